@@ -23,7 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* clang-format off: it takes these braces for function bodies */
+/* clang-format takes these braces for function bodies */
+/* clang-format off */
 #define dgm_test(fn) {#fn, fn, NULL, NULL, NULL}
 #define dgm_test_holds(fn, ids) {#fn " [" ids "]", fn, NULL, NULL, NULL}
 

@@ -1,0 +1,50 @@
+/*
+ * replay.c - the main() of a fuzz target when nobody fuzzes: feeds it every file named, and every
+ * file below every folder named, once. Prints TAP with one test, or dies in a sanitizer.
+ */
+#include "fuzz/fuzz.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static size_t n_files;
+
+static void die(const char *what, const char *path)
+{
+    fprintf(stderr, "replay: %s: ", what);
+    perror(path);
+    exit(1);
+}
+
+static int on_file(const char *path, const struct stat *st, int kind)
+{
+    uint8_t *bytes;
+    FILE *f;
+    if (kind != FTW_F)
+        return 0;
+    if (!(f = fopen(path, "rb")))
+        die("cannot open", path);
+    /* exactly as long as the file, so that ASan sees a read one past it */
+    bytes = malloc(st->st_size ? (size_t)st->st_size : 1);
+    if (!bytes || fread(bytes, 1, (size_t)st->st_size, f) != (size_t)st->st_size)
+        die("cannot read", path);
+    fclose(f);
+    /* a crash kills the process: its last words should name the file */
+    if (getenv("REPLAY_VERBOSE"))
+        fprintf(stderr, "%s\n", path);
+    LLVMFuzzerTestOneInput(bytes, (size_t)st->st_size);
+    free(bytes);
+    n_files++;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int i;
+    for (i = 1; i < argc; i++)
+        if (ftw(argv[i], on_file, 16))
+            die("cannot walk", argv[i]);
+    printf("1..1\n%s 1 - the corpus runs through (%zu files)\n", n_files ? "ok" : "not ok", n_files);
+    return n_files ? 0 : 1;
+}
