@@ -1,0 +1,83 @@
+# A thin front: meson and ninja do the building, scripts/ and tests/ the rest. `make help` lists.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 600
+
+# Builds of the same sources: build/ is what gets installed; build-test/ has ASan and UBSan, the unit
+# tests and the corpus replay; build-clang/ is the second compiler and libFuzzer; build-bench/ is
+# build/ with the benchmarks.
+
+.PHONY: build run test check bench fuzz soak test-fresh format install clean help
+.DEFAULT_GOAL := build
+
+build: build/build.ninja ## build build/dragoman and build/libdragoman.{so,a}
+	@ninja -C build --quiet
+
+run: build ## set up, build, and take the guided tour
+	@scripts/tour
+
+test: setup-test build/build.ninja build-test/build.ninja build-clang/build.ninja ## set up and run every test there is
+	@ninja -C build --quiet
+	@ninja -C build-test --quiet
+	@ninja -C build-clang --quiet
+	@tests/run
+
+check: setup-test build-test/build.ninja build-clang/build.ninja ## the quick half of the tests, under a minute
+	@ninja -C build-test --quiet
+	@tests/run --quick
+
+bench: build-bench/build.ninja ## throughput against bare yyjson, same bytes, same run
+	@ninja -C build-bench --quiet
+	@scripts/bench
+
+fuzz: setup-test build-clang/build.ninja ## fuzz every decoder, FUZZ_SECONDS in all (600)
+	@ninja -C build-clang --quiet
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+soak: setup-test build/build.ninja build-clang/build.ninja ## hours, not minutes: long fuzzing, a huge stream in little memory
+	@ninja -C build --quiet
+	@ninja -C build-clang --quiet
+	@scripts/soak
+
+test-fresh: ## the two README commands in clean Debian 12 and 13 (root)
+	@scripts/setup fresh
+	@scripts/test-fresh
+
+format: ## clang-format over all C files
+	@scripts/check-format --fix
+
+install: build ## install below $(DESTDIR)$(PREFIX)
+	@meson configure build --prefix=$(PREFIX) >/dev/null
+	@meson install -C build --quiet --strip $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+
+clean: ## remove what was built
+	rm -rf build build-test build-clang build-bench tests/out
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+
+# ---- the folders -----------------------------------------------------------------------------------
+
+.PHONY: setup-run setup-test
+setup-run:
+	@scripts/setup run
+setup-test:
+	@scripts/setup test
+
+# meson tells its errors on stdout, among much else: show it only when it fails
+configure = @mkdir -p .setup && echo "configuring $@" | sed 's,/.*,,' && \
+	$(1) >.setup/meson.log 2>&1 || { cat .setup/meson.log; exit 1; }
+
+# | orders without rebuilding: setup looks every time (and is quick), meson configures once
+build/build.ninja: | setup-run
+	$(call configure,meson setup build -Db_lto=true)
+build-test/build.ninja: | setup-test
+	$(call configure,env CC=gcc meson setup build-test --buildtype=debug -Doptimization=1 \
+		-Db_sanitize=address$(comma)undefined -Dtests=true)
+build-clang/build.ninja: | setup-test
+	$(call configure,env CC=clang meson setup build-clang --buildtype=debugoptimized -Dfuzz=true -Db_lundef=false)
+build-bench/build.ninja: | setup-run
+	$(call configure,meson setup build-bench -Db_lto=true -Dbench=true)
+
+comma := ,
