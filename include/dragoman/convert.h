@@ -1,0 +1,110 @@
+/*
+ * dragoman/convert.h - from one format to another: whole texts, streams, single objects.
+ *
+ * Nothing here keeps global state: two threads may convert at the same time, each with handles of
+ * its own. Texts passed in are not kept; texts handed out as char * are NUL-terminated and freed
+ * with dgm_free(). Same input, options and version: same output, minted ids included.
+ */
+#pragma once
+
+#include <dragoman/base.h>
+#include <dragoman/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+DGM_API void dgm_free(void *p); /* NULL is fine */
+
+/* ---- formats ----------------------------------------------------------------------------------- */
+
+typedef struct dgm_format_info {
+    const char *name;  /* "a2a-1.0" */
+    const char *about; /* one line for a person */
+    bool envelopes;    /* has JSON-RPC requests and responses */
+} dgm_format_info;
+
+/* All formats, in the order they are shown to people. */
+DGM_API size_t dgm_formats(const dgm_format_info **ret_formats);
+
+/* What a conversion loses or changes. */
+typedef struct dgm_loss {
+    const char *object; /* an object kind's name, or "any" */
+    const char *member; /* JSON pointer with names of the format it is lost from; "*" is any step */
+    const char *what;   /* a sentence: what happens to it */
+} dgm_loss;
+
+/* Writes up to max pointers to static rows; returns how many rows there are. */
+DGM_API size_t dgm_losses(const char *from, const char *to, const dgm_loss **ret_losses,
+                          size_t max);
+
+/* ---- converting text ------------------------------------------------------------------------------ */
+
+typedef enum dgm_framing {
+    DGM_FRAMING_AUTO,  /* as the input: one value, an array, or the target's own stream framing */
+    DGM_FRAMING_JSON,  /* one value; several become an array */
+    DGM_FRAMING_ARRAY, /* always an array */
+    DGM_FRAMING_LINES, /* one value per line */
+    DGM_FRAMING_SSE    /* server-sent events */
+} dgm_framing;
+
+typedef struct dgm_convert_options {
+    const char *from;       /* a format's name; NULL or "auto": told by the input */
+    const char *to;         /* a format's name */
+    dgm_framing framing;    /* of the output */
+    dgm_object_kind object; /* what each input object is; DGM_OBJECT_NONE: told by its shape */
+    const char *seed;       /* NULL is fine: minted ids depend on it and on the input */
+} dgm_convert_options;
+
+/* One text to another. The input may be a value, an array, JSON lines or SSE. */
+DGM_API dgm_code dgm_convert(const dgm_convert_options *options, const char *text, size_t n,
+                             char **ret_text, size_t *ret_n, dgm_err *err);
+
+/*
+ * The same piece by piece: feed bytes as they come, take bytes as they get ready. Memory use is
+ * bound by the largest single event, not by the stream. After an error only output, taken and free
+ * may be called; output is what was converted before the fault.
+ */
+typedef struct dgm_converter dgm_converter;
+
+DGM_API dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **ret_converter,
+                                   dgm_err *err);
+DGM_API void dgm_converter_free(dgm_converter *c); /* NULL is fine */
+DGM_API dgm_code dgm_converter_feed(dgm_converter *c, const char *bytes, size_t n, dgm_err *err);
+DGM_API dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err);
+DGM_API dgm_str dgm_converter_output(const dgm_converter *c); /* valid until the next call on c */
+DGM_API void dgm_converter_taken(dgm_converter *c, size_t n); /* drops the first n bytes of it */
+
+/* ---- single A2A objects as structs ------------------------------------------------------------------ */
+
+/* An object with the memory it lives in. */
+typedef struct dgm_document dgm_document;
+
+/* kind may be DGM_OBJECT_NONE: told by the shape. format: an A2A format's name, or "auto". */
+DGM_API dgm_code dgm_document_read(const char *format, dgm_object_kind kind, const char *text,
+                                   size_t n, dgm_document **ret_document, dgm_err *err);
+DGM_API void dgm_document_free(dgm_document *d); /* NULL is fine */
+DGM_API dgm_object_kind dgm_document_kind(const dgm_document *d);
+/* The struct that DGM_OBJECT_KINDS names for the kind; lives as long as d. */
+DGM_API const void *dgm_document_get(const dgm_document *d);
+DGM_API dgm_code dgm_document_write(const dgm_document *d, const char *format, char **ret_text,
+                                    size_t *ret_n, dgm_err *err);
+
+/* Compact JSON of a value inside a document. */
+DGM_API char *dgm_json_text(const dgm_json *value);
+
+/* ---- A2A message to Chat Completions messages, directly ----------------------------------------------- */
+
+typedef struct dgm_openai_messages {
+    char *openai_message;    /* the user or assistant message; NULL when there are only tool results */
+    char **tool_messages;    /* one per tool result, in order; in a history they stand first */
+    size_t n_tool_messages;
+} dgm_openai_messages;
+
+DGM_API dgm_code dgm_convert_a2a_message_to_openai(const dgm_message *message,
+                                                   dgm_openai_messages *ret_messages, dgm_err *err);
+DGM_API void dgm_openai_messages_done(dgm_openai_messages *m);
+
+#ifdef __cplusplus
+}
+#endif

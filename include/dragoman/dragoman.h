@@ -1,0 +1,6 @@
+/* dragoman/dragoman.h - all of the library. */
+#pragma once
+
+#include <dragoman/base.h>
+#include <dragoman/convert.h>
+#include <dragoman/model.h>

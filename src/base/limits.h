@@ -1,0 +1,37 @@
+/*
+ * base/limits.h - every size a peer can choose, and why the number is what it is.
+ *
+ * The names in quotes are what error messages call them. A limit is tested by going one past it.
+ */
+#pragma once
+
+/* "json_depth": real traffic nests below 20; 128 keeps every recursive walk within a small stack. */
+#define DGM_MAX_JSON_DEPTH 128
+
+/* "object_bytes": one JSON text (a request, a card, a history). Four records of the largest size
+ * fit; parsing one needs about 4 times its size in memory. */
+#define DGM_MAX_OBJECT_BYTES ((size_t)32 << 20)
+
+/* "record_bytes": one event of a stream, also the largest stored record (design, section 7). */
+#define DGM_MAX_RECORD_BYTES ((size_t)8 << 20)
+
+/* "output_bytes": what one input object may become. An escape can turn one byte into six. */
+#define DGM_MAX_OUTPUT_BYTES ((size_t)256 << 20)
+
+/* "list_items": elements of one protocol list (parts, history, skills, ...). Each costs us a struct
+ * of up to 200 bytes while its text may be only `{},`. */
+#define DGM_MAX_LIST_ITEMS 100000
+
+/* "unknown_members": members of one protocol object that we keep without knowing them. */
+#define DGM_MAX_UNKNOWN_MEMBERS 1000
+
+/* "sse_line_bytes" is DGM_MAX_RECORD_BYTES plus room for the field name and an envelope. */
+#define DGM_MAX_SSE_LINE_BYTES (DGM_MAX_RECORD_BYTES + 4096)
+
+/* "id_bytes": a task, context, message or artifact id; they become keys in stores and file names
+ * in URLs. The longest seen in the wild is a 300 byte resource name. */
+#define DGM_MAX_ID_BYTES 1024
+
+/* An arena keeps one block of at most this size when it is reset, so that a stream of small events
+ * allocates nothing and one large event does not stay in memory. */
+#define DGM_ARENA_KEEP_BYTES ((size_t)256 << 10)

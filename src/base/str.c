@@ -1,0 +1,77 @@
+/* base/str.c - text without copies: comparison, hashing, UTF-8. */
+#include "base/str.h"
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+bool dgm_str_eq_nocase(dgm_str a, dgm_str b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++) {
+        if (lower(a.p[i]) != lower(b.p[i]))
+            return false;
+    }
+    return true;
+}
+
+static uint64_t mix(uint64_t h)
+{
+    h ^= h >> 32;
+    h *= 0xd6e8feb86659fd93u;
+    h ^= h >> 32;
+    h *= 0xd6e8feb86659fd93u;
+    return h ^ h >> 32;
+}
+
+uint64_t dgm_hash(uint64_t seed, const void *p, size_t n)
+{
+    const unsigned char *s = p;
+    uint64_t h = seed ^ n * 0x9e3779b97f4a7c15u;
+    for (; n >= 8; s += 8, n -= 8) {
+        uint64_t word;
+        memcpy(&word, s, 8);
+        h = mix(h ^ word) + 0x9e3779b97f4a7c15u;
+    }
+    uint64_t rest = 0;
+    if (n)
+        memcpy(&rest, s, n);
+    return mix(h ^ rest ^ (uint64_t)n << 56);
+}
+
+size_t dgm_utf8_check(dgm_str s)
+{
+    const unsigned char *p = (const unsigned char *)s.p;
+    size_t i = 0;
+    while (i < s.n) {
+        unsigned char c = p[i];
+        size_t more;
+        if (c < 0x80) {
+            i++;
+            continue;
+        }
+        if (c >= 0xC2 && c <= 0xDF)
+            more = 1;
+        else if (c >= 0xE0 && c <= 0xEF)
+            more = 2;
+        else if (c >= 0xF0 && c <= 0xF4)
+            more = 3;
+        else
+            return i;
+        if (s.n - i <= more)
+            return i;
+        unsigned char second = p[i + 1];
+        /* Overlong forms, surrogates and code points past U+10FFFF show in the second byte. */
+        if ((second & 0xC0) != 0x80 || (c == 0xE0 && second < 0xA0) || (c == 0xED && second > 0x9F) ||
+            (c == 0xF0 && second < 0x90) || (c == 0xF4 && second > 0x8F))
+            return i;
+        for (size_t k = 2; k <= more; k++) {
+            if ((p[i + k] & 0xC0) != 0x80)
+                return i;
+        }
+        i += more + 1;
+    }
+    return s.n;
+}

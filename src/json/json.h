@@ -1,0 +1,58 @@
+/*
+ * json/json.h - yyjson wearing our errors.
+ *
+ * Documents are read strictly (RFC 8259, valid UTF-8, no lone surrogates), with numbers kept as the
+ * text they came as: 1.0, -0, 2^70 and 1e400 leave as they arrived. Values live in the arena.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <dragoman/model.h>
+#include <yyjson.h>
+
+/* max_bytes and limit_name: which limit of base/limits.h this text has to keep. */
+dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char *limit_name,
+                       yyjson_val **ret_root, dgm_err *err);
+
+/* Text that we wrote ourselves: asserts that it is JSON. */
+yyjson_val *dgm_json_made(dgm_arena *a, dgm_str text);
+
+/* Sets line, column and the pointer of the value in which byte `pos` of a broken text stands. */
+void dgm_json_locate(dgm_str text, size_t pos, dgm_err *err);
+
+static inline dgm_str dgm_json_str(const yyjson_val *v) /* of a string or a number */
+{
+    return (dgm_str){v->uni.str, unsafe_yyjson_get_len((void *)(uintptr_t)v)};
+}
+
+/* "a string", "an object", ...: for error messages. */
+const char *dgm_json_type(const yyjson_val *v);
+
+/* A member by name; NULL when v is no object or has none. */
+yyjson_val *dgm_json_get(const yyjson_val *v, dgm_str key);
+
+/* A number without fraction or exponent, or text holding one (ProtoJSON allows both). */
+bool dgm_json_int(const yyjson_val *v, int64_t *ret);
+
+/* Same values: members in any order, numbers by their text. */
+bool dgm_json_equal(const yyjson_val *a, const yyjson_val *b);
+
+/* A copy that shares nothing with the arena v lives in. */
+yyjson_val *dgm_json_copy(dgm_arena *a, const yyjson_val *v);
+
+/* The members of b over those of a, shallowly. Either may be NULL. */
+const yyjson_val *dgm_json_merge(dgm_arena *a, const yyjson_val *under, const yyjson_val *over);
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+void dgm_json_put_str(dgm_buf *b, dgm_str s);                /* quoted and escaped */
+void dgm_json_put_chars(dgm_buf *b, dgm_str s);              /* escaped, without the quotes */
+void dgm_json_put_int(dgm_buf *b, int64_t n);
+void dgm_json_put(dgm_buf *b, const yyjson_val *v);          /* compact; NULL writes null */
+void dgm_json_put_spaced(dgm_buf *b, const yyjson_val *v);   /* ", " and ": ", as Python writes */
+
+/* NUL-terminated compact text in the arena. */
+dgm_str dgm_json_text_in(dgm_arena *a, const yyjson_val *v);

@@ -1,0 +1,193 @@
+/* json/read.c - parsing with limits, and errors that say where. */
+#include "json/json.h"
+#include "base/limits.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+static void *alc_malloc(void *ctx, size_t n)
+{
+    return dgm_arena_alloc_raw(ctx, n);
+}
+
+static void *alc_realloc(void *ctx, void *p, size_t old_n, size_t n)
+{
+    return dgm_arena_realloc(ctx, p, old_n, n);
+}
+
+static void alc_free(void *ctx, void *p)
+{
+    (void)ctx;
+    (void)p;
+}
+
+/* ---- where in a broken text ------------------------------------------------------------------ */
+
+struct place {
+    bool in_array;
+    size_t index;
+    dgm_str key;
+};
+
+/*
+ * Walks the text up to pos with no more grammar than strings and brackets have. What it is asked
+ * about is broken anyway: it must be safe, and right whenever the text before pos is JSON.
+ */
+static size_t walk(dgm_str text, size_t pos, struct place *places, size_t max)
+{
+    size_t depth = 0;
+    bool value_next = false; /* behind a colon */
+    for (size_t i = 0; i < pos; i++) {
+        char c = text.p[i];
+        if (c == '"') {
+            size_t start = ++i;
+            while (i < pos && text.p[i] != '"')
+                i += text.p[i] == '\\' ? 2 : 1;
+            if (i >= pos)
+                break; /* the fault is inside this string */
+            if (depth && depth <= max && !places[depth - 1].in_array && !value_next)
+                places[depth - 1].key = (dgm_str){text.p + start, i - start};
+        } else if (c == '{' || c == '[') {
+            if (depth < max)
+                places[depth] = (struct place){.in_array = c == '['};
+            depth++;
+            value_next = false;
+        } else if (c == '}' || c == ']') {
+            depth -= depth > 0;
+            value_next = false;
+        } else if (c == ':') {
+            value_next = true;
+        } else if (c == ',') {
+            value_next = false;
+            if (depth && depth <= max) {
+                places[depth - 1].index++;
+                places[depth - 1].key = (dgm_str){0};
+            }
+        }
+    }
+    return depth < max ? depth : max;
+}
+
+void dgm_json_locate(dgm_str text, size_t pos, dgm_err *err)
+{
+    struct place places[DGM_MAX_JSON_DEPTH];
+    dgm_at frames[DGM_MAX_JSON_DEPTH];
+    if (pos > text.n)
+        pos = text.n;
+    err->line = 1;
+    err->column = 1;
+    for (size_t i = 0; i < pos; i++) {
+        err->column++;
+        if (text.p[i] == '\n') {
+            err->line++;
+            err->column = 1;
+        }
+    }
+    size_t depth = walk(text, pos, places, DGM_MAX_JSON_DEPTH), n = 0;
+    for (size_t i = 0; i < depth; i++) {
+        if (!places[i].in_array && !places[i].key.p)
+            break; /* between two members */
+        frames[n] = (dgm_at){.up = n ? &frames[n - 1] : NULL};
+        if (places[i].in_array)
+            frames[n].i = places[i].index;
+        else
+            frames[n].key = places[i].key;
+        n++;
+    }
+    dgm_at_text(n ? &frames[n - 1] : NULL, err->at, sizeof err->at);
+}
+
+static dgm_code fail_at(dgm_err *err, dgm_code code, dgm_str text, size_t pos, const char *msg)
+{
+    dgm_fail(err, code, NULL, "%s", msg);
+    if (err)
+        dgm_json_locate(text, pos, err);
+    return code;
+}
+
+/* ---- depth ------------------------------------------------------------------------------------ */
+
+/*
+ * Values lie one after another; the end of a container is known from its head. So one pass with a
+ * stack of ends finds the first value that is too deep. A document of fewer values than the limit
+ * cannot be too deep, which spares nearly every event this pass.
+ */
+static yyjson_val *too_deep(yyjson_doc *doc)
+{
+    yyjson_val *ends[DGM_MAX_JSON_DEPTH], *v = yyjson_doc_get_root(doc);
+    yyjson_val *last = unsafe_yyjson_get_next(v);
+    size_t depth = 0;
+    for (; v < last; v++) {
+        while (depth && v >= ends[depth - 1])
+            depth--;
+        if (unsafe_yyjson_is_ctn(v)) {
+            if (depth == DGM_MAX_JSON_DEPTH)
+                return v;
+            ends[depth++] = unsafe_yyjson_get_next(v);
+        }
+    }
+    return NULL;
+}
+
+static size_t offset_of_depth(dgm_str text, size_t limit)
+{
+    size_t depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > limit)
+                return i;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+    }
+    return text.n;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char *limit_name,
+                       yyjson_val **ret_root, dgm_err *err)
+{
+    if (text.n > max_bytes)
+        return dgm_fail(err, DGM_TOO_LARGE, NULL,
+                        "%zu bytes of JSON, more than the limit %s of %zu: send less at once", text.n,
+                        limit_name, max_bytes);
+    if (!text.n)
+        return dgm_fail(err, DGM_PARSE, NULL, "expected JSON, got nothing");
+    yyjson_alc alc = {alc_malloc, alc_realloc, alc_free, a};
+    yyjson_read_err fault = {0};
+    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, YYJSON_READ_NUMBER_AS_RAW,
+                                       &alc, &fault);
+    if (!doc) {
+        char msg[160];
+        snprintf(msg, sizeof msg, "not JSON: %s", fault.msg ? fault.msg : "unknown fault");
+        return fail_at(err, DGM_PARSE, text, fault.pos, msg);
+    }
+    if (yyjson_doc_get_val_count(doc) > DGM_MAX_JSON_DEPTH && too_deep(doc)) {
+        char msg[160];
+        snprintf(msg, sizeof msg,
+                 "nested deeper than the limit json_depth of %d: flatten the document",
+                 DGM_MAX_JSON_DEPTH);
+        return fail_at(err, DGM_TOO_LARGE, text, offset_of_depth(text, DGM_MAX_JSON_DEPTH), msg);
+    }
+    *ret_root = yyjson_doc_get_root(doc);
+    return DGM_OK;
+}
+
+yyjson_val *dgm_json_made(dgm_arena *a, dgm_str text)
+{
+    yyjson_val *root = NULL;
+    dgm_code rc = dgm_json_read(a, text, SIZE_MAX, "none", &root, NULL);
+    assert(rc == DGM_OK);
+    (void)rc;
+    return root;
+}

@@ -1,0 +1,188 @@
+/*
+ * json/shape.h - objects read and written by table.
+ *
+ * A shape says how one struct is spelled in one format: a row per member. Reading and writing walk
+ * the same rows, so missing, mistyped, doubled and unknown members are met in one place, and what a
+ * format can say is a table that docs and tests can print.
+ *
+ * Absent and null mean the same, except for JSON values, where null is a value.
+ */
+#pragma once
+
+#include "base/mint.h"
+#include "json/json.h"
+
+#include <stddef.h>
+
+typedef struct dgm_shape dgm_shape;
+typedef struct dgm_field dgm_field;
+
+typedef enum dgm_field_kind {
+    DGM_FIELD_STR,      /* dgm_str */
+    DGM_FIELD_TIME,     /* dgm_str: any RFC 3339 time is read, UTC with Z is kept and written */
+    DGM_FIELD_BASE64,   /* dgm_str: either alphabet, padded or not, is read; standard is kept */
+    DGM_FIELD_BOOL,     /* dgm_opt_bool */
+    DGM_FIELD_INT,      /* int32_t */
+    DGM_FIELD_OPT_INT,  /* dgm_opt_int */
+    DGM_FIELD_ENUM,     /* int; of.names */
+    DGM_FIELD_OPT_ENUM, /* dgm_opt_int; of.names */
+    DGM_FIELD_STRS,     /* dgm_strs */
+    DGM_FIELD_JSON,     /* const dgm_json *: any value */
+    DGM_FIELD_MAP_JSON, /* const dgm_json *: an object with members of the sender's choice */
+    DGM_FIELD_OBJECT,   /* T *; of.shape */
+    DGM_FIELD_INLINE,   /* T; of.shape; absent leaves it zeroed */
+    DGM_FIELD_NEST,     /* an object on the wire, more members of the same struct here; of.shape */
+    DGM_FIELD_LIST,     /* struct { T *at; size_t n; }; of.shape */
+    DGM_FIELD_MAP,      /* the same, T beginning with a dgm_str that holds the key; of.shape */
+    DGM_FIELD_CONST,    /* always of.literal; nothing in the struct */
+    DGM_FIELD_CUSTOM    /* of.custom */
+} dgm_field_kind;
+
+enum dgm_field_flags {
+    DGM_REQUIRED = 1,  /* refused when missing; written even when empty */
+    DGM_MINTED = 2,    /* an id: made up when missing, if the reader has a mint */
+    DGM_NONEMPTY = 4,  /* text or list of length 0 counts as missing */
+    DGM_STRICT = 8,    /* DGM_NONEMPTY is asked for by strict readers only */
+    DGM_PRESENCE = 16, /* written when set, also to its default */
+    DGM_READ_ONLY = 32, /* another spelling of a member at the same place: never written */
+    DGM_ONE_OF = 64,   /* member of the shape's union: set iff the tag says so */
+    DGM_ANY_TYPE = 128 /* CUSTOM: read() also sees null */
+};
+
+/* Names of an enum: names[value]; NULL where the format has none. */
+typedef struct dgm_enum_alias {
+    const char *name;
+    int value;
+} dgm_enum_alias;
+
+typedef struct dgm_enum_names {
+    const char *what; /* "task state", for messages */
+    const char *const *names;
+    int n;
+    bool numbers; /* the value's number is read too, as ProtoJSON wants */
+    const dgm_enum_alias *aliases; /* read only; ends with {NULL, 0} */
+} dgm_enum_names;
+
+typedef struct dgm_reader {
+    dgm_arena *arena;
+    const char *format; /* whose unknown members these are */
+    dgm_mint *mint;     /* NULL: a missing id is an error */
+    bool strict;        /* a server's own rules: see DGM_STRICT */
+    bool drop_unknown;  /* counted in n_unknown either way */
+    size_t n_unknown;
+    dgm_err *err;
+} dgm_reader;
+
+typedef struct dgm_writer {
+    dgm_buf *out;
+    const char *format; /* whose unknown members may be written */
+} dgm_writer;
+
+typedef struct dgm_custom {
+    dgm_code (*read)(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object);
+    /* Writes nothing, or dgm_put_key(w, f) and a value. */
+    void (*write)(dgm_writer *w, const dgm_field *f, const void *object);
+} dgm_custom;
+
+struct dgm_field {
+    dgm_str quoted; /* "name": with quotes and colon, ready to write */
+    uint8_t kind;
+    uint8_t flags;
+    uint16_t tag; /* of a DGM_ONE_OF member */
+    uint32_t at;  /* offset in the struct */
+    union {
+        const dgm_shape *shape;
+        const dgm_enum_names *names;
+        const char *literal;
+        const dgm_custom *custom;
+        const void *any;
+    } of;
+};
+
+struct dgm_shape {
+    const char *what; /* "message": for messages to people */
+    size_t size;
+    const dgm_field *fields;
+    size_t n_fields;
+    uint32_t extra_at; /* offset of const dgm_extra *, or DGM_NOWHERE */
+    uint32_t tag_at;   /* offset of the union's tag (an enum), or DGM_NOWHERE */
+    bool one_required; /* one member of the union must be set */
+    bool proto;        /* ProtoJSON: snake_case names are read, defaults without presence not written */
+    /* Another shape for this value or struct (kind-tagged unions). NULL result: err is set. */
+    const dgm_shape *(*pick_read)(dgm_reader *r, yyjson_val *v, const dgm_at *at);
+    const dgm_shape *(*pick_write)(const void *object);
+    /* Last word on an object that was read. */
+    dgm_code (*after_read)(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at);
+    /* Instead of all rows, for the odd one out. */
+    dgm_code (*read_instead)(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object);
+    void (*write_instead)(dgm_writer *w, const void *object);
+};
+
+#define DGM_NOWHERE UINT32_MAX
+
+#define DGM_F(T, member, json, kind_, flags_)                                                      \
+    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_##kind_, .flags = (flags_),  \
+     .at = offsetof(T, member)}
+#define DGM_F_OF(T, member, json, kind_, flags_, of_)                                              \
+    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_##kind_, .flags = (flags_),  \
+     .at = offsetof(T, member), .of = {.any = (of_)}}
+#define DGM_F_ONE(T, member, json, kind_, tag_, of_)                                               \
+    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_##kind_,                     \
+     .flags = DGM_ONE_OF, .tag = (tag_), .at = offsetof(T, member), .of = {.any = (of_)}}
+#define DGM_F_CONST(json, literal_)                                                                \
+    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_CONST,                       \
+     .of = {.literal = (literal_)}}
+#define DGM_F_NEST(json, flags_, shape_)                                                           \
+    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_NEST, .flags = (flags_),     \
+     .of = {.shape = (shape_)}}
+#define DGM_F_CUSTOM(json, flags_, custom_)                                                        \
+    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_CUSTOM, .flags = (flags_),   \
+     .of = {.custom = (custom_)}}
+#define DGM_FIELDS(array) .fields = (array), .n_fields = sizeof(array) / sizeof *(array)
+
+static inline dgm_str dgm_field_name(const dgm_field *f)
+{
+    return (dgm_str){f->quoted.p + 1, f->quoted.n - 3};
+}
+
+/* Reads v into a zeroed struct. */
+dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
+                        void *object);
+void dgm_shape_write(dgm_writer *w, const dgm_shape *s, const void *object);
+
+/* For hooks: one value by itself, and the pieces of it. */
+dgm_code dgm_read_str(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_str *ret);
+dgm_code dgm_read_time(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_str *ret);
+dgm_code dgm_read_base64(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_str *ret);
+dgm_code dgm_read_bool(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_opt_bool *ret);
+dgm_code dgm_read_int(dgm_reader *r, yyjson_val *v, const dgm_at *at, int32_t *ret);
+dgm_code dgm_read_enum(dgm_reader *r, const dgm_enum_names *names, yyjson_val *v, const dgm_at *at,
+                       int *ret);
+dgm_code dgm_read_strs(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_strs *ret);
+dgm_code dgm_read_wrong(dgm_reader *r, yyjson_val *v, const dgm_at *at, const char *expected);
+/* Remembers a member nobody knows, for writing it back. */
+dgm_code dgm_read_unknown(dgm_reader *r, dgm_str key, yyjson_val *v, const dgm_at *at,
+                          const dgm_extra **extra);
+
+/* For write hooks. Commas: a value is preceded by one unless it follows '{' or '['. */
+static inline void dgm_put_comma(dgm_writer *w)
+{
+    dgm_buf *b = w->out;
+    if (b->n && b->p[b->n - 1] != '{' && b->p[b->n - 1] != '[')
+        dgm_buf_add_char(b, ',');
+}
+
+static inline void dgm_put_key(dgm_writer *w, const dgm_field *f)
+{
+    dgm_put_comma(w);
+    dgm_buf_add_str(w->out, f->quoted);
+}
+
+void dgm_put_strs(dgm_writer *w, dgm_strs list);
+
+/* RFC 3339 to UTC with 0, 3, 6 or 9 fraction digits; false when it is no time. Times without a zone
+ * are taken as UTC. The result is the input itself when it has that form already. */
+bool dgm_time_normalise(dgm_arena *a, dgm_str in, dgm_str *ret);
+
+/* Either alphabet, padded or not, to standard padded base64; false when it is not base64. */
+bool dgm_base64_normalise(dgm_arena *a, dgm_str in, dgm_str *ret);

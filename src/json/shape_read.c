@@ -1,0 +1,457 @@
+/* json/shape_read.c - from values to structs, by table. */
+#include "json/shape.h"
+#include "base/limits.h"
+
+#include <stdio.h>
+
+/* ---- single values ---------------------------------------------------------------------------- */
+
+dgm_code dgm_read_wrong(dgm_reader *r, yyjson_val *v, const dgm_at *at, const char *expected)
+{
+    return dgm_fail(r->err, DGM_BAD_PARAMS, at, "expected %s, got %s", expected, dgm_json_type(v));
+}
+
+dgm_code dgm_read_str(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_str *ret)
+{
+    if (!yyjson_is_str(v))
+        return dgm_read_wrong(r, v, at, "a string");
+    *ret = dgm_json_str(v);
+    return DGM_OK;
+}
+
+dgm_code dgm_read_time(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_str *ret)
+{
+    if (!yyjson_is_str(v))
+        return dgm_read_wrong(r, v, at, "a time like 2026-01-02T03:04:05.678Z");
+    if (!dgm_time_normalise(r->arena, dgm_json_str(v), ret))
+        return dgm_fail(r->err, DGM_BAD_PARAMS, at,
+                        "\"%.*s\" is no time: write it like 2026-01-02T03:04:05.678Z",
+                        (int)(dgm_json_str(v).n < 60 ? dgm_json_str(v).n : 60), dgm_json_str(v).p);
+    return DGM_OK;
+}
+
+dgm_code dgm_read_base64(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_str *ret)
+{
+    if (!yyjson_is_str(v))
+        return dgm_read_wrong(r, v, at, "base64 text");
+    if (!dgm_base64_normalise(r->arena, dgm_json_str(v), ret))
+        return dgm_fail(r->err, DGM_BAD_PARAMS, at, "not base64 (RFC 4648)");
+    return DGM_OK;
+}
+
+dgm_code dgm_read_bool(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_opt_bool *ret)
+{
+    if (!yyjson_is_bool(v))
+        return dgm_read_wrong(r, v, at, "true or false");
+    *ret = yyjson_get_bool(v) ? DGM_TRUE : DGM_FALSE;
+    return DGM_OK;
+}
+
+dgm_code dgm_read_int(dgm_reader *r, yyjson_val *v, const dgm_at *at, int32_t *ret)
+{
+    int64_t n;
+    if (!dgm_json_int(v, &n)) {
+        if (yyjson_is_raw(v) || yyjson_is_str(v))
+            return dgm_fail(r->err, DGM_BAD_PARAMS, at, "expected a whole number, got %.*s",
+                            (int)(dgm_json_str(v).n < 60 ? dgm_json_str(v).n : 60),
+                            dgm_json_str(v).p);
+        return dgm_read_wrong(r, v, at, "a whole number");
+    }
+    if (n < INT32_MIN || n > INT32_MAX)
+        return dgm_fail(r->err, DGM_BAD_PARAMS, at, "%lld does not fit into 32 bits", (long long)n);
+    *ret = (int32_t)n;
+    return DGM_OK;
+}
+
+dgm_code dgm_read_enum(dgm_reader *r, const dgm_enum_names *names, yyjson_val *v, const dgm_at *at,
+                       int *ret)
+{
+    if (yyjson_is_str(v)) {
+        dgm_str s = dgm_json_str(v);
+        for (int i = 0; i < names->n; i++) {
+            const char *name = names->names[i];
+            if (name && strlen(name) == s.n && memcmp(name, s.p, s.n) == 0) {
+                *ret = i;
+                return DGM_OK;
+            }
+        }
+        for (const dgm_enum_alias *alias = names->aliases; alias && alias->name; alias++) {
+            if (dgm_str_eq(dgm_str_from(alias->name), s)) {
+                *ret = alias->value;
+                return DGM_OK;
+            }
+        }
+        return dgm_fail(r->err, DGM_BAD_PARAMS, at, "\"%.*s\" is no %s (one is \"%s\")",
+                        (int)(s.n < 60 ? s.n : 60), s.p, names->what,
+                        names->names[names->n - 1]);
+    }
+    int64_t n;
+    if (names->numbers && yyjson_is_raw(v) && dgm_json_int(v, &n)) {
+        if (n < 0 || n >= names->n)
+            return dgm_fail(r->err, DGM_BAD_PARAMS, at, "%lld is the number of no %s", (long long)n,
+                            names->what);
+        *ret = (int)n;
+        return DGM_OK;
+    }
+    char expected[80];
+    snprintf(expected, sizeof expected, "a %s", names->what);
+    return dgm_read_wrong(r, v, at, expected);
+}
+
+static dgm_code list_room(dgm_reader *r, size_t n, const dgm_at *at)
+{
+    if (n > DGM_MAX_LIST_ITEMS)
+        return dgm_fail(r->err, DGM_TOO_LARGE, at,
+                        "%zu entries, more than the limit list_items of %d: send fewer at once", n,
+                        DGM_MAX_LIST_ITEMS);
+    return DGM_OK;
+}
+
+dgm_code dgm_read_strs(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_strs *ret)
+{
+    dgm_code rc;
+    if (!yyjson_is_arr(v))
+        return dgm_read_wrong(r, v, at, "an array of strings");
+    size_t i, n = yyjson_arr_size(v);
+    if ((rc = list_room(r, n, at)))
+        return rc;
+    dgm_strs list = {dgm_new_n(r->arena, dgm_str, n), n};
+    yyjson_val *e;
+    yyjson_arr_foreach(v, i, n, e) {
+        if ((rc = dgm_read_str(r, e, DGM_AT_I(at, i), &list.at[i])))
+            return rc;
+    }
+    *ret = list;
+    return DGM_OK;
+}
+
+dgm_code dgm_read_unknown(dgm_reader *r, dgm_str key, yyjson_val *v, const dgm_at *at,
+                          const dgm_extra **extra)
+{
+    r->n_unknown++;
+    if (r->drop_unknown)
+        return DGM_OK;
+    /* The list was made here, by this reader: it is ours to extend. */
+    dgm_extra *x = (dgm_extra *)(uintptr_t)*extra;
+    if (!x) {
+        x = dgm_new(r->arena, dgm_extra);
+        x->format = r->format;
+        *extra = x;
+    }
+    if (x->n == DGM_MAX_UNKNOWN_MEMBERS)
+        return dgm_fail(r->err, DGM_TOO_LARGE, at,
+                        "more unknown members than the limit unknown_members of %d",
+                        DGM_MAX_UNKNOWN_MEMBERS);
+    for (size_t i = 0; i < x->n; i++) {
+        if (dgm_str_eq(x->at[i].key, key))
+            return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, key), "this member occurs twice");
+    }
+    if ((x->n & (x->n - 1)) == 0) /* full at 0, 1, 2, 4, ...: double */
+        x->at = dgm_arena_realloc(r->arena, x->at, x->n * sizeof *x->at,
+                                  (x->n ? 2 * x->n : 1) * sizeof *x->at);
+    x->at[x->n++] = (dgm_member){key, v};
+    return DGM_OK;
+}
+
+/* ---- finding the row -------------------------------------------------------------------------- */
+
+static bool is_named(const dgm_field *f, dgm_str key)
+{
+    return f->quoted.n - 3 == key.n && memcmp(f->quoted.p + 1, key.p, key.n) == 0;
+}
+
+/* message_id -> messageId, into a buffer that fits any name we know. */
+static dgm_str camel(dgm_str key, char *out, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < key.n; i++) {
+        char c = key.p[i];
+        if (c == '_' && i + 1 < key.n && n) {
+            c = key.p[++i];
+            if (c >= 'a' && c <= 'z')
+                c = (char)(c - 32);
+        }
+        if (n == size)
+            return (dgm_str){0};
+        out[n++] = c;
+    }
+    return (dgm_str){out, n};
+}
+
+/* Members mostly come in the order of the table: look from where the last one was found. */
+static const dgm_field *find(const dgm_shape *s, dgm_str key, size_t hint)
+{
+    for (size_t i = hint; i < s->n_fields; i++) {
+        if (is_named(&s->fields[i], key))
+            return &s->fields[i];
+    }
+    for (size_t i = 0; i < hint; i++) {
+        if (is_named(&s->fields[i], key))
+            return &s->fields[i];
+    }
+    if (s->proto && memchr(key.p, '_', key.n)) {
+        char name[48];
+        dgm_str other = camel(key, name, sizeof name);
+        if (other.p && !memchr(other.p, '_', other.n))
+            return find(s, other, 0);
+    }
+    return NULL;
+}
+
+/* Another spelling stands for the row it is another spelling of: both at once is a double. */
+static size_t index_of(const dgm_shape *s, const dgm_field *f)
+{
+    if (f->flags & DGM_READ_ONLY && f->kind != DGM_FIELD_CUSTOM && f->kind != DGM_FIELD_NEST) {
+        for (size_t i = 0; i < s->n_fields; i++) {
+            const dgm_field *main = &s->fields[i];
+            if (!(main->flags & DGM_READ_ONLY) && main->at == f->at &&
+                main->kind != DGM_FIELD_CUSTOM && main->kind != DGM_FIELD_NEST &&
+                main->kind != DGM_FIELD_CONST && main->tag == f->tag)
+                return i;
+        }
+    }
+    return (size_t)(f - s->fields);
+}
+
+/* ---- one member -------------------------------------------------------------------------------- */
+
+struct any_list { /* the layout all lists of the model share */
+    void *at;
+    size_t n;
+};
+
+static dgm_code read_list(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
+                          struct any_list *ret)
+{
+    dgm_code rc;
+    if (!yyjson_is_arr(v))
+        return dgm_read_wrong(r, v, at, "an array");
+    size_t i, n = yyjson_arr_size(v);
+    if ((rc = list_room(r, n, at)))
+        return rc;
+    char *items = dgm_arena_alloc(r->arena, n * s->size);
+    yyjson_val *e;
+    yyjson_arr_foreach(v, i, n, e) {
+        if ((rc = dgm_shape_read(r, s, e, DGM_AT_I(at, i), items + i * s->size)))
+            return rc;
+    }
+    *ret = (struct any_list){items, n};
+    return DGM_OK;
+}
+
+static dgm_code read_map(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
+                         struct any_list *ret)
+{
+    dgm_code rc;
+    if (!yyjson_is_obj(v))
+        return dgm_read_wrong(r, v, at, "an object");
+    size_t n = yyjson_obj_size(v), i = 0;
+    if ((rc = list_room(r, n, at)))
+        return rc;
+    char *items = dgm_arena_alloc(r->arena, n * s->size);
+    yyjson_obj_iter it = yyjson_obj_iter_with(v);
+    yyjson_val *key;
+    while ((key = yyjson_obj_iter_next(&it))) {
+        dgm_str name = dgm_json_str(key);
+        void *item = items + i++ * s->size;
+        memcpy(item, &name, sizeof name); /* every entry of a map begins with its key */
+        if ((rc = dgm_shape_read(r, s, yyjson_obj_iter_get_val(key), DGM_AT(at, name), item)))
+            return rc;
+    }
+    *ret = (struct any_list){items, n};
+    return DGM_OK;
+}
+
+static dgm_code read_member(dgm_reader *r, const dgm_field *f, yyjson_val *v, const dgm_at *at,
+                            void *object)
+{
+    void *to = (char *)object + f->at;
+    dgm_code rc;
+    switch ((dgm_field_kind)f->kind) {
+    case DGM_FIELD_STR:
+        return dgm_read_str(r, v, at, to);
+    case DGM_FIELD_TIME:
+        return dgm_read_time(r, v, at, to);
+    case DGM_FIELD_BASE64:
+        return dgm_read_base64(r, v, at, to);
+    case DGM_FIELD_BOOL:
+        return dgm_read_bool(r, v, at, to);
+    case DGM_FIELD_INT:
+        return dgm_read_int(r, v, at, to);
+    case DGM_FIELD_OPT_INT: {
+        dgm_opt_int n = {true, 0};
+        if ((rc = dgm_read_int(r, v, at, &n.value)))
+            return rc;
+        *(dgm_opt_int *)to = n;
+        return DGM_OK;
+    }
+    case DGM_FIELD_ENUM:
+        return dgm_read_enum(r, f->of.names, v, at, to);
+    case DGM_FIELD_OPT_ENUM: {
+        int n;
+        if ((rc = dgm_read_enum(r, f->of.names, v, at, &n)))
+            return rc;
+        *(dgm_opt_int *)to = (dgm_opt_int){true, n};
+        return DGM_OK;
+    }
+    case DGM_FIELD_STRS:
+        return dgm_read_strs(r, v, at, to);
+    case DGM_FIELD_JSON:
+        *(yyjson_val **)to = v;
+        return DGM_OK;
+    case DGM_FIELD_MAP_JSON:
+        if (!yyjson_is_obj(v))
+            return dgm_read_wrong(r, v, at, "an object");
+        *(yyjson_val **)to = v;
+        return DGM_OK;
+    case DGM_FIELD_OBJECT: {
+        void *o = dgm_arena_alloc(r->arena, f->of.shape->size);
+        if ((rc = dgm_shape_read(r, f->of.shape, v, at, o)))
+            return rc;
+        *(void **)to = o;
+        return DGM_OK;
+    }
+    case DGM_FIELD_INLINE:
+        return dgm_shape_read(r, f->of.shape, v, at, to);
+    case DGM_FIELD_NEST:
+        return dgm_shape_read(r, f->of.shape, v, at, object);
+    case DGM_FIELD_LIST:
+        return read_list(r, f->of.shape, v, at, to);
+    case DGM_FIELD_MAP:
+        return read_map(r, f->of.shape, v, at, to);
+    case DGM_FIELD_CONST:
+        if (!yyjson_is_str(v))
+            return dgm_read_wrong(r, v, at, "a string");
+        if (!dgm_str_eq(dgm_json_str(v), dgm_str_from(f->of.literal)))
+            return dgm_fail(r->err, DGM_BAD_PARAMS, at, "expected \"%s\", got \"%.*s\"",
+                            f->of.literal, (int)(dgm_json_str(v).n < 60 ? dgm_json_str(v).n : 60),
+                            dgm_json_str(v).p);
+        return DGM_OK;
+    case DGM_FIELD_CUSTOM:
+        return f->of.custom->read ? f->of.custom->read(r, v, at, object) : DGM_OK;
+    }
+    return DGM_OK;
+}
+
+/* ---- required members --------------------------------------------------------------------------- */
+
+static bool is_empty(const dgm_field *f, const void *object)
+{
+    const void *from = (const char *)object + f->at;
+    switch ((dgm_field_kind)f->kind) {
+    case DGM_FIELD_STR:
+        return ((const dgm_str *)from)->n == 0;
+    case DGM_FIELD_STRS:
+    case DGM_FIELD_LIST:
+    case DGM_FIELD_MAP:
+        return ((const struct any_list *)from)->n == 0;
+    case DGM_FIELD_ENUM:
+        return *(const int *)from == 0;
+    default:
+        return false;
+    }
+}
+
+static dgm_code missing(dgm_reader *r, const dgm_shape *s, const dgm_field *f, bool seen,
+                        const dgm_at *at, void *object)
+{
+    if (f->flags & DGM_MINTED && r->mint) {
+        *(dgm_str *)(void *)((char *)object + f->at) = dgm_mint_id(r->mint, r->arena);
+        return DGM_OK;
+    }
+    dgm_str name = dgm_field_name(f);
+    if (seen)
+        return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "must not be empty in a %s",
+                        s->what);
+    return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "missing: a %s needs it", s->what);
+}
+
+static dgm_code check_required(dgm_reader *r, const dgm_shape *s, uint64_t seen, const dgm_at *at,
+                               void *object)
+{
+    dgm_code rc;
+    for (size_t i = 0; i < s->n_fields; i++) {
+        const dgm_field *f = &s->fields[i];
+        if (!(f->flags & DGM_REQUIRED))
+            continue;
+        bool is_seen = seen >> i & 1;
+        bool nonempty = f->flags & DGM_NONEMPTY && (!(f->flags & DGM_STRICT) || r->strict);
+        if (is_seen && !(nonempty && is_empty(f, object)))
+            continue;
+        if ((rc = missing(r, s, f, is_seen, at, object)))
+            return rc;
+    }
+    return DGM_OK;
+}
+
+static dgm_code union_fault(dgm_reader *r, const dgm_shape *s, const dgm_at *at, const char *more)
+{
+    char names[200];
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_fields; i++) {
+        const dgm_field *f = &s->fields[i];
+        if (f->flags & DGM_ONE_OF && !(f->flags & DGM_READ_ONLY) && n < sizeof names - 60)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%.*s", n ? ", " : "",
+                                  DGM_P(dgm_field_name(f)));
+    }
+    names[n] = 0;
+    return dgm_fail(r->err, DGM_BAD_PARAMS, at, "a %s holds exactly one of %s; %s", s->what, names,
+                    more);
+}
+
+/* ---- one object ---------------------------------------------------------------------------------- */
+
+dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
+                        void *object)
+{
+    dgm_code rc;
+    if (s->pick_read && !(s = s->pick_read(r, v, at)))
+        return r->err ? r->err->code : DGM_BAD_PARAMS;
+    if (s->read_instead)
+        return s->read_instead(r, v, at, object);
+    if (!yyjson_is_obj(v)) {
+        char expected[80];
+        snprintf(expected, sizeof expected, "an object (%s)", s->what);
+        return dgm_read_wrong(r, v, at, expected);
+    }
+    uint64_t seen = 0;
+    size_t hint = 0, n = unsafe_yyjson_get_len(v);
+    yyjson_val *key = unsafe_yyjson_get_first(v), *val, *next;
+    for (size_t m = 0; m < n; m++, key = next) {
+        val = key + 1;
+        next = unsafe_yyjson_get_next(val);
+        dgm_str name = dgm_json_str(key);
+        const dgm_field *f = find(s, name, hint);
+        if (!f) {
+            if (s->extra_at == DGM_NOWHERE) {
+                r->n_unknown++;
+                continue;
+            }
+            if ((rc = dgm_read_unknown(
+                     r, name, val, at,
+                     (const dgm_extra **)(void *)((char *)object + s->extra_at))))
+                return rc;
+            continue;
+        }
+        hint = (size_t)(f - s->fields) + 1;
+        size_t row = index_of(s, f);
+        if (seen >> row & 1)
+            return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "this member occurs twice");
+        if (unsafe_yyjson_is_null(val) && f->kind != DGM_FIELD_JSON && !(f->flags & DGM_ANY_TYPE))
+            continue;
+        seen |= (uint64_t)1 << row;
+        if (f->flags & DGM_ONE_OF) {
+            int *tag = (int *)(void *)((char *)object + s->tag_at);
+            if (*tag)
+                return union_fault(r, s, DGM_AT(at, name), "here is a second one");
+            *tag = f->tag;
+        }
+        if ((rc = read_member(r, f, val, DGM_AT(at, name), object)))
+            return rc;
+    }
+    if (s->one_required && !*(int *)(void *)((char *)object + s->tag_at))
+        return union_fault(r, s, at, "here is none");
+    if ((rc = check_required(r, s, seen, at, object)))
+        return rc;
+    return s->after_read ? s->after_read(r, object, v, at) : DGM_OK;
+}

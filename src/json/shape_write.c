@@ -1,0 +1,197 @@
+/* json/shape_write.c - from structs to bytes, by the same tables. */
+#include "json/shape.h"
+
+struct any_list { /* the layout all lists of the model share */
+    const char *at;
+    size_t n;
+};
+
+void dgm_put_strs(dgm_writer *w, dgm_strs list)
+{
+    dgm_buf_add_char(w->out, '[');
+    for (size_t i = 0; i < list.n; i++) {
+        if (i)
+            dgm_buf_add_char(w->out, ',');
+        dgm_json_put_str(w->out, list.at[i]);
+    }
+    dgm_buf_add_char(w->out, ']');
+}
+
+static void put_enum(dgm_writer *w, const dgm_enum_names *names, int value)
+{
+    const char *name = value >= 0 && value < names->n ? names->names[value] : NULL;
+    if (!name)
+        name = names->names[0] ? names->names[0] : "";
+    dgm_buf_add_char(w->out, '"'); /* names of enums need no escapes */
+    dgm_buf_add(w->out, name, strlen(name));
+    dgm_buf_add_char(w->out, '"');
+}
+
+static void put_member(dgm_writer *w, const dgm_shape *s, const dgm_field *f, const void *object)
+{
+    const void *from = (const char *)object + f->at;
+    /* What is always there: a required member, the one of the union that the tag names. */
+    bool always = (f->flags & (DGM_REQUIRED | DGM_ONE_OF)) != 0;
+    bool defaults = !s->proto || f->flags & DGM_PRESENCE;
+    switch ((dgm_field_kind)f->kind) {
+    case DGM_FIELD_STR:
+    case DGM_FIELD_TIME:
+    case DGM_FIELD_BASE64: {
+        const dgm_str *str = from;
+        if (always || (defaults ? str->p != NULL : str->n != 0)) {
+            dgm_put_key(w, f);
+            dgm_json_put_str(w->out, *str);
+        }
+        return;
+    }
+    case DGM_FIELD_BOOL: {
+        dgm_opt_bool b = *(const dgm_opt_bool *)from;
+        if (always || b == DGM_TRUE || (b == DGM_FALSE && defaults)) {
+            dgm_put_key(w, f);
+            if (b == DGM_TRUE)
+                dgm_buf_add_lit(w->out, "true");
+            else
+                dgm_buf_add_lit(w->out, "false");
+        }
+        return;
+    }
+    case DGM_FIELD_INT: {
+        int32_t n = *(const int32_t *)from;
+        if (always || n) {
+            dgm_put_key(w, f);
+            dgm_json_put_int(w->out, n);
+        }
+        return;
+    }
+    case DGM_FIELD_OPT_INT: {
+        const dgm_opt_int *n = from;
+        if (always || (n->set && (defaults || n->value))) {
+            dgm_put_key(w, f);
+            dgm_json_put_int(w->out, n->value);
+        }
+        return;
+    }
+    case DGM_FIELD_ENUM: {
+        int value = *(const int *)from;
+        if (always || value) {
+            dgm_put_key(w, f);
+            put_enum(w, f->of.names, value);
+        }
+        return;
+    }
+    case DGM_FIELD_OPT_ENUM: {
+        const dgm_opt_int *n = from;
+        if (n->set && (defaults || n->value)) {
+            dgm_put_key(w, f);
+            put_enum(w, f->of.names, n->value);
+        }
+        return;
+    }
+    case DGM_FIELD_STRS: {
+        const dgm_strs *list = from;
+        if (always || (defaults ? list->at != NULL : list->n != 0)) {
+            dgm_put_key(w, f);
+            dgm_put_strs(w, *list);
+        }
+        return;
+    }
+    case DGM_FIELD_JSON:
+    case DGM_FIELD_MAP_JSON: {
+        const yyjson_val *v = *(yyjson_val *const *)from;
+        if (always || v) {
+            dgm_put_key(w, f);
+            dgm_json_put(w->out, v);
+        }
+        return;
+    }
+    case DGM_FIELD_OBJECT: {
+        const void *o = *(void *const *)from;
+        if (o) {
+            dgm_put_key(w, f);
+            dgm_shape_write(w, f->of.shape, o);
+        }
+        return;
+    }
+    case DGM_FIELD_INLINE:
+        dgm_put_key(w, f);
+        dgm_shape_write(w, f->of.shape, from);
+        return;
+    case DGM_FIELD_NEST:
+        dgm_put_key(w, f);
+        dgm_shape_write(w, f->of.shape, object);
+        return;
+    case DGM_FIELD_LIST: {
+        const struct any_list *list = from;
+        if (always || (defaults ? list->at != NULL : list->n != 0)) {
+            dgm_put_key(w, f);
+            dgm_buf_add_char(w->out, '[');
+            for (size_t i = 0; i < list->n; i++) {
+                if (i)
+                    dgm_buf_add_char(w->out, ',');
+                dgm_shape_write(w, f->of.shape, list->at + i * f->of.shape->size);
+            }
+            dgm_buf_add_char(w->out, ']');
+        }
+        return;
+    }
+    case DGM_FIELD_MAP: {
+        const struct any_list *list = from;
+        if (always || (defaults ? list->at != NULL : list->n != 0)) {
+            dgm_put_key(w, f);
+            dgm_buf_add_char(w->out, '{');
+            for (size_t i = 0; i < list->n; i++) {
+                const void *item = list->at + i * f->of.shape->size;
+                if (i)
+                    dgm_buf_add_char(w->out, ',');
+                dgm_json_put_str(w->out, *(const dgm_str *)item);
+                dgm_buf_add_char(w->out, ':');
+                dgm_shape_write(w, f->of.shape, item);
+            }
+            dgm_buf_add_char(w->out, '}');
+        }
+        return;
+    }
+    case DGM_FIELD_CONST:
+        dgm_put_key(w, f);
+        dgm_buf_add_char(w->out, '"');
+        dgm_buf_add(w->out, f->of.literal, strlen(f->of.literal));
+        dgm_buf_add_char(w->out, '"');
+        return;
+    case DGM_FIELD_CUSTOM:
+        if (f->of.custom->write)
+            f->of.custom->write(w, f, object);
+        return;
+    }
+}
+
+void dgm_shape_write(dgm_writer *w, const dgm_shape *s, const void *object)
+{
+    if (s->pick_write)
+        s = s->pick_write(object);
+    if (s->write_instead) {
+        s->write_instead(w, object);
+        return;
+    }
+    dgm_buf_add_char(w->out, '{');
+    int tag = s->tag_at == DGM_NOWHERE
+                  ? 0
+                  : *(const int *)(const void *)((const char *)object + s->tag_at);
+    for (size_t i = 0; i < s->n_fields; i++) {
+        const dgm_field *f = &s->fields[i];
+        if (f->flags & DGM_READ_ONLY || (f->flags & DGM_ONE_OF && f->tag != tag))
+            continue;
+        put_member(w, s, f, object);
+    }
+    if (s->extra_at != DGM_NOWHERE) {
+        const dgm_extra *x =
+            *(const dgm_extra *const *)(const void *)((const char *)object + s->extra_at);
+        /* Formats are told apart by their name's address: each has one. */
+        for (size_t i = 0; x && x->format == w->format && i < x->n; i++) {
+            dgm_put_comma(w);
+            dgm_json_put_str(w->out, x->at[i].key);
+            dgm_buf_add_char(w->out, ':');
+            dgm_json_put(w->out, x->at[i].value);
+        }
+    }
+    dgm_buf_add_char(w->out, '}');
+}

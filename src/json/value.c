@@ -1,0 +1,147 @@
+/* json/value.c - looking at values, comparing, copying, merging them. */
+#include "json/json.h"
+
+const char *dgm_json_type(const yyjson_val *v)
+{
+    switch (yyjson_get_type((yyjson_val *)(uintptr_t)v)) {
+    case YYJSON_TYPE_NULL:
+        return "null";
+    case YYJSON_TYPE_BOOL:
+        return "a boolean";
+    case YYJSON_TYPE_RAW:
+    case YYJSON_TYPE_NUM:
+        return "a number";
+    case YYJSON_TYPE_STR:
+        return "a string";
+    case YYJSON_TYPE_ARR:
+        return "an array";
+    case YYJSON_TYPE_OBJ:
+        return "an object";
+    default:
+        return "nothing";
+    }
+}
+
+yyjson_val *dgm_json_get(const yyjson_val *v, dgm_str key)
+{
+    return yyjson_obj_getn((yyjson_val *)(uintptr_t)v, key.p, key.n);
+}
+
+bool dgm_json_int(const yyjson_val *v, int64_t *ret)
+{
+    if (!v || !(yyjson_is_raw((yyjson_val *)(uintptr_t)v) || yyjson_is_str((yyjson_val *)(uintptr_t)v)))
+        return false;
+    dgm_str s = dgm_json_str(v);
+    bool minus = s.n && s.p[0] == '-';
+    size_t i = minus;
+    int64_t n = 0;
+    if (i == s.n)
+        return false;
+    for (; i < s.n; i++) {
+        if (s.p[i] < '0' || s.p[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
+            __builtin_sub_overflow(n, s.p[i] - '0', &n)) /* downwards: INT64_MIN fits too */
+            return false;
+    }
+    if (!minus && n == INT64_MIN)
+        return false;
+    *ret = minus ? n : -n;
+    return true;
+}
+
+bool dgm_json_equal(const yyjson_val *x, const yyjson_val *y)
+{
+    yyjson_val *a = (yyjson_val *)(uintptr_t)x, *b = (yyjson_val *)(uintptr_t)y;
+    if (!a || !b)
+        return a == b;
+    if (yyjson_get_type(a) != yyjson_get_type(b))
+        return false;
+    switch (yyjson_get_type(a)) {
+    case YYJSON_TYPE_STR:
+    case YYJSON_TYPE_RAW:
+        return dgm_str_eq(dgm_json_str(a), dgm_json_str(b));
+    case YYJSON_TYPE_BOOL:
+        return yyjson_get_bool(a) == yyjson_get_bool(b);
+    case YYJSON_TYPE_ARR: {
+        if (yyjson_arr_size(a) != yyjson_arr_size(b))
+            return false;
+        yyjson_arr_iter ia = yyjson_arr_iter_with(a), ib = yyjson_arr_iter_with(b);
+        yyjson_val *ea;
+        while ((ea = yyjson_arr_iter_next(&ia))) {
+            if (!dgm_json_equal(ea, yyjson_arr_iter_next(&ib)))
+                return false;
+        }
+        return true;
+    }
+    case YYJSON_TYPE_OBJ: {
+        if (yyjson_obj_size(a) != yyjson_obj_size(b))
+            return false;
+        yyjson_obj_iter ia = yyjson_obj_iter_with(a), ib = yyjson_obj_iter_with(b);
+        yyjson_val *ka;
+        while ((ka = yyjson_obj_iter_next(&ia))) {
+            /* yyjson's iterator looks from where it found the last one: in order, this is linear. */
+            yyjson_val *vb = yyjson_obj_iter_getn(&ib, ka->uni.str, unsafe_yyjson_get_len(ka));
+            if (!vb || !dgm_json_equal(yyjson_obj_iter_get_val(ka), vb))
+                return false;
+        }
+        return true;
+    }
+    default:
+        return true;
+    }
+}
+
+yyjson_val *dgm_json_copy(dgm_arena *a, const yyjson_val *v)
+{
+    if (!v)
+        return NULL;
+    /* A value and all below it lie side by side, linked by relative offsets: copy the run, then
+     * give every text a home of its own. */
+    yyjson_val *from = (yyjson_val *)(uintptr_t)v;
+    size_t n = (size_t)(unsafe_yyjson_get_next(from) - from);
+    yyjson_val *copy = dgm_arena_alloc_raw(a, n * sizeof *copy);
+    memcpy(copy, from, n * sizeof *copy);
+    for (size_t i = 0; i < n; i++) {
+        if (unsafe_yyjson_is_str(&copy[i]) || unsafe_yyjson_is_raw(&copy[i]))
+            copy[i].uni.str = dgm_arena_dup(a, dgm_json_str(&copy[i])).p;
+    }
+    return copy;
+}
+
+const yyjson_val *dgm_json_merge(dgm_arena *a, const yyjson_val *under, const yyjson_val *over)
+{
+    if (!over || !yyjson_is_obj((yyjson_val *)(uintptr_t)over))
+        return under;
+    if (!under || !yyjson_is_obj((yyjson_val *)(uintptr_t)under))
+        return over;
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_char(&b, '{');
+    const yyjson_val *sides[2] = {under, over};
+    for (int side = 0; side < 2; side++) {
+        yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)sides[side]);
+        yyjson_val *key;
+        while ((key = yyjson_obj_iter_next(&it))) {
+            if (side == 0 && dgm_json_get(over, dgm_json_str(key)))
+                continue;
+            if (b.n > 1)
+                dgm_buf_add_char(&b, ',');
+            dgm_json_put_str(&b, dgm_json_str(key));
+            dgm_buf_add_char(&b, ':');
+            dgm_json_put(&b, yyjson_obj_iter_get_val(key));
+        }
+    }
+    dgm_buf_add_char(&b, '}');
+    yyjson_val *merged = dgm_json_made(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return merged;
+}
+
+dgm_str dgm_json_text_in(dgm_arena *a, const yyjson_val *v)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_json_put(&b, v);
+    dgm_str s = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return s;
+}

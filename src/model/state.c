@@ -1,0 +1,85 @@
+/*
+ * model/state.c - the life of a task.
+ *
+ *   submitted -> working -> completed | failed | canceled | rejected      (terminal: frozen)
+ *                 |   ^
+ *                 v   |  a new message, or credentials that arrived
+ *        input-required, auth-required                                    (interrupted)
+ *
+ * Any state that is not terminal may be followed by any other: agents skip steps. `unknown` says
+ * nothing, so it forbids nothing and ends nothing.
+ */
+#include <dragoman/model.h>
+
+#include "base/str.h"
+
+static const struct {
+    bool terminal, interrupted, final_03;
+} class_of[DGM_N_STATES] = {
+    [DGM_STATE_UNKNOWN] = {false, false, false},
+    [DGM_STATE_SUBMITTED] = {false, false, false},
+    [DGM_STATE_WORKING] = {false, false, false},
+    [DGM_STATE_COMPLETED] = {true, false, true},
+    [DGM_STATE_FAILED] = {true, false, true},
+    [DGM_STATE_CANCELED] = {true, false, true},
+    [DGM_STATE_INPUT_REQUIRED] = {false, true, true},
+    [DGM_STATE_REJECTED] = {true, false, true},
+    [DGM_STATE_AUTH_REQUIRED] = {false, true, false},
+};
+
+bool dgm_state_is_terminal(dgm_task_state s)
+{
+    return class_of[s].terminal;
+}
+
+bool dgm_state_is_interrupted(dgm_task_state s)
+{
+    return class_of[s].interrupted;
+}
+
+bool dgm_state_is_final_03(dgm_task_state s)
+{
+    return class_of[s].final_03;
+}
+
+/* SUBMITTED is where a task begins; nothing goes back there once it has moved. */
+#define ANY_BUT_SUBMITTED (~(1u << DGM_STATE_SUBMITTED))
+static const unsigned may_become[DGM_N_STATES] = {
+    [DGM_STATE_UNKNOWN] = ~0u,
+    [DGM_STATE_SUBMITTED] = ~0u,
+    [DGM_STATE_WORKING] = ANY_BUT_SUBMITTED,
+    [DGM_STATE_INPUT_REQUIRED] = ANY_BUT_SUBMITTED,
+    [DGM_STATE_AUTH_REQUIRED] = ANY_BUT_SUBMITTED,
+    [DGM_STATE_COMPLETED] = 0,
+    [DGM_STATE_FAILED] = 0,
+    [DGM_STATE_CANCELED] = 0,
+    [DGM_STATE_REJECTED] = 0,
+};
+
+bool dgm_state_may_become(dgm_task_state from, dgm_task_state to)
+{
+    return may_become[from] >> to & 1;
+}
+
+/* ---- kinds of objects ---------------------------------------------------------------------------- */
+
+static const char *const kind_names[] = {
+    "",
+#define X(sym, name, type) name,
+    DGM_OBJECT_KINDS(X)
+#undef X
+};
+
+const char *dgm_object_kind_name(dgm_object_kind kind)
+{
+    return (size_t)kind < sizeof kind_names / sizeof *kind_names ? kind_names[kind] : "";
+}
+
+dgm_object_kind dgm_object_kind_by_name(dgm_str name)
+{
+    for (size_t i = 1; i < sizeof kind_names / sizeof *kind_names; i++) {
+        if (dgm_str_eq(dgm_str_from(kind_names[i]), name))
+            return (dgm_object_kind)i;
+    }
+    return DGM_OBJECT_NONE;
+}
