@@ -1,0 +1,80 @@
+/*
+ * wire/frames/frames.h - bytes in pieces of any size to the texts of single JSON values.
+ *
+ *     dgm_frames_feed(&f, bytes, n);
+ *     while ((rc = dgm_frames_next(&f, &item, err)) == DGM_OK && item.text.p)
+ *         ...
+ *     (more bytes, and so on; at the end of input dgm_frames_end(&f) and the same loop once more)
+ *
+ * What the input is shows in its first bytes: server-sent events, or JSON: one value (a top-level
+ * array is one), or a stream of values: JSON lines, concatenated values, an RFC 7464 sequence.
+ * Nothing is validated here: that is the parser's job, and so every byte that is not white space
+ * between values ends up in some text, broken ones as they are.
+ */
+#pragma once
+
+#include "wire/sse/sse.h"
+
+typedef enum dgm_frames_kind {
+    DGM_FRAMES_UNKNOWN, /* nothing but white space so far */
+    DGM_FRAMES_JSON,    /* JSON; whether one value or a stream is not known yet */
+    DGM_FRAMES_ONE,     /* one JSON value and nothing else */
+    DGM_FRAMES_VALUES,  /* a stream of JSON values */
+    DGM_FRAMES_SSE      /* a stream of server-sent events */
+} dgm_frames_kind;
+
+typedef struct dgm_frames_item {
+    dgm_str text;      /* p == NULL: no text yet */
+    bool alone;        /* it is the whole input; false: an element of a stream */
+    bool done;         /* the `[DONE]` that closes OpenAI's streams: text says so, and is no JSON */
+    dgm_str sse_id;    /* p == NULL: none */
+    dgm_str sse_event; /* p == NULL: none */
+    size_t line;       /* 1-based: where text starts in the input */
+    size_t column;     /* 1-based, in bytes */
+} dgm_frames_item;
+
+/* Where the scanner of one JSON value stands; zero at its start. */
+typedef struct dgm_frames_scan {
+    size_t depth;
+    bool scalar, in_string, escaped; /* scalar: a top-level value without brackets */
+} dgm_frames_scan;
+
+typedef struct dgm_frames {
+    const char *in, *in_end; /* what was fed and not yet read */
+    dgm_frames_kind kind;
+    bool stream_at_once, ended, failed;
+    size_t line, column; /* of in */
+    /* JSON: the value being read, and the first one while it is not known if it stands alone */
+    enum { DGM_FRAMES_BETWEEN, DGM_FRAMES_IN_VALUE, DGM_FRAMES_HOLDING } state;
+    dgm_frames_scan scan;
+    dgm_frames_item item; /* text: the part of it in `in`, when hold has none */
+    dgm_buf hold;         /* what earlier reads brought of it */
+    bool given;           /* hold was given out and can be dropped */
+    char start[8];        /* first bytes that may become a byte order mark or a field's name */
+    size_t start_n;
+    dgm_sse sse;
+} dgm_frames;
+
+/* stream_at_once: do not hold the first JSON value back until it is clear that another follows:
+ * the input is a stream, even when only one value comes. */
+void dgm_frames_init(dgm_frames *f, bool stream_at_once);
+void dgm_frames_done(dgm_frames *f);
+
+/* Only when next has used up what was fed before. The bytes are borrowed until it has again. */
+void dgm_frames_feed(dgm_frames *f, const char *bytes, size_t n);
+/* No more bytes will come; nothing is fed after this. */
+void dgm_frames_end(dgm_frames *f);
+
+/*
+ * The next text, borrowed until the next call; text.p == NULL when there is none yet. An empty input
+ * has none at all. DGM_TOO_LARGE: a value alone over object_bytes, one of a stream over
+ * record_bytes, or what dgm_sse_next says; found before more than that is held in memory; err says
+ * in which line the value starts. That is final: every further call gives the same.
+ */
+dgm_code dgm_frames_next(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *err);
+
+/* What the input has turned out to be. UNKNOWN, JSON: may still change. */
+dgm_frames_kind dgm_frames_what(const dgm_frames *f);
+
+/* An error in the item's text (line, column: within that text, or 0) becomes one in the input. */
+void dgm_frames_place(const dgm_frames_item *item, dgm_err *err);

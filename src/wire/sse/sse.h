@@ -1,0 +1,71 @@
+/*
+ * wire/sse/sse.h - Server-Sent Events: bytes in pieces of any size to events, and back.
+ *
+ *     dgm_sse_feed(&s, bytes, n);
+ *     while ((rc = dgm_sse_next(&s, &event, err)) == DGM_OK && event.data.p)
+ *         ...
+ *     (more bytes, and so on; at the end of input dgm_sse_end(&s) and the same loop once more)
+ *
+ * LF, CRLF and CR end a line, also when CR and LF come in different reads. Comments, unknown fields
+ * and events without data are skipped; an event that the end of input cuts off is still given out.
+ * Work is linear in the input however it is cut; memory is bound by one event.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/limits.h"
+
+typedef struct dgm_sse_event {
+    dgm_str data;  /* never empty; p == NULL: no event yet */
+    dgm_str event; /* p == NULL: the event names none */
+    dgm_str id;    /* of this very event; p == NULL: it has none */
+    size_t line;   /* 1-based: the line its data starts in */
+    size_t column; /* 1-based, in bytes: where in that line */
+} dgm_sse_event;
+
+/* What a field has said so far; a short text that is always copied. */
+typedef struct dgm_sse_name {
+    bool set;
+    size_t n;
+    char text[DGM_MAX_ID_BYTES];
+} dgm_sse_name;
+
+typedef struct dgm_sse {
+    /* what was fed and not yet read; lf and cr: where the next ones stand, NULL when not known */
+    const char *in, *in_end, *lf, *cr;
+    /* the event so far: data is borrowed from `in`, or stands at the front of hold; the line that
+     * the last read cut off stands behind it */
+    dgm_str data;
+    bool has_data, held;
+    dgm_buf hold;
+    size_t tail_at; /* where the cut line starts in hold */
+    dgm_sse_name event, id;
+    size_t line, data_line, data_column;
+    unsigned bom; /* bytes of the byte order mark seen; 4: the start is over */
+    bool skip_lf, ended, failed;
+    int64_t retry_ms; /* the last `retry:`, -1 when there was none */
+} dgm_sse;
+
+void dgm_sse_init(dgm_sse *s);
+void dgm_sse_done(dgm_sse *s);
+
+/* Only when next has used up what was fed before. The bytes are borrowed until it has again. */
+void dgm_sse_feed(dgm_sse *s, const char *bytes, size_t n);
+/* No more bytes will come; nothing is fed after this. */
+void dgm_sse_end(dgm_sse *s);
+
+/*
+ * The next event, borrowed until the next call; data.p == NULL when there is none yet.
+ * DGM_TOO_LARGE: a line over sse_line_bytes, data over record_bytes, a name over id_bytes; err says
+ * in which line. That is final: every further call gives the same.
+ */
+dgm_code dgm_sse_next(dgm_sse *s, dgm_sse_event *ret_event, dgm_err *err);
+
+/* ---- writing ----------------------------------------------------------------------------------- */
+
+/* One event. id and event may be absent, and are left out if they cannot stand in one line. Line
+ * ends in data, of any kind, start another `data:` line and reach the reader as LF. */
+void dgm_sse_put(dgm_buf *b, dgm_str id, dgm_str event, dgm_str data);
+
+/* `: text` and a blank line; line ends in it become spaces. */
+void dgm_sse_put_comment(dgm_buf *b, dgm_str text);
