@@ -1,0 +1,71 @@
+/*
+ * lib/direct.h - where A2A and Chat Completions meet: complete messages, without a middle
+ * (document 001), and the way back.
+ *
+ * To chat: text parts become `content`, `data.tool_calls` become `tool_calls`, every entry of
+ * `data.tool_results` a tool message of its own; files become image_url, input_audio and file parts
+ * of user messages, links in the text of assistant ones; other data becomes JSON text. JSON made into
+ * text is always spelled with ", " and ": ".
+ *
+ * From chat: one message in, one message out. What A2A has no place for is kept in metadata, so that
+ * the way back restores it. Keys of messages: `dragoman:role` (system, developer, function),
+ * `dragoman:name`, `dragoman:reasoning_content`. Keys of parts: `dragoman:part` (the chat part that it
+ * was, where it could not be told otherwise), `dragoman:detail`, `dragoman:file_id`. Each message made
+ * gets `canonical_type`. What is lost in either direction is listed in dgm_direct_losses().
+ *
+ * Everything made lives in the arena or borrows from what it was made of.
+ */
+#pragma once
+
+#include "wire/codec.h"
+#include "wire/openai/chat.h"
+
+/* What document 001's function returns. */
+typedef struct dgm_direct_pair {
+    dgm_chat_message *openai_message; /* user or assistant; NULL when there are only tool results */
+    dgm_chat_messages tool_messages;  /* one per result, in order */
+} dgm_direct_pair;
+
+/*
+ * trusted: believe the `dragoman:` keys of metadata. They can make a user's message a system message:
+ * whoever takes messages from strangers either removes them or says false here.
+ * An intermediate message (canonical_type TextMessageChunkEvent, ToolCallArgsEvent) gives nothing.
+ * Fails with a pointer (below `at`) on malformed calls and results: /parts/0/data/tool_calls/1/name.
+ */
+dgm_code dgm_direct_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at, bool trusted,
+                            dgm_direct_pair *ret_pair, dgm_err *err);
+
+/*
+ * The same as a list in the order of a history: tool messages first, then the user's or agent's
+ * (which goes first when it makes calls itself: results stand behind their calls).
+ */
+dgm_code dgm_direct_message_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at,
+                                    bool trusted, dgm_chat_messages *ret_messages, dgm_err *err);
+
+/*
+ * A task as a history: its history; artifacts that the final message does not say already, each an
+ * assistant message; the status message, unless it is in the history (same id, or the same text at
+ * its end) or only progress (submitted, working).
+ */
+dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *at, bool trusted,
+                                 dgm_chat_messages *ret_messages, dgm_err *err);
+
+/*
+ * Any object: messages, tasks, and what holds one (send requests, responses, stream events). The
+ * rows that document 000 calls N/A (status- and artifact-updates, internal events) give nothing;
+ * what is no conversation (cards, push configurations, ...) fails.
+ * ret_is_list: false when it is a message, so that one result need not become an array.
+ */
+dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_object *o, const dgm_at *at,
+                                   bool trusted, dgm_chat_messages *ret_messages, bool *ret_is_list,
+                                   dgm_err *err);
+
+/* Cannot fail. The message id is minted; contextId and taskId stay absent. */
+void dgm_direct_from_chat(dgm_arena *a, const dgm_chat_message *m, dgm_mint *mint,
+                          dgm_message *ret_message);
+
+/* The AG-UI event that a complete message stands for, told by role and parts (R000-03). */
+const char *dgm_direct_canonical_type(const dgm_message *m);
+
+/* Rows for (an A2A format, "openai-chat") and back; 0 for every other pair. Writes up to max. */
+size_t dgm_direct_losses(const char *from, const char *to, const dgm_loss **ret_losses, size_t max);
