@@ -55,6 +55,7 @@ typedef struct dgm_part {
     dgm_str media_type;
     const dgm_json *metadata;
     const dgm_extra *extra;
+    const dgm_extra *nested_extra; /* 0.3: unknown members of the object inside the part */
 } dgm_part;
 
 typedef struct dgm_parts {
@@ -237,6 +238,7 @@ typedef struct dgm_push_config {
     dgm_str token;
     dgm_push_auth *authentication;
     const dgm_extra *extra;
+    const dgm_extra *outer_extra; /* 0.3: unknown members beside the nested configuration */
 } dgm_push_config;
 
 typedef struct dgm_push_configs {
@@ -397,6 +399,8 @@ typedef struct dgm_security_scheme {
     dgm_str oauth2_metadata_url;
     dgm_str openid_connect_url;
     const dgm_extra *extra;
+    const dgm_extra *outer_extra; /* 1.0: unknown members beside the one that names the kind */
+    const dgm_extra *flows_extra; /* oauth2: unknown members beside the flows */
 } dgm_security_scheme;
 
 typedef struct dgm_security_schemes {

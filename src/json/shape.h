@@ -42,7 +42,8 @@ enum dgm_field_flags {
     DGM_REQUIRED = 1,  /* refused when missing; written even when empty */
     DGM_MINTED = 2,    /* an id: made up when missing, if the reader has a mint */
     DGM_NONEMPTY = 4,  /* text or list of length 0 counts as missing */
-    DGM_STRICT = 8,    /* DGM_NONEMPTY is asked for by strict readers only */
+    DGM_STRICT = 8,    /* DGM_NONEMPTY is asked for by strict readers only; without it, DGM_REQUIRED:
+                        * others take absent for the default, as ProtoJSON writers mean it */
     DGM_PRESENCE = 16, /* written when set, also to its default */
     DGM_READ_ONLY = 32, /* another spelling of a member at the same place: never written */
     DGM_ONE_OF = 64,   /* member of the shape's union: set iff the tag says so */
@@ -138,6 +139,10 @@ struct dgm_shape {
 #define DGM_F_CUSTOM(json, flags_, custom_)                                                        \
     {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_CUSTOM, .flags = (flags_),   \
      .of = {.custom = (custom_)}}
+/* Another spelling of the member at `member`, read by a function. */
+#define DGM_F_CUSTOM_FOR(T, member, json, custom_)                                                 \
+    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_CUSTOM,                      \
+     .flags = DGM_READ_ONLY, .at = offsetof(T, member), .of = {.custom = (custom_)}}
 #define DGM_FIELDS(array) .fields = (array), .n_fields = sizeof(array) / sizeof *(array)
 
 static inline dgm_str dgm_field_name(const dgm_field *f)
@@ -159,6 +164,11 @@ dgm_code dgm_read_int(dgm_reader *r, yyjson_val *v, const dgm_at *at, int32_t *r
 dgm_code dgm_read_enum(dgm_reader *r, const dgm_enum_names *names, yyjson_val *v, const dgm_at *at,
                        int *ret);
 dgm_code dgm_read_strs(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_strs *ret);
+/* ret_list: struct { T *at; size_t n; }, as for DGM_FIELD_LIST and DGM_FIELD_MAP. */
+dgm_code dgm_read_list(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
+                       void *ret_list);
+dgm_code dgm_read_map(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
+                      void *ret_list);
 dgm_code dgm_read_wrong(dgm_reader *r, yyjson_val *v, const dgm_at *at, const char *expected);
 /* Remembers a member nobody knows, for writing it back. */
 dgm_code dgm_read_unknown(dgm_reader *r, dgm_str key, yyjson_val *v, const dgm_at *at,

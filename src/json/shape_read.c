@@ -1,6 +1,7 @@
 /* json/shape_read.c - from values to structs, by table. */
 #include "json/shape.h"
 #include "base/limits.h"
+#include "base/map.h"
 
 #include <stdio.h>
 
@@ -201,12 +202,12 @@ static const dgm_field *find(const dgm_shape *s, dgm_str key, size_t hint)
 /* Another spelling stands for the row it is another spelling of: both at once is a double. */
 static size_t index_of(const dgm_shape *s, const dgm_field *f)
 {
-    if (f->flags & DGM_READ_ONLY && f->kind != DGM_FIELD_CUSTOM && f->kind != DGM_FIELD_NEST) {
+    if (f->flags & DGM_READ_ONLY && f->kind != DGM_FIELD_NEST) {
         for (size_t i = 0; i < s->n_fields; i++) {
             const dgm_field *main = &s->fields[i];
-            if (!(main->flags & DGM_READ_ONLY) && main->at == f->at &&
+            if (!(main->flags & DGM_READ_ONLY) && main->at == f->at && main->tag == f->tag &&
                 main->kind != DGM_FIELD_CUSTOM && main->kind != DGM_FIELD_NEST &&
-                main->kind != DGM_FIELD_CONST && main->tag == f->tag)
+                main->kind != DGM_FIELD_CONST)
                 return i;
         }
     }
@@ -220,8 +221,8 @@ struct any_list { /* the layout all lists of the model share */
     size_t n;
 };
 
-static dgm_code read_list(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
-                          struct any_list *ret)
+dgm_code dgm_read_list(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
+                       void *ret_list)
 {
     dgm_code rc;
     if (!yyjson_is_arr(v))
@@ -235,18 +236,36 @@ static dgm_code read_list(dgm_reader *r, const dgm_shape *s, yyjson_val *v, cons
         if ((rc = dgm_shape_read(r, s, e, DGM_AT_I(at, i), items + i * s->size)))
             return rc;
     }
-    *ret = (struct any_list){items, n};
+    *(struct any_list *)ret_list = (struct any_list){items, n};
     return DGM_OK;
 }
 
-static dgm_code read_map(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
-                         struct any_list *ret)
+static dgm_code check_keys(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+{
+    dgm_code rc = DGM_OK;
+    dgm_map seen;
+    dgm_map_init(&seen);
+    yyjson_obj_iter it = yyjson_obj_iter_with(v);
+    yyjson_val *key;
+    while (!rc && (key = yyjson_obj_iter_next(&it))) {
+        dgm_str name = dgm_json_str(key);
+        if (dgm_map_get(&seen, name))
+            rc = dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "this member occurs twice");
+        else
+            dgm_map_put(&seen, name, 0);
+    }
+    dgm_map_done(&seen);
+    return rc;
+}
+
+dgm_code dgm_read_map(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
+                      void *ret_list)
 {
     dgm_code rc;
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "an object");
     size_t n = yyjson_obj_size(v), i = 0;
-    if ((rc = list_room(r, n, at)))
+    if ((rc = list_room(r, n, at)) || (n > 1 && (rc = check_keys(r, v, at))))
         return rc;
     char *items = dgm_arena_alloc(r->arena, n * s->size);
     yyjson_obj_iter it = yyjson_obj_iter_with(v);
@@ -258,7 +277,7 @@ static dgm_code read_map(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const
         if ((rc = dgm_shape_read(r, s, yyjson_obj_iter_get_val(key), DGM_AT(at, name), item)))
             return rc;
     }
-    *ret = (struct any_list){items, n};
+    *(struct any_list *)ret_list = (struct any_list){items, n};
     return DGM_OK;
 }
 
@@ -316,9 +335,9 @@ static dgm_code read_member(dgm_reader *r, const dgm_field *f, yyjson_val *v, co
     case DGM_FIELD_NEST:
         return dgm_shape_read(r, f->of.shape, v, at, object);
     case DGM_FIELD_LIST:
-        return read_list(r, f->of.shape, v, at, to);
+        return dgm_read_list(r, f->of.shape, v, at, to);
     case DGM_FIELD_MAP:
-        return read_map(r, f->of.shape, v, at, to);
+        return dgm_read_map(r, f->of.shape, v, at, to);
     case DGM_FIELD_CONST:
         if (!yyjson_is_str(v))
             return dgm_read_wrong(r, v, at, "a string");
@@ -375,6 +394,8 @@ static dgm_code check_required(dgm_reader *r, const dgm_shape *s, uint64_t seen,
         if (!(f->flags & DGM_REQUIRED))
             continue;
         bool is_seen = seen >> i & 1;
+        if (!is_seen && (f->flags & (DGM_STRICT | DGM_NONEMPTY)) == DGM_STRICT && !r->strict)
+            continue;
         bool nonempty = f->flags & DGM_NONEMPTY && (!(f->flags & DGM_STRICT) || r->strict);
         if (is_seen && !(nonempty && is_empty(f, object)))
             continue;

@@ -17,11 +17,11 @@ typedef struct dgm_object {
 } dgm_object;
 
 /* What an A2A operation is called in every binding. */
-#define DGM_METHODS(X) /* symbol, 1.0, 0.3, params, result */                                      \
+#define DGM_METHODS(X) /* symbol, 1.0, 0.3 (or NULL), params, result */                            \
     X(SEND, "SendMessage", "message/send", SEND_REQUEST, SEND_RESPONSE)                            \
     X(STREAM, "SendStreamingMessage", "message/stream", SEND_REQUEST, STREAM_RESPONSE)             \
     X(GET, "GetTask", "tasks/get", GET_TASK_REQUEST, TASK)                                         \
-    X(LIST, "ListTasks", "tasks/list", LIST_TASKS_REQUEST, LIST_TASKS_RESPONSE)                    \
+    X(LIST, "ListTasks", NULL, LIST_TASKS_REQUEST, LIST_TASKS_RESPONSE)                            \
     X(CANCEL, "CancelTask", "tasks/cancel", CANCEL_REQUEST, TASK)                                  \
     X(SUBSCRIBE, "SubscribeToTask", "tasks/resubscribe", SUBSCRIBE_REQUEST, STREAM_RESPONSE)       \
     X(PUSH_CREATE, "CreateTaskPushNotificationConfig", "tasks/pushNotificationConfig/set",         \
@@ -60,9 +60,10 @@ typedef struct dgm_codec {
     const char *name; /* in configs, logs, the names of vectors; its address tags unknown members */
     const char *about;
     bool envelopes;
-    /* How likely is it that a peer of this format wrote v? 0: no, 1: could be, 2: shows its marks. */
+    /* How likely is it that a peer of this format wrote v? 0: it did not; more: it could have. */
     int (*recognise)(const yyjson_val *v);
-    /* kind: what v (or the params or result in it) is; NONE: tell by its shape. */
-    dgm_code (*decode)(dgm_reader *r, yyjson_val *v, dgm_object_kind kind, dgm_frame *ret_frame);
-    dgm_code (*encode)(dgm_writer *w, const dgm_frame *frame, dgm_arena *scratch, dgm_err *err);
+    /* kind: what v (or the result in it) is; NONE: tell by its shape. in_stream: one of several. */
+    dgm_code (*decode)(dgm_reader *r, yyjson_val *v, dgm_object_kind kind, bool in_stream,
+                       dgm_frame *ret_frame);
+    dgm_code (*encode)(dgm_writer *w, const dgm_frame *frame, dgm_err *err);
 } dgm_codec;

@@ -9,3 +9,42 @@ extern const char dgm_a2a_03_name[], dgm_a2a_03_rest_name[];
 
 /* a2a_card*.c: the agent card. */
 extern const dgm_shape dgm_a2a_10_card, dgm_a2a_03_card, dgm_a2a_03_rest_card;
+
+/* a2a_03.c, a2a_03_rest.c: nouns and events; 1.0 has those of model/form.h. */
+extern const dgm_shape dgm_a2a_03_part, dgm_a2a_03_message, dgm_a2a_03_status, dgm_a2a_03_artifact,
+    dgm_a2a_03_task, dgm_a2a_03_status_update, dgm_a2a_03_artifact_update,
+    dgm_a2a_03_stream_response;
+extern const dgm_shape dgm_a2a_03_rest_part, dgm_a2a_03_rest_message, dgm_a2a_03_rest_status,
+    dgm_a2a_03_rest_artifact, dgm_a2a_03_rest_task, dgm_a2a_03_rest_status_update,
+    dgm_a2a_03_rest_artifact_update, dgm_a2a_03_rest_stream_response, dgm_a2a_03_rest_send_response;
+extern const dgm_enum_names dgm_a2a_03_roles, dgm_a2a_03_states, dgm_a2a_03_rest_roles,
+    dgm_a2a_03_rest_states;
+
+/* 0.3's `final`: any boolean is read, the state decides what is written. */
+extern const dgm_custom dgm_a2a_final;
+
+/* 0.3 cannot hold data that is no object: {"value": x}, marked in the part's metadata. */
+#define DGM_A2A_COMPAT_MARK "data_part_compat"
+dgm_code dgm_a2a_unwrap_data(dgm_reader *r, void *part, yyjson_val *v, const dgm_at *at);
+void dgm_a2a_put_wrapped(dgm_writer *w, const dgm_part *part); /* `{"value":x}` */
+void dgm_a2a_put_marked_metadata(dgm_writer *w, const dgm_part *part);
+
+/* a2a_requests*.c: requests and results of one dialect, by kind; NULL where it has no such object. */
+const dgm_shape *dgm_a2a_10_request(dgm_object_kind kind);
+const dgm_shape *dgm_a2a_03_request(dgm_object_kind kind);
+const dgm_shape *dgm_a2a_03_rest_request(dgm_object_kind kind);
+
+/* a2a_error.c */
+dgm_code dgm_a2a_read_rpc_error(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_error *ret);
+dgm_code dgm_a2a_read_rest_error(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_error *ret);
+void dgm_a2a_10_write_rpc_error(dgm_writer *w, const dgm_error *e);
+void dgm_a2a_10_write_rest_error(dgm_writer *w, const dgm_error *e);
+void dgm_a2a_03_write_error(dgm_writer *w, const dgm_error *e); /* JSON-RPC and REST alike */
+
+/* a2a_detect.c: what is this? NONE when it cannot be told. in_stream: it is one of a stream. */
+dgm_object_kind dgm_a2a_10_detect(const yyjson_val *v, bool in_stream);
+dgm_object_kind dgm_a2a_03_detect(const yyjson_val *v, bool in_stream);
+dgm_object_kind dgm_a2a_03_rest_detect(const yyjson_val *v, bool in_stream);
+int dgm_a2a_10_recognise(const yyjson_val *v);
+int dgm_a2a_03_recognise(const yyjson_val *v);
+int dgm_a2a_03_rest_recognise(const yyjson_val *v);

@@ -1,0 +1,280 @@
+/*
+ * wire/a2a/a2a_card_security.c - security schemes and requirements of a card.
+ *
+ * A scheme is spelled in two ways: ProtoJSON names its kind by a wrapper member, the JSON dialect of
+ * 0.3 by a `type` beside the other members ("flat"). Hybrid cards hold both, or flat ones only.
+ */
+#include "wire/a2a/a2a_card_int.h"
+
+/* ---- schemes: wrapped -------------------------------------------------------------------------- */
+
+#define STR(member, json, flags) DGM_F(dgm_security_scheme, member, json, STR, flags)
+
+static const dgm_field api_key_fields[] = {
+    STR(description, "description", 0),
+    STR(location, "location", DGM_REQUIRED),
+    STR(key_name, "name", DGM_REQUIRED),
+};
+static const dgm_field http_fields[] = {
+    STR(description, "description", 0),
+    STR(scheme, "scheme", DGM_REQUIRED),
+    STR(bearer_format, "bearerFormat", 0),
+};
+static const dgm_field oauth2_10_fields[] = {
+    STR(description, "description", 0),
+    DGM_F_CUSTOM("flows", DGM_REQUIRED, &dgm_a2a_10_flows),
+    STR(oauth2_metadata_url, "oauth2MetadataUrl", 0),
+};
+static const dgm_field oauth2_03_rest_fields[] = {
+    STR(description, "description", 0),
+    DGM_F_CUSTOM("flows", DGM_REQUIRED, &dgm_a2a_03_rest_flows),
+    STR(oauth2_metadata_url, "oauth2MetadataUrl", 0),
+};
+static const dgm_field openid_fields[] = {
+    STR(description, "description", 0),
+    STR(openid_connect_url, "openIdConnectUrl", DGM_REQUIRED),
+};
+static const dgm_field mtls_fields[] = {
+    STR(description, "description", 0),
+};
+
+#define BODY(what, fields) DGM_A2A_SHAPE(dgm_security_scheme, what " scheme", fields, true)
+static const dgm_shape api_key = BODY("API key", api_key_fields);
+static const dgm_shape http = BODY("HTTP", http_fields);
+static const dgm_shape oauth2_10 = BODY("OAuth 2", oauth2_10_fields);
+static const dgm_shape oauth2_03_rest = BODY("OAuth 2", oauth2_03_rest_fields);
+static const dgm_shape openid = BODY("OpenID Connect", openid_fields);
+static const dgm_shape mtls = BODY("mutual TLS", mtls_fields);
+
+/* A copy of what stands elsewhere in the same object. */
+static const dgm_custom copy = {NULL, NULL};
+
+#define WRAPPER(tag, json, shape) DGM_F_ONE(dgm_security_scheme, kind, json, NEST, tag, shape)
+#define WRAPPERS(oauth2)                                                                           \
+    WRAPPER(DGM_SCHEME_API_KEY, "apiKeySecurityScheme", &api_key),                                 \
+        WRAPPER(DGM_SCHEME_HTTP, "httpAuthSecurityScheme", &http),                                 \
+        WRAPPER(DGM_SCHEME_OAUTH2, "oauth2SecurityScheme", oauth2),                                \
+        WRAPPER(DGM_SCHEME_OPENID, "openIdConnectSecurityScheme", &openid),                        \
+        WRAPPER(DGM_SCHEME_MTLS, "mtlsSecurityScheme", &mtls)
+#define N_WRAPPERS 5
+
+/* The Go SDK copies each scheme's 1.0 body to a member with the name of its type. */
+#define GO_COPIES                                                                                  \
+    DGM_F_CUSTOM("apiKey", 0, &copy), DGM_F_CUSTOM("http", 0, &copy),                              \
+        DGM_F_CUSTOM("oauth2", 0, &copy), DGM_F_CUSTOM("openIdConnect", 0, &copy),                 \
+        DGM_F_CUSTOM("mutualTLS", 0, &copy)
+
+static const dgm_field wrapped_fields[] = {
+    WRAPPERS(&oauth2_10),
+    GO_COPIES,
+    DGM_F_CUSTOM("type", 0, &copy),
+    DGM_F_CUSTOM("description", 0, &copy),
+    DGM_F_CUSTOM("in", 0, &copy),
+    DGM_F_CUSTOM("name", 0, &copy),
+    DGM_F_CUSTOM("scheme", 0, &copy),
+    DGM_F_CUSTOM("bearerFormat", 0, &copy),
+    DGM_F_CUSTOM("flows", 0, &copy),
+    DGM_F_CUSTOM("oauth2MetadataUrl", 0, &copy),
+    DGM_F_CUSTOM("openIdConnectUrl", 0, &copy),
+};
+static const dgm_field wrapped_03_fields[] = {WRAPPERS(&oauth2_03_rest)};
+static const dgm_field go_fields[] = {
+    WRAPPER(DGM_SCHEME_API_KEY, "apiKey", &api_key),
+    WRAPPER(DGM_SCHEME_HTTP, "http", &http),
+    WRAPPER(DGM_SCHEME_OAUTH2, "oauth2", &oauth2_10),
+    WRAPPER(DGM_SCHEME_OPENID, "openIdConnect", &openid),
+    WRAPPER(DGM_SCHEME_MTLS, "mutualTLS", &mtls),
+};
+
+#define WRAPPED(fields_)                                                                           \
+    .what = "security scheme", .size = sizeof(dgm_security_scheme), DGM_FIELDS(fields_),           \
+    .extra_at = offsetof(dgm_security_scheme, outer_extra),                                        \
+    .tag_at = offsetof(dgm_security_scheme, kind), .one_required = true, .proto = true
+static const dgm_shape wrapped = {WRAPPED(wrapped_fields)};
+static const dgm_shape go_copy = {WRAPPED(go_fields)};
+
+/* ---- schemes: flat ----------------------------------------------------------------------------- */
+
+static const char *const type_names[] = {
+    [DGM_SCHEME_API_KEY] = "apiKey",       [DGM_SCHEME_HTTP] = "http",
+    [DGM_SCHEME_OAUTH2] = "oauth2",        [DGM_SCHEME_OPENID] = "openIdConnect",
+    [DGM_SCHEME_MTLS] = "mutualTLS",
+};
+static const dgm_enum_names types = {
+    .what = "type of security scheme", .names = type_names, .n = DGM_SCHEME_MTLS + 1};
+
+#define TYPE DGM_F_OF(dgm_security_scheme, kind, "type", ENUM, DGM_REQUIRED, &types)
+
+static const dgm_field flat_api_key_fields[] = {
+    TYPE,
+    STR(description, "description", DGM_PRESENCE),
+    STR(location, "in", DGM_REQUIRED),
+    STR(key_name, "name", DGM_REQUIRED),
+    GO_COPIES,
+};
+static const dgm_field flat_http_fields[] = {
+    TYPE,
+    STR(description, "description", DGM_PRESENCE),
+    STR(scheme, "scheme", DGM_REQUIRED),
+    STR(bearer_format, "bearerFormat", DGM_PRESENCE),
+    GO_COPIES,
+};
+static const dgm_field flat_oauth2_fields[] = {
+    TYPE,
+    STR(description, "description", DGM_PRESENCE),
+    DGM_F_CUSTOM("flows", DGM_REQUIRED, &dgm_a2a_03_flows),
+    STR(oauth2_metadata_url, "oauth2MetadataUrl", DGM_PRESENCE),
+    GO_COPIES,
+};
+static const dgm_field flat_openid_fields[] = {
+    TYPE,
+    STR(description, "description", DGM_PRESENCE),
+    STR(openid_connect_url, "openIdConnectUrl", DGM_REQUIRED),
+    GO_COPIES,
+};
+static const dgm_field flat_mtls_fields[] = {
+    TYPE,
+    STR(description, "description", DGM_PRESENCE),
+    GO_COPIES,
+};
+static const dgm_field flat_none_fields[] = {TYPE}; /* says what is wrong with the type */
+
+static const dgm_shape flat[] = {
+    [DGM_SCHEME_NONE] = BODY("security", flat_none_fields),
+    [DGM_SCHEME_API_KEY] = BODY("API key", flat_api_key_fields),
+    [DGM_SCHEME_HTTP] = BODY("HTTP", flat_http_fields),
+    [DGM_SCHEME_OAUTH2] = BODY("OAuth 2", flat_oauth2_fields),
+    [DGM_SCHEME_OPENID] = BODY("OpenID Connect", flat_openid_fields),
+    [DGM_SCHEME_MTLS] = BODY("mutual TLS", flat_mtls_fields),
+};
+
+static const dgm_shape *pick_flat(const void *object)
+{
+    return &flat[((const dgm_security_scheme *)object)->kind];
+}
+
+/* ---- schemes: whichever it is ------------------------------------------------------------------ */
+
+static bool has_any(const yyjson_val *v, const dgm_field *fields, size_t n)
+{
+    static const char *const snake[N_WRAPPERS] = {
+        "api_key_security_scheme", "http_auth_security_scheme", "oauth2_security_scheme",
+        "open_id_connect_security_scheme", "mtls_security_scheme"};
+    for (size_t i = 0; i < n; i++) {
+        const yyjson_val *member = dgm_json_get(v, dgm_field_name(&fields[i]));
+        if (!member && fields == wrapped_fields)
+            member = dgm_json_get(v, dgm_str_from(snake[i]));
+        if (member && !yyjson_is_null((yyjson_val *)(uintptr_t)member))
+            return true;
+    }
+    return false;
+}
+
+bool dgm_a2a_scheme_is_wrapped(const yyjson_val *v)
+{
+    return has_any(v, wrapped_fields, N_WRAPPERS);
+}
+
+static const dgm_shape *pick_scheme(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+{
+    (void)r;
+    (void)at;
+    if (dgm_a2a_scheme_is_wrapped(v))
+        return &wrapped;
+    yyjson_val *type = dgm_json_get(v, DGM_STR("type"));
+    if (yyjson_is_str(type)) {
+        for (int kind = DGM_SCHEME_API_KEY; kind <= DGM_SCHEME_MTLS; kind++) {
+            if (dgm_str_eq(dgm_json_str(type), dgm_str_from(type_names[kind])))
+                return &flat[kind];
+        }
+    }
+    if (type && !yyjson_is_null(type))
+        return &flat[DGM_SCHEME_NONE];
+    return has_any(v, go_fields, N_WRAPPERS) ? &go_copy : &wrapped;
+}
+
+const dgm_shape dgm_a2a_10_scheme = {WRAPPED(wrapped_fields), .pick_read = pick_scheme};
+const dgm_shape dgm_a2a_03_rest_scheme = {WRAPPED(wrapped_03_fields)};
+const dgm_shape dgm_a2a_03_scheme = {
+    .what = "security scheme",
+    .size = sizeof(dgm_security_scheme),
+    .extra_at = DGM_NOWHERE,
+    .tag_at = DGM_NOWHERE,
+    .pick_write = pick_flat,
+};
+
+/* ---- requirements ------------------------------------------------------------------------------ */
+
+static const dgm_field string_list_fields[] = {
+    DGM_F(dgm_required_scheme, scopes, "list", STRS, 0),
+};
+static const dgm_shape string_list =
+    DGM_A2A_SHAPE(dgm_required_scheme, "list of scopes", string_list_fields, true);
+
+/* {"list":[...]}; in 0.3, and in all that the Go SDK writes, the array itself, or null for none. */
+static dgm_code read_scopes(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    if (yyjson_is_null(v))
+        return DGM_OK;
+    if (yyjson_is_arr(v))
+        return dgm_read_strs(r, v, at, &((dgm_required_scheme *)object)->scopes);
+    return dgm_shape_read(r, &string_list, v, at, object);
+}
+
+static const dgm_shape required_scheme = {
+    .what = "list of scopes",
+    .size = sizeof(dgm_required_scheme),
+    DGM_FIELDS(string_list_fields),
+    .extra_at = offsetof(dgm_required_scheme, extra),
+    .tag_at = DGM_NOWHERE,
+    .proto = true,
+    .read_instead = read_scopes,
+};
+
+static const dgm_field requirement_fields[] = {
+    DGM_F_OF(dgm_security_requirement, schemes, "schemes", MAP, 0, &required_scheme),
+};
+static const dgm_shape requirement =
+    DGM_A2A_SHAPE(dgm_security_requirement, "security requirement", requirement_fields, true);
+
+/* {"schemes":{name: scopes}}, or {name: scopes}, where a scheme may be called "schemes". */
+static dgm_code read_requirement(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    const yyjson_val *schemes = dgm_json_get(v, DGM_STR("schemes"));
+    if (yyjson_is_obj(v) && (!schemes || yyjson_is_arr((yyjson_val *)(uintptr_t)schemes)))
+        return dgm_read_map(r, &required_scheme, v, at,
+                            &((dgm_security_requirement *)object)->schemes);
+    return dgm_shape_read(r, &requirement, v, at, object);
+}
+
+const dgm_shape dgm_a2a_10_requirement = {
+    .what = "security requirement",
+    .size = sizeof(dgm_security_requirement),
+    DGM_FIELDS(requirement_fields),
+    .extra_at = offsetof(dgm_security_requirement, extra),
+    .tag_at = DGM_NOWHERE,
+    .proto = true,
+    .read_instead = read_requirement,
+};
+
+static void write_flat_requirement(dgm_writer *w, const void *object)
+{
+    const dgm_required_schemes *schemes = &((const dgm_security_requirement *)object)->schemes;
+    dgm_buf_add_char(w->out, '{');
+    for (size_t i = 0; i < schemes->n; i++) {
+        if (i)
+            dgm_buf_add_char(w->out, ',');
+        dgm_json_put_str(w->out, schemes->at[i].name);
+        dgm_buf_add_char(w->out, ':');
+        dgm_put_strs(w, schemes->at[i].scopes);
+    }
+    dgm_buf_add_char(w->out, '}');
+}
+
+const dgm_shape dgm_a2a_03_requirement = {
+    .what = "security requirement",
+    .size = sizeof(dgm_security_requirement),
+    .extra_at = DGM_NOWHERE,
+    .tag_at = DGM_NOWHERE,
+    .write_instead = write_flat_requirement,
+};

@@ -1,0 +1,313 @@
+/* wire/a2a/a2a_codec.c - the three codecs: an object or an envelope to a frame, and back. */
+#include "wire/a2a/a2a_int.h"
+#include "wire/jsonrpc/jsonrpc.h"
+
+/* ---- what makes a dialect ------------------------------------------------------------------------------- */
+
+struct dialect {
+    const char *name;
+    bool v1;
+    bool rest;
+    const dgm_shape *(*request)(dgm_object_kind kind);
+    dgm_object_kind (*detect)(const yyjson_val *v, bool in_stream);
+    const dgm_shape *message, *task, *status_update, *artifact_update, *stream_response,
+        *send_response, *part, *artifact, *status, *card;
+};
+
+static const struct dialect dialect_10 = {
+    .name = dgm_form_name,
+    .v1 = true,
+    .request = dgm_a2a_10_request,
+    .detect = dgm_a2a_10_detect,
+    .message = &dgm_form_message,
+    .task = &dgm_form_task,
+    .status_update = &dgm_form_status_update,
+    .artifact_update = &dgm_form_artifact_update,
+    .stream_response = &dgm_form_stream_response,
+    .send_response = &dgm_form_send_response,
+    .part = &dgm_form_part,
+    .artifact = &dgm_form_artifact,
+    .status = &dgm_form_status,
+    .card = &dgm_a2a_10_card,
+};
+
+static const struct dialect dialect_03 = {
+    .name = dgm_a2a_03_name,
+    .request = dgm_a2a_03_request,
+    .detect = dgm_a2a_03_detect,
+    .message = &dgm_a2a_03_message,
+    .task = &dgm_a2a_03_task,
+    .status_update = &dgm_a2a_03_status_update,
+    .artifact_update = &dgm_a2a_03_artifact_update,
+    .stream_response = &dgm_a2a_03_stream_response,
+    .send_response = &dgm_a2a_03_stream_response,
+    .part = &dgm_a2a_03_part,
+    .artifact = &dgm_a2a_03_artifact,
+    .status = &dgm_a2a_03_status,
+    .card = &dgm_a2a_03_card,
+};
+
+static const struct dialect dialect_03_rest = {
+    .name = dgm_a2a_03_rest_name,
+    .rest = true,
+    .request = dgm_a2a_03_rest_request,
+    .detect = dgm_a2a_03_rest_detect,
+    .message = &dgm_a2a_03_rest_message,
+    .task = &dgm_a2a_03_rest_task,
+    .status_update = &dgm_a2a_03_rest_status_update,
+    .artifact_update = &dgm_a2a_03_rest_artifact_update,
+    .stream_response = &dgm_a2a_03_rest_stream_response,
+    .send_response = &dgm_a2a_03_rest_send_response,
+    .part = &dgm_a2a_03_rest_part,
+    .artifact = &dgm_a2a_03_rest_artifact,
+    .status = &dgm_a2a_03_rest_status,
+    .card = &dgm_a2a_03_rest_card,
+};
+
+/* NULL: the dialect has no such object. Errors and the empty object are not read by table. */
+static const dgm_shape *shape_of(const struct dialect *d, dgm_object_kind kind)
+{
+    switch (kind) {
+    case DGM_OBJECT_MESSAGE: return d->message;
+    case DGM_OBJECT_TASK: return d->task;
+    case DGM_OBJECT_STATUS_UPDATE: return d->status_update;
+    case DGM_OBJECT_ARTIFACT_UPDATE: return d->artifact_update;
+    case DGM_OBJECT_STREAM_RESPONSE: return d->stream_response;
+    case DGM_OBJECT_SEND_RESPONSE: return d->send_response;
+    case DGM_OBJECT_PART: return d->part;
+    case DGM_OBJECT_ARTIFACT: return d->artifact;
+    case DGM_OBJECT_STATUS: return d->status;
+    case DGM_OBJECT_CARD: return d->card;
+    case DGM_OBJECT_INTERNAL_EVENT: return &dgm_form_internal;
+    case DGM_OBJECT_SEND_REQUEST:
+    case DGM_OBJECT_GET_TASK_REQUEST:
+    case DGM_OBJECT_LIST_TASKS_REQUEST:
+    case DGM_OBJECT_LIST_TASKS_RESPONSE:
+    case DGM_OBJECT_CANCEL_REQUEST:
+    case DGM_OBJECT_SUBSCRIBE_REQUEST:
+    case DGM_OBJECT_PUSH_CONFIG:
+    case DGM_OBJECT_PUSH_CONFIG_LIST:
+    case DGM_OBJECT_PUSH_GET_REQUEST:
+    case DGM_OBJECT_PUSH_LIST_REQUEST:
+    case DGM_OBJECT_PUSH_DELETE_REQUEST:
+    case DGM_OBJECT_EXTENDED_CARD_REQUEST: return d->request(kind);
+    case DGM_OBJECT_NONE:
+    case DGM_OBJECT_ERROR:
+    case DGM_OBJECT_EMPTY: break;
+    }
+    return NULL;
+}
+
+/* ---- methods ---------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *v1, *v03;
+    dgm_object_kind params;
+} methods[] = {{NULL, NULL, DGM_OBJECT_NONE},
+#define X(sym, v1, v03, params, result) {v1, v03, DGM_OBJECT_##params},
+               DGM_METHODS(X)
+#undef X
+};
+#define N_METHODS (sizeof methods / sizeof *methods)
+
+static const char *method_name(const struct dialect *d, dgm_method m)
+{
+    return d->v1 ? methods[m].v1 : methods[m].v03;
+}
+
+static dgm_method method_by_name(const struct dialect *d, dgm_str name)
+{
+    for (size_t i = 1; i < N_METHODS; i++) {
+        const char *own = method_name(d, (dgm_method)i);
+        if (own && dgm_str_eq(name, dgm_str_from(own)))
+            return (dgm_method)i;
+    }
+    return DGM_METHOD_NONE;
+}
+
+/* ---- decoding ---------------------------------------------------------------------------------------------- */
+
+static dgm_code decode_object(const struct dialect *d, dgm_reader *r, dgm_object_kind kind,
+                              yyjson_val *v, const dgm_at *at, dgm_object *ret)
+{
+    static const dgm_task_request nothing;
+    dgm_code rc;
+    void *it;
+    if (kind == DGM_OBJECT_EMPTY) {
+        *ret = (dgm_object){kind, (void *)(uintptr_t)&nothing};
+        return DGM_OK;
+    }
+    if (kind == DGM_OBJECT_ERROR) {
+        it = dgm_new(r->arena, dgm_error);
+        rc = dgm_a2a_read_rest_error(r, v, at, it);
+    } else {
+        const dgm_shape *shape = shape_of(d, kind);
+        if (!shape)
+            return dgm_fail(r->err, DGM_UNSUPPORTED_OPERATION, at, "%s has no %s", d->name,
+                            dgm_object_kind_name(kind));
+        it = dgm_arena_alloc(r->arena, shape->size);
+        rc = dgm_shape_read(r, shape, v, at, it);
+    }
+    if (!rc)
+        *ret = (dgm_object){kind, it};
+    return rc;
+}
+
+/* Results: 0.3 has no wrappers, so a bare task or message there is what 1.0 wraps. */
+static dgm_object_kind detect_result(const struct dialect *d, const yyjson_val *v)
+{
+    dgm_object_kind kind = d->detect(v, true);
+    return kind == DGM_OBJECT_SEND_REQUEST ? DGM_OBJECT_STREAM_RESPONSE : kind;
+}
+
+static dgm_code not_known(dgm_reader *r, const struct dialect *d, const dgm_at *at)
+{
+    return dgm_fail(r->err, DGM_BAD_PARAMS, at,
+                    "no object of %s looks like this: check the format, or name the object "
+                    "(--object)",
+                    d->name);
+}
+
+static dgm_code decode_request(const struct dialect *d, dgm_reader *r, const dgm_rpc *rpc,
+                               dgm_frame *ret)
+{
+    dgm_code rc;
+    yyjson_val *params;
+    dgm_method method = method_by_name(d, rpc->method);
+    if (!method)
+        return dgm_fail(r->err, DGM_NO_SUCH_METHOD, DGM_AT_LIT(NULL, "method"),
+                        "\"%.*s\" is no method of %s",
+                        (int)(rpc->method.n < 80 ? rpc->method.n : 80), rpc->method.p, d->name);
+    if ((rc = dgm_rpc_params(rpc, method == DGM_METHOD_EXTENDED_CARD, NULL, &params, r->err)))
+        return rc;
+    *ret = (dgm_frame){.envelope = DGM_ENVELOPE_REQUEST, .id = rpc->id, .method = method};
+    if (!params) {
+        ret->object = (dgm_object){methods[method].params, dgm_new(r->arena, dgm_task_request)};
+        return DGM_OK;
+    }
+    return decode_object(d, r, methods[method].params, params, DGM_AT_LIT(NULL, "params"),
+                         &ret->object);
+}
+
+static dgm_code decode_response(const struct dialect *d, dgm_reader *r, const dgm_rpc *rpc,
+                                dgm_object_kind kind, dgm_frame *ret)
+{
+    *ret = (dgm_frame){.envelope = DGM_ENVELOPE_RESPONSE, .id = rpc->id};
+    if (rpc->error) {
+        dgm_error *e = dgm_new(r->arena, dgm_error);
+        ret->object = (dgm_object){DGM_OBJECT_ERROR, e};
+        return dgm_a2a_read_rpc_error(r, rpc->error, DGM_AT_LIT(NULL, "error"), e);
+    }
+    if (!kind)
+        kind = detect_result(d, rpc->result);
+    if (!kind)
+        return not_known(r, d, DGM_AT_LIT(NULL, "result"));
+    return decode_object(d, r, kind, rpc->result, DGM_AT_LIT(NULL, "result"), &ret->object);
+}
+
+static dgm_code decode(const struct dialect *d, dgm_reader *r, yyjson_val *v, dgm_object_kind kind,
+                       bool in_stream, dgm_frame *ret)
+{
+    dgm_code rc;
+    r->format = d->name;
+    if (!d->rest && dgm_rpc_is(v)) {
+        dgm_rpc rpc;
+        if ((rc = dgm_rpc_read(v, !r->strict, NULL, &rpc, r->err)))
+            return rc;
+        return rpc.kind == DGM_RPC_REQUEST ? decode_request(d, r, &rpc, ret)
+                                           : decode_response(d, r, &rpc, kind, ret);
+    }
+    *ret = (dgm_frame){0};
+    if (!kind && !yyjson_is_obj(v) && !(yyjson_is_arr(v) && !d->v1 && !d->rest))
+        return dgm_read_wrong(r, v, NULL, "an object");
+    if (!kind)
+        kind = d->detect(v, in_stream);
+    if (!kind)
+        return not_known(r, d, NULL);
+    return decode_object(d, r, kind, v, NULL, &ret->object);
+}
+
+/* ---- encoding ------------------------------------------------------------------------------------------------- */
+
+static dgm_code encode_object(const struct dialect *d, dgm_writer *w, const dgm_frame *f,
+                              dgm_err *err)
+{
+    const dgm_object *o = &f->object;
+    if (o->kind == DGM_OBJECT_EMPTY) {
+        /* JSON-RPC answers a deletion with null, REST with {}. */
+        if (f->envelope == DGM_ENVELOPE_RESPONSE && !d->rest)
+            dgm_buf_add_lit(w->out, "null");
+        else
+            dgm_buf_add_lit(w->out, "{}");
+        return DGM_OK;
+    }
+    if (o->kind == DGM_OBJECT_ERROR) {
+        if (!d->v1)
+            dgm_a2a_03_write_error(w, o->it);
+        else if (f->envelope == DGM_ENVELOPE_RESPONSE)
+            dgm_a2a_10_write_rpc_error(w, o->it);
+        else
+            dgm_a2a_10_write_rest_error(w, o->it);
+        return DGM_OK;
+    }
+    const dgm_shape *shape = shape_of(d, o->kind);
+    if (!shape)
+        return dgm_fail(err, DGM_UNSUPPORTED_OPERATION, NULL, "%s has no %s", d->name,
+                        dgm_object_kind_name(o->kind));
+    dgm_shape_write(w, shape, o->it);
+    return DGM_OK;
+}
+
+static dgm_code encode(const struct dialect *d, dgm_writer *w, const dgm_frame *f, dgm_err *err)
+{
+    dgm_code rc;
+    w->format = d->name;
+    if (d->rest || f->envelope == DGM_ENVELOPE_NONE)
+        return encode_object(d, w, f, err);
+    if (f->envelope == DGM_ENVELOPE_RESPONSE) {
+        if (f->object.kind == DGM_OBJECT_ERROR)
+            dgm_rpc_put_error(w->out, f->id);
+        else
+            dgm_rpc_put_result(w->out, f->id);
+    } else {
+        const char *name = method_name(d, f->method);
+        if (!name)
+            return dgm_fail(err, DGM_UNSUPPORTED_OPERATION, DGM_AT_LIT(NULL, "method"),
+                            "%s has no %s", d->name, methods[f->method].v1);
+        /* 0.3's extended card has no params at all. */
+        if (!d->v1 && f->method == DGM_METHOD_EXTENDED_CARD) {
+            dgm_rpc_put_bare_request(w->out, f->id, dgm_str_from(name));
+            return DGM_OK;
+        }
+        dgm_rpc_put_request(w->out, f->id, dgm_str_from(name));
+    }
+    if ((rc = encode_object(d, w, f, err)))
+        return rc;
+    dgm_rpc_put_tail(w->out);
+    return DGM_OK;
+}
+
+/* ---- the codecs -------------------------------------------------------------------------------------------------- */
+
+#define CODEC(short_name, name_, envelopes_, about_)                                               \
+    static dgm_code decode_##short_name(dgm_reader *r, yyjson_val *v, dgm_object_kind kind,        \
+                                        bool in_stream, dgm_frame *ret)                            \
+    {                                                                                              \
+        return decode(&dialect_##short_name, r, v, kind, in_stream, ret);                          \
+    }                                                                                              \
+    static dgm_code encode_##short_name(dgm_writer *w, const dgm_frame *f, dgm_err *err)           \
+    {                                                                                              \
+        return encode(&dialect_##short_name, w, f, err);                                           \
+    }                                                                                              \
+    const dgm_codec dgm_codec_a2a_##short_name = {                                                 \
+        .name = name_,                                                                             \
+        .about = about_,                                                                           \
+        .envelopes = envelopes_,                                                                   \
+        .recognise = dgm_a2a_##short_name##_recognise,                                             \
+        .decode = decode_##short_name,                                                             \
+        .encode = encode_##short_name,                                                             \
+    }
+
+CODEC(10, dgm_form_name, true, "A2A 1.0: JSON-RPC, REST, push bodies, cards");
+CODEC(03, dgm_a2a_03_name, true, "A2A 0.3, JSON-RPC: objects tagged by kind");
+CODEC(03_rest, dgm_a2a_03_rest_name, false, "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto");

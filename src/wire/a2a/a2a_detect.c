@@ -1,0 +1,335 @@
+/*
+ * wire/a2a/a2a_detect.c - what an object is, told by its members; and whose.
+ *
+ * Objects of A2A do not name their type (0.3's kind does, for four of them), so this is a list of
+ * members that only one type has, the most telling first. Where two types cannot be told apart the
+ * caller has to say (`--object`).
+ */
+#include "wire/a2a/a2a_card.h"
+#include "wire/a2a/a2a_int.h"
+
+static bool has(const yyjson_val *v, const char *camel, const char *snake)
+{
+    return dgm_json_get(v, dgm_str_from(camel)) || (snake && dgm_json_get(v, dgm_str_from(snake)));
+}
+
+static bool is_text(const yyjson_val *v, const char *member)
+{
+    return yyjson_is_str(dgm_json_get(v, dgm_str_from(member)));
+}
+
+static bool is_object(const yyjson_val *v, const char *member)
+{
+    return yyjson_is_obj(dgm_json_get(v, dgm_str_from(member)));
+}
+
+static dgm_str text_of(const yyjson_val *v, const char *member)
+{
+    yyjson_val *m = dgm_json_get(v, dgm_str_from(member));
+    return yyjson_is_str(m) ? dgm_json_str(m) : (dgm_str){0};
+}
+
+static bool is_internal(const yyjson_val *v)
+{
+    return dgm_str_starts(text_of(v, "kind"), DGM_STR("internal:"));
+}
+
+/* {"message": {...}}: a request when the user speaks, an answer when the agent does. */
+static bool is_from_agent(const yyjson_val *message)
+{
+    dgm_str role = text_of(message, "role");
+    return dgm_str_is(role, "ROLE_AGENT") || dgm_str_is(role, "agent");
+}
+
+static dgm_object_kind sent_or_answered(const yyjson_val *v, const char *member)
+{
+    yyjson_val *message = dgm_json_get(v, dgm_str_from(member));
+    if (has(v, "configuration", NULL) || has(v, "tenant", NULL) || has(v, "metadata", NULL) ||
+        !is_from_agent(message))
+        return DGM_OBJECT_SEND_REQUEST;
+    return DGM_OBJECT_STREAM_RESPONSE;
+}
+
+/* Nouns and results that all three dialects spell alike, wrappers aside. */
+static dgm_object_kind detect_noun(const yyjson_val *v)
+{
+    if (dgm_a2a_looks_like_card(v))
+        return DGM_OBJECT_CARD;
+    if (has(v, "artifact", NULL))
+        return DGM_OBJECT_ARTIFACT_UPDATE;
+    if (has(v, "taskId", "task_id") && is_object(v, "status"))
+        return DGM_OBJECT_STATUS_UPDATE;
+    if (has(v, "id", NULL) && is_object(v, "status"))
+        return DGM_OBJECT_TASK;
+    if (has(v, "artifactId", "artifact_id"))
+        return DGM_OBJECT_ARTIFACT;
+    if (has(v, "role", NULL) || has(v, "messageId", "message_id") || has(v, "parts", NULL))
+        return DGM_OBJECT_MESSAGE;
+    if (has(v, "state", NULL))
+        return DGM_OBJECT_STATUS;
+    if (is_object(v, "status"))
+        return DGM_OBJECT_TASK; /* without an id: the reader says so, or mints one */
+    if (has(v, "tasks", NULL))
+        return DGM_OBJECT_LIST_TASKS_RESPONSE;
+    if (has(v, "configs", NULL))
+        return DGM_OBJECT_PUSH_CONFIG_LIST;
+    return DGM_OBJECT_NONE;
+}
+
+static bool is_error_body(const yyjson_val *v)
+{
+    return is_object(v, "error") ||
+           (is_text(v, "message") &&
+            (has(v, "code", NULL) || yyjson_obj_size((yyjson_val *)(uintptr_t)v) == 1));
+}
+
+static dgm_object_kind as_event(dgm_object_kind kind, bool in_stream)
+{
+    bool event = kind == DGM_OBJECT_STATUS_UPDATE || kind == DGM_OBJECT_ARTIFACT_UPDATE ||
+                 (in_stream && (kind == DGM_OBJECT_TASK || kind == DGM_OBJECT_MESSAGE));
+    return event ? DGM_OBJECT_STREAM_RESPONSE : kind;
+}
+
+/* ---- 1.0 ------------------------------------------------------------------------------------------------- */
+
+dgm_object_kind dgm_a2a_10_detect(const yyjson_val *v, bool in_stream)
+{
+    dgm_object_kind kind;
+    (void)in_stream; /* 1.0 wraps its events: no guess is needed */
+    if (yyjson_is_null((yyjson_val *)(uintptr_t)v) ||
+        yyjson_obj_size((yyjson_val *)(uintptr_t)v) == 0)
+        return DGM_OBJECT_EMPTY;
+    if (is_internal(v))
+        return DGM_OBJECT_INTERNAL_EVENT;
+    if (is_error_body(v))
+        return DGM_OBJECT_ERROR;
+    if (has(v, "task", NULL) || has(v, "statusUpdate", "status_update") ||
+        has(v, "artifactUpdate", "artifact_update"))
+        return DGM_OBJECT_STREAM_RESPONSE;
+    if (is_object(v, "message") && !has(v, "state", NULL))
+        return sent_or_answered(v, "message");
+    if ((kind = detect_noun(v)))
+        return kind;
+    if (has(v, "url", NULL) && (has(v, "taskId", "task_id") || has(v, "id", NULL) ||
+                                has(v, "token", NULL) || has(v, "authentication", NULL)))
+        return DGM_OBJECT_PUSH_CONFIG;
+    if (has(v, "text", NULL) || has(v, "raw", NULL) || has(v, "url", NULL) || has(v, "data", NULL))
+        return DGM_OBJECT_PART;
+    if (has(v, "taskId", "task_id"))
+        return has(v, "id", NULL) ? DGM_OBJECT_PUSH_GET_REQUEST : DGM_OBJECT_PUSH_LIST_REQUEST;
+    if (has(v, "id", NULL))
+        return has(v, "metadata", NULL) ? DGM_OBJECT_CANCEL_REQUEST : DGM_OBJECT_GET_TASK_REQUEST;
+    if (has(v, "contextId", "context_id") || has(v, "pageSize", "page_size") ||
+        has(v, "pageToken", "page_token") || has(v, "status", NULL) ||
+        has(v, "includeArtifacts", "include_artifacts") ||
+        has(v, "statusTimestampAfter", "status_timestamp_after") ||
+        has(v, "historyLength", "history_length"))
+        return DGM_OBJECT_LIST_TASKS_REQUEST;
+    return has(v, "tenant", NULL) ? DGM_OBJECT_EXTENDED_CARD_REQUEST : DGM_OBJECT_NONE;
+}
+
+/* ---- 0.3, JSON-RPC ------------------------------------------------------------------------------------------ */
+
+dgm_object_kind dgm_a2a_03_detect(const yyjson_val *v, bool in_stream)
+{
+    dgm_str kind = text_of(v, "kind");
+    if (yyjson_is_arr((yyjson_val *)(uintptr_t)v))
+        return DGM_OBJECT_PUSH_CONFIG_LIST;
+    if (yyjson_is_null((yyjson_val *)(uintptr_t)v) ||
+        yyjson_obj_size((yyjson_val *)(uintptr_t)v) == 0)
+        return DGM_OBJECT_EMPTY;
+    if (is_internal(v))
+        return DGM_OBJECT_INTERNAL_EVENT;
+    if (dgm_str_is(kind, "task"))
+        return as_event(DGM_OBJECT_TASK, in_stream);
+    if (dgm_str_is(kind, "message"))
+        return as_event(DGM_OBJECT_MESSAGE, in_stream);
+    if (dgm_str_is(kind, "status-update") || dgm_str_is(kind, "artifact-update"))
+        return DGM_OBJECT_STREAM_RESPONSE;
+    if (dgm_str_is(kind, "text") || dgm_str_is(kind, "file") || dgm_str_is(kind, "data"))
+        return DGM_OBJECT_PART;
+    if (is_error_body(v))
+        return DGM_OBJECT_ERROR;
+    if (is_object(v, "message") && !has(v, "state", NULL))
+        return DGM_OBJECT_SEND_REQUEST;
+    if (has(v, "pushNotificationConfig", NULL))
+        return DGM_OBJECT_PUSH_CONFIG;
+    if (has(v, "pushNotificationConfigId", NULL))
+        return DGM_OBJECT_PUSH_GET_REQUEST;
+    dgm_object_kind noun = detect_noun(v);
+    if (noun)
+        return as_event(noun, in_stream);
+    if (has(v, "text", NULL) || has(v, "file", NULL) || has(v, "data", NULL))
+        return DGM_OBJECT_PART;
+    return has(v, "id", NULL) ? DGM_OBJECT_GET_TASK_REQUEST : DGM_OBJECT_NONE;
+}
+
+/* ---- 0.3, REST ------------------------------------------------------------------------------------------------- */
+
+dgm_object_kind dgm_a2a_03_rest_detect(const yyjson_val *v, bool in_stream)
+{
+    (void)in_stream;
+    if (yyjson_is_null((yyjson_val *)(uintptr_t)v) ||
+        yyjson_obj_size((yyjson_val *)(uintptr_t)v) == 0)
+        return DGM_OBJECT_EMPTY;
+    if (is_internal(v))
+        return DGM_OBJECT_INTERNAL_EVENT;
+    if (is_error_body(v))
+        return DGM_OBJECT_ERROR;
+    if (has(v, "task", NULL) || has(v, "msg", NULL) || has(v, "statusUpdate", "status_update") ||
+        has(v, "artifactUpdate", "artifact_update"))
+        return DGM_OBJECT_STREAM_RESPONSE;
+    if (is_object(v, "request"))
+        return DGM_OBJECT_SEND_REQUEST;
+    if (is_object(v, "message") && !has(v, "state", NULL))
+        return sent_or_answered(v, "message");
+    if (has(v, "pushNotificationConfig", "push_notification_config") || has(v, "config", NULL))
+        return DGM_OBJECT_PUSH_CONFIG;
+    dgm_object_kind noun = detect_noun(v);
+    if (noun)
+        return noun;
+    if (has(v, "content", NULL))
+        return DGM_OBJECT_MESSAGE;
+    if (has(v, "text", NULL) || has(v, "file", NULL) || has(v, "data", NULL))
+        return DGM_OBJECT_PART;
+    if (has(v, "parent", NULL))
+        return DGM_OBJECT_PUSH_LIST_REQUEST;
+    if (is_text(v, "name")) {
+        /* tasks/T or tasks/T/pushNotificationConfigs/C */
+        dgm_str name = text_of(v, "name");
+        size_t skip = dgm_str_starts(name, DGM_STR("tasks/")) ? 6 : 0;
+        return memchr(name.p + skip, '/', name.n - skip) ? DGM_OBJECT_PUSH_GET_REQUEST
+                                                         : DGM_OBJECT_GET_TASK_REQUEST;
+    }
+    return DGM_OBJECT_NONE;
+}
+
+/* ---- whose is it? -------------------------------------------------------------------------------------------------- */
+
+enum mark { NO_MARK = 0, MARK_10 = 1, MARK_03 = 2, MARK_03_REST = 4 };
+
+static unsigned marks_of_text(dgm_str s)
+{
+    if (dgm_str_is(s, "TASK_STATE_CANCELLED"))
+        return MARK_03_REST;
+    if (dgm_str_is(s, "TASK_STATE_CANCELED"))
+        return MARK_10;
+    if (dgm_str_starts(s, DGM_STR("TASK_STATE_")) || dgm_str_starts(s, DGM_STR("ROLE_")))
+        return MARK_10 | MARK_03_REST;
+    return NO_MARK;
+}
+
+static unsigned marks_of_part(const yyjson_val *p)
+{
+    yyjson_val *data = dgm_json_get(p, DGM_STR("data"));
+    if (has(p, "kind", NULL))
+        return MARK_03;
+    if (has(p, "raw", NULL) || has(p, "url", NULL) || has(p, "mediaType", "media_type"))
+        return MARK_10;
+    if (is_object(p, "file"))
+        return MARK_03_REST;
+    if (yyjson_is_obj(data) && yyjson_obj_size(data) == 1 && is_object(data, "data"))
+        return MARK_03_REST;
+    return NO_MARK;
+}
+
+/* One dialect's marks narrow another's: what both agree on is left, if anything is. */
+static unsigned narrow(unsigned have, unsigned more)
+{
+    if (!have || !more)
+        return have | more;
+    return have & more ? have & more : have;
+}
+
+/* Looks into what can stand inside an object, as deep as nouns nest: task > history > message > part. */
+static unsigned marks_of(const yyjson_val *v, int depth)
+{
+    static const char *const inner[] = {
+        "task",           "message",         "msg",      "request",
+        "status",         "statusUpdate",    "artifact", "status_update",
+        "artifactUpdate", "artifact_update", "params",   "result"};
+    static const char *const lists[] = {"parts", "content", "history", "artifacts", "tasks"};
+    unsigned marks = marks_of_text(text_of(v, "role"));
+    dgm_str state = text_of(v, "state"), method = text_of(v, "method");
+    if (!yyjson_is_obj((yyjson_val *)(uintptr_t)v) || depth == 0)
+        return NO_MARK;
+    marks = narrow(marks, marks_of_text(state));
+    if (state.n && !marks_of_text(state))
+        marks = narrow(marks, MARK_03);
+    /* Chat messages have a role "user" too, but no parts. */
+    if ((dgm_str_is(text_of(v, "role"), "user") && has(v, "parts", NULL)) ||
+        dgm_str_is(text_of(v, "role"), "agent"))
+        marks = narrow(marks, MARK_03);
+    if (is_text(v, "kind"))
+        marks = narrow(marks, MARK_03);
+    if (method.n)
+        marks = narrow(marks, memchr(method.p, '/', method.n) ? MARK_03 : MARK_10);
+    if (yyjson_is_arr(dgm_json_get(v, DGM_STR("content"))) || has(v, "msg", NULL))
+        marks = narrow(marks, MARK_03_REST);
+    if (has(v, "final", NULL) && !is_text(v, "kind"))
+        marks = narrow(marks, MARK_03_REST);
+    if (has(v, "task", NULL) || has(v, "statusUpdate", "status_update") ||
+        has(v, "artifactUpdate", "artifact_update") || has(v, "message_id", NULL))
+        marks = narrow(marks, MARK_10 | MARK_03_REST);
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
+        yyjson_val *m = dgm_json_get(v, dgm_str_from(inner[i]));
+        if (m)
+            marks = narrow(marks, marks_of(m, depth - 1));
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        yyjson_val *list = dgm_json_get(v, dgm_str_from(lists[i])), *e;
+        size_t j, n;
+        if (!yyjson_is_arr(list))
+            continue;
+        yyjson_arr_foreach (list, j, n, e) {
+            marks = narrow(marks, i < 2 ? marks_of_part(e) : marks_of(e, depth - 1));
+            if (j == 16)
+                break; /* enough to tell, and bound */
+        }
+    }
+    return marks;
+}
+
+static unsigned marks_at_top(const yyjson_val *v)
+{
+    unsigned marks = marks_of(v, 6);
+    if (dgm_a2a_looks_like_card(v))
+        return !dgm_a2a_card_is_03(v)       ? MARK_10
+               : dgm_a2a_card_is_03_rest(v) ? MARK_03_REST
+                                            : MARK_03;
+    if (has(v, "pushNotificationConfig", NULL))
+        return has(v, "name", NULL) || has(v, "parent", NULL) ? MARK_03_REST : MARK_03;
+    if (has(v, "pushNotificationConfigId", NULL))
+        return MARK_03;
+    if (!marks && is_object(v, "error") && !has(v, "jsonrpc", NULL))
+        return MARK_10;
+    if (!marks && is_text(v, "message") && has(v, "code", NULL))
+        return MARK_03_REST;
+    if (!marks && dgm_str_starts(text_of(v, "name"), DGM_STR("tasks/")))
+        return MARK_03_REST;
+    return marks ? marks : marks_of_part(v);
+}
+
+static int recognise(const yyjson_val *v, unsigned mine,
+                     dgm_object_kind (*detect)(const yyjson_val *, bool))
+{
+    unsigned marks = marks_at_top(v);
+    if (marks)
+        return marks == mine ? 3 : marks & mine ? 2 : 0;
+    return detect(v, false) != DGM_OBJECT_NONE || has(v, "jsonrpc", NULL);
+}
+
+int dgm_a2a_10_recognise(const yyjson_val *v)
+{
+    return recognise(v, MARK_10, dgm_a2a_10_detect);
+}
+
+int dgm_a2a_03_recognise(const yyjson_val *v)
+{
+    return recognise(v, MARK_03, dgm_a2a_03_detect);
+}
+
+int dgm_a2a_03_rest_recognise(const yyjson_val *v)
+{
+    return recognise(v, MARK_03_REST, dgm_a2a_03_rest_detect);
+}

@@ -1,0 +1,149 @@
+/*
+ * wire/a2a/a2a_losses.c - what A2A's spellings cannot hold of each other.
+ *
+ * tests/roundtrip holds every row against what the codecs do: a row that nothing shows is as much a
+ * failure as a loss without a row. docs/losses.md and `dragoman formats` are made from these.
+ */
+#include "wire/a2a/a2a_losses.h"
+#include "wire/a2a/a2a_card.h"
+
+#define ROWS(array) (array), sizeof(array) / sizeof *(array)
+
+#define UNKNOWN_MEMBERS                                                                            \
+    {"any", "/*", "members that the format does not name are kept within one format only"}
+#define NO_LISTS                                                                                   \
+    {"list-tasks-request", "", "0.3 has no such object: refused"},                                 \
+        {"list-tasks-response", "", "0.3 has no such object: refused"}
+#define PART_NAMES                                                                                 \
+    {"part", "/filename", "dropped from text and data parts: 0.3 knows it for files"},             \
+        {"part", "/mediaType", "dropped from text and data parts: 0.3 knows it for files"}
+#define TENANTS                                                                                    \
+    {"send-request", "/tenant", "dropped: 0.3 has no tenants"},                                    \
+        {"get-task-request", "/tenant", "dropped: 0.3 has no tenants"},                            \
+        {"cancel-request", "/tenant", "dropped: 0.3 has no tenants"},                              \
+        {"subscribe-request", "/tenant", "dropped: 0.3 has no tenants"},                           \
+        {"push-config", "/tenant", "dropped: 0.3 has no tenants"},                                 \
+        {"push-get-request", "/tenant", "dropped: 0.3 has no tenants"},                            \
+        {"push-list-request", "/tenant", "dropped: 0.3 has no tenants"},                           \
+        {"push-delete-request", "/tenant", "dropped: 0.3 has no tenants"},                         \
+        {"extended-card-request", "/tenant", "dropped: 0.3 has no tenants"}
+#define DEFAULTS                                                                                   \
+    {"any", "/append", "an explicit false is left out: it is the default"},                        \
+        {"any", "/lastChunk", "an explicit false is left out: it is the default"},                 \
+        {"any", "/extensions", "an empty list is left out"}
+#define FINAL                                                                                      \
+    {"stream-response", "/final", "1.0 has no such member; read back, it follows from the state"}
+#define SCHEMES                                                                                    \
+    {"push-config", "/pushNotificationConfig/authentication/schemes/*",                            \
+     "1.0 has room for one scheme: the first"}
+#define ENVELOPE                                                                                   \
+    {"any", "/jsonrpc", "REST has no envelope: params, result or error alone are written"}
+#define REFERENCES {"message", "/referenceTaskIds", "dropped: the proto of 0.3 has no such field"}
+#define ZERO_HISTORY                                                                               \
+    {"get-task-request", "/historyLength", "0 reads as not set: the proto of 0.3 cannot say it"}
+
+static const dgm_loss from_10_to_03[] = {
+    UNKNOWN_MEMBERS,
+    PART_NAMES,
+    TENANTS,
+    NO_LISTS,
+    {"stream-response", "/task", "0.3 has no wrapper: outside a stream it comes back bare"},
+    {"stream-response", "/message", "0.3 has no wrapper: outside a stream it comes back bare"},
+    {"push-list-request", "/pageSize", "dropped: 0.3 lists have one page"},
+    {"push-list-request", "/pageToken", "dropped: 0.3 lists have one page"},
+    {"push-config-list", "/nextPageToken", "dropped: 0.3 lists have one page"},
+};
+
+static const dgm_loss from_03_to_10[] = {
+    UNKNOWN_MEMBERS,
+    FINAL,
+    DEFAULTS,
+    SCHEMES,
+    {"send-request", "/configuration/blocking", "true is left out: waiting is the default"},
+    {"get-task-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
+    {"subscribe-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
+    {"push-get-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
+    {"push-list-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
+    {"push-delete-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
+};
+
+static const dgm_loss from_10_to_03_rest[] = {
+    UNKNOWN_MEMBERS,
+    PART_NAMES,
+    TENANTS,
+    NO_LISTS,
+    ENVELOPE,
+    REFERENCES,
+    ZERO_HISTORY,
+    {"cancel-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
+};
+
+static const dgm_loss from_03_rest_to_10[] = {
+    UNKNOWN_MEMBERS,
+    {"stream-response", "/statusUpdate/final",
+     "1.0 has no such member; read back, it follows from the state"},
+    SCHEMES,
+    {"send-request", "/configuration/blocking", "true is left out: waiting is the default"},
+};
+
+static const dgm_loss from_03_to_03_rest[] = {
+    UNKNOWN_MEMBERS,
+    ENVELOPE,
+    REFERENCES,
+    ZERO_HISTORY,
+    DEFAULTS,
+    {"get-task-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
+    {"cancel-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
+    {"subscribe-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
+    {"push-get-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
+    {"push-list-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
+    {"push-delete-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
+};
+
+static const dgm_loss from_03_rest_to_03[] = {
+    UNKNOWN_MEMBERS,
+    {"stream-response", "/task", "no wrapper there: outside a stream it comes back bare"},
+    {"stream-response", "/message", "no wrapper there: outside a stream it comes back bare"},
+    {"push-list-request", "/pageSize", "dropped: 0.3 JSON-RPC lists have one page"},
+    {"push-list-request", "/pageToken", "dropped: 0.3 JSON-RPC lists have one page"},
+    {"push-config-list", "/nextPageToken", "dropped: 0.3 JSON-RPC lists have one page"},
+};
+
+static const struct {
+    const dgm_codec *from, *to;
+    const dgm_loss *rows;
+    size_t n;
+    const dgm_loss *cards;
+    const size_t *n_cards;
+} tables[] = {
+    {&dgm_codec_a2a_10, &dgm_codec_a2a_03, ROWS(from_10_to_03), dgm_a2a_card_losses_10_to_03,
+     &dgm_a2a_n_card_losses_10_to_03},
+    {&dgm_codec_a2a_03, &dgm_codec_a2a_10, ROWS(from_03_to_10), dgm_a2a_card_losses_03_to_10,
+     &dgm_a2a_n_card_losses_03_to_10},
+    {&dgm_codec_a2a_10, &dgm_codec_a2a_03_rest, ROWS(from_10_to_03_rest),
+     dgm_a2a_card_losses_10_to_03_rest, &dgm_a2a_n_card_losses_10_to_03_rest},
+    {&dgm_codec_a2a_03_rest, &dgm_codec_a2a_10, ROWS(from_03_rest_to_10),
+     dgm_a2a_card_losses_03_rest_to_10, &dgm_a2a_n_card_losses_03_rest_to_10},
+    {&dgm_codec_a2a_03, &dgm_codec_a2a_03_rest, ROWS(from_03_to_03_rest),
+     dgm_a2a_card_losses_03_to_03_rest, &dgm_a2a_n_card_losses_03_to_03_rest},
+    {&dgm_codec_a2a_03_rest, &dgm_codec_a2a_03, ROWS(from_03_rest_to_03),
+     dgm_a2a_card_losses_03_rest_to_03, &dgm_a2a_n_card_losses_03_rest_to_03},
+};
+
+size_t dgm_a2a_losses(const dgm_codec *from, const dgm_codec *to, const dgm_loss **ret, size_t max)
+{
+    size_t n = 0;
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
+        if (tables[t].from != from || tables[t].to != to)
+            continue;
+        for (size_t i = 0; i < tables[t].n; i++, n++) {
+            if (n < max)
+                ret[n] = &tables[t].rows[i];
+        }
+        for (size_t i = 0; i < *tables[t].n_cards; i++, n++) {
+            if (n < max)
+                ret[n] = &tables[t].cards[i];
+        }
+    }
+    return n;
+}
