@@ -75,7 +75,7 @@ void *dgm_xmalloc(size_t n)
 
 void *dgm_xcalloc(size_t count, size_t n)
 {
-    return or_die(calloc(count ? count : 1, n ? n : 1), n);
+    return or_die(calloc(count ? count : 1, n ? n : 1), count * n);
 }
 
 void *dgm_xrealloc(void *p, size_t n)
@@ -159,11 +159,17 @@ static void add_block(dgm_arena *a, size_t at_least)
     use_block(a, b);
 }
 
+/* Nothing takes room too: it has an address of its own, also in an arena that has no block yet. */
+static size_t room_for(size_t n)
+{
+    return ((n ? n : 1) + ALIGN - 1 + REDZONE) & ~(size_t)(ALIGN - 1);
+}
+
 void *dgm_arena_alloc_raw(dgm_arena *a, size_t n)
 {
     if (n > SIZE_MAX / 2)
         or_die(NULL, n);
-    size_t room = (n + ALIGN - 1 + REDZONE) & ~(size_t)(ALIGN - 1);
+    size_t room = room_for(n);
     if ((size_t)(a->end - a->free) < room)
         add_block(a, room);
     void *p = a->free;
@@ -180,8 +186,7 @@ void *dgm_arena_alloc(dgm_arena *a, size_t n)
 
 void *dgm_arena_realloc(dgm_arena *a, void *p, size_t old_n, size_t n)
 {
-    size_t old_room = (old_n + ALIGN - 1 + REDZONE) & ~(size_t)(ALIGN - 1);
-    size_t room = (n + ALIGN - 1 + REDZONE) & ~(size_t)(ALIGN - 1);
+    size_t old_room = room_for(old_n), room = room_for(n);
     if (p && (char *)p + old_room == a->free && n <= SIZE_MAX / 2 &&
         room <= (size_t)(a->end - (char *)p)) {
         a->free = (char *)p + room;

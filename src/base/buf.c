@@ -73,9 +73,15 @@ void dgm_buf_printf(dgm_buf *b, const char *fmt, ...)
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    /* vsnprintf writes a NUL of its own: ask for one byte more and take it back. */
-    if (dgm_buf_room(b, (size_t)n + 1)) {
-        vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again);
+    if (n > 0 && dgm_buf_room(b, (size_t)n)) {
+        /* vsnprintf writes a NUL of its own, for which there is no room at the limit. */
+        bool brim = b->cap - b->n == (size_t)n;
+        char *p = brim ? dgm_xmalloc((size_t)n + 1) : b->p + b->n;
+        vsnprintf(p, (size_t)n + 1, fmt, again);
+        if (brim) {
+            memcpy(b->p + b->n, p, (size_t)n);
+            free(p);
+        }
         b->n += (size_t)n;
     }
     va_end(again);

@@ -79,6 +79,11 @@ const char *dgm_grpc_status_name(int grpc)
 /* Longest step that is shown whole; keys are the peer's and may be of any length. */
 #define MAX_STEP 80
 
+static bool is_control(unsigned char c)
+{
+    return c < 0x20 || c == 0x7F;
+}
+
 static size_t step_text(const dgm_at *at, char out[MAX_STEP * 2 + 8])
 {
     if (!at->key.p)
@@ -91,7 +96,7 @@ static size_t step_text(const dgm_at *at, char out[MAX_STEP * 2 + 8])
             out[n++] = '~';
             out[n++] = c == '~' ? '0' : '1';
         } else {
-            out[n++] = c < 0x20 ? '?' : (char)c; /* a pointer goes to logs and terminals */
+            out[n++] = is_control(c) ? '?' : (char)c; /* a pointer goes to logs and terminals */
         }
     }
     /* Never end inside a UTF-8 sequence. */
@@ -132,6 +137,21 @@ void dgm_at_text(const dgm_at *at, char *out, size_t size)
     out[n] = 0;
 }
 
+/*
+ * Messages quote what a peer sent, cut at some byte, and are cut themselves: what is no UTF-8, and
+ * what would move a cursor, becomes a question mark. They go into JSON, logs and terminals.
+ */
+static void make_text(char *msg)
+{
+    size_t n = strlen(msg);
+    for (size_t i = 0; i < n; i++) {
+        if (is_control((unsigned char)msg[i]))
+            msg[i] = '?';
+    }
+    for (size_t i = 0; (i += dgm_utf8_check((dgm_str){msg + i, n - i})) < n;)
+        msg[i++] = '?';
+}
+
 dgm_code dgm_fail(dgm_err *err, dgm_code code, const dgm_at *at, const char *fmt, ...)
 {
     if (!err)
@@ -142,5 +162,6 @@ dgm_code dgm_fail(dgm_err *err, dgm_code code, const dgm_at *at, const char *fmt
     va_start(ap, fmt);
     vsnprintf(err->msg, sizeof err->msg, fmt, ap);
     va_end(ap);
+    make_text(err->msg);
     return code;
 }

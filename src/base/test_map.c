@@ -1,0 +1,70 @@
+/* test_map.c - text to index. */
+#include "base/arena.h"
+#include "base/map.h"
+#include "support/check.h"
+
+static void what_was_put_is_found(void **state)
+{
+    dgm_map m;
+    (void)state;
+    dgm_map_init(&m);
+    assert_null(dgm_map_get(&m, DGM_STR("a")));
+    dgm_map_put(&m, DGM_STR("a"), 1);
+    dgm_map_put(&m, DGM_STR("b"), 2);
+    dgm_map_put(&m, DGM_STR("a"), 3);
+    assert_int_equal(m.n, 2);
+    assert_int_equal(*dgm_map_get(&m, DGM_STR("a")), 3);
+    assert_int_equal(*dgm_map_get(&m, DGM_STR("b")), 2);
+    assert_null(dgm_map_get(&m, DGM_STR("c")));
+    assert_null(dgm_map_get(&m, DGM_STR("")));
+    dgm_map_done(&m);
+    assert_null(dgm_map_get(&m, DGM_STR("a")));
+    dgm_map_put(&m, DGM_STR("z"), 9); /* usable again */
+    assert_int_equal(*dgm_map_get(&m, DGM_STR("z")), 9);
+    dgm_map_done(&m);
+}
+
+static void empty_and_absent_keys_are_the_same(void **state)
+{
+    dgm_map m;
+    (void)state;
+    dgm_map_init(&m);
+    dgm_map_put(&m, (dgm_str){0}, 7);
+    assert_int_equal(*dgm_map_get(&m, DGM_STR("")), 7);
+    assert_int_equal(*dgm_map_get(&m, (dgm_str){0}), 7);
+    assert_int_equal(m.n, 1);
+    dgm_map_done(&m);
+}
+
+static void keys_may_hold_nuls(void **state)
+{
+    dgm_map m;
+    (void)state;
+    dgm_map_init(&m);
+    dgm_map_put(&m, DGM_STR("a\0b"), 1);
+    dgm_map_put(&m, DGM_STR("a\0c"), 2);
+    dgm_map_put(&m, DGM_STR("a"), 3);
+    assert_int_equal(*dgm_map_get(&m, DGM_STR("a\0b")), 1);
+    assert_int_equal(*dgm_map_get(&m, DGM_STR("a\0c")), 2);
+    assert_int_equal(*dgm_map_get(&m, DGM_STR("a")), 3);
+    dgm_map_done(&m);
+}
+
+static void twenty_thousand_keys_keep_their_values(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_map m;
+    (void)state;
+    dgm_map_init(&m);
+    for (size_t i = 0; i < 20000; i++)
+        dgm_map_put(&m, dgm_arena_printf(a, "key-%zu", i), i);
+    assert_int_equal(m.n, 20000);
+    assert_true(m.n * 3 <= m.cap * 2);
+    for (size_t i = 0; i < 20000; i++)
+        assert_int_equal(*dgm_map_get(&m, dgm_arena_printf(a, "key-%zu", i)), i);
+    assert_null(dgm_map_get(&m, DGM_STR("key-20000")));
+    dgm_map_done(&m);
+}
+
+DGM_TEST_MAIN(dgm_test(what_was_put_is_found), dgm_test(empty_and_absent_keys_are_the_same),
+              dgm_test(keys_may_hold_nuls), dgm_test(twenty_thousand_keys_keep_their_values))
