@@ -81,7 +81,7 @@ static const dgm_shape device_code_10 = FLOW("device code", device_code_fields, 
     {                                                                                              \
         .what = "authorization code flow", .size = sizeof(dgm_oauth_flow),                         \
         .fields = authorization_code_fields, .n_fields = 4, /* without pkceRequired */             \
-        .extra_at = offsetof(dgm_oauth_flow, extra), .tag_at = DGM_NOWHERE, .proto = (proto_)      \
+            .extra_at = offsetof(dgm_oauth_flow, extra), .tag_at = DGM_NOWHERE, .proto = (proto_)  \
     }
 static const dgm_shape authorization_code_03 = AUTHORIZATION_CODE_03(false);
 static const dgm_shape client_credentials_03 =

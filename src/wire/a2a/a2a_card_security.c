@@ -56,13 +56,19 @@ static const dgm_custom copy = {NULL, NULL};
         WRAPPER(DGM_SCHEME_OAUTH2, "oauth2SecurityScheme", oauth2),                                \
         WRAPPER(DGM_SCHEME_OPENID, "openIdConnectSecurityScheme", &openid),                        \
         WRAPPER(DGM_SCHEME_MTLS, "mtlsSecurityScheme", &mtls)
-#define N_WRAPPERS 5
 
-/* The Go SDK copies each scheme's 1.0 body to a member with the name of its type. */
+/* Members that repeat what the scheme says in another spelling. The Go SDK copies the 1.0 body to a
+ * member that is called like the type. */
 #define GO_COPIES                                                                                  \
     DGM_F_CUSTOM("apiKey", 0, &copy), DGM_F_CUSTOM("http", 0, &copy),                              \
         DGM_F_CUSTOM("oauth2", 0, &copy), DGM_F_CUSTOM("openIdConnect", 0, &copy),                 \
         DGM_F_CUSTOM("mutualTLS", 0, &copy)
+#define NULL_WRAPPERS                                                                              \
+    DGM_F_CUSTOM("apiKeySecurityScheme", 0, &copy),                                                \
+        DGM_F_CUSTOM("httpAuthSecurityScheme", 0, &copy),                                          \
+        DGM_F_CUSTOM("oauth2SecurityScheme", 0, &copy),                                            \
+        DGM_F_CUSTOM("openIdConnectSecurityScheme", 0, &copy),                                     \
+        DGM_F_CUSTOM("mtlsSecurityScheme", 0, &copy)
 
 static const dgm_field wrapped_fields[] = {
     WRAPPERS(&oauth2_10),
@@ -96,9 +102,9 @@ static const dgm_shape go_copy = {WRAPPED(go_fields)};
 /* ---- schemes: flat ----------------------------------------------------------------------------- */
 
 static const char *const type_names[] = {
-    [DGM_SCHEME_API_KEY] = "apiKey",       [DGM_SCHEME_HTTP] = "http",
-    [DGM_SCHEME_OAUTH2] = "oauth2",        [DGM_SCHEME_OPENID] = "openIdConnect",
-    [DGM_SCHEME_MTLS] = "mutualTLS",
+    [DGM_SCHEME_API_KEY] = "apiKey", [DGM_SCHEME_HTTP] = "http",
+    [DGM_SCHEME_OAUTH2] = "oauth2",  [DGM_SCHEME_OPENID] = "openIdConnect",
+    [DGM_SCHEME_MTLS] = "mutualTLS", [DGM_SCHEME_MTLS + 1] = NULL,
 };
 static const dgm_enum_names types = {
     .what = "type of security scheme", .names = type_names, .n = DGM_SCHEME_MTLS + 1};
@@ -111,6 +117,7 @@ static const dgm_field flat_api_key_fields[] = {
     STR(location, "in", DGM_REQUIRED),
     STR(key_name, "name", DGM_REQUIRED),
     GO_COPIES,
+    NULL_WRAPPERS,
 };
 static const dgm_field flat_http_fields[] = {
     TYPE,
@@ -118,6 +125,7 @@ static const dgm_field flat_http_fields[] = {
     STR(scheme, "scheme", DGM_REQUIRED),
     STR(bearer_format, "bearerFormat", DGM_PRESENCE),
     GO_COPIES,
+    NULL_WRAPPERS,
 };
 static const dgm_field flat_oauth2_fields[] = {
     TYPE,
@@ -125,17 +133,20 @@ static const dgm_field flat_oauth2_fields[] = {
     DGM_F_CUSTOM("flows", DGM_REQUIRED, &dgm_a2a_03_flows),
     STR(oauth2_metadata_url, "oauth2MetadataUrl", DGM_PRESENCE),
     GO_COPIES,
+    NULL_WRAPPERS,
 };
 static const dgm_field flat_openid_fields[] = {
     TYPE,
     STR(description, "description", DGM_PRESENCE),
     STR(openid_connect_url, "openIdConnectUrl", DGM_REQUIRED),
     GO_COPIES,
+    NULL_WRAPPERS,
 };
 static const dgm_field flat_mtls_fields[] = {
     TYPE,
     STR(description, "description", DGM_PRESENCE),
     GO_COPIES,
+    NULL_WRAPPERS,
 };
 static const dgm_field flat_none_fields[] = {TYPE}; /* says what is wrong with the type */
 
@@ -155,16 +166,11 @@ static const dgm_shape *pick_flat(const void *object)
 
 /* ---- schemes: whichever it is ------------------------------------------------------------------ */
 
-static bool has_any(const yyjson_val *v, const dgm_field *fields, size_t n)
+static bool has_any(const yyjson_val *v, const char *const *names)
 {
-    static const char *const snake[N_WRAPPERS] = {
-        "api_key_security_scheme", "http_auth_security_scheme", "oauth2_security_scheme",
-        "open_id_connect_security_scheme", "mtls_security_scheme"};
-    for (size_t i = 0; i < n; i++) {
-        const yyjson_val *member = dgm_json_get(v, dgm_field_name(&fields[i]));
-        if (!member && fields == wrapped_fields)
-            member = dgm_json_get(v, dgm_str_from(snake[i]));
-        if (member && !yyjson_is_null((yyjson_val *)(uintptr_t)member))
+    for (; *names; names++) {
+        yyjson_val *member = dgm_json_get(v, dgm_str_from(*names));
+        if (member && !yyjson_is_null(member))
             return true;
     }
     return false;
@@ -172,7 +178,20 @@ static bool has_any(const yyjson_val *v, const dgm_field *fields, size_t n)
 
 bool dgm_a2a_scheme_is_wrapped(const yyjson_val *v)
 {
-    return has_any(v, wrapped_fields, N_WRAPPERS);
+    static const char *const names[] = {
+        "apiKeySecurityScheme",
+        "api_key_security_scheme",
+        "httpAuthSecurityScheme",
+        "http_auth_security_scheme",
+        "oauth2SecurityScheme",
+        "oauth2_security_scheme",
+        "openIdConnectSecurityScheme",
+        "open_id_connect_security_scheme",
+        "mtlsSecurityScheme",
+        "mtls_security_scheme",
+        NULL,
+    };
+    return has_any(v, names);
 }
 
 static const dgm_shape *pick_scheme(dgm_reader *r, yyjson_val *v, const dgm_at *at)
@@ -182,15 +201,13 @@ static const dgm_shape *pick_scheme(dgm_reader *r, yyjson_val *v, const dgm_at *
     if (dgm_a2a_scheme_is_wrapped(v))
         return &wrapped;
     yyjson_val *type = dgm_json_get(v, DGM_STR("type"));
-    if (yyjson_is_str(type)) {
-        for (int kind = DGM_SCHEME_API_KEY; kind <= DGM_SCHEME_MTLS; kind++) {
-            if (dgm_str_eq(dgm_json_str(type), dgm_str_from(type_names[kind])))
-                return &flat[kind];
-        }
+    if (!type || yyjson_is_null(type))
+        return has_any(v, type_names + 1) ? &go_copy : &wrapped;
+    for (int kind = DGM_SCHEME_API_KEY; yyjson_is_str(type) && type_names[kind]; kind++) {
+        if (dgm_str_eq(dgm_json_str(type), dgm_str_from(type_names[kind])))
+            return &flat[kind];
     }
-    if (type && !yyjson_is_null(type))
-        return &flat[DGM_SCHEME_NONE];
-    return has_any(v, go_fields, N_WRAPPERS) ? &go_copy : &wrapped;
+    return &flat[DGM_SCHEME_NONE];
 }
 
 const dgm_shape dgm_a2a_10_scheme = {WRAPPED(wrapped_fields), .pick_read = pick_scheme};

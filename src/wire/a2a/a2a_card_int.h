@@ -1,0 +1,30 @@
+/*
+ * wire/a2a/a2a_card_int.h - what the files about cards share.
+ *
+ * Everything is read by the 1.0 shapes, which also know the spellings of 0.3: hybrid cards mix them.
+ * The 0.3 shapes are for writing only.
+ */
+#pragma once
+
+#include "wire/a2a/a2a_card.h"
+#include "wire/a2a/a2a_int.h"
+
+/* Always written; a reader takes a missing one for empty, because ProtoJSON writers leave out what
+ * is empty even where the card's definition asks for it. */
+#define DGM_A2A_EMPTY_IF_MISSING (DGM_REQUIRED | DGM_STRICT)
+
+/* A plain object that keeps its unknown members. */
+#define DGM_A2A_SHAPE(T, what_, fields_, proto_)                                                   \
+    {                                                                                              \
+        .what = (what_), .size = sizeof(T), DGM_FIELDS(fields_), .extra_at = offsetof(T, extra),   \
+        .tag_at = DGM_NOWHERE, .proto = (proto_)                                                   \
+    }
+
+/* a2a_card_security.c */
+extern const dgm_shape dgm_a2a_10_scheme, dgm_a2a_03_scheme, dgm_a2a_03_rest_scheme;
+extern const dgm_shape dgm_a2a_10_requirement,
+    dgm_a2a_03_requirement; /* 0.3-rest has that of 1.0 */
+bool dgm_a2a_scheme_is_wrapped(const yyjson_val *v);
+
+/* a2a_card_oauth.c: `flows` of a dgm_security_scheme. ONE: a union; MANY: any number is read. */
+extern const dgm_custom dgm_a2a_10_flows, dgm_a2a_03_flows, dgm_a2a_03_rest_flows;
