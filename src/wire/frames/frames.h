@@ -31,26 +31,32 @@ typedef struct dgm_frames_item {
     dgm_str sse_event; /* p == NULL: none */
     size_t line;       /* 1-based: where text starts in the input */
     size_t column;     /* 1-based, in bytes */
+    size_t margin;     /* bytes of the input before each further line of text (`data: `) */
 } dgm_frames_item;
 
-/* Where the scanner of one JSON value stands; zero at its start. */
+/* Where the scanner stands in one JSON value; zero at its start. */
 typedef struct dgm_frames_scan {
     size_t depth;
-    bool scalar, in_string, escaped; /* scalar: a top-level value without brackets */
+    bool in_string, escaped;
+    size_t lines;   /* line ends met in the last piece */
+    size_t line_at; /* if any: where in that piece the line behind the last of them starts */
 } dgm_frames_scan;
 
 typedef struct dgm_frames {
-    const char *in, *in_end; /* what was fed and not yet read */
+    /* what was fed; from pos on it is not yet read. base: bytes of the input before in[0] */
+    const char *in;
+    size_t n, pos, base;
+    size_t line, line_at; /* of pos: the line, 1-based, and where in the input it starts */
     dgm_frames_kind kind;
     bool stream_at_once, ended, failed;
-    size_t line, column; /* of in */
     /* JSON: the value being read, and the first one while it is not known if it stands alone */
     enum { DGM_FRAMES_BETWEEN, DGM_FRAMES_IN_VALUE, DGM_FRAMES_HOLDING } state;
+    enum { DGM_FRAMES_BRACKETS, DGM_FRAMES_STRING, DGM_FRAMES_WORD } shape;
     dgm_frames_scan scan;
-    dgm_frames_item item; /* text: the part of it in `in`, when hold has none */
+    dgm_frames_item item; /* of it; text is set when it is complete */
     dgm_buf hold;         /* what earlier reads brought of it */
-    bool given;           /* hold was given out and can be dropped */
-    char start[8];        /* first bytes that may become a byte order mark or a field's name */
+    bool given;           /* it was given out, hold can be dropped */
+    char start[8]; /* first bytes that may still become a byte order mark or a field's name */
     size_t start_n;
     dgm_sse sse;
 } dgm_frames;
@@ -62,7 +68,7 @@ void dgm_frames_done(dgm_frames *f);
 
 /* Only when next has used up what was fed before. The bytes are borrowed until it has again. */
 void dgm_frames_feed(dgm_frames *f, const char *bytes, size_t n);
-/* No more bytes will come; nothing is fed after this. */
+/* No more bytes will come. Next still gives out what was fed and what waited for more. */
 void dgm_frames_end(dgm_frames *f);
 
 /*
@@ -73,8 +79,11 @@ void dgm_frames_end(dgm_frames *f);
  */
 dgm_code dgm_frames_next(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *err);
 
-/* What the input has turned out to be. UNKNOWN, JSON: may still change. */
-dgm_frames_kind dgm_frames_what(const dgm_frames *f);
+/* What the input has turned out to be so far. */
+static inline dgm_frames_kind dgm_frames_what(const dgm_frames *f)
+{
+    return f->kind;
+}
 
 /* An error in the item's text (line, column: within that text, or 0) becomes one in the input. */
 void dgm_frames_place(const dgm_frames_item *item, dgm_err *err);

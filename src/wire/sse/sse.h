@@ -30,20 +30,24 @@ typedef struct dgm_sse_name {
     char text[DGM_MAX_ID_BYTES];
 } dgm_sse_name;
 
+typedef struct dgm_sse_fault dgm_sse_fault; /* which limit was passed */
+
 typedef struct dgm_sse {
-    /* what was fed and not yet read; lf and cr: where the next ones stand, NULL when not known */
-    const char *in, *in_end, *lf, *cr;
-    /* the event so far: data is borrowed from `in`, or stands at the front of hold; the line that
-     * the last read cut off stands behind it */
+    /* what was fed; from pos on it is not yet read, lf and cr are the next of their kind, or n */
+    const char *in;
+    size_t n, pos, lf, cr;
+    /* The event so far. Its data is borrowed from `in`, or held: then it is the front of hold.
+     * Behind it, or alone in hold, stands the line that the end of a read has cut. */
+    bool has_data, held, given;
     dgm_str data;
-    bool has_data, held;
     dgm_buf hold;
-    size_t tail_at; /* where the cut line starts in hold */
     dgm_sse_name event, id;
     size_t line, data_line, data_column;
-    unsigned bom; /* bytes of the byte order mark seen; 4: the start is over */
-    bool skip_lf, ended, failed;
-    int64_t retry_ms; /* the last `retry:`, -1 when there was none */
+    unsigned bom; /* bytes of a byte order mark seen at the start; then BOM_OVER */
+    bool skip_lf; /* a CR ended the last line: an LF right behind it belongs to it */
+    bool ended;
+    const dgm_sse_fault *fault;
+    int64_t retry_ms; /* the last `retry:`; -1: there was none */
 } dgm_sse;
 
 void dgm_sse_init(dgm_sse *s);
@@ -51,7 +55,7 @@ void dgm_sse_done(dgm_sse *s);
 
 /* Only when next has used up what was fed before. The bytes are borrowed until it has again. */
 void dgm_sse_feed(dgm_sse *s, const char *bytes, size_t n);
-/* No more bytes will come; nothing is fed after this. */
+/* No more bytes will come. Next still gives out what was fed and what waited for more. */
 void dgm_sse_end(dgm_sse *s);
 
 /*

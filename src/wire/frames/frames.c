@@ -1,0 +1,378 @@
+/*
+ * wire/frames/frames.c - from bytes to texts of single JSON values.
+ *
+ *   UNKNOWN ──► SSE                                           dgm_sse does the work
+ *      └──► JSON: BETWEEN ──► IN_VALUE ──┬──► BETWEEN         in a stream
+ *                                        └──► HOLDING         the first value: does it stand alone?
+ *
+ * A value that lies in one read is given out where it stands; only what the end of a read cuts is
+ * copied to `hold`.
+ */
+#include "base/err.h"
+#include "frames_int.h"
+
+#include <assert.h>
+
+/* A large value should not stay in memory for the rest of a stream of small ones. */
+#define KEEP_BYTES ((size_t)64 << 10)
+
+#define RS '\x1e' /* RFC 7464 puts one before each value */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static size_t column_of(const dgm_frames *f, size_t pos)
+{
+    return f->base + pos - f->line_at + 1;
+}
+
+static void skip_byte(dgm_frames *f)
+{
+    if (f->in[f->pos++] == '\n') {
+        f->line++;
+        f->line_at = f->base + f->pos;
+    }
+}
+
+static void skip_space(dgm_frames *f)
+{
+    while (f->pos < f->n && is_space(f->in[f->pos]))
+        skip_byte(f);
+}
+
+void dgm_frames_place(const dgm_frames_item *item, dgm_err *err)
+{
+    if (!err->line) {
+        err->line = item->line;
+        err->column = item->column;
+        return;
+    }
+    err->column += err->line == 1 ? item->column - 1 : item->margin;
+    err->line += item->line - 1;
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+/* May the value be n bytes long? One that may yet stand alone has the larger limit. */
+static bool fits(const dgm_frames *f, size_t n)
+{
+    return n <= (f->kind == DGM_FRAMES_JSON ? DGM_MAX_OBJECT_BYTES : DGM_MAX_RECORD_BYTES);
+}
+
+static dgm_code too_large(dgm_frames *f, dgm_err *err)
+{
+    f->failed = true;
+    if (f->kind == DGM_FRAMES_JSON)
+        dgm_fail(err, DGM_TOO_LARGE, NULL,
+                 "a JSON value is longer than the limit object_bytes of %zu: send less at once",
+                 DGM_MAX_OBJECT_BYTES);
+    else
+        dgm_fail(err, DGM_TOO_LARGE, NULL,
+                 "a JSON value in a stream is longer than the limit record_bytes of %zu: send less "
+                 "in one event",
+                 DGM_MAX_RECORD_BYTES);
+    if (err) {
+        err->line = f->item.line;
+        err->column = f->item.column;
+    }
+    return DGM_TOO_LARGE;
+}
+
+/* ---- what is it? ----------------------------------------------------------------------------- */
+
+/* An event stream begins with one of these. No JSON text does. */
+static const char *const fields[] = {"data:", "event:", "id:", "retry:", ":"};
+
+static void start_value(dgm_frames *f, size_t pos)
+{
+    f->state = DGM_FRAMES_IN_VALUE;
+    f->scan = (dgm_frames_scan){0};
+    f->item = (dgm_frames_item){.line = f->line, .column = column_of(f, pos)};
+}
+
+static void is_json(dgm_frames *f)
+{
+    f->kind = f->stream_at_once ? DGM_FRAMES_VALUES : DGM_FRAMES_JSON;
+    f->state = DGM_FRAMES_BETWEEN;
+}
+
+/* What looked like the start of something else is the first bytes of a broken value. */
+static void is_broken_word(dgm_frames *f)
+{
+    is_json(f);
+    start_value(f, f->pos);
+    f->item.column -= f->start_n; /* there is no line end among them */
+    f->shape = DGM_FRAMES_WORD;
+    dgm_buf_add(&f->hold, f->start, f->start_n);
+}
+
+static void is_sse(dgm_frames *f)
+{
+    dgm_sse_event none;
+    f->kind = DGM_FRAMES_SSE;
+    f->item.line = f->line; /* where the events start */
+    f->item.column = column_of(f, f->pos) - f->start_n;
+    dgm_sse_feed(&f->sse, f->start, f->start_n);
+    dgm_sse_next(&f->sse, &none, NULL); /* no line end: no event, no fault */
+    dgm_sse_feed(&f->sse, f->in + f->pos, f->n - f->pos);
+    f->pos = f->n;
+    if (f->ended)
+        dgm_sse_end(&f->sse);
+}
+
+static bool match(const dgm_frames *f, const char *what, bool *ret_whole)
+{
+    *ret_whole = strlen(what) == f->start_n;
+    return dgm_str_starts(dgm_str_from(what), (dgm_str){f->start, f->start_n});
+}
+
+/* Are the bytes in start the start of something, or all of it? */
+static bool match_field(const dgm_frames *f, bool *ret_whole)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (match(f, fields[i], ret_whole))
+            return true;
+    return false;
+}
+
+static bool match_bom(const dgm_frames *f, bool *ret_whole)
+{
+    return f->base + f->pos == f->start_n && match(f, "\xef\xbb\xbf", ret_whole);
+}
+
+/* Reads as far as it takes to tell; kind stays UNKNOWN when that is further than what was fed. */
+static void detect(dgm_frames *f)
+{
+    bool whole = false;
+    while (f->kind == DGM_FRAMES_UNKNOWN && f->pos < f->n) {
+        if (!f->start_n) {
+            skip_space(f);
+            if (f->pos == f->n)
+                return;
+        }
+        f->start[f->start_n++] = f->in[f->pos++];
+        if (match_bom(f, &whole)) {
+            if (whole) {
+                f->start_n = 0;
+                f->line_at = f->base + f->pos; /* the mark takes no column */
+            }
+        } else if (match_field(f, &whole)) {
+            if (whole)
+                is_sse(f);
+        } else {
+            f->start_n--;
+            f->pos--;
+            if (f->start_n)
+                is_broken_word(f);
+            else
+                is_json(f);
+        }
+    }
+    if (f->kind == DGM_FRAMES_UNKNOWN && f->ended && f->start_n)
+        is_broken_word(f);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+/* A value without brackets and quotes: a number, true, or anything at all. */
+static size_t scan_word(const char *p, size_t n, bool *ret_ended)
+{
+    size_t i = 0;
+    while (i < n && !is_space(p[i]) && p[i] != RS)
+        i++;
+    *ret_ended = i < n;
+    return i;
+}
+
+static size_t scan(dgm_frames *f, bool *ret_ended)
+{
+    const char *p = f->in + f->pos;
+    size_t n = f->n - f->pos;
+    switch (f->shape) {
+    case DGM_FRAMES_BRACKETS: {
+        size_t len = dgm_frames_scan_fast(&f->scan, p, n, ret_ended);
+        if (f->scan.lines) {
+            f->line += f->scan.lines;
+            f->line_at = f->base + f->pos + f->scan.line_at;
+        }
+        return len;
+    }
+    case DGM_FRAMES_STRING: return dgm_frames_scan_string(&f->scan, p, n, ret_ended);
+    case DGM_FRAMES_WORD: return scan_word(p, n, ret_ended);
+    }
+    return n;
+}
+
+/* False: no value starts in what was fed. */
+static bool find_start(dgm_frames *f)
+{
+    for (;; f->pos++) {
+        skip_space(f);
+        if (f->pos == f->n)
+            return false;
+        if (f->in[f->pos] != RS)
+            break;
+        f->kind = DGM_FRAMES_VALUES;
+    }
+    start_value(f, f->pos);
+    char c = f->in[f->pos];
+    f->shape = c == '{' || c == '[' ? DGM_FRAMES_BRACKETS
+               : c == '"'           ? DGM_FRAMES_STRING
+                                    : DGM_FRAMES_WORD;
+    return true;
+}
+
+/* Reads on in the value; sets item.text when it ends. */
+static dgm_code read_value(dgm_frames *f, dgm_err *err)
+{
+    bool ended = false;
+    size_t at = f->pos;
+    /* the quote a string begins with must not be taken for the one that ends it */
+    bool first = f->shape == DGM_FRAMES_STRING && !f->hold.n && f->pos < f->n;
+    f->pos += first;
+    f->pos += scan(f, &ended);
+    size_t n = f->pos - at;
+    if (!fits(f, f->hold.n + n))
+        return too_large(f, err);
+    if (!ended || f->hold.n)
+        dgm_buf_add(&f->hold, f->in + at, n);
+    if (!ended && !f->ended)
+        return DGM_OK;
+    f->item.text = f->hold.n ? dgm_buf_str(&f->hold) : (dgm_str){f->in + at, n};
+    f->state = f->kind == DGM_FRAMES_JSON ? DGM_FRAMES_HOLDING : DGM_FRAMES_BETWEEN;
+    return DGM_OK;
+}
+
+/* The first value is complete: what follows it? True: it can be given out. */
+static bool decide(dgm_frames *f)
+{
+    skip_space(f);
+    if (f->pos < f->n) {
+        f->kind = DGM_FRAMES_VALUES;
+    } else if (f->ended) {
+        f->kind = DGM_FRAMES_ONE;
+        f->item.alone = true;
+    } else {
+        if (!f->hold.n) {
+            dgm_buf_add_str(&f->hold, f->item.text);
+            f->item.text = dgm_buf_str(&f->hold);
+        }
+        return false;
+    }
+    f->state = DGM_FRAMES_BETWEEN;
+    return true;
+}
+
+static dgm_code next_value(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *err)
+{
+    dgm_code rc;
+    if (f->state == DGM_FRAMES_BETWEEN && !find_start(f))
+        return DGM_OK;
+    if (f->state == DGM_FRAMES_IN_VALUE) {
+        if ((rc = read_value(f, err)))
+            return rc;
+        if (f->state == DGM_FRAMES_IN_VALUE)
+            return DGM_OK;
+    }
+    if (f->state == DGM_FRAMES_HOLDING) {
+        if (!decide(f))
+            return DGM_OK;
+        if (f->kind == DGM_FRAMES_VALUES && !fits(f, f->item.text.n))
+            return too_large(f, err);
+    }
+    *ret_item = f->item;
+    f->given = true;
+    return DGM_OK;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static bool trimmed_is(dgm_str s, dgm_str what)
+{
+    while (s.n && is_space(s.p[0]))
+        s = (dgm_str){s.p + 1, s.n - 1};
+    while (s.n && is_space(s.p[s.n - 1]))
+        s.n--;
+    return dgm_str_eq(s, what);
+}
+
+static dgm_code next_event(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *err)
+{
+    dgm_sse_event e;
+    dgm_code rc;
+    do {
+        if ((rc = dgm_sse_next(&f->sse, &e, err))) {
+            if (err)
+                err->line += f->item.line - 1;
+            return rc;
+        }
+        if (!e.data.p)
+            return DGM_OK;
+    } while (is_space(e.data.p[0]) && trimmed_is(e.data, DGM_STR("")));
+    *ret_item = (dgm_frames_item){
+        .text = e.data,
+        .done = e.data.n < 32 && trimmed_is(e.data, DGM_STR("[DONE]")),
+        .sse_id = e.id,
+        .sse_event = e.event,
+        .line = e.line + f->item.line - 1,
+        .column = e.column + (e.line == 1 ? f->item.column - 1 : 0),
+        .margin = e.column - 1,
+    };
+    return DGM_OK;
+}
+
+/* ---- the handle ------------------------------------------------------------------------------ */
+
+void dgm_frames_init(dgm_frames *f, bool stream_at_once)
+{
+    *f = (dgm_frames){.in = "", .line = 1, .stream_at_once = stream_at_once};
+    dgm_buf_init(&f->hold, DGM_MAX_OBJECT_BYTES);
+    dgm_sse_init(&f->sse);
+}
+
+void dgm_frames_done(dgm_frames *f)
+{
+    dgm_buf_done(&f->hold);
+    dgm_sse_done(&f->sse);
+}
+
+void dgm_frames_feed(dgm_frames *f, const char *bytes, size_t n)
+{
+    assert(f->pos == f->n && !f->given && !f->ended);
+    if (f->kind == DGM_FRAMES_SSE) {
+        dgm_sse_feed(&f->sse, bytes, n);
+        return;
+    }
+    f->base += f->n;
+    f->in = n ? bytes : "";
+    f->n = n;
+    f->pos = 0;
+}
+
+void dgm_frames_end(dgm_frames *f)
+{
+    f->ended = true;
+    if (f->kind == DGM_FRAMES_SSE)
+        dgm_sse_end(&f->sse);
+}
+
+dgm_code dgm_frames_next(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *err)
+{
+    *ret_item = (dgm_frames_item){0};
+    if (f->failed)
+        return too_large(f, err);
+    if (f->given) {
+        f->given = false;
+        dgm_buf_clear(&f->hold);
+        dgm_buf_shrink(&f->hold, KEEP_BYTES);
+    }
+    if (f->kind == DGM_FRAMES_UNKNOWN)
+        detect(f);
+    if (f->kind == DGM_FRAMES_UNKNOWN)
+        return DGM_OK;
+    return f->kind == DGM_FRAMES_SSE ? next_event(f, ret_item, err) : next_value(f, ret_item, err);
+}
