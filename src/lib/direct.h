@@ -51,14 +51,15 @@ dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *
                                  dgm_chat_messages *ret_messages, dgm_err *err);
 
 /*
- * Any object: messages, tasks, and what holds one (send requests, responses, stream events). The
- * rows that document 000 calls N/A (status- and artifact-updates, internal events) give nothing;
- * what is no conversation (cards, push configurations, ...) fails.
+ * Any object: messages, tasks, artifacts, and what holds one (send requests, responses, stream
+ * events). The rows that document 000 calls N/A (status- and artifact-updates, internal events) give
+ * nothing; what is no conversation (cards, push configurations, ...) fails.
+ * wrapped: for pointers; responses and events stand in a member `task` or `message` (not so in 0.3).
  * ret_is_list: false when it is a message, so that one result need not become an array.
  */
 dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_object *o, const dgm_at *at,
-                                   bool trusted, dgm_chat_messages *ret_messages, bool *ret_is_list,
-                                   dgm_err *err);
+                                   bool wrapped, bool trusted, dgm_chat_messages *ret_messages,
+                                   bool *ret_is_list, dgm_err *err);
 
 /* Cannot fail. The message id is minted; contextId and taskId stay absent. */
 void dgm_direct_from_chat(dgm_arena *a, const dgm_chat_message *m, dgm_mint *mint,

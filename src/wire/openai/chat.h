@@ -104,7 +104,7 @@ typedef struct dgm_chat_messages {
     size_t n;
 } dgm_chat_messages;
 
-extern const dgm_shape dgm_chat_message_shape;
+extern const dgm_shape dgm_chat_message_shape, dgm_chat_part_shape;
 
 /* "system", "user", ...; "text", "image_url", ... (NULL for OTHER). */
 const char *dgm_chat_role_name(dgm_chat_role role);

@@ -1,0 +1,808 @@
+/*
+ * lib/direct.c - from A2A messages and tasks to chat messages (document 001).
+ *
+ * What must stay true: results become tool messages of their own, in order; calls of all parts become
+ * one list; text stands beside calls; nothing that a part says is left out without a row in
+ * direct_losses.c.
+ */
+#include "base/limits.h"
+#include "lib/direct_int.h"
+
+#include <stdlib.h>
+
+/* The list with room for a zeroed item behind its n. Lists live in the arena. */
+static void *one_more(dgm_arena *a, void *list, size_t n, size_t size)
+{
+    if ((n & (n - 1)) == 0) /* full at 0, 1, 2, 4, ...: double */
+        list = dgm_arena_realloc(a, list, n * size, (n ? 2 * n : 1) * size);
+    memset((char *)list + n * size, 0, size);
+    return list;
+}
+
+/* ---- calls and results in data --------------------------------------------------------------------- */
+
+struct call {
+    dgm_str call_id;
+    dgm_str name;
+    const dgm_json *arguments;
+    const dgm_json *type;
+};
+
+struct result {
+    dgm_str call_id;
+    const dgm_json *name;
+    const dgm_json *output;
+};
+
+struct tool_data {
+    struct {
+        struct call *at;
+        size_t n;
+    } calls;
+    struct {
+        struct result *at;
+        size_t n;
+    } results;
+};
+
+static dgm_code read_arguments(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    if (!yyjson_is_obj(v) && !yyjson_is_str(v))
+        return dgm_read_wrong(r, v, at, "an object or its text");
+    ((struct call *)object)->arguments = v;
+    return DGM_OK;
+}
+static const dgm_custom arguments = {read_arguments, NULL};
+
+static const dgm_field call_fields[] = {
+    DGM_F(struct call, call_id, "call_id", STR, DGM_REQUIRED | DGM_NONEMPTY),
+    DGM_F(struct call, name, "name", STR, DGM_REQUIRED | DGM_NONEMPTY),
+    DGM_F_CUSTOM("arguments", 0, &arguments),
+    DGM_F(struct call, type, "type", JSON, 0),
+};
+static const dgm_shape call_shape = {
+    .what = "tool call",
+    .size = sizeof(struct call),
+    DGM_FIELDS(call_fields),
+    .extra_at = DGM_NOWHERE,
+    .tag_at = DGM_NOWHERE,
+};
+
+static const dgm_field result_fields[] = {
+    DGM_F(struct result, call_id, "call_id", STR, DGM_REQUIRED | DGM_NONEMPTY),
+    DGM_F(struct result, name, "name", JSON, 0),
+    DGM_F(struct result, output, "output", JSON, 0),
+};
+static const dgm_shape result_shape = {
+    .what = "tool result",
+    .size = sizeof(struct result),
+    DGM_FIELDS(result_fields),
+    .extra_at = DGM_NOWHERE,
+    .tag_at = DGM_NOWHERE,
+};
+
+static const dgm_field tool_data_fields[] = {
+    DGM_F_OF(struct tool_data, results, DIRECT_RESULTS, LIST, 0, &result_shape),
+    DGM_F_OF(struct tool_data, calls, DIRECT_CALLS, LIST, 0, &call_shape),
+};
+/* Users make no calls: what stands there is data as any other. */
+static const dgm_shape agent_data = {
+    .what = "data of tools",
+    .size = sizeof(struct tool_data),
+    DGM_FIELDS(tool_data_fields),
+    .extra_at = DGM_NOWHERE,
+    .tag_at = DGM_NOWHERE,
+};
+static const dgm_shape user_data = {
+    .what = "data of tools",
+    .size = sizeof(struct tool_data),
+    .fields = tool_data_fields,
+    .n_fields = 1,
+    .extra_at = DGM_NOWHERE,
+    .tag_at = DGM_NOWHERE,
+};
+
+static bool has_calls(const dgm_message *m)
+{
+    for (size_t i = 0; m->role == DGM_ROLE_AGENT && i < m->parts.n; i++) {
+        if (yyjson_arr_size(dgm_direct_member(&m->parts.at[i], DIRECT_CALLS)))
+            return true;
+    }
+    return false;
+}
+
+static bool has_results(const dgm_message *m)
+{
+    for (size_t i = 0; i < m->parts.n; i++) {
+        if (yyjson_arr_size(dgm_direct_member(&m->parts.at[i], DIRECT_RESULTS)))
+            return true;
+    }
+    return false;
+}
+
+const char *dgm_direct_canonical_type(const dgm_message *m)
+{
+    if (has_calls(m))
+        return "ToolCallStartEvent";
+    if (has_results(m))
+        return "ToolCallResultEvent";
+    return m->role == DGM_ROLE_AGENT ? "TextMessageEndEvent" : "TextMessageContentEvent";
+}
+
+/* One of a stream of messages; a complete one follows. A type that contradicts the parts is none. */
+static bool is_intermediate(const dgm_message *m)
+{
+    dgm_str type = dgm_direct_mark(m->metadata, DIRECT_CANONICAL_TYPE);
+    if (m->role != DGM_ROLE_AGENT || !type.n)
+        return false;
+    return has_calls(m) ? dgm_str_is(type, "ToolCallArgsEvent")
+                        : dgm_str_is(type, "TextMessageChunkEvent") && !has_results(m);
+}
+
+/* ---- what a message is being made of ------------------------------------------------------------------ */
+
+struct piece {
+    dgm_chat_part part;
+    bool own_line; /* JSON or a link: never glued to the text around it */
+};
+
+struct making {
+    dgm_arena *a;
+    const dgm_message *m;
+    bool trusted;
+    dgm_err *err;
+    struct piece *pieces;
+    size_t n_pieces;
+    dgm_chat_call *calls;
+    size_t n_calls;
+    dgm_chat_message *tools;
+    size_t n_tools;
+    dgm_chat_call *function_call;
+    dgm_str refusal;
+    bool only_results; /* so far */
+};
+
+static dgm_chat_part *add_piece(struct making *k, dgm_chat_part_kind kind, bool own_line)
+{
+    k->pieces = one_more(k->a, k->pieces, k->n_pieces, sizeof *k->pieces);
+    struct piece *p = &k->pieces[k->n_pieces++];
+    p->own_line = own_line;
+    p->part.kind = kind;
+    k->only_results = false;
+    return &p->part;
+}
+
+static dgm_str spaced_text(dgm_arena *a, const yyjson_val *v)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_json_put_spaced(&b, v);
+    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
+}
+
+/* Text as it is, everything else as JSON text. */
+static dgm_str text_of_value(dgm_arena *a, const yyjson_val *v)
+{
+    return yyjson_is_str((yyjson_val *)(uintptr_t)v) ? dgm_json_str(v) : spaced_text(a, v);
+}
+
+static dgm_str mark_of_part(const struct making *k, const dgm_part *p, const char *key)
+{
+    return k->trusted ? dgm_direct_mark(p->metadata, key) : (dgm_str){0};
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------- */
+
+/* A name in brackets must not end them, an address in parentheses neither. */
+static void put_link(dgm_buf *b, dgm_str name, dgm_str url)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    dgm_buf_add_char(b, '[');
+    for (size_t i = 0; i < name.n; i++) {
+        if (strchr("[]\\", name.p[i]) && name.p[i])
+            dgm_buf_add_char(b, '\\');
+        dgm_buf_add_char(b, name.p[i] == '\n' || name.p[i] == '\r' ? ' ' : name.p[i]);
+    }
+    dgm_buf_add_lit(b, "](");
+    for (size_t i = 0; i < url.n; i++) {
+        unsigned char c = (unsigned char)url.p[i];
+        if (c <= ' ' || c == '(' || c == ')' || c == '<' || c == '>') {
+            dgm_buf_add_char(b, '%');
+            dgm_buf_add_char(b, hex[c >> 4]);
+            dgm_buf_add_char(b, hex[c & 15]);
+        } else {
+            dgm_buf_add_char(b, url.p[i]);
+        }
+    }
+    dgm_buf_add_char(b, ')');
+}
+
+static size_t decoded_size(dgm_str base64)
+{
+    size_t n = base64.n / 4 * 3;
+    for (size_t i = base64.n; i && base64.n - i < 2 && base64.p[i - 1] == '='; i--)
+        n--;
+    return n;
+}
+
+/* What text can say of a file. Of its bytes only how many: base64 in a conversation helps nobody. */
+static dgm_str text_of_file(dgm_arena *a, const dgm_part *p)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_str media_type = dgm_direct_media_type(p);
+    if (p->kind == DGM_PART_RAW) {
+        dgm_buf_printf(&b, "[%.*s (%.*s, %zu bytes)]",
+                       DGM_P(p->filename.n ? p->filename : DGM_STR("file")),
+                       DGM_P(media_type.n ? media_type : DGM_STR("application/octet-stream")),
+                       decoded_size(p->content));
+    } else if (dgm_direct_media_is(media_type, DGM_STR("image/"))) {
+        dgm_buf_add_char(&b, '!');
+        put_link(&b, p->filename, p->content);
+    } else if (p->filename.n) {
+        put_link(&b, p->filename, p->content);
+    } else {
+        dgm_buf_add_str(&b, p->content);
+    }
+    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
+}
+
+static dgm_str data_url(dgm_arena *a, dgm_str media_type, dgm_str base64)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "data:");
+    dgm_buf_add_str(&b, media_type);
+    dgm_buf_add_lit(&b, ";base64,");
+    dgm_buf_add_str(&b, base64);
+    dgm_str url = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return url;
+}
+
+/* The mark's kind where the part can be that, else the part's own. */
+static dgm_chat_part_kind kind_of_file(const struct making *k, const dgm_part *p)
+{
+    dgm_str mark = mark_of_part(k, p, DIRECT_PART);
+    if (dgm_str_is(mark, "image_url"))
+        return DGM_CHAT_PART_IMAGE;
+    if (dgm_str_is(mark, "video_url"))
+        return DGM_CHAT_PART_VIDEO;
+    if (dgm_str_is(mark, "input_audio") && p->kind == DGM_PART_RAW)
+        return DGM_CHAT_PART_AUDIO;
+    if (dgm_str_is(mark, "file") && p->kind == DGM_PART_RAW)
+        return DGM_CHAT_PART_FILE;
+    return dgm_direct_part_kind(p, k->m->role);
+}
+
+static void add_file(struct making *k, const dgm_part *p)
+{
+    dgm_str media_type = dgm_direct_media_type(p), mark = mark_of_part(k, p, DIRECT_PART);
+    dgm_chat_part_kind kind = kind_of_file(k, p);
+    dgm_chat_part *part = add_piece(k, kind, kind == DGM_CHAT_PART_TEXT);
+    switch (kind) {
+    case DGM_CHAT_PART_IMAGE:
+    case DGM_CHAT_PART_VIDEO:
+        part->url = p->kind == DGM_PART_URL ? p->content : data_url(k->a, media_type, p->content);
+        part->detail = mark_of_part(k, p, DIRECT_DETAIL);
+        return;
+    case DGM_CHAT_PART_AUDIO:
+        part->data = p->content;
+        part->format = dgm_direct_audio_format(media_type);
+        if (!part->format.n && dgm_direct_media_is(media_type, DGM_STR("audio/")))
+            part->format = (dgm_str){media_type.p + 6, media_type.n - 6};
+        return;
+    case DGM_CHAT_PART_FILE:
+        part->file_data = data_url(
+            k->a, media_type.n ? media_type : DGM_STR("application/octet-stream"), p->content);
+        part->filename = p->filename;
+        part->file_id = mark_of_part(k, p, DIRECT_FILE_ID);
+        if (!part->filename.n && !mark.n) /* OpenAI wants one */
+            part->filename = dgm_arena_printf(k->a, "file.%s", dgm_direct_extension(media_type));
+        return;
+    case DGM_CHAT_PART_TEXT:
+    case DGM_CHAT_PART_REFUSAL:
+    case DGM_CHAT_PART_OTHER: part->text = text_of_file(k->a, p); return;
+    }
+}
+
+/* ---- data -------------------------------------------------------------------------------------------------- */
+
+static void add_call(struct making *k, const struct call *from, bool legacy)
+{
+    dgm_chat_call *call;
+    if (legacy) {
+        call = k->function_call = dgm_new(k->a, dgm_chat_call);
+    } else {
+        k->calls = one_more(k->a, k->calls, k->n_calls, sizeof *k->calls);
+        call = &k->calls[k->n_calls++];
+    }
+    bool is_custom = yyjson_is_str((yyjson_val *)(uintptr_t)from->type) &&
+                     dgm_str_is(dgm_json_str(from->type), "custom");
+    *call = (dgm_chat_call){
+        .id = from->call_id,
+        .kind = is_custom ? DGM_CHAT_CALL_CUSTOM : DGM_CHAT_CALL_FUNCTION,
+        .name = from->name,
+        .arguments = from->arguments ? text_of_value(k->a, from->arguments) : DGM_STR("{}"),
+    };
+    k->only_results = false;
+}
+
+/* A list of chat parts, kept as it was. */
+static dgm_chat_content list_content(dgm_arena *a, yyjson_val *list)
+{
+    size_t i, n = yyjson_arr_size(list);
+    dgm_chat_content c = {.kind = DGM_CHAT_CONTENT_PARTS,
+                          .parts = {dgm_new_n(a, dgm_chat_part, n), n}};
+    yyjson_val *e;
+    yyjson_arr_foreach (list, i, n, e)
+        c.parts.at[i].value = e;
+    return c;
+}
+
+static void add_result(struct making *k, const struct result *from, bool list)
+{
+    k->tools = one_more(k->a, k->tools, k->n_tools, sizeof *k->tools);
+    dgm_chat_message *tool = &k->tools[k->n_tools++];
+    dgm_str name = k->trusted ? dgm_direct_mark(k->m->metadata, DIRECT_NAME) : (dgm_str){0};
+    bool legacy =
+        k->trusted && dgm_str_is(dgm_direct_mark(k->m->metadata, DIRECT_ROLE), "function");
+    yyjson_val *output = (yyjson_val *)(uintptr_t)from->output;
+    tool->role = legacy ? DGM_CHAT_FUNCTION : DGM_CHAT_TOOL;
+    if (!legacy)
+        tool->tool_call_id = from->call_id;
+    tool->name = legacy && !name.n ? from->call_id : name;
+    if (list && yyjson_is_arr(output))
+        tool->content = list_content(k->a, output);
+    else
+        tool->content =
+            (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT,
+                               .text = output ? text_of_value(k->a, output) : DGM_STR("")};
+}
+
+/* A user's calls, beside results: the rest of that data becomes text. */
+static void add_calls_as_text(struct making *k, yyjson_val *calls)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"" DIRECT_CALLS "\": ");
+    dgm_json_put_spaced(&b, calls);
+    dgm_buf_add_char(&b, '}');
+    add_piece(k, DGM_CHAT_PART_TEXT, true)->text = dgm_arena_dup(k->a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+}
+
+static dgm_code add_tools(struct making *k, const dgm_part *p, const dgm_at *at)
+{
+    struct tool_data tools = {0};
+    bool agent = k->m->role == DGM_ROLE_AGENT;
+    dgm_reader r = {.arena = k->a, .err = k->err};
+    dgm_str mark = mark_of_part(k, p, DIRECT_PART);
+    dgm_code rc;
+    if ((rc = dgm_shape_read(&r, agent ? &agent_data : &user_data, (yyjson_val *)(uintptr_t)p->data,
+                             DGM_AT_LIT(at, "data"), &tools)))
+        return rc;
+    bool legacy = dgm_str_is(mark, "function_call") && tools.calls.n == 1 && !k->function_call;
+    for (size_t i = 0; i < tools.calls.n; i++)
+        add_call(k, &tools.calls.at[i], legacy);
+    for (size_t i = 0; i < tools.results.n; i++)
+        add_result(k, &tools.results.at[i], dgm_str_is(mark, "content"));
+    yyjson_val *calls = dgm_direct_member(p, DIRECT_CALLS);
+    if (agent && calls)
+        k->only_results = false; /* an empty list, too: the agent said that it calls nothing */
+    else if (calls)
+        add_calls_as_text(k, calls);
+    return DGM_OK;
+}
+
+static dgm_code add_data(struct making *k, const dgm_part *p, const dgm_at *at)
+{
+    if (dgm_direct_member(p, DIRECT_RESULTS) ||
+        (k->m->role == DGM_ROLE_AGENT && dgm_direct_member(p, DIRECT_CALLS)))
+        return add_tools(k, p, at);
+    if (dgm_str_is(mark_of_part(k, p, DIRECT_PART), "other") &&
+        yyjson_is_str(dgm_json_get(p->data, DGM_STR("type")))) {
+        add_piece(k, DGM_CHAT_PART_OTHER, false)->value = p->data;
+        return DGM_OK;
+    }
+    add_piece(k, DGM_CHAT_PART_TEXT, true)->text = spaced_text(k->a, p->data);
+    return DGM_OK;
+}
+
+/* ---- parts -------------------------------------------------------------------------------------------------- */
+
+static void add_text(struct making *k, const dgm_part *p)
+{
+    dgm_str mark = mark_of_part(k, p, DIRECT_PART);
+    if (dgm_str_is(mark, "message_refusal") && !k->refusal.p) {
+        k->refusal = p->content.p ? p->content : DGM_STR("");
+        k->only_results = false;
+        return;
+    }
+    bool refusal = dgm_str_is(mark, "refusal");
+    add_piece(k, refusal ? DGM_CHAT_PART_REFUSAL : DGM_CHAT_PART_TEXT, false)->text = p->content;
+}
+
+static dgm_code add_part(struct making *k, const dgm_part *p, const dgm_at *at)
+{
+    switch (p->kind) {
+    case DGM_PART_TEXT: add_text(k, p); return DGM_OK;
+    case DGM_PART_RAW:
+    case DGM_PART_URL: add_file(k, p); return DGM_OK;
+    case DGM_PART_DATA: return add_data(k, p, at);
+    case DGM_PART_NONE: break;
+    }
+    return dgm_fail(k->err, DGM_BAD_PARAMS, at, "a part holds text, a file or data; this is empty");
+}
+
+/* ---- the message ------------------------------------------------------------------------------------------- */
+
+static dgm_str join(dgm_arena *a, const struct piece *pieces, size_t n)
+{
+    if (n == 1)
+        return pieces->part.text.p ? pieces->part.text : DGM_STR("");
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    for (size_t i = 0; i < n; i++) {
+        dgm_str text = pieces[i].part.text;
+        bool apart = i && (pieces[i].own_line || pieces[i - 1].own_line);
+        if (apart && b.n && b.p[b.n - 1] != '\n' && text.n && text.p[0] != '\n')
+            dgm_buf_add_char(&b, '\n');
+        dgm_buf_add_str(&b, text);
+    }
+    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
+}
+
+static dgm_chat_content content_of(const struct making *k)
+{
+    bool only_text = true;
+    for (size_t i = 0; i < k->n_pieces; i++)
+        only_text &= k->pieces[i].part.kind == DGM_CHAT_PART_TEXT;
+    if (!k->n_pieces && k->refusal.p)
+        return (dgm_chat_content){.kind = DGM_CHAT_CONTENT_NULL};
+    if (only_text)
+        return (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT,
+                                  .text = join(k->a, k->pieces, k->n_pieces)};
+    dgm_chat_content c = {.kind = DGM_CHAT_CONTENT_PARTS,
+                          .parts = {dgm_new_n(k->a, dgm_chat_part, k->n_pieces), k->n_pieces}};
+    for (size_t i = 0; i < k->n_pieces; i++)
+        c.parts.at[i] = k->pieces[i].part;
+    return c;
+}
+
+/* Empty texts beside results are no message. */
+static bool says_nothing(const struct making *k)
+{
+    for (size_t i = 0; i < k->n_pieces; i++) {
+        if (k->pieces[i].part.kind != DGM_CHAT_PART_TEXT || k->pieces[i].part.text.n)
+            return false;
+    }
+    return !k->n_calls && !k->function_call && !k->refusal.p;
+}
+
+static dgm_chat_role role_of(const dgm_message *m, bool trusted)
+{
+    dgm_str mark = trusted ? dgm_direct_mark(m->metadata, DIRECT_ROLE) : (dgm_str){0};
+    if (m->role == DGM_ROLE_AGENT)
+        return DGM_CHAT_ASSISTANT;
+    if (dgm_str_is(mark, "system"))
+        return DGM_CHAT_SYSTEM;
+    return dgm_str_is(mark, "developer") ? DGM_CHAT_DEVELOPER : DGM_CHAT_USER;
+}
+
+dgm_code dgm_direct_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at, bool trusted,
+                            dgm_direct_pair *ret_pair, dgm_err *err)
+{
+    struct making k = {
+        .a = a, .m = m, .trusted = trusted, .err = err, .only_results = m->parts.n > 0};
+    dgm_code rc;
+    if (m->role != DGM_ROLE_USER && m->role != DGM_ROLE_AGENT)
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "role"),
+                        "missing: a message is a user's or an agent's");
+    if (is_intermediate(m)) {
+        *ret_pair = (dgm_direct_pair){0};
+        return DGM_OK;
+    }
+    const dgm_at *parts = DGM_AT_LIT(at, "parts");
+    for (size_t i = 0; i < m->parts.n; i++) {
+        if ((rc = add_part(&k, &m->parts.at[i], DGM_AT_I(parts, i))))
+            return rc;
+    }
+    *ret_pair = (dgm_direct_pair){.tool_messages = {k.tools, k.n_tools}};
+    if (k.only_results || (k.n_tools && says_nothing(&k)))
+        return DGM_OK;
+    dgm_chat_message *out = dgm_new(a, dgm_chat_message);
+    out->role = role_of(m, trusted);
+    out->content = content_of(&k);
+    out->refusal = k.refusal;
+    out->tool_calls = (dgm_chat_calls){k.calls, k.n_calls};
+    out->function_call = k.function_call;
+    if (trusted) {
+        out->name = dgm_direct_mark(m->metadata, DIRECT_NAME);
+        out->reasoning_content = dgm_direct_mark(m->metadata, DIRECT_REASONING);
+    }
+    ret_pair->openai_message = out;
+    return DGM_OK;
+}
+
+/* ---- histories ------------------------------------------------------------------------------------------- */
+
+static void append(dgm_arena *a, dgm_chat_messages *list, const dgm_chat_message *m)
+{
+    list->at = one_more(a, list->at, list->n, sizeof *list->at);
+    list->at[list->n++] = *m;
+}
+
+static dgm_code add_message(dgm_arena *a, const dgm_message *m, const dgm_at *at, bool trusted,
+                            dgm_chat_messages *list, dgm_err *err)
+{
+    dgm_direct_pair pair;
+    dgm_code rc;
+    if ((rc = dgm_direct_to_chat(a, m, at, trusted, &pair, err)))
+        return rc;
+    const dgm_chat_message *one = pair.openai_message;
+    bool calls = one && (one->tool_calls.n || one->function_call);
+    if (calls)
+        append(a, list, one);
+    for (size_t i = 0; i < pair.tool_messages.n; i++)
+        append(a, list, &pair.tool_messages.at[i]);
+    if (one && !calls)
+        append(a, list, one);
+    return DGM_OK;
+}
+
+dgm_code dgm_direct_message_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at,
+                                    bool trusted, dgm_chat_messages *ret_messages, dgm_err *err)
+{
+    dgm_chat_messages list = {0};
+    dgm_code rc;
+    if ((rc = add_message(a, m, at, trusted, &list, err)))
+        return rc;
+    *ret_messages = list;
+    return DGM_OK;
+}
+
+/* The text of parts that are nothing but text; absent when there are others. */
+static dgm_str plain_text(dgm_arena *a, const dgm_parts *parts)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_str text = {0};
+    size_t i = 0;
+    while (i < parts->n && parts->at[i].kind == DGM_PART_TEXT)
+        dgm_buf_add_str(&b, parts->at[i++].content);
+    if (i == parts->n)
+        text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
+}
+
+/* Does the status message belong to the conversation? Not when it only tells how things are going. */
+static bool is_answer(const dgm_status *s)
+{
+    if (!s->message)
+        return false;
+    if (s->state != DGM_STATE_SUBMITTED && s->state != DGM_STATE_WORKING)
+        return true;
+    return dgm_str_is(dgm_direct_mark(s->message->metadata, DIRECT_CANONICAL_TYPE),
+                      "TextMessageEndEvent");
+}
+
+static bool is_in_history(dgm_arena *a, const dgm_messages *history, const dgm_message *m)
+{
+    for (size_t i = 0; m->message_id.n && i < history->n; i++) {
+        if (dgm_str_eq(history->at[i].message_id, m->message_id))
+            return true;
+    }
+    const dgm_message *last = history->n ? &history->at[history->n - 1] : NULL;
+    if (!last || last->role != m->role)
+        return false;
+    dgm_str text = plain_text(a, &m->parts), said = plain_text(a, &last->parts);
+    return text.n && dgm_str_eq(text, said);
+}
+
+/* The text that an artifact may be a copy of: the final answer's. */
+static dgm_str final_text(dgm_arena *a, const dgm_task *t)
+{
+    if (is_answer(&t->status) && t->status.message->role == DGM_ROLE_AGENT)
+        return plain_text(a, &t->status.message->parts);
+    const dgm_message *last = t->history.n ? &t->history.at[t->history.n - 1] : NULL;
+    return last && last->role == DGM_ROLE_AGENT ? plain_text(a, &last->parts) : (dgm_str){0};
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/*
+ * Is the text said? Agents join the texts of their artifacts with or without blank space between, in
+ * order; `*from` is where the one before ended. Looking nowhere else keeps this linear in the size of
+ * the task, whatever a peer sends.
+ */
+#define MAX_BLANKS 8
+static bool is_said(dgm_str final, size_t *from, dgm_str text)
+{
+    size_t at = *from;
+    if (!text.p)
+        return false;
+    while (at < final.n && at - *from < MAX_BLANKS && is_blank(final.p[at]) &&
+           !(text.n && is_blank(text.p[0])))
+        at++;
+    if (dgm_str_starts((dgm_str){final.p + at, final.n - at}, text)) {
+        *from = at + text.n;
+        return true;
+    }
+    return final.n >= text.n && dgm_str_eq((dgm_str){final.p + final.n - text.n, text.n}, text);
+}
+
+static dgm_code add_artifact(dgm_arena *a, const dgm_artifact *artifact, const dgm_at *at,
+                             bool trusted, dgm_chat_messages *list, dgm_err *err)
+{
+    dgm_message m = {.role = DGM_ROLE_AGENT, .parts = artifact->parts};
+    return m.parts.n ? add_message(a, &m, at, trusted, list, err) : DGM_OK;
+}
+
+dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *at, bool trusted,
+                                 dgm_chat_messages *ret_messages, dgm_err *err)
+{
+    dgm_chat_messages list = {0};
+    dgm_code rc;
+    const dgm_at *history = DGM_AT_LIT(at, "history"), *artifacts = DGM_AT_LIT(at, "artifacts");
+    for (size_t i = 0; i < t->history.n; i++) {
+        if ((rc = add_message(a, &t->history.at[i], DGM_AT_I(history, i), trusted, &list, err)))
+            return rc;
+    }
+    dgm_str final = final_text(a, t);
+    size_t said = 0;
+    for (size_t i = 0; i < t->artifacts.n; i++) {
+        const dgm_artifact *artifact = &t->artifacts.at[i];
+        if (final.p && is_said(final, &said, plain_text(a, &artifact->parts)))
+            continue;
+        if ((rc = add_artifact(a, artifact, DGM_AT_I(artifacts, i), trusted, &list, err)))
+            return rc;
+    }
+    if (is_answer(&t->status) && !is_in_history(a, &t->history, t->status.message)) {
+        const dgm_at *status = DGM_AT_LIT(at, "status");
+        if ((rc = add_message(a, t->status.message, DGM_AT_LIT(status, "message"), trusted, &list,
+                              err)))
+            return rc;
+    }
+    *ret_messages = list;
+    return DGM_OK;
+}
+
+/* ---- any object -------------------------------------------------------------------------------------------- */
+
+static dgm_code event_to_chat(dgm_arena *a, const dgm_event *e, const dgm_at *at, bool wrapped,
+                              bool trusted, dgm_chat_messages *list, bool *is_list, dgm_err *err)
+{
+    const dgm_at *task = wrapped ? DGM_AT_LIT(at, "task") : at;
+    const dgm_at *message = wrapped ? DGM_AT_LIT(at, "message") : at;
+    switch (e->kind) {
+    case DGM_EVENT_TASK:
+        *is_list = true;
+        return dgm_direct_task_to_chat(a, e->task, task, trusted, list, err);
+    case DGM_EVENT_MESSAGE:
+        return dgm_direct_message_to_chat(a, e->message, message, trusted, list, err);
+    case DGM_EVENT_NONE:
+    case DGM_EVENT_STATUS:
+    case DGM_EVENT_ARTIFACT:
+    case DGM_EVENT_INTERNAL: break;
+    }
+    return DGM_OK;
+}
+
+dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_object *o, const dgm_at *at,
+                                   bool wrapped, bool trusted, dgm_chat_messages *ret_messages,
+                                   bool *ret_is_list, dgm_err *err)
+{
+    dgm_chat_messages list = {0};
+    bool is_list = false;
+    dgm_code rc = DGM_OK;
+    switch (o->kind) {
+    case DGM_OBJECT_MESSAGE:
+        rc = dgm_direct_message_to_chat(a, o->it, at, trusted, &list, err);
+        break;
+    case DGM_OBJECT_TASK:
+        is_list = true;
+        rc = dgm_direct_task_to_chat(a, o->it, at, trusted, &list, err);
+        break;
+    case DGM_OBJECT_ARTIFACT: rc = add_artifact(a, o->it, at, trusted, &list, err); break;
+    case DGM_OBJECT_STREAM_RESPONSE:
+    case DGM_OBJECT_SEND_RESPONSE:
+        rc = event_to_chat(a, o->it, at, wrapped, trusted, &list, &is_list, err);
+        break;
+    case DGM_OBJECT_SEND_REQUEST:
+        rc = dgm_direct_message_to_chat(a, ((const dgm_send_request *)o->it)->message,
+                                        DGM_AT_LIT(at, "message"), trusted, &list, err);
+        break;
+    case DGM_OBJECT_STATUS_UPDATE:
+    case DGM_OBJECT_ARTIFACT_UPDATE:
+    case DGM_OBJECT_INTERNAL_EVENT: break;
+    case DGM_OBJECT_NONE:
+    case DGM_OBJECT_PART:
+    case DGM_OBJECT_STATUS:
+    case DGM_OBJECT_GET_TASK_REQUEST:
+    case DGM_OBJECT_LIST_TASKS_REQUEST:
+    case DGM_OBJECT_LIST_TASKS_RESPONSE:
+    case DGM_OBJECT_CANCEL_REQUEST:
+    case DGM_OBJECT_SUBSCRIBE_REQUEST:
+    case DGM_OBJECT_PUSH_CONFIG:
+    case DGM_OBJECT_PUSH_CONFIG_LIST:
+    case DGM_OBJECT_PUSH_GET_REQUEST:
+    case DGM_OBJECT_PUSH_LIST_REQUEST:
+    case DGM_OBJECT_PUSH_DELETE_REQUEST:
+    case DGM_OBJECT_CARD:
+    case DGM_OBJECT_EXTENDED_CARD_REQUEST:
+    case DGM_OBJECT_ERROR:
+    case DGM_OBJECT_EMPTY:
+        return dgm_fail(err, DGM_BAD_PARAMS, at,
+                        "a %s is no part of a conversation: only messages and tasks become chat "
+                        "messages",
+                        dgm_object_kind_name(o->kind));
+    }
+    if (rc)
+        return rc;
+    *ret_messages = list;
+    *ret_is_list = is_list;
+    return DGM_OK;
+}
+
+/* ---- the public function ----------------------------------------------------------------------------------- */
+
+static dgm_code text_of_message(const dgm_chat_message *m, char **ret_text, dgm_err *err)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
+    dgm_writer w = {.out = &b, .format = dgm_chat_name};
+    dgm_chat_write(&w, m);
+    if (b.over) {
+        dgm_buf_done(&b);
+        return dgm_fail(err, DGM_TOO_LARGE, NULL,
+                        "the message becomes longer than the limit output_bytes of %zu",
+                        DGM_MAX_OUTPUT_BYTES);
+    }
+    *ret_text = dgm_buf_steal(&b, NULL);
+    return DGM_OK;
+}
+
+dgm_code dgm_convert_a2a_message_to_openai(const dgm_message *message,
+                                           dgm_openai_messages *ret_messages, dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_direct_pair pair;
+    dgm_openai_messages out = {0};
+    dgm_code rc;
+    /* The message may be a stranger's: what it says about itself under our names is not believed. */
+    if ((rc = dgm_direct_to_chat(a, message, NULL, false, &pair, err)))
+        return rc;
+    if (pair.openai_message)
+        rc = text_of_message(pair.openai_message, &out.openai_message, err);
+    if (pair.tool_messages.n)
+        out.tool_messages = dgm_xcalloc(pair.tool_messages.n, sizeof *out.tool_messages);
+    for (size_t i = 0; !rc && i < pair.tool_messages.n; i++) {
+        if (!(rc = text_of_message(&pair.tool_messages.at[i], &out.tool_messages[i], err)))
+            out.n_tool_messages++;
+    }
+    if (rc)
+        dgm_openai_messages_done(&out);
+    else
+        *ret_messages = out;
+    return rc;
+}
+
+void dgm_openai_messages_done(dgm_openai_messages *m)
+{
+    for (size_t i = 0; i < m->n_tool_messages; i++)
+        free(m->tool_messages[i]);
+    free(m->tool_messages);
+    free(m->openai_message);
+    *m = (dgm_openai_messages){0};
+}

@@ -1,0 +1,582 @@
+/*
+ * wire/openai/chat.c - the tables of Chat Completions messages.
+ *
+ * What servers and clients of many makers send is read; what is written is what OpenAI's own API
+ * takes. Everything that was read and not understood is written back.
+ */
+#include "wire/openai/chat.h"
+#include "base/limits.h"
+
+const char dgm_chat_name[] = "openai-chat";
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+static const char *const role_names[DGM_N_CHAT_ROLES] = {
+    [DGM_CHAT_SYSTEM] = "system", [DGM_CHAT_DEVELOPER] = "developer",
+    [DGM_CHAT_USER] = "user",     [DGM_CHAT_ASSISTANT] = "assistant",
+    [DGM_CHAT_TOOL] = "tool",     [DGM_CHAT_FUNCTION] = "function",
+};
+static const dgm_enum_names roles = {
+    .what = "role of a chat message", .names = role_names, .n = DGM_N_CHAT_ROLES};
+
+static const char *const part_names[DGM_N_CHAT_PART_KINDS] = {
+    [DGM_CHAT_PART_TEXT] = "text",         [DGM_CHAT_PART_IMAGE] = "image_url",
+    [DGM_CHAT_PART_AUDIO] = "input_audio", [DGM_CHAT_PART_FILE] = "file",
+    [DGM_CHAT_PART_VIDEO] = "video_url",   [DGM_CHAT_PART_REFUSAL] = "refusal",
+};
+/* What clients that also speak the Responses API call a text. */
+static const dgm_enum_alias part_aliases[] = {
+    {"input_text", DGM_CHAT_PART_TEXT}, {"output_text", DGM_CHAT_PART_TEXT}, {NULL, 0}};
+static const dgm_enum_names part_types = {.what = "type of a content part",
+                                          .names = part_names,
+                                          .n = DGM_N_CHAT_PART_KINDS,
+                                          .aliases = part_aliases};
+
+static const char *const call_names[] = {
+    [DGM_CHAT_CALL_NONE] = NULL,
+    [DGM_CHAT_CALL_FUNCTION] = "function",
+    [DGM_CHAT_CALL_CUSTOM] = "custom",
+};
+static const dgm_enum_names call_types = {
+    .what = "type of a tool call", .names = call_names, .n = 3};
+
+const char *dgm_chat_role_name(dgm_chat_role role)
+{
+    return role_names[role];
+}
+
+const char *dgm_chat_part_name(dgm_chat_part_kind kind)
+{
+    return part_names[kind];
+}
+
+/* The value that a name stands for; 0 when it is none of them. */
+static int named(const dgm_enum_names *names, const yyjson_val *v)
+{
+    dgm_reader quiet = {0};
+    int value = 0;
+    if (yyjson_is_str((yyjson_val *)(uintptr_t)v))
+        dgm_read_enum(&quiet, names, (yyjson_val *)(uintptr_t)v, NULL, &value);
+    return value;
+}
+
+/* ---- content parts --------------------------------------------------------------------------------- */
+
+/* Some clients write the address where an object with the address belongs. */
+static dgm_code read_bare_url(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    return dgm_read_str(r, v, at, &((dgm_chat_part *)object)->url);
+}
+static const dgm_shape bare_url = {.what = "address", .read_instead = read_bare_url};
+
+static const dgm_shape *pick_image(dgm_reader *r, yyjson_val *v, const dgm_at *at);
+static const dgm_shape *pick_video(dgm_reader *r, yyjson_val *v, const dgm_at *at);
+
+static const dgm_field image_fields[] = {
+    DGM_F(dgm_chat_part, url, "url", STR, DGM_REQUIRED),
+    DGM_F(dgm_chat_part, detail, "detail", STR, 0),
+};
+static const dgm_shape image = {
+    .what = "image_url",
+    .size = sizeof(dgm_chat_part),
+    DGM_FIELDS(image_fields),
+    .extra_at = offsetof(dgm_chat_part, inner_extra),
+    .tag_at = DGM_NOWHERE,
+};
+static const dgm_shape image_or_url = {
+    .what = "image_url",
+    .size = sizeof(dgm_chat_part),
+    DGM_FIELDS(image_fields),
+    .extra_at = offsetof(dgm_chat_part, inner_extra),
+    .tag_at = DGM_NOWHERE,
+    .pick_read = pick_image,
+};
+
+static const dgm_shape video = {
+    .what = "video_url",
+    .size = sizeof(dgm_chat_part),
+    .fields = image_fields,
+    .n_fields = 1, /* url */
+    .extra_at = offsetof(dgm_chat_part, inner_extra),
+    .tag_at = DGM_NOWHERE,
+};
+static const dgm_shape video_or_url = {
+    .what = "video_url",
+    .size = sizeof(dgm_chat_part),
+    .fields = image_fields,
+    .n_fields = 1,
+    .extra_at = offsetof(dgm_chat_part, inner_extra),
+    .tag_at = DGM_NOWHERE,
+    .pick_read = pick_video,
+};
+
+static const dgm_shape *pick_image(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+{
+    (void)r;
+    (void)at;
+    return yyjson_is_str(v) ? &bare_url : &image;
+}
+
+static const dgm_shape *pick_video(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+{
+    (void)r;
+    (void)at;
+    return yyjson_is_str(v) ? &bare_url : &video;
+}
+
+static const dgm_field audio_fields[] = {
+    DGM_F(dgm_chat_part, data, "data", STR, DGM_REQUIRED),
+    DGM_F(dgm_chat_part, format, "format", STR, 0),
+};
+static const dgm_shape audio = {
+    .what = "input_audio",
+    .size = sizeof(dgm_chat_part),
+    DGM_FIELDS(audio_fields),
+    .extra_at = offsetof(dgm_chat_part, inner_extra),
+    .tag_at = DGM_NOWHERE,
+};
+
+static const dgm_field file_fields[] = {
+    DGM_F(dgm_chat_part, filename, "filename", STR, 0),
+    DGM_F(dgm_chat_part, file_data, "file_data", STR, 0),
+    DGM_F(dgm_chat_part, file_id, "file_id", STR, 0),
+};
+static const dgm_shape file = {
+    .what = "file",
+    .size = sizeof(dgm_chat_part),
+    DGM_FIELDS(file_fields),
+    .extra_at = offsetof(dgm_chat_part, inner_extra),
+    .tag_at = DGM_NOWHERE,
+};
+
+#define TYPE_OF_PART DGM_F_OF(dgm_chat_part, kind, "type", ENUM, 0, &part_types)
+static const dgm_field text_part_fields[] = {TYPE_OF_PART,
+                                             DGM_F(dgm_chat_part, text, "text", STR, DGM_REQUIRED)};
+static const dgm_field image_part_fields[] = {TYPE_OF_PART,
+                                              DGM_F_NEST("image_url", DGM_REQUIRED, &image_or_url)};
+static const dgm_field audio_part_fields[] = {TYPE_OF_PART,
+                                              DGM_F_NEST("input_audio", DGM_REQUIRED, &audio)};
+static const dgm_field file_part_fields[] = {TYPE_OF_PART, DGM_F_NEST("file", DGM_REQUIRED, &file)};
+static const dgm_field video_part_fields[] = {TYPE_OF_PART,
+                                              DGM_F_NEST("video_url", DGM_REQUIRED, &video_or_url)};
+static const dgm_field refusal_part_fields[] = {
+    TYPE_OF_PART, DGM_F(dgm_chat_part, text, "refusal", STR, DGM_REQUIRED)};
+
+/* A part may come without a type: then its one member tells it, and pick_part has seen which. */
+static dgm_chat_part_kind kind_of_part(yyjson_val *v)
+{
+    yyjson_val *type = dgm_json_get(v, DGM_STR("type"));
+    if (type && !yyjson_is_null(type))
+        return (dgm_chat_part_kind)named(&part_types, type);
+    for (int kind = 1; kind < DGM_N_CHAT_PART_KINDS; kind++) {
+        if (dgm_json_get(v, dgm_str_from(part_names[kind])))
+            return (dgm_chat_part_kind)kind;
+    }
+    return DGM_CHAT_PART_OTHER;
+}
+
+static dgm_code set_kind_of_part(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
+{
+    (void)r;
+    (void)at;
+    ((dgm_chat_part *)object)->kind = kind_of_part(v);
+    return DGM_OK;
+}
+
+static dgm_code read_other_part(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    dgm_chat_part *part = object;
+    if (yyjson_is_str(v)) {
+        *part = (dgm_chat_part){.kind = DGM_CHAT_PART_TEXT, .text = dgm_json_str(v)};
+        return DGM_OK;
+    }
+    if (!yyjson_is_obj(v))
+        return dgm_read_wrong(r, v, at, "an object (content part)");
+    if (!yyjson_is_str(dgm_json_get(v, DGM_STR("type"))))
+        return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "type"),
+                        "missing: a content part needs it");
+    part->value = v;
+    return DGM_OK;
+}
+
+static void write_other_part(dgm_writer *w, const void *object)
+{
+    dgm_json_put(w->out, ((const dgm_chat_part *)object)->value);
+}
+
+#define PART_SHAPE(name, fields_)                                                                  \
+    {                                                                                              \
+        .what = (name), .size = sizeof(dgm_chat_part), DGM_FIELDS(fields_),                        \
+        .extra_at = offsetof(dgm_chat_part, extra), .tag_at = DGM_NOWHERE,                         \
+        .after_read = set_kind_of_part                                                             \
+    }
+static const dgm_shape part_shapes[DGM_N_CHAT_PART_KINDS] = {
+    [DGM_CHAT_PART_OTHER] = {.what = "content part",
+                             .size = sizeof(dgm_chat_part),
+                             .read_instead = read_other_part,
+                             .write_instead = write_other_part},
+    [DGM_CHAT_PART_TEXT] = PART_SHAPE("text part", text_part_fields),
+    [DGM_CHAT_PART_IMAGE] = PART_SHAPE("image_url part", image_part_fields),
+    [DGM_CHAT_PART_AUDIO] = PART_SHAPE("input_audio part", audio_part_fields),
+    [DGM_CHAT_PART_FILE] = PART_SHAPE("file part", file_part_fields),
+    [DGM_CHAT_PART_VIDEO] = PART_SHAPE("video_url part", video_part_fields),
+    [DGM_CHAT_PART_REFUSAL] = PART_SHAPE("refusal part", refusal_part_fields),
+};
+
+static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+{
+    (void)r;
+    (void)at;
+    return &part_shapes[kind_of_part(v)];
+}
+
+static const dgm_shape *pick_part_to_write(const void *object)
+{
+    return &part_shapes[((const dgm_chat_part *)object)->kind];
+}
+
+const dgm_shape dgm_chat_part_shape = {
+    .what = "content part",
+    .size = sizeof(dgm_chat_part),
+    .extra_at = DGM_NOWHERE,
+    .tag_at = DGM_NOWHERE,
+    .pick_read = pick_part,
+    .pick_write = pick_part_to_write,
+};
+
+/* ---- content ----------------------------------------------------------------------------------------- */
+
+static dgm_code read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    dgm_chat_content *c = &((dgm_chat_message *)object)->content;
+    dgm_code rc;
+    c->value = v;
+    if (yyjson_is_null(v)) {
+        c->kind = DGM_CHAT_CONTENT_NULL;
+        return DGM_OK;
+    }
+    if (yyjson_is_str(v)) {
+        c->kind = DGM_CHAT_CONTENT_TEXT;
+        c->text = dgm_json_str(v);
+        return DGM_OK;
+    }
+    if (!yyjson_is_arr(v))
+        return dgm_read_wrong(r, v, at, "text or a list of content parts");
+    size_t i, n = yyjson_arr_size(v);
+    if (n > DGM_MAX_LIST_ITEMS)
+        return dgm_fail(r->err, DGM_TOO_LARGE, at,
+                        "%zu entries, more than the limit list_items of %d: send fewer at once", n,
+                        DGM_MAX_LIST_ITEMS);
+    c->kind = DGM_CHAT_CONTENT_PARTS;
+    c->parts = (dgm_chat_parts){dgm_new_n(r->arena, dgm_chat_part, n), n};
+    yyjson_val *e;
+    yyjson_arr_foreach (v, i, n, e) {
+        if ((rc = dgm_shape_read(r, &dgm_chat_part_shape, e, DGM_AT_I(at, i), &c->parts.at[i])))
+            return rc;
+    }
+    return DGM_OK;
+}
+
+static void write_content(dgm_writer *w, const dgm_field *f, const void *object)
+{
+    const dgm_chat_content *c = &((const dgm_chat_message *)object)->content;
+    switch (c->kind) {
+    case DGM_CHAT_CONTENT_ABSENT: return;
+    case DGM_CHAT_CONTENT_NULL:
+        dgm_put_key(w, f);
+        dgm_buf_add_lit(w->out, "null");
+        return;
+    case DGM_CHAT_CONTENT_TEXT:
+        dgm_put_key(w, f);
+        dgm_json_put_str(w->out, c->text);
+        return;
+    case DGM_CHAT_CONTENT_PARTS:
+        dgm_put_key(w, f);
+        dgm_buf_add_char(w->out, '[');
+        for (size_t i = 0; i < c->parts.n; i++) {
+            if (i)
+                dgm_buf_add_char(w->out, ',');
+            dgm_shape_write(w, &dgm_chat_part_shape, &c->parts.at[i]);
+        }
+        dgm_buf_add_char(w->out, ']');
+        return;
+    }
+}
+
+static const dgm_custom content = {read_content, write_content};
+
+/* ---- tool calls ---------------------------------------------------------------------------------------- */
+
+/* Ollama and others send the object itself instead of its text. */
+static dgm_code read_arguments(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    dgm_chat_call *call = object;
+    (void)at;
+    if (yyjson_is_str(v)) {
+        call->arguments = dgm_json_str(v);
+        return DGM_OK;
+    }
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_json_put_spaced(&b, v);
+    call->arguments = dgm_arena_dup(r->arena, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return DGM_OK;
+}
+
+static void write_arguments(dgm_writer *w, const dgm_field *f, const void *object)
+{
+    dgm_put_key(w, f);
+    dgm_json_put_str(w->out, ((const dgm_chat_call *)object)->arguments);
+}
+
+static const dgm_custom arguments = {read_arguments, write_arguments};
+
+static const dgm_field function_fields[] = {
+    DGM_F(dgm_chat_call, name, "name", STR, DGM_REQUIRED | DGM_NONEMPTY),
+    DGM_F_CUSTOM("arguments", 0, &arguments),
+};
+static const dgm_shape function = {
+    .what = "function of a tool call",
+    .size = sizeof(dgm_chat_call),
+    DGM_FIELDS(function_fields),
+    .extra_at = offsetof(dgm_chat_call, inner_extra),
+    .tag_at = DGM_NOWHERE,
+};
+static const dgm_shape legacy_call = {
+    .what = "function_call",
+    .size = sizeof(dgm_chat_call),
+    DGM_FIELDS(function_fields),
+    .extra_at = offsetof(dgm_chat_call, inner_extra),
+    .tag_at = DGM_NOWHERE,
+};
+
+static const dgm_field custom_fields[] = {
+    DGM_F(dgm_chat_call, name, "name", STR, DGM_REQUIRED | DGM_NONEMPTY),
+    DGM_F(dgm_chat_call, arguments, "input", STR, DGM_REQUIRED),
+};
+static const dgm_shape custom = {
+    .what = "custom tool call",
+    .size = sizeof(dgm_chat_call),
+    DGM_FIELDS(custom_fields),
+    .extra_at = offsetof(dgm_chat_call, inner_extra),
+    .tag_at = DGM_NOWHERE,
+};
+
+#define ID_OF_CALL DGM_F(dgm_chat_call, id, "id", STR, DGM_REQUIRED | DGM_NONEMPTY | DGM_MINTED)
+#define TYPE_OF_CALL DGM_F_OF(dgm_chat_call, kind, "type", ENUM, 0, &call_types)
+static const dgm_field function_call_fields[] = {ID_OF_CALL, TYPE_OF_CALL,
+                                                 DGM_F_NEST("function", DGM_REQUIRED, &function)};
+static const dgm_field custom_call_fields[] = {ID_OF_CALL, TYPE_OF_CALL,
+                                               DGM_F_NEST("custom", DGM_REQUIRED, &custom)};
+
+static dgm_chat_call_kind kind_of_call(const yyjson_val *v)
+{
+    bool is_custom = dgm_json_get(v, DGM_STR("custom")) && !dgm_json_get(v, DGM_STR("function"));
+    return is_custom ? DGM_CHAT_CALL_CUSTOM : DGM_CHAT_CALL_FUNCTION;
+}
+
+static dgm_code set_kind_of_call(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
+{
+    (void)r;
+    (void)at;
+    ((dgm_chat_call *)object)->kind = kind_of_call(v);
+    return DGM_OK;
+}
+
+static const dgm_shape function_call = {
+    .what = "tool call",
+    .size = sizeof(dgm_chat_call),
+    DGM_FIELDS(function_call_fields),
+    .extra_at = offsetof(dgm_chat_call, extra),
+    .tag_at = DGM_NOWHERE,
+    .after_read = set_kind_of_call,
+};
+static const dgm_shape custom_call = {
+    .what = "tool call",
+    .size = sizeof(dgm_chat_call),
+    DGM_FIELDS(custom_call_fields),
+    .extra_at = offsetof(dgm_chat_call, extra),
+    .tag_at = DGM_NOWHERE,
+    .after_read = set_kind_of_call,
+};
+
+static const dgm_shape *pick_call(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+{
+    (void)r;
+    (void)at;
+    return kind_of_call(v) == DGM_CHAT_CALL_CUSTOM ? &custom_call : &function_call;
+}
+
+static const dgm_shape *pick_call_to_write(const void *object)
+{
+    const dgm_chat_call *call = object;
+    return call->kind == DGM_CHAT_CALL_CUSTOM ? &custom_call : &function_call;
+}
+
+static const dgm_shape any_call = {
+    .what = "tool call",
+    .size = sizeof(dgm_chat_call),
+    .extra_at = DGM_NOWHERE,
+    .tag_at = DGM_NOWHERE,
+    .pick_read = pick_call,
+    .pick_write = pick_call_to_write,
+};
+
+/* ---- messages --------------------------------------------------------------------------------------------- */
+
+static const dgm_field message_fields[] = {
+    DGM_F_OF(dgm_chat_message, role, "role", ENUM, DGM_REQUIRED | DGM_NONEMPTY, &roles),
+    DGM_F(dgm_chat_message, tool_call_id, "tool_call_id", STR, 0),
+    DGM_F(dgm_chat_message, name, "name", STR, 0),
+    DGM_F_CUSTOM("content", DGM_ANY_TYPE, &content),
+    DGM_F(dgm_chat_message, refusal, "refusal", STR, 0),
+    DGM_F(dgm_chat_message, reasoning_content, "reasoning_content", STR, 0),
+    DGM_F_OF(dgm_chat_message, tool_calls, "tool_calls", LIST, 0, &any_call),
+    DGM_F_OF(dgm_chat_message, function_call, "function_call", OBJECT, 0, &legacy_call),
+};
+
+static dgm_code check_message(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
+{
+    dgm_chat_message *m = object;
+    const char *role = dgm_chat_role_name(m->role);
+    bool says =
+        m->content.kind == DGM_CHAT_CONTENT_TEXT || m->content.kind == DGM_CHAT_CONTENT_PARTS;
+    (void)v;
+    if (!m->tool_calls.n)
+        m->tool_calls.at = NULL; /* OpenAI refuses an empty list, so it is never written */
+    if (m->role == DGM_CHAT_TOOL && !m->tool_call_id.n)
+        return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "tool_call_id"),
+                        "missing: a tool message needs it");
+    if (m->role == DGM_CHAT_FUNCTION && !m->name.n)
+        return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "name"),
+                        "missing: a function message needs it");
+    if (m->role != DGM_CHAT_ASSISTANT && m->tool_calls.n)
+        return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "tool_calls"),
+                        "only an assistant makes calls, not a message of role %s", role);
+    if (m->role != DGM_CHAT_ASSISTANT && m->function_call)
+        return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "function_call"),
+                        "only an assistant makes calls, not a message of role %s", role);
+    /* Assistants may have nothing to say; tools that give nothing back are met in the wild. */
+    if (!says && m->role != DGM_CHAT_ASSISTANT && m->role != DGM_CHAT_TOOL &&
+        m->role != DGM_CHAT_FUNCTION)
+        return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "content"),
+                        "missing: a %s message needs it", role);
+    return DGM_OK;
+}
+
+const dgm_shape dgm_chat_message_shape = {
+    .what = "chat message",
+    .size = sizeof(dgm_chat_message),
+    DGM_FIELDS(message_fields),
+    .extra_at = offsetof(dgm_chat_message, extra),
+    .tag_at = DGM_NOWHERE,
+    .after_read = check_message,
+};
+
+void dgm_chat_write(dgm_writer *w, const dgm_chat_message *m)
+{
+    dgm_shape_write(w, &dgm_chat_message_shape, m);
+}
+
+/* ---- recognising ------------------------------------------------------------------------------------------ */
+
+static yyjson_val *list_in(const yyjson_val *v, dgm_str key)
+{
+    yyjson_val *list = dgm_json_get(v, key);
+    return yyjson_is_arr(list) ? list : NULL;
+}
+
+static int looks_like_message(const yyjson_val *v)
+{
+    static const char *const marks[] = {"content", "tool_calls", "function_call", "refusal"};
+    int role = named(&roles, dgm_json_get(v, DGM_STR("role")));
+    if (!role || dgm_json_get(v, DGM_STR("parts")) || dgm_json_get(v, DGM_STR("kind")))
+        return 0;
+    if (dgm_json_get(v, DGM_STR("messageId")))
+        return 0; /* A2A, with its parts missing: let it say so */
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        if (dgm_json_get(v, dgm_str_from(marks[i])))
+            return 2;
+    }
+    return dgm_json_get(v, DGM_STR("tool_call_id")) ? 2 : 0;
+}
+
+int dgm_chat_recognise(const yyjson_val *v)
+{
+    yyjson_val *list;
+    if (yyjson_is_arr((yyjson_val *)(uintptr_t)v))
+        return looks_like_message(yyjson_arr_get_first((yyjson_val *)(uintptr_t)v));
+    if ((list = list_in(v, DGM_STR("messages")))) {
+        if (yyjson_arr_size(list))
+            return looks_like_message(yyjson_arr_get_first(list));
+        return dgm_json_get(v, DGM_STR("model")) ? 1 : 0;
+    }
+    if ((list = list_in(v, DGM_STR("choices")))) {
+        yyjson_val *first = yyjson_arr_get_first(list);
+        bool says =
+            dgm_json_get(first, DGM_STR("message")) || dgm_json_get(first, DGM_STR("delta"));
+        return says || !first ? 2 : 1;
+    }
+    return looks_like_message(v);
+}
+
+bool dgm_chat_is_message(const yyjson_val *v)
+{
+    return yyjson_is_obj((yyjson_val *)(uintptr_t)v) && !list_in(v, DGM_STR("messages")) &&
+           !list_in(v, DGM_STR("choices"));
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------- */
+
+/* Choices hold their message one step down. */
+static dgm_code read_choice(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_chat_message *ret)
+{
+    yyjson_val *message = dgm_json_get(v, DGM_STR("message"));
+    if (message)
+        return dgm_shape_read(r, &dgm_chat_message_shape, message, DGM_AT_LIT(at, "message"), ret);
+    if (dgm_json_get(v, DGM_STR("delta")))
+        return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "delta"),
+                        "a chunk of a stream: give complete messages, or ask without `stream`");
+    return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "message"),
+                    "missing: a choice needs it");
+}
+
+static dgm_code read_list(dgm_reader *r, yyjson_val *v, const dgm_at *at, bool choices,
+                          dgm_chat_messages *ret)
+{
+    size_t i, n = yyjson_arr_size(v);
+    dgm_code rc;
+    if (n > DGM_MAX_LIST_ITEMS)
+        return dgm_fail(r->err, DGM_TOO_LARGE, at,
+                        "%zu messages, more than the limit list_items of %d: send fewer at once", n,
+                        DGM_MAX_LIST_ITEMS);
+    dgm_chat_messages list = {dgm_new_n(r->arena, dgm_chat_message, n), n};
+    yyjson_val *e;
+    yyjson_arr_foreach (v, i, n, e) {
+        const dgm_at *here = DGM_AT_I(at, i);
+        rc = choices ? read_choice(r, e, here, &list.at[i])
+                     : dgm_shape_read(r, &dgm_chat_message_shape, e, here, &list.at[i]);
+        if (rc)
+            return rc;
+    }
+    *ret = list;
+    return DGM_OK;
+}
+
+dgm_code dgm_chat_read(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_chat_messages *ret)
+{
+    yyjson_val *list;
+    dgm_code rc;
+    if (yyjson_is_arr(v))
+        return read_list(r, v, at, false, ret);
+    if ((list = list_in(v, DGM_STR("messages"))))
+        return read_list(r, list, DGM_AT_LIT(at, "messages"), false, ret);
+    if ((list = list_in(v, DGM_STR("choices"))))
+        return read_list(r, list, DGM_AT_LIT(at, "choices"), true, ret);
+    dgm_chat_messages one = {dgm_new(r->arena, dgm_chat_message), 1};
+    if ((rc = dgm_shape_read(r, &dgm_chat_message_shape, v, at, one.at)))
+        return rc;
+    *ret = one;
+    return DGM_OK;
+}
