@@ -7,8 +7,17 @@ void dgm_mint_stir(dgm_mint *m, dgm_str bytes)
     m->seed[1] = dgm_hash(m->seed[1] ^ 0x6a09e667f3bcc908u, bytes.p, bytes.n);
 }
 
+dgm_mint dgm_mint_for(const dgm_mint *m, uint64_t n, dgm_str text)
+{
+    return (dgm_mint){.seed = {m->seed[0] + n, m->seed[1]}, .pending = text};
+}
+
 dgm_str dgm_mint_id(dgm_mint *m, dgm_arena *a)
 {
+    if (m->pending.p) {
+        dgm_mint_stir(m, m->pending);
+        m->pending = (dgm_str){0};
+    }
     static const char hex[] = "0123456789abcdef";
     unsigned char raw[16];
     uint64_t in[3] = {m->seed[0], m->seed[1], m->count++};

@@ -257,10 +257,7 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
                             item->alone ? DGM_MAX_OBJECT_BYTES : DGM_MAX_RECORD_BYTES,
                             item->alone ? "object_bytes" : "record_bytes", &value, err)))
         return rc;
-    dgm_mint mint = c->mint;
-    dgm_mint_stir(&mint, item->text);
-    dgm_mint_stir(&mint, (dgm_str){(const char *)&c->n_in, sizeof c->n_in});
-    c->n_in++;
+    dgm_mint mint = dgm_mint_for(&c->mint, c->n_in++, item->text);
     dgm_reader r = {.arena = c->arena, .mint = &mint, .err = err};
     struct input in = {
         .item = item, .value = value, .kind = c->object, .in_stream = !item->alone};

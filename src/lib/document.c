@@ -36,8 +36,7 @@ dgm_code dgm_document_read(const char *format, dgm_object_kind kind, const char 
     if (!(rc = dgm_json_read(d->arena, (dgm_str){text, n}, DGM_MAX_OBJECT_BYTES, "object_bytes",
                              &value, &fault))) {
         const dgm_codec *codec = a2a_codec(format, value, &fault);
-        dgm_mint mint = {0};
-        dgm_mint_stir(&mint, (dgm_str){text, n});
+        dgm_mint none = {0}, mint = dgm_mint_for(&none, 0, (dgm_str){text, n});
         dgm_reader r = {.arena = d->arena, .mint = &mint, .err = &fault};
         rc = codec ? codec->decode(&r, value, kind, false, &d->frame) : fault.code;
     }
