@@ -1,0 +1,172 @@
+/*
+ * app/cli/cli.h - the program `dragoman`: one table, and everything that is made from it.
+ *
+ * cli_table.c describes every command, option, argument, exit status and example. The parser, the
+ * help texts, the man pages and the completions read that table and know no command by name: a new
+ * command is a row there and a run function. The program uses the library as any stranger would:
+ * <dragoman/...>, libc and POSIX, nothing else.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <dragoman/dragoman.h>
+
+/* Exit statuses. */
+enum { DGM_CLI_OK = 0, DGM_CLI_FAILED = 1, DGM_CLI_MISUSED = 2 };
+
+/* ---- the table ----------------------------------------------------------------------------------- */
+
+/* What may stand in some place: one of some words, a file's name, or any text. */
+typedef struct dgm_cli_kind {
+    const char *noun;              /* "format": what error messages call it */
+    const char *(*word)(size_t i); /* the i-th of its words, NULL after the last; NULL: any text */
+    bool file;
+} dgm_cli_kind;
+
+/* Texts of the table are plain English in ASCII; `backticks` mark what is typed literally. */
+
+typedef struct dgm_cli_option {
+    const char *name;         /* "from": typed --from */
+    char letter;              /* 'f': typed -f; 0: none */
+    const char *value;        /* what follows it, "FORMAT"; NULL: nothing does */
+    const dgm_cli_kind *kind; /* of the value */
+    bool required;
+    const char *about; /* a phrase, also for completions */
+    const char *more;  /* sentences for help and manual; NULL: none */
+} dgm_cli_option;
+
+typedef struct dgm_cli_argument {
+    const char *name;
+    const dgm_cli_kind *kind;
+    bool required;
+    bool repeats; /* the last one may */
+    const char *about;
+} dgm_cli_argument;
+
+/* An exit status and when it comes; an example and what it shows. */
+typedef struct dgm_cli_note {
+    const char *head;
+    const char *about;
+} dgm_cli_note;
+
+typedef struct dgm_cli_line dgm_cli_line;
+
+/* The arrays end with a row of zeros; NULL is an empty one. */
+typedef struct dgm_cli_command {
+    const char *name;
+    const char *about; /* a phrase */
+    const char *text;  /* paragraphs with an empty line between them */
+    const dgm_cli_option *options;
+    const dgm_cli_argument *arguments;
+    const dgm_cli_note *exits;
+    const dgm_cli_note *examples; /* head: the command line */
+    bool hidden;                  /* for the build, not for people */
+    bool page;                    /* has a man page of its own, installed by the top meson.build */
+    int (*run)(const dgm_cli_line *line);
+} dgm_cli_command;
+
+extern const dgm_cli_command dgm_cli_root;              /* `dragoman` itself */
+extern const dgm_cli_command *const dgm_cli_commands[]; /* ends with NULL */
+
+extern const dgm_cli_kind dgm_cli_framings; /* in the order of dgm_framing */
+
+/* NULL: there is none of that name. */
+const dgm_cli_command *dgm_cli_command_find(const char *name);
+
+/* ---- the command line (cli_args.c) --------------------------------------------------------------- */
+
+#define DGM_CLI_MAX_OPTIONS 32 /* of one command; a test looks at the table */
+
+struct dgm_cli_line {
+    const dgm_cli_command *command;
+    const char *given[DGM_CLI_MAX_OPTIONS]; /* by row: its value, "" for a flag; NULL: not given */
+    char **args;
+    size_t n_args;
+};
+
+/* What is wrong with a command line, and what to do about it. */
+typedef struct dgm_cli_misuse {
+    char what[400];
+    char hint[400];
+} dgm_cli_misuse;
+
+/* Checks everything the table knows. Reorders argv: the line's args are in there. */
+bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse *ret_misuse);
+
+/* The value of an option that the command has ("" for a flag); NULL: not given. */
+const char *dgm_cli_get(const dgm_cli_line *line, const char *option);
+
+/* The word of the kind that was probably meant; NULL: none is near. */
+const char *dgm_cli_nearest(const dgm_cli_kind *kind, const char *typed);
+
+/* ---- what is made from the table ------------------------------------------------------------------ */
+
+/* One line without its newline; `mark` stands around what is typed literally. */
+void dgm_cli_synopsis(const dgm_cli_command *c, const char *mark, FILE *out);
+void dgm_cli_help(const dgm_cli_command *c, FILE *out);
+void dgm_cli_man(const dgm_cli_command *c, FILE *out);
+void dgm_cli_bash(FILE *out);
+void dgm_cli_zsh(FILE *out);
+void dgm_cli_fish(FILE *out);
+
+/* ---- text (cli_text.c) ------------------------------------------------------------------------------ */
+
+/* Columns a text takes on a terminal. */
+size_t dgm_cli_width(const char *text);
+
+/* Writes text, `code` as 'code', broken at blanks so that no line is longer than `width`; lines after
+ * the first begin at column `indent`, where the first is taken to begin. Ends with a newline. */
+void dgm_cli_wrap(const char *text, size_t indent, size_t width, FILE *out);
+
+void dgm_cli_plain(const char *text, FILE *out); /* `code` as 'code' */
+void dgm_cli_spaces(size_t n, FILE *out);
+void dgm_cli_json_string(const char *text, FILE *out); /* with its quotes */
+
+/* "dragoman: ...", "hint: ..." on standard error, one line, control characters made visible. */
+void dgm_cli_complain(const char *fmt, ...) DGM_PRINTF(1, 2);
+void dgm_cli_hint(const char *fmt, ...) DGM_PRINTF(1, 2);
+
+/* Complains, points to the help of the command, returns DGM_CLI_MISUSED. */
+int dgm_cli_refuse(const dgm_cli_line *line, const char *fmt, ...) DGM_PRINTF(2, 3);
+
+/* ---- bytes in and out (cli_io.c) ---------------------------------------------------------------------- */
+
+/*
+ * Where a conversion goes: standard output, or a file that appears under its name when it is
+ * complete. Anything but a regular file (a device, a pipe) is written directly.
+ */
+typedef struct dgm_cli_output {
+    int fd;
+    const char *name; /* for messages */
+    char *target;     /* the file to become; NULL: written directly */
+    char *temporary;  /* what it is called until then */
+    bool owns_fd;
+    bool empty; /* nothing written since the caller set it */
+    char last;  /* the byte written last */
+} dgm_cli_output;
+
+/* These complain themselves when they return false. path NULL or "-": standard output. */
+bool dgm_cli_output_open(dgm_cli_output *o, const char *path);
+bool dgm_cli_output_write(dgm_cli_output *o, const char *p, size_t n);
+bool dgm_cli_output_commit(dgm_cli_output *o); /* then there is nothing left to abandon */
+void dgm_cli_output_abandon(dgm_cli_output *o);
+
+/* read(2) that waits out interruptions and non-blocking descriptors: bytes, 0 at the end, -1. */
+long dgm_cli_read(int fd, char *to, size_t n);
+
+/* Before anything is opened: no file of ours may land on a closed standard descriptor. */
+void dgm_cli_guard_descriptors(void);
+
+/* Ends the way a program does whose reader went away: silently, by SIGPIPE. */
+void dgm_cli_end_by_sigpipe(void);
+
+/* ---- the commands ------------------------------------------------------------------------------------- */
+
+int dgm_cli_run_convert(const dgm_cli_line *line);
+int dgm_cli_run_formats(const dgm_cli_line *line);
+
+/* All of main(). */
+int dgm_cli_main(int argc, char **argv);

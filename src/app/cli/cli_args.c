@@ -1,0 +1,310 @@
+/*
+ * cli_args.c - a command line held against the table: found right, or told what to type instead.
+ *
+ * --name value, --name=value, -n value, -nvalue; options and arguments in any order; after -- all
+ * are arguments; given twice, the last counts. Long names are not abbreviated: what is unique today
+ * would be ambiguous in a script after the next option.
+ */
+#include "cli.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* ---- the word that was meant ------------------------------------------------------------------- */
+
+#define LONGEST 40 /* longer words are not guessed at */
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Letters to insert, delete, replace or swap with a neighbour until a is b. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t rows[3][LONGEST + 1];
+    size_t an = strlen(a), bn = strlen(b);
+    if (an > LONGEST || bn > LONGEST)
+        return LONGEST;
+    for (size_t j = 0; j <= bn; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= an; i++) {
+        size_t *row = rows[i % 3], *up = rows[(i + 2) % 3], *upup = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= bn; j++) {
+            row[j] = least(up[j] + 1, row[j - 1] + 1);
+            row[j] = least(row[j], up[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], upup[j - 2] + 1);
+        }
+    }
+    return rows[an % 3][bn];
+}
+
+struct guess {
+    const char *typed;
+    const char *best;
+    size_t distance;
+};
+
+static void consider(struct guess *g, const char *word)
+{
+    size_t n = strlen(g->typed), far;
+    if (n == 0)
+        return;
+    far = distance(g->typed, word);
+    if (far > 1 && n > 1 && strncmp(g->typed, word, n) == 0)
+        far = 1; /* the beginning of a word is as good as a slip */
+    if (far <= (n < 4 ? 1 : n / 3 + 1) && (!g->best || far < g->distance)) {
+        g->best = word;
+        g->distance = far;
+    }
+}
+
+const char *dgm_cli_nearest(const dgm_cli_kind *kind, const char *typed)
+{
+    struct guess g = {typed, NULL, 0};
+    const char *word;
+    for (size_t i = 0; kind->word && (word = kind->word(i)); i++)
+        consider(&g, word);
+    return g.best;
+}
+
+/* ---- what is wrong -------------------------------------------------------------------------------- */
+
+static void DGM_PRINTF(2, 3) say(dgm_cli_misuse *m, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(m->what, sizeof m->what, fmt, args);
+    va_end(args);
+}
+
+static void DGM_PRINTF(2, 3) advise(dgm_cli_misuse *m, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(m->hint, sizeof m->hint, fmt, args);
+    va_end(args);
+}
+
+static bool is_root(const dgm_cli_command *c)
+{
+    return c == &dgm_cli_root;
+}
+
+static void advise_help(dgm_cli_misuse *m, const dgm_cli_command *c)
+{
+    if (is_root(c))
+        advise(m, "`dragoman help` lists the commands");
+    else
+        advise(m, "`dragoman help %s` explains", c->name);
+}
+
+/* "did you mean ...?" when something is near, all words when they are few, else where they are. */
+static void advise_word(dgm_cli_misuse *m, const dgm_cli_command *c, const dgm_cli_kind *kind,
+                        const char *typed)
+{
+    const char *near = dgm_cli_nearest(kind, typed), *word;
+    size_t n = 0;
+    if (near) {
+        advise(m, "did you mean '%s'?", near);
+        return;
+    }
+    while (kind->word(n))
+        n++;
+    if (n > 12) {
+        advise_help(m, c);
+        return;
+    }
+    advise(m, "one of");
+    for (size_t i = 0; (word = kind->word(i)); i++) {
+        size_t len = strlen(m->hint);
+        snprintf(m->hint + len, sizeof m->hint - len, "%s %s", i ? "," : "", word);
+    }
+}
+
+static bool good_word(const dgm_cli_command *c, const dgm_cli_kind *kind, const char *typed,
+                      dgm_cli_misuse *m)
+{
+    const char *word;
+    if (!kind || !kind->word)
+        return true;
+    for (size_t i = 0; (word = kind->word(i)); i++) {
+        if (strcmp(word, typed) == 0)
+            return true;
+    }
+    say(m, "no %s '%s'", kind->noun, typed);
+    advise_word(m, c, kind, typed);
+    return false;
+}
+
+/* ---- options ------------------------------------------------------------------------------------- */
+
+static const dgm_cli_option *option_by_name(const dgm_cli_command *c, const char *name, size_t n)
+{
+    for (const dgm_cli_option *o = c->options; o && o->name; o++) {
+        if (strlen(o->name) == n && memcmp(o->name, name, n) == 0)
+            return o;
+    }
+    return NULL;
+}
+
+static const dgm_cli_option *option_by_letter(const dgm_cli_command *c, char letter)
+{
+    for (const dgm_cli_option *o = c->options; o && o->name; o++) {
+        if (o->letter == letter)
+            return o;
+    }
+    return NULL;
+}
+
+static bool no_such_option(const dgm_cli_command *c, const char *typed, size_t n, dgm_cli_misuse *m)
+{
+    char name[LONGEST + 1] = "";
+    struct guess g = {name, NULL, 0};
+    say(m, "no option '%.*s'", (int)n, typed);
+    advise_help(m, c);
+    if (n < 3 || n - 2 > LONGEST || strncmp(typed, "--", 2) != 0)
+        return false;
+    memcpy(name, typed + 2, n - 2);
+    for (const dgm_cli_option *o = c->options; o && o->name; o++)
+        consider(&g, o->name);
+    if (g.best) {
+        advise(m, "did you mean '--%s'?", g.best);
+        return false;
+    }
+    for (const dgm_cli_command *const *other = dgm_cli_commands; is_root(c) && *other; other++) {
+        if (option_by_name(*other, name, n - 2)) {
+            advise(m, "it belongs behind a command: `dragoman %s %.*s`", (*other)->name, (int)n,
+                   typed);
+            break;
+        }
+    }
+    return false;
+}
+
+/* Takes the option in argv[*i], and its value from there or from the next. */
+static bool take_option(dgm_cli_line *line, char **argv, int argc, int *i, dgm_cli_misuse *m)
+{
+    const dgm_cli_command *c = line->command;
+    const char *typed = argv[*i], *value = NULL;
+    const dgm_cli_option *o;
+    size_t n = strlen(typed);
+    if (typed[1] == '-') {
+        const char *equals = strchr(typed, '=');
+        if (equals) {
+            n = (size_t)(equals - typed);
+            value = equals + 1;
+        }
+        o = option_by_name(c, typed + 2, n - 2);
+    } else {
+        n = 2;
+        value = typed[2] ? typed + 2 : NULL;
+        o = option_by_letter(c, typed[1]);
+    }
+    if (!o)
+        return no_such_option(c, typed, n, m);
+    if (!o->value && value) {
+        say(m, "'%.*s' takes no value", (int)n, typed);
+        advise_help(m, c);
+        return false;
+    }
+    if (o->value && !value && *i + 1 < argc)
+        value = argv[++*i];
+    if (o->value && !value) {
+        say(m, "'%.*s' needs a value", (int)n, typed);
+        if (o->kind->word)
+            advise_word(m, c, o->kind, "");
+        else
+            advise(m, "--%s %s: %s", o->name, o->value, o->about);
+        return false;
+    }
+    if (!good_word(c, o->kind, value, m))
+        return false;
+    line->given[o - c->options] = value ? value : "";
+    return true;
+}
+
+static bool required_options(const dgm_cli_line *line, dgm_cli_misuse *m)
+{
+    for (const dgm_cli_option *o = line->command->options; o && o->name; o++) {
+        if (o->required && !line->given[o - line->command->options]) {
+            say(m, "%s needs --%s %s", line->command->name, o->name, o->value);
+            if (o->kind->word)
+                advise_word(m, line->command, o->kind, "");
+            else
+                advise_help(m, line->command);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------------ */
+
+static bool good_arguments(const dgm_cli_line *line, dgm_cli_misuse *m)
+{
+    const dgm_cli_command *c = line->command;
+    const dgm_cli_argument *a = c->arguments;
+    for (size_t i = 0; i < line->n_args; i++) {
+        if (!a || !a->name) {
+            say(m, "'%s' is one argument too many", line->args[i]);
+            advise_help(m, c);
+            return false;
+        }
+        if (!good_word(c, a->kind, line->args[i], m))
+            return false;
+        if (!a->repeats)
+            a++;
+    }
+    if (a && a->name && a->required && !(a->repeats && line->n_args)) {
+        say(m, "%s needs %s", c->name, a->name);
+        if (a->kind->word)
+            advise_word(m, c, a->kind, "");
+        else
+            advise_help(m, c);
+        return false;
+    }
+    return true;
+}
+
+/* ---- public --------------------------------------------------------------------------------------- */
+
+bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse *ret_misuse)
+{
+    dgm_cli_line line = {.command = &dgm_cli_root};
+    bool options_over = false;
+    line.args = argv; /* arguments move to the front, never past the word being read */
+    for (int i = 1; i < argc; i++) {
+        if (!options_over && strcmp(argv[i], "--") == 0) {
+            options_over = true;
+        } else if (!options_over && argv[i][0] == '-' && argv[i][1]) {
+            if (!take_option(&line, argv, argc, &i, ret_misuse))
+                return false;
+            if (dgm_cli_get(&line, "help"))
+                break; /* whoever asks for help need not get the rest right */
+        } else if (is_root(line.command)) {
+            const dgm_cli_command *c = dgm_cli_command_find(argv[i]);
+            if (!c)
+                return good_word(line.command, dgm_cli_root.arguments[0].kind, argv[i], ret_misuse);
+            line.command = c;
+            memset(line.given, 0, sizeof line.given);
+        } else {
+            line.args[line.n_args++] = argv[i];
+        }
+    }
+    if (!dgm_cli_get(&line, "help") && !is_root(line.command) &&
+        (!required_options(&line, ret_misuse) || !good_arguments(&line, ret_misuse)))
+        return false;
+    *ret_line = line;
+    return true;
+}
+
+const char *dgm_cli_get(const dgm_cli_line *line, const char *option)
+{
+    const dgm_cli_option *o = option_by_name(line->command, option, strlen(option));
+    assert(o);
+    return o ? line->given[o - line->command->options] : NULL;
+}

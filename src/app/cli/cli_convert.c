@@ -1,0 +1,166 @@
+/*
+ * cli_convert.c - `dragoman convert`: files through a converter, piece by piece.
+ *
+ * Memory is the converter's own (one event) and one piece of input here, however long the stream.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One read of a pipe's default size; larger pieces are not faster. */
+#define PIECE ((size_t)64 << 10)
+
+static dgm_convert_options options_of(const dgm_cli_line *line)
+{
+    dgm_convert_options o = {
+        .from = dgm_cli_get(line, "from"),
+        .to = dgm_cli_get(line, "to"),
+        .seed = dgm_cli_get(line, "seed"),
+    };
+    const char *frame = dgm_cli_get(line, "frame"), *object = dgm_cli_get(line, "object");
+    if (!o.from)
+        o.from = "auto";
+    for (size_t i = 0; frame && dgm_cli_framings.word(i); i++) {
+        if (strcmp(frame, dgm_cli_framings.word(i)) == 0)
+            o.framing = (dgm_framing)i;
+    }
+    if (object)
+        o.object = dgm_object_kind_by_name((dgm_str){object, strlen(object)});
+    return o;
+}
+
+/* ---- what went wrong --------------------------------------------------------------------------------- */
+
+static void advise(const dgm_convert_options *o, const dgm_err *err)
+{
+    bool told = strcmp(o->from, "auto") == 0;
+    switch (err->code) {
+    case DGM_BAD_REQUEST:
+    case DGM_BAD_PARAMS:
+    case DGM_NO_SUCH_METHOD:
+        if (!told)
+            dgm_cli_hint("is it really %s? `--from auto` looks for itself", o->from);
+        else if (o->object == DGM_OBJECT_NONE)
+            dgm_cli_hint("`--from` names the format, `--object` what the object is");
+        break;
+    case DGM_UNSUPPORTED_OPERATION:
+        dgm_cli_hint("`dragoman formats %s %s` lists what is lost", told ? "" : o->from, o->to);
+        break;
+    case DGM_INTERNAL: dgm_cli_hint("this is a fault in dragoman: please report it"); break;
+    default: break;
+    }
+}
+
+/* dragoman: FILE:LINE:COLUMN: what (at /json/pointer) */
+static void complain(const char *name, const dgm_convert_options *o, const dgm_err *err)
+{
+    char where[64] = "";
+    if (err->line && err->column)
+        snprintf(where, sizeof where, ":%zu:%zu", err->line, err->column);
+    else if (err->line)
+        snprintf(where, sizeof where, ":%zu", err->line);
+    if (err->at[0])
+        dgm_cli_complain("%s%s: %s (at %s)", name, where, err->msg, err->at);
+    else
+        dgm_cli_complain("%s%s: %s", name, where, err->msg);
+    advise(o, err);
+}
+
+/* ---- one file ----------------------------------------------------------------------------------------- */
+
+/* Writes all the converter has ready. */
+static bool drain(dgm_converter *c, dgm_cli_output *out)
+{
+    dgm_str ready;
+    while ((ready = dgm_converter_output(c)).n > 0) {
+        if (!dgm_cli_output_write(out, ready.p, ready.n))
+            return false;
+        dgm_converter_taken(c, ready.n);
+    }
+    return true;
+}
+
+enum outcome { CONVERTED, BAD_INPUT, NO_OUTPUT };
+
+static enum outcome convert_fd(int fd, const char *name, const dgm_convert_options *o,
+                               dgm_cli_output *out, char *piece)
+{
+    dgm_converter *c = NULL;
+    dgm_err err = {0};
+    bool writing = true;
+    long n = 0;
+    dgm_code rc = dgm_converter_new(o, &c, &err);
+    out->empty = true;
+    while (rc == DGM_OK && writing && (n = dgm_cli_read(fd, piece, PIECE)) > 0) {
+        rc = dgm_converter_feed(c, piece, (size_t)n, &err);
+        writing = drain(c, out);
+    }
+    if (rc == DGM_OK && writing && n == 0) {
+        rc = dgm_converter_end(c, &err);
+        writing = drain(c, out);
+    }
+    if (n < 0)
+        dgm_cli_complain("cannot read %s: %s", name, strerror(errno));
+    dgm_converter_free(c);
+    /* a value ends with its line, also one that broke off: the next file starts on a new one */
+    if (writing && !out->empty && out->last != '\n')
+        writing = dgm_cli_output_write(out, "\n", 1);
+    if (rc != DGM_OK)
+        complain(name, o, &err);
+    return !writing ? NO_OUTPUT : rc != DGM_OK || n < 0 ? BAD_INPUT : CONVERTED;
+}
+
+static enum outcome convert_file(const char *path, const dgm_convert_options *o,
+                                 dgm_cli_output *out, char *piece)
+{
+    enum outcome outcome;
+    int fd;
+    if (strcmp(path, "-") == 0)
+        return convert_fd(STDIN_FILENO, "<stdin>", o, out, piece);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        dgm_cli_complain("cannot open %s: %s", path, strerror(errno));
+        return BAD_INPUT;
+    }
+    outcome = convert_fd(fd, path, o, out, piece);
+    close(fd);
+    return outcome;
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------- */
+
+int dgm_cli_run_convert(const dgm_cli_line *line)
+{
+    dgm_convert_options o = options_of(line);
+    enum outcome worst = CONVERTED;
+    dgm_cli_output out;
+    char *piece = malloc(PIECE);
+    static char from_stdin[] = "-", *standard_input[] = {from_stdin};
+    char **files = line->n_args ? line->args : standard_input;
+    size_t n = line->n_args ? line->n_args : 1;
+
+    if (!piece) {
+        dgm_cli_complain("out of memory");
+        return DGM_CLI_FAILED;
+    }
+    if (!dgm_cli_output_open(&out, dgm_cli_get(line, "output"))) {
+        free(piece);
+        return DGM_CLI_FAILED;
+    }
+    if (!line->n_args && isatty(STDIN_FILENO))
+        fputs("dragoman: reading standard input; end it with Ctrl-D\n", stderr);
+    for (size_t i = 0; i < n && worst != NO_OUTPUT; i++) {
+        enum outcome one = convert_file(files[i], &o, &out, piece);
+        worst = one > worst ? one : worst;
+    }
+    free(piece);
+    if (worst == CONVERTED)
+        return dgm_cli_output_commit(&out) ? DGM_CLI_OK : DGM_CLI_FAILED;
+    dgm_cli_output_abandon(&out);
+    return DGM_CLI_FAILED;
+}

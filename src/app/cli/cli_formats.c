@@ -1,0 +1,271 @@
+/*
+ * cli_formats.c - `dragoman formats`: what converts to what, and what is lost on the way.
+ *
+ * All of it comes from the library; docs/losses.md is the --markdown of it.
+ */
+#include "cli.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* ---- what the library says ------------------------------------------------------------------------- */
+
+struct losses {
+    const dgm_loss **at;
+    size_t n;
+};
+
+static struct losses losses_of(const char *from, const char *to)
+{
+    struct losses l = {NULL, dgm_losses(from, to, NULL, 0)};
+    if (l.n > 0 && (l.at = calloc(l.n, sizeof *l.at)))
+        l.n = dgm_losses(from, to, l.at, l.n);
+    else
+        l.n = 0;
+    return l;
+}
+
+static const char *whole(const char *member)
+{
+    return member && *member ? member : "(all of it)";
+}
+
+/* ---- for a person ------------------------------------------------------------------------------------ */
+
+/* The terminal's width; elsewhere lines stay whole, for grep. */
+static size_t line_width(void)
+{
+    struct winsize w;
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40)
+        return w.ws_col;
+    return isatty(STDOUT_FILENO) ? 80 : (size_t)-1;
+}
+
+static size_t widest_name(const dgm_format_info *formats, size_t n)
+{
+    size_t widest = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t w = strlen(formats[i].name);
+        widest = w > widest ? w : widest;
+    }
+    return widest;
+}
+
+/* Columns are numbered, not named: the table must still fit when there are a dozen formats. */
+static void overview(const dgm_format_info *formats, size_t n)
+{
+    int names = (int)widest_name(formats, n);
+    size_t width = line_width(), column = (size_t)names + 18;
+    printf("    %-*s  JSON-RPC  what it is\n", names, "format");
+    for (size_t i = 0; i < n; i++) {
+        printf("%2zu  %-*s  %-8s  ", i + 1, names, formats[i].name,
+               formats[i].envelopes ? "yes" : "no");
+        dgm_cli_wrap(formats[i].about, column, width, stdout);
+    }
+    fputs("\nHow many things a conversion loses or changes, from the row's format to the "
+          "column's:\n\n",
+          stdout);
+    printf("    %-*s", names, "");
+    for (size_t i = 0; i < n; i++)
+        printf(" %4zu", i + 1);
+    putchar('\n');
+    for (size_t i = 0; i < n; i++) {
+        printf("%2zu  %-*s", i + 1, names, formats[i].name);
+        for (size_t j = 0; j < n; j++)
+            printf(" %4zu", dgm_losses(formats[i].name, formats[j].name, NULL, 0));
+        putchar('\n');
+    }
+    printf("\nWhat they are: dragoman formats %s %s\n", formats[0].name, formats[n - 1].name);
+}
+
+static void pair_for_people(const char *from, const char *to)
+{
+    struct losses l = losses_of(from, to);
+    size_t widest = 0, width = line_width();
+    if (l.n == 0)
+        printf("%s to %s: nothing is lost.\n", from, to);
+    else
+        printf("%s to %s loses or changes:\n", from, to);
+    for (size_t i = 0; i < l.n; i++) {
+        size_t w = dgm_cli_width(whole(l.at[i]->member));
+        widest = w > widest ? w : widest;
+    }
+    if (widest > 40)
+        widest = 40; /* a longer member has its line to itself */
+    for (size_t i = 0; i < l.n; i++) {
+        const char *member = whole(l.at[i]->member);
+        size_t w = dgm_cli_width(member);
+        if (i == 0 || strcmp(l.at[i]->object, l.at[i - 1]->object) != 0)
+            printf("\n  %s\n", l.at[i]->object);
+        printf("    %s", member);
+        if (w > widest)
+            putchar('\n');
+        dgm_cli_spaces(w > widest ? widest + 6 : widest + 2 - w, stdout);
+        dgm_cli_wrap(l.at[i]->what, widest + 6, width, stdout);
+    }
+    free(l.at);
+}
+
+/* ---- for a program ------------------------------------------------------------------------------------- */
+
+static void member(const char *name, const char *value, const char *end)
+{
+    printf("\"%s\":", name);
+    dgm_cli_json_string(value, stdout);
+    fputs(end, stdout);
+}
+
+static void pair_as_json(const char *from, const char *to)
+{
+    struct losses l = losses_of(from, to);
+    putchar('{');
+    member("from", from, ",");
+    member("to", to, ",\"losses\":[");
+    for (size_t i = 0; i < l.n; i++) {
+        fputs(i ? ",\n{" : "\n{", stdout);
+        member("object", l.at[i]->object, ",");
+        member("member", l.at[i]->member, ",");
+        member("what", l.at[i]->what, "}");
+    }
+    fputs("]}", stdout);
+    free(l.at);
+}
+
+static void all_as_json(const dgm_format_info *formats, size_t n, const char *from, const char *to)
+{
+    bool first = true;
+    putchar('{');
+    member("version", dgm_version(), ",\n\"formats\":[");
+    for (size_t i = 0; i < n; i++) {
+        fputs(i ? ",\n{" : "\n{", stdout);
+        member("name", formats[i].name, ",");
+        member("about", formats[i].about, ",");
+        printf("\"envelopes\":%s}", formats[i].envelopes ? "true" : "false");
+    }
+    fputs("],\n\"conversions\":[", stdout);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            if ((from && strcmp(from, formats[i].name) != 0) ||
+                (to && strcmp(to, formats[j].name) != 0))
+                continue;
+            fputs(first ? "\n" : ",\n", stdout);
+            pair_as_json(formats[i].name, formats[j].name);
+            first = false;
+        }
+    }
+    fputs("]}\n", stdout);
+}
+
+/* ---- for docs/ ------------------------------------------------------------------------------------------ */
+
+static void cell(const char *text)
+{
+    for (const char *p = text; *p; p++) {
+        if (*p == '|')
+            putchar('\\');
+        putchar(*p);
+    }
+}
+
+/* What the usual renderers make of "## a to b". */
+static void anchor(const char *from, const char *to)
+{
+    const char *const words[] = {from, "-to-", to};
+    for (size_t i = 0; i < 3; i++) {
+        for (const char *p = words[i]; *p; p++) {
+            if (isalnum((unsigned char)*p) || *p == '-' || *p == '_')
+                putchar(tolower((unsigned char)*p));
+        }
+    }
+}
+
+static void pair_as_markdown(const char *from, const char *to)
+{
+    struct losses l = losses_of(from, to);
+    if (l.n == 0)
+        return;
+    printf("\n## %s to %s\n\n| object | member | what happens to it |\n|---|---|---|\n", from, to);
+    for (size_t i = 0; i < l.n; i++) {
+        printf("| %s | `", l.at[i]->object);
+        cell(whole(l.at[i]->member));
+        fputs("` | ", stdout);
+        cell(l.at[i]->what);
+        fputs(" |\n", stdout);
+    }
+    free(l.at);
+}
+
+static void all_as_markdown(const dgm_format_info *formats, size_t n)
+{
+    fputs("# What a conversion loses or changes\n\n"
+          "Made by `dragoman formats --markdown` from the codecs; do not edit. What is not listed "
+          "here "
+          "comes out as it went in,\nunknown members included. Members are JSON pointers with the "
+          "names "
+          "of the format they are lost from; `*` is any step.\n\n",
+          stdout);
+    for (size_t i = 0; i < n; i++) {
+        printf("- `%s`: ", formats[i].name);
+        cell(formats[i].about);
+        putchar('\n');
+    }
+    fputs("\n| from \\ to |", stdout);
+    for (size_t i = 0; i < n; i++)
+        printf(" %s |", formats[i].name);
+    fputs("\n|---|", stdout);
+    for (size_t i = 0; i < n; i++)
+        fputs("---|", stdout);
+    for (size_t i = 0; i < n; i++) {
+        printf("\n| %s |", formats[i].name);
+        for (size_t j = 0; j < n; j++) {
+            size_t lost = dgm_losses(formats[i].name, formats[j].name, NULL, 0);
+            if (lost == 0) {
+                fputs(" nothing |", stdout);
+                continue;
+            }
+            printf(" [%zu](#", lost);
+            anchor(formats[i].name, formats[j].name);
+            fputs(") |", stdout);
+        }
+    }
+    putchar('\n');
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++)
+            pair_as_markdown(formats[i].name, formats[j].name);
+    }
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------- */
+
+int dgm_cli_run_formats(const dgm_cli_line *line)
+{
+    const dgm_format_info *formats;
+    size_t n = dgm_formats(&formats);
+    const char *from = line->n_args > 0 ? line->args[0] : NULL;
+    const char *to = line->n_args > 1 ? line->args[1] : NULL;
+    bool json = dgm_cli_get(line, "json"), markdown = dgm_cli_get(line, "markdown");
+
+    if (json && markdown)
+        return dgm_cli_refuse(line, "--json or --markdown, not both");
+    if (markdown && from)
+        return dgm_cli_refuse(line, "--markdown shows all formats: it takes no arguments");
+    if (json) {
+        all_as_json(formats, n, from, to);
+    } else if (markdown) {
+        all_as_markdown(formats, n);
+    } else if (!from) {
+        overview(formats, n);
+    } else if (to) {
+        pair_for_people(from, to);
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            if (i > 0)
+                putchar('\n');
+            pair_for_people(from, formats[i].name);
+        }
+    }
+    return DGM_CLI_OK;
+}

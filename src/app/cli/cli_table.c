@@ -1,0 +1,316 @@
+/*
+ * cli_table.c - every command, option, argument, exit status and example, once.
+ *
+ * --help, the man pages and the completions are made from these rows. To add a command: a
+ * dgm_cli_command, a line in dgm_cli_commands, a run function. What must stay true is in test_cli.c.
+ */
+#include "cli.h"
+
+#include <string.h>
+
+#define OPTIONS(...)                                                                               \
+    (const dgm_cli_option[])                                                                       \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+#define ARGUMENTS(...)                                                                             \
+    (const dgm_cli_argument[])                                                                     \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+#define NOTES(...)                                                                                 \
+    (const dgm_cli_note[])                                                                         \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+
+/* ---- kinds of words ------------------------------------------------------------------------------- */
+
+static const char *format_word(size_t i)
+{
+    const dgm_format_info *formats;
+    size_t n = dgm_formats(&formats);
+    return i < n ? formats[i].name : NULL;
+}
+
+static const char *source_word(size_t i)
+{
+    return i == 0 ? "auto" : format_word(i - 1);
+}
+
+static const char *framing_word(size_t i)
+{
+    static const char *const words[] = {"auto", "json", "array", "lines", "sse"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const char *object_word(size_t i)
+{
+    static const char *const words[] = {
+#define X(sym, name, type) name,
+        DGM_OBJECT_KINDS(X)
+#undef X
+    };
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const char *shell_word(size_t i)
+{
+    static const char *const words[] = {"bash", "zsh", "fish"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const char *command_word(size_t i)
+{
+    for (const dgm_cli_command *const *c = dgm_cli_commands; *c; c++) {
+        if (!(*c)->hidden && i-- == 0)
+            return (*c)->name;
+    }
+    return NULL;
+}
+
+static const dgm_cli_kind formats = {"format", format_word, false};
+static const dgm_cli_kind sources = {"format", source_word, false};
+const dgm_cli_kind dgm_cli_framings = {"framing", framing_word, false};
+static const dgm_cli_kind objects = {"kind of object", object_word, false};
+static const dgm_cli_kind shells = {"shell", shell_word, false};
+static const dgm_cli_kind commands = {"command", command_word, false};
+static const dgm_cli_kind files = {"file", NULL, true};
+static const dgm_cli_kind text = {"text", NULL, false};
+
+/* clang-format off */
+#define HELP {.name = "help", .letter = 'h', .about = "show this help and exit"}
+#define EXIT_0 {"0", "all went well"}
+#define EXIT_1_OUTPUT {"1", "the output could not be written"}
+#define EXIT_2 {"2", "the command line was wrong; nothing was read or written"}
+/* clang-format on */
+
+/* ---- the commands --------------------------------------------------------------------------------- */
+
+static int run_help(const dgm_cli_line *line)
+{
+    dgm_cli_help(line->n_args ? dgm_cli_command_find(line->args[0]) : &dgm_cli_root, stdout);
+    return DGM_CLI_OK;
+}
+
+static int run_version(const dgm_cli_line *line)
+{
+    (void)line;
+    printf("dragoman %s\n", dgm_version());
+    return DGM_CLI_OK;
+}
+
+static int run_root(const dgm_cli_line *line)
+{
+    if (dgm_cli_get(line, "version"))
+        return run_version(line);
+    dgm_cli_help(&dgm_cli_root, stderr);
+    return DGM_CLI_MISUSED;
+}
+
+static int run_man(const dgm_cli_line *line)
+{
+    const char *page = line->n_args ? line->args[0] : "dragoman";
+    const dgm_cli_command *c = &dgm_cli_root;
+    if (strncmp(page, "dragoman-", 9) == 0)
+        page += 9;
+    if (strcmp(page, "dragoman") != 0 && !(c = dgm_cli_command_find(page)))
+        return dgm_cli_refuse(line, "there is no man page '%s'", page);
+    dgm_cli_man(c, stdout);
+    return DGM_CLI_OK;
+}
+
+static int run_completion(const dgm_cli_line *line)
+{
+    switch (line->args[0][0]) { /* one of shell_word(): the parser saw to it */
+    case 'b': dgm_cli_bash(stdout); break;
+    case 'z': dgm_cli_zsh(stdout); break;
+    default: dgm_cli_fish(stdout); break;
+    }
+    return DGM_CLI_OK;
+}
+
+const dgm_cli_command dgm_cli_root = {
+    .name = "dragoman",
+    .about = "translate between the protocols of AI agents",
+    .text = "Dragoman reads what one side says in A2A 1.0, A2A 0.3 or OpenAI chat messages "
+            "and writes what the other side reads. `dragoman formats` lists the formats and "
+            "what is lost between them, `dragoman convert` converts.",
+    .options = OPTIONS(HELP, {.name = "version", .about = "show the version and exit"}),
+    .arguments = ARGUMENTS(
+        {"COMMAND", &commands, true, false, "what to do; `dragoman help COMMAND` says more"},
+        {"ARGUMENT", &text, false, true, "the command's own options and arguments"}),
+    .exits = NOTES(EXIT_0, {"1", "the input was bad, or something could not be read or written"},
+                   EXIT_2),
+    .examples = NOTES({"dragoman convert --from a2a-1.0 --to a2a-0.3 message.json",
+                       "A message for an older peer"},
+                      {"dragoman formats a2a-1.0 openai-chat", "What that conversion loses"}),
+    .run = run_root,
+};
+
+static const dgm_cli_command convert = {
+    .name = "convert",
+    .about = "convert messages, tasks, streams, requests and cards to another format",
+    .text = "Reads FILEs, or standard input, in one format and writes them in another. Ids, "
+            "numbers and unknown members come out as they went in; what the target has no "
+            "place for is listed by `dragoman formats FROM TO`.\n\n"
+            "The input is one JSON value, a JSON array, JSON lines (or values one after the "
+            "other), or server-sent events; its first bytes show which. One value gives one "
+            "value, or an array where it becomes several. An array, or a task on its way to "
+            "`openai-chat`, is a history and gives an array. JSON lines and server-sent "
+            "events are a stream: each event is written as soon as it was read, as "
+            "server-sent events unless `--frame` says otherwise. JSON-RPC envelopes are kept "
+            "where the target has them, and taken off where it has none.\n\n"
+            "Several FILEs are converted in order, each on its own: single values stand on a "
+            "line each, streams follow each other. A FILE that fails does not stop the "
+            "others. An error names the file, the line and column, and the place in the "
+            "document as a JSON pointer.\n\n"
+            "When the reader of the output goes away, dragoman ends at once and silently, by "
+            "SIGPIPE, as `cat` does.",
+    .options = OPTIONS(
+        {.name = "from",
+         .letter = 'f',
+         .value = "FORMAT",
+         .kind = &sources,
+         .about = "format of the input",
+         .more = "Default `auto`: told by its shape."},
+        {.name = "to",
+         .letter = 't',
+         .value = "FORMAT",
+         .kind = &formats,
+         .required = true,
+         .about = "format of the output"},
+        {.name = "frame",
+         .value = "FRAMING",
+         .kind = &dgm_cli_framings,
+         .about = "how the output is cut into values",
+         .more =
+             "`json`: one value, an array if there are several. `array`: always an array. "
+             "`lines`: one value on each line. `sse`: server-sent events. Default `auto`: as the "
+             "input was, streams in the target's own framing."},
+        {.name = "object",
+         .value = "KIND",
+         .kind = &objects,
+         .about = "what each input object is",
+         .more = "Needed only where its shape leaves a doubt."},
+        {.name = "seed",
+         .value = "TEXT",
+         .kind = &text,
+         .about = "seed of the ids that are made up where one is missing",
+         .more = "The same seed and input give the same ids."},
+        {.name = "output",
+         .letter = 'o',
+         .value = "FILE",
+         .kind = &files,
+         .about = "write to FILE instead of standard output",
+         .more = "FILE appears, or is replaced, when all is converted; after an error it is as it "
+                 "was. A FILE that is not a regular file (a pipe, a device) is written directly."},
+        HELP),
+    .arguments =
+        ARGUMENTS({"FILE", &files, false, true, "what to read; none, or `-`, is standard input"}),
+    .exits = NOTES(EXIT_0,
+                   {"1", "some input was bad, or something could not be read or written; what was "
+                         "converted before is on standard output"},
+                   EXIT_2),
+    .examples =
+        NOTES({"dragoman convert --from a2a-1.0 --to a2a-0.3 message.json",
+               "A message for an older peer"},
+              {"dragoman convert --to openai-chat task.json", "A task's history as chat messages"},
+              {"curl -sN https://agent.example/message:stream -d @request.json | "
+               "dragoman convert --to a2a-1.0 --frame lines",
+               "A live stream, one event a line, as it comes"},
+              {"echo '{\"role\":\"user\",\"content\":\"Hello\"}' | "
+               "dragoman convert -f openai-chat -t a2a-1.0 --seed demo",
+               "A chat message as an A2A message, with the same made-up id every time"}),
+    .page = true,
+    .run = dgm_cli_run_convert,
+};
+
+static const dgm_cli_command formats_command = {
+    .name = "formats",
+    .about = "show the formats, what converts to what, and what is lost",
+    .text = "Every format converts to every other. Without arguments: the formats, and for "
+            "each pair how many things a conversion loses or changes. With FROM and TO: what "
+            "these are, by object and member. With FROM alone: towards every format.",
+    .options =
+        OPTIONS({.name = "json", .about = "print JSON, for programs"},
+                {.name = "markdown", .about = "print the page docs/losses.md: all pairs"}, HELP),
+    .arguments = ARGUMENTS({"FROM", &formats, false, false, "format that is read"},
+                           {"TO", &formats, false, false, "format that is written"}),
+    .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
+    .examples = NOTES({"dragoman formats", "The overview"},
+                      {"dragoman formats a2a-1.0 openai-chat", "What chat messages cannot say"},
+                      {"dragoman formats --json a2a-1.0 a2a-0.3", "The same for a program"}),
+    .page = true,
+    .run = dgm_cli_run_formats,
+};
+
+static const dgm_cli_command version = {
+    .name = "version",
+    .about = "show the version",
+    .text = "The program and its library have the same version.",
+    .options = OPTIONS(HELP),
+    .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
+    .examples = NOTES({"dragoman version", "Which one is this?"}),
+    .run = run_version,
+};
+
+static const dgm_cli_command help = {
+    .name = "help",
+    .about = "show help, of one command or of all",
+    .text = "`dragoman help COMMAND` and `dragoman COMMAND --help` are the same.",
+    .options = OPTIONS(HELP),
+    .arguments = ARGUMENTS({"COMMAND", &commands, false, false, "the command to explain"}),
+    .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
+    .examples = NOTES({"dragoman help convert", "All about convert"}),
+    .run = run_help,
+};
+
+static const dgm_cli_command man = {
+    .name = "__man",
+    .about = "print a man page",
+    .text = "Prints the man page of dragoman or of one command in roff, for the build to "
+            "install.",
+    .options = OPTIONS(HELP),
+    .arguments = ARGUMENTS(
+        {"PAGE", &text, false, false, "`dragoman`, a command, or `dragoman-` and a command"}),
+    .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
+    .examples = NOTES({"dragoman __man convert | man -l -", "Read it without installing"}),
+    .hidden = true,
+    .run = run_man,
+};
+
+static const dgm_cli_command completion = {
+    .name = "__completion",
+    .about = "print a shell's completion script",
+    .text = "Prints the script that completes dragoman's command lines, for the build to "
+            "install.",
+    .options = OPTIONS(HELP),
+    .arguments = ARGUMENTS({"SHELL", &shells, true, false, "whose script"}),
+    .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
+    .examples = NOTES({"source <(dragoman __completion bash)", "Complete in this shell"}),
+    .hidden = true,
+    .run = run_completion,
+};
+
+const dgm_cli_command *const dgm_cli_commands[] = {
+    &convert, &formats_command, &version, &help, &man, &completion, NULL,
+};
+
+const dgm_cli_command *dgm_cli_command_find(const char *name)
+{
+    for (const dgm_cli_command *const *c = dgm_cli_commands; *c; c++) {
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    }
+    return NULL;
+}
