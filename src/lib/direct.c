@@ -1,5 +1,5 @@
 /*
- * lib/direct.c - from A2A messages and tasks to chat messages (document 001).
+ * lib/direct.c - from an A2A message to chat messages (document 001).
  *
  * What must stay true: results become tool messages of their own, in order; calls of all parts become
  * one list; text stands beside calls; nothing that a part says is left out without a row in
@@ -9,15 +9,6 @@
 #include "lib/direct_int.h"
 
 #include <stdlib.h>
-
-/* The list with room for a zeroed item behind its n. Lists live in the arena. */
-static void *one_more(dgm_arena *a, void *list, size_t n, size_t size)
-{
-    if ((n & (n - 1)) == 0) /* full at 0, 1, 2, 4, ...: double */
-        list = dgm_arena_realloc(a, list, n * size, (n ? 2 * n : 1) * size);
-    memset((char *)list + n * size, 0, size);
-    return list;
-}
 
 /* ---- calls and results in data --------------------------------------------------------------------- */
 
@@ -164,7 +155,7 @@ struct making {
 
 static dgm_chat_part *add_piece(struct making *k, dgm_chat_part_kind kind, bool own_line)
 {
-    k->pieces = one_more(k->a, k->pieces, k->n_pieces, sizeof *k->pieces);
+    k->pieces = dgm_direct_one_more(k->a, k->pieces, k->n_pieces, sizeof *k->pieces);
     struct piece *p = &k->pieces[k->n_pieces++];
     p->own_line = own_line;
     p->part.kind = kind;
@@ -318,7 +309,7 @@ static void add_call(struct making *k, const struct call *from, bool legacy)
     if (legacy) {
         call = k->function_call = dgm_new(k->a, dgm_chat_call);
     } else {
-        k->calls = one_more(k->a, k->calls, k->n_calls, sizeof *k->calls);
+        k->calls = dgm_direct_one_more(k->a, k->calls, k->n_calls, sizeof *k->calls);
         call = &k->calls[k->n_calls++];
     }
     bool is_custom = yyjson_is_str((yyjson_val *)(uintptr_t)from->type) &&
@@ -346,7 +337,7 @@ static dgm_chat_content list_content(dgm_arena *a, yyjson_val *list)
 
 static void add_result(struct making *k, const struct result *from, bool list)
 {
-    k->tools = one_more(k->a, k->tools, k->n_tools, sizeof *k->tools);
+    k->tools = dgm_direct_one_more(k->a, k->tools, k->n_tools, sizeof *k->tools);
     dgm_chat_message *tool = &k->tools[k->n_tools++];
     dgm_str name = k->trusted ? dgm_direct_mark(k->m->metadata, DIRECT_NAME) : (dgm_str){0};
     bool legacy =
@@ -528,230 +519,6 @@ dgm_code dgm_direct_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at
         out->reasoning_content = dgm_direct_mark(m->metadata, DIRECT_REASONING);
     }
     ret_pair->openai_message = out;
-    return DGM_OK;
-}
-
-/* ---- histories ------------------------------------------------------------------------------------------- */
-
-static void append(dgm_arena *a, dgm_chat_messages *list, const dgm_chat_message *m)
-{
-    list->at = one_more(a, list->at, list->n, sizeof *list->at);
-    list->at[list->n++] = *m;
-}
-
-static dgm_code add_message(dgm_arena *a, const dgm_message *m, const dgm_at *at, bool trusted,
-                            dgm_chat_messages *list, dgm_err *err)
-{
-    dgm_direct_pair pair;
-    dgm_code rc;
-    if ((rc = dgm_direct_to_chat(a, m, at, trusted, &pair, err)))
-        return rc;
-    const dgm_chat_message *one = pair.openai_message;
-    bool calls = one && (one->tool_calls.n || one->function_call);
-    if (calls)
-        append(a, list, one);
-    for (size_t i = 0; i < pair.tool_messages.n; i++)
-        append(a, list, &pair.tool_messages.at[i]);
-    if (one && !calls)
-        append(a, list, one);
-    return DGM_OK;
-}
-
-dgm_code dgm_direct_message_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at,
-                                    bool trusted, dgm_chat_messages *ret_messages, dgm_err *err)
-{
-    dgm_chat_messages list = {0};
-    dgm_code rc;
-    if ((rc = add_message(a, m, at, trusted, &list, err)))
-        return rc;
-    *ret_messages = list;
-    return DGM_OK;
-}
-
-/* The text of parts that are nothing but text; absent when there are others. */
-static dgm_str plain_text(dgm_arena *a, const dgm_parts *parts)
-{
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_str text = {0};
-    size_t i = 0;
-    while (i < parts->n && parts->at[i].kind == DGM_PART_TEXT)
-        dgm_buf_add_str(&b, parts->at[i++].content);
-    if (i == parts->n)
-        text = dgm_arena_dup(a, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return text;
-}
-
-/* Does the status message belong to the conversation? Not when it only tells how things are going. */
-static bool is_answer(const dgm_status *s)
-{
-    if (!s->message)
-        return false;
-    if (s->state != DGM_STATE_SUBMITTED && s->state != DGM_STATE_WORKING)
-        return true;
-    return dgm_str_is(dgm_direct_mark(s->message->metadata, DIRECT_CANONICAL_TYPE),
-                      "TextMessageEndEvent");
-}
-
-static bool is_in_history(dgm_arena *a, const dgm_messages *history, const dgm_message *m)
-{
-    for (size_t i = 0; m->message_id.n && i < history->n; i++) {
-        if (dgm_str_eq(history->at[i].message_id, m->message_id))
-            return true;
-    }
-    const dgm_message *last = history->n ? &history->at[history->n - 1] : NULL;
-    if (!last || last->role != m->role)
-        return false;
-    dgm_str text = plain_text(a, &m->parts), said = plain_text(a, &last->parts);
-    return text.n && dgm_str_eq(text, said);
-}
-
-/* The text that an artifact may be a copy of: the final answer's. */
-static dgm_str final_text(dgm_arena *a, const dgm_task *t)
-{
-    if (is_answer(&t->status) && t->status.message->role == DGM_ROLE_AGENT)
-        return plain_text(a, &t->status.message->parts);
-    const dgm_message *last = t->history.n ? &t->history.at[t->history.n - 1] : NULL;
-    return last && last->role == DGM_ROLE_AGENT ? plain_text(a, &last->parts) : (dgm_str){0};
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/*
- * Is the text said? Agents join the texts of their artifacts with or without blank space between, in
- * order; `*from` is where the one before ended. Looking nowhere else keeps this linear in the size of
- * the task, whatever a peer sends.
- */
-#define MAX_BLANKS 8
-static bool is_said(dgm_str final, size_t *from, dgm_str text)
-{
-    size_t at = *from;
-    if (!text.p)
-        return false;
-    while (at < final.n && at - *from < MAX_BLANKS && is_blank(final.p[at]) &&
-           !(text.n && is_blank(text.p[0])))
-        at++;
-    if (dgm_str_starts((dgm_str){final.p + at, final.n - at}, text)) {
-        *from = at + text.n;
-        return true;
-    }
-    return final.n >= text.n && dgm_str_eq((dgm_str){final.p + final.n - text.n, text.n}, text);
-}
-
-static dgm_code add_artifact(dgm_arena *a, const dgm_artifact *artifact, const dgm_at *at,
-                             bool trusted, dgm_chat_messages *list, dgm_err *err)
-{
-    dgm_message m = {.role = DGM_ROLE_AGENT, .parts = artifact->parts};
-    return m.parts.n ? add_message(a, &m, at, trusted, list, err) : DGM_OK;
-}
-
-dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *at, bool trusted,
-                                 dgm_chat_messages *ret_messages, dgm_err *err)
-{
-    dgm_chat_messages list = {0};
-    dgm_code rc;
-    const dgm_at *history = DGM_AT_LIT(at, "history"), *artifacts = DGM_AT_LIT(at, "artifacts");
-    for (size_t i = 0; i < t->history.n; i++) {
-        if ((rc = add_message(a, &t->history.at[i], DGM_AT_I(history, i), trusted, &list, err)))
-            return rc;
-    }
-    dgm_str final = final_text(a, t);
-    size_t said = 0;
-    for (size_t i = 0; i < t->artifacts.n; i++) {
-        const dgm_artifact *artifact = &t->artifacts.at[i];
-        if (final.p && is_said(final, &said, plain_text(a, &artifact->parts)))
-            continue;
-        if ((rc = add_artifact(a, artifact, DGM_AT_I(artifacts, i), trusted, &list, err)))
-            return rc;
-    }
-    if (is_answer(&t->status) && !is_in_history(a, &t->history, t->status.message)) {
-        const dgm_at *status = DGM_AT_LIT(at, "status");
-        if ((rc = add_message(a, t->status.message, DGM_AT_LIT(status, "message"), trusted, &list,
-                              err)))
-            return rc;
-    }
-    *ret_messages = list;
-    return DGM_OK;
-}
-
-/* ---- any object -------------------------------------------------------------------------------------------- */
-
-static dgm_code event_to_chat(dgm_arena *a, const dgm_event *e, const dgm_at *at, bool wrapped,
-                              bool trusted, dgm_chat_messages *list, bool *is_list, dgm_err *err)
-{
-    const dgm_at *task = wrapped ? DGM_AT_LIT(at, "task") : at;
-    const dgm_at *message = wrapped ? DGM_AT_LIT(at, "message") : at;
-    switch (e->kind) {
-    case DGM_EVENT_TASK:
-        *is_list = true;
-        return dgm_direct_task_to_chat(a, e->task, task, trusted, list, err);
-    case DGM_EVENT_MESSAGE:
-        return dgm_direct_message_to_chat(a, e->message, message, trusted, list, err);
-    case DGM_EVENT_NONE:
-    case DGM_EVENT_STATUS:
-    case DGM_EVENT_ARTIFACT:
-    case DGM_EVENT_INTERNAL: break;
-    }
-    return DGM_OK;
-}
-
-dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_object *o, const dgm_at *at,
-                                   bool wrapped, bool trusted, dgm_chat_messages *ret_messages,
-                                   bool *ret_is_list, dgm_err *err)
-{
-    dgm_chat_messages list = {0};
-    bool is_list = false;
-    dgm_code rc = DGM_OK;
-    switch (o->kind) {
-    case DGM_OBJECT_MESSAGE:
-        rc = dgm_direct_message_to_chat(a, o->it, at, trusted, &list, err);
-        break;
-    case DGM_OBJECT_TASK:
-        is_list = true;
-        rc = dgm_direct_task_to_chat(a, o->it, at, trusted, &list, err);
-        break;
-    case DGM_OBJECT_ARTIFACT: rc = add_artifact(a, o->it, at, trusted, &list, err); break;
-    case DGM_OBJECT_STREAM_RESPONSE:
-    case DGM_OBJECT_SEND_RESPONSE:
-        rc = event_to_chat(a, o->it, at, wrapped, trusted, &list, &is_list, err);
-        break;
-    case DGM_OBJECT_SEND_REQUEST:
-        rc = dgm_direct_message_to_chat(a, ((const dgm_send_request *)o->it)->message,
-                                        DGM_AT_LIT(at, "message"), trusted, &list, err);
-        break;
-    case DGM_OBJECT_STATUS_UPDATE:
-    case DGM_OBJECT_ARTIFACT_UPDATE:
-    case DGM_OBJECT_INTERNAL_EVENT: break;
-    case DGM_OBJECT_NONE:
-    case DGM_OBJECT_PART:
-    case DGM_OBJECT_STATUS:
-    case DGM_OBJECT_GET_TASK_REQUEST:
-    case DGM_OBJECT_LIST_TASKS_REQUEST:
-    case DGM_OBJECT_LIST_TASKS_RESPONSE:
-    case DGM_OBJECT_CANCEL_REQUEST:
-    case DGM_OBJECT_SUBSCRIBE_REQUEST:
-    case DGM_OBJECT_PUSH_CONFIG:
-    case DGM_OBJECT_PUSH_CONFIG_LIST:
-    case DGM_OBJECT_PUSH_GET_REQUEST:
-    case DGM_OBJECT_PUSH_LIST_REQUEST:
-    case DGM_OBJECT_PUSH_DELETE_REQUEST:
-    case DGM_OBJECT_CARD:
-    case DGM_OBJECT_EXTENDED_CARD_REQUEST:
-    case DGM_OBJECT_ERROR:
-    case DGM_OBJECT_EMPTY:
-        return dgm_fail(err, DGM_BAD_PARAMS, at,
-                        "a %s is no part of a conversation: only messages and tasks become chat "
-                        "messages",
-                        dgm_object_kind_name(o->kind));
-    }
-    if (rc)
-        return rc;
-    *ret_messages = list;
-    *ret_is_list = is_list;
     return DGM_OK;
 }
 

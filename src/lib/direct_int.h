@@ -42,3 +42,12 @@ bool dgm_direct_media_is(dgm_str media_type, dgm_str prefix);
 #define DIRECT_CALLS "tool_calls"
 #define DIRECT_RESULTS "tool_results"
 yyjson_val *dgm_direct_member(const dgm_part *p, const char *name); /* NULL for null, too */
+
+/* The list with room for a zeroed item behind its n. Lists live in the arena. */
+static inline void *dgm_direct_one_more(dgm_arena *a, void *list, size_t n, size_t size)
+{
+    if ((n & (n - 1)) == 0) /* full at 0, 1, 2, 4, ...: double */
+        list = dgm_arena_realloc(a, list, n * size, (n ? 2 * n : 1) * size);
+    memset((char *)list + n * size, 0, size);
+    return list;
+}
