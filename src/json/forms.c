@@ -59,9 +59,9 @@ bool dgm_time_normalise(dgm_arena *a, dgm_str in, dgm_str *ret)
     int y, mo, d, h, mi, s;
     const char *p = in.p;
     if (in.n < 19 || in.n > 64 || !digits(p, 4, &y) || p[4] != '-' || !digits(p + 5, 2, &mo) ||
-        p[7] != '-' || !digits(p + 8, 2, &d) ||
-        (p[10] != 'T' && p[10] != 't' && p[10] != ' ') || !digits(p + 11, 2, &h) || p[13] != ':' ||
-        !digits(p + 14, 2, &mi) || p[16] != ':' || !digits(p + 17, 2, &s))
+        p[7] != '-' || !digits(p + 8, 2, &d) || (p[10] != 'T' && p[10] != 't' && p[10] != ' ') ||
+        !digits(p + 11, 2, &h) || p[13] != ':' || !digits(p + 14, 2, &mi) || p[16] != ':' ||
+        !digits(p + 17, 2, &s))
         return false;
     /* Second 60 is a leap second: legal in RFC 3339, kept as it is. */
     if (y < 1 || mo < 1 || mo > 12 || d < 1 || d > days_in(y, mo) || h > 23 || mi > 59 || s > 60)
@@ -109,34 +109,27 @@ bool dgm_time_normalise(dgm_arena *a, dgm_str in, dgm_str *ret)
 
 /* ---- base64 --------------------------------------------------------------------------------------- */
 
-enum { B64_BAD, B64_BOTH, B64_STANDARD, B64_URL };
-
-static int class_of(unsigned char c)
-{
-    if ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
-        return B64_BOTH;
-    if (c == '+' || c == '/')
-        return B64_STANDARD;
-    return c == '-' || c == '_' ? B64_URL : B64_BAD;
-}
+/* 0: in no alphabet, 1: in both, 2: standard only, 3: URL-safe only. */
+enum { B64_URL = 3 };
+#define TEN(c)                                                                                     \
+    [c] = 1, [(c) + 1] = 1, [(c) + 2] = 1, [(c) + 3] = 1, [(c) + 4] = 1, [(c) + 5] = 1,            \
+    [(c) + 6] = 1, [(c) + 7] = 1, [(c) + 8] = 1, [(c) + 9] = 1
+#define LETTERS(c)                                                                                 \
+    TEN(c), TEN((c) + 10), [(c) + 20] = 1, [(c) + 21] = 1, [(c) + 22] = 1, [(c) + 23] = 1,         \
+                                  [(c) + 24] = 1, [(c) + 25] = 1
+static const unsigned char alphabet_of[256] = {
+    LETTERS('A'), LETTERS('a'), TEN('0'), ['+'] = 2, ['/'] = 2, ['-'] = B64_URL, ['_'] = B64_URL};
 
 bool dgm_base64_normalise(dgm_arena *a, dgm_str in, dgm_str *ret)
 {
-    static unsigned char classes[256];
-    static _Atomic bool ready;
-    if (!ready) { /* every thread that comes early writes the same values */
-        for (int c = 0; c < 256; c++)
-            classes[c] = (unsigned char)class_of((unsigned char)c);
-        ready = true;
-    }
     size_t n = in.n, url = 0;
     unsigned bad = 0;
     while (n && in.n - n < 2 && in.p[n - 1] == '=')
         n--;
     for (size_t i = 0; i < n; i++) {
-        unsigned char c = classes[(unsigned char)in.p[i]];
-        bad |= c == B64_BAD;
-        url += c == B64_URL;
+        unsigned char alphabet = alphabet_of[(unsigned char)in.p[i]];
+        bad |= !alphabet;
+        url += alphabet == B64_URL;
     }
     if (bad || n % 4 == 1 || (n < in.n && in.n % 4 != 0))
         return false;

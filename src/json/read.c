@@ -1,6 +1,6 @@
 /* json/read.c - parsing with limits, and errors that say where. */
-#include "json/json.h"
 #include "base/limits.h"
+#include "json/json.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -68,10 +68,70 @@ static size_t walk(dgm_str text, size_t pos, struct place *places, size_t max)
     return depth < max ? depth : max;
 }
 
+static int hex4(const char *p)
+{
+    int c = 0;
+    for (int i = 0; i < 4; i++) {
+        int low = p[i] | 32;
+        if (p[i] >= '0' && p[i] <= '9')
+            c = c * 16 + (p[i] - '0');
+        else if (low >= 'a' && low <= 'f')
+            c = c * 16 + (low - 'a' + 10);
+        else
+            return -1;
+    }
+    return c;
+}
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3F));
+    out[0] = (char)((n == 2 ? 0xC0 : n == 3 ? 0xE0 : 0xF0) | c);
+    return n;
+}
+
+/* A key as it reads without its escapes; of a long one the beginning. */
+static dgm_str unescape(dgm_str key, char *out, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < key.n && n + 4 <= size; i++) {
+        if (key.p[i] != '\\' || i + 1 == key.n) {
+            out[n++] = key.p[i];
+            continue;
+        }
+        char c = key.p[++i];
+        const char *plain = "b\bf\fn\nr\rt\t", *found = strchr(plain, c);
+        int unit = c == 'u' && key.n - i > 4 ? hex4(key.p + i + 1) : -1;
+        if (unit < 0) {
+            out[n++] = c && found && (found - plain) % 2 == 0 ? found[1] : c;
+            continue;
+        }
+        i += 4;
+        uint32_t point = (uint32_t)unit;
+        if ((unit & 0xFC00) == 0xD800 && key.n - i > 6 && key.p[i + 1] == '\\') {
+            int low = hex4(key.p + i + 3);
+            if ((low & 0xFC00) == 0xDC00) {
+                point = 0x10000 + ((uint32_t)(unit & 0x3FF) << 10) + (uint32_t)(low & 0x3FF);
+                i += 6;
+            }
+        }
+        n += put_utf8(out + n, point);
+    }
+    return (dgm_str){out, n};
+}
+
 void dgm_json_locate(dgm_str text, size_t pos, dgm_err *err)
 {
     struct place places[DGM_MAX_JSON_DEPTH];
     dgm_at frames[DGM_MAX_JSON_DEPTH];
+    char names[8][128]; /* keys with escapes; a ninth in one pointer keeps its escapes */
+    size_t n_names = 0;
     if (pos > text.n)
         pos = text.n;
     err->line = 1;
@@ -90,6 +150,8 @@ void dgm_json_locate(dgm_str text, size_t pos, dgm_err *err)
         frames[n] = (dgm_at){.up = n ? &frames[n - 1] : NULL};
         if (places[i].in_array)
             frames[n].i = places[i].index;
+        else if (n_names < 8 && memchr(places[i].key.p, '\\', places[i].key.n))
+            frames[n].key = unescape(places[i].key, names[n_names++], sizeof *names);
         else
             frames[n].key = places[i].key;
         n++;
@@ -159,8 +221,8 @@ dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char 
 {
     if (text.n > max_bytes)
         return dgm_fail(err, DGM_TOO_LARGE, NULL,
-                        "%zu bytes of JSON, more than the limit %s of %zu: send less at once", text.n,
-                        limit_name, max_bytes);
+                        "%zu bytes of JSON, more than the limit %s of %zu: send less at once",
+                        text.n, limit_name, max_bytes);
     if (!text.n)
         return dgm_fail(err, DGM_PARSE, NULL, "expected JSON, got nothing");
     yyjson_alc alc = {alc_malloc, alc_realloc, alc_free, a};
@@ -169,6 +231,10 @@ dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char 
                                        &alc, &fault);
     if (!doc) {
         char msg[160];
+        /* Behind a point or an exponent yyjson looks one byte too far for the missing digit. */
+        if (fault.code == YYJSON_READ_ERROR_INVALID_NUMBER && fault.pos >= 2 &&
+            strchr(".eE+-", text.p[fault.pos - 2]))
+            fault.pos--;
         snprintf(msg, sizeof msg, "not JSON: %s", fault.msg ? fault.msg : "unknown fault");
         return fail_at(err, DGM_PARSE, text, fault.pos, msg);
     }
