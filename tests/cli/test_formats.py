@@ -1,0 +1,80 @@
+"""dragoman formats: for people, for programs, for docs/losses.md."""
+import json
+import os
+import re
+
+from support import ROOT, check, check_same, read, run, succeeded, test
+
+
+def everything(*args):
+    return json.loads(succeeded(run("formats", "--json", *args)).out)
+
+
+@test("formats --json lists every format and every pair")
+def _():
+    all_ = everything()
+    names = [f["name"] for f in all_["formats"]]
+    check_same(names, ["a2a-1.0", "a2a-0.3", "a2a-0.3-rest", "openai-chat"])
+    check_same([(c["from"], c["to"]) for c in all_["conversions"]], [(a, b) for a in names for b in names])
+    for f in all_["formats"]:
+        check(f["about"] and isinstance(f["envelopes"], bool), f)
+    for c in all_["conversions"]:
+        for loss in c["losses"]:
+            check(loss["object"] and loss["what"] and (not loss["member"] or loss["member"][0] == "/"), loss)
+    check_same(all_["version"], succeeded(run("version")).out.decode().split()[1])
+
+
+@test("formats --json FROM TO is that pair alone")
+def _():
+    all_ = everything()["conversions"]
+    check_same(everything("a2a-1.0", "openai-chat")["conversions"],
+               [c for c in all_ if (c["from"], c["to"]) == ("a2a-1.0", "openai-chat")])
+    check_same(everything("a2a-0.3")["conversions"], [c for c in all_ if c["from"] == "a2a-0.3"])
+
+
+@test("formats shows each format and how much each pair loses")
+def _():
+    out = succeeded(run("formats")).out.decode()
+    all_ = everything()
+    names = [f["name"] for f in all_["formats"]]
+    for n, f in enumerate(all_["formats"], 1):
+        check(re.search(rf"^ ?{n}  {re.escape(f['name'])} .*{re.escape(f['about'])}$", out, re.M), f)
+    for n, name in enumerate(names, 1):
+        counts = [str(len(c["losses"])) for c in all_["conversions"] if c["from"] == name]
+        check(re.search(rf"^ ?{n}  {re.escape(name)} +{' +'.join(counts)}$", out, re.M), f"{name}: {counts}\n{out}")
+
+
+@test("formats FROM TO shows every loss, formats FROM those towards all")
+def _():
+    for c in everything()["conversions"]:
+        out = succeeded(run("formats", c["from"], c["to"])).out.decode()
+        check(out.startswith(f"{c['from']} to {c['to']}"), out[:80])
+        for loss in c["losses"]:
+            check(loss["what"].replace("`", "'") in out and loss["member"] in out and f"  {loss['object']}\n" in out, loss)
+        check(out in succeeded(run("formats", c["from"])).out.decode(), "formats FROM lacks it")
+
+
+@test("formats FROM TO says when nothing is lost")
+def _():
+    check_same(succeeded(run("formats", "a2a-1.0", "a2a-1.0")).out, b"a2a-1.0 to a2a-1.0: nothing is lost.\n")
+
+
+@test("docs/losses.md is what formats --markdown prints")
+def _():
+    path = os.path.join(ROOT, "docs/losses.md")
+    check(os.path.exists(path) and read(path) == succeeded(run("formats", "--markdown")).out,
+          "out of date: build/dragoman formats --markdown > docs/losses.md")
+
+
+@test("the links of formats --markdown lead to its sections, its tables hold every loss")
+def _():
+    page = succeeded(run("formats", "--markdown")).out.decode()
+    titles = re.findall(r"^## (.*)$", page, re.M)
+    anchors = {re.sub(r"[^\w\- ]", "", t.lower()).replace(" ", "-") for t in titles}
+    check_same(set(re.findall(r"\(#(.*?)\)", page)), anchors)
+    for c in everything()["conversions"]:
+        title = f"{c['from']} to {c['to']}"
+        check_same(title in titles, bool(c["losses"]), title)
+        if c["losses"]:
+            section = page.split(f"## {title}\n")[1].split("\n## ")[0]
+            check_same(section.count("\n| ") - 1, len(c["losses"]), f"rows of {title}")

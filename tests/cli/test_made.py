@@ -1,0 +1,125 @@
+"""Man pages and completions, which are made from the same table as the help."""
+import os
+import re
+import shutil
+import subprocess
+
+from support import FOLDER, check, check_same, folder, run, shell, succeeded, test, write
+
+COMMANDS = ["convert", "formats", "version", "help"]
+OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: ([A-Z]+))?", re.M)
+
+
+def options(*of):
+    """[(letter or "", name, value or "")] as the help shows them"""
+    found = OPTION.findall(succeeded(run(*of, "--help")).out.decode())
+    check(found, f"no options in the help of {of}")
+    return found
+
+
+def page(name):
+    return succeeded(run("__man", name)).out.decode()
+
+
+@test("every option in a help text is in the man page, with its letter and value")
+def _():
+    for command in [None] + COMMANDS:
+        text = page(command or "dragoman").replace("\\-", "-").replace("\\fB", "").replace("\\fI", "").replace("\\fR", "")
+        for letter, name, value in options(*[command] if command else []):
+            head = (letter and letter + ", ") + "--" + name + (value and " " + value)
+            check(f".TP\n{head}\n" in text, f"the man page of {command} lacks {head}")
+
+
+@test("every option in a help text is in the completions of all three shells")
+def _():
+    scripts = {s: succeeded(run("__completion", s)).out.decode() for s in ("bash", "zsh", "fish")}
+    for command in COMMANDS:
+        fish = "\n".join(line for line in scripts["fish"].splitlines() if f"__dragoman_at {command}" in line)
+        zsh = re.search(rf"^        {command}\)$.*?^            ;;$", scripts["zsh"], re.S | re.M)[0]
+        bash = re.search(rf"^    '{command}'\) options='(.*?)'", scripts["bash"], re.M)[1].split()
+        for letter, name, _value in options(command):
+            check(f" -l {name} " in fish and (not letter or f" -s {letter[1]} " in fish), f"fish: {command} --{name}")
+            check(f"--{name}" in zsh and letter in zsh, f"zsh: {command} --{name}")
+            check(f"--{name}" in bash and (not letter or letter in bash), f"bash: {command} --{name}")
+
+
+@test("man pages come by three names and nothing is taken for a macro by mistake")
+def _():
+    check_same(page("convert"), page("dragoman-convert"))
+    check_same(page("dragoman"), succeeded(run("__man")).out.decode())
+    for name in ["dragoman"] + COMMANDS:
+        text = page(name)
+        check(text.startswith(".TH DRAGOMAN"), text[:100])
+        for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"):
+            check(text.count(f".SH {section}\n") == 1, f"{name}: section {section}")
+        for line in text.splitlines():
+            check(line, f"{name}: an empty line")
+            if line[0] in ".'":
+                check(re.match(r"\.(TH .*|SH [A-Z ]+|PP|TP|RS 4|RE|nf|fi)$", line), f"{name}: {line}")
+            escapes = re.findall(r"\\(?:f.|\(..|.)", line)
+            check(set(escapes) <= {"\\-", "\\fB", "\\fI", "\\fR", "\\(aq", "\\(ti", "\\(ha", "\\e", "\\&"}, f"{name}: {escapes}")
+        if shutil.which("groff"):
+            p = subprocess.run(["groff", "-man", "-ww", "-Tascii"], input=text.encode(), capture_output=True)
+            check(p.returncode == 0 and not p.stderr, p.stderr.decode())
+
+
+def bash_completes(*words):
+    """What bash offers for the last of these words."""
+    script = write(os.path.join(folder(), "dragoman.bash"), run("__completion", "bash").out)
+    quoted = " ".join("'" + w + "'" for w in words)
+    ended = shell(f"source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _dragoman; "
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+    check_same(ended.err, "", "stderr of the completion")
+    return ended.out.decode().split()
+
+
+@test("bash completes commands, options, values, arguments and files")
+def _():
+    write(os.path.join(FOLDER, "some.json"), "{}")
+    formats = ["a2a-1.0", "a2a-0.3", "a2a-0.3-rest", "openai-chat"]
+    for words, want in [
+            (["dragoman", ""], COMMANDS),
+            (["dragoman", "c"], ["convert"]),
+            (["dragoman", "--v"], ["--version"]),
+            (["dragoman", "convert", "--fr"], ["--from", "--frame"]),
+            (["dragoman", "convert", "--to", ""], formats),
+            (["dragoman", "convert", "--from", "="], ["auto"] + formats),
+            (["dragoman", "convert", "--from", "=", "op"], ["openai-chat"]),
+            (["dragoman", "convert", "-f", "a2a-1.0", "-t", "o"], ["openai-chat"]),
+            (["dragoman", "convert", "--frame", "l"], ["lines"]),
+            (["dragoman", "convert", "--object", "ca"], ["cancel-request", "card"]),
+            (["dragoman", "convert", "--seed", ""], []),
+            (["dragoman", "convert", "-o", "some.j"], ["some.json"]),
+            (["dragoman", "convert", "--to", "=", "a2a-1.0", "some.j"], ["some.json"]),
+            (["dragoman", "formats", "--json", ""], formats),
+            (["dragoman", "formats", "a2a-1.0", "o"], ["openai-chat"]),
+            (["dragoman", "formats", "a2a-1.0", "a2a-0.3", ""], []),
+            (["dragoman", "help", "f"], ["formats"])]:
+        check_same(bash_completes(*words), want, " ".join(words))
+
+
+@test("the shells that are here can parse their completions")
+def _():
+    for name in ("bash", "zsh", "fish"):
+        if shutil.which(name):
+            script = write(os.path.join(folder(), name), run("__completion", name).out)
+            p = subprocess.run([name, "-n", script], capture_output=True, env={**os.environ, "HOME": FOLDER})
+            check(p.returncode == 0 and not p.stderr, f"{name}: {p.stderr}")
+
+
+@test("the examples of every help text work as they stand")
+def _():
+    tour = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/tour")
+    here = folder()
+    for name in ("message.json", "task.json"):
+        shutil.copy(os.path.join(tour, name), here)
+    ran = 0
+    for command in [None] + COMMANDS:
+        text = succeeded(run(*["help"] + ([command] if command else []))).out.decode()
+        for example in re.findall(r"^  # .*\n  (.*)", text.split("Examples:\n")[1], re.M):
+            if example.startswith("curl "):
+                continue
+            ended = shell(f"cd {here}; set -o pipefail; {example}")
+            check(ended.status == 0 and ended.out and not ended.err, f"{example}\n{ended}")
+            ran += 1
+    check(ran >= 8, f"only {ran} examples found")
