@@ -36,20 +36,29 @@ static dgm_convert_options options_of(const dgm_cli_line *line)
 
 /* ---- what went wrong --------------------------------------------------------------------------------- */
 
+/* A fault deep in a document is the document's. One at its top may be ours to look at: the wrong
+ * format was named, or found. */
+static bool near_top(const dgm_err *err)
+{
+    return !err->at[0] || !strchr(err->at + 1, '/');
+}
+
 static void advise(const dgm_convert_options *o, const dgm_err *err)
 {
-    bool told = strcmp(o->from, "auto") == 0;
+    bool automatic = strcmp(o->from, "auto") == 0;
+    if (strstr(err->msg, "--"))
+        return; /* says itself what to type */
     switch (err->code) {
     case DGM_BAD_REQUEST:
     case DGM_BAD_PARAMS:
     case DGM_NO_SUCH_METHOD:
-        if (!told)
+        if (near_top(err) && !automatic)
             dgm_cli_hint("is it really %s? `--from auto` looks for itself", o->from);
-        else if (o->object == DGM_OBJECT_NONE)
+        else if (near_top(err))
             dgm_cli_hint("`--from` names the format, `--object` what the object is");
         break;
     case DGM_UNSUPPORTED_OPERATION:
-        dgm_cli_hint("`dragoman formats %s %s` lists what is lost", told ? "" : o->from, o->to);
+        dgm_cli_hint("`dragoman formats` shows what %s cannot say", o->to);
         break;
     case DGM_INTERNAL: dgm_cli_hint("this is a fault in dragoman: please report it"); break;
     default: break;
