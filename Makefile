@@ -48,8 +48,10 @@ format: ## clang-format over all C files
 	@scripts/check-format --fix
 
 install: build ## install below $(DESTDIR)$(PREFIX)
-	@meson configure build --prefix=$(PREFIX) >/dev/null
+	@[ "$$(cat build/.prefix 2>/dev/null || echo /usr/local)" = "$(PREFIX)" ] || \
+		{ meson configure build --prefix=$(PREFIX) >/dev/null && echo $(PREFIX) >build/.prefix; }
 	@meson install -C build --quiet --strip $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+	@$(if $(DESTDIR),:,ldconfig 2>/dev/null || :)
 
 clean: ## remove what was built
 	rm -rf build build-test build-clang build-bench tests/out
