@@ -267,11 +267,47 @@ static bool decide(dgm_frames *f)
     return true;
 }
 
+/* Just behind the next line end, or SIZE_MAX. Looked for once per line, not once per value: many
+ * values may share a line. */
+static size_t line_end(dgm_frames *f)
+{
+    if (f->line_end <= f->pos) {
+        const char *lf = memchr(f->in + f->pos, '\n', f->n - f->pos);
+        f->line_end = lf ? (size_t)(lf - f->in) + 1 : SIZE_MAX;
+    }
+    return f->line_end;
+}
+
+/* The value starts where we are: is it likely to be all of this line and no more? */
+static bool guess_line(dgm_frames *f)
+{
+    const char *p = f->in + f->pos;
+    if (f->kind != DGM_FRAMES_VALUES || *p != '{' || f->pos < f->guess_from ||
+        line_end(f) == SIZE_MAX)
+        return false;
+    size_t n = f->line_end - 1 - f->pos;
+    n -= p[n - 1] == '\r'; /* p[0] is a bracket, so there is always something left */
+    if (p[n - 1] != '}' || !fits(f, n))
+        return false;
+    f->item.text = (dgm_str){p, n};
+    f->item.guess = true;
+    f->pos += n;
+    f->state = DGM_FRAMES_BETWEEN;
+    return true;
+}
+
 static dgm_code next_value(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *err)
 {
     dgm_code rc;
-    if (f->state == DGM_FRAMES_BETWEEN && !find_start(f))
-        return DGM_OK;
+    if (f->state == DGM_FRAMES_BETWEEN) {
+        if (!find_start(f))
+            return DGM_OK;
+        if (guess_line(f)) {
+            *ret_item = f->item;
+            f->given = true;
+            return DGM_OK;
+        }
+    }
     if (f->state == DGM_FRAMES_IN_VALUE) {
         if ((rc = read_value(f, err)))
             return rc;
@@ -287,6 +323,14 @@ static dgm_code next_value(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *er
     *ret_item = f->item;
     f->given = true;
     return DGM_OK;
+}
+
+void dgm_frames_retry(dgm_frames *f)
+{
+    assert(f->given && f->item.guess);
+    f->pos -= f->item.text.n; /* no line end was passed: line and column are still right */
+    /* one wrong guess per line: it costs as much as the line is long */
+    f->guess_from = f->line_end;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -350,7 +394,7 @@ void dgm_frames_feed(dgm_frames *f, const char *bytes, size_t n)
     f->base += f->n;
     f->in = n ? bytes : "";
     f->n = n;
-    f->pos = 0;
+    f->pos = f->line_end = f->guess_from = 0;
 }
 
 void dgm_frames_end(dgm_frames *f)

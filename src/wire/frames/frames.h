@@ -26,6 +26,7 @@ typedef enum dgm_frames_kind {
 typedef struct dgm_frames_item {
     dgm_str text;      /* p == NULL: no text yet */
     bool alone;        /* it is the whole input; false: an element of a stream */
+    bool guess;        /* a whole line, taken for one value: see dgm_frames_retry */
     bool done;         /* the `[DONE]` that closes OpenAI's streams: text says so, and is no JSON */
     dgm_str sse_id;    /* p == NULL: none */
     dgm_str sse_event; /* p == NULL: none */
@@ -56,6 +57,8 @@ typedef struct dgm_frames {
     dgm_frames_item item; /* of it; text is set when it is complete */
     dgm_buf hold;         /* what earlier reads brought of it */
     bool given;           /* it was given out, hold can be dropped */
+    size_t line_end;      /* in `in`, see line_end() */
+    size_t guess_from;    /* no guesses before this */
     char start[8]; /* first bytes that may still become a byte order mark or a field's name */
     size_t start_n;
     dgm_sse sse;
@@ -78,6 +81,13 @@ void dgm_frames_end(dgm_frames *f);
  * in which line the value starts. That is final: every further call gives the same.
  */
 dgm_code dgm_frames_next(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *err);
+
+/*
+ * In a stream a line from `{` to `}` is most likely one value, and the parser finds out anyway: such
+ * a line is given out as a guess, without looking for the value's end. When it does not parse, say
+ * so here before anything else; next then gives what really stands there, and no guess.
+ */
+void dgm_frames_retry(dgm_frames *f);
 
 /* What the input has turned out to be so far. */
 static inline dgm_frames_kind dgm_frames_what(const dgm_frames *f)

@@ -42,8 +42,12 @@ static inline uint64_t find_escaped(uint64_t backslashes, bool *carry)
  * not including, the closing one. */
 static inline uint64_t between_quotes(uint64_t quotes)
 {
-    for (unsigned shift = 1; shift < BLOCK; shift *= 2)
-        quotes ^= quotes << shift;
+    quotes ^= quotes << 1;
+    quotes ^= quotes << 2;
+    quotes ^= quotes << 4;
+    quotes ^= quotes << 8;
+    quotes ^= quotes << 16;
+    quotes ^= quotes << 32;
     return quotes;
 }
 
@@ -145,27 +149,31 @@ size_t dgm_frames_scan_portable(dgm_frames_scan *s, const char *p, size_t n, boo
 #ifdef __SSE2__
 typedef char vec __attribute__((vector_size(16)));
 
-static inline uint64_t equal_vec(const vec v[4], char c)
+static inline uint64_t bits_of(vec v)
 {
-    vec want = {c, c, c, c, c, c, c, c, c, c, c, c, c, c, c, c};
-    uint64_t bits = 0;
-    for (unsigned i = 0; i < 4; i++)
-        bits |= (uint64_t)(uint16_t)__builtin_ia32_pmovmskb128((vec)(v[i] == want)) << (16 * i);
-    return bits;
+    return (uint32_t)__builtin_ia32_pmovmskb128(v);
+}
+
+static inline uint64_t equal_vecs(vec a, vec b, vec c, vec d, char ch)
+{
+    vec want = {ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch};
+    uint64_t low = bits_of((vec)(a == want)) | bits_of((vec)(b == want)) << 16;
+    return low | (bits_of((vec)(c == want)) | bits_of((vec)(d == want)) << 16) << 32;
 }
 
 static inline void masks_sse2(const char *p, struct masks *m)
 {
-    vec v[4], bit = {0};
-    memcpy(v, p, sizeof v);
-    m->quotes = equal_vec(v, '"');
-    m->backslashes = equal_vec(v, '\\');
-    m->line_ends = equal_vec(v, '\n');
+    vec a, b, c, d, bit = {0};
     bit = bit + BRACKET_BIT;
-    for (unsigned i = 0; i < 4; i++)
-        v[i] |= bit;
-    m->opens = equal_vec(v, '{');
-    m->closes = equal_vec(v, '}');
+    memcpy(&a, p, sizeof a);
+    memcpy(&b, p + 16, sizeof b);
+    memcpy(&c, p + 32, sizeof c);
+    memcpy(&d, p + 48, sizeof d);
+    m->quotes = equal_vecs(a, b, c, d, '"');
+    m->backslashes = equal_vecs(a, b, c, d, '\\');
+    m->line_ends = equal_vecs(a, b, c, d, '\n');
+    m->opens = equal_vecs(a | bit, b | bit, c | bit, d | bit, '{');
+    m->closes = equal_vecs(a | bit, b | bit, c | bit, d | bit, '}');
 }
 
 size_t dgm_frames_scan_fast(dgm_frames_scan *s, const char *p, size_t n, bool *ret_ended)

@@ -53,7 +53,7 @@ static size_t find(const dgm_sse *s, char c)
 static dgm_str cut_line(const dgm_sse *s)
 {
     size_t at = s->held ? s->data.n : 0;
-    return (dgm_str){s->hold.p + at, s->hold.n - at};
+    return (dgm_str){dgm_buf_str(&s->hold).p + at, s->hold.n - at};
 }
 
 /* An event's data and the line being read count together, so that what is refused does not depend
