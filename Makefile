@@ -4,6 +4,10 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 600
 
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+ninja = @ninja -C $(1) --quiet | sed '/no work to do/d'
+
 # Builds of the same sources: build/ is what gets installed; build-test/ has ASan and UBSan, the unit
 # tests and the corpus replay; build-clang/ is the second compiler and libFuzzer; build-bench/ is
 # build/ with the benchmarks.
@@ -12,32 +16,32 @@ FUZZ_SECONDS ?= 600
 .DEFAULT_GOAL := build
 
 build: build/build.ninja ## build build/dragoman and build/libdragoman.{so,a}
-	@ninja -C build --quiet
+	$(call ninja,build)
 
 run: build ## set up, build, and take the guided tour
 	@scripts/tour
 
 test: setup-test build/build.ninja build-test/build.ninja build-clang/build.ninja ## set up and run every test there is
-	@ninja -C build --quiet
-	@ninja -C build-test --quiet
-	@ninja -C build-clang --quiet
+	$(call ninja,build)
+	$(call ninja,build-test)
+	$(call ninja,build-clang)
 	@tests/run
 
 check: setup-test build-test/build.ninja build-clang/build.ninja ## the quick half of the tests, under a minute
-	@ninja -C build-test --quiet
+	$(call ninja,build-test)
 	@tests/run --quick
 
 bench: build-bench/build.ninja ## throughput against bare yyjson, same bytes, same run
-	@ninja -C build-bench --quiet
+	$(call ninja,build-bench)
 	@scripts/bench
 
 fuzz: setup-test build-clang/build.ninja ## fuzz every decoder, FUZZ_SECONDS in all (600)
-	@ninja -C build-clang --quiet
+	$(call ninja,build-clang)
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 soak: setup-test build/build.ninja build-clang/build.ninja ## hours, not minutes: long fuzzing, a huge stream in little memory
-	@ninja -C build --quiet
-	@ninja -C build-clang --quiet
+	$(call ninja,build)
+	$(call ninja,build-clang)
 	@scripts/soak
 
 test-fresh: ## the two README commands in clean Debian 12 and 13 (root)
