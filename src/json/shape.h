@@ -17,23 +17,24 @@
 typedef struct dgm_shape dgm_shape;
 typedef struct dgm_field dgm_field;
 
+/* Up to DGM_FIELD_MAP what is in the struct begins with a pointer that is NULL when it is absent. */
 typedef enum dgm_field_kind {
     DGM_FIELD_STR,      /* dgm_str */
     DGM_FIELD_TIME,     /* dgm_str: any RFC 3339 time is read, UTC with Z is kept and written */
     DGM_FIELD_BASE64,   /* dgm_str: either alphabet, padded or not, is read; standard is kept */
+    DGM_FIELD_STRS,     /* dgm_strs */
+    DGM_FIELD_JSON,     /* const dgm_json *: any value */
+    DGM_FIELD_MAP_JSON, /* const dgm_json *: an object with members of the sender's choice */
+    DGM_FIELD_OBJECT,   /* T *; of.shape */
+    DGM_FIELD_LIST,     /* struct { T *at; size_t n; }; of.shape */
+    DGM_FIELD_MAP,      /* the same, T beginning with a dgm_str that holds the key; of.shape */
     DGM_FIELD_BOOL,     /* dgm_opt_bool */
     DGM_FIELD_INT,      /* int32_t */
     DGM_FIELD_OPT_INT,  /* dgm_opt_int */
     DGM_FIELD_ENUM,     /* int; of.names */
     DGM_FIELD_OPT_ENUM, /* dgm_opt_int; of.names */
-    DGM_FIELD_STRS,     /* dgm_strs */
-    DGM_FIELD_JSON,     /* const dgm_json *: any value */
-    DGM_FIELD_MAP_JSON, /* const dgm_json *: an object with members of the sender's choice */
-    DGM_FIELD_OBJECT,   /* T *; of.shape */
     DGM_FIELD_INLINE,   /* T; of.shape; absent leaves it zeroed */
     DGM_FIELD_NEST,     /* an object on the wire, more members of the same struct here; of.shape */
-    DGM_FIELD_LIST,     /* struct { T *at; size_t n; }; of.shape */
-    DGM_FIELD_MAP,      /* the same, T beginning with a dgm_str that holds the key; of.shape */
     DGM_FIELD_CONST,    /* always of.literal; nothing in the struct */
     DGM_FIELD_CUSTOM    /* of.custom */
 } dgm_field_kind;
@@ -85,8 +86,14 @@ typedef struct dgm_custom {
     void (*write)(dgm_writer *w, const dgm_field *f, const void *object);
 } dgm_custom;
 
+/* Room for the longest name with quotes and colon ("supportsAuthenticatedExtendedCard":) and then
+ * some: of one size, so that a key is written by a copy of constant length, and such that a row is
+ * one cache line. This is the hot path of every codec. */
+#define DGM_KEY_ROOM 47
+
 struct dgm_field {
-    dgm_str quoted; /* "name": with quotes and colon, ready to write */
+    char quoted[DGM_KEY_ROOM]; /* "name": with quotes and colon, ready to write */
+    uint8_t quoted_n;
     uint8_t kind;
     uint8_t flags;
     uint16_t tag; /* of a DGM_ONE_OF member */
@@ -103,8 +110,9 @@ struct dgm_field {
 struct dgm_shape {
     const char *what; /* "message": for messages to people */
     size_t size;
-    const dgm_field *fields;
+    const dgm_field *fields; /* at most 63 */
     size_t n_fields;
+    _Atomic uint64_t *required; /* a bit per required row, found by the first reader; may be NULL */
     uint32_t extra_at; /* offset of const dgm_extra *, or DGM_NOWHERE */
     uint32_t tag_at;   /* offset of the union's tag (an enum), or DGM_NOWHERE */
     bool one_required; /* one member of the union must be set */
@@ -121,33 +129,40 @@ struct dgm_shape {
 
 #define DGM_NOWHERE UINT32_MAX
 
+#define DGM_KEY(json) .quoted = "\"" json "\":", .quoted_n = sizeof(json) + 2
 #define DGM_F(T, member, json, kind_, flags_)                                                      \
-    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_##kind_, .flags = (flags_),  \
+    {DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = (flags_),  \
      .at = offsetof(T, member)}
 #define DGM_F_OF(T, member, json, kind_, flags_, of_)                                              \
-    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_##kind_, .flags = (flags_),  \
+    {DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = (flags_),  \
      .at = offsetof(T, member), .of = {.any = (of_)}}
 #define DGM_F_ONE(T, member, json, kind_, tag_, of_)                                               \
-    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_##kind_,                     \
+    {DGM_KEY(json), .kind = DGM_FIELD_##kind_,                     \
      .flags = DGM_ONE_OF, .tag = (tag_), .at = offsetof(T, member), .of = {.any = (of_)}}
+/* Another spelling of a member of the union. */
+#define DGM_F_ONE_READ(T, member, json, kind_, tag_, of_)                                          \
+    {DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = DGM_ONE_OF | DGM_READ_ONLY,                \
+     .tag = (tag_), .at = offsetof(T, member), .of = {.any = (of_)}}
 #define DGM_F_CONST(json, literal_)                                                                \
-    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_CONST,                       \
+    {DGM_KEY(json), .kind = DGM_FIELD_CONST,                       \
      .of = {.literal = (literal_)}}
 #define DGM_F_NEST(json, flags_, shape_)                                                           \
-    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_NEST, .flags = (flags_),     \
+    {DGM_KEY(json), .kind = DGM_FIELD_NEST, .flags = (flags_),     \
      .of = {.shape = (shape_)}}
 #define DGM_F_CUSTOM(json, flags_, custom_)                                                        \
-    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_CUSTOM, .flags = (flags_),   \
+    {DGM_KEY(json), .kind = DGM_FIELD_CUSTOM, .flags = (flags_),   \
      .of = {.custom = (custom_)}}
 /* Another spelling of the member at `member`, read by a function. */
 #define DGM_F_CUSTOM_FOR(T, member, json, custom_)                                                 \
-    {.quoted = {"\"" json "\":", sizeof(json) + 2}, .kind = DGM_FIELD_CUSTOM,                      \
+    {DGM_KEY(json), .kind = DGM_FIELD_CUSTOM,                      \
      .flags = DGM_READ_ONLY, .at = offsetof(T, member), .of = {.custom = (custom_)}}
-#define DGM_FIELDS(array) .fields = (array), .n_fields = sizeof(array) / sizeof *(array)
+#define DGM_FIELDS(array)                                                                          \
+    .fields = (array), .n_fields = sizeof(array) / sizeof *(array),                                \
+    .required = &(_Atomic uint64_t){0}
 
 static inline dgm_str dgm_field_name(const dgm_field *f)
 {
-    return (dgm_str){f->quoted.p + 1, f->quoted.n - 3};
+    return (dgm_str){f->quoted + 1, (size_t)f->quoted_n - 3};
 }
 
 /* Reads v into a zeroed struct. */
@@ -184,8 +199,14 @@ static inline void dgm_put_comma(dgm_writer *w)
 
 static inline void dgm_put_key(dgm_writer *w, const dgm_field *f)
 {
-    dgm_put_comma(w);
-    dgm_buf_add_str(w->out, f->quoted);
+    dgm_buf *b = w->out;
+    if (!dgm_buf_room(b, DGM_KEY_ROOM + 1))
+        return;
+    char *out = b->p + b->n;
+    if (b->n && out[-1] != '{' && out[-1] != '[')
+        *out++ = ',';
+    memcpy(out, f->quoted, DGM_KEY_ROOM);
+    b->n = (size_t)(out - b->p) + f->quoted_n;
 }
 
 void dgm_put_strs(dgm_writer *w, dgm_strs list);

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 /* ---- single values ---------------------------------------------------------------------------- */
@@ -156,9 +157,42 @@ dgm_code dgm_read_unknown(dgm_reader *r, dgm_str key, yyjson_val *v, const dgm_a
 
 /* ---- finding the row -------------------------------------------------------------------------- */
 
-static bool is_named(const dgm_field *f, dgm_str key)
+static inline uint64_t load8(const char *p)
 {
-    return f->quoted.n - 3 == key.n && memcmp(f->quoted.p + 1, key.p, key.n) == 0;
+    uint64_t w;
+    memcpy(&w, p, 8);
+    return w;
+}
+
+static inline uint32_t load4(const char *p)
+{
+    uint32_t w;
+    memcpy(&w, p, 4);
+    return w;
+}
+
+/* memcmp for names: short, and mostly equal when their lengths are. Loads overlap at the end. */
+static inline bool same_bytes(const char *a, const char *b, size_t n)
+{
+    if (n >= 8) {
+        for (size_t i = 0; i + 8 < n; i += 8) {
+            if (load8(a + i) != load8(b + i))
+                return false;
+        }
+        return load8(a + n - 8) == load8(b + n - 8);
+    }
+    if (n >= 4)
+        return load4(a) == load4(b) && load4(a + n - 4) == load4(b + n - 4);
+    for (size_t i = 0; i < n; i++) {
+        if (a[i] != b[i])
+            return false;
+    }
+    return true;
+}
+
+static inline bool is_named(const dgm_field *f, dgm_str key)
+{
+    return (size_t)f->quoted_n - 3 == key.n && same_bytes(f->quoted + 1, key.p, key.n);
 }
 
 /* message_id -> messageId, into a buffer that fits any name we know. */
@@ -202,7 +236,7 @@ static const dgm_field *find(const dgm_shape *s, dgm_str key, size_t hint)
 /* Another spelling stands for the row it is another spelling of: both at once is a double. */
 static size_t index_of(const dgm_shape *s, const dgm_field *f)
 {
-    if (f->flags & DGM_READ_ONLY && f->kind != DGM_FIELD_NEST) {
+    if (f->kind != DGM_FIELD_NEST) {
         for (size_t i = 0; i < s->n_fields; i++) {
             const dgm_field *main = &s->fields[i];
             if (!(main->flags & DGM_READ_ONLY) && main->at == f->at && main->tag == f->tag &&
@@ -371,7 +405,7 @@ static bool is_empty(const dgm_field *f, const void *object)
     }
 }
 
-static dgm_code missing(dgm_reader *r, const dgm_shape *s, const dgm_field *f, bool seen,
+static dgm_code missing(dgm_reader *r, const dgm_shape *s, const dgm_field *f, bool is_there,
                         const dgm_at *at, void *object)
 {
     if (f->flags & DGM_MINTED && r->mint) {
@@ -379,27 +413,38 @@ static dgm_code missing(dgm_reader *r, const dgm_shape *s, const dgm_field *f, b
         return DGM_OK;
     }
     dgm_str name = dgm_field_name(f);
-    if (seen)
+    if (is_there)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "must not be empty in a %s",
                         s->what);
     return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "missing: a %s needs it", s->what);
 }
 
-static dgm_code check_required(dgm_reader *r, const dgm_shape *s, uint64_t seen, const dgm_at *at,
-                               void *object)
+#define FOUND ((uint64_t)1 << 63)
+
+/* Threads that come here at the same time find the same. */
+static inline uint64_t required_rows(const dgm_shape *s)
+{
+    uint64_t rows = s->required ? atomic_load_explicit(s->required, memory_order_relaxed) : 0;
+    if (rows)
+        return rows & ~FOUND;
+    for (size_t i = 0; i < s->n_fields; i++) {
+        if (s->fields[i].flags & DGM_REQUIRED)
+            rows |= (uint64_t)1 << i;
+    }
+    if (s->required)
+        atomic_store_explicit(s->required, rows | FOUND, memory_order_relaxed);
+    return rows;
+}
+
+static dgm_code fill_missing(dgm_reader *r, const dgm_shape *s, uint64_t rows, uint64_t empty,
+                             const dgm_at *at, void *object)
 {
     dgm_code rc;
-    for (size_t i = 0; i < s->n_fields; i++) {
-        const dgm_field *f = &s->fields[i];
-        if (!(f->flags & DGM_REQUIRED))
-            continue;
-        bool is_seen = seen >> i & 1;
-        if (!is_seen && (f->flags & (DGM_STRICT | DGM_NONEMPTY)) == DGM_STRICT && !r->strict)
-            continue;
-        bool nonempty = f->flags & DGM_NONEMPTY && (!(f->flags & DGM_STRICT) || r->strict);
-        if (is_seen && !(nonempty && is_empty(f, object)))
-            continue;
-        if ((rc = missing(r, s, f, is_seen, at, object)))
+    for (; rows; rows &= rows - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(rows);
+        if ((s->fields[i].flags & (DGM_STRICT | DGM_NONEMPTY)) == DGM_STRICT && !r->strict)
+            continue; /* absent is empty */
+        if ((rc = missing(r, s, &s->fields[i], empty >> i & 1, at, object)))
             return rc;
     }
     return DGM_OK;
@@ -435,15 +480,15 @@ dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const 
         snprintf(expected, sizeof expected, "an object (%s)", s->what);
         return dgm_read_wrong(r, v, at, expected);
     }
-    uint64_t seen = 0;
+    uint64_t seen = 0, nulls = 0, empty = 0;
     size_t hint = 0, n = unsafe_yyjson_get_len(v);
     yyjson_val *key = unsafe_yyjson_get_first(v), *val, *next;
     for (size_t m = 0; m < n; m++, key = next) {
         val = key + 1;
         next = unsafe_yyjson_get_next(val);
         dgm_str name = dgm_json_str(key);
-        const dgm_field *f = find(s, name, hint);
-        if (!f) {
+        const dgm_field *f = hint < s->n_fields ? &s->fields[hint] : NULL;
+        if (!(f && is_named(f, name)) && !(f = find(s, name, hint))) {
             if (s->extra_at == DGM_NOWHERE) {
                 r->n_unknown++;
                 continue;
@@ -455,11 +500,16 @@ dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const 
             continue;
         }
         hint = (size_t)(f - s->fields) + 1;
-        size_t row = index_of(s, f);
-        if (seen >> row & 1)
+        size_t row = hint - 1;
+        const dgm_field *main = f; /* another spelling has no rules of its own */
+        if (f->flags & DGM_READ_ONLY)
+            main = &s->fields[row = index_of(s, f)];
+        if (seen >> row & 1 || nulls >> (hint - 1) & 1)
             return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "this member occurs twice");
-        if (unsafe_yyjson_is_null(val) && f->kind != DGM_FIELD_JSON && !(f->flags & DGM_ANY_TYPE))
+        if (unsafe_yyjson_is_null(val) && f->kind != DGM_FIELD_JSON && !(f->flags & DGM_ANY_TYPE)) {
+            nulls |= (uint64_t)1 << (hint - 1); /* absent, but twice is twice */
             continue;
+        }
         seen |= (uint64_t)1 << row;
         if (f->flags & DGM_ONE_OF) {
             int *tag = (int *)(void *)((char *)object + s->tag_at);
@@ -467,12 +517,18 @@ dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const 
                 return union_fault(r, s, DGM_AT(at, name), "here is a second one");
             *tag = f->tag;
         }
-        if ((rc = read_member(r, f, val, DGM_AT(at, name), object)))
+        if (f->kind == DGM_FIELD_STR && unsafe_yyjson_is_str(val))
+            *(dgm_str *)(void *)((char *)object + f->at) = dgm_json_str(val);
+        else if ((rc = read_member(r, f, val, DGM_AT(at, name), object)))
             return rc;
+        if (main->flags & DGM_NONEMPTY && (!(main->flags & DGM_STRICT) || r->strict) &&
+            is_empty(main, object))
+            empty |= (uint64_t)1 << row;
     }
     if (s->one_required && !*(int *)(void *)((char *)object + s->tag_at))
         return union_fault(r, s, at, "here is none");
-    if ((rc = check_required(r, s, seen, at, object)))
+    uint64_t rows = required_rows(s) & ~(seen & ~empty);
+    if (rows && (rc = fill_missing(r, s, rows, empty, at, object)))
         return rc;
     return s->after_read ? s->after_read(r, object, v, at) : DGM_OK;
 }

@@ -1,4 +1,5 @@
 /* json/shape_write.c - from structs to bytes, by the same tables. */
+#include "json/copy_clean.h"
 #include "json/shape.h"
 
 struct any_list { /* the layout all lists of the model share */
@@ -17,14 +18,33 @@ void dgm_put_strs(dgm_writer *w, dgm_strs list)
     dgm_buf_add_char(w->out, ']');
 }
 
-static void put_enum(dgm_writer *w, const dgm_enum_names *names, int value)
+static dgm_str enum_name(const dgm_enum_names *names, int value)
 {
     const char *name = value >= 0 && value < names->n ? names->names[value] : NULL;
-    if (!name)
-        name = names->names[0] ? names->names[0] : "";
-    dgm_buf_add_char(w->out, '"'); /* names of enums need no escapes */
-    dgm_buf_add(w->out, name, strlen(name));
-    dgm_buf_add_char(w->out, '"');
+    return dgm_str_from(name ? name : names->names[0] ? names->names[0] : "");
+}
+
+/* The most frequent member of all: key and text with one look at the room. */
+static inline void put_text_member(dgm_writer *w, const dgm_field *f, dgm_str s)
+{
+    dgm_buf *b = w->out;
+    if (!dgm_buf_room(b, DGM_KEY_ROOM + 3 + s.n + DGM_COPY_SLACK))
+        return;
+    char *out = b->p + b->n;
+    if (out[-1] != '{') /* members are only ever written inside an object */
+        *out++ = ',';
+    memcpy(out, f->quoted, DGM_KEY_ROOM);
+    out += f->quoted_n;
+    *out++ = '"';
+    size_t clean = s.n ? dgm_copy_clean(out, s.p, s.n) : 0;
+    out += clean;
+    if (clean == s.n)
+        *out++ = '"';
+    b->n = (size_t)(out - b->p);
+    if (clean < s.n) {
+        dgm_json_put_chars(b, (dgm_str){s.p + clean, s.n - clean});
+        dgm_buf_add_char(b, '"');
+    }
 }
 
 static void put_member(dgm_writer *w, const dgm_shape *s, const dgm_field *f, const void *object)
@@ -38,10 +58,8 @@ static void put_member(dgm_writer *w, const dgm_shape *s, const dgm_field *f, co
     case DGM_FIELD_TIME:
     case DGM_FIELD_BASE64: {
         const dgm_str *str = from;
-        if (always || (defaults ? str->p != NULL : str->n != 0)) {
-            dgm_put_key(w, f);
-            dgm_json_put_str(w->out, *str);
-        }
+        if (always || (defaults ? str->p != NULL : str->n != 0))
+            put_text_member(w, f, *str);
         return;
     }
     case DGM_FIELD_BOOL: {
@@ -73,18 +91,14 @@ static void put_member(dgm_writer *w, const dgm_shape *s, const dgm_field *f, co
     }
     case DGM_FIELD_ENUM: {
         int value = *(const int *)from;
-        if (always || value) {
-            dgm_put_key(w, f);
-            put_enum(w, f->of.names, value);
-        }
+        if (always || value)
+            put_text_member(w, f, enum_name(f->of.names, value));
         return;
     }
     case DGM_FIELD_OPT_ENUM: {
         const dgm_opt_int *n = from;
-        if (n->set && (defaults || n->value)) {
-            dgm_put_key(w, f);
-            put_enum(w, f->of.names, n->value);
-        }
+        if (n->set && (defaults || n->value))
+            put_text_member(w, f, enum_name(f->of.names, n->value));
         return;
     }
     case DGM_FIELD_STRS: {
@@ -152,10 +166,7 @@ static void put_member(dgm_writer *w, const dgm_shape *s, const dgm_field *f, co
         return;
     }
     case DGM_FIELD_CONST:
-        dgm_put_key(w, f);
-        dgm_buf_add_char(w->out, '"');
-        dgm_buf_add(w->out, f->of.literal, strlen(f->of.literal));
-        dgm_buf_add_char(w->out, '"');
+        put_text_member(w, f, dgm_str_from(f->of.literal));
         return;
     case DGM_FIELD_CUSTOM:
         if (f->of.custom->write)
@@ -179,6 +190,10 @@ void dgm_shape_write(dgm_writer *w, const dgm_shape *s, const void *object)
     for (size_t i = 0; i < s->n_fields; i++) {
         const dgm_field *f = &s->fields[i];
         if (f->flags & DGM_READ_ONLY || (f->flags & DGM_ONE_OF && f->tag != tag))
+            continue;
+        /* Most members of most objects are absent: see that before asking for their kind. */
+        if (f->kind <= DGM_FIELD_MAP && !(f->flags & (DGM_REQUIRED | DGM_ONE_OF)) &&
+            !*(void *const *)(const void *)((const char *)object + f->at))
             continue;
         put_member(w, s, f, object);
     }

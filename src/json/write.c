@@ -5,19 +5,9 @@
  * are escaped; everything else, U+2028 included, is written as it is.
  */
 #include "json/json.h"
+#include "json/copy_clean.h"
 
 #include <stdio.h>
-
-#define EACH_BYTE(x) (~(uint64_t)0 / 255 * (x))
-
-/* Does any of the eight bytes need an escape? */
-static inline bool needs_escape(uint64_t w)
-{
-    uint64_t quote = w ^ EACH_BYTE('"'), slash = w ^ EACH_BYTE('\\');
-    return ((((w - EACH_BYTE(0x20)) & ~w) | ((quote - EACH_BYTE(1)) & ~quote) |
-             ((slash - EACH_BYTE(1)) & ~slash)) &
-            EACH_BYTE(0x80)) != 0;
-}
 
 static void put_escaped(dgm_buf *b, unsigned char c)
 {
@@ -26,74 +16,44 @@ static void put_escaped(dgm_buf *b, unsigned char c)
     size_t n = 2;
     switch (c) {
     case '"':
-    case '\\':
-        out[1] = (char)c;
-        break;
-    case '\b':
-        out[1] = 'b';
-        break;
-    case '\t':
-        out[1] = 't';
-        break;
-    case '\n':
-        out[1] = 'n';
-        break;
-    case '\f':
-        out[1] = 'f';
-        break;
-    case '\r':
-        out[1] = 'r';
-        break;
-    default:
-        n = 6;
-        break;
+    case '\\': out[1] = (char)c; break;
+    case '\b': out[1] = 'b'; break;
+    case '\t': out[1] = 't'; break;
+    case '\n': out[1] = 'n'; break;
+    case '\f': out[1] = 'f'; break;
+    case '\r': out[1] = 'r'; break;
+    default: n = 6; break;
     }
     dgm_buf_add(b, out, n);
 }
 
 void dgm_json_put_chars(dgm_buf *b, dgm_str s)
 {
-    if (!dgm_buf_room(b, s.n + 8))
-        return;
-    const char *p = s.p, *end = s.p + s.n;
-    char *out = b->p + b->n;
-    for (;;) {
-        while (end - p >= 8) {
-            uint64_t w;
-            memcpy(&w, p, 8);
-            if (needs_escape(w))
-                break;
-            memcpy(out, &w, 8);
-            p += 8;
-            out += 8;
-        }
-        while (p < end) {
-            unsigned char c = (unsigned char)*p;
-            if (c < 0x20 || c == '"' || c == '\\')
-                break;
-            *out++ = *p++;
-            if (((uintptr_t)p & 7) == 0 && end - p >= 8)
-                break; /* back to whole words */
-        }
-        b->n = (size_t)(out - b->p);
-        if (p == end)
+    while (dgm_buf_room(b, s.n + DGM_COPY_SLACK)) {
+        size_t clean = s.n ? dgm_copy_clean(b->p + b->n, s.p, s.n) : 0;
+        b->n += clean;
+        if (clean == s.n)
             return;
-        unsigned char c = (unsigned char)*p;
-        if (c < 0x20 || c == '"' || c == '\\') {
-            put_escaped(b, c);
-            p++;
-            if (!dgm_buf_room(b, (size_t)(end - p) + 8))
-                return;
-            out = b->p + b->n;
-        }
+        put_escaped(b, (unsigned char)s.p[clean]);
+        s = (dgm_str){s.p + clean + 1, s.n - clean - 1};
     }
 }
 
 void dgm_json_put_str(dgm_buf *b, dgm_str s)
 {
-    dgm_buf_add_char(b, '"');
-    if (s.n)
-        dgm_json_put_chars(b, s);
+    if (!dgm_buf_room(b, s.n + 2 + DGM_COPY_SLACK))
+        return;
+    char *out = b->p + b->n;
+    *out++ = '"';
+    size_t clean = s.n ? dgm_copy_clean(out, s.p, s.n) : 0;
+    out += clean;
+    if (clean == s.n) {
+        *out++ = '"';
+        b->n = (size_t)(out - b->p);
+        return;
+    }
+    b->n = (size_t)(out - b->p);
+    dgm_json_put_chars(b, (dgm_str){s.p + clean, s.n - clean});
     dgm_buf_add_char(b, '"');
 }
 
@@ -108,21 +68,15 @@ void dgm_json_put_int(dgm_buf *b, int64_t n)
 static void put(dgm_buf *b, yyjson_val *v, bool spaced)
 {
     switch (unsafe_yyjson_get_type(v)) {
-    case YYJSON_TYPE_NULL:
-        dgm_buf_add_lit(b, "null");
-        break;
+    case YYJSON_TYPE_NULL: dgm_buf_add_lit(b, "null"); break;
     case YYJSON_TYPE_BOOL:
         if (unsafe_yyjson_is_true(v))
             dgm_buf_add_lit(b, "true");
         else
             dgm_buf_add_lit(b, "false");
         break;
-    case YYJSON_TYPE_RAW:
-        dgm_buf_add(b, v->uni.str, unsafe_yyjson_get_len(v));
-        break;
-    case YYJSON_TYPE_STR:
-        dgm_json_put_str(b, dgm_json_str(v));
-        break;
+    case YYJSON_TYPE_RAW: dgm_buf_add(b, v->uni.str, unsafe_yyjson_get_len(v)); break;
+    case YYJSON_TYPE_STR: dgm_json_put_str(b, dgm_json_str(v)); break;
     case YYJSON_TYPE_ARR: {
         size_t n = unsafe_yyjson_get_len(v);
         yyjson_val *e = unsafe_yyjson_get_first(v);
@@ -151,8 +105,7 @@ static void put(dgm_buf *b, yyjson_val *v, bool spaced)
         dgm_buf_add_char(b, '}');
         break;
     }
-    default:
-        break;
+    default: break;
     }
 }
 

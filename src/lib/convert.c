@@ -283,6 +283,10 @@ static dgm_code convert_items(dgm_converter *c, dgm_err *err)
     dgm_code rc;
     while (!(rc = dgm_frames_next(&c->frames, &item, err)) && item.text.p) {
         if ((rc = convert_item(c, &item, err))) {
+            if (item.guess && rc == DGM_PARSE) {
+                dgm_frames_retry(&c->frames);
+                continue;
+            }
             dgm_frames_place(&item, err);
             return rc;
         }

@@ -97,26 +97,10 @@ static const dgm_field file_fields[] = {
     DGM_F_ONE(dgm_part, content, "bytes", BASE64, DGM_PART_RAW, NULL),
     DGM_F_ONE(dgm_part, content, "uri", STR, DGM_PART_URL, NULL),
     /* Spellings in the prose of 0.3 and in peers that mix the dialects. */
-    {.quoted = DGM_STR("\"fileWithBytes\":"),
-     .kind = DGM_FIELD_BASE64,
-     .flags = DGM_ONE_OF | DGM_READ_ONLY,
-     .tag = DGM_PART_RAW,
-     .at = offsetof(dgm_part, content)},
-    {.quoted = DGM_STR("\"data\":"),
-     .kind = DGM_FIELD_BASE64,
-     .flags = DGM_ONE_OF | DGM_READ_ONLY,
-     .tag = DGM_PART_RAW,
-     .at = offsetof(dgm_part, content)},
-    {.quoted = DGM_STR("\"fileWithUri\":"),
-     .kind = DGM_FIELD_STR,
-     .flags = DGM_ONE_OF | DGM_READ_ONLY,
-     .tag = DGM_PART_URL,
-     .at = offsetof(dgm_part, content)},
-    {.quoted = DGM_STR("\"url\":"),
-     .kind = DGM_FIELD_STR,
-     .flags = DGM_ONE_OF | DGM_READ_ONLY,
-     .tag = DGM_PART_URL,
-     .at = offsetof(dgm_part, content)},
+    DGM_F_ONE_READ(dgm_part, content, "fileWithBytes", BASE64, DGM_PART_RAW, NULL),
+    DGM_F_ONE_READ(dgm_part, content, "data", BASE64, DGM_PART_RAW, NULL),
+    DGM_F_ONE_READ(dgm_part, content, "fileWithUri", STR, DGM_PART_URL, NULL),
+    DGM_F_ONE_READ(dgm_part, content, "url", STR, DGM_PART_URL, NULL),
 };
 static const dgm_shape file_shape = {
     .what = "file",
@@ -160,9 +144,9 @@ static const dgm_shape wrapped_data_part = {PART_SHAPE(data_fields),
 static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at)
 {
     static const struct {
-        const char *kind;
+        dgm_str kind;
         const dgm_shape *shape;
-    } shapes[] = {{"text", &text_part}, {"file", &file_part}, {"data", &data_part}};
+    } shapes[] = {{{"text", 4}, &text_part}, {{"file", 4}, &file_part}, {{"data", 4}, &data_part}};
     yyjson_val *kind = dgm_json_get(v, DGM_STR("kind"));
     if (!yyjson_is_obj(v)) {
         dgm_read_wrong(r, v, at, "an object (part)");
@@ -173,7 +157,7 @@ static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at
         return NULL;
     }
     for (size_t i = 0; i < 3; i++) {
-        dgm_str name = dgm_str_from(shapes[i].kind);
+        dgm_str name = shapes[i].kind;
         if (yyjson_is_str(kind) ? dgm_str_eq(dgm_json_str(kind), name)
                                 : dgm_json_get(v, name) != NULL)
             return shapes[i].shape;
@@ -355,14 +339,14 @@ const dgm_shape dgm_a2a_03_artifact_update = {
 
 /* 0.3 has no wrapper: the kind says which of the four it is. */
 static const struct {
-    const char *kind;
+    dgm_str kind;
     dgm_event_kind event;
     const dgm_shape *shape;
 } events[] = {
-    {"task", DGM_EVENT_TASK, &dgm_a2a_03_task},
-    {"message", DGM_EVENT_MESSAGE, &dgm_a2a_03_message},
-    {"status-update", DGM_EVENT_STATUS, &dgm_a2a_03_status_update},
-    {"artifact-update", DGM_EVENT_ARTIFACT, &dgm_a2a_03_artifact_update},
+    {{"task", 4}, DGM_EVENT_TASK, &dgm_a2a_03_task},
+    {{"message", 7}, DGM_EVENT_MESSAGE, &dgm_a2a_03_message},
+    {{"status-update", 13}, DGM_EVENT_STATUS, &dgm_a2a_03_status_update},
+    {{"artifact-update", 15}, DGM_EVENT_ARTIFACT, &dgm_a2a_03_artifact_update},
 };
 
 /* Without a kind, the members that only one of them has. */
@@ -383,7 +367,7 @@ static dgm_code read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, void 
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "an object (event)");
     if (yyjson_is_str(kind)) {
-        while (i < 4 && !dgm_str_eq(dgm_json_str(kind), dgm_str_from(events[i].kind)))
+        while (i < 4 && !dgm_str_eq(dgm_json_str(kind), events[i].kind))
             i++;
         if (i == 4)
             return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "kind"),

@@ -282,18 +282,10 @@ const dgm_shape dgm_a2a_03_rest_artifact_update = {
     .proto = true,
 };
 
-#define MSG_ALIAS /* the proto's own name of the field */                                          \
-    {                                                                                              \
-        .quoted = DGM_STR("\"msg\":"), .kind = DGM_FIELD_OBJECT,                                   \
-        .flags = DGM_ONE_OF | DGM_READ_ONLY, .tag = DGM_EVENT_MESSAGE,                             \
-        .at = offsetof(dgm_event, message), .of = {                                                \
-            .shape = &dgm_a2a_03_rest_message                                                      \
-        }                                                                                          \
-    }
 static const dgm_field stream_fields[] = {
     DGM_F_ONE(dgm_event, task, "task", OBJECT, DGM_EVENT_TASK, &dgm_a2a_03_rest_task),
     DGM_F_ONE(dgm_event, message, "message", OBJECT, DGM_EVENT_MESSAGE, &dgm_a2a_03_rest_message),
-    MSG_ALIAS,
+    DGM_F_ONE_READ(dgm_event, message, "msg", OBJECT, DGM_EVENT_MESSAGE, &dgm_a2a_03_rest_message),
     DGM_F_ONE(dgm_event, status, "statusUpdate", OBJECT, DGM_EVENT_STATUS,
               &dgm_a2a_03_rest_status_update),
     DGM_F_ONE(dgm_event, artifact, "artifactUpdate", OBJECT, DGM_EVENT_ARTIFACT,

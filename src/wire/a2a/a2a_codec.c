@@ -205,12 +205,30 @@ static dgm_code decode_response(const struct dialect *d, dgm_reader *r, const dg
     return decode_object(d, r, kind, rpc->result, DGM_AT_LIT(NULL, "result"), &ret->object);
 }
 
+/* The usual case in a stream, seen in its first member: no need to ask for every member there is. */
+static bool is_update(const struct dialect *d, yyjson_val *v)
+{
+    if (yyjson_obj_size(v) == 0)
+        return false;
+    yyjson_val *first = unsafe_yyjson_get_first(v);
+    dgm_str name = dgm_json_str(first);
+    if (d->v1 || d->rest)
+        return yyjson_obj_size(v) == 1 &&
+               (dgm_str_is(name, "artifactUpdate") || dgm_str_is(name, "statusUpdate"));
+    if (!dgm_str_is(name, "kind") || !yyjson_is_str(first + 1))
+        return false;
+    dgm_str kind = dgm_json_str(first + 1);
+    return dgm_str_is(kind, "artifact-update") || dgm_str_is(kind, "status-update");
+}
+
 static dgm_code decode(const struct dialect *d, dgm_reader *r, yyjson_val *v, dgm_object_kind kind,
                        bool in_stream, dgm_frame *ret)
 {
     dgm_code rc;
     r->format = d->name;
-    if (!d->rest && dgm_rpc_is(v)) {
+    if (!kind && is_update(d, v)) {
+        kind = DGM_OBJECT_STREAM_RESPONSE;
+    } else if (!d->rest && dgm_rpc_is(v)) {
         dgm_rpc rpc;
         if ((rc = dgm_rpc_read(v, !r->strict, NULL, &rpc, r->err)))
             return rc;
