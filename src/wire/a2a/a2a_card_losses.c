@@ -26,10 +26,6 @@
         ROW("/securitySchemes/*/oauth2SecurityScheme/flows/deviceCode", "left out"),               \
         ROW("/securitySchemes/*/oauth2SecurityScheme/flows/authorizationCode/pkceRequired",        \
             "left out"),                                                                           \
-        ROW("/securitySchemes/*/oauth2SecurityScheme/flows/implicit/*",                            \
-            "authorizationUrl and scopes are written even when empty"),                            \
-        ROW("/securitySchemes/*/oauth2SecurityScheme/flows/password/*",                            \
-            "tokenUrl and scopes are written even when empty"),                                    \
         ROW("/signatures", "kept, but they sign the card of 1.0: they do not verify this one"),    \
         ROW("/url",                                                                                \
             "in a hybrid card the members of 0.3 are read only where those of 1.0 are missing: "   \
@@ -50,12 +46,11 @@ const dgm_loss dgm_a2a_card_losses_10_to_03_rest[] = {
 
 #define FROM_03                                                                                    \
     ROW("/preferredTransport", "JSONRPC when absent"), ROW("/protocolVersion", "0.3 when absent"), \
+        ROW("/additionalInterfaces", "left out when empty"),                                       \
         ROW("/additionalInterfaces/*", "left out when it repeats url and preferredTransport")
 
 #define EMPTY_IS_ABSENT                                                                            \
     ROW("/securitySchemes", "left out when empty"), ROW("/security", "left out when empty"),       \
-        ROW("/security/*/*", "an empty list of scopes is written as {}"),                          \
-        ROW("/signatures", "left out when empty"),                                                 \
         ROW("/capabilities/extensions", "left out when empty"),                                    \
         ROW("/capabilities/extensions/*/description", "left out when empty"),                      \
         ROW("/capabilities/extensions/*/required", "false is left out: it means the same"),        \
@@ -72,15 +67,12 @@ const dgm_loss dgm_a2a_card_losses_10_to_03_rest[] = {
     ROW("/securitySchemes/*/flows/*",                                                              \
         "one is kept, the first of authorizationCode, clientCredentials, implicit, password")
 
-#define SIGNED_03 ROW("/signatures", "kept, but they sign the card of 0.3")
+#define SIGNED_03                                                                                  \
+    ROW("/signatures",                                                                             \
+        "kept, but they sign the card of 0.3: they do not verify this one; left out when empty")
 
 const dgm_loss dgm_a2a_card_losses_03_to_10[] = {
-    FROM_03,
-    ROW("/capabilities/stateTransitionHistory", "left out"),
-    ONE_FLOW,
-    ROW("/securitySchemes/*/flows/implicit/*", "authorizationUrl and scopes: left out when empty"),
-    ROW("/securitySchemes/*/flows/password/*", "tokenUrl and scopes: left out when empty"),
-    SIGNED_03,
+    FROM_03,         ROW("/capabilities/stateTransitionHistory", "left out"), ONE_FLOW, SIGNED_03,
     EMPTY_IS_ABSENT,
 };
 
@@ -94,14 +86,11 @@ const dgm_loss dgm_a2a_card_losses_03_to_03_rest[] = {
     ROW("/iconUrl", "left out when empty"),
     ONE_FLOW,
     EMPTY_IS_ABSENT,
+    ROW("/signatures", "left out when empty"),
 };
 
 const dgm_loss dgm_a2a_card_losses_03_rest_to_10[] = {
     FROM_03,
-    ROW("/securitySchemes/*/oauth2SecurityScheme/flows/implicit/*",
-        "authorizationUrl and scopes: left out when empty"),
-    ROW("/securitySchemes/*/oauth2SecurityScheme/flows/password/*",
-        "tokenUrl and scopes: left out when empty"),
     SIGNED_03,
 };
 
