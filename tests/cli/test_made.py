@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 
-from support import FOLDER, check, check_same, folder, run, shell, succeeded, test, write
+from support import FOLDER, ROOT, check, check_same, folder, read, run, shell, succeeded, test, write
 
 COMMANDS = ["convert", "formats", "version", "help"]
 OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: ([A-Z]+))?", re.M)
@@ -123,3 +123,13 @@ def _():
             check(ended.status == 0 and ended.out and not ended.err, f"{example}\n{ended}")
             ran += 1
     check(ran >= 8, f"only {ran} examples found")
+
+
+@test("the program is a user of the library: it sees the installed headers and no others")
+def _():
+    here = os.path.join(ROOT, "src/app/cli")
+    for name in sorted(os.listdir(here)):
+        if name.endswith((".c", ".h")):
+            for header in re.findall(r'^#include "(.*?)"', read(os.path.join(here, name)).decode(), re.M):
+                check(header == "cli.h" or name.startswith("test_"), f"{name} includes {header}")
+            check("yyjson" not in read(os.path.join(here, name)).decode(), f"{name} knows yyjson")

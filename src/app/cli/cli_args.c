@@ -221,7 +221,7 @@ static bool take_option(dgm_cli_line *line, char **argv, int argc, int *i, dgm_c
             advise(m, "--%s %s: %s", o->name, o->value, o->about);
         return false;
     }
-    if (!good_word(c, o->kind, value, m))
+    if (value && !good_word(c, o->kind, value, m))
         return false;
     line->given[o - c->options] = value ? value : "";
     return true;

@@ -65,8 +65,9 @@ static void overview(const dgm_format_info *formats, size_t n)
                formats[i].envelopes ? "yes" : "no");
         dgm_cli_wrap(formats[i].about, column, width, stdout);
     }
-    fputs("\nHow many things a conversion loses or changes, from the row's format to the "
-          "column's:\n\n",
+    fputs("\nEvery format converts to every other. From a row's format to a column's, so many "
+          "things are\n"
+          "lost or changed:\n\n",
           stdout);
     printf("    %-*s", names, "");
     for (size_t i = 0; i < n; i++)
