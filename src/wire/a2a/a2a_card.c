@@ -189,7 +189,8 @@ struct card {
 static const dgm_field card_fields[] = {
     CARD(it.name, "name", STR, DGM_REQUIRED),
     CARD(it.description, "description", STR, EMPTY),
-    CARD_OF(it.interfaces, "supportedInterfaces", LIST, EMPTY, &interface_10),
+    /* Not DGM_REQUIRED: read_card() asks for it, or for url. */
+    CARD_OF(it.interfaces, "supportedInterfaces", LIST, DGM_PRESENCE, &interface_10),
     CARD_OF(it.provider, "provider", OBJECT, 0, &provider),
     CARD(it.version, "version", STR, EMPTY),
     CARD(it.documentation_url, "documentationUrl", STR, DGM_PRESENCE),
