@@ -107,12 +107,16 @@ struct dgm_field {
     } of;
 };
 
+typedef struct dgm_rows {
+    _Atomic uint64_t bits;
+} dgm_rows;
+
 struct dgm_shape {
     const char *what; /* "message": for messages to people */
     size_t size;
     const dgm_field *fields; /* at most 63 */
     size_t n_fields;
-    _Atomic uint64_t *required; /* a bit per required row, found by the first reader; may be NULL */
+    dgm_rows *required; /* a bit per required row, found by the first reader; may be NULL */
     uint32_t extra_at; /* offset of const dgm_extra *, or DGM_NOWHERE */
     uint32_t tag_at;   /* offset of the union's tag (an enum), or DGM_NOWHERE */
     bool one_required; /* one member of the union must be set */
@@ -158,7 +162,7 @@ struct dgm_shape {
      .flags = DGM_READ_ONLY, .at = offsetof(T, member), .of = {.custom = (custom_)}}
 #define DGM_FIELDS(array)                                                                          \
     .fields = (array), .n_fields = sizeof(array) / sizeof *(array),                                \
-    .required = &(_Atomic uint64_t){0}
+    .required = &(dgm_rows){0}
 
 static inline dgm_str dgm_field_name(const dgm_field *f)
 {

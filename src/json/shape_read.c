@@ -424,7 +424,7 @@ static dgm_code missing(dgm_reader *r, const dgm_shape *s, const dgm_field *f, b
 /* Threads that come here at the same time find the same. */
 static inline uint64_t required_rows(const dgm_shape *s)
 {
-    uint64_t rows = s->required ? atomic_load_explicit(s->required, memory_order_relaxed) : 0;
+    uint64_t rows = s->required ? atomic_load_explicit(&s->required->bits, memory_order_relaxed) : 0;
     if (rows)
         return rows & ~FOUND;
     for (size_t i = 0; i < s->n_fields; i++) {
@@ -432,7 +432,7 @@ static inline uint64_t required_rows(const dgm_shape *s)
             rows |= (uint64_t)1 << i;
     }
     if (s->required)
-        atomic_store_explicit(s->required, rows | FOUND, memory_order_relaxed);
+        atomic_store_explicit(&s->required->bits, rows | FOUND, memory_order_relaxed);
     return rows;
 }
 
