@@ -195,10 +195,9 @@ static const dgm_cli_command convert = {
          .value = "FRAMING",
          .kind = &dgm_cli_framings,
          .about = "how the output is cut into values",
-         .more =
-             "`json`: one value, an array if there are several. `array`: always an array. "
-             "`lines`: one value on each line. `sse`: server-sent events. Default `auto`: as the "
-             "input was, streams in the target's own framing."},
+         .more = "`json`: a value for a value, an array for a stream or a history. `array`: always "
+                 "an array. `lines`: one value on each line. `sse`: server-sent events. Default "
+                 "`auto`: as the input was, streams in the target's own framing."},
         {.name = "object",
          .value = "KIND",
          .kind = &objects,
