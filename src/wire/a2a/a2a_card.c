@@ -438,13 +438,20 @@ bool dgm_a2a_card_is_03_rest(const yyjson_val *v)
     yyjson_val *key, *scheme, *a_skill;
     if (!dgm_a2a_card_is_03(v))
         return false;
-    yyjson_obj_foreach (member(v, "securitySchemes", "security_schemes"), i, n, key, scheme) {
-        if (dgm_a2a_scheme_is_wrapped(scheme))
-            return true;
+    /* yyjson's loops count from the value they are given: it must be there */
+    yyjson_val *schemes = member(v, "securitySchemes", "security_schemes");
+    if (yyjson_is_obj(schemes)) {
+        yyjson_obj_foreach (schemes, i, n, key, scheme) {
+            if (dgm_a2a_scheme_is_wrapped(scheme))
+                return true;
+        }
     }
-    yyjson_arr_foreach (member(v, "skills", NULL), i, n, a_skill) {
-        if (security_is_wrapped(a_skill))
-            return true;
+    yyjson_val *skills = member(v, "skills", NULL);
+    if (yyjson_is_arr(skills)) {
+        yyjson_arr_foreach (skills, i, n, a_skill) {
+            if (security_is_wrapped(a_skill))
+                return true;
+        }
     }
     return security_is_wrapped(v);
 }

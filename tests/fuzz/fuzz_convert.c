@@ -1,0 +1,85 @@
+/*
+ * fuzz_convert.c - any bytes through every decoder and encoder.
+ *
+ * Held for each pair of formats: no crash, an error has a message, pieces give what the whole gives,
+ * and what we write we read: converting the output to its own format works and changes nothing more.
+ */
+#include "base/str.h"
+#include "fuzz/fuzz.h"
+
+#include <dragoman/dragoman.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const formats[] = {"auto", "a2a-1.0", "a2a-0.3", "a2a-0.3-rest", "openai-chat"};
+
+static void must(bool holds, const char *what, const char *from, const char *to, dgm_str text)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "%s: %s to %s:\n%.*s\n", what, from, to, DGM_P(text));
+    abort();
+}
+
+static dgm_code convert(const char *from, const char *to, dgm_framing framing, dgm_str in,
+                        char **ret, size_t *ret_n, dgm_err *err)
+{
+    dgm_convert_options o = {.from = from, .to = to, .framing = framing};
+    return dgm_convert(&o, in.p, in.n, ret, ret_n, err);
+}
+
+static void in_pieces(const char *from, const char *to, dgm_str in, dgm_code want_rc, dgm_str want,
+                      uint64_t seed)
+{
+    dgm_convert_options o = {.from = from, .to = to};
+    dgm_converter *c;
+    dgm_err err = {0};
+    dgm_code rc = dgm_converter_new(&o, &c, &err);
+    for (size_t i = 0; !rc && i < in.n;) {
+        size_t n = 1 + (seed = dgm_hash(seed, &i, sizeof i)) % 37;
+        n = n < in.n - i ? n : in.n - i;
+        rc = dgm_converter_feed(c, in.p + i, n, &err);
+        i += n;
+    }
+    if (!rc)
+        rc = dgm_converter_end(c, &err);
+    must(rc == want_rc, "another result in pieces", from, to, in);
+    if (!rc)
+        must(dgm_str_eq(dgm_converter_output(c), want), "another output in pieces", from, to, in);
+    dgm_converter_free(c);
+}
+
+static void again(const char *to, dgm_str out)
+{
+    dgm_err err = {0};
+    char *same = NULL, *more = NULL;
+    size_t same_n = 0, more_n = 0;
+    dgm_code rc = convert(to, to, DGM_FRAMING_AUTO, out, &same, &same_n, &err);
+    if (rc)
+        fprintf(stderr, "%s at %s\n", err.msg, err.at);
+    must(rc == DGM_OK, "we do not read what we wrote", to, to, out);
+    rc = convert(to, to, DGM_FRAMING_AUTO, (dgm_str){same, same_n}, &more, &more_n, &err);
+    must(rc == DGM_OK && dgm_str_eq((dgm_str){same, same_n}, (dgm_str){more, more_n}),
+         "no fixed point", to, to, out);
+    dgm_free(same);
+    dgm_free(more);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    dgm_str in = {(const char *)data, size};
+    uint64_t h = dgm_hash(1, data, size);
+    const char *to = formats[1 + h % 4];
+    for (size_t f = 0; f < 5; f++) {
+        dgm_err err = {0};
+        char *out = NULL;
+        size_t n = 0;
+        dgm_code rc = convert(formats[f], to, DGM_FRAMING_AUTO, in, &out, &n, &err);
+        must(rc == err.code && (!rc || err.msg[0]), "an error without words", formats[f], to, in);
+        in_pieces(formats[f], to, in, rc, (dgm_str){out, n}, h);
+        if (!rc && n)
+            again(to, (dgm_str){out, n});
+        dgm_free(out);
+    }
+    return 0;
+}
