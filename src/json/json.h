@@ -20,8 +20,19 @@ dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char 
 /* Text that we wrote ourselves: asserts that it is JSON. */
 yyjson_val *dgm_json_made(dgm_arena *a, dgm_str text);
 
+/* Where a text that is JSON nests deeper than DGM_MAX_JSON_DEPTH: the offset of that bracket, or
+ * text.n. What we write must pass too, or nobody could read it back. */
+size_t dgm_json_depth_fault(dgm_str text);
+
 /* Sets line, column and the pointer of the value in which byte `pos` of a broken text stands. */
 void dgm_json_locate(dgm_str text, size_t pos, dgm_err *err);
+
+/* The other way round: where the value at a pointer starts, or the nearest one above it that is
+ * there. The text is JSON. */
+size_t dgm_json_find(dgm_str text, const char *pointer);
+
+/* Sets line and column of byte `pos`. */
+void dgm_json_place(dgm_str text, size_t pos, dgm_err *err);
 
 static inline dgm_str dgm_json_str(const yyjson_val *v) /* of a string or a number */
 {
@@ -42,6 +53,13 @@ bool dgm_json_equal(const yyjson_val *a, const yyjson_val *b);
 
 /* A copy that shares nothing with the arena v lives in. */
 yyjson_val *dgm_json_copy(dgm_arena *a, const yyjson_val *v);
+
+/* An object of these members, in this order. Keys and texts are borrowed, values copied flat. */
+yyjson_val *dgm_json_object(dgm_arena *a, const dgm_member *members, size_t n);
+
+/* Would both be written as the same text? Unlike dgm_json_equal the order of members counts, and the
+ * time it takes is linear whatever a peer has put in. */
+bool dgm_json_same(const yyjson_val *a, const yyjson_val *b);
 
 /* The members of b over those of a, shallowly. Either may be NULL. */
 const yyjson_val *dgm_json_merge(dgm_arena *a, const yyjson_val *under, const yyjson_val *over);

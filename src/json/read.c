@@ -126,14 +126,8 @@ static dgm_str unescape(dgm_str key, char *out, size_t size)
     return (dgm_str){out, n};
 }
 
-void dgm_json_locate(dgm_str text, size_t pos, dgm_err *err)
+void dgm_json_place(dgm_str text, size_t pos, dgm_err *err)
 {
-    struct place places[DGM_MAX_JSON_DEPTH];
-    dgm_at frames[DGM_MAX_JSON_DEPTH];
-    char names[8][128]; /* keys with escapes; a ninth in one pointer keeps its escapes */
-    size_t n_names = 0;
-    if (pos > text.n)
-        pos = text.n;
     err->line = 1;
     err->column = 1;
     for (size_t i = 0; i < pos; i++) {
@@ -143,6 +137,17 @@ void dgm_json_locate(dgm_str text, size_t pos, dgm_err *err)
             err->column = 1;
         }
     }
+}
+
+void dgm_json_locate(dgm_str text, size_t pos, dgm_err *err)
+{
+    struct place places[DGM_MAX_JSON_DEPTH];
+    dgm_at frames[DGM_MAX_JSON_DEPTH];
+    char names[8][128]; /* keys with escapes; a ninth in one pointer keeps its escapes */
+    size_t n_names = 0;
+    if (pos > text.n)
+        pos = text.n;
+    dgm_json_place(text, pos, err);
     size_t depth = walk(text, pos, places, DGM_MAX_JSON_DEPTH), n = 0;
     for (size_t i = 0; i < depth; i++) {
         if (!places[i].in_array && !places[i].key.p)
@@ -191,9 +196,13 @@ static yyjson_val *too_deep(yyjson_doc *doc)
     return NULL;
 }
 
-static size_t offset_of_depth(dgm_str text, size_t limit)
+size_t dgm_json_depth_fault(dgm_str text)
 {
-    size_t depth = 0;
+    size_t brackets = 0, depth = 0;
+    for (size_t i = 0; i < text.n; i++) /* without a branch: compilers make it wide */
+        brackets += (text.p[i] == '{') + (text.p[i] == '[');
+    if (brackets <= DGM_MAX_JSON_DEPTH)
+        return text.n;
     bool in_string = false;
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
@@ -205,7 +214,7 @@ static size_t offset_of_depth(dgm_str text, size_t limit)
         } else if (c == '"') {
             in_string = true;
         } else if (c == '{' || c == '[') {
-            if (++depth > limit)
+            if (++depth > DGM_MAX_JSON_DEPTH)
                 return i;
         } else if (c == '}' || c == ']') {
             depth--;
@@ -243,7 +252,7 @@ dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char 
         snprintf(msg, sizeof msg,
                  "nested deeper than the limit json_depth of %d: flatten the document",
                  DGM_MAX_JSON_DEPTH);
-        return fail_at(err, DGM_TOO_LARGE, text, offset_of_depth(text, DGM_MAX_JSON_DEPTH), msg);
+        return fail_at(err, DGM_TOO_LARGE, text, dgm_json_depth_fault(text), msg);
     }
     *ret_root = yyjson_doc_get_root(doc);
     return DGM_OK;

@@ -89,16 +89,72 @@ bool dgm_json_equal(const yyjson_val *x, const yyjson_val *y)
     }
 }
 
+/* How many yyjson_val a value and all below it take: they lie side by side. */
+static size_t run_of(const yyjson_val *v)
+{
+    yyjson_val *first = (yyjson_val *)(uintptr_t)v;
+    return (size_t)(unsafe_yyjson_get_next(first) - first);
+}
+
+bool dgm_json_same(const yyjson_val *a, const yyjson_val *b)
+{
+    if (!a || !b)
+        return a == b;
+    size_t n = run_of(a);
+    if (n != run_of(b))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        yyjson_val *x = (yyjson_val *)(uintptr_t)&a[i], *y = (yyjson_val *)(uintptr_t)&b[i];
+        yyjson_type type = unsafe_yyjson_get_type(x);
+        if (type != unsafe_yyjson_get_type(y))
+            return false;
+        switch (type) {
+        case YYJSON_TYPE_STR:
+        case YYJSON_TYPE_RAW:
+            if (!dgm_str_eq(dgm_json_str(x), dgm_json_str(y)))
+                return false;
+            break;
+        case YYJSON_TYPE_ARR:
+        case YYJSON_TYPE_OBJ:
+            if (unsafe_yyjson_get_len(x) != unsafe_yyjson_get_len(y) || x->uni.ofs != y->uni.ofs)
+                return false;
+            break;
+        default:
+            if (x->tag != y->tag)
+                return false;
+            break;
+        }
+    }
+    return true;
+}
+
+yyjson_val *dgm_json_object(dgm_arena *a, const dgm_member *members, size_t n)
+{
+    size_t vals = 1;
+    for (size_t i = 0; i < n; i++)
+        vals += 1 + run_of(members[i].value);
+    yyjson_val *object = dgm_arena_alloc_raw(a, vals * sizeof *object), *to = object + 1;
+    object->tag = YYJSON_TYPE_OBJ | (uint64_t)n << YYJSON_TAG_BIT;
+    object->uni.ofs = vals * sizeof *object;
+    for (size_t i = 0; i < n; i++) {
+        to->tag = YYJSON_TYPE_STR | (uint64_t)members[i].key.n << YYJSON_TAG_BIT;
+        to->uni.str = members[i].key.p;
+        to++;
+        size_t run = run_of(members[i].value);
+        memcpy(to, members[i].value, run * sizeof *to);
+        to += run;
+    }
+    return object;
+}
+
 yyjson_val *dgm_json_copy(dgm_arena *a, const yyjson_val *v)
 {
     if (!v)
         return NULL;
-    /* A value and all below it lie side by side, linked by relative offsets: copy the run, then
-     * give every text a home of its own. */
-    yyjson_val *from = (yyjson_val *)(uintptr_t)v;
-    size_t n = (size_t)(unsafe_yyjson_get_next(from) - from);
+    /* Linked by relative offsets: copy the run, then give every text a home of its own. */
+    size_t n = run_of(v);
     yyjson_val *copy = dgm_arena_alloc_raw(a, n * sizeof *copy);
-    memcpy(copy, from, n * sizeof *copy);
+    memcpy(copy, v, n * sizeof *copy);
     for (size_t i = 0; i < n; i++) {
         if (unsafe_yyjson_is_str(&copy[i]) || unsafe_yyjson_is_raw(&copy[i]))
             copy[i].uni.str = dgm_arena_dup(a, dgm_json_str(&copy[i])).p;

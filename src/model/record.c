@@ -1,0 +1,122 @@
+/* model/record.c - events as immutable bytes. */
+#include "model/record.h"
+#include "base/limits.h"
+#include "model/form.h"
+
+#include <stdlib.h>
+
+/* Writers ask for a little more room than they use; the limit is looked at afterwards. */
+#define WRITER_SLACK 256
+
+static dgm_code make(dgm_record_head head, dgm_str bytes, dgm_record **ret_record, dgm_err *err)
+{
+    if (bytes.n > DGM_MAX_RECORD_BYTES)
+        return dgm_fail(
+            err, DGM_TOO_LARGE, NULL,
+            "an event of %zu bytes, more than the limit record_bytes of %zu: send it in "
+            "several chunks",
+            bytes.n, DGM_MAX_RECORD_BYTES);
+    dgm_record *r = dgm_xmalloc(sizeof *r + bytes.n + 1);
+    r->head = head;
+    atomic_init(&r->refs, 1);
+    r->n = (uint32_t)bytes.n;
+    if (bytes.n)
+        memcpy(r->bytes, bytes.p, bytes.n);
+    r->bytes[bytes.n] = 0;
+    *ret_record = r;
+    return DGM_OK;
+}
+
+static dgm_task_state state_of(const dgm_event *event)
+{
+    switch (event->kind) {
+    case DGM_EVENT_TASK: return event->task->status.state;
+    case DGM_EVENT_STATUS: return event->status->status.state;
+    case DGM_EVENT_NONE:
+    case DGM_EVENT_MESSAGE:
+    case DGM_EVENT_ARTIFACT:
+    case DGM_EVENT_INTERNAL: break;
+    }
+    return DGM_STATE_UNKNOWN;
+}
+
+dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *scratch,
+                        dgm_record **ret_record, dgm_err *err)
+{
+    if (event->kind == DGM_EVENT_NONE)
+        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL,
+                        "an event without content: it is one of task, message, statusUpdate, "
+                        "artifactUpdate, or internal");
+    dgm_buf_clear(scratch);
+    scratch->max = DGM_MAX_RECORD_BYTES + WRITER_SLACK;
+    dgm_writer w = {.out = scratch, .format = dgm_form_name};
+    dgm_form_write_event(&w, event);
+    dgm_str bytes = dgm_buf_str(scratch);
+    if (scratch->over) /* of unknown size: writing stopped */
+        bytes.n = DGM_MAX_RECORD_BYTES + 1;
+    size_t deep = scratch->over ? bytes.n : dgm_json_depth_fault(bytes);
+    if (deep < bytes.n) {
+        dgm_fail(err, DGM_TOO_LARGE, NULL,
+                 "an event nested deeper than the limit json_depth of %d: flatten it",
+                 DGM_MAX_JSON_DEPTH);
+        if (err)
+            dgm_json_locate(bytes, deep, err);
+        return DGM_TOO_LARGE;
+    }
+    head.kind = event->kind;
+    head.state = state_of(event);
+    return make(head, bytes, ret_record, err);
+}
+
+dgm_code dgm_record_from_bytes(dgm_record_head head, dgm_str bytes, dgm_record **ret_record,
+                               dgm_err *err)
+{
+    if (head.kind <= DGM_EVENT_NONE || head.kind > DGM_EVENT_INTERNAL ||
+        (unsigned)head.state >= DGM_N_STATES)
+        return dgm_fail(err, DGM_INTERNAL, NULL,
+                        "record %llu is of kind %d and state %d: there is "
+                        "no such",
+                        (unsigned long long)head.seq, (int)head.kind, (int)head.state);
+    return make(head, bytes, ret_record, err);
+}
+
+dgm_record *dgm_record_ref(dgm_record *r)
+{
+    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    return r;
+}
+
+void dgm_record_unref(dgm_record *r)
+{
+    /* release: what this thread did with the record comes before the free; acquire: for the one
+     * that frees, all of it has happened. */
+    if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+        free(r);
+}
+
+dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_event, dgm_err *err)
+{
+    yyjson_val *root;
+    dgm_event event;
+    dgm_err fault = {0};
+    dgm_reader reader = {.arena = a, .format = dgm_form_name, .err = &fault};
+    dgm_code rc =
+        dgm_json_read(a, dgm_record_bytes(r), DGM_MAX_RECORD_BYTES, "record_bytes", &root, &fault);
+    if (!rc)
+        rc = dgm_form_read_event(&reader, root, NULL, &event);
+    if (!rc && event.kind != r->head.kind)
+        rc = dgm_fail(&fault, DGM_INTERNAL, NULL, "an event of kind %d under a header of kind %d",
+                      (int)event.kind, (int)r->head.kind);
+    if (!rc) {
+        *ret_event = event;
+        return DGM_OK;
+    }
+    if (err) {
+        dgm_fail(err, DGM_INTERNAL, NULL, "record %llu is damaged: %.300s",
+                 (unsigned long long)r->head.seq, fault.msg);
+        memcpy(err->at, fault.at, sizeof err->at);
+        err->line = fault.line;
+        err->column = fault.column;
+    }
+    return DGM_INTERNAL;
+}

@@ -1,0 +1,57 @@
+/*
+ * model/record.h - one entry of a task's log: an event's bytes and a small header.
+ *
+ * The bytes are the event's A2A 1.0 StreamResponse JSON, or an internal event's JSON. They are the
+ * stored row and the payload of an A2A 1.0 frame; every other format decodes them.
+ *
+ * A record never changes once it is made, so readers on any thread may hold it: each has a reference
+ * of its own, the last unref frees.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+#include <dragoman/model.h>
+#include <stdatomic.h>
+
+typedef struct dgm_record_head {
+    uint64_t seq;         /* its place in the log, from 1 */
+    int64_t time;         /* when it was appended, in Unix milliseconds */
+    uint32_t turn;        /* the exchange within the task it belongs to */
+    dgm_event_kind kind;  /* of the event */
+    dgm_task_state state; /* of a task or a status-update; UNKNOWN for all others */
+} dgm_record_head;
+
+typedef struct dgm_record {
+    dgm_record_head head;
+    _Atomic uint32_t refs;
+    uint32_t n;   /* DGM_MAX_RECORD_BYTES fits */
+    char bytes[]; /* n of them, then a NUL */
+} dgm_record;
+
+static inline dgm_str dgm_record_bytes(const dgm_record *r)
+{
+    return (dgm_str){r->bytes, r->n};
+}
+
+/*
+ * From an event; head's kind and state are taken from it. The record comes with one reference, in
+ * one allocation. scratch is where the text is put together: emptied here, its memory kept for the
+ * next. Too large an event, or one nested too deeply to be read back, is refused.
+ */
+dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *scratch,
+                        dgm_record **ret_record, dgm_err *err);
+
+/* From what a store kept. The bytes are copied and not looked at before dgm_record_event(). */
+dgm_code dgm_record_from_bytes(dgm_record_head head, dgm_str bytes, dgm_record **ret_record,
+                               dgm_err *err);
+
+dgm_record *dgm_record_ref(dgm_record *r);
+void dgm_record_unref(dgm_record *r); /* NULL is fine */
+
+/* Decodes it. What the event points to lives in the arena, not in the record. A record that cannot
+ * be decoded was damaged in the store: DGM_INTERNAL, whatever is wrong with it. */
+dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_event, dgm_err *err);
+
+DGM_DEFINE_AUTO(dgm_record, dgm_record_unref)
