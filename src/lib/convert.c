@@ -287,6 +287,8 @@ static dgm_code convert_items(dgm_converter *c, dgm_err *err)
                 dgm_frames_retry(&c->frames);
                 continue;
             }
+            if (!err->line) /* no fault of the JSON: what the pointer names has a place too */
+                dgm_json_place(item.text, dgm_json_find(item.text, err->at), err);
             dgm_frames_place(&item, err);
             return rc;
         }
