@@ -51,6 +51,8 @@ def _():
         check(out.startswith(f"{c['from']} to {c['to']}"), out[:80])
         for loss in c["losses"]:
             check(loss["what"].replace("`", "'") in out and loss["member"] in out and f"  {loss['object']}\n" in out, loss)
+        headings = re.findall(r"^  (\S.*)$", out, re.M)
+        check(len(set(headings)) == len(headings), f"an object has two headings: {headings}")
         check(out in succeeded(run("formats", c["from"])).out.decode(), "formats FROM lacks it")
 
 

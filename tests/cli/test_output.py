@@ -124,11 +124,10 @@ def _():
 
 @test("a full disk is an error with a sentence")
 def _():
+    path = write(os.path.join(folder(), "m.json"), ONE)
     with open("/dev/full", "wb") as full:
-        for args in ([*TO_03], ["formats"], ["formats", "--json"], ["--help"], ["version"], ["__man"], ["__completion", "zsh"]):
-            p = start(*args, stdout=full)
-            p.stdin.write(ONE.encode())
-            failed(end(p), 1, "cannot write to standard output: No space left on device")
+        for args in ([*TO_03, path], ["formats"], ["formats", "--json"], ["--help"], ["version"], ["__man"], ["__completion", "zsh"]):
+            failed(end(start(*args, stdout=full)), 1, "cannot write to standard output: No space left on device")
     failed(run(*TO_03, "-o", "/dev/full", stdin=ONE), 1, "cannot write to /dev/full: No space left on device")
 
 

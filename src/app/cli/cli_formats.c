@@ -18,6 +18,21 @@ struct losses {
     size_t n;
 };
 
+/* What happens to one kind of object stands together, in the order the library has. */
+static void group(struct losses *l)
+{
+    for (size_t i = 1; i < l->n; i++) {
+        size_t to = i;
+        const dgm_loss *row = l->at[i];
+        while (to > 0 && strcmp(l->at[to - 1]->object, row->object) != 0)
+            to--;
+        if (to == 0)
+            continue; /* the first of its kind */
+        memmove(l->at + to + 1, l->at + to, (i - to) * sizeof *l->at);
+        l->at[to] = row;
+    }
+}
+
 static struct losses losses_of(const char *from, const char *to)
 {
     struct losses l = {NULL, dgm_losses(from, to, NULL, 0)};
@@ -25,12 +40,13 @@ static struct losses losses_of(const char *from, const char *to)
         l.n = dgm_losses(from, to, l.at, l.n);
     else
         l.n = 0;
+    group(&l);
     return l;
 }
 
 static const char *whole(const char *member)
 {
-    return member && *member ? member : "(all of it)";
+    return *member ? member : "(all of it)";
 }
 
 /* ---- for a person ------------------------------------------------------------------------------------ */
@@ -190,9 +206,10 @@ static void pair_as_markdown(const char *from, const char *to)
         return;
     printf("\n## %s to %s\n\n| object | member | what happens to it |\n|---|---|---|\n", from, to);
     for (size_t i = 0; i < l.n; i++) {
-        printf("| %s | `", l.at[i]->object);
+        const char *tick = l.at[i]->member[0] ? "`" : "";
+        printf("| %s | %s", l.at[i]->object, tick);
         cell(whole(l.at[i]->member));
-        fputs("` | ", stdout);
+        printf("%s | ", tick);
         cell(l.at[i]->what);
         fputs(" |\n", stdout);
     }

@@ -160,9 +160,9 @@ const dgm_cli_command dgm_cli_root = {
 static const dgm_cli_command convert = {
     .name = "convert",
     .about = "convert messages, tasks, streams, requests and cards to another format",
-    .text = "Reads FILEs, or standard input, in one format and writes them in another. Ids, "
-            "numbers and unknown members come out as they went in; what the target has no "
-            "place for is listed by `dragoman formats FROM TO`.\n\n"
+    .text = "Reads FILEs, or standard input, in one format and writes them in another. Ids, times "
+            "and numbers come out as they went in; what the target has no place for is listed "
+            "by `dragoman formats FROM TO`.\n\n"
             "The input is one JSON value, a JSON array, JSON lines (or values one after the "
             "other), or server-sent events; its first bytes show which. One value gives one "
             "value, or an array where it becomes several. An array, or a task on its way to "
