@@ -481,8 +481,8 @@ static void many_values_in_one_line_cost_no_more_than_its_length(void **state)
     char *text = dgm_xmalloc(2 * pairs + 1);
     dgm_frames_item it;
     (void)state;
-    for (size_t i = 0; i < pairs; i++)
-        memcpy(text + 2 * i, "{}", 2);
+    for (size_t i = 0; i < 2 * pairs; i++)
+        text[i] = i % 2 ? '}' : '{';
     text[2 * pairs] = '\n';
     for (int lf = 0; lf < 2; lf++) {
         dgm_frames f;
@@ -512,7 +512,7 @@ static void random_bytes(char *p, size_t n, unsigned flavour)
     size_t n_from = strlen(from);
     for (size_t i = 0; i < n; i++)
         p[i] = from[(size_t)rand() % n_from];
-    if (flavour % 3 == 0)
+    if (n && flavour % 3 == 0)
         p[(size_t)rand() % n] = (char)rand();
 }
 

@@ -28,7 +28,7 @@ static bool take_line(dgm_str *rest, dgm_str *ret_line)
 
 static bool fits_a_line(dgm_str s)
 {
-    return s.p && !has_end(s) && !memchr(s.p, 0, s.n);
+    return s.p && !has_end(s);
 }
 
 static void put_field(dgm_buf *b, dgm_str name, dgm_str value)
@@ -42,7 +42,7 @@ void dgm_sse_put(dgm_buf *b, dgm_str id, dgm_str event, dgm_str data)
 {
     dgm_str line;
     bool more = true;
-    if (fits_a_line(id))
+    if (fits_a_line(id) && !memchr(id.p, 0, id.n)) /* readers ignore an id with NUL */
         put_field(b, DGM_STR("id: "), id);
     if (fits_a_line(event))
         put_field(b, DGM_STR("event: "), event);
