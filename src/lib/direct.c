@@ -72,23 +72,25 @@ static const dgm_shape result_shape = {
     .tag_at = DGM_NOWHERE,
 };
 
-static const dgm_field tool_data_fields[] = {
+static const dgm_field agent_fields[] = {
     DGM_F_OF(struct tool_data, results, DIRECT_RESULTS, LIST, 0, &result_shape),
     DGM_F_OF(struct tool_data, calls, DIRECT_CALLS, LIST, 0, &call_shape),
+};
+static const dgm_field user_fields[] = {
+    DGM_F_OF(struct tool_data, results, DIRECT_RESULTS, LIST, 0, &result_shape),
 };
 /* Users make no calls: what stands there is data as any other. */
 static const dgm_shape agent_data = {
     .what = "data of tools",
     .size = sizeof(struct tool_data),
-    DGM_FIELDS(tool_data_fields),
+    DGM_FIELDS(agent_fields),
     .extra_at = DGM_NOWHERE,
     .tag_at = DGM_NOWHERE,
 };
 static const dgm_shape user_data = {
     .what = "data of tools",
     .size = sizeof(struct tool_data),
-    .fields = tool_data_fields,
-    .n_fields = 1,
+    DGM_FIELDS(user_fields),
     .extra_at = DGM_NOWHERE,
     .tag_at = DGM_NOWHERE,
 };
@@ -225,10 +227,11 @@ static dgm_str text_of_file(dgm_arena *a, const dgm_part *p)
     dgm_buf_init(&b, SIZE_MAX);
     dgm_str media_type = dgm_direct_media_type(p);
     if (p->kind == DGM_PART_RAW) {
-        dgm_buf_printf(&b, "[%.*s (%.*s, %zu bytes)]",
-                       DGM_P(p->filename.n ? p->filename : DGM_STR("file")),
-                       DGM_P(media_type.n ? media_type : DGM_STR("application/octet-stream")),
-                       decoded_size(p->content));
+        dgm_buf_add_char(&b, '[');
+        dgm_buf_add_str(&b, p->filename.n ? p->filename : DGM_STR("file"));
+        dgm_buf_add_lit(&b, " (");
+        dgm_buf_add_str(&b, media_type.n ? media_type : DGM_STR("application/octet-stream"));
+        dgm_buf_printf(&b, ", %zu bytes)]", decoded_size(p->content));
     } else if (dgm_direct_media_is(media_type, DGM_STR("image/"))) {
         dgm_buf_add_char(&b, '!');
         put_link(&b, p->filename, p->content);
@@ -323,16 +326,33 @@ static void add_call(struct making *k, const struct call *from, bool legacy)
     k->only_results = false;
 }
 
-/* A list of chat parts, kept as it was. */
-static dgm_chat_content list_content(dgm_arena *a, yyjson_val *list)
+/* A chat part that we kept as it was. Whoever wrote it down, it must be one. */
+static bool read_part(dgm_arena *a, yyjson_val *v, dgm_chat_part *ret)
+{
+    dgm_reader r = {.arena = a, .format = dgm_chat_name};
+    dgm_chat_part part = {0};
+    if (yyjson_is_str(v) && /* too deep for a value: kept as text */
+        dgm_json_read(a, dgm_json_str(v), DGM_MAX_OBJECT_BYTES, "object_bytes", &v, NULL))
+        return false;
+    if (!yyjson_is_obj(v) || dgm_shape_read(&r, &dgm_chat_part_shape, v, NULL, &part))
+        return false;
+    *ret = part;
+    return true;
+}
+
+static bool read_parts(dgm_arena *a, yyjson_val *list, dgm_chat_content *ret)
 {
     size_t i, n = yyjson_arr_size(list);
-    dgm_chat_content c = {.kind = DGM_CHAT_CONTENT_PARTS,
-                          .parts = {dgm_new_n(a, dgm_chat_part, n), n}};
+    if (!yyjson_is_arr(list) || n > DGM_MAX_LIST_ITEMS)
+        return false;
+    dgm_chat_parts parts = {dgm_new_n(a, dgm_chat_part, n), n};
     yyjson_val *e;
-    yyjson_arr_foreach (list, i, n, e)
-        c.parts.at[i].value = e;
-    return c;
+    yyjson_arr_foreach (list, i, n, e) {
+        if (!read_part(a, e, &parts.at[i]))
+            return false;
+    }
+    *ret = (dgm_chat_content){.kind = DGM_CHAT_CONTENT_PARTS, .parts = parts};
+    return true;
 }
 
 static void add_result(struct making *k, const struct result *from, bool list)
@@ -347,9 +367,7 @@ static void add_result(struct making *k, const struct result *from, bool list)
     if (!legacy)
         tool->tool_call_id = from->call_id;
     tool->name = legacy && !name.n ? from->call_id : name;
-    if (list && yyjson_is_arr(output))
-        tool->content = list_content(k->a, output);
-    else
+    if (!list || !read_parts(k->a, output, &tool->content))
         tool->content =
             (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT,
                                .text = output ? text_of_value(k->a, output) : DGM_STR("")};
@@ -395,9 +413,10 @@ static dgm_code add_data(struct making *k, const dgm_part *p, const dgm_at *at)
     if (dgm_direct_member(p, DIRECT_RESULTS) ||
         (k->m->role == DGM_ROLE_AGENT && dgm_direct_member(p, DIRECT_CALLS)))
         return add_tools(k, p, at);
+    dgm_chat_part part;
     if (dgm_str_is(mark_of_part(k, p, DIRECT_PART), "other") &&
-        yyjson_is_str(dgm_json_get(p->data, DGM_STR("type")))) {
-        add_piece(k, DGM_CHAT_PART_OTHER, false)->value = p->data;
+        read_part(k->a, (yyjson_val *)(uintptr_t)p->data, &part)) {
+        *add_piece(k, part.kind, false) = part;
         return DGM_OK;
     }
     add_piece(k, DGM_CHAT_PART_TEXT, true)->text = spaced_text(k->a, p->data);
@@ -455,7 +474,7 @@ static dgm_chat_content content_of(const struct making *k)
     bool only_text = true;
     for (size_t i = 0; i < k->n_pieces; i++)
         only_text &= k->pieces[i].part.kind == DGM_CHAT_PART_TEXT;
-    if (!k->n_pieces && k->refusal.p)
+    if (!k->n_pieces && k->refusal.p && k->m->role == DGM_ROLE_AGENT)
         return (dgm_chat_content){.kind = DGM_CHAT_CONTENT_NULL};
     if (only_text)
         return (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT,

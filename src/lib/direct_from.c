@@ -87,13 +87,20 @@ static const dgm_json *mark(dgm_arena *a, const char *part)
 static dgm_part other_part(dgm_arena *a, const dgm_chat_part *from)
 {
     dgm_part p = {.kind = DGM_PART_DATA, .data = from->value, .metadata = mark(a, "other")};
-    if (p.data)
+    if (p.data && depth_of((yyjson_val *)(uintptr_t)p.data) <= MAX_DEPTH)
         return p;
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     dgm_writer w = {.out = &b, .format = dgm_chat_name};
     dgm_shape_write(&w, &dgm_chat_part_shape, from);
-    p.data = made(a, &b);
+    p.data = dgm_json_made(a, dgm_buf_str(&b));
+    if (depth_of((yyjson_val *)(uintptr_t)p.data) > MAX_DEPTH) {
+        dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+        dgm_buf_clear(&b);
+        dgm_json_put_str(&b, text);
+        p.data = dgm_json_made(a, dgm_buf_str(&b));
+    }
+    dgm_buf_done(&b);
     return p;
 }
 
@@ -118,10 +125,16 @@ static bool audio_part(dgm_arena *a, const dgm_chat_part *from, dgm_part *ret)
     if (!dgm_base64_normalise(a, from->data, &p.content) &&
         !dgm_direct_data_url(a, from->data, &ignored, &p.content))
         return false;
-    if (dgm_str_is(from->format, "mp3"))
+    if (dgm_str_is(from->format, "mp3")) {
         p.media_type = DGM_STR("audio/mpeg");
-    else if (from->format.n)
-        p.media_type = dgm_arena_printf(a, "audio/%.*s", DGM_P(from->format));
+    } else if (from->format.n) {
+        dgm_buf b;
+        dgm_buf_init(&b, SIZE_MAX);
+        dgm_buf_add_lit(&b, "audio/");
+        dgm_buf_add_str(&b, from->format);
+        p.media_type = dgm_arena_dup(a, dgm_buf_str(&b));
+        dgm_buf_done(&b);
+    }
     *ret = p;
     return true;
 }

@@ -82,7 +82,8 @@ static const dgm_loss from_chat[] = {
      "a data: URL becomes bytes: it comes back padded, in the standard alphabet"},
     {"message", "/content/*/image_url/detail", "rides in the part's metadata as `dragoman:detail`"},
     {"message", "/content/*/input_audio",
-     "becomes bytes: a data: URL comes back as plain base64, format mpeg as mp3"},
+     "becomes bytes: a data: URL comes back as plain base64, the format as wav or mp3 where it is "
+     "one"},
     {"message", "/content/*/file/file_data",
      "becomes bytes: plain base64 comes back as a data: URL"},
     {"message", "/content/*/file/file_id",

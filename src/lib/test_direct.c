@@ -247,6 +247,7 @@ struct row {
     "{`id`:`" id "`,`type`:`function`,`function`:{`name`:`" name "`,`arguments`:`" arguments "`}}"
 #define ASSISTANT(content) "{`role`:`assistant`,`content`:`" content "`}"
 
+/* clang-format off */
 static const struct row to_chat[] = {
     {"text parts are joined without a separator [R001-06 R000-22]",
      AGENT("{`text`:`Hello,`},{`text`:` world`},{`text`:`!`}"), ASSISTANT("Hello, world!")},
@@ -256,23 +257,19 @@ static const struct row to_chat[] = {
      USER("{`text`:`\\u0000\\u001f\\`\\\\/\u2028\\ud83d\\ude00é`}"),
      "{`role`:`user`,`content`:`\\u0000\\u001f\\`\\\\/\u2028😀é`}"},
     {"text beside calls is kept [R001-04 R000-28]",
-     AGENT(
-         "{`text`:`Let me "
-         "`},{`data`:{`tool_calls`:[{`call_id`:`c`,`name`:`f`,`arguments`:{}}]}},{`text`:`see.`}"),
+     AGENT("{`text`:`Let me `},{`data`:{`tool_calls`:[{`call_id`:`c`,`name`:`f`,`arguments`:{}}]}},"
+     "{`text`:`see.`}"),
      "{`role`:`assistant`,`content`:`Let me see.`,`tool_calls`:[" CALLED("c", "f", "{}") "]}"},
     {"calls of all parts become one list, in order [R001-07 R000-28]",
-     AGENT("{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`f`,`arguments`:{`a`:1}},"
-           "{`call_id`:`2`,`name`:`g`,`arguments`:{`b`:2}}]}},"
-           "{`data`:{`tool_calls`:[{`call_id`:`3`,`name`:`f`,`arguments`:{`c`:3}}]}}"),
-     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("1", "f", "{\\`a\\`: 1}") "," CALLED(
-         "2", "g", "{\\`b\\`: 2}") "," CALLED("3", "f", "{\\`c\\`: 3}") "]}"},
+     AGENT("{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`f`,`arguments`:{`a`:1}},{`call_id`:`2`,"
+     "`name`:`g`,`arguments`:{`b`:2}}]}},{`data`:{`tool_calls`:[{`call_id`:`3`,`name`:`f`,"
+     "`arguments`:{`c`:3}}]}}"),
+     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("1", "f", "{\\`a\\`: 1}") "," CALLED("2", "g", "{\\`b\\`: 2}") "," CALLED("3", "f", "{\\`c\\`: 3}") "]}"},
     {"each result is a message of its own, in order [R001-09 R001-07]",
-     USER("{`data`:{`tool_results`:[{`call_id`:`1`,`name`:`f`,`output`:`one`},{`call_id`:`2`,`"
-          "output`:`two`}]}},"
-          "{`data`:{`tool_results`:[{`call_id`:`1`,`output`:`three`}]}}"),
-     "{`role`:`tool`,`tool_call_id`:`1`,`content`:`one`}\n"
-     "{`role`:`tool`,`tool_call_id`:`2`,`content`:`two`}\n"
-     "{`role`:`tool`,`tool_call_id`:`1`,`content`:`three`}"},
+     USER("{`data`:{`tool_results`:[{`call_id`:`1`,`name`:`f`,`output`:`one`},{`call_id`:`2`,"
+     "`output`:`two`}]}},{`data`:{`tool_results`:[{`call_id`:`1`,`output`:`three`}]}}"),
+     "{`role`:`tool`,`tool_call_id`:`1`,`content`:`one`}\n{`role`:`tool`,`tool_call_id`:`2`,"
+     "`content`:`two`}\n{`role`:`tool`,`tool_call_id`:`1`,`content`:`three`}"},
     {"tool messages stand before the text [R000-29 R001-12]",
      USER("{`text`:`Thanks.`},{`data`:{`tool_results`:[{`call_id`:`1`,`output`:`x`}]}}"),
      "{`role`:`tool`,`tool_call_id`:`1`,`content`:`x`}\n{`role`:`user`,`content`:`Thanks.`}"},
@@ -280,64 +277,42 @@ static const struct row to_chat[] = {
      USER("{`text`:``},{`data`:{`tool_results`:[{`call_id`:`1`,`output`:`x`}]}}"),
      "{`role`:`tool`,`tool_call_id`:`1`,`content`:`x`}"},
     {"an agent's results stand behind its own calls",
-     AGENT("{`data`:{`tool_results`:[{`call_id`:`1`,`output`:`x`}],"
-           "`tool_calls`:[{`call_id`:`1`,`name`:`f`,`arguments`:{}}]}}"),
-     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED(
-         "1", "f", "{}") "]}\n"
-                         "{`role`:`tool`,`tool_call_id`:`1`,`content`:`x`}"},
+     AGENT("{`data`:{`tool_results`:[{`call_id`:`1`,`output`:`x`}],`tool_calls`:[{`call_id`:`1`,"
+     "`name`:`f`,`arguments`:{}}]}}"),
+     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("1", "f", "{}") "]}\n{`role`:`tool`,`tool_call_id`:`1`,`content`:`x`}"},
     {"arguments from an object have spaces and literal characters [R000-27]",
-     AGENT("{`data`:{`tool_calls`:[{`call_id`:`c`,`name`:`f`,`arguments`:{`ort`:`Zürich`,`l`:[1,{`"
-           "x`:[]},{}],"
-           "`e`:`\\u00e9\\ud83d\\ude00\u2028\\u0000\\n`,`t`:true,`n`:null}}]}}"),
-     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED(
-         "c", "f",
-         "{\\`ort\\`: \\`Zürich\\`, \\`l\\`: [1, {\\`x\\`: []}, {}], "
-         "\\`e\\`: \\`é😀\u2028\\\\u0000\\\\n\\`, \\`t\\`: true, \\`n\\`: null}") "]}"},
+     AGENT("{`data`:{`tool_calls`:[{`call_id`:`c`,`name`:`f`,`arguments`:{`ort`:`Zürich`,`l`:[1,"
+     "{`x`:[]},{}],`e`:`\\u00e9\\ud83d\\ude00\u2028\\u0000\\n`,`t`:true,`n`:null}}]}}"),
+     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("c", "f", "{\\`ort\\`: \\`Zürich\\`, \\`l\\`: [1, {\\`x\\`: []}, {}], \\`e\\`: \\`é😀\u2028\\\\u0000\\\\n\\`, \\`t\\`: true, \\`n\\`: null}") "]}"},
     {"numbers keep their spelling [R000-27]",
-     AGENT("{`data`:{`tool_calls`:[{`call_id`:`c`,`name`:`f`,`arguments`:{`a`:1.0,`b`:-0,`c`:"
-           "1180591620717411303424,"
-           "`d`:1e400,`e`:1E+2,`f`:0.10}}]}}"),
-     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED(
-         "c", "f",
-         "{\\`a\\`: 1.0, \\`b\\`: -0, \\`c\\`: 1180591620717411303424, \\`d\\`: 1e400, \\`e\\`: "
-         "1E+2, \\`f\\`: 0.10}") "]}"},
+     AGENT("{`data`:{`tool_calls`:[{`call_id`:`c`,`name`:`f`,`arguments`:{`a`:1.0,`b`:-0,"
+     "`c`:1180591620717411303424,`d`:1e400,`e`:1E+2,`f`:0.10}}]}}"),
+     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("c", "f", "{\\`a\\`: 1.0, \\`b\\`: -0, \\`c\\`: 1180591620717411303424, \\`d\\`: 1e400, \\`e\\`: 1E+2, \\`f\\`: 0.10}") "]}"},
     {"arguments that are text pass through [R000-27]",
-     AGENT("{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`f`,`arguments`:`{\\`a\\`:1,  \\`b\\`: "
-           "\\`\\\\u00e9\\`}`},"
-           "{`call_id`:`2`,`name`:`f`,`arguments`:`not "
-           "json`},{`call_id`:`3`,`name`:`f`,`arguments`:``}]}}"),
-     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED(
-         "1", "f",
-         "{\\`a\\`:1,  \\`b\\`: \\`\\\\u00e9\\`}") "," CALLED("2", "f",
-                                                              "not json") "," CALLED("3", "f",
-                                                                                     "") "]}"},
+     AGENT("{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`f`,"
+     "`arguments`:`{\\`a\\`:1,  \\`b\\`: \\`\\\\u00e9\\`}`},{`call_id`:`2`,`name`:`f`,"
+     "`arguments`:`not json`},{`call_id`:`3`,`name`:`f`,`arguments`:``}]}}"),
+     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("1", "f", "{\\`a\\`:1,  \\`b\\`: \\`\\\\u00e9\\`}") "," CALLED("2", "f", "not json") "," CALLED("3", "f", "") "]}"},
     {"arguments that are absent or null are an empty object",
-     AGENT("{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`f`},{`call_id`:`2`,`name`:`f`,`arguments`"
-           ":null}]}}"),
-     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("1", "f", "{}") "," CALLED(
-         "2", "f", "{}") "]}"},
+     AGENT("{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`f`},{`call_id`:`2`,`name`:`f`,"
+     "`arguments`:null}]}}"),
+     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("1", "f", "{}") "," CALLED("2", "f", "{}") "]}"},
     {"a call of a custom tool",
-     AGENT(
-         "{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`sh`,`arguments`:`ls`,`type`:`custom`}]}}"),
-     "{`role`:`assistant`,`content`:``,`tool_calls`:[{`id`:`1`,`type`:`custom`,`custom`:{`name`:`"
-     "sh`,"
-     "`input`:`ls`}}]}"},
+     AGENT("{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`sh`,`arguments`:`ls`,`type`:`custom`}]}}"),
+     "{`role`:`assistant`,`content`:``,`tool_calls`:[{`id`:`1`,`type`:`custom`,"
+     "`custom`:{`name`:`sh`,`input`:`ls`}}]}"},
     {"an empty list of calls is an empty message", AGENT("{`data`:{`tool_calls`:[]}}"),
      ASSISTANT("")},
     {"an empty list of results is no message", USER("{`data`:{`tool_results`:[]}}"), ""},
     {"outputs that are no text become JSON text [R000-22]",
-     USER("{`data`:{`tool_results`:[{`call_id`:`1`,`output`:{`t`:72.0,`s`:`é`}},{`call_id`:`2`,`"
-          "output`:[1,2]},"
-          "{`call_id`:`3`,`output`:1e400},{`call_id`:`4`,`output`:null},{`call_id`:`5`,`output`:"
-          "true},"
-          "{`call_id`:`6`},{`call_id`:`7`,`output`:``}]}}"),
+     USER("{`data`:{`tool_results`:[{`call_id`:`1`,`output`:{`t`:72.0,`s`:`é`}},{`call_id`:`2`,"
+     "`output`:[1,2]},{`call_id`:`3`,`output`:1e400},{`call_id`:`4`,`output`:null},"
+     "{`call_id`:`5`,`output`:true},{`call_id`:`6`},{`call_id`:`7`,`output`:``}]}}"),
      "{`role`:`tool`,`tool_call_id`:`1`,`content`:`{\\`t\\`: 72.0, \\`s\\`: \\`é\\`}`}\n"
-     "{`role`:`tool`,`tool_call_id`:`2`,`content`:`[1, 2]`}\n"
-     "{`role`:`tool`,`tool_call_id`:`3`,`content`:`1e400`}\n"
-     "{`role`:`tool`,`tool_call_id`:`4`,`content`:`null`}\n"
-     "{`role`:`tool`,`tool_call_id`:`5`,`content`:`true`}\n"
-     "{`role`:`tool`,`tool_call_id`:`6`,`content`:``}\n"
-     "{`role`:`tool`,`tool_call_id`:`7`,`content`:``}"},
+     "{`role`:`tool`,`tool_call_id`:`2`,`content`:`[1, 2]`}\n{`role`:`tool`,"
+     "`tool_call_id`:`3`,`content`:`1e400`}\n{`role`:`tool`,`tool_call_id`:`4`,"
+     "`content`:`null`}\n{`role`:`tool`,`tool_call_id`:`5`,`content`:`true`}\n{`role`:`tool`,"
+     "`tool_call_id`:`6`,`content`:``}\n{`role`:`tool`,`tool_call_id`:`7`,`content`:``}"},
     {"other data becomes JSON text [R000-29]", USER("{`data`:{`a`:[1.0,`é`],`tool_calls`:null}}"),
      "{`role`:`user`,`content`:`{\\`a\\`: [1.0, \\`é\\`], \\`tool_calls\\`: null}`}"},
     {"data of any type becomes JSON text",
@@ -350,55 +325,51 @@ static const struct row to_chat[] = {
      "{`role`:`user`,`content`:`{\\`tool_calls\\`: [{\\`call_id\\`: \\`c\\`}]}`}"},
     {"a user's calls beside results",
      USER("{`data`:{`tool_calls`:[1],`tool_results`:[{`call_id`:`1`,`output`:`x`}]}}"),
-     "{`role`:`tool`,`tool_call_id`:`1`,`content`:`x`}\n{`role`:`user`,`content`:`{\\`tool_calls\\`"
-     ": [1]}`}"},
+     "{`role`:`tool`,`tool_call_id`:`1`,`content`:`x`}\n{`role`:`user`,"
+     "`content`:`{\\`tool_calls\\`: [1]}`}"},
     {"images become image_url [R000-29]",
      USER("{`text`:`Look:`},{`raw`:`iVBO`,`mediaType`:`image/png`,`filename`:`a.png`},"
-          "{`url`:`https://x.test/b`,`mediaType`:`image/jpeg`},{`url`:`https://x.test/"
-          "c.WEBP?s=1#f`},"
-          "{`raw`:`R0lG`,`filename`:`d.gif`}"),
-     "{`role`:`user`,`content`:[{`type`:`text`,`text`:`Look:`},"
-     "{`type`:`image_url`,`image_url`:{`url`:`data:image/png;base64,iVBO`}},"
-     "{`type`:`image_url`,`image_url`:{`url`:`https://x.test/b`}},"
-     "{`type`:`image_url`,`image_url`:{`url`:`https://x.test/c.WEBP?s=1#f`}},"
-     "{`type`:`image_url`,`image_url`:{`url`:`data:image/gif;base64,R0lG`}}]}"},
+     "{`url`:`https://x.test/b`,`mediaType`:`image/jpeg`},"
+     "{`url`:`https://x.test/c.WEBP?s=1#f`},{`raw`:`R0lG`,`filename`:`d.gif`}"),
+     "{`role`:`user`,`content`:[{`type`:`text`,`text`:`Look:`},{`type`:`image_url`,"
+     "`image_url`:{`url`:`data:image/png;base64,iVBO`}},{`type`:`image_url`,"
+     "`image_url`:{`url`:`https://x.test/b`}},{`type`:`image_url`,"
+     "`image_url`:{`url`:`https://x.test/c.WEBP?s=1#f`}},{`type`:`image_url`,"
+     "`image_url`:{`url`:`data:image/gif;base64,R0lG`}}]}"},
     {"audio becomes input_audio [R000-29]",
      USER("{`raw`:`AAAA`,`mediaType`:`audio/wav`},{`raw`:`AAAA`,`mediaType`:`audio/mpeg`},"
-          "{`raw`:`AAAA`,`mediaType`:`audio/x-wav; "
-          "codec=1`},{`raw`:`AAAA`,`mediaType`:`audio/ogg`}"),
-     "{`role`:`user`,`content`:[{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,`format`:`wav`}}"
-     ","
-     "{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,`format`:`mp3`}},"
-     "{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,`format`:`wav`}},"
-     "{`type`:`file`,`file`:{`filename`:`file.ogg`,`file_data`:`data:audio/ogg;base64,AAAA`}}]}"},
+     "{`raw`:`AAAA`,`mediaType`:`audio/x-wav; codec=1`},{`raw`:`AAAA`,`mediaType`:`audio/ogg`}"),
+     "{`role`:`user`,`content`:[{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,"
+     "`format`:`wav`}},{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,`format`:`mp3`}},"
+     "{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,`format`:`wav`}},{`type`:`file`,"
+     "`file`:{`filename`:`file.ogg`,`file_data`:`data:audio/ogg;base64,AAAA`}}]}"},
     {"other files become file parts [R000-29]",
-     USER("{`raw`:`JVBE`,`mediaType`:`application/"
-          "pdf`,`filename`:`r.pdf`},{`raw`:`JVBE`,`filename`:`s.pdf`},"
-          "{`raw`:`AAAA`},{`raw`:`AAAA`,`mediaType`:`text/plain; charset=utf-8`}"),
-     "{`role`:`user`,`content`:[{`type`:`file`,`file`:{`filename`:`r.pdf`,`file_data`:`data:"
-     "application/pdf;base64,JVBE`}},"
-     "{`type`:`file`,`file`:{`filename`:`s.pdf`,`file_data`:`data:application/pdf;base64,JVBE`}},"
-     "{`type`:`file`,`file`:{`filename`:`file.bin`,`file_data`:`data:application/"
-     "octet-stream;base64,AAAA`}},"
-     "{`type`:`file`,`file`:{`filename`:`file.txt`,`file_data`:`data:text/plain; "
-     "charset=utf-8;base64,AAAA`}}]}"},
+     USER("{`raw`:`JVBE`,`mediaType`:`application/pdf`,`filename`:`r.pdf`},{`raw`:`JVBE`,"
+     "`filename`:`s.pdf`},{`raw`:`AAAA`},{`raw`:`AAAA`,"
+     "`mediaType`:`text/plain; charset=utf-8`}"),
+     "{`role`:`user`,`content`:[{`type`:`file`,`file`:{`filename`:`r.pdf`,"
+     "`file_data`:`data:application/pdf;base64,JVBE`}},{`type`:`file`,"
+     "`file`:{`filename`:`s.pdf`,`file_data`:`data:application/pdf;base64,JVBE`}},"
+     "{`type`:`file`,`file`:{`filename`:`file.bin`,"
+     "`file_data`:`data:application/octet-stream;base64,AAAA`}},{`type`:`file`,"
+     "`file`:{`filename`:`file.txt`,"
+     "`file_data`:`data:text/plain; charset=utf-8;base64,AAAA`}}]}"},
     {"other files by address become links",
-     USER("{`text`:`Read`},{`url`:`https://x.test/r (1).pdf`,`filename`:`r "
-          "[1].pdf`},{`url`:`https://x.test/s`}"),
-     "{`role`:`user`,`content`:`Read\\n[r "
-     "\\\\[1\\\\].pdf](https://x.test/r%20%281%29.pdf)\\nhttps://x.test/s`}"},
+     USER("{`text`:`Read`},{`url`:`https://x.test/r (1).pdf`,`filename`:`r [1].pdf`},"
+     "{`url`:`https://x.test/s`}"),
+     "{`role`:`user`,"
+     "`content`:`Read\\n[r \\\\[1\\\\].pdf](https://x.test/r%20%281%29.pdf)\\nhttps://x.test/s`}"},
     {"an agent's files become links and names",
-     AGENT("{`text`:`Done.`},{`url`:`https://x.test/i.png`,`filename`:`i`},{`url`:`https://x.test/"
-           "r.pdf`,`filename`:`r`},"
-           "{`raw`:`iVBORw==`,`mediaType`:`image/png`,`filename`:`a.png`},{`raw`:`AAAA`}"),
-     ASSISTANT("Done.\\n![i](https://x.test/i.png)\\n[r](https://x.test/r.pdf)\\n[a.png "
-               "(image/png, 4 bytes)]"
-               "\\n[file (application/octet-stream, 3 bytes)]")},
+     AGENT("{`text`:`Done.`},{`url`:`https://x.test/i.png`,`filename`:`i`},"
+     "{`url`:`https://x.test/r.pdf`,`filename`:`r`},{`raw`:`iVBORw==`,`mediaType`:`image/png`,"
+     "`filename`:`a.png`},{`raw`:`AAAA`}"),
+     ASSISTANT("Done.\\n![i](https://x.test/i.png)\\n[r](https://x.test/r.pdf)\\n[a.png (image/png, 4 bytes)]\\n[file (application/octet-stream, 3 bytes)]")},
     {"media types are told without regard to case",
      USER("{`url`:`u`,`mediaType`:`IMAGE/PNG`},{`raw`:`AAAA`,`mediaType`:`Audio/MPEG`}"),
      "{`role`:`user`,`content`:[{`type`:`image_url`,`image_url`:{`url`:`u`}},"
      "{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,`format`:`mp3`}}]}"},
 };
+/* clang-format on */
 
 static void becomes(void **state)
 {
@@ -427,6 +398,7 @@ struct fault {
     const char *in, *at;
 };
 
+/* clang-format off */
 static const struct fault faults[] = {
     {AGENT("{`data`:{`tool_calls`:[{`call_id`:`a`,`name`:`f`},{`call_id`:`b`}]}}"),
      "/parts/0/data/tool_calls/1/name"},
@@ -450,6 +422,7 @@ static const struct fault faults[] = {
     {USER("{`data`:{`tool_results`:[{`call_id`:`a`,`call_id`:`b`}]}}"),
      "/parts/0/data/tool_results/0/call_id"},
 };
+/* clang-format on */
 
 static void faults_are_named_with_their_pointer(void **state)
 {
@@ -480,6 +453,7 @@ struct trip {
 #define ID "`messageId`:`@`,"
 #define META(type) "`metadata`:{`canonical_type`:`" type "`}}"
 
+/* clang-format off */
 static const struct trip trips[] = {
     {"user text", "{`role`:`user`,`content`:`What's the weather?`}",
      "{" ID
@@ -490,99 +464,87 @@ static const struct trip trips[] = {
     {"empty text", "{`role`:`user`,`content`:``}",
      "{" ID "`role`:`ROLE_USER`,`parts`:[{`text`:``}]," META("TextMessageContentEvent"), NULL},
     {"calls as we would write them are objects",
-     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED(
-         "call_abc123", "get_weather", "{\\`location\\`: \\`Oakland\\`}") "]}",
-     "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`data`:{`tool_calls`:[{`call_id`:`call_abc123`,`name`:`"
-            "get_weather`,"
-     "`arguments`:{`location`:`Oakland`}}]}}]," META("ToolCallStartEvent"),
+     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("call_abc123", "get_weather", "{\\`location\\`: \\`Oakland\\`}") "]}",
+     "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`data`:{`tool_calls`:[{`call_id`:`call_abc123`,"
+     "`name`:`get_weather`,`arguments`:{`location`:`Oakland`}}]}}]," META("ToolCallStartEvent"),
      NULL},
     {"calls spelled otherwise stay text",
-     "{`role`:`assistant`,`content`:`x`,`tool_calls`:[" CALLED("1", "f", "{\\`a\\`:1}") "," CALLED(
-         "2", "g", "") "," CALLED("3", "h", "[1]") "," CALLED("4", "i", "{\\`a\\`: ") "]}",
-     "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`text`:`x`},{`data`:{`tool_calls`:["
-     "{`call_id`:`1`,`name`:`f`,`arguments`:`{\\`a\\`:1}`},{`call_id`:`2`,`name`:`g`,`arguments`:``"
-     "},"
-     "{`call_id`:`3`,`name`:`h`,`arguments`:`[1]`},{`call_id`:`4`,`name`:`i`,`arguments`:`{\\`a\\`:"
-     " `}]}}]," META("ToolCallStartEvent"),
+     "{`role`:`assistant`,`content`:`x`,`tool_calls`:[" CALLED("1", "f", "{\\`a\\`:1}") "," CALLED("2", "g", "") "," CALLED("3", "h", "[1]") "," CALLED("4", "i", "{\\`a\\`: ") "]}",
+     "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`text`:`x`},{`data`:{`tool_calls`:[{`call_id`:`1`,"
+     "`name`:`f`,`arguments`:`{\\`a\\`:1}`},{`call_id`:`2`,`name`:`g`,`arguments`:``},"
+     "{`call_id`:`3`,`name`:`h`,`arguments`:`[1]`},{`call_id`:`4`,`name`:`i`,"
+     "`arguments`:`{\\`a\\`: `}]}}]," META("ToolCallStartEvent"),
      NULL},
     {"arguments with every kind of value",
-     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED(
-         "1", "f",
-         "{\\`a\\`: 1.0, \\`b\\`: -0, \\`c\\`: 1180591620717411303424, \\`d\\`: 1e400, \\`e\\`: "
-         "\\`\\\\u0000é\u2028\\`, \\`f\\`: {}, \\`f\\`: []}") "]}",
+     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("1", "f", "{\\`a\\`: 1.0, \\`b\\`: -0, \\`c\\`: 1180591620717411303424, \\`d\\`: 1e400, \\`e\\`: \\`\\\\u0000é\u2028\\`, \\`f\\`: {}, \\`f\\`: []}") "]}",
      "{" ID
-     "`role`:`ROLE_AGENT`,`parts`:[{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`f`,`arguments`:{"
-     "`a`:1.0,`b`:-0,`c`:1180591620717411303424,`d`:1e400,`e`:`\\u0000é\u2028`,`f`:{},`f`:[]}}]}}]"
-     "," META("ToolCallStartEvent"),
+     "`role`:`ROLE_AGENT`,`parts`:[{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`f`,"
+     "`arguments`:{`a`:1.0,`b`:-0,`c`:1180591620717411303424,`d`:1e400,`e`:`\\u0000é\u2028`,"
+     "`f`:{},`f`:[]}}]}}]," META("ToolCallStartEvent"),
      NULL},
     {"arguments with needless escapes stay text",
-     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED(
-         "1", "f", "{\\`a\\`: \\`\\\\u00e9\\`}") "," CALLED("2", "f",
-                                                            "{\\`a\\`: \\`\\\\ud800\\`}") "]}",
+     "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("1", "f", "{\\`a\\`: \\`\\\\u00e9\\`}") "," CALLED("2", "f", "{\\`a\\`: \\`\\\\ud800\\`}") "]}",
      NULL, NULL},
     {"content null beside calls comes back empty",
      "{`role`:`assistant`,`content`:null,`tool_calls`:[" CALLED("1", "f", "{}") "]}", NULL,
      "{`role`:`assistant`,`content`:``,`tool_calls`:[" CALLED("1", "f", "{}") "]}"},
     {"a custom tool's call",
-     "{`role`:`assistant`,`content`:``,`tool_calls`:[{`id`:`1`,`type`:`custom`,`custom`:{`name`:`"
-     "sh`,`input`:`{}`}}]}",
-     "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`sh`,`"
-            "arguments`:`{}`,"
-     "`type`:`custom`}]}}]," META("ToolCallStartEvent"),
+     "{`role`:`assistant`,`content`:``,`tool_calls`:[{`id`:`1`,`type`:`custom`,"
+     "`custom`:{`name`:`sh`,`input`:`{}`}}]}",
+     "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`data`:{`tool_calls`:[{`call_id`:`1`,`name`:`sh`,"
+     "`arguments`:`{}`,`type`:`custom`}]}}]," META("ToolCallStartEvent"),
      NULL},
     {"a tool's answer", "{`role`:`tool`,`tool_call_id`:`c`,`content`:`Sunny, 72°F`}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`tool_results`:[{`call_id`:`c`,`output`:`Sunny, "
-            "72°F`}]}}]," META("ToolCallResultEvent"),
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`tool_results`:[{`call_id`:`c`,"
+     "`output`:`Sunny, 72°F`}]}}]," META("ToolCallResultEvent"),
      NULL},
     {"a tool's answer that looks like JSON stays text",
      "{`role`:`tool`,`tool_call_id`:`c`,`content`:`{\\`t\\`:72}`}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`tool_results`:[{`call_id`:`c`,`output`:`{\\`t\\`"
-            ":72}`}]}}]," META("ToolCallResultEvent"),
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`tool_results`:[{`call_id`:`c`,"
+     "`output`:`{\\`t\\`:72}`}]}}]," META("ToolCallResultEvent"),
      NULL},
     {"a tool's answer with a name", "{`role`:`tool`,`tool_call_id`:`c`,`name`:`f`,`content`:`x`}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`tool_results`:[{`call_id`:`c`,`name`:`f`,`"
-            "output`:`x`}]}}],"
-     "`metadata`:{`canonical_type`:`ToolCallResultEvent`,`dragoman:name`:`f`}}",
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`tool_results`:[{`call_id`:`c`,`name`:`f`,"
+     "`output`:`x`}]}}],`metadata`:{`canonical_type`:`ToolCallResultEvent`,"
+     "`dragoman:name`:`f`}}",
      NULL},
     {"a tool's answer without content", "{`role`:`tool`,`tool_call_id`:`c`,`content`:null}", NULL,
      "{`role`:`tool`,`tool_call_id`:`c`,`content`:``}"},
     {"a tool's answer in text parts",
-     "{`role`:`tool`,`tool_call_id`:`c`,`content`:[{`type`:`text`,`text`:`a`},{`type`:`text`,`text`"
-     ":`b`}]}",
+     "{`role`:`tool`,`tool_call_id`:`c`,`content`:[{`type`:`text`,`text`:`a`},{`type`:`text`,"
+     "`text`:`b`}]}",
      NULL, "{`role`:`tool`,`tool_call_id`:`c`,`content`:`ab`}"},
     {"a tool's answer with an image",
-     "{`role`:`tool`,`tool_call_id`:`c`,`content`:[{`type`:`text`,`text`:`a`},{`type`:`image_url`,`"
-     "image_url`:{`url`:`u`}}]}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`tool_results`:[{`call_id`:`c`,`output`:[{`type`:"
-            "`text`,`text`:`a`},"
-     "{`type`:`image_url`,`image_url`:{`url`:`u`}}]}]},`metadata`:{`dragoman:part`:`content`}}]"
-     "," META("ToolCallResultEvent"),
+     "{`role`:`tool`,`tool_call_id`:`c`,`content`:[{`type`:`text`,`text`:`a`},"
+     "{`type`:`image_url`,`image_url`:{`url`:`u`}}]}",
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`tool_results`:[{`call_id`:`c`,"
+     "`output`:[{`type`:`text`,`text`:`a`},{`type`:`image_url`,`image_url`:{`url`:`u`}}]}]},"
+     "`metadata`:{`dragoman:part`:`content`}}]," META("ToolCallResultEvent"),
      NULL},
     {"a system message", "{`role`:`system`,`content`:`Be brief.`}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`text`:`Be "
-            "brief.`}],`metadata`:{`canonical_type`:`TextMessageContentEvent`,"
-     "`dragoman:role`:`system`}}",
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`text`:`Be brief.`}],"
+     "`metadata`:{`canonical_type`:`TextMessageContentEvent`,`dragoman:role`:`system`}}",
      NULL},
     {"a developer message with a name", "{`role`:`developer`,`name`:`d`,`content`:`Be brief.`}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`text`:`Be "
-            "brief.`}],`metadata`:{`canonical_type`:`TextMessageContentEvent`,"
-     "`dragoman:role`:`developer`,`dragoman:name`:`d`}}",
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`text`:`Be brief.`}],"
+     "`metadata`:{`canonical_type`:`TextMessageContentEvent`,`dragoman:role`:`developer`,"
+     "`dragoman:name`:`d`}}",
      NULL},
     {"names and reasoning",
      "{`role`:`assistant`,`name`:`bot`,`content`:`4`,`reasoning_content`:`2+2`}",
-     "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`text`:`4`}],`metadata`:{`canonical_type`:`"
-            "TextMessageEndEvent`,"
-     "`dragoman:name`:`bot`,`dragoman:reasoning_content`:`2+2`}}",
+     "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`text`:`4`}],"
+     "`metadata`:{`canonical_type`:`TextMessageEndEvent`,`dragoman:name`:`bot`,"
+     "`dragoman:reasoning_content`:`2+2`}}",
      NULL},
     {"a refusal", "{`role`:`assistant`,`content`:null,`refusal`:`I cannot.`}",
      "{" ID
-     "`role`:`ROLE_AGENT`,`parts`:[{`text`:`I "
-     "cannot.`,`metadata`:{`dragoman:part`:`message_refusal`}}]," META("TextMessageEndEvent"),
+     "`role`:`ROLE_AGENT`,`parts`:[{`text`:`I cannot.`,"
+     "`metadata`:{`dragoman:part`:`message_refusal`}}]," META("TextMessageEndEvent"),
      NULL},
     {"a refusal beside text", "{`role`:`assistant`,`content`:`Well,`,`refusal`:`no.`}", NULL, NULL},
     {"a refusal part",
-     "{`role`:`assistant`,`content`:[{`type`:`text`,`text`:`Well,`},{`type`:`refusal`,`refusal`:`"
-     "no.`}]}",
+     "{`role`:`assistant`,`content`:[{`type`:`text`,`text`:`Well,`},{`type`:`refusal`,"
+     "`refusal`:`no.`}]}",
      NULL, NULL},
     {"an assistant with nothing to say", "{`role`:`assistant`,`content`:null}",
      "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`text`:``}]," META("TextMessageEndEvent"),
@@ -596,104 +558,97 @@ static const struct trip trips[] = {
      "{`role`:`user`,`content`:`ab`}"},
     {"a legacy call",
      "{`role`:`assistant`,`content`:``,`function_call`:{`name`:`f`,`arguments`:`{}`}}",
-     "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`data`:{`tool_calls`:[{`call_id`:`f`,`name`:`f`,`"
-            "arguments`:{}}]},"
-     "`metadata`:{`dragoman:part`:`function_call`}}]," META("ToolCallStartEvent"),
+     "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`data`:{`tool_calls`:[{`call_id`:`f`,`name`:`f`,"
+     "`arguments`:{}}]},`metadata`:{`dragoman:part`:`function_call`}}]," META("ToolCallStartEvent"),
      NULL},
     {"a legacy result", "{`role`:`function`,`name`:`f`,`content`:`4`}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`tool_results`:[{`call_id`:`f`,`name`:`f`,`"
-            "output`:`4`}]}}],"
-     "`metadata`:{`canonical_type`:`ToolCallResultEvent`,`dragoman:role`:`function`,`dragoman:name`"
-     ":`f`}}",
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`tool_results`:[{`call_id`:`f`,`name`:`f`,"
+     "`output`:`4`}]}}],`metadata`:{`canonical_type`:`ToolCallResultEvent`,"
+     "`dragoman:role`:`function`,`dragoman:name`:`f`}}",
      NULL},
     {"images by address",
-     "{`role`:`user`,`content`:[{`type`:`text`,`text`:`Look`},"
-     "{`type`:`image_url`,`image_url`:{`url`:`https://x.test/a.png`,`detail`:`low`}},"
-     "{`type`:`image_url`,`image_url`:{`url`:`https://x.test/b`}}]}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`text`:`Look`},"
-     "{`url`:`https://x.test/a.png`,`metadata`:{`dragoman:detail`:`low`},`mediaType`:`image/png`},"
-     "{`url`:`https://x.test/b`,`mediaType`:`image/*`}]," META("TextMessageContentEvent"),
+     "{`role`:`user`,`content`:[{`type`:`text`,`text`:`Look`},{`type`:`image_url`,"
+     "`image_url`:{`url`:`https://x.test/a.png`,`detail`:`low`}},{`type`:`image_url`,"
+     "`image_url`:{`url`:`https://x.test/b`}}]}",
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`text`:`Look`},{`url`:`https://x.test/a.png`,"
+     "`metadata`:{`dragoman:detail`:`low`},`mediaType`:`image/png`},{`url`:`https://x.test/b`,"
+     "`mediaType`:`image/*`}]," META("TextMessageContentEvent"),
      NULL},
     {"images in data: URLs",
-     "{`role`:`user`,`content`:[{`type`:`image_url`,`image_url`:{`url`:`data:image/"
-     "png;base64,iVBO`}},"
-     "{`type`:`image_url`,`image_url`:{`url`:`data:application/pdf;base64,JVBE`}},"
-     "{`type`:`image_url`,`image_url`:{`url`:`data:;base64,iVBO`}},"
-     "{`type`:`image_url`,`image_url`:{`url`:`data:image/svg+xml,%3Csvg/%3E`}},"
-     "{`type`:`image_url`,`image_url`:{`url`:`data:image/png;base64,%%%`}}]}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`raw`:`iVBO`,`mediaType`:`image/png`},"
-     "{`raw`:`JVBE`,`metadata`:{`dragoman:part`:`image_url`},`mediaType`:`application/pdf`},"
-     "{`raw`:`iVBO`,`metadata`:{`dragoman:part`:`image_url`}},"
-     "{`url`:`data:image/svg+xml,%3Csvg/%3E`,`mediaType`:`image/*`},"
-     "{`url`:`data:image/png;base64,%%%`,`mediaType`:`image/*`}]," META("TextMessageContentEvent"),
+     "{`role`:`user`,`content`:[{`type`:`image_url`,"
+     "`image_url`:{`url`:`data:image/png;base64,iVBO`}},{`type`:`image_url`,"
+     "`image_url`:{`url`:`data:application/pdf;base64,JVBE`}},{`type`:`image_url`,"
+     "`image_url`:{`url`:`data:;base64,iVBO`}},{`type`:`image_url`,"
+     "`image_url`:{`url`:`data:image/svg+xml,%3Csvg/%3E`}},{`type`:`image_url`,"
+     "`image_url`:{`url`:`data:image/png;base64,%%%`}}]}",
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`raw`:`iVBO`,`mediaType`:`image/png`},{`raw`:`JVBE`,"
+     "`metadata`:{`dragoman:part`:`image_url`},`mediaType`:`application/pdf`},{`raw`:`iVBO`,"
+     "`metadata`:{`dragoman:part`:`image_url`}},{`url`:`data:image/svg+xml,%3Csvg/%3E`,"
+     "`mediaType`:`image/*`},{`url`:`data:image/png;base64,%%%`,`mediaType`:`image/*`}]," META("TextMessageContentEvent"),
      NULL},
     {"audio",
-     "{`role`:`user`,`content`:[{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,`format`:`wav`}}"
-     ","
-     "{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,`format`:`mp3`}},"
+     "{`role`:`user`,`content`:[{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,"
+     "`format`:`wav`}},{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,`format`:`mp3`}},"
      "{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`,`format`:`flac`}},"
-     "{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`}},{`type`:`input_audio`,`input_audio`:{`"
-     "data`:`?`,`format`:`wav`}}]}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`raw`:`AAAA`,`mediaType`:`audio/"
-            "wav`},{`raw`:`AAAA`,`mediaType`:`audio/mpeg`},"
-     "{`raw`:`AAAA`,`metadata`:{`dragoman:part`:`input_audio`},`mediaType`:`audio/flac`},"
-     "{`raw`:`AAAA`,`metadata`:{`dragoman:part`:`input_audio`}},"
-     "{`data`:{`type`:`input_audio`,`input_audio`:{`data`:`?`,`format`:`wav`}},`metadata`:{`"
-     "dragoman:part`:`other`}}]," META("TextMessageContentEvent"),
+     "{`type`:`input_audio`,`input_audio`:{`data`:`AAAA`}},{`type`:`input_audio`,"
+     "`input_audio`:{`data`:`?`,`format`:`wav`}}]}",
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`raw`:`AAAA`,`mediaType`:`audio/wav`},{`raw`:`AAAA`,"
+     "`mediaType`:`audio/mpeg`},{`raw`:`AAAA`,`metadata`:{`dragoman:part`:`input_audio`},"
+     "`mediaType`:`audio/flac`},{`raw`:`AAAA`,`metadata`:{`dragoman:part`:`input_audio`}},"
+     "{`data`:{`type`:`input_audio`,`input_audio`:{`data`:`?`,`format`:`wav`}},"
+     "`metadata`:{`dragoman:part`:`other`}}]," META("TextMessageContentEvent"),
      NULL},
     {"files",
-     "{`role`:`user`,`content`:[{`type`:`file`,`file`:{`filename`:`a.pdf`,`file_data`:`data:"
-     "application/pdf;base64,JVBE`}},"
-     "{`type`:`file`,`file`:{`file_data`:`data:application/pdf;base64,JVBE`}},"
-     "{`type`:`file`,`file`:{`filename`:`a.png`,`file_data`:`data:image/"
-     "png;base64,iVBO`,`file_id`:`f-1`}},"
-     "{`type`:`file`,`file`:{`file_id`:`f-2`}},{`type`:`file`,`file`:{`filename`:`x`,`file_data`:`?"
-     "`}}]}",
+     "{`role`:`user`,`content`:[{`type`:`file`,`file`:{`filename`:`a.pdf`,"
+     "`file_data`:`data:application/pdf;base64,JVBE`}},{`type`:`file`,"
+     "`file`:{`file_data`:`data:application/pdf;base64,JVBE`}},{`type`:`file`,"
+     "`file`:{`filename`:`a.png`,`file_data`:`data:image/png;base64,iVBO`,`file_id`:`f-1`}},"
+     "{`type`:`file`,`file`:{`file_id`:`f-2`}},{`type`:`file`,`file`:{`filename`:`x`,"
+     "`file_data`:`?`}}]}",
      "{" ID
-     "`role`:`ROLE_USER`,`parts`:[{`raw`:`JVBE`,`filename`:`a.pdf`,`mediaType`:`application/pdf`},"
-     "{`raw`:`JVBE`,`metadata`:{`dragoman:part`:`file`},`mediaType`:`application/pdf`},"
-     "{`raw`:`iVBO`,`metadata`:{`dragoman:part`:`file`,`dragoman:file_id`:`f-1`},`filename`:`a.png`"
-     ",`mediaType`:`image/png`},"
+     "`role`:`ROLE_USER`,`parts`:[{`raw`:`JVBE`,`filename`:`a.pdf`,"
+     "`mediaType`:`application/pdf`},{`raw`:`JVBE`,`metadata`:{`dragoman:part`:`file`},"
+     "`mediaType`:`application/pdf`},{`raw`:`iVBO`,`metadata`:{`dragoman:part`:`file`,"
+     "`dragoman:file_id`:`f-1`},`filename`:`a.png`,`mediaType`:`image/png`},"
      "{`data`:{`type`:`file`,`file`:{`file_id`:`f-2`}},`metadata`:{`dragoman:part`:`other`}},"
-     "{`data`:{`type`:`file`,`file`:{`filename`:`x`,`file_data`:`?`}},`metadata`:{`dragoman:part`:`"
-     "other`}}]," META("TextMessageContentEvent"),
+     "{`data`:{`type`:`file`,`file`:{`filename`:`x`,`file_data`:`?`}},"
+     "`metadata`:{`dragoman:part`:`other`}}]," META("TextMessageContentEvent"),
      NULL},
     {"files in plain base64 come back as data: URLs",
      "{`role`:`user`,`content`:[{`type`:`file`,`file`:{`filename`:`a.pdf`,`file_data`:`JVBE`}}]}",
      NULL,
-     "{`role`:`user`,`content`:[{`type`:`file`,`file`:{`filename`:`a.pdf`,`file_data`:`data:"
-     "application/pdf;base64,JVBE`}}]}"},
+     "{`role`:`user`,`content`:[{`type`:`file`,`file`:{`filename`:`a.pdf`,"
+     "`file_data`:`data:application/pdf;base64,JVBE`}}]}"},
     {"base64 comes back padded, in the standard alphabet",
-     "{`role`:`user`,`content`:[{`type`:`image_url`,`image_url`:{`url`:`DATA:image/"
-     "png;BASE64,-_A`}},"
-     "{`type`:`input_audio`,`input_audio`:{`data`:`data:audio/wav;base64,AA`,`format`:`wav`}}]}",
+     "{`role`:`user`,`content`:[{`type`:`image_url`,"
+     "`image_url`:{`url`:`DATA:image/png;BASE64,-_A`}},{`type`:`input_audio`,"
+     "`input_audio`:{`data`:`data:audio/wav;base64,AA`,`format`:`wav`}}]}",
      NULL,
-     "{`role`:`user`,`content`:[{`type`:`image_url`,`image_url`:{`url`:`data:image/png;base64,+/"
-     "A=`}},"
-     "{`type`:`input_audio`,`input_audio`:{`data`:`AA==`,`format`:`wav`}}]}"},
+     "{`role`:`user`,`content`:[{`type`:`image_url`,"
+     "`image_url`:{`url`:`data:image/png;base64,+/A=`}},{`type`:`input_audio`,"
+     "`input_audio`:{`data`:`AA==`,`format`:`wav`}}]}"},
     {"videos",
-     "{`role`:`user`,`content`:[{`type`:`video_url`,`video_url`:{`url`:`https://x.test/a.mp4`}},"
-     "{`type`:`video_url`,`video_url`:{`url`:`data:video/mp4;base64,AAAA`}}]}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`url`:`https://x.test/"
-            "a.mp4`,`metadata`:{`dragoman:part`:`video_url`},"
-     "`mediaType`:`video/"
-     "mp4`},{`raw`:`AAAA`,`metadata`:{`dragoman:part`:`video_url`},`mediaType`:`video/mp4`}]," META(
-         "TextMessageContentEvent"),
+     "{`role`:`user`,`content`:[{`type`:`video_url`,"
+     "`video_url`:{`url`:`https://x.test/a.mp4`}},{`type`:`video_url`,"
+     "`video_url`:{`url`:`data:video/mp4;base64,AAAA`}}]}",
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`url`:`https://x.test/a.mp4`,"
+     "`metadata`:{`dragoman:part`:`video_url`},`mediaType`:`video/mp4`},{`raw`:`AAAA`,"
+     "`metadata`:{`dragoman:part`:`video_url`},`mediaType`:`video/mp4`}]," META("TextMessageContentEvent"),
      NULL},
     {"an assistant's image",
-     "{`role`:`assistant`,`content`:[{`type`:`image_url`,`image_url`:{`url`:`https://x.test/"
-     "a.png`}}]}",
+     "{`role`:`assistant`,`content`:[{`type`:`image_url`,"
+     "`image_url`:{`url`:`https://x.test/a.png`}}]}",
      NULL, NULL},
     {"a part of unknown type", "{`role`:`user`,`content`:[{`type`:`smell`,`of`:[`roses`,1e400]}]}",
-     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`type`:`smell`,`of`:[`roses`,1e400]},`metadata`:{"
-            "`dragoman:part`:`other`}}]," META("TextMessageContentEvent"),
+     "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`type`:`smell`,`of`:[`roses`,1e400]},"
+     "`metadata`:{`dragoman:part`:`other`}}]," META("TextMessageContentEvent"),
      NULL},
     {"unknown members are lost",
-     "{`role`:`assistant`,`content`:`x`,`annotations`:[],`tool_calls`:[{`id`:`1`,`type`:`function`,"
-     "`index`:0,`function`:"
-     "{`name`:`f`,`arguments`:`{}`}}]}",
+     "{`role`:`assistant`,`content`:`x`,`annotations`:[],`tool_calls`:[{`id`:`1`,"
+     "`type`:`function`,`index`:0,`function`:{`name`:`f`,`arguments`:`{}`}}]}",
      NULL, "{`role`:`assistant`,`content`:`x`,`tool_calls`:[" CALLED("1", "f", "{}") "]}"},
 };
+/* clang-format on */
 
 static void goes_there_and_back(void **state)
 {
@@ -782,6 +737,7 @@ static void canonical_type_follows_from_role_and_parts(void **state)
 #define ARTIFACT(id, text) "{`artifactId`:`" id "`,`parts`:[{`text`:`" text "`}]}"
 #define HI "{`role`:`user`,`content`:`Hi`}"
 
+/* clang-format off */
 static const struct row tasks[] = {
     {"a history in order", TASK("COMPLETED", "", ASKED "," SAID("a", "Hello"), ""),
      HI "\n" ASSISTANT("Hello")},
@@ -801,7 +757,7 @@ static const struct row tasks[] = {
     {"text of a working status that says it is the answer",
      TASK("WORKING",
           ",`message`:{`messageId`:`a`,`role`:`ROLE_AGENT`,`parts`:[{`text`:`Hello`}],"
-          "`metadata`:{`canonical_type`:`TextMessageEndEvent`}}",
+     "`metadata`:{`canonical_type`:`TextMessageEndEvent`}}",
           ASKED, ""),
      HI "\n" ASSISTANT("Hello")},
     {"a question is a message",
@@ -821,8 +777,7 @@ static const struct row tasks[] = {
      HI "\n" ASSISTANT("One\\n\\nTwo three")},
     {"an artifact beside the final message",
      TASK("COMPLETED", ",`message`:" SAID("a", "Done."), ASKED,
-          ARTIFACT("x", "Report") ",{`artifactId`:`y`,`parts`:[{`url`:`https://x.test/"
-                                  "r.pdf`,`filename`:`r.pdf`}]}"),
+          ARTIFACT("x", "Report") ",{`artifactId`:`y`,`parts`:[{`url`:`https://x.test/r.pdf`,`filename`:`r.pdf`}]}"),
      HI "\n" ASSISTANT("Report") "\n" ASSISTANT("[r.pdf](https://x.test/r.pdf)") "\n" ASSISTANT(
          "Done.")},
     {"an artifact without parts", TASK("COMPLETED", "", ASKED, "{`artifactId`:`x`,`parts`:[]}"),
@@ -830,10 +785,11 @@ static const struct row tasks[] = {
     {"chunks in a history give nothing",
      TASK("COMPLETED", "",
           ASKED ",{`messageId`:`c`,`role`:`ROLE_AGENT`,`parts`:[{`text`:`Hel`}],"
-                "`metadata`:{`canonical_type`:`TextMessageChunkEvent`}}," SAID("a", "Hello"),
+     "`metadata`:{`canonical_type`:`TextMessageChunkEvent`}}," SAID("a", "Hello"),
           ""),
      HI "\n" ASSISTANT("Hello")},
 };
+/* clang-format on */
 
 static void is_a_history(void **state)
 {

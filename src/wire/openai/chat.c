@@ -92,19 +92,20 @@ static const dgm_shape image_or_url = {
     .pick_read = pick_image,
 };
 
+static const dgm_field video_fields[] = {
+    DGM_F(dgm_chat_part, url, "url", STR, DGM_REQUIRED),
+};
 static const dgm_shape video = {
     .what = "video_url",
     .size = sizeof(dgm_chat_part),
-    .fields = image_fields,
-    .n_fields = 1, /* url */
+    DGM_FIELDS(video_fields),
     .extra_at = offsetof(dgm_chat_part, inner_extra),
     .tag_at = DGM_NOWHERE,
 };
 static const dgm_shape video_or_url = {
     .what = "video_url",
     .size = sizeof(dgm_chat_part),
-    .fields = image_fields,
-    .n_fields = 1,
+    DGM_FIELDS(video_fields),
     .extra_at = offsetof(dgm_chat_part, inner_extra),
     .tag_at = DGM_NOWHERE,
     .pick_read = pick_video,
@@ -568,6 +569,7 @@ dgm_code dgm_chat_read(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_chat_
 {
     yyjson_val *list;
     dgm_code rc;
+    r->format = dgm_chat_name;
     if (yyjson_is_arr(v))
         return read_list(r, v, at, false, ret);
     if ((list = list_in(v, DGM_STR("messages"))))

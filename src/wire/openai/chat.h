@@ -117,7 +117,7 @@ const char *dgm_chat_part_name(dgm_chat_part_kind kind);
 int dgm_chat_recognise(const yyjson_val *v);
 
 /* A message, an array of them, a request body or a response body (then its choices' messages, in
- * order). What else a body says is left out. */
+ * order). What else a body says is left out. Sets r->format. */
 dgm_code dgm_chat_read(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_chat_messages *ret);
 
 /* Is v one message, so that what it becomes is one value and no list? */

@@ -35,6 +35,7 @@ struct row {
 #define U(rest) "{\"role\":\"user\",\"content\":" rest "}"
 #define FN(name) "\"function\":{\"name\":\"" name "\",\"arguments\":\"{}\"}"
 
+/* clang-format off */
 static const struct row rows[] = {
     {"a user's text", U("\"Hi\""), NULL},
     {"an empty text", U("\"\""), NULL},
@@ -42,8 +43,7 @@ static const struct row rows[] = {
      "{\"role\":\"system\",\"name\":\"s\",\"content\":\"Be brief.\"}", NULL},
     {"a developer message", "{\"role\":\"developer\",\"content\":\"Be brief.\"}", NULL},
     {"text with every kind of character",
-     U("\"\\u0000\\n\\\"\\\\ \xe2\x80\xa8 72\xc2\xb0"
-       "F \xf0\x9f\x98\x80\""),
+     U("\"\\u0000\\n\\\"\\\\ \xe2\x80\xa8 72\xc2\xb0F \xf0\x9f\x98\x80\""),
      NULL},
     {"a call without content",
      A("\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\"," FN("f") "}]"), NULL},
@@ -56,31 +56,20 @@ static const struct row rows[] = {
     {"a call without a type", A("\"content\":\"\",\"tool_calls\":[{\"id\":\"c\"," FN("f") "}]"),
      A("\"content\":\"\",\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\"," FN("f") "}]")},
     {"a call with an object for arguments",
-     A("\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"f\",\"arguments\":{"
-       "\"a\":[1,2.0],"
-       "\"b\":\"\xc3\xa9\"}}}]"),
-     A("\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{"
-       "\"name\":\"f\","
-       "\"arguments\":\"{\\\"a\\\": [1, 2.0], \\\"b\\\": \\\"\xc3\xa9\\\"}\"}}]")},
+     A("\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"f\",\"arguments\":{\"a\":[1,2.0],\"b\":\"\xc3\xa9\"}}}]"),
+     A("\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"a\\\": [1, 2.0], \\\"b\\\": \\\"\xc3\xa9\\\"}\"}}]")},
     {"a call without arguments",
-     A("\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{"
-       "\"name\":\"f\"}}]"),
-     A("\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{"
-       "\"name\":\"f\","
-       "\"arguments\":\"\"}}]")},
+     A("\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\"}}]"),
+     A("\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]")},
     {"a call without an id gets one",
      A("\"content\":null,\"tool_calls\":[{\"type\":\"function\"," FN("f") "}]"),
-     A("\"content\":null,\"tool_calls\":[{\"id\":\""
-       "@"
-       "\",\"type\":\"function\"," FN("f") "}]")},
+     A("\"content\":null,\"tool_calls\":[{\"id\":\"@\",\"type\":\"function\"," FN("f") "}]")},
     {"a call of a custom tool",
-     A("\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":\"custom\",\"custom\":{\"name\":"
-       "\"sh\",\"input\":\"ls\"}}]"),
+     A("\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":\"custom\",\"custom\":{\"name\":\"sh\",\"input\":\"ls\"}}]"),
      NULL},
     {"an empty list of calls", A("\"content\":\"x\",\"tool_calls\":[]"), A("\"content\":\"x\"")},
     {"members that are null",
-     A("\"content\":\"x\",\"refusal\":null,\"tool_calls\":null,\"function_call\":null,\"name\":"
-       "null"),
+     A("\"content\":\"x\",\"refusal\":null,\"tool_calls\":null,\"function_call\":null,\"name\":null"),
      A("\"content\":\"x\"")},
     {"a refusal", A("\"content\":null,\"refusal\":\"I cannot.\""), NULL},
     {"reasoning", A("\"content\":\"4\",\"reasoning_content\":\"2+2\""), NULL},
@@ -96,39 +85,36 @@ static const struct row rows[] = {
      NULL},
     {"all kinds of parts",
      U("[{\"type\":\"text\",\"text\":\"a\"},"
-       "{\"type\":\"image_url\",\"image_url\":{\"url\":\"https://x.test/i\",\"detail\":\"low\"}},"
-       "{\"type\":\"input_audio\",\"input_audio\":{\"data\":\"AAAA\",\"format\":\"wav\"}},"
-       "{\"type\":\"file\",\"file\":{\"filename\":\"a.pdf\",\"file_data\":\"data:application/"
-       "pdf;base64,AAAA\"}},"
-       "{\"type\":\"file\",\"file\":{\"file_id\":\"file-1\"}},"
-       "{\"type\":\"video_url\",\"video_url\":{\"url\":\"https://x.test/v\"}},"
-       "{\"type\":\"refusal\",\"refusal\":\"no\"}]"),
+     "{\"type\":\"image_url\",\"image_url\":{\"url\":\"https://x.test/i\",\"detail\":\"low\"}},"
+     "{\"type\":\"input_audio\",\"input_audio\":{\"data\":\"AAAA\",\"format\":\"wav\"}},"
+     "{\"type\":\"file\",\"file\":{\"filename\":\"a.pdf\",\"file_data\":\"data:application/pdf;base64,AAAA\"}},"
+     "{\"type\":\"file\",\"file\":{\"file_id\":\"file-1\"}},"
+     "{\"type\":\"video_url\",\"video_url\":{\"url\":\"https://x.test/v\"}},"
+     "{\"type\":\"refusal\",\"refusal\":\"no\"}]"),
      NULL},
     {"parts without a type",
      U("[{\"text\":\"a\"},{\"image_url\":{\"url\":\"u\"}},{\"file\":{\"file_id\":\"f\"}}]"),
-     U("[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image_url\",\"image_url\":{\"url\":\"u\"}},"
-       "{\"type\":\"file\",\"file\":{\"file_id\":\"f\"}}]")},
+     U("[{\"type\":\"text\",\"text\":\"a\"},"
+     "{\"type\":\"image_url\",\"image_url\":{\"url\":\"u\"}},"
+     "{\"type\":\"file\",\"file\":{\"file_id\":\"f\"}}]")},
     {"addresses without an object around them",
-     U("[{\"type\":\"image_url\",\"image_url\":\"u\"},{\"type\":\"video_url\",\"video_url\":\"v\"}"
-       "]"),
-     U("[{\"type\":\"image_url\",\"image_url\":{\"url\":\"u\"}},{\"type\":\"video_url\",\"video_"
-       "url\":{\"url\":\"v\"}}]")},
+     U("[{\"type\":\"image_url\",\"image_url\":\"u\"},"
+     "{\"type\":\"video_url\",\"video_url\":\"v\"}]"),
+     U("[{\"type\":\"image_url\",\"image_url\":{\"url\":\"u\"}},"
+     "{\"type\":\"video_url\",\"video_url\":{\"url\":\"v\"}}]")},
     {"texts as the Responses API spells them",
-     U("[\"a\",{\"type\":\"input_text\",\"text\":\"b\"},{\"type\":\"output_text\",\"text\":\"c\"}"
-       "]"),
-     U("[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"},{\"type\":\"text\","
-       "\"text\":\"c\"}]")},
+     U("[\"a\",{\"type\":\"input_text\",\"text\":\"b\"},"
+     "{\"type\":\"output_text\",\"text\":\"c\"}]"),
+     U("[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"},"
+     "{\"type\":\"text\",\"text\":\"c\"}]")},
     {"a part of unknown type", U("[{\"type\":\"smell\",\"smell\":{\"of\":[\"roses\",1e400]}}]"),
      NULL},
     {"unknown members everywhere",
-     "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"a\",\"prompt_cache_"
-     "breakpoint\":true},"
-     "{\"type\":\"image_url\",\"image_url\":{\"url\":\"u\",\"x\":1.0},\"y\":-0}],"
-     "\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\","
-     "\"arguments\":\"{}\","
-     "\"strict\":null},\"index\":0}],\"annotations\":[],\"audio\":{\"id\":\"a\"}}",
+     "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"a\",\"prompt_cache_breakpoint\":true},"
+     "{\"type\":\"image_url\",\"image_url\":{\"url\":\"u\",\"x\":1.0},\"y\":-0}],\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\",\"strict\":null},\"index\":0}],\"annotations\":[],\"audio\":{\"id\":\"a\"}}",
      NULL},
 };
+/* clang-format on */
 
 static void is_written_back(void **state)
 {
@@ -162,6 +148,7 @@ struct fault {
     const char *in, *at;
 };
 
+/* clang-format off */
 static const struct fault faults[] = {
     {"{}", "/role"},
     {"42", ""},
@@ -202,6 +189,7 @@ static const struct fault faults[] = {
     {"{\"choices\":[{}]}", "/choices/0/message"},
     {"[{\"role\":\"user\",\"content\":\"x\"},7]", "/1"},
 };
+/* clang-format on */
 
 static void faults_are_named_with_their_pointer(void **state)
 {
