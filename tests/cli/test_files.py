@@ -83,10 +83,11 @@ def _():
 
 @test("an error in a document names file, line, column and JSON pointer")
 def _():
-    bad = {**message(), "parts": [{"text": "a"}, {"text": 42}]}
-    path = write(os.path.join(folder(), "bad.json"), json.dumps(bad, indent=1))
-    ended = failed(run(*TO_03, path), 1, "(at /parts/1/text)")
-    check(re.match(rf"dragoman: {re.escape(path)}:\d+:\d+: .*number.* \(at /parts/1/text\)\n", ended.err), ended)
+    path = write(os.path.join(folder(), "bad.json"),
+                 '{\n  "role": "ROLE_USER",\n  "parts": [\n    {"text": "a"},\n    {"text": 42}\n  ]\n}\n')
+    failed(run(*TO_03, path), 1, f"dragoman: {path}:5:14: expected a string, got a number (at /parts/1/text)\n")
+    sse = 'data: {"role":"ROLE_USER",\ndata:  "parts":[{"text":\ndata: 7}]}\n\n'
+    failed(run(*TO_03, stdin=sse), 1, "<stdin>:3:7: ", "(at /parts/0/text)")
 
 
 @test("an error in a stream names the line of its event; what came before is out")
