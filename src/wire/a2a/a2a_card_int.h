@@ -26,5 +26,12 @@ extern const dgm_shape dgm_a2a_10_requirement,
     dgm_a2a_03_requirement; /* 0.3-rest has that of 1.0 */
 bool dgm_a2a_scheme_is_wrapped(const yyjson_val *v);
 
+/* The JS SDK's 1.x servers publish cards as they have them in memory, where a union is an object
+ * {"$case": name, "value": {...}} under a name of its own. Is `member` of v one? */
+yyjson_val *dgm_a2a_find_case(const yyjson_val *v, dgm_str member);
+/* The row of the union that it names, and the value; NULL with r->err set. */
+const dgm_field *dgm_a2a_read_case(dgm_reader *r, const dgm_shape *the_union, yyjson_val *v,
+                                   const dgm_at *at, yyjson_val **ret_value);
+
 /* a2a_card_oauth.c: `flows` of a dgm_security_scheme. ONE: a union; MANY: any number is read. */
 extern const dgm_custom dgm_a2a_10_flows, dgm_a2a_03_flows, dgm_a2a_03_rest_flows;

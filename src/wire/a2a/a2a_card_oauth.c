@@ -144,11 +144,23 @@ static const dgm_shape one_03 = FLOWS(one_03_fields, offsetof(struct flows, kind
 static const dgm_shape many_03 = FLOWS(many_03_fields, DGM_NOWHERE, false);
 static const dgm_shape many_10 = FLOWS(many_10_fields, DGM_NOWHERE, true);
 
+static dgm_code read_flow_case(dgm_reader *r, yyjson_val *v, const dgm_at *at, struct flows *flows)
+{
+    yyjson_val *value;
+    const dgm_field *f = dgm_a2a_read_case(r, &one_10, v, at, &value);
+    if (!f)
+        return DGM_BAD_PARAMS;
+    flows->of[f->tag] = dgm_new(r->arena, dgm_oauth_flow);
+    return dgm_shape_read(r, f->of.shape, value, DGM_AT_LIT(at, "value"), flows->of[f->tag]);
+}
+
 static dgm_code read_flows(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
                            dgm_security_scheme *scheme)
 {
     struct flows flows = {0};
-    dgm_code rc = dgm_shape_read(r, s, v, at, &flows);
+    yyjson_val *in_memory = dgm_a2a_find_case(v, DGM_STR("flow"));
+    dgm_code rc = in_memory ? read_flow_case(r, in_memory, DGM_AT_LIT(at, "flow"), &flows)
+                            : dgm_shape_read(r, s, v, at, &flows);
     if (rc)
         return rc;
     dgm_oauth_flows list = {dgm_new_n(r->arena, dgm_oauth_flow, DGM_FLOW_DEVICE_CODE), 0};

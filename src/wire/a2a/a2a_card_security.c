@@ -99,6 +99,54 @@ static const dgm_field go_fields[] = {
 static const dgm_shape wrapped = {WRAPPED(wrapped_fields)};
 static const dgm_shape go_copy = {WRAPPED(go_fields)};
 
+/* ---- schemes: as the JS SDK has them in memory ------------------------------------------------- */
+
+yyjson_val *dgm_a2a_find_case(const yyjson_val *v, dgm_str member)
+{
+    yyjson_val *found = dgm_json_get(v, member);
+    return dgm_json_get(found, DGM_STR("$case")) ? found : NULL;
+}
+
+const dgm_field *dgm_a2a_read_case(dgm_reader *r, const dgm_shape *the_union, yyjson_val *v,
+                                   const dgm_at *at, yyjson_val **ret_value)
+{
+    dgm_str name;
+    if (dgm_read_str(r, dgm_json_get(v, DGM_STR("$case")), DGM_AT_LIT(at, "$case"), &name))
+        return NULL;
+    yyjson_val *value = dgm_json_get(v, DGM_STR("value"));
+    for (size_t i = 0; i < the_union->n_fields; i++) {
+        const dgm_field *f = &the_union->fields[i];
+        if (f->flags & DGM_ONE_OF && dgm_str_eq(dgm_field_name(f), name) && value) {
+            *ret_value = value;
+            return f;
+        }
+    }
+    if (value)
+        dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "$case"), "no member of a %s",
+                 the_union->what);
+    else
+        dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "value"), "missing: $case needs it");
+    return NULL;
+}
+
+static dgm_code read_scheme_case(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    const dgm_at *inside = DGM_AT_LIT(at, "scheme");
+    yyjson_val *value;
+    const dgm_field *f =
+        dgm_a2a_read_case(r, &wrapped, dgm_a2a_find_case(v, DGM_STR("scheme")), inside, &value);
+    if (!f)
+        return DGM_BAD_PARAMS;
+    ((dgm_security_scheme *)object)->kind = (dgm_scheme_kind)f->tag;
+    return dgm_shape_read(r, f->of.shape, value, DGM_AT_LIT(inside, "value"), object);
+}
+
+static const dgm_shape in_memory = {.what = "security scheme",
+                                    .size = sizeof(dgm_security_scheme),
+                                    .extra_at = DGM_NOWHERE,
+                                    .tag_at = DGM_NOWHERE,
+                                    .read_instead = read_scheme_case};
+
 /* ---- schemes: flat ----------------------------------------------------------------------------- */
 
 static const char *const type_names[] = {
@@ -200,6 +248,8 @@ static const dgm_shape *pick_scheme(dgm_reader *r, yyjson_val *v, const dgm_at *
     (void)at;
     if (dgm_a2a_scheme_is_wrapped(v))
         return &wrapped;
+    if (dgm_a2a_find_case(v, DGM_STR("scheme")))
+        return &in_memory;
     yyjson_val *type = dgm_json_get(v, DGM_STR("type"));
     if (!type || yyjson_is_null(type))
         return has_any(v, type_names + 1) ? &go_copy : &wrapped;
