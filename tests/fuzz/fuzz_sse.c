@@ -50,6 +50,16 @@ static dgm_buf read_all(const char *p, size_t n, unsigned step, dgm_buf *again)
     return out;
 }
 
+static void put_text(dgm_buf *out, dgm_str s)
+{
+    if (s.p) {
+        dgm_buf_printf(out, "%zu ", s.n);
+        dgm_buf_add_str(out, s);
+    } else {
+        dgm_buf_add_char(out, '-');
+    }
+}
+
 /* Without the places, which writing changes: data alone, counted and in order. */
 static dgm_buf texts(const char *p, size_t n)
 {
@@ -61,11 +71,9 @@ static dgm_buf texts(const char *p, size_t n)
     dgm_sse_feed(&s, p, n);
     dgm_sse_end(&s);
     while (dgm_sse_next(&s, &e, NULL) == DGM_OK && e.data.p) {
-        dgm_buf_printf(&out, "%d%zu %d%zu %zu ", e.id.p != NULL, e.id.n, e.event.p != NULL,
-                       e.event.n, e.data.n);
-        dgm_buf_add_str(&out, e.id);
-        dgm_buf_add_str(&out, e.event);
-        dgm_buf_add_str(&out, e.data);
+        put_text(&out, e.id);
+        put_text(&out, e.event);
+        put_text(&out, e.data);
     }
     dgm_sse_done(&s);
     return out;
