@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, __file__.rsplit('/', 1)[0] + '/lib')
 from interop import (
-    ERRORS, METHODS, convert, convert_json, equal, has, in_dialect, kind_of, normal, objects_of, others_of, run, same, test, use_venv,
+    ERRORS, METHODS, convert, convert_json, equal, has, in_dialect, kind_of, objects_of, others_of, run, same, test, use_venv,
 )
 
 use_venv('a2a-03')
