@@ -331,7 +331,7 @@ static bool read_part(dgm_arena *a, yyjson_val *v, dgm_chat_part *ret)
 {
     dgm_reader r = {.arena = a, .format = dgm_chat_name};
     dgm_chat_part part = {0};
-    if (yyjson_is_str(v) && /* too deep for a value: kept as text */
+    if (yyjson_is_str(v) && /* no good as a value: kept as its text */
         dgm_json_read(a, dgm_json_str(v), DGM_MAX_OBJECT_BYTES, "object_bytes", &v, NULL))
         return false;
     if (!yyjson_is_obj(v) || dgm_shape_read(&r, &dgm_chat_part_shape, v, NULL, &part))

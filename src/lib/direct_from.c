@@ -83,18 +83,25 @@ static const dgm_json *mark(dgm_arena *a, const char *part)
 
 /* ---- content parts --------------------------------------------------------------------------------------- */
 
-/* A part with no place in A2A, as it is. */
+/* Must not be read as anything else: not as too deep, not as calls or results. */
+static bool can_be_data(const yyjson_val *v)
+{
+    return v && depth_of((yyjson_val *)(uintptr_t)v) <= MAX_DEPTH &&
+           !dgm_json_get(v, DGM_STR(DIRECT_CALLS)) && !dgm_json_get(v, DGM_STR(DIRECT_RESULTS));
+}
+
+/* A part with no place in A2A, as it is, or as its text. */
 static dgm_part other_part(dgm_arena *a, const dgm_chat_part *from)
 {
     dgm_part p = {.kind = DGM_PART_DATA, .data = from->value, .metadata = mark(a, "other")};
-    if (p.data && depth_of((yyjson_val *)(uintptr_t)p.data) <= MAX_DEPTH)
+    if (can_be_data(p.data))
         return p;
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     dgm_writer w = {.out = &b, .format = dgm_chat_name};
     dgm_shape_write(&w, &dgm_chat_part_shape, from);
     p.data = dgm_json_made(a, dgm_buf_str(&b));
-    if (depth_of((yyjson_val *)(uintptr_t)p.data) > MAX_DEPTH) {
+    if (!can_be_data(p.data)) {
         dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
         dgm_buf_clear(&b);
         dgm_json_put_str(&b, text);

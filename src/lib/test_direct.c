@@ -643,6 +643,12 @@ static const struct trip trips[] = {
      "{" ID "`role`:`ROLE_USER`,`parts`:[{`data`:{`type`:`smell`,`of`:[`roses`,1e400]},"
      "`metadata`:{`dragoman:part`:`other`}}]," META("TextMessageContentEvent"),
      NULL},
+    {"a part of unknown type that speaks of calls",
+     "{`role`:`assistant`,`content`:[{`type`:`smell`,`tool_calls`:[{`id`:1}]},{`type`:`x`,`tool_results`:null}]}",
+     "{" ID "`role`:`ROLE_AGENT`,`parts`:[{`data`:`{\\`type\\`:\\`smell\\`,\\`tool_calls\\`:[{\\`id\\`:1}]}`,"
+     "`metadata`:{`dragoman:part`:`other`}},{`data`:`{\\`type\\`:\\`x\\`,\\`tool_results\\`:null}`,"
+     "`metadata`:{`dragoman:part`:`other`}}]," META("TextMessageEndEvent"),
+     NULL},
     {"unknown members are lost",
      "{`role`:`assistant`,`content`:`x`,`annotations`:[],`tool_calls`:[{`id`:`1`,"
      "`type`:`function`,`index`:0,`function`:{`name`:`f`,`arguments`:`{}`}}]}",
