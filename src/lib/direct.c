@@ -563,7 +563,7 @@ dgm_code dgm_convert_a2a_message_to_openai(const dgm_message *message,
                                            dgm_openai_messages *ret_messages, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_direct_pair pair;
+    dgm_direct_pair pair = {0};
     dgm_openai_messages out = {0};
     dgm_code rc;
     /* The message may be a stranger's: what it says about itself under our names is not believed. */

@@ -17,7 +17,7 @@ static void append(dgm_arena *a, dgm_chat_messages *list, const dgm_chat_message
 static dgm_code add_message(dgm_arena *a, const dgm_message *m, const dgm_at *at, bool trusted,
                             dgm_chat_messages *list, dgm_err *err)
 {
-    dgm_direct_pair pair;
+    dgm_direct_pair pair = {0};
     dgm_code rc;
     if ((rc = dgm_direct_to_chat(a, m, at, trusted, &pair, err)))
         return rc;

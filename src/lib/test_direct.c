@@ -376,7 +376,7 @@ static void becomes(void **state)
     const struct row *row = *state;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_message m = message(a, row->in);
-    dgm_chat_messages list;
+    dgm_chat_messages list = {0};
     dgm_err err = {0};
     for (int trusted = 0; trusted < 2; trusted++) {
         check_ok(dgm_direct_message_to_chat(a, &m, NULL, trusted, &list, &err), err);
@@ -430,7 +430,7 @@ static void faults_are_named_with_their_pointer(void **state)
     for (size_t i = 0; i < N(faults); i++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         dgm_message m = message(a, faults[i].in);
-        dgm_chat_messages list;
+        dgm_chat_messages list = {0};
         dgm_openai_messages got;
         dgm_err err = {0};
         check_fails(dgm_convert_a2a_message_to_openai(&m, &got, &err), DGM_BAD_PARAMS, err,
@@ -703,7 +703,7 @@ static void deep_arguments_stay_text(void **state)
         dgm_chat_message m = {.role = DGM_CHAT_ASSISTANT, .tool_calls = {&call, 1}};
         dgm_mint mint = {0};
         dgm_message out = {0};
-        dgm_direct_pair pair;
+        dgm_direct_pair pair = {0};
         dgm_err err = {0};
         dgm_direct_from_chat(a, &m, &mint, &out);
         check_ok(dgm_direct_to_chat(a, &out, NULL, true, &pair, &err), err);
@@ -802,7 +802,7 @@ static void is_a_history(void **state)
     const struct row *row = *state;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_task t = {0};
-    dgm_chat_messages list;
+    dgm_chat_messages list = {0};
     dgm_err err = {0};
     read_form(a, &dgm_form_task, quoted(a, row->in), &t);
     check_ok(dgm_direct_task_to_chat(a, &t, NULL, true, &list, &err), err);
@@ -826,7 +826,7 @@ static void faults_in_a_task_are_named(void **state)
         dgm_task t = {0};
         dgm_event e = {.kind = DGM_EVENT_TASK, .task = &t};
         dgm_object o = {DGM_OBJECT_STREAM_RESPONSE, &e};
-        dgm_chat_messages list;
+        dgm_chat_messages list = {0};
         bool is_list;
         dgm_err err = {0};
         read_form(a, &dgm_form_task, quoted(a, rows[i][0]), &t);
@@ -846,7 +846,7 @@ static void many_artifacts_cost_no_more_than_their_size(void **state)
     dgm_message final = {.role = DGM_ROLE_AGENT, .parts = {&answer, 1}};
     dgm_task t = {.status = {.state = DGM_STATE_COMPLETED, .message = &final},
                   .artifacts = {dgm_new_n(a, dgm_artifact, n), n}};
-    dgm_chat_messages list;
+    dgm_chat_messages list = {0};
     dgm_err err = {0};
     (void)state;
     for (size_t i = 0; i < n; i++)
@@ -888,7 +888,7 @@ static void only_conversations_become_chat(void **state)
     };
     (void)state;
     for (size_t i = 0; i < N(rows); i++) {
-        dgm_chat_messages list;
+        dgm_chat_messages list = {0};
         bool is_list;
         dgm_err err = {0};
         dgm_code rc =

@@ -120,7 +120,7 @@ static void is_written_back(void **state)
 {
     const struct row *row = *state;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_chat_messages m;
+    dgm_chat_messages m = {0};
     dgm_err err = {0};
     dgm_buf out, want;
     dgm_buf_init(&out, SIZE_MAX);
@@ -196,7 +196,7 @@ static void faults_are_named_with_their_pointer(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-        dgm_chat_messages m;
+        dgm_chat_messages m = {0};
         dgm_err err = {0};
         print_message("# %s\n", faults[i].in);
         check_fails(read_text(a, faults[i].in, &m, &err), DGM_BAD_PARAMS, err, faults[i].at);
@@ -209,7 +209,7 @@ static void a_call_without_id_and_without_mint_is_refused(void **state)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
     dgm_reader r = {.arena = a, .format = dgm_chat_name, .err = &err};
-    dgm_chat_messages m;
+    dgm_chat_messages m = {0};
     (void)state;
     yyjson_val *v = dgm_json_made(a, DGM_STR(A("\"tool_calls\":[{" FN("f") "}]")));
     check_fails(dgm_chat_read(&r, v, NULL, &m), DGM_BAD_PARAMS, err, "/tool_calls/0/id");
@@ -218,7 +218,7 @@ static void a_call_without_id_and_without_mint_is_refused(void **state)
 static void too_many_parts_meet_the_limit(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_chat_messages m;
+    dgm_chat_messages m = {0};
     dgm_err err = {0};
     dgm_buf b;
     (void)state;
@@ -244,7 +244,7 @@ static void too_many_parts_meet_the_limit(void **state)
 static void check_body(const char *in, const char *want)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_chat_messages m;
+    dgm_chat_messages m = {0};
     dgm_err err = {0};
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
