@@ -1,0 +1,370 @@
+/*
+ * model/fold.c - the rules by which events add up to a Task.
+ *
+ * Every add checks first and changes afterwards: a refused event leaves no trace.
+ */
+#include "model/fold.h"
+#include "base/limits.h"
+#include "model/fold_int.h"
+#include "model/form.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- faults ----------------------------------------------------------------------------------------- */
+
+void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text)
+{
+    f->n_warnings++;
+    dgm_fail(&f->warning, DGM_INVALID_AGENT_RESPONSE, at, "%s", text);
+}
+
+/* A fault of the agent: an error, or of a foreign agent a warning. */
+static dgm_code fault(dgm_fold *f, dgm_author author, dgm_err *err, const dgm_at *at,
+                      const char *text)
+{
+    if (!f->options.foreign || author == DGM_BY_SERVER)
+        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, at, "%s", text);
+    dgm_fold_warn(f, at, text);
+    return DGM_OK;
+}
+
+static dgm_code check_room(size_t have, size_t more, const dgm_at *at, dgm_err *err)
+{
+    if (have + more > DGM_MAX_LIST_ITEMS)
+        return dgm_fail(err, DGM_TOO_LARGE, at,
+                        "makes %zu entries, more than the limit list_items of %d", have + more,
+                        DGM_MAX_LIST_ITEMS);
+    return DGM_OK;
+}
+
+static dgm_code check_id(dgm_fold *f, dgm_author author, dgm_str ours, dgm_str theirs,
+                         const dgm_at *at, dgm_err *err)
+{
+    char text[300];
+    if (!f->has_task || !ours.n || !theirs.n || dgm_str_eq(ours, theirs))
+        return DGM_OK;
+    snprintf(text, sizeof text,
+             "\"%.*s\" in the log of \"%.*s\": all events of a task carry the same",
+             (int)(theirs.n < 100 ? theirs.n : 100), theirs.p, (int)(ours.n < 100 ? ours.n : 100),
+             ours.p);
+    return fault(f, author, err, at, text);
+}
+
+static dgm_code check_ids(dgm_fold *f, dgm_author author, dgm_str task_id, dgm_str context_id,
+                          const dgm_at *at, dgm_err *err)
+{
+    dgm_code rc = check_id(f, author, f->task.id, task_id, DGM_AT_LIT(at, "taskId"), err);
+    if (rc)
+        return rc;
+    return check_id(f, author, f->task.context_id, context_id, DGM_AT_LIT(at, "contextId"), err);
+}
+
+static bool is_frozen(const dgm_fold *f)
+{
+    return f->has_task && dgm_state_is_terminal(f->task.status.state);
+}
+
+static dgm_code frozen(dgm_fold *f, dgm_author author, const dgm_at *at, dgm_err *err)
+{
+    char text[100];
+    snprintf(text, sizeof text, "nothing may follow %s",
+             dgm_form_states.names[f->task.status.state]);
+    return fault(f, author, err, at, text);
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------ */
+
+static bool is_transitory(const dgm_fold *f, dgm_str id)
+{
+    return !f->options.keep_transitory && dgm_str_is(id, DGM_STREAM_DELTA_ID);
+}
+
+static dgm_code must_have_task(dgm_fold *f, dgm_author author, const dgm_at *at, dgm_err *err)
+{
+    if (f->has_task)
+        return DGM_OK;
+    return fault(f, author, err, at, "the first event of a task is the task itself");
+}
+
+/* Events of foreign agents may come before their task; a task may leave its context out. */
+static void learn_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id)
+{
+    if (!f->has_task)
+        dgm_fold_begin_task(f, task_id, context_id);
+    else if (!f->task.context_id.n && context_id.n)
+        dgm_fold_set_context(f, context_id);
+}
+
+static dgm_code check_state(dgm_fold *f, dgm_author author, dgm_task_state to, const dgm_at *status,
+                            bool *ret_legal, dgm_err *err)
+{
+    char text[120];
+    dgm_task_state from = f->task.status.state;
+    *ret_legal = !f->has_task || dgm_state_may_become(from, to);
+    if (*ret_legal)
+        return DGM_OK;
+    snprintf(text, sizeof text, "%s may not follow %s", dgm_form_states.names[to],
+             dgm_form_states.names[from]);
+    return fault(f, author, err, DGM_AT_LIT(status, "state"), text);
+}
+
+static dgm_code add_status(dgm_fold *f, const dgm_status_update *u, dgm_author author, dgm_err *err)
+{
+    const dgm_at *at = DGM_AT_LIT(NULL, "statusUpdate");
+    bool legal;
+    dgm_code rc;
+    if ((rc = must_have_task(f, author, at, err)) ||
+        (rc = check_ids(f, author, u->task_id, u->context_id, at, err)) ||
+        (rc = check_state(f, author, u->status.state, DGM_AT_LIT(at, "status"), &legal, err)) ||
+        !legal || (rc = check_room(f->task.history.n, f->task.status.message != NULL, at, err)))
+        return rc;
+    learn_ids(f, u->task_id, u->context_id);
+    dgm_fold_set_status(f, &u->status);
+    dgm_fold_merge(f, &f->metadata, u->metadata,
+                   author == DGM_BY_SERVER ? NULL : DGM_AT_LIT(at, "metadata"));
+    return DGM_OK;
+}
+
+/* What the event means for the artifact: does it go on with what is there? */
+static dgm_code check_append(dgm_fold *f, const dgm_artifact_update *u, bool known, bool sealed,
+                             dgm_author author, const dgm_at *at, bool *ret_append, dgm_err *err)
+{
+    const dgm_at *id_at = DGM_AT_LIT(DGM_AT_LIT(at, "artifact"), "artifactId");
+    *ret_append = u->append == DGM_TRUE;
+    if (*ret_append && !known)
+        return fault(f, author, err, id_at,
+                     "appends to an artifact that is not there: its first chunk has append:false");
+    if (known && sealed)
+        dgm_fold_warn(f, id_at, "an update after the artifact's last chunk");
+    if (known && !*ret_append && !u->artifact.parts.n) {
+        dgm_fold_warn(f, DGM_AT_LIT(DGM_AT_LIT(at, "artifact"), "parts"),
+                      "replaces an artifact by nothing: taken as an addition to it");
+        *ret_append = true;
+    }
+    return DGM_OK;
+}
+
+static dgm_code add_artifact(dgm_fold *f, const dgm_artifact_update *u, dgm_author author,
+                             dgm_err *err)
+{
+    const dgm_at *at = DGM_AT_LIT(NULL, "artifactUpdate");
+    const dgm_at *artifact_at = DGM_AT_LIT(at, "artifact");
+    dgm_code rc;
+    if ((rc = must_have_task(f, author, at, err)) ||
+        (rc = check_ids(f, author, u->task_id, u->context_id, at, err)))
+        return rc;
+    if (is_frozen(f))
+        return frozen(f, author, at, err);
+    bool transitory = is_transitory(f, u->artifact.artifact_id), append;
+    size_t *found = transitory ? NULL : dgm_map_get(&f->artifacts, u->artifact.artifact_id);
+    size_t i = found ? *found : f->task.artifacts.n;
+    const dgm_artifact *x = found ? &f->task.artifacts.at[i] : NULL;
+    bool known = transitory ? f->delta.open : found != NULL;
+    bool sealed = transitory ? f->delta.sealed : found && f->slots[i].sealed;
+    /* limits first: a warning must not be told of an event that is refused */
+    bool adds = x && (u->append == DGM_TRUE || !u->artifact.parts.n);
+    if (!transitory && ((rc = check_room(i, 1, artifact_at, err)) ||
+                        (rc = check_room(adds ? x->parts.n : 0, u->artifact.parts.n,
+                                         DGM_AT_LIT(artifact_at, "parts"), err)) ||
+                        (rc = check_room(adds ? x->extensions.n : 0, u->artifact.extensions.n,
+                                         DGM_AT_LIT(artifact_at, "extensions"), err))))
+        return rc;
+    if ((rc = check_append(f, u, known, sealed, author, at, &append, err)))
+        return rc;
+    learn_ids(f, u->task_id, u->context_id);
+    bool is_last = u->last_chunk == DGM_TRUE;
+    if (transitory) {
+        f->delta.open = true;
+        f->delta.sealed = is_last;
+        return DGM_OK;
+    }
+    if (!known)
+        i = dgm_fold_open_artifact(f, u->artifact.artifact_id);
+    else if (!append)
+        dgm_fold_clear_artifact(f, i);
+    dgm_fold_add_to_artifact(f, i, &u->artifact);
+    f->slots[i].sealed = is_last;
+    return DGM_OK;
+}
+
+static dgm_code add_message(dgm_fold *f, const dgm_message *m, dgm_author author, const dgm_at *at,
+                            dgm_err *err)
+{
+    dgm_code rc = check_ids(f, author, m->task_id, m->context_id, at, err);
+    if (rc)
+        return rc;
+    if (is_frozen(f))
+        return frozen(f, author, at, err);
+    if ((rc = check_room(f->task.history.n, 1 + (f->task.status.message != NULL), at, err)))
+        return rc;
+    dgm_fold_retire_status_message(f);
+    dgm_fold_add_message(f, m);
+    return DGM_OK;
+}
+
+static dgm_code add_internal(dgm_fold *f, const dgm_internal *e, dgm_author author, dgm_err *err)
+{
+    dgm_code rc = check_id(f, author, f->task.id, e->task_id, DGM_AT_LIT(NULL, "taskId"), err);
+    if (rc || e->kind != DGM_INTERNAL_MESSAGE || !e->message)
+        return rc;
+    return add_message(f, e->message, author, DGM_AT_LIT(NULL, "message"), err);
+}
+
+/* Messages whose id we have are those we have: a snapshot's history is the same conversation. */
+static void join_history(dgm_fold *f, dgm_messages list)
+{
+    size_t before = f->task.history.n;
+    for (size_t i = 0; i < list.n; i++) {
+        size_t *known = dgm_map_get(&f->messages, list.at[i].message_id);
+        if (!known || *known >= before)
+            dgm_fold_add_message(f, &list.at[i]);
+    }
+}
+
+static bool has_message(dgm_messages list, dgm_str id)
+{
+    for (size_t i = 0; i < list.n; i++) {
+        if (dgm_str_eq(list.at[i].message_id, id))
+            return true;
+    }
+    return false;
+}
+
+static dgm_code add_task(dgm_fold *f, const dgm_task *t, dgm_author author, dgm_err *err)
+{
+    const dgm_at *at = DGM_AT_LIT(NULL, "task"), *parts_at = DGM_AT_LIT(at, "artifacts");
+    bool legal = true;
+    dgm_code rc;
+    if ((rc = check_id(f, author, f->task.id, t->id, DGM_AT_LIT(at, "id"), err)) ||
+        (rc = check_id(f, author, f->task.context_id, t->context_id, DGM_AT_LIT(at, "contextId"),
+                       err)))
+        return rc;
+    if ((!f->has_task || t->status.state != f->task.status.state) &&
+        (rc = check_state(f, author, t->status.state, DGM_AT_LIT(at, "status"), &legal, err)))
+        return rc;
+    if (!legal && is_frozen(f))
+        return DGM_OK; /* a warning was given */
+    if ((rc = check_room(f->task.history.n, t->history.n + 1, DGM_AT_LIT(at, "history"), err)) ||
+        (rc = check_room(f->task.artifacts.n, t->artifacts.n, parts_at, err)))
+        return rc;
+    for (size_t i = 0; i < t->artifacts.n; i++) {
+        const dgm_at *x = DGM_AT_I(parts_at, i);
+        if ((rc = check_room(0, t->artifacts.at[i].parts.n, DGM_AT_LIT(x, "parts"), err)) ||
+            (rc = check_room(0, t->artifacts.at[i].extensions.n, DGM_AT_LIT(x, "extensions"), err)))
+            return rc;
+    }
+    learn_ids(f, t->id, t->context_id);
+    if (legal && f->task.status.message) {
+        /* If the snapshot has it in its history it goes there with it, else before what is new. */
+        if (has_message(t->history, f->task.status.message->message_id))
+            dgm_fold_drop_status_message(f);
+        else if (!t->status.message ||
+                 !dgm_str_eq(t->status.message->message_id, f->task.status.message->message_id))
+            dgm_fold_retire_status_message(f);
+    }
+    join_history(f, t->history);
+    if (legal)
+        dgm_fold_set_status(f, &t->status);
+    dgm_fold_merge(f, &f->metadata, t->metadata,
+                   author == DGM_BY_SERVER ? NULL : DGM_AT_LIT(at, "metadata"));
+    for (size_t i = 0; i < t->artifacts.n; i++) {
+        const dgm_artifact *from = &t->artifacts.at[i];
+        if (is_transitory(f, from->artifact_id)) {
+            f->delta.open = true;
+            continue;
+        }
+        size_t *found = dgm_map_get(&f->artifacts, from->artifact_id);
+        size_t to = found ? *found : dgm_fold_open_artifact(f, from->artifact_id);
+        dgm_fold_clear_artifact(f, to);
+        dgm_fold_add_to_artifact(f, to, from);
+    }
+    if (t->extra)
+        dgm_fold_set_extra(f, t->extra);
+    return DGM_OK;
+}
+
+static dgm_code add_event(dgm_fold *f, const dgm_event *event, dgm_author author, dgm_err *err)
+{
+    switch (event->kind) {
+    case DGM_EVENT_TASK: return add_task(f, event->task, author, err);
+    case DGM_EVENT_MESSAGE:
+        return add_message(f, event->message, author, DGM_AT_LIT(NULL, "message"), err);
+    case DGM_EVENT_STATUS: return add_status(f, event->status, author, err);
+    case DGM_EVENT_ARTIFACT: return add_artifact(f, event->artifact, author, err);
+    case DGM_EVENT_INTERNAL: return add_internal(f, event->internal, author, err);
+    case DGM_EVENT_NONE: break;
+    }
+    return fault(f, author, err, NULL, "an event without content");
+}
+
+/* ---- from outside ---------------------------------------------------------------------------------------------- */
+
+dgm_fold *dgm_fold_new(dgm_fold_options options)
+{
+    dgm_fold *f = dgm_xcalloc(1, sizeof *f);
+    f->options = options;
+    f->arena = dgm_arena_new();
+    dgm_map_init(&f->artifacts);
+    dgm_map_init(&f->messages);
+    dgm_map_init(&f->metadata.index);
+    return f;
+}
+
+static void done_members(struct members *m)
+{
+    free(m->at);
+    free(m->bytes);
+    dgm_map_done(&m->index);
+}
+
+void dgm_fold_free(dgm_fold *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->task.artifacts.n; i++) {
+        free(f->task.artifacts.at[i].parts.at);
+        free(f->task.artifacts.at[i].extensions.at);
+        done_members(&f->slots[i].metadata);
+        dgm_map_done(&f->slots[i].extensions);
+    }
+    free(f->task.artifacts.at);
+    free(f->slots);
+    free(f->task.history.at);
+    free(f->stale);
+    done_members(&f->metadata);
+    dgm_map_done(&f->artifacts);
+    dgm_map_done(&f->messages);
+    dgm_arena_free(f->arena);
+    free(f);
+}
+
+dgm_code dgm_fold_add(dgm_fold *f, const dgm_event *event, dgm_author author, dgm_err *err)
+{
+    size_t before = dgm_arena_used(f->arena);
+    dgm_code rc = add_event(f, event, author, err);
+    f->cost.copied += dgm_arena_used(f->arena) - before;
+    dgm_fold_tidy(f);
+    return rc;
+}
+
+const dgm_task *dgm_fold_task(dgm_fold *f)
+{
+    dgm_fold_refresh(f);
+    return f->has_task ? &f->task : NULL;
+}
+
+size_t dgm_fold_n_warnings(const dgm_fold *f)
+{
+    return f->n_warnings;
+}
+
+const dgm_err *dgm_fold_warning(const dgm_fold *f)
+{
+    return &f->warning;
+}
+
+dgm_fold_cost dgm_fold_cost_of(const dgm_fold *f)
+{
+    return f->cost;
+}

@@ -1,0 +1,73 @@
+/*
+ * model/fold.h - from a log of events to the Task they add up to.
+ *
+ * A fold takes events in order and owns copies of all it keeps, so events may live in a scratch arena.
+ * Cost per event is that of the event itself, never that of the Task so far: a growing artifact is
+ * not copied, lists double, metadata becomes an object when somebody looks. What was replaced is
+ * given back: memory follows the Task, not the log. A fold belongs to one thread at a time.
+ *
+ * The rules, in short:
+ *   task            begins the Task; later ones say all they say, and what they leave out stays
+ *   status-update   sets the status; its metadata merges into the Task's, member by member
+ *   artifact-update append:false creates or replaces; append:true adds parts, merges metadata, joins
+ *                   extensions, and overwrites name and description if they are not empty
+ *   message         goes to the history; an internal `message` likewise
+ *   other internals change nothing
+ *
+ * A status message moves to the history when something follows it: the next status, or a message.
+ * So the fold never has a message in two places, and history followed by status.message is the
+ * conversation in order, at any moment. (Appending it at once would have it in the Task twice;
+ * waiting for the next status alone would put a user's answer before the question.) Not moved are
+ * deltas, since history holds whole messages only; what is in the history already; and an earlier
+ * version of a message that the next status brings anew, under the same id.
+ *
+ * A task that ended is frozen: nothing follows but a last snapshot of itself.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#include <dragoman/model.h>
+
+typedef struct dgm_fold dgm_fold;
+
+typedef struct dgm_fold_options {
+    bool foreign;         /* an agent of another maker: its faults become warnings */
+    bool keep_transitory; /* `persist_stream_delta`: keep the artifact aion:stream-delta too */
+} dgm_fold_options;
+
+typedef enum dgm_author {
+    DGM_BY_AGENT, /* may not touch metadata whose key begins with `aion:` or `dragoman:` */
+    DGM_BY_SERVER /* may; its own faults are errors, whosever agent it is */
+} dgm_author;
+
+dgm_fold *dgm_fold_new(dgm_fold_options options);
+void dgm_fold_free(dgm_fold *f); /* NULL is fine */
+
+/*
+ * Takes one event. A fault leaves the fold as it was: DGM_INVALID_AGENT_RESPONSE for what our agents
+ * must not send, with the pointer into the event; DGM_TOO_LARGE at a limit. From a foreign agent the
+ * former is a warning: what cannot be applied is ignored, the rest applied.
+ */
+dgm_code dgm_fold_add(dgm_fold *f, const dgm_event *event, dgm_author author, dgm_err *err);
+
+/* The Task so far, until the next add; NULL before there is one. */
+const dgm_task *dgm_fold_task(dgm_fold *f);
+
+/* How many warnings there were, and the last one (its code is DGM_OK while there is none). */
+size_t dgm_fold_n_warnings(const dgm_fold *f);
+const dgm_err *dgm_fold_warning(const dgm_fold *f);
+
+/* What it cost: bytes of events copied in, and bytes moved afterwards (lists that grew, metadata put
+ * together, memory put in order). */
+typedef struct dgm_fold_cost {
+    size_t copied, moved;
+} dgm_fold_cost;
+
+dgm_fold_cost dgm_fold_cost_of(const dgm_fold *f);
+
+/* The artifact that is streamed but not kept. */
+#define DGM_STREAM_DELTA_ID "aion:stream-delta"
+
+DGM_DEFINE_AUTO(dgm_fold, dgm_fold_free)

@@ -1,0 +1,80 @@
+/*
+ * model/fold_int.h - the inside of a fold: what fold.c decides about and fold_keep.c stores.
+ *
+ * Lists live on the heap and double; everything they point to lives in one arena. What is replaced
+ * stays in the arena as garbage and is counted; when more than half is garbage the rest moves to a
+ * new arena. Each byte moved then stands for a byte that was dropped, so this too is O(1) per event.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "model/fold.h"
+
+/* The members of a metadata object: found by key, an object only when somebody looks. */
+struct members {
+    dgm_member *at;
+    size_t *bytes; /* of the arena, per member */
+    size_t n, cap, bytes_cap;
+    dgm_map index;
+    size_t object_bytes; /* of the object last made */
+    bool there, stale;
+};
+
+/* Beside each artifact of the Task. */
+struct slot {
+    size_t parts_cap, extensions_cap;
+    size_t bytes, extra_bytes; /* of the arena: all but id and metadata; the unknown members */
+    struct members metadata;
+    dgm_map extensions;
+    bool sealed; /* lastChunk was seen */
+    bool queued; /* stands in the fold's list of stale ones */
+};
+
+struct dgm_fold {
+    dgm_fold_options options;
+    dgm_arena *arena;
+    size_t garbage;
+    bool has_task;
+    dgm_task task;
+    /* of the arena: the status without its message; that; the task's unknown members */
+    size_t status_bytes, message_bytes, extra_bytes;
+    struct members metadata;
+    struct slot *slots;
+    size_t artifacts_cap, slots_cap, history_cap;
+    dgm_map artifacts; /* artifactId -> index */
+    dgm_map messages;  /* messageId -> index of the last one in the history */
+    size_t *stale;     /* artifacts whose metadata changed since somebody looked */
+    size_t n_stale, stale_cap;
+    struct {
+        bool open, sealed;
+    } delta; /* the artifact that is not kept */
+    size_t n_warnings;
+    dgm_err warning;
+    dgm_fold_cost cost;
+};
+
+/* fold.c */
+void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text);
+
+/* fold_keep.c: none of these can fail; limits were looked at before. */
+
+/* guard: where the members stand, if the server's own are not to be touched; else NULL. */
+void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, const dgm_at *guard);
+
+void dgm_fold_add_message(dgm_fold *f, const dgm_message *m);
+/* Something follows the status message: to the history with it. */
+void dgm_fold_retire_status_message(dgm_fold *f);
+void dgm_fold_drop_status_message(dgm_fold *f);
+void dgm_fold_set_status(dgm_fold *f, const dgm_status *s);
+
+size_t dgm_fold_open_artifact(dgm_fold *f, dgm_str id); /* returns its index */
+void dgm_fold_clear_artifact(dgm_fold *f, size_t i);
+/* To an empty one: all there is. */
+void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from);
+
+void dgm_fold_begin_task(dgm_fold *f, dgm_str id, dgm_str context_id);
+void dgm_fold_set_context(dgm_fold *f, dgm_str context_id);
+void dgm_fold_set_extra(dgm_fold *f, const dgm_extra *extra);
+
+void dgm_fold_tidy(dgm_fold *f);    /* if it is worth it */
+void dgm_fold_refresh(dgm_fold *f); /* makes objects of what changed */

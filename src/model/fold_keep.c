@@ -1,0 +1,434 @@
+/* model/fold_keep.c - a Task that grows: copies, lists, metadata, garbage. */
+#include "base/limits.h"
+#include "model/fold_int.h"
+#include "json/json.h"
+
+/* Below this it is not worth tidying up. */
+#define GARBAGE_FLOOR ((size_t)64 << 10)
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+/* Room for one more. From 6 on lists double. */
+static void *grow(dgm_fold *f, void *list, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return list;
+    f->cost.moved += n * size;
+    *cap = *cap ? *cap * 2 : 6;
+    return dgm_xrealloc(list, *cap * size);
+}
+
+static dgm_strs copy_strs(dgm_arena *a, dgm_strs from)
+{
+    dgm_strs to = {from.at ? dgm_new_n(a, dgm_str, from.n) : NULL, from.n};
+    for (size_t i = 0; i < from.n; i++)
+        to.at[i] = dgm_arena_dup(a, from.at[i]);
+    return to;
+}
+
+static const dgm_extra *copy_extra(dgm_arena *a, const dgm_extra *from)
+{
+    if (!from)
+        return NULL;
+    dgm_extra *to = dgm_new(a, dgm_extra);
+    *to = (dgm_extra){from->format, dgm_new_n(a, dgm_member, from->n), from->n};
+    for (size_t i = 0; i < from->n; i++)
+        to->at[i] =
+            (dgm_member){dgm_arena_dup(a, from->at[i].key), dgm_json_copy(a, from->at[i].value)};
+    return to;
+}
+
+static dgm_part copy_part(dgm_arena *a, const dgm_part *from)
+{
+    return (dgm_part){.kind = from->kind,
+                      .content = dgm_arena_dup(a, from->content),
+                      .data = dgm_json_copy(a, from->data),
+                      .filename = dgm_arena_dup(a, from->filename),
+                      .media_type = dgm_arena_dup(a, from->media_type),
+                      .metadata = dgm_json_copy(a, from->metadata),
+                      .extra = copy_extra(a, from->extra),
+                      .nested_extra = copy_extra(a, from->nested_extra)};
+}
+
+static dgm_message copy_message(dgm_arena *a, const dgm_message *from)
+{
+    dgm_message to = {.message_id = dgm_arena_dup(a, from->message_id),
+                      .context_id = dgm_arena_dup(a, from->context_id),
+                      .task_id = dgm_arena_dup(a, from->task_id),
+                      .role = from->role,
+                      .parts = {dgm_new_n(a, dgm_part, from->parts.n), from->parts.n},
+                      .metadata = dgm_json_copy(a, from->metadata),
+                      .extensions = copy_strs(a, from->extensions),
+                      .reference_task_ids = copy_strs(a, from->reference_task_ids),
+                      .extra = copy_extra(a, from->extra)};
+    for (size_t i = 0; i < from->parts.n; i++)
+        to.parts.at[i] = copy_part(a, &from->parts.at[i]);
+    return to;
+}
+
+/* Bytes of the arena since `before`. */
+static size_t since(const dgm_fold *f, size_t before)
+{
+    return dgm_arena_used(f->arena) - before;
+}
+
+/* Copies s over *to, unless it says the same already; returns how many bytes became garbage. */
+static size_t replace_text(dgm_fold *f, dgm_str *to, dgm_str s)
+{
+    size_t old = to->n;
+    if (!s.n || dgm_str_eq(*to, s))
+        return 0;
+    *to = dgm_arena_dup(f->arena, s);
+    f->garbage += old;
+    return old;
+}
+
+/* ---- metadata ------------------------------------------------------------------------------------------ */
+
+/* NULL while the key is not there. */
+static const dgm_json *member_of(const struct members *m, dgm_str key)
+{
+    size_t *i = dgm_map_get(&m->index, key);
+    return i ? m->at[*i].value : NULL;
+}
+
+static bool put_member(dgm_fold *f, struct members *m, dgm_str key, const dgm_json *value)
+{
+    size_t before = dgm_arena_used(f->arena), *found = dgm_map_get(&m->index, key);
+    if (found) {
+        if (dgm_json_same(m->at[*found].value, value))
+            return false;
+        f->garbage += m->bytes[*found];
+        m->at[*found].value = dgm_json_copy(f->arena, value);
+        m->bytes[*found] = since(f, before);
+        return true;
+    }
+    m->at = grow(f, m->at, m->n, &m->cap, sizeof *m->at);
+    m->bytes = grow(f, m->bytes, m->n, &m->bytes_cap, sizeof *m->bytes);
+    dgm_str kept = dgm_arena_dup(f->arena, key);
+    before = dgm_arena_used(f->arena);
+    m->at[m->n] = (dgm_member){kept, dgm_json_copy(f->arena, value)};
+    m->bytes[m->n] = since(f, before);
+    dgm_map_put(&m->index, kept, m->n++);
+    return true;
+}
+
+static bool is_protected(dgm_str key)
+{
+    return dgm_str_starts(key, DGM_STR("aion:")) || dgm_str_starts(key, DGM_STR("dragoman:"));
+}
+
+void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, const dgm_at *guard)
+{
+    if (!object || !yyjson_is_obj((yyjson_val *)(uintptr_t)object))
+        return;
+    bool changed = !m->there;
+    m->there = true;
+    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)object);
+    yyjson_val *k;
+    while ((k = yyjson_obj_iter_next(&it))) {
+        dgm_str key = dgm_json_str(k);
+        const dgm_json *value = yyjson_obj_iter_get_val(k);
+        if (!guard || !is_protected(key))
+            changed |= put_member(f, m, key, value);
+        else if (!dgm_json_same(member_of(m, key), value))
+            dgm_fold_warn(f, DGM_AT(guard, key),
+                          "only the server may change this member: left as it was");
+    }
+    m->stale |= changed;
+}
+
+static void clear_members(dgm_fold *f, struct members *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        f->garbage += m->bytes[i] + m->at[i].key.n;
+    f->garbage += m->object_bytes;
+    m->object_bytes = m->n = 0;
+    m->there = m->stale = false;
+    dgm_map_done(&m->index);
+}
+
+static const dgm_json *object_of(dgm_fold *f, struct members *m)
+{
+    size_t before = dgm_arena_used(f->arena);
+    f->garbage += m->object_bytes;
+    const dgm_json *object = m->there ? dgm_json_object(f->arena, m->at, m->n) : NULL;
+    m->object_bytes = since(f, before);
+    m->stale = false;
+    f->cost.moved += m->object_bytes;
+    return object;
+}
+
+/* ---- history ------------------------------------------------------------------------------------------- */
+
+/* What m points to must live in our arena. */
+static void push_message(dgm_fold *f, dgm_message m)
+{
+    dgm_messages *h = &f->task.history;
+    h->at = grow(f, h->at, h->n, &f->history_cap, sizeof *h->at);
+    h->at[h->n] = m;
+    dgm_map_put(&f->messages, m.message_id, h->n++);
+}
+
+void dgm_fold_add_message(dgm_fold *f, const dgm_message *m)
+{
+    push_message(f, copy_message(f->arena, m));
+    f->cost.copied += sizeof *m;
+}
+
+static bool same_part(const dgm_part *a, const dgm_part *b)
+{
+    return a->kind == b->kind && dgm_str_eq(a->content, b->content) &&
+           dgm_json_same(a->data, b->data) && dgm_str_eq(a->filename, b->filename) &&
+           dgm_str_eq(a->media_type, b->media_type);
+}
+
+/* Is the last message of this id the same in role and parts? Ids alone do not tell: callers use one
+ * for several messages. */
+static bool in_history(const dgm_fold *f, const dgm_message *m)
+{
+    size_t *i = dgm_map_get(&f->messages, m->message_id);
+    const dgm_message *h = i ? &f->task.history.at[*i] : NULL;
+    if (!h || h->role != m->role || h->parts.n != m->parts.n)
+        return false;
+    for (size_t k = 0; k < m->parts.n; k++) {
+        if (!same_part(&h->parts.at[k], &m->parts.at[k]))
+            return false;
+    }
+    return true;
+}
+
+/* A piece of a message that a whole one follows (requirement R001-08: no deltas in the history). */
+static bool is_delta(const dgm_message *m)
+{
+    const dgm_json *type = dgm_json_get(m->metadata, DGM_STR("canonical_type"));
+    if (!type || !yyjson_is_str((yyjson_val *)(uintptr_t)type))
+        return false;
+    dgm_str name = dgm_json_str(type);
+    return dgm_str_is(name, "TextMessageChunkEvent") || dgm_str_is(name, "ToolCallArgsEvent");
+}
+
+void dgm_fold_drop_status_message(dgm_fold *f)
+{
+    f->garbage += f->message_bytes;
+    f->message_bytes = 0;
+    f->task.status.message = NULL;
+}
+
+void dgm_fold_retire_status_message(dgm_fold *f)
+{
+    dgm_message *m = f->task.status.message;
+    if (m && !is_delta(m) && !in_history(f, m)) {
+        push_message(f, *m);
+        f->message_bytes = sizeof *m;
+    }
+    dgm_fold_drop_status_message(f);
+}
+
+void dgm_fold_set_status(dgm_fold *f, const dgm_status *s)
+{
+    const dgm_message *old = f->task.status.message;
+    if (old && s->message && dgm_str_eq(old->message_id, s->message->message_id))
+        dgm_fold_drop_status_message(f); /* this is its newer version */
+    else
+        dgm_fold_retire_status_message(f);
+    f->garbage += f->status_bytes;
+    size_t before = dgm_arena_used(f->arena);
+    f->task.status = (dgm_status){.state = s->state,
+                                  .timestamp = dgm_arena_dup(f->arena, s->timestamp),
+                                  .extra = copy_extra(f->arena, s->extra)};
+    f->status_bytes = since(f, before);
+    if (s->message) {
+        before = dgm_arena_used(f->arena);
+        f->task.status.message = dgm_new(f->arena, dgm_message);
+        *f->task.status.message = copy_message(f->arena, s->message);
+        f->message_bytes = since(f, before);
+    }
+}
+
+/* ---- artifacts ------------------------------------------------------------------------------------------- */
+
+static void mark_stale(dgm_fold *f, size_t i)
+{
+    if (f->slots[i].queued)
+        return;
+    f->slots[i].queued = true;
+    f->stale = grow(f, f->stale, f->n_stale, &f->stale_cap, sizeof *f->stale);
+    f->stale[f->n_stale++] = i;
+}
+
+size_t dgm_fold_open_artifact(dgm_fold *f, dgm_str id)
+{
+    dgm_artifacts *list = &f->task.artifacts;
+    list->at = grow(f, list->at, list->n, &f->artifacts_cap, sizeof *list->at);
+    f->slots = grow(f, f->slots, list->n, &f->slots_cap, sizeof *f->slots);
+    size_t i = list->n++;
+    list->at[i] = (dgm_artifact){.artifact_id = dgm_arena_dup(f->arena, id)};
+    f->slots[i] = (struct slot){0};
+    dgm_map_init(&f->slots[i].metadata.index);
+    dgm_map_init(&f->slots[i].extensions);
+    dgm_map_put(&f->artifacts, list->at[i].artifact_id, i);
+    return i;
+}
+
+void dgm_fold_clear_artifact(dgm_fold *f, size_t i)
+{
+    dgm_artifact *x = &f->task.artifacts.at[i];
+    f->garbage += f->slots[i].bytes + f->slots[i].extra_bytes;
+    f->slots[i].bytes = f->slots[i].extra_bytes = 0;
+    clear_members(f, &f->slots[i].metadata);
+    dgm_map_done(&f->slots[i].extensions);
+    *x = (dgm_artifact){.artifact_id = x->artifact_id,
+                        .parts = {x->parts.at, 0},
+                        .extensions = {x->extensions.at, 0}};
+}
+
+void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from)
+{
+    dgm_artifact *x = &f->task.artifacts.at[i];
+    struct slot *slot = &f->slots[i];
+    size_t before = dgm_arena_used(f->arena);
+    slot->bytes -= replace_text(f, &x->name, from->name);
+    slot->bytes -= replace_text(f, &x->description, from->description);
+    for (size_t k = 0; k < from->parts.n; k++) {
+        x->parts.at = grow(f, x->parts.at, x->parts.n, &slot->parts_cap, sizeof *x->parts.at);
+        x->parts.at[x->parts.n++] = copy_part(f->arena, &from->parts.at[k]);
+        f->cost.copied += sizeof *x->parts.at;
+    }
+    for (size_t k = 0; k < from->extensions.n; k++) {
+        if (dgm_map_get(&slot->extensions, from->extensions.at[k]))
+            continue;
+        dgm_str name = dgm_arena_dup(f->arena, from->extensions.at[k]);
+        x->extensions.at = grow(f, x->extensions.at, x->extensions.n, &slot->extensions_cap,
+                                sizeof *x->extensions.at);
+        dgm_map_put(&slot->extensions, name, x->extensions.n);
+        x->extensions.at[x->extensions.n++] = name;
+    }
+    slot->bytes += since(f, before);
+    if (from->extra) { /* nobody can say how unknown members add up: the newest count */
+        f->garbage += slot->extra_bytes;
+        before = dgm_arena_used(f->arena);
+        x->extra = copy_extra(f->arena, from->extra);
+        slot->extra_bytes = since(f, before);
+    }
+    dgm_fold_merge(f, &slot->metadata, from->metadata, NULL);
+    if (slot->metadata.stale)
+        mark_stale(f, i);
+}
+
+/* ---- the task itself ------------------------------------------------------------------------------------ */
+
+void dgm_fold_begin_task(dgm_fold *f, dgm_str id, dgm_str context_id)
+{
+    f->has_task = true;
+    f->task.id = dgm_arena_dup(f->arena, id);
+    f->task.context_id = dgm_arena_dup(f->arena, context_id);
+}
+
+void dgm_fold_set_context(dgm_fold *f, dgm_str context_id)
+{
+    f->task.context_id = dgm_arena_dup(f->arena, context_id);
+}
+
+void dgm_fold_set_extra(dgm_fold *f, const dgm_extra *extra)
+{
+    size_t before = dgm_arena_used(f->arena);
+    f->garbage += f->extra_bytes;
+    f->task.extra = copy_extra(f->arena, extra);
+    f->extra_bytes = since(f, before);
+}
+
+/* ---- tidying up ---------------------------------------------------------------------------------------------- */
+
+static void move_members(dgm_fold *f, struct members *m)
+{
+    dgm_map_done(&m->index);
+    for (size_t i = 0; i < m->n; i++) {
+        dgm_str key = dgm_arena_dup(f->arena, m->at[i].key);
+        size_t before = dgm_arena_used(f->arena);
+        m->at[i] = (dgm_member){key, dgm_json_copy(f->arena, m->at[i].value)};
+        m->bytes[i] = since(f, before);
+        dgm_map_put(&m->index, key, i);
+    }
+    m->object_bytes = 0;
+    m->stale = m->there;
+}
+
+static void move_artifact(dgm_fold *f, size_t i)
+{
+    dgm_artifact *x = &f->task.artifacts.at[i];
+    struct slot *slot = &f->slots[i];
+    x->artifact_id = dgm_arena_dup(f->arena, x->artifact_id);
+    dgm_map_put(&f->artifacts, x->artifact_id, i);
+    size_t before = dgm_arena_used(f->arena);
+    x->name = dgm_arena_dup(f->arena, x->name);
+    x->description = dgm_arena_dup(f->arena, x->description);
+    for (size_t k = 0; k < x->parts.n; k++)
+        x->parts.at[k] = copy_part(f->arena, &x->parts.at[k]);
+    dgm_map_done(&slot->extensions);
+    for (size_t k = 0; k < x->extensions.n; k++) {
+        x->extensions.at[k] = dgm_arena_dup(f->arena, x->extensions.at[k]);
+        dgm_map_put(&slot->extensions, x->extensions.at[k], k);
+    }
+    slot->bytes = since(f, before);
+    before = dgm_arena_used(f->arena);
+    x->extra = copy_extra(f->arena, x->extra);
+    slot->extra_bytes = since(f, before);
+    move_members(f, &slot->metadata);
+    x->metadata = NULL;
+    slot->queued = false;
+    if (slot->metadata.stale)
+        mark_stale(f, i);
+}
+
+void dgm_fold_tidy(dgm_fold *f)
+{
+    if (f->garbage < GARBAGE_FLOOR || f->garbage < dgm_arena_used(f->arena) / 2)
+        return;
+    dgm_arena *old = f->arena;
+    dgm_task *t = &f->task;
+    f->arena = dgm_arena_new();
+    f->garbage = 0;
+    f->n_stale = 0;
+    dgm_map_done(&f->artifacts);
+    dgm_map_done(&f->messages);
+    t->id = dgm_arena_dup(f->arena, t->id);
+    t->context_id = dgm_arena_dup(f->arena, t->context_id);
+    size_t before = dgm_arena_used(f->arena);
+    t->extra = copy_extra(f->arena, t->extra);
+    f->extra_bytes = since(f, before);
+    before = dgm_arena_used(f->arena);
+    t->status.timestamp = dgm_arena_dup(f->arena, t->status.timestamp);
+    t->status.extra = copy_extra(f->arena, t->status.extra);
+    f->status_bytes = since(f, before);
+    if (t->status.message) {
+        before = dgm_arena_used(f->arena);
+        dgm_message m = copy_message(f->arena, t->status.message);
+        t->status.message = dgm_new(f->arena, dgm_message);
+        *t->status.message = m;
+        f->message_bytes = since(f, before);
+    }
+    for (size_t i = 0; i < t->history.n; i++) {
+        t->history.at[i] = copy_message(f->arena, &t->history.at[i]);
+        dgm_map_put(&f->messages, t->history.at[i].message_id, i);
+    }
+    for (size_t i = 0; i < t->artifacts.n; i++)
+        move_artifact(f, i);
+    move_members(f, &f->metadata);
+    t->metadata = NULL;
+    f->cost.moved += dgm_arena_used(f->arena);
+    dgm_arena_free(old);
+}
+
+void dgm_fold_refresh(dgm_fold *f)
+{
+    if (f->metadata.stale)
+        f->task.metadata = object_of(f, &f->metadata);
+    for (size_t i = 0; i < f->n_stale; i++) {
+        struct slot *slot = &f->slots[f->stale[i]];
+        slot->queued = false;
+        if (slot->metadata.stale)
+            f->task.artifacts.at[f->stale[i]].metadata = object_of(f, &slot->metadata);
+    }
+    f->n_stale = 0;
+}
