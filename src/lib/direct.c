@@ -142,7 +142,7 @@ struct piece {
 struct making {
     dgm_arena *a;
     const dgm_message *m;
-    bool trusted;
+    dgm_direct_how how;
     dgm_err *err;
     struct piece *pieces;
     size_t n_pieces;
@@ -183,7 +183,7 @@ static dgm_str text_of_value(dgm_arena *a, const yyjson_val *v)
 
 static dgm_str mark_of_part(const struct making *k, const dgm_part *p, const char *key)
 {
-    return k->trusted ? dgm_direct_mark(p->metadata, key) : (dgm_str){0};
+    return k->how.trusted ? dgm_direct_mark(p->metadata, key) : (dgm_str){0};
 }
 
 /* ---- files ----------------------------------------------------------------------------------------------- */
@@ -359,9 +359,9 @@ static void add_result(struct making *k, const struct result *from, bool list)
 {
     k->tools = dgm_direct_one_more(k->a, k->tools, k->n_tools, sizeof *k->tools);
     dgm_chat_message *tool = &k->tools[k->n_tools++];
-    dgm_str name = k->trusted ? dgm_direct_mark(k->m->metadata, DIRECT_NAME) : (dgm_str){0};
+    dgm_str name = k->how.trusted ? dgm_direct_mark(k->m->metadata, DIRECT_NAME) : (dgm_str){0};
     bool legacy =
-        k->trusted && dgm_str_is(dgm_direct_mark(k->m->metadata, DIRECT_ROLE), "function");
+        k->how.trusted && dgm_str_is(dgm_direct_mark(k->m->metadata, DIRECT_ROLE), "function");
     yyjson_val *output = (yyjson_val *)(uintptr_t)from->output;
     tool->role = legacy ? DGM_CHAT_FUNCTION : DGM_CHAT_TOOL;
     if (!legacy)
@@ -392,8 +392,10 @@ static dgm_code add_tools(struct making *k, const dgm_part *p, const dgm_at *at)
     dgm_reader r = {.arena = k->a, .err = k->err};
     dgm_str mark = mark_of_part(k, p, DIRECT_PART);
     dgm_code rc;
+    const dgm_at *data = DGM_AT_LIT(at, "data"), *inner = DGM_AT_LIT(data, "data");
+    at = k->how.spelling == DGM_DIRECT_REST ? inner : data;
     if ((rc = dgm_shape_read(&r, agent ? &agent_data : &user_data, (yyjson_val *)(uintptr_t)p->data,
-                             DGM_AT_LIT(at, "data"), &tools)))
+                             at, &tools)))
         return rc;
     bool legacy = dgm_str_is(mark, "function_call") && tools.calls.n == 1 && !k->function_call;
     for (size_t i = 0; i < tools.calls.n; i++)
@@ -506,11 +508,10 @@ static dgm_chat_role role_of(const dgm_message *m, bool trusted)
     return dgm_str_is(mark, "developer") ? DGM_CHAT_DEVELOPER : DGM_CHAT_USER;
 }
 
-dgm_code dgm_direct_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at, bool trusted,
-                            dgm_direct_pair *ret_pair, dgm_err *err)
+dgm_code dgm_direct_make(dgm_arena *a, const dgm_message *m, const dgm_at *at, dgm_direct_how how,
+                         dgm_direct_pair *ret_pair, dgm_err *err)
 {
-    struct making k = {
-        .a = a, .m = m, .trusted = trusted, .err = err, .only_results = m->parts.n > 0};
+    struct making k = {.a = a, .m = m, .how = how, .err = err, .only_results = m->parts.n > 0};
     dgm_code rc;
     if (m->role != DGM_ROLE_USER && m->role != DGM_ROLE_AGENT)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "role"),
@@ -519,7 +520,8 @@ dgm_code dgm_direct_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at
         *ret_pair = (dgm_direct_pair){0};
         return DGM_OK;
     }
-    const dgm_at *parts = DGM_AT_LIT(at, "parts");
+    const dgm_at *parts =
+        how.spelling == DGM_DIRECT_REST ? DGM_AT_LIT(at, "content") : DGM_AT_LIT(at, "parts");
     for (size_t i = 0; i < m->parts.n; i++) {
         if ((rc = add_part(&k, &m->parts.at[i], DGM_AT_I(parts, i))))
             return rc;
@@ -528,17 +530,23 @@ dgm_code dgm_direct_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at
     if (k.only_results || (k.n_tools && says_nothing(&k)))
         return DGM_OK;
     dgm_chat_message *out = dgm_new(a, dgm_chat_message);
-    out->role = role_of(m, trusted);
+    out->role = role_of(m, how.trusted);
     out->content = content_of(&k);
     out->refusal = k.refusal;
     out->tool_calls = (dgm_chat_calls){k.calls, k.n_calls};
     out->function_call = k.function_call;
-    if (trusted) {
+    if (how.trusted) {
         out->name = dgm_direct_mark(m->metadata, DIRECT_NAME);
         out->reasoning_content = dgm_direct_mark(m->metadata, DIRECT_REASONING);
     }
     ret_pair->openai_message = out;
     return DGM_OK;
+}
+
+dgm_code dgm_direct_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at, bool trusted,
+                            dgm_direct_pair *ret_pair, dgm_err *err)
+{
+    return dgm_direct_make(a, m, at, (dgm_direct_how){.trusted = trusted}, ret_pair, err);
 }
 
 /* ---- the public function ----------------------------------------------------------------------------------- */

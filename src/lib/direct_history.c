@@ -14,12 +14,12 @@ static void append(dgm_arena *a, dgm_chat_messages *list, const dgm_chat_message
     list->at[list->n++] = *m;
 }
 
-static dgm_code add_message(dgm_arena *a, const dgm_message *m, const dgm_at *at, bool trusted,
-                            dgm_chat_messages *list, dgm_err *err)
+static dgm_code add_message(dgm_arena *a, const dgm_message *m, const dgm_at *at,
+                            dgm_direct_how how, dgm_chat_messages *list, dgm_err *err)
 {
     dgm_direct_pair pair = {0};
     dgm_code rc;
-    if ((rc = dgm_direct_to_chat(a, m, at, trusted, &pair, err)))
+    if ((rc = dgm_direct_make(a, m, at, how, &pair, err)))
         return rc;
     const dgm_chat_message *one = pair.openai_message;
     bool calls = one && (one->tool_calls.n || one->function_call);
@@ -37,7 +37,7 @@ dgm_code dgm_direct_message_to_chat(dgm_arena *a, const dgm_message *m, const dg
 {
     dgm_chat_messages list = {0};
     dgm_code rc;
-    if ((rc = add_message(a, m, at, trusted, &list, err)))
+    if ((rc = add_message(a, m, at, (dgm_direct_how){.trusted = trusted}, &list, err)))
         return rc;
     *ret_messages = list;
     return DGM_OK;
@@ -118,20 +118,19 @@ static bool is_said(dgm_str final, size_t *from, dgm_str text)
 }
 
 static dgm_code add_artifact(dgm_arena *a, const dgm_artifact *artifact, const dgm_at *at,
-                             bool trusted, dgm_chat_messages *list, dgm_err *err)
+                             dgm_direct_how how, dgm_chat_messages *list, dgm_err *err)
 {
     dgm_message m = {.role = DGM_ROLE_AGENT, .parts = artifact->parts};
-    return m.parts.n ? add_message(a, &m, at, trusted, list, err) : DGM_OK;
+    return m.parts.n ? add_message(a, &m, at, how, list, err) : DGM_OK;
 }
 
-dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *at, bool trusted,
-                                 dgm_chat_messages *ret_messages, dgm_err *err)
+static dgm_code add_task(dgm_arena *a, const dgm_task *t, const dgm_at *at, dgm_direct_how how,
+                         dgm_chat_messages *list, dgm_err *err)
 {
-    dgm_chat_messages list = {0};
     dgm_code rc;
     const dgm_at *history = DGM_AT_LIT(at, "history"), *artifacts = DGM_AT_LIT(at, "artifacts");
     for (size_t i = 0; i < t->history.n; i++) {
-        if ((rc = add_message(a, &t->history.at[i], DGM_AT_I(history, i), trusted, &list, err)))
+        if ((rc = add_message(a, &t->history.at[i], DGM_AT_I(history, i), how, list, err)))
             return rc;
     }
     dgm_str final = final_text(a, t);
@@ -140,32 +139,37 @@ dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *
         const dgm_artifact *artifact = &t->artifacts.at[i];
         if (final.p && is_said(final, &said, plain_text(a, &artifact->parts)))
             continue;
-        if ((rc = add_artifact(a, artifact, DGM_AT_I(artifacts, i), trusted, &list, err)))
+        if ((rc = add_artifact(a, artifact, DGM_AT_I(artifacts, i), how, list, err)))
             return rc;
     }
-    if (is_answer(&t->status) && !is_in_history(a, &t->history, t->status.message)) {
-        const dgm_at *status = DGM_AT_LIT(at, "status");
-        if ((rc = add_message(a, t->status.message, DGM_AT_LIT(status, "message"), trusted, &list,
-                              err)))
-            return rc;
-    }
+    if (!is_answer(&t->status) || is_in_history(a, &t->history, t->status.message))
+        return DGM_OK;
+    const dgm_at *status = DGM_AT_LIT(at, "status");
+    return add_message(a, t->status.message, DGM_AT_LIT(status, "message"), how, list, err);
+}
+
+dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *at, bool trusted,
+                                 dgm_chat_messages *ret_messages, dgm_err *err)
+{
+    dgm_chat_messages list = {0};
+    dgm_code rc;
+    if ((rc = add_task(a, t, at, (dgm_direct_how){.trusted = trusted}, &list, err)))
+        return rc;
     *ret_messages = list;
     return DGM_OK;
 }
 
 /* ---- any object -------------------------------------------------------------------------------------------- */
 
-static dgm_code event_to_chat(dgm_arena *a, const dgm_event *e, const dgm_at *at, bool wrapped,
-                              bool trusted, dgm_chat_messages *list, bool *is_list, dgm_err *err)
+static dgm_code add_event(dgm_arena *a, const dgm_event *e, const dgm_at *at, dgm_direct_how how,
+                          dgm_chat_messages *list, dgm_err *err)
 {
-    const dgm_at *task = wrapped ? DGM_AT_LIT(at, "task") : at;
-    const dgm_at *message = wrapped ? DGM_AT_LIT(at, "message") : at;
+    bool bare = how.spelling == DGM_DIRECT_BARE;
+    const dgm_at *task = bare ? at : DGM_AT_LIT(at, "task");
+    const dgm_at *message = bare ? at : DGM_AT_LIT(at, "message");
     switch (e->kind) {
-    case DGM_EVENT_TASK:
-        *is_list = true;
-        return dgm_direct_task_to_chat(a, e->task, task, trusted, list, err);
-    case DGM_EVENT_MESSAGE:
-        return dgm_direct_message_to_chat(a, e->message, message, trusted, list, err);
+    case DGM_EVENT_TASK: return add_task(a, e->task, task, how, list, err);
+    case DGM_EVENT_MESSAGE: return add_message(a, e->message, message, how, list, err);
     case DGM_EVENT_NONE:
     case DGM_EVENT_STATUS:
     case DGM_EVENT_ARTIFACT:
@@ -175,28 +179,28 @@ static dgm_code event_to_chat(dgm_arena *a, const dgm_event *e, const dgm_at *at
 }
 
 dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_object *o, const dgm_at *at,
-                                   bool wrapped, bool trusted, dgm_chat_messages *ret_messages,
-                                   bool *ret_is_list, dgm_err *err)
+                                   dgm_direct_spelling spelling, bool trusted,
+                                   dgm_chat_messages *ret_messages, bool *ret_is_list, dgm_err *err)
 {
+    const dgm_direct_how how = {trusted, spelling};
     dgm_chat_messages list = {0};
     bool is_list = false;
     dgm_code rc = DGM_OK;
     switch (o->kind) {
-    case DGM_OBJECT_MESSAGE:
-        rc = dgm_direct_message_to_chat(a, o->it, at, trusted, &list, err);
-        break;
+    case DGM_OBJECT_MESSAGE: rc = add_message(a, o->it, at, how, &list, err); break;
     case DGM_OBJECT_TASK:
         is_list = true;
-        rc = dgm_direct_task_to_chat(a, o->it, at, trusted, &list, err);
+        rc = add_task(a, o->it, at, how, &list, err);
         break;
-    case DGM_OBJECT_ARTIFACT: rc = add_artifact(a, o->it, at, trusted, &list, err); break;
+    case DGM_OBJECT_ARTIFACT: rc = add_artifact(a, o->it, at, how, &list, err); break;
     case DGM_OBJECT_STREAM_RESPONSE:
     case DGM_OBJECT_SEND_RESPONSE:
-        rc = event_to_chat(a, o->it, at, wrapped, trusted, &list, &is_list, err);
+        is_list = ((const dgm_event *)o->it)->kind == DGM_EVENT_TASK;
+        rc = add_event(a, o->it, at, how, &list, err);
         break;
     case DGM_OBJECT_SEND_REQUEST:
-        rc = dgm_direct_message_to_chat(a, ((const dgm_send_request *)o->it)->message,
-                                        DGM_AT_LIT(at, "message"), trusted, &list, err);
+        rc = add_message(a, ((const dgm_send_request *)o->it)->message, DGM_AT_LIT(at, "message"),
+                         how, &list, err);
         break;
     case DGM_OBJECT_STATUS_UPDATE:
     case DGM_OBJECT_ARTIFACT_UPDATE:

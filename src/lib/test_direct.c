@@ -830,8 +830,17 @@ static void faults_in_a_task_are_named(void **state)
         bool is_list;
         dgm_err err = {0};
         read_form(a, &dgm_form_task, quoted(a, rows[i][0]), &t);
-        check_fails(dgm_direct_object_to_chat(a, &o, NULL, true, true, &list, &is_list, &err),
-                    DGM_BAD_PARAMS, err, rows[i][1]);
+        check_fails(
+            dgm_direct_object_to_chat(a, &o, NULL, DGM_DIRECT_WRAPPED, true, &list, &is_list, &err),
+            DGM_BAD_PARAMS, err, rows[i][1]);
+        /* 0.3 has no wrapper; its REST has, and other names */
+        check_fails(
+            dgm_direct_object_to_chat(a, &o, NULL, DGM_DIRECT_BARE, true, &list, &is_list, &err),
+            DGM_BAD_PARAMS, err, rows[i][1] + strlen("/task"));
+        assert_int_equal(
+            dgm_direct_object_to_chat(a, &o, NULL, DGM_DIRECT_REST, true, &list, &is_list, &err),
+            DGM_BAD_PARAMS);
+        assert_non_null(strstr(err.at, "/content/0/data/data/tool_calls/0/name"));
     }
 }
 
@@ -891,8 +900,8 @@ static void only_conversations_become_chat(void **state)
         dgm_chat_messages list = {0};
         bool is_list;
         dgm_err err = {0};
-        dgm_code rc =
-            dgm_direct_object_to_chat(a, &rows[i].o, NULL, true, true, &list, &is_list, &err);
+        dgm_code rc = dgm_direct_object_to_chat(a, &rows[i].o, NULL, DGM_DIRECT_WRAPPED, true,
+                                                &list, &is_list, &err);
         assert_int_equal(rc, rows[i].fails ? DGM_BAD_PARAMS : DGM_OK);
         if (!rc) {
             assert_int_equal(list.n, rows[i].n);
