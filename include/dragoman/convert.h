@@ -67,8 +67,8 @@ DGM_API dgm_code dgm_convert(const dgm_convert_options *options, const char *tex
  */
 typedef struct dgm_converter dgm_converter;
 
-DGM_API dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **ret_converter,
-                                   dgm_err *err);
+DGM_API dgm_code dgm_converter_new(const dgm_convert_options *options,
+                                   dgm_converter **ret_converter, dgm_err *err);
 DGM_API void dgm_converter_free(dgm_converter *c); /* NULL is fine */
 DGM_API dgm_code dgm_converter_feed(dgm_converter *c, const char *bytes, size_t n, dgm_err *err);
 DGM_API dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err);
@@ -96,8 +96,8 @@ DGM_API char *dgm_json_text(const dgm_json *value);
 /* ---- A2A message to Chat Completions messages, directly ----------------------------------------------- */
 
 typedef struct dgm_openai_messages {
-    char *openai_message;    /* the user or assistant message; NULL when there are only tool results */
-    char **tool_messages;    /* one per tool result, in order; in a history they stand first */
+    char *openai_message; /* the user or assistant message; NULL when there are only tool results */
+    char **tool_messages; /* one per tool result, in order; in a history they stand first */
     size_t n_tool_messages;
 } dgm_openai_messages;
 

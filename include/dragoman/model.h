@@ -480,10 +480,10 @@ typedef struct dgm_agent_card {
 /* ---- errors as peers send them ------------------------------------------------------------------- */
 
 typedef struct dgm_error {
-    dgm_code code;         /* DGM_OK when no code of ours fits: then only the members below tell */
-    int32_t rpc_code;      /* 0: not given */
-    int32_t http_status;   /* 0: not given */
-    dgm_str status;        /* the gRPC status name of a REST error */
+    dgm_code code;       /* DGM_OK when no code of ours fits: then only the members below tell */
+    int32_t rpc_code;    /* 0: not given */
+    int32_t http_status; /* 0: not given */
+    dgm_str status;      /* the gRPC status name of a REST error */
     dgm_str message;
     const dgm_json *details; /* `data` or `details` as it came; NULL when there was none */
     const dgm_extra *extra;

@@ -19,10 +19,10 @@ void *dgm_arena_alloc(dgm_arena *a, size_t n);     /* zeroed, aligned, never NUL
 void *dgm_arena_alloc_raw(dgm_arena *a, size_t n); /* not zeroed */
 /* Grows in place when p was the last thing allocated, copies otherwise. Not zeroed. */
 void *dgm_arena_realloc(dgm_arena *a, void *p, size_t old_n, size_t n);
-dgm_str dgm_arena_dup(dgm_arena *a, dgm_str s);                                  /* NUL-terminated copy */
-dgm_str dgm_arena_printf(dgm_arena *a, const char *fmt, ...) DGM_PRINTF(2, 3);   /* likewise */
-size_t dgm_arena_used(const dgm_arena *a);                                       /* bytes handed out */
-void dgm_arena_defer(dgm_arena *a, void (*fn)(void *), void *arg);               /* runs at reset, free */
+dgm_str dgm_arena_dup(dgm_arena *a, dgm_str s); /* NUL-terminated copy */
+dgm_str dgm_arena_printf(dgm_arena *a, const char *fmt, ...) DGM_PRINTF(2, 3); /* likewise */
+size_t dgm_arena_used(const dgm_arena *a);                         /* bytes handed out */
+void dgm_arena_defer(dgm_arena *a, void (*fn)(void *), void *arg); /* runs at reset, free */
 
 #define dgm_new(a, T) ((T *)dgm_arena_alloc((a), sizeof(T)))
 #define dgm_new_n(a, T, n) ((T *)dgm_arena_alloc((a), (n) * sizeof(T)))

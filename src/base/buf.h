@@ -16,10 +16,10 @@ typedef struct dgm_buf {
 
 void dgm_buf_init(dgm_buf *b, size_t max);
 void dgm_buf_done(dgm_buf *b);
-void dgm_buf_clear(dgm_buf *b); /* n = 0, memory stays */
+void dgm_buf_clear(dgm_buf *b);               /* n = 0, memory stays */
 void dgm_buf_shrink(dgm_buf *b, size_t keep); /* frees the memory if it is more than keep */
 void dgm_buf_drop_front(dgm_buf *b, size_t n);
-bool dgm_buf_grow(dgm_buf *b, size_t more); /* slow path of dgm_buf_room */
+bool dgm_buf_grow(dgm_buf *b, size_t more);     /* slow path of dgm_buf_room */
 char *dgm_buf_steal(dgm_buf *b, size_t *ret_n); /* NUL-terminated, malloc'ed; b is as after init */
 
 static inline dgm_str dgm_buf_str(const dgm_buf *b)

@@ -34,8 +34,7 @@ void dgm_map_done(dgm_map *m)
 static dgm_map_slot *slot_for(const dgm_map *m, dgm_str key, uint64_t hash)
 {
     size_t i = hash & (m->cap - 1);
-    while (m->slots[i].key.p &&
-           !(m->slots[i].hash == hash && dgm_str_eq(m->slots[i].key, key)))
+    while (m->slots[i].key.p && !(m->slots[i].hash == hash && dgm_str_eq(m->slots[i].key, key)))
         i = (i + 1) & (m->cap - 1);
     return &m->slots[i];
 }

@@ -64,8 +64,9 @@ size_t dgm_utf8_check(dgm_str s)
             return i;
         unsigned char second = p[i + 1];
         /* Overlong forms, surrogates and code points past U+10FFFF show in the second byte. */
-        if ((second & 0xC0) != 0x80 || (c == 0xE0 && second < 0xA0) || (c == 0xED && second > 0x9F) ||
-            (c == 0xF0 && second < 0x90) || (c == 0xF4 && second > 0x8F))
+        if ((second & 0xC0) != 0x80 || (c == 0xE0 && second < 0xA0) ||
+            (c == 0xED && second > 0x9F) || (c == 0xF0 && second < 0x90) ||
+            (c == 0xF4 && second > 0x8F))
             return i;
         for (size_t k = 2; k <= more; k++) {
             if ((p[i + k] & 0xC0) != 0x80)

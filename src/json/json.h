@@ -66,11 +66,11 @@ const yyjson_val *dgm_json_merge(dgm_arena *a, const yyjson_val *under, const yy
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-void dgm_json_put_str(dgm_buf *b, dgm_str s);                /* quoted and escaped */
-void dgm_json_put_chars(dgm_buf *b, dgm_str s);              /* escaped, without the quotes */
+void dgm_json_put_str(dgm_buf *b, dgm_str s);   /* quoted and escaped */
+void dgm_json_put_chars(dgm_buf *b, dgm_str s); /* escaped, without the quotes */
 void dgm_json_put_int(dgm_buf *b, int64_t n);
-void dgm_json_put(dgm_buf *b, const yyjson_val *v);          /* compact; NULL writes null */
-void dgm_json_put_spaced(dgm_buf *b, const yyjson_val *v);   /* ", " and ": ", as Python writes */
+void dgm_json_put(dgm_buf *b, const yyjson_val *v);        /* compact; NULL writes null */
+void dgm_json_put_spaced(dgm_buf *b, const yyjson_val *v); /* ", " and ": ", as Python writes */
 
 /* NUL-terminated compact text in the arena. */
 dgm_str dgm_json_text_in(dgm_arena *a, const yyjson_val *v);

@@ -40,15 +40,15 @@ typedef enum dgm_field_kind {
 } dgm_field_kind;
 
 enum dgm_field_flags {
-    DGM_REQUIRED = 1,  /* refused when missing; written even when empty */
-    DGM_MINTED = 2,    /* an id: made up when missing, if the reader has a mint */
-    DGM_NONEMPTY = 4,  /* text or list of length 0 counts as missing */
-    DGM_STRICT = 8,    /* DGM_NONEMPTY is asked for by strict readers only; without it, DGM_REQUIRED:
+    DGM_REQUIRED = 1, /* refused when missing; written even when empty */
+    DGM_MINTED = 2,   /* an id: made up when missing, if the reader has a mint */
+    DGM_NONEMPTY = 4, /* text or list of length 0 counts as missing */
+    DGM_STRICT = 8,   /* DGM_NONEMPTY is asked for by strict readers only; without it, DGM_REQUIRED:
                         * others take absent for the default, as ProtoJSON writers mean it */
-    DGM_PRESENCE = 16, /* written when set, also to its default */
+    DGM_PRESENCE = 16,  /* written when set, also to its default */
     DGM_READ_ONLY = 32, /* another spelling of a member at the same place: never written */
-    DGM_ONE_OF = 64,   /* member of the shape's union: set iff the tag says so */
-    DGM_ANY_TYPE = 128 /* CUSTOM: read() also sees null */
+    DGM_ONE_OF = 64,    /* member of the shape's union: set iff the tag says so */
+    DGM_ANY_TYPE = 128  /* CUSTOM: read() also sees null */
 };
 
 /* Names of an enum: names[value]; NULL where the format has none. */
@@ -61,7 +61,7 @@ typedef struct dgm_enum_names {
     const char *what; /* "task state", for messages */
     const char *const *names;
     int n;
-    bool numbers; /* the value's number is read too, as ProtoJSON wants */
+    bool numbers;                  /* the value's number is read too, as ProtoJSON wants */
     const dgm_enum_alias *aliases; /* read only; ends with {NULL, 0} */
 } dgm_enum_names;
 
@@ -71,6 +71,8 @@ typedef struct dgm_reader {
     dgm_mint *mint;     /* NULL: a missing id is an error */
     bool strict;        /* a server's own rules: see DGM_STRICT */
     bool drop_unknown;  /* counted in n_unknown either way */
+    bool drop_nulls;    /* unknown members that are null count as absent */
+    bool drop_empties;  /* ProtoJSON came in: optional members that are empty count as absent */
     size_t n_unknown;
     dgm_err *err;
 } dgm_reader;
@@ -89,13 +91,13 @@ typedef struct dgm_custom {
 /* Room for the longest name with quotes and colon ("supportsAuthenticatedExtendedCard":) and then
  * some: of one size, so that a key is written by a copy of constant length, and such that a row is
  * one cache line. This is the hot path of every codec. */
-#define DGM_KEY_ROOM 47
+#define DGM_KEY_ROOM 44
 
 struct dgm_field {
     char quoted[DGM_KEY_ROOM]; /* "name": with quotes and colon, ready to write */
     uint8_t quoted_n;
     uint8_t kind;
-    uint8_t flags;
+    uint16_t flags;
     uint16_t tag; /* of a DGM_ONE_OF member */
     uint32_t at;  /* offset in the struct */
     union {
@@ -117,10 +119,10 @@ struct dgm_shape {
     const dgm_field *fields; /* at most 63 */
     size_t n_fields;
     dgm_rows *required; /* a bit per required row, found by the first reader; may be NULL */
-    uint32_t extra_at; /* offset of const dgm_extra *, or DGM_NOWHERE */
-    uint32_t tag_at;   /* offset of the union's tag (an enum), or DGM_NOWHERE */
-    bool one_required; /* one member of the union must be set */
-    bool proto;        /* ProtoJSON: snake_case names are read, defaults without presence not written */
+    uint32_t extra_at;  /* offset of const dgm_extra *, or DGM_NOWHERE */
+    uint32_t tag_at;    /* offset of the union's tag (an enum), or DGM_NOWHERE */
+    bool one_required;  /* one member of the union must be set */
+    bool proto; /* ProtoJSON: snake_case names are read, defaults without presence not written */
     /* Another shape for this value or struct (kind-tagged unions). NULL result: err is set. */
     const dgm_shape *(*pick_read)(dgm_reader *r, yyjson_val *v, const dgm_at *at);
     const dgm_shape *(*pick_write)(const void *object);
@@ -135,34 +137,56 @@ struct dgm_shape {
 
 #define DGM_KEY(json) .quoted = "\"" json "\":", .quoted_n = sizeof(json) + 2
 #define DGM_F(T, member, json, kind_, flags_)                                                      \
-    {DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = (flags_),  \
-     .at = offsetof(T, member)}
+    {                                                                                              \
+        DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = (flags_), .at = offsetof(T, member)     \
+    }
 #define DGM_F_OF(T, member, json, kind_, flags_, of_)                                              \
-    {DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = (flags_),  \
-     .at = offsetof(T, member), .of = {.any = (of_)}}
+    {                                                                                              \
+        DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = (flags_), .at = offsetof(T, member),    \
+                       .of = {                                                                     \
+                           .any = (of_)                                                            \
+                       }                                                                           \
+    }
 #define DGM_F_ONE(T, member, json, kind_, tag_, of_)                                               \
-    {DGM_KEY(json), .kind = DGM_FIELD_##kind_,                     \
-     .flags = DGM_ONE_OF, .tag = (tag_), .at = offsetof(T, member), .of = {.any = (of_)}}
+    {                                                                                              \
+        DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = DGM_ONE_OF, .tag = (tag_),              \
+                       .at = offsetof(T, member), .of = {                                          \
+                           .any = (of_)                                                            \
+                       }                                                                           \
+    }
 /* Another spelling of a member of the union. */
 #define DGM_F_ONE_READ(T, member, json, kind_, tag_, of_)                                          \
-    {DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = DGM_ONE_OF | DGM_READ_ONLY,                \
-     .tag = (tag_), .at = offsetof(T, member), .of = {.any = (of_)}}
+    {                                                                                              \
+        DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = DGM_ONE_OF | DGM_READ_ONLY,             \
+                       .tag = (tag_), .at = offsetof(T, member), .of = {                           \
+                           .any = (of_)                                                            \
+                       }                                                                           \
+    }
 #define DGM_F_CONST(json, literal_)                                                                \
-    {DGM_KEY(json), .kind = DGM_FIELD_CONST,                       \
-     .of = {.literal = (literal_)}}
+    {                                                                                              \
+        DGM_KEY(json), .kind = DGM_FIELD_CONST, .of = {.literal = (literal_) }                     \
+    }
 #define DGM_F_NEST(json, flags_, shape_)                                                           \
-    {DGM_KEY(json), .kind = DGM_FIELD_NEST, .flags = (flags_),     \
-     .of = {.shape = (shape_)}}
+    {                                                                                              \
+        DGM_KEY(json), .kind = DGM_FIELD_NEST, .flags = (flags_), .of = {.shape = (shape_) }       \
+    }
 #define DGM_F_CUSTOM(json, flags_, custom_)                                                        \
-    {DGM_KEY(json), .kind = DGM_FIELD_CUSTOM, .flags = (flags_),   \
-     .of = {.custom = (custom_)}}
+    {                                                                                              \
+        DGM_KEY(json), .kind = DGM_FIELD_CUSTOM, .flags = (flags_), .of = {.custom = (custom_) }   \
+    }
 /* Another spelling of the member at `member`, read by a function. */
 #define DGM_F_CUSTOM_FOR(T, member, json, custom_)                                                 \
-    {DGM_KEY(json), .kind = DGM_FIELD_CUSTOM,                      \
-     .flags = DGM_READ_ONLY, .at = offsetof(T, member), .of = {.custom = (custom_)}}
+    {                                                                                              \
+        DGM_KEY(json), .kind = DGM_FIELD_CUSTOM, .flags = DGM_READ_ONLY,                           \
+                       .at = offsetof(T, member), .of = {                                          \
+                           .custom = (custom_)                                                     \
+                       }                                                                           \
+    }
 #define DGM_FIELDS(array)                                                                          \
-    .fields = (array), .n_fields = sizeof(array) / sizeof *(array),                                \
-    .required = &(dgm_rows){0}
+    .fields = (array), .n_fields = sizeof(array) / sizeof *(array), .required = &(dgm_rows)        \
+    {                                                                                              \
+        0                                                                                          \
+    }
 
 static inline dgm_str dgm_field_name(const dgm_field *f)
 {

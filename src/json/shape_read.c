@@ -1,7 +1,7 @@
 /* json/shape_read.c - from values to structs, by table. */
-#include "json/shape.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "json/shape.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -65,6 +65,19 @@ dgm_code dgm_read_int(dgm_reader *r, yyjson_val *v, const dgm_at *at, int32_t *r
     return DGM_OK;
 }
 
+static dgm_code no_such_name(dgm_reader *r, const dgm_enum_names *names, dgm_str s,
+                             const dgm_at *at)
+{
+    char all[240];
+    size_t n = 0;
+    for (int i = 0; i < names->n && n < sizeof all - 40; i++) {
+        if (names->names[i])
+            n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", n ? ", " : "", names->names[i]);
+    }
+    return dgm_fail(r->err, DGM_BAD_PARAMS, at, "\"%.*s\" is no %s: there are %s",
+                    (int)(s.n < 60 ? s.n : 60), s.p, names->what, all);
+}
+
 dgm_code dgm_read_enum(dgm_reader *r, const dgm_enum_names *names, yyjson_val *v, const dgm_at *at,
                        int *ret)
 {
@@ -83,9 +96,7 @@ dgm_code dgm_read_enum(dgm_reader *r, const dgm_enum_names *names, yyjson_val *v
                 return DGM_OK;
             }
         }
-        return dgm_fail(r->err, DGM_BAD_PARAMS, at, "\"%.*s\" is no %s (one is \"%s\")",
-                        (int)(s.n < 60 ? s.n : 60), s.p, names->what,
-                        names->names[names->n - 1]);
+        return no_such_name(r, names, s, at);
     }
     int64_t n;
     if (names->numbers && yyjson_is_raw(v) && dgm_json_int(v, &n)) {
@@ -119,7 +130,7 @@ dgm_code dgm_read_strs(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_strs 
         return rc;
     dgm_strs list = {dgm_new_n(r->arena, dgm_str, n), n};
     yyjson_val *e;
-    yyjson_arr_foreach(v, i, n, e) {
+    yyjson_arr_foreach (v, i, n, e) {
         if ((rc = dgm_read_str(r, e, DGM_AT_I(at, i), &list.at[i])))
             return rc;
     }
@@ -236,7 +247,8 @@ static const dgm_field *find(const dgm_shape *s, dgm_str key, size_t hint)
 /* Another spelling stands for the row it is another spelling of: both at once is a double. */
 static size_t index_of(const dgm_shape *s, const dgm_field *f)
 {
-    if (f->kind != DGM_FIELD_NEST) {
+    /* A function reads another spelling of a member only if the row says of which. */
+    if (f->kind != DGM_FIELD_NEST && !(f->kind == DGM_FIELD_CUSTOM && f->at == 0)) {
         for (size_t i = 0; i < s->n_fields; i++) {
             const dgm_field *main = &s->fields[i];
             if (!(main->flags & DGM_READ_ONLY) && main->at == f->at && main->tag == f->tag &&
@@ -266,7 +278,7 @@ dgm_code dgm_read_list(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const d
         return rc;
     char *items = dgm_arena_alloc(r->arena, n * s->size);
     yyjson_val *e;
-    yyjson_arr_foreach(v, i, n, e) {
+    yyjson_arr_foreach (v, i, n, e) {
         if ((rc = dgm_shape_read(r, s, e, DGM_AT_I(at, i), items + i * s->size)))
             return rc;
     }
@@ -321,16 +333,11 @@ static dgm_code read_member(dgm_reader *r, const dgm_field *f, yyjson_val *v, co
     void *to = (char *)object + f->at;
     dgm_code rc;
     switch ((dgm_field_kind)f->kind) {
-    case DGM_FIELD_STR:
-        return dgm_read_str(r, v, at, to);
-    case DGM_FIELD_TIME:
-        return dgm_read_time(r, v, at, to);
-    case DGM_FIELD_BASE64:
-        return dgm_read_base64(r, v, at, to);
-    case DGM_FIELD_BOOL:
-        return dgm_read_bool(r, v, at, to);
-    case DGM_FIELD_INT:
-        return dgm_read_int(r, v, at, to);
+    case DGM_FIELD_STR: return dgm_read_str(r, v, at, to);
+    case DGM_FIELD_TIME: return dgm_read_time(r, v, at, to);
+    case DGM_FIELD_BASE64: return dgm_read_base64(r, v, at, to);
+    case DGM_FIELD_BOOL: return dgm_read_bool(r, v, at, to);
+    case DGM_FIELD_INT: return dgm_read_int(r, v, at, to);
     case DGM_FIELD_OPT_INT: {
         dgm_opt_int n = {true, 0};
         if ((rc = dgm_read_int(r, v, at, &n.value)))
@@ -338,8 +345,7 @@ static dgm_code read_member(dgm_reader *r, const dgm_field *f, yyjson_val *v, co
         *(dgm_opt_int *)to = n;
         return DGM_OK;
     }
-    case DGM_FIELD_ENUM:
-        return dgm_read_enum(r, f->of.names, v, at, to);
+    case DGM_FIELD_ENUM: return dgm_read_enum(r, f->of.names, v, at, to);
     case DGM_FIELD_OPT_ENUM: {
         int n;
         if ((rc = dgm_read_enum(r, f->of.names, v, at, &n)))
@@ -347,11 +353,8 @@ static dgm_code read_member(dgm_reader *r, const dgm_field *f, yyjson_val *v, co
         *(dgm_opt_int *)to = (dgm_opt_int){true, n};
         return DGM_OK;
     }
-    case DGM_FIELD_STRS:
-        return dgm_read_strs(r, v, at, to);
-    case DGM_FIELD_JSON:
-        *(yyjson_val **)to = v;
-        return DGM_OK;
+    case DGM_FIELD_STRS: return dgm_read_strs(r, v, at, to);
+    case DGM_FIELD_JSON: *(yyjson_val **)to = v; return DGM_OK;
     case DGM_FIELD_MAP_JSON:
         if (!yyjson_is_obj(v))
             return dgm_read_wrong(r, v, at, "an object");
@@ -364,14 +367,10 @@ static dgm_code read_member(dgm_reader *r, const dgm_field *f, yyjson_val *v, co
         *(void **)to = o;
         return DGM_OK;
     }
-    case DGM_FIELD_INLINE:
-        return dgm_shape_read(r, f->of.shape, v, at, to);
-    case DGM_FIELD_NEST:
-        return dgm_shape_read(r, f->of.shape, v, at, object);
-    case DGM_FIELD_LIST:
-        return dgm_read_list(r, f->of.shape, v, at, to);
-    case DGM_FIELD_MAP:
-        return dgm_read_map(r, f->of.shape, v, at, to);
+    case DGM_FIELD_INLINE: return dgm_shape_read(r, f->of.shape, v, at, to);
+    case DGM_FIELD_NEST: return dgm_shape_read(r, f->of.shape, v, at, object);
+    case DGM_FIELD_LIST: return dgm_read_list(r, f->of.shape, v, at, to);
+    case DGM_FIELD_MAP: return dgm_read_map(r, f->of.shape, v, at, to);
     case DGM_FIELD_CONST:
         if (!yyjson_is_str(v))
             return dgm_read_wrong(r, v, at, "a string");
@@ -392,16 +391,12 @@ static bool is_empty(const dgm_field *f, const void *object)
 {
     const void *from = (const char *)object + f->at;
     switch ((dgm_field_kind)f->kind) {
-    case DGM_FIELD_STR:
-        return ((const dgm_str *)from)->n == 0;
+    case DGM_FIELD_STR: return ((const dgm_str *)from)->n == 0;
     case DGM_FIELD_STRS:
     case DGM_FIELD_LIST:
-    case DGM_FIELD_MAP:
-        return ((const struct any_list *)from)->n == 0;
-    case DGM_FIELD_ENUM:
-        return *(const int *)from == 0;
-    default:
-        return false;
+    case DGM_FIELD_MAP: return ((const struct any_list *)from)->n == 0;
+    case DGM_FIELD_ENUM: return *(const int *)from == 0;
+    default: return false;
     }
 }
 
@@ -424,7 +419,8 @@ static dgm_code missing(dgm_reader *r, const dgm_shape *s, const dgm_field *f, b
 /* Threads that come here at the same time find the same. */
 static inline uint64_t required_rows(const dgm_shape *s)
 {
-    uint64_t rows = s->required ? atomic_load_explicit(&s->required->bits, memory_order_relaxed) : 0;
+    uint64_t rows =
+        s->required ? atomic_load_explicit(&s->required->bits, memory_order_relaxed) : 0;
     if (rows)
         return rows & ~FOUND;
     for (size_t i = 0; i < s->n_fields; i++) {
@@ -489,13 +485,12 @@ dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const 
         dgm_str name = dgm_json_str(key);
         const dgm_field *f = hint < s->n_fields ? &s->fields[hint] : NULL;
         if (!(f && is_named(f, name)) && !(f = find(s, name, hint))) {
-            if (s->extra_at == DGM_NOWHERE) {
+            if (s->extra_at == DGM_NOWHERE || (r->drop_nulls && unsafe_yyjson_is_null(val))) {
                 r->n_unknown++;
                 continue;
             }
-            if ((rc = dgm_read_unknown(
-                     r, name, val, at,
-                     (const dgm_extra **)(void *)((char *)object + s->extra_at))))
+            if ((rc = dgm_read_unknown(r, name, val, at,
+                                       (const dgm_extra **)(void *)((char *)object + s->extra_at))))
                 return rc;
             continue;
         }
@@ -524,6 +519,9 @@ dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const 
         if (main->flags & DGM_NONEMPTY && (!(main->flags & DGM_STRICT) || r->strict) &&
             is_empty(main, object))
             empty |= (uint64_t)1 << row;
+        if (r->drop_empties && f->kind <= DGM_FIELD_MAP && is_empty(f, object) &&
+            !(main->flags & (DGM_REQUIRED | DGM_ONE_OF | DGM_PRESENCE)))
+            *(void **)(void *)((char *)object + f->at) = NULL;
     }
     if (s->one_required && !*(int *)(void *)((char *)object + s->tag_at))
         return union_fault(r, s, at, "here is none");

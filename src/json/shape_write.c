@@ -165,9 +165,7 @@ static void put_member(dgm_writer *w, const dgm_shape *s, const dgm_field *f, co
         }
         return;
     }
-    case DGM_FIELD_CONST:
-        put_text_member(w, f, dgm_str_from(f->of.literal));
-        return;
+    case DGM_FIELD_CONST: put_text_member(w, f, dgm_str_from(f->of.literal)); return;
     case DGM_FIELD_CUSTOM:
         if (f->of.custom->write)
             f->of.custom->write(w, f, object);

@@ -1,6 +1,6 @@
 /* json/test_find.c - the place of a pointer in a text. */
-#include "json/json.h"
 #include "support/check.h"
+#include "json/json.h"
 
 /* Where in the text does the marked value start? The mark is taken out before the search. */
 static void found_at_the_mark(void **state)
@@ -30,7 +30,8 @@ static void found_at_the_mark(void **state)
         const char *mark = strchr(rows[i].marked, '@');
         size_t at = (size_t)(mark - rows[i].marked);
         at += strspn(mark + 1, " "); /* the mark may stand before white space */
-        snprintf(text, sizeof text, "%.*s%s", (int)(mark - rows[i].marked), rows[i].marked, mark + 1);
+        snprintf(text, sizeof text, "%.*s%s", (int)(mark - rows[i].marked), rows[i].marked,
+                 mark + 1);
         size_t found = dgm_json_find(dgm_str_from(text), rows[i].pointer);
         if (found != at)
             fail_msg("%s in %s: byte %zu, not %zu", rows[i].pointer, text, found, at);

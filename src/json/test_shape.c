@@ -472,9 +472,9 @@ static void snake_case_is_read_where_protojson_is(void **state)
     /* what only looks like it stays unknown */
     check_round(&pet_shape,
                 "{" MIN ",\"_legs\":1,\"legs_\":1,\"pet__id\":1,\"a_very_long_name_that_is_in_no_"
-                        "table_of_ours_at_all\":1}",
+                "table_of_ours_at_all\":1}",
                 "{\"type\":\"pet\"," MIN ",\"_legs\":1,\"legs_\":1,\"pet__id\":1,\"a_very_long_"
-                                         "name_that_is_in_no_table_of_ours_at_all\":1}");
+                "name_that_is_in_no_table_of_ours_at_all\":1}");
 }
 
 static void another_spelling_is_read_never_written(void **state)
@@ -665,8 +665,8 @@ static void protojson_leaves_defaults_out(void **state)
 {
     static const char defaults[] =
         "{" MIN ",\"born\":\"2026-01-02T03:04:05Z\",\"tame\":false,\"vaccinated\":false,\"legs\":0,"
-                "\"age\":0,\"species\":\"NONE\",\"tags\":[],\"metadata\":{},\"owner\":{\"name\":"
-                "\"o\",\"phoneNumber\":\"\"},\"formerOwners\":[],\"friends\":{}}";
+        "\"age\":0,\"species\":\"NONE\",\"tags\":[],\"metadata\":{},\"owner\":{\"name\":"
+        "\"o\",\"phoneNumber\":\"\"},\"formerOwners\":[],\"friends\":{}}";
     (void)state;
     check_round(&pet_shape, defaults,
                 "{\"type\":\"pet\",\"petId\":\"p\",\"born\":\"2026-01-02T03:04:05Z\","

@@ -4,8 +4,8 @@
  * Text is UTF-8 already (the reader checked it), so only quotes, backslashes and control characters
  * are escaped; everything else, U+2028 included, is written as it is.
  */
-#include "json/json.h"
 #include "json/copy_clean.h"
+#include "json/json.h"
 
 #include <stdio.h>
 

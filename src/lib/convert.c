@@ -23,6 +23,7 @@ struct dgm_converter {
     dgm_arena *arena;
     dgm_buf out;
     size_t n_in, n_out;
+    size_t value_at; /* where in out the value being written starts */
     bool failed;
     dgm_err err; /* that made it fail */
 };
@@ -43,35 +44,32 @@ static void settle_framing(dgm_converter *c, const dgm_frames_item *item, bool l
 static void begin_value(dgm_converter *c, const dgm_frames_item *item)
 {
     switch (c->framing) {
-    case DGM_FRAMING_ARRAY:
-        dgm_buf_add_char(&c->out, c->n_out ? ',' : '[');
-        break;
+    case DGM_FRAMING_ARRAY: dgm_buf_add_char(&c->out, c->n_out ? ',' : '['); break;
     case DGM_FRAMING_SSE:
         if (item->sse_id.p) {
             dgm_buf_add_lit(&c->out, "id: ");
             dgm_buf_add_str(&c->out, item->sse_id);
             dgm_buf_add_char(&c->out, '\n');
         }
-        if (item->sse_event.p && c->to->a2a) {
-            dgm_buf_add_lit(&c->out, "event: ");
-            dgm_buf_add_str(&c->out, item->sse_event);
-            dgm_buf_add_char(&c->out, '\n');
-        }
+        /* A2A names no events but the error that ends a stream. */
+        if (dgm_str_is(item->sse_event, "error") && c->to->a2a)
+            dgm_buf_add_lit(&c->out, "event: error\n");
         dgm_buf_add_lit(&c->out, "data: ");
         break;
     case DGM_FRAMING_AUTO:
     case DGM_FRAMING_JSON:
-    case DGM_FRAMING_LINES:
-        break;
+    case DGM_FRAMING_LINES: break;
     }
     c->n_out++;
+    c->value_at = c->out.n;
 }
 
 static void end_value(dgm_converter *c)
 {
-    if (c->framing == DGM_FRAMING_SSE)
+    if (c->framing == DGM_FRAMING_SSE) {
+        dgm_sse_escape_line_ends(&c->out, c->value_at);
         dgm_buf_add_lit(&c->out, "\n\n");
-    else if (c->framing != DGM_FRAMING_ARRAY)
+    } else if (c->framing != DGM_FRAMING_ARRAY)
         dgm_buf_add_char(&c->out, '\n');
 }
 
@@ -161,8 +159,8 @@ static dgm_code convert_from_a2a(dgm_converter *c, const struct input *in, dgm_r
     const dgm_at *at = frame.envelope == DGM_ENVELOPE_NONE      ? NULL
                        : frame.envelope == DGM_ENVELOPE_REQUEST ? DGM_AT_LIT(NULL, "params")
                                                                 : DGM_AT_LIT(NULL, "result");
-    if ((rc = dgm_direct_object_to_chat(r->arena, &frame.object, at, wrapped, true, &messages, &list,
-                                        r->err)))
+    if ((rc = dgm_direct_object_to_chat(r->arena, &frame.object, at, wrapped, true, &messages,
+                                        &list, r->err)))
         return rc;
     write_chat(c, in, &messages, list);
     return DGM_OK;
@@ -208,7 +206,7 @@ static bool is_push_list(const dgm_converter *c, yyjson_val *v)
         return true;
     if (c->object || !(c->from_any || c->from->a2a) || yyjson_arr_size(v) == 0)
         return false;
-    yyjson_arr_foreach(v, i, n, e) {
+    yyjson_arr_foreach (v, i, n, e) {
         if (!yyjson_is_obj(dgm_json_get(e, DGM_STR("pushNotificationConfig"))) ||
             dgm_json_get(e, DGM_STR("name")))
             return false;
@@ -221,7 +219,7 @@ static bool holds_updates(yyjson_val *v)
 {
     yyjson_val *e;
     size_t i, n;
-    yyjson_arr_foreach(v, i, n, e) {
+    yyjson_arr_foreach (v, i, n, e) {
         yyjson_val *kind = dgm_json_get(e, DGM_STR("kind"));
         if (yyjson_is_str(kind) && (dgm_str_is(dgm_json_str(kind), "status-update") ||
                                     dgm_str_is(dgm_json_str(kind), "artifact-update")))
@@ -238,7 +236,7 @@ static dgm_code convert_array(dgm_converter *c, struct input in, dgm_reader *r)
     in.in_list = true;
     in.in_stream = in.in_stream || holds_updates(array);
     settle_framing(c, in.item, true);
-    yyjson_arr_foreach(array, i, n, in.value) {
+    yyjson_arr_foreach (array, i, n, in.value) {
         in.at = DGM_AT_I(NULL, i);
         if ((rc = convert_value(c, &in, r)))
             return rc;
@@ -259,8 +257,7 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
         return rc;
     dgm_mint mint = dgm_mint_for(&c->mint, c->n_in++, item->text);
     dgm_reader r = {.arena = c->arena, .mint = &mint, .err = err};
-    struct input in = {
-        .item = item, .value = value, .kind = c->object, .in_stream = !item->alone};
+    struct input in = {.item = item, .value = value, .kind = c->object, .in_stream = !item->alone};
     c->out.max = c->out.n + DGM_MAX_OUTPUT_BYTES;
     size_t before = c->out.n, n_before = c->n_out;
     if (yyjson_is_arr(value) && !is_push_list(c, value))
@@ -268,8 +265,8 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
     else
         rc = convert_value(c, &in, &r);
     if (!rc && c->out.over)
-        rc = dgm_fail(err, DGM_TOO_LARGE, NULL,
-                      "becomes more than the limit output_bytes of %zu", DGM_MAX_OUTPUT_BYTES);
+        rc = dgm_fail(err, DGM_TOO_LARGE, NULL, "becomes more than the limit output_bytes of %zu",
+                      DGM_MAX_OUTPUT_BYTES);
     if (rc) {
         c->out.n = before;
         c->n_out = n_before;

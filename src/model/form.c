@@ -16,8 +16,14 @@ static const char *const state_names[DGM_N_STATES] = {
     [DGM_STATE_REJECTED] = "TASK_STATE_REJECTED",
     [DGM_STATE_AUTH_REQUIRED] = "TASK_STATE_AUTH_REQUIRED",
 };
-const dgm_enum_names dgm_form_states = {
-    .what = "task state", .names = state_names, .n = DGM_N_STATES, .numbers = true};
+/* 0.3's proto had two Ls there, and peers mix the versions. */
+static const dgm_enum_alias state_aliases[] = {{"TASK_STATE_CANCELLED", DGM_STATE_CANCELED},
+                                               {NULL, 0}};
+const dgm_enum_names dgm_form_states = {.what = "task state",
+                                        .names = state_names,
+                                        .n = DGM_N_STATES,
+                                        .numbers = true,
+                                        .aliases = state_aliases};
 
 static const char *const role_names[] = {"ROLE_UNSPECIFIED", "ROLE_USER", "ROLE_AGENT"};
 const dgm_enum_names dgm_form_roles = {
@@ -66,7 +72,8 @@ const dgm_shape dgm_form_message = {
 /* ---- tasks --------------------------------------------------------------------------------------------- */
 
 static const dgm_field status_fields[] = {
-    DGM_F_OF(dgm_status, state, "state", ENUM, DGM_REQUIRED, &dgm_form_states),
+    /* ProtoJSON writers leave out the default, which is the unknown state. */
+    DGM_F_OF(dgm_status, state, "state", ENUM, DGM_REQUIRED | DGM_STRICT, &dgm_form_states),
     DGM_F_OF(dgm_status, message, "message", OBJECT, 0, &dgm_form_message),
     DGM_F(dgm_status, timestamp, "timestamp", TIME, 0),
 };
@@ -154,8 +161,7 @@ const dgm_shape dgm_form_artifact_update = {
 static const dgm_field stream_fields[] = {
     DGM_F_ONE(dgm_event, task, "task", OBJECT, DGM_EVENT_TASK, &dgm_form_task),
     DGM_F_ONE(dgm_event, message, "message", OBJECT, DGM_EVENT_MESSAGE, &dgm_form_message),
-    DGM_F_ONE(dgm_event, status, "statusUpdate", OBJECT, DGM_EVENT_STATUS,
-              &dgm_form_status_update),
+    DGM_F_ONE(dgm_event, status, "statusUpdate", OBJECT, DGM_EVENT_STATUS, &dgm_form_status_update),
     DGM_F_ONE(dgm_event, artifact, "artifactUpdate", OBJECT, DGM_EVENT_ARTIFACT,
               &dgm_form_artifact_update),
 };

@@ -16,14 +16,10 @@
 static const struct {
     bool terminal, interrupted, final_03;
 } class_of[DGM_N_STATES] = {
-    [DGM_STATE_UNKNOWN] = {false, false, false},
-    [DGM_STATE_SUBMITTED] = {false, false, false},
-    [DGM_STATE_WORKING] = {false, false, false},
-    [DGM_STATE_COMPLETED] = {true, false, true},
-    [DGM_STATE_FAILED] = {true, false, true},
-    [DGM_STATE_CANCELED] = {true, false, true},
-    [DGM_STATE_INPUT_REQUIRED] = {false, true, true},
-    [DGM_STATE_REJECTED] = {true, false, true},
+    [DGM_STATE_UNKNOWN] = {false, false, false},      [DGM_STATE_SUBMITTED] = {false, false, false},
+    [DGM_STATE_WORKING] = {false, false, false},      [DGM_STATE_COMPLETED] = {true, false, true},
+    [DGM_STATE_FAILED] = {true, false, true},         [DGM_STATE_CANCELED] = {true, false, true},
+    [DGM_STATE_INPUT_REQUIRED] = {false, true, true}, [DGM_STATE_REJECTED] = {true, false, true},
     [DGM_STATE_AUTH_REQUIRED] = {false, true, false},
 };
 
@@ -63,10 +59,9 @@ bool dgm_state_may_become(dgm_task_state from, dgm_task_state to)
 
 /* ---- kinds of objects ---------------------------------------------------------------------------- */
 
-static const char *const kind_names[] = {
-    "",
+static const char *const kind_names[] = {"",
 #define X(sym, name, type) name,
-    DGM_OBJECT_KINDS(X)
+                                         DGM_OBJECT_KINDS(X)
 #undef X
 };
 

@@ -48,44 +48,58 @@ static void add(struct text *t, const char *s, size_t n)
 /* One run: a task, some tens of chunks of model text, a data artifact, the final message. */
 static void add_run(struct text *t, unsigned run)
 {
-    static const char *const words[] = {
-        "The quarterly figures show ", "a steady rise in revenue", ", driven mostly by\\n\\n",
-        "- new customers in Z\xc3\xbcrich\\n", "- renewals (\\\"enterprise\\\" tier)\\n", "and ",
-        "a lower churn rate of 1.2%. ", "Costs grew more slowly than expected, "};
+    static const char *const words[] = {"The quarterly figures show ",
+                                        "a steady rise in revenue",
+                                        ", driven mostly by\\n\\n",
+                                        "- new customers in Z\xc3\xbcrich\\n",
+                                        "- renewals (\\\"enterprise\\\" tier)\\n",
+                                        "and ",
+                                        "a lower churn rate of 1.2%. ",
+                                        "Costs grew more slowly than expected, "};
     char ids[128];
     snprintf(ids, sizeof ids,
              "\"taskId\":\"0190b3c2-7d3e-7c4a-9f00-%012u\",\"contextId\":\"0190b3c2-7d3e-7000-8000-"
              "%012u\"",
              run, run / 3);
     ADD(t,
-        "{\"task\":{\"id\":\"0190b3c2-7d3e-7c4a-9f00-%012u\",\"contextId\":\"0190b3c2-7d3e-7000-8000-"
-        "%012u\",\"status\":{\"state\":\"TASK_STATE_SUBMITTED\",\"timestamp\":\"2026-01-02T03:04:05."
+        "{\"task\":{\"id\":\"0190b3c2-7d3e-7c4a-9f00-%012u\",\"contextId\":\"0190b3c2-7d3e-7000-"
+        "8000-"
+        "%012u\",\"status\":{\"state\":\"TASK_STATE_SUBMITTED\",\"timestamp\":\"2026-01-02T03:04:"
+        "05."
         "678Z\"},\"history\":[{\"messageId\":\"m-%u\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":"
-        "\"How did the quarter go?\"}],\"metadata\":{\"canonical_type\":\"TextMessageContentEvent\"}"
+        "\"How did the quarter "
+        "go?\"}],\"metadata\":{\"canonical_type\":\"TextMessageContentEvent\"}"
         "}]}}\n",
         run, run / 3, run);
     ADD(t,
-        "{\"statusUpdate\":{%s,\"status\":{\"state\":\"TASK_STATE_WORKING\",\"timestamp\":\"2026-01-"
+        "{\"statusUpdate\":{%s,\"status\":{\"state\":\"TASK_STATE_WORKING\",\"timestamp\":\"2026-"
+        "01-"
         "02T03:04:05.700Z\"}}}\n",
         ids);
     for (unsigned i = 0; i < 40; i++)
         ADD(t,
-            "{\"artifactUpdate\":{%s,\"artifact\":{\"artifactId\":\"answer-%u\",\"name\":\"answer\","
+            "{\"artifactUpdate\":{%s,\"artifact\":{\"artifactId\":\"answer-%u\",\"name\":"
+            "\"answer\","
             "\"parts\":[{\"text\":\"%s\"}]}%s%s}}\n",
             ids, run, words[(run + i) % 8], i ? ",\"append\":true" : "",
             i == 39 ? ",\"lastChunk\":true" : "");
     ADD(t,
         "{\"artifactUpdate\":{%s,\"artifact\":{\"artifactId\":\"table-%u\",\"parts\":[{\"data\":{"
         "\"rows\":[{\"month\":\"Jan\",\"revenue\":1234.50},{\"month\":\"Feb\",\"revenue\":1301.0},{"
-        "\"month\":\"Mar\",\"revenue\":1422.25}],\"currency\":\"EUR\",\"final\":false,\"note\":null},"
+        "\"month\":\"Mar\",\"revenue\":1422.25}],\"currency\":\"EUR\",\"final\":false,\"note\":"
+        "null},"
         "\"mediaType\":\"application/json\"}]},\"lastChunk\":true}}\n",
         ids, run);
     ADD(t,
         "{\"statusUpdate\":{%s,\"status\":{\"state\":\"TASK_STATE_COMPLETED\",\"message\":{"
-        "\"messageId\":\"r-%u\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"The quarterly figures "
-        "show a steady rise in revenue, driven mostly by new customers in Z\xc3\xbcrich and renewals. "
-        "Costs grew more slowly than expected, and churn fell to 1.2%%.\"}]},\"timestamp\":\"2026-01-"
-        "02T03:04:09.001Z\"},\"metadata\":{\"usage\":{\"input_tokens\":812,\"output_tokens\":164}}}}"
+        "\"messageId\":\"r-%u\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"The quarterly "
+        "figures "
+        "show a steady rise in revenue, driven mostly by new customers in Z\xc3\xbcrich and "
+        "renewals. "
+        "Costs grew more slowly than expected, and churn fell to "
+        "1.2%%.\"}]},\"timestamp\":\"2026-01-"
+        "02T03:04:09.001Z\"},\"metadata\":{\"usage\":{\"input_tokens\":812,\"output_tokens\":164}}}"
+        "}"
         "\n",
         ids, run);
 }
@@ -117,8 +131,7 @@ static double run_yyjson(const struct text *t)
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         yyjson_alc alc;
         yyjson_alc_pool_init(&alc, pool, sizeof pool);
-        yyjson_doc *doc =
-            yyjson_read_opts((char *)(uintptr_t)p, (size_t)(nl - p), 0, &alc, NULL);
+        yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)p, (size_t)(nl - p), 0, &alc, NULL);
         size_t n = 0;
         char *out = yyjson_write_opts(doc, 0, &alc, &n, NULL);
         if (!out)
@@ -218,10 +231,8 @@ int main(int argc, char **argv)
     run_convert(&v10, "a2a-1.0", "a2a-0.3", &v03);
     run_convert(&v10, "a2a-1.0", "a2a-0.3-rest", &rest);
     const struct row rows[] = {
-        {"a2a-1.0", "a2a-0.3", &v10},
-        {"a2a-0.3", "a2a-1.0", &v03},
-        {"a2a-1.0", "a2a-0.3-rest", &v10},
-        {"a2a-0.3-rest", "a2a-1.0", &rest},
+        {"a2a-1.0", "a2a-0.3", &v10},      {"a2a-0.3", "a2a-1.0", &v03},
+        {"a2a-1.0", "a2a-0.3-rest", &v10}, {"a2a-0.3-rest", "a2a-1.0", &rest},
         {"a2a-1.0", "a2a-1.0", &v10},
     };
     size_t n = sizeof rows / sizeof *rows;

@@ -132,11 +132,11 @@ static void write_wrapped_data(dgm_writer *w, const void *part)
 
 #define PART_SHAPE(fields_)                                                                        \
     .what = "part", .size = sizeof(dgm_part), DGM_FIELDS(fields_),                                 \
-    .extra_at = offsetof(dgm_part, extra), .tag_at = offsetof(dgm_part, kind),                     \
-    .one_required = true
-static const dgm_shape text_part = {PART_SHAPE(text_fields)};
+    .extra_at = offsetof(dgm_part, extra), .tag_at = offsetof(dgm_part, kind)
+static const dgm_shape text_part = {PART_SHAPE(text_fields), .one_required = true};
 static const dgm_shape file_part = {PART_SHAPE(file_part_fields)};
-static const dgm_shape data_part = {PART_SHAPE(data_fields), .after_read = dgm_a2a_unwrap_data};
+static const dgm_shape data_part = {PART_SHAPE(data_fields), .one_required = true,
+                                    .after_read = dgm_a2a_unwrap_data};
 static const dgm_shape wrapped_data_part = {PART_SHAPE(data_fields),
                                             .write_instead = write_wrapped_data};
 
@@ -232,11 +232,82 @@ const dgm_shape dgm_a2a_03_message = {
     .tag_at = DGM_NOWHERE,
 };
 
+/* ---- status messages that say nothing ------------------------------------------------------------- */
+
+static bool is_blank(const yyjson_val *v)
+{
+    yyjson_val *it = (yyjson_val *)(uintptr_t)v;
+    return !it || yyjson_is_null(it) || (yyjson_is_ctn(it) && unsafe_yyjson_get_len(it) == 0) ||
+           (yyjson_is_str(it) && unsafe_yyjson_get_len(it) == 0);
+}
+
+bool dgm_a2a_says_nothing(const dgm_reader *r, const yyjson_val *message)
+{
+    static const char *const members[] = {"parts", "content", "messageId", "message_id", "metadata"};
+    if (r->strict || !yyjson_is_obj((yyjson_val *)(uintptr_t)message))
+        return false;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        if (!is_blank(dgm_json_get(message, dgm_str_from(members[i]))))
+            return false;
+    }
+    return true;
+}
+
+static dgm_code read_nothing(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    (void)r;
+    (void)v;
+    (void)at;
+    (void)object;
+    return DGM_OK;
+}
+const dgm_shape dgm_a2a_no_message = {
+    .what = "message",
+    .size = sizeof(dgm_message),
+    .extra_at = DGM_NOWHERE,
+    .tag_at = DGM_NOWHERE,
+    .read_instead = read_nothing,
+};
+
+/* Only a message that says nothing is without parts. */
+dgm_code dgm_a2a_drop_empty_message(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
+{
+    dgm_status *status = object;
+    (void)r;
+    (void)v;
+    (void)at;
+    if (status->message && !status->message->parts.n)
+        status->message = NULL;
+    return DGM_OK;
+}
+
+static const dgm_shape *pick_status_message(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+{
+    (void)at;
+    return dgm_a2a_says_nothing(r, v) ? &dgm_a2a_no_message : &dgm_a2a_03_message;
+}
+
+static const dgm_shape *pick_message_write(const void *object)
+{
+    (void)object;
+    return &dgm_a2a_03_message;
+}
+
+static const dgm_shape status_message = {
+    .what = "message",
+    .size = sizeof(dgm_message),
+    DGM_FIELDS(message_fields),
+    .extra_at = DGM_NOWHERE,
+    .tag_at = DGM_NOWHERE,
+    .pick_read = pick_status_message,
+    .pick_write = pick_message_write,
+};
+
 /* ---- tasks ------------------------------------------------------------------------------------------------ */
 
 static const dgm_field status_fields[] = {
     DGM_F_OF(dgm_status, state, "state", ENUM, DGM_REQUIRED, &dgm_a2a_03_states),
-    DGM_F_OF(dgm_status, message, "message", OBJECT, 0, &dgm_a2a_03_message),
+    DGM_F_OF(dgm_status, message, "message", OBJECT, 0, &status_message),
     DGM_F(dgm_status, timestamp, "timestamp", TIME, 0),
 };
 const dgm_shape dgm_a2a_03_status = {
@@ -245,6 +316,7 @@ const dgm_shape dgm_a2a_03_status = {
     DGM_FIELDS(status_fields),
     .extra_at = offsetof(dgm_status, extra),
     .tag_at = DGM_NOWHERE,
+    .after_read = dgm_a2a_drop_empty_message,
 };
 
 static const dgm_field artifact_fields[] = {

@@ -111,9 +111,8 @@ static void write_wrapped_data(dgm_writer *w, const void *part)
 
 #define PART_SHAPE(fields_)                                                                        \
     .what = "part", .size = sizeof(dgm_part), DGM_FIELDS(fields_),                                 \
-    .extra_at = offsetof(dgm_part, extra), .tag_at = offsetof(dgm_part, kind),                     \
-    .one_required = true, .proto = true
-static const dgm_shape text_part = {PART_SHAPE(text_fields)};
+    .extra_at = offsetof(dgm_part, extra), .tag_at = offsetof(dgm_part, kind), .proto = true
+static const dgm_shape text_part = {PART_SHAPE(text_fields), .one_required = true};
 static const dgm_shape file_part = {PART_SHAPE(file_part_fields)};
 static const dgm_shape data_part = {PART_SHAPE(data_fields), .after_read = dgm_a2a_unwrap_data};
 static const dgm_shape wrapped_data_part = {PART_SHAPE(data_fields),
@@ -188,12 +187,35 @@ const dgm_shape dgm_a2a_03_rest_message = {
     .proto = true,
 };
 
+static const dgm_shape *pick_status_message(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+{
+    (void)at;
+    return dgm_a2a_says_nothing(r, v) ? &dgm_a2a_no_message : &dgm_a2a_03_rest_message;
+}
+
+static const dgm_shape *pick_message_write(const void *object)
+{
+    (void)object;
+    return &dgm_a2a_03_rest_message;
+}
+
+static const dgm_shape status_message = {
+    .what = "message",
+    .size = sizeof(dgm_message),
+    DGM_FIELDS(message_fields),
+    .extra_at = DGM_NOWHERE,
+    .tag_at = DGM_NOWHERE,
+    .proto = true,
+    .pick_read = pick_status_message,
+    .pick_write = pick_message_write,
+};
+
 /* ---- tasks ---------------------------------------------------------------------------------------------------- */
 
 static const dgm_field status_fields[] = {
-    DGM_F_OF(dgm_status, state, "state", ENUM, DGM_REQUIRED, &dgm_a2a_03_rest_states),
-    DGM_F_OF(dgm_status, message, "message", OBJECT, 0, &dgm_a2a_03_rest_message),
-    DGM_F_OF(dgm_status, message, "update", OBJECT, DGM_READ_ONLY, &dgm_a2a_03_rest_message),
+    DGM_F_OF(dgm_status, state, "state", ENUM, DGM_REQUIRED | DGM_STRICT, &dgm_a2a_03_rest_states),
+    DGM_F_OF(dgm_status, message, "message", OBJECT, 0, &status_message),
+    DGM_F_OF(dgm_status, message, "update", OBJECT, DGM_READ_ONLY, &status_message),
     DGM_F(dgm_status, timestamp, "timestamp", TIME, 0),
 };
 const dgm_shape dgm_a2a_03_rest_status = {
@@ -203,6 +225,7 @@ const dgm_shape dgm_a2a_03_rest_status = {
     .extra_at = offsetof(dgm_status, extra),
     .tag_at = DGM_NOWHERE,
     .proto = true,
+    .after_read = dgm_a2a_drop_empty_message,
 };
 
 static const dgm_field artifact_fields[] = {

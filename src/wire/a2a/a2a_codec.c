@@ -198,6 +198,11 @@ static dgm_code decode_response(const struct dialect *d, dgm_reader *r, const dg
         ret->object = (dgm_object){DGM_OBJECT_ERROR, e};
         return dgm_a2a_read_rpc_error(r, rpc->error, DGM_AT_LIT(NULL, "error"), e);
     }
+    if (!rpc->result && d->v1)
+        return dgm_fail(r->err, DGM_BAD_REQUEST, DGM_AT_LIT(NULL, "result"),
+                        "missing: a response has a result or an error");
+    if (!rpc->result)
+        kind = DGM_OBJECT_EMPTY; /* how some 0.3 servers answer a deletion */
     if (!kind)
         kind = detect_result(d, rpc->result);
     if (!kind)
@@ -226,6 +231,8 @@ static dgm_code decode(const struct dialect *d, dgm_reader *r, yyjson_val *v, dg
 {
     dgm_code rc;
     r->format = d->name;
+    r->drop_nulls = true;
+    r->drop_empties = d->v1 || d->rest;
     if (!kind && is_update(d, v)) {
         kind = DGM_OBJECT_STREAM_RESPONSE;
     } else if (!d->rest && dgm_rpc_is(v)) {
@@ -329,3 +336,11 @@ static dgm_code encode(const struct dialect *d, dgm_writer *w, const dgm_frame *
 CODEC(10, dgm_form_name, true, "A2A 1.0: JSON-RPC, REST, push bodies, cards");
 CODEC(03, dgm_a2a_03_name, true, "A2A 0.3, JSON-RPC: objects tagged by kind");
 CODEC(03_rest, dgm_a2a_03_rest_name, false, "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto");
+
+const dgm_shape *dgm_a2a_shape(const dgm_codec *codec, dgm_object_kind kind)
+{
+    return shape_of(codec == &dgm_codec_a2a_10   ? &dialect_10
+                    : codec == &dgm_codec_a2a_03 ? &dialect_03
+                                                 : &dialect_03_rest,
+                    kind);
+}

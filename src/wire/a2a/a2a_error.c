@@ -77,7 +77,8 @@ static dgm_code code_of(const dgm_error *e)
     case 400: return DGM_BAD_PARAMS;
     case 401: return DGM_UNAUTHENTICATED;
     case 403: return DGM_FORBIDDEN;
-    case 404: return DGM_NO_SUCH_METHOD; /* a missing task would have said so by its reason */
+    case 404: /* a route that is not there shares it, by another gRPC name */
+        return dgm_str_is(e->status, "UNIMPLEMENTED") ? DGM_NO_SUCH_METHOD : DGM_TASK_NOT_FOUND;
     case 409: return DGM_TASK_NOT_CANCELABLE;
     case 413: return DGM_TOO_LARGE;
     case 415: return DGM_CONTENT_TYPE_NOT_SUPPORTED;
@@ -198,6 +199,16 @@ static void put_typed(dgm_writer *w, const dgm_error *e, const char *key)
     dgm_buf_add_char(w->out, ']');
 }
 
+static void put_unknown(dgm_writer *w, const dgm_error *e)
+{
+    for (size_t i = 0; e->extra && e->extra->format == w->format && i < e->extra->n; i++) {
+        dgm_put_comma(w);
+        dgm_json_put_str(w->out, e->extra->at[i].key);
+        dgm_buf_add_char(w->out, ':');
+        dgm_json_put(w->out, e->extra->at[i].value);
+    }
+}
+
 static int rpc_code_of(const dgm_error *e)
 {
     if (e->rpc_code)
@@ -212,6 +223,7 @@ void dgm_a2a_10_write_rpc_error(dgm_writer *w, const dgm_error *e)
     dgm_buf_add_lit(w->out, ",\"message\":");
     put_message(w, e);
     put_typed(w, e, "data");
+    put_unknown(w, e);
     dgm_buf_add_char(w->out, '}');
 }
 
@@ -228,6 +240,7 @@ void dgm_a2a_10_write_rest_error(dgm_writer *w, const dgm_error *e)
     dgm_buf_add_lit(w->out, ",\"message\":");
     put_message(w, e);
     put_typed(w, e, "details");
+    put_unknown(w, e);
     dgm_buf_add_lit(w->out, "}}");
 }
 
@@ -259,5 +272,6 @@ void dgm_a2a_03_write_error(dgm_writer *w, const dgm_error *e)
         dgm_buf_add_lit(w->out, ",\"data\":");
         dgm_json_put(w->out, data);
     }
+    put_unknown(w, e);
     dgm_buf_add_char(w->out, '}');
 }

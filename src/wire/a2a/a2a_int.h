@@ -23,6 +23,11 @@ extern const dgm_enum_names dgm_a2a_03_roles, dgm_a2a_03_states, dgm_a2a_03_rest
 /* 0.3's `final`: any boolean is read, the state decides what is written. */
 extern const dgm_custom dgm_a2a_final;
 
+/* Python's REST layer for 0.3 turns "no status message" into one that says nothing: read as absent. */
+bool dgm_a2a_says_nothing(const dgm_reader *r, const yyjson_val *message);
+extern const dgm_shape dgm_a2a_no_message; /* reads nothing */
+dgm_code dgm_a2a_drop_empty_message(dgm_reader *r, void *status, yyjson_val *v, const dgm_at *at);
+
 /* 0.3 cannot hold data that is no object: {"value": x}, marked in the part's metadata. */
 #define DGM_A2A_COMPAT_MARK "data_part_compat"
 dgm_code dgm_a2a_unwrap_data(dgm_reader *r, void *part, yyjson_val *v, const dgm_at *at);
@@ -48,3 +53,6 @@ dgm_object_kind dgm_a2a_03_rest_detect(const yyjson_val *v, bool in_stream);
 int dgm_a2a_10_recognise(const yyjson_val *v);
 int dgm_a2a_03_recognise(const yyjson_val *v);
 int dgm_a2a_03_rest_recognise(const yyjson_val *v);
+
+/* a2a_codec.c: the table by which a codec reads and writes a kind; NULL where it has none. */
+const dgm_shape *dgm_a2a_shape(const dgm_codec *codec, dgm_object_kind kind);

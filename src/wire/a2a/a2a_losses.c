@@ -9,6 +9,7 @@
 
 #define ROWS(array) (array), sizeof(array) / sizeof *(array)
 
+/* clang-format off: rows, not bodies */
 #define UNKNOWN_MEMBERS                                                                            \
     {"any", "/*", "members that the format does not name are kept within one format only"}
 #define NO_LISTS                                                                                   \
@@ -30,7 +31,15 @@
 #define DEFAULTS                                                                                   \
     {"any", "/append", "an explicit false is left out: it is the default"},                        \
         {"any", "/lastChunk", "an explicit false is left out: it is the default"},                 \
-        {"any", "/extensions", "an empty list is left out"}
+        {"any", "/extensions", "an empty list is left out"},                                       \
+        {"any", "/referenceTaskIds", "an empty list is left out"},                                 \
+        {"any", "/contextId", "an empty text is left out"},                                        \
+        {"any", "/taskId", "an empty text is left out"},                                           \
+        {"any", "/name", "an empty text is left out"},                                             \
+        {"any", "/description", "an empty text is left out"},                                      \
+        {"any", "/mimeType", "an empty text is left out"},                                         \
+        {"any", "/token", "an empty text is left out"},                                            \
+        {"any", "/credentials", "an empty text is left out"}
 #define FINAL                                                                                      \
     {"stream-response", "/final", "1.0 has no such member; read back, it follows from the state"}
 #define SCHEMES                                                                                    \
@@ -41,6 +50,8 @@
 #define REFERENCES {"message", "/referenceTaskIds", "dropped: the proto of 0.3 has no such field"}
 #define ZERO_HISTORY                                                                               \
     {"get-task-request", "/historyLength", "0 reads as not set: the proto of 0.3 cannot say it"}
+
+/* clang-format on */
 
 static const dgm_loss from_10_to_03[] = {
     UNKNOWN_MEMBERS,
@@ -59,7 +70,7 @@ static const dgm_loss from_03_to_10[] = {
     FINAL,
     DEFAULTS,
     SCHEMES,
-    {"send-request", "/configuration/blocking", "true is left out: waiting is the default"},
+    {"send-request", "/configuration/blocking", "where it is absent it comes back as true"},
     {"get-task-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
     {"subscribe-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
     {"push-get-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
@@ -83,7 +94,7 @@ static const dgm_loss from_03_rest_to_10[] = {
     {"stream-response", "/statusUpdate/final",
      "1.0 has no such member; read back, it follows from the state"},
     SCHEMES,
-    {"send-request", "/configuration/blocking", "true is left out: waiting is the default"},
+    {"error", "/code", "REST errors of 1.0 have no such code: one that A2A does not name becomes -32603"},
 };
 
 static const dgm_loss from_03_to_03_rest[] = {

@@ -46,7 +46,7 @@ static const dgm_shape push_10 = {SHAPE(dgm_push_config, "push configuration", p
                                   .proto = true};
 
 static const dgm_field push_list_10_fields[] = {
-    DGM_F_OF(dgm_push_config_list, configs, "configs", LIST, DGM_REQUIRED, &push_10),
+    DGM_F_OF(dgm_push_config_list, configs, "configs", LIST, DGM_REQUIRED | DGM_STRICT, &push_10),
     DGM_F(dgm_push_config_list, next_page_token, "nextPageToken", STR, 0),
 };
 static const dgm_shape push_list_10 = {
@@ -58,8 +58,25 @@ static const dgm_field auth_03_fields[] = {
 };
 static const dgm_shape auth_03 = {SHAPE(dgm_push_auth, "push authentication", auth_03_fields)};
 
+/* 0.3: a configuration without an id goes by its task's; so that id need not be said. */
+static dgm_code read_push_id(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    dgm_push_config *c = object;
+    return dgm_read_str(r, v, at, &c->id);
+}
+
+static void write_push_id(dgm_writer *w, const dgm_field *f, const void *object)
+{
+    const dgm_push_config *c = object;
+    if (!c->id.p || (c->id.n && dgm_str_eq(c->id, c->task_id)))
+        return;
+    dgm_put_key(w, f);
+    dgm_json_put_str(w->out, c->id);
+}
+static const dgm_custom push_id = {read_push_id, write_push_id};
+
 static const dgm_field push_03_inner_fields[] = {
-    DGM_F(dgm_push_config, id, "id", STR, 0),
+    DGM_F_CUSTOM("id", 0, &push_id),
     DGM_F(dgm_push_config, url, "url", STR, ID),
     DGM_F(dgm_push_config, token, "token", STR, 0),
     DGM_F_OF(dgm_push_config, authentication, "authentication", OBJECT, 0, &auth_03),
@@ -71,12 +88,23 @@ static const dgm_field push_03_fields[] = {
     DGM_F(dgm_push_config, task_id, "taskId", STR, DGM_REQUIRED),
     DGM_F_NEST("pushNotificationConfig", DGM_REQUIRED, &push_03_inner),
 };
+static dgm_code fill_push_id(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
+{
+    dgm_push_config *c = object;
+    (void)r;
+    (void)v;
+    (void)at;
+    if (!c->id.n && c->task_id.n)
+        c->id = c->task_id;
+    return DGM_OK;
+}
 static const dgm_shape push_03 = {
     .what = "task push configuration",
     .size = sizeof(dgm_push_config),
     DGM_FIELDS(push_03_fields),
     .extra_at = offsetof(dgm_push_config, outer_extra),
     .tag_at = DGM_NOWHERE,
+    .after_read = fill_push_id,
 };
 
 /* 0.3 lists are bare arrays; there is no second page. */
@@ -116,8 +144,21 @@ static const dgm_field configuration_10_fields[] = {
     DGM_F(dgm_send_configuration, history_length, "historyLength", OPT_INT, DGM_PRESENCE),
     DGM_F(dgm_send_configuration, return_immediately, "returnImmediately", BOOL, 0),
 };
+/* Absent is false here, while 0.3 can leave it open: say it, for some of its servers do not wait
+ * unless they are told to. */
+static dgm_code wait_by_default(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
+{
+    dgm_send_configuration *c = object;
+    (void)r;
+    (void)v;
+    (void)at;
+    if (c->return_immediately == DGM_UNSET)
+        c->return_immediately = DGM_FALSE;
+    return DGM_OK;
+}
 static const dgm_shape configuration_10 = {
-    SHAPE(dgm_send_configuration, "send configuration", configuration_10_fields), .proto = true};
+    SHAPE(dgm_send_configuration, "send configuration", configuration_10_fields), .proto = true,
+    .after_read = wait_by_default};
 
 static const dgm_field send_10_fields[] = {
     DGM_F(dgm_send_request, tenant, "tenant", STR, 0),
@@ -278,33 +319,16 @@ static const dgm_field list_fields[] = {
 static const dgm_shape list_request = {
     SHAPE(dgm_list_tasks_request, "ListTasks request", list_fields), .proto = true};
 
-static const dgm_field list_result_fields[] = {
-    DGM_F_OF(dgm_list_tasks_result, tasks, "tasks", LIST, DGM_REQUIRED, &dgm_form_task),
-    DGM_F(dgm_list_tasks_result, next_page_token, "nextPageToken", STR, DGM_REQUIRED),
-    DGM_F(dgm_list_tasks_result, page_size, "pageSize", INT, DGM_REQUIRED),
-    DGM_F(dgm_list_tasks_result, total_size, "totalSize", INT, DGM_REQUIRED),
-};
-
 /* All four are always written; a reader takes a missing one as its default, as ProtoJSON does. */
-static const dgm_field list_result_lenient_fields[] = {
-    DGM_F_OF(dgm_list_tasks_result, tasks, "tasks", LIST, 0, &dgm_form_task),
-    DGM_F(dgm_list_tasks_result, next_page_token, "nextPageToken", STR, 0),
-    DGM_F(dgm_list_tasks_result, page_size, "pageSize", INT, 0),
-    DGM_F(dgm_list_tasks_result, total_size, "totalSize", INT, 0),
+static const dgm_field list_result_fields[] = {
+    DGM_F_OF(dgm_list_tasks_result, tasks, "tasks", LIST, DGM_REQUIRED | DGM_STRICT,
+             &dgm_form_task),
+    DGM_F(dgm_list_tasks_result, next_page_token, "nextPageToken", STR, DGM_REQUIRED | DGM_STRICT),
+    DGM_F(dgm_list_tasks_result, page_size, "pageSize", INT, DGM_REQUIRED | DGM_STRICT),
+    DGM_F(dgm_list_tasks_result, total_size, "totalSize", INT, DGM_REQUIRED | DGM_STRICT),
 };
-static const dgm_shape list_result_lenient = {
-    SHAPE(dgm_list_tasks_result, "ListTasks result", list_result_lenient_fields), .proto = true};
-
-static const dgm_shape *pick_list_result(dgm_reader *r, yyjson_val *v, const dgm_at *at)
-{
-    (void)r;
-    (void)v;
-    (void)at;
-    return &list_result_lenient;
-}
 static const dgm_shape list_result = {
-    SHAPE(dgm_list_tasks_result, "ListTasks result", list_result_fields), .proto = true,
-    .pick_read = pick_list_result};
+    SHAPE(dgm_list_tasks_result, "ListTasks result", list_result_fields), .proto = true};
 
 /* ---- by kind --------------------------------------------------------------------------------------------------- */
 

@@ -166,8 +166,8 @@ static const dgm_shape push_list = {
 
 /* ---- sending ---------------------------------------------------------------------------------------------------- */
 
-/* The proto has no presence here: absent or false would mean "do not wait", but every 0.3 server
- * waits when nothing is said, so a false is written and only an absent one is left unset. */
+/* The proto has no presence here, and its SDKs mean what they leave out: do not wait. So it is
+ * always written, and a configuration without it says false. */
 static dgm_code read_blocking(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     dgm_send_configuration *c = object;
@@ -181,8 +181,6 @@ static dgm_code read_blocking(dgm_reader *r, yyjson_val *v, const dgm_at *at, vo
 static void write_blocking(dgm_writer *w, const dgm_field *f, const void *object)
 {
     const dgm_send_configuration *c = object;
-    if (c->return_immediately == DGM_UNSET)
-        return;
     dgm_put_key(w, f);
     if (c->return_immediately == DGM_TRUE)
         dgm_buf_add_lit(w->out, "false");
@@ -191,14 +189,16 @@ static void write_blocking(dgm_writer *w, const dgm_field *f, const void *object
 }
 static const dgm_custom blocking = {read_blocking, write_blocking};
 
-/* 0 is how the proto says "not set". */
-static dgm_code no_zero_history(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
+/* What the proto's defaults mean: no limit for a history of 0, and "do not wait". */
+static dgm_code apply_defaults(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
 {
     dgm_send_configuration *c = object;
     (void)r;
     (void)v;
     (void)at;
     c->history_length.set = c->history_length.value != 0;
+    if (c->return_immediately == DGM_UNSET)
+        c->return_immediately = DGM_TRUE;
     return DGM_OK;
 }
 
@@ -212,7 +212,7 @@ static const dgm_field configuration_fields[] = {
 };
 static const dgm_shape configuration = {
     SHAPE(dgm_send_configuration, "send configuration", configuration_fields),
-    .after_read = no_zero_history};
+    .after_read = apply_defaults};
 
 static const dgm_field send_fields[] = {
     DGM_F_OF(dgm_send_request, message, "message", OBJECT, DGM_REQUIRED, &dgm_a2a_03_rest_message),

@@ -96,7 +96,9 @@ static void start_value(dgm_frames *f, size_t pos)
 
 static void is_json(dgm_frames *f)
 {
-    f->kind = f->stream_at_once ? DGM_FRAMES_VALUES : DGM_FRAMES_JSON;
+    /* An array is rather a history than the first element of a stream. */
+    bool array = f->pos < f->n && f->in[f->pos] == '[';
+    f->kind = f->stream_at_once && !array ? DGM_FRAMES_VALUES : DGM_FRAMES_JSON;
     f->state = DGM_FRAMES_BETWEEN;
 }
 

@@ -65,7 +65,7 @@ typedef struct dgm_frames {
 } dgm_frames;
 
 /* stream_at_once: do not hold the first JSON value back until it is clear that another follows:
- * the input is a stream, even when only one value comes. */
+ * the input is a stream, even when only one value comes, unless that is an array. */
 void dgm_frames_init(dgm_frames *f, bool stream_at_once);
 void dgm_frames_done(dgm_frames *f);
 

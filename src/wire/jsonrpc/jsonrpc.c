@@ -180,7 +180,7 @@ dgm_code dgm_rpc_read(yyjson_val *v, bool lenient, const dgm_at *at, dgm_rpc *re
     rpc.id = f.at[ID];
     if (f.at[METHOD])
         rc = read_request(&f, at, &rpc, err);
-    else if (f.at[RESULT] || f.at[ERROR])
+    else if (f.at[RESULT] || f.at[ERROR] || (lenient && f.at[JSONRPC] && f.at[ID]))
         rc = read_response(&f, lenient, at, &rpc, err);
     else
         rc =

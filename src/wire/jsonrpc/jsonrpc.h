@@ -31,8 +31,9 @@ yyjson_val *dgm_rpc_id_of(const yyjson_val *v);
 
 /*
  * Reads an envelope: DGM_BAD_REQUEST if it is none, with a pointer to the fault. Lenient, for
- * documents that we only convert: `jsonrpc` may be missing, a response may have no id, and null
- * beside an error or a result counts as absent.
+ * documents that we only convert: `jsonrpc` may be missing, a response may have no id, null beside
+ * an error or a result counts as absent, and a response with neither has an empty result (Python's
+ * 0.3 servers answer a deletion so).
  */
 dgm_code dgm_rpc_read(yyjson_val *v, bool lenient, const dgm_at *at, dgm_rpc *ret_rpc,
                       dgm_err *err);

@@ -71,5 +71,11 @@ dgm_code dgm_sse_next(dgm_sse *s, dgm_sse_event *ret_event, dgm_err *err);
  * ends in data, of any kind, start another `data:` line and reach the reader as LF. */
 void dgm_sse_put(dgm_buf *b, dgm_str id, dgm_str event, dgm_str data);
 
+/*
+ * Python's line readers also end lines at U+0085, U+2028 and U+2029, inside JSON strings too. Writes
+ * those from byte `from` of b on as JSON escapes; for JSON only.
+ */
+void dgm_sse_escape_line_ends(dgm_buf *b, size_t from);
+
 /* `: text` and a blank line; line ends in it become spaces. */
 void dgm_sse_put_comment(dgm_buf *b, dgm_str text);

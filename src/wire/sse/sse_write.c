@@ -57,6 +57,53 @@ void dgm_sse_put(dgm_buf *b, dgm_str id, dgm_str event, dgm_str data)
     dgm_buf_add_char(b, '\n');
 }
 
+/* The escape of the line end at p, or NULL; n bytes are left. */
+static const char *escape_at(const unsigned char *p, size_t n, size_t *ret_len)
+{
+    if (n >= 2 && p[0] == 0xC2 && p[1] == 0x85) {
+        *ret_len = 2;
+        return "\\u0085";
+    }
+    if (n >= 3 && p[0] == 0xE2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9)) {
+        *ret_len = 3;
+        return p[2] == 0xA8 ? "\\u2028" : "\\u2029";
+    }
+    return NULL;
+}
+
+/* The next one from i on, or n. */
+static size_t next_line_end(const char *p, size_t i, size_t n)
+{
+    size_t len;
+    for (; i < n; i++) {
+        unsigned char c = (unsigned char)p[i];
+        if ((c == 0xE2 || c == 0xC2) && escape_at((const unsigned char *)p + i, n - i, &len))
+            return i;
+    }
+    return n;
+}
+
+void dgm_sse_escape_line_ends(dgm_buf *b, size_t from)
+{
+    size_t i = next_line_end(b->p, from, b->n), len;
+    if (i == b->n)
+        return; /* nearly always */
+    dgm_buf rest;
+    dgm_buf_init(&rest, b->max);
+    dgm_buf_add(&rest, b->p + i, b->n - i);
+    b->n = i;
+    for (i = 0; i < rest.n;) {
+        size_t next = next_line_end(rest.p, i, rest.n);
+        dgm_buf_add(b, rest.p + i, next - i);
+        i = next;
+        if (i < rest.n) {
+            dgm_buf_add(b, escape_at((const unsigned char *)rest.p + i, rest.n - i, &len), 6);
+            i += len;
+        }
+    }
+    dgm_buf_done(&rest);
+}
+
 void dgm_sse_put_comment(dgm_buf *b, dgm_str text)
 {
     dgm_str line;
