@@ -195,6 +195,21 @@ void *dgm_arena_realloc(dgm_arena *a, void *p, size_t old_n, size_t n)
         UNPOISON(p, n);
         return p;
     }
+    if (p && (char *)p + old_room == a->free && a->newest->data == p && n <= SIZE_MAX / 2) {
+        /* It has the block to itself: grow that, so that a long list does not leave a trail of
+         * shorter ones behind (yyjson grows its list of values by halves). */
+        struct block *older = a->newest->older;
+        UNPOISON(a->newest->data, a->newest->size);
+        struct block *b = dgm_xrealloc(a->newest, sizeof *b + room);
+        b->older = older;
+        b->size = room;
+        a->newest = b;
+        a->free = a->end = b->data + room;
+        a->used = a->used - old_room + room;
+        POISON(b->data, room);
+        UNPOISON(b->data, n);
+        return b->data;
+    }
     void *q = dgm_arena_alloc_raw(a, n);
     if (p && old_n)
         memcpy(q, p, old_n < n ? old_n : n);

@@ -9,7 +9,7 @@
 #define DGM_MAX_JSON_DEPTH 128
 
 /* "object_bytes": one JSON text (a request, a card, a history). Four records of the largest size
- * fit; parsing one needs about 4 times its size in memory. */
+ * fit; parsing one needs about 4 times its size in memory, 10 times when it is all small numbers. */
 #define DGM_MAX_OBJECT_BYTES ((size_t)32 << 20)
 
 /* "record_bytes": one event of a stream, also the largest stored record (design, section 7). */

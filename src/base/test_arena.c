@@ -92,6 +92,25 @@ static void realloc_copies_what_is_not_the_last_one(void **state)
     assert_non_null(dgm_arena_realloc(a, NULL, 0, 8));
 }
 
+static void realloc_grows_a_block_of_its_own(void **state)
+{
+    (void)state;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    char *small = dgm_arena_alloc(a, 100);
+    size_t n = DGM_ARENA_KEEP_BYTES * 2;
+    char *p = dgm_arena_alloc(a, n);
+    memset(small, 'x', 100);
+    memset(p, 'y', n);
+    for (int i = 0; i < 4; i++, n *= 2) {
+        p = dgm_arena_realloc(a, p, n, n * 2);
+        assert_int_equal(p[0], 'y');
+        assert_int_equal(p[n - 1], 'y');
+        memset(p, 'y', n * 2);
+    }
+    assert_int_equal(small[99], 'x');
+    assert_true(dgm_arena_used(a) < n + 1000); /* the shorter ones are not there any more */
+}
+
 static void text_is_copied_and_terminated(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -205,7 +224,7 @@ DGM_TEST_MAIN(dgm_test(allocations_are_zeroed_aligned_and_apart), dgm_test(nothi
               dgm_test(a_large_allocation_gets_a_block_of_its_own),
               dgm_test(realloc_grows_the_last_one_in_place),
               dgm_test(realloc_copies_what_is_not_the_last_one),
-              dgm_test(text_is_copied_and_terminated),
+              dgm_test(realloc_grows_a_block_of_its_own), dgm_test(text_is_copied_and_terminated),
               dgm_test(deferred_calls_run_once_newest_first), dgm_test(reset_keeps_a_small_block),
               dgm_test(reset_lets_a_large_block_go),
               dgm_test(asan_sees_a_read_past_the_end_and_after_reset))

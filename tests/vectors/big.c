@@ -108,9 +108,9 @@ static const recipe recipes[] = {
      DGM_OK, "", "", 8, ""},
     /* the worst that 32 MiB can hold: 16 bytes of ours for every 2 of theirs */
     {"16 million numbers in a data part", MESSAGE "{\"data\":[0", ",0", LONG(15 * MI), "", "", 0,
-     "]}]}", false, DGM_OK, "", "", 800, ""},
+     "]}]}", false, DGM_OK, "", "", 450, ""},
     {"10 million empty arrays in a data part", MESSAGE "{\"data\":[0", ",[]", LONG(10 * MI), "", "",
-     0, "]}]}", false, DGM_OK, "", "", 800, ""},
+     0, "]}]}", false, DGM_OK, "", "", 450, ""},
     {"100,000 members in metadata", MESSAGE "{\"text\":\"x\"}],\"metadata\":{\"x\":0", ",\"x#\":0",
      100000, "", "", 0, "}}", true, DGM_OK, "", "", 24, ""},
 };

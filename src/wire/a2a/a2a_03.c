@@ -243,7 +243,8 @@ static bool is_blank(const yyjson_val *v)
 
 bool dgm_a2a_says_nothing(const dgm_reader *r, const yyjson_val *message)
 {
-    static const char *const members[] = {"parts", "content", "messageId", "message_id", "metadata"};
+    static const char *const members[] = {"parts", "content", "messageId", "message_id",
+                                          "metadata"};
     if (r->strict || !yyjson_is_obj((yyjson_val *)(uintptr_t)message))
         return false;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {

@@ -11,13 +11,19 @@
 
 /* clang-format off: rows, not bodies */
 #define UNKNOWN_MEMBERS                                                                            \
-    {"any", "/*", "members that the format does not name are kept within one format only"}
+    {                                                                                              \
+        "any", "/*", "members that the format does not name are kept within one format only"       \
+    }
 #define NO_LISTS                                                                                   \
     {"list-tasks-request", "", "0.3 has no such object: refused"},                                 \
-        {"list-tasks-response", "", "0.3 has no such object: refused"}
+    {                                                                                              \
+        "list-tasks-response", "", "0.3 has no such object: refused"                               \
+    }
 #define PART_NAMES                                                                                 \
     {"part", "/filename", "dropped from text and data parts: 0.3 knows it for files"},             \
-        {"part", "/mediaType", "dropped from text and data parts: 0.3 knows it for files"}
+    {                                                                                              \
+        "part", "/mediaType", "dropped from text and data parts: 0.3 knows it for files"           \
+    }
 #define TENANTS                                                                                    \
     {"send-request", "/tenant", "dropped: 0.3 has no tenants"},                                    \
         {"get-task-request", "/tenant", "dropped: 0.3 has no tenants"},                            \
@@ -27,7 +33,9 @@
         {"push-get-request", "/tenant", "dropped: 0.3 has no tenants"},                            \
         {"push-list-request", "/tenant", "dropped: 0.3 has no tenants"},                           \
         {"push-delete-request", "/tenant", "dropped: 0.3 has no tenants"},                         \
-        {"extended-card-request", "/tenant", "dropped: 0.3 has no tenants"}
+    {                                                                                              \
+        "extended-card-request", "/tenant", "dropped: 0.3 has no tenants"                          \
+    }
 #define DEFAULTS                                                                                   \
     {"any", "/append", "an explicit false is left out: it is the default"},                        \
         {"any", "/lastChunk", "an explicit false is left out: it is the default"},                 \
@@ -38,18 +46,37 @@
         {"any", "/name", "an empty text is left out"},                                             \
         {"any", "/description", "an empty text is left out"},                                      \
         {"any", "/mimeType", "an empty text is left out"},                                         \
+        {"task", "/artifacts", "an empty list is left out"},                                       \
+        {"task", "/history", "an empty list is left out"},                                         \
         {"any", "/token", "an empty text is left out"},                                            \
-        {"any", "/credentials", "an empty text is left out"}
+    {                                                                                              \
+        "any", "/credentials", "an empty text is left out"                                         \
+    }
 #define FINAL                                                                                      \
-    {"stream-response", "/final", "1.0 has no such member; read back, it follows from the state"}
+    {                                                                                              \
+        "stream-response", "/final",                                                               \
+            "1.0 has no such member; read back, it follows from the state"                         \
+    }
 #define SCHEMES                                                                                    \
-    {"push-config", "/pushNotificationConfig/authentication/schemes/*",                            \
-     "1.0 has room for one scheme: the first"}
+    {                                                                                              \
+        "any", "/authentication/schemes/*", "1.0 has room for one scheme: the first"               \
+    }
 #define ENVELOPE                                                                                   \
-    {"any", "/jsonrpc", "REST has no envelope: params, result or error alone are written"}
-#define REFERENCES {"message", "/referenceTaskIds", "dropped: the proto of 0.3 has no such field"}
+    {                                                                                              \
+        "any", "/jsonrpc", "REST has no envelope: params, result or error alone are written"       \
+    }
+#define REFERENCES                                                                                 \
+    {                                                                                              \
+        "message", "/referenceTaskIds", "dropped: the proto of 0.3 has no such field"              \
+    }
 #define ZERO_HISTORY                                                                               \
-    {"get-task-request", "/historyLength", "0 reads as not set: the proto of 0.3 cannot say it"}
+    {                                                                                              \
+        "any", "/historyLength", "0 reads as not set: the proto of 0.3 cannot say it"              \
+    }
+#define HTTP_STATUS                                                                                \
+    {                                                                                              \
+        "error", "/error/code", "0.3 has the JSON-RPC code instead; back, the status of A2A 1.0.1" \
+    }
 
 /* clang-format on */
 
@@ -60,6 +87,9 @@ static const dgm_loss from_10_to_03[] = {
     NO_LISTS,
     {"stream-response", "/task", "0.3 has no wrapper: outside a stream it comes back bare"},
     {"stream-response", "/message", "0.3 has no wrapper: outside a stream it comes back bare"},
+    {"any", "/result/status", "a bare Task as result comes back wrapped, as the answer to a send"},
+    {"push-config", "/id", "where it is absent it comes back as the task's"},
+    HTTP_STATUS,
     {"push-list-request", "/pageSize", "dropped: 0.3 lists have one page"},
     {"push-list-request", "/pageToken", "dropped: 0.3 lists have one page"},
     {"push-config-list", "/nextPageToken", "dropped: 0.3 lists have one page"},
@@ -87,6 +117,9 @@ static const dgm_loss from_10_to_03_rest[] = {
     REFERENCES,
     ZERO_HISTORY,
     {"cancel-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
+    {"send-request", "/configuration/taskPushNotificationConfig/taskId",
+     "dropped: 0.3 has no room for it there, and the server fills it in anyway"},
+    HTTP_STATUS,
 };
 
 static const dgm_loss from_03_rest_to_10[] = {
@@ -94,7 +127,8 @@ static const dgm_loss from_03_rest_to_10[] = {
     {"stream-response", "/statusUpdate/final",
      "1.0 has no such member; read back, it follows from the state"},
     SCHEMES,
-    {"error", "/code", "REST errors of 1.0 have no such code: one that A2A does not name becomes -32603"},
+    {"error", "/code",
+     "REST errors of 1.0 have no such code: one that A2A does not name becomes -32603"},
 };
 
 static const dgm_loss from_03_to_03_rest[] = {
@@ -103,6 +137,8 @@ static const dgm_loss from_03_to_03_rest[] = {
     REFERENCES,
     ZERO_HISTORY,
     DEFAULTS,
+    {"stream-response", "/final", "where it contradicts the state, the state is believed"},
+    {"send-request", "/configuration/blocking", "where it is absent it comes back as true"},
     {"get-task-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
     {"cancel-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
     {"subscribe-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
@@ -113,6 +149,8 @@ static const dgm_loss from_03_to_03_rest[] = {
 
 static const dgm_loss from_03_rest_to_03[] = {
     UNKNOWN_MEMBERS,
+    {"stream-response", "/statusUpdate/final",
+     "where it contradicts the state, the state is believed"},
     {"stream-response", "/task", "no wrapper there: outside a stream it comes back bare"},
     {"stream-response", "/message", "no wrapper there: outside a stream it comes back bare"},
     {"push-list-request", "/pageSize", "dropped: 0.3 JSON-RPC lists have one page"},

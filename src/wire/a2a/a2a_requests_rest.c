@@ -158,7 +158,7 @@ static const dgm_shape push = {
 };
 
 static const dgm_field push_list_fields[] = {
-    DGM_F_OF(dgm_push_config_list, configs, "configs", LIST, 0, &push),
+    DGM_F_OF(dgm_push_config_list, configs, "configs", LIST, DGM_REQUIRED | DGM_STRICT, &push),
     DGM_F(dgm_push_config_list, next_page_token, "nextPageToken", STR, 0),
 };
 static const dgm_shape push_list = {
