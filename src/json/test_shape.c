@@ -607,7 +607,7 @@ static void wrong_types_say_what_was_expected(void **state)
         {"\"legs\":\"four\"", "/legs", "expected a whole number, got four"},
         {"\"legs\":2147483648", "/legs", "does not fit"},
         {"\"age\":-2147483649", "/age", "does not fit"},
-        {"\"species\":\"cat\"", "/species", "\"cat\" is no species (one is \"DOG\")"},
+        {"\"species\":\"cat\"", "/species", "\"cat\" is no species"},
         {"\"species\":3", "/species", "3 is the number of no species"},
         {"\"species\":-1", "/species", "-1 is the number of no species"},
         {"\"species\":\"1\"", "/species", "is no species"},

@@ -913,7 +913,7 @@ static void tidying_up_changes_nothing(void **state)
              history);
     add(&l, text);
     add(&l, "{'artifactUpdate':{" IDS ",'artifact':{'artifactId':'a','parts':[],'metadata':{'k':1},"
-                                      "'extensions':['e']},'append':true}}");
+            "'extensions':['e']},'append':true}}");
     dgm_str again = task_text(&l);
     check_str(again, kept);
     free(kept);
