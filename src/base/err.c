@@ -121,7 +121,7 @@ static bool append_steps(const dgm_at *at, char *out, size_t size, size_t *n)
         return true; /* a frame without a step of its own */
     size_t len = step_text(at, step);
     if (*n + len + sizeof "/..." > size) {
-        memcpy(out + *n, "/...", 4);
+        memcpy(out + *n, "/...", sizeof "/...");
         *n += 4;
         return false;
     }

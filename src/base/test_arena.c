@@ -57,12 +57,14 @@ static void a_large_allocation_gets_a_block_of_its_own(void **state)
     assert_in_range(dgm_arena_used(a), ((size_t)4 << 20) + 10, ((size_t)4 << 20) + 100);
 }
 
+static const char digits[10] = {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9'};
+
 static void realloc_grows_the_last_one_in_place(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
     char *p = dgm_arena_alloc_raw(a, 10);
-    memcpy(p, "0123456789", 10);
+    memcpy(p, digits, sizeof digits);
     char *q = dgm_arena_realloc(a, p, 10, 500);
     assert_ptr_equal(p, q);
     assert_memory_equal(q, "0123456789", 10);
@@ -79,7 +81,7 @@ static void realloc_copies_what_is_not_the_last_one(void **state)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
     char *p = dgm_arena_alloc_raw(a, 10);
-    memcpy(p, "0123456789", 10);
+    memcpy(p, digits, sizeof digits);
     char *other = dgm_arena_alloc(a, 10);
     char *q = dgm_arena_realloc(a, p, 10, 20);
     assert_ptr_not_equal(p, q);

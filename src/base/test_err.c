@@ -18,51 +18,51 @@ enum { /* gRPC */
 };
 
 static const struct {
-    dgm_code code;
     const char *name;
+    dgm_code code;
     int rpc, http, grpc, http_100, grpc_100;
     const char *reason, *message;
 } rows[] = {
-    {DGM_OK, "OK", 0, 200, 0, 200, 0, "", "ok"},
-    {DGM_TASK_NOT_FOUND, "TASK_NOT_FOUND", -32001, 404, NOT_FOUND, 404, NOT_FOUND, "TASK_NOT_FOUND",
+    {"OK", DGM_OK, 0, 200, 0, 200, 0, "", "ok"},
+    {"TASK_NOT_FOUND", DGM_TASK_NOT_FOUND, -32001, 404, NOT_FOUND, 404, NOT_FOUND, "TASK_NOT_FOUND",
      "Task not found"},
-    {DGM_TASK_NOT_CANCELABLE, "TASK_NOT_CANCELABLE", -32002, 400, FAILED_PRECONDITION, 409,
+    {"TASK_NOT_CANCELABLE", DGM_TASK_NOT_CANCELABLE, -32002, 400, FAILED_PRECONDITION, 409,
      FAILED_PRECONDITION, "TASK_NOT_CANCELABLE", "Task cannot be canceled"},
-    {DGM_PUSH_NOT_SUPPORTED, "PUSH_NOT_SUPPORTED", -32003, 400, FAILED_PRECONDITION, 400,
+    {"PUSH_NOT_SUPPORTED", DGM_PUSH_NOT_SUPPORTED, -32003, 400, FAILED_PRECONDITION, 400,
      UNIMPLEMENTED, "PUSH_NOTIFICATION_NOT_SUPPORTED", "Push Notification is not supported"},
-    {DGM_UNSUPPORTED_OPERATION, "UNSUPPORTED_OPERATION", -32004, 400, FAILED_PRECONDITION, 400,
+    {"UNSUPPORTED_OPERATION", DGM_UNSUPPORTED_OPERATION, -32004, 400, FAILED_PRECONDITION, 400,
      UNIMPLEMENTED, "UNSUPPORTED_OPERATION", "This operation is not supported"},
-    {DGM_CONTENT_TYPE_NOT_SUPPORTED, "CONTENT_TYPE_NOT_SUPPORTED", -32005, 400, INVALID_ARGUMENT,
+    {"CONTENT_TYPE_NOT_SUPPORTED", DGM_CONTENT_TYPE_NOT_SUPPORTED, -32005, 400, INVALID_ARGUMENT,
      415, INVALID_ARGUMENT, "CONTENT_TYPE_NOT_SUPPORTED", "Incompatible content types"},
-    {DGM_INVALID_AGENT_RESPONSE, "INVALID_AGENT_RESPONSE", -32006, 500, INTERNAL, 502, INTERNAL,
+    {"INVALID_AGENT_RESPONSE", DGM_INVALID_AGENT_RESPONSE, -32006, 500, INTERNAL, 502, INTERNAL,
      "INVALID_AGENT_RESPONSE", "Invalid agent response type"},
-    {DGM_EXTENDED_CARD_NOT_CONFIGURED, "EXTENDED_CARD_NOT_CONFIGURED", -32007, 400,
+    {"EXTENDED_CARD_NOT_CONFIGURED", DGM_EXTENDED_CARD_NOT_CONFIGURED, -32007, 400,
      FAILED_PRECONDITION, 400, FAILED_PRECONDITION, "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
      "Extended Agent Card not configured"},
-    {DGM_EXTENSION_REQUIRED, "EXTENSION_REQUIRED", -32008, 400, FAILED_PRECONDITION, 400,
+    {"EXTENSION_REQUIRED", DGM_EXTENSION_REQUIRED, -32008, 400, FAILED_PRECONDITION, 400,
      FAILED_PRECONDITION, "EXTENSION_SUPPORT_REQUIRED", "Extension support required"},
-    {DGM_VERSION_NOT_SUPPORTED, "VERSION_NOT_SUPPORTED", -32009, 400, FAILED_PRECONDITION, 400,
+    {"VERSION_NOT_SUPPORTED", DGM_VERSION_NOT_SUPPORTED, -32009, 400, FAILED_PRECONDITION, 400,
      UNIMPLEMENTED, "VERSION_NOT_SUPPORTED", "Version not supported"},
-    {DGM_PARSE, "PARSE", -32700, 400, INVALID_ARGUMENT, 400, INVALID_ARGUMENT, "",
+    {"PARSE", DGM_PARSE, -32700, 400, INVALID_ARGUMENT, 400, INVALID_ARGUMENT, "",
      "Invalid JSON payload"},
-    {DGM_BAD_REQUEST, "BAD_REQUEST", -32600, 400, INVALID_ARGUMENT, 400, INVALID_ARGUMENT, "",
+    {"BAD_REQUEST", DGM_BAD_REQUEST, -32600, 400, INVALID_ARGUMENT, 400, INVALID_ARGUMENT, "",
      "Request payload validation error"},
-    {DGM_NO_SUCH_METHOD, "NO_SUCH_METHOD", -32601, 404, UNIMPLEMENTED, 404, UNIMPLEMENTED, "",
+    {"NO_SUCH_METHOD", DGM_NO_SUCH_METHOD, -32601, 404, UNIMPLEMENTED, 404, UNIMPLEMENTED, "",
      "Method not found"},
-    {DGM_BAD_PARAMS, "BAD_PARAMS", -32602, 400, INVALID_ARGUMENT, 400, INVALID_ARGUMENT, "",
+    {"BAD_PARAMS", DGM_BAD_PARAMS, -32602, 400, INVALID_ARGUMENT, 400, INVALID_ARGUMENT, "",
      "Invalid parameters"},
-    {DGM_INTERNAL, "INTERNAL", -32603, 500, INTERNAL, 500, INTERNAL, "", "Internal error"},
-    {DGM_UNAUTHENTICATED, "UNAUTHENTICATED", -32000, 401, UNAUTHENTICATED, 401, UNAUTHENTICATED, "",
+    {"INTERNAL", DGM_INTERNAL, -32603, 500, INTERNAL, 500, INTERNAL, "", "Internal error"},
+    {"UNAUTHENTICATED", DGM_UNAUTHENTICATED, -32000, 401, UNAUTHENTICATED, 401, UNAUTHENTICATED, "",
      "Unauthenticated"},
-    {DGM_FORBIDDEN, "FORBIDDEN", -32000, 403, PERMISSION_DENIED, 403, PERMISSION_DENIED, "",
+    {"FORBIDDEN", DGM_FORBIDDEN, -32000, 403, PERMISSION_DENIED, 403, PERMISSION_DENIED, "",
      "Forbidden"},
-    {DGM_TOO_LARGE, "TOO_LARGE", -32600, 413, RESOURCE_EXHAUSTED, 413, RESOURCE_EXHAUSTED, "",
+    {"TOO_LARGE", DGM_TOO_LARGE, -32600, 413, RESOURCE_EXHAUSTED, 413, RESOURCE_EXHAUSTED, "",
      "Limit exceeded"},
-    {DGM_RATE_LIMITED, "RATE_LIMITED", -32000, 429, RESOURCE_EXHAUSTED, 429, RESOURCE_EXHAUSTED, "",
+    {"RATE_LIMITED", DGM_RATE_LIMITED, -32000, 429, RESOURCE_EXHAUSTED, 429, RESOURCE_EXHAUSTED, "",
      "Rate limited"},
-    {DGM_UNAVAILABLE, "UNAVAILABLE", -32000, 503, UNAVAILABLE, 503, UNAVAILABLE, "",
+    {"UNAVAILABLE", DGM_UNAVAILABLE, -32000, 503, UNAVAILABLE, 503, UNAVAILABLE, "",
      "Service unavailable"},
-    {DGM_UPSTREAM_TIMEOUT, "UPSTREAM_TIMEOUT", -32000, 504, DEADLINE_EXCEEDED, 504,
+    {"UPSTREAM_TIMEOUT", DGM_UPSTREAM_TIMEOUT, -32000, 504, DEADLINE_EXCEEDED, 504,
      DEADLINE_EXCEEDED, "", "Upstream timeout"},
 };
 
@@ -136,6 +136,7 @@ static void control_characters_do_not_reach_a_terminal(void **state)
 
 static void a_long_key_is_cut_between_characters(void **state)
 {
+    static const char smile[4] = {'\xF0', '\x9F', '\x98', '\x8A'};
     char key[400], got[256];
     (void)state;
     memset(key, 'k', sizeof key);
@@ -146,7 +147,7 @@ static void a_long_key_is_cut_between_characters(void **state)
     assert_string_equal(got + 80, "...");
     for (size_t shift = 0; shift < 4; shift++) { /* four bytes a character, at every phase */
         for (size_t i = shift; i + 4 <= sizeof key; i += 4)
-            memcpy(key + i, "\xF0\x9F\x98\x8A", 4);
+            memcpy(key + i, smile, sizeof smile);
         dgm_at_text(DGM_AT(NULL, ((dgm_str){key, 300 + shift})), got, sizeof got);
         assert_int_equal(dgm_utf8_check(dgm_str_from(got)), strlen(got));
         assert_string_equal(got + strlen(got) - 3, "...");
@@ -206,9 +207,10 @@ static void a_message_is_text_whatever_a_peer_put_into_it(void **state)
     assert_string_equal(err.msg, "\"a\xC3\xA4??\" is no role");
     dgm_fail(&err, DGM_PARSE, NULL, "%s", "red \x1B[31m\r\n\x7F alert");
     assert_string_equal(err.msg, "red ?[31m??? alert");
+    static const char euro[3] = {'\xE2', '\x82', '\xAC'};
     char text[500]; /* the end of the message itself */
     for (size_t i = 0; i + 3 <= sizeof text; i += 3)
-        memcpy(text + i, "\xE2\x82\xAC", 3);
+        memcpy(text + i, euro, sizeof euro);
     dgm_fail(&err, DGM_PARSE, NULL, "%.498s", text);
     assert_int_equal(dgm_utf8_check(dgm_str_from(err.msg)), strlen(err.msg));
 }

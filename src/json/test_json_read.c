@@ -255,7 +255,8 @@ static void object_bytes_is_exact(void **state)
     size_t n = DGM_MAX_OBJECT_BYTES;
     char *text = malloc(n + 1);
     memset(text, ' ', n + 1);
-    memcpy(text, "[]", 2);
+    text[0] = '[';
+    text[1] = ']';
     check_ok(read_text(a, (dgm_str){text, n}, &v, &err), err);
     check_fails(read_text(a, (dgm_str){text, n + 1}, &v, &err), DGM_TOO_LARGE, err, "");
     assert_non_null(strstr(err.msg, "object_bytes"));

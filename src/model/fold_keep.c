@@ -20,7 +20,9 @@ static void *grow(dgm_fold *f, void *list, size_t n, size_t *cap, size_t size)
 
 static dgm_strs copy_strs(dgm_arena *a, dgm_strs from)
 {
-    dgm_strs to = {from.at ? dgm_new_n(a, dgm_str, from.n) : NULL, from.n};
+    if (!from.at)
+        return (dgm_strs){0};
+    dgm_strs to = {dgm_new_n(a, dgm_str, from.n), from.n};
     for (size_t i = 0; i < from.n; i++)
         to.at[i] = dgm_arena_dup(a, from.at[i]);
     return to;
