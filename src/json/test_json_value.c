@@ -139,6 +139,53 @@ static void a_part_of_a_document_copies_alone(void **state)
     check_str(dgm_json_text_in(a, dgm_json_copy(a, dgm_json_get(v, DGM_STR("z")))), "\"end\"");
 }
 
+static void sameness_is_by_text(void **state)
+{
+    static const struct {
+        const char *x, *y;
+        bool same;
+    } rows[] = {
+        {"{\"a\":[1,{\"b\":\"c\"},null,true]}", " { \"a\" : [1,{\"b\":\"\\u0063\"},null,true]}",
+         true},
+        {"{\"a\":1,\"b\":2}", "{\"b\":2,\"a\":1}", false}, /* the order counts here */
+        {"{\"a\":1,\"a\":1}", "{\"a\":1,\"a\":1}", true},
+        {"[[1],2]", "[[1,2]]", false}, /* as many values, elsewhere */
+        {"[[],[1]]", "[[1],[]]", false},
+        {"1.0", "1", false},
+        {"\"1\"", "1", false},
+        {"true", "false", false},
+        {"null", "false", false},
+        {"[]", "{}", false},
+    };
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (dgm_json_same(made(a, rows[i].x), made(a, rows[i].y)) != rows[i].same)
+            fail_msg("%s and %s", rows[i].x, rows[i].y);
+    }
+    assert_true(dgm_json_same(NULL, NULL));
+    assert_false(dgm_json_same(made(a, "null"), NULL));
+}
+
+static void an_object_is_made_of_members(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_member members[] = {
+        {DGM_STR("b\n"), made(a, "[1,{\"x\":[]}]")},
+        {DGM_STR(""), made(a, "null")},
+        {DGM_STR("a"),
+         dgm_json_get(made(a, "{\"q\":1,\"v\":{\"y\":\"z\"},\"w\":2}"), DGM_STR("v"))}};
+    (void)state;
+    yyjson_val *v = dgm_json_object(a, members, 3);
+    check_str(dgm_json_text_in(a, v), "{\"b\\n\":[1,{\"x\":[]}],\"\":null,\"a\":{\"y\":\"z\"}}");
+    check_str(dgm_json_str(dgm_json_get(dgm_json_get(v, DGM_STR("a")), DGM_STR("y"))), "z");
+    assert_true(dgm_json_same(v, dgm_json_copy(a, v)));
+    check_str(dgm_json_text_in(a, dgm_json_object(a, NULL, 0)), "{}");
+    dgm_member around = {DGM_STR("o"), v}; /* of objects that were made so, too */
+    check_str(dgm_json_text_in(a, dgm_json_object(a, &around, 1)),
+              "{\"o\":{\"b\\n\":[1,{\"x\":[]}],\"\":null,\"a\":{\"y\":\"z\"}}}");
+}
+
 static void check_merge(const char *under, const char *over, const char *want)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -169,4 +216,5 @@ static void merging_is_shallow_and_the_newer_wins(void **state)
 DGM_TEST_MAIN(dgm_test(types_have_names_for_people), dgm_test(members_are_found_by_name),
               dgm_test(whole_numbers_are_told_from_others), dgm_test(equality_is_by_value),
               dgm_test(a_copy_outlives_the_original), dgm_test(a_part_of_a_document_copies_alone),
+              dgm_test(sameness_is_by_text), dgm_test(an_object_is_made_of_members),
               dgm_test(merging_is_shallow_and_the_newer_wins))
