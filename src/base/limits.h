@@ -28,8 +28,8 @@
 /* "sse_line_bytes" is DGM_MAX_RECORD_BYTES plus room for the field name and an envelope. */
 #define DGM_MAX_SSE_LINE_BYTES (DGM_MAX_RECORD_BYTES + 4096)
 
-/* "id_bytes": a task, context, message or artifact id; they become keys in stores and file names
- * in URLs. The longest seen in the wild is a 300 byte resource name. */
+/* "id_bytes": the id or name of a server-sent event. Ours are numbers; the longest seen in the wild
+ * is a 300 byte resource name. */
 #define DGM_MAX_ID_BYTES 1024
 
 /* An arena keeps one block of at most this size when it is reset, so that a stream of small events

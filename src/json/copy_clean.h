@@ -46,10 +46,47 @@ static inline unsigned dgm_escapes_in(__m128i v)
 }
 #endif
 
+static inline uint64_t dgm_load8(const char *p)
+{
+    uint64_t w;
+    memcpy(&w, p, 8);
+    return w;
+}
+
+static inline uint64_t dgm_load4(const char *p)
+{
+    uint32_t w;
+    memcpy(&w, p, 4);
+    return w;
+}
+
+/* Less than 16 bytes: two loads that overlap see all of them, if there are 4. */
+static inline size_t dgm_copy_short(char *out, const char *p, size_t n)
+{
+    if (n >= 8) {
+        uint64_t first = dgm_load8(p), last = dgm_load8(p + n - 8);
+        if (!dgm_needs_escape(first) && !dgm_needs_escape(last)) {
+            memcpy(out, &first, 8);
+            memcpy(out + n - 8, &last, 8);
+            return n;
+        }
+    } else if (n >= 4) {
+        uint64_t first = dgm_load4(p), last = dgm_load4(p + n - 4);
+        if (!dgm_needs_escape(first | last << 32)) {
+            memcpy(out, &first, 4);
+            memcpy(out + n - 4, &last, 4);
+            return n;
+        }
+    }
+    return dgm_copy_bytes(out, p, 0, n);
+}
+
 /* Copies up to the first byte that needs an escape; returns how many bytes that is. */
 static inline size_t dgm_copy_clean(char *out, const char *p, size_t n)
 {
     size_t i = 0;
+    if (n < 16)
+        return dgm_copy_short(out, p, n);
 #ifdef __SSE2__
     for (; n - i >= 16; i += 16) {
         __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
@@ -58,19 +95,20 @@ static inline size_t dgm_copy_clean(char *out, const char *p, size_t n)
         if (escapes)
             return i + (unsigned)__builtin_ctz(escapes);
     }
-    if (i && i < n) { /* the rest with some bytes that were seen already */
+    if (i < n) { /* the rest with some bytes that were seen already */
         __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + n - 16));
         unsigned escapes = dgm_escapes_in(v) >> (16 - (n - i));
         _mm_storeu_si128((__m128i *)(void *)(out + n - 16), v);
         return escapes ? i + (unsigned)__builtin_ctz(escapes) : n;
     }
-#endif
+    return n;
+#else
     for (; n - i >= 8; i += 8) {
-        uint64_t w;
-        memcpy(&w, p + i, 8);
+        uint64_t w = dgm_load8(p + i);
         if (dgm_needs_escape(w))
             break;
         memcpy(out + i, &w, 8);
     }
     return dgm_copy_bytes(out, p, i, n);
+#endif
 }

@@ -61,9 +61,6 @@ yyjson_val *dgm_json_object(dgm_arena *a, const dgm_member *members, size_t n);
  * time it takes is linear whatever a peer has put in. */
 bool dgm_json_same(const yyjson_val *a, const yyjson_val *b);
 
-/* The members of b over those of a, shallowly. Either may be NULL. */
-const yyjson_val *dgm_json_merge(dgm_arena *a, const yyjson_val *under, const yyjson_val *over);
-
 /* ---- writing ------------------------------------------------------------------------------------ */
 
 void dgm_json_put_str(dgm_buf *b, dgm_str s);   /* quoted and escaped */

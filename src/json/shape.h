@@ -17,17 +17,18 @@
 typedef struct dgm_shape dgm_shape;
 typedef struct dgm_field dgm_field;
 
-/* Up to DGM_FIELD_MAP what is in the struct begins with a pointer that is NULL when it is absent. */
+/* Up to DGM_FIELD_MAP what is in the struct is a pointer and a length, up to DGM_FIELD_OBJECT it
+ * begins with a pointer; NULL is absent. */
 typedef enum dgm_field_kind {
     DGM_FIELD_STR,      /* dgm_str */
     DGM_FIELD_TIME,     /* dgm_str: any RFC 3339 time is read, UTC with Z is kept and written */
     DGM_FIELD_BASE64,   /* dgm_str: either alphabet, padded or not, is read; standard is kept */
     DGM_FIELD_STRS,     /* dgm_strs */
+    DGM_FIELD_LIST,     /* struct { T *at; size_t n; }; of.shape */
+    DGM_FIELD_MAP,      /* the same, T beginning with a dgm_str that holds the key; of.shape */
     DGM_FIELD_JSON,     /* const dgm_json *: any value */
     DGM_FIELD_MAP_JSON, /* const dgm_json *: an object with members of the sender's choice */
     DGM_FIELD_OBJECT,   /* T *; of.shape */
-    DGM_FIELD_LIST,     /* struct { T *at; size_t n; }; of.shape */
-    DGM_FIELD_MAP,      /* the same, T beginning with a dgm_str that holds the key; of.shape */
     DGM_FIELD_BOOL,     /* dgm_opt_bool */
     DGM_FIELD_INT,      /* int32_t */
     DGM_FIELD_OPT_INT,  /* dgm_opt_int */
@@ -98,7 +99,7 @@ struct dgm_field {
     uint8_t quoted_n;
     uint8_t kind;
     uint16_t flags;
-    uint16_t tag; /* of a DGM_ONE_OF member */
+    uint16_t tag; /* of a DGM_ONE_OF member; of a CONST the literal's length */
     uint32_t at;  /* offset in the struct */
     union {
         const dgm_shape *shape;
@@ -164,7 +165,9 @@ struct dgm_shape {
     }
 #define DGM_F_CONST(json, literal_)                                                                \
     {                                                                                              \
-        DGM_KEY(json), .kind = DGM_FIELD_CONST, .of = {.literal = (literal_) }                     \
+        DGM_KEY(json), .kind = DGM_FIELD_CONST, .tag = sizeof(literal_) - 1, .of = {               \
+            .literal = "" literal_                                                                 \
+        }                                                                                          \
     }
 #define DGM_F_NEST(json, flags_, shape_)                                                           \
     {                                                                                              \

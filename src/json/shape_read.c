@@ -390,14 +390,9 @@ static dgm_code read_member(dgm_reader *r, const dgm_field *f, yyjson_val *v, co
 static bool is_empty(const dgm_field *f, const void *object)
 {
     const void *from = (const char *)object + f->at;
-    switch ((dgm_field_kind)f->kind) {
-    case DGM_FIELD_STR: return ((const dgm_str *)from)->n == 0;
-    case DGM_FIELD_STRS:
-    case DGM_FIELD_LIST:
-    case DGM_FIELD_MAP: return ((const struct any_list *)from)->n == 0;
-    case DGM_FIELD_ENUM: return *(const int *)from == 0;
-    default: return false;
-    }
+    if (f->kind <= DGM_FIELD_MAP)
+        return ((const struct any_list *)from)->n == 0;
+    return f->kind == DGM_FIELD_ENUM && *(const int *)from == 0;
 }
 
 static dgm_code missing(dgm_reader *r, const dgm_shape *s, const dgm_field *f, bool is_there,
@@ -463,6 +458,72 @@ static dgm_code union_fault(dgm_reader *r, const dgm_shape *s, const dgm_at *at,
 
 /* ---- one object ---------------------------------------------------------------------------------- */
 
+/* Which rows were met, and which of those count as missing all the same. */
+struct met {
+    uint64_t seen, nulls, empty;
+};
+
+static dgm_code set_tag(dgm_reader *r, const dgm_shape *s, const dgm_field *f, yyjson_val *key,
+                        const dgm_at *at, void *object)
+{
+    int *tag = (int *)(void *)((char *)object + s->tag_at);
+    if (*tag)
+        return union_fault(r, s, DGM_AT(at, dgm_json_str(key)), "here is a second one");
+    *tag = f->tag;
+    return DGM_OK;
+}
+
+/* Everything but text that is there. main: the row f is another spelling of, or f. */
+static __attribute__((noinline)) dgm_code read_other(dgm_reader *r, const dgm_shape *s,
+                                                     const dgm_field *f, const dgm_field *main,
+                                                     yyjson_val *key, const dgm_at *at,
+                                                     void *object, struct met *met)
+{
+    uint64_t bit = (uint64_t)1 << (main - s->fields);
+    yyjson_val *val = key + 1;
+    dgm_code rc;
+    if (unsafe_yyjson_is_null(val) && f->kind != DGM_FIELD_JSON && !(f->flags & DGM_ANY_TYPE)) {
+        met->nulls |= bit; /* absent, but twice is twice */
+        return DGM_OK;
+    }
+    if (f->flags & DGM_ONE_OF && (rc = set_tag(r, s, f, key, at, object)))
+        return rc;
+    if ((rc = read_member(r, f, val, DGM_AT(at, dgm_json_str(key)), object)))
+        return rc;
+    if (!is_empty(main, object))
+        return DGM_OK;
+    if (main->flags & DGM_NONEMPTY && (!(main->flags & DGM_STRICT) || r->strict))
+        met->empty |= bit;
+    if (r->drop_empties && f->kind <= DGM_FIELD_MAP &&
+        !(main->flags & (DGM_REQUIRED | DGM_ONE_OF | DGM_PRESENCE)))
+        *(void **)(void *)((char *)object + f->at) = NULL;
+    return DGM_OK;
+}
+
+static dgm_code keep_unknown(dgm_reader *r, const dgm_shape *s, dgm_str name, yyjson_val *val,
+                             const dgm_at *at, void *object)
+{
+    if (s->extra_at == DGM_NOWHERE || (r->drop_nulls && unsafe_yyjson_is_null(val))) {
+        r->n_unknown++;
+        return DGM_OK;
+    }
+    return dgm_read_unknown(r, name, val, at,
+                            (const dgm_extra **)(void *)((char *)object + s->extra_at));
+}
+
+static dgm_code occurs_twice(dgm_reader *r, yyjson_val *key, const dgm_at *at)
+{
+    return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, dgm_json_str(key)),
+                    "this member occurs twice");
+}
+
+static dgm_code no_object(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at)
+{
+    char expected[80];
+    snprintf(expected, sizeof expected, "an object (%s)", s->what);
+    return dgm_read_wrong(r, v, at, expected);
+}
+
 dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
                         void *object)
 {
@@ -471,62 +532,43 @@ dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const 
         return r->err ? r->err->code : DGM_BAD_PARAMS;
     if (s->read_instead)
         return s->read_instead(r, v, at, object);
-    if (!yyjson_is_obj(v)) {
-        char expected[80];
-        snprintf(expected, sizeof expected, "an object (%s)", s->what);
-        return dgm_read_wrong(r, v, at, expected);
-    }
-    uint64_t seen = 0, nulls = 0, empty = 0;
-    size_t hint = 0, n = unsafe_yyjson_get_len(v);
-    yyjson_val *key = unsafe_yyjson_get_first(v), *val, *next;
-    for (size_t m = 0; m < n; m++, key = next) {
+    if (!yyjson_is_obj(v))
+        return no_object(r, s, v, at);
+    struct met met = {0};
+    const dgm_field *likely = s->fields, *end = s->fields + s->n_fields;
+    yyjson_val *key = unsafe_yyjson_get_first(v), *val;
+    for (size_t m = unsafe_yyjson_get_len(v); m > 0; m--, key = unsafe_yyjson_get_next(val)) {
         val = key + 1;
-        next = unsafe_yyjson_get_next(val);
         dgm_str name = dgm_json_str(key);
-        const dgm_field *f = hint < s->n_fields ? &s->fields[hint] : NULL;
-        if (!(f && is_named(f, name)) && !(f = find(s, name, hint))) {
-            if (s->extra_at == DGM_NOWHERE || (r->drop_nulls && unsafe_yyjson_is_null(val))) {
-                r->n_unknown++;
-                continue;
-            }
-            if ((rc = dgm_read_unknown(r, name, val, at,
-                                       (const dgm_extra **)(void *)((char *)object + s->extra_at))))
+        const dgm_field *f = likely;
+        if ((f == end || !is_named(f, name)) &&
+            !(f = find(s, name, (size_t)(likely - s->fields)))) {
+            if ((rc = keep_unknown(r, s, name, val, at, object)))
                 return rc;
             continue;
         }
-        hint = (size_t)(f - s->fields) + 1;
-        size_t row = hint - 1;
-        const dgm_field *main = f; /* another spelling has no rules of its own */
+        likely = f + 1;
+        const dgm_field *main = f;
         if (f->flags & DGM_READ_ONLY)
-            main = &s->fields[row = index_of(s, f)];
-        if (seen >> row & 1 || nulls >> (hint - 1) & 1)
-            return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "this member occurs twice");
-        if (unsafe_yyjson_is_null(val) && f->kind != DGM_FIELD_JSON && !(f->flags & DGM_ANY_TYPE)) {
-            nulls |= (uint64_t)1 << (hint - 1); /* absent, but twice is twice */
-            continue;
-        }
-        seen |= (uint64_t)1 << row;
-        if (f->flags & DGM_ONE_OF) {
-            int *tag = (int *)(void *)((char *)object + s->tag_at);
-            if (*tag)
-                return union_fault(r, s, DGM_AT(at, name), "here is a second one");
-            *tag = f->tag;
-        }
-        if (f->kind == DGM_FIELD_STR && unsafe_yyjson_is_str(val))
-            *(dgm_str *)(void *)((char *)object + f->at) = dgm_json_str(val);
-        else if ((rc = read_member(r, f, val, DGM_AT(at, name), object)))
+            main = &s->fields[index_of(s, f)]; /* another spelling has no rules of its own */
+        uint64_t bit = (uint64_t)1 << (main - s->fields);
+        if (met.seen & bit)
+            return occurs_twice(r, key, at);
+        met.seen |= bit;
+        if (f->kind == DGM_FIELD_STR && unsafe_yyjson_is_str(val) && unsafe_yyjson_get_len(val)) {
+            if (f->flags & DGM_ONE_OF && (rc = set_tag(r, s, f, key, at, object)))
+                return rc;
+            dgm_str *to = (dgm_str *)(void *)((char *)object + f->at);
+            to->p = val->uni.str;
+            to->n = unsafe_yyjson_get_len(val);
+        } else if ((rc = read_other(r, s, f, main, key, at, object, &met))) {
             return rc;
-        if (main->flags & DGM_NONEMPTY && (!(main->flags & DGM_STRICT) || r->strict) &&
-            is_empty(main, object))
-            empty |= (uint64_t)1 << row;
-        if (r->drop_empties && f->kind <= DGM_FIELD_MAP && is_empty(f, object) &&
-            !(main->flags & (DGM_REQUIRED | DGM_ONE_OF | DGM_PRESENCE)))
-            *(void **)(void *)((char *)object + f->at) = NULL;
+        }
     }
     if (s->one_required && !*(int *)(void *)((char *)object + s->tag_at))
         return union_fault(r, s, at, "here is none");
-    uint64_t rows = required_rows(s) & ~(seen & ~empty);
-    if (rows && (rc = fill_missing(r, s, rows, empty, at, object)))
+    uint64_t rows = required_rows(s) & ~(met.seen & ~met.nulls & ~met.empty);
+    if (rows && (rc = fill_missing(r, s, rows, met.empty, at, object)))
         return rc;
     return s->after_read ? s->after_read(r, object, v, at) : DGM_OK;
 }

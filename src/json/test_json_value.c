@@ -186,35 +186,7 @@ static void an_object_is_made_of_members(void **state)
               "{\"o\":{\"b\\n\":[1,{\"x\":[]}],\"\":null,\"a\":{\"y\":\"z\"}}}");
 }
 
-static void check_merge(const char *under, const char *over, const char *want)
-{
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    const yyjson_val *v =
-        dgm_json_merge(a, under ? made(a, under) : NULL, over ? made(a, over) : NULL);
-    if (!want)
-        assert_null(v);
-    else
-        check_str(dgm_json_text_in(a, v), want);
-}
-
-static void merging_is_shallow_and_the_newer_wins(void **state)
-{
-    (void)state;
-    check_merge("{\"a\":1,\"b\":{\"x\":1},\"c\":3}", "{\"b\":{\"y\":2},\"d\":4}",
-                "{\"a\":1,\"c\":3,\"b\":{\"y\":2},\"d\":4}");
-    check_merge("{\"a\":1.0}", "{\"b\":-0}", "{\"a\":1.0,\"b\":-0}");
-    check_merge("{\"a\":1}", "{\"a\":null}", "{\"a\":null}"); /* null is a value */
-    check_merge("{\"a\":1}", "{}", "{\"a\":1}");
-    check_merge("{}", "{\"a\":1}", "{\"a\":1}");
-    check_merge("{\"a\":1}", NULL, "{\"a\":1}");
-    check_merge(NULL, "{\"a\":1}", "{\"a\":1}");
-    check_merge(NULL, NULL, NULL);
-    check_merge("{\"a\":1}", "[1]", "{\"a\":1}"); /* what is no object changes nothing */
-    check_merge("[1]", "{\"a\":1}", "{\"a\":1}");
-}
-
 DGM_TEST_MAIN(dgm_test(types_have_names_for_people), dgm_test(members_are_found_by_name),
               dgm_test(whole_numbers_are_told_from_others), dgm_test(equality_is_by_value),
               dgm_test(a_copy_outlives_the_original), dgm_test(a_part_of_a_document_copies_alone),
-              dgm_test(sameness_is_by_text), dgm_test(an_object_is_made_of_members),
-              dgm_test(merging_is_shallow_and_the_newer_wins))
+              dgm_test(sameness_is_by_text), dgm_test(an_object_is_made_of_members), )

@@ -162,35 +162,6 @@ yyjson_val *dgm_json_copy(dgm_arena *a, const yyjson_val *v)
     return copy;
 }
 
-const yyjson_val *dgm_json_merge(dgm_arena *a, const yyjson_val *under, const yyjson_val *over)
-{
-    if (!over || !yyjson_is_obj((yyjson_val *)(uintptr_t)over))
-        return under;
-    if (!under || !yyjson_is_obj((yyjson_val *)(uintptr_t)under))
-        return over;
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_char(&b, '{');
-    const yyjson_val *sides[2] = {under, over};
-    for (int side = 0; side < 2; side++) {
-        yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)sides[side]);
-        yyjson_val *key;
-        while ((key = yyjson_obj_iter_next(&it))) {
-            if (side == 0 && dgm_json_get(over, dgm_json_str(key)))
-                continue;
-            if (b.n > 1)
-                dgm_buf_add_char(&b, ',');
-            dgm_json_put_str(&b, dgm_json_str(key));
-            dgm_buf_add_char(&b, ':');
-            dgm_json_put(&b, yyjson_obj_iter_get_val(key));
-        }
-    }
-    dgm_buf_add_char(&b, '}');
-    yyjson_val *merged = dgm_json_made(a, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return merged;
-}
-
 dgm_str dgm_json_text_in(dgm_arena *a, const yyjson_val *v)
 {
     dgm_buf b;

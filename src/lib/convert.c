@@ -155,11 +155,14 @@ static dgm_code convert_from_a2a(dgm_converter *c, const struct input *in, dgm_r
     if (c->to->a2a)
         return write_a2a(c, in, &frame, r->err);
     dgm_chat_messages messages;
-    bool list, wrapped = c->from->a2a != &dgm_codec_a2a_03;
+    bool list;
+    dgm_direct_spelling spelling = c->from->a2a == &dgm_codec_a2a_10   ? DGM_DIRECT_WRAPPED
+                                   : c->from->a2a == &dgm_codec_a2a_03 ? DGM_DIRECT_BARE
+                                                                       : DGM_DIRECT_REST;
     const dgm_at *at = frame.envelope == DGM_ENVELOPE_NONE      ? NULL
                        : frame.envelope == DGM_ENVELOPE_REQUEST ? DGM_AT_LIT(NULL, "params")
                                                                 : DGM_AT_LIT(NULL, "result");
-    if ((rc = dgm_direct_object_to_chat(r->arena, &frame.object, at, wrapped, true, &messages,
+    if ((rc = dgm_direct_object_to_chat(r->arena, &frame.object, at, spelling, true, &messages,
                                         &list, r->err)))
         return rc;
     write_chat(c, in, &messages, list);
