@@ -54,7 +54,7 @@ format: ## clang-format over all C files
 install: build ## install below $(DESTDIR)$(PREFIX)
 	@[ "$$(cat build/.prefix 2>/dev/null || echo /usr/local)" = "$(PREFIX)" ] || \
 		{ meson configure build --prefix=$(PREFIX) >/dev/null && ninja -C build >/dev/null && echo $(PREFIX) >build/.prefix; }
-	@meson install -C build --quiet --strip $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+	@meson install -C build --quiet --no-rebuild --strip $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 	@$(if $(DESTDIR),:,ldconfig 2>/dev/null || :)
 
 clean: ## remove what was built
