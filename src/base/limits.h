@@ -15,8 +15,9 @@
 /* "record_bytes": one event of a stream, also the largest stored record (design, section 7). */
 #define DGM_MAX_RECORD_BYTES ((size_t)8 << 20)
 
-/* "output_bytes": what one input object may become. An escape can turn one byte into six. */
-#define DGM_MAX_OUTPUT_BYTES ((size_t)256 << 20)
+/* "output_bytes": what one input object may become. Text at most doubles; a list of tiny chat messages
+ * grows sixfold by the ids and metadata that A2A needs. */
+#define DGM_MAX_OUTPUT_BYTES ((size_t)128 << 20)
 
 /* "list_items": elements of one protocol list (parts, history, skills, ...). Each costs us a struct
  * of up to 200 bytes while its text may be only `{},`. */

@@ -1,0 +1,193 @@
+/* lib/test_convert.c - the public functions as a stranger would call them. */
+#include "base/limits.h"
+#include "base/str.h"
+#include "support/check.h"
+
+#include <dragoman/dragoman.h>
+
+#define MESSAGE "{\"role\":\"user\",\"parts\":[{\"kind\":\"text\",\"text\":\"hi\"}]}"
+#define EVENT                                                                                      \
+    "{\"kind\":\"status-update\",\"taskId\":\"t\",\"contextId\":\"c\","                            \
+    "\"status\":{\"state\":\"working\"},\"final\":false}"
+
+static char *convert(const dgm_convert_options *o, const char *text)
+{
+    dgm_err err = {0};
+    char *out = NULL;
+    if (dgm_convert(o, text, strlen(text), &out, NULL, &err))
+        fail_msg("%s at %s", err.msg, err.at);
+    return out;
+}
+
+static void formats_are_listed_and_named_in_errors(void **state)
+{
+    const dgm_format_info *formats;
+    size_t n = dgm_formats(&formats);
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        dgm_converter *c;
+        dgm_convert_options o = {.to = formats[i].name};
+        assert_int_equal(dgm_converter_new(&o, &c, NULL), DGM_OK);
+        dgm_converter_free(c);
+    }
+    dgm_convert_options o = {.from = "a2a-1.0", .to = "a2a-9"};
+    dgm_converter *c = NULL;
+    dgm_err err = {0};
+    assert_int_equal(dgm_converter_new(&o, &c, &err), DGM_BAD_REQUEST);
+    assert_null(c);
+    for (size_t i = 0; i < n; i++)
+        assert_non_null(strstr(err.msg, formats[i].name));
+}
+
+static void the_seed_and_the_input_make_the_ids(void **state)
+{
+    dgm_convert_options o = {.from = "a2a-0.3", .to = "a2a-1.0"};
+    (void)state;
+    char *once = convert(&o, MESSAGE), *again = convert(&o, MESSAGE),
+         *other = convert(&o, MESSAGE " ");
+    o.seed = "x";
+    char *seeded = convert(&o, MESSAGE);
+    assert_string_equal(once, again);
+    assert_string_equal(once, other); /* white space around it is not the message */
+    assert_string_not_equal(once, seeded);
+    dgm_free(once);
+    dgm_free(again);
+    dgm_free(other);
+    dgm_free(seeded);
+}
+
+static void a_fault_is_final_and_what_came_before_stays(void **state)
+{
+    dgm_convert_options o = {.from = "a2a-0.3", .to = "a2a-1.0", .framing = DGM_FRAMING_LINES};
+    dgm_converter *c;
+    dgm_err err = {0};
+    static const char good[] = EVENT "\n", bad[] = "{\"kind\":\"task\"}\n";
+    (void)state;
+    assert_int_equal(dgm_converter_new(&o, &c, &err), DGM_OK);
+    assert_int_equal(dgm_converter_feed(c, good, sizeof good - 1, &err), DGM_OK);
+    size_t n = dgm_converter_output(c).n;
+    assert_true(n > 0);
+    assert_int_equal(dgm_converter_feed(c, bad, sizeof bad - 1, &err), DGM_BAD_PARAMS);
+    assert_int_equal(err.line, 2);
+    assert_string_equal(err.at, "/status");
+    dgm_err later = {0};
+    assert_int_equal(dgm_converter_feed(c, good, sizeof good - 1, &later), DGM_BAD_PARAMS);
+    assert_int_equal(dgm_converter_end(c, &later), DGM_BAD_PARAMS);
+    assert_string_equal(later.msg, err.msg);
+    assert_int_equal(dgm_converter_output(c).n, n);
+    dgm_converter_taken(c, n - 1);
+    check_str(dgm_converter_output(c), "\n");
+    dgm_converter_free(c);
+}
+
+static void nothing_in_is_an_error(void **state)
+{
+    dgm_convert_options o = {.to = "a2a-1.0"};
+    dgm_err err = {0};
+    char *out = NULL;
+    (void)state;
+    assert_int_equal(dgm_convert(&o, "", 0, &out, NULL, &err), DGM_PARSE);
+    assert_int_equal(dgm_convert(&o, " \n", 2, &out, NULL, &err), DGM_PARSE);
+    assert_null(out);
+    assert_int_equal(dgm_convert(&o, " \n", 2, &out, NULL, NULL), DGM_PARSE); /* err may be NULL */
+}
+
+/* A million chat messages of 29 bytes become more than output_bytes by their ids and metadata. */
+static void output_bytes_is_held(void **state)
+{
+    static const char tiny[] = "{\"role\":\"user\",\"content\":\"\"},";
+    size_t count = DGM_MAX_OBJECT_BYTES / sizeof tiny, n = 1;
+    char *text = malloc(count * sizeof tiny + 2), *out = NULL;
+    dgm_convert_options o = {.from = "openai-chat", .to = "a2a-1.0"};
+    dgm_err err = {0};
+    (void)state;
+    text[0] = '[';
+    for (size_t i = 0; i < count; i++, n += sizeof tiny - 1)
+        memcpy(text + n, tiny, sizeof tiny - 1);
+    text[n - 1] = ']';
+    assert_int_equal(dgm_convert(&o, text, n, &out, NULL, &err), DGM_TOO_LARGE);
+    assert_non_null(strstr(err.msg, "output_bytes"));
+    assert_null(out);
+    free(text);
+}
+
+static void a_document_is_read_walked_and_written(void **state)
+{
+    static const char text[] =
+        "{\"kind\":\"task\",\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"completed\"},"
+        "\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{\"kind\":\"data\",\"data\":{\"n\":1.0}}]}"
+        "]}";
+    dgm_document *d = NULL;
+    dgm_err err = {0};
+    char *out = NULL;
+    (void)state;
+    assert_int_equal(dgm_document_read("auto", DGM_OBJECT_NONE, text, sizeof text - 1, &d, &err),
+                     DGM_OK);
+    assert_int_equal(dgm_document_kind(d), DGM_OBJECT_TASK);
+    const dgm_task *task = dgm_document_get(d);
+    check_str(task->id, "t");
+    assert_int_equal(task->status.state, DGM_STATE_COMPLETED);
+    char *data = dgm_json_text(task->artifacts.at[0].parts.at[0].data);
+    assert_string_equal(data, "{\"n\":1.0}");
+    dgm_free(data);
+    assert_int_equal(dgm_document_write(d, "a2a-1.0", &out, NULL, &err), DGM_OK);
+    assert_string_equal(out, "{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":"
+                             "\"TASK_STATE_COMPLETED\"},\"artifacts\":[{\"artifactId\":\"a\","
+                             "\"parts\":[{\"data\":{\"n\":1.0}}]}]}");
+    dgm_free(out);
+    assert_int_equal(dgm_document_write(d, "openai-chat", &out, NULL, &err), DGM_BAD_REQUEST);
+    assert_int_equal(dgm_document_write(d, "nonsense", &out, NULL, &err), DGM_BAD_REQUEST);
+    dgm_document_free(d);
+    d = NULL;
+    assert_int_equal(dgm_document_read("openai-chat", DGM_OBJECT_NONE, text, 2, &d, &err),
+                     DGM_PARSE);
+    assert_int_equal(dgm_document_read("openai-chat", DGM_OBJECT_NONE, "{}", 2, &d, &err),
+                     DGM_BAD_REQUEST);
+    assert_int_equal(dgm_document_read("auto", DGM_OBJECT_NONE, "[1]", 3, &d, NULL),
+                     DGM_BAD_PARAMS);
+    assert_null(d);
+}
+
+/* R002-34: the public headers name the states, the nouns, the three events and the internal ones. */
+static void the_public_types_hold_an_agent_s_events(void **state)
+{
+    dgm_internal call = {.kind = DGM_INTERNAL_LLM_CALL,
+                         .task_id = DGM_STR("t"),
+                         .iteration = {true, 1},
+                         .timestamp = DGM_STR("2026-01-02T03:04:05Z")};
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = DGM_STR("hi")};
+    dgm_artifact_update chunk = {.task_id = DGM_STR("t"),
+                                 .context_id = DGM_STR("c"),
+                                 .artifact = {.artifact_id = DGM_STR("a"), .parts = {&part, 1}},
+                                 .last_chunk = DGM_TRUE};
+    dgm_status_update done = {.status = {.state = DGM_STATE_COMPLETED}};
+    dgm_task task = {.id = DGM_STR("t"), .status = {.state = DGM_STATE_SUBMITTED}};
+    dgm_event events[] = {{.kind = DGM_EVENT_TASK, .task = &task},
+                          {.kind = DGM_EVENT_INTERNAL, .internal = &call},
+                          {.kind = DGM_EVENT_ARTIFACT, .artifact = &chunk},
+                          {.kind = DGM_EVENT_STATUS, .status = &done}};
+    (void)state;
+    assert_true(dgm_state_may_become(events[0].task->status.state, events[3].status->status.state));
+    assert_true(dgm_state_is_terminal(events[3].status->status.state));
+}
+
+static void losses_are_counted_and_given(void **state)
+{
+    const dgm_loss *rows[200];
+    size_t n = dgm_losses("a2a-1.0", "a2a-0.3", rows, 200);
+    (void)state;
+    assert_true(n > 0 && n < 200);
+    for (size_t i = 0; i < n; i++)
+        assert_true(*rows[i]->object && *rows[i]->what);
+    assert_int_equal(dgm_losses("a2a-1.0", "a2a-0.3", NULL, 0), n);
+    assert_int_equal(dgm_losses("a2a-1.0", "a2a-1.0", rows, 200), 0);
+    assert_int_equal(dgm_losses("nobody", "a2a-1.0", rows, 200), 0);
+}
+
+DGM_TEST_MAIN(dgm_test(formats_are_listed_and_named_in_errors),
+              dgm_test(the_seed_and_the_input_make_the_ids),
+              dgm_test(a_fault_is_final_and_what_came_before_stays),
+              dgm_test(nothing_in_is_an_error), dgm_test(output_bytes_is_held),
+              dgm_test(a_document_is_read_walked_and_written),
+              dgm_test_holds(the_public_types_hold_an_agent_s_events, "R002-34"),
+              dgm_test(losses_are_counted_and_given))
