@@ -81,6 +81,8 @@ typedef struct dgm_reader {
 typedef struct dgm_writer {
     dgm_buf *out;
     const char *format; /* whose unknown members may be written */
+    /* No text needs an escape: all of it was read from JSON without a backslash, or is our own. */
+    bool clean;
 } dgm_writer;
 
 typedef struct dgm_custom {

@@ -224,14 +224,10 @@ static dgm_str camel(dgm_str key, char *out, size_t size)
     return (dgm_str){out, n};
 }
 
-/* Members mostly come in the order of the table: look from where the last one was found. */
-static const dgm_field *find(const dgm_shape *s, dgm_str key, size_t hint)
+/* Members mostly come in the order of the table, so this is asked for those that do not. */
+static const dgm_field *find(const dgm_shape *s, dgm_str key)
 {
-    for (size_t i = hint; i < s->n_fields; i++) {
-        if (is_named(&s->fields[i], key))
-            return &s->fields[i];
-    }
-    for (size_t i = 0; i < hint; i++) {
+    for (size_t i = 0; i < s->n_fields; i++) {
         if (is_named(&s->fields[i], key))
             return &s->fields[i];
     }
@@ -239,7 +235,7 @@ static const dgm_field *find(const dgm_shape *s, dgm_str key, size_t hint)
         char name[48];
         dgm_str other = camel(key, name, sizeof name);
         if (other.p && !memchr(other.p, '_', other.n))
-            return find(s, other, 0);
+            return find(s, other);
     }
     return NULL;
 }
@@ -458,62 +454,65 @@ static dgm_code union_fault(dgm_reader *r, const dgm_shape *s, const dgm_at *at,
 
 /* ---- one object ---------------------------------------------------------------------------------- */
 
-/* Which rows were met, and which of those count as missing all the same. */
-struct met {
-    uint64_t seen, nulls, empty;
+/* One object being read. Handed on as one, because this is the innermost loop of every decoder. */
+struct reading {
+    dgm_reader *r;
+    const dgm_shape *s;
+    const dgm_at *at;
+    char *object;
+    uint64_t seen;         /* rows that were met, */
+    uint64_t nulls, empty; /* and which of those count as missing all the same */
 };
 
-static dgm_code set_tag(dgm_reader *r, const dgm_shape *s, const dgm_field *f, yyjson_val *key,
-                        const dgm_at *at, void *object)
+static dgm_code set_tag(struct reading *o, const dgm_field *f, yyjson_val *key)
 {
-    int *tag = (int *)(void *)((char *)object + s->tag_at);
+    int *tag = (int *)(void *)(o->object + o->s->tag_at);
     if (*tag)
-        return union_fault(r, s, DGM_AT(at, dgm_json_str(key)), "here is a second one");
+        return union_fault(o->r, o->s, DGM_AT(o->at, dgm_json_str(key)), "here is a second one");
     *tag = f->tag;
     return DGM_OK;
 }
 
-/* Everything but text that is there. main: the row f is another spelling of, or f. */
-static __attribute__((noinline)) dgm_code read_other(dgm_reader *r, const dgm_shape *s,
-                                                     const dgm_field *f, const dgm_field *main,
-                                                     yyjson_val *key, const dgm_at *at,
-                                                     void *object, struct met *met)
+static dgm_code check_empty(struct reading *o, const dgm_field *f, const dgm_field *main)
 {
-    uint64_t bit = (uint64_t)1 << (main - s->fields);
-    yyjson_val *val = key + 1;
-    dgm_code rc;
-    if (unsafe_yyjson_is_null(val) && f->kind != DGM_FIELD_JSON && !(f->flags & DGM_ANY_TYPE)) {
-        met->nulls |= bit; /* absent, but twice is twice */
-        return DGM_OK;
-    }
-    if (f->flags & DGM_ONE_OF && (rc = set_tag(r, s, f, key, at, object)))
-        return rc;
-    if ((rc = read_member(r, f, val, DGM_AT(at, dgm_json_str(key)), object)))
-        return rc;
-    if (!is_empty(main, object))
-        return DGM_OK;
-    if (main->flags & DGM_NONEMPTY && (!(main->flags & DGM_STRICT) || r->strict))
-        met->empty |= bit;
-    if (r->drop_empties && f->kind <= DGM_FIELD_MAP &&
+    if (main->flags & DGM_NONEMPTY && (!(main->flags & DGM_STRICT) || o->r->strict))
+        o->empty |= (uint64_t)1 << (main - o->s->fields);
+    if (o->r->drop_empties && f->kind <= DGM_FIELD_MAP &&
         !(main->flags & (DGM_REQUIRED | DGM_ONE_OF | DGM_PRESENCE)))
-        *(void **)(void *)((char *)object + f->at) = NULL;
+        *(void **)(void *)(o->object + f->at) = NULL;
     return DGM_OK;
 }
 
-static dgm_code keep_unknown(dgm_reader *r, const dgm_shape *s, dgm_str name, yyjson_val *val,
-                             const dgm_at *at, void *object)
+/* Everything but text that is there. main: the row f is another spelling of, or f. */
+static __attribute__((noinline)) dgm_code read_other(struct reading *o, const dgm_field *f,
+                                                     const dgm_field *main, yyjson_val *key)
 {
-    if (s->extra_at == DGM_NOWHERE || (r->drop_nulls && unsafe_yyjson_is_null(val))) {
-        r->n_unknown++;
+    yyjson_val *val = key + 1;
+    dgm_code rc;
+    if (unsafe_yyjson_is_null(val) && f->kind != DGM_FIELD_JSON && !(f->flags & DGM_ANY_TYPE)) {
+        o->nulls |= (uint64_t)1 << (main - o->s->fields); /* absent, but twice is twice */
         return DGM_OK;
     }
-    return dgm_read_unknown(r, name, val, at,
-                            (const dgm_extra **)(void *)((char *)object + s->extra_at));
+    if (f->flags & DGM_ONE_OF && (rc = set_tag(o, f, key)))
+        return rc;
+    if ((rc = read_member(o->r, f, val, DGM_AT(o->at, dgm_json_str(key)), o->object)))
+        return rc;
+    return is_empty(main, o->object) ? check_empty(o, f, main) : DGM_OK;
 }
 
-static dgm_code occurs_twice(dgm_reader *r, yyjson_val *key, const dgm_at *at)
+static dgm_code keep_unknown(struct reading *o, yyjson_val *key)
 {
-    return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, dgm_json_str(key)),
+    if (o->s->extra_at == DGM_NOWHERE || (o->r->drop_nulls && unsafe_yyjson_is_null(key + 1))) {
+        o->r->n_unknown++;
+        return DGM_OK;
+    }
+    return dgm_read_unknown(o->r, dgm_json_str(key), key + 1, o->at,
+                            (const dgm_extra **)(void *)(o->object + o->s->extra_at));
+}
+
+static dgm_code occurs_twice(struct reading *o, yyjson_val *key)
+{
+    return dgm_fail(o->r->err, DGM_BAD_PARAMS, DGM_AT(o->at, dgm_json_str(key)),
                     "this member occurs twice");
 }
 
@@ -522,6 +521,43 @@ static dgm_code no_object(dgm_reader *r, const dgm_shape *s, yyjson_val *v, cons
     char expected[80];
     snprintf(expected, sizeof expected, "an object (%s)", s->what);
     return dgm_read_wrong(r, v, at, expected);
+}
+
+static dgm_code read_members(struct reading *o, yyjson_val *v)
+{
+    const dgm_field *likely = o->s->fields, *end = likely + o->s->n_fields;
+    yyjson_val *key = unsafe_yyjson_get_first(v);
+    dgm_code rc;
+    for (size_t m = unsafe_yyjson_get_len(v); m > 0; m--, key = unsafe_yyjson_get_next(key + 1)) {
+        dgm_str name = dgm_json_str(key);
+        const dgm_field *f = likely;
+        while (f < end && !is_named(f, name))
+            f++;
+        if (f == end && !(f = find(o->s, name))) {
+            if ((rc = keep_unknown(o, key)))
+                return rc;
+            continue;
+        }
+        likely = f + 1;
+        const dgm_field *main = f;
+        if (f->flags & DGM_READ_ONLY)
+            main = &o->s->fields[index_of(o->s, f)]; /* another spelling has no rules of its own */
+        uint64_t bit = (uint64_t)1 << (main - o->s->fields);
+        if (o->seen & bit)
+            return occurs_twice(o, key);
+        o->seen |= bit;
+        if (f->kind == DGM_FIELD_STR && unsafe_yyjson_is_str(key + 1) &&
+            unsafe_yyjson_get_len(key + 1)) {
+            if (f->flags & DGM_ONE_OF && (rc = set_tag(o, f, key)))
+                return rc;
+            dgm_str *to = (dgm_str *)(void *)(o->object + f->at);
+            to->p = key[1].uni.str;
+            to->n = unsafe_yyjson_get_len(key + 1);
+        } else if ((rc = read_other(o, f, main, key))) {
+            return rc;
+        }
+    }
+    return DGM_OK;
 }
 
 dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
@@ -534,41 +570,13 @@ dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const 
         return s->read_instead(r, v, at, object);
     if (!yyjson_is_obj(v))
         return no_object(r, s, v, at);
-    struct met met = {0};
-    const dgm_field *likely = s->fields, *end = s->fields + s->n_fields;
-    yyjson_val *key = unsafe_yyjson_get_first(v), *val;
-    for (size_t m = unsafe_yyjson_get_len(v); m > 0; m--, key = unsafe_yyjson_get_next(val)) {
-        val = key + 1;
-        dgm_str name = dgm_json_str(key);
-        const dgm_field *f = likely;
-        if ((f == end || !is_named(f, name)) &&
-            !(f = find(s, name, (size_t)(likely - s->fields)))) {
-            if ((rc = keep_unknown(r, s, name, val, at, object)))
-                return rc;
-            continue;
-        }
-        likely = f + 1;
-        const dgm_field *main = f;
-        if (f->flags & DGM_READ_ONLY)
-            main = &s->fields[index_of(s, f)]; /* another spelling has no rules of its own */
-        uint64_t bit = (uint64_t)1 << (main - s->fields);
-        if (met.seen & bit)
-            return occurs_twice(r, key, at);
-        met.seen |= bit;
-        if (f->kind == DGM_FIELD_STR && unsafe_yyjson_is_str(val) && unsafe_yyjson_get_len(val)) {
-            if (f->flags & DGM_ONE_OF && (rc = set_tag(r, s, f, key, at, object)))
-                return rc;
-            dgm_str *to = (dgm_str *)(void *)((char *)object + f->at);
-            to->p = val->uni.str;
-            to->n = unsafe_yyjson_get_len(val);
-        } else if ((rc = read_other(r, s, f, main, key, at, object, &met))) {
-            return rc;
-        }
-    }
+    struct reading o = {.r = r, .s = s, .at = at, .object = object};
+    if ((rc = read_members(&o, v)))
+        return rc;
     if (s->one_required && !*(int *)(void *)((char *)object + s->tag_at))
         return union_fault(r, s, at, "here is none");
-    uint64_t rows = required_rows(s) & ~(met.seen & ~met.nulls & ~met.empty);
-    if (rows && (rc = fill_missing(r, s, rows, met.empty, at, object)))
+    uint64_t rows = required_rows(s) & ~(o.seen & ~o.nulls & ~o.empty);
+    if (rows && (rc = fill_missing(r, s, rows, o.empty, at, object)))
         return rc;
     return s->after_read ? s->after_read(r, object, v, at) : DGM_OK;
 }

@@ -36,7 +36,11 @@ static inline void put_text_member(dgm_writer *w, const dgm_field *f, dgm_str s)
     memcpy(out, f->quoted, DGM_KEY_ROOM);
     out += f->quoted_n;
     *out++ = '"';
-    size_t clean = s.n ? dgm_copy_clean(out, s.p, s.n) : 0;
+    size_t clean = s.n;
+    if (w->clean)
+        dgm_copy_all(out, s.p, s.n);
+    else
+        clean = s.n ? dgm_copy_clean(out, s.p, s.n) : 0;
     out += clean;
     if (clean == s.n)
         *out++ = '"';

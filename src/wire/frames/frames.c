@@ -210,7 +210,7 @@ static size_t scan(dgm_frames *f, bool *ret_ended)
 }
 
 /* False: no value starts in what was fed. */
-static bool find_start(dgm_frames *f)
+static bool skip_to_value(dgm_frames *f)
 {
     for (;; f->pos++) {
         skip_space(f);
@@ -220,12 +220,16 @@ static bool find_start(dgm_frames *f)
             break;
         f->kind = DGM_FRAMES_VALUES;
     }
+    return true;
+}
+
+static void start_here(dgm_frames *f)
+{
     start_value(f, f->pos);
     char c = f->in[f->pos];
     f->shape = c == '{' || c == '[' ? DGM_FRAMES_BRACKETS
                : c == '"'           ? DGM_FRAMES_STRING
                                     : DGM_FRAMES_WORD;
-    return true;
 }
 
 /* Reads on in the value; sets item.text when it ends. */
@@ -281,7 +285,7 @@ static size_t line_end(dgm_frames *f)
 }
 
 /* The value starts where we are: is it likely to be all of this line and no more? */
-static bool guess_line(dgm_frames *f)
+static bool guess_line(dgm_frames *f, dgm_frames_item *ret_item)
 {
     const char *p = f->in + f->pos;
     if (f->kind != DGM_FRAMES_VALUES || *p != '{' || f->pos < f->guess_from ||
@@ -291,10 +295,13 @@ static bool guess_line(dgm_frames *f)
     n -= p[n - 1] == '\r'; /* p[0] is a bracket, so there is always something left */
     if (p[n - 1] != '}' || !fits(f, n))
         return false;
-    f->item.text = (dgm_str){p, n};
-    f->item.guess = true;
+    ret_item->text = (dgm_str){p, n};
+    ret_item->guess = true;
+    ret_item->line = f->line;
+    ret_item->column = column_of(f, f->pos);
     f->pos += n;
-    f->state = DGM_FRAMES_BETWEEN;
+    f->guess_n = n;
+    f->given = true;
     return true;
 }
 
@@ -302,13 +309,9 @@ static dgm_code next_value(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *er
 {
     dgm_code rc;
     if (f->state == DGM_FRAMES_BETWEEN) {
-        if (!find_start(f))
+        if (!skip_to_value(f) || guess_line(f, ret_item))
             return DGM_OK;
-        if (guess_line(f)) {
-            *ret_item = f->item;
-            f->given = true;
-            return DGM_OK;
-        }
+        start_here(f);
     }
     if (f->state == DGM_FRAMES_IN_VALUE) {
         if ((rc = read_value(f, err)))
@@ -329,8 +332,8 @@ static dgm_code next_value(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *er
 
 void dgm_frames_retry(dgm_frames *f)
 {
-    assert(f->given && f->item.guess);
-    f->pos -= f->item.text.n; /* no line end was passed: line and column are still right */
+    assert(f->given && f->guess_n);
+    f->pos -= f->guess_n; /* no line end was passed: line and column are still right */
     /* one wrong guess per line: it costs as much as the line is long */
     f->guess_from = f->line_end;
 }

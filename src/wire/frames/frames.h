@@ -59,6 +59,7 @@ typedef struct dgm_frames {
     bool given;           /* it was given out, hold can be dropped */
     size_t line_end;      /* in `in`, see line_end() */
     size_t guess_from;    /* no guesses before this */
+    size_t guess_n;       /* length of the last guess */
     char start[8]; /* first bytes that may still become a byte order mark or a field's name */
     size_t start_n;
     dgm_sse sse;
