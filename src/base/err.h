@@ -20,7 +20,7 @@ typedef struct dgm_at {
 
 /* Fills err (which may be NULL) and returns code, so that `return dgm_fail(...)` reads well. */
 dgm_code dgm_fail(dgm_err *err, dgm_code code, const dgm_at *at, const char *fmt, ...)
-    DGM_PRINTF(4, 5);
+    DGM_PRINTF(4, 5) __attribute__((cold));
 
 /* Writes the pointer, cut at a whole step (with a trailing "/...") when it does not fit. */
 void dgm_at_text(const dgm_at *at, char *out, size_t size);

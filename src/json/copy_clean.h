@@ -46,31 +46,6 @@ static inline unsigned dgm_escapes_in(__m128i v)
 }
 #endif
 
-/* All of n bytes, whatever they are. */
-static inline void dgm_copy_all(char *out, const char *p, size_t n)
-{
-    if (n < 16) {
-        if (n >= 8) {
-            memcpy(out, p, 8);
-            memcpy(out + n - 8, p + n - 8, 8);
-        } else if (n >= 4) {
-            memcpy(out, p, 4);
-            memcpy(out + n - 4, p + n - 4, 4);
-        } else {
-            for (size_t i = 0; i < n; i++)
-                out[i] = p[i];
-        }
-        return;
-    }
-    if (n > 128) {
-        memcpy(out, p, n);
-        return;
-    }
-    for (size_t i = 0; i + 16 < n; i += 16)
-        memcpy(out + i, p + i, 16);
-    memcpy(out + n - 16, p + n - 16, 16);
-}
-
 static inline uint64_t dgm_load8(const char *p)
 {
     uint64_t w;

@@ -81,8 +81,6 @@ typedef struct dgm_reader {
 typedef struct dgm_writer {
     dgm_buf *out;
     const char *format; /* whose unknown members may be written */
-    /* No text needs an escape: all of it was read from JSON without a backslash, or is our own. */
-    bool clean;
 } dgm_writer;
 
 typedef struct dgm_custom {
@@ -217,7 +215,8 @@ dgm_code dgm_read_list(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const d
                        void *ret_list);
 dgm_code dgm_read_map(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
                       void *ret_list);
-dgm_code dgm_read_wrong(dgm_reader *r, yyjson_val *v, const dgm_at *at, const char *expected);
+dgm_code dgm_read_wrong(dgm_reader *r, yyjson_val *v, const dgm_at *at, const char *expected)
+    __attribute__((cold));
 /* Remembers a member nobody knows, for writing it back. */
 dgm_code dgm_read_unknown(dgm_reader *r, dgm_str key, yyjson_val *v, const dgm_at *at,
                           const dgm_extra **extra);

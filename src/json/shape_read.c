@@ -65,8 +65,8 @@ dgm_code dgm_read_int(dgm_reader *r, yyjson_val *v, const dgm_at *at, int32_t *r
     return DGM_OK;
 }
 
-static dgm_code no_such_name(dgm_reader *r, const dgm_enum_names *names, dgm_str s,
-                             const dgm_at *at)
+static __attribute__((cold)) dgm_code no_such_name(dgm_reader *r, const dgm_enum_names *names,
+                                                   dgm_str s, const dgm_at *at)
 {
     char all[240];
     size_t n = 0;
@@ -391,8 +391,8 @@ static bool is_empty(const dgm_field *f, const void *object)
     return f->kind == DGM_FIELD_ENUM && *(const int *)from == 0;
 }
 
-static dgm_code missing(dgm_reader *r, const dgm_shape *s, const dgm_field *f, bool is_there,
-                        const dgm_at *at, void *object)
+static __attribute__((cold)) dgm_code missing(dgm_reader *r, const dgm_shape *s, const dgm_field *f,
+                                              bool is_there, const dgm_at *at, void *object)
 {
     if (f->flags & DGM_MINTED && r->mint) {
         *(dgm_str *)(void *)((char *)object + f->at) = dgm_mint_id(r->mint, r->arena);
@@ -423,8 +423,8 @@ static inline uint64_t required_rows(const dgm_shape *s)
     return rows;
 }
 
-static dgm_code fill_missing(dgm_reader *r, const dgm_shape *s, uint64_t rows, uint64_t empty,
-                             const dgm_at *at, void *object)
+static __attribute__((cold)) dgm_code fill_missing(dgm_reader *r, const dgm_shape *s, uint64_t rows,
+                                                   uint64_t empty, const dgm_at *at, void *object)
 {
     dgm_code rc;
     for (; rows; rows &= rows - 1) {
@@ -437,7 +437,8 @@ static dgm_code fill_missing(dgm_reader *r, const dgm_shape *s, uint64_t rows, u
     return DGM_OK;
 }
 
-static dgm_code union_fault(dgm_reader *r, const dgm_shape *s, const dgm_at *at, const char *more)
+static __attribute__((cold)) dgm_code union_fault(dgm_reader *r, const dgm_shape *s,
+                                                  const dgm_at *at, const char *more)
 {
     char names[200];
     size_t n = 0;
@@ -500,7 +501,7 @@ static __attribute__((noinline)) dgm_code read_other(struct reading *o, const dg
     return is_empty(main, o->object) ? check_empty(o, f, main) : DGM_OK;
 }
 
-static dgm_code keep_unknown(struct reading *o, yyjson_val *key)
+static __attribute__((cold)) dgm_code keep_unknown(struct reading *o, yyjson_val *key)
 {
     if (o->s->extra_at == DGM_NOWHERE || (o->r->drop_nulls && unsafe_yyjson_is_null(key + 1))) {
         o->r->n_unknown++;
@@ -510,22 +511,44 @@ static dgm_code keep_unknown(struct reading *o, yyjson_val *key)
                             (const dgm_extra **)(void *)(o->object + o->s->extra_at));
 }
 
-static dgm_code occurs_twice(struct reading *o, yyjson_val *key)
+static __attribute__((cold)) dgm_code occurs_twice(struct reading *o, yyjson_val *key)
 {
     return dgm_fail(o->r->err, DGM_BAD_PARAMS, DGM_AT(o->at, dgm_json_str(key)),
                     "this member occurs twice");
 }
 
-static dgm_code no_object(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at)
+static __attribute__((cold)) dgm_code no_object(dgm_reader *r, const dgm_shape *s, yyjson_val *v,
+                                                const dgm_at *at)
 {
     char expected[80];
     snprintf(expected, sizeof expected, "an object (%s)", s->what);
     return dgm_read_wrong(r, v, at, expected);
 }
 
-static dgm_code read_members(struct reading *o, yyjson_val *v)
+/* A member in the order of the table, of a kind that is met all the time, without calls in between:
+ * text that is there, and objects. Anything else, and anything odd, is for read_other. */
+static inline __attribute__((always_inline)) dgm_code
+read_usual(struct reading *o, const dgm_field *f, yyjson_val *key)
 {
-    const dgm_field *likely = o->s->fields, *end = likely + o->s->n_fields;
+    yyjson_val *val = key + 1;
+    void *to = o->object + f->at;
+    if (f->kind == DGM_FIELD_STR) {
+        size_t n = unsafe_yyjson_get_len(val);
+        if (!unsafe_yyjson_is_str(val) || !n)
+            return read_other(o, f, f, key);
+        ((dgm_str *)to)->p = val->uni.str;
+        ((dgm_str *)to)->n = n;
+        return DGM_OK;
+    }
+    if (f->kind == DGM_FIELD_INLINE && unsafe_yyjson_is_obj(val))
+        return dgm_shape_read(o->r, f->of.shape, val, DGM_AT(o->at, dgm_json_str(key)), to);
+    return read_other(o, f, f, key);
+}
+
+static inline __attribute__((always_inline)) dgm_code read_members(struct reading *o, yyjson_val *v)
+{
+    const dgm_field *fields = o->s->fields, *likely = fields;
+    const dgm_field *end = fields ? fields + o->s->n_fields : fields;
     yyjson_val *key = unsafe_yyjson_get_first(v);
     dgm_code rc;
     for (size_t m = unsafe_yyjson_get_len(v); m > 0; m--, key = unsafe_yyjson_get_next(key + 1)) {
@@ -539,23 +562,18 @@ static dgm_code read_members(struct reading *o, yyjson_val *v)
             continue;
         }
         likely = f + 1;
-        const dgm_field *main = f;
-        if (f->flags & DGM_READ_ONLY)
-            main = &o->s->fields[index_of(o->s, f)]; /* another spelling has no rules of its own */
-        uint64_t bit = (uint64_t)1 << (main - o->s->fields);
+        /* another spelling has no rules of its own */
+        const dgm_field *main = f->flags & DGM_READ_ONLY ? &fields[index_of(o->s, f)] : f;
+        uint64_t bit = (uint64_t)1 << (main - fields);
         if (o->seen & bit)
             return occurs_twice(o, key);
         o->seen |= bit;
-        if (f->kind == DGM_FIELD_STR && unsafe_yyjson_is_str(key + 1) &&
-            unsafe_yyjson_get_len(key + 1)) {
-            if (f->flags & DGM_ONE_OF && (rc = set_tag(o, f, key)))
-                return rc;
-            dgm_str *to = (dgm_str *)(void *)(o->object + f->at);
-            to->p = key[1].uni.str;
-            to->n = unsafe_yyjson_get_len(key + 1);
-        } else if ((rc = read_other(o, f, main, key))) {
+        if (f->flags & (DGM_READ_ONLY | DGM_ONE_OF))
+            rc = read_other(o, f, main, key);
+        else
+            rc = read_usual(o, f, key);
+        if (rc)
             return rc;
-        }
     }
     return DGM_OK;
 }

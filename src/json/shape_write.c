@@ -36,11 +36,7 @@ static inline void put_text_member(dgm_writer *w, const dgm_field *f, dgm_str s)
     memcpy(out, f->quoted, DGM_KEY_ROOM);
     out += f->quoted_n;
     *out++ = '"';
-    size_t clean = s.n;
-    if (w->clean)
-        dgm_copy_all(out, s.p, s.n);
-    else
-        clean = s.n ? dgm_copy_clean(out, s.p, s.n) : 0;
+    size_t clean = s.n ? dgm_copy_clean(out, s.p, s.n) : 0;
     out += clean;
     if (clean == s.n)
         *out++ = '"';
@@ -189,7 +185,8 @@ void dgm_shape_write(dgm_writer *w, const dgm_shape *s, const void *object)
     int tag = s->tag_at == DGM_NOWHERE
                   ? 0
                   : *(const int *)(const void *)((const char *)object + s->tag_at);
-    for (const dgm_field *f = s->fields, *end = f + s->n_fields; f < end; f++) {
+    const dgm_field *end = s->n_fields ? s->fields + s->n_fields : s->fields; /* may be NULL */
+    for (const dgm_field *f = s->fields; f < end; f++) {
         /* Most members of most objects are absent: see that before asking for their kind. */
         if (f->flags & (DGM_READ_ONLY | DGM_ONE_OF)) {
             if (f->flags & DGM_READ_ONLY || f->tag != tag)

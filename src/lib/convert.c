@@ -90,7 +90,6 @@ struct input {
     const dgm_at *at; /* of value within the text */
     dgm_object_kind kind;
     bool in_stream;
-    bool clean;   /* no escapes in the text */
     bool in_list; /* an element of an array: the output is an array whatever it becomes */
 };
 
@@ -104,7 +103,7 @@ static dgm_code write_a2a(dgm_converter *c, const struct input *in, const dgm_fr
     }
     settle_framing(c, in->item, in->in_list);
     begin_value(c, in->item);
-    dgm_writer w = {.out = &c->out, .clean = in->clean};
+    dgm_writer w = {.out = &c->out};
     dgm_code rc = c->to->a2a->encode(&w, frame, err);
     end_value(c);
     return rc;
@@ -262,7 +261,6 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
     dgm_mint mint = dgm_mint_for(&c->mint, c->n_in++, item->text);
     dgm_reader r = {.arena = c->arena, .mint = &mint, .err = err};
     struct input in = {.item = item, .value = value, .kind = c->object, .in_stream = !item->alone};
-    in.clean = c->from && c->from->a2a && !memchr(item->text.p, '\\', item->text.n);
     c->out.max = c->out.n + DGM_MAX_OUTPUT_BYTES;
     size_t before = c->out.n, n_before = c->n_out;
     if (yyjson_is_arr(value) && !is_push_list(c, value))

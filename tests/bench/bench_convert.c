@@ -18,8 +18,8 @@
 #include <time.h>
 #include <yyjson.h>
 
-#define ROUNDS 15
-#define STREAM_BYTES ((size_t)8 << 20)
+#define ROUNDS 31
+#define STREAM_BYTES ((size_t)4 << 20)
 
 /* ---- a stream as agents write it ---------------------------------------------------------------------- */
 
@@ -47,17 +47,19 @@ static void add(struct text *t, const char *s, size_t n)
         add((t), line_, (size_t)n_);                                                               \
     } while (0)
 
-/* One run: a task, some tens of chunks of model text, a data artifact, the final message. */
+/* One run: a task, some tens of chunks of model text as they come when they are gathered for 20 to 50
+ * ms, a data artifact, the final message. About 300 bytes an event. */
 static void add_run(struct text *t, unsigned run)
 {
-    static const char *const words[] = {"The quarterly figures show ",
-                                        "a steady rise in revenue",
-                                        ", driven mostly by\\n\\n",
-                                        "- new customers in Z\xc3\xbcrich\\n",
-                                        "- renewals (\\\"enterprise\\\" tier)\\n",
-                                        "and ",
-                                        "a lower churn rate of 1.2%. ",
-                                        "Costs grew more slowly than expected, "};
+    static const char *const words[] = {
+        "The quarterly figures show a steady rise in revenue, driven mostly by",
+        " two things:\\n\\n- new customers in Z\xc3\xbcrich and Gen\xc3\xa8ve, up by a third,\\n",
+        "- renewals in the \\\"enterprise\\\" tier, which came in early this year\\n\\n",
+        "Costs grew more slowly than expected, and the churn rate is down to 1.2%. ",
+        "What remains open is how much of this the second quarter will keep: ",
+        "the two largest contracts end in May, and neither side has said a word",
+        " about the price. I would plan with a range rather than with a figure",
+        ", and look at it again when the pipeline for the summer is known.\\n\\n"};
     char ids[128];
     snprintf(ids, sizeof ids,
              "\"taskId\":\"0190b3c2-7d3e-7c4a-9f00-%012u\",\"contextId\":\"0190b3c2-7d3e-7000-8000-"
@@ -179,16 +181,13 @@ static double run_convert(const struct text *t, const char *from, const char *to
 
 /* ---- the table ------------------------------------------------------------------------------------------------ */
 
-static int by_value(const void *a, const void *b)
+/* What else runs on the machine only ever adds time: the best round is the truest. */
+static double best(const double *v)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v)
-{
-    qsort(v, ROUNDS, sizeof *v, by_value);
-    return v[ROUNDS / 2];
+    double least = v[0];
+    for (int i = 1; i < ROUNDS; i++)
+        least = v[i] < least ? v[i] : least;
+    return least;
 }
 
 struct row {
@@ -198,7 +197,7 @@ struct row {
 
 static void measure(const struct row *row, bool json, bool last)
 {
-    double plain[ROUNDS], pooled[ROUNDS], ours[ROUNDS], ratio[ROUNDS], pool_ratio[ROUNDS];
+    double plain[ROUNDS], pooled[ROUNDS], ours[ROUNDS];
     run_yyjson(row->in, false);
     run_convert(row->in, row->from, row->to, NULL);
     /* Turn by turn: what else the machine does meets all alike. */
@@ -206,12 +205,10 @@ static void measure(const struct row *row, bool json, bool last)
         plain[i] = run_yyjson(row->in, false);
         ours[i] = run_convert(row->in, row->from, row->to, NULL);
         pooled[i] = run_yyjson(row->in, true);
-        ratio[i] = plain[i] / ours[i];
-        pool_ratio[i] = pooled[i] / ours[i];
     }
     double events = (double)count_lines(row->in), mb = (double)row->in->n / 1e6;
-    double b = median(plain), p = median(pooled), o = median(ours);
-    double r = median(ratio), rp = median(pool_ratio);
+    double b = best(plain), p = best(pooled), o = best(ours);
+    double r = b / o, rp = p / o;
     if (json)
         printf("  {\"from\": \"%s\", \"to\": \"%s\", \"mb_per_s\": %.1f, \"ns_per_event\": %.0f, "
                "\"yyjson_ns_per_event\": %.0f, \"ratio\": %.3f, "

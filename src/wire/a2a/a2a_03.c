@@ -84,6 +84,19 @@ void dgm_a2a_put_marked_metadata(dgm_writer *w, const dgm_part *part)
     dgm_buf_add_lit(w->out, "\"" DGM_A2A_COMPAT_MARK "\":true}");
 }
 
+/* ---- kinds ------------------------------------------------------------------------------------------- */
+
+/* Mostly the first member: look there before looking everywhere. */
+static yyjson_val *kind_of(yyjson_val *v)
+{
+    if (!yyjson_is_obj(v) || unsafe_yyjson_get_len(v) == 0)
+        return NULL;
+    yyjson_val *first = unsafe_yyjson_get_first(v);
+    if (dgm_str_is(dgm_json_str(first), "kind"))
+        return first + 1;
+    return dgm_json_get(v, DGM_STR("kind"));
+}
+
 /* ---- parts --------------------------------------------------------------------------------------------- */
 
 static const dgm_field text_fields[] = {
@@ -147,7 +160,9 @@ static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at
         dgm_str kind;
         const dgm_shape *shape;
     } shapes[] = {{{"text", 4}, &text_part}, {{"file", 4}, &file_part}, {{"data", 4}, &data_part}};
-    yyjson_val *kind = dgm_json_get(v, DGM_STR("kind"));
+    yyjson_val *kind = kind_of(v);
+    if (yyjson_is_str(kind) && dgm_str_is(dgm_json_str(kind), "text"))
+        return &text_part; /* nearly all of them */
     if (!yyjson_is_obj(v)) {
         dgm_read_wrong(r, v, at, "an object (part)");
         return NULL;
@@ -435,7 +450,7 @@ static size_t event_by_members(const yyjson_val *v)
 static dgm_code read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     dgm_event *event = object;
-    yyjson_val *kind = dgm_json_get(v, DGM_STR("kind"));
+    yyjson_val *kind = kind_of(v);
     size_t i = 0;
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "an object (event)");

@@ -125,6 +125,8 @@ static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at
         const dgm_shape *shape;
     } shapes[] = {{"text", &text_part}, {"file", &file_part}, {"data", &data_part}};
     const dgm_shape *found = NULL;
+    if (yyjson_obj_size(v) == 1 && dgm_str_is(dgm_json_str(unsafe_yyjson_get_first(v)), "text"))
+        return &text_part; /* nearly all of them */
     if (yyjson_is_str(dgm_json_get(v, DGM_STR("kind"))))
         return dgm_a2a_03_part.pick_read(r, v, at);
     for (size_t i = 0; i < 3; i++) {

@@ -416,8 +416,10 @@ dgm_code dgm_frames_next(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *err)
         return too_large(f, err);
     if (f->given) {
         f->given = false;
-        dgm_buf_clear(&f->hold);
-        dgm_buf_shrink(&f->hold, KEEP_BYTES);
+        if (f->hold.n) {
+            dgm_buf_clear(&f->hold);
+            dgm_buf_shrink(&f->hold, KEEP_BYTES);
+        }
     }
     if (f->kind == DGM_FRAMES_UNKNOWN)
         detect(f);
