@@ -39,6 +39,10 @@ const dgm_shape *dgm_a2a_10_request(dgm_object_kind kind);
 const dgm_shape *dgm_a2a_03_request(dgm_object_kind kind);
 const dgm_shape *dgm_a2a_03_rest_request(dgm_object_kind kind);
 
+/* ... and what both dialects of 0.3 share. */
+dgm_code dgm_a2a_read_blocking(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object);
+dgm_code dgm_a2a_fill_config_id(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at);
+
 /* a2a_error.c */
 dgm_code dgm_a2a_read_rpc_error(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_error *ret);
 dgm_code dgm_a2a_read_rest_error(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_error *ret);

@@ -170,7 +170,7 @@ static const dgm_shape send_10 = {SHAPE(dgm_send_request, "send request", send_1
                                   .proto = true};
 
 /* 0.3 says the opposite: blocking. Absent means wait in both. */
-static dgm_code read_blocking(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+dgm_code dgm_a2a_read_blocking(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     dgm_send_configuration *c = object;
     dgm_opt_bool blocking;
@@ -191,7 +191,7 @@ static void write_blocking(dgm_writer *w, const dgm_field *f, const void *object
     else
         dgm_buf_add_lit(w->out, "true");
 }
-static const dgm_custom blocking = {read_blocking, write_blocking};
+static const dgm_custom blocking = {dgm_a2a_read_blocking, write_blocking};
 
 static const dgm_field configuration_03_fields[] = {
     DGM_F(dgm_send_configuration, accepted_output_modes, "acceptedOutputModes", STRS, 0),
@@ -275,7 +275,7 @@ static const dgm_field get_push_03_fields[] = {
     DGM_F(dgm_task_request, metadata, "metadata", MAP_JSON, 0),
 };
 /* Without a configuration id 0.3 means the one whose id is the task's. */
-static dgm_code fill_config_id(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
+dgm_code dgm_a2a_fill_config_id(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
 {
     dgm_task_request *q = object;
     (void)r;
@@ -287,7 +287,7 @@ static dgm_code fill_config_id(dgm_reader *r, void *object, yyjson_val *v, const
 }
 static const dgm_shape get_push_03 = {
     SHAPE(dgm_task_request, "push configuration request", get_push_03_fields),
-    .after_read = fill_config_id};
+    .after_read = dgm_a2a_fill_config_id};
 
 static const dgm_field delete_push_03_fields[] = {
     DGM_F(dgm_task_request, task_id, "id", STR, ID),

@@ -168,16 +168,6 @@ static const dgm_shape push_list = {
 
 /* The proto has no presence here, and its SDKs mean what they leave out: do not wait. So it is
  * always written, and a configuration without it says false. */
-static dgm_code read_blocking(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
-{
-    dgm_send_configuration *c = object;
-    dgm_opt_bool blocking;
-    dgm_code rc = dgm_read_bool(r, v, at, &blocking);
-    if (!rc)
-        c->return_immediately = blocking == DGM_TRUE ? DGM_FALSE : DGM_TRUE;
-    return rc;
-}
-
 static void write_blocking(dgm_writer *w, const dgm_field *f, const void *object)
 {
     const dgm_send_configuration *c = object;
@@ -187,7 +177,7 @@ static void write_blocking(dgm_writer *w, const dgm_field *f, const void *object
     else
         dgm_buf_add_lit(w->out, "true");
 }
-static const dgm_custom blocking = {read_blocking, write_blocking};
+static const dgm_custom blocking = {dgm_a2a_read_blocking, write_blocking};
 
 /* What the proto's defaults mean: no limit for a history of 0, and "do not wait". */
 static dgm_code apply_defaults(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
@@ -245,19 +235,9 @@ static const dgm_field task_fields[] = {DGM_F_CUSTOM("name", DGM_REQUIRED, &task
 static const dgm_shape task = {SHAPE(dgm_task_request, "task request", task_fields)};
 
 static const dgm_field one_push_fields[] = {DGM_F_CUSTOM("name", DGM_REQUIRED, &config_name)};
-static dgm_code fill_config_id(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
-{
-    dgm_task_request *q = object;
-    (void)r;
-    (void)v;
-    (void)at;
-    if (!q->config_id.n)
-        q->config_id = q->task_id; /* as in 0.3's JSON-RPC */
-    return DGM_OK;
-}
 static const dgm_shape one_push = {
     SHAPE(dgm_task_request, "push configuration request", one_push_fields),
-    .after_read = fill_config_id};
+    .after_read = dgm_a2a_fill_config_id};
 
 static const dgm_field all_push_fields[] = {
     DGM_F_CUSTOM("parent", DGM_REQUIRED, &task_name),
