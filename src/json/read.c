@@ -179,21 +179,24 @@ static dgm_code fail_at(dgm_err *err, dgm_code code, dgm_str text, size_t pos, c
  * stack of ends finds the first value that is too deep. A document of fewer values than the limit
  * cannot be too deep, which spares nearly every event this pass.
  */
-static yyjson_val *too_deep(yyjson_doc *doc)
+bool dgm_json_deeper_than(const yyjson_val *value, size_t limit)
 {
-    yyjson_val *ends[DGM_MAX_JSON_DEPTH], *v = yyjson_doc_get_root(doc);
+    yyjson_val *ends[DGM_MAX_JSON_DEPTH], *v = (yyjson_val *)(uintptr_t)value;
     yyjson_val *last = unsafe_yyjson_get_next(v);
     size_t depth = 0;
+    assert(limit <= DGM_MAX_JSON_DEPTH);
+    if ((size_t)(last - v) <= limit)
+        return false;
     for (; v < last; v++) {
         while (depth && v >= ends[depth - 1])
             depth--;
         if (unsafe_yyjson_is_ctn(v)) {
-            if (depth == DGM_MAX_JSON_DEPTH)
-                return v;
+            if (depth == limit)
+                return true;
             ends[depth++] = unsafe_yyjson_get_next(v);
         }
     }
-    return NULL;
+    return false;
 }
 
 size_t dgm_json_depth_fault(dgm_str text)
@@ -247,7 +250,7 @@ dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char 
         snprintf(msg, sizeof msg, "not JSON: %s", fault.msg ? fault.msg : "unknown fault");
         return fail_at(err, DGM_PARSE, text, fault.pos, msg);
     }
-    if (yyjson_doc_get_val_count(doc) > DGM_MAX_JSON_DEPTH && too_deep(doc)) {
+    if (dgm_json_deeper_than(yyjson_doc_get_root(doc), DGM_MAX_JSON_DEPTH)) {
         char msg[160];
         snprintf(msg, sizeof msg,
                  "nested deeper than the limit json_depth of %d: flatten the document",

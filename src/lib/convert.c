@@ -12,6 +12,10 @@
 
 #include <stdlib.h>
 
+/* No target wraps what it is given in more levels than this (an envelope, a result, a wrapper, a list,
+ * a part, its data twice). */
+#define LEVELS_ADDED 16
+
 struct dgm_converter {
     const dgm_format *from; /* as asked for, or as told by the input so far */
     const dgm_format *to;
@@ -24,6 +28,8 @@ struct dgm_converter {
     dgm_buf out;
     size_t n_in, n_out;
     size_t value_at; /* where in out the value being written starts */
+    bool look_deep;  /* the input nests so deep that the output might be too deep to be read */
+    bool too_deep;   /* and it is */
     bool failed;
     dgm_err err; /* that made it fail */
 };
@@ -66,6 +72,9 @@ static void begin_value(dgm_converter *c, const dgm_frames_item *item)
 
 static void end_value(dgm_converter *c)
 {
+    dgm_str value = {c->out.p + c->value_at, c->out.n - c->value_at};
+    if (c->look_deep && dgm_json_depth_fault(value) < value.n)
+        c->too_deep = true;
     if (c->framing == DGM_FRAMING_SSE) {
         dgm_sse_escape_line_ends(&c->out, c->value_at);
         dgm_buf_add_lit(&c->out, "\n\n");
@@ -262,6 +271,7 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
     dgm_reader r = {.arena = c->arena, .mint = &mint, .err = err};
     struct input in = {.item = item, .value = value, .kind = c->object, .in_stream = !item->alone};
     c->out.max = c->out.n + DGM_MAX_OUTPUT_BYTES;
+    c->look_deep = dgm_json_deeper_than(value, DGM_MAX_JSON_DEPTH - LEVELS_ADDED);
     size_t before = c->out.n, n_before = c->n_out;
     if (yyjson_is_arr(value) && !is_push_list(c, value))
         rc = convert_array(c, in, &r);
@@ -270,6 +280,10 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
     if (!rc && c->out.over)
         rc = dgm_fail(err, DGM_TOO_LARGE, NULL, "becomes more than the limit output_bytes of %zu",
                       DGM_MAX_OUTPUT_BYTES);
+    if (!rc && c->too_deep)
+        rc = dgm_fail(err, DGM_TOO_LARGE, NULL,
+                      "becomes nested deeper than the limit json_depth of %d: flatten the document",
+                      DGM_MAX_JSON_DEPTH);
     if (rc) {
         c->out.n = before;
         c->n_out = n_before;
