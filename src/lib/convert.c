@@ -72,9 +72,10 @@ static void begin_value(dgm_converter *c, const dgm_frames_item *item)
 
 static void end_value(dgm_converter *c)
 {
-    dgm_str value = {c->out.p + c->value_at, c->out.n - c->value_at};
-    if (c->look_deep && dgm_json_depth_fault(value) < value.n)
-        c->too_deep = true;
+    if (c->look_deep) {
+        dgm_str value = {c->out.p + c->value_at, c->out.n - c->value_at};
+        c->too_deep = c->too_deep || dgm_json_depth_fault(value) < value.n;
+    }
     if (c->framing == DGM_FRAMING_SSE) {
         dgm_sse_escape_line_ends(&c->out, c->value_at);
         dgm_buf_add_lit(&c->out, "\n\n");
