@@ -33,6 +33,21 @@
  * is a 300 byte resource name. */
 #define DGM_MAX_ID_BYTES 1024
 
+/* "loops": threads of a server. More than cores help nobody; 64 is the largest machine we tried. */
+#define DGM_MAX_LOOPS 64
+
+/* "http_body_bytes": a request's body: one JSON text. */
+#define DGM_MAX_HTTP_BODY_BYTES DGM_MAX_OBJECT_BYTES
+
+/* "http_header_bytes": request line and headers together; browsers and proxies send below 16 KiB. */
+#define DGM_MAX_HTTP_HEADER_BYTES ((size_t)32 << 10)
+
+/* "http_headers": header lines of one request. */
+#define DGM_MAX_HTTP_HEADERS 100
+
+/* "connections": per loop; each idle one costs about 1 KiB of ours and 4 of the kernel's. */
+#define DGM_MAX_CONNECTIONS 20000
+
 /* An arena keeps one block of at most this size when it is reset, so that a stream of small events
  * allocates nothing and one large event does not stay in memory. */
 #define DGM_ARENA_KEEP_BYTES ((size_t)256 << 10)

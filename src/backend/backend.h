@@ -1,0 +1,99 @@
+/*
+ * backend/backend.h - who does the work: the contract between a run and an agent type.
+ *
+ * A run is one execution of an agent for one turn. It belongs to the loop that owns its task; the
+ * agent is started there, emits there, and ends there. Agents emit A2A events; ids, times, sequence
+ * numbers and what may be seen by whom are not their business.
+ *
+ *   core ── start(run) ──► agent ── run->ops->emit(run, event) ... ── run->ops->end(run) ──► core
+ *   core ── cancel(run) ─► agent: stop soon, then end as always
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "json/json.h"
+#include "net/loop.h"
+
+#include <dragoman/model.h>
+
+typedef struct dgm_run dgm_run;
+
+/* What the agent may know. Lives as long as the run. */
+typedef struct dgm_run_input {
+    const dgm_message *message; /* the caller's, ids filled in */
+    const dgm_task *task;       /* before this turn; NULL: there is none yet */
+    const dgm_json *metadata;   /* of the request; may be NULL */
+    dgm_strs accepted_output_modes;
+    dgm_str task_id, context_id; /* what the task is or would be called */
+} dgm_run_input;
+
+/* What the core does for it. */
+typedef struct dgm_run_ops {
+    /*
+     * Appends an event. taskId, contextId, messageIds that are missing, and timestamps are filled in;
+     * what the agent set for taskId and contextId is overwritten. The event may live on the stack.
+     * The first event decides: a message ends the run as a Message answer; anything else makes it a
+     * Task (a `task` event is made by the core when the agent does not begin with one).
+     * Faults of the agent's are returned (INVALID_AGENT_RESPONSE) and, after a terminal state,
+     * ignored; a log over its limit ends the task as failed.
+     */
+    dgm_code (*emit)(dgm_run *run, const dgm_event *event, dgm_err *err);
+    /* No more events. A task that is in no terminal or interrupted state then is settled: completed
+     * if error is NULL, failed with metadata.error = error otherwise. The run is gone after this. */
+    void (*end)(dgm_run *run, const char *error);
+    /* How full the log's queue to the store is: agents that can, wait while it is true. */
+    bool (*is_full)(const dgm_run *run);
+} dgm_run_ops;
+
+/* The head of every run; the core's has more behind it, a test's its own. */
+struct dgm_run {
+    const dgm_run_ops *ops;
+    const dgm_run_input *input;
+    dgm_loop *loop;
+    dgm_arena *arena; /* for the agent's own use, freed with the run */
+    void *agent_data; /* the agent's own */
+    bool canceled;    /* set before cancel() is called */
+};
+
+/* How an agent answers, common to all types (config: reply, final_text, working_message). */
+typedef enum dgm_reply { DGM_REPLY_AUTO, DGM_REPLY_MESSAGE, DGM_REPLY_TASK } dgm_reply;
+
+typedef struct dgm_agent_options {
+    dgm_reply reply;
+    bool omit_final_text;    /* final_text: omit */
+    dgm_str working_message; /* shown while it works, as a status indicator; empty: none */
+} dgm_agent_options;
+
+/* An agent type. */
+typedef struct dgm_backend {
+    const char *type;    /* "demo": in configs and --agent */
+    const char *about;   /* one line for a person */
+    bool can_resume;     /* a run may go on after a restart of the process */
+    /* config: the agent's own settings, an object or NULL; errors carry a pointer into it. */
+    dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
+                     dgm_err *err);
+    void (*close)(void *agent); /* no run is left */
+    void (*start)(void *agent, dgm_run *run);  /* on run->loop; must not block */
+    void (*cancel)(void *agent, dgm_run *run); /* on run->loop; may be NULL: then it is ended for it */
+    /* The card's skills and texts for this type, as members of an A2A 1.0 card (JSON object text). */
+    const char *card;
+} dgm_backend;
+
+/* All of them, NULL-terminated. */
+extern const dgm_backend *const dgm_backends[];
+const dgm_backend *dgm_backend_by_type(dgm_str type); /* NULL: there is none */
+
+/* ---- what most agents need, on top of emit ------------------------------------------------------------ */
+
+/* A status-update; text may be absent: then there is no message. final texts are TextParts of role agent. */
+dgm_code dgm_run_status(dgm_run *run, dgm_task_state state, dgm_str text, dgm_err *err);
+/* A working status with a DataPart {type: status-indicator, text, displayAs: loading}. */
+dgm_code dgm_run_indicate(dgm_run *run, dgm_str text, dgm_err *err);
+/* One chunk of text of an artifact. */
+dgm_code dgm_run_chunk(dgm_run *run, dgm_str artifact_id, dgm_str name, dgm_str text, bool append,
+                       bool last, dgm_err *err);
+/* A Message answer of one text part. */
+dgm_code dgm_run_reply(dgm_run *run, dgm_str text, dgm_err *err);
+/* The text parts of the caller's message, one after the other. */
+dgm_str dgm_run_text(const dgm_run *run, dgm_arena *a);

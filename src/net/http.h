@@ -1,0 +1,89 @@
+/*
+ * net/http.h - an HTTP/1.1 server that knows nothing of agents.
+ *
+ * One listener per loop on the same port (SO_REUSEPORT, after a probe without it so that a port in use
+ * is seen). A request is handed over whole, body included, up to its limit; the answer is one body or
+ * a stream that is written as it comes. All calls on an exchange are made on its loop.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "net/loop.h"
+
+typedef struct dgm_http_server dgm_http_server;
+typedef struct dgm_http_exchange dgm_http_exchange; /* one request and its answer */
+
+typedef struct dgm_http_header {
+    dgm_str name; /* lower case */
+    dgm_str value;
+} dgm_http_header;
+
+/* Lives until the exchange is over; in its arena. */
+typedef struct dgm_http_request {
+    dgm_str method;
+    dgm_str target; /* as it came */
+    dgm_str path;   /* before '?', not decoded */
+    dgm_str query;  /* behind '?', not decoded; absent: none */
+    dgm_http_header *headers;
+    size_t n_headers;
+    dgm_str body;
+    bool is_loopback; /* the peer's address */
+    bool is_tls;
+} dgm_http_request;
+
+/* The first header of that (lower case) name; absent if there is none. */
+dgm_str dgm_http_header_of(const dgm_http_request *r, dgm_str name);
+
+typedef struct dgm_http_handler {
+    /* A whole request. Must be answered, now or later, by begin or respond. */
+    void (*on_request)(void *user, dgm_http_exchange *x, const dgm_http_request *r);
+    /* What was refused before it became a request (too large, malformed): for logs and metrics. */
+    void (*on_refused)(void *user, int status, const char *why);
+    void *user;
+} dgm_http_handler;
+
+typedef struct dgm_http_options {
+    const char *listen;    /* "127.0.0.1:8484", "[::1]:0", "unix:/run/x.sock" */
+    const char *tls_cert;  /* PEM files; NULL: no TLS */
+    const char *tls_key;
+    size_t max_body;       /* 0: DGM_MAX_HTTP_BODY_BYTES */
+    size_t max_connections; /* per loop; 0: DGM_MAX_CONNECTIONS */
+} dgm_http_options;
+
+dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_http_handler handler,
+                             dgm_http_server **ret_server, dgm_err *err);
+/* Listens on every loop. Bound when it returns; port 0 becomes the one that was given. */
+dgm_code dgm_http_server_start(dgm_http_server *s, dgm_err *err);
+int dgm_http_server_port(const dgm_http_server *s); /* 0 for a unix socket */
+/* No new connections; idle ones close; exchanges go on. on_drained when all are over or after ms. */
+void dgm_http_server_drain(dgm_http_server *s, uint64_t ms, dgm_loop_fn on_drained, void *arg);
+void dgm_http_server_free(dgm_http_server *s); /* NULL is fine; loops stopped or drained */
+
+/* ---- answering ------------------------------------------------------------------------------------------ */
+
+dgm_arena *dgm_http_arena(dgm_http_exchange *x);
+dgm_loop *dgm_http_loop(dgm_http_exchange *x);
+const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x);
+
+/* Extra headers are written as given, names in their usual case. Content-Length, Date, Connection and
+ * Transfer-Encoding are the server's. */
+void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
+                      const dgm_http_header *headers, size_t n, dgm_str body);
+
+/* A stream: headers now, then chunks. HEAD gets the headers alone. */
+void dgm_http_begin(dgm_http_exchange *x, int status, dgm_str content_type,
+                    const dgm_http_header *headers, size_t n);
+/* Bytes are copied into the turn's buffer (up to 4 KiB) or taken by iovec; written once per turn. */
+void dgm_http_write(dgm_http_exchange *x, dgm_str bytes);
+/* The same for bytes somebody else owns: release(arg) when the kernel has them. */
+void dgm_http_write_shared(dgm_http_exchange *x, dgm_str bytes, dgm_loop_fn release, void *arg);
+void dgm_http_end(dgm_http_exchange *x);
+
+/* Bytes that the kernel has not taken yet; a writer waits for on_room when it is more than it likes. */
+size_t dgm_http_backlog(const dgm_http_exchange *x);
+/* room: the backlog went below the mark. gone: the peer is not there any more (a write failed or the
+ * connection was reset; a FIN alone is a half-close), or took no byte for 60 s. After gone, only
+ * dgm_http_end may be called, and must be. */
+void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_gone, void *arg);

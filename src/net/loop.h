@@ -1,0 +1,59 @@
+/*
+ * net/loop.h - N threads, each with a libuv loop of its own.
+ *
+ * Objects belong to the loop they were made on and are touched there alone; what another loop wants of
+ * them is posted. A callback comes later, never from inside the call that asked for it.
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <uv.h>
+
+typedef struct dgm_loop dgm_loop;
+typedef struct dgm_loops dgm_loops;
+
+typedef void (*dgm_loop_fn)(void *arg);
+
+/* n threads, at most DGM_MAX_LOOPS; 0: one per core. They run after dgm_loops_start. */
+dgm_code dgm_loops_new(size_t n, dgm_loops **ret_loops, dgm_err *err);
+dgm_code dgm_loops_start(dgm_loops *l, dgm_err *err);
+/* Asks every loop to run `on_stop` handlers and end; joins the threads. */
+void dgm_loops_stop(dgm_loops *l);
+void dgm_loops_free(dgm_loops *l); /* NULL is fine; stops first */
+
+size_t dgm_loops_count(const dgm_loops *l);
+dgm_loop *dgm_loops_at(dgm_loops *l, size_t i);
+
+dgm_loop *dgm_loop_current(void); /* of this thread; NULL on any other */
+size_t dgm_loop_index(const dgm_loop *l);
+uv_loop_t *dgm_loop_uv(dgm_loop *l);
+int64_t dgm_loop_unix_ms(void); /* wall clock */
+
+/* Runs fn(arg) on l, soon. From any thread; what one thread posts to one loop runs in that order. After
+ * the loop has stopped, posted work is run by dgm_loops_free on the calling thread: nothing is lost
+ * without its fn having been called. */
+void dgm_loop_post(dgm_loop *l, dgm_loop_fn fn, void *arg);
+
+/* Runs fn(arg) once more at the end of this turn of the loop, however often it is asked for before
+ * then: how a connection writes all it has once per turn. `node` is embedded by the caller. */
+typedef struct dgm_loop_turn {
+    struct dgm_loop_turn *next;
+    bool queued;
+    dgm_loop_fn fn;
+    void *arg;
+} dgm_loop_turn;
+void dgm_loop_at_turn_end(dgm_loop *l, dgm_loop_turn *node);
+
+/* A timer that is embedded, on the loop of the thread that starts it. Stopping it is immediate; the
+ * memory may go after dgm_timer_close's callback. */
+typedef struct dgm_timer {
+    uv_timer_t uv;
+    dgm_loop_fn fn;
+    void *arg;
+    dgm_loop_fn on_closed;
+} dgm_timer;
+void dgm_timer_init(dgm_loop *l, dgm_timer *t, dgm_loop_fn fn, void *arg);
+void dgm_timer_start(dgm_timer *t, uint64_t ms); /* once; starts over when it runs */
+void dgm_timer_stop(dgm_timer *t);
+void dgm_timer_close(dgm_timer *t, dgm_loop_fn on_closed, void *arg); /* on_closed may be NULL */

@@ -1,0 +1,150 @@
+/*
+ * store/store.h - where tasks outlive the process.
+ *
+ * Asynchronous and small. A call takes what it needs by copy or by reference count, and answers with a
+ * callback on the loop it was made on, later; answers to one loop's calls on one task come in order.
+ * Everything is scoped: (tenant, principal) is part of every key, and what is not yours is not there.
+ *
+ * Durable, then visible: a log grows for readers when append has answered. `sync` says whether that
+ * answer may come before the bytes are on the disk: text deltas survive kill -9, acknowledgements
+ * survive the power.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "model/record.h"
+#include "net/loop.h"
+
+typedef struct dgm_store dgm_store;
+
+/* Whose. Both may be empty: a server without tokens has one owner. */
+typedef struct dgm_owner {
+    dgm_str tenant;
+    dgm_str principal;
+} dgm_owner;
+
+/* The row of a task: what lists and look-ups need without its log. */
+typedef struct dgm_task_row {
+    dgm_owner owner;
+    dgm_str id;
+    dgm_str context_id;
+    dgm_str agent;
+    dgm_task_state state;
+    int64_t created_ms;
+    int64_t status_ms; /* time of the last status change: what lists are sorted by */
+    uint64_t last_seq;
+    uint64_t folded_seq; /* `folded` is the Task up to here; 0: there is none yet */
+    dgm_str folded;      /* the Task as A2A 1.0 JSON, written at the end of a turn */
+} dgm_task_row;
+
+/* One exchange within a task. */
+typedef struct dgm_turn_row {
+    uint32_t turn; /* from 1 */
+    uint64_t first_seq, last_seq; /* last 0: it runs */
+    dgm_str protocol;  /* "a2a", "ag-ui", "openai-chat", "openai-responses", "ai-sdk" */
+    dgm_str caller_id; /* resp_..., a runId, chatcmpl-...: unique per owner and protocol; may be empty */
+    dgm_str request;   /* JSON of what has to be echoed; may be empty */
+    dgm_str previous;  /* caller_id of the turn before, for chains; may be empty */
+} dgm_turn_row;
+
+/* A message id that was taken, so that its resend finds the turn it began. */
+typedef struct dgm_dedupe_row {
+    dgm_owner owner;
+    dgm_str agent;
+    dgm_str context_id; /* empty for the row of a send that named no context */
+    dgm_str message_id;
+    unsigned char digest[32]; /* SHA-256 of role and parts */
+    dgm_str task_id;
+    uint32_t turn;
+    int64_t expires_ms; /* 0: with its task */
+} dgm_dedupe_row;
+
+/* ---- writing ---------------------------------------------------------------------------------------- */
+
+/* All or nothing, in one commit with whatever else arrived meanwhile. */
+typedef struct dgm_append {
+    dgm_task_row row;     /* as it is after this; owner, id, last_seq always; the row is made on first use */
+    dgm_record **records; /* referenced by the store until they are written; seqs without a gap */
+    size_t n_records;
+    const dgm_turn_row *turn;     /* made or changed; NULL: none */
+    const dgm_dedupe_row *dedupe; /* n_dedupe of them */
+    size_t n_dedupe;
+    bool sync;
+} dgm_append;
+
+typedef void (*dgm_store_done)(dgm_code code, const dgm_err *err, void *arg);
+
+/* What a batch points to is copied before this returns, records are referenced. */
+void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done, void *arg);
+
+/* ---- reading ----------------------------------------------------------------------------------------- */
+
+/* Answers live until the callback returns. row NULL: there is no such task for this owner. */
+typedef void (*dgm_store_got_task)(dgm_code code, const dgm_task_row *row, const dgm_err *err,
+                                   void *arg);
+void dgm_store_get_task(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_store_got_task got,
+                        void *arg);
+
+/* Records from seq on, at most max of them and about max_bytes; the callback may take references. */
+typedef void (*dgm_store_got_records)(dgm_code code, dgm_record **records, size_t n,
+                                      const dgm_err *err, void *arg);
+void dgm_store_get_records(dgm_store *s, dgm_owner owner, dgm_str task_id, uint64_t seq, size_t max,
+                           size_t max_bytes, dgm_store_got_records got, void *arg);
+
+typedef void (*dgm_store_got_turns)(dgm_code code, const dgm_turn_row *turns, size_t n,
+                                    const dgm_err *err, void *arg);
+/* Those of a task, in order. */
+void dgm_store_get_turns(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_store_got_turns got,
+                         void *arg);
+
+/* By the caller's id: n is 0 or 1, task_id is the task it belongs to. */
+typedef void (*dgm_store_got_turn)(dgm_code code, const dgm_turn_row *turn, dgm_str task_id,
+                                   const dgm_err *err, void *arg);
+void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str protocol, dgm_str caller_id,
+                         dgm_store_got_turn got, void *arg);
+
+typedef void (*dgm_store_got_dedupe)(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err,
+                                     void *arg);
+void dgm_store_find_dedupe(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
+                           dgm_str message_id, dgm_store_got_dedupe got, void *arg);
+
+typedef struct dgm_list_query {
+    dgm_owner owner;
+    dgm_str agent;      /* empty: any */
+    dgm_str context_id; /* empty: any */
+    dgm_opt_int state;  /* a dgm_task_state */
+    int64_t status_from_ms; /* status_ms >= this; 0: any */
+    size_t page_size;
+    /* Where the page before ended; id empty: the first page. Sorted by status_ms, then id, both down. */
+    int64_t after_status_ms;
+    dgm_str after_id;
+} dgm_list_query;
+
+typedef void (*dgm_store_got_list)(dgm_code code, const dgm_task_row *rows, size_t n, bool more,
+                                   size_t total, const dgm_err *err, void *arg);
+void dgm_store_list(dgm_store *s, const dgm_list_query *q, dgm_store_got_list got, void *arg);
+
+/* Every task whose state is neither terminal nor interrupted, of all owners: for recovery at start. In
+ * pages, by (owner, id). */
+void dgm_store_list_unfinished(dgm_store *s, size_t page_size, const dgm_task_row *after,
+                               dgm_store_got_list got, void *arg);
+
+/* ---- life ---------------------------------------------------------------------------------------------- */
+
+/* "memory:" or "sqlite:PATH". A second process on the same database is refused, naming the holder. */
+dgm_code dgm_store_open(const char *url, dgm_store **ret_store, dgm_err *err);
+/* Finishes what was asked for, then closes. Callbacks whose loop still runs are made. */
+void dgm_store_close(dgm_store *s); /* NULL is fine; blocks */
+
+/* Can it take work? The last fault (disk full, read-only, ...), until a write succeeds again. */
+bool dgm_store_is_healthy(dgm_store *s, dgm_err *ret_why);
+
+typedef struct dgm_store_stats {
+    uint64_t commits, appends, records, bytes, reads;
+    uint64_t queued; /* appends waiting for the writer */
+} dgm_store_stats;
+dgm_store_stats dgm_store_stats_of(dgm_store *s);
+
+/* Removes whole finished turns whose last record is older than this, and dedupe rows that expired. */
+void dgm_store_trim(dgm_store *s, int64_t older_than_ms, dgm_store_done done, void *arg);
