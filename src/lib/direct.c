@@ -113,15 +113,6 @@ static bool has_results(const dgm_message *m)
     return false;
 }
 
-const char *dgm_direct_canonical_type(const dgm_message *m)
-{
-    if (has_calls(m))
-        return "ToolCallStartEvent";
-    if (has_results(m))
-        return "ToolCallResultEvent";
-    return m->role == DGM_ROLE_AGENT ? "TextMessageEndEvent" : "TextMessageContentEvent";
-}
-
 /* One of a stream of messages; a complete one follows. A type that contradicts the parts is none. */
 static bool is_intermediate(const dgm_message *m)
 {

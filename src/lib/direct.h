@@ -72,8 +72,5 @@ dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_object *o, const dgm_
 void dgm_direct_from_chat(dgm_arena *a, const dgm_chat_message *m, dgm_mint *mint,
                           dgm_message *ret_message);
 
-/* The AG-UI event that a complete message stands for, told by role and parts (R000-03). */
-const char *dgm_direct_canonical_type(const dgm_message *m);
-
 /* Rows for (an A2A format, "openai-chat") and back; 0 for every other pair. Writes up to max. */
 size_t dgm_direct_losses(const char *from, const char *to, const dgm_loss **ret_losses, size_t max);

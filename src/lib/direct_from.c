@@ -7,6 +7,7 @@
  */
 #include "base/limits.h"
 #include "lib/direct_int.h"
+#include "model/stamp.h"
 
 /* ---- JSON that is made --------------------------------------------------------------------------------- */
 
@@ -358,6 +359,6 @@ void dgm_direct_from_chat(dgm_arena *a, const dgm_chat_message *m, dgm_mint *min
         out.parts.at[out.parts.n++] = legacy_call_part(a, m->function_call);
     if (!out.parts.n) /* A2A has no message without parts */
         out.parts.at[out.parts.n++] = (dgm_part){.kind = DGM_PART_TEXT, .content = DGM_STR("")};
-    out.metadata = metadata_of(a, m, dgm_direct_canonical_type(&out));
+    out.metadata = metadata_of(a, m, dgm_message_canonical_type(&out));
     *ret_message = out;
 }

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "lib/direct.h"
 #include "model/form.h"
+#include "model/stamp.h"
 #include "support/check.h"
 
 #define N(array) (sizeof(array) / sizeof *(array))
@@ -729,7 +730,7 @@ static void canonical_type_follows_from_role_and_parts(void **state)
     };
     for (size_t i = 0; i < N(rows); i++) {
         dgm_message m = message(a, rows[i][0]);
-        assert_string_equal(dgm_direct_canonical_type(&m), rows[i][1]);
+        assert_string_equal(dgm_message_canonical_type(&m), rows[i][1]);
     }
 }
 

@@ -44,6 +44,8 @@ typedef struct dgm_loop_turn {
     void *arg;
 } dgm_loop_turn;
 void dgm_loop_at_turn_end(dgm_loop *l, dgm_loop_turn *node);
+void dgm_loop_not_at_turn_end(dgm_loop *l,
+                              dgm_loop_turn *node); /* takes it back; a no-op if it ran */
 
 /* A timer that is embedded, on the loop of the thread that starts it. Stopping it is immediate; the
  * memory may go after dgm_timer_close's callback. */

@@ -1,0 +1,51 @@
+/*
+ * core/log.h - a task's log in memory: one writer, readers on any loop.
+ *
+ * Records are appended on the loop that owns the task, in order. They can be read up to the published
+ * length, which moves when the store has answered. Segments hold 64 records and never move; a reader
+ * keeps its place in one and takes no lock.
+ *
+ *   owner:   append ... append ── store ──► publish ──► one wake-up per loop that has readers
+ *   reader:  next, next, NULL ... on_ready ... next, ... until is_over
+ */
+#pragma once
+
+#include "base/err.h"
+#include "model/record.h"
+#include "net/loop.h"
+
+typedef struct dgm_log dgm_log;
+typedef struct dgm_reader dgm_reader;
+
+/* first_seq: of the first record it will hold (a log that was trimmed does not begin at 1). */
+dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq);
+dgm_log *dgm_log_ref(dgm_log *log);
+void dgm_log_unref(dgm_log *log); /* NULL is fine */
+
+/* ---- the owner's side ----------------------------------------------------------------------------------- */
+
+/* Takes over a reference. Its seq is the next one. */
+void dgm_log_append(dgm_log *log, dgm_record *record);
+uint64_t dgm_log_last(const dgm_log *log); /* appended, published or not; first_seq - 1: none */
+size_t dgm_log_bytes(const dgm_log *log);  /* of all records */
+void dgm_log_publish(dgm_log *log, uint64_t seq); /* everything up to seq may be read */
+/* Nothing will follow what was appended; readers are over when they have read it. Published first. */
+void dgm_log_close(dgm_log *log);
+
+/* ---- readers --------------------------------------------------------------------------------------------- */
+
+uint64_t dgm_log_first(const dgm_log *log);
+uint64_t dgm_log_published(const dgm_log *log); /* from any thread */
+
+/* on_ready(arg): there is more to read, or it is over. On the loop the reader was opened on, later,
+ * once per turn. The first record it gives is after + 1; after may be anything from first - 1 on. */
+dgm_reader *dgm_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, void *arg);
+void dgm_reader_close(dgm_reader *r); /* NULL is fine; on_ready is not called any more */
+
+/* The next record, borrowed as long as the reader is open; NULL: no more for now. */
+dgm_record *dgm_reader_next(dgm_reader *r);
+uint64_t
+dgm_reader_seq(const dgm_reader *r); /* of the last one given; what was `after` before that */
+bool dgm_reader_is_over(const dgm_reader *r); /* closed, and all of it was given */
+dgm_log *dgm_reader_log(const dgm_reader *r);
+size_t dgm_log_n_readers(const dgm_log *log); /* on all loops; changes under one's feet */

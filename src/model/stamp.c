@@ -1,0 +1,59 @@
+/* model/stamp.c - canonical types, times. */
+#include "model/stamp.h"
+#include "json/json.h"
+
+#include <time.h>
+
+#define CANONICAL_TYPE "canonical_type"
+
+static bool has_list(const dgm_message *m, dgm_str name)
+{
+    for (size_t i = 0; i < m->parts.n; i++) {
+        const dgm_part *part = &m->parts.at[i];
+        if (part->kind == DGM_PART_DATA && yyjson_arr_size(dgm_json_get(part->data, name)))
+            return true;
+    }
+    return false;
+}
+
+const char *dgm_message_canonical_type(const dgm_message *m)
+{
+    /* Users make no calls: what stands there is data as any other. */
+    if (m->role == DGM_ROLE_AGENT && has_list(m, DGM_STR("tool_calls")))
+        return "ToolCallStartEvent";
+    if (has_list(m, DGM_STR("tool_results")))
+        return "ToolCallResultEvent";
+    return m->role == DGM_ROLE_AGENT ? "TextMessageEndEvent" : "TextMessageContentEvent";
+}
+
+void dgm_message_stamp(dgm_arena *a, dgm_message *m)
+{
+    const char *type = dgm_message_canonical_type(m);
+    yyjson_val *old = (yyjson_val *)(uintptr_t)m->metadata;
+    size_t n = yyjson_obj_size(old), k = 0;
+    dgm_member *members = dgm_new_n(a, dgm_member, n + 1);
+    yyjson_obj_iter it = yyjson_obj_iter_with(old);
+    yyjson_val *key;
+    while ((key = yyjson_obj_iter_next(&it))) {
+        if (!dgm_str_is(dgm_json_str(key), CANONICAL_TYPE))
+            members[k++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
+    }
+    dgm_str quoted = dgm_arena_printf(a, "\"%s\"", type);
+    members[k++] = (dgm_member){DGM_STR(CANONICAL_TYPE), dgm_json_made(a, quoted)};
+    m->metadata = dgm_json_object(a, members, k);
+}
+
+const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value)
+{
+    return dgm_json_copy(a, value);
+}
+
+dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms)
+{
+    struct tm tm;
+    time_t seconds = (time_t)(unix_ms / 1000);
+    gmtime_r(&seconds, &tm);
+    return dgm_arena_printf(a, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (tm.tm_year + 1900) % 10000,
+                            tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+                            (int)(unix_ms % 1000));
+}

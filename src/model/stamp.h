@@ -1,0 +1,20 @@
+/*
+ * model/stamp.h - what the server writes on messages and events it keeps.
+ */
+#pragma once
+
+#include "base/arena.h"
+
+#include <dragoman/model.h>
+
+/* The AG-UI event that a complete message stands for, told by role and parts (R000-03). */
+const char *dgm_message_canonical_type(const dgm_message *m);
+
+/* Sets metadata.canonical_type over whatever is there; the other members stay. */
+void dgm_message_stamp(dgm_arena *a, dgm_message *m);
+
+/* A copy of a value in another arena. NULL is fine. */
+const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value);
+
+/* Unix milliseconds as 2026-01-02T03:04:05.678Z; a time that has four digits for the year. */
+dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms);

@@ -1,0 +1,67 @@
+/* model/test_stamp.c - what the server writes on messages. */
+#include "model/form.h"
+#include "model/stamp.h"
+#include "support/check.h"
+#include "json/json.h"
+
+static dgm_message read_message(dgm_arena *a, const char *text)
+{
+    dgm_message m = {0};
+    dgm_err err = {0};
+    dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
+    if (dgm_shape_read(&r, &dgm_form_message, dgm_json_made(a, dgm_str_from(text)), NULL, &m))
+        fail_msg("%s at %s", err.msg, err.at);
+    return m;
+}
+
+#define MESSAGE(role, part, rest)                                                                  \
+    "{\"messageId\":\"m\",\"role\":\"ROLE_" role "\",\"parts\":[" part "]" rest "}"
+#define TEXT "{\"text\":\"hi\"}"
+#define CALLS "{\"data\":{\"tool_calls\":[{\"call_id\":\"c\",\"name\":\"f\"}]}}"
+#define RESULTS "{\"data\":{\"tool_results\":[{\"call_id\":\"c\",\"output\":1}]}}"
+
+static void the_type_follows_from_role_and_parts(void **state)
+{
+    static const struct {
+        const char *text, *type;
+    } rows[] = {
+        {MESSAGE("USER", TEXT, ""), "TextMessageContentEvent"},
+        {MESSAGE("AGENT", TEXT, ""), "TextMessageEndEvent"},
+        {MESSAGE("AGENT", TEXT "," CALLS, ""), "ToolCallStartEvent"},
+        {MESSAGE("USER", RESULTS "," TEXT, ""), "ToolCallResultEvent"},
+        {MESSAGE("USER", CALLS, ""), "TextMessageContentEvent"},
+        {MESSAGE("AGENT", "{\"data\":{\"tool_calls\":[]}}", ""), "TextMessageEndEvent"},
+    };
+    (void)state;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_message m = read_message(a, rows[i].text);
+        assert_string_equal(dgm_message_canonical_type(&m), rows[i].type);
+    }
+}
+
+static void a_stamp_goes_over_what_was_there(void **state)
+{
+    (void)state;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_message m = read_message(a, MESSAGE("USER", TEXT, ""));
+    dgm_message_stamp(a, &m);
+    check_str(dgm_json_text_in(a, m.metadata), "{\"canonical_type\":\"TextMessageContentEvent\"}");
+    m = read_message(a, MESSAGE("AGENT", TEXT,
+                                ",\"metadata\":{\"a\":1.0,\"canonical_type\":{\"x\":1},\"b\":[]}"));
+    dgm_message_stamp(a, &m);
+    check_str(dgm_json_text_in(a, m.metadata),
+              "{\"a\":1.0,\"b\":[],\"canonical_type\":\"TextMessageEndEvent\"}");
+}
+
+static void times_are_utc_with_milliseconds(void **state)
+{
+    (void)state;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    check_str(dgm_time_text(a, 0), "1970-01-01T00:00:00.000Z");
+    check_str(dgm_time_text(a, 1767323045678), "2026-01-02T03:04:05.678Z");
+}
+
+DGM_TEST_MAIN(dgm_test_holds(the_type_follows_from_role_and_parts, "R000-03"),
+              dgm_test_holds(a_stamp_goes_over_what_was_there, "R000-20"),
+              dgm_test(times_are_utc_with_milliseconds))
