@@ -45,10 +45,10 @@ typedef struct dgm_http_handler {
 } dgm_http_handler;
 
 typedef struct dgm_http_options {
-    const char *listen;    /* "127.0.0.1:8484", "[::1]:0", "unix:/run/x.sock" */
-    const char *tls_cert;  /* PEM files; NULL: no TLS */
+    const char *listen;   /* "127.0.0.1:8484", "[::1]:0", "unix:/run/x.sock" */
+    const char *tls_cert; /* PEM files; NULL: no TLS */
     const char *tls_key;
-    size_t max_body;       /* 0: DGM_MAX_HTTP_BODY_BYTES */
+    size_t max_body;        /* 0: DGM_MAX_HTTP_BODY_BYTES */
     size_t max_connections; /* per loop; 0: DGM_MAX_CONNECTIONS */
 } dgm_http_options;
 

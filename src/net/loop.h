@@ -18,7 +18,8 @@ typedef void (*dgm_loop_fn)(void *arg);
 /* n threads, at most DGM_MAX_LOOPS; 0: one per core. They run after dgm_loops_start. */
 dgm_code dgm_loops_new(size_t n, dgm_loops **ret_loops, dgm_err *err);
 dgm_code dgm_loops_start(dgm_loops *l, dgm_err *err);
-/* Asks every loop to run `on_stop` handlers and end; joins the threads. */
+/* Asks every loop to run its `on_stop` handlers and end; joins the threads. What was posted before is
+ * run first; handles still open are given 2 s to close. Not from a loop's own thread. */
 void dgm_loops_stop(dgm_loops *l);
 void dgm_loops_free(dgm_loops *l); /* NULL is fine; stops first */
 
@@ -46,6 +47,16 @@ typedef struct dgm_loop_turn {
 void dgm_loop_at_turn_end(dgm_loop *l, dgm_loop_turn *node);
 void dgm_loop_not_at_turn_end(dgm_loop *l,
                               dgm_loop_turn *node); /* takes it back; a no-op if it ran */
+
+/* Runs fn(arg) on l when it is asked to stop, the last one registered first: where handles are closed.
+ * Registered and taken back on l's thread, or before the loops start. `node` is embedded. */
+typedef struct dgm_loop_stop {
+    struct dgm_loop_stop *next;
+    dgm_loop_fn fn;
+    void *arg;
+} dgm_loop_stop;
+void dgm_loop_on_stop(dgm_loop *l, dgm_loop_stop *node);
+void dgm_loop_off_stop(dgm_loop *l, dgm_loop_stop *node); /* fine when it is not registered */
 
 /* A timer that is embedded, on the loop of the thread that starts it. Stopping it is immediate; the
  * memory may go after dgm_timer_close's callback. */

@@ -1,0 +1,435 @@
+/*
+ * net/loop.c - loop threads, the queue into them, and the end of a turn.
+ *
+ * A turn ends twice per iteration of libuv: in `check`, right after the callbacks of poll, and in `prepare`,
+ * after timers and closings and before the loop may sleep. What is asked for while a turn end runs waits
+ * for the next one; an idle handle keeps the loop from sleeping on it.
+ *
+ * What must stay true: `awake` is set exactly while somebody has promised to look into the queue, either
+ * uv_async_send or the loop itself before its next sleep; so a batch costs one wake-up.
+ */
+#include "net/loop.h"
+
+#include "base/arena.h"
+#include "base/limits.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* How long a stopping loop waits for handles that somebody is closing. */
+#define STOP_GRACE_MS 2000
+/* A queue that was once long does not keep its memory. */
+#define QUEUE_KEEP 1024
+
+struct job {
+    dgm_loop_fn fn;
+    void *arg;
+};
+
+struct jobs {
+    struct job *at;
+    size_t n, cap;
+};
+
+struct dgm_loop {
+    uv_loop_t uv;
+    uv_async_t async;
+    uv_prepare_t prepare;
+    uv_check_t check;
+    uv_idle_t idle;
+    uv_timer_t guard; /* ends a stop that waits in vain */
+    uv_thread_t thread;
+    size_t index;
+    bool has_handles; /* ours are open */
+    bool has_thread;
+    bool stopping;    /* on the loop's thread */
+    bool posted_here; /* by our own thread: prepare looks into the queue */
+    struct jobs running;
+    dgm_loop_turn *turn_first, *turn_last;
+    dgm_loop_stop *stops;
+
+    pthread_mutex_t lock; /* for the rest */
+    struct jobs queue;
+    bool awake;
+    bool stopped; /* nobody may call uv_async_send any more */
+};
+
+struct dgm_loops {
+    struct dgm_loop *at[DGM_MAX_LOOPS];
+    size_t n;
+    bool stopped;
+};
+
+static _Thread_local dgm_loop *current;
+
+/* ---- the queue -------------------------------------------------------------------------------------------- */
+
+static void push(struct jobs *q, dgm_loop_fn fn, void *arg)
+{
+    if (q->n == q->cap) {
+        q->cap = q->cap ? q->cap * 2 : 64;
+        q->at = dgm_xrealloc(q->at, q->cap * sizeof *q->at);
+    }
+    q->at[q->n++] = (struct job){fn, arg};
+}
+
+/* What is posted meanwhile waits for the next call, so that a job that posts itself starves nobody. */
+static bool run_posted(dgm_loop *l)
+{
+    struct jobs spare = l->running;
+    size_t n;
+    assert(spare.n == 0);
+    l->running = (struct jobs){0};
+    pthread_mutex_lock(&l->lock);
+    struct jobs batch = l->queue;
+    l->queue = spare;
+    l->awake = false;
+    pthread_mutex_unlock(&l->lock);
+    n = batch.n;
+    for (size_t i = 0; i < n; i++)
+        batch.at[i].fn(batch.at[i].arg);
+    if (batch.cap > QUEUE_KEEP) {
+        free(batch.at);
+        batch = (struct jobs){0};
+    }
+    batch.n = 0;
+    l->running = batch;
+    return n > 0;
+}
+
+void dgm_loop_post(dgm_loop *l, dgm_loop_fn fn, void *arg)
+{
+    pthread_mutex_lock(&l->lock);
+    push(&l->queue, fn, arg);
+    if (!l->awake) {
+        l->awake = true;
+        if (current == l)
+            l->posted_here = true;
+        else if (!l->stopped)
+            uv_async_send(&l->async); /* under the lock: the handle is closed after `stopped` */
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- turns ------------------------------------------------------------------------------------------------- */
+
+void dgm_loop_at_turn_end(dgm_loop *l, dgm_loop_turn *node)
+{
+    assert(current == l);
+    if (node->queued)
+        return;
+    node->queued = true;
+    node->next = NULL;
+    if (l->turn_last)
+        l->turn_last->next = node;
+    else
+        l->turn_first = node;
+    l->turn_last = node;
+}
+
+static bool end_turn(dgm_loop *l)
+{
+    dgm_loop_turn *node = l->turn_first;
+    bool any = node;
+    l->turn_first = l->turn_last = NULL;
+    while (node) {
+        dgm_loop_turn *next = node->next;
+        node->queued = false;
+        node->fn(node->arg); /* node may be gone */
+        node = next;
+    }
+    return any;
+}
+
+static void on_idle(uv_idle_t *h)
+{
+    (void)h; /* its being active is all it is for: poll does not sleep */
+}
+
+static void on_prepare(uv_prepare_t *h)
+{
+    dgm_loop *l = h->data;
+    if (l->posted_here) {
+        l->posted_here = false;
+        run_posted(l);
+    }
+    end_turn(l);
+    if (l->posted_here || l->turn_first)
+        uv_idle_start(&l->idle, on_idle);
+    else
+        uv_idle_stop(&l->idle);
+}
+
+static void on_check(uv_check_t *h)
+{
+    end_turn(h->data);
+}
+
+static void on_async(uv_async_t *h)
+{
+    run_posted(h->data);
+}
+
+/* ---- a thread ------------------------------------------------------------------------------------------------ */
+
+static void on_guard(uv_timer_t *h)
+{
+    uv_stop(h->loop);
+}
+
+static void begin_stop(void *arg)
+{
+    dgm_loop *l = arg;
+    l->stopping = true;
+    while (l->stops) {
+        dgm_loop_stop *s = l->stops;
+        l->stops = s->next;
+        s->fn(s->arg);
+    }
+    uv_stop(&l->uv);
+}
+
+static void close_own_handles(dgm_loop *l)
+{
+    if (!l->has_handles)
+        return;
+    l->has_handles = false;
+    uv_close((uv_handle_t *)&l->async, NULL);
+    uv_close((uv_handle_t *)&l->prepare, NULL);
+    uv_close((uv_handle_t *)&l->check, NULL);
+    uv_close((uv_handle_t *)&l->idle, NULL);
+    uv_close((uv_handle_t *)&l->guard, NULL);
+    uv_run(&l->uv, UV_RUN_NOWAIT);
+}
+
+static void run_loop(void *arg)
+{
+    dgm_loop *l = arg;
+    current = l;
+    while (!l->stopping)
+        uv_run(&l->uv, UV_RUN_DEFAULT);
+
+    /* Only what others have open keeps it running now. */
+    uv_unref((uv_handle_t *)&l->async);
+    uv_update_time(&l->uv);
+    uv_timer_start(&l->guard, on_guard, STOP_GRACE_MS, 0);
+    uv_unref((uv_handle_t *)&l->guard);
+    uv_run(&l->uv, UV_RUN_DEFAULT);
+    while (run_posted(l) | end_turn(l))
+        uv_run(&l->uv, UV_RUN_NOWAIT);
+
+    pthread_mutex_lock(&l->lock);
+    l->stopped = true;
+    pthread_mutex_unlock(&l->lock);
+    close_own_handles(l);
+    current = NULL;
+}
+
+static dgm_code loop_new(size_t index, dgm_loop **ret_loop, dgm_err *err)
+{
+    dgm_loop *l = dgm_xcalloc(1, sizeof *l);
+    int rc;
+    l->index = index;
+    pthread_mutex_init(&l->lock, NULL);
+    if ((rc = uv_loop_init(&l->uv)) == 0 && (rc = uv_async_init(&l->uv, &l->async, on_async)) != 0)
+        uv_loop_close(&l->uv);
+    if (rc) {
+        pthread_mutex_destroy(&l->lock);
+        free(l);
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot make an event loop: %s",
+                        uv_strerror(rc));
+    }
+    uv_prepare_init(&l->uv, &l->prepare);
+    uv_check_init(&l->uv, &l->check);
+    uv_idle_init(&l->uv, &l->idle);
+    uv_timer_init(&l->uv, &l->guard);
+    l->uv.data = l;
+    l->async.data = l->prepare.data = l->check.data = l;
+    uv_prepare_start(&l->prepare, on_prepare);
+    uv_check_start(&l->check, on_check);
+    uv_unref((uv_handle_t *)&l->prepare);
+    uv_unref((uv_handle_t *)&l->check);
+    l->has_handles = true;
+    *ret_loop = l;
+    return DGM_OK;
+}
+
+static void loop_free(dgm_loop *l)
+{
+    current = l; /* its objects are ours now: the thread is gone */
+    while (run_posted(l) | end_turn(l))
+        uv_run(&l->uv, UV_RUN_NOWAIT);
+    uv_run(&l->uv, UV_RUN_NOWAIT);
+    while (run_posted(l) | end_turn(l))
+        uv_run(&l->uv, UV_RUN_NOWAIT);
+    uv_loop_close(
+        &l->uv); /* busy if somebody left a handle open: his to mend, not ours to wait for */
+    current = NULL;
+    free(l->running.at);
+    free(l->queue.at);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+/* ---- public -------------------------------------------------------------------------------------------------- */
+
+dgm_code dgm_loops_new(size_t n, dgm_loops **ret_loops, dgm_err *err)
+{
+    if (n > DGM_MAX_LOOPS)
+        return dgm_fail(err, DGM_TOO_LARGE, NULL, "%zu loops are more than the limit of %d (loops)",
+                        n, DGM_MAX_LOOPS);
+    if (n == 0) {
+        n = uv_available_parallelism();
+        n = n < 1 ? 1 : n > DGM_MAX_LOOPS ? DGM_MAX_LOOPS : n;
+    }
+    dgm_loops *l = dgm_xcalloc(1, sizeof *l);
+    while (l->n < n) {
+        dgm_code rc = loop_new(l->n, &l->at[l->n], err);
+        if (rc) {
+            dgm_loops_free(l);
+            return rc;
+        }
+        l->n++;
+    }
+    *ret_loops = l;
+    return DGM_OK;
+}
+
+dgm_code dgm_loops_start(dgm_loops *l, dgm_err *err)
+{
+    sigset_t all, old;
+    int rc = 0;
+    /* signals are for the main thread */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    for (size_t i = 0; i < l->n && rc == 0; i++) {
+        if (l->at[i]->has_thread)
+            continue;
+        rc = uv_thread_create(&l->at[i]->thread, run_loop, l->at[i]);
+        l->at[i]->has_thread = rc == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc)
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot start a thread: %s", uv_strerror(rc));
+    return DGM_OK;
+}
+
+void dgm_loops_stop(dgm_loops *l)
+{
+    assert(!current);
+    if (l->stopped)
+        return;
+    l->stopped = true;
+    for (size_t i = 0; i < l->n; i++)
+        dgm_loop_post(l->at[i], begin_stop, l->at[i]);
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->at[i]->has_thread)
+            uv_thread_join(&l->at[i]->thread);
+        else
+            run_loop(l->at[i]); /* never started: ends here */
+    }
+}
+
+void dgm_loops_free(dgm_loops *l)
+{
+    if (!l)
+        return;
+    dgm_loops_stop(l);
+    for (size_t i = 0; i < l->n; i++)
+        loop_free(l->at[i]);
+    free(l);
+}
+
+size_t dgm_loops_count(const dgm_loops *l)
+{
+    return l->n;
+}
+
+dgm_loop *dgm_loops_at(dgm_loops *l, size_t i)
+{
+    assert(i < l->n);
+    return l->at[i];
+}
+
+dgm_loop *dgm_loop_current(void)
+{
+    return current;
+}
+
+size_t dgm_loop_index(const dgm_loop *l)
+{
+    return l->index;
+}
+
+uv_loop_t *dgm_loop_uv(dgm_loop *l)
+{
+    return &l->uv;
+}
+
+int64_t dgm_loop_unix_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void dgm_loop_on_stop(dgm_loop *l, dgm_loop_stop *node)
+{
+    node->next = l->stops;
+    l->stops = node;
+}
+
+void dgm_loop_off_stop(dgm_loop *l, dgm_loop_stop *node)
+{
+    for (dgm_loop_stop **p = &l->stops; *p; p = &(*p)->next) {
+        if (*p == node) {
+            *p = node->next;
+            return;
+        }
+    }
+}
+
+/* ---- timers -------------------------------------------------------------------------------------------------- */
+
+static void on_timer(uv_timer_t *h)
+{
+    dgm_timer *t = h->data;
+    t->fn(t->arg);
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    dgm_timer *t = h->data;
+    if (t->on_closed)
+        t->on_closed(t->arg);
+}
+
+void dgm_timer_init(dgm_loop *l, dgm_timer *t, dgm_loop_fn fn, void *arg)
+{
+    assert(current == l || !l->has_thread);
+    uv_timer_init(&l->uv, &t->uv);
+    t->uv.data = t;
+    t->fn = fn;
+    t->arg = arg;
+    t->on_closed = NULL;
+}
+
+void dgm_timer_start(dgm_timer *t, uint64_t ms)
+{
+    uv_timer_start(&t->uv, on_timer, ms, 0);
+}
+
+void dgm_timer_stop(dgm_timer *t)
+{
+    uv_timer_stop(&t->uv);
+}
+
+void dgm_timer_close(dgm_timer *t, dgm_loop_fn on_closed, void *arg)
+{
+    t->on_closed = on_closed;
+    t->arg = arg;
+    uv_close((uv_handle_t *)&t->uv, on_timer_closed);
+}

@@ -1,0 +1,336 @@
+#include "net/loop.h"
+
+#include "base/arena.h"
+#include "support/check.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+static dgm_loops *loops_of(size_t n)
+{
+    dgm_loops *l;
+    dgm_err err = {0};
+    check_ok(dgm_loops_new(n, &l, &err), err);
+    return l;
+}
+
+static void start(dgm_loops *l)
+{
+    dgm_err err = {0};
+    check_ok(dgm_loops_start(l, &err), err);
+}
+
+/* ---- posting --------------------------------------------------------------------------------------------- */
+
+struct count {
+    size_t n;
+    bool in_order, right_loop;
+    dgm_loop *loop;
+};
+struct step {
+    struct count *c;
+    size_t i;
+};
+
+static void count_step(void *arg)
+{
+    struct step *s = arg;
+    if (s->c->n++ != s->i)
+        s->c->in_order = false;
+    if (dgm_loop_current() != s->c->loop)
+        s->c->right_loop = false;
+}
+
+static void what_one_thread_posts_runs_in_order(void **state)
+{
+    enum { N = 10000 };
+    struct step *steps = calloc(N, sizeof *steps);
+    dgm_loops *l = loops_of(1);
+    struct count c = {0, true, true, dgm_loops_at(l, 0)};
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        steps[i] = (struct step){&c, i};
+        if (i == 100)
+            start(l);
+        dgm_loop_post(c.loop, count_step, &steps[i]);
+    }
+    dgm_loops_stop(l);
+    assert_int_equal(c.n, N);
+    assert_true(c.in_order);
+    assert_true(c.right_loop);
+    dgm_loops_free(l);
+    free(steps);
+}
+
+struct ring {
+    dgm_loops *loops;
+    atomic_size_t hops;
+    size_t want;
+    uv_sem_t done;
+};
+
+static void hop(void *arg)
+{
+    struct ring *r = arg;
+    size_t me = dgm_loop_index(dgm_loop_current());
+    size_t n = atomic_fetch_add(&r->hops, 1) + 1;
+    if (n == r->want)
+        uv_sem_post(&r->done);
+    else if (n < r->want)
+        dgm_loop_post(dgm_loops_at(r->loops, (me + 1) % dgm_loops_count(r->loops)), hop, r);
+}
+
+static void loops_post_to_each_other(void **state)
+{
+    struct ring r = {.loops = loops_of(3), .want = 3000};
+    (void)state;
+    uv_sem_init(&r.done, 0);
+    start(r.loops);
+    for (int i = 0; i < 4; i++)
+        dgm_loop_post(dgm_loops_at(r.loops, 0), hop, &r);
+    uv_sem_wait(&r.done);
+    dgm_loops_free(r.loops);
+    uv_sem_destroy(&r.done);
+}
+
+static void a_loop_that_posts_to_itself_goes_on(void **state)
+{
+    struct ring r = {.loops = loops_of(1), .want = 1000};
+    (void)state;
+    uv_sem_init(&r.done, 0);
+    start(r.loops);
+    dgm_loop_post(dgm_loops_at(r.loops, 0), hop, &r);
+    uv_sem_wait(&r.done);
+    dgm_loops_free(r.loops);
+    uv_sem_destroy(&r.done);
+}
+
+struct crowd {
+    dgm_loop *loop;
+    size_t ran; /* on the loop alone */
+};
+static void ran(void *arg)
+{
+    ((struct crowd *)arg)->ran++;
+}
+static void post_many(void *arg)
+{
+    struct crowd *c = arg;
+    for (int i = 0; i < 5000; i++)
+        dgm_loop_post(c->loop, ran, c);
+}
+
+static void many_threads_post_and_stop_runs_what_was_posted(void **state)
+{
+    dgm_loops *l = loops_of(2);
+    struct crowd c = {dgm_loops_at(l, 1), 0};
+    uv_thread_t t[4];
+    (void)state;
+    start(l);
+    for (int i = 0; i < 4; i++)
+        uv_thread_create(&t[i], post_many, &c);
+    for (int i = 0; i < 4; i++)
+        uv_thread_join(&t[i]);
+    dgm_loops_stop(l);
+    assert_int_equal(c.ran, 20000);
+    dgm_loop_post(c.loop, ran, &c); /* too late for the thread */
+    assert_int_equal(c.ran, 20000);
+    dgm_loops_free(l);
+    assert_int_equal(c.ran, 20001);
+}
+
+static void loops_that_never_started_run_what_was_posted_too(void **state)
+{
+    dgm_loops *l = loops_of(2);
+    struct crowd c = {dgm_loops_at(l, 1), 0};
+    (void)state;
+    dgm_loop_post(c.loop, ran, &c);
+    dgm_loops_free(l);
+    assert_int_equal(c.ran, 1);
+}
+
+static void more_loops_than_the_limit_are_refused(void **state)
+{
+    dgm_loops *l;
+    dgm_err err = {0};
+    (void)state;
+    assert_int_equal(dgm_loops_new(65, &l, &err), DGM_TOO_LARGE);
+    assert_non_null(strstr(err.msg, "loops"));
+}
+
+/* ---- turns ----------------------------------------------------------------------------------------------- */
+
+struct turns {
+    dgm_loop *loop;
+    dgm_loop_turn node, second;
+    int ran, ran_second, left;
+    bool ran_inside;
+    uv_sem_t done;
+};
+
+static void on_turn_end(void *arg)
+{
+    struct turns *t = arg;
+    t->ran++;
+    if (t->left-- > 0)
+        dgm_loop_at_turn_end(t->loop, &t->node); /* from inside: the next turn */
+    else
+        uv_sem_post(&t->done);
+}
+
+static void on_second(void *arg)
+{
+    ((struct turns *)arg)->ran_second++;
+}
+
+static void ask_thrice(void *arg)
+{
+    struct turns *t = arg;
+    dgm_loop_at_turn_end(t->loop, &t->node);
+    dgm_loop_at_turn_end(t->loop, &t->second);
+    dgm_loop_at_turn_end(t->loop, &t->node);
+    dgm_loop_at_turn_end(t->loop, &t->node);
+    t->ran_inside = t->ran != 0;
+}
+
+static void a_turn_end_runs_once_however_often_it_is_asked_for(void **state)
+{
+    dgm_loops *l = loops_of(1);
+    struct turns t = {.loop = dgm_loops_at(l, 0), .left = 50};
+    (void)state;
+    t.node = (dgm_loop_turn){.fn = on_turn_end, .arg = &t};
+    t.second = (dgm_loop_turn){.fn = on_second, .arg = &t};
+    uv_sem_init(&t.done, 0);
+    start(l);
+    dgm_loop_post(t.loop, ask_thrice, &t);
+    uv_sem_wait(&t.done);
+    dgm_loops_free(l);
+    assert_int_equal(t.ran, 51);
+    assert_int_equal(t.ran_second, 1);
+    assert_false(t.ran_inside);
+    uv_sem_destroy(&t.done);
+}
+
+/* ---- timers and stopping ------------------------------------------------------------------------------------ */
+
+struct alarm {
+    dgm_timer timer, never;
+    dgm_loop_stop stop, earlier;
+    dgm_loop *loop;
+    int rang, closed, stops, order;
+    uint64_t started, at;
+    uv_sem_t done;
+};
+
+static void ring(void *arg)
+{
+    struct alarm *a = arg;
+    if (++a->rang == 1)
+        a->at = uv_hrtime();
+    if (a->rang < 3)
+        dgm_timer_start(&a->timer, 1);
+    else
+        uv_sem_post(&a->done);
+}
+
+static void wrong(void *arg)
+{
+    ((struct alarm *)arg)->rang += 1000;
+}
+
+static void on_closed(void *arg)
+{
+    ((struct alarm *)arg)->closed++;
+}
+
+static void on_stop(void *arg)
+{
+    struct alarm *a = arg;
+    a->order = a->order * 10 + 1;
+    a->stops++;
+    dgm_timer_close(&a->timer, on_closed, a);
+    dgm_timer_close(&a->never, on_closed, a);
+}
+
+static void on_stop_earlier(void *arg)
+{
+    struct alarm *a = arg;
+    a->order = a->order * 10 + 2;
+}
+
+static void begin(void *arg)
+{
+    struct alarm *a = arg;
+    dgm_timer_init(a->loop, &a->timer, ring, a);
+    dgm_timer_init(a->loop, &a->never, wrong, a);
+    dgm_loop_on_stop(a->loop, &a->earlier);
+    dgm_loop_on_stop(a->loop, &a->stop);
+    a->started = uv_hrtime();
+    dgm_timer_start(&a->never, 5);
+    dgm_timer_stop(&a->never);
+    dgm_timer_start(&a->timer, 1000);
+    dgm_timer_start(&a->timer, 20); /* starts over */
+}
+
+static void timers_ring_and_stop_closes_them(void **state)
+{
+    dgm_loops *l = loops_of(1);
+    struct alarm a = {.loop = dgm_loops_at(l, 0)};
+    (void)state;
+    a.stop = (dgm_loop_stop){.fn = on_stop, .arg = &a};
+    a.earlier = (dgm_loop_stop){.fn = on_stop_earlier, .arg = &a};
+    uv_sem_init(&a.done, 0);
+    start(l);
+    dgm_loop_post(a.loop, begin, &a);
+    uv_sem_wait(&a.done);
+    dgm_loops_stop(l);
+    assert_int_equal(a.rang, 3);
+    assert_true(a.at - a.started >= 15 * 1000000ull);
+    assert_int_equal(a.stops, 1);
+    assert_int_equal(a.closed, 2);
+    assert_int_equal(a.order, 12); /* the last one registered first */
+    dgm_loops_free(l);
+    uv_sem_destroy(&a.done);
+}
+
+static void off_stop(void *arg)
+{
+    struct alarm *a = arg;
+    dgm_loop_on_stop(a->loop, &a->stop);
+    dgm_loop_on_stop(a->loop, &a->earlier);
+    dgm_loop_off_stop(a->loop, &a->stop);
+    dgm_loop_off_stop(a->loop, &a->stop);
+}
+
+static void a_stop_handler_can_be_taken_back(void **state)
+{
+    dgm_loops *l = loops_of(1);
+    struct alarm a = {.loop = dgm_loops_at(l, 0)};
+    (void)state;
+    a.stop = (dgm_loop_stop){.fn = on_stop, .arg = &a};
+    a.earlier = (dgm_loop_stop){.fn = on_stop_earlier, .arg = &a};
+    start(l);
+    dgm_loop_post(a.loop, off_stop, &a);
+    dgm_loops_free(l);
+    assert_int_equal(a.stops, 0);
+    assert_int_equal(a.order, 2);
+}
+
+static void current_is_the_loop_of_this_thread(void **state)
+{
+    struct timespec t;
+    (void)state;
+    assert_null(dgm_loop_current());
+    clock_gettime(CLOCK_REALTIME, &t);
+    assert_true(llabs((long long)dgm_loop_unix_ms() - (long long)t.tv_sec * 1000) < 5000);
+}
+
+DGM_TEST_MAIN(dgm_test(what_one_thread_posts_runs_in_order), dgm_test(loops_post_to_each_other),
+              dgm_test(a_loop_that_posts_to_itself_goes_on),
+              dgm_test(many_threads_post_and_stop_runs_what_was_posted),
+              dgm_test(loops_that_never_started_run_what_was_posted_too),
+              dgm_test(more_loops_than_the_limit_are_refused),
+              dgm_test(a_turn_end_runs_once_however_often_it_is_asked_for),
+              dgm_test(timers_ring_and_stop_closes_them),
+              dgm_test(a_stop_handler_can_be_taken_back),
+              dgm_test(current_is_the_loop_of_this_thread))
