@@ -36,6 +36,12 @@
 /* "loops": threads of a server. More than cores help nobody; 64 is the largest machine we tried. */
 #define DGM_MAX_LOOPS 64
 
+/* "log_bytes": records of one task in memory; a task that says more than this fails. */
+#define DGM_MAX_LOG_BYTES ((size_t)256 << 20)
+
+/* How long a cancel waits for the agent before it answers with the task as it is. */
+#define DGM_CANCEL_WAIT_MS 5000
+
 /* "http_body_bytes": a request's body: one JSON text. */
 #define DGM_MAX_HTTP_BODY_BYTES DGM_MAX_OBJECT_BYTES
 
@@ -48,6 +54,34 @@
 /* "connections": per loop; each idle one costs about 1 KiB of ours and 4 of the kernel's. */
 #define DGM_MAX_CONNECTIONS 20000
 
+/* "store_queue": appends (and, apart from them, reads) waiting for the store: what a disk that stalls
+ * for a second meets at our highest rate. The bytes of their records are bounded as well. */
+#define DGM_MAX_STORE_QUEUE 20000
+#define DGM_MAX_STORE_QUEUE_BYTES ((size_t)256 << 20)
+
+/* A page of a list ends when its folded Tasks have this size, after one row at least. */
+#define DGM_MAX_STORE_PAGE_BYTES ((size_t)16 << 20)
+
+/* "final_text_bytes": of an agent that completes without saying its text again we keep it, to say it for
+ * it. Longer answers are documents: their artifact is enough. */
+#define DGM_MAX_FINAL_TEXT_BYTES ((size_t)1 << 20)
+
 /* An arena keeps one block of at most this size when it is reset, so that a stream of small events
  * allocates nothing and one large event does not stay in memory. */
 #define DGM_ARENA_KEEP_BYTES ((size_t)256 << 10)
+
+/* A server's configuration. It is read by its own administrator, but a mistyped path may name any file:
+ * "config_bytes": one file; the largest seen in practice are card texts of some 50 KiB. */
+#define DGM_MAX_CONFIG_BYTES ((size_t)1 << 20)
+
+/* "config_values": keys and values of one file, with what its aliases repeat. */
+#define DGM_MAX_CONFIG_VALUES 20000
+
+/* "config_depth": how deep it nests; the settings of the table need 7. */
+#define DGM_MAX_CONFIG_DEPTH 32
+
+/* "config_env_bytes": one environment variable; long secrets (keys in PEM) stay below 16 KiB. */
+#define DGM_MAX_CONFIG_ENV_BYTES ((size_t)64 << 10)
+
+/* "config_findings": mistakes told at once; nobody reads more. */
+#define DGM_MAX_CONFIG_FINDINGS 100

@@ -48,6 +48,18 @@ const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value)
     return dgm_json_copy(a, value);
 }
 
+const dgm_json *dgm_error_metadata(dgm_arena *a, dgm_str text)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"error\":");
+    dgm_json_put_str(&b, text);
+    dgm_buf_add_char(&b, '}');
+    const dgm_json *made = dgm_json_made(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return made;
+}
+
 dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms)
 {
     struct tm tm;

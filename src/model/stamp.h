@@ -16,5 +16,8 @@ void dgm_message_stamp(dgm_arena *a, dgm_message *m);
 /* A copy of a value in another arena. NULL is fine. */
 const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value);
 
+/* {"error": text} */
+const dgm_json *dgm_error_metadata(dgm_arena *a, dgm_str text);
+
 /* Unix milliseconds as 2026-01-02T03:04:05.678Z; a time that has four digits for the year. */
 dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms);

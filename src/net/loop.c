@@ -49,6 +49,7 @@ struct dgm_loop {
     bool posted_here; /* by our own thread: prepare looks into the queue */
     struct jobs running;
     dgm_loop_turn *turn_first, *turn_last;
+    dgm_loop_turn *turn_running; /* of the turn end that is being run */
     dgm_loop_stop *stops;
 
     pthread_mutex_t lock; /* for the rest */
@@ -130,16 +131,40 @@ void dgm_loop_at_turn_end(dgm_loop *l, dgm_loop_turn *node)
     l->turn_last = node;
 }
 
+static bool take_from(dgm_loop_turn **list, dgm_loop_turn *node)
+{
+    while (*list && *list != node)
+        list = &(*list)->next;
+    if (!*list)
+        return false;
+    *list = node->next;
+    return true;
+}
+
+void dgm_loop_not_at_turn_end(dgm_loop *l, dgm_loop_turn *node)
+{
+    assert(current == l);
+    if (!node->queued)
+        return;
+    node->queued = false;
+    if (take_from(&l->turn_running, node))
+        return;
+    take_from(&l->turn_first, node);
+    l->turn_last = l->turn_first;
+    while (l->turn_last && l->turn_last->next)
+        l->turn_last = l->turn_last->next;
+}
+
 static bool end_turn(dgm_loop *l)
 {
-    dgm_loop_turn *node = l->turn_first;
-    bool any = node;
+    dgm_loop_turn *node;
+    bool any = l->turn_first;
+    l->turn_running = l->turn_first;
     l->turn_first = l->turn_last = NULL;
-    while (node) {
-        dgm_loop_turn *next = node->next;
+    while ((node = l->turn_running)) { /* one by one: what runs may take back what has not run yet */
+        l->turn_running = node->next;
         node->queued = false;
         node->fn(node->arg); /* node may be gone */
-        node = next;
     }
     return any;
 }

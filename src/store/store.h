@@ -1,8 +1,10 @@
 /*
  * store/store.h - where tasks outlive the process.
  *
- * Asynchronous and small. A call takes what it needs by copy or by reference count, and answers with a
- * callback on the loop it was made on, later; answers to one loop's calls on one task come in order.
+ * Asynchronous and small. A call is made on a loop, takes what it needs by copy or by reference count,
+ * and answers with a callback on that loop, later; answers to one loop's calls on one task (append,
+ * get_task, get_records, get_turns) come in order, and a read sees the appends called before it. Lists
+ * and the find functions see what was answered before they were called, perhaps more.
  * Everything is scoped: (tenant, principal) is part of every key, and what is not yours is not there.
  *
  * Durable, then visible: a log grows for readers when append has answered. `sync` says whether that
@@ -35,15 +37,15 @@ typedef struct dgm_task_row {
     int64_t status_ms; /* time of the last status change: what lists are sorted by */
     uint64_t last_seq;
     uint64_t folded_seq; /* `folded` is the Task up to here; 0: there is none yet */
-    dgm_str folded;      /* the Task as A2A 1.0 JSON, written at the end of a turn */
+    dgm_str folded;      /* the Task as a record's bytes, {"task":{...}}, written at the end of a turn */
 } dgm_task_row;
 
 /* One exchange within a task. */
 typedef struct dgm_turn_row {
-    uint32_t turn; /* from 1 */
+    uint32_t turn;                /* from 1 */
     uint64_t first_seq, last_seq; /* last 0: it runs */
-    dgm_str protocol;  /* "a2a", "ag-ui", "openai-chat", "openai-responses", "ai-sdk" */
-    dgm_str caller_id; /* resp_..., a runId, chatcmpl-...: unique per owner and protocol; may be empty */
+    dgm_str protocol;             /* "a2a", "ag-ui", "openai-chat", "openai-responses", "ai-sdk" */
+    dgm_str caller_id; /* resp_..., a runId, ...: one per owner and protocol; may be empty */
     dgm_str request;   /* JSON of what has to be echoed; may be empty */
     dgm_str previous;  /* caller_id of the turn before, for chains; may be empty */
 } dgm_turn_row;
@@ -62,20 +64,28 @@ typedef struct dgm_dedupe_row {
 
 /* ---- writing ---------------------------------------------------------------------------------------- */
 
-/* All or nothing, in one commit with whatever else arrived meanwhile. */
+/*
+ * All or nothing, in one commit with whatever else arrived meanwhile.
+ *
+ * The row is as it is after this: owner, id, state, status_ms and last_seq always; it is made by the
+ * append whose first record is seq 1 (or that has none and last_seq 0), and context_id, agent and
+ * created_ms are taken then. A folded.p of NULL leaves the folded Task as it was.
+ * An append that does not begin where the log ends is refused (DGM_INTERNAL) and changes nothing.
+ */
 typedef struct dgm_append {
-    dgm_task_row row;     /* as it is after this; owner, id, last_seq always; the row is made on first use */
+    dgm_task_row row;
     dgm_record **records; /* referenced by the store until they are written; seqs without a gap */
     size_t n_records;
     const dgm_turn_row *turn;     /* made or changed; NULL: none */
-    const dgm_dedupe_row *dedupe; /* n_dedupe of them */
+    const dgm_dedupe_row *dedupe; /* n_dedupe of them, each instead of one with the same key */
     size_t n_dedupe;
     bool sync;
 } dgm_append;
 
 typedef void (*dgm_store_done)(dgm_code code, const dgm_err *err, void *arg);
 
-/* What a batch points to is copied before this returns, records are referenced. */
+/* What a batch points to is copied before this returns, records are referenced. DGM_UNAVAILABLE: it is
+ * not stored, now; the message says why and what to do. The same append may be tried again. */
 void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done, void *arg);
 
 /* ---- reading ----------------------------------------------------------------------------------------- */
@@ -98,12 +108,14 @@ typedef void (*dgm_store_got_turns)(dgm_code code, const dgm_turn_row *turns, si
 void dgm_store_get_turns(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_store_got_turns got,
                          void *arg);
 
-/* By the caller's id: n is 0 or 1, task_id is the task it belongs to. */
+/* By the caller's id, the newest if it was used twice: turn NULL when there is none; task_id is the
+ * task it belongs to. */
 typedef void (*dgm_store_got_turn)(dgm_code code, const dgm_turn_row *turn, dgm_str task_id,
                                    const dgm_err *err, void *arg);
 void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str protocol, dgm_str caller_id,
                          dgm_store_got_turn got, void *arg);
 
+/* row NULL: it was not taken, or that has expired. */
 typedef void (*dgm_store_got_dedupe)(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err,
                                      void *arg);
 void dgm_store_find_dedupe(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
@@ -111,9 +123,9 @@ void dgm_store_find_dedupe(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str
 
 typedef struct dgm_list_query {
     dgm_owner owner;
-    dgm_str agent;      /* empty: any */
-    dgm_str context_id; /* empty: any */
-    dgm_opt_int state;  /* a dgm_task_state */
+    dgm_str agent;          /* empty: any */
+    dgm_str context_id;     /* empty: any */
+    dgm_opt_int state;      /* a dgm_task_state */
     int64_t status_from_ms; /* status_ms >= this; 0: any */
     size_t page_size;
     /* Where the page before ended; id empty: the first page. Sorted by status_ms, then id, both down. */
@@ -121,12 +133,15 @@ typedef struct dgm_list_query {
     dgm_str after_id;
 } dgm_list_query;
 
+/* A page may hold fewer rows than asked for (DGM_MAX_STORE_PAGE_BYTES): `more` tells. total: all that
+ * match, on whichever page; 0 for dgm_store_list_unfinished. */
 typedef void (*dgm_store_got_list)(dgm_code code, const dgm_task_row *rows, size_t n, bool more,
                                    size_t total, const dgm_err *err, void *arg);
 void dgm_store_list(dgm_store *s, const dgm_list_query *q, dgm_store_got_list got, void *arg);
 
 /* Every task whose state is neither terminal nor interrupted, of all owners: for recovery at start. In
- * pages, by (owner, id). */
+ * pages, by (tenant, principal, id); after: the last row of the page before, NULL for the first. The
+ * rows come without their folded Task. */
 void dgm_store_list_unfinished(dgm_store *s, size_t page_size, const dgm_task_row *after,
                                dgm_store_got_list got, void *arg);
 
@@ -134,10 +149,12 @@ void dgm_store_list_unfinished(dgm_store *s, size_t page_size, const dgm_task_ro
 
 /* "memory:" or "sqlite:PATH". A second process on the same database is refused, naming the holder. */
 dgm_code dgm_store_open(const char *url, dgm_store **ret_store, dgm_err *err);
-/* Finishes what was asked for, then closes. Callbacks whose loop still runs are made. */
+/* Finishes what was asked for, then closes. Callbacks are posted to their loops: close before
+ * dgm_loops_free. */
 void dgm_store_close(dgm_store *s); /* NULL is fine; blocks */
 
-/* Can it take work? The last fault (disk full, read-only, ...), until a write succeeds again. */
+/* Can it take work? The last fault (disk full, read-only, ...), until a write succeeds again; the store
+ * tries one by itself every second. From any thread. */
 bool dgm_store_is_healthy(dgm_store *s, dgm_err *ret_why);
 
 typedef struct dgm_store_stats {
@@ -146,5 +163,6 @@ typedef struct dgm_store_stats {
 } dgm_store_stats;
 dgm_store_stats dgm_store_stats_of(dgm_store *s);
 
-/* Removes whole finished turns whose last record is older than this, and dedupe rows that expired. */
+/* Removes whole finished turns whose last record is older than this, from the front of a log and only
+ * what the folded Task covers, and dedupe rows that expired. The task and its folded Task stay. */
 void dgm_store_trim(dgm_store *s, int64_t older_than_ms, dgm_store_done done, void *arg);

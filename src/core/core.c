@@ -1,0 +1,241 @@
+/* core/core.c - calls: to the loop that owns the task, and home with the answer. */
+#include "core/core_int.h"
+
+#include <stdlib.h>
+
+/* ---- life ---------------------------------------------------------------------------------------------------- */
+
+dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *err)
+{
+    if (!o->n_agents)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "a server needs an agent: name one");
+    dgm_core *core = dgm_xcalloc(1, sizeof *core);
+    core->o = *o;
+    core->agents = dgm_xcalloc(o->n_agents, sizeof *core->agents);
+    memcpy(core->agents, o->agents, o->n_agents * sizeof *core->agents);
+    core->n_shards = dgm_loops_count(o->loops);
+    core->shards = dgm_xcalloc(core->n_shards, sizeof *core->shards);
+    for (size_t i = 0; i < core->n_shards; i++) {
+        core->shards[i].core = core;
+        core->shards[i].loop = dgm_loops_at(o->loops, i);
+        dgm_buf_init(&core->shards[i].scratch, SIZE_MAX);
+    }
+    *ret_core = core;
+    return DGM_OK;
+}
+
+void dgm_core_free(dgm_core *core)
+{
+    if (!core)
+        return;
+    for (size_t i = 0; i < core->n_shards; i++) {
+        dgm_buf_done(&core->shards[i].scratch);
+        free(core->shards[i].buckets);
+    }
+    free(core->shards);
+    free(core->agents);
+    free(core);
+}
+
+dgm_core_stats dgm_core_stats_of(dgm_core *core)
+{
+    dgm_core_stats stats = {.sends = core->sends,
+                            .resends = core->resends,
+                            .runs = core->runs,
+                            .messages = core->messages,
+                            .tasks = core->tasks,
+                            .records = core->records,
+                            .warnings = core->warnings};
+    for (size_t i = 0; i < core->n_shards; i++)
+        stats.live += core->shards[i].n_live; /* a count that may be a moment old */
+    return stats;
+}
+
+/* ---- answers --------------------------------------------------------------------------------------------------- */
+
+static void free_call(struct call *c)
+{
+    dgm_record_unref(c->message);
+    dgm_record_unref(c->snapshot);
+    dgm_log_unref(c->log);
+    dgm_arena_free(c->arena); /* the call lives in it */
+}
+
+static void give_answer(void *arg)
+{
+    struct call *c = arg;
+    const dgm_err *err = c->code ? &c->err : NULL;
+    switch (c->kind) {
+    case CALL_SEND: {
+        dgm_sent sent = {.log = c->log,
+                         .after = c->after,
+                         .snapshot = c->snapshot,
+                         .task_id = c->task_id,
+                         .context_id = c->context_id,
+                         .turn = c->turn,
+                         .is_message = c->is_message,
+                         .is_resend = c->is_resend};
+        c->on.sent(c->code, c->code ? NULL : &sent, err, c->arg);
+        break;
+    }
+    case CALL_GET:
+    case CALL_SETTLE:
+    case CALL_CANCEL: c->on.task(c->code, c->code ? NULL : c->snapshot, err, c->arg); break;
+    case CALL_SUBSCRIBE:
+        c->on.subscribed(c->code, c->code ? NULL : c->log, c->after, c->snapshot, err, c->arg);
+        break;
+    }
+    free_call(c);
+}
+
+void core_answer(struct call *c)
+{
+    dgm_loop_post(c->home, give_answer, c);
+}
+
+void core_refuse(struct call *c, const dgm_err *err)
+{
+    c->code = err->code;
+    c->err = *err;
+    core_answer(c);
+}
+
+void core_refuse_with(struct call *c, dgm_code code, const char *msg)
+{
+    dgm_err err = {0};
+    dgm_fail(&err, code, NULL, "%s", msg);
+    core_refuse(c, &err);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static struct call *new_call(dgm_core *core, enum call_kind kind, dgm_owner owner)
+{
+    dgm_arena *a = dgm_arena_new();
+    struct call *c = dgm_new(a, struct call);
+    c->kind = kind;
+    c->core = core;
+    c->home = dgm_loop_current();
+    c->arena = a;
+    c->owner = (dgm_owner){dgm_arena_dup(a, owner.tenant), dgm_arena_dup(a, owner.principal)};
+    return c;
+}
+
+static void take_task_call(void *arg)
+{
+    struct call *c = arg;
+    live_with(core_shard_of(c->core, c->owner, c->task_id), c);
+}
+
+static void post_by_task(struct call *c)
+{
+    dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, take_task_call, c);
+}
+
+void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg)
+{
+    struct call *c = new_call(core, CALL_GET, owner);
+    c->task_id = dgm_arena_dup(c->arena, task_id);
+    c->on.task = on_task;
+    c->arg = arg;
+    post_by_task(c);
+}
+
+void dgm_core_cancel(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task,
+                     void *arg)
+{
+    struct call *c = new_call(core, CALL_CANCEL, owner);
+    c->task_id = dgm_arena_dup(c->arena, task_id);
+    c->on.task = on_task;
+    c->arg = arg;
+    post_by_task(c);
+}
+
+void core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg)
+{
+    struct call *c = new_call(core, CALL_SETTLE, owner);
+    c->task_id = dgm_arena_dup(c->arena, task_id);
+    c->on.task = on_task;
+    c->arg = arg;
+    post_by_task(c);
+}
+
+void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str task_id, uint64_t cursor,
+                        dgm_on_subscribed on_subscribed, void *arg)
+{
+    struct call *c = new_call(core, CALL_SUBSCRIBE, owner);
+    c->task_id = dgm_arena_dup(c->arena, task_id);
+    c->cursor = cursor;
+    c->on.subscribed = on_subscribed;
+    c->arg = arg;
+    post_by_task(c);
+}
+
+static const dgm_core_agent *find_agent(dgm_core *core, dgm_str id)
+{
+    if (!id.n)
+        return &core->agents[0];
+    for (size_t i = 0; i < core->o.n_agents; i++) {
+        if (dgm_str_eq(core->agents[i].id, id))
+            return &core->agents[i];
+    }
+    return NULL;
+}
+
+static void take_send(void *arg)
+{
+    struct call *c = arg;
+    dgm_loop *here = dgm_loop_current();
+    send_start(&c->core->shards[dgm_loop_index(here)], c);
+}
+
+/* Into the call's own arena: the caller's may go when this returns. */
+static dgm_code keep_send(struct call *c, const dgm_send *send)
+{
+    dgm_buf scratch;
+    dgm_buf_init(&scratch, SIZE_MAX);
+    dgm_event event = {.kind = DGM_EVENT_MESSAGE, .message = (dgm_message *)(uintptr_t)send->message};
+    dgm_code rc =
+        dgm_record_new(&event, (dgm_record_head){.seq = 1}, &scratch, &c->message, &c->err);
+    if (!rc)
+        send_digest(send->message, &scratch, c->digest);
+    dgm_buf_done(&scratch);
+    c->message_id = dgm_arena_dup(c->arena, send->message->message_id);
+    c->context_id = dgm_arena_dup(c->arena, send->message->context_id);
+    c->task_id = dgm_arena_dup(c->arena, send->message->task_id);
+    c->asked_context = c->context_id;
+    c->asked_task = c->task_id;
+    c->protocol = dgm_arena_dup(c->arena, send->protocol);
+    c->caller_id = dgm_arena_dup(c->arena, send->caller_id);
+    c->metadata = dgm_value_keep(c->arena, send->metadata);
+    c->accepted_output_modes.at = dgm_new_n(c->arena, dgm_str, send->accepted_output_modes.n);
+    for (size_t i = 0; i < send->accepted_output_modes.n; i++)
+        c->accepted_output_modes.at[i] =
+            dgm_arena_dup(c->arena, send->accepted_output_modes.at[i]);
+    c->accepted_output_modes.n = send->accepted_output_modes.n;
+    return rc;
+}
+
+void dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg)
+{
+    struct call *c = new_call(core, CALL_SEND, send->owner);
+    c->on.sent = on_sent;
+    c->arg = arg;
+    atomic_fetch_add_explicit(&core->sends, 1, memory_order_relaxed);
+    if ((c->code = keep_send(c, send))) {
+        core_answer(c);
+        return;
+    }
+    if (!(c->agent = find_agent(core, send->agent))) {
+        core_refuse_with(c, DGM_BAD_PARAMS, "there is no agent of that name");
+        return;
+    }
+    if (c->task_id.n)
+        post_by_task(c);
+    else if (c->context_id.n)
+        dgm_loop_post(core_shard_of(core, c->owner, c->context_id)->loop, take_send, c);
+    else if (c->agent->dedupe && c->message_id.n) /* all copies of a message meet on one loop */
+        dgm_loop_post(core_shard_of(core, c->owner, c->message_id)->loop, take_send, c);
+    else
+        dgm_loop_post(c->home, take_send, c); /* its context will be one of this loop's */
+}

@@ -1,0 +1,177 @@
+/* core/test_log.c - a log with readers on several loops: everything once, in order. */
+#include "core/log.h"
+#include "support/check.h"
+
+#include <semaphore.h>
+
+#define N_LOOPS 3
+#define N_READERS 9
+
+static dgm_record *record(uint64_t seq)
+{
+    char text[32];
+    int n = snprintf(text, sizeof text, "record %llu", (unsigned long long)seq);
+    dgm_record *r = NULL;
+    assert_int_equal(dgm_record_from_bytes((dgm_record_head){.seq = seq, .kind = DGM_EVENT_MESSAGE}, (dgm_str){text, (size_t)n},
+                                           &r, NULL),
+                     DGM_OK);
+    return r;
+}
+
+struct test {
+    dgm_loops *loops;
+    dgm_log *log;
+    sem_t done;
+    uint64_t total, appended;
+    dgm_loop_turn more;
+};
+
+struct one {
+    struct test *t;
+    dgm_reader *reader;
+    uint64_t after, next, n_calls;
+    uint64_t stop_at; /* closes there and opens again: a client that was cut */
+    bool failed;
+};
+
+static void on_ready(void *arg);
+
+static void open_reader(void *arg)
+{
+    struct one *o = arg;
+    o->reader = dgm_reader_open(o->t->log, o->after, on_ready, o);
+    o->next = o->after + 1;
+}
+
+static void on_ready(void *arg)
+{
+    struct one *o = arg;
+    dgm_record *r;
+    o->n_calls++;
+    while ((r = dgm_reader_next(o->reader))) {
+        char want[32];
+        snprintf(want, sizeof want, "record %llu", (unsigned long long)o->next);
+        o->failed = o->failed || r->head.seq != o->next || strcmp(r->bytes, want) != 0 ||
+                    dgm_reader_seq(o->reader) != o->next;
+        if (o->next == o->stop_at) {
+            o->after = o->next;
+            o->stop_at = 0;
+            dgm_reader_close(o->reader);
+            dgm_loop_post(dgm_loop_current(), open_reader, o);
+            return;
+        }
+        o->next++;
+    }
+    if (dgm_reader_is_over(o->reader)) {
+        o->failed = o->failed || o->next != o->t->total + 1;
+        dgm_reader_close(o->reader);
+        sem_post(&o->t->done);
+    }
+}
+
+/* The owner: some records a turn, published a turn later, as a store would. */
+static void append_some(void *arg)
+{
+    struct test *t = arg;
+    uint64_t was = dgm_log_last(t->log);
+    if (was)
+        dgm_log_publish(t->log, was);
+    for (int i = 0; i < 7 && t->appended < t->total; i++)
+        dgm_log_append(t->log, record(++t->appended));
+    if (was == t->total)
+        dgm_log_close(t->log);
+    else
+        dgm_loop_post(dgm_loop_current(), append_some, t);
+}
+
+static void start(struct test *t, uint64_t total)
+{
+    dgm_err err = {0};
+    *t = (struct test){.total = total};
+    sem_init(&t->done, 0, 0);
+    assert_int_equal(dgm_loops_new(N_LOOPS, &t->loops, &err), DGM_OK);
+    t->log = dgm_log_new(t->loops, 1);
+    assert_int_equal(dgm_loops_start(t->loops, &err), DGM_OK);
+}
+
+static void stop(struct test *t)
+{
+    dgm_loops_stop(t->loops);
+    assert_int_equal(dgm_log_n_readers(t->log), 0);
+    dgm_log_unref(t->log);
+    dgm_loops_free(t->loops);
+    sem_destroy(&t->done);
+}
+
+static void read_all(uint64_t total, bool cut)
+{
+    struct test t;
+    struct one readers[N_READERS];
+    start(&t, total);
+    for (size_t i = 0; i < N_READERS; i++) {
+        readers[i] = (struct one){.t = &t, .stop_at = cut ? 1 + i * total / N_READERS : 0};
+        dgm_loop_post(dgm_loops_at(t.loops, i % N_LOOPS), open_reader, &readers[i]);
+    }
+    dgm_loop_post(dgm_loops_at(t.loops, 0), append_some, &t);
+    for (size_t i = 0; i < N_READERS; i++)
+        sem_wait(&t.done);
+    stop(&t);
+    for (size_t i = 0; i < N_READERS; i++)
+        assert_false(readers[i].failed);
+}
+
+static void readers_on_all_loops_see_everything_once(void **state)
+{
+    static const uint64_t totals[] = {1, 63, 64, 65, 128, 5000}; /* around the ends of segments */
+    (void)state;
+    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
+        read_all(totals[i], false);
+}
+
+static void a_reader_that_was_cut_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    for (uint64_t total = 9; total < 2000; total = total * 3 + 1)
+        read_all(total, true);
+}
+
+static void nothing_is_readable_before_it_is_published(void **state)
+{
+    struct test t;
+    (void)state;
+    start(&t, 0);
+    dgm_log_append(t.log, record(1));
+    dgm_log_append(t.log, record(2));
+    assert_int_equal(dgm_log_last(t.log), 2);
+    assert_int_equal(dgm_log_published(t.log), 0);
+    dgm_log_publish(t.log, 1);
+    dgm_log_publish(t.log, 1); /* again is nothing */
+    assert_int_equal(dgm_log_published(t.log), 1);
+    assert_int_equal(dgm_log_bytes(t.log), strlen("record 1record 2"));
+    stop(&t);
+}
+
+static void a_trimmed_log_begins_later(void **state)
+{
+    struct test t;
+    dgm_err err = {0};
+    (void)state;
+    t = (struct test){.total = 0};
+    sem_init(&t.done, 0, 0);
+    assert_int_equal(dgm_loops_new(1, &t.loops, &err), DGM_OK);
+    t.log = dgm_log_new(t.loops, 100);
+    t.total = 300;
+    t.appended = 99;
+    assert_int_equal(dgm_loops_start(t.loops, &err), DGM_OK);
+    struct one reader = {.t = &t, .after = 99};
+    dgm_loop_post(dgm_loops_at(t.loops, 0), open_reader, &reader);
+    dgm_loop_post(dgm_loops_at(t.loops, 0), append_some, &t);
+    sem_wait(&t.done);
+    stop(&t);
+    assert_false(reader.failed);
+}
+
+DGM_TEST_MAIN(dgm_test(nothing_is_readable_before_it_is_published),
+              dgm_test(readers_on_all_loops_see_everything_once),
+              dgm_test(a_reader_that_was_cut_goes_on_where_it_was),
+              dgm_test(a_trimmed_log_begins_later))
