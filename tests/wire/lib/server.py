@@ -1,0 +1,209 @@
+"""Starts the server under test, learns its port, and ends it again.
+
+DRAGOMAN names the program (build/dragoman). What is needed of it: `serve --listen 127.0.0.1:0 --store S
+--agent T [--profile P] [-c FILE]`, and one line on stdout or stderr with `listening on http://HOST:PORT`.
+"""
+import atexit
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+from .tap import Failure, Skip, check
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+DRAGOMAN = os.path.join(ROOT, os.environ.get("DRAGOMAN", "build/dragoman"))
+IS_STANDIN = "standin" in DRAGOMAN
+# a report of the sanitizers must end the server with its own status
+ENV = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "exitcode=77:detect_leaks=1",
+       "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
+START = 20  # seconds until it listens; a sanitizer build on a busy machine takes some
+
+FOLDER = tempfile.mkdtemp(prefix="dragoman-wire-")
+
+
+def folder():
+    return tempfile.mkdtemp(dir=FOLDER)
+
+
+# ---- configuration: every key that a test sets is spelled here and nowhere else --------------------------
+
+TOKENS = {"alice": "alice-secret", "bob": "bob-secret"}  # bearer tokens: two principals without tenant
+KEYS = {"carol": "carol-key"}  # X-API-Key
+
+
+def settings(tokens=False, errors=None, card=None, version=None, media=None, streaming=None, extended_card=None,
+             extensions=None, dedupe=None, canonical_type=None, tenants=None, input_modes=None, agents=None, origins=None,
+             agent=None, limits=None):
+    """A dragoman.yaml (JSON is accepted) from what a test wants to be different."""
+    out, a2a = {}, {}
+    if tokens:
+        tenant = {"alice": "acme", "bob": "globex"} if tenants else {}
+        out["auth"] = {
+            "tokens": [{"token": t, "principal": p, **({"tenant": tenant[p]} if p in tenant else {})} for p, t in TOKENS.items()],
+            "api_keys": [{"key": k, "principal": p} for p, k in KEYS.items()],
+        }
+    for key, value in (("errors", errors), ("card", card), ("version", version), ("rest_media_type", media),
+                       ("streaming", streaming), ("extended_card", extended_card), ("extensions", extensions),
+                       ("dedupe", dedupe), ("canonical_type", canonical_type), ("input_modes", input_modes)):
+        if value is not None:
+            a2a[key] = value
+    if a2a:
+        out["a2a"] = a2a
+    if agents:
+        out["agents"] = agents
+    if origins:
+        out["cors"] = {"origins": origins}
+    if limits:
+        out["limits"] = limits
+    return out
+
+
+# ---- the process -------------------------------------------------------------------------------------------
+
+class Server:
+    def __init__(self, agent="bench", store="memory:", profile=None, config=None, args=(), env=None, listen="127.0.0.1:0"):
+        self.agent, self.store, self.profile, self.config = agent, store, profile, config
+        self.errors = (config or {}).get("a2a", {}).get("errors") or ("1.0.0" if profile == "tck" else "1.0.1")
+        self.args, self.env, self.listen = list(args), env or {}, listen
+        self.process, self.log = None, []
+        self.start()
+
+    def command(self):
+        words = [DRAGOMAN, "serve", "--listen", self.listen, "--store", self.store]
+        if self.agent:
+            words += ["--agent", self.agent]
+        if self.profile:
+            words += ["--profile", self.profile]
+        if self.config:
+            path = os.path.join(folder(), "dragoman.yaml")
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(self.config, f)
+            words += ["-c", path]
+        return words + self.args
+
+    def start(self):
+        self.log, listening = [], threading.Event()
+        self.process = subprocess.Popen(self.command(), cwd=folder(), env={**ENV, **self.env}, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        LIVE.add(self)
+
+        def follow(pipe):
+            for line in pipe:
+                line = line.decode("utf-8", "replace").rstrip("\n")
+                self.log.append(line)
+                if not listening.is_set() and (m := re.search(r"listening on https?://(127\.0\.0\.1|\[::1\]|localhost):(\d+)", line)):
+                    self.address = ("127.0.0.1", int(m[2]))
+                    listening.set()
+            pipe.close()
+
+        self.readers = [threading.Thread(target=follow, args=(p,), daemon=True) for p in (self.process.stdout, self.process.stderr)]
+        for r in self.readers:
+            r.start()
+        end = time.monotonic() + START
+        while not listening.wait(0.05):
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.kill()
+                raise Failure(f"{' '.join(self.command())}: does not listen "
+                              f"(status {self.process.returncode})\n" + "\n".join(self.log[-20:]))
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.address[1]}"
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def kill(self):
+        """kill -9: no chance to say goodbye."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        for r in self.readers:
+            r.join(5)
+        LIVE.discard(self)
+
+    def restart(self, same_port=True):
+        """After kill(): the same again, on the same store, at the same address."""
+        if same_port:
+            self.listen = f"127.0.0.1:{self.address[1]}"
+        self.start()
+
+    def stop(self, seconds=20):
+        """SIGTERM, as a service manager does; its exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise Failure(f"no end {seconds} s after SIGTERM")
+        for r in self.readers:
+            r.join(5)
+        LIVE.discard(self)
+        return status
+
+    def stop_well(self):
+        status = self.stop()
+        check(status == 0, lambda: f"status {status} after SIGTERM\n" + "\n".join(self.log[-40:]))
+
+    def memory(self):
+        """RssAnon in bytes."""
+        with open(f"/proc/{self.process.pid}/status") as f:
+            return int(re.search(r"RssAnon:\s+(\d+)", f.read())[1]) * 1024
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.is_running():
+            self.kill()
+
+
+LIVE, SHARED, LOCK = set(), {}, threading.Lock()
+
+
+def server(agent="bench", **options):
+    """A server shared by all tests that ask for the same; never stopped or broken by one of them."""
+    key = json.dumps([agent, options], sort_keys=True)
+    with LOCK:
+        s = SHARED.get(key)
+        if s is not None and not s.is_running():
+            del SHARED[key]
+            raise Failure("the server died in an earlier test\n" + "\n".join(s.log[-40:]))
+        if s is None:
+            s = SHARED[key] = Server(agent, **options)
+        return s
+
+
+def end_all():
+    """Stops what is left; complaints about how it ended (a sanitizer's report, a hang)."""
+    complaints = []
+    for s in list(SHARED.values()):
+        try:
+            s.stop_well()
+        except Failure as e:
+            complaints.append(f"{' '.join(s.command())}: {e}")
+    for s in list(LIVE):
+        s.kill()
+    SHARED.clear()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    return complaints
+
+
+@atexit.register
+def at_exit():
+    for s in list(LIVE):
+        s.kill()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def needs_ours(why="only Dragoman has this"):
+    if IS_STANDIN:
+        raise Skip(why)
