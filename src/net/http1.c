@@ -1,0 +1,345 @@
+/*
+ * net/http1.c - llhttp's callbacks, and what we refuse beyond it.
+ *
+ * Text is copied out of the bytes as it comes, piece by piece; the piece that is still growing is always the
+ * arena's last allocation, so it grows in place. The limit on the head is kept by handing llhttp no more
+ * bytes than may belong to it.
+ */
+#include "net/http1.h"
+
+#include "base/limits.h"
+
+#include <stdlib.h>
+
+/* Bodies of known length up to this go into the arena. */
+#define SMALL_BODY ((size_t)16 << 10)
+
+static int refuse(dgm_http1 *h, int status, const char *why)
+{
+    if (!h->status) {
+        h->status = status;
+        h->why = why;
+    }
+    return HPE_USER;
+}
+
+static void append(dgm_arena *a, dgm_str *s, const char *p, size_t n)
+{
+    char *to =
+        s->n ? dgm_arena_realloc(a, (char *)s->p, s->n, s->n + n) : dgm_arena_alloc_raw(a, n);
+    memcpy(to + s->n, p, n);
+    s->p = to;
+    s->n += n;
+}
+
+/* ---- the head ------------------------------------------------------------------------------------------- */
+
+static int on_url(llhttp_t *l, const char *p, size_t n)
+{
+    dgm_http1 *h = l->data;
+    append(h->arena, &h->request.target, p, n);
+    return 0;
+}
+
+/* Trailers are read over: nothing may depend on them. */
+static int count_extra(dgm_http1 *h, size_t n)
+{
+    h->extra_bytes += n;
+    if (h->extra_bytes > DGM_MAX_HTTP_HEADER_BYTES)
+        return refuse(h, 431, "chunk extensions and trailers are too large (http_header_bytes)");
+    return 0;
+}
+
+static int on_extension(llhttp_t *l, const char *p, size_t n)
+{
+    (void)p;
+    return count_extra(l->data, n + 1);
+}
+
+static int on_header_field(llhttp_t *l, const char *p, size_t n)
+{
+    dgm_http1 *h = l->data;
+    dgm_http_request *r = &h->request;
+    if (h->head_done)
+        return count_extra(h, n + 4);
+    if (!h->in_name) {
+        if (r->n_headers == DGM_MAX_HTTP_HEADERS)
+            return refuse(h, 431, "too many header lines (http_headers)");
+        if (r->n_headers == h->cap_headers) {
+            size_t cap = h->cap_headers ? h->cap_headers * 2 : 12;
+            r->headers =
+                dgm_arena_realloc(h->arena, r->headers, h->cap_headers * sizeof *r->headers,
+                                  cap * sizeof *r->headers);
+            h->cap_headers = cap;
+        }
+        r->headers[r->n_headers++] = (dgm_http_header){{NULL, 0}, DGM_STR("")};
+        h->in_name = true;
+    }
+    dgm_str *name = &r->headers[r->n_headers - 1].name;
+    append(h->arena, name, p, n);
+    for (char *c = (char *)name->p + name->n - n; c < name->p + name->n; c++)
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
+    return 0;
+}
+
+static int on_header_value(llhttp_t *l, const char *p, size_t n)
+{
+    dgm_http1 *h = l->data;
+    if (h->head_done)
+        return count_extra(h, n);
+    h->in_name = false;
+    if (n)
+        append(h->arena, &h->request.headers[h->request.n_headers - 1].value, p, n);
+    return 0;
+}
+
+static int on_header_value_complete(llhttp_t *l)
+{
+    dgm_http1 *h = l->data;
+    h->in_name = false;
+    if (h->head_done)
+        return 0;
+    dgm_str *v = &h->request.headers[h->request.n_headers - 1].value;
+    while (v->n && (v->p[v->n - 1] == ' ' || v->p[v->n - 1] == '\t'))
+        v->n--;
+    return 0;
+}
+
+/* host [":" port], RFC 3986 3.2: a name, an IPv4 address or "[...]" */
+static bool is_host(dgm_str s)
+{
+    size_t i = 0, digits = 0;
+    if (s.n && s.p[0] == '[') {
+        for (i = 1; i < s.n && s.p[i] != ']'; i++)
+            if (!strchr("0123456789abcdefABCDEF:.%", s.p[i]) || !s.p[i])
+                return false;
+        if (i < 3 || i++ == s.n)
+            return false;
+    } else {
+        for (; i < s.n && s.p[i] != ':'; i++) {
+            char c = s.p[i];
+            bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+            if (!alnum && (!c || !strchr("-._~%!$&'()*+,;=", c)))
+                return false;
+        }
+        if (i == 0)
+            return false;
+    }
+    if (i == s.n)
+        return true;
+    if (s.p[i++] != ':')
+        return false;
+    for (; i < s.n; i++, digits++)
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    return digits <= 5;
+}
+
+/* RFC 9112 3.2: origin-form, absolute-form (whose authority then replaces Host), asterisk-form */
+static int read_target(dgm_http1 *h, dgm_str *ret_authority)
+{
+    dgm_http_request *r = &h->request;
+    dgm_str t = r->target;
+    if (memchr(t.p, '#', t.n))
+        return refuse(h, 400, "the request target holds a fragment");
+    if (dgm_str_is(t, "*")) {
+        r->path = t;
+        return h->parser.method == HTTP_OPTIONS ? 0 : refuse(h, 400, "target * is for OPTIONS");
+    }
+    if (t.p[0] != '/') {
+        size_t scheme = t.n >= 7 && dgm_str_eq_nocase((dgm_str){t.p, 7}, DGM_STR("http://"))    ? 7
+                        : t.n >= 8 && dgm_str_eq_nocase((dgm_str){t.p, 8}, DGM_STR("https://")) ? 8
+                                                                                                : 0;
+        size_t i = scheme;
+        if (!scheme)
+            return refuse(h, 400, "the request target is no path and no http address");
+        while (i < t.n && t.p[i] != '/' && t.p[i] != '?')
+            i++;
+        *ret_authority = (dgm_str){t.p + scheme, i - scheme};
+        if (!is_host(*ret_authority))
+            return refuse(h, 400, "the request target names no valid host");
+        t = (dgm_str){t.p + i, t.n - i};
+    }
+    const char *q = t.n ? memchr(t.p, '?', t.n) : NULL;
+    r->path = q ? (dgm_str){t.p, (size_t)(q - t.p)} : t;
+    if (q)
+        r->query = (dgm_str){q + 1, (size_t)(t.p + t.n - q - 1)};
+    if (r->path.n == 0)
+        r->path = DGM_STR("/");
+    return 0;
+}
+
+static int read_host(dgm_http1 *h, dgm_str authority)
+{
+    dgm_http_header *host = NULL;
+    for (size_t i = 0; i < h->request.n_headers; i++) {
+        if (!dgm_str_is(h->request.headers[i].name, "host"))
+            continue;
+        if (host)
+            return refuse(h, 400, "there is more than one Host header");
+        host = &h->request.headers[i];
+        if (!is_host(host->value))
+            return refuse(h, 400, "the Host header is not a valid host");
+    }
+    if (!host && !h->is_http10)
+        return refuse(h, 400, "the Host header is missing");
+    if (host && authority.p)
+        host->value = authority;
+    return 0;
+}
+
+static int read_body_headers(dgm_http1 *h)
+{
+    const llhttp_t *l = &h->parser;
+    bool has_body = l->flags & F_CHUNKED || l->content_length > 0;
+    if (l->flags & F_TRANSFER_ENCODING) {
+        if (l->flags & F_CONTENT_LENGTH)
+            return refuse(h, 400, "Content-Length and Transfer-Encoding exclude each other");
+        if (h->is_http10)
+            return refuse(h, 400, "HTTP/1.0 has no Transfer-Encoding");
+        if (!dgm_str_eq_nocase(dgm_http_header_of(&h->request, DGM_STR("transfer-encoding")),
+                               DGM_STR("chunked")))
+            return refuse(h, 501, "the only Transfer-Encoding here is chunked");
+    }
+    if (l->content_length > h->max_body)
+        return refuse(h, 413, "the body is too large (http_body_bytes)");
+    dgm_str expect = dgm_http_header_of(&h->request, DGM_STR("expect"));
+    if (expect.p && !h->is_http10) {
+        if (!dgm_str_eq_nocase(expect, DGM_STR("100-continue")))
+            return refuse(h, 417, "the only expectation met here is 100-continue");
+        h->wants_continue = has_body;
+    }
+    if (l->flags & F_CHUNKED || l->content_length > SMALL_BODY)
+        dgm_buf_init(&h->body, h->max_body);
+    else if (l->content_length)
+        h->small_body = dgm_arena_alloc_raw(h->arena, l->content_length);
+    return 0;
+}
+
+static int on_headers_complete(llhttp_t *l)
+{
+    dgm_http1 *h = l->data;
+    dgm_str authority = {0};
+    h->head_done = true;
+    if (l->http_major != 1 || l->http_minor > 1)
+        return refuse(h, 505, "this server speaks HTTP/1.1"), -1;
+    if (l->method == HTTP_CONNECT)
+        return refuse(h, 501, "this server is no proxy"), -1;
+    h->is_http10 = l->http_minor == 0;
+    l->upgrade = 0; /* h2c, websocket: an offer that we do not take up */
+    h->request.method = dgm_str_from(llhttp_method_name((llhttp_method_t)l->method));
+    if (read_target(h, &authority) || read_host(h, authority) || read_body_headers(h))
+        return -1;
+    return 0;
+}
+
+/* ---- the body ------------------------------------------------------------------------------------------- */
+
+static int on_body(llhttp_t *l, const char *p, size_t n)
+{
+    dgm_http1 *h = l->data;
+    h->wants_continue = false; /* it did not wait */
+    if (h->small_body) {
+        memcpy(h->small_body + h->request.body.n, p, n);
+        h->request.body = (dgm_str){h->small_body, h->request.body.n + n};
+        return 0;
+    }
+    dgm_buf_add(&h->body, p, n);
+    return h->body.over ? refuse(h, 413, "the body is too large (http_body_bytes)") : 0;
+}
+
+static int on_message_complete(llhttp_t *l)
+{
+    dgm_http1 *h = l->data;
+    h->whole = true;
+    return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+    .on_url = on_url,
+    .on_header_field = on_header_field,
+    .on_header_value = on_header_value,
+    .on_header_value_complete = on_header_value_complete,
+    .on_chunk_extension_name = on_extension,
+    .on_chunk_extension_value = on_extension,
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+};
+
+/* ---- public ---------------------------------------------------------------------------------------------- */
+
+static void free_body(void *arg)
+{
+    dgm_buf_done(arg);
+}
+
+void dgm_http1_init(dgm_http1 *h, dgm_arena *a, size_t max_body)
+{
+    *h = (dgm_http1){.arena = a, .max_body = max_body, .request.body = DGM_STR("")};
+    llhttp_init(&h->parser, HTTP_REQUEST, &settings);
+    h->parser.data = h;
+    dgm_arena_defer(a, free_body, &h->body);
+}
+
+static void refuse_llhttp(dgm_http1 *h, llhttp_errno_t e)
+{
+    bool known = h->parser.http_major == 1 && h->parser.http_minor <= 1; /* then the line end is bad */
+    if (e == HPE_PAUSED_H2_UPGRADE || (e == HPE_INVALID_VERSION && !known))
+        refuse(h, 505, "this server speaks HTTP/1.1");
+    else if (e == HPE_INVALID_METHOD)
+        refuse(h, 400, "this is no HTTP method");
+    else
+        refuse(h, 400, llhttp_get_error_reason(&h->parser));
+}
+
+dgm_http1_step dgm_http1_feed(dgm_http1 *h, const char *p, size_t n, size_t *ret_used)
+{
+    size_t used = 0;
+    *ret_used = n;
+    if (h->status)
+        return DGM_HTTP1_REFUSED;
+    if (n && h->head_bytes == 0 && *p == 0x16) {
+        refuse(h, 400, "this looks like TLS, and this port speaks plain HTTP");
+        return DGM_HTTP1_REFUSED;
+    }
+    while (used < n) {
+        size_t k = n - used;
+        if (!h->head_done) {
+            size_t room = DGM_MAX_HTTP_HEADER_BYTES - h->head_bytes;
+            if (room == 0) {
+                refuse(h, 431, "the request's head is too large (http_header_bytes)");
+                return DGM_HTTP1_REFUSED;
+            }
+            k = k < room ? k : room;
+        }
+        llhttp_errno_t e = llhttp_execute(&h->parser, p + used, k);
+        if (h->whole) {
+            *ret_used = (size_t)(llhttp_get_error_pos(&h->parser) - p);
+            h->keep_alive = llhttp_should_keep_alive(&h->parser);
+            if (!h->small_body)
+                h->request.body = dgm_buf_str(&h->body);
+            return DGM_HTTP1_REQUEST;
+        }
+        if (e != HPE_OK) {
+            refuse_llhttp(h, e);
+            return DGM_HTTP1_REFUSED;
+        }
+        used += k;
+        if (!h->head_done)
+            h->head_bytes += k;
+    }
+    if (h->wants_continue) {
+        h->wants_continue = false;
+        return DGM_HTTP1_CONTINUE;
+    }
+    return DGM_HTTP1_MORE;
+}
+
+dgm_str dgm_http_header_of(const dgm_http_request *r, dgm_str name)
+{
+    for (size_t i = 0; i < r->n_headers; i++)
+        if (dgm_str_eq(r->headers[i].name, name))
+            return r->headers[i].value;
+    return (dgm_str){0};
+}
