@@ -7,13 +7,16 @@
  *
  *   core ── start(run) ──► agent ── run->ops->emit(run, event) ... ── run->ops->end(run) ──► core
  *   core ── cancel(run) ─► agent: stop soon, then end as always
+ *
+ * Every run is ended by its agent, exactly once, also after a Message and after a terminal status.
+ * An agent may emit and end from inside start and cancel: quick ones do.
  */
 #pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "json/json.h"
 #include "net/loop.h"
+#include "json/json.h"
 
 #include <dragoman/model.h>
 
@@ -44,6 +47,9 @@ typedef struct dgm_run_ops {
     void (*end)(dgm_run *run, const char *error);
     /* How full the log's queue to the store is: agents that can, wait while it is true. */
     bool (*is_full)(const dgm_run *run);
+    /* A line for the operator's log, never for callers: what a program wrote to stderr, what exactly
+     * was wrong with its output. May be NULL: nobody listens. */
+    void (*note)(dgm_run *run, dgm_str line);
 } dgm_run_ops;
 
 /* The head of every run; the core's has more behind it, a test's its own. */
@@ -67,15 +73,17 @@ typedef struct dgm_agent_options {
 
 /* An agent type. */
 typedef struct dgm_backend {
-    const char *type;    /* "demo": in configs and --agent */
-    const char *about;   /* one line for a person */
-    bool can_resume;     /* a run may go on after a restart of the process */
+    const char *type;  /* "demo": in configs and --agent */
+    const char *about; /* one line for a person */
+    bool can_resume;   /* a run may go on after a restart of the process */
+    bool foreign;      /* events are made by a program of others: their faults become warnings */
     /* config: the agent's own settings, an object or NULL; errors carry a pointer into it. */
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
                      dgm_err *err);
-    void (*close)(void *agent); /* no run is left */
-    void (*start)(void *agent, dgm_run *run);  /* on run->loop; must not block */
-    void (*cancel)(void *agent, dgm_run *run); /* on run->loop; may be NULL: then it is ended for it */
+    void (*close)(void *agent);               /* no run is left */
+    void (*start)(void *agent, dgm_run *run); /* on run->loop; must not block */
+    /* On run->loop; may be NULL: then it is ended for it. Not after the run has ended. */
+    void (*cancel)(void *agent, dgm_run *run);
     /* The card's skills and texts for this type, as members of an A2A 1.0 card (JSON object text). */
     const char *card;
 } dgm_backend;
@@ -86,8 +94,13 @@ const dgm_backend *dgm_backend_by_type(dgm_str type); /* NULL: there is none */
 
 /* ---- what most agents need, on top of emit ------------------------------------------------------------ */
 
+/* What a whole text is streamed as, when there is no better name. */
+#define DGM_ANSWER_ID "answer"
+
 /* A status-update; text may be absent: then there is no message. final texts are TextParts of role agent. */
 dgm_code dgm_run_status(dgm_run *run, dgm_task_state state, dgm_str text, dgm_err *err);
+/* A failed status with metadata.error: a string safe for callers. */
+dgm_code dgm_run_fail(dgm_run *run, dgm_str error, dgm_err *err);
 /* A working status with a DataPart {type: status-indicator, text, displayAs: loading}. */
 dgm_code dgm_run_indicate(dgm_run *run, dgm_str text, dgm_err *err);
 /* One chunk of text of an artifact. */
@@ -95,5 +108,10 @@ dgm_code dgm_run_chunk(dgm_run *run, dgm_str artifact_id, dgm_str name, dgm_str 
                        bool last, dgm_err *err);
 /* A Message answer of one text part. */
 dgm_code dgm_run_reply(dgm_run *run, dgm_str text, dgm_err *err);
+/* One artifact, whole, of these parts. */
+dgm_code dgm_run_artifact(dgm_run *run, dgm_str artifact_id, dgm_str name, dgm_parts parts,
+                          dgm_err *err);
+/* For the operator's log. */
+void dgm_run_note(dgm_run *run, const char *fmt, ...) DGM_PRINTF(2, 3);
 /* The text parts of the caller's message, one after the other. */
 dgm_str dgm_run_text(const dgm_run *run, dgm_arena *a);

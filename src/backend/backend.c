@@ -1,0 +1,260 @@
+/* backend/backend.c - the list of agent types, and what most of them need. */
+#include "backend/backend.h"
+#include "backend/backend_int.h"
+#include "model/stamp.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const dgm_backend *const dgm_backends[] = {
+    &dgm_backend_hello, &dgm_backend_demo, &dgm_backend_bench, &dgm_backend_tck, NULL,
+};
+
+const dgm_backend *dgm_backend_by_type(dgm_str type)
+{
+    for (size_t i = 0; dgm_backends[i]; i++) {
+        if (dgm_str_eq(type, dgm_str_from(dgm_backends[i]->type)))
+            return dgm_backends[i];
+    }
+    return NULL;
+}
+
+/* ---- on top of emit ------------------------------------------------------------------------------------- */
+
+static dgm_code emit_status(dgm_run *run, dgm_task_state state, dgm_part *part,
+                            const dgm_json *metadata, dgm_err *err)
+{
+    dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {part, 1}};
+    dgm_status_update update = {
+        .status = {.state = state, .message = part ? &message : NULL},
+        .metadata = metadata,
+    };
+    dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &update};
+    return run->ops->emit(run, &event, err);
+}
+
+dgm_code dgm_run_status(dgm_run *run, dgm_task_state state, dgm_str text, dgm_err *err)
+{
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = text};
+    return emit_status(run, state, text.p ? &part : NULL, NULL, err);
+}
+
+dgm_code dgm_run_fail(dgm_run *run, dgm_str error, dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    return emit_status(run, DGM_STATE_FAILED, NULL, dgm_error_metadata(a, error), err);
+}
+
+dgm_code dgm_run_indicate(dgm_run *run, dgm_str text, dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_part part = dgm_status_indicator(a, text);
+    return emit_status(run, DGM_STATE_WORKING, &part, NULL, err);
+}
+
+dgm_code dgm_run_chunk(dgm_run *run, dgm_str artifact_id, dgm_str name, dgm_str text, bool append,
+                       bool last, dgm_err *err)
+{
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = text};
+    dgm_artifact_update update = {
+        .artifact = {.artifact_id = artifact_id, .name = name, .parts = {&part, 1}},
+        .append = append ? DGM_TRUE : DGM_FALSE,
+        .last_chunk = last ? DGM_TRUE : DGM_FALSE,
+    };
+    dgm_event event = {.kind = DGM_EVENT_ARTIFACT, .artifact = &update};
+    return run->ops->emit(run, &event, err);
+}
+
+dgm_code dgm_run_artifact(dgm_run *run, dgm_str artifact_id, dgm_str name, dgm_parts parts,
+                          dgm_err *err)
+{
+    dgm_artifact_update update = {
+        .artifact = {.artifact_id = artifact_id, .name = name, .parts = parts},
+        .append = DGM_FALSE,
+        .last_chunk = DGM_TRUE,
+    };
+    dgm_event event = {.kind = DGM_EVENT_ARTIFACT, .artifact = &update};
+    return run->ops->emit(run, &event, err);
+}
+
+dgm_code dgm_run_reply(dgm_run *run, dgm_str text, dgm_err *err)
+{
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = text};
+    dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
+    dgm_event event = {.kind = DGM_EVENT_MESSAGE, .message = &message};
+    return run->ops->emit(run, &event, err);
+}
+
+void dgm_run_note(dgm_run *run, const char *fmt, ...)
+{
+    char line[1024];
+    va_list args;
+    if (!run->ops->note)
+        return;
+    va_start(args, fmt);
+    int n = vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    if (n > 0)
+        run->ops->note(run, (dgm_str){line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1});
+}
+
+dgm_str dgm_run_text(const dgm_run *run, dgm_arena *a)
+{
+    return dgm_parts_text(run->input->message->parts, a);
+}
+
+dgm_str dgm_parts_text(dgm_parts parts, dgm_arena *a)
+{
+    size_t n = 0, n_texts = 0, last = 0;
+    for (size_t i = 0; i < parts.n; i++) {
+        if (parts.at[i].kind == DGM_PART_TEXT) {
+            n += parts.at[i].content.n;
+            n_texts++;
+            last = i;
+        }
+    }
+    if (n_texts == 1)
+        return parts.at[last].content;
+    char *p = dgm_arena_alloc_raw(a, n + 1);
+    dgm_str text = {p, n};
+    for (size_t i = 0; i < parts.n; i++) {
+        if (parts.at[i].kind == DGM_PART_TEXT && parts.at[i].content.n > 0) {
+            memcpy(p, parts.at[i].content.p, parts.at[i].content.n);
+            p += parts.at[i].content.n;
+        }
+    }
+    *p = '\0';
+    return text;
+}
+
+dgm_part dgm_status_indicator(dgm_arena *a, dgm_str text)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"type\":\"status-indicator\",\"text\":");
+    dgm_json_put_str(&b, text);
+    dgm_buf_add_lit(&b, ",\"displayAs\":\"loading\"}");
+    dgm_part part = {
+        .kind = DGM_PART_DATA,
+        .data = dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b))),
+    };
+    dgm_buf_done(&b);
+    return part;
+}
+
+/* ---- words ---------------------------------------------------------------------------------------------- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+dgm_str dgm_text_trim(dgm_str text)
+{
+    while (text.n > 0 && is_space(*text.p))
+        text.p++, text.n--;
+    while (text.n > 0 && is_space(text.p[text.n - 1]))
+        text.n--;
+    return text;
+}
+
+bool dgm_text_command(dgm_str text, const char *word, dgm_str *ret_rest)
+{
+    size_t n = strlen(word);
+    text = dgm_text_trim(text);
+    if (text.n < n || !dgm_str_eq_nocase((dgm_str){text.p, n}, (dgm_str){word, n}) ||
+        (text.n > n && !is_space(text.p[n])))
+        return false;
+    if (ret_rest)
+        *ret_rest = dgm_text_trim((dgm_str){text.p + n, text.n - n});
+    return true;
+}
+
+/* ---- settings ------------------------------------------------------------------------------------------- */
+
+static yyjson_val *plain(const dgm_json *v) /* yyjson's readers do not say const */
+{
+    return (yyjson_val *)(uintptr_t)v;
+}
+
+static dgm_code read_number(const dgm_json *v, const dgm_setting *row, const dgm_at *at,
+                            double *ret, dgm_err *err)
+{
+    char text[64], *end;
+    double number;
+    if (yyjson_is_num(plain(v))) {
+        number = yyjson_get_num(plain(v));
+    } else if ((yyjson_is_raw(plain(v)) || yyjson_is_str(plain(v))) && dgm_json_str(v).n > 0 &&
+               dgm_json_str(v).n < sizeof text) {
+        snprintf(text, sizeof text, "%.*s", DGM_P(dgm_json_str(v)));
+        number = strtod(text, &end);
+        if (*end)
+            return dgm_fail(err, DGM_BAD_PARAMS, at, "\"%s\" is no number", text);
+    } else {
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "expected a number, got %s", dgm_json_type(v));
+    }
+    if (!(number >= row->min && number <= row->max))
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "must be from %g to %g", row->min, row->max);
+    *ret = number;
+    return DGM_OK;
+}
+
+static dgm_code read_choice(dgm_str text, const char *choices, const dgm_at *at, int *ret,
+                            dgm_err *err)
+{
+    const char *p = choices;
+    for (int i = 0; *p; i++) {
+        size_t n = strcspn(p, "|");
+        if (dgm_str_eq(text, (dgm_str){p, n})) {
+            *ret = i;
+            return DGM_OK;
+        }
+        p += n + (p[n] == '|');
+    }
+    return dgm_fail(err, DGM_BAD_PARAMS, at, "\"%.*s\" is none of %s",
+                    (int)(text.n < 80 ? text.n : 80), text.p, choices);
+}
+
+static dgm_code read_setting(const dgm_json *v, const dgm_setting *row, const dgm_at *at,
+                             char *object, dgm_err *err)
+{
+    void *to = object + row->at;
+    if (row->kind == DGM_SETTING_JSON) {
+        *(const dgm_json **)to = v;
+        return DGM_OK;
+    }
+    if (row->kind == DGM_SETTING_NUMBER)
+        return read_number(v, row, at, to, err);
+    if (!yyjson_is_str(plain(v)))
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "expected a string, got %s", dgm_json_type(v));
+    if (row->kind == DGM_SETTING_CHOICE)
+        return read_choice(dgm_json_str(v), row->choices, at, to, err);
+    *(dgm_str *)to = dgm_json_str(v);
+    return DGM_OK;
+}
+
+dgm_code dgm_settings_read(const dgm_json *config, const dgm_setting *rows, size_t n, void *object,
+                           dgm_err *err)
+{
+    size_t i, size;
+    yyjson_val *key, *v;
+    if (!config)
+        return DGM_OK;
+    if (!yyjson_is_obj(plain(config)))
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s",
+                        dgm_json_type(config));
+    yyjson_obj_foreach (plain(config), i, size, key, v) {
+        dgm_str name = dgm_json_str(key);
+        const dgm_at *at = DGM_AT(NULL, name);
+        size_t k = 0;
+        while (k < n && !dgm_str_eq(name, dgm_str_from(rows[k].name)))
+            k++;
+        if (k == n)
+            return dgm_fail(err, DGM_BAD_PARAMS, at, "no such setting");
+        dgm_code rc = read_setting(v, &rows[k], at, object, err);
+        if (rc)
+            return rc;
+    }
+    return DGM_OK;
+}

@@ -1,0 +1,74 @@
+/*
+ * backend/backend_int.h - what the agent types share.
+ *
+ * A type is written as an `inner`: it answers in the way that is natural to it. What the options say
+ * (reply, final_text, working_message) is done around it, by a run of our own between it and the
+ * core's: see shaped.c.
+ */
+#pragma once
+
+#include "backend/backend.h"
+
+typedef struct dgm_inner {
+    dgm_code (*open)(const dgm_json *config, void **ret_agent, dgm_err *err);
+    void (*close)(void *agent);
+    void (*start)(void *agent, dgm_run *run);
+    void (*cancel)(void *agent, dgm_run *run);
+    /* It may complete without saying the text again (foreign programs do): then that is added. */
+    bool lacks_final_text;
+} dgm_inner;
+
+dgm_code dgm_shaped_open(const dgm_inner *inner, const dgm_json *config,
+                         const dgm_agent_options *options, void **ret_agent, dgm_err *err);
+void dgm_shaped_close(void *agent);
+void dgm_shaped_start(void *agent, dgm_run *run);
+void dgm_shaped_cancel(void *agent, dgm_run *run);
+
+/* The rest of a dgm_backend whose inner is called `inner`: put DGM_SHAPED(open_shaped) among its
+ * members, and DGM_SHAPED_OPEN(open_shaped, inner) before it. */
+#define DGM_SHAPED_OPEN(name, inner_)                                                              \
+    static dgm_code name(const dgm_json *config, const dgm_agent_options *options,                 \
+                         void **ret_agent, dgm_err *err)                                           \
+    {                                                                                              \
+        return dgm_shaped_open(&(inner_), config, options, ret_agent, err);                        \
+    }
+#define DGM_SHAPED(open_)                                                                          \
+    .open = (open_), .close = dgm_shaped_close, .start = dgm_shaped_start,                         \
+    .cancel = dgm_shaped_cancel
+
+/* ---- parts ---------------------------------------------------------------------------------------------- */
+
+/* The texts, one after the other. Borrowed when there is only one. */
+dgm_str dgm_parts_text(dgm_parts parts, dgm_arena *a);
+/* A DataPart {type: status-indicator, text, displayAs: loading}. */
+dgm_part dgm_status_indicator(dgm_arena *a, dgm_str text);
+
+/* ---- settings ------------------------------------------------------------------------------------------- */
+
+typedef enum dgm_setting_kind {
+    DGM_SETTING_STR,    /* dgm_str */
+    DGM_SETTING_NUMBER, /* double, from min to max */
+    DGM_SETTING_CHOICE, /* int: which of `choices`, "a|b|c" */
+    DGM_SETTING_JSON    /* const dgm_json *: the type looks itself */
+} dgm_setting_kind;
+
+typedef struct dgm_setting {
+    const char *name;
+    dgm_setting_kind kind;
+    size_t at; /* offset in the struct */
+    double min, max;
+    const char *choices;
+} dgm_setting;
+
+/* Fills the members that are set; others keep their defaults. Texts are borrowed from config. */
+dgm_code dgm_settings_read(const dgm_json *config, const dgm_setting *rows, size_t n, void *object,
+                           dgm_err *err);
+
+/* ---- the types ------------------------------------------------------------------------------------------ */
+
+extern const dgm_backend dgm_backend_hello, dgm_backend_demo, dgm_backend_bench, dgm_backend_tck,
+    dgm_backend_exec;
+
+/* Does text begin with this word, whatever its case? ret_rest: what follows, without spaces. */
+bool dgm_text_command(dgm_str text, const char *word, dgm_str *ret_rest);
+dgm_str dgm_text_trim(dgm_str text);

@@ -1,0 +1,227 @@
+/*
+ * backend/bench/bench.c - an agent that costs nothing, to measure everything else.
+ *
+ *   echo ...            one Message with the same text
+ *   chunks N ...        submitted, working, N artifact-updates of one short text part, completed
+ *   chunks N yield ...  the same with a turn of the event loop between chunks
+ *   hold S ...          submitted, working, then silence for S seconds, completed
+ *
+ * The chunks count: "1 ", "2 ", ... so that whoever reads can tell what is missing.
+ */
+#include "backend/backend_int.h"
+#include "base/limits.h"
+
+#include <stdlib.h>
+
+static const char card[] =
+    "{\"name\":\"Bench\",\"description\":\"Answers as fast as it can, for "
+    "measurements.\",\"skills\":["
+    "{\"id\":\"bench\",\"name\":\"Bench\",\"description\":\"echo TEXT: a Message with the same "
+    "text. "
+    "chunks N: a task that streams N chunks. chunks N yield: one per turn of the event loop. hold "
+    "S: a task that is silent for S seconds.\",\"tags\":[\"benchmark\"],\"examples\":[\"echo "
+    "hi\",\"chunks 100\",\"hold 10\"]}]}";
+
+#define MAX_CHUNKS 1000000 /* 6.9 MB of text: its final text is one record */
+#define MAX_HOLD_S 86400
+#define FULL_MS 2 /* how soon we look again whether the log has room */
+
+struct bench {
+    dgm_run *run;
+    dgm_timer timer;
+    uv_idle_t idle; /* yield: runs once per turn */
+    uint32_t n, sent;
+    bool has_idle;
+    int closing;
+};
+
+static size_t put_number(char *to, uint32_t n) /* and a space */
+{
+    char digits[10];
+    size_t k = 0, len;
+    do
+        digits[k++] = (char)('0' + n % 10);
+    while (n /= 10);
+    for (len = 0; k > 0;)
+        to[len++] = digits[--k];
+    to[len++] = ' ';
+    return len;
+}
+
+/* ---- the end --------------------------------------------------------------------------------------------- */
+
+static void on_closed(void *arg)
+{
+    struct bench *b = arg;
+    if (--b->closing == 0)
+        free(b);
+}
+
+static void on_idle_closed(uv_handle_t *h)
+{
+    on_closed(h->data);
+}
+
+static void finish(struct bench *b, const char *error)
+{
+    dgm_run *run = b->run;
+    b->closing = 1 + b->has_idle;
+    dgm_timer_close(&b->timer, on_closed, b);
+    if (b->has_idle)
+        uv_close((uv_handle_t *)&b->idle, on_idle_closed);
+    run->ops->end(run, error);
+}
+
+static dgm_code complete(dgm_run *run, uint32_t n, dgm_err *err)
+{
+    dgm_buf text;
+    dgm_buf_init(&text, DGM_MAX_RECORD_BYTES);
+    for (uint32_t i = 1; i <= n && dgm_buf_room(&text, 11); i++)
+        text.n += put_number(text.p + text.n, i);
+    dgm_code rc = dgm_run_status(run, DGM_STATE_COMPLETED, dgm_buf_str(&text), err);
+    dgm_buf_done(&text);
+    return rc;
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------------------- */
+
+static dgm_code chunk(dgm_run *run, uint32_t i, bool last, dgm_err *err)
+{
+    char text[12];
+    size_t n = put_number(text, i);
+    return dgm_run_chunk(run, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, (dgm_str){text, n}, i > 1, last,
+                         err);
+}
+
+/* Up to `most` chunks, while there is room. False: it is over, and b gone. */
+static bool send_chunks(struct bench *b, uint32_t most)
+{
+    dgm_err err = {0};
+    dgm_code rc = DGM_OK;
+    for (; !rc && most > 0 && b->sent < b->n && !b->run->ops->is_full(b->run); most--) {
+        b->sent++;
+        rc = chunk(b->run, b->sent, b->sent == b->n, &err);
+    }
+    if (!rc && b->sent < b->n)
+        return true;
+    if (!rc)
+        rc = complete(b->run, b->n, &err);
+    finish(b, rc ? err.msg : NULL);
+    return false;
+}
+
+static void on_room(void *arg)
+{
+    struct bench *b = arg;
+    if (send_chunks(b, UINT32_MAX))
+        dgm_timer_start(&b->timer, FULL_MS);
+}
+
+static void on_turn(uv_idle_t *h)
+{
+    send_chunks(h->data, 1);
+}
+
+/* ---- hold ------------------------------------------------------------------------------------------------ */
+
+static void on_held(void *arg)
+{
+    struct bench *b = arg;
+    dgm_err err = {0};
+    dgm_code rc = dgm_run_status(b->run, DGM_STATE_COMPLETED, DGM_STR("held"), &err);
+    finish(b, rc ? err.msg : NULL);
+}
+
+/* ---- what is asked for ----------------------------------------------------------------------------------- */
+
+static struct bench *begin(dgm_run *run, dgm_loop_fn on_timer)
+{
+    struct bench *b = dgm_xcalloc(1, sizeof *b);
+    b->run = run;
+    dgm_timer_init(run->loop, &b->timer, on_timer, b);
+    run->agent_data = b;
+    return b;
+}
+
+static bool read_number(dgm_str *text, double max, double *ret)
+{
+    char digits[24], *end;
+    size_t n = 0;
+    while (n < text->n && n < sizeof digits - 1 &&
+           ((text->p[n] >= '0' && text->p[n] <= '9') || text->p[n] == '.'))
+        n++;
+    if (n == 0 || (n < text->n && text->p[n] != ' ' && text->p[n] != '\n'))
+        return false;
+    memcpy(digits, text->p, n);
+    digits[n] = '\0';
+    *ret = strtod(digits, &end);
+    *text = dgm_text_trim((dgm_str){text->p + n, text->n - n});
+    return *end == '\0' && *ret <= max;
+}
+
+static void start_chunks(dgm_run *run, uint32_t n, bool yield)
+{
+    dgm_err err = {0};
+    if (dgm_run_status(run, DGM_STATE_WORKING, (dgm_str){0}, &err)) {
+        run->ops->end(run, err.msg);
+        return;
+    }
+    struct bench *b = begin(run, on_room);
+    b->n = n;
+    if (yield && n > 0) {
+        b->has_idle = true;
+        uv_idle_init(dgm_loop_uv(run->loop), &b->idle);
+        b->idle.data = b;
+        uv_idle_start(&b->idle, on_turn);
+    } else {
+        on_room(b);
+    }
+}
+
+static void start(void *agent, dgm_run *run)
+{
+    dgm_err err = {0};
+    dgm_str text = dgm_run_text(run, run->arena), rest;
+    double number;
+    dgm_code rc;
+    (void)agent;
+    if (dgm_text_command(text, "chunks", &rest) && read_number(&rest, MAX_CHUNKS, &number)) {
+        start_chunks(run, (uint32_t)number, dgm_text_command(rest, "yield", NULL));
+        return;
+    }
+    if (dgm_text_command(text, "hold", &rest) && read_number(&rest, MAX_HOLD_S, &number)) {
+        if (!(rc = dgm_run_status(run, DGM_STATE_WORKING, (dgm_str){0}, &err))) {
+            dgm_timer_start(&begin(run, on_held)->timer, (uint64_t)(number * 1000));
+            return;
+        }
+    } else if (dgm_text_command(text, "echo", NULL)) {
+        rc = dgm_run_reply(run, text, &err);
+    } else {
+        rc = dgm_run_reply(run, DGM_STR("echo TEXT | chunks N [yield] | hold SECONDS"), &err);
+    }
+    run->ops->end(run, rc ? err.msg : NULL);
+}
+
+static void cancel(void *agent, dgm_run *run)
+{
+    struct bench *b = run->agent_data;
+    dgm_err err = {0};
+    dgm_code rc = DGM_OK;
+    (void)agent;
+    if (b->sent > 0 && b->sent < b->n)
+        rc =
+            dgm_run_chunk(run, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, DGM_STR(""), true, true, &err);
+    if (!rc)
+        rc = dgm_run_status(run, DGM_STATE_CANCELED, (dgm_str){0}, &err);
+    finish(b, rc ? err.msg : NULL);
+}
+
+static const dgm_inner inner = {.start = start, .cancel = cancel};
+DGM_SHAPED_OPEN(open_shaped, inner)
+
+const dgm_backend dgm_backend_bench = {
+    .type = "bench",
+    .about = "answers as fast as it can: echo, chunks N, hold S",
+    .card = card,
+    DGM_SHAPED(open_shaped),
+};

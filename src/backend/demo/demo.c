@@ -1,0 +1,205 @@
+/*
+ * backend/demo/demo.c - an agent whose answers are scripts, picked by what the user writes.
+ *
+ * A timer goes from step to step, so a run can be canceled between any two: an open text is closed
+ * first (its last chunk says so), then the task is canceled.
+ */
+#include "backend/demo/demo_int.h"
+
+#include <stdlib.h>
+
+#define FULL_MS 5 /* how soon we look again whether the log has room */
+
+struct demo {
+    double pace; /* waits are multiplied by it */
+};
+
+struct play {
+    dgm_run *run;
+    const struct demo *demo;
+    const struct demo_step *step;
+    dgm_timer timer;
+    dgm_str made;  /* by the script's function */
+    dgm_str text;  /* what is left of the text being streamed */
+    dgm_str whole; /* the text that was or is being streamed */
+    size_t n_files;
+    bool in_text; /* the first chunk is out, the last is not */
+};
+
+static void finish(struct play *p, const char *error)
+{
+    dgm_run *run = p->run;
+    dgm_timer_close(&p->timer, free, p);
+    run->ops->end(run, error);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------------------- */
+
+static dgm_code chunk(struct play *p, size_t n, bool last, dgm_err *err)
+{
+    dgm_str text = {p->text.p, n};
+    bool append = p->in_text;
+    p->in_text = !last;
+    p->text = (dgm_str){p->text.p + n, p->text.n - n};
+    return dgm_run_chunk(p->run, DGM_STR(DGM_ANSWER_ID), DGM_STR("Answer"), text, append, last,
+                         err);
+}
+
+static dgm_code text_step(struct play *p, bool *ret_more, dgm_err *err)
+{
+    const struct demo_step *step = p->step;
+    if (!p->in_text) {
+        p->whole = step->text ? dgm_str_from(step->text) : p->made;
+        p->text = p->whole;
+    }
+    size_t n = demo_piece(p->text, step->cut);
+    bool last = n == p->text.n || (step->op == DEMO_BREAK && 2 * p->text.n < p->whole.n);
+    *ret_more = !last;
+    return chunk(p, n, last, err);
+}
+
+static dgm_code file_step(struct play *p, dgm_err *err)
+{
+    const struct demo_step *step = p->step;
+    dgm_part part = {
+        .kind = step->op == DEMO_FILE ? DGM_PART_RAW : DGM_PART_URL,
+        .content = dgm_str_from(step->text),
+        .filename = dgm_str_from(step->name),
+        .media_type = dgm_str_from(step->media_type),
+    };
+    dgm_str id = dgm_arena_printf(p->run->arena, "file-%zu", ++p->n_files);
+    return dgm_run_artifact(p->run, id, part.filename, (dgm_parts){&part, 1}, err);
+}
+
+static dgm_code data_step(struct play *p, dgm_err *err)
+{
+    dgm_str name = dgm_str_from(p->step->name);
+    dgm_part part = {
+        .kind = DGM_PART_DATA,
+        .data = dgm_json_made(p->run->arena, dgm_str_from(p->step->text)),
+    };
+    return dgm_run_artifact(p->run, name, name, (dgm_parts){&part, 1}, err);
+}
+
+/* *ret_over: that was the last step; *ret_more: the same step again. */
+static dgm_code step(struct play *p, bool *ret_over, bool *ret_more, dgm_err *err)
+{
+    dgm_run *run = p->run;
+    dgm_str text = p->step->text ? dgm_str_from(p->step->text) : p->made;
+    *ret_over = false;
+    switch (p->step->op) {
+    case DEMO_WORKING: return dgm_run_status(run, DGM_STATE_WORKING, (dgm_str){0}, err);
+    case DEMO_INDICATE: return dgm_run_indicate(run, text, err);
+    case DEMO_TEXT:
+    case DEMO_BREAK: return text_step(p, ret_more, err);
+    case DEMO_FILE:
+    case DEMO_LINK: return file_step(p, err);
+    case DEMO_DATA: return data_step(p, err);
+    case DEMO_END:
+    case DEMO_MESSAGE:
+    case DEMO_ASK:
+    case DEMO_AUTH:
+    case DEMO_FAIL:
+    case DEMO_REJECT: break;
+    }
+    *ret_over = true;
+    switch (p->step->op) {
+    case DEMO_MESSAGE: return dgm_run_reply(run, text, err);
+    case DEMO_ASK: return dgm_run_status(run, DGM_STATE_INPUT_REQUIRED, text, err);
+    case DEMO_AUTH: return dgm_run_status(run, DGM_STATE_AUTH_REQUIRED, text, err);
+    case DEMO_FAIL: return dgm_run_fail(run, text, err);
+    case DEMO_REJECT: return dgm_run_status(run, DGM_STATE_REJECTED, text, err);
+    default: return dgm_run_status(run, DGM_STATE_COMPLETED, p->whole, err);
+    }
+}
+
+/* ---- time ------------------------------------------------------------------------------------------------ */
+
+/* Steps until one has to be waited for. p is gone when this returns false. */
+static bool play(struct play *p, bool waited)
+{
+    for (;;) {
+        bool over, more = false;
+        dgm_err err = {0};
+        unsigned wait = p->step->wait;
+        if (p->run->ops->is_full(p->run)) {
+            dgm_timer_start(&p->timer, FULL_MS);
+            return true;
+        }
+        if (wait > 0 && !waited) {
+            double ms = wait * p->demo->pace;
+            dgm_timer_start(&p->timer, ms < 1 ? 1 : (uint64_t)ms);
+            return true;
+        }
+        dgm_code rc = step(p, &over, &more, &err);
+        if (rc || over) {
+            finish(p, rc ? err.msg : NULL);
+            return false;
+        }
+        if (!more)
+            p->step++;
+        waited = false;
+    }
+}
+
+static void on_time(void *arg)
+{
+    play(arg, true);
+}
+
+static void start(void *agent, dgm_run *run)
+{
+    dgm_str rest, text = dgm_run_text(run, run->arena);
+    const struct demo_script *script = demo_script_for(run, text, &rest);
+    struct play *p = dgm_xcalloc(1, sizeof *p);
+    p->run = run;
+    p->demo = agent;
+    p->step = script->steps;
+    if (script->text)
+        p->made = script->text(run->arena, rest);
+    run->agent_data = p;
+    dgm_timer_init(run->loop, &p->timer, on_time, p);
+    play(p, false);
+}
+
+static void cancel(void *agent, dgm_run *run)
+{
+    struct play *p = run->agent_data;
+    dgm_err err = {0};
+    dgm_code rc = DGM_OK;
+    (void)agent;
+    if (p->in_text)
+        rc = dgm_run_chunk(run, DGM_STR(DGM_ANSWER_ID), DGM_STR("Answer"), DGM_STR(""), true, true,
+                           &err);
+    if (!rc)
+        rc = dgm_run_status(run, DGM_STATE_CANCELED, (dgm_str){0}, &err);
+    finish(p, rc ? err.msg : NULL);
+}
+
+/* ---- the type -------------------------------------------------------------------------------------------- */
+
+static dgm_code open_agent(const dgm_json *config, void **ret_agent, dgm_err *err)
+{
+    static const dgm_setting settings[] = {
+        {"pace", DGM_SETTING_NUMBER, offsetof(struct demo, pace), 0, 100, NULL},
+    };
+    struct demo d = {.pace = 1};
+    dgm_code rc = dgm_settings_read(config, settings, 1, &d, err);
+    if (rc)
+        return rc;
+    struct demo *agent = dgm_xmalloc(sizeof *agent);
+    *agent = d;
+    *ret_agent = agent;
+    return DGM_OK;
+}
+
+static const dgm_inner inner = {
+    .open = open_agent, .close = free, .start = start, .cancel = cancel};
+DGM_SHAPED_OPEN(open_shaped, inner)
+
+const dgm_backend dgm_backend_demo = {
+    .type = "demo",
+    .about = "scripts that show everything an agent can do: write help",
+    .card = demo_card,
+    DGM_SHAPED(open_shaped),
+};

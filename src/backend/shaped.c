@@ -1,0 +1,481 @@
+/*
+ * backend/shaped.c - reply, final_text and working_message, for agents of every type.
+ *
+ *   core ◄── outer run ◄── shape ◄── inner run ◄── agent
+ *
+ * Between the core's run and the agent stands a run of ours, whose emit passes on, changes, adds or
+ * holds back:
+ *
+ *   reply: message   everything is folded; what comes of it is one Message. What a Message cannot say
+ *                    (failed, rejected, canceled) is told by a Task.
+ *   reply: task      a Message becomes working, one artifact, completed. So it does when a task is
+ *                    there already: its answers are its own (a2a.md 5.2).
+ *   working_message  the first working status carries it as a status indicator. When it is clear that
+ *                    there will be a task, it is told before the agent has said anything.
+ *   final_text       completed says the text again: added for agents that leave it out, left out on
+ *                    `omit`. Text that was not streamed moves to an artifact then: nothing gets lost.
+ *
+ * With nothing to do the agent gets the core's run itself and this costs nothing.
+ */
+#include "backend/backend_int.h"
+#include "base/limits.h"
+#include "model/fold.h"
+
+#include <stdlib.h>
+
+struct shaped {
+    const dgm_inner *inner;
+    void *agent;
+    dgm_agent_options options;
+    char *working_message;
+};
+
+/* A text, by length and hash: enough to tell whether another one is the same. */
+struct print {
+    size_t n;
+    uint64_t hash;
+};
+#define EMPTY_PRINT ((struct print){0, 0xcbf29ce484222325u})
+
+struct shape {
+    dgm_run run; /* the agent's; first, so that one is the other */
+    dgm_run *outer;
+    const struct shaped *shaped;
+    bool as_message, as_task;
+    /* as_message */
+    dgm_fold *fold;
+    bool answered; /* the Message, or what stands for it, was told */
+    /* all others */
+    bool said_working;   /* the working message was told */
+    bool said_early;     /* before the agent said anything: its own first `working` is not news */
+    size_t n_texts;      /* text streams so far */
+    dgm_str text_id;     /* of the last one, in the run's arena */
+    struct print stream; /* its text */
+    dgm_buf text; /* the text itself, while there is one stream only and it is not too long */
+};
+
+static struct print add_print(struct print x, dgm_str s)
+{
+    for (size_t i = 0; i < s.n; i++) /* FNV-1a: goes on where it stopped */
+        x.hash = (x.hash ^ (unsigned char)s.p[i]) * 0x100000001b3u;
+    x.n += s.n;
+    return x;
+}
+
+static bool same_print(struct print a, struct print b)
+{
+    return a.n == b.n && a.hash == b.hash;
+}
+
+static bool is_all_text(dgm_parts parts)
+{
+    for (size_t i = 0; i < parts.n; i++) {
+        if (parts.at[i].kind != DGM_PART_TEXT)
+            return false;
+    }
+    return parts.n > 0;
+}
+
+static dgm_code pass(struct shape *s, const dgm_event *event, dgm_err *err)
+{
+    return s->outer->ops->emit(s->outer, event, err);
+}
+
+/* ---- one Message of everything --------------------------------------------------------------------------- */
+
+static dgm_code collect(struct shape *s, const dgm_event *event, dgm_err *err)
+{
+    dgm_code rc;
+    if (!s->fold) {
+        dgm_task task = {
+            .id = s->run.input->task_id,
+            .context_id = s->run.input->context_id,
+            .status.state = DGM_STATE_SUBMITTED,
+        };
+        dgm_event begin = {.kind = DGM_EVENT_TASK, .task = &task};
+        s->fold = dgm_fold_new((dgm_fold_options){.foreign = true, .keep_transitory = true});
+        if ((rc = dgm_fold_add(s->fold, &begin, DGM_BY_AGENT, err)))
+            return rc;
+    }
+    if (dgm_fold_cost_of(s->fold).copied > 2 * DGM_MAX_RECORD_BYTES)
+        return dgm_fail(err, DGM_TOO_LARGE, NULL,
+                        "the answer is longer than the limit record_bytes of %zu: a Message has to "
+                        "hold all of it",
+                        DGM_MAX_RECORD_BYTES);
+    return dgm_fold_add(s->fold, event, DGM_BY_AGENT, err);
+}
+
+/* Where the answer's parts come together. */
+struct answer {
+    dgm_arena *a;
+    dgm_part *at;
+    size_t n, cap;
+};
+
+static void add_part(struct answer *x, const dgm_part *part)
+{
+    if (x->n == x->cap) {
+        size_t cap = x->cap ? 2 * x->cap : 8;
+        x->at = dgm_arena_realloc(x->a, x->at, x->cap * sizeof *x->at, cap * sizeof *x->at);
+        x->cap = cap;
+    }
+    x->at[x->n++] = *part;
+}
+
+/* Texts of several artifacts are set apart by a blank line. */
+static void add_text(struct answer *x, dgm_str text, bool is_first)
+{
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = text};
+    if (!is_first)
+        part.content = dgm_arena_printf(x->a, "\n\n%.*s", DGM_P(text));
+    add_part(x, &part);
+}
+
+static dgm_code answer_with_message(struct shape *s, dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    const dgm_task *task = s->fold ? dgm_fold_task(s->fold) : NULL;
+    const dgm_message *said = task ? task->status.message : NULL;
+    struct answer x = {.a = a};
+    bool has_text = false;
+    for (size_t i = 0; said && i < said->parts.n; i++) {
+        has_text |= said->parts.at[i].kind == DGM_PART_TEXT;
+        add_part(&x, &said->parts.at[i]);
+    }
+    bool text_was_said = has_text;
+    for (size_t i = 0; task && i < task->artifacts.n; i++) {
+        dgm_parts parts = task->artifacts.at[i].parts;
+        dgm_str text = dgm_parts_text(parts, a);
+        if (text.n > 0 && !text_was_said) {
+            add_text(&x, text, !has_text);
+            has_text = true;
+        }
+        for (size_t k = 0; k < parts.n; k++) {
+            if (parts.at[k].kind != DGM_PART_TEXT)
+                add_part(&x, &parts.at[k]);
+        }
+    }
+    if (x.n == 0)
+        add_text(&x, DGM_STR(""), true); /* a Message has at least one part */
+    dgm_message message = {
+        .role = DGM_ROLE_AGENT,
+        .parts = {x.at, x.n},
+        .metadata = said ? said->metadata : NULL,
+        .extensions = said ? said->extensions : (dgm_strs){0},
+    };
+    dgm_event event = {.kind = DGM_EVENT_MESSAGE, .message = &message};
+    s->answered = true;
+    return pass(s, &event, err);
+}
+
+static dgm_code tell_by_task(struct shape *s, const dgm_event *event, dgm_err *err)
+{
+    s->answered = true;
+    return pass(s, event, err);
+}
+
+static dgm_code emit_as_message(struct shape *s, const dgm_event *event, dgm_err *err)
+{
+    dgm_task_state state = DGM_STATE_UNKNOWN;
+    dgm_code rc;
+    if (s->answered)
+        return DGM_OK;
+    if (event->kind == DGM_EVENT_MESSAGE)
+        return tell_by_task(s, event, err); /* it is one already */
+    if (event->kind == DGM_EVENT_STATUS)
+        state = event->status->status.state;
+    else if (event->kind == DGM_EVENT_TASK)
+        state = event->task->status.state;
+    if (dgm_state_is_terminal(state) && state != DGM_STATE_COMPLETED)
+        return tell_by_task(s, event, err);
+    if ((rc = collect(s, event, err)))
+        return rc;
+    if (state == DGM_STATE_COMPLETED || dgm_state_is_interrupted(state))
+        return answer_with_message(s, err);
+    return DGM_OK;
+}
+
+/* ---- the working message --------------------------------------------------------------------------------- */
+
+static dgm_code say_working(struct shape *s, dgm_err *err)
+{
+    s->said_working = true;
+    return dgm_run_indicate(s->outer, s->shaped->options.working_message, err);
+}
+
+/* A working status or a task in an early state: with the working message in it. */
+static dgm_code pass_with_indicator(struct shape *s, const dgm_event *event, dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_part part = dgm_status_indicator(a, s->shaped->options.working_message);
+    dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
+    dgm_status_update update;
+    dgm_task task;
+    dgm_event changed = {.kind = event->kind, .extra = event->extra};
+    if (event->kind == DGM_EVENT_STATUS) {
+        update = *event->status;
+        update.status.message = &message;
+        changed.status = &update;
+    } else {
+        task = *event->task;
+        task.status.state = DGM_STATE_WORKING;
+        task.status.message = &message;
+        changed.task = &task;
+    }
+    s->said_working = true;
+    return pass(s, &changed, err);
+}
+
+/* True: the event was dealt with. */
+static bool with_working_message(struct shape *s, const dgm_event *event, dgm_code *ret_rc,
+                                 dgm_err *err)
+{
+    const dgm_status *status = event->kind == DGM_EVENT_STATUS ? &event->status->status
+                               : event->kind == DGM_EVENT_TASK ? &event->task->status
+                                                               : NULL;
+    bool is_bare = status && !status->message;
+    *ret_rc = DGM_OK;
+    if (s->said_early && is_bare && event->kind == DGM_EVENT_STATUS &&
+        (status->state == DGM_STATE_WORKING || status->state == DGM_STATE_SUBMITTED)) {
+        if (status->state == DGM_STATE_WORKING)
+            s->said_early = false;
+        return status->state == DGM_STATE_SUBMITTED || !event->status->metadata; /* no news */
+    }
+    if (s->said_early && is_bare && event->kind == DGM_EVENT_TASK &&
+        !dgm_state_is_terminal(status->state) && !dgm_state_is_interrupted(status->state)) {
+        *ret_rc = pass_with_indicator(s, event, err);
+        return true;
+    }
+    if (s->said_working)
+        return false;
+    if (event->kind == DGM_EVENT_STATUS && status->state == DGM_STATE_WORKING) {
+        s->said_working = true;
+        if (is_bare)
+            *ret_rc = pass_with_indicator(s, event, err);
+        return is_bare;
+    }
+    if (event->kind == DGM_EVENT_ARTIFACT || event->kind == DGM_EVENT_INTERNAL)
+        *ret_rc = say_working(s, err);
+    return *ret_rc != DGM_OK;
+}
+
+/* ---- the final text -------------------------------------------------------------------------------------- */
+
+static void watch_text(struct shape *s, const dgm_artifact_update *u)
+{
+    if (!is_all_text(u->artifact.parts))
+        return;
+    bool goes_on =
+        u->append == DGM_TRUE && s->n_texts > 0 && dgm_str_eq(u->artifact.artifact_id, s->text_id);
+    bool starts_over =
+        u->append != DGM_TRUE && s->n_texts > 0 && dgm_str_eq(u->artifact.artifact_id, s->text_id);
+    if (!goes_on) {
+        s->n_texts += !starts_over;
+        if (!starts_over)
+            s->text_id = dgm_arena_dup(s->run.arena, u->artifact.artifact_id);
+        s->stream = EMPTY_PRINT;
+        dgm_buf_clear(&s->text);
+        s->text.over = false;
+    }
+    for (size_t i = 0; i < u->artifact.parts.n; i++) {
+        s->stream = add_print(s->stream, u->artifact.parts.at[i].content);
+        if (s->shaped->inner->lacks_final_text)
+            dgm_buf_add_str(&s->text, u->artifact.parts.at[i].content);
+    }
+}
+
+static dgm_code complete_without_text(struct shape *s, const dgm_status_update *u, dgm_err *err)
+{
+    const dgm_message *said = u->status.message;
+    struct print final = EMPTY_PRINT;
+    dgm_code rc;
+    for (size_t i = 0; i < said->parts.n; i++)
+        final = add_print(final, said->parts.at[i].content);
+    dgm_status_update bare = *u;
+    bare.status.message = NULL;
+    dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &bare};
+    if (s->n_texts == 0 &&
+        (rc = dgm_run_artifact(s->outer, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, said->parts, err)))
+        return rc;
+    if (s->n_texts > 0 && !same_print(final, s->stream))
+        bare.status.message = u->status.message; /* it says more than was streamed */
+    return pass(s, &event, err);
+}
+
+static dgm_code complete(struct shape *s, const dgm_event *event, dgm_err *err)
+{
+    const dgm_status_update *u = event->status;
+    if (s->shaped->options.omit_final_text) {
+        if (u->status.message && is_all_text(u->status.message->parts))
+            return complete_without_text(s, u, err);
+        return pass(s, event, err);
+    }
+    /* of several texts nobody can say which one is the answer */
+    if (u->status.message || !s->shaped->inner->lacks_final_text || s->n_texts != 1 || s->text.over)
+        return pass(s, event, err);
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = dgm_buf_str(&s->text)};
+    dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
+    dgm_status_update full = *u;
+    full.status.message = &message;
+    dgm_event changed = {.kind = DGM_EVENT_STATUS, .status = &full, .extra = event->extra};
+    return pass(s, &changed, err);
+}
+
+/* ---- a Task of a Message --------------------------------------------------------------------------------- */
+
+static dgm_code emit_shaped(struct shape *s, const dgm_event *event, dgm_err *err);
+
+static dgm_code task_of_message(struct shape *s, const dgm_message *m, dgm_err *err)
+{
+    dgm_message said = *m;
+    dgm_status_update working = {.status.state = DGM_STATE_WORKING};
+    dgm_status_update done = {.status = {.state = DGM_STATE_COMPLETED, .message = &said}};
+    dgm_artifact_update answer = {
+        .artifact = {.artifact_id = DGM_STR(DGM_ANSWER_ID), .parts = m->parts},
+        .append = DGM_FALSE,
+        .last_chunk = DGM_TRUE,
+    };
+    const dgm_event events[] = {
+        {.kind = DGM_EVENT_STATUS, .status = &working},
+        {.kind = DGM_EVENT_ARTIFACT, .artifact = &answer},
+        {.kind = DGM_EVENT_STATUS, .status = &done},
+    };
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        dgm_code rc = emit_shaped(s, &events[i], err);
+        if (rc)
+            return rc;
+    }
+    return DGM_OK;
+}
+
+static dgm_code emit_shaped(struct shape *s, const dgm_event *event, dgm_err *err)
+{
+    dgm_code rc;
+    if (event->kind == DGM_EVENT_MESSAGE)
+        return s->as_task ? task_of_message(s, event->message, err) : pass(s, event, err);
+    if (s->shaped->options.working_message.n > 0 && with_working_message(s, event, &rc, err))
+        return rc;
+    if (event->kind == DGM_EVENT_ARTIFACT)
+        watch_text(s, event->artifact);
+    if (event->kind == DGM_EVENT_STATUS && event->status->status.state == DGM_STATE_COMPLETED)
+        return complete(s, event, err);
+    return pass(s, event, err);
+}
+
+/* ---- the run between ------------------------------------------------------------------------------------- */
+
+static dgm_code on_emit(dgm_run *run, const dgm_event *event, dgm_err *err)
+{
+    struct shape *s = (struct shape *)run;
+    return s->as_message ? emit_as_message(s, event, err) : emit_shaped(s, event, err);
+}
+
+static void on_end(dgm_run *run, const char *error)
+{
+    struct shape *s = (struct shape *)run;
+    dgm_run *outer = s->outer;
+    dgm_err err = {0};
+    if (s->as_message && !s->answered && !error && !run->canceled && answer_with_message(s, &err))
+        error = dgm_arena_dup(s->run.arena, dgm_str_from(err.msg)).p;
+    dgm_fold_free(s->fold);
+    dgm_buf_done(&s->text);
+    outer->ops->end(outer, error); /* s is gone with its arena */
+}
+
+static bool on_is_full(const dgm_run *run)
+{
+    const struct shape *s = (const struct shape *)run;
+    return s->outer->ops->is_full(s->outer);
+}
+
+static void on_note(dgm_run *run, dgm_str line)
+{
+    struct shape *s = (struct shape *)run;
+    if (s->outer->ops->note)
+        s->outer->ops->note(s->outer, line);
+}
+
+static const dgm_run_ops shape_ops = {on_emit, on_end, on_is_full, on_note};
+
+/* ---- from outside ---------------------------------------------------------------------------------------- */
+
+dgm_code dgm_shaped_open(const dgm_inner *inner, const dgm_json *config,
+                         const dgm_agent_options *options, void **ret_agent, dgm_err *err)
+{
+    void *agent = NULL;
+    dgm_code rc = inner->open ? inner->open(config, &agent, err)
+                              : dgm_settings_read(config, NULL, 0, NULL, err);
+    if (rc)
+        return rc;
+    struct shaped *x = dgm_xcalloc(1, sizeof *x);
+    x->inner = inner;
+    x->agent = agent;
+    if (options)
+        x->options = *options;
+    size_t n = x->options.working_message.n;
+    if (n > 0) {
+        x->working_message = dgm_xmalloc(n);
+        memcpy(x->working_message, x->options.working_message.p, n);
+        x->options.working_message.p = x->working_message;
+    }
+    *ret_agent = x;
+    return DGM_OK;
+}
+
+void dgm_shaped_close(void *agent)
+{
+    struct shaped *x = agent;
+    if (!x)
+        return;
+    if (x->inner->close)
+        x->inner->close(x->agent);
+    free(x->working_message);
+    free(x);
+}
+
+/* Says the same at start and at cancel. */
+static bool is_plain(const struct shaped *x, const dgm_run *run)
+{
+    return x->options.reply == DGM_REPLY_AUTO && !x->options.omit_final_text &&
+           x->options.working_message.n == 0 && !x->inner->lacks_final_text && !run->input->task;
+}
+
+void dgm_shaped_start(void *agent, dgm_run *run)
+{
+    struct shaped *x = agent;
+    dgm_err err = {0};
+    if (is_plain(x, run)) {
+        x->inner->start(x->agent, run);
+        return;
+    }
+    struct shape *s = dgm_new(run->arena, struct shape);
+    s->run = *run;
+    s->run.ops = &shape_ops;
+    s->run.agent_data = NULL;
+    s->outer = run;
+    s->shaped = x;
+    s->as_task = x->options.reply == DGM_REPLY_TASK || run->input->task;
+    s->as_message = x->options.reply == DGM_REPLY_MESSAGE && !s->as_task;
+    s->stream = EMPTY_PRINT;
+    dgm_buf_init(&s->text, DGM_MAX_FINAL_TEXT_BYTES);
+    run->agent_data = s;
+    if (s->as_task && x->options.working_message.n > 0) {
+        s->said_early = true;
+        if (say_working(s, &err)) {
+            s->run.ops->end(&s->run, err.msg);
+            return;
+        }
+    }
+    x->inner->start(x->agent, &s->run);
+}
+
+void dgm_shaped_cancel(void *agent, dgm_run *run)
+{
+    struct shaped *x = agent;
+    dgm_run *inner = run;
+    if (!is_plain(x, run)) {
+        inner = &((struct shape *)run->agent_data)->run;
+        inner->canceled = run->canceled;
+    }
+    x->inner->cancel(x->agent, inner);
+}

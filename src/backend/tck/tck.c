@@ -1,0 +1,207 @@
+/*
+ * backend/tck/tck.c - the agent that the conformance kits expect to find.
+ *
+ * What it does is told by how the messageId begins, the longest match winning (reference a2a.md 9.3);
+ * ids that do not begin with tck- come from the older kits, which want every task to ask back (9.5).
+ */
+#include "backend/backend_int.h"
+
+#include <stdlib.h>
+
+static const char card[] = "{\"name\":\"TCK\",\"description\":\"Behaves as the A2A conformance "
+                           "kits ask for.\",\"skills\":[{"
+                           "\"id\":\"tck\",\"name\":\"Conformance\",\"description\":\"Does what "
+                           "the kit names in the id of "
+                           "its message.\",\"tags\":[\"tck\"]}]}";
+
+enum act {
+    COMPLETE,  /* with this text */
+    ASK,       /* input-required */
+    WORK_ASK,  /* working, a moment, input-required */
+    ANSWER,    /* a Message */
+    REJECT,    /* rejected */
+    TEXT,      /* an artifact of this text, completed */
+    TWO_TEXTS, /* the same in two chunks, cut before the last word */
+    FILE_RAW,  /* an artifact by bytes, completed */
+    FILE_URL,  /* by address */
+    DATA,      /* of JSON */
+    STAY       /* working for a while, completed */
+};
+
+static const struct row {
+    const char *prefix;
+    enum act act;
+    const char *text;
+} rows[] = {
+    {"tck-", COMPLETE, "Hello from TCK"},
+    {"tck-complete-task", COMPLETE, "Hello from TCK"},
+    {"tck-input-required", ASK, NULL},
+    {"tck-artifact-text", TEXT, "Generated text content"},
+    {"tck-artifact-file", FILE_RAW, "dGNr"}, /* "tck" */
+    {"tck-artifact-file-url", FILE_URL, "https://example.com/output.txt"},
+    {"tck-artifact-data", DATA, "{\"key\":\"value\",\"count\":42}"},
+    {"tck-message-response", ANSWER, "Direct message response"},
+    {"tck-reject-task", REJECT, "rejected"},
+    {"tck-stream-001", TEXT, "Stream hello from TCK"},
+    {"tck-stream-002", COMPLETE, "Hello from TCK"},
+    {"tck-stream-003", TEXT, "Stream task lifecycle"},
+    {"tck-stream-ordering-001", TEXT, "Ordered output"},
+    {"tck-stream-artifact-text", TEXT, "Streamed text content"},
+    {"tck-stream-artifact-file", FILE_RAW, "dGNr"},
+    {"tck-stream-artifact-chunked", TWO_TEXTS, "chunk-1 chunk-2"},
+    {"test-resubscribe-message-id", STAY, "Done"},
+    {"", WORK_ASK, NULL},
+};
+
+struct tck {
+    double stay_seconds, ask_seconds;
+};
+
+struct stay {
+    dgm_run *run;
+    dgm_timer timer;
+    const struct row *row;
+};
+
+static const struct row *row_of(dgm_str id)
+{
+    const struct row *best = NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (dgm_str_starts(id, dgm_str_from(rows[i].prefix)) &&
+            (!best || strlen(rows[i].prefix) > strlen(best->prefix)))
+            best = &rows[i];
+    }
+    return best;
+}
+
+/* ---- what is done at once -------------------------------------------------------------------------------- */
+
+static dgm_code artifact(dgm_run *run, const struct row *row, dgm_err *err)
+{
+    dgm_str id = DGM_STR(DGM_ANSWER_ID), text = dgm_str_from(row->text);
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = text};
+    dgm_code rc;
+    switch (row->act) {
+    case TWO_TEXTS: {
+        size_t n = (size_t)(strrchr(row->text, ' ') - row->text) + 1;
+        if ((rc = dgm_run_chunk(run, id, (dgm_str){0}, (dgm_str){text.p, n}, false, false, err)))
+            return rc;
+        return dgm_run_chunk(run, id, (dgm_str){0}, (dgm_str){text.p + n, text.n - n}, true, true,
+                             err);
+    }
+    case FILE_RAW:
+    case FILE_URL:
+        part.kind = row->act == FILE_RAW ? DGM_PART_RAW : DGM_PART_URL;
+        part.filename = DGM_STR("output.txt");
+        part.media_type = DGM_STR("text/plain");
+        break;
+    case DATA:
+        part = (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_made(run->arena, text)};
+        break;
+    case COMPLETE:
+    case ASK:
+    case WORK_ASK:
+    case ANSWER:
+    case REJECT:
+    case TEXT:
+    case STAY: break;
+    }
+    return dgm_run_artifact(run, id, (dgm_str){0}, (dgm_parts){&part, 1}, err);
+}
+
+static dgm_code act(dgm_run *run, const struct row *row, dgm_err *err)
+{
+    dgm_str text = dgm_str_from(row->text);
+    dgm_code rc;
+    if (row->act == ANSWER)
+        return dgm_run_reply(run, text, err);
+    if (row->act == ASK)
+        return dgm_run_status(run, DGM_STATE_INPUT_REQUIRED, (dgm_str){0}, err);
+    if (row->act == REJECT)
+        return dgm_run_status(run, DGM_STATE_REJECTED, text, err);
+    if ((rc = dgm_run_status(run, DGM_STATE_WORKING, (dgm_str){0}, err)))
+        return rc;
+    if (row->act == COMPLETE)
+        return dgm_run_status(run, DGM_STATE_COMPLETED, text, err);
+    if ((rc = artifact(run, row, err)))
+        return rc;
+    bool is_text = row->act == TEXT || row->act == TWO_TEXTS;
+    return dgm_run_status(run, DGM_STATE_COMPLETED, is_text ? text : (dgm_str){0}, err);
+}
+
+/* ---- what takes a while ---------------------------------------------------------------------------------- */
+
+static void finish(struct stay *s, dgm_task_state state, dgm_str text)
+{
+    dgm_run *run = s->run;
+    dgm_err err = {0};
+    dgm_code rc = dgm_run_status(run, state, text, &err);
+    dgm_timer_close(&s->timer, free, s);
+    run->ops->end(run, rc ? err.msg : NULL);
+}
+
+static void on_time(void *arg)
+{
+    struct stay *s = arg;
+    if (s->row->act == STAY)
+        finish(s, DGM_STATE_COMPLETED, dgm_str_from(s->row->text));
+    else
+        finish(s, DGM_STATE_INPUT_REQUIRED, (dgm_str){0});
+}
+
+static void start(void *agent, dgm_run *run)
+{
+    const struct tck *t = agent;
+    const struct row *row = row_of(run->input->message->message_id);
+    dgm_err err = {0};
+    dgm_code rc;
+    if (row->act != STAY && row->act != WORK_ASK) {
+        rc = act(run, row, &err);
+    } else if (!(rc = dgm_run_status(run, DGM_STATE_WORKING, (dgm_str){0}, &err))) {
+        struct stay *s = dgm_xcalloc(1, sizeof *s);
+        s->run = run;
+        s->row = row;
+        run->agent_data = s;
+        dgm_timer_init(run->loop, &s->timer, on_time, s);
+        dgm_timer_start(&s->timer,
+                        (uint64_t)(1000 * (row->act == STAY ? t->stay_seconds : t->ask_seconds)));
+        return;
+    }
+    run->ops->end(run, rc ? err.msg : NULL);
+}
+
+static void cancel(void *agent, dgm_run *run)
+{
+    (void)agent;
+    finish(run->agent_data, DGM_STATE_CANCELED, (dgm_str){0});
+}
+
+/* ---- the type -------------------------------------------------------------------------------------------- */
+
+static dgm_code open_agent(const dgm_json *config, void **ret_agent, dgm_err *err)
+{
+    static const dgm_setting settings[] = {
+        {"stay_seconds", DGM_SETTING_NUMBER, offsetof(struct tck, stay_seconds), 0, 600, NULL},
+        {"ask_seconds", DGM_SETTING_NUMBER, offsetof(struct tck, ask_seconds), 0, 600, NULL},
+    };
+    /* twice the kits' TCK_STREAMING_TIMEOUT of 2 s and a little; 3 s would be too late to ask */
+    struct tck t = {.stay_seconds = 4.5, .ask_seconds = 0.1};
+    dgm_code rc = dgm_settings_read(config, settings, 2, &t, err);
+    if (rc)
+        return rc;
+    struct tck *agent = dgm_xmalloc(sizeof *agent);
+    *agent = t;
+    *ret_agent = agent;
+    return DGM_OK;
+}
+
+static const dgm_inner inner = {
+    .open = open_agent, .close = free, .start = start, .cancel = cancel};
+DGM_SHAPED_OPEN(open_shaped, inner)
+
+const dgm_backend dgm_backend_tck = {
+    .type = "tck",
+    .about = "behaves as the conformance kits ask for",
+    .card = card,
+    DGM_SHAPED(open_shaped),
+};
