@@ -1,0 +1,532 @@
+/*
+ * net/process.c - fork, exec, watch, reap.
+ *
+ *   RUNNING ── leader exits: its group is killed, it is reaped ──► DRAINING ── end of both outputs,
+ *   or DRAIN_MS without ──► CLOSING ── all handles closed, on_exit ──► gone
+ *
+ * Not uv_spawn: that has no place for PR_SET_PDEATHSIG, and it reaps at once, while the group may be
+ * signalled safely only as long as its leader's number is not free for others.
+ */
+#include "net/process.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/limits.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Who holds the pipes of a dead child open has left its group on purpose; nobody waits for that. */
+#define DRAIN_MS 500
+#define LOOK_MS 20 /* without pidfd: how often we look whether it is still there */
+#define READ_BYTES 65536
+
+extern char **environ;
+
+enum state { RUNNING, DRAINING, CLOSING };
+
+struct output {
+    uv_pipe_t pipe;
+    dgm_buf hold; /* the beginning of a line whose end did not come yet */
+    bool cut;     /* pieces of the line in hold were given out already */
+    bool ended;
+    void (*on_line)(void *user, dgm_str line, dgm_line_end end);
+};
+
+struct dgm_process {
+    enum state state;
+    dgm_loop *loop;
+    dgm_process_handler handler;
+    dgm_process_exit how;
+    pid_t pid;
+    int pidfd; /* -1: none */
+    uint64_t grace_ms;
+    uv_pipe_t in;
+    struct output out, error_out;
+    uv_poll_t watch;
+    dgm_timer kill_timer, look_timer; /* look: for the exit, then for the end of draining */
+    size_t backlog;
+    size_t open_handles;
+    bool in_open, end_input, paused;
+    char bytes[READ_BYTES]; /* both outputs read into it, one after the other */
+};
+
+struct write {
+    uv_write_t req;
+    dgm_process *p;
+    size_t n;
+    char bytes[];
+};
+
+/* ---- the end -------------------------------------------------------------------------------------------- */
+
+static void handle_closed(dgm_process *p)
+{
+    if (--p->open_handles > 0)
+        return;
+    p->handler.on_exit(p->handler.user, p->how);
+    if (p->pidfd >= 0)
+        close(p->pidfd);
+    dgm_buf_done(&p->out.hold);
+    dgm_buf_done(&p->error_out.hold);
+    free(p);
+}
+
+static void on_uv_closed(uv_handle_t *h)
+{
+    handle_closed(h->data);
+}
+
+static void on_timer_closed(void *arg)
+{
+    handle_closed(arg);
+}
+
+static void close_input(dgm_process *p)
+{
+    if (!p->in_open)
+        return;
+    p->in_open = false;
+    uv_close((uv_handle_t *)&p->in, on_uv_closed);
+}
+
+static void begin_close(dgm_process *p)
+{
+    if (p->state == CLOSING)
+        return;
+    p->state = CLOSING;
+    close_input(p);
+    uv_close((uv_handle_t *)&p->out.pipe, on_uv_closed);
+    uv_close((uv_handle_t *)&p->error_out.pipe, on_uv_closed);
+    if (p->pidfd >= 0)
+        uv_close((uv_handle_t *)&p->watch, on_uv_closed);
+    dgm_timer_close(&p->kill_timer, on_timer_closed, p);
+    dgm_timer_close(&p->look_timer, on_timer_closed, p);
+}
+
+static void check_drained(dgm_process *p)
+{
+    if (p->state == DRAINING && p->out.ended && p->error_out.ended)
+        begin_close(p);
+}
+
+static void on_exited(dgm_process *p)
+{
+    int status = 0;
+    /* Its number is its group's until it is reaped: so first the group, then the leader. */
+    kill(-p->pid, SIGKILL);
+    while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    p->how.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    p->how.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    p->state = DRAINING;
+    dgm_timer_stop(&p->kill_timer);
+    dgm_timer_start(&p->look_timer, DRAIN_MS);
+    check_drained(p);
+}
+
+static bool has_exited(const dgm_process *p)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == p->pid;
+}
+
+static void on_pidfd(uv_poll_t *h, int status, int events)
+{
+    dgm_process *p = h->data;
+    (void)status;
+    (void)events;
+    if (p->state == RUNNING && has_exited(p)) {
+        uv_poll_stop(h);
+        on_exited(p);
+    }
+}
+
+static void give_rest(dgm_process *p, struct output *o);
+
+static void on_look(void *arg)
+{
+    dgm_process *p = arg;
+    if (p->state == RUNNING && has_exited(p))
+        on_exited(p);
+    else if (p->state == RUNNING)
+        dgm_timer_start(&p->look_timer, LOOK_MS);
+    else if (p->state == DRAINING && !p->paused) { /* paused: resume starts the clock again */
+        give_rest(p, &p->out);
+        give_rest(p, &p->error_out);
+        begin_close(p);
+    }
+}
+
+static void on_grace_over(void *arg)
+{
+    dgm_process *p = arg;
+    if (p->state == RUNNING)
+        kill(-p->pid, SIGKILL);
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------- */
+
+static void give(dgm_process *p, const struct output *o, dgm_str line, dgm_line_end end)
+{
+    if (o->on_line)
+        o->on_line(p->handler.user, line, end);
+}
+
+/* A line's end is here: what was held of it, and these bytes. */
+static void give_line(dgm_process *p, struct output *o, dgm_str rest, dgm_line_end end)
+{
+    if (o->hold.n == 0) {
+        give(p, o, rest, end);
+    } else {
+        dgm_buf_add_str(&o->hold, rest);
+        give(p, o, dgm_buf_str(&o->hold), end);
+        dgm_buf_clear(&o->hold);
+    }
+    o->cut = false;
+    dgm_buf_shrink(&o->hold, READ_BYTES);
+}
+
+static void take(dgm_process *p, struct output *o, dgm_str bytes)
+{
+    while (bytes.n > 0) {
+        const char *newline = memchr(bytes.p, '\n', bytes.n);
+        size_t n = newline ? (size_t)(newline - bytes.p) : bytes.n;
+        size_t room = o->hold.max - o->hold.n;
+        if (n > room) {
+            give_line(p, o, (dgm_str){bytes.p, room}, DGM_LINE_CUT);
+            o->cut = true;
+            n = room;
+        } else if (newline) {
+            give_line(p, o, (dgm_str){bytes.p, n}, DGM_LINE_WHOLE);
+            n++;
+        } else {
+            dgm_buf_add(&o->hold, bytes.p, n);
+        }
+        bytes.p += n;
+        bytes.n -= n;
+    }
+}
+
+/* No more will come. */
+static void give_rest(dgm_process *p, struct output *o)
+{
+    if (o->ended)
+        return;
+    o->ended = true;
+    if (o->hold.n > 0 || o->cut)
+        give_line(p, o, (dgm_str){"", 0}, DGM_LINE_LAST);
+}
+
+static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
+{
+    dgm_process *p = h->data;
+    (void)suggested;
+    *buf = uv_buf_init(p->bytes, READ_BYTES);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    dgm_process *p = stream->data;
+    struct output *o = (uv_pipe_t *)stream == &p->out.pipe ? &p->out : &p->error_out;
+    if (n > 0) {
+        take(p, o, (dgm_str){buf->base, (size_t)n});
+    } else if (n < 0) { /* the end, or an error that means the same to us */
+        uv_read_stop(stream);
+        give_rest(p, o);
+        check_drained(p);
+    }
+}
+
+/* ---- writing -------------------------------------------------------------------------------------------- */
+
+static void check_input(dgm_process *p)
+{
+    if (p->end_input && p->backlog == 0)
+        close_input(p);
+}
+
+static void on_written(uv_write_t *req, int status)
+{
+    struct write *w = (struct write *)req;
+    dgm_process *p = w->p;
+    (void)status; /* a child that closed its input does not want more: that is its business */
+    p->backlog -= w->n;
+    free(w);
+    check_input(p);
+}
+
+/* ---- starting ------------------------------------------------------------------------------------------- */
+
+/* In the child: only what is safe after a fork in a program with threads. Never returns. */
+static void become(const dgm_process_options *o, char **env, const int fds[3], pid_t parent,
+                   int report)
+{
+    sigset_t none;
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127); /* we were orphaned before we could ask not to be */
+    for (int i = 1; i < NSIG; i++)
+        signal(i, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int i = 0; i < 3; i++) {
+        if (dup2(fds[i], i) < 0)
+            goto failed;
+    }
+#ifdef SYS_close_range
+    syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC: whoever forgot it */);
+#endif
+    if (o->cwd && chdir(o->cwd) < 0)
+        goto failed;
+    environ = env;
+    execvp(o->argv[0], (char *const *)(uintptr_t)o->argv);
+failed:;
+    int why = errno;
+    while (write(report, &why, sizeof why) < 0 && errno == EINTR)
+        ;
+    _exit(127);
+}
+
+static bool names_same(const char *a, const char *b) /* two "NAME=value" */
+{
+    size_t n = strcspn(a, "=");
+    return strcspn(b, "=") == n && memcmp(a, b, n) == 0;
+}
+
+static char **merged_env(const char *const *more)
+{
+    size_t n = 0, n_more = 0, k = 0;
+    while (environ && environ[n])
+        n++;
+    while (more && more[n_more])
+        n_more++;
+    char **env = dgm_xcalloc(n + n_more + 1, sizeof *env);
+    for (size_t i = 0; i < n; i++) {
+        size_t j = 0;
+        while (j < n_more && !names_same(environ[i], more[j]))
+            j++;
+        if (j == n_more)
+            env[k++] = environ[i];
+    }
+    for (size_t j = 0; j < n_more; j++)
+        env[k++] = (char *)(uintptr_t)more[j];
+    return env;
+}
+
+/* All signals wait while there are two of us in one memory image. */
+static pid_t fork_quietly(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    pid_t pid = fork();
+    if (pid != 0) {
+        int saved = errno;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        errno = saved;
+    }
+    return pid;
+}
+
+/* The child's ends of the pipes must not be 0, 1 or 2: dup2 would trample on them. */
+static int above_stdio(int fd)
+{
+    if (fd < 0 || fd > 2)
+        return fd;
+    int higher = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return higher;
+}
+
+static bool open_pipe(int ends[2])
+{
+    int fds[2];
+    int rc = uv_pipe(fds, 0, 0); /* blocking, and closed by exec */
+    if (rc < 0) {
+        errno = -rc;
+        return false;
+    }
+    ends[0] = above_stdio(fds[0]);
+    ends[1] = above_stdio(fds[1]);
+    return ends[0] >= 0 && ends[1] >= 0;
+}
+
+static void close_all(int *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+    }
+}
+
+/* Returns 0 or an errno. fds: in, out, err, report; read end, write end. */
+static int spawn(const dgm_process_options *o, int fds[8], pid_t *ret_pid)
+{
+    int why = 0;
+    for (size_t i = 0; i < 4; i++) {
+        if (!open_pipe(fds + 2 * i))
+            return errno;
+    }
+    char **env = merged_env(o->env);
+    pid_t parent = getpid(), pid = fork_quietly();
+    if (pid == 0)
+        become(o, env, (int[]){fds[0], fds[3], fds[5]}, parent, fds[7]);
+    free(env);
+    if (pid < 0)
+        return errno;
+    close(fds[7]);
+    fds[7] = -1;
+    ssize_t n;
+    while ((n = read(fds[6], &why, sizeof why)) < 0 && errno == EINTR)
+        ;
+    if (n <= 0) { /* closed by exec: it runs */
+        *ret_pid = pid;
+        return 0;
+    }
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return why;
+}
+
+static void open_stream(dgm_process *p, uv_pipe_t *pipe, int *fd)
+{
+    uv_pipe_init(dgm_loop_uv(p->loop), pipe, 0);
+    pipe->data = p;
+    p->open_handles++;
+    int rc = uv_pipe_open(pipe, *fd);
+    assert(rc == 0);
+    (void)rc;
+    *fd = -1; /* the handle's now */
+}
+
+static void init_output(dgm_process *p, struct output *o, int *fd, size_t max_line)
+{
+    dgm_buf_init(&o->hold, max_line);
+    open_stream(p, &o->pipe, fd);
+    uv_read_start((uv_stream_t *)&o->pipe, on_alloc, on_read);
+}
+
+static void watch_exit(dgm_process *p, bool without_pidfd)
+{
+    p->pidfd = -1;
+#ifdef SYS_pidfd_open
+    if (!without_pidfd)
+        p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+    if (p->pidfd >= 0 && uv_poll_init(dgm_loop_uv(p->loop), &p->watch, p->pidfd) != 0) {
+        close(p->pidfd);
+        p->pidfd = -1;
+    }
+#endif
+    if (p->pidfd >= 0) {
+        p->watch.data = p;
+        p->open_handles++;
+        uv_poll_start(&p->watch, UV_READABLE, on_pidfd);
+    } else {
+        dgm_timer_start(&p->look_timer, LOOK_MS);
+    }
+}
+
+dgm_code dgm_process_start(dgm_loop *loop, const dgm_process_options *options,
+                           dgm_process_handler handler, dgm_process **ret_process, dgm_err *err)
+{
+    int fds[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    size_t max_line = options->max_line_bytes ? options->max_line_bytes : DGM_MAX_RECORD_BYTES;
+    pid_t pid = 0;
+    int why = spawn(options, fds, &pid);
+    if (why) {
+        close_all(fds, 8);
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot start \"%s\"%s%s: %s", options->argv[0],
+                        options->cwd ? " in " : "", options->cwd ? options->cwd : "",
+                        strerror(why));
+    }
+    dgm_process *p = dgm_xcalloc(1, sizeof *p);
+    p->loop = loop;
+    p->handler = handler;
+    p->pid = pid;
+    p->grace_ms = options->grace_ms;
+    open_stream(p, &p->in, &fds[1]);
+    p->in_open = true;
+    p->out.on_line = handler.on_line;
+    p->error_out.on_line = handler.on_error_line;
+    init_output(p, &p->out, &fds[2], max_line);
+    init_output(p, &p->error_out, &fds[4], max_line);
+    dgm_timer_init(loop, &p->kill_timer, on_grace_over, p);
+    dgm_timer_init(loop, &p->look_timer, on_look, p);
+    p->open_handles += 2;
+    watch_exit(p, options->without_pidfd);
+    close_all(fds, 8);
+    *ret_process = p;
+    return DGM_OK;
+}
+
+int dgm_process_pid(const dgm_process *p)
+{
+    return p->pid;
+}
+
+void dgm_process_write(dgm_process *p, dgm_str bytes)
+{
+    if (!p->in_open || p->end_input || bytes.n == 0)
+        return;
+    struct write *w = dgm_xmalloc(sizeof *w + bytes.n);
+    w->p = p;
+    w->n = bytes.n;
+    memcpy(w->bytes, bytes.p, bytes.n);
+    p->backlog += bytes.n;
+    uv_buf_t buf = uv_buf_init(w->bytes, (unsigned)bytes.n);
+    if (uv_write(&w->req, (uv_stream_t *)&p->in, &buf, 1, on_written) != 0) {
+        p->backlog -= bytes.n;
+        free(w);
+    }
+}
+
+void dgm_process_end_input(dgm_process *p)
+{
+    p->end_input = true;
+    check_input(p);
+}
+
+size_t dgm_process_backlog(const dgm_process *p)
+{
+    return p->backlog;
+}
+
+void dgm_process_pause(dgm_process *p)
+{
+    if (p->paused || p->state == CLOSING)
+        return;
+    p->paused = true;
+    uv_read_stop((uv_stream_t *)&p->out.pipe);
+}
+
+void dgm_process_resume(dgm_process *p)
+{
+    if (!p->paused || p->state == CLOSING)
+        return;
+    p->paused = false;
+    if (!p->out.ended)
+        uv_read_start((uv_stream_t *)&p->out.pipe, on_alloc, on_read);
+    if (p->state == DRAINING)
+        dgm_timer_start(&p->look_timer, DRAIN_MS);
+}
+
+void dgm_process_kill(dgm_process *p)
+{
+    if (p->state != RUNNING)
+        return;
+    if (!p->how.killed)
+        dgm_timer_start(&p->kill_timer, p->grace_ms);
+    p->how.killed = true;
+    kill(-p->pid, SIGTERM);
+}

@@ -1,0 +1,68 @@
+/*
+ * net/process.h - a child process on a loop: a session and a group of its own, three pipes, lines, and
+ * an end that always comes.
+ *
+ * When the child ends, whatever it started in its group is killed. When we are killed, the child is
+ * too (PDEATHSIG); what it started then is not, the kernel knows no such rule. It is read only while its reader wants more, so one that writes without end fills its pipe and waits. All calls
+ * are made on the loop it was started on; callbacks come there, never from inside a call.
+ *
+ * The program must ignore SIGPIPE: a child may close its input at any time.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "net/loop.h"
+
+typedef struct dgm_process dgm_process;
+
+typedef enum dgm_line_end {
+    DGM_LINE_WHOLE, /* a newline followed; it is not part of the line */
+    DGM_LINE_CUT,   /* a piece of a line longer than max_line_bytes; the rest follows */
+    DGM_LINE_LAST   /* the output ended without a newline */
+} dgm_line_end;
+
+typedef struct dgm_process_exit {
+    int status;  /* as given to exit(); -1: it was killed */
+    int signal;  /* that killed it; 0: none did */
+    bool killed; /* dgm_process_kill was called before it ended */
+} dgm_process_exit;
+
+typedef struct dgm_process_handler {
+    /* What it writes to stdout. A line lives until the callback returns. */
+    void (*on_line)(void *user, dgm_str line, dgm_line_end end);
+    /* The same of stderr; NULL: read and dropped. */
+    void (*on_error_line)(void *user, dgm_str line, dgm_line_end end);
+    /* The last callback: the child is reaped, its output read, its group gone. The process is freed
+     * when this returns. */
+    void (*on_exit)(void *user, dgm_process_exit how);
+    void *user;
+} dgm_process_handler;
+
+typedef struct dgm_process_options {
+    const char *const *argv; /* ends with NULL; argv[0] is looked up in PATH */
+    const char *const
+        *env;              /* "NAME=value" beside what we have ourselves; ends with NULL; or NULL */
+    const char *cwd;       /* NULL: ours */
+    size_t max_line_bytes; /* 0: DGM_MAX_RECORD_BYTES */
+    uint64_t grace_ms;     /* from SIGTERM to SIGKILL */
+    bool without_pidfd;    /* as on a kernel that has none: look every 20 ms */
+} dgm_process_options;
+
+/* A program that cannot be started is an error here: DGM_UNAVAILABLE, with the reason. */
+dgm_code dgm_process_start(dgm_loop *loop, const dgm_process_options *options,
+                           dgm_process_handler handler, dgm_process **ret_process, dgm_err *err);
+
+int dgm_process_pid(const dgm_process *p);
+
+/* To its stdin. The bytes are copied; what a child does not read waits until it is gone. */
+void dgm_process_write(dgm_process *p, dgm_str bytes);
+void dgm_process_end_input(dgm_process *p); /* once all that was written is through */
+size_t dgm_process_backlog(const dgm_process *p);
+
+/* No more of stdout until resumed; lines of what was read already still come. Counts nothing: one
+ * resume undoes any number of pauses. */
+void dgm_process_pause(dgm_process *p);
+void dgm_process_resume(dgm_process *p);
+
+/* SIGTERM to its group, SIGKILL after the grace. Any number of times. on_exit comes as always. */
+void dgm_process_kill(dgm_process *p);
