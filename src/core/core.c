@@ -24,11 +24,22 @@ dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *e
     return DGM_OK;
 }
 
+void dgm_core_stop(dgm_core *core)
+{
+    core->stopping = true;
+}
+
 void dgm_core_free(dgm_core *core)
 {
     if (!core)
         return;
     for (size_t i = 0; i < core->n_shards; i++) {
+        struct shard *s = &core->shards[i];
+        for (size_t b = 0; b < s->n_buckets; b++) {
+            while (s->buckets[b])
+                live_drop(s->buckets[b]);
+        }
+        send_forget_all(s);
         dgm_buf_done(&core->shards[i].scratch);
         free(core->shards[i].buckets);
     }
@@ -121,9 +132,18 @@ static struct call *new_call(dgm_core *core, enum call_kind kind, dgm_owner owne
     return c;
 }
 
+static bool is_refused(struct call *c)
+{
+    if (c->core->stopping)
+        core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
+    return c->core->stopping;
+}
+
 static void take_task_call(void *arg)
 {
     struct call *c = arg;
+    if (is_refused(c))
+        return;
     live_with(core_shard_of(c->core, c->owner, c->task_id), c);
 }
 
@@ -185,6 +205,8 @@ static const dgm_core_agent *find_agent(dgm_core *core, dgm_str id)
 static void take_send(void *arg)
 {
     struct call *c = arg;
+    if (is_refused(c))
+        return;
     dgm_loop *here = dgm_loop_current();
     send_start(&c->core->shards[dgm_loop_index(here)], c);
 }

@@ -36,6 +36,8 @@ typedef struct dgm_core_options {
 } dgm_core_options;
 
 dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *err);
+/* From now on calls are refused and the store is left alone: before the store is closed. */
+void dgm_core_stop(dgm_core *core);
 /* After the loops have stopped. Tasks that ran are settled at the next start (dgm_core_recover). */
 void dgm_core_free(dgm_core *core); /* NULL is fine */
 

@@ -38,6 +38,7 @@ struct dgm_core {
     dgm_core_agent *agents;
     size_t n_shards;
     struct shard *shards;
+    _Atomic bool stopping; /* the store is not asked any more */
     _Atomic uint64_t sends, resends, runs, messages, tasks, records, warnings;
 };
 
@@ -52,6 +53,7 @@ struct call {
     dgm_loop *home; /* where it came from and goes back to */
     dgm_arena *arena;
     struct call *next; /* in a list of a live task */
+    struct shard *shard; /* CALL_SEND: where it is dealt with */
     dgm_owner owner;
     dgm_str task_id;
     uint64_t cursor;
@@ -112,8 +114,7 @@ struct live {
     struct call *queued;         /* messages for after this run, in order */
     struct call *canceling;      /* cancels that wait for the end */
     size_t n_queued;
-    dgm_timer cancel_timer;
-    bool has_timer, closing_timer;
+    struct inflight *inflight; /* the message it began with, until that is stored */
     /* to be written at the end of this turn of the loop */
     dgm_loop_turn flush;
     dgm_record **pending;
@@ -142,16 +143,20 @@ void live_answer_when_published(struct live *l, struct call *c, uint64_t seq);
 dgm_record *live_snapshot(struct live *l); /* a reference of the caller's */
 void live_run_ended(struct live *l);
 void live_settle_down(struct live *l); /* goes if nobody needs it */
+void live_drop(struct live *l);        /* the process ends */
 void live_rest(struct live *l); /* nothing runs: write down where it stands, go when nobody needs it */
 
 /* ---- runs and sending ---------------------------------------------------------------------------------------- */
 
 void run_start(struct shard *s, struct call *send, struct live *live, const dgm_message *message);
 void run_cancel(struct run *r);
+void run_drop(struct run *r); /* the process ends: its agent will not hear of it */
 
 void send_start(struct shard *s, struct call *c); /* on the loop that will own the task */
 void send_to_task(struct live *l, struct call *c);
-/* The call that came first has its turn, or (live NULL) a Message or an error: tell those that wait. */
-void send_answered(struct shard *s, struct call *first, struct live *live);
+/* The copy that came first has its turn, or (live NULL) a Message or an error: tell those that wait. */
+void send_decided(struct shard *s, struct call *first, struct live *live);
+void send_is_stored(struct live *l); /* copies find it in the store from now on */
+void send_forget_all(struct shard *s);
 void send_remember(struct live *l, const struct call *c); /* its id goes to the store with the turn */
 void send_digest(const dgm_message *m, dgm_buf *scratch, unsigned char digest[32]);

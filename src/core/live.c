@@ -56,6 +56,13 @@ static void free_live(struct live *l)
     dgm_arena_free(l->arena); /* l lives in it */
 }
 
+void live_drop(struct live *l)
+{
+    if (l->run)
+        run_drop(l->run);
+    free_live(l);
+}
+
 /* Nothing runs, nothing is being written, nobody waits. */
 static bool is_idle(const struct live *l)
 {
@@ -70,8 +77,8 @@ void live_settle_down(struct live *l)
         return;
     if (over)
         dgm_log_close(l->log);
-    /* Readers of a task that may go on must see how it does: then it stays with them. */
-    if (over || !dgm_log_n_readers(l->log))
+    /* Whoever holds the log of a task that may go on must see how it does: then it stays. */
+    if (over || !dgm_log_is_shared(l->log))
         free_live(l);
 }
 
@@ -128,6 +135,7 @@ struct written {
 
 static void broke(struct live *l, const dgm_err *err)
 {
+    send_is_stored(l);
     l->is = LIVE_BROKEN;
     l->store_fault = *err;
     refuse_all(&l->waiting, err);
@@ -150,6 +158,7 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     } else if (!code && l->is != LIVE_BROKEN) {
         dgm_log_publish(l->log, last);
         answer_published(l);
+        send_is_stored(l);
     }
     live_settle_down(l);
 }
@@ -158,6 +167,11 @@ static void flush(void *arg)
 {
     struct live *l = arg;
     dgm_record *folded = NULL;
+    dgm_err stopping = {0};
+    if (l->shard->core->stopping && l->is != LIVE_BROKEN) {
+        dgm_fail(&stopping, DGM_UNAVAILABLE, NULL, "the server is shutting down");
+        broke(l, &stopping);
+    }
     if (l->is == LIVE_BROKEN) {
         for (size_t i = 0; i < l->n_pending; i++)
             dgm_record_unref(l->pending[i]);
@@ -356,10 +370,23 @@ static dgm_code take_record(struct live *l, dgm_record *record, bool in_log, dgm
 
 static void load_more(struct live *l);
 
+/* The store is gone, or will be in a moment. */
+static bool gave_up(struct live *l)
+{
+    dgm_err err = {0};
+    if (!l->shard->core->stopping)
+        return false;
+    dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
+    not_there(l, DGM_UNAVAILABLE, &err);
+    return true;
+}
+
 static void got_records(dgm_code code, dgm_record **records, size_t n, const dgm_err *err, void *arg)
 {
     struct live *l = arg;
     dgm_err fault = {0};
+    if (gave_up(l))
+        return;
     if (code) {
         not_there(l, code, err);
         return;
@@ -397,6 +424,8 @@ static void got_turns(dgm_code code, const dgm_turn_row *turns, size_t n, const 
 {
     struct live *l = arg;
     uint64_t last_seq = l->turn.last_seq;
+    if (gave_up(l))
+        return;
     if (code) {
         not_there(l, code, err);
         return;
@@ -421,6 +450,8 @@ static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err,
 {
     struct live *l = arg;
     dgm_core *core = l->shard->core;
+    if (gave_up(l))
+        return;
     if (code || !row || !(l->agent = agent_of(core, row->agent))) {
         not_there(l, code, err);
         return;
@@ -503,6 +534,7 @@ static void take_subscribe(struct live *l, struct call *c)
 
 struct cancel_wait {
     dgm_timer timer;
+    dgm_loop_stop stop;
     struct shard *shard;
     dgm_arena *arena;
     dgm_owner owner;
@@ -513,6 +545,13 @@ static void free_wait(void *arg)
 {
     struct cancel_wait *w = arg;
     dgm_arena_free(w->arena);
+}
+
+static void end_wait(void *arg)
+{
+    struct cancel_wait *w = arg;
+    dgm_loop_off_stop(w->shard->loop, &w->stop);
+    dgm_timer_close(&w->timer, free_wait, w);
 }
 
 /* The agent takes its time: say how the task stands. */
@@ -526,7 +565,7 @@ static void cancel_timed_out(void *arg)
         c->snapshot = live_snapshot(l);
         live_answer_when_published(l, c, dgm_log_last(l->log));
     }
-    dgm_timer_close(&w->timer, free_wait, w);
+    end_wait(w);
 }
 
 static void wait_for_cancel(struct live *l)
@@ -539,6 +578,8 @@ static void wait_for_cancel(struct live *l)
     w->id = dgm_arena_dup(a, l->id);
     dgm_timer_init(l->shard->loop, &w->timer, cancel_timed_out, w);
     dgm_timer_start(&w->timer, DGM_CANCEL_WAIT_MS);
+    w->stop = (dgm_loop_stop){.fn = end_wait, .arg = w};
+    dgm_loop_on_stop(l->shard->loop, &w->stop);
 }
 
 /* By the server's own word, when nothing runs. */

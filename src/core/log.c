@@ -179,6 +179,11 @@ size_t dgm_log_n_readers(const dgm_log *log)
     return n;
 }
 
+bool dgm_log_is_shared(const dgm_log *log)
+{
+    return atomic_load(&log->refs) > 1;
+}
+
 static void first_ready(void *arg)
 {
     dgm_reader *r = arg;

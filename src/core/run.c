@@ -133,7 +133,7 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
     c->is_message = true;
     c->task_id = (dgm_str){0};
     atomic_fetch_add_explicit(&r->shard->core->messages, 1, memory_order_relaxed);
-    send_answered(r->shard, c, NULL);
+    send_decided(r->shard, c, NULL);
     core_answer(c);
     return DGM_OK;
 }
@@ -170,7 +170,7 @@ static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
     c->after = 0;
     c->turn = 1;
     c->task_id = dgm_arena_dup(c->arena, l->id);
-    send_answered(r->shard, c, l);
+    send_decided(r->shard, c, l);
     live_answer_when_published(l, c, 1);
     return DGM_OK;
 }
@@ -259,7 +259,7 @@ static void settle(struct run *r)
         if (begin_task(r, NULL, &err)) { /* it ended without a word: that is a task, too */
             struct call *c = r->send;
             r->send = NULL;
-            send_answered(r->shard, c, NULL);
+            send_decided(r->shard, c, NULL);
             core_refuse(c, &err);
             return;
         }
@@ -360,6 +360,11 @@ void run_start(struct shard *s, struct call *send, struct live *live, const dgm_
     r->starting = false;
     if (r->ended)
         finish(r);
+}
+
+void run_drop(struct run *r)
+{
+    free_run(r);
 }
 
 void run_cancel(struct run *r)

@@ -14,14 +14,18 @@
 /* How long a send that named no context is known by its message id alone. */
 #define NAMELESS_MS ((int64_t)24 * 3600 * 1000)
 
+/* From the moment its first copy is here until the store knows it. */
 struct inflight {
     struct inflight *next;
-    struct call *first; /* whose answer the others wait for; only compared, never looked into */
     dgm_arena *arena;
     dgm_owner owner;
     dgm_str agent, context_id, message_id;
     unsigned char digest[32];
-    struct call *waiting;
+    struct call *first;   /* whose turn it will be; NULL once that is decided */
+    struct live *live;    /* the task it became */
+    uint64_t after;       /* where its turn begins there */
+    uint32_t turn;
+    struct call *waiting; /* copies that came meanwhile */
 };
 
 /* Role and parts, as the record form spells them. */
@@ -68,44 +72,71 @@ static void add_inflight(struct shard *s, struct call *c)
     s->inflight = f;
 }
 
-static struct inflight *take_inflight(struct shard *s, const struct call *first)
+static struct inflight *of_first(struct shard *s, const struct call *first)
 {
-    struct inflight **at = &s->inflight;
-    while (*at && (*at)->first != first)
-        at = &(*at)->next;
-    struct inflight *f = *at;
-    if (f)
-        *at = f->next;
+    struct inflight *f = s->inflight;
+    while (f && f->first != first)
+        f = f->next;
     return f;
 }
 
-/* The same turn for one that came later. */
-static void answer_as_resend(struct live *l, struct call *c, const struct call *first)
+static void remove_inflight(struct shard *s, struct inflight *f)
 {
+    struct inflight **at = &s->inflight;
+    while (*at != f)
+        at = &(*at)->next;
+    *at = f->next;
+    dgm_arena_free(f->arena);
+}
+
+/* The same turn for one that came later. */
+static void answer_copy(const struct inflight *f, struct call *c)
+{
+    struct live *l = f->live;
     c->is_resend = true;
     c->log = dgm_log_ref(l->log);
-    c->after = first->after;
-    c->turn = first->turn;
+    c->after = f->after;
+    c->turn = f->turn;
     c->task_id = dgm_arena_dup(c->arena, l->id);
     c->context_id = dgm_arena_dup(c->arena, l->context_id);
     atomic_fetch_add_explicit(&c->core->resends, 1, memory_order_relaxed);
-    live_answer_when_published(l, c, first->after + 1);
+    live_answer_when_published(l, c, f->after + 1);
 }
 
-void send_answered(struct shard *s, struct call *first, struct live *live)
+void send_decided(struct shard *s, struct call *first, struct live *live)
 {
-    struct inflight *f = take_inflight(s, first);
+    struct inflight *f = of_first(s, first);
+    struct call *c;
     if (!f)
         return;
-    while (f->waiting) {
-        struct call *c = f->waiting;
+    f->first = NULL;
+    f->live = live;
+    f->after = first->after;
+    f->turn = first->turn;
+    while ((c = f->waiting)) {
         f->waiting = c->next;
         if (live)
-            answer_as_resend(live, c, first);
+            answer_copy(f, c);
         else
             run_start(s, c, NULL, NULL); /* a Message answer is everybody's own */
     }
-    dgm_arena_free(f->arena);
+    if (live)
+        live->inflight = f; /* until the store has it */
+    else
+        remove_inflight(s, f);
+}
+
+void send_is_stored(struct live *l)
+{
+    if (l->inflight)
+        remove_inflight(l->shard, l->inflight);
+    l->inflight = NULL;
+}
+
+void send_forget_all(struct shard *s)
+{
+    while (s->inflight)
+        remove_inflight(s, s->inflight);
 }
 
 void send_remember(struct live *l, const struct call *c)
@@ -135,46 +166,54 @@ static void take_resend(void *arg)
     live_with(core_shard_of(c->core, c->owner, c->task_id), c);
 }
 
+/* It was here before: its turn is in that task. */
+static void go_to_task(struct call *c, const dgm_dedupe_row *row)
+{
+    c->is_resend = true;
+    c->turn = row->turn;
+    c->task_id = dgm_arena_dup(c->arena, row->task_id);
+    atomic_fetch_add_explicit(&c->core->resends, 1, memory_order_relaxed);
+    dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, take_resend, c);
+}
+
 static void got_dedupe(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err, void *arg)
 {
-    struct call *c = arg;
-    struct shard *s = &c->core->shards[dgm_loop_index(dgm_loop_current())];
-    if (code) {
-        core_refuse(c, err);
+    struct call *first = arg, *c;
+    struct shard *s = first->shard;
+    struct inflight *f = of_first(s, first);
+    if (!code && !(row && memcmp(row->digest, first->digest, sizeof first->digest) == 0)) {
+        run_start(s, first, NULL, NULL);
         return;
     }
-    if (row && memcmp(row->digest, c->digest, sizeof c->digest) == 0) {
-        c->is_resend = true;
-        c->turn = row->turn;
-        c->task_id = dgm_arena_dup(c->arena, row->task_id);
-        atomic_fetch_add_explicit(&c->core->resends, 1, memory_order_relaxed);
-        dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, take_resend, c);
-        return;
+    first->next = f->waiting;
+    while ((c = first)) {
+        first = c->next;
+        if (code)
+            core_refuse(c, err);
+        else
+            go_to_task(c, row);
     }
-    struct inflight *f = find_inflight(s, c);
-    if (f) { /* it came while we asked the store */
-        c->next = f->waiting;
-        f->waiting = c;
-        return;
-    }
-    add_inflight(s, c);
-    run_start(s, c, NULL, NULL);
+    remove_inflight(s, f);
 }
 
 void send_start(struct shard *s, struct call *c)
 {
+    c->shard = s;
     if (!c->agent->dedupe || !c->message_id.n) {
         run_start(s, c, NULL, NULL);
         return;
     }
     struct inflight *f = find_inflight(s, c);
-    if (f) {
+    if (f && f->live) {
+        answer_copy(f, c);
+    } else if (f) {
         c->next = f->waiting;
         f->waiting = c;
-        return;
+    } else {
+        add_inflight(s, c);
+        dgm_store_find_dedupe(c->core->o.store, c->owner, c->agent->id, c->asked_context,
+                              c->message_id, got_dedupe, c);
     }
-    dgm_store_find_dedupe(c->core->o.store, c->owner, c->agent->id, c->asked_context, c->message_id,
-                          got_dedupe, c);
 }
 
 /* ---- a message to a task ---------------------------------------------------------------------------------------------------- */
