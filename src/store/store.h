@@ -37,7 +37,7 @@ typedef struct dgm_task_row {
     int64_t status_ms; /* time of the last status change: what lists are sorted by */
     uint64_t last_seq;
     uint64_t folded_seq; /* `folded` is the Task up to here; 0: there is none yet */
-    dgm_str folded;      /* the Task as a record's bytes, {"task":{...}}, written at the end of a turn */
+    dgm_str folded; /* the Task as a record's bytes, {"task":{...}}, written at the end of a turn */
 } dgm_task_row;
 
 /* One exchange within a task. */

@@ -1,0 +1,604 @@
+/*
+ * store/memory/memory.c - a store that forgets: for tests, benchmarks, and servers that need no more.
+ *
+ * The work is done at once, under one lock, on the calling thread; only the answer comes later. So
+ * answers are in order by themselves, and `sync` has no meaning.
+ */
+#include "base/limits.h"
+#include "store/store_int.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* ---- tables ---------------------------------------------------------------------------------------- */
+
+/* Chained, doubled when full. What is looked up embeds a node as its first member. */
+struct node {
+    struct node *next;
+    uint64_t hash;
+};
+
+struct table {
+    struct node **slots;
+    size_t n, cap; /* cap is a power of two, or 0 */
+};
+
+static struct node **slot_of(const struct table *t, uint64_t hash)
+{
+    return &t->slots[hash & (t->cap - 1)];
+}
+
+static struct node *first_of(const struct table *t, uint64_t hash)
+{
+    return t->cap ? *slot_of(t, hash) : NULL;
+}
+
+static void table_put(struct table *t, struct node *node)
+{
+    if (t->n >= t->cap) {
+        struct table wide = {.cap = t->cap ? t->cap * 2 : 64, .n = t->n};
+        wide.slots = dgm_xcalloc(wide.cap, sizeof(struct node *));
+        for (size_t i = 0; i < t->cap; i++) {
+            for (struct node *at = t->slots[i], *next; at; at = next) {
+                next = at->next;
+                at->next = *slot_of(&wide, at->hash);
+                *slot_of(&wide, at->hash) = at;
+            }
+        }
+        free(t->slots);
+        *t = wide;
+    }
+    node->next = *slot_of(t, node->hash);
+    *slot_of(t, node->hash) = node;
+    t->n++;
+}
+
+static void table_drop(struct table *t, struct node *node)
+{
+    struct node **at = slot_of(t, node->hash);
+    while (*at != node)
+        at = &(*at)->next;
+    *at = node->next;
+    t->n--;
+}
+
+/* ---- what is kept ---------------------------------------------------------------------------------- */
+
+/* Texts of one thing that is kept, in one block of just their size. */
+static char *keep_texts(dgm_str *const *texts, size_t n)
+{
+    size_t room = 0;
+    for (size_t i = 0; i < n; i++)
+        room += texts[i]->n;
+    char *block = dgm_xmalloc(room), *at = block;
+    for (size_t i = 0; i < n; i++) {
+        if (texts[i]->n)
+            memcpy(at, texts[i]->p, texts[i]->n);
+        texts[i]->p = at;
+        at += texts[i]->n;
+    }
+    return block;
+}
+
+#define KEEP(...)                                                                                  \
+    keep_texts((dgm_str *const[]){__VA_ARGS__},                                                    \
+               sizeof((dgm_str *const[]){__VA_ARGS__}) / sizeof(dgm_str *))
+
+struct turn {
+    dgm_turn_row row;
+    char *texts;
+};
+
+struct task {
+    struct node node;
+    dgm_task_row row; /* texts in `texts`, but folded: a block of its own */
+    char *texts;
+    dgm_record **records; /* from seq `first` on */
+    size_t n_records, cap_records;
+    uint64_t first;
+    struct turn *turns;
+    size_t n_turns;
+};
+
+struct caller { /* a turn by the id its caller gave it */
+    struct node node;
+    struct task *task;
+    uint32_t turn;
+    dgm_str protocol, caller_id;
+    char *texts;
+};
+
+struct taken { /* a message id */
+    struct node node;
+    dgm_dedupe_row row;
+    char *texts;
+};
+
+struct memory_store {
+    dgm_store base;
+    pthread_mutex_t lock;
+    struct table tasks, callers, dedupe;
+    dgm_store_stats stats;
+};
+
+static uint64_t hash_of(uint64_t seed, const dgm_str *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        seed = dgm_hash(seed, texts[i].p, texts[i].n);
+    return seed;
+}
+
+static bool same_owner(dgm_owner a, dgm_owner b)
+{
+    return dgm_str_eq(a.tenant, b.tenant) && dgm_str_eq(a.principal, b.principal);
+}
+
+static uint64_t task_hash(dgm_owner owner, dgm_str id)
+{
+    return hash_of(1, (dgm_str[]){owner.tenant, owner.principal, id}, 3);
+}
+
+static struct task *find_task(struct memory_store *s, dgm_owner owner, dgm_str id)
+{
+    uint64_t hash = task_hash(owner, id);
+    for (struct node *at = first_of(&s->tasks, hash); at; at = at->next) {
+        struct task *t = (struct task *)at;
+        if (at->hash == hash && same_owner(t->row.owner, owner) && dgm_str_eq(t->row.id, id))
+            return t;
+    }
+    return NULL;
+}
+
+static uint64_t caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id)
+{
+    return hash_of(2, (dgm_str[]){owner.tenant, owner.principal, protocol, caller_id}, 4);
+}
+
+static struct caller *find_caller(struct memory_store *s, dgm_owner owner, dgm_str protocol,
+                                  dgm_str caller_id)
+{
+    uint64_t hash = caller_hash(owner, protocol, caller_id);
+    for (struct node *at = first_of(&s->callers, hash); at; at = at->next) {
+        struct caller *c = (struct caller *)at;
+        if (at->hash == hash && same_owner(c->task->row.owner, owner) &&
+            dgm_str_eq(c->protocol, protocol) && dgm_str_eq(c->caller_id, caller_id))
+            return c;
+    }
+    return NULL;
+}
+
+static uint64_t dedupe_hash(dgm_owner owner, dgm_str agent, dgm_str context_id, dgm_str message_id)
+{
+    dgm_str key[] = {owner.tenant, owner.principal, agent, context_id, message_id};
+    return hash_of(3, key, 5);
+}
+
+static struct taken *find_taken(struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                dgm_str context_id, dgm_str message_id)
+{
+    uint64_t hash = dedupe_hash(owner, agent, context_id, message_id);
+    for (struct node *at = first_of(&s->dedupe, hash); at; at = at->next) {
+        struct taken *d = (struct taken *)at;
+        if (at->hash == hash && same_owner(d->row.owner, owner) &&
+            dgm_str_eq(d->row.agent, agent) && dgm_str_eq(d->row.context_id, context_id) &&
+            dgm_str_eq(d->row.message_id, message_id))
+            return d;
+    }
+    return NULL;
+}
+
+static void drop_caller(struct memory_store *s, struct caller *c)
+{
+    table_drop(&s->callers, &c->node);
+    free(c->texts);
+    free(c);
+}
+
+static void drop_taken(struct memory_store *s, struct taken *d)
+{
+    table_drop(&s->dedupe, &d->node);
+    free(d->texts);
+    free(d);
+}
+
+/* ---- writing --------------------------------------------------------------------------------------- */
+
+static struct task *make_task(struct memory_store *s, const dgm_task_row *row)
+{
+    struct task *t = dgm_xcalloc(1, sizeof *t);
+    t->row = *row;
+    t->row.folded = (dgm_str){0};
+    t->row.folded_seq = 0;
+    t->first = 1;
+    t->texts = KEEP(&t->row.owner.tenant, &t->row.owner.principal, &t->row.id, &t->row.context_id,
+                    &t->row.agent);
+    t->node.hash = task_hash(t->row.owner, t->row.id);
+    table_put(&s->tasks, &t->node);
+    return t;
+}
+
+static void keep_caller(struct memory_store *s, struct task *t, const dgm_turn_row *row)
+{
+    if (row->caller_id.n == 0)
+        return;
+    struct caller *c = find_caller(s, t->row.owner, row->protocol, row->caller_id);
+    if (!c) {
+        c = dgm_xcalloc(1, sizeof *c);
+        c->protocol = row->protocol;
+        c->caller_id = row->caller_id;
+        c->texts = KEEP(&c->protocol, &c->caller_id);
+        c->node.hash = caller_hash(t->row.owner, row->protocol, row->caller_id);
+        table_put(&s->callers, &c->node);
+    }
+    c->task = t;
+    c->turn = row->turn;
+}
+
+static void keep_turn(struct memory_store *s, struct task *t, const dgm_turn_row *row)
+{
+    size_t i = 0;
+    while (i < t->n_turns && t->turns[i].row.turn < row->turn)
+        i++;
+    if (i == t->n_turns || t->turns[i].row.turn != row->turn) {
+        t->turns = dgm_xrealloc(t->turns, (t->n_turns + 1) * sizeof *t->turns);
+        memmove(&t->turns[i + 1], &t->turns[i], (t->n_turns - i) * sizeof *t->turns);
+        t->n_turns++;
+    } else {
+        free(t->turns[i].texts);
+    }
+    dgm_turn_row *kept = &t->turns[i].row;
+    *kept = *row;
+    t->turns[i].texts = KEEP(&kept->protocol, &kept->caller_id, &kept->request, &kept->previous);
+    keep_caller(s, t, row);
+}
+
+static void keep_taken(struct memory_store *s, const dgm_dedupe_row *row)
+{
+    struct taken *d = find_taken(s, row->owner, row->agent, row->context_id, row->message_id);
+    if (d)
+        drop_taken(s, d);
+    d = dgm_xcalloc(1, sizeof *d);
+    d->row = *row;
+    d->texts = KEEP(&d->row.owner.tenant, &d->row.owner.principal, &d->row.agent,
+                    &d->row.context_id, &d->row.message_id, &d->row.task_id);
+    d->node.hash = dedupe_hash(row->owner, row->agent, row->context_id, row->message_id);
+    table_put(&s->dedupe, &d->node);
+}
+
+static void keep_folded(struct task *t, const dgm_task_row *row)
+{
+    char *copy = dgm_xmalloc(row->folded.n + 1);
+    memcpy(copy, row->folded.p, row->folded.n);
+    copy[row->folded.n] = 0;
+    free((char *)(uintptr_t)t->row.folded.p);
+    t->row.folded = (dgm_str){copy, row->folded.n};
+    t->row.folded_seq = row->folded_seq;
+}
+
+static void do_append(struct memory_store *s, dgm_job *job)
+{
+    const dgm_append *b = &job->append.batch;
+    uint64_t first = dgm_append_first(b);
+    struct task *t = find_task(s, b->row.owner, b->row.id);
+    if ((job->code = dgm_append_check(b, &job->err)))
+        return;
+    if (t ? t->row.last_seq + 1 != first : first != 1) {
+        job->code = dgm_append_misfit(b, t ? &t->row.last_seq : NULL, &job->err);
+        return;
+    }
+    if (!t)
+        t = make_task(s, &b->row);
+    t->row.state = b->row.state;
+    t->row.status_ms = b->row.status_ms;
+    t->row.last_seq = b->row.last_seq;
+    if (b->row.folded.p)
+        keep_folded(t, &b->row);
+    if (t->n_records + b->n_records > t->cap_records) {
+        t->cap_records = (t->n_records + b->n_records) * 2;
+        t->records = dgm_xrealloc(t->records, t->cap_records * sizeof *t->records);
+    }
+    for (size_t i = 0; i < b->n_records; i++)
+        t->records[t->n_records++] = dgm_record_ref(b->records[i]);
+    if (b->turn)
+        keep_turn(s, t, b->turn);
+    for (size_t i = 0; i < b->n_dedupe; i++)
+        keep_taken(s, &b->dedupe[i]);
+    s->stats.appends++;
+    s->stats.commits++;
+    s->stats.records += b->n_records;
+    s->stats.bytes += job->append.bytes;
+}
+
+/* The first turns of a log, as long as they are finished, old enough, and in the folded Task. */
+static void trim_task(struct memory_store *s, struct task *t, int64_t older_than_ms)
+{
+    while (t->n_turns > 0) {
+        struct turn turn = t->turns[0];
+        uint64_t last = turn.row.last_seq;
+        if (last == 0 || last > t->row.folded_seq || last - t->first >= t->n_records ||
+            t->records[last - t->first]->head.time >= older_than_ms)
+            return;
+        size_t gone = (size_t)(last - t->first + 1);
+        for (size_t i = 0; i < gone; i++)
+            dgm_record_unref(t->records[i]);
+        memmove(t->records, t->records + gone, (t->n_records - gone) * sizeof *t->records);
+        t->n_records -= gone;
+        t->first = last + 1;
+        struct caller *c = find_caller(s, t->row.owner, turn.row.protocol, turn.row.caller_id);
+        if (c && c->task == t && c->turn == turn.row.turn)
+            drop_caller(s, c);
+        free(turn.texts);
+        memmove(t->turns, t->turns + 1, --t->n_turns * sizeof *t->turns);
+    }
+}
+
+static void do_trim(struct memory_store *s, dgm_job *job)
+{
+    int64_t now = dgm_loop_unix_ms();
+    for (size_t i = 0; i < s->tasks.cap; i++) {
+        for (struct node *at = s->tasks.slots[i]; at; at = at->next)
+            trim_task(s, (struct task *)at, job->trim.older_than_ms);
+    }
+    for (size_t i = 0; i < s->dedupe.cap; i++) {
+        for (struct node *at = s->dedupe.slots[i], *next; at; at = next) {
+            struct taken *d = (struct taken *)at;
+            next = at->next;
+            if (d->row.expires_ms && d->row.expires_ms <= now)
+                drop_taken(s, d);
+        }
+    }
+}
+
+/* ---- reading --------------------------------------------------------------------------------------- */
+
+static void get_task(struct memory_store *s, dgm_job *job)
+{
+    struct task *t = find_task(s, job->task.owner, job->task.task_id);
+    if (!t)
+        return;
+    job->got.row = dgm_new(dgm_job_arena(job), dgm_task_row);
+    *job->got.row = t->row;
+    dgm_task_row_keep(job->arena, job->got.row);
+}
+
+static void get_records(struct memory_store *s, dgm_job *job)
+{
+    struct task *t = find_task(s, job->task.owner, job->task.task_id);
+    uint64_t from = !t || job->task.seq > t->first ? job->task.seq : t->first;
+    if (!t || from - t->first >= t->n_records)
+        return;
+    size_t at = (size_t)(from - t->first), n = 0, bytes = 0;
+    while (at + n < t->n_records && n < job->task.max && (n == 0 || bytes < job->task.max_bytes))
+        bytes += t->records[at + n++]->n;
+    job->got.records.at = dgm_new_n(dgm_job_arena(job), dgm_record *, n);
+    for (; job->got.records.n < n; job->got.records.n++)
+        job->got.records.at[job->got.records.n] =
+            dgm_record_ref(t->records[at + job->got.records.n]);
+}
+
+static void get_turns(struct memory_store *s, dgm_job *job)
+{
+    struct task *t = find_task(s, job->task.owner, job->task.task_id);
+    if (!t || t->n_turns == 0)
+        return;
+    job->got.turns.at = dgm_new_n(dgm_job_arena(job), dgm_turn_row, t->n_turns);
+    for (size_t i = 0; i < t->n_turns; i++) {
+        job->got.turns.at[i] = t->turns[i].row;
+        dgm_turn_row_keep(job->arena, &job->got.turns.at[i]);
+    }
+    job->got.turns.n = t->n_turns;
+}
+
+static void find_turn(struct memory_store *s, dgm_job *job)
+{
+    struct caller *c = find_caller(s, job->find.owner, job->find.protocol, job->find.caller_id);
+    for (size_t i = 0; c && i < c->task->n_turns; i++) {
+        if (c->task->turns[i].row.turn != c->turn)
+            continue;
+        job->got.turns.at = dgm_new(dgm_job_arena(job), dgm_turn_row);
+        job->got.turns.n = 1;
+        *job->got.turns.at = c->task->turns[i].row;
+        dgm_turn_row_keep(job->arena, job->got.turns.at);
+        job->got.turns.task_id = dgm_arena_dup(job->arena, c->task->row.id);
+    }
+}
+
+static void find_dedupe(struct memory_store *s, dgm_job *job)
+{
+    struct taken *d =
+        find_taken(s, job->find.owner, job->find.agent, job->find.context_id, job->find.message_id);
+    if (!d || (d->row.expires_ms && d->row.expires_ms <= dgm_loop_unix_ms()))
+        return;
+    job->got.dedupe = dgm_new(dgm_job_arena(job), dgm_dedupe_row);
+    *job->got.dedupe = d->row;
+    dgm_dedupe_row_keep(job->arena, job->got.dedupe);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------------- */
+
+static int compare(dgm_str a, dgm_str b) /* as SQLite compares text */
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = n ? memcmp(a.p, b.p, n) : 0;
+    return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+static int newest_first(const dgm_task_row *a, int64_t status_ms, dgm_str id)
+{
+    if (a->status_ms != status_ms)
+        return a->status_ms > status_ms ? -1 : 1;
+    return -compare(a->id, id);
+}
+
+static int by_owner(const dgm_task_row *a, const dgm_task_row *b)
+{
+    int order = compare(a->owner.tenant, b->owner.tenant);
+    if (order == 0)
+        order = compare(a->owner.principal, b->owner.principal);
+    return order ? order : compare(a->id, b->id);
+}
+
+static int order_newest_first(const void *a, const void *b)
+{
+    const dgm_task_row *const *x = a, *const *y = b;
+    return newest_first(*x, (*y)->status_ms, (*y)->id);
+}
+
+static int order_by_owner(const void *a, const void *b)
+{
+    const dgm_task_row *const *x = a, *const *y = b;
+    return by_owner(*x, *y);
+}
+
+static bool matches(const dgm_task_row *r, const dgm_list_query *q)
+{
+    return same_owner(r->owner, q->owner) && (!q->agent.n || dgm_str_eq(r->agent, q->agent)) &&
+           (!q->context_id.n || dgm_str_eq(r->context_id, q->context_id)) &&
+           (!q->state.set || (int)r->state == q->state.value) &&
+           (!q->status_from_ms || r->status_ms >= q->status_from_ms);
+}
+
+static void take_page(dgm_job *job, const dgm_task_row **rows, size_t n, size_t page_size)
+{
+    size_t bytes = 0, i = 0;
+    job->got.rows.at = dgm_new_n(dgm_job_arena(job), dgm_task_row, n < page_size ? n : page_size);
+    for (; i < n && i < page_size && bytes < DGM_MAX_STORE_PAGE_BYTES; i++) {
+        job->got.rows.at[i] = *rows[i];
+        if (job->kind == DGM_JOB_UNFINISHED)
+            job->got.rows.at[i].folded = (dgm_str){0};
+        dgm_task_row_keep(job->arena, &job->got.rows.at[i]);
+        bytes += job->got.rows.at[i].folded.n;
+    }
+    job->got.rows.n = i;
+    job->got.rows.more = i < n;
+}
+
+static void list(struct memory_store *s, dgm_job *job)
+{
+    const dgm_list_query *q = &job->list;
+    const dgm_task_row **rows = dgm_xmalloc(s->tasks.n * sizeof *rows);
+    size_t n = 0;
+    for (size_t i = 0; i < s->tasks.cap; i++) {
+        for (struct node *at = s->tasks.slots[i]; at; at = at->next) {
+            const dgm_task_row *r = &((struct task *)at)->row;
+            if (!matches(r, q))
+                continue;
+            job->got.rows.total++;
+            if (!q->after_id.n || newest_first(r, q->after_status_ms, q->after_id) > 0)
+                rows[n++] = r;
+        }
+    }
+    qsort(rows, n, sizeof *rows, order_newest_first);
+    take_page(job, rows, n, q->page_size);
+    free(rows);
+}
+
+static void list_unfinished(struct memory_store *s, dgm_job *job)
+{
+    const dgm_task_row **rows = dgm_xmalloc(s->tasks.n * sizeof *rows);
+    size_t n = 0;
+    for (size_t i = 0; i < s->tasks.cap; i++) {
+        for (struct node *at = s->tasks.slots[i]; at; at = at->next) {
+            const dgm_task_row *r = &((struct task *)at)->row;
+            if (dgm_state_is_unfinished(r->state) &&
+                (!job->unfinished.has_after || by_owner(r, &job->unfinished.after) > 0))
+                rows[n++] = r;
+        }
+    }
+    qsort(rows, n, sizeof *rows, order_by_owner);
+    take_page(job, rows, n, job->unfinished.page_size);
+    free(rows);
+}
+
+/* ---- the driver ------------------------------------------------------------------------------------ */
+
+static void submit(dgm_store *base, dgm_job *job)
+{
+    static void (*const work[])(struct memory_store *, dgm_job *) = {
+        [DGM_JOB_APPEND] = do_append,    [DGM_JOB_TASK] = get_task,
+        [DGM_JOB_RECORDS] = get_records, [DGM_JOB_TURNS] = get_turns,
+        [DGM_JOB_FIND_TURN] = find_turn, [DGM_JOB_FIND_DEDUPE] = find_dedupe,
+        [DGM_JOB_LIST] = list,           [DGM_JOB_UNFINISHED] = list_unfinished,
+        [DGM_JOB_TRIM] = do_trim,
+    };
+    struct memory_store *s = (struct memory_store *)base;
+    pthread_mutex_lock(&s->lock);
+    work[job->kind](s, job);
+    if (job->kind != DGM_JOB_APPEND && job->kind != DGM_JOB_TRIM)
+        s->stats.reads++;
+    pthread_mutex_unlock(&s->lock);
+    dgm_job_post(job);
+}
+
+static dgm_code open_memory(const char *rest, dgm_store **ret_store, dgm_err *err)
+{
+    if (*rest)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL,
+                        "the store memory: has no path, but \"%.200s\" follows", rest);
+    struct memory_store *s = dgm_xcalloc(1, sizeof *s);
+    s->base.driver = &dgm_store_memory;
+    pthread_mutex_init(&s->lock, NULL);
+    *ret_store = &s->base;
+    return DGM_OK;
+}
+
+static void free_task(struct task *t)
+{
+    for (size_t i = 0; i < t->n_records; i++)
+        dgm_record_unref(t->records[i]);
+    for (size_t i = 0; i < t->n_turns; i++)
+        free(t->turns[i].texts);
+    free(t->records);
+    free(t->turns);
+    free((char *)(uintptr_t)t->row.folded.p);
+    free(t->texts);
+    free(t);
+}
+
+static void close_memory(dgm_store *base)
+{
+    struct memory_store *s = (struct memory_store *)base;
+    for (size_t i = 0; i < s->callers.cap; i++) {
+        while (s->callers.slots[i])
+            drop_caller(s, (struct caller *)s->callers.slots[i]);
+    }
+    for (size_t i = 0; i < s->dedupe.cap; i++) {
+        while (s->dedupe.slots[i])
+            drop_taken(s, (struct taken *)s->dedupe.slots[i]);
+    }
+    for (size_t i = 0; i < s->tasks.cap; i++) {
+        for (struct node *at = s->tasks.slots[i], *next; at; at = next) {
+            next = at->next;
+            free_task((struct task *)at);
+        }
+    }
+    free(s->callers.slots);
+    free(s->dedupe.slots);
+    free(s->tasks.slots);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+static bool is_healthy(dgm_store *base, dgm_err *ret_why)
+{
+    (void)base, (void)ret_why;
+    return true;
+}
+
+static dgm_store_stats stats(dgm_store *base)
+{
+    struct memory_store *s = (struct memory_store *)base;
+    pthread_mutex_lock(&s->lock);
+    dgm_store_stats copy = s->stats;
+    pthread_mutex_unlock(&s->lock);
+    return copy;
+}
+
+const dgm_store_driver dgm_store_memory = {
+    .scheme = "memory",
+    .open = open_memory,
+    .close = close_memory,
+    .submit = submit,
+    .is_healthy = is_healthy,
+    .stats = stats,
+};

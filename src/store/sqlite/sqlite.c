@@ -1,0 +1,506 @@
+/*
+ * store/sqlite/sqlite.c - threads and queues: a writer, some readers, answers in order.
+ *
+ * The writer commits when it is free, and what arrived meanwhile is the next commit: no timer, and the
+ * slower the disk, the larger the batch. Readers have connections of their own and see the last commit.
+ *
+ * Jobs about one task stand in a lane, in the order they were called. A read starts when the appends
+ * before it in its lane are done; an answer is posted when all before it in its lane are. Lanes are
+ * shared by hash: two tasks in one lane wait for each other now and then, and nothing else happens.
+ *
+ *   call ─► lane ─┬─► writer's queue ──► commit ──┐
+ *                 └─► readers' queue ─► select ───┴─► done ─► head of its lane? ─► post to its loop
+ */
+#include "sqlite_int.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define N_READERS 2
+#define N_LANES 1024
+/* One commit: large enough to make a sync cheap, small enough that nobody waits long for its end. */
+#define BATCH_JOBS 4096
+#define BATCH_BYTES ((size_t)32 << 20)
+/* Pages of the WAL (4 KiB each): from here on it is written back when the writer has nothing else to
+ * do, and from there on in any case. */
+#define CHECKPOINT_PAGES 1000
+#define CHECKPOINT_PAGES_BUSY 8000
+
+struct queue {
+    dgm_job *first, *last;
+    size_t n, bytes;
+};
+
+struct lane {
+    dgm_job *first, *last; /* by lane_next */
+};
+
+struct sqlite_store;
+
+struct reader {
+    struct sqlite_store *store;
+    dgm_conn conn;
+    pthread_t thread;
+    bool running;
+};
+
+struct sqlite_store {
+    dgm_store base;
+    pthread_mutex_t lock; /* of all below, but connections */
+    pthread_cond_t to_write, to_read, idle;
+    struct queue writes, reads;
+    struct lane lanes[N_LANES];
+    size_t pending; /* jobs not yet posted */
+    bool stopping, faulty;
+    dgm_err fault;
+    dgm_store_stats stats;
+
+    dgm_sql_writer writer;
+    pthread_t writer_thread;
+    bool writer_running;
+    struct reader readers[N_READERS];
+    int lock_fd;
+};
+
+/* ---- queues and lanes (under the lock) ------------------------------------------------------------- */
+
+static void push(struct queue *q, dgm_job *job)
+{
+    job->next = NULL;
+    if (q->first)
+        q->last->next = job;
+    else
+        q->first = job;
+    q->last = job;
+    q->n++;
+    if (job->kind == DGM_JOB_APPEND)
+        q->bytes += job->append.bytes;
+}
+
+static dgm_job *pop(struct queue *q)
+{
+    dgm_job *job = q->first;
+    if (!job)
+        return NULL;
+    q->first = job->next;
+    q->n--;
+    if (job->kind == DGM_JOB_APPEND)
+        q->bytes -= job->append.bytes;
+    job->next = NULL;
+    return job;
+}
+
+static struct lane *lane_of(struct sqlite_store *s, const dgm_job *job)
+{
+    return job->kind <= DGM_JOB_TURNS ? &s->lanes[job->hash % N_LANES] : NULL;
+}
+
+/* Answers on their way: one chain per loop, posted together. */
+struct answers {
+    struct {
+        dgm_job *first, *last;
+    } loops[DGM_MAX_LOOPS];
+    size_t n;
+};
+
+static void add_answer(struct sqlite_store *s, struct answers *a, dgm_job *job)
+{
+    size_t i = 0;
+    job->next = NULL;
+    s->pending--;
+    while (i < a->n && a->loops[i].first->loop != job->loop)
+        i++;
+    if (i < a->n) {
+        a->loops[i].last->next = job;
+    } else {
+        assert(a->n < DGM_MAX_LOOPS);
+        a->n++;
+        a->loops[i].first = job;
+    }
+    a->loops[i].last = job;
+}
+
+/* Under the lock, so that threads cannot overtake each other between a lane and the loop. */
+static void post(struct sqlite_store *s, struct answers *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        dgm_job_post(a->loops[i].first);
+    if (s->pending == 0)
+        pthread_cond_broadcast(&s->idle);
+}
+
+static void start_read(struct sqlite_store *s, dgm_job *job)
+{
+    job->waiting = false;
+    push(&s->reads, job);
+    pthread_cond_signal(&s->to_read);
+}
+
+/* Answers what is done up to the first that is not; starts reads that waited for an append. */
+static void move_lane(struct sqlite_store *s, struct lane *lane, struct answers *a)
+{
+    while (lane->first && lane->first->done) {
+        dgm_job *job = lane->first;
+        lane->first = job->lane_next;
+        add_answer(s, a, job);
+    }
+    for (dgm_job *job = lane->first; job; job = job->lane_next) {
+        if (job->kind == DGM_JOB_APPEND && !job->done)
+            return;
+        if (job->waiting)
+            start_read(s, job);
+    }
+}
+
+static void is_done(struct sqlite_store *s, dgm_job *job, struct answers *a)
+{
+    struct lane *lane = lane_of(s, job);
+    job->done = true;
+    if (lane)
+        move_lane(s, lane, a);
+    else
+        add_answer(s, a, job);
+}
+
+static bool appends_ahead(const struct lane *lane)
+{
+    for (const dgm_job *job = lane->first; job; job = job->lane_next) {
+        if (job->kind == DGM_JOB_APPEND && !job->done)
+            return true;
+    }
+    return false;
+}
+
+/* ---- health (under the lock) ----------------------------------------------------------------------- */
+
+static void note(struct sqlite_store *s, dgm_code code, const dgm_err *err)
+{
+    s->faulty = code != DGM_OK;
+    if (code)
+        s->fault = *err;
+}
+
+/* ---- the writer ------------------------------------------------------------------------------------ */
+
+/* What has arrived, up to one commit's worth. */
+static dgm_job *take_batch(struct sqlite_store *s, size_t *ret_n)
+{
+    dgm_job *chain = NULL, *last = NULL;
+    size_t n = 0, bytes = 0;
+    while (s->writes.first && s->writes.first->kind == DGM_JOB_APPEND && n < BATCH_JOBS &&
+           bytes < BATCH_BYTES) {
+        dgm_job *job = pop(&s->writes);
+        if (last)
+            last->next = job;
+        else
+            chain = job;
+        last = job;
+        bytes += job->append.bytes;
+        n++;
+    }
+    *ret_n = n;
+    return chain;
+}
+
+static void count(struct sqlite_store *s, const dgm_job *job)
+{
+    if (job->code)
+        return;
+    s->stats.appends++;
+    s->stats.records += job->append.batch.n_records;
+    s->stats.bytes += job->append.bytes;
+}
+
+static void write_batch(struct sqlite_store *s)
+{
+    size_t n;
+    dgm_err err = {0};
+    dgm_job *chain = take_batch(s, &n);
+    struct answers a;
+    a.n = 0;
+    pthread_mutex_unlock(&s->lock);
+    dgm_code code = dgm_sql_writer_append(&s->writer, chain, n, &err);
+    pthread_mutex_lock(&s->lock);
+    note(s, code, &err);
+    s->stats.commits++;
+    for (dgm_job *job = chain, *next; job; job = next) {
+        next = job->next;
+        count(s, job);
+        is_done(s, job, &a);
+    }
+    post(s, &a);
+}
+
+static void write_trim(struct sqlite_store *s)
+{
+    dgm_job *job = pop(&s->writes);
+    struct answers a;
+    a.n = 0;
+    pthread_mutex_unlock(&s->lock);
+    bool more = dgm_sql_writer_trim(&s->writer, job);
+    pthread_mutex_lock(&s->lock);
+    if (more) { /* behind the appends that came meanwhile */
+        push(&s->writes, job);
+        return;
+    }
+    if (job->code == DGM_UNAVAILABLE)
+        note(s, job->code, &job->err);
+    is_done(s, job, &a);
+    post(s, &a);
+}
+
+static void maybe_checkpoint(struct sqlite_store *s)
+{
+    dgm_err err = {0};
+    if (s->writer.wal_pages < (s->writes.first ? CHECKPOINT_PAGES_BUSY : CHECKPOINT_PAGES))
+        return;
+    pthread_mutex_unlock(&s->lock);
+    dgm_code code = dgm_sql_writer_checkpoint(&s->writer, &err);
+    pthread_mutex_lock(&s->lock);
+    if (code)
+        note(s, code, &err);
+}
+
+/* A store that failed tries a write of its own every second: those who see it failed send none. */
+static void probe(struct sqlite_store *s)
+{
+    dgm_err err = {0};
+    pthread_mutex_unlock(&s->lock);
+    dgm_code code = dgm_sql_writer_probe(&s->writer, &err);
+    pthread_mutex_lock(&s->lock);
+    note(s, code, &err);
+}
+
+static void wait_for_work(struct sqlite_store *s)
+{
+    struct timespec until;
+    if (!s->faulty) {
+        pthread_cond_wait(&s->to_write, &s->lock);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    if (pthread_cond_timedwait(&s->to_write, &s->lock, &until) != 0 && !s->stopping)
+        probe(s);
+}
+
+static void *writer_main(void *arg)
+{
+    struct sqlite_store *s = arg;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        if (s->writes.first && s->writes.first->kind == DGM_JOB_TRIM)
+            write_trim(s);
+        else if (s->writes.first)
+            write_batch(s);
+        else if (s->stopping)
+            break;
+        else
+            wait_for_work(s);
+        maybe_checkpoint(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* ---- readers --------------------------------------------------------------------------------------- */
+
+static void *reader_main(void *arg)
+{
+    struct reader *r = arg;
+    struct sqlite_store *s = r->store;
+    struct answers a;
+    dgm_job *job;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        if (!(job = pop(&s->reads))) {
+            if (s->stopping)
+                break;
+            pthread_cond_wait(&s->to_read, &s->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&s->lock);
+        dgm_conn_read(&r->conn, job);
+        pthread_mutex_lock(&s->lock);
+        s->stats.reads++;
+        a.n = 0;
+        is_done(s, job, &a);
+        post(s, &a);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------------- */
+
+static uint64_t hash_of(const dgm_job *job)
+{
+    bool append = job->kind == DGM_JOB_APPEND;
+    const dgm_owner *owner = append ? &job->append.batch.row.owner : &job->task.owner;
+    const dgm_str *id = append ? &job->append.batch.row.id : &job->task.task_id;
+    uint64_t hash = dgm_hash(1, owner->tenant.p, owner->tenant.n);
+    hash = dgm_hash(hash, owner->principal.p, owner->principal.n);
+    return dgm_hash(hash, id->p, id->n);
+}
+
+static bool is_full(const struct queue *q)
+{
+    return q->n >= DGM_MAX_STORE_QUEUE || q->bytes >= DGM_MAX_STORE_QUEUE_BYTES;
+}
+
+static void refuse(struct sqlite_store *s, dgm_job *job, const struct queue *q)
+{
+    struct answers a;
+    a.n = 0;
+    job->code =
+        dgm_fail(&job->err, DGM_UNAVAILABLE, NULL,
+                 "%zu %s of %zu bytes wait for the database, the limit store_queue is %d: "
+                 "try again later",
+                 q->n, q == &s->writes ? "appends" : "reads", q->bytes, DGM_MAX_STORE_QUEUE);
+    is_done(s, job, &a);
+    post(s, &a);
+}
+
+static void submit(dgm_store *base, dgm_job *job)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
+    bool write = job->kind == DGM_JOB_APPEND || job->kind == DGM_JOB_TRIM;
+    struct queue *q = write ? &s->writes : &s->reads;
+    if (job->kind <= DGM_JOB_TURNS)
+        job->hash = hash_of(job);
+    pthread_mutex_lock(&s->lock);
+    struct lane *lane = lane_of(s, job);
+    bool full = is_full(q);
+    s->pending++;
+    job->waiting = lane && !write && !full && appends_ahead(lane);
+    if (lane) {
+        if (lane->first)
+            lane->last->lane_next = job;
+        else
+            lane->first = job;
+        lane->last = job;
+    }
+    if (full)
+        refuse(s, job, q);
+    else if (!job->waiting) {
+        push(q, job);
+        pthread_cond_signal(write ? &s->to_write : &s->to_read);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool is_healthy(dgm_store *base, dgm_err *ret_why)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
+    pthread_mutex_lock(&s->lock);
+    bool healthy = !s->faulty;
+    if (!healthy && ret_why)
+        *ret_why = s->fault;
+    pthread_mutex_unlock(&s->lock);
+    return healthy;
+}
+
+static dgm_store_stats stats(dgm_store *base)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
+    pthread_mutex_lock(&s->lock);
+    dgm_store_stats copy = s->stats;
+    copy.queued = s->writes.n;
+    pthread_mutex_unlock(&s->lock);
+    return copy;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------ */
+
+static void close_sqlite(dgm_store *base)
+{
+    struct sqlite_store *s = (struct sqlite_store *)base;
+    pthread_mutex_lock(&s->lock);
+    while (s->pending > 0)
+        pthread_cond_wait(&s->idle, &s->lock);
+    s->stopping = true;
+    pthread_cond_broadcast(&s->to_write);
+    pthread_cond_broadcast(&s->to_read);
+    pthread_mutex_unlock(&s->lock);
+    for (size_t i = 0; i < N_READERS; i++) {
+        if (s->readers[i].running)
+            pthread_join(s->readers[i].thread, NULL);
+        dgm_conn_close(&s->readers[i].conn);
+    }
+    if (s->writer_running)
+        pthread_join(s->writer_thread, NULL);
+    dgm_sql_writer_close(&s->writer); /* the last connection: the WAL is written back and goes */
+    if (s->lock_fd >= 0)
+        close(s->lock_fd);
+    pthread_cond_destroy(&s->to_write);
+    pthread_cond_destroy(&s->to_read);
+    pthread_cond_destroy(&s->idle);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* Our threads take no signals: those are for the program. */
+static dgm_code start(struct sqlite_store *s, dgm_err *err)
+{
+    sigset_t all, before;
+    int error;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&s->writer_thread, NULL, writer_main, s);
+    s->writer_running = error == 0;
+    for (size_t i = 0; i < N_READERS && !error; i++) {
+        error = pthread_create(&s->readers[i].thread, NULL, reader_main, &s->readers[i]);
+        s->readers[i].running = error == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot start a thread for the database: %s: raise the limit (ulimit -u)",
+                        strerror(error));
+    return DGM_OK;
+}
+
+static dgm_code open_sqlite(const char *rest, dgm_store **ret_store, dgm_err *err)
+{
+    const char *path = *rest ? rest : "dragoman.db";
+    struct sqlite_store *s = dgm_xcalloc(1, sizeof *s);
+    pthread_condattr_t monotonic;
+    s->base.driver = &dgm_store_sqlite;
+    s->lock_fd = -1;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->to_write, &monotonic);
+    pthread_cond_init(&s->to_read, NULL);
+    pthread_cond_init(&s->idle, NULL);
+    pthread_condattr_destroy(&monotonic);
+
+    dgm_code code = dgm_sqlite_lock(path, &s->lock_fd, err);
+    if (!code)
+        code = dgm_sql_writer_open(path, &s->writer, err);
+    for (size_t i = 0; i < N_READERS && !code; i++) {
+        s->readers[i].store = s;
+        code = dgm_conn_open(path, DGM_CONN_READ, &s->readers[i].conn, err);
+    }
+    if (!code)
+        code = start(s, err);
+    if (code) {
+        close_sqlite(&s->base);
+        return code;
+    }
+    *ret_store = &s->base;
+    return DGM_OK;
+}
+
+const dgm_store_driver dgm_store_sqlite = {
+    .scheme = "sqlite",
+    .open = open_sqlite,
+    .close = close_sqlite,
+    .submit = submit,
+    .is_healthy = is_healthy,
+    .stats = stats,
+};

@@ -1,0 +1,350 @@
+/*
+ * store/sqlite/sqlite_conn.c - connections: opening, the lock, migrations, statements, faults.
+ */
+#include "sqlite_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- faults as sentences --------------------------------------------------------------------------- */
+
+/* Where a file is, for messages about its directory. */
+static void folder_of(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        snprintf(out, size, ".");
+    else
+        snprintf(out, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+}
+
+dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err *err)
+{
+    char folder[200];
+    folder_of(path, folder, sizeof folder);
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot %s %.160s: there is no directory %.160s: create it", doing, path,
+                        folder);
+    case EACCES:
+    case EPERM:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot %s %.160s: permission denied: let user %u write in %.120s", doing,
+                        path, (unsigned)geteuid(), folder);
+    case EROFS:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot %s %.160s: its file system is read-only: remount it, or name "
+                        "another path",
+                        doing, path);
+    case EMFILE:
+    case ENFILE:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot %s %.160s: too many open files: raise the limit (ulimit -n)", doing,
+                        path);
+    case EISDIR:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot %s %.160s: it is a directory: name a file", doing, path);
+    case ENOSPC:
+    case EDQUOT:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot %s %.160s: the disk is full: free some space, work then goes on "
+                        "by itself",
+                        doing, path);
+    case EFBIG:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot %s %.160s: the limit on file sizes is reached: raise it (ulimit "
+                        "-f)",
+                        doing, path);
+    default:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot %s %.160s: %s", doing, path,
+                        error ? strerror(error) : "input/output error");
+    }
+}
+
+dgm_code dgm_conn_fault(dgm_conn *c, int rc, bool reading, dgm_err *err)
+{
+    const char *doing = reading ? "read" : "write";
+    int error = c->db ? sqlite3_system_errno(c->db) : 0;
+    switch (rc & 0xff) {
+    case SQLITE_FULL: return dgm_file_fault(c->path, doing, ENOSPC, err);
+    case SQLITE_CANTOPEN: {
+        struct stat st;
+        if (error == 0 || error == ENOENT)
+            error = stat(c->path, &st) == 0 && S_ISDIR(st.st_mode) ? EISDIR : error;
+        return dgm_file_fault(c->path, "open", error, err);
+    }
+    case SQLITE_PERM:
+    case SQLITE_AUTH: return dgm_file_fault(c->path, doing, EACCES, err);
+    case SQLITE_READONLY:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot write %.160s: it is read-only: make the file and its directory "
+                        "writable for user %u",
+                        c->path, (unsigned)geteuid());
+    case SQLITE_IOERR: return dgm_file_fault(c->path, doing, error, err);
+    case SQLITE_CORRUPT:
+        return dgm_fail(err, reading ? DGM_INTERNAL : DGM_UNAVAILABLE, NULL,
+                        "database %.160s is damaged (%s): look with `dragoman db check`, then "
+                        "`dragoman db restore` a backup",
+                        c->path, c->db ? sqlite3_errmsg(c->db) : "corrupt");
+    case SQLITE_NOTADB:
+        return dgm_fail(err, reading ? DGM_INTERNAL : DGM_UNAVAILABLE, NULL,
+                        "%.160s is no SQLite database, or a damaged one: name another path, or "
+                        "`dragoman db restore` a backup",
+                        c->path);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "database %.160s is locked by another program: let it finish or stop it",
+                        c->path);
+    case SQLITE_NOMEM: return dgm_fail(err, DGM_UNAVAILABLE, NULL, "out of memory in SQLite");
+    default:
+        return dgm_fail(err, DGM_INTERNAL, NULL, "database %.160s: %s (SQLite code %d)", c->path,
+                        c->db ? sqlite3_errmsg(c->db) : "no connection", rc);
+    }
+}
+
+/* ---- one server per database ----------------------------------------------------------------------- */
+
+dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err)
+{
+    char lock_path[4096], pid[24] = "";
+    if ((size_t)snprintf(lock_path, sizeof lock_path, "%s.lock", path) >= sizeof lock_path)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "the path of the database is too long");
+    int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return dgm_file_fault(lock_path, "open", errno, err);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        int error = errno;
+        ssize_t n = error == EWOULDBLOCK ? pread(fd, pid, sizeof pid - 1, 0) : 0;
+        close(fd);
+        if (error != EWOULDBLOCK)
+            return dgm_file_fault(lock_path, "lock", error, err);
+        pid[n > 0 ? strspn(pid, "0123456789") : 0] = 0;
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "database %.160s is in use by process %s: stop it first, or name another "
+                        "database",
+                        path, *pid ? pid : "(unknown)");
+    }
+    int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)n, 0) != n) {
+        int error = errno; /* without our pid a second process could not say who we are: no harm */
+        if (error != ENOSPC && error != EDQUOT && error != EFBIG) {
+            close(fd);
+            return dgm_file_fault(lock_path, "write", error, err);
+        }
+    }
+    *ret_fd = fd;
+    return DGM_OK;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------------- */
+
+/* "drgm": tells our databases from others' (PRAGMA application_id). */
+#define APPLICATION_ID 0x6472676d
+
+/*
+ * Each brings the tables from the version before it to its own, in one transaction. Never change one
+ * that was released; add another.
+ *
+ * A task's number n clusters what belongs to it: log and turns have one key, n << 32 | seq or turn, so
+ * each is one b-tree and a task's rows lie together. Folded Tasks stand apart, so that a task's row
+ * stays small while its log grows.
+ */
+static const struct migration {
+    const char *about;
+    const char *sql;
+} migrations[] = {
+    {"tasks, logs, turns, taken message ids",
+     "CREATE TABLE tasks("
+     " n INTEGER PRIMARY KEY, tenant TEXT NOT NULL, principal TEXT NOT NULL, id TEXT NOT NULL,"
+     " context TEXT NOT NULL, agent TEXT NOT NULL, state INTEGER NOT NULL,"
+     " created_ms INTEGER NOT NULL, status_ms INTEGER NOT NULL, last_seq INTEGER NOT NULL,"
+     " UNIQUE(tenant,principal,id)) STRICT;"
+     "CREATE INDEX tasks_by_status ON tasks(tenant,principal,status_ms,id,state);"
+     "CREATE INDEX tasks_by_context ON tasks(tenant,principal,context);"
+     "CREATE INDEX tasks_unfinished ON tasks(tenant,principal,id) WHERE state IN(0,1,2);"
+     "CREATE TABLE folds(task INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL)"
+     " STRICT;"
+     "CREATE TABLE log(at INTEGER PRIMARY KEY, n INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;"
+     "CREATE TABLE turns("
+     " at INTEGER PRIMARY KEY, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,"
+     " ended_ms INTEGER NOT NULL, protocol TEXT NOT NULL, caller TEXT NOT NULL,"
+     " request TEXT NOT NULL, previous TEXT NOT NULL) STRICT;"
+     "CREATE INDEX turns_by_caller ON turns(caller,protocol) WHERE caller<>'';"
+     "CREATE INDEX turns_by_end ON turns(ended_ms) WHERE ended_ms>0;"
+     "CREATE TABLE dedupe("
+     " tenant TEXT NOT NULL, principal TEXT NOT NULL, agent TEXT NOT NULL, context TEXT NOT NULL,"
+     " message TEXT NOT NULL, digest BLOB NOT NULL, task TEXT NOT NULL, turn INTEGER NOT NULL,"
+     " expires_ms INTEGER NOT NULL, PRIMARY KEY(tenant,principal,agent,context,message))"
+     " STRICT, WITHOUT ROWID;"
+     "CREATE INDEX dedupe_by_expiry ON dedupe(expires_ms) WHERE expires_ms>0;"
+     "CREATE TABLE probe(n INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;"},
+};
+#define N_MIGRATIONS (int)(sizeof migrations / sizeof *migrations)
+
+static int exec(dgm_conn *c, const char *sql)
+{
+    return sqlite3_exec(c->db, sql, NULL, NULL, NULL);
+}
+
+static int ask(dgm_conn *c, const char *sql, int64_t *ret)
+{
+    sqlite3_stmt *st;
+    int rc = sqlite3_prepare_v2(c->db, sql, -1, &st, NULL);
+    if (rc)
+        return rc;
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        *ret = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+dgm_code dgm_conn_identify(dgm_conn *c, int *ret_version, dgm_err *err)
+{
+    int64_t application = 0, tables = 0, version = 0;
+    int rc = ask(c, "PRAGMA application_id", &application);
+    if (!rc)
+        rc = ask(c, "SELECT count(*) FROM sqlite_schema", &tables);
+    if (!rc && application == APPLICATION_ID)
+        rc = ask(c, "SELECT max(version) FROM migrations", &version);
+    if (rc)
+        return dgm_conn_fault(c, rc, false, err);
+    if (application != APPLICATION_ID && tables > 0)
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "%.160s is a database of another program: name another path", c->path);
+    if (version > N_MIGRATIONS)
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "%.160s was written by a newer dragoman (tables of version %d, this one "
+                        "knows %d): use that one, or restore an older backup",
+                        c->path, (int)version, N_MIGRATIONS);
+    *ret_version = (int)version;
+    return DGM_OK;
+}
+
+static int migrate_one(dgm_conn *c, int version)
+{
+    char note[256];
+    int rc = exec(c, "BEGIN EXCLUSIVE");
+    if (!rc && version == 0) {
+        snprintf(note, sizeof note, "PRAGMA application_id=%d", APPLICATION_ID);
+        rc = exec(c, note);
+        if (!rc)
+            rc = exec(c, "CREATE TABLE migrations(version INTEGER PRIMARY KEY,"
+                         " applied TEXT NOT NULL, about TEXT NOT NULL) STRICT");
+    }
+    if (!rc)
+        rc = exec(c, migrations[version].sql);
+    snprintf(note, sizeof note,
+             "INSERT INTO migrations VALUES(%d,strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ'),'%s')",
+             version + 1, migrations[version].about);
+    if (!rc)
+        rc = exec(c, note);
+    if (!rc)
+        rc = exec(c, "COMMIT");
+    if (rc && !sqlite3_get_autocommit(c->db))
+        exec(c, "ROLLBACK");
+    return rc;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------- */
+
+/* Others on the machine have no business with what people told their agents. */
+static dgm_code make_private(const char *path, dgm_err *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        close(fd); /* before SQLite has it open: closing would drop its locks */
+        return DGM_OK;
+    }
+    return errno == EEXIST ? DGM_OK : dgm_file_fault(path, "create", errno, err);
+}
+
+static dgm_code prepare_writer(dgm_conn *c, dgm_err *err)
+{
+    int version = 0, rc;
+    dgm_code code = dgm_conn_identify(c, &version, err);
+    if (code)
+        return code;
+    /* No checkpoints by SQLite itself: the writer answers first. Its own cache is small, the kernel's
+     * holds the rest. */
+    rc = exec(c, "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;"
+                 "PRAGMA journal_size_limit=67108864; PRAGMA cache_size=-2000");
+    for (; !rc && version < N_MIGRATIONS; version++)
+        rc = migrate_one(c, version);
+    return rc ? dgm_conn_fault(c, rc, false, err) : DGM_OK;
+}
+
+dgm_code dgm_conn_open(const char *path, dgm_conn_mode mode, dgm_conn *ret_conn, dgm_err *err)
+{
+    dgm_code code;
+    dgm_conn c = {.path = dgm_xmalloc(strlen(path) + 1)};
+    memcpy(c.path, path, strlen(path) + 1);
+    if (mode == DGM_CONN_WRITE && (code = make_private(path, err))) {
+        dgm_conn_close(&c);
+        return code;
+    }
+    int rc = sqlite3_open_v2(path, &c.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (!rc) {
+        sqlite3_extended_result_codes(c.db, 1);
+        sqlite3_busy_timeout(c.db, 2000);
+        rc = exec(&c,
+                  "PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF");
+    }
+    if (!rc && mode == DGM_CONN_READ)
+        rc = exec(&c, "PRAGMA query_only=ON; PRAGMA cache_size=-500");
+    code = rc ? dgm_conn_fault(&c, rc, false, err) : DGM_OK;
+    if (!code && mode == DGM_CONN_WRITE)
+        code = prepare_writer(&c, err);
+    if (code) {
+        dgm_conn_close(&c);
+        return code;
+    }
+    *ret_conn = c;
+    return DGM_OK;
+}
+
+void dgm_conn_close(dgm_conn *c)
+{
+    for (size_t i = 0; i < DGM_N_SQL; i++)
+        sqlite3_finalize(c->statements[i]);
+    for (size_t i = 0; i < N_LISTS; i++) {
+        sqlite3_finalize(c->lists[0][i]);
+        sqlite3_finalize(c->lists[1][i]);
+    }
+    sqlite3_close(c->db);
+    free(c->path);
+    *c = (dgm_conn){0};
+}
+
+/* ---- statements ------------------------------------------------------------------------------------ */
+
+sqlite3_stmt *dgm_conn_sql(dgm_conn *c, dgm_sql which, int *ret_rc)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+        DGM_SQL_STATEMENTS(X)
+#undef X
+    };
+    if (!c->statements[which])
+        *ret_rc = sqlite3_prepare_v3(c->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT,
+                                     &c->statements[which], NULL);
+    return c->statements[which];
+}
+
+int dgm_conn_run(dgm_conn *c, dgm_sql which)
+{
+    int rc = SQLITE_OK;
+    sqlite3_stmt *st = dgm_conn_sql(c, which, &rc);
+    if (!st)
+        return rc;
+    sqlite3_step(st);
+    return sqlite3_reset(st); /* says what step said, but OK for rows and the end */
+}

@@ -1,0 +1,187 @@
+/*
+ * store/sqlite/sqlite_int.h - what the files of this driver share.
+ *
+ *   sqlite.c         threads and queues: a writer, some readers, answers in order
+ *   sqlite_conn.c    connections: opening, the lock, migrations, statements, faults as sentences
+ *   sqlite_write.c   one batch of appends, one commit; trimming
+ *   sqlite_read.c    every read
+ *   sqlite_frame.c   records as the bytes of a log row
+ *   admin.c          what `dragoman db` does, without a store
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "store/store_int.h"
+
+#include <sqlite3.h>
+
+/* ---- connections ----------------------------------------------------------------------------------- */
+
+#define DGM_SQL_STATEMENTS(X)                                                                      \
+    /* the writer's */                                                                             \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                    \
+    X(COMMIT, "COMMIT")                                                                            \
+    X(ROLLBACK, "ROLLBACK")                                                                        \
+    X(TASK_INSERT,                                                                                 \
+      "INSERT INTO tasks(tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq)"   \
+      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9) ON CONFLICT DO NOTHING RETURNING n")                    \
+    X(TASK_UPDATE, "UPDATE tasks SET state=?4,status_ms=?5,last_seq=?6"                            \
+                   " WHERE tenant=?1 AND principal=?2 AND id=?3 AND last_seq=?7 RETURNING n")      \
+    /* a delta leaves state and time alone, and so every index */                                  \
+    X(TASK_GROW,                                                                                   \
+      "UPDATE tasks SET last_seq=?6 WHERE tenant=?1 AND principal=?2 AND id=?3 AND last_seq=?7"    \
+      " AND state=?4 AND status_ms=?5 RETURNING n")                                                \
+    X(TASK_LAST, "SELECT last_seq FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")          \
+    X(LOG_INSERT, "INSERT INTO log(at,n,bytes) VALUES(?1,?2,?3)")                                  \
+    X(FOLD_PUT, "INSERT OR REPLACE INTO folds(task,seq,body) VALUES(?1,?2,?3)")                    \
+    X(TURN_PUT,                                                                                    \
+      "INSERT INTO turns(at,first_seq,last_seq,ended_ms,protocol,caller,request,previous)"         \
+      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT(at) DO UPDATE SET first_seq=?2,last_seq=?3,"   \
+      "ended_ms=?4,protocol=?5,caller=?6,request=?7,previous=?8")                                  \
+    X(DEDUPE_PUT,                                                                                  \
+      "INSERT OR REPLACE INTO dedupe(tenant,principal,agent,context,message,digest,task,turn,"     \
+      "expires_ms) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")                                            \
+    X(PROBE, "INSERT OR REPLACE INTO probe(n,bytes) VALUES(1,zeroblob(?1))")                       \
+    X(TRIM_FIND, "SELECT ended_ms,at,last_seq FROM turns WHERE ended_ms>0 AND ended_ms<?1"         \
+                 " AND (ended_ms,at)>(?2,?3) ORDER BY ended_ms,at LIMIT ?4")                       \
+    X(TRIM_MAY, "SELECT NOT EXISTS(SELECT 1 FROM turns WHERE at>=?1 AND at<?2)"                    \
+                " AND EXISTS(SELECT 1 FROM folds WHERE task=?3 AND seq>=?4)")                      \
+    X(TRIM_LOG, "DELETE FROM log WHERE at>=?1 AND at<=?2 AND at+n-1<=?2")                          \
+    X(TRIM_TURN, "DELETE FROM turns WHERE at=?1")                                                  \
+    X(EXPIRE_FIND, "SELECT expires_ms FROM dedupe WHERE expires_ms>0 AND expires_ms<=?1"           \
+                   " ORDER BY expires_ms LIMIT 1 OFFSET ?2")                                       \
+    X(EXPIRE, "DELETE FROM dedupe WHERE expires_ms>0 AND expires_ms<=?1")                          \
+    /* the readers' */                                                                             \
+    X(TASK_GET,                                                                                    \
+      "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"       \
+      "t.last_seq,f.seq,f.body FROM tasks t LEFT JOIN folds f ON f.task=t.n"                       \
+      " WHERE t.tenant=?1 AND t.principal=?2 AND t.id=?3")                                         \
+    X(TASK_N, "SELECT n FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")                    \
+    X(LOG_FROM, "SELECT at,n,bytes FROM log WHERE at>=coalesce((SELECT max(at) FROM log"           \
+                " WHERE at BETWEEN ?1 AND ?2),?1) AND at<=?3 ORDER BY at")                         \
+    X(TURNS_GET, "SELECT at,first_seq,last_seq,protocol,caller,request,previous FROM turns"        \
+                 " WHERE at BETWEEN ?1 AND ?2 ORDER BY at")                                        \
+    X(TURN_FIND,                                                                                   \
+      "SELECT r.at,r.first_seq,r.last_seq,r.protocol,r.caller,r.request,r.previous,t.id"           \
+      " FROM turns r JOIN tasks t ON t.n=r.at>>32 WHERE r.caller=?4 AND r.protocol=?3"             \
+      " AND r.caller<>'' AND t.tenant=?1 AND t.principal=?2 ORDER BY r.at DESC LIMIT 1")           \
+    X(DEDUPE_GET,                                                                                  \
+      "SELECT digest,task,turn,expires_ms FROM dedupe WHERE tenant=?1 AND principal=?2"            \
+      " AND agent=?3 AND context=?4 AND message=?5 AND (expires_ms=0 OR expires_ms>?6)")           \
+    X(UNFINISHED,                                                                                  \
+      "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"        \
+      " FROM tasks INDEXED BY tasks_unfinished WHERE state IN(0,1,2)"                              \
+      " AND (tenant,principal,id)>(?1,?2,?3) ORDER BY tenant,principal,id LIMIT ?4")               \
+    X(UNFINISHED_FIRST,                                                                            \
+      "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"        \
+      " FROM tasks INDEXED BY tasks_unfinished WHERE state IN(0,1,2)"                              \
+      " ORDER BY tenant,principal,id LIMIT ?4")
+
+typedef enum dgm_sql {
+#define X(name, text) DGM_SQL_##name,
+    DGM_SQL_STATEMENTS(X)
+#undef X
+        DGM_N_SQL
+} dgm_sql;
+
+/* Lists have a statement per set of filters: the bits, and whether it counts or reads. */
+enum {
+    LIST_AGENT = 1,
+    LIST_CONTEXT = 2,
+    LIST_STATE = 4,
+    LIST_FROM = 8,
+    LIST_AFTER = 16,
+    N_LISTS = 32
+};
+
+typedef struct dgm_conn { /* belongs to one thread at a time */
+    sqlite3 *db;
+    char *path;
+    sqlite3_stmt *statements[DGM_N_SQL]; /* prepared on first use */
+    sqlite3_stmt *lists[2][N_LISTS];
+} dgm_conn;
+
+typedef enum dgm_conn_mode {
+    DGM_CONN_WRITE, /* makes the file and brings its tables up to date */
+    DGM_CONN_READ,
+} dgm_conn_mode;
+
+dgm_code dgm_conn_open(const char *path, dgm_conn_mode mode, dgm_conn *ret_conn, dgm_err *err);
+void dgm_conn_close(dgm_conn *c); /* zeroed is fine */
+
+/* NULL when it cannot be prepared: then *ret_rc says why. */
+sqlite3_stmt *dgm_conn_sql(dgm_conn *c, dgm_sql which, int *ret_rc);
+int dgm_conn_run(dgm_conn *c, dgm_sql which); /* without parameters and rows */
+
+/* What went wrong with a database, as a sentence that says what to do. */
+dgm_code dgm_conn_fault(dgm_conn *c, int rc, bool reading, dgm_err *err);
+/* The same for a file: an errno. doing: "open", "lock", ... */
+dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err *err);
+
+/* flock on PATH.lock, which holds our pid; the descriptor keeps it. A holder is named in the error. */
+dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err);
+
+/* Tables of a version this program knows, and ours at all? */
+dgm_code dgm_conn_identify(dgm_conn *c, int *ret_version, dgm_err *err);
+
+static inline void dgm_bind_str(sqlite3_stmt *st, int i, dgm_str s)
+{
+    sqlite3_bind_text(st, i, s.p ? s.p : "", (int)s.n, SQLITE_STATIC);
+}
+
+static inline dgm_str dgm_column_str(sqlite3_stmt *st, int i)
+{
+    const void *p = sqlite3_column_blob(st, i); /* the bytes as they are; NULL when empty */
+    return p ? (dgm_str){p, (size_t)sqlite3_column_bytes(st, i)} : (dgm_str){"", 0};
+}
+
+/* ---- keys ------------------------------------------------------------------------------------------ */
+
+/* Rows that belong to a task are clustered by it: its number, then the seq or the turn. */
+static inline int64_t dgm_key(int64_t task, uint64_t low)
+{
+    return (int64_t)((uint64_t)task << 32 | low);
+}
+
+/* ---- log rows -------------------------------------------------------------------------------------- */
+
+/* A row takes records until it has this size; one record may be larger. */
+#define DGM_LOG_ROW_BYTES ((size_t)1 << 20)
+
+void dgm_frame_begin(dgm_buf *row);
+void dgm_frame_add(dgm_buf *row, const dgm_record *r);
+void dgm_frame_end(dgm_buf *row);
+
+typedef struct dgm_frame {
+    const unsigned char *at, *end;
+    dgm_record_head head; /* of the record that dgm_frame_next gave */
+    dgm_str bytes;
+} dgm_frame;
+/* False: not written by dgm_frame_end, or damaged since. */
+bool dgm_frame_open(dgm_str row, uint64_t first_seq, dgm_frame *ret_frame);
+bool dgm_frame_next(dgm_frame *f); /* false: no more; at != end then: damaged */
+
+/* ---- work ------------------------------------------------------------------------------------------ */
+
+typedef struct dgm_sql_writer {
+    dgm_conn conn;
+    bool full; /* synchronous is FULL */
+    dgm_buf row;
+    int wal_pages; /* as the last commit left it */
+    struct dgm_group *groups;
+    uint32_t *slots; /* of groups, by hash; 0: free */
+    size_t cap_groups, cap_slots;
+} dgm_sql_writer;
+
+dgm_code dgm_sql_writer_open(const char *path, dgm_sql_writer *ret_writer, dgm_err *err);
+void dgm_sql_writer_close(dgm_sql_writer *w);
+/* One commit (more if something odd is in it). Every job gets its code. Returns the fault that kept it
+ * from writing, DGM_OK if there was none. */
+dgm_code dgm_sql_writer_append(dgm_sql_writer *w, dgm_job *chain, size_t n, dgm_err *err);
+/* One step; true: there is more to do. */
+bool dgm_sql_writer_trim(dgm_sql_writer *w, dgm_job *job);
+dgm_code dgm_sql_writer_probe(dgm_sql_writer *w, dgm_err *err); /* can it write? */
+dgm_code dgm_sql_writer_checkpoint(dgm_sql_writer *w, dgm_err *err);
+
+void dgm_conn_read(dgm_conn *c, dgm_job *job);

@@ -1,0 +1,409 @@
+/*
+ * store/store.c - calls become jobs, jobs become callbacks; the driver is chosen by the URL.
+ *
+ * A job is one block of memory: the struct, then the texts that were passed in. What a driver answers
+ * lives in an arena that is made when there is something to answer.
+ */
+#include "base/limits.h"
+#include "store/store_int.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static const dgm_store_driver *const drivers[] = {&dgm_store_memory, &dgm_store_sqlite};
+
+/* ---- jobs ------------------------------------------------------------------------------------------ */
+
+/* Room behind a job: first every text is counted, then copied. Absent text stays absent. */
+struct block {
+    char *at;
+};
+
+static size_t room(dgm_str s)
+{
+    return s.p ? s.n + 1 : 0;
+}
+
+static void put(struct block *b, dgm_str *s)
+{
+    if (!s->p)
+        return;
+    memcpy(b->at, s->p, s->n);
+    b->at[s->n] = 0;
+    s->p = b->at;
+    b->at += s->n + 1;
+}
+
+static dgm_job *job_new(dgm_job_kind kind, size_t more, struct block *ret_block, void *arg)
+{
+    dgm_job *job = dgm_xmalloc(sizeof *job + more);
+    memset(job, 0, offsetof(dgm_job, err));
+    job->loop = dgm_loop_current();
+    assert(job->loop); /* there is nobody to answer otherwise */
+    job->kind = kind;
+    job->arg = arg;
+    ret_block->at = (char *)(job + 1);
+    return job;
+}
+
+static void job_free(dgm_job *job)
+{
+    if (job->kind == DGM_JOB_RECORDS) {
+        for (size_t i = 0; i < job->got.records.n; i++)
+            dgm_record_unref(job->got.records.at[i]);
+    } else if (job->kind == DGM_JOB_APPEND) {
+        for (size_t i = 0; i < job->append.batch.n_records; i++)
+            dgm_record_unref(job->append.batch.records[i]);
+    }
+    dgm_arena_free(job->arena);
+    free(job);
+}
+
+dgm_arena *dgm_job_arena(dgm_job *job)
+{
+    if (!job->arena)
+        job->arena = dgm_arena_new();
+    return job->arena;
+}
+
+static void job_answer(dgm_job *job)
+{
+    const dgm_err *err = job->code ? &job->err : NULL;
+    dgm_code code = job->code;
+    void *arg = job->arg;
+    switch (job->kind) {
+    case DGM_JOB_APPEND:
+    case DGM_JOB_TRIM:
+        if (job->call.done)
+            job->call.done(code, err, arg);
+        break;
+    case DGM_JOB_TASK: job->call.task(code, code ? NULL : job->got.row, err, arg); break;
+    case DGM_JOB_RECORDS:
+        job->call.records(code, job->got.records.at, code ? 0 : job->got.records.n, err, arg);
+        break;
+    case DGM_JOB_TURNS:
+        job->call.turns(code, job->got.turns.at, code ? 0 : job->got.turns.n, err, arg);
+        break;
+    case DGM_JOB_FIND_TURN:
+        job->call.turn(code, !code && job->got.turns.n ? job->got.turns.at : NULL,
+                       job->got.turns.task_id, err, arg);
+        break;
+    case DGM_JOB_FIND_DEDUPE:
+        job->call.dedupe(code, code ? NULL : job->got.dedupe, err, arg);
+        break;
+    case DGM_JOB_LIST:
+    case DGM_JOB_UNFINISHED:
+        job->call.list(code, job->got.rows.at, code ? 0 : job->got.rows.n, job->got.rows.more,
+                       job->got.rows.total, err, arg);
+        break;
+    }
+}
+
+static void on_answers(void *arg)
+{
+    for (dgm_job *job = arg, *next; job; job = next) {
+        next = job->next;
+        job_answer(job);
+        job_free(job);
+    }
+}
+
+void dgm_job_post(dgm_job *chain)
+{
+    dgm_loop_post(chain->loop, on_answers, chain);
+}
+
+/* ---- for drivers ----------------------------------------------------------------------------------- */
+
+static void keep(dgm_arena *a, dgm_str *s)
+{
+    if (s->p)
+        *s = dgm_arena_dup(a, *s);
+}
+
+void dgm_task_row_keep(dgm_arena *a, dgm_task_row *row)
+{
+    keep(a, &row->owner.tenant);
+    keep(a, &row->owner.principal);
+    keep(a, &row->id);
+    keep(a, &row->context_id);
+    keep(a, &row->agent);
+    keep(a, &row->folded);
+}
+
+void dgm_turn_row_keep(dgm_arena *a, dgm_turn_row *row)
+{
+    keep(a, &row->protocol);
+    keep(a, &row->caller_id);
+    keep(a, &row->request);
+    keep(a, &row->previous);
+}
+
+void dgm_dedupe_row_keep(dgm_arena *a, dgm_dedupe_row *row)
+{
+    keep(a, &row->owner.tenant);
+    keep(a, &row->owner.principal);
+    keep(a, &row->agent);
+    keep(a, &row->context_id);
+    keep(a, &row->message_id);
+    keep(a, &row->task_id);
+}
+
+dgm_code dgm_append_check(const dgm_append *b, dgm_err *err)
+{
+    uint64_t seq = dgm_append_first(b);
+    for (size_t i = 0; i < b->n_records; i++) {
+        if (b->records[i]->head.seq != seq + i)
+            return dgm_fail(err, DGM_INTERNAL, NULL,
+                            "append to task %.*s: record %zu of it has seq %llu, not %llu",
+                            DGM_P(b->row.id), i, (unsigned long long)b->records[i]->head.seq,
+                            (unsigned long long)(seq + i));
+    }
+    if (b->row.last_seq + 1 != seq + b->n_records || seq == 0 || b->row.last_seq > UINT32_MAX)
+        return dgm_fail(err, DGM_INTERNAL, NULL,
+                        "append to task %.*s: %zu records from seq %llu cannot end at %llu",
+                        DGM_P(b->row.id), b->n_records, (unsigned long long)seq,
+                        (unsigned long long)b->row.last_seq);
+    return DGM_OK;
+}
+
+dgm_code dgm_append_misfit(const dgm_append *b, const uint64_t *last, dgm_err *err)
+{
+    unsigned long long first = dgm_append_first(b);
+    if (!last)
+        return dgm_fail(err, DGM_INTERNAL, NULL,
+                        "append to task %.*s from seq %llu: there is no such task",
+                        DGM_P(b->row.id), first);
+    return dgm_fail(err, DGM_INTERNAL, NULL,
+                    "append to task %.*s from seq %llu: its log ends at %llu", DGM_P(b->row.id),
+                    first, (unsigned long long)*last);
+}
+
+/* ---- writing --------------------------------------------------------------------------------------- */
+
+static size_t room_of_dedupe(const dgm_dedupe_row *d)
+{
+    return room(d->owner.tenant) + room(d->owner.principal) + room(d->agent) + room(d->context_id) +
+           room(d->message_id) + room(d->task_id);
+}
+
+static size_t room_of_row(const dgm_task_row *r)
+{
+    return room(r->owner.tenant) + room(r->owner.principal) + room(r->id) + room(r->context_id) +
+           room(r->agent) + room(r->folded);
+}
+
+static void put_row(struct block *b, dgm_task_row *r)
+{
+    put(b, &r->owner.tenant);
+    put(b, &r->owner.principal);
+    put(b, &r->id);
+    put(b, &r->context_id);
+    put(b, &r->agent);
+    put(b, &r->folded);
+}
+
+static void *put_array(struct block *b, const void *from, size_t bytes)
+{
+    void *to = b->at;
+    memcpy(to, from, bytes);
+    b->at += bytes;
+    return to;
+}
+
+void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done, void *arg)
+{
+    struct block b;
+    const dgm_turn_row *turn = batch->turn;
+    size_t n = room_of_row(&batch->row) + batch->n_records * sizeof *batch->records +
+               batch->n_dedupe * sizeof *batch->dedupe;
+    if (turn)
+        n += sizeof *turn + room(turn->protocol) + room(turn->caller_id) + room(turn->request) +
+             room(turn->previous);
+    for (size_t i = 0; i < batch->n_dedupe; i++)
+        n += room_of_dedupe(&batch->dedupe[i]);
+
+    dgm_job *job = job_new(DGM_JOB_APPEND, n, &b, arg);
+    dgm_append *to = &job->append.batch;
+    *to = *batch;
+    /* arrays first: the struct before them keeps them aligned */
+    if (batch->n_records)
+        to->records = put_array(&b, batch->records, batch->n_records * sizeof *batch->records);
+    dgm_dedupe_row *dedupe = NULL;
+    if (batch->n_dedupe)
+        dedupe = put_array(&b, batch->dedupe, batch->n_dedupe * sizeof *batch->dedupe);
+    to->dedupe = dedupe;
+    if (turn) {
+        dgm_turn_row *copy = put_array(&b, turn, sizeof *turn);
+        put(&b, &copy->protocol);
+        put(&b, &copy->caller_id);
+        put(&b, &copy->request);
+        put(&b, &copy->previous);
+        to->turn = copy;
+    }
+    put_row(&b, &to->row);
+    for (size_t i = 0; i < batch->n_dedupe; i++) {
+        put(&b, &dedupe[i].owner.tenant);
+        put(&b, &dedupe[i].owner.principal);
+        put(&b, &dedupe[i].agent);
+        put(&b, &dedupe[i].context_id);
+        put(&b, &dedupe[i].message_id);
+        put(&b, &dedupe[i].task_id);
+    }
+    for (size_t i = 0; i < batch->n_records; i++)
+        job->append.bytes += dgm_record_ref(batch->records[i])->n;
+    job->call.done = done;
+    s->driver->submit(s, job);
+}
+
+void dgm_store_trim(dgm_store *s, int64_t older_than_ms, dgm_store_done done, void *arg)
+{
+    struct block b;
+    dgm_job *job = job_new(DGM_JOB_TRIM, 0, &b, arg);
+    job->trim.older_than_ms = older_than_ms;
+    job->trim.from_ms = INT64_MIN;
+    job->call.done = done;
+    s->driver->submit(s, job);
+}
+
+/* ---- reading --------------------------------------------------------------------------------------- */
+
+static dgm_job *task_job(dgm_job_kind kind, dgm_owner owner, dgm_str task_id, void *arg)
+{
+    struct block b;
+    dgm_job *job =
+        job_new(kind, room(owner.tenant) + room(owner.principal) + room(task_id), &b, arg);
+    job->task.owner = owner;
+    job->task.task_id = task_id;
+    put(&b, &job->task.owner.tenant);
+    put(&b, &job->task.owner.principal);
+    put(&b, &job->task.task_id);
+    return job;
+}
+
+void dgm_store_get_task(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_store_got_task got,
+                        void *arg)
+{
+    dgm_job *job = task_job(DGM_JOB_TASK, owner, task_id, arg);
+    job->call.task = got;
+    s->driver->submit(s, job);
+}
+
+void dgm_store_get_records(dgm_store *s, dgm_owner owner, dgm_str task_id, uint64_t seq, size_t max,
+                           size_t max_bytes, dgm_store_got_records got, void *arg)
+{
+    dgm_job *job = task_job(DGM_JOB_RECORDS, owner, task_id, arg);
+    job->task.seq = seq;
+    job->task.max = max;
+    job->task.max_bytes = max_bytes;
+    job->call.records = got;
+    s->driver->submit(s, job);
+}
+
+void dgm_store_get_turns(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_store_got_turns got,
+                         void *arg)
+{
+    dgm_job *job = task_job(DGM_JOB_TURNS, owner, task_id, arg);
+    job->call.turns = got;
+    s->driver->submit(s, job);
+}
+
+void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str protocol, dgm_str caller_id,
+                         dgm_store_got_turn got, void *arg)
+{
+    struct block b;
+    dgm_job *job = job_new(
+        DGM_JOB_FIND_TURN,
+        room(owner.tenant) + room(owner.principal) + room(protocol) + room(caller_id), &b, arg);
+    job->find.owner = owner;
+    job->find.protocol = protocol;
+    job->find.caller_id = caller_id;
+    put(&b, &job->find.owner.tenant);
+    put(&b, &job->find.owner.principal);
+    put(&b, &job->find.protocol);
+    put(&b, &job->find.caller_id);
+    job->call.turn = got;
+    s->driver->submit(s, job);
+}
+
+void dgm_store_find_dedupe(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
+                           dgm_str message_id, dgm_store_got_dedupe got, void *arg)
+{
+    struct block b;
+    dgm_job *job = job_new(DGM_JOB_FIND_DEDUPE,
+                           room(owner.tenant) + room(owner.principal) + room(agent) +
+                               room(context_id) + room(message_id),
+                           &b, arg);
+    job->find.owner = owner;
+    job->find.agent = agent;
+    job->find.context_id = context_id;
+    job->find.message_id = message_id;
+    put(&b, &job->find.owner.tenant);
+    put(&b, &job->find.owner.principal);
+    put(&b, &job->find.agent);
+    put(&b, &job->find.context_id);
+    put(&b, &job->find.message_id);
+    job->call.dedupe = got;
+    s->driver->submit(s, job);
+}
+
+void dgm_store_list(dgm_store *s, const dgm_list_query *q, dgm_store_got_list got, void *arg)
+{
+    struct block b;
+    dgm_job *job = job_new(DGM_JOB_LIST,
+                           room(q->owner.tenant) + room(q->owner.principal) + room(q->agent) +
+                               room(q->context_id) + room(q->after_id),
+                           &b, arg);
+    job->list = *q;
+    put(&b, &job->list.owner.tenant);
+    put(&b, &job->list.owner.principal);
+    put(&b, &job->list.agent);
+    put(&b, &job->list.context_id);
+    put(&b, &job->list.after_id);
+    job->call.list = got;
+    s->driver->submit(s, job);
+}
+
+void dgm_store_list_unfinished(dgm_store *s, size_t page_size, const dgm_task_row *after,
+                               dgm_store_got_list got, void *arg)
+{
+    struct block b;
+    dgm_task_row from = after ? *after : (dgm_task_row){0};
+    from.folded = (dgm_str){0};
+    dgm_job *job = job_new(DGM_JOB_UNFINISHED, room_of_row(&from), &b, arg);
+    job->unfinished.page_size = page_size;
+    job->unfinished.has_after = after;
+    job->unfinished.after = from;
+    put_row(&b, &job->unfinished.after);
+    job->call.list = got;
+    s->driver->submit(s, job);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------ */
+
+dgm_code dgm_store_open(const char *url, dgm_store **ret_store, dgm_err *err)
+{
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+        size_t n = strlen(drivers[i]->scheme);
+        if (strncmp(url, drivers[i]->scheme, n) == 0 && url[n] == ':')
+            return drivers[i]->open(url + n + 1, ret_store, err);
+    }
+    return dgm_fail(err, DGM_BAD_PARAMS, NULL,
+                    "no store is called \"%.200s\": write memory: or sqlite:PATH", url);
+}
+
+void dgm_store_close(dgm_store *s)
+{
+    if (s)
+        s->driver->close(s);
+}
+
+bool dgm_store_is_healthy(dgm_store *s, dgm_err *ret_why)
+{
+    return s->driver->is_healthy(s, ret_why);
+}
+
+dgm_store_stats dgm_store_stats_of(dgm_store *s)
+{
+    return s->driver->stats(s);
+}

@@ -1,0 +1,138 @@
+/*
+ * store/store_int.h - what drivers implement: jobs in, answers out.
+ *
+ * store.c makes a job of every call: inputs copied, the calling loop noted. A driver does the work on
+ * whatever thread it likes, writes code, err and the answer (in the job's arena), and posts the job;
+ * its callback then runs on the loop, and the job goes.
+ */
+#pragma once
+
+#include "store/store.h"
+
+typedef enum dgm_job_kind {
+    DGM_JOB_APPEND,
+    DGM_JOB_TASK,
+    DGM_JOB_RECORDS,
+    DGM_JOB_TURNS, /* up to here: about one task, answered in order */
+    DGM_JOB_FIND_TURN,
+    DGM_JOB_FIND_DEDUPE,
+    DGM_JOB_LIST,
+    DGM_JOB_UNFINISHED,
+    DGM_JOB_TRIM
+} dgm_job_kind;
+
+typedef struct dgm_job {
+    struct dgm_job *next;       /* in the queue it stands in, or the chain that is posted */
+    struct dgm_job *lane_next;  /* sqlite: the next one in its lane */
+    struct dgm_job *group_next; /* sqlite: the next append to the same task in one commit */
+    dgm_loop *loop;
+    dgm_job_kind kind;
+    uint64_t hash;      /* sqlite: of the task it is about; its lane */
+    bool waiting, done; /* sqlite: for an append before it; with the work */
+
+    union { /* what was asked for; lives in the job's own block */
+        struct {
+            dgm_append batch; /* turn and dedupe point into the block */
+            size_t bytes;     /* of its records */
+        } append;
+        struct {
+            dgm_owner owner;
+            dgm_str task_id;
+            uint64_t seq;
+            size_t max, max_bytes;
+        } task;
+        struct {
+            dgm_owner owner;
+            dgm_str protocol, caller_id;           /* of a turn */
+            dgm_str agent, context_id, message_id; /* of a message */
+        } find;
+        dgm_list_query list;
+        struct {
+            size_t page_size;
+            dgm_task_row after;
+            bool has_after;
+        } unfinished;
+        struct {
+            int64_t older_than_ms;
+            int64_t from_ms, from_at; /* sqlite: where the next step begins */
+        } trim;
+    };
+
+    union { /* the answer */
+        dgm_task_row *row;
+        struct {
+            dgm_record **at;
+            size_t n;
+        } records; /* references that the job holds */
+        struct {
+            dgm_turn_row *at;
+            size_t n;
+            dgm_str task_id;
+        } turns;
+        dgm_dedupe_row *dedupe;
+        struct {
+            dgm_task_row *at;
+            size_t n;
+            bool more;
+            size_t total;
+        } rows;
+    } got;
+    dgm_arena *arena; /* of the answer: dgm_job_arena() */
+    dgm_code code;
+    dgm_err err; /* written only when code is not DGM_OK */
+
+    union {
+        dgm_store_done done;
+        dgm_store_got_task task;
+        dgm_store_got_records records;
+        dgm_store_got_turns turns;
+        dgm_store_got_turn turn;
+        dgm_store_got_dedupe dedupe;
+        dgm_store_got_list list;
+    } call;
+    void *arg;
+} dgm_job;
+
+typedef struct dgm_store_driver {
+    const char *scheme; /* "memory": in URLs */
+    dgm_code (*open)(const char *rest, dgm_store **ret_store, dgm_err *err);
+    void (*close)(dgm_store *s);
+    void (*submit)(dgm_store *s, dgm_job *job); /* takes it over; answers it later */
+    bool (*is_healthy)(dgm_store *s, dgm_err *ret_why);
+    dgm_store_stats (*stats)(dgm_store *s);
+} dgm_store_driver;
+
+/* The head of every driver's store. */
+struct dgm_store {
+    const dgm_store_driver *driver;
+};
+
+extern const dgm_store_driver dgm_store_memory, dgm_store_sqlite;
+
+/* ---- for drivers ----------------------------------------------------------------------------------- */
+
+dgm_arena *dgm_job_arena(dgm_job *job);
+
+/* Answers a chain of jobs (by next) of one loop. */
+void dgm_job_post(dgm_job *chain);
+
+/* Strings of a row that is handed out, copied. */
+void dgm_task_row_keep(dgm_arena *a, dgm_task_row *row);
+void dgm_turn_row_keep(dgm_arena *a, dgm_turn_row *row);
+void dgm_dedupe_row_keep(dgm_arena *a, dgm_dedupe_row *row);
+
+/* The seq an append begins with. */
+static inline uint64_t dgm_append_first(const dgm_append *b)
+{
+    return b->n_records ? b->records[0]->head.seq : b->row.last_seq + 1;
+}
+
+/* Is the append sound in itself? */
+dgm_code dgm_append_check(const dgm_append *b, dgm_err *err);
+/* The refusal of one that does not begin where the log ends; last NULL: there is no such task. */
+dgm_code dgm_append_misfit(const dgm_append *b, const uint64_t *last, dgm_err *err);
+
+static inline bool dgm_state_is_unfinished(dgm_task_state s)
+{
+    return !dgm_state_is_terminal(s) && !dgm_state_is_interrupted(s);
+}
