@@ -1,0 +1,466 @@
+/*
+ * config.c - the layers put together, and what no single setting can know about itself.
+ *
+ * What must stay true: a config without errors can be started; secrets are in no finding.
+ */
+#include "config.h"
+#include "base/limits.h"
+#include "config_int.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_LAYERS 7 /* profile, file, --store, --listen, --agent, --insecure, --profile */
+
+typedef struct loader {
+    const dgm_config_source *source;
+    dgm_config *config;
+    dgm_arena *arena;
+    dgm_config_findings findings;
+    dgm_config_doc *layers[MAX_LAYERS];
+    size_t n_layers;
+} loader;
+
+/* ---- files ------------------------------------------------------------------------------------------------- */
+
+/* The text of a regular file of at most max bytes; absent, and *ret_why says why. */
+static dgm_str read_file(dgm_arena *a, const char *path, size_t max, const char **ret_why)
+{
+    struct stat st;
+    dgm_str text = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not keep us waiting */
+    if (fd < 0) {
+        *ret_why = strerror(errno);
+        return text;
+    }
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        *ret_why = "it is no ordinary file";
+    } else if ((size_t)st.st_size > max) {
+        *ret_why = "it is too long";
+    } else {
+        char *p = dgm_arena_alloc(a, (size_t)st.st_size + 1);
+        size_t n = 0;
+        long got = 1;
+        while (n < (size_t)st.st_size && (got = read(fd, p + n, (size_t)st.st_size - n)) > 0)
+            n += (size_t)got;
+        if (got < 0)
+            *ret_why = strerror(errno);
+        else
+            text = (dgm_str){p, n};
+    }
+    close(fd);
+    return text;
+}
+
+static bool ends_in(dgm_str s, dgm_str end)
+{
+    return s.n >= end.n && dgm_str_eq((dgm_str){s.p + s.n - end.n, end.n}, end);
+}
+
+static dgm_str folder_of(dgm_str path)
+{
+    size_t n = path.n;
+    while (n && path.p[n - 1] != '/')
+        n--;
+    return (dgm_str){path.p, n > 1 ? n - 1 : n};
+}
+
+/* ---- layers ------------------------------------------------------------------------------------------------- */
+
+static dgm_config_doc *add_layer(loader *l, dgm_str file)
+{
+    dgm_config_doc *doc = dgm_new(l->arena, dgm_config_doc);
+    doc->file = file;
+    l->layers[l->n_layers++] = doc;
+    return doc;
+}
+
+static void add_file(loader *l)
+{
+    dgm_str file = dgm_arena_dup(l->arena, dgm_str_from(l->source->file)), text = l->source->text;
+    dgm_config_doc *doc;
+    const char *why = NULL;
+    if (!file.p && !text.p)
+        return;
+    doc = add_layer(l, file.p ? file : DGM_STR("config"));
+    doc->folder = dgm_arena_dup(l->arena, folder_of(doc->file));
+    l->config->file = file;
+    if (!text.p)
+        text = read_file(l->arena, file.p, DGM_MAX_CONFIG_BYTES, &why);
+    if (why) {
+        dgm_config_find(&l->findings, (dgm_config_said){.doc = doc},
+                        DGM_STR("name a file that is there; `dragoman init exec` writes one"),
+                        "cannot read it: %s", why);
+        return;
+    }
+    dgm_config_doc_read(doc, l->arena, text, ends_in(doc->file, DGM_STR(".json")),
+                        l->source->env ? l->source->env : (const char *(*)(const char *))getenv,
+                        &l->findings);
+}
+
+/* {"name": value} as somebody said it on the command line; value is JSON. */
+static void add_option(loader *l, dgm_str option, const char *name, dgm_str value)
+{
+    dgm_config_doc *doc = add_layer(l, option);
+    doc->root =
+        dgm_json_made(l->arena, dgm_arena_printf(l->arena, "{\"%s\":%.*s}", name, DGM_P(value)));
+}
+
+/* Text of the command line as JSON; absent, and said so, if it is not UTF-8. */
+static dgm_str option_json(loader *l, dgm_str option, const char *text)
+{
+    dgm_str s = dgm_str_from(text);
+    dgm_config_doc doc = {.file = option};
+    dgm_buf b;
+    if (dgm_utf8_check(s) != s.n || s.n > DGM_MAX_CONFIG_ENV_BYTES) {
+        dgm_config_find(&l->findings, (dgm_config_said){.doc = &doc}, DGM_STR("write it in UTF-8"),
+                        "this is not text");
+        return (dgm_str){0};
+    }
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_json_put_str(&b, s);
+    s = dgm_arena_dup(l->arena, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return s;
+}
+
+static void add_options(loader *l)
+{
+    const struct {
+        dgm_str option;
+        const char *name, *text;
+    } texts[] = {{DGM_STR("--listen"), "listen", l->source->listen},
+                 {DGM_STR("--store"), "store", l->source->store},
+                 {DGM_STR("--profile"), "profile", l->source->profile}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        dgm_str json;
+        if (texts[i].text && (json = option_json(l, texts[i].option, texts[i].text)).p)
+            add_option(l, texts[i].option, texts[i].name, json);
+    }
+    if (l->source->insecure)
+        add_option(l, DGM_STR("--insecure"), "insecure", DGM_STR("true"));
+    if (l->source->agent) {
+        dgm_str type = option_json(l, DGM_STR("--agent"), l->source->agent);
+        if (type.p)
+            add_option(l, DGM_STR("--agent"), "agents",
+                       dgm_arena_printf(l->arena, "[{\"type\":%.*s}]", DGM_P(type)));
+    }
+}
+
+static const char *profile_at(const void *names, size_t i)
+{
+    (void)names;
+    return dgm_config_profile(i);
+}
+
+/* The profile is named by a layer above it: look there first, then put it below. */
+static void add_profile(loader *l)
+{
+    const dgm_config_profile_row *found;
+    dgm_config_doc *says = NULL;
+    yyjson_val *v = NULL, *member;
+    for (size_t i = 0; i < l->n_layers; i++) {
+        member = dgm_json_get(l->layers[i]->root, DGM_STR("profile"));
+        if (yyjson_is_str(member)) { /* else: told when the layer is read */
+            v = member;
+            says = l->layers[i];
+        }
+    }
+    if (!v || !dgm_json_str(v).n)
+        return;
+    if (!(found = dgm_config_profile_find(dgm_json_str(v)))) {
+        const char *nearest = dgm_config_nearest(dgm_json_str(v), profile_at, NULL);
+        dgm_config_find(&l->findings, dgm_config_said_by(says, v, DGM_AT_LIT(NULL, "profile")),
+                        dgm_arena_printf(l->arena, nearest ? "did you mean \"%s\"?" : "there is %s",
+                                         nearest ? nearest : dgm_config_profile(0)),
+                        "there is no such profile");
+        return;
+    }
+    add_layer(l, dgm_arena_printf(l->arena, "profile %s", found->name))->root =
+        dgm_json_made(l->arena, dgm_str_from(found->json));
+    for (size_t i = l->n_layers - 1; i > 0; i--) {
+        dgm_config_doc *below = l->layers[i - 1];
+        l->layers[i - 1] = l->layers[i];
+        l->layers[i] = below;
+    }
+}
+
+/* ---- who said it --------------------------------------------------------------------------------------------- */
+
+/* Where the value at this place stands in the uppermost layer that has it; keys as in DGM_AT. */
+static dgm_config_said said(loader *l, const dgm_at *at)
+{
+    const dgm_at *steps[16];
+    size_t n = 0;
+    for (const dgm_at *s = at; s && n < 16; s = s->up)
+        steps[n++] = s;
+    for (size_t i = l->n_layers; i-- > 0;) {
+        yyjson_val *v = l->layers[i]->root;
+        yyjson_val *list = dgm_json_get(v, steps[n - 1]->key); /* lists come from one layer */
+        for (size_t s = n; s-- > 0 && v;)
+            v = steps[s]->key.p ? dgm_json_get(v, steps[s]->key) : yyjson_arr_get(v, steps[s]->i);
+        if (v || (list && yyjson_is_arr(list)))
+            return dgm_config_said_by(l->layers[i], v ? v : list, at);
+    }
+    return (dgm_config_said){.at = at};
+}
+
+/* ---- what settings know of each other ------------------------------------------------------------------------ */
+
+static bool is_loopback(dgm_str listen)
+{
+    unsigned char six[16] = {0};
+    static const unsigned char one[16] = {[15] = 1};
+    char host[64] = "";
+    if (dgm_str_starts(listen, DGM_STR("unix:")) || dgm_str_starts(listen, DGM_STR("127.")) ||
+        dgm_str_starts(listen, DGM_STR("localhost:")))
+        return true;
+    if (listen.p[0] != '[')
+        return false;
+    sscanf(listen.p, "[%63[^]]", host);
+    return inet_pton(AF_INET6, host, six) == 1 && memcmp(six, one, sizeof one) == 0;
+}
+
+static void check_listen(loader *l)
+{
+    dgm_config *c = l->config;
+    dgm_str localhost = DGM_STR("localhost:");
+    if (dgm_str_starts(c->listen, localhost))
+        c->listen = dgm_arena_printf(l->arena, "127.0.0.1:%s", c->listen.p + localhost.n);
+    c->is_loopback = is_loopback(c->listen);
+    if (c->is_loopback)
+        return;
+    if (!c->tokens.n && !c->insecure) {
+        dgm_config_find(&l->findings, said(l, DGM_AT_LIT(NULL, "listen")),
+                        DGM_STR("add tokens, or listen on 127.0.0.1, or say insecure: true"
+                                " (--insecure)"),
+                        "others could reach %s, and everybody there could do everything",
+                        c->listen.p);
+    } else if (c->tokens.n && !c->tls_cert.n) {
+        dgm_config_said where = said(l, DGM_AT_LIT(NULL, "listen"));
+        where.is_warning = true;
+        dgm_config_find(&l->findings, where,
+                        DGM_STR("set tls, unless a proxy in front of this server speaks it"),
+                        "tokens travel to %s in the clear", c->listen.p);
+    }
+}
+
+static void check_readable(loader *l, const dgm_at *at, dgm_str path)
+{
+    if (path.n && !l->source->no_files && access(path.p, R_OK))
+        dgm_config_find(&l->findings, said(l, at), DGM_STR("name a file that is there"),
+                        "cannot read %s: %s", path.p, strerror(errno));
+}
+
+static dgm_str without_newline(dgm_str s)
+{
+    while (s.n && (s.p[s.n - 1] == '\n' || s.p[s.n - 1] == '\r'))
+        s.n--;
+    return s;
+}
+
+/* The secret of a token, from where it is; absent, and said so, if it cannot be had. */
+static dgm_str secret_of(loader *l, const dgm_config_token *t, const dgm_at *at)
+{
+    const char *why = NULL, *value;
+    dgm_str s = t->token;
+    const dgm_at *where = DGM_AT(at, t->token_env.p    ? DGM_STR("token_env")
+                                     : t->token_file.p ? DGM_STR("token_file")
+                                                       : DGM_STR("token"));
+    if (t->token_env.p) {
+        value = l->source->env ? l->source->env(t->token_env.p) : getenv(t->token_env.p);
+        if (!value || !*value)
+            why = "the environment has no such variable, or an empty one";
+        s = dgm_arena_dup(l->arena, dgm_str_from(value));
+    } else if (t->token_file.p) {
+        if (l->source->no_files)
+            return DGM_STR("not-read");
+        s = without_newline(read_file(l->arena, t->token_file.p, 65536, &why));
+    }
+    for (size_t i = 0; i < s.n && !why; i++)
+        if ((unsigned char)s.p[i] <= 0x20 || (unsigned char)s.p[i] >= 0x7F)
+            why = "a secret is visible ASCII without blanks";
+    if (!why && !s.n)
+        why = "it is empty";
+    if (why) {
+        dgm_config_find(&l->findings, said(l, where), DGM_STR("give it one"), "no secret: %s", why);
+        return (dgm_str){0};
+    }
+    return s;
+}
+
+static bool has_str(const dgm_strs *strs, dgm_str s)
+{
+    for (size_t i = 0; i < strs->n; i++)
+        if (dgm_str_eq(strs->at[i], s))
+            return true;
+    return false;
+}
+
+static void check_tokens(loader *l)
+{
+    dgm_config *c = l->config;
+    const dgm_at *list = DGM_AT_LIT(NULL, "tokens");
+    dgm_strs named = c->tenants;
+    dgm_strs all = {dgm_new_n(l->arena, dgm_str, named.n + c->tokens.n), 0};
+    for (size_t i = 0; i < named.n; i++) {
+        if (named.at[i].n && has_str(&all, named.at[i]))
+            dgm_config_find(&l->findings, said(l, DGM_AT_I(DGM_AT_LIT(NULL, "tenants"), i)),
+                            DGM_STR("keep one of them"), "this tenant was named already");
+        else
+            all.at[all.n++] = named.at[i];
+    }
+    for (size_t i = 0; i < c->tokens.n; i++) {
+        dgm_config_token *t = &c->tokens.at[i];
+        const dgm_at *at = DGM_AT_I(list, i);
+        int given = !!t->token.p + !!t->token_env.p + !!t->token_file.p;
+        if (given != 1) {
+            dgm_config_find(&l->findings, said(l, at),
+                            DGM_STR("give one of token, token_env and token_file"),
+                            given ? "more than one place for the secret" : "there is no secret");
+            continue;
+        }
+        t->secret = secret_of(l, t, at);
+        for (size_t j = 0; j < i && t->secret.p; j++) {
+            const dgm_config_token *u = &c->tokens.at[j];
+            if (u->kind == t->kind && dgm_str_eq(u->secret, t->secret) &&
+                (t->kind == DGM_TOKEN_BEARER || dgm_str_eq_nocase(u->header, t->header)))
+                dgm_config_find(&l->findings, said(l, at),
+                                DGM_STR("give each caller a secret of"
+                                        " their own"),
+                                "the same secret as /tokens/%zu", j);
+        }
+        if (named.n && t->tenant.n && !has_str(&named, t->tenant))
+            dgm_config_find(&l->findings, said(l, DGM_AT_LIT(at, "tenant")),
+                            DGM_STR("add it there, or name one of them"),
+                            "\"%.*s\" is not among /tenants", DGM_P(t->tenant));
+        if (t->tenant.n && !has_str(&all, t->tenant))
+            all.at[all.n++] = t->tenant;
+    }
+    c->tenants = all;
+}
+
+static void check_agents(loader *l)
+{
+    dgm_config *c = l->config;
+    const dgm_at *list = DGM_AT_LIT(NULL, "agents");
+    size_t first_default = SIZE_MAX;
+    for (size_t i = 0; i < c->agents.n; i++) {
+        dgm_config_agent *a = &c->agents.at[i];
+        const dgm_at *at = DGM_AT_I(list, i);
+        if (!a->id.p)
+            a->id = a->type;
+        for (size_t j = 0; j < i; j++)
+            if (a->id.n && dgm_str_eq(a->id, c->agents.at[j].id)) {
+                dgm_config_find(&l->findings, said(l, at), DGM_STR("give each agent an id"),
+                                "the same id as /agents/%zu: \"%.*s\"", j, DGM_P(a->id));
+                break;
+            }
+        if (a->is_default && first_default != SIZE_MAX)
+            dgm_config_find(&l->findings, said(l, DGM_AT_LIT(at, "default")), DGM_STR("choose one"),
+                            "/agents/%zu is the default already", first_default);
+        else if (a->is_default)
+            first_default = i;
+    }
+    if (first_default == SIZE_MAX && c->agents.n)
+        c->agents.at[0].is_default = true;
+}
+
+/* Asks the types, once nothing else is wrong: they look further than a table can. */
+static void ask_agents(loader *l)
+{
+    dgm_config *c = l->config;
+    if (!l->source->check_agent || l->findings.n_errors)
+        return;
+    for (size_t i = 0; i < c->agents.n; i++) {
+        dgm_err err = {0};
+        if (!l->source->check_agent(&c->agents.at[i], l->source->user, &err))
+            continue;
+        dgm_config_said where =
+            said(l, DGM_AT_LIT(DGM_AT_I(DGM_AT_LIT(NULL, "agents"), i), "settings"));
+        dgm_config_find(&l->findings, where, DGM_STR("see docs/agents.md"), "%s", err.msg);
+        dgm_config_finding *last = &l->findings.at[l->findings.n - 1];
+        last->pointer = dgm_arena_printf(l->arena, "/agents/%zu/settings%s", i, err.at);
+        for (size_t j = l->n_layers; err.at[0] && j-- > 0;) {
+            yyjson_val *list = dgm_json_get(l->layers[j]->root, DGM_STR("agents"));
+            yyjson_val *v = dgm_json_get(yyjson_arr_get(list, i), DGM_STR("settings"));
+            if (v && (v = yyjson_ptr_get(v, err.at))) {
+                const dgm_config_mark *m = dgm_config_mark_of(l->layers[j], v);
+                last->line = m->line;
+                last->column = m->column;
+            }
+            if (list)
+                break;
+        }
+    }
+}
+
+/* Was every layer read? If not, what is missing may be in there. */
+static bool is_whole(const loader *l)
+{
+    for (size_t i = 0; i < l->n_layers; i++)
+        if (!l->layers[i]->root)
+            return false;
+    return true;
+}
+
+/* ---- in the order of the file ------------------------------------------------------------------------------------ */
+
+static int by_place(const void *pa, const void *pb)
+{
+    const dgm_config_finding *a = pa, *b = pb;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    if (a->column != b->column)
+        return a->column < b->column ? -1 : 1;
+    int by_pointer = strcmp(a->pointer.p, b->pointer.p);
+    return by_pointer ? by_pointer : strcmp(a->what.p, b->what.p);
+}
+
+static void sort_findings(loader *l)
+{
+    size_t n = l->findings.n;
+    if (n > DGM_MAX_CONFIG_FINDINGS)
+        n = DGM_MAX_CONFIG_FINDINGS; /* the last one says that there are more */
+    if (n)
+        qsort(l->findings.at, n, sizeof *l->findings.at, by_place);
+    l->config->findings = l->findings.at;
+    l->config->n_findings = l->findings.n;
+    l->config->n_errors = l->findings.n_errors;
+}
+
+/* ---- public --------------------------------------------------------------------------------------------------------- */
+
+dgm_config *dgm_config_load(const dgm_config_source *s)
+{
+    dgm_arena *a = dgm_arena_new();
+    dgm_config *c = dgm_new(a, dgm_config);
+    loader l = {.source = s, .config = c, .arena = a, .findings = {.arena = a}};
+    c->arena = a;
+    add_file(&l);
+    add_options(&l);
+    add_profile(&l);
+    dgm_config_read_layers(c, l.layers, l.n_layers, &l.findings);
+    if (is_whole(&l)) {
+        const dgm_at *tls = DGM_AT_LIT(NULL, "tls");
+        check_tokens(&l);
+        check_listen(&l);
+        check_readable(&l, DGM_AT_LIT(tls, "cert"), c->tls_cert);
+        check_readable(&l, DGM_AT_LIT(tls, "key"), c->tls_key);
+        check_agents(&l);
+        ask_agents(&l);
+    }
+    sort_findings(&l);
+    return c;
+}
+
+void dgm_config_free(dgm_config *c)
+{
+    if (c)
+        dgm_arena_free(c->arena);
+}

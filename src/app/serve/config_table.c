@@ -1,0 +1,637 @@
+/*
+ * config_table.c - every setting there is, once: name, type, default, range, and a sentence about it.
+ *
+ * Reading (config_read.c), what --check prints and reloads (config_write.c), the JSON Schema and the
+ * tables of docs/configuration.md (config_schema.c) walk these rows. A new setting is a member of a struct
+ * in config.h and a row here; `DGM_CONFIG_UPDATE=1 test_config_files` writes schema and docs anew.
+ */
+#include "base/limits.h"
+#include "config_int.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+
+#define REQUIRED DGM_CONFIG_REQUIRED
+#define LIVE DGM_CONFIG_LIVE
+#define SECRET DGM_CONFIG_SECRET
+#define NUMBER DGM_CONFIG_NUMBER
+#define MAX_ITEMS 1000 /* of one list: what a person would write */
+
+#define WORDS(...)                                                                                 \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
+/* ---- what texts look like ------------------------------------------------------------------------------ */
+
+static bool all(dgm_str s, size_t max, bool (*ok)(unsigned char c))
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!ok((unsigned char)s.p[i]))
+            return false;
+    return s.n && s.n <= max;
+}
+
+static bool is_name_char(unsigned char c)
+{
+    return isalnum(c) || c == '.' || c == '_' || c == '-';
+}
+
+static bool is_name(dgm_str s)
+{
+    return all(s, 64, is_name_char) && isalnum((unsigned char)s.p[0]);
+}
+
+static bool is_visible_char(unsigned char c)
+{
+    return c > 0x20 && c < 0x7F;
+}
+
+static bool is_visible(dgm_str s)
+{
+    return all(s, 4096, is_visible_char);
+}
+
+static bool is_header_char(unsigned char c)
+{
+    return isalnum(c) || (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+/* What HTTP itself or the bearer tokens use cannot carry a key as well. */
+static bool is_key_header(dgm_str s)
+{
+    static const char *const taken[] = {"authorization",
+                                        "connection",
+                                        "content-length",
+                                        "content-type",
+                                        "cookie",
+                                        "expect",
+                                        "host",
+                                        "origin",
+                                        "te",
+                                        "trailer",
+                                        "transfer-encoding",
+                                        "upgrade",
+                                        NULL};
+    for (size_t i = 0; taken[i]; i++)
+        if (dgm_str_eq_nocase(s, dgm_str_from(taken[i])))
+            return false;
+    return all(s, 64, is_header_char);
+}
+
+static bool is_env_char(unsigned char c)
+{
+    return isalnum(c) || c == '_';
+}
+
+static bool is_env_name(dgm_str s)
+{
+    return all(s, 256, is_env_char) && !isdigit((unsigned char)s.p[0]);
+}
+
+static bool is_path(dgm_str s)
+{
+    return s.n && s.n < 4096 && !memchr(s.p, 0, s.n);
+}
+
+static bool is_port(dgm_str s)
+{
+    size_t port = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        if (!isdigit((unsigned char)s.p[i]))
+            return false;
+        port = 10 * port + (size_t)(s.p[i] - '0');
+    }
+    return s.n && s.n <= 5 && port <= 65535;
+}
+
+static bool is_listen(dgm_str s)
+{
+    char host[64];
+    unsigned char address[16];
+    const char *colon = NULL;
+    if (dgm_str_starts(s, DGM_STR("unix:")))
+        return s.n > 5 && s.n < 5 + 108 && !memchr(s.p, 0, s.n); /* sockaddr_un's room */
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] == ':')
+            colon = s.p + i;
+    if (!colon || (size_t)(colon - s.p) >= sizeof host || memchr(s.p, 0, s.n) ||
+        !is_port((dgm_str){colon + 1, s.n - (size_t)(colon - s.p) - 1}))
+        return false;
+    memcpy(host, s.p, (size_t)(colon - s.p));
+    host[colon - s.p] = 0;
+    if (host[0] == '[') {
+        char *end = strchr(host, ']');
+        if (!end || end[1])
+            return false;
+        *end = 0;
+        return inet_pton(AF_INET6, host + 1, address) == 1;
+    }
+    return strcmp(host, "localhost") == 0 || inet_pton(AF_INET, host, address) == 1;
+}
+
+static bool is_store(dgm_str s)
+{
+    return dgm_str_is(s, "memory:") ||
+           (dgm_str_starts(s, DGM_STR("sqlite:")) && is_path((dgm_str){s.p + 7, s.n - 7}));
+}
+
+static bool is_web(dgm_str s)
+{
+    size_t n = dgm_str_starts(s, DGM_STR("https://"))  ? 8
+               : dgm_str_starts(s, DGM_STR("http://")) ? 7
+                                                       : 0;
+    return n && s.n > n && s.p[n] != '/' && is_visible(s);
+}
+
+static bool is_origin(dgm_str s)
+{
+    if (dgm_str_is(s, "*"))
+        return true;
+    if (!is_web(s))
+        return false;
+    size_t from = s.p[4] == 's' ? 8 : 7;
+    return !memchr(s.p + from, '/', s.n - from);
+}
+
+static bool is_host(dgm_str s)
+{
+    return all(s, 255, is_visible_char) && !memchr(s.p, '/', s.n) && !memchr(s.p, '@', s.n);
+}
+
+static bool is_uri(dgm_str s)
+{
+    const char *colon = s.n ? memchr(s.p, ':', s.n) : NULL;
+    return colon && colon > s.p && colon + 1 < s.p + s.n && is_visible(s);
+}
+
+static bool is_media_type(dgm_str s)
+{
+    const char *slash = s.n ? memchr(s.p, '/', s.n) : NULL;
+    return slash && slash > s.p && slash + 1 < s.p + s.n && s.n <= 255 && s.p[0] != ' ' &&
+           !memchr(s.p, ',', s.n) && !memchr(s.p, '\n', s.n);
+}
+
+static bool is_not_empty(dgm_str s)
+{
+    return s.n > 0;
+}
+
+static bool is_tenant(dgm_str s)
+{
+    return is_name(s) && !dgm_config_is_reserved_tenant(s);
+}
+
+static const dgm_config_format listen_address = {
+    "^(unix:.+|localhost:[0-9]+|[0-9.]+:[0-9]+|\\[[0-9A-Fa-f:.]+\\]:[0-9]+)$",
+    "an address and a port like 127.0.0.1:8484, [::1]:8484 or 0.0.0.0:80, or unix:/path/of.sock",
+    is_listen};
+static const dgm_config_format store_url = {"^(memory:|sqlite:.+)$", "memory: or sqlite:PATH",
+                                            is_store, .is_store = true};
+static const dgm_config_format path = {NULL, "the path of a file", is_path, .is_path = true};
+static const dgm_config_format web_url = {"^https?://[^/ ]", "a http:// or https:// address",
+                                          is_web};
+static const dgm_config_format origin = {
+    "^([*]|https?://[^/ ]+)$", "an origin like https://app.example.com, without a path", is_origin};
+static const dgm_config_format host = {"^[^/@ ]+$",
+                                       "a host name like agents.example.com, or with"
+                                       " :port",
+                                       is_host};
+static const dgm_config_format name = {
+    "^[A-Za-z0-9][A-Za-z0-9._-]*$",
+    "letters, digits, dot, dash or underscore, at most 64, a letter or digit first", is_name};
+static const dgm_config_format tenant = {
+    "^[A-Za-z0-9][A-Za-z0-9._-]*$",
+    "a name (letters, digits, dot, dash, underscore, at most 64) that is not one of our paths",
+    is_tenant};
+static const dgm_config_format secret = {NULL, "visible ASCII without blanks, at most 4096",
+                                         is_visible};
+static const dgm_config_format env_name = {
+    "^[A-Za-z_][A-Za-z0-9_]*$", "the name of an environment variable, without ${}", is_env_name};
+static const dgm_config_format key_header = {"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+                                             "a header name that is not taken by HTTP itself",
+                                             is_key_header};
+static const dgm_config_format uri = {"^[^:]+:.", "a URI like https://example.com/ext/v1", is_uri};
+static const dgm_config_format media_type = {"^[^/,]+/[^,]+$", "a media type like text/plain",
+                                             is_media_type};
+static const dgm_config_format some_text = {"^.", "some text", is_not_empty};
+
+/* ---- cards: A2A 1.0's own names ------------------------------------------------------------------------- */
+
+static const dgm_config_row skill_rows[] = {
+    {"id", DGM_CONFIG_TEXT, .flags = REQUIRED, .format = &some_text, .about = "unique in the card"},
+    {"name", DGM_CONFIG_TEXT, .flags = REQUIRED, .format = &some_text, .about = "for people"},
+    {"description", DGM_CONFIG_TEXT, .flags = REQUIRED, .about = "what it does"},
+    {"tags", DGM_CONFIG_TEXTS, .flags = REQUIRED, .max = MAX_ITEMS, .about = "words to find it by"},
+    {"examples", DGM_CONFIG_TEXTS, .max = MAX_ITEMS, .about = "what one might write to it"},
+    {"inputModes", DGM_CONFIG_TEXTS, .max = MAX_ITEMS, .format = &media_type,
+     .about = "media types it takes, when not the card's"},
+    {"outputModes", DGM_CONFIG_TEXTS, .max = MAX_ITEMS, .format = &media_type,
+     .about = "media types it gives, when not the card's"},
+    {"securityRequirements", DGM_CONFIG_ARRAY, .about = "as in A2A 1.0"},
+    {0},
+};
+static const dgm_config_shape skill = {"A skill", "A row of a card's `skills`.", skill_rows};
+
+static const dgm_config_row provider_rows[] = {
+    {"organization", DGM_CONFIG_TEXT, .flags = REQUIRED, .format = &some_text,
+     .about = "who runs the agent"},
+    {"url", DGM_CONFIG_TEXT, .flags = REQUIRED, .format = &web_url, .about = "their web site"},
+    {0},
+};
+static const dgm_config_shape provider = {"A provider", "`provider` of a card.", provider_rows};
+
+static const dgm_config_row card_rows[] = {
+    {"name", DGM_CONFIG_TEXT, .format = &some_text, .about = "for people"},
+    {"description", DGM_CONFIG_TEXT, .format = &some_text, .about = "what the agent is for"},
+    {"version", DGM_CONFIG_TEXT, .flags = NUMBER, .format = &some_text, .about = "of the agent"},
+    {"provider", DGM_CONFIG_SHAPED, .of = &provider, .about = "who runs it"},
+    {"documentationUrl", DGM_CONFIG_TEXT, .format = &web_url, .about = "where to read more"},
+    {"iconUrl", DGM_CONFIG_TEXT, .format = &web_url, .about = "a picture"},
+    {"defaultInputModes", DGM_CONFIG_TEXTS, .min = 1, .max = MAX_ITEMS, .format = &media_type,
+     .about = "media types it takes"},
+    {"defaultOutputModes", DGM_CONFIG_TEXTS, .min = 1, .max = MAX_ITEMS, .format = &media_type,
+     .about = "media types it gives"},
+    {"skills", DGM_CONFIG_LIST, .max = MAX_ITEMS, .of = &skill, .about = "what it can do"},
+    {"securitySchemes", DGM_CONFIG_JSON,
+     .about = "as in A2A 1.0, for a proxy that asks for more; made from `tokens` when absent"},
+    {"securityRequirements", DGM_CONFIG_ARRAY, .about = "as in A2A 1.0; likewise"},
+    {0},
+};
+static const dgm_config_shape card = {
+    "A card",
+    "`card` of an agent, in the spelling of A2A 1.0. What is left out comes from the agent's type;"
+    " interfaces and capabilities are the server's to say.",
+    card_rows};
+
+/* ---- A2A --------------------------------------------------------------------------------------------------- */
+
+#define A2A(member) offsetof(dgm_config_a2a, member)
+
+static const dgm_config_row extension_rows[] = {
+    {"uri", DGM_CONFIG_TEXT, offsetof(dgm_config_extension, uri), .flags = REQUIRED, .format = &uri,
+     .about = "what clients list in `A2A-Extensions`"},
+    {"description", DGM_CONFIG_TEXT, offsetof(dgm_config_extension, description), .def = "\"\"",
+     .about = "for people"},
+    {"required", DGM_CONFIG_SWITCH, offsetof(dgm_config_extension, required), .def = "false",
+     .about = "refuse callers who do not list it"},
+    {"params", DGM_CONFIG_JSON, offsetof(dgm_config_extension, params),
+     .about = "whatever the extension defines"},
+    {0},
+};
+static const dgm_config_shape extension = {"An extension", "A row of `a2a.extensions`.",
+                                           extension_rows, sizeof(dgm_config_extension)};
+
+static const dgm_config_row a2a_rows[] = {
+    {"versions", DGM_CONFIG_NAMES, A2A(versions), .def = "[\"1.0\",\"0.3\"]",
+     .values = WORDS("1.0", "0.3"), .flags = LIVE | NUMBER,
+     .about = "which versions are answered and listed in the card"},
+    {"error_table", DGM_CONFIG_NAME, A2A(error_table), .def = "\"1.0.1\"",
+     .values = WORDS("1.0.1", "1.0.0"), .flags = LIVE,
+     .about = "which text's HTTP statuses errors get: 1.0.0 has 409, 415 and 502 where 1.0.1 has"
+              " 400 and 500"},
+    {"card_headerless", DGM_CONFIG_NAME, A2A(card_headerless), .def = "\"hybrid\"",
+     .values = WORDS("hybrid", "pure-1.0"), .flags = LIVE,
+     .about =
+         "the card for requests without `A2A-Version`: with the members of both versions, or of"
+         " 1.0 alone"},
+    {"version_mode", DGM_CONFIG_NAME, A2A(version_mode), .def = "\"strict\"",
+     .values = WORDS("strict", "lenient"), .flags = LIVE,
+     .about = "a 1.0 method without `A2A-Version`: refused as the text says, or served"},
+    {"rest_media_type", DGM_CONFIG_NAME, A2A(rest_media_type), .def = "\"auto\"",
+     .values = WORDS("auto", "json", "a2a"), .flags = LIVE,
+     .about = "type of REST answers: what the caller names, always `application/json`, or always"
+              " `application/a2a+json`"},
+    {"stream_at_input_required", DGM_CONFIG_NAME, A2A(stream_at_input_required), .def = "\"close\"",
+     .values = WORDS("close", "open"), .flags = LIVE,
+     .about = "does the stream of a send end when the agent asks for input? Subscriptions stay open"
+              " in any case"},
+    {"blocking_limit_s", DGM_CONFIG_INT, A2A(blocking_limit_s), .def = "300", .min = 1,
+     .max = 86400, .flags = LIVE,
+     .about = "how long a blocking send waits before it answers with the task as it is"},
+    {"canonical_type", DGM_CONFIG_SWITCH, A2A(canonical_type), .def = "true", .flags = LIVE,
+     .about =
+         "write `metadata.canonical_type` on messages (the conformance kits refuse keys in snake"
+         " case)"},
+    {"media_types", DGM_CONFIG_NAME, A2A(media_types), .def = "\"enforce\"",
+     .values = WORDS("enforce", "accept"), .flags = LIVE,
+     .about = "parts of a media type that the card does not list: refused, or accepted"},
+    {"streaming", DGM_CONFIG_SWITCH, A2A(streaming), .def = "true", .flags = LIVE,
+     .about = "offer streams; off: the card says so and the operations are refused"},
+    {"card_max_age_s", DGM_CONFIG_INT, A2A(card_max_age_s), .def = "300", .min = 0, .max = 31536000,
+     .flags = LIVE, .about = "`max-age` of the card"},
+    {"extensions", DGM_CONFIG_LIST, A2A(extensions), .def = "[]", .max = MAX_ITEMS,
+     .of = &extension, .flags = LIVE, .about = "extensions the card lists"},
+    {0},
+};
+static const dgm_config_shape a2a = {
+    "A2A",
+    "`a2a`: ordinary switches for where the protocol's texts, its conformance kits and its peers"
+    " differ. An agent may have an `a2a` of its own; what it leaves out is the server's.",
+    a2a_rows};
+
+/* ---- agents -------------------------------------------------------------------------------------------------- */
+
+static const char *const agent_types[] = {"hello", "demo", "exec", "tck", "bench", NULL};
+
+#define MANNER_ROWS(base)                                                                          \
+    {"reply",                                                                                      \
+     DGM_CONFIG_NAME,                                                                              \
+     (base) + offsetof(dgm_config_manner, reply),                                                  \
+     .def = "\"auto\"",                                                                            \
+     .values = WORDS("auto", "message", "task"),                                                   \
+     .flags = LIVE,                                                                                \
+     .about = "answer with a Message, with a Task, or as the agent's first event has it"},         \
+        {"final_text",                                                                             \
+         DGM_CONFIG_NAME,                                                                          \
+         (base) + offsetof(dgm_config_manner, final_text),                                         \
+         .def = "\"full\"",                                                                        \
+         .values = WORDS("full", "omit"),                                                          \
+         .flags = LIVE,                                                                            \
+         .about = "does `completed` repeat the whole text in its status message?"},                \
+        {"answer_source",                                                                          \
+         DGM_CONFIG_NAME,                                                                          \
+         (base) + offsetof(dgm_config_manner, answer_source),                                      \
+         .def = "\"artifact\"",                                                                    \
+         .values = WORDS("artifact", "status"),                                                    \
+         .flags = LIVE,                                                                            \
+         .about = "`status`: text in a working status is the answer, not progress"},               \
+        {"working_message",                                                                        \
+         DGM_CONFIG_TEXT,                                                                          \
+         (base) + offsetof(dgm_config_manner, working_message),                                    \
+         .def = "\"\"",                                                                            \
+         .flags = LIVE,                                                                            \
+         .about = "shown while the agent works, as a status indicator"},                           \
+        {"persist_stream_delta",                                                                   \
+         DGM_CONFIG_SWITCH,                                                                        \
+         (base) + offsetof(dgm_config_manner, persist_stream_delta),                               \
+         .def = "false",                                                                           \
+         .flags = LIVE,                                                                            \
+         .about = "keep transitory artifacts (`aion:stream-delta`) in the task"},                  \
+    {                                                                                              \
+        "dedupe", DGM_CONFIG_SWITCH, (base) + offsetof(dgm_config_manner, dedupe),                 \
+            .def = "true", .flags = LIVE,                                                          \
+            .about =                                                                               \
+                "a message that is sent again (same `messageId`, same content) finds its turn"     \
+                " instead of starting another"                                                     \
+    }
+
+static const dgm_config_row manner_rows[] = {MANNER_ROWS(0), {0}};
+static const dgm_config_shape manner = {
+    "Agent defaults", "`agent_defaults`: what agents say unless they say otherwise.", manner_rows};
+
+#define AGENT(member) offsetof(dgm_config_agent, member)
+
+static const dgm_config_row agent_rows[] = {
+    {"id", DGM_CONFIG_TEXT, AGENT(id), .format = &name,
+     .about = "its path is `/agents/{id}/`; its type's name when absent"},
+    {"type", DGM_CONFIG_TEXT, AGENT(type), .values = agent_types, .flags = REQUIRED,
+     .about = "what does the work"},
+    {"default", DGM_CONFIG_SWITCH, AGENT(is_default), .def = "false", .flags = LIVE,
+     .about = "the one at `/`; the first when none says so"},
+    MANNER_ROWS(AGENT(manner)),
+    {"card", DGM_CONFIG_SHAPED, AGENT(card), .of = &card, .flags = LIVE,
+     .about = "how it presents itself"},
+    {"extended_card", DGM_CONFIG_SHAPED, AGENT(card_more), .of = &card, .flags = LIVE,
+     .about = "members of the card that only callers with a token see; absent: there is no extended"
+              " card"},
+    {"a2a", DGM_CONFIG_OBJECT, AGENT(a2a), .of = &a2a, .flags = LIVE,
+     .about = "the server's `a2a`, for this agent alone"},
+    {"settings", DGM_CONFIG_JSON, AGENT(settings), .about = "what its type wants to know"},
+    {0},
+};
+
+static void prepare_agent(const dgm_config *c, void *element)
+{
+    dgm_config_agent *a = element;
+    a->manner = c->agent_defaults;
+    a->a2a = c->a2a;
+}
+
+static const dgm_config_shape agent = {"An agent", "A row of `agents`.", agent_rows,
+                                       sizeof(dgm_config_agent), prepare_agent};
+
+/* ---- the server ------------------------------------------------------------------------------------------------ */
+
+#define TOKEN(member) offsetof(dgm_config_token, member)
+
+static const dgm_config_row token_rows[] = {
+    {"token", DGM_CONFIG_TEXT, TOKEN(token), .format = &secret, .flags = SECRET,
+     .about = "the secret itself"},
+    {"token_env", DGM_CONFIG_TEXT, TOKEN(token_env), .format = &env_name,
+     .about = "the environment variable that holds it"},
+    {"token_file", DGM_CONFIG_TEXT, TOKEN(token_file), .format = &path,
+     .about = "the file that holds it (one line)"},
+    {"kind", DGM_CONFIG_NAME, TOKEN(kind), .def = "\"bearer\"",
+     .values = WORDS("bearer", "api-key"),
+     .about = "sent as `Authorization: Bearer`, or in a header of its own"},
+    {"header", DGM_CONFIG_TEXT, TOKEN(header), .def = "\"X-API-Key\"", .format = &key_header,
+     .about = "where an API key is sent"},
+    {"tenant", DGM_CONFIG_TEXT, TOKEN(tenant), .def = "\"\"", .format = &tenant,
+     .about = "whose it is; empty: the tenant without a name"},
+    {"principal", DGM_CONFIG_TEXT, TOKEN(principal), .flags = REQUIRED, .format = &some_text,
+     .about = "who it is: callers see their own tasks and nobody else's"},
+    {0},
+};
+static const dgm_config_shape token = {
+    "A token", "A row of `tokens`. One of `token`, `token_env` and `token_file` is needed.",
+    token_rows, sizeof(dgm_config_token)};
+
+static const dgm_config_row tls_rows[] = {
+    {"cert", DGM_CONFIG_TEXT, offsetof(dgm_config, tls_cert), .flags = REQUIRED, .format = &path,
+     .about = "certificate chain, PEM"},
+    {"key", DGM_CONFIG_TEXT, offsetof(dgm_config, tls_key), .flags = REQUIRED, .format = &path,
+     .about = "private key, PEM"},
+    {0},
+};
+static const dgm_config_shape tls = {"TLS", "`tls`: both or neither.", tls_rows};
+
+static const dgm_config_row log_rows[] = {
+    {"level", DGM_CONFIG_NAME, offsetof(dgm_config, log_level), .def = "\"info\"",
+     .values = WORDS("error", "warn", "info", "debug"), .flags = LIVE, .about = "how much is said"},
+    {"format", DGM_CONFIG_NAME, offsetof(dgm_config, log_format), .def = "\"text\"",
+     .values = WORDS("text", "json"), .flags = LIVE, .about = "lines for people or for programs"},
+    {0},
+};
+static const dgm_config_shape log_shape = {"Log", "`log`: on standard error.", log_rows};
+
+static const dgm_config_row cors_rows[] = {
+    {"origins", DGM_CONFIG_TEXTS, offsetof(dgm_config, cors_origins), .def = "[]", .max = MAX_ITEMS,
+     .format = &origin, .flags = LIVE,
+     .about = "web pages that may call, besides those on loopback; `*`: all"},
+    {0},
+};
+static const dgm_config_shape cors = {"CORS", "`cors`: for browsers.", cors_rows};
+
+#define LIMIT(member) offsetof(dgm_config, limits.member)
+
+static const dgm_config_row limit_rows[] = {
+    {"http_body_bytes", DGM_CONFIG_INT, LIMIT(http_body_bytes), .def = "33554432", .min = 1024,
+     .max = DGM_MAX_HTTP_BODY_BYTES, .about = "a request's body"},
+    {"connections", DGM_CONFIG_INT, LIMIT(connections), .def = "20000", .min = 1, .max = 1000000,
+     .about = "open connections per loop"},
+    {"log_bytes", DGM_CONFIG_INT, LIMIT(log_bytes), .def = "268435456", .min = 65536,
+     .max = (int64_t)1 << 40, .about = "the log of one task; over it the task fails"},
+    {"log_records", DGM_CONFIG_INT, LIMIT(log_records), .def = "1000000", .min = 16,
+     .max = 1000000000, .about = "likewise, counted in events"},
+    {"queued_messages", DGM_CONFIG_INT, LIMIT(queued_messages), .def = "16", .min = 0, .max = 1000,
+     .about = "messages that wait for a task that is working"},
+    {"subscribers", DGM_CONFIG_INT, LIMIT(subscribers), .def = "10000", .min = 1, .max = 1000000,
+     .about = "open streams of one task"},
+    {0},
+};
+static const dgm_config_shape limits = {
+    "Limits", "`limits`: sizes that depend on the machine. All others are fixed.", limit_rows};
+
+#define DISCONNECT(kind) (offsetof(dgm_config, on_disconnect) + (kind) * sizeof(dgm_on_disconnect))
+#define GRACE(kind) (offsetof(dgm_config, disconnect_grace_s) + (kind) * sizeof(int64_t))
+#define ON_DISCONNECT(name_, kind_, def_, about_)                                                  \
+    {                                                                                              \
+        name_, DGM_CONFIG_NAME, DISCONNECT(kind_),                                                 \
+            .def = "\"" def_ "\"", .values = WORDS("continue", "cancel"), .flags = LIVE,           \
+            .about = about_                                                                        \
+    }
+#define GRACE_S(name_, kind_, def_, about_)                                                        \
+    {                                                                                              \
+        name_, DGM_CONFIG_INT, GRACE(kind_), .def = def_, .min = 0, .max = 86400, .flags = LIVE,   \
+                                             .about = about_                                       \
+    }
+
+static const dgm_config_row disconnect_rows[] = {
+    ON_DISCONNECT("a2a", DGM_FRONTEND_A2A, "continue", "A2A"),
+    ON_DISCONNECT("ag_ui", DGM_FRONTEND_AG_UI, "cancel", "AG-UI, once this server speaks it"),
+    ON_DISCONNECT("chat", DGM_FRONTEND_CHAT, "cancel", "OpenAI Chat Completions, likewise"),
+    ON_DISCONNECT("responses", DGM_FRONTEND_RESPONSES, "continue", "OpenAI Responses, likewise"),
+    ON_DISCONNECT("ai_sdk", DGM_FRONTEND_AI_SDK, "continue", "AI SDK, likewise"),
+    {0},
+};
+static const dgm_config_shape disconnect = {
+    "On disconnect",
+    "`on_disconnect`: may a run go on when the connection that began it is gone and nobody else"
+    " reads?",
+    disconnect_rows};
+
+static const dgm_config_row grace_rows[] = {
+    GRACE_S("a2a", DGM_FRONTEND_A2A, "15", "A2A"),
+    GRACE_S("ag_ui", DGM_FRONTEND_AG_UI, "15", "AG-UI"),
+    GRACE_S("chat", DGM_FRONTEND_CHAT, "2", "OpenAI Chat Completions"),
+    GRACE_S("responses", DGM_FRONTEND_RESPONSES, "15", "OpenAI Responses"),
+    GRACE_S("ai_sdk", DGM_FRONTEND_AI_SDK, "15", "AI SDK"),
+    {0},
+};
+static const dgm_config_shape grace = {
+    "Grace", "`disconnect_grace_s`: how long `cancel` waits for somebody to come back.",
+    grace_rows};
+
+#define AT(member) offsetof(dgm_config, member)
+
+/* `a2a` and `agent_defaults` stand before `agents`, which begin with them. */
+static const dgm_config_row root_rows[] = {
+    {"profile", DGM_CONFIG_TEXT, AT(profile), .def = "\"\"", .flags = LIVE,
+     .about = "a list of settings under one name, below what the file says: see Profiles"},
+    {"listen", DGM_CONFIG_TEXT, AT(listen), .def = "\"127.0.0.1:8484\"", .format = &listen_address,
+     .about = "address and port, or a unix socket. Beyond loopback it needs `tokens`"},
+    {"tls", DGM_CONFIG_OBJECT, 0, .of = &tls, .about = "serve HTTPS"},
+    {"insecure", DGM_CONFIG_SWITCH, AT(insecure), .def = "false",
+     .about = "listen beyond loopback without tokens: everybody who reaches the port may do"
+              " everything"},
+    {"public_url", DGM_CONFIG_TEXT, AT(public_url), .def = "\"\"", .format = &web_url,
+     .flags = LIVE,
+     .about = "where clients reach this server, for cards; made from the request when"
+              " empty"},
+    {"hosts", DGM_CONFIG_TEXTS, AT(hosts), .def = "[]", .max = MAX_ITEMS, .format = &host,
+     .flags = LIVE, .about = "names that `Host` may have, besides loopback's and that of `listen`"},
+    {"cors", DGM_CONFIG_OBJECT, 0, .of = &cors, .flags = LIVE, .about = "for browsers"},
+    {"store", DGM_CONFIG_TEXT, AT(store), .def = "\"sqlite:dragoman.db\"", .format = &store_url,
+     .about = "where tasks are kept: `memory:` or `sqlite:PATH`"},
+    {"retention_hours", DGM_CONFIG_INT, AT(retention_hours), .def = "24", .min = 1, .max = 876000,
+     .flags = LIVE, .about = "how long finished turns are kept"},
+    {"loops", DGM_CONFIG_INT, AT(loops), .def = "0", .min = 0, .max = DGM_MAX_LOOPS,
+     .about = "threads that serve; 0: one per core"},
+    {"drain_s", DGM_CONFIG_INT, AT(drain_s), .def = "10", .min = 0, .max = 3600, .flags = LIVE,
+     .about = "how long a server that is told to stop waits for open requests"},
+    {"log", DGM_CONFIG_OBJECT, 0, .of = &log_shape, .flags = LIVE,
+     .about = "what is said, and how"},
+    {"limits", DGM_CONFIG_OBJECT, 0, .of = &limits, .about = "sizes"},
+    {"tenants", DGM_CONFIG_TEXTS, AT(tenants), .def = "[]", .max = MAX_ITEMS, .format = &tenant,
+     .flags = LIVE,
+     .about = "tenants there are; when given, tokens may name no others. Not one of our paths:"
+              " see Tenants"},
+    {"tokens", DGM_CONFIG_LIST, AT(tokens), .def = "[]", .max = 10000, .of = &token, .flags = LIVE,
+     .about = "who may call; none: everybody, on loopback only"},
+    {"on_disconnect", DGM_CONFIG_OBJECT, 0, .of = &disconnect, .flags = LIVE,
+     .about = "what becomes of runs"},
+    {"disconnect_grace_s", DGM_CONFIG_OBJECT, 0, .of = &grace, .flags = LIVE, .about = "and when"},
+    {"a2a", DGM_CONFIG_OBJECT, AT(a2a), .of = &a2a, .flags = LIVE, .about = "how A2A is spoken"},
+    {"agent_defaults", DGM_CONFIG_OBJECT, AT(agent_defaults), .of = &manner, .flags = LIVE,
+     .about = "for all agents"},
+    {"agents", DGM_CONFIG_LIST, AT(agents), .def = "[{\"id\":\"demo\",\"type\":\"demo\"}]",
+     .min = 1, .max = MAX_ITEMS, .of = &agent, .about = "who does the work"},
+    {0},
+};
+const dgm_config_shape dgm_config_root = {"The file", "", root_rows, sizeof(dgm_config)};
+
+/* ---- profiles, tenants, types ------------------------------------------------------------------------------------ */
+
+/* Ordinary settings, nothing else: no code looks at a profile's name. */
+const dgm_config_profile_row dgm_config_profiles[] = {
+    {"tck",
+     "for the conformance kits of A2A (a2aproject/a2a-tck): branch 1.0-dev against `/`, branch "
+     "0.3.x"
+     " against `/agents/tck-0.3/`. The kit for 1.0 asks for the error table of 1.0.0 and, without a"
+     " version header, for a card that has no other member; that for 0.3 asks, without a version"
+     " header, for a card of its own. Both send one messageId many times and refuse keys in snake"
+     " case.",
+     "{\"a2a\":{\"error_table\":\"1.0.0\",\"card_headerless\":\"pure-1.0\","
+     "\"rest_media_type\":\"json\",\"media_types\":\"accept\",\"canonical_type\":false},"
+     "\"agent_defaults\":{\"dedupe\":false},"
+     "\"agents\":[{\"id\":\"tck\",\"type\":\"tck\",\"default\":true},"
+     "{\"id\":\"tck-0.3\",\"type\":\"tck\",\"a2a\":{\"card_headerless\":\"hybrid\"}}]}"},
+    {0},
+};
+
+const dgm_config_profile_row *dgm_config_profile_find(dgm_str wanted)
+{
+    for (const dgm_config_profile_row *p = dgm_config_profiles; p->name; p++)
+        if (dgm_str_eq(wanted, dgm_str_from(p->name)))
+            return p;
+    return NULL;
+}
+
+const char *dgm_config_profile(size_t i)
+{
+    return i < sizeof dgm_config_profiles / sizeof *dgm_config_profiles
+               ? dgm_config_profiles[i].name
+               : NULL;
+}
+
+const char *dgm_config_agent_type(size_t i)
+{
+    return i < sizeof agent_types / sizeof *agent_types ? agent_types[i] : NULL;
+}
+
+const char *const dgm_config_reserved_tenants[] = {"v1",
+                                                   "a2a",
+                                                   "api",
+                                                   "agents",
+                                                   "ag-ui",
+                                                   "ai-sdk",
+                                                   "simple",
+                                                   "healthz",
+                                                   "readyz",
+                                                   "metrics",
+                                                   "tasks",
+                                                   "message:send",
+                                                   "message:stream",
+                                                   "extendedAgentCard",
+                                                   ".well-known",
+                                                   NULL};
+
+bool dgm_config_is_reserved_tenant(dgm_str wanted)
+{
+    for (size_t i = 0; dgm_config_reserved_tenants[i]; i++)
+        if (dgm_str_eq_nocase(wanted, dgm_str_from(dgm_config_reserved_tenants[i])))
+            return true;
+    return false;
+}
