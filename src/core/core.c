@@ -216,7 +216,8 @@ static dgm_code keep_send(struct call *c, const dgm_send *send)
 {
     dgm_buf scratch;
     dgm_buf_init(&scratch, SIZE_MAX);
-    dgm_event event = {.kind = DGM_EVENT_MESSAGE, .message = (dgm_message *)(uintptr_t)send->message};
+    dgm_event event = {.kind = DGM_EVENT_MESSAGE,
+                       .message = (dgm_message *)(uintptr_t)send->message};
     dgm_code rc =
         dgm_record_new(&event, (dgm_record_head){.seq = 1}, &scratch, &c->message, &c->err);
     if (!rc)
@@ -232,8 +233,7 @@ static dgm_code keep_send(struct call *c, const dgm_send *send)
     c->metadata = dgm_value_keep(c->arena, send->metadata);
     c->accepted_output_modes.at = dgm_new_n(c->arena, dgm_str, send->accepted_output_modes.n);
     for (size_t i = 0; i < send->accepted_output_modes.n; i++)
-        c->accepted_output_modes.at[i] =
-            dgm_arena_dup(c->arena, send->accepted_output_modes.at[i]);
+        c->accepted_output_modes.at[i] = dgm_arena_dup(c->arena, send->accepted_output_modes.at[i]);
     c->accepted_output_modes.n = send->accepted_output_modes.n;
     return rc;
 }

@@ -19,8 +19,8 @@ typedef struct dgm_core_agent {
     dgm_str id;
     const dgm_backend *backend;
     void *agent;
-    bool foreign;        /* of another maker: faults are warnings */
-    bool dedupe;         /* a resent message finds its first turn */
+    bool foreign; /* of another maker: faults are warnings */
+    bool dedupe;  /* a resent message finds its first turn */
     bool keep_transitory;
 } dgm_core_agent;
 
@@ -48,12 +48,12 @@ void dgm_core_recover(dgm_core *core, dgm_store_done done, void *arg);
 
 typedef struct dgm_send {
     dgm_owner owner;
-    dgm_str agent;               /* id; empty: the default */
-    const dgm_message *message;  /* taskId and contextId decide where it goes */
-    const dgm_json *metadata;    /* of the request */
+    dgm_str agent;              /* id; empty: the default */
+    const dgm_message *message; /* taskId and contextId decide where it goes */
+    const dgm_json *metadata;   /* of the request */
     dgm_strs accepted_output_modes;
-    dgm_str protocol;            /* "a2a", ... */
-    dgm_str caller_id;           /* the caller's name for the turn; may be empty */
+    dgm_str protocol;  /* "a2a", ... */
+    dgm_str caller_id; /* the caller's name for the turn; may be empty */
 } dgm_send;
 
 typedef struct dgm_sent {
@@ -62,8 +62,9 @@ typedef struct dgm_sent {
     dgm_record *snapshot; /* the task before this turn, as a `task` record; NULL for a new one */
     dgm_str task_id, context_id;
     uint32_t turn;
-    bool is_message; /* the answer is a Message: the log holds that one record, and there is no task */
-    bool is_resend;  /* this message was taken before: here is its turn */
+    bool
+        is_message; /* the answer is a Message: the log holds that one record, and there is no task */
+    bool is_resend; /* this message was taken before: here is its turn */
 } dgm_sent;
 
 /* Answered when the turn's first record can be read: by then it is stored. */

@@ -28,8 +28,8 @@ struct shard {
     dgm_loop *loop;
     struct live **buckets; /* n_buckets, a power of two */
     size_t n_buckets, n_live;
-    dgm_buf scratch; /* records are put together here */
-    size_t sweep;    /* the bucket that was looked at last */
+    dgm_buf scratch;           /* records are put together here */
+    size_t sweep;              /* the bucket that was looked at last */
     struct inflight *inflight; /* sends whose message id is not in the store yet */
 };
 
@@ -52,7 +52,7 @@ struct call {
     dgm_core *core;
     dgm_loop *home; /* where it came from and goes back to */
     dgm_arena *arena;
-    struct call *next; /* in a list of a live task */
+    struct call *next;   /* in a list of a live task */
     struct shard *shard; /* CALL_SEND: where it is dealt with */
     dgm_owner owner;
     dgm_str task_id;
@@ -61,7 +61,8 @@ struct call {
     const dgm_core_agent *agent;
     dgm_record *message; /* as a record: immutable, counted, decoded where it is needed */
     dgm_str message_id, context_id, protocol, caller_id;
-    dgm_str asked_context, asked_task; /* as the message named them; context_id is filled in later */
+    dgm_str asked_context,
+        asked_task; /* as the message named them; context_id is filled in later */
     const dgm_json *metadata;
     dgm_strs accepted_output_modes;
     unsigned char digest[32];
@@ -109,10 +110,10 @@ struct live {
     uint64_t folded_seq; /* stored as a whole Task up to here */
     dgm_turn_row turn;   /* the one that runs, or the last */
     struct run *run;
-    struct call *loading;        /* waiting for the load, newest first */
-    struct call *waiting;        /* answers that wait to be published */
-    struct call *queued;         /* messages for after this run, in order */
-    struct call *canceling;      /* cancels that wait for the end */
+    struct call *loading;   /* waiting for the load, newest first */
+    struct call *waiting;   /* answers that wait to be published */
+    struct call *queued;    /* messages for after this run, in order */
+    struct call *canceling; /* cancels that wait for the end */
     size_t n_queued;
     struct inflight *inflight; /* the message it began with, until that is stored */
     /* to be written at the end of this turn of the loop */
@@ -144,7 +145,8 @@ dgm_record *live_snapshot(struct live *l); /* a reference of the caller's */
 void live_run_ended(struct live *l);
 void live_settle_down(struct live *l); /* goes if nobody needs it */
 void live_drop(struct live *l);        /* the process ends */
-void live_rest(struct live *l); /* nothing runs: write down where it stands, go when nobody needs it */
+void live_rest(
+    struct live *l); /* nothing runs: write down where it stands, go when nobody needs it */
 
 /* ---- runs and sending ---------------------------------------------------------------------------------------- */
 
@@ -158,5 +160,6 @@ void send_to_task(struct live *l, struct call *c);
 void send_decided(struct shard *s, struct call *first, struct live *live);
 void send_is_stored(struct live *l); /* copies find it in the store from now on */
 void send_forget_all(struct shard *s);
-void send_remember(struct live *l, const struct call *c); /* its id goes to the store with the turn */
+void send_remember(struct live *l,
+                   const struct call *c); /* its id goes to the store with the turn */
 void send_digest(const dgm_message *m, dgm_buf *scratch, unsigned char digest[32]);

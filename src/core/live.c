@@ -38,8 +38,8 @@ struct live *live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *ag
     l->agent = agent;
     l->context_id = dgm_arena_dup(l->arena, context_id);
     l->log = dgm_log_new(s->core->o.loops, 1);
-    l->fold = dgm_fold_new((dgm_fold_options){.foreign = agent->foreign,
-                                              .keep_transitory = agent->keep_transitory});
+    l->fold = dgm_fold_new(
+        (dgm_fold_options){.foreign = agent->foreign, .keep_transitory = agent->keep_transitory});
     l->created_ms = dgm_loop_unix_ms();
     atomic_fetch_add_explicit(&s->core->tasks, 1, memory_order_relaxed);
     return l;
@@ -244,9 +244,8 @@ dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, 
     dgm_record *record;
     dgm_code rc;
     size_t n_warnings = dgm_fold_n_warnings(l->fold);
-    dgm_record_head head = {.seq = dgm_log_last(l->log) + 1,
-                            .time = dgm_loop_unix_ms(),
-                            .turn = l->turn.turn};
+    dgm_record_head head = {
+        .seq = dgm_log_last(l->log) + 1, .time = dgm_loop_unix_ms(), .turn = l->turn.turn};
     if ((rc = dgm_record_new(event, head, &l->shard->scratch, &record, err)))
         return rc;
     if ((rc = dgm_fold_add(l->fold, event, author, err))) {
@@ -275,9 +274,8 @@ dgm_record *live_snapshot(struct live *l)
     dgm_record *record = NULL;
     dgm_event event = {.kind = DGM_EVENT_TASK,
                        .task = (dgm_task *)(uintptr_t)dgm_fold_task(l->fold)};
-    dgm_record_head head = {.seq = dgm_log_last(l->log),
-                            .time = dgm_loop_unix_ms(),
-                            .turn = l->turn.turn};
+    dgm_record_head head = {
+        .seq = dgm_log_last(l->log), .time = dgm_loop_unix_ms(), .turn = l->turn.turn};
     /* Larger than a record may be: lists and reads then do without, and build it from the log. */
     if (dgm_record_new(&event, head, &l->shard->scratch, &record, NULL))
         return NULL;
@@ -362,7 +360,8 @@ static dgm_code take_record(struct live *l, dgm_record *record, bool in_log, dgm
     dgm_event event;
     dgm_code rc = dgm_record_event(record, a, &event, err);
     if (!rc && dgm_fold_add(l->fold, &event, DGM_BY_SERVER, err) && !l->agent->foreign)
-        rc = DGM_INTERNAL; /* what another maker's agent got away with the first time it does again */
+        rc =
+            DGM_INTERNAL; /* what another maker's agent got away with the first time it does again */
     if (!rc && in_log)
         dgm_log_append(l->log, dgm_record_ref(record));
     return rc;
@@ -381,7 +380,8 @@ static bool gave_up(struct live *l)
     return true;
 }
 
-static void got_records(dgm_code code, dgm_record **records, size_t n, const dgm_err *err, void *arg)
+static void got_records(dgm_code code, dgm_record **records, size_t n, const dgm_err *err,
+                        void *arg)
 {
     struct live *l = arg;
     dgm_err fault = {0};
@@ -468,7 +468,8 @@ static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err,
     if (row->folded_seq) {
         dgm_record *record = NULL;
         dgm_err fault = {0};
-        dgm_record_head head = {.seq = row->folded_seq, .kind = DGM_EVENT_TASK, .state = row->state};
+        dgm_record_head head = {
+            .seq = row->folded_seq, .kind = DGM_EVENT_TASK, .state = row->state};
         dgm_code rc = dgm_record_from_bytes(head, row->folded, &record, &fault);
         if (!rc)
             rc = take_record(l, record, false, &fault);
@@ -634,8 +635,8 @@ static void take_settle(struct live *l, struct call *c)
     dgm_err err = {0};
     bool unfinished = !l->run && !dgm_state_is_terminal(l->state) &&
                       !dgm_state_is_interrupted(l->state) && !l->agent->backend->can_resume;
-    if (unfinished && end_task(l, DGM_STATE_FAILED,
-                               "the server was stopped while the agent was working", &err)) {
+    if (unfinished &&
+        end_task(l, DGM_STATE_FAILED, "the server was stopped while the agent was working", &err)) {
         core_refuse(c, &err);
         return;
     }

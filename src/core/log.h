@@ -49,4 +49,4 @@ dgm_reader_seq(const dgm_reader *r); /* of the last one given; what was `after` 
 bool dgm_reader_is_over(const dgm_reader *r); /* closed, and all of it was given */
 dgm_log *dgm_reader_log(const dgm_reader *r);
 size_t dgm_log_n_readers(const dgm_log *log); /* on all loops; changes under one's feet */
-bool dgm_log_is_shared(const dgm_log *log);   /* somebody else has a reference: a reader, an answer */
+bool dgm_log_is_shared(const dgm_log *log); /* somebody else has a reference: a reader, an answer */

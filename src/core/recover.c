@@ -64,9 +64,9 @@ static void got_page(dgm_code code, const dgm_task_row *rows, size_t n, bool mor
     }
     dgm_arena *a = dgm_arena_new();
     const dgm_task_row *last = &rows[n - 1];
-    r->after = (dgm_task_row){.owner = {dgm_arena_dup(a, last->owner.tenant),
-                                        dgm_arena_dup(a, last->owner.principal)},
-                              .id = dgm_arena_dup(a, last->id)};
+    r->after = (dgm_task_row){
+        .owner = {dgm_arena_dup(a, last->owner.tenant), dgm_arena_dup(a, last->owner.principal)},
+        .id = dgm_arena_dup(a, last->id)};
     dgm_arena_free(r->last);
     r->last = a;
     r->open = n;
@@ -82,7 +82,6 @@ static void next_page(struct recovery *r)
 void dgm_core_recover(dgm_core *core, dgm_store_done done, void *arg)
 {
     struct recovery *r = dgm_xcalloc(1, sizeof *r);
-    *r = (struct recovery){
-        .core = core, .home = dgm_loop_current(), .done = done, .arg = arg};
+    *r = (struct recovery){.core = core, .home = dgm_loop_current(), .done = done, .arg = arg};
     next_page(r);
 }

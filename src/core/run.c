@@ -18,8 +18,8 @@ struct run {
     dgm_run base; /* first: agents hold a pointer to it */
     struct shard *shard;
     const dgm_core_agent *agent;
-    struct live *live;       /* NULL while undecided, and for a Message answer */
-    struct call *send;       /* to be answered when the turn has its first record; then NULL */
+    struct live *live; /* NULL while undecided, and for a Message answer */
+    struct call *send; /* to be answered when the turn has its first record; then NULL */
     dgm_run_input input;
     dgm_message *message;
     dgm_record *task_before; /* what input.task was decoded from */
@@ -117,9 +117,9 @@ static dgm_event fill_event(struct run *r, const dgm_event *e)
 static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_err *err)
 {
     dgm_record *record;
-    dgm_code rc = dgm_record_new(event,
-                                 (dgm_record_head){.seq = 1, .time = dgm_loop_unix_ms(), .turn = 1},
-                                 &r->shard->scratch, &record, err);
+    dgm_code rc =
+        dgm_record_new(event, (dgm_record_head){.seq = 1, .time = dgm_loop_unix_ms(), .turn = 1},
+                       &r->shard->scratch, &record, err);
     if (rc)
         return rc;
     r->answer = dgm_log_new(r->shard->core->o.loops, 1);
@@ -142,8 +142,7 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
 static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
 {
     struct call *c = r->send;
-    struct live *l =
-        live_new(r->shard, c->owner, r->agent, r->input.task_id, r->input.context_id);
+    struct live *l = live_new(r->shard, c->owner, r->agent, r->input.task_id, r->input.context_id);
     dgm_task task = {0};
     dgm_code rc;
     if (like)
@@ -220,8 +219,7 @@ static dgm_code emit(dgm_run *base, const dgm_event *event, dgm_err *err)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "an event without a kind");
     dgm_arena_reset(r->scratch);
     if (r->answer)
-        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL,
-                        "nothing follows a Message answer");
+        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
     dgm_event filled = fill_event(r, event);
     if (!r->live)
         return decide(r, &filled, err);
@@ -324,7 +322,7 @@ void run_start(struct shard *s, struct call *send, struct live *live, const dgm_
     r->agent = send->agent;
     r->live = live;
     r->base = (dgm_run){.ops = &ops, .input = &r->input, .loop = s->loop, .arena = a};
-    r->input.context_id = live              ? dgm_arena_dup(a, live->context_id)
+    r->input.context_id = live                 ? dgm_arena_dup(a, live->context_id)
                           : send->context_id.n ? dgm_arena_dup(a, send->context_id)
                                                : draw_id(s, a, send->owner);
     r->input.task_id = live ? dgm_arena_dup(a, live->id) : draw_id(s, a, send->owner);

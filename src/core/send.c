@@ -21,9 +21,9 @@ struct inflight {
     dgm_owner owner;
     dgm_str agent, context_id, message_id;
     unsigned char digest[32];
-    struct call *first;   /* whose turn it will be; NULL once that is decided */
-    struct live *live;    /* the task it became */
-    uint64_t after;       /* where its turn begins there */
+    struct call *first; /* whose turn it will be; NULL once that is decided */
+    struct live *live;  /* the task it became */
+    uint64_t after;     /* where its turn begins there */
     uint32_t turn;
     struct call *waiting; /* copies that came meanwhile */
 };

@@ -12,8 +12,8 @@ static dgm_record *record(uint64_t seq)
     char text[32];
     int n = snprintf(text, sizeof text, "record %llu", (unsigned long long)seq);
     dgm_record *r = NULL;
-    assert_int_equal(dgm_record_from_bytes((dgm_record_head){.seq = seq, .kind = DGM_EVENT_MESSAGE}, (dgm_str){text, (size_t)n},
-                                           &r, NULL),
+    assert_int_equal(dgm_record_from_bytes((dgm_record_head){.seq = seq, .kind = DGM_EVENT_MESSAGE},
+                                           (dgm_str){text, (size_t)n}, &r, NULL),
                      DGM_OK);
     return r;
 }
