@@ -71,7 +71,9 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
 dgm_code dgm_conn_fault(dgm_conn *c, int rc, bool reading, dgm_err *err)
 {
     const char *doing = reading ? "read" : "write";
-    int error = c->db ? sqlite3_system_errno(c->db) : 0;
+    int error = errno; /* a failed COMMIT does not tell SQLite's own; see dgm_conn_run */
+    if (c->db && sqlite3_system_errno(c->db))
+        error = sqlite3_system_errno(c->db);
     switch (rc & 0xff) {
     case SQLITE_FULL: return dgm_file_fault(c->path, doing, ENOSPC, err);
     case SQLITE_CANTOPEN: {
@@ -300,6 +302,8 @@ dgm_code dgm_conn_open(const char *path, dgm_conn_mode mode, dgm_conn *ret_conn,
     }
     if (!rc && mode == DGM_CONN_READ)
         rc = exec(&c, "PRAGMA query_only=ON; PRAGMA cache_size=-500");
+    if (!rc && sqlite3_db_readonly(c.db, "main") == 1)
+        rc = SQLITE_READONLY; /* what it falls back to without a word */
     code = rc ? dgm_conn_fault(&c, rc, false, err) : DGM_OK;
     if (!code && mode == DGM_CONN_WRITE)
         code = prepare_writer(&c, err);
@@ -345,6 +349,7 @@ int dgm_conn_run(dgm_conn *c, dgm_sql which)
     sqlite3_stmt *st = dgm_conn_sql(c, which, &rc);
     if (!st)
         return rc;
+    errno = 0;
     sqlite3_step(st);
     return sqlite3_reset(st); /* says what step said, but OK for rows and the end */
 }

@@ -1,0 +1,773 @@
+/*
+ * test_sqlite.c - what only a disk can do: be slow, crash, fill up, break, belong to somebody else.
+ *
+ * `test_sqlite child URL FD SEED` is the process that the crash test kills, `test_sqlite second URL` one
+ * that comes second.
+ */
+#define _GNU_SOURCE /* unshare */
+#include "store/test_env.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* SQLite's own calls land here: what it syncs is counted. */
+static _Atomic int n_syncs;
+int fdatasync(int fd);
+__attribute__((visibility("default"))) int fdatasync(int fd)
+{
+    n_syncs++;
+    return fsync(fd);
+}
+
+static struct env setup_disk(void)
+{
+    char driver[] = "sqlite";
+    void *state = driver;
+    return setup(&state);
+}
+
+/* Changes the database behind the store's back. */
+static void meddle(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    char *why = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+        fail_msg("%s: %s", sql, why);
+    sqlite3_close(db);
+}
+
+static dgm_code try_open(const char *url, dgm_err *err)
+{
+    dgm_store *s = NULL;
+    *err = (dgm_err){0};
+    dgm_code code = dgm_store_open(url, &s, err);
+    dgm_store_close(s);
+    return code;
+}
+
+/* ---- commits --------------------------------------------------------------------------------------- */
+
+struct flood {
+    struct env *env;
+    struct wait *answered;
+    const char *prefix;
+    size_t n, failed;
+    dgm_err err;
+};
+
+static void on_flooded(dgm_code code, const dgm_err *err, void *arg)
+{
+    struct flood *f = arg;
+    if (code) {
+        f->failed++;
+        f->err = *err;
+    }
+    arrive(f->answered);
+}
+
+static void make_flood(void *arg)
+{
+    struct flood *f = arg;
+    for (size_t i = 0; i < f->n; i++) {
+        char id[24];
+        struct making m;
+        snprintf(id, sizeof id, "%s%05zu", f->prefix, i);
+        make_deltas(&m, alice, id, 0, 1, 1);
+        m.batch.sync = true;
+        dgm_store_append(f->env->store, &m.batch, on_flooded, f);
+        unmake(&m);
+    }
+}
+
+static size_t flood(struct env *e, const char *prefix, size_t n, dgm_err *ret_err)
+{
+    struct wait answered = WAIT_FOR(n);
+    struct flood f = {.env = e, .answered = &answered, .prefix = prefix, .n = n};
+    dgm_loop_post(dgm_loops_at(e->loops, 0), make_flood, &f);
+    wait_all(&answered);
+    if (ret_err)
+        *ret_err = f.err;
+    return f.failed;
+}
+
+static size_t total(struct env *e)
+{
+    dgm_list_query q = {.owner = alice, .page_size = 1};
+    return list(e, &q).total;
+}
+
+static void appends_share_a_commit(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    assert_int_equal(flood(&e, "t", 2000, NULL), 0);
+    dgm_store_stats stats = dgm_store_stats_of(e.store);
+    assert_int_equal(stats.appends, 2000);
+    assert_true(stats.commits < 500);
+    assert_int_equal(total(&e), 2000);
+    teardown(&e);
+}
+
+/* Appends of one task that wait together are one row; a new turn begins a new one. */
+static void many_in_one(void *arg)
+{
+    struct flood *f = arg;
+    for (size_t i = 0; i < f->n; i++) {
+        struct making m;
+        make_deltas(&m, alice, "t", i, 1, i < f->n / 2 ? 1 : 2);
+        dgm_store_append(f->env->store, &m.batch, on_flooded, f);
+        unmake(&m);
+    }
+}
+
+static int64_t ask_number(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    int64_t n = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return n;
+}
+
+static void a_commit_is_one_log_row_per_task_and_turn(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    struct wait answered = WAIT_FOR(400);
+    struct flood f = {.env = &e, .answered = &answered, .n = 400};
+    dgm_loop_post(dgm_loops_at(e.loops, 0), many_in_one, &f);
+    wait_all(&answered);
+    assert_int_equal(f.failed, 0);
+    dgm_store_stats stats = dgm_store_stats_of(e.store);
+    assert_int_equal(count_records(&e, alice, "t"), 400);
+    dgm_store_close(e.store);
+    e.store = NULL;
+    int64_t rows = ask_number(db_path(&e), "SELECT count(*) FROM log");
+    assert_in_range(rows, 2, stats.commits + 1);
+    teardown(&e);
+}
+
+static void a_sync_append_is_synced_before_its_answer(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    struct making m;
+    assert_int_equal(append_deltas(&e, alice, "t", 0, 1, 1), DGM_OK); /* first: the WAL's header */
+    int before = n_syncs;
+    for (uint64_t i = 1; i <= 20; i++)
+        assert_int_equal(append_deltas(&e, alice, "t", i, 1, 1), DGM_OK);
+    assert_int_equal(n_syncs, before);
+    for (uint64_t i = 21; i <= 40; i++) {
+        before = n_syncs;
+        make_deltas(&m, alice, "t", i, 1, 1);
+        m.batch.sync = i % 2;
+        assert_int_equal(append(&e, &m.batch, NULL), DGM_OK);
+        unmake(&m);
+        assert_int_equal(n_syncs, before + (int)(i % 2));
+    }
+    teardown(&e);
+}
+
+/* An append that trips over the database itself fails alone. */
+static void an_odd_append_does_not_fail_its_neighbours(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    assert_int_equal(append_deltas(&e, alice, "t", 0, 1, 1), DGM_OK);
+    meddle(db_path(&e), "INSERT INTO log SELECT (n<<32)|2,1,x'00' FROM tasks");
+    sqlite3 *db;
+    struct wait answered = WAIT_FOR(51);
+    struct flood odd = {.env = &e, .answered = &answered},
+                 good = {.env = &e, .answered = &answered, .prefix = "g", .n = 50};
+    struct making m;
+    make_deltas(&m, alice, "t", 1, 1, 1);
+    assert_int_equal(sqlite3_open(db_path(&e), &db), SQLITE_OK);
+    sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL); /* until all of them wait */
+    struct call c = {.make = make_append, .batch = &m.batch, .env = &e, .wait = WAIT_FOR(1)};
+    dgm_loop_post(dgm_loops_at(e.loops, 0), make_flood, &good);
+    dgm_loop_post(dgm_loops_at(e.loops, 0), make_call, &c);
+    usleep(50000);
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_close(db);
+    wait_all(&c.wait);
+    arrive(&answered);
+    wait_all(&answered);
+    check_code(c.code, DGM_INTERNAL, &c.err, "UNIQUE");
+    assert_int_equal(good.failed + odd.failed, 0);
+    assert_int_equal(get_task(&e, alice, "t")->last_seq, 1);
+    assert_int_equal(total(&e), 51);
+    unmake(&m);
+    teardown(&e);
+}
+
+/* Appends that fit nowhere: they wait as others do, and cost the writer little. */
+static void make_misfits(void *arg)
+{
+    struct flood *f = arg;
+    struct making m;
+    make_deltas(&m, alice, "none", 7, 1, 1);
+    for (size_t i = 0; i < f->n; i++)
+        dgm_store_append(f->env->store, &m.batch, on_flooded, f);
+    unmake(&m);
+}
+
+static void a_full_queue_refuses(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    sqlite3 *db;
+    assert_int_equal(append_deltas(&e, alice, "t", 0, 1, 1), DGM_OK);
+    assert_int_equal(sqlite3_open(db_path(&e), &db), SQLITE_OK);
+    sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL); /* the writer waits for this one */
+    size_t n = DGM_MAX_STORE_QUEUE + 10000;
+    struct wait answered = WAIT_FOR(n);
+    struct flood f = {.env = &e, .answered = &answered, .n = n};
+    dgm_loop_post(dgm_loops_at(e.loops, 0), make_misfits, &f);
+    while (dgm_store_stats_of(e.store).queued < DGM_MAX_STORE_QUEUE)
+        usleep(1000);
+    struct making m;
+    dgm_err err = {0};
+    make_deltas(&m, alice, "new", 0, 1, 1);
+    check_code(append(&e, &m.batch, &err), DGM_UNAVAILABLE, &err, "store_queue");
+    unmake(&m);
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_close(db);
+    wait_all(&answered);
+    assert_int_equal(f.failed, n);
+    assert_int_equal(total(&e), 1);
+    assert_true(dgm_store_is_healthy(e.store, NULL)); /* busy is no fault */
+    assert_int_equal(append_deltas(&e, alice, "new", 0, 1, 1), DGM_OK);
+    teardown(&e);
+}
+
+static void everything_is_there_after_reopening(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    struct making m;
+    dgm_turn_row turn = {.turn = 1,
+                         .first_seq = 1,
+                         .last_seq = 3,
+                         .protocol = DGM_STR("ag-ui"),
+                         .caller_id = DGM_STR("run")};
+    dgm_dedupe_row d = {.owner = alice,
+                        .agent = DGM_STR("demo"),
+                        .message_id = DGM_STR("m"),
+                        .task_id = DGM_STR("t"),
+                        .turn = 1};
+    make_deltas(&m, alice, "t", 0, 3, 1);
+    m.batch.turn = &turn;
+    m.batch.dedupe = &d;
+    m.batch.n_dedupe = 1;
+    m.batch.row.folded = DGM_STR("{}");
+    m.batch.row.folded_seq = 3;
+    check_ok(append(&e, &m.batch, NULL), (dgm_err){0});
+    unmake(&m);
+    reopen(&e);
+    assert_int_equal(count_records(&e, alice, "t"), 3);
+    assert_int_equal(get_task(&e, alice, "t")->folded_seq, 3);
+    assert_int_equal(find_turn(&e, alice, "ag-ui", "run").turns->last_seq, 3);
+    assert_non_null(find_dedupe(&e, alice, "", "m"));
+    assert_int_equal(append_deltas(&e, alice, "t", 3, 1, 2), DGM_OK);
+    struct stat st;
+    assert_int_equal(stat(db_path(&e), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600); /* nobody else's business */
+    teardown(&e);
+}
+
+/* ---- kill -9 --------------------------------------------------------------------------------------- */
+
+/* A child keeps a few tasks growing and says over a pipe what was acknowledged. */
+#define CRASH_TASKS 6
+
+struct ack {
+    uint32_t round, task;
+    uint64_t last;
+};
+
+struct grower {
+    struct env *env;
+    struct making m;
+    char id[32];
+    struct ack ack;
+    int fd;
+    uint64_t random;
+};
+
+static void grow(void *arg);
+
+static void on_grown(dgm_code code, const dgm_err *err, void *arg)
+{
+    struct grower *g = arg;
+    unmake(&g->m);
+    if (code) {
+        fprintf(stderr, "child: %s\n", err->msg);
+        _exit(1);
+    }
+    g->ack.last = g->m.batch.row.last_seq;
+    if (write(g->fd, &g->ack, sizeof g->ack) != sizeof g->ack)
+        _exit(0);
+    grow(g);
+}
+
+static void grow(void *arg)
+{
+    struct grower *g = arg;
+    g->random = g->random * 6364136223846793005u + 1442695040888963407u;
+    make_deltas(&g->m, alice, g->id, g->ack.last, 1 + (g->random >> 40) % 5, 1);
+    g->m.batch.sync = (g->random >> 50) % 4 == 0;
+    dgm_store_append(g->env->store, &g->m.batch, on_grown, g);
+}
+
+static _Noreturn void crash_child(const char *url, int fd, unsigned round)
+{
+    static struct grower growers[CRASH_TASKS];
+    struct env e = {0};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    snprintf(e.url, sizeof e.url, "%s", url);
+    env_loops(&e, 2);
+    env_open(&e);
+    for (uint32_t i = 0; i < CRASH_TASKS; i++) {
+        growers[i] = (struct grower){
+            .env = &e, .fd = fd, .ack = {.round = round, .task = i}, .random = round * 100 + i};
+        snprintf(growers[i].id, sizeof growers[i].id, "t-%u-%u", round, i);
+        dgm_loop_post(dgm_loops_at(e.loops, i % 2), grow, &growers[i]);
+    }
+    for (;;)
+        pause();
+}
+
+static pid_t start_child(const char *url, int fd, unsigned round)
+{
+    char fd_text[16], round_text[16];
+    snprintf(fd_text, sizeof fd_text, "%d", fd);
+    snprintf(round_text, sizeof round_text, "%u", round);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/proc/self/exe", "test_sqlite", "child", url, fd_text, round_text, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+static void what_was_acknowledged_survives_kill_9(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 20 };
+    struct env e = {0};
+    uint64_t last[ROUNDS][CRASH_TASKS] = {{0}};
+    env_dir(&e);
+    srand((unsigned)getpid());
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        int fds[2], n_acks = 0, wanted = 1 + rand() % 120;
+        struct ack ack;
+        assert_int_equal(pipe(fds), 0);
+        fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+        pid_t pid = start_child(e.url, fds[1], round);
+        close(fds[1]);
+        while (read(fds[0], &ack, sizeof ack) == sizeof ack) {
+            assert_int_equal(ack.round, round);
+            last[round][ack.task] = ack.last;
+            if (++n_acks == wanted) {
+                usleep((useconds_t)(rand() % 3000)); /* anywhere in a commit */
+                kill(pid, SIGKILL);
+            }
+        }
+        close(fds[0]);
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    }
+    env_loops(&e, 1);
+    env_open(&e);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < CRASH_TASKS; i++) {
+            char id[32];
+            snprintf(id, sizeof id, "t-%u-%u", round, i);
+            dgm_task_row *row = get_task(&e, alice, id);
+            uint64_t stored = row ? row->last_seq : 0;
+            assert_true(stored >= last[round][i]);
+            struct call c = get_records(&e, alice, id, 1, 100000, SIZE_MAX);
+            check_ok(c.code, c.err);
+            assert_int_equal(c.n, stored);
+            for (size_t k = 0; k < c.n; k++) {
+                dgm_record *want = delta(k + 1, 1);
+                check_same(dgm_record_bytes(c.records[k]), dgm_record_bytes(want));
+                assert_int_equal(c.records[k]->head.seq, k + 1);
+                dgm_record_unref(want);
+            }
+        }
+    }
+    teardown(&e);
+}
+
+/* ---- disks that fail ------------------------------------------------------------------------------- */
+
+static bool is_healthy_within(struct env *e, int ms)
+{
+    for (int i = 0; i < ms; i += 20) {
+        if (dgm_store_is_healthy(e->store, NULL))
+            return true;
+        usleep(20000);
+    }
+    return false;
+}
+
+/* Appends until it fails; returns how far it came. */
+static uint64_t append_until_fault(struct env *e, const char *id, uint64_t last, dgm_err *ret_err)
+{
+    static char text[100000];
+    memset(text, 'x', sizeof text);
+    for (;; last++) {
+        struct making m;
+        make_deltas(&m, alice, id, last, 1, 1);
+        dgm_record_unref(m.records[0]);
+        m.records[0] = record_of(last + 1, 1, DGM_EVENT_MESSAGE, DGM_STATE_UNKNOWN,
+                                 (dgm_str){text, sizeof text});
+        m.batch.sync = last % 2;
+        dgm_code code = append(e, &m.batch, ret_err);
+        unmake(&m);
+        if (code) {
+            assert_int_equal(code, DGM_UNAVAILABLE);
+            return last;
+        }
+        assert_true(last < 10000);
+    }
+}
+
+static void check_fault(struct env *e, const char *part)
+{
+    dgm_err err = {0};
+    uint64_t last = append_until_fault(e, "t", count_records(e, alice, "t"), &err);
+    check_code(err.code, DGM_UNAVAILABLE, &err, part);
+    dgm_err why = {0};
+    assert_false(dgm_store_is_healthy(e->store, &why));
+    check_code(why.code, DGM_UNAVAILABLE, &why, part);
+    /* what was acknowledged can be read meanwhile; what was not is not there */
+    assert_int_equal(count_records(e, alice, "t"), last);
+    assert_int_equal(get_task(e, alice, "t")->last_seq, last);
+}
+
+static void a_file_size_limit_is_named_and_survived(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    struct rlimit was, small;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(append_deltas(&e, alice, "t", 0, 1, 1), DGM_OK);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    small = was;
+    small.rlim_cur = 1 << 20;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    check_fault(&e, "ulimit -f");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    size_t n = count_records(&e, alice, "t");
+    assert_int_equal(append_deltas(&e, alice, "t", n, 2, 1), DGM_OK);
+    assert_true(dgm_store_is_healthy(e.store, NULL));
+    reopen(&e);
+    assert_int_equal(count_records(&e, alice, "t"), n + 2);
+    teardown(&e);
+}
+
+/* A small disk that goes with this process; needs root. */
+static bool mount_small(const char *dir)
+{
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", dir, "tmpfs", 0, "size=4m") == 0;
+}
+
+static void a_full_disk_is_named_and_survived(void **state)
+{
+    (void)state;
+    struct env e = {0};
+    char filler[128];
+    env_dir(&e);
+    if (!mount_small(e.dir)) {
+        remove_dir(e.dir);
+        skip();
+    }
+    snprintf(filler, sizeof filler, "%s/filler", e.dir);
+    int fd = open(filler, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    char block[4096] = {0};
+    for (int i = 0; i < 512; i++)
+        assert_int_equal(write(fd, block, sizeof block), sizeof block);
+    close(fd);
+    env_loops(&e, 1);
+    env_open(&e);
+    assert_int_equal(append_deltas(&e, alice, "t", 0, 1, 1), DGM_OK);
+    check_fault(&e, "the disk is full");
+    size_t n = count_records(&e, alice, "t");
+    unlink(filler);
+    assert_true(is_healthy_within(&e, 3000)); /* by itself */
+    assert_int_equal(append_deltas(&e, alice, "t", n, 2, 1), DGM_OK);
+    reopen(&e);
+    assert_int_equal(count_records(&e, alice, "t"), n + 2);
+    dgm_store_close(e.store);
+    e.store = NULL;
+    assert_int_equal(umount(e.dir), 0);
+    teardown(&e);
+}
+
+static void a_disk_that_turns_read_only_is_named(void **state)
+{
+    (void)state;
+    struct env e = {0};
+    env_dir(&e);
+    if (!mount_small(e.dir)) {
+        remove_dir(e.dir);
+        skip();
+    }
+    env_loops(&e, 1);
+    env_open(&e);
+    assert_int_equal(append_deltas(&e, alice, "t", 0, 1, 1), DGM_OK);
+    dgm_store_close(e.store);
+    e.store = NULL;
+    dgm_err err;
+    assert_int_equal(mount("tmpfs", e.dir, "tmpfs", MS_REMOUNT | MS_RDONLY, ""), 0);
+    check_code(try_open(e.url, &err), DGM_UNAVAILABLE, &err, "read-only");
+    assert_int_equal(umount(e.dir), 0);
+    teardown(&e);
+}
+
+static void a_place_that_cannot_be_written_is_named(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    char url[256];
+    dgm_err err;
+    dgm_store_close(e.store);
+    e.store = NULL;
+    snprintf(url, sizeof url, "sqlite:%s/no/such/t.db", e.dir);
+    check_code(try_open(url, &err), DGM_UNAVAILABLE, &err, "there is no directory");
+    snprintf(url, sizeof url, "sqlite:%s/t.db/t.db", e.dir);
+    check_code(try_open(url, &err), DGM_UNAVAILABLE, &err, "there is no directory");
+    snprintf(url, sizeof url, "%s.dir", e.url);
+    assert_int_equal(mkdir(url + strlen("sqlite:"), 0700), 0);
+    check_code(try_open(url, &err), DGM_UNAVAILABLE, &err, "it is a directory");
+
+    /* root may write anywhere: become somebody */
+    bool root = geteuid() == 0;
+    chmod(e.dir, 0755);
+    chmod(db_path(&e), 0644);
+    if (root)
+        assert_int_equal(seteuid(65534), 0);
+    else
+        chmod(e.dir, 0555);
+    dgm_code code = try_open(e.url, &err);
+    if (root)
+        assert_int_equal(seteuid(0), 0);
+    check_code(code, DGM_UNAVAILABLE, &err, "permission denied");
+    chmod(e.dir, 0755);
+    /* the directory may be written, the file not */
+    if (root)
+        chmod(e.dir, 0777);
+    chmod(db_path(&e), 0444);
+    snprintf(url, sizeof url, "%s.lock", db_path(&e));
+    unlink(url);
+    if (root)
+        assert_int_equal(seteuid(65534), 0);
+    code = try_open(e.url, &err);
+    if (root)
+        assert_int_equal(seteuid(0), 0);
+    check_code(code, DGM_UNAVAILABLE, &err, "read-only");
+    teardown(&e);
+}
+
+static void too_many_open_files_are_named(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    struct rlimit was, small;
+    dgm_err err;
+    bool named = false;
+    dgm_store_close(e.store);
+    e.store = NULL;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    /* whichever file it is that cannot be opened any more */
+    int free_fd = dup(0);
+    close(free_fd);
+    for (int room = 0; room < 9; room++) {
+        small = was;
+        small.rlim_cur = (rlim_t)(free_fd + room);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+        dgm_code code = try_open(e.url, &err);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+        if (code == DGM_OK)
+            break;
+        check_code(code, DGM_UNAVAILABLE, &err, "too many open files");
+        named = true;
+    }
+    assert_true(named);
+    check_code(try_open(e.url, &err), DGM_OK, &err, "");
+    teardown(&e);
+}
+
+/* ---- databases that are broken --------------------------------------------------------------------- */
+
+static void overwrite(const char *path, off_t at, const char *bytes, size_t n)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, bytes, n, at), n);
+    close(fd);
+}
+
+static void a_file_that_is_no_database_is_refused(void **state)
+{
+    (void)state;
+    struct env e = {0};
+    dgm_err err;
+    char bytes[8192];
+    env_dir(&e);
+    memset(bytes, 'z', sizeof bytes);
+    overwrite(db_path(&e), 0, bytes, sizeof bytes);
+    check_code(try_open(e.url, &err), DGM_UNAVAILABLE, &err, "is no SQLite database");
+    unlink(db_path(&e));
+    meddle(db_path(&e), "CREATE TABLE cookies(x)");
+    check_code(try_open(e.url, &err), DGM_UNAVAILABLE, &err, "of another program");
+    unlink(db_path(&e));
+    check_code(try_open(e.url, &err), DGM_OK, &err, "");
+    meddle(db_path(&e), "INSERT INTO migrations VALUES(99,'2030','later')");
+    check_code(try_open(e.url, &err), DGM_UNAVAILABLE, &err, "a newer dragoman");
+    remove_dir(e.dir);
+}
+
+static void damage_is_seen_when_it_is_read(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    assert_int_equal(append_deltas(&e, alice, "flip", 0, 5, 1), DGM_OK);
+    assert_int_equal(append_deltas(&e, alice, "gap", 0, 5, 1), DGM_OK);
+    assert_int_equal(append_deltas(&e, alice, "gap", 5, 5, 1), DGM_OK);
+    assert_int_equal(append_deltas(&e, alice, "gap", 10, 5, 1), DGM_OK);
+    assert_int_equal(append_deltas(&e, alice, "state", 0, 5, 1), DGM_OK);
+    assert_int_equal(append_deltas(&e, alice, "fine", 0, 5, 1), DGM_OK);
+    meddle(db_path(&e),
+           "UPDATE log SET bytes=CAST(substr(bytes,1,30)||'X'||substr(bytes,32) AS BLOB)"
+           " WHERE at>>32=(SELECT n FROM tasks WHERE id='flip');"
+           "DELETE FROM log WHERE at=((SELECT n FROM tasks WHERE id='gap')<<32)+6;"
+           "UPDATE tasks SET state=77 WHERE id='state'");
+    struct call c = get_records(&e, alice, "flip", 1, 10, 100000);
+    check_code(c.code, DGM_INTERNAL, &c.err, "record 1 of task flip");
+    c = get_records(&e, alice, "gap", 1, 100, 100000);
+    check_code(c.code, DGM_INTERNAL, &c.err, "record 6 of task gap");
+    c = (struct call){.make = make_get_task, .owner = alice, .a = DGM_STR("state")};
+    run_call(&e, &c);
+    check_code(c.code, DGM_INTERNAL, &c.err, "state 77");
+    assert_int_equal(count_records(&e, alice, "fine"), 5);
+    assert_true(dgm_store_is_healthy(e.store, NULL));
+    teardown(&e);
+}
+
+static void a_damaged_page_is_an_error_and_no_crash(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    char junk[4096];
+    for (int i = 0; i < 40; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "t%d", i);
+        assert_int_equal(append_deltas(&e, alice, id, 0, 40, 1), DGM_OK);
+    }
+    dgm_store_close(e.store);
+    e.store = NULL;
+    int64_t pages = ask_number(db_path(&e), "PRAGMA page_count");
+    memset(junk, 0xA5, sizeof junk);
+    for (int64_t page = 4; page < pages; page++) /* all but the schema */
+        overwrite(db_path(&e), page * 4096, junk, sizeof junk);
+    dgm_err err = {0};
+    dgm_code code = dgm_store_open(e.url, &e.store, &err);
+    if (code) {
+        check_code(code, DGM_UNAVAILABLE, &err, "damaged");
+    } else {
+        struct call c = {.make = make_get_task, .owner = alice, .a = DGM_STR("t7")};
+        run_call(&e, &c);
+        check_code(c.code, DGM_INTERNAL, &c.err, "is damaged");
+        struct making m;
+        make_deltas(&m, alice, "t7", 40, 1, 1);
+        check_code(append(&e, &m.batch, &err), DGM_UNAVAILABLE, &err, "is damaged");
+        unmake(&m);
+        assert_false(dgm_store_is_healthy(e.store, &err));
+        check_code(err.code, DGM_UNAVAILABLE, &err, "dragoman db restore");
+    }
+    teardown(&e);
+}
+
+/* ---- one server per database ----------------------------------------------------------------------- */
+
+static int second_process(const char *url)
+{
+    dgm_err err;
+    dgm_code code = try_open(url, &err);
+    printf("%d %s", (int)code, err.msg);
+    return 0;
+}
+
+static void a_second_process_is_told_who_holds_it(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    dgm_err err;
+    char self[256], command[512], said[512] = "", want[64];
+    snprintf(want, sizeof want, "in use by process %d", (int)getpid());
+    check_code(try_open(e.url, &err), DGM_UNAVAILABLE, &err, want); /* the same process, too */
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_true(n > 0);
+    self[n] = 0;
+    snprintf(command, sizeof command, "'%s' second '%s'", self, e.url);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    assert_true(fread(said, 1, sizeof said - 1, out) > 0);
+    assert_int_equal(pclose(out), 0);
+    assert_non_null(strstr(said, want));
+    assert_int_equal(atoi(said), DGM_UNAVAILABLE);
+    reopen(&e); /* the lock goes with its holder */
+    teardown(&e);
+}
+
+#define TESTS(X)                                                                                   \
+    X(appends_share_a_commit)                                                                      \
+    X(a_commit_is_one_log_row_per_task_and_turn)                                                   \
+    X(a_sync_append_is_synced_before_its_answer)                                                   \
+    X(an_odd_append_does_not_fail_its_neighbours)                                                  \
+    X(a_full_queue_refuses)                                                                        \
+    X(everything_is_there_after_reopening)                                                         \
+    X(what_was_acknowledged_survives_kill_9)                                                       \
+    X(a_file_size_limit_is_named_and_survived)                                                     \
+    X(a_full_disk_is_named_and_survived)                                                           \
+    X(a_disk_that_turns_read_only_is_named)                                                        \
+    X(a_place_that_cannot_be_written_is_named)                                                     \
+    X(too_many_open_files_are_named)                                                               \
+    X(a_file_that_is_no_database_is_refused)                                                       \
+    X(damage_is_seen_when_it_is_read)                                                              \
+    X(a_damaged_page_is_an_error_and_no_crash)                                                     \
+    X(a_second_process_is_told_who_holds_it)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+#define X(fn) dgm_test(fn),
+        TESTS(X)
+#undef X
+    };
+    if (argc == 5 && strcmp(argv[1], "child") == 0)
+        crash_child(argv[2], atoi(argv[3]), (unsigned)atoi(argv[4]));
+    if (argc == 3 && strcmp(argv[1], "second") == 0)
+        return second_process(argv[2]);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
