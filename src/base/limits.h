@@ -66,6 +66,16 @@
  * it. Longer answers are documents: their artifact is enough. */
 #define DGM_MAX_FINAL_TEXT_BYTES ((size_t)1 << 20)
 
+/* "processes": programs that one exec agent runs at a time, unless it is set otherwise; each is a process
+ * of unknown size. */
+#define DGM_MAX_PROCESSES 64
+
+/* "stderr_lines": what of a program's stderr goes to our log, per run. */
+#define DGM_MAX_STDERR_LINES 100
+
+/* "text_chunk_bytes": what of a text without line ends becomes one chunk. */
+#define DGM_MAX_TEXT_CHUNK_BYTES ((size_t)16 << 10)
+
 /* An arena keeps one block of at most this size when it is reset, so that a stream of small events
  * allocates nothing and one large event does not stay in memory. */
 #define DGM_ARENA_KEEP_BYTES ((size_t)256 << 10)

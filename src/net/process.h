@@ -3,8 +3,9 @@
  * an end that always comes.
  *
  * When the child ends, whatever it started in its group is killed. When we are killed, the child is
- * too (PDEATHSIG); what it started then is not, the kernel knows no such rule. It is read only while its reader wants more, so one that writes without end fills its pipe and waits. All calls
- * are made on the loop it was started on; callbacks come there, never from inside a call.
+ * too (PDEATHSIG); what it started then is not, the kernel knows no such rule. It is read only while
+ * its reader wants more, so one that writes without end fills its pipe and waits. All calls are made
+ * on the loop it was started on; callbacks come there, never from inside a call.
  *
  * The program must ignore SIGPIPE: a child may close its input at any time.
  */

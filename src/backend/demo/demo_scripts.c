@@ -192,10 +192,13 @@ static const struct demo_step unicode[] = {
     {.op = DEMO_TEXT,
      .wait = 10,
      .cut = DEMO_CHARACTERS,
-     .text = "Grüße, Ελλάδα, Привет, שלום, مرحبا, नमस्ते, 你好, こんにちは, 안녕하세요; a\u0301 = á; "
-             "👩‍👩‍👧‍👦 🏳️‍🌈 🇪🇺 𝒳; quote \" backslash \\ slash / tab \t "
-             "newline\n"
-             "line separator \u2028 next line \xc2\x85 zero width \u200b end."},
+     .text =
+         "Grüße, Ελλάδα, Привет, שלום, مرحبا, नमस्ते, 你好, こんにちは, 안녕하세요; a\u0301 = á; "
+         "👩‍👩‍👧‍👦 🏳️‍🌈 🇪🇺 𝒳; quote \" backslash \\ slash / "
+         "tab "
+         "\t "
+         "newline\n"
+         "line separator \u2028 next line \xc2\x85 zero width \u200b end."},
     {.op = DEMO_END},
 };
 

@@ -1,0 +1,372 @@
+/*
+ * backend/exec/exec.c - any program as an agent: the message goes to its stdin, events come from its
+ * stdout, its exit status says how it went.
+ *
+ * A program is not trusted to behave. It may crash, hang, write garbage or write without end, not read,
+ * leave children behind: each of these ends as a failed task with a sentence safe for callers; what
+ * exactly happened goes to the operator's log. The run ends when the process is gone, never before.
+ */
+#include "backend/exec/exec_int.h"
+#include "base/limits.h"
+#include "net/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char card[] =
+    "{\"name\":\"Program\",\"description\":\"A program that answers "
+    "messages.\",\"skills\":[{\"id\":"
+    "\"answer\",\"name\":\"Answer\",\"description\":\"Answers what is written to it.\",\"tags\":["
+    "\"exec\"]}]}";
+
+#define FULL_MS 5 /* how soon we look again whether the log has room */
+
+/* A text that was begun and not closed. */
+struct open_text {
+    struct open_text *next;
+    dgm_str id;
+    bool open;
+};
+
+struct job {
+    dgm_run *run;
+    struct exec *exec;
+    dgm_process *process;
+    dgm_timer timeout, room;
+    dgm_arena *scratch; /* of one line */
+    dgm_mint mint;
+    size_t n_lines, n_error_lines;
+    dgm_task_state state; /* as it was told */
+    bool settled;         /* a terminal state or a Message was told: nothing may follow */
+    struct open_text *texts;
+    /* output: text */
+    struct exec_tail tail;
+    bool in_text, owes_newline;
+};
+
+/* ---- telling --------------------------------------------------------------------------------------------- */
+
+/* Before a state of ours that ends the task: whoever reads a text is told that it is over. */
+static dgm_code close_texts(struct job *j, dgm_err *err)
+{
+    dgm_code rc = DGM_OK;
+    for (struct open_text *t = j->texts; t && !rc; t = t->next) {
+        if (t->open)
+            rc = dgm_run_chunk(j->run, t->id, (dgm_str){0}, DGM_STR(""), true, true, err);
+        t->open = false;
+    }
+    return rc;
+}
+
+static void watch_text(struct job *j, const dgm_artifact_update *u)
+{
+    struct open_text *t = j->texts;
+    bool text = u->artifact.parts.n > 0;
+    for (size_t i = 0; i < u->artifact.parts.n; i++)
+        text = text && u->artifact.parts.at[i].kind == DGM_PART_TEXT;
+    while (t && !dgm_str_eq(t->id, u->artifact.artifact_id))
+        t = t->next;
+    if (!t && text && u->last_chunk != DGM_TRUE) {
+        t = dgm_new(j->run->arena, struct open_text);
+        *t = (struct open_text){.next = j->texts,
+                                .id = dgm_arena_dup(j->run->arena, u->artifact.artifact_id)};
+        j->texts = t;
+    }
+    if (t)
+        t->open = text && u->last_chunk != DGM_TRUE;
+}
+
+/* The end as we tell it; the process may still have to go. */
+static void settle(struct job *j, dgm_task_state state, const char *error)
+{
+    dgm_err err = {0};
+    dgm_code rc;
+    if (j->settled)
+        return;
+    if (!(rc = close_texts(j, &err))) {
+        if (state == DGM_STATE_FAILED)
+            rc = dgm_run_fail(j->run, dgm_str_from(error), &err);
+        else
+            rc = dgm_run_status(j->run, state, (dgm_str){0}, &err);
+    }
+    if (rc)
+        dgm_run_note(j->run, "the last status was refused: %s", err.msg);
+    j->settled = true;
+    j->state = state;
+}
+
+/* The program did something wrong: safe goes to callers, detail to the log. */
+static void fail(struct job *j, const char *safe, const char *detail)
+{
+    if (!j->settled)
+        dgm_run_note(j->run, "%s%s%s", safe, *detail ? ": " : "", detail);
+    settle(j, DGM_STATE_FAILED, safe);
+    if (j->process)
+        dgm_process_kill(j->process);
+}
+
+static uint64_t ms(double seconds)
+{
+    return (uint64_t)(seconds * 1000);
+}
+
+/* ---- what it writes -------------------------------------------------------------------------------------- */
+
+static void wait_for_room(struct job *j)
+{
+    if (j->settled || !j->run->ops->is_full(j->run))
+        return;
+    dgm_process_pause(j->process);
+    dgm_timer_start(&j->room, FULL_MS);
+}
+
+static void on_room(void *arg)
+{
+    struct job *j = arg;
+    if (!j->settled && !j->run->canceled && j->run->ops->is_full(j->run))
+        dgm_timer_start(&j->room, FULL_MS);
+    else
+        dgm_process_resume(j->process);
+}
+
+static void note_event(struct job *j, const dgm_event *e)
+{
+    if (e->kind == DGM_EVENT_STATUS)
+        j->state = e->status->status.state;
+    else if (e->kind == DGM_EVENT_TASK)
+        j->state = e->task->status.state;
+    else if (e->kind == DGM_EVENT_ARTIFACT)
+        watch_text(j, e->artifact);
+    j->settled = e->kind == DGM_EVENT_MESSAGE || dgm_state_is_terminal(j->state);
+    if (j->settled) /* it has said all it can say, and has so long to go */
+        dgm_timer_start(&j->timeout, ms(j->exec->grace) + 1);
+}
+
+static void on_json(struct job *j, dgm_str line, dgm_line_end end)
+{
+    dgm_event event;
+    dgm_err err = {0};
+    char safe[120];
+    if (end == DGM_LINE_CUT) {
+        fail(j, "the agent wrote a line longer than the limit record_bytes", "");
+        return;
+    }
+    j->n_lines++;
+    if (dgm_text_trim(line).n == 0)
+        return;
+    if (exec_read_event(j->scratch, &j->mint, line, &event, &err)) {
+        char detail[800];
+        snprintf(detail, sizeof detail, "%s%s%s (it began: %.*s)", err.at, *err.at ? ": " : "",
+                 err.msg, (int)(line.n < 200 ? line.n : 200), line.p);
+        snprintf(safe, sizeof safe, "the agent wrote something that is no A2A event, in line %zu",
+                 j->n_lines);
+        fail(j, safe, detail);
+    } else if (j->run->ops->emit(j->run, &event, &err)) {
+        snprintf(safe, sizeof safe, "the agent wrote an event that cannot be used, in line %zu",
+                 j->n_lines);
+        fail(j, safe, err.msg);
+    } else {
+        note_event(j, &event);
+    }
+}
+
+static void on_text(struct job *j, dgm_str line, dgm_line_end end)
+{
+    dgm_err err = {0};
+    dgm_code rc = DGM_OK;
+    dgm_str text = exec_clean_text(j->scratch, &j->tail, line, end != DGM_LINE_CUT);
+    /* a newline is told with what follows it, so that an answer does not end with one */
+    if (j->owes_newline)
+        text = dgm_arena_printf(j->scratch, "\n%.*s", DGM_P(text));
+    j->owes_newline = end == DGM_LINE_WHOLE;
+    if (text.n == 0)
+        return;
+    if (!j->in_text)
+        rc = dgm_run_status(j->run, DGM_STATE_WORKING, (dgm_str){0}, &err);
+    if (!rc)
+        rc = dgm_run_chunk(j->run, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, text, j->in_text, false,
+                           &err);
+    if (rc) {
+        fail(j, "the agent's answer cannot be used", err.msg);
+        return;
+    }
+    if (!j->in_text) {
+        j->texts = dgm_new(j->run->arena, struct open_text);
+        *j->texts = (struct open_text){.id = DGM_STR(DGM_ANSWER_ID), .open = true};
+        j->state = DGM_STATE_WORKING;
+    }
+    j->in_text = true;
+}
+
+static void on_line(void *user, dgm_str line, dgm_line_end end)
+{
+    struct job *j = user;
+    if (j->settled)
+        return;
+    dgm_arena_reset(j->scratch);
+    if (j->exec->output == EXEC_TEXT)
+        on_text(j, line, end);
+    else
+        on_json(j, line, end);
+    wait_for_room(j);
+}
+
+static void on_error_line(void *user, dgm_str line, dgm_line_end end)
+{
+    struct job *j = user;
+    (void)end;
+    if (++j->n_error_lines < DGM_MAX_STDERR_LINES)
+        dgm_run_note(j->run, "stderr: %.*s", (int)(line.n < 900 ? line.n : 900), line.p);
+    else if (j->n_error_lines == DGM_MAX_STDERR_LINES)
+        dgm_run_note(j->run, "stderr: more than the limit stderr_lines of %d, the rest is dropped",
+                     DGM_MAX_STDERR_LINES);
+}
+
+/* ---- how it ends ----------------------------------------------------------------------------------------- */
+
+static void on_room_closed(void *arg)
+{
+    struct job *j = arg;
+    dgm_arena_free(j->scratch);
+    free(j);
+}
+
+static void on_timeout_closed(void *arg)
+{
+    struct job *j = arg;
+    dgm_timer_close(&j->room, on_room_closed, j);
+}
+
+static void finish(struct job *j)
+{
+    dgm_run *run = j->run;
+    atomic_fetch_sub(&j->exec->running, 1);
+    dgm_timer_stop(&j->room);
+    dgm_timer_close(&j->timeout, on_timeout_closed, j);
+    run->ops->end(run, NULL); /* how it went was told already */
+}
+
+static void on_exit_(void *user, dgm_process_exit how)
+{
+    struct job *j = user;
+    char safe[120];
+    j->process = NULL;
+    if (how.signal)
+        snprintf(safe, sizeof safe, "the agent was killed by signal %d (%s)", how.signal,
+                 strsignal(how.signal));
+    else
+        snprintf(safe, sizeof safe, "the agent ended with exit status %d", how.status);
+    bool is_fine = how.status == 0 || how.killed;
+    if (!is_fine && (j->settled || dgm_state_is_interrupted(j->state)))
+        dgm_run_note(j->run, "%s, after it had answered", safe);
+    else if (j->run->canceled)
+        settle(j, DGM_STATE_CANCELED, NULL);
+    else if (dgm_state_is_interrupted(j->state))
+        ; /* it asked, and left: the next message starts it again */
+    else if (is_fine)
+        settle(j, DGM_STATE_COMPLETED, NULL);
+    else
+        fail(j, safe, "");
+    finish(j);
+}
+
+static void on_timeout(void *arg)
+{
+    struct job *j = arg;
+    char safe[80];
+    snprintf(safe, sizeof safe, "the agent took longer than %g seconds", j->exec->timeout);
+    fail(j, safe, ""); /* settled: it only has to go */
+}
+
+/* ---- starting -------------------------------------------------------------------------------------------- */
+
+static const char **env_of(const struct exec *x, const dgm_run *run)
+{
+    const char **env = dgm_new_n(run->arena, const char *, x->n_env + 3);
+    memcpy(env, x->env, x->n_env * sizeof *env);
+    env[x->n_env] =
+        dgm_arena_printf(run->arena, "DRAGOMAN_TASK_ID=%.*s", DGM_P(run->input->task_id)).p;
+    env[x->n_env + 1] =
+        dgm_arena_printf(run->arena, "DRAGOMAN_CONTEXT_ID=%.*s", DGM_P(run->input->context_id)).p;
+    return env;
+}
+
+static void feed(struct job *j)
+{
+    dgm_buf in;
+    dgm_buf_init(&in, SIZE_MAX);
+    exec_write_input(j->run, (enum exec_form)j->exec->input, &in);
+    dgm_process_write(j->process, dgm_buf_str(&in));
+    dgm_process_end_input(j->process);
+    dgm_buf_done(&in);
+}
+
+static void refuse(dgm_run *run, const char *safe, const char *detail)
+{
+    dgm_err err = {0};
+    dgm_run_note(run, "%s: %s", safe, detail);
+    run->ops->end(run, dgm_run_fail(run, dgm_str_from(safe), &err) ? err.msg : NULL);
+}
+
+static void start(void *agent, dgm_run *run)
+{
+    struct exec *x = agent;
+    dgm_err err = {0};
+    if (atomic_fetch_add(&x->running, 1) >= (int)x->max_processes) {
+        atomic_fetch_sub(&x->running, 1);
+        refuse(run, "the agent is busy, try again later", "max_processes of them are running");
+        return;
+    }
+    struct job *j = dgm_xcalloc(1, sizeof *j);
+    dgm_process_options options = {
+        .argv = x->argv,
+        .env = env_of(x, run),
+        .cwd = x->cwd,
+        .max_line_bytes = x->output == EXEC_TEXT ? DGM_MAX_TEXT_CHUNK_BYTES : DGM_MAX_RECORD_BYTES,
+        .grace_ms = ms(x->grace),
+    };
+    j->run = run;
+    j->exec = x;
+    if (dgm_process_start(run->loop, &options,
+                          (dgm_process_handler){on_line, on_error_line, on_exit_, j}, &j->process,
+                          &err)) {
+        atomic_fetch_sub(&x->running, 1);
+        free(j);
+        refuse(run, "the agent could not be started", err.msg);
+        return;
+    }
+    j->scratch = dgm_arena_new();
+    /* ids of messages that have none: other ones in every run */
+    j->mint.seed[0] = dgm_hash(1, run->input->task_id.p, run->input->task_id.n);
+    j->mint.seed[1] = uv_hrtime() ^ (uint64_t)dgm_process_pid(j->process) << 40;
+    run->agent_data = j;
+    dgm_timer_init(run->loop, &j->timeout, on_timeout, j);
+    dgm_timer_init(run->loop, &j->room, on_room, j);
+    dgm_timer_start(&j->timeout, ms(x->timeout));
+    feed(j);
+}
+
+static void cancel(void *agent, dgm_run *run)
+{
+    struct job *j = run->agent_data;
+    (void)agent;
+    dgm_process_kill(j->process);
+    dgm_process_resume(j->process); /* what it still has to say before it goes */
+}
+
+static const dgm_inner inner = {
+    .open = exec_open,
+    .close = exec_close,
+    .start = start,
+    .cancel = cancel,
+    .lacks_final_text = true,
+};
+DGM_SHAPED_OPEN(open_shaped, inner)
+
+const dgm_backend dgm_backend_exec = {
+    .type = "exec",
+    .about = "any program: the message on its stdin, events or text from its stdout",
+    .foreign = true,
+    .card = card,
+    DGM_SHAPED(open_shaped),
+};

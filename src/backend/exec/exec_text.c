@@ -1,0 +1,119 @@
+/* backend/exec/exec_text.c - what goes to a program and what comes back. Pure. */
+#include "backend/exec/exec_int.h"
+#include "base/limits.h"
+#include "model/form.h"
+#include "wire/a2a/a2a.h"
+
+/* ---- in -------------------------------------------------------------------------------------------------- */
+
+static void put_json(const dgm_run_input *in, dgm_buf *out)
+{
+    dgm_writer w = {.out = out, .format = dgm_form_name};
+    dgm_buf_add_lit(out, "{\"message\":");
+    dgm_shape_write(&w, &dgm_form_message, in->message);
+    dgm_buf_add_lit(out, ",\"task\":");
+    if (in->task)
+        dgm_shape_write(&w, &dgm_form_task, in->task);
+    else
+        dgm_buf_add_lit(out, "null");
+    dgm_buf_add_lit(out, ",\"metadata\":");
+    dgm_json_put(out, in->metadata);
+    dgm_buf_add_lit(out, ",\"taskId\":");
+    dgm_json_put_str(out, in->task_id);
+    dgm_buf_add_lit(out, ",\"contextId\":");
+    dgm_json_put_str(out, in->context_id);
+    dgm_buf_add_lit(out, ",\"acceptedOutputModes\":[");
+    for (size_t i = 0; i < in->accepted_output_modes.n; i++) {
+        if (i > 0)
+            dgm_buf_add_char(out, ',');
+        dgm_json_put_str(out, in->accepted_output_modes.at[i]);
+    }
+    dgm_buf_add_lit(out, "]}\n");
+}
+
+void exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out)
+{
+    if (form == EXEC_JSON) {
+        put_json(run->input, out);
+        return;
+    }
+    dgm_str text = dgm_run_text(run, run->arena);
+    dgm_buf_add_str(out, text);
+    if (text.n == 0 || text.p[text.n - 1] != '\n')
+        dgm_buf_add_char(out, '\n');
+}
+
+/* ---- out ------------------------------------------------------------------------------------------------- */
+
+dgm_code exec_read_event(dgm_arena *a, dgm_mint *mint, dgm_str line, dgm_event *ret_event,
+                         dgm_err *err)
+{
+    yyjson_val *v;
+    dgm_frame frame;
+    dgm_code rc;
+    dgm_reader r = {.arena = a, .mint = mint, .drop_unknown = true, .err = err};
+    if ((rc = dgm_json_read(a, line, DGM_MAX_RECORD_BYTES, "record_bytes", &v, err)))
+        return rc;
+    if (!yyjson_is_obj(v))
+        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "expected an object, got %s",
+                        dgm_json_type(v));
+    yyjson_val *kind = dgm_json_get(v, DGM_STR("kind"));
+    if (yyjson_is_str(kind) && dgm_str_starts(dgm_json_str(kind), DGM_STR("internal:"))) {
+        if ((rc = dgm_codec_a2a_10.decode(&r, v, DGM_OBJECT_INTERNAL_EVENT, true, &frame)))
+            return rc;
+        *ret_event = (dgm_event){.kind = DGM_EVENT_INTERNAL, .internal = frame.object.it};
+        return DGM_OK;
+    }
+    const dgm_codec *codec = kind ? &dgm_codec_a2a_03 : &dgm_codec_a2a_10;
+    if ((rc = codec->decode(&r, v, DGM_OBJECT_STREAM_RESPONSE, true, &frame)))
+        return rc;
+    if (frame.object.kind != DGM_OBJECT_STREAM_RESPONSE)
+        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "no event of a stream");
+    *ret_event = *(dgm_event *)frame.object.it;
+    return DGM_OK;
+}
+
+/* How many bytes at the end may be the beginning of a character? */
+static size_t cut_off(dgm_str s)
+{
+    for (size_t k = 1; k <= 3 && k <= s.n; k++) {
+        unsigned char c = (unsigned char)s.p[s.n - k];
+        if ((c & 0xc0) == 0x80)
+            continue;
+        size_t want = c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+        return c < 0xf8 && want > k ? k : 0;
+    }
+    return 0;
+}
+
+dgm_str exec_clean_text(dgm_arena *a, struct exec_tail *tail, dgm_str bytes, bool last)
+{
+    if (tail->n > 0) {
+        char *p = dgm_arena_alloc_raw(a, tail->n + bytes.n);
+        memcpy(p, tail->p, tail->n);
+        if (bytes.n > 0)
+            memcpy(p + tail->n, bytes.p, bytes.n);
+        bytes = (dgm_str){p, tail->n + bytes.n};
+        tail->n = 0;
+    }
+    if (!last && (tail->n = cut_off(bytes)) > 0) {
+        bytes.n -= tail->n;
+        memcpy(tail->p, bytes.p + bytes.n, tail->n);
+    }
+    size_t bad = dgm_utf8_check(bytes);
+    if (bad == bytes.n)
+        return bytes;
+    char *p = dgm_arena_alloc_raw(a, 3 * bytes.n), *to = p;
+    while (bytes.n > 0) {
+        memcpy(to, bytes.p, bad);
+        to += bad;
+        bytes = (dgm_str){bytes.p + bad, bytes.n - bad};
+        if (bytes.n == 0)
+            break;
+        memcpy(to, "\xef\xbf\xbd", 3);
+        to += 3;
+        bytes = (dgm_str){bytes.p + 1, bytes.n - 1};
+        bad = dgm_utf8_check(bytes);
+    }
+    return (dgm_str){p, (size_t)(to - p)};
+}

@@ -1,0 +1,543 @@
+/* test_exec.c - programs as agents: the well-behaved and all the others. */
+#include "backend/exec/exec_int.h"
+#include "backend/test_fake.h"
+#include "base/limits.h"
+
+#include <unistd.h>
+
+/* ---- helpers --------------------------------------------------------------------------------------------- */
+
+/* A fake with a shell script for an agent. settings: more of the config, with ' for ". */
+static struct fake *exec_open_with(const char *script, const char *settings,
+                                   const dgm_agent_options *options)
+{
+    dgm_buf config;
+    dgm_buf_init(&config, SIZE_MAX);
+    dgm_buf_add_lit(&config, "{\"command\":");
+    dgm_json_put_str(&config, dgm_str_from(script));
+    dgm_buf_printf(&config, "%s%s}", *settings ? "," : "", settings);
+    dgm_buf_add_char(&config, '\0');
+    for (size_t i = config.n - strlen(settings) - 2; i < config.n; i++)
+        config.p[i] = (char)(config.p[i] == '\'' ? '"' : config.p[i]);
+    struct fake *f = dgm_xcalloc(1, sizeof *f);
+    dgm_err err = {0};
+    signal(SIGPIPE, SIG_IGN);
+    f->config = dgm_arena_new();
+    f->backend = &dgm_backend_exec;
+    f->foreign = true;
+    check_ok(
+        f->backend->open(dgm_json_made(f->config, dgm_arena_dup(f->config, dgm_str_from(config.p))),
+                         options, &f->agent, &err),
+        err);
+    dgm_buf_done(&config);
+    check_ok(dgm_loops_new(1, &f->loops, &err), err);
+    check_ok(dgm_loops_start(f->loops, &err), err);
+    f->fold = dgm_fold_new((dgm_fold_options){.foreign = true});
+    uv_sem_init(&f->ended, 0);
+    return f;
+}
+
+static struct fake *run_json(const char *script)
+{
+    struct fake *f = exec_open_with(script, "", NULL);
+    fake_run(f, "hi");
+    return f;
+}
+
+static struct fake *run_text(const char *script)
+{
+    struct fake *f = exec_open_with(script, "'output':'text'", NULL);
+    fake_run(f, "hi");
+    return f;
+}
+
+static void check_has_(const dgm_buf *b, const char *want, const char *file, int line)
+{
+    dgm_buf copy;
+    dgm_buf_init(&copy, SIZE_MAX);
+    dgm_buf_add_str(&copy, dgm_buf_str(b));
+    dgm_buf_add_char(&copy, '\0');
+    bool found = strstr(copy.p, want) != NULL;
+    if (!found)
+        print_error("\"%s\" is not in: %s\n", want, copy.p);
+    dgm_buf_done(&copy);
+    if (!found)
+        _fail(file, line);
+}
+#define check_has(b, want) check_has_(&(b), (want), __FILE__, __LINE__)
+
+/* The error that callers are told, in the Task. */
+static void check_error_(struct fake *f, const char *want, const char *file, int line)
+{
+    const dgm_task *t = dgm_fold_task(f->fold);
+    yyjson_val *error = t ? dgm_json_get(t->metadata, DGM_STR("error")) : NULL;
+    dgm_str got = error ? dgm_json_str(error) : (dgm_str){0};
+    check_bytes_(got.p, got.n, want, strlen(want), file, line);
+    assert_int_equal(f->state, DGM_STATE_FAILED);
+    assert_string_equal(f->fault, "");
+}
+#define check_error(f, want) check_error_((f), (want), __FILE__, __LINE__)
+
+#define CHUNK(text, more)                                                                          \
+    "{\"artifactUpdate\":{\"artifact\":{\"artifactId\":\"a\",\"parts\":[{\"text\":\"" text         \
+    "\"}]}" more "}}"
+#define WORKING "{\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}"
+#define SAY(json) "echo '" json "';"
+
+/* ---- the well-behaved ------------------------------------------------------------------------------------ */
+
+static void events_of_1_0_are_relayed(void **state)
+{
+    struct fake *f = run_json(SAY(WORKING) SAY(CHUNK("Hello", ""))
+                                  SAY(CHUNK(" world", ",\"append\":true,\"lastChunk\":true")) SAY(
+                                      "{\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_"
+                                      "COMPLETED\",\"message\":{\"role\":"
+                                      "\"ROLE_AGENT\",\"parts\":[{\"text\":\"Hello world\"}]}}}}"));
+    (void)state;
+    fake_check(f);
+    check_trace(f, "working chunk last completed");
+    fake_check_text(f);
+    check_str(f->final, "Hello world");
+    fake_close(f);
+}
+
+static void events_of_0_3_are_relayed(void **state)
+{
+    struct fake *f =
+        run_json(SAY("{\"kind\":\"status-update\",\"status\":{\"state\":\"working\"},"
+                     "\"final\":false}")
+                     SAY("{\"kind\":\"artifact-update\",\"artifact\":{\"artifactId\":\"art-1\","
+                         "\"parts\":[{\"kind\":"
+                         "\"text\",\"text\":\"Done!\"}]},\"append\":false,\"lastChunk\":true}")
+                         SAY("{\"kind\":\"status-update\",\"status\":{\"state\":"
+                             "\"completed\"},\"final\":true}"));
+    (void)state;
+    fake_check(f);
+    check_trace(f, "working last completed");
+    fake_check_text(f); /* it did not repeat the text: that was done for it */
+    check_str(f->final, "Done!");
+    fake_close(f);
+}
+
+static void a_message_is_an_answer(void **state)
+{
+    struct fake *f = run_json(
+        SAY("{\"message\":{\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"Hi\"}]}}") SAY(WORKING));
+    struct fake *g = run_json(SAY("{\"kind\":\"message\",\"role\":\"agent\",\"parts\":[{\"kind\":"
+                                  "\"text\",\"text\":\"Hi\"}]}"));
+    (void)state;
+    fake_check(f);
+    check_trace(f, "message");
+    check_str(f->final, "Hi");
+    fake_close(f);
+    check_trace(g, "message");
+    fake_close(g);
+}
+
+static void internal_events_are_taken(void **state)
+{
+    struct fake *f =
+        run_json(SAY(WORKING) SAY("{\"kind\":\"internal:llm-call\",\"taskId\":\"x\","
+                                  "\"iteration\":1,\"timestamp\":\"2026-01-02T03:04:05Z\"}"));
+    (void)state;
+    fake_check(f);
+    check_trace(f, "working internal completed");
+    fake_close(f);
+}
+
+static void exit_0_completes_and_closes_what_is_open(void **state)
+{
+    struct fake *f = run_json(SAY(CHUNK("a", "")) SAY(CHUNK("b", ",\"append\":true")));
+    struct fake *g = run_json("true");
+    (void)state;
+    fake_check(f);
+    check_trace(f, "chunk chunk last completed");
+    check_str(f->final, "ab");
+    fake_check_text(f);
+    fake_close(f);
+    check_trace(g, "completed");
+    fake_close(g);
+}
+
+static void it_gets_message_task_metadata_and_ids(void **state)
+{
+    struct fake *f =
+        exec_open_with("read -r line; printf '%s' \"$line\" | tee /dev/stderr >/dev/null; "
+                       "echo \"$DRAGOMAN_TASK_ID $DRAGOMAN_CONTEXT_ID $MORE\" >&2",
+                       "'env':{'MORE':'x'}", NULL);
+    (void)state;
+    fake_run(f, "héllo \"you\"");
+    check_has(f->notes,
+              "stderr: {\"message\":{\"messageId\":\"msg-1\",\"contextId\":\"ctx-1\",\"taskId\":"
+              "\"task-1\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"héllo "
+              "\\\"you\\\"\"}]},\"task\":null,\"metadata\":null,\"taskId\":\"task-1\","
+              "\"contextId\":\"ctx-1\",\"acceptedOutputModes\":[]}");
+    check_has(f->notes, "task-1 ctx-1 x");
+    fake_close(f);
+}
+
+static void text_comes_as_chunks(void **state)
+{
+    struct fake *f = run_text("echo one; echo two; echo; echo three");
+    struct fake *g = run_text("printf 'no newline'");
+    struct fake *h = run_text("true");
+    (void)state;
+    fake_check(f);
+    check_trace(f, "working chunk chunk chunk chunk last completed");
+    check_str(f->final, "one\ntwo\n\nthree");
+    fake_check_text(f);
+    fake_close(f);
+    check_str(g->final, "no newline");
+    fake_close(g);
+    check_trace(h, "completed");
+    fake_close(h);
+}
+
+static void text_goes_in_and_out(void **state)
+{
+    struct fake *f = exec_open_with("tr a-z A-Z", "'input':'text','output':'text'", NULL);
+    (void)state;
+    fake_run(f, "shout\nit");
+    fake_check(f);
+    check_str(f->final, "SHOUT\nIT");
+    fake_close(f);
+}
+
+static void it_asks_and_goes_on(void **state)
+{
+    struct fake *f =
+        exec_open_with("read -r line; case $line in *'\"task\":null'*) "
+                       "echo "
+                       "'{\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_INPUT_REQUIRED\","
+                       "\"message\":{\"role\":"
+                       "\"ROLE_AGENT\",\"parts\":[{\"text\":\"Which?\"}]}}}}';; *) " SAY(
+                           CHUNK("That one", ",\"lastChunk\":true")) "esac",
+                       "", NULL);
+    (void)state;
+    fake_run(f, "one");
+    fake_check(f);
+    check_trace(f, "input-required");
+    check_str(f->final, "Which?");
+    fake_run(f, "that");
+    fake_check(f);
+    check_trace(f, "last completed");
+    check_str(f->final, "That one");
+    fake_close(f);
+}
+
+/* ---- all the others -------------------------------------------------------------------------------------- */
+
+static void an_exit_status_is_a_failure(void **state)
+{
+    struct fake *f = run_json(SAY(CHUNK("half", "")) "echo why >&2; exit 3");
+    (void)state;
+    check_error(f, "the agent ended with exit status 3");
+    check_trace(f, "chunk last failed");
+    check_has(f->notes, "stderr: why");
+    fake_check(f);
+    fake_close(f);
+}
+
+static void a_crash_is_a_failure(void **state)
+{
+    struct fake *f = run_json("kill -SEGV $$");
+    (void)state;
+    check_error(f, "the agent was killed by signal 11 (Segmentation fault)");
+    fake_close(f);
+}
+
+static void a_hang_is_ended(void **state)
+{
+    struct fake *f = exec_open_with("trap '' TERM; echo x; while :; do sleep 1; done",
+                                    "'timeout':0.2,'grace':0.1,'output':'text'", NULL);
+    (void)state;
+    fake_run(f, "hi");
+    check_error(f, "the agent took longer than 0.2 seconds");
+    check_trace(f, "working chunk last failed");
+    assert_true(f->ms < 3000);
+    fake_close(f);
+}
+
+static void garbage_is_a_failure(void **state)
+{
+    static const struct {
+        const char *script, *error;
+    } rows[] = {
+        {"echo hello", "the agent wrote something that is no A2A event, in line 1"},
+        {SAY(WORKING) "echo; echo '[]'",
+         "the agent wrote something that is no A2A event, in line 3"},
+        {"echo '{}'", "the agent wrote something that is no A2A event, in line 1"},
+        {"echo '{\"kind\":\"nonsense\"}'",
+         "the agent wrote something that is no A2A event, in line 1"},
+        {"printf '\\377\\376\\n'", "the agent wrote something that is no A2A event, in line 1"},
+        {"echo '{\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_NICE\"}}}'",
+         "the agent wrote something that is no A2A event, in line 1"},
+        {"head -c 100000 /dev/urandom; sleep 5", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fake *f = run_json(rows[i].script);
+        if (rows[i].error)
+            check_error(f, rows[i].error);
+        assert_int_equal(f->state, DGM_STATE_FAILED);
+        assert_true(f->ms < 3000);
+        fake_close(f);
+    }
+}
+
+static void callers_are_not_told_what_was_written(void **state)
+{
+    struct fake *f = run_json("echo 'password=hunter2'; echo password=hunter3 >&2");
+    (void)state;
+    check_error(f, "the agent wrote something that is no A2A event, in line 1");
+    check_has(f->notes, "hunter2"); /* the operator is */
+    dgm_buf_add_char(&f->events, '\0');
+    assert_null(strstr(f->events.p, "hunter"));
+    fake_close(f);
+}
+
+static void megabytes_without_a_newline_are_a_failure(void **state)
+{
+    struct fake *f = run_json("yes | tr -d '\\n'");
+    (void)state;
+    check_error(f, "the agent wrote a line longer than the limit record_bytes");
+    fake_close(f);
+}
+
+static void megabytes_of_text_come_in_pieces(void **state)
+{
+    struct fake *f = run_text("yes é | head -n 300000 | tr -d '\\n'"); /* cut within characters */
+    (void)state;
+    fake_check(f);
+    assert_int_equal(f->state, DGM_STATE_COMPLETED);
+    assert_int_equal(f->stream.n, 600000);
+    assert_int_equal(dgm_utf8_check(dgm_buf_str(&f->stream)), f->stream.n);
+    fake_check_text(f);
+    fake_close(f);
+}
+
+static void bytes_that_are_no_text_become_text(void **state)
+{
+    struct fake *f =
+        run_text("printf 'a\\377b\\303\\nc\\303'; printf '\\251d'; printf '\\360\\237'");
+    (void)state;
+    fake_check(f);
+    check_str(f->final, "a\xef\xbf\xbd"
+                        "b\xef\xbf\xbd\nc\xc3\xa9"
+                        "d\xef\xbf\xbd\xef\xbf\xbd");
+    fake_close(f);
+}
+
+static void a_very_long_answer_is_not_repeated(void **state)
+{
+    struct fake *f = run_text("yes 0123456789012345678901234567890123456789 | head -c 1100000");
+    (void)state;
+    fake_check(f);
+    assert_int_equal(f->state, DGM_STATE_COMPLETED);
+    assert_false(f->has_final);
+    fake_close(f);
+}
+
+static void input_need_not_be_read(void **state)
+{
+    struct fake *f = exec_open_with("exec <&-; echo fine", "'output':'text'", NULL);
+    char *text = malloc(2000001);
+    (void)state;
+    memset(text, 'x', 2000000);
+    text[2000000] = '\0';
+    fake_run(f, text);
+    fake_check(f);
+    check_str(f->final, "fine");
+    free(text);
+    fake_close(f);
+}
+
+static void grandchildren_hold_nothing_up(void **state)
+{
+    struct fake *f = run_text("sleep 50 & echo done");
+    (void)state;
+    fake_check(f);
+    check_str(f->final, "done");
+    assert_true(f->ms < 3000);
+    fake_close(f);
+}
+
+static void a_program_that_is_not_there_fails_the_task(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    struct fake *f = fake_open("exec", "{'command':['/nowhere/agent','x']}", NULL);
+    (void)state;
+    fake_run(f, "hi");
+    check_error(f, "the agent could not be started");
+    check_has(f->notes, "/nowhere/agent");
+    fake_close(f);
+}
+
+static void after_its_answer_it_has_to_go(void **state)
+{
+    struct fake *f = exec_open_with(
+        SAY("{\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_COMPLETED\"}}}") "sleep 60",
+        "'grace':0.1", NULL);
+    (void)state;
+    fake_run(f, "hi");
+    fake_check(f);
+    check_trace(f, "completed");
+    assert_true(f->ms < 3000);
+    fake_close(f);
+}
+
+static void cancel_kills_the_group(void **state)
+{
+    struct fake *f =
+        exec_open_with("echo $$; sleep 60 & sleep 60; echo never", "'output':'text'", NULL);
+    (void)state;
+    f->cancel_at = 2;
+    fake_run(f, "hi");
+    fake_check(f);
+    check_trace(f, "working chunk last canceled");
+    assert_true(f->ms < 3000);
+    fake_close(f);
+}
+
+static void one_that_ignores_cancel_is_killed(void **state)
+{
+    struct fake *f = exec_open_with("trap '' TERM; echo x; while :; do sleep 1; done",
+                                    "'output':'text','grace':0.1", NULL);
+    (void)state;
+    f->cancel_at = 2;
+    fake_run(f, "hi");
+    fake_check(f);
+    check_trace(f, "working chunk last canceled");
+    assert_true(f->ms < 3000);
+    fake_close(f);
+}
+
+static void it_may_say_goodbye_when_canceled(void **state)
+{
+    struct fake *f = exec_open_with(
+        "trap '"
+        "echo {\\\"statusUpdate\\\":{\\\"status\\\":{\\\"state\\\":\\\"TASK_STATE_CANCELED\\\"}}}; "
+        "exit 0"
+        "' TERM; " SAY(WORKING) "while :; do sleep 0.02; done",
+        "'grace':5", NULL);
+    (void)state;
+    f->cancel_at = 1;
+    fake_run(f, "hi");
+    fake_check(f);
+    check_trace(f, "working canceled");
+    fake_close(f);
+}
+
+static void it_waits_while_the_log_is_full(void **state)
+{
+    struct fake *f = exec_open_with("yes | head -n 3000", "'output':'text'", NULL);
+    (void)state;
+    f->full_for = 20;
+    fake_run(f, "hi");
+    fake_check(f);
+    assert_int_equal(f->stream.n, 3000 * 2 - 1);
+    assert_true(f->ms >= 20); /* a few looks */
+    fake_close(f);
+}
+
+static void only_so_many_run_at_a_time(void **state)
+{
+    struct fake *f = exec_open_with("true", "'max_processes':1", NULL);
+    struct exec *x;
+    (void)state;
+    /* as if another were running */
+    memcpy(&x, (char *)f->agent + sizeof(void *), sizeof x); /* struct shaped: inner, agent */
+    atomic_fetch_add(&x->running, 1);
+    fake_run(f, "hi");
+    check_error(f, "the agent is busy, try again later");
+    assert_int_equal(atomic_fetch_sub(&x->running, 1), 1);
+    fake_close(f);
+}
+
+static void much_stderr_is_cut(void **state)
+{
+    struct fake *f = run_text("yes oops | head -n 100000 >&2; echo ok");
+    (void)state;
+    check_str(f->final, "ok");
+    check_has(f->notes, "limit stderr_lines");
+    assert_true(f->notes.n < 10000);
+    fake_close(f);
+}
+
+/* ---- options and settings ---------------------------------------------------------------------------------- */
+
+static void options_work_for_programs(void **state)
+{
+    struct fake *f = exec_open_with("echo one; echo two", "'output':'text'",
+                                    &(dgm_agent_options){.reply = DGM_REPLY_MESSAGE});
+    struct fake *g = exec_open_with("echo one; echo two", "'output':'text'",
+                                    &(dgm_agent_options){.omit_final_text = true});
+    struct fake *h = exec_open_with(
+        "sleep 0.1; echo one", "'output':'text'",
+        &(dgm_agent_options){.reply = DGM_REPLY_TASK, .working_message = DGM_STR("Hm")});
+    (void)state;
+    fake_run(f, "hi");
+    fake_check(f);
+    check_trace(f, "message");
+    check_str(f->final, "one\ntwo");
+    fake_close(f);
+    fake_run(g, "hi");
+    fake_check(g);
+    check_trace(g, "working chunk chunk last completed");
+    assert_false(g->has_final);
+    fake_close(g);
+    fake_run(h, "hi");
+    fake_check(h);
+    check_trace(h, "working+ chunk last completed");
+    check_str(h->final, "one");
+    fake_close(h);
+}
+
+static void mistakes_in_settings_are_pointed_at(void **state)
+{
+    static const struct {
+        const char *config, *at;
+    } rows[] = {
+        {"{}", "/command"},
+        {"{\"command\":[]}", "/command"},
+        {"{\"command\":\"\"}", "/command"},
+        {"{\"command\":[\"\"]}", "/command/0"},
+        {"{\"command\":[\"a\",1]}", "/command/1"},
+        {"{\"command\":1}", "/command"},
+        {"{\"command\":\"x\",\"env\":[]}", "/env"},
+        {"{\"command\":\"x\",\"env\":{\"A\":1}}", "/env/A"},
+        {"{\"command\":\"x\",\"env\":{\"A=\":\"1\"}}", "/env/A="},
+        {"{\"command\":\"x\\u0000y\"}", "/command"},
+        {"{\"command\":\"x\",\"timeout\":0}", "/timeout"},
+        {"{\"command\":\"x\",\"output\":\"xml\"}", "/output"},
+        {"{\"command\":\"x\",\"cwd\":5}", "/cwd"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_err err = {0};
+        void *agent;
+        check_fails(dgm_backend_exec.open(dgm_json_made(a, dgm_str_from(rows[i].config)), NULL,
+                                          &agent, &err),
+                    DGM_BAD_PARAMS, err, rows[i].at);
+    }
+}
+
+DGM_TEST_MAIN(
+    dgm_test_holds(events_of_1_0_are_relayed, "R002-01"), dgm_test(events_of_0_3_are_relayed),
+    dgm_test(a_message_is_an_answer), dgm_test(internal_events_are_taken),
+    dgm_test_holds(exit_0_completes_and_closes_what_is_open, "R002-13 R004-11"),
+    dgm_test(it_gets_message_task_metadata_and_ids),
+    dgm_test_holds(text_comes_as_chunks, "R002-13 R004-17"), dgm_test(text_goes_in_and_out),
+    dgm_test(it_asks_and_goes_on), dgm_test_holds(an_exit_status_is_a_failure, "R002-10"),
+    dgm_test_holds(a_crash_is_a_failure, "R002-10"), dgm_test(a_hang_is_ended),
+    dgm_test(garbage_is_a_failure), dgm_test(callers_are_not_told_what_was_written),
+    dgm_test(megabytes_without_a_newline_are_a_failure), dgm_test(megabytes_of_text_come_in_pieces),
+    dgm_test(bytes_that_are_no_text_become_text), dgm_test(a_very_long_answer_is_not_repeated),
+    dgm_test(input_need_not_be_read), dgm_test(grandchildren_hold_nothing_up),
+    dgm_test(a_program_that_is_not_there_fails_the_task), dgm_test(after_its_answer_it_has_to_go),
+    dgm_test(cancel_kills_the_group), dgm_test(one_that_ignores_cancel_is_killed),
+    dgm_test(it_may_say_goodbye_when_canceled), dgm_test(it_waits_while_the_log_is_full),
+    dgm_test(only_so_many_run_at_a_time), dgm_test(much_stderr_is_cut),
+    dgm_test_holds(options_work_for_programs, "R004-07 R004-11"),
+    dgm_test(mistakes_in_settings_are_pointed_at))
