@@ -46,7 +46,6 @@ class Run {
     begin() {
         const status = { state: S.TASK_STATE_SUBMITTED, message: undefined, timestamp: now() };
         if (!this.task) this.bus.publish(E.task({ id: this.taskId, contextId: this.contextId, status, artifacts: [], history: [{ ...this.userMessage, taskId: this.taskId, contextId: this.contextId }], metadata: undefined }));
-        else this.bus.publish(E.task(this.task));
     }
     status(state, parts, metadata) {
         this.bus.publish(E.statusUpdate({ taskId: this.taskId, contextId: this.contextId, status: { state, message: parts && said(this, parts), timestamp: now() }, metadata }));
@@ -168,7 +167,7 @@ const card = (url) => ({
 const app = express();
 const tokens = new Map((config.auth?.tokens ?? []).map((t) => [`Bearer ${t.token}`, t.principal]));
 const keys = new Map((config.auth?.api_keys ?? []).map((k) => [k.key, k.principal]));
-const whose = (req) => tokens.get(req.headers.authorization) ?? keys.get(req.headers['x-api-key']);
+const whose = (req) => tokens.get(req.headers.authorization?.replace(/^bearer /i, 'Bearer ')) ?? keys.get(req.headers['x-api-key']);
 if (tokens.size) {
     app.use((req, res, next) => {
         if (req.path.startsWith('/.well-known/') || whose(req)) return next();
