@@ -45,7 +45,7 @@ typedef struct dgm_http_handler {
 } dgm_http_handler;
 
 typedef struct dgm_http_options {
-    const char *listen;   /* "127.0.0.1:8484", "[::1]:0", "unix:/run/x.sock" */
+    const char *listen;   /* "127.0.0.1:8484", "[::1]:0", "unix:/run/x.sock": see net/listen.h */
     const char *tls_cert; /* PEM files; NULL: no TLS */
     const char *tls_key;
     size_t max_body;        /* 0: DGM_MAX_HTTP_BODY_BYTES */
@@ -59,7 +59,9 @@ dgm_code dgm_http_server_start(dgm_http_server *s, dgm_err *err);
 int dgm_http_server_port(const dgm_http_server *s); /* 0 for a unix socket */
 /* No new connections; idle ones close; exchanges go on. on_drained when all are over or after ms. */
 void dgm_http_server_drain(dgm_http_server *s, uint64_t ms, dgm_loop_fn on_drained, void *arg);
-void dgm_http_server_free(dgm_http_server *s); /* NULL is fine; loops stopped or drained */
+/* NULL is fine. Either the loops have been stopped (best freed: what was posted to them may still end
+ * exchanges), or it has been drained and the loops close what is left. */
+void dgm_http_server_free(dgm_http_server *s);
 
 /* ---- answering ------------------------------------------------------------------------------------------ */
 
@@ -67,23 +69,30 @@ dgm_arena *dgm_http_arena(dgm_http_exchange *x);
 dgm_loop *dgm_http_loop(dgm_http_exchange *x);
 const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x);
 
-/* Extra headers are written as given, names in their usual case. Content-Length, Date, Connection and
- * Transfer-Encoding are the server's. */
+/* Extra headers are written as given, names in their usual case; a line break in a value becomes a space.
+ * Content-Length, Date, Connection and Transfer-Encoding are the server's. The body is copied. This is
+ * begin, write and end in one: the exchange and its arena go at the end of the turn. */
 void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
                       const dgm_http_header *headers, size_t n, dgm_str body);
 
-/* A stream: headers now, then chunks. HEAD gets the headers alone. */
+/* A stream: headers now, then chunks. HEAD gets the headers alone; HTTP/1.0 a body that ends with the
+ * connection. */
 void dgm_http_begin(dgm_http_exchange *x, int status, dgm_str content_type,
                     const dgm_http_header *headers, size_t n);
-/* Bytes are copied into the turn's buffer (up to 4 KiB) or taken by iovec; written once per turn. */
+/* Copies; all that is written in a turn of the loop leaves in one piece at its end. */
 void dgm_http_write(dgm_http_exchange *x, dgm_str bytes);
-/* The same for bytes somebody else owns: release(arg) when the kernel has them. */
+/* The same for bytes somebody else owns. Up to 4 KiB are copied and released at once, from inside this
+ * call; more are borrowed, and release(arg) comes when the kernel has them or the peer is gone. */
 void dgm_http_write_shared(dgm_http_exchange *x, dgm_str bytes, dgm_loop_fn release, void *arg);
+/* The exchange and its arena go at the end of the turn. */
 void dgm_http_end(dgm_http_exchange *x);
 
-/* Bytes that the kernel has not taken yet; a writer waits for on_room when it is more than it likes. */
+/* Bytes that the kernel has not taken yet. A writer that has more to say than fits below the mark waits for
+ * on_room; nothing is refused, the writer's patience is the limit. */
+#define DGM_HTTP_BACKLOG_MARK ((size_t)64 << 10)
 size_t dgm_http_backlog(const dgm_http_exchange *x);
-/* room: the backlog went below the mark. gone: the peer is not there any more (a write failed or the
- * connection was reset; a FIN alone is a half-close), or took no byte for 60 s. After gone, only
- * dgm_http_end may be called, and must be. */
+/* room: the backlog was above the mark and is no more. gone: the peer is not there any more (a write
+ * failed or the connection was reset; a FIN alone is a half-close), or took no byte for 60 s. After gone,
+ * the exchange must still be ended, by dgm_http_end or dgm_http_respond, whose bytes nobody gets. Both come
+ * from the loop, never from inside a call; gone comes once, also when it had happened before. */
 void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_gone, void *arg);

@@ -284,7 +284,8 @@ void dgm_http1_init(dgm_http1 *h, dgm_arena *a, size_t max_body)
 
 static void refuse_llhttp(dgm_http1 *h, llhttp_errno_t e)
 {
-    bool known = h->parser.http_major == 1 && h->parser.http_minor <= 1; /* then the line end is bad */
+    bool known =
+        h->parser.http_major == 1 && h->parser.http_minor <= 1; /* then the line end is bad */
     if (e == HPE_PAUSED_H2_UPGRADE || (e == HPE_INVALID_VERSION && !known))
         refuse(h, 505, "this server speaks HTTP/1.1");
     else if (e == HPE_INVALID_METHOD)

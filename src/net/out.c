@@ -1,0 +1,187 @@
+#include "net/out.h"
+
+#include "base/arena.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* Most answers fit into one piece; 32 of them is what a loop keeps. */
+#define PIECE_BYTES 2048
+#define POOL_PIECES 32
+/* 8 digits of size, CR, LF; what is not needed goes when the chunk is closed */
+#define SIZE_ROOM 10
+
+struct dgm_out_piece {
+    dgm_out_piece *next;
+    const char *p; /* within data, or borrowed */
+    size_t n, cap; /* cap 0: borrowed */
+    dgm_loop_fn release;
+    void *arg;
+    char data[];
+};
+#define PIECE_CAP (PIECE_BYTES - sizeof(dgm_out_piece))
+
+static void push(dgm_out *o, dgm_out_piece *piece)
+{
+    piece->next = NULL;
+    if (o->last)
+        o->last->next = piece;
+    else
+        o->first = piece;
+    o->last = piece;
+}
+
+static dgm_out_piece *new_piece(dgm_out_pool *pool, size_t room)
+{
+    dgm_out_piece *piece = pool->free;
+    if (room <= PIECE_CAP && piece) {
+        pool->free = piece->next;
+        pool->n--;
+    } else {
+        size_t cap = room <= PIECE_CAP ? PIECE_CAP : room;
+        piece = dgm_xmalloc(sizeof *piece + cap);
+        piece->cap = cap;
+    }
+    piece->p = piece->data;
+    piece->n = 0;
+    piece->release = NULL;
+    return piece;
+}
+
+static void free_piece(dgm_out_piece *piece, dgm_out_pool *pool)
+{
+    if (piece->release)
+        piece->release(piece->arg);
+    if (piece->cap == PIECE_CAP && pool->n < POOL_PIECES) {
+        piece->next = pool->free;
+        pool->free = piece;
+        pool->n++;
+    } else {
+        free(piece);
+    }
+}
+
+static size_t room_in(const dgm_out_piece *piece)
+{
+    return piece && piece->cap ? (size_t)(piece->data + piece->cap - (piece->p + piece->n)) : 0;
+}
+
+void dgm_out_pool_done(dgm_out_pool *pool)
+{
+    while (pool->free) {
+        dgm_out_piece *piece = pool->free;
+        pool->free = piece->next;
+        free(piece);
+    }
+    pool->n = 0;
+}
+
+void dgm_out_clear(dgm_out *o, dgm_out_pool *pool)
+{
+    while (o->first) {
+        dgm_out_piece *piece = o->first;
+        o->first = piece->next;
+        free_piece(piece, pool);
+    }
+    *o = (dgm_out){0};
+}
+
+char *dgm_out_room(dgm_out *o, dgm_out_pool *pool, size_t n)
+{
+    if (room_in(o->last) < n)
+        push(o, new_piece(pool, n));
+    return (char *)o->last->p + o->last->n;
+}
+
+void dgm_out_wrote(dgm_out *o, size_t n)
+{
+    o->last->n += n;
+    o->n += n;
+    if (o->chunk)
+        o->chunk_n += n;
+}
+
+void dgm_out_add(dgm_out *o, dgm_out_pool *pool, dgm_str bytes)
+{
+    size_t k = room_in(o->last);
+    k = k < bytes.n ? k : bytes.n;
+    if (k) {
+        memcpy((char *)o->last->p + o->last->n, bytes.p, k);
+        dgm_out_wrote(o, k);
+    }
+    if (k < bytes.n) {
+        memcpy(dgm_out_room(o, pool, bytes.n - k), bytes.p + k, bytes.n - k);
+        dgm_out_wrote(o, bytes.n - k);
+    }
+}
+
+void dgm_out_share(dgm_out *o, dgm_str bytes, dgm_loop_fn release, void *arg)
+{
+    dgm_out_piece *piece = dgm_xcalloc(1, sizeof *piece);
+    piece->p = bytes.p;
+    piece->release = release;
+    piece->arg = arg;
+    push(o, piece);
+    dgm_out_wrote(o, bytes.n);
+}
+
+void dgm_out_open_chunk(dgm_out *o, dgm_out_pool *pool)
+{
+    if (o->chunk)
+        return;
+    dgm_out_room(o, pool, SIZE_ROOM);
+    o->chunk_at = o->last->n;
+    dgm_out_wrote(o, SIZE_ROOM);
+    o->chunk = o->last;
+    o->chunk_n = 0;
+}
+
+/* What stands in front of the size in its piece (the head of the answer) moves up to it. */
+void dgm_out_close_chunk(dgm_out *o, dgm_out_pool *pool)
+{
+    dgm_out_piece *piece = o->chunk;
+    if (!piece)
+        return;
+    char *front = (char *)piece->p, *end = front + o->chunk_at + SIZE_ROOM, *p = end;
+    size_t left = o->chunk_n, spare;
+    assert(left > 0 && left <= UINT32_MAX);
+    *--p = '\n';
+    *--p = '\r';
+    for (; left; left >>= 4)
+        *--p = "0123456789abcdef"[left & 15];
+    spare = (size_t)(p - (front + o->chunk_at));
+    memmove(front + spare, front, o->chunk_at);
+    piece->p += spare;
+    piece->n -= spare;
+    o->n -= spare;
+    o->chunk = NULL;
+    dgm_out_add(o, pool, DGM_STR("\r\n"));
+}
+
+size_t dgm_out_front(const dgm_out *o, struct iovec *iov, size_t n)
+{
+    size_t i = 0;
+    assert(!o->chunk);
+    for (const dgm_out_piece *piece = o->first; piece && i < n; piece = piece->next)
+        if (piece->n)
+            iov[i++] = (struct iovec){(void *)piece->p, piece->n};
+    return i;
+}
+
+void dgm_out_drop(dgm_out *o, dgm_out_pool *pool, size_t n)
+{
+    assert(n <= o->n);
+    o->n -= n;
+    while (o->first && n >= o->first->n) {
+        dgm_out_piece *piece = o->first;
+        n -= piece->n;
+        o->first = piece->next;
+        if (!o->first)
+            o->last = NULL;
+        free_piece(piece, pool);
+    }
+    if (n) {
+        o->first->p += n;
+        o->first->n -= n;
+    }
+}
