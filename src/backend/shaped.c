@@ -226,36 +226,46 @@ static dgm_code pass_with_indicator(struct shape *s, const dgm_event *event, dgm
     return pass(s, &changed, err);
 }
 
-/* True: the event was dealt with. */
+/* The next three: true when the event was dealt with. */
+static bool working_with_status(struct shape *s, const dgm_event *event, dgm_code *ret_rc,
+                                dgm_err *err)
+{
+    const dgm_status_update *u = event->status;
+    bool is_working = u->status.state == DGM_STATE_WORKING;
+    bool is_bare = !u->status.message;
+    if (s->said_early && is_bare && (is_working || u->status.state == DGM_STATE_SUBMITTED)) {
+        s->said_early = !is_working;
+        return !is_working || !u->metadata; /* no news */
+    }
+    if (s->said_working || !is_working)
+        return false;
+    s->said_working = true;
+    if (is_bare)
+        *ret_rc = pass_with_indicator(s, event, err);
+    return is_bare;
+}
+
+static bool working_with_task(struct shape *s, const dgm_event *event, dgm_code *ret_rc,
+                              dgm_err *err)
+{
+    const dgm_status *status = &event->task->status;
+    if (!s->said_early || status->message || dgm_state_is_terminal(status->state) ||
+        dgm_state_is_interrupted(status->state))
+        return false;
+    *ret_rc = pass_with_indicator(s, event, err); /* it must not go back to submitted */
+    return true;
+}
+
 static bool with_working_message(struct shape *s, const dgm_event *event, dgm_code *ret_rc,
                                  dgm_err *err)
 {
-    const dgm_status *status = event->kind == DGM_EVENT_STATUS ? &event->status->status
-                               : event->kind == DGM_EVENT_TASK ? &event->task->status
-                                                               : NULL;
-    bool is_bare = status && !status->message;
     *ret_rc = DGM_OK;
-    if (s->said_early && is_bare && event->kind == DGM_EVENT_STATUS &&
-        (status->state == DGM_STATE_WORKING || status->state == DGM_STATE_SUBMITTED)) {
-        if (status->state == DGM_STATE_WORKING)
-            s->said_early = false;
-        return status->state == DGM_STATE_SUBMITTED || !event->status->metadata; /* no news */
-    }
-    if (s->said_early && is_bare && event->kind == DGM_EVENT_TASK &&
-        !dgm_state_is_terminal(status->state) && !dgm_state_is_interrupted(status->state)) {
-        *ret_rc = pass_with_indicator(s, event, err);
-        return true;
-    }
-    if (s->said_working)
-        return false;
-    if (event->kind == DGM_EVENT_STATUS && status->state == DGM_STATE_WORKING) {
-        s->said_working = true;
-        if (is_bare)
-            *ret_rc = pass_with_indicator(s, event, err);
-        return is_bare;
-    }
-    if (event->kind == DGM_EVENT_ARTIFACT || event->kind == DGM_EVENT_INTERNAL)
-        *ret_rc = say_working(s, err);
+    if (event->kind == DGM_EVENT_STATUS)
+        return working_with_status(s, event, ret_rc, err);
+    if (event->kind == DGM_EVENT_TASK)
+        return working_with_task(s, event, ret_rc, err);
+    if (!s->said_working)
+        *ret_rc = say_working(s, err); /* and then the event */
     return *ret_rc != DGM_OK;
 }
 

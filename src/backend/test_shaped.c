@@ -72,16 +72,13 @@ static struct fake *say(const dgm_backend *backend, dgm_agent_options options,
     fake_check(f);
     return f;
 }
+/* clang-format takes these braces for blocks */
+/* clang-format off */
 #define SAY(backend, options, ...)                                                                 \
     say((backend), (dgm_agent_options)options, (const char *const[]){__VA_ARGS__, NULL})
-#define NONE                                                                                       \
-    {                                                                                              \
-        0                                                                                          \
-    }
-#define WITH(...)                                                                                  \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
+#define NONE {0}
+#define WITH(...) {__VA_ARGS__}
+/* clang-format on */
 
 #define STATUS(state) "{'statusUpdate':{'status':{'state':'TASK_STATE_" state "'}}}"
 #define SAYS(state, text)                                                                          \
@@ -89,7 +86,7 @@ static struct fake *say(const dgm_backend *backend, dgm_agent_options options,
     "','message':{'role':'ROLE_AGENT','parts':[{'text':'" text "'}]}}}}"
 #define CHUNK(id, text, more)                                                                      \
     "{'artifactUpdate':{'artifact':{'artifactId':'" id "','parts':[{'text':'" text "'}]}" more "}" \
-                                                                                               "}"
+    "}"
 #define APPEND ",'append':true"
 #define LAST ",'lastChunk':true"
 #define BOTH ",'append':true,'lastChunk':true"

@@ -103,6 +103,7 @@ dgm_str exec_clean_text(dgm_arena *a, struct exec_tail *tail, dgm_str bytes, boo
     size_t bad = dgm_utf8_check(bytes);
     if (bad == bytes.n)
         return bytes;
+    static const char replacement[3] = {(char)0xef, (char)0xbf, (char)0xbd};
     char *p = dgm_arena_alloc_raw(a, 3 * bytes.n), *to = p;
     while (bytes.n > 0) {
         memcpy(to, bytes.p, bad);
@@ -110,8 +111,8 @@ dgm_str exec_clean_text(dgm_arena *a, struct exec_tail *tail, dgm_str bytes, boo
         bytes = (dgm_str){bytes.p + bad, bytes.n - bad};
         if (bytes.n == 0)
             break;
-        memcpy(to, "\xef\xbf\xbd", 3);
-        to += 3;
+        memcpy(to, replacement, sizeof replacement);
+        to += sizeof replacement;
         bytes = (dgm_str){bytes.p + 1, bytes.n - 1};
         bad = dgm_utf8_check(bytes);
     }
