@@ -358,6 +358,10 @@ static dgm_code take_record(struct live *l, dgm_record *record, bool in_log, dgm
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_event event;
+    if (in_log && record->head.seq <= l->folded_seq) { /* folded already: here for a cursor */
+        dgm_log_append(l->log, dgm_record_ref(record));
+        return DGM_OK;
+    }
     dgm_code rc = dgm_record_event(record, a, &event, err);
     if (!rc && dgm_fold_add(l->fold, &event, DGM_BY_SERVER, err) && !l->agent->foreign)
         rc =
@@ -446,6 +450,16 @@ static void got_turns(dgm_code code, const dgm_turn_row *turns, size_t n, const 
         loaded(l);
 }
 
+/* What is folded need not be loaded, unless somebody reads on from there. */
+static uint64_t first_wanted(const struct live *l, uint64_t first)
+{
+    for (const struct call *c = l->loading; c; c = c->next) {
+        if (c->kind == CALL_SUBSCRIBE && c->cursor < first)
+            first = c->cursor + 1;
+    }
+    return first;
+}
+
 static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
 {
     struct live *l = arg;
@@ -464,7 +478,7 @@ static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err,
     l->turn.last_seq = row->last_seq;
     l->fold = dgm_fold_new((dgm_fold_options){.foreign = l->agent->foreign,
                                               .keep_transitory = l->agent->keep_transitory});
-    l->log = dgm_log_new(core->o.loops, row->folded_seq + 1);
+    l->log = dgm_log_new(core->o.loops, first_wanted(l, row->folded_seq + 1));
     if (row->folded_seq) {
         dgm_record *record = NULL;
         dgm_err fault = {0};

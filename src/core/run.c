@@ -51,13 +51,16 @@ static dgm_message *fill_message(struct run *r, const dgm_message *m, bool in_ta
     filled->task_id = in_task ? r->input.task_id : (dgm_str){0};
     if (filled->role == DGM_ROLE_UNSPECIFIED)
         filled->role = DGM_ROLE_AGENT;
-    dgm_message_stamp(r->scratch, filled);
     return filled;
 }
 
 static void fill_status(struct run *r, dgm_status *s)
 {
     s->message = fill_message(r, s->message, true);
+    /* While it works, what it says is progress unless the agent itself marks it as its answer: a
+     * stamp of ours would make it that. */
+    if (s->message && s->state != DGM_STATE_WORKING && s->state != DGM_STATE_SUBMITTED)
+        dgm_message_stamp(r->scratch, s->message);
     if (!s->timestamp.n)
         s->timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms());
 }
@@ -105,7 +108,10 @@ static dgm_event fill_event(struct run *r, const dgm_event *e)
         filled.internal = i;
         break;
     }
-    case DGM_EVENT_MESSAGE: filled.message = fill_message(r, e->message, r->live != NULL); break;
+    case DGM_EVENT_MESSAGE:
+        filled.message = fill_message(r, e->message, r->live != NULL);
+        dgm_message_stamp(r->scratch, filled.message);
+        break;
     case DGM_EVENT_NONE: break;
     }
     return filled;
@@ -370,6 +376,10 @@ void run_cancel(struct run *r)
     if (r->base.canceled)
         return;
     r->base.canceled = true;
+    if (r->ended)
+        return;
     if (r->agent->backend->cancel)
         r->agent->backend->cancel(r->agent->agent, &r->base);
+    else
+        end(&r->base, NULL);
 }

@@ -2,6 +2,8 @@
 #include "base/limits.h"
 #include "frontend/a2a/a2a_front_int.h"
 
+#include <stdlib.h>
+
 #define JSON_TYPE DGM_STR("application/json")
 
 static void respond(struct op *op, int status, const dgm_frame *frame)
@@ -31,8 +33,17 @@ void op_over(struct op *op)
     dgm_log_unref(op->log);
     dgm_arena_free(op->scratch);
     dgm_buf_done(&op->out);
-    if (op->has_timer)
-        dgm_timer_close(&op->timer, NULL, NULL);
+    if (op->timer)
+        dgm_timer_close(op->timer, free, op->timer);
+}
+
+void op_after(struct op *op, uint64_t ms, dgm_loop_fn fn)
+{
+    if (!op->timer) {
+        op->timer = dgm_xcalloc(1, sizeof *op->timer);
+        dgm_timer_init(dgm_http_loop(op->x), op->timer, fn, op);
+    }
+    dgm_timer_start(op->timer, ms);
 }
 
 static dgm_frame framed(const struct op *op, dgm_object object)

@@ -27,8 +27,7 @@ struct op {
     dgm_log *log;
     dgm_reader *reader;
     uint64_t after;
-    dgm_timer timer;
-    bool has_timer;
+    dgm_timer *timer; /* of its own memory: closing it takes longer than the exchange lives */
     bool streaming, gone, over;
     dgm_arena *scratch; /* of one event */
     dgm_buf out;
@@ -39,6 +38,7 @@ void op_fail(struct op *op, const dgm_err *err);
 void op_answer(struct op *op, dgm_object object);
 void op_give_task(struct op *op, dgm_record *snapshot, bool wrapped);
 void op_over(struct op *op); /* the exchange has its end; free what is held */
+void op_after(struct op *op, uint64_t ms, dgm_loop_fn fn); /* fn(op), unless it is over by then */
 
 /* a2a_front_stream.c */
 void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot);

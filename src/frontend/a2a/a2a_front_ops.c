@@ -26,7 +26,7 @@ static void give_task_now(struct op *op)
 {
     dgm_reader_close(op->reader);
     op->reader = NULL;
-    dgm_timer_stop(&op->timer);
+    dgm_timer_stop(op->timer);
     dgm_core_get(op->front->core, op->owner, op->task_id, on_task, op);
 }
 
@@ -91,9 +91,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
         return;
     }
     op->log = dgm_log_ref(sent->log);
-    dgm_timer_init(dgm_http_loop(op->x), &op->timer, waited_enough, op);
-    op->has_timer = true;
-    dgm_timer_start(&op->timer, op->return_immediately ? FIRST_EVENT_MS : wait);
+    op_after(op, op->return_immediately ? FIRST_EVENT_MS : wait, waited_enough);
     op->reader = dgm_reader_open(sent->log, sent->after, on_ready, op);
 }
 

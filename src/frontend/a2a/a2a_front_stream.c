@@ -66,7 +66,7 @@ static void on_ready(void *arg)
     }
     if (op->out.n) {
         dgm_http_write(op->x, dgm_buf_str(&op->out));
-        dgm_timer_start(&op->timer, PING_MS);
+        dgm_timer_start(op->timer, PING_MS);
     }
     if (end || dgm_reader_is_over(op->reader))
         finish(op);
@@ -83,7 +83,7 @@ static void ping(void *arg)
 {
     struct op *op = arg;
     dgm_http_write(op->x, DGM_STR(": ping\n\n"));
-    dgm_timer_start(&op->timer, PING_MS);
+    dgm_timer_start(op->timer, PING_MS);
 }
 
 void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot)
@@ -96,9 +96,7 @@ void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot
     dgm_buf_init(&op->out, SIZE_MAX);
     dgm_http_begin(op->x, 200, DGM_STR("text/event-stream"), headers, 2);
     dgm_http_watch(op->x, on_ready, on_gone, op);
-    dgm_timer_init(dgm_http_loop(op->x), &op->timer, ping, op);
-    op->has_timer = true;
-    dgm_timer_start(&op->timer, PING_MS);
+    op_after(op, PING_MS, ping);
     if (snapshot) {
         put_record(op, snapshot);
         dgm_http_write(op->x, dgm_buf_str(&op->out));
