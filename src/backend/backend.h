@@ -50,6 +50,9 @@ typedef struct dgm_run_ops {
     /* A line for the operator's log, never for callers: what a program wrote to stderr, what exactly
      * was wrong with its output. May be NULL: nobody listens. */
     void (*note)(dgm_run *run, dgm_str line);
+    /* Instead of end, while nothing was emitted: the caller gets this error, and there is no task. For
+     * agents that answer with Messages only. May be NULL: then end it is, and a failed task. */
+    void (*refuse)(dgm_run *run, const dgm_err *error);
 } dgm_run_ops;
 
 /* The head of every run; the core's has more behind it, a test's its own. */

@@ -6,8 +6,8 @@
  * Between the core's run and the agent stands a run of ours, whose emit passes on, changes, adds or
  * holds back:
  *
- *   reply: message   everything is folded; what comes of it is one Message. What a Message cannot say
- *                    (failed, rejected, canceled) is told by a Task.
+ *   reply: message   everything is folded; what comes of it is one Message. A failure is an error to
+ *                    the caller; what else a Message cannot say (rejected, canceled) is told by a Task.
  *   reply: task      a Message becomes working, one artifact, completed. So it does when a task is
  *                    there already: its answers are its own (a2a.md 5.2).
  *   working_message  the first working status carries it as a status indicator. When it is clear that
@@ -44,7 +44,8 @@ struct shape {
     bool as_message, as_task;
     /* as_message */
     dgm_fold *fold;
-    bool answered; /* the Message, or what stands for it, was told */
+    bool answered;       /* the Message, or what stands for it, was told */
+    const char *failure; /* ... is to be told when it ends */
     /* all others */
     bool said_working;   /* the working message was told */
     bool said_early;     /* before the agent said anything: its own first `working` is not news */
@@ -174,6 +175,22 @@ static dgm_code tell_by_task(struct shape *s, const dgm_event *event, dgm_err *e
     return pass(s, event, err);
 }
 
+/* metadata.error, or what the agent said. */
+static void keep_failure(struct shape *s, const dgm_event *event)
+{
+    bool is_task = event->kind == DGM_EVENT_TASK;
+    const dgm_json *metadata = is_task ? event->task->metadata : event->status->metadata;
+    const dgm_message *said = is_task ? event->task->status.message : event->status->status.message;
+    yyjson_val *error = dgm_json_get(metadata, DGM_STR("error"));
+    dgm_str text = DGM_STR("the agent failed");
+    if (yyjson_is_str(error))
+        text = dgm_json_str(error);
+    else if (said && is_all_text(said->parts))
+        text = dgm_parts_text(said->parts, s->run.arena);
+    s->failure = dgm_arena_dup(s->run.arena, text).p;
+    s->answered = true;
+}
+
 static dgm_code emit_as_message(struct shape *s, const dgm_event *event, dgm_err *err)
 {
     dgm_task_state state = DGM_STATE_UNKNOWN;
@@ -186,6 +203,10 @@ static dgm_code emit_as_message(struct shape *s, const dgm_event *event, dgm_err
         state = event->status->status.state;
     else if (event->kind == DGM_EVENT_TASK)
         state = event->task->status.state;
+    if (state == DGM_STATE_FAILED && s->outer->ops->refuse) {
+        keep_failure(s, event);
+        return DGM_OK;
+    }
     if (dgm_state_is_terminal(state) && state != DGM_STATE_COMPLETED)
         return tell_by_task(s, event, err);
     if ((rc = collect(s, event, err)))
@@ -387,9 +408,18 @@ static void on_end(dgm_run *run, const char *error)
     dgm_err err = {0};
     if (s->as_message && !s->answered && !error && !run->canceled && answer_with_message(s, &err))
         error = dgm_arena_dup(s->run.arena, dgm_str_from(err.msg)).p;
+    if (s->as_message && !s->answered && error && outer->ops->refuse)
+        s->failure = error;
+    if (s->failure)
+        dgm_fail(&err, DGM_INVALID_AGENT_RESPONSE, NULL, "%s", s->failure);
+    bool refused = s->failure != NULL;
     dgm_fold_free(s->fold);
     dgm_buf_done(&s->text);
-    outer->ops->end(outer, error); /* s is gone with its arena */
+    /* s is gone with its arena */
+    if (refused)
+        outer->ops->refuse(outer, &err);
+    else
+        outer->ops->end(outer, error);
 }
 
 static bool on_is_full(const dgm_run *run)
@@ -405,7 +435,8 @@ static void on_note(dgm_run *run, dgm_str line)
         s->outer->ops->note(s->outer, line);
 }
 
-static const dgm_run_ops shape_ops = {on_emit, on_end, on_is_full, on_note};
+static const dgm_run_ops shape_ops = {
+    .emit = on_emit, .end = on_end, .is_full = on_is_full, .note = on_note};
 
 /* ---- from outside ---------------------------------------------------------------------------------------- */
 

@@ -36,7 +36,8 @@ struct fake {
     dgm_timer cancel_timer;
     size_t full_for; /* is_full says so this many times */
     size_t n_asked_full;
-    bool foreign;
+    bool foreign, can_refuse;
+    dgm_code refused;
     /* what came */
     dgm_buf trace, events, stream, final, indicators, notes;
     size_t n_events, n_text_in_working, n_first, n_last, n_chunks, n_messages;
@@ -283,7 +284,22 @@ static void fake_note(dgm_run *run, dgm_str line)
     dgm_buf_add_char(&f->notes, '\n');
 }
 
-static const dgm_run_ops fake_ops = {fake_emit, fake_end, fake_is_full, fake_note};
+static void fake_refuse(dgm_run *run, const dgm_err *error)
+{
+    struct fake *f = (struct fake *)run;
+    if (f->n_events)
+        fake_fault(f, "refused after an event");
+    f->refused = error->code;
+    fake_word(f, "(refused)");
+    f->is_task = true; /* as far as fake_end is concerned */
+    f->state = DGM_STATE_FAILED;
+    fake_end(run, error->msg);
+    f->is_task = false;
+}
+
+static const dgm_run_ops fake_ops = {fake_emit, fake_end, fake_is_full, fake_note, NULL};
+static const dgm_run_ops fake_refusing_ops = {fake_emit, fake_end, fake_is_full, fake_note,
+                                              fake_refuse};
 
 static void fake_do_start(void *arg)
 {
@@ -375,7 +391,7 @@ static inline void fake_run_with(struct fake *f, const char *message_id, const c
         f->state = DGM_STATE_UNKNOWN;
     }
     f->run = (dgm_run){
-        .ops = &fake_ops,
+        .ops = f->can_refuse ? &fake_refusing_ops : &fake_ops,
         .input = &f->input,
         .loop = dgm_loops_at(f->loops, 0),
         .arena = f->arena,

@@ -222,6 +222,36 @@ static void a_failure_is_no_message(void **state)
     fake_close(f);
 }
 
+static void a_failure_is_an_error_to_the_caller(void **state)
+{
+    static const struct {
+        const char *events[3];
+        const char *trace, *error;
+    } rows[] = {
+        {{CHUNK("a", "x", ""), "!it broke"}, "(refused)", "it broke"},
+        {{"{'statusUpdate':{'status':{'state':'TASK_STATE_FAILED'},'metadata':{'error':'no "
+          "luck'}}}"},
+         "(refused)",
+         "no luck"},
+        {{SAYS("FAILED", "no luck")}, "(refused)", "no luck"},
+        {{STATUS("FAILED")}, "(refused)", "the agent failed"},
+        {{SAYS("REJECTED", "no")}, "rejected", ""},
+        {{MESSAGE}, "message", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fake *f = open_with(&plain_backend, (dgm_agent_options){.reply = DGM_REPLY_MESSAGE});
+        f->can_refuse = true;
+        script = rows[i].events;
+        fake_run(f, "hi");
+        fake_check(f);
+        check_trace(f, rows[i].trace);
+        assert_string_equal(f->error, rows[i].error);
+        assert_int_equal(f->refused, rows[i].error[0] ? DGM_INVALID_AGENT_RESPONSE : DGM_OK);
+        fake_close(f);
+    }
+}
+
 /* ---- working_message ------------------------------------------------------------------------------------------------ */
 
 #define HM .working_message = DGM_STR("Hm \"so\"")
@@ -449,7 +479,8 @@ DGM_TEST_MAIN(dgm_test_holds(without_options_the_agent_has_the_run_itself, "R004
               dgm_test_holds(a_message_becomes_a_task, "R004-19"), dgm_test(a_task_stays_one),
               dgm_test(an_answer_to_a_task_is_its_own),
               dgm_test_holds(a_task_with_no_final_text, "R004-11"), M(0), M(1), M(2), M(3), M(4),
-              M(5), M(6), M(7), M(8), M(9), M(10), dgm_test(a_failure_is_no_message), W(0), W(1),
-              W(2), W(3), W(4), W(5), W(6), W(7), W(8), W(9), W(10), W(11), F(0), F(1), F(2), F(3),
-              F(4), F(5), F(6), F(7), F(8), dgm_test(a_text_that_starts_over_is_added_as_it_ends),
+              M(5), M(6), M(7), M(8), M(9), M(10), dgm_test(a_failure_is_no_message),
+              dgm_test(a_failure_is_an_error_to_the_caller), W(0), W(1), W(2), W(3), W(4), W(5),
+              W(6), W(7), W(8), W(9), W(10), W(11), F(0), F(1), F(2), F(3), F(4), F(5), F(6), F(7),
+              F(8), dgm_test(a_text_that_starts_over_is_added_as_it_ends),
               dgm_test(a_message_has_its_limit))
