@@ -131,5 +131,5 @@ def _():
     for name in sorted(os.listdir(here)):
         if name.endswith((".c", ".h")):
             for header in re.findall(r'^#include "(.*?)"', read(os.path.join(here, name)).decode(), re.M):
-                check(header == "cli.h" or name.startswith("test_"), f"{name} includes {header}")
+                check(header == "cli.h" or name.startswith("test_") or name == "main.c", f"{name} includes {header}")
             check("yyjson" not in read(os.path.join(here, name)).decode(), f"{name} knows yyjson")

@@ -73,6 +73,8 @@ extern const dgm_cli_command *const dgm_cli_commands[]; /* ends with NULL */
 
 extern const dgm_cli_kind dgm_cli_framings; /* in the order of dgm_framing */
 
+extern int (*dgm_cli_serve)(const dgm_cli_line *line); /* set by main() */
+
 /* NULL: there is none of that name. */
 const dgm_cli_command *dgm_cli_command_find(const char *name);
 

@@ -303,8 +303,42 @@ static const dgm_cli_command completion = {
     .run = run_completion,
 };
 
+/* main() says how: the server is no part of the library that this folder is built on. */
+int (*dgm_cli_serve)(const dgm_cli_line *line);
+
+static int run_serve(const dgm_cli_line *line)
+{
+    return dgm_cli_serve ? dgm_cli_serve(line) : DGM_CLI_FAILED;
+}
+
+static const dgm_cli_command serve = {
+    .name = "serve",
+    .about = "run the server (unfinished)",
+    .text = "A2A 1.0 and 0.3 over JSON-RPC: send, stream, get, cancel, subscribe. REST, lists and "
+            "push notifications are not there yet, and so it is not shown in the overview.",
+    .options = OPTIONS(
+        {.name = "config",
+         .letter = 'c',
+         .value = "FILE",
+         .kind = &files,
+         .about = "read the configuration from FILE"},
+        {.name = "listen",
+         .value = "ADDRESS",
+         .kind = &text,
+         .about = "where to listen, like 127.0.0.1:8484"},
+        {.name = "store", .value = "URL", .kind = &text, .about = "`memory:` or `sqlite:PATH`"},
+        {.name = "agent", .value = "TYPE", .kind = &text, .about = "the agent to run"},
+        {.name = "profile", .value = "NAME", .kind = &text, .about = "a named list of settings"},
+        {.name = "insecure", .about = "listen to everybody without tokens"},
+        {.name = "check", .about = "look at the configuration and print it"}, HELP),
+    .exits = NOTES(EXIT_0, {"1", "It could not start, or the configuration is wrong"}, EXIT_2),
+    .examples = NOTES({"dragoman serve --agent demo --store memory:", "An agent to play with"}),
+    .hidden = true,
+    .run = run_serve,
+};
+
 const dgm_cli_command *const dgm_cli_commands[] = {
-    &convert, &formats_command, &version, &help, &man, &completion, NULL,
+    &convert, &formats_command, &serve, &version, &help, &man, &completion, NULL,
 };
 
 const dgm_cli_command *dgm_cli_command_find(const char *name)

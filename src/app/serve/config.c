@@ -345,16 +345,48 @@ static void check_tokens(loader *l)
     c->tenants = all;
 }
 
+/* A program runs in the folder of the file that names it, unless its settings say otherwise: then a
+ * server can be started from anywhere. */
+static void place_program(loader *l, dgm_config_agent *a, dgm_str folder)
+{
+    yyjson_val *given = dgm_json_get(a->settings, DGM_STR("cwd"));
+    dgm_str cwd = yyjson_is_str(given) ? dgm_json_str(given) : (dgm_str){0};
+    yyjson_val *key, *item;
+    size_t i, n;
+    dgm_buf b;
+    if (!dgm_str_is(a->type, "exec") || !a->settings || !folder.n || (given && !cwd.p) ||
+        (cwd.n && cwd.p[0] == '/'))
+        return;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"cwd\":");
+    dgm_json_put_str(&b, cwd.n ? dgm_arena_printf(l->arena, "%.*s/%.*s", DGM_P(folder), DGM_P(cwd))
+                               : folder);
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)a->settings, i, n, key, item) {
+        if (dgm_str_is(dgm_json_str(key), "cwd"))
+            continue;
+        dgm_buf_add_char(&b, ',');
+        dgm_json_put_str(&b, dgm_json_str(key));
+        dgm_buf_add_char(&b, ':');
+        dgm_json_put(&b, item);
+    }
+    dgm_buf_add_char(&b, '}');
+    a->settings = dgm_json_made(l->arena, dgm_arena_dup(l->arena, dgm_buf_str(&b)));
+    dgm_buf_done(&b);
+}
+
 static void check_agents(loader *l)
 {
     dgm_config *c = l->config;
     const dgm_at *list = DGM_AT_LIT(NULL, "agents");
+    const dgm_config_doc *doc = said(l, list).doc;
     size_t first_default = SIZE_MAX;
     for (size_t i = 0; i < c->agents.n; i++) {
         dgm_config_agent *a = &c->agents.at[i];
         const dgm_at *at = DGM_AT_I(list, i);
         if (!a->id.p)
             a->id = a->type;
+        if (doc)
+            place_program(l, a, doc->folder);
         for (size_t j = 0; j < i; j++)
             if (a->id.n && dgm_str_eq(a->id, c->agents.at[j].id)) {
                 dgm_config_find(&l->findings, said(l, at), DGM_STR("give each agent an id"),

@@ -94,7 +94,7 @@ typedef struct dgm_config_shape dgm_config_shape;
 typedef struct dgm_config_row {
     const char *name;
     dgm_config_kind kind;
-    size_t offset;
+    unsigned offset;
     const char *def;           /* JSON; NULL: none */
     const char *const *values; /* NAME, NAMES: ends with NULL */
     int64_t min, max;          /* INT; LIST, TEXTS: the fewest and the most */

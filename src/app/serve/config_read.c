@@ -448,7 +448,7 @@ static bool fill_value(filler *f, const dgm_config_row *row, yyjson_val *v, void
     case DGM_CONFIG_SWITCH: return fill_switch(f, v, to ? to : &bool_sink, at);
     case DGM_CONFIG_INT: return fill_int(f, row, v, to ? to : &int_sink, at);
     case DGM_CONFIG_TEXT:
-        if (row->values && (word = word_index(f, row, v, at)) < 0)
+        if (row->values && word_index(f, row, v, at) < 0)
             return false;
         return fill_text(f, row, v, to ? to : &str_sink, at);
     case DGM_CONFIG_TEXTS: return fill_texts(f, row, v, to ? to : &strs_sink, at);

@@ -40,7 +40,7 @@ typedef struct reader {
     dgm_arena *arena;
     dgm_config_findings *findings;
     const char *(*env)(const char *name);
-    yaml_parser_t *yaml;
+    yaml_parser_t yaml;
     struct anchor *anchors; /* the latest first: a name may be given again */
     dgm_buf json;
     dgm_config_mark *marks;
@@ -221,7 +221,7 @@ static dgm_str expand(reader *r, dgm_str s, dgm_config_said where, bool *ret_cha
 
 static void complain_of_syntax(reader *r, dgm_str text)
 {
-    const yaml_parser_t *y = r->yaml;
+    const yaml_parser_t *y = &r->yaml;
     dgm_str todo =
         DGM_STR("see that the line above is complete, and that lists and maps are indented"
                 " with spaces");
@@ -330,12 +330,12 @@ static void add_child(node *parent, node *child)
 /* The document as a tree; NULL: empty, or it failed. */
 static node *parse(reader *r, dgm_str text)
 {
-    node *stack[DGM_MAX_CONFIG_DEPTH], *root = NULL;
+    node *stack[DGM_MAX_CONFIG_DEPTH] = {0}, *root = NULL;
     size_t depth = 0, n_nodes = 0, n_docs = 0;
     for (bool more = true; more && !r->failed;) {
         yaml_event_t e;
         node *n = NULL;
-        if (!yaml_parser_parse(r->yaml, &e)) {
+        if (!yaml_parser_parse(&r->yaml, &e)) {
             complain_of_syntax(r, text);
             r->failed = true;
             return NULL;
@@ -367,7 +367,10 @@ static node *parse(reader *r, dgm_str text)
             keep_anchor(r, e.data.mapping_start.anchor, n);
             break;
         case YAML_SEQUENCE_END_EVENT:
-        case YAML_MAPPING_END_EVENT: stack[--depth]->open = false; break;
+        case YAML_MAPPING_END_EVENT:
+            if (depth)
+                stack[--depth]->open = false;
+            break;
         case YAML_NO_EVENT:
         case YAML_STREAM_START_EVENT:
         case YAML_DOCUMENT_END_EVENT: break;
@@ -540,18 +543,16 @@ static void emit(reader *r, node *n, size_t depth, const dgm_at *at)
 
 static void read_yaml(reader *r, dgm_str text)
 {
-    yaml_parser_t yaml;
     node *root;
     dgm_err err = {0};
-    if (!yaml_parser_initialize(&yaml)) {
+    if (!yaml_parser_initialize(&r->yaml)) {
         dgm_config_find(r->findings, at_mark(r, 0, 0, NULL), DGM_STR(""), "out of memory");
         return;
     }
-    r->yaml = &yaml;
-    yaml_parser_set_encoding(&yaml, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&yaml, (const unsigned char *)text.p, text.n);
+    yaml_parser_set_encoding(&r->yaml, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&r->yaml, (const unsigned char *)text.p, text.n);
     root = parse(r, text);
-    yaml_parser_delete(&yaml);
+    yaml_parser_delete(&r->yaml);
     if (r->failed)
         return;
     dgm_buf_init(&r->json, 8 * DGM_MAX_CONFIG_BYTES); /* escapes: "\u001f" for one byte */

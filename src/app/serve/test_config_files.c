@@ -302,13 +302,15 @@ static void the_docs_say_what_the_table_says(void **state)
     dgm_str text = slurp(a, path);
     dgm_buf b;
     (void)state;
-    assert_non_null(text.p);
-    const char *from = strstr(text.p, begin), *to = strstr(text.p, end);
-    assert_true(from && to && from < to);
+    const char *from = text.p ? strstr(text.p, begin) : NULL, *to = from ? strstr(from, end) : NULL;
+    if (!from || !to) {
+        fail_msg("%s has lost its marks", path);
+        return;
+    }
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_add(&b, text.p, (size_t)(from - text.p) + strlen(begin));
     dgm_config_put_docs(&b);
-    dgm_buf_add(&b, to, strlen(to));
+    dgm_buf_add_str(&b, dgm_str_from(to));
     check_file(a, path, dgm_arena_dup(a, dgm_buf_str(&b)));
     dgm_buf_done(&b);
 }
