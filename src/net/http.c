@@ -45,8 +45,8 @@
 #define COPY_BYTES ((size_t)4 << 10) /* up to here a copy is cheaper than a part of its own */
 #define WRITE_PARTS 32
 #define ACCEPTS_PER_TURN 64
-#define SPARE_ARENAS 16
-#define SPARE_ARENA_BYTES ((size_t)16 << 10)
+#define SPARE_ARENAS 64 /* of requests that are answered in the same turn */
+#define SPARE_ARENA_BYTES ((size_t)8 << 10)
 #define REFUSED_CONNECTIONS 64 /* beyond the limit, being told so */
 
 enum phase { IDLE, HEAD, BODY, BUSY, LINGER, DEAD };
@@ -72,6 +72,7 @@ typedef struct conn {
     bool restart;   /* the timer, although its kind stays */
     bool eof;       /* the peer's FIN */
     bool closing;   /* no more requests; close when all is sent */
+    bool heard;     /* a byte, at least */
     bool said_end;  /* TLS close_notify */
     bool is_closed; /* libuv is done with it */
     bool is_loopback;
@@ -670,12 +671,13 @@ static void settle(conn *c)
 static void take_tls(conn *c, const char *p, size_t n)
 {
     size_t got;
-    if (!dgm_tls_is_ready(c->tls) && wire_of(c)->n == 0 && *p >= 'A' && *p <= 'Z') {
+    if (!c->heard && *p >= 'A' && *p <= 'Z') {
         dgm_tls_free(c->tls); /* a plain request: it can be told so in plain */
         c->tls = NULL;
         refuse(c, 400, "this port speaks HTTPS");
         return;
     }
+    c->heard = true;
     dgm_tls_feed(c->tls, p, n);
     for (;;) {
         switch (dgm_tls_read(c->tls, c->shard->plain, PLAIN_BYTES, &got)) {

@@ -119,7 +119,7 @@ static bool is_host(dgm_str s)
         for (; i < s.n && s.p[i] != ':'; i++) {
             char c = s.p[i];
             bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-            if (!alnum && (!c || !strchr("-._~%!$&'()*+,;=", c)))
+            if (!alnum && c != '.' && c != '-' && (!c || !strchr("_~%!$&'()*+,;=", c)))
                 return false;
         }
         if (i == 0)

@@ -161,8 +161,7 @@ static bool end_turn(dgm_loop *l)
     bool any = l->turn_first;
     l->turn_running = l->turn_first;
     l->turn_first = l->turn_last = NULL;
-    while (
-        (node = l->turn_running)) { /* one by one: what runs may take back what has not run yet */
+    while ((node = l->turn_running)) { /* what runs may take back what has not run yet */
         l->turn_running = node->next;
         node->queued = false;
         node->fn(node->arg); /* node may be gone */

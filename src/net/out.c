@@ -5,9 +5,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Most answers fit into one piece; 32 of them is what a loop keeps. */
+/* Most answers fit into one piece; a loop keeps so many for the next turn. */
 #define PIECE_BYTES 2048
-#define POOL_PIECES 32
+#define POOL_PIECES 64
 /* 8 digits of size, CR, LF; what is not needed goes when the chunk is closed */
 #define SIZE_ROOM 10
 
