@@ -1,0 +1,137 @@
+/* init.c - the files of `dragoman init`, and writing them without touching what is there. */
+#include "init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- exec ---------------------------------------------------------------------------------------------- */
+
+static const char exec_yaml[] =
+    "# A Dragoman server with one agent: the program agent.sh.\n"
+    "#\n"
+    "#   dragoman serve -c dragoman.yaml            start it\n"
+    "#   dragoman serve -c dragoman.yaml --check    see what it comes to, or what is wrong\n"
+    "#\n"
+    "# Every setting is described in docs/configuration.md. What stands behind a # is the "
+    "default.\n"
+    "\n"
+    "# listen: 127.0.0.1:8484      # beyond loopback (0.0.0.0:8484) tokens are needed, see below\n"
+    "store: sqlite:dragoman.db     # tasks outlive the server; memory: forgets them\n"
+    "# retention_hours: 24         # how long finished work is kept\n"
+    "\n"
+    "# Who may call. Without tokens: everybody on this machine.\n"
+    "# tokens:\n"
+    "# - {token_env: ANN_TOKEN, principal: ann}\n"
+    "\n"
+    "agents:\n"
+    "- id: first\n"
+    "  type: exec                  # any program: a message on its stdin, the answer on its "
+    "stdout\n"
+    "  card:\n"
+    "    name: First agent\n"
+    "    description: Repeats what you write.\n"
+    "    version: 0.1.0\n"
+    "    skills:\n"
+    "    - {id: repeat, name: Repeat, description: Repeats what you write, tags: [example]}\n"
+    "  settings:\n"
+    "    command: [./agent.sh]\n"
+    "    input: text               # json: one line with the message and its task\n"
+    "    output: text              # json: a line per event, so that it can stream, ask and fail\n"
+    "    timeout: 60               # seconds\n"
+    "  # reply: auto               # message: no task is kept; task: always\n"
+    "  # working_message: One moment...\n";
+
+static const char exec_agent[] =
+    "#!/bin/sh\n"
+    "# The agent of dragoman.yaml, started for each message: its text comes on standard input, "
+    "what is\n"
+    "# written to standard output is the answer. An exit status other than 0 is a failure. To talk "
+    "in\n"
+    "# events (progress, files, questions) set input and output to json in dragoman.yaml.\n"
+    "text=$(cat)\n"
+    "printf 'You wrote: %s\\n' \"$text\"\n";
+
+static const dgm_init_file exec_files[] = {
+    {"dragoman.yaml", exec_yaml, false}, {"agent.sh", exec_agent, true}, {0}};
+
+const dgm_init_kind dgm_init_kinds[] = {
+    {"exec", "a program that answers, and a server for it", exec_files},
+    {0},
+};
+
+const dgm_init_kind *dgm_init_kind_find(dgm_str name)
+{
+    for (const dgm_init_kind *k = dgm_init_kinds; k->name; k++)
+        if (dgm_str_eq(name, dgm_str_from(k->name)))
+            return k;
+    return NULL;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------- */
+
+static dgm_code path_of(char out[PATH_MAX], const char *folder, const char *name, dgm_err *err)
+{
+    int n = snprintf(out, PATH_MAX, "%s/%s", folder, name);
+    return n > 0 && n < PATH_MAX
+               ? DGM_OK
+               : dgm_fail(err, DGM_BAD_PARAMS, NULL, "the folder's name is too long");
+}
+
+static dgm_code write_file(const char *path, const dgm_init_file *file, dgm_err *err)
+{
+    size_t n = strlen(file->text), done = 0;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, file->is_program ? 0777 : 0666);
+    if (fd < 0 && errno == EEXIST)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL,
+                        "%s is there already and stays as it is: remove it or name another folder",
+                        path);
+    if (fd < 0)
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot write %s: %s", path, strerror(errno));
+    while (done < n) {
+        long wrote = write(fd, file->text + done, n - done);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0)
+            break;
+        done += (size_t)wrote;
+    }
+    if (close(fd) || done < n) {
+        dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot write %s: %s", path, strerror(errno));
+        unlink(path);
+        return DGM_UNAVAILABLE;
+    }
+    return DGM_OK;
+}
+
+dgm_code dgm_init_write(const dgm_init_kind *kind, const char *folder, dgm_err *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    dgm_code rc = DGM_OK;
+    const dgm_init_file *f;
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot make the folder %s: %s", folder,
+                        strerror(errno));
+    for (f = kind->files; f->name; f++) { /* look before writing any */
+        if ((rc = path_of(path, folder, f->name, err)))
+            return rc;
+        if (lstat(path, &st) == 0)
+            return dgm_fail(err, DGM_BAD_PARAMS, NULL,
+                            "%s is there already and stays as it is: remove it or name another"
+                            " folder",
+                            path);
+    }
+    for (f = kind->files; f->name && !rc; f++)
+        if (!(rc = path_of(path, folder, f->name, err)))
+            rc = write_file(path, f, err);
+    if (!rc)
+        return DGM_OK;
+    for (f--; f-- > kind->files;) /* those before the one that failed were made here */
+        if (!path_of(path, folder, f->name, NULL))
+            unlink(path);
+    return rc;
+}

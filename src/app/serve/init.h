@@ -1,0 +1,26 @@
+/*
+ * app/serve/init.h - a first server to look at and to change: `dragoman init exec [FOLDER]`.
+ */
+#pragma once
+
+#include "base/err.h"
+
+typedef struct dgm_init_file {
+    const char *name;
+    const char *text;
+    bool is_program;
+} dgm_init_file;
+
+/* What can be asked for. */
+typedef struct dgm_init_kind {
+    const char *name;           /* "exec" */
+    const char *about;          /* a phrase */
+    const dgm_init_file *files; /* ends with a row of zeros; the first is the configuration */
+} dgm_init_kind;
+
+extern const dgm_init_kind dgm_init_kinds[]; /* ends with a row of zeros */
+const dgm_init_kind *dgm_init_kind_find(dgm_str name);
+
+/* Writes the files into folder, which is made if it is not there. All or none; a file that is there
+ * stays as it is, and err names it. */
+dgm_code dgm_init_write(const dgm_init_kind *kind, const char *folder, dgm_err *err);
