@@ -1156,6 +1156,25 @@ static void tls_is_the_same_with_a_lock(void **state)
         close(fd);
         ERR_clear_error();
     }
+    /* a ClientHello in many segments, some of which begin like a method */
+    fd = client();
+    ssl = SSL_new(ctx);
+    BIO *to_server = BIO_new(BIO_s_mem());
+    SSL_set_bio(ssl, BIO_new(BIO_s_mem()), to_server);
+    SSL_set_tlsext_host_name(ssl, "LOCALHOST.LOCALDOMAIN");
+    assert_int_not_equal(SSL_connect(ssl), 1);
+    char *hello, answer_type;
+    long n_hello = BIO_get_mem_data(to_server, &hello);
+    for (long i = 0; i < n_hello; i++) {
+        say_n(fd, hello + i, 1);
+        if (hello[i] >= 'A' && hello[i] <= 'Z')
+            usleep(300);
+    }
+    assert_int_equal(recv(fd, &answer_type, 1, 0), 1);
+    assert_int_equal(answer_type, 22); /* ServerHello */
+    SSL_free(ssl);
+    close(fd);
+    ERR_clear_error();
     /* plain HTTP is told so in plain, garbage is not */
     fd = client();
     say(fd, GET("/x"));

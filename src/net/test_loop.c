@@ -211,6 +211,57 @@ static void a_turn_end_runs_once_however_often_it_is_asked_for(void **state)
     uv_sem_destroy(&t.done);
 }
 
+struct taken {
+    dgm_loop *loop;
+    dgm_loop_turn node[4];
+    char ran[16]; /* which, in order */
+    size_t n;
+    uv_sem_t done;
+};
+static struct taken taken;
+
+static void on_node(void *arg)
+{
+    int i = *(int *)arg;
+    taken.ran[taken.n++] = (char)('0' + i);
+    if (i ==
+        1) { /* one that runs later in this turn end, one of the next, and one that is not queued */
+        dgm_loop_not_at_turn_end(taken.loop, &taken.node[2]);
+        dgm_loop_at_turn_end(taken.loop, &taken.node[1]);
+        dgm_loop_at_turn_end(taken.loop, &taken.node[2]);
+        dgm_loop_not_at_turn_end(taken.loop, &taken.node[1]);
+        dgm_loop_not_at_turn_end(taken.loop, &taken.node[0]);
+    }
+    if (i == 2)
+        uv_sem_post(&taken.done);
+}
+
+static void ask_four(void *arg)
+{
+    static int index[4] = {0, 1, 2, 3};
+    (void)arg;
+    for (int i = 0; i < 4; i++) {
+        taken.node[i] = (dgm_loop_turn){.fn = on_node, .arg = &index[i]};
+        dgm_loop_at_turn_end(taken.loop, &taken.node[i]);
+    }
+    dgm_loop_not_at_turn_end(taken.loop, &taken.node[3]); /* the last: the tail must follow */
+    dgm_loop_at_turn_end(taken.loop, &taken.node[3]);
+}
+
+static void a_turn_end_can_be_taken_back(void **state)
+{
+    dgm_loops *l = loops_of(1);
+    (void)state;
+    taken = (struct taken){.loop = dgm_loops_at(l, 0)};
+    uv_sem_init(&taken.done, 0);
+    start(l);
+    dgm_loop_post(taken.loop, ask_four, NULL);
+    uv_sem_wait(&taken.done);
+    dgm_loops_free(l);
+    assert_string_equal(taken.ran, "0132");
+    uv_sem_destroy(&taken.done);
+}
+
 /* ---- timers and stopping ------------------------------------------------------------------------------------ */
 
 struct alarm {
@@ -331,6 +382,6 @@ DGM_TEST_MAIN(dgm_test(what_one_thread_posts_runs_in_order), dgm_test(loops_post
               dgm_test(loops_that_never_started_run_what_was_posted_too),
               dgm_test(more_loops_than_the_limit_are_refused),
               dgm_test(a_turn_end_runs_once_however_often_it_is_asked_for),
-              dgm_test(timers_ring_and_stop_closes_them),
+              dgm_test(a_turn_end_can_be_taken_back), dgm_test(timers_ring_and_stop_closes_them),
               dgm_test(a_stop_handler_can_be_taken_back),
               dgm_test(current_is_the_loop_of_this_thread))
