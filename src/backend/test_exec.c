@@ -225,6 +225,53 @@ static void it_asks_and_goes_on(void **state)
     fake_close(f);
 }
 
+static const char *example(const char *name)
+{
+    static char path[200];
+    snprintf(path, sizeof path, "examples/agents/%s", name);
+    if (access(path, X_OK) != 0) /* run by meson, in the build folder */
+        snprintf(path, sizeof path, "../examples/agents/%s", name);
+    return path;
+}
+
+static void the_examples_work(void **state)
+{
+    static const struct {
+        const char *program, *settings, *text, *ends, *answer;
+    } rows[] = {
+        {"agent.py", "", "count 3", "working+ chunk chunk last completed", "1 2 3 "},
+        {"agent.py", "", "chart", "working artifact artifact chunk last completed",
+         "Sales increased 15%."},
+        {"agent.py", "", "hello", "message", "You said: hello"},
+        {"agent.sh", "'input':'text','output':'text'", "count 3",
+         "working chunk chunk chunk last completed", "1\n2\n3"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fake *f = exec_open_with(example(rows[i].program), rows[i].settings, NULL);
+        fake_run(f, rows[i].text);
+        fake_check(f);
+        check_trace(f, rows[i].ends);
+        check_str(f->final, rows[i].answer);
+        fake_close(f);
+    }
+}
+
+static void the_python_example_asks_and_goes_on(void **state)
+{
+    struct fake *f = exec_open_with(example("agent.py"), "", NULL);
+    (void)state;
+    fake_run(f, "order");
+    fake_check(f);
+    check_trace(f, "input-required");
+    fake_run(f, "with olives");
+    fake_check(f);
+    assert_int_equal(f->state, DGM_STATE_COMPLETED);
+    check_str(f->final, "One pizza with olives, coming up.");
+    fake_check_text(f);
+    fake_close(f);
+}
+
 /* ---- all the others -------------------------------------------------------------------------------------- */
 
 static void an_exit_status_is_a_failure(void **state)
@@ -529,7 +576,9 @@ DGM_TEST_MAIN(
     dgm_test_holds(exit_0_completes_and_closes_what_is_open, "R002-13 R004-11"),
     dgm_test(it_gets_message_task_metadata_and_ids),
     dgm_test_holds(text_comes_as_chunks, "R002-13 R004-17"), dgm_test(text_goes_in_and_out),
-    dgm_test(it_asks_and_goes_on), dgm_test_holds(an_exit_status_is_a_failure, "R002-10"),
+    dgm_test(it_asks_and_goes_on), dgm_test_holds(the_examples_work, "R004-17"),
+    dgm_test(the_python_example_asks_and_goes_on),
+    dgm_test_holds(an_exit_status_is_a_failure, "R002-10"),
     dgm_test_holds(a_crash_is_a_failure, "R002-10"), dgm_test(a_hang_is_ended),
     dgm_test(garbage_is_a_failure), dgm_test(callers_are_not_told_what_was_written),
     dgm_test(megabytes_without_a_newline_are_a_failure), dgm_test(megabytes_of_text_come_in_pieces),
