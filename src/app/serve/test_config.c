@@ -1,4 +1,5 @@
 /* test_config.c - what a config comes to, as the rest of the server sees it. */
+#include "backend/backend.h"
 #include "base/limits.h"
 #include "config.h"
 #include "support/check.h"
@@ -201,6 +202,20 @@ static void both_kits_find_their_card_in_the_tck_profile(void **state)
     assert_int_equal(c->agents.at[1].a2a.card_headerless, DGM_CARD_HYBRID);
     assert_int_equal(c->agents.at[1].a2a.error_table, DGM_ERROR_TABLE_100);
     assert_false(c->agents.at[1].manner.dedupe);
+}
+
+static void the_types_are_those_there_are(void **state)
+{
+    size_t n = 0;
+    (void)state;
+    for (size_t i = 0; dgm_config_agent_type(i); i++)
+        assert_non_null(dgm_backend_by_type(dgm_str_from(dgm_config_agent_type(i))));
+    while (dgm_config_agent_type(n))
+        n++;
+    for (size_t i = 0; dgm_backends[i]; i++)
+        assert_true(i < n);
+    assert_int_equal(DGM_CONFIG_REPLY_MESSAGE, DGM_REPLY_MESSAGE);
+    assert_int_equal(DGM_CONFIG_REPLY_TASK, DGM_REPLY_TASK);
 }
 
 /* ---- variables ---------------------------------------------------------------------------------------- */
@@ -492,6 +507,7 @@ DGM_TEST_MAIN(dgm_test(nothing_said_is_a_demo_on_loopback), dgm_test(an_empty_fi
               dgm_test(tokens_come_from_the_file_or_the_environment), dgm_test(the_last_layer_wins),
               dgm_test(every_profile_is_right),
               dgm_test(both_kits_find_their_card_in_the_tck_profile),
+              dgm_test(the_types_are_those_there_are),
               dgm_test(variables_take_the_type_that_is_wanted),
               dgm_test(a_missing_variable_is_named), dgm_test(json_has_variables_too),
               dgm_test(a_bomb_of_aliases_does_not_go_off), dgm_test(one_past_every_limit),
