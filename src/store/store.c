@@ -157,7 +157,7 @@ dgm_code dgm_append_check(const dgm_append *b, dgm_err *err)
             return dgm_fail(err, DGM_INTERNAL, NULL,
                             "append to task %.*s: record %zu of it has seq %llu, not %llu",
                             DGM_P(b->row.id), i, (unsigned long long)b->records[i]->head.seq,
-                            (unsigned long long)(seq + i));
+                            (unsigned long long)seq + i);
     }
     if (b->row.last_seq + 1 != seq + b->n_records || seq == 0 || b->row.last_seq > UINT32_MAX)
         return dgm_fail(err, DGM_INTERNAL, NULL,

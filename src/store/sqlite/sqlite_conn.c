@@ -189,7 +189,8 @@ static const struct migration {
      "CREATE INDEX dedupe_by_expiry ON dedupe(expires_ms) WHERE expires_ms>0;"
      "CREATE TABLE probe(n INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;"},
 };
-#define N_MIGRATIONS (int)(sizeof migrations / sizeof *migrations)
+#define N_MIGRATIONS DGM_SCHEMA_VERSION
+_Static_assert(sizeof migrations / sizeof *migrations == N_MIGRATIONS, "one per version");
 
 static int exec(dgm_conn *c, const char *sql)
 {

@@ -122,7 +122,10 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
 /* flock on PATH.lock, which holds our pid; the descriptor keeps it. A holder is named in the error. */
 dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err);
 
-/* Tables of a version this program knows, and ours at all? */
+/* The version of the tables: how many migrations there are. */
+#define DGM_SCHEMA_VERSION 1
+
+/* Tables of a version this program knows, and ours at all? 0: an empty file. */
 dgm_code dgm_conn_identify(dgm_conn *c, int *ret_version, dgm_err *err);
 
 static inline void dgm_bind_str(sqlite3_stmt *st, int i, dgm_str s)

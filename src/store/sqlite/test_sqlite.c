@@ -602,7 +602,7 @@ static void too_many_open_files_are_named(void **state)
     close(free_fd);
     for (int room = 0; room < 9; room++) {
         small = was;
-        small.rlim_cur = (rlim_t)(free_fd + room);
+        small.rlim_cur = (rlim_t)free_fd + (rlim_t)room;
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
         dgm_code code = try_open(e.url, &err);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
