@@ -413,8 +413,10 @@ static void it_dies_with_us(void **state)
         c.options.argv = c.argv;
         dgm_loops_new(1, &c.loops, &c.err);
         dgm_loops_start(c.loops, &c.err);
+        uv_sem_init(&c.done, 0);
         dgm_loop_post(dgm_loops_at(c.loops, 0), begin, &c);
-        usleep(200000);
+        dgm_loop_post(dgm_loops_at(c.loops, 0), on_pause_timer_closed, &c); /* it has begun */
+        uv_sem_wait(&c.done);
         dprintf(pipes[1], "%d\n", c.pid);
         kill(getpid(), SIGKILL);
     }

@@ -24,7 +24,7 @@ static const char card[] =
 
 #define MAX_CHUNKS 1000000 /* 6.9 MB of text: its final text is one record */
 #define MAX_HOLD_S 86400
-#define FULL_MS 2 /* how soon we look again whether the log has room */
+#define FULL_MS 1 /* how soon we look again whether the log has room */
 
 struct bench {
     dgm_run *run;
