@@ -206,7 +206,7 @@ def _(wire):
 @each("a tenant may not be called {}", ["v1", "a2a", "api", "agents", "ag-ui", "ai-sdk", "simple", "healthz", "readyz", "metrics", "tasks"])
 def _(name):
     needs_ours("a rule of the configuration")
-    config = {"auth": {"tokens": [{"token": "t", "principal": "p", "tenant": name}]}}
+    config = {"tokens": [{"token": "t", "principal": "p", "tenant": name}]}
     try:
         Server("tck", config=config).kill()
     except Failure as e:

@@ -3,7 +3,7 @@ import re
 
 from lib.a2a import ALL, RPC1, Client
 from lib.http import ask
-from lib.server import needs_ours, server, settings
+from lib.server import agent, needs_ours, server, settings
 from lib.tap import check, each, same, test
 
 PATH = "/.well-known/agent-card.json"
@@ -67,17 +67,17 @@ def _():
     check_1(get([("A2A-Version", "99.0")]).json, server("tck"))
 
 
-@test("card: v1 forces the pure card for those who send no version (what the kit needs)")
+@test("card_headerless: pure-1.0 forces the pure card for those who send no version (what the kit needs)")
 def _():
     needs_ours("a switch")
-    s = server("tck", config=settings(card="v1"))
+    s = server("tck", config=settings(card="pure-1.0"))
     check_1(ask(s.address, "GET", PATH).json, s)
 
 
 @test("the tck profile serves the pure card and errors of 1.0.0")
 def _():
     needs_ours("a profile")
-    s = server("tck", profile="tck")
+    s = server(None, profile="tck")
     check_1(ask(s.address, "GET", PATH).json, s)
     same(Client(s, RPC1).raw("GET", "/tasks/nobody").status, 404, "status")
 
@@ -177,7 +177,7 @@ def _():
 @each("the extended card: 401 without a token, the card with one, not for caches: {}", ALL)
 def _(wire):
     needs_ours("the stand-in has none")
-    s = server("tck", config=settings(tokens=True, extended_card={"description": "for those we know"}))
+    s = server(None, config=settings(tokens=True, agents=[agent("tck", extended_card={"description": "for those we know"})]))
     r = Client(s, wire).call("card").response
     same(r.status, 401, "status without")
     check(r.get("www-authenticate"), r)
@@ -192,7 +192,7 @@ def _(wire):
 @test("each agent has its card, the catalog lists all")
 def _():
     needs_ours("several agents in one server")
-    s = server(None, config={"agents": [{"id": "first", "type": "bench", "name": "First"}, {"id": "second", "type": "hello", "name": "Second"}]})
+    s = server(None, config=settings(agents=[agent("bench", "first", card={"name": "First"}), agent("hello", "second", card={"name": "Second"})]))
     names = [ask(s.address, "GET", p + PATH, None, ONE_HEADER).json["name"] for p in ("", "/agents/first", "/agents/second")]
     same(names, ["First", "First", "Second"], "names")
     urls = ask(s.address, "GET", "/agents/second" + PATH, None, ONE_HEADER).json["supportedInterfaces"]

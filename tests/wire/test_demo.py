@@ -2,13 +2,13 @@
 import time
 
 from lib.a2a import ALL, INTERRUPTED, RPC, RPC1, TERMINAL, Client, artifact_texts, fold, task_text, text_of
-from lib.agents import (DEMO_ALL, DEMO_ASK, DEMO_AUTH, DEMO_DATA, DEMO_END_WELL, DEMO_FAIL, DEMO_FILE, DEMO_REJECT, DEMO_SLOW, DEMO_TEXT)
-from lib.server import needs_ours, server
+from lib.agents import (DEMO_ALL, DEMO_ASK, DEMO_AUTH, DEMO_DATA, DEMO_END_WELL, DEMO_FAIL, DEMO_FILE, DEMO_MORE, DEMO_REJECT, DEMO_SLOW, DEMO_TEXT)
+from lib.server import agent, needs_ours, server, settings
 from lib.tap import check, each, same, test
 
 
-def client(wire, agent="demo", **options):
-    return Client(server(agent, **options), wire)
+def client(wire, type="demo", **options):
+    return Client(server(type, **options), wire)
 
 
 def shown(task):
@@ -31,6 +31,17 @@ def _(wire, word):
     same(shown(streamed), shown(sent), "stream and send")
     same(shown(c.get(sent["id"]).task), shown(sent), "GetTask and send")
     same(shown(c.get(streamed["id"]).task), shown(streamed), "GetTask and stream")
+
+
+@each("non-streamed == streamed == GetTask: {} [R004-17]", [(f"{word}, {w}", w, word) for w in ALL for word in DEMO_MORE])
+def _(wire, word):
+    needs_ours("a script of Dragoman's demo")
+    c = client(wire)
+    streamed, sent = fold(c.stream(word).rest()), c.send(word).task
+    same(shown(streamed), shown(sent), "stream and send")
+    same(shown(c.get(sent["id"]).task), shown(sent), "GetTask and send")
+    if sent["status"]["state"] == "TASK_STATE_COMPLETED":
+        same("".join(artifact_texts(sent)), task_text(sent), "artifacts and the final text")
 
 
 @each("the text in completed is the concatenated text of the stream: {} [R002-09 R004-11 R004-15]", [(f"{word}, {w}", w, word) for w in ALL for word in (DEMO_TEXT, DEMO_SLOW)])
@@ -76,7 +87,7 @@ def _(seconds):
 def _(wire):
     t = client(wire).send(DEMO_FILE).task
     files = [p for a in t["artifacts"] for p in a["parts"] if "raw" in p or "url" in p]
-    check(files and files[0]["filename"] and files[0]["mediaType"], t["artifacts"])
+    check(files and files[0].get("filename") and files[0].get("mediaType"), t["artifacts"])
 
 
 @each("a data artifact: {} [R002-25]", ALL)
@@ -151,7 +162,7 @@ def _(wire):
 
 def configured(**how):
     needs_ours("settings of Dragoman's agents")
-    return Client(server(None, config={"agents": [{"id": "a", "type": "demo", **how}]}), RPC1)
+    return Client(server(None, config=settings(agents=[agent("demo", **how)])), RPC1)
 
 
 @test("reply: message makes a Message of what would be a Task [R004-19]")
@@ -163,7 +174,7 @@ def _():
 @test("reply: task makes a Task of what would be a Message [R004-19]")
 def _():
     needs_ours("settings of Dragoman's agents")
-    c = Client(server(None, config={"agents": [{"id": "a", "type": "hello", "reply": "task"}]}), RPC1)
+    c = Client(server(None, config=settings(agents=[agent("hello", reply="task")])), RPC1)
     t = c.send("hi").task
     same(t["status"]["state"], "TASK_STATE_COMPLETED", "state")
     check(task_text(t), t)

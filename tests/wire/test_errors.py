@@ -1,7 +1,7 @@
 """Every error in both profiles of the status table (4.1, 4.2): code, reason, HTTP status, status name."""
 from lib.a2a import ALL, ERRORS, ONE, OLD, REST1, RPC1, Client, Events, message
 from lib.agents import completed
-from lib.server import needs_ours, server, settings
+from lib.server import agent, needs_ours, server, settings
 from lib.tap import check, each, same, test
 
 PROFILES = ["1.0.1", "1.0.0"]
@@ -77,7 +77,7 @@ def _(wire, profile):
 def _(wire, profile):
     needs_ours("needs the exec agent")
     program = ["/bin/sh", "-c", "cat >/dev/null; echo this is no event"]
-    s = server(None, config={**settings(errors=profile), "agents": [{"id": "bad", "type": "exec", "command": program, "reply": "message"}]})
+    s = server(None, config=settings(errors=profile, agents=[agent("exec", settings={"command": program}, reply="message")]))
     Client(s, wire).send().expect("InvalidAgentResponse")
 
 

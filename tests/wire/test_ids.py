@@ -207,7 +207,7 @@ def _():
 
 @test("dedupe off: one messageId, many messages, all in history (what the kits do)")
 def _():
-    c = Client(server("tck", profile="tck"), RPC1)
+    c = Client(server(None, profile="tck"), RPC1)
     id = tck("input-required")
     t = c.send("TCK history message 1", id=id).task
     c.send("TCK history message 2", id=id, task=t["id"])

@@ -1,13 +1,13 @@
 """What bad input gets (4.4): one test per row and wire; the order of the checks."""
 from lib.a2a import ALL, ONE, OLD, PUSH, REST1, RPC1, RPC03, Client, Events, json_bytes, message, new_id
 from lib.agents import completed, tck, waiting
-from lib.server import needs_ours, server, settings
+from lib.server import agent, needs_ours, server, settings
 from lib.shapes import message_03
 from lib.tap import check, each, same, test
 
 
-def client(wire, agent="tck", **options):
-    return Client(server(agent, **options), wire)
+def client(wire, type="tck", **options):
+    return Client(server(type, **options), wire)
 
 
 def bad(wires, cases):
@@ -144,7 +144,7 @@ def _(wire, type):
 @each("a part's media type outside the input modes is ContentTypeNotSupported, {}", ONE)
 def _(wire):
     needs_ours("the SDK does not enforce input modes")
-    c = client(wire, "tck", config=settings(input_modes=["text/plain"]))
+    c = client(wire, None, config=settings(agents=[agent("tck", card={"defaultInputModes": ["text/plain"]})]))
     c.send(parts=[{"raw": "eA==", "mediaType": "application/x-unsupported-type"}]).expect("ContentTypeNotSupported")
     check(c.send(parts=[{"text": "x", "mediaType": "text/plain"}]).ok, "text/plain is taken")
 
@@ -262,13 +262,6 @@ def needs_push_off():
                                                                ("0.3 JSON-RPC", RPC03, "ExtendedAgentCardNotConfigured"), ("0.3 REST", OLD[1], "ExtendedAgentCardNotConfigured")])
 def _(wire, error):
     client(wire).call("card").expect(error)
-
-
-@each("the extended card that is declared but not there is ExtendedAgentCardNotConfigured, {}", ALL)
-def _(wire):
-    needs_ours("needs the switch")
-    c = Client(server("tck", config=settings(tokens=True, extended_card="declared")), wire, token="alice-secret")
-    c.call("card").expect("ExtendedAgentCardNotConfigured")
 
 
 REQUIRED = [{"uri": "urn:example:required", "required": True, "description": "needed"}, {"uri": "urn:example:extra", "description": "not needed"}]

@@ -4,12 +4,12 @@ from urllib.parse import quote
 from lib.a2a import ALL, ONE, REST, REST03, REST1, RPC, RPC03, RPC1, Answer, Client, Events, METHODS, json_bytes, message, text_of
 from lib.agents import completed, tck, waiting
 from lib.http import Conn, Stream
-from lib.server import needs_ours, server
+from lib.server import agent, needs_ours, server, settings
 from lib.tap import check, each, same, test
 
 
-def client(wire, agent="tck", **more):
-    return Client(server(agent), wire, **more)
+def client(wire, type="tck", **more):
+    return Client(server(type), wire, **more)
 
 
 # ---- every operation exists on every wire -----------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def _(tenant):
 @each("agents are reached at /agents/ID/: {}", ALL)
 def _(wire):
     needs_ours("several agents in one server")
-    s = server(None, config={"agents": [{"id": "first", "type": "bench"}, {"id": "second", "type": "hello"}]})
+    s = server(None, config=settings(agents=[agent("bench", "first"), agent("hello", "second")]))
     same(text_of(Client(s, wire).send("echo one").message)[-3:], "one", "the default's answer")
     check(Client(s, wire, base="/agents/second").send("hi").message, "the second's answer")
     same(Client(s, wire, base="/agents/first").send("chunks 1 x").state, "TASK_STATE_COMPLETED", "the first's by name")
@@ -252,7 +252,7 @@ def _(wire):
 @each("a task of one agent is not seen at another, {}", ONE)
 def _(wire):
     needs_ours("several agents in one server")
-    s = server(None, config={"agents": [{"id": "first", "type": "bench"}, {"id": "second", "type": "bench"}]})
+    s = server(None, config=settings(agents=[agent("bench", "first"), agent("bench", "second")]))
     t = Client(s, wire, base="/agents/first").send("chunks 1 x").task
     Client(s, wire, base="/agents/second").get(t["id"]).expect("TaskNotFound")
     same(Client(s, wire, base="/agents/first").get(t["id"]).task["id"], t["id"], "id")

@@ -465,7 +465,7 @@ def _():
 @test("canonical_type: off keeps it off the wire [R000-02]")
 def _():
     needs_ours("Dragoman's own mark")
-    c = client(RPC1, config=settings(canonical_type="off"))
+    c = client(RPC1, config=settings(canonical_type=False))
     t = c.send("q", id=tck("input-required")).task
     check("canonical_type" not in str(c.get(t["id"]).result), "canonical_type")
 

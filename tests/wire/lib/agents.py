@@ -7,8 +7,8 @@ from .a2a import new_id
 
 # ---- demo: the words of its scripts -----------------------------------------------------------------------
 DEMO_TEXT = "stream"         # streams a text as artifact-updates, completes with the whole text
-DEMO_SLOW = "slow"           # status indicators over 5 s, cancelable at any point, then completes
-DEMO_FILE = "file"           # a file artifact
+DEMO_SLOW = "status"         # status indicators over 5 s, cancelable at any point, then completes
+DEMO_FILE = "file"           # file artifacts
 DEMO_DATA = "data"           # a data artifact
 DEMO_ASK = "ask"             # input-required; the next message of the task completes it
 DEMO_AUTH = "auth"           # auth-required; the next message of the task completes it
@@ -16,6 +16,7 @@ DEMO_FAIL = "fail"           # failed, with metadata.error
 DEMO_REJECT = "reject"       # rejected
 DEMO_END_WELL = [DEMO_TEXT, DEMO_SLOW, DEMO_FILE, DEMO_DATA]
 DEMO_ALL = DEMO_END_WELL + [DEMO_ASK, DEMO_AUTH, DEMO_FAIL, DEMO_REJECT]
+DEMO_MORE = ["break", "long 200", "unicode", "slow 2", "echo so many words"]  # only Dragoman's own has these
 
 
 # ---- tck: a message by what is to happen ------------------------------------------------------------------

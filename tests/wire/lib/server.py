@@ -37,31 +37,31 @@ TOKENS = {"alice": "alice-secret", "bob": "bob-secret"}  # bearer tokens: two pr
 KEYS = {"carol": "carol-key"}  # X-API-Key
 
 
-def settings(tokens=False, errors=None, card=None, version=None, media=None, streaming=None, extended_card=None,
-             extensions=None, dedupe=None, canonical_type=None, tenants=None, input_modes=None, agents=None, origins=None,
-             agent=None, limits=None):
+def settings(tokens=False, errors=None, card=None, version=None, media=None, streaming=None, extensions=None,
+             dedupe=None, canonical_type=None, tenants=False, origins=None, agents=None, limits=None):
     """A dragoman.yaml (JSON is accepted) from what a test wants to be different."""
-    out, a2a = {}, {}
+    out = {}
     if tokens:
         tenant = {"alice": "acme", "bob": "globex"} if tenants else {}
-        out["auth"] = {
-            "tokens": [{"token": t, "principal": p, **({"tenant": tenant[p]} if p in tenant else {})} for p, t in TOKENS.items()],
-            "api_keys": [{"key": k, "principal": p} for p, k in KEYS.items()],
-        }
-    for key, value in (("errors", errors), ("card", card), ("version", version), ("rest_media_type", media),
-                       ("streaming", streaming), ("extended_card", extended_card), ("extensions", extensions),
-                       ("dedupe", dedupe), ("canonical_type", canonical_type), ("input_modes", input_modes)):
-        if value is not None:
-            a2a[key] = value
-    if a2a:
-        out["a2a"] = a2a
-    if agents:
-        out["agents"] = agents
+        out["tokens"] = [{"token": t, "principal": p, **({"tenant": tenant[p]} if p in tenant else {})} for p, t in TOKENS.items()] + \
+            [{"kind": "api-key", "token": k, "principal": p} for p, k in KEYS.items()]
+    a2a = {"error_table": errors, "card_headerless": card, "version_mode": version, "rest_media_type": media,
+           "streaming": streaming, "extensions": extensions, "canonical_type": canonical_type}
+    out["a2a"] = {k: v for k, v in a2a.items() if v is not None}
+    if dedupe is not None:
+        out["agent_defaults"] = {"dedupe": dedupe}
     if origins:
         out["cors"] = {"origins": origins}
     if limits:
         out["limits"] = limits
+    if agents:
+        out["agents"] = agents  # and no agent= for the server: the command line's would replace them
     return out
+
+
+def agent(type, id=None, settings=None, **more):
+    """A row of `agents`."""
+    return {"id": id or type, "type": type, **({"settings": settings} if settings else {}), **more}
 
 
 # ---- the process -------------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ def settings(tokens=False, errors=None, card=None, version=None, media=None, str
 class Server:
     def __init__(self, agent="bench", store="memory:", profile=None, config=None, args=(), env=None, listen="127.0.0.1:0"):
         self.agent, self.store, self.profile, self.config = agent, store, profile, config
-        self.errors = (config or {}).get("a2a", {}).get("errors") or ("1.0.0" if profile == "tck" else "1.0.1")
+        self.errors = (config or {}).get("a2a", {}).get("error_table") or ("1.0.0" if profile == "tck" else "1.0.1")
         self.args, self.env, self.listen = list(args), env or {}, listen
         self.process, self.log = None, []
         self.start()

@@ -116,7 +116,7 @@ const agents = {
         const done = (t) => run.status(S.TASK_STATE_COMPLETED, [text(t)]);
         const stream = (words) => words.forEach((w, i) => run.chunk('answer', text(w), i > 0, i + 1 === words.length));
         if (word === 'stream') return stream(['Hello', ' world', '!']), done('Hello world!');
-        if (word === 'slow') {
+        if (word === 'status') {
             for (let i = 1; i <= 5; i++) {
                 run.status(S.TASK_STATE_WORKING, [data({ type: 'status-indicator', text: `Step ${i}`, displayAs: 'loading' })]);
                 if (!(await run.wait(1000))) return;
@@ -128,7 +128,7 @@ const agents = {
         if (word === 'ask') return run.status(S.TASK_STATE_INPUT_REQUIRED, [text('Which one?')]);
         if (word === 'auth') return run.status(S.TASK_STATE_AUTH_REQUIRED, [text('Please log in.')]);
         if (word === 'fail') return run.status(S.TASK_STATE_FAILED, [text('It broke.')], { error: 'It broke.' });
-        return done('help: stream slow file data ask auth fail reject');
+        return done('help: stream status file data ask auth fail reject');
     },
 };
 
@@ -159,14 +159,14 @@ const store = new lib.InMemoryTaskStore();
 const card = (url) => ({
     name: options.agent, description: 'A stand-in', version: '1', provider: undefined,
     supportedInterfaces: ['1.0', '0.3'].flatMap((protocolVersion) => ['JSONRPC', 'HTTP+JSON'].map((protocolBinding) => ({ url, protocolBinding, tenant: '', protocolVersion }))),
-    capabilities: { streaming: a2a.streaming ?? true, pushNotifications: false, extensions: (a2a.extensions ?? []).map((e) => ({ description: '', required: false, params: undefined, ...e })), extendedAgentCard: Boolean(a2a.extended_card) },
+    capabilities: { streaming: a2a.streaming ?? true, pushNotifications: false, extensions: (a2a.extensions ?? []).map((e) => ({ description: '', required: false, params: undefined, ...e })), extendedAgentCard: false },
     securitySchemes: {}, securityRequirements: [], defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'],
     skills: [{ id: 's', name: 'S', description: 'does s', tags: ['x'], examples: [], inputModes: [], outputModes: [], securityRequirements: [] }], signatures: [],
 });
 
 const app = express();
-const tokens = new Map((config.auth?.tokens ?? []).map((t) => [`Bearer ${t.token}`, t.principal]));
-const keys = new Map((config.auth?.api_keys ?? []).map((k) => [k.key, k.principal]));
+const tokens = new Map((config.tokens ?? []).filter((t) => t.kind !== 'api-key').map((t) => [`Bearer ${t.token}`, t.principal]));
+const keys = new Map((config.tokens ?? []).filter((t) => t.kind === 'api-key').map((k) => [k.token, k.principal]));
 const whose = (req) => tokens.get(req.headers.authorization?.replace(/^bearer /i, 'Bearer ')) ?? keys.get(req.headers['x-api-key']);
 if (tokens.size) {
     app.use((req, res, next) => {

@@ -1,0 +1,101 @@
+"""Many at once: resends, idle streams, memory. Numbers are the issue's; each test says how many it did."""
+import asyncio
+
+from lib.a2a import RPC1, Client, message, new_id
+from lib.many import Pool, Subscriber, run
+from lib.server import Server, needs_ours, settings
+from lib.tap import Skip, check, same, test
+
+
+@test("10,000 resends of one message over 100 connections start the agent once [R003-08]", timeout=180)
+def _():
+    needs_ours("only Dragoman knows a resend")
+
+    async def go(s):
+        c = Client(s, RPC1)
+        m = message("chunks 3 x", context=new_id("ctx"))
+        pool = Pool(c, 100)
+        replies = await asyncio.gather(*[pool.call("send", {"message": m}) for _ in range(10000)])
+        pool.close()
+        bad = [r for r in replies if r.status != 200 or "result" not in r.json]
+        check(not bad, bad[:1])
+        tasks = [r.json["result"]["task"] for r in replies]
+        same(len({t["id"] for t in tasks}), 1, "different tasks")
+        same({t["status"]["state"] for t in tasks}, {"TASK_STATE_COMPLETED"}, "states")
+        v = c.list(contextId=m["contextId"]).value
+        same(v["totalSize"], 1, "tasks in the context")
+        same(len([h for h in c.get(tasks[0]["id"]).task["history"] if h["role"] == "ROLE_USER"]), 1, "the user's messages")
+    with Server("bench", config=settings(dedupe=True)) as s:
+        run(go(s), 170)
+
+
+@test("2,000 idle streams: each has its first events, the server stays small, all end with the server", timeout=120)
+def _():
+    needs_ours("a promise of ours")
+
+    async def go(s):
+        before = s.memory()
+        streams = []
+        for _ in range(20):
+            streams += await asyncio.gather(*[Subscriber(Client(s, RPC1), "stream", Client(s, RPC1).params("hold 300 x")).open() for _ in range(100)])
+        for x in streams:
+            check((await x.next()) is not None, "first event")
+        each = (s.memory() - before) / len(streams)
+        print(f"# {each:.0f} bytes for each idle stream")
+        check(each < 10 * 1024, f"{each:.0f} bytes for each")
+        check(Client(s, RPC1).send("echo x").ok, "another client")
+        for x in streams:
+            x.close()
+    with Server("bench") as s:
+        run(go(s), 110)
+
+
+@test("idle, it needs less than 4 MiB")
+def _():
+    needs_ours("a promise of ours")
+    with Server("bench") as s:
+        check(Client(s, RPC1).send("echo x").ok, "an answer")
+        if s.memory() > 64 << 20:
+            raise Skip("a build with sanitizers")
+        check(s.memory() < 4 << 20, f"RssAnon {s.memory()}")
+
+
+@test("a thousand tasks at once over fifty connections, all complete, all can be read", timeout=120)
+def _():
+    async def go(s):
+        c = Client(s, RPC1)
+        pool = Pool(c, 50)
+        context = new_id("many")
+        replies = await asyncio.gather(*[pool.call("send", c.params("chunks 5 x", context=context)) for _ in range(1000)])
+        ids = {r.json["result"]["task"]["id"] for r in replies}
+        same(len(ids), 1000, "tasks")
+        got = await asyncio.gather(*[pool.call("get", {"id": i}) for i in ids])
+        same({r.json["result"]["status"]["state"] for r in got}, {"TASK_STATE_COMPLETED"}, "states")
+        seen, token = set(), None
+        while token != "":
+            v = c.list(contextId=context, pageSize=100, **({"pageToken": token} if token else {})).value
+            new = {t["id"] for t in v["tasks"]}
+            check(not new & seen, "a task twice")
+            seen |= new
+            token = v["nextPageToken"]
+        same(seen, ids, "listed")
+        pool.close()
+    with Server("bench") as s:
+        run(go(s), 110)
+
+
+@test("a stream of 100,000 chunks arrives whole and in order", timeout=120)
+def _():
+    needs_ours("the SDK copies what it has so far at every chunk")
+
+    async def go(s):
+        n = 100000
+        x = await Subscriber(Client(s, RPC1), "stream", Client(s, RPC1).params(f"chunks {n} x")).open()
+        count, last = 0, 0
+        while (f := await x.next()) is not None:
+            count += 1
+            check(int(f.id) == last + 1, f"id {f.id} after {last}")
+            last = int(f.id)
+        same(count, n + 3, "events")
+    with Server("bench") as s:
+        run(go(s), 110)
