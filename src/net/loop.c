@@ -230,6 +230,16 @@ static void close_own_handles(dgm_loop *l)
     uv_run(&l->uv, UV_RUN_NOWAIT);
 }
 
+/* All that was posted, all that it asked for, and so on. */
+static void run_rest(dgm_loop *l)
+{
+    for (bool any = true; any;) {
+        any = run_posted(l);
+        any = end_turn(l) || any;
+        uv_run(&l->uv, UV_RUN_NOWAIT);
+    }
+}
+
 static void run_loop(void *arg)
 {
     dgm_loop *l = arg;
@@ -243,8 +253,7 @@ static void run_loop(void *arg)
     uv_timer_start(&l->guard, on_guard, STOP_GRACE_MS, 0);
     uv_unref((uv_handle_t *)&l->guard);
     uv_run(&l->uv, UV_RUN_DEFAULT);
-    while (run_posted(l) | end_turn(l))
-        uv_run(&l->uv, UV_RUN_NOWAIT);
+    run_rest(l);
 
     pthread_mutex_lock(&l->lock);
     l->stopped = true;
@@ -285,13 +294,10 @@ static dgm_code loop_new(size_t index, dgm_loop **ret_loop, dgm_err *err)
 static void loop_free(dgm_loop *l)
 {
     current = l; /* its objects are ours now: the thread is gone */
-    while (run_posted(l) | end_turn(l))
-        uv_run(&l->uv, UV_RUN_NOWAIT);
-    uv_run(&l->uv, UV_RUN_NOWAIT);
-    while (run_posted(l) | end_turn(l))
-        uv_run(&l->uv, UV_RUN_NOWAIT);
-    uv_loop_close(
-        &l->uv); /* busy if somebody left a handle open: his to mend, not ours to wait for */
+    run_rest(l);
+    run_rest(l); /* what the last callbacks posted */
+    /* Busy if somebody left a handle open: his to mend, not ours to wait for. */
+    uv_loop_close(&l->uv);
     current = NULL;
     free(l->running.at);
     free(l->queue.at);
