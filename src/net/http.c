@@ -86,6 +86,7 @@ struct dgm_http_exchange {
     dgm_loop_turn turn;
     dgm_loop_fn on_room, on_gone;
     void *arg;
+    size_t borrowed; /* pieces on their way; they may lie in the arena */
     bool begun, ended, gone, told_gone;
     bool is_head, chunked, no_body, keep_alive;
     bool above; /* the mark: on_room is owed */
@@ -387,16 +388,25 @@ static void exchange_free(dgm_http_exchange *x)
     give_arena(x->shard, x->arena); /* x lived there */
 }
 
-/* An exchange that has ended goes at the end of the turn, so that whoever ended it may still look at it. */
+/* An exchange that has ended goes at the end of the turn, so that whoever ended it may still look at it,
+ * and not before the kernel has the bytes it borrowed. */
 static void exchange_turn(void *arg)
 {
     dgm_http_exchange *x = arg;
     if (x->ended) {
-        exchange_free(x);
+        if (!x->borrowed)
+            exchange_free(x);
     } else if (x->gone && x->on_gone && !x->told_gone) {
         x->told_gone = true;
         x->on_gone(x->arg);
     }
+}
+
+static void on_piece_dropped(void *arg)
+{
+    dgm_http_exchange *x = arg;
+    if (--x->borrowed == 0 && x->ended)
+        dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
 
 static void exchange_over(dgm_http_exchange *x)
@@ -1233,7 +1243,8 @@ void dgm_http_write_shared(dgm_http_exchange *x, dgm_str bytes, dgm_loop_fn rele
 {
     if (writes(x, bytes)) {
         if (bytes.n > COPY_BYTES) {
-            dgm_out_share(&x->c->out, bytes, release, arg);
+            x->borrowed++;
+            dgm_out_share(&x->c->out, bytes, release, arg, on_piece_dropped, x);
             wrote(x);
             return;
         }

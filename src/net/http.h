@@ -82,9 +82,10 @@ void dgm_http_begin(dgm_http_exchange *x, int status, dgm_str content_type,
 /* Copies; all that is written in a turn of the loop leaves in one piece at its end. */
 void dgm_http_write(dgm_http_exchange *x, dgm_str bytes);
 /* The same for bytes somebody else owns. Up to 4 KiB are copied and released at once, from inside this
- * call; more are borrowed, and release(arg) comes when the kernel has them or the peer is gone. */
+ * call; more are borrowed, and release(arg) comes when the kernel has them or the peer is gone. They may lie
+ * in the exchange's arena, which stays until then. release may be NULL. */
 void dgm_http_write_shared(dgm_http_exchange *x, dgm_str bytes, dgm_loop_fn release, void *arg);
-/* The exchange and its arena go at the end of the turn. */
+/* The exchange and its arena go at the end of the turn, or when the kernel has what was borrowed. */
 void dgm_http_end(dgm_http_exchange *x);
 
 /* Bytes that the kernel has not taken yet. A writer that has more to say than fits below the mark waits for

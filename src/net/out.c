@@ -15,8 +15,8 @@ struct dgm_out_piece {
     dgm_out_piece *next;
     const char *p; /* within data, or borrowed */
     size_t n, cap; /* cap 0: borrowed */
-    dgm_loop_fn release;
-    void *arg;
+    dgm_loop_fn release, on_dropped;
+    void *arg, *owner;
     char data[];
 };
 #define PIECE_CAP (PIECE_BYTES - sizeof(dgm_out_piece))
@@ -44,7 +44,7 @@ static dgm_out_piece *new_piece(dgm_out_pool *pool, size_t room)
     }
     piece->p = piece->data;
     piece->n = 0;
-    piece->release = NULL;
+    piece->release = piece->on_dropped = NULL;
     return piece;
 }
 
@@ -52,6 +52,8 @@ static void free_piece(dgm_out_piece *piece, dgm_out_pool *pool)
 {
     if (piece->release)
         piece->release(piece->arg);
+    if (piece->on_dropped)
+        piece->on_dropped(piece->owner);
     if (piece->cap == PIECE_CAP && pool->n < POOL_PIECES) {
         piece->next = pool->free;
         pool->free = piece;
@@ -115,12 +117,15 @@ void dgm_out_add(dgm_out *o, dgm_out_pool *pool, dgm_str bytes)
     }
 }
 
-void dgm_out_share(dgm_out *o, dgm_str bytes, dgm_loop_fn release, void *arg)
+void dgm_out_share(dgm_out *o, dgm_str bytes, dgm_loop_fn release, void *arg,
+                   dgm_loop_fn on_dropped, void *owner)
 {
     dgm_out_piece *piece = dgm_xcalloc(1, sizeof *piece);
     piece->p = bytes.p;
     piece->release = release;
     piece->arg = arg;
+    piece->on_dropped = on_dropped;
+    piece->owner = owner;
     push(o, piece);
     dgm_out_wrote(o, bytes.n);
 }

@@ -33,8 +33,9 @@ void dgm_out_add(dgm_out *o, dgm_out_pool *pool, dgm_str bytes);
 /* Room for n bytes in one place; then say how many were written. */
 char *dgm_out_room(dgm_out *o, dgm_out_pool *pool, size_t n);
 void dgm_out_wrote(dgm_out *o, size_t n);
-/* Borrows: release(arg) when they have been dropped. */
-void dgm_out_share(dgm_out *o, dgm_str bytes, dgm_loop_fn release, void *arg);
+/* Borrows: release(arg) and then on_dropped(owner) when they have been dropped; either may be NULL. */
+void dgm_out_share(dgm_out *o, dgm_str bytes, dgm_loop_fn release, void *arg,
+                   dgm_loop_fn on_dropped, void *owner);
 
 /* What is added from here on is inside the chunk; fine when one is open. */
 void dgm_out_open_chunk(dgm_out *o, dgm_out_pool *pool);
