@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -157,7 +158,8 @@ dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err)
  *
  * A task's number n clusters what belongs to it: log and turns have one key, n << 32 | seq or turn, so
  * each is one b-tree and a task's rows lie together. Folded Tasks stand apart, so that a task's row
- * stays small while its log grows.
+ * stays small while its log grows. state<3: unknown, submitted, working (an IN would cost a temporary
+ * table per change).
  */
 static const struct migration {
     const char *about;
@@ -171,7 +173,7 @@ static const struct migration {
      " UNIQUE(tenant,principal,id)) STRICT;"
      "CREATE INDEX tasks_by_status ON tasks(tenant,principal,status_ms,id,state);"
      "CREATE INDEX tasks_by_context ON tasks(tenant,principal,context);"
-     "CREATE INDEX tasks_unfinished ON tasks(tenant,principal,id) WHERE state IN(0,1,2);"
+     "CREATE INDEX tasks_unfinished ON tasks(tenant,principal,id) WHERE state<3;"
      "CREATE TABLE folds(task INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL)"
      " STRICT;"
      "CREATE TABLE log(at INTEGER PRIMARY KEY, n INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;"
@@ -259,6 +261,12 @@ static int migrate_one(dgm_conn *c, int version)
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
+/* SQLite counts every allocation under a lock that all connections share; nobody looks at that. */
+static void configure(void)
+{
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* refused when it was used before us: no harm */
+}
+
 /* Others on the machine have no business with what people told their agents. */
 static dgm_code make_private(const char *path, dgm_err *err)
 {
@@ -287,7 +295,9 @@ static dgm_code prepare_writer(dgm_conn *c, dgm_err *err)
 
 dgm_code dgm_conn_open(const char *path, dgm_conn_mode mode, dgm_conn *ret_conn, dgm_err *err)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     dgm_code code;
+    pthread_once(&once, configure);
     dgm_conn c = {.path = dgm_xmalloc(strlen(path) + 1)};
     memcpy(c.path, path, strlen(path) + 1);
     if (mode == DGM_CONN_WRITE && (code = make_private(path, err))) {

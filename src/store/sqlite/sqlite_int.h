@@ -25,14 +25,12 @@
     X(ROLLBACK, "ROLLBACK")                                                                        \
     X(TASK_INSERT,                                                                                 \
       "INSERT INTO tasks(tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq)"   \
-      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9) ON CONFLICT DO NOTHING RETURNING n")                    \
-    X(TASK_UPDATE, "UPDATE tasks SET state=?4,status_ms=?5,last_seq=?6"                            \
-                   " WHERE tenant=?1 AND principal=?2 AND id=?3 AND last_seq=?7 RETURNING n")      \
+      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9) ON CONFLICT DO NOTHING")                                \
+    X(TASK_FIND,                                                                                   \
+      "SELECT n,last_seq,state,status_ms FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")   \
+    X(TASK_UPDATE, "UPDATE tasks SET last_seq=?2,state=?3,status_ms=?4 WHERE n=?1")                \
     /* a delta leaves state and time alone, and so every index */                                  \
-    X(TASK_GROW,                                                                                   \
-      "UPDATE tasks SET last_seq=?6 WHERE tenant=?1 AND principal=?2 AND id=?3 AND last_seq=?7"    \
-      " AND state=?4 AND status_ms=?5 RETURNING n")                                                \
-    X(TASK_LAST, "SELECT last_seq FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")          \
+    X(TASK_GROW, "UPDATE tasks SET last_seq=?2 WHERE n=?1")                                        \
     X(LOG_INSERT, "INSERT INTO log(at,n,bytes) VALUES(?1,?2,?3)")                                  \
     X(FOLD_PUT, "INSERT OR REPLACE INTO folds(task,seq,body) VALUES(?1,?2,?3)")                    \
     X(TURN_PUT,                                                                                    \
@@ -71,11 +69,11 @@
       " AND agent=?3 AND context=?4 AND message=?5 AND (expires_ms=0 OR expires_ms>?6)")           \
     X(UNFINISHED,                                                                                  \
       "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"        \
-      " FROM tasks INDEXED BY tasks_unfinished WHERE state IN(0,1,2)"                              \
+      " FROM tasks INDEXED BY tasks_unfinished WHERE state<3"                                      \
       " AND (tenant,principal,id)>(?1,?2,?3) ORDER BY tenant,principal,id LIMIT ?4")               \
     X(UNFINISHED_FIRST,                                                                            \
       "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"        \
-      " FROM tasks INDEXED BY tasks_unfinished WHERE state IN(0,1,2)"                              \
+      " FROM tasks INDEXED BY tasks_unfinished WHERE state<3"                                      \
       " ORDER BY tenant,principal,id LIMIT ?4")
 
 typedef enum dgm_sql {

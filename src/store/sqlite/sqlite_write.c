@@ -103,7 +103,6 @@ static int number(sqlite3_stmt *st, bool *ret_found, int64_t *ret)
     *ret_found = sqlite3_step(st) == SQLITE_ROW;
     if (*ret_found)
         *ret = sqlite3_column_int64(st, 0);
-    /* RETURNING: the change is made by the first step */
     return sqlite3_reset(st);
 }
 
@@ -114,8 +113,9 @@ static void bind_key(sqlite3_stmt *st, const dgm_task_row *row)
     dgm_bind_str(st, 3, row->id);
 }
 
-static int insert_task(dgm_sql_writer *w, const struct dgm_group *g, bool *ret_found,
-                       int64_t *ret_n)
+/* Makes the row of a group that begins a log; false: there is one. (No RETURNING: SQLite opens a
+ * temporary table for it, which costs more than all the rest.) */
+static int insert_task(dgm_sql_writer *w, const struct dgm_group *g, bool *ret_made, int64_t *ret_n)
 {
     int rc = SQLITE_OK;
     const dgm_task_row *made = &g->first->append.batch.row, *row = &g->last->append.batch.row;
@@ -129,72 +129,72 @@ static int insert_task(dgm_sql_writer *w, const struct dgm_group *g, bool *ret_f
     sqlite3_bind_int64(st, 7, made->created_ms);
     sqlite3_bind_int64(st, 8, row->status_ms);
     sqlite3_bind_int64(st, 9, (int64_t)row->last_seq);
-    return number(st, ret_found, ret_n);
+    rc = done(st);
+    *ret_made = !rc && sqlite3_changes(w->conn.db) == 1;
+    *ret_n = sqlite3_last_insert_rowid(w->conn.db);
+    return rc;
 }
 
-static int update_task(dgm_sql_writer *w, dgm_sql how, const struct dgm_group *g, bool *ret_found,
-                       int64_t *ret_n)
+struct found {
+    bool is_there;
+    int64_t n, status_ms;
+    uint64_t last_seq;
+    int state;
+};
+
+static int find_task(dgm_sql_writer *w, const dgm_task_row *row, struct found *ret_found)
 {
     int rc = SQLITE_OK;
-    const dgm_task_row *row = &g->last->append.batch.row;
-    sqlite3_stmt *st = dgm_conn_sql(&w->conn, how, &rc);
+    sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_TASK_FIND, &rc);
     if (!st)
         return rc;
     bind_key(st, row);
-    sqlite3_bind_int(st, 4, (int)row->state);
-    sqlite3_bind_int64(st, 5, row->status_ms);
-    sqlite3_bind_int64(st, 6, (int64_t)row->last_seq);
-    sqlite3_bind_int64(st, 7, (int64_t)dgm_append_first(&g->first->append.batch) - 1);
-    return number(st, ret_found, ret_n);
-}
-
-static bool may_change_status(const struct dgm_group *g)
-{
-    for (const dgm_job *job = g->first; job; job = job->group_next) {
-        const dgm_append *b = &job->append.batch;
-        for (size_t i = 0; i < b->n_records; i++) {
-            if (b->records[i]->head.kind == DGM_EVENT_STATUS ||
-                b->records[i]->head.kind == DGM_EVENT_TASK)
-                return true;
-        }
+    *ret_found = (struct found){.is_there = sqlite3_step(st) == SQLITE_ROW};
+    if (ret_found->is_there) {
+        ret_found->n = sqlite3_column_int64(st, 0);
+        ret_found->last_seq = (uint64_t)sqlite3_column_int64(st, 1);
+        ret_found->state = sqlite3_column_int(st, 2);
+        ret_found->status_ms = sqlite3_column_int64(st, 3);
     }
-    return false;
+    return sqlite3_reset(st);
 }
 
-static int refuse_first(dgm_sql_writer *w, struct dgm_group *g)
+static int update_task(dgm_sql_writer *w, const struct dgm_group *g, const struct found *was)
 {
     int rc = SQLITE_OK;
-    bool found;
-    int64_t last = 0;
-    dgm_job *job = g->first;
-    sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_TASK_LAST, &rc);
+    const dgm_task_row *row = &g->last->append.batch.row;
+    bool same = was->state == (int)row->state && was->status_ms == row->status_ms;
+    sqlite3_stmt *st = dgm_conn_sql(&w->conn, same ? DGM_SQL_TASK_GROW : DGM_SQL_TASK_UPDATE, &rc);
     if (!st)
         return rc;
-    bind_key(st, &job->append.batch.row);
-    if ((rc = number(st, &found, &last)))
-        return rc;
-    uint64_t seq = (uint64_t)last;
-    job->code = dgm_append_misfit(&job->append.batch, found ? &seq : NULL, &job->err);
-    g->first = job->group_next;
-    return SQLITE_OK;
+    sqlite3_bind_int64(st, 1, was->n);
+    sqlite3_bind_int64(st, 2, (int64_t)row->last_seq);
+    if (!same) {
+        sqlite3_bind_int(st, 3, (int)row->state);
+        sqlite3_bind_int64(st, 4, row->status_ms);
+    }
+    return done(st);
 }
 
-/* The task's number; REFUSED when no job of the group is left. */
+/* The task's number; REFUSED when no job of the group is left: those that do not begin where the log
+ * ends have their answer. */
 static int put_task(dgm_sql_writer *w, struct dgm_group *g, int64_t *ret_n)
 {
-    while (g->first) {
-        int rc = SQLITE_OK;
-        bool found = false;
-        if (dgm_append_first(&g->first->append.batch) == 1)
-            rc = insert_task(w, g, &found, ret_n);
-        else if (!may_change_status(g))
-            rc = update_task(w, DGM_SQL_TASK_GROW, g, &found, ret_n);
-        if (!rc && !found)
-            rc = update_task(w, DGM_SQL_TASK_UPDATE, g, &found, ret_n);
-        if (rc || found)
-            return rc;
-        if ((rc = refuse_first(w, g)))
-            return rc;
+    int rc;
+    bool made = false;
+    struct found was;
+    if (dgm_append_first(&g->first->append.batch) == 1 &&
+        ((rc = insert_task(w, g, &made, ret_n)) || made))
+        return rc;
+    if ((rc = find_task(w, &g->first->append.batch.row, &was)))
+        return rc;
+    *ret_n = was.n;
+    for (; g->first; g->first = g->first->group_next) {
+        dgm_job *job = g->first;
+        if (was.is_there && dgm_append_first(&job->append.batch) == was.last_seq + 1)
+            return update_task(w, g, &was);
+        job->code =
+            dgm_append_misfit(&job->append.batch, was.is_there ? &was.last_seq : NULL, &job->err);
     }
     return REFUSED;
 }
