@@ -438,18 +438,6 @@ static int by_owner(const dgm_task_row *a, const dgm_task_row *b)
     return order ? order : compare(a->id, b->id);
 }
 
-static int order_newest_first(const void *a, const void *b)
-{
-    const dgm_task_row *const *x = a, *const *y = b;
-    return newest_first(*x, (*y)->status_ms, (*y)->id);
-}
-
-static int order_by_owner(const void *a, const void *b)
-{
-    const dgm_task_row *const *x = a, *const *y = b;
-    return by_owner(*x, *y);
-}
-
 static bool matches(const dgm_task_row *r, const dgm_list_query *q)
 {
     return same_owner(r->owner, q->owner) && (!q->agent.n || dgm_str_eq(r->agent, q->agent)) &&
@@ -458,26 +446,63 @@ static bool matches(const dgm_task_row *r, const dgm_list_query *q)
            (!q->status_from_ms || r->status_ms >= q->status_from_ms);
 }
 
-static void take_page(dgm_job *job, const dgm_task_row **rows, size_t n, size_t page_size)
+/* The first rows in order, found in one walk: a walk meets few rows that go in front of those it has. */
+struct page {
+    const dgm_task_row **rows; /* sorted; room for one more than the page */
+    size_t n, max;
+    bool by_owner;
+};
+
+static int order(const struct page *p, const dgm_task_row *a, const dgm_task_row *b)
+{
+    return p->by_owner ? by_owner(a, b) : newest_first(a, b->status_ms, b->id);
+}
+
+static void offer(struct page *p, const dgm_task_row *row)
+{
+    size_t low = 0, high = p->n;
+    if (p->n == p->max && order(p, row, p->rows[p->n - 1]) > 0)
+        return;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (order(p, p->rows[middle], row) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (p->n < p->max)
+        p->n++;
+    memmove(&p->rows[low + 1], &p->rows[low], (p->n - 1 - low) * sizeof(dgm_task_row *));
+    p->rows[low] = row;
+}
+
+static struct page page_of(const struct memory_store *s, size_t size, bool sorted_by_owner)
+{
+    size_t max = size < s->tasks.n ? size + 1 : s->tasks.n;
+    return (struct page){
+        .rows = dgm_xmalloc(max * sizeof(dgm_task_row *)), .max = max, .by_owner = sorted_by_owner};
+}
+
+static void take_page(dgm_job *job, struct page *p, size_t size)
 {
     size_t bytes = 0, i = 0;
-    job->got.rows.at = dgm_new_n(dgm_job_arena(job), dgm_task_row, n < page_size ? n : page_size);
-    for (; i < n && i < page_size && bytes < DGM_MAX_STORE_PAGE_BYTES; i++) {
-        job->got.rows.at[i] = *rows[i];
+    job->got.rows.at = dgm_new_n(dgm_job_arena(job), dgm_task_row, p->n);
+    for (; i < p->n && i < size && bytes < DGM_MAX_STORE_PAGE_BYTES; i++) {
+        job->got.rows.at[i] = *p->rows[i];
         if (job->kind == DGM_JOB_UNFINISHED)
             job->got.rows.at[i].folded = (dgm_str){0};
         dgm_task_row_keep(job->arena, &job->got.rows.at[i]);
         bytes += job->got.rows.at[i].folded.n;
     }
     job->got.rows.n = i;
-    job->got.rows.more = i < n;
+    job->got.rows.more = i < p->n;
+    free(p->rows);
 }
 
 static void list(struct memory_store *s, dgm_job *job)
 {
     const dgm_list_query *q = &job->list;
-    const dgm_task_row **rows = dgm_xmalloc(s->tasks.n * sizeof *rows);
-    size_t n = 0;
+    struct page page = page_of(s, q->page_size, false);
     for (size_t i = 0; i < s->tasks.cap; i++) {
         for (struct node *at = s->tasks.slots[i]; at; at = at->next) {
             const dgm_task_row *r = &((struct task *)at)->row;
@@ -485,29 +510,24 @@ static void list(struct memory_store *s, dgm_job *job)
                 continue;
             job->got.rows.total++;
             if (!q->after_id.n || newest_first(r, q->after_status_ms, q->after_id) > 0)
-                rows[n++] = r;
+                offer(&page, r);
         }
     }
-    qsort(rows, n, sizeof *rows, order_newest_first);
-    take_page(job, rows, n, q->page_size);
-    free(rows);
+    take_page(job, &page, q->page_size);
 }
 
 static void list_unfinished(struct memory_store *s, dgm_job *job)
 {
-    const dgm_task_row **rows = dgm_xmalloc(s->tasks.n * sizeof *rows);
-    size_t n = 0;
+    struct page page = page_of(s, job->unfinished.page_size, true);
     for (size_t i = 0; i < s->tasks.cap; i++) {
         for (struct node *at = s->tasks.slots[i]; at; at = at->next) {
             const dgm_task_row *r = &((struct task *)at)->row;
             if (dgm_state_is_unfinished(r->state) &&
                 (!job->unfinished.has_after || by_owner(r, &job->unfinished.after) > 0))
-                rows[n++] = r;
+                offer(&page, r);
         }
     }
-    qsort(rows, n, sizeof *rows, order_by_owner);
-    take_page(job, rows, n, job->unfinished.page_size);
-    free(rows);
+    take_page(job, &page, job->unfinished.page_size);
 }
 
 /* ---- the driver ------------------------------------------------------------------------------------ */

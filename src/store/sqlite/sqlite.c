@@ -37,6 +37,8 @@ struct queue {
 
 struct lane {
     dgm_job *first, *last; /* by lane_next */
+    size_t n_appends;      /* not done */
+    size_t n_waiting;      /* reads, for appends before them */
 };
 
 struct sqlite_store;
@@ -52,9 +54,10 @@ struct sqlite_store {
     dgm_store base;
     pthread_mutex_t lock; /* of all below, but connections */
     pthread_cond_t to_write, to_read, idle;
-    struct queue writes, reads;
+    struct queue writes, reads, lists;
     struct lane lanes[N_LANES];
     size_t pending; /* jobs not yet posted */
+    size_t waiting; /* of all lanes */
     bool stopping, faulty;
     dgm_err fault;
     dgm_store_stats stats;
@@ -99,6 +102,11 @@ static struct lane *lane_of(struct sqlite_store *s, const dgm_job *job)
     return job->kind <= DGM_JOB_TURNS ? &s->lanes[job->hash % N_LANES] : NULL;
 }
 
+static bool is_list(const dgm_job *job)
+{
+    return job->kind == DGM_JOB_LIST || job->kind == DGM_JOB_UNFINISHED;
+}
+
 /* Answers on their way: one chain per loop, posted together. */
 struct answers {
     struct {
@@ -135,9 +143,11 @@ static void post(struct sqlite_store *s, struct answers *a)
 
 static void start_read(struct sqlite_store *s, dgm_job *job)
 {
-    job->waiting = false;
-    push(&s->reads, job);
-    pthread_cond_signal(&s->to_read);
+    push(is_list(job) ? &s->lists : &s->reads, job);
+    if (is_list(job))
+        pthread_cond_broadcast(&s->to_read); /* not every reader takes it */
+    else
+        pthread_cond_signal(&s->to_read);
 }
 
 /* Answers what is done up to the first that is not; starts reads that waited for an append. */
@@ -148,11 +158,15 @@ static void move_lane(struct sqlite_store *s, struct lane *lane, struct answers 
         lane->first = job->lane_next;
         add_answer(s, a, job);
     }
-    for (dgm_job *job = lane->first; job; job = job->lane_next) {
+    for (dgm_job *job = lane->first; job && lane->n_waiting; job = job->lane_next) {
         if (job->kind == DGM_JOB_APPEND && !job->done)
             return;
-        if (job->waiting)
+        if (job->waiting) {
+            job->waiting = false;
+            lane->n_waiting--;
+            s->waiting--;
             start_read(s, job);
+        }
     }
 }
 
@@ -164,15 +178,6 @@ static void is_done(struct sqlite_store *s, dgm_job *job, struct answers *a)
         move_lane(s, lane, a);
     else
         add_answer(s, a, job);
-}
-
-static bool appends_ahead(const struct lane *lane)
-{
-    for (const dgm_job *job = lane->first; job; job = job->lane_next) {
-        if (job->kind == DGM_JOB_APPEND && !job->done)
-            return true;
-    }
-    return false;
 }
 
 /* ---- health (under the lock) ----------------------------------------------------------------------- */
@@ -230,6 +235,7 @@ static void write_batch(struct sqlite_store *s)
     for (dgm_job *job = chain, *next; job; job = next) {
         next = job->next;
         count(s, job);
+        lane_of(s, job)->n_appends--;
         is_done(s, job, &a);
     }
     post(s, &a);
@@ -309,6 +315,14 @@ static void *writer_main(void *arg)
 
 /* ---- readers --------------------------------------------------------------------------------------- */
 
+/* A list counts all that match and may take long: the first reader leaves lists to the others, so that
+ * look-ups never wait for one. */
+static dgm_job *take_read(struct sqlite_store *s, const struct reader *r)
+{
+    dgm_job *job = pop(&s->reads);
+    return job || r == &s->readers[0] ? job : pop(&s->lists);
+}
+
 static void *reader_main(void *arg)
 {
     struct reader *r = arg;
@@ -317,7 +331,7 @@ static void *reader_main(void *arg)
     dgm_job *job;
     pthread_mutex_lock(&s->lock);
     for (;;) {
-        if (!(job = pop(&s->reads))) {
+        if (!(job = take_read(s, r))) {
             if (s->stopping)
                 break;
             pthread_cond_wait(&s->to_read, &s->lock);
@@ -347,9 +361,10 @@ static uint64_t hash_of(const dgm_job *job)
     return dgm_hash(hash, id->p, id->n);
 }
 
-static bool is_full(const struct queue *q)
+static bool is_full(const struct sqlite_store *s, const struct queue *q)
 {
-    return q->n >= DGM_MAX_STORE_QUEUE || q->bytes >= DGM_MAX_STORE_QUEUE_BYTES;
+    size_t n = q->n + (q == &s->reads ? s->waiting : 0);
+    return n >= DGM_MAX_STORE_QUEUE || q->bytes >= DGM_MAX_STORE_QUEUE_BYTES;
 }
 
 static void refuse(struct sqlite_store *s, dgm_job *job, const struct queue *q)
@@ -369,14 +384,14 @@ static void submit(dgm_store *base, dgm_job *job)
 {
     struct sqlite_store *s = (struct sqlite_store *)base;
     bool write = job->kind == DGM_JOB_APPEND || job->kind == DGM_JOB_TRIM;
-    struct queue *q = write ? &s->writes : &s->reads;
+    struct queue *q = write ? &s->writes : is_list(job) ? &s->lists : &s->reads;
     if (job->kind <= DGM_JOB_TURNS)
         job->hash = hash_of(job);
     pthread_mutex_lock(&s->lock);
     struct lane *lane = lane_of(s, job);
-    bool full = is_full(q);
+    bool full = is_full(s, q);
     s->pending++;
-    job->waiting = lane && !write && !full && appends_ahead(lane);
+    job->waiting = lane && !write && !full && lane->n_appends > 0;
     if (lane) {
         if (lane->first)
             lane->last->lane_next = job;
@@ -384,11 +399,18 @@ static void submit(dgm_store *base, dgm_job *job)
             lane->first = job;
         lane->last = job;
     }
-    if (full)
+    if (full) {
         refuse(s, job, q);
-    else if (!job->waiting) {
+    } else if (write) {
+        if (lane)
+            lane->n_appends++;
         push(q, job);
-        pthread_cond_signal(write ? &s->to_write : &s->to_read);
+        pthread_cond_signal(&s->to_write);
+    } else if (job->waiting) {
+        lane->n_waiting++;
+        s->waiting++;
+    } else {
+        start_read(s, job);
     }
     pthread_mutex_unlock(&s->lock);
 }
