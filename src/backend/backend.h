@@ -65,12 +65,14 @@ struct dgm_run {
     bool canceled;    /* set before cancel() is called */
 };
 
-/* How an agent answers, common to all types (config: reply, final_text, working_message). */
+/* How an agent answers, common to all types (config: reply, final_text, answer_source,
+ * working_message). */
 typedef enum dgm_reply { DGM_REPLY_AUTO, DGM_REPLY_MESSAGE, DGM_REPLY_TASK } dgm_reply;
 
 typedef struct dgm_agent_options {
     dgm_reply reply;
     bool omit_final_text;    /* final_text: omit */
+    bool answer_in_status;   /* answer_source: status: text in a working status is the answer */
     dgm_str working_message; /* shown while it works, as a status indicator; empty: none */
 } dgm_agent_options;
 

@@ -12,6 +12,8 @@
  *                    there already: its answers are its own (a2a.md 5.2).
  *   working_message  the first working status carries it as a status indicator. When it is clear that
  *                    there will be a task, it is told before the agent has said anything.
+ *   answer_source    text in a working status is progress and counts for nothing here, unless this
+ *                    says `status`, or the message itself says that it is text (canonical_type).
  *   final_text       completed says the text again: added for agents that leave it out, left out on
  *                    `omit`. Text that was not streamed moves to an artifact then: nothing gets lost.
  *
@@ -46,6 +48,9 @@ struct shape {
     dgm_fold *fold;
     bool answered;       /* the Message, or what stands for it, was told */
     const char *failure; /* ... is to be told when it ends */
+    /* both */
+    size_t n_status_texts; /* answers in a working status so far */
+    bool is_cumulative;    /* each of them went on where the last one began */
     /* all others */
     bool said_working;   /* the working message was told */
     bool said_early;     /* before the agent said anything: its own first `working` is not news */
@@ -80,6 +85,38 @@ static bool is_all_text(dgm_parts parts)
 static dgm_code pass(struct shape *s, const dgm_event *event, dgm_err *err)
 {
     return s->outer->ops->emit(s->outer, event, err);
+}
+
+/* ---- text in a status ------------------------------------------------------------------------------------- */
+
+static bool is_answer(const struct shape *s, const dgm_message *m)
+{
+    yyjson_val *type = dgm_json_get(m->metadata, DGM_STR("canonical_type"));
+    if (s->shaped->options.answer_in_status)
+        return true;
+    return yyjson_is_str(type) && (dgm_str_is(dgm_json_str(type), "TextMessageChunkEvent") ||
+                                   dgm_str_is(dgm_json_str(type), "TextMessageEndEvent"));
+}
+
+/* A delta; or everything so far, if every text has begun with the one before (document 004 has the
+ * former, many agents do the latter). */
+static void watch_status(struct shape *s, const dgm_status *status)
+{
+    const dgm_message *m = status->message;
+    if (status->state != DGM_STATE_WORKING || !m || !is_all_text(m->parts) || !is_answer(s, m))
+        return;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_str text = dgm_parts_text(m->parts, a), before = dgm_buf_str(&s->text);
+    bool extends = text.n > before.n && dgm_str_starts(text, before);
+    s->is_cumulative = s->n_status_texts == 0 || (s->is_cumulative && extends);
+    if (s->n_status_texts == 0 || s->is_cumulative) {
+        dgm_buf_clear(&s->text);
+        s->stream = EMPTY_PRINT;
+    }
+    s->n_texts += s->n_status_texts++ == 0;
+    s->text_id = (dgm_str){0}; /* no artifact's */
+    dgm_buf_add_str(&s->text, text);
+    s->stream = add_print(s->stream, text);
 }
 
 /* ---- one Message of everything --------------------------------------------------------------------------- */
@@ -142,6 +179,10 @@ static dgm_code answer_with_message(struct shape *s, dgm_err *err)
     for (size_t i = 0; said && i < said->parts.n; i++) {
         has_text |= said->parts.at[i].kind == DGM_PART_TEXT;
         add_part(&x, &said->parts.at[i]);
+    }
+    if (!has_text && s->n_status_texts > 0) {
+        add_text(&x, dgm_buf_str(&s->text), true);
+        has_text = true;
     }
     bool text_was_said = has_text;
     for (size_t i = 0; task && i < task->artifacts.n; i++) {
@@ -209,6 +250,8 @@ static dgm_code emit_as_message(struct shape *s, const dgm_event *event, dgm_err
     }
     if (dgm_state_is_terminal(state) && state != DGM_STATE_COMPLETED)
         return tell_by_task(s, event, err);
+    if (event->kind == DGM_EVENT_STATUS)
+        watch_status(s, &event->status->status);
     if ((rc = collect(s, event, err)))
         return rc;
     if (state == DGM_STATE_COMPLETED || dgm_state_is_interrupted(state))
@@ -342,7 +385,8 @@ static dgm_code complete(struct shape *s, const dgm_event *event, dgm_err *err)
         return pass(s, event, err);
     }
     /* of several texts nobody can say which one is the answer */
-    if (u->status.message || !s->shaped->inner->lacks_final_text || s->n_texts != 1 || s->text.over)
+    bool is_known = s->shaped->inner->lacks_final_text || s->n_status_texts > 0;
+    if (u->status.message || !is_known || s->n_texts != 1 || s->text.over)
         return pass(s, event, err);
     dgm_part part = {.kind = DGM_PART_TEXT, .content = dgm_buf_str(&s->text)};
     dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
@@ -388,8 +432,11 @@ static dgm_code emit_shaped(struct shape *s, const dgm_event *event, dgm_err *er
         return rc;
     if (event->kind == DGM_EVENT_ARTIFACT)
         watch_text(s, event->artifact);
-    if (event->kind == DGM_EVENT_STATUS && event->status->status.state == DGM_STATE_COMPLETED)
+    if (event->kind != DGM_EVENT_STATUS)
+        return pass(s, event, err);
+    if (event->status->status.state == DGM_STATE_COMPLETED)
         return complete(s, event, err);
+    watch_status(s, &event->status->status);
     return pass(s, event, err);
 }
 
@@ -478,7 +525,8 @@ void dgm_shaped_close(void *agent)
 static bool is_plain(const struct shaped *x, const dgm_run *run)
 {
     return x->options.reply == DGM_REPLY_AUTO && !x->options.omit_final_text &&
-           x->options.working_message.n == 0 && !x->inner->lacks_final_text && !run->input->task;
+           !x->options.answer_in_status && x->options.working_message.n == 0 &&
+           !x->inner->lacks_final_text && !run->input->task;
 }
 
 void dgm_shaped_start(void *agent, dgm_run *run)

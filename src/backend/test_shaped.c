@@ -427,6 +427,58 @@ static void a_text_that_starts_over_is_added_as_it_ends(void **state)
     fake_close(f);
 }
 
+/* ---- answer_source ----------------------------------------------------------------------------------------------------- */
+
+#define TYPED(text, type)                                                                          \
+    "{'statusUpdate':{'status':{'state':'TASK_STATE_WORKING','message':{'role':'ROLE_AGENT','"     \
+    "parts':"                                                                                      \
+    "[{'text':'" text "'}],'metadata':{'canonical_type':'" type "'}}}}}"
+
+static const struct source_row {
+    const char *name;
+    bool from_status;
+    const char *events[6];
+    const char *text;
+} source_rows[] = {
+    {"text in a working status is no answer",
+     false,
+     {SAYS("WORKING", "Processing..."), STATUS("COMPLETED")},
+     ""},
+    {"unless it says so itself",
+     false,
+     {SAYS("WORKING", "Processing..."), TYPED("Hello", "TextMessageChunkEvent"),
+      TYPED(" you", "TextMessageChunkEvent"), STATUS("COMPLETED")},
+     "Hello you"},
+    {"with answer_source status it is, piece by piece",
+     true,
+     {STATUS("WORKING"), SAYS("WORKING", "Hello"), SAYS("WORKING", " world"), STATUS("COMPLETED")},
+     "Hello world"},
+    {"... or all of it each time",
+     true,
+     {SAYS("WORKING", "Hel"), SAYS("WORKING", "Hello"), SAYS("WORKING", "Hello you"),
+      STATUS("COMPLETED")},
+     "Hello you"},
+    {"... and the final text still wins",
+     true,
+     {SAYS("WORKING", "Hello"), SAYS("WORKING", " world"), SAYS("COMPLETED", "Hello world!")},
+     "Hello world!"},
+};
+
+static void the_answer_is_where_it_is_said_to_be(void **state)
+{
+    const struct source_row *row = *state;
+    for (size_t i = 0; i < 2; i++) {
+        struct fake *f = open_with(
+            &terse_backend, (dgm_agent_options){.reply = i ? DGM_REPLY_MESSAGE : DGM_REPLY_AUTO,
+                                                .answer_in_status = row->from_status});
+        script = row->events;
+        fake_run(f, "hi");
+        check_str(f->final, row->text);
+        assert_string_equal(f->fault, "");
+        fake_close(f);
+    }
+}
+
 /* ---- limits -------------------------------------------------------------------------------------------------------------- */
 
 static const dgm_event *huge_event(dgm_arena *a)
@@ -473,6 +525,8 @@ static void a_message_has_its_limit(void **state)
 #define M(i) dgm_test_with(message_rows[i].name, one_message_comes_of_it, &message_rows[i])
 #define W(i)                                                                                       \
     dgm_test_with(working_rows[i].name, the_working_message_is_an_indicator, &working_rows[i])
+#define A(i)                                                                                       \
+    dgm_test_with(source_rows[i].name, the_answer_is_where_it_is_said_to_be, &source_rows[i])
 #define F(i) dgm_test_with(final_rows[i].name, the_final_text_is_as_asked_for, &final_rows[i])
 
 DGM_TEST_MAIN(dgm_test_holds(without_options_the_agent_has_the_run_itself, "R004-19"),
@@ -482,5 +536,6 @@ DGM_TEST_MAIN(dgm_test_holds(without_options_the_agent_has_the_run_itself, "R004
               M(5), M(6), M(7), M(8), M(9), M(10), dgm_test(a_failure_is_no_message),
               dgm_test(a_failure_is_an_error_to_the_caller), W(0), W(1), W(2), W(3), W(4), W(5),
               W(6), W(7), W(8), W(9), W(10), W(11), F(0), F(1), F(2), F(3), F(4), F(5), F(6), F(7),
-              F(8), dgm_test(a_text_that_starts_over_is_added_as_it_ends),
+              F(8), A(0), A(1), A(2), A(3), A(4),
+              dgm_test(a_text_that_starts_over_is_added_as_it_ends),
               dgm_test(a_message_has_its_limit))

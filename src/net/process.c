@@ -26,6 +26,7 @@
 #define DRAIN_MS 500
 #define LOOK_MS 20 /* without pidfd: how often we look whether it is still there */
 #define READ_BYTES 65536
+#define MAX_ERROR_LINE_BYTES 4096 /* stderr is for people */
 
 extern char **environ;
 
@@ -460,7 +461,8 @@ dgm_code dgm_process_start(dgm_loop *loop, const dgm_process_options *options,
     p->out.on_line = handler.on_line;
     p->error_out.on_line = handler.on_error_line;
     init_output(p, &p->out, &fds[2], max_line);
-    init_output(p, &p->error_out, &fds[4], max_line);
+    init_output(p, &p->error_out, &fds[4],
+                max_line < MAX_ERROR_LINE_BYTES ? max_line : MAX_ERROR_LINE_BYTES);
     dgm_timer_init(loop, &p->kill_timer, on_grace_over, p);
     dgm_timer_init(loop, &p->look_timer, on_look, p);
     p->open_handles += 2;

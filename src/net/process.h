@@ -31,7 +31,7 @@ typedef struct dgm_process_exit {
 typedef struct dgm_process_handler {
     /* What it writes to stdout. A line lives until the callback returns. */
     void (*on_line)(void *user, dgm_str line, dgm_line_end end);
-    /* The same of stderr; NULL: read and dropped. */
+    /* The same of stderr, cut at 4 KiB at the latest; NULL: read and dropped. */
     void (*on_error_line)(void *user, dgm_str line, dgm_line_end end);
     /* The last callback: the child is reaped, its output read, its group gone. The process is freed
      * when this returns. */
