@@ -37,12 +37,11 @@ static dgm_code open_agents(struct server *s, dgm_err *err)
             if (a->is_default != (pass == 0))
                 continue;
             dgm_core_agent *agent = &s->agents[s->n_agents];
-            dgm_agent_options options = {.reply = (dgm_reply)a->manner.reply,
-                                         .omit_final_text =
-                                             a->manner.final_text == DGM_FINAL_TEXT_OMIT,
-                                         .answer_in_status =
-                                             a->manner.answer_source == DGM_ANSWER_STATUS,
-                                         .working_message = a->manner.working_message};
+            dgm_agent_options options = {
+                .reply = (dgm_reply)a->manner.reply,
+                .omit_final_text = a->manner.final_text == DGM_FINAL_TEXT_OMIT,
+                .answer_in_status = a->manner.answer_source == DGM_ANSWER_STATUS,
+                .working_message = a->manner.working_message};
             *agent = (dgm_core_agent){.id = a->id,
                                       .backend = dgm_backend_by_type(a->type),
                                       .dedupe = a->manner.dedupe,
