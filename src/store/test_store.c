@@ -247,7 +247,7 @@ static void make_tasks(struct env *e, size_t n)
                                             DGM_STATE_SUBMITTED, DGM_STATE_AUTH_REQUIRED};
     static const char *const contexts[] = {"even", "odd"}, *const agents[] = {"a", "b", "c"};
     for (size_t i = 0; i < n; i++) {
-        char id[16];
+        char id[24];
         struct making m;
         snprintf(id, sizeof id, "t%03zu", i);
         make_deltas(&m, alice, id, 0, 1, 1);
@@ -323,7 +323,7 @@ struct churn {
     struct env *env;
     struct wait wait;
     size_t n;
-    char id[16];
+    char id[24];
     bool stop;
 };
 
@@ -382,7 +382,7 @@ static void a_page_ends_when_it_is_heavy(void **state)
     size_t n = DGM_MAX_STORE_PAGE_BYTES / 2 + 1;
     char *text = dgm_xcalloc(1, n);
     for (int i = 0; i < 3; i++) {
-        char id[8];
+        char id[24];
         struct making m;
         snprintf(id, sizeof id, "t%d", i);
         make_deltas(&m, alice, id, 0, 1, 1);
@@ -566,7 +566,7 @@ static void many_turns_are_trimmed_in_steps(void **state)
 {
     struct env e = setup(state);
     for (int i = 0; i < 450; i++) {
-        char id[16];
+        char id[24];
         struct making m;
         dgm_turn_row turn = {.turn = 1, .first_seq = 1};
         snprintf(id, sizeof id, "t%d", i);
@@ -586,7 +586,7 @@ static void many_turns_are_trimmed_in_steps(void **state)
     assert_int_equal(count_records(&e, alice, "t0"), 1);
     trim(&e, T0 + 2);
     for (int i = 0; i < 450; i += 7) {
-        char id[16];
+        char id[24];
         snprintf(id, sizeof id, "t%d", i);
         assert_int_equal(count_records(&e, alice, id), 0);
         assert_int_equal(get_turns(&e, alice, id).n, 0);
@@ -699,7 +699,7 @@ static void make_ordered(void *arg)
     dgm_store *s = o->env->store;
     o->loop = dgm_loop_current();
     for (size_t i = 0; i < ORDER_ROUNDS * ORDER_TASKS; i++) {
-        char id[16];
+        char id[24];
         struct making m;
         size_t t = i % ORDER_TASKS;
         snprintf(id, sizeof id, "%s%zu", o->prefix, t);
@@ -762,7 +762,7 @@ static void make_flood(void *arg)
 {
     struct flood *f = arg;
     for (size_t i = 0; i < f->n; i++) {
-        char id[16];
+        char id[24];
         struct making m;
         snprintf(id, sizeof id, "t%04zu", i);
         make_deltas(&m, alice, id, 0, 1, 1);

@@ -679,7 +679,7 @@ static void a_damaged_page_is_an_error_and_no_crash(void **state)
     struct env e = setup_disk();
     char junk[4096];
     for (int i = 0; i < 40; i++) {
-        char id[16];
+        char id[24];
         snprintf(id, sizeof id, "t%d", i);
         assert_int_equal(append_deltas(&e, alice, id, 0, 40, 1), DGM_OK);
     }
