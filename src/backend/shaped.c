@@ -206,8 +206,9 @@ static dgm_code answer_with_message(struct shape *s, dgm_err *err)
         .extensions = said ? said->extensions : (dgm_strs){0},
     };
     dgm_event event = {.kind = DGM_EVENT_MESSAGE, .message = &message};
-    s->answered = true;
-    return pass(s, &event, err);
+    dgm_code rc = pass(s, &event, err);
+    s->answered = !rc;
+    return rc;
 }
 
 static dgm_code tell_by_task(struct shape *s, const dgm_event *event, dgm_err *err)
@@ -455,15 +456,15 @@ static void on_end(dgm_run *run, const char *error)
     dgm_err err = {0};
     if (s->as_message && !s->answered && !error && !run->canceled && answer_with_message(s, &err))
         error = dgm_arena_dup(s->run.arena, dgm_str_from(err.msg)).p;
-    if (s->as_message && !s->answered && error && outer->ops->refuse)
+    if (s->as_message && !s->answered && error)
         s->failure = error;
-    if (s->failure)
+    bool is_refused = s->failure && outer->ops->refuse;
+    if (is_refused)
         dgm_fail(&err, DGM_INVALID_AGENT_RESPONSE, NULL, "%s", s->failure);
-    bool refused = s->failure != NULL;
     dgm_fold_free(s->fold);
     dgm_buf_done(&s->text);
     /* s is gone with its arena */
-    if (refused)
+    if (is_refused)
         outer->ops->refuse(outer, &err);
     else
         outer->ops->end(outer, error);
