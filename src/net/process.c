@@ -52,6 +52,7 @@ struct dgm_process {
     struct output out, error_out;
     uv_poll_t watch;
     dgm_timer kill_timer, look_timer; /* look: for the exit, then for the end of draining */
+    dgm_loop_stop stop;
     size_t backlog;
     size_t open_handles;
     bool in_open, end_input, paused;
@@ -102,6 +103,7 @@ static void begin_close(dgm_process *p)
     if (p->state == CLOSING)
         return;
     p->state = CLOSING;
+    dgm_loop_off_stop(p->loop, &p->stop);
     close_input(p);
     uv_close((uv_handle_t *)&p->out.pipe, on_uv_closed);
     uv_close((uv_handle_t *)&p->error_out.pipe, on_uv_closed);
@@ -171,6 +173,17 @@ static void on_grace_over(void *arg)
     dgm_process *p = arg;
     if (p->state == RUNNING)
         kill(-p->pid, SIGKILL);
+}
+
+/* The loop ends, and has no time for manners. */
+static void on_stop(void *arg)
+{
+    dgm_process *p = arg;
+    p->how.killed = true;
+    if (p->state == RUNNING)
+        kill(-p->pid, SIGKILL);
+    else
+        begin_close(p);
 }
 
 /* ---- reading -------------------------------------------------------------------------------------------- */
@@ -466,6 +479,8 @@ dgm_code dgm_process_start(dgm_loop *loop, const dgm_process_options *options,
     dgm_timer_init(loop, &p->kill_timer, on_grace_over, p);
     dgm_timer_init(loop, &p->look_timer, on_look, p);
     p->open_handles += 2;
+    p->stop = (dgm_loop_stop){.fn = on_stop, .arg = p};
+    dgm_loop_on_stop(loop, &p->stop);
     watch_exit(p, options->without_pidfd);
     close_all(fds, 8);
     *ret_process = p;

@@ -2,10 +2,11 @@
  * net/process.h - a child process on a loop: a session and a group of its own, three pipes, lines, and
  * an end that always comes.
  *
- * When the child ends, whatever it started in its group is killed. When we are killed, the child is
- * too (PDEATHSIG); what it started then is not, the kernel knows no such rule. It is read only while
- * its reader wants more, so one that writes without end fills its pipe and waits. All calls are made
- * on the loop it was started on; callbacks come there, never from inside a call.
+ * When the child ends, whatever it started in its group is killed. When its loop stops, all of them are
+ * killed at once, and on_exit comes as always. When we are killed, the child is too (PDEATHSIG); what
+ * it started then is not, the kernel knows no such rule. It is read only while its reader wants more,
+ * so one that writes without end fills its pipe and waits. All calls are made on the loop it was
+ * started on; callbacks come there, never from inside a call.
  *
  * The program must ignore SIGPIPE: a child may close its input at any time.
  */

@@ -256,17 +256,17 @@ static void on_exit_(void *user, dgm_process_exit how)
                  strsignal(how.signal));
     else
         snprintf(safe, sizeof safe, "the agent ended with exit status %d", how.status);
-    bool is_fine = how.status == 0 || how.killed;
-    if (!is_fine && (j->settled || dgm_state_is_interrupted(j->state)))
+    bool is_told = j->settled || dgm_state_is_interrupted(j->state);
+    if (is_told && how.status != 0 && !how.killed)
         dgm_run_note(j->run, "%s, after it had answered", safe);
-    else if (j->run->canceled)
+    if (j->run->canceled)
         settle(j, DGM_STATE_CANCELED, NULL);
-    else if (dgm_state_is_interrupted(j->state))
-        ; /* it asked, and left: the next message starts it again */
-    else if (is_fine)
+    else if (is_told)
+        ; /* if it asked: the next message starts it again */
+    else if (how.status == 0)
         settle(j, DGM_STATE_COMPLETED, NULL);
     else
-        fail(j, safe, "");
+        fail(j, how.killed ? "the server is shutting down" : safe, "");
     finish(j);
 }
 
