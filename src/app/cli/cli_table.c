@@ -331,7 +331,7 @@ static const dgm_cli_command serve = {
         {.name = "profile", .value = "NAME", .kind = &text, .about = "a named list of settings"},
         {.name = "insecure", .about = "listen to everybody without tokens"},
         {.name = "check", .about = "look at the configuration and print it"}, HELP),
-    .exits = NOTES(EXIT_0, {"1", "It could not start, or the configuration is wrong"}, EXIT_2),
+    .exits = NOTES(EXIT_0, {"1", "it could not start, or the configuration is wrong"}, EXIT_2),
     .examples = NOTES({"dragoman serve --agent demo --store memory:", "An agent to play with"}),
     .hidden = true,
     .run = run_serve,
