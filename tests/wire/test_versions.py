@@ -34,7 +34,7 @@ def _():
     same(post(SEND03).json.get("result", {}).get("kind"), "message", "kind")
 
 
-@each("A2A-Version {} is VersionNotSupported and the message lists what is", ["99.0", "2.0", "0.2", "0.1.5", "abc", "1", "1.", ".3", "-1.0", "1.0.0.0.0x"])
+@each("A2A-Version {} is VersionNotSupported and the message lists what is", ["99.0", "2.0", "0.2", "0.1.5", "abc", "1", "1.", ".3", "-1.0", "1.0x"])
 def _(version):
     r = post(SEND1, ("A2A-Version", version))
     same((r.status, error_of(r)), (200, -32009), f"status and code ({r})")

@@ -151,7 +151,16 @@ class Server:
 
     def stop_well(self):
         status = self.stop()
-        check(status == 0, lambda: f"status {status} after SIGTERM\n" + "\n".join(self.log[-40:]))
+        check(status == 0, lambda: f"status {status} after SIGTERM\n" + self.last_words())
+
+    def last_words(self):
+        """A sanitizer's report up to its summary, or the end of the log."""
+        log = list(self.log)
+        at = next((i for i, line in enumerate(log) if "ERROR: " in line and "Sanitizer" in line or "runtime error" in line), None)
+        if at is None:
+            return "\n".join(log[-20:])
+        end = next((i for i in range(at, len(log)) if log[i].startswith("SUMMARY")), at + 60)
+        return "\n".join(log[at:end + 1])
 
     def memory(self):
         """RssAnon in bytes."""
@@ -176,7 +185,7 @@ def server(agent="bench", **options):
         s = SHARED.get(key)
         if s is not None and not s.is_running():
             del SHARED[key]
-            raise Failure("the server died in an earlier test\n" + "\n".join(s.log[-40:]))
+            raise Failure("the server died in an earlier test\n" + s.last_words())
         if s is None:
             s = SHARED[key] = Server(agent, **options)
         return s
