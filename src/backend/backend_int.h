@@ -64,6 +64,9 @@ typedef struct dgm_setting {
 dgm_code dgm_settings_read(const dgm_json *config, const dgm_setting *rows, size_t n, void *object,
                            dgm_err *err);
 
+/* What a run that its loop left no time for ends with. */
+#define DGM_SHUTTING_DOWN "the server is shutting down"
+
 /* ---- the types ------------------------------------------------------------------------------------------ */
 
 extern const dgm_backend dgm_backend_hello, dgm_backend_demo, dgm_backend_bench, dgm_backend_tck,

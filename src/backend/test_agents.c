@@ -228,6 +228,47 @@ static void tck_can_be_canceled_while_it_stays(void **state)
     fake_close(f);
 }
 
+static void stop_soon(void *arg)
+{
+    uv_sem_post(arg);
+}
+
+/* Nobody may keep a loop that ends waiting, nor leave something of his behind. */
+static void runs_end_with_their_loop(void **state)
+{
+    static const struct {
+        const char *type, *config, *text, *id;
+    } rows[] = {
+        {"demo", NULL, "slow", "m"},
+        {"demo", NULL, "status", "m"},
+        {"bench", NULL, "hold 100", "m"},
+        {"bench", NULL, "chunks 1000000 yield", "m"},
+        {"tck", NULL, "x", "test-resubscribe-message-id"},
+        {"exec", "{'command':'sleep 100'}", "x", "m"},
+        {"exec", "{'command':'while :; do echo x; done','output':'text'}", "x", "m"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fake *f = fake_open(rows[i].type, rows[i].config, NULL);
+        uv_sem_t begun;
+        uv_sem_init(&begun, 0);
+        fake_prepare(f, rows[i].id, rows[i].text);
+        dgm_loop_post(f->run.loop, fake_do_start, f);
+        dgm_loop_post(f->run.loop, stop_soon, &begun);
+        uv_sem_wait(&begun);
+        dgm_loops_stop(f->loops);
+        uv_sem_wait(&f->ended);
+        fake_check(f);
+        assert_true(f->ms < 1500);
+        if (strcmp(rows[i].type, "exec") == 0)
+            assert_int_equal(f->state, DGM_STATE_FAILED);
+        else
+            assert_string_equal(f->error, DGM_SHUTTING_DOWN);
+        uv_sem_destroy(&begun);
+        fake_close(f);
+    }
+}
+
 #define TCK(i) dgm_test_with(tck_rows[i].name, tck_does_as_told, &tck_rows[i])
 
 int main(void)
@@ -259,6 +300,7 @@ int main(void)
         TCK(14),
         dgm_test(tck_goes_on_with_the_same_task),
         dgm_test(tck_can_be_canceled_while_it_stays),
+        dgm_test(runs_end_with_their_loop),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -351,8 +351,7 @@ static inline void fake_forget(struct fake *f)
     f->fault[0] = f->error[0] = '\0';
 }
 
-/* One run, to its end. A second one on the same fake goes on with its task. */
-static inline void fake_run_with(struct fake *f, const char *message_id, const char *text)
+static inline void fake_prepare(struct fake *f, const char *message_id, const char *text)
 {
     dgm_err err = {0};
     const dgm_task *before = f->has_started && f->is_task ? dgm_fold_task(f->fold) : NULL;
@@ -397,6 +396,12 @@ static inline void fake_run_with(struct fake *f, const char *message_id, const c
         .arena = f->arena,
     };
     f->has_started = true;
+}
+
+/* One run, to its end. A second one on the same fake goes on with its task. */
+static inline void fake_run_with(struct fake *f, const char *message_id, const char *text)
+{
+    fake_prepare(f, message_id, text);
     dgm_loop_post(f->run.loop, fake_do_start, f);
     uv_sem_wait(&f->ended);
 }

@@ -29,6 +29,7 @@ static const char card[] =
 struct bench {
     dgm_run *run;
     dgm_timer timer;
+    dgm_loop_stop stop;
     uv_idle_t idle; /* yield: runs once per turn */
     uint32_t n, sent;
     bool has_idle;
@@ -66,6 +67,7 @@ static void finish(struct bench *b, const char *error)
 {
     dgm_run *run = b->run;
     b->closing = 1 + b->has_idle;
+    dgm_loop_off_stop(run->loop, &b->stop);
     dgm_timer_close(&b->timer, on_closed, b);
     if (b->has_idle)
         uv_close((uv_handle_t *)&b->idle, on_idle_closed);
@@ -132,6 +134,35 @@ static void on_held(void *arg)
     finish(b, rc ? err.msg : NULL);
 }
 
+/* ---- what ends it early ---------------------------------------------------------------------------------- */
+
+/* Whoever reads the text is told that it is over. */
+static dgm_code close_text(struct bench *b, dgm_err *err)
+{
+    if (b->sent == 0 || b->sent == b->n)
+        return DGM_OK;
+    return dgm_run_chunk(b->run, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, DGM_STR(""), true, true,
+                         err);
+}
+
+static void on_stop(void *arg)
+{
+    dgm_err err = {0};
+    close_text(arg, &err);
+    finish(arg, DGM_SHUTTING_DOWN);
+}
+
+static void cancel(void *agent, dgm_run *run)
+{
+    struct bench *b = run->agent_data;
+    dgm_err err = {0};
+    dgm_code rc = close_text(b, &err);
+    (void)agent;
+    if (!rc)
+        rc = dgm_run_status(run, DGM_STATE_CANCELED, (dgm_str){0}, &err);
+    finish(b, rc ? err.msg : NULL);
+}
+
 /* ---- what is asked for ----------------------------------------------------------------------------------- */
 
 static struct bench *begin(dgm_run *run, dgm_loop_fn on_timer)
@@ -139,6 +170,8 @@ static struct bench *begin(dgm_run *run, dgm_loop_fn on_timer)
     struct bench *b = dgm_xcalloc(1, sizeof *b);
     b->run = run;
     dgm_timer_init(run->loop, &b->timer, on_timer, b);
+    b->stop = (dgm_loop_stop){.fn = on_stop, .arg = b};
+    dgm_loop_on_stop(run->loop, &b->stop);
     run->agent_data = b;
     return b;
 }
@@ -200,20 +233,6 @@ static void start(void *agent, dgm_run *run)
         rc = dgm_run_reply(run, DGM_STR("echo TEXT | chunks N [yield] | hold SECONDS"), &err);
     }
     run->ops->end(run, rc ? err.msg : NULL);
-}
-
-static void cancel(void *agent, dgm_run *run)
-{
-    struct bench *b = run->agent_data;
-    dgm_err err = {0};
-    dgm_code rc = DGM_OK;
-    (void)agent;
-    if (b->sent > 0 && b->sent < b->n)
-        rc =
-            dgm_run_chunk(run, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, DGM_STR(""), true, true, &err);
-    if (!rc)
-        rc = dgm_run_status(run, DGM_STATE_CANCELED, (dgm_str){0}, &err);
-    finish(b, rc ? err.msg : NULL);
 }
 
 static const dgm_inner inner = {.start = start, .cancel = cancel};

@@ -19,6 +19,7 @@ struct play {
     const struct demo *demo;
     const struct demo_step *step;
     dgm_timer timer;
+    dgm_loop_stop stop;
     dgm_str made;  /* by the script's function */
     dgm_str text;  /* what is left of the text being streamed */
     dgm_str whole; /* the text that was or is being streamed */
@@ -29,6 +30,7 @@ struct play {
 static void finish(struct play *p, const char *error)
 {
     dgm_run *run = p->run;
+    dgm_loop_off_stop(run->loop, &p->stop);
     dgm_timer_close(&p->timer, free, p);
     run->ops->end(run, error);
 }
@@ -147,6 +149,22 @@ static void on_time(void *arg)
     play(arg, true);
 }
 
+/* Whoever reads the text is told that it is over. */
+static dgm_code close_text(struct play *p, dgm_err *err)
+{
+    if (!p->in_text)
+        return DGM_OK;
+    p->text = DGM_STR("");
+    return chunk(p, 0, true, err);
+}
+
+static void on_stop(void *arg)
+{
+    dgm_err err = {0};
+    close_text(arg, &err);
+    finish(arg, DGM_SHUTTING_DOWN);
+}
+
 static void start(void *agent, dgm_run *run)
 {
     dgm_str rest, text = dgm_run_text(run, run->arena);
@@ -159,6 +177,8 @@ static void start(void *agent, dgm_run *run)
         p->made = script->text(run->arena, rest);
     run->agent_data = p;
     dgm_timer_init(run->loop, &p->timer, on_time, p);
+    p->stop = (dgm_loop_stop){.fn = on_stop, .arg = p};
+    dgm_loop_on_stop(run->loop, &p->stop);
     play(p, false);
 }
 
@@ -166,11 +186,8 @@ static void cancel(void *agent, dgm_run *run)
 {
     struct play *p = run->agent_data;
     dgm_err err = {0};
-    dgm_code rc = DGM_OK;
+    dgm_code rc = close_text(p, &err);
     (void)agent;
-    if (p->in_text)
-        rc = dgm_run_chunk(run, DGM_STR(DGM_ANSWER_ID), DGM_STR("Answer"), DGM_STR(""), true, true,
-                           &err);
     if (!rc)
         rc = dgm_run_status(run, DGM_STATE_CANCELED, (dgm_str){0}, &err);
     finish(p, rc ? err.msg : NULL);

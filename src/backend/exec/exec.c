@@ -266,7 +266,7 @@ static void on_exit_(void *user, dgm_process_exit how)
     else if (how.status == 0)
         settle(j, DGM_STATE_COMPLETED, NULL);
     else
-        fail(j, how.killed ? "the server is shutting down" : safe, "");
+        fail(j, how.killed ? DGM_SHUTTING_DOWN : safe, "");
     finish(j);
 }
 

@@ -60,6 +60,7 @@ struct tck {
 struct stay {
     dgm_run *run;
     dgm_timer timer;
+    dgm_loop_stop stop;
     const struct row *row;
 };
 
@@ -131,13 +132,23 @@ static dgm_code act(dgm_run *run, const struct row *row, dgm_err *err)
 
 /* ---- what takes a while ---------------------------------------------------------------------------------- */
 
-static void finish(struct stay *s, dgm_task_state state, dgm_str text)
+static void end(struct stay *s, const char *error)
 {
     dgm_run *run = s->run;
-    dgm_err err = {0};
-    dgm_code rc = dgm_run_status(run, state, text, &err);
+    dgm_loop_off_stop(run->loop, &s->stop);
     dgm_timer_close(&s->timer, free, s);
-    run->ops->end(run, rc ? err.msg : NULL);
+    run->ops->end(run, error);
+}
+
+static void finish(struct stay *s, dgm_task_state state, dgm_str text)
+{
+    dgm_err err = {0};
+    end(s, dgm_run_status(s->run, state, text, &err) ? err.msg : NULL);
+}
+
+static void on_stop(void *arg)
+{
+    end(arg, DGM_SHUTTING_DOWN);
 }
 
 static void on_time(void *arg)
@@ -163,6 +174,8 @@ static void start(void *agent, dgm_run *run)
         s->row = row;
         run->agent_data = s;
         dgm_timer_init(run->loop, &s->timer, on_time, s);
+        s->stop = (dgm_loop_stop){.fn = on_stop, .arg = s};
+        dgm_loop_on_stop(run->loop, &s->stop);
         dgm_timer_start(&s->timer,
                         (uint64_t)(1000 * (row->act == STAY ? t->stay_seconds : t->ask_seconds)));
         return;
