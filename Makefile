@@ -12,7 +12,7 @@ ninja = @ninja -C $(1) --quiet | sed '/no work to do/d'
 # tests and the corpus replay; build-clang/ is the second compiler and libFuzzer; build-bench/ is
 # build/ with the benchmarks.
 
-.PHONY: build run test check bench fuzz soak test-fresh format install clean help
+.PHONY: build run test check bench fuzz soak tck test-fresh format install clean help
 .DEFAULT_GOAL := build
 
 build: build/build.ninja ## build build/dragoman and build/libdragoman.{so,a}
@@ -43,6 +43,9 @@ soak: setup-test build/build.ninja build-clang/build.ninja ## hours, not minutes
 	$(call ninja,build)
 	$(call ninja,build-clang)
 	@scripts/soak
+
+tck: build ## run a conformance kit of A2A: make tck KIT=<checkout of a2aproject/a2a-tck>
+	@scripts/tck $(or $(KIT),$(error say where the kit is: make tck KIT=<folder>))
 
 test-fresh: ## the two README commands in clean Debian 12 and 13 (root)
 	@scripts/setup fresh
