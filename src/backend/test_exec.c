@@ -301,7 +301,7 @@ static void a_hang_is_ended(void **state)
     fake_run(f, "hi");
     check_error(f, "the agent took longer than 0.2 seconds");
     check_trace(f, "working chunk last failed");
-    assert_true(f->ms < 3000);
+    assert_true(f->ms < 30000);
     fake_close(f);
 }
 
@@ -327,7 +327,7 @@ static void garbage_is_a_failure(void **state)
         if (rows[i].error)
             check_error(f, rows[i].error);
         assert_int_equal(f->state, DGM_STATE_FAILED);
-        assert_true(f->ms < 3000);
+        assert_true(f->ms < 30000);
         fake_close(f);
     }
 }
@@ -405,7 +405,7 @@ static void grandchildren_hold_nothing_up(void **state)
     (void)state;
     fake_check(f);
     check_str(f->final, "done");
-    assert_true(f->ms < 3000);
+    assert_true(f->ms < 30000);
     fake_close(f);
 }
 
@@ -429,7 +429,7 @@ static void after_its_answer_it_has_to_go(void **state)
     fake_run(f, "hi");
     fake_check(f);
     check_trace(f, "completed");
-    assert_true(f->ms < 3000);
+    assert_true(f->ms < 30000);
     fake_close(f);
 }
 
@@ -442,7 +442,7 @@ static void cancel_kills_the_group(void **state)
     fake_run(f, "hi");
     fake_check(f);
     check_trace(f, "working chunk last canceled");
-    assert_true(f->ms < 3000);
+    assert_true(f->ms < 30000);
     fake_close(f);
 }
 
@@ -455,7 +455,7 @@ static void one_that_ignores_cancel_is_killed(void **state)
     fake_run(f, "hi");
     fake_check(f);
     check_trace(f, "working chunk last canceled");
-    assert_true(f->ms < 3000);
+    assert_true(f->ms < 30000);
     fake_close(f);
 }
 
