@@ -5,7 +5,7 @@ import time
 
 from lib.a2a import RPC1, Client, json_bytes, message
 from lib.http import Closed, Conn, ask, request_bytes
-from lib.server import Server, needs_ours, server
+from lib.server import Server, needs_ours, needs_plain, server
 from lib.tap import check, each, same, test
 
 HEAD = b"Host: 127.0.0.1\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\n"
@@ -427,6 +427,7 @@ def _():
 @test("memory comes back after a storm", timeout=90)
 def _():
     needs_ours("a promise of ours")
+    needs_plain()
     with Server("bench") as s:
         c = Client(s, RPC1)
 

@@ -19,6 +19,14 @@ from .tap import Failure, Skip, check
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 DRAGOMAN = os.path.join(ROOT, os.environ.get("DRAGOMAN", "build/dragoman"))
 IS_STANDIN = "standin" in DRAGOMAN
+
+
+def is_sanitized():
+    """Memory and times of a build with sanitizers say nothing."""
+    with open(DRAGOMAN, "rb") as f:
+        return b"__asan_init" in f.read()
+
+
 # a report of the sanitizers must end the server with its own status
 ENV = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "exitcode=77:detect_leaks=1",
        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
@@ -211,6 +219,11 @@ def at_exit():
     for s in list(LIVE):
         s.kill()
     shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def needs_plain():
+    if is_sanitized():
+        raise Skip("a build with sanitizers has other numbers")
 
 
 def needs_ours(why="only Dragoman has this"):
