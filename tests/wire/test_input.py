@@ -51,7 +51,7 @@ def _(wire, op, params):
 # ---- parts ------------------------------------------------------------------------------------------------------
 
 PARTS = [("a part with nothing", [{}]), ("a part with only metadata", [{"metadata": {"a": 1}}]), ("text and url", [{"text": "x", "url": "https://example.com/"}]),
-         ("raw and data", [{"raw": "eA==", "data": {}}]), ("text and null data is fine elsewhere, two texts are not a part: a number", [5]), ("a part that is a text", ["x"]), ("a part that is null", [None]),
+         ("raw and data", [{"raw": "eA==", "data": {}}]), ("a part that is a number", [5]), ("a part that is a text", ["x"]), ("a part that is null", [None]),
          ("text that is a number", [{"text": 5}]), ("bad base64", [{"raw": "%%%"}]), ("url that is a number", [{"url": 5}]), ("the second part is bad", [{"text": "x"}, {}])]
 
 

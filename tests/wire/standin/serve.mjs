@@ -23,6 +23,7 @@ for (let i = 3; i < process.argv.length; i += 2) {
     if (name === '-c') config = JSON.parse(readFileSync(value, 'utf8'));
     else options[name.replace(/^--/, '')] = value;
 }
+if (options.profile === 'tck') options.agent = 'tck';
 const a2a = config.a2a ?? {};
 const port = Number(options.listen.split(':').pop());
 
