@@ -152,45 +152,6 @@ static void post_by_task(struct call *c)
     dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, take_task_call, c);
 }
 
-void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg)
-{
-    struct call *c = new_call(core, CALL_GET, owner);
-    c->task_id = dgm_arena_dup(c->arena, task_id);
-    c->on.task = on_task;
-    c->arg = arg;
-    post_by_task(c);
-}
-
-void dgm_core_cancel(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task,
-                     void *arg)
-{
-    struct call *c = new_call(core, CALL_CANCEL, owner);
-    c->task_id = dgm_arena_dup(c->arena, task_id);
-    c->on.task = on_task;
-    c->arg = arg;
-    post_by_task(c);
-}
-
-void core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg)
-{
-    struct call *c = new_call(core, CALL_SETTLE, owner);
-    c->task_id = dgm_arena_dup(c->arena, task_id);
-    c->on.task = on_task;
-    c->arg = arg;
-    post_by_task(c);
-}
-
-void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str task_id, uint64_t cursor,
-                        dgm_on_subscribed on_subscribed, void *arg)
-{
-    struct call *c = new_call(core, CALL_SUBSCRIBE, owner);
-    c->task_id = dgm_arena_dup(c->arena, task_id);
-    c->cursor = cursor;
-    c->on.subscribed = on_subscribed;
-    c->arg = arg;
-    post_by_task(c);
-}
-
 static const dgm_core_agent *find_agent(dgm_core *core, dgm_str id)
 {
     if (!id.n)
@@ -200,6 +161,51 @@ static const dgm_core_agent *find_agent(dgm_core *core, dgm_str id)
             return &core->agents[i];
     }
     return NULL;
+}
+
+/* To the task's own loop, if there is an agent whose task it can be. */
+static void post_to_task(struct call *c, dgm_str agent, dgm_str task_id, void *arg)
+{
+    c->task_id = dgm_arena_dup(c->arena, task_id);
+    c->arg = arg;
+    if ((c->agent = find_agent(c->core, agent)))
+        post_by_task(c);
+    else
+        core_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
+}
+
+void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
+                  dgm_on_task on_task, void *arg)
+{
+    struct call *c = new_call(core, CALL_GET, owner);
+    c->on.task = on_task;
+    post_to_task(c, agent, task_id, arg);
+}
+
+void dgm_core_cancel(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
+                     dgm_on_task on_task, void *arg)
+{
+    struct call *c = new_call(core, CALL_CANCEL, owner);
+    c->on.task = on_task;
+    post_to_task(c, agent, task_id, arg);
+}
+
+void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
+                        uint64_t cursor, dgm_on_subscribed on_subscribed, void *arg)
+{
+    struct call *c = new_call(core, CALL_SUBSCRIBE, owner);
+    c->cursor = cursor;
+    c->on.subscribed = on_subscribed;
+    post_to_task(c, agent, task_id, arg);
+}
+
+void core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg)
+{
+    struct call *c = new_call(core, CALL_SETTLE, owner);
+    c->task_id = dgm_arena_dup(c->arena, task_id);
+    c->on.task = on_task;
+    c->arg = arg;
+    post_by_task(c); /* of whichever agent */
 }
 
 static void take_send(void *arg)

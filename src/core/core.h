@@ -5,7 +5,8 @@
  * callback, on the loop it came from. What is handed out (records, logs) is counted and may be kept
  * with a reference of one's own; everything else lives until the callback returns.
  *
- * What is not yours does not exist: an unknown task and somebody else's give the same error.
+ * What is not yours does not exist: an unknown task, somebody else's and another agent's give the same
+ * error, DGM_TASK_NOT_FOUND. Where an agent is asked for, "" is the default one.
  */
 #pragma once
 
@@ -29,7 +30,13 @@ typedef struct dgm_core_options {
     dgm_store *store;
     const dgm_core_agent *agents; /* the first is the default; copied, their strings borrowed */
     size_t n_agents;
-    size_t max_log_bytes; /* 0: DGM_MAX_LOG_BYTES */
+    /* Limits of one task; 0: the DGM_MAX_ of base/limits.h. */
+    size_t max_log_bytes;       /* limits.log_bytes */
+    size_t max_log_records;     /* limits.log_records */
+    size_t max_queued_messages; /* limits.queued_messages */
+    size_t max_subscribers;     /* limits.subscribers */
+    /* Finished turns are trimmed from logs when they are this old; 0: never. */
+    int64_t retention_ms; /* retention_hours */
     /* What an agent of another maker did wrong, once per warning; may be NULL. From any loop. */
     void (*on_warning)(void *user, dgm_str task_id, const dgm_err *what);
     void *user;
@@ -75,7 +82,8 @@ void dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, vo
 
 /* The task as it is: a `task` record whose seq is that of the last record folded in. */
 typedef void (*dgm_on_task)(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg);
-void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg);
+void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
+                  dgm_on_task on_task, void *arg);
 
 #define DGM_NO_CURSOR UINT64_MAX
 
@@ -86,13 +94,13 @@ void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task 
  */
 typedef void (*dgm_on_subscribed)(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snapshot,
                                   const dgm_err *err, void *arg);
-void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str task_id, uint64_t cursor,
-                        dgm_on_subscribed on_subscribed, void *arg);
+void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
+                        uint64_t cursor, dgm_on_subscribed on_subscribed, void *arg);
 
 /* Asks the agent to stop and answers when it has, or after DGM_CANCEL_WAIT_MS with what there is. A task
  * that has ended: DGM_TASK_NOT_CANCELABLE, but canceled again is canceled. */
-void dgm_core_cancel(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task,
-                     void *arg);
+void dgm_core_cancel(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
+                     dgm_on_task on_task, void *arg);
 
 typedef struct dgm_core_stats {
     uint64_t sends, resends, runs, messages, tasks, records, warnings;

@@ -57,8 +57,8 @@ struct call {
     dgm_owner owner;
     dgm_str task_id;
     uint64_t cursor;
+    const dgm_core_agent *agent; /* whose the task has to be; NULL: anybody's */
     /* CALL_SEND */
-    const dgm_core_agent *agent;
     dgm_record *message; /* as a record: immutable, counted, decoded where it is needed */
     dgm_str message_id, context_id, protocol, caller_id;
     dgm_str asked_context,
@@ -124,6 +124,7 @@ struct live {
     dgm_dedupe_row dedupe[2];
     size_t n_dedupe;
     size_t n_writing; /* appends the store has not answered */
+    bool held;        /* by a function that goes on with it */
     dgm_err store_fault;
 };
 

@@ -66,7 +66,7 @@ void live_drop(struct live *l)
 /* Nothing runs, nothing is being written, nobody waits. */
 static bool is_idle(const struct live *l)
 {
-    return l->is != LIVE_LOADING && !l->run && !l->n_writing && !l->n_pending && !l->waiting &&
+    return l->is != LIVE_LOADING && !l->held && !l->run && !l->n_writing && !l->n_pending && !l->waiting &&
            !l->queued && !l->canceling && !l->flush.queued;
 }
 
@@ -347,10 +347,13 @@ static void loaded(struct live *l)
         c->next = in_order;
         in_order = c;
     }
+    l->held = true; /* each of them may be the last to need it */
     while ((c = in_order)) {
         in_order = c->next;
         live_take(l, c);
     }
+    l->held = false;
+    live_settle_down(l);
 }
 
 /* The fold takes up what the log says; a log that cannot be read is the store's fault. */
@@ -660,6 +663,11 @@ static void take_settle(struct live *l, struct call *c)
 
 void live_take(struct live *l, struct call *c)
 {
+    if (c->agent && c->agent != l->agent) { /* at another agent's address there is no such task */
+        core_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
+        live_settle_down(l);
+        return;
+    }
     switch (c->kind) {
     case CALL_SEND: send_to_task(l, c); return;
     case CALL_SUBSCRIBE: take_subscribe(l, c); return;

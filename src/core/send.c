@@ -235,9 +235,6 @@ static void give_resend(struct live *l, struct call *c)
 
 static const char *why_not(const struct live *l, const struct call *c, dgm_code *ret_code)
 {
-    *ret_code = DGM_TASK_NOT_FOUND;
-    if (l->agent != c->agent)
-        return "Task not found";
     *ret_code = DGM_BAD_PARAMS;
     if (c->asked_context.n && !dgm_str_eq(c->asked_context, l->context_id))
         return "the task belongs to another context: leave contextId out, or send the task's";

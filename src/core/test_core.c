@@ -298,12 +298,12 @@ static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, voi
 
 static void get_it(struct step *s)
 {
-    dgm_core_get(s->e->core, s->owner, s->task_id, on_task, s);
+    dgm_core_get(s->e->core, s->owner, s->agent, s->task_id, on_task, s);
 }
 
 static void cancel_it(struct step *s)
 {
-    dgm_core_cancel(s->e->core, s->owner, s->task_id, on_task, s);
+    dgm_core_cancel(s->e->core, s->owner, s->agent, s->task_id, on_task, s);
 }
 
 static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snapshot,
@@ -323,7 +323,7 @@ static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_recor
 
 static void subscribe_it(struct step *s)
 {
-    dgm_core_subscribe(s->e->core, s->owner, s->task_id, s->cursor, on_subscribed, s);
+    dgm_core_subscribe(s->e->core, s->owner, s->agent, s->task_id, s->cursor, on_subscribed, s);
 }
 
 static struct step *ask(struct env *e, const char *task, const char *principal,
@@ -653,6 +653,67 @@ static void a_cursor_gives_what_is_missing_also_after_the_end(void **state)
     stop_env(&e);
 }
 
+/* The first of them may be the last to need the task, were it not for the others. */
+static void many_calls_wait_for_one_load(void **state)
+{
+    enum { CALLS = 60 };
+    struct env e;
+    static struct step *calls[CALLS];
+    static void (*const kinds[])(struct step *) = {get_it, subscribe_it, cancel_it, send_it};
+    (void)state;
+    start_env(&e, 0);
+    struct step *done = send_text(&e, "chunks", NULL, NULL);
+    read_all(&e, done, 0);
+    for (int round = 0; round < 5; round++) {
+        for (size_t i = 0; i < CALLS; i++) {
+            calls[i] = new_step();
+            calls[i]->task_id = dgm_str_from(done->task);
+            calls[i]->text = DGM_STR("answer");
+            calls[i]->message_id = DGM_STR("late");
+            calls[i]->cursor = DGM_NO_CURSOR;
+            post_step(&e, calls[i], 0, kinds[i % 4]);
+        }
+        static const dgm_code want[] = {DGM_OK, DGM_UNSUPPORTED_OPERATION, DGM_TASK_NOT_CANCELABLE,
+                                        DGM_UNSUPPORTED_OPERATION};
+        for (size_t i = 0; i < CALLS; i++) {
+            sem_wait(&calls[i]->done);
+            assert_int_equal(calls[i]->code, want[i % 4]);
+            clear(calls[i]);
+        }
+    }
+    clear(done);
+    stop_env(&e);
+}
+
+/* At another agent's address it does not exist. */
+static void a_task_belongs_to_its_agent(void **state)
+{
+    static void (*const kinds[])(struct step *) = {get_it, subscribe_it, cancel_it, send_it};
+    static const char *const agents[] = {"two", "nobody"};
+    struct env e;
+    (void)state;
+    start_env(&e, 0);
+    struct step *asked = send_text(&e, "ask", NULL, NULL);
+    for (size_t agent = 0; agent < 2; agent++) {
+        for (size_t i = 0; i < 4; i++) {
+            struct step *s = new_step();
+            s->agent = dgm_str_from(agents[agent]);
+            s->task_id = dgm_str_from(asked->task);
+            s->text = DGM_STR("answer");
+            s->message_id = DGM_STR("m");
+            s->cursor = DGM_NO_CURSOR;
+            do_step(&e, s, i, kinds[i]);
+            assert_int_equal(s->code, agent == 1 && i == 3 ? DGM_BAD_PARAMS : DGM_TASK_NOT_FOUND);
+            clear(s);
+        }
+    }
+    struct step *got = ask(&e, asked->task, NULL, get_it, 0);
+    assert_int_equal(got->code, DGM_OK);
+    clear(got);
+    clear(asked);
+    stop_env(&e);
+}
+
 static void on_recovered(dgm_code code, const dgm_err *err, void *arg)
 {
     struct step *s = arg;
@@ -727,4 +788,5 @@ DGM_TEST_MAIN(dgm_test_holds(a_message_answer_leaves_nothing_behind, "R004-21"),
               dgm_test(however_a_run_ends_its_task_does),
               dgm_test(a_log_over_its_limit_fails_the_task),
               dgm_test(a_cursor_gives_what_is_missing_also_after_the_end),
+              dgm_test(many_calls_wait_for_one_load), dgm_test(a_task_belongs_to_its_agent),
               dgm_test_holds(what_a_crash_left_unfinished_is_settled, "R002-10"))

@@ -27,7 +27,7 @@ static void give_task_now(struct op *op)
     dgm_reader_close(op->reader);
     op->reader = NULL;
     dgm_timer_stop(op->timer);
-    dgm_core_get(op->front->core, op->owner, op->task_id, on_task, op);
+    dgm_core_get(op->front->core, op->owner, op->agent, op->task_id, on_task, op);
 }
 
 static void waited_enough(void *arg)
@@ -157,14 +157,14 @@ void op_run(struct op *op, const dgm_frame *frame)
         if (q->history_length.set && q->history_length.value < 0)
             fail_with(op, DGM_BAD_PARAMS, "historyLength must not be negative");
         else
-            dgm_core_get(op->front->core, op->owner, q->task_id, on_task, op);
+            dgm_core_get(op->front->core, op->owner, op->agent, q->task_id, on_task, op);
         return;
     case DGM_METHOD_CANCEL:
-        dgm_core_cancel(op->front->core, op->owner, q->task_id, on_task, op);
+        dgm_core_cancel(op->front->core, op->owner, op->agent, q->task_id, on_task, op);
         return;
     case DGM_METHOD_SUBSCRIBE:
-        dgm_core_subscribe(op->front->core, op->owner, q->task_id, cursor_of(op), on_subscribed,
-                           op);
+        dgm_core_subscribe(op->front->core, op->owner, op->agent, q->task_id, cursor_of(op),
+                           on_subscribed, op);
         return;
     case DGM_METHOD_PUSH_CREATE:
     case DGM_METHOD_PUSH_GET:
