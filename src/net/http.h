@@ -44,12 +44,22 @@ typedef struct dgm_http_handler {
     void *user;
 } dgm_http_handler;
 
+typedef struct dgm_http_times {
+    uint64_t headers_ms; /* from a request's first byte to the end of its head; a TLS handshake */
+    uint64_t body_ms;    /* between two pieces of a body */
+    uint64_t idle_ms;    /* between two requests */
+    uint64_t write_ms;   /* between two times that the kernel took a byte */
+    uint64_t linger_ms;  /* for the peer to see the end of our last answer */
+    uint64_t backoff_ms; /* after accept() failed */
+} dgm_http_times;
+
 typedef struct dgm_http_options {
     const char *listen;   /* "127.0.0.1:8484", "[::1]:0", "unix:/run/x.sock": see net/listen.h */
     const char *tls_cert; /* PEM files; NULL: no TLS */
     const char *tls_key;
     size_t max_body;        /* 0: DGM_MAX_HTTP_BODY_BYTES */
     size_t max_connections; /* per loop; 0: DGM_MAX_CONNECTIONS */
+    dgm_http_times times;   /* each 0: 10 s, 30 s, 60 s, 60 s, 2 s, 0.1 s */
 } dgm_http_options;
 
 dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_http_handler handler,

@@ -1,18 +1,182 @@
-/* net/http_int.h - what tests of the server may turn. */
+/*
+ * net/http_int.h - what the files of the server share.
+ *
+ *   http_server.c    the server and its shards: starting, draining, going
+ *   http_accept.c    listeners: who comes in
+ *   http_conn.c      connections: bytes in and out
+ *   http_exchange.c  a request and its answer
+ *   http_head.c      heads of answers
+ *   http_timer.c     who waited too long
+ *
+ * A server has a shard per loop: its listener, its connections, its timers. A connection is a socket under
+ * uv_poll and two queues; its parser exists only while a request is being read, so an idle one is small.
+ *
+ *      IDLE ──first byte──► HEAD ──► BODY ──whole──► BUSY ──end──► IDLE
+ *        └── at most one exchange: the next request is parsed when the last answer has ended ──┘
+ *      any ──refused, or the last answer──► (closing) ──all sent──► LINGER ──FIN or time──► DEAD
+ *
+ * What must stay true:
+ * - Calls of the handler on an exchange only add to the queue and ask for the end of the turn; reading,
+ *   writing and closing happen in callbacks of the loop. So no call can make its own exchange vanish.
+ * - An exchange and its connection let go of each other when either ends; the one that is left does not
+ *   know the other any more.
+ * - While reading is off, UV_PRIORITIZED is watched: libuv then still tells of a reset.
+ */
 #pragma once
 
 #include "net/http.h"
+#include "net/http1.h"
+#include "net/listen.h"
+#include "net/out.h"
+#include "net/tls.h"
 
-typedef struct dgm_http_times {
-    uint64_t headers_ms; /* from a request's first byte to the end of its head; a TLS handshake */
-    uint64_t body_ms;    /* between two pieces of a body */
-    uint64_t idle_ms;    /* between two requests */
-    uint64_t write_ms;   /* between two times that the kernel took a byte */
-    uint64_t linger_ms;  /* for the peer to see the end of our last answer */
-    uint64_t backoff_ms; /* after accept() failed */
-} dgm_http_times;
+#include <stdatomic.h>
+#include <sys/types.h>
+#include <time.h>
 
-/* Before start. */
-void dgm_http_server_set_times(dgm_http_server *s, dgm_http_times times);
+#define READ_BYTES ((size_t)64 << 10) /* one buffer per loop */
+#define PLAIN_BYTES ((size_t)16 << 10)
+#define SPARE_ARENAS 64 /* of requests that are answered in the same turn */
+
+enum phase { IDLE, HEAD, BODY, BUSY, LINGER, DEAD };
+enum http_timer { T_NONE, T_HEADERS, T_BODY, T_IDLE, T_WRITE, T_LINGER, N_TIMERS };
+
+typedef struct http_shard http_shard;
+
+typedef struct http_conn {
+    uv_poll_t poll;
+    http_shard *shard;
+    struct http_conn *prev, *next;     /* of the shard */
+    struct http_conn *t_prev, *t_next; /* with the same timer, the earliest first */
+    uint64_t deadline;
+    dgm_loop_turn turn;
+    dgm_http_exchange *x; /* being read (HEAD, BODY) or answered (BUSY) */
+    dgm_tls *tls;
+    dgm_out out; /* plaintext, if there is TLS */
+    char *ahead; /* what came behind the request that is being answered */
+    uint32_t ahead_at, ahead_n;
+    int fd;
+    int events; /* that libuv watches */
+    uint8_t phase, timer;
+    bool restart;   /* the timer, although its kind stays */
+    bool eof;       /* the peer's FIN */
+    bool closing;   /* no more requests; close when all is sent */
+    bool heard;     /* a byte, at least */
+    bool said_end;  /* TLS close_notify */
+    bool is_closed; /* libuv is done with it */
+    bool is_loopback;
+} http_conn;
+
+struct dgm_http_exchange {
+    dgm_http1 in;
+    http_shard *shard;
+    http_conn *c; /* NULL: the peer is gone, or the exchange over */
+    dgm_arena *arena;
+    dgm_loop_turn turn;
+    dgm_loop_fn on_room, on_gone;
+    void *arg;
+    size_t borrowed; /* pieces on their way; they may lie in the arena */
+    bool begun, ended, gone, told_gone;
+    bool is_head, chunked, no_body, keep_alive;
+    bool above; /* the mark: on_room is owed */
+};
+
+struct http_timers {
+    http_conn *first, *last;
+};
+
+struct http_shard {
+    dgm_http_server *server;
+    dgm_loop *loop;
+    uv_poll_t listener;
+    int listen_fd; /* -1: none */
+    int reserve_fd;
+    dgm_timer tick, backoff;
+    uint64_t armed; /* when tick rings; UINT64_MAX: not at all */
+    dgm_loop_stop stop;
+    http_conn *conns;
+    size_t n_conns;
+    atomic_size_t n_seen; /* n_conns, for others */
+    struct http_timers timers[N_TIMERS];
+    size_t next_shard; /* of a unix socket: who gets the next connection */
+    int open_handles;
+    bool opened, closing, draining, drained;
+    atomic_bool closed;
+    char date[32];
+    time_t date_at;
+    dgm_out_pool pool;
+    dgm_arena *arenas[SPARE_ARENAS];
+    size_t n_arenas;
+    char read[READ_BYTES];
+    char plain[PLAIN_BYTES];
+};
+
+struct dgm_http_server {
+    dgm_loops *loops;
+    dgm_http_handler handler;
+    dgm_http_times times;
+    size_t max_body, max_connections;
+    char *listen;
+    dgm_tls_ctx *tls;
+    dgm_listeners listeners;
+    bool started;
+    dev_t socket_dev; /* of our socket file */
+    ino_t socket_ino;
+    http_shard **shards;
+    size_t n_shards;
+    atomic_size_t refs; /* the owner and every shard that is open */
+    /* draining; on the first loop */
+    dgm_timer drain_timer;
+    bool drain_timer_open, drain_told;
+    uint64_t drain_ms;
+    dgm_loop_fn on_drained;
+    void *drained_arg;
+    atomic_size_t undrained;
+};
+
+/* ---- http_timer.c ------------------------------------------------------------------------------------------ */
+
+void http_set_timer(http_conn *c, enum http_timer kind);
+void http_on_tick(void *shard);
+
+/* ---- http_head.c ------------------------------------------------------------------------------------------- */
+
+enum http_framing { BY_LENGTH, BY_CHUNKS, BY_CLOSE, NO_BODY };
+
+void http_put_head(http_conn *c, int status, dgm_str type, const dgm_http_header *headers, size_t n,
+                   enum http_framing framing, size_t length, const char *connection);
+
+/* ---- http_exchange.c --------------------------------------------------------------------------------------- */
+
+void http_exchange_new(http_conn *c); /* becomes c->x */
+void http_exchange_free(dgm_http_exchange *x);
+void http_exchange_turn(
+    void *exchange);               /* tells that the peer is gone; frees it when it has ended */
+void http_hand_over(http_conn *c); /* c->x is whole */
+/* Answers a connection that goes no further; there may be no request. */
+void http_refuse(http_conn *c, int status, const char *why);
+void http_refused(http_shard *s, int status, const char *why); /* tells the handler */
+
+/* ---- http_conn.c ------------------------------------------------------------------------------------------- */
+
+void http_conn_new(http_shard *s, int fd, bool is_loopback);
+void http_conn_close(http_conn *c);
+void http_lost(http_conn *c);   /* the peer is not there any more */
+void http_settle(http_conn *c); /* ends, what to watch, which timer; may close it */
+void http_touch(http_conn *c);  /* flush at the end of this turn */
+size_t http_backlog(const http_conn *c);
+
+/* ---- http_accept.c ----------------------------------------------------------------------------------------- */
+
+void http_listener_open(http_shard *s); /* on its loop; there may be none */
+void http_listener_close(http_shard *s);
+void http_on_backoff(void *shard);
+
+/* ---- http_server.c ----------------------------------------------------------------------------------------- */
+
+void http_shard_check(http_shard *s); /* something of it went: was it the last? s may be gone */
+
+/* ---- what tests may look at -------------------------------------------------------------------------------- */
+
 /* Connections that are open, all loops; for a test that has stopped or waits. */
 size_t dgm_http_server_connections(const dgm_http_server *s);

@@ -194,9 +194,9 @@ static void serve(size_t loops, dgm_http_options o, const dgm_http_times *times)
     memset(&w, 0, sizeof w);
     if (!o.listen)
         o.listen = "127.0.0.1:0";
+    o.times = times ? *times : patient;
     check_ok(dgm_loops_new(loops, &w.loops, &err), err);
     check_ok(dgm_http_server_new(w.loops, &o, h, &w.server, &err), err);
-    dgm_http_server_set_times(w.server, times ? *times : patient);
     check_ok(dgm_http_server_start(w.server, &err), err);
     check_ok(dgm_loops_start(w.loops, &err), err);
 }

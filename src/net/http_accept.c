@@ -1,0 +1,148 @@
+/* net/http_accept.c - listeners: who comes in, and what happens when no descriptor is left. */
+#define _GNU_SOURCE /* accept4: a child process started at the wrong moment must not get our sockets */
+#include "net/http_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ACCEPTS_PER_TURN 64
+
+struct handoff {
+    http_shard *to;
+    int fd;
+};
+
+static void on_handoff(void *arg)
+{
+    struct handoff *h = arg;
+    http_conn_new(h->to, h->fd, true);
+    free(h);
+}
+
+static bool is_loopback_of(const struct sockaddr_storage *a)
+{
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    if (a->ss_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+    if (a->ss_family != AF_INET6)
+        return false;
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)a)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(six) ||
+           (memcmp(six, mapped, sizeof mapped) == 0 && six->s6_addr[12] == 127);
+}
+
+static void accepted(http_shard *s, int fd, const struct sockaddr_storage *peer)
+{
+    int on = 1;
+    if (!s->server->listeners.path) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        http_conn_new(s, fd, is_loopback_of(peer));
+        return;
+    }
+    /* a unix socket has one listener: its connections go round */
+    http_shard *to = s->server->shards[s->next_shard++ % s->server->n_shards];
+    if (to == s) {
+        http_conn_new(s, fd, true);
+    } else {
+        struct handoff *h = dgm_xmalloc(sizeof *h);
+        *h = (struct handoff){to, fd};
+        dgm_loop_post(to->loop, on_handoff, h);
+    }
+}
+
+static void on_listener(uv_poll_t *h, int status, int events);
+
+void http_on_backoff(void *arg)
+{
+    http_shard *s = arg;
+    if (s->listen_fd >= 0)
+        uv_poll_start(&s->listener, UV_READABLE, on_listener);
+}
+
+/* No descriptor is left: the reserve lets us tell one peer so, then nobody is asked in for a moment. */
+static void accept_without_descriptors(http_shard *s)
+{
+    static const char sorry[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
+                                "Retry-After: 1\r\nContent-Length: 0\r\n\r\n";
+    if (s->reserve_fd >= 0) {
+        close(s->reserve_fd);
+        int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            if (!s->server->tls && send(fd, sorry, sizeof sorry - 1, MSG_NOSIGNAL) > 0)
+                shutdown(fd, SHUT_WR);
+            close(fd);
+        }
+        s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+    http_refused(s, 503, "too many open files: raise the limit (ulimit -n)");
+    uv_poll_stop(&s->listener);
+    dgm_timer_start(&s->backoff, s->server->times.backoff_ms);
+}
+
+static void on_listener(uv_poll_t *h, int status, int events)
+{
+    http_shard *s = h->data;
+    (void)status, (void)events;
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        struct sockaddr_storage peer = {0};
+        socklen_t n = sizeof peer;
+        int fd = accept4(s->listen_fd, (struct sockaddr *)&peer, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            accepted(s, fd, &peer);
+            continue;
+        }
+        switch (errno) {
+        case EMFILE:
+        case ENFILE:
+        case ENOMEM:
+        case ENOBUFS: accept_without_descriptors(s); return;
+        case EAGAIN:
+#if EWOULDBLOCK != EAGAIN
+        case EWOULDBLOCK:
+#endif
+            return;
+        default: continue; /* this peer went away again */
+        }
+    }
+}
+
+static void on_listener_closed(uv_handle_t *h)
+{
+    http_shard *s = h->data;
+    s->open_handles--;
+    http_shard_check(s);
+}
+
+void http_listener_open(http_shard *s)
+{
+    if (s->listen_fd < 0)
+        return;
+    s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (uv_poll_init(dgm_loop_uv(s->loop), &s->listener, s->listen_fd) != 0) {
+        http_refused(s, 503, "cannot watch the listening socket");
+        close(s->listen_fd);
+        s->listen_fd = -1;
+        return;
+    }
+    s->open_handles++;
+    s->listener.data = s;
+    uv_poll_start(&s->listener, UV_READABLE, on_listener);
+}
+
+void http_listener_close(http_shard *s)
+{
+    if (s->reserve_fd >= 0)
+        close(s->reserve_fd);
+    s->reserve_fd = -1;
+    if (s->listen_fd < 0)
+        return;
+    uv_close((uv_handle_t *)&s->listener, on_listener_closed);
+    close(s->listen_fd);
+    s->listen_fd = -1;
+    dgm_timer_stop(&s->backoff);
+}

@@ -1,0 +1,364 @@
+/* net/http_conn.c - connections: bytes in, bytes out, and what follows from where they stand. */
+#include "net/http_int.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Of requests behind the one being answered; then no reading. */
+#define AHEAD_BYTES ((size_t)16 << 10)
+#define WRITE_PARTS 32
+#define REFUSED_CONNECTIONS 64 /* beyond the limit, being told so */
+
+/* ---- small things ------------------------------------------------------------------------------------------ */
+
+static dgm_out *wire_of(http_conn *c)
+{
+    return c->tls ? dgm_tls_wire(c->tls) : &c->out;
+}
+
+size_t http_backlog(const http_conn *c)
+{
+    return c->out.n + (c->tls ? dgm_tls_wire(c->tls)->n : 0);
+}
+
+void http_touch(http_conn *c)
+{
+    dgm_loop_at_turn_end(c->shard->loop, &c->turn);
+}
+
+/* ---- reading requests ---------------------------------------------------------------------------------------- */
+
+static bool takes_bytes(const http_conn *c)
+{
+    return !c->closing && c->phase <= BODY &&
+           (c->phase != IDLE || http_backlog(c) <= DGM_HTTP_BACKLOG_MARK);
+}
+
+/* Returns how many bytes were used: all, unless a request waits for its answer. */
+static size_t parse(http_conn *c, const char *p, size_t n)
+{
+    size_t used = 0, took;
+    while (used < n && takes_bytes(c)) {
+        if (!c->x) {
+            http_exchange_new(c);
+            c->phase = HEAD;
+            c->restart = true;
+        }
+        dgm_http1_step s = dgm_http1_feed(&c->x->in, p + used, n - used, &took);
+        used += took;
+        switch (s) {
+        case DGM_HTTP1_CONTINUE:
+            dgm_out_add(&c->out, &c->shard->pool, DGM_STR("HTTP/1.1 100 Continue\r\n\r\n"));
+            http_touch(c);
+            /* fallthrough */
+        case DGM_HTTP1_MORE:
+            if (c->x->in.head_done) {
+                c->phase = BODY;
+                c->restart = true;
+            }
+            break;
+        case DGM_HTTP1_REQUEST: http_hand_over(c); break;
+        case DGM_HTTP1_REFUSED: http_refuse(c, c->x->in.status, c->x->in.why); return n;
+        }
+    }
+    return c->closing ? n : used;
+}
+
+/* Bytes of the peer, decrypted: parsed now or kept for later. */
+static void take(http_conn *c, const char *p, size_t n)
+{
+    size_t used = c->ahead ? 0 : parse(c, p, n), left = n - used;
+    if (!left || c->closing)
+        return;
+    if (c->ahead_at) { /* else a peer that is always ahead would make it grow for ever */
+        memmove(c->ahead, c->ahead + c->ahead_at, c->ahead_n - c->ahead_at);
+        c->ahead_n -= c->ahead_at;
+        c->ahead_at = 0;
+    }
+    c->ahead = dgm_xrealloc(c->ahead, c->ahead_n + left);
+    memcpy(c->ahead + c->ahead_n, p + used, left);
+    c->ahead_n += (uint32_t)left;
+}
+
+static void drop_ahead(http_conn *c)
+{
+    free(c->ahead);
+    c->ahead = NULL;
+    c->ahead_at = c->ahead_n = 0;
+}
+
+static void take_ahead(http_conn *c)
+{
+    if (!c->ahead)
+        return;
+    c->ahead_at += (uint32_t)parse(c, c->ahead + c->ahead_at, c->ahead_n - c->ahead_at);
+    if (c->ahead_at == c->ahead_n || c->closing)
+        drop_ahead(c);
+}
+
+/* ---- connections ---------------------------------------------------------------------------------------------- */
+
+static void conn_free(http_conn *c)
+{
+    http_shard *s = c->shard;
+    *(c->prev ? &c->prev->next : &s->conns) = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    free(c);
+    atomic_store_explicit(&s->n_seen, --s->n_conns, memory_order_relaxed);
+    http_shard_check(s);
+}
+
+static void on_conn_closed(uv_handle_t *h)
+{
+    http_conn *c = h->data;
+    c->is_closed = true;
+    if (!c->turn.queued) /* else the end of the turn does it */
+        conn_free(c);
+}
+
+void http_conn_close(http_conn *c)
+{
+    dgm_http_exchange *x = c->x;
+    if (x && c->phase == BUSY) {
+        x->c = NULL;
+        x->gone = true;
+    } else if (x) {
+        http_exchange_free(x);
+    }
+    c->x = NULL;
+    c->phase = DEAD;
+    http_set_timer(c, T_NONE);
+    dgm_out_clear(&c->out, &c->shard->pool);
+    dgm_tls_free(c->tls);
+    c->tls = NULL;
+    drop_ahead(c);
+    uv_close((uv_handle_t *)&c->poll, on_conn_closed);
+    close(c->fd);
+}
+
+/* The peer is not there any more. */
+void http_lost(http_conn *c)
+{
+    dgm_http_exchange *x = c->phase == BUSY ? c->x : NULL;
+    http_conn_close(c);
+    if (x)
+        http_exchange_turn(x);
+}
+
+/* 1 all sent, 0 the kernel takes no more now, -1 the peer is gone */
+static int write_out(http_conn *c)
+{
+    dgm_out *wire = wire_of(c);
+    struct iovec iov[WRITE_PARTS];
+    while (wire->n) {
+        struct msghdr m = {.msg_iov = iov, .msg_iovlen = dgm_out_front(wire, iov, WRITE_PARTS)};
+        size_t n = 0;
+        for (size_t i = 0; i < m.msg_iovlen; i++)
+            n += iov[i].iov_len;
+        ssize_t wrote = sendmsg(c->fd, &m, MSG_NOSIGNAL);
+        if (wrote < 0) {
+            if (errno == EINTR)
+                continue;
+            return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ? 0 : -1;
+        }
+        c->restart = true;
+        dgm_out_drop(wire, &c->shard->pool, (size_t)wrote);
+        if ((size_t)wrote < n)
+            return 0; /* the socket is full: asking again would only say so */
+    }
+    return 1;
+}
+
+/* The end of a turn: everything that was said in it leaves in one piece. */
+static void flush(void *arg)
+{
+    http_conn *c = arg;
+    if (c->phase == DEAD) {
+        if (c->is_closed)
+            conn_free(c);
+        return;
+    }
+    dgm_out_close_chunk(&c->out, &c->shard->pool);
+    if ((c->tls && c->out.n && !dgm_tls_write(c->tls, &c->out, &c->shard->pool)) ||
+        write_out(c) < 0) {
+        http_lost(c);
+        return;
+    }
+    dgm_http_exchange *x = c->x;
+    if (x && x->above && http_backlog(c) <= DGM_HTTP_BACKLOG_MARK) {
+        x->above = false;
+        if (x->on_room)
+            x->on_room(x->arg);
+    }
+    if (!c->x && http_backlog(c) == 0)
+        take_ahead(c);
+    http_settle(c);
+}
+
+/* Our last word is on its way: the peer gets a moment to read it before the socket goes, since closing a
+ * socket with unread bytes resets it and takes the answer along. */
+static void begin_linger(http_conn *c)
+{
+    if (c->tls && !c->said_end) {
+        c->said_end = true;
+        dgm_tls_end(c->tls);
+        if (dgm_tls_wire(c->tls)->n && write_out(c) == 0)
+            return; /* flush comes again when there is room */
+    }
+    if (c->eof) {
+        http_conn_close(c);
+        return;
+    }
+    shutdown(c->fd, SHUT_WR);
+    c->phase = LINGER;
+}
+
+static void on_event(uv_poll_t *h, int status, int events);
+
+/* What follows from where the connection stands: ends, what to watch, which timer. May close it. */
+void http_settle(http_conn *c)
+{
+    bool sent = http_backlog(c) == 0;
+    if (c->phase <= BODY && sent && !c->turn.queued) {
+        if (c->closing)
+            begin_linger(c);
+        else if (c->eof && !c->ahead)
+            http_conn_close(c); /* nothing more will come: half a request is none */
+        else if (c->shard->draining && c->phase == IDLE && !c->ahead) {
+            c->closing = true;
+            begin_linger(c);
+        }
+    }
+    if (c->phase == DEAD)
+        return;
+    sent = wire_of(c)->n == 0;
+
+    bool reads = !c->eof && c->ahead_n - c->ahead_at < AHEAD_BYTES;
+    int events = (reads ? UV_READABLE : UV_PRIORITIZED) | (sent ? 0 : UV_WRITABLE);
+    if (events != c->events) {
+        c->events = events;
+        uv_poll_start(&c->poll, events, on_event);
+    }
+    http_set_timer(c, c->phase == LINGER                    ? T_LINGER
+                      : !sent                               ? T_WRITE
+                      : c->phase == BUSY                    ? T_NONE
+                      : c->tls && !dgm_tls_is_ready(c->tls) ? T_HEADERS
+                      : c->phase == HEAD                    ? T_HEADERS
+                      : c->phase == BODY                    ? T_BODY
+                                                            : T_IDLE);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+static void take_tls(http_conn *c, const char *p, size_t n)
+{
+    size_t got;
+    if (!c->heard && *p >= 'A' && *p <= 'Z') {
+        dgm_tls_free(c->tls); /* a plain request: it can be told so in plain */
+        c->tls = NULL;
+        http_refuse(c, 400, "this port speaks HTTPS");
+        return;
+    }
+    c->heard = true;
+    dgm_tls_feed(c->tls, p, n);
+    for (;;) {
+        switch (dgm_tls_read(c->tls, c->shard->plain, PLAIN_BYTES, &got)) {
+        case DGM_TLS_BYTES: take(c, c->shard->plain, got); continue;
+        case DGM_TLS_MORE: break;
+        case DGM_TLS_END: c->eof = true; break;
+        case DGM_TLS_FAILED:
+            http_refused(c->shard, 400, dgm_tls_why());
+            write_out(c); /* the alert */
+            http_lost(c);
+            return;
+        }
+        break;
+    }
+    if (wire_of(c)->n)
+        http_touch(c);
+}
+
+static void on_readable(http_conn *c)
+{
+    http_shard *s = c->shard;
+    size_t room = c->phase == BUSY || c->ahead ? AHEAD_BYTES : READ_BYTES;
+    ssize_t n = recv(c->fd, s->read, room, 0);
+    if (n < 0) {
+        if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+            http_lost(c);
+        return;
+    }
+    if (c->phase == LINGER || c->closing) {
+        if (n == 0) {
+            c->eof = true;
+            if (c->phase == LINGER) {
+                http_conn_close(c);
+                return;
+            }
+        }
+    } else if (n == 0) {
+        c->eof = true;
+    } else if (c->tls) {
+        take_tls(c, s->read, (size_t)n);
+    } else {
+        take(c, s->read, (size_t)n);
+    }
+    if (c->phase != DEAD && !c->turn.queued)
+        http_settle(c);
+}
+
+static void on_event(uv_poll_t *h, int status, int events)
+{
+    http_conn *c = h->data;
+    /* Urgent data we never asked for, or a hang-up while we do not read: either way that was all. */
+    if (status < 0 || events & UV_PRIORITIZED) {
+        http_lost(c);
+        return;
+    }
+    if (events & UV_WRITABLE)
+        http_touch(c);
+    if (events & UV_READABLE)
+        on_readable(c);
+}
+void http_conn_new(http_shard *s, int fd, bool is_loopback)
+{
+    http_conn *c;
+    if (s->closing || s->draining ||
+        s->n_conns >= s->server->max_connections + REFUSED_CONNECTIONS) {
+        close(fd);
+        return;
+    }
+    c = dgm_xcalloc(1, sizeof *c);
+    if (uv_poll_init(dgm_loop_uv(s->loop), &c->poll, fd) != 0) {
+        close(fd);
+        free(c);
+        return;
+    }
+    c->poll.data = c;
+    c->shard = s;
+    c->fd = fd;
+    c->is_loopback = is_loopback;
+    c->turn = (dgm_loop_turn){.fn = flush, .arg = c};
+    c->next = s->conns;
+    if (s->conns)
+        s->conns->prev = c;
+    s->conns = c;
+    atomic_store_explicit(&s->n_seen, ++s->n_conns, memory_order_relaxed);
+    if (s->n_conns > s->server->max_connections) {
+        if (s->server->tls) {
+            http_refused(s, 503, "too many connections (connections)");
+            http_lost(c);
+            return;
+        }
+        http_refuse(c, 503, "too many connections (connections)");
+    } else if (s->server->tls && !(c->tls = dgm_tls_new(s->server->tls, &s->pool))) {
+        http_lost(c);
+        return;
+    }
+    http_settle(c);
+}

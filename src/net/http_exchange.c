@@ -1,0 +1,235 @@
+/* net/http_exchange.c - a request and its answer. */
+#include "net/http_int.h"
+
+#include <assert.h>
+
+#define SPARE_ARENA_BYTES ((size_t)8 << 10)
+#define COPY_BYTES ((size_t)4 << 10) /* up to here a copy is cheaper than a part of its own */
+
+/* ---- arenas ------------------------------------------------------------------------------------------------- */
+
+static dgm_arena *take_arena(http_shard *s)
+{
+    return s->n_arenas ? s->arenas[--s->n_arenas] : dgm_arena_new();
+}
+
+static void give_arena(http_shard *s, dgm_arena *a)
+{
+    if (s->n_arenas < SPARE_ARENAS && dgm_arena_used(a) <= SPARE_ARENA_BYTES) {
+        dgm_arena_reset(a);
+        s->arenas[s->n_arenas++] = a;
+    } else {
+        dgm_arena_free(a);
+    }
+}
+
+/* ---- exchanges: being read ------------------------------------------------------------------------------------ */
+
+void http_exchange_new(http_conn *c)
+{
+    dgm_arena *a = take_arena(c->shard);
+    dgm_http_exchange *x = dgm_new(a, dgm_http_exchange);
+    x->arena = a;
+    x->shard = c->shard;
+    x->c = c;
+    x->turn = (dgm_loop_turn){.fn = http_exchange_turn, .arg = x};
+    dgm_http1_init(&x->in, a, c->shard->server->max_body);
+    c->x = x;
+}
+
+void http_exchange_free(dgm_http_exchange *x)
+{
+    give_arena(x->shard, x->arena); /* x lived there */
+}
+
+/* An exchange that has ended goes at the end of the turn, so that whoever ended it may still look at it,
+ * and not before the kernel has the bytes it borrowed. */
+void http_exchange_turn(void *arg)
+{
+    dgm_http_exchange *x = arg;
+    if (x->ended) {
+        if (!x->borrowed)
+            http_exchange_free(x);
+    } else if (x->gone && x->on_gone && !x->told_gone) {
+        x->told_gone = true;
+        x->on_gone(x->arg);
+    }
+}
+
+static void on_piece_dropped(void *arg)
+{
+    dgm_http_exchange *x = arg;
+    if (--x->borrowed == 0 && x->ended)
+        dgm_loop_at_turn_end(x->shard->loop, &x->turn);
+}
+
+static void exchange_over(dgm_http_exchange *x)
+{
+    http_conn *c = x->c;
+    x->ended = true;
+    x->on_room = x->on_gone = NULL;
+    if (c) {
+        x->c = NULL;
+        c->x = NULL;
+        c->phase = IDLE;
+        c->restart = true;
+        c->closing |= !x->keep_alive || c->shard->draining;
+        http_touch(c);
+    }
+    dgm_loop_at_turn_end(x->shard->loop, &x->turn);
+}
+
+void http_refused(http_shard *s, int status, const char *why)
+{
+    if (s->server->handler.on_refused)
+        s->server->handler.on_refused(s->server->handler.user, status, why);
+}
+
+/* Answers a connection that goes no further; there may be no request. */
+void http_refuse(http_conn *c, int status, const char *why)
+{
+    dgm_str text = dgm_str_from(why);
+    http_refused(c->shard, status, why);
+    http_put_head(c, status, DGM_STR("text/plain; charset=utf-8"), NULL, 0, BY_LENGTH, text.n + 1,
+                  "close");
+    dgm_out_add(&c->out, &c->shard->pool, text);
+    dgm_out_add(&c->out, &c->shard->pool, DGM_STR("\n"));
+    if (c->x)
+        http_exchange_free(c->x);
+    c->x = NULL;
+    c->phase = IDLE;
+    c->closing = true;
+    http_touch(c);
+}
+
+void http_hand_over(http_conn *c)
+{
+    const dgm_http_handler *h = &c->shard->server->handler;
+    dgm_http_exchange *x = c->x;
+    x->in.request.is_loopback = c->is_loopback;
+    x->in.request.is_tls = c->tls;
+    x->is_head = x->in.parser.method == HTTP_HEAD;
+    c->phase = BUSY;
+    h->on_request(h->user, x, &x->in.request);
+}
+
+/* ---- public: answering ---------------------------------------------------------------------------------------------- */
+
+dgm_arena *dgm_http_arena(dgm_http_exchange *x)
+{
+    return x->arena;
+}
+
+dgm_loop *dgm_http_loop(dgm_http_exchange *x)
+{
+    return x->shard->loop;
+}
+
+const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x)
+{
+    return &x->in.request;
+}
+
+static void begin(dgm_http_exchange *x, int status, dgm_str type, const dgm_http_header *headers,
+                  size_t n, enum http_framing framing, size_t length)
+{
+    assert(!x->begun && !x->ended && status >= 200 && status <= 999);
+    x->begun = true;
+    x->no_body = x->is_head || status == 204 || status == 304;
+    x->keep_alive = x->in.keep_alive && framing != BY_CLOSE && !x->shard->draining;
+    x->chunked = framing == BY_CHUNKS && !x->no_body;
+    if (x->c)
+        http_put_head(x->c, status, type, headers, n, x->no_body && !x->is_head ? NO_BODY : framing,
+                      length,
+                      !x->keep_alive    ? "close"
+                      : x->in.is_http10 ? "keep-alive"
+                                        : NULL);
+}
+
+void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
+                      const dgm_http_header *headers, size_t n, dgm_str body)
+{
+    begin(x, status, content_type, headers, n, BY_LENGTH, body.n);
+    if (x->c && !x->no_body)
+        dgm_out_add(&x->c->out, &x->shard->pool, body);
+    exchange_over(x);
+}
+
+void dgm_http_begin(dgm_http_exchange *x, int status, dgm_str content_type,
+                    const dgm_http_header *headers, size_t n)
+{
+    begin(x, status, content_type, headers, n, x->in.is_http10 ? BY_CLOSE : BY_CHUNKS, 0);
+    if (x->c)
+        http_touch(x->c);
+}
+
+/* Is there anybody to write to? Then the chunk is open. */
+static bool writes(dgm_http_exchange *x, dgm_str bytes)
+{
+    assert(x->begun && !x->ended);
+    if (!x->c || x->no_body || !bytes.n)
+        return false;
+    if (x->chunked)
+        dgm_out_open_chunk(&x->c->out, &x->shard->pool);
+    http_touch(x->c);
+    return true;
+}
+
+static void wrote(dgm_http_exchange *x)
+{
+    if (http_backlog(x->c) > DGM_HTTP_BACKLOG_MARK)
+        x->above = true;
+}
+
+void dgm_http_write(dgm_http_exchange *x, dgm_str bytes)
+{
+    if (!writes(x, bytes))
+        return;
+    dgm_out_add(&x->c->out, &x->shard->pool, bytes);
+    wrote(x);
+}
+
+void dgm_http_write_shared(dgm_http_exchange *x, dgm_str bytes, dgm_loop_fn release, void *arg)
+{
+    if (writes(x, bytes)) {
+        if (bytes.n > COPY_BYTES) {
+            x->borrowed++;
+            dgm_out_share(&x->c->out, bytes, release, arg, on_piece_dropped, x);
+            wrote(x);
+            return;
+        }
+        dgm_out_add(&x->c->out, &x->shard->pool, bytes);
+        wrote(x);
+    }
+    if (release)
+        release(arg);
+}
+
+void dgm_http_end(dgm_http_exchange *x)
+{
+    assert(!x->ended);
+    if (!x->begun && x->c) {
+        dgm_http_respond(x, 500, DGM_STR("text/plain; charset=utf-8"), NULL, 0,
+                         DGM_STR("no answer\n"));
+        return;
+    }
+    if (x->c && x->chunked) {
+        dgm_out_close_chunk(&x->c->out, &x->shard->pool);
+        dgm_out_add(&x->c->out, &x->shard->pool, DGM_STR("0\r\n\r\n"));
+    }
+    exchange_over(x);
+}
+
+size_t dgm_http_backlog(const dgm_http_exchange *x)
+{
+    return x->c ? http_backlog(x->c) : 0;
+}
+
+void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_gone, void *arg)
+{
+    x->on_room = on_room;
+    x->on_gone = on_gone;
+    x->arg = arg;
+    if (x->gone)
+        dgm_loop_at_turn_end(x->shard->loop, &x->turn);
+}

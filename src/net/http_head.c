@@ -1,0 +1,131 @@
+/* net/http_head.c - heads of answers. */
+#include "net/http_int.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+static const char *reason_of(int status)
+{
+    switch (status) {
+#define X(code, text)                                                                              \
+    case code: return text;
+        X(200, "OK")
+        X(201, "Created")
+        X(202, "Accepted")
+        X(204, "No Content")
+        X(301, "Moved Permanently")
+        X(302, "Found")
+        X(303, "See Other")
+        X(304, "Not Modified")
+        X(307, "Temporary Redirect")
+        X(308, "Permanent Redirect")
+        X(400, "Bad Request")
+        X(401, "Unauthorized")
+        X(403, "Forbidden")
+        X(404, "Not Found")
+        X(405, "Method Not Allowed")
+        X(406, "Not Acceptable")
+        X(408, "Request Timeout")
+        X(409, "Conflict")
+        X(410, "Gone")
+        X(412, "Precondition Failed")
+        X(413, "Content Too Large")
+        X(415, "Unsupported Media Type")
+        X(417, "Expectation Failed")
+        X(422, "Unprocessable Content")
+        X(429, "Too Many Requests")
+        X(431, "Request Header Fields Too Large")
+        X(500, "Internal Server Error")
+        X(501, "Not Implemented")
+        X(502, "Bad Gateway")
+        X(503, "Service Unavailable")
+        X(504, "Gateway Timeout")
+        X(505, "HTTP Version Not Supported")
+#undef X
+    }
+    return "Status"; /* may be anything, RFC 9112 4 */
+}
+
+static dgm_str date_of(http_shard *s)
+{
+    static const char days[] = "SunMonTueWedThuFriSat";
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    time_t now = time(NULL);
+    struct tm t;
+    if (now != s->date_at) {
+        gmtime_r(&now, &t);
+        snprintf(s->date, sizeof s->date, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT",
+                 days + 3 * t.tm_wday, (unsigned)t.tm_mday % 100, months + 3 * t.tm_mon,
+                 (unsigned)(t.tm_year + 1900) % 10000, (unsigned)t.tm_hour % 100,
+                 (unsigned)t.tm_min % 100, (unsigned)t.tm_sec % 100);
+        s->date_at = now;
+    }
+    return (dgm_str){s->date, 29};
+}
+
+static char *put(char *p, dgm_str s)
+{
+    if (s.n)
+        memcpy(p, s.p, s.n);
+    return p + s.n;
+}
+#define PUT(p, lit) put((p), DGM_STR(lit))
+
+static char *put_number(char *p, uint64_t n)
+{
+    char digits[20];
+    size_t i = sizeof digits;
+    do {
+        digits[--i] = (char)('0' + n % 10);
+    } while (n /= 10);
+    return put(p, (dgm_str){digits + i, sizeof digits - i});
+}
+
+/* What may hold bytes a peer chose must not end the line. */
+static char *put_value(char *p, dgm_str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        *p++ = (unsigned char)s.p[i] < 0x20 && s.p[i] != '\t' ? ' ' : s.p[i];
+    return p;
+}
+void http_put_head(http_conn *c, int status, dgm_str type, const dgm_http_header *headers, size_t n,
+                   enum http_framing framing, size_t length, const char *connection)
+{
+    size_t room = 256 + type.n;
+    for (size_t i = 0; i < n; i++)
+        room += headers[i].name.n + headers[i].value.n + 4;
+    char *from = dgm_out_room(&c->out, &c->shard->pool, room), *p = from;
+    if (status == 200) {
+        p = PUT(p, "HTTP/1.1 200 OK\r\nDate: ");
+    } else {
+        p = PUT(p, "HTTP/1.1 ");
+        p = put_number(p, (unsigned)status);
+        p = PUT(p, " ");
+        p = put(p, dgm_str_from(reason_of(status)));
+        p = PUT(p, "\r\nDate: ");
+    }
+    p = put(p, date_of(c->shard));
+    if (type.n) {
+        p = PUT(p, "\r\nContent-Type: ");
+        p = put_value(p, type);
+    }
+    if (framing == BY_LENGTH) {
+        p = PUT(p, "\r\nContent-Length: ");
+        p = put_number(p, length);
+    } else if (framing == BY_CHUNKS) {
+        p = PUT(p, "\r\nTransfer-Encoding: chunked");
+    }
+    if (connection) {
+        p = PUT(p, "\r\nConnection: ");
+        p = put(p, dgm_str_from(connection));
+    }
+    for (size_t i = 0; i < n; i++) {
+        p = PUT(p, "\r\n");
+        p = put_value(p, headers[i].name);
+        p = PUT(p, ": ");
+        p = put_value(p, headers[i].value);
+    }
+    p = PUT(p, "\r\n\r\n");
+    assert((size_t)(p - from) <= room);
+    dgm_out_wrote(&c->out, (size_t)(p - from));
+}

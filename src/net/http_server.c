@@ -1,0 +1,229 @@
+/* net/http_server.c - the server and its shards: starting, draining, going. */
+#include "net/http_int.h"
+
+#include "base/limits.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- shards ------------------------------------------------------------------------------------------------------ */
+
+static void server_unref(dgm_http_server *s)
+{
+    if (atomic_fetch_sub(&s->refs, 1) != 1)
+        return;
+    for (size_t i = 0; i < s->n_shards; i++) {
+        http_shard *h = s->shards[i];
+        dgm_out_pool_done(&h->pool);
+        while (h->n_arenas)
+            dgm_arena_free(h->arenas[--h->n_arenas]);
+        free(h);
+    }
+    dgm_tls_ctx_free(s->tls);
+    free(s->shards);
+    free(s->listeners.path);
+    free(s->listen);
+    free(s);
+}
+
+static void tell_drained(void *arg)
+{
+    dgm_http_server *s = arg;
+    if (s->drain_told || !s->on_drained)
+        return;
+    s->drain_told = true;
+    if (s->drain_timer_open)
+        dgm_timer_stop(&s->drain_timer);
+    s->on_drained(s->drained_arg);
+}
+
+static void on_drain_timer(void *arg)
+{
+    tell_drained(arg);
+}
+
+/* Called whenever something of the shard went: is it the last? */
+void http_shard_check(http_shard *s)
+{
+    if (s->draining && !s->drained && !s->closing && s->n_conns == 0) {
+        s->drained = true;
+        if (atomic_fetch_sub(&s->server->undrained, 1) == 1)
+            dgm_loop_post(s->server->shards[0]->loop, tell_drained, s->server);
+    }
+    if (s->closing && s->n_conns == 0 && s->open_handles == 0 && !atomic_load(&s->closed)) {
+        atomic_store(&s->closed, true);
+        server_unref(s->server); /* s may be gone */
+    }
+}
+
+static void on_timer_closed(void *arg)
+{
+    http_shard *s = arg;
+    s->open_handles--;
+    http_shard_check(s);
+}
+
+static void shard_close(void *arg)
+{
+    http_shard *s = arg;
+    if (s->closing)
+        return;
+    s->closing = true;
+    dgm_loop_off_stop(s->loop, &s->stop);
+    http_listener_close(s);
+    for (http_conn *c = s->conns, *next; c; c = next) {
+        next = c->next; /* c itself stays until libuv is done with it */
+        if (c->phase != DEAD)
+            http_lost(c);
+    }
+    dgm_timer_close(&s->tick, on_timer_closed, s);
+    dgm_timer_close(&s->backoff, on_timer_closed, s);
+    if (s == s->server->shards[0] && s->server->drain_timer_open) {
+        s->server->drain_timer_open = false;
+        dgm_timer_close(&s->server->drain_timer, on_timer_closed, s);
+    }
+}
+
+static void shard_open(void *arg)
+{
+    http_shard *s = arg;
+    s->opened = true;
+    s->open_handles = 2;
+    dgm_timer_init(s->loop, &s->tick, http_on_tick, s);
+    dgm_timer_init(s->loop, &s->backoff, http_on_backoff, s);
+    s->stop = (dgm_loop_stop){.fn = shard_close, .arg = s};
+    dgm_loop_on_stop(s->loop, &s->stop);
+    http_listener_open(s);
+}
+
+static void shard_drain(void *arg)
+{
+    http_shard *s = arg;
+    if (s->closing)
+        return;
+    s->draining = true;
+    http_listener_close(s);
+    for (http_conn *c = s->conns, *next; c; c = next) {
+        next = c->next;
+        if (c->phase == IDLE)
+            http_touch(c); /* settle closes it, if nothing is left to be done */
+    }
+    http_shard_check(s);
+}
+
+/* ---- public: the server ------------------------------------------------------------------------------------------- */
+
+static dgm_http_times times_of(const dgm_http_times *t)
+{
+#define MS(of, ms) .of = t->of ? t->of : (ms)
+    return (dgm_http_times){MS(headers_ms, 10000), MS(body_ms, 30000),  MS(idle_ms, 60000),
+                            MS(write_ms, 60000),   MS(linger_ms, 2000), MS(backoff_ms, 100)};
+#undef MS
+}
+
+dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_http_handler handler,
+                             dgm_http_server **ret_server, dgm_err *err)
+{
+    dgm_http_server *s = dgm_xcalloc(1, sizeof *s);
+    dgm_code rc;
+    atomic_init(&s->refs, 1);
+    s->loops = loops;
+    s->handler = handler;
+    s->listen = memcpy(dgm_xmalloc(strlen(o->listen) + 1), o->listen, strlen(o->listen) + 1);
+    s->max_body = o->max_body ? o->max_body : DGM_MAX_HTTP_BODY_BYTES;
+    s->max_connections = o->max_connections ? o->max_connections : DGM_MAX_CONNECTIONS;
+    s->times = times_of(&o->times);
+    if (!o->tls_cert != !o->tls_key)
+        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "TLS needs a certificate and a key");
+    else
+        rc = o->tls_cert ? dgm_tls_ctx_new(o->tls_cert, o->tls_key, &s->tls, err) : DGM_OK;
+    if (rc) {
+        dgm_http_server_free(s);
+        return rc;
+    }
+    *ret_server = s;
+    return DGM_OK;
+}
+
+dgm_code dgm_http_server_start(dgm_http_server *s, dgm_err *err)
+{
+    size_t n = dgm_loops_count(s->loops);
+    struct stat st;
+    dgm_code rc = dgm_listen(s->listen, n, &s->listeners, err);
+    if (rc)
+        return rc;
+    if (s->listeners.path && stat(s->listeners.path, &st) == 0) {
+        s->socket_dev = st.st_dev;
+        s->socket_ino = st.st_ino;
+    }
+    s->shards = dgm_xcalloc(n, sizeof(http_shard *));
+    s->n_shards = n;
+    atomic_store(&s->refs, 1 + n);
+    for (size_t i = 0; i < n; i++) {
+        http_shard *h = s->shards[i] = dgm_xcalloc(1, sizeof *h);
+        h->server = s;
+        h->loop = dgm_loops_at(s->loops, i);
+        h->listen_fd = i < s->listeners.n ? s->listeners.fds[i] : -1;
+        h->reserve_fd = -1;
+        h->armed = UINT64_MAX;
+    }
+    s->started = true;
+    for (size_t i = 0; i < n; i++)
+        dgm_loop_post(s->shards[i]->loop, shard_open, s->shards[i]);
+    return DGM_OK;
+}
+
+int dgm_http_server_port(const dgm_http_server *s)
+{
+    return s->listeners.port;
+}
+
+size_t dgm_http_server_connections(const dgm_http_server *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_shards; i++)
+        n += atomic_load_explicit(&s->shards[i]->n_seen, memory_order_relaxed);
+    return n;
+}
+
+static void begin_drain(void *arg)
+{
+    dgm_http_server *s = arg;
+    http_shard *first = s->shards[0];
+    if (first->closing) {
+        tell_drained(s);
+        return;
+    }
+    dgm_timer_init(first->loop, &s->drain_timer, on_drain_timer, s);
+    s->drain_timer_open = true;
+    first->open_handles++;
+    dgm_timer_start(&s->drain_timer, s->drain_ms);
+    for (size_t i = 0; i < s->n_shards; i++)
+        dgm_loop_post(s->shards[i]->loop, shard_drain, s->shards[i]);
+}
+
+void dgm_http_server_drain(dgm_http_server *s, uint64_t ms, dgm_loop_fn on_drained, void *arg)
+{
+    assert(s->started && !s->on_drained);
+    s->drain_ms = ms;
+    s->on_drained = on_drained;
+    s->drained_arg = arg;
+    atomic_store(&s->undrained, s->n_shards);
+    dgm_loop_post(s->shards[0]->loop, begin_drain, s);
+}
+
+void dgm_http_server_free(dgm_http_server *s)
+{
+    struct stat st;
+    if (!s)
+        return;
+    if (s->listeners.path && stat(s->listeners.path, &st) == 0 && st.st_dev == s->socket_dev &&
+        st.st_ino == s->socket_ino)
+        unlink(s->listeners.path);
+    for (size_t i = 0; i < s->n_shards; i++)
+        if (!atomic_load(&s->shards[i]->closed))
+            dgm_loop_post(s->shards[i]->loop, shard_close, s->shards[i]);
+    server_unref(s);
+}
