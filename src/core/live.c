@@ -66,8 +66,8 @@ void live_drop(struct live *l)
 /* Nothing runs, nothing is being written, nobody waits. */
 static bool is_idle(const struct live *l)
 {
-    return l->is != LIVE_LOADING && !l->held && !l->run && !l->n_writing && !l->n_pending && !l->waiting &&
-           !l->queued && !l->canceling && !l->flush.queued;
+    return l->is != LIVE_LOADING && !l->held && !l->run && !l->n_writing && !l->n_pending &&
+           !l->waiting && !l->queued && !l->canceling && !l->flush.queued;
 }
 
 void live_settle_down(struct live *l)

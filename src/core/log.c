@@ -18,6 +18,7 @@
 
 struct segment {
     _Atomic(struct segment *) next;
+    uint64_t base; /* the seq of its first slot: 1, 65, 129, ... */
     dgm_record *records[SEGMENT];
 };
 
@@ -31,10 +32,10 @@ struct on_loop {
 
 struct dgm_log {
     _Atomic size_t refs;
-    uint64_t first_seq;
+    _Atomic uint64_t first_seq; /* goes down when older records are put in front */
     _Atomic uint64_t published;
     _Atomic bool closed;
-    struct segment *head; /* of first_seq; never changes */
+    _Atomic(struct segment *) head; /* of first_seq */
     /* the owner's */
     struct segment *tail;
     uint64_t last;
@@ -47,8 +48,7 @@ struct dgm_reader {
     dgm_log *log;
     struct on_loop *at;
     dgm_reader *next, **prev; /* in at->readers */
-    struct segment *segment;  /* of seq + 1, or the one before when that is not there yet */
-    size_t index;             /* in segment, of seq + 1 */
+    struct segment *segment;  /* of seq; NULL before the first record */
     uint64_t seq;
     dgm_loop_fn on_ready;
     void *arg;
@@ -56,6 +56,13 @@ struct dgm_reader {
 };
 
 /* ---- life ----------------------------------------------------------------------------------------------- */
+
+static struct segment *new_segment(uint64_t seq)
+{
+    struct segment *s = dgm_xcalloc(1, sizeof *s);
+    s->base = (seq - 1) / SEGMENT * SEGMENT + 1;
+    return s;
+}
 
 dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq)
 {
@@ -66,7 +73,7 @@ dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq)
     log->first_seq = first_seq;
     log->last = first_seq - 1;
     log->published = first_seq - 1;
-    log->head = log->tail = dgm_xcalloc(1, sizeof *log->head);
+    log->head = log->tail = new_segment(first_seq);
     log->n_loops = n;
     for (size_t i = 0; i < n; i++) {
         log->loops[i].log = log;
@@ -87,7 +94,7 @@ void dgm_log_unref(dgm_log *log)
         return;
     for (struct segment *s = log->head, *next; s; s = next) {
         next = atomic_load_explicit(&s->next, memory_order_relaxed);
-        for (size_t i = 0; i < SEGMENT && s->records[i]; i++)
+        for (size_t i = 0; i < SEGMENT; i++)
             dgm_record_unref(s->records[i]);
         free(s);
     }
@@ -98,16 +105,35 @@ void dgm_log_unref(dgm_log *log)
 
 void dgm_log_append(dgm_log *log, dgm_record *record)
 {
-    assert(record->head.seq == log->last + 1);
-    size_t index = (size_t)(record->head.seq - log->first_seq) % SEGMENT;
-    if (index == 0 && log->last >= log->first_seq) {
-        struct segment *s = dgm_xcalloc(1, sizeof *s);
+    uint64_t seq = record->head.seq;
+    assert(seq == log->last + 1);
+    if (seq >= log->tail->base + SEGMENT) {
+        struct segment *s = new_segment(seq);
         atomic_store_explicit(&log->tail->next, s, memory_order_release);
         log->tail = s;
     }
-    log->tail->records[index] = record;
+    log->tail->records[seq - log->tail->base] = record;
     log->last++;
     log->bytes += record->n;
+}
+
+/* Readers that are there look at later slots alone; new ones find these behind first_seq (release). */
+void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n)
+{
+    struct segment *head = atomic_load_explicit(&log->head, memory_order_relaxed);
+    for (size_t i = n; i-- > 0;) {
+        uint64_t seq = records[i]->head.seq;
+        assert(seq + (n - i) == log->first_seq);
+        if (seq < head->base) {
+            struct segment *s = new_segment(seq);
+            atomic_store_explicit(&s->next, head, memory_order_release);
+            head = s;
+        }
+        head->records[seq - head->base] = records[i];
+        log->bytes += records[i]->n;
+    }
+    atomic_store_explicit(&log->head, head, memory_order_release);
+    atomic_fetch_sub(&log->first_seq, n);
 }
 
 uint64_t dgm_log_last(const dgm_log *log)
@@ -152,18 +178,23 @@ void dgm_log_publish(dgm_log *log, uint64_t seq)
     wake_loops(log);
 }
 
+void dgm_log_dismiss(dgm_log *log)
+{
+    if (!atomic_exchange(&log->closed, true))
+        wake_loops(log);
+}
+
 void dgm_log_close(dgm_log *log)
 {
     dgm_log_publish(log, log->last);
-    if (!atomic_exchange(&log->closed, true))
-        wake_loops(log);
+    dgm_log_dismiss(log);
 }
 
 /* ---- readers ------------------------------------------------------------------------------------------------ */
 
 uint64_t dgm_log_first(const dgm_log *log)
 {
-    return log->first_seq;
+    return atomic_load(&log->first_seq);
 }
 
 uint64_t dgm_log_published(const dgm_log *log)
@@ -193,7 +224,7 @@ static void first_ready(void *arg)
 dgm_reader *dgm_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, void *arg)
 {
     dgm_loop *loop = dgm_loop_current();
-    assert(loop && after + 1 >= log->first_seq);
+    assert(loop && after + 1 >= dgm_log_first(log));
     dgm_reader *r = dgm_xcalloc(1, sizeof *r);
     struct on_loop *at = &log->loops[dgm_loop_index(loop)];
     *r = (dgm_reader){.log = dgm_log_ref(log),
@@ -227,27 +258,17 @@ void dgm_reader_close(dgm_reader *r)
     free(r);
 }
 
-/* Finds the slot of seq + 1; only called when it has been published. */
-static void find_slot(dgm_reader *r)
-{
-    size_t place = (size_t)(r->seq + 1 - r->log->first_seq);
-    if (!r->segment) {
-        r->segment = r->log->head;
-        for (size_t i = 0; i < place / SEGMENT; i++)
-            r->segment = atomic_load_explicit(&r->segment->next, memory_order_acquire);
-    } else if (place % SEGMENT == 0) {
-        r->segment = atomic_load_explicit(&r->segment->next, memory_order_acquire);
-    }
-    r->index = place % SEGMENT;
-}
-
 dgm_record *dgm_reader_next(dgm_reader *r)
 {
-    if (r->seq >= atomic_load(&r->log->published))
+    uint64_t seq = r->seq + 1;
+    if (seq > atomic_load(&r->log->published))
         return NULL;
-    find_slot(r);
-    r->seq++;
-    return r->segment->records[r->index];
+    if (!r->segment)
+        r->segment = atomic_load_explicit(&r->log->head, memory_order_acquire);
+    while (seq >= r->segment->base + SEGMENT)
+        r->segment = atomic_load_explicit(&r->segment->next, memory_order_acquire);
+    r->seq = seq;
+    return r->segment->records[seq - r->segment->base];
 }
 
 uint64_t dgm_reader_seq(const dgm_reader *r)

@@ -3,7 +3,8 @@
  *
  * Records are appended on the loop that owns the task, in order. They can be read up to the published
  * length, which moves when the store has answered. Segments hold 64 records and never move; a reader
- * keeps its place in one and takes no lock.
+ * keeps its place in one and takes no lock. What the store has of older records can be put in front
+ * later, when somebody asks for it.
  *
  *   owner:   append ... append ── store ──► publish ──► one wake-up per loop that has readers
  *   reader:  next, next, NULL ... on_ready ... next, ... until is_over
@@ -29,8 +30,14 @@ void dgm_log_append(dgm_log *log, dgm_record *record);
 uint64_t dgm_log_last(const dgm_log *log); /* appended, published or not; first_seq - 1: none */
 size_t dgm_log_bytes(const dgm_log *log);  /* of all records */
 void dgm_log_publish(dgm_log *log, uint64_t seq); /* everything up to seq may be read */
+/* Those that came before the first one, published already; takes over a reference to each. The last of
+ * them is first_seq - 1. */
+void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n);
 /* Nothing will follow what was appended; readers are over when they have read it. Published first. */
 void dgm_log_close(dgm_log *log);
+/* Readers are over when they have read what is published: the server ends, the task may go on at the
+ * next start. */
+void dgm_log_dismiss(dgm_log *log);
 
 /* ---- readers --------------------------------------------------------------------------------------------- */
 

@@ -171,7 +171,76 @@ static void a_trimmed_log_begins_later(void **state)
     assert_false(reader.failed);
 }
 
-DGM_TEST_MAIN(dgm_test(nothing_is_readable_before_it_is_published),
+struct front {
+    struct test *t;
+    struct one readers[3];
+    uint64_t first; /* what is in front so far */
+};
+
+/* Older records, some at a time, while readers of the later ones are open. */
+static void put_in_front(void *arg)
+{
+    struct front *f = arg;
+    dgm_record *some[90];
+    size_t n = 0;
+    while (n < 90 && f->first > 1)
+        some[n++] = record(--f->first);
+    for (size_t i = 0; i < n / 2; i++) {
+        dgm_record *other = some[i];
+        some[i] = some[n - 1 - i];
+        some[n - 1 - i] = other;
+    }
+    dgm_log_prepend(f->t->log, some, n);
+    assert_int_equal(dgm_log_first(f->t->log), f->first);
+    size_t which = f->first == 1 ? 2 : 1;
+    if (f->first == 1 || f->first == 210) {
+        f->readers[which] = (struct one){.t = f->t, .after = f->first - 1};
+        dgm_loop_post(dgm_loops_at(f->t->loops, which), open_reader, &f->readers[which]);
+    }
+    if (f->first > 1)
+        dgm_loop_post(dgm_loop_current(), put_in_front, f);
+}
+
+static void older_records_can_be_put_in_front(void **state)
+{
+    struct test t = {.total = 1000, .appended = 299};
+    struct front f = {.t = &t, .first = 300};
+    dgm_err err = {0};
+    (void)state;
+    sem_init(&t.done, 0, 0);
+    assert_int_equal(dgm_loops_new(N_LOOPS, &t.loops, &err), DGM_OK);
+    t.log = dgm_log_new(t.loops, 300);
+    assert_int_equal(dgm_loops_start(t.loops, &err), DGM_OK);
+    f.readers[0] = (struct one){.t = &t, .after = 299};
+    dgm_loop_post(dgm_loops_at(t.loops, 0), open_reader, &f.readers[0]);
+    dgm_loop_post(dgm_loops_at(t.loops, 0), append_some, &t);
+    dgm_loop_post(dgm_loops_at(t.loops, 0), put_in_front, &f);
+    for (size_t i = 0; i < 3; i++)
+        sem_wait(&t.done);
+    stop(&t);
+    for (size_t i = 0; i < 3; i++)
+        assert_false(f.readers[i].failed);
+}
+
+static void readers_can_be_dismissed(void **state)
+{
+    struct test t;
+    (void)state;
+    start(&t, 2);
+    dgm_log_append(t.log, record(1));
+    dgm_log_append(t.log, record(2));
+    dgm_log_append(t.log, record(3));
+    dgm_log_publish(t.log, 2);
+    struct one reader = {.t = &t};
+    dgm_loop_post(dgm_loops_at(t.loops, 1), open_reader, &reader);
+    dgm_log_dismiss(t.log);
+    sem_wait(&t.done); /* with two, the third is not published */
+    stop(&t);
+    assert_false(reader.failed);
+}
+
+DGM_TEST_MAIN(dgm_test(older_records_can_be_put_in_front), dgm_test(readers_can_be_dismissed),
+              dgm_test(nothing_is_readable_before_it_is_published),
               dgm_test(readers_on_all_loops_see_everything_once),
               dgm_test(a_reader_that_was_cut_goes_on_where_it_was),
               dgm_test(a_trimmed_log_begins_later))

@@ -354,6 +354,27 @@ const dgm_task *dgm_fold_task(dgm_fold *f)
     return f->has_task ? &f->task : NULL;
 }
 
+dgm_task_state dgm_fold_state(const dgm_fold *f)
+{
+    return f->task.status.state;
+}
+
+const dgm_message *dgm_fold_message(const dgm_fold *f, dgm_str message_id)
+{
+    size_t *i = dgm_map_get(&f->messages, message_id);
+    return i ? &f->task.history.at[*i] : NULL;
+}
+
+dgm_fold_artifact dgm_fold_artifact_of(const dgm_fold *f, dgm_str artifact_id)
+{
+    size_t *i = dgm_map_get(&f->artifacts, artifact_id);
+    bool transitory = is_transitory(f, artifact_id);
+    if (transitory ? !f->delta.open : !i)
+        return DGM_ARTIFACT_NEW;
+    return (transitory ? f->delta.sealed : f->slots[*i].sealed) ? DGM_ARTIFACT_SEALED
+                                                                : DGM_ARTIFACT_OPEN;
+}
+
 size_t dgm_fold_n_warnings(const dgm_fold *f)
 {
     return f->n_warnings;

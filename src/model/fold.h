@@ -18,8 +18,9 @@
  * So the fold never has a message in two places, and history followed by status.message is the
  * conversation in order, at any moment. (Appending it at once would have it in the Task twice;
  * waiting for the next status alone would put a user's answer before the question.) Not moved are
- * deltas, since history holds whole messages only; what is in the history already; and an earlier
- * version of a message that the next status brings anew, under the same id.
+ * deltas, since history holds whole messages only; status indicators of a task that works, which are
+ * shown and not said; what is in the history already; and an earlier version of a message that the
+ * next status brings anew, under the same id.
  *
  * A task that ended is frozen: nothing follows but a last snapshot of itself.
  */
@@ -54,6 +55,18 @@ dgm_code dgm_fold_add(dgm_fold *f, const dgm_event *event, dgm_author author, dg
 
 /* The Task so far, until the next add; NULL before there is one. */
 const dgm_task *dgm_fold_task(dgm_fold *f);
+
+/* Single facts of it, without putting the rest in order. */
+dgm_task_state dgm_fold_state(const dgm_fold *f);
+/* The last message of that id in the history; NULL: none. */
+const dgm_message *dgm_fold_message(const dgm_fold *f, dgm_str message_id);
+/* What is known of an artifact: nothing, that it is open, or that its last chunk was there. */
+typedef enum dgm_fold_artifact {
+    DGM_ARTIFACT_NEW,
+    DGM_ARTIFACT_OPEN,
+    DGM_ARTIFACT_SEALED
+} dgm_fold_artifact;
+dgm_fold_artifact dgm_fold_artifact_of(const dgm_fold *f, dgm_str artifact_id);
 
 /* How many warnings there were, and the last one (its code is DGM_OK while there is none). */
 size_t dgm_fold_n_warnings(const dgm_fold *f);

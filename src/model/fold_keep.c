@@ -210,6 +210,25 @@ static bool is_delta(const dgm_message *m)
     return dgm_str_is(name, "TextMessageChunkEvent") || dgm_str_is(name, "ToolCallArgsEvent");
 }
 
+/* What is shown while it works, and not said: parts of type status-indicator, nothing else. */
+static bool is_indicator(const dgm_message *m)
+{
+    for (size_t i = 0; i < m->parts.n; i++) {
+        const dgm_part *part = &m->parts.at[i];
+        const dgm_json *type =
+            part->kind == DGM_PART_DATA ? dgm_json_get(part->data, DGM_STR("type")) : NULL;
+        if (!type || !yyjson_is_str((yyjson_val *)(uintptr_t)type) ||
+            !dgm_str_is(dgm_json_str(type), "status-indicator"))
+            return false;
+    }
+    return m->parts.n > 0;
+}
+
+static bool is_passing(const dgm_fold *f, const dgm_message *m)
+{
+    return is_delta(m) || (f->task.status.state == DGM_STATE_WORKING && is_indicator(m));
+}
+
 void dgm_fold_drop_status_message(dgm_fold *f)
 {
     f->garbage += f->message_bytes;
@@ -220,7 +239,7 @@ void dgm_fold_drop_status_message(dgm_fold *f)
 void dgm_fold_retire_status_message(dgm_fold *f)
 {
     dgm_message *m = f->task.status.message;
-    if (m && !is_delta(m) && !in_history(f, m)) {
+    if (m && !is_passing(f, m) && !in_history(f, m)) {
         push_message(f, *m);
         f->message_bytes = sizeof *m;
     }

@@ -19,6 +19,7 @@ static dgm_code make(dgm_record_head head, dgm_str bytes, dgm_record **ret_recor
     dgm_record *r = dgm_xmalloc(sizeof *r + bytes.n + 1);
     r->head = head;
     atomic_init(&r->refs, 1);
+    atomic_init(&r->payloads, NULL);
     r->n = (uint32_t)bytes.n;
     if (bytes.n)
         memcpy(r->bytes, bytes.p, bytes.n);
@@ -90,8 +91,61 @@ void dgm_record_unref(dgm_record *r)
 {
     /* release: what this thread did with the record comes before the free; acquire: for the one
      * that frees, all of it has happened. */
-    if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
-        free(r);
+    if (!r || atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    for (dgm_payload *p = r->payloads, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
+    free(r);
+}
+
+static const dgm_payload *find_payload(const dgm_payload *p, unsigned dialect)
+{
+    while (p && p->dialect != dialect)
+        p = p->next;
+    return p;
+}
+
+static dgm_code make_payload(const dgm_record *r, unsigned dialect, dgm_payload_fn encode,
+                             void *arg, dgm_payload **ret_made)
+{
+    dgm_buf out;
+    dgm_buf_init(&out, DGM_MAX_OUTPUT_BYTES);
+    dgm_code rc = encode(r, &out, arg);
+    if (!rc && out.over)
+        rc = DGM_TOO_LARGE;
+    if (!rc) {
+        *ret_made = dgm_xmalloc(sizeof **ret_made + out.n);
+        **ret_made = (dgm_payload){.dialect = dialect, .n = (uint32_t)out.n};
+        if (out.n)
+            memcpy((*ret_made)->bytes, out.p, out.n);
+    }
+    dgm_buf_done(&out);
+    return rc;
+}
+
+dgm_code dgm_record_payload(dgm_record *r, unsigned dialect, dgm_payload_fn encode, void *arg,
+                            dgm_str *ret_bytes)
+{
+    dgm_payload *made, *first = atomic_load_explicit(&r->payloads, memory_order_acquire);
+    const dgm_payload *p = find_payload(first, dialect);
+    dgm_code rc;
+    if (!p) {
+        if ((rc = make_payload(r, dialect, encode, arg, &made)))
+            return rc;
+        do {
+            made->next = first;
+        } while (!(p = find_payload(first, dialect)) &&
+                 !atomic_compare_exchange_weak_explicit(
+                     &r->payloads, &first, made, memory_order_acq_rel, memory_order_acquire));
+        if (p)
+            free(made); /* another was faster */
+        else
+            p = made;
+    }
+    *ret_bytes = (dgm_str){p->bytes, p->n};
+    return DGM_OK;
 }
 
 dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_event, dgm_err *err)

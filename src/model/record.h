@@ -5,7 +5,8 @@
  * stored row and the payload of an A2A 1.0 frame; every other format decodes them.
  *
  * A record never changes once it is made, so readers on any thread may hold it: each has a reference
- * of its own, the last unref frees.
+ * of its own, the last unref frees. Beside it stands what it became in other dialects, so that many
+ * readers of one do not encode it many times.
  */
 #pragma once
 
@@ -23,8 +24,17 @@ typedef struct dgm_record_head {
     dgm_task_state state; /* of a task or a status-update; UNKNOWN for all others */
 } dgm_record_head;
 
+/* What a record is in another dialect. */
+typedef struct dgm_payload {
+    struct dgm_payload *next;
+    unsigned dialect;
+    uint32_t n;
+    char bytes[]; /* n of them */
+} dgm_payload;
+
 typedef struct dgm_record {
     dgm_record_head head;
+    _Atomic(dgm_payload *) payloads; /* grows in front; goes with the record */
     _Atomic uint32_t refs;
     uint32_t n;   /* DGM_MAX_RECORD_BYTES fits */
     char bytes[]; /* n of them, then a NUL */
@@ -53,5 +63,15 @@ void dgm_record_unref(dgm_record *r); /* NULL is fine */
 /* Decodes it. What the event points to lives in the arena, not in the record. A record that cannot
  * be decoded was damaged in the store: DGM_INTERNAL, whatever is wrong with it. */
 dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_event, dgm_err *err);
+
+/*
+ * The record in a dialect (a number of the caller's), encoded once for all its readers: `encode` writes it
+ * to the end of `out` at the first call, later ones get what was kept. For records that more than one
+ * reader wants; from any thread. Two that come first at once both encode, one is kept. A failure of
+ * encode's is returned and nothing is kept. What is given lives as long as the record.
+ */
+typedef dgm_code (*dgm_payload_fn)(const dgm_record *r, dgm_buf *out, void *arg);
+dgm_code dgm_record_payload(dgm_record *r, unsigned dialect, dgm_payload_fn encode, void *arg,
+                            dgm_str *ret_bytes);
 
 DGM_DEFINE_AUTO(dgm_record, dgm_record_unref)

@@ -504,6 +504,62 @@ static void deltas_never_enter_the_history(void **state)
     end(&l);
 }
 
+#define SHOW(state, id, parts)                                                                     \
+    "{'statusUpdate':{" IDS ",'status':{'state':'TASK_STATE_" state                                \
+    "','message':{'messageId':'" id "','role':'ROLE_AGENT','parts':[" parts "]}}}}"
+#define INDICATOR "{'data':{'type':'status-indicator','text':'Thinking','displayAs':'loading'}}"
+
+/* Progress is shown, not said; words beside it, or in another state, are. */
+static void indicators_of_a_working_task_never_enter_the_history(void **state)
+{
+    struct log l = begin();
+    (void)state;
+    add(&l, TASK);
+    add(&l, SHOW("WORKING", "i1", INDICATOR));
+    assert_int_equal(dgm_fold_task(l.fold)->status.message->parts.n, 1); /* while it is shown */
+    add(&l, SHOW("WORKING", "i2", INDICATOR "," INDICATOR));
+    add(&l, SHOW("WORKING", "said", INDICATOR ",{'text':'half way'}"));
+    add(&l, SHOW("WORKING", "other", "{'data':{'type':'table'}}"));
+    add(&l, SHOW("WORKING", "i3", INDICATOR));
+    add(&l, SHOW("INPUT_REQUIRED", "asked", INDICATOR));
+    add(&l, STATUS("COMPLETED"));
+    const dgm_messages *h = &dgm_fold_task(l.fold)->history;
+    assert_int_equal(h->n, 3);
+    check_str(h->at[0].message_id, "said");
+    check_str(h->at[1].message_id, "other");
+    check_str(h->at[2].message_id, "asked");
+    assert_non_null(dgm_fold_message(l.fold, DGM_STR("said")));
+    assert_null(dgm_fold_message(l.fold, DGM_STR("i1")));
+    assert_int_equal(dgm_fold_state(l.fold), DGM_STATE_COMPLETED);
+    end(&l);
+}
+
+static void single_facts_can_be_asked_for(void **state)
+{
+    struct log l = begin();
+    (void)state;
+    add(&l, TASK);
+    static const char *const ids[] = {"a", DGM_STREAM_DELTA_ID}; /* kept, and not */
+    for (size_t i = 0; i < 2; i++) {
+        char text[300];
+        dgm_str id = dgm_str_from(ids[i]);
+        assert_int_equal(dgm_fold_artifact_of(l.fold, id), DGM_ARTIFACT_NEW);
+        snprintf(text, sizeof text,
+                 "{'artifactUpdate':{" IDS
+                 ",'artifact':{'artifactId':'%s','parts':[{'text':'x'}]}}}",
+                 ids[i]);
+        add(&l, text);
+        assert_int_equal(dgm_fold_artifact_of(l.fold, id), DGM_ARTIFACT_OPEN);
+        snprintf(text, sizeof text,
+                 "{'artifactUpdate':{" IDS ",'artifact':{'artifactId':'%s','parts':[{'text':'x'}]},"
+                 "'append':true,'lastChunk':true}}",
+                 ids[i]);
+        add(&l, text);
+        assert_int_equal(dgm_fold_artifact_of(l.fold, id), DGM_ARTIFACT_SEALED);
+    }
+    end(&l);
+}
+
 static void internal_events_change_nothing(void **state)
 {
     static const char *const events[] = {
@@ -1158,7 +1214,8 @@ DGM_TEST_MAIN(
     dgm_test(a_question_stands_before_its_answer), dgm_test(no_message_is_moved_twice),
     dgm_test(a_message_that_grows_under_one_id_is_one_message),
     dgm_test_holds(deltas_never_enter_the_history, "R001-08"),
-    dgm_test(internal_events_change_nothing),
+    dgm_test(indicators_of_a_working_task_never_enter_the_history),
+    dgm_test(single_facts_can_be_asked_for), dgm_test(internal_events_change_nothing),
     dgm_test_holds(the_three_chunks_of_document_002_fold, "R002-12 R002-11"),
     dgm_test_holds(append_true_adds_and_joins, "R002-11"),
     dgm_test_holds(append_false_replaces_entirely_in_its_place, "R002-11"),

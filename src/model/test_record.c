@@ -313,7 +313,62 @@ static void readers_on_other_threads_hold_it(void **state)
     dgm_record_unref(NULL);
 }
 
-DGM_TEST_MAIN(dgm_test_holds(its_bytes_are_the_1_0_stream_response, "R002-01"),
+static _Atomic int n_encoded;
+
+static dgm_code encode(const dgm_record *r, dgm_buf *out, void *arg)
+{
+    if (!arg)
+        return DGM_INTERNAL;
+    n_encoded++;
+    dgm_buf_printf(out, "%s of %llu", (const char *)arg, (unsigned long long)r->head.seq);
+    return DGM_OK;
+}
+
+struct asker {
+    pthread_t thread;
+    dgm_record *record;
+    unsigned dialect;
+    dgm_str got;
+};
+
+static void *ask(void *arg)
+{
+    static char names[][8] = {"one", "two", "three"};
+    struct asker *q = arg;
+    if (dgm_record_payload(q->record, q->dialect, encode, names[q->dialect], &q->got))
+        q->got = (dgm_str){0};
+    return NULL;
+}
+
+static void a_dialect_is_encoded_once_for_all(void **state)
+{
+    enum { N = 12 };
+    static const char *const want[] = {"one of 7", "two of 7", "three of 7"};
+    struct asker askers[N];
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_auto(dgm_record_unref) dgm_record *r = NULL;
+    dgm_err err = {0};
+    dgm_str got;
+    (void)state;
+    check_ok(record_of(a, rows[0].text, &r, &err), err);
+    assert_int_equal(dgm_record_payload(r, 0, encode, NULL, &got), DGM_INTERNAL); /* not kept */
+    for (unsigned i = 0; i < N; i++) {
+        askers[i] = (struct asker){.record = r, .dialect = i % 3};
+        pthread_create(&askers[i].thread, NULL, ask, &askers[i]);
+    }
+    for (unsigned i = 0; i < N; i++) {
+        pthread_join(askers[i].thread, NULL);
+        check_str(askers[i].got, want[i % 3]);
+        assert_ptr_equal(askers[i].got.p, askers[i % 3].got.p);
+    }
+    int so_far = n_encoded;
+    check_ok(dgm_record_payload(r, 2, encode, NULL, &got), err);
+    check_str(got, "three of 7");
+    assert_int_equal(n_encoded, so_far);
+}
+
+DGM_TEST_MAIN(dgm_test(a_dialect_is_encoded_once_for_all),
+              dgm_test_holds(its_bytes_are_the_1_0_stream_response, "R002-01"),
               dgm_test_holds(what_a_store_kept_is_the_event_again, "R002-19 R002-33"),
               dgm_test(a_decoded_event_outlives_its_record),
               dgm_test(unknown_members_stay_in_the_bytes), dgm_test(record_bytes_is_exact),
