@@ -41,6 +41,10 @@ typedef struct dgm_http_handler {
     void (*on_request)(void *user, dgm_http_exchange *x, const dgm_http_request *r);
     /* What was refused before it became a request (too large, malformed): for logs and metrics. */
     void (*on_refused)(void *user, int status, const char *why);
+    /* A request that was handed over has had its answer, or as much of it as its peer stayed for; bytes
+     * are those of the body. status 0: the peer left before there was one. From inside the call that ends
+     * the exchange. May be NULL. */
+    void (*on_answered)(void *user, dgm_http_exchange *x, int status, uint64_t bytes);
     void *user;
 } dgm_http_handler;
 
@@ -84,6 +88,13 @@ const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x);
  * begin, write and end in one: the exchange and its arena go at the end of the turn. */
 void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
                       const dgm_http_header *headers, size_t n, dgm_str body);
+
+/* Headers that the answer gets whoever gives it, before its own: what a gate in front of the handlers has
+ * decided. Once, before the answer; they live as long as the exchange's arena. */
+void dgm_http_also(dgm_http_exchange *x, const dgm_http_header *headers, size_t n);
+/* A word of the handler's own, for on_answered. */
+void dgm_http_set_tag(dgm_http_exchange *x, void *tag);
+void *dgm_http_tag(const dgm_http_exchange *x);
 
 /* A stream: headers now, then chunks. HEAD gets the headers alone; HTTP/1.0 a body that ends with the
  * connection. */

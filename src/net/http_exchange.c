@@ -65,7 +65,10 @@ static void on_piece_dropped(void *arg)
 
 static void exchange_over(dgm_http_exchange *x)
 {
+    const dgm_http_handler *h = &x->shard->server->handler;
     http_conn *c = x->c;
+    if (h->on_answered)
+        h->on_answered(h->user, x, x->status, x->sent);
     x->ended = true;
     x->on_room = x->on_gone = NULL;
     if (c) {
@@ -90,8 +93,8 @@ void http_refuse(http_conn *c, int status, const char *why)
 {
     dgm_str text = dgm_str_from(why);
     http_refused(c->shard, status, why);
-    http_put_head(c, status, DGM_STR("text/plain; charset=utf-8"), NULL, 0, BY_LENGTH, text.n + 1,
-                  "close");
+    http_put_head(c, status, DGM_STR("text/plain; charset=utf-8"), (http_headers){0},
+                  (http_headers){0}, BY_LENGTH, text.n + 1, "close");
     dgm_out_add(&c->out, &c->shard->pool, text);
     dgm_out_add(&c->out, &c->shard->pool, DGM_STR("\n"));
     if (c->x)
@@ -130,16 +133,35 @@ const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x)
     return &x->in.request;
 }
 
+void dgm_http_also(dgm_http_exchange *x, const dgm_http_header *headers, size_t n)
+{
+    assert(!x->begun);
+    x->also = headers;
+    x->n_also = n;
+}
+
+void dgm_http_set_tag(dgm_http_exchange *x, void *tag)
+{
+    x->tag = tag;
+}
+
+void *dgm_http_tag(const dgm_http_exchange *x)
+{
+    return x->tag;
+}
+
 static void begin(dgm_http_exchange *x, int status, dgm_str type, const dgm_http_header *headers,
                   size_t n, enum http_framing framing, size_t length)
 {
     assert(!x->begun && !x->ended && status >= 200 && status <= 999);
     x->begun = true;
+    x->status = status;
     x->no_body = x->is_head || status == 204 || status == 304;
     x->keep_alive = x->in.keep_alive && framing != BY_CLOSE && !x->shard->draining;
     x->chunked = framing == BY_CHUNKS && !x->no_body;
     if (x->c)
-        http_put_head(x->c, status, type, headers, n, x->no_body && !x->is_head ? NO_BODY : framing,
+        http_put_head(x->c, status, type, (http_headers){x->also, x->n_also},
+                      (http_headers){headers, n}, x->no_body && !x->is_head ? NO_BODY : framing,
                       length,
                       !x->keep_alive    ? "close"
                       : x->in.is_http10 ? "keep-alive"
@@ -150,8 +172,10 @@ void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
                       const dgm_http_header *headers, size_t n, dgm_str body)
 {
     begin(x, status, content_type, headers, n, BY_LENGTH, body.n);
-    if (x->c && !x->no_body)
+    if (x->c && !x->no_body) {
         dgm_out_add(&x->c->out, &x->shard->pool, body);
+        x->sent = body.n;
+    }
     exchange_over(x);
 }
 
@@ -171,6 +195,7 @@ static bool writes(dgm_http_exchange *x, dgm_str bytes)
         return false;
     if (x->chunked)
         dgm_out_open_chunk(&x->c->out, &x->shard->pool);
+    x->sent += bytes.n;
     http_touch(x->c);
     return true;
 }

@@ -88,12 +88,30 @@ static char *put_value(char *p, dgm_str s)
         *p++ = (unsigned char)s.p[i] < 0x20 && s.p[i] != '\t' ? ' ' : s.p[i];
     return p;
 }
-void http_put_head(http_conn *c, int status, dgm_str type, const dgm_http_header *headers, size_t n,
+
+static size_t room_of(http_headers list)
+{
+    size_t room = 0;
+    for (size_t i = 0; i < list.n; i++)
+        room += list.at[i].name.n + list.at[i].value.n + 4;
+    return room;
+}
+
+static char *put_headers(char *p, http_headers list)
+{
+    for (size_t i = 0; i < list.n; i++) {
+        p = PUT(p, "\r\n");
+        p = put_value(p, list.at[i].name);
+        p = PUT(p, ": ");
+        p = put_value(p, list.at[i].value);
+    }
+    return p;
+}
+
+void http_put_head(http_conn *c, int status, dgm_str type, http_headers also, http_headers own,
                    enum http_framing framing, size_t length, const char *connection)
 {
-    size_t room = 256 + type.n;
-    for (size_t i = 0; i < n; i++)
-        room += headers[i].name.n + headers[i].value.n + 4;
+    size_t room = 256 + type.n + room_of(also) + room_of(own);
     char *from = dgm_out_room(&c->out, &c->shard->pool, room), *p = from;
     if (status == 200) {
         p = PUT(p, "HTTP/1.1 200 OK\r\nDate: ");
@@ -119,12 +137,8 @@ void http_put_head(http_conn *c, int status, dgm_str type, const dgm_http_header
         p = PUT(p, "\r\nConnection: ");
         p = put(p, dgm_str_from(connection));
     }
-    for (size_t i = 0; i < n; i++) {
-        p = PUT(p, "\r\n");
-        p = put_value(p, headers[i].name);
-        p = PUT(p, ": ");
-        p = put_value(p, headers[i].value);
-    }
+    p = put_headers(p, also);
+    p = put_headers(p, own);
     p = PUT(p, "\r\n\r\n");
     assert((size_t)(p - from) <= room);
     dgm_out_wrote(&c->out, (size_t)(p - from));

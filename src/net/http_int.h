@@ -75,6 +75,11 @@ struct dgm_http_exchange {
     dgm_loop_turn turn;
     dgm_loop_fn on_room, on_gone;
     void *arg;
+    void *tag;
+    const dgm_http_header *also;
+    size_t n_also;
+    uint64_t sent;   /* bytes of the body */
+    int status;      /* 0: not begun */
     size_t borrowed; /* pieces on their way; they may lie in the arena */
     bool begun, ended, gone, told_gone;
     bool is_head, chunked, no_body, keep_alive;
@@ -143,7 +148,12 @@ void http_on_tick(void *shard);
 
 enum http_framing { BY_LENGTH, BY_CHUNKS, BY_CLOSE, NO_BODY };
 
-void http_put_head(http_conn *c, int status, dgm_str type, const dgm_http_header *headers, size_t n,
+typedef struct http_headers {
+    const dgm_http_header *at;
+    size_t n;
+} http_headers;
+
+void http_put_head(http_conn *c, int status, dgm_str type, http_headers also, http_headers own,
                    enum http_framing framing, size_t length, const char *connection);
 
 /* ---- http_exchange.c --------------------------------------------------------------------------------------- */

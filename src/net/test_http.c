@@ -185,6 +185,19 @@ static void a_header_value_cannot_end_its_line(void **state)
 
 /* ---- refusals -------------------------------------------------------------------------------------------------- */
 
+static void an_answer_has_what_was_added_to_it_and_is_told_when_it_ends(void **state)
+{
+    (void)state;
+    serve(1, (dgm_http_options){0}, NULL);
+    int fd = client();
+    say(fd, GET("/also"));
+    hear(fd, got, "one two");
+    assert_non_null(strstr(got, "\r\nX-Also: this\r\nX-Own: that\r\n\r\n"));
+    assert_int_equal(atomic_load(&w.last_answer), 201 * 1000 + 7);
+    close(fd);
+    stop();
+}
+
 static void what_is_no_request_is_refused_and_the_connection_ends(void **state)
 {
     static const struct {
@@ -303,6 +316,7 @@ DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_the_connection_stays),
               dgm_test(http_1_0_gets_no_chunks_and_the_end_of_the_connection),
               dgm_test(head_gets_the_headers_alone), dgm_test(who_waits_for_100_gets_it),
               dgm_test(a_header_value_cannot_end_its_line),
+              dgm_test(an_answer_has_what_was_added_to_it_and_is_told_when_it_ends),
               dgm_test(what_is_no_request_is_refused_and_the_connection_ends),
               dgm_test(a_refused_upload_still_sees_why), dgm_test(a_body_at_its_limit_is_taken),
               dgm_test(connections_over_the_limit_are_told_so))

@@ -24,6 +24,7 @@
 static struct world {
     dgm_loops *loops;
     dgm_http_server *server;
+    atomic_long last_answer; /* status and bytes */
     atomic_int requests, refused, last_refused, gone, released, rooms, drained;
     atomic_size_t highest;                /* backlog seen by a writer */
     _Atomic(dgm_http_exchange *) waiting; /* at /wait, for let_go() */
@@ -139,6 +140,16 @@ static inline void answer(dgm_http_exchange *x, const dgm_http_request *r)
         for (int i = 0; i < 1000; i++)
             dgm_http_write_shared(x, (dgm_str){block, BLOCK}, i % 2 ? on_release : NULL, NULL);
         dgm_http_end(x);
+    } else if (dgm_str_is(r->path,
+                          "/also")) { /* what a gate adds to an answer that it does not know */
+        static const dgm_http_header also[] = {{{"X-Also", 6}, {"this", 4}}};
+        dgm_http_header own[] = {{DGM_STR("X-Own"), DGM_STR("that")}};
+        dgm_http_also(x, also, 1);
+        dgm_http_set_tag(x, &w);
+        dgm_http_begin(x, 201, DGM_STR("text/plain"), own, 1);
+        dgm_http_write(x, DGM_STR("one "));
+        dgm_http_write(x, DGM_STR("two"));
+        dgm_http_end(x);
     } else if (dgm_str_is(r->path, "/none")) {
         dgm_http_respond(x, 204, (dgm_str){0}, NULL, 0, (dgm_str){0});
     } else if (dgm_str_is(r->path, "/forgot")) {
@@ -174,12 +185,20 @@ static inline void on_refused(void *user, int status, const char *why)
     atomic_store(&w.last_refused, status);
 }
 
+static inline void on_answered(void *user, dgm_http_exchange *x, int status, uint64_t bytes)
+{
+    (void)user;
+    if (dgm_http_tag(x) == &w)
+        atomic_store(&w.last_answer, status * 1000 + (long)bytes);
+}
+
 static const dgm_http_times patient = {10000, 30000, 60000, 60000, 2000, 20};
 
 static inline void serve(size_t loops, dgm_http_options o, const dgm_http_times *times)
 {
     dgm_err err = {0};
-    dgm_http_handler h = {on_request, on_refused, NULL};
+    dgm_http_handler h = {
+        .on_request = on_request, .on_refused = on_refused, .on_answered = on_answered};
     memset(&w, 0, sizeof w);
     if (!o.listen)
         o.listen = "127.0.0.1:0";
