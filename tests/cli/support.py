@@ -2,9 +2,11 @@
 import atexit
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DRAGOMAN = os.path.join(ROOT, os.environ.get("DRAGOMAN", "build/dragoman"))
@@ -92,6 +94,51 @@ def shell(script, **options):
     p = subprocess.run(["bash", "-c", 'dragoman() { "$DRAGOMAN" "$@"; }\n' + script], capture_output=True, cwd=FOLDER,
                        env={**ENV, "DRAGOMAN": DRAGOMAN}, timeout=WAIT, stdin=subprocess.DEVNULL, **options)
     return Ended(p.returncode, p.stdout, p.stderr)
+
+
+# ---- a server to talk to ----------------------------------------------------------------------------------
+
+class Server:
+    """`dragoman serve` on a free port; everything below is its own."""
+
+    def __init__(self, *args, agent="demo", store="memory:", env=None, cwd=None):
+        self.log = open(os.path.join(folder(), "log"), "w+b")
+        self.p = subprocess.Popen(
+            [DRAGOMAN, "serve", "--listen", "127.0.0.1:0", "--store", store, *(["--agent", agent] if agent else []), *args],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, cwd=cwd or FOLDER, env={**ENV, **(env or {})})
+        atexit.register(self.kill)
+        self.url = None
+        for line in self.p.stdout:
+            found = re.search(rb"https?://127\.0\.0\.1:\d+", line)
+            if found:
+                self.url = found[0].decode()
+                break
+        check(self.url, f"no server: {self.said()}")
+        threading.Thread(target=self.p.stdout.read, daemon=True).start()
+
+    def said(self):
+        self.log.seek(0)
+        return self.log.read().decode("utf-8", "replace")
+
+    def kill(self):
+        if self.p.poll() is None:
+            self.p.kill()
+            self.p.wait()
+
+    def stop(self):
+        """It ends well: nothing leaked, nothing wrong."""
+        self.p.terminate()
+        status = self.p.wait(WAIT)
+        check(status == 0, f"the server ended with {status}\n{self.said()[-4000:]}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind:
+            self.kill()
+        else:
+            self.stop()
 
 
 # ---- checking ---------------------------------------------------------------------------------------------

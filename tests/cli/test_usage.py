@@ -3,7 +3,7 @@ import re
 
 from support import TO_03, check, check_same, compact, failed, message, run, succeeded, test
 
-COMMANDS = ["convert", "formats", "version", "help"]
+COMMANDS = ["serve", "init", "db", "convert", "formats", "version", "help"]
 
 
 @test("version, --version and the library say the same")
@@ -64,7 +64,7 @@ WRONG = [  # what is typed, what is said
     (["formats", "a2a-1.0", "openai-chat", "more"], "'more' is one argument too many", "dragoman help formats"),
     (["formats", "--json", "--markdown"], "not both", "dragoman help formats"),
     (["formats", "--markdown", "a2a-1.0"], "takes no arguments", "dragoman help formats"),
-    (["help", "me"], "no command 'me'", "one of convert"),
+    (["help", "me"], "no command 'me'", "one of serve"),
     (["version", "1"], "'1' is one argument too many", "dragoman help version"),
     (["__man", "nonsense"], "no man page", "hint: "),
     (["__completion", "tcsh"], "no shell 'tcsh'", "did you mean"),

@@ -3,8 +3,8 @@
  *
  * cli_table.c describes every command, option, argument, exit status and example. The parser, the
  * help texts, the man pages and the completions read that table and know no command by name: a new
- * command is a row there and a run function. The program uses the library as any stranger would:
- * <dragoman/...>, libc and POSIX, nothing else.
+ * command is a row there and a run function. This folder uses the library as any stranger would:
+ * <dragoman/...>, libc and POSIX, nothing else; main.c alone brings the server and the client in.
  */
 #pragma once
 
@@ -34,6 +34,7 @@ typedef struct dgm_cli_option {
     const char *value;        /* what follows it, "FORMAT"; NULL: nothing does */
     const dgm_cli_kind *kind; /* of the value */
     bool required;
+    bool repeats;      /* each time adds a value; otherwise the last one counts */
     const char *about; /* a phrase, also for completions */
     const char *more;  /* sentences for help and manual; NULL: none */
 } dgm_cli_option;
@@ -73,7 +74,7 @@ extern const dgm_cli_command *const dgm_cli_commands[]; /* ends with NULL */
 
 extern const dgm_cli_kind dgm_cli_framings; /* in the order of dgm_framing */
 
-extern int (*dgm_cli_serve)(const dgm_cli_line *line); /* set by main() */
+extern int (*dgm_cli_outside)(const dgm_cli_line *line); /* set by main() */
 
 /* NULL: there is none of that name. */
 const dgm_cli_command *dgm_cli_command_find(const char *name);
@@ -81,10 +82,16 @@ const dgm_cli_command *dgm_cli_command_find(const char *name);
 /* ---- the command line (cli_args.c) --------------------------------------------------------------- */
 
 #define DGM_CLI_MAX_OPTIONS 32 /* of one command; a test looks at the table */
+#define DGM_CLI_MAX_VALUES 64  /* of options that repeat, all together */
 
 struct dgm_cli_line {
     const dgm_cli_command *command;
     const char *given[DGM_CLI_MAX_OPTIONS]; /* by row: its value, "" for a flag; NULL: not given */
+    struct {
+        const dgm_cli_option *option;
+        const char *value;
+    } values[DGM_CLI_MAX_VALUES]; /* of options that repeat, in their order */
+    size_t n_values;
     char **args;
     size_t n_args;
 };
@@ -100,6 +107,9 @@ bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse
 
 /* The value of an option that the command has ("" for a flag); NULL: not given. */
 const char *dgm_cli_get(const dgm_cli_line *line, const char *option);
+
+/* The i-th value of an option that repeats; NULL after the last. */
+const char *dgm_cli_get_nth(const dgm_cli_line *line, const char *option, size_t i);
 
 /* The word of the kind that was probably meant; NULL: none is near. */
 const char *dgm_cli_nearest(const dgm_cli_kind *kind, const char *typed);

@@ -2,8 +2,8 @@
  * cli_args.c - a command line held against the table: found right, or told what to type instead.
  *
  * --name value, --name=value, -n value, -nvalue; options and arguments in any order; after -- all
- * are arguments; given twice, the last counts. Long names are not abbreviated: what is unique today
- * would be ambiguous in a script after the next option.
+ * are arguments; given twice, the last counts unless the table says that it repeats. Long names are
+ * not abbreviated: what is unique today would be ambiguous in a script after the next option.
  */
 #include "cli.h"
 
@@ -185,6 +185,19 @@ static bool no_such_option(const dgm_cli_command *c, const char *typed, size_t n
     return false;
 }
 
+static bool keep_value(dgm_cli_line *line, const dgm_cli_option *o, const char *value,
+                       dgm_cli_misuse *m)
+{
+    if (line->n_values == DGM_CLI_MAX_VALUES) {
+        say(m, "more than %d options that may be repeated", DGM_CLI_MAX_VALUES);
+        advise_help(m, line->command);
+        return false;
+    }
+    line->values[line->n_values].option = o;
+    line->values[line->n_values++].value = value;
+    return true;
+}
+
 /* Takes the option in argv[*i], and its value from there or from the next. */
 static bool take_option(dgm_cli_line *line, char **argv, int argc, int *i, dgm_cli_misuse *m)
 {
@@ -224,7 +237,7 @@ static bool take_option(dgm_cli_line *line, char **argv, int argc, int *i, dgm_c
     if (value && !good_word(c, o->kind, value, m))
         return false;
     line->given[o - c->options] = value ? value : "";
-    return true;
+    return !o->repeats || keep_value(line, o, value, m);
 }
 
 static bool required_options(const dgm_cli_line *line, dgm_cli_misuse *m)
@@ -307,4 +320,15 @@ const char *dgm_cli_get(const dgm_cli_line *line, const char *option)
     const dgm_cli_option *o = option_by_name(line->command, option, strlen(option));
     assert(o);
     return o ? line->given[o - line->command->options] : NULL;
+}
+
+const char *dgm_cli_get_nth(const dgm_cli_line *line, const char *option, size_t i)
+{
+    const dgm_cli_option *o = option_by_name(line->command, option, strlen(option));
+    assert(o && o->repeats);
+    for (size_t j = 0; j < line->n_values; j++) {
+        if (line->values[j].option == o && i-- == 0)
+            return line->values[j].value;
+    }
+    return NULL;
 }

@@ -1,37 +1,13 @@
 /*
  * cli_table.c - every command, option, argument, exit status and example, once.
  *
- * --help, the man pages and the completions are made from these rows. To add a command: a
- * dgm_cli_command, a line in dgm_cli_commands, a run function. What must stay true is in test_cli.c.
+ * --help, the man pages and the completions are made from these rows, and from those of
+ * cli_table_client.c and cli_table_server.c. To add a command: a dgm_cli_command, a line in
+ * dgm_cli_commands, a run function. What must stay true is in test_cli.c.
  */
-#include "cli.h"
+#include "cli_table.h"
 
 #include <string.h>
-
-#define OPTIONS(...)                                                                               \
-    (const dgm_cli_option[])                                                                       \
-    {                                                                                              \
-        __VA_ARGS__,                                                                               \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
-#define ARGUMENTS(...)                                                                             \
-    (const dgm_cli_argument[])                                                                     \
-    {                                                                                              \
-        __VA_ARGS__,                                                                               \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
-#define NOTES(...)                                                                                 \
-    (const dgm_cli_note[])                                                                         \
-    {                                                                                              \
-        __VA_ARGS__,                                                                               \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
 
 /* ---- kinds of words ------------------------------------------------------------------------------- */
 
@@ -78,21 +54,14 @@ static const char *command_word(size_t i)
     return NULL;
 }
 
-static const dgm_cli_kind formats = {"format", format_word, false};
-static const dgm_cli_kind sources = {"format", source_word, false};
+const dgm_cli_kind dgm_cli_formats = {"format", format_word, false};
+const dgm_cli_kind dgm_cli_sources = {"format", source_word, false};
 const dgm_cli_kind dgm_cli_framings = {"framing", framing_word, false};
-static const dgm_cli_kind objects = {"kind of object", object_word, false};
-static const dgm_cli_kind shells = {"shell", shell_word, false};
-static const dgm_cli_kind commands = {"command", command_word, false};
-static const dgm_cli_kind files = {"file", NULL, true};
-static const dgm_cli_kind text = {"text", NULL, false};
-
-/* clang-format off */
-#define HELP {.name = "help", .letter = 'h', .about = "show this help and exit"}
-#define EXIT_0 {"0", "all went well"}
-#define EXIT_1_OUTPUT {"1", "the output could not be written"}
-#define EXIT_2 {"2", "the command line was wrong; nothing was read or written"}
-/* clang-format on */
+const dgm_cli_kind dgm_cli_objects = {"kind of object", object_word, false};
+const dgm_cli_kind dgm_cli_shells = {"shell", shell_word, false};
+const dgm_cli_kind dgm_cli_command_names = {"command", command_word, false};
+const dgm_cli_kind dgm_cli_files = {"file", NULL, true};
+const dgm_cli_kind dgm_cli_any_text = {"text", NULL, false};
 
 /* ---- the commands --------------------------------------------------------------------------------- */
 
@@ -147,8 +116,9 @@ const dgm_cli_command dgm_cli_root = {
             "what is lost between them, `dragoman convert` converts.",
     .options = OPTIONS(HELP, {.name = "version", .about = "show the version and exit"}),
     .arguments = ARGUMENTS(
-        {"COMMAND", &commands, true, false, "what to do; `dragoman help COMMAND` says more"},
-        {"ARGUMENT", &text, false, true, "the command's own options and arguments"}),
+        {"COMMAND", &dgm_cli_command_names, true, false,
+         "what to do; `dragoman help COMMAND` says more"},
+        {"ARGUMENT", &dgm_cli_any_text, false, true, "the command's own options and arguments"}),
     .exits = NOTES(EXIT_0, {"1", "the input was bad, or something could not be read or written"},
                    EXIT_2),
     .examples = NOTES({"dragoman convert --from a2a-1.0 --to a2a-0.3 message.json",
@@ -182,13 +152,13 @@ static const dgm_cli_command convert = {
         {.name = "from",
          .letter = 'f',
          .value = "FORMAT",
-         .kind = &sources,
+         .kind = &dgm_cli_sources,
          .about = "format of the input",
          .more = "Default `auto`: told by its shape."},
         {.name = "to",
          .letter = 't',
          .value = "FORMAT",
-         .kind = &formats,
+         .kind = &dgm_cli_formats,
          .required = true,
          .about = "format of the output"},
         {.name = "frame",
@@ -200,24 +170,24 @@ static const dgm_cli_command convert = {
                  "`auto`: as the input was, streams in the target's own framing."},
         {.name = "object",
          .value = "KIND",
-         .kind = &objects,
+         .kind = &dgm_cli_objects,
          .about = "what each input object is",
          .more = "Needed only where its shape leaves a doubt."},
         {.name = "seed",
          .value = "TEXT",
-         .kind = &text,
+         .kind = &dgm_cli_any_text,
          .about = "seed of the ids that are made up where one is missing",
          .more = "The same seed and input give the same ids."},
         {.name = "output",
          .letter = 'o',
          .value = "FILE",
-         .kind = &files,
+         .kind = &dgm_cli_files,
          .about = "write to FILE instead of standard output",
          .more = "FILE appears, or is replaced, when all is converted; after an error it is as it "
                  "was. A FILE that is not a regular file (a pipe, a device) is written directly."},
         HELP),
-    .arguments =
-        ARGUMENTS({"FILE", &files, false, true, "what to read; none, or `-`, is standard input"}),
+    .arguments = ARGUMENTS(
+        {"FILE", &dgm_cli_files, false, true, "what to read; none, or `-`, is standard input"}),
     .exits = NOTES(EXIT_0,
                    {"1", "some input was bad, or something could not be read or written; what was "
                          "converted before is on standard output"},
@@ -245,8 +215,8 @@ static const dgm_cli_command formats_command = {
     .options =
         OPTIONS({.name = "json", .about = "print JSON, for programs"},
                 {.name = "markdown", .about = "print the page docs/losses.md: all pairs"}, HELP),
-    .arguments = ARGUMENTS({"FROM", &formats, false, false, "format that is read"},
-                           {"TO", &formats, false, false, "format that is written"}),
+    .arguments = ARGUMENTS({"FROM", &dgm_cli_formats, false, false, "format that is read"},
+                           {"TO", &dgm_cli_formats, false, false, "format that is written"}),
     .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
     .examples = NOTES({"dragoman formats", "The overview"},
                       {"dragoman formats a2a-1.0 openai-chat", "What chat messages cannot say"},
@@ -270,7 +240,8 @@ static const dgm_cli_command help = {
     .about = "show help, of one command or of all",
     .text = "`dragoman help COMMAND` and `dragoman COMMAND --help` are the same.",
     .options = OPTIONS(HELP),
-    .arguments = ARGUMENTS({"COMMAND", &commands, false, false, "the command to explain"}),
+    .arguments =
+        ARGUMENTS({"COMMAND", &dgm_cli_command_names, false, false, "the command to explain"}),
     .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
     .examples = NOTES({"dragoman help convert", "All about convert"}),
     .run = run_help,
@@ -282,8 +253,8 @@ static const dgm_cli_command man = {
     .text = "Prints the man page of dragoman or of one command in roff, for the build to "
             "install.",
     .options = OPTIONS(HELP),
-    .arguments = ARGUMENTS(
-        {"PAGE", &text, false, false, "`dragoman`, a command, or `dragoman-` and a command"}),
+    .arguments = ARGUMENTS({"PAGE", &dgm_cli_any_text, false, false,
+                            "`dragoman`, a command, or `dragoman-` and a command"}),
     .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
     .examples = NOTES({"dragoman __man convert | man -l -", "Read it without installing"}),
     .hidden = true,
@@ -296,49 +267,24 @@ static const dgm_cli_command completion = {
     .text = "Prints the script that completes dragoman's command lines, for the build to "
             "install.",
     .options = OPTIONS(HELP),
-    .arguments = ARGUMENTS({"SHELL", &shells, true, false, "whose script"}),
+    .arguments = ARGUMENTS({"SHELL", &dgm_cli_shells, true, false, "whose script"}),
     .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
     .examples = NOTES({"source <(dragoman __completion bash)", "Complete in this shell"}),
     .hidden = true,
     .run = run_completion,
 };
 
-/* main() says how: the server is no part of the library that this folder is built on. */
-int (*dgm_cli_serve)(const dgm_cli_line *line);
+/* main() says how: server and client are no part of the library that this folder is built on. */
+int (*dgm_cli_outside)(const dgm_cli_line *line);
 
-static int run_serve(const dgm_cli_line *line)
+int dgm_cli_run_outside(const dgm_cli_line *line)
 {
-    return dgm_cli_serve ? dgm_cli_serve(line) : DGM_CLI_FAILED;
+    return dgm_cli_outside ? dgm_cli_outside(line) : DGM_CLI_FAILED;
 }
 
-static const dgm_cli_command serve = {
-    .name = "serve",
-    .about = "run the server (unfinished)",
-    .text = "A2A 1.0 and 0.3 over JSON-RPC: send, stream, get, cancel, subscribe. REST, lists and "
-            "push notifications are not there yet, and so it is not shown in the overview.",
-    .options = OPTIONS(
-        {.name = "config",
-         .letter = 'c',
-         .value = "FILE",
-         .kind = &files,
-         .about = "read the configuration from FILE"},
-        {.name = "listen",
-         .value = "ADDRESS",
-         .kind = &text,
-         .about = "where to listen, like 127.0.0.1:8484"},
-        {.name = "store", .value = "URL", .kind = &text, .about = "`memory:` or `sqlite:PATH`"},
-        {.name = "agent", .value = "TYPE", .kind = &text, .about = "the agent to run"},
-        {.name = "profile", .value = "NAME", .kind = &text, .about = "a named list of settings"},
-        {.name = "insecure", .about = "listen to everybody without tokens"},
-        {.name = "check", .about = "look at the configuration and print it"}, HELP),
-    .exits = NOTES(EXIT_0, {"1", "it could not start, or the configuration is wrong"}, EXIT_2),
-    .examples = NOTES({"dragoman serve --agent demo --store memory:", "An agent to play with"}),
-    .hidden = true,
-    .run = run_serve,
-};
-
 const dgm_cli_command *const dgm_cli_commands[] = {
-    &convert, &formats_command, &serve, &version, &help, &man, &completion, NULL,
+    &dgm_cli_serve, &dgm_cli_init, &dgm_cli_db, &convert,    &formats_command,
+    &version,       &help,         &man,        &completion, NULL,
 };
 
 const dgm_cli_command *dgm_cli_command_find(const char *name)

@@ -1,6 +1,9 @@
-/* app/cli/main.c - the one place that sees both the command line and the server. */
+/* app/cli/main.c - the one place that sees the command line, the server and the client. */
+#include "app/admin/admin.h"
 #include "app/serve/serve.h"
 #include "cli.h"
+
+#include <string.h>
 
 static int serve(const dgm_cli_line *line)
 {
@@ -13,8 +16,26 @@ static int serve(const dgm_cli_line *line)
     return dgm_serve(&source, dgm_cli_get(line, "check"), stdout, stderr);
 }
 
+static const struct {
+    const char *command;
+    int (*run)(const dgm_cli_line *line);
+} commands[] = {
+    {"serve", serve},
+    {"db", dgm_admin_db},
+    {"init", dgm_admin_init},
+};
+
+static int run(const dgm_cli_line *line)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (strcmp(commands[i].command, line->command->name) == 0)
+            return commands[i].run(line);
+    }
+    return DGM_CLI_FAILED;
+}
+
 int main(int argc, char **argv)
 {
-    dgm_cli_serve = serve;
+    dgm_cli_outside = run;
     return dgm_cli_main(argc, argv);
 }

@@ -1,0 +1,9 @@
+/*
+ * app/admin/admin.h - `dragoman db` and `dragoman init`: files of a server, without a server.
+ */
+#pragma once
+
+#include "app/cli/cli.h"
+
+int dgm_admin_db(const dgm_cli_line *line);
+int dgm_admin_init(const dgm_cli_line *line);

@@ -1,0 +1,80 @@
+/* app/admin/admin_db.c - `dragoman db ACTION [FILE]`: store/sqlite/admin.h, told to a person. */
+#include "app/admin/admin.h"
+#include "store/sqlite/admin.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static int fail(const dgm_err *err)
+{
+    dgm_cli_complain("%s", err->msg);
+    return DGM_CLI_FAILED;
+}
+
+static void say_fault(const char *fault, void *path)
+{
+    dgm_cli_complain("%s: %s", (const char *)path, fault);
+}
+
+static int check(const char *path)
+{
+    dgm_db_counts n = {0};
+    dgm_err err = {0};
+    if (dgm_db_check(path, say_fault, (void *)(uintptr_t)path, &n, &err))
+        return fail(&err);
+    printf("%" PRIu64 " tasks, %" PRIu64 " turns, %" PRIu64 " records, %" PRIu64 " faults\n",
+           n.tasks, n.turns, n.records, n.faults);
+    if (n.faults)
+        dgm_cli_hint("stop the server and put a backup in place: dragoman db restore FILE");
+    return n.faults ? DGM_CLI_FAILED : DGM_CLI_OK;
+}
+
+static int vacuum(const char *path)
+{
+    int64_t before, after;
+    dgm_err err = {0};
+    if (dgm_db_vacuum(path, &before, &after, &err))
+        return fail(&err);
+    printf("%" PRId64 " bytes before, %" PRId64 " after\n", before, after);
+    return DGM_CLI_OK;
+}
+
+static dgm_code write_line(dgm_str line, void *arg, dgm_err *err)
+{
+    dgm_cli_output *out = arg;
+    if (dgm_cli_output_write(out, line.p, line.n) && dgm_cli_output_write(out, "\n", 1))
+        return DGM_OK;
+    return dgm_fail(err, DGM_UNAVAILABLE, NULL, "stopped: nobody can read it");
+}
+
+static int export(const char *path)
+{
+    dgm_cli_output out;
+    dgm_err err = {0};
+    if (!dgm_cli_output_open(&out, NULL))
+        return DGM_CLI_FAILED;
+    return dgm_db_export(path, write_line, &out, &err) ? fail(&err) : DGM_CLI_OK;
+}
+
+int dgm_admin_db(const dgm_cli_line *line)
+{
+    const char *action = line->args[0], *file = line->n_args > 1 ? line->args[1] : NULL;
+    const char *path = dgm_cli_get(line, "database");
+    bool copies = strcmp(action, "backup") == 0 || strcmp(action, "restore") == 0;
+    dgm_err err = {0};
+    if (!path)
+        path = "dragoman.db";
+    if (strncmp(path, "sqlite:", 7) == 0)
+        path += 7;
+    if (copies && !file)
+        return dgm_cli_refuse(line, "%s needs FILE", action);
+    if (!copies && file)
+        return dgm_cli_refuse(line, "%s takes no FILE; --database names the database", action);
+    switch (action[0]) { /* one of the table's words: the parser saw to it */
+    case 'c': return check(path);
+    case 'v': return vacuum(path);
+    case 'e': return export(path);
+    case 'b': return dgm_db_backup(path, file, &err) ? fail(&err) : DGM_CLI_OK;
+    default: return dgm_db_restore(path, file, &err) ? fail(&err) : DGM_CLI_OK;
+    }
+}

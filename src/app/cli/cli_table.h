@@ -1,0 +1,48 @@
+/*
+ * cli_table.h - what the files of the table share: its macros, its kinds of words, its commands.
+ */
+#pragma once
+
+#include "cli.h"
+
+#define OPTIONS(...)                                                                               \
+    (const dgm_cli_option[])                                                                       \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+#define ARGUMENTS(...)                                                                             \
+    (const dgm_cli_argument[])                                                                     \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+#define NOTES(...)                                                                                 \
+    (const dgm_cli_note[])                                                                         \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+
+/* clang-format off */
+#define HELP {.name = "help", .letter = 'h', .about = "show this help and exit"}
+#define EXIT_0 {"0", "all went well"}
+#define EXIT_1_OUTPUT {"1", "the output could not be written"}
+#define EXIT_2 {"2", "the command line was wrong; nothing was read or written"}
+/* clang-format on */
+
+/* kinds of words, cli_table.c */
+extern const dgm_cli_kind dgm_cli_formats, dgm_cli_sources, dgm_cli_objects, dgm_cli_shells,
+    dgm_cli_command_names, dgm_cli_files, dgm_cli_any_text;
+
+/* cli_table_server.c */
+extern const dgm_cli_command dgm_cli_serve, dgm_cli_db, dgm_cli_init;
+
+/* Runs what main() has brought along. */
+int dgm_cli_run_outside(const dgm_cli_line *line);
