@@ -30,7 +30,8 @@
 #endif
 
 #define ALIGN 16
-#define FIRST_BLOCK 4096
+/* With its header 1 KiB: what malloc keeps at hand for the next one, and what an idle task can afford. */
+#define FIRST_BLOCK 1008
 
 struct block {
     struct block *older;
@@ -48,6 +49,7 @@ struct dgm_arena {
     struct block *newest;
     char *free, *end; /* in the newest block */
     size_t used;
+    size_t first_block;
     struct deferred *deferred;
 };
 
@@ -85,7 +87,14 @@ void *dgm_xrealloc(void *p, size_t n)
 
 dgm_arena *dgm_arena_new(void)
 {
-    return dgm_xcalloc(1, sizeof(dgm_arena));
+    return dgm_arena_new_small(FIRST_BLOCK);
+}
+
+dgm_arena *dgm_arena_new_small(size_t first_block)
+{
+    dgm_arena *a = dgm_xcalloc(1, sizeof *a);
+    a->first_block = first_block;
+    return a;
 }
 
 static void run_deferred(dgm_arena *a)
@@ -148,7 +157,7 @@ void dgm_arena_free(dgm_arena *a)
 
 static void add_block(dgm_arena *a, size_t at_least)
 {
-    size_t size = a->newest ? a->newest->size * 2 : FIRST_BLOCK;
+    size_t size = a->newest ? a->newest->size * 2 : a->first_block;
     if (size > DGM_ARENA_KEEP_BYTES)
         size = DGM_ARENA_KEEP_BYTES;
     if (size < at_least)

@@ -12,6 +12,8 @@
 typedef struct dgm_arena dgm_arena;
 
 dgm_arena *dgm_arena_new(void);
+/* For little that stays long: its first block has this many bytes. */
+dgm_arena *dgm_arena_new_small(size_t first_block);
 void dgm_arena_free(dgm_arena *a);  /* NULL is fine */
 void dgm_arena_reset(dgm_arena *a); /* as new, but keeps a block up to DGM_ARENA_KEEP_BYTES */
 

@@ -20,7 +20,7 @@ typedef struct dgm_http_header {
     dgm_str value;
 } dgm_http_header;
 
-/* Lives until the exchange is over; in its arena. */
+/* Lives until the exchange is over, or its request is forgotten; in its arena. */
 typedef struct dgm_http_request {
     dgm_str method;
     dgm_str target; /* as it came */
@@ -50,11 +50,12 @@ typedef struct dgm_http_handler {
 
 typedef struct dgm_http_times {
     uint64_t headers_ms; /* from a request's first byte to the end of its head; a TLS handshake */
-    uint64_t body_ms;    /* between two pieces of a body */
+    uint64_t body_ms;    /* for a body, or for each 16 KiB of it */
     uint64_t idle_ms;    /* between two requests */
     uint64_t write_ms;   /* between two times that the kernel took a byte */
     uint64_t linger_ms;  /* for the peer to see the end of our last answer */
     uint64_t backoff_ms; /* after accept() failed */
+    uint64_t ping_ms;    /* of silence in a stream that is kept alive */
 } dgm_http_times;
 
 typedef struct dgm_http_options {
@@ -63,7 +64,7 @@ typedef struct dgm_http_options {
     const char *tls_key;
     size_t max_body;        /* 0: DGM_MAX_HTTP_BODY_BYTES */
     size_t max_connections; /* per loop; 0: DGM_MAX_CONNECTIONS */
-    dgm_http_times times;   /* each 0: 10 s, 30 s, 60 s, 60 s, 2 s, 0.1 s */
+    dgm_http_times times;   /* each 0: 10 s, 30 s, 60 s, 60 s, 2 s, 0.1 s, 15 s */
 } dgm_http_options;
 
 dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_http_handler handler,
@@ -71,7 +72,12 @@ dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_ht
 /* Listens on every loop. Bound when it returns; port 0 becomes the one that was given. */
 dgm_code dgm_http_server_start(dgm_http_server *s, dgm_err *err);
 int dgm_http_server_port(const dgm_http_server *s); /* 0 for a unix socket */
-/* No new connections; idle ones close; exchanges go on. on_drained when all are over or after ms. */
+/* New connections get this certificate; those that are open keep theirs. From any thread; a fault leaves all
+ * as it was. Only for a server that has one already. */
+dgm_code dgm_http_server_set_tls(dgm_http_server *s, const char *cert, const char *key,
+                                 dgm_err *err);
+/* No new connections; idle ones close; exchanges go on, and those that asked are told (dgm_http_on_drain).
+ * on_drained when all are over or after ms. */
 void dgm_http_server_drain(dgm_http_server *s, uint64_t ms, dgm_loop_fn on_drained, void *arg);
 /* NULL is fine. Either the loops have been stopped (best freed: what was posted to them may still end
  * exchanges), or it has been drained and the loops close what is left. */
@@ -82,6 +88,12 @@ void dgm_http_server_free(dgm_http_server *s);
 dgm_arena *dgm_http_arena(dgm_http_exchange *x);
 dgm_loop *dgm_http_loop(dgm_http_exchange *x);
 const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x);
+/* Memory that lives as long as the exchange, whatever is forgotten. */
+void *dgm_http_keep(dgm_http_exchange *x, size_t n); /* zeroed */
+/* For an answer that takes long: the request and all that lies in the arena go at the end of this turn (or
+ * when the kernel has what was borrowed), and dgm_http_arena gives a new small one from here on. Of the
+ * request there are still its method, target, path and query. After begin. */
+void dgm_http_forget_request(dgm_http_exchange *x);
 
 /* Extra headers are written as given, names in their usual case; a line break in a value becomes a space.
  * Content-Length, Date, Connection and Transfer-Encoding are the server's. The body is copied. This is
@@ -118,3 +130,9 @@ size_t dgm_http_backlog(const dgm_http_exchange *x);
  * the exchange must still be ended, by dgm_http_end or dgm_http_respond, whose bytes nobody gets. Both come
  * from the loop, never from inside a call; gone comes once, also when it had happened before. */
 void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_gone, void *arg);
+/* on_drain(arg of watch) when the server begins to drain, once, also when it has begun before: a stream
+ * without an end of its own ends here. After watch. */
+void dgm_http_on_drain(dgm_http_exchange *x, dgm_loop_fn on_drain);
+/* Of a stream: when nothing was written for 15 s, this is: a comment that tells us whether the peer is
+ * there, and the boxes between us that we are. It is not copied. */
+void dgm_http_keep_alive(dgm_http_exchange *x, dgm_str text);

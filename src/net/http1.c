@@ -337,6 +337,11 @@ dgm_http1_step dgm_http1_feed(dgm_http1 *h, const char *p, size_t n, size_t *ret
     return DGM_HTTP1_MORE;
 }
 
+size_t dgm_http1_body_bytes(const dgm_http1 *h)
+{
+    return h->request.body.n + h->body.n;
+}
+
 dgm_str dgm_http_header_of(const dgm_http_request *r, dgm_str name)
 {
     for (size_t i = 0; i < r->n_headers; i++)

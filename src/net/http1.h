@@ -36,4 +36,5 @@ typedef struct dgm_http1 {
 
 /* h is embedded in something in the arena, or in the arena itself: it goes with it. */
 void dgm_http1_init(dgm_http1 *h, dgm_arena *a, size_t max_body);
+size_t dgm_http1_body_bytes(const dgm_http1 *h); /* so far */
 dgm_http1_step dgm_http1_feed(dgm_http1 *h, const char *p, size_t n, size_t *ret_used);

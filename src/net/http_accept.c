@@ -73,7 +73,7 @@ static void accept_without_descriptors(http_shard *s)
         close(s->reserve_fd);
         int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            if (!s->server->tls && send(fd, sorry, sizeof sorry - 1, MSG_NOSIGNAL) > 0)
+            if (!s->tls && send(fd, sorry, sizeof sorry - 1, MSG_NOSIGNAL) > 0)
                 shutdown(fd, SHUT_WR);
             close(fd);
         }

@@ -11,7 +11,8 @@
 /* Of requests behind the one being answered; then no reading. */
 #define AHEAD_BYTES ((size_t)16 << 10)
 #define WRITE_PARTS 32
-#define REFUSED_CONNECTIONS 64 /* beyond the limit, being told so */
+#define BODY_STEP ((size_t)16 << 10) /* in body_ms: 546 bytes per second */
+#define REFUSED_CONNECTIONS 64       /* beyond the limit, being told so */
 
 /* ---- small things ------------------------------------------------------------------------------------------ */
 
@@ -38,6 +39,17 @@ static bool takes_bytes(const http_conn *c)
            (c->phase != IDLE || http_backlog(c) <= DGM_HTTP_BACKLOG_MARK);
 }
 
+/* Drops would keep a body alive for ever: the timer starts over when enough of it has come. */
+static void body_goes_on(http_conn *c)
+{
+    size_t n = dgm_http1_body_bytes(c->x->in);
+    if (c->phase == BODY && n - c->body_at < BODY_STEP)
+        return;
+    c->phase = BODY;
+    c->body_at = n;
+    c->restart = true;
+}
+
 /* Returns how many bytes were used: all, unless a request waits for its answer. */
 static size_t parse(http_conn *c, const char *p, size_t n)
 {
@@ -48,7 +60,7 @@ static size_t parse(http_conn *c, const char *p, size_t n)
             c->phase = HEAD;
             c->restart = true;
         }
-        dgm_http1_step s = dgm_http1_feed(&c->x->in, p + used, n - used, &took);
+        dgm_http1_step s = dgm_http1_feed(c->x->in, p + used, n - used, &took);
         used += took;
         switch (s) {
         case DGM_HTTP1_CONTINUE:
@@ -56,13 +68,11 @@ static size_t parse(http_conn *c, const char *p, size_t n)
             http_touch(c);
             /* fallthrough */
         case DGM_HTTP1_MORE:
-            if (c->x->in.head_done) {
-                c->phase = BODY;
-                c->restart = true;
-            }
+            if (c->x->in->head_done)
+                body_goes_on(c);
             break;
         case DGM_HTTP1_REQUEST: http_hand_over(c); break;
-        case DGM_HTTP1_REFUSED: http_refuse(c, c->x->in.status, c->x->in.why); return n;
+        case DGM_HTTP1_REFUSED: http_refuse(c, c->x->in->status, c->x->in->why); return n;
         }
     }
     return c->closing ? n : used;
@@ -246,7 +256,7 @@ void http_settle(http_conn *c)
     }
     http_set_timer(c, c->phase == LINGER                    ? T_LINGER
                       : !sent                               ? T_WRITE
-                      : c->phase == BUSY                    ? T_NONE
+                      : c->phase == BUSY                    ? (c->x->ping.n ? T_PING : T_NONE)
                       : c->tls && !dgm_tls_is_ready(c->tls) ? T_HEADERS
                       : c->phase == HEAD                    ? T_HEADERS
                       : c->phase == BODY                    ? T_BODY
@@ -350,13 +360,13 @@ void http_conn_new(http_shard *s, int fd, bool is_loopback)
     s->conns = c;
     atomic_store_explicit(&s->n_seen, ++s->n_conns, memory_order_relaxed);
     if (s->n_conns > s->server->max_connections) {
-        if (s->server->tls) {
+        if (s->tls) {
             http_refused(s, 503, "too many connections (connections)");
             http_lost(c);
             return;
         }
         http_refuse(c, 503, "too many connections (connections)");
-    } else if (s->server->tls && !(c->tls = dgm_tls_new(s->server->tls, &s->pool))) {
+    } else if (s->tls && !(c->tls = dgm_tls_new(s->tls, &s->pool))) {
         http_lost(c);
         return;
     }

@@ -2,8 +2,10 @@
 #include "net/http_int.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #define SPARE_ARENA_BYTES ((size_t)8 << 10)
+#define OWN_BYTES ((size_t)368)
 #define COPY_BYTES ((size_t)4 << 10) /* up to here a copy is cheaper than a part of its own */
 
 /* ---- arenas ------------------------------------------------------------------------------------------------- */
@@ -27,19 +29,25 @@ static void give_arena(http_shard *s, dgm_arena *a)
 
 void http_exchange_new(http_conn *c)
 {
-    dgm_arena *a = take_arena(c->shard);
-    dgm_http_exchange *x = dgm_new(a, dgm_http_exchange);
-    x->arena = a;
+    dgm_http_exchange *x = dgm_xcalloc(1, sizeof *x);
+    x->arena = take_arena(c->shard);
     x->shard = c->shard;
     x->c = c;
     x->turn = (dgm_loop_turn){.fn = http_exchange_turn, .arg = x};
-    dgm_http1_init(&x->in, a, c->shard->server->max_body);
+    x->in = dgm_arena_alloc_raw(x->arena, sizeof *x->in);
+    dgm_http1_init(x->in, x->arena, c->shard->server->max_body);
+    x->request = &x->in->request;
     c->x = x;
 }
 
 void http_exchange_free(dgm_http_exchange *x)
 {
-    give_arena(x->shard, x->arena); /* x lived there */
+    if (x->arena)
+        give_arena(x->shard, x->arena);
+    if (x->old)
+        give_arena(x->shard, x->old);
+    dgm_arena_free(x->own);
+    free(x);
 }
 
 /* An exchange that has ended goes at the end of the turn, so that whoever ended it may still look at it,
@@ -47,19 +55,27 @@ void http_exchange_free(dgm_http_exchange *x)
 void http_exchange_turn(void *arg)
 {
     dgm_http_exchange *x = arg;
+    if (x->old && !x->borrowed) {
+        give_arena(x->shard, x->old);
+        x->old = NULL;
+    }
     if (x->ended) {
         if (!x->borrowed)
             http_exchange_free(x);
     } else if (x->gone && x->on_gone && !x->told_gone) {
         x->told_gone = true;
         x->on_gone(x->arg);
+    } else if (x->shard->draining && x->on_drain && !x->gone) {
+        dgm_loop_fn on_drain = x->on_drain;
+        x->on_drain = NULL;
+        on_drain(x->arg);
     }
 }
 
 static void on_piece_dropped(void *arg)
 {
     dgm_http_exchange *x = arg;
-    if (--x->borrowed == 0 && x->ended)
+    if (--x->borrowed == 0 && (x->ended || x->old))
         dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
 
@@ -70,7 +86,7 @@ static void exchange_over(dgm_http_exchange *x)
     if (h->on_answered)
         h->on_answered(h->user, x, x->status, x->sent);
     x->ended = true;
-    x->on_room = x->on_gone = NULL;
+    x->on_room = x->on_gone = x->on_drain = NULL;
     if (c) {
         x->c = NULL;
         c->x = NULL;
@@ -109,18 +125,27 @@ void http_hand_over(http_conn *c)
 {
     const dgm_http_handler *h = &c->shard->server->handler;
     dgm_http_exchange *x = c->x;
-    x->in.request.is_loopback = c->is_loopback;
-    x->in.request.is_tls = c->tls;
-    x->is_head = x->in.parser.method == HTTP_HEAD;
+    x->request->is_loopback = c->is_loopback;
+    x->request->is_tls = c->tls;
+    x->is_head = x->in->parser.method == HTTP_HEAD;
+    x->is_http10 = x->in->is_http10;
+    x->keep_alive = x->in->keep_alive;
     c->phase = BUSY;
-    h->on_request(h->user, x, &x->in.request);
+    h->on_request(h->user, x, x->request);
 }
 
 /* ---- public: answering ---------------------------------------------------------------------------------------------- */
 
+static dgm_arena *own_arena(dgm_http_exchange *x)
+{
+    if (!x->own)
+        x->own = dgm_arena_new_small(OWN_BYTES);
+    return x->own;
+}
+
 dgm_arena *dgm_http_arena(dgm_http_exchange *x)
 {
-    return x->arena;
+    return x->arena ? x->arena : own_arena(x);
 }
 
 dgm_loop *dgm_http_loop(dgm_http_exchange *x)
@@ -130,7 +155,40 @@ dgm_loop *dgm_http_loop(dgm_http_exchange *x)
 
 const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x)
 {
-    return &x->in.request;
+    return x->request;
+}
+
+void *dgm_http_keep(dgm_http_exchange *x, size_t n)
+{
+    return dgm_arena_alloc(own_arena(x), n);
+}
+
+/* s lies in `from`, or nowhere in it (the path of a target without one) */
+static dgm_str moved(dgm_str s, dgm_str from, dgm_str to)
+{
+    bool inside = s.p && (uintptr_t)s.p - (uintptr_t)from.p <= from.n;
+    return inside ? (dgm_str){to.p + (s.p - from.p), s.n} : s;
+}
+
+void dgm_http_forget_request(dgm_http_exchange *x)
+{
+    const dgm_http_request *r = x->request;
+    assert(x->begun && !x->ended);
+    if (!x->arena)
+        return;
+    dgm_http_request *kept = dgm_http_keep(x, sizeof *kept);
+    *kept = (dgm_http_request){.method = r->method,
+                               .target = dgm_arena_dup(x->own, r->target),
+                               .body = DGM_STR(""),
+                               .is_loopback = r->is_loopback,
+                               .is_tls = r->is_tls};
+    kept->path = moved(r->path, r->target, kept->target);
+    kept->query = moved(r->query, r->target, kept->target);
+    x->request = kept;
+    x->in = NULL;
+    x->old = x->arena;
+    x->arena = NULL;
+    dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
 
 void dgm_http_also(dgm_http_exchange *x, const dgm_http_header *headers, size_t n)
@@ -157,15 +215,15 @@ static void begin(dgm_http_exchange *x, int status, dgm_str type, const dgm_http
     x->begun = true;
     x->status = status;
     x->no_body = x->is_head || status == 204 || status == 304;
-    x->keep_alive = x->in.keep_alive && framing != BY_CLOSE && !x->shard->draining;
+    x->keep_alive &= framing != BY_CLOSE && !x->shard->draining;
     x->chunked = framing == BY_CHUNKS && !x->no_body;
     if (x->c)
         http_put_head(x->c, status, type, (http_headers){x->also, x->n_also},
                       (http_headers){headers, n}, x->no_body && !x->is_head ? NO_BODY : framing,
                       length,
-                      !x->keep_alive    ? "close"
-                      : x->in.is_http10 ? "keep-alive"
-                                        : NULL);
+                      !x->keep_alive ? "close"
+                      : x->is_http10 ? "keep-alive"
+                                     : NULL);
 }
 
 void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
@@ -182,7 +240,7 @@ void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
 void dgm_http_begin(dgm_http_exchange *x, int status, dgm_str content_type,
                     const dgm_http_header *headers, size_t n)
 {
-    begin(x, status, content_type, headers, n, x->in.is_http10 ? BY_CLOSE : BY_CHUNKS, 0);
+    begin(x, status, content_type, headers, n, x->is_http10 ? BY_CLOSE : BY_CHUNKS, 0);
     if (x->c)
         http_touch(x->c);
 }
@@ -257,4 +315,19 @@ void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_go
     x->arg = arg;
     if (x->gone)
         dgm_loop_at_turn_end(x->shard->loop, &x->turn);
+}
+
+void dgm_http_on_drain(dgm_http_exchange *x, dgm_loop_fn on_drain)
+{
+    x->on_drain = on_drain;
+    if (x->shard->draining)
+        dgm_loop_at_turn_end(x->shard->loop, &x->turn);
+}
+
+void dgm_http_keep_alive(dgm_http_exchange *x, dgm_str text)
+{
+    assert(x->begun && !x->ended);
+    x->ping = text;
+    if (x->c)
+        http_touch(x->c); /* which sets the timer */
 }

@@ -39,7 +39,7 @@
 #define SPARE_ARENAS 64 /* of requests that are answered in the same turn */
 
 enum phase { IDLE, HEAD, BODY, BUSY, LINGER, DEAD };
-enum http_timer { T_NONE, T_HEADERS, T_BODY, T_IDLE, T_WRITE, T_LINGER, N_TIMERS };
+enum http_timer { T_NONE, T_HEADERS, T_BODY, T_IDLE, T_WRITE, T_LINGER, T_PING, N_TIMERS };
 
 typedef struct http_shard http_shard;
 
@@ -52,8 +52,9 @@ typedef struct http_conn {
     dgm_loop_turn turn;
     dgm_http_exchange *x; /* being read (HEAD, BODY) or answered (BUSY) */
     dgm_tls *tls;
-    dgm_out out; /* plaintext, if there is TLS */
-    char *ahead; /* what came behind the request that is being answered */
+    size_t body_at; /* bytes of the body when its timer was started */
+    dgm_out out;    /* plaintext, if there is TLS */
+    char *ahead;    /* what came behind the request that is being answered */
     uint32_t ahead_at, ahead_n;
     int fd;
     int events; /* that libuv watches */
@@ -68,13 +69,17 @@ typedef struct http_conn {
 } http_conn;
 
 struct dgm_http_exchange {
-    dgm_http1 in;
+    dgm_http1 *in; /* in the arena; NULL: forgotten */
     http_shard *shard;
-    http_conn *c; /* NULL: the peer is gone, or the exchange over */
-    dgm_arena *arena;
+    http_conn *c;     /* NULL: the peer is gone, or the exchange over */
+    dgm_arena *arena; /* what is decoded and built; NULL: forgotten, `own` is used */
+    dgm_arena *old;   /* forgotten: goes when nothing of it is needed any more */
+    dgm_arena *own;   /* what stays; NULL: nothing yet */
+    dgm_http_request *request;
     dgm_loop_turn turn;
-    dgm_loop_fn on_room, on_gone;
+    dgm_loop_fn on_room, on_gone, on_drain;
     void *arg;
+    dgm_str ping;
     void *tag;
     const dgm_http_header *also;
     size_t n_also;
@@ -82,7 +87,7 @@ struct dgm_http_exchange {
     int status;      /* 0: not begun */
     size_t borrowed; /* pieces on their way; they may lie in the arena */
     bool begun, ended, gone, told_gone;
-    bool is_head, chunked, no_body, keep_alive;
+    bool is_head, is_http10, chunked, no_body, keep_alive;
     bool above; /* the mark: on_room is owed */
 };
 
@@ -106,6 +111,7 @@ struct http_shard {
     size_t next_shard; /* of a unix socket: who gets the next connection */
     int open_handles;
     bool opened, closing, draining, drained;
+    dgm_tls_ctx *tls; /* of new connections; NULL: plain */
     atomic_bool closed;
     char date[32];
     time_t date_at;
@@ -122,7 +128,7 @@ struct dgm_http_server {
     dgm_http_times times;
     size_t max_body, max_connections;
     char *listen;
-    dgm_tls_ctx *tls;
+    dgm_tls_ctx *tls; /* as it began; the shards have their own reference */
     dgm_listeners listeners;
     bool started;
     dev_t socket_dev; /* of our socket file */

@@ -17,11 +17,12 @@ static void server_unref(dgm_http_server *s)
     for (size_t i = 0; i < s->n_shards; i++) {
         http_shard *h = s->shards[i];
         dgm_out_pool_done(&h->pool);
+        dgm_tls_ctx_unref(h->tls);
         while (h->n_arenas)
             dgm_arena_free(h->arenas[--h->n_arenas]);
         free(h);
     }
-    dgm_tls_ctx_free(s->tls);
+    dgm_tls_ctx_unref(s->tls);
     free(s->shards);
     free(s->listeners.path);
     free(s->listen);
@@ -109,6 +110,8 @@ static void shard_drain(void *arg)
         next = c->next;
         if (c->phase == IDLE)
             http_touch(c); /* settle closes it, if nothing is left to be done */
+        else if (c->phase == BUSY && c->x->on_drain)
+            dgm_loop_at_turn_end(s->loop, &c->x->turn);
     }
     http_shard_check(s);
 }
@@ -119,7 +122,8 @@ static dgm_http_times times_of(const dgm_http_times *t)
 {
 #define MS(of, ms) .of = t->of ? t->of : (ms)
     return (dgm_http_times){MS(headers_ms, 10000), MS(body_ms, 30000),  MS(idle_ms, 60000),
-                            MS(write_ms, 60000),   MS(linger_ms, 2000), MS(backoff_ms, 100)};
+                            MS(write_ms, 60000),   MS(linger_ms, 2000), MS(backoff_ms, 100),
+                            MS(ping_ms, 15000)};
 #undef MS
 }
 
@@ -167,11 +171,44 @@ dgm_code dgm_http_server_start(dgm_http_server *s, dgm_err *err)
         h->loop = dgm_loops_at(s->loops, i);
         h->listen_fd = i < s->listeners.n ? s->listeners.fds[i] : -1;
         h->reserve_fd = -1;
+        h->tls = s->tls ? dgm_tls_ctx_ref(s->tls) : NULL;
         h->armed = UINT64_MAX;
     }
     s->started = true;
     for (size_t i = 0; i < n; i++)
         dgm_loop_post(s->shards[i]->loop, shard_open, s->shards[i]);
+    return DGM_OK;
+}
+
+struct new_tls {
+    http_shard *shard;
+    dgm_tls_ctx *ctx;
+};
+
+static void take_tls_ctx(void *arg)
+{
+    struct new_tls *n = arg;
+    dgm_tls_ctx_unref(n->shard->tls);
+    n->shard->tls = n->ctx;
+    free(n);
+}
+
+dgm_code dgm_http_server_set_tls(dgm_http_server *s, const char *cert, const char *key,
+                                 dgm_err *err)
+{
+    dgm_tls_ctx *ctx;
+    dgm_code rc;
+    assert(s->started);
+    if (!s->tls)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "this server began without TLS");
+    if ((rc = dgm_tls_ctx_new(cert, key, &ctx, err)))
+        return rc;
+    for (size_t i = 0; i < s->n_shards; i++) {
+        struct new_tls *n = dgm_xmalloc(sizeof *n);
+        *n = (struct new_tls){s->shards[i], dgm_tls_ctx_ref(ctx)};
+        dgm_loop_post(s->shards[i]->loop, take_tls_ctx, n);
+    }
+    dgm_tls_ctx_unref(ctx);
     return DGM_OK;
 }
 

@@ -13,6 +13,7 @@ static uint64_t wait_of(const http_shard *s, enum http_timer kind)
     case T_IDLE: return t->idle_ms;
     case T_WRITE: return t->write_ms;
     case T_LINGER: return t->linger_ms;
+    case T_PING: return t->ping_ms;
     case T_NONE:
     case N_TIMERS: break;
     }
@@ -63,6 +64,9 @@ void http_on_tick(void *arg)
                 http_refuse(c, 408,
                             kind == T_BODY ? "the body does not come" : "the head does not come");
                 http_set_timer(c, T_WRITE);
+            } else if (kind == T_PING) {
+                http_set_timer(c, T_NONE); /* the end of the turn starts it again */
+                dgm_http_write(c->x, c->x->ping);
             } else {
                 http_lost(c);
             }

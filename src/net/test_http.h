@@ -72,6 +72,19 @@ static inline void on_gone(void *arg)
     dgm_http_end(((struct stream *)arg)->x);
 }
 
+/* What is left of the request, and the end. */
+static inline void on_drain(void *arg)
+{
+    struct stream *s = arg;
+    const dgm_http_request *r = dgm_http_request_of(s->x);
+    char text[200];
+    assert_int_equal(r->n_headers, 0);
+    snprintf(text, sizeof text, "end of %.*s %.*s?%.*s %s", DGM_P(r->method), DGM_P(r->path),
+             DGM_P(r->query), s->block);
+    dgm_http_write(s->x, dgm_str_from(text));
+    dgm_http_end(s->x);
+}
+
 static inline void answer_later(void *arg)
 {
     dgm_http_exchange *x = arg;
@@ -150,6 +163,17 @@ static inline void answer(dgm_http_exchange *x, const dgm_http_request *r)
         dgm_http_write(x, DGM_STR("one "));
         dgm_http_write(x, DGM_STR("two"));
         dgm_http_end(x);
+    } else if (dgm_str_is(r->path, "/idle")) { /* as a stream of events that waits for one */
+        struct stream *s = dgm_http_keep(x, sizeof *s);
+        s->x = x;
+        dgm_http_begin(x, 200, DGM_STR("text/event-stream"), NULL, 0);
+        dgm_http_write(x, DGM_STR(": hello\n\n"));
+        dgm_http_watch(x, NULL, on_gone, s);
+        dgm_http_on_drain(x, on_drain);
+        dgm_http_keep_alive(x, DGM_STR(": ping\n\n"));
+        dgm_http_forget_request(x);
+        s->block =
+            dgm_http_arena(x) == a ? NULL : (char *)dgm_arena_dup(dgm_http_arena(x), r->path).p;
     } else if (dgm_str_is(r->path, "/none")) {
         dgm_http_respond(x, 204, (dgm_str){0}, NULL, 0, (dgm_str){0});
     } else if (dgm_str_is(r->path, "/forgot")) {

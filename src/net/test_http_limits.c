@@ -10,36 +10,35 @@
 static void slow_heads_bodies_and_idle_connections_are_cut(void **state)
 {
     dgm_http_times quick = patient;
+    static char piece[20000];
     (void)state;
     quick.headers_ms = 200;
-    quick.body_ms = 500; /* far above the pauses below: a busy machine makes them longer */
+    quick.body_ms = 1500; /* far above the pauses below: a busy machine makes them longer */
     quick.idle_ms = 300;
     serve(1, (dgm_http_options){0}, &quick);
     int head = client(), body = client(), idle = client(), drip = client(), steady = client();
+    memset(piece, 's', sizeof piece);
     say(head, "GET / HT");
-    say(body, "POST / HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nab");
+    say(body, "POST / HTTP/1.1\r\n" HOST "Content-Length: 100\r\n\r\nab");
     say(drip, "GET / HTTP/1.1\r\nX: ");
-    say(steady, "POST /steady HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\n");
-    for (int i = 0; i < 10; i++) { /* progress keeps a body alive, and does not help a head */
-        usleep(60000);
+    say(steady, "POST /steady HTTP/1.1\r\n" HOST "Content-Length: 200000\r\n\r\n");
+    for (int i = 0; i < 10;
+         i++) { /* progress keeps a body alive; drops do not, nor do they a head */
+        usleep(200000);
         send(drip, "x", 1, MSG_NOSIGNAL);
-        say(steady, "s");
+        send(body, "x", 1, MSG_NOSIGNAL);
+        say_n(steady, piece, sizeof piece);
     }
-    hear(steady, got, "POST /steady ssssssssss");
+    hear(steady, got, "Content-Length: 200013");
     close(steady);
-    char *all = hear_all(head, NULL, NULL);
-    assert_memory_equal(all, "HTTP/1.1 408 ", 13);
-    free(all);
-    all = hear_all(drip, NULL, NULL);
-    assert_memory_equal(all, "HTTP/1.1 408 ", 13);
-    free(all);
-    all = hear_all(body, NULL, NULL);
-    assert_memory_equal(all, "HTTP/1.1 408 ", 13);
-    free(all);
+    int slow[] = {head, drip, body};
+    for (int i = 0; i < 3; i++) {
+        char *all = hear_all(slow[i], NULL, NULL);
+        assert_memory_equal(all, "HTTP/1.1 408 ", 13);
+        free(all);
+        close(slow[i]);
+    }
     expect_end(idle);
-    close(head);
-    close(body);
-    close(drip);
     wait_for_connections(0);
     assert_int_equal(w.requests, 1);
     stop();
@@ -57,6 +56,23 @@ static void an_answer_in_the_making_has_no_timer(void **state)
     assert_int_equal(w.gone, 0);
     assert_int_equal(dgm_http_server_connections(w.server), 1);
     close(fd);
+    stop();
+}
+
+static void a_silent_stream_is_kept_alive_and_a_dead_peer_found(void **state)
+{
+    dgm_http_times quick = patient;
+    (void)state;
+    quick.ping_ms = 30;
+    serve(1, (dgm_http_options){0}, &quick);
+    int fd = client();
+    say(fd, GET("/idle"));
+    hear(fd, got, ": hello\n\n");
+    for (int i = 0; i < 3; i++)
+        hear(fd, got, "8\r\n: ping\n\n\r\n");
+    close(fd); /* a FIN, to begin with: what is written then is answered by a reset */
+    wait_for(&w.gone, 1);
+    wait_for_connections(0);
     stop();
 }
 
@@ -333,6 +349,30 @@ static void draining_lets_answers_end_and_closes_the_rest(void **state)
     dgm_loops_free(w.loops);
 }
 
+static void draining_tells_streams_and_they_end_whole(void **state)
+{
+    (void)state;
+    serve(2, (dgm_http_options){0}, NULL);
+    int fds[8];
+    for (int i = 0; i < 8; i++) {
+        fds[i] = client();
+        say(fds[i], GET("/idle?q=1"));
+        hear(fds[i], got, ": hello\n\n");
+    }
+    dgm_http_server_drain(w.server, 25000, on_drained, NULL);
+    for (int i = 0; i < 8; i++) { /* the last chunk of the stream, and the end of the connection */
+        int end;
+        char *all = hear_all(fds[i], NULL, &end);
+        assert_int_equal(end, 0);
+        assert_non_null(strstr(all, "end of GET /idle?q=1 /idle\r\n0\r\n\r\n"));
+        free(all);
+        close(fds[i]);
+    }
+    wait_for(&w.drained, 1);
+    assert_int_equal(w.gone, 0);
+    stop();
+}
+
 static void draining_ends_in_time_whatever_is_open(void **state)
 {
     (void)state;
@@ -350,6 +390,7 @@ static void draining_ends_in_time_whatever_is_open(void **state)
 
 DGM_TEST_MAIN(dgm_test(slow_heads_bodies_and_idle_connections_are_cut),
               dgm_test(an_answer_in_the_making_has_no_timer),
+              dgm_test(a_silent_stream_is_kept_alive_and_a_dead_peer_found),
               dgm_test(a_slow_reader_gets_all_and_the_backlog_stays_small),
               dgm_test(what_was_borrowed_from_the_arena_outlives_the_end),
               dgm_test(who_takes_no_byte_is_gone),
@@ -359,4 +400,5 @@ DGM_TEST_MAIN(dgm_test(slow_heads_bodies_and_idle_connections_are_cut),
               dgm_test(a_thousand_connections_are_served),
               dgm_test(without_descriptors_it_waits_and_goes_on),
               dgm_test(draining_lets_answers_end_and_closes_the_rest),
+              dgm_test(draining_tells_streams_and_they_end_whole),
               dgm_test(draining_ends_in_time_whatever_is_open))

@@ -140,7 +140,7 @@ static void a_unix_socket_serves_all_loops_and_replaces_a_stale_file(void **stat
 
 /* ---- TLS --------------------------------------------------------------------------------------------------------- */
 
-static void make_certificate(const char *cert, const char *key)
+static void make_certificate(const char *cert, const char *key, const char *host)
 {
     EVP_PKEY *k = EVP_EC_gen("P-256");
     X509 *x = X509_new();
@@ -149,8 +149,7 @@ static void make_certificate(const char *cert, const char *key)
     X509_gmtime_adj(X509_getm_notBefore(x), -3600);
     X509_gmtime_adj(X509_getm_notAfter(x), 3600);
     X509_set_pubkey(x, k);
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"localhost", -1, -1,
-                               0);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)host, -1, -1, 0);
     X509_set_issuer_name(x, name);
     assert_true(X509_sign(x, k, EVP_sha256()) > 0);
     FILE *f = fopen(cert, "w");
@@ -196,7 +195,7 @@ static void tls_is_the_same_with_a_lock(void **state)
     assert_non_null(mkdtemp(dir));
     snprintf(cert, sizeof cert, "%s/cert.pem", dir);
     snprintf(key, sizeof key, "%s/key.pem", dir);
-    make_certificate(cert, key);
+    make_certificate(cert, key, "localhost");
     serve(2, (dgm_http_options){.tls_cert = cert, .tls_key = key}, NULL);
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 
@@ -298,7 +297,66 @@ static void tls_is_the_same_with_a_lock(void **state)
     rmdir(dir);
 }
 
+static bool has_name(SSL *ssl, const char *name)
+{
+    X509 *x = SSL_get1_peer_certificate(ssl);
+    char text[100] = "";
+    X509_NAME_get_text_by_NID(X509_get_subject_name(x), NID_commonName, text, sizeof text);
+    X509_free(x);
+    return strcmp(text, name) == 0;
+}
+
+static void a_new_certificate_is_for_new_connections(void **state)
+{
+    char dir[] = "/tmp/dgm-net-XXXXXX", cert[100], key[100];
+    dgm_err err = {0};
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(cert, sizeof cert, "%s/cert.pem", dir);
+    snprintf(key, sizeof key, "%s/key.pem", dir);
+    make_certificate(cert, key, "first");
+    serve(2, (dgm_http_options){.tls_cert = cert, .tls_key = key}, NULL);
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    int old_fd = client();
+    SSL *old = tls_client(ctx, old_fd, (const unsigned char *)"\x08http/1.1", 9);
+    assert_int_equal(SSL_connect(old), 1);
+    assert_true(has_name(old, "first"));
+    tls_say(old, GET("/x"));
+    tls_hear(old, "GET /x ");
+
+    /* what cannot be read changes nothing */
+    assert_int_equal(dgm_http_server_set_tls(w.server, "/no/such.pem", key, &err), DGM_UNAVAILABLE);
+    make_certificate(cert, key, "second");
+    check_ok(dgm_http_server_set_tls(w.server, cert, key, &err), err);
+    for (int i = 0, seen = 0; seen < 8; i++) { /* both loops have it, soon */
+        int fd = client();
+        SSL *ssl = tls_client(ctx, fd, (const unsigned char *)"\x08http/1.1", 9);
+        assert_int_equal(SSL_connect(ssl), 1);
+        seen = has_name(ssl, "second") ? seen + 1 : 0;
+        SSL_free(ssl);
+        close(fd);
+        assert_true(i < 15000);
+        if (!seen)
+            usleep(2000);
+    }
+    tls_say(old, GET("/y")); /* the first connection goes on as it was */
+    tls_hear(old, "GET /y ");
+    SSL_free(old);
+    close(old_fd);
+    SSL_CTX_free(ctx);
+    stop();
+
+    serve(1, (dgm_http_options){0}, NULL);
+    assert_int_equal(dgm_http_server_set_tls(w.server, cert, key, &err), DGM_BAD_PARAMS);
+    stop();
+    unlink(cert);
+    unlink(key);
+    rmdir(dir);
+}
+
 DGM_TEST_MAIN(dgm_test(a_port_in_use_is_one_sentence), dgm_test(an_address_that_is_none_is_refused),
               dgm_test(ipv6_works_as_well),
               dgm_test(a_unix_socket_serves_all_loops_and_replaces_a_stale_file),
-              dgm_test(tls_is_the_same_with_a_lock))
+              dgm_test(tls_is_the_same_with_a_lock),
+              dgm_test(a_new_certificate_is_for_new_connections))

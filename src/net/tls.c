@@ -10,17 +10,20 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* A TLS record's plaintext; small pieces are gathered so that they share one. */
 #define RECORD_BYTES 16384
 
 struct dgm_tls_ctx {
+    atomic_size_t refs; /* the owner's, and one per connection: they use its BIO */
     SSL_CTX *ssl;
     BIO_METHOD *method;
 };
 
 struct dgm_tls {
+    dgm_tls_ctx *ctx;
     SSL *ssl;
     const char *in;
     size_t n_in;
@@ -85,6 +88,7 @@ dgm_code dgm_tls_ctx_new(const char *cert, const char *key, dgm_tls_ctx **ret_ct
 {
     dgm_tls_ctx *c = dgm_xcalloc(1, sizeof *c);
     const char *bad = NULL;
+    atomic_init(&c->refs, 1);
     ERR_clear_error();
     c->ssl = SSL_CTX_new(TLS_server_method());
     c->method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "dragoman");
@@ -98,7 +102,7 @@ dgm_code dgm_tls_ctx_new(const char *cert, const char *key, dgm_tls_ctx **ret_ct
         bad = "key and certificate do not belong together";
     if (bad) {
         dgm_fail(err, DGM_UNAVAILABLE, NULL, "%s (%s, %s): %s", bad, cert, key, dgm_tls_why());
-        dgm_tls_ctx_free(c);
+        dgm_tls_ctx_unref(c);
         return DGM_UNAVAILABLE;
     }
     BIO_meth_set_read(c->method, bio_read);
@@ -111,9 +115,15 @@ dgm_code dgm_tls_ctx_new(const char *cert, const char *key, dgm_tls_ctx **ret_ct
     return DGM_OK;
 }
 
-void dgm_tls_ctx_free(dgm_tls_ctx *c)
+dgm_tls_ctx *dgm_tls_ctx_ref(dgm_tls_ctx *c)
 {
-    if (!c)
+    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+    return c;
+}
+
+void dgm_tls_ctx_unref(dgm_tls_ctx *c)
+{
+    if (!c || atomic_fetch_sub(&c->refs, 1) != 1)
         return;
     SSL_CTX_free(c->ssl);
     BIO_meth_free(c->method);
@@ -134,6 +144,7 @@ dgm_tls *dgm_tls_new(dgm_tls_ctx *ctx, dgm_out_pool *pool)
         free(t);
         return NULL;
     }
+    t->ctx = dgm_tls_ctx_ref(ctx);
     BIO_set_data(b, t);
     BIO_set_init(b, 1);
     SSL_set_bio(t->ssl, b, b);
@@ -147,6 +158,7 @@ void dgm_tls_free(dgm_tls *t)
         return;
     SSL_free(t->ssl); /* and the BIO */
     dgm_out_clear(&t->wire, t->pool);
+    dgm_tls_ctx_unref(t->ctx);
     free(t);
 }
 

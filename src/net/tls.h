@@ -11,7 +11,8 @@ typedef struct dgm_tls dgm_tls;         /* one connection */
 
 /* PEM files: the certificate with its chain, and the key. TLS 1.2 or newer, ALPN http/1.1. */
 dgm_code dgm_tls_ctx_new(const char *cert, const char *key, dgm_tls_ctx **ret_ctx, dgm_err *err);
-void dgm_tls_ctx_free(dgm_tls_ctx *ctx); /* NULL is fine */
+dgm_tls_ctx *dgm_tls_ctx_ref(dgm_tls_ctx *ctx);
+void dgm_tls_ctx_unref(dgm_tls_ctx *ctx); /* NULL is fine */
 
 dgm_tls *dgm_tls_new(dgm_tls_ctx *ctx, dgm_out_pool *pool);
 void dgm_tls_free(dgm_tls *t); /* NULL is fine */
