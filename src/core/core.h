@@ -85,6 +85,21 @@ typedef void (*dgm_on_task)(dgm_code code, dgm_record *snapshot, const dgm_err *
 void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                   dgm_on_task on_task, void *arg);
 
+/* A page of an owner's tasks at one agent, as dgm_store_list finds them, each as dgm_core_get has it. A
+ * task that went between the two is left out; `total` is then one too many. */
+typedef struct dgm_listed {
+    dgm_record **tasks; /* `task` records */
+    size_t n;
+    bool more;
+    size_t total;
+    int64_t
+        last_status_ms; /* where the next page begins: after_status_ms and after_id of its query */
+    dgm_str last_id;
+} dgm_listed;
+typedef void (*dgm_on_listed)(dgm_code code, const dgm_listed *listed, const dgm_err *err,
+                              void *arg);
+void dgm_core_list(dgm_core *core, const dgm_list_query *q, dgm_on_listed on_listed, void *arg);
+
 #define DGM_NO_CURSOR UINT64_MAX
 
 /*

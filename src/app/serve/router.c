@@ -16,6 +16,8 @@ struct agent_front {
     const dgm_config_agent *config;
     dgm_a2a_front *a2a;
     char *card_10, *card_03;
+    dgm_a2a_extension *extensions;
+    dgm_arena *arena; /* of its media types */
 };
 
 struct router {
@@ -115,6 +117,21 @@ dgm_code router_new(dgm_core *core, const dgm_config *config, dgm_store *store,
     return DGM_OK;
 }
 
+/* What the card says of them; none: it says nothing. */
+static dgm_strs media_types(struct agent_front *f, const char *name)
+{
+    const dgm_backend *backend = dgm_backend_by_type(f->config->type);
+    yyjson_val *list = dgm_json_get(f->config->card, dgm_str_from(name)), *v;
+    size_t i, n;
+    if (!list && backend->card)
+        list =
+            dgm_json_get(dgm_json_made(f->arena, dgm_str_from(backend->card)), dgm_str_from(name));
+    dgm_strs types = {dgm_new_n(f->arena, dgm_str, yyjson_arr_size(list) + 1), 0};
+    yyjson_arr_foreach (list, i, n, v)
+        types.at[types.n++] = dgm_json_str(v);
+    return types;
+}
+
 dgm_code router_set_port(struct router *r, int port, dgm_err *err)
 {
     char base[300];
@@ -129,15 +146,32 @@ dgm_code router_set_port(struct router *r, int port, dgm_err *err)
         dgm_code rc = make_cards(r, f, base, err);
         if (rc)
             return rc;
+        f->arena = dgm_arena_new();
+        f->extensions = dgm_new_n(f->arena, dgm_a2a_extension, a2a->extensions.n);
+        for (size_t k = 0; k < a2a->extensions.n; k++)
+            f->extensions[k] =
+                (dgm_a2a_extension){a2a->extensions.at[k].uri, a2a->extensions.at[k].required};
         dgm_a2a_options o = {
+            .agent = f->config->id,
             .errors_1_0_0 = a2a->error_table == DGM_ERROR_TABLE_100,
             .lenient_version = a2a->version_mode == DGM_VERSION_LENIENT,
-            .only_10 = !(a2a->versions & DGM_A2A_VERSION_03),
+            .no_10 = !(a2a->versions & DGM_A2A_VERSION_10),
+            .no_03 = !(a2a->versions & DGM_A2A_VERSION_03),
+            .no_streaming = !a2a->streaming,
+            .no_canonical_type = !a2a->canonical_type,
+            .rest_media = (dgm_a2a_media)a2a->rest_media_type,
+            .tenants = r->config->tenants,
+            .extensions = f->extensions,
+            .n_extensions = a2a->extensions.n,
             .keep_open_at_question = a2a->stream_at_input_required == DGM_STREAM_OPEN,
             .blocking_ms = (uint64_t)a2a->blocking_limit_s * 1000,
             .card_10 = dgm_str_from(f->card_10),
             .card_03 = dgm_str_from(f->card_03),
         };
+        if (a2a->media_types == DGM_MEDIA_ENFORCE) {
+            o.input_modes = media_types(f, "defaultInputModes");
+            o.output_modes = media_types(f, "defaultOutputModes");
+        }
         f->a2a = dgm_a2a_front_new(r->core, &o);
     }
     r->ready = true;
@@ -152,6 +186,7 @@ void router_free(struct router *r)
         dgm_a2a_front_free(r->agents[i].a2a);
         dgm_free(r->agents[i].card_10);
         dgm_free(r->agents[i].card_03);
+        dgm_arena_free(r->agents[i].arena);
     }
     free(r->agents);
     free(r);
@@ -296,6 +331,8 @@ static void on_request(void *user, dgm_http_exchange *x, const dgm_http_request 
 {
     struct router *r = user;
     dgm_owner owner;
+    dgm_err err = {0};
+    struct agent_front *f;
     dgm_str path = q->path;
     atomic_fetch_add_explicit(&r->requests, 1, memory_order_relaxed);
     if (!may_come_from(r, q)) {
@@ -318,19 +355,19 @@ static void on_request(void *user, dgm_http_exchange *x, const dgm_http_request 
     if (!find_owner(r, x, &owner)) {
         static const dgm_http_header headers[] = {{{"WWW-Authenticate", 16}, {"Bearer", 6}}};
         if (!card) {
-            dgm_http_respond(x, 401, DGM_STR("application/json"), headers, 1,
-                             DGM_STR("{\"error\":{\"code\":401,\"status\":\"UNAUTHENTICATED\","
-                                     "\"message\":\"send a token\"}}"));
+            f = find_agent(r, &path);
+            dgm_fail(&err, DGM_UNAUTHENTICATED, NULL, "send a token");
+            dgm_a2a_front_refuse((f ? f : r->first)->a2a, x, path, &err, headers, 1);
             return;
         }
         owner = (dgm_owner){DGM_STR(""), DGM_STR("")};
     }
-    struct agent_front *f = find_agent(r, &path);
-    if (f && dgm_a2a_front_take(f->a2a, x, owner, f->config->id, path))
+    f = find_agent(r, &path);
+    dgm_a2a_caller who = {.owner = owner, .any_tenant = !r->config->tokens.n};
+    if (f && dgm_a2a_front_take(f->a2a, x, &who, path))
         return;
-    say(x, 404,
-        "{\"error\":{\"code\":404,\"status\":\"NOT_FOUND\",\"message\":\"there is nothing "
-        "at this address\"}}");
+    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "there is nothing at this address");
+    dgm_a2a_front_refuse((f ? f : r->first)->a2a, x, path, &err, NULL, 0);
 }
 
 static void on_refused(void *user, int status, const char *why)

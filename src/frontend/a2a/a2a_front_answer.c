@@ -1,78 +1,27 @@
-/* frontend/a2a/a2a_front_answer.c - results and errors in the caller's dialect. */
-#include "base/limits.h"
+/*
+ * frontend/a2a/a2a_front_answer.c - results in the caller's dialect.
+ *
+ * A 1.0 caller who asks for nothing special gets the record's own bytes: a `task` record is
+ * {"task":{...}}, which is a SendMessageResponse, and what is inside is the Task of GetTask.
+ */
+#define _GNU_SOURCE /* memmem */
 #include "frontend/a2a/a2a_front_int.h"
+#include "wire/jsonrpc/jsonrpc.h"
 
-#include <stdlib.h>
+/* ---- how a caller sees it ---------------------------------------------------------------------------------------- */
 
-#define JSON_TYPE DGM_STR("application/json")
-
-static void respond(struct op *op, int status, const dgm_frame *frame)
+struct view op_view(const struct op *op)
 {
-    dgm_buf out;
-    dgm_err err = {0};
-    dgm_buf_init(&out, DGM_MAX_OUTPUT_BYTES);
-    dgm_writer w = {.out = &out};
-    if (op->codec->encode(&w, frame, &err) || out.over) {
-        dgm_buf_clear(&out);
-        dgm_buf_add_lit(&out, "{\"error\":{\"code\":500,\"status\":\"INTERNAL\",\"message\":"
-                              "\"the answer cannot be written\"}}");
-        status = 500;
-    }
-    if (!op->gone)
-        dgm_http_respond(op->x, status, JSON_TYPE, NULL, 0, dgm_buf_str(&out));
-    dgm_buf_done(&out);
-    op_over(op);
+    return (struct view){.codec = op->codec,
+                         .history_length = op->history_length,
+                         .no_canonical_type = op->front->o.no_canonical_type};
 }
 
-void op_over(struct op *op)
+bool view_is_plain(const struct view *v, const dgm_record *r)
 {
-    if (op->over)
-        return;
-    op->over = true;
-    dgm_reader_close(op->reader);
-    dgm_log_unref(op->log);
-    dgm_arena_free(op->scratch);
-    dgm_buf_done(&op->out);
-    if (op->timer)
-        dgm_timer_close(op->timer, free, op->timer);
-}
-
-void op_after(struct op *op, uint64_t ms, dgm_loop_fn fn)
-{
-    if (!op->timer) {
-        op->timer = dgm_xcalloc(1, sizeof *op->timer);
-        dgm_timer_init(dgm_http_loop(op->x), op->timer, fn, op);
-    }
-    dgm_timer_start(op->timer, ms);
-}
-
-static dgm_frame framed(const struct op *op, dgm_object object)
-{
-    return (dgm_frame){.envelope = op->rest ? DGM_ENVELOPE_NONE : DGM_ENVELOPE_RESPONSE,
-                       .id = op->id,
-                       .object = object};
-}
-
-void op_fail(struct op *op, const dgm_err *err)
-{
-    bool old = op->front->o.errors_1_0_0;
-    dgm_error e = {.code = err->code,
-                   .rpc_code = dgm_code_rpc(err->code),
-                   .http_status = dgm_code_http(err->code, old),
-                   .status = dgm_str_from(dgm_grpc_status_name(dgm_code_grpc(err->code, old))),
-                   .message = dgm_str_from(err->msg)};
-    if (err->at[0])
-        e.message = dgm_arena_printf(op->arena, "%s (at %s)", err->msg, err->at);
-    dgm_frame frame = framed(op, (dgm_object){DGM_OBJECT_ERROR, &e});
-    /* JSON-RPC says it in the body; what the transport refuses keeps its status there too. */
-    bool transport = err->code >= DGM_UNAUTHENTICATED;
-    respond(op, op->rest || transport ? e.http_status : 200, &frame);
-}
-
-void op_answer(struct op *op, dgm_object object)
-{
-    dgm_frame frame = framed(op, object);
-    respond(op, 200, &frame);
+    return v->codec == &dgm_codec_a2a_10 &&
+           !(v->history_length.set && r->head.kind == DGM_EVENT_TASK) &&
+           !(v->no_canonical_type && memmem(r->bytes, r->n, "canonical_type", 14));
 }
 
 /* The last n messages; 0: none; unset: all. */
@@ -86,17 +35,120 @@ static void cut_history(dgm_task *task, dgm_opt_int n)
         task->history.at = NULL;
 }
 
-void op_give_task(struct op *op, dgm_record *snapshot, bool wrapped)
+/* metadata without canonical_type; NULL when nothing is left. */
+static const dgm_json *without_type(dgm_arena *a, const dgm_json *metadata)
+{
+    dgm_str name = DGM_STR("canonical_type");
+    yyjson_val *object = (yyjson_val *)(uintptr_t)metadata, *key, *value;
+    size_t i, max, n = 0;
+    if (!dgm_json_get(metadata, name))
+        return metadata;
+    dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(object));
+    yyjson_obj_foreach (object, i, max, key, value) {
+        if (!dgm_str_eq(dgm_json_str(key), name))
+            members[n++] = (dgm_member){dgm_json_str(key), value};
+    }
+    return n ? dgm_json_object(a, members, n) : NULL;
+}
+
+static void drop_types(dgm_arena *a, dgm_event *e)
+{
+    dgm_message *m = e->kind == DGM_EVENT_MESSAGE  ? e->message
+                     : e->kind == DGM_EVENT_TASK   ? e->task->status.message
+                     : e->kind == DGM_EVENT_STATUS ? e->status->status.message
+                                                   : NULL;
+    if (m)
+        m->metadata = without_type(a, m->metadata);
+    if (e->kind != DGM_EVENT_TASK)
+        return;
+    for (size_t i = 0; i < e->task->history.n; i++) {
+        m = &e->task->history.at[i];
+        m->metadata = without_type(a, m->metadata);
+    }
+}
+
+bool view_event(const struct view *v, const dgm_record *r, dgm_arena *a, dgm_event *ret_event)
+{
+    if (dgm_record_event(r, a, ret_event, NULL))
+        return false; /* it was readable when it was written: a damaged store has said so elsewhere */
+    if (ret_event->kind == DGM_EVENT_TASK)
+        cut_history(ret_event->task, v->history_length);
+    if (v->no_canonical_type)
+        drop_types(a, ret_event);
+    return true;
+}
+
+bool view_put(const struct view *v, const dgm_record *r, dgm_object_kind as, dgm_arena *scratch,
+              dgm_buf *out)
 {
     dgm_event event;
-    dgm_err err = {0};
-    if (dgm_record_event(snapshot, op->arena, &event, &err)) {
-        op_fail(op, &err);
+    dgm_writer w = {.out = out};
+    dgm_str wrapper = as == DGM_OBJECT_TASK ? DGM_STR("{\"task\":") : DGM_STR("{");
+    dgm_str bytes = dgm_record_bytes(r);
+    if (view_is_plain(v, r) && dgm_str_starts(bytes, wrapper)) {
+        if (as == DGM_OBJECT_TASK)
+            bytes = (dgm_str){bytes.p + wrapper.n, bytes.n - wrapper.n - 1};
+        dgm_buf_add_str(out, bytes);
+        return true;
+    }
+    if (!view_event(v, r, scratch, &event))
+        return false;
+    dgm_frame frame = {.object = {as, as == DGM_OBJECT_TASK ? event.any : &event}};
+    return !v->codec->encode(&w, &frame, NULL);
+}
+
+/* ---- answering -------------------------------------------------------------------------------------------------------- */
+
+void op_respond(struct op *op, int status, dgm_str type, dgm_str body, const dgm_http_header *more,
+                size_t n)
+{
+    dgm_http_header headers[4];
+    if (n > 3)
+        n = 3;
+    for (size_t i = 0; i < n; i++)
+        headers[i] = more[i];
+    if (op->extensions.n)
+        headers[n++] = op_extensions_header(op);
+    dgm_http_respond(op->x, status, type, headers, n, body);
+}
+
+dgm_http_header op_extensions_header(const struct op *op)
+{
+    return (dgm_http_header){op_is_10(op) ? DGM_STR("A2A-Extensions") : DGM_STR("X-A2A-Extensions"),
+                             op->extensions};
+}
+
+void op_put_head(const struct op *op, dgm_buf *out)
+{
+    if (!op->rest)
+        dgm_rpc_put_result(out, op->id);
+}
+
+void op_put_tail(const struct op *op, dgm_buf *out)
+{
+    if (!op->rest)
+        dgm_rpc_put_tail(out);
+}
+
+void op_give(struct op *op, const dgm_buf *out)
+{
+    if (out->over)
+        op_fail_with(op, DGM_TOO_LARGE, "the answer is larger than the limit output_bytes");
+    else
+        op_respond(op, 200, op->rest ? rest_type(op) : DGM_STR("application/json"),
+                   dgm_buf_str(out), NULL, 0);
+}
+
+void op_give_record(struct op *op, const dgm_record *r)
+{
+    struct scratch *s = front_scratch(op->front);
+    struct view view = op_view(op);
+    dgm_object_kind as = op->method == DGM_METHOD_SEND ? DGM_OBJECT_SEND_RESPONSE : DGM_OBJECT_TASK;
+    op_put_head(op, &s->out);
+    if (!view_put(&view, r, as, s->arena, &s->out)) {
+        op_fail_with(op, DGM_INTERNAL, "the task cannot be read");
         return;
     }
-    cut_history(event.task, op->history_length);
-    if (wrapped)
-        op_answer(op, (dgm_object){DGM_OBJECT_SEND_RESPONSE, &event});
-    else
-        op_answer(op, (dgm_object){DGM_OBJECT_TASK, event.task});
+    op_put_tail(op, &s->out);
+    op_give(op, &s->out);
 }

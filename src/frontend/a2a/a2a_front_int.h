@@ -1,47 +1,139 @@
-/* frontend/a2a/a2a_front_int.h - one operation on its way. */
+/*
+ * frontend/a2a/a2a_front_int.h - one operation on its way.
+ *
+ *   a2a_front.c          what lives on, and where a request begins
+ *   a2a_front_routes.c   paths: which operation, whose, of which version
+ *   a2a_front_headers.c  what headers and the query say: versions, media types, extensions
+ *   a2a_front_rpc.c      JSON-RPC:  body  ─┐
+ *   a2a_front_rest.c     REST: path, query, body ─┴─► an operation and its request
+ *   a2a_front_ops.c      what each operation asks of the core        (a2a_front_list.c: ListTasks)
+ *   a2a_front_stream.c   answers that go on
+ *   a2a_front_answer.c   answers in the caller's dialect             (a2a_front_errors.c: errors)
+ */
 #pragma once
 
+#include "base/limits.h"
 #include "frontend/a2a/a2a_front.h"
 #include "wire/a2a/a2a.h"
+
+/* What the answers of one loop are put together in. */
+struct scratch {
+    dgm_buf out;
+    dgm_arena *arena; /* of one event */
+};
 
 struct dgm_a2a_front {
     dgm_core *core;
     dgm_a2a_options o;
+    struct scratch scratch[DGM_MAX_LOOPS];
 };
 
-/* Lives in the exchange's arena. */
+struct scratch *front_scratch(dgm_a2a_front *f); /* this loop's, emptied */
+
+/* Lives in the exchange's arena, until it is answered or a stream has taken over. */
 struct op {
     dgm_a2a_front *front;
     dgm_http_exchange *x;
     dgm_arena *arena;
-    dgm_owner owner;
-    dgm_str agent;
+    dgm_a2a_caller who;     /* owner.tenant: the one that was named, if it may be */
     const dgm_codec *codec; /* of the caller's dialect */
     bool rest;              /* no envelope */
+    bool wants_sse_errors;  /* 0.3's resubscribe: refusals too are events (6.3) */
     const dgm_json *id;     /* of the envelope */
     dgm_method method;
-    dgm_str task_id;
+    dgm_str task_id;    /* that it is about; empty: none yet */
+    dgm_str extensions; /* activated ones, as the header has them; empty: none */
     dgm_opt_int history_length;
     bool return_immediately;
-    /* while it runs */
-    dgm_log *log;
+    /* a send that waits */
     dgm_reader *reader;
-    uint64_t after;
     dgm_timer *timer; /* of its own memory: closing it takes longer than the exchange lives */
-    bool streaming, gone, over;
-    dgm_arena *scratch; /* of one event */
-    dgm_buf out;
 };
 
-/* a2a_front_answer.c */
+static inline bool op_is_10(const struct op *op)
+{
+    return op->codec == &dgm_codec_a2a_10;
+}
+
+/* ---- a2a_front_routes.c ------------------------------------------------------------------------------------ */
+
+enum route_kind { ROUTE_NONE, ROUTE_CARD, ROUTE_RPC, ROUTE_REST };
+
+struct route {
+    enum route_kind kind;
+    bool v03;                              /* below /v1 */
+    dgm_method on_get, on_post, on_delete; /* NONE: not taken */
+    dgm_str tenant, task_id, config_id;    /* as the path has them: not decoded */
+};
+
+struct route route_of(dgm_str path);
+const char *route_allows(const struct route *r); /* "GET, HEAD", ...; NULL: ROUTE_NONE */
+
+/* ---- a2a_front_headers.c ------------------------------------------------------------------------------------- */
+
+enum version { VERSION_03, VERSION_10, VERSION_OTHER };
+
+/* The header, else the query parameter; nothing is 0.3. Patch numbers do not count. */
+enum version version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said);
+/* False: a code that is none, or bytes that are no UTF-8. */
+bool percent_decode(dgm_arena *a, dgm_str in, bool plus_is_space, dgm_str *ret);
+/* A query parameter's value, decoded; absent: there is none. Empty ones count as absent. */
+dgm_str query_value(dgm_arena *a, dgm_str query, const char *name);
+bool is_json_type(dgm_str content_type); /* absent is */
+dgm_str rest_type(const struct op *op);  /* of a REST answer */
+bool accepts_events(const dgm_http_request *r);
+void find_extensions(struct op *op);                 /* fills op->extensions */
+const char *missing_extension(const struct op *op);  /* that a send needs; NULL: none */
+bool takes_media_type(dgm_strs modes, dgm_str type); /* no modes take all, and no type is taken */
+
+/* ---- a2a_front_rpc.c, a2a_front_rest.c ------------------------------------------------------------------------- */
+
+void rpc_take(struct op *op, const dgm_http_request *r);
+void rest_take(struct op *op, const dgm_http_request *r, const struct route *route);
+void fail_version(struct op *op); /* with a word about those that are spoken */
+/* Of whoever speaks at this route, before anything is known to be right. */
+const dgm_codec *codec_at(const dgm_a2a_front *f, const struct route *route,
+                          const dgm_http_request *r, dgm_arena *a);
+
+/* ---- a2a_front_ops.c, a2a_front_list.c -------------------------------------------------------------------------- */
+
+/* False: this server does not do that, and the caller was told so. Before the params are looked at. */
+bool op_is_offered(struct op *op);
+void op_run(struct op *op, void *request); /* of the type that DGM_METHODS names for op->method */
+void op_list(struct op *op, const dgm_list_tasks_request *q);
+
+/* ---- a2a_front_answer.c, a2a_front_errors.c ----------------------------------------------------------------------- */
+
 void op_fail(struct op *op, const dgm_err *err);
-void op_answer(struct op *op, dgm_object object);
-void op_give_task(struct op *op, dgm_record *snapshot, bool wrapped);
-void op_over(struct op *op); /* the exchange has its end; free what is held */
-void op_after(struct op *op, uint64_t ms, dgm_loop_fn fn); /* fn(op), unless it is over by then */
+void op_fail_with(struct op *op, dgm_code code, const char *msg);
+/* With this HTTP status, on either binding, and more headers. */
+void op_fail_as(struct op *op, const dgm_err *err, int http, const dgm_http_header *more, size_t n);
+void op_put_error(struct op *op, const dgm_err *err, int http, dgm_buf *out); /* envelope and all */
+/* An envelope's head and tail around a result, or nothing. */
+void op_put_head(const struct op *op, dgm_buf *out);
+void op_put_tail(const struct op *op, dgm_buf *out);
+void op_respond(struct op *op, int status, dgm_str type, dgm_str body, const dgm_http_header *more,
+                size_t n);
+void op_give(struct op *op, const dgm_buf *out);         /* head, result, tail */
+void op_give_record(struct op *op, const dgm_record *r); /* a Task, or the Message of a send */
+dgm_http_header op_extensions_header(const struct op *op);
 
-/* a2a_front_stream.c */
+/* How one caller sees tasks and events. */
+struct view {
+    const dgm_codec *codec;
+    dgm_opt_int history_length;
+    bool no_canonical_type;
+};
+struct view op_view(const struct op *op);
+bool view_is_plain(const struct view *v, const dgm_record *r); /* its own bytes will do */
+/* False: it cannot be read. */
+bool view_event(const struct view *v, const dgm_record *r, dgm_arena *a, dgm_event *ret_event);
+/* As a StreamResponse, a SendMessageResponse, or a Task. */
+bool view_put(const struct view *v, const dgm_record *r, dgm_object_kind as, dgm_arena *scratch,
+              dgm_buf *out);
+
+/* ---- a2a_front_stream.c --------------------------------------------------------------------------------------------- */
+
+/* Takes over: the op is of no more use. snapshot, if any, comes first; log NULL: it is all. */
 void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot);
-
-/* a2a_front_ops.c */
-void op_run(struct op *op, const dgm_frame *frame);
+void op_stream_error(struct op *op, const dgm_err *err); /* one event, and the end */

@@ -1,17 +1,88 @@
 /* frontend/a2a/a2a_front_ops.c - what each operation asks of the core, and makes of its answer. */
 #include "frontend/a2a/a2a_front_int.h"
 
-#define FIRST_EVENT_MS 1000 /* a non-blocking send answers by then */
-#define BLOCKING_MS (5 * 60 * 1000)
+#include <stdlib.h>
 
-static void fail_with(struct op *op, dgm_code code, const char *msg)
+#define FIRST_EVENT_MS 1000 /* a non-blocking send answers by then */
+#define BLOCKING_MS ((uint64_t)5 * 60 * 1000)
+
+/* ---- may it be asked for? ------------------------------------------------------------------------------------------- */
+
+bool op_is_offered(struct op *op)
 {
-    dgm_err err = {0};
-    dgm_fail(&err, code, NULL, "%s", msg);
-    op_fail(op, &err);
+    switch (op->method) {
+    case DGM_METHOD_STREAM:
+    case DGM_METHOD_SUBSCRIBE:
+        if (!op->front->o.no_streaming)
+            return true;
+        op_fail_with(op, DGM_UNSUPPORTED_OPERATION, "this agent does not stream");
+        return false;
+    case DGM_METHOD_PUSH_CREATE:
+    case DGM_METHOD_PUSH_GET:
+    case DGM_METHOD_PUSH_LIST:
+    case DGM_METHOD_PUSH_DELETE:
+        op_fail_with(op, DGM_PUSH_NOT_SUPPORTED, "Push Notification is not supported");
+        return false;
+    case DGM_METHOD_EXTENDED_CARD:
+        op_fail_with(op,
+                     op_is_10(op) ? DGM_UNSUPPORTED_OPERATION : DGM_EXTENDED_CARD_NOT_CONFIGURED,
+                     "there is no extended card");
+        return false;
+    case DGM_METHOD_SEND:
+    case DGM_METHOD_GET:
+    case DGM_METHOD_LIST:
+    case DGM_METHOD_CANCEL:
+    case DGM_METHOD_NONE: break;
+    }
+    return true;
 }
 
-/* ---- sending -------------------------------------------------------------------------------------------------- */
+/* Tenants are not told from what does not exist. */
+static void fail_tenant(struct op *op)
+{
+    if (op->task_id.n)
+        op_fail_with(op, DGM_TASK_NOT_FOUND, "Task not found");
+    else
+        op_fail_with(op, op->rest ? DGM_NO_SUCH_METHOD : DGM_BAD_PARAMS, "there is no such tenant");
+}
+
+static bool set_tenant(struct op *op, dgm_str tenant)
+{
+    const dgm_strs *there = &op->front->o.tenants;
+    bool known = !there->n;
+    if (!tenant.n)
+        return true;
+    for (size_t i = 0; !known && i < there->n; i++)
+        known = dgm_str_eq(there->at[i], tenant);
+    if (op->who.any_tenant ? known : dgm_str_eq(tenant, op->who.owner.tenant)) {
+        op->who.owner.tenant = tenant;
+        return true;
+    }
+    fail_tenant(op);
+    return false;
+}
+
+static bool is_length(struct op *op, dgm_opt_int n, const dgm_at *at)
+{
+    dgm_err err = {0};
+    op->history_length = n;
+    if (!n.set || n.value >= 0)
+        return true;
+    dgm_fail(&err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "historyLength"), "must not be negative");
+    op_fail(op, &err);
+    return false;
+}
+
+/* ---- sending ---------------------------------------------------------------------------------------------------------- */
+
+static void end_wait(struct op *op)
+{
+    dgm_reader_close(op->reader);
+    op->reader = NULL;
+    if (op->timer)
+        dgm_timer_close(op->timer, free, op->timer);
+    op->timer = NULL;
+}
 
 static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
 {
@@ -19,15 +90,13 @@ static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, voi
     if (code)
         op_fail(op, err);
     else
-        op_give_task(op, snapshot, op->method == DGM_METHOD_SEND);
+        op_give_record(op, snapshot);
 }
 
 static void give_task_now(struct op *op)
 {
-    dgm_reader_close(op->reader);
-    op->reader = NULL;
-    dgm_timer_stop(op->timer);
-    dgm_core_get(op->front->core, op->owner, op->agent, op->task_id, on_task, op);
+    end_wait(op);
+    dgm_core_get(op->front->core, op->who.owner, op->front->o.agent, op->task_id, on_task, op);
 }
 
 static void waited_enough(void *arg)
@@ -45,89 +114,41 @@ static bool is_answer(const struct op *op, const dgm_record *r)
            (dgm_state_is_terminal(r->head.state) || dgm_state_is_interrupted(r->head.state));
 }
 
-static void on_ready(void *arg)
+static bool is_answered(struct op *op)
 {
-    struct op *op = arg;
     dgm_record *r;
     while ((r = dgm_reader_next(op->reader))) {
-        if (is_answer(op, r)) {
-            give_task_now(op);
-            return;
-        }
+        if (is_answer(op, r))
+            return true;
     }
-    if (dgm_reader_is_over(op->reader))
-        give_task_now(op);
+    return dgm_reader_is_over(op->reader);
 }
 
+static void on_ready(void *arg)
+{
+    if (is_answered(arg))
+        give_task_now(arg);
+}
+
+static void wait_for_answer(struct op *op, const dgm_sent *sent)
+{
+    uint64_t limit = op->front->o.blocking_ms ? op->front->o.blocking_ms : BLOCKING_MS;
+    op->reader = dgm_reader_open(sent->log, sent->after, on_ready, op);
+    if (is_answered(op)) {
+        give_task_now(op);
+        return;
+    }
+    op->timer = dgm_xcalloc(1, sizeof *op->timer);
+    dgm_timer_init(dgm_http_loop(op->x), op->timer, waited_enough, op);
+    dgm_timer_start(op->timer, op->return_immediately ? FIRST_EVENT_MS : limit);
+}
+
+/* The transient log holds this one record. */
 static void give_message(struct op *op, const dgm_sent *sent)
 {
-    dgm_event *event = dgm_new(op->arena, dgm_event);
-    dgm_err err = {0};
-    dgm_reader *reader = dgm_reader_open(sent->log, 0, on_ready, op);
-    dgm_record *r = dgm_reader_next(reader);
-    dgm_code rc = dgm_record_event(r, op->arena, event, &err);
-    dgm_reader_close(reader);
-    if (rc)
-        op_fail(op, &err);
-    else
-        op_answer(op, (dgm_object){DGM_OBJECT_SEND_RESPONSE, event});
-}
-
-static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
-{
-    struct op *op = arg;
-    uint64_t wait = op->front->o.blocking_ms ? op->front->o.blocking_ms : BLOCKING_MS;
-    if (code) {
-        op_fail(op, err);
-        return;
-    }
-    op->task_id = dgm_arena_dup(op->arena, sent->task_id);
-    if (op->method == DGM_METHOD_STREAM) {
-        op_stream(op, sent->log, sent->after, sent->snapshot);
-        return;
-    }
-    if (sent->is_message) {
-        give_message(op, sent);
-        return;
-    }
-    op->log = dgm_log_ref(sent->log);
-    op_after(op, op->return_immediately ? FIRST_EVENT_MS : wait, waited_enough);
-    op->reader = dgm_reader_open(sent->log, sent->after, on_ready, op);
-}
-
-static void run_send(struct op *op, const dgm_send_request *q)
-{
-    const dgm_send_configuration *c = q->configuration;
-    dgm_send send = {.owner = op->owner,
-                     .agent = op->agent,
-                     .message = q->message,
-                     .metadata = q->metadata,
-                     .protocol = DGM_STR("a2a")};
-    if (c) {
-        op->history_length = c->history_length;
-        op->return_immediately = c->return_immediately == DGM_TRUE;
-        send.accepted_output_modes = c->accepted_output_modes;
-        if (c->push_config) {
-            fail_with(op, DGM_PUSH_NOT_SUPPORTED, "Push Notification is not supported");
-            return;
-        }
-    }
-    if (op->history_length.set && op->history_length.value < 0)
-        fail_with(op, DGM_BAD_PARAMS, "historyLength must not be negative");
-    else
-        dgm_core_send(op->front->core, &send, on_sent, op);
-}
-
-/* ---- the others ---------------------------------------------------------------------------------------------------- */
-
-static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snapshot,
-                          const dgm_err *err, void *arg)
-{
-    struct op *op = arg;
-    if (code)
-        op_fail(op, err);
-    else
-        op_stream(op, log, after, snapshot);
+    op->reader = dgm_reader_open(sent->log, 0, on_ready, op);
+    op_give_record(op, dgm_reader_next(op->reader));
+    end_wait(op);
 }
 
 /* Last-Event-ID: the number of the last frame that arrived. */
@@ -145,41 +166,160 @@ static uint64_t cursor_of(struct op *op)
     return n;
 }
 
-void op_run(struct op *op, const dgm_frame *frame)
+/* Who sends again because the connection broke may say how far it had come. */
+static void stream_sent(struct op *op, const dgm_sent *sent)
 {
-    const dgm_task_request *q = frame->object.it;
-    op->method = frame->method;
-    switch (frame->method) {
+    uint64_t cursor = sent->is_resend ? cursor_of(op) : DGM_NO_CURSOR;
+    if (cursor != DGM_NO_CURSOR && cursor > sent->after && cursor <= dgm_log_published(sent->log))
+        op_stream(op, sent->log, cursor, NULL);
+    else if (sent->is_resend && sent->snapshot) /* of a turn that is long over */
+        op_stream(op, NULL, 0, sent->snapshot);
+    else
+        op_stream(op, sent->log, sent->after, sent->snapshot);
+}
+
+static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+{
+    struct op *op = arg;
+    if (code) {
+        op_fail(op, err);
+        return;
+    }
+    op->task_id = sent->task_id.n ? dgm_arena_dup(op->arena, sent->task_id) : (dgm_str){0};
+    if (op->method == DGM_METHOD_STREAM)
+        stream_sent(op, sent);
+    else if (sent->is_message)
+        give_message(op, sent);
+    else if (sent->is_resend && sent->snapshot)
+        op_give_record(op, sent->snapshot);
+    else
+        wait_for_answer(op, sent);
+}
+
+/* The card says what comes in and what may come out. */
+static bool has_good_types(struct op *op, const dgm_send_request *q)
+{
+    const dgm_a2a_options *o = &op->front->o;
+    const dgm_parts *parts = &q->message->parts;
+    dgm_err err = {0};
+    for (size_t i = 0; o->input_modes.n && i < parts->n; i++) {
+        dgm_str type = parts->at[i].media_type;
+        if (takes_media_type(o->input_modes, type))
+            continue;
+        dgm_fail(&err, DGM_CONTENT_TYPE_NOT_SUPPORTED,
+                 DGM_AT_I(DGM_AT_LIT(DGM_AT_LIT(NULL, "message"), "parts"), i),
+                 "the agent does not take %.*s: its card lists defaultInputModes",
+                 (int)(type.n < 80 ? type.n : 80), type.p);
+        op_fail(op, &err);
+        return false;
+    }
+    dgm_strs accepted = q->configuration ? q->configuration->accepted_output_modes : (dgm_strs){0};
+    bool any = !accepted.n || !o->output_modes.n;
+    for (size_t i = 0; !any && i < o->output_modes.n; i++)
+        any = takes_media_type(accepted, o->output_modes.at[i]);
+    if (!any)
+        op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED,
+                     "the agent gives none of acceptedOutputModes: its card lists "
+                     "defaultOutputModes");
+    return any;
+}
+
+static bool has_extensions(struct op *op)
+{
+    const char *missing = missing_extension(op);
+    dgm_err err = {0};
+    if (!missing)
+        return true;
+    dgm_fail(&err, DGM_EXTENSION_REQUIRED, NULL, "list %s in the header %s", missing,
+             op_is_10(op) ? "A2A-Extensions" : "X-A2A-Extensions");
+    op_fail(op, &err);
+    return false;
+}
+
+static void run_send(struct op *op, const dgm_send_request *q)
+{
+    const dgm_send_configuration *c = q->configuration;
+    dgm_send send = {.agent = op->front->o.agent,
+                     .message = q->message,
+                     .metadata = q->metadata,
+                     .protocol = DGM_STR("a2a")};
+    if (c) {
+        if (!is_length(op, c->history_length, DGM_AT_LIT(NULL, "configuration")))
+            return;
+        if (c->push_config) {
+            op_fail_with(op, DGM_PUSH_NOT_SUPPORTED, "Push Notification is not supported");
+            return;
+        }
+        op->return_immediately = c->return_immediately == DGM_TRUE;
+        send.accepted_output_modes = c->accepted_output_modes;
+    }
+    op->task_id = q->message->task_id;
+    if (!has_extensions(op) || !has_good_types(op, q) || !set_tenant(op, q->tenant))
+        return;
+    send.owner = op->who.owner;
+    dgm_core_send(op->front->core, &send, on_sent, op);
+}
+
+/* ---- the others --------------------------------------------------------------------------------------------------------- */
+
+static void on_ended(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
+{
+    struct op *op = arg;
+    if (code)
+        op_fail(op, err);
+    else
+        op_stream(op, NULL, 0, snapshot);
+}
+
+static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snapshot,
+                          const dgm_err *err, void *arg)
+{
+    struct op *op = arg;
+    if (!code)
+        op_stream(op, log, after, snapshot);
+    else if (code == DGM_UNSUPPORTED_OPERATION && !op_is_10(op)) /* 0.3 sends the Task and ends */
+        dgm_core_get(op->front->core, op->who.owner, op->front->o.agent, op->task_id, on_ended, op);
+    else
+        op_fail(op, err);
+}
+
+static void run_on_task(struct op *op, const dgm_task_request *q)
+{
+    dgm_core *core = op->front->core;
+    dgm_str agent = op->front->o.agent;
+    op->task_id = q->task_id;
+    if (!is_length(op, q->history_length, NULL) || !set_tenant(op, q->tenant))
+        return;
+    if (op->method == DGM_METHOD_GET)
+        dgm_core_get(core, op->who.owner, agent, q->task_id, on_task, op);
+    else if (op->method == DGM_METHOD_CANCEL)
+        dgm_core_cancel(core, op->who.owner, agent, q->task_id, on_task, op);
+    else
+        dgm_core_subscribe(core, op->who.owner, agent, q->task_id, cursor_of(op), on_subscribed,
+                           op);
+}
+
+static void run_list(struct op *op, const dgm_list_tasks_request *q)
+{
+    if (is_length(op, q->history_length, NULL) && set_tenant(op, q->tenant))
+        op_list(op, q);
+}
+
+void op_run(struct op *op, void *request)
+{
+    switch (op->method) {
     case DGM_METHOD_SEND:
-    case DGM_METHOD_STREAM: run_send(op, frame->object.it); return;
+    case DGM_METHOD_STREAM: run_send(op, request); return;
     case DGM_METHOD_GET:
-        op->history_length = q->history_length;
-        if (q->history_length.set && q->history_length.value < 0)
-            fail_with(op, DGM_BAD_PARAMS, "historyLength must not be negative");
-        else
-            dgm_core_get(op->front->core, op->owner, op->agent, q->task_id, on_task, op);
-        return;
     case DGM_METHOD_CANCEL:
-        dgm_core_cancel(op->front->core, op->owner, op->agent, q->task_id, on_task, op);
-        return;
-    case DGM_METHOD_SUBSCRIBE:
-        dgm_core_subscribe(op->front->core, op->owner, op->agent, q->task_id, cursor_of(op),
-                           on_subscribed, op);
-        return;
-    case DGM_METHOD_PUSH_CREATE:
+    case DGM_METHOD_SUBSCRIBE: run_on_task(op, request); return;
+    case DGM_METHOD_LIST: run_list(op, request); return;
+    case DGM_METHOD_PUSH_CREATE: /* not offered */
     case DGM_METHOD_PUSH_GET:
     case DGM_METHOD_PUSH_LIST:
     case DGM_METHOD_PUSH_DELETE:
-        fail_with(op, DGM_PUSH_NOT_SUPPORTED, "Push Notification is not supported");
-        return;
     case DGM_METHOD_EXTENDED_CARD:
-        fail_with(op,
-                  op->codec == &dgm_codec_a2a_10 ? DGM_UNSUPPORTED_OPERATION
-                                                 : DGM_EXTENDED_CARD_NOT_CONFIGURED,
-                  "there is no extended card");
-        return;
-    case DGM_METHOD_LIST:
     case DGM_METHOD_NONE: break;
     }
-    fail_with(op, DGM_UNSUPPORTED_OPERATION, "This operation is not supported");
+    op_fail_with(op, DGM_UNSUPPORTED_OPERATION, "This operation is not supported");
 }

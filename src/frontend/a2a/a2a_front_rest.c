@@ -1,0 +1,196 @@
+/* frontend/a2a/a2a_front_rest.c - REST: path, query and body become an operation and its request. */
+#include "frontend/a2a/a2a_front_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+const dgm_codec *codec_at(const dgm_a2a_front *f, const struct route *route,
+                          const dgm_http_request *r, dgm_arena *a)
+{
+    bool said;
+    enum version asked = version_of(r, a, &said);
+    if (route->kind == ROUTE_RPC)
+        return asked == VERSION_03 && !f->o.no_03 ? &dgm_codec_a2a_03 : &dgm_codec_a2a_10;
+    return route->v03 && asked != VERSION_10 ? &dgm_codec_a2a_03_rest : &dgm_codec_a2a_10;
+}
+
+/* /v1 is 0.3's and nothing else is; a 1.0 route without a version is refused, or served if the server
+ * is lenient. */
+static bool settle_version(struct op *op, const dgm_http_request *r, const struct route *route)
+{
+    const dgm_a2a_options *o = &op->front->o;
+    bool said;
+    enum version asked = version_of(r, op->arena, &said);
+    if (route->v03 && asked == VERSION_10) {
+        op_fail_with(op, DGM_NO_SUCH_METHOD, "there is no such path in A2A 1.0");
+        return false;
+    }
+    if (route->v03 ? asked == VERSION_03 && !o->no_03
+                   : !o->no_10 && (asked == VERSION_10 || (!said && o->lenient_version)))
+        return true;
+    fail_version(op);
+    return false;
+}
+
+/* ---- the query ------------------------------------------------------------------------------------------------------ */
+
+static dgm_code query_int(struct op *op, const char *name, const char *other, dgm_opt_int *ret,
+                          dgm_err *err)
+{
+    dgm_str query = dgm_http_request_of(op->x)->query;
+    dgm_str text = query_value(op->arena, query, name);
+    if (!text.n && other)
+        text = query_value(op->arena, query, other);
+    if (!text.n)
+        return DGM_OK;
+    char *end;
+    errno = 0;
+    long n = strtol(text.p, &end, 10);
+    if (errno || end != text.p + text.n || n > INT32_MAX || n < INT32_MIN || text.p[0] == ' ' ||
+        text.p[0] == '+')
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT(NULL, dgm_str_from(name)), "expected a number");
+    *ret = (dgm_opt_int){true, (int32_t)n};
+    return DGM_OK;
+}
+
+/* As the JSON object it stands for: what it says is then read, and refused, as on JSON-RPC. */
+static dgm_code query_list(struct op *op, void **ret_request, dgm_err *err)
+{
+    static const struct {
+        const char *name;
+        bool is_bool;
+    } names[] = {{"contextId", false},      {"status", false},
+                 {"pageSize", false},       {"pageToken", false},
+                 {"historyLength", false},  {"statusTimestampAfter", false},
+                 {"includeArtifacts", true}};
+    dgm_reader reader = {.arena = op->arena, .strict = true, .drop_unknown = true, .err = err};
+    struct scratch *s = front_scratch(op->front);
+    yyjson_val *v;
+    dgm_frame frame;
+    dgm_buf_add_char(&s->out, '{');
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        dgm_str value = query_value(op->arena, dgm_http_request_of(op->x)->query, names[i].name);
+        if (!value.n)
+            continue;
+        dgm_buf_printf(&s->out, "%s\"%s\":", s->out.n > 1 ? "," : "", names[i].name);
+        if (names[i].is_bool && (dgm_str_is(value, "true") || dgm_str_is(value, "false")))
+            dgm_buf_add_str(&s->out, value);
+        else
+            dgm_json_put_str(&s->out, value);
+    }
+    dgm_buf_add_char(&s->out, '}');
+    dgm_code rc = dgm_json_read(op->arena, dgm_arena_dup(op->arena, dgm_buf_str(&s->out)),
+                                DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err);
+    if (!rc)
+        rc = op->codec->decode(&reader, v, DGM_OBJECT_LIST_TASKS_REQUEST, false, &frame);
+    if (!rc)
+        *ret_request = frame.object.it;
+    return rc;
+}
+
+/* ---- the body --------------------------------------------------------------------------------------------------------- */
+
+static dgm_code read_body(struct op *op, dgm_object_kind kind, void **ret_request, dgm_err *err)
+{
+    dgm_str body = dgm_http_request_of(op->x)->body;
+    dgm_reader reader = {.arena = op->arena, .strict = true, .drop_unknown = true, .err = err};
+    yyjson_val *v;
+    dgm_frame frame;
+    dgm_code rc = dgm_json_read(op->arena, body, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err);
+    if (!rc && !yyjson_is_obj(v))
+        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s", dgm_json_type(v));
+    if (!rc)
+        rc = op->codec->decode(&reader, v, kind, false, &frame);
+    if (!rc)
+        *ret_request = frame.object.it;
+    return rc;
+}
+
+/* Of a request whose path says all: the body may be missing, null, or an object that adds a tenant. */
+static dgm_code read_optional_body(struct op *op, dgm_task_request *q, dgm_err *err)
+{
+    dgm_str body = dgm_http_request_of(op->x)->body;
+    yyjson_val *v, *tenant;
+    if (!body.n)
+        return DGM_OK;
+    dgm_code rc = dgm_json_read(op->arena, body, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err);
+    if (rc || yyjson_is_null(v))
+        return rc;
+    if (!yyjson_is_obj(v))
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s", dgm_json_type(v));
+    tenant = dgm_json_get(v, DGM_STR("tenant"));
+    if (tenant && yyjson_is_str(tenant))
+        q->tenant = dgm_json_str(tenant);
+    else if (tenant && !yyjson_is_null(tenant))
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "tenant"), "expected a string");
+    return DGM_OK;
+}
+
+/* ---- the request ---------------------------------------------------------------------------------------------------------- */
+
+static dgm_code read_task_request(struct op *op, dgm_str tenant, void **ret_request, dgm_err *err)
+{
+    dgm_task_request *q = dgm_new(op->arena, dgm_task_request);
+    dgm_code rc = query_int(op, "historyLength", "history_length", &q->history_length, err);
+    /* the proto of 0.3 has no presence: 0 means no limit */
+    if (!rc && !op_is_10(op) && !q->history_length.value)
+        q->history_length.set = false;
+    if (!rc && dgm_str_is(dgm_http_request_of(op->x)->method, "POST"))
+        rc = read_optional_body(op, q, err);
+    if (tenant.n)
+        q->tenant = tenant; /* the path wins */
+    q->task_id = op->task_id;
+    *ret_request = q;
+    return rc;
+}
+
+static dgm_code read_request(struct op *op, dgm_str tenant, void **ret_request, dgm_err *err)
+{
+    dgm_code rc;
+    if (op->method == DGM_METHOD_SEND || op->method == DGM_METHOD_STREAM) {
+        dgm_send_request *q;
+        rc = read_body(op, DGM_OBJECT_SEND_REQUEST, ret_request, err);
+        q = *ret_request;
+        if (!rc && tenant.n)
+            q->tenant = tenant;
+        return rc;
+    }
+    if (op->method == DGM_METHOD_LIST) {
+        dgm_list_tasks_request *q;
+        rc = query_list(op, ret_request, err);
+        q = *ret_request;
+        if (!rc && tenant.n)
+            q->tenant = tenant;
+        return rc;
+    }
+    return read_task_request(op, tenant, ret_request, err);
+}
+
+static bool decode_path(struct op *op, const struct route *route, dgm_str *ret_tenant)
+{
+    *ret_tenant = query_value(op->arena, dgm_http_request_of(op->x)->query, "tenant");
+    if (!op_is_10(op))
+        *ret_tenant = (dgm_str){0};
+    return (!route->tenant.n || percent_decode(op->arena, route->tenant, false, ret_tenant)) &&
+           (!route->task_id.n || percent_decode(op->arena, route->task_id, false, &op->task_id));
+}
+
+void rest_take(struct op *op, const dgm_http_request *r, const struct route *route)
+{
+    void *request = NULL;
+    dgm_str tenant;
+    dgm_err err = {0};
+    find_extensions(op);
+    if (!settle_version(op, r, route) || !op_is_offered(op))
+        return;
+    if (r->body.n && !is_json_type(dgm_http_header_of(r, DGM_STR("content-type")))) {
+        op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED, "send application/json");
+        return;
+    }
+    if (!decode_path(op, route, &tenant))
+        op_fail_with(op, DGM_BAD_PARAMS, "a percent code in the path is none");
+    else if (read_request(op, tenant, &request, &err))
+        op_fail(op, &err);
+    else
+        op_run(op, request);
+}

@@ -1,0 +1,116 @@
+/* frontend/a2a/a2a_front_rpc.c - JSON-RPC: a body becomes an operation and its request. */
+#include "frontend/a2a/a2a_front_int.h"
+#include "wire/jsonrpc/jsonrpc.h"
+
+static const struct {
+    const char *v1, *v03;
+    dgm_object_kind params;
+} methods[] = {{NULL, NULL, DGM_OBJECT_NONE},
+#define X(sym, v1, v03, params, result) {v1, v03, DGM_OBJECT_##params},
+               DGM_METHODS(X)
+#undef X
+};
+
+static dgm_method find_method(dgm_str name, bool v1)
+{
+    for (size_t i = 1; i < sizeof methods / sizeof *methods; i++) {
+        const char *own = v1 ? methods[i].v1 : methods[i].v03;
+        if (own && dgm_str_eq(name, dgm_str_from(own)))
+            return (dgm_method)i;
+    }
+    return DGM_METHOD_NONE;
+}
+
+void fail_version(struct op *op)
+{
+    const dgm_a2a_options *o = &op->front->o;
+    op_fail_with(op, DGM_VERSION_NOT_SUPPORTED,
+                 o->no_03 ? "this server speaks A2A 1.0: send the header A2A-Version: 1.0"
+                 : o->no_10
+                     ? "this server speaks A2A 0.3: leave the header A2A-Version out"
+                     : "this server speaks A2A 1.0 and 0.3: send the header A2A-Version: 1.0, "
+                       "or none for 0.3");
+}
+
+/* The names of the two versions are disjoint, and the header has to agree with the name: a 1.0 method
+ * without any header is refused, or served if the server is lenient. */
+static bool settle_method(struct op *op, dgm_str name, enum version asked, bool said)
+{
+    const dgm_a2a_options *o = &op->front->o;
+    dgm_err err = {0};
+    bool served = asked == VERSION_10 ? !o->no_10 : asked == VERSION_03 && !o->no_03;
+    dgm_method v1 = find_method(name, true);
+    if (served)
+        op->method = asked == VERSION_10 ? v1 : find_method(name, false);
+    if (served && op->method)
+        return true;
+    if (v1 && !said && !o->no_10) {
+        op->codec = &dgm_codec_a2a_10;
+        op->method = v1;
+        if (o->lenient_version)
+            return true;
+        fail_version(op);
+    } else if (!served && (said || v1 || find_method(name, false))) {
+        fail_version(op);
+    } else {
+        dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "\"%.*s\" is no method of A2A %s",
+                 (int)(name.n < 80 ? name.n : 80), name.p, op_is_10(op) ? "1.0" : "0.3");
+        op_fail(op, &err);
+    }
+    return false;
+}
+
+static dgm_code read_params(struct op *op, const dgm_rpc *rpc, void **ret_request, dgm_err *err)
+{
+    static const dgm_task_request nothing;
+    yyjson_val *params;
+    dgm_frame frame;
+    dgm_reader reader = {.arena = op->arena, .strict = true, .drop_unknown = true, .err = err};
+    dgm_code rc = dgm_rpc_params(rpc, op->method == DGM_METHOD_EXTENDED_CARD, NULL, &params, err);
+    if (rc)
+        return rc;
+    *ret_request = (void *)(uintptr_t)&nothing;
+    if (!params)
+        return DGM_OK;
+    rc = op->codec->decode(&reader, params, methods[op->method].params, false, &frame);
+    if (!rc)
+        *ret_request = frame.object.it;
+    return rc;
+}
+
+void rpc_take(struct op *op, const dgm_http_request *r)
+{
+    bool said;
+    enum version asked = version_of(r, op->arena, &said);
+    yyjson_val *v;
+    dgm_rpc rpc;
+    void *request;
+    dgm_err err = {0};
+    find_extensions(op);
+    if (!is_json_type(dgm_http_header_of(r, DGM_STR("content-type")))) {
+        op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED, "send application/json");
+        return;
+    }
+    if (dgm_json_read(op->arena, r->body, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, &err)) {
+        op_fail(op, &err);
+        return;
+    }
+    op->id = dgm_rpc_id_of(v);
+    if (asked == VERSION_OTHER) {
+        fail_version(op);
+        return;
+    }
+    if (dgm_rpc_read(v, false, NULL, &rpc, &err) ||
+        (rpc.kind != DGM_RPC_REQUEST &&
+         dgm_fail(&err, DGM_BAD_REQUEST, NULL, "expected a request, got a response"))) {
+        op_fail(op, &err);
+        return;
+    }
+    if (!settle_method(op, rpc.method, asked, said) || !op_is_offered(op))
+        return;
+    op->wants_sse_errors = op->method == DGM_METHOD_SUBSCRIBE && !op_is_10(op) && accepts_events(r);
+    if (read_params(op, &rpc, &request, &err))
+        op_fail(op, &err);
+    else
+        op_run(op, request);
+}
