@@ -14,6 +14,84 @@
 /* dgm_copy_clean() may write this many bytes more than it copies. */
 #define DGM_COPY_SLACK 16
 
+static inline bool dgm_is_clean(unsigned char c)
+{
+    return c >= 0x20 && c != '"' && c != '\\';
+}
+
+static inline size_t dgm_copy_bytes(char *out, const char *p, size_t i, size_t n)
+{
+    for (; i < n && dgm_is_clean((unsigned char)p[i]); i++)
+        out[i] = p[i];
+    return i;
+}
+
+#ifdef __SSE2__
+/* A bit per byte that needs an escape. The quote is 0x22: with that bit turned it follows the control
+ * characters, among which the turn only swaps, so that one comparison finds them all. */
+static inline unsigned dgm_escapes_in(__m128i v)
+{
+    __m128i turned = _mm_xor_si128(v, _mm_set1_epi8(0x02));
+    __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(turned, _mm_set1_epi8(0x20)), turned);
+    __m128i slash = _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'));
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(low, slash));
+}
+
+static inline __m128i dgm_load16(const char *p)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+
+static inline void dgm_store16(char *out, __m128i v)
+{
+    _mm_storeu_si128((__m128i *)(void *)out, v);
+}
+
+/* 4 to 15 bytes: two loads that overlap see all of them. */
+static inline bool dgm_copy_short(char *out, const char *p, size_t n)
+{
+    if (n >= 8) {
+        __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)p);
+        __m128i last = _mm_loadl_epi64((const __m128i *)(const void *)(p + n - 8));
+        _mm_storel_epi64((__m128i *)(void *)out, first);
+        _mm_storel_epi64((__m128i *)(void *)(out + n - 8), last);
+        return !dgm_escapes_in(_mm_unpacklo_epi64(first, last));
+    }
+    int first, last;
+    memcpy(&first, p, 4);
+    memcpy(&last, p + n - 4, 4);
+    memcpy(out, &first, 4);
+    memcpy(out + n - 4, &last, 4);
+    __m128i both = _mm_unpacklo_epi32(_mm_cvtsi32_si128(first), _mm_cvtsi32_si128(last));
+    return !(dgm_escapes_in(both) & 0xff);
+}
+
+/* Copies up to the first byte that needs an escape; returns how many bytes that is. */
+static inline __attribute__((always_inline)) size_t dgm_copy_clean(char *out, const char *p,
+                                                                   size_t n)
+{
+    if (n < 16)
+        return n >= 4 && dgm_copy_short(out, p, n) ? n : dgm_copy_bytes(out, p, 0, n);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m128i v = dgm_load16(p + i);
+        unsigned escapes = dgm_escapes_in(v);
+        dgm_store16(out + i, v);
+        if (escapes)
+            return i + (unsigned)__builtin_ctz(escapes);
+    }
+    if (i < n) { /* the rest with some bytes that were seen already */
+        __m128i v = dgm_load16(p + n - 16);
+        unsigned escapes = dgm_escapes_in(v);
+        dgm_store16(out + n - 16, v);
+        if (escapes)
+            return n - 16 + (unsigned)__builtin_ctz(escapes);
+    }
+    return n;
+}
+
+#else /* eight bytes at a time */
+
 #define DGM_EACH_BYTE(x) (~(uint64_t)0 / 255 * (x))
 
 /* Does any of the eight bytes need an escape? */
@@ -25,90 +103,17 @@ static inline bool dgm_needs_escape(uint64_t w)
             DGM_EACH_BYTE(0x80)) != 0;
 }
 
-static inline size_t dgm_copy_bytes(char *out, const char *p, size_t i, size_t n)
-{
-    for (; i < n; i++) {
-        unsigned char c = (unsigned char)p[i];
-        if (c < 0x20 || c == '"' || c == '\\')
-            break;
-        out[i] = p[i];
-    }
-    return i;
-}
-
-#ifdef __SSE2__
-static inline unsigned dgm_escapes_in(__m128i v)
-{
-    __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(0x1f)), v);
-    __m128i quote = _mm_cmpeq_epi8(v, _mm_set1_epi8('"'));
-    __m128i slash = _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'));
-    return (unsigned)_mm_movemask_epi8(_mm_or_si128(control, _mm_or_si128(quote, slash)));
-}
-#endif
-
-static inline uint64_t dgm_load8(const char *p)
-{
-    uint64_t w;
-    memcpy(&w, p, 8);
-    return w;
-}
-
-static inline uint64_t dgm_load4(const char *p)
-{
-    uint32_t w;
-    memcpy(&w, p, 4);
-    return w;
-}
-
-/* Less than 16 bytes: two loads that overlap see all of them, if there are 4. */
-static inline size_t dgm_copy_short(char *out, const char *p, size_t n)
-{
-    if (n >= 8) {
-        uint64_t first = dgm_load8(p), last = dgm_load8(p + n - 8);
-        if (!dgm_needs_escape(first) && !dgm_needs_escape(last)) {
-            memcpy(out, &first, 8);
-            memcpy(out + n - 8, &last, 8);
-            return n;
-        }
-    } else if (n >= 4) {
-        uint64_t first = dgm_load4(p), last = dgm_load4(p + n - 4);
-        if (!dgm_needs_escape(first | last << 32)) {
-            memcpy(out, &first, 4);
-            memcpy(out + n - 4, &last, 4);
-            return n;
-        }
-    }
-    return dgm_copy_bytes(out, p, 0, n);
-}
-
-/* Copies up to the first byte that needs an escape; returns how many bytes that is. */
-static inline size_t dgm_copy_clean(char *out, const char *p, size_t n)
+static inline __attribute__((always_inline)) size_t dgm_copy_clean(char *out, const char *p,
+                                                                   size_t n)
 {
     size_t i = 0;
-    if (n < 16)
-        return dgm_copy_short(out, p, n);
-#ifdef __SSE2__
-    for (; n - i >= 16; i += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
-        unsigned escapes = dgm_escapes_in(v);
-        _mm_storeu_si128((__m128i *)(void *)(out + i), v);
-        if (escapes)
-            return i + (unsigned)__builtin_ctz(escapes);
-    }
-    if (i < n) { /* the rest with some bytes that were seen already */
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + n - 16));
-        unsigned escapes = dgm_escapes_in(v) >> (16 - (n - i));
-        _mm_storeu_si128((__m128i *)(void *)(out + n - 16), v);
-        return escapes ? i + (unsigned)__builtin_ctz(escapes) : n;
-    }
-    return n;
-#else
     for (; n - i >= 8; i += 8) {
-        uint64_t w = dgm_load8(p + i);
+        uint64_t w;
+        memcpy(&w, p + i, 8);
         if (dgm_needs_escape(w))
             break;
         memcpy(out + i, &w, 8);
     }
     return dgm_copy_bytes(out, p, i, n);
-#endif
 }
+#endif

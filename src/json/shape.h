@@ -89,15 +89,34 @@ typedef struct dgm_custom {
     void (*write)(dgm_writer *w, const dgm_field *f, const void *object);
 } dgm_custom;
 
+/* How a writer sees at a glance that a member is absent, as most members of most objects are. */
+enum dgm_field_look {
+    DGM_LOOK_CLOSER,  /* it cannot */
+    DGM_LOOK_POINTER, /* optional, begins with a pointer: NULL is absent */
+    DGM_LOOK_INT,     /* optional, an int or an enum: 0 is absent */
+    DGM_LOOK_TAG,     /* member of the union: absent unless the tag is its own */
+    DGM_LOOK_NEVER    /* another spelling */
+};
+#define DGM_LOOK(kind_, flags_)                                                                    \
+    ((flags_)&DGM_READ_ONLY        ? DGM_LOOK_NEVER                                                \
+     : (flags_)&DGM_ONE_OF         ? DGM_LOOK_TAG                                                  \
+     : (flags_)&DGM_REQUIRED       ? DGM_LOOK_CLOSER                                               \
+     : (kind_) <= DGM_FIELD_OBJECT ? DGM_LOOK_POINTER                                              \
+     : (kind_) == DGM_FIELD_BOOL || (kind_) == DGM_FIELD_INT || (kind_) == DGM_FIELD_ENUM          \
+         ? DGM_LOOK_INT                                                                            \
+         : DGM_LOOK_CLOSER)
+
 /* Room for the longest name with quotes and colon ("supportsAuthenticatedExtendedCard":) and then
- * some: of one size, so that a key is written by a copy of constant length, and such that a row is
+ * some: of one size, so that a key is written by copies of constant length, and such that a row is
  * one cache line. This is the hot path of every codec. */
 #define DGM_KEY_ROOM 44
 
 struct dgm_field {
-    char quoted[DGM_KEY_ROOM]; /* "name": with quotes and colon, ready to write */
-    uint8_t quoted_n;
+    char
+        quoted[DGM_KEY_ROOM]; /* "name": with quotes and colon, ready to write; a CONST all of it */
+    uint8_t quoted_n, name_n;
     uint8_t kind;
+    uint8_t look; /* enum dgm_field_look */
     uint16_t flags;
     uint16_t tag; /* of a DGM_ONE_OF member; of a CONST the literal's length */
     uint32_t at;  /* offset in the struct */
@@ -136,54 +155,54 @@ struct dgm_shape {
 
 #define DGM_NOWHERE UINT32_MAX
 
-#define DGM_KEY(json) .quoted = "\"" json "\":", .quoted_n = sizeof(json) + 2
+#define DGM_KEY(json, kind_, flags_)                                                               \
+    .quoted = "\"" json "\":", .quoted_n = sizeof(json) + 2, .name_n = sizeof(json) - 1,           \
+    .kind = DGM_FIELD_##kind_, .look = DGM_LOOK(DGM_FIELD_##kind_, flags_), .flags = (flags_)
 #define DGM_F(T, member, json, kind_, flags_)                                                      \
     {                                                                                              \
-        DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = (flags_), .at = offsetof(T, member)     \
+        DGM_KEY(json, kind_, flags_), .at = offsetof(T, member)                                    \
     }
 #define DGM_F_OF(T, member, json, kind_, flags_, of_)                                              \
     {                                                                                              \
-        DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = (flags_), .at = offsetof(T, member),    \
-                       .of = {                                                                     \
-                           .any = (of_)                                                            \
-                       }                                                                           \
+        DGM_KEY(json, kind_, flags_), .at = offsetof(T, member), .of = {.any = (of_) }             \
     }
 #define DGM_F_ONE(T, member, json, kind_, tag_, of_)                                               \
     {                                                                                              \
-        DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = DGM_ONE_OF, .tag = (tag_),              \
-                       .at = offsetof(T, member), .of = {                                          \
-                           .any = (of_)                                                            \
-                       }                                                                           \
+        DGM_KEY(json, kind_, DGM_ONE_OF), .tag = (tag_), .at = offsetof(T, member), .of = {        \
+            .any = (of_)                                                                           \
+        }                                                                                          \
     }
 /* Another spelling of a member of the union. */
 #define DGM_F_ONE_READ(T, member, json, kind_, tag_, of_)                                          \
     {                                                                                              \
-        DGM_KEY(json), .kind = DGM_FIELD_##kind_, .flags = DGM_ONE_OF | DGM_READ_ONLY,             \
-                       .tag = (tag_), .at = offsetof(T, member), .of = {                           \
-                           .any = (of_)                                                            \
-                       }                                                                           \
+        DGM_KEY(json, kind_, DGM_ONE_OF | DGM_READ_ONLY), .tag = (tag_),                           \
+                                                          .at = offsetof(T, member), .of = {       \
+                                                              .any = (of_)                         \
+                                                          }                                        \
     }
+/* The literal is written as it stands: it needs no escapes. */
 #define DGM_F_CONST(json, literal_)                                                                \
     {                                                                                              \
-        DGM_KEY(json), .kind = DGM_FIELD_CONST, .tag = sizeof(literal_) - 1, .of = {               \
+        .quoted = "\"" json "\":\"" literal_ "\"",                                                 \
+        .quoted_n = sizeof(json) + sizeof(literal_) + 3, .name_n = sizeof(json) - 1,               \
+        .kind = DGM_FIELD_CONST, .tag = sizeof(literal_) - 1, .of = {                              \
             .literal = "" literal_                                                                 \
         }                                                                                          \
     }
 #define DGM_F_NEST(json, flags_, shape_)                                                           \
     {                                                                                              \
-        DGM_KEY(json), .kind = DGM_FIELD_NEST, .flags = (flags_), .of = {.shape = (shape_) }       \
+        DGM_KEY(json, NEST, flags_), .of = {.shape = (shape_) }                                    \
     }
 #define DGM_F_CUSTOM(json, flags_, custom_)                                                        \
     {                                                                                              \
-        DGM_KEY(json), .kind = DGM_FIELD_CUSTOM, .flags = (flags_), .of = {.custom = (custom_) }   \
+        DGM_KEY(json, CUSTOM, flags_), .of = {.custom = (custom_) }                                \
     }
 /* Another spelling of the member at `member`, read by a function. */
 #define DGM_F_CUSTOM_FOR(T, member, json, custom_)                                                 \
     {                                                                                              \
-        DGM_KEY(json), .kind = DGM_FIELD_CUSTOM, .flags = DGM_READ_ONLY,                           \
-                       .at = offsetof(T, member), .of = {                                          \
-                           .custom = (custom_)                                                     \
-                       }                                                                           \
+        DGM_KEY(json, CUSTOM, DGM_READ_ONLY), .at = offsetof(T, member), .of = {                   \
+            .custom = (custom_)                                                                    \
+        }                                                                                          \
     }
 #define DGM_FIELDS(array)                                                                          \
     .fields = (array), .n_fields = sizeof(array) / sizeof *(array), .required = &(dgm_rows)        \
@@ -193,7 +212,7 @@ struct dgm_shape {
 
 static inline dgm_str dgm_field_name(const dgm_field *f)
 {
-    return (dgm_str){f->quoted + 1, (size_t)f->quoted_n - 3};
+    return (dgm_str){f->quoted + 1, f->name_n};
 }
 
 /* Reads v into a zeroed struct. */
@@ -229,6 +248,15 @@ static inline void dgm_put_comma(dgm_writer *w)
         dgm_buf_add_char(b, ',');
 }
 
+/* Room for DGM_KEY_ROOM bytes is there. Most keys are short: one copy of 16 bytes. */
+static inline char *dgm_copy_key(char *out, const dgm_field *f)
+{
+    memcpy(out, f->quoted, 16);
+    if (f->quoted_n > 16)
+        memcpy(out + 16, f->quoted + 16, DGM_KEY_ROOM - 16);
+    return out + f->quoted_n;
+}
+
 static inline void dgm_put_key(dgm_writer *w, const dgm_field *f)
 {
     dgm_buf *b = w->out;
@@ -237,8 +265,7 @@ static inline void dgm_put_key(dgm_writer *w, const dgm_field *f)
     char *out = b->p + b->n;
     if (b->n && out[-1] != '{' && out[-1] != '[')
         *out++ = ',';
-    memcpy(out, f->quoted, DGM_KEY_ROOM);
-    b->n = (size_t)(out - b->p) + f->quoted_n;
+    b->n = (size_t)(dgm_copy_key(out, f) - b->p);
 }
 
 void dgm_put_strs(dgm_writer *w, dgm_strs list);

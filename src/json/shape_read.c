@@ -185,25 +185,17 @@ static inline uint32_t load4(const char *p)
 /* memcmp for names: short, and mostly equal when their lengths are. Loads overlap at the end. */
 static inline bool same_bytes(const char *a, const char *b, size_t n)
 {
-    if (n >= 8) {
-        for (size_t i = 0; i + 8 < n; i += 8) {
-            if (load8(a + i) != load8(b + i))
-                return false;
-        }
-        return load8(a + n - 8) == load8(b + n - 8);
-    }
+    if (n >= 8)
+        return load8(a) == load8(b) && load8(a + n - 8) == load8(b + n - 8) &&
+               (n <= 16 || memcmp(a, b, n) == 0);
     if (n >= 4)
         return load4(a) == load4(b) && load4(a + n - 4) == load4(b + n - 4);
-    for (size_t i = 0; i < n; i++) {
-        if (a[i] != b[i])
-            return false;
-    }
-    return true;
+    return memcmp(a, b, n) == 0;
 }
 
 static inline bool is_named(const dgm_field *f, dgm_str key)
 {
-    return (size_t)f->quoted_n - 3 == key.n && same_bytes(f->quoted + 1, key.p, key.n);
+    return f->name_n == key.n && same_bytes(f->quoted + 1, key.p, key.n);
 }
 
 /* message_id -> messageId, into a buffer that fits any name we know. */
@@ -455,14 +447,13 @@ static __attribute__((cold)) dgm_code union_fault(dgm_reader *r, const dgm_shape
 
 /* ---- one object ---------------------------------------------------------------------------------- */
 
-/* One object being read. Handed on as one, because this is the innermost loop of every decoder. */
+/* One object being read. */
 struct reading {
     dgm_reader *r;
     const dgm_shape *s;
     const dgm_at *at;
     char *object;
-    uint64_t seen;         /* rows that were met, */
-    uint64_t nulls, empty; /* and which of those count as missing all the same */
+    uint64_t nulls, empty; /* rows that were met, and count as missing all the same */
 };
 
 static dgm_code set_tag(struct reading *o, const dgm_field *f, yyjson_val *key)
@@ -484,7 +475,7 @@ static dgm_code check_empty(struct reading *o, const dgm_field *f, const dgm_fie
     return DGM_OK;
 }
 
-/* Everything but text that is there. main: the row f is another spelling of, or f. */
+/* Any member. main: the row f is another spelling of, or f. */
 static __attribute__((noinline)) dgm_code read_other(struct reading *o, const dgm_field *f,
                                                      const dgm_field *main, yyjson_val *key)
 {
@@ -525,31 +516,42 @@ static __attribute__((cold)) dgm_code no_object(dgm_reader *r, const dgm_shape *
     return dgm_read_wrong(r, v, at, expected);
 }
 
-/* A member in the order of the table, of a kind that is met all the time, without calls in between:
- * text that is there, and objects. Anything else, and anything odd, is for read_other. */
+/* The kinds of member that are met all the time, as they are met all the time: there, and not empty.
+ * Anything else, and anything odd, is for read_other. */
 static inline __attribute__((always_inline)) dgm_code
 read_usual(struct reading *o, const dgm_field *f, yyjson_val *key)
 {
     yyjson_val *val = key + 1;
     void *to = o->object + f->at;
+    size_t n = unsafe_yyjson_get_len(val);
+    unsigned type = unsafe_yyjson_get_type(val);
+    dgm_code rc;
+    if (f->kind == DGM_FIELD_STR    ? type != YYJSON_TYPE_STR || !n
+        : f->kind == DGM_FIELD_LIST ? type != YYJSON_TYPE_ARR || !n
+                                    : type != YYJSON_TYPE_OBJ || (f->kind != DGM_FIELD_OBJECT &&
+                                                                  f->kind != DGM_FIELD_INLINE))
+        return read_other(o, f, f, key);
+    if (f->flags & DGM_ONE_OF && (rc = set_tag(o, f, key)))
+        return rc;
     if (f->kind == DGM_FIELD_STR) {
-        size_t n = unsafe_yyjson_get_len(val);
-        if (!unsafe_yyjson_is_str(val) || !n)
-            return read_other(o, f, f, key);
-        ((dgm_str *)to)->p = val->uni.str;
-        ((dgm_str *)to)->n = n;
+        *(dgm_str *)to = (dgm_str){val->uni.str, n};
         return DGM_OK;
     }
-    if (f->kind == DGM_FIELD_INLINE && unsafe_yyjson_is_obj(val))
-        return dgm_shape_read(o->r, f->of.shape, val, DGM_AT(o->at, dgm_json_str(key)), to);
-    return read_other(o, f, f, key);
+    dgm_at at = {o->at, dgm_json_str(key), 0};
+    if (f->kind == DGM_FIELD_LIST)
+        return dgm_read_list(o->r, f->of.shape, val, &at, to);
+    if (f->kind == DGM_FIELD_OBJECT)
+        to = *(void **)to = dgm_arena_alloc(o->r->arena, f->of.shape->size);
+    return dgm_shape_read(o->r, f->of.shape, val, &at, to);
 }
 
-static inline __attribute__((always_inline)) dgm_code read_members(struct reading *o, yyjson_val *v)
+static inline __attribute__((always_inline)) dgm_code read_members(struct reading *o, yyjson_val *v,
+                                                                   uint64_t *ret_seen)
 {
     const dgm_field *fields = o->s->fields, *likely = fields;
     const dgm_field *end = fields ? fields + o->s->n_fields : fields;
     yyjson_val *key = unsafe_yyjson_get_first(v);
+    uint64_t seen = 0;
     dgm_code rc;
     for (size_t m = unsafe_yyjson_get_len(v); m > 0; m--, key = unsafe_yyjson_get_next(key + 1)) {
         dgm_str name = dgm_json_str(key);
@@ -564,17 +566,14 @@ static inline __attribute__((always_inline)) dgm_code read_members(struct readin
         likely = f + 1;
         /* another spelling has no rules of its own */
         const dgm_field *main = f->flags & DGM_READ_ONLY ? &fields[index_of(o->s, f)] : f;
-        uint64_t bit = (uint64_t)1 << (main - fields);
-        if (o->seen & bit)
+        unsigned row = (unsigned)(main - fields);
+        if (seen >> row & 1)
             return occurs_twice(o, key);
-        o->seen |= bit;
-        if (f->flags & (DGM_READ_ONLY | DGM_ONE_OF))
-            rc = read_other(o, f, main, key);
-        else
-            rc = read_usual(o, f, key);
-        if (rc)
+        seen |= (uint64_t)1 << row;
+        if ((rc = f == main ? read_usual(o, f, key) : read_other(o, f, main, key)))
             return rc;
     }
+    *ret_seen = seen;
     return DGM_OK;
 }
 
@@ -589,11 +588,12 @@ dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const 
     if (!yyjson_is_obj(v))
         return no_object(r, s, v, at);
     struct reading o = {.r = r, .s = s, .at = at, .object = object};
-    if ((rc = read_members(&o, v)))
+    uint64_t seen;
+    if ((rc = read_members(&o, v, &seen)))
         return rc;
     if (s->one_required && !*(int *)(void *)((char *)object + s->tag_at))
         return union_fault(r, s, at, "here is none");
-    uint64_t rows = required_rows(s) & ~(o.seen & ~o.nulls & ~o.empty);
+    uint64_t rows = required_rows(s) & ~(seen & ~o.nulls & ~o.empty);
     if (rows && (rc = fill_missing(r, s, rows, o.empty, at, object)))
         return rc;
     return s->after_read ? s->after_read(r, object, v, at) : DGM_OK;

@@ -1,4 +1,10 @@
-/* json/shape_write.c - from structs to bytes, by the same tables. */
+/*
+ * json/shape_write.c - from structs to bytes, by the same tables.
+ *
+ * Within this file the end of what is written travels as a pointer, `out`, from function to function:
+ * in a register, where the buffer's own length would be stored and loaded for every member. The
+ * buffer is told (`leave`) before anybody else gets to see it, and asked again afterwards (`enter`).
+ */
 #include "json/copy_clean.h"
 #include "json/shape.h"
 
@@ -6,6 +12,294 @@ struct any_list { /* the layout all lists of the model share */
     const char *at;
     size_t n;
 };
+
+/* ---- the cursor --------------------------------------------------------------------------------- */
+
+static inline char *enter(dgm_writer *w)
+{
+    return w->out->p + w->out->n;
+}
+
+static inline void leave(dgm_writer *w, char *out)
+{
+    w->out->n = (size_t)(out - w->out->p);
+}
+
+static __attribute__((noinline, cold)) char *grow(dgm_writer *w, char *out, size_t more)
+{
+    leave(w, out);
+    return dgm_buf_grow(w->out, more) ? enter(w) : NULL;
+}
+
+/* Where to write `more` bytes that follow what is at out; NULL when the limit does not allow it: out
+ * stays good then, and what does not fit is left away. */
+static inline char *room(dgm_writer *w, char *out, size_t more)
+{
+    dgm_buf *b = w->out;
+    return __builtin_expect((size_t)(b->p + b->cap - out) >= more, 1) ? out : grow(w, out, more);
+}
+
+static inline char *put_char(dgm_writer *w, char *out, char c)
+{
+    char *to = room(w, out, 1);
+    if (!to)
+        return out;
+    *to = c;
+    return to + 1;
+}
+
+/* Room for a key is there. Members are only ever written inside an object. */
+static inline char *copy_key(char *out, const dgm_field *f)
+{
+    if (out[-1] != '{')
+        *out++ = ',';
+    return dgm_copy_key(out, f);
+}
+
+static inline char *put_key(dgm_writer *w, char *out, const dgm_field *f)
+{
+    char *to = room(w, out, DGM_KEY_ROOM + 1);
+    return to ? copy_key(to, f) : out;
+}
+
+/* ---- members -------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) char *put_rest(dgm_writer *w, char *out, const char *p, size_t n)
+{
+    leave(w, out);
+    dgm_json_put_chars(w->out, (dgm_str){p, n});
+    dgm_buf_add_char(w->out, '"');
+    return enter(w);
+}
+
+/* The most frequent member of all: key and text with one look at the room. */
+static inline __attribute__((always_inline)) char *
+put_text_here(dgm_writer *w, char *out, const dgm_field *f, const char *p, size_t n)
+{
+    char *to = room(w, out, DGM_KEY_ROOM + 3 + n + DGM_COPY_SLACK);
+    if (!to)
+        return out;
+    to = copy_key(to, f);
+    *to++ = '"';
+    size_t clean = dgm_copy_clean(to, p, n);
+    if (clean < n)
+        return put_rest(w, to + clean, p + clean, n - clean);
+    to[n] = '"';
+    return to + n + 1;
+}
+
+static __attribute__((noinline)) char *put_text(dgm_writer *w, char *out, const dgm_field *f,
+                                                dgm_str s)
+{
+    return put_text_here(w, out, f, s.p, s.n);
+}
+
+static dgm_str enum_name(const dgm_enum_names *names, int value)
+{
+    const char *name = value >= 0 && value < names->n ? names->names[value] : NULL;
+    return dgm_str_from(name ? name : names->names[0] ? names->names[0] : "");
+}
+
+static char *put_int(dgm_writer *w, char *out, const dgm_field *f, int64_t n)
+{
+    leave(w, put_key(w, out, f));
+    dgm_json_put_int(w->out, n);
+    return enter(w);
+}
+
+static char *put_bool(dgm_writer *w, char *out, const dgm_field *f, bool set)
+{
+    char *to = room(w, out, DGM_KEY_ROOM + 1 + 5);
+    if (!to)
+        return out;
+    to = copy_key(to, f);
+    memcpy(to, set ? "true" : "fals", 4);
+    to[4] = 'e';
+    return to + (set ? 4 : 5);
+}
+
+static char *put_json(dgm_writer *w, char *out, const dgm_field *f, const yyjson_val *v)
+{
+    leave(w, put_key(w, out, f));
+    dgm_json_put(w->out, v);
+    return enter(w);
+}
+
+static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void *object);
+
+static char *put_list(dgm_writer *w, char *out, const dgm_shape *s, const struct any_list *list)
+{
+    out = put_char(w, out, '[');
+    for (size_t i = 0; i < list->n; i++) {
+        if (i)
+            out = put_char(w, out, ',');
+        out = put_object(w, out, s, list->at + i * s->size);
+    }
+    return put_char(w, out, ']');
+}
+
+static char *put_map(dgm_writer *w, char *out, const dgm_shape *s, const struct any_list *list)
+{
+    out = put_char(w, out, '{');
+    for (size_t i = 0; i < list->n; i++) {
+        const void *item = list->at + i * s->size;
+        if (i)
+            out = put_char(w, out, ',');
+        leave(w, out);
+        dgm_json_put_str(w->out, *(const dgm_str *)item);
+        out = put_object(w, put_char(w, enter(w), ':'), s, item);
+    }
+    return put_char(w, out, '}');
+}
+
+/* A member that a glance did not show to be absent. */
+static __attribute__((noinline)) char *put_member(dgm_writer *w, char *out, const dgm_shape *s,
+                                                  const dgm_field *f, const void *object)
+{
+    const void *from = (const char *)object + f->at;
+    /* What is always there: a required member, the one of the union that the tag names. */
+    bool always = (f->flags & (DGM_REQUIRED | DGM_ONE_OF)) != 0;
+    bool defaults = !s->proto || f->flags & DGM_PRESENCE;
+    switch ((dgm_field_kind)f->kind) {
+    case DGM_FIELD_STR:
+    case DGM_FIELD_TIME:
+    case DGM_FIELD_BASE64: {
+        const dgm_str *str = from;
+        return always || (defaults ? str->p != NULL : str->n != 0) ? put_text(w, out, f, *str)
+                                                                   : out;
+    }
+    case DGM_FIELD_BOOL: {
+        dgm_opt_bool b = *(const dgm_opt_bool *)from;
+        return always || b == DGM_TRUE || (b == DGM_FALSE && defaults)
+                   ? put_bool(w, out, f, b == DGM_TRUE)
+                   : out;
+    }
+    case DGM_FIELD_INT: {
+        int32_t n = *(const int32_t *)from;
+        return always || n ? put_int(w, out, f, n) : out;
+    }
+    case DGM_FIELD_OPT_INT: {
+        const dgm_opt_int *n = from;
+        return always || (n->set && (defaults || n->value)) ? put_int(w, out, f, n->value) : out;
+    }
+    case DGM_FIELD_ENUM: {
+        int value = *(const int *)from;
+        return always || value ? put_text(w, out, f, enum_name(f->of.names, value)) : out;
+    }
+    case DGM_FIELD_OPT_ENUM: {
+        const dgm_opt_int *n = from;
+        return n->set && (defaults || n->value)
+                   ? put_text(w, out, f, enum_name(f->of.names, n->value))
+                   : out;
+    }
+    case DGM_FIELD_STRS: {
+        const dgm_strs *list = from;
+        if (!always && !(defaults ? list->at != NULL : list->n != 0))
+            return out;
+        leave(w, put_key(w, out, f));
+        dgm_put_strs(w, *list);
+        return enter(w);
+    }
+    case DGM_FIELD_JSON:
+    case DGM_FIELD_MAP_JSON: {
+        const yyjson_val *v = *(yyjson_val *const *)from;
+        return always || v ? put_json(w, out, f, v) : out;
+    }
+    case DGM_FIELD_OBJECT: {
+        const void *o = *(void *const *)from;
+        return o ? put_object(w, put_key(w, out, f), f->of.shape, o) : out;
+    }
+    case DGM_FIELD_INLINE: return put_object(w, put_key(w, out, f), f->of.shape, from);
+    case DGM_FIELD_NEST: return put_object(w, put_key(w, out, f), f->of.shape, object);
+    case DGM_FIELD_LIST:
+    case DGM_FIELD_MAP: {
+        const struct any_list *list = from;
+        if (!always && !(defaults ? list->at != NULL : list->n != 0))
+            return out;
+        out = put_key(w, out, f);
+        return f->kind == DGM_FIELD_LIST ? put_list(w, out, f->of.shape, list)
+                                         : put_map(w, out, f->of.shape, list);
+    }
+    case DGM_FIELD_CONST: return put_key(w, out, f);
+    case DGM_FIELD_CUSTOM:
+        if (!f->of.custom->write)
+            return out;
+        leave(w, out);
+        f->of.custom->write(w, f, object);
+        return enter(w);
+    }
+    return out;
+}
+
+/* ---- objects --------------------------------------------------------------------------------------- */
+
+/* Seen at a glance? The usual case first: this is asked for every row of every object. */
+static inline bool is_absent(const dgm_field *f, const char *object, int tag)
+{
+    const void *from = object + f->at;
+    if (f->look == DGM_LOOK_POINTER)
+        return !*(void *const *)from;
+    if (f->look == DGM_LOOK_INT)
+        return !*(const int *)from;
+    if (f->look == DGM_LOOK_TAG)
+        return f->tag != tag;
+    return f->look == DGM_LOOK_NEVER;
+}
+
+static char *put_extra(dgm_writer *w, char *out, const dgm_extra *x)
+{
+    leave(w, out);
+    for (size_t i = 0; i < x->n; i++) {
+        dgm_put_comma(w);
+        dgm_json_put_str(w->out, x->at[i].key);
+        dgm_buf_add_char(w->out, ':');
+        dgm_json_put(w->out, x->at[i].value);
+    }
+    return enter(w);
+}
+
+static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void *object)
+{
+    if (s->pick_write)
+        s = s->pick_write(object);
+    if (s->write_instead) {
+        leave(w, out);
+        s->write_instead(w, object);
+        return enter(w);
+    }
+    char *to = room(w, out, 1);
+    if (!to)
+        return out;
+    *to = '{';
+    out = to + 1;
+    int tag = s->tag_at == DGM_NOWHERE
+                  ? 0
+                  : *(const int *)(const void *)((const char *)object + s->tag_at);
+    const dgm_field *end = s->n_fields ? s->fields + s->n_fields : s->fields; /* may be NULL */
+    for (const dgm_field *f = s->fields; f < end; f++) {
+        if (is_absent(f, object, tag))
+            continue;
+        if (f->kind == DGM_FIELD_STR) { /* most of what is left; spares a jump nobody foresees */
+            const dgm_str *str = (const void *)((const char *)object + f->at);
+            if (str->n || !s->proto || f->flags & (DGM_REQUIRED | DGM_ONE_OF | DGM_PRESENCE))
+                out = put_text_here(w, out, f, str->p, str->n);
+        } else if (f->kind == DGM_FIELD_CONST) {
+            out = put_key(w, out, f);
+        } else if (f->kind == DGM_FIELD_INLINE) {
+            out = put_object(w, put_key(w, out, f), f->of.shape, (const char *)object + f->at);
+        } else {
+            out = put_member(w, out, s, f, object);
+        }
+    }
+    if (s->extra_at != DGM_NOWHERE) {
+        const dgm_extra *x =
+            *(const dgm_extra *const *)(const void *)((const char *)object + s->extra_at);
+        /* Formats are told apart by their name's address: each has one. */
+        if (x && x->format == w->format)
+            out = put_extra(w, out, x);
+    }
+    return put_char(w, out, '}');
+}
 
 void dgm_put_strs(dgm_writer *w, dgm_strs list)
 {
@@ -18,201 +312,8 @@ void dgm_put_strs(dgm_writer *w, dgm_strs list)
     dgm_buf_add_char(w->out, ']');
 }
 
-static dgm_str enum_name(const dgm_enum_names *names, int value)
-{
-    const char *name = value >= 0 && value < names->n ? names->names[value] : NULL;
-    return dgm_str_from(name ? name : names->names[0] ? names->names[0] : "");
-}
-
-/* The most frequent member of all: key and text with one look at the room. */
-static inline void put_text_member(dgm_writer *w, const dgm_field *f, dgm_str s)
-{
-    dgm_buf *b = w->out;
-    if (!dgm_buf_room(b, DGM_KEY_ROOM + 3 + s.n + DGM_COPY_SLACK))
-        return;
-    char *out = b->p + b->n;
-    if (out[-1] != '{') /* members are only ever written inside an object */
-        *out++ = ',';
-    memcpy(out, f->quoted, DGM_KEY_ROOM);
-    out += f->quoted_n;
-    *out++ = '"';
-    size_t clean = s.n ? dgm_copy_clean(out, s.p, s.n) : 0;
-    out += clean;
-    if (clean == s.n)
-        *out++ = '"';
-    b->n = (size_t)(out - b->p);
-    if (clean < s.n) {
-        dgm_json_put_chars(b, (dgm_str){s.p + clean, s.n - clean});
-        dgm_buf_add_char(b, '"');
-    }
-}
-
-static void put_member(dgm_writer *w, const dgm_shape *s, const dgm_field *f, const void *object)
-{
-    const void *from = (const char *)object + f->at;
-    /* What is always there: a required member, the one of the union that the tag names. */
-    bool always = (f->flags & (DGM_REQUIRED | DGM_ONE_OF)) != 0;
-    bool defaults = !s->proto || f->flags & DGM_PRESENCE;
-    switch ((dgm_field_kind)f->kind) {
-    case DGM_FIELD_STR:
-    case DGM_FIELD_TIME:
-    case DGM_FIELD_BASE64: {
-        const dgm_str *str = from;
-        if (always || (defaults ? str->p != NULL : str->n != 0))
-            put_text_member(w, f, *str);
-        return;
-    }
-    case DGM_FIELD_BOOL: {
-        dgm_opt_bool b = *(const dgm_opt_bool *)from;
-        if (always || b == DGM_TRUE || (b == DGM_FALSE && defaults)) {
-            dgm_put_key(w, f);
-            if (b == DGM_TRUE)
-                dgm_buf_add_lit(w->out, "true");
-            else
-                dgm_buf_add_lit(w->out, "false");
-        }
-        return;
-    }
-    case DGM_FIELD_INT: {
-        int32_t n = *(const int32_t *)from;
-        if (always || n) {
-            dgm_put_key(w, f);
-            dgm_json_put_int(w->out, n);
-        }
-        return;
-    }
-    case DGM_FIELD_OPT_INT: {
-        const dgm_opt_int *n = from;
-        if (always || (n->set && (defaults || n->value))) {
-            dgm_put_key(w, f);
-            dgm_json_put_int(w->out, n->value);
-        }
-        return;
-    }
-    case DGM_FIELD_ENUM: {
-        int value = *(const int *)from;
-        if (always || value)
-            put_text_member(w, f, enum_name(f->of.names, value));
-        return;
-    }
-    case DGM_FIELD_OPT_ENUM: {
-        const dgm_opt_int *n = from;
-        if (n->set && (defaults || n->value))
-            put_text_member(w, f, enum_name(f->of.names, n->value));
-        return;
-    }
-    case DGM_FIELD_STRS: {
-        const dgm_strs *list = from;
-        if (always || (defaults ? list->at != NULL : list->n != 0)) {
-            dgm_put_key(w, f);
-            dgm_put_strs(w, *list);
-        }
-        return;
-    }
-    case DGM_FIELD_JSON:
-    case DGM_FIELD_MAP_JSON: {
-        const yyjson_val *v = *(yyjson_val *const *)from;
-        if (always || v) {
-            dgm_put_key(w, f);
-            dgm_json_put(w->out, v);
-        }
-        return;
-    }
-    case DGM_FIELD_OBJECT: {
-        const void *o = *(void *const *)from;
-        if (o) {
-            dgm_put_key(w, f);
-            dgm_shape_write(w, f->of.shape, o);
-        }
-        return;
-    }
-    case DGM_FIELD_INLINE:
-        dgm_put_key(w, f);
-        dgm_shape_write(w, f->of.shape, from);
-        return;
-    case DGM_FIELD_NEST:
-        dgm_put_key(w, f);
-        dgm_shape_write(w, f->of.shape, object);
-        return;
-    case DGM_FIELD_LIST: {
-        const struct any_list *list = from;
-        if (always || (defaults ? list->at != NULL : list->n != 0)) {
-            dgm_put_key(w, f);
-            dgm_buf_add_char(w->out, '[');
-            for (size_t i = 0; i < list->n; i++) {
-                if (i)
-                    dgm_buf_add_char(w->out, ',');
-                dgm_shape_write(w, f->of.shape, list->at + i * f->of.shape->size);
-            }
-            dgm_buf_add_char(w->out, ']');
-        }
-        return;
-    }
-    case DGM_FIELD_MAP: {
-        const struct any_list *list = from;
-        if (always || (defaults ? list->at != NULL : list->n != 0)) {
-            dgm_put_key(w, f);
-            dgm_buf_add_char(w->out, '{');
-            for (size_t i = 0; i < list->n; i++) {
-                const void *item = list->at + i * f->of.shape->size;
-                if (i)
-                    dgm_buf_add_char(w->out, ',');
-                dgm_json_put_str(w->out, *(const dgm_str *)item);
-                dgm_buf_add_char(w->out, ':');
-                dgm_shape_write(w, f->of.shape, item);
-            }
-            dgm_buf_add_char(w->out, '}');
-        }
-        return;
-    }
-    case DGM_FIELD_CONST: put_text_member(w, f, (dgm_str){f->of.literal, f->tag}); return;
-    case DGM_FIELD_CUSTOM:
-        if (f->of.custom->write)
-            f->of.custom->write(w, f, object);
-        return;
-    }
-}
-
 void dgm_shape_write(dgm_writer *w, const dgm_shape *s, const void *object)
 {
-    if (s->pick_write)
-        s = s->pick_write(object);
-    if (s->write_instead) {
-        s->write_instead(w, object);
-        return;
-    }
-    dgm_buf_add_char(w->out, '{');
-    int tag = s->tag_at == DGM_NOWHERE
-                  ? 0
-                  : *(const int *)(const void *)((const char *)object + s->tag_at);
-    const dgm_field *end = s->n_fields ? s->fields + s->n_fields : s->fields; /* may be NULL */
-    for (const dgm_field *f = s->fields; f < end; f++) {
-        /* Most members of most objects are absent: see that before asking for their kind. */
-        if (f->flags & (DGM_READ_ONLY | DGM_ONE_OF)) {
-            if (f->flags & DGM_READ_ONLY || f->tag != tag)
-                continue;
-        } else if (f->kind <= DGM_FIELD_OBJECT && !(f->flags & DGM_REQUIRED) &&
-                   !*(void *const *)(const void *)((const char *)object + f->at)) {
-            continue;
-        }
-        if (f->kind == DGM_FIELD_STR) { /* most of what is left; spares a jump nobody foresees */
-            const dgm_str *str = (const void *)((const char *)object + f->at);
-            if (str->n || !s->proto || f->flags & (DGM_REQUIRED | DGM_ONE_OF | DGM_PRESENCE))
-                put_text_member(w, f, *str);
-            continue;
-        }
-        put_member(w, s, f, object);
-    }
-    if (s->extra_at != DGM_NOWHERE) {
-        const dgm_extra *x =
-            *(const dgm_extra *const *)(const void *)((const char *)object + s->extra_at);
-        /* Formats are told apart by their name's address: each has one. */
-        for (size_t i = 0; x && x->format == w->format && i < x->n; i++) {
-            dgm_put_comma(w);
-            dgm_json_put_str(w->out, x->at[i].key);
-            dgm_buf_add_char(w->out, ':');
-            dgm_json_put(w->out, x->at[i].value);
-        }
-    }
-    dgm_buf_add_char(w->out, '}');
+    if (dgm_buf_room(w->out, 1))
+        leave(w, put_object(w, enter(w), s, object));
 }
