@@ -49,7 +49,7 @@ struct dgm_arena {
     struct block *newest;
     char *free, *end; /* in the newest block */
     size_t used;
-    size_t first_block;
+    size_t next_size; /* of the next block, unless something larger is wanted */
     struct deferred *deferred;
 };
 
@@ -93,7 +93,7 @@ dgm_arena *dgm_arena_new(void)
 dgm_arena *dgm_arena_new_small(size_t first_block)
 {
     dgm_arena *a = dgm_xcalloc(1, sizeof *a);
-    a->first_block = first_block;
+    a->next_size = first_block;
     return a;
 }
 
@@ -157,11 +157,13 @@ void dgm_arena_free(dgm_arena *a)
 
 static void add_block(dgm_arena *a, size_t at_least)
 {
-    size_t size = a->newest ? a->newest->size * 2 : a->first_block;
-    if (size > DGM_ARENA_KEEP_BYTES)
-        size = DGM_ARENA_KEEP_BYTES;
-    if (size < at_least)
-        size = at_least;
+    size_t size = a->next_size < at_least ? at_least : a->next_size;
+    if (a->newest ||
+        size == a->next_size) { /* one large thing at first is no sign of many to come */
+        a->next_size *= 2;
+        if (a->next_size > DGM_ARENA_KEEP_BYTES)
+            a->next_size = DGM_ARENA_KEEP_BYTES;
+    }
     struct block *b = dgm_xmalloc(sizeof *b + size);
     b->older = a->newest;
     b->size = size;

@@ -202,6 +202,20 @@ static void reset_lets_a_large_block_go(void **state)
 #endif
 }
 
+static void a_small_one_takes_little(void **state)
+{
+    (void)state;
+#ifdef HAVE_ASAN
+    size_t before = __sanitizer_get_current_allocated_bytes();
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new_small(512);
+    dgm_arena_alloc(a, 1300); /* a block of its own ... */
+    dgm_arena_alloc(a, 100);  /* ... and the next one is no larger for it */
+    assert_true(__sanitizer_get_current_allocated_bytes() - before < 2200);
+#else
+    skip();
+#endif
+}
+
 static void asan_sees_a_read_past_the_end_and_after_reset(void **state)
 {
     (void)state;
@@ -228,5 +242,5 @@ DGM_TEST_MAIN(dgm_test(allocations_are_zeroed_aligned_and_apart), dgm_test(nothi
               dgm_test(realloc_copies_what_is_not_the_last_one),
               dgm_test(realloc_grows_a_block_of_its_own), dgm_test(text_is_copied_and_terminated),
               dgm_test(deferred_calls_run_once_newest_first), dgm_test(reset_keeps_a_small_block),
-              dgm_test(reset_lets_a_large_block_go),
+              dgm_test(reset_lets_a_large_block_go), dgm_test(a_small_one_takes_little),
               dgm_test(asan_sees_a_read_past_the_end_and_after_reset))
