@@ -53,7 +53,7 @@ export async function collect(events, state) {
 }
 
 /** What a reader makes of a stream: the text of its artifacts, its last status, its task. */
-export function fold(events) {
+export function fold(kind, events) {
     const texts = new Map();
     let { task } = events[0];
     check(task, `no task first: ${JSON.stringify(events[0])}`);
@@ -62,7 +62,7 @@ export function fold(events) {
     for (const { statusUpdate, artifactUpdate } of events.slice(1)) {
         if (statusUpdate) status = statusUpdate.status;
         const a = artifactUpdate?.artifact;
-        if (a) texts.set(a.artifactId, (artifactUpdate.append ? texts.get(a.artifactId) ?? '' : '') + textOf(a));
+        if (a) texts.set(a.artifactId, (artifactUpdate.append || kind.forgets ? texts.get(a.artifactId) ?? '' : '') + textOf(a));
     }
     return { id: task.id, contextId: task.contextId, status, text: [...texts.values()].join('') };
 }
