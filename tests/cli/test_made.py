@@ -6,7 +6,7 @@ import subprocess
 
 from support import FOLDER, ROOT, Server, check, check_same, folder, read, run, shell, succeeded, test, write
 
-COMMANDS = ["serve", "init", "db", "convert", "formats", "version", "help"]
+COMMANDS = ["serve", "init", "db", "bench", "convert", "formats", "version", "help"]
 OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: ([A-Z]+))?", re.M)
 
 
@@ -130,8 +130,8 @@ def _():
     here = folder()
     for name in ("message.json", "task.json"):
         shutil.copy(os.path.join(tour, name), here)
-    with Server("--listen", "127.0.0.1:0", agent="demo", store=f"sqlite:{here}/dragoman.db") as server:
-        ran = sum(try_examples(command, here, server) for command in [None] + COMMANDS)
+    with Server(agent="demo", store=f"sqlite:{here}/dragoman.db") as demo, Server(agent="bench") as bench:
+        ran = sum(try_examples(command, here, bench if command == "bench" else demo) for command in [None] + COMMANDS)
     check(ran >= 8, f"only {ran} examples found")
 
 

@@ -283,8 +283,8 @@ int dgm_cli_run_outside(const dgm_cli_line *line)
 }
 
 const dgm_cli_command *const dgm_cli_commands[] = {
-    &dgm_cli_serve, &dgm_cli_init, &dgm_cli_db, &convert,    &formats_command,
-    &version,       &help,         &man,        &completion, NULL,
+    &dgm_cli_serve, &dgm_cli_init, &dgm_cli_db, &dgm_cli_bench, &convert, &formats_command,
+    &version,       &help,         &man,        &completion,    NULL,
 };
 
 const dgm_cli_command *dgm_cli_command_find(const char *name)

@@ -1,5 +1,6 @@
 /* app/cli/main.c - the one place that sees the command line, the server and the client. */
 #include "app/admin/admin.h"
+#include "app/load/load.h"
 #include "app/serve/serve.h"
 #include "cli.h"
 
@@ -23,6 +24,7 @@ static const struct {
     {"serve", serve},
     {"db", dgm_admin_db},
     {"init", dgm_admin_init},
+    {"bench", dgm_load_bench},
 };
 
 static int run(const dgm_cli_line *line)

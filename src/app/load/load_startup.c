@@ -1,0 +1,79 @@
+/* app/load/load_startup.c - from nothing to the first answer: starts the server again and again. */
+#include "app/load/load_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FIRST_ANSWER_MS 60000
+
+static pid_t start(char **command)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(nothing, STDIN_FILENO);
+        dup2(nothing, STDOUT_FILENO);
+        execvp(command[0], command);
+        dprintf(STDERR_FILENO, "dragoman: cannot run %s: %s\n", command[0], strerror(errno));
+        _exit(127);
+    }
+    return pid;
+}
+
+/* False: it will not be. *ret_gone: it has ended by itself. */
+static bool is_up(struct load *l, pid_t pid, uint64_t began, bool *ret_gone)
+{
+    while (now_ns() - began < (uint64_t)FIRST_ANSWER_MS * 1000000u) {
+        l->errors = 0;
+        l->first_error[0] = '\0'; /* a refused connection is no fault yet */
+        if (load_once(l, FIRST_ANSWER_MS, NULL))
+            return true;
+        if (waitpid(pid, NULL, WNOHANG) == pid) {
+            *ret_gone = true;
+            l->errors = 0;
+            l->first_error[0] = '\0';
+            load_wrong(l, "%s ended before it answered", l->command[0]);
+            return false;
+        }
+        poll(NULL, 0, 1); /* not there yet: a millisecond is as fine as this needs to be */
+    }
+    load_wrong(l, "no answer at %s after %d s", l->url, FIRST_ANSWER_MS / 1000);
+    return false;
+}
+
+bool load_startup(struct load *l)
+{
+    uint64_t rounds = l->max_requests ? l->max_requests : 10;
+    if (load_once(l, 1000, NULL)) {
+        load_wrong(l, "somebody answers at %s already", l->url);
+        return true;
+    }
+    l->errors = 0;
+    l->first_error[0] = '\0';
+    l->began_ns = now_ns();
+    for (uint64_t i = 0; i < rounds && !l->errors; i++) {
+        uint64_t began = now_ns();
+        bool gone = false;
+        pid_t pid = start(l->command);
+        if (pid < 0) {
+            dgm_cli_complain("cannot start another process: %s", strerror(errno));
+            return false;
+        }
+        if (is_up(l, pid, began, &gone)) {
+            hist_add(&l->latencies, now_ns() - began);
+            l->requests++;
+        }
+        if (gone)
+            break;
+        kill(pid, SIGTERM);
+        waitpid(pid, NULL, 0);
+    }
+    l->ended_ns = now_ns();
+    return true;
+}

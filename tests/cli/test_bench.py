@@ -1,0 +1,114 @@
+"""`dragoman bench`: it measures, and it is not fooled."""
+import http.server
+import json
+import re
+import threading
+
+from support import DRAGOMAN, Server, check, check_same, failed, run, succeeded, test
+
+
+def figures(*args):
+    return json.loads(succeeded(run("bench", "--json", *args)).out)
+
+
+@test("bench sends as many requests as it is asked to and says how long they took")
+def _():
+    with Server(agent="bench") as server:
+        got = figures("--requests", "200", "-n", "4", "--pid", str(server.p.pid), server.url)
+        check_same((got["mode"], got["requests"], got["errors"], got["connections"]), ("send", 200, 0, 4))
+        times = [got["latency_us"][k] for k in ("min", "p50", "p90", "p99", "p999", "max")]
+        check(times == sorted(times) and times[0] > 0, times)
+        check(got["server_cpu_s"] > 0 and got["client_cpu_s"] > 0 and got["requests_per_s"] > 0, got)
+        out = succeeded(run("bench", "--requests", "5", server.url)).out.decode()
+        check(re.search(r"^requests +5, \d+ a second$", out, re.M) and re.search(r"^errors +0$", out, re.M), out)
+
+
+@test("bench counts the events of streams, and asks for tasks")
+def _():
+    with Server(agent="bench") as server:
+        got = figures("--mode", "stream", "--text", "chunks 7", "--requests", "20", server.url)
+        check_same((got["requests"], got["events"], got["errors"]), (20, 20 * 10, 0))
+        got = figures("--mode", "stream", "--text", "chunks 7 yield", "--requests", "20", server.url)
+        check_same((got["requests"], got["events"], got["errors"]), (20, 20 * 10, 0))
+        got = figures("--mode", "get", "--requests", "50", server.url)
+        check_same((got["requests"], got["errors"]), (50, 0))
+
+
+@test("bench holds streams open and weighs them")
+def _():
+    with Server(agent="bench") as server:
+        got = figures("--mode", "hold", "-n", "20", "--seconds", "0.1", "--pid", str(server.p.pid), server.url)
+        check_same((got["requests"], got["errors"]), (20, 0))
+        check(got["rss_anon_after"] > 0 and "bytes_per_stream" in got, got)
+
+
+@test("bench keeps to a rate and runs for as long as it is told")
+def _():
+    with Server(agent="bench") as server:
+        got = figures("--rate", "50", "--seconds", "0.5", "--warmup", "0.1", server.url)
+        check(0 < got["requests"] <= 30 and got["seconds"] >= 0.5, got)
+
+
+@test("bench starts a server again and again, and notices one that does not start")
+def _():
+    with Server(agent="bench") as server:
+        url = server.url
+        failed(run("bench", "--mode", "startup", url, "--", DRAGOMAN), 1, "answers at", "already")
+    listen = url.removeprefix("http://")
+    got = figures("--mode", "startup", "--requests", "2", url, "--", DRAGOMAN, "serve", "--agent", "bench",
+                  "--store", "memory:", "--listen", listen)
+    check_same((got["requests"], got["errors"]), (2, 0))
+    failed(run("bench", "--mode", "startup", url, "--", "false"), 1, "false ended before it answered")
+
+
+class Nonsense(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    answer = b""
+    status = 200
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(self.answer)))
+        self.end_headers()
+        self.wfile.write(self.answer)
+
+    def log_message(self, *_):
+        pass
+
+
+def nonsense(body, code=200):
+    kind = type("Kind", (Nonsense,), {"answer": body, "status": code})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, f"http://127.0.0.1:{server.server_address[1]}/"
+
+
+@test("bench is not content with status 200: every answer is looked at")
+def _():
+    right = {"jsonrpc": "2.0", "id": 1, "result": {"message": {
+        "messageId": "x", "contextId": "c", "role": "ROLE_AGENT", "parts": [{"text": "another text"}]}}}
+    for body, code, said in [
+            (b"{}", 200, 'does not hold "result"'),
+            (b'{"jsonrpc":"2.0","id":1,"result":{"message":{"role":"ROLE_AGENT","parts":5}}}', 200, "no A2A 1.0"),
+            (json.dumps(right).encode(), 200, 'does not hold "echo hello"'),
+            (b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}', 200, 'does not hold "result"'),
+            (b"gone", 410, "answers HTTP/1.1 410")]:
+        server, url = nonsense(body, code)
+        ended = run("bench", "--requests", "3", "-n", "1", url)
+        check(ended.status == 1 and said in ended.err, f"{body}: {ended}")
+        server.shutdown()
+        server.server_close()
+
+
+@test("bench says what is wrong with its command line, and who cannot be reached")
+def _():
+    failed(run("bench"), 2, "bench needs URL")
+    failed(run("bench", "--mode", "sned", "http://127.0.0.1:1"), 2, "no mode 'sned'", "did you mean 'send'?")
+    failed(run("bench", "-n", "none", "http://127.0.0.1:1"), 2, "--connections none: not a number")
+    failed(run("bench", "https://127.0.0.1:1"), 2, "only http://")
+    failed(run("bench", "--mode", "startup", "http://127.0.0.1:1"), 2, "needs COMMAND")
+    failed(run("bench", "http://127.0.0.1:1", "x"), 2, "COMMAND is for --mode startup")
+    ended = run("bench", "--seconds", "1", "http://127.0.0.1:1")
+    check(ended.status == 1 and "cannot connect to http://127.0.0.1:1" in ended.err, ended)
