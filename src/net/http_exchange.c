@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define SPARE_ARENA_BYTES ((size_t)8 << 10)
-#define OWN_BYTES ((size_t)368)
+#define OWN_BYTES ((size_t)496)      /* the first block of what a forgotten request leaves */
 #define COPY_BYTES ((size_t)4 << 10) /* up to here a copy is cheaper than a part of its own */
 
 /* ---- arenas ------------------------------------------------------------------------------------------------- */
@@ -160,7 +160,12 @@ const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x)
 
 void *dgm_http_keep(dgm_http_exchange *x, size_t n)
 {
-    return dgm_arena_alloc(own_arena(x), n);
+    size_t room = (n + 15) & ~(size_t)15;
+    if (n > KEEP_BYTES || room > (size_t)(KEEP_BYTES - x->kept))
+        return dgm_arena_alloc(own_arena(x), n);
+    void *p = x->room + x->kept;
+    x->kept = (uint16_t)(x->kept + room);
+    return p;
 }
 
 /* s lies in `from`, or nowhere in it (the path of a target without one) */
@@ -177,8 +182,9 @@ void dgm_http_forget_request(dgm_http_exchange *x)
     if (!x->arena)
         return;
     dgm_http_request *kept = dgm_http_keep(x, sizeof *kept);
+    char *target = memcpy(dgm_http_keep(x, r->target.n), r->target.p, r->target.n);
     *kept = (dgm_http_request){.method = r->method,
-                               .target = dgm_arena_dup(x->own, r->target),
+                               .target = {target, r->target.n},
                                .body = DGM_STR(""),
                                .is_loopback = r->is_loopback,
                                .is_tls = r->is_tls};

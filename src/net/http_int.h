@@ -36,6 +36,7 @@
 
 #define READ_BYTES ((size_t)64 << 10) /* one buffer per loop */
 #define PLAIN_BYTES ((size_t)16 << 10)
+#define KEEP_BYTES 448  /* a handler's notes on a request, and what is left of a forgotten one */
 #define SPARE_ARENAS 64 /* of requests that are answered in the same turn */
 
 enum phase { IDLE, HEAD, BODY, BUSY, LINGER, DEAD };
@@ -74,7 +75,7 @@ struct dgm_http_exchange {
     http_conn *c;     /* NULL: the peer is gone, or the exchange over */
     dgm_arena *arena; /* what is decoded and built; NULL: forgotten, `own` is used */
     dgm_arena *old;   /* forgotten: goes when nothing of it is needed any more */
-    dgm_arena *own;   /* what stays; NULL: nothing yet */
+    dgm_arena *own;   /* what stays and is too much for `room`; NULL: nothing yet */
     dgm_http_request *request;
     dgm_loop_turn turn;
     dgm_loop_fn on_room, on_gone, on_drain;
@@ -89,6 +90,8 @@ struct dgm_http_exchange {
     bool begun, ended, gone, told_gone;
     bool is_head, is_http10, chunked, no_body, keep_alive;
     bool above; /* the mark: on_room is owed */
+    uint16_t kept;
+    _Alignas(16) char room[KEEP_BYTES]; /* what dgm_http_keep gives out first */
 };
 
 struct http_timers {
