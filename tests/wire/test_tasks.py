@@ -133,8 +133,8 @@ def _(wire):
     from lib.http import Conn
     c = client(wire, "bench")
     context = new_id("leave")
-    _, method, target, body, headers = c.prepare("send", c.params("hold 1 x", context=context))
     for leave in ("close", "reset"):
+        _, method, target, body, headers = c.prepare("send", c.params("hold 1 x", context=context))
         conn = Conn(c.server.address)
         conn.request(method, target, body, headers)
         time.sleep(0.3)

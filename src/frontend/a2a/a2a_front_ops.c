@@ -172,8 +172,6 @@ static void stream_sent(struct op *op, const dgm_sent *sent)
     uint64_t cursor = sent->is_resend ? cursor_of(op) : DGM_NO_CURSOR;
     if (cursor != DGM_NO_CURSOR && cursor > sent->after && cursor <= dgm_log_published(sent->log))
         op_stream(op, sent->log, cursor, NULL);
-    else if (sent->is_resend && sent->snapshot) /* of a turn that is long over */
-        op_stream(op, NULL, 0, sent->snapshot);
     else
         op_stream(op, sent->log, sent->after, sent->snapshot);
 }
@@ -190,8 +188,6 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
         stream_sent(op, sent);
     else if (sent->is_message)
         give_message(op, sent);
-    else if (sent->is_resend && sent->snapshot)
-        op_give_record(op, sent->snapshot);
     else
         wait_for_answer(op, sent);
 }

@@ -2,31 +2,84 @@
  * frontend/a2a/a2a_front_stream.c - a reader of the log that writes server-sent events.
  *
  * Every frame carries the record's number as its id; internal records are passed over. In 1.0 the
- * payload is the record's own bytes. All that is there is written once per turn; a caller who does not
- * keep up is waited for, the log is patient.
+ * payload is the record's own bytes, in other dialects what they became is shared by all readers. All
+ * that is there is written once per turn; a caller who does not keep up is waited for, the log is
+ * patient.
  *
  * A stream may be idle for hours: it keeps what it needs and nothing of the request.
  */
 #include "frontend/a2a/a2a_front_int.h"
 #include "wire/sse/sse.h"
 
-#include <stdlib.h>
-
 #define BACKLOG_BYTES (2 * DGM_HTTP_BACKLOG_MARK) /* then wait for room */
 #define SHARED_BYTES ((size_t)4 << 10)            /* what is larger is not copied */
-#define PING_MS 15000
 
+/* Lives as long as the exchange. */
 struct stream {
     dgm_a2a_front *front;
     dgm_http_exchange *x;
     dgm_reader *reader;
-    dgm_timer timer;
     struct view view;
     bool ends_at_question;
     bool has_tail; /* of an envelope */
-    size_t head_n;
-    char head[]; /* of an envelope; up to the result */
+    uint32_t head_n;
+    char head[]; /* of an envelope, up to the result */
 };
+
+/* ---- payloads ------------------------------------------------------------------------------------------------------ */
+
+/* Line readers of some peers end lines at these too; dgm_sse_escape_line_ends writes them as escapes. */
+static bool has_line_ends(dgm_str s)
+{
+    const char *end = s.p + s.n, *p = s.p;
+    while (p < end && (p = memchr(p, 0xE2, (size_t)(end - p)))) {
+        if (p + 1 < end && (unsigned char)p[1] == 0x80)
+            return true;
+        p++;
+    }
+    p = s.p;
+    while (p < end && (p = memchr(p, 0xC2, (size_t)(end - p)))) {
+        if (p + 1 < end && (unsigned char)p[1] == 0x85)
+            return true;
+        p++;
+    }
+    return false;
+}
+
+static dgm_code encode(const dgm_record *r, dgm_buf *out, void *arg)
+{
+    struct stream *s = arg;
+    size_t from = out->n;
+    /* a scratch arena of its own: front_scratch would empty the buffer that is being filled */
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    if (!view_put(&s->view, r, DGM_OBJECT_STREAM_RESPONSE, a, out))
+        return DGM_INTERNAL;
+    dgm_sse_escape_line_ends(out, from);
+    return DGM_OK;
+}
+
+/* Which of the dialects that are kept beside a record; 0: what this caller sees is its own. */
+static unsigned shared_dialect(const struct stream *s, const dgm_record *r)
+{
+    if (s->view.history_length.set && r->head.kind == DGM_EVENT_TASK)
+        return 0;
+    return (s->view.codec == &dgm_codec_a2a_10   ? 1u
+            : s->view.codec == &dgm_codec_a2a_03 ? 2u
+                                                 : 3u) +
+           (s->view.no_canonical_type ? 8 : 0);
+}
+
+/* The bytes as they are, or shared, if that is what this caller sees; else false. */
+static bool find_payload(struct stream *s, dgm_record *r, dgm_str *ret)
+{
+    unsigned dialect;
+    if (view_is_plain(&s->view, r) && !has_line_ends(dgm_record_bytes(r))) {
+        *ret = dgm_record_bytes(r);
+        return true;
+    }
+    return s->reader && dgm_log_n_readers(dgm_reader_log(s->reader)) > 1 &&
+           (dialect = shared_dialect(s, r)) && !dgm_record_payload(r, dialect, encode, s, ret);
+}
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
@@ -57,43 +110,25 @@ static void flush(struct stream *s, dgm_buf *out)
     dgm_buf_clear(out);
 }
 
-/* What dgm_sse_escape_line_ends would change. */
-static bool has_line_ends(dgm_str s)
-{
-    for (size_t i = 0; i + 1 < s.n; i++) {
-        unsigned char c = (unsigned char)s.p[i], next = (unsigned char)s.p[i + 1];
-        if ((c == 0xC2 && next == 0x85) || (c == 0xE2 && next == 0x80))
-            return true;
-    }
-    return false;
-}
-
-/* Large and as it is: the socket gets the record's own bytes. */
-static bool put_shared(struct stream *s, dgm_record *r, dgm_buf *out)
-{
-    if (r->n <= SHARED_BYTES || !view_is_plain(&s->view, r) || has_line_ends(dgm_record_bytes(r)))
-        return false;
-    put_frame_head(s, r, out);
-    flush(s, out);
-    dgm_http_write_shared(s->x, dgm_record_bytes(r), release, dgm_record_ref(r));
-    put_frame_tail(s, out);
-    return true;
-}
-
 static void put_record(struct stream *s, dgm_record *r, struct scratch *scratch)
 {
     dgm_buf *out = &scratch->out;
     size_t before = out->n;
-    if (r->head.kind == DGM_EVENT_INTERNAL || put_shared(s, r, out))
+    dgm_str payload;
+    if (r->head.kind == DGM_EVENT_INTERNAL)
         return;
     put_frame_head(s, r, out);
-    size_t from = out->n;
-    dgm_arena_reset(scratch->arena);
-    if (!view_put(&s->view, r, DGM_OBJECT_STREAM_RESPONSE, scratch->arena, out)) {
-        out->n = before;
-        return;
+    if (!find_payload(s, r, &payload)) {
+        if (encode(r, out, s)) {
+            out->n = before;
+            return;
+        }
+    } else if (payload.n <= SHARED_BYTES) {
+        dgm_buf_add_str(out, payload);
+    } else { /* the socket gets the record's own */
+        flush(s, out);
+        dgm_http_write_shared(s->x, payload, release, dgm_record_ref(r));
     }
-    dgm_sse_escape_line_ends(out, from);
     put_frame_tail(s, out);
 }
 
@@ -101,9 +136,8 @@ static void put_record(struct stream *s, dgm_record *r, struct scratch *scratch)
 
 static void finish(struct stream *s)
 {
-    dgm_http_end(s->x);
     dgm_reader_close(s->reader);
-    dgm_timer_close(&s->timer, free, s);
+    dgm_http_end(s->x); /* s goes with it */
 }
 
 static bool ends_stream(const struct stream *s, const dgm_record *r)
@@ -120,30 +154,20 @@ static void on_ready(void *arg)
     struct stream *s = arg;
     struct scratch *scratch = front_scratch(s->front);
     dgm_record *r;
-    bool end = false, any = false;
+    bool end = false;
     while (!end && dgm_http_backlog(s->x) + scratch->out.n < BACKLOG_BYTES &&
            (r = dgm_reader_next(s->reader))) {
         put_record(s, r, scratch);
         end = ends_stream(s, r);
-        any = true;
     }
     flush(s, &scratch->out);
     if (end || dgm_reader_is_over(s->reader))
         finish(s);
-    else if (any)
-        dgm_timer_start(&s->timer, PING_MS);
 }
 
 static void on_gone(void *arg)
 {
     finish(arg);
-}
-
-static void ping(void *arg)
-{
-    struct stream *s = arg;
-    dgm_http_write(s->x, DGM_STR(": ping\n\n"));
-    dgm_timer_start(&s->timer, PING_MS);
 }
 
 static void begin(struct op *op)
@@ -159,13 +183,13 @@ static struct stream *new_stream(struct op *op)
 {
     struct scratch *scratch = front_scratch(op->front);
     op_put_head(op, &scratch->out);
-    struct stream *s = dgm_xcalloc(1, sizeof *s + scratch->out.n);
+    struct stream *s = dgm_http_keep(op->x, sizeof *s + scratch->out.n);
     s->front = op->front;
     s->x = op->x;
     s->view = op_view(op);
     s->ends_at_question = op->method == DGM_METHOD_STREAM && !op->front->o.keep_open_at_question;
     s->has_tail = !op->rest;
-    s->head_n = scratch->out.n;
+    s->head_n = (uint32_t)scratch->out.n;
     if (s->head_n)
         memcpy(s->head, scratch->out.p, s->head_n);
     return s;
@@ -174,22 +198,20 @@ static struct stream *new_stream(struct op *op)
 void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot)
 {
     struct stream *s = new_stream(op);
-    dgm_loop *loop = dgm_http_loop(op->x);
     begin(op);
     if (snapshot) {
-        struct scratch *scratch = front_scratch(op->front);
+        struct scratch *scratch = front_scratch(s->front);
         put_record(s, snapshot, scratch);
         flush(s, &scratch->out);
     }
     if (!log) {
-        dgm_http_end(op->x);
-        free(s);
+        dgm_http_end(s->x);
         return;
     }
-    dgm_http_watch(op->x, on_ready, on_gone, s);
-    dgm_timer_init(loop, &s->timer, ping, s);
-    dgm_timer_start(&s->timer, PING_MS);
+    dgm_http_watch(s->x, on_ready, on_gone, s);
+    dgm_http_keep_alive(s->x, DGM_STR(": ping\n\n"));
     s->reader = dgm_reader_open(log, after, on_ready, s);
+    dgm_http_forget_request(s->x); /* op with it */
 }
 
 void op_stream_error(struct op *op, const dgm_err *err)
