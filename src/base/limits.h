@@ -39,6 +39,20 @@
 /* "log_bytes": records of one task in memory; a task that says more than this fails. */
 #define DGM_MAX_LOG_BYTES ((size_t)256 << 20)
 
+/* "log_records": likewise, counted in events. A model writes some 100 a second: three hours of it. */
+#define DGM_MAX_LOG_RECORDS 1000000
+
+/* "queued_messages": to a task that is working; more than a person types ahead. */
+#define DGM_MAX_QUEUED_MESSAGES 16
+
+/* "subscribers": open streams of one task. Each costs a few hundred bytes and a write per event. */
+#define DGM_MAX_SUBSCRIBERS 10000
+
+/* What a run may be ahead of the store before its agent is asked to wait: enough for a commit to be worth
+ * its fsync. */
+#define DGM_MAX_UNWRITTEN_RECORDS 1024
+#define DGM_MAX_UNWRITTEN_BYTES ((size_t)4 << 20)
+
 /* How long a cancel waits for the agent before it answers with the task as it is. */
 #define DGM_CANCEL_WAIT_MS 5000
 

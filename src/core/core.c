@@ -5,12 +5,20 @@
 
 /* ---- life ---------------------------------------------------------------------------------------------------- */
 
+static const dgm_core_limits default_limits = {.log_bytes = DGM_MAX_LOG_BYTES,
+                                               .log_records = DGM_MAX_LOG_RECORDS,
+                                               .queued_messages = DGM_MAX_QUEUED_MESSAGES,
+                                               .subscribers = DGM_MAX_SUBSCRIBERS};
+
 dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *err)
 {
     if (!o->n_agents)
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "a server needs an agent: name one");
     dgm_core *core = dgm_xcalloc(1, sizeof *core);
     core->o = *o;
+    core->limits = o->limits ? *o->limits : default_limits;
+    core->o.limits = &core->limits;
+    core->retention_ms = o->retention_ms;
     core->agents = dgm_xcalloc(o->n_agents, sizeof *core->agents);
     memcpy(core->agents, o->agents, o->n_agents * sizeof *core->agents);
     core->n_shards = dgm_loops_count(o->loops);
@@ -20,6 +28,7 @@ dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *e
         core->shards[i].loop = dgm_loops_at(o->loops, i);
         dgm_buf_init(&core->shards[i].scratch, SIZE_MAX);
     }
+    keep_start(core);
     *ret_core = core;
     return DGM_OK;
 }
@@ -35,14 +44,15 @@ void dgm_core_free(dgm_core *core)
         return;
     for (size_t i = 0; i < core->n_shards; i++) {
         struct shard *s = &core->shards[i];
-        for (size_t b = 0; b < s->n_buckets; b++) {
-            while (s->buckets[b])
-                live_drop(s->buckets[b]);
+        for (size_t b = 0; b < s->lives.cap; b++) {
+            while (s->lives.slots[b])
+                live_drop((struct live *)(void *)s->lives.slots[b]);
         }
-        send_forget_all(s);
-        dgm_buf_done(&core->shards[i].scratch);
-        free(core->shards[i].buckets);
+        table_done(&s->lives);
+        resend_forget_all(s);
+        dgm_buf_done(&s->scratch);
     }
+    keep_free(core);
     free(core->shards);
     free(core->agents);
     free(core);
@@ -50,16 +60,15 @@ void dgm_core_free(dgm_core *core)
 
 dgm_core_stats dgm_core_stats_of(dgm_core *core)
 {
-    dgm_core_stats stats = {.sends = core->sends,
+    return (dgm_core_stats){.sends = core->sends,
                             .resends = core->resends,
                             .runs = core->runs,
                             .messages = core->messages,
                             .tasks = core->tasks,
                             .records = core->records,
-                            .warnings = core->warnings};
-    for (size_t i = 0; i < core->n_shards; i++)
-        stats.live += core->shards[i].n_live; /* a count that may be a moment old */
-    return stats;
+                            .warnings = core->warnings,
+                            .live = core->live,
+                            .running = core->running};
 }
 
 /* ---- answers --------------------------------------------------------------------------------------------------- */
@@ -95,6 +104,7 @@ static void give_answer(void *arg)
     case CALL_SUBSCRIBE:
         c->on.subscribed(c->code, c->code ? NULL : c->log, c->after, c->snapshot, err, c->arg);
         break;
+    case CALL_GONE: break;
     }
     free_call(c);
 }
@@ -104,10 +114,21 @@ void core_answer(struct call *c)
     dgm_loop_post(c->home, give_answer, c);
 }
 
+void core_refuse_all(struct call **list, const dgm_err *err)
+{
+    while (*list) {
+        struct call *c = *list;
+        *list = c->next;
+        core_refuse(c, err);
+    }
+}
+
 void core_refuse(struct call *c, const dgm_err *err)
 {
+    core_refuse_all(&c->copies, err);
     c->code = err->code;
-    c->err = *err;
+    if (err != &c->err)
+        c->err = *err;
     core_answer(c);
 }
 
@@ -132,11 +153,14 @@ static struct call *new_call(dgm_core *core, enum call_kind kind, dgm_owner owne
     return c;
 }
 
+/* When it drains, what is there is still told; nothing new begins. */
 static bool is_refused(struct call *c)
 {
-    if (c->core->stopping)
+    bool begins = c->kind == CALL_SEND || c->kind == CALL_SUBSCRIBE;
+    bool refused = c->core->stopping || (c->core->draining && begins);
+    if (refused)
         core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
-    return c->core->stopping;
+    return refused;
 }
 
 static void take_task_call(void *arg)
@@ -152,15 +176,18 @@ static void post_by_task(struct call *c)
     dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, take_task_call, c);
 }
 
-static const dgm_core_agent *find_agent(dgm_core *core, dgm_str id)
+const dgm_core_agent *core_agent(dgm_core *core, dgm_str id)
 {
-    if (!id.n)
-        return &core->agents[0];
     for (size_t i = 0; i < core->o.n_agents; i++) {
         if (dgm_str_eq(core->agents[i].id, id))
             return &core->agents[i];
     }
     return NULL;
+}
+
+static const dgm_core_agent *find_agent(dgm_core *core, dgm_str id)
+{
+    return id.n ? core_agent(core, id) : &core->agents[0];
 }
 
 /* To the task's own loop, if there is an agent whose task it can be. */
@@ -197,6 +224,15 @@ void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
     c->cursor = cursor;
     c->on.subscribed = on_subscribed;
     post_to_task(c, agent, task_id, arg);
+}
+
+void dgm_core_disconnected(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
+                           uint32_t turn, uint64_t grace_ms)
+{
+    struct call *c = new_call(core, CALL_GONE, owner);
+    c->turn = turn;
+    c->grace_ms = grace_ms;
+    post_to_task(c, agent, task_id, NULL);
 }
 
 void core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg)

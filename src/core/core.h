@@ -25,28 +25,47 @@ typedef struct dgm_core_agent {
     bool keep_transitory;
 } dgm_core_agent;
 
+/* Of one task. */
+typedef struct dgm_core_limits {
+    size_t log_bytes, log_records; /* over them it fails, with metadata.error `log_limit` */
+    size_t queued_messages;        /* while it works; one more is DGM_UNSUPPORTED_OPERATION */
+    size_t subscribers;            /* one more is DGM_RATE_LIMITED */
+} dgm_core_limits;
+
 typedef struct dgm_core_options {
     dgm_loops *loops;
     dgm_store *store;
     const dgm_core_agent *agents; /* the first is the default; copied, their strings borrowed */
     size_t n_agents;
-    /* Limits of one task; 0: the DGM_MAX_ of base/limits.h. */
-    size_t max_log_bytes;       /* limits.log_bytes */
-    size_t max_log_records;     /* limits.log_records */
-    size_t max_queued_messages; /* limits.queued_messages */
-    size_t max_subscribers;     /* limits.subscribers */
-    /* Finished turns are trimmed from logs when they are this old; 0: never. */
-    int64_t retention_ms; /* retention_hours */
-    /* What an agent of another maker did wrong, once per warning; may be NULL. From any loop. */
-    void (*on_warning)(void *user, dgm_str task_id, const dgm_err *what);
+    const dgm_core_limits *limits; /* copied; NULL: the DGM_MAX_ of base/limits.h */
+    /* Finished turns go from the store when they are this old; 0: never. See dgm_core_keep_for. */
+    int64_t retention_ms;
+    /* All three may be NULL, and are called from any loop. */
+    /* What an agent should not have done, once per rule and run: rules have names, see dgm_core_rule. */
+    void (*on_warning)(void *user, dgm_str task_id, const char *rule, const dgm_err *what);
+    /* A line for the operator's log from an agent; task_id is empty while there is no task. */
+    void (*on_note)(void *user, dgm_str agent, dgm_str task_id, dgm_str line);
+    /* The store could not trim; it is tried again. */
+    void (*on_trim_failed)(void *user, const dgm_err *why);
     void *user;
 } dgm_core_options;
 
 dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *err);
+/*
+ * The server ends, first step; from any thread, once. New messages and subscriptions are refused
+ * (DGM_UNAVAILABLE); everything else is answered as always. Readers of tasks that rest are over at once,
+ * and their cursors are good at the next start. What runs may go on for ms and ends as it ends; what is
+ * left then becomes failed, with metadata.error, and its agent is told to stop: so every stream has an
+ * end and no task is left in the middle. on_drained: on the first loop, when all of that is stored.
+ */
+void dgm_core_drain(dgm_core *core, uint64_t ms, dgm_loop_fn on_drained, void *arg);
 /* From now on calls are refused and the store is left alone: before the store is closed. */
 void dgm_core_stop(dgm_core *core);
 /* After the loops have stopped. Tasks that ran are settled at the next start (dgm_core_recover). */
 void dgm_core_free(dgm_core *core); /* NULL is fine */
+
+/* Another retention, from any thread. */
+void dgm_core_keep_for(dgm_core *core, int64_t retention_ms);
 
 /* Settles what a crash left unfinished: failed, with metadata.error. Before the first call; on a loop. */
 void dgm_core_recover(dgm_core *core, dgm_store_done done, void *arg);
@@ -65,15 +84,21 @@ typedef struct dgm_send {
 
 typedef struct dgm_sent {
     dgm_log *log;
-    uint64_t after;       /* the turn's first record is the next one */
-    dgm_record *snapshot; /* the task before this turn, as a `task` record; NULL for a new one */
+    uint64_t after;       /* read on behind this: with a snapshot, behind what is in it */
+    dgm_record *snapshot; /* a `task` record that comes first; NULL: the log begins with one */
     dgm_str task_id, context_id;
     uint32_t turn;
-    bool
-        is_message; /* the answer is a Message: the log holds that one record, and there is no task */
-    bool is_resend; /* this message was taken before: here is its turn */
+    bool is_message; /* the answer is a Message: the log holds that one record, there is no task */
+    bool is_resend;  /* this message was taken before: here is its turn */
 } dgm_sent;
 
+/*
+ * A new task's log is given from its first record. A message to a task gives the task, with that message
+ * in its history, and what follows.
+ * A resend gives the turn it began: of a task's first turn everything from its first record, while the
+ * store keeps it; of a later one, or if it is gone, the task as it is, and what follows if that turn still
+ * runs. A turn that is over has a log that is over, too: whoever waits for the end has it.
+ */
 /* Answered when the turn's first record can be read: by then it is stored. */
 typedef void (*dgm_on_sent)(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg);
 void dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg);
@@ -117,8 +142,24 @@ void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
 void dgm_core_cancel(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                      dgm_on_task on_task, void *arg);
 
+/*
+ * The connection that began this turn is gone, and it is not to go on without readers (on_disconnect:
+ * cancel): if nobody reads the task then or within grace_ms, its run is canceled. For frontends; there
+ * is no answer.
+ */
+void dgm_core_disconnected(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
+                           uint32_t turn, uint64_t grace_ms);
+
+/* ---- watching ---------------------------------------------------------------------------------------------- */
+
 typedef struct dgm_core_stats {
     uint64_t sends, resends, runs, messages, tasks, records, warnings;
-    uint64_t live; /* tasks in memory */
+    uint64_t live;    /* tasks in memory */
+    uint64_t running; /* executions of agents */
 } dgm_core_stats;
 dgm_core_stats dgm_core_stats_of(dgm_core *core);
+
+/* What agents are watched for: the name of a rule, a sentence, how often it was broken (once per run).
+ * False: there is no rule of that number. */
+bool dgm_core_rule(dgm_core *core, size_t i, const char **ret_name, const char **ret_about,
+                   uint64_t *ret_broken);

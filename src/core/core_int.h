@@ -1,50 +1,98 @@
 /*
  * core/core_int.h - what the files of this folder share: calls, live tasks, runs.
  *
- *   core.c    calls: to the loop that owns the task, and back with the answer
- *   table.c   the live tasks of one loop
- *   live.c    a task in memory: loading it, appending to it, writing to the store, publishing
- *   run.c     an execution of an agent for a turn: what it emits becomes records
- *   send.c    a message comes in: whose is it, was it here before, may it be taken
- *   recover.c what a crash left unfinished
+ *   core.c        calls: to the loop that owns the task, and back with the answer
+ *   table.c       hash tables of one loop: live tasks, messages on their way
+ *   live.c        a task in memory: appending to it, writing to the store, publishing, resting
+ *   load.c        from the store: a task, and older records of one that is here
+ *   ask.c         what is asked of a task: get, subscribe, cancel, settle, disconnected
+ *   send.c        a message comes in: may it be taken, and where does it go
+ *   resend.c      was it here before: messages on their way, and what a copy of one is given
+ *   run.c         an execution of an agent for a turn: what it emits becomes records
+ *   run_fill.c    ids, times and marks of what it emits
+ *   lint_append.c what it should not have emitted
+ *   recover.c     what a crash left unfinished
+ *   drain.c       the end of the server
+ *   keep.c        how long logs are kept
  */
 #pragma once
 
+#include "base/limits.h"
 #include "core/core.h"
 #include "model/fold.h"
 #include "model/stamp.h"
 
 #include <stdatomic.h>
 
-#define DGM_MAX_QUEUED_MESSAGES 16 /* "queued_messages": to a task that is working */
-
 struct live;
 struct run;
 struct inflight;
+struct call;
+
+/* ---- tables ------------------------------------------------------------------------------------------------- */
+
+struct node { /* the first member of what stands in a table */
+    struct node *next;
+    uint64_t hash;
+};
+
+struct table {
+    struct node **slots; /* cap of them, a power of two or none */
+    size_t n, cap;
+};
+
+void table_put(struct table *t, struct node *node, uint64_t hash);
+void table_take(struct table *t, struct node *node);
+struct node *table_at(const struct table *t, uint64_t hash); /* all that may have it, by next */
+void table_done(struct table *t);
+
+/* ---- the core ----------------------------------------------------------------------------------------------- */
+
+#define N_RULES 10 /* of lint_append.c */
 
 /* What one loop owns. */
 struct shard {
     dgm_core *core;
     dgm_loop *loop;
-    struct live **buckets; /* n_buckets, a power of two */
-    size_t n_buckets, n_live;
+    struct table lives;
+    struct table inflights; /* messages that are not in the store yet */
+    struct run *runs;
+    size_t n_runs, n_writing;  /* executions; appends the store has not answered */
     dgm_buf scratch;           /* records are put together here */
-    size_t sweep;              /* the bucket that was looked at last */
-    struct inflight *inflight; /* sends whose message id is not in the store yet */
+    size_t sweep;              /* the slot of lives that was looked at last */
+    bool is_draining, drained; /* has heard of it; has said that it is done: drain.c */
 };
 
+struct keeper; /* keep.c */
+
 struct dgm_core {
-    dgm_core_options o;
+    dgm_core_options o; /* its limits are these */
+    dgm_core_limits limits;
     dgm_core_agent *agents;
     size_t n_shards;
     struct shard *shards;
+    _Atomic bool draining; /* nothing new is taken */
     _Atomic bool stopping; /* the store is not asked any more */
-    _Atomic uint64_t sends, resends, runs, messages, tasks, records, warnings;
+    _Atomic uint64_t sends, resends, runs, messages, tasks, records, warnings, live, running;
+    _Atomic uint64_t broken[N_RULES];
+    _Atomic int64_t retention_ms;
+    struct keeper *keeper;
+    /* drain.c */
+    dgm_loop_fn on_drained;
+    void *drained_arg;
+    uint64_t drain_ms;
+    _Atomic size_t undrained;
+    dgm_timer drain_timer;
+    dgm_loop_stop drain_stop;
+    bool drain_timer_open;
 };
+
+/* metadata.error of what the server's end left unfinished. */
+#define DGM_SERVER_STOPPED "the server was stopped while the agent was working"
 
 /* ---- calls ------------------------------------------------------------------------------------------------ */
 
-enum call_kind { CALL_SEND, CALL_GET, CALL_SUBSCRIBE, CALL_CANCEL, CALL_SETTLE };
+enum call_kind { CALL_SEND, CALL_GET, CALL_SUBSCRIBE, CALL_CANCEL, CALL_SETTLE, CALL_GONE };
 
 /* One thing that was asked for, with all it needs and the answer when there is one. */
 struct call {
@@ -52,27 +100,32 @@ struct call {
     dgm_core *core;
     dgm_loop *home; /* where it came from and goes back to */
     dgm_arena *arena;
-    struct call *next;   /* in a list of a live task */
-    struct shard *shard; /* CALL_SEND: where it is dealt with */
+    struct call *next; /* in a list of a live task */
     dgm_owner owner;
     dgm_str task_id;
     uint64_t cursor;
+    uint64_t grace_ms;           /* CALL_GONE */
     const dgm_core_agent *agent; /* whose the task has to be; NULL: anybody's */
     /* CALL_SEND */
-    dgm_record *message; /* as a record: immutable, counted, decoded where it is needed */
+    struct shard *shard;       /* where it is dealt with */
+    struct inflight *inflight; /* of which it is the first copy */
+    struct call *copies;       /* of one that waits for a run to end */
+    struct live *live;         /* while the store is asked about it */
+    dgm_record *message;       /* as a record: immutable, counted, decoded where it is needed */
     dgm_str message_id, context_id, protocol, caller_id;
-    dgm_str asked_context,
-        asked_task; /* as the message named them; context_id is filled in later */
+    dgm_str asked_context, asked_task; /* as the message named them; the others are filled in */
     const dgm_json *metadata;
     dgm_strs accepted_output_modes;
     unsigned char digest[32];
+    bool is_looked_up; /* the store was asked whether it was here before */
     /* the answer */
     dgm_code code;
     dgm_err err;
     dgm_record *snapshot;
     dgm_log *log;
     uint64_t after;
-    uint64_t wait_seq; /* to be given when this is published */
+    uint64_t wait_seq;  /* to be given when this is published */
+    uint64_t first_seq; /* of the turn */
     uint32_t turn;
     bool is_message, is_resend;
     union {
@@ -84,21 +137,28 @@ struct call {
 };
 
 struct shard *core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key);
+const dgm_core_agent *core_agent(dgm_core *core, dgm_str id); /* NULL: there is none */
 /* Ends a task that nobody works on as failed; leaves one alone that is over, waits, or runs. */
 void core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg);
 void core_answer(struct call *c); /* goes home; the call is gone for the caller */
-void core_refuse(struct call *c, const dgm_err *err);
+void core_refuse(struct call *c, const dgm_err *err); /* its copies as well */
 void core_refuse_with(struct call *c, dgm_code code, const char *msg);
+void core_refuse_all(struct call **list, const dgm_err *err);
 
 /* ---- live tasks ---------------------------------------------------------------------------------------------- */
 
 enum live_state { LIVE_LOADING, LIVE_READY, LIVE_BROKEN };
 
+struct turn_at { /* where a turn begins */
+    uint64_t first_seq;
+    uint32_t turn;
+};
+
 struct live {
-    struct live *next; /* in its bucket */
-    uint64_t hash;
+    struct node node; /* first */
     struct shard *shard;
     enum live_state is;
+    unsigned held; /* by functions that go on with it */
     dgm_arena *arena;
     dgm_owner owner;
     dgm_str id, context_id;
@@ -107,15 +167,23 @@ struct live {
     dgm_fold *fold;
     dgm_task_state state;
     int64_t created_ms, status_ms;
-    uint64_t folded_seq; /* stored as a whole Task up to here */
+    uint64_t kept_first; /* what the store has begins here, or later */
     dgm_turn_row turn;   /* the one that runs, or the last */
+    dgm_str message_id;  /* that it began with */
+    char *turn_texts;    /* what these and the dedupe rows point to */
+    struct turn_at *turns;
+    size_t n_turns, turns_cap;
     struct run *run;
-    struct call *loading;   /* waiting for the load, newest first */
-    struct call *waiting;   /* answers that wait to be published */
+    struct call *loading; /* waiting for the load, newest first */
+    struct call *older;   /* waiting for older records, newest first */
+    struct call *waiting; /* answers that wait to be published, in order */
+    struct call **waiting_end;
     struct call *queued;    /* messages for after this run, in order */
     struct call *canceling; /* cancels that wait for the end */
     size_t n_queued;
-    struct inflight *inflight; /* the message it began with, until that is stored */
+    size_t n_lookups;           /* of messages, in the store */
+    struct inflight *inflights; /* its messages that are not stored yet */
+    struct older_load *older_load;
     /* to be written at the end of this turn of the loop */
     dgm_loop_turn flush;
     dgm_record **pending;
@@ -123,44 +191,88 @@ struct live {
     bool sync, write_turn, write_folded;
     dgm_dedupe_row dedupe[2];
     size_t n_dedupe;
-    size_t n_writing; /* appends the store has not answered */
-    bool held;        /* by a function that goes on with it */
+    size_t n_writing;       /* appends the store has not answered */
+    size_t unwritten_bytes; /* of records that are not published */
     dgm_err store_fault;
 };
 
-struct live *table_find(struct shard *s, dgm_owner owner, dgm_str id);
-void table_add(struct shard *s, struct live *l);
-void table_remove(struct shard *s, struct live *l);
-
+struct live *live_find(struct shard *s, dgm_owner owner, dgm_str id);
+struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id); /* empty, in the table */
 /* Makes one for a new task; it is in the table. */
 struct live *live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
                       dgm_str context_id);
+void live_free(struct live *l);
 /* Finds it or starts loading it; the call comes back through live_take when it is there. */
 void live_with(struct shard *s, struct call *c);
 void live_take(struct live *l, struct call *c); /* is ready: do it */
 
+/* Has the log what a reader from seq on needs? true: the store is asked for it, and the call comes back
+ * through live_take. false: it is here, or nowhere. */
+bool live_load_older(struct live *l, struct call *c, uint64_t seq);
+
 /* One event at the end of its log. Faults leave it as it was. */
 dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, dgm_err *err);
+/* A status by the server's own word, when nothing runs or what runs does not count any more. */
+dgm_code live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err);
+/* The next turn begins, with this event; what stands to be written of the one before is written. */
+dgm_code live_begin_turn(struct live *l, struct call *send, const dgm_event *event, dgm_err *err);
 void live_answer_when_published(struct live *l, struct call *c, uint64_t seq);
 dgm_record *live_snapshot(struct live *l); /* a reference of the caller's */
 void live_run_ended(struct live *l);
 void live_settle_down(struct live *l); /* goes if nobody needs it */
 void live_drop(struct live *l);        /* the process ends */
-void live_rest(
-    struct live *l); /* nothing runs: write down where it stands, go when nobody needs it */
+void live_rest(struct live *l);        /* nothing runs: write down where it stands */
 
 /* ---- runs and sending ---------------------------------------------------------------------------------------- */
 
-void run_start(struct shard *s, struct call *send, struct live *live, const dgm_message *message);
+struct run {
+    dgm_run base; /* first: agents hold a pointer to it */
+    struct run *next, **prev;
+    struct shard *shard;
+    const dgm_core_agent *agent;
+    struct live *live; /* NULL while undecided, and for a Message answer */
+    struct call *send; /* to be answered when the turn has its first record; then NULL */
+    dgm_run_input input;
+    dgm_message *message;
+    dgm_record *task_before; /* what input.task was decoded from */
+    dgm_arena *arena;        /* of the run */
+    dgm_arena *scratch;      /* of one event */
+    unsigned told;           /* rules it broke that were told, a bit each */
+    bool starting;           /* within start(): an end is finished when that returns */
+    bool ended;
+    bool answered; /* with a Message or an error: there is no task, and nothing may follow */
+    const char *error;
+};
+
+/* live NULL: for a task that is not there yet. before: the Task before this turn, a reference that is
+ * taken over; may be NULL. */
+void run_start(struct shard *s, struct call *send, struct live *live, dgm_record *before);
 void run_cancel(struct run *r);
-void run_drop(struct run *r); /* the process ends: its agent will not hear of it */
+void run_drop(struct run *r);  /* the process ends: its agent will not hear of it */
+void run_abort(struct run *r); /* the server ends: its task fails, its agent is told to stop */
+
+dgm_event run_fill(struct run *r, const dgm_event *e); /* in r->scratch */
+void run_lint(struct run *r, const dgm_event *e);      /* as the agent made it */
+void run_warn(struct run *r, const char *rule, const dgm_err *what);
 
 void send_start(struct shard *s, struct call *c); /* on the loop that will own the task */
 void send_to_task(struct live *l, struct call *c);
-/* The copy that came first has its turn, or (live NULL) a Message or an error: tell those that wait. */
-void send_decided(struct shard *s, struct call *first, struct live *live);
-void send_is_stored(struct live *l); /* copies find it in the store from now on */
-void send_forget_all(struct shard *s);
-void send_remember(struct live *l,
-                   const struct call *c); /* its id goes to the store with the turn */
+void send_remember(struct live *l, const struct call *c); /* its id is written with the turn */
 void send_digest(const dgm_message *m, dgm_buf *scratch, unsigned char digest[32]);
+
+/* A message without a task: started, unless it was here before. */
+void resend_or_start(struct shard *s, struct call *c);
+/* One to a task: true when it was here before, or may have been: then it is taken care of. */
+bool resend_attach_to(struct live *l, struct call *c);
+void resend_give(struct live *l, struct call *c); /* the turn it began */
+/* The first copy has its turn, or (live NULL) a Message or an error: tell those that wait. */
+void resend_decided(struct shard *s, struct call *first, struct live *live);
+void resend_is_stored(struct live *l); /* copies of what is published find it in the store */
+void resend_forget(struct live *l);
+void resend_forget_all(struct shard *s);
+
+/* ---- life of the server -------------------------------------------------------------------------------------- */
+
+void drain_look(struct shard *s); /* is that all? */
+void keep_start(dgm_core *core);
+void keep_free(dgm_core *core);

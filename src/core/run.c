@@ -2,119 +2,21 @@
  * core/run.c - one execution of an agent for one turn.
  *
  *   undecided ── message ──► a Message answer: one record in a log of its own, no task, nothing stored
+ *       ├─────── refuse ───► an error for the caller, and no task either
  *       └────── any other ─► a Task: made, told, stored; from here on every event is a record of its log
  *
  * The first event decides, and nothing is told or stored before it. A run of a task that exists is
  * decided when it starts.
  */
 #include "base/ids.h"
-#include "base/limits.h"
 #include "core/core_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-struct run {
-    dgm_run base; /* first: agents hold a pointer to it */
-    struct shard *shard;
-    const dgm_core_agent *agent;
-    struct live *live; /* NULL while undecided, and for a Message answer */
-    struct call *send; /* to be answered when the turn has its first record; then NULL */
-    dgm_run_input input;
-    dgm_message *message;
-    dgm_record *task_before; /* what input.task was decoded from */
-    dgm_arena *arena;        /* of the run */
-    dgm_arena *scratch;      /* of one event */
-    dgm_log *answer;         /* a Message answer's */
-    bool starting;           /* within start(): an end is finished when that returns */
-    bool ended;
-    const char *error;
-};
-
 static struct run *run_of(dgm_run *base)
 {
     return (struct run *)(void *)base;
-}
-
-/* ---- what agents leave to us ----------------------------------------------------------------------------------- */
-
-/* Ids of a message that an agent sends. Shallow: what it points to is only read. */
-static dgm_message *fill_message(struct run *r, const dgm_message *m, bool in_task)
-{
-    if (!m)
-        return NULL;
-    dgm_message *filled = dgm_new(r->scratch, dgm_message);
-    *filled = *m;
-    if (!filled->message_id.n)
-        filled->message_id = dgm_uuid7_in(r->scratch);
-    filled->context_id = r->input.context_id;
-    filled->task_id = in_task ? r->input.task_id : (dgm_str){0};
-    if (filled->role == DGM_ROLE_UNSPECIFIED)
-        filled->role = DGM_ROLE_AGENT;
-    return filled;
-}
-
-static void fill_status(struct run *r, dgm_status *s)
-{
-    s->message = fill_message(r, s->message, true);
-    /* While it works, what it says is progress unless the agent itself marks it as its answer: a
-     * stamp of ours would make it that. */
-    if (s->message && s->state != DGM_STATE_WORKING && s->state != DGM_STATE_SUBMITTED)
-        dgm_message_stamp(r->scratch, s->message);
-    if (!s->timestamp.n)
-        s->timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms());
-}
-
-/* The event as it goes into the log: our ids whatever the agent wrote there. */
-static dgm_event fill_event(struct run *r, const dgm_event *e)
-{
-    dgm_event filled = {.kind = e->kind};
-    switch (e->kind) {
-    case DGM_EVENT_TASK: {
-        dgm_task *t = dgm_new(r->scratch, dgm_task);
-        *t = *e->task;
-        t->id = r->input.task_id;
-        t->context_id = r->input.context_id;
-        fill_status(r, &t->status);
-        filled.task = t;
-        break;
-    }
-    case DGM_EVENT_STATUS: {
-        dgm_status_update *u = dgm_new(r->scratch, dgm_status_update);
-        *u = *e->status;
-        u->task_id = r->input.task_id;
-        u->context_id = r->input.context_id;
-        fill_status(r, &u->status);
-        filled.status = u;
-        break;
-    }
-    case DGM_EVENT_ARTIFACT: {
-        dgm_artifact_update *u = dgm_new(r->scratch, dgm_artifact_update);
-        *u = *e->artifact;
-        u->task_id = r->input.task_id;
-        u->context_id = r->input.context_id;
-        if (!u->artifact.artifact_id.n)
-            u->artifact.artifact_id = dgm_uuid7_in(r->scratch);
-        filled.artifact = u;
-        break;
-    }
-    case DGM_EVENT_INTERNAL: {
-        dgm_internal *i = dgm_new(r->scratch, dgm_internal);
-        *i = *e->internal;
-        i->task_id = r->input.task_id;
-        i->message = fill_message(r, i->message, true);
-        if (!i->timestamp.n)
-            i->timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms());
-        filled.internal = i;
-        break;
-    }
-    case DGM_EVENT_MESSAGE:
-        filled.message = fill_message(r, e->message, r->live != NULL);
-        dgm_message_stamp(r->scratch, filled.message);
-        break;
-    case DGM_EVENT_NONE: break;
-    }
-    return filled;
 }
 
 /* ---- deciding ----------------------------------------------------------------------------------------------------- */
@@ -128,20 +30,27 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
                        &r->shard->scratch, &record, err);
     if (rc)
         return rc;
-    r->answer = dgm_log_new(r->shard->core->o.loops, 1);
-    dgm_log_append(r->answer, record);
-    dgm_log_close(r->answer);
-    struct call *c = r->send;
-    r->send = NULL;
-    c->log = dgm_log_ref(r->answer);
+    struct call *c = dgm_take(r->send);
+    r->answered = true;
+    c->log = dgm_log_new(r->shard->core->o.loops, 1);
+    dgm_log_append(c->log, record);
+    dgm_log_close(c->log);
     c->after = 0;
     c->turn = 1;
     c->is_message = true;
     c->task_id = (dgm_str){0};
     atomic_fetch_add_explicit(&r->shard->core->messages, 1, memory_order_relaxed);
-    send_decided(r->shard, c, NULL);
+    resend_decided(r->shard, c, NULL);
     core_answer(c);
     return DGM_OK;
+}
+
+static void answer_with_error(struct run *r, const dgm_err *err)
+{
+    struct call *c = dgm_take(r->send);
+    r->answered = true;
+    resend_decided(r->shard, c, NULL);
+    core_refuse(c, err);
 }
 
 /* The `task` event of a new task: submitted, with the caller's message as its history. */
@@ -161,21 +70,17 @@ static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
     task.history = (dgm_messages){r->message, 1};
     dgm_event event = {.kind = DGM_EVENT_TASK, .task = &task};
     l->run = r;
-    r->live = l;
-    l->turn = (dgm_turn_row){.turn = 1,
-                             .first_seq = 1,
-                             .protocol = dgm_arena_dup(l->arena, c->protocol),
-                             .caller_id = dgm_arena_dup(l->arena, c->caller_id)};
-    l->write_turn = l->write_folded = true;
-    send_remember(l, c);
-    if ((rc = live_append(l, &event, DGM_BY_SERVER, err)))
+    if ((rc = live_begin_turn(l, c, &event, err))) {
+        live_free(l);
         return rc;
+    }
+    r->live = l;
+    l->write_folded = true;
     r->send = NULL;
     c->log = dgm_log_ref(l->log);
     c->after = 0;
-    c->turn = 1;
     c->task_id = dgm_arena_dup(c->arena, l->id);
-    send_decided(r->shard, c, l);
+    resend_decided(r->shard, c, l);
     live_answer_when_published(l, c, 1);
     return DGM_OK;
 }
@@ -204,50 +109,88 @@ static dgm_event as_completed(struct run *r, const dgm_message *m)
     return (dgm_event){.kind = DGM_EVENT_STATUS, .status = u};
 }
 
-static dgm_code log_is_full(struct run *r, dgm_err *err)
+static bool is_over_limit(const struct run *r)
 {
-    dgm_status_update u = {.task_id = r->input.task_id,
-                           .context_id = r->input.context_id,
-                           .status = {.state = DGM_STATE_FAILED,
-                                      .timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms())},
-                           .metadata = dgm_error_metadata(r->scratch, DGM_STR("log_limit"))};
-    dgm_event failed = {.kind = DGM_EVENT_STATUS, .status = &u};
-    live_append(r->live, &failed, DGM_BY_SERVER, NULL);
-    return dgm_fail(err, DGM_TOO_LARGE, NULL, "more than the limit log_bytes: the task has failed");
+    const dgm_core_limits *max = r->shard->core->o.limits;
+    return dgm_log_bytes(r->live->log) >= max->log_bytes ||
+           dgm_log_last(r->live->log) + 1 >= max->log_records; /* the last one says so */
+}
+
+static dgm_code fail_over_limit(struct run *r, dgm_err *err)
+{
+    dgm_code rc = live_end_task(r->live, DGM_STATE_FAILED, "log_limit", err);
+    if (rc)
+        return rc;
+    return dgm_fail(err, DGM_TOO_LARGE, NULL,
+                    "more than the limits log_bytes and log_records allow: the task has failed");
+}
+
+/* What the fold could not apply, once per run; the rules have told of most of it. */
+static void tell_fold_warning(struct run *r, size_t n_before)
+{
+    const unsigned bit = 1u << N_RULES;
+    if (dgm_fold_n_warnings(r->live->fold) == n_before || r->told & bit)
+        return;
+    r->told |= bit;
+    run_warn(r, "fold", dgm_fold_warning(r->live->fold));
 }
 
 static dgm_code emit(dgm_run *base, const dgm_event *event, dgm_err *err)
 {
     struct run *r = run_of(base);
-    size_t max = r->shard->core->o.max_log_bytes;
+    dgm_code rc;
     assert(!r->ended);
     if (event->kind == DGM_EVENT_NONE)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "an event without a kind");
-    dgm_arena_reset(r->scratch);
-    if (r->answer)
+    if (r->answered)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
-    dgm_event filled = fill_event(r, event);
+    dgm_arena_reset(r->scratch);
+    run_lint(r, event);
+    dgm_event filled = run_fill(r, event);
     if (!r->live)
         return decide(r, &filled, err);
     if (dgm_state_is_terminal(r->live->state))
         return DGM_OK; /* too late, and of no consequence */
-    if (dgm_log_bytes(r->live->log) > (max ? max : DGM_MAX_LOG_BYTES))
-        return log_is_full(r, err);
+    if (is_over_limit(r))
+        return fail_over_limit(r, err);
     if (filled.kind == DGM_EVENT_MESSAGE)
         filled = as_completed(r, filled.message);
-    return live_append(r->live, &filled, DGM_BY_AGENT, err);
+    size_t n_warnings = dgm_fold_n_warnings(r->live->fold);
+    rc = live_append(r->live, &filled, DGM_BY_AGENT, err);
+    tell_fold_warning(r, n_warnings);
+    return rc;
 }
 
+/* True until the store has answered. Agents that can wait look again by and by: it becomes false when the
+ * store has caught up, and at once when it has failed. */
 static bool is_full(const dgm_run *base)
 {
     const struct run *r = (const struct run *)(const void *)base;
-    return r->live && r->live->n_pending + r->live->n_writing > 256;
+    const struct live *l = r->live;
+    if (!l || l->is == LIVE_BROKEN)
+        return false;
+    return dgm_log_last(l->log) - dgm_log_published(l->log) > DGM_MAX_UNWRITTEN_RECORDS ||
+           l->unwritten_bytes > DGM_MAX_UNWRITTEN_BYTES;
 }
+
+static void note(dgm_run *base, dgm_str line)
+{
+    struct run *r = run_of(base);
+    const dgm_core_options *o = &r->shard->core->o;
+    if (o->on_note)
+        o->on_note(o->user, r->agent->id, r->live ? r->live->id : (dgm_str){0}, line);
+}
+
+/* ---- its end ---------------------------------------------------------------------------------------------------- */
 
 static void free_run(struct run *r)
 {
+    *r->prev = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    r->shard->n_runs--;
+    atomic_fetch_sub_explicit(&r->shard->core->running, 1, memory_order_relaxed);
     dgm_record_unref(r->task_before);
-    dgm_log_unref(r->answer);
     dgm_arena_free(r->scratch);
     dgm_arena_free(r->arena); /* r lives in it */
 }
@@ -257,39 +200,30 @@ static void settle(struct run *r)
 {
     dgm_err err = {0};
     dgm_arena_reset(r->scratch);
-    if (!r->live) {
-        if (r->answer)
-            return;
-        if (begin_task(r, NULL, &err)) { /* it ended without a word: that is a task, too */
-            struct call *c = r->send;
-            r->send = NULL;
-            send_decided(r->shard, c, NULL);
-            core_refuse(c, &err);
-            return;
-        }
+    if (r->answered)
+        return;
+    if (!r->live && begin_task(r, NULL, &err)) { /* it ended without a word: that is a task, too */
+        answer_with_error(r, &err);
+        return;
     }
     struct live *l = r->live;
     if (dgm_state_is_terminal(l->state) ||
         (dgm_state_is_interrupted(l->state) && !r->error && !r->base.canceled))
         return;
-    dgm_status_update u = {.task_id = l->id,
-                           .context_id = l->context_id,
-                           .status = {.state = r->error           ? DGM_STATE_FAILED
-                                               : r->base.canceled ? DGM_STATE_CANCELED
-                                                                  : DGM_STATE_COMPLETED,
-                                      .timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms())}};
     if (r->error)
-        u.metadata = dgm_error_metadata(r->scratch, dgm_str_from(r->error));
-    dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &u};
-    live_append(l, &event, DGM_BY_SERVER, &err);
+        live_end_task(l, DGM_STATE_FAILED, r->error, &err);
+    else
+        live_end_task(l, r->base.canceled ? DGM_STATE_CANCELED : DGM_STATE_COMPLETED, NULL, &err);
 }
 
 static void finish(struct run *r)
 {
+    struct shard *s = r->shard;
     settle(r);
     if (r->live)
         live_run_ended(r->live);
     free_run(r);
+    drain_look(s);
 }
 
 static void end(dgm_run *base, const char *error)
@@ -303,7 +237,15 @@ static void end(dgm_run *base, const char *error)
         finish(r);
 }
 
-static const dgm_run_ops ops = {emit, end, is_full};
+static void refuse(dgm_run *base, const dgm_err *error)
+{
+    struct run *r = run_of(base);
+    if (!r->live && !r->answered)
+        answer_with_error(r, error);
+    end(base, error->msg); /* of a task that is there already it is the reason of its failure */
+}
+
+static const dgm_run_ops ops = {emit, end, is_full, note, refuse};
 
 /* ---- starting and stopping --------------------------------------------------------------------------------------------- */
 
@@ -317,30 +259,40 @@ static dgm_str draw_id(struct shard *s, dgm_arena *a, dgm_owner owner)
     return dgm_arena_dup(a, (dgm_str){id, DGM_UUID_CHARS});
 }
 
-void run_start(struct shard *s, struct call *send, struct live *live, const dgm_message *message)
+static struct run *new_run(struct shard *s, const struct call *send, struct live *live)
 {
     dgm_arena *a = dgm_arena_new();
     struct run *r = dgm_new(a, struct run);
-    dgm_err err = {0};
     r->arena = a;
     r->scratch = dgm_arena_new();
     r->shard = s;
     r->agent = send->agent;
     r->live = live;
     r->base = (dgm_run){.ops = &ops, .input = &r->input, .loop = s->loop, .arena = a};
+    r->next = s->runs;
+    r->prev = &s->runs;
+    if (r->next)
+        r->next->prev = &r->next;
+    s->runs = r;
+    s->n_runs++;
+    atomic_fetch_add_explicit(&s->core->runs, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->core->running, 1, memory_order_relaxed);
+    return r;
+}
+
+/* The message, with a life of its own: the agent may look at it as long as it runs. */
+static void fill_input(struct run *r, const struct call *send, const struct live *live)
+{
+    dgm_arena *a = r->arena;
+    dgm_event event = {0};
+    dgm_err err = {0};
+    r->message = dgm_new(a, dgm_message);
+    if (!dgm_record_event(send->message, a, &event, &err)) /* made from a message just now */
+        *r->message = *event.message;
     r->input.context_id = live                 ? dgm_arena_dup(a, live->context_id)
                           : send->context_id.n ? dgm_arena_dup(a, send->context_id)
-                                               : draw_id(s, a, send->owner);
-    r->input.task_id = live ? dgm_arena_dup(a, live->id) : draw_id(s, a, send->owner);
-    send->context_id = dgm_arena_dup(send->arena, r->input.context_id);
-    /* the message, with a life of its own */
-    dgm_event event = {0};
-    if (message)
-        event.message = (dgm_message *)(uintptr_t)message;
-    else
-        dgm_record_event(send->message, a, &event, &err); /* it was made from a message just now */
-    r->message = dgm_new(a, dgm_message);
-    *r->message = *event.message;
+                                               : draw_id(r->shard, a, send->owner);
+    r->input.task_id = live ? dgm_arena_dup(a, live->id) : draw_id(r->shard, a, send->owner);
     r->message->context_id = r->input.context_id;
     r->message->task_id = r->input.task_id;
     dgm_message_stamp(a, r->message);
@@ -350,15 +302,26 @@ void run_start(struct shard *s, struct call *send, struct live *live, const dgm_
     for (size_t i = 0; i < send->accepted_output_modes.n; i++)
         r->input.accepted_output_modes.at[i] = dgm_arena_dup(a, send->accepted_output_modes.at[i]);
     r->input.accepted_output_modes.n = send->accepted_output_modes.n;
+}
+
+void run_start(struct shard *s, struct call *send, struct live *live, dgm_record *before)
+{
+    dgm_event event = {0};
+    if (s->core->draining && !live) {
+        resend_decided(s, send, NULL);
+        core_refuse_with(send, DGM_UNAVAILABLE, "the server is shutting down");
+        return;
+    }
+    struct run *r = new_run(s, send, live);
+    fill_input(r, send, live);
     if (live) {
         live->run = r;
-        if ((r->task_before = live_snapshot(live)) &&
-            !dgm_record_event(r->task_before, a, &event, &err))
+        if ((r->task_before = before) && !dgm_record_event(before, r->arena, &event, NULL))
             r->input.task = event.task;
     } else {
+        send->context_id = dgm_arena_dup(send->arena, r->input.context_id);
         r->send = send;
     }
-    atomic_fetch_add_explicit(&s->core->runs, 1, memory_order_relaxed);
     r->starting = true;
     r->agent->backend->start(r->agent->agent, &r->base);
     r->starting = false;
@@ -382,4 +345,16 @@ void run_cancel(struct run *r)
         r->agent->backend->cancel(r->agent->agent, &r->base);
     else
         end(&r->base, NULL);
+}
+
+void run_abort(struct run *r)
+{
+    dgm_err err = {0};
+    if (r->send) {
+        dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
+        answer_with_error(r, &err);
+    } else if (r->live && r->live->is == LIVE_READY && !dgm_state_is_terminal(r->live->state)) {
+        live_end_task(r->live, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err);
+    }
+    run_cancel(r);
 }

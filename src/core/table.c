@@ -1,7 +1,55 @@
-/* core/table.c - the live tasks of one loop, by owner and id. */
+/* core/table.c - hash tables of one loop; the live tasks, by owner and id. */
 #include "core/core_int.h"
 
 #include <stdlib.h>
+
+static void grow(struct table *t)
+{
+    size_t cap = t->cap ? t->cap * 2 : 16;
+    struct node **slots = dgm_xcalloc(cap, sizeof(struct node *));
+    for (size_t i = 0; i < t->cap; i++) {
+        for (struct node *at = t->slots[i], *next; at; at = next) {
+            next = at->next;
+            at->next = slots[at->hash & (cap - 1)];
+            slots[at->hash & (cap - 1)] = at;
+        }
+    }
+    free(t->slots);
+    t->slots = slots;
+    t->cap = cap;
+}
+
+void table_put(struct table *t, struct node *node, uint64_t hash)
+{
+    if (t->n >= t->cap)
+        grow(t);
+    node->hash = hash;
+    node->next = t->slots[hash & (t->cap - 1)];
+    t->slots[hash & (t->cap - 1)] = node;
+    t->n++;
+}
+
+void table_take(struct table *t, struct node *node)
+{
+    struct node **at = &t->slots[node->hash & (t->cap - 1)];
+    while (*at != node)
+        at = &(*at)->next;
+    *at = node->next;
+    t->n--;
+}
+
+struct node *table_at(const struct table *t, uint64_t hash)
+{
+    return t->cap ? t->slots[hash & (t->cap - 1)] : NULL;
+}
+
+void table_done(struct table *t)
+{
+    free(t->slots);
+    *t = (struct table){0};
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------- */
 
 static uint64_t hash_of(dgm_owner owner, dgm_str id)
 {
@@ -18,50 +66,30 @@ struct shard *core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key)
 
 static bool is_same(const struct live *l, uint64_t hash, dgm_owner owner, dgm_str id)
 {
-    return l->hash == hash && dgm_str_eq(l->id, id) && dgm_str_eq(l->owner.tenant, owner.tenant) &&
+    return l->node.hash == hash && dgm_str_eq(l->id, id) &&
+           dgm_str_eq(l->owner.tenant, owner.tenant) &&
            dgm_str_eq(l->owner.principal, owner.principal);
 }
 
-struct live *table_find(struct shard *s, dgm_owner owner, dgm_str id)
+struct live *live_find(struct shard *s, dgm_owner owner, dgm_str id)
 {
     uint64_t hash = hash_of(owner, id);
-    struct live *l = s->n_buckets ? s->buckets[hash & (s->n_buckets - 1)] : NULL;
-    while (l && !is_same(l, hash, owner, id))
-        l = l->next;
+    struct node *at = table_at(&s->lives, hash);
+    while (at && !is_same((struct live *)(void *)at, hash, owner, id))
+        at = at->next;
+    return (struct live *)(void *)at;
+}
+
+struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id)
+{
+    dgm_arena *a = dgm_arena_new();
+    struct live *l = dgm_new(a, struct live);
+    l->arena = a;
+    l->shard = s;
+    l->owner = (dgm_owner){dgm_arena_dup(a, owner.tenant), dgm_arena_dup(a, owner.principal)};
+    l->id = dgm_arena_dup(a, id);
+    l->waiting_end = &l->waiting;
+    table_put(&s->lives, &l->node, hash_of(owner, id));
+    atomic_fetch_add_explicit(&s->core->live, 1, memory_order_relaxed);
     return l;
-}
-
-static void grow(struct shard *s)
-{
-    size_t n = s->n_buckets ? s->n_buckets * 2 : 16;
-    struct live **buckets = dgm_xcalloc(n, sizeof *buckets);
-    for (size_t i = 0; i < s->n_buckets; i++) {
-        for (struct live *l = s->buckets[i], *next; l; l = next) {
-            next = l->next;
-            l->next = buckets[l->hash & (n - 1)];
-            buckets[l->hash & (n - 1)] = l;
-        }
-    }
-    free(s->buckets);
-    s->buckets = buckets;
-    s->n_buckets = n;
-}
-
-void table_add(struct shard *s, struct live *l)
-{
-    if (s->n_live >= s->n_buckets)
-        grow(s);
-    l->hash = hash_of(l->owner, l->id);
-    l->next = s->buckets[l->hash & (s->n_buckets - 1)];
-    s->buckets[l->hash & (s->n_buckets - 1)] = l;
-    s->n_live++;
-}
-
-void table_remove(struct shard *s, struct live *l)
-{
-    struct live **at = &s->buckets[l->hash & (s->n_buckets - 1)];
-    while (*at != l)
-        at = &(*at)->next;
-    *at = l->next;
-    s->n_live--;
 }

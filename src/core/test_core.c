@@ -7,6 +7,7 @@
 #include "model/form.h"
 #include "support/check.h"
 
+#include <sched.h>
 #include <semaphore.h>
 
 #define N_LOOPS 3
@@ -73,6 +74,23 @@ static void agent_start(void *agent, dgm_run *run)
         while (!chunk(run, "0123456789012345678901234567890123456789", n > 0, false))
             n++;
         run->ops->end(run, NULL);
+    } else if (dgm_str_is(said, "refuse")) {
+        dgm_err why = {0};
+        dgm_fail(&why, DGM_CONTENT_TYPE_NOT_SUPPORTED, NULL, "I read no such thing");
+        run->ops->note(run, DGM_STR("somebody tried"));
+        run->ops->refuse(run, &why);
+    } else if (dgm_str_is(said, "wordless")) { /* fails, and does not say why */
+        status(run, DGM_STATE_FAILED, NULL);
+        run->ops->end(run, NULL);
+    } else if (dgm_str_is(said, "badly")) {
+        status(run, DGM_STATE_WORKING, "is this the answer?");
+        status(run, DGM_STATE_WORKING, "or this?");
+        chunk(run, "x", true, false);
+        chunk(run, "x", false, true);
+        chunk(run, "x", true, true);
+        status(run, DGM_STATE_COMPLETED, NULL);
+        chunk(run, "x", true, true);
+        run->ops->end(run, NULL);
     } else { /* hold */
         status(run, DGM_STATE_WORKING, NULL);
         held = run;
@@ -107,6 +125,26 @@ static const char *store_url(void)
 }
 #endif
 
+static dgm_core_limits limits;
+static size_t max_records, max_subscribers; /* 0: many */
+static _Atomic int n_warned, n_notes;
+static char last_rule[64];
+
+static void on_warning(void *user, dgm_str task_id, const char *rule, const dgm_err *what)
+{
+    (void)user;
+    assert_true(task_id.n == 36 && what->msg[0]);
+    snprintf(last_rule, sizeof last_rule, "%s", rule);
+    n_warned++;
+}
+
+static void on_note(void *user, dgm_str agent, dgm_str task_id, dgm_str line)
+{
+    (void)user, (void)task_id;
+    assert_true(dgm_str_is(agent, "one") && line.n);
+    n_notes++;
+}
+
 static void start_core(struct env *e, size_t max_log_bytes)
 {
     static const dgm_core_agent agents[] = {
@@ -117,7 +155,12 @@ static void start_core(struct env *e, size_t max_log_bytes)
                           .store = e->store,
                           .agents = agents,
                           .n_agents = 2,
-                          .max_log_bytes = max_log_bytes};
+                          .limits = &limits,
+                          .on_warning = on_warning,
+                          .on_note = on_note};
+    limits = (dgm_core_limits){max_log_bytes ? max_log_bytes : DGM_MAX_LOG_BYTES,
+                               max_records ? max_records : DGM_MAX_LOG_RECORDS,
+                               DGM_MAX_QUEUED_MESSAGES, max_subscribers ? max_subscribers : 1000};
     assert_int_equal(dgm_core_new(&o, &e->core, &err), DGM_OK);
 }
 
@@ -125,7 +168,7 @@ static void start_env(struct env *e, size_t max_log_bytes)
 {
     dgm_err err = {0};
     *e = (struct env){0};
-    n_started = n_canceled = 0;
+    n_started = n_canceled = n_warned = n_notes = 0;
     held = NULL;
     assert_int_equal(dgm_loops_new(N_LOOPS, &e->loops, &err), DGM_OK);
     if (dgm_store_open(store_url(), &e->store, &err))
@@ -414,9 +457,14 @@ static void a_question_is_answered_in_the_same_task(void **state)
         fail_msg("%s", second->err.msg);
     assert_string_equal(second->task, first->task);
     assert_string_equal(second->context, first->context);
-    assert_int_equal(read_task(a, second->snapshot).status.state, DGM_STATE_INPUT_REQUIRED);
+    dgm_task seen =
+        read_task(a, second->snapshot); /* with the answer in it, before anything else */
+    assert_int_equal(seen.status.state, DGM_STATE_INPUT_REQUIRED);
+    assert_int_equal(seen.history.n, 3);
+    check_str(seen.history.at[2].parts.at[0].content, "answer");
+    assert_int_equal(second->after, second->snapshot->head.seq);
     read_all(&e, second, 2);
-    assert_int_equal(second->records[0]->head.kind, DGM_EVENT_INTERNAL);
+    assert_int_equal(second->records[0]->head.kind, DGM_EVENT_STATUS);
     assert_int_equal(second->records[second->n - 1]->head.state, DGM_STATE_COMPLETED);
     assert_int_equal(second->records[0]->head.turn, 2);
     sem_wait(&watch->done);
@@ -514,6 +562,7 @@ static void messages_to_a_working_task_wait_16_of_them(void **state)
     enum { SENT = DGM_MAX_QUEUED_MESSAGES + 1 };
     struct env e;
     struct step *s[SENT];
+    static char ids[SENT][16];
     size_t refused = SENT;
     (void)state;
     start_env(&e, 0);
@@ -521,7 +570,8 @@ static void messages_to_a_working_task_wait_16_of_them(void **state)
     for (size_t i = 0; i < SENT; i++) {
         s[i] = new_step();
         s[i]->text = DGM_STR("hold");
-        s[i]->message_id = DGM_STR("m");
+        snprintf(ids[i], sizeof ids[i], "q-%zu", i); /* of one id they would be one message */
+        s[i]->message_id = dgm_str_from(ids[i]);
         s[i]->task_id = dgm_str_from(running->task);
         post_step(&e, s[i], i, send_it);
     }
@@ -778,6 +828,404 @@ static void what_a_crash_left_unfinished_is_settled(void **state)
     stop_env(&e);
 }
 
+static void let_it_ask(void *arg)
+{
+    dgm_run *run = arg;
+    held = NULL;
+    status(run, DGM_STATE_INPUT_REQUIRED, "what now?");
+    run->ops->end(run, NULL);
+}
+
+/* The one that holds asks a question and ends: what waits for it goes on. */
+static void release(void)
+{
+    dgm_run *run = held;
+    assert_non_null(run);
+    dgm_loop_post(run->loop, let_it_ask, run);
+}
+
+static struct step *say(struct env *e, const char *id, const char *text, const char *task)
+{
+    static size_t n;
+    struct step *s = new_step();
+    s->text = dgm_str_from(text);
+    s->message_id = dgm_str_from(id);
+    s->task_id = dgm_str_from(task);
+    do_step(e, s, ++n, send_it);
+    return s;
+}
+
+static void restart(struct env *e)
+{
+    dgm_err err = {0};
+    dgm_loops_stop(e->loops);
+    dgm_core_stop(e->core);
+    dgm_loops_free(e->loops);
+    dgm_core_free(e->core);
+    assert_int_equal(dgm_loops_new(N_LOOPS, &e->loops, &err), DGM_OK);
+    start_core(e, 0);
+    assert_int_equal(dgm_loops_start(e->loops, &err), DGM_OK);
+}
+
+static void a_resend_to_a_finished_task_is_given_all_of_it(void **state)
+{
+    struct env e;
+    (void)state;
+    start_env(&e, 0);
+    struct step *first = say(&e, "the-message", "chunks", NULL);
+    read_all(&e, first, 0);
+    for (int round = 0; round < 3; round++) {
+        struct step *again = say(&e, "the-message", "chunks", NULL);
+        if (again->code)
+            fail_msg("%s", again->err.msg);
+        assert_true(again->is_resend);
+        assert_string_equal(again->task, first->task);
+        assert_string_equal(again->context, first->context);
+        assert_null(again->snapshot);
+        assert_int_equal(again->after, 0);
+        read_all(&e, again, (size_t)round);
+        assert_int_equal(again->n, first->n);
+        for (size_t i = 0; i < first->n; i++)
+            assert_string_equal(again->records[i]->bytes, first->records[i]->bytes);
+        clear(again);
+        if (round == 1)
+            restart(&e);
+    }
+    assert_int_equal(n_started, 1);
+    clear(first);
+    stop_env(&e);
+}
+
+static void a_resent_answer_is_not_a_second_answer(void **state)
+{
+    struct env e;
+    (void)state;
+    start_env(&e, 0);
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    struct step *first = say(&e, "the-first", "ask", NULL);
+    for (int round = 0; round < 4; round++) { /* the same question again and again */
+        struct step *more = say(&e, "again", "ask", first->task);
+        if (more->code)
+            fail_msg("%s", more->err.msg);
+        assert_int_equal(more->is_resend, round > 0);
+        assert_string_equal(more->task, first->task);
+        more->until_question = true;
+        if (round) { /* that turn is over: nothing will follow */
+            assert_int_equal(read_task(a, more->snapshot).status.state, DGM_STATE_INPUT_REQUIRED);
+            read_all(&e, more, 0);
+            assert_int_equal(more->n, 0);
+        }
+        clear(more);
+        if (round == 2)
+            restart(&e);
+    }
+    assert_int_equal(n_started, 2);
+    struct step *other = say(&e, "again", "answer", first->task); /* other words: another message */
+    assert_false(other->is_resend);
+    read_all(&e, other, 1);
+    struct step *late = say(&e, "again", "answer", first->task); /* known also after the end */
+    assert_int_equal(late->code, DGM_OK);
+    assert_true(late->is_resend);
+    assert_int_equal(read_task(a, late->snapshot).status.state, DGM_STATE_COMPLETED);
+    struct step *too_late = say(&e, "new", "answer", first->task);
+    assert_int_equal(too_late->code, DGM_UNSUPPORTED_OPERATION);
+    assert_int_equal(n_started, 3);
+    clear(too_late);
+    clear(late);
+    clear(other);
+    clear(first);
+    stop_env(&e);
+}
+
+static void copies_of_a_message_that_waits_are_one_message(void **state)
+{
+    enum { COPIES = 40, WAITING = 10 };
+    struct env e;
+    static struct step *s[WAITING][COPIES];
+    static char ids[WAITING][16];
+    (void)state;
+    start_env(&e, 0);
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    struct step *running = send_text(&e, "hold", NULL, NULL);
+    for (size_t k = 0; k < COPIES; k++) {
+        for (size_t i = 0; i < WAITING; i++) {
+            s[i][k] = new_step();
+            snprintf(ids[i], sizeof ids[i], "w-%zu", i);
+            s[i][k]->message_id = dgm_str_from(ids[i]);
+            s[i][k]->text = DGM_STR("ask");
+            s[i][k]->task_id = dgm_str_from(running->task);
+            post_step(&e, s[i][k], k, send_it);
+        }
+    }
+    struct step *settled = ask(&e, running->task, NULL, get_it, 0); /* some of them are there */
+    release();
+    for (size_t i = 0; i < WAITING; i++) {
+        size_t n_first = 0;
+        for (size_t k = 0; k < COPIES; k++) {
+            sem_wait(&s[i][k]->done);
+            if (s[i][k]->code)
+                fail_msg("%s", s[i][k]->err.msg);
+            n_first += !s[i][k]->is_resend;
+            clear(s[i][k]);
+        }
+        assert_int_equal(n_first, 1);
+    }
+    assert_int_equal(n_started, 1 + WAITING);
+    struct step *got = ask(&e, running->task, NULL, get_it, 0);
+    assert_int_equal(read_task(a, got->snapshot).history.n, 1 + 2 * WAITING);
+    clear(settled);
+    clear(got);
+    clear(running);
+    stop_env(&e);
+}
+
+/* Somebody reads it on, so it is in memory, but not from its beginning. */
+static void an_old_cursor_of_a_task_that_rests_is_good(void **state)
+{
+    struct env e;
+    (void)state;
+    start_env(&e, 0);
+    struct step *first = send_text(&e, "ask", NULL, NULL);
+    first->until_question = true;
+    read_all(&e, first, 0);
+    restart(&e);
+    struct step *watch = ask(&e, first->task, NULL, subscribe_it, DGM_NO_CURSOR);
+    post_step(&e, watch, 1, open_it);
+    for (uint64_t cursor = 0; cursor <= first->n; cursor++) {
+        struct step *r = ask(&e, first->task, NULL, subscribe_it, cursor);
+        assert_int_equal(r->code, DGM_OK);
+        assert_null(r->snapshot);
+        assert_int_equal(r->after, cursor);
+        clear(r);
+    }
+    struct step *answer = send_text(&e, "answer", first->task, NULL);
+    assert_int_equal(answer->code, DGM_OK);
+    sem_wait(&watch->done);
+    struct step *all = ask(&e, first->task, NULL, subscribe_it, 0);
+    read_all(&e, all, 2);
+    assert_int_equal(all->n, first->n + watch->n);
+    for (size_t i = 0; i < all->n; i++)
+        assert_int_equal(all->records[i]->head.seq, i + 1);
+    clear(all);
+    clear(answer);
+    clear(watch);
+    clear(first);
+    stop_env(&e);
+}
+
+static void log_records_is_a_limit(void **state)
+{
+    struct env e;
+    (void)state;
+    max_records = 100;
+    start_env(&e, 0);
+    struct step *s = send_text(&e, "flood", NULL, NULL);
+    read_all(&e, s, 0);
+    assert_int_equal(s->n, 100);
+    assert_int_equal(s->records[99]->head.state, DGM_STATE_FAILED);
+    assert_non_null(strstr(s->records[99]->bytes, "log_limit"));
+    clear(s);
+    stop_env(&e);
+    max_records = 0;
+}
+
+static void subscribers_is_a_limit(void **state)
+{
+    enum { MAX = 3 };
+    struct env e;
+    struct step *s[MAX];
+    (void)state;
+    max_subscribers = MAX;
+    start_env(&e, 0);
+    struct step *running = send_text(&e, "hold", NULL, NULL);
+    for (size_t i = 0; i < MAX; i++) {
+        s[i] = ask(&e, running->task, NULL, subscribe_it, DGM_NO_CURSOR);
+        assert_int_equal(s[i]->code, DGM_OK);
+        post_step(&e, s[i], i, open_it);
+    }
+    while (dgm_log_n_readers(s[0]->log) < MAX)
+        sched_yield();
+    struct step *more = ask(&e, running->task, NULL, subscribe_it, DGM_NO_CURSOR);
+    assert_int_equal(more->code, DGM_RATE_LIMITED);
+    struct step *c = ask(&e, running->task, NULL, cancel_it, 0);
+    for (size_t i = 0; i < MAX; i++) {
+        sem_wait(&s[i]->done);
+        clear(s[i]);
+    }
+    clear(c);
+    clear(more);
+    clear(running);
+    stop_env(&e);
+    max_subscribers = 0;
+}
+
+static void an_agent_may_refuse(void **state)
+{
+    struct env e;
+    (void)state;
+    start_env(&e, 0);
+    struct step *s = send_text(&e, "refuse", NULL, NULL);
+    assert_int_equal(s->code, DGM_CONTENT_TYPE_NOT_SUPPORTED);
+    assert_string_equal(s->err.msg, "I read no such thing");
+    assert_int_equal(dgm_core_stats_of(e.core).tasks, 0);
+    assert_int_equal(n_notes, 1);
+    struct step *asked = send_text(&e, "ask", NULL, NULL);
+    struct step *late = send_text(&e, "refuse", asked->task, NULL); /* there is a task already */
+    assert_int_equal(late->code, DGM_OK);
+    read_all(&e, late, 0);
+    assert_int_equal(late->records[late->n - 1]->head.state, DGM_STATE_FAILED);
+    assert_non_null(strstr(late->records[late->n - 1]->bytes, "I read no such thing"));
+    clear(late);
+    clear(asked);
+    clear(s);
+    stop_env(&e);
+}
+
+static void every_failure_says_why(void **state)
+{
+    struct env e;
+    (void)state;
+    start_env(&e, 0);
+    struct step *s = send_text(&e, "wordless", NULL, NULL);
+    read_all(&e, s, 0);
+    assert_int_equal(s->records[s->n - 1]->head.state, DGM_STATE_FAILED);
+    assert_non_null(strstr(s->records[s->n - 1]->bytes, "\"error\":\"the agent failed"));
+    clear(s);
+    stop_env(&e);
+}
+
+static uint64_t broken(struct env *e, const char *name)
+{
+    const char *rule, *about;
+    uint64_t n;
+    for (size_t i = 0; dgm_core_rule(e->core, i, &rule, &about, &n); i++) {
+        if (strcmp(rule, name) == 0)
+            return n;
+    }
+    fail_msg("there is no rule %s", name);
+    return 0;
+}
+
+static void rules_are_told_once_per_run(void **state)
+{
+    struct env e;
+    (void)state;
+    start_env(&e, 0);
+    for (uint64_t n = 1; n <= 2; n++) {
+        struct step *s = send_text(&e, "badly", NULL, NULL);
+        read_all(&e, s, 0);
+        assert_int_equal(s->records[s->n - 1]->head.state, DGM_STATE_COMPLETED);
+        while (dgm_core_stats_of(e.core).running)
+            sched_yield();
+        assert_int_equal(broken(&e, "ids"), n);
+        assert_int_equal(broken(&e, "status-text"), n);
+        assert_int_equal(broken(&e, "append-to-nothing"), n);
+        assert_int_equal(broken(&e, "after-last-chunk"), n);
+        assert_int_equal(broken(&e, "after-end"), n);
+        assert_int_equal(broken(&e, "transition"), 0);
+        assert_int_equal(dgm_core_stats_of(e.core).warnings, n_warned);
+        clear(s);
+    }
+    assert_string_equal(last_rule, "after-end");
+    stop_env(&e);
+}
+
+static void on_drained(void *arg)
+{
+    struct step *s = arg;
+    sem_post(&s->done);
+}
+
+static void the_end_of_the_server_leaves_nothing_in_the_middle(void **state)
+{
+    enum { RUNNING = 20 };
+    struct env e;
+    struct step *run[RUNNING], *wait[RUNNING];
+    (void)state;
+    start_env(&e, 0);
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    struct step *asked = send_text(&e, "ask", NULL, NULL);
+    struct step *watch = ask(&e, asked->task, NULL, subscribe_it, DGM_NO_CURSOR);
+    post_step(&e, watch, 1, open_it);
+    for (size_t i = 0; i < RUNNING; i++) {
+        run[i] = send_text(&e, "hold", NULL, NULL);
+        post_step(&e, run[i], i, open_it);
+        wait[i] = new_step(); /* a message that waits for it */
+        wait[i]->text = DGM_STR("ask");
+        wait[i]->message_id = DGM_STR("waits");
+        wait[i]->task_id = dgm_str_from(run[i]->task);
+        post_step(&e, wait[i], i, send_it);
+    }
+    struct step *drain = new_step();
+    sem_init(&drain->done, 0, 0);
+    dgm_core_drain(e.core, 300, on_drained, drain);
+    sem_wait(&watch->done); /* what rests is let go at once, and may go on later */
+    struct step *refused = send_text(&e, "message", NULL, NULL);
+    assert_int_equal(refused->code, DGM_UNAVAILABLE);
+    struct step *got = ask(&e, asked->task, NULL, get_it, 0); /* what is there is still told */
+    assert_int_equal(got->code, DGM_OK);
+    sem_wait(&drain->done);
+    for (size_t i = 0; i < RUNNING; i++) { /* what runs has an end that its readers see */
+        sem_wait(&run[i]->done);
+        assert_int_equal(run[i]->records[run[i]->n - 1]->head.state, DGM_STATE_FAILED);
+        assert_non_null(strstr(run[i]->records[run[i]->n - 1]->bytes, "the server was stopped"));
+        sem_wait(&wait[i]->done);
+        assert_int_equal(wait[i]->code, DGM_UNAVAILABLE);
+        clear(wait[i]);
+    }
+    assert_int_equal(n_canceled, RUNNING);
+    assert_int_equal(dgm_core_stats_of(e.core).running, 0);
+    restart(&e);
+    for (size_t i = 0; i < RUNNING; i++) { /* and it is in the store */
+        struct step *again = ask(&e, run[i]->task, NULL, get_it, 0);
+        assert_int_equal(read_task(a, again->snapshot).status.state, DGM_STATE_FAILED);
+        clear(again);
+        clear(run[i]);
+    }
+    struct step *answer = send_text(&e, "answer", asked->task, NULL);
+    assert_int_equal(answer->code, DGM_OK);
+    clear(answer);
+    clear(got);
+    clear(refused);
+    clear(drain);
+    clear(watch);
+    clear(asked);
+    stop_env(&e);
+}
+
+static void disconnect_it(struct step *s)
+{
+    dgm_core_disconnected(s->e->core, s->owner, s->agent, s->task_id, 1, s->cursor);
+    sem_post(&s->done);
+}
+
+static void a_run_nobody_reads_can_be_given_up(void **state)
+{
+    struct env e;
+    (void)state;
+    start_env(&e, 0);
+    struct step *read = send_text(&e, "hold", NULL, NULL);
+    post_step(&e, read, 1, open_it);
+    while (dgm_log_n_readers(read->log) < 1)
+        sched_yield();
+    clear(ask(&e, read->task, NULL, disconnect_it, 0));
+    struct step *alone = send_text(&e, "hold", NULL, NULL);
+    clear(ask(&e, alone->task, NULL, disconnect_it, 1));
+    clear(ask(&e, "nobody's", NULL, disconnect_it, 0));
+    while (n_canceled < 1)
+        sched_yield();
+    struct step *c = ask(&e, read->task, NULL, get_it, 0);
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    assert_int_equal(read_task(a, c->snapshot).status.state, DGM_STATE_WORKING);
+    clear(c);
+    c = ask(&e, read->task, NULL, cancel_it, 0);
+    sem_wait(&read->done);
+    clear(c);
+    clear(alone);
+    clear(read);
+    stop_env(&e);
+}
+
 DGM_TEST_MAIN(dgm_test_holds(a_message_answer_leaves_nothing_behind, "R004-21"),
               dgm_test_holds(a_task_is_told_from_its_first_record, "R002-04 R000-02"),
               dgm_test(a_question_is_answered_in_the_same_task),
@@ -788,5 +1236,14 @@ DGM_TEST_MAIN(dgm_test_holds(a_message_answer_leaves_nothing_behind, "R004-21"),
               dgm_test(however_a_run_ends_its_task_does),
               dgm_test(a_log_over_its_limit_fails_the_task),
               dgm_test(a_cursor_gives_what_is_missing_also_after_the_end),
-              dgm_test(many_calls_wait_for_one_load), dgm_test(a_task_belongs_to_its_agent),
+              dgm_test_holds(a_resend_to_a_finished_task_is_given_all_of_it, "R003-08"),
+              dgm_test_holds(a_resent_answer_is_not_a_second_answer, "R003-08"),
+              dgm_test_holds(copies_of_a_message_that_waits_are_one_message, "R003-08"),
+              dgm_test(an_old_cursor_of_a_task_that_rests_is_good),
+              dgm_test(log_records_is_a_limit), dgm_test(subscribers_is_a_limit),
+              dgm_test(an_agent_may_refuse), dgm_test_holds(every_failure_says_why, "R002-10"),
+              dgm_test(rules_are_told_once_per_run),
+              dgm_test(the_end_of_the_server_leaves_nothing_in_the_middle),
+              dgm_test(a_run_nobody_reads_can_be_given_up), dgm_test(many_calls_wait_for_one_load),
+              dgm_test(a_task_belongs_to_its_agent),
               dgm_test_holds(what_a_crash_left_unfinished_is_settled, "R002-10"))

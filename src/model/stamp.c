@@ -26,21 +26,32 @@ const char *dgm_message_canonical_type(const dgm_message *m)
     return m->role == DGM_ROLE_AGENT ? "TextMessageEndEvent" : "TextMessageContentEvent";
 }
 
-void dgm_message_stamp(dgm_arena *a, dgm_message *m)
+/* The object with one member set over whatever is there. */
+static const dgm_json *with_member(dgm_arena *a, const dgm_json *object, dgm_str name,
+                                   const dgm_json *value)
 {
-    const char *type = dgm_message_canonical_type(m);
-    yyjson_val *old = (yyjson_val *)(uintptr_t)m->metadata;
+    yyjson_val *old = (yyjson_val *)(uintptr_t)object;
     size_t n = yyjson_obj_size(old), k = 0;
     dgm_member *members = dgm_new_n(a, dgm_member, n + 1);
     yyjson_obj_iter it = yyjson_obj_iter_with(old);
     yyjson_val *key;
     while ((key = yyjson_obj_iter_next(&it))) {
-        if (!dgm_str_is(dgm_json_str(key), CANONICAL_TYPE))
+        if (!dgm_str_eq(dgm_json_str(key), name))
             members[k++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
     }
-    dgm_str quoted = dgm_arena_printf(a, "\"%s\"", type);
-    members[k++] = (dgm_member){DGM_STR(CANONICAL_TYPE), dgm_json_made(a, quoted)};
-    m->metadata = dgm_json_object(a, members, k);
+    members[k++] = (dgm_member){name, value};
+    return dgm_json_object(a, members, k);
+}
+
+void dgm_message_stamp(dgm_arena *a, dgm_message *m)
+{
+    dgm_str quoted = dgm_arena_printf(a, "\"%s\"", dgm_message_canonical_type(m));
+    m->metadata = with_member(a, m->metadata, DGM_STR(CANONICAL_TYPE), dgm_json_made(a, quoted));
+}
+
+bool dgm_metadata_has_type(const dgm_json *metadata)
+{
+    return yyjson_is_str(dgm_json_get(metadata, DGM_STR(CANONICAL_TYPE)));
 }
 
 const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value)
@@ -58,6 +69,19 @@ const dgm_json *dgm_error_metadata(dgm_arena *a, dgm_str text)
     const dgm_json *made = dgm_json_made(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return made;
+}
+
+dgm_str dgm_metadata_error(const dgm_json *metadata)
+{
+    const dgm_json *error = dgm_json_get(metadata, DGM_STR("error"));
+    return error && yyjson_is_str((yyjson_val *)(uintptr_t)error) ? dgm_json_str(error)
+                                                                  : (dgm_str){0};
+}
+
+const dgm_json *dgm_metadata_with_error(dgm_arena *a, const dgm_json *metadata, dgm_str text)
+{
+    const dgm_json *error = dgm_json_get(dgm_error_metadata(a, text), DGM_STR("error"));
+    return with_member(a, metadata, DGM_STR("error"), error);
 }
 
 dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms)

@@ -13,11 +13,18 @@ const char *dgm_message_canonical_type(const dgm_message *m);
 /* Sets metadata.canonical_type over whatever is there; the other members stay. */
 void dgm_message_stamp(dgm_arena *a, dgm_message *m);
 
+/* Has it a member canonical_type that is a string? */
+bool dgm_metadata_has_type(const dgm_json *metadata);
+
 /* A copy of a value in another arena. NULL is fine. */
 const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value);
 
 /* {"error": text} */
 const dgm_json *dgm_error_metadata(dgm_arena *a, dgm_str text);
+/* Its member `error`, if that is a string; else empty. */
+dgm_str dgm_metadata_error(const dgm_json *metadata);
+/* With that member set; the others stay. metadata may be NULL. */
+const dgm_json *dgm_metadata_with_error(dgm_arena *a, const dgm_json *metadata, dgm_str text);
 
 /* Unix milliseconds as 2026-01-02T03:04:05.678Z; a time that has four digits for the year. */
 dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms);

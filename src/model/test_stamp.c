@@ -54,6 +54,21 @@ static void a_stamp_goes_over_what_was_there(void **state)
               "{\"a\":1.0,\"b\":[],\"canonical_type\":\"TextMessageEndEvent\"}");
 }
 
+static void errors_stand_beside_what_was_there(void **state)
+{
+    (void)state;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    check_str(dgm_json_text_in(a, dgm_metadata_with_error(a, NULL, DGM_STR("a \"b\""))),
+              "{\"error\":\"a \\\"b\\\"\"}");
+    dgm_message m =
+        read_message(a, MESSAGE("AGENT", TEXT, ",\"metadata\":{\"error\":1,\"x\":true}"));
+    assert_int_equal(dgm_metadata_error(m.metadata).n, 0);
+    const dgm_json *with = dgm_metadata_with_error(a, m.metadata, DGM_STR("why"));
+    check_str(dgm_json_text_in(a, with), "{\"x\":true,\"error\":\"why\"}");
+    check_str(dgm_metadata_error(with), "why");
+    assert_int_equal(dgm_metadata_error(NULL).n, 0);
+}
+
 static void times_are_utc_with_milliseconds(void **state)
 {
     (void)state;
@@ -64,4 +79,5 @@ static void times_are_utc_with_milliseconds(void **state)
 
 DGM_TEST_MAIN(dgm_test_holds(the_type_follows_from_role_and_parts, "R000-03"),
               dgm_test_holds(a_stamp_goes_over_what_was_there, "R000-20"),
+              dgm_test(errors_stand_beside_what_was_there),
               dgm_test(times_are_utc_with_milliseconds))

@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#define LAST_WORDS_MS 2000
+
 struct server {
     dgm_config *config;
     dgm_store *store;
@@ -78,7 +80,11 @@ static dgm_code start(struct server *s, dgm_err *err)
 {
     dgm_config *c = s->config;
     dgm_code rc;
-    dgm_core_options core = {.max_log_bytes = (size_t)c->limits.log_bytes};
+    const dgm_core_limits limits = {.log_bytes = (size_t)c->limits.log_bytes,
+                                    .log_records = (size_t)c->limits.log_records,
+                                    .queued_messages = (size_t)c->limits.queued_messages,
+                                    .subscribers = (size_t)c->limits.subscribers};
+    dgm_core_options core = {.limits = &limits, .retention_ms = c->retention_hours * 3600 * 1000};
     dgm_http_options http = {.listen = c->listen.p,
                              .tls_cert = c->tls_cert.n ? c->tls_cert.p : NULL,
                              .tls_key = c->tls_key.n ? c->tls_key.p : NULL,
@@ -137,8 +143,12 @@ static void on_drained(void *arg)
 static void wait_for_signal(struct server *s, const sigset_t *signals)
 {
     int sig;
+    uint64_t ms = (uint64_t)s->config->drain_s * 1000;
     sigwait(signals, &sig);
-    dgm_http_server_drain(s->http, (uint64_t)s->config->drain_s * 1000, on_drained, s);
+    /* What runs has that long; then its end has to reach those who read. */
+    dgm_core_drain(s->core, ms, on_drained, s);
+    dgm_http_server_drain(s->http, ms + LAST_WORDS_MS, on_drained, s);
+    sem_wait(&s->done);
     sem_wait(&s->done);
 }
 

@@ -1,0 +1,181 @@
+/* core/ask.c - what is asked of a task that is here. */
+#include "core/core_int.h"
+
+#include <stdlib.h>
+
+static void take_get(struct live *l, struct call *c)
+{
+    if ((c->snapshot = live_snapshot(l)))
+        live_answer_when_published(l, c, dgm_log_last(l->log));
+    else
+        core_refuse_with(c, DGM_TOO_LARGE, "the task is larger than the limit record_bytes");
+}
+
+/* ---- subscribing --------------------------------------------------------------------------------------------- */
+
+static void take_subscribe(struct live *l, struct call *c)
+{
+    uint64_t last = dgm_log_last(l->log);
+    size_t max = l->shard->core->o.limits->subscribers;
+    bool has_cursor = c->cursor != DGM_NO_CURSOR;
+    if (!has_cursor && dgm_state_is_terminal(l->state)) {
+        core_refuse_with(c, DGM_UNSUPPORTED_OPERATION, "the task has ended: get it instead");
+        return;
+    }
+    if (dgm_log_n_readers(l->log) >= max) {
+        dgm_fail(&c->err, DGM_RATE_LIMITED, NULL,
+                 "the task has %zu subscribers, the limit subscribers: try later", max);
+        core_refuse(c, &c->err);
+        return;
+    }
+    has_cursor = has_cursor && c->cursor <= last; /* beyond the end: lost with the power */
+    if (has_cursor && live_load_older(l, c, c->cursor + 1))
+        return;
+    c->log = dgm_log_ref(l->log);
+    if (has_cursor && c->cursor + 1 >= dgm_log_first(l->log)) {
+        c->after = c->cursor;
+        live_answer_when_published(l, c, c->cursor);
+        return;
+    }
+    c->snapshot = live_snapshot(l);
+    c->after = last;
+    live_answer_when_published(l, c, last);
+}
+
+/* ---- canceling ----------------------------------------------------------------------------------------------- */
+
+/* A timer that knows its task by name: when it is up the task may be gone. */
+struct wait {
+    dgm_timer timer;
+    dgm_loop_stop stop;
+    struct shard *shard;
+    dgm_arena *arena;
+    dgm_owner owner;
+    dgm_str id;
+    uint32_t turn;
+    void (*fn)(struct wait *w, struct live *l); /* l NULL: it is gone */
+};
+
+static void free_wait(void *arg)
+{
+    struct wait *w = arg;
+    dgm_arena_free(w->arena);
+}
+
+static void end_wait(void *arg)
+{
+    struct wait *w = arg;
+    dgm_loop_off_stop(w->shard->loop, &w->stop);
+    dgm_timer_close(&w->timer, free_wait, w);
+}
+
+static void waited(void *arg)
+{
+    struct wait *w = arg;
+    struct live *l = live_find(w->shard, w->owner, w->id);
+    if (l && l->is == LIVE_READY)
+        w->fn(w, l);
+    end_wait(w);
+}
+
+static void wait_then(struct live *l, uint64_t ms, void (*fn)(struct wait *, struct live *))
+{
+    dgm_arena *a = dgm_arena_new();
+    struct wait *w = dgm_new(a, struct wait);
+    w->arena = a;
+    w->shard = l->shard;
+    w->owner = (dgm_owner){dgm_arena_dup(a, l->owner.tenant), dgm_arena_dup(a, l->owner.principal)};
+    w->id = dgm_arena_dup(a, l->id);
+    w->turn = l->turn.turn;
+    w->fn = fn;
+    dgm_timer_init(l->shard->loop, &w->timer, waited, w);
+    dgm_timer_start(&w->timer, ms);
+    w->stop = (dgm_loop_stop){.fn = end_wait, .arg = w};
+    dgm_loop_on_stop(l->shard->loop, &w->stop);
+}
+
+/* The agent takes its time: say how the task stands. */
+static void cancel_timed_out(struct wait *w, struct live *l)
+{
+    (void)w;
+    while (l->canceling) {
+        struct call *c = l->canceling;
+        l->canceling = c->next;
+        c->snapshot = live_snapshot(l);
+        live_answer_when_published(l, c, dgm_log_last(l->log));
+    }
+}
+
+static void take_cancel(struct live *l, struct call *c)
+{
+    dgm_err err = {0};
+    if (l->state == DGM_STATE_CANCELED) {
+        take_get(l, c);
+        return;
+    }
+    if (dgm_state_is_terminal(l->state)) {
+        core_refuse_with(c, DGM_TASK_NOT_CANCELABLE, "the task has ended");
+        return;
+    }
+    if (l->is == LIVE_BROKEN) {
+        core_refuse(c, &l->store_fault);
+        return;
+    }
+    c->next = l->canceling;
+    l->canceling = c;
+    if (l->run) {
+        if (!c->next)
+            wait_then(l, DGM_CANCEL_WAIT_MS, cancel_timed_out);
+        run_cancel(l->run);
+    } else if (live_end_task(l, DGM_STATE_CANCELED, NULL, &err)) {
+        l->canceling = c->next;
+        core_refuse(c, &err);
+    }
+}
+
+/* ---- nobody waits for it any more ------------------------------------------------------------------------------- */
+
+static void cancel_if_nobody_reads(struct wait *w, struct live *l)
+{
+    if (l->run && l->turn.turn == w->turn && !dgm_log_n_readers(l->log))
+        run_cancel(l->run);
+}
+
+static void take_gone(struct live *l, struct call *c)
+{
+    if (l->is == LIVE_READY && l->run && l->turn.turn == c->turn)
+        wait_then(l, c->grace_ms, cancel_if_nobody_reads);
+    core_answer(c);
+}
+
+/* ---- after a crash ------------------------------------------------------------------------------------------------ */
+
+static void take_settle(struct live *l, struct call *c)
+{
+    dgm_err err = {0};
+    bool unfinished = !l->run && !dgm_state_is_terminal(l->state) &&
+                      !dgm_state_is_interrupted(l->state) && !l->agent->backend->can_resume;
+    if (unfinished && live_end_task(l, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err))
+        core_refuse(c, &err);
+    else
+        live_answer_when_published(l, c, dgm_log_last(l->log));
+}
+
+void live_take(struct live *l, struct call *c)
+{
+    l->held++;
+    if (c->agent && c->agent != l->agent) { /* at another agent's address there is no such task */
+        core_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
+    } else {
+        switch (c->kind) {
+        case CALL_SEND: send_to_task(l, c); break;
+        case CALL_GET: take_get(l, c); break;
+        case CALL_SUBSCRIBE: take_subscribe(l, c); break;
+        case CALL_CANCEL: take_cancel(l, c); break;
+        case CALL_SETTLE: take_settle(l, c); break;
+        case CALL_GONE: take_gone(l, c); break;
+        }
+    }
+    l->held--;
+    live_settle_down(l);
+}

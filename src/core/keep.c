@@ -1,0 +1,77 @@
+/* core/keep.c - how long logs are kept: finished turns go from the store when they are old enough. */
+#include "core/core_int.h"
+
+#include <stdlib.h>
+
+/* A look every 24th of the time, so that nothing is kept much longer than it should; not all the time. */
+#define LOOKS 24
+#define SHORTEST_MS ((int64_t)10 * 1000)
+#define LONGEST_MS ((int64_t)3600 * 1000)
+
+struct keeper {
+    dgm_core *core;
+    dgm_timer timer;
+    dgm_loop_stop stop;
+    bool trimming;
+};
+
+static void look(void *arg);
+
+static void wait_for_next(struct keeper *k)
+{
+    int64_t ms = atomic_load(&k->core->retention_ms) / LOOKS;
+    ms = ms < SHORTEST_MS ? SHORTEST_MS : ms > LONGEST_MS ? LONGEST_MS : ms;
+    dgm_timer_start(&k->timer, (uint64_t)ms);
+}
+
+static void on_trimmed(dgm_code code, const dgm_err *err, void *arg)
+{
+    struct keeper *k = arg;
+    const dgm_core_options *o = &k->core->o;
+    k->trimming = false;
+    if (code && o->on_trim_failed)
+        o->on_trim_failed(o->user, err);
+}
+
+static void look(void *arg)
+{
+    struct keeper *k = arg;
+    int64_t retention = atomic_load(&k->core->retention_ms);
+    wait_for_next(k);
+    if (!retention || k->trimming || k->core->stopping)
+        return;
+    k->trimming = true;
+    dgm_store_trim(k->core->o.store, dgm_loop_unix_ms() - retention, on_trimmed, k);
+}
+
+static void close_timer(void *arg)
+{
+    struct keeper *k = arg;
+    dgm_timer_close(&k->timer, NULL, NULL);
+}
+
+static void start(void *arg)
+{
+    struct keeper *k = arg;
+    dgm_timer_init(k->core->shards[0].loop, &k->timer, look, k);
+    k->stop = (dgm_loop_stop){.fn = close_timer, .arg = k};
+    dgm_loop_on_stop(k->core->shards[0].loop, &k->stop);
+    wait_for_next(k);
+}
+
+void keep_start(dgm_core *core)
+{
+    struct keeper *k = core->keeper = dgm_xcalloc(1, sizeof *k);
+    k->core = core;
+    dgm_loop_post(core->shards[0].loop, start, k);
+}
+
+void keep_free(dgm_core *core)
+{
+    free(core->keeper);
+}
+
+void dgm_core_keep_for(dgm_core *core, int64_t retention_ms)
+{
+    atomic_store(&core->retention_ms, retention_ms); /* from the next look on */
+}

@@ -1,0 +1,314 @@
+/*
+ * core/load.c - from the store: a task, and older records of one that is here.
+ *
+ *   the row with the folded Task ─► its turns ─► the records behind the folded Task ─► ready
+ *
+ * Records before the folded Task are loaded when somebody reads on from there, and put in front.
+ */
+#include "core/core_int.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define PAGE_RECORDS 4096
+#define PAGE_BYTES ((size_t)8 << 20)
+
+/* ---- a task ------------------------------------------------------------------------------------------------- */
+
+static void not_there(struct live *l, dgm_code code, const dgm_err *err)
+{
+    dgm_err missing = {0};
+    if (!code)
+        dgm_fail(&missing, DGM_TASK_NOT_FOUND, NULL, "Task not found");
+    core_refuse_all(&l->loading, code ? err : &missing);
+    live_free(l);
+}
+
+/* They were put in front: the first that came is taken first. */
+static void take_all(struct live *l, struct call **list)
+{
+    struct call *c, *in_order = NULL;
+    while ((c = *list)) {
+        *list = c->next;
+        c->next = in_order;
+        in_order = c;
+    }
+    l->held++; /* each of them may be the last to need it */
+    while ((c = in_order)) {
+        in_order = c->next;
+        live_take(l, c);
+    }
+    l->held--;
+    live_settle_down(l);
+}
+
+static void loaded(struct live *l)
+{
+    l->is = LIVE_READY;
+    take_all(l, &l->loading);
+}
+
+/* The fold takes up what the log says; a log that cannot be read is the store's fault. */
+static dgm_code fold_record(struct live *l, const dgm_record *record, dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_event event;
+    dgm_code rc = dgm_record_event(record, a, &event, err);
+    if (!rc && dgm_fold_add(l->fold, &event, DGM_BY_SERVER, err) && !l->agent->foreign)
+        rc = DGM_INTERNAL; /* what another maker's agent got away with then it does again */
+    return rc;
+}
+
+static void load_more(struct live *l);
+
+/* The store is gone, or will be in a moment. */
+static bool gave_up(struct live *l)
+{
+    dgm_err err = {0};
+    if (!l->shard->core->stopping)
+        return false;
+    dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
+    not_there(l, DGM_UNAVAILABLE, &err);
+    return true;
+}
+
+static void got_records(dgm_code code, dgm_record **records, size_t n, const dgm_err *err,
+                        void *arg)
+{
+    struct live *l = arg;
+    dgm_err fault = {0};
+    if (gave_up(l))
+        return;
+    if (code) {
+        not_there(l, code, err);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (records[i]->head.seq != dgm_log_last(l->log) + 1)
+            code = dgm_fail(&fault, DGM_INTERNAL, NULL, "the log of the task has a gap");
+        if (code || (code = fold_record(l, records[i], &fault))) {
+            not_there(l, code, &fault);
+            return;
+        }
+        dgm_log_append(l->log, dgm_record_ref(records[i]));
+    }
+    dgm_log_publish(l->log, dgm_log_last(l->log));
+    if (n && dgm_log_last(l->log) < l->turn.last_seq) /* that of the row, see got_task */
+        load_more(l);
+    else
+        loaded(l);
+}
+
+static void load_more(struct live *l)
+{
+    dgm_store_get_records(l->shard->core->o.store, l->owner, l->id, dgm_log_last(l->log) + 1,
+                          PAGE_RECORDS, PAGE_BYTES, got_records, l);
+}
+
+/* Turns whose records were trimmed are only there for their number. */
+static bool is_kept(const dgm_turn_row *t)
+{
+    return !t->last_seq || t->first_seq <= t->last_seq;
+}
+
+static void got_turns(dgm_code code, const dgm_turn_row *turns, size_t n, const dgm_err *err,
+                      void *arg)
+{
+    struct live *l = arg;
+    uint64_t last_seq = l->turn.last_seq;
+    if (gave_up(l))
+        return;
+    if (code) {
+        not_there(l, code, err);
+        return;
+    }
+    l->kept_first = n ? turns[0].first_seq : last_seq + 1;
+    l->turns = dgm_xcalloc(n + 1, sizeof *l->turns);
+    l->turns_cap = n + 1;
+    for (size_t i = 0; i < n; i++) {
+        if (is_kept(&turns[i]))
+            l->turns[l->n_turns++] = (struct turn_at){turns[i].first_seq, turns[i].turn};
+    }
+    if (n) {
+        const dgm_turn_row *t = &turns[n - 1];
+        l->turn = (dgm_turn_row){.turn = t->turn,
+                                 .first_seq = t->first_seq,
+                                 .protocol = dgm_arena_dup(l->arena, t->protocol),
+                                 .caller_id = dgm_arena_dup(l->arena, t->caller_id),
+                                 .request = dgm_arena_dup(l->arena, t->request),
+                                 .previous = dgm_arena_dup(l->arena, t->previous)};
+    }
+    l->turn.last_seq = last_seq;
+    if (dgm_log_last(l->log) < last_seq)
+        load_more(l);
+    else
+        loaded(l);
+}
+
+static dgm_code take_folded(struct live *l, const dgm_task_row *row, dgm_err *err)
+{
+    dgm_record *record = NULL;
+    dgm_record_head head = {.seq = row->folded_seq, .kind = DGM_EVENT_TASK, .state = row->state};
+    if (!row->folded_seq)
+        return DGM_OK;
+    dgm_code rc = dgm_record_from_bytes(head, row->folded, &record, err);
+    if (!rc)
+        rc = fold_record(l, record, err);
+    dgm_record_unref(record);
+    return rc;
+}
+
+static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
+{
+    struct live *l = arg;
+    dgm_core *core = l->shard->core;
+    dgm_err fault = {0};
+    if (gave_up(l))
+        return;
+    if (code || !row || !(l->agent = core_agent(core, row->agent))) {
+        not_there(l, code, err);
+        return;
+    }
+    l->context_id = dgm_arena_dup(l->arena, row->context_id);
+    l->state = row->state;
+    l->created_ms = row->created_ms;
+    l->status_ms = row->status_ms;
+    l->turn.last_seq = row->last_seq;
+    l->fold = dgm_fold_new((dgm_fold_options){.foreign = l->agent->foreign,
+                                              .keep_transitory = l->agent->keep_transitory});
+    l->log = dgm_log_new(core->o.loops, row->folded_seq + 1);
+    if ((code = take_folded(l, row, &fault)))
+        not_there(l, code, &fault);
+    else
+        dgm_store_get_turns(core->o.store, l->owner, l->id, got_turns, l);
+}
+
+/* Now and then somebody has stopped reading a task that rests: look at a few when there is work. */
+static void sweep(struct shard *s)
+{
+    if (!s->lives.cap)
+        return;
+    s->sweep = (s->sweep + 1) & (s->lives.cap - 1);
+    for (struct node *at = s->lives.slots[s->sweep], *next; at; at = next) {
+        next = at->next;
+        live_settle_down((struct live *)(void *)at);
+    }
+}
+
+void live_with(struct shard *s, struct call *c)
+{
+    sweep(s);
+    struct live *l = live_find(s, c->owner, c->task_id);
+    if (l && l->is != LIVE_LOADING) {
+        live_take(l, c);
+        return;
+    }
+    if (!l && c->kind == CALL_GONE) { /* nothing of it runs */
+        core_answer(c);
+        return;
+    }
+    bool first = !l;
+    if (first)
+        l = live_make(s, c->owner, c->task_id);
+    c->next = l->loading;
+    l->loading = c;
+    if (first)
+        dgm_store_get_task(s->core->o.store, l->owner, l->id, got_task, l);
+}
+
+/* ---- older records ---------------------------------------------------------------------------------------------- */
+
+/* What was found so far; those that came meanwhile and want more are served by another one. */
+struct older_load {
+    struct live *live;
+    struct call *calls;
+    uint64_t next, end; /* from next on is still to come, up to what the log has */
+    dgm_record **records;
+    size_t n, cap;
+};
+
+static void older_page(struct older_load *o);
+static void load_older(struct live *l);
+
+static void end_older(struct older_load *o, bool found)
+{
+    struct live *l = o->live;
+    struct call *calls = o->calls;
+    if (found)
+        dgm_log_prepend(l->log, o->records, o->n);
+    else /* they were trimmed, or the store has a fault: the Task itself is all there is */
+        l->kept_first = dgm_log_first(l->log);
+    for (size_t i = 0; !found && i < o->n; i++)
+        dgm_record_unref(o->records[i]);
+    free(o->records);
+    free(o);
+    l->older_load = NULL;
+    l->held++;
+    if (l->older)
+        load_older(l);
+    take_all(l, &calls);
+    l->held--;
+    live_settle_down(l);
+}
+
+static void got_older(dgm_code code, dgm_record **records, size_t n, const dgm_err *err, void *arg)
+{
+    struct older_load *o = arg;
+    (void)err;
+    if (code || !n || o->live->shard->core->stopping) {
+        end_older(o, false);
+        return;
+    }
+    for (size_t i = 0; i < n && o->next < o->end; i++) {
+        if (records[i]->head.seq != o->next) { /* the first of them were trimmed */
+            end_older(o, false);
+            return;
+        }
+        if (o->n == o->cap) {
+            o->cap = o->cap ? 2 * o->cap : 64;
+            o->records = dgm_xrealloc(o->records, o->cap * sizeof(dgm_record *));
+        }
+        o->records[o->n++] = dgm_record_ref(records[i]);
+        o->next++;
+    }
+    if (o->next == o->end)
+        end_older(o, true);
+    else
+        older_page(o);
+}
+
+static void older_page(struct older_load *o)
+{
+    struct live *l = o->live;
+    size_t want = (size_t)(o->end - o->next);
+    dgm_store_get_records(l->shard->core->o.store, l->owner, l->id, o->next,
+                          want < PAGE_RECORDS ? want : PAGE_RECORDS, PAGE_BYTES, got_older, o);
+}
+
+static void load_older(struct live *l)
+{
+    struct older_load *o = dgm_xcalloc(1, sizeof *o);
+    *o = (struct older_load){.live = l, .calls = l->older, .end = dgm_log_first(l->log)};
+    o->next = o->end;
+    for (const struct call *c = l->older; c; c = c->next)
+        o->next = c->cursor + 1 < o->next ? c->cursor + 1 : o->next;
+    l->older = NULL;
+    l->older_load = o;
+    if (o->next == o->end)
+        end_older(o, true); /* they have what they want by now */
+    else
+        older_page(o);
+}
+
+bool live_load_older(struct live *l, struct call *c, uint64_t seq)
+{
+    if (seq >= dgm_log_first(l->log) || seq < l->kept_first || l->is == LIVE_BROKEN)
+        return false;
+    assert(seq > 0);
+    c->cursor = seq - 1;
+    c->next = l->older;
+    l->older = c;
+    if (!l->older_load)
+        load_older(l);
+    return true;
+}

@@ -1,0 +1,301 @@
+/*
+ * core/resend.c - was this message here before?
+ *
+ * A message is known by (owner, agent, context or none, message id) and by what it says. From the moment
+ * its first copy is here until the store knows it, it is on its way: others of the same name wait for it
+ * here, on the one loop that all of them are carried to. Later the store is asked.
+ */
+#include "core/core_int.h"
+
+#include <stdlib.h>
+
+struct inflight {
+    struct node node; /* first */
+    struct inflight *next_of_live;
+    dgm_arena *arena;
+    dgm_owner owner;
+    dgm_str agent, context_id, message_id;
+    unsigned char digest[32];
+    struct live *live;  /* the task it became; NULL: not decided */
+    uint64_t first_seq; /* where its turn begins there */
+    uint32_t turn;
+    struct call *waiting; /* copies that came before that */
+};
+
+/* ---- the table ------------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_of(const struct call *c, dgm_str context_id)
+{
+    uint64_t h = dgm_hash(1, c->owner.tenant.p, c->owner.tenant.n);
+    h = dgm_hash(h + 1, c->owner.principal.p, c->owner.principal.n);
+    h = dgm_hash(h + 1, c->agent->id.p, c->agent->id.n);
+    h = dgm_hash(h + 1, context_id.p, context_id.n);
+    return dgm_hash(h + 1, c->message_id.p, c->message_id.n);
+}
+
+static bool says_the_same(const struct inflight *f, const struct call *c)
+{
+    return dgm_str_eq(f->message_id, c->message_id) &&
+           memcmp(f->digest, c->digest, sizeof c->digest) == 0;
+}
+
+static bool is_named(const struct inflight *f, const struct call *c)
+{
+    return says_the_same(f, c) && dgm_str_eq(f->agent, c->agent->id) &&
+           dgm_str_eq(f->context_id, c->asked_context) &&
+           dgm_str_eq(f->owner.tenant, c->owner.tenant) &&
+           dgm_str_eq(f->owner.principal, c->owner.principal);
+}
+
+static struct inflight *find(struct shard *s, const struct call *c)
+{
+    struct node *at = table_at(&s->inflights, hash_of(c, c->asked_context));
+    while (at && !is_named((struct inflight *)(void *)at, c))
+        at = at->next;
+    return (struct inflight *)(void *)at;
+}
+
+static struct inflight *add(struct shard *s, struct call *c, dgm_str context_id)
+{
+    dgm_arena *a = dgm_arena_new();
+    struct inflight *f = dgm_new(a, struct inflight);
+    f->arena = a;
+    f->owner = (dgm_owner){dgm_arena_dup(a, c->owner.tenant), dgm_arena_dup(a, c->owner.principal)};
+    f->agent = c->agent->id;
+    f->context_id = dgm_arena_dup(a, context_id);
+    f->message_id = dgm_arena_dup(a, c->message_id);
+    memcpy(f->digest, c->digest, sizeof f->digest);
+    table_put(&s->inflights, &f->node, hash_of(c, context_id));
+    return f;
+}
+
+static void drop(struct shard *s, struct inflight *f)
+{
+    table_take(&s->inflights, &f->node);
+    dgm_arena_free(f->arena); /* f lives in it */
+}
+
+void resend_forget_all(struct shard *s)
+{
+    for (size_t i = 0; i < s->inflights.cap; i++) {
+        while (s->inflights.slots[i])
+            drop(s, (struct inflight *)(void *)s->inflights.slots[i]);
+    }
+    table_done(&s->inflights);
+}
+
+/* ---- what a copy is given ----------------------------------------------------------------------------------------- */
+
+static const struct turn_at *turn_of(const struct live *l, uint32_t turn)
+{
+    for (size_t i = l->n_turns; i-- > 0;) {
+        if (l->turns[i].turn == turn)
+            return &l->turns[i];
+    }
+    return NULL;
+}
+
+/* The task as it is; what follows, if that turn still runs. */
+static void give_snapshot(struct live *l, struct call *c)
+{
+    c->snapshot = live_snapshot(l);
+    c->after = dgm_log_last(l->log);
+    if (l->run && c->turn == l->turn.turn) {
+        c->log = dgm_log_ref(l->log);
+    } else {
+        c->log = dgm_log_new(l->shard->core->o.loops, c->after + 1);
+        dgm_log_close(c->log);
+    }
+    live_answer_when_published(l, c, c->after);
+}
+
+void resend_give(struct live *l, struct call *c)
+{
+    const struct turn_at *at = turn_of(l, c->turn);
+    bool whole = at && at->turn == 1; /* a first turn begins with its task */
+    if (whole && live_load_older(l, c, at->first_seq))
+        return;
+    atomic_fetch_add_explicit(&c->core->resends, 1, memory_order_relaxed);
+    c->context_id = dgm_arena_dup(c->arena, l->context_id);
+    if (!whole || at->first_seq < dgm_log_first(l->log)) {
+        give_snapshot(l, c);
+        return;
+    }
+    c->log = dgm_log_ref(l->log);
+    c->after = at->first_seq - 1;
+    live_answer_when_published(l, c, at->first_seq);
+}
+
+static void give_copy(const struct inflight *f, struct call *c)
+{
+    struct live *l = f->live;
+    c->is_resend = true;
+    c->turn = f->turn;
+    c->task_id = dgm_arena_dup(c->arena, l->id);
+    resend_give(l, c);
+}
+
+/* ---- the first copy ------------------------------------------------------------------------------------------------ */
+
+void resend_decided(struct shard *s, struct call *first, struct live *live)
+{
+    struct inflight *f = first->inflight;
+    struct call *c, *waiting, *copies = first->copies;
+    first->inflight = NULL;
+    first->copies = NULL;
+    if (!f && live && first->agent->dedupe && first->message_id.n)
+        f = add(s, first, live->context_id);
+    if (!f)
+        return;
+    waiting = f->waiting;
+    f->waiting = NULL;
+    if (live) {
+        f->live = live;
+        f->first_seq = first->first_seq;
+        f->turn = first->turn;
+        f->next_of_live = live->inflights;
+        live->inflights = f; /* until the store has it */
+    } else {
+        drop(s, f);
+    }
+    while ((c = waiting)) {
+        waiting = c->next;
+        if (live)
+            give_copy(f, c);
+        else
+            run_start(s, c, NULL, NULL); /* a Message answer is everybody's own */
+    }
+    while ((c = copies)) {
+        copies = c->next;
+        give_copy(f, c);
+    }
+}
+
+void resend_is_stored(struct live *l)
+{
+    uint64_t published = dgm_log_published(l->log);
+    struct inflight **at = &l->inflights, *f;
+    while ((f = *at)) {
+        if (f->first_seq > published) {
+            at = &f->next_of_live;
+            continue;
+        }
+        *at = f->next_of_live;
+        drop(l->shard, f);
+    }
+}
+
+void resend_forget(struct live *l)
+{
+    struct inflight *f;
+    while ((f = l->inflights)) {
+        l->inflights = f->next_of_live;
+        drop(l->shard, f);
+    }
+}
+
+/* ---- without a task -------------------------------------------------------------------------------------------------- */
+
+static void take_resend(void *arg)
+{
+    struct call *c = arg;
+    live_with(core_shard_of(c->core, c->owner, c->task_id), c);
+}
+
+/* It was here before: its turn is in that task. */
+static void go_to_task(struct call *c, const dgm_dedupe_row *row)
+{
+    c->is_resend = true;
+    c->turn = row->turn;
+    c->task_id = dgm_arena_dup(c->arena, row->task_id);
+    dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, take_resend, c);
+}
+
+static bool is_row_of(const dgm_dedupe_row *row, const struct call *c)
+{
+    return row && memcmp(row->digest, c->digest, sizeof c->digest) == 0;
+}
+
+static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err, void *arg)
+{
+    struct call *first = arg, *c;
+    struct shard *s = first->shard;
+    struct inflight *f = first->inflight;
+    if (!code && !is_row_of(row, first)) {
+        run_start(s, first, NULL, NULL);
+        return;
+    }
+    first->inflight = NULL;
+    first->next = f->waiting;
+    drop(s, f);
+    while ((c = first)) {
+        first = c->next;
+        if (code)
+            core_refuse(c, err);
+        else
+            go_to_task(c, row);
+    }
+}
+
+void resend_or_start(struct shard *s, struct call *c)
+{
+    struct inflight *f = find(s, c);
+    if (f && f->live) {
+        give_copy(f, c);
+    } else if (f) {
+        c->next = f->waiting;
+        f->waiting = c;
+    } else {
+        c->inflight = add(s, c, c->asked_context);
+        dgm_store_find_dedupe(c->core->o.store, c->owner, c->agent->id, c->asked_context,
+                              c->message_id, got_row, c);
+    }
+}
+
+/* ---- to a task -------------------------------------------------------------------------------------------------------- */
+
+static void got_row_of_task(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err, void *arg)
+{
+    struct call *c = arg;
+    struct live *l = c->live;
+    l->n_lookups--;
+    l->held++;
+    c->is_resend = !code && is_row_of(row, c) && dgm_str_eq(row->task_id, l->id);
+    if (c->is_resend)
+        c->turn = row->turn;
+    if (code)
+        core_refuse(c, err);
+    else
+        send_to_task(l, c);
+    l->held--;
+    live_settle_down(l);
+}
+
+bool resend_attach_to(struct live *l, struct call *c)
+{
+    if (!l->agent->dedupe || !c->message_id.n)
+        return false;
+    for (const struct inflight *f = l->inflights; f; f = f->next_of_live) {
+        if (says_the_same(f, c)) {
+            give_copy(f, c);
+            return true;
+        }
+    }
+    for (struct call *q = l->queued; q; q = q->next) {
+        if (dgm_str_eq(q->message_id, c->message_id) &&
+            memcmp(q->digest, c->digest, sizeof q->digest) == 0) {
+            c->next = q->copies;
+            q->copies = c;
+            return true;
+        }
+    }
+    /* Its history has all that a task was sent: only an id that is there may have been here before. */
+    if (c->is_looked_up || !dgm_fold_message(l->fold, c->message_id))
+        return false;
+    c->is_looked_up = true;
+    c->live = l;
+    l->n_lookups++;
+    dgm_store_find_dedupe(c->core->o.store, c->owner, l->agent->id, l->context_id, c->message_id,
+                          got_row_of_task, c);
+    return true;
+}
