@@ -97,11 +97,11 @@ class Kind:
         return f'HTTP {e.status_code}' if isinstance(e, A2AClientHTTPError) else repr(e)
 
     def wanted(self, name, stream=False, resubscribe=False):
-        """This SDK reads no more of a REST error than its status, and of an error where a stream was due (other than
-        to a resubscription) only that it is none."""
+        """This SDK reads no more of a REST error than its status, and of an error where a stream was due only that
+        it is no stream; so in JSON-RPC resubscriptions are told in one."""
         if self.rpc:
             return 'HTTP 400' if stream else name
-        return 'HTTP 404' if name == 'TaskNotFoundError' else 'HTTP 400'
+        return 'HTTP 404' if name == 'TaskNotFoundError' and not resubscribe else 'HTTP 400'
 
 
 scenarios.KINDS += [Kind('JSONRPC'), Kind('HTTP+JSON')]

@@ -88,7 +88,8 @@ class Kind:
         return type(e).__name__
 
     def wanted(self, name, **_):
-        return name
+        """Over REST this SDK knows errors by their reason; what has none is just an error."""
+        return 'A2AClientError' if name == 'InvalidParamsError' and not self.rpc else name
 
 
 scenarios.KINDS += [Kind('JSONRPC'), Kind('HTTP+JSON')]
