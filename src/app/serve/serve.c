@@ -4,34 +4,88 @@
  *   config ─► store, loops ─► agents ─► core ─► recovery ─► HTTP ... signal ... drain ─► stop ─► close
  */
 #include "app/serve/serve.h"
+#include "app/serve/banner.h"
 #include "app/serve/router.h"
 
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
-#define LAST_WORDS_MS 2000
+#define AGAIN_MS 1000
+#define STOP_MS 10000 /* what may be left when the drain's own time is up */
 
 struct server {
-    dgm_config *config;
+    const dgm_config_source *source;
+    dgm_config *config; /* until the router has it */
+    dgm_logger *logger;
     dgm_store *store;
     dgm_loops *loops;
     dgm_core_agent *agents;
     size_t n_agents;
     dgm_core *core;
-    struct router *router;
+    dgm_router *router;
     dgm_http_server *http;
     sem_t done;
+    _Atomic int undrained;
     dgm_code code;
     dgm_err err;
 };
 
+/* ---- what the core has to say --------------------------------------------------------------------------------- */
+
+static void on_warning(void *user, dgm_str task_id, const char *rule, const dgm_err *what)
+{
+    struct server *s = user;
+    dgm_logger_says(s->logger, DGM_LOG_WARN, "agent", {"rule", dgm_str_from(rule), 0},
+                    {"task", task_id, 0}, {"what", dgm_str_from(what->msg), 0},
+                    {"at", dgm_str_from(what->at), 0});
+}
+
+static void on_note(void *user, dgm_str agent, dgm_str task_id, dgm_str line)
+{
+    struct server *s = user;
+    dgm_logger_says(s->logger, DGM_LOG_INFO, "agent", {"agent", agent, 0}, {"task", task_id, 0},
+                    {"note", line, 0});
+}
+
+static void on_trim_failed(void *user, const dgm_err *why)
+{
+    struct server *s = user;
+    dgm_logger_says(s->logger, DGM_LOG_WARN, "old turns stay in the store",
+                    {"why", dgm_str_from(why->msg), 0});
+}
+
 /* ---- putting together ---------------------------------------------------------------------------------------- */
+
+static dgm_code open_agent(const dgm_config_agent *a, const dgm_backend *backend, void **ret_agent,
+                           dgm_err *err)
+{
+    dgm_agent_options options = {.reply = (dgm_reply)a->manner.reply,
+                                 .omit_final_text = a->manner.final_text == DGM_FINAL_TEXT_OMIT,
+                                 .answer_in_status = a->manner.answer_source == DGM_ANSWER_STATUS,
+                                 .working_message = a->manner.working_message};
+    return backend->open(a->settings, &options, ret_agent, err);
+}
+
+/* For --check and for the mistakes that are told all at once. */
+static dgm_code check_agent(const dgm_config_agent *a, void *user, dgm_err *err)
+{
+    const dgm_backend *backend = dgm_backend_by_type(a->type);
+    void *agent;
+    dgm_code rc = backend ? open_agent(a, backend, &agent, err) : DGM_OK;
+    (void)user;
+    if (backend && !rc && backend->close)
+        backend->close(agent);
+    return rc;
+}
 
 static dgm_code open_agents(struct server *s, dgm_err *err)
 {
-    dgm_config *c = s->config;
+    const dgm_config *c = s->config;
     s->agents = dgm_xcalloc(c->agents.n, sizeof *s->agents);
     for (size_t pass = 0; pass < 2; pass++) { /* the default first */
         for (size_t i = 0; i < c->agents.n; i++) {
@@ -39,11 +93,6 @@ static dgm_code open_agents(struct server *s, dgm_err *err)
             if (a->is_default != (pass == 0))
                 continue;
             dgm_core_agent *agent = &s->agents[s->n_agents];
-            dgm_agent_options options = {
-                .reply = (dgm_reply)a->manner.reply,
-                .omit_final_text = a->manner.final_text == DGM_FINAL_TEXT_OMIT,
-                .answer_in_status = a->manner.answer_source == DGM_ANSWER_STATUS,
-                .working_message = a->manner.working_message};
             *agent = (dgm_core_agent){.id = a->id,
                                       .backend = dgm_backend_by_type(a->type),
                                       .dedupe = a->manner.dedupe,
@@ -52,13 +101,33 @@ static dgm_code open_agents(struct server *s, dgm_err *err)
                 return dgm_fail(err, DGM_BAD_PARAMS, NULL, "there is no agent type \"%.*s\"",
                                 DGM_P(a->type));
             agent->foreign = agent->backend->foreign;
-            dgm_code rc = agent->backend->open(a->settings, &options, &agent->agent, err);
+            dgm_code rc = open_agent(a, agent->backend, &agent->agent, err);
             if (rc)
                 return rc;
             s->n_agents++;
         }
     }
     return DGM_OK;
+}
+
+static dgm_code make_core(struct server *s, dgm_err *err)
+{
+    const dgm_config_limits *l = &s->config->limits;
+    dgm_core_limits limits = {.log_bytes = (size_t)l->log_bytes,
+                              .log_records = (size_t)l->log_records,
+                              .queued_messages = (size_t)l->queued_messages,
+                              .subscribers = (size_t)l->subscribers};
+    dgm_core_options o = {.loops = s->loops,
+                          .store = s->store,
+                          .agents = s->agents,
+                          .n_agents = s->n_agents,
+                          .limits = &limits,
+                          .retention_ms = s->config->retention_hours * 3600 * 1000,
+                          .on_warning = on_warning,
+                          .on_note = on_note,
+                          .on_trim_failed = on_trim_failed,
+                          .user = s};
+    return dgm_core_new(&o, &s->core, err);
 }
 
 static void on_recovered(dgm_code code, const dgm_err *err, void *arg)
@@ -80,27 +149,27 @@ static dgm_code start(struct server *s, dgm_err *err)
 {
     dgm_config *c = s->config;
     dgm_code rc;
-    const dgm_core_limits limits = {.log_bytes = (size_t)c->limits.log_bytes,
-                                    .log_records = (size_t)c->limits.log_records,
-                                    .queued_messages = (size_t)c->limits.queued_messages,
-                                    .subscribers = (size_t)c->limits.subscribers};
-    dgm_core_options core = {.limits = &limits, .retention_ms = c->retention_hours * 3600 * 1000};
     dgm_http_options http = {.listen = c->listen.p,
                              .tls_cert = c->tls_cert.n ? c->tls_cert.p : NULL,
                              .tls_key = c->tls_key.n ? c->tls_key.p : NULL,
                              .max_body = (size_t)c->limits.http_body_bytes,
                              .max_connections = (size_t)c->limits.connections};
+    s->logger = dgm_logger_new(STDERR_FILENO, c->log_level, c->log_format);
     if ((rc = dgm_store_open(c->store.p, &s->store, err)) ||
-        (rc = dgm_loops_new((size_t)c->loops, &s->loops, err)) || (rc = open_agents(s, err)))
+        (rc = dgm_loops_new((size_t)c->loops, &s->loops, err)) || (rc = open_agents(s, err)) ||
+        (rc = make_core(s, err)))
         return rc;
-    core.loops = s->loops;
-    core.store = s->store;
-    core.agents = s->agents;
-    core.n_agents = s->n_agents;
-    if ((rc = dgm_core_new(&core, &s->core, err)) ||
-        (rc = router_new(s->core, c, s->store, &s->router, err)) ||
-        (rc = dgm_http_server_new(s->loops, &http, router_handler(s->router), &s->http, err)) ||
-        (rc = dgm_loops_start(s->loops, err)))
+    s->router = dgm_router_new(&(dgm_router_options){.loops = s->loops,
+                                                     .core = s->core,
+                                                     .store = s->store,
+                                                     .logger = s->logger,
+                                                     .agents = s->agents,
+                                                     .n_agents = s->n_agents});
+    if ((rc = dgm_http_server_new(s->loops, &http, dgm_router_handler(s->router), &s->http, err)) ||
+        (rc = dgm_router_use(s->router, c, err)))
+        return rc;
+    s->config = NULL;
+    if ((rc = dgm_loops_start(s->loops, err)))
         return rc;
     dgm_loop_post(dgm_loops_at(s->loops, 0), recover, s);
     sem_wait(&s->done);
@@ -110,7 +179,8 @@ static dgm_code start(struct server *s, dgm_err *err)
     }
     if ((rc = dgm_http_server_start(s->http, err)))
         return rc;
-    return router_set_port(s->router, dgm_http_server_port(s->http), err);
+    dgm_router_set_reason(s->router, NULL);
+    return DGM_OK;
 }
 
 /* ---- taking apart ------------------------------------------------------------------------------------------------ */
@@ -122,35 +192,136 @@ static void stop(struct server *s)
     if (s->core)
         dgm_core_stop(s->core);
     dgm_store_close(s->store);
-    dgm_http_server_free(s->http);
     dgm_loops_free(s->loops); /* what was on its way is answered here */
+    dgm_http_server_free(s->http);
     dgm_core_free(s->core);
-    router_free(s->router);
+    dgm_router_free(s->router);
     for (size_t i = 0; i < s->n_agents; i++) {
         if (s->agents[i].backend->close)
             s->agents[i].backend->close(s->agents[i].agent);
     }
     free(s->agents);
+    dgm_logger_free(s->logger);
+    dgm_config_free(s->config);
     sem_destroy(&s->done);
 }
 
 static void on_drained(void *arg)
 {
     struct server *s = arg;
-    sem_post(&s->done);
+    atomic_fetch_sub(&s->undrained, 1);
 }
 
-static void wait_for_signal(struct server *s, const sigset_t *signals)
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Another signal to end makes it end at once; not the same one, which may come twice. */
+static void drain(struct server *s, const sigset_t *signals)
+{
+    const struct timespec a_moment = {.tv_nsec = 20 * 1000 * 1000};
+    uint64_t ms = (uint64_t)dgm_router_config(s->router)->drain_s * 1000;
+    int64_t began = now_ms(), until = began + (int64_t)ms + STOP_MS;
+    dgm_logger_say(s->logger, DGM_LOG_INFO, "draining", NULL, 0);
+    dgm_router_set_reason(s->router, "it is shutting down");
+    s->undrained = 2;
+    dgm_http_server_drain(s->http, ms, on_drained, s);
+    dgm_core_drain(s->core, ms, on_drained, s);
+    while (s->undrained > 0 && now_ms() < until) {
+        int sig = sigtimedwait(signals, NULL, &a_moment);
+        if ((sig == SIGTERM || sig == SIGINT) && now_ms() - began > AGAIN_MS)
+            break;
+    }
+    dgm_logger_say(s->logger, DGM_LOG_INFO, "stopping", NULL, 0);
+}
+
+/* ---- reloading ------------------------------------------------------------------------------------------------------- */
+
+static void log_findings(struct server *s, const dgm_config *c)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    for (size_t i = 0; i < c->n_findings; i++) {
+        dgm_buf_clear(&b);
+        dgm_config_finding_put(&b, &c->findings[i]);
+        dgm_logger_says(s->logger, c->findings[i].is_warning ? DGM_LOG_WARN : DGM_LOG_ERROR,
+                        "config", {"what", dgm_buf_str(&b), 0});
+    }
+    dgm_buf_done(&b);
+}
+
+/* True: something can be taken over. */
+static bool log_changes(struct server *s, const dgm_config *from, const dgm_config *to)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_config_change *changes;
+    size_t n = dgm_config_diff(a, from, to, &changes);
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        any |= changes[i].live;
+        if (changes[i].live)
+            dgm_logger_says(s->logger, DGM_LOG_INFO, "setting changed",
+                            {"setting", changes[i].pointer, 0});
+        else
+            dgm_logger_says(s->logger, DGM_LOG_WARN, "setting needs a restart",
+                            {"setting", changes[i].pointer, 0});
+    }
+    return any;
+}
+
+/* The same paths may hold a new certificate. */
+static void reload_tls(struct server *s, const dgm_config *c)
+{
+    dgm_err err = {0};
+    if (c->tls_cert.n && dgm_router_config(s->router)->tls_cert.n &&
+        dgm_http_server_set_tls(s->http, c->tls_cert.p, c->tls_key.p, &err))
+        dgm_logger_says(s->logger, DGM_LOG_ERROR, "the old certificate stays",
+                        {"why", dgm_str_from(err.msg), 0});
+}
+
+static void reload(struct server *s)
+{
+    dgm_config *c = dgm_config_load(s->source);
+    dgm_err err = {0};
+    log_findings(s, c);
+    if (c->n_errors) {
+        dgm_logger_say(s->logger, DGM_LOG_ERROR, "nothing reloaded: the config has mistakes", NULL,
+                       0);
+        dgm_config_free(c);
+        return;
+    }
+    reload_tls(s, c);
+    if (!log_changes(s, dgm_router_config(s->router), c)) {
+        dgm_logger_say(s->logger, DGM_LOG_INFO, "reloaded: no setting changed", NULL, 0);
+        dgm_config_free(c);
+        return;
+    }
+    if (dgm_router_use(s->router, c, &err)) {
+        dgm_logger_says(s->logger, DGM_LOG_ERROR, "nothing reloaded",
+                        {"why", dgm_str_from(err.msg), 0}, {"at", dgm_str_from(err.at), 0});
+        dgm_config_free(c);
+        return;
+    }
+    dgm_core_keep_for(s->core, c->retention_hours * 3600 * 1000);
+    dgm_logger_set(s->logger, c->log_level, c->log_format);
+    dgm_logger_say(s->logger, DGM_LOG_INFO, "reloaded", NULL, 0);
+}
+
+static void run_until_told(struct server *s, const sigset_t *signals)
 {
     int sig;
-    uint64_t ms = (uint64_t)s->config->drain_s * 1000;
-    sigwait(signals, &sig);
-    /* What runs has that long; then its end has to reach those who read. */
-    dgm_core_drain(s->core, ms, on_drained, s);
-    dgm_http_server_drain(s->http, ms + LAST_WORDS_MS, on_drained, s);
-    sem_wait(&s->done);
-    sem_wait(&s->done);
+    do {
+        sigwait(signals, &sig);
+        if (sig == SIGHUP)
+            reload(s);
+    } while (sig == SIGHUP);
+    drain(s, signals);
 }
+
+/* ---- main ---------------------------------------------------------------------------------------------------------------- */
 
 static void say_findings(const dgm_config *c, FILE *err)
 {
@@ -164,62 +335,52 @@ static void say_findings(const dgm_config *c, FILE *err)
     dgm_buf_done(&b);
 }
 
-static void say_what_to_try(const struct server *s, FILE *out)
+static int check_only(dgm_config *c, FILE *out)
 {
-    const dgm_config *c = s->config;
-    const char *host = c->is_loopback ? "127.0.0.1" : "localhost";
-    int port = dgm_http_server_port(s->http);
-    const char *scheme = c->tls_cert.n ? "https" : "http";
-    if (!port) {
-        fprintf(out, "listening on %s\n", c->listen.p);
-    } else {
-        fprintf(out, "listening on %s://%s:%d\n", scheme, host, port);
-        fprintf(
-            out,
-            "\nTry:\n"
-            "  curl %s://%s:%d/.well-known/agent-card.json\n"
-            "  curl -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' %s://%s:%d/ -d "
-            "'{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendMessage\",\"params\":{\"message\":{"
-            "\"messageId\":\"m-1\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"help\"}]}}}'\n",
-            scheme, host, port, scheme, host, port);
+    int status = c->n_errors ? 1 : 0;
+    if (!status) {
+        dgm_buf b;
+        dgm_buf_init(&b, SIZE_MAX);
+        dgm_config_put(&b, c);
+        fwrite(b.p, 1, b.n, out);
+        dgm_buf_done(&b);
     }
-    fflush(out);
+    dgm_config_free(c);
+    return status;
 }
 
-int dgm_serve(const dgm_config_source *source, bool only_check, FILE *out, FILE *err)
+/* Every thread inherits the mask, so that the signals come to sigwait and nowhere else. */
+static void hold_signals(sigset_t *signals)
 {
-    struct server s = {.config = dgm_config_load(source)};
+    sigemptyset(signals);
+    sigaddset(signals, SIGTERM);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int dgm_serve(const dgm_config_source *given, bool only_check, FILE *out, FILE *err)
+{
+    dgm_config_source source = *given;
+    struct server s = {.source = &source};
     dgm_err fault = {0};
     sigset_t signals;
     int status = 1;
+    source.check_agent = check_agent;
+    s.config = dgm_config_load(&source);
     say_findings(s.config, err);
-    if (s.config->n_errors || only_check) {
-        status = s.config->n_errors ? 1 : 0;
-        if (!status) {
-            dgm_buf b;
-            dgm_buf_init(&b, SIZE_MAX);
-            dgm_config_put(&b, s.config);
-            fprintf(out, "%.*s\n", DGM_P(dgm_buf_str(&b)));
-            dgm_buf_done(&b);
-        }
-        dgm_config_free(s.config);
-        return status;
-    }
-    /* Every thread inherits the mask, so that the signals come to sigwait and nowhere else. */
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    if (s.config->n_errors || only_check)
+        return check_only(s.config, out);
+    hold_signals(&signals);
     sem_init(&s.done, 0, 0);
     if (start(&s, &fault)) {
         fprintf(err, "dragoman: %s%s%s\n", fault.msg, fault.at[0] ? " at " : "", fault.at);
     } else {
-        say_what_to_try(&s, out);
-        wait_for_signal(&s, &signals);
+        dgm_banner_put(out, dgm_router_config(s.router), dgm_http_server_port(s.http));
+        run_until_told(&s, &signals);
         status = 0;
     }
     stop(&s);
-    dgm_config_free(s.config);
     return status;
 }

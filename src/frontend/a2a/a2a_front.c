@@ -54,22 +54,6 @@ static struct op *new_op(dgm_a2a_front *f, dgm_http_exchange *x, const dgm_a2a_c
     return op;
 }
 
-static void give_card(dgm_a2a_front *f, dgm_http_exchange *x, const dgm_http_request *r)
-{
-    bool said;
-    enum version asked = version_of(r, dgm_http_arena(x), &said);
-    dgm_str card = asked == VERSION_03 && f->o.card_03.n ? f->o.card_03 : f->o.card_10;
-    char tag[32];
-    snprintf(tag, sizeof tag, "\"%016llx\"", (unsigned long long)dgm_hash(7, card.p, card.n));
-    dgm_http_header headers[] = {{DGM_STR("ETag"), dgm_str_from(tag)},
-                                 {DGM_STR("Cache-Control"), DGM_STR("public, max-age=300")},
-                                 {DGM_STR("Vary"), DGM_STR("A2A-Version")}};
-    if (dgm_str_eq(dgm_http_header_of(r, DGM_STR("if-none-match")), dgm_str_from(tag)))
-        dgm_http_respond(x, 304, (dgm_str){0}, headers, 3, (dgm_str){0});
-    else
-        dgm_http_respond(x, 200, DGM_STR("application/json"), headers, 3, card);
-}
-
 static void not_that_method(struct op *op, const char *allowed, bool is_options)
 {
     dgm_http_header allow = {DGM_STR("Allow"), dgm_str_from(allowed)};
@@ -99,10 +83,15 @@ bool dgm_a2a_front_take(dgm_a2a_front *f, dgm_http_exchange *x, const dgm_a2a_ca
     op->method = method;
     op->rest = route.kind != ROUTE_RPC;
     op->codec = codec_at(f, &route, r, op->arena);
+    dgm_front_note_kind(x,
+                        route.kind == ROUTE_CARD  ? DGM_FRONT_CARD
+                        : route.kind == ROUTE_RPC ? DGM_FRONT_RPC
+                                                  : DGM_FRONT_REST,
+                        NULL);
     if (!method)
         not_that_method(op, route_allows(&route), dgm_str_is(r->method, "OPTIONS"));
     else if (route.kind == ROUTE_CARD)
-        give_card(f, x, r);
+        card_give(op, r);
     else if (route.kind == ROUTE_RPC)
         rpc_take(op, r);
     else

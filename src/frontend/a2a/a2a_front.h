@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/core.h"
+#include "frontend/a2a/a2a_front_card.h"
 #include "net/http.h"
 
 typedef struct dgm_a2a_front dgm_a2a_front;
@@ -40,8 +41,8 @@ typedef struct dgm_a2a_options {
     dgm_strs input_modes;  /* media types that parts may have; none: all */
     dgm_strs output_modes; /* what comes out; some of it has to be accepted; none: anything may */
     dgm_strs tenants;      /* that there are; none: any */
-    dgm_str card_10;       /* the public card, as 1.0 JSON */
-    dgm_str card_03;       /* as 0.3 JSON, for callers without A2A-Version; empty: the former */
+    const dgm_a2a_card *card;          /* the public one */
+    const dgm_a2a_card *extended_card; /* for callers who are known; NULL: there is none */
 } dgm_a2a_options;
 
 /* What the options point to is borrowed. */

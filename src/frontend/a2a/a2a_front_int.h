@@ -14,6 +14,7 @@
 
 #include "base/limits.h"
 #include "frontend/a2a/a2a_front.h"
+#include "frontend/frontend.h"
 #include "wire/a2a/a2a.h"
 
 /* What the answers of one loop are put together in. */
@@ -137,3 +138,8 @@ bool view_put(const struct view *v, const dgm_record *r, dgm_object_kind as, dgm
 /* Takes over: the op is of no more use. snapshot, if any, comes first; log NULL: it is all. */
 void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot);
 void op_stream_error(struct op *op, const dgm_err *err); /* one event, and the end */
+
+/* ---- a2a_front_card.c ------------------------------------------------------------------------------------------------ */
+
+void card_give(struct op *op, const dgm_http_request *r);
+void card_give_extended(struct op *op); /* there is one */

@@ -24,6 +24,8 @@ bool op_is_offered(struct op *op)
         op_fail_with(op, DGM_PUSH_NOT_SUPPORTED, "Push Notification is not supported");
         return false;
     case DGM_METHOD_EXTENDED_CARD:
+        if (op->front->o.extended_card)
+            return true;
         op_fail_with(op,
                      op_is_10(op) ? DGM_UNSUPPORTED_OPERATION : DGM_EXTENDED_CARD_NOT_CONFIGURED,
                      "there is no extended card");
@@ -184,6 +186,8 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
         return;
     }
     op->task_id = sent->task_id.n ? dgm_arena_dup(op->arena, sent->task_id) : (dgm_str){0};
+    if (!sent->is_message)
+        dgm_front_note_task(op->x, sent->task_id, sent->turn);
     if (op->method == DGM_METHOD_STREAM)
         stream_sent(op, sent);
     else if (sent->is_message)
@@ -284,6 +288,7 @@ static void run_on_task(struct op *op, const dgm_task_request *q)
     dgm_core *core = op->front->core;
     dgm_str agent = op->front->o.agent;
     op->task_id = q->task_id;
+    dgm_front_note_task(op->x, q->task_id, 0);
     if (!is_length(op, q->history_length, NULL) || !set_tenant(op, q->tenant))
         return;
     if (op->method == DGM_METHOD_GET)
@@ -301,8 +306,20 @@ static void run_list(struct op *op, const dgm_list_tasks_request *q)
         op_list(op, q);
 }
 
+/* As logs and metrics have it, whatever the binding: 1.0's name. */
+static const char *name_of(dgm_method method)
+{
+    static const char *const names[] = {NULL,
+#define X(sym, v1, v03, params, result) v1,
+                                        DGM_METHODS(X)
+#undef X
+    };
+    return names[method];
+}
+
 void op_run(struct op *op, void *request)
 {
+    dgm_front_note_kind(op->x, op->rest ? DGM_FRONT_REST : DGM_FRONT_RPC, name_of(op->method));
     switch (op->method) {
     case DGM_METHOD_SEND:
     case DGM_METHOD_STREAM: run_send(op, request); return;
@@ -310,11 +327,11 @@ void op_run(struct op *op, void *request)
     case DGM_METHOD_CANCEL:
     case DGM_METHOD_SUBSCRIBE: run_on_task(op, request); return;
     case DGM_METHOD_LIST: run_list(op, request); return;
+    case DGM_METHOD_EXTENDED_CARD: card_give_extended(op); return;
     case DGM_METHOD_PUSH_CREATE: /* not offered */
     case DGM_METHOD_PUSH_GET:
     case DGM_METHOD_PUSH_LIST:
     case DGM_METHOD_PUSH_DELETE:
-    case DGM_METHOD_EXTENDED_CARD:
     case DGM_METHOD_NONE: break;
     }
     op_fail_with(op, DGM_UNSUPPORTED_OPERATION, "This operation is not supported");

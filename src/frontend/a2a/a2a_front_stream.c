@@ -149,9 +149,9 @@ static bool ends_stream(const struct stream *s, const dgm_record *r)
             (r->head.state == DGM_STATE_INPUT_REQUIRED && s->ends_at_question));
 }
 
-static void on_ready(void *arg)
+/* All that is there and has room. True: that was the end, and s is gone. */
+static bool deliver(struct stream *s)
 {
-    struct stream *s = arg;
     struct scratch *scratch = front_scratch(s->front);
     dgm_record *r;
     bool end = false;
@@ -161,13 +161,27 @@ static void on_ready(void *arg)
         end = ends_stream(s, r);
     }
     flush(s, &scratch->out);
-    if (end || dgm_reader_is_over(s->reader))
+    end = end || dgm_reader_is_over(s->reader);
+    if (end)
         finish(s);
+    return end;
+}
+
+static void on_ready(void *arg)
+{
+    deliver(arg);
 }
 
 static void on_gone(void *arg)
 {
     finish(arg);
+}
+
+/* The server ends: what is published is told, and the client may come back with its cursor. */
+static void on_drain(void *arg)
+{
+    if (!deliver(arg))
+        finish(arg);
 }
 
 static void begin(struct op *op)
@@ -176,6 +190,7 @@ static void begin(struct op *op)
                                   {{"X-Accel-Buffering", 17}, {"no", 2}}};
     if (op->extensions.n)
         headers[2] = op_extensions_header(op);
+    dgm_front_note_stream(op->x);
     dgm_http_begin(op->x, 200, DGM_STR("text/event-stream"), headers, op->extensions.n ? 3 : 2);
 }
 
@@ -209,6 +224,7 @@ void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot
         return;
     }
     dgm_http_watch(s->x, on_ready, on_gone, s);
+    dgm_http_on_drain(s->x, on_drain);
     dgm_http_keep_alive(s->x, DGM_STR(": ping\n\n"));
     s->reader = dgm_reader_open(log, after, on_ready, s);
     dgm_http_forget_request(s->x); /* op with it */

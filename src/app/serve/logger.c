@@ -1,0 +1,237 @@
+/* app/serve/logger.c - lines, and the thread that writes them. */
+#include "app/serve/logger.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WAITING_BYTES ((size_t)1 << 20) /* some thousand lines */
+#define LINE_BYTES ((size_t)8 << 10)
+#define LAST_WORDS_MS 2000
+
+struct dgm_logger {
+    int fd;
+    _Atomic int level, format;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t more;
+    dgm_buf waiting;
+    uint64_t dropped;
+    bool ends;
+};
+
+/* ---- writing ------------------------------------------------------------------------------------------------ */
+
+/* False: nobody takes it, and we are to end. */
+static bool write_all(dgm_logger *l, dgm_str text)
+{
+    while (text.n) {
+        struct pollfd p = {.fd = l->fd, .events = POLLOUT};
+        int ready = poll(&p, 1, LAST_WORDS_MS);
+        if (ready == 0) {
+            pthread_mutex_lock(&l->lock);
+            bool ends = l->ends;
+            pthread_mutex_unlock(&l->lock);
+            if (ends)
+                return false;
+            continue;
+        }
+        /* in pieces that a pipe takes without waiting, once it takes any */
+        ssize_t n = write(l->fd, text.p, text.n < 4096 ? text.n : 4096);
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return false;
+        if (n > 0)
+            text = (dgm_str){text.p + n, text.n - (size_t)n};
+    }
+    return true;
+}
+
+static void *write_lines(void *arg)
+{
+    dgm_logger *l = arg;
+    dgm_buf mine;
+    bool ends = false, works = true;
+    dgm_buf_init(&mine, SIZE_MAX);
+    while (!ends || l->waiting.n) {
+        pthread_mutex_lock(&l->lock);
+        while (!l->waiting.n && !l->ends)
+            pthread_cond_wait(&l->more, &l->lock);
+        ends = l->ends;
+        uint64_t dropped = l->dropped;
+        l->dropped = 0;
+        dgm_buf swap = l->waiting;
+        l->waiting = mine;
+        l->waiting.max = SIZE_MAX;
+        mine = swap;
+        pthread_mutex_unlock(&l->lock);
+        if (dropped)
+            dgm_buf_printf(&mine,
+                           "dragoman: %llu lines of the log were dropped: nobody read them\n",
+                           (unsigned long long)dropped);
+        works = works && write_all(l, dgm_buf_str(&mine));
+        dgm_buf_clear(&mine);
+        dgm_buf_shrink(&mine, (size_t)64 << 10);
+    }
+    dgm_buf_done(&mine);
+    return NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------ */
+
+dgm_logger *dgm_logger_new(int fd, dgm_config_log_level level, dgm_config_log_format format)
+{
+    dgm_logger *l = dgm_xcalloc(1, sizeof *l);
+    l->fd = fd;
+    l->level = (int)level;
+    l->format = (int)format;
+    dgm_buf_init(&l->waiting, SIZE_MAX);
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->more, NULL);
+    pthread_create(&l->thread, NULL, write_lines, l);
+    return l;
+}
+
+void dgm_logger_free(dgm_logger *l)
+{
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->ends = true;
+    pthread_cond_signal(&l->more);
+    pthread_mutex_unlock(&l->lock);
+    pthread_join(l->thread, NULL);
+    pthread_cond_destroy(&l->more);
+    pthread_mutex_destroy(&l->lock);
+    dgm_buf_done(&l->waiting);
+    free(l);
+}
+
+void dgm_logger_set(dgm_logger *l, dgm_config_log_level level, dgm_config_log_format format)
+{
+    atomic_store_explicit(&l->level, (int)level, memory_order_relaxed);
+    atomic_store_explicit(&l->format, (int)format, memory_order_relaxed);
+}
+
+bool dgm_logger_wants(const dgm_logger *l, dgm_config_log_level level)
+{
+    return (int)level <= atomic_load_explicit(&l->level, memory_order_relaxed);
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+static void put_time(dgm_buf *b)
+{
+    struct timespec now;
+    struct tm t;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &t);
+    dgm_buf_printf(b, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ", t.tm_year + 1900, t.tm_mon + 1,
+                   t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, now.tv_nsec / 1000000);
+}
+
+static void put_number(dgm_buf *b, double n)
+{
+    if (n == floor(n) && fabs(n) < 1e15)
+        dgm_buf_printf(b, "%.0f", n);
+    else
+        dgm_buf_printf(b, "%.3f", n);
+}
+
+/* JSON wants UTF-8, a terminal no control characters: what is neither becomes '?'. */
+static dgm_str clean(dgm_str s, char *room, size_t size)
+{
+    size_t n = s.n < size ? s.n : size;
+    bool whole = dgm_utf8_check(s) == s.n;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        room[i] = c < 0x20 || c == 0x7F || (c >= 0x80 && (!whole || n < s.n)) ? '?' : (char)c;
+    }
+    return (dgm_str){room, n};
+}
+
+static bool is_word(dgm_str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] == ' ' || s.p[i] == '"' || s.p[i] == '=')
+            return false;
+    return s.n != 0;
+}
+
+static void put_json(dgm_buf *b, const char *level, const char *what, const dgm_log_field *f,
+                     size_t n)
+{
+    char room[2048];
+    dgm_buf_add_lit(b, "{\"time\":\"");
+    put_time(b);
+    dgm_buf_printf(b, "\",\"level\":\"%s\",\"msg\":", level);
+    dgm_json_put_str(b, dgm_str_from(what));
+    for (size_t i = 0; i < n; i++) {
+        if (f[i].text.p && !f[i].text.n)
+            continue;
+        dgm_buf_printf(b, ",\"%s\":", f[i].name);
+        if (f[i].text.p)
+            dgm_json_put_str(b, clean(f[i].text, room, sizeof room));
+        else
+            put_number(b, f[i].number);
+    }
+    dgm_buf_add_lit(b, "}\n");
+}
+
+static void put_text(dgm_buf *b, const char *level, const char *what, const dgm_log_field *f,
+                     size_t n)
+{
+    char room[2048];
+    put_time(b);
+    dgm_buf_printf(b, " %-5s %s", level, what);
+    for (size_t i = 0; i < n; i++) {
+        if (f[i].text.p && !f[i].text.n)
+            continue;
+        dgm_buf_printf(b, " %s=", f[i].name);
+        dgm_str text = f[i].text.p ? clean(f[i].text, room, sizeof room) : (dgm_str){0};
+        if (!text.p)
+            put_number(b, f[i].number);
+        else if (is_word(text))
+            dgm_buf_add_str(b, text);
+        else
+            dgm_json_put_str(b, text);
+    }
+    dgm_buf_add_char(b, '\n');
+}
+
+void dgm_logger_say(dgm_logger *l, dgm_config_log_level level, const char *what,
+                    const dgm_log_field *fields, size_t n)
+{
+    dgm_buf line;
+    bool was_empty;
+    if (!dgm_logger_wants(l, level))
+        return;
+    dgm_buf_init(&line, LINE_BYTES);
+    if (atomic_load_explicit(&l->format, memory_order_relaxed) == DGM_LOG_JSON)
+        put_json(&line, level_names[level], what, fields, n);
+    else
+        put_text(&line, level_names[level], what, fields, n);
+    if (line.over) { /* half a line is no line of JSON */
+        dgm_buf_clear(&line);
+        dgm_logger_say(l, level, what, NULL, 0);
+        dgm_buf_done(&line);
+        return;
+    }
+    pthread_mutex_lock(&l->lock);
+    was_empty = !l->waiting.n;
+    if (l->waiting.n + line.n > WAITING_BYTES)
+        l->dropped++;
+    else
+        dgm_buf_add_str(&l->waiting, dgm_buf_str(&line));
+    if (was_empty)
+        pthread_cond_signal(&l->more);
+    pthread_mutex_unlock(&l->lock);
+    dgm_buf_done(&line);
+}

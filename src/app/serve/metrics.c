@@ -1,0 +1,268 @@
+/* app/serve/metrics.c - counters, a histogram, and how they are told. */
+#include "app/serve/metrics.h"
+#include "base/limits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int codes[] = {200, 204, 304, 400, 401, 403, 404,
+                            405, 408, 409, 413, 415, 421, 429,
+                            431, 500, 501, 502, 503, 504, 0 /* the caller left */,
+                            -1};
+#define N_CODES (sizeof codes / sizeof *codes) /* the last: any other */
+
+static const double bounds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
+                                0.25,   0.5,   1,      2.5,   5,    10,    30};
+#define N_BOUNDS (sizeof bounds / sizeof *bounds)
+
+static const char *const kinds[DGM_N_FRONT_KINDS] = {
+    [DGM_FRONT_NONE] = "none", [DGM_FRONT_RPC] = "jsonrpc",     [DGM_FRONT_REST] = "rest",
+    [DGM_FRONT_CARD] = "card", [DGM_FRONT_CATALOG] = "catalog", [DGM_FRONT_PAGE] = "page",
+    [DGM_FRONT_OPS] = "ops"};
+
+typedef _Atomic uint64_t counter;
+
+/* Of one loop: only it writes. */
+struct row {
+    counter requests[DGM_N_FRONT_KINDS][N_CODES];
+    counter took[DGM_N_FRONT_KINDS][N_BOUNDS + 1];
+    counter took_ns[DGM_N_FRONT_KINDS];
+    counter streams, bytes_in, bytes_out;
+};
+
+struct dgm_metrics {
+    struct row *rows;
+    size_t n_rows;
+    _Atomic int64_t open_streams;
+    counter refused[N_CODES];
+    time_t started;
+};
+
+dgm_metrics *dgm_metrics_new(size_t n_loops)
+{
+    dgm_metrics *m = dgm_xcalloc(1, sizeof *m);
+    m->n_rows = n_loops;
+    m->rows = dgm_xcalloc(n_loops, sizeof *m->rows);
+    m->started = time(NULL);
+    return m;
+}
+
+void dgm_metrics_free(dgm_metrics *m)
+{
+    if (!m)
+        return;
+    free(m->rows);
+    free(m);
+}
+
+_Atomic int64_t *dgm_metrics_streams(dgm_metrics *m)
+{
+    return &m->open_streams;
+}
+
+/* ---- counting ------------------------------------------------------------------------------------------------ */
+
+/* One writer: a plain add, made so that readers see whole numbers. */
+static void add(counter *c, uint64_t n)
+{
+    atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+static size_t code_index(int status)
+{
+    size_t i = 0;
+    while (i < N_CODES - 1 && codes[i] != status)
+        i++;
+    return i;
+}
+
+void dgm_metrics_count(dgm_metrics *m, size_t loop, const dgm_front_note *note, int status,
+                       uint64_t ns, uint64_t bytes_in, uint64_t bytes_out)
+{
+    struct row *r = &m->rows[loop];
+    add(&r->requests[note->kind][code_index(status)], 1);
+    add(&r->bytes_in, bytes_in);
+    add(&r->bytes_out, bytes_out);
+    if (note->is_stream) { /* lasts as long as its task: no matter of latency */
+        add(&r->streams, 1);
+        atomic_fetch_sub_explicit(&m->open_streams, 1, memory_order_relaxed);
+        return;
+    }
+    size_t i = 0;
+    while (i < N_BOUNDS && (double)ns > bounds[i] * 1e9)
+        i++;
+    add(&r->took[note->kind][i], 1);
+    add(&r->took_ns[note->kind], ns);
+}
+
+void dgm_metrics_refused(dgm_metrics *m, int status)
+{
+    atomic_fetch_add_explicit(&m->refused[code_index(status)], 1, memory_order_relaxed);
+}
+
+/* ---- telling ---------------------------------------------------------------------------------------------------- */
+
+static void put_about(dgm_buf *b, const char *name, const char *type, const char *about)
+{
+    dgm_buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, about, name, type);
+}
+
+static void put_one(dgm_buf *b, const char *name, const char *type, const char *about, double value)
+{
+    put_about(b, name, type, about);
+    dgm_buf_printf(b, "%s %.17g\n", name, value);
+}
+
+#define SUM(m, member)                                                                             \
+    __extension__({                                                                                \
+        uint64_t sum_ = 0;                                                                         \
+        for (size_t row_ = 0; row_ < (m)->n_rows; row_++)                                          \
+            sum_ += atomic_load_explicit(&(m)->rows[row_].member, memory_order_relaxed);           \
+        sum_;                                                                                      \
+    })
+
+static void put_code(dgm_buf *b, size_t i)
+{
+    if (codes[i] > 0)
+        dgm_buf_printf(b, "code=\"%d\"", codes[i]);
+    else
+        dgm_buf_printf(b, "code=\"%s\"", codes[i] == 0 ? "gone" : "other");
+}
+
+static void put_requests(dgm_metrics *m, dgm_buf *b)
+{
+    put_about(b, "dragoman_http_requests_total", "counter", "Requests answered.");
+    for (size_t k = 0; k < DGM_N_FRONT_KINDS; k++) {
+        for (size_t i = 0; i < N_CODES; i++) {
+            uint64_t n = SUM(m, requests[k][i]);
+            if (!n)
+                continue;
+            dgm_buf_printf(b, "dragoman_http_requests_total{route=\"%s\",", kinds[k]);
+            put_code(b, i);
+            dgm_buf_printf(b, "} %llu\n", (unsigned long long)n);
+        }
+    }
+    put_about(b, "dragoman_http_refused_total", "counter",
+              "Connections that were told off before they had made a request.");
+    for (size_t i = 0; i < N_CODES; i++) {
+        if (!m->refused[i])
+            continue;
+        dgm_buf_add_lit(b, "dragoman_http_refused_total{");
+        put_code(b, i);
+        dgm_buf_printf(b, "} %llu\n", (unsigned long long)m->refused[i]);
+    }
+}
+
+static void put_latencies(dgm_metrics *m, dgm_buf *b)
+{
+    put_about(b, "dragoman_http_request_duration_seconds", "histogram",
+              "From the whole request to the end of its answer; streams are not counted.");
+    for (size_t k = 0; k < DGM_N_FRONT_KINDS; k++) {
+        uint64_t n = 0, all = 0;
+        for (size_t i = 0; i <= N_BOUNDS; i++)
+            all += SUM(m, took[k][i]);
+        for (size_t i = 0; all && i < N_BOUNDS; i++) {
+            n += SUM(m, took[k][i]);
+            dgm_buf_printf(b,
+                           "dragoman_http_request_duration_seconds_bucket{route=\"%s\",le=\"%g\"} "
+                           "%llu\n",
+                           kinds[k], bounds[i], (unsigned long long)n);
+        }
+        if (all)
+            dgm_buf_printf(
+                b,
+                "dragoman_http_request_duration_seconds_bucket{route=\"%s\",le=\"+Inf\"} %llu\n"
+                "dragoman_http_request_duration_seconds_sum{route=\"%s\"} %.9f\n"
+                "dragoman_http_request_duration_seconds_count{route=\"%s\"} %llu\n",
+                kinds[k], (unsigned long long)all, kinds[k], (double)SUM(m, took_ns[k]) / 1e9,
+                kinds[k], (unsigned long long)all);
+    }
+}
+
+static void put_core(dgm_buf *b, dgm_core *core)
+{
+    dgm_core_stats c = dgm_core_stats_of(core);
+    const char *name, *about;
+    uint64_t broken;
+#define N(name_, about_, member)                                                                   \
+    put_one(b, "dragoman_" name_ "_total", "counter", about_, (double)c.member)
+    N("sends", "Messages that were accepted.", sends);
+    N("resends", "Messages that had come before and found their turn.", resends);
+    N("runs", "Executions of agents that were started.", runs);
+    N("messages", "Answers that were a Message.", messages);
+    N("tasks", "Tasks that were made.", tasks);
+    N("records", "Events that were appended to logs.", records);
+#undef N
+    put_one(b, "dragoman_tasks_in_memory", "gauge", "Tasks that are held in memory.",
+            (double)c.live);
+    put_one(b, "dragoman_runs_running", "gauge", "Executions of agents that go on.",
+            (double)c.running);
+    put_about(b, "dragoman_agent_warnings_total", "counter",
+              "Runs in which an agent did what it should not, by rule.");
+    for (size_t i = 0; dgm_core_rule(core, i, &name, &about, &broken); i++)
+        dgm_buf_printf(b, "dragoman_agent_warnings_total{rule=\"%s\"} %llu\n", name,
+                       (unsigned long long)broken);
+}
+
+static void put_store(dgm_buf *b, dgm_store *store)
+{
+    dgm_store_stats s = dgm_store_stats_of(store);
+    put_one(b, "dragoman_store_commits_total", "counter", "Commits.", (double)s.commits);
+    put_one(b, "dragoman_store_appends_total", "counter", "Appends that were stored.",
+            (double)s.appends);
+    put_one(b, "dragoman_store_records_total", "counter", "Records that were stored.",
+            (double)s.records);
+    put_one(b, "dragoman_store_bytes_total", "counter", "Bytes of records that were stored.",
+            (double)s.bytes);
+    put_one(b, "dragoman_store_reads_total", "counter", "Look-ups.", (double)s.reads);
+    put_one(b, "dragoman_store_queued", "gauge", "Appends that wait for the store.",
+            (double)s.queued);
+}
+
+static size_t resident_bytes(void)
+{
+    unsigned long all, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return 0;
+    if (fscanf(f, "%lu %lu", &all, &resident) != 2)
+        resident = 0;
+    fclose(f);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void put_process(const dgm_metrics *m, dgm_buf *b)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    put_one(b, "process_resident_memory_bytes", "gauge", "Memory that is in use.",
+            (double)resident_bytes());
+    put_one(b, "process_cpu_seconds_total", "counter", "Time spent, user and system.",
+            (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+                (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
+    put_one(b, "process_start_time_seconds", "gauge", "When it was started, Unix time.",
+            (double)m->started);
+    put_about(b, "dragoman_build_info", "gauge", "Which Dragoman this is.");
+    dgm_buf_add_lit(b, "dragoman_build_info{version=\"" DGM_VERSION "\"} 1\n");
+}
+
+void dgm_metrics_put(dgm_metrics *m, dgm_buf *b, dgm_core *core, dgm_store *store, bool is_ready)
+{
+    put_requests(m, b);
+    put_latencies(m, b);
+    put_one(b, "dragoman_streams_open", "gauge", "Streams that are open.", (double)m->open_streams);
+    put_one(b, "dragoman_streams_total", "counter", "Streams that have ended.",
+            (double)SUM(m, streams));
+    put_one(b, "dragoman_http_received_bytes_total", "counter", "Bytes of requests' bodies.",
+            (double)SUM(m, bytes_in));
+    put_one(b, "dragoman_http_sent_bytes_total", "counter", "Bytes of answers' bodies.",
+            (double)SUM(m, bytes_out));
+    put_core(b, core);
+    put_store(b, store);
+    put_one(b, "dragoman_ready", "gauge", "1: takes work, as /readyz says.", is_ready);
+    put_process(m, b);
+}

@@ -1,0 +1,36 @@
+/*
+ * app/serve/site.h - what callers meet, made from one config: agents with their cards and frontends.
+ *
+ * A reload makes another site beside it; requests keep the one they came to until they are answered.
+ */
+#pragma once
+
+#include "app/serve/config.h"
+#include "frontend/a2a/a2a_front.h"
+
+typedef struct dgm_site_agent {
+    const dgm_config_agent *config;
+    dgm_str path; /* "/agents/ID" */
+    dgm_a2a_front *a2a;
+    dgm_a2a_card *card, *extended;
+} dgm_site_agent;
+
+typedef struct dgm_site {
+    dgm_config *config;
+    dgm_site_agent *agents; /* in the config's order */
+    size_t n_agents;
+    dgm_site_agent *first; /* the one at / */
+    int64_t made_s;        /* Unix time */
+    dgm_arena *arena;
+    _Atomic int64_t refs; /* requests that are here, loops that send them */
+    bool was_idle;        /* when it was last looked at */
+    struct dgm_site *next;
+} dgm_site;
+
+/* Takes the config over, if all is well. Agents of the config that do not run are left out. */
+dgm_code dgm_site_new(dgm_core *core, const dgm_core_agent *running, size_t n_running,
+                      dgm_config *config, int64_t now_s, dgm_site **ret_site, dgm_err *err);
+void dgm_site_free(dgm_site *s); /* NULL is fine */
+
+/* Whose path is it? Takes "/agents/ID" off; NULL: there is no such agent. */
+dgm_site_agent *dgm_site_find(const dgm_site *s, dgm_str *path);

@@ -1,0 +1,39 @@
+/*
+ * frontend/a2a/a2a_front_card.h - an agent's card, in the words of either version.
+ *
+ *   A2A-Version: 1.0, or one nobody knows   the card of 1.0 and nothing else
+ *   none, or 0.3                            a hybrid: with the members of 0.3 as well
+ *
+ * It is made once; only where the server is reached may follow the request.
+ */
+#pragma once
+
+#include "net/http.h"
+
+#include <dragoman/model.h>
+
+typedef struct dgm_a2a_card dgm_a2a_card;
+
+typedef struct dgm_a2a_card_options {
+    /* Objects with members of a 1.0 card, checked; each member is the first one's that has it. NULL: none. */
+    const dgm_json *said[3];
+    dgm_str path;       /* of the agent below the server's address: "", "/agents/x" */
+    dgm_str public_url; /* the server's address; empty: as the request has it */
+    bool v10, v03;      /* what is spoken */
+    bool headerless_10; /* callers who name no version get the card of 1.0 alone */
+    bool streaming;
+    bool extended;        /* there is another card for those we know */
+    bool bearer;          /* tokens are asked for */
+    dgm_strs key_headers; /* headers in which keys are */
+    dgm_agent_extensions extensions;
+    int64_t max_age_s;
+    int64_t made_s; /* Unix time */
+} dgm_a2a_card_options;
+
+/* What the options point to is copied. A card that A2A would not take is an error. */
+dgm_code dgm_a2a_card_new(const dgm_a2a_card_options *o, dgm_a2a_card **ret_card, dgm_err *err);
+void dgm_a2a_card_free(dgm_a2a_card *c); /* NULL is fine */
+
+/* As told to this caller; in the arena. */
+const dgm_agent_card *dgm_a2a_card_for(const dgm_a2a_card *c, dgm_arena *a,
+                                       const dgm_http_request *r);

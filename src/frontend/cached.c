@@ -1,0 +1,141 @@
+/* frontend/cached.c - conditional requests (RFC 9110, section 13) for bodies made in memory. */
+#include "frontend/cached.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* ---- times ------------------------------------------------------------------------------------------------ */
+
+static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+static dgm_str put_date(dgm_arena *a, int64_t s)
+{
+    struct tm t;
+    time_t at = (time_t)s;
+    gmtime_r(&at, &t);
+    return dgm_arena_printf(a, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[t.tm_wday], t.tm_mday,
+                            months[t.tm_mon], t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
+}
+
+static bool is_month(const char *name, int *ret)
+{
+    for (int i = 0; i < 12; i++) {
+        if (memcmp(name, months[i], 3) == 0) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The form everybody sends; the two older ones are taken for no date at all. */
+static bool read_date(dgm_str text, int64_t *ret_s)
+{
+    struct tm t = {0};
+    char copy[32], month[4];
+    int end = 0;
+    if (text.n != 29)
+        return false;
+    memcpy(copy, text.p, text.n);
+    copy[text.n] = 0;
+    if (sscanf(copy, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", &t.tm_mday, month,
+               &t.tm_year, &t.tm_hour, &t.tm_min, &t.tm_sec, &end) != 6 ||
+        end != 29 || !is_month(month, &t.tm_mon))
+        return false;
+    t.tm_year -= 1900;
+    *ret_s = (int64_t)timegm(&t);
+    return true;
+}
+
+/* ---- does the caller have it? ------------------------------------------------------------------------------- */
+
+static dgm_str without_blanks(dgm_str s)
+{
+    while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
+        s = (dgm_str){s.p + 1, s.n - 1};
+    while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+        s.n--;
+    return s;
+}
+
+/* A list of tags, strong or weak: for GET they compare alike. Ours hold no comma. */
+static bool has_tag(dgm_str list, dgm_str tag)
+{
+    if (dgm_str_is(without_blanks(list), "*"))
+        return true;
+    while (list.n) {
+        const char *comma = memchr(list.p, ',', list.n);
+        dgm_str one = without_blanks((dgm_str){list.p, comma ? (size_t)(comma - list.p) : list.n});
+        if (dgm_str_starts(one, DGM_STR("W/")))
+            one = (dgm_str){one.p + 2, one.n - 2};
+        if (dgm_str_eq(one, tag))
+            return true;
+        list = comma ? (dgm_str){comma + 1, list.n - (size_t)(comma + 1 - list.p)} : (dgm_str){0};
+    }
+    return false;
+}
+
+static bool has_it(const dgm_http_request *r, dgm_str tag, int64_t modified_s)
+{
+    dgm_str since = dgm_http_header_of(r, DGM_STR("if-modified-since"));
+    int64_t since_s;
+    bool asks = false;
+    for (size_t i = 0; i < r->n_headers; i++) { /* a list may come on several lines */
+        if (!dgm_str_is(r->headers[i].name, "if-none-match"))
+            continue;
+        asks = true;
+        if (has_tag(r->headers[i].value, tag))
+            return true;
+    }
+    return !asks && modified_s && since.n && read_date(since, &since_s) && since_s >= modified_s;
+}
+
+void dgm_cached_give(dgm_http_exchange *x, const dgm_cached *it)
+{
+    dgm_arena *a = dgm_http_arena(x);
+    dgm_http_header headers[12];
+    size_t n = 0;
+    dgm_str tag = dgm_arena_printf(
+        a, "\"%016llx\"", (unsigned long long)dgm_hash(it->body.n, it->body.p, it->body.n));
+    headers[n++] = (dgm_http_header){DGM_STR("ETag"), tag};
+    headers[n++] = (dgm_http_header){DGM_STR("Cache-Control"), it->cache_control};
+    if (it->vary.n)
+        headers[n++] = (dgm_http_header){DGM_STR("Vary"), it->vary};
+    if (it->modified_s)
+        headers[n++] = (dgm_http_header){DGM_STR("Last-Modified"), put_date(a, it->modified_s)};
+    for (size_t i = 0; i < it->n_more && i < 8; i++)
+        headers[n++] = it->more[i];
+    if (has_it(dgm_http_request_of(x), tag, it->modified_s))
+        dgm_http_respond(x, 304, (dgm_str){0}, headers, n, (dgm_str){0});
+    else
+        dgm_http_respond(x, 200, it->type, headers, n, it->body);
+}
+
+/* ---- where are we? ------------------------------------------------------------------------------------------- */
+
+/* It is repeated in JSON and in URLs: nothing that could mean something else there. */
+static bool is_host(dgm_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+              strchr(".-_:[]", c)) ||
+            !c)
+            return false;
+    }
+    return s.n && s.n <= 255;
+}
+
+dgm_str dgm_front_address(dgm_arena *a, const dgm_http_request *r, dgm_str configured)
+{
+    dgm_str host = dgm_http_header_of(r, DGM_STR("host"));
+    while (configured.n && configured.p[configured.n - 1] == '/')
+        configured.n--;
+    if (configured.n)
+        return configured;
+    if (!is_host(host))
+        host = DGM_STR("localhost");
+    return dgm_arena_printf(a, "%s://%.*s", r->is_tls ? "https" : "http", DGM_P(host));
+}

@@ -1,0 +1,144 @@
+// One answer of the agent on the page. What it is doing (activity) and what it says (answer) are apart: a
+// progress text is never part of the answer.
+import { is_over, is_waiting, text_of } from "./a2a.js";
+
+const make = (name, attributes = {}, ...children) => {
+  const e = document.createElement(name);
+  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+  e.append(...children);
+  return e;
+};
+export { make };
+
+const WORDS = { COMPLETED: "", FAILED: "failed", CANCELED: "canceled", REJECTED: "rejected" };
+
+export class Turn {
+  constructor(talk) {
+    this.talk = talk;
+    this.box = make("article", { class: "agent", "aria-label": "Agent" });
+    this.activity = make("div", { class: "activity", role: "status" });
+    this.box.append(this.activity);
+    talk.append(this.box);
+    this.texts = new Map(); // artifact id -> what it says, in order of appearance
+    this.shown = new Map(); // artifact id -> element of a file or of data
+    this.state = "";
+    this.task = this.context = this.cursor = null;
+    this.doing("Waiting for the agent");
+  }
+
+  doing(text) {
+    const near = this.talk.scrollHeight - this.talk.scrollTop - this.talk.clientHeight < 120;
+    this.activity.textContent = text;
+    this.activity.hidden = !text;
+    if (near) this.talk.scrollTop = this.talk.scrollHeight;
+  }
+
+  before(element) { this.activity.before(element); return element; }
+
+  take({ id, event }) {
+    if (id) this.cursor = id;
+    if (event.message) this.take_message(event.message);
+    else if (event.task) this.take_task(event.task);
+    else if (event.artifactUpdate) this.take_artifact(event.artifactUpdate.artifact, event.artifactUpdate.append);
+    else if (event.statusUpdate) this.take_status(event.statusUpdate.status, event.statusUpdate.metadata);
+  }
+
+  take_message(m) {
+    this.context = m.contextId ?? this.context;
+    this.texts.set("message", text_of(m));
+    this.put_answer();
+    this.put_files(m.parts ?? [], "message", false);
+    this.state = "TASK_STATE_COMPLETED";
+    this.doing("");
+  }
+
+  // A snapshot: everything so far, or a new task.
+  take_task(t) {
+    this.task = t.id;
+    this.context = t.contextId;
+    this.texts.clear();
+    for (const a of t.artifacts ?? []) this.take_artifact(a, false);
+    this.take_status(t.status, t.metadata);
+  }
+
+  take_artifact(a, append) {
+    const text = text_of(a);
+    if (text || this.texts.has(a.artifactId)) {
+      this.texts.set(a.artifactId, append ? (this.texts.get(a.artifactId) ?? "") + text : text);
+      this.put_answer();
+    }
+    this.put_files(a.parts ?? [], a.artifactId, append, a.name);
+    this.doing("Answering");
+  }
+
+  take_status(status, metadata) {
+    this.state = status.state;
+    const said = text_of(status.message);
+    if (is_over(this.state)) this.end(said, metadata);
+    else if (is_waiting(this.state)) this.ask(said);
+    else this.doing(indicator_of(status.message) || said || "Working");
+  }
+
+  // The last text has authority: most often it repeats what was streamed.
+  end(said, metadata) {
+    const name = this.state.replace("TASK_STATE_", "");
+    this.doing("");
+    if (name === "COMPLETED" && said && said !== this.whole()) {
+      this.texts = new Map([["status", said]]);
+      this.put_answer();
+    } else if (name === "FAILED" || name === "REJECTED") {
+      this.fail(said || metadata?.error || WORDS[name]);
+    }
+    if (WORDS[name]) this.before(make("div", { class: "outcome" }, WORDS[name]));
+  }
+
+  ask(said) {
+    this.doing("");
+    this.before(make("div", { class: "asks" }, said || "The agent needs an answer to go on."));
+  }
+
+  fail(why) {
+    this.doing("");
+    this.before(make("div", { class: "error", role: "alert" }, why));
+  }
+
+  whole() { return [...this.texts.values()].filter(Boolean).join("\n\n"); }
+
+  put_answer() {
+    this.answer ??= this.before(make("div", { class: "answer" }));
+    this.answer.textContent = this.whole();
+  }
+
+  put_files(parts, id, append, name) {
+    const others = parts.filter((p) => !("text" in p));
+    if (!others.length) return;
+    let box = this.shown.get(id);
+    if (!box) this.shown.set(id, (box = this.before(make("section", { class: "artifact" }))));
+    if (!append) box.replaceChildren();
+    if (name && !box.querySelector(".name")) box.append(make("div", { class: "name" }, name));
+    for (const p of others) box.append("data" in p ? data(p) : file(p));
+  }
+}
+
+// A progress text for people: a data part of this type.
+function indicator_of(message) {
+  const found = (message?.parts ?? []).find((p) => p.data?.type === "status-indicator");
+  return found?.data.text ?? "";
+}
+
+const data = (p) => make("pre", { tabindex: "0" }, JSON.stringify(p.data, null, 2));
+
+function file(p) {
+  const type = p.mediaType ?? "application/octet-stream", name = p.filename || "file";
+  const figure = make("figure");
+  if (p.url !== undefined) {
+    const safe = /^https?:/i.test(p.url);
+    figure.append(make("figcaption", {}, safe ? make("a", { href: p.url, rel: "noopener noreferrer", target: "_blank" }, name) : `${name}: ${p.url}`, ` (${type})`));
+    return figure;
+  }
+  const bytes = Uint8Array.from(atob(p.raw ?? ""), (c) => c.charCodeAt(0));
+  const url = URL.createObjectURL(new Blob([bytes], { type: type.startsWith("image/svg") ? "application/octet-stream" : type }));
+  if (/^image\/(png|jpeg|gif|webp)$/.test(type)) figure.append(make("img", { src: url, alt: name }));
+  figure.append(make("figcaption", {}, make("a", { href: url, download: name }, name), ` (${type}, ${bytes.length} bytes)`));
+  return figure;
+}
