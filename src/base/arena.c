@@ -122,8 +122,14 @@ static void use_block(dgm_arena *a, struct block *b)
 
 void dgm_arena_reset(dgm_arena *a)
 {
-    run_deferred(a);
-    struct block *keep = NULL;
+    if (a->deferred)
+        run_deferred(a);
+    struct block *keep = NULL, *only = a->newest;
+    a->used = 0;
+    if (only && !only->older && only->size <= DGM_ARENA_KEEP_BYTES) { /* from event to event */
+        use_block(a, only);
+        return;
+    }
     for (struct block *b = a->newest, *older; b; b = older) {
         older = b->older;
         if (b->size <= DGM_ARENA_KEEP_BYTES && (!keep || b->size > keep->size)) {
@@ -136,7 +142,6 @@ void dgm_arena_reset(dgm_arena *a)
     }
     a->newest = NULL;
     a->free = a->end = NULL;
-    a->used = 0;
     if (keep) {
         keep->older = NULL;
         use_block(a, keep);
@@ -176,13 +181,19 @@ static size_t room_for(size_t n)
     return ((n ? n : 1) + ALIGN - 1 + REDZONE) & ~(size_t)(ALIGN - 1);
 }
 
-void *dgm_arena_alloc_raw(dgm_arena *a, size_t n)
+static __attribute__((noinline, cold)) void *alloc_in_new_block(dgm_arena *a, size_t n)
 {
     if (n > SIZE_MAX / 2)
         or_die(NULL, n);
-    size_t room = room_for(n);
-    if ((size_t)(a->end - a->free) < room)
-        add_block(a, room);
+    add_block(a, room_for(n));
+    return dgm_arena_alloc_raw(a, n);
+}
+
+void *dgm_arena_alloc_raw(dgm_arena *a, size_t n)
+{
+    size_t room = room_for(n), left = (size_t)(a->end - a->free);
+    if (n > left || room > left) /* room alone would not do: it is small for an n near SIZE_MAX */
+        return alloc_in_new_block(a, n);
     void *p = a->free;
     a->free += room;
     a->used += room;

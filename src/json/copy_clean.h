@@ -72,22 +72,18 @@ static inline __attribute__((always_inline)) size_t dgm_copy_clean(char *out, co
 {
     if (n < 16)
         return n >= 4 && dgm_copy_short(out, p, n) ? n : dgm_copy_bytes(out, p, 0, n);
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
+    size_t last = n - 16;
+    for (size_t i = 0; i < last; i += 16) {
         __m128i v = dgm_load16(p + i);
         unsigned escapes = dgm_escapes_in(v);
         dgm_store16(out + i, v);
         if (escapes)
             return i + (unsigned)__builtin_ctz(escapes);
     }
-    if (i < n) { /* the rest with some bytes that were seen already */
-        __m128i v = dgm_load16(p + n - 16);
-        unsigned escapes = dgm_escapes_in(v);
-        dgm_store16(out + n - 16, v);
-        if (escapes)
-            return n - 16 + (unsigned)__builtin_ctz(escapes);
-    }
-    return n;
+    __m128i v = dgm_load16(p + last); /* with some bytes that were seen already, mostly */
+    unsigned escapes = dgm_escapes_in(v);
+    dgm_store16(out + last, v);
+    return escapes ? last + (unsigned)__builtin_ctz(escapes) : n;
 }
 
 #else /* eight bytes at a time */

@@ -24,8 +24,14 @@ yyjson_val *dgm_json_made(dgm_arena *a, dgm_str text);
  * text.n. What we write must pass too, or nobody could read it back. */
 size_t dgm_json_depth_fault(dgm_str text);
 
-/* Does it nest deeper than limit (at most DGM_MAX_JSON_DEPTH)? A value alone has depth 0. */
-bool dgm_json_deeper_than(const yyjson_val *value, size_t limit);
+/* Does it nest deeper than limit (at most DGM_MAX_JSON_DEPTH)? A value alone has depth 0. What has
+ * no more values than that cannot be too deep, which spares nearly every event the walk. */
+bool dgm_json_walk_deeper_than(const yyjson_val *value, size_t limit);
+static inline bool dgm_json_deeper_than(const yyjson_val *value, size_t limit)
+{
+    return unsafe_yyjson_is_ctn((void *)(uintptr_t)value) &&
+           value->uni.ofs > limit * sizeof *value && dgm_json_walk_deeper_than(value, limit);
+}
 
 /* Sets line, column and the pointer of the value in which byte `pos` of a broken text stands. */
 void dgm_json_locate(dgm_str text, size_t pos, dgm_err *err);

@@ -176,17 +176,14 @@ static dgm_code fail_at(dgm_err *err, dgm_code code, dgm_str text, size_t pos, c
 
 /*
  * Values lie one after another; the end of a container is known from its head. So one pass with a
- * stack of ends finds the first value that is too deep. A document of fewer values than the limit
- * cannot be too deep, which spares nearly every event this pass.
+ * stack of ends finds the first value that is too deep.
  */
-bool dgm_json_deeper_than(const yyjson_val *value, size_t limit)
+bool dgm_json_walk_deeper_than(const yyjson_val *value, size_t limit)
 {
     yyjson_val *ends[DGM_MAX_JSON_DEPTH], *v = (yyjson_val *)(uintptr_t)value;
     yyjson_val *last = unsafe_yyjson_get_next(v);
     size_t depth = 0;
     assert(limit <= DGM_MAX_JSON_DEPTH);
-    if ((size_t)(last - v) <= limit)
-        return false;
     for (; v < last; v++) {
         while (depth && v >= ends[depth - 1])
             depth--;

@@ -182,15 +182,20 @@ static inline uint32_t load4(const char *p)
     return w;
 }
 
-/* memcmp for names: short, and mostly equal when their lengths are. Loads overlap at the end. */
+/* memcmp for names, without a call: short, and mostly equal when their lengths are. Loads overlap at
+ * the end. */
 static inline bool same_bytes(const char *a, const char *b, size_t n)
 {
-    if (n >= 8)
-        return load8(a) == load8(b) && load8(a + n - 8) == load8(b + n - 8) &&
-               (n <= 16 || memcmp(a, b, n) == 0);
+    if (n >= 8) {
+        for (size_t i = 8; i < n - 8; i += 8) {
+            if (load8(a + i) != load8(b + i))
+                return false;
+        }
+        return load8(a) == load8(b) && load8(a + n - 8) == load8(b + n - 8);
+    }
     if (n >= 4)
         return load4(a) == load4(b) && load4(a + n - 4) == load4(b + n - 4);
-    return memcmp(a, b, n) == 0;
+    return !n || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
 }
 
 static inline bool is_named(const dgm_field *f, dgm_str key)
@@ -453,22 +458,32 @@ struct reading {
     const dgm_shape *s;
     const dgm_at *at;
     char *object;
-    uint64_t nulls, empty; /* rows that were met, and count as missing all the same */
+    const dgm_field *next; /* the row that the next member is expected to be of */
+    uint64_t seen;         /* rows that were met, */
+    uint64_t missing;      /* which of those count as missing all the same, */
+    uint64_t empty;        /* and which of those because there is nothing in them */
 };
 
-static dgm_code set_tag(struct reading *o, const dgm_field *f, yyjson_val *key)
+static __attribute__((cold)) dgm_code second_of_union(struct reading *o, yyjson_val *key)
+{
+    return union_fault(o->r, o->s, DGM_AT(o->at, dgm_json_str(key)), "here is a second one");
+}
+
+static inline dgm_code set_tag(struct reading *o, const dgm_field *f, yyjson_val *key)
 {
     int *tag = (int *)(void *)(o->object + o->s->tag_at);
     if (*tag)
-        return union_fault(o->r, o->s, DGM_AT(o->at, dgm_json_str(key)), "here is a second one");
+        return second_of_union(o, key);
     *tag = f->tag;
     return DGM_OK;
 }
 
 static dgm_code check_empty(struct reading *o, const dgm_field *f, const dgm_field *main)
 {
-    if (main->flags & DGM_NONEMPTY && (!(main->flags & DGM_STRICT) || o->r->strict))
+    if (main->flags & DGM_NONEMPTY && (!(main->flags & DGM_STRICT) || o->r->strict)) {
         o->empty |= (uint64_t)1 << (main - o->s->fields);
+        o->missing |= o->empty;
+    }
     if (o->r->drop_empties && f->kind <= DGM_FIELD_MAP &&
         !(main->flags & (DGM_REQUIRED | DGM_ONE_OF | DGM_PRESENCE)))
         *(void **)(void *)(o->object + f->at) = NULL;
@@ -482,7 +497,7 @@ static __attribute__((noinline)) dgm_code read_other(struct reading *o, const dg
     yyjson_val *val = key + 1;
     dgm_code rc;
     if (unsafe_yyjson_is_null(val) && f->kind != DGM_FIELD_JSON && !(f->flags & DGM_ANY_TYPE)) {
-        o->nulls |= (uint64_t)1 << (main - o->s->fields); /* absent, but twice is twice */
+        o->missing |= (uint64_t)1 << (main - o->s->fields); /* absent, but twice is twice */
         return DGM_OK;
     }
     if (f->flags & DGM_ONE_OF && (rc = set_tag(o, f, key)))
@@ -516,25 +531,51 @@ static __attribute__((cold)) dgm_code no_object(dgm_reader *r, const dgm_shape *
     return dgm_read_wrong(r, v, at, expected);
 }
 
-/* The kinds of member that are met all the time, as they are met all the time: there, and not empty.
- * Anything else, and anything odd, is for read_other. */
+/* A member that does not come in the order of the table, is another spelling of one, or unknown. */
+static __attribute__((noinline, cold)) dgm_code read_stray(struct reading *o, yyjson_val *key)
+{
+    const dgm_field *f = find(o->s, dgm_json_str(key));
+    if (!f)
+        return keep_unknown(o, key);
+    o->next = f + 1;
+    /* another spelling has no rules of its own */
+    const dgm_field *main = f->flags & DGM_READ_ONLY ? &o->s->fields[index_of(o->s, f)] : f;
+    uint64_t bit = (uint64_t)1 << (main - o->s->fields);
+    if (o->seen & bit)
+        return occurs_twice(o, key);
+    o->seen |= bit;
+    return read_other(o, f, main, key);
+}
+
+/* Text, objects, lists and booleans are met all the time, there and not empty: they are read without
+ * ado. False: this is something else, or odd. */
+static inline bool is_usual(const dgm_field *f, const yyjson_val *val)
+{
+    uint64_t tag = val->tag;
+    unsigned type = tag & YYJSON_TYPE_MASK;
+    if (f->kind == DGM_FIELD_STR)
+        return type == YYJSON_TYPE_STR && tag >> YYJSON_TAG_BIT;
+    if (f->kind == DGM_FIELD_INLINE || f->kind == DGM_FIELD_OBJECT)
+        return type == YYJSON_TYPE_OBJ;
+    if (f->kind == DGM_FIELD_LIST)
+        return type == YYJSON_TYPE_ARR && tag >> YYJSON_TAG_BIT;
+    return f->kind == DGM_FIELD_BOOL && type == YYJSON_TYPE_BOOL;
+}
+
 static inline __attribute__((always_inline)) dgm_code
 read_usual(struct reading *o, const dgm_field *f, yyjson_val *key)
 {
     yyjson_val *val = key + 1;
     void *to = o->object + f->at;
-    size_t n = unsafe_yyjson_get_len(val);
-    unsigned type = unsafe_yyjson_get_type(val);
     dgm_code rc;
-    if (f->kind == DGM_FIELD_STR    ? type != YYJSON_TYPE_STR || !n
-        : f->kind == DGM_FIELD_LIST ? type != YYJSON_TYPE_ARR || !n
-                                    : type != YYJSON_TYPE_OBJ || (f->kind != DGM_FIELD_OBJECT &&
-                                                                  f->kind != DGM_FIELD_INLINE))
-        return read_other(o, f, f, key);
     if (f->flags & DGM_ONE_OF && (rc = set_tag(o, f, key)))
         return rc;
     if (f->kind == DGM_FIELD_STR) {
-        *(dgm_str *)to = (dgm_str){val->uni.str, n};
+        *(dgm_str *)to = dgm_json_str(val);
+        return DGM_OK;
+    }
+    if (f->kind == DGM_FIELD_BOOL) {
+        *(dgm_opt_bool *)to = unsafe_yyjson_is_true(val) ? DGM_TRUE : DGM_FALSE;
         return DGM_OK;
     }
     dgm_at at = {o->at, dgm_json_str(key), 0};
@@ -545,36 +586,45 @@ read_usual(struct reading *o, const dgm_field *f, yyjson_val *key)
     return dgm_shape_read(o->r, f->of.shape, val, &at, to);
 }
 
-static inline __attribute__((always_inline)) dgm_code read_members(struct reading *o, yyjson_val *v,
-                                                                   uint64_t *ret_seen)
+static inline __attribute__((always_inline)) dgm_code read_members(struct reading *o, yyjson_val *v)
 {
-    const dgm_field *fields = o->s->fields, *likely = fields;
-    const dgm_field *end = fields ? fields + o->s->n_fields : fields;
+    const dgm_field *f = o->s->fields;
+    const dgm_field *end = f ? f + o->s->n_fields : f;
     yyjson_val *key = unsafe_yyjson_get_first(v);
-    uint64_t seen = 0;
+    uint64_t bit = 1; /* of f */
     dgm_code rc;
-    for (size_t m = unsafe_yyjson_get_len(v); m > 0; m--, key = unsafe_yyjson_get_next(key + 1)) {
+    for (size_t m = unsafe_yyjson_get_len(v); m > 0; m--) {
         dgm_str name = dgm_json_str(key);
-        const dgm_field *f = likely;
-        while (f < end && !is_named(f, name))
-            f++;
-        if (f == end && !(f = find(o->s, name))) {
-            if ((rc = keep_unknown(o, key)))
+        o->next = f;
+        for (; f < end && !is_named(f, name); f++)
+            bit <<= 1;
+        if (f < end && !(f->flags & DGM_READ_ONLY || o->seen & bit)) {
+            o->seen |= bit;
+            if ((rc = is_usual(f, key + 1) ? read_usual(o, f, key) : read_other(o, f, f, key)))
                 return rc;
-            continue;
+            f++;
+            bit <<= 1;
+        } else {
+            if ((rc = read_stray(o, key)))
+                return rc;
+            f = o->next;
+            bit = (uint64_t)1 << (f - o->s->fields);
         }
-        likely = f + 1;
-        /* another spelling has no rules of its own */
-        const dgm_field *main = f->flags & DGM_READ_ONLY ? &fields[index_of(o->s, f)] : f;
-        unsigned row = (unsigned)(main - fields);
-        if (seen >> row & 1)
-            return occurs_twice(o, key);
-        seen |= (uint64_t)1 << row;
-        if ((rc = f == main ? read_usual(o, f, key) : read_other(o, f, main, key)))
-            return rc;
+        key = unsafe_yyjson_get_next(key + 1);
     }
-    *ret_seen = seen;
     return DGM_OK;
+}
+
+static inline __attribute__((always_inline)) dgm_code end_object(struct reading *o, yyjson_val *v)
+{
+    const dgm_shape *s = o->s;
+    dgm_code rc;
+    if (s->one_required && !*(int *)(void *)(o->object + s->tag_at))
+        return union_fault(o->r, s, o->at, "here is none");
+    uint64_t rows = required_rows(s) & (~o->seen | o->missing);
+    if (rows && (rc = fill_missing(o->r, s, rows, o->empty, o->at, o->object)))
+        return rc;
+    return s->after_read ? s->after_read(o->r, o->object, v, o->at) : DGM_OK;
 }
 
 dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
@@ -588,13 +638,7 @@ dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const 
     if (!yyjson_is_obj(v))
         return no_object(r, s, v, at);
     struct reading o = {.r = r, .s = s, .at = at, .object = object};
-    uint64_t seen;
-    if ((rc = read_members(&o, v, &seen)))
+    if ((rc = read_members(&o, v)))
         return rc;
-    if (s->one_required && !*(int *)(void *)((char *)object + s->tag_at))
-        return union_fault(r, s, at, "here is none");
-    uint64_t rows = required_rows(s) & ~(seen & ~o.nulls & ~o.empty);
-    if (rows && (rc = fill_missing(r, s, rows, o.empty, at, object)))
-        return rc;
-    return s->after_read ? s->after_read(r, object, v, at) : DGM_OK;
+    return end_object(&o, v);
 }

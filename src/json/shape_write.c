@@ -36,7 +36,11 @@ static __attribute__((noinline, cold)) char *grow(dgm_writer *w, char *out, size
 static inline char *room(dgm_writer *w, char *out, size_t more)
 {
     dgm_buf *b = w->out;
-    return __builtin_expect((size_t)(b->p + b->cap - out) >= more, 1) ? out : grow(w, out, more);
+    if (__builtin_expect((size_t)(b->p + b->cap - out) < more, 0))
+        return grow(w, out, more);
+    if (!out)
+        __builtin_unreachable(); /* spares every caller the look at what only grow() returns */
+    return out;
 }
 
 static inline char *put_char(dgm_writer *w, char *out, char c)
@@ -233,19 +237,6 @@ static __attribute__((noinline)) char *put_member(dgm_writer *w, char *out, cons
 
 /* ---- objects --------------------------------------------------------------------------------------- */
 
-/* Seen at a glance? The usual case first: this is asked for every row of every object. */
-static inline bool is_absent(const dgm_field *f, const char *object, int tag)
-{
-    const void *from = object + f->at;
-    if (f->look == DGM_LOOK_POINTER)
-        return !*(void *const *)from;
-    if (f->look == DGM_LOOK_INT)
-        return !*(const int *)from;
-    if (f->look == DGM_LOOK_TAG)
-        return f->tag != tag;
-    return f->look == DGM_LOOK_NEVER;
-}
-
 static char *put_extra(dgm_writer *w, char *out, const dgm_extra *x)
 {
     leave(w, out);
@@ -277,16 +268,24 @@ static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void
                   : *(const int *)(const void *)((const char *)object + s->tag_at);
     const dgm_field *end = s->n_fields ? s->fields + s->n_fields : s->fields; /* may be NULL */
     for (const dgm_field *f = s->fields; f < end; f++) {
-        if (is_absent(f, object, tag))
+        const void *from = (const char *)object + f->at;
+        if (f->look == DGM_LOOK_POINTER) {
+            if (!*(void *const *)from)
+                continue;
+        } else if (f->look == DGM_LOOK_INT) {
+            if (!*(const int *)from)
+                continue;
+        } else if (f->look == DGM_LOOK_NEVER || (f->look == DGM_LOOK_TAG && f->tag != tag)) {
             continue;
+        }
         if (f->kind == DGM_FIELD_STR) { /* most of what is left; spares a jump nobody foresees */
-            const dgm_str *str = (const void *)((const char *)object + f->at);
+            const dgm_str *str = from;
             if (str->n || !s->proto || f->flags & (DGM_REQUIRED | DGM_ONE_OF | DGM_PRESENCE))
                 out = put_text_here(w, out, f, str->p, str->n);
         } else if (f->kind == DGM_FIELD_CONST) {
             out = put_key(w, out, f);
         } else if (f->kind == DGM_FIELD_INLINE) {
-            out = put_object(w, put_key(w, out, f), f->of.shape, (const char *)object + f->at);
+            out = put_object(w, put_key(w, out, f), f->of.shape, from);
         } else {
             out = put_member(w, out, s, f, object);
         }

@@ -9,33 +9,34 @@
 
 #include <stdio.h>
 
-static void put_escaped(dgm_buf *b, unsigned char c)
+#define ESCAPE_ROOM 6
+
+static inline char *put_escaped(char *out, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";
-    char out[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-    size_t n = 2;
-    switch (c) {
-    case '"':
-    case '\\': out[1] = (char)c; break;
-    case '\b': out[1] = 'b'; break;
-    case '\t': out[1] = 't'; break;
-    case '\n': out[1] = 'n'; break;
-    case '\f': out[1] = 'f'; break;
-    case '\r': out[1] = 'r'; break;
-    default: n = 6; break;
-    }
-    dgm_buf_add(b, out, n);
+    static const char letters[0x20] = {
+        ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+    char letter = c < 0x20 ? letters[c] : (char)c;
+    out[0] = '\\';
+    out[1] = letter;
+    if (letter)
+        return out + 2;
+    memcpy(out + 1, "u00", 3);
+    out[4] = hex[c >> 4];
+    out[5] = hex[c & 15];
+    return out + 6;
 }
 
 void dgm_json_put_chars(dgm_buf *b, dgm_str s)
 {
-    while (dgm_buf_room(b, s.n + DGM_COPY_SLACK)) {
-        size_t clean = s.n ? dgm_copy_clean(b->p + b->n, s.p, s.n) : 0;
-        b->n += clean;
-        if (clean == s.n)
-            return;
-        put_escaped(b, (unsigned char)s.p[clean]);
-        s = (dgm_str){s.p + clean + 1, s.n - clean - 1};
+    while (s.n && dgm_buf_room(b, s.n + DGM_COPY_SLACK + ESCAPE_ROOM)) {
+        char *out = b->p + b->n;
+        size_t clean = dgm_copy_clean(out, s.p, s.n);
+        out += clean;
+        if (clean < s.n)
+            out = put_escaped(out, (unsigned char)s.p[clean++]);
+        b->n = (size_t)(out - b->p);
+        s = (dgm_str){s.p + clean, s.n - clean};
     }
 }
 

@@ -47,35 +47,39 @@ static void settle_framing(dgm_converter *c, const dgm_frames_item *item, bool l
         c->framing = DGM_FRAMING_ARRAY;
 }
 
-static void begin_value(dgm_converter *c, const dgm_frames_item *item)
+static void begin_event(dgm_converter *c, const dgm_frames_item *item)
 {
-    switch (c->framing) {
-    case DGM_FRAMING_ARRAY: dgm_buf_add_char(&c->out, c->n_out ? ',' : '['); break;
-    case DGM_FRAMING_SSE:
-        if (item->sse_id.p) {
-            dgm_buf_add_lit(&c->out, "id: ");
-            dgm_buf_add_str(&c->out, item->sse_id);
-            dgm_buf_add_char(&c->out, '\n');
-        }
-        /* A2A names no events but the error that ends a stream. */
-        if (dgm_str_is(item->sse_event, "error") && c->to->a2a)
-            dgm_buf_add_lit(&c->out, "event: error\n");
-        dgm_buf_add_lit(&c->out, "data: ");
-        break;
-    case DGM_FRAMING_AUTO:
-    case DGM_FRAMING_JSON:
-    case DGM_FRAMING_LINES: break;
+    if (item->sse_id.p) {
+        dgm_buf_add_lit(&c->out, "id: ");
+        dgm_buf_add_str(&c->out, item->sse_id);
+        dgm_buf_add_char(&c->out, '\n');
     }
+    /* A2A names no events but the error that ends a stream. */
+    if (dgm_str_is(item->sse_event, "error") && c->to->a2a)
+        dgm_buf_add_lit(&c->out, "event: error\n");
+    dgm_buf_add_lit(&c->out, "data: ");
+}
+
+static inline void begin_value(dgm_converter *c, const dgm_frames_item *item)
+{
+    if (c->framing == DGM_FRAMING_SSE)
+        begin_event(c, item);
+    else if (c->framing == DGM_FRAMING_ARRAY)
+        dgm_buf_add_char(&c->out, c->n_out ? ',' : '[');
     c->n_out++;
     c->value_at = c->out.n;
 }
 
-static void end_value(dgm_converter *c)
+static void look_deep(dgm_converter *c)
 {
-    if (c->look_deep) {
-        dgm_str value = {c->out.p + c->value_at, c->out.n - c->value_at};
-        c->too_deep = c->too_deep || dgm_json_depth_fault(value) < value.n;
-    }
+    dgm_str value = {c->out.p + c->value_at, c->out.n - c->value_at};
+    c->too_deep = c->too_deep || dgm_json_depth_fault(value) < value.n;
+}
+
+static inline void end_value(dgm_converter *c)
+{
+    if (c->look_deep)
+        look_deep(c);
     if (c->framing == DGM_FRAMING_SSE) {
         dgm_sse_escape_line_ends(&c->out, c->value_at);
         dgm_buf_add_lit(&c->out, "\n\n");
@@ -103,8 +107,8 @@ struct input {
     bool in_list; /* an element of an array: the output is an array whatever it becomes */
 };
 
-static dgm_code write_a2a(dgm_converter *c, const struct input *in, const dgm_frame *frame,
-                          dgm_err *err)
+static inline dgm_code write_a2a(dgm_converter *c, const struct input *in, const dgm_frame *frame,
+                                 dgm_err *err)
 {
     /* The observability of agents is for nobody's eyes but ours. */
     if (frame->object.kind == DGM_OBJECT_INTERNAL_EVENT) {

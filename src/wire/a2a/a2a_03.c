@@ -477,10 +477,9 @@ static dgm_code read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, void 
 static void write_event(dgm_writer *w, const void *object)
 {
     const dgm_event *event = object;
-    for (size_t i = 0; i < 4; i++) {
-        if (events[i].event == event->kind)
-            dgm_shape_write(w, events[i].shape, event->any);
-    }
+    size_t i = (size_t)event->kind - DGM_EVENT_TASK; /* events[] is in the order of the enum */
+    if (i < 4)
+        dgm_shape_write(w, events[i].shape, event->any);
 }
 
 const dgm_shape dgm_a2a_03_stream_response = {

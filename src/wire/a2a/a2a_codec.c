@@ -226,8 +226,9 @@ static bool is_update(const struct dialect *d, yyjson_val *v)
     return dgm_str_is(kind, "artifact-update") || dgm_str_is(kind, "status-update");
 }
 
-static dgm_code decode(const struct dialect *d, dgm_reader *r, yyjson_val *v, dgm_object_kind kind,
-                       bool in_stream, dgm_frame *ret)
+static inline __attribute__((always_inline)) dgm_code decode(const struct dialect *d, dgm_reader *r,
+                                                             yyjson_val *v, dgm_object_kind kind,
+                                                             bool in_stream, dgm_frame *ret)
 {
     dgm_code rc;
     r->format = d->name;
@@ -283,7 +284,8 @@ static dgm_code encode_object(const struct dialect *d, dgm_writer *w, const dgm_
     return DGM_OK;
 }
 
-static dgm_code encode(const struct dialect *d, dgm_writer *w, const dgm_frame *f, dgm_err *err)
+static inline __attribute__((always_inline)) dgm_code encode(const struct dialect *d, dgm_writer *w,
+                                                             const dgm_frame *f, dgm_err *err)
 {
     dgm_code rc;
     w->format = d->name;
