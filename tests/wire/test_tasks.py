@@ -4,7 +4,7 @@ import time
 
 from lib.a2a import (ALL, INTERRUPTED, ONE, RPC, RPC03, RPC1, TERMINAL, Client, message, new_id, task_text, text_of)
 from lib.agents import DEMO_SLOW, completed, tck, waiting
-from lib.server import needs_ours, server, settings
+from lib.server import agent, needs_ours, server, settings
 from lib.tap import check, each, same, soon, test
 
 
@@ -429,17 +429,34 @@ def _(wire):
 
 # ---- messages to tasks at work -----------------------------------------------------------------------------------------------------
 
-@test("a message to a working task is queued and handed to the agent, the 17th is UnsupportedOperation")
+@test("a message to a working task waits for its turn and is handed to the agent")
+def _():
+    needs_ours("decided for Dragoman")
+    program = ["/bin/sh", "-c", """cat >/dev/null; echo '{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}'; sleep 2; echo '{"statusUpdate":{"status":{"state":"TASK_STATE_INPUT_REQUIRED"}}}'"""]
+    c = client(RPC1, None, config=settings(agents=[agent("exec", settings={"command": program}, reply="task")]))
+    t = c.send("one", config={"returnImmediately": True}).task
+    check(t["status"]["state"] not in INTERRUPTED | TERMINAL, t)
+    a = c.send("two", task=t["id"])
+    same(a.state, "TASK_STATE_INPUT_REQUIRED", "state")
+    same([text_of(m) for m in a.task["history"]], ["one", "two"], "history")
+
+
+@test("16 messages wait for a task at work, the 17th is UnsupportedOperation")
 def _():
     needs_ours("decided for Dragoman")
     c = client(RPC1, "bench")
-    with c.stream("hold 3 x") as s:
+    with c.stream("hold 60 x") as s, concurrent.futures.ThreadPoolExecutor(17) as pool:
         id = s.next().body["id"]
         s.until("WORKING")
-        answers = [c.send(f"echo {n}", task=id, config={"returnImmediately": True}) for n in range(17)]
-        check(all(a.ok for a in answers[:16]), [a for a in answers[:16] if not a.ok][:1])
-        answers[16].expect("UnsupportedOperation")
-        c.cancel(id)
+        sent = [pool.submit(lambda n=n: Client(c.server, RPC1).send(f"echo {n}", task=id)) for n in range(17)]
+        try:
+            refused = soon(lambda: [f for f in sent if f.done()], "one is refused", 30)
+            same(len(refused), 1, "refused")
+            refused[0].result().expect("UnsupportedOperation")
+        finally:
+            c.cancel(id)
+        for f in sent:
+            f.result().expect("UnsupportedOperation")  # there is no task to talk to any more
 
 
 @test("progress in a task of 5 s: working all along, the task can be read meanwhile [R004-20]")
