@@ -73,6 +73,11 @@
 #define DGM_MAX_STORE_QUEUE 20000
 #define DGM_MAX_STORE_QUEUE_BYTES ((size_t)256 << 20)
 
+/* What the store memory: holds before it forgets what ended first; for tests, benchmarks and servers that
+ * need not remember. */
+#define DGM_MAX_MEMORY_TASKS 100000
+#define DGM_MAX_MEMORY_BYTES ((size_t)512 << 20)
+
 /* A page of a list ends when its folded Tasks have this size, after one row at least. */
 #define DGM_MAX_STORE_PAGE_BYTES ((size_t)16 << 20)
 

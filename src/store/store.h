@@ -147,7 +147,8 @@ void dgm_store_list_unfinished(dgm_store *s, size_t page_size, const dgm_task_ro
 
 /* ---- life ---------------------------------------------------------------------------------------------- */
 
-/* "memory:" or "sqlite:PATH". A second process on the same database is refused, naming the holder. */
+/* "memory:" or "sqlite:PATH". The former forgets the tasks that ended first when it has more than
+ * DGM_MAX_MEMORY_TASKS or DGM_MAX_MEMORY_BYTES. A second process on the same database is refused, naming the holder. */
 dgm_code dgm_store_open(const char *url, dgm_store **ret_store, dgm_err *err);
 /* Finishes what was asked for, then closes. Callbacks are posted to their loops: close before
  * dgm_loops_free. */
@@ -164,5 +165,6 @@ typedef struct dgm_store_stats {
 dgm_store_stats dgm_store_stats_of(dgm_store *s);
 
 /* Removes whole finished turns whose last record is older than this, from the front of a log and only
- * what the folded Task covers, and dedupe rows that expired. The task and its folded Task stay. */
+ * what the folded Task covers, and dedupe rows that expired. The task and its folded Task stay, and of
+ * the last turn a row for its number: its first_seq is behind its last_seq then, and its texts are gone. */
 void dgm_store_trim(dgm_store *s, int64_t older_than_ms, dgm_store_done done, void *arg);

@@ -544,6 +544,12 @@ static void only_whole_finished_turns_are_trimmed(void **state)
 
     trim(&e, T0 + 1000);
     assert_int_equal(count_records(&e, alice, "done"), 0);
+    c = get_turns(&e, alice, "done"); /* the last one, for its number */
+    assert_int_equal(c.n, 1);
+    assert_int_equal(c.turns[0].turn, 3);
+    assert_int_equal(c.turns[0].first_seq, 7);
+    assert_int_equal(c.turns[0].last_seq, 6);
+    assert_null(find_turn(&e, alice, "ag-ui", "done-3").turns);
     assert_int_equal(count_records(&e, alice, "runs"), 2);
     assert_int_equal(get_turns(&e, alice, "runs").n, 1);
     assert_int_equal(count_records(&e, alice, "unfolded"), 2);
@@ -558,6 +564,12 @@ static void only_whole_finished_turns_are_trimmed(void **state)
     assert_int_equal(c.n, 2);
     assert_int_equal(c.records[0]->head.seq, 7);
     assert_int_equal(get_records(&e, alice, "done", 3, 100, 1 << 20).n, 2);
+    assert_int_equal(get_turns(&e, alice, "done").n, 2);
+    trim(&e, T0 + 1000);
+    c = get_turns(&e, alice, "done");
+    assert_int_equal(c.n, 1);
+    assert_int_equal(c.turns[0].turn, 4);
+    assert_int_equal(count_records(&e, alice, "done"), 0);
     teardown(&e);
 }
 
@@ -589,7 +601,9 @@ static void many_turns_are_trimmed_in_steps(void **state)
         char id[24];
         snprintf(id, sizeof id, "t%d", i);
         assert_int_equal(count_records(&e, alice, id), 0);
-        assert_int_equal(get_turns(&e, alice, id).n, 0);
+        struct call c = get_turns(&e, alice, id);
+        assert_int_equal(c.n, 1);
+        assert_int_equal(c.turns[0].first_seq, 2);
     }
     teardown(&e);
 }
@@ -796,6 +810,63 @@ static void closing_finishes_what_was_asked_for(void **state)
     teardown(&e);
 }
 
+/* ---- the memory store ------------------------------------------------------------------------------ */
+
+enum { RUNNING = 10, MORE = 100 };
+
+/* Tasks with a turn and a message id each; the first ones run, all others have ended. */
+static void make_many(struct call *c)
+{
+    for (size_t i = 0; i < DGM_MAX_MEMORY_TASKS + MORE; i++) {
+        struct making m;
+        char id[24];
+        snprintf(id, sizeof id, "t%zu", i);
+        make_deltas(&m, alice, id, 0, 1, 1);
+        dgm_turn_row turn = {.turn = 1,
+                             .first_seq = 1,
+                             .last_seq = i < RUNNING ? 0 : 1,
+                             .protocol = DGM_STR("ag-ui"),
+                             .caller_id = dgm_str_from(id)};
+        dgm_dedupe_row dedupe = {.owner = alice,
+                                 .agent = DGM_STR("demo"),
+                                 .context_id = DGM_STR("ctx"),
+                                 .message_id = dgm_str_from(id),
+                                 .task_id = dgm_str_from(id),
+                                 .turn = 1};
+        m.batch.turn = &turn;
+        m.batch.dedupe = &dedupe;
+        m.batch.n_dedupe = 1;
+        if (i >= RUNNING)
+            m.batch.row.state = DGM_STATE_COMPLETED;
+        bool last = i + 1 == DGM_MAX_MEMORY_TASKS + MORE;
+        dgm_store_append(c->env->store, &m.batch, last ? on_done : NULL, c);
+        unmake(&m);
+    }
+}
+
+static void memory_forgets_what_ended_first(void **state)
+{
+    static char memory[] = "memory";
+    void *which = memory;
+    (void)state;
+    struct env e = setup(&which);
+    struct call c = {.make = make_many};
+    run_call(&e, &c);
+    check_ok(c.code, c.err);
+    dgm_list_query q = {.owner = alice, .page_size = 1};
+    assert_int_equal(list(&e, &q).total, DGM_MAX_MEMORY_TASKS);
+    assert_non_null(get_task(&e, alice, "t0")); /* it runs */
+    assert_non_null(get_task(&e, alice, "t9"));
+    assert_null(get_task(&e, alice, "t10"));
+    assert_null(get_task(&e, alice, "t109"));
+    assert_non_null(get_task(&e, alice, "t110"));
+    assert_null(find_dedupe(&e, alice, "ctx", "t109"));
+    assert_non_null(find_dedupe(&e, alice, "ctx", "t110"));
+    assert_null(find_turn(&e, alice, "ag-ui", "t109").turns);
+    assert_non_null(find_turn(&e, alice, "ag-ui", "t110").turns);
+    teardown(&e);
+}
+
 static void urls_name_a_driver(void **state)
 {
     (void)state;
@@ -830,6 +901,7 @@ int main(void)
 {
     static char memory[] = "memory", sqlite[] = "sqlite";
     const struct CMUnitTest tests[] = {dgm_test(urls_name_a_driver),
+                                       dgm_test(memory_forgets_what_ended_first),
 #define X(fn) dgm_test_with("memory: " #fn, fn, memory), dgm_test_with("sqlite: " #fn, fn, sqlite),
                                        EVERY_DRIVER(X)
 #undef X

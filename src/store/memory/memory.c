@@ -98,6 +98,8 @@ struct task {
     uint64_t first;
     struct turn *turns;
     size_t n_turns;
+    struct taken *taken;           /* the message ids it was sent */
+    struct task *later, **to_this; /* that ended next; who points to it, NULL: it has not ended */
 };
 
 struct caller { /* a turn by the id its caller gave it */
@@ -112,12 +114,15 @@ struct taken { /* a message id */
     struct node node;
     dgm_dedupe_row row;
     char *texts;
+    struct taken *next, **to_this; /* of the same task */
 };
 
 struct memory_store {
     dgm_store base;
     pthread_mutex_t lock;
     struct table tasks, callers, dedupe;
+    struct task *first_ended, **last_ended; /* in the order they ended */
+    size_t bytes;                           /* of records and folded Tasks */
     dgm_store_stats stats;
 };
 
@@ -197,6 +202,9 @@ static void drop_caller(struct memory_store *s, struct caller *c)
 static void drop_taken(struct memory_store *s, struct taken *d)
 {
     table_drop(&s->dedupe, &d->node);
+    *d->to_this = d->next;
+    if (d->next)
+        d->next->to_this = d->to_this;
     free(d->texts);
     free(d);
 }
@@ -252,7 +260,7 @@ static void keep_turn(struct memory_store *s, struct task *t, const dgm_turn_row
     keep_caller(s, t, row);
 }
 
-static void keep_taken(struct memory_store *s, const dgm_dedupe_row *row)
+static void keep_taken(struct memory_store *s, struct task *t, const dgm_dedupe_row *row)
 {
     struct taken *d = find_taken(s, row->owner, row->agent, row->context_id, row->message_id);
     if (d)
@@ -263,16 +271,69 @@ static void keep_taken(struct memory_store *s, const dgm_dedupe_row *row)
                     &d->row.context_id, &d->row.message_id, &d->row.task_id);
     d->node.hash = dedupe_hash(row->owner, row->agent, row->context_id, row->message_id);
     table_put(&s->dedupe, &d->node);
+    d->next = t->taken;
+    d->to_this = &t->taken;
+    if (d->next)
+        d->next->to_this = &d->next;
+    t->taken = d;
 }
 
-static void keep_folded(struct task *t, const dgm_task_row *row)
+static void keep_folded(struct memory_store *s, struct task *t, const dgm_task_row *row)
 {
     char *copy = dgm_xmalloc(row->folded.n + 1);
     memcpy(copy, row->folded.p, row->folded.n);
     copy[row->folded.n] = 0;
     free((char *)(uintptr_t)t->row.folded.p);
+    s->bytes = s->bytes - t->row.folded.n + row->folded.n;
     t->row.folded = (dgm_str){copy, row->folded.n};
     t->row.folded_seq = row->folded_seq;
+}
+
+/* ---- forgetting ------------------------------------------------------------------------------------ */
+
+static void note_end(struct memory_store *s, struct task *t)
+{
+    if (t->to_this || !dgm_state_is_terminal(t->row.state))
+        return;
+    t->to_this = s->last_ended;
+    *s->last_ended = t;
+    s->last_ended = &t->later;
+}
+
+static void drop_caller_of(struct memory_store *s, const struct task *t, const struct turn *turn)
+{
+    struct caller *c = find_caller(s, t->row.owner, turn->row.protocol, turn->row.caller_id);
+    if (c && c->task == t && c->turn == turn->row.turn)
+        drop_caller(s, c);
+}
+
+static void free_task(struct task *t);
+
+static void forget_first_ended(struct memory_store *s)
+{
+    struct task *t = s->first_ended;
+    s->first_ended = t->later;
+    if (t->later)
+        t->later->to_this = &s->first_ended;
+    else
+        s->last_ended = &s->first_ended;
+    while (t->taken)
+        drop_taken(s, t->taken);
+    for (size_t i = 0; i < t->n_turns; i++)
+        drop_caller_of(s, t, &t->turns[i]);
+    for (size_t i = 0; i < t->n_records; i++)
+        s->bytes -= t->records[i]->n;
+    s->bytes -= t->row.folded.n;
+    table_drop(&s->tasks, &t->node);
+    free_task(t);
+}
+
+static void forget_some(struct memory_store *s)
+{
+    /* the one that ended last may still be written to */
+    while (s->first_ended && s->first_ended->later &&
+           (s->tasks.n > DGM_MAX_MEMORY_TASKS || s->bytes > DGM_MAX_MEMORY_BYTES))
+        forget_first_ended(s);
 }
 
 static void do_append(struct memory_store *s, dgm_job *job)
@@ -292,7 +353,7 @@ static void do_append(struct memory_store *s, dgm_job *job)
     t->row.status_ms = b->row.status_ms;
     t->row.last_seq = b->row.last_seq;
     if (b->row.folded.p)
-        keep_folded(t, &b->row);
+        keep_folded(s, t, &b->row);
     if (t->n_records + b->n_records > t->cap_records) {
         t->cap_records = (t->n_records + b->n_records) * 2;
         t->records = dgm_xrealloc(t->records, t->cap_records * sizeof *t->records);
@@ -302,32 +363,53 @@ static void do_append(struct memory_store *s, dgm_job *job)
     if (b->turn)
         keep_turn(s, t, b->turn);
     for (size_t i = 0; i < b->n_dedupe; i++)
-        keep_taken(s, &b->dedupe[i]);
+        keep_taken(s, t, &b->dedupe[i]);
+    s->bytes += job->append.bytes;
+    note_end(s, t);
+    forget_some(s);
     s->stats.appends++;
     s->stats.commits++;
     s->stats.records += b->n_records;
     s->stats.bytes += job->append.bytes;
 }
 
+static bool is_emptied(const struct turn *t)
+{
+    return t->row.last_seq && t->row.first_seq > t->row.last_seq;
+}
+
+/* Only its number is left, and that only while there is no later one. */
+static void empty_first_turn(struct memory_store *s, struct task *t)
+{
+    struct turn *turn = &t->turns[0];
+    uint64_t last = turn->row.last_seq;
+    size_t gone = (size_t)(last - t->first + 1);
+    for (size_t i = 0; i < gone; i++) {
+        s->bytes -= t->records[i]->n;
+        dgm_record_unref(t->records[i]);
+    }
+    memmove(t->records, t->records + gone, (t->n_records - gone) * sizeof(dgm_record *));
+    t->n_records -= gone;
+    t->first = last + 1;
+    drop_caller_of(s, t, turn);
+    free(turn->texts);
+    *turn = (struct turn){.row = {.turn = turn->row.turn, .first_seq = last + 1, .last_seq = last}};
+}
+
 /* The first turns of a log, as long as they are finished, old enough, and in the folded Task. */
 static void trim_task(struct memory_store *s, struct task *t, int64_t older_than_ms)
 {
     while (t->n_turns > 0) {
-        struct turn turn = t->turns[0];
-        uint64_t last = turn.row.last_seq;
-        if (last == 0 || last > t->row.folded_seq || last - t->first >= t->n_records ||
-            t->records[last - t->first]->head.time >= older_than_ms)
+        struct turn *turn = &t->turns[0];
+        uint64_t last = turn->row.last_seq;
+        if (!is_emptied(turn)) {
+            if (last == 0 || last > t->row.folded_seq || last - t->first >= t->n_records ||
+                t->records[last - t->first]->head.time >= older_than_ms)
+                return;
+            empty_first_turn(s, t);
+        }
+        if (t->n_turns == 1)
             return;
-        size_t gone = (size_t)(last - t->first + 1);
-        for (size_t i = 0; i < gone; i++)
-            dgm_record_unref(t->records[i]);
-        memmove(t->records, t->records + gone, (t->n_records - gone) * sizeof *t->records);
-        t->n_records -= gone;
-        t->first = last + 1;
-        struct caller *c = find_caller(s, t->row.owner, turn.row.protocol, turn.row.caller_id);
-        if (c && c->task == t && c->turn == turn.row.turn)
-            drop_caller(s, c);
-        free(turn.texts);
         memmove(t->turns, t->turns + 1, --t->n_turns * sizeof *t->turns);
     }
 }
@@ -557,6 +639,7 @@ static dgm_code open_memory(const char *rest, dgm_store **ret_store, dgm_err *er
                         "the store memory: has no path, but \"%.200s\" follows", rest);
     struct memory_store *s = dgm_xcalloc(1, sizeof *s);
     s->base.driver = &dgm_store_memory;
+    s->last_ended = &s->first_ended;
     pthread_mutex_init(&s->lock, NULL);
     *ret_store = &s->base;
     return DGM_OK;

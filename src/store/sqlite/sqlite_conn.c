@@ -171,7 +171,7 @@ static const struct migration {
      " context TEXT NOT NULL, agent TEXT NOT NULL, state INTEGER NOT NULL,"
      " created_ms INTEGER NOT NULL, status_ms INTEGER NOT NULL, last_seq INTEGER NOT NULL,"
      " UNIQUE(tenant,principal,id)) STRICT;"
-     "CREATE INDEX tasks_by_status ON tasks(tenant,principal,status_ms,id,state);"
+     "CREATE INDEX tasks_by_status ON tasks(tenant,principal,status_ms,id,state,agent);"
      "CREATE INDEX tasks_by_context ON tasks(tenant,principal,context);"
      "CREATE INDEX tasks_unfinished ON tasks(tenant,principal,id) WHERE state<3;"
      "CREATE TABLE folds(task INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL)"

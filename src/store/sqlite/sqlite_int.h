@@ -43,10 +43,15 @@
     X(PROBE, "INSERT OR REPLACE INTO probe(n,bytes) VALUES(1,zeroblob(?1))")                       \
     X(TRIM_FIND, "SELECT ended_ms,at,last_seq FROM turns WHERE ended_ms>0 AND ended_ms<?1"         \
                  " AND (ended_ms,at)>(?2,?3) ORDER BY ended_ms,at LIMIT ?4")                       \
-    X(TRIM_MAY, "SELECT NOT EXISTS(SELECT 1 FROM turns WHERE at>=?1 AND at<?2)"                    \
+    X(TRIM_MAY, "SELECT NOT EXISTS(SELECT 1 FROM turns WHERE at>=?1 AND at<?2"                     \
+                " AND (last_seq=0 OR first_seq<=last_seq))"                                        \
                 " AND EXISTS(SELECT 1 FROM folds WHERE task=?3 AND seq>=?4)")                      \
     X(TRIM_LOG, "DELETE FROM log WHERE at>=?1 AND at<=?2 AND at+n-1<=?2")                          \
-    X(TRIM_TURN, "DELETE FROM turns WHERE at=?1")                                                  \
+    /* the last one of a task is kept for its number, without what it says */                      \
+    X(TRIM_TURN, "DELETE FROM turns WHERE at>=?1 AND (at<?2 OR at=?2"                              \
+                 " AND EXISTS(SELECT 1 FROM turns WHERE at>?2 AND at<=?3)) AND at<=?2")            \
+    X(TRIM_LAST, "UPDATE turns SET first_seq=last_seq+1,ended_ms=0,protocol='',caller='',"         \
+                 "request='',previous='' WHERE at=?1")                                             \
     X(EXPIRE_FIND, "SELECT expires_ms FROM dedupe WHERE expires_ms>0 AND expires_ms<=?1"           \
                    " ORDER BY expires_ms LIMIT 1 OFFSET ?2")                                       \
     X(EXPIRE, "DELETE FROM dedupe WHERE expires_ms>0 AND expires_ms<=?1")                          \

@@ -466,6 +466,11 @@ static int trim_turn(dgm_sql_writer *w, int64_t at, int64_t last_seq)
     sqlite3_bind_int64(st, 2, dgm_key(task, (uint64_t)last_seq));
     if ((rc = done(st)) || !(st = dgm_conn_sql(&w->conn, DGM_SQL_TRIM_TURN, &rc)))
         return rc;
+    sqlite3_bind_int64(st, 1, dgm_key(task, 0));
+    sqlite3_bind_int64(st, 2, at);
+    sqlite3_bind_int64(st, 3, dgm_key(task, UINT32_MAX));
+    if ((rc = done(st)) || !(st = dgm_conn_sql(&w->conn, DGM_SQL_TRIM_LAST, &rc)))
+        return rc;
     sqlite3_bind_int64(st, 1, at);
     return done(st);
 }
