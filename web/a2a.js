@@ -53,25 +53,29 @@ function result_of(status, body) {
 export async function* events_of(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "", id = "", data = [];
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    rest += value;
-    // a CR at the end may be half of a CRLF: wait for what follows
-    const lines = rest.split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop();
-    for (const line of lines) {
-      if (line === "") {
-        if (data.length) yield { id, data: data.join("\n") };
-        data = [];
-      } else if (!line.startsWith(":")) {
-        const at = line.indexOf(":");
-        const name = at < 0 ? line : line.slice(0, at);
-        const text = at < 0 ? "" : line.slice(at + 1).replace(/^ /, "");
-        if (name === "data") data.push(text);
-        else if (name === "id") id = text;
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      rest += value;
+      // a CR at the end may be half of a CRLF: wait for what follows
+      const lines = rest.split(/\r\n|\n|\r(?!$)/);
+      rest = lines.pop();
+      for (const line of lines) {
+        if (line === "") {
+          if (data.length) yield { id, data: data.join("\n") };
+          data = [];
+        } else if (!line.startsWith(":")) {
+          const at = line.indexOf(":");
+          const name = at < 0 ? line : line.slice(0, at);
+          const text = at < 0 ? "" : line.slice(at + 1).replace(/^ /, "");
+          if (name === "data") data.push(text);
+          else if (name === "id") id = text;
+        }
       }
     }
+  } finally {
+    reader.cancel().catch(() => {}); // who stops reading closes the connection
   }
 }
 

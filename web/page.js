@@ -82,7 +82,7 @@ async function say(text) {
   const message = { messageId: crypto.randomUUID?.() ?? `m-${Date.now()}-${Math.random()}`, role: "ROLE_USER", parts: [{ text }] };
   if (kept.context) message.contextId = kept.context;
   if (kept.task) message.taskId = kept.task;
-  await follow(new Turn(talk), "SendStreamingMessage", { message });
+  await follow(new Turn(talk, Boolean(message.taskId)), "SendStreamingMessage", { message });
 }
 
 // Reads a stream to its end; a connection that drops is taken up where it was.
@@ -101,6 +101,7 @@ async function follow(t, method, params) {
             attempt = 0;
             t.take(one);
             if (t.context) keep({ context: t.context, task: t.task });
+            if (is_over(t.state) || is_waiting(t.state)) break; // some streams stay open at a question
           }
         if (is_over(t.state) || is_waiting(t.state)) break;
         throw new Error("the stream ended early");
@@ -131,7 +132,10 @@ async function recall() {
   if (!kept.context) return;
   const list = await client.call("ListTasks", { contextId: kept.context, pageSize: 50, historyLength: 100, includeArtifacts: true });
   for (const task of list.tasks.reverse()) {
-    for (const m of task.history ?? []) if (m.role === "ROLE_USER") user_says(text_of(m));
+    for (const m of task.history ?? []) {
+      if (m.role === "ROLE_USER") user_says(text_of(m));
+      else if (text_of(m)) talk.append(make("article", { class: "agent" }, make("div", { class: "asks" }, text_of(m))));
+    }
     const t = new Turn(talk);
     t.take({ event: { task } });
     if (is_waiting(t.state)) keep({ task: t.task });

@@ -13,8 +13,10 @@ export { make };
 const WORDS = { COMPLETED: "", FAILED: "failed", CANCELED: "canceled", REJECTED: "rejected" };
 
 export class Turn {
-  constructor(talk) {
+  // continues: it answers a message to a task that was there, whose snapshot comes first
+  constructor(talk, continues = false) {
     this.talk = talk;
+    this.continues = continues;
     this.box = make("article", { class: "agent", "aria-label": "Agent" });
     this.activity = make("div", { class: "activity", role: "status" });
     this.box.append(this.activity);
@@ -27,15 +29,20 @@ export class Turn {
   }
 
   doing(text) {
-    const near = this.talk.scrollHeight - this.talk.scrollTop - this.talk.clientHeight < 120;
     this.activity.textContent = text;
     this.activity.hidden = !text;
-    if (near) this.talk.scrollTop = this.talk.scrollHeight;
   }
 
   before(element) { this.activity.before(element); return element; }
 
-  take({ id, event }) {
+  // Who reads further up is left there.
+  take(one) {
+    const near = this.talk.scrollHeight - this.talk.scrollTop - this.talk.clientHeight < 160;
+    this.read(one);
+    if (near) this.talk.scrollTop = this.talk.scrollHeight;
+  }
+
+  read({ id, event }) {
     if (id) this.cursor = id;
     if (event.message) this.take_message(event.message);
     else if (event.task) this.take_task(event.task);
@@ -56,6 +63,10 @@ export class Turn {
   take_task(t) {
     this.task = t.id;
     this.context = t.contextId;
+    if (this.continues && !is_over(t.status.state)) { // what it asked and made before is on the page
+      this.continues = false;
+      return;
+    }
     this.texts.clear();
     for (const a of t.artifacts ?? []) this.take_artifact(a, false);
     this.take_status(t.status, t.metadata);
