@@ -225,6 +225,26 @@ size_t dgm_json_depth_fault(dgm_str text)
 
 /* ---- reading ---------------------------------------------------------------------------------- */
 
+static __attribute__((noinline, cold)) dgm_code not_json(dgm_str text, yyjson_read_err fault,
+                                                         dgm_err *err)
+{
+    char msg[160];
+    /* Behind a point or an exponent yyjson looks one byte too far for the missing digit. */
+    if (fault.code == YYJSON_READ_ERROR_INVALID_NUMBER && fault.pos >= 2 &&
+        strchr(".eE+-", text.p[fault.pos - 2]))
+        fault.pos--;
+    snprintf(msg, sizeof msg, "not JSON: %s", fault.msg ? fault.msg : "unknown fault");
+    return fail_at(err, DGM_PARSE, text, fault.pos, msg);
+}
+
+static __attribute__((noinline, cold)) dgm_code too_deep(dgm_str text, dgm_err *err)
+{
+    char msg[160];
+    snprintf(msg, sizeof msg, "nested deeper than the limit json_depth of %d: flatten the document",
+             DGM_MAX_JSON_DEPTH);
+    return fail_at(err, DGM_TOO_LARGE, text, dgm_json_depth_fault(text), msg);
+}
+
 dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char *limit_name,
                        yyjson_val **ret_root, dgm_err *err)
 {
@@ -238,23 +258,11 @@ dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char 
     yyjson_read_err fault = {0};
     yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, YYJSON_READ_NUMBER_AS_RAW,
                                        &alc, &fault);
-    if (!doc) {
-        char msg[160];
-        /* Behind a point or an exponent yyjson looks one byte too far for the missing digit. */
-        if (fault.code == YYJSON_READ_ERROR_INVALID_NUMBER && fault.pos >= 2 &&
-            strchr(".eE+-", text.p[fault.pos - 2]))
-            fault.pos--;
-        snprintf(msg, sizeof msg, "not JSON: %s", fault.msg ? fault.msg : "unknown fault");
-        return fail_at(err, DGM_PARSE, text, fault.pos, msg);
-    }
-    if (dgm_json_deeper_than(yyjson_doc_get_root(doc), DGM_MAX_JSON_DEPTH)) {
-        char msg[160];
-        snprintf(msg, sizeof msg,
-                 "nested deeper than the limit json_depth of %d: flatten the document",
-                 DGM_MAX_JSON_DEPTH);
-        return fail_at(err, DGM_TOO_LARGE, text, dgm_json_depth_fault(text), msg);
-    }
-    *ret_root = yyjson_doc_get_root(doc);
+    if (!doc)
+        return not_json(text, fault, err);
+    if (dgm_json_deeper_than(doc->root, DGM_MAX_JSON_DEPTH))
+        return too_deep(text, err);
+    *ret_root = doc->root;
     return DGM_OK;
 }
 

@@ -464,18 +464,13 @@ struct reading {
     uint64_t empty;        /* and which of those because there is nothing in them */
 };
 
-static __attribute__((cold)) dgm_code second_of_union(struct reading *o, yyjson_val *key)
-{
-    return union_fault(o->r, o->s, DGM_AT(o->at, dgm_json_str(key)), "here is a second one");
-}
-
-static inline dgm_code set_tag(struct reading *o, const dgm_field *f, yyjson_val *key)
+static inline bool claim_tag(struct reading *o, const dgm_field *f)
 {
     int *tag = (int *)(void *)(o->object + o->s->tag_at);
     if (*tag)
-        return second_of_union(o, key);
+        return false;
     *tag = f->tag;
-    return DGM_OK;
+    return true;
 }
 
 static dgm_code check_empty(struct reading *o, const dgm_field *f, const dgm_field *main)
@@ -500,8 +495,8 @@ static __attribute__((noinline)) dgm_code read_other(struct reading *o, const dg
         o->missing |= (uint64_t)1 << (main - o->s->fields); /* absent, but twice is twice */
         return DGM_OK;
     }
-    if (f->flags & DGM_ONE_OF && (rc = set_tag(o, f, key)))
-        return rc;
+    if (f->flags & DGM_ONE_OF && !claim_tag(o, f))
+        return union_fault(o->r, o->s, DGM_AT(o->at, dgm_json_str(key)), "here is a second one");
     if ((rc = read_member(o->r, f, val, DGM_AT(o->at, dgm_json_str(key)), o->object)))
         return rc;
     return is_empty(main, o->object) ? check_empty(o, f, main) : DGM_OK;
@@ -547,39 +542,41 @@ static __attribute__((noinline, cold)) dgm_code read_stray(struct reading *o, yy
     return read_other(o, f, main, key);
 }
 
-/* Text, objects, lists and booleans are met all the time, there and not empty: they are read without
- * ado. False: this is something else, or odd. */
-static inline bool is_usual(const dgm_field *f, const yyjson_val *val)
+/* The members met all the time are read without ado, as long as they are as they should be: there,
+ * of the right type, not empty. False, or what goes to read_other(): this is something else, or odd. */
+static inline bool read_leaf(struct reading *o, const dgm_field *f, const yyjson_val *val)
 {
-    uint64_t tag = val->tag;
-    unsigned type = tag & YYJSON_TYPE_MASK;
-    if (f->kind == DGM_FIELD_STR)
-        return type == YYJSON_TYPE_STR && tag >> YYJSON_TAG_BIT;
-    if (f->kind == DGM_FIELD_INLINE || f->kind == DGM_FIELD_OBJECT)
-        return type == YYJSON_TYPE_OBJ;
-    if (f->kind == DGM_FIELD_LIST)
-        return type == YYJSON_TYPE_ARR && tag >> YYJSON_TAG_BIT;
-    return f->kind == DGM_FIELD_BOOL && type == YYJSON_TYPE_BOOL;
+    void *to = o->object + f->at;
+    size_t n = val->tag >> YYJSON_TAG_BIT;
+    unsigned type = val->tag & YYJSON_TYPE_MASK;
+    if (f->kind == DGM_FIELD_STR) {
+        if (type != YYJSON_TYPE_STR || !n || (f->flags & DGM_ONE_OF && !claim_tag(o, f)))
+            return false;
+        *(dgm_str *)to = (dgm_str){val->uni.str, n};
+        return true;
+    }
+    if (f->kind == DGM_FIELD_CONST)
+        return type == YYJSON_TYPE_STR && n == f->tag && same_bytes(f->of.literal, val->uni.str, n);
+    if (f->kind != DGM_FIELD_BOOL || type != YYJSON_TYPE_BOOL || f->flags & DGM_ONE_OF)
+        return false;
+    *(dgm_opt_bool *)to = unsafe_yyjson_is_true((void *)(uintptr_t)val) ? DGM_TRUE : DGM_FALSE;
+    return true;
 }
 
 static inline __attribute__((always_inline)) dgm_code
-read_usual(struct reading *o, const dgm_field *f, yyjson_val *key)
+read_branch(struct reading *o, const dgm_field *f, yyjson_val *key)
 {
     yyjson_val *val = key + 1;
     void *to = o->object + f->at;
-    dgm_code rc;
-    if (f->flags & DGM_ONE_OF && (rc = set_tag(o, f, key)))
-        return rc;
-    if (f->kind == DGM_FIELD_STR) {
-        *(dgm_str *)to = dgm_json_str(val);
-        return DGM_OK;
-    }
-    if (f->kind == DGM_FIELD_BOOL) {
-        *(dgm_opt_bool *)to = unsafe_yyjson_is_true(val) ? DGM_TRUE : DGM_FALSE;
-        return DGM_OK;
-    }
+    bool list = f->kind == DGM_FIELD_LIST;
+    if (list ? !unsafe_yyjson_is_arr(val) || !unsafe_yyjson_get_len(val)
+             : (f->kind != DGM_FIELD_OBJECT && f->kind != DGM_FIELD_INLINE) ||
+                   !unsafe_yyjson_is_obj(val))
+        return read_other(o, f, f, key);
+    if (f->flags & DGM_ONE_OF && !claim_tag(o, f))
+        return read_other(o, f, f, key);
     dgm_at at = {o->at, dgm_json_str(key), 0};
-    if (f->kind == DGM_FIELD_LIST)
+    if (list)
         return dgm_read_list(o->r, f->of.shape, val, &at, to);
     if (f->kind == DGM_FIELD_OBJECT)
         to = *(void **)to = dgm_arena_alloc(o->r->arena, f->of.shape->size);
@@ -598,19 +595,24 @@ static inline __attribute__((always_inline)) dgm_code read_members(struct readin
         o->next = f;
         for (; f < end && !is_named(f, name); f++)
             bit <<= 1;
-        if (f < end && !(f->flags & DGM_READ_ONLY || o->seen & bit)) {
-            o->seen |= bit;
-            if ((rc = is_usual(f, key + 1) ? read_usual(o, f, key) : read_other(o, f, f, key)))
-                return rc;
-            f++;
-            bit <<= 1;
-        } else {
+        if (f == end || f->flags & DGM_READ_ONLY || o->seen & bit) {
             if ((rc = read_stray(o, key)))
                 return rc;
             f = o->next;
             bit = (uint64_t)1 << (f - o->s->fields);
+            key = unsafe_yyjson_get_next(key + 1);
+            continue;
         }
-        key = unsafe_yyjson_get_next(key + 1);
+        o->seen |= bit;
+        if (read_leaf(o, f, key + 1)) {
+            key += 2;
+        } else {
+            if ((rc = read_branch(o, f, key)))
+                return rc;
+            key = unsafe_yyjson_get_next(key + 1);
+        }
+        f++;
+        bit <<= 1;
     }
     return DGM_OK;
 }

@@ -127,8 +127,8 @@ static dgm_method method_by_name(const struct dialect *d, dgm_str name)
 
 /* ---- decoding ---------------------------------------------------------------------------------------------- */
 
-static dgm_code decode_object(const struct dialect *d, dgm_reader *r, dgm_object_kind kind,
-                              yyjson_val *v, const dgm_at *at, dgm_object *ret)
+static inline dgm_code decode_object(const struct dialect *d, dgm_reader *r, dgm_object_kind kind,
+                                     yyjson_val *v, const dgm_at *at, dgm_object *ret)
 {
     static const dgm_task_request nothing;
     dgm_code rc;
@@ -211,7 +211,7 @@ static dgm_code decode_response(const struct dialect *d, dgm_reader *r, const dg
 }
 
 /* The usual case in a stream, seen in its first member: no need to ask for every member there is. */
-static bool is_update(const struct dialect *d, yyjson_val *v)
+static inline bool is_update(const struct dialect *d, yyjson_val *v)
 {
     if (yyjson_obj_size(v) == 0)
         return false;
@@ -255,8 +255,8 @@ static inline __attribute__((always_inline)) dgm_code decode(const struct dialec
 
 /* ---- encoding ------------------------------------------------------------------------------------------------- */
 
-static dgm_code encode_object(const struct dialect *d, dgm_writer *w, const dgm_frame *f,
-                              dgm_err *err)
+static inline dgm_code encode_object(const struct dialect *d, dgm_writer *w, const dgm_frame *f,
+                                     dgm_err *err)
 {
     const dgm_object *o = &f->object;
     if (o->kind == DGM_OBJECT_EMPTY) {
@@ -300,7 +300,8 @@ static inline __attribute__((always_inline)) dgm_code encode(const struct dialec
         const char *name = method_name(d, f->method);
         if (!name)
             return dgm_fail(err, DGM_UNSUPPORTED_OPERATION, DGM_AT_LIT(NULL, "method"),
-                            "%s has no %s", d->name, methods[f->method].v1);
+                            "%s has no %s", d->name,
+                            f->method ? methods[f->method].v1 : "such method");
         /* 0.3's extended card has no params at all. */
         if (!d->v1 && f->method == DGM_METHOD_EXTENDED_CARD) {
             dgm_rpc_put_bare_request(w->out, f->id, dgm_str_from(name));

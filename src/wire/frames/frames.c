@@ -30,7 +30,7 @@ static size_t column_of(const dgm_frames *f, size_t pos)
     return f->base + pos - f->line_at + 1;
 }
 
-static void skip_byte(dgm_frames *f)
+static inline void skip_byte(dgm_frames *f)
 {
     if (f->in[f->pos++] == '\n') {
         f->line++;
@@ -38,7 +38,7 @@ static void skip_byte(dgm_frames *f)
     }
 }
 
-static void skip_space(dgm_frames *f)
+static inline void skip_space(dgm_frames *f)
 {
     while (f->pos < f->n && is_space(f->in[f->pos]))
         skip_byte(f);
