@@ -1,0 +1,248 @@
+/* canon/reconcile.c - see reconcile.h. */
+#include "canon/reconcile.h"
+#include "base/buf.h"
+
+#include <stdlib.h>
+
+/* ---- sums ------------------------------------------------------------------------------------------ */
+
+/* A 64 x 64 bit product, both halves folded into one: every bit of the input reaches every bit. */
+static inline uint64_t mix(uint64_t h, uint64_t word)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)(h ^ word ^ 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t word_at(const char *p)
+{
+    uint64_t w;
+    memcpy(&w, p, 8);
+    return w;
+}
+
+/* The last bytes of a text, fewer than 8, below each other. */
+static uint64_t word_of(const char *p, size_t n)
+{
+    uint64_t w = 0;
+    if (n)
+        memcpy(&w, p, n);
+    return w;
+}
+
+void dgm_sum_add(dgm_sum *s, dgm_str text)
+{
+    const char *p = text.p;
+    size_t n = text.n, have = s->n % 8;
+    s->n += n;
+    if (have) {
+        size_t take = n < 8 - have ? n : 8 - have;
+        char bytes[8];
+        memcpy(bytes, &s->tail, 8);
+        memcpy(bytes + have, p, take);
+        memcpy(&s->tail, bytes, 8);
+        if (have + take < 8)
+            return;
+        s->hash = mix(s->hash, s->tail);
+        p += take;
+        n -= take;
+    }
+    for (; n >= 8; p += 8, n -= 8)
+        s->hash = mix(s->hash, word_at(p));
+    s->tail = word_of(p, n);
+}
+
+bool dgm_sum_begins(const dgm_sum *s, dgm_str text)
+{
+    if (text.n < s->n)
+        return false;
+    dgm_sum other = {0};
+    dgm_sum_add(&other, (dgm_str){text.p, s->n});
+    return other.hash == s->hash && other.tail == s->tail;
+}
+
+/* ---- streams ---------------------------------------------------------------------------------------- */
+
+enum mode {
+    FIRST,     /* no status text yet */
+    SECOND,    /* one: is it a delta, or the beginning of what the next says in full? */
+    GUESSED,   /* two, and the second extends the first */
+    DELTAS,    /* settled */
+    CUMULATIVE /* settled, or set */
+};
+
+struct stream {
+    dgm_sum sum;
+    enum mode mode;
+};
+
+struct dgm_reconcile {
+    dgm_status_texts status_texts;
+    struct stream *streams;
+    size_t n, cap;
+    /* GUESSED: the first text's length, and the second. Later: what was put together of them. */
+    size_t first_n;
+    dgm_buf kept;
+};
+
+dgm_reconcile *dgm_reconcile_new(dgm_status_texts status_texts)
+{
+    dgm_reconcile *r = dgm_xcalloc(1, sizeof *r);
+    r->status_texts = status_texts;
+    dgm_buf_init(&r->kept, SIZE_MAX); /* two texts at most, each within the limit of a record */
+    return r;
+}
+
+void dgm_reconcile_free(dgm_reconcile *r)
+{
+    if (!r)
+        return;
+    dgm_buf_done(&r->kept);
+    free(r->streams);
+    free(r);
+}
+
+size_t dgm_reconcile_open(dgm_reconcile *r)
+{
+    static const enum mode modes[] = {FIRST, DELTAS, CUMULATIVE};
+    if (r->n == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 4;
+        r->streams = dgm_xrealloc(r->streams, r->cap * sizeof *r->streams);
+    }
+    r->streams[r->n] = (struct stream){.mode = modes[r->status_texts]};
+    return r->n++;
+}
+
+/* ---- what is new --------------------------------------------------------------------------------------- */
+
+static dgm_say more(struct stream *s, size_t stream, dgm_str text)
+{
+    if (!text.n)
+        return (dgm_say){DGM_SAY_NOTHING, stream, {0}};
+    dgm_sum_add(&s->sum, text);
+    return (dgm_say){DGM_SAY_MORE, stream, text};
+}
+
+static dgm_say instead(struct stream *s, size_t stream, dgm_str text)
+{
+    s->sum = (dgm_sum){0};
+    dgm_sum_add(&s->sum, text);
+    return (dgm_say){DGM_SAY_INSTEAD, stream, text};
+}
+
+static dgm_str behind(dgm_str text, size_t n)
+{
+    return (dgm_str){text.p + n, text.n - n};
+}
+
+dgm_say dgm_reconcile_delta(dgm_reconcile *r, size_t stream, dgm_str text)
+{
+    return more(&r->streams[stream], stream, text);
+}
+
+dgm_say dgm_reconcile_replace(dgm_reconcile *r, size_t stream, dgm_str text)
+{
+    struct stream *s = &r->streams[stream];
+    return dgm_sum_begins(&s->sum, text) ? more(s, stream, behind(text, s->sum.n))
+                                         : instead(s, stream, text);
+}
+
+/* ---- status texts ---------------------------------------------------------------------------------------- */
+
+static void keep_second(dgm_reconcile *r, size_t first_n, dgm_str text)
+{
+    r->first_n = first_n;
+    dgm_buf_clear(&r->kept);
+    dgm_buf_add_str(&r->kept, text);
+}
+
+/* They were deltas all along: the first, the second and this. */
+static dgm_say take_back(dgm_reconcile *r, size_t stream, dgm_str text)
+{
+    dgm_buf all;
+    dgm_buf_init(&all, SIZE_MAX);
+    dgm_buf_add(&all, r->kept.p, r->first_n);
+    dgm_buf_add_str(&all, dgm_buf_str(&r->kept));
+    dgm_buf_add_str(&all, text);
+    dgm_buf_done(&r->kept);
+    r->kept = all;
+    return instead(&r->streams[stream], stream, dgm_buf_str(&r->kept));
+}
+
+dgm_say dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str text)
+{
+    struct stream *s = &r->streams[stream];
+    size_t before = s->sum.n;
+    bool extends = text.n > before && dgm_sum_begins(&s->sum, text);
+    if (!text.n)
+        return more(s, stream, text);
+    switch (s->mode) {
+    case FIRST: s->mode = SECOND; return more(s, stream, text);
+    case SECOND:
+        s->mode = extends && before ? GUESSED : DELTAS;
+        if (s->mode == DELTAS)
+            return more(s, stream, text);
+        keep_second(r, before, text);
+        return more(s, stream, behind(text, before));
+    case GUESSED:
+        s->mode = extends ? CUMULATIVE : DELTAS;
+        return extends ? more(s, stream, behind(text, before)) : take_back(r, stream, text);
+    case DELTAS: break;
+    case CUMULATIVE: return dgm_reconcile_replace(r, stream, text);
+    }
+    return more(s, stream, text);
+}
+
+/* ---- final texts ------------------------------------------------------------------------------------------- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/*
+ * Where the text goes on behind all streams, each as it was said; 0 when it does not say them all.
+ * Blank space between two is skipped only as far as it is not the next one's own, and looked for
+ * nowhere else: the time is linear in the text.
+ */
+#define MAX_BLANKS 8
+static size_t end_of_all(const dgm_reconcile *r, dgm_str text)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        size_t skipped = 0;
+        while (!dgm_sum_begins(&r->streams[i].sum, behind(text, at))) {
+            if (!i || skipped++ == MAX_BLANKS || at == text.n || !is_blank(text.p[at]))
+                return 0;
+            at++;
+        }
+        at += r->streams[i].sum.n;
+    }
+    return at;
+}
+
+static bool is_said(const dgm_reconcile *r, dgm_str text)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->streams[i].sum.n == text.n && dgm_sum_begins(&r->streams[i].sum, text))
+            return true;
+    }
+    return false;
+}
+
+dgm_say dgm_reconcile_final(dgm_reconcile *r, dgm_str text)
+{
+    size_t last = r->n - 1, end;
+    if (!text.n)
+        return (dgm_say){DGM_SAY_NOTHING, r->n ? last : DGM_NO_STREAM, {0}};
+    if (!r->n)
+        return (dgm_say){DGM_SAY_MORE, DGM_NO_STREAM, text};
+    struct stream *s = &r->streams[last];
+    if (dgm_sum_begins(&s->sum, text))
+        return more(s, last, behind(text, s->sum.n));
+    if ((end = end_of_all(r, text)))
+        return more(s, last, behind(text, end));
+    if (is_said(r, text))
+        return (dgm_say){DGM_SAY_NOTHING, last, {0}};
+    return instead(s, last, text);
+}

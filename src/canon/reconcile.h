@@ -1,0 +1,64 @@
+/*
+ * canon/reconcile.h - text without duplicates.
+ *
+ * Agents say a text in deltas, or in full again and again, or both and then a last time when they are
+ * done. Here it is decided what of each is new. Of what was said only length and a running hash are
+ * kept, never the text, so a stream costs the same however long it gets.
+ *
+ *   delta     always more of the stream
+ *   replace   (an artifact said anew): nothing, the rest, or instead
+ *   status    a delta, unless the agent is set cumulative or its texts show it: the second strictly
+ *             extends the first. The third settles it; until then the second is kept, because
+ *             "ha", "haha" may mean either
+ *   final     the authoritative text, held against the last stream: equal gives nothing, an extension
+ *             the rest, anything else stands instead. A text that says all streams in order (blank
+ *             space between them or none) extends them; one that an earlier stream said is said
+ */
+#pragma once
+
+#include "base/arena.h"
+
+/* Length and hash of a text that comes in pieces, wherever it is cut. */
+typedef struct dgm_sum {
+    uint64_t hash;
+    uint64_t tail; /* the last n % 8 bytes */
+    size_t n;
+} dgm_sum;
+
+void dgm_sum_add(dgm_sum *s, dgm_str text);
+/* Does the text begin with what was summed? */
+bool dgm_sum_begins(const dgm_sum *s, dgm_str text);
+
+typedef enum dgm_say_kind {
+    DGM_SAY_NOTHING,
+    DGM_SAY_MORE,   /* text goes behind what the stream has said */
+    DGM_SAY_INSTEAD /* text replaces it */
+} dgm_say_kind;
+
+typedef struct dgm_say {
+    dgm_say_kind kind;
+    size_t stream; /* DGM_NO_STREAM: there is none yet, open one */
+    dgm_str text; /* borrowed from what was given; INSTEAD of a status: lives until the next call */
+} dgm_say;
+#define DGM_NO_STREAM SIZE_MAX
+
+typedef enum dgm_status_texts {
+    DGM_STATUS_DETECT,
+    DGM_STATUS_DELTAS,
+    DGM_STATUS_CUMULATIVE
+} dgm_status_texts;
+
+typedef struct dgm_reconcile dgm_reconcile;
+
+dgm_reconcile *dgm_reconcile_new(dgm_status_texts status_texts);
+void dgm_reconcile_free(dgm_reconcile *r); /* NULL is fine */
+
+/* A new stream, the last one from now on. Returns its index, counted from 0. */
+size_t dgm_reconcile_open(dgm_reconcile *r);
+
+dgm_say dgm_reconcile_delta(dgm_reconcile *r, size_t stream, dgm_str text);
+dgm_say dgm_reconcile_replace(dgm_reconcile *r, size_t stream, dgm_str text);
+dgm_say dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str text);
+dgm_say dgm_reconcile_final(dgm_reconcile *r, dgm_str text);
+
+DGM_DEFINE_AUTO(dgm_reconcile, dgm_reconcile_free)
