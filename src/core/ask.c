@@ -16,7 +16,7 @@ static void take_get(struct live *l, struct call *c)
 static void take_subscribe(struct live *l, struct call *c)
 {
     uint64_t last = dgm_log_last(l->log);
-    size_t max = l->shard->core->o.limits->subscribers;
+    size_t max = l->shard->limits.subscribers;
     bool has_cursor = c->cursor != DGM_NO_CURSOR;
     if (!has_cursor && dgm_state_is_terminal(l->state)) {
         core_refuse_with(c, DGM_UNSUPPORTED_OPERATION, "the task has ended: get it instead");

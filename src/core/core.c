@@ -16,8 +16,6 @@ dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *e
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "a server needs an agent: name one");
     dgm_core *core = dgm_xcalloc(1, sizeof *core);
     core->o = *o;
-    core->limits = o->limits ? *o->limits : default_limits;
-    core->o.limits = &core->limits;
     core->retention_ms = o->retention_ms;
     core->agents = dgm_xcalloc(o->n_agents, sizeof *core->agents);
     memcpy(core->agents, o->agents, o->n_agents * sizeof *core->agents);
@@ -26,11 +24,33 @@ dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *e
     for (size_t i = 0; i < core->n_shards; i++) {
         core->shards[i].core = core;
         core->shards[i].loop = dgm_loops_at(o->loops, i);
+        core->shards[i].limits = o->limits ? *o->limits : default_limits;
         dgm_buf_init(&core->shards[i].scratch, SIZE_MAX);
     }
     keep_start(core);
     *ret_core = core;
     return DGM_OK;
+}
+
+struct change {
+    struct shard *shard;
+    dgm_core_limits limits;
+};
+
+static void take_limits(void *arg)
+{
+    struct change *c = arg;
+    c->shard->limits = c->limits;
+    free(c);
+}
+
+void dgm_core_set_limits(dgm_core *core, const dgm_core_limits *limits)
+{
+    for (size_t i = 0; i < core->n_shards; i++) {
+        struct change *c = dgm_xcalloc(1, sizeof *c);
+        *c = (struct change){&core->shards[i], *limits};
+        dgm_loop_post(core->shards[i].loop, take_limits, c);
+    }
 }
 
 void dgm_core_stop(dgm_core *core)

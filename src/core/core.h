@@ -64,8 +64,9 @@ void dgm_core_stop(dgm_core *core);
 /* After the loops have stopped. Tasks that ran are settled at the next start (dgm_core_recover). */
 void dgm_core_free(dgm_core *core); /* NULL is fine */
 
-/* Another retention, from any thread. */
+/* Another retention, other limits: for what comes after. From any thread. */
 void dgm_core_keep_for(dgm_core *core, int64_t retention_ms);
+void dgm_core_set_limits(dgm_core *core, const dgm_core_limits *limits);
 
 /* Settles what a crash left unfinished: failed, with metadata.error. Before the first call; on a loop. */
 void dgm_core_recover(dgm_core *core, dgm_store_done done, void *arg);

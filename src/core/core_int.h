@@ -57,17 +57,17 @@ struct shard {
     struct table lives;
     struct table inflights; /* messages that are not in the store yet */
     struct run *runs;
-    size_t n_runs, n_writing;  /* executions; appends the store has not answered */
-    dgm_buf scratch;           /* records are put together here */
-    size_t sweep;              /* the slot of lives that was looked at last */
+    size_t n_runs, n_writing; /* executions; appends the store has not answered */
+    dgm_buf scratch;          /* records are put together here */
+    size_t sweep;             /* the slot of lives that was looked at last */
+    dgm_core_limits limits;
     bool is_draining, drained; /* has heard of it; has said that it is done: drain.c */
 };
 
 struct keeper; /* keep.c */
 
 struct dgm_core {
-    dgm_core_options o; /* its limits are these */
-    dgm_core_limits limits;
+    dgm_core_options o;
     dgm_core_agent *agents;
     size_t n_shards;
     struct shard *shards;

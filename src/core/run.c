@@ -111,7 +111,7 @@ static dgm_event as_completed(struct run *r, const dgm_message *m)
 
 static bool is_over_limit(const struct run *r)
 {
-    const dgm_core_limits *max = r->shard->core->o.limits;
+    const dgm_core_limits *max = &r->shard->limits;
     return dgm_log_bytes(r->live->log) >= max->log_bytes ||
            dgm_log_last(r->live->log) + 1 >= max->log_records; /* the last one says so */
 }

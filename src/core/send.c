@@ -50,7 +50,7 @@ void send_start(struct shard *s, struct call *c)
 
 static dgm_code why_not(const struct live *l, const struct call *c, dgm_err *err)
 {
-    const dgm_core_limits *max = l->shard->core->o.limits;
+    const dgm_core_limits *max = &l->shard->limits;
     if (l->is == LIVE_BROKEN) {
         *err = l->store_fault;
         return err->code;

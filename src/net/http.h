@@ -76,6 +76,8 @@ int dgm_http_server_port(const dgm_http_server *s); /* 0 for a unix socket */
  * as it was. Only for a server that has one already. */
 dgm_code dgm_http_server_set_tls(dgm_http_server *s, const char *cert, const char *key,
                                  dgm_err *err);
+/* As in the options, for requests and connections that come after. From any thread. */
+void dgm_http_server_set_limits(dgm_http_server *s, size_t max_body, size_t max_connections);
 /* No new connections; idle ones close; exchanges go on, and those that asked are told (dgm_http_on_drain).
  * on_drained when all are over or after ms. */
 void dgm_http_server_drain(dgm_http_server *s, uint64_t ms, dgm_loop_fn on_drained, void *arg);

@@ -129,7 +129,7 @@ struct dgm_http_server {
     dgm_loops *loops;
     dgm_http_handler handler;
     dgm_http_times times;
-    size_t max_body, max_connections;
+    atomic_size_t max_body, max_connections;
     char *listen;
     dgm_tls_ctx *tls; /* as it began; the shards have their own reference */
     dgm_listeners listeners;

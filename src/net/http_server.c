@@ -127,6 +127,12 @@ static dgm_http_times times_of(const dgm_http_times *t)
 #undef MS
 }
 
+void dgm_http_server_set_limits(dgm_http_server *s, size_t max_body, size_t max_connections)
+{
+    s->max_body = max_body ? max_body : DGM_MAX_HTTP_BODY_BYTES;
+    s->max_connections = max_connections ? max_connections : DGM_MAX_CONNECTIONS;
+}
+
 dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_http_handler handler,
                              dgm_http_server **ret_server, dgm_err *err)
 {
@@ -136,8 +142,7 @@ dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_ht
     s->loops = loops;
     s->handler = handler;
     s->listen = memcpy(dgm_xmalloc(strlen(o->listen) + 1), o->listen, strlen(o->listen) + 1);
-    s->max_body = o->max_body ? o->max_body : DGM_MAX_HTTP_BODY_BYTES;
-    s->max_connections = o->max_connections ? o->max_connections : DGM_MAX_CONNECTIONS;
+    dgm_http_server_set_limits(s, o->max_body, o->max_connections);
     s->times = times_of(&o->times);
     if (!o->tls_cert != !o->tls_key)
         rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "TLS needs a certificate and a key");

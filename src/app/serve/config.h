@@ -112,14 +112,8 @@ typedef struct dgm_config_agents {
 } dgm_config_agents;
 
 /* What may go on when the connection that began it is gone. */
-typedef enum dgm_frontend_kind {
-    DGM_FRONTEND_A2A,
-    DGM_FRONTEND_AG_UI,
-    DGM_FRONTEND_CHAT,
-    DGM_FRONTEND_RESPONSES,
-    DGM_FRONTEND_AI_SDK
-} dgm_frontend_kind;
-#define DGM_N_FRONTENDS 5
+typedef enum dgm_frontend_kind { DGM_FRONTEND_A2A } dgm_frontend_kind;
+#define DGM_N_FRONTENDS 1
 typedef enum dgm_on_disconnect { DGM_DISCONNECT_CONTINUE, DGM_DISCONNECT_CANCEL } dgm_on_disconnect;
 
 typedef struct dgm_config_limits {

@@ -341,37 +341,28 @@ static const char *const agent_types[] = {"hello", "demo", "exec", "tck", "bench
      (base) + offsetof(dgm_config_manner, reply),                                                  \
      .def = "\"auto\"",                                                                            \
      .values = WORDS("auto", "message", "task"),                                                   \
-     .flags = LIVE,                                                                                \
      .about = "answer with a Message, with a Task, or as the agent's first event has it"},         \
         {"final_text",                                                                             \
          DGM_CONFIG_NAME,                                                                          \
          (base) + offsetof(dgm_config_manner, final_text),                                         \
          .def = "\"full\"",                                                                        \
          .values = WORDS("full", "omit"),                                                          \
-         .flags = LIVE,                                                                            \
          .about = "does `completed` repeat the whole text in its status message?"},                \
         {"answer_source",                                                                          \
          DGM_CONFIG_NAME,                                                                          \
          (base) + offsetof(dgm_config_manner, answer_source),                                      \
          .def = "\"artifact\"",                                                                    \
          .values = WORDS("artifact", "status"),                                                    \
-         .flags = LIVE,                                                                            \
          .about = "`status`: text in a working status is the answer, not progress"},               \
-        {"working_message",                                                                        \
-         DGM_CONFIG_TEXT,                                                                          \
-         (base) + offsetof(dgm_config_manner, working_message),                                    \
-         .def = "\"\"",                                                                            \
-         .flags = LIVE,                                                                            \
+        {"working_message", DGM_CONFIG_TEXT,                                                       \
+         (base) + offsetof(dgm_config_manner, working_message), .def = "\"\"",                     \
          .about = "shown while the agent works, as a status indicator"},                           \
-        {"persist_stream_delta",                                                                   \
-         DGM_CONFIG_SWITCH,                                                                        \
-         (base) + offsetof(dgm_config_manner, persist_stream_delta),                               \
-         .def = "false",                                                                           \
-         .flags = LIVE,                                                                            \
+        {"persist_stream_delta", DGM_CONFIG_SWITCH,                                                \
+         (base) + offsetof(dgm_config_manner, persist_stream_delta), .def = "false",               \
          .about = "keep transitory artifacts (`aion:stream-delta`) in the task"},                  \
     {                                                                                              \
         "dedupe", DGM_CONFIG_SWITCH, (base) + offsetof(dgm_config_manner, dedupe),                 \
-            .def = "true", .flags = LIVE,                                                          \
+            .def = "true",                                                                         \
             .about =                                                                               \
                 "a message that is sent again (same `messageId`, same content) finds its turn"     \
                 " instead of starting another"                                                     \
@@ -468,17 +459,18 @@ static const dgm_config_shape cors = {"CORS", "`cors`: for browsers.", cors_rows
 
 static const dgm_config_row limit_rows[] = {
     {"http_body_bytes", DGM_CONFIG_INT, LIMIT(http_body_bytes), .def = "33554432", .min = 1024,
-     .max = DGM_MAX_HTTP_BODY_BYTES, .about = "a request's body"},
+     .max = DGM_MAX_HTTP_BODY_BYTES, .flags = LIVE, .about = "a request's body"},
     {"connections", DGM_CONFIG_INT, LIMIT(connections), .def = "20000", .min = 1, .max = 1000000,
-     .about = "open connections per loop"},
+     .flags = LIVE, .about = "open connections per loop"},
     {"log_bytes", DGM_CONFIG_INT, LIMIT(log_bytes), .def = "268435456", .min = 65536,
-     .max = (int64_t)1 << 40, .about = "the log of one task; over it the task fails"},
+     .max = (int64_t)1 << 40, .flags = LIVE,
+     .about = "the log of one task; over it the task fails"},
     {"log_records", DGM_CONFIG_INT, LIMIT(log_records), .def = "1000000", .min = 16,
-     .max = 1000000000, .about = "likewise, counted in events"},
+     .max = 1000000000, .flags = LIVE, .about = "likewise, counted in events"},
     {"queued_messages", DGM_CONFIG_INT, LIMIT(queued_messages), .def = "16", .min = 0, .max = 1000,
-     .about = "messages that wait for a task that is working"},
+     .flags = LIVE, .about = "messages that wait for a task that is working"},
     {"subscribers", DGM_CONFIG_INT, LIMIT(subscribers), .def = "10000", .min = 1, .max = 1000000,
-     .about = "open streams of one task"},
+     .flags = LIVE, .about = "open streams of one task"},
     {0},
 };
 static const dgm_config_shape limits = {
@@ -500,10 +492,6 @@ static const dgm_config_shape limits = {
 
 static const dgm_config_row disconnect_rows[] = {
     ON_DISCONNECT("a2a", DGM_FRONTEND_A2A, "continue", "A2A"),
-    ON_DISCONNECT("ag_ui", DGM_FRONTEND_AG_UI, "cancel", "AG-UI, once this server speaks it"),
-    ON_DISCONNECT("chat", DGM_FRONTEND_CHAT, "cancel", "OpenAI Chat Completions, likewise"),
-    ON_DISCONNECT("responses", DGM_FRONTEND_RESPONSES, "continue", "OpenAI Responses, likewise"),
-    ON_DISCONNECT("ai_sdk", DGM_FRONTEND_AI_SDK, "continue", "AI SDK, likewise"),
     {0},
 };
 static const dgm_config_shape disconnect = {
@@ -514,10 +502,6 @@ static const dgm_config_shape disconnect = {
 
 static const dgm_config_row grace_rows[] = {
     GRACE_S("a2a", DGM_FRONTEND_A2A, "15", "A2A"),
-    GRACE_S("ag_ui", DGM_FRONTEND_AG_UI, "15", "AG-UI"),
-    GRACE_S("chat", DGM_FRONTEND_CHAT, "2", "OpenAI Chat Completions"),
-    GRACE_S("responses", DGM_FRONTEND_RESPONSES, "15", "OpenAI Responses"),
-    GRACE_S("ai_sdk", DGM_FRONTEND_AI_SDK, "15", "AI SDK"),
     {0},
 };
 static const dgm_config_shape grace = {
@@ -553,7 +537,7 @@ static const dgm_config_row root_rows[] = {
      .about = "how long a server that is told to stop waits for open requests"},
     {"log", DGM_CONFIG_OBJECT, 0, .of = &log_shape, .flags = LIVE,
      .about = "what is said, and how"},
-    {"limits", DGM_CONFIG_OBJECT, 0, .of = &limits, .about = "sizes"},
+    {"limits", DGM_CONFIG_OBJECT, 0, .of = &limits, .flags = LIVE, .about = "sizes"},
     {"tenants", DGM_CONFIG_TEXTS, AT(tenants), .def = "[]", .max = MAX_ITEMS, .format = &tenant,
      .flags = LIVE,
      .about = "tenants there are; when given, tokens may name no others. Not one of our paths:"
@@ -564,7 +548,7 @@ static const dgm_config_row root_rows[] = {
      .about = "what becomes of runs"},
     {"disconnect_grace_s", DGM_CONFIG_OBJECT, 0, .of = &grace, .flags = LIVE, .about = "and when"},
     {"a2a", DGM_CONFIG_OBJECT, AT(a2a), .of = &a2a, .flags = LIVE, .about = "how A2A is spoken"},
-    {"agent_defaults", DGM_CONFIG_OBJECT, AT(agent_defaults), .of = &manner, .flags = LIVE,
+    {"agent_defaults", DGM_CONFIG_OBJECT, AT(agent_defaults), .of = &manner,
      .about = "for all agents"},
     {"agents", DGM_CONFIG_LIST, AT(agents), .def = "[{\"id\":\"demo\",\"type\":\"demo\"}]",
      .min = 1, .max = MAX_ITEMS, .of = &agent, .about = "who does the work"},
@@ -611,22 +595,11 @@ const char *dgm_config_agent_type(size_t i)
     return i < sizeof agent_types / sizeof *agent_types ? agent_types[i] : NULL;
 }
 
-const char *const dgm_config_reserved_tenants[] = {"v1",
-                                                   "a2a",
-                                                   "api",
-                                                   "agents",
-                                                   "ag-ui",
-                                                   "ai-sdk",
-                                                   "simple",
-                                                   "healthz",
-                                                   "readyz",
-                                                   "metrics",
-                                                   "tasks",
-                                                   "message:send",
-                                                   "message:stream",
-                                                   "extendedAgentCard",
-                                                   ".well-known",
-                                                   NULL};
+const char *const dgm_config_reserved_tenants[] = {
+    "v1",          "a2a",    "api",          "agents",         "ag-ui",
+    "ai-sdk",      "simple", "healthz",      "readyz",         "metrics",
+    "web",         "tasks",  "message:send", "message:stream", "extendedAgentCard",
+    ".well-known", NULL};
 
 bool dgm_config_is_reserved_tenant(dgm_str wanted)
 {

@@ -110,13 +110,17 @@ static dgm_code open_agents(struct server *s, dgm_err *err)
     return DGM_OK;
 }
 
+static dgm_core_limits core_limits(const dgm_config *c)
+{
+    return (dgm_core_limits){.log_bytes = (size_t)c->limits.log_bytes,
+                             .log_records = (size_t)c->limits.log_records,
+                             .queued_messages = (size_t)c->limits.queued_messages,
+                             .subscribers = (size_t)c->limits.subscribers};
+}
+
 static dgm_code make_core(struct server *s, dgm_err *err)
 {
-    const dgm_config_limits *l = &s->config->limits;
-    dgm_core_limits limits = {.log_bytes = (size_t)l->log_bytes,
-                              .log_records = (size_t)l->log_records,
-                              .queued_messages = (size_t)l->queued_messages,
-                              .subscribers = (size_t)l->subscribers};
+    dgm_core_limits limits = core_limits(s->config);
     dgm_core_options o = {.loops = s->loops,
                           .store = s->store,
                           .agents = s->agents,
@@ -305,7 +309,11 @@ static void reload(struct server *s)
         dgm_config_free(c);
         return;
     }
+    dgm_core_limits limits = core_limits(c);
+    dgm_core_set_limits(s->core, &limits);
     dgm_core_keep_for(s->core, c->retention_hours * 3600 * 1000);
+    dgm_http_server_set_limits(s->http, (size_t)c->limits.http_body_bytes,
+                               (size_t)c->limits.connections);
     dgm_logger_set(s->logger, c->log_level, c->log_format);
     dgm_logger_say(s->logger, DGM_LOG_INFO, "reloaded", NULL, 0);
 }

@@ -94,6 +94,8 @@ static void make_front(dgm_site *s, dgm_site_agent *f, dgm_core *core, const dgm
         .no_canonical_type = !a2a->canonical_type,
         .rest_media = (dgm_a2a_media)a2a->rest_media_type,
         .blocking_ms = (uint64_t)a2a->blocking_limit_s * 1000,
+        .cancel_on_disconnect = s->config->on_disconnect[DGM_FRONTEND_A2A] == DGM_DISCONNECT_CANCEL,
+        .grace_ms = (uint64_t)s->config->disconnect_grace_s[DGM_FRONTEND_A2A] * 1000,
         .extensions = extensions,
         .n_extensions = n,
         .tenants = s->config->tenants,

@@ -99,8 +99,7 @@ static void nothing_said_is_a_demo_on_loopback(void **state)
     assert_int_equal(c->a2a.error_table, DGM_ERROR_TABLE_101);
     assert_true(c->a2a.canonical_type);
     assert_int_equal(c->on_disconnect[DGM_FRONTEND_A2A], DGM_DISCONNECT_CONTINUE);
-    assert_int_equal(c->on_disconnect[DGM_FRONTEND_CHAT], DGM_DISCONNECT_CANCEL);
-    assert_int_equal(c->disconnect_grace_s[DGM_FRONTEND_CHAT], 2);
+    assert_int_equal(c->disconnect_grace_s[DGM_FRONTEND_A2A], 15);
     assert_int_equal(c->tokens.n, 0);
     assert_null(c->tls_cert.p);
 }
@@ -477,8 +476,9 @@ static void a_reload_knows_what_it_can_do(void **state)
                "/agents/0/card live; /agents/0/settings restart");
     check_diff("a2a: {streaming: on}", "a2a: {streaming: off}",
                "/a2a/streaming live; /agents/0/a2a/streaming live");
-    check_diff("limits: {connections: 5}", "limits: {connections: 6}",
-               "/limits/connections restart");
+    check_diff("limits: {connections: 5}", "limits: {connections: 6}", "/limits/connections live");
+    check_diff("agents: [{type: demo}]", "agents: [{type: demo, dedupe: off}]",
+               "/agents/0/dedupe restart");
 }
 
 /* ---- what is printed ---------------------------------------------------------------------------------- */

@@ -31,6 +31,8 @@ struct dgm_a2a_front {
 
 struct scratch *front_scratch(dgm_a2a_front *f); /* this loop's, emptied */
 
+struct began; /* a2a_front_gone.c */
+
 /* Lives in the exchange's arena, until it is answered or a stream has taken over. */
 struct op {
     dgm_a2a_front *front;
@@ -46,7 +48,9 @@ struct op {
     dgm_str extensions; /* activated ones, as the header has them; empty: none */
     dgm_opt_int history_length;
     bool return_immediately;
+    uint32_t turn; /* that this caller began; 0: none */
     /* a send that waits */
+    struct began *began;
     dgm_reader *reader;
     dgm_timer *timer; /* of its own memory: closing it takes longer than the exchange lives */
 };
@@ -138,6 +142,12 @@ bool view_put(const struct view *v, const dgm_record *r, dgm_object_kind as, dgm
 /* Takes over: the op is of no more use. snapshot, if any, comes first; log NULL: it is all. */
 void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot);
 void op_stream_error(struct op *op, const dgm_err *err); /* one event, and the end */
+
+/* ---- a2a_front_gone.c ------------------------------------------------------------------------------------------------ */
+
+/* What is to be told when the connection that began a turn is gone; NULL: nothing, by setting. */
+struct began *began_by(struct op *op);
+void began_gone(const struct began *b); /* NULL is fine */
 
 /* ---- a2a_front_card.c ------------------------------------------------------------------------------------------------ */
 

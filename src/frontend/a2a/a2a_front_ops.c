@@ -98,6 +98,7 @@ static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, voi
 static void give_task_now(struct op *op)
 {
     end_wait(op);
+    dgm_http_watch(op->x, NULL, NULL, NULL);
     dgm_core_get(op->front->core, op->who.owner, op->front->o.agent, op->task_id, on_task, op);
 }
 
@@ -132,6 +133,15 @@ static void on_ready(void *arg)
         give_task_now(arg);
 }
 
+/* Nobody is there to be answered any more. */
+static void on_gone(void *arg)
+{
+    struct op *op = arg;
+    end_wait(op);
+    began_gone(op->began);
+    dgm_http_end(op->x);
+}
+
 static void wait_for_answer(struct op *op, const dgm_sent *sent)
 {
     uint64_t limit = op->front->o.blocking_ms ? op->front->o.blocking_ms : BLOCKING_MS;
@@ -140,6 +150,8 @@ static void wait_for_answer(struct op *op, const dgm_sent *sent)
         give_task_now(op);
         return;
     }
+    if ((op->began = began_by(op)))
+        dgm_http_watch(op->x, NULL, on_gone, op);
     op->timer = dgm_xcalloc(1, sizeof *op->timer);
     dgm_timer_init(dgm_http_loop(op->x), op->timer, waited_enough, op);
     dgm_timer_start(op->timer, op->return_immediately ? FIRST_EVENT_MS : limit);
@@ -188,6 +200,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
     op->task_id = sent->task_id.n ? dgm_arena_dup(op->arena, sent->task_id) : (dgm_str){0};
     if (!sent->is_message)
         dgm_front_note_task(op->x, sent->task_id, sent->turn);
+    op->turn = sent->is_message || sent->is_resend ? 0 : sent->turn;
     if (op->method == DGM_METHOD_STREAM)
         stream_sent(op, sent);
     else if (sent->is_message)

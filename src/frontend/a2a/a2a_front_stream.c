@@ -17,6 +17,7 @@
 /* Lives as long as the exchange. */
 struct stream {
     dgm_a2a_front *front;
+    struct began *began;
     dgm_http_exchange *x;
     dgm_reader *reader;
     struct view view;
@@ -174,7 +175,11 @@ static void on_ready(void *arg)
 
 static void on_gone(void *arg)
 {
-    finish(arg);
+    struct stream *s = arg;
+    dgm_reader_close(s->reader); /* before it is asked who reads */
+    s->reader = NULL;
+    began_gone(s->began);
+    finish(s);
 }
 
 /* The server ends: what is published is told, and the client may come back with its cursor. */
@@ -202,6 +207,7 @@ static struct stream *new_stream(struct op *op)
     s->front = op->front;
     s->x = op->x;
     s->view = op_view(op);
+    s->began = began_by(op);
     s->ends_at_question = op->method == DGM_METHOD_STREAM && !op->front->o.keep_open_at_question;
     s->has_tail = !op->rest;
     s->head_n = (uint32_t)scratch->out.n;
