@@ -38,13 +38,13 @@ export function check(good, why) {
 export const equal = (got, want, what) =>
     check(isDeepStrictEqual(got, want), () => `${what} is ${show(got)}, wanted ${show(want)}`);
 
-/** The name of the error that a promise or an async iterator ends with. */
+/** The error that a promise or an async iterator ends with; its cause where the SDK has one. */
 export async function failure(thing) {
     try {
         if (thing[Symbol.asyncIterator]) for await (const _ of thing);
         else await thing;
     } catch (error) {
-        return error;
+        return error.cause instanceof Error ? error.cause : error;
     }
     throw new Error('an error was due, there was none');
 }

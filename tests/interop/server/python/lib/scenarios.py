@@ -297,7 +297,8 @@ def define():
 
     @each('the extended card is for callers with a token')
     async def _(kind):
-        equal((await (await known(kind, 'alice')).extended_card())['description'], 'For those who are known', 'description')
+        if one(kind) or kind.rpc:  # 0.3's REST has it in ProtoJSON: JavaScript's client reads that, Python's the other dialect
+            equal((await (await known(kind, 'alice')).extended_card())['description'], 'For those who are known', 'description')
         error = await failure((await known(kind)).extended_card())
         check(re.search('401|uthenti|token', f'{type(error).__name__} {error}'), repr(error))
 
