@@ -5,7 +5,7 @@ from lib.a2a import ALL, RPC, RPC03, RPC1, Client, Events, fold, new_id, text_of
 from lib.agents import DEMO_AUTH, tck, waiting
 from lib.http import Conn
 from lib.server import needs_ours, server
-from lib.tap import check, each, same, test
+from lib.tap import check, each, same, soon, test
 
 
 def client(wire, agent="tck"):
@@ -169,7 +169,7 @@ def _(wire):
         same(s.next().body["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "snapshot")
         check(s.stream.silent(0.5), "it stays open")
         c.send(id=tck("complete-task"), task=t["id"])
-        same(s.rest(10)[-1].state, "TASK_STATE_COMPLETED", "last state")
+        same(s.rest()[-1].state, "TASK_STATE_COMPLETED", "last state")
 
 
 @each("a subscription survives several turns: {}", ALL)
@@ -234,11 +234,9 @@ def _(wire):
 @each("subscribe to a task that is at work in silence gives the snapshot at once: {}", ALL)
 def _(wire):
     c = client(wire, "bench")
-    t = c.send("hold 3 x", config={"returnImmediately": True}).task
+    t = c.send("hold 300 x", config={"returnImmediately": True}).task
     with c.subscribe(t["id"]) as s:
-        began = time.monotonic()
         same(s.next().body["id"], t["id"], "id")
-        check(time.monotonic() - began < 1, "at once")
     c.cancel(t["id"])
 
 
@@ -246,12 +244,12 @@ def _(wire):
 
 @each("events are sent as they come, not at the end: {} [R003-04]", ALL)
 def _(wire):
-    with client(wire, "bench").stream("hold 2 x") as s:
-        began = time.monotonic()
+    c = client(wire, "bench")
+    with c.stream("hold 300 x") as s:
         s.until("WORKING")
-        check(time.monotonic() - began < 1.5, "working at once")
-        s.rest()
-        check(time.monotonic() - began > 1.5, "the end later")
+        same(c.get(s.seen[0].body["id"]).state, "TASK_STATE_WORKING", "the task's state meanwhile")
+        c.cancel(s.seen[0].body["id"])
+        same(s.rest()[-1].state, "TASK_STATE_CANCELED", "last state")
 
 
 @each("send and stream take the same path: same states, same artifacts: {} [R003-01]", ALL)
@@ -289,15 +287,15 @@ def _(wire, id):
         check(len(s.rest()) == 5, s.seen)
 
 
-@each("a keep-alive comment comes within 16 s of silence: {}", [RPC1])
+@each("a keep-alive comment comes in the silence: {}", [RPC1])
 def _(wire):
     needs_ours("the SDK is silent")
     c = client(wire, "bench")
-    with c.stream("hold 20 x") as s:
+    with c.stream("hold 300 x") as s:
         id = s.next().body["id"]
         s.until("WORKING")
-        check(s.stream.silent(16), "no frame")
-        check(s.stream.parser.comments > 0, "no comment in 16 s")
+        soon(lambda: not s.stream.silent(1) or s.stream.parser.comments, "no comment in 60 s", 60)
+        check(s.stream.parser.comments > 0, "a frame, not a comment")
         c.cancel(id)
 
 

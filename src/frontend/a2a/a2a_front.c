@@ -77,8 +77,8 @@ bool dgm_a2a_front_take(dgm_a2a_front *f, dgm_http_exchange *x, const dgm_a2a_ca
                         : post                            ? route.on_post
                         : dgm_str_is(r->method, "DELETE") ? route.on_delete
                                                           : DGM_METHOD_NONE;
-    if (route.kind == ROUTE_NONE || (!method && dgm_str_is(path, "/")))
-        return false; /* what else is at "/" is not ours to say */
+    if (route.kind == ROUTE_NONE || (!method && (get || head) && dgm_str_is(path, "/")))
+        return false; /* a page at "/" is not ours to give */
     struct op *op = new_op(f, x, who);
     op->method = method;
     op->rest = route.kind != ROUTE_RPC;
@@ -89,7 +89,7 @@ bool dgm_a2a_front_take(dgm_a2a_front *f, dgm_http_exchange *x, const dgm_a2a_ca
                                                   : DGM_FRONT_REST,
                         NULL);
     if (!method)
-        not_that_method(op, route_allows(&route), dgm_str_is(r->method, "OPTIONS"));
+        not_that_method(op, dgm_a2a_front_allows(path), dgm_str_is(r->method, "OPTIONS"));
     else if (route.kind == ROUTE_CARD)
         card_give(op, r);
     else if (route.kind == ROUTE_RPC)
@@ -113,5 +113,5 @@ void dgm_a2a_front_refuse(dgm_a2a_front *f, dgm_http_exchange *x, dgm_str path, 
 const char *dgm_a2a_front_allows(dgm_str path)
 {
     struct route route = route_of(path);
-    return route_allows(&route);
+    return dgm_str_is(path, "/") ? "GET, HEAD, POST, OPTIONS" : route_allows(&route);
 }

@@ -7,7 +7,7 @@ import time
 
 from .tap import Failure, check, show
 
-WAIT = 20  # seconds without a byte
+WAIT = 30  # seconds without a byte
 
 
 class Closed(Failure):

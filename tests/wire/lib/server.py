@@ -30,7 +30,7 @@ def is_sanitized():
 # a report of the sanitizers must end the server with its own status
 ENV = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "exitcode=77:detect_leaks=1",
        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
-START = 20  # seconds until it listens; a sanitizer build on a busy machine takes some
+START = 60  # seconds until it listens; a sanitizer build on a busy machine takes some
 
 FOLDER = tempfile.mkdtemp(prefix="dragoman-wire-")
 

@@ -23,7 +23,7 @@ class Test:
         self.name, self.run, self.timeout, self.module = name, run, timeout, module
 
 
-def test(name, timeout=30):
+def test(name, timeout=120):
     """Registers a function. Requirement ids stand in brackets at the end of the name."""
     def keep(function):
         TESTS.append(Test(name, function, timeout, function.__module__))
@@ -31,7 +31,7 @@ def test(name, timeout=30):
     return keep
 
 
-def each(name, cases, timeout=30):
+def each(name, cases, timeout=120):
     """One test per case: `{}` in the name is the case's own name. A case is a value with a `name`, a
     string, or a tuple that begins with one; a tuple's rest becomes the arguments."""
     def keep(function):
@@ -61,7 +61,7 @@ def show(value, limit=1500):
     return text if len(text) <= limit else text[:limit] + f"... ({len(text)} characters)"
 
 
-def soon(condition, why, seconds=10.0, step=0.02):
+def soon(condition, why, seconds=30.0, step=0.02):
     """Waits until condition() is true; its value."""
     end = time.monotonic() + seconds
     while True:

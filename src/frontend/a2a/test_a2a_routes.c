@@ -1,0 +1,166 @@
+/* frontend/a2a/test_a2a_routes.c - paths, versions, media types: what is decided before anything is read. */
+#include "frontend/a2a/a2a_front_int.h"
+#include "support/check.h"
+
+#define METHOD(sym) DGM_METHOD_##sym
+
+static struct route at(const char *path)
+{
+    return route_of(dgm_str_from(path));
+}
+
+static void rest_paths_of_1_0(void **state)
+{
+    (void)state;
+    assert_int_equal(at("/message:send").on_post, METHOD(SEND));
+    assert_int_equal(at("/message:stream").on_post, METHOD(STREAM));
+    assert_int_equal(at("/tasks").on_get, METHOD(LIST));
+    assert_int_equal(at("/tasks/t").on_get, METHOD(GET));
+    assert_int_equal(at("/tasks/t:cancel").on_post, METHOD(CANCEL));
+    assert_int_equal(at("/tasks/t:subscribe").on_get, METHOD(SUBSCRIBE));
+    assert_int_equal(at("/tasks/t:subscribe").on_post, METHOD(SUBSCRIBE));
+    assert_int_equal(at("/tasks/t/subscribe").on_post, METHOD(SUBSCRIBE));
+    assert_int_equal(at("/tasks/t/pushNotificationConfigs").on_post, METHOD(PUSH_CREATE));
+    assert_int_equal(at("/tasks/t/pushNotificationConfigs").on_get, METHOD(PUSH_LIST));
+    assert_int_equal(at("/tasks/t/pushNotificationConfigs/c").on_get, METHOD(PUSH_GET));
+    assert_int_equal(at("/tasks/t/pushNotificationConfigs/c").on_delete, METHOD(PUSH_DELETE));
+    assert_int_equal(at("/extendedAgentCard").on_get, METHOD(EXTENDED_CARD));
+    assert_false(at("/tasks/t").v03);
+}
+
+static void rest_paths_of_0_3(void **state)
+{
+    (void)state;
+    assert_int_equal(at("/v1/message:send").on_post, METHOD(SEND));
+    assert_true(at("/v1/message:send").v03);
+    assert_int_equal(at("/v1/tasks/t:cancel").on_post, METHOD(CANCEL));
+    assert_int_equal(at("/v1/card").on_get, METHOD(EXTENDED_CARD));
+    assert_int_equal(at("/v1/tasks").kind, ROUTE_NONE);
+    assert_int_equal(at("/v1/extendedAgentCard").kind, ROUTE_NONE);
+    assert_true(at("/v1/nonsense").v03); /* who asks there is told in 0.3's words */
+}
+
+static void the_verb_is_the_end_of_the_last_segment(void **state)
+{
+    (void)state;
+    assert_int_equal(at("/tasks/a:b:cancel").on_post, METHOD(CANCEL));
+    assert_int_equal(at("/tasks/a:b:cancel").task_id.n, 3);
+    assert_int_equal(at("/tasks/a:cancelled").on_get, METHOD(GET));
+    assert_int_equal(at("/tasks/:cancel").on_get, METHOD(GET)); /* an id, for lack of another */
+}
+
+static void a_tenant_stands_in_front_and_is_no_word_of_ours(void **state)
+{
+    struct route r = at("/acme/tasks/t");
+    (void)state;
+    assert_int_equal(r.on_get, METHOD(GET));
+    assert_true(dgm_str_is(r.tenant, "acme"));
+    assert_int_equal(at("/acme/tasks/t/pushNotificationConfigs/c").on_get, METHOD(PUSH_GET));
+    assert_true(dgm_str_is(at("/tasks/tasks").task_id, "tasks"));
+    assert_int_equal(at("/a2a/tasks/t").kind, ROUTE_NONE);
+    assert_int_equal(at("/metrics/message:send").kind, ROUTE_NONE);
+    assert_int_equal(at("/v1/acme/tasks/t").kind, ROUTE_NONE);
+}
+
+static void no_paths_of_ours(void **state)
+{
+    static const char *const paths[] = {
+        "",      "x",      "/nonsense",    "/tasks/",        "//", "/tasks//x", "/tasks/a/b/c",
+        "/acme", "/acme/", "/a/b/c/d/e/f", "/message:send/", "/v1"};
+    (void)state;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        assert_int_equal(at(paths[i]).kind, ROUTE_NONE);
+}
+
+static void allow_lists_what_a_path_takes(void **state)
+{
+    (void)state;
+    assert_string_equal(dgm_a2a_front_allows(DGM_STR("/tasks/t")), "GET, HEAD, OPTIONS");
+    assert_string_equal(dgm_a2a_front_allows(DGM_STR("/tasks/t:subscribe")), "GET, POST, OPTIONS");
+    assert_string_equal(dgm_a2a_front_allows(DGM_STR("/message:send")), "POST, OPTIONS");
+    assert_null(dgm_a2a_front_allows(DGM_STR("/nonsense")));
+}
+
+static void percent_codes(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_str s;
+    (void)state;
+    assert_true(percent_decode(a, DGM_STR("a%2Fb+c%c3%A4"), false, &s));
+    assert_true(dgm_str_is(s, "a/b+c\xc3\xa4"));
+    assert_true(percent_decode(a, DGM_STR("a+b"), true, &s));
+    assert_true(dgm_str_is(s, "a b"));
+    assert_false(percent_decode(a, DGM_STR("%"), false, &s));
+    assert_false(percent_decode(a, DGM_STR("a%2"), false, &s));
+    assert_false(percent_decode(a, DGM_STR("%zz"), false, &s));
+    assert_false(percent_decode(a, DGM_STR("%f0%28"), false, &s));
+}
+
+static void query_values(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_str q = DGM_STR("pageSize=3&xstatus=no&status=&contextId=a%26b&contextId=late");
+    (void)state;
+    assert_true(dgm_str_is(query_value(a, q, "pageSize"), "3"));
+    assert_true(dgm_str_is(query_value(a, q, "contextId"), "a&b"));
+    assert_int_equal(query_value(a, q, "status").n, 0);
+    assert_int_equal(query_value(a, q, "page").n, 0);
+    assert_int_equal(query_value(a, (dgm_str){0}, "x").n, 0);
+}
+
+static enum version version(const char *header, const char *query)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_http_header h = {DGM_STR("a2a-version"), dgm_str_from(header)};
+    dgm_http_request r = {.headers = &h, .n_headers = header ? 1 : 0, .query = dgm_str_from(query)};
+    bool said;
+    return version_of(&r, a, &said);
+}
+
+static void versions(void **state)
+{
+    static const char *const others[] = {"99.0", "1",    "1.", "1.0x", "1.0.",
+                                         "1.00", "-1.0", ".3", "0.30", "0.3.x"};
+    (void)state;
+    assert_int_equal(version("1.0", NULL), VERSION_10);
+    assert_int_equal(version("\t1.0.7 ", NULL), VERSION_10);
+    assert_int_equal(version(NULL, NULL), VERSION_03);
+    assert_int_equal(version("", "A2A-Version=1.0"), VERSION_03);
+    assert_int_equal(version(NULL, "x=1&A2A-Version=1.0"), VERSION_10);
+    assert_int_equal(version("0.3.14", NULL), VERSION_03);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_equal(version(others[i], NULL), VERSION_OTHER);
+}
+
+static void media_types(void **state)
+{
+    dgm_str list[] = {DGM_STR("text/plain"), DGM_STR("image/*")};
+    dgm_strs modes = {list, 2};
+    (void)state;
+    assert_true(takes_media_type(modes, DGM_STR("Text/Plain; charset=utf-8")));
+    assert_true(takes_media_type(modes, DGM_STR("image/png")));
+    assert_false(takes_media_type(modes, DGM_STR("imagery/png")));
+    assert_false(takes_media_type(modes, DGM_STR("text/html")));
+    assert_true(takes_media_type(modes, (dgm_str){0}));
+    assert_true(takes_media_type((dgm_strs){0}, DGM_STR("x/y")));
+    assert_true(is_json_type(DGM_STR("application/json;charset=utf-8")));
+    assert_true(is_json_type((dgm_str){0}));
+    assert_false(is_json_type(DGM_STR("application/jsonp")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        dgm_test(rest_paths_of_1_0),
+        dgm_test(rest_paths_of_0_3),
+        dgm_test(the_verb_is_the_end_of_the_last_segment),
+        dgm_test(a_tenant_stands_in_front_and_is_no_word_of_ours),
+        dgm_test(no_paths_of_ours),
+        dgm_test(allow_lists_what_a_path_takes),
+        dgm_test(percent_codes),
+        dgm_test(query_values),
+        dgm_test(versions),
+        dgm_test(media_types),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
