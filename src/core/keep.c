@@ -15,8 +15,6 @@ struct keeper {
     bool trimming;
 };
 
-static void look(void *arg);
-
 static void wait_for_next(struct keeper *k)
 {
     int64_t ms = atomic_load(&k->core->retention_ms) / LOOKS;
@@ -56,7 +54,7 @@ static void start(void *arg)
     dgm_timer_init(k->core->shards[0].loop, &k->timer, look, k);
     k->stop = (dgm_loop_stop){.fn = close_timer, .arg = k};
     dgm_loop_on_stop(k->core->shards[0].loop, &k->stop);
-    wait_for_next(k);
+    look(k); /* what became old while the server was down */
 }
 
 void keep_start(dgm_core *core)

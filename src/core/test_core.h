@@ -1,0 +1,449 @@
+/*
+ * core/test_core.h - a core in a test: an agent that does as it is told, and callers on several loops.
+ *
+ * Every test runs on both stores: CORE_TESTS of their names is the program.
+ */
+#pragma once
+
+#include "core/core.h"
+#include "core/core_int.h"
+#include "model/form.h"
+#include "support/check.h"
+
+#include <sched.h>
+#include <semaphore.h>
+
+#define N_LOOPS 3
+
+/* ---- an agent that does as it is told ------------------------------------------------------------------ */
+
+static dgm_run *_Atomic held; /* by "hold", until the test lets it go */
+static _Atomic int n_started, n_canceled;
+
+static inline void status(dgm_run *run, dgm_task_state state, const char *text)
+{
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = dgm_str_from(text)};
+    dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
+    dgm_status_update u = {.task_id = DGM_STR("not mine to say"),
+                           .status = {.state = state, .message = text ? &message : NULL}};
+    dgm_event e = {.kind = DGM_EVENT_STATUS, .status = &u};
+    dgm_err err = {0};
+    if (run->ops->emit(run, &e, &err))
+        fail_msg("emit: %s", err.msg);
+}
+
+static inline dgm_code chunk(dgm_run *run, const char *text, bool append, bool last)
+{
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = dgm_str_from(text)};
+    dgm_artifact_update u = {.artifact = {.artifact_id = DGM_STR("a"), .parts = {&part, 1}},
+                             .append = append ? DGM_TRUE : DGM_FALSE,
+                             .last_chunk = last ? DGM_TRUE : DGM_FALSE};
+    dgm_event e = {.kind = DGM_EVENT_ARTIFACT, .artifact = &u};
+    return run->ops->emit(run, &e, NULL);
+}
+
+static inline void agent_start(void *agent, dgm_run *run)
+{
+    dgm_str said = run->input->message->parts.at[0].content;
+    (void)agent;
+    n_started++;
+    if (dgm_str_is(said, "message")) {
+        dgm_part part = {.kind = DGM_PART_TEXT, .content = DGM_STR("hello")};
+        dgm_message m = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
+        dgm_event e = {.kind = DGM_EVENT_MESSAGE, .message = &m};
+        assert_int_equal(run->ops->emit(run, &e, NULL), DGM_OK);
+        run->ops->end(run, NULL);
+    } else if (dgm_str_is(said, "chunks")) {
+        status(run, DGM_STATE_WORKING, NULL);
+        for (int i = 0; i < 200; i++)
+            chunk(run, i ? "b" : "a", i > 0, i == 199);
+        status(run, DGM_STATE_COMPLETED, "done");
+        run->ops->end(run, NULL);
+    } else if (dgm_str_is(said, "ask")) {
+        status(run, DGM_STATE_INPUT_REQUIRED, "which one?");
+        run->ops->end(run, NULL);
+    } else if (dgm_str_is(said, "answer")) {
+        assert_non_null(run->input->task);
+        assert_int_equal(run->input->task->status.state, DGM_STATE_INPUT_REQUIRED);
+        status(run, DGM_STATE_COMPLETED, "that one");
+        run->ops->end(run, NULL);
+    } else if (dgm_str_is(said, "fail")) {
+        status(run, DGM_STATE_WORKING, NULL);
+        run->ops->end(run, "it broke");
+    } else if (dgm_str_is(said, "silent")) {
+        run->ops->end(run, NULL);
+    } else if (dgm_str_is(said, "flood")) {
+        int n = 0;
+        while (!chunk(run, "0123456789012345678901234567890123456789", n > 0, false))
+            n++;
+        run->ops->end(run, NULL);
+    } else if (dgm_str_is(said, "refuse")) {
+        dgm_err why = {0};
+        dgm_fail(&why, DGM_CONTENT_TYPE_NOT_SUPPORTED, NULL, "I read no such thing");
+        run->ops->note(run, DGM_STR("somebody tried"));
+        run->ops->refuse(run, &why);
+    } else if (dgm_str_is(said, "wordless")) { /* fails, and does not say why */
+        status(run, DGM_STATE_FAILED, NULL);
+        run->ops->end(run, NULL);
+    } else if (dgm_str_is(said, "badly")) {
+        status(run, DGM_STATE_WORKING, "is this the answer?");
+        status(run, DGM_STATE_WORKING, "or this?");
+        chunk(run, "x", true, false);
+        chunk(run, "x", false, true);
+        chunk(run, "x", true, true);
+        status(run, DGM_STATE_COMPLETED, NULL);
+        chunk(run, "x", true, true);
+        run->ops->end(run, NULL);
+    } else { /* hold */
+        status(run, DGM_STATE_WORKING, NULL);
+        held = run;
+    }
+}
+
+static inline void agent_cancel(void *agent, dgm_run *run)
+{
+    (void)agent;
+    n_canceled++;
+    held = NULL;
+    run->ops->end(run, NULL);
+}
+
+static const dgm_backend scripted = {
+    .type = "scripted", .start = agent_start, .cancel = agent_cancel};
+
+/* ---- a server in a test ------------------------------------------------------------------------------------ */
+
+struct env {
+    dgm_loops *loops;
+    dgm_store *store;
+    dgm_core *core;
+};
+
+/* *state of a test says which store: memory, or a new database. */
+static char dir[64];
+
+static inline void store_url(void **state, char *url, size_t size)
+{
+    *dir = 0;
+    if (strcmp(*state, "memory") == 0) {
+        snprintf(url, size, "memory:");
+        return;
+    }
+    snprintf(dir, sizeof dir, "/tmp/dgm-core-test-XXXXXX");
+    if (!mkdtemp(dir))
+        fail_msg("no folder for the database");
+    snprintf(url, size, "sqlite:%s/db", dir);
+}
+
+static dgm_core_limits limits;
+static size_t max_records, max_subscribers; /* 0: many */
+static int64_t retention_ms;                /* 0: for ever */
+static _Atomic int n_warned, n_notes;
+static char last_rule[64];
+
+static inline void on_warning(void *user, dgm_str task_id, const char *rule, const dgm_err *what)
+{
+    (void)user;
+    assert_true(task_id.n == 36 && what->msg[0]);
+    snprintf(last_rule, sizeof last_rule, "%s", rule);
+    n_warned++;
+}
+
+static inline void on_note(void *user, dgm_str agent, dgm_str task_id, dgm_str line)
+{
+    (void)user, (void)task_id;
+    assert_true(dgm_str_is(agent, "one") && line.n);
+    n_notes++;
+}
+
+static inline void start_core(struct env *e, size_t max_log_bytes)
+{
+    static const dgm_core_agent agents[] = {
+        {.id = {"one", 3}, .backend = &scripted, .dedupe = true},
+        {.id = {"two", 3}, .backend = &scripted}};
+    dgm_err err = {0};
+    dgm_core_options o = {.loops = e->loops,
+                          .store = e->store,
+                          .agents = agents,
+                          .n_agents = 2,
+                          .limits = &limits,
+                          .retention_ms = retention_ms,
+                          .on_warning = on_warning,
+                          .on_note = on_note};
+    limits = (dgm_core_limits){max_log_bytes ? max_log_bytes : DGM_MAX_LOG_BYTES,
+                               max_records ? max_records : DGM_MAX_LOG_RECORDS,
+                               DGM_MAX_QUEUED_MESSAGES, max_subscribers ? max_subscribers : 1000};
+    assert_int_equal(dgm_core_new(&o, &e->core, &err), DGM_OK);
+}
+
+static inline void start_env(struct env *e, void **state, size_t max_log_bytes)
+{
+    char url[96];
+    dgm_err err = {0};
+    *e = (struct env){0};
+    n_started = n_canceled = n_warned = n_notes = 0;
+    held = NULL;
+    assert_int_equal(dgm_loops_new(N_LOOPS, &e->loops, &err), DGM_OK);
+    store_url(state, url, sizeof url);
+    if (dgm_store_open(url, &e->store, &err))
+        fail_msg("%s", err.msg);
+    start_core(e, max_log_bytes);
+    assert_int_equal(dgm_loops_start(e->loops, &err), DGM_OK);
+}
+
+static inline void stop_env(struct env *e)
+{
+    dgm_loops_stop(e->loops);
+    dgm_core_stop(e->core);
+    dgm_store_close(e->store);
+    dgm_loops_free(e->loops); /* what was still on its way is answered here */
+    dgm_core_free(e->core);
+    if (*dir) {
+        char rm[80];
+        snprintf(rm, sizeof rm, "rm -r %s", dir);
+        assert_int_equal(system(rm), 0);
+    }
+}
+
+/* As after a crash: the store is all that is left. */
+static inline void restart(struct env *e)
+{
+    dgm_err err = {0};
+    dgm_loops_stop(e->loops);
+    dgm_core_stop(e->core);
+    dgm_loops_free(e->loops);
+    dgm_core_free(e->core);
+    assert_int_equal(dgm_loops_new(N_LOOPS, &e->loops, &err), DGM_OK);
+    start_core(e, 0);
+    assert_int_equal(dgm_loops_start(e->loops, &err), DGM_OK);
+}
+
+/* Runs a function on a loop and waits for a callback to say that it is done. */
+struct step {
+    struct env *e;
+    sem_t done;
+    void (*fn)(struct step *s);
+    /* what goes in */
+    dgm_owner owner;
+    dgm_str text, task_id, context_id, message_id, agent;
+    uint64_t cursor;
+    /* what comes out; texts in the step's own memory */
+    dgm_code code;
+    dgm_err err;
+    char task[64], context[64];
+    dgm_log *log;
+    uint64_t after;
+    dgm_record *snapshot;
+    bool is_message, is_resend;
+    dgm_reader *reader;
+    dgm_record *records[4096];
+    size_t n;
+    bool until_question;
+};
+
+static inline void run_fn(void *arg)
+{
+    struct step *s = arg;
+    s->fn(s);
+}
+
+static inline void post_step(struct env *e, struct step *s, size_t loop, void (*fn)(struct step *))
+{
+    s->e = e;
+    s->fn = fn;
+    sem_init(&s->done, 0, 0);
+    dgm_loop_post(dgm_loops_at(e->loops, loop % N_LOOPS), run_fn, s);
+}
+
+static inline void do_step(struct env *e, struct step *s, size_t loop, void (*fn)(struct step *))
+{
+    post_step(e, s, loop, fn);
+    sem_wait(&s->done);
+}
+
+static inline void clear(struct step *s)
+{
+    dgm_log_unref(s->log);
+    dgm_record_unref(s->snapshot);
+    for (size_t i = 0; i < s->n; i++)
+        dgm_record_unref(s->records[i]);
+    free(s);
+}
+
+static inline struct step *new_step(void)
+{
+    return calloc(1, sizeof(struct step));
+}
+
+static inline void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+{
+    struct step *s = arg;
+    s->code = code;
+    if (code) {
+        s->err = *err;
+    } else {
+        s->log = dgm_log_ref(sent->log);
+        s->after = sent->after;
+        s->snapshot = sent->snapshot ? dgm_record_ref(sent->snapshot) : NULL;
+        s->is_message = sent->is_message;
+        s->is_resend = sent->is_resend;
+        snprintf(s->task, sizeof s->task, "%.*s", DGM_P(sent->task_id));
+        snprintf(s->context, sizeof s->context, "%.*s", DGM_P(sent->context_id));
+        assert_true(dgm_log_published(sent->log) > sent->after || sent->snapshot);
+    }
+    sem_post(&s->done);
+}
+
+static inline void send_it(struct step *s)
+{
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = s->text};
+    dgm_message m = {.message_id = s->message_id,
+                     .role = DGM_ROLE_USER,
+                     .parts = {&part, 1},
+                     .task_id = s->task_id,
+                     .context_id = s->context_id};
+    dgm_send send = {
+        .owner = s->owner, .agent = s->agent, .message = &m, .protocol = DGM_STR("a2a")};
+    dgm_core_send(s->e->core, &send, on_sent, s);
+}
+
+static inline struct step *send_text(struct env *e, const char *text, const char *task,
+                                     const char *context)
+{
+    static _Atomic int n;
+    struct step *s = new_step();
+    char id[32];
+    snprintf(id, sizeof id, "m-%d", ++n);
+    s->text = dgm_str_from(text);
+    s->task_id = dgm_str_from(task);
+    s->context_id = dgm_str_from(context);
+    s->message_id = dgm_str_from(id);
+    do_step(e, s, (size_t)n, send_it);
+    return s;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+static inline void on_ready(void *arg)
+{
+    struct step *s = arg;
+    dgm_record *r;
+    bool asked = false;
+    while ((r = dgm_reader_next(s->reader))) {
+        s->records[s->n++] = dgm_record_ref(r);
+        asked = asked || r->head.state == DGM_STATE_INPUT_REQUIRED;
+    }
+    if (dgm_reader_is_over(s->reader) || (asked && s->until_question)) {
+        dgm_reader_close(s->reader);
+        sem_post(&s->done);
+    }
+}
+
+static inline void open_it(struct step *s)
+{
+    s->reader = dgm_reader_open(s->log, s->after, on_ready, s);
+}
+
+static inline void read_all(struct env *e, struct step *s, size_t loop)
+{
+    do_step(e, s, loop, open_it);
+}
+
+static inline dgm_task read_task(dgm_arena *a, const dgm_record *snapshot)
+{
+    dgm_event e;
+    dgm_err err = {0};
+    assert_non_null(snapshot);
+    if (dgm_record_event(snapshot, a, &e, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(e.kind, DGM_EVENT_TASK);
+    return *e.task;
+}
+
+static inline void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
+{
+    struct step *s = arg;
+    s->code = code;
+    if (code)
+        s->err = *err;
+    else
+        s->snapshot = dgm_record_ref(snapshot);
+    sem_post(&s->done);
+}
+
+static inline void get_it(struct step *s)
+{
+    dgm_core_get(s->e->core, s->owner, s->agent, s->task_id, on_task, s);
+}
+
+static inline void cancel_it(struct step *s)
+{
+    dgm_core_cancel(s->e->core, s->owner, s->agent, s->task_id, on_task, s);
+}
+
+static inline void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snapshot,
+                                 const dgm_err *err, void *arg)
+{
+    struct step *s = arg;
+    s->code = code;
+    if (code) {
+        s->err = *err;
+    } else {
+        s->log = dgm_log_ref(log);
+        s->after = after;
+        s->snapshot = snapshot ? dgm_record_ref(snapshot) : NULL;
+    }
+    sem_post(&s->done);
+}
+
+static inline void subscribe_it(struct step *s)
+{
+    dgm_core_subscribe(s->e->core, s->owner, s->agent, s->task_id, s->cursor, on_subscribed, s);
+}
+
+static inline struct step *ask(struct env *e, const char *task, const char *principal,
+                               void (*fn)(struct step *), uint64_t cursor)
+{
+    static size_t n;
+    struct step *s = new_step();
+    s->task_id = dgm_str_from(task);
+    s->owner.principal = dgm_str_from(principal);
+    s->cursor = cursor;
+    do_step(e, s, ++n, fn);
+    return s;
+}
+
+static inline void let_it_ask(void *arg)
+{
+    dgm_run *run = arg;
+    held = NULL;
+    status(run, DGM_STATE_INPUT_REQUIRED, "what now?");
+    run->ops->end(run, NULL);
+}
+
+/* The one that holds asks a question and ends: what waits for it goes on. */
+static inline void release(void)
+{
+    dgm_run *run = held;
+    assert_non_null(run);
+    dgm_loop_post(run->loop, let_it_ask, run);
+}
+
+static inline struct step *say(struct env *e, const char *id, const char *text, const char *task)
+{
+    static size_t n;
+    struct step *s = new_step();
+    s->text = dgm_str_from(text);
+    s->message_id = dgm_str_from(id);
+    s->task_id = dgm_str_from(task);
+    do_step(e, s, ++n, send_it);
+    return s;
+}
+
+/* ---- the program ----------------------------------------------------------------------------------------------- */
+
+#define ON_BOTH(fn)                                                                                \
+    dgm_test_with("memory: " #fn, fn, "memory"), dgm_test_with("sqlite: " #fn, fn, "sqlite")
+#define ON_BOTH_HOLDS(fn, ids)                                                                     \
+    dgm_test_with("memory: " #fn " [" ids "]", fn, "memory"),                                      \
+        dgm_test_with("sqlite: " #fn " [" ids "]", fn, "sqlite")
