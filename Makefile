@@ -9,8 +9,8 @@ SHELL := /bin/bash
 ninja = @ninja -C $(1) --quiet | sed '/no work to do/d'
 
 # Builds of the same sources: build/ is what gets installed; build-test/ has ASan and UBSan, the unit
-# tests and the corpus replay; build-clang/ is the second compiler and libFuzzer; build-bench/ is
-# build/ with the benchmarks.
+# tests and the corpus replay; build-clang/ is the second compiler and libFuzzer; build-tsan/ has the
+# unit tests of what threads share, with TSan; build-bench/ is build/ with the benchmarks.
 
 .PHONY: build run test check bench fuzz soak tck test-fresh format install clean help
 .DEFAULT_GOAL := build
@@ -25,6 +25,7 @@ test: setup-test build/build.ninja build-test/build.ninja build-clang/build.ninj
 	$(call ninja,build)
 	$(call ninja,build-test)
 	$(call ninja,build-clang)
+	@tests/tsan/run --build
 	@tests/run
 
 check: setup-test build-test/build.ninja build-clang/build.ninja ## the quick half of the tests, under a minute
@@ -39,7 +40,7 @@ fuzz: setup-test build-clang/build.ninja ## fuzz every decoder, FUZZ_SECONDS in 
 	$(call ninja,build-clang)
 	@scripts/fuzz $(FUZZ_SECONDS)
 
-soak: setup-test build/build.ninja build-clang/build.ninja ## hours, not minutes: long fuzzing, a huge stream in little memory
+soak: setup-test build/build.ninja build-clang/build.ninja ## hours, not minutes: long fuzzing, a huge stream in little memory, races
 	$(call ninja,build)
 	$(call ninja,build-clang)
 	@scripts/soak
@@ -61,7 +62,7 @@ install: build ## install below $(DESTDIR)$(PREFIX)
 	@$(if $(DESTDIR),:,ldconfig 2>/dev/null || :)
 
 clean: ## remove what was built
-	rm -rf build build-test build-clang build-bench tests/out
+	rm -rf build build-test build-clang build-tsan build-bench tests/out
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
