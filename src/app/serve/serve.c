@@ -37,19 +37,24 @@ struct server {
 
 /* ---- what the core has to say --------------------------------------------------------------------------------- */
 
+static dgm_str or_none(dgm_str s)
+{
+    return s.p ? s : DGM_STR("");
+}
+
 static void on_warning(void *user, dgm_str task_id, const char *rule, const dgm_err *what)
 {
     struct server *s = user;
     dgm_logger_says(s->logger, DGM_LOG_WARN, "agent", {"rule", dgm_str_from(rule), 0},
-                    {"task", task_id, 0}, {"what", dgm_str_from(what->msg), 0},
+                    {"task", or_none(task_id), 0}, {"what", dgm_str_from(what->msg), 0},
                     {"at", dgm_str_from(what->at), 0});
 }
 
 static void on_note(void *user, dgm_str agent, dgm_str task_id, dgm_str line)
 {
     struct server *s = user;
-    dgm_logger_says(s->logger, DGM_LOG_INFO, "agent", {"agent", agent, 0}, {"task", task_id, 0},
-                    {"note", line, 0});
+    dgm_logger_says(s->logger, DGM_LOG_INFO, "agent", {"agent", agent, 0},
+                    {"task", or_none(task_id), 0}, {"note", line, 0});
 }
 
 static void on_trim_failed(void *user, const dgm_err *why)
@@ -181,8 +186,11 @@ static dgm_code start(struct server *s, dgm_err *err)
         *err = s->err;
         return s->code;
     }
-    if ((rc = dgm_http_server_start(s->http, err)))
+    if ((rc = dgm_http_server_start(s->http, err))) {
+        size_t n = strlen(err->msg);
+        snprintf(err->msg + n, sizeof err->msg - n, " (--listen 127.0.0.1:0 takes a free port)");
         return rc;
+    }
     dgm_router_set_reason(s->router, NULL);
     return DGM_OK;
 }
@@ -314,8 +322,8 @@ static void reload(struct server *s)
     dgm_core_keep_for(s->core, c->retention_hours * 3600 * 1000);
     dgm_http_server_set_limits(s->http, (size_t)c->limits.http_body_bytes,
                                (size_t)c->limits.connections);
+    dgm_logger_say(s->logger, DGM_LOG_INFO, "reloaded", NULL, 0); /* as loud as it was */
     dgm_logger_set(s->logger, c->log_level, c->log_format);
-    dgm_logger_say(s->logger, DGM_LOG_INFO, "reloaded", NULL, 0);
 }
 
 static void run_until_told(struct server *s, const sigset_t *signals)

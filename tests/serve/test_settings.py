@@ -1,0 +1,551 @@
+"""Every setting of the config: what is different when it is set. `SETTINGS` at the end holds them against the schema."""
+import json
+import os
+import re
+import socket
+import ssl
+import subprocess
+import time
+
+from lib.a2a import REST1, RPC1, RPC03, Client, message, new_id
+from lib.agents import completed, tck
+from lib.http import Conn, ask
+from lib.server import DRAGOMAN, ENV, ROOT, Server, agent, folder, server
+from lib.tap import Failure, Skip, check, same, soon, test
+
+PATH = "/.well-known/agent-card.json"
+V1 = [("A2A-Version", "1.0")]
+HELD = {}
+
+
+def setting(name, about, timeout=60):
+    """A test of a setting; several may hold one."""
+    HELD.setdefault(name, []).append(about)
+    return test(f"setting {name}: {about}", timeout)
+
+
+def serve(config=None, agent_type="tck", **more):
+    return server(agent_type, config=config or {}, **more)
+
+
+def card(s, headers=V1, path=PATH):
+    return ask(s.address, "GET", path, None, headers).json
+
+
+def refuses(config, *words, args=()):
+    """It does not start, and the sentence has these words."""
+    try:
+        Server("tck" if "agents" not in config else None, config=config, args=args).kill()
+    except Failure as e:
+        check(all(w in str(e) for w in words), e)
+        return
+    raise Failure("it started")
+
+
+# ---- listening ----------------------------------------------------------------------------------------------------
+
+@setting("profile", "a list of settings below the file's own")
+def _():
+    s = Server(None, config={"profile": "tck"})
+    with s:
+        same([e["identifier"].split(":")[-1] for e in ask(s.address, "GET", "/.well-known/ai-catalog.json").json["entries"]], ["tck", "tck-0.3"], "agents")
+
+
+@setting("listen", "a unix socket")
+def _():
+    path = os.path.join(folder(), "s.sock")
+    p = subprocess.Popen([DRAGOMAN, "serve", "--store", "memory:", "--listen", f"unix:{path}"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        check(f"listening on unix:{path}" in p.stdout.readline().decode(), "the banner")
+        c = socket.socket(socket.AF_UNIX)
+        c.settimeout(20)
+        c.connect(path)
+        c.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        check(c.recv(100).startswith(b"HTTP/1.1 200"), "no answer")
+        c.close()
+    finally:
+        p.terminate()
+        same(p.wait(60), 0, "status")
+
+
+def certificate():
+    d = folder()
+    cert, key = os.path.join(d, "cert.pem"), os.path.join(d, "key.pem")
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost"]
+    try:
+        subprocess.run(make, check=True, capture_output=True)
+    except FileNotFoundError:
+        raise Skip("no openssl here")
+    return cert, key
+
+
+def tls_ask(s):
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(s.address, timeout=20) as raw, context.wrap_socket(raw) as c:
+        c.sendall(b"GET " + PATH.encode() + b" HTTP/1.1\r\nHost: localhost:1\r\nA2A-Version: 1.0\r\nConnection: close\r\n\r\n")
+        data = b""
+        while more := c.recv(65536):
+            data += more
+        return data, c.getpeercert(True)
+
+
+@setting("tls.cert", "HTTPS, and cards say so")
+def _():
+    cert, key = certificate()
+    with Server("tck", config={"tls": {"cert": cert, "key": key}}) as s:
+        check(b'"url":"https://localhost:1/"' in tls_ask(s)[0], "the card")
+
+
+@setting("tls.key", "both or neither")
+def _():
+    refuses({"tls": {"cert": "x.pem"}}, "key")
+
+
+@setting("insecure", "a listen beyond loopback needs tokens, or this")
+def _():
+    refuses({"listen": "0.0.0.0:0"}, "does not listen", args=["--listen", "0.0.0.0:0"])
+    p = subprocess.run([DRAGOMAN, "serve", "--check", "--listen", "0.0.0.0:0", "--insecure"], env=ENV, capture_output=True, text=True, timeout=60)
+    same(p.returncode, 0, "status")
+
+
+@setting("public_url", "what cards and the catalog say")
+def _():
+    s = serve({"public_url": "https://agents.example/base/"})
+    check(all(i["url"].startswith("https://agents.example/base") for i in card(s)["supportedInterfaces"]), card(s))
+    check("https://agents.example/base/agents/" in ask(s.address, "GET", "/.well-known/ai-catalog.json").json["entries"][0]["url"], "the catalog")
+
+
+@test("without public_url cards say where the caller reached the server")
+def _():
+    s = serve()
+    check(all(i["url"].startswith("http://localhost:7") for i in card(s, [*V1, ("Host", "localhost:7")])["supportedInterfaces"]), card(s))
+
+
+@setting("hosts", "names beside loopback's")
+def _():
+    s = serve({"hosts": ["agents.example"]})
+    for host, status in ("agents.example", 200), ("agents.example:80", 200), ("other.example", 403), ("localhost", 200):
+        same(ask(s.address, "GET", PATH, None, [("Host", host)]).status, status, host)
+
+
+@setting("cors.origins", "pages that may call")
+def _():
+    s = serve({"cors": {"origins": ["https://app.example"]}})
+    for origin, status in ("https://app.example", 200), ("https://other.example", 403):
+        r = ask(s.address, "GET", "/healthz", None, [("Origin", origin)])
+        same((r.status, r.get("access-control-allow-origin")), (status, origin if status == 200 else None), origin)
+
+
+@setting("store", "tasks are there after a restart, or not")
+def _():
+    path = "sqlite:" + os.path.join(folder(), "t.db")
+    with Server("tck", store=path) as s:
+        id = completed(Client(s, RPC1))["id"]
+        s.stop_well()
+        s.restart()
+        same(Client(s, RPC1).get(id).task["id"], id, "id")
+
+
+@setting("loops", "how many threads serve")
+def _():
+    def threads(n):
+        with Server("tck", config={"loops": n}) as s:
+            return len(os.listdir(f"/proc/{s.process.pid}/task"))
+    same(threads(5) - threads(2), 3, "more threads")
+
+
+@setting("drain_s", "how long a run may go on after SIGTERM", timeout=120)
+def _():
+    with Server("demo", store="sqlite:" + os.path.join(folder(), "t.db"), config={"drain_s": 0}) as s:
+        with Client(s, RPC1).stream("slow 600") as events:
+            events.next()
+            began = time.monotonic()
+            s.stop_well()
+        check(time.monotonic() - began < 60, "it waited for the run")
+
+
+@setting("log.level", "how much is said")
+def _():
+    for level, there in ("info", True), ("warn", False):
+        with Server("tck", config={"log": {"level": level}}) as s:
+            completed(Client(s, RPC1))
+            s.stop_well()
+            same(any("operation=SendMessage" in line for line in s.log), there, f"a line of the request at {level}")
+
+
+@setting("log.format", "lines for people or for programs")
+def _():
+    with Server("tck", config={"log": {"format": "json"}}) as s:
+        t = completed(Client(s, RPC1))
+        s.stop_well()
+        lines = [json.loads(line) for line in s.log if line.startswith("{")]
+        one = next(x for x in lines if x.get("operation") == "SendMessage")
+        same((one["level"], one["msg"], one["method"], one["path"], one["status"], one["task"], one["turn"]), ("info", "request", "POST", "/", 200, t["id"], 1), "line")
+        check(one["request"] and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", one["time"]), one)
+
+
+# ---- limits -----------------------------------------------------------------------------------------------------------
+
+@setting("limits.http_body_bytes", "more is 413")
+def _():
+    s = serve({"limits": {"http_body_bytes": 2000}})
+    same(ask(s.address, "POST", "/", b"x" * 2001, [("Content-Type", "application/json")]).status, 413, "status")
+
+
+@setting("limits.connections", "more are told so")
+def _():
+    s = serve({"limits": {"connections": 2}, "loops": 1})
+    with Conn(s.address) as a, Conn(s.address) as b:
+        for c in a, b:
+            c.request("GET", "/healthz")
+            same(c.response().status, 200, "status")
+        same(ask(s.address, "GET", "/healthz").status, 503, "the third")
+
+
+@setting("limits.log_bytes", "a task that says more fails")
+def _():
+    s = serve({"limits": {"log_bytes": 65536}}, "bench")
+    t = Client(s, RPC1).send("chunks 2000 words").task
+    same((t["status"]["state"], t["metadata"]["error"]), ("TASK_STATE_FAILED", "log_limit"), "end")
+
+
+@setting("limits.log_records", "likewise, counted")
+def _():
+    s = serve({"limits": {"log_records": 16}}, "bench")
+    t = Client(s, RPC1).send("chunks 100 words").task
+    same((t["status"]["state"], t["metadata"]["error"]), ("TASK_STATE_FAILED", "log_limit"), "end")
+
+
+@setting("limits.queued_messages", "one more than fit is refused")
+def _():
+    s = serve({"limits": {"queued_messages": 0}}, "bench")
+    c = Client(s, RPC1)
+    t = c.send("hold 600", config={"returnImmediately": True}).task
+    c.send("more", task=t["id"]).expect("UnsupportedOperation")
+
+
+@setting("limits.subscribers", "one more is refused")
+def _():
+    s = serve({"limits": {"subscribers": 1}}, "bench")
+    c = Client(s, RPC1)
+    t = c.send("hold 600", config={"returnImmediately": True}).task
+    with c.subscribe(t["id"]) as first:
+        first.next()
+        a = c.open("subscribe", {"id": t["id"]})
+        same(a.response.status, 429, "status")
+
+
+# ---- who ------------------------------------------------------------------------------------------------------------------
+
+@setting("tenants", "those there are; tokens may name no others")
+def _():
+    refuses({"tenants": ["acme"], "tokens": [{"token": "t", "principal": "p", "tenant": "other"}]}, "other")
+    c = Client(serve({"tenants": ["acme"]}), RPC1, tenant="nobody")
+    check(not c.send(id=tck("complete-task")).ok, "a tenant that is none")
+
+
+TOKEN_FILE = os.path.join(folder(), "token")
+with open(TOKEN_FILE, "w", encoding="utf-8") as f:
+    f.write("from-a-file\n")
+MANY = {"tokens": [{"token": "plain", "principal": "a"}, {"token_env": "WIRE_TOKEN", "principal": "b", "tenant": "acme"}, {"token_file": TOKEN_FILE, "principal": "c"},
+                   {"kind": "api-key", "header": "X-My-Key", "token": "key", "principal": "d"}]}
+
+
+def who(headers):
+    return ask(serve(MANY, env={"WIRE_TOKEN": "from-env"}).address, "GET", "/tasks/x", None, [*V1, *headers]).status
+
+
+for key, headers in {"token": [("Authorization", "Bearer plain")], "token_env": [("Authorization", "Bearer from-env")], "token_file": [("Authorization", "Bearer from-a-file")],
+                     "kind": [("X-My-Key", "key")], "header": [("x-my-key", "key")]}.items():
+    setting(f"tokens.{key}", "lets its bearer in and nobody else")(lambda headers=headers: same((who(headers), who([])), (404, 401), "statuses"))
+
+
+@setting("tokens.principal", "what is not yours does not exist")
+def _():
+    s = serve(MANY, env={"WIRE_TOKEN": "from-env"})
+    t = completed(Client(s, RPC1, token="plain"))
+    Client(s, RPC1, token="from-a-file").get(t["id"]).expect("TaskNotFound")
+    same(Client(s, RPC1, token="plain").get(t["id"]).task["id"], t["id"], "id")
+
+
+@setting("tokens.tenant", "the only one it reaches")
+def _():
+    s = serve(MANY, env={"WIRE_TOKEN": "from-env"})
+    completed(Client(s, RPC1, token="from-env", tenant="acme"))
+    check(not Client(s, RPC1, token="from-env", tenant="other").send(id=tck("complete-task")).ok, "another tenant")
+
+
+def is_canceled_after_leaving(config, go):
+    s = serve(config, "demo")
+    c = Client(s, RPC1)
+    with c.stream("slow 600") as events:
+        id = events.until(lambda e: e.kind == "task").body["id"]
+        events.stream.conn.reset()
+    go(c, id)
+
+
+@setting("on_disconnect.a2a", "a run ends when its caller is gone, or goes on")
+def _():
+    is_canceled_after_leaving({"on_disconnect": {"a2a": "cancel"}, "disconnect_grace_s": {"a2a": 0}}, lambda c, id: soon(lambda: c.get(id).state == "TASK_STATE_CANCELED", "not canceled", 30))
+    is_canceled_after_leaving({"on_disconnect": {"a2a": "continue"}, "disconnect_grace_s": {"a2a": 0}}, lambda c, id: (time.sleep(1), same(c.get(id).state, "TASK_STATE_WORKING", "state"), c.cancel(id)))
+
+
+@setting("disconnect_grace_s.a2a", "who comes back in time finds it running")
+def _():
+    def back(c, id):
+        with c.subscribe(id) as events:
+            events.next()
+            time.sleep(2.5)
+            same(c.get(id).state, "TASK_STATE_WORKING", "state")
+        c.cancel(id)
+    is_canceled_after_leaving({"on_disconnect": {"a2a": "cancel"}, "disconnect_grace_s": {"a2a": 2}}, back)
+
+
+# ---- A2A ---------------------------------------------------------------------------------------------------------------------
+
+@setting("a2a.versions", "what is answered and listed")
+def _():
+    for only, good, bad in ("1.0", RPC1, RPC03), ("0.3", RPC03, RPC1):
+        s = serve({"a2a": {"versions": [only]}})
+        same({i["protocolVersion"] for i in card(s)["supportedInterfaces"]}, {only}, "versions on the card")
+        Client(s, good).get("nobody").expect("TaskNotFound")
+        same(Client(s, bad).get("nobody").code, -32009, "code")
+
+
+@setting("a2a.error_table", "HTTP statuses of 1.0.0")
+def _():
+    for table, status in ("1.0.0", 409), ("1.0.1", 400):
+        s = serve({"a2a": {"error_table": table}})
+        c = Client(s, REST1)
+        same(c.cancel(completed(c)["id"]).response.status, status, table)
+
+
+@setting("a2a.card_headerless", "the card of 1.0 alone")
+def _():
+    check("url" not in card(serve({"a2a": {"card_headerless": "pure-1.0"}}), []) and "url" in card(serve(), []), "members")
+
+
+@setting("a2a.version_mode", "a 1.0 method without a header")
+def _():
+    for mode, code in ("strict", -32009), ("lenient", -32001):
+        r = ask(serve({"a2a": {"version_mode": mode}}).address, "POST", "/", b'{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}', [("Content-Type", "application/json")])
+        same(r.json["error"]["code"], code, mode)
+
+
+@setting("a2a.rest_media_type", "type of REST answers")
+def _():
+    for name, type in ("a2a", "application/a2a+json"), ("json", "application/json"):
+        c = Client(serve({"a2a": {"rest_media_type": name}}), REST1, headers=[("Accept", "application/a2a+json")])
+        same(c.list().response.type, type, name)
+
+
+@setting("a2a.stream_at_input_required", "the stream of a send ends there, or not")
+def _():
+    for word, ends in ("close", True), ("open", False):
+        c = Client(serve({"a2a": {"stream_at_input_required": word}}), RPC1)
+        with c.stream("please", id=tck("input-required")) as events:
+            id = events.until("INPUT_REQUIRED").body["taskId"]
+            if ends:
+                n = len(events.seen)
+                same(len(events.rest()) - n, 0, "events after the question")
+            else:
+                c.send("go on", id=tck("complete-task"), task=id)
+                n = len(events.seen)
+                check(len(events.rest()) > n, "nothing after the question")
+
+
+@setting("a2a.blocking_limit_s", "a blocking send answers with the task as it is")
+def _():
+    c = Client(serve({"a2a": {"blocking_limit_s": 1}}, "bench"), RPC1)
+    same(c.send("hold 600").state, "TASK_STATE_WORKING", "state")
+
+
+@setting("a2a.canonical_type", "written on messages, or not")
+def _():
+    for on in True, False:
+        t = completed(Client(serve({"a2a": {"canonical_type": on}}), RPC1))
+        same("canonical_type" in json.dumps(t), on, f"when {on}")
+
+
+@setting("a2a.media_types", "parts of a type that the card does not list")
+def _():
+    for rule, good in ("enforce", False), ("accept", True):
+        c = Client(serve({"a2a": {"media_types": rule}, "agents": [agent("tck", card={"defaultInputModes": ["text/plain"]})]}, None), RPC1)
+        a = c.call("send", {"message": message(id=tck("complete-task"), parts=[{"text": "x", "mediaType": "application/x-odd"}])})
+        same(a.ok, good, rule)
+
+
+@setting("a2a.streaming", "off: the card says so and streams are refused")
+def _():
+    s = serve({"a2a": {"streaming": False}})
+    same(card(s)["capabilities"]["streaming"], False, "streaming")
+    Client(s, RPC1).call("stream", {"message": message()}).expect("UnsupportedOperation")
+
+
+@setting("a2a.card_max_age_s", "max-age of the card")
+def _():
+    check("max-age=7" in ask(serve({"a2a": {"card_max_age_s": 7}}).address, "GET", PATH).get("cache-control"), "header")
+
+
+EXTENSION = {"uri": "urn:example:needed", "description": "words", "required": True, "params": {"a": [1]}}
+
+
+for key in "uri", "description", "params":
+    setting(f"a2a.extensions.{key}", "told in the card")(lambda key=key: same(card(serve({"a2a": {"extensions": [EXTENSION]}}))["capabilities"]["extensions"][0][key], EXTENSION[key], key))
+
+
+@setting("a2a.extensions.required", "who does not list it is refused")
+def _():
+    s = serve({"a2a": {"extensions": [EXTENSION]}})
+    Client(s, RPC1).send(id=tck("complete-task")).expect("ExtensionSupportRequired")
+    check(Client(s, RPC1, headers=[("A2A-Extensions", EXTENSION["uri"])]).send(id=tck("complete-task")).ok, "refused although listed")
+
+
+# ---- agents --------------------------------------------------------------------------------------------------------------------
+
+def two(**more):
+    return serve({"agents": [agent("demo", "one"), agent("hello", "two", **more)]}, None)
+
+
+@setting("agents.id", "its path")
+def _():
+    same((ask(two().address, "GET", "/agents/two" + PATH).status, ask(two().address, "GET", "/agents/three" + PATH).status), (200, 404), "statuses")
+
+
+@setting("agents.type", "who does the work")
+def _():
+    check("hello" in str(Client(two(), RPC1, base="/agents/two").send("x").message).lower(), "not the hello agent")
+    refuses({"agents": [{"type": "nonsense"}]}, "nonsense")
+
+
+@setting("agents.default", "the one at /")
+def _():
+    same((card(two())["name"], card(two(default=True))["name"]), ("Demo", "Hello"), "names")
+
+
+@setting("agents.card", "how it presents itself")
+def _():
+    c = card(two(default=True, card={"name": "Nobody", "provider": {"organization": "x", "url": "https://x.example"}, "documentationUrl": "https://x.example/d"}))
+    same((c["name"], c["provider"]["organization"], c["documentationUrl"]), ("Nobody", "x", "https://x.example/d"), "members")
+
+
+@setting("agents.extended_card", "what callers with a token see")
+def _():
+    s = serve({"agents": [agent("hello", extended_card={"description": "more"})], **MANY}, None, env={"WIRE_TOKEN": "from-env"})
+    same((Client(s, RPC1, token="plain").call("card").result["description"], card(s)["capabilities"]["extendedAgentCard"]), ("more", True), "card")
+    check(card(s)["description"] != "more", "the public card has it too")
+
+
+@setting("agents.a2a", "for this agent alone")
+def _():
+    s = two(a2a={"streaming": False})
+    same([card(s, path=p + PATH)["capabilities"]["streaming"] for p in ("", "/agents/two")], [True, False], "streaming")
+
+
+@setting("agents.settings", "mistakes in them are told with their place")
+def _():
+    refuses({"agents": [{"type": "exec", "settings": {"commands": ["x"]}}]}, "/agents/0/settings")
+    p = subprocess.run([DRAGOMAN, "serve", "--check", "-c", write({"agents": [{"type": "exec", "settings": {"command": []}}]})], env=ENV, capture_output=True, text=True, timeout=60)
+    same(p.returncode, 1, "status of --check")
+    check("/agents/0/settings/command" in p.stderr, p.stderr)
+
+
+def write(config):
+    path = os.path.join(folder(), "dragoman.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(config, f)
+    return path
+
+
+def both(name, about):
+    """A setting of agents that `agent_defaults` has too; the test gets a function that makes a client."""
+    def keep(function):
+        def of_agent(type, settings=None, **how):
+            return Client(serve({"agents": [agent(type, settings=settings, **how)]}, None), RPC1)
+
+        def of_defaults(type, settings=None, **how):
+            return Client(serve({"agent_defaults": how, "agents": [agent(type, settings=settings)]}, None), RPC1)
+        setting(f"agents.{name}", about)(lambda: function(of_agent))
+        setting(f"agent_defaults.{name}", about)(lambda: function(of_defaults))
+        return function
+    return keep
+
+
+@both("reply", "a Message or a Task")
+def _(client):
+    check("task" in client("hello", reply="task").send("x").result and "message" in client("bench", reply="message").send("chunks 2 x").result, "the other")
+
+
+@both("final_text", "completed repeats the text, or not")
+def _(client):
+    same(["message" in client("demo", final_text=w).send("echo a b").task["status"] for w in ("full", "omit")], [True, False], "status.message")
+
+
+def program(*events):
+    lines = " ".join("'" + json.dumps(e) + "'" for e in events)
+    return {"command": ["/bin/sh", "-c", f"cat >/dev/null; printf '%s\\n' {lines}"]}
+
+
+PROGRESS = program({"statusUpdate": {"status": {"state": "TASK_STATE_WORKING", "message": {"role": "ROLE_AGENT", "parts": [{"text": "from the status"}]}}}})
+
+
+@both("answer_source", "text of a working status is the answer, or progress")
+def _(client):
+    tasks = [client("exec", PROGRESS, answer_source=source).send("x").task for source in ("status", "artifact")]
+    same(["from the status" in json.dumps([t.get("artifacts"), t["status"]]) for t in tasks], [True, False], "in the answer")
+
+
+@both("working_message", "a status indicator while it works")
+def _(client):
+    with client("demo", working_message="one moment").stream("echo a") as events:
+        check(any("one moment" in json.dumps(e.body) for e in events.rest()), "no indicator")
+
+
+DELTA = program({"artifactUpdate": {"artifact": {"artifactId": "aion:stream-delta", "name": "aion:stream-delta", "parts": [{"text": "piece"}]}, "append": False, "lastChunk": True}})
+
+
+@both("persist_stream_delta", "transitory artifacts are kept, or not")
+def _(client):
+    tasks = [client("exec", DELTA, persist_stream_delta=on).send("x").task for on in (True, False)]
+    same(["aion:stream-delta" in [a["artifactId"] for a in t.get("artifacts", [])] for t in tasks], [True, False], "kept")
+
+
+@both("dedupe", "a message that is sent again finds its turn, or not")
+def _(client):
+    for on, n in (True, 1), (False, 2):
+        c = client("bench", dedupe=on)
+        id = new_id("same")
+        same(len({c.send("chunks 1 x", id=id, context="ctx").task["id"] for _ in range(2)}), n, f"tasks with {on}")
+
+
+# ---- is that all? ----------------------------------------------------------------------------------------------------------------
+
+ELSEWHERE = {"retention_hours": "the least is an hour: core/test_core and the store's tests trim by it"}
+PARTS = {"agents.card": "checked by shape in tests/config, told in the card", "agents.extended_card": ""}
+
+
+def leaves(schema, root, at=""):
+    while "$ref" in schema or "anyOf" in schema or "oneOf" in schema:
+        if "$ref" in schema:
+            schema = root["$defs"][schema["$ref"].split("/")[-1]]
+        else:
+            options = schema.get("anyOf") or schema.get("oneOf")
+            schema = next((o for o in options if "variable" not in o.get("$ref", "")), options[0])
+    if at in PARTS or at == "agents.a2a" or at == "agents.settings":
+        return [at]
+    if "properties" in schema:
+        return [x for k, v in schema["properties"].items() for x in leaves(v, root, f"{at}.{k}" if at else k)]
+    if schema.get("items") and ("$ref" in schema["items"] or "properties" in schema["items"]):
+        return leaves(schema["items"], root, at)
+    return [at]
+
+
+@test("every setting of the schema has a test here")
+def _():
+    with open(os.path.join(ROOT, "share/config.schema.json"), encoding="utf-8") as f:
+        schema = json.load(f)
+    there = set(leaves(schema, schema)) - {"x-"}
+    check(len(there) > 50, there)
+    same(sorted(there - set(HELD) - set(ELSEWHERE)), [], "settings without a test")
+    same(sorted(set(HELD) - there), [], "tests of no setting")
