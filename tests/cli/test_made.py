@@ -6,7 +6,7 @@ import subprocess
 
 from support import FOLDER, ROOT, Server, check, check_same, folder, read, run, shell, succeeded, test, write
 
-COMMANDS = ["serve", "init", "db", "bench", "convert", "formats", "version", "help"]
+COMMANDS = ["serve", "send", "task", "card", "init", "db", "bench", "convert", "formats", "version", "help"]
 OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: ([A-Z]+))?", re.M)
 
 
@@ -79,7 +79,7 @@ def _():
     formats = ["a2a-1.0", "a2a-0.3", "a2a-0.3-rest", "openai-chat"]
     for words, want in [
             (["dragoman", ""], COMMANDS),
-            (["dragoman", "c"], ["convert"]),
+            (["dragoman", "c"], ["card", "convert"]),
             (["dragoman", "--v"], ["--version"]),
             (["dragoman", "convert", "--fr"], ["--from", "--frame"]),
             (["dragoman", "convert", "--to", ""], formats),

@@ -110,10 +110,11 @@ static int run_completion(const dgm_cli_line *line)
 
 const dgm_cli_command dgm_cli_root = {
     .name = "dragoman",
-    .about = "translate between the protocols of AI agents",
-    .text = "Dragoman reads what one side says in A2A 1.0, A2A 0.3 or OpenAI chat messages "
-            "and writes what the other side reads. `dragoman formats` lists the formats and "
-            "what is lost between them, `dragoman convert` converts.",
+    .about = "let any agent talk to any client",
+    .text = "Dragoman stands between agents and clients. `dragoman serve` runs agents behind A2A "
+            "1.0 and 0.3, `dragoman send` talks to any A2A agent, `dragoman convert` translates "
+            "between A2A 1.0, A2A 0.3 and OpenAI chat messages, and `dragoman formats` tells what "
+            "that loses.",
     .options = OPTIONS(HELP, {.name = "version", .about = "show the version and exit"}),
     .arguments = ARGUMENTS(
         {"COMMAND", &dgm_cli_command_names, true, false,
@@ -283,8 +284,9 @@ int dgm_cli_run_outside(const dgm_cli_line *line)
 }
 
 const dgm_cli_command *const dgm_cli_commands[] = {
-    &dgm_cli_serve, &dgm_cli_init, &dgm_cli_db, &dgm_cli_bench, &convert, &formats_command,
-    &version,       &help,         &man,        &completion,    NULL,
+    &dgm_cli_serve, &dgm_cli_send, &dgm_cli_task,    &dgm_cli_card, &dgm_cli_init, &dgm_cli_db,
+    &dgm_cli_bench, &convert,      &formats_command, &version,      &help,         &man,
+    &completion,    NULL,
 };
 
 const dgm_cli_command *dgm_cli_command_find(const char *name)

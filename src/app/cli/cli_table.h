@@ -42,7 +42,7 @@ extern const dgm_cli_kind dgm_cli_formats, dgm_cli_sources, dgm_cli_objects, dgm
     dgm_cli_command_names, dgm_cli_files, dgm_cli_any_text;
 
 /* cli_table_client.c, cli_table_server.c */
-extern const dgm_cli_command dgm_cli_bench;
+extern const dgm_cli_command dgm_cli_send, dgm_cli_task, dgm_cli_card, dgm_cli_bench;
 extern const dgm_cli_command dgm_cli_serve, dgm_cli_db, dgm_cli_init;
 
 /* Runs what main() has brought along. */

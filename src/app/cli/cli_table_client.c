@@ -3,13 +3,178 @@
  */
 #include "cli_table.h"
 
+static const char *protocol_word(size_t i)
+{
+    static const char *const words[] = {"1.0", "0.3"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const char *binding_word(size_t i)
+{
+    static const char *const words[] = {"jsonrpc", "rest"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const char *task_word(size_t i)
+{
+    static const char *const words[] = {"get", "list", "cancel", "subscribe"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const char *card_word(size_t i)
+{
+    return i == 0 ? "get" : NULL;
+}
+
 static const char *mode_word(size_t i)
 {
     static const char *const words[] = {"send", "get", "stream", "hold", "startup"};
     return i < sizeof words / sizeof *words ? words[i] : NULL;
 }
 
+static const char *state_word(size_t i)
+{
+    static const char *const words[] = {"submitted", "working",      "completed",
+                                        "failed",    "canceled",     "input-required",
+                                        "rejected",  "auth-required"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const dgm_cli_kind protocols = {"protocol version", protocol_word, false};
+static const dgm_cli_kind bindings = {"binding", binding_word, false};
+static const dgm_cli_kind task_actions = {"action", task_word, false};
+static const dgm_cli_kind card_actions = {"action", card_word, false};
 static const dgm_cli_kind modes = {"mode", mode_word, false};
+static const dgm_cli_kind states = {"state", state_word, false};
+
+/* clang-format off */
+#define OF_PEER                                                                                    \
+    {.name = "token", .value = "TOKEN", .kind = &dgm_cli_any_text,                                 \
+     .about = "send it as `Authorization: Bearer TOKEN`",                                          \
+     .more = "Default: the environment variable `DRAGOMAN_TOKEN`, which other users cannot see."}, \
+    {.name = "header", .letter = 'H', .value = "HEADER", .kind = &dgm_cli_any_text,                \
+     .repeats = true, .about = "send `NAME: VALUE` with every request; may be repeated"},          \
+    {.name = "protocol", .value = "VERSION", .kind = &protocols,                                   \
+     .about = "speak this version of A2A",                                                         \
+     .more = "Default: the first of the card that we speak."},                                     \
+    {.name = "binding", .value = "BINDING", .kind = &bindings,                                     \
+     .about = "speak it this way",                                                                 \
+     .more = "With `--protocol` as well, no card is fetched and URL is the endpoint."},            \
+    {.name = "timeout", .value = "SECONDS", .kind = &dgm_cli_any_text,                             \
+     .about = "give up after this long without a byte",                                            \
+     .more = "Default 600."}
+#define URL_ROW {"URL", &dgm_cli_any_text, true, false,                                            \
+                 "the agent: its address, or that of its card"}
+/* clang-format on */
+
+const dgm_cli_command dgm_cli_send = {
+    .name = "send",
+    .about = "send a message to an agent and show its answer",
+    .text =
+        "Fetches the agent's card, speaks the version and binding that it offers (A2A 1.0 or 0.3, "
+        "JSON-RPC or HTTP+JSON), and sends TEXT. The answer's text goes to standard output as it "
+        "comes. What the agent says about its progress never mixes with it: it is shown on "
+        "standard error, and only if that is a terminal.\n\n"
+        "An agent that asks something back leaves the task open; how to go on is then said on "
+        "standard error. Ctrl-C asks the server to cancel the task and waits for it; a second one "
+        "ends at once.",
+    .options = OPTIONS(
+        {.name = "task", .value = "ID", .kind = &dgm_cli_any_text, .about = "go on with this task"},
+        {.name = "context",
+         .value = "ID",
+         .kind = &dgm_cli_any_text,
+         .about = "go on with this conversation"},
+        {.name = "file",
+         .value = "FILE",
+         .kind = &dgm_cli_files,
+         .repeats = true,
+         .about = "send FILE along; may be repeated"},
+        {.name = "data",
+         .value = "JSON",
+         .kind = &dgm_cli_any_text,
+         .repeats = true,
+         .about = "send a JSON value along; may be repeated",
+         .more = "`@FILE` reads it from there."},
+        {.name = "no-wait",
+         .about = "return as soon as the agent has begun",
+         .more = "Prints the task's id; `dragoman task get` and `subscribe` show the rest."},
+        {.name = "no-stream", .about = "ask for the whole answer at once"},
+        {.name = "json",
+         .about = "print every event as a line of JSON",
+         .more = "In the spelling of A2A 1.0, whatever the server speaks."},
+        OF_PEER, HELP),
+    .arguments = ARGUMENTS(
+        URL_ROW, {"TEXT", &dgm_cli_any_text, false, true, "what to say; `-` reads standard input"}),
+    .exits = NOTES({"0", "the agent completed the task, answered, or asks something back"},
+                   {"1", "the task failed, was rejected or canceled, or the server could not be "
+                         "reached or did not speak A2A"},
+                   EXIT_2),
+    .examples =
+        NOTES({"dragoman send http://127.0.0.1:8484 help", "What can the demo agent do?"},
+              {"echo hello | dragoman send http://127.0.0.1:8484 -", "Text from standard input"},
+              {"dragoman send --json http://127.0.0.1:8484 stream", "Every event"}),
+    .page = true,
+    .run = dgm_cli_run_outside,
+};
+
+const dgm_cli_command dgm_cli_task = {
+    .name = "task",
+    .about = "get, list, cancel or follow tasks of an agent",
+    .text = "`get` prints a task: its state, then its answer. `list` prints one line for each task "
+            "that you may see. `cancel` asks the agent to stop. `subscribe` shows what is said "
+            "from now on, as `dragoman send` does.\n\n"
+            "A2A 0.3 has no lists.",
+    .options = OPTIONS(
+        {.name = "json", .about = "print JSON in the spelling of A2A 1.0"},
+        {.name = "history",
+         .value = "N",
+         .kind = &dgm_cli_any_text,
+         .about = "ask for the last N messages"},
+        {.name = "context",
+         .value = "ID",
+         .kind = &dgm_cli_any_text,
+         .about = "`list`: only of this conversation"},
+        {.name = "state", .value = "STATE", .kind = &states, .about = "`list`: only in this state"},
+        {.name = "limit",
+         .value = "N",
+         .kind = &dgm_cli_any_text,
+         .about = "`list`: at most N",
+         .more = "Default 50; 0 is all."},
+        {.name = "after",
+         .value = "EVENT",
+         .kind = &dgm_cli_any_text,
+         .about = "`subscribe`: go on after this event id"},
+        OF_PEER, HELP),
+    .arguments =
+        ARGUMENTS({"ACTION", &task_actions, true, false, "`get`, `list`, `cancel` or `subscribe`"},
+                  URL_ROW, {"ID", &dgm_cli_any_text, false, false, "the task; not for `list`"}),
+    .exits = NOTES(
+        EXIT_0,
+        {"1", "there is no such task, the server could not be asked, or a task that was followed "
+              "did not complete"},
+        EXIT_2),
+    .examples = NOTES({"dragoman task list http://127.0.0.1:8484", "Which tasks are there?"},
+                      {"dragoman task list --json --state completed http://127.0.0.1:8484",
+                       "The same for a program"}),
+    .page = true,
+    .run = dgm_cli_run_outside,
+};
+
+const dgm_cli_command dgm_cli_card = {
+    .name = "card",
+    .about = "show an agent's card",
+    .text = "Fetches a card and prints what it says for a person; `--json` prints it in the "
+            "spelling of A2A 1.0. `--validate` checks what A2A asks of a card and prints every "
+            "fault.",
+    .options = OPTIONS({.name = "json", .about = "print the card as JSON"},
+                       {.name = "validate", .about = "check it"}, OF_PEER, HELP),
+    .arguments = ARGUMENTS({"ACTION", &card_actions, true, false, "`get`"}, URL_ROW),
+    .exits = NOTES(EXIT_0, {"1", "there is no card, or it has faults"}, EXIT_2),
+    .examples = NOTES({"dragoman card get http://127.0.0.1:8484", "Who is there?"},
+                      {"dragoman card get --validate http://127.0.0.1:8484", "Is it right?"}),
+    .page = true,
+    .run = dgm_cli_run_outside,
+};
 
 const dgm_cli_command dgm_cli_bench = {
     .name = "bench",

@@ -1,5 +1,6 @@
 /* app/cli/main.c - the one place that sees the command line, the server and the client. */
 #include "app/admin/admin.h"
+#include "app/client/client.h"
 #include "app/load/load.h"
 #include "app/serve/serve.h"
 #include "cli.h"
@@ -21,9 +22,8 @@ static const struct {
     const char *command;
     int (*run)(const dgm_cli_line *line);
 } commands[] = {
-    {"serve", serve},
-    {"db", dgm_admin_db},
-    {"init", dgm_admin_init},
+    {"serve", serve},          {"send", dgm_client_send}, {"task", dgm_client_task},
+    {"card", dgm_client_card}, {"db", dgm_admin_db},      {"init", dgm_admin_init},
     {"bench", dgm_load_bench},
 };
 

@@ -19,8 +19,8 @@ static pid_t start(char **command)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(nothing, STDIN_FILENO);
         dup2(nothing, STDOUT_FILENO);
+        dup2(nothing, STDERR_FILENO);
         execvp(command[0], command);
-        dprintf(STDERR_FILENO, "dragoman: cannot run %s: %s\n", command[0], strerror(errno));
         _exit(127);
     }
     return pid;
@@ -38,7 +38,8 @@ static bool is_up(struct load *l, pid_t pid, uint64_t began, bool *ret_gone)
             *ret_gone = true;
             l->errors = 0;
             l->first_error[0] = '\0';
-            load_wrong(l, "%s ended before it answered", l->command[0]);
+            load_wrong(l, "%s ended before it answered: run it by itself to see why",
+                       l->command[0]);
             return false;
         }
         poll(NULL, 0, 1); /* not there yet: a millisecond is as fine as this needs to be */

@@ -1,0 +1,301 @@
+/*
+ * app/client/client_call.c - one operation: the request in the peer's spelling, the answer in ours.
+ *
+ * What comes back is decoded by the codec of the version and binding that was chosen; whoever asked sees
+ * model structs and no version.
+ */
+#include "app/client/client_int.h"
+#include "base/limits.h"
+#include "wire/a2a/a2a.h"
+#include "wire/sse/sse.h"
+
+#include <ctype.h>
+
+static const struct {
+    dgm_object_kind params, result;
+} methods[] = {{DGM_OBJECT_NONE, DGM_OBJECT_NONE},
+#define X(sym, v1, v03, params, result) {DGM_OBJECT_##params, DGM_OBJECT_##result},
+               DGM_METHODS(X)
+#undef X
+};
+
+/* ---- the request ------------------------------------------------------------------------------------------- */
+
+static void put_escaped(dgm_buf *b, dgm_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (isalnum(c) || strchr("-._~", c))
+            dgm_buf_add_char(b, (char)c);
+        else
+            dgm_buf_printf(b, "%%%02X", c);
+    }
+}
+
+static void put_query(dgm_buf *b, char *mark, const char *name, dgm_str value)
+{
+    if (!value.n)
+        return;
+    dgm_buf_add_char(b, *mark);
+    dgm_buf_add_str(b, dgm_str_from(name));
+    dgm_buf_add_char(b, '=');
+    put_escaped(b, value);
+    *mark = '&';
+}
+
+static void put_query_int(dgm_buf *b, char *mark, const char *name, dgm_opt_int n)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", n.value);
+    put_query(b, mark, name, n.set ? dgm_str_from(text) : (dgm_str){0});
+}
+
+static void put_list_query(dgm_buf *b, const dgm_list_tasks_request *l)
+{
+    static const char *const states[] = {
+        "TASK_STATE_UNSPECIFIED",    "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING",
+        "TASK_STATE_COMPLETED",      "TASK_STATE_FAILED",    "TASK_STATE_CANCELED",
+        "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_REJECTED",  "TASK_STATE_AUTH_REQUIRED"};
+    char mark = '?';
+    put_query(b, &mark, "contextId", l->context_id);
+    if (l->status.set)
+        put_query(b, &mark, "status", dgm_str_from(states[l->status.value]));
+    put_query_int(b, &mark, "pageSize", l->page_size);
+    put_query(b, &mark, "pageToken", l->page_token);
+    put_query_int(b, &mark, "historyLength", l->history_length);
+}
+
+/* The address of an operation in the HTTP+JSON binding, and its verb. */
+static const char *put_route(const peer *p, const struct peer_call *call, dgm_buf *url)
+{
+    const dgm_task_request *task = call->params;
+    char mark = '?';
+    dgm_str base = p->url;
+    while (base.n && base.p[base.n - 1] == '/')
+        base.n--;
+    dgm_buf_add_str(url, base);
+    if (!p->is_v1 && !(base.n > 3 && memcmp(base.p + base.n - 3, "/v1", 3) == 0))
+        dgm_buf_add_lit(url, "/v1");
+    if (p->tenant.n) {
+        dgm_buf_add_char(url, '/');
+        put_escaped(url, p->tenant);
+    }
+    switch (call->method) {
+    case DGM_METHOD_SEND: dgm_buf_add_lit(url, "/message:send"); return "POST";
+    case DGM_METHOD_STREAM: dgm_buf_add_lit(url, "/message:stream"); return "POST";
+    case DGM_METHOD_LIST:
+        dgm_buf_add_lit(url, "/tasks");
+        put_list_query(url, call->params);
+        return "GET";
+    default: break;
+    }
+    dgm_buf_add_lit(url, "/tasks/");
+    put_escaped(url, task->task_id);
+    if (call->method == DGM_METHOD_CANCEL) {
+        dgm_buf_add_lit(url, ":cancel");
+        return "POST";
+    }
+    if (call->method == DGM_METHOD_SUBSCRIBE)
+        dgm_buf_add_lit(url, ":subscribe");
+    else
+        put_query_int(url, &mark, "historyLength", task->history_length);
+    return "GET";
+}
+
+static dgm_code put_body(const peer *p, const struct peer_call *call, dgm_arena *a, dgm_buf *body,
+                         dgm_err *err)
+{
+    dgm_frame frame = {.envelope = p->is_rest ? DGM_ENVELOPE_NONE : DGM_ENVELOPE_REQUEST,
+                       .id = dgm_json_made(a, DGM_STR("1")),
+                       .method = call->method,
+                       .object = {methods[call->method].params, call->params}};
+    dgm_writer w = {.out = body};
+    if (p->is_rest && call->method == DGM_METHOD_CANCEL) {
+        dgm_buf_add_lit(body, "{}");
+        return DGM_OK;
+    }
+    dgm_code rc = p->codec->encode(&w, &frame, err);
+    if (!rc && body->over)
+        rc = dgm_fail(err, DGM_TOO_LARGE, NULL, "the message is larger than %zu bytes", body->max);
+    return rc;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------------------------ */
+
+struct taking {
+    peer *p;
+    const struct peer_call *call;
+    dgm_arena *arena; /* of one object */
+    dgm_sse sse;
+    bool in_stream;
+    bool enough; /* whoever takes it wants no more; then the bytes are gone too */
+    dgm_code code;
+    dgm_err *err;
+};
+
+static dgm_code refused(dgm_err *err, const dgm_error *e)
+{
+    dgm_code code = e->code ? e->code : DGM_INTERNAL;
+    char number[48] = "";
+    if (e->rpc_code)
+        snprintf(number, sizeof number, " (%d)", e->rpc_code);
+    else if (e->http_status)
+        snprintf(number, sizeof number, " (HTTP status %d)", e->http_status);
+    return dgm_fail(err, code, NULL, "the server says: %.*s%s",
+                    DGM_P(e->message.n ? e->message : DGM_STR("nothing more")), number);
+}
+
+/* False: enough, or it failed and code is set. */
+static bool take_text(struct taking *t, dgm_str text, dgm_str event_id)
+{
+    yyjson_val *v;
+    dgm_frame frame;
+    dgm_mint mint = {{0}, 0, {0}};
+    dgm_reader r = {.arena = t->arena, .mint = &mint, .err = t->err};
+    dgm_arena_reset(t->arena);
+    t->code = dgm_json_read(t->arena, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, t->err);
+    if (!t->code)
+        t->code = t->p->codec->decode(&r, v, methods[t->call->method].result, t->in_stream, &frame);
+    if (t->code) {
+        dgm_err why = *t->err;
+        dgm_fail(t->err, DGM_INVALID_AGENT_RESPONSE, NULL,
+                 "the server does not speak A2A %s: %s%s%s", t->p->is_v1 ? "1.0" : "0.3", why.msg,
+                 why.at[0] ? " at " : "", why.at);
+        return false;
+    }
+    if (frame.object.kind == DGM_OBJECT_ERROR) {
+        t->code = refused(t->err, frame.object.it);
+        return false;
+    }
+    t->enough = !t->call->take(&frame.object, event_id, t->call->arg);
+    return !t->enough;
+}
+
+static bool take_events(struct taking *t)
+{
+    dgm_sse_event e;
+    while (!(t->code = dgm_sse_next(&t->sse, &e, t->err)) && e.data.p) {
+        if (!take_text(t, e.data, e.id))
+            return false;
+    }
+    return !t->code;
+}
+
+static bool on_stream(const char *bytes, size_t n, void *arg)
+{
+    struct taking *t = arg;
+    t->in_stream = true;
+    dgm_sse_feed(&t->sse, bytes, n);
+    return take_events(t);
+}
+
+static void on_tick(void *arg)
+{
+    struct taking *t = arg;
+    if (t->call->on_tick)
+        t->call->on_tick(t->call->arg);
+}
+
+/* An HTTP status that is no success: what the body says about it, as far as it can be read. */
+static dgm_code http_refusal(struct taking *t, const struct http_answer *answer)
+{
+    yyjson_val *v;
+    dgm_frame frame;
+    dgm_err unread = {0};
+    dgm_reader r = {.arena = t->arena, .err = &unread};
+    long status = answer->status;
+    if (!dgm_json_read(t->arena, dgm_buf_str(&answer->body), DGM_MAX_OBJECT_BYTES, "object_bytes",
+                       &v, &unread) &&
+        yyjson_is_obj(v)) {
+        dgm_object_kind kind =
+            dgm_json_get(v, DGM_STR("jsonrpc")) ? DGM_OBJECT_NONE : DGM_OBJECT_ERROR;
+        if (!t->p->codec->decode(&r, v, kind, false, &frame) &&
+            frame.object.kind == DGM_OBJECT_ERROR) {
+            dgm_error *e = frame.object.it;
+            if (!e->http_status)
+                e->http_status = (int32_t)status;
+            if (!e->code || status == 401 || status == 403)
+                e->code = status == 401   ? DGM_UNAUTHENTICATED
+                          : status == 403 ? DGM_FORBIDDEN
+                                          : e->code;
+            return refused(t->err, e);
+        }
+    }
+    dgm_code code = status == 401   ? DGM_UNAUTHENTICATED
+                    : status == 403 ? DGM_FORBIDDEN
+                                    : DGM_INVALID_AGENT_RESPONSE;
+    return dgm_fail(t->err, code, NULL, "%.*s answers with HTTP status %ld", DGM_P(t->p->url),
+                    status);
+}
+
+static dgm_code look(struct taking *t, const struct http_answer *answer)
+{
+    if (t->code || t->enough)
+        return t->code;
+    if (answer->status / 100 != 2)
+        return http_refusal(t, answer);
+    if (!answer->is_stream) {
+        take_text(t, dgm_buf_str(&answer->body), (dgm_str){0});
+        return t->code;
+    }
+    dgm_sse_end(&t->sse);
+    take_events(t);
+    return t->code;
+}
+
+/* ---- the call --------------------------------------------------------------------------------------------------------- */
+
+static size_t headers_of(const peer *p, const struct peer_call *call, dgm_arena *a, const char **to)
+{
+    size_t n = 0;
+    to[n++] = "Content-Type: application/json";
+    to[n++] = methods[call->method].result == DGM_OBJECT_STREAM_RESPONSE
+                  ? "Accept: text/event-stream, application/json"
+                  : "Accept: application/json";
+    to[n++] = p->is_v1 ? "A2A-Version: 1.0" : "A2A-Version: 0.3";
+    to[n++] = "Expect:"; /* no waiting for a 100 that few servers send */
+    if (call->last_event)
+        to[n++] = dgm_arena_printf(a, "Last-Event-ID: %s", call->last_event).p;
+    for (size_t i = 0; p->headers[i]; i++)
+        to[n++] = p->headers[i];
+    to[n] = NULL;
+    return n;
+}
+
+dgm_code peer_call(peer *p, const struct peer_call *call, dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new(), *objects = dgm_arena_new();
+    const char *headers[DGM_CLI_MAX_VALUES + 8], *method = "POST";
+    struct taking t = {.p = p, .call = call, .arena = objects, .err = err};
+    struct http_answer answer = {0};
+    dgm_buf url, body;
+    dgm_code rc = DGM_OK;
+    dgm_buf_init(&url, 64 << 10);
+    dgm_buf_init(&body, DGM_MAX_OBJECT_BYTES);
+    dgm_sse_init(&t.sse);
+    if (p->is_rest)
+        method = put_route(p, call, &url);
+    else
+        dgm_buf_add_str(&url, p->url);
+    dgm_buf_add_char(&url, '\0');
+    if (strcmp(method, "POST") == 0)
+        rc = put_body(p, call, a, &body, err);
+    headers_of(p, call, a, headers);
+    if (!rc) {
+        struct http_request q = {.method = method,
+                                 .url = url.p,
+                                 .headers = headers,
+                                 .body = body.n ? dgm_buf_str(&body) : (dgm_str){0},
+                                 .on_stream = on_stream,
+                                 .on_tick = on_tick,
+                                 .arg = &t};
+        rc = http_call(p->http, &q, &answer, err);
+        if (!rc || t.code)
+            rc = look(&t, &answer);
+        http_answer_done(&answer);
+    }
+    dgm_sse_done(&t.sse);
+    dgm_buf_done(&url);
+    dgm_buf_done(&body);
+    return rc;
+}

@@ -1,0 +1,136 @@
+/*
+ * app/client/client_follow.c - a call whose answer may take its time.
+ *
+ * A stream that breaks, or a server that answers before the task is over, is no reason to give up: the
+ * task is asked for until it is settled. Ctrl-C becomes CancelTask.
+ */
+#include "app/client/client_follow.h"
+
+#include <unistd.h>
+
+#define POLL_MIN_US 100000
+#define POLL_MAX_US 2000000
+
+static bool take(const dgm_object *o, dgm_str event_id, void *arg)
+{
+    struct follow *f = arg;
+    dgm_event whole = {.kind = DGM_EVENT_TASK, .any = o->it};
+    if (event_id.n)
+        f->s->last_event = dgm_arena_dup(f->s->arena, event_id);
+    const dgm_event *e = o->kind == DGM_OBJECT_TASK ? &whole : o->it;
+    if (!show_event(f->s, e))
+        return false;
+    /* A server may keep the stream open for what others will say; we have to go on ourselves. (A task
+     * at the beginning of a stream tells how it was before our message.) */
+    return f->leaves || e->kind != DGM_EVENT_STATUS || !dgm_state_is_interrupted(f->s->state);
+}
+
+static void tick(void *arg)
+{
+    struct follow *f = arg;
+    show_tick(f->s);
+}
+
+static dgm_code ask(struct follow *f, dgm_method method, void *params, const char *last_event,
+                    dgm_err *err)
+{
+    struct peer_call call = {.method = method,
+                             .params = params,
+                             .last_event = last_event,
+                             .take = take,
+                             .on_tick = tick,
+                             .arg = f};
+    return peer_call(f->p, &call, err);
+}
+
+static dgm_task_request request_of(const struct follow *f)
+{
+    return (dgm_task_request){.tenant = f->p->is_rest ? (dgm_str){0} : f->p->tenant,
+                              .task_id = f->s->task_id};
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------------- */
+
+static dgm_code wait_for_task(struct follow *f, dgm_err *err)
+{
+    useconds_t pause = POLL_MIN_US;
+    dgm_code rc = DGM_OK;
+    while (!rc && f->s->task_id.n && !show_is_settled(f->s) && !http_was_interrupted()) {
+        dgm_task_request get = request_of(f);
+        usleep(pause); /* a signal ends it early */
+        show_tick(f->s);
+        pause = pause * 2 < POLL_MAX_US ? pause * 2 : POLL_MAX_US;
+        rc = ask(f, DGM_METHOD_GET, &get, NULL, err);
+    }
+    return rc;
+}
+
+/* ---- canceling ------------------------------------------------------------------------------------------------ */
+
+static int cancel(struct follow *f)
+{
+    dgm_task_request request = request_of(f);
+    dgm_err err = {0};
+    show_end(f->s);
+    if (f->leaves)
+        return DGM_CLI_FAILED;
+    if (!f->s->task_id.n) {
+        dgm_cli_complain("interrupted before the server had named a task");
+        return DGM_CLI_FAILED;
+    }
+    http_forget_interrupt();
+    if (ask(f, DGM_METHOD_CANCEL, &request, NULL, &err))
+        peer_complain(f->p, &err);
+    else if (f->s->state != DGM_STATE_CANCELED)
+        dgm_cli_complain("asked to cancel, the task is %s", show_state_name(f->s->state));
+    show_end(f->s);
+    return DGM_CLI_FAILED;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------ */
+
+static void say_how_to_go_on(const struct follow *f)
+{
+    const show *s = f->s;
+    const char *what =
+        s->state == DGM_STATE_AUTH_REQUIRED ? "wants you to authenticate" : "waits for your answer";
+    if (s->json)
+        return;
+    dgm_cli_hint("the agent %s: dragoman send %s --task %.*s TEXT", what, f->p->address,
+                 DGM_P(s->task_id));
+}
+
+static int status_of(const struct follow *f)
+{
+    const show *s = f->s;
+    if (s->is_message || s->state == DGM_STATE_COMPLETED)
+        return DGM_CLI_OK;
+    if (dgm_state_is_interrupted(s->state)) {
+        say_how_to_go_on(f);
+        return DGM_CLI_OK;
+    }
+    if (dgm_state_is_terminal(s->state))
+        return DGM_CLI_FAILED;
+    if (!f->waits && s->task_id.n) {
+        if (!s->json)
+            printf("%.*s\n", DGM_P(s->task_id));
+        return DGM_CLI_OK;
+    }
+    dgm_cli_complain("the server ended its answer and named no task");
+    return DGM_CLI_FAILED;
+}
+
+int follow_call(struct follow *f, dgm_method method, void *params, const char *last_event)
+{
+    dgm_err err = {0}, second = {0};
+    dgm_code rc = ask(f, method, params, last_event, &err);
+    if (f->waits && !http_was_interrupted() && f->s->task_id.n && !f->s->failed &&
+        (!rc || rc == DGM_UNAVAILABLE) && wait_for_task(f, &second) == DGM_OK)
+        rc = DGM_OK; /* the stream broke, the task did not */
+    if (f->s->failed)
+        return DGM_CLI_FAILED; /* main() tells what became of standard output */
+    if (http_was_interrupted())
+        return cancel(f);
+    show_end(f->s);
+    return rc ? peer_complain(f->p, &err) : status_of(f);
+}

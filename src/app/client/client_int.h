@@ -1,0 +1,121 @@
+/* app/client/client_int.h - what the files of this folder share. */
+#pragma once
+
+#include "app/client/client.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "wire/codec.h"
+
+/* ---- HTTP (client_http.c) ---------------------------------------------------------------------------- */
+
+struct http; /* libcurl's handles */
+
+struct http_request {
+    const char *method; /* "GET", "POST" */
+    const char *url;
+    dgm_str body;               /* absent: none */
+    const char *const *headers; /* "Name: value"; ends with NULL */
+    bool follows;               /* may be sent elsewhere */
+    /* Bytes of a text/event-stream as they come; false ends it. NULL: kept in the answer as well. */
+    bool (*on_stream)(const char *bytes, size_t n, void *arg);
+    void (*on_tick)(void *arg); /* every 100 ms while nothing comes; may be NULL */
+    void *arg;
+};
+
+struct http_answer {
+    long status;
+    bool is_stream;
+    dgm_buf body; /* of what is no stream */
+};
+
+struct http *http_new(long timeout_s);
+void http_free(struct http *h);
+
+/* DGM_OK: there was an answer, whatever it says. DGM_UNAVAILABLE: none, err says why. */
+dgm_code http_call(struct http *h, const struct http_request *q, struct http_answer *ret_answer,
+                   dgm_err *err);
+void http_answer_done(struct http_answer *a);
+
+/* Ctrl-C ends the call that is under way, and the program when it comes again. */
+void http_catch_interrupt(void);
+bool http_was_interrupted(void);
+void http_forget_interrupt(void); /* for the call that tells the server */
+
+/* ---- the other side (client_peer.c) --------------------------------------------------------------------- */
+
+typedef struct peer {
+    const dgm_cli_line *line;
+    dgm_arena *arena;
+    struct http *http;
+    const char *address;         /* as it was typed */
+    const char *card_url;        /* where the card was; NULL: none was fetched */
+    const yyjson_val *card_json; /* as it came */
+    const dgm_agent_card *card;
+    const dgm_codec *codec; /* what it speaks */
+    bool is_rest, is_v1;
+    dgm_str url, tenant;
+    const char **headers; /* for every request; ends with NULL */
+} peer;
+
+/* Reads what the options say, fetches the card unless it is not needed, chooses an interface. Complains
+ * itself: the exit status, or DGM_CLI_OK. */
+int peer_open(peer *p, const dgm_cli_line *line, const char *url);
+/* The same without choosing an interface. */
+int peer_open_card(peer *p, const dgm_cli_line *line, const char *url);
+void peer_close(peer *p);
+
+/* A number of an option within limits; complains if it is none. */
+bool client_number(const dgm_cli_line *line, const char *option, long low, long high, long *to);
+
+/* ---- calls (client_call.c) -------------------------------------------------------------------------------- */
+
+/* One object that was answered: of a stream each, else the only one. False ends the stream. It lives
+ * until the next one. event_id is absent where there is none. */
+typedef bool (*peer_take)(const dgm_object *object, dgm_str event_id, void *arg);
+
+struct peer_call {
+    dgm_method method;
+    void *params;           /* the struct that DGM_METHODS names */
+    const char *last_event; /* Last-Event-ID; NULL: none */
+    peer_take take;
+    void (*on_tick)(void *arg);
+    void *arg;
+};
+
+/* DGM_OK: answered, all of it. What the server refuses is err with its code, and a sentence. */
+dgm_code peer_call(peer *p, const struct peer_call *call, dgm_err *err);
+
+/* Says err in this program's words, with what to do about it. An exit status. */
+int peer_complain(const peer *p, const dgm_err *err);
+
+/* ---- what people see (client_show.c) -------------------------------------------------------------------------- */
+
+struct show_text; /* of one artifact, as far as it was printed */
+
+typedef struct show {
+    bool json;
+    bool is_calm; /* a task that failed is news like any other */
+    bool out_is_tty, err_is_tty;
+    dgm_arena *arena; /* ids below */
+    dgm_str task_id, context_id;
+    dgm_task_state state; /* UNKNOWN: none was told */
+    bool is_message;      /* answered without a task */
+    struct show_text *texts, *current;
+    bool printed, at_line_start;
+    dgm_str progress; /* what the spinner says; empty: none */
+    unsigned spin;
+    bool spinning;
+    dgm_str last_event;
+    bool failed; /* standard output is gone */
+} show;
+
+void show_init(show *s, bool json);
+void show_done(show *s);
+bool show_event(show *s, const dgm_event *e); /* false: nobody reads it any more */
+void show_tick(void *arg);
+void show_end(show *s); /* the last line ends, the spinner goes */
+const char *show_state_name(dgm_task_state s);
+/* One object as a line of JSON in the spelling of A2A 1.0; pretty: over several lines. */
+bool show_json(dgm_object_kind kind, const void *it, bool pretty);
+bool show_is_settled(const show *s); /* a message, or a task that will not go on by itself */

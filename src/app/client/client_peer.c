@@ -1,0 +1,299 @@
+/*
+ * app/client/client_peer.c - who is at the other end: its card, and what we speak with it.
+ */
+#include "app/client/client_int.h"
+#include "base/limits.h"
+#include "wire/a2a/a2a.h"
+#include "wire/a2a/a2a_card.h"
+
+#include <stdlib.h>
+
+#define CARD_PATH "/.well-known/agent-card.json"
+#define TIMEOUT_S 600
+
+bool client_number(const dgm_cli_line *line, const char *option, long low, long high, long *to)
+{
+    const char *text = dgm_cli_get(line, option);
+    char *end;
+    long value;
+    if (!text)
+        return true;
+    value = strtol(text, &end, 10);
+    if (end == text || *end || value < low || value > high) {
+        dgm_cli_refuse(line, "--%s %s: not a number from %ld to %ld", option, text, low, high);
+        return false;
+    }
+    *to = value;
+    return true;
+}
+
+/* ---- headers --------------------------------------------------------------------------------------------- */
+
+static bool good_header(const char *text)
+{
+    const char *colon = strchr(text, ':');
+    return colon && colon > text && !strpbrk(text, "\r\n");
+}
+
+static int collect_headers(peer *p)
+{
+    const dgm_cli_line *line = p->line;
+    const char *token = dgm_cli_get(line, "token"), *one;
+    size_t n = 0;
+    if (!token)
+        token = getenv("DRAGOMAN_TOKEN");
+    p->headers = dgm_new_n(p->arena, const char *, DGM_CLI_MAX_VALUES + 2);
+    if (token && *token) {
+        if (strpbrk(token, "\r\n"))
+            return dgm_cli_refuse(line, "the token has a line end in it");
+        p->headers[n++] = dgm_arena_printf(p->arena, "Authorization: Bearer %s", token).p;
+    }
+    for (size_t i = 0; (one = dgm_cli_get_nth(line, "header", i)); i++) {
+        if (!good_header(one))
+            return dgm_cli_refuse(line, "--header '%s': wanted 'NAME: VALUE'", one);
+        p->headers[n++] = one;
+    }
+    return DGM_CLI_OK;
+}
+
+/* ---- the card ---------------------------------------------------------------------------------------------- */
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* The well-known place below URL, and if there is none there, that of its host. */
+static const char *card_url(peer *p, bool of_host)
+{
+    size_t n = strlen(p->address);
+    const char *host = strstr(p->address, "://");
+    if (ends_in(p->address, ".json"))
+        return of_host ? NULL : p->address;
+    if (of_host) {
+        const char *slash = strchr(host + 3, '/');
+        if (!slash || !slash[1])
+            return NULL;
+        n = (size_t)(slash - p->address);
+    }
+    while (n && p->address[n - 1] == '/')
+        n--;
+    return dgm_arena_printf(p->arena, "%.*s" CARD_PATH, (int)n, p->address).p;
+}
+
+static dgm_code get_card(peer *p, const char *url, struct http_answer *answer, dgm_err *err)
+{
+    const char *version = dgm_cli_get(p->line, "protocol");
+    const char *headers[DGM_CLI_MAX_VALUES + 4];
+    struct http_request q = {.method = "GET", .url = url, .headers = headers, .follows = true};
+    size_t n = 0;
+    headers[n++] = "Accept: application/json";
+    headers[n++] = dgm_arena_printf(p->arena, "A2A-Version: %s", version ? version : "1.0").p;
+    for (size_t i = 0; p->headers[i]; i++)
+        headers[n++] = p->headers[i];
+    headers[n] = NULL;
+    return http_call(p->http, &q, answer, err);
+}
+
+static dgm_code read_card(peer *p, dgm_str text, dgm_err *err)
+{
+    yyjson_val *v;
+    dgm_frame frame;
+    dgm_mint mint = {{0}, 0, {0}};
+    dgm_reader r = {.arena = p->arena, .mint = &mint, .err = err};
+    dgm_code rc = dgm_json_read(p->arena, dgm_arena_dup(p->arena, text), DGM_MAX_OBJECT_BYTES,
+                                "object_bytes", &v, err);
+    if (rc)
+        return rc;
+    const dgm_codec *codec = dgm_a2a_card_is_03_rest(v) ? &dgm_codec_a2a_03_rest
+                             : dgm_a2a_card_is_03(v)    ? &dgm_codec_a2a_03
+                                                        : &dgm_codec_a2a_10;
+    if ((rc = codec->decode(&r, v, DGM_OBJECT_CARD, false, &frame)))
+        return rc;
+    p->card_json = v;
+    p->card = frame.object.it;
+    return DGM_OK;
+}
+
+static int fetch_card(peer *p)
+{
+    struct http_answer answer;
+    dgm_err err = {0};
+    dgm_code rc;
+    long status = 0;
+    for (int of_host = 0; of_host < 2; of_host++) {
+        const char *url = card_url(p, of_host);
+        if (!url)
+            break;
+        rc = get_card(p, url, &answer, &err);
+        if (!rc && answer.status / 100 == 2) {
+            p->card_url = url;
+            rc = read_card(p, dgm_buf_str(&answer.body), &err);
+            http_answer_done(&answer);
+            if (!rc)
+                return DGM_CLI_OK;
+            dgm_cli_complain("%s is no agent card: %s%s%s", url, err.msg, err.at[0] ? " at " : "",
+                             err.at);
+            return DGM_CLI_FAILED;
+        }
+        status = answer.status;
+        http_answer_done(&answer);
+        if (rc)
+            return peer_complain(p, &err);
+        if (!of_host)
+            p->card_url = url;
+        if (status != 404 && status != 405)
+            break;
+    }
+    dgm_cli_complain("no agent card at %s: it answers with HTTP status %ld", p->card_url, status);
+    if (status == 401 || status == 403)
+        dgm_cli_hint("it wants to know who you are: --token TOKEN or --header 'NAME: VALUE'");
+    else
+        dgm_cli_hint("name the card itself, or with --protocol and --binding the endpoint");
+    return DGM_CLI_FAILED;
+}
+
+/* ---- the interface ---------------------------------------------------------------------------------------------- */
+
+/* 1: A2A 1.x, 3: 0.3 and what follows it, 0: neither. */
+static int version_of(dgm_str v)
+{
+    if (dgm_str_starts(v, DGM_STR("1.")) || dgm_str_is(v, "1"))
+        return 1;
+    return dgm_str_starts(v, DGM_STR("0.")) && v.n >= 3 && v.p[2] >= '3' ? 3 : v.n ? 0 : 1;
+}
+
+static bool speaks(const peer *p, const dgm_agent_interface *i, bool *ret_rest, bool *ret_v1)
+{
+    const char *protocol = dgm_cli_get(p->line, "protocol"),
+               *binding = dgm_cli_get(p->line, "binding");
+    bool is_rpc = dgm_str_eq_nocase(i->protocol_binding, DGM_STR("JSONRPC"));
+    bool is_rest = dgm_str_eq_nocase(i->protocol_binding, DGM_STR("HTTP+JSON")) ||
+                   dgm_str_eq_nocase(i->protocol_binding, DGM_STR("REST"));
+    int version = version_of(i->protocol_version);
+    if ((!is_rpc && !is_rest) || !version || !dgm_str_starts(i->url, DGM_STR("http")))
+        return false;
+    if (protocol && (strcmp(protocol, "1.0") == 0) != (version == 1))
+        return false;
+    if (binding && (strcmp(binding, "rest") == 0) != is_rest)
+        return false;
+    *ret_rest = is_rest;
+    *ret_v1 = version == 1;
+    return true;
+}
+
+static void use(peer *p, dgm_str url, dgm_str tenant, bool is_rest, bool is_v1)
+{
+    p->url = url;
+    p->tenant = tenant;
+    p->is_rest = is_rest;
+    p->is_v1 = is_v1;
+    p->codec = is_v1 ? &dgm_codec_a2a_10 : is_rest ? &dgm_codec_a2a_03_rest : &dgm_codec_a2a_03;
+}
+
+/* The first of the card that we speak; of two at one address the newer. */
+static bool choose(peer *p)
+{
+    const dgm_agent_interfaces *all = &p->card->interfaces;
+    const dgm_agent_interface *best = NULL;
+    bool is_rest = false, is_v1 = false;
+    for (size_t k = 0; k < all->n; k++) {
+        const dgm_agent_interface *i = &all->at[k];
+        bool rest, v1;
+        if (!speaks(p, i, &rest, &v1))
+            continue;
+        if (best && !(v1 && !is_v1 && rest == is_rest && dgm_str_eq(best->url, i->url)))
+            continue;
+        best = i;
+        is_rest = rest;
+        is_v1 = v1;
+    }
+    if (best)
+        use(p, best->url, best->tenant, is_rest, is_v1);
+    return best;
+}
+
+static int no_interface(const peer *p)
+{
+    dgm_buf offers;
+    dgm_buf_init(&offers, 2000);
+    for (size_t k = 0; k < p->card->interfaces.n; k++) {
+        const dgm_agent_interface *i = &p->card->interfaces.at[k];
+        dgm_buf_printf(&offers, "%s%.*s %.*s", k ? ", " : "", DGM_P(i->protocol_binding),
+                       DGM_P(i->protocol_version));
+    }
+    dgm_cli_complain("the card at %s offers nothing that we speak%s%s: %.*s", p->card_url,
+                     dgm_cli_get(p->line, "protocol") ? " and --protocol allows" : "",
+                     dgm_cli_get(p->line, "binding") ? " and --binding allows" : "",
+                     DGM_P(dgm_buf_str(&offers)));
+    dgm_cli_hint("we speak JSONRPC and HTTP+JSON, 1.0 and 0.3");
+    dgm_buf_done(&offers);
+    return DGM_CLI_FAILED;
+}
+
+/* ---- public ---------------------------------------------------------------------------------------------------------- */
+
+static int begin(peer *p, const dgm_cli_line *line, const char *url)
+{
+    long timeout = TIMEOUT_S;
+    *p = (peer){.line = line, .address = url, .arena = dgm_arena_new()};
+    if (!client_number(line, "timeout", 1, 86400, &timeout))
+        return DGM_CLI_MISUSED;
+    if (!strstr(url, "://"))
+        p->address = dgm_arena_printf(p->arena, "http://%s", url).p;
+    if (strncmp(p->address, "http://", 7) != 0 && strncmp(p->address, "https://", 8) != 0)
+        return dgm_cli_refuse(line, "%s: neither http:// nor https://", url);
+    p->http = http_new(timeout);
+    return collect_headers(p);
+}
+
+int peer_open_card(peer *p, const dgm_cli_line *line, const char *url)
+{
+    int status = begin(p, line, url);
+    return status ? status : fetch_card(p);
+}
+
+int peer_open(peer *p, const dgm_cli_line *line, const char *url)
+{
+    const char *protocol = dgm_cli_get(line, "protocol"), *binding = dgm_cli_get(line, "binding");
+    int status = begin(p, line, url);
+    if (status)
+        return status;
+    if (protocol && binding) {
+        use(p, dgm_str_from(p->address), (dgm_str){0}, strcmp(binding, "rest") == 0,
+            strcmp(protocol, "1.0") == 0);
+        return DGM_CLI_OK;
+    }
+    if ((status = fetch_card(p)))
+        return status;
+    return choose(p) ? DGM_CLI_OK : no_interface(p);
+}
+
+void peer_close(peer *p)
+{
+    http_free(p->http);
+    dgm_arena_free(p->arena);
+    *p = (peer){0};
+}
+
+int peer_complain(const peer *p, const dgm_err *err)
+{
+    if (http_was_interrupted())
+        return DGM_CLI_FAILED; /* whoever did it knows */
+    dgm_cli_complain("%s", err->msg);
+    switch (err->code) {
+    case DGM_UNAUTHENTICATED:
+    case DGM_FORBIDDEN:
+        dgm_cli_hint("it wants to know who you are: --token TOKEN or --header 'NAME: VALUE'");
+        break;
+    case DGM_TASK_NOT_FOUND: dgm_cli_hint("`dragoman task list %s` shows yours", p->address); break;
+    case DGM_VERSION_NOT_SUPPORTED: dgm_cli_hint("--protocol 1.0 or --protocol 0.3"); break;
+    case DGM_UNAVAILABLE:
+        if (strncmp(err->msg, "cannot reach", 12) == 0)
+            dgm_cli_hint("is the server running, and is the address right?");
+        break;
+    default: break;
+    }
+    return DGM_CLI_FAILED;
+}

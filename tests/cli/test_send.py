@@ -1,0 +1,428 @@
+"""`dragoman send`, `task` and `card` against our own server, over every wire, and against the official SDK's."""
+import atexit
+import base64
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import threading
+
+from support import (DRAGOMAN, ENV, FOLDER, ROOT, WAIT, Server, check, check_same, end, failed, folder, run, start, succeeded, test,
+                     write)
+from strangers import Cutter, Recorder
+
+WIRES = [(v, b) for v in ("1.0", "0.3") for b in ("jsonrpc", "rest")]
+STORY = "An A2A task is a small story"
+
+shared = {}
+
+
+def server():
+    """One for all tests that do not stop it."""
+    if "demo" not in shared:
+        shared["demo"] = Server(agent="demo")
+    return shared["demo"].url
+
+
+def events(ended):
+    return [json.loads(line) for line in succeeded(ended).out.splitlines()]
+
+
+def kinds(lines):
+    for line in lines:
+        check_same(len(line), 1, f"members of {line}")
+    return [next(iter(line)) for line in lines]
+
+
+def task_of(lines):
+    return lines[0]["task"]["id"]
+
+
+# ---- answers --------------------------------------------------------------------------------------------
+
+@test("send prints the answer once, over every version and binding, streamed or not")
+def _():
+    want = None
+    for version, binding in WIRES:
+        for more in ([], ["--no-stream"]):
+            out = succeeded(run("send", "--protocol", version, "--binding", binding, *more, server(), "stream")).out.decode()
+            check(out.count(STORY) == 1 and out.endswith("\n"), out)
+            want = want or out
+            check_same(out, want, f"{version} {binding} {more}")
+    check_same(succeeded(run("send", server(), "stream")).out.decode(), want)
+
+
+@test("send chooses an interface from the card, and takes the options' word for it")
+def _():
+    for args in ([], ["--protocol", "0.3"], ["--protocol", "1.0"], ["--binding", "rest"], ["--binding", "jsonrpc"]):
+        check(STORY.encode() in succeeded(run("send", *args, server(), "stream")).out, args)
+    address = server().removeprefix("http://")
+    check(STORY.encode() in succeeded(run("send", address, "stream")).out, "without a scheme")
+    check(STORY.encode() in succeeded(run("send", server() + "/a2a", "stream")).out, "an endpoint's address")
+    check(STORY.encode() in succeeded(run("send", server() + "/.well-known/agent-card.json", "stream")).out, "the card's")
+
+
+@test("send takes words, standard input, files and data")
+def _():
+    check(b"one two" in succeeded(run("send", server(), "message", "one", "two")).out, "words")
+    check(b"from stdin" in succeeded(run("send", server(), "-", stdin="message from stdin\n")).out, "stdin")
+    here = folder()
+    write(os.path.join(here, "note.txt"), "hello file")
+    write(os.path.join(here, "d.json"), '{"a": [1, 2.50]}')
+    with Recorder() as recorder:
+        ended = run("send", "--protocol", "1.0", "--binding", "jsonrpc", "--file", os.path.join(here, "note.txt"), "--data",
+                    '{"n": 1e400}', "--data", "@" + os.path.join(here, "d.json"), "--context", "c-1", "--task", "t-1",
+                    "-H", "X-One: 1", "--header", "X-Two: 2", "--token", "secret", recorder.url, "text")
+        check_same(ended.out, b"recorded\n", "stdout")
+        check_same(ended.status, 0, "status")
+        request = recorder.requests[-1]
+    message = json.loads(request["body"], parse_float=str)["params"]["message"]
+    check_same(message["role"], "ROLE_USER")
+    check_same((message["contextId"], message["taskId"]), ("c-1", "t-1"))
+    text, file, data, more = message["parts"]
+    check_same(text, {"text": "text"})
+    check_same(file, {"raw": base64.b64encode(b"hello file").decode(), "filename": "note.txt", "mediaType": "text/plain"})
+    check_same(data, {"data": {"n": "1e400"}})
+    check_same(more, {"data": {"a": [1, "2.50"]}})
+    headers = request["headers"]
+    check_same((headers["X-One"], headers["X-Two"], headers["Authorization"], headers["A2A-Version"]),
+               ("1", "2", "Bearer secret", "1.0"))
+
+
+@test("the token may come from the environment, where other users do not see it")
+def _():
+    with Recorder() as recorder:
+        p = subprocess.run([DRAGOMAN, "send", "--protocol", "0.3", "--binding", "jsonrpc", recorder.url, "x"],
+                           env={**ENV, "DRAGOMAN_TOKEN": "from-env"}, capture_output=True, timeout=WAIT)
+        check_same((p.returncode, p.stdout), (0, b"recorded\n"))
+        check_same(recorder.requests[-1]["headers"]["Authorization"], "Bearer from-env")
+        check_same(json.loads(recorder.requests[-1]["body"])["method"], "message/stream")
+
+
+@test("--json prints every event as a line in the spelling of A2A 1.0, whatever is spoken")
+def _():
+    for version, binding in WIRES:
+        lines = events(run("send", "--json", "--protocol", version, "--binding", binding, server(), "stream"))
+        names = kinds(lines)
+        check_same(names[0], "task", version + binding)
+        check(names.count("artifactUpdate") > 3 and names[-1] == "statusUpdate", names)
+        check_same(lines[-1]["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED")
+        text = "".join(line["artifactUpdate"]["artifact"]["parts"][0]["text"] for line in lines if "artifactUpdate" in line)
+        check(text.startswith(STORY), text)
+    lines = events(run("send", "--json", server(), "help"))
+    check_same(kinds(lines), ["message"])
+
+
+@test("progress is never in the answer, and nowhere at all without a terminal")
+def _():
+    ended = succeeded(run("send", server(), "status"))
+    check(ended.out and b"\x1b" not in ended.out and b"\r" not in ended.out, ended)
+    lines = events(run("send", "--json", server(), "status"))
+    said = [p["data"]["text"] for line in lines if "statusUpdate" in line
+            for p in line["statusUpdate"]["status"].get("message", {}).get("parts", []) if "data" in p]
+    check(said, "the demo shows indicators")
+    for text in said:
+        check(text.encode() not in ended.out, f"{text} is in the answer")
+
+
+def on_terminal(*args):
+    """(status, what the terminal got on stderr, stdout)"""
+    ours, theirs = pty.openpty()
+    p = subprocess.Popen([DRAGOMAN, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs, env=ENV, cwd=FOLDER)
+    os.close(theirs)
+    shown, out = [], []
+    reader = threading.Thread(target=lambda: out.append(p.stdout.read()))
+    reader.start()
+    while True:
+        try:
+            data = os.read(ours, 4096)
+        except OSError:
+            break
+        if not data:
+            break
+        shown.append(data)
+    os.close(ours)
+    reader.join(WAIT)
+    return p.wait(WAIT), b"".join(shown).decode("utf-8", "replace"), out[0]
+
+
+@test("on a terminal there is a spinner with the agent's own words, and it goes away")
+def _():
+    status, shown, out = on_terminal("send", server(), "status")
+    check_same(status, 0, "status")
+    check(re.search(r"\r\x1b\[K[|/\\-] \w+", shown), shown)
+    check(shown.endswith("\r\x1b[K"), repr(shown[-80:]))
+    check(b"\x1b" not in out, out)
+
+
+@test("files and data are shown beside the text")
+def _():
+    out = succeeded(run("send", server(), "file")).out.decode()
+    check(re.search(r"\[file \S+, \S+, \d+ bytes\]", out) and "http" in out, out)
+    out = succeeded(run("send", server(), "data")).out.decode()
+    check(any(line.startswith("{") and json.loads(line) for line in out.splitlines()), out)
+
+
+# ---- endings ------------------------------------------------------------------------------------------------
+
+@test("a task that fails, breaks or is rejected ends with 1 and says why on stderr")
+def _():
+    for version, binding in WIRES:
+        wire = ["--protocol", version, "--binding", binding]
+        failed(run("send", *wire, server(), "fail"), 1, "the task failed: ")
+        failed(run("send", *wire, server(), "reject"), 1, "the task was rejected: ")
+        ended = failed(run("send", *wire, server(), "break"), 1, "the task failed")
+        check(ended.out.endswith(b"\n"), ended)
+
+
+@test("input-required prints the question and how to go on, and that works")
+def _():
+    for version, binding in WIRES:
+        wire = ["--protocol", version, "--binding", binding]
+        ended = run("send", *wire, server(), "ask")
+        check_same(ended.status, 0, ended)
+        check(b"?" in ended.out, ended)
+        line = re.search(r"^hint: the agent waits for your answer: dragoman send (\S+) --task (\S+) TEXT$", ended.err, re.M)
+        check(line and line[1] == server(), ended)
+        check(b"Ada" in succeeded(run("send", *wire, server(), "--task", line[2], "Ada")).out, "the answer")
+    check("wants you to authenticate" in run("send", server(), "auth").err, "auth")
+
+
+@test("--no-wait prints the task's id; get, subscribe and list show the rest")
+def _():
+    for version, binding in WIRES:
+        wire = ["--protocol", version, "--binding", binding]
+        id = succeeded(run("send", *wire, "--no-wait", server(), "slow 2")).out.decode().strip()
+        check(re.fullmatch(r"[0-9a-f-]{36}", id), id)
+        ended = run("task", "subscribe", *wire, server(), id)
+        check(ended.status == 0 or "terminal" in ended.err or "ended" in ended.err or "-32004" in ended.err, ended)
+        out = succeeded(run("task", "get", *wire, server(), id)).out.decode()
+        check(f"task     {id}\n" in out and "state    completed" in out, out)
+
+
+@test("task get prints JSON, and the history that is asked for")
+def _():
+    lines = events(run("send", "--json", server(), "stream"))
+    id = task_of(lines)
+    task = json.loads(succeeded(run("task", "get", "--json", "--history", "1", server(), id)).out)
+    check_same((task["id"], task["status"]["state"], len(task["history"])), (id, "TASK_STATE_COMPLETED", 1))
+    check_same(json.loads(succeeded(run("task", "get", "--json", "--history", "0", server(), id)).out).get("history"), None)
+
+
+@test("task list shows tasks, by state and context, over several pages")
+def _():
+    with Server(agent="bench") as own:
+        ids = [task_of(events(run("send", "--json", own.url, f"chunks {n}"))) for n in range(1, 4)]
+        out = succeeded(run("task", "list", own.url)).out.decode()
+        check_same([line.split()[0] for line in out.splitlines()], ids[::-1], "newest first")
+        check("completed" in out.splitlines()[0], out)
+        for binding in ("jsonrpc", "rest"):
+            some = succeeded(run("task", "list", "--binding", binding, "--limit", "2", own.url)).out.decode()
+            check_same(some.splitlines(), out.splitlines()[:2], "two of them")
+            check_same(run("task", "list", "--binding", binding, "--state", "failed", own.url).out, b"", "no failed ones")
+            context = out.splitlines()[1].split()[-1]
+            one = succeeded(run("task", "list", "--binding", binding, "--json", "--context", context, own.url)).out
+            check_same(json.loads(one)["id"], ids[1])
+        check_same(len(succeeded(run("task", "list", "--limit", "0", own.url)).out.splitlines()), 3)
+    failed(run("task", "list", "--protocol", "0.3", server()), 1, "A2A 0.3 has no lists")
+
+
+@test("task list walks pages to the end")
+def _():
+    with Server(agent="bench") as own:
+        run("bench", "--mode", "stream", "--text", "chunks 1", "--requests", "120", own.url)
+        lines = succeeded(run("task", "list", "--limit", "0", own.url)).out.splitlines()
+        check_same(len(set(lines)), 120, "tasks")
+        check_same(len(succeeded(run("task", "list", own.url)).out.splitlines()), 50, "tasks by default")
+        check_same(len(succeeded(run("task", "list", "--limit", "70", own.url)).out.splitlines()), 70)
+
+
+@test("task cancel stops a task; one that is over cannot be stopped")
+def _():
+    for version, binding in WIRES:
+        wire = ["--protocol", version, "--binding", binding]
+        id = succeeded(run("send", *wire, "--no-wait", server(), "slow 60")).out.decode().strip()
+        out = run("task", "cancel", *wire, server(), id)
+        check(out.status == 0 and b"state    canceled" in out.out, out)
+        id = task_of(events(run("send", "--json", server(), "stream")))
+        failed(run("task", "cancel", *wire, server(), id), 1, "the server says: ")
+
+
+@test("Ctrl-C asks the server to cancel and waits for it")
+def _():
+    for version, binding in WIRES:
+        p = start("send", "--json", "--protocol", version, "--binding", binding, server(), "slow 60")
+        first = json.loads(p.stdout.readline())
+        while b"artifactUpdate" not in p.stdout.readline():
+            pass
+        p.send_signal(signal.SIGINT)
+        ended = end(p)
+        check_same(ended.status, 1, ended)
+        task = json.loads(succeeded(run("task", "get", "--json", server(), first["task"]["id"])).out)
+        check_same(task["status"]["state"], "TASK_STATE_CANCELED", f"{version} {binding}")
+
+
+@test("a stream that breaks is no end: the task is asked for until it is over")
+def _():
+    with Cutter(server()) as cut:
+        ended = run("send", "--protocol", "1.0", "--binding", "jsonrpc", cut.url, "stream")
+        check(cut.cuts == 1, "the proxy cut nothing")
+        check_same((ended.status, ended.out), (0, run("send", server(), "stream").out), ended)
+
+
+# ---- what is wrong --------------------------------------------------------------------------------------------
+
+@test("errors say what, where and what to do")
+def _():
+    failed(run("send"), 2, "send needs URL")
+    failed(run("send", server()), 2, "nothing to send")
+    failed(run("send", "ftp://x", "y"), 2, "neither http:// nor https://")
+    failed(run("send", "-H", "nonsense", server(), "x"), 2, "wanted 'NAME: VALUE'")
+    failed(run("send", "--timeout", "soon", server(), "x"), 2, "--timeout soon: not a number")
+    failed(run("send", "--data", "{", server(), "x"), 1, "--data:1:")
+    failed(run("send", "--file", "/nowhere", server(), "x"), 1, "cannot read /nowhere")
+    failed(run("send", "http://127.0.0.1:1", "x"), 1, "cannot reach http://127.0.0.1:1", "is the server running")
+    failed(run("send", "--task", "no-such", server(), "x"), 1, "the server says: ", "dragoman task list")
+    failed(run("task", "get", server()), 2, "get needs ID")
+    failed(run("task", "get", server(), "no-such"), 1, "(-32001)")
+    failed(run("task", "get", "--binding", "rest", server(), "no such/one"), 1, "the server says: ")
+    failed(run("task", "list", server(), "x"), 2, "list takes no ID")
+    failed(run("task", "look", server()), 2, "no action 'look'")
+
+
+@test("a server that speaks something else is told from one that refuses")
+def _():
+    for body, status, said in [(b"<html>", 200, "does not speak A2A 1.0"), (b'{"jsonrpc":"2.0","id":1}', 200, "does not speak A2A"),
+                               (b"", 502, "HTTP status 502"), (b"no", 401, "--token TOKEN"),
+                               (b'{"error":{"code":429,"message":"slow down"}}', 429, "slow down")]:
+        with Recorder(body, status) as recorder:
+            failed(run("send", "--protocol", "1.0", "--binding", "jsonrpc", recorder.url, "x"), 1, said)
+    with Recorder(b"{}", 404) as recorder:
+        failed(run("send", recorder.url, "x"), 1, "no agent card at", "--protocol and --binding")
+    with Recorder(b'{"name":"x"}', 200) as recorder:
+        ended = run("send", recorder.url, "x")
+        check(ended.status == 1 and ("offers nothing that we speak" in ended.err or "no agent card" in ended.err), ended)
+
+
+@test("what a stranger writes cannot command the terminal")
+def _():
+    text = "a\x1b[2Jb\x9bc\x07\u009bd"
+    with Recorder(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"message": {
+            "messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": text}]}}}).encode()) as recorder:
+        ours, theirs = pty.openpty()
+        p = subprocess.Popen([DRAGOMAN, "send", "--protocol", "1.0", "--binding", "jsonrpc", recorder.url, "x"],
+                             stdout=theirs, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=ENV)
+        check_same(p.wait(WAIT), 0, "status")
+        os.close(theirs)
+        shown = b""
+        while select.select([ours], [], [], 0.5)[0]:
+            try:
+                data = os.read(ours, 4096)
+            except OSError:
+                break
+            if not data:
+                break
+            shown += data
+        os.close(ours)
+        check(b"\x1b" not in shown and b"\x07" not in shown and b"\xc2\x9b" not in shown and b"\\x1b[2Jb" in shown, shown)
+
+
+@test("send ends silently when nobody reads its answer")
+def _():
+    p = start("send", server(), "long 20000")
+    p.stdout.read(100)
+    p.stdout.close()
+    err = p.stderr.read().decode()
+    status = p.wait(WAIT)
+    check(status in (-signal.SIGPIPE, 1) and err == "", f"{status} {err}")
+
+
+# ---- cards ----------------------------------------------------------------------------------------------------------
+
+@test("card get shows who is there, as text and as JSON, and finds no fault with ours")
+def _():
+    out = succeeded(run("card", "get", server())).out.decode()
+    check(re.search(r"^name +Demo$", out, re.M) and "A2A 1.0  JSONRPC" in out, out)
+    card = json.loads(succeeded(run("card", "get", "--json", server())).out)
+    check(card["name"] == "Demo" and card["supportedInterfaces"], card)
+    check("without faults" in succeeded(run("card", "get", "--validate", server())).out.decode(), "validate")
+
+
+@test("card get --validate names every fault with its pointer")
+def _():
+    card = {"name": "", "description": "d", "version": "1", "capabilities": {}, "defaultInputModes": ["text/plain"],
+            "supportedInterfaces": [{"url": "/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "one"}],
+            "securityRequirements": [{"schemes": {"key": {"list": []}}}],
+            "skills": [{"id": "a", "name": "A", "description": "", "tags": []}, {"id": "a", "name": "B", "description": "b", "tags": []}]}
+    with Recorder(json.dumps(card).encode()) as recorder:
+        ended = run("card", "get", "--validate", recorder.url)
+        check_same(ended.status, 1, ended)
+        for said in ("/name: missing", "/supportedInterfaces/0/url: '/rpc'", "/supportedInterfaces/0/protocolVersion: 'one'",
+                     "/defaultOutputModes: missing", "/skills/0/description: missing", "/skills/1/id: skill 0 has the same id",
+                     "'key' is not among the security schemes"):
+            check(said in ended.err, f"{said} is not said\n{ended}")
+
+
+# ---- the official SDK's servers -----------------------------------------------------------------------------------------
+
+class Sdk:
+    def __init__(self, version):
+        self.p = subprocess.Popen(["node", os.path.join(ROOT, "tests/cli/sdk_server.mjs"), version], stdout=subprocess.PIPE)
+        atexit.register(self.p.kill)
+        self.url = self.p.stdout.readline().decode().strip()
+        check(self.url, "node did not start")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.p.kill()
+        self.p.wait()
+
+
+def with_sdk(version):
+    with Sdk(version) as sdk:
+        for binding in ("jsonrpc", "rest"):
+            wire = ["--binding", binding]
+            check_same(succeeded(run("send", *wire, sdk.url, "reply")).out, b"Hello\n", "a message")
+            for more in ([], ["--no-stream"]):
+                check_same(succeeded(run("send", *wire, *more, sdk.url, "go")).out, b"Hello world\n\nDone\n", f"{binding} {more}")
+            lines = events(run("send", "--json", *wire, sdk.url, "go"))
+            check_same(kinds(lines), ["task", "statusUpdate", "artifactUpdate", "artifactUpdate", "statusUpdate"])
+            out = succeeded(run("task", "get", *wire, sdk.url, task_of(lines))).out.decode()
+            check("state    completed" in out and "Hello world" in out, out)
+            id = succeeded(run("send", "--no-wait", *wire, sdk.url, "wait")).out.decode().strip()
+            p = start("task", "subscribe", "--json", *wire, sdk.url, id)
+            first = json.loads(p.stdout.readline())
+            check_same(first["task"]["id"], id)
+            check(b"canceled" in run("task", "cancel", *wire, sdk.url, id).out, "cancel")
+            ended = end(p)
+            check(ended.status == 1 and b"TASK_STATE_CANCELED" in ended.out, ended)
+            p = start("send", "--json", *wire, sdk.url, "wait")
+            check(json.loads(p.stdout.readline())["task"], "a task")
+            p.stdout.readline()
+            p.send_signal(signal.SIGINT)
+            ended = end(p)
+            check(ended.status == 1 and b"TASK_STATE_CANCELED" in ended.out, ended)
+            failed(run("task", "get", *wire, sdk.url, "no-such"), 1, "the server says: ")
+        check("without faults" in succeeded(run("card", "get", "--validate", sdk.url)).out.decode(), "the card")
+
+
+@test("servers of @a2a-js/sdk 1.3.0 understand us: send, stream, get, subscribe, cancel, card, errors")
+def _():
+    with_sdk("1.0")
+
+
+@test("servers of @a2a-js/sdk 0.3.14 understand us: send, stream, get, subscribe, cancel, card, errors")
+def _():
+    with_sdk("0.3")
+
+
+@test("the servers that were talked to end well")
+def _():
+    for one in shared.values():
+        one.stop()
+    shared.clear()
