@@ -9,16 +9,14 @@
 
 struct view {
     const struct run *run;
-    const dgm_event *event;
+    const dgm_event *event; /* of a kind that the rule is about */
     bool has_task;
     dgm_task_state state; /* before the event */
 };
 
-static const dgm_status *status_of(const dgm_event *e)
+static const dgm_status *status_of(const dgm_event *e) /* of a task or a status-update */
 {
-    if (e->kind == DGM_EVENT_STATUS)
-        return &e->status->status;
-    return e->kind == DGM_EVENT_TASK ? &e->task->status : NULL;
+    return e->kind == DGM_EVENT_STATUS ? &e->status->status : &e->task->status;
 }
 
 static bool is_other(dgm_str theirs, dgm_str ours)
@@ -50,24 +48,23 @@ static bool has_other_ids(const struct view *v)
 
 static bool is_after_the_end(const struct view *v)
 {
-    return v->has_task && dgm_state_is_terminal(v->state) && v->event->kind != DGM_EVENT_INTERNAL;
+    return v->has_task && dgm_state_is_terminal(v->state);
 }
 
 static bool is_illegal_transition(const struct view *v)
 {
-    const dgm_status *s = v->event->kind == DGM_EVENT_STATUS ? status_of(v->event) : NULL;
-    return s && v->has_task && !dgm_state_is_terminal(v->state) &&
-           !dgm_state_may_become(v->state, s->state);
+    return v->has_task && !dgm_state_is_terminal(v->state) &&
+           !dgm_state_may_become(v->state, status_of(v->event)->state);
 }
 
 static bool is_second_task(const struct view *v)
 {
-    return v->has_task && v->event->kind == DGM_EVENT_TASK;
+    return v->has_task;
 }
 
 static bool is_message_in_a_task(const struct view *v)
 {
-    return v->has_task && v->event->kind == DGM_EVENT_MESSAGE;
+    return v->has_task;
 }
 
 static dgm_fold_artifact artifact_of(const struct view *v)
@@ -79,25 +76,24 @@ static dgm_fold_artifact artifact_of(const struct view *v)
 
 static bool appends_to_nothing(const struct view *v)
 {
-    return v->event->kind == DGM_EVENT_ARTIFACT && v->event->artifact->append == DGM_TRUE &&
-           artifact_of(v) == DGM_ARTIFACT_NEW;
+    return v->event->artifact->append == DGM_TRUE && artifact_of(v) == DGM_ARTIFACT_NEW;
 }
 
 static bool is_after_the_last_chunk(const struct view *v)
 {
-    return v->event->kind == DGM_EVENT_ARTIFACT && artifact_of(v) == DGM_ARTIFACT_SEALED;
+    return artifact_of(v) == DGM_ARTIFACT_SEALED;
 }
 
 static bool is_nameless_artifact(const struct view *v)
 {
-    return v->event->kind == DGM_EVENT_ARTIFACT && !v->event->artifact->artifact.artifact_id.n;
+    return !v->event->artifact->artifact.artifact_id.n;
 }
 
 /* Is it progress or the answer? Nobody can tell. */
 static bool is_unmarked_text(const struct view *v)
 {
     const dgm_status *s = status_of(v->event);
-    if (!s || s->state != DGM_STATE_WORKING || !s->message)
+    if (s->state != DGM_STATE_WORKING || !s->message)
         return false;
     for (size_t i = 0; i < s->message->parts.n; i++) {
         if (s->message->parts.at[i].kind == DGM_PART_TEXT)
@@ -108,29 +104,40 @@ static bool is_unmarked_text(const struct view *v)
 
 static bool fails_without_a_word(const struct view *v)
 {
-    const dgm_status *s = status_of(v->event);
-    const dgm_json *metadata = v->event->kind == DGM_EVENT_STATUS ? v->event->status->metadata
-                               : v->event->kind == DGM_EVENT_TASK ? v->event->task->metadata
-                                                                  : NULL;
-    return s && s->state == DGM_STATE_FAILED && !dgm_metadata_error(metadata).n;
+    const dgm_event *e = v->event;
+    return status_of(e)->state == DGM_STATE_FAILED &&
+           !dgm_metadata_error(e->kind == DGM_EVENT_STATUS ? e->status->metadata
+                                                           : e->task->metadata)
+                .n;
 }
+
+enum {
+    TASK = 1 << DGM_EVENT_TASK,
+    MESSAGE = 1 << DGM_EVENT_MESSAGE,
+    STATUS = 1 << DGM_EVENT_STATUS,
+    ARTIFACT = 1 << DGM_EVENT_ARTIFACT
+};
 
 static const struct rule {
     const char *name, *about;
+    unsigned of; /* the kinds of events it is about */
     bool (*is_broken)(const struct view *v);
 } rules[] = {
-    {"ids", "an event carries the taskId or contextId of another task", has_other_ids},
-    {"after-end", "an event after the task has ended", is_after_the_end},
-    {"transition", "a state that may not follow the one before", is_illegal_transition},
-    {"second-task", "a task event in the middle of a task", is_second_task},
-    {"message-in-task", "a message in the stream of a task", is_message_in_a_task},
-    {"append-to-nothing", "a chunk with append:true of an artifact that is not there",
+    {"ids", "an event carries the taskId or contextId of another task", TASK | STATUS | ARTIFACT,
+     has_other_ids},
+    {"after-end", "an event after the task has ended", TASK | MESSAGE | STATUS | ARTIFACT,
+     is_after_the_end},
+    {"transition", "a state that may not follow the one before", STATUS, is_illegal_transition},
+    {"second-task", "a task event in the middle of a task", TASK, is_second_task},
+    {"message-in-task", "a message in the stream of a task", MESSAGE, is_message_in_a_task},
+    {"append-to-nothing", "a chunk with append:true of an artifact that is not there", ARTIFACT,
      appends_to_nothing},
-    {"after-last-chunk", "an update of an artifact after its lastChunk", is_after_the_last_chunk},
-    {"artifact-id", "an artifact without an artifactId", is_nameless_artifact},
+    {"after-last-chunk", "an update of an artifact after its lastChunk", ARTIFACT,
+     is_after_the_last_chunk},
+    {"artifact-id", "an artifact without an artifactId", ARTIFACT, is_nameless_artifact},
     {"status-text", "text in a working status without metadata.canonical_type: progress or answer?",
-     is_unmarked_text},
-    {"error", "a failed status without metadata.error", fails_without_a_word},
+     TASK | STATUS, is_unmarked_text},
+    {"error", "a failed status without metadata.error", TASK | STATUS, fails_without_a_word},
 };
 _Static_assert(sizeof rules / sizeof *rules == N_RULES, "N_RULES of core_int.h");
 
@@ -144,6 +151,15 @@ void run_warn(struct run *r, const char *rule, const dgm_err *what)
         core->o.on_warning(core->o.user, r->input.task_id, rule, what);
 }
 
+static void tell(struct run *r, size_t i)
+{
+    dgm_err what = {0};
+    r->told |= 1u << i;
+    atomic_fetch_add_explicit(&r->shard->core->broken[i], 1, memory_order_relaxed);
+    dgm_fail(&what, DGM_INVALID_AGENT_RESPONSE, NULL, "%s", rules[i].about);
+    run_warn(r, rules[i].name, &what);
+}
+
 void run_lint(struct run *r, const dgm_event *e)
 {
     struct view v = {.run = r,
@@ -151,13 +167,8 @@ void run_lint(struct run *r, const dgm_event *e)
                      .has_task = r->live != NULL,
                      .state = r->live ? r->live->state : DGM_STATE_SUBMITTED};
     for (size_t i = 0; i < N_RULES; i++) {
-        dgm_err what = {0};
-        if (r->told & 1u << i || !rules[i].is_broken(&v))
-            continue;
-        r->told |= 1u << i;
-        atomic_fetch_add_explicit(&r->shard->core->broken[i], 1, memory_order_relaxed);
-        dgm_fail(&what, DGM_INVALID_AGENT_RESPONSE, NULL, "%s", rules[i].about);
-        run_warn(r, rules[i].name, &what);
+        if (rules[i].of >> e->kind & 1 && !(r->told >> i & 1) && rules[i].is_broken(&v))
+            tell(r, i);
     }
 }
 

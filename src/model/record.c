@@ -41,6 +41,24 @@ static dgm_task_state state_of(const dgm_event *event)
     return DGM_STATE_UNKNOWN;
 }
 
+/* Only what others nested is deep: values that we pass on without looking into them. Most records are
+ * chunks of text without any. */
+static bool may_be_deep(const dgm_event *event, size_t n)
+{
+    if (n <= 2 * DGM_MAX_JSON_DEPTH)
+        return false;
+    if (event->kind != DGM_EVENT_ARTIFACT)
+        return true;
+    const dgm_artifact_update *u = event->artifact;
+    const dgm_artifact *x = &u->artifact;
+    for (size_t i = 0; i < x->parts.n; i++) {
+        const dgm_part *part = &x->parts.at[i];
+        if (part->data || part->metadata || part->extra || part->nested_extra)
+            return true;
+    }
+    return u->metadata || u->extra || x->metadata || x->extra;
+}
+
 dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *scratch,
                         dgm_record **ret_record, dgm_err *err)
 {
@@ -55,7 +73,8 @@ dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *s
     dgm_str bytes = dgm_buf_str(scratch);
     if (scratch->over) /* of unknown size: writing stopped */
         bytes.n = DGM_MAX_RECORD_BYTES + 1;
-    size_t deep = scratch->over ? bytes.n : dgm_json_depth_fault(bytes);
+    bool look = !scratch->over && may_be_deep(event, bytes.n);
+    size_t deep = look ? dgm_json_depth_fault(bytes) : bytes.n;
     if (deep < bytes.n) {
         dgm_fail(err, DGM_TOO_LARGE, NULL,
                  "an event nested deeper than the limit json_depth of %d: flatten it",

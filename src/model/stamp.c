@@ -45,7 +45,12 @@ static const dgm_json *with_member(dgm_arena *a, const dgm_json *object, dgm_str
 
 void dgm_message_stamp(dgm_arena *a, dgm_message *m)
 {
-    dgm_str quoted = dgm_arena_printf(a, "\"%s\"", dgm_message_canonical_type(m));
+    const char *type = dgm_message_canonical_type(m);
+    dgm_str quoted = {NULL, strlen(type) + 2};
+    char *p = dgm_arena_alloc_raw(a, quoted.n);
+    p[0] = p[quoted.n - 1] = '"';
+    memcpy(p + 1, type, quoted.n - 2);
+    quoted.p = p;
     m->metadata = with_member(a, m->metadata, DGM_STR(CANONICAL_TYPE), dgm_json_made(a, quoted));
 }
 
