@@ -133,6 +133,12 @@ typedef struct dgm_rows {
     _Atomic uint64_t bits;
 } dgm_rows;
 
+/* What to write instead: the same object by another shape, or one that it holds. */
+typedef struct dgm_picked {
+    const dgm_shape *shape;
+    const void *object;
+} dgm_picked;
+
 struct dgm_shape {
     const char *what; /* "message": for messages to people */
     size_t size;
@@ -145,7 +151,7 @@ struct dgm_shape {
     bool proto; /* ProtoJSON: snake_case names are read, defaults without presence not written */
     /* Another shape for this value or struct (kind-tagged unions). NULL result: err is set. */
     const dgm_shape *(*pick_read)(dgm_reader *r, yyjson_val *v, const dgm_at *at);
-    const dgm_shape *(*pick_write)(const void *object);
+    dgm_picked (*pick_write)(const void *object);
     /* Last word on an object that was read. */
     dgm_code (*after_read)(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at);
     /* Instead of all rows, for the odd one out. */

@@ -65,8 +65,8 @@ dgm_code dgm_read_int(dgm_reader *r, yyjson_val *v, const dgm_at *at, int32_t *r
     return DGM_OK;
 }
 
-static __attribute__((cold)) dgm_code no_such_name(dgm_reader *r, const dgm_enum_names *names,
-                                                   dgm_str s, const dgm_at *at)
+static __attribute__((noinline, cold)) dgm_code
+no_such_name(dgm_reader *r, const dgm_enum_names *names, dgm_str s, const dgm_at *at)
 {
     char all[240];
     size_t n = 0;
@@ -388,8 +388,9 @@ static bool is_empty(const dgm_field *f, const void *object)
     return f->kind == DGM_FIELD_ENUM && *(const int *)from == 0;
 }
 
-static __attribute__((cold)) dgm_code missing(dgm_reader *r, const dgm_shape *s, const dgm_field *f,
-                                              bool is_there, const dgm_at *at, void *object)
+static __attribute__((noinline, cold)) dgm_code missing(dgm_reader *r, const dgm_shape *s,
+                                                        const dgm_field *f, bool is_there,
+                                                        const dgm_at *at, void *object)
 {
     if (f->flags & DGM_MINTED && r->mint) {
         *(dgm_str *)(void *)((char *)object + f->at) = dgm_mint_id(r->mint, r->arena);
@@ -420,8 +421,9 @@ static inline uint64_t required_rows(const dgm_shape *s)
     return rows;
 }
 
-static __attribute__((cold)) dgm_code fill_missing(dgm_reader *r, const dgm_shape *s, uint64_t rows,
-                                                   uint64_t empty, const dgm_at *at, void *object)
+static __attribute__((noinline, cold)) dgm_code fill_missing(dgm_reader *r, const dgm_shape *s,
+                                                             uint64_t rows, uint64_t empty,
+                                                             const dgm_at *at, void *object)
 {
     dgm_code rc;
     for (; rows; rows &= rows - 1) {
@@ -434,8 +436,8 @@ static __attribute__((cold)) dgm_code fill_missing(dgm_reader *r, const dgm_shap
     return DGM_OK;
 }
 
-static __attribute__((cold)) dgm_code union_fault(dgm_reader *r, const dgm_shape *s,
-                                                  const dgm_at *at, const char *more)
+static __attribute__((noinline, cold)) dgm_code union_fault(dgm_reader *r, const dgm_shape *s,
+                                                            const dgm_at *at, const char *more)
 {
     char names[200];
     size_t n = 0;
@@ -502,7 +504,7 @@ static __attribute__((noinline)) dgm_code read_other(struct reading *o, const dg
     return is_empty(main, o->object) ? check_empty(o, f, main) : DGM_OK;
 }
 
-static __attribute__((cold)) dgm_code keep_unknown(struct reading *o, yyjson_val *key)
+static __attribute__((noinline, cold)) dgm_code keep_unknown(struct reading *o, yyjson_val *key)
 {
     if (o->s->extra_at == DGM_NOWHERE || (o->r->drop_nulls && unsafe_yyjson_is_null(key + 1))) {
         o->r->n_unknown++;
@@ -512,14 +514,14 @@ static __attribute__((cold)) dgm_code keep_unknown(struct reading *o, yyjson_val
                             (const dgm_extra **)(void *)(o->object + o->s->extra_at));
 }
 
-static __attribute__((cold)) dgm_code occurs_twice(struct reading *o, yyjson_val *key)
+static __attribute__((noinline, cold)) dgm_code occurs_twice(struct reading *o, yyjson_val *key)
 {
     return dgm_fail(o->r->err, DGM_BAD_PARAMS, DGM_AT(o->at, dgm_json_str(key)),
                     "this member occurs twice");
 }
 
-static __attribute__((cold)) dgm_code no_object(dgm_reader *r, const dgm_shape *s, yyjson_val *v,
-                                                const dgm_at *at)
+static __attribute__((noinline, cold)) dgm_code no_object(dgm_reader *r, const dgm_shape *s,
+                                                          yyjson_val *v, const dgm_at *at)
 {
     char expected[80];
     snprintf(expected, sizeof expected, "an object (%s)", s->what);

@@ -111,7 +111,7 @@ static char *put_int(dgm_writer *w, char *out, const dgm_field *f, int64_t n)
     return enter(w);
 }
 
-static char *put_bool(dgm_writer *w, char *out, const dgm_field *f, bool set)
+static inline char *put_bool(dgm_writer *w, char *out, const dgm_field *f, bool set)
 {
     char *to = room(w, out, DGM_KEY_ROOM + 1 + 5);
     if (!to)
@@ -251,8 +251,11 @@ static char *put_extra(dgm_writer *w, char *out, const dgm_extra *x)
 
 static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void *object)
 {
-    if (s->pick_write)
-        s = s->pick_write(object);
+    if (s->pick_write) {
+        dgm_picked picked = s->pick_write(object);
+        s = picked.shape;
+        object = picked.object;
+    }
     if (s->write_instead) {
         leave(w, out);
         s->write_instead(w, object);
@@ -272,13 +275,14 @@ static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void
         if (f->look == DGM_LOOK_POINTER) {
             if (!*(void *const *)from)
                 continue;
-        } else if (f->look == DGM_LOOK_INT) {
-            if (!*(const int *)from)
+        } else if (f->look != DGM_LOOK_CLOSER) {
+            if (f->look == DGM_LOOK_INT   ? !*(const int *)from
+                : f->look == DGM_LOOK_TAG ? f->tag != tag
+                                          : true)
                 continue;
-        } else if (f->look == DGM_LOOK_NEVER || (f->look == DGM_LOOK_TAG && f->tag != tag)) {
-            continue;
         }
-        if (f->kind == DGM_FIELD_STR) { /* most of what is left; spares a jump nobody foresees */
+        /* Most of what is left, one by one, which is foreseen better than a jump by table. */
+        if (f->kind == DGM_FIELD_STR) {
             const dgm_str *str = from;
             if (str->n || !s->proto || f->flags & (DGM_REQUIRED | DGM_ONE_OF | DGM_PRESENCE))
                 out = put_text_here(w, out, f, str->p, str->n);
@@ -286,6 +290,12 @@ static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void
             out = put_key(w, out, f);
         } else if (f->kind == DGM_FIELD_INLINE) {
             out = put_object(w, put_key(w, out, f), f->of.shape, from);
+        } else if (f->kind == DGM_FIELD_OBJECT && *(void *const *)from) {
+            out = put_object(w, put_key(w, out, f), f->of.shape, *(void *const *)from);
+        } else if (f->kind == DGM_FIELD_LIST && ((const struct any_list *)from)->n) {
+            out = put_list(w, put_key(w, out, f), f->of.shape, from);
+        } else if (f->kind == DGM_FIELD_BOOL && *(const dgm_opt_bool *)from == DGM_TRUE) {
+            out = put_bool(w, out, f, true);
         } else {
             out = put_member(w, out, s, f, object);
         }

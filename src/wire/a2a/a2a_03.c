@@ -188,18 +188,20 @@ static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at
     return NULL;
 }
 
-static const dgm_shape *pick_part_write(const void *object)
+static dgm_picked pick_part_write(const void *object)
 {
     const dgm_part *part = object;
     switch (part->kind) {
     case DGM_PART_RAW:
-    case DGM_PART_URL: return &file_part;
+    case DGM_PART_URL: return (dgm_picked){&file_part, object};
     case DGM_PART_DATA:
-        return yyjson_is_obj((yyjson_val *)(uintptr_t)part->data) ? &data_part : &wrapped_data_part;
+        return (dgm_picked){yyjson_is_obj((yyjson_val *)(uintptr_t)part->data) ? &data_part
+                                                                               : &wrapped_data_part,
+                            object};
     case DGM_PART_NONE:
     case DGM_PART_TEXT: break;
     }
-    return &text_part;
+    return (dgm_picked){&text_part, object};
 }
 
 const dgm_shape dgm_a2a_03_part = {
@@ -303,10 +305,9 @@ static const dgm_shape *pick_status_message(dgm_reader *r, yyjson_val *v, const 
     return dgm_a2a_says_nothing(r, v) ? &dgm_a2a_no_message : &dgm_a2a_03_message;
 }
 
-static const dgm_shape *pick_message_write(const void *object)
+static dgm_picked pick_message_write(const void *object)
 {
-    (void)object;
-    return &dgm_a2a_03_message;
+    return (dgm_picked){&dgm_a2a_03_message, object};
 }
 
 static const dgm_shape status_message = {
@@ -474,12 +475,19 @@ static dgm_code read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, void 
     return DGM_OK;
 }
 
-static void write_event(dgm_writer *w, const void *object)
+static void write_nothing(dgm_writer *w, const void *object)
+{
+    (void)w;
+    (void)object;
+}
+static const dgm_shape no_event = {.what = "event", .write_instead = write_nothing};
+
+/* The object itself is the event: no wrapper says which it is. */
+static dgm_picked pick_event_write(const void *object)
 {
     const dgm_event *event = object;
     size_t i = (size_t)event->kind - DGM_EVENT_TASK; /* events[] is in the order of the enum */
-    if (i < 4)
-        dgm_shape_write(w, events[i].shape, event->any);
+    return i < 4 ? (dgm_picked){events[i].shape, event->any} : (dgm_picked){&no_event, event};
 }
 
 const dgm_shape dgm_a2a_03_stream_response = {
@@ -488,5 +496,5 @@ const dgm_shape dgm_a2a_03_stream_response = {
     .extra_at = DGM_NOWHERE,
     .tag_at = DGM_NOWHERE,
     .read_instead = read_event,
-    .write_instead = write_event,
+    .pick_write = pick_event_write,
 };

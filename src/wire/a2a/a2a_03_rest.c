@@ -143,18 +143,20 @@ static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at
     return found ? found : &text_part; /* whose reader says what is missing */
 }
 
-static const dgm_shape *pick_part_write(const void *object)
+static dgm_picked pick_part_write(const void *object)
 {
     const dgm_part *part = object;
     switch (part->kind) {
     case DGM_PART_RAW:
-    case DGM_PART_URL: return &file_part;
+    case DGM_PART_URL: return (dgm_picked){&file_part, object};
     case DGM_PART_DATA:
-        return yyjson_is_obj((yyjson_val *)(uintptr_t)part->data) ? &data_part : &wrapped_data_part;
+        return (dgm_picked){yyjson_is_obj((yyjson_val *)(uintptr_t)part->data) ? &data_part
+                                                                               : &wrapped_data_part,
+                            object};
     case DGM_PART_NONE:
     case DGM_PART_TEXT: break;
     }
-    return &text_part;
+    return (dgm_picked){&text_part, object};
 }
 
 const dgm_shape dgm_a2a_03_rest_part = {
@@ -195,10 +197,9 @@ static const dgm_shape *pick_status_message(dgm_reader *r, yyjson_val *v, const 
     return dgm_a2a_says_nothing(r, v) ? &dgm_a2a_no_message : &dgm_a2a_03_rest_message;
 }
 
-static const dgm_shape *pick_message_write(const void *object)
+static dgm_picked pick_message_write(const void *object)
 {
-    (void)object;
-    return &dgm_a2a_03_rest_message;
+    return (dgm_picked){&dgm_a2a_03_rest_message, object};
 }
 
 static const dgm_shape status_message = {

@@ -207,9 +207,9 @@ static const dgm_shape flat[] = {
     [DGM_SCHEME_MTLS] = BODY("mutual TLS", flat_mtls_fields),
 };
 
-static const dgm_shape *pick_flat(const void *object)
+static dgm_picked pick_flat(const void *object)
 {
-    return &flat[((const dgm_security_scheme *)object)->kind];
+    return (dgm_picked){&flat[((const dgm_security_scheme *)object)->kind], object};
 }
 
 /* ---- schemes: whichever it is ------------------------------------------------------------------ */

@@ -231,9 +231,9 @@ static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at
     return &part_shapes[kind_of_part(v)];
 }
 
-static const dgm_shape *pick_part_to_write(const void *object)
+static dgm_picked pick_part_to_write(const void *object)
 {
-    return &part_shapes[((const dgm_chat_part *)object)->kind];
+    return (dgm_picked){&part_shapes[((const dgm_chat_part *)object)->kind], object};
 }
 
 const dgm_shape dgm_chat_part_shape = {
@@ -409,10 +409,10 @@ static const dgm_shape *pick_call(dgm_reader *r, yyjson_val *v, const dgm_at *at
     return kind_of_call(v) == DGM_CHAT_CALL_CUSTOM ? &custom_call : &function_call;
 }
 
-static const dgm_shape *pick_call_to_write(const void *object)
+static dgm_picked pick_call_to_write(const void *object)
 {
     const dgm_chat_call *call = object;
-    return call->kind == DGM_CHAT_CALL_CUSTOM ? &custom_call : &function_call;
+    return (dgm_picked){call->kind == DGM_CHAT_CALL_CUSTOM ? &custom_call : &function_call, object};
 }
 
 static const dgm_shape any_call = {
