@@ -12,13 +12,16 @@ ninja = @ninja -C $(1) --quiet | sed '/no work to do/d'
 # tests and the corpus replay; build-clang/ is the second compiler and libFuzzer; build-tsan/ has the
 # unit tests of what threads share, with TSan; build-bench/ is build/ with the benchmarks.
 
-.PHONY: build run test check bench fuzz soak tck test-fresh format install clean help
+.PHONY: build run tour test check bench fuzz soak tck test-fresh format install clean help
 .DEFAULT_GOAL := build
 
 build: build/build.ninja ## build build/dragoman and build/libdragoman.{so,a}
 	$(call ninja,build)
 
-run: build ## set up, build, and take the guided tour
+run: build ## set up, build, and start the server with the built-in agents (ARGS="--listen ...")
+	@build/dragoman serve -c examples/run/dragoman.yaml $(ARGS)
+
+tour: build ## take the guided tour of the translator
 	@scripts/tour
 
 test: setup-test build/build.ninja build-test/build.ninja build-clang/build.ninja ## set up and run every test there is

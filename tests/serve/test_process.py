@@ -9,7 +9,7 @@ import time
 
 from lib.a2a import REST1, RPC1, Client
 from lib.http import Conn, ask
-from lib.server import DRAGOMAN, ENV, Server, agent, folder, server
+from lib.server import DRAGOMAN, ENV, ROOT, Server, agent, folder, server
 from lib.tap import Failure, Skip, check, each, same, soon, test
 
 PATH = "/.well-known/agent-card.json"
@@ -404,3 +404,10 @@ def _():
     finally:
         p.terminate()
         same(p.wait(60), 0, "status")
+
+
+@test("what `make run` starts answers, agent by agent")
+def _():
+    with Server(None, args=["-c", os.path.join(ROOT, "examples/run/dragoman.yaml")]) as s:
+        for base, words in ("", "You said: x"), ("/agents/hello", "Hello"), ("/agents/shell", "You said: x"):
+            check(words in json.dumps(Client(s, RPC1, base=base).send("x").result), base)
