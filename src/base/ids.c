@@ -38,20 +38,29 @@ static uint64_t random_bits(void)
     return pool[--left];
 }
 
-void dgm_uuid7(char out[DGM_UUID_CHARS + 1])
+/* The hexadecimal digits of the lowest 8 * n bits. */
+static char *put_hex(char *p, uint64_t bits, int n)
 {
     static const char hex[] = "0123456789abcdef";
+    for (int shift = 8 * n - 4; shift >= 0; shift -= 4)
+        *p++ = hex[bits >> shift & 15];
+    return p;
+}
+
+void dgm_uuid7(char out[DGM_UUID_CHARS + 1])
+{
     uint64_t tick = next_tick();
     uint64_t hi = (tick >> 12) << 16 | 0x7000 | (tick & 0xFFF);
     uint64_t lo = (random_bits() & 0x3FFFFFFFFFFFFFFFu) | 0x8000000000000000u;
-    char *p = out;
-    for (int i = 0; i < 32; i++) {
-        if (i == 8 || i == 12 || i == 16 || i == 20)
-            *p++ = '-';
-        uint64_t word = i < 16 ? hi : lo;
-        *p++ = hex[word >> (60 - 4 * (i & 15)) & 15];
-    }
-    *p = 0;
+    char *p = put_hex(out, hi >> 32, 4);
+    *p++ = '-';
+    p = put_hex(p, hi >> 16, 2);
+    *p++ = '-';
+    p = put_hex(p, hi, 2);
+    *p++ = '-';
+    p = put_hex(p, lo >> 48, 2);
+    *p++ = '-';
+    *put_hex(p, lo, 6) = 0;
 }
 
 dgm_str dgm_uuid7_in(dgm_arena *a)

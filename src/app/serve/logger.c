@@ -127,22 +127,39 @@ bool dgm_logger_wants(const dgm_logger *l, dgm_config_log_level level)
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
+/* A line is written for every request: no printf, and the second is spelled once per thread. */
 static void put_time(dgm_buf *b)
 {
+    static _Thread_local time_t second = -1;
+    static _Thread_local char text[40]; /* 2026-01-31T12:34:56 */
     struct timespec now;
-    struct tm t;
     clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &t);
-    dgm_buf_printf(b, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ", t.tm_year + 1900, t.tm_mon + 1,
-                   t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, now.tv_nsec / 1000000);
+    if (now.tv_sec != second) {
+        struct tm t;
+        second = now.tv_sec;
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", gmtime_r(&second, &t));
+    }
+    int ms = (int)(now.tv_nsec / 1000000);
+    char rest[] = {'.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10), (char)('0' + ms % 10),
+                   'Z'};
+    dgm_buf_add_str(b, dgm_str_from(text));
+    dgm_buf_add(b, rest, sizeof rest);
 }
 
 static void put_number(dgm_buf *b, double n)
 {
-    if (n == floor(n) && fabs(n) < 1e15)
-        dgm_buf_printf(b, "%.0f", n);
-    else
+    if (n == floor(n) && fabs(n) < 1e15) {
+        dgm_json_put_int(b, (int64_t)n);
+    } else if (n > 0 && n < 1e12) {
+        int64_t thousandths = (int64_t)(n * 1000 + 0.5);
+        int rest = (int)(thousandths % 1000);
+        char digits[] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
+                         (char)('0' + rest % 10)};
+        dgm_json_put_int(b, thousandths / 1000);
+        dgm_buf_add(b, digits, sizeof digits);
+    } else {
         dgm_buf_printf(b, "%.3f", n);
+    }
 }
 
 /* JSON wants UTF-8, a terminal no control characters: what is neither becomes '?'. */
@@ -171,12 +188,16 @@ static void put_json(dgm_buf *b, const char *level, const char *what, const dgm_
     char room[2048];
     dgm_buf_add_lit(b, "{\"time\":\"");
     put_time(b);
-    dgm_buf_printf(b, "\",\"level\":\"%s\",\"msg\":", level);
+    dgm_buf_add_lit(b, "\",\"level\":\"");
+    dgm_buf_add_str(b, dgm_str_from(level));
+    dgm_buf_add_lit(b, "\",\"msg\":");
     dgm_json_put_str(b, dgm_str_from(what));
     for (size_t i = 0; i < n; i++) {
         if (f[i].text.p && !f[i].text.n)
             continue;
-        dgm_buf_printf(b, ",\"%s\":", f[i].name);
+        dgm_buf_add_lit(b, ",\"");
+        dgm_buf_add_str(b, dgm_str_from(f[i].name));
+        dgm_buf_add_lit(b, "\":");
         if (f[i].text.p)
             dgm_json_put_str(b, clean(f[i].text, room, sizeof room));
         else
@@ -190,11 +211,16 @@ static void put_text(dgm_buf *b, const char *level, const char *what, const dgm_
 {
     char room[2048];
     put_time(b);
-    dgm_buf_printf(b, " %-5s %s", level, what);
+    dgm_buf_add_char(b, ' ');
+    dgm_buf_add_str(b, dgm_str_from(level));
+    dgm_buf_add(b, "      ", 6 - strlen(level)); /* in columns */
+    dgm_buf_add_str(b, dgm_str_from(what));
     for (size_t i = 0; i < n; i++) {
         if (f[i].text.p && !f[i].text.n)
             continue;
-        dgm_buf_printf(b, " %s=", f[i].name);
+        dgm_buf_add_char(b, ' ');
+        dgm_buf_add_str(b, dgm_str_from(f[i].name));
+        dgm_buf_add_char(b, '=');
         dgm_str text = f[i].text.p ? clean(f[i].text, room, sizeof room) : (dgm_str){0};
         if (!text.p)
             put_number(b, f[i].number);
