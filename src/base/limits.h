@@ -114,3 +114,11 @@
 
 /* "config_findings": mistakes told at once; nobody reads more. */
 #define DGM_MAX_CONFIG_FINDINGS 100
+
+/* "open_items": steps, subagents, models with a usage of their own that one run tells of; more are left
+ * out. They are looked for one after the other, and no agent has that many. */
+#define DGM_MAX_OPEN_ITEMS 1000
+
+/* "snapshot_bytes": messages kept to tell a run's reader all of them again, when a text turns out to be
+ * another than was streamed. Past it the text is told as a message of its own. */
+#define DGM_MAX_SNAPSHOT_BYTES ((size_t)8 << 20)

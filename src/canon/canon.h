@@ -70,6 +70,7 @@ typedef struct dgm_canon_part {
     dgm_canon_source source; /* all but text */
     dgm_str id;
     const dgm_json *metadata; /* any value but null: file names go here */
+    bool own_line; /* JSON or a link: never glued to the text around it; never leaves us */
     const dgm_extra *extra;
 } dgm_canon_part;
 

@@ -80,6 +80,7 @@ struct dgm_reconcile {
     dgm_status_texts status_texts;
     struct stream *streams;
     size_t n, cap;
+    size_t first; /* final texts are about those from here on */
     /* GUESSED: the first text's length, and the second. Later: what was put together of them. */
     size_t first_n;
     dgm_buf kept;
@@ -209,10 +210,10 @@ static bool is_blank(char c)
 static size_t end_of_all(const dgm_reconcile *r, dgm_str text)
 {
     size_t at = 0;
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = r->first; i < r->n; i++) {
         size_t skipped = 0;
         while (!dgm_sum_begins(&r->streams[i].sum, behind(text, at))) {
-            if (!i || skipped++ == MAX_BLANKS || at == text.n || !is_blank(text.p[at]))
+            if (i == r->first || skipped++ == MAX_BLANKS || at == text.n || !is_blank(text.p[at]))
                 return 0;
             at++;
         }
@@ -223,7 +224,7 @@ static size_t end_of_all(const dgm_reconcile *r, dgm_str text)
 
 static bool is_said(const dgm_reconcile *r, dgm_str text)
 {
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = r->first; i < r->n; i++) {
         if (r->streams[i].sum.n == text.n && dgm_sum_begins(&r->streams[i].sum, text))
             return true;
     }
@@ -234,8 +235,8 @@ dgm_say dgm_reconcile_final(dgm_reconcile *r, dgm_str text)
 {
     size_t last = r->n - 1, end;
     if (!text.n)
-        return (dgm_say){DGM_SAY_NOTHING, r->n ? last : DGM_NO_STREAM, {0}};
-    if (!r->n)
+        return (dgm_say){DGM_SAY_NOTHING, r->n > r->first ? last : DGM_NO_STREAM, {0}};
+    if (r->n == r->first)
         return (dgm_say){DGM_SAY_MORE, DGM_NO_STREAM, text};
     struct stream *s = &r->streams[last];
     if (dgm_sum_begins(&s->sum, text))
@@ -245,4 +246,9 @@ dgm_say dgm_reconcile_final(dgm_reconcile *r, dgm_str text)
     if (is_said(r, text))
         return (dgm_say){DGM_SAY_NOTHING, last, {0}};
     return instead(s, last, text);
+}
+
+void dgm_reconcile_forget(dgm_reconcile *r)
+{
+    r->first = r->n;
 }

@@ -1,0 +1,117 @@
+/*
+ * canon/from_int.h - the inside of from_records: what its files share.
+ *
+ * Whatever goes wrong is remembered in rc; from then on nothing is given any more, so that the files
+ * need not ask after every step.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "canon/from_records.h"
+#include "canon/messages.h"
+#include "canon/said.h"
+#include "json/json.h"
+
+/* A text message. Its index is that of its stream in the reconciler. */
+struct from_text {
+    dgm_str id;
+    dgm_str artifact_id; /* absent: of a message or a status */
+    dgm_str artifact_name;
+    bool open;   /* START was given, END was not */
+    bool sealed; /* nothing more is expected: END is due when something else comes */
+};
+
+struct from_call {
+    dgm_str id, name;
+    bool ended, answered;
+    dgm_buf text;        /* fragments of arguments given so far */
+    dgm_member *members; /* arguments that came as objects, merged */
+    size_t n_members;
+    dgm_map by_key; /* of members */
+};
+
+struct from_subagent {
+    dgm_str name, url, run_id;
+    bool open;
+};
+
+struct dgm_from_records {
+    dgm_from_params params;
+    dgm_arena *arena;   /* lives as long as the machine */
+    dgm_arena *scratch; /* emptied after every event */
+    dgm_canon_sink sink;
+    dgm_code rc;
+    dgm_err *err;
+
+    dgm_str thread_id, run_id, task_id;
+    unsigned turn;
+    bool started, finished, interrupted, has_task, task_seen;
+
+    dgm_reconcile *texts_said;
+    struct from_text *texts;
+    size_t n_texts, cap_texts;
+    dgm_map artifacts;   /* artifactId -> text */
+    dgm_map ids;         /* messageId -> 0: ids in use */
+    size_t message_text; /* the stream of status and message texts that is open; or DGM_NO_STREAM */
+    dgm_str message_id;  /* of the chunk that opened it */
+    bool message_ids_hold; /* an id came twice: then another id is another message */
+    size_t touched;        /* the text that was said last; or DGM_NO_STREAM */
+
+    struct from_call *calls;
+    size_t n_calls, cap_calls;
+    dgm_map calls_by_id;
+    dgm_str parent; /* the assistant message that calls belong to; empty: the next makes one */
+    bool model_calls_told, after_result;
+    dgm_strs pending; /* calls of an input-required status: the caller's to answer */
+
+    dgm_str reasoning; /* id of what is open */
+    dgm_str *steps;    /* open ones */
+    size_t n_steps, cap_steps;
+    struct from_subagent *subagents;
+    size_t n_subagents, cap_subagents;
+    size_t n_ids; /* made up so far */
+    dgm_canon_usages usage;
+    dgm_canon_fold *fold; /* whole_snapshots only */
+};
+
+/* from_records.c */
+void dgm_from_out(dgm_from_records *f, dgm_canon_event *e);
+void dgm_from_fail(dgm_from_records *f, dgm_code rc);
+/* "<run>-<letter><number>" */
+dgm_str dgm_from_id(dgm_from_records *f, char letter);
+/* The id, if it is there and no other message has it; else a made up one. */
+dgm_str dgm_from_message_id(dgm_from_records *f, dgm_str id);
+void dgm_from_begin(dgm_from_records *f, dgm_str context_id, dgm_str task_id);
+void dgm_from_custom(dgm_from_records *f, dgm_str name, const dgm_json *value);
+
+/* from_text.c */
+void dgm_from_artifact(dgm_from_records *f, const dgm_artifact *artifact, bool append, bool last);
+/* A text that is there in whole, as a message of its own. */
+void dgm_from_whole_text(dgm_from_records *f, dgm_str text, dgm_str message_id,
+                         dgm_canon_role role);
+/* A piece of the answer by a message or a status. ends: it is complete with this. */
+void dgm_from_piece(dgm_from_records *f, dgm_str text, dgm_str message_id, bool ends);
+/* The authoritative text. */
+void dgm_from_final(dgm_from_records *f, dgm_str text, dgm_str message_id);
+void dgm_from_settle_texts(dgm_from_records *f); /* END for what is sealed */
+void dgm_from_close_texts(dgm_from_records *f);
+
+/* from_calls.c */
+void dgm_from_calls(dgm_from_records *f, const dgm_said *said, dgm_str message_id);
+void dgm_from_results(dgm_from_records *f, const dgm_said *said);
+void dgm_from_tool_start(dgm_from_records *f, const dgm_internal *e);
+void dgm_from_tool_complete(dgm_from_records *f, const dgm_internal *e);
+void dgm_from_close_calls(dgm_from_records *f);
+void dgm_from_forget_call(struct from_call *c);
+bool dgm_from_is_waiting(const dgm_from_records *f, dgm_str call_id);
+
+/* from_progress.c: what is no part of the answer */
+void dgm_from_status_progress(dgm_from_records *f, const dgm_message *m);
+void dgm_from_reasoning(dgm_from_records *f, dgm_str text);
+void dgm_from_end_reasoning(dgm_from_records *f);
+void dgm_from_step(dgm_from_records *f, dgm_str name, bool begins);
+void dgm_from_close_steps(dgm_from_records *f);
+void dgm_from_close_subagents(dgm_from_records *f);
+void dgm_from_usage(dgm_from_records *f, const dgm_json *value);
+void dgm_from_state(dgm_from_records *f, dgm_str name, const dgm_json *value);

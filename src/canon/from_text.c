@@ -1,0 +1,256 @@
+/*
+ * canon/from_text.c - texts of a run: artifacts, messages, status texts, the final one.
+ *
+ * A text gets its START when it has something to say, and its END when something else comes after it
+ * was sealed: a final text may still add to it.
+ */
+#include "canon/from_int.h"
+#include "model/form.h"
+
+/* ---- one text ------------------------------------------------------------------------------------------ */
+
+static size_t new_text(dgm_from_records *f, dgm_str id)
+{
+    if (f->n_texts == f->cap_texts) {
+        f->cap_texts = f->cap_texts ? 2 * f->cap_texts : 4;
+        f->texts = dgm_xrealloc(f->texts, f->cap_texts * sizeof *f->texts);
+    }
+    f->texts[f->n_texts++] = (struct from_text){.id = id};
+    return dgm_reconcile_open(f->texts_said);
+}
+
+static const dgm_json *artifact_metadata(dgm_from_records *f, const struct from_text *t)
+{
+    dgm_buf b;
+    if (!t->artifact_id.n)
+        return NULL;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"dragoman:artifact\":{\"artifactId\":");
+    dgm_json_put_str(&b, t->artifact_id);
+    if (t->artifact_name.n) {
+        dgm_buf_add_lit(&b, ",\"name\":");
+        dgm_json_put_str(&b, t->artifact_name);
+    }
+    dgm_buf_add_lit(&b, "}}");
+    const dgm_json *v = dgm_json_made(f->scratch, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return v;
+}
+
+static void start_text(dgm_from_records *f, size_t i)
+{
+    struct from_text *t = &f->texts[i];
+    if (t->open)
+        return;
+    dgm_from_end_reasoning(f);
+    t->open = true;
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START, .metadata = artifact_metadata(f, t)};
+    e.text.message_id = t->id;
+    e.text.role = DGM_CANON_ASSISTANT;
+    dgm_from_out(f, &e);
+    f->after_result = false;
+}
+
+static void end_text(dgm_from_records *f, size_t i)
+{
+    struct from_text *t = &f->texts[i];
+    if (!t->open)
+        return;
+    t->open = false;
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_END};
+    e.text.message_id = t->id;
+    dgm_from_out(f, &e);
+}
+
+void dgm_from_settle_texts(dgm_from_records *f)
+{
+    if (f->touched != DGM_NO_STREAM && f->texts[f->touched].sealed)
+        end_text(f, f->touched);
+}
+
+void dgm_from_close_texts(dgm_from_records *f)
+{
+    for (size_t i = 0; i < f->n_texts; i++)
+        end_text(f, i);
+}
+
+static void touch(dgm_from_records *f, size_t i)
+{
+    if (f->touched != i)
+        dgm_from_settle_texts(f);
+    f->touched = i;
+    f->parent = f->texts[i].id; /* calls that follow are made by the same message */
+}
+
+/* The text is not what we said: the reader gets it as a whole. */
+static void correct(dgm_from_records *f, size_t i, dgm_str text)
+{
+    dgm_canon_message one = {.role = DGM_CANON_ASSISTANT,
+                             .id = f->texts[i].id,
+                             .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = text}};
+    dgm_canon_event e = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
+    e.snapshot.messages = (dgm_canon_messages){&one, 1};
+    e.snapshot.changed = one.id;
+    if (!f->fold) {
+        dgm_from_out(f, &e);
+        return;
+    }
+    if (!dgm_canon_fold_set_text(f->fold, one.id, text)) {
+        /* Too much was said to say it all again: the text is told anew instead. */
+        dgm_from_whole_text(f, text, (dgm_str){0}, DGM_CANON_ASSISTANT);
+        return;
+    }
+    e.snapshot.messages = dgm_canon_fold_messages(f->fold, f->scratch);
+    dgm_from_out(f, &e);
+}
+
+static void say(dgm_from_records *f, dgm_say what, bool whole)
+{
+    touch(f, what.stream);
+    if (what.kind == DGM_SAY_NOTHING)
+        return;
+    if (what.kind == DGM_SAY_INSTEAD) {
+        correct(f, what.stream, what.text);
+        return;
+    }
+    bool first = !f->texts[what.stream].open;
+    start_text(f, what.stream);
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_CONTENT};
+    e.text.message_id = f->texts[what.stream].id;
+    e.text.delta = what.text;
+    e.text.whole = whole && first;
+    dgm_from_out(f, &e);
+    if (e.text.whole)
+        end_text(f, what.stream);
+}
+
+/* ---- whole texts ----------------------------------------------------------------------------------------- */
+
+/* Of somebody else: no stream of ours, no final text is about it. */
+static void say_for(dgm_from_records *f, dgm_str text, dgm_str id, dgm_canon_role role)
+{
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
+    e.text.message_id = id;
+    e.text.role = role;
+    dgm_from_out(f, &e);
+    e.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
+    e.text.role = DGM_CANON_ROLE_NONE;
+    e.text.delta = text;
+    e.text.whole = true;
+    dgm_from_out(f, &e);
+    e = (dgm_canon_event){.kind = DGM_CANON_TEXT_MESSAGE_END};
+    e.text.message_id = id;
+    dgm_from_out(f, &e);
+}
+
+void dgm_from_whole_text(dgm_from_records *f, dgm_str text, dgm_str message_id, dgm_canon_role role)
+{
+    if (!text.n)
+        return;
+    dgm_str id = dgm_from_message_id(f, message_id);
+    if (role != DGM_CANON_ASSISTANT) {
+        say_for(f, text, id, role);
+        return;
+    }
+    size_t i = new_text(f, id);
+    f->texts[i].sealed = true;
+    say(f, dgm_reconcile_delta(f->texts_said, i, text), true);
+}
+
+/* ---- artifacts --------------------------------------------------------------------------------------------- */
+
+/* {"artifact":{...},"append":true,"lastChunk":true}, without the text. */
+static void tell_artifact(dgm_from_records *f, const dgm_artifact *artifact, bool append, bool last)
+{
+    dgm_artifact rest = *artifact;
+    rest.parts = (dgm_parts){dgm_new_n(f->scratch, dgm_part, artifact->parts.n), 0};
+    for (size_t i = 0; i < artifact->parts.n; i++) {
+        if (artifact->parts.at[i].kind != DGM_PART_TEXT)
+            rest.parts.at[rest.parts.n++] = artifact->parts.at[i];
+    }
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_writer w = {.out = &b};
+    dgm_buf_add_lit(&b, "{\"artifact\":");
+    dgm_shape_write(&w, &dgm_form_artifact, &rest);
+    if (append)
+        dgm_buf_add_lit(&b, ",\"append\":true");
+    if (last)
+        dgm_buf_add_lit(&b, ",\"lastChunk\":true");
+    dgm_buf_add_char(&b, '}');
+    dgm_from_custom(f, DGM_STR("dragoman:artifact"), dgm_json_made(f->scratch, dgm_buf_str(&b)));
+    dgm_buf_done(&b);
+}
+
+void dgm_from_artifact(dgm_from_records *f, const dgm_artifact *artifact, bool append, bool last)
+{
+    bool others;
+    dgm_str text = dgm_said_text(f->scratch, &artifact->parts, &others);
+    size_t *known = dgm_map_get(&f->artifacts, artifact->artifact_id), i;
+    if (others)
+        tell_artifact(f, artifact, append, last);
+    if (!known && !text.n)
+        return;
+    if (known) {
+        i = *known;
+    } else {
+        i = new_text(f, dgm_from_id(f, 'm'));
+        f->texts[i].artifact_id = dgm_arena_dup(f->arena, artifact->artifact_id);
+        f->texts[i].artifact_name = dgm_arena_dup(f->arena, artifact->name);
+        dgm_map_put(&f->artifacts, f->texts[i].artifact_id, i);
+    }
+    f->texts[i].sealed = last;
+    say(f,
+        append ? dgm_reconcile_delta(f->texts_said, i, text)
+               : dgm_reconcile_replace(f->texts_said, i, text),
+        !known && last);
+}
+
+/* ---- messages and status texts -------------------------------------------------------------------------------- */
+
+/* Chunks mostly have an id each, which then says nothing; ids that repeat are meant. */
+static bool is_another(dgm_from_records *f, dgm_str id)
+{
+    bool same = dgm_str_eq(id, f->message_id);
+    if (same && id.n)
+        f->message_ids_hold = true;
+    return !same && id.n && f->message_ids_hold;
+}
+
+static size_t message_text(dgm_from_records *f, dgm_str message_id)
+{
+    if (f->message_text != DGM_NO_STREAM && !is_another(f, message_id))
+        return f->message_text;
+    if (f->message_text != DGM_NO_STREAM)
+        f->texts[f->message_text].sealed = true;
+    f->message_id = dgm_arena_dup(f->arena, message_id);
+    f->message_ids_hold = false;
+    return f->message_text = new_text(f, dgm_from_message_id(f, message_id));
+}
+
+void dgm_from_piece(dgm_from_records *f, dgm_str text, dgm_str message_id, bool ends)
+{
+    if (!ends) {
+        size_t i = message_text(f, message_id);
+        say(f, dgm_reconcile_status(f->texts_said, i, text), false);
+    } else if (f->message_text != DGM_NO_STREAM) {
+        size_t i = f->message_text;
+        say(f, dgm_reconcile_replace(f->texts_said, i, text), false);
+        f->texts[i].sealed = true;
+        f->message_text = DGM_NO_STREAM;
+    } else {
+        dgm_from_whole_text(f, text, message_id, DGM_CANON_ASSISTANT);
+    }
+}
+
+void dgm_from_final(dgm_from_records *f, dgm_str text, dgm_str message_id)
+{
+    dgm_say what = dgm_reconcile_final(f->texts_said, text);
+    if (what.stream == DGM_NO_STREAM)
+        dgm_from_whole_text(f, what.text, message_id, DGM_CANON_ASSISTANT);
+    else
+        say(f, what, false);
+    if (f->message_text != DGM_NO_STREAM)
+        f->texts[f->message_text].sealed = true;
+    f->message_text = DGM_NO_STREAM;
+}

@@ -1,0 +1,17 @@
+/* canon/media.h - what kind of thing a file is. */
+#pragma once
+
+#include "canon/canon.h"
+
+/* As the part says, or as its file name or address lets guess; absent when nothing does. */
+dgm_str dgm_media_type(const dgm_part *p);
+dgm_str dgm_media_type_of_name(dgm_str name);
+
+/* "image/": is the media type one of those? */
+bool dgm_media_is(dgm_str media_type, dgm_str prefix);
+
+/* "pdf" for application/pdf; "bin" for what we do not know. */
+const char *dgm_media_extension(dgm_str media_type);
+
+/* IMAGE, AUDIO, VIDEO; DOCUMENT for all the rest. */
+dgm_canon_part_kind dgm_media_kind(dgm_str media_type);

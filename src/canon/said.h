@@ -1,0 +1,77 @@
+/*
+ * canon/said.h - what a message of A2A says: its text, its files, its calls, its results.
+ *
+ * Text parts are joined without a separator. Data that holds `tool_calls` (of an agent) or
+ * `tool_results` becomes those; other data becomes JSON text on a line of its own. Files of a user
+ * become parts; of an agent, who has only text in AG-UI, links and names in the text. These are the
+ * rules of document 001's direct function too: both roads agree.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "canon/canon.h"
+
+typedef struct dgm_said_call {
+    dgm_str call_id;
+    dgm_str name;
+    const dgm_json *arguments; /* an object or its text; NULL: none */
+} dgm_said_call;
+
+typedef struct dgm_said_calls {
+    dgm_said_call *at;
+    size_t n;
+} dgm_said_calls;
+
+typedef struct dgm_said_result {
+    dgm_str call_id;
+    dgm_str name;
+    const dgm_json *output; /* NULL: none */
+} dgm_said_result;
+
+typedef struct dgm_said_results {
+    dgm_said_result *at;
+    size_t n;
+} dgm_said_results;
+
+typedef struct dgm_said {
+    dgm_canon_role role;       /* user or assistant; trusted: also system, developer */
+    bool delta;                /* by its canonical_type one of a stream: a complete one follows */
+    dgm_canon_content content; /* ABSENT: nothing but calls or results */
+    dgm_said_calls calls;
+    dgm_said_results results;
+} dgm_said;
+
+/*
+ * trusted: believe `dragoman:role` in the metadata, which can make a user's message a system message.
+ * Fails with a pointer (below `at`) on malformed calls and results: /parts/0/data/tool_calls/1/name.
+ */
+dgm_code dgm_said_read(dgm_arena *a, const dgm_message *m, bool trusted, const dgm_at *at,
+                       dgm_said *ret_said, dgm_err *err);
+
+/* All text of a list of parts, and whether there is anything else in it. */
+dgm_str dgm_said_text(dgm_arena *a, const dgm_parts *parts, bool *ret_others);
+
+/* Text as it is, everything else as JSON text with ", " and ": ". NULL: absent. */
+dgm_str dgm_said_value(dgm_arena *a, const dgm_json *value);
+
+/* The text of a call's arguments: "{}" when there are none. */
+dgm_str dgm_said_arguments(dgm_arena *a, const dgm_json *arguments);
+
+/* The other way: an object if the text is one, spelled just so; else the text itself. So arguments
+ * that came as text leave as the same text. */
+const dgm_json *dgm_said_arguments_value(dgm_arena *a, dgm_str text);
+
+/* A text as a JSON value. */
+const dgm_json *dgm_said_string(dgm_arena *a, dgm_str text);
+
+/* A text member of metadata; absent when there is none, or it is no text. */
+dgm_str dgm_said_mark(const dgm_json *metadata, const char *key);
+
+/* The list with room for a zeroed item behind its n. Lists live in the arena. */
+static inline void *dgm_one_more(dgm_arena *a, void *list, size_t n, size_t size)
+{
+    if ((n & (n - 1)) == 0) /* full at 0, 1, 2, 4, ...: double */
+        list = dgm_arena_realloc(a, list, n * size, (n ? 2 * n : 1) * size);
+    memset((char *)list + n * size, 0, size);
+    return list;
+}
