@@ -246,6 +246,8 @@ static void runs_end_with_their_loop(void **state)
         {"tck", NULL, "x", "test-resubscribe-message-id"},
         {"exec", "{'command':'sleep 100'}", "x", "m"},
         {"exec", "{'command':'echo x; sleep 100','output':'text'}", "x", "m"},
+        /* one that is busy writing: so much at most as one text may have parts */
+        {"exec", "{'command':'yes | head -n 10000; sleep 100','output':'text'}", "x", "m"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

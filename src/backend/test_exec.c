@@ -446,6 +446,21 @@ static void cancel_kills_the_group(void **state)
     fake_close(f);
 }
 
+static void cancel_ends_one_that_writes_without_end(void **state)
+{
+    /* long lines: what the pipe still holds behind the cancel is few of them */
+    struct fake *f = exec_open_with("l=$(printf '%01000d' 1); while :; do echo $l; done",
+                                    "'output':'text'", NULL);
+    (void)state;
+    f->cancel_at = 2;
+    fake_run(f, "hi");
+    fake_check(f);
+    assert_int_equal(f->state, DGM_STATE_CANCELED);
+    assert_true(f->n_events < 2000);
+    assert_true(f->ms < 30000);
+    fake_close(f);
+}
+
 static void one_that_ignores_cancel_is_killed(void **state)
 {
     struct fake *f = exec_open_with("trap '' TERM; echo x; while :; do sleep 1; done",
@@ -585,8 +600,8 @@ DGM_TEST_MAIN(
     dgm_test(bytes_that_are_no_text_become_text), dgm_test(a_very_long_answer_is_not_repeated),
     dgm_test(input_need_not_be_read), dgm_test(grandchildren_hold_nothing_up),
     dgm_test(a_program_that_is_not_there_fails_the_task), dgm_test(after_its_answer_it_has_to_go),
-    dgm_test(cancel_kills_the_group), dgm_test(one_that_ignores_cancel_is_killed),
-    dgm_test(it_may_say_goodbye_when_canceled), dgm_test(it_waits_while_the_log_is_full),
-    dgm_test(only_so_many_run_at_a_time), dgm_test(much_stderr_is_cut),
-    dgm_test_holds(options_work_for_programs, "R004-07 R004-11"),
+    dgm_test(cancel_kills_the_group), dgm_test(cancel_ends_one_that_writes_without_end),
+    dgm_test(one_that_ignores_cancel_is_killed), dgm_test(it_may_say_goodbye_when_canceled),
+    dgm_test(it_waits_while_the_log_is_full), dgm_test(only_so_many_run_at_a_time),
+    dgm_test(much_stderr_is_cut), dgm_test_holds(options_work_for_programs, "R004-07 R004-11"),
     dgm_test(mistakes_in_settings_are_pointed_at))
