@@ -1,10 +1,11 @@
 """Streams (5.6), artifact events (5.7), SSE framing (6). Every event of every stream is checked by lib."""
+import os
 import time
 
 from lib.a2a import ALL, RPC, RPC03, RPC1, Client, Events, fold, new_id, text_of
 from lib.agents import DEMO_AUTH, tck, waiting
 from lib.http import Conn
-from lib.server import needs_ours, server
+from lib.server import agent, folder, needs_ours, server, settings
 from lib.tap import check, each, same, soon, test
 
 
@@ -62,8 +63,8 @@ def _(wire):
 @each("a canceled stream of text still gets its lastChunk: {} [R002-13]", ALL)
 def _(wire):
     needs_ours("decided for Dragoman's agents")
-    c = client(wire, "bench")
-    with c.stream("chunks 200000 yield x") as s:
+    c = client(wire, "demo")
+    with c.stream("slow 600") as s:  # one word per second: it cannot be over before we cancel
         id = s.next().body["id"]
         s.until(lambda e: e.kind == "artifactUpdate")
         a = c.cancel(id)
@@ -218,15 +219,24 @@ def _():
         check(all(e.kind != "task" for e in s.rest()[1:]), s.seen)
 
 
+# waits in the middle for the file that the message names
+GATED = 'read -r gate; seq 1 300; until [ -e "$gate" ]; do sleep 0.05; done; seq 301 600'
+
+
 @each("subscribe: the snapshot holds what happened before, events go on from there: {}", ALL)
 def _(wire):
-    c = client(wire, "bench")
-    with c.stream("chunks 3000 yield x") as first:
+    needs_ours("needs the exec agent")
+    c = Client(server(None, config=settings(agents=[agent("exec", settings={"command": GATED, "input": "text", "output": "text"})])), wire)
+    gate = os.path.join(folder(), "gate")
+    with c.stream(gate) as first:
         id = first.next().body["id"]
         first.until(lambda e: e.kind == "artifactUpdate")
         with c.subscribe(id) as second:
+            before = second.next().body
+            open(gate, "w").close()
             one, two = fold(first.rest()), fold(second.rest())
-    same(len(two["artifacts"][0]["parts"]), 3000, "parts")
+    check(len(before["artifacts"][0]["parts"]) < len(two["artifacts"][0]["parts"]), "the snapshot holds all of it")
+    same("".join(p["text"] for p in two["artifacts"][0]["parts"]), "\n".join(map(str, range(1, 601))), "text")
     same(two["artifacts"], one["artifacts"], "artifacts")
     same(two["status"], one["status"], "status")
 
