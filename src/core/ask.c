@@ -18,14 +18,15 @@ static void take_subscribe(struct live *l, struct call *c)
     uint64_t last = dgm_log_last(l->log);
     size_t max = l->shard->limits.subscribers;
     bool has_cursor = c->cursor != DGM_NO_CURSOR;
+    dgm_err err = {0};
     if (!has_cursor && dgm_state_is_terminal(l->state)) {
         core_refuse_with(c, DGM_UNSUPPORTED_OPERATION, "the task has ended: get it instead");
         return;
     }
     if (dgm_log_n_readers(l->log) >= max) {
-        dgm_fail(&c->err, DGM_RATE_LIMITED, NULL,
+        dgm_fail(&err, DGM_RATE_LIMITED, NULL,
                  "the task has %zu subscribers, the limit subscribers: try later", max);
-        core_refuse(c, &c->err);
+        core_refuse(c, &err);
         return;
     }
     has_cursor = has_cursor && c->cursor <= last; /* beyond the end: lost with the power */
@@ -118,7 +119,7 @@ static void take_cancel(struct live *l, struct call *c)
         return;
     }
     if (l->is == LIVE_BROKEN) {
-        core_refuse(c, &l->store_fault);
+        core_refuse(c, l->store_fault);
         return;
     }
     c->next = l->canceling;

@@ -26,6 +26,7 @@ dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *e
         core->shards[i].loop = dgm_loops_at(o->loops, i);
         core->shards[i].limits = o->limits ? *o->limits : default_limits;
         dgm_buf_init(&core->shards[i].scratch, SIZE_MAX);
+        core->shards[i].spare = dgm_arena_new();
     }
     keep_start(core);
     *ret_core = core;
@@ -71,6 +72,7 @@ void dgm_core_free(dgm_core *core)
         table_done(&s->lives);
         resend_forget_all(s);
         dgm_buf_done(&s->scratch);
+        dgm_arena_free(s->spare);
     }
     keep_free(core);
     free(core->shards);
@@ -104,7 +106,7 @@ static void free_call(struct call *c)
 static void give_answer(void *arg)
 {
     struct call *c = arg;
-    const dgm_err *err = c->code ? &c->err : NULL;
+    const dgm_err *err = c->code ? c->err : NULL;
     switch (c->kind) {
     case CALL_SEND: {
         dgm_sent sent = {.log = c->log,
@@ -147,8 +149,8 @@ void core_refuse(struct call *c, const dgm_err *err)
 {
     core_refuse_all(&c->copies, err);
     c->code = err->code;
-    if (err != &c->err)
-        c->err = *err;
+    c->err = dgm_new(c->arena, dgm_err);
+    *c->err = *err;
     core_answer(c);
 }
 
@@ -274,17 +276,16 @@ static void take_send(void *arg)
 }
 
 /* Into the call's own arena: the caller's may go when this returns. */
-static dgm_code keep_send(struct call *c, const dgm_send *send)
+static dgm_code keep_send(struct call *c, const dgm_send *send, dgm_err *err)
 {
-    dgm_buf scratch;
-    dgm_buf_init(&scratch, SIZE_MAX);
+    dgm_buf *scratch = &c->core->shards[dgm_loop_index(c->home)].scratch;
     dgm_event event = {.kind = DGM_EVENT_MESSAGE,
                        .message = (dgm_message *)(uintptr_t)send->message};
-    dgm_code rc =
-        dgm_record_new(&event, (dgm_record_head){.seq = 1}, &scratch, &c->message, &c->err);
-    if (!rc)
-        send_digest(send->message, &scratch, c->digest);
-    dgm_buf_done(&scratch);
+    dgm_code rc = dgm_record_new(&event, (dgm_record_head){.seq = 1}, scratch, &c->message, err);
+    if (rc)
+        return rc;
+    if (c->agent->dedupe)
+        send_digest(send->message, scratch, c->digest);
     c->message_id = dgm_arena_dup(c->arena, send->message->message_id);
     c->context_id = dgm_arena_dup(c->arena, send->message->context_id);
     c->task_id = dgm_arena_dup(c->arena, send->message->task_id);
@@ -297,21 +298,22 @@ static dgm_code keep_send(struct call *c, const dgm_send *send)
     for (size_t i = 0; i < send->accepted_output_modes.n; i++)
         c->accepted_output_modes.at[i] = dgm_arena_dup(c->arena, send->accepted_output_modes.at[i]);
     c->accepted_output_modes.n = send->accepted_output_modes.n;
-    return rc;
+    return DGM_OK;
 }
 
 void dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg)
 {
     struct call *c = new_call(core, CALL_SEND, send->owner);
+    dgm_err err = {0};
     c->on.sent = on_sent;
     c->arg = arg;
     atomic_fetch_add_explicit(&core->sends, 1, memory_order_relaxed);
-    if ((c->code = keep_send(c, send))) {
-        core_answer(c);
-        return;
-    }
     if (!(c->agent = find_agent(core, send->agent))) {
         core_refuse_with(c, DGM_BAD_PARAMS, "there is no agent of that name");
+        return;
+    }
+    if (keep_send(c, send, &err)) {
+        core_refuse(c, &err);
         return;
     }
     if (c->task_id.n)

@@ -59,6 +59,7 @@ struct shard {
     struct run *runs;
     size_t n_runs, n_writing; /* executions; appends the store has not answered */
     dgm_buf scratch;          /* records are put together here */
+    dgm_arena *spare;         /* for one event of a run; NULL while it is lent out */
     size_t sweep;             /* the slot of lives that was looked at last */
     dgm_core_limits limits;
     bool is_draining, drained; /* has heard of it; has said that it is done: drain.c */
@@ -120,7 +121,7 @@ struct call {
     bool is_looked_up; /* the store was asked whether it was here before */
     /* the answer */
     dgm_code code;
-    dgm_err err;
+    dgm_err *err; /* in its arena, if there is one */
     dgm_record *snapshot;
     dgm_log *log;
     uint64_t after;
@@ -189,11 +190,11 @@ struct live {
     dgm_record **pending;
     size_t n_pending, pending_cap;
     bool sync, write_turn, write_folded;
-    dgm_dedupe_row dedupe[2];
+    dgm_dedupe_row *dedupe; /* at most two */
     size_t n_dedupe;
     size_t n_writing;       /* appends the store has not answered */
     size_t unwritten_bytes; /* of records that are not published */
-    dgm_err store_fault;
+    dgm_err *store_fault;   /* in its arena, when it is broken */
 };
 
 struct live *live_find(struct shard *s, dgm_owner owner, dgm_str id);
@@ -236,7 +237,7 @@ struct run {
     dgm_message *message;
     dgm_record *task_before; /* what input.task was decoded from */
     dgm_arena *arena;        /* of the run */
-    dgm_arena *scratch;      /* of one event */
+    dgm_arena *scratch;      /* of the event it emits; NULL in between */
     unsigned told;           /* rules it broke that were told, a bit each */
     bool starting;           /* within start(): an end is finished when that returns */
     bool ended;

@@ -40,6 +40,7 @@ void live_free(struct live *l)
     for (size_t i = 0; i < l->n_pending; i++)
         dgm_record_unref(l->pending[i]);
     free(l->pending);
+    free(l->dedupe);
     free(l->turns);
     free(l->turn_texts);
     dgm_fold_free(l->fold);
@@ -89,7 +90,7 @@ void live_answer_when_published(struct live *l, struct call *c, uint64_t seq)
 {
     c->wait_seq = seq;
     if (l->is == LIVE_BROKEN)
-        core_refuse(c, &l->store_fault);
+        core_refuse(c, l->store_fault);
     else if (dgm_log_published(l->log) >= seq)
         core_answer(c);
     else
@@ -122,7 +123,9 @@ struct written {
 static void broke(struct live *l, const dgm_err *err)
 {
     l->is = LIVE_BROKEN;
-    l->store_fault = *err;
+    l->store_fault = dgm_new(l->arena, dgm_err);
+    *l->store_fault = *err;
+    err = l->store_fault;
     resend_forget(l);
     core_refuse_all(&l->waiting, err);
     l->waiting_end = &l->waiting;
@@ -156,12 +159,20 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     drain_look(s);
 }
 
+static void forget_dedupe(struct live *l)
+{
+    free(l->dedupe);
+    l->dedupe = NULL;
+    l->n_dedupe = 0;
+}
+
 /* The store is gone, or refused before: what was to be written is not. */
 static void drop_pending(struct live *l)
 {
     for (size_t i = 0; i < l->n_pending; i++)
         dgm_record_unref(l->pending[i]);
-    l->n_pending = l->n_dedupe = 0;
+    l->n_pending = 0;
+    forget_dedupe(l);
     live_settle_down(l);
 }
 
@@ -209,7 +220,7 @@ static void flush(void *arg)
         dgm_record_unref(l->pending[i]);
     dgm_record_unref(folded);
     l->n_pending = 0;
-    l->n_dedupe = 0;
+    forget_dedupe(l);
     l->sync = l->write_turn = l->write_folded = false;
 }
 

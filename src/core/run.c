@@ -19,6 +19,26 @@ static struct run *run_of(dgm_run *base)
     return (struct run *)(void *)base;
 }
 
+/* One event is dealt with at a time on a loop, except that a Message answer may start the next copy of
+ * its message: then that one has an arena of its own. */
+static void borrow_scratch(struct run *r)
+{
+    r->scratch = dgm_take(r->shard->spare);
+    if (!r->scratch)
+        r->scratch = dgm_arena_new();
+}
+
+static void give_scratch_back(struct run *r)
+{
+    dgm_arena *a = dgm_take(r->scratch);
+    if (r->shard->spare) {
+        dgm_arena_free(a);
+    } else {
+        dgm_arena_reset(a);
+        r->shard->spare = a;
+    }
+}
+
 /* ---- deciding ----------------------------------------------------------------------------------------------------- */
 
 /* One record in a log that nobody stores. */
@@ -135,16 +155,8 @@ static void tell_fold_warning(struct run *r, size_t n_before)
     run_warn(r, "fold", dgm_fold_warning(r->live->fold));
 }
 
-static dgm_code emit(dgm_run *base, const dgm_event *event, dgm_err *err)
+static dgm_code take_event(struct run *r, const dgm_event *event, dgm_err *err)
 {
-    struct run *r = run_of(base);
-    dgm_code rc;
-    assert(!r->ended);
-    if (event->kind == DGM_EVENT_NONE)
-        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "an event without a kind");
-    if (r->answered)
-        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
-    dgm_arena_reset(r->scratch);
     run_lint(r, event);
     dgm_event filled = run_fill(r, event);
     if (!r->live)
@@ -156,8 +168,22 @@ static dgm_code emit(dgm_run *base, const dgm_event *event, dgm_err *err)
     if (filled.kind == DGM_EVENT_MESSAGE)
         filled = as_completed(r, filled.message);
     size_t n_warnings = dgm_fold_n_warnings(r->live->fold);
-    rc = live_append(r->live, &filled, DGM_BY_AGENT, err);
+    dgm_code rc = live_append(r->live, &filled, DGM_BY_AGENT, err);
     tell_fold_warning(r, n_warnings);
+    return rc;
+}
+
+static dgm_code emit(dgm_run *base, const dgm_event *event, dgm_err *err)
+{
+    struct run *r = run_of(base);
+    assert(!r->ended);
+    if (event->kind == DGM_EVENT_NONE)
+        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "an event without a kind");
+    if (r->answered)
+        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
+    borrow_scratch(r);
+    dgm_code rc = take_event(r, event, err);
+    give_scratch_back(r);
     return rc;
 }
 
@@ -191,7 +217,6 @@ static void free_run(struct run *r)
     r->shard->n_runs--;
     atomic_fetch_sub_explicit(&r->shard->core->running, 1, memory_order_relaxed);
     dgm_record_unref(r->task_before);
-    dgm_arena_free(r->scratch);
     dgm_arena_free(r->arena); /* r lives in it */
 }
 
@@ -199,7 +224,6 @@ static void free_run(struct run *r)
 static void settle(struct run *r)
 {
     dgm_err err = {0};
-    dgm_arena_reset(r->scratch);
     if (r->answered)
         return;
     if (!r->live && begin_task(r, NULL, &err)) { /* it ended without a word: that is a task, too */
@@ -219,7 +243,9 @@ static void settle(struct run *r)
 static void finish(struct run *r)
 {
     struct shard *s = r->shard;
+    borrow_scratch(r);
     settle(r);
+    give_scratch_back(r);
     if (r->live)
         live_run_ended(r->live);
     free_run(r);
@@ -264,7 +290,6 @@ static struct run *new_run(struct shard *s, const struct call *send, struct live
     dgm_arena *a = dgm_arena_new();
     struct run *r = dgm_new(a, struct run);
     r->arena = a;
-    r->scratch = dgm_arena_new();
     r->shard = s;
     r->agent = send->agent;
     r->live = live;
@@ -280,15 +305,22 @@ static struct run *new_run(struct shard *s, const struct call *send, struct live
     return r;
 }
 
-/* The message, with a life of its own: the agent may look at it as long as it runs. */
+/* The message, with a life of its own: the agent may look at it as long as it runs. A copy is smaller than
+ * what it was read from. */
+static void fill_message(struct run *r, const struct call *send)
+{
+    dgm_event event = {0};
+    r->message = dgm_new(r->arena, dgm_message);
+    borrow_scratch(r);
+    if (!dgm_record_event(send->message, r->scratch, &event, NULL)) /* made from one just now */
+        *r->message = dgm_message_copy(r->arena, event.message);
+    give_scratch_back(r);
+}
+
 static void fill_input(struct run *r, const struct call *send, const struct live *live)
 {
     dgm_arena *a = r->arena;
-    dgm_event event = {0};
-    dgm_err err = {0};
-    r->message = dgm_new(a, dgm_message);
-    if (!dgm_record_event(send->message, a, &event, &err)) /* made from a message just now */
-        *r->message = *event.message;
+    fill_message(r, send);
     r->input.context_id = live                 ? dgm_arena_dup(a, live->context_id)
                           : send->context_id.n ? dgm_arena_dup(a, send->context_id)
                                                : draw_id(r->shard, a, send->owner);

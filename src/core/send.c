@@ -43,6 +43,7 @@ void send_remember(struct live *l, const struct call *c)
                           .task_id = l->id,
                           .turn = l->turn.turn};
     memcpy(row.digest, c->digest, sizeof row.digest);
+    l->dedupe = dgm_xcalloc(2, sizeof row);
     l->dedupe[l->n_dedupe++] = row;
     if (!c->asked_context.n && !c->asked_task.n) {
         row.context_id = (dgm_str){0};
@@ -66,7 +67,7 @@ static dgm_code why_not(const struct live *l, const struct call *c, dgm_err *err
 {
     const dgm_core_limits *max = &l->shard->limits;
     if (l->is == LIVE_BROKEN) {
-        *err = l->store_fault;
+        *err = *l->store_fault;
         return err->code;
     }
     if (c->asked_context.n && !dgm_str_eq(c->asked_context, l->context_id))

@@ -16,7 +16,9 @@
 void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text)
 {
     f->n_warnings++;
-    dgm_fail(&f->warning, DGM_INVALID_AGENT_RESPONSE, at, "%s", text);
+    if (!f->warning)
+        f->warning = dgm_xcalloc(1, sizeof *f->warning);
+    dgm_fail(f->warning, DGM_INVALID_AGENT_RESPONSE, at, "%s", text);
 }
 
 /* A fault of the agent: an error, or of a foreign agent a warning. */
@@ -332,6 +334,7 @@ void dgm_fold_free(dgm_fold *f)
     free(f->slots);
     free(f->task.history.at);
     free(f->stale);
+    free(f->warning);
     done_members(&f->metadata);
     dgm_map_done(&f->artifacts);
     dgm_map_done(&f->messages);
@@ -382,7 +385,8 @@ size_t dgm_fold_n_warnings(const dgm_fold *f)
 
 const dgm_err *dgm_fold_warning(const dgm_fold *f)
 {
-    return &f->warning;
+    static const dgm_err none = {0};
+    return f->warning ? f->warning : &none;
 }
 
 dgm_fold_cost dgm_fold_cost_of(const dgm_fold *f)

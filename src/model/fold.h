@@ -80,6 +80,9 @@ typedef struct dgm_fold_cost {
 
 dgm_fold_cost dgm_fold_cost_of(const dgm_fold *f);
 
+/* A copy with all it points to. */
+dgm_message dgm_message_copy(dgm_arena *a, const dgm_message *from);
+
 /* The artifact that is streamed but not kept. */
 #define DGM_STREAM_DELTA_ID "aion:stream-delta"
 

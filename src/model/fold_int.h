@@ -49,7 +49,7 @@ struct dgm_fold {
         bool open, sealed;
     } delta; /* the artifact that is not kept */
     size_t n_warnings;
-    dgm_err warning;
+    dgm_err *warning; /* made when there is one */
     dgm_fold_cost cost;
 };
 

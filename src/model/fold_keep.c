@@ -8,14 +8,19 @@
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
-/* Room for one more. From 6 on lists double. */
-static void *grow(dgm_fold *f, void *list, size_t n, size_t *cap, size_t size)
+/* Room for one more. From `first` on lists double. */
+static void *grow_from(dgm_fold *f, size_t first, void *list, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
         return list;
     f->cost.moved += n * size;
-    *cap = *cap ? *cap * 2 : 6;
+    *cap = *cap ? *cap * 2 : first;
     return dgm_xrealloc(list, *cap * size);
+}
+
+static void *grow(dgm_fold *f, void *list, size_t n, size_t *cap, size_t size)
+{
+    return grow_from(f, 6, list, n, cap, size);
 }
 
 static dgm_strs copy_strs(dgm_arena *a, dgm_strs from)
@@ -52,7 +57,7 @@ static dgm_part copy_part(dgm_arena *a, const dgm_part *from)
                       .nested_extra = copy_extra(a, from->nested_extra)};
 }
 
-static dgm_message copy_message(dgm_arena *a, const dgm_message *from)
+dgm_message dgm_message_copy(dgm_arena *a, const dgm_message *from)
 {
     dgm_message to = {.message_id = dgm_arena_dup(a, from->message_id),
                       .context_id = dgm_arena_dup(a, from->context_id),
@@ -167,14 +172,14 @@ static const dgm_json *object_of(dgm_fold *f, struct members *m)
 static void push_message(dgm_fold *f, dgm_message m)
 {
     dgm_messages *h = &f->task.history;
-    h->at = grow(f, h->at, h->n, &f->history_cap, sizeof *h->at);
+    h->at = grow_from(f, 1, h->at, h->n, &f->history_cap, sizeof *h->at); /* mostly one */
     h->at[h->n] = m;
     dgm_map_put(&f->messages, m.message_id, h->n++);
 }
 
 void dgm_fold_add_message(dgm_fold *f, const dgm_message *m)
 {
-    push_message(f, copy_message(f->arena, m));
+    push_message(f, dgm_message_copy(f->arena, m));
     f->cost.copied += sizeof *m;
 }
 
@@ -262,7 +267,7 @@ void dgm_fold_set_status(dgm_fold *f, const dgm_status *s)
     if (s->message) {
         before = dgm_arena_used(f->arena);
         f->task.status.message = dgm_new(f->arena, dgm_message);
-        *f->task.status.message = copy_message(f->arena, s->message);
+        *f->task.status.message = dgm_message_copy(f->arena, s->message);
         f->message_bytes = since(f, before);
     }
 }
@@ -424,13 +429,13 @@ void dgm_fold_tidy(dgm_fold *f)
     f->status_bytes = since(f, before);
     if (t->status.message) {
         before = dgm_arena_used(f->arena);
-        dgm_message m = copy_message(f->arena, t->status.message);
+        dgm_message m = dgm_message_copy(f->arena, t->status.message);
         t->status.message = dgm_new(f->arena, dgm_message);
         *t->status.message = m;
         f->message_bytes = since(f, before);
     }
     for (size_t i = 0; i < t->history.n; i++) {
-        t->history.at[i] = copy_message(f->arena, &t->history.at[i]);
+        t->history.at[i] = dgm_message_copy(f->arena, &t->history.at[i]);
         dgm_map_put(&f->messages, t->history.at[i].message_id, i);
     }
     for (size_t i = 0; i < t->artifacts.n; i++)
