@@ -37,7 +37,7 @@ def _():
 @test("bench holds streams open and weighs them")
 def _():
     with Server(agent="bench") as server:
-        got = figures("--mode", "hold", "-n", "20", "--seconds", "0.1", "--pid", str(server.p.pid), server.url)
+        got = figures("--mode", "hold", "--text", "hold 2", "-n", "20", "--seconds", "0.1", "--pid", str(server.p.pid), server.url)
         check_same((got["requests"], got["errors"]), (20, 0))
         check(got["rss_anon_after"] > 0 and "bytes_per_stream" in got, got)
 

@@ -15,7 +15,8 @@ from support import (DRAGOMAN, ENV, FOLDER, ROOT, WAIT, Server, check, check_sam
 from strangers import Cutter, Recorder
 
 WIRES = [(v, b) for v in ("1.0", "0.3") for b in ("jsonrpc", "rest")]
-STORY = "An A2A task is a small story"
+QUICK = "long 20"  # the demo streams it without pausing
+STORY = "This is line 000001 of a long text"
 
 shared = {}
 
@@ -48,21 +49,21 @@ def _():
     want = None
     for version, binding in WIRES:
         for more in ([], ["--no-stream"]):
-            out = succeeded(run("send", "--protocol", version, "--binding", binding, *more, server(), "stream")).out.decode()
+            out = succeeded(run("send", "--protocol", version, "--binding", binding, *more, server(), QUICK)).out.decode()
             check(out.count(STORY) == 1 and out.endswith("\n"), out)
             want = want or out
             check_same(out, want, f"{version} {binding} {more}")
-    check_same(succeeded(run("send", server(), "stream")).out.decode(), want)
+    check_same(succeeded(run("send", server(), QUICK)).out.decode(), want)
 
 
 @test("send chooses an interface from the card, and takes the options' word for it")
 def _():
     for args in ([], ["--protocol", "0.3"], ["--protocol", "1.0"], ["--binding", "rest"], ["--binding", "jsonrpc"]):
-        check(STORY.encode() in succeeded(run("send", *args, server(), "stream")).out, args)
+        check(STORY.encode() in succeeded(run("send", *args, server(), QUICK)).out, args)
     address = server().removeprefix("http://")
-    check(STORY.encode() in succeeded(run("send", address, "stream")).out, "without a scheme")
-    check(STORY.encode() in succeeded(run("send", server() + "/a2a", "stream")).out, "an endpoint's address")
-    check(STORY.encode() in succeeded(run("send", server() + "/.well-known/agent-card.json", "stream")).out, "the card's")
+    check(STORY.encode() in succeeded(run("send", address, QUICK)).out, "without a scheme")
+    check(STORY.encode() in succeeded(run("send", server() + "/a2a", QUICK)).out, "an endpoint's address")
+    check(STORY.encode() in succeeded(run("send", server() + "/.well-known/agent-card.json", QUICK)).out, "the card's")
 
 
 @test("send takes words, standard input, files and data")
@@ -105,10 +106,10 @@ def _():
 @test("--json prints every event as a line in the spelling of A2A 1.0, whatever is spoken")
 def _():
     for version, binding in WIRES:
-        lines = events(run("send", "--json", "--protocol", version, "--binding", binding, server(), "stream"))
+        lines = events(run("send", "--json", "--protocol", version, "--binding", binding, server(), QUICK))
         names = kinds(lines)
         check_same(names[0], "task", version + binding)
-        check(names.count("artifactUpdate") > 3 and names[-1] == "statusUpdate", names)
+        check(names.count("artifactUpdate") >= 2 and names[-1] == "statusUpdate", names)
         check_same(lines[-1]["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED")
         text = "".join(line["artifactUpdate"]["artifact"]["parts"][0]["text"] for line in lines if "artifactUpdate" in line)
         check(text.startswith(STORY), text)
@@ -205,7 +206,7 @@ def _():
 
 @test("task get prints JSON, and the history that is asked for")
 def _():
-    lines = events(run("send", "--json", server(), "stream"))
+    lines = events(run("send", "--json", server(), QUICK))
     id = task_of(lines)
     task = json.loads(succeeded(run("task", "get", "--json", "--history", "1", server(), id)).out)
     check_same((task["id"], task["status"]["state"], len(task["history"])), (id, "TASK_STATE_COMPLETED", 1))
@@ -247,7 +248,7 @@ def _():
         id = succeeded(run("send", *wire, "--no-wait", server(), "slow 60")).out.decode().strip()
         out = run("task", "cancel", *wire, server(), id)
         check(out.status == 0 and b"state    canceled" in out.out, out)
-        id = task_of(events(run("send", "--json", server(), "stream")))
+        id = task_of(events(run("send", "--json", server(), QUICK)))
         failed(run("task", "cancel", *wire, server(), id), 1, "the server says: ")
 
 
@@ -268,9 +269,9 @@ def _():
 @test("a stream that breaks is no end: the task is asked for until it is over")
 def _():
     with Cutter(server()) as cut:
-        ended = run("send", "--protocol", "1.0", "--binding", "jsonrpc", cut.url, "stream")
+        ended = run("send", "--protocol", "1.0", "--binding", "jsonrpc", cut.url, QUICK)
         check(cut.cuts == 1, "the proxy cut nothing")
-        check_same((ended.status, ended.out), (0, run("send", server(), "stream").out), ended)
+        check_same((ended.status, ended.out), (0, run("send", server(), QUICK).out), ended)
 
 
 # ---- what is wrong --------------------------------------------------------------------------------------------
