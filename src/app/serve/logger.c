@@ -2,7 +2,6 @@
 #include "app/serve/logger.h"
 
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,6 +13,8 @@
 #define WAITING_BYTES ((size_t)1 << 20) /* some thousand lines */
 #define LINE_BYTES ((size_t)8 << 10)
 #define LAST_WORDS_MS 2000
+#define GATHER_MS                                                                                  \
+    10 /* lines of this time are written at once: a line alone costs as much as a request */
 
 struct dgm_logger {
     int fd;
@@ -52,6 +53,20 @@ static bool write_all(dgm_logger *l, dgm_str text)
     return true;
 }
 
+/* Only the end is worth being woken for. */
+static void gather(dgm_logger *l)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += GATHER_MS * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
+    }
+    while (!l->ends && pthread_cond_timedwait(&l->more, &l->lock, &until) == 0)
+        ;
+}
+
 static void *write_lines(void *arg)
 {
     dgm_logger *l = arg;
@@ -62,6 +77,8 @@ static void *write_lines(void *arg)
         pthread_mutex_lock(&l->lock);
         while (!l->waiting.n && !l->ends)
             pthread_cond_wait(&l->more, &l->lock);
+        if (!l->ends)
+            gather(l);
         ends = l->ends;
         uint64_t dropped = l->dropped;
         l->dropped = 0;
@@ -87,12 +104,16 @@ static void *write_lines(void *arg)
 dgm_logger *dgm_logger_new(int fd, dgm_config_log_level level, dgm_config_log_format format)
 {
     dgm_logger *l = dgm_xcalloc(1, sizeof *l);
+    pthread_condattr_t by_clock;
     l->fd = fd;
     l->level = (int)level;
     l->format = (int)format;
     dgm_buf_init(&l->waiting, SIZE_MAX);
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->more, NULL);
+    pthread_condattr_init(&by_clock);
+    pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->more, &by_clock);
+    pthread_condattr_destroy(&by_clock);
     pthread_create(&l->thread, NULL, write_lines, l);
     return l;
 }
@@ -128,45 +149,63 @@ bool dgm_logger_wants(const dgm_logger *l, dgm_config_log_level level)
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
 /* A line is written for every request: no printf, and the second is spelled once per thread. */
-static void put_time(dgm_buf *b)
+static char *put_digits(char *p, unsigned n, int digits)
 {
-    static _Thread_local time_t second = -1;
-    static _Thread_local char text[40]; /* 2026-01-31T12:34:56 */
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (now.tv_sec != second) {
-        struct tm t;
-        second = now.tv_sec;
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", gmtime_r(&second, &t));
-    }
-    int ms = (int)(now.tv_nsec / 1000000);
-    char rest[] = {'.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10), (char)('0' + ms % 10),
-                   'Z'};
-    dgm_buf_add_str(b, dgm_str_from(text));
-    dgm_buf_add(b, rest, sizeof rest);
+    for (int i = digits - 1; i >= 0; i--, n /= 10)
+        p[i] = (char)('0' + n % 10);
+    return p + digits;
 }
 
+/* The date changes once a second: each thread keeps its text. */
+static void put_time(dgm_buf *b)
+{
+    static _Thread_local time_t at;
+    static _Thread_local char text[] = "0000-00-00T00:00:00.000Z";
+    struct timespec now;
+    struct tm t;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (now.tv_sec != at) {
+        gmtime_r(&now.tv_sec, &t);
+        at = now.tv_sec;
+        put_digits(text, (unsigned)t.tm_year + 1900, 4);
+        put_digits(text + 5, (unsigned)t.tm_mon + 1, 2);
+        put_digits(text + 8, (unsigned)t.tm_mday, 2);
+        put_digits(text + 11, (unsigned)t.tm_hour, 2);
+        put_digits(text + 14, (unsigned)t.tm_min, 2);
+        put_digits(text + 17, (unsigned)t.tm_sec, 2);
+    }
+    put_digits(text + 20, (unsigned)(now.tv_nsec / 1000000), 3);
+    dgm_buf_add(b, text, sizeof text - 1);
+}
+
+/* Whole, or with three digits behind the point. */
 static void put_number(dgm_buf *b, double n)
 {
-    if (n == floor(n) && fabs(n) < 1e15) {
-        dgm_json_put_int(b, (int64_t)n);
-    } else if (n > 0 && n < 1e12) {
-        int64_t thousandths = (int64_t)(n * 1000 + 0.5);
-        int rest = (int)(thousandths % 1000);
-        char digits[] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
-                         (char)('0' + rest % 10)};
-        dgm_json_put_int(b, thousandths / 1000);
-        dgm_buf_add(b, digits, sizeof digits);
-    } else {
-        dgm_buf_printf(b, "%.3f", n);
+    int64_t thousandths = (int64_t)(n * 1000 + (n < 0 ? -0.5 : 0.5));
+    char fraction[4] = ".";
+    dgm_json_put_int(b, thousandths / 1000);
+    if (thousandths % 1000) {
+        put_digits(fraction + 1, (unsigned)llabs(thousandths % 1000), 3);
+        dgm_buf_add(b, fraction, 4);
     }
+}
+
+static bool is_plain(dgm_str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < 0x20 || s.p[i] == 0x7F)
+            return false;
+    return true;
 }
 
 /* JSON wants UTF-8, a terminal no control characters: what is neither becomes '?'. */
 static dgm_str clean(dgm_str s, char *room, size_t size)
 {
     size_t n = s.n < size ? s.n : size;
-    bool whole = dgm_utf8_check(s) == s.n;
+    bool whole;
+    if (n == s.n && is_plain(s))
+        return s;
+    whole = dgm_utf8_check(s) == s.n;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s.p[i];
         room[i] = c < 0x20 || c == 0x7F || (c >= 0x80 && (!whole || n < s.n)) ? '?' : (char)c;
@@ -182,6 +221,11 @@ static bool is_word(dgm_str s)
     return s.n != 0;
 }
 
+static void put_words(dgm_buf *b, const char *words)
+{
+    dgm_buf_add_str(b, dgm_str_from(words));
+}
+
 static void put_json(dgm_buf *b, const char *level, const char *what, const dgm_log_field *f,
                      size_t n)
 {
@@ -189,14 +233,14 @@ static void put_json(dgm_buf *b, const char *level, const char *what, const dgm_
     dgm_buf_add_lit(b, "{\"time\":\"");
     put_time(b);
     dgm_buf_add_lit(b, "\",\"level\":\"");
-    dgm_buf_add_str(b, dgm_str_from(level));
+    put_words(b, level);
     dgm_buf_add_lit(b, "\",\"msg\":");
     dgm_json_put_str(b, dgm_str_from(what));
     for (size_t i = 0; i < n; i++) {
         if (f[i].text.p && !f[i].text.n)
             continue;
         dgm_buf_add_lit(b, ",\"");
-        dgm_buf_add_str(b, dgm_str_from(f[i].name));
+        put_words(b, f[i].name);
         dgm_buf_add_lit(b, "\":");
         if (f[i].text.p)
             dgm_json_put_str(b, clean(f[i].text, room, sizeof room));
@@ -212,14 +256,14 @@ static void put_text(dgm_buf *b, const char *level, const char *what, const dgm_
     char room[2048];
     put_time(b);
     dgm_buf_add_char(b, ' ');
-    dgm_buf_add_str(b, dgm_str_from(level));
-    dgm_buf_add(b, "      ", 6 - strlen(level)); /* in columns */
-    dgm_buf_add_str(b, dgm_str_from(what));
+    put_words(b, level);
+    dgm_buf_add(b, "     ", 6 - strlen(level)); /* the longest has five letters */
+    put_words(b, what);
     for (size_t i = 0; i < n; i++) {
         if (f[i].text.p && !f[i].text.n)
             continue;
         dgm_buf_add_char(b, ' ');
-        dgm_buf_add_str(b, dgm_str_from(f[i].name));
+        put_words(b, f[i].name);
         dgm_buf_add_char(b, '=');
         dgm_str text = f[i].text.p ? clean(f[i].text, room, sizeof room) : (dgm_str){0};
         if (!text.p)
@@ -235,19 +279,17 @@ static void put_text(dgm_buf *b, const char *level, const char *what, const dgm_
 void dgm_logger_say(dgm_logger *l, dgm_config_log_level level, const char *what,
                     const dgm_log_field *fields, size_t n)
 {
-    dgm_buf line;
+    char room[LINE_BYTES];
+    dgm_buf line = {.p = room, .cap = sizeof room, .max = sizeof room}; /* it cannot grow */
     bool was_empty;
     if (!dgm_logger_wants(l, level))
         return;
-    dgm_buf_init(&line, LINE_BYTES);
     if (atomic_load_explicit(&l->format, memory_order_relaxed) == DGM_LOG_JSON)
         put_json(&line, level_names[level], what, fields, n);
     else
         put_text(&line, level_names[level], what, fields, n);
     if (line.over) { /* half a line is no line of JSON */
-        dgm_buf_clear(&line);
         dgm_logger_say(l, level, what, NULL, 0);
-        dgm_buf_done(&line);
         return;
     }
     pthread_mutex_lock(&l->lock);
@@ -259,5 +301,4 @@ void dgm_logger_say(dgm_logger *l, dgm_config_log_level level, const char *what,
     if (was_empty)
         pthread_cond_signal(&l->more);
     pthread_mutex_unlock(&l->lock);
-    dgm_buf_done(&line);
 }
