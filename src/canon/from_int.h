@@ -83,7 +83,19 @@ dgm_str dgm_from_id(dgm_from_records *f, char letter);
 /* The id, if it is there and no other message has it; else a made up one. */
 dgm_str dgm_from_message_id(dgm_from_records *f, dgm_str id);
 void dgm_from_begin(dgm_from_records *f, dgm_str context_id, dgm_str task_id);
+/* As far as there is a run: pieces of one begin none. */
+void dgm_from_ensure_begun(dgm_from_records *f, dgm_str context_id, dgm_str task_id);
+/* Closes what is open and gives the terminal event. */
+void dgm_from_finish(dgm_from_records *f, dgm_canon_outcome outcome);
+void dgm_from_finish_with_error(dgm_from_records *f, dgm_str message, dgm_str code);
 void dgm_from_custom(dgm_from_records *f, dgm_str name, const dgm_json *value);
+
+/* from_status.c */
+bool dgm_from_read(dgm_from_records *f, const dgm_message *m, const dgm_at *at, dgm_said *said);
+void dgm_from_on_message(dgm_from_records *f, const dgm_message *m);
+void dgm_from_on_status(dgm_from_records *f, const dgm_status *s, const dgm_json *metadata,
+                        const dgm_at *at);
+void dgm_from_on_task(dgm_from_records *f, const dgm_task *t);
 
 /* from_text.c */
 void dgm_from_artifact(dgm_from_records *f, const dgm_artifact *artifact, bool append, bool last);

@@ -357,21 +357,20 @@ static void messages_of_a_history(void **state)
 static void a_whole_task_says_everything_once(void **state)
 {
     (void)state;
-    check_run(
-        (dgm_from_params){.say_history = true},
-        "{\"task\":{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_"
-        "COMPLETED\"" SAYS("z",
-                           TEXT("Hello"), "") "},\"artifacts\":[{\"artifactId\":\"a\",\"parts\":"
-                                              "[" TEXT("Hello") "]}],"
-                                                                "\"history\":[{\"messageId\":\"u\","
-                                                                "\"role\":\"ROLE_USER\",\"parts\":"
-                                                                "[" TEXT(
-                                                                    "Hi") "]},"
-                                                                          "{\"messageId\":\"y\","
-                                                                          "\"role\":\"ROLE_AGENT\","
-                                                                          "\"parts\":[" TEXT(
-                                                                              "Hello") "]}]}}\n",
-        BEGUN "TEXT_MESSAGE_START u user\nTEXT_MESSAGE_CONTENT u \"Hi\" whole\nTEXT_MESSAGE_END u\n"
+    check_run((dgm_from_params){.say_history = true},
+              "{\"task\":{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_"
+              "COMPLETED\"" SAYS("z", TEXT("Hello"),
+                                 "") "},\"artifacts\":[{\"artifactId\":\"a\",\"parts\":"
+                                     "[" TEXT("Hello") "]}],"
+                                                       "\"history\":[{\"messageId\":\"u\","
+                                                       "\"role\":\"ROLE_USER\",\"parts\":"
+                                                       "[" TEXT("Hi") "]},"
+                                                                      "{\"messageId\":\"y\","
+                                                                      "\"role\":\"ROLE_AGENT\","
+                                                                      "\"parts\":[" TEXT(
+                                                                          "Hello") "]}]}}\n",
+              BEGUN
+              "TEXT_MESSAGE_START u user\nTEXT_MESSAGE_CONTENT u \"Hi\" whole\nTEXT_MESSAGE_END u\n"
               "TEXT_MESSAGE_START y\nTEXT_MESSAGE_CONTENT y \"Hello\" whole\nTEXT_MESSAGE_END y\n"
               "RUN_FINISHED c t\n");
     check_run(ALONE,

@@ -1,0 +1,281 @@
+/*
+ * canon/from_status.c - messages, states and tasks: what of them is the answer, and how a run ends.
+ */
+#include "canon/from_int.h"
+#include "model/stamp.h"
+
+/* ---- messages ------------------------------------------------------------------------------------------- */
+
+bool dgm_from_read(dgm_from_records *f, const dgm_message *m, const dgm_at *at, dgm_said *said)
+{
+    dgm_from_fail(f, dgm_said_read(f->scratch, m, f->params.trusted, at, said, f->err));
+    return !f->rc;
+}
+
+static dgm_str text_of(dgm_from_records *f, const dgm_said *said)
+{
+    const dgm_canon_content *c = &said->content;
+    if (c->kind != DGM_CANON_CONTENT_PARTS)
+        return c->text;
+    /* a stream has no parts: their texts, and what was attached is told apart */
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    for (size_t i = 0; i < c->parts.n; i++)
+        dgm_buf_add_str(&b, c->parts.at[i].text);
+    dgm_str text = dgm_arena_dup(f->scratch, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
+}
+
+/* A message of the history, or the user's. */
+static void say_message(dgm_from_records *f, const dgm_message *m, const dgm_at *at)
+{
+    dgm_said said;
+    if (!dgm_from_read(f, m, at, &said) || said.delta)
+        return;
+    /* results first, then what the user says about them; an agent's text before its calls */
+    if (!said.calls.n)
+        dgm_from_results(f, &said);
+    if (said.role == DGM_CANON_ASSISTANT)
+        f->parent = (dgm_str){0};
+    dgm_from_whole_text(f, text_of(f, &said), m->message_id, said.role);
+    dgm_from_calls(f, &said, m->message_id);
+    if (said.calls.n)
+        dgm_from_results(f, &said);
+}
+
+static dgm_strs waiting_calls(dgm_from_records *f, const dgm_said *said)
+{
+    dgm_strs ids = {dgm_new_n(f->scratch, dgm_str, said->calls.n), 0};
+    for (size_t i = 0; i < said->calls.n; i++) {
+        if (dgm_from_is_waiting(f, said->calls.at[i].call_id))
+            ids.at[ids.n++] = said->calls.at[i].call_id;
+    }
+    return ids;
+}
+
+/* A turn that ends well; calls that nobody answered are the caller's to make. */
+static void finish_well(dgm_from_records *f, const dgm_said *said)
+{
+    dgm_strs waiting = waiting_calls(f, said);
+    dgm_from_finish(f, waiting.n ? (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS,
+                                                       .pending_tool_call_ids = waiting}
+                                 : (dgm_canon_outcome){0});
+}
+
+void dgm_from_on_message(dgm_from_records *f, const dgm_message *m)
+{
+    const dgm_at *at = DGM_AT_LIT(NULL, "message");
+    dgm_said said;
+    dgm_from_ensure_begun(f, m->context_id,
+                          m->task_id.n || f->has_task ? m->task_id : m->message_id);
+    if (m->role != DGM_ROLE_AGENT) {
+        if (f->params.say_history || f->params.fragment)
+            say_message(f, m, at);
+        return;
+    }
+    if (!dgm_from_read(f, m, at, &said))
+        return;
+    dgm_from_results(f, &said);
+    if (!said.delta)
+        f->parent = (dgm_str){0};
+    if (said.content.text.n)
+        dgm_from_piece(f, said.content.text, m->message_id, !said.delta);
+    dgm_from_calls(f, &said, m->message_id);
+    if (!f->has_task && !f->params.fragment && !said.delta)
+        finish_well(f, &said);
+}
+
+static void metadata(dgm_from_records *f, const dgm_json *value)
+{
+    if (yyjson_obj_size((yyjson_val *)(uintptr_t)value))
+        dgm_from_custom(f, DGM_STR("dragoman:metadata"), value);
+}
+
+/* ---- status ---------------------------------------------------------------------------------------------- */
+
+static bool is_answer(const dgm_from_records *f, const dgm_message *m)
+{
+    dgm_str type = dgm_said_mark(m->metadata, "canonical_type");
+    return f->params.answer_source == DGM_ANSWER_STATUS ||
+           dgm_str_is(type, "TextMessageChunkEvent") || dgm_str_is(type, "TextMessageEndEvent");
+}
+
+static bool has_indicator(const dgm_message *m)
+{
+    for (size_t i = 0; i < m->parts.n; i++) {
+        if (m->parts.at[i].kind == DGM_PART_DATA &&
+            dgm_str_is(dgm_said_mark(m->parts.at[i].data, "type"), "status-indicator"))
+            return true;
+    }
+    return false;
+}
+
+static void on_working(dgm_from_records *f, const dgm_message *m, const dgm_at *at)
+{
+    dgm_from_step(f, DGM_STR("working"), true);
+    if (!m)
+        return;
+    if (has_indicator(m)) {
+        dgm_from_status_progress(f, m);
+        return;
+    }
+    dgm_said said;
+    if (!dgm_from_read(f, m, at, &said))
+        return;
+    bool ends = dgm_str_is(dgm_said_mark(m->metadata, "canonical_type"), "TextMessageEndEvent");
+    dgm_from_results(f, &said);
+    if (is_answer(f, m))
+        dgm_from_piece(f, text_of(f, &said), m->message_id, ends);
+    else if (!said.calls.n && !said.results.n)
+        dgm_from_status_progress(f, m);
+    dgm_from_calls(f, &said, m->message_id);
+}
+
+/* The text of a status that ends the turn. */
+static void closing_message(dgm_from_records *f, const dgm_message *m, const dgm_at *at,
+                            dgm_said *said)
+{
+    *said = (dgm_said){0};
+    if (!m || !dgm_from_read(f, m, at, said))
+        return;
+    dgm_from_results(f, said);
+    dgm_from_final(f, text_of(f, said), m->message_id);
+    dgm_from_calls(f, said, m->message_id);
+}
+
+static void on_interrupted(dgm_from_records *f, dgm_task_state state, const dgm_message *m,
+                           const dgm_at *at)
+{
+    dgm_said said;
+    closing_message(f, m, at, &said);
+    if (waiting_calls(f, &said).n) { /* of the caller's own tools: no question, but work */
+        finish_well(f, &said);
+    } else {
+        dgm_str text = text_of(f, &said), id = f->task_id.n ? f->task_id : f->run_id;
+        dgm_canon_interrupt interrupt = {
+            .id = f->turn > 1 ? dgm_arena_printf(f->scratch, "%.*s-%u", DGM_P(id), f->turn) : id,
+            .reason = state == DGM_STATE_AUTH_REQUIRED ? DGM_STR("a2a:auth_required")
+                                                       : DGM_STR("input_required"),
+            .message = text.n ? text : (dgm_str){0},
+            .metadata =
+                m && yyjson_obj_size((yyjson_val *)(uintptr_t)m->metadata) ? m->metadata : NULL,
+        };
+        dgm_from_finish(
+            f, (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = {&interrupt, 1}});
+    }
+    f->interrupted = true;
+}
+
+static void on_failed(dgm_from_records *f, dgm_task_state state, const dgm_message *m,
+                      const dgm_json *meta, const dgm_at *at)
+{
+    bool rejected = state == DGM_STATE_REJECTED;
+    dgm_str text = {0}, error = dgm_metadata_error(meta);
+    dgm_said said = {0};
+    if (m && dgm_from_read(f, m, at, &said))
+        text = text_of(f, &said);
+    if (text.n && error.n && !dgm_str_eq(text, error)) /* the error is said by the event itself */
+        dgm_from_whole_text(f, text, m->message_id, DGM_CANON_ASSISTANT);
+    dgm_from_finish_with_error(f,
+                               error.n    ? error
+                               : text.n   ? text
+                               : rejected ? DGM_STR("The task was rejected")
+                                          : DGM_STR("The task failed"),
+                               rejected ? DGM_STR("rejected") : DGM_STR("failed"));
+}
+
+void dgm_from_on_status(dgm_from_records *f, const dgm_status *s, const dgm_json *meta,
+                        const dgm_at *at)
+{
+    const dgm_at *message = DGM_AT_LIT(at, "message");
+    dgm_said said;
+    metadata(f, meta);
+    switch (s->state) {
+    case DGM_STATE_UNKNOWN: break;
+    case DGM_STATE_SUBMITTED: break;
+    case DGM_STATE_WORKING: on_working(f, s->message, message); break;
+    case DGM_STATE_INPUT_REQUIRED:
+    case DGM_STATE_AUTH_REQUIRED: on_interrupted(f, s->state, s->message, message); break;
+    case DGM_STATE_COMPLETED:
+        closing_message(f, s->message, message, &said);
+        finish_well(f, &said);
+        break;
+    case DGM_STATE_CANCELED:
+        if (s->message && dgm_from_read(f, s->message, message, &said))
+            dgm_from_final(f, text_of(f, &said), s->message->message_id);
+        dgm_from_finish(f, (dgm_canon_outcome){.kind = DGM_CANON_CANCELLED});
+        break;
+    case DGM_STATE_FAILED:
+    case DGM_STATE_REJECTED: on_failed(f, s->state, s->message, meta, message); break;
+    }
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------ */
+
+static bool is_progress(dgm_task_state s)
+{
+    return s == DGM_STATE_SUBMITTED || s == DGM_STATE_WORKING || s == DGM_STATE_UNKNOWN;
+}
+
+/* Is the status message the last one of the history, again? */
+static bool is_in_history(dgm_from_records *f, const dgm_task *t)
+{
+    const dgm_message *m = t->status.message;
+    const dgm_message *last = t->history.n ? &t->history.at[t->history.n - 1] : NULL;
+    bool others, other;
+    if (!m || !last || last->role != m->role)
+        return false;
+    if (m->message_id.n && dgm_str_eq(m->message_id, last->message_id))
+        return true;
+    dgm_str a = dgm_said_text(f->scratch, &m->parts, &others);
+    dgm_str b = dgm_said_text(f->scratch, &last->parts, &other);
+    return a.n && !others && !other && dgm_str_eq(a, b);
+}
+
+/* Texts that artifacts repeat: of an answer that stands in the history already. */
+static dgm_str answer_in_history(dgm_from_records *f, const dgm_task *t)
+{
+    const dgm_message *last = t->history.n ? &t->history.at[t->history.n - 1] : NULL;
+    bool others;
+    if (!last || last->role != DGM_ROLE_AGENT)
+        return (dgm_str){0};
+    dgm_str text = dgm_said_text(f->scratch, &last->parts, &others);
+    return others ? (dgm_str){0} : text;
+}
+
+static bool artifact_is_said(dgm_from_records *f, const dgm_artifact *artifact, dgm_str answer)
+{
+    bool others;
+    dgm_str text = dgm_said_text(f->scratch, &artifact->parts, &others);
+    return answer.n && text.n && !others &&
+           (dgm_str_starts(answer, text) ||
+            (answer.n >= text.n &&
+             dgm_str_eq((dgm_str){answer.p + answer.n - text.n, text.n}, text)));
+}
+
+void dgm_from_on_task(dgm_from_records *f, const dgm_task *t)
+{
+    const dgm_at *task = DGM_AT_LIT(NULL, "task");
+    const dgm_at *history = DGM_AT_LIT(task, "history");
+    f->has_task = true;
+    dgm_from_begin(f, t->context_id, t->id);
+    bool first = !f->task_seen;
+    f->task_seen = true;
+    dgm_str said = {0};
+    if (first && f->params.say_history) {
+        for (size_t i = 0; i < t->history.n && !f->rc; i++)
+            say_message(f, &t->history.at[i], DGM_AT_I(history, i));
+        said = answer_in_history(f, t);
+        dgm_reconcile_forget(f->texts_said);
+        f->parent = (dgm_str){0};
+    }
+    for (size_t i = 0; i < t->artifacts.n && !f->rc; i++) {
+        if (!artifact_is_said(f, &t->artifacts.at[i], said))
+            dgm_from_artifact(f, &t->artifacts.at[i], false, !is_progress(t->status.state));
+    }
+    dgm_status status = t->status;
+    if (said.p && is_in_history(f, t))
+        status.message = NULL;
+    dgm_from_on_status(f, &status, t->metadata, DGM_AT_LIT(task, "status"));
+}
