@@ -158,9 +158,16 @@ void dgm_store_close(dgm_store *s); /* NULL is fine; blocks */
  * tries one by itself every second. From any thread. */
 bool dgm_store_is_healthy(dgm_store *s, dgm_err *ret_why);
 
+/* How long commits take, by upper bound in microseconds. */
+#define DGM_N_COMMIT_BOUNDS 12
+extern const uint32_t dgm_store_commit_bounds[DGM_N_COMMIT_BOUNDS];
+
 typedef struct dgm_store_stats {
     uint64_t commits, appends, records, bytes, reads;
     uint64_t queued; /* appends waiting for the writer */
+    /* Of a store that writes to a disk: how many took at most so long; the last, longer than all bounds. */
+    uint64_t commit_took[DGM_N_COMMIT_BOUNDS + 1];
+    uint64_t commit_ns; /* all together */
 } dgm_store_stats;
 dgm_store_stats dgm_store_stats_of(dgm_store *s);
 

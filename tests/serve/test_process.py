@@ -331,6 +331,14 @@ def _():
         check(any(k.startswith('dragoman_agent_warnings_total{rule="') for k in m), "rules")
 
 
+@test("/metrics: how long the disk takes")
+def _():
+    with Server("bench", store="sqlite:" + os.path.join(folder(), "t.db")) as s:
+        Client(s, RPC1).send("chunks 3 x")
+        m = metrics(s)
+        check(m["dragoman_store_commit_duration_seconds_count"] == m["dragoman_store_commits_total"] >= 1 and m["dragoman_store_commit_duration_seconds_sum"] > 0, m)
+
+
 @test("/metrics: open streams are counted while they are open")
 def _():
     with Server("bench") as s:

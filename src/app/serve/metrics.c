@@ -208,9 +208,28 @@ static void put_core(dgm_buf *b, dgm_core *core)
                        (unsigned long long)broken);
 }
 
+static void put_commits(dgm_buf *b, const dgm_store_stats *s)
+{
+    uint64_t n = 0;
+    put_about(b, "dragoman_store_commit_duration_seconds", "histogram",
+              "From the begin of a transaction to its end on the disk.");
+    for (size_t i = 0; i < DGM_N_COMMIT_BOUNDS; i++) {
+        n += s->commit_took[i];
+        dgm_buf_printf(b, "dragoman_store_commit_duration_seconds_bucket{le=\"%g\"} %llu\n",
+                       dgm_store_commit_bounds[i] / 1e6, (unsigned long long)n);
+    }
+    n += s->commit_took[DGM_N_COMMIT_BOUNDS];
+    dgm_buf_printf(b,
+                   "dragoman_store_commit_duration_seconds_bucket{le=\"+Inf\"} %llu\n"
+                   "dragoman_store_commit_duration_seconds_sum %.9f\n"
+                   "dragoman_store_commit_duration_seconds_count %llu\n",
+                   (unsigned long long)n, (double)s->commit_ns / 1e9, (unsigned long long)n);
+}
+
 static void put_store(dgm_buf *b, dgm_store *store)
 {
     dgm_store_stats s = dgm_store_stats_of(store);
+    put_commits(b, &s);
     put_one(b, "dragoman_store_commits_total", "counter", "Commits.", (double)s.commits);
     put_one(b, "dragoman_store_appends_total", "counter", "Appends that were stored.",
             (double)s.appends);

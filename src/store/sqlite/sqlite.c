@@ -228,10 +228,12 @@ static void write_batch(struct sqlite_store *s)
     struct answers a;
     a.n = 0;
     pthread_mutex_unlock(&s->lock);
+    uint64_t began = uv_hrtime();
     dgm_code code = dgm_sql_writer_append(&s->writer, chain, n, &err);
+    uint64_t took = uv_hrtime() - began;
     pthread_mutex_lock(&s->lock);
     note(s, code, &err);
-    s->stats.commits++;
+    dgm_store_count_commit(&s->stats, took);
     for (dgm_job *job = chain, *next; job; job = next) {
         next = job->next;
         count(s, job);
