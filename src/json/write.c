@@ -7,7 +7,6 @@
 #include "json/copy_clean.h"
 #include "json/json.h"
 
-
 #define ESCAPE_ROOM 6
 
 static inline char *put_escaped(char *out, unsigned char c)
