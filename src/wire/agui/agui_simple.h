@@ -1,0 +1,19 @@
+/*
+ * wire/agui/agui_simple.h - document 000's spelling of its events, `ag-ui-simple`.
+ *
+ * The three bodies it shows are written exactly so; the other types have the official camelCase members.
+ * No official client understands it: it is spoken only where it is asked for by name.
+ */
+#pragma once
+
+#include "canon/simple.h"
+#include "json/shape.h"
+
+extern const char dgm_agui_simple_name[]; /* "ag-ui-simple": its address tags unknown members */
+
+dgm_code dgm_agui_simple_read(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                              dgm_simple_event *ret_event);
+void dgm_agui_simple_write(dgm_writer *w, const dgm_simple_event *event);
+
+/* How likely is it that v is ours? 0: no, 2: shows its marks. */
+int dgm_agui_simple_recognise(const yyjson_val *v);
