@@ -49,6 +49,40 @@ static void every_control_character_at_every_place_of_a_word(void **state)
     }
 }
 
+static void every_byte_at_every_place_of_every_length(void **state)
+{
+    char text[64], want[80];
+    (void)state;
+    memset(text, 'x', sizeof text);
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    for (size_t n = 1; n <= 50; n++) {
+        for (size_t at = 0; at < n; at++) {
+            for (int c = 0; c < 256; c++) {
+                size_t k = 0;
+                if (c < 0x20 && !(c >= 8 && c <= 13 && c != 11))
+                    k = (size_t)snprintf(want, sizeof want, "\\u%04x", (unsigned)c);
+                else if (c < 0x20)
+                    k = (size_t)snprintf(want, sizeof want, "\\%c", "btn?fr"[c - 8]);
+                else
+                    k = (size_t)snprintf(want, sizeof want, "%s%c",
+                                         c == '"' || c == '\\' ? "\\" : "", c);
+                char *own = dgm_xmalloc(n); /* no byte more: a read too far is seen */
+                memset(own, 'x', n);
+                own[at] = (char)c;
+                dgm_buf_clear(&b);
+                dgm_json_put_str(&b, (dgm_str){own, n});
+                free(own);
+                assert_int_equal(b.n, n + k + 1);
+                assert_memory_equal(b.p + 1, text, at);
+                assert_memory_equal(b.p + 1 + at, want, k);
+                assert_memory_equal(b.p + 1 + at + k, text, n - at - 1);
+            }
+        }
+    }
+    dgm_buf_done(&b);
+}
+
 /* A little generator of our own: the same texts in every run. */
 static uint64_t next(uint64_t *seed)
 {
@@ -191,6 +225,7 @@ static void nothing_is_null(void **state)
 
 DGM_TEST_MAIN(dgm_test(what_must_be_escaped_is),
               dgm_test(every_control_character_at_every_place_of_a_word),
+              dgm_test(every_byte_at_every_place_of_every_length),
               dgm_test(random_texts_read_back_and_equal_yyjsons_own),
               dgm_test(the_limit_of_the_buffer_holds), dgm_test(whole_numbers),
               dgm_test(values_are_written_compact_or_spaced), dgm_test(nothing_is_null))

@@ -253,6 +253,64 @@ static void order_does_not_matter(void **state)
         "\"eats\":\"all\"}");
 }
 
+static void any_order_is_written_in_ours(void **state)
+{
+    struct try t;
+    (void)state;
+    try_init(&t);
+    yyjson_val *whole = dgm_json_made(t.a, dgm_str_from(full)), *key, *value;
+    size_t n = yyjson_obj_size(whole), i, end, k = 0;
+    dgm_member members[32];
+    yyjson_obj_foreach (whole, i, end, key, value) {
+        members[k++] = (dgm_member){dgm_json_str(key), value};
+    }
+    for (size_t turn = 0; turn < n; turn++) { /* turned by so many, forwards and backwards */
+        for (int backwards = 0; backwards < 2; backwards++) {
+            dgm_buf b;
+            dgm_buf_init(&b, SIZE_MAX);
+            for (i = 0; i < n; i++) {
+                const dgm_member *m = &members[(turn + (backwards ? n - i : i)) % n];
+                dgm_buf_add_char(&b, i ? ',' : '{');
+                dgm_json_put_str(&b, m->key);
+                dgm_buf_add_char(&b, ':');
+                dgm_json_put(&b, m->value);
+            }
+            dgm_buf_add_lit(&b, "}");
+            dgm_str turned = dgm_arena_dup(t.a, dgm_buf_str(&b));
+            dgm_buf_done(&b);
+            check_ok(read_as(&t, &pet_shape, turned.p), t.err);
+            yyjson_val *got = dgm_json_made(t.a, written(&t, &pet_shape, format));
+            assert_true(dgm_json_equal(got, whole));
+        }
+    }
+    try_done(&t);
+}
+
+static void the_limit_of_the_buffer_holds(void **state)
+{
+    enum { SLACK = 128 }; /* a key and some: writers ask for more room than they use */
+    struct try t;
+    (void)state;
+    try_init(&t);
+    check_ok(read_as(&t, &pet_shape, full), t.err);
+    size_t n = sizeof full - 1;
+    for (size_t max = 0; max <= n + SLACK; max++) {
+        dgm_buf b;
+        dgm_writer w = {.out = &b, .format = format};
+        dgm_buf_init(&b, max);
+        dgm_shape_write(&w, &pet_shape, &t.pet);
+        assert_true(b.n <= max);
+        if (max < n)
+            assert_true(b.over);
+        if (max == n + SLACK) {
+            assert_false(b.over);
+            check_str(dgm_buf_str(&b), full);
+        }
+        dgm_buf_done(&b);
+    }
+    try_done(&t);
+}
+
 static void values_arrive_in_the_struct(void **state)
 {
     struct try t;
@@ -446,6 +504,12 @@ static void a_member_twice_is_refused(void **state)
     check_refused(&pet_shape, "{" MIN ",\"legs\":null,\"legs\":1}", "/legs", "occurs twice");
     check_refused(&pet_shape, "{" MIN ",\"legs\":1,\"legs\":null}", "/legs", "occurs twice");
     check_refused(&pet_shape, "{" MIN ",\"legs\":null,\"legs\":null}", "/legs", "occurs twice");
+    /* whatever came between, in whatever order */
+    check_refused(&pet_shape, "{" MIN ",\"tame\":true,\"eats\":\"x\"}", "/eats", "occurs twice");
+    check_refused(&pet_shape, "{" MIN ",\"born\":null,\"keeper\":{\"name\":\"l\"}}", "/keeper",
+                  "occurs twice");
+    check_refused(&pet_shape, "{\"tame\":true,\"?\":1," MIN ",\"tame\":true}", "/tame",
+                  "occurs twice");
 }
 
 static void members_of_opaque_values_may_be_double(void **state)
@@ -702,6 +766,7 @@ static void text_that_hides_json_stays_text(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(every_kind_of_member_round_trips), dgm_test(order_does_not_matter),
+              dgm_test(any_order_is_written_in_ours), dgm_test(the_limit_of_the_buffer_holds),
               dgm_test(values_arrive_in_the_struct), dgm_test(null_means_absent_except_for_json),
               dgm_test(what_is_required_must_be_there),
               dgm_test(missing_ids_are_minted_if_there_is_a_mint),
