@@ -16,11 +16,15 @@
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
 /* How long a stopping loop waits for handles that somebody is closing. */
 #define STOP_GRACE_MS 2000
+/* The wall clock is seen to step back by a little: the cores of a virtual machine differ, somebody sets it
+ * right. What happened later gets no earlier time then; a clock that is set back by more is believed. */
+#define CLOCK_JITTER_MS 1000
 /* A queue that was once long does not keep its memory. */
 #define QUEUE_KEEP 1024
 
@@ -402,9 +406,16 @@ uv_loop_t *dgm_loop_uv(dgm_loop *l)
 
 int64_t dgm_loop_unix_ms(void)
 {
+    static _Atomic int64_t latest;
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    int64_t now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    int64_t before = atomic_load(&latest);
+    do {
+        if (now < before && before - now < CLOCK_JITTER_MS)
+            return before;
+    } while (!atomic_compare_exchange_weak(&latest, &before, now));
+    return now;
 }
 
 void dgm_loop_on_stop(dgm_loop *l, dgm_loop_stop *node)

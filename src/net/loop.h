@@ -29,7 +29,7 @@ dgm_loop *dgm_loops_at(dgm_loops *l, size_t i);
 dgm_loop *dgm_loop_current(void); /* of this thread; NULL on any other */
 size_t dgm_loop_index(const dgm_loop *l);
 uv_loop_t *dgm_loop_uv(dgm_loop *l);
-int64_t dgm_loop_unix_ms(void); /* wall clock */
+int64_t dgm_loop_unix_ms(void); /* wall clock; does not go back unless it is set back */
 
 /* Runs fn(arg) on l, soon. From any thread; what one thread posts to one loop runs in that order. After
  * the loop has stopped, posted work is run by dgm_loops_free on the calling thread: nothing is lost
