@@ -66,7 +66,8 @@ void http_on_tick(void *arg)
                 http_set_timer(c, T_WRITE);
             } else if (kind == T_PING) {
                 http_set_timer(c, T_NONE); /* the end of the turn starts it again */
-                dgm_http_write(c->x, c->x->ping);
+                if (c->x)                  /* else it ended a moment ago, and that turn end comes */
+                    dgm_http_write(c->x, c->x->ping);
             } else {
                 http_lost(c);
             }

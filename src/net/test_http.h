@@ -346,4 +346,4 @@ static inline void wait_for_connections(size_t want)
     assert_int_equal(dgm_http_server_connections(w.server), want);
 }
 
-static char got[65536];
+static __attribute__((unused)) char got[65536];
