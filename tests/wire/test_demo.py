@@ -1,12 +1,15 @@
 """The demo agent's scripts and the hello agent: the same text however it is asked for (004)."""
 from lib.a2a import ALL, INTERRUPTED, RPC, RPC1, TERMINAL, Client, artifact_texts, fold, task_text, text_of
 from lib.agents import (DEMO_ALL, DEMO_ASK, DEMO_AUTH, DEMO_DATA, DEMO_END_WELL, DEMO_FAIL, DEMO_FILE, DEMO_MORE, DEMO_REJECT, DEMO_SLOW, DEMO_TEXT)
-from lib.server import agent, needs_ours, server, settings
+from lib.server import IS_STANDIN, agent, needs_ours, server, settings
 from lib.tap import check, each, same, test
 
 
-def client(wire, type="demo", **options):
-    return Client(server(type, **options), wire)
+def client(wire, type="demo", pace=0):
+    """pace: what the demo's pauses are multiplied by."""
+    if type == "demo" and not IS_STANDIN:
+        return Client(server(None, config=settings(agents=[agent("demo", settings={"pace": pace})])), wire)
+    return Client(server(type), wire)
 
 
 def shown(task):
@@ -71,7 +74,7 @@ def _(wire):
 
 @each("canceled at any point: after {} events [R004-20]", [(str(n), n) for n in (1, 2, 3, 4)])
 def _(n):
-    c = client(RPC1)
+    c = client(RPC1, pace=4)  # 8 seconds are left behind the fourth
     with c.stream(DEMO_SLOW) as s:
         id = [s.next() for _ in range(n)][0].body["id"]
         same(c.cancel(id).state, "TASK_STATE_CANCELED", "state")
