@@ -107,8 +107,8 @@ struct call {
     uint64_t cursor;
     uint64_t grace_ms;           /* CALL_GONE */
     const dgm_core_agent *agent; /* whose the task has to be; NULL: anybody's */
+    struct shard *shard;         /* where it is dealt with, while it waits for the store */
     /* CALL_SEND */
-    struct shard *shard;       /* where it is dealt with */
     struct inflight *inflight; /* of which it is the first copy */
     struct call *copies;       /* of one that waits for a run to end */
     struct live *live;         /* while the store is asked about it */
@@ -118,7 +118,7 @@ struct call {
     const dgm_json *metadata;
     dgm_strs accepted_output_modes;
     unsigned char digest[32];
-    bool is_looked_up; /* the store was asked whether it was here before */
+    bool is_looked_up; /* the store was asked: was it here before; CALL_GET: does it rest */
     /* the answer */
     dgm_code code;
     dgm_err *err; /* in its arena, if there is one */

@@ -195,6 +195,32 @@ static void sweep(struct shard *s)
     }
 }
 
+/* ---- a task that rests --------------------------------------------------------------------------------------- */
+
+/* One that is only looked at need not be loaded: the store has it as it is. */
+static void got_resting(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
+{
+    struct call *c = arg;
+    dgm_err fault = {0};
+    if (code) {
+        core_refuse(c, err);
+    } else if (!row || !c->agent || !dgm_str_eq(row->agent, c->agent->id)) {
+        core_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
+    } else if (!row->folded_seq || row->folded_seq != row->last_seq) {
+        c->is_looked_up = true; /* it ran when the server ended, or runs by now */
+        live_with(c->shard, c);
+    } else {
+        dgm_record_head head = {.seq = row->folded_seq,
+                                .time = row->status_ms,
+                                .kind = DGM_EVENT_TASK,
+                                .state = row->state};
+        if (dgm_record_from_bytes(head, row->folded, &c->snapshot, &fault))
+            core_refuse(c, &fault);
+        else
+            core_answer(c);
+    }
+}
+
 void live_with(struct shard *s, struct call *c)
 {
     sweep(s);
@@ -205,6 +231,11 @@ void live_with(struct shard *s, struct call *c)
     }
     if (!l && c->kind == CALL_GONE) { /* nothing of it runs */
         core_answer(c);
+        return;
+    }
+    if (!l && c->kind == CALL_GET && !c->is_looked_up) {
+        c->shard = s;
+        dgm_store_get_task(s->core->o.store, c->owner, c->task_id, got_resting, c);
         return;
     }
     bool first = !l;

@@ -2,8 +2,6 @@
 #include "model/stamp.h"
 #include "json/json.h"
 
-#include <time.h>
-
 #define CANONICAL_TYPE "canonical_type"
 
 static bool has_list(const dgm_message *m, dgm_str name)
@@ -89,12 +87,50 @@ const dgm_json *dgm_metadata_with_error(dgm_arena *a, const dgm_json *metadata, 
     return with_member(a, metadata, DGM_STR("error"), error);
 }
 
+static char *put_digits(char *at, unsigned value, int n)
+{
+    for (int i = n; i-- > 0; value /= 10)
+        at[i] = (char)('0' + value % 10);
+    return at + n;
+}
+
+/* The date of a day since 1970: years begin in March, so that the leap day is the last, and 400 of them
+ * have 146097 days. */
+static void date_of(int64_t days, unsigned *ret_year, unsigned *ret_month, unsigned *ret_day)
+{
+    days += 719468; /* since 0000-03-01 */
+    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+    unsigned of_era = (unsigned)(days - era * 146097);
+    unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    unsigned of_year = of_era - (365 * year + year / 4 - year / 100);
+    unsigned month = (5 * of_year + 2) / 153; /* from March */
+    *ret_day = of_year - (153 * month + 2) / 5 + 1;
+    *ret_month = month < 10 ? month + 3 : month - 9;
+    *ret_year = (unsigned)((era * 400 + year + (month >= 10)) % 10000);
+}
+
 dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms)
 {
-    struct tm tm;
-    time_t seconds = (time_t)(unix_ms / 1000);
-    gmtime_r(&seconds, &tm);
-    return dgm_arena_printf(a, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (tm.tm_year + 1900) % 10000,
-                            tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-                            (int)(unix_ms % 1000));
+    enum { CHARS = 24 };
+    int64_t day_ms = (int64_t)24 * 3600 * 1000;
+    int64_t days = unix_ms / day_ms - (unix_ms % day_ms < 0);
+    unsigned ms = (unsigned)(unix_ms - days * day_ms), year, month, day;
+    char *text = dgm_arena_alloc_raw(a, CHARS + 1), *at = text;
+    date_of(days, &year, &month, &day);
+    at = put_digits(at, year, 4);
+    *at++ = '-';
+    at = put_digits(at, month, 2);
+    *at++ = '-';
+    at = put_digits(at, day, 2);
+    *at++ = 'T';
+    at = put_digits(at, ms / 3600000, 2);
+    *at++ = ':';
+    at = put_digits(at, ms / 60000 % 60, 2);
+    *at++ = ':';
+    at = put_digits(at, ms / 1000 % 60, 2);
+    *at++ = '.';
+    at = put_digits(at, ms % 1000, 3);
+    *at++ = 'Z';
+    *at = 0;
+    return (dgm_str){text, CHARS};
 }

@@ -2,7 +2,9 @@
 #include "model/form.h"
 #include "model/stamp.h"
 #include "support/check.h"
+
 #include "json/json.h"
+#include <time.h>
 
 static dgm_message read_message(dgm_arena *a, const char *text)
 {
@@ -75,6 +77,17 @@ static void times_are_utc_with_milliseconds(void **state)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     check_str(dgm_time_text(a, 0), "1970-01-01T00:00:00.000Z");
     check_str(dgm_time_text(a, 1767323045678), "2026-01-02T03:04:05.678Z");
+    check_str(dgm_time_text(a, -1), "1969-12-31T23:59:59.999Z");
+    /* every day there is, as the C library has it */
+    for (int64_t day = -25567; day < 109573; day++) { /* 1900 to 2269 */
+        time_t seconds = (time_t)(day * 86400 + day % 86400 * (day % 86400 > 0));
+        struct tm tm;
+        char want[40];
+        gmtime_r(&seconds, &tm);
+        strftime(want, sizeof want, "%Y-%m-%dT%H:%M:%S.007Z", &tm);
+        dgm_arena_reset(a);
+        check_str(dgm_time_text(a, (int64_t)seconds * 1000 + 7), want);
+    }
 }
 
 DGM_TEST_MAIN(dgm_test_holds(the_type_follows_from_role_and_parts, "R000-03"),
