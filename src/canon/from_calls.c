@@ -126,6 +126,12 @@ static bool same_value(dgm_from_records *f, dgm_str text, const dgm_json *argume
            dgm_json_equal(v, arguments);
 }
 
+static bool is_json(dgm_from_records *f, dgm_str text)
+{
+    yyjson_val *v;
+    return !dgm_json_read(f->scratch, text, SIZE_MAX, "object_bytes", &v, NULL);
+}
+
 /* All of the arguments, or no more of them (NULL). */
 static void complete(dgm_from_records *f, struct from_call *c, const dgm_json *arguments)
 {
@@ -139,11 +145,13 @@ static void complete(dgm_from_records *f, struct from_call *c, const dgm_json *a
     dgm_str said = dgm_buf_str(&c->text);
     if (arguments && !(object && said.n && same_value(f, said, arguments))) {
         dgm_str text = dgm_said_value(f->scratch, arguments);
-        /* What was passed on as text stays; a final text that goes on from it adds its rest. */
+        /* What was passed on as text stays. A final text may say it all, or be the last piece. */
         if (!said.n)
             add_text(f, c, text, true);
         else if (dgm_str_starts(text, said))
             add_text(f, c, (dgm_str){text.p + said.n, text.n - said.n}, false);
+        else if (!object && !is_json(f, said) && !is_json(f, text))
+            add_text(f, c, text, false);
     } else if (!arguments && !said.n) {
         add_text(f, c, DGM_STR("{}"), true);
     }
