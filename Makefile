@@ -35,9 +35,15 @@ check: setup-test build-test/build.ninja build-clang/build.ninja ## the quick ha
 	$(call ninja,build-test)
 	@tests/run --quick
 
-bench: build-bench/build.ninja ## throughput against bare yyjson, same bytes, same run
+bench: bench-convert bench-server ## everything that is measured; the server's figures go to docs/performance.md
+
+bench-convert: build-bench/build.ninja ## the translator against bare yyjson, same bytes, same run
 	$(call ninja,build-bench)
 	@scripts/bench
+
+bench-server: setup-test build-bench/build.ninja ## the server against its peer and a bare one, same run; needs two quiet cores
+	$(call ninja,build-bench)
+	@scripts/bench-server
 
 fuzz: setup-test build-clang/build.ninja ## fuzz every decoder, FUZZ_SECONDS in all (600)
 	$(call ninja,build-clang)

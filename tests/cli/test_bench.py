@@ -28,7 +28,7 @@ def _():
     with Server(agent="bench") as server:
         got = figures("--mode", "stream", "--text", "chunks 7", "--requests", "20", server.url)
         check_same((got["requests"], got["events"], got["errors"]), (20, 20 * 10, 0))
-        got = figures("--mode", "stream", "--text", "chunks 7 yield", "--requests", "20", server.url)
+        got = figures("--mode", "stream", "--text", "chunks 7 yield", "--requests", "20", "-n", "3", server.url)
         check_same((got["requests"], got["events"], got["errors"]), (20, 20 * 10, 0))
         got = figures("--mode", "get", "--requests", "50", server.url)
         check_same((got["requests"], got["errors"]), (50, 0))

@@ -240,7 +240,7 @@ int dgm_load_bench(const dgm_cli_line *line)
             load_report(l, stdout);
         if (l->first_error[0])
             dgm_cli_complain("%s", l->first_error);
-        status = ran && !l->errors && l->requests ? DGM_CLI_OK : DGM_CLI_FAILED;
+        status = ran && !l->errors && (l->requests || l->events) ? DGM_CLI_OK : DGM_CLI_FAILED;
     }
     dgm_buf_done(&l->request);
     free(l->command);

@@ -118,6 +118,7 @@ static void take_line(struct conn *c, const char *p, size_t n)
     if (n < 6 || memcmp(p, "data:", 5) != 0)
         return;
     c->n_events++;
+    c->load->events += c->load->measuring; /* also of streams that began before or end after */
     if (n > LOAD_LINE_BYTES)
         n = LOAD_LINE_BYTES;
     if (holds(p, n, "\"artifactUpdate\""))

@@ -93,7 +93,6 @@ static void answered(struct runner *r, struct conn *c, uint64_t now)
     bool good = conn_check(c);
     if (good && l->measuring) {
         l->requests++;
-        l->events += c->n_events;
         hist_add(&l->latencies, now - c->began);
     }
     if (!c->keeps_open) {
