@@ -26,6 +26,8 @@ static bool is_port(dgm_str s)
 
 bool dgm_gate_is_loopback(dgm_str host)
 {
+    if (!host.n)
+        return false;
     dgm_str name = without_port(host);
     dgm_str rest = {host.p + name.n, host.n - name.n};
     if (rest.n && (rest.p[0] != ':' || !is_port((dgm_str){rest.p + 1, rest.n - 1})))
@@ -185,12 +187,12 @@ dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm
 
 dgm_str dgm_gate_challenge(dgm_arena *a, const dgm_config *c, dgm_gate_word why)
 {
-    const dgm_config_token *key = NULL;
+    dgm_str header = DGM_STR("");
     for (size_t i = 0; i < c->tokens.n; i++) {
         if (c->tokens.at[i].kind == DGM_TOKEN_BEARER)
             return dgm_arena_printf(a, "Bearer realm=\"dragoman\"%s",
                                     why == DGM_GATE_WRONG ? ", error=\"invalid_token\"" : "");
-        key = &c->tokens.at[i];
+        header = c->tokens.at[i].header;
     }
-    return dgm_arena_printf(a, "ApiKey realm=\"dragoman\", header=\"%.*s\"", DGM_P(key->header));
+    return dgm_arena_printf(a, "ApiKey realm=\"dragoman\", header=\"%.*s\"", DGM_P(header));
 }
