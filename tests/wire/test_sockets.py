@@ -165,6 +165,37 @@ def _():
         s.stop_well()
 
 
+def name_of(address):
+    """Whose certificate it shows: the common name stands in it as it is."""
+    with tls(address) as t:
+        der = t.getpeercert(binary_form=True)
+    return next((n for n in ("first", "second") if n.encode() in der), None)
+
+
+@test("TLS: a new certificate after SIGHUP, open connections go on, a broken one changes nothing", timeout=120)
+def _():
+    needs_ours("a promise of ours")
+    where = folder()
+    cert, key = certificate(where, "first")
+    with Server("bench", config={"tls": {"cert": cert, "key": key}}) as s:
+        same(name_of(s.address), "first", "before")
+        with tls(s.address) as old:
+            certificate(where, "second")
+            s.process.send_signal(signal.SIGHUP)
+            until(lambda: all(name_of(s.address) == "second" for _ in range(4)), "the second certificate")
+            old.sendall(call("echo still here"))
+            data = b""
+            while b"still here" not in data:
+                data += old.recv(65536)
+        with open(cert, "w", encoding="utf-8") as f:
+            f.write("no certificate")
+        s.process.send_signal(signal.SIGHUP)
+        for _ in range(20):
+            same(name_of(s.address), "second", "after a broken file")
+            time.sleep(0.02)
+        s.stop_well()
+
+
 # ---- streams that wait --------------------------------------------------------------------------------------------------
 
 @test("a stream that waits has a comment every 15 s and nothing else", timeout=120)
