@@ -1,0 +1,242 @@
+/*
+ * test_to_model.c - canonical events as A2A's. Most stories are told in A2A, become canonical events, and come
+ * back: what must come back is what was told, in the words of our own agents.
+ */
+#include "canon/from_records.h"
+#include "canon/test_dump.h"
+#include "canon/to_model.h"
+
+/* ---- there and back ---------------------------------------------------------------------------------------- */
+
+static dgm_code put_event(void *arg, const dgm_event *e)
+{
+    dgm_buf *b = arg;
+    dgm_writer w = {.out = b, .format = dgm_form_name};
+    dgm_form_write_event(&w, e);
+    dgm_buf_add_char(b, '\n');
+    return DGM_OK;
+}
+
+struct road {
+    dgm_to_model *to;
+    dgm_err err;
+};
+
+static dgm_code cross(void *arg, const dgm_canon_event *e)
+{
+    struct road *r = arg;
+    return dgm_to_model_feed(r->to, e, &r->err);
+}
+
+static void check_back(dgm_from_params p, const char *lines, const char *want)
+{
+    dgm_auto(dgm_from_records_free) dgm_from_records *f = dgm_from_records_new(&p);
+    dgm_to_params params = {.now = 1767225600000};
+    dgm_mint mint = {.count = 0};
+    dgm_buf out;
+    dgm_buf_init(&out, SIZE_MAX);
+    dgm_auto(dgm_to_model_free) dgm_to_model *to = dgm_to_model_new(&params, put_event, &out);
+    struct road road = {.to = to};
+    dgm_canon_sink sink = {cross, &road};
+    while (*lines) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        size_t n = strcspn(lines, "\n");
+        dgm_event e;
+        read_record(a, &mint, (dgm_str){lines, n}, &e);
+        check_ok(dgm_from_records_feed(f, &e, sink, &road.err), road.err);
+        lines += n + (lines[n] == '\n');
+    }
+    check_ok(dgm_from_records_end(f, sink, &road.err), road.err);
+    check_ok(dgm_to_model_end(to, &road.err), road.err);
+    check_str(out, want);
+    dgm_buf_done(&out);
+}
+
+#define TIME ",\"timestamp\":\"2026-01-01T00:00:00Z\""
+#define AT ",\"timestamp\":\"2026-01-01T00:00:00.000Z\""
+#define STATUS(state, rest, meta)                                                                  \
+    "{\"statusUpdate\":{\"taskId\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_"        \
+    "STATE_" state "\"" rest AT "}" meta "}}\n"
+#define TASK                                                                                       \
+    "{\"task\":{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_"              \
+    "SUBMITTED\"" AT "}}}\n"
+#define SAYS(id, parts)                                                                            \
+    ",\"message\":{\"messageId\":\"" id                                                            \
+    "\",\"contextId\":\"c\",\"taskId\":\"t\",\"role\":\"ROLE_AGENT\",\"parts\":[" parts "]}"
+#define TEXT(t) "{\"text\":\"" t "\"}"
+#define ARTIFACT(id, parts, append, last)                                                          \
+    "{\"artifactUpdate\":{\"taskId\":\"t\",\"contextId\":\"c\",\"artifact\":{\"artifactId\":\"" id \
+    "\",\"parts\":[" parts "]}" append last "}}\n"
+#define APPEND ",\"append\":true"
+#define LAST ",\"lastChunk\":true"
+#define INTERNAL(kind, rest) "{\"kind\":\"internal:" kind "\",\"taskId\":\"t\"," rest AT "}\n"
+#define MESSAGE(id, role, parts)                                                                   \
+    "{\"message\":{\"messageId\":\"" id "\",\"role\":\"ROLE_" role "\",\"parts\":[" parts "]}}\n"
+#define CALLS(calls) "{\"data\":{\"tool_calls\":[" calls "]}}"
+#define CALL(id, args) "{\"call_id\":\"" id "\",\"name\":\"f\",\"arguments\":" args "}"
+
+#define ALONE ((dgm_from_params){0})
+
+static void a_streamed_answer(void **state)
+{
+    static const char story[] = TASK STATUS("WORKING", "", "") ARTIFACT("a", TEXT("Hel"), "", "")
+        ARTIFACT("a", TEXT("lo"), APPEND, "") ARTIFACT("a", TEXT(""), APPEND, LAST)
+            STATUS("COMPLETED", SAYS("t-m1", TEXT("Hello")), "");
+    (void)state;
+    check_back(ALONE, story, story);
+    /* in one piece, and a Message for an answer */
+    check_back(ALONE,
+               TASK ARTIFACT("a", TEXT("Hello"), "", LAST)
+                   STATUS("COMPLETED", "", ",\"metadata\":{\"k\":1}"),
+               TASK STATUS("WORKING", "", "") ARTIFACT("a", TEXT("Hello"), "", LAST)
+                   STATUS("COMPLETED", SAYS("t-m1", TEXT("Hello")), ",\"metadata\":{\"k\":1}"));
+    check_back((dgm_from_params){.thread_id = DGM_STR("c"), .run_id = DGM_STR("t")},
+               MESSAGE("m", "AGENT", TEXT("Hi")),
+               TASK STATUS("WORKING", "", "") ARTIFACT("m", TEXT("Hi"), "", LAST)
+                   STATUS("COMPLETED", SAYS("m", TEXT("Hi")), ""));
+}
+
+static void a_corrected_answer(void **state)
+{
+    (void)state;
+    check_back(ALONE,
+               TASK ARTIFACT("a", TEXT("Hi"), "", "")
+                   STATUS("COMPLETED", SAYS("z", TEXT("Bye")), ""),
+               TASK STATUS("WORKING", "", "") ARTIFACT("a", TEXT("Hi"), "", "")
+                   ARTIFACT("a", TEXT("Bye"), "", "") ARTIFACT("a", TEXT(""), APPEND, LAST)
+                       STATUS("COMPLETED", SAYS("t-m1", TEXT("Bye")), ""));
+}
+
+static void ends_of_all_kinds(void **state)
+{
+    (void)state;
+    check_back(ALONE, TASK STATUS("CANCELED", "", ""), TASK STATUS("CANCELED", "", ""));
+    check_back(ALONE, TASK STATUS("FAILED", "", ",\"metadata\":{\"error\":\"no\"}"),
+               TASK STATUS("FAILED", "", ",\"metadata\":{\"error\":\"no\"}"));
+    check_back(ALONE, TASK STATUS("AUTH_REQUIRED", "", ""), TASK STATUS("AUTH_REQUIRED", "", ""));
+    check_back(
+        ALONE, TASK,
+        TASK STATUS("FAILED", "",
+                    ",\"metadata\":{\"error\":\"The agent's stream ended before its task did\"}"));
+}
+
+static void internal_events(void **state)
+{
+    static const char story[] = TASK STATUS("WORKING", "", "") INTERNAL(
+        "reasoning", "\"text\":\"Hm\"") INTERNAL("tool-start", "\"toolName\":\"f\",\"toolCallId\":"
+                                                               "\"1\",\"arguments\":{\"q\":1.0}")
+        INTERNAL("tool-complete", "\"toolCallId\":\"1\",\"success\":true,\"result\":{\"x\":[1]}")
+            INTERNAL("tool-start",
+                     "\"toolName\":\"f\",\"toolCallId\":\"2\",\"arguments\":\"{"
+                     "\\\"q\\\":1}\"") INTERNAL("tool-complete",
+                                                "\"toolCallId\":\"2\",\"success\":false,\"error\":"
+                                                "\"no\"") INTERNAL("step", "\"name\":\"s\"")
+                INTERNAL("step", "\"success\":true,\"name\":\"s\"") INTERNAL("state",
+                                                                             "\"value\":{\"a\":1}")
+                    INTERNAL("state", "\"name\":\"b\",\"value\":null") INTERNAL(
+                        "custom",
+                        "\"name\":\"x:y\",\"value\":[1]") "{\"artifactUpdate\":{\"taskId\":\"t\","
+                                                          "\"contextId\":\"c\",\"artifact\":{"
+                                                          "\"artifactId\":\"p\",\"name\":\"n\","
+                                                          "\"parts\":[{\"raw\":\"aGk=\","
+                                                          "\"mediaType\":\"image/"
+                                                          "png\"}]},\"lastChunk\":true}}"
+                                                          "\n" INTERNAL("usage",
+                                                                        "\"value\":{\"model\":"
+                                                                        "\"m\",\"inputTokens\":8}")
+                                                              STATUS("COMPLETED", "", "");
+    (void)state;
+    check_back(ALONE, story, story);
+}
+
+static void messages_without_a_run(void **state)
+{
+    static const char story[] = MESSAGE("1", "USER", TEXT("Weather?")) MESSAGE(
+        "2", "AGENT",
+        TEXT("One moment.") "," CALLS(CALL("k", "{\"q\":1}") "," CALL("l", "\"{\\\"x\\\":2}\"")))
+        MESSAGE("3", "AGENT", CALLS(CALL("n", "{}"))) MESSAGE("4", "AGENT", TEXT("Fine."));
+    (void)state;
+    check_back((dgm_from_params){.fragment = true}, story, story);
+}
+
+/* ---- what only others do ----------------------------------------------------------------------------------------- */
+
+static void check_events(const dgm_canon_event *events, size_t n, const char *want)
+{
+    dgm_to_params params = {.now = 1767225600000};
+    dgm_err err = {0};
+    dgm_buf out;
+    dgm_buf_init(&out, SIZE_MAX);
+    dgm_auto(dgm_to_model_free) dgm_to_model *to = dgm_to_model_new(&params, put_event, &out);
+    for (size_t i = 0; i < n; i++)
+        check_ok(dgm_to_model_feed(to, &events[i], &err), err);
+    check_ok(dgm_to_model_end(to, &err), err);
+    check_str(out, want);
+    dgm_buf_done(&out);
+}
+
+static void an_agent_that_only_sends_snapshots(void **state)
+{
+    dgm_canon_message asked = {.role = DGM_CANON_USER,
+                               .id = DGM_STR("u"),
+                               .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = DGM_STR("?")}};
+    dgm_canon_message all[] = {
+        asked,
+        {.role = DGM_CANON_ASSISTANT,
+         .id = DGM_STR("x"),
+         .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = DGM_STR("Yes")}}};
+    dgm_canon_input input = {.messages = {&asked, 1}};
+    dgm_canon_event events[3] = {{.kind = DGM_CANON_RUN_STARTED},
+                                 {.kind = DGM_CANON_MESSAGES_SNAPSHOT},
+                                 {.kind = DGM_CANON_RUN_FINISHED}};
+    (void)state;
+    events[0].run_started.run_id = DGM_STR("t");
+    events[0].run_started.thread_id = DGM_STR("c");
+    events[0].run_started.input = &input;
+    events[1].snapshot.messages = (dgm_canon_messages){all, 2};
+    check_events(events, 3,
+                 "{\"task\":{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_"
+                 "SUBMITTED\"" AT "},"
+                 "\"history\":[{\"messageId\":\"u\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"?"
+                 "\"}]}]}}\n" STATUS("WORKING", "", "") ARTIFACT("x", TEXT("Yes"), "", LAST)
+                     STATUS("COMPLETED", SAYS("x", TEXT("Yes")), ""));
+}
+
+static void calls_that_wait_for_the_caller(void **state)
+{
+    dgm_str pending[] = {DGM_STR("k")};
+    dgm_canon_event events[5] = {{.kind = DGM_CANON_RUN_STARTED},
+                                 {.kind = DGM_CANON_TOOL_CALL_START},
+                                 {.kind = DGM_CANON_TOOL_CALL_ARGS},
+                                 {.kind = DGM_CANON_TOOL_CALL_END},
+                                 {.kind = DGM_CANON_RUN_FINISHED}};
+    (void)state;
+    events[0].run_started.run_id = DGM_STR("t");
+    events[0].run_started.thread_id = DGM_STR("c");
+    for (int i = 1; i < 4; i++)
+        events[i].call.tool_call_id = pending[0];
+    events[1].call.name = DGM_STR("f");
+    events[2].call.delta = DGM_STR("{\"a\": 1}");
+    events[4].run_finished.outcome =
+        (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS, .pending_tool_call_ids = {pending, 1}};
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_mint mint = {.count = 0};
+    dgm_str id = dgm_mint_id(&mint, a);
+    dgm_buf want;
+    dgm_buf_init(&want, SIZE_MAX);
+    dgm_buf_printf(
+        &want,
+        TASK STATUS("WORKING", "", "") INTERNAL(
+            "tool-start", "\"toolName\":\"f\",\"toolCallId\":\"k\",\"arguments\":{\"a\":1}")
+            STATUS("INPUT_REQUIRED", SAYS("%.*s", CALLS(CALL("k", "{\"a\":1}"))), ""),
+        DGM_P(id));
+    dgm_buf_add_char(&want, 0);
+    check_events(events, 5, want.p);
+    dgm_buf_done(&want);
+}
+
+DGM_TEST_MAIN(dgm_test(a_streamed_answer), dgm_test(a_corrected_answer),
+              dgm_test(ends_of_all_kinds), dgm_test(internal_events),
+              dgm_test_holds(messages_without_a_run, "R000-21"),
+              dgm_test(an_agent_that_only_sends_snapshots),
+              dgm_test(calls_that_wait_for_the_caller))
