@@ -1,0 +1,202 @@
+/* wire/agui/agui_codec.c - the handles of both spellings. */
+#include "wire/agui/agui_codec.h"
+#include "base/limits.h"
+#include "canon/from_records.h"
+#include "wire/agui/agui_int.h"
+#include "wire/agui/agui_simple.h"
+
+#include <stdlib.h>
+
+/* ---- writing, both ---------------------------------------------------------------------------------------- */
+
+struct encoder {
+    dgm_frame_sink sink;
+    dgm_agui_peer peer;
+    dgm_simple_encoder *simple; /* ag-ui-simple only */
+    dgm_arena *scratch;
+    dgm_buf text;
+    dgm_err *err;
+};
+
+static dgm_code give(struct encoder *e)
+{
+    if (e->text.over)
+        return dgm_fail(e->err, DGM_TOO_LARGE, NULL,
+                        "the event becomes longer than the limit output_bytes of %zu",
+                        DGM_MAX_OUTPUT_BYTES);
+    return e->text.n ? e->sink.on_frame(e->sink.arg, (dgm_str){0}, dgm_buf_str(&e->text)) : DGM_OK;
+}
+
+static struct encoder *new_encoder(const dgm_stream_params *params, dgm_frame_sink sink)
+{
+    struct encoder *e = dgm_xcalloc(1, sizeof *e);
+    e->sink = sink;
+    e->peer.old = params->old_peer;
+    e->scratch = dgm_arena_new();
+    dgm_buf_init(&e->text, DGM_MAX_OUTPUT_BYTES);
+    return e;
+}
+
+static void free_encoder(void *encoder)
+{
+    struct encoder *e = encoder;
+    if (!e)
+        return;
+    dgm_simple_encoder_free(e->simple);
+    dgm_arena_free(e->scratch);
+    dgm_buf_done(&e->text);
+    free(e);
+}
+
+/* ---- ag-ui ------------------------------------------------------------------------------------------------ */
+
+static void *agui_decoder_new(const dgm_stream_params *params)
+{
+    (void)params;
+    return dgm_agui_decoder_new();
+}
+static dgm_code agui_decoder_feed(void *d, dgm_reader *r, yyjson_val *v, dgm_canon_sink sink)
+{
+    return dgm_agui_decoder_feed(d, r, v, sink);
+}
+static dgm_code agui_decoder_end(void *d, dgm_canon_sink sink, dgm_err *err)
+{
+    (void)err;
+    return dgm_agui_decoder_end(d, sink);
+}
+static void agui_decoder_free(void *d)
+{
+    dgm_agui_decoder_free(d);
+}
+
+static void *agui_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink)
+{
+    return new_encoder(params, sink);
+}
+static dgm_code agui_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err)
+{
+    struct encoder *e = encoder;
+    dgm_writer w = {.out = &e->text, .format = dgm_agui_name};
+    e->err = err;
+    dgm_buf_clear(&e->text);
+    dgm_agui_write_event(&w, event, e->peer, e->scratch);
+    dgm_code rc = give(e);
+    dgm_arena_reset(e->scratch);
+    return rc;
+}
+static dgm_code agui_encoder_end(void *encoder, dgm_err *err)
+{
+    (void)encoder, (void)err;
+    return DGM_OK;
+}
+
+const dgm_canon_codec dgm_codec_agui = {
+    .name = dgm_agui_name,
+    .about = "AG-UI 1.0 events; peers from before 1.0 are read too",
+    .builds_messages = true,
+    .recognise = dgm_agui_recognise,
+    .decoder_new = agui_decoder_new,
+    .decoder_feed = agui_decoder_feed,
+    .decoder_end = agui_decoder_end,
+    .decoder_free = agui_decoder_free,
+    .encoder_new = agui_encoder_new,
+    .encoder_feed = agui_encoder_feed,
+    .encoder_end = agui_encoder_end,
+    .encoder_free = free_encoder,
+};
+
+/* ---- ag-ui-simple ------------------------------------------------------------------------------------------- */
+
+/* An event stands for a message or a state of A2A: those are known to become canonical events. */
+struct decoder {
+    dgm_from_records *from;
+    dgm_arena *arena; /* the run's ids */
+    dgm_simple_run run;
+    dgm_mint mint;
+};
+
+static void *simple_decoder_new(const dgm_stream_params *params)
+{
+    struct decoder *d = dgm_xcalloc(1, sizeof *d);
+    dgm_from_params from = {.fragment = params->fragment, .say_history = true, .many_turns = true};
+    d->from = dgm_from_records_new(&from);
+    d->arena = dgm_arena_new();
+    d->mint = params->mint;
+    return d;
+}
+
+static dgm_code simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v,
+                                    dgm_canon_sink sink)
+{
+    struct decoder *d = decoder;
+    dgm_simple_event e;
+    dgm_event event;
+    dgm_code rc;
+    if ((rc = dgm_agui_simple_read(r, v, NULL, &e)))
+        return rc;
+    if (e.run_id.n && !dgm_str_eq(e.run_id, d->run.run_id))
+        d->run.run_id = dgm_arena_dup(d->arena, e.run_id);
+    if (e.thread_id.n && !dgm_str_eq(e.thread_id, d->run.thread_id))
+        d->run.thread_id = dgm_arena_dup(d->arena, e.thread_id);
+    dgm_simple_to_model(r->arena, &e, d->run, &d->mint, &event);
+    if (event.kind == DGM_EVENT_MESSAGE) /* within a run it does not end it */
+        event.message->task_id = d->run.run_id;
+    return dgm_from_records_feed(d->from, &event, sink, r->err);
+}
+
+static dgm_code simple_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err)
+{
+    return dgm_from_records_end(((struct decoder *)decoder)->from, sink, err);
+}
+
+static void simple_decoder_free(void *decoder)
+{
+    struct decoder *d = decoder;
+    if (!d)
+        return;
+    dgm_from_records_free(d->from);
+    dgm_arena_free(d->arena);
+    free(d);
+}
+
+static dgm_code write_simple(void *arg, const dgm_simple_event *event)
+{
+    struct encoder *e = arg;
+    dgm_writer w = {.out = &e->text, .format = dgm_agui_simple_name};
+    dgm_buf_clear(&e->text);
+    dgm_agui_simple_write(&w, event);
+    return give(e);
+}
+
+static void *simple_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink)
+{
+    struct encoder *e = new_encoder(params, sink);
+    e->simple = dgm_simple_encoder_new(write_simple, e);
+    return e;
+}
+static dgm_code simple_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err)
+{
+    struct encoder *e = encoder;
+    e->err = err;
+    return dgm_simple_encoder_feed(e->simple, event, err);
+}
+static dgm_code simple_encoder_end(void *encoder, dgm_err *err)
+{
+    struct encoder *e = encoder;
+    e->err = err;
+    return dgm_simple_encoder_end(e->simple, err);
+}
+
+const dgm_canon_codec dgm_codec_agui_simple = {
+    .name = dgm_agui_simple_name,
+    .about = "document 000's dialect of AG-UI: whole events",
+    .recognise = dgm_agui_simple_recognise,
+    .decoder_new = simple_decoder_new,
+    .decoder_feed = simple_decoder_feed,
+    .decoder_end = simple_decoder_end,
+    .decoder_free = simple_decoder_free,
+    .encoder_new = simple_encoder_new,
+    .encoder_feed = simple_encoder_feed,
+    .encoder_end = simple_encoder_end,
+    .encoder_free = free_encoder,
+};

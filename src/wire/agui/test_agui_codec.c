@@ -1,0 +1,158 @@
+/* test_agui_codec.c - both spellings through canonical events: each into the other and into itself. */
+#include "base/limits.h"
+#include "support/check.h"
+#include "wire/agui/agui_codec.h"
+
+static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
+{
+    assert_int_equal(name.n, 0);
+    dgm_buf_add_str(arg, payload);
+    dgm_buf_add_char(arg, '\n');
+    return DGM_OK;
+}
+
+struct road {
+    const dgm_canon_codec *to;
+    void *encoder;
+    dgm_err err;
+};
+
+static dgm_code cross(void *arg, const dgm_canon_event *e)
+{
+    struct road *r = arg;
+    return r->to->encoder_feed(r->encoder, e, &r->err);
+}
+
+static void check_convert(const dgm_canon_codec *from, const dgm_canon_codec *to, bool fragment,
+                          const char *lines, const char *want)
+{
+    dgm_stream_params p = {.fragment = fragment};
+    dgm_buf out;
+    dgm_buf_init(&out, DGM_MAX_OUTPUT_BYTES);
+    struct road road = {.to = to,
+                        .encoder = to->encoder_new(&p, (dgm_frame_sink){put_frame, &out})};
+    dgm_canon_sink sink = {cross, &road};
+    void *decoder = from->decoder_new(&p);
+    while (*lines) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_reader r = {.arena = a, .err = &road.err};
+        size_t n = strcspn(lines, "\n");
+        yyjson_val *v;
+        check_ok(dgm_json_read(a, (dgm_str){lines, n}, 100000, "", &v, &road.err), road.err);
+        assert_int_equal(from->recognise(v), 2);
+        check_ok(from->decoder_feed(decoder, &r, v, sink), road.err);
+        lines += n + (lines[n] == '\n');
+    }
+    check_ok(from->decoder_end(decoder, sink, &road.err), road.err);
+    check_ok(to->encoder_end(road.encoder, &road.err), road.err);
+    from->decoder_free(decoder);
+    to->encoder_free(road.encoder);
+    check_str(out, want);
+    dgm_buf_done(&out);
+}
+
+#define AGUI (&dgm_codec_agui)
+#define SIMPLE (&dgm_codec_agui_simple)
+
+/* The stream of the reference, with a tool of the agent's own. */
+#define RUN                                                                                        \
+    "{\"type\":\"RUN_STARTED\",\"threadId\":\"t1\",\"runId\":\"r1\",\"protocolVersion\":\"1.0\"}"  \
+    "\n{\"type\":\"STEP_STARTED\",\"stepName\":\"working\"}\n"
+#define TEXT(id, a, b, c)                                                                          \
+    "{\"type\":\"TEXT_MESSAGE_START\",\"messageId\":\"" id                                         \
+    "\",\"role\":\"assistant\"}\n{\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"" id           \
+    "\",\"delta\":\"" a "\"}\n{\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"" id              \
+    "\",\"delta\":\"" b "\"}\n{\"type\":\"TEXT_MESSAGE_END\",\"messageId\":\"" id "\"}\n" c
+#define TOOL                                                                                       \
+    "{\"type\":\"TOOL_CALL_START\",\"toolCallId\":\"c1\",\"toolCallName\":\"search\","             \
+    "\"parentMessageId\":\"m1\"}\n{\"type\":\"TOOL_CALL_ARGS\",\"toolCallId\":\"c1\",\"delta\":"   \
+    "\"{\\\"q\\\": 1}\"}\n{\"type\":\"TOOL_CALL_END\",\"toolCallId\":\"c1\"}\n"
+#define RESULT(id)                                                                                 \
+    "{\"type\":\"TOOL_CALL_RESULT\",\"messageId\":\"" id                                           \
+    "\",\"toolCallId\":\"c1\",\"content\":\"3\"}\n"
+#define END                                                                                        \
+    "{\"type\":\"STEP_FINISHED\",\"stepName\":\"working\"}\n{\"type\":\"RUN_FINISHED\","           \
+    "\"threadId\":\"t1\",\"runId\":\"r1\"}\n"
+
+#define S_RUN                                                                                      \
+    "{\"type\":\"run-started\",\"threadId\":\"t1\",\"runId\":\"r1\"}\n{\"type\":\"step-started\"," \
+    "\"stepName\":\"working\"}\n"
+#define S_CHUNK(id, t)                                                                             \
+    "{\"type\":\"text-message-chunk\",\"messageId\":\"" id                                         \
+    "\",\"role\":\"assistant\",\"delta\":\"" t "\"}\n"
+#define S_END(id, t)                                                                               \
+    "{\"type\":\"text-message-end\",\"messageId\":\"" id                                           \
+    "\",\"message\":{\"role\":\"assistant\",\"content\":\"" t "\"}}\n"
+#define S_ARGS                                                                                     \
+    "{\"type\":\"tool-call-args\",\"parentMessageId\":\"m1\",\"toolCall\":{\"id\":\"c1\","         \
+    "\"name\":\"search\",\"arguments\":\"{\\\"q\\\": 1}\"}}\n"
+#define S_CALL                                                                                     \
+    "{\"type\":\"tool-call-start\",\"parentMessageId\":\"m1\",\"toolCall\":{\"id\":\"c1\","        \
+    "\"name\":\"search\",\"arguments\":{\"q\":1}}}\n"
+#define S_RESULT "{\"type\":\"tool-call-result\",\"toolCallId\":\"c1\",\"result\":\"3\"}\n"
+#define S_FINISH "{\"type\":\"run-finished\",\"threadId\":\"t1\",\"runId\":\"r1\"}\n"
+
+static const char official[] =
+    RUN TEXT("m1", "Looking", " it up.", "") TOOL RESULT("tm1") TEXT("m2", "3", " hits.", "") END;
+static const char simple[] = S_RUN S_CHUNK("m1", "Looking") S_CHUNK("m1", " it up.")
+    S_END("m1", "Looking it up.") S_ARGS S_CALL S_RESULT S_CHUNK("m2", "3") S_CHUNK("m2", " hits.")
+        S_END("m2", "3 hits.") S_FINISH;
+
+static void the_official_wire_comes_back(void **state)
+{
+    (void)state;
+    check_convert(AGUI, AGUI, false, official, official);
+}
+
+static void official_to_simple_and_back(void **state)
+{
+    (void)state;
+    check_convert(AGUI, SIMPLE, false, official, simple);
+    check_convert(SIMPLE, SIMPLE, false, simple, simple);
+    /* ids of results are made up there */
+    check_convert(SIMPLE, AGUI, false, simple,
+                  RUN TEXT("m1", "Looking", " it up.", "") TOOL RESULT("r1-r1")
+                      TEXT("m2", "3", " hits.", "") END);
+}
+
+static void the_documents_three_examples(void **state)
+{
+    static const char examples[] =
+        "{\"type\":\"text-message-content\",\"message\":{\"role\":\"user\",\"content\":\"What's "
+        "the weather?\"}}\n"
+        "{\"type\":\"tool-call-start\",\"toolCall\":{\"id\":\"call_abc123\",\"name\":\"get_"
+        "weather\",\"arguments\":{\"location\":\"Oakland\"}}}\n"
+        "{\"type\":\"tool-call-result\",\"toolCallId\":\"call_abc123\",\"result\":\"Sunny, "
+        "72°F\"}\n";
+    (void)state;
+    check_convert(SIMPLE, SIMPLE, true, examples, examples);
+}
+
+static void ends_of_runs(void **state)
+{
+#define S_BEGIN "{\"type\":\"run-started\",\"threadId\":\"t1\",\"runId\":\"r1\"}\n"
+#define BEGIN                                                                                      \
+    "{\"type\":\"RUN_STARTED\",\"threadId\":\"t1\",\"runId\":\"r1\",\"protocolVersion\":\"1.0\"}"  \
+    "\n"
+    (void)state;
+    check_convert(SIMPLE, AGUI, false,
+                  S_BEGIN "{\"type\":\"run-error\",\"message\":\"no\",\"code\":\"canceled\"}\n",
+                  BEGIN "{\"type\":\"RUN_FINISHED\",\"threadId\":\"t1\",\"runId\":\"r1\","
+                        "\"outcome\":{\"type\":\"cancelled\"}}\n");
+    check_convert(
+        AGUI, SIMPLE, false,
+        BEGIN "{\"type\":\"RUN_FINISHED\",\"threadId\":\"t1\",\"runId\":\"r1\",\"outcome\":{"
+              "\"type\":\"cancelled\"}}\n",
+        S_BEGIN
+        "{\"type\":\"run-error\",\"message\":\"The task was canceled\",\"code\":\"canceled\"}\n");
+    check_convert(
+        SIMPLE, AGUI, false, S_BEGIN "{\"type\":\"step-finished\",\"stepName\":\"working\"}\n",
+        BEGIN
+        "{\"type\":\"RUN_FINISHED\",\"threadId\":\"t1\",\"runId\":\"r1\",\"outcome\":{\"type\":"
+        "\"interrupt\",\"interrupts\":[{\"id\":\"r1\",\"reason\":\"input_required\"}]}}\n");
+}
+
+DGM_TEST_MAIN(dgm_test(the_official_wire_comes_back),
+              dgm_test_holds(official_to_simple_and_back, "R000-05"),
+              dgm_test_holds(the_documents_three_examples, "R000-24 R000-25 R000-26"),
+              dgm_test_holds(ends_of_runs, "R000-15 R000-17 R000-18"))
