@@ -58,7 +58,7 @@ class Load:
                 return
 
 
-@test(f"kill -9 under load, {KILLS} times: nothing acknowledged is missing, no task stuck, no cursor skips or repeats", timeout=60 + 20 * KILLS)
+@test(f"kill -9 under load, {KILLS} times: nothing acknowledged is missing, no task stuck, no cursor skips or repeats", timeout=120 + 60 * KILLS)
 def _():
     needs_ours("needs a store that stays")
     pick = rng("crash")
@@ -98,7 +98,7 @@ def _():
             same(Client(s, RPC1).get(task).task, before, f"{task} after all restarts")
 
 
-@test("kill -9 between acknowledgement and answer of the agent: the message is there", timeout=60)
+@test("kill -9 between acknowledgement and answer of the agent: the message is there", timeout=200)
 def _():
     needs_ours("needs a store that stays")
     with Server("bench", store=sqlite()) as s:
@@ -112,7 +112,7 @@ def _():
         same(got["status"]["state"], "TASK_STATE_FAILED", "state")
 
 
-@test("a resend after kill -9 and restart finds its first send", timeout=60)
+@test("a resend after kill -9 and restart finds its first send", timeout=200)
 def _():
     needs_ours("needs a store that stays")
     with Server("bench", store=sqlite()) as s:
@@ -155,7 +155,7 @@ def _():
         check(f.read().startswith(b"this is no database"), "the file")
 
 
-@test("the database goes away under a running server: new work is refused by name, /readyz is red, reads of what is known go on", timeout=60)
+@test("the database goes away under a running server: new work is refused by name, /readyz is red, reads of what is known go on", timeout=200)
 def _():
     needs_ours("needs a store that stays")
     from lib.http import ask
@@ -171,7 +171,7 @@ def _():
         same(ask(s.address, "GET", "/readyz").status, 503, "readyz")
 
 
-@test("interrupted tasks survive any number of restarts", timeout=60)
+@test("interrupted tasks survive any number of restarts", timeout=200)
 def _():
     needs_ours("needs a store that stays")
     with Server("tck", store=sqlite()) as s:
@@ -184,7 +184,7 @@ def _():
         same({c.send(id=tck("complete-task"), task=i).state for i in ids}, {"TASK_STATE_COMPLETED"}, "states")
 
 
-@test("a server that is killed while it starts starts again", timeout=90)
+@test("a server that is killed while it starts starts again", timeout=300)
 def _():
     needs_ours("needs a store that stays")
     import subprocess

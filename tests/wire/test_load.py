@@ -7,7 +7,7 @@ from lib.server import Server, needs_ours, needs_plain, settings
 from lib.tap import check, same, test
 
 
-@test("10,000 resends of one message over 100 connections start the agent once [R003-08]", timeout=180)
+@test("10,000 resends of one message over 100 connections start the agent once [R003-08]", timeout=600)
 def _():
     needs_ours("only Dragoman knows a resend")
 
@@ -26,10 +26,10 @@ def _():
         same(v["totalSize"], 1, "tasks in the context")
         same(len([h for h in c.get(tasks[0]["id"]).task["history"] if h["role"] == "ROLE_USER"]), 1, "the user's messages")
     with Server("bench", config=settings(dedupe=True)) as s:
-        run(go(s), 170)
+        run(go(s), 590)
 
 
-@test("2,000 idle streams: each has its first events, the server stays small, all end with the server", timeout=120)
+@test("2,000 idle streams: each has its first events, the server stays small, all end with the server", timeout=400)
 def _():
     needs_ours("a promise of ours")
     needs_plain()
@@ -48,7 +48,7 @@ def _():
         for x in streams:
             x.close()
     with Server("bench") as s:
-        run(go(s), 110)
+        run(go(s), 390)
 
 
 @test("idle, it needs less than 4 MiB")
@@ -60,7 +60,7 @@ def _():
         check(s.memory() < 4 << 20, f"RssAnon {s.memory()}")
 
 
-@test("a thousand tasks at once over fifty connections, all complete, all can be read", timeout=120)
+@test("a thousand tasks at once over fifty connections, all complete, all can be read", timeout=400)
 def _():
     async def go(s):
         c = Client(s, RPC1)
@@ -81,10 +81,10 @@ def _():
         same(seen, ids, "listed")
         pool.close()
     with Server("bench") as s:
-        run(go(s), 110)
+        run(go(s), 390)
 
 
-@test("a stream of 100,000 chunks arrives whole and in order", timeout=120)
+@test("a stream of 100,000 chunks arrives whole and in order", timeout=400)
 def _():
     needs_ours("the SDK copies what it has so far at every chunk")
 
@@ -98,4 +98,4 @@ def _():
             last = int(f.id)
         same(count, n + 3, "events")
     with Server("bench") as s:
-        run(go(s), 110)
+        run(go(s), 390)
