@@ -202,7 +202,6 @@ static void however_a_run_ends_its_task_does(void **state)
 {
     struct env e;
     start_env(&e, state, 0);
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     struct step *failed = send_text(&e, "fail", NULL, NULL),
                 *silent = send_text(&e, "silent", NULL, NULL);
     read_all(&e, failed, 0);
