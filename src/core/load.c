@@ -158,6 +158,30 @@ static dgm_code take_folded(struct live *l, const dgm_task_row *row, dgm_err *er
     return rc;
 }
 
+/* All who wait only look, and the row says all there is: they get that, and no task is made of it. */
+static bool is_only_looked_at(struct live *l, const dgm_task_row *row)
+{
+    dgm_record *task;
+    dgm_record_head head = {.seq = row->folded_seq, .kind = DGM_EVENT_TASK, .state = row->state};
+    struct call *c;
+    if (!row->folded_seq || row->folded_seq != row->last_seq)
+        return false;
+    for (c = l->loading; c; c = c->next) {
+        if (c->kind != CALL_GET || (c->agent && c->agent != l->agent))
+            return false;
+    }
+    if (dgm_record_from_bytes(head, row->folded, &task, NULL))
+        return false;
+    while ((c = l->loading)) {
+        l->loading = c->next;
+        c->snapshot = dgm_record_ref(task);
+        core_answer(c);
+    }
+    dgm_record_unref(task);
+    live_free(l);
+    return true;
+}
+
 static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
 {
     struct live *l = arg;
@@ -169,6 +193,8 @@ static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err,
         not_there(l, code, err);
         return;
     }
+    if (is_only_looked_at(l, row))
+        return;
     l->context_id = dgm_arena_dup(l->arena, row->context_id);
     l->state = row->state;
     l->created_ms = row->created_ms;
