@@ -169,7 +169,7 @@ static dgm_code check_turns(struct check *k, const struct task *t, sqlite3_stmt 
                 first = sqlite3_column_int64(rows, 1), last = sqlite3_column_int64(rows, 2);
         k->counts.turns++;
         if (first <= before || first > t->last_seq + 1 || last > t->last_seq ||
-            (last && last < first) || (first_kept && first < first_kept))
+            (last && last + 1 < first) || (first_kept && first < first_kept))
             say(k, "task %.*s: turn %lld is of records %lld to %lld, the log of %lld to %lld",
                 DGM_P(t->id), (long long)turn, (long long)first, (long long)last,
                 (long long)first_kept, (long long)t->last_seq);
