@@ -26,19 +26,32 @@ static uint64_t mix(uint64_t h)
     return h ^ h >> 32;
 }
 
+/* The n bytes at s, fewer than 8, as a copy into a word of zeros has them. With 8 and more before their end
+ * no copy of unknown length is needed. */
+static uint64_t few_bytes(const unsigned char *s, size_t n, bool has_8)
+{
+    uint64_t word = 0;
+    if (!n)
+        return 0;
+    if (has_8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+        memcpy(&word, s + n - 8, 8);
+        return word >> (8 * (8 - n));
+    }
+    memcpy(&word, s, n);
+    return word;
+}
+
 uint64_t dgm_hash(uint64_t seed, const void *p, size_t n)
 {
     const unsigned char *s = p;
     uint64_t h = seed ^ n * 0x9e3779b97f4a7c15u;
+    bool has_8 = n >= 8;
     for (; n >= 8; s += 8, n -= 8) {
         uint64_t word;
         memcpy(&word, s, 8);
         h = mix(h ^ word) + 0x9e3779b97f4a7c15u;
     }
-    uint64_t rest = 0;
-    if (n)
-        memcpy(&rest, s, n);
-    return mix(h ^ rest ^ (uint64_t)n << 56);
+    return mix(h ^ few_bytes(s, n, has_8) ^ (uint64_t)n << 56);
 }
 
 size_t dgm_utf8_check(dgm_str s)

@@ -94,7 +94,7 @@ void dgm_log_unref(dgm_log *log)
         return;
     for (struct segment *s = log->head, *next; s; s = next) {
         next = atomic_load_explicit(&s->next, memory_order_relaxed);
-        for (size_t i = 0; i < SEGMENT; i++)
+        for (size_t i = 0; i < SEGMENT && s->base + i <= log->last; i++)
             dgm_record_unref(s->records[i]);
         free(s);
     }
