@@ -4,10 +4,10 @@
  * The multi interface is used for its poll: it also wakes for Ctrl-C, which a signal handler tells by a
  * pipe, and for the spinner.
  */
+#include "app/client/client_curl.h"
 #include "app/client/client_int.h"
 #include "base/limits.h"
 
-#include <curl/curl.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,6 +16,8 @@
 
 #define TICK_MS 100
 #define CONNECT_S 15L
+
+static const struct curl_library *curl; /* once http_new() has been here */
 
 struct http {
     CURLM *multi;
@@ -66,13 +68,16 @@ void http_forget_interrupt(void)
 
 /* ---- handles --------------------------------------------------------------------------------------------- */
 
-struct http *http_new(long timeout_s)
+struct http *http_new(long timeout_s, dgm_err *err)
 {
-    struct http *h = dgm_xcalloc(1, sizeof *h);
+    struct http *h;
+    if (!(curl = curl_library_open(err)))
+        return NULL;
+    h = dgm_xcalloc(1, sizeof *h);
     signal(SIGPIPE, SIG_IGN); /* standard output is written by functions that look themselves */
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-    h->multi = curl_multi_init();
-    h->easy = curl_easy_init();
+    curl->global_init(CURL_GLOBAL_DEFAULT);
+    h->multi = curl->multi_init();
+    h->easy = curl->easy_init();
     h->timeout_s = timeout_s;
     return h;
 }
@@ -81,9 +86,9 @@ void http_free(struct http *h)
 {
     if (!h)
         return;
-    curl_easy_cleanup(h->easy);
-    curl_multi_cleanup(h->multi);
-    curl_global_cleanup();
+    curl->easy_cleanup(h->easy);
+    curl->multi_cleanup(h->multi);
+    curl->global_cleanup();
     free(h);
 }
 
@@ -105,8 +110,8 @@ struct call {
 static void look_at_head(struct call *c)
 {
     char *type = NULL;
-    curl_easy_getinfo(c->h->easy, CURLINFO_RESPONSE_CODE, &c->a->status);
-    curl_easy_getinfo(c->h->easy, CURLINFO_CONTENT_TYPE, &type);
+    curl->easy_getinfo(c->h->easy, CURLINFO_RESPONSE_CODE, &c->a->status);
+    curl->easy_getinfo(c->h->easy, CURLINFO_CONTENT_TYPE, &type);
     c->a->is_stream = type && strncasecmp(type, "text/event-stream", 17) == 0;
     c->looked = true;
 }
@@ -137,29 +142,29 @@ static void prepare(struct call *c, struct curl_slist *headers)
 {
     CURL *e = c->h->easy;
     const struct http_request *q = c->q;
-    curl_easy_reset(e);
-    curl_easy_setopt(e, CURLOPT_URL, q->url);
-    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, q->follows ? 1L : 0L);
-    curl_easy_setopt(e, CURLOPT_MAXREDIRS, 5L);
-    curl_easy_setopt(e, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(e, CURLOPT_USERAGENT, "dragoman/" DGM_VERSION);
-    curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
-    curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, c->h->timeout_s);
-    curl_easy_setopt(e, CURLOPT_TCP_NODELAY, 1L);
-    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, c->h->why);
-    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);
-    curl_easy_setopt(e, CURLOPT_WRITEDATA, c);
+    curl->easy_reset(e);
+    curl->easy_setopt(e, CURLOPT_URL, q->url);
+    curl->easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl->easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    curl->easy_setopt(e, CURLOPT_FOLLOWLOCATION, q->follows ? 1L : 0L);
+    curl->easy_setopt(e, CURLOPT_MAXREDIRS, 5L);
+    curl->easy_setopt(e, CURLOPT_HTTPHEADER, headers);
+    curl->easy_setopt(e, CURLOPT_USERAGENT, "dragoman/" DGM_VERSION);
+    curl->easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl->easy_setopt(e, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+    curl->easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl->easy_setopt(e, CURLOPT_LOW_SPEED_TIME, c->h->timeout_s);
+    curl->easy_setopt(e, CURLOPT_TCP_NODELAY, 1L);
+    curl->easy_setopt(e, CURLOPT_ERRORBUFFER, c->h->why);
+    curl->easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);
+    curl->easy_setopt(e, CURLOPT_WRITEDATA, c);
     if (is_loopback(q->url))
-        curl_easy_setopt(e, CURLOPT_PROXY, ""); /* no proxy can reach this machine's own servers */
+        curl->easy_setopt(e, CURLOPT_PROXY, ""); /* no proxy can reach this machine's own servers */
     if (q->body.p) {
-        curl_easy_setopt(e, CURLOPT_POSTFIELDS, q->body.p);
-        curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body.n);
+        curl->easy_setopt(e, CURLOPT_POSTFIELDS, q->body.p);
+        curl->easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body.n);
     }
-    curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, q->follows ? NULL : q->method);
+    curl->easy_setopt(e, CURLOPT_CUSTOMREQUEST, q->follows ? NULL : q->method);
 }
 
 static CURLcode perform(struct call *c)
@@ -167,17 +172,17 @@ static CURLcode perform(struct call *c)
     CURLM *m = c->h->multi;
     CURLcode result = CURLE_OK;
     int running = 1, left;
-    curl_multi_add_handle(m, c->h->easy);
+    curl->multi_add_handle(m, c->h->easy);
     while (!interrupted) {
         struct curl_waitfd wakes = {.fd = wake[0], .events = CURL_WAIT_POLLIN};
         int ready = 0;
-        if (curl_multi_perform(m, &running) || !running)
+        if (curl->multi_perform(m, &running) || !running)
             break;
-        curl_multi_poll(m, &wakes, wake[0] >= 0, TICK_MS, &ready);
+        curl->multi_poll(m, &wakes, wake[0] >= 0, TICK_MS, &ready);
         if (c->q->on_tick && !ready)
             c->q->on_tick(c->q->arg);
     }
-    for (CURLMsg *msg; (msg = curl_multi_info_read(m, &left));) {
+    for (CURLMsg *msg; (msg = curl->multi_info_read(m, &left));) {
         if (msg->msg == CURLMSG_DONE)
             result = msg->data.result;
     }
@@ -185,7 +190,7 @@ static CURLcode perform(struct call *c)
         result = CURLE_ABORTED_BY_CALLBACK;
     if (!c->looked)
         look_at_head(c);
-    curl_multi_remove_handle(m, c->h->easy);
+    curl->multi_remove_handle(m, c->h->easy);
     return result;
 }
 
@@ -198,11 +203,11 @@ dgm_code http_call(struct http *h, const struct http_request *q, struct http_ans
     *ret_answer = (struct http_answer){0};
     dgm_buf_init(&ret_answer->body, DGM_MAX_OBJECT_BYTES);
     for (const char *const *line = q->headers; *line; line++)
-        headers = curl_slist_append(headers, *line);
+        headers = curl->slist_append(headers, *line);
     h->why[0] = '\0';
     prepare(&c, headers);
     rc = perform(&c);
-    curl_slist_free_all(headers);
+    curl->slist_free_all(headers);
     if (interrupted)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL, "interrupted");
     if (rc == CURLE_OK || c.enough)
@@ -214,5 +219,5 @@ dgm_code http_call(struct http *h, const struct http_request *q, struct http_ans
         return dgm_fail(err, DGM_UPSTREAM_TIMEOUT, NULL, "%s has said nothing for %ld s", q->url,
                         h->timeout_s);
     return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot reach %s: %s", q->url,
-                    h->why[0] ? h->why : curl_easy_strerror(rc));
+                    h->why[0] ? h->why : curl->easy_strerror(rc));
 }

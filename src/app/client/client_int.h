@@ -29,7 +29,7 @@ struct http_answer {
     dgm_buf body; /* of what is no stream */
 };
 
-struct http *http_new(long timeout_s);
+struct http *http_new(long timeout_s, dgm_err *err); /* NULL: err says why */
 void http_free(struct http *h);
 
 /* DGM_OK: there was an answer, whatever it says. DGM_UNAVAILABLE: none, err says why. */

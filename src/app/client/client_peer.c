@@ -237,6 +237,7 @@ static int no_interface(const peer *p)
 static int begin(peer *p, const dgm_cli_line *line, const char *url)
 {
     long timeout = TIMEOUT_S;
+    dgm_err err = {0};
     *p = (peer){.line = line, .address = url, .arena = dgm_arena_new()};
     if (!client_number(line, "timeout", 1, 86400, &timeout))
         return DGM_CLI_MISUSED;
@@ -244,7 +245,8 @@ static int begin(peer *p, const dgm_cli_line *line, const char *url)
         p->address = dgm_arena_printf(p->arena, "http://%s", url).p;
     if (strncmp(p->address, "http://", 7) != 0 && strncmp(p->address, "https://", 8) != 0)
         return dgm_cli_refuse(line, "%s: neither http:// nor https://", url);
-    p->http = http_new(timeout);
+    if (!(p->http = http_new(timeout, &err)))
+        return peer_complain(p, &err);
     return collect_headers(p);
 }
 

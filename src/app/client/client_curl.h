@@ -1,0 +1,39 @@
+/*
+ * app/client/client_curl.h - libcurl, loaded when it is needed.
+ *
+ * libcurl brings some thirty other libraries along. A server and a translator need none of them, and would
+ * start three times slower for it: so it is opened by the commands that talk to others.
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <curl/curl.h>
+
+#define CURL_FUNCTIONS(X)                                                                          \
+    X(global_init)                                                                                 \
+    X(global_cleanup)                                                                              \
+    X(easy_init)                                                                                   \
+    X(easy_cleanup)                                                                                \
+    X(easy_reset)                                                                                  \
+    X(easy_setopt)                                                                                 \
+    X(easy_getinfo)                                                                                \
+    X(easy_strerror)                                                                               \
+    X(slist_append)                                                                                \
+    X(slist_free_all)                                                                              \
+    X(multi_init)                                                                                  \
+    X(multi_cleanup)                                                                               \
+    X(multi_add_handle)                                                                            \
+    X(multi_remove_handle)                                                                         \
+    X(multi_perform)                                                                               \
+    X(multi_poll)                                                                                  \
+    X(multi_info_read)
+
+struct curl_library {
+#define X(name) __typeof__(&curl_##name) name;
+    CURL_FUNCTIONS(X)
+#undef X
+};
+
+/* NULL: err says why. Once open it stays. */
+const struct curl_library *curl_library_open(dgm_err *err);
