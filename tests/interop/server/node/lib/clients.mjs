@@ -31,11 +31,11 @@ const withToken = (sdk, fetchImpl, token) => !token ? fetchImpl : sdk.createAuth
     shouldRetryWithHeaders: async () => undefined,
 });
 
-async function connect(sdk, binding, base, fetchImpl) {
+async function connect(sdk, binding, base, options) {
     const factory = new sdk.ClientFactory({
-        transports: [new sdk.JsonRpcTransportFactory({ fetchImpl }), new sdk.RestTransportFactory({ fetchImpl })],
+        transports: [new sdk.JsonRpcTransportFactory(options), new sdk.RestTransportFactory(options)],
         preferredTransports: [binding],
-        cardResolver: new sdk.DefaultAgentCardResolver({ fetchImpl }),
+        cardResolver: new sdk.DefaultAgentCardResolver(options),
     });
     const client = await factory.createFromUrl(base);
     if (!client.transport.constructor.name.includes(binding === 'JSONRPC' ? 'JsonRpc' : 'Rest'))
@@ -49,13 +49,15 @@ async function* mapped(events, change) {
 
 // ---- 1.x ----------------------------------------------------------------------------------------------
 
-/** The client itself would not even ask where the card offers nothing: its transport does. */
-const raw1 = { serviceParameters: { 'A2A-Version': '1.0' } };
 const answer1 = (r) => ('messageId' in r ? { message: sdk1.Message.toJSON(r) } : { task: sdk1.Task.toJSON(r) });
 
 class Client1 {
     constructor(client, tenant) {
         Object.assign(this, { client, tenant });
+    }
+    /** The client itself would not even ask where the card offers nothing: its transport does, and needs to be told. */
+    get raw() {
+        return { serviceParameters: { 'A2A-Version': this.client.protocolVersion } };
     }
     request(codec, members) {
         return codec.fromJSON({ ...(this.tenant && { tenant: this.tenant }), ...members });
@@ -82,10 +84,10 @@ class Client1 {
         return mapped(this.client.resubscribeTask(this.request(sdk1.SubscribeToTaskRequest, { id }), options), sdk1.StreamResponse.toJSON);
     }
     setPush(taskId) {
-        return this.client.transport.createTaskPushNotificationConfig(this.request(sdk1.TaskPushNotificationConfig, { taskId, id: 'p', url: 'https://example.com/push' }), raw1);
+        return this.client.transport.createTaskPushNotificationConfig(this.request(sdk1.TaskPushNotificationConfig, { taskId, id: 'p', url: 'https://example.com/push' }), this.raw);
     }
     extendedCard() {
-        return this.client.transport.getExtendedAgentCard(this.request(sdk1.GetExtendedAgentCardRequest, {}), raw1);
+        return this.client.transport.getExtendedAgentCard(this.request(sdk1.GetExtendedAgentCardRequest, {}), this.raw);
     }
 }
 
@@ -153,7 +155,8 @@ const kind = (label, version, binding, sdk, Client, more) => {
         name: `a2a-js ${label} over ${rpc ? 'JSON-RPC' : 'REST'}`, version, rpc, ...more,
         async open(base, { token, tenant } = {}) {
             const fetchImpl = withToken(sdk, recording(streams, { rpc, version }), token);
-            const client = await connect(sdk, binding, base.endsWith('/') ? base : `${base}/`, fetchImpl);
+            const legacyCompat = { enabled: Boolean(more?.legacy) };
+            const client = await connect(sdk, binding, base.endsWith('/') ? base : `${base}/`, { fetchImpl, legacyCompat });
             return new Client(client, tenant);
         },
         /** Looks at every frame since the last time. */
@@ -163,10 +166,13 @@ const kind = (label, version, binding, sdk, Client, more) => {
     };
 };
 
+// forgets: the readers of 0.3's ProtoJSON do not hand out `append`, nor the names of files
 export const clients = [
     kind('1.3.0', '1.0', 'JSONRPC', client1, Client1),
     kind('1.3.0', '1.0', 'HTTP+JSON', client1, Client1),
+    // 1.x as it talks to servers that speak nothing but 0.3
+    kind('1.3.0 in 0.3', '0.3', 'JSONRPC', client1, Client1, { legacy: true }),
+    kind('1.3.0 in 0.3', '0.3', 'HTTP+JSON', client1, Client1, { legacy: true, forgets: true }),
     kind('0.3.14', '0.3', 'JSONRPC', client03, Client03),
-    // this one's reader of ProtoJSON does not hand out `append`, nor the names of files
     kind('0.3.14', '0.3', 'HTTP+JSON', client03, Client03, { forgets: true }),
 ];

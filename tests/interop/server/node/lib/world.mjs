@@ -30,8 +30,12 @@ const configs = {
     },
 };
 
+/** Clients of 1.x take 0.3 only where there is nothing else. */
+export const versions = (kind) => (kind.legacy ? { a2a: { versions: ['0.3'] } } : {});
+
 /** The shared server of that name, started when it is first wanted. */
-export const server = (name) => (servers[name] ??= new Server(configs[name]).start());
+export const server = (kind, name) =>
+    (servers[name + Boolean(kind.legacy)] ??= new Server({ ...configs[name], ...versions(kind) }).start());
 
 export async function stopAll() {
     for (const s of Object.values(servers)) await (await s).stop();
