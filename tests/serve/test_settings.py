@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import signal
 import socket
 import ssl
 import subprocess
@@ -95,6 +96,28 @@ def _():
     cert, key = certificate()
     with Server("tck", config={"tls": {"cert": cert, "key": key}}) as s:
         check(b'"url":"https://localhost:1/"' in tls_ask(s)[0], "the card")
+
+
+@setting("tls.cert", "SIGHUP takes a new one from the same file, and keeps the old one if it is none")
+def _():
+    cert, key = certificate()
+    with Server("tck", config={"tls": {"cert": cert, "key": key}}) as s:
+        old = tls_ask(s)[1]
+        for new in certificate(), None:
+            if new:
+                os.replace(new[0], cert)
+                os.replace(new[1], key)
+            else:
+                with open(cert, "w", encoding="utf-8") as f:
+                    f.write("nonsense")
+            n = len(s.log)
+            s.process.send_signal(signal.SIGHUP)
+            if new:
+                soon(lambda: tls_ask(s)[1] != old, "the old certificate", 30)
+                old = tls_ask(s)[1]
+            else:
+                soon(lambda: any(" error " in line for line in s.log[n:]), "no complaint", 30)
+                same(tls_ask(s)[1], old, "certificate")
 
 
 @setting("tls.key", "both or neither")
