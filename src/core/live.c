@@ -378,15 +378,14 @@ void live_run_ended(struct live *l)
     dgm_err over = {0};
     l->run = NULL;
     live_rest(l);
-    if (!dgm_state_is_terminal(l->state)) {
-        struct call *next = l->queued;
-        if (next && l->is == LIVE_READY) {
-            l->queued = next->next;
-            l->n_queued--;
-            send_to_task(l, next);
-        }
-        return;
+    while (l->queued && !l->run && l->is == LIVE_READY && !dgm_state_is_terminal(l->state)) {
+        struct call *next = l->queued; /* it may be refused: then the one after it */
+        l->queued = next->next;
+        l->n_queued--;
+        send_to_task(l, next);
     }
+    if (!dgm_state_is_terminal(l->state))
+        return;
     dgm_fail(&over, DGM_UNSUPPORTED_OPERATION, NULL,
              "the task has ended: send a message without its id, in the same context");
     core_refuse_all(&l->queued, &over);
