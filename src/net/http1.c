@@ -1,9 +1,9 @@
 /*
  * net/http1.c - llhttp's callbacks, and what we refuse beyond it.
  *
- * Text is copied out of the bytes as it comes, piece by piece; the piece that is still growing is always the
- * arena's last allocation, so it grows in place. The limit on the head is kept by handing llhttp no more
- * bytes than may belong to it.
+ * The first bytes of a request are copied in one piece, and what is found in them is not copied again: most
+ * requests are whole there. What is cut by the end of a piece is put together anew. The limit on the
+ * head is kept by handing llhttp no more bytes than may belong to it.
  */
 #include "net/http1.h"
 
@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+/* What is copied of a request at once: few are longer, and of those behind it little is copied twice. */
+#define FIRST_BYTES ((size_t)1536)
 /* Bodies of known length up to this go into the arena. */
 #define SMALL_BODY ((size_t)16 << 10)
 
@@ -23,10 +25,26 @@ static int refuse(dgm_http1 *h, int status, const char *why)
     return HPE_USER;
 }
 
-static void append(dgm_arena *a, dgm_str *s, const char *p, size_t n)
+static bool is_in_first(const dgm_http1 *h, const char *p)
 {
-    char *to =
-        s->n ? dgm_arena_realloc(a, (char *)s->p, s->n, s->n + n) : dgm_arena_alloc_raw(a, n);
+    return p >= h->first && p < h->first + h->n_first;
+}
+
+/* A text that goes on grows in place: it is the arena's last allocation. */
+static void append(dgm_http1 *h, dgm_str *s, const char *p, size_t n)
+{
+    if (!s->n && is_in_first(h, p)) {
+        *s = (dgm_str){p, n};
+        return;
+    }
+    char *to;
+    if (s->n && !is_in_first(h, s->p)) {
+        to = dgm_arena_realloc(h->arena, (char *)s->p, s->n, s->n + n);
+    } else {
+        to = dgm_arena_alloc_raw(h->arena, s->n + n);
+        if (s->n)
+            memcpy(to, s->p, s->n);
+    }
     memcpy(to + s->n, p, n);
     s->p = to;
     s->n += n;
@@ -37,7 +55,7 @@ static void append(dgm_arena *a, dgm_str *s, const char *p, size_t n)
 static int on_url(llhttp_t *l, const char *p, size_t n)
 {
     dgm_http1 *h = l->data;
-    append(h->arena, &h->request.target, p, n);
+    append(h, &h->request.target, p, n);
     return 0;
 }
 
@@ -76,7 +94,7 @@ static int on_header_field(llhttp_t *l, const char *p, size_t n)
         h->in_name = true;
     }
     dgm_str *name = &r->headers[r->n_headers - 1].name;
-    append(h->arena, name, p, n);
+    append(h, name, p, n);
     for (char *c = (char *)name->p + name->n - n; c < name->p + name->n; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
     return 0;
@@ -89,7 +107,7 @@ static int on_header_value(llhttp_t *l, const char *p, size_t n)
         return count_extra(h, n);
     h->in_name = false;
     if (n)
-        append(h->arena, &h->request.headers[h->request.n_headers - 1].value, p, n);
+        append(h, &h->request.headers[h->request.n_headers - 1].value, p, n);
     return 0;
 }
 
@@ -209,10 +227,10 @@ static int read_body_headers(dgm_http1 *h)
             return refuse(h, 417, "the only expectation met here is 100-continue");
         h->wants_continue = has_body;
     }
-    if (l->flags & F_CHUNKED || l->content_length > SMALL_BODY)
+    h->is_small = !(l->flags & F_CHUNKED) && l->content_length <= SMALL_BODY;
+    h->length = l->content_length;
+    if (!h->is_small)
         dgm_buf_init(&h->body, h->max_body);
-    else if (l->content_length)
-        h->small_body = dgm_arena_alloc_raw(h->arena, l->content_length);
     return 0;
 }
 
@@ -239,7 +257,13 @@ static int on_body(llhttp_t *l, const char *p, size_t n)
 {
     dgm_http1 *h = l->data;
     h->wants_continue = false; /* it did not wait */
-    if (h->small_body) {
+    if (h->is_small) {
+        if (n == h->length && is_in_first(h, p)) {
+            h->request.body = (dgm_str){p, n};
+            return 0;
+        }
+        if (!h->small_body)
+            h->small_body = dgm_arena_alloc_raw(h->arena, h->length);
         memcpy(h->small_body + h->request.body.n, p, n);
         h->request.body = (dgm_str){h->small_body, h->request.body.n + n};
         return 0;
@@ -314,11 +338,17 @@ dgm_http1_step dgm_http1_feed(dgm_http1 *h, const char *p, size_t n, size_t *ret
             }
             k = k < room ? k : room;
         }
-        llhttp_errno_t e = llhttp_execute(&h->parser, p + used, k);
+        const char *from = p + used;
+        if (h->head_bytes == 0 && !h->head_done) {
+            k = k < FIRST_BYTES ? k : FIRST_BYTES;
+            h->first = from = memcpy(dgm_arena_alloc_raw(h->arena, k), from, k);
+            h->n_first = k;
+        }
+        llhttp_errno_t e = llhttp_execute(&h->parser, from, k);
         if (h->whole) {
-            *ret_used = (size_t)(llhttp_get_error_pos(&h->parser) - p);
+            *ret_used = used + (size_t)(llhttp_get_error_pos(&h->parser) - from);
             h->keep_alive = llhttp_should_keep_alive(&h->parser);
-            if (!h->small_body)
+            if (!h->is_small)
                 h->request.body = dgm_buf_str(&h->body);
             return DGM_HTTP1_REQUEST;
         }

@@ -26,10 +26,13 @@ typedef struct dgm_http1 {
     size_t head_bytes;
     size_t extra_bytes; /* of chunk extensions and trailers */
     dgm_buf body;       /* of a large or chunked body */
-    char *small_body;   /* in the arena, for a small body of known length */
+    const char *first;  /* the first bytes, in the arena; texts lie in them */
+    size_t n_first;
+    size_t length;    /* of a body of known length */
+    char *small_body; /* in the arena, for a small one that came in pieces */
     size_t cap_headers;
     int status;
-    bool head_done, whole, in_name, wants_continue;
+    bool head_done, whole, in_name, is_small, wants_continue;
     bool is_http10;  /* no chunks to this one */
     bool keep_alive; /* once whole: as far as the peer is concerned */
 } dgm_http1;
