@@ -258,6 +258,18 @@ def _(wire):
     same(Client(s, wire, base="/agents/first").get(t["id"]).task["id"], t["id"], "id")
 
 
+@each("HEAD is as GET without a body: {}", ["/tasks", "/tasks/nobody", "/extendedAgentCard", "/.well-known/agent-card.json"])
+def _(path):
+    c = Client(server("tck"), REST1)
+    head, get = c.raw("HEAD", path), c.raw("GET", path)
+    same((head.status, head.type, head.body), (get.status, get.type, b""), "answer")
+
+
+@test("there is no HEAD of a stream")
+def _():
+    same(Client(server("tck"), REST1).raw("HEAD", "/tasks/x:subscribe").status, 405, "status")
+
+
 @each("OPTIONS says what is allowed: {}", ["/", "/message:send", "/tasks", "/.well-known/agent-card.json"])
 def _(path):
     r = Client(server("tck"), RPC1).raw("OPTIONS", path)

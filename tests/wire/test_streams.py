@@ -331,6 +331,16 @@ def _(wire):
     check(b"chunked" not in data.split(b"\r\n\r\n")[0].lower() and data.rstrip().endswith(b"}"), data[-200:])
 
 
+@each("a stream that is sent again with Last-Event-ID goes on behind it: {}", ALL)
+def _(wire):
+    needs_ours("the SDK knows no cursors")
+    c = client(wire, "bench")
+    params = c.params("chunks 5 x")
+    first = c.open("stream", params).rest()
+    again = c.open("stream", params, headers=[("Last-Event-ID", first[3].id)]).rest()
+    same([(e.id, e.payload if not wire.is_rpc else e.kind) for e in again], [(e.id, e.payload if not wire.is_rpc else e.kind) for e in first[4:]], "the rest")
+
+
 # ---- errors within streams (6.3) ---------------------------------------------------------------------------------------------------
 
 @each("an agent that fails is no stream error: FAILED, then the end: {} [R002-10]", ALL)
