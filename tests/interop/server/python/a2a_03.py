@@ -71,7 +71,7 @@ CODES = {-32001: 'TaskNotFoundError', -32002: 'TaskNotCancelableError', -32003: 
 
 
 class Kind:
-    version = '0.3'
+    version, legacy = '0.3', False
 
     def __init__(self, binding):
         self.binding, self.rpc, self.streams, self.opened = binding, binding == 'JSONRPC', [], []

@@ -64,11 +64,10 @@ class Client:
 
 
 class Kind:
-    version = '1.0'
-
-    def __init__(self, binding):
+    def __init__(self, binding, legacy=False):
         self.binding, self.rpc, self.streams, self.opened = binding, binding == 'JSONRPC', [], []
-        self.name = f'a2a-sdk 1.3.0 over {"JSON-RPC" if self.rpc else "REST"}'
+        self.legacy, self.version = legacy, '0.3' if legacy else '1.0'
+        self.name = f'a2a-sdk 1.3.0 {"in 0.3 " if legacy else ""}over {"JSON-RPC" if self.rpc else "REST"}'
 
     async def open(self, url, token=None, tenant=None):
         headers = {'Authorization': f'Bearer {token}'} if token else {}
@@ -87,11 +86,16 @@ class Kind:
     def error(self, e):
         return type(e).__name__
 
-    def wanted(self, name, **_):
-        """Over REST this SDK knows errors by their reason; what has none is just an error."""
-        return 'A2AClientError' if name == 'InvalidParamsError' and not self.rpc else name
+    def wanted(self, name, stream=False, resubscribe=False):
+        """Over REST this SDK knows errors by their reason; what has none is just an error. 0.3 has no reasons, and an error
+        in a stream, as 0.3's clients want it for resubscriptions, is just an error too."""
+        if self.legacy and not self.rpc:
+            return 'MethodNotFoundError' if name == 'TaskNotFoundError' else 'A2AClientError'
+        if self.legacy and resubscribe or name == 'InvalidParamsError' and not self.rpc:
+            return 'A2AClientError'
+        return name
 
 
-scenarios.KINDS += [Kind('JSONRPC'), Kind('HTTP+JSON')]
+scenarios.KINDS += [Kind('JSONRPC'), Kind('HTTP+JSON'), Kind('JSONRPC', legacy=True), Kind('HTTP+JSON', legacy=True)]
 scenarios.define()
 run()

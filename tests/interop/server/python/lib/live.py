@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[5]
 sys.path.insert(0, str(ROOT / 'tests/wire'))
-from lib.server import Server as Process, end_all, folder  # tests/wire: the process, its port, its end
+from lib.server import Server as Process, end_all, folder, server  # tests/wire: the process, its port, its end
 
 import httpx
 
@@ -102,14 +102,18 @@ CONFIGS = {
 }
 
 
-def shared(name):
-    from lib.server import server
-    return server(agent=None, config=CONFIGS[name])
+def config(kind, name):
+    """Clients of 1.x take 0.3 only where there is nothing else."""
+    return {**CONFIGS[name], **({'a2a': {'versions': ['0.3']}} if kind.legacy else {})}
 
 
-def kept():
+def shared(kind, name):
+    return server(agent=None, config=config(kind, name))
+
+
+def kept(kind):
     """One with a database, for a test that ends it."""
-    return Process(agent=None, config=CONFIGS['kept'], store=f'sqlite:{folder()}/tasks.db')
+    return Process(agent=None, config=config(kind, 'kept'), store=f'sqlite:{folder()}/tasks.db')
 
 
 class Gate:

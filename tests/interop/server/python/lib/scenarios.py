@@ -48,17 +48,17 @@ def each(name, wanted=everybody):
 
 
 def at(kind, agent=None, **more):
-    return kind.open(shared('open').url + (f'/agents/{agent}' if agent else ''), **more)
+    return kind.open(shared(kind, 'open').url + (f'/agents/{agent}' if agent else ''), **more)
 
 
 def known(kind, who=None, **more):
-    return kind.open(shared('closed').url, token=who and f'{who}-token', **more)
+    return kind.open(shared(kind, 'closed').url, token=who and f'{who}-token', **more)
 
 
 async def not_found(kind, c, id, m):
     """Whatever is asked about the task: for this client there is none."""
-    for what, call in {'get': c.get(id), 'cancel': c.cancel(id), 'send': c.send(m)}.items():
-        equal(kind.error(await failure(call)), kind.wanted('TaskNotFoundError'), what)
+    for what, call in {'get': lambda: c.get(id), 'cancel': lambda: c.cancel(id), 'send': lambda: c.send(m)}.items():
+        equal(kind.error(await failure(call())), kind.wanted('TaskNotFoundError'), what)
     equal(kind.error(await failure(c.subscribe(id))), kind.wanted('TaskNotFoundError', resubscribe=True), 'subscribe')
     equal(kind.error(await failure(c.stream(m))), kind.wanted('TaskNotFoundError', stream=True), 'stream')
 
@@ -305,8 +305,8 @@ def define():
     @each('without a token nothing goes')
     async def _(kind):
         c = await known(kind)
-        for call in c.send(message('stream')), c.get(new()), c.stream(message('stream')):
-            error = await failure(call)
+        for call in lambda: c.send(message('stream')), lambda: c.get(new()), lambda: c.stream(message('stream')):
+            error = await failure(call())
             check(re.search('401|uthenti|token', f'{type(error).__name__} {error}'), repr(error))
 
     @each('two callers: what is not yours does not exist')
@@ -333,7 +333,7 @@ def define():
 
     @each('a task survives its server')
     async def _(kind):
-        s = kept()
+        s = kept(kind)
         c = await kind.open(s.url)
         task, asked = (await c.send(message('stream')))['task'], (await c.send(message('ask')))['task']
         s.kill()
