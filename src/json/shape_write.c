@@ -113,12 +113,12 @@ static char *put_int(dgm_writer *w, char *out, const dgm_field *f, int64_t n)
 
 static inline char *put_bool(dgm_writer *w, char *out, const dgm_field *f, bool set)
 {
-    char *to = room(w, out, DGM_KEY_ROOM + 1 + 5);
+    char *to = room(w, out, DGM_KEY_ROOM + 1 + 8);
     if (!to)
         return out;
     to = copy_key(to, f);
-    memcpy(to, set ? "true" : "fals", 4);
-    to[4] = 'e';
+    static const char words[2][8] = {"false", "true"};
+    memcpy(to, words[set], sizeof words[set]);
     return to + (set ? 4 : 5);
 }
 

@@ -19,7 +19,8 @@ static inline char *put_escaped(char *out, unsigned char c)
     out[1] = letter;
     if (letter)
         return out + 2;
-    memcpy(out + 1, "u00", 3);
+    out[1] = 'u';
+    out[2] = out[3] = '0';
     out[4] = hex[c >> 4];
     out[5] = hex[c & 15];
     return out + 6;
