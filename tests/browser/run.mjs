@@ -123,7 +123,7 @@ test("status is shown apart from the answer", async () => {
 
 test("cancel ends it, by button", async () => {
   await open();
-  await say("status");
+  await say("slow 600");
   await page.waitForSelector("#cancel:visible");
   await page.waitForSelector(".activity:visible");
   await page.waitForTimeout(300);
@@ -134,7 +134,7 @@ test("cancel ends it, by button", async () => {
 
 test("cancel ends it, by Escape", async () => {
   await open();
-  await say("status");
+  await say("slow 600");
   await page.waitForSelector("#cancel:visible");
   await page.waitForTimeout(300);
   await page.keyboard.press("Escape");
@@ -215,13 +215,19 @@ test("a reload in the middle of an answer reads it to the end", async () => {
 test("a connection that drops is taken up where it was", async () => {
   const wire = await wire_to(server.url);
   try {
-    await open(wire.url);
-    await say("slow 3");
-    await page.waitForSelector(".answer");
-    check(await page.locator("#send:disabled").count(), "it was over before the cut");
-    wire.cut();
-    await page.waitForSelector(".activity:has-text('Connection lost')");
-    await settled();
+    let seconds = 3, cut = false;
+    while (!cut) { // on a slow machine the answer may be there before we are
+      await open(wire.url);
+      await page.click("#fresh");
+      await say(`slow ${seconds}`);
+      await page.waitForSelector(".answer");
+      wire.cut();
+      cut = (await page.locator("#send:disabled").count()) > 0;
+      await settled();
+      seconds *= 3;
+      check(seconds < 100, "it was always over before the cut");
+    }
+    contains(server.log, "operation=SubscribeToTask");
     const shown = (await text(".answer")).trimEnd();
     const whole = await page.evaluate(() => sessionStorage.getItem("dragoman")).then(JSON.parse);
     const r = await fetch(`${server.url}/tasks?contextId=${whole.context}&includeArtifacts=true`, { headers: { "A2A-Version": "1.0" } }).then((x) => x.json());

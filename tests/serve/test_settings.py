@@ -319,10 +319,10 @@ def _():
     def back(c, id):
         with c.subscribe(id) as events:
             events.next()
-            time.sleep(2.5)
+            time.sleep(9)
             same(c.get(id).state, "TASK_STATE_WORKING", "state")
         c.cancel(id)
-    is_canceled_after_leaving({"on_disconnect": {"a2a": "cancel"}, "disconnect_grace_s": {"a2a": 2}}, back)
+    is_canceled_after_leaving({"on_disconnect": {"a2a": "cancel"}, "disconnect_grace_s": {"a2a": 8}}, back)
 
 
 # ---- A2A ---------------------------------------------------------------------------------------------------------------------
