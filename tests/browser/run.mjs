@@ -283,6 +283,16 @@ test("with tokens the page asks for one and works with it", async () => {
   }
 });
 
+test("on a narrow screen everything is there too", async () => {
+  await page.setViewportSize({ width: 400, height: 760 });
+  await open();
+  for (const what of ['#agents button[data-agent="hello"]', "#words", "#send"]) {
+    const box = await page.locator(what).boundingBox();
+    check(box && box.height > 10 && box.x >= 0 && box.x + box.width <= 400, `${what}: ${show(box)}`);
+  }
+  check(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
+});
+
 test("no complaint in the console", async () => same(errors.join("\n"), "", "console"));
 
 // ---- main -------------------------------------------------------------------------------------------------------------
