@@ -34,7 +34,7 @@ struct text {
 
 static void add(struct text *t, const char *s, size_t n)
 {
-    if (t->n + n > t->cap) {
+    if (!t->p || t->n + n > t->cap) {
         t->cap = (t->n + n) * 2;
         t->p = realloc(t->p, t->cap);
         if (!t->p)
