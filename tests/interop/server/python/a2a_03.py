@@ -106,4 +106,4 @@ class Kind:
 
 scenarios.KINDS += [Kind('JSONRPC'), Kind('HTTP+JSON')]
 scenarios.define()
-run()
+run('a2a-sdk 0.3.26')

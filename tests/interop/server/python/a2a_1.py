@@ -98,4 +98,4 @@ class Kind:
 
 scenarios.KINDS += [Kind('JSONRPC'), Kind('HTTP+JSON'), Kind('JSONRPC', legacy=True), Kind('HTTP+JSON', legacy=True)]
 scenarios.define()
-run()
+run('a2a-sdk 1.3.0')

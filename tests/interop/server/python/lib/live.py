@@ -63,8 +63,8 @@ async def ends_well():
     equal(end_all(), [], 'complaints of the servers')
 
 
-def run():
-    test('all servers end well', ends_well)
+def run(sdk):
+    test(f'{sdk}: all servers end well', ends_well)
 
     async def all_of_them():
         failed = 0
