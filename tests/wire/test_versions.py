@@ -1,7 +1,7 @@
 """Version negotiation (3.1, 3.2), content types of answers (3.4), the extensions header (5.13)."""
 from lib.a2a import ALL, ONE, REST03, REST1, RPC03, RPC1, Client, json_bytes, message
 from lib.agents import completed, tck, waiting
-from lib.server import needs_ours, server, settings
+from lib.server import agent, needs_ours, server, settings
 from lib.shapes import message_03
 from lib.tap import check, each, same, test
 
@@ -162,6 +162,15 @@ def _(wire):
     with Client(server("bench"), wire).stream("chunks 1 x") as s:
         same(s.stream.response.type, "text/event-stream", "content type")
         s.rest()
+
+
+@each("acceptedOutputModes of which the agent gives none is ContentTypeNotSupported: {}", ONE)
+def _(wire):
+    needs_ours("the SDK does not look at them")
+    c = Client(server(None, config=settings(agents=[agent("tck", card={"defaultOutputModes": ["text/plain", "image/png", "audio/*"]})])), wire)
+    for modes, good in ([], True), (["text/plain"], True), (["image/*", "x/y"], True), (["*/*"], True), (["audio/ogg"], True), (["text/html"], False):
+        a = c.send(id=tck("complete-task"), config={"acceptedOutputModes": modes})
+        check(a.ok, (modes, a)) if good else a.expect("ContentTypeNotSupported")
 
 
 # ---- extensions (5.13) -------------------------------------------------------------------------------------------------------

@@ -230,6 +230,8 @@ static bool has_good_types(struct op *op, const dgm_send_request *q)
     bool any = !accepted.n || !o->output_modes.n;
     for (size_t i = 0; !any && i < o->output_modes.n; i++)
         any = takes_media_type(accepted, o->output_modes.at[i]);
+    for (size_t i = 0; !any && i < accepted.n; i++) /* either side may say image/ and a star */
+        any = takes_media_type(o->output_modes, accepted.at[i]);
     if (!any)
         op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED,
                      "the agent gives none of acceptedOutputModes: its card lists "
