@@ -1,5 +1,6 @@
-/* canon/canon.c - the events' names. */
+/* canon/canon.c - the events' names, copies of parts. */
 #include "canon/canon.h"
+#include "json/json.h"
 
 const char *dgm_canon_kind_name(dgm_canon_kind kind)
 {
@@ -11,4 +12,25 @@ const char *dgm_canon_kind_name(dgm_canon_kind kind)
 #undef X
     }
     return "";
+}
+
+static dgm_str keep(dgm_arena *a, dgm_str s)
+{
+    return s.p ? dgm_arena_dup(a, s) : (dgm_str){0};
+}
+
+dgm_canon_parts dgm_canon_copy_parts(dgm_arena *a, dgm_canon_parts from)
+{
+    dgm_canon_parts to = {dgm_new_n(a, dgm_canon_part, from.n), from.n};
+    for (size_t i = 0; i < from.n; i++) {
+        to.at[i] = from.at[i];
+        to.at[i].text = keep(a, from.at[i].text);
+        to.at[i].source.value = keep(a, from.at[i].source.value);
+        to.at[i].source.mime_type = keep(a, from.at[i].source.mime_type);
+        to.at[i].source.provider = keep(a, from.at[i].source.provider);
+        to.at[i].id = keep(a, from.at[i].id);
+        to.at[i].metadata = dgm_json_copy(a, from.at[i].metadata);
+        to.at[i].extra = to.at[i].source.extra = NULL;
+    }
+    return to;
 }

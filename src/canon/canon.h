@@ -285,8 +285,8 @@ typedef enum dgm_canon_kind {
 #define DGM_N_CANON_KINDS 32 /* with NONE */
 
 /*
- * Members without a comment are the wire's. `whole`, `increment`, `changed` never leave us: they tell
- * encoders of other formats what AG-UI has no words for.
+ * Members without a comment are the wire's. `whole`, `parts` of a text, `increment`, `changed` never leave
+ * us: they tell encoders of other formats what AG-UI's events have no words for.
  */
 typedef struct dgm_canon_event {
     dgm_canon_kind kind;
@@ -320,6 +320,8 @@ typedef struct dgm_canon_event {
             dgm_canon_role role;
             dgm_str name;
             bool whole; /* CONTENT: all there is; START stands before and END behind it */
+            /* CONTENT, whole: the message has parts that a delta cannot hold; these are all of them. */
+            dgm_canon_parts parts;
         } text;
         /* TOOL_CALL_START, _ARGS, _END, _CHUNK */
         struct {
@@ -382,6 +384,9 @@ static inline bool dgm_canon_is_terminal(dgm_canon_kind kind)
 {
     return kind == DGM_CANON_RUN_FINISHED || kind == DGM_CANON_RUN_ERROR;
 }
+
+/* A copy that shares nothing with what it was made of but members nobody knows, which it has not. */
+dgm_canon_parts dgm_canon_copy_parts(dgm_arena *a, dgm_canon_parts from);
 
 /* Where events go. What an event points to lives until this returns. A code other than DGM_OK stops
  * the maker and is returned by it; err is the maker's. */

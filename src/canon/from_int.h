@@ -100,8 +100,10 @@ void dgm_from_on_task(dgm_from_records *f, const dgm_task *t);
 /* from_text.c */
 void dgm_from_artifact(dgm_from_records *f, const dgm_artifact *artifact, bool append, bool last);
 /* A text that is there in whole, as a message of its own. */
-void dgm_from_whole_text(dgm_from_records *f, dgm_str text, dgm_str message_id,
-                         dgm_canon_role role);
+void dgm_from_whole_text(dgm_from_records *f, dgm_str text, dgm_str message_id);
+/* Somebody else's: the user's, or a system message. */
+void dgm_from_user_text(dgm_from_records *f, dgm_str text, dgm_canon_parts parts,
+                        dgm_str message_id, dgm_canon_role role);
 /* A piece of the answer by a message or a status. ends: it is complete with this. */
 void dgm_from_piece(dgm_from_records *f, dgm_str text, dgm_str message_id, bool ends);
 /* The authoritative text. */

@@ -36,9 +36,12 @@ static void say_message(dgm_from_records *f, const dgm_message *m, const dgm_at 
     /* results first, then what the user says about them; an agent's text before its calls */
     if (!said.calls.n)
         dgm_from_results(f, &said);
-    if (said.role == DGM_CANON_ASSISTANT)
+    if (said.role == DGM_CANON_ASSISTANT) {
         f->parent = (dgm_str){0};
-    dgm_from_whole_text(f, text_of(f, &said), m->message_id, said.role);
+        dgm_from_whole_text(f, text_of(f, &said), m->message_id);
+    } else {
+        dgm_from_user_text(f, text_of(f, &said), said.content.parts, m->message_id, said.role);
+    }
     dgm_from_calls(f, &said, m->message_id);
     if (said.calls.n)
         dgm_from_results(f, &said);
@@ -176,7 +179,7 @@ static void on_failed(dgm_from_records *f, dgm_task_state state, const dgm_messa
     if (m && dgm_from_read(f, m, at, &said))
         text = text_of(f, &said);
     if (text.n && error.n && !dgm_str_eq(text, error)) /* the error is said by the event itself */
-        dgm_from_whole_text(f, text, m->message_id, DGM_CANON_ASSISTANT);
+        dgm_from_whole_text(f, text, m->message_id);
     dgm_from_finish_with_error(f,
                                error.n    ? error
                                : text.n   ? text

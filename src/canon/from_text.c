@@ -97,7 +97,7 @@ static void correct(dgm_from_records *f, size_t i, dgm_str text)
     }
     if (!dgm_canon_fold_set_text(f->fold, one.id, text)) {
         /* Too much was said to say it all again: the text is told anew instead. */
-        dgm_from_whole_text(f, text, (dgm_str){0}, DGM_CANON_ASSISTANT);
+        dgm_from_whole_text(f, text, (dgm_str){0});
         return;
     }
     e.snapshot.messages = dgm_canon_fold_messages(f->fold, f->scratch);
@@ -127,7 +127,8 @@ static void say(dgm_from_records *f, dgm_say what, bool whole)
 /* ---- whole texts ----------------------------------------------------------------------------------------- */
 
 /* Of somebody else: no stream of ours, no final text is about it. */
-static void say_for(dgm_from_records *f, dgm_str text, dgm_str id, dgm_canon_role role)
+static void say_for(dgm_from_records *f, dgm_str text, dgm_canon_parts parts, dgm_str id,
+                    dgm_canon_role role)
 {
     dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
     e.text.message_id = id;
@@ -136,6 +137,7 @@ static void say_for(dgm_from_records *f, dgm_str text, dgm_str id, dgm_canon_rol
     e.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
     e.text.role = DGM_CANON_ROLE_NONE;
     e.text.delta = text;
+    e.text.parts = parts;
     e.text.whole = true;
     dgm_from_out(f, &e);
     e = (dgm_canon_event){.kind = DGM_CANON_TEXT_MESSAGE_END};
@@ -143,16 +145,18 @@ static void say_for(dgm_from_records *f, dgm_str text, dgm_str id, dgm_canon_rol
     dgm_from_out(f, &e);
 }
 
-void dgm_from_whole_text(dgm_from_records *f, dgm_str text, dgm_str message_id, dgm_canon_role role)
+void dgm_from_user_text(dgm_from_records *f, dgm_str text, dgm_canon_parts parts,
+                        dgm_str message_id, dgm_canon_role role)
+{
+    if (text.n || parts.n)
+        say_for(f, text, parts, dgm_from_message_id(f, message_id), role);
+}
+
+void dgm_from_whole_text(dgm_from_records *f, dgm_str text, dgm_str message_id)
 {
     if (!text.n)
         return;
-    dgm_str id = dgm_from_message_id(f, message_id);
-    if (role != DGM_CANON_ASSISTANT) {
-        say_for(f, text, id, role);
-        return;
-    }
-    size_t i = new_text(f, id);
+    size_t i = new_text(f, dgm_from_message_id(f, message_id));
     f->texts[i].sealed = true;
     say(f, dgm_reconcile_delta(f->texts_said, i, text), true);
 }
@@ -239,7 +243,7 @@ void dgm_from_piece(dgm_from_records *f, dgm_str text, dgm_str message_id, bool 
         f->texts[i].sealed = true;
         f->message_text = DGM_NO_STREAM;
     } else {
-        dgm_from_whole_text(f, text, message_id, DGM_CANON_ASSISTANT);
+        dgm_from_whole_text(f, text, message_id);
     }
 }
 
@@ -247,7 +251,7 @@ void dgm_from_final(dgm_from_records *f, dgm_str text, dgm_str message_id)
 {
     dgm_say what = dgm_reconcile_final(f->texts_said, text);
     if (what.stream == DGM_NO_STREAM)
-        dgm_from_whole_text(f, what.text, message_id, DGM_CANON_ASSISTANT);
+        dgm_from_whole_text(f, what.text, message_id);
     else
         say(f, what, false);
     if (f->message_text != DGM_NO_STREAM)

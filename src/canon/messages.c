@@ -89,18 +89,9 @@ static const dgm_json *keep_json(dgm_canon_fold *f, const dgm_json *v)
 
 static dgm_canon_parts keep_parts(dgm_canon_fold *f, dgm_canon_parts from)
 {
-    dgm_canon_parts to = {dgm_new_n(f->arena, dgm_canon_part, from.n), from.n};
-    for (size_t i = 0; i < from.n; i++) {
-        to.at[i] = from.at[i];
-        to.at[i].text = keep(f, from.at[i].text);
-        to.at[i].source.value = keep(f, from.at[i].source.value);
-        to.at[i].source.mime_type = keep(f, from.at[i].source.mime_type);
-        to.at[i].source.provider = keep(f, from.at[i].source.provider);
-        to.at[i].id = keep(f, from.at[i].id);
-        to.at[i].metadata = keep_json(f, from.at[i].metadata);
-        to.at[i].extra = to.at[i].source.extra = NULL;
-    }
-    return to;
+    size_t before = dgm_arena_used(f->arena);
+    dgm_canon_parts to = dgm_canon_copy_parts(f->arena, from);
+    return take(f, dgm_arena_used(f->arena) - before) ? to : (dgm_canon_parts){0};
 }
 
 /* ---- messages ------------------------------------------------------------------------------------------ */
@@ -331,7 +322,12 @@ void dgm_canon_fold_add(dgm_canon_fold *f, const dgm_canon_event *e)
         break;
     case DGM_CANON_TEXT_MESSAGE_CONTENT:
     case DGM_CANON_REASONING_MESSAGE_CONTENT:
-        add_text(f, find(f, e->text.message_id), e->text.delta);
+        if (e->text.parts.n)
+            set_content(
+                f, find(f, e->text.message_id),
+                &(dgm_canon_content){.kind = DGM_CANON_CONTENT_PARTS, .parts = e->text.parts});
+        else
+            add_text(f, find(f, e->text.message_id), e->text.delta);
         break;
     case DGM_CANON_TOOL_CALL_START: start_call(f, e); break;
     case DGM_CANON_TOOL_CALL_ARGS: add_arguments(f, e); break;

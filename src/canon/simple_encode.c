@@ -19,6 +19,7 @@ struct item {
     dgm_str id, name, parent;
     dgm_canon_role role;
     dgm_buf text;
+    dgm_canon_parts parts; /* instead of the text */
     bool ended;
 };
 
@@ -134,9 +135,11 @@ static void start_text(dgm_simple_encoder *s, const dgm_canon_event *e)
 static void add_delta(dgm_simple_encoder *s, const dgm_canon_event *e)
 {
     struct item *it = find(s, &s->texts, e->text.message_id);
-    if (!it || !e->text.delta.n)
+    if (!it || (!e->text.delta.n && !e->text.parts.n))
         return;
     add_text(s, it, e->text.delta);
+    if (e->text.parts.n)
+        it->parts = dgm_canon_copy_parts(s->arena, e->text.parts);
     if (it->role != DGM_CANON_ASSISTANT || e->text.whole)
         return;
     dgm_simple_event out = {
@@ -156,6 +159,9 @@ static void end_text(dgm_simple_encoder *s, dgm_str id)
     out.message.role = it->role;
     out.message.content =
         (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = dgm_buf_str(&it->text)};
+    if (it->parts.n)
+        out.message.content =
+            (dgm_canon_content){.kind = DGM_CANON_CONTENT_PARTS, .parts = it->parts};
     give(s, &out);
     it->ended = true;
     s->last_text = (size_t)(it - s->items);

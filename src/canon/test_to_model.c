@@ -157,6 +157,12 @@ static void messages_without_a_run(void **state)
         MESSAGE("3", "AGENT", CALLS(CALL("n", "{}"))) MESSAGE("4", "AGENT", TEXT("Fine."));
     (void)state;
     check_back((dgm_from_params){.fragment = true}, story, story);
+    /* files of the user */
+    static const char files[] = MESSAGE(
+        "1", "USER",
+        TEXT("See") ",{\"raw\":\"aGk=\",\"filename\":\"a.png\",\"mediaType\":\"image/png\"}")
+        MESSAGE("2", "USER", "{\"url\":\"https://e/x\",\"mediaType\":\"audio/wav\"}");
+    check_back((dgm_from_params){.fragment = true}, files, files);
 }
 
 /* ---- what only others do ----------------------------------------------------------------------------------------- */

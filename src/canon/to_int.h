@@ -12,7 +12,8 @@ struct to_item {
     dgm_str id, name, parent, artifact_id;
     dgm_canon_role role;
     dgm_buf text;
-    bool begun, sealed; /* of its artifact */
+    dgm_canon_parts parts; /* of the user: instead of the text */
+    bool begun, sealed;    /* of its artifact */
 };
 
 struct dgm_to_model {

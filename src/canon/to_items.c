@@ -121,19 +121,29 @@ void dgm_to_start_text(dgm_to_model *m, const dgm_canon_event *e)
 void dgm_to_add_text(dgm_to_model *m, const dgm_canon_event *e)
 {
     struct to_item *it = dgm_to_find(m, &m->texts, e->text.message_id);
-    if (!it || !e->text.delta.n)
+    if (!it || (!e->text.delta.n && !e->text.parts.n))
         return;
     dgm_buf_add_str(&it->text, e->text.delta);
+    if (e->text.parts.n)
+        it->parts = dgm_canon_copy_parts(m->arena, e->text.parts);
     if (m->in_run && it->role == DGM_CANON_ASSISTANT)
         chunk(m, it, e->text.delta, e->text.whole);
 }
 
-static void end_message(dgm_to_model *m, struct to_item *it)
+static dgm_canon_message message_of(const struct to_item *it)
 {
-    dgm_canon_message whole = {
+    bool parts = it->parts.n > 0;
+    return (dgm_canon_message){
         .role = it->role,
         .id = it->id,
-        .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = dgm_buf_str(&it->text)}};
+        .content = {.kind = parts ? DGM_CANON_CONTENT_PARTS : DGM_CANON_CONTENT_TEXT,
+                    .text = dgm_buf_str(&it->text),
+                    .parts = it->parts}};
+}
+
+static void end_message(dgm_to_model *m, struct to_item *it)
+{
+    dgm_canon_message whole = message_of(it);
     dgm_message out;
     if (!is_whole(m, it))
         return;
@@ -160,10 +170,7 @@ void dgm_to_end_text(dgm_to_model *m, const dgm_canon_event *e)
         if (it->begun && !it->sealed)
             chunk(m, it, (dgm_str){0}, true);
     } else {
-        dgm_canon_message whole = {
-            .role = it->role,
-            .id = it->id,
-            .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = dgm_buf_str(&it->text)}};
+        dgm_canon_message whole = message_of(it);
         dgm_message message;
         dgm_internal internal = {.kind = DGM_INTERNAL_MESSAGE, .message = &message};
         if (dgm_to_message(m->scratch, &whole, &m->params.mint, &message))

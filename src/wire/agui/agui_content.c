@@ -53,8 +53,10 @@ static const dgm_enum_names sources = {.what = "kind of source", .names = source
 
 static dgm_code check_source(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
 {
-    const dgm_canon_source *s = object;
+    dgm_canon_source *s = object;
     (void)v;
+    if (s->kind == DGM_CANON_SOURCE_DATA && !dgm_base64_normalise(r->arena, s->value, &s->value))
+        return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "value"), "not base64 (RFC 4648)");
     if (s->kind == DGM_CANON_SOURCE_DATA && !s->mime_type.n)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "mimeType"),
                         "missing: data does not say what it is");
@@ -127,7 +129,7 @@ struct binary {
 static const dgm_field binary_fields[] = {
     DGM_F_CONST("type", "binary"),
     DGM_F(struct binary, mime_type, "mimeType", STR, DGM_REQUIRED | DGM_NONEMPTY),
-    DGM_F(struct binary, data, "data", STR, 0),
+    DGM_F(struct binary, data, "data", BASE64, 0),
     DGM_F(struct binary, url, "url", STR, 0),
     DGM_F(struct binary, id, "id", STR, 0),
     DGM_F(struct binary, filename, "filename", STR, 0),

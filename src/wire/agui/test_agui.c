@@ -240,6 +240,8 @@ static const struct {
     {EV("MESSAGES_SNAPSHOT", "\"messages\":[{\"role\":\"user\",\"content\":\"\"}]"), "/messages/0/id"},
     {EV("MESSAGES_SNAPSHOT", "\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"content\":[{\"type\":\"image\",\"source\":{\"type\":\"data\",\"value\":\"\"}}]}]"), "/messages/0/content/0/source/mimeType"},
     {EV("MESSAGES_SNAPSHOT", "\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"content\":[{\"type\":\"binary\",\"mimeType\":\"a/b\"}]}]"), "/messages/0/content/0"},
+    {EV("MESSAGES_SNAPSHOT", "\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"content\":[{\"type\":\"binary\",\"mimeType\":\"a/b\",\"data\":\"a'\"}]}]"), "/messages/0/content/0/data"},
+    {EV("MESSAGES_SNAPSHOT", "\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"content\":[{\"type\":\"image\",\"source\":{\"type\":\"data\",\"value\":\"a'\",\"mimeType\":\"a/b\"}}]}]"), "/messages/0/content/0/source/value"},
     {EV("MESSAGES_SNAPSHOT", "\"messages\":[{\"id\":\"1\",\"role\":\"assistant\",\"toolCalls\":[{\"id\":\"c\",\"function\":{\"name\":\"f\",\"arguments\":{}}}]}]"), "/messages/0/toolCalls/0/function/arguments"},
 };
 /* clang-format on */
