@@ -144,7 +144,7 @@ static void waits_and_vanishes(struct actor *a, int fd)
 
 static void leaves_in_the_middle(struct actor *a, int fd)
 {
-    static const char *const texts[] = {GET("/blocks?300"), "POST / HTTP/1.1\r\n" HOST,
+    static const char *const texts[] = {GET("/blocks?300"), "POST / HTTP/1.1\r\nHost: a\r\n",
                                         "\x16\x03\x01 no TLS here",
                                         "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"};
     tell(a, fd, texts[draw(a, 4)]);
