@@ -233,10 +233,10 @@ def _():
 @test("a running task after kill -9 and restart has failed with metadata.error, its cursor goes on to that [R002-10]", timeout=300)
 def _():
     needs_ours("needs a store that stays")
-    with Server("bench", store=sqlite()) as s:
+    with Server("demo", store=sqlite()) as s:
         c = Client(s, RPC1)
-        r = c.stream("chunks 60000 yield x")
-        for _ in range(100):
+        r = c.stream("slow 600")  # a word per second: it is at work when we kill it
+        for _ in range(4):
             at = r.next()
         task = r.seen[0].body["id"]
         s.kill()
