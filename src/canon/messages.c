@@ -1,6 +1,7 @@
 /* canon/messages.c - see messages.h. */
 #include "canon/messages.h"
 #include "base/buf.h"
+#include "base/map.h"
 #include "json/json.h"
 
 #include <stdlib.h>
@@ -17,8 +18,18 @@ struct message {
     size_t n_calls, cap_calls;
 };
 
+struct owned {
+    struct message *by;
+    size_t call;
+};
+
 struct dgm_canon_fold {
     dgm_arena *arena;
+    struct message **made; /* as they were made */
+    dgm_map messages;      /* id -> index of made */
+    struct owned *owned;
+    dgm_map calls; /* id -> index of owned */
+    size_t n_made, cap_made, n_owned, cap_owned;
     struct message **at; /* in order */
     size_t n, cap, bytes, max_bytes;
     bool over;
@@ -28,6 +39,8 @@ dgm_canon_fold *dgm_canon_fold_new(size_t max_bytes)
 {
     dgm_canon_fold *f = dgm_xcalloc(1, sizeof *f);
     f->arena = dgm_arena_new();
+    dgm_map_init(&f->messages);
+    dgm_map_init(&f->calls);
     f->max_bytes = max_bytes;
     return f;
 }
@@ -42,7 +55,11 @@ static void forget(dgm_canon_fold *f)
         dgm_buf_done(&m->text);
         free(m);
     }
-    f->n = 0;
+    f->n = f->n_made = f->n_owned = 0;
+    dgm_map_done(&f->messages);
+    dgm_map_done(&f->calls);
+    dgm_map_init(&f->messages);
+    dgm_map_init(&f->calls);
 }
 
 void dgm_canon_fold_free(dgm_canon_fold *f)
@@ -50,7 +67,11 @@ void dgm_canon_fold_free(dgm_canon_fold *f)
     if (!f)
         return;
     forget(f);
+    dgm_map_done(&f->messages);
+    dgm_map_done(&f->calls);
     free(f->at);
+    free(f->made);
+    free(f->owned);
     dgm_arena_free(f->arena);
     free(f);
 }
@@ -98,11 +119,8 @@ static dgm_canon_parts keep_parts(dgm_canon_fold *f, dgm_canon_parts from)
 
 static struct message *find(const dgm_canon_fold *f, dgm_str id)
 {
-    for (size_t i = f->n; i-- > 0;) { /* mostly one of the last */
-        if (dgm_str_eq(f->at[i]->it.id, id))
-            return f->at[i];
-    }
-    return NULL;
+    size_t *at = dgm_map_get(&f->messages, id);
+    return at ? f->made[*at] : NULL;
 }
 
 static struct message *insert(dgm_canon_fold *f, size_t at, dgm_canon_role role, dgm_str id)
@@ -123,6 +141,14 @@ static struct message *insert(dgm_canon_fold *f, size_t at, dgm_canon_role role,
     if (f->over)
         return NULL;
     m->it.id = copy;
+    if (f->n_made == f->cap_made) {
+        f->cap_made = f->cap_made ? 2 * f->cap_made : 8;
+        f->made = dgm_xrealloc(f->made, f->cap_made * sizeof *f->made);
+    }
+    f->made[f->n_made] = m;
+    if (copy.p)
+        dgm_map_put(&f->messages, copy, f->n_made);
+    f->n_made++;
     return m;
 }
 
@@ -142,19 +168,13 @@ static void add_text(dgm_canon_fold *f, struct message *m, dgm_str text)
 
 /* ---- calls ---------------------------------------------------------------------------------------------- */
 
-static struct message *owner_of(const dgm_canon_fold *f, dgm_str call_id, struct call **ret_call,
-                                size_t *ret_at)
+static struct call *find_call(const dgm_canon_fold *f, dgm_str id, struct message **ret_owner)
 {
-    for (size_t i = f->n; i-- > 0;) {
-        for (size_t k = f->at[i]->n_calls; k-- > 0;) {
-            if (dgm_str_eq(f->at[i]->calls[k].it.id, call_id)) {
-                *ret_call = &f->at[i]->calls[k];
-                *ret_at = i;
-                return f->at[i];
-            }
-        }
-    }
-    return NULL;
+    size_t *at = dgm_map_get(&f->calls, id);
+    if (!at)
+        return NULL;
+    *ret_owner = f->owned[*at].by;
+    return &f->owned[*at].by->calls[f->owned[*at].call];
 }
 
 static struct call *add_call(dgm_canon_fold *f, struct message *m, dgm_str id, dgm_str name)
@@ -173,14 +193,21 @@ static struct call *add_call(dgm_canon_fold *f, struct message *m, dgm_str id, d
         return NULL;
     c->it.id = kept_id;
     c->it.name = kept_name;
+    if (f->n_owned == f->cap_owned) {
+        f->cap_owned = f->cap_owned ? 2 * f->cap_owned : 8;
+        f->owned = dgm_xrealloc(f->owned, f->cap_owned * sizeof *f->owned);
+    }
+    f->owned[f->n_owned] = (struct owned){m, m->n_calls - 1};
+    if (kept_id.p)
+        dgm_map_put(&f->calls, kept_id, f->n_owned);
+    f->n_owned++;
     return c;
 }
 
 static void start_call(dgm_canon_fold *f, const dgm_canon_event *e)
 {
-    struct call *c;
-    size_t at;
-    if (owner_of(f, e->call.tool_call_id, &c, &at))
+    struct message *owner;
+    if (find_call(f, e->call.tool_call_id, &owner))
         return;
     dgm_str parent = e->call.parent_message_id;
     struct message *m = parent.n ? open_message(f, DGM_CANON_ASSISTANT, parent) : NULL;
@@ -191,9 +218,9 @@ static void start_call(dgm_canon_fold *f, const dgm_canon_event *e)
 
 static void add_arguments(dgm_canon_fold *f, const dgm_canon_event *e)
 {
-    struct call *c;
-    size_t at;
-    if (owner_of(f, e->call.tool_call_id, &c, &at) && take(f, e->call.delta.n))
+    struct message *owner;
+    struct call *c = find_call(f, e->call.tool_call_id, &owner);
+    if (c && take(f, e->call.delta.n))
         dgm_buf_add_str(&c->text, e->call.delta);
 }
 
@@ -219,10 +246,11 @@ static void set_content(dgm_canon_fold *f, struct message *m, const dgm_canon_co
 
 static void add_result(dgm_canon_fold *f, const dgm_canon_event *e)
 {
-    struct call *c;
+    struct message *owner;
     size_t at = f->n;
-    if (owner_of(f, e->result.tool_call_id, &c, &at)) {
-        at++;
+    if (find_call(f, e->result.tool_call_id, &owner)) {
+        while (at && f->at[at - 1] != owner) /* mostly one of the last */
+            at--;
         while (at < f->n && f->at[at]->it.role == DGM_CANON_TOOL)
             at++;
     }
