@@ -1,0 +1,149 @@
+/*
+ * test_roads.c - two roads from an A2A message: document 001's direct function, and canonical events. On every
+ * complete message they say the same: text, calls, results, and what is wrong with it.
+ */
+#include "base/limits.h"
+#include "canon/said.h"
+#include "lib/direct.h"
+#include "model/form.h"
+#include "support/check.h"
+
+static uint64_t seed;
+
+static size_t roll(size_t n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (size_t)(seed >> 33) % n;
+}
+#define PICK(list) ((list)[roll(sizeof(list) / sizeof *(list))])
+
+static const char *const parts[] = {
+    "{\"text\":\"Hello\"}",
+    "{\"text\":\"\"}",
+    "{\"text\":\" world\\n\"}",
+    "{\"data\":{\"a\":[1,2.50],\"b\":\"é\"}}",
+    "{\"data\":null}",
+    "{\"data\":\"text\"}",
+    "{\"data\":{\"tool_calls\":[]}}",
+    "{\"data\":{\"tool_calls\":null,\"x\":1}}",
+    "{\"data\":{\"tool_calls\":[{\"call_id\":\"1\",\"name\":\"f\",\"arguments\":{\"q\":[1,{}]}}]}}",
+    "{\"data\":{\"tool_calls\":[{\"call_id\":\"2\",\"name\":\"g\",\"arguments\":\"{\\\"q\\\":1}\"},"
+    "{\"call_id\":"
+    "\"3\",\"name\":\"h\"}]}}",
+    "{\"data\":{\"tool_calls\":[{\"call_id\":\"\",\"name\":\"f\"}]}}",
+    "{\"data\":{\"tool_calls\":[{\"call_id\":\"1\",\"name\":\"f\",\"arguments\":7}]}}",
+    "{\"data\":{\"tool_calls\":{}}}",
+    "{\"data\":{\"tool_results\":[{\"call_id\":\"1\",\"name\":\"f\",\"output\":\"Sunny, 72°F\"}]}}",
+    "{\"data\":{\"tool_results\":[{\"call_id\":\"1\",\"output\":{\"a\":1}},{\"call_id\":\"2\","
+    "\"name\":7}]}}",
+    "{\"data\":{\"tool_results\":[],\"tool_calls\":[{\"call_id\":\"4\",\"name\":\"i\"}]}}",
+    "{\"data\":{\"tool_results\":[{\"call_id\":\"5\",\"output\":null}],\"tool_calls\":[1]}}",
+    "{\"data\":{\"tool_results\":[{}]}}",
+    "{\"raw\":\"aGk=\",\"filename\":\"a.png\"}",
+    "{\"raw\":\"aGk=\",\"mediaType\":\"application/pdf\"}",
+    "{\"url\":\"https://e/x y\",\"filename\":\"a [b]\"}",
+    "{\"url\":\"https://e/x.png\"}",
+    "{\"url\":\"https://e/x.bin\"}",
+};
+static const char *const types[] = {"",
+                                    "",
+                                    "",
+                                    "TextMessageChunkEvent",
+                                    "ToolCallArgsEvent",
+                                    "TextMessageEndEvent",
+                                    "ToolCallStartEvent",
+                                    "nonsense"};
+
+static void put_message(dgm_buf *b)
+{
+    const char *type = PICK(types);
+    size_t n = 1 + roll(4);
+    dgm_buf_printf(b, "{\"messageId\":\"m\",\"role\":\"%s\",\"parts\":[",
+                   roll(2) ? "ROLE_USER" : "ROLE_AGENT");
+    for (size_t i = 0; i < n; i++)
+        dgm_buf_printf(b, "%s%s", i ? "," : "", PICK(parts));
+    dgm_buf_add_char(b, ']');
+    if (*type)
+        dgm_buf_printf(b, ",\"metadata\":{\"canonical_type\":\"%s\"}", type);
+    dgm_buf_add_char(b, '}');
+}
+
+static void check_calls(dgm_arena *a, const dgm_said *said, const dgm_chat_message *chat)
+{
+    assert_int_equal(said->calls.n, chat ? chat->tool_calls.n : 0);
+    for (size_t i = 0; i < said->calls.n; i++) {
+        check_same(said->calls.at[i].call_id, chat->tool_calls.at[i].id);
+        check_same(said->calls.at[i].name, chat->tool_calls.at[i].name);
+        dgm_str arguments = dgm_said_arguments(a, said->calls.at[i].arguments);
+        check_same(arguments, chat->tool_calls.at[i].arguments);
+    }
+}
+
+static void check_results(dgm_arena *a, const dgm_said *said, const dgm_chat_messages *tools)
+{
+    assert_int_equal(said->results.n, tools->n);
+    for (size_t i = 0; i < tools->n; i++) {
+        dgm_str text = dgm_said_value(a, said->results.at[i].output);
+        check_same(said->results.at[i].call_id, tools->at[i].tool_call_id);
+        check_same(text, tools->at[i].content.text);
+    }
+}
+
+static void check_content(const dgm_said *said, const dgm_chat_message *chat)
+{
+    assert_true((said->content.kind == DGM_CANON_CONTENT_ABSENT) == !chat);
+    if (!chat)
+        return;
+    /* Chat has no parts for files at an address: it says them in the text, where canon still has parts. */
+    if (said->content.kind == DGM_CANON_CONTENT_TEXT) {
+        assert_int_equal(chat->content.kind, DGM_CHAT_CONTENT_TEXT);
+        check_same(said->content.text, chat->content.text);
+    } else if (chat->content.kind == DGM_CHAT_CONTENT_PARTS) {
+        assert_int_equal(said->content.parts.n, chat->content.parts.n);
+        for (size_t i = 0; i < said->content.parts.n; i++) {
+            if (said->content.parts.at[i].kind == DGM_CANON_PART_TEXT)
+                check_same(said->content.parts.at[i].text, chat->content.parts.at[i].text);
+        }
+    }
+    assert_true((said->role == DGM_CANON_ASSISTANT) == (chat->role == DGM_CHAT_ASSISTANT));
+}
+
+static void both_roads_agree(void **state)
+{
+    size_t complete = 0, broken = 0;
+    (void)state;
+    for (size_t i = 0; i < 20000; i++) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_err err = {0}, direct_err = {0}, said_err = {0};
+        dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
+        dgm_message m = {0};
+        dgm_direct_pair pair = {0};
+        dgm_said said;
+        yyjson_val *v;
+        dgm_buf b;
+        seed = i;
+        dgm_buf_init(&b, SIZE_MAX);
+        put_message(&b);
+        check_ok(dgm_json_read(a, dgm_buf_str(&b), DGM_MAX_RECORD_BYTES, "", &v, &err), err);
+        check_ok(dgm_shape_read(&r, &dgm_form_message, v, NULL, &m), err);
+        dgm_code direct = dgm_direct_to_chat(a, &m, NULL, false, &pair, &direct_err);
+        dgm_code canon = dgm_said_read(a, &m, false, NULL, &said, &said_err);
+        bool chunk = !direct && !pair.openai_message && !pair.tool_messages.n;
+        if (direct || (canon && !chunk)) {
+            assert_int_equal(direct, canon);
+            assert_string_equal(direct_err.at, said_err.at);
+            broken++;
+        } else if (!canon && !said.delta) {
+            check_results(a, &said, &pair.tool_messages);
+            check_content(&said, pair.openai_message);
+            check_calls(a, &said, pair.openai_message);
+            complete++;
+        } else {
+            assert_true(chunk); /* an intermediate message: no chat message */
+        }
+        dgm_buf_done(&b);
+    }
+    assert_true(complete > 1000 && broken > 1000);
+}
+
+DGM_TEST_MAIN(dgm_test_holds(both_roads_agree, "R000-22 R000-27 R000-29"))
