@@ -8,7 +8,7 @@
 /* A stream that chunks opened. Its texts are in `words`, one behind the other. */
 struct lane {
     dgm_canon_kind opened_by; /* a CHUNK; NONE: nothing is open */
-    dgm_str words[5];
+    dgm_str words[4];
     char *memory;
     dgm_canon_role role;
 };

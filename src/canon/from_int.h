@@ -63,7 +63,6 @@ struct dgm_from_records {
     dgm_map calls_by_id;
     dgm_str parent; /* the assistant message that calls belong to; empty: the next makes one */
     bool model_calls_told, after_result;
-    dgm_strs pending; /* calls of an input-required status: the caller's to answer */
 
     dgm_str reasoning; /* id of what is open */
     dgm_str *steps;    /* open ones */

@@ -33,7 +33,6 @@ static void end_turn(dgm_from_records *f)
     f->n_texts = f->n_calls = f->n_steps = f->n_subagents = f->n_ids = 0;
     f->parent = f->reasoning = (dgm_str){0};
     f->usage = (dgm_canon_usages){0};
-    f->pending = (dgm_strs){0};
     f->started = f->finished = f->interrupted = f->after_result = f->model_calls_told = false;
 }
 

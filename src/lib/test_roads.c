@@ -17,6 +17,7 @@ static size_t roll(size_t n)
 }
 #define PICK(list) ((list)[roll(sizeof(list) / sizeof *(list))])
 
+/* clang-format off */
 static const char *const parts[] = {
     "{\"text\":\"Hello\"}",
     "{\"text\":\"\"}",
@@ -27,15 +28,12 @@ static const char *const parts[] = {
     "{\"data\":{\"tool_calls\":[]}}",
     "{\"data\":{\"tool_calls\":null,\"x\":1}}",
     "{\"data\":{\"tool_calls\":[{\"call_id\":\"1\",\"name\":\"f\",\"arguments\":{\"q\":[1,{}]}}]}}",
-    "{\"data\":{\"tool_calls\":[{\"call_id\":\"2\",\"name\":\"g\",\"arguments\":\"{\\\"q\\\":1}\"},"
-    "{\"call_id\":"
-    "\"3\",\"name\":\"h\"}]}}",
+    "{\"data\":{\"tool_calls\":[{\"call_id\":\"2\",\"name\":\"g\",\"arguments\":\"{\\\"q\\\":1}\"},{\"call_id\":\"3\",\"name\":\"h\"}]}}",
     "{\"data\":{\"tool_calls\":[{\"call_id\":\"\",\"name\":\"f\"}]}}",
     "{\"data\":{\"tool_calls\":[{\"call_id\":\"1\",\"name\":\"f\",\"arguments\":7}]}}",
     "{\"data\":{\"tool_calls\":{}}}",
     "{\"data\":{\"tool_results\":[{\"call_id\":\"1\",\"name\":\"f\",\"output\":\"Sunny, 72°F\"}]}}",
-    "{\"data\":{\"tool_results\":[{\"call_id\":\"1\",\"output\":{\"a\":1}},{\"call_id\":\"2\","
-    "\"name\":7}]}}",
+    "{\"data\":{\"tool_results\":[{\"call_id\":\"1\",\"output\":{\"a\":1}},{\"call_id\":\"2\",\"name\":7}]}}",
     "{\"data\":{\"tool_results\":[],\"tool_calls\":[{\"call_id\":\"4\",\"name\":\"i\"}]}}",
     "{\"data\":{\"tool_results\":[{\"call_id\":\"5\",\"output\":null}],\"tool_calls\":[1]}}",
     "{\"data\":{\"tool_results\":[{}]}}",
@@ -45,6 +43,7 @@ static const char *const parts[] = {
     "{\"url\":\"https://e/x.png\"}",
     "{\"url\":\"https://e/x.bin\"}",
 };
+/* clang-format on */
 static const char *const types[] = {"",
                                     "",
                                     "",
