@@ -162,5 +162,6 @@ int main(void)
         dgm_test(versions),
         dgm_test(media_types),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
