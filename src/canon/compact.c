@@ -46,6 +46,8 @@ static bool is_text(const dgm_json *v)
 
 static void merge(struct compacting *k, struct call *c, const dgm_json *object)
 {
+    if (!object)
+        return;
     yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)object);
     yyjson_val *key;
     while ((key = yyjson_obj_iter_next(&it))) {

@@ -68,10 +68,7 @@ static enum phase phase_of(const dgm_canon_event *e, char *ret_kind, dgm_str *re
 
 static struct item *add_item(struct compacting *k, dgm_str key)
 {
-    if (k->n == k->cap) {
-        k->cap = k->cap ? 2 * k->cap : 8;
-        k->items = dgm_xrealloc(k->items, k->cap * sizeof *k->items);
-    }
+    k->items = dgm_list_room(k->items, k->n, &k->cap, sizeof *k->items);
     struct item *it = &k->items[k->n];
     *it = (struct item){.end = SIZE_MAX};
     dgm_buf_init(&it->text, SIZE_MAX);

@@ -2,6 +2,7 @@
 #include "canon/expand.h"
 #include "base/buf.h"
 #include "base/limits.h"
+#include "canon/list.h"
 
 #include <stdlib.h>
 
@@ -140,10 +141,7 @@ static dgm_code open_lane(dgm_expand *x, struct lane *l, const dgm_canon_event *
         if (x->n == DGM_MAX_LIST_ITEMS)
             return dgm_fail(err, DGM_TOO_LARGE, NULL,
                             "more subagents than the limit list_items of %d", DGM_MAX_LIST_ITEMS);
-        if (x->n == x->cap) {
-            x->cap = x->cap ? 2 * x->cap : 2;
-            x->lanes = dgm_xrealloc(x->lanes, x->cap * sizeof *x->lanes);
-        }
+        x->lanes = dgm_list_room(x->lanes, x->n, &x->cap, sizeof *x->lanes);
         l = &x->lanes[x->n++];
         *l = (struct lane){0};
     }

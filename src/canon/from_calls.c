@@ -35,10 +35,7 @@ static void choose_parent(dgm_from_records *f, dgm_str preferred)
 static struct from_call *start_call(dgm_from_records *f, dgm_str id, dgm_str name,
                                     dgm_str preferred)
 {
-    if (f->n_calls == f->cap_calls) {
-        f->cap_calls = f->cap_calls ? 2 * f->cap_calls : 4;
-        f->calls = dgm_xrealloc(f->calls, f->cap_calls * sizeof *f->calls);
-    }
+    f->calls = dgm_list_room(f->calls, f->n_calls, &f->cap_calls, sizeof *f->calls);
     struct from_call *c = &f->calls[f->n_calls];
     *c = (struct from_call){.id = dgm_arena_dup(f->arena, id),
                             .name = dgm_arena_dup(f->arena, name)};

@@ -32,10 +32,8 @@ static void invoke(dgm_from_records *f, const dgm_json *agent)
     }
     if (f->n_subagents == DGM_MAX_OPEN_ITEMS)
         return;
-    if (f->n_subagents == f->cap_subagents) {
-        f->cap_subagents = f->cap_subagents ? 2 * f->cap_subagents : 4;
-        f->subagents = dgm_xrealloc(f->subagents, f->cap_subagents * sizeof *f->subagents);
-    }
+    f->subagents =
+        dgm_list_room(f->subagents, f->n_subagents, &f->cap_subagents, sizeof *f->subagents);
     struct from_subagent *s = &f->subagents[f->n_subagents++];
     *s = (struct from_subagent){dgm_arena_dup(f->arena, name), dgm_arena_dup(f->arena, url),
                                 dgm_from_id(f, 's'), true};
@@ -148,10 +146,7 @@ void dgm_from_step(dgm_from_records *f, dgm_str name, bool begins)
     }
     if (f->n_steps == DGM_MAX_OPEN_ITEMS)
         return;
-    if (f->n_steps == f->cap_steps) {
-        f->cap_steps = f->cap_steps ? 2 * f->cap_steps : 4;
-        f->steps = dgm_xrealloc(f->steps, f->cap_steps * sizeof *f->steps);
-    }
+    f->steps = dgm_list_room(f->steps, f->n_steps, &f->cap_steps, sizeof *f->steps);
     f->steps[f->n_steps++] = dgm_arena_dup(f->arena, name);
     step_event(f, DGM_CANON_STEP_STARTED, name);
 }

@@ -11,10 +11,7 @@
 
 static size_t new_text(dgm_from_records *f, dgm_str id)
 {
-    if (f->n_texts == f->cap_texts) {
-        f->cap_texts = f->cap_texts ? 2 * f->cap_texts : 4;
-        f->texts = dgm_xrealloc(f->texts, f->cap_texts * sizeof *f->texts);
-    }
+    f->texts = dgm_list_room(f->texts, f->n_texts, &f->cap_texts, sizeof *f->texts);
     f->texts[f->n_texts++] = (struct from_text){.id = id};
     return dgm_reconcile_open(f->texts_said);
 }

@@ -2,6 +2,7 @@
 #include "canon/messages.h"
 #include "base/buf.h"
 #include "base/map.h"
+#include "canon/list.h"
 #include "json/json.h"
 
 #include <stdlib.h>
@@ -127,10 +128,7 @@ static struct message *insert(dgm_canon_fold *f, size_t at, dgm_canon_role role,
 {
     if (!take(f, sizeof(struct message)))
         return NULL;
-    if (f->n == f->cap) {
-        f->cap = f->cap ? 2 * f->cap : 8;
-        f->at = dgm_xrealloc(f->at, f->cap * sizeof *f->at);
-    }
+    f->at = dgm_list_room(f->at, f->n, &f->cap, sizeof *f->at);
     struct message *m = dgm_xcalloc(1, sizeof *m);
     dgm_buf_init(&m->text, f->max_bytes);
     memmove(f->at + at + 1, f->at + at, (f->n - at) * sizeof *f->at);
@@ -141,10 +139,7 @@ static struct message *insert(dgm_canon_fold *f, size_t at, dgm_canon_role role,
     if (f->over)
         return NULL;
     m->it.id = copy;
-    if (f->n_made == f->cap_made) {
-        f->cap_made = f->cap_made ? 2 * f->cap_made : 8;
-        f->made = dgm_xrealloc(f->made, f->cap_made * sizeof *f->made);
-    }
+    f->made = dgm_list_room(f->made, f->n_made, &f->cap_made, sizeof *f->made);
     f->made[f->n_made] = m;
     if (copy.p)
         dgm_map_put(&f->messages, copy, f->n_made);
@@ -181,10 +176,7 @@ static struct call *add_call(dgm_canon_fold *f, struct message *m, dgm_str id, d
 {
     if (!m || !take(f, sizeof(struct call)))
         return NULL;
-    if (m->n_calls == m->cap_calls) {
-        m->cap_calls = m->cap_calls ? 2 * m->cap_calls : 2;
-        m->calls = dgm_xrealloc(m->calls, m->cap_calls * sizeof *m->calls);
-    }
+    m->calls = dgm_list_room(m->calls, m->n_calls, &m->cap_calls, sizeof *m->calls);
     struct call *c = &m->calls[m->n_calls++];
     *c = (struct call){0};
     dgm_buf_init(&c->text, f->max_bytes);
@@ -193,10 +185,7 @@ static struct call *add_call(dgm_canon_fold *f, struct message *m, dgm_str id, d
         return NULL;
     c->it.id = kept_id;
     c->it.name = kept_name;
-    if (f->n_owned == f->cap_owned) {
-        f->cap_owned = f->cap_owned ? 2 * f->cap_owned : 8;
-        f->owned = dgm_xrealloc(f->owned, f->cap_owned * sizeof *f->owned);
-    }
+    f->owned = dgm_list_room(f->owned, f->n_owned, &f->cap_owned, sizeof *f->owned);
     f->owned[f->n_owned] = (struct owned){m, m->n_calls - 1};
     if (kept_id.p)
         dgm_map_put(&f->calls, kept_id, f->n_owned);

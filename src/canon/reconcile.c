@@ -1,6 +1,7 @@
 /* canon/reconcile.c - see reconcile.h. */
 #include "canon/reconcile.h"
 #include "base/buf.h"
+#include "canon/list.h"
 
 #include <stdlib.h>
 
@@ -106,10 +107,7 @@ void dgm_reconcile_free(dgm_reconcile *r)
 size_t dgm_reconcile_open(dgm_reconcile *r)
 {
     static const enum mode modes[] = {FIRST, DELTAS, CUMULATIVE};
-    if (r->n == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 4;
-        r->streams = dgm_xrealloc(r->streams, r->cap * sizeof *r->streams);
-    }
+    r->streams = dgm_list_room(r->streams, r->n, &r->cap, sizeof *r->streams);
     r->streams[r->n] = (struct stream){.mode = modes[r->status_texts]};
     return r->n++;
 }

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "canon/canon.h"
+#include "canon/list.h"
 
 typedef struct dgm_said_call {
     dgm_str call_id;
@@ -66,12 +67,3 @@ const dgm_json *dgm_said_string(dgm_arena *a, dgm_str text);
 
 /* A text member of metadata; absent when there is none, or it is no text. */
 dgm_str dgm_said_mark(const dgm_json *metadata, const char *key);
-
-/* The list with room for a zeroed item behind its n. Lists live in the arena. */
-static inline void *dgm_one_more(dgm_arena *a, void *list, size_t n, size_t size)
-{
-    if ((n & (n - 1)) == 0) /* full at 0, 1, 2, 4, ...: double */
-        list = dgm_arena_realloc(a, list, n * size, (n ? 2 * n : 1) * size);
-    memset((char *)list + n * size, 0, size);
-    return list;
-}

@@ -101,10 +101,7 @@ static struct item *open_item(dgm_simple_encoder *s, dgm_map *map, dgm_str id)
     struct item *it = find(s, map, id);
     if (it) /* it goes on */
         return it;
-    if (s->n == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 4;
-        s->items = dgm_xrealloc(s->items, s->cap * sizeof *s->items);
-    }
+    s->items = dgm_list_room(s->items, s->n, &s->cap, sizeof *s->items);
     it = &s->items[s->n];
     *it = (struct item){.id = dgm_arena_dup(s->arena, id)};
     dgm_buf_init(&it->text, DGM_MAX_RECORD_BYTES);

@@ -175,9 +175,8 @@ static dgm_str random_text(char *out)
                                         "\n\n", "Hello", "\xc3\xa9", "!"};
     size_t n = 0, count = roll(4);
     for (size_t i = 0; i < count; i++) {
-        const char *w = words[roll(sizeof words / sizeof *words)];
-        memcpy(out + n, w, strlen(w));
-        n += strlen(w);
+        for (const char *w = words[roll(sizeof words / sizeof *words)]; *w; w++)
+            out[n++] = *w;
     }
     if (n > 1 && roll(5) == 0)
         n--; /* anywhere, also within a character */

@@ -131,6 +131,7 @@ static size_t roll(size_t n)
 
 static void put_message(dgm_buf *b, const char *role)
 {
+    /* clang-format off */
     static const char *const parts[] = {
         "{\"text\":\"ha\"}",
         "{\"text\":\"haha\"}",
@@ -139,13 +140,12 @@ static void put_message(dgm_buf *b, const char *role)
         "{\"data\":{\"type\":\"status-indicator\",\"text\":\"x\"}}",
         "{\"data\":{\"type\":\"status-indicator\",\"text\":\"x\",\"agent\":{\"name\":\"a\"}}}",
         "{\"data\":{\"type\":\"status-indicator\",\"agent\":{\"name\":\"b\",\"url\":\"u\"}}}",
-        "{\"data\":{\"tool_calls\":[{\"call_id\":\"1\",\"name\":\"f\",\"arguments\":{\"a\":1}},{"
-        "\"call_"
-        "id\":\"2\",\"name\":\"g\",\"arguments\":\"{\"}]}}",
+        "{\"data\":{\"tool_calls\":[{\"call_id\":\"1\",\"name\":\"f\",\"arguments\":{\"a\":1}},{\"call_id\":\"2\",\"name\":\"g\",\"arguments\":\"{\"}]}}",
         "{\"data\":{\"tool_results\":[{\"call_id\":\"1\",\"output\":7}]}},{\"text\":\"so\"}",
         "{\"data\":[1]}",
         "{\"raw\":\"aGk=\",\"filename\":\"a.png\"}",
     };
+    /* clang-format on */
     static const char *const types[] = {"",
                                         "TextMessageChunkEvent",
                                         "TextMessageEndEvent",

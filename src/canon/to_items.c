@@ -18,10 +18,7 @@ struct to_item *dgm_to_open(dgm_to_model *m, dgm_map *map, dgm_str id)
     struct to_item *it = dgm_to_find(m, map, id);
     if (it)
         return it;
-    if (m->n_items == m->cap_items) {
-        m->cap_items = m->cap_items ? 2 * m->cap_items : 4;
-        m->items = dgm_xrealloc(m->items, m->cap_items * sizeof *m->items);
-    }
+    m->items = dgm_list_room(m->items, m->n_items, &m->cap_items, sizeof *m->items);
     it = &m->items[m->n_items];
     *it = (struct to_item){.id = dgm_arena_dup(m->arena, id)};
     it->artifact_id = it->id;

@@ -1,6 +1,7 @@
 /* canon/verify.c - see verify.h. */
 #include "canon/verify.h"
 #include "base/map.h"
+#include "canon/list.h"
 
 #include <stdlib.h>
 
@@ -92,10 +93,7 @@ static dgm_order_rule open_item(dgm_verify *v, const dgm_canon_event *e, enum ki
     if (i && (i->open || kind == SUBAGENT))
         return broken(kinds[kind].open, e, err, "it is there already:", id);
     if (!i) {
-        if (v->n == v->cap) {
-            v->cap = v->cap ? 2 * v->cap : 8;
-            v->items = dgm_xrealloc(v->items, v->cap * sizeof *v->items);
-        }
+        v->items = dgm_list_room(v->items, v->n, &v->cap, sizeof *v->items);
         dgm_map_put(&v->index, key_of(v, kind, id, owner), v->n);
         i = &v->items[v->n++];
     }

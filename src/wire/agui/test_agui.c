@@ -22,7 +22,7 @@ static void check_written(const char *in, const char *want, dgm_agui_peer peer)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_canon_event e = {0};
-    dgm_agui_found found;
+    dgm_agui_found found = DGM_AGUI_UNKNOWN;
     dgm_err err = {0};
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
@@ -159,8 +159,8 @@ static void every_event_comes_back(void **state)
     (void)state;
     for (size_t i = 0; i < N_ROWS; i++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-        dgm_canon_event e;
-        dgm_agui_found found;
+        dgm_canon_event e = {0};
+        dgm_agui_found found = DGM_AGUI_UNKNOWN;
         dgm_err err = {0};
         check_written(rows[i].in, rows[i].out ? rows[i].out : rows[i].in, (dgm_agui_peer){0});
         check_ok(read_text(a, rows[i].in, &e, &found, &err), err);
@@ -251,8 +251,8 @@ static void what_is_wrong_is_named(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-        dgm_canon_event e;
-        dgm_agui_found found;
+        dgm_canon_event e = {0};
+        dgm_agui_found found = DGM_AGUI_UNKNOWN;
         dgm_err err = {0};
         check_fails(read_text(a, bad[i].in, &e, &found, &err), DGM_BAD_PARAMS, err, bad[i].at);
     }
@@ -261,8 +261,8 @@ static void what_is_wrong_is_named(void **state)
 static void lists_keep_to_their_limit(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_canon_event e;
-    dgm_agui_found found;
+    dgm_canon_event e = {0};
+    dgm_agui_found found = DGM_AGUI_UNKNOWN;
     dgm_err err = {0};
     dgm_buf b;
     (void)state;
@@ -279,8 +279,8 @@ static void lists_keep_to_their_limit(void **state)
 static void an_unknown_event_is_told(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_canon_event e;
-    dgm_agui_found found;
+    dgm_canon_event e = {0};
+    dgm_agui_found found = DGM_AGUI_EVENT;
     dgm_err err = {0};
     (void)state;
     check_ok(read_text(a, "{\"type\":\"text-message-content\"}", &e, &found, &err), err);

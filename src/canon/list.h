@@ -1,0 +1,10 @@
+/* canon/list.h - lists that double when they are full. */
+#pragma once
+
+#include "base/arena.h"
+
+/* The list with room for a zeroed item behind its n. It lives in the arena. */
+void *dgm_one_more(dgm_arena *a, void *list, size_t n, size_t size);
+
+/* The same on the heap, not zeroed. */
+void *dgm_list_room(void *list, size_t n, size_t *cap, size_t size);
