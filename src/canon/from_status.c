@@ -147,6 +147,21 @@ static void closing_message(dgm_from_records *f, const dgm_message *m, const dgm
     dgm_from_calls(f, said, m->message_id);
 }
 
+/* What the agent says about its question, without what we say about all messages. */
+static const dgm_json *metadata_of(dgm_from_records *f, const dgm_message *m)
+{
+    yyjson_val *all = m ? (yyjson_val *)(uintptr_t)m->metadata : NULL;
+    dgm_member *members = dgm_new_n(f->scratch, dgm_member, yyjson_obj_size(all));
+    yyjson_obj_iter it = yyjson_obj_iter_with(all);
+    yyjson_val *key;
+    size_t n = 0;
+    while ((key = yyjson_obj_iter_next(&it))) {
+        if (!dgm_str_is(dgm_json_str(key), "canonical_type"))
+            members[n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
+    }
+    return n ? dgm_json_object(f->scratch, members, n) : NULL;
+}
+
 static void on_interrupted(dgm_from_records *f, dgm_task_state state, const dgm_message *m,
                            const dgm_at *at)
 {
@@ -161,8 +176,7 @@ static void on_interrupted(dgm_from_records *f, dgm_task_state state, const dgm_
             .reason = state == DGM_STATE_AUTH_REQUIRED ? DGM_STR("a2a:auth_required")
                                                        : DGM_STR("input_required"),
             .message = text.n ? text : (dgm_str){0},
-            .metadata =
-                m && yyjson_obj_size((yyjson_val *)(uintptr_t)m->metadata) ? m->metadata : NULL,
+            .metadata = metadata_of(f, m),
         };
         dgm_from_finish(
             f, (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = {&interrupt, 1}});

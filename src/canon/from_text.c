@@ -145,8 +145,15 @@ static void say_for(dgm_from_records *f, dgm_str text, dgm_canon_parts parts, dg
 void dgm_from_user_text(dgm_from_records *f, dgm_str text, dgm_canon_parts parts,
                         dgm_str message_id, dgm_canon_role role)
 {
-    if (text.n || parts.n)
-        say_for(f, text, parts, dgm_from_message_id(f, message_id), role);
+    if (!text.n && !parts.n)
+        return;
+    say_for(f, text, parts, dgm_from_message_id(f, message_id), role);
+    if (!parts.n || !f->fold || dgm_canon_fold_is_over(f->fold))
+        return;
+    /* A stream has no room for files; a reader who builds messages gets them with all the others. */
+    dgm_canon_event e = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
+    e.snapshot.messages = dgm_canon_fold_messages(f->fold, f->scratch);
+    dgm_from_out(f, &e);
 }
 
 void dgm_from_whole_text(dgm_from_records *f, dgm_str text, dgm_str message_id)

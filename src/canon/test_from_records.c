@@ -252,6 +252,33 @@ static void questions_are_interrupts(void **state)
                     "TOOL_CALL_END k\nRUN_FINISHED c t success pending=k\n");
 }
 
+static void files_of_the_user(void **state)
+{
+    static const char story[] =
+        MESSAGE("u", "USER", TEXT("See") ",{\"url\":\"https://e/x.png\"}", "");
+    (void)state;
+    check_run(
+        (dgm_from_params){.fragment = true, .whole_snapshots = true}, story,
+        "TEXT_MESSAGE_START u user\nTEXT_MESSAGE_CONTENT u \"See\" whole\nTEXT_MESSAGE_END u\n"
+        "MESSAGES_SNAPSHOT {user u 2 parts}\n");
+    check_run(
+        (dgm_from_params){.fragment = true}, story,
+        "TEXT_MESSAGE_START u user\nTEXT_MESSAGE_CONTENT u \"See\" whole\nTEXT_MESSAGE_END u\n");
+}
+
+static void what_is_said_about_a_question(void **state)
+{
+    (void)state;
+    check_run(ALONE,
+              TASK STATUS("INPUT_REQUIRED",
+                          SAYS("q", TEXT("?"),
+                               ",\"metadata\":{\"canonical_type\":\"TextMessageEndEvent\","
+                               "\"interruptId\":\"i\"}")),
+              BEGUN
+              "TEXT_MESSAGE_START q\nTEXT_MESSAGE_CONTENT q \"?\" whole\nTEXT_MESSAGE_END q\n"
+              "RUN_FINISHED c t interrupt {t input_required \"?\" {\"interruptId\":\"i\"}}\n");
+}
+
 static void a_task_that_goes_on_is_another_run(void **state)
 {
     (void)state;
@@ -503,6 +530,7 @@ DGM_TEST_MAIN(dgm_test_holds(the_four_events_of_document_004, "R004-03 R004-04 R
               dgm_test(a_message_is_an_answer),
               dgm_test_holds(every_state_ends_as_it_should, "R000-16 R000-18 R000-19 R000-23"),
               dgm_test_holds(questions_are_interrupts, "R000-15"),
+              dgm_test(what_is_said_about_a_question), dgm_test(files_of_the_user),
               dgm_test_holds(a_task_that_goes_on_is_another_run, "R000-01"),
               dgm_test_holds(calls_of_one_model_call_share_a_parent, "R000-28"),
               dgm_test_holds(arguments_come_in_pieces, "R000-27 R000-36"),

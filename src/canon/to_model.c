@@ -247,6 +247,7 @@ static void on_state_delta(dgm_to_model *m, const dgm_json *patch)
     yyjson_val *op = yyjson_arr_get_first((yyjson_val *)(uintptr_t)patch);
     dgm_str path = dgm_said_mark(op, "path");
     bool simple = yyjson_arr_size((yyjson_val *)(uintptr_t)patch) == 1 && path.n > 1 &&
+                  dgm_json_get(op, DGM_STR("value")) &&
                   dgm_str_is(dgm_said_mark(op, "op"), "add") && path.p[0] == '/' &&
                   !memchr(path.p + 1, '/', path.n - 1) && !memchr(path.p, '~', path.n);
     if (!simple) {

@@ -130,12 +130,18 @@ static dgm_code check_patch(dgm_reader *r, yyjson_val *v, const dgm_at *at)
         return dgm_read_wrong(r, v, at, "an array of JSON Patch operations");
     yyjson_arr_foreach (v, i, n, op) {
         dgm_str path = dgm_agui_text_member(op, "path");
-        if (!dgm_agui_text_member(op, "op").p)
+        dgm_str name = dgm_agui_text_member(op, "op");
+        bool sets =
+            dgm_str_is(name, "add") || dgm_str_is(name, "replace") || dgm_str_is(name, "test");
+        if (!name.p)
             return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_I(at, i),
                             "a JSON Patch operation has a text member op");
         if (!path.p || (path.n && path.p[0] != '/'))
             return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_I(at, i),
                             "a JSON Patch operation has a path that is empty or begins with /");
+        if (sets && !dgm_json_get(op, DGM_STR("value")))
+            return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_I(at, i),
+                            "the JSON Patch operation %.*s has a value", DGM_P(name));
     }
     return DGM_OK;
 }

@@ -228,6 +228,7 @@ static const struct {
     {EV("STATE_DELTA", "\"delta\":{}"), "/delta"},
     {EV("STATE_DELTA", "\"delta\":[{\"op\":\"add\",\"path\":\"a\"}]"), "/delta/0"},
     {EV("ACTIVITY_DELTA", "\"messageId\":\"m\",\"activityType\":\"a\",\"patch\":[1]"), "/patch/0"},
+    {EV("STATE_DELTA", "\"delta\":[{\"op\":\"add\",\"path\":\"/a\"}]"), "/delta/0"},
     {EV("ACTIVITY_SNAPSHOT", "\"messageId\":\"m\",\"activityType\":\"a\",\"content\":\"x\""), "/content"},
     {EV("REASONING_MESSAGE_START", "\"messageId\":\"m\""), "/role"},
     {EV("REASONING_MESSAGE_START", "\"messageId\":\"m\",\"role\":\"assistant\""), "/role"},
