@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -38,13 +39,20 @@ static uint64_t random_bits(void)
     return pool[--left];
 }
 
-/* The hexadecimal digits of the lowest 8 * n bits. */
-static char *put_hex(char *p, uint64_t bits, int n)
+/* Eight hexadecimal digits at once: each nibble gets a byte of its own, and the letters what they are
+ * further from '9' than the next digit would be. */
+static void put_hex(char out[8], uint32_t bits)
 {
-    static const char hex[] = "0123456789abcdef";
-    for (int shift = 8 * n - 4; shift >= 0; shift -= 4)
-        *p++ = hex[bits >> shift & 15];
-    return p;
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t v = bits;
+    v = (v | v << 16) & 0x0000FFFF0000FFFFu;
+    v = (v | v << 8) & 0x00FF00FF00FF00FFu;
+    v = (v | v << 4) & 0x0F0F0F0F0F0F0F0Fu;
+    v += '0' * ones + ((v + 6 * ones) >> 4 & ones) * ('a' - '9' - 1);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    v = __builtin_bswap64(v); /* the first digit is the highest nibble */
+#endif
+    memcpy(out, &v, 8);
 }
 
 void dgm_uuid7(char out[DGM_UUID_CHARS + 1])
@@ -52,15 +60,18 @@ void dgm_uuid7(char out[DGM_UUID_CHARS + 1])
     uint64_t tick = next_tick();
     uint64_t hi = (tick >> 12) << 16 | 0x7000 | (tick & 0xFFF);
     uint64_t lo = (random_bits() & 0x3FFFFFFFFFFFFFFFu) | 0x8000000000000000u;
-    char *p = put_hex(out, hi >> 32, 4);
-    *p++ = '-';
-    p = put_hex(p, hi >> 16, 2);
-    *p++ = '-';
-    p = put_hex(p, hi, 2);
-    *p++ = '-';
-    p = put_hex(p, lo >> 48, 2);
-    *p++ = '-';
-    *put_hex(p, lo, 6) = 0;
+    char digits[32];
+    put_hex(digits, (uint32_t)(hi >> 32));
+    put_hex(digits + 8, (uint32_t)hi);
+    put_hex(digits + 16, (uint32_t)(lo >> 32));
+    put_hex(digits + 24, (uint32_t)lo);
+    memcpy(out, digits, 8);
+    memcpy(out + 9, digits + 8, 4);
+    memcpy(out + 14, digits + 12, 4);
+    memcpy(out + 19, digits + 16, 4);
+    memcpy(out + 24, digits + 20, 12);
+    out[8] = out[13] = out[18] = out[23] = '-';
+    out[DGM_UUID_CHARS] = 0;
 }
 
 dgm_str dgm_uuid7_in(dgm_arena *a)

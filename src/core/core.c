@@ -97,7 +97,6 @@ dgm_core_stats dgm_core_stats_of(dgm_core *core)
 
 static void free_call(struct call *c)
 {
-    dgm_record_unref(c->message);
     dgm_record_unref(c->snapshot);
     dgm_log_unref(c->log);
     dgm_arena_free(c->arena); /* the call lives in it */
@@ -275,20 +274,33 @@ static void take_send(void *arg)
     send_start(&c->core->shards[dgm_loop_index(here)], c);
 }
 
-/* Into the call's own arena: the caller's may go when this returns. */
-static dgm_code keep_send(struct call *c, const dgm_send *send, dgm_err *err)
+/* Can it be a record, in a Task? Only what came in much can be too much: spelled our way, a message is
+ * hardly longer than it was. */
+static dgm_code check_size(const struct call *c, const dgm_send *send, dgm_err *err)
 {
     dgm_buf *scratch = &c->core->shards[dgm_loop_index(c->home)].scratch;
     dgm_event event = {.kind = DGM_EVENT_MESSAGE,
                        .message = (dgm_message *)(uintptr_t)send->message};
-    dgm_code rc = dgm_record_new(&event, (dgm_record_head){.seq = 1}, scratch, &c->message, err);
+    dgm_record *record;
+    if (send->bytes && send->bytes < DGM_MAX_RECORD_BYTES / 2)
+        return DGM_OK;
+    dgm_code rc = dgm_record_new(&event, (dgm_record_head){.seq = 1}, scratch, &record, err);
+    if (!rc)
+        dgm_record_unref(record);
+    return rc;
+}
+
+/* Into the call's own arena: the caller's may go when this returns. */
+static dgm_code keep_send(struct call *c, const dgm_send *send, dgm_err *err)
+{
+    dgm_code rc = check_size(c, send, err);
     if (rc)
         return rc;
-    if (c->agent->dedupe)
-        send_digest(send->message, scratch, c->digest);
-    c->message_id = dgm_arena_dup(c->arena, send->message->message_id);
-    c->context_id = dgm_arena_dup(c->arena, send->message->context_id);
-    c->task_id = dgm_arena_dup(c->arena, send->message->task_id);
+    c->message = dgm_new(c->arena, dgm_message);
+    *c->message = dgm_message_copy(c->arena, send->message);
+    c->message_id = c->message->message_id;
+    c->context_id = c->message->context_id;
+    c->task_id = c->message->task_id;
     c->asked_context = c->context_id;
     c->asked_task = c->task_id;
     c->protocol = dgm_arena_dup(c->arena, send->protocol);

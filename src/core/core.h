@@ -81,6 +81,7 @@ typedef struct dgm_send {
     dgm_strs accepted_output_modes;
     dgm_str protocol;  /* "a2a", ... */
     dgm_str caller_id; /* the caller's name for the turn; may be empty */
+    size_t bytes;      /* of the request it came in, which bounds the message; 0: not known */
 } dgm_send;
 
 typedef struct dgm_sent {

@@ -112,12 +112,13 @@ struct call {
     struct inflight *inflight; /* of which it is the first copy */
     struct call *copies;       /* of one that waits for a run to end */
     struct live *live;         /* while the store is asked about it */
-    dgm_record *message;       /* as a record: immutable, counted, decoded where it is needed */
+    dgm_message *message;      /* in its arena */
     dgm_str message_id, context_id, protocol, caller_id;
     dgm_str asked_context, asked_task; /* as the message named them; the others are filled in */
     const dgm_json *metadata;
     dgm_strs accepted_output_modes;
-    unsigned char digest[32];
+    unsigned char digest[32]; /* of what it says, once somebody asked: call_digest */
+    bool has_digest;
     bool is_looked_up; /* the store was asked: was it here before; CALL_GET: does it rest */
     /* the answer */
     dgm_code code;
@@ -258,8 +259,8 @@ void run_warn(struct run *r, const char *rule, const dgm_err *what);
 
 void send_start(struct shard *s, struct call *c); /* on the loop that will own the task */
 void send_to_task(struct live *l, struct call *c);
-void send_remember(struct live *l, const struct call *c); /* its id is written with the turn */
-void send_digest(const dgm_message *m, dgm_buf *scratch, unsigned char digest[32]);
+void send_remember(struct live *l, struct call *c); /* its id is written with the turn */
+const unsigned char *call_digest(struct call *c);   /* 32 bytes, of role and parts */
 
 /* A message without a task: started, unless it was here before. */
 void resend_or_start(struct shard *s, struct call *c);

@@ -15,9 +15,10 @@ struct inflight {
     dgm_arena *arena;
     dgm_owner owner;
     dgm_str agent, context_id, message_id;
-    unsigned char digest[32];
-    struct live *live;  /* the task it became; NULL: not decided */
-    uint64_t first_seq; /* where its turn begins there */
+    struct call *first;       /* copy, until it is decided what becomes of it */
+    unsigned char digest[32]; /* from then on */
+    struct live *live;        /* the task it became; NULL: not decided */
+    uint64_t first_seq;       /* where its turn begins there */
     uint32_t turn;
     struct call *waiting; /* copies that came before that */
 };
@@ -33,21 +34,21 @@ static uint64_t hash_of(const struct call *c, dgm_str context_id)
     return dgm_hash(h + 1, c->message_id.p, c->message_id.n);
 }
 
-static bool says_the_same(const struct inflight *f, const struct call *c)
+static bool says_the_same(const struct inflight *f, struct call *c)
 {
     return dgm_str_eq(f->message_id, c->message_id) &&
-           memcmp(f->digest, c->digest, sizeof c->digest) == 0;
+           memcmp(f->first ? call_digest(f->first) : f->digest, call_digest(c), sizeof f->digest) ==
+               0;
 }
 
-static bool is_named(const struct inflight *f, const struct call *c)
+static bool is_named(const struct inflight *f, struct call *c)
 {
-    return says_the_same(f, c) && dgm_str_eq(f->agent, c->agent->id) &&
-           dgm_str_eq(f->context_id, c->asked_context) &&
+    return dgm_str_eq(f->agent, c->agent->id) && dgm_str_eq(f->context_id, c->asked_context) &&
            dgm_str_eq(f->owner.tenant, c->owner.tenant) &&
-           dgm_str_eq(f->owner.principal, c->owner.principal);
+           dgm_str_eq(f->owner.principal, c->owner.principal) && says_the_same(f, c);
 }
 
-static struct inflight *find(struct shard *s, const struct call *c)
+static struct inflight *find(struct shard *s, struct call *c)
 {
     struct node *at = table_at(&s->inflights, hash_of(c, c->asked_context));
     while (at && !is_named((struct inflight *)(void *)at, c))
@@ -64,7 +65,7 @@ static struct inflight *add(struct shard *s, struct call *c, dgm_str context_id)
     f->agent = c->agent->id;
     f->context_id = dgm_arena_dup(a, context_id);
     f->message_id = dgm_arena_dup(a, c->message_id);
-    memcpy(f->digest, c->digest, sizeof f->digest);
+    f->first = c;
     table_put(&s->inflights, &f->node, hash_of(c, context_id));
     return f;
 }
@@ -149,7 +150,9 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
         return;
     waiting = f->waiting;
     f->waiting = NULL;
+    f->first = NULL;
     if (live) {
+        memcpy(f->digest, call_digest(first), sizeof f->digest);
         f->live = live;
         f->first_seq = first->first_seq;
         f->turn = first->turn;
@@ -211,9 +214,9 @@ static void go_to_task(struct call *c, const dgm_dedupe_row *row)
     dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, take_resend, c);
 }
 
-static bool is_row_of(const dgm_dedupe_row *row, const struct call *c)
+static bool is_row_of(const dgm_dedupe_row *row, struct call *c)
 {
-    return row && memcmp(row->digest, c->digest, sizeof c->digest) == 0;
+    return row && memcmp(row->digest, call_digest(c), sizeof row->digest) == 0;
 }
 
 static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err, void *arg)
@@ -283,7 +286,7 @@ bool resend_attach_to(struct live *l, struct call *c)
     }
     for (struct call *q = l->queued; q; q = q->next) {
         if (dgm_str_eq(q->message_id, c->message_id) &&
-            memcmp(q->digest, c->digest, sizeof q->digest) == 0) {
+            memcmp(call_digest(q), call_digest(c), sizeof q->digest) == 0) {
             c->next = q->copies;
             q->copies = c;
             return true;

@@ -305,22 +305,11 @@ static struct run *new_run(struct shard *s, const struct call *send, struct live
     return r;
 }
 
-/* The message, with a life of its own: the agent may look at it as long as it runs. A copy is smaller than
- * what it was read from. */
-static void fill_message(struct run *r, const struct call *send)
-{
-    dgm_event event = {0};
-    r->message = dgm_new(r->arena, dgm_message);
-    borrow_scratch(r);
-    if (!dgm_record_event(send->message, r->scratch, &event, NULL)) /* made from one just now */
-        *r->message = dgm_message_copy(r->arena, event.message);
-    give_scratch_back(r);
-}
-
 static void fill_input(struct run *r, const struct call *send, const struct live *live)
 {
     dgm_arena *a = r->arena;
-    fill_message(r, send);
+    r->message = dgm_new(a, dgm_message); /* its own: the run may outlive the call */
+    *r->message = dgm_message_copy(a, send->message);
     r->input.context_id = live                 ? dgm_arena_dup(a, live->context_id)
                           : send->context_id.n ? dgm_arena_dup(a, send->context_id)
                                                : draw_id(r->shard, a, send->owner);

@@ -20,7 +20,7 @@ static void find_sha256(void)
 }
 
 /* Role and parts, as the record form spells them. */
-void send_digest(const dgm_message *m, dgm_buf *scratch, unsigned char digest[32])
+static void digest_of(const dgm_message *m, dgm_buf *scratch, unsigned char digest[32])
 {
     dgm_message said = {.message_id = DGM_STR("-"), .role = m->role, .parts = m->parts};
     dgm_buf_clear(scratch);
@@ -32,7 +32,17 @@ void send_digest(const dgm_message *m, dgm_buf *scratch, unsigned char digest[32
         abort(); /* there is no server without it */
 }
 
-void send_remember(struct live *l, const struct call *c)
+/* Most messages never need one: those that become a task do, and those whose name was here before. */
+const unsigned char *call_digest(struct call *c)
+{
+    if (!c->has_digest)
+        digest_of(c->message, &c->core->shards[dgm_loop_index(dgm_loop_current())].scratch,
+                  c->digest);
+    c->has_digest = true;
+    return c->digest;
+}
+
+void send_remember(struct live *l, struct call *c)
 {
     if (!l->agent->dedupe || !c->message_id.n)
         return;
@@ -42,7 +52,7 @@ void send_remember(struct live *l, const struct call *c)
                           .message_id = l->message_id,
                           .task_id = l->id,
                           .turn = l->turn.turn};
-    memcpy(row.digest, c->digest, sizeof row.digest);
+    memcpy(row.digest, call_digest(c), sizeof row.digest);
     l->dedupe = dgm_xcalloc(2, sizeof row);
     l->dedupe[l->n_dedupe++] = row;
     if (!c->asked_context.n && !c->asked_task.n) {
@@ -109,10 +119,9 @@ static void begin_turn(struct live *l, struct call *c)
 {
     dgm_err err = {0};
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_event event = {0};
+    dgm_message message = *c->message;
     dgm_record *before = live_snapshot(l);
-    if (dgm_record_event(c->message, a, &event, &err) ||
-        take_message(l, c, event.message, a, &err)) {
+    if (take_message(l, c, &message, a, &err)) {
         dgm_record_unref(before);
         core_refuse(c, &err);
         return;

@@ -61,6 +61,8 @@ static uint64_t hash_of(dgm_owner owner, dgm_str id)
 /* The same hash decides which loop owns what. */
 struct shard *core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key)
 {
+    if (core->n_shards == 1)
+        return core->shards;
     return &core->shards[(hash_of(owner, key) >> 20) % core->n_shards];
 }
 

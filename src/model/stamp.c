@@ -2,6 +2,8 @@
 #include "model/stamp.h"
 #include "json/json.h"
 
+#include <pthread.h>
+
 #define CANONICAL_TYPE "canonical_type"
 
 static bool has_list(const dgm_message *m, dgm_str name)
@@ -14,14 +16,24 @@ static bool has_list(const dgm_message *m, dgm_str name)
     return false;
 }
 
-const char *dgm_message_canonical_type(const dgm_message *m)
+enum type { TYPE_CALLS, TYPE_RESULTS, TYPE_SAID, TYPE_ASKED, N_TYPES };
+
+static const char *const type_names[N_TYPES] = {"ToolCallStartEvent", "ToolCallResultEvent",
+                                                "TextMessageEndEvent", "TextMessageContentEvent"};
+
+static enum type type_of(const dgm_message *m)
 {
     /* Users make no calls: what stands there is data as any other. */
     if (m->role == DGM_ROLE_AGENT && has_list(m, DGM_STR("tool_calls")))
-        return "ToolCallStartEvent";
+        return TYPE_CALLS;
     if (has_list(m, DGM_STR("tool_results")))
-        return "ToolCallResultEvent";
-    return m->role == DGM_ROLE_AGENT ? "TextMessageEndEvent" : "TextMessageContentEvent";
+        return TYPE_RESULTS;
+    return m->role == DGM_ROLE_AGENT ? TYPE_SAID : TYPE_ASKED;
+}
+
+const char *dgm_message_canonical_type(const dgm_message *m)
+{
+    return type_names[type_of(m)];
 }
 
 /* The object with one member set over whatever is there. */
@@ -41,15 +53,29 @@ static const dgm_json *with_member(dgm_arena *a, const dgm_json *object, dgm_str
     return dgm_json_object(a, members, k);
 }
 
+/* Metadata with nothing but a type, made once for all messages: most have no other. They stay for good. */
+static const dgm_json *stamps[N_TYPES];
+
+static void make_stamps(void)
+{
+    static dgm_arena *a;
+    a = dgm_arena_new();
+    for (size_t i = 0; i < N_TYPES; i++) {
+        dgm_str text = dgm_arena_printf(a, "{\"" CANONICAL_TYPE "\":\"%s\"}", type_names[i]);
+        stamps[i] = dgm_json_made(a, text);
+    }
+}
+
 void dgm_message_stamp(dgm_arena *a, dgm_message *m)
 {
-    const char *type = dgm_message_canonical_type(m);
-    dgm_str quoted = {NULL, strlen(type) + 2};
-    char *p = dgm_arena_alloc_raw(a, quoted.n);
-    p[0] = p[quoted.n - 1] = '"';
-    memcpy(p + 1, type, quoted.n - 2);
-    quoted.p = p;
-    m->metadata = with_member(a, m->metadata, DGM_STR(CANONICAL_TYPE), dgm_json_made(a, quoted));
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_stamps);
+    const dgm_json *stamp = stamps[type_of(m)];
+    if (!yyjson_obj_size((yyjson_val *)(uintptr_t)m->metadata))
+        m->metadata = stamp;
+    else
+        m->metadata = with_member(a, m->metadata, DGM_STR(CANONICAL_TYPE),
+                                  dgm_json_get(stamp, DGM_STR(CANONICAL_TYPE)));
 }
 
 bool dgm_metadata_has_type(const dgm_json *metadata)

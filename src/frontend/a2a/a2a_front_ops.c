@@ -257,7 +257,8 @@ static void run_send(struct op *op, const dgm_send_request *q)
     dgm_send send = {.agent = op->front->o.agent,
                      .message = q->message,
                      .metadata = q->metadata,
-                     .protocol = DGM_STR("a2a")};
+                     .protocol = DGM_STR("a2a"),
+                     .bytes = dgm_http_request_of(op->x)->body.n};
     if (c) {
         if (!is_length(op, c->history_length, DGM_AT_LIT(NULL, "configuration")))
             return;
