@@ -76,7 +76,6 @@ static void touch(dgm_from_records *f, size_t i)
     if (f->touched != i)
         dgm_from_settle_texts(f);
     f->touched = i;
-    f->parent = f->texts[i].id; /* calls that follow are made by the same message */
 }
 
 /* The text is not what we said: the reader gets it as a whole. */
@@ -106,6 +105,7 @@ static void say(dgm_from_records *f, dgm_say what, bool whole)
     touch(f, what.stream);
     if (what.kind == DGM_SAY_NOTHING)
         return;
+    f->parent = f->texts[what.stream].id; /* calls that follow are made by the same message */
     if (what.kind == DGM_SAY_INSTEAD) {
         correct(f, what.stream, what.text);
         return;
@@ -167,8 +167,9 @@ void dgm_from_whole_text(dgm_from_records *f, dgm_str text, dgm_str message_id)
 
 /* ---- artifacts --------------------------------------------------------------------------------------------- */
 
-/* {"artifact":{...},"append":true,"lastChunk":true}, without the text. */
-static void tell_artifact(dgm_from_records *f, const dgm_artifact *artifact, bool append, bool last)
+/* {"artifact":{...},"append":true,"lastChunk":true}, without the text; "text":true: there is some. */
+static void tell_artifact(dgm_from_records *f, const dgm_artifact *artifact, bool append, bool last,
+                          bool text)
 {
     dgm_artifact rest = *artifact;
     rest.parts = (dgm_parts){dgm_new_n(f->scratch, dgm_part, artifact->parts.n), 0};
@@ -185,6 +186,8 @@ static void tell_artifact(dgm_from_records *f, const dgm_artifact *artifact, boo
         dgm_buf_add_lit(&b, ",\"append\":true");
     if (last)
         dgm_buf_add_lit(&b, ",\"lastChunk\":true");
+    if (text)
+        dgm_buf_add_lit(&b, ",\"text\":true");
     dgm_buf_add_char(&b, '}');
     dgm_from_custom(f, DGM_STR("dragoman:artifact"), dgm_json_made(f->scratch, dgm_buf_str(&b)));
     dgm_buf_done(&b);
@@ -196,7 +199,7 @@ void dgm_from_artifact(dgm_from_records *f, const dgm_artifact *artifact, bool a
     dgm_str text = dgm_said_text(f->scratch, &artifact->parts, &others);
     size_t *known = dgm_map_get(&f->artifacts, artifact->artifact_id), i;
     if (others)
-        tell_artifact(f, artifact, append, last);
+        tell_artifact(f, artifact, append, last, known || text.n);
     if (!known && !text.n)
         return;
     if (known) {
@@ -243,7 +246,9 @@ void dgm_from_piece(dgm_from_records *f, dgm_str text, dgm_str message_id, bool 
         say(f, dgm_reconcile_status(f->texts_said, i, text), false);
     } else if (f->message_text != DGM_NO_STREAM) {
         size_t i = f->message_text;
-        say(f, dgm_reconcile_replace(f->texts_said, i, text), false);
+        if (text.n) /* an end without text says only that it is one */
+            say(f, dgm_reconcile_replace(f->texts_said, i, text), false);
+        f->parent = f->texts[i].id; /* also of a text that was said before */
         f->texts[i].sealed = true;
         f->message_text = DGM_NO_STREAM;
     } else {
@@ -258,6 +263,8 @@ void dgm_from_final(dgm_from_records *f, dgm_str text, dgm_str message_id)
         dgm_from_whole_text(f, what.text, message_id);
     else
         say(f, what, false);
+    if (what.stream != DGM_NO_STREAM && text.n)
+        f->parent = f->texts[what.stream].id;
     if (f->message_text != DGM_NO_STREAM)
         f->texts[f->message_text].sealed = true;
     f->message_text = DGM_NO_STREAM;

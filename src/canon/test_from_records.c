@@ -186,7 +186,7 @@ static void what_is_no_text_is_custom(void **state)
                                   "STATE_COMPLETED\"},\"metadata\":{\"k\":1}}}\n",
               BEGUN
               "CUSTOM dragoman:artifact {\"artifact\":{\"artifactId\":\"a\",\"parts\":[{\"data\":{"
-              "\"n\":1.0}}]},\"lastChunk\":true}\nTEXT_MESSAGE_START t-m1" AS(
+              "\"n\":1.0}}]},\"lastChunk\":true,\"text\":true}\nTEXT_MESSAGE_START t-m1" AS(
                   "a") "\n"
                        "TEXT_MESSAGE_CONTENT t-m1 \"See\" whole\nTEXT_MESSAGE_END t-m1\n"
                        "CUSTOM dragoman:metadata {\"k\":1}\nRUN_FINISHED c t\n");

@@ -3,12 +3,13 @@
  * back: what must come back is what was told, in the words of our own agents.
  */
 #include "canon/from_records.h"
-#include "canon/test_dump.h"
+#include "canon/messages.h"
+#include "canon/test_stories.h"
 #include "canon/to_model.h"
 
 /* ---- there and back ---------------------------------------------------------------------------------------- */
 
-static dgm_code put_event(void *arg, const dgm_event *e)
+static dgm_code put_line(void *arg, const dgm_event *e)
 {
     dgm_buf *b = arg;
     dgm_writer w = {.out = b, .format = dgm_form_name};
@@ -35,7 +36,7 @@ static void check_back(dgm_from_params p, const char *lines, const char *want)
     dgm_mint mint = {.count = 0};
     dgm_buf out;
     dgm_buf_init(&out, SIZE_MAX);
-    dgm_auto(dgm_to_model_free) dgm_to_model *to = dgm_to_model_new(&params, put_event, &out);
+    dgm_auto(dgm_to_model_free) dgm_to_model *to = dgm_to_model_new(&params, put_line, &out);
     struct road road = {.to = to};
     dgm_canon_sink sink = {cross, &road};
     while (*lines) {
@@ -173,7 +174,7 @@ static void check_events(const dgm_canon_event *events, size_t n, const char *wa
     dgm_err err = {0};
     dgm_buf out;
     dgm_buf_init(&out, SIZE_MAX);
-    dgm_auto(dgm_to_model_free) dgm_to_model *to = dgm_to_model_new(&params, put_event, &out);
+    dgm_auto(dgm_to_model_free) dgm_to_model *to = dgm_to_model_new(&params, put_line, &out);
     for (size_t i = 0; i < n; i++)
         check_ok(dgm_to_model_feed(to, &events[i], &err), err);
     check_ok(dgm_to_model_end(to, &err), err);
@@ -241,8 +242,109 @@ static void calls_that_wait_for_the_caller(void **state)
     dgm_buf_done(&want);
 }
 
-DGM_TEST_MAIN(dgm_test(a_streamed_answer), dgm_test(a_corrected_answer),
-              dgm_test(ends_of_all_kinds), dgm_test(internal_events),
+/* ---- random agents --------------------------------------------------------------------------------------------- */
+
+struct sum {
+    dgm_to_model *to; /* NULL: the last leg */
+    dgm_canon_fold *fold;
+    dgm_canon_kind end;
+    dgm_canon_outcome_kind outcome;
+    dgm_err err;
+};
+
+static dgm_code pass(void *arg, const dgm_canon_event *e)
+{
+    struct sum *s = arg;
+    dgm_canon_fold_add(s->fold, e);
+    if (dgm_canon_is_terminal(e->kind)) {
+        s->end = e->kind;
+        s->outcome = e->kind == DGM_CANON_RUN_FINISHED ? e->run_finished.outcome.kind
+                                                       : DGM_CANON_OUTCOME_NONE;
+    }
+    return s->to ? dgm_to_model_feed(s->to, e, &s->err) : DGM_OK;
+}
+
+struct second {
+    dgm_from_records *from;
+    struct sum sum;
+};
+
+static dgm_code take(void *arg, const dgm_event *e)
+{
+    struct second *s = arg;
+    return dgm_from_records_feed(s->from, e, (dgm_canon_sink){pass, &s->sum}, &s->sum.err);
+}
+
+static void dump_call(dgm_buf *b, const dgm_canon_message *m, dgm_str id)
+{
+    for (size_t k = 0; k < m->tool_calls.n; k++) {
+        const dgm_canon_call *c = &m->tool_calls.at[k];
+        if (dgm_str_eq(c->id, id))
+            dgm_buf_printf(b, " %.*s=%.*s(%.*s)", DGM_P(id), DGM_P(c->name), DGM_P(c->arguments));
+    }
+    if (m->role == DGM_CANON_TOOL && dgm_str_eq(m->tool_call_id, id))
+        dgm_buf_printf(b, " %.*s->%.*s", DGM_P(id), DGM_P(m->content.text));
+}
+
+/* The assistant's texts and calls, and the results. */
+static void dump_said(dgm_buf *b, const dgm_canon_fold *f, dgm_arena *a)
+{
+    dgm_canon_messages list = dgm_canon_fold_messages(f, a);
+    for (size_t i = 0; i < list.n; i++) {
+        const dgm_canon_message *m = &list.at[i];
+        if (m->role == DGM_CANON_ASSISTANT && m->content.text.n)
+            dump_text(b, m->content.text);
+    }
+    /* by their ids: which message a call belongs to is not told in A2A */
+    for (char id = '1'; id <= '9'; id++) {
+        for (size_t i = 0; i < list.n; i++)
+            dump_call(b, &list.at[i], (dgm_str){&id, 1});
+    }
+}
+
+/* To A2A and back: what was said, and how it ended, is the same. */
+static void a_second_trip_says_the_same(void **state)
+{
+    (void)state;
+    for (size_t story = 0; story < 5000; story++) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_from_params p = {.whole_snapshots = true};
+        dgm_to_params params = {.now = 0};
+        struct second two = {.from = dgm_from_records_new(&p),
+                             .sum = {.fold = dgm_canon_fold_new(SIZE_MAX / 2)}};
+        struct sum one = {.to = dgm_to_model_new(&params, take, &two),
+                          .fold = dgm_canon_fold_new(SIZE_MAX / 2)};
+        dgm_auto(dgm_from_records_free) dgm_from_records *from = dgm_from_records_new(&p);
+        dgm_canon_sink sink = {pass, &one};
+        dgm_event events[16];
+        dgm_buf first, second;
+        seed = story;
+        size_t n = roll(16);
+        tell_story(a, events, n);
+        for (size_t i = 0; i < n; i++)
+            check_ok(dgm_from_records_feed(from, &events[i], sink, &one.err), one.err);
+        check_ok(dgm_from_records_end(from, sink, &one.err), one.err);
+        check_ok(dgm_to_model_end(one.to, &one.err), one.err);
+        dgm_buf_init(&first, SIZE_MAX);
+        dgm_buf_init(&second, SIZE_MAX);
+        dump_said(&first, one.fold, a);
+        dump_said(&second, two.sum.fold, a);
+        if (!dgm_str_eq(dgm_buf_str(&second), dgm_buf_str(&first)))
+            print_error("story %zu\n", story);
+        check_same(second, first);
+        assert_int_equal(two.sum.end, one.end);
+        assert_int_equal(two.sum.outcome, one.outcome);
+        dgm_buf_done(&first);
+        dgm_buf_done(&second);
+        dgm_to_model_free(one.to);
+        dgm_canon_fold_free(one.fold);
+        dgm_canon_fold_free(two.sum.fold);
+        dgm_from_records_free(two.from);
+    }
+}
+
+DGM_TEST_MAIN(dgm_test(a_second_trip_says_the_same), dgm_test(a_streamed_answer),
+              dgm_test(a_corrected_answer), dgm_test(ends_of_all_kinds), dgm_test(internal_events),
               dgm_test_holds(messages_without_a_run, "R000-21"),
               dgm_test(an_agent_that_only_sends_snapshots),
               dgm_test(calls_that_wait_for_the_caller))

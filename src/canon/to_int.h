@@ -33,6 +33,7 @@ struct dgm_to_model {
     size_t n_items, cap_items;
     dgm_map texts, calls; /* id -> item */
     dgm_map subagents;    /* likewise: name, and the address as parent */
+    dgm_map artifacts;    /* ids of those that were begun */
     dgm_map known;        /* ids of messages that the caller sent */
     size_t last_text;     /* the assistant's last text; SIZE_MAX: none */
 

@@ -76,17 +76,20 @@ void dgm_to_flush(dgm_to_model *m)
 
 /* ---- text ----------------------------------------------------------------------------------------------------- */
 
-static void chunk(dgm_to_model *m, struct to_item *it, dgm_str text, bool last)
+/* anew: instead of what the artifact has. */
+static void chunk(dgm_to_model *m, struct to_item *it, dgm_str text, bool last, bool anew)
 {
+    bool append = !anew && dgm_map_get(&m->artifacts, it->artifact_id);
     dgm_part part = {.kind = DGM_PART_TEXT, .content = text.p ? text : DGM_STR("")};
     dgm_artifact_update u = {
         .task_id = m->task_id,
         .context_id = m->context_id,
         .artifact = {.artifact_id = it->artifact_id, .name = it->name, .parts = {&part, 1}},
-        .append = it->begun ? DGM_TRUE : DGM_FALSE,
+        .append = append ? DGM_TRUE : DGM_FALSE,
         .last_chunk = last ? DGM_TRUE : DGM_FALSE};
     it->begun = true;
     it->sealed = last;
+    dgm_map_put(&m->artifacts, it->artifact_id, 0);
     dgm_to_work(m);
     dgm_to_out(m, &(dgm_event){.kind = DGM_EVENT_ARTIFACT, .artifact = &u});
 }
@@ -124,7 +127,7 @@ void dgm_to_add_text(dgm_to_model *m, const dgm_canon_event *e)
     if (e->text.parts.n)
         it->parts = dgm_canon_copy_parts(m->arena, e->text.parts);
     if (m->in_run && it->role == DGM_CANON_ASSISTANT)
-        chunk(m, it, e->text.delta, e->text.whole);
+        chunk(m, it, e->text.delta, e->text.whole, false);
 }
 
 static dgm_canon_message message_of(const struct to_item *it)
@@ -165,7 +168,7 @@ void dgm_to_end_text(dgm_to_model *m, const dgm_canon_event *e)
         end_message(m, it);
     } else if (it->role == DGM_CANON_ASSISTANT) {
         if (it->begun && !it->sealed)
-            chunk(m, it, (dgm_str){0}, true);
+            chunk(m, it, (dgm_str){0}, true, false);
     } else {
         dgm_canon_message whole = message_of(it);
         dgm_message message;
@@ -303,11 +306,10 @@ static void say_anew(dgm_to_model *m, struct to_item *it, dgm_str text)
 {
     if (!it->text.over && dgm_str_eq(dgm_buf_str(&it->text), text))
         return;
-    it->begun = false;
     dgm_buf_clear(&it->text);
     it->text.over = false;
     dgm_buf_add_str(&it->text, text);
-    chunk(m, it, text, it->sealed);
+    chunk(m, it, text, it->sealed, true);
 }
 
 void dgm_to_snapshot(dgm_to_model *m, const dgm_canon_messages *list)
@@ -315,7 +317,7 @@ void dgm_to_snapshot(dgm_to_model *m, const dgm_canon_messages *list)
     for (size_t i = 0; m->in_run && i < list->n; i++) {
         const dgm_canon_message *from = &list->at[i];
         struct to_item *it = dgm_to_find(m, &m->texts, from->id);
-        if (from->role != DGM_CANON_ASSISTANT || !from->content.text.n ||
+        if (from->role != DGM_CANON_ASSISTANT || (!it && !from->content.text.n) ||
             dgm_map_get(&m->known, from->id))
             continue;
         if (!it) { /* said by the snapshot alone */
@@ -332,6 +334,6 @@ void dgm_to_close_items(dgm_to_model *m)
 {
     for (size_t i = 0; i < m->n_items; i++) {
         if (m->items[i].begun && !m->items[i].sealed)
-            chunk(m, &m->items[i], (dgm_str){0}, true);
+            chunk(m, &m->items[i], (dgm_str){0}, true, false);
     }
 }

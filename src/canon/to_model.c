@@ -11,6 +11,7 @@ static void init_items(dgm_to_model *m)
     dgm_map_init(&m->texts);
     dgm_map_init(&m->calls);
     dgm_map_init(&m->subagents);
+    dgm_map_init(&m->artifacts);
     dgm_map_init(&m->known);
     m->last_text = SIZE_MAX;
 }
@@ -37,6 +38,7 @@ static void forget_items(dgm_to_model *m)
     dgm_map_done(&m->texts);
     dgm_map_done(&m->calls);
     dgm_map_done(&m->subagents);
+    dgm_map_done(&m->artifacts);
     dgm_map_done(&m->known);
 }
 
@@ -278,7 +280,12 @@ static bool restore_artifact(dgm_to_model *m, const dgm_json *value)
     yyjson_val *artifact = dgm_json_get(value, DGM_STR("artifact"));
     if (!artifact || dgm_shape_read(&r, &dgm_form_artifact, artifact, NULL, &u.artifact))
         return false;
-    u.append = yyjson_is_true(dgm_json_get(value, DGM_STR("append"))) ? DGM_TRUE : DGM_FALSE;
+    bool append = yyjson_is_true(dgm_json_get(value, DGM_STR("append")));
+    /* What else it holds stands beside its text, and must not take its place. */
+    if (yyjson_is_true(dgm_json_get(value, DGM_STR("text"))))
+        append = dgm_map_get(&m->artifacts, u.artifact.artifact_id) != NULL;
+    u.append = append ? DGM_TRUE : DGM_FALSE;
+    dgm_map_put(&m->artifacts, dgm_arena_dup(m->arena, u.artifact.artifact_id), 0);
     u.last_chunk = yyjson_is_true(dgm_json_get(value, DGM_STR("lastChunk"))) ? DGM_TRUE : DGM_FALSE;
     dgm_to_out(m, &(dgm_event){.kind = DGM_EVENT_ARTIFACT, .artifact = &u});
     return true;
