@@ -71,7 +71,8 @@ struct dgm_from_records {
     size_t n_subagents, cap_subagents;
     size_t n_ids; /* made up so far */
     dgm_canon_usages usage;
-    dgm_canon_fold *fold; /* whole_snapshots only */
+    dgm_canon_fold *fold;  /* whole_snapshots only */
+    size_t snapshot_bytes; /* given in snapshots so far */
 };
 
 /* from_records.c */

@@ -4,6 +4,7 @@
  * A text gets its START when it has something to say, and its END when something else comes after it
  * was sealed: a final text may still add to it.
  */
+#include "base/limits.h"
 #include "canon/from_int.h"
 #include "model/form.h"
 
@@ -78,6 +79,20 @@ static void touch(dgm_from_records *f, size_t i)
     f->touched = i;
 }
 
+/* Too much was said to say it all again: the text goes on as another message. */
+static void begin_anew(dgm_from_records *f, size_t i, dgm_str text)
+{
+    end_text(f, i);
+    f->texts[i].id = dgm_from_message_id(f, (dgm_str){0});
+    if (!text.n)
+        return;
+    start_text(f, i);
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_CONTENT};
+    e.text.message_id = f->texts[i].id;
+    e.text.delta = text;
+    dgm_from_out(f, &e);
+}
+
 /* The text is not what we said: the reader gets it as a whole. */
 static void correct(dgm_from_records *f, size_t i, dgm_str text)
 {
@@ -87,16 +102,16 @@ static void correct(dgm_from_records *f, size_t i, dgm_str text)
     dgm_canon_event e = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
     e.snapshot.messages = (dgm_canon_messages){&one, 1};
     e.snapshot.changed = one.id;
-    if (!f->fold) {
-        dgm_from_out(f, &e);
-        return;
+    if (f->fold) {
+        /* an agent that takes back its words all the time must not fill the line with old ones */
+        f->snapshot_bytes += dgm_canon_fold_bytes(f->fold);
+        if (f->snapshot_bytes > 4 * DGM_MAX_SNAPSHOT_BYTES ||
+            !dgm_canon_fold_set_text(f->fold, one.id, text)) {
+            begin_anew(f, i, text);
+            return;
+        }
+        e.snapshot.messages = dgm_canon_fold_messages(f->fold, f->scratch);
     }
-    if (!dgm_canon_fold_set_text(f->fold, one.id, text)) {
-        /* Too much was said to say it all again: the text is told anew instead. */
-        dgm_from_whole_text(f, text, (dgm_str){0});
-        return;
-    }
-    e.snapshot.messages = dgm_canon_fold_messages(f->fold, f->scratch);
     dgm_from_out(f, &e);
 }
 

@@ -82,6 +82,11 @@ bool dgm_canon_fold_is_over(const dgm_canon_fold *f)
     return f->over;
 }
 
+size_t dgm_canon_fold_bytes(const dgm_canon_fold *f)
+{
+    return f->bytes;
+}
+
 /* false: no room, all is forgotten. */
 static bool take(dgm_canon_fold *f, size_t bytes)
 {

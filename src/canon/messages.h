@@ -22,6 +22,8 @@ bool dgm_canon_fold_set_text(dgm_canon_fold *f, dgm_str id, dgm_str text);
 
 /* The limit was passed. */
 bool dgm_canon_fold_is_over(const dgm_canon_fold *f);
+/* What it has taken in, about. */
+size_t dgm_canon_fold_bytes(const dgm_canon_fold *f);
 
 /* The list is made in the arena, its texts live until the next call that changes the fold. */
 dgm_canon_messages dgm_canon_fold_messages(const dgm_canon_fold *f, dgm_arena *a);

@@ -494,6 +494,29 @@ static void items_keep_to_their_limit(void **state)
     dgm_buf_done(&b);
 }
 
+/* An artifact of so many times a mebibyte. */
+static void put_long_text(dgm_buf *b, int mebibytes)
+{
+    for (int i = 0; i < mebibytes; i++) {
+        dgm_buf_add_lit(b,
+                        "{\"artifactUpdate\":{\"taskId\":\"t\",\"contextId\":\"c\",\"append\":true,"
+                        "\"artifact\":{\"artifactId\":\"a\",\"parts\":[{\"text\":\"");
+        for (int k = 0; k < 1 << 14; k++)
+            dgm_buf_add_lit(b, "0123456789012345678901234567890123456789012345678901234567890123");
+        dgm_buf_add_lit(b, "\"}]}}}\n");
+    }
+}
+
+static size_t count(const char *text, const char *word)
+{
+    size_t n = 0;
+    while ((text = strstr(text, word))) {
+        text += strlen(word);
+        n++;
+    }
+    return n;
+}
+
 /* Past the limit a corrected text is a message of its own. */
 static void a_snapshot_too_large_is_none(void **state)
 {
@@ -504,20 +527,36 @@ static void a_snapshot_too_large_is_none(void **state)
     (void)state;
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_add_lit(&b, TASK);
-    for (int i = 0; i < 9; i++) {
-        dgm_buf_add_lit(&b,
-                        "{\"artifactUpdate\":{\"taskId\":\"t\",\"contextId\":\"c\",\"append\":true,"
-                        "\"artifact\":{\"artifactId\":\"a\",\"parts\":[{\"text\":\"");
-        for (int k = 0; k < 1 << 14; k++)
-            dgm_buf_add_lit(&b, "0123456789012345678901234567890123456789012345678901234567890123");
-        dgm_buf_add_lit(&b, "\"}]}}}\n");
-    }
+    put_long_text(&b, 9);
     dgm_buf_add_lit(&b, STATUS("COMPLETED", SAYS("z", TEXT("Bye"), "")));
     dgm_buf_add_char(&b, 0);
     check_ok(run(&p, b.p, &d, &err), err);
     dgm_buf_add_char(&d.b, 0);
-    assert_null(strstr(d.b.p, "MESSAGES_SNAPSHOT"));
-    assert_non_null(strstr(d.b.p, "\"Bye\" whole\n"));
+    assert_int_equal(count(d.b.p, "MESSAGES_SNAPSHOT"), 0);
+    assert_non_null(strstr(d.b.p, "TEXT_MESSAGE_END t-m1\nTEXT_MESSAGE_START t-m2"));
+    assert_non_null(strstr(d.b.p, "TEXT_MESSAGE_CONTENT t-m2 \"Bye\"\n"));
+    dgm_buf_done(&d.b);
+    dgm_buf_done(&b);
+}
+
+/* And so it is when there were too many of them. */
+static void snapshots_without_end_come_to_one(void **state)
+{
+    struct dump d;
+    dgm_err err = {0};
+    dgm_from_params p = {.whole_snapshots = true};
+    dgm_buf b;
+    (void)state;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, TASK);
+    put_long_text(&b, 6);
+    for (int i = 0; i < 20; i++)
+        dgm_buf_add_lit(&b, ARTIFACT("b", TEXT("Yes"), "") ARTIFACT("b", TEXT("No"), ""));
+    dgm_buf_add_lit(&b, STATUS("COMPLETED", SAYS("z", TEXT("No"), "")));
+    dgm_buf_add_char(&b, 0);
+    check_ok(run(&p, b.p, &d, &err), err);
+    dgm_buf_add_char(&d.b, 0);
+    assert_in_range(count(d.b.p, "MESSAGES_SNAPSHOT"), 1, 5);
     dgm_buf_done(&d.b);
     dgm_buf_done(&b);
 }
@@ -538,4 +577,5 @@ DGM_TEST_MAIN(dgm_test_holds(the_four_events_of_document_004, "R004-03 R004-04 R
               dgm_test(a_whole_task_says_everything_once),
               dgm_test(reasoning_state_steps_usage_custom),
               dgm_test(agents_that_are_invoked_are_subagents), dgm_test(malformed_calls_are_named),
-              dgm_test(items_keep_to_their_limit), dgm_test(a_snapshot_too_large_is_none))
+              dgm_test(items_keep_to_their_limit), dgm_test(a_snapshot_too_large_is_none),
+              dgm_test(snapshots_without_end_come_to_one))
