@@ -308,6 +308,8 @@ dgm_code dgm_conn_open(const char *path, dgm_conn_mode mode, dgm_conn *ret_conn,
     if (!rc) {
         sqlite3_extended_result_codes(c.db, 1);
         sqlite3_busy_timeout(c.db, 2000);
+        /* Else a statement that a partial index might serve is planned anew for every value bound to it. */
+        sqlite3_db_config(c.db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
         rc = exec(&c,
                   "PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF");
     }

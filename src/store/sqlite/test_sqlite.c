@@ -5,6 +5,7 @@
  * that comes second.
  */
 #define _GNU_SOURCE /* unshare */
+#include "store/sqlite/sqlite_int.h"
 #include "store/test_env.h"
 
 #include <fcntl.h>
@@ -739,6 +740,31 @@ static void a_second_process_is_told_who_holds_it(void **state)
     teardown(&e);
 }
 
+/* ---- statements ---------------------------------------------------------------------------------------------- */
+
+static void statements_are_planned_once(void **state)
+{
+    (void)state;
+    struct env e = setup_disk();
+    dgm_conn c = {0};
+    dgm_err err = {0};
+    int rc;
+    check_ok(dgm_conn_open(db_path(&e), DGM_CONN_READ, &c, &err), err);
+    for (dgm_sql which = 0; which < DGM_N_SQL; which++) {
+        sqlite3_stmt *st = dgm_conn_sql(&c, which, &rc);
+        assert_non_null(st);
+        for (int round = 0; sqlite3_stmt_readonly(st) && round < 3; round++) {
+            for (int i = 1; i <= sqlite3_bind_parameter_count(st); i++)
+                sqlite3_bind_int(st, i, round + i);
+            (void)sqlite3_step(st);
+            sqlite3_reset(st);
+        }
+        assert_int_equal(sqlite3_stmt_status(st, SQLITE_STMTSTATUS_REPREPARE, 0), 0);
+    }
+    dgm_conn_close(&c);
+    teardown(&e);
+}
+
 #define TESTS(X)                                                                                   \
     X(appends_share_a_commit)                                                                      \
     X(a_commit_is_one_log_row_per_task_and_turn)                                                   \
@@ -755,7 +781,8 @@ static void a_second_process_is_told_who_holds_it(void **state)
     X(a_file_that_is_no_database_is_refused)                                                       \
     X(damage_is_seen_when_it_is_read)                                                              \
     X(a_damaged_page_is_an_error_and_no_crash)                                                     \
-    X(a_second_process_is_told_who_holds_it)
+    X(a_second_process_is_told_who_holds_it)                                                       \
+    X(statements_are_planned_once)
 
 int main(int argc, char **argv)
 {
