@@ -296,9 +296,10 @@ static void dump_said(dgm_buf *b, const dgm_canon_fold *f, dgm_arena *a)
             dump_text(b, m->content.text);
     }
     /* by their ids: which message a call belongs to is not told in A2A */
-    for (char id = '1'; id <= '9'; id++) {
+    static const char ids[] = "123456789";
+    for (size_t k = 0; k < sizeof ids - 1; k++) {
         for (size_t i = 0; i < list.n; i++)
-            dump_call(b, &list.at[i], (dgm_str){&id, 1});
+            dump_call(b, &list.at[i], (dgm_str){ids + k, 1});
     }
 }
 
