@@ -324,7 +324,7 @@ dgm_http1_step dgm_http1_feed(dgm_http1 *h, const char *p, size_t n, size_t *ret
     *ret_used = n;
     if (h->status)
         return DGM_HTTP1_REFUSED;
-    if (n && h->head_bytes == 0 && *p == 0x16) {
+    if (n && h->head_bytes == 0 && !h->head_done && *p == 0x16) {
         refuse(h, 400, "this looks like TLS, and this port speaks plain HTTP");
         return DGM_HTTP1_REFUSED;
     }

@@ -379,6 +379,23 @@ static void a_large_body_grows_as_it_comes(void **state)
     assert_true(h->body.cap == 0); /* what is only announced costs nothing */
 }
 
+static void a_body_may_go_on_with_any_byte(void **state)
+{
+    static const char head[] = "POST / HTTP/1.1\r\n" HOST "Content-Length: 6000\r\n\r\n";
+    (void)state;
+    for (int byte = 0; byte < 256; byte++) { /* 0x16 is how TLS begins */
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_http1 *h = parser(a);
+        char body[3000];
+        size_t used;
+        memset(body, byte, sizeof body);
+        assert_int_equal(feed(h, head, sizeof head - 1, 0, &used), DGM_HTTP1_MORE);
+        assert_int_equal(dgm_http1_feed(h, body, sizeof body, &used), DGM_HTTP1_MORE);
+        assert_int_equal(dgm_http1_feed(h, body, sizeof body, &used), DGM_HTTP1_REQUEST);
+        assert_int_equal(h->request.body.n, 6000);
+    }
+}
+
 #define N_BADS (sizeof bads / sizeof *bads)
 int main(void)
 {
@@ -393,9 +410,10 @@ int main(void)
         dgm_test(a_chunked_body_meets_its_limit_as_it_comes),
         dgm_test(endless_chunk_extensions_and_trailers_are_refused),
         dgm_test(a_large_body_grows_as_it_comes),
+        dgm_test(a_body_may_go_on_with_any_byte),
     };
     char names[N_BADS][80];
-    size_t n = 10;
+    size_t n = 11;
     for (size_t i = 0; i < N_BADS; i++) {
         snprintf(names[i], sizeof names[i], "refused: %s", bads[i].name);
         tests[n++] = (struct CMUnitTest)dgm_test_with(names[i], it_is_refused, &bads[i]);

@@ -8,9 +8,18 @@
 #include "wire/a2a/a2a_card.h"
 #include "wire/a2a/a2a_int.h"
 
+static bool is_there(const yyjson_val *v, const char *member)
+{
+    return dgm_json_get(v, dgm_str_from(member)) != NULL;
+}
+
+/* A member that is null is read as absent and not written again: it tells nothing. */
 static bool has(const yyjson_val *v, const char *camel, const char *snake)
 {
-    return dgm_json_get(v, dgm_str_from(camel)) || (snake && dgm_json_get(v, dgm_str_from(snake)));
+    yyjson_val *member = dgm_json_get(v, dgm_str_from(camel));
+    if (snake && (!member || yyjson_is_null(member)))
+        member = dgm_json_get(v, dgm_str_from(snake));
+    return member && !yyjson_is_null(member);
 }
 
 static bool is_text(const yyjson_val *v, const char *member)
@@ -113,7 +122,7 @@ dgm_object_kind dgm_a2a_10_detect(const yyjson_val *v, bool in_stream)
     if (has(v, "url", NULL) && (has(v, "taskId", "task_id") || has(v, "id", NULL) ||
                                 has(v, "token", NULL) || has(v, "authentication", NULL)))
         return DGM_OBJECT_PUSH_CONFIG;
-    if (has(v, "text", NULL) || has(v, "raw", NULL) || has(v, "url", NULL) || has(v, "data", NULL))
+    if (has(v, "text", NULL) || has(v, "raw", NULL) || has(v, "url", NULL) || is_there(v, "data"))
         return DGM_OBJECT_PART;
     if (has(v, "taskId", "task_id"))
         return has(v, "id", NULL) ? DGM_OBJECT_PUSH_GET_REQUEST : DGM_OBJECT_PUSH_LIST_REQUEST;
@@ -159,7 +168,7 @@ dgm_object_kind dgm_a2a_03_detect(const yyjson_val *v, bool in_stream)
     dgm_object_kind noun = detect_noun(v);
     if (noun)
         return as_event(noun, in_stream);
-    if (has(v, "text", NULL) || has(v, "file", NULL) || has(v, "data", NULL))
+    if (has(v, "text", NULL) || has(v, "file", NULL) || is_there(v, "data"))
         return DGM_OBJECT_PART;
     return has(v, "id", NULL) ? DGM_OBJECT_GET_TASK_REQUEST : DGM_OBJECT_NONE;
 }
@@ -190,7 +199,7 @@ dgm_object_kind dgm_a2a_03_rest_detect(const yyjson_val *v, bool in_stream)
         return noun;
     if (has(v, "content", NULL))
         return DGM_OBJECT_MESSAGE;
-    if (has(v, "text", NULL) || has(v, "file", NULL) || has(v, "data", NULL))
+    if (has(v, "text", NULL) || has(v, "file", NULL) || is_there(v, "data"))
         return DGM_OBJECT_PART;
     if (has(v, "parent", NULL))
         return DGM_OBJECT_PUSH_LIST_REQUEST;
