@@ -28,6 +28,7 @@ void dgm_agui_decoder_free(dgm_agui_decoder *d)
 static void name_retired(dgm_agui_decoder *d, dgm_arena *a, dgm_canon_event *e)
 {
     bool span = e->kind == DGM_CANON_REASONING_START || e->kind == DGM_CANON_REASONING_END;
+    e->extra = NULL; /* unknown then, it may have a meaning now */
     if (e->kind == DGM_CANON_REASONING_START)
         d->spans++;
     if (e->kind == DGM_CANON_REASONING_MESSAGE_START) {

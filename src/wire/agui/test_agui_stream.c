@@ -135,7 +135,7 @@ static void thinking_becomes_reasoning(void **state)
     check_stream(
         "{\"type\":\"THINKING_START\",\"title\":\"hm\"}\n"
         "{\"type\":\"THINKING_TEXT_MESSAGE_START\"}\n"
-        "{\"type\":\"THINKING_TEXT_MESSAGE_CONTENT\",\"delta\":\"x\"}\n"
+        "{\"type\":\"THINKING_TEXT_MESSAGE_CONTENT\",\"delta\":\"x\",\"messageId\":\"y\"}\n"
         "{\"type\":\"THINKING_TEXT_MESSAGE_END\"}\n"
         "{\"type\":\"THINKING_TEXT_MESSAGE_START\"}\n"
         "{\"type\":\"THINKING_TEXT_MESSAGE_END\"}\n"
