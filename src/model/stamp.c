@@ -2,7 +2,7 @@
 #include "model/stamp.h"
 #include "json/json.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 
 #define CANONICAL_TYPE "canonical_type"
 
@@ -53,24 +53,35 @@ static const dgm_json *with_member(dgm_arena *a, const dgm_json *object, dgm_str
     return dgm_json_object(a, members, k);
 }
 
-/* Metadata with nothing but a type, made once for all messages: most have no other. They stay for good. */
-static const dgm_json *stamps[N_TYPES];
+/* Metadata with nothing but a type, made once for all messages: most have no other. */
+struct stamps {
+    dgm_arena *arena;
+    const dgm_json *at[N_TYPES];
+};
 
-static void make_stamps(void)
+static const struct stamps *stamps(void)
 {
-    static dgm_arena *a;
-    a = dgm_arena_new();
+    static _Atomic(const struct stamps *) made; /* stays for good */
+    const struct stamps *seen = atomic_load_explicit(&made, memory_order_acquire);
+    if (seen)
+        return seen;
+    dgm_arena *a = dgm_arena_new();
+    struct stamps *mine = dgm_new(a, struct stamps);
+    mine->arena = a;
     for (size_t i = 0; i < N_TYPES; i++) {
         dgm_str text = dgm_arena_printf(a, "{\"" CANONICAL_TYPE "\":\"%s\"}", type_names[i]);
-        stamps[i] = dgm_json_made(a, text);
+        mine->at[i] = dgm_json_made(a, text);
     }
+    if (atomic_compare_exchange_strong_explicit(&made, &seen, mine, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return mine;
+    dgm_arena_free(a); /* another thread was faster */
+    return seen;
 }
 
 void dgm_message_stamp(dgm_arena *a, dgm_message *m)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_stamps);
-    const dgm_json *stamp = stamps[type_of(m)];
+    const dgm_json *stamp = stamps()->at[type_of(m)];
     if (!yyjson_obj_size((yyjson_val *)(uintptr_t)m->metadata))
         m->metadata = stamp;
     else
