@@ -1,12 +1,7 @@
 // The clients of @a2a-js/sdk, each on each of its transports, behind one face: what goes in and comes out
 // is A2A 1.0's JSON. They are made as a user makes them, by the factory, from the address of the card.
-import { createRequire } from 'node:module';
+import { client03, client1, sdk1 } from '../../../node/sdks.mjs';
 import { checkFrames } from './frames.mjs';
-
-const require = createRequire(new URL('../../../node/package.json', import.meta.url)); // where setup puts them
-const sdk1 = require('a2a-js-1');
-const client1 = require('a2a-js-1/client');
-const client03 = require('a2a-js-0.3/client');
 
 // ---- the wire, listened to ---------------------------------------------------------------------------
 
