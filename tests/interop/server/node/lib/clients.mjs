@@ -1,6 +1,6 @@
 // The clients of @a2a-js/sdk, each on each of its transports, behind one face: what goes in and comes out
 // is A2A 1.0's JSON. They are made as a user makes them, by the factory, from the address of the card.
-import { client03, client1, sdk1 } from '../../../node/sdks.mjs';
+import { client03, client1, sdk1 } from '../../../node/lib/sdks.mjs';
 import { checkFrames } from './frames.mjs';
 
 // ---- the wire, listened to ---------------------------------------------------------------------------
