@@ -37,8 +37,7 @@ static const struct {
 };
 #define N_TYPES (sizeof types / sizeof *types)
 
-/* Without parameters: "text/plain; charset=utf-8" is text/plain. */
-static dgm_str essence(dgm_str media_type)
+dgm_str dgm_media_essence(dgm_str media_type)
 {
     const char *end = media_type.n ? memchr(media_type.p, ';', media_type.n) : NULL;
     if (end)
@@ -79,7 +78,7 @@ dgm_str dgm_media_type(const dgm_part *p)
 
 const char *dgm_media_extension(dgm_str media_type)
 {
-    dgm_str plain = essence(media_type);
+    dgm_str plain = dgm_media_essence(media_type);
     for (size_t i = 0; i < N_TYPES; i++) {
         if (dgm_str_eq_nocase(plain, dgm_str_from(types[i].media_type)))
             return types[i].extension;

@@ -7,6 +7,9 @@
 dgm_str dgm_media_type(const dgm_part *p);
 dgm_str dgm_media_type_of_name(dgm_str name);
 
+/* Without parameters: "text/plain; charset=utf-8" is text/plain. */
+dgm_str dgm_media_essence(dgm_str media_type);
+
 /* "image/": is the media type one of those? */
 bool dgm_media_is(dgm_str media_type, dgm_str prefix);
 

@@ -4,9 +4,6 @@
 #include "canon/media.h"
 #include "json/shape.h"
 
-#define CALLS "tool_calls"
-#define RESULTS "tool_results"
-
 /* ---- values ------------------------------------------------------------------------------------------ */
 
 dgm_str dgm_said_mark(const dgm_json *metadata, const char *key)
@@ -20,7 +17,7 @@ static bool is_text(const dgm_json *v)
     return yyjson_is_str((yyjson_val *)(uintptr_t)v);
 }
 
-static dgm_str spaced_text(dgm_arena *a, const dgm_json *v)
+dgm_str dgm_said_spaced(dgm_arena *a, const dgm_json *v)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
@@ -34,7 +31,7 @@ dgm_str dgm_said_value(dgm_arena *a, const dgm_json *value)
 {
     if (!value)
         return (dgm_str){0};
-    return is_text(value) ? dgm_json_str(value) : spaced_text(a, value);
+    return is_text(value) ? dgm_json_str(value) : dgm_said_spaced(a, value);
 }
 
 dgm_str dgm_said_arguments(dgm_arena *a, const dgm_json *arguments)
@@ -57,7 +54,7 @@ const dgm_json *dgm_said_arguments_value(dgm_arena *a, dgm_str text)
     yyjson_val *v;
     if (text.n && text.p[0] == '{' &&
         !dgm_json_read(a, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, NULL) &&
-        yyjson_is_obj(v) && dgm_str_eq(spaced_text(a, v), text))
+        yyjson_is_obj(v) && dgm_str_eq(dgm_said_spaced(a, v), text))
         return v;
     return dgm_said_string(a, text);
 }
@@ -114,8 +111,8 @@ static const dgm_shape result_shape = {
 };
 
 static const dgm_field tool_fields[] = {
-    DGM_F_OF(struct tool_data, results, RESULTS, LIST, 0, &result_shape),
-    DGM_F_OF(struct tool_data, calls, CALLS, LIST, 0, &call_shape),
+    DGM_F_OF(struct tool_data, results, DGM_SAID_RESULTS, LIST, 0, &result_shape),
+    DGM_F_OF(struct tool_data, calls, DGM_SAID_CALLS, LIST, 0, &call_shape),
 };
 /* Users make no calls: what stands there is data as any other. */
 static const dgm_shape agent_data = {
@@ -134,7 +131,7 @@ static const dgm_shape user_data = {
     .tag_at = DGM_NOWHERE,
 };
 
-static yyjson_val *member(const dgm_part *p, const char *name)
+yyjson_val *dgm_said_member(const dgm_part *p, const char *name)
 {
     yyjson_val *v = p->kind == DGM_PART_DATA ? dgm_json_get(p->data, dgm_str_from(name)) : NULL;
     return yyjson_is_null(v) ? NULL : v;
@@ -196,8 +193,7 @@ static size_t decoded_size(dgm_str base64)
     return n;
 }
 
-/* What text can say of a file. Of its bytes only how many: base64 in a conversation helps nobody. */
-static dgm_str text_of_file(dgm_arena *a, const dgm_part *p)
+dgm_str dgm_said_file(dgm_arena *a, const dgm_part *p)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
@@ -225,7 +221,7 @@ static void add_file(struct reading *k, const dgm_part *p)
 {
     dgm_str media_type = dgm_media_type(p);
     if (k->m->role == DGM_ROLE_AGENT) {
-        add_piece(k, DGM_CANON_PART_TEXT, true)->text = text_of_file(k->a, p);
+        add_piece(k, DGM_CANON_PART_TEXT, true)->text = dgm_said_file(k->a, p);
         return;
     }
     dgm_canon_part *part = add_piece(k, dgm_media_kind(media_type), false);
@@ -246,8 +242,9 @@ static void add_file(struct reading *k, const dgm_part *p)
 /* A user's calls, beside results: the rest of that data becomes text. */
 static void add_calls_as_text(struct reading *k, yyjson_val *calls)
 {
-    dgm_member m = {DGM_STR(CALLS), calls};
-    add_piece(k, DGM_CANON_PART_TEXT, true)->text = spaced_text(k->a, dgm_json_object(k->a, &m, 1));
+    dgm_member m = {DGM_STR(DGM_SAID_CALLS), calls};
+    add_piece(k, DGM_CANON_PART_TEXT, true)->text =
+        dgm_said_spaced(k->a, dgm_json_object(k->a, &m, 1));
 }
 
 static dgm_code add_tools(struct reading *k, const dgm_part *p, const dgm_at *at)
@@ -268,7 +265,7 @@ static dgm_code add_tools(struct reading *k, const dgm_part *p, const dgm_at *at
         s->results.at = dgm_one_more(k->a, s->results.at, s->results.n, sizeof *s->results.at);
         s->results.at[s->results.n++] = tools.results.at[i];
     }
-    yyjson_val *calls = member(p, CALLS);
+    yyjson_val *calls = dgm_said_member(p, DGM_SAID_CALLS);
     if (agent && calls)
         k->other = true; /* an empty list, too: the agent said that it calls nothing */
     else if (calls)
@@ -283,9 +280,10 @@ static dgm_code add_part(struct reading *k, const dgm_part *p, const dgm_at *at)
     case DGM_PART_RAW:
     case DGM_PART_URL: add_file(k, p); return DGM_OK;
     case DGM_PART_DATA:
-        if (member(p, RESULTS) || (k->m->role == DGM_ROLE_AGENT && member(p, CALLS)))
+        if (dgm_said_member(p, DGM_SAID_RESULTS) ||
+            (k->m->role == DGM_ROLE_AGENT && dgm_said_member(p, DGM_SAID_CALLS)))
             return add_tools(k, p, at);
-        add_piece(k, DGM_CANON_PART_TEXT, true)->text = spaced_text(k->a, p->data);
+        add_piece(k, DGM_CANON_PART_TEXT, true)->text = dgm_said_spaced(k->a, p->data);
         return DGM_OK;
     case DGM_PART_NONE: break;
     }

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "canon/canon.h"
 #include "canon/list.h"
+#include "json/json.h"
 
 typedef struct dgm_said_call {
     dgm_str call_id;
@@ -54,6 +55,15 @@ dgm_str dgm_said_text(dgm_arena *a, const dgm_parts *parts, bool *ret_others);
 
 /* Text as it is, everything else as JSON text with ", " and ": ". NULL: absent. */
 dgm_str dgm_said_value(dgm_arena *a, const dgm_json *value);
+dgm_str dgm_said_spaced(dgm_arena *a, const dgm_json *value); /* JSON text, of a text too */
+
+/* What text can say of a file. Of its bytes only how many: base64 in a conversation helps nobody. */
+dgm_str dgm_said_file(dgm_arena *a, const dgm_part *p);
+
+/* Data under one of these names holds calls (of agents) and results. */
+#define DGM_SAID_CALLS "tool_calls"
+#define DGM_SAID_RESULTS "tool_results"
+yyjson_val *dgm_said_member(const dgm_part *p, const char *name); /* of data; NULL for null, too */
 
 /* The text of a call's arguments: "{}" when there are none. */
 dgm_str dgm_said_arguments(dgm_arena *a, const dgm_json *arguments);

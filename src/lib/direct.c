@@ -73,11 +73,11 @@ static const dgm_shape result_shape = {
 };
 
 static const dgm_field agent_fields[] = {
-    DGM_F_OF(struct tool_data, results, DIRECT_RESULTS, LIST, 0, &result_shape),
-    DGM_F_OF(struct tool_data, calls, DIRECT_CALLS, LIST, 0, &call_shape),
+    DGM_F_OF(struct tool_data, results, DGM_SAID_RESULTS, LIST, 0, &result_shape),
+    DGM_F_OF(struct tool_data, calls, DGM_SAID_CALLS, LIST, 0, &call_shape),
 };
 static const dgm_field user_fields[] = {
-    DGM_F_OF(struct tool_data, results, DIRECT_RESULTS, LIST, 0, &result_shape),
+    DGM_F_OF(struct tool_data, results, DGM_SAID_RESULTS, LIST, 0, &result_shape),
 };
 /* Users make no calls: what stands there is data as any other. */
 static const dgm_shape agent_data = {
@@ -98,7 +98,7 @@ static const dgm_shape user_data = {
 static bool has_calls(const dgm_message *m)
 {
     for (size_t i = 0; m->role == DGM_ROLE_AGENT && i < m->parts.n; i++) {
-        if (yyjson_arr_size(dgm_direct_member(&m->parts.at[i], DIRECT_CALLS)))
+        if (yyjson_arr_size(dgm_said_member(&m->parts.at[i], DGM_SAID_CALLS)))
             return true;
     }
     return false;
@@ -107,7 +107,7 @@ static bool has_calls(const dgm_message *m)
 static bool has_results(const dgm_message *m)
 {
     for (size_t i = 0; i < m->parts.n; i++) {
-        if (yyjson_arr_size(dgm_direct_member(&m->parts.at[i], DIRECT_RESULTS)))
+        if (yyjson_arr_size(dgm_said_member(&m->parts.at[i], DGM_SAID_RESULTS)))
             return true;
     }
     return false;
@@ -116,7 +116,7 @@ static bool has_results(const dgm_message *m)
 /* One of a stream of messages; a complete one follows. A type that contradicts the parts is none. */
 static bool is_intermediate(const dgm_message *m)
 {
-    dgm_str type = dgm_direct_mark(m->metadata, DIRECT_CANONICAL_TYPE);
+    dgm_str type = dgm_said_mark(m->metadata, DIRECT_CANONICAL_TYPE);
     if (m->role != DGM_ROLE_AGENT || !type.n)
         return false;
     return has_calls(m) ? dgm_str_is(type, "ToolCallArgsEvent")
@@ -148,7 +148,7 @@ struct making {
 
 static dgm_chat_part *add_piece(struct making *k, dgm_chat_part_kind kind, bool own_line)
 {
-    k->pieces = dgm_direct_one_more(k->a, k->pieces, k->n_pieces, sizeof *k->pieces);
+    k->pieces = dgm_one_more(k->a, k->pieces, k->n_pieces, sizeof *k->pieces);
     struct piece *p = &k->pieces[k->n_pieces++];
     p->own_line = own_line;
     p->part.kind = kind;
@@ -156,85 +156,12 @@ static dgm_chat_part *add_piece(struct making *k, dgm_chat_part_kind kind, bool 
     return &p->part;
 }
 
-static dgm_str spaced_text(dgm_arena *a, const yyjson_val *v)
-{
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_json_put_spaced(&b, v);
-    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return text;
-}
-
-/* Text as it is, everything else as JSON text. */
-static dgm_str text_of_value(dgm_arena *a, const yyjson_val *v)
-{
-    return yyjson_is_str((yyjson_val *)(uintptr_t)v) ? dgm_json_str(v) : spaced_text(a, v);
-}
-
 static dgm_str mark_of_part(const struct making *k, const dgm_part *p, const char *key)
 {
-    return k->how.trusted ? dgm_direct_mark(p->metadata, key) : (dgm_str){0};
+    return k->how.trusted ? dgm_said_mark(p->metadata, key) : (dgm_str){0};
 }
 
 /* ---- files ----------------------------------------------------------------------------------------------- */
-
-/* A name in brackets must not end them, an address in parentheses neither. */
-static void put_link(dgm_buf *b, dgm_str name, dgm_str url)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    dgm_buf_add_char(b, '[');
-    for (size_t i = 0; i < name.n; i++) {
-        if (strchr("[]\\", name.p[i]) && name.p[i])
-            dgm_buf_add_char(b, '\\');
-        dgm_buf_add_char(b, name.p[i] == '\n' || name.p[i] == '\r' ? ' ' : name.p[i]);
-    }
-    dgm_buf_add_lit(b, "](");
-    for (size_t i = 0; i < url.n; i++) {
-        unsigned char c = (unsigned char)url.p[i];
-        if (c <= ' ' || c == '(' || c == ')' || c == '<' || c == '>') {
-            dgm_buf_add_char(b, '%');
-            dgm_buf_add_char(b, hex[c >> 4]);
-            dgm_buf_add_char(b, hex[c & 15]);
-        } else {
-            dgm_buf_add_char(b, url.p[i]);
-        }
-    }
-    dgm_buf_add_char(b, ')');
-}
-
-static size_t decoded_size(dgm_str base64)
-{
-    size_t n = base64.n / 4 * 3;
-    for (size_t i = base64.n; i && base64.n - i < 2 && base64.p[i - 1] == '='; i--)
-        n--;
-    return n;
-}
-
-/* What text can say of a file. Of its bytes only how many: base64 in a conversation helps nobody. */
-static dgm_str text_of_file(dgm_arena *a, const dgm_part *p)
-{
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_str media_type = dgm_direct_media_type(p);
-    if (p->kind == DGM_PART_RAW) {
-        dgm_buf_add_char(&b, '[');
-        dgm_buf_add_str(&b, p->filename.n ? p->filename : DGM_STR("file"));
-        dgm_buf_add_lit(&b, " (");
-        dgm_buf_add_str(&b, media_type.n ? media_type : DGM_STR("application/octet-stream"));
-        dgm_buf_printf(&b, ", %zu bytes)]", decoded_size(p->content));
-    } else if (dgm_direct_media_is(media_type, DGM_STR("image/"))) {
-        dgm_buf_add_char(&b, '!');
-        put_link(&b, p->filename, p->content);
-    } else if (p->filename.n) {
-        put_link(&b, p->filename, p->content);
-    } else {
-        dgm_buf_add_str(&b, p->content);
-    }
-    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return text;
-}
 
 static dgm_str data_url(dgm_arena *a, dgm_str media_type, dgm_str base64)
 {
@@ -266,7 +193,7 @@ static dgm_chat_part_kind kind_of_file(const struct making *k, const dgm_part *p
 
 static void add_file(struct making *k, const dgm_part *p)
 {
-    dgm_str media_type = dgm_direct_media_type(p), mark = mark_of_part(k, p, DIRECT_PART);
+    dgm_str media_type = dgm_media_type(p), mark = mark_of_part(k, p, DIRECT_PART);
     dgm_chat_part_kind kind = kind_of_file(k, p);
     dgm_chat_part *part = add_piece(k, kind, kind == DGM_CHAT_PART_TEXT);
     switch (kind) {
@@ -278,7 +205,7 @@ static void add_file(struct making *k, const dgm_part *p)
     case DGM_CHAT_PART_AUDIO:
         part->data = p->content;
         part->format = dgm_direct_audio_format(media_type);
-        if (!part->format.n && dgm_direct_media_is(media_type, DGM_STR("audio/")))
+        if (!part->format.n && dgm_media_is(media_type, DGM_STR("audio/")))
             part->format = (dgm_str){media_type.p + 6, media_type.n - 6};
         return;
     case DGM_CHAT_PART_FILE:
@@ -287,11 +214,11 @@ static void add_file(struct making *k, const dgm_part *p)
         part->filename = p->filename;
         part->file_id = mark_of_part(k, p, DIRECT_FILE_ID);
         if (!part->filename.n && !mark.n) /* OpenAI wants one */
-            part->filename = dgm_arena_printf(k->a, "file.%s", dgm_direct_extension(media_type));
+            part->filename = dgm_arena_printf(k->a, "file.%s", dgm_media_extension(media_type));
         return;
     case DGM_CHAT_PART_TEXT:
     case DGM_CHAT_PART_REFUSAL:
-    case DGM_CHAT_PART_OTHER: part->text = text_of_file(k->a, p); return;
+    case DGM_CHAT_PART_OTHER: part->text = dgm_said_file(k->a, p); return;
     }
 }
 
@@ -303,7 +230,7 @@ static void add_call(struct making *k, const struct call *from, bool legacy)
     if (legacy) {
         call = k->function_call = dgm_new(k->a, dgm_chat_call);
     } else {
-        k->calls = dgm_direct_one_more(k->a, k->calls, k->n_calls, sizeof *k->calls);
+        k->calls = dgm_one_more(k->a, k->calls, k->n_calls, sizeof *k->calls);
         call = &k->calls[k->n_calls++];
     }
     bool is_custom = yyjson_is_str((yyjson_val *)(uintptr_t)from->type) &&
@@ -312,7 +239,7 @@ static void add_call(struct making *k, const struct call *from, bool legacy)
         .id = from->call_id,
         .kind = is_custom ? DGM_CHAT_CALL_CUSTOM : DGM_CHAT_CALL_FUNCTION,
         .name = from->name,
-        .arguments = from->arguments ? text_of_value(k->a, from->arguments) : DGM_STR("{}"),
+        .arguments = from->arguments ? dgm_said_value(k->a, from->arguments) : DGM_STR("{}"),
     };
     k->only_results = false;
 }
@@ -348,11 +275,11 @@ static bool read_parts(dgm_arena *a, yyjson_val *list, dgm_chat_content *ret)
 
 static void add_result(struct making *k, const struct result *from, bool list)
 {
-    k->tools = dgm_direct_one_more(k->a, k->tools, k->n_tools, sizeof *k->tools);
+    k->tools = dgm_one_more(k->a, k->tools, k->n_tools, sizeof *k->tools);
     dgm_chat_message *tool = &k->tools[k->n_tools++];
-    dgm_str name = k->how.trusted ? dgm_direct_mark(k->m->metadata, DIRECT_NAME) : (dgm_str){0};
+    dgm_str name = k->how.trusted ? dgm_said_mark(k->m->metadata, DIRECT_NAME) : (dgm_str){0};
     bool legacy =
-        k->how.trusted && dgm_str_is(dgm_direct_mark(k->m->metadata, DIRECT_ROLE), "function");
+        k->how.trusted && dgm_str_is(dgm_said_mark(k->m->metadata, DIRECT_ROLE), "function");
     yyjson_val *output = (yyjson_val *)(uintptr_t)from->output;
     tool->role = legacy ? DGM_CHAT_FUNCTION : DGM_CHAT_TOOL;
     if (!legacy)
@@ -361,7 +288,7 @@ static void add_result(struct making *k, const struct result *from, bool list)
     if (!list || !read_parts(k->a, output, &tool->content))
         tool->content =
             (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT,
-                               .text = output ? text_of_value(k->a, output) : DGM_STR("")};
+                               .text = output ? dgm_said_value(k->a, output) : DGM_STR("")};
 }
 
 /* A user's calls, beside results: the rest of that data becomes text. */
@@ -369,7 +296,7 @@ static void add_calls_as_text(struct making *k, yyjson_val *calls)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"" DIRECT_CALLS "\": ");
+    dgm_buf_add_lit(&b, "{\"" DGM_SAID_CALLS "\": ");
     dgm_json_put_spaced(&b, calls);
     dgm_buf_add_char(&b, '}');
     add_piece(k, DGM_CHAT_PART_TEXT, true)->text = dgm_arena_dup(k->a, dgm_buf_str(&b));
@@ -393,7 +320,7 @@ static dgm_code add_tools(struct making *k, const dgm_part *p, const dgm_at *at)
         add_call(k, &tools.calls.at[i], legacy);
     for (size_t i = 0; i < tools.results.n; i++)
         add_result(k, &tools.results.at[i], dgm_str_is(mark, "content"));
-    yyjson_val *calls = dgm_direct_member(p, DIRECT_CALLS);
+    yyjson_val *calls = dgm_said_member(p, DGM_SAID_CALLS);
     if (agent && calls)
         k->only_results = false; /* an empty list, too: the agent said that it calls nothing */
     else if (calls)
@@ -403,8 +330,8 @@ static dgm_code add_tools(struct making *k, const dgm_part *p, const dgm_at *at)
 
 static dgm_code add_data(struct making *k, const dgm_part *p, const dgm_at *at)
 {
-    if (dgm_direct_member(p, DIRECT_RESULTS) ||
-        (k->m->role == DGM_ROLE_AGENT && dgm_direct_member(p, DIRECT_CALLS)))
+    if (dgm_said_member(p, DGM_SAID_RESULTS) ||
+        (k->m->role == DGM_ROLE_AGENT && dgm_said_member(p, DGM_SAID_CALLS)))
         return add_tools(k, p, at);
     dgm_chat_part part;
     if (dgm_str_is(mark_of_part(k, p, DIRECT_PART), "other") &&
@@ -412,7 +339,7 @@ static dgm_code add_data(struct making *k, const dgm_part *p, const dgm_at *at)
         *add_piece(k, part.kind, false) = part;
         return DGM_OK;
     }
-    add_piece(k, DGM_CHAT_PART_TEXT, true)->text = spaced_text(k->a, p->data);
+    add_piece(k, DGM_CHAT_PART_TEXT, true)->text = dgm_said_spaced(k->a, p->data);
     return DGM_OK;
 }
 
@@ -491,7 +418,7 @@ static bool says_nothing(const struct making *k)
 
 static dgm_chat_role role_of(const dgm_message *m, bool trusted)
 {
-    dgm_str mark = trusted ? dgm_direct_mark(m->metadata, DIRECT_ROLE) : (dgm_str){0};
+    dgm_str mark = trusted ? dgm_said_mark(m->metadata, DIRECT_ROLE) : (dgm_str){0};
     if (m->role == DGM_ROLE_AGENT)
         return DGM_CHAT_ASSISTANT;
     if (dgm_str_is(mark, "system"))
@@ -527,8 +454,8 @@ dgm_code dgm_direct_make(dgm_arena *a, const dgm_message *m, const dgm_at *at, d
     out->tool_calls = (dgm_chat_calls){k.calls, k.n_calls};
     out->function_call = k.function_call;
     if (how.trusted) {
-        out->name = dgm_direct_mark(m->metadata, DIRECT_NAME);
-        out->reasoning_content = dgm_direct_mark(m->metadata, DIRECT_REASONING);
+        out->name = dgm_said_mark(m->metadata, DIRECT_NAME);
+        out->reasoning_content = dgm_said_mark(m->metadata, DIRECT_REASONING);
     }
     ret_pair->openai_message = out;
     return DGM_OK;

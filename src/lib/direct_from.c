@@ -88,7 +88,7 @@ static const dgm_json *mark(dgm_arena *a, const char *part)
 static bool can_be_data(const yyjson_val *v)
 {
     return v && depth_of((yyjson_val *)(uintptr_t)v) <= MAX_DEPTH &&
-           !dgm_json_get(v, DGM_STR(DIRECT_CALLS)) && !dgm_json_get(v, DGM_STR(DIRECT_RESULTS));
+           !dgm_json_get(v, DGM_STR(DGM_SAID_CALLS)) && !dgm_json_get(v, DGM_STR(DGM_SAID_RESULTS));
 }
 
 /* A part with no place in A2A, as it is, or as its text. */
@@ -120,8 +120,8 @@ static dgm_part media_part(dgm_arena *a, const dgm_chat_part *from, dgm_str pref
     if (dgm_direct_data_url(a, from->url, &p.media_type, &p.content))
         return p;
     p = (dgm_part){.kind = DGM_PART_URL, .content = from->url};
-    p.media_type = dgm_direct_media_type_of_name(from->url);
-    if (!dgm_direct_media_is(p.media_type, prefix))
+    p.media_type = dgm_media_type_of_name(from->url);
+    if (!dgm_media_is(p.media_type, prefix))
         p.media_type = any;
     return p;
 }
@@ -155,7 +155,7 @@ static bool file_part(dgm_arena *a, const dgm_chat_part *from, dgm_part *ret)
     if (!dgm_direct_data_url(a, from->file_data, &p.media_type, &p.content)) {
         if (!dgm_base64_normalise(a, from->file_data, &p.content))
             return false;
-        p.media_type = dgm_direct_media_type_of_name(from->filename);
+        p.media_type = dgm_media_type_of_name(from->filename);
     }
     *ret = p;
     return true;
@@ -233,7 +233,7 @@ static dgm_part calls_part(dgm_arena *a, const dgm_chat_message *m)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"" DIRECT_CALLS "\":[");
+    dgm_buf_add_lit(&b, "{\"" DGM_SAID_CALLS "\":[");
     for (size_t i = 0; i < m->tool_calls.n; i++) {
         if (i)
             dgm_buf_add_char(&b, ',');
@@ -248,7 +248,7 @@ static dgm_part legacy_call_part(dgm_arena *a, const dgm_chat_call *call)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"" DIRECT_CALLS "\":[");
+    dgm_buf_add_lit(&b, "{\"" DGM_SAID_CALLS "\":[");
     put_call(a, &b, call, call->name);
     dgm_buf_add_lit(&b, "]}");
     return (dgm_part){
@@ -286,7 +286,7 @@ static dgm_part result_part(dgm_arena *a, const dgm_chat_message *m)
     dgm_part p = {.kind = DGM_PART_DATA};
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_init(&text, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"" DIRECT_RESULTS "\":[{");
+    dgm_buf_add_lit(&b, "{\"" DGM_SAID_RESULTS "\":[{");
     put_text(&b, "call_id", m->role == DGM_CHAT_FUNCTION ? m->name : m->tool_call_id);
     put_text(&b, "name", m->name);
     put_key(&b, "output");

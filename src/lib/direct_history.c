@@ -10,7 +10,7 @@
 
 static void append(dgm_arena *a, dgm_chat_messages *list, const dgm_chat_message *m)
 {
-    list->at = dgm_direct_one_more(a, list->at, list->n, sizeof *list->at);
+    list->at = dgm_one_more(a, list->at, list->n, sizeof *list->at);
     list->at[list->n++] = *m;
 }
 
@@ -65,7 +65,7 @@ static bool is_answer(const dgm_status *s)
         return false;
     if (s->state != DGM_STATE_SUBMITTED && s->state != DGM_STATE_WORKING)
         return true;
-    return dgm_str_is(dgm_direct_mark(s->message->metadata, DIRECT_CANONICAL_TYPE),
+    return dgm_str_is(dgm_said_mark(s->message->metadata, DIRECT_CANONICAL_TYPE),
                       "TextMessageEndEvent");
 }
 
