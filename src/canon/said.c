@@ -61,11 +61,6 @@ const dgm_json *dgm_said_arguments_value(dgm_arena *a, dgm_str text)
 
 /* ---- calls and results in data ---------------------------------------------------------------------------- */
 
-struct tool_data {
-    dgm_said_calls calls;
-    dgm_said_results results;
-};
-
 static dgm_code read_arguments(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     if (!yyjson_is_obj(v) && !yyjson_is_str(v))
@@ -88,6 +83,7 @@ static const dgm_field call_fields[] = {
     DGM_F(dgm_said_call, call_id, "call_id", STR, DGM_REQUIRED | DGM_NONEMPTY),
     DGM_F(dgm_said_call, name, "name", STR, DGM_REQUIRED | DGM_NONEMPTY),
     DGM_F_CUSTOM("arguments", 0, &arguments),
+    DGM_F(dgm_said_call, type, "type", JSON, 0),
 };
 static const dgm_shape call_shape = {
     .what = "tool call",
@@ -111,25 +107,32 @@ static const dgm_shape result_shape = {
 };
 
 static const dgm_field tool_fields[] = {
-    DGM_F_OF(struct tool_data, results, DGM_SAID_RESULTS, LIST, 0, &result_shape),
-    DGM_F_OF(struct tool_data, calls, DGM_SAID_CALLS, LIST, 0, &call_shape),
+    DGM_F_OF(dgm_said_tools, results, DGM_SAID_RESULTS, LIST, 0, &result_shape),
+    DGM_F_OF(dgm_said_tools, calls, DGM_SAID_CALLS, LIST, 0, &call_shape),
 };
-/* Users make no calls: what stands there is data as any other. */
 static const dgm_shape agent_data = {
     .what = "data of tools",
-    .size = sizeof(struct tool_data),
+    .size = sizeof(dgm_said_tools),
     DGM_FIELDS(tool_fields),
     .extra_at = DGM_NOWHERE,
     .tag_at = DGM_NOWHERE,
 };
 static const dgm_shape user_data = {
     .what = "data of tools",
-    .size = sizeof(struct tool_data),
+    .size = sizeof(dgm_said_tools),
     .fields = tool_fields,
     .n_fields = 1,
     .extra_at = DGM_NOWHERE,
     .tag_at = DGM_NOWHERE,
 };
+
+dgm_code dgm_said_read_tools(dgm_arena *a, const dgm_part *p, dgm_role role, const dgm_at *at,
+                             dgm_said_tools *ret_tools, dgm_err *err)
+{
+    dgm_reader r = {.arena = a, .err = err};
+    return dgm_shape_read(&r, role == DGM_ROLE_AGENT ? &agent_data : &user_data,
+                          (yyjson_val *)(uintptr_t)p->data, at, ret_tools);
+}
 
 yyjson_val *dgm_said_member(const dgm_part *p, const char *name)
 {
@@ -249,13 +252,11 @@ static void add_calls_as_text(struct reading *k, yyjson_val *calls)
 
 static dgm_code add_tools(struct reading *k, const dgm_part *p, const dgm_at *at)
 {
-    struct tool_data tools = {0};
+    dgm_said_tools tools = {0};
     bool agent = k->m->role == DGM_ROLE_AGENT;
-    dgm_reader r = {.arena = k->a, .err = k->err};
     dgm_said *s = k->said;
     dgm_code rc;
-    if ((rc = dgm_shape_read(&r, agent ? &agent_data : &user_data, (yyjson_val *)(uintptr_t)p->data,
-                             DGM_AT_LIT(at, "data"), &tools)))
+    if ((rc = dgm_said_read_tools(k->a, p, k->m->role, DGM_AT_LIT(at, "data"), &tools, k->err)))
         return rc;
     for (size_t i = 0; i < tools.calls.n; i++) {
         s->calls.at = dgm_one_more(k->a, s->calls.at, s->calls.n, sizeof *s->calls.at);

@@ -17,6 +17,7 @@ typedef struct dgm_said_call {
     dgm_str call_id;
     dgm_str name;
     const dgm_json *arguments; /* an object or its text; NULL: none */
+    const dgm_json *type;      /* as it came; NULL: none */
 } dgm_said_call;
 
 typedef struct dgm_said_calls {
@@ -34,6 +35,11 @@ typedef struct dgm_said_results {
     dgm_said_result *at;
     size_t n;
 } dgm_said_results;
+
+typedef struct dgm_said_tools {
+    dgm_said_calls calls;
+    dgm_said_results results;
+} dgm_said_tools;
 
 typedef struct dgm_said {
     dgm_canon_role role;       /* user or assistant; trusted: also system, developer */
@@ -64,6 +70,10 @@ dgm_str dgm_said_file(dgm_arena *a, const dgm_part *p);
 #define DGM_SAID_CALLS "tool_calls"
 #define DGM_SAID_RESULTS "tool_results"
 yyjson_val *dgm_said_member(const dgm_part *p, const char *name); /* of data; NULL for null, too */
+
+/* Both, from data. Users make no calls: what stands there is data as any other. */
+dgm_code dgm_said_read_tools(dgm_arena *a, const dgm_part *p, dgm_role role, const dgm_at *at,
+                             dgm_said_tools *ret_tools, dgm_err *err);
 
 /* The text of a call's arguments: "{}" when there are none. */
 dgm_str dgm_said_arguments(dgm_arena *a, const dgm_json *arguments);

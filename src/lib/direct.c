@@ -12,89 +12,6 @@
 
 /* ---- calls and results in data --------------------------------------------------------------------- */
 
-struct call {
-    dgm_str call_id;
-    dgm_str name;
-    const dgm_json *arguments;
-    const dgm_json *type;
-};
-
-struct result {
-    dgm_str call_id;
-    const dgm_json *name;
-    const dgm_json *output;
-};
-
-struct tool_data {
-    struct {
-        struct call *at;
-        size_t n;
-    } calls;
-    struct {
-        struct result *at;
-        size_t n;
-    } results;
-};
-
-static dgm_code read_arguments(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
-{
-    if (!yyjson_is_obj(v) && !yyjson_is_str(v))
-        return dgm_read_wrong(r, v, at, "an object or its text");
-    ((struct call *)object)->arguments = v;
-    return DGM_OK;
-}
-static const dgm_custom arguments = {read_arguments, NULL};
-
-static const dgm_field call_fields[] = {
-    DGM_F(struct call, call_id, "call_id", STR, DGM_REQUIRED | DGM_NONEMPTY),
-    DGM_F(struct call, name, "name", STR, DGM_REQUIRED | DGM_NONEMPTY),
-    DGM_F_CUSTOM("arguments", 0, &arguments),
-    DGM_F(struct call, type, "type", JSON, 0),
-};
-static const dgm_shape call_shape = {
-    .what = "tool call",
-    .size = sizeof(struct call),
-    DGM_FIELDS(call_fields),
-    .extra_at = DGM_NOWHERE,
-    .tag_at = DGM_NOWHERE,
-};
-
-static const dgm_field result_fields[] = {
-    DGM_F(struct result, call_id, "call_id", STR, DGM_REQUIRED | DGM_NONEMPTY),
-    DGM_F(struct result, name, "name", JSON, 0),
-    DGM_F(struct result, output, "output", JSON, 0),
-};
-static const dgm_shape result_shape = {
-    .what = "tool result",
-    .size = sizeof(struct result),
-    DGM_FIELDS(result_fields),
-    .extra_at = DGM_NOWHERE,
-    .tag_at = DGM_NOWHERE,
-};
-
-static const dgm_field agent_fields[] = {
-    DGM_F_OF(struct tool_data, results, DGM_SAID_RESULTS, LIST, 0, &result_shape),
-    DGM_F_OF(struct tool_data, calls, DGM_SAID_CALLS, LIST, 0, &call_shape),
-};
-static const dgm_field user_fields[] = {
-    DGM_F_OF(struct tool_data, results, DGM_SAID_RESULTS, LIST, 0, &result_shape),
-};
-/* Users make no calls: what stands there is data as any other. */
-static const dgm_shape agent_data = {
-    .what = "data of tools",
-    .size = sizeof(struct tool_data),
-    DGM_FIELDS(agent_fields),
-    .extra_at = DGM_NOWHERE,
-    .tag_at = DGM_NOWHERE,
-};
-static const dgm_shape user_data = {
-    .what = "data of tools",
-    .size = sizeof(struct tool_data),
-    DGM_FIELDS(user_fields),
-    .extra_at = DGM_NOWHERE,
-    .tag_at = DGM_NOWHERE,
-};
-
 static bool has_calls(const dgm_message *m)
 {
     for (size_t i = 0; m->role == DGM_ROLE_AGENT && i < m->parts.n; i++) {
@@ -224,7 +141,7 @@ static void add_file(struct making *k, const dgm_part *p)
 
 /* ---- data -------------------------------------------------------------------------------------------------- */
 
-static void add_call(struct making *k, const struct call *from, bool legacy)
+static void add_call(struct making *k, const dgm_said_call *from, bool legacy)
 {
     dgm_chat_call *call;
     if (legacy) {
@@ -273,7 +190,7 @@ static bool read_parts(dgm_arena *a, yyjson_val *list, dgm_chat_content *ret)
     return true;
 }
 
-static void add_result(struct making *k, const struct result *from, bool list)
+static void add_result(struct making *k, const dgm_said_result *from, bool list)
 {
     k->tools = dgm_one_more(k->a, k->tools, k->n_tools, sizeof *k->tools);
     dgm_chat_message *tool = &k->tools[k->n_tools++];
@@ -305,15 +222,13 @@ static void add_calls_as_text(struct making *k, yyjson_val *calls)
 
 static dgm_code add_tools(struct making *k, const dgm_part *p, const dgm_at *at)
 {
-    struct tool_data tools = {0};
+    dgm_said_tools tools = {0};
     bool agent = k->m->role == DGM_ROLE_AGENT;
-    dgm_reader r = {.arena = k->a, .err = k->err};
     dgm_str mark = mark_of_part(k, p, DIRECT_PART);
     dgm_code rc;
     const dgm_at *data = DGM_AT_LIT(at, "data"), *inner = DGM_AT_LIT(data, "data");
     at = k->how.spelling == DGM_DIRECT_REST ? inner : data;
-    if ((rc = dgm_shape_read(&r, agent ? &agent_data : &user_data, (yyjson_val *)(uintptr_t)p->data,
-                             at, &tools)))
+    if ((rc = dgm_said_read_tools(k->a, p, k->m->role, at, &tools, k->err)))
         return rc;
     bool legacy = dgm_str_is(mark, "function_call") && tools.calls.n == 1 && !k->function_call;
     for (size_t i = 0; i < tools.calls.n; i++)
