@@ -1,17 +1,33 @@
 /*
  * wire/canon_codec.h - the whole surface of a format that goes through canonical events.
  *
- * A decoder is fed the values of one stream and gives canonical events; an encoder is fed those and gives
- * frames: payloads, each with the name that server-sent events give it, if any. Framing (SSE, lines, an
- * array) is the caller's. Both are handles: new, feed, end, free. They are pure: what they must make up comes
- * from the parameters.
+ * What a format can say has up to four forms:
+ *
+ *   events    a stream: chunks, server-sent events. A decoder is fed its values and gives canonical events;
+ *             an encoder is fed those and gives frames
+ *   response  the same as one object (chat.completion, response): the same handles. A decoder tells it by its
+ *             shape; an encoder that is asked for it (params.whole) gives one frame, at the end
+ *   messages  a history, or one message of it
+ *   request   what begins a run: messages, tools, settings
+ *
+ * Handles are new, feed, end, free. Everything is pure: what must be made up comes from the parameters.
+ * Framing (SSE, lines, an array) is the caller's.
  */
 #pragma once
 
 #include "canon/canon.h"
 #include "json/shape.h"
 
-/* name is empty where the format does not name its events. Both live until this returns. */
+typedef enum dgm_form {
+    DGM_FORM_NONE,
+    DGM_FORM_EVENTS,
+    DGM_FORM_RESPONSE,
+    DGM_FORM_MESSAGES,
+    DGM_FORM_REQUEST
+} dgm_form;
+
+/* One payload, with the name that server-sent events give it; empty where the format names none. Both
+ * live until this returns. */
 typedef struct dgm_frame_sink {
     dgm_code (*on_frame)(void *arg, dgm_str name, dgm_str payload);
     void *arg;
@@ -20,17 +36,26 @@ typedef struct dgm_frame_sink {
 typedef struct dgm_stream_params {
     bool old_peer; /* ag-ui: of before 1.0 */
     bool fragment; /* no whole run: begin and end nothing that is not in it */
+    bool whole;    /* encoders: the response, not its events */
+    bool usage;    /* openai-chat: the chunk that tells of usage was asked for */
+    dgm_str model; /* what OpenAI's formats call the agent; absent: "dragoman" */
+    int64_t now;   /* Unix milliseconds, for what has a time and was given none */
     dgm_mint mint;
 } dgm_stream_params;
 
 typedef struct dgm_canon_codec {
-    const char *name;
+    const char *name; /* its address tags unknown members */
     const char *about;
+    /* What ends a stream behind its last frame, as a frame's payload ("[DONE]"); NULL: nothing does. */
+    const char *stream_end;
     /* Its readers build messages of events: snapshots must have them all (dgm_from_params). */
     bool builds_messages;
-    /* How likely is it that a peer of this format wrote v? 0: it did not; more: it could have. */
-    int (*recognise)(const yyjson_val *v);
+    /* How likely is it that a peer of this format wrote v? 0: it did not; 1: it could have; 2: shows its
+     * marks. ret_form: what of the format v is. */
+    int (*recognise)(const yyjson_val *v, dgm_form *ret_form);
 
+    /* Events and responses. NULL: the format has none. What is fed may go when feed returns; so may what the
+     * sink was given. */
     void *(*decoder_new)(const dgm_stream_params *params);
     dgm_code (*decoder_feed)(void *decoder, dgm_reader *r, yyjson_val *v, dgm_canon_sink sink);
     dgm_code (*decoder_end)(void *decoder, dgm_canon_sink sink, dgm_err *err);
@@ -40,4 +65,17 @@ typedef struct dgm_canon_codec {
     dgm_code (*encoder_feed)(void *encoder, const dgm_canon_event *event, dgm_err *err);
     dgm_code (*encoder_end)(void *encoder, dgm_err *err);
     void (*encoder_free)(void *encoder);
+
+    /* Messages. v: one, or a list of them. Writing gives a frame for each element of the format's list, which
+     * need not be as many as there are messages. NULL: the format has none. */
+    dgm_code (*read_messages)(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                              dgm_canon_messages *ret_messages);
+    dgm_code (*write_messages)(const dgm_canon_messages *messages, const dgm_stream_params *params,
+                               dgm_frame_sink sink, dgm_err *err);
+
+    /* Requests. What only this format knows rides in the input's `extra`. NULL: the format has none. */
+    dgm_code (*read_request)(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                             dgm_canon_input *ret_input);
+    dgm_code (*write_request)(dgm_writer *w, const dgm_canon_input *input,
+                              const dgm_stream_params *params, dgm_err *err);
 } dgm_canon_codec;

@@ -42,8 +42,9 @@ dgm_code dgm_agui_read_message(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                                dgm_canon_message *ret_message);
 void dgm_agui_write_message(dgm_writer *w, const dgm_canon_message *message);
 
-/* How likely is it that v is ours? 0: no, 1: could be, 2: shows its marks. */
+/* How likely is it that v is an event or a request of ours? 0: no, 2: shows its marks. */
 int dgm_agui_recognise(const yyjson_val *v);
+bool dgm_agui_is_input(const yyjson_val *v);
 
 /* ---- a stream ------------------------------------------------------------------------------------ */
 

@@ -50,6 +50,66 @@ static void free_encoder(void *encoder)
 
 /* ---- ag-ui ------------------------------------------------------------------------------------------------ */
 
+/* Messages have the members of others' too: only some show whose they are. */
+static int recognise_message(const yyjson_val *v)
+{
+    if (!dgm_agui_text_member(v, "id").p || !dgm_agui_text_member(v, "role").p)
+        return 0;
+    return dgm_json_get(v, DGM_STR("toolCalls")) || dgm_json_get(v, DGM_STR("toolCallId")) ||
+                   dgm_json_get(v, DGM_STR("activityType"))
+               ? 2
+               : dgm_json_get(v, DGM_STR("content")) != NULL;
+}
+
+static int agui_recognise(const yyjson_val *v, dgm_form *ret_form)
+{
+    *ret_form = dgm_agui_is_input(v) ? DGM_FORM_REQUEST : DGM_FORM_EVENTS;
+    int score = dgm_agui_recognise(v);
+    if (!score && (score = recognise_message(v)))
+        *ret_form = DGM_FORM_MESSAGES;
+    return score;
+}
+
+static dgm_code agui_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                   dgm_canon_messages *ret)
+{
+    bool list = yyjson_is_arr(v);
+    size_t n = list ? yyjson_arr_size(v) : 1;
+    yyjson_val *one = list ? yyjson_arr_get_first(v) : v;
+    dgm_code rc;
+    *ret = (dgm_canon_messages){dgm_arena_alloc(r->arena, n * sizeof *ret->at), n};
+    for (size_t i = 0; i < n; i++, one = list ? unsafe_yyjson_get_next(one) : NULL) {
+        if ((rc = dgm_agui_read_message(r, one, list ? DGM_AT_I(at, i) : at, &ret->at[i])))
+            return rc;
+    }
+    return DGM_OK;
+}
+
+static dgm_code agui_write_messages(const dgm_canon_messages *messages,
+                                    const dgm_stream_params *params, dgm_frame_sink sink,
+                                    dgm_err *err)
+{
+    struct encoder *e = new_encoder(params, sink);
+    dgm_code rc = DGM_OK;
+    e->err = err;
+    for (size_t i = 0; !rc && i < messages->n; i++) {
+        dgm_writer w = {.out = &e->text, .format = dgm_agui_name};
+        dgm_buf_clear(&e->text);
+        dgm_agui_write_message(&w, &messages->at[i]);
+        rc = give(e);
+    }
+    free_encoder(e);
+    return rc;
+}
+
+static dgm_code agui_write_request(dgm_writer *w, const dgm_canon_input *input,
+                                   const dgm_stream_params *params, dgm_err *err)
+{
+    (void)params, (void)err;
+    dgm_agui_write_input(w, input);
+    return DGM_OK;
+}
+
 static void *agui_decoder_new(const dgm_stream_params *params)
 {
     (void)params;
@@ -94,7 +154,7 @@ const dgm_canon_codec dgm_codec_agui = {
     .name = dgm_agui_name,
     .about = "AG-UI 1.0 events; peers from before 1.0 are read too",
     .builds_messages = true,
-    .recognise = dgm_agui_recognise,
+    .recognise = agui_recognise,
     .decoder_new = agui_decoder_new,
     .decoder_feed = agui_decoder_feed,
     .decoder_end = agui_decoder_end,
@@ -103,6 +163,10 @@ const dgm_canon_codec dgm_codec_agui = {
     .encoder_feed = agui_encoder_feed,
     .encoder_end = agui_encoder_end,
     .encoder_free = free_encoder,
+    .read_messages = agui_read_messages,
+    .write_messages = agui_write_messages,
+    .read_request = dgm_agui_read_input,
+    .write_request = agui_write_request,
 };
 
 /* ---- ag-ui-simple ------------------------------------------------------------------------------------------- */
@@ -187,10 +251,16 @@ static dgm_code simple_encoder_end(void *encoder, dgm_err *err)
     return dgm_simple_encoder_end(e->simple, err);
 }
 
+static int simple_recognise(const yyjson_val *v, dgm_form *ret_form)
+{
+    *ret_form = DGM_FORM_EVENTS;
+    return dgm_agui_simple_recognise(v);
+}
+
 const dgm_canon_codec dgm_codec_agui_simple = {
     .name = dgm_agui_simple_name,
     .about = "document 000's dialect of AG-UI: whole events",
-    .recognise = dgm_agui_simple_recognise,
+    .recognise = simple_recognise,
     .decoder_new = simple_decoder_new,
     .decoder_feed = simple_decoder_feed,
     .decoder_end = simple_decoder_end,

@@ -342,9 +342,11 @@ int dgm_agui_recognise(const yyjson_val *v)
         if (dgm_str_eq(dgm_str_from(retired[i].name), type))
             return 2;
     }
-    /* a request */
+    return dgm_agui_is_input(v) ? 2 : 0;
+}
+
+bool dgm_agui_is_input(const yyjson_val *v)
+{
     return dgm_agui_text_member(v, "threadId").p && dgm_agui_text_member(v, "runId").p &&
-                   dgm_json_get(v, DGM_STR("messages"))
-               ? 2
-               : 0;
+           dgm_json_get(v, DGM_STR("messages"));
 }

@@ -39,7 +39,9 @@ static void check_convert(const dgm_canon_codec *from, const dgm_canon_codec *to
         size_t n = strcspn(lines, "\n");
         yyjson_val *v;
         check_ok(dgm_json_read(a, (dgm_str){lines, n}, 100000, "", &v, &road.err), road.err);
-        assert_int_equal(from->recognise(v), 2);
+        dgm_form form;
+        assert_int_equal(from->recognise(v, &form), 2);
+        assert_int_equal(form, DGM_FORM_EVENTS);
         check_ok(from->decoder_feed(decoder, &r, v, sink), road.err);
         lines += n + (lines[n] == '\n');
     }
@@ -152,7 +154,61 @@ static void ends_of_runs(void **state)
         "\"interrupt\",\"interrupts\":[{\"id\":\"r1\",\"reason\":\"input_required\"}]}}\n");
 }
 
-DGM_TEST_MAIN(dgm_test(the_official_wire_comes_back),
+static dgm_code add_line(void *arg, dgm_str name, dgm_str payload)
+{
+    assert_int_equal(name.n, 0);
+    dgm_buf_add_str(arg, payload);
+    dgm_buf_add_char(arg, '\n');
+    return DGM_OK;
+}
+
+static void messages_and_requests_are_told_and_come_back(void **state)
+{
+    static const char request[] =
+        "{\"threadId\":\"t\",\"runId\":\"r\",\"protocolVersion\":\"1.0\",\"state\":{},\"messages\":"
+        "["
+        "{\"id\":\"1\",\"role\":\"user\",\"content\":\"hi\"}],\"tools\":[],\"context\":[],"
+        "\"forwardedProps\":{}}";
+    static const char list[] =
+        "[{\"id\":\"1\",\"role\":\"user\",\"content\":\"hi\"},"
+        "{\"id\":\"2\",\"role\":\"tool\",\"content\":\"x\",\"toolCallId\":\"c\"}]";
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_err err = {0};
+    dgm_reader r = {.arena = a, .format = AGUI->name, .err = &err};
+    dgm_stream_params params = {0};
+    dgm_buf out;
+    yyjson_val *v;
+    dgm_form form;
+    (void)state;
+    dgm_buf_init(&out, 4096);
+
+    assert_false(dgm_json_read(a, dgm_str_from(request), SIZE_MAX, "x", &v, &err));
+    assert_int_equal(AGUI->recognise(v, &form), 2);
+    assert_int_equal(form, DGM_FORM_REQUEST);
+    dgm_canon_input input;
+    assert_false(AGUI->read_request(&r, v, NULL, &input));
+    dgm_writer w = {.out = &out, .format = AGUI->name};
+    assert_false(AGUI->write_request(&w, &input, &params, &err));
+    assert_true(dgm_str_eq(dgm_buf_str(&out), dgm_str_from(request)));
+
+    assert_false(dgm_json_read(a, dgm_str_from(list), SIZE_MAX, "x", &v, &err));
+    assert_int_equal(AGUI->recognise(yyjson_arr_get(v, 0), &form), 1);
+    assert_int_equal(AGUI->recognise(yyjson_arr_get(v, 1), &form), 2);
+    assert_int_equal(form, DGM_FORM_MESSAGES);
+    dgm_canon_messages messages;
+    assert_false(AGUI->read_messages(&r, v, NULL, &messages));
+    dgm_buf_clear(&out);
+    dgm_frame_sink sink = {add_line, &out};
+    assert_false(AGUI->write_messages(&messages, &params, sink, &err));
+    assert_true(
+        dgm_str_is(dgm_buf_str(&out),
+                   "{\"id\":\"1\",\"role\":\"user\",\"content\":\"hi\"}\n"
+                   "{\"id\":\"2\",\"role\":\"tool\",\"content\":\"x\",\"toolCallId\":\"c\"}\n"));
+    dgm_buf_done(&out);
+}
+
+DGM_TEST_MAIN(dgm_test(messages_and_requests_are_told_and_come_back),
+              dgm_test(the_official_wire_comes_back),
               dgm_test_holds(official_to_simple_and_back, "R000-05"),
               dgm_test_holds(the_documents_three_examples, "R000-24 R000-25 R000-26"),
               dgm_test_holds(ends_of_runs, "R000-15 R000-17 R000-18"))
