@@ -18,6 +18,8 @@
 #include "canon/canon.h"
 #include "json/shape.h"
 
+#include <dragoman/convert.h>
+
 typedef enum dgm_form {
     DGM_FORM_NONE,
     DGM_FORM_EVENTS,
@@ -42,6 +44,12 @@ typedef struct dgm_stream_params {
     int64_t now;   /* Unix milliseconds, for what has a time and was given none */
     dgm_mint mint;
 } dgm_stream_params;
+
+/* Rows for docs/losses.md; object is the form's name, or "any". */
+typedef struct dgm_loss_rows {
+    const dgm_loss *at;
+    size_t n;
+} dgm_loss_rows;
 
 typedef struct dgm_canon_codec {
     const char *name; /* its address tags unknown members */
@@ -78,4 +86,7 @@ typedef struct dgm_canon_codec {
                              dgm_canon_input *ret_input);
     dgm_code (*write_request)(dgm_writer *w, const dgm_canon_input *input,
                               const dgm_stream_params *params, dgm_err *err);
+
+    /* What of the format has no place in canonical events, and what of those has none in the format. */
+    dgm_loss_rows lost_reading, lost_writing;
 } dgm_canon_codec;
