@@ -4,6 +4,7 @@
  *   1.0 JSON-RPC  error.data       [ErrorInfo | BadRequest]
  *   1.0 REST      error.details    the same, with the HTTP status and the gRPC name of the table in use
  *   0.3           code and message; where something is wrong stands in the message
+ *   0.3 REST      also `type`, the one member by which a2a-sdk 1.x knows the errors of 0.3 servers
  */
 #include "frontend/a2a/a2a_front_int.h"
 
@@ -55,6 +56,40 @@ static const dgm_json *details_of(struct op *op, const dgm_err *err)
     return details;
 }
 
+static const char *type_of(dgm_code code)
+{
+    switch (code) {
+    case DGM_PARSE: return "JSONParseError";
+    case DGM_BAD_REQUEST: return "InvalidRequestError";
+    case DGM_NO_SUCH_METHOD: return "MethodNotFoundError";
+    case DGM_BAD_PARAMS: return "InvalidParamsError";
+    case DGM_INTERNAL: return "InternalError";
+    case DGM_TASK_NOT_FOUND: return "TaskNotFoundError";
+    case DGM_TASK_NOT_CANCELABLE: return "TaskNotCancelableError";
+    case DGM_PUSH_NOT_SUPPORTED: return "PushNotificationNotSupportedError";
+    case DGM_UNSUPPORTED_OPERATION: return "UnsupportedOperationError";
+    case DGM_CONTENT_TYPE_NOT_SUPPORTED: return "ContentTypeNotSupportedError";
+    case DGM_INVALID_AGENT_RESPONSE: return "InvalidAgentResponseError";
+    case DGM_EXTENDED_CARD_NOT_CONFIGURED: return "ExtendedAgentCardNotConfiguredError";
+    case DGM_EXTENSION_REQUIRED: return "ExtensionSupportRequiredError";
+    case DGM_VERSION_NOT_SUPPORTED: return "VersionNotSupportedError";
+    default: return NULL; /* the HTTP status says it */
+    }
+}
+
+static const dgm_extra *type_member(struct op *op, dgm_code code)
+{
+    const char *type = op->codec == &dgm_codec_a2a_03_rest ? type_of(code) : NULL;
+    if (!type)
+        return NULL;
+    dgm_member *member = dgm_arena_alloc(op->arena, sizeof *member);
+    dgm_extra *extra = dgm_arena_alloc(op->arena, sizeof *extra);
+    member->key = DGM_STR("type");
+    member->value = dgm_json_made(op->arena, dgm_arena_printf(op->arena, "\"%s\"", type));
+    *extra = (dgm_extra){.format = op->codec->name, .at = member, .n = 1};
+    return extra;
+}
+
 void op_put_error(struct op *op, const dgm_err *err, int http, dgm_buf *out)
 {
     bool old = op->front->o.errors_1_0_0;
@@ -63,7 +98,8 @@ void op_put_error(struct op *op, const dgm_err *err, int http, dgm_buf *out)
                    .http_status = http,
                    .status = dgm_str_from(dgm_grpc_status_name(dgm_code_grpc(err->code, old))),
                    .message = dgm_str_from(err->msg),
-                   .details = details_of(op, err)};
+                   .details = details_of(op, err),
+                   .extra = type_member(op, err->code)};
     if (err->at[0])
         e.message = dgm_arena_printf(op->arena, "%s (at %s)", err->msg, err->at);
     dgm_frame frame = {.envelope = op->rest ? DGM_ENVELOPE_NONE : DGM_ENVELOPE_RESPONSE,

@@ -175,8 +175,10 @@ class Answer:
             if e.reason or "details" in error:
                 check_details(error.get("details"), e, "error.details")
         else:
-            check(set(self.error) <= {"code", "message", "data"}, f"members of the body: {show(self.error)}")
+            check(set(self.error) <= {"code", "message", "data", "type"}, f"members of the body: {show(self.error)}")
             same(self.error.get("code"), e.code, "code")
+            if not IS_STANDIN:
+                same(self.error.get("type"), {"Parse": "JSONParse"}.get(e.name, e.name) + "Error", "type")
             check(isinstance(self.error.get("message"), str) and self.error["message"], show(self.error))
         return self
 
