@@ -79,16 +79,16 @@ static void rules_are_told_once_per_run(void **state)
         assert_int_equal(s->records[s->n - 1]->head.state, DGM_STATE_COMPLETED);
         while (dgm_core_stats_of(e.core).running)
             sched_yield();
-        assert_int_equal(broken(&e, "ids"), n);
-        assert_int_equal(broken(&e, "status-text"), n);
-        assert_int_equal(broken(&e, "append-to-nothing"), n);
-        assert_int_equal(broken(&e, "after-last-chunk"), n);
-        assert_int_equal(broken(&e, "after-end"), n);
-        assert_int_equal(broken(&e, "transition"), 0);
+        assert_int_equal(broken(&e, "changing-ids"), n);
+        assert_int_equal(broken(&e, "working-status-text"), n);
+        assert_int_equal(broken(&e, "unknown-artifact-append"), n);
+        assert_int_equal(broken(&e, "last-chunk-twice"), n);
+        assert_int_equal(broken(&e, "event-after-terminal"), n);
+        assert_int_equal(broken(&e, "illegal-transition"), 0);
         assert_int_equal(dgm_core_stats_of(e.core).warnings, n_warned);
         clear(s);
     }
-    assert_string_equal(last_rule, "after-end");
+    assert_string_equal(last_rule, "event-after-terminal");
     stop_env(&e);
 }
 

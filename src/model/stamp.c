@@ -89,9 +89,10 @@ void dgm_message_stamp(dgm_arena *a, dgm_message *m)
                                   dgm_json_get(stamp, DGM_STR(CANONICAL_TYPE)));
 }
 
-bool dgm_metadata_has_type(const dgm_json *metadata)
+dgm_str dgm_metadata_type(const dgm_json *metadata)
 {
-    return yyjson_is_str(dgm_json_get(metadata, DGM_STR(CANONICAL_TYPE)));
+    const yyjson_val *type = dgm_json_get(metadata, DGM_STR(CANONICAL_TYPE));
+    return yyjson_is_str((yyjson_val *)(uintptr_t)type) ? dgm_json_str(type) : (dgm_str){0};
 }
 
 const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value)

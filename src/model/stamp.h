@@ -13,8 +13,12 @@ const char *dgm_message_canonical_type(const dgm_message *m);
 /* Sets metadata.canonical_type over whatever is there; the other members stay. */
 void dgm_message_stamp(dgm_arena *a, dgm_message *m);
 
-/* Has it a member canonical_type that is a string? */
-bool dgm_metadata_has_type(const dgm_json *metadata);
+/* Its member canonical_type, if that is a string; else absent. */
+dgm_str dgm_metadata_type(const dgm_json *metadata);
+static inline bool dgm_metadata_has_type(const dgm_json *metadata)
+{
+    return dgm_metadata_type(metadata).p != NULL;
+}
 
 /* A copy of a value in another arena. NULL is fine. */
 const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value);
