@@ -1,5 +1,7 @@
 /* canon/media.c - media types and file names. */
 #include "canon/media.h"
+#include "base/buf.h"
+#include "json/shape.h"
 
 /* The files that conversations are about; the first row of a type gives its extension. */
 static const struct {
@@ -99,4 +101,57 @@ dgm_canon_part_kind dgm_media_kind(dgm_str media_type)
         return DGM_CANON_PART_AUDIO;
     return dgm_media_is(media_type, DGM_STR("video/")) ? DGM_CANON_PART_VIDEO
                                                        : DGM_CANON_PART_DOCUMENT;
+}
+
+dgm_str dgm_media_audio_format(dgm_str media_type)
+{
+    static const struct {
+        const char *media_type, *format;
+    } formats[] = {
+        {"audio/wav", "wav"},      {"audio/x-wav", "wav"}, {"audio/wave", "wav"},
+        {"audio/vnd.wave", "wav"}, {"audio/mpeg", "mp3"},  {"audio/mp3", "mp3"},
+    };
+    dgm_str plain = dgm_media_essence(media_type);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (dgm_str_eq_nocase(plain, dgm_str_from(formats[i].media_type)))
+            return dgm_str_from(formats[i].format);
+    }
+    return (dgm_str){0};
+}
+
+/* ---- data: URLs -------------------------------------------------------------------------------------- */
+
+bool dgm_media_read_data_url(dgm_arena *a, dgm_str url, dgm_str *ret_media_type,
+                             dgm_str *ret_base64)
+{
+    static const char base64[] = ";base64";
+    const size_t scheme = sizeof "data:" - 1, ending = sizeof base64 - 1;
+    if (!dgm_media_is(url, DGM_STR("data:")))
+        return false;
+    dgm_str rest = {url.p + scheme, url.n - scheme};
+    const char *comma = rest.n ? memchr(rest.p, ',', rest.n) : NULL;
+    if (!comma)
+        return false;
+    dgm_str head = {rest.p, (size_t)(comma - rest.p)};
+    if (head.n < ending ||
+        !dgm_str_eq_nocase((dgm_str){head.p + head.n - ending, ending}, dgm_str_from(base64)))
+        return false;
+    dgm_str bytes = {comma + 1, rest.n - head.n - 1};
+    if (!dgm_base64_normalise(a, bytes, ret_base64))
+        return false;
+    *ret_media_type = (dgm_str){head.p, head.n - ending};
+    return true;
+}
+
+dgm_str dgm_media_data_url(dgm_arena *a, dgm_str media_type, dgm_str base64)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "data:");
+    dgm_buf_add_str(&b, media_type);
+    dgm_buf_add_lit(&b, ";base64,");
+    dgm_buf_add_str(&b, base64);
+    dgm_str url = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return url;
 }

@@ -80,19 +80,6 @@ static dgm_str mark_of_part(const struct making *k, const dgm_part *p, const cha
 
 /* ---- files ----------------------------------------------------------------------------------------------- */
 
-static dgm_str data_url(dgm_arena *a, dgm_str media_type, dgm_str base64)
-{
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "data:");
-    dgm_buf_add_str(&b, media_type);
-    dgm_buf_add_lit(&b, ";base64,");
-    dgm_buf_add_str(&b, base64);
-    dgm_str url = dgm_arena_dup(a, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return url;
-}
-
 /* The mark's kind where the part can be that, else the part's own. */
 static dgm_chat_part_kind kind_of_file(const struct making *k, const dgm_part *p)
 {
@@ -116,17 +103,18 @@ static void add_file(struct making *k, const dgm_part *p)
     switch (kind) {
     case DGM_CHAT_PART_IMAGE:
     case DGM_CHAT_PART_VIDEO:
-        part->url = p->kind == DGM_PART_URL ? p->content : data_url(k->a, media_type, p->content);
+        part->url =
+            p->kind == DGM_PART_URL ? p->content : dgm_media_data_url(k->a, media_type, p->content);
         part->detail = mark_of_part(k, p, DIRECT_DETAIL);
         return;
     case DGM_CHAT_PART_AUDIO:
         part->data = p->content;
-        part->format = dgm_direct_audio_format(media_type);
+        part->format = dgm_media_audio_format(media_type);
         if (!part->format.n && dgm_media_is(media_type, DGM_STR("audio/")))
             part->format = (dgm_str){media_type.p + 6, media_type.n - 6};
         return;
     case DGM_CHAT_PART_FILE:
-        part->file_data = data_url(
+        part->file_data = dgm_media_data_url(
             k->a, media_type.n ? media_type : DGM_STR("application/octet-stream"), p->content);
         part->filename = p->filename;
         part->file_id = mark_of_part(k, p, DIRECT_FILE_ID);

@@ -117,7 +117,7 @@ static dgm_part other_part(dgm_arena *a, const dgm_chat_part *from)
 static dgm_part media_part(dgm_arena *a, const dgm_chat_part *from, dgm_str prefix, dgm_str any)
 {
     dgm_part p = {.kind = DGM_PART_RAW};
-    if (dgm_direct_data_url(a, from->url, &p.media_type, &p.content))
+    if (dgm_media_read_data_url(a, from->url, &p.media_type, &p.content))
         return p;
     p = (dgm_part){.kind = DGM_PART_URL, .content = from->url};
     p.media_type = dgm_media_type_of_name(from->url);
@@ -131,7 +131,7 @@ static bool audio_part(dgm_arena *a, const dgm_chat_part *from, dgm_part *ret)
     dgm_str ignored;
     dgm_part p = {.kind = DGM_PART_RAW};
     if (!dgm_base64_normalise(a, from->data, &p.content) &&
-        !dgm_direct_data_url(a, from->data, &ignored, &p.content))
+        !dgm_media_read_data_url(a, from->data, &ignored, &p.content))
         return false;
     if (dgm_str_is(from->format, "mp3")) {
         p.media_type = DGM_STR("audio/mpeg");
@@ -152,7 +152,7 @@ static bool file_part(dgm_arena *a, const dgm_chat_part *from, dgm_part *ret)
     dgm_part p = {.kind = DGM_PART_RAW, .filename = from->filename};
     if (!from->file_data.p)
         return false;
-    if (!dgm_direct_data_url(a, from->file_data, &p.media_type, &p.content)) {
+    if (!dgm_media_read_data_url(a, from->file_data, &p.media_type, &p.content)) {
         if (!dgm_base64_normalise(a, from->file_data, &p.content))
             return false;
         p.media_type = dgm_media_type_of_name(from->filename);

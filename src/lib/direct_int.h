@@ -31,9 +31,3 @@ dgm_code dgm_direct_make(dgm_arena *a, const dgm_message *m, const dgm_at *at, d
 
 /* What a part becomes by itself, without marks. TEXT: its text, JSON text, or a link. */
 dgm_chat_part_kind dgm_direct_part_kind(const dgm_part *p, dgm_role role);
-
-/* OpenAI's name of an audio format, "wav" or "mp3"; absent for every other media type. */
-dgm_str dgm_direct_audio_format(dgm_str media_type);
-
-/* Takes a data: URL in base64 apart. The bytes come out as standard base64; media_type may be empty. */
-bool dgm_direct_data_url(dgm_arena *a, dgm_str url, dgm_str *ret_media_type, dgm_str *ret_base64);
