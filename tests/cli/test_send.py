@@ -422,6 +422,30 @@ def _():
     with_sdk("0.3")
 
 
+# ---- TLS ---------------------------------------------------------------------------------------------------
+
+@test("send and task speak HTTPS, and trust whom they are told to trust")
+def _():
+    where = folder()
+    cert, key = os.path.join(where, "cert.pem"), os.path.join(where, "key.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj",
+                    "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    config = os.path.join(where, "tls.json")
+    write(config, json.dumps({"tls": {"cert": cert, "key": key}, "agents": [{"id": "demo", "type": "demo"}]}).encode())
+    with Server("-c", config, agent=None) as s:
+        check(s.url.startswith("https://"), s.url)
+        for version, binding in WIRES:
+            wire = ["--ca", cert, "--protocol", version, "--binding", binding]
+            for more in ([], ["--no-stream"]):
+                check_same(succeeded(run("send", *wire, *more, s.url, QUICK)).out.decode().count(STORY), 1, f"{wire} {more}")
+        lines = events(run("send", "--ca", cert, "--json", s.url, QUICK))
+        check_same(kinds(lines)[0], "task")
+        got = succeeded(run("task", "get", "--ca", cert, "--json", s.url, task_of(lines)))
+        check_same(json.loads(got.out)["id"], task_of(lines))
+        failed(run("send", s.url, QUICK), 1, "cannot trust", "--ca FILE")
+        failed(run("send", "--ca", key, s.url, QUICK), 1, "cannot trust", "--ca FILE")
+
+
 @test("the servers that were talked to end well")
 def _():
     for one in shared.values():

@@ -60,6 +60,9 @@ static const dgm_cli_kind states = {"state", state_word, false};
     {.name = "binding", .value = "BINDING", .kind = &bindings,                                     \
      .about = "speak it this way",                                                                 \
      .more = "With `--protocol` as well, no card is fetched and URL is the endpoint."},            \
+    {.name = "ca", .value = "FILE", .kind = &dgm_cli_files,                                        \
+     .about = "trust the certificates (PEM) in FILE",                                              \
+     .more = "Default: those that this machine trusts."},                                          \
     {.name = "timeout", .value = "SECONDS", .kind = &dgm_cli_any_text,                             \
      .about = "give up after this long without a byte",                                            \
      .more = "Default 600."}

@@ -23,6 +23,7 @@ struct http {
     CURLM *multi;
     CURL *easy;
     long timeout_s;
+    const char *ca_file;
     char why[CURL_ERROR_SIZE];
 };
 
@@ -68,7 +69,7 @@ void http_forget_interrupt(void)
 
 /* ---- handles --------------------------------------------------------------------------------------------- */
 
-struct http *http_new(long timeout_s, dgm_err *err)
+struct http *http_new(long timeout_s, const char *ca_file, dgm_err *err)
 {
     struct http *h;
     if (!(curl = curl_library_open(err)))
@@ -79,6 +80,7 @@ struct http *http_new(long timeout_s, dgm_err *err)
     h->multi = curl->multi_init();
     h->easy = curl->easy_init();
     h->timeout_s = timeout_s;
+    h->ca_file = ca_file;
     return h;
 }
 
@@ -158,6 +160,8 @@ static void prepare(struct call *c, struct curl_slist *headers)
     curl->easy_setopt(e, CURLOPT_ERRORBUFFER, c->h->why);
     curl->easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);
     curl->easy_setopt(e, CURLOPT_WRITEDATA, c);
+    if (c->h->ca_file)
+        curl->easy_setopt(e, CURLOPT_CAINFO, c->h->ca_file);
     if (is_loopback(q->url))
         curl->easy_setopt(e, CURLOPT_PROXY, ""); /* no proxy can reach this machine's own servers */
     if (q->body.p) {
@@ -218,6 +222,9 @@ dgm_code http_call(struct http *h, const struct http_request *q, struct http_ans
     if (rc == CURLE_OPERATION_TIMEDOUT && ret_answer->status)
         return dgm_fail(err, DGM_UPSTREAM_TIMEOUT, NULL, "%s has said nothing for %ld s", q->url,
                         h->timeout_s);
+    if (rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CACERT_BADFILE)
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot trust %s: %s", q->url,
+                        h->why[0] ? h->why : curl->easy_strerror(rc));
     return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot reach %s: %s", q->url,
                     h->why[0] ? h->why : curl->easy_strerror(rc));
 }

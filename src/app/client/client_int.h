@@ -29,7 +29,8 @@ struct http_answer {
     dgm_buf body; /* of what is no stream */
 };
 
-struct http *http_new(long timeout_s, dgm_err *err); /* NULL: err says why */
+/* ca_file: certificates to trust instead of this machine's; NULL: those. Returns NULL: err says why. */
+struct http *http_new(long timeout_s, const char *ca_file, dgm_err *err);
 void http_free(struct http *h);
 
 /* DGM_OK: there was an answer, whatever it says. DGM_UNAVAILABLE: none, err says why. */

@@ -245,7 +245,7 @@ static int begin(peer *p, const dgm_cli_line *line, const char *url)
         p->address = dgm_arena_printf(p->arena, "http://%s", url).p;
     if (strncmp(p->address, "http://", 7) != 0 && strncmp(p->address, "https://", 8) != 0)
         return dgm_cli_refuse(line, "%s: neither http:// nor https://", url);
-    if (!(p->http = http_new(timeout, &err)))
+    if (!(p->http = http_new(timeout, dgm_cli_get(line, "ca"), &err)))
         return peer_complain(p, &err);
     return collect_headers(p);
 }
@@ -294,6 +294,8 @@ int peer_complain(const peer *p, const dgm_err *err)
     case DGM_UNAVAILABLE:
         if (strncmp(err->msg, "cannot reach", 12) == 0)
             dgm_cli_hint("is the server running, and is the address right?");
+        if (strncmp(err->msg, "cannot trust", 12) == 0)
+            dgm_cli_hint("--ca FILE names the certificate of who signed its own, or its own");
         break;
     default: break;
     }
