@@ -48,12 +48,35 @@ typedef enum dgm_framing {
     DGM_FRAMING_SSE    /* server-sent events */
 } dgm_framing;
 
+/*
+ * What of a format a text is. A stream gives a stream, a whole response a response, a request a request,
+ * messages (an A2A Task too) messages; a format that has no such form gives the nearest it has: events for
+ * messages, messages for events.
+ */
+typedef enum dgm_form {
+    DGM_FORM_NONE,
+    DGM_FORM_EVENTS,   /* a stream */
+    DGM_FORM_RESPONSE, /* the same as one object: chat.completion, response, Task */
+    DGM_FORM_MESSAGES, /* a history, or one message of it */
+    DGM_FORM_REQUEST   /* what begins a run */
+} dgm_form;
+
+/* Document 000's map-reduce-map: what was streamed, as if it had been said at once. */
+typedef enum dgm_compaction {
+    DGM_COMPACT_DOCUMENTS, /* arrays and single objects, on their way to another format */
+    DGM_COMPACT_NEVER,
+    DGM_COMPACT_ALWAYS /* streams too: they are kept until they end, up to the limit object_bytes */
+} dgm_compaction;
+
 typedef struct dgm_convert_options {
     const char *from;       /* a format's name; NULL or "auto": told by the input */
     const char *to;         /* a format's name */
     dgm_framing framing;    /* of the output */
     dgm_object_kind object; /* what each input object is; DGM_OBJECT_NONE: told by its shape */
     const char *seed;       /* NULL is fine: minted ids depend on it and on the input */
+    dgm_form as;            /* what comes out; DGM_FORM_NONE: decided by what goes in */
+    dgm_compaction compact;
+    bool status_is_answer; /* A2A: texts of `working` are the answer, not progress */
 } dgm_convert_options;
 
 /* One text to another. The input may be a value, an array, JSON lines or SSE. */

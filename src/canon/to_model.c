@@ -66,6 +66,8 @@ void dgm_to_out(dgm_to_model *m, const dgm_event *event)
 static dgm_str time_of(dgm_to_model *m)
 {
     bool told = m->now && m->now->timestamp.set && m->now->timestamp.value >= 0;
+    if (!told && !m->params.now)
+        return (dgm_str){0};
     return dgm_time_text(m->scratch, told ? m->now->timestamp.value : m->params.now);
 }
 

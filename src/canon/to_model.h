@@ -24,7 +24,7 @@
 typedef dgm_code (*dgm_on_model)(void *arg, const dgm_event *event);
 
 typedef struct dgm_to_params {
-    int64_t now; /* Unix milliseconds: the time of events that have none */
+    int64_t now; /* Unix milliseconds: the time of events that have none; 0: they stay without */
     dgm_mint mint;
 } dgm_to_params;
 

@@ -5,10 +5,7 @@
  * largest value, not the stream. A value that fails leaves nothing of itself in the output.
  */
 #include "base/limits.h"
-#include "lib/direct.h"
-#include "lib/formats.h"
-#include "wire/a2a/a2a.h"
-#include "wire/frames/frames.h"
+#include "lib/convert_int.h"
 
 #include <stdlib.h>
 
@@ -16,79 +13,36 @@
  * a part, its data twice). */
 #define LEVELS_ADDED 16
 
-struct dgm_converter {
-    const dgm_format *from; /* as asked for, or as told by the input so far */
-    const dgm_format *to;
-    bool from_any;
-    dgm_framing framing; /* as asked for; AUTO until the first value shows what the input is */
-    dgm_object_kind object;
-    dgm_mint mint; /* holds the seed */
-    dgm_frames frames;
-    dgm_arena *arena;
-    dgm_buf out;
-    size_t n_in, n_out;
-    size_t value_at; /* where in out the value being written starts */
-    bool look_deep;  /* the input nests so deep that the output might be too deep to be read */
-    bool too_deep;   /* and it is */
-    bool failed;
-    dgm_err err; /* that made it fail */
-};
-
 DGM_DEFINE_AUTO(dgm_converter, dgm_converter_free)
 
 /* ---- output ------------------------------------------------------------------------------------------- */
 
-/* What the output is, once the first value has shown what the input is. */
-static void settle_framing(dgm_converter *c, const dgm_frames_item *item, bool list)
+void dgm_convert_begin_event(dgm_converter *c, dgm_str id, dgm_str event)
 {
-    if (c->framing == DGM_FRAMING_AUTO)
-        c->framing = !item->alone ? DGM_FRAMING_SSE : list ? DGM_FRAMING_ARRAY : DGM_FRAMING_JSON;
-    else if (c->framing == DGM_FRAMING_JSON && (!item->alone || list))
-        c->framing = DGM_FRAMING_ARRAY;
-}
-
-static void begin_event(dgm_converter *c, const dgm_frames_item *item)
-{
-    if (item->sse_id.p) {
+    if (id.p) {
         dgm_buf_add_lit(&c->out, "id: ");
-        dgm_buf_add_str(&c->out, item->sse_id);
+        dgm_buf_add_str(&c->out, id);
         dgm_buf_add_char(&c->out, '\n');
     }
-    /* A2A names no events but the error that ends a stream. */
-    if (dgm_str_is(item->sse_event, "error") && c->to->a2a)
-        dgm_buf_add_lit(&c->out, "event: error\n");
+    if (event.n) {
+        dgm_buf_add_lit(&c->out, "event: ");
+        dgm_buf_add_str(&c->out, event);
+        dgm_buf_add_char(&c->out, '\n');
+    }
     dgm_buf_add_lit(&c->out, "data: ");
 }
 
-static inline void begin_value(dgm_converter *c, const dgm_frames_item *item)
-{
-    if (c->framing == DGM_FRAMING_SSE)
-        begin_event(c, item);
-    else if (c->framing == DGM_FRAMING_ARRAY)
-        dgm_buf_add_char(&c->out, c->n_out ? ',' : '[');
-    c->n_out++;
-    c->value_at = c->out.n;
-}
-
-static void look_deep(dgm_converter *c)
+void dgm_convert_look_deep(dgm_converter *c)
 {
     dgm_str value = {c->out.p + c->value_at, c->out.n - c->value_at};
     c->too_deep = c->too_deep || dgm_json_depth_fault(value) < value.n;
 }
 
-static inline void end_value(dgm_converter *c)
-{
-    if (c->look_deep)
-        look_deep(c);
-    if (c->framing == DGM_FRAMING_SSE) {
-        dgm_sse_escape_line_ends(&c->out, c->value_at);
-        dgm_buf_add_lit(&c->out, "\n\n");
-    } else if (c->framing != DGM_FRAMING_ARRAY)
-        dgm_buf_add_char(&c->out, '\n');
-}
-
 static void end_output(dgm_converter *c)
 {
+    const char *mark = c->to->canon && c->stream_written ? c->to->canon->stream_end : NULL;
+    if (c->framing == DGM_FRAMING_SSE && mark)
+        dgm_sse_put(&c->out, (dgm_str){0}, (dgm_str){0}, dgm_str_from(mark));
     if (c->framing != DGM_FRAMING_ARRAY)
         return;
     if (!c->n_out)
@@ -97,91 +51,6 @@ static void end_output(dgm_converter *c)
 }
 
 /* ---- one value -------------------------------------------------------------------------------------------- */
-
-struct input {
-    const dgm_frames_item *item;
-    yyjson_val *value;
-    const dgm_at *at; /* of value within the text */
-    dgm_object_kind kind;
-    bool in_stream;
-    bool in_list; /* an element of an array: the output is an array whatever it becomes */
-};
-
-static inline dgm_code write_a2a(dgm_converter *c, const struct input *in, const dgm_frame *frame,
-                                 dgm_err *err)
-{
-    /* The observability of agents is for nobody's eyes but ours. */
-    if (frame->object.kind == DGM_OBJECT_INTERNAL_EVENT) {
-        settle_framing(c, in->item, true);
-        return DGM_OK;
-    }
-    settle_framing(c, in->item, in->in_list);
-    begin_value(c, in->item);
-    dgm_writer w = {.out = &c->out};
-    dgm_code rc = c->to->a2a->encode(&w, frame, err);
-    end_value(c);
-    return rc;
-}
-
-static void write_chat(dgm_converter *c, const struct input *in, const dgm_chat_messages *messages,
-                       bool list)
-{
-    settle_framing(c, in->item, list || in->in_list || messages->n != 1);
-    for (size_t i = 0; i < messages->n; i++) {
-        begin_value(c, in->item);
-        dgm_writer w = {.out = &c->out, .format = dgm_chat_name};
-        dgm_chat_write(&w, &messages->at[i]);
-        end_value(c);
-    }
-}
-
-static dgm_code convert_from_chat(dgm_converter *c, const struct input *in, dgm_reader *r)
-{
-    dgm_chat_messages messages;
-    dgm_code rc;
-    if ((rc = dgm_chat_read(r, in->value, in->at, &messages)))
-        return rc;
-    bool list = !dgm_chat_is_message(in->value);
-    if (!c->to->a2a) {
-        write_chat(c, in, &messages, list);
-        return DGM_OK;
-    }
-    struct input each = *in;
-    each.in_list = in->in_list || list;
-    if (!messages.n)
-        settle_framing(c, in->item, true);
-    for (size_t i = 0; i < messages.n; i++) {
-        dgm_message m = {0};
-        dgm_direct_from_chat(r->arena, &messages.at[i], r->mint, &m);
-        dgm_frame frame = {.object = {DGM_OBJECT_MESSAGE, &m}};
-        if ((rc = write_a2a(c, &each, &frame, r->err)))
-            return rc;
-    }
-    return DGM_OK;
-}
-
-static dgm_code convert_from_a2a(dgm_converter *c, const struct input *in, dgm_reader *r)
-{
-    dgm_frame frame;
-    dgm_code rc = c->from->a2a->decode(r, in->value, in->kind, in->in_stream, &frame);
-    if (rc)
-        return rc;
-    if (c->to->a2a)
-        return write_a2a(c, in, &frame, r->err);
-    dgm_chat_messages messages;
-    bool list;
-    dgm_direct_spelling spelling = c->from->a2a == &dgm_codec_a2a_10   ? DGM_DIRECT_WRAPPED
-                                   : c->from->a2a == &dgm_codec_a2a_03 ? DGM_DIRECT_BARE
-                                                                       : DGM_DIRECT_REST;
-    const dgm_at *at = frame.envelope == DGM_ENVELOPE_NONE      ? NULL
-                       : frame.envelope == DGM_ENVELOPE_REQUEST ? DGM_AT_LIT(NULL, "params")
-                                                                : DGM_AT_LIT(NULL, "result");
-    if ((rc = dgm_direct_object_to_chat(r->arena, &frame.object, at, spelling, true, &messages,
-                                        &list, r->err)))
-        return rc;
-    write_chat(c, in, &messages, list);
-    return DGM_OK;
-}
 
 /* Pointers in errors are relative to the element; the element's own step goes in front. */
 static void prefix_pointer(const dgm_at *at, dgm_err *err)
@@ -197,19 +66,29 @@ static void prefix_pointer(const dgm_at *at, dgm_err *err)
     err->at[n + m] = 0;
 }
 
-static dgm_code convert_value(dgm_converter *c, const struct input *in, dgm_reader *r)
+static inline dgm_code convert_value(dgm_converter *c, const struct input *in, dgm_reader *r)
 {
-    if (c->from_any) {
+    dgm_code rc;
+    /* A stream of events stays what it was; A2A's spellings may change. */
+    if (c->from_any && !(c->road && c->from->canon)) {
         const dgm_format *found = dgm_format_recognise(in->value, c->from);
         if (!found)
             return dgm_fail(r->err, DGM_BAD_PARAMS, in->at,
                             "cannot tell which format this is: name it (--from)");
+        if (c->road && !found->a2a && (rc = dgm_convert_end_road(c, r->err)))
+            return rc;
         c->from = found;
     }
-    dgm_code rc;
-    if (!c->from->a2a)
-        return convert_from_chat(c, in, r);
-    if ((rc = convert_from_a2a(c, in, r)) && in->at && r->err)
+    if (c->from->a2a && c->to->a2a && !c->as) {
+        rc = dgm_convert_a2a(c, in, r);
+    } else if (!dgm_convert_is_direct(c, in)) {
+        rc = dgm_convert_canon(c, in, r);
+    } else if (c->from->a2a) {
+        rc = dgm_convert_a2a(c, in, r);
+    } else {
+        return dgm_convert_chat(c, in, r);
+    }
+    if (rc && in->at && r->err)
         prefix_pointer(in->at, r->err);
     return rc;
 }
@@ -241,6 +120,8 @@ static bool holds_updates(yyjson_val *v)
         if (yyjson_is_str(kind) && (dgm_str_is(dgm_json_str(kind), "status-update") ||
                                     dgm_str_is(dgm_json_str(kind), "artifact-update")))
             return true;
+        if (dgm_json_get(e, DGM_STR("statusUpdate")) || dgm_json_get(e, DGM_STR("artifactUpdate")))
+            return true;
     }
     return false;
 }
@@ -248,16 +129,60 @@ static bool holds_updates(yyjson_val *v)
 static dgm_code convert_array(dgm_converter *c, struct input in, dgm_reader *r)
 {
     yyjson_val *array = in.value;
+    bool any = c->from_any;
     size_t i, n;
-    dgm_code rc;
+    dgm_code rc = DGM_OK;
     in.in_list = true;
+    if (dgm_convert_canon_array(c, &in, r, &rc))
+        return rc;
     in.in_stream = in.in_stream || holds_updates(array);
-    settle_framing(c, in.item, true);
+    settle_framing(c, in.item->alone, true);
+    c->from_any = any && !(c->from && c->from->canon);
     yyjson_arr_foreach (array, i, n, in.value) {
         in.at = DGM_AT_I(NULL, i);
         if ((rc = convert_value(c, &in, r)))
-            return rc;
+            break;
     }
+    c->from_any = any;
+    return rc;
+}
+
+/* One value that became one value is no list, and its own line. */
+static void unlist(dgm_converter *c, size_t from)
+{
+    if (c->n_out != 1 || c->out.p[from] != '[')
+        return;
+    c->out.n--;
+    memmove(c->out.p + from, c->out.p + from + 1, c->out.n - from);
+    dgm_buf_add_char(&c->out, '\n');
+    c->framing = DGM_FRAMING_JSON;
+}
+
+static dgm_code convert_all(dgm_converter *c, struct input in, dgm_reader *r)
+{
+    bool open = c->framing == DGM_FRAMING_AUTO || c->framing == DGM_FRAMING_JSON;
+    bool array = yyjson_is_arr(in.value) && !is_push_list(c, in.value);
+    size_t before = c->out.n;
+    dgm_code rc = array ? convert_array(c, in, r) : convert_value(c, &in, r);
+    if (rc || !in.item->alone)
+        return rc;
+    rc = dgm_convert_end_road(c, r->err);
+    if (!rc && open && !array && c->framing == DGM_FRAMING_ARRAY && c->over_road)
+        unlist(c, before);
+    return rc;
+}
+
+/* Has what was written since kept the limits? */
+static dgm_code check_output(const dgm_converter *c, dgm_err *err)
+{
+    if (c->out.over)
+        return dgm_fail(err, DGM_TOO_LARGE, NULL, "becomes more than the limit output_bytes of %zu",
+                        DGM_MAX_OUTPUT_BYTES);
+    if (c->too_deep)
+        return dgm_fail(
+            err, DGM_TOO_LARGE, NULL,
+            "becomes nested deeper than the limit json_depth of %d: flatten the document",
+            DGM_MAX_JSON_DEPTH);
     return DGM_OK;
 }
 
@@ -276,23 +201,13 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
     dgm_reader r = {.arena = c->arena, .mint = &mint, .err = err};
     struct input in = {.item = item, .value = value, .kind = c->object, .in_stream = !item->alone};
     c->out.max = c->out.n + DGM_MAX_OUTPUT_BYTES;
-    c->look_deep = dgm_json_deeper_than(value, DGM_MAX_JSON_DEPTH - LEVELS_ADDED);
+    c->look_deep = c->keeps_deep || dgm_json_deeper_than(value, DGM_MAX_JSON_DEPTH - LEVELS_ADDED);
     size_t before = c->out.n, n_before = c->n_out;
-    if (yyjson_is_arr(value) && !is_push_list(c, value))
-        rc = convert_array(c, in, &r);
-    else
-        rc = convert_value(c, &in, &r);
-    if (!rc && c->out.over)
-        rc = dgm_fail(err, DGM_TOO_LARGE, NULL, "becomes more than the limit output_bytes of %zu",
-                      DGM_MAX_OUTPUT_BYTES);
-    if (!rc && c->too_deep)
-        rc = dgm_fail(err, DGM_TOO_LARGE, NULL,
-                      "becomes nested deeper than the limit json_depth of %d: flatten the document",
-                      DGM_MAX_JSON_DEPTH);
-    if (rc) {
+    if ((rc = convert_all(c, in, &r)) || (rc = check_output(c, err))) {
         c->out.n = before;
         c->n_out = n_before;
     }
+    c->keeps_deep = c->look_deep && c->road;
     return rc;
 }
 
@@ -340,6 +255,12 @@ dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **r
         return DGM_BAD_REQUEST;
     c->framing = options->framing;
     c->object = options->object;
+    c->as = options->as;
+    c->compact = options->compact;
+    c->status_is_answer = options->status_is_answer;
+    if (c->as && !dgm_format_has(c->to, c->as))
+        return dgm_fail(err, DGM_BAD_REQUEST, NULL, "%s has no %s", c->to->name,
+                        dgm_form_word(c->as));
     dgm_mint_stir(&c->mint, dgm_str_from(options->seed ? options->seed : ""));
     *ret_converter = dgm_take(c);
     return DGM_OK;
@@ -349,6 +270,7 @@ void dgm_converter_free(dgm_converter *c)
 {
     if (!c)
         return;
+    dgm_road_free(c->road);
     dgm_frames_done(&c->frames);
     dgm_buf_done(&c->out);
     dgm_arena_free(c->arena);
@@ -369,6 +291,9 @@ dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err)
         return guarded(c, DGM_OK, err);
     dgm_frames_end(&c->frames);
     dgm_code rc = convert_items(c, &c->err);
+    c->out.max = c->out.n + DGM_MAX_OUTPUT_BYTES;
+    if (!rc && !(rc = dgm_convert_end_road(c, &c->err)))
+        rc = check_output(c, &c->err);
     if (!rc && !c->n_in && dgm_frames_what(&c->frames) != DGM_FRAMES_SSE)
         rc = dgm_fail(&c->err, DGM_PARSE, NULL, "expected JSON or server-sent events, got nothing");
     if (!rc)

@@ -3,19 +3,21 @@
 #include "lib/direct.h"
 #include "wire/a2a/a2a.h"
 #include "wire/a2a/a2a_losses.h"
-#include "wire/openai/chat.h"
+#include "wire/agui/agui_codec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-#define N_FORMATS 4
-
-/* Formats are told apart by the address of their name, so the codecs' own are used. */
-static const dgm_format formats[N_FORMATS] = {
-    {"a2a-1.0", &dgm_codec_a2a_10, NULL},
-    {"a2a-0.3", &dgm_codec_a2a_03, NULL},
-    {"a2a-0.3-rest", &dgm_codec_a2a_03_rest, NULL},
-    {"openai-chat", NULL, dgm_chat_recognise},
+/* In the order they are shown to people, and tried. */
+static const dgm_format formats[] = {
+    {"a2a-1.0", .a2a = &dgm_codec_a2a_10},
+    {"a2a-0.3", .a2a = &dgm_codec_a2a_03},
+    {"a2a-0.3-rest", .a2a = &dgm_codec_a2a_03_rest},
+    {"openai-chat", .direct = true},
+    {"ag-ui", .canon = &dgm_codec_agui},
+    {"ag-ui-simple", .canon = &dgm_codec_agui_simple},
 };
+#define N_FORMATS (sizeof formats / sizeof *formats)
 
 size_t dgm_formats(const dgm_format_info **ret_formats)
 {
@@ -24,6 +26,8 @@ size_t dgm_formats(const dgm_format_info **ret_formats)
         {"a2a-0.3", "A2A 0.3, JSON-RPC: objects tagged by kind", true},
         {"a2a-0.3-rest", "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto", false},
         {"openai-chat", "OpenAI Chat Completions: complete messages", false},
+        {"ag-ui", "AG-UI 1.0 events; peers from before 1.0 are read too", false},
+        {"ag-ui-simple", "document 000's dialect of AG-UI: whole events", false},
     };
     *ret_formats = infos;
     return N_FORMATS;
@@ -31,39 +35,103 @@ size_t dgm_formats(const dgm_format_info **ret_formats)
 
 const dgm_format *dgm_format_by_name(const char *name, dgm_err *err)
 {
-    for (size_t i = 0; i < N_FORMATS; i++) {
+    char names[256] = "";
+    for (size_t i = 0, n = 0; i < N_FORMATS; i++) {
         if (name && strcmp(formats[i].name, name) == 0)
             return &formats[i];
+        n += (size_t)snprintf(names + n, n < sizeof names ? sizeof names - n : 0, "%s%s",
+                              i ? ", " : "", formats[i].name);
     }
-    dgm_fail(err, DGM_BAD_REQUEST, NULL,
-             "no format is called \"%.60s\": there are a2a-1.0, a2a-0.3, a2a-0.3-rest, openai-chat",
-             name ? name : "");
+    dgm_fail(err, DGM_BAD_REQUEST, NULL, "no format is called \"%.60s\": there are %s",
+             name ? name : "", names);
     return NULL;
+}
+
+bool dgm_format_has(const dgm_format *f, dgm_form form)
+{
+    const dgm_canon_codec *codec = f->canon;
+    switch (form) {
+    case DGM_FORM_NONE: return false;
+    case DGM_FORM_EVENTS: return f->a2a || (codec && codec->encoder_new);
+    case DGM_FORM_RESPONSE: return f->a2a || (codec && codec->encoder_new && codec->has_response);
+    case DGM_FORM_MESSAGES: return f->a2a || f->direct || (codec && codec->write_messages);
+    case DGM_FORM_REQUEST: return f->a2a || (codec && codec->write_request);
+    }
+    return false;
+}
+
+const char *dgm_form_word(dgm_form form)
+{
+    static const char *const words[] = {[DGM_FORM_NONE] = "",
+                                        [DGM_FORM_EVENTS] = "events",
+                                        [DGM_FORM_RESPONSE] = "response",
+                                        [DGM_FORM_MESSAGES] = "messages",
+                                        [DGM_FORM_REQUEST] = "request"};
+    return words[form];
+}
+
+/* ---- whose is it? ------------------------------------------------------------------------------------------ */
+
+/* A2A's codecs go as high as this where nothing speaks for another. */
+#define CERTAIN 3
+
+static int score_of(const dgm_format *f, const yyjson_val *v)
+{
+    dgm_form form = DGM_FORM_NONE;
+    if (f->a2a)
+        return f->a2a->recognise(v);
+    return f->canon ? f->canon->recognise(v, &form) : dgm_chat_recognise(v);
+}
+
+const dgm_format *dgm_format_score(const yyjson_val *v, const dgm_format *guess, int *ret_score)
+{
+    const dgm_format *best = NULL;
+    int best_score = 0;
+    if (guess && (best_score = score_of(guess, v)))
+        best = guess;
+    for (size_t i = 0; i < N_FORMATS && best_score < CERTAIN; i++) {
+        int score = &formats[i] == guess ? 0 : score_of(&formats[i], v);
+        if (score > best_score) {
+            best = &formats[i];
+            best_score = score;
+        }
+    }
+    *ret_score = best_score;
+    return best;
 }
 
 const dgm_format *dgm_format_recognise(const yyjson_val *v, const dgm_format *guess)
 {
-    const dgm_format *best = NULL;
-    int best_score = 0;
-    for (size_t i = 0; i < N_FORMATS; i++) {
-        const dgm_format *f = &formats[i];
-        int score = f->a2a ? f->a2a->recognise(v) : f->recognise(v);
-        if (score > best_score || (score && score == best_score && f == guess)) {
-            best = f;
-            best_score = score;
-        }
+    int score;
+    return dgm_format_score(v, guess, &score);
+}
+
+/* ---- losses ------------------------------------------------------------------------------------------------ */
+
+static size_t add_rows(dgm_loss_rows rows, const dgm_loss **ret, size_t n, size_t max)
+{
+    for (size_t i = 0; i < rows.n; i++, n++) {
+        if (n < max)
+            ret[n] = &rows.at[i];
     }
-    return best;
+    return n;
 }
 
 size_t dgm_losses(const char *from, const char *to, const dgm_loss **ret_losses, size_t max)
 {
     const dgm_format *f = dgm_format_by_name(from, NULL), *t = dgm_format_by_name(to, NULL);
+    size_t n = 0;
     if (!f || !t || f == t)
         return 0;
     if (f->a2a && t->a2a)
         return dgm_a2a_losses(f->a2a, t->a2a, ret_losses, max);
-    return dgm_direct_losses(f->name, t->name, ret_losses, max);
+    if (!f->canon && !t->canon)
+        return dgm_direct_losses(f->name, t->name, ret_losses, max);
+    if (f->canon)
+        n = add_rows(f->canon->lost_reading, ret_losses, n, max);
+    if (t->canon)
+        n = add_rows(t->canon->lost_writing, ret_losses, n, max);
+    return n;
 }
 
 void dgm_free(void *p)

@@ -20,14 +20,6 @@
 
 #include <dragoman/convert.h>
 
-typedef enum dgm_form {
-    DGM_FORM_NONE,
-    DGM_FORM_EVENTS,
-    DGM_FORM_RESPONSE,
-    DGM_FORM_MESSAGES,
-    DGM_FORM_REQUEST
-} dgm_form;
-
 /* One payload, with the name that server-sent events give it; empty where the format names none. Both
  * live until this returns. */
 typedef struct dgm_frame_sink {
@@ -58,6 +50,8 @@ typedef struct dgm_canon_codec {
     const char *stream_end;
     /* Its readers build messages of events: snapshots must have them all (dgm_from_params). */
     bool builds_messages;
+    /* Its encoder knows params.whole: there is a response. */
+    bool has_response;
     /* How likely is it that a peer of this format wrote v? 0: it did not; 1: it could have; 2: shows its
      * marks. ret_form: what of the format v is. */
     int (*recognise)(const yyjson_val *v, dgm_form *ret_form);

@@ -410,6 +410,8 @@ static const char *const marks[][2] = {
 
 bool dgm_a2a_looks_like_card(const yyjson_val *v)
 {
+    if (yyjson_is_str(member(v, "type", NULL)))
+        return false; /* an event of AG-UI's, which has a protocolVersion too */
     return has_any_mark(v, marks, sizeof marks / sizeof *marks) ||
            (yyjson_is_str(member(v, "name", NULL)) && yyjson_is_str(member(v, "url", NULL)) &&
             yyjson_is_str(member(v, "version", NULL)));

@@ -1,0 +1,97 @@
+/* lib/convert_a2a.c - one spelling of A2A to another; complete messages to Chat Completions and back. */
+#include "lib/convert_int.h"
+#include "lib/direct.h"
+#include "wire/a2a/a2a.h"
+
+static inline dgm_code write_a2a(dgm_converter *c, const struct input *in, const dgm_frame *frame,
+                                 dgm_err *err)
+{
+    /* The observability of agents is for nobody's eyes but ours. */
+    if (frame->object.kind == DGM_OBJECT_INTERNAL_EVENT) {
+        settle_framing(c, in->item->alone, true);
+        return DGM_OK;
+    }
+    settle_framing(c, in->item->alone, in->in_list);
+    /* A2A names no events but the error that ends a stream. */
+    begin_value(c, in->item->sse_id,
+                dgm_str_is(in->item->sse_event, "error") ? in->item->sse_event : (dgm_str){0});
+    dgm_writer w = {.out = &c->out};
+    dgm_code rc = c->to->a2a->encode(&w, frame, err);
+    end_value(c);
+    return rc;
+}
+
+static void write_chat(dgm_converter *c, const struct input *in, const dgm_chat_messages *messages,
+                       bool list)
+{
+    settle_framing(c, in->item->alone, list || in->in_list || messages->n != 1);
+    for (size_t i = 0; i < messages->n; i++) {
+        begin_value(c, in->item->sse_id, (dgm_str){0});
+        dgm_writer w = {.out = &c->out, .format = dgm_chat_name};
+        dgm_chat_write(&w, &messages->at[i]);
+        end_value(c);
+    }
+}
+
+bool dgm_convert_is_direct(const dgm_converter *c, const struct input *in)
+{
+    dgm_form form = DGM_FORM_NONE;
+    if (!(c->from->direct && (c->to->a2a || c->to->direct)) && !(c->from->a2a && c->to->direct))
+        return false;
+    if (!(c->from->direct ? c->from : c->to)->canon)
+        return true;
+    if (c->as)
+        return c->as == DGM_FORM_MESSAGES;
+    if (c->from->a2a)
+        return !in->in_stream;
+    c->from->canon->recognise(in->value, &form);
+    return form != DGM_FORM_EVENTS;
+}
+
+dgm_code dgm_convert_chat(dgm_converter *c, const struct input *in, dgm_reader *r)
+{
+    dgm_chat_messages messages;
+    dgm_code rc;
+    if ((rc = dgm_chat_read(r, in->value, in->at, &messages)))
+        return rc;
+    bool list = !dgm_chat_is_message(in->value);
+    if (!c->to->a2a) {
+        write_chat(c, in, &messages, list);
+        return DGM_OK;
+    }
+    struct input each = *in;
+    each.in_list = in->in_list || list;
+    if (!messages.n)
+        settle_framing(c, in->item->alone, true);
+    for (size_t i = 0; i < messages.n; i++) {
+        dgm_message m = {0};
+        dgm_direct_from_chat(r->arena, &messages.at[i], r->mint, &m);
+        dgm_frame frame = {.object = {DGM_OBJECT_MESSAGE, &m}};
+        if ((rc = write_a2a(c, &each, &frame, r->err)))
+            return rc;
+    }
+    return DGM_OK;
+}
+
+dgm_code dgm_convert_a2a(dgm_converter *c, const struct input *in, dgm_reader *r)
+{
+    dgm_frame frame;
+    dgm_code rc = c->from->a2a->decode(r, in->value, in->kind, in->in_stream, &frame);
+    if (rc)
+        return rc;
+    if (c->to->a2a)
+        return write_a2a(c, in, &frame, r->err);
+    dgm_chat_messages messages;
+    bool list;
+    dgm_direct_spelling spelling = c->from->a2a == &dgm_codec_a2a_10   ? DGM_DIRECT_WRAPPED
+                                   : c->from->a2a == &dgm_codec_a2a_03 ? DGM_DIRECT_BARE
+                                                                       : DGM_DIRECT_REST;
+    const dgm_at *at = frame.envelope == DGM_ENVELOPE_NONE      ? NULL
+                       : frame.envelope == DGM_ENVELOPE_REQUEST ? DGM_AT_LIT(NULL, "params")
+                                                                : DGM_AT_LIT(NULL, "result");
+    if ((rc = dgm_direct_object_to_chat(r->arena, &frame.object, at, spelling, true, &messages,
+                                        &list, r->err)))
+        return rc;
+    write_chat(c, in, &messages, list);
+    return DGM_OK;
+}

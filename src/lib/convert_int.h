@@ -1,0 +1,92 @@
+/* lib/convert_int.h - the inside of the converter: what its files share. */
+#pragma once
+
+#include "lib/road.h"
+#include "wire/frames/frames.h"
+
+struct dgm_converter {
+    const dgm_format *from; /* as asked for, or as told by the input so far */
+    const dgm_format *to;
+    bool from_any;
+    dgm_framing framing; /* as asked for; AUTO until the first value shows what the input is */
+    dgm_object_kind object;
+    dgm_form as;
+    dgm_compaction compact;
+    bool status_is_answer;
+    dgm_mint mint; /* holds the seed */
+    dgm_frames frames;
+    dgm_arena *arena;
+    dgm_buf out;
+    size_t n_in, n_out;
+    size_t value_at; /* where in out the value being written starts */
+    size_t frame_at; /* and what goes before it in its server-sent event */
+    bool look_deep;  /* the input nests so deep that the output might be too deep to be read */
+    bool too_deep;   /* and it is */
+    bool failed;
+    bool over_road;      /* something went through canonical events */
+    bool stream_written; /* events of the target: its mark of the end follows them */
+    dgm_road *road;      /* what the values of a stream, or of an array, go over together */
+    bool keeps_deep;     /* it may hold values that nest deep */
+    dgm_err err;         /* that made it fail */
+};
+
+/* One value of the input. */
+struct input {
+    const dgm_frames_item *item;
+    yyjson_val *value;
+    const dgm_at *at; /* of value within the text */
+    dgm_object_kind kind;
+    bool in_stream;
+    bool in_list; /* an element of an array: the output is an array whatever it becomes */
+};
+
+/* ---- output ------------------------------------------------------------------------------------ */
+
+/* What the output is, once the first value has shown what the input is. */
+static inline void settle_framing(dgm_converter *c, bool alone, bool list)
+{
+    if (c->framing == DGM_FRAMING_AUTO)
+        c->framing = !alone ? DGM_FRAMING_SSE : list ? DGM_FRAMING_ARRAY : DGM_FRAMING_JSON;
+    else if (c->framing == DGM_FRAMING_JSON && (!alone || list))
+        c->framing = DGM_FRAMING_ARRAY;
+}
+
+/* id, event: what its server-sent event has; absent: nothing. */
+void dgm_convert_begin_event(dgm_converter *c, dgm_str id, dgm_str event);
+void dgm_convert_look_deep(dgm_converter *c);
+
+static inline void begin_value(dgm_converter *c, dgm_str id, dgm_str event)
+{
+    if (c->framing == DGM_FRAMING_SSE)
+        dgm_convert_begin_event(c, id, event);
+    else if (c->framing == DGM_FRAMING_ARRAY)
+        dgm_buf_add_char(&c->out, c->n_out ? ',' : '[');
+    c->n_out++;
+    c->value_at = c->out.n;
+}
+
+static inline void end_value(dgm_converter *c)
+{
+    if (c->look_deep)
+        dgm_convert_look_deep(c);
+    if (c->framing == DGM_FRAMING_SSE) {
+        dgm_sse_escape_line_ends(&c->out, c->value_at);
+        dgm_buf_add_lit(&c->out, "\n\n");
+    } else if (c->framing != DGM_FRAMING_ARRAY)
+        dgm_buf_add_char(&c->out, '\n');
+}
+
+/* ---- values ------------------------------------------------------------------------------------ */
+
+/* convert_a2a.c: between spellings of A2A, and over the direct road. */
+dgm_code dgm_convert_a2a(dgm_converter *c, const struct input *in, dgm_reader *r);
+dgm_code dgm_convert_chat(dgm_converter *c, const struct input *in, dgm_reader *r);
+/* Does the value go that way? */
+bool dgm_convert_is_direct(const dgm_converter *c, const struct input *in);
+
+/* convert_canon.c: through canonical events. */
+dgm_code dgm_convert_canon(dgm_converter *c, const struct input *in, dgm_reader *r);
+/* A whole array, if its elements belong together; false: they go one by one. */
+bool dgm_convert_canon_array(dgm_converter *c, struct input *in, dgm_reader *r, dgm_code *ret_rc);
+/* What the values so far went over together ends. */
+dgm_code dgm_convert_end_road(dgm_converter *c, dgm_err *err);

@@ -1,0 +1,146 @@
+/* lib/road.c - see road.h. */
+#include "lib/road.h"
+#include "base/limits.h"
+#include "canon/from_records.h"
+#include "canon/messages.h"
+#include "canon/said.h"
+
+#include <stdlib.h>
+
+struct dgm_road {
+    dgm_road_params params;
+    dgm_target *target;
+    dgm_err *err; /* of whoever calls */
+    /* what goes in, by whom it is: */
+    dgm_from_records *from;
+    const dgm_canon_codec *codec;
+    void *decoder;
+};
+
+dgm_road *dgm_road_new(const dgm_road_params *params)
+{
+    dgm_road *road = dgm_xcalloc(1, sizeof *road);
+    road->params = *params;
+    road->target = dgm_target_new(&params->target);
+    return road;
+}
+
+void dgm_road_free(dgm_road *road)
+{
+    if (!road)
+        return;
+    if (road->decoder)
+        road->codec->decoder_free(road->decoder);
+    dgm_from_records_free(road->from);
+    dgm_target_free(road->target);
+    free(road);
+}
+
+static dgm_code on_event(void *arg, const dgm_canon_event *event)
+{
+    dgm_road *road = arg;
+    return dgm_target_event(road->target, event, road->err);
+}
+
+static dgm_canon_sink sink_of(dgm_road *road, dgm_err *err)
+{
+    road->err = err;
+    return (dgm_canon_sink){on_event, road};
+}
+
+/* ---- from A2A ---------------------------------------------------------------------------------------------- */
+
+static dgm_from_records *records(dgm_road *road)
+{
+    const dgm_canon_codec *to = road->params.target.to->canon;
+    dgm_form form = road->params.target.form;
+    dgm_from_params params = {
+        .answer_source = road->params.status_is_answer ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO,
+        .fragment = road->params.target.fragment,
+        .say_history = road->params.say_history,
+        .many_turns = road->params.many_turns,
+        .whole_snapshots =
+            !to || to->builds_messages || form == DGM_FORM_MESSAGES || form == DGM_FORM_REQUEST,
+        .trusted = true};
+    if (!road->from)
+        road->from = dgm_from_records_new(&params);
+    return road->from;
+}
+
+dgm_code dgm_road_event(dgm_road *road, const dgm_event *event, dgm_err *err)
+{
+    return dgm_from_records_feed(records(road), event, sink_of(road, err), err);
+}
+
+dgm_code dgm_road_error(dgm_road *road, dgm_arena *a, const dgm_error *error, dgm_err *err)
+{
+    dgm_member message = {DGM_STR("error"), dgm_said_string(a, error->message)};
+    dgm_status_update failed = {.status = {.state = DGM_STATE_FAILED},
+                                .metadata = dgm_json_object(a, &message, 1)};
+    dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &failed};
+    return dgm_road_event(road, &event, err);
+}
+
+struct folding {
+    dgm_canon_fold *fold;
+};
+
+static dgm_code on_folded(void *arg, const dgm_canon_event *event)
+{
+    dgm_canon_fold_add(((struct folding *)arg)->fold, event);
+    return DGM_OK;
+}
+
+dgm_code dgm_road_send_request(dgm_road *road, dgm_arena *a, const dgm_send_request *request,
+                               dgm_err *err)
+{
+    dgm_auto(dgm_from_records_free) dgm_from_records *from = dgm_from_records_new(
+        &(dgm_from_params){.fragment = true, .say_history = true, .trusted = true});
+    dgm_auto(dgm_canon_fold_free) dgm_canon_fold *fold = dgm_canon_fold_new(DGM_MAX_OBJECT_BYTES);
+    struct folding folding = {fold};
+    dgm_canon_sink sink = {on_folded, &folding};
+    dgm_event event = {.kind = DGM_EVENT_MESSAGE, .message = request->message};
+    dgm_code rc;
+    if ((rc = dgm_from_records_feed(from, &event, sink, err)) ||
+        (rc = dgm_from_records_end(from, sink, err)))
+        return rc;
+    dgm_canon_input input = {.thread_id = request->message->context_id,
+                             .messages = dgm_canon_fold_messages(fold, a)};
+    return dgm_road_request(road, &input, err);
+}
+
+/* ---- from the others --------------------------------------------------------------------------------------- */
+
+dgm_code dgm_road_value(dgm_road *road, const dgm_canon_codec *from, dgm_reader *r, yyjson_val *v)
+{
+    if (!road->decoder) {
+        dgm_stream_params params = {.fragment = road->params.target.fragment,
+                                    .mint = road->params.target.mint};
+        road->codec = from;
+        road->decoder = from->decoder_new(&params);
+    }
+    return road->codec->decoder_feed(road->decoder, r, v, sink_of(road, r->err));
+}
+
+dgm_code dgm_road_messages(dgm_road *road, const dgm_canon_messages *messages, dgm_err *err)
+{
+    return dgm_target_messages(road->target, messages, err);
+}
+
+dgm_code dgm_road_request(dgm_road *road, const dgm_canon_input *input, dgm_err *err)
+{
+    return dgm_target_request(road->target, input, err);
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------- */
+
+dgm_code dgm_road_end(dgm_road *road, dgm_err *err)
+{
+    dgm_canon_sink sink = sink_of(road, err);
+    dgm_code rc = DGM_OK;
+    if (road->from)
+        rc = dgm_from_records_end(road->from, sink, err);
+    if (!rc && road->decoder)
+        rc = road->codec->decoder_end(road->decoder, sink, err);
+    return rc ? rc : dgm_target_end(road->target, err);
+}

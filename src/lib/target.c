@@ -1,0 +1,218 @@
+/* lib/target.c - see target.h. */
+#include "lib/target.h"
+#include "base/limits.h"
+#include "canon/messages.h"
+#include "canon/say.h"
+#include "canon/to_model.h"
+#include "model/fold.h"
+
+#include <stdlib.h>
+
+struct dgm_target {
+    dgm_target_params params;
+    dgm_stream_params stream;
+    dgm_arena *arena; /* of what is being written */
+    dgm_buf text;     /* of it, where no encoder has its own */
+    dgm_err *err;     /* of whoever calls */
+    /* one of these, by what comes out */
+    void *encoder;
+    dgm_to_model *to_model;
+    dgm_fold *task;           /* behind to_model: a response of A2A's */
+    dgm_canon_fold *messages; /* messages, a request */
+    bool folded;              /* and it has some */
+};
+
+/* ---- frames ------------------------------------------------------------------------------------------------ */
+
+static dgm_code give_text(dgm_target *t)
+{
+    if (t->text.over)
+        return dgm_fail(t->err, DGM_TOO_LARGE, NULL,
+                        "becomes more than the limit output_bytes of %zu", DGM_MAX_OUTPUT_BYTES);
+    return t->params.sink.on_frame(t->params.sink.arg, (dgm_str){0}, dgm_buf_str(&t->text));
+}
+
+static dgm_code give_a2a(dgm_target *t, dgm_object_kind kind, const void *it)
+{
+    dgm_frame frame = {.object = {kind, (void *)(uintptr_t)it}};
+    dgm_writer w = {.out = &t->text};
+    dgm_code rc;
+    dgm_buf_clear(&t->text);
+    if ((rc = t->params.to->a2a->encode(&w, &frame, t->err)))
+        return rc;
+    return give_text(t);
+}
+
+/* ---- events of A2A's --------------------------------------------------------------------------------------- */
+
+static dgm_code on_model(void *arg, const dgm_event *event)
+{
+    dgm_target *t = arg;
+    if (t->task && event->kind != DGM_EVENT_MESSAGE)
+        return dgm_fold_add(t->task, event, DGM_BY_SERVER, t->err);
+    /* The observability of agents is for nobody's eyes but ours. */
+    if (event->kind == DGM_EVENT_INTERNAL)
+        return DGM_OK;
+    if (event->kind == DGM_EVENT_MESSAGE && (t->params.alone || t->task))
+        return give_a2a(t, DGM_OBJECT_MESSAGE, event->message);
+    return give_a2a(t, DGM_OBJECT_STREAM_RESPONSE, event);
+}
+
+static dgm_code end_a2a(dgm_target *t)
+{
+    dgm_code rc = dgm_to_model_end(t->to_model, t->err);
+    const dgm_task *task = !rc && t->task ? dgm_fold_task(t->task) : NULL;
+    return task ? give_a2a(t, DGM_OBJECT_TASK, task) : rc;
+}
+
+/* ---- messages, requests ------------------------------------------------------------------------------------ */
+
+static dgm_code write_messages(dgm_target *t, const dgm_canon_messages *messages)
+{
+    const dgm_canon_codec *codec = t->params.to->canon;
+    dgm_code rc = DGM_OK;
+    if (codec)
+        return codec->write_messages(messages, &t->stream, t->params.sink, t->err);
+    for (size_t i = 0; !rc && i < messages->n; i++) {
+        dgm_message m;
+        if (dgm_to_message(t->arena, &messages->at[i], &t->params.mint, &m))
+            rc = give_a2a(t, DGM_OBJECT_MESSAGE, &m);
+    }
+    return rc;
+}
+
+static dgm_code write_request(dgm_target *t, const dgm_canon_input *input)
+{
+    const dgm_canon_codec *codec = t->params.to->canon;
+    if (!codec) {
+        dgm_send_made made;
+        dgm_target_send_request(t->arena, input, &t->params.mint, &made);
+        return give_a2a(t, DGM_OBJECT_SEND_REQUEST, &made.request);
+    }
+    dgm_writer w = {.out = &t->text, .format = codec->name};
+    dgm_buf_clear(&t->text);
+    dgm_code rc = codec->write_request(&w, input, &t->stream, t->err);
+    return rc ? rc : give_text(t);
+}
+
+static dgm_code end_messages(dgm_target *t)
+{
+    dgm_canon_input input = {0};
+    if (dgm_canon_fold_is_over(t->messages))
+        return dgm_fail(t->err, DGM_TOO_LARGE, NULL,
+                        "the messages become more than the limit object_bytes of %zu",
+                        DGM_MAX_OBJECT_BYTES);
+    input.messages = dgm_canon_fold_messages(t->messages, t->arena);
+    return t->params.form == DGM_FORM_REQUEST ? write_request(t, &input)
+                                              : write_messages(t, &input.messages);
+}
+
+/* ---- the handle ---------------------------------------------------------------------------------------------- */
+
+dgm_target *dgm_target_new(const dgm_target_params *params)
+{
+    dgm_target *t = dgm_xcalloc(1, sizeof *t);
+    const dgm_canon_codec *codec = params->to->canon;
+    bool events = params->form == DGM_FORM_EVENTS || params->form == DGM_FORM_RESPONSE;
+    t->params = *params;
+    t->stream = (dgm_stream_params){.fragment = params->fragment,
+                                    .whole = params->form == DGM_FORM_RESPONSE,
+                                    .usage = true,
+                                    .mint = params->mint};
+    t->arena = dgm_arena_new();
+    dgm_buf_init(&t->text, DGM_MAX_OUTPUT_BYTES);
+    if (!events) {
+        t->messages = dgm_canon_fold_new(DGM_MAX_OBJECT_BYTES);
+    } else if (codec) {
+        t->encoder = codec->encoder_new(&t->stream, params->sink);
+    } else {
+        t->to_model = dgm_to_model_new(&(dgm_to_params){.mint = params->mint}, on_model, t);
+        if (params->form == DGM_FORM_RESPONSE)
+            t->task = dgm_fold_new((dgm_fold_options){.foreign = true});
+    }
+    return t;
+}
+
+void dgm_target_free(dgm_target *t)
+{
+    if (!t)
+        return;
+    if (t->encoder)
+        t->params.to->canon->encoder_free(t->encoder);
+    dgm_to_model_free(t->to_model);
+    dgm_fold_free(t->task);
+    dgm_canon_fold_free(t->messages);
+    dgm_buf_done(&t->text);
+    dgm_arena_free(t->arena);
+    free(t);
+}
+
+dgm_code dgm_target_event(dgm_target *t, const dgm_canon_event *event, dgm_err *err)
+{
+    if (t->encoder)
+        return t->params.to->canon->encoder_feed(t->encoder, event, err);
+    t->err = err;
+    if (t->to_model)
+        return dgm_to_model_feed(t->to_model, event, err);
+    dgm_canon_fold_add(t->messages, event);
+    t->folded = true;
+    return DGM_OK;
+}
+
+static dgm_code on_said(void *arg, const dgm_canon_event *event)
+{
+    dgm_target *t = arg;
+    return dgm_target_event(t, event, t->err);
+}
+
+/* A response is that of a run: one is made of them. */
+static dgm_code say_run(dgm_target *t, bool begins)
+{
+    dgm_canon_event e = {.kind = begins ? DGM_CANON_RUN_STARTED : DGM_CANON_RUN_FINISHED};
+    dgm_mint mint = t->params.mint; /* the same ids both times */
+    dgm_str thread_id = dgm_mint_id(&mint, t->arena), run_id = dgm_mint_id(&mint, t->arena);
+    if (begins) {
+        e.run_started.thread_id = thread_id;
+        e.run_started.run_id = run_id;
+    } else {
+        e.run_finished.thread_id = thread_id;
+        e.run_finished.run_id = run_id;
+    }
+    return dgm_target_event(t, &e, t->err);
+}
+
+dgm_code dgm_target_messages(dgm_target *t, const dgm_canon_messages *messages, dgm_err *err)
+{
+    bool response = t->params.form == DGM_FORM_RESPONSE;
+    dgm_canon_codec const *codec = t->params.to->canon;
+    dgm_code rc = DGM_OK;
+    t->err = err;
+    if (t->params.form == DGM_FORM_MESSAGES)
+        return write_messages(t, messages);
+    if (t->params.form == DGM_FORM_REQUEST)
+        return write_request(t, &(dgm_canon_input){.messages = *messages});
+    if (response)
+        rc = say_run(t, true);
+    if (!rc)
+        rc = dgm_canon_say(t->arena, messages, &t->params.mint, codec && codec->builds_messages,
+                           (dgm_canon_sink){on_said, t});
+    return !rc && response ? say_run(t, false) : rc;
+}
+
+dgm_code dgm_target_request(dgm_target *t, const dgm_canon_input *input, dgm_err *err)
+{
+    t->err = err;
+    if (t->params.form == DGM_FORM_REQUEST)
+        return write_request(t, input);
+    return dgm_target_messages(t, &input->messages, err);
+}
+
+dgm_code dgm_target_end(dgm_target *t, dgm_err *err)
+{
+    t->err = err;
+    if (t->encoder)
+        return t->params.to->canon->encoder_end(t->encoder, err);
+    if (t->to_model)
+        return end_a2a(t);
+    return t->folded ? end_messages(t) : DGM_OK;
+}
