@@ -128,6 +128,60 @@ DGM_API dgm_code dgm_convert_a2a_message_to_openai(const dgm_message *message,
                                                    dgm_openai_messages *ret_messages, dgm_err *err);
 DGM_API void dgm_openai_messages_done(dgm_openai_messages *m);
 
+/* ---- the documents' functions, on JSON text ------------------------------------------------------------ */
+
+/*
+ * Document 000's map, reduce, map, as three functions, and document 001's direct one. Each reads JSON and
+ * gives JSON, so that any language can use them with no structs of ours. The events are those of the
+ * document unless AG-UI's own are asked for, and both kinds are read. They have no memory: what a
+ * stream says step by step is a converter's business.
+ *
+ *     history --convert_a2a_message_to_agui_event--> events --compact_events--> events
+ *             --convert_agui_event_to_openai_chat--> messages
+ *
+ * Errors have a JSON pointer into the text that was given, and line and column of what it names.
+ */
+typedef enum dgm_event_spelling {
+    DGM_EVENTS_SIMPLE,  /* document 000's: {"type":"tool-call-start",...}, each whole */
+    DGM_EVENTS_OFFICIAL /* AG-UI's: TOOL_CALL_START, TOOL_CALL_ARGS, TOOL_CALL_END */
+} dgm_event_spelling;
+
+/*
+ * A message, a Task, a status- or artifact-update, or what carries one (a send request, a stream
+ * response, a JSON-RPC envelope), in any spelling of A2A. One event is given by itself, several as an
+ * array, none as *ret_text NULL. Events of one message share a parent, so that they become one message
+ * again. A Task says all it holds: that it began, its history, its artifacts, its state. A list of
+ * objects gives the array of all their events.
+ */
+DGM_API dgm_code dgm_convert_a2a_message_to_agui_event(const char *text, size_t n,
+                                                       dgm_event_spelling spelling, char **ret_text,
+                                                       size_t *ret_n, dgm_err *err);
+/* The same for a message as a struct. */
+DGM_API dgm_code dgm_message_to_agui_event(const dgm_message *message, dgm_event_spelling spelling,
+                                           char **ret_text, size_t *ret_n, dgm_err *err);
+
+/*
+ * An array of events, with what was streamed as if it had been said at once: always an array again.
+ * Chunks of a text that its End follows vanish, others become one End; pieces of arguments are merged
+ * into their call. In the array null is nothing, and an array stands for its elements: what the
+ * function above gave for each message of a history may be put in as it is.
+ * DGM_BAD_PARAMS names a call whose pieces are no arguments, and no final call says them.
+ */
+DGM_API dgm_code dgm_compact_events(const char *text, size_t n, char **ret_text, size_t *ret_n,
+                                    dgm_err *err);
+
+/*
+ * One event: its message of Chat Completions, or *ret_text NULL where it has none (chunks, runs, steps).
+ * An array of events: always an array of messages; calls that share a parent become one message, with the
+ * text that was said beside them.
+ */
+DGM_API dgm_code dgm_convert_agui_event_to_openai_chat(const char *text, size_t n, char **ret_text,
+                                                       size_t *ret_n, dgm_err *err);
+
+/* dgm_convert_a2a_message_to_openai() on text: [openai_message or null, [tool_messages]]. */
+DGM_API dgm_code dgm_convert_a2a_text_to_openai(const char *text, size_t n, char **ret_text,
+                                                size_t *ret_n, dgm_err *err);
+
 #ifdef __cplusplus
 }
 #endif

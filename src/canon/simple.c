@@ -64,6 +64,12 @@ static void add_content(dgm_arena *a, dgm_simple_events *list, const dgm_message
     e->message.content = *c;
 }
 
+/* That a call is one of a function is what everybody takes it for. */
+static bool is_custom(const dgm_json *type)
+{
+    return yyjson_is_str((yyjson_val *)(uintptr_t)type) && dgm_str_is(dgm_json_str(type), "custom");
+}
+
 static void add_calls(dgm_arena *a, dgm_simple_events *list, const dgm_message *m,
                       const dgm_said *said)
 {
@@ -74,6 +80,8 @@ static void add_calls(dgm_arena *a, dgm_simple_events *list, const dgm_message *
         e->call.id = said->calls.at[i].call_id;
         e->call.name = said->calls.at[i].name;
         e->call.arguments = said->calls.at[i].arguments;
+        if (is_custom(said->calls.at[i].type))
+            e->call.type = said->calls.at[i].type;
         if (!alone)
             e->parent_message_id = m->message_id;
     }
@@ -150,6 +158,10 @@ static const dgm_json *call_data(dgm_arena *a, const dgm_simple_call *call)
     if (call->arguments) {
         dgm_buf_add_lit(&b, ",\"arguments\":");
         dgm_json_put(&b, call->arguments);
+    }
+    if (call->type) {
+        dgm_buf_add_lit(&b, ",\"type\":");
+        dgm_json_put(&b, call->type);
     }
     dgm_buf_add_lit(&b, "}]}");
     const dgm_json *v = dgm_json_made(a, dgm_buf_str(&b));

@@ -36,6 +36,7 @@ typedef struct dgm_simple_call {
     dgm_str id;
     dgm_str name;
     const dgm_json *arguments; /* an object, or text; NULL: none */
+    const dgm_json *type;      /* of a tool that is no function ("custom"); mostly NULL */
     const dgm_extra *extra;
 } dgm_simple_call;
 

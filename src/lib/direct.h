@@ -50,6 +50,14 @@ dgm_code dgm_direct_message_to_chat(dgm_arena *a, const dgm_message *m, const dg
 dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *at, bool trusted,
                                  dgm_chat_messages *ret_messages, dgm_err *err);
 
+/*
+ * What a task says, message by message, as above; an artifact comes as a message of the agent with its
+ * id. A code other than DGM_OK stops it and is returned.
+ */
+typedef dgm_code (*dgm_on_message)(void *arg, const dgm_message *m, const dgm_at *at);
+dgm_code dgm_direct_each_message(dgm_arena *a, const dgm_task *t, const dgm_at *at,
+                                 dgm_on_message on_message, void *arg);
+
 /* What a message's members are called in the format it came in: for the pointers of errors. */
 typedef enum dgm_direct_spelling {
     DGM_DIRECT_BARE,    /* a2a-0.3: /parts/0/data; a task or message stands by itself */

@@ -117,35 +117,57 @@ static bool is_said(dgm_str final, size_t *from, dgm_str text)
     return final.n >= text.n && dgm_str_eq((dgm_str){final.p + final.n - text.n, text.n}, text);
 }
 
-static dgm_code add_artifact(dgm_arena *a, const dgm_artifact *artifact, const dgm_at *at,
-                             dgm_direct_how how, dgm_chat_messages *list, dgm_err *err)
-{
-    dgm_message m = {.role = DGM_ROLE_AGENT, .parts = artifact->parts};
-    return m.parts.n ? add_message(a, &m, at, how, list, err) : DGM_OK;
-}
-
-static dgm_code add_task(dgm_arena *a, const dgm_task *t, const dgm_at *at, dgm_direct_how how,
-                         dgm_chat_messages *list, dgm_err *err)
+dgm_code dgm_direct_each_message(dgm_arena *a, const dgm_task *t, const dgm_at *at,
+                                 dgm_on_message on_message, void *arg)
 {
     dgm_code rc;
     const dgm_at *history = DGM_AT_LIT(at, "history"), *artifacts = DGM_AT_LIT(at, "artifacts");
     for (size_t i = 0; i < t->history.n; i++) {
-        if ((rc = add_message(a, &t->history.at[i], DGM_AT_I(history, i), how, list, err)))
+        if ((rc = on_message(arg, &t->history.at[i], DGM_AT_I(history, i))))
             return rc;
     }
     dgm_str final = final_text(a, t);
     size_t said = 0;
     for (size_t i = 0; i < t->artifacts.n; i++) {
         const dgm_artifact *artifact = &t->artifacts.at[i];
-        if (final.p && is_said(final, &said, plain_text(a, &artifact->parts)))
+        dgm_message m = {
+            .message_id = artifact->artifact_id, .role = DGM_ROLE_AGENT, .parts = artifact->parts};
+        if (!m.parts.n || (final.p && is_said(final, &said, plain_text(a, &m.parts))))
             continue;
-        if ((rc = add_artifact(a, artifact, DGM_AT_I(artifacts, i), how, list, err)))
+        if ((rc = on_message(arg, &m, DGM_AT_I(artifacts, i))))
             return rc;
     }
     if (!is_answer(&t->status) || is_in_history(a, &t->history, t->status.message))
         return DGM_OK;
     const dgm_at *status = DGM_AT_LIT(at, "status");
-    return add_message(a, t->status.message, DGM_AT_LIT(status, "message"), how, list, err);
+    return on_message(arg, t->status.message, DGM_AT_LIT(status, "message"));
+}
+
+struct adding {
+    dgm_arena *a;
+    dgm_direct_how how;
+    dgm_chat_messages *list;
+    dgm_err *err;
+};
+
+static dgm_code add_next(void *arg, const dgm_message *m, const dgm_at *at)
+{
+    struct adding *k = arg;
+    return add_message(k->a, m, at, k->how, k->list, k->err);
+}
+
+static dgm_code add_task(dgm_arena *a, const dgm_task *t, const dgm_at *at, dgm_direct_how how,
+                         dgm_chat_messages *list, dgm_err *err)
+{
+    struct adding k = {a, how, list, err};
+    return dgm_direct_each_message(a, t, at, add_next, &k);
+}
+
+static dgm_code add_artifact(dgm_arena *a, const dgm_artifact *artifact, const dgm_at *at,
+                             dgm_direct_how how, dgm_chat_messages *list, dgm_err *err)
+{
+    dgm_message m = {.role = DGM_ROLE_AGENT, .parts = artifact->parts};
+    return m.parts.n ? add_message(a, &m, at, how, list, err) : DGM_OK;
 }
 
 dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *at, bool trusted,

@@ -58,6 +58,7 @@ static const dgm_field call_fields[] = {
     DGM_F(dgm_simple_call, id, "id", STR, DGM_REQUIRED | DGM_NONEMPTY),
     DGM_F(dgm_simple_call, name, "name", STR, DGM_REQUIRED | DGM_NONEMPTY),
     DGM_F_CUSTOM("arguments", 0, &arguments),
+    DGM_F(dgm_simple_call, type, "type", JSON, 0),
 };
 static const dgm_shape call_shape = DGM_AGUI_SHAPE(dgm_simple_call, "tool call", call_fields);
 

@@ -1,0 +1,220 @@
+/* lib/functions.c - what the documents' functions share: see functions_int.h. */
+#include "base/limits.h"
+#include "lib/functions_int.h"
+#include "wire/a2a/a2a.h"
+#include "wire/agui/agui.h"
+#include "wire/agui/agui_simple.h"
+
+#include <stdlib.h>
+
+/* ---- errors ---------------------------------------------------------------------------------------------- */
+
+void dgm_functions_prefix(const dgm_at *at, dgm_err *err)
+{
+    char step[sizeof err->at], rest[sizeof err->at];
+    dgm_at_text(at, step, sizeof step);
+    memcpy(rest, err->at, sizeof rest);
+    size_t n = strlen(step), m = strlen(rest);
+    if (n + m >= sizeof err->at)
+        m = sizeof err->at - 1 - n;
+    memcpy(err->at, step, n);
+    memcpy(err->at + n, rest, m);
+    err->at[n + m] = 0;
+}
+
+dgm_code dgm_functions_failed(dgm_str text, dgm_err *fault, dgm_err *err)
+{
+    if (!fault->line && fault->code != DGM_TOO_LARGE && fault->code != DGM_PARSE)
+        dgm_json_place(text, dgm_json_find(text, fault->at), fault);
+    if (err)
+        *err = *fault;
+    return fault->code;
+}
+
+/* ---- A2A ------------------------------------------------------------------------------------------------- */
+
+dgm_code dgm_functions_read_object(dgm_arena *a, yyjson_val *v, dgm_str text, size_t n,
+                                   dgm_functions_object *ret, dgm_err *err)
+{
+    static const dgm_codec *const spellings[] = {&dgm_codec_a2a_10, &dgm_codec_a2a_03,
+                                                 &dgm_codec_a2a_03_rest};
+    const dgm_mint none = {0};
+    dgm_mint mint = dgm_mint_for(&none, n, text);
+    dgm_reader r = {.arena = a, .mint = &mint, .err = err};
+    dgm_functions_object o = {0};
+    int best = 0;
+    dgm_code rc;
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        int score = spellings[i]->recognise(v);
+        if (score > best) {
+            best = score;
+            o.codec = spellings[i];
+        }
+    }
+    if (yyjson_is_str(dgm_json_get(v, DGM_STR("content"))) && !dgm_json_get(v, DGM_STR("parts")))
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "content"),
+                        "this is a message of Chat Completions: one of A2A has `parts`");
+    if (!o.codec)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL,
+                        "this is no message, task or update of A2A: expected an object with `role` "
+                        "and `parts`, or with `status`");
+    if ((rc = o.codec->decode(&r, v, DGM_OBJECT_NONE, false, &o.frame)))
+        return rc;
+    o.made_id = mint.count > 0;
+    *ret = o;
+    return DGM_OK;
+}
+
+/* ---- events ---------------------------------------------------------------------------------------------- */
+
+struct reading {
+    dgm_reader r;
+    dgm_functions_events *ret;
+    dgm_agui_decoder *decoder;
+    size_t n; /* events seen */
+};
+
+/* What an event points to lives as long as the text, but for what the decoder remembers. */
+static dgm_code keep(void *arg, const dgm_canon_event *event)
+{
+    struct reading *k = arg;
+    dgm_canon_events *list = &k->ret->canon;
+    dgm_arena *a = k->r.arena;
+    list->at = dgm_one_more(a, list->at, list->n, sizeof *list->at);
+    dgm_canon_event *e = &list->at[list->n++];
+    *e = *event;
+    if (e->subagent_run_id.p)
+        e->subagent_run_id = dgm_arena_dup(a, e->subagent_run_id);
+    switch ((int)e->kind) {
+    case DGM_CANON_TEXT_MESSAGE_CONTENT:
+    case DGM_CANON_TEXT_MESSAGE_END:
+    case DGM_CANON_REASONING_MESSAGE_CONTENT:
+    case DGM_CANON_REASONING_MESSAGE_END:
+        e->text.message_id = dgm_arena_dup(a, e->text.message_id);
+        break;
+    case DGM_CANON_TOOL_CALL_ARGS:
+    case DGM_CANON_TOOL_CALL_END:
+        e->call.tool_call_id = dgm_arena_dup(a, e->call.tool_call_id);
+        break;
+    default: break;
+    }
+    return DGM_OK;
+}
+
+static bool is_chunk(yyjson_val *v)
+{
+    yyjson_val *type = dgm_json_get(v, DGM_STR("type"));
+    dgm_str name = yyjson_is_str(type) ? dgm_json_str(type) : DGM_STR("");
+    return dgm_str_is(name, "TEXT_MESSAGE_CHUNK") || dgm_str_is(name, "TOOL_CALL_CHUNK") ||
+           dgm_str_is(name, "REASONING_MESSAGE_CHUNK");
+}
+
+static dgm_code read_event(struct reading *k, yyjson_val *v, const dgm_at *at)
+{
+    dgm_functions_events *ret = k->ret;
+    dgm_code rc;
+    if (!k->n++) {
+        ret->official = !dgm_agui_simple_recognise(v) && dgm_agui_recognise(v);
+        ret->chunk = is_chunk(v);
+    } else if (ret->official && dgm_agui_simple_recognise(v)) {
+        return dgm_fail(k->r.err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "type"),
+                        "this is an event of ag-ui-simple, those before are of ag-ui: convert them "
+                        "apart");
+    }
+    if (ret->official) {
+        if ((rc = dgm_agui_decoder_feed(k->decoder, &k->r, v, (dgm_canon_sink){keep, k})))
+            dgm_functions_prefix(at, k->r.err);
+        return rc;
+    }
+    dgm_simple_events *list = &ret->simple;
+    list->at = dgm_one_more(k->r.arena, list->at, list->n, sizeof *list->at);
+    if ((rc = dgm_agui_simple_read(&k->r, v, at, &list->at[list->n])))
+        return rc;
+    list->n++;
+    return DGM_OK;
+}
+
+static dgm_code read_elements(struct reading *k, yyjson_val *array, const dgm_at *at, bool inner)
+{
+    size_t i, n;
+    yyjson_val *v;
+    dgm_code rc;
+    if (yyjson_arr_size(array) > DGM_MAX_LIST_ITEMS)
+        return dgm_fail(k->r.err, DGM_TOO_LARGE, at,
+                        "%zu entries, more than the limit list_items of %d: send fewer at once",
+                        yyjson_arr_size(array), DGM_MAX_LIST_ITEMS);
+    yyjson_arr_foreach (array, i, n, v) {
+        const dgm_at *here = DGM_AT_I(at, i);
+        if (yyjson_is_null(v))
+            continue;
+        if ((rc = yyjson_is_arr(v) && !inner ? read_elements(k, v, here, true)
+                                             : read_event(k, v, here)))
+            return rc;
+    }
+    return DGM_OK;
+}
+
+dgm_code dgm_functions_read_events(dgm_arena *a, dgm_str text, dgm_functions_events *ret,
+                                   dgm_err *err)
+{
+    *ret = (dgm_functions_events){0};
+    dgm_auto(dgm_agui_decoder_free) dgm_agui_decoder *decoder = dgm_agui_decoder_new();
+    struct reading k = {.r = {.arena = a, .err = err}, .ret = ret, .decoder = decoder};
+    yyjson_val *v;
+    dgm_code rc;
+    if ((rc = dgm_json_read(a, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err)))
+        return rc;
+    ret->is_list = yyjson_is_arr(v);
+    if (yyjson_is_null(v))
+        return DGM_OK; /* what the first function gave was nothing */
+    if ((rc = ret->is_list ? read_elements(&k, v, NULL, false) : read_event(&k, v, NULL)))
+        return rc;
+    ret->chunk = ret->chunk && !ret->is_list;
+    return dgm_agui_decoder_end(decoder, (dgm_canon_sink){keep, &k});
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------- */
+
+void dgm_functions_out_init(dgm_functions_out *o)
+{
+    *o = (dgm_functions_out){0};
+    dgm_buf_init(&o->text, DGM_MAX_OUTPUT_BYTES);
+    dgm_buf_add_char(&o->text, '[');
+}
+
+dgm_writer dgm_functions_next(dgm_functions_out *o, const char *format)
+{
+    if (o->n++)
+        dgm_buf_add_char(&o->text, ',');
+    return (dgm_writer){.out = &o->text, .format = format};
+}
+
+dgm_code dgm_functions_out_done(dgm_functions_out *o, dgm_code rc, char **ret_text, size_t *ret_n,
+                                dgm_err *err)
+{
+    bool one = !o->is_list && o->n == 1, none = !o->is_list && !o->n;
+    if (one) /* without the bracket that was written in case there would be more */
+        dgm_buf_drop_front(&o->text, 1);
+    else
+        dgm_buf_add_char(&o->text, ']');
+    if (!rc && o->text.over)
+        rc = dgm_fail(err, DGM_TOO_LARGE, NULL, "becomes more than the limit output_bytes of %zu",
+                      DGM_MAX_OUTPUT_BYTES);
+    if (!rc) {
+        size_t n = 0;
+        o->text.max = SIZE_MAX;
+        *ret_text = none ? NULL : dgm_buf_steal(&o->text, &n);
+        if (ret_n)
+            *ret_n = n;
+    }
+    dgm_buf_done(&o->text);
+    return rc;
+}
+
+void dgm_functions_put_simple(dgm_functions_out *o, const dgm_simple_events *events)
+{
+    for (size_t i = 0; i < events->n; i++) {
+        dgm_writer w = dgm_functions_next(o, dgm_agui_simple_name);
+        dgm_agui_simple_write(&w, &events->at[i]);
+    }
+}

@@ -1,0 +1,329 @@
+/*
+ * lib/functions_chat.c - convert_agui_event_to_openai_chat(): events to messages of Chat Completions.
+ *
+ * What is intermediate (chunks, pieces of arguments) and what is no message (runs, steps) gives
+ * nothing. Calls that share a parent become one message, where its first word stood: whatever came in
+ * between, chat wants them together.
+ */
+#include "base/limits.h"
+#include "base/map.h"
+#include "canon/messages.h"
+#include "canon/said.h"
+#include "lib/direct.h"
+#include "lib/functions_int.h"
+
+#include <stdlib.h>
+
+struct making {
+    dgm_arena *a;
+    dgm_chat_messages list;
+    dgm_map by_parent; /* id of a message of the agent -> where it is in the list */
+    dgm_err *err;
+};
+
+static dgm_chat_message *add(struct making *k, dgm_chat_role role)
+{
+    k->list.at = dgm_one_more(k->a, k->list.at, k->list.n, sizeof *k->list.at);
+    dgm_chat_message *m = &k->list.at[k->list.n++];
+    m->role = role;
+    return m;
+}
+
+/* ---- document 000's events ------------------------------------------------------------------------------------ */
+
+static dgm_chat_role role_of(dgm_canon_role role)
+{
+    switch ((int)role) {
+    case DGM_CANON_SYSTEM: return DGM_CHAT_SYSTEM;
+    case DGM_CANON_DEVELOPER: return DGM_CHAT_DEVELOPER;
+    case DGM_CANON_USER: return DGM_CHAT_USER;
+    default: return DGM_CHAT_ASSISTANT;
+    }
+}
+
+/* Which of its parts chat has parts for is known to document 001's function. */
+static dgm_code content_of(struct making *k, const dgm_simple_event *e, dgm_chat_content *ret)
+{
+    const dgm_canon_content *c = &e->message.content;
+    dgm_mint none = {0};
+    dgm_event said;
+    dgm_direct_pair pair;
+    dgm_code rc;
+    if (c->kind != DGM_CANON_CONTENT_PARTS) {
+        *ret = (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT,
+                                  .text = c->text.p ? c->text : DGM_STR("")};
+        return DGM_OK;
+    }
+    dgm_simple_to_model(k->a, e, (dgm_simple_run){0}, &none, &said);
+    if ((rc = dgm_direct_to_chat(k->a, said.message, NULL, false, &pair, k->err)))
+        return rc;
+    *ret = pair.openai_message->content;
+    return DGM_OK;
+}
+
+static dgm_chat_message *message_of(struct making *k, dgm_str id)
+{
+    size_t *at = id.n ? dgm_map_get(&k->by_parent, id) : NULL;
+    return at ? &k->list.at[*at] : NULL;
+}
+
+static dgm_code add_text(struct making *k, const dgm_simple_event *e)
+{
+    dgm_chat_role role = role_of(e->message.role);
+    dgm_str id = role == DGM_CHAT_ASSISTANT ? e->message_id : (dgm_str){0};
+    dgm_chat_message *m = message_of(k, id);
+    dgm_chat_content content = {0};
+    dgm_code rc;
+    if ((rc = content_of(k, e, &content)))
+        return rc;
+    if (!m || m->content.text.n) { /* not what stands beside calls that were made before */
+        if (id.n)
+            dgm_map_put(&k->by_parent, id, k->list.n);
+        m = add(k, role);
+    }
+    m->content = content;
+    return DGM_OK;
+}
+
+static void add_call(struct making *k, const dgm_simple_event *e)
+{
+    dgm_str parent = e->parent_message_id;
+    dgm_chat_message *m = message_of(k, parent);
+    if (!m) {
+        if (parent.n)
+            dgm_map_put(&k->by_parent, parent, k->list.n);
+        m = add(k, DGM_CHAT_ASSISTANT);
+        m->content = (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT, .text = DGM_STR("")};
+    }
+    m->tool_calls.at =
+        dgm_one_more(k->a, m->tool_calls.at, m->tool_calls.n, sizeof *m->tool_calls.at);
+    m->tool_calls.at[m->tool_calls.n++] = (dgm_chat_call){
+        .id = e->call.id,
+        .kind = e->call.type ? DGM_CHAT_CALL_CUSTOM : DGM_CHAT_CALL_FUNCTION,
+        .name = e->call.name,
+        .arguments = dgm_said_arguments(k->a, e->call.arguments),
+    };
+}
+
+static void add_result(struct making *k, const dgm_simple_event *e)
+{
+    dgm_chat_message *m = add(k, DGM_CHAT_TOOL);
+    dgm_str text = dgm_said_value(k->a, e->result);
+    m->tool_call_id = e->tool_call_id;
+    m->content = (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT, .text = text};
+}
+
+static dgm_code add_events(struct making *k, const dgm_simple_events *events)
+{
+    dgm_code rc = DGM_OK;
+    for (size_t i = 0; !rc && i < events->n; i++) {
+        const dgm_simple_event *e = &events->at[i];
+        switch (e->kind) {
+        case DGM_SIMPLE_TEXT_CONTENT:
+        case DGM_SIMPLE_TEXT_END: rc = add_text(k, e); break;
+        case DGM_SIMPLE_CALL_START: add_call(k, e); break;
+        case DGM_SIMPLE_CALL_RESULT: add_result(k, e); break;
+        case DGM_SIMPLE_NONE:
+        case DGM_SIMPLE_RUN_STARTED:
+        case DGM_SIMPLE_STEP_STARTED:
+        case DGM_SIMPLE_TEXT_CHUNK:
+        case DGM_SIMPLE_CALL_ARGS:
+        case DGM_SIMPLE_STEP_FINISHED:
+        case DGM_SIMPLE_RUN_FINISHED:
+        case DGM_SIMPLE_RUN_ERROR: break; /* nothing that was said, or not all of it */
+        }
+    }
+    return rc;
+}
+
+/* ---- AG-UI's own -------------------------------------------------------------------------------------------- */
+
+/* Texts and calls that were begun and not ended. */
+static void note_open(dgm_map *open, dgm_arena *a, const dgm_canon_event *e)
+{
+    bool text = e->kind == DGM_CANON_TEXT_MESSAGE_START || e->kind == DGM_CANON_TEXT_MESSAGE_END;
+    bool call = e->kind == DGM_CANON_TOOL_CALL_START || e->kind == DGM_CANON_TOOL_CALL_END;
+    if (!text && !call)
+        return;
+    dgm_str id = text ? e->text.message_id : e->call.tool_call_id;
+    bool starts = e->kind == DGM_CANON_TEXT_MESSAGE_START || e->kind == DGM_CANON_TOOL_CALL_START;
+    dgm_map_put(open, dgm_arena_printf(a, "%c%.*s", text ? 't' : 'c', DGM_P(id)), starts);
+}
+
+static bool is_open(const dgm_map *open, dgm_arena *a, char kind, dgm_str id)
+{
+    size_t *at = dgm_map_get(open, dgm_arena_printf(a, "%c%.*s", kind, DGM_P(id)));
+    return at && *at;
+}
+
+static dgm_simple_event *one_more(dgm_arena *a, dgm_simple_events *list, dgm_simple_kind kind)
+{
+    list->at = dgm_one_more(a, list->at, list->n, sizeof *list->at);
+    list->at[list->n].kind = kind;
+    return &list->at[list->n++];
+}
+
+static void add_assistant(dgm_arena *a, const dgm_canon_message *m, const dgm_map *open,
+                          dgm_simple_events *list)
+{
+    bool says = m->content.kind == DGM_CANON_CONTENT_TEXT && !is_open(open, a, 't', m->id) &&
+                (m->content.text.n || !m->tool_calls.n);
+    if (says) {
+        dgm_simple_event *e = one_more(a, list, DGM_SIMPLE_TEXT_END);
+        e->message_id = m->id;
+        e->message = (dgm_simple_message){.role = m->role, .content = m->content};
+    }
+    for (size_t i = 0; i < m->tool_calls.n; i++) {
+        const dgm_canon_call *call = &m->tool_calls.at[i];
+        if (is_open(open, a, 'c', call->id))
+            continue;
+        dgm_simple_event *e = one_more(a, list, DGM_SIMPLE_CALL_START);
+        e->parent_message_id = m->id;
+        e->call = (dgm_simple_call){
+            .id = call->id,
+            .name = call->name,
+            .arguments = call->arguments.n ? dgm_said_string(a, call->arguments) : NULL,
+        };
+    }
+}
+
+static void add_tool(dgm_arena *a, const dgm_canon_message *m, dgm_simple_events *list)
+{
+    dgm_simple_event *e = one_more(a, list, DGM_SIMPLE_CALL_RESULT);
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_str(&b, m->content.text);
+    for (size_t i = 0; i < m->content.parts.n; i++)
+        dgm_buf_add_str(&b, m->content.parts.at[i].text);
+    e->tool_call_id = m->tool_call_id;
+    e->result = dgm_said_string(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+}
+
+/* The messages that AG-UI's events add up to, as document 000's events: one road to chat for both. */
+static dgm_code fold(dgm_arena *a, const dgm_canon_events *events, dgm_canon_fold *f,
+                     dgm_simple_events *ret, dgm_err *err)
+{
+    dgm_map open;
+    dgm_map_init(&open);
+    for (size_t i = 0; i < events->n; i++) {
+        dgm_canon_fold_add(f, &events->at[i]);
+        note_open(&open, a, &events->at[i]);
+    }
+    dgm_canon_messages messages = dgm_canon_fold_messages(f, a);
+    for (size_t i = 0; i < messages.n; i++) {
+        const dgm_canon_message *m = &messages.at[i];
+        switch (m->role) {
+        case DGM_CANON_ASSISTANT: add_assistant(a, m, &open, ret); break;
+        case DGM_CANON_TOOL: add_tool(a, m, ret); break;
+        case DGM_CANON_DEVELOPER:
+        case DGM_CANON_SYSTEM:
+        case DGM_CANON_USER:
+            if (is_open(&open, a, 't', m->id))
+                break;
+            one_more(a, ret, DGM_SIMPLE_TEXT_CONTENT)->message =
+                (dgm_simple_message){.role = m->role, .content = m->content};
+            break;
+        case DGM_CANON_ROLE_NONE:
+        case DGM_CANON_REASONING:
+        case DGM_CANON_ACTIVITY: break; /* nothing of the conversation */
+        }
+    }
+    dgm_map_done(&open);
+    if (dgm_canon_fold_is_over(f))
+        return dgm_fail(err, DGM_TOO_LARGE, NULL, "becomes more than the limit output_bytes of %zu",
+                        DGM_MAX_OUTPUT_BYTES);
+    return DGM_OK;
+}
+
+/* ---- the functions --------------------------------------------------------------------------------------------- */
+
+static void put_chat(dgm_functions_out *out, const dgm_chat_message *m)
+{
+    dgm_writer w = dgm_functions_next(out, dgm_chat_name);
+    dgm_chat_write(&w, m);
+}
+
+dgm_code dgm_convert_agui_event_to_openai_chat(const char *text, size_t n, char **ret_text,
+                                               size_t *ret_n, dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_auto(dgm_canon_fold_free) dgm_canon_fold *f = dgm_canon_fold_new(DGM_MAX_OUTPUT_BYTES);
+    const dgm_str in = {text, n};
+    dgm_functions_events events;
+    dgm_functions_out out;
+    dgm_err fault = {0};
+    struct making k = {.a = a, .err = &fault};
+    dgm_map_init(&k.by_parent);
+    dgm_functions_out_init(&out);
+    dgm_code rc = dgm_functions_read_events(a, in, &events, &fault);
+    if (!rc && events.official && !events.chunk)
+        rc = fold(a, &events.canon, f, &events.simple, &fault);
+    if (!rc)
+        rc = add_events(&k, &events.simple);
+    for (size_t i = 0; !rc && i < k.list.n; i++)
+        put_chat(&out, &k.list.at[i]);
+    out.is_list = events.is_list;
+    dgm_map_done(&k.by_parent);
+    rc = dgm_functions_out_done(&out, rc, ret_text, ret_n, &fault);
+    return rc ? dgm_functions_failed(in, &fault, err) : DGM_OK;
+}
+
+/* [openai_message or null,[tool_messages]] */
+static void put_pair(dgm_buf *b, const dgm_direct_pair *pair)
+{
+    dgm_writer w = {.out = b, .format = dgm_chat_name};
+    dgm_buf_add_char(b, '[');
+    if (pair->openai_message)
+        dgm_chat_write(&w, pair->openai_message);
+    else
+        dgm_buf_add_lit(b, "null");
+    dgm_buf_add_lit(b, ",[");
+    for (size_t i = 0; i < pair->tool_messages.n; i++) {
+        if (i)
+            dgm_buf_add_char(b, ',');
+        dgm_chat_write(&w, &pair->tool_messages.at[i]);
+    }
+    dgm_buf_add_lit(b, "]]");
+}
+
+/* A message by itself, or in what carries one: a request, an event. */
+static const dgm_message *message_in(const dgm_object *o, const dgm_at **ret_at)
+{
+    static const dgm_at inner = {.key = {"message", 7}};
+    const dgm_event *e = o->it;
+    *ret_at = NULL;
+    if (o->kind == DGM_OBJECT_MESSAGE)
+        return o->it;
+    *ret_at = &inner;
+    if (o->kind == DGM_OBJECT_SEND_REQUEST)
+        return ((const dgm_send_request *)o->it)->message;
+    bool event = o->kind == DGM_OBJECT_STREAM_RESPONSE || o->kind == DGM_OBJECT_SEND_RESPONSE;
+    return event && e->kind == DGM_EVENT_MESSAGE ? e->message : NULL;
+}
+
+dgm_code dgm_convert_a2a_text_to_openai(const char *text, size_t n, char **ret_text, size_t *ret_n,
+                                        dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    const dgm_str in = {text, n};
+    dgm_functions_object o = {0};
+    dgm_functions_out out;
+    dgm_direct_pair pair = {0};
+    const dgm_at *at;
+    dgm_err fault = {0};
+    yyjson_val *v;
+    dgm_functions_out_init(&out);
+    dgm_code rc = dgm_json_read(a, in, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, &fault);
+    if (!rc)
+        rc = dgm_functions_read_object(a, v, in, 0, &o, &fault);
+    const dgm_message *m = rc ? NULL : message_in(&o.frame.object, &at);
+    if (!rc && !m)
+        rc = dgm_fail(&fault, DGM_BAD_PARAMS, NULL,
+                      "this is a %s: only a message becomes messages of Chat Completions",
+                      dgm_object_kind_name(o.frame.object.kind));
+    if (!rc && !(rc = dgm_direct_to_chat(a, m, at, false, &pair, &fault)))
+        put_pair(dgm_functions_next(&out, NULL).out, &pair);
+    rc = dgm_functions_out_done(&out, rc, ret_text, ret_n, &fault);
+    return rc ? dgm_functions_failed(in, &fault, err) : DGM_OK;
+}

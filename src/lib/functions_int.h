@@ -1,0 +1,64 @@
+/*
+ * lib/functions_int.h - what the documents' functions share: reading objects and events, writing lists.
+ */
+#pragma once
+
+#include "canon/compact.h"
+#include "canon/list.h"
+#include "canon/simple.h"
+#include "wire/codec.h"
+#include "json/shape.h"
+
+/* ---- reading --------------------------------------------------------------------------------------------- */
+
+/* A2A, in any of its spellings, and how its members are called there. */
+typedef struct dgm_functions_object {
+    dgm_frame frame;
+    const dgm_codec *codec;
+    bool made_id; /* the id of its message, or of its task, is made up */
+} dgm_functions_object;
+
+/* text: what v was read from; n: which of its values. Pointers of errors begin at v. */
+dgm_code dgm_functions_read_object(dgm_arena *a, yyjson_val *v, dgm_str text, size_t n,
+                                   dgm_functions_object *ret_object, dgm_err *err);
+
+/* A list of events. Elements that are null are left out; those that are lists stand for their own
+ * elements. So results of the first function can be given to the others as they are. */
+typedef struct dgm_functions_events {
+    bool is_list;             /* not one event by itself */
+    bool official;            /* which of the two lists below it is */
+    bool chunk;               /* the only event is one of AG-UI's chunks */
+    dgm_simple_events simple; /* document 000's */
+    dgm_canon_events canon;   /* AG-UI's own, chunks made START, CONTENT, END */
+} dgm_functions_events;
+
+dgm_code dgm_functions_read_events(dgm_arena *a, dgm_str text, dgm_functions_events *ret_events,
+                                   dgm_err *err);
+
+/* Steps of `at` before the pointer of err. */
+void dgm_functions_prefix(const dgm_at *at, dgm_err *err);
+
+/* Line and column of what the pointer of err names, where they are not known yet; copies it out. */
+dgm_code dgm_functions_failed(dgm_str text, dgm_err *fault, dgm_err *err);
+
+/* ---- writing --------------------------------------------------------------------------------------------- */
+
+/* Values one behind the other: none is no text, one is itself, several are an array. */
+typedef struct dgm_functions_out {
+    dgm_buf text;
+    size_t n;
+    bool is_list; /* one or none, too, are an array */
+} dgm_functions_out;
+
+void dgm_functions_out_init(dgm_functions_out *o);
+dgm_writer dgm_functions_next(dgm_functions_out *o, const char *format); /* for the next value */
+/* Takes the text, or frees it when rc is not DGM_OK; err is where that goes. */
+dgm_code dgm_functions_out_done(dgm_functions_out *o, dgm_code rc, char **ret_text, size_t *ret_n,
+                                dgm_err *err);
+
+void dgm_functions_put_simple(dgm_functions_out *o, const dgm_simple_events *events);
+
+/* The same in AG-UI's own events. events: what e says, as document 000's. */
+dgm_code dgm_functions_put_official(dgm_functions_out *out, dgm_arena *a,
+                                    const dgm_simple_events *events, const dgm_event *e,
+                                    dgm_err *err);
