@@ -70,7 +70,7 @@ typedef enum dgm_compaction {
 
 typedef struct dgm_convert_options {
     const char *from;       /* a format's name; NULL or "auto": told by the input */
-    const char *to;         /* a format's name */
+    const char *to;         /* a format's name; NULL: the input's */
     dgm_framing framing;    /* of the output */
     dgm_object_kind object; /* what each input object is; DGM_OBJECT_NONE: told by its shape */
     const char *seed;       /* NULL is fine: minted ids depend on it and on the input */
@@ -181,6 +181,15 @@ DGM_API dgm_code dgm_convert_agui_event_to_openai_chat(const char *text, size_t 
 /* dgm_convert_a2a_message_to_openai() on text: [openai_message or null, [tool_messages]]. */
 DGM_API dgm_code dgm_convert_a2a_text_to_openai(const char *text, size_t n, char **ret_text,
                                                 size_t *ret_n, dgm_err *err);
+
+/*
+ * A converter for languages that have no structs of ours: its options are a JSON object with the members
+ * from, to, framing ("auto", "json", "array", "lines", "sse"), as ("events", "response", "messages",
+ * "request"), object ("message", "task", ...), seed, compact (true: always; false: never), answer_source
+ * ("auto", "status"). All but `to` may be absent; one that is not listed is refused.
+ */
+DGM_API dgm_code dgm_converter_open(const char *options, size_t n, dgm_converter **ret_converter,
+                                    dgm_err *err);
 
 #ifdef __cplusplus
 }
