@@ -285,8 +285,8 @@ typedef enum dgm_canon_kind {
 #define DGM_N_CANON_KINDS 32 /* with NONE */
 
 /*
- * Members without a comment are the wire's. `whole`, `parts` of a text, `increment`, `changed` never leave
- * us: they tell encoders of other formats what AG-UI's events have no words for.
+ * Members without a comment are the wire's. `whole`, `parts` of a text, `increment`, `pending`, `changed`
+ * never leave us: they tell encoders of other formats what AG-UI's events have no words for.
  */
 typedef struct dgm_canon_event {
     dgm_canon_kind kind;
@@ -328,6 +328,7 @@ typedef struct dgm_canon_event {
             dgm_str tool_call_id, name, parent_message_id;
             dgm_str delta; /* ARGS, CHUNK */
             bool whole;    /* ARGS: as for text */
+            bool pending;  /* START: the caller's to make; nobody answers it within this run */
             /* ARGS: arguments that came as an object, to be merged with others by key. Has no delta:
              * the merged text follows, whole, before END. */
             const dgm_json *increment;

@@ -293,7 +293,7 @@ static dgm_code add_part(struct reading *k, const dgm_part *p, const dgm_at *at)
 
 /* ---- the message ---------------------------------------------------------------------------------------------------- */
 
-static dgm_str join(dgm_arena *a, const dgm_canon_part *pieces, size_t n)
+dgm_str dgm_said_join(dgm_arena *a, const dgm_canon_part *pieces, size_t n)
 {
     if (n == 1)
         return pieces->text.p ? pieces->text : DGM_STR("");
@@ -325,7 +325,7 @@ static dgm_canon_content content_of(const struct reading *k)
         return (dgm_canon_content){0}; /* empty texts beside results are no message */
     if (only_text)
         return (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
-                                   .text = join(k->a, k->pieces, k->n_pieces)};
+                                   .text = dgm_said_join(k->a, k->pieces, k->n_pieces)};
     return (dgm_canon_content){.kind = DGM_CANON_CONTENT_PARTS, .parts = {k->pieces, k->n_pieces}};
 }
 

@@ -56,6 +56,9 @@ typedef struct dgm_said {
 dgm_code dgm_said_read(dgm_arena *a, const dgm_message *m, bool trusted, const dgm_at *at,
                        dgm_said *ret_said, dgm_err *err);
 
+/* Texts as one: without a separator, but what must stand on a line of its own does. */
+dgm_str dgm_said_join(dgm_arena *a, const dgm_canon_part *pieces, size_t n);
+
 /* All text of a list of parts, and whether there is anything else in it. */
 dgm_str dgm_said_text(dgm_arena *a, const dgm_parts *parts, bool *ret_others);
 
