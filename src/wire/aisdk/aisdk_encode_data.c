@@ -1,0 +1,228 @@
+/* wire/aisdk/aisdk_encode_data.c - what is not text: progress, artifacts, state; and how a run ended. */
+#include "canon/media.h"
+#include "canon/said.h"
+#include "model/form.h"
+#include "wire/aisdk/aisdk_int.h"
+
+typedef struct aisdk_encoder E;
+
+void dgm_aisdk_activity(E *e, const dgm_canon_event *event)
+{
+    e->has_status |= dgm_str_is(event->activity.activity_type, AISDK_A2A_STATUS);
+    dgm_buf_clear(&e->out);
+    dgm_aisdk_put_activity(&e->out, event->activity.message_id, event->activity.activity_type,
+                           event->activity.content);
+    e->out.n--; /* the brace */
+    dgm_aisdk_send(e);
+}
+
+void dgm_aisdk_state(E *e, const dgm_canon_event *event)
+{
+    bool whole = event->kind == DGM_CANON_STATE_SNAPSHOT;
+    dgm_aisdk_begin(e, whole ? AISDK_STATE : AISDK_STATE_DELTA);
+    if (whole)
+        dgm_buf_add_lit(&e->out, ",\"id\":\"state\"");
+    else /* nothing to keep: it says what changed, not what is */
+        dgm_buf_add_lit(&e->out, ",\"transient\":true");
+    dgm_buf_add_lit(&e->out, ",\"data\":");
+    dgm_json_put(&e->out, whole ? event->state.snapshot : event->state_delta.patch);
+    dgm_aisdk_send(e);
+}
+
+/* ---- artifacts ----------------------------------------------------------------------------------------------- */
+
+static void send_file(E *e, const dgm_part *p)
+{
+    dgm_str media_type = dgm_media_type(p);
+    dgm_canon_part part = {.kind = dgm_media_kind(media_type)};
+    part.source = (dgm_canon_source){.kind = p->kind == DGM_PART_RAW ? DGM_CANON_SOURCE_DATA
+                                                                     : DGM_CANON_SOURCE_URL,
+                                     .value = p->content,
+                                     .mime_type = media_type};
+    if (p->filename.n) {
+        dgm_member m = {DGM_STR("filename"), dgm_said_string(e->scratch, p->filename)};
+        part.metadata = dgm_json_object(e->scratch, &m, 1);
+    }
+    dgm_buf_clear(&e->out);
+    dgm_aisdk_put_file(&e->out, &part);
+    e->out.n--;
+    dgm_aisdk_send(e);
+}
+
+/* Files have chunks of their own; what is left is data. */
+static void artifact(E *e, const dgm_json *value)
+{
+    dgm_err err = {0};
+    dgm_reader r = {.arena = e->scratch, .err = &err};
+    dgm_artifact a = {0};
+    yyjson_val *v = dgm_json_get(value, DGM_STR("artifact"));
+    bool append = yyjson_is_true(dgm_json_get(value, DGM_STR("append")));
+    if (!v || dgm_shape_read(&r, &dgm_form_artifact, v, NULL, &a))
+        return;
+    dgm_parts data = {dgm_new_n(e->scratch, dgm_part, a.parts.n), 0};
+    for (size_t i = 0; i < a.parts.n; i++) {
+        if (a.parts.at[i].kind == DGM_PART_RAW || a.parts.at[i].kind == DGM_PART_URL)
+            send_file(e, &a.parts.at[i]);
+        else
+            data.at[data.n++] = a.parts.at[i];
+    }
+    if (!data.n)
+        return;
+    a.parts = data;
+    dgm_aisdk_begin(e, AISDK_ARTIFACT);
+    if (!append) /* with an id it takes the place of the one before */
+        dgm_aisdk_put_member(&e->out, "\"id\"", a.artifact_id);
+    dgm_buf_add_lit(&e->out, ",\"data\":");
+    dgm_shape_write(&(dgm_writer){.out = &e->out}, &dgm_form_artifact, &a);
+    dgm_aisdk_send(e);
+}
+
+void dgm_aisdk_custom(E *e, const dgm_canon_event *event)
+{
+    if (dgm_str_is(event->custom.name, "dragoman:artifact")) {
+        artifact(e, event->custom.value);
+    } else if (dgm_str_is(event->custom.name, "dragoman:metadata")) {
+        dgm_aisdk_begin(e, "message-metadata");
+        dgm_buf_add_lit(&e->out, ",\"messageMetadata\":{\"metadata\":");
+        dgm_json_put(&e->out, event->custom.value);
+        dgm_buf_add_char(&e->out, '}');
+        dgm_aisdk_send(e);
+    } else {
+        dgm_aisdk_begin(e, AISDK_CUSTOM);
+        dgm_buf_add_lit(&e->out, ",\"data\":{\"name\":");
+        dgm_json_put_str(&e->out, event->custom.name);
+        dgm_buf_add_lit(&e->out, ",\"value\":");
+        dgm_json_put(&e->out, event->custom.value);
+        dgm_buf_add_char(&e->out, '}');
+        dgm_aisdk_send(e);
+    }
+}
+
+/* ---- how a run ended ------------------------------------------------------------------------------------------- */
+
+static void put_count(dgm_buf *b, const char *name, dgm_opt_long n)
+{
+    if (!n.set)
+        return;
+    dgm_buf_printf(b, "%s\"%s\":", b->p[b->n - 1] == '{' ? "" : ",", name);
+    dgm_json_put_int(b, n.value);
+}
+
+static void put_usage(dgm_buf *b, const dgm_canon_usages *usage)
+{
+    if (!usage->n)
+        return;
+    dgm_buf_add_lit(b, ",\"usage\":[");
+    for (size_t i = 0; i < usage->n; i++) {
+        const dgm_canon_usage *u = &usage->at[i];
+        dgm_buf_add_str(b, i ? DGM_STR(",{") : DGM_STR("{"));
+        put_count(b, "inputTokens", u->input_tokens);
+        put_count(b, "outputTokens", u->output_tokens);
+        put_count(b, "totalTokens", u->total_tokens);
+        put_count(b, "reasoningTokens", u->reasoning_tokens);
+        put_count(b, "cachedInputTokens", u->cached_input_tokens);
+        put_count(b, "cacheWriteInputTokens", u->cache_write_input_tokens);
+        if (u->model.n) {
+            dgm_buf_add_str(b,
+                            b->p[b->n - 1] == '{' ? DGM_STR("\"model\":") : DGM_STR(",\"model\":"));
+            dgm_json_put_str(b, u->model);
+        }
+        dgm_buf_add_char(b, '}');
+    }
+    dgm_buf_add_char(b, ']');
+}
+
+static void put_interrupts(dgm_buf *b, const dgm_canon_interrupts *list)
+{
+    if (!list->n)
+        return;
+    dgm_buf_add_lit(b, ",\"interrupts\":[");
+    for (size_t i = 0; i < list->n; i++) {
+        const dgm_canon_interrupt *t = &list->at[i];
+        dgm_buf_add_str(b, i ? DGM_STR(",{\"id\":") : DGM_STR("{\"id\":"));
+        dgm_json_put_str(b, t->id);
+        dgm_aisdk_put_member(b, "\"reason\"", t->reason);
+        if (t->message.n)
+            dgm_aisdk_put_member(b, "\"message\"", t->message);
+        if (t->tool_call_id.n)
+            dgm_aisdk_put_member(b, "\"toolCallId\"", t->tool_call_id);
+        dgm_buf_add_char(b, '}');
+    }
+    dgm_buf_add_char(b, ']');
+}
+
+/* A status that was shown must not go on saying "working". */
+static void last_status(E *e, dgm_str state)
+{
+    if (!e->has_status)
+        return;
+    dgm_aisdk_begin(e, AISDK_STATUS);
+    dgm_buf_add_lit(&e->out, ",\"id\":\"" AISDK_STATUS_ID "\",\"data\":{\"state\":");
+    dgm_json_put_str(&e->out, state);
+    dgm_buf_add_char(&e->out, '}');
+    dgm_aisdk_send(e);
+}
+
+static void finish_step(E *e)
+{
+    if (!e->started)
+        return;
+    dgm_aisdk_begin(e, "finish-step");
+    dgm_aisdk_send(e);
+}
+
+static dgm_str state_of(const dgm_canon_outcome *o)
+{
+    if (o->kind == DGM_CANON_CANCELLED)
+        return DGM_STR("canceled");
+    if (o->kind == DGM_CANON_INTERRUPT)
+        return o->interrupts.n && dgm_str_is(o->interrupts.at[0].reason, "a2a:auth_required")
+                   ? DGM_STR("auth-required")
+                   : DGM_STR("input-required");
+    return o->pending_tool_call_ids.n ? DGM_STR("input-required") : DGM_STR("completed");
+}
+
+void dgm_aisdk_finished(E *e, const dgm_canon_event *event)
+{
+    const dgm_canon_outcome *o = &event->run_finished.outcome;
+    dgm_str state = state_of(o);
+    bool cancelled = o->kind == DGM_CANON_CANCELLED;
+    dgm_aisdk_close_calls(e, &o->pending_tool_call_ids);
+    last_status(e, state);
+    finish_step(e);
+    dgm_aisdk_begin(e, cancelled ? "message-metadata" : "finish");
+    if (!cancelled)
+        dgm_aisdk_put_member(&e->out, "\"finishReason\"",
+                             o->pending_tool_call_ids.n ? DGM_STR("tool-calls") : DGM_STR("stop"));
+    dgm_buf_add_lit(&e->out, ",\"messageMetadata\":{\"state\":");
+    dgm_json_put_str(&e->out, state);
+    put_interrupts(&e->out, &o->interrupts);
+    put_usage(&e->out, &event->run_finished.usage);
+    dgm_buf_add_char(&e->out, '}');
+    dgm_aisdk_send(e);
+    if (cancelled) { /* as the SDK's own servers do: nothing behind it */
+        dgm_aisdk_begin(e, "abort");
+        dgm_aisdk_put_member(&e->out, "\"reason\"", DGM_STR("canceled"));
+        dgm_aisdk_send(e);
+    }
+}
+
+void dgm_aisdk_failed(E *e, dgm_str message, dgm_str code, const dgm_canon_usages *usage)
+{
+    bool rejected = dgm_str_is(code, "rejected");
+    dgm_str state = rejected ? DGM_STR("rejected") : DGM_STR("failed");
+    dgm_aisdk_close_calls(e, &(dgm_strs){0});
+    last_status(e, state);
+    dgm_aisdk_begin(e, "error");
+    dgm_aisdk_put_member(&e->out, "\"errorText\"", message);
+    dgm_aisdk_send(e);
+    finish_step(e);
+    dgm_aisdk_begin(e, "finish");
+    dgm_buf_add_lit(&e->out, ",\"finishReason\":\"error\",\"messageMetadata\":{\"state\":");
+    dgm_json_put_str(&e->out, state);
+    if (code.n)
+        dgm_aisdk_put_member(&e->out, "\"code\"", code);
+    put_usage(&e->out, usage);
+    dgm_buf_add_char(&e->out, '}');
+    dgm_aisdk_send(e);
+}

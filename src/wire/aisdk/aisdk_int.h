@@ -1,0 +1,162 @@
+/* wire/aisdk/aisdk_int.h - what the files of this folder share. */
+#pragma once
+
+#include "base/map.h"
+#include "wire/aisdk/aisdk.h"
+
+extern const char dgm_aisdk_name[]; /* "ai-sdk" */
+
+/* ---- names that both directions know ------------------------------------------------------------------- */
+
+#define AISDK_STATUS "data-a2a-status" /* progress; one part, replaced each time */
+#define AISDK_STATUS_ID "status"
+#define AISDK_ARTIFACT "data-a2a-artifact"
+#define AISDK_ACTIVITY "data-activity"
+#define AISDK_STATE "data-state"
+#define AISDK_STATE_DELTA "data-state-delta"
+#define AISDK_CUSTOM "data-custom"
+#define AISDK_INSTEAD "{\"dragoman\":{\"instead\":true}}"
+#define AISDK_A2A_STATUS "a2a-status" /* the type of such an activity */
+
+/* A text member of v, or absent. */
+dgm_str dgm_aisdk_text(const yyjson_val *v, const char *name);
+/* Does its providerMetadata say that it stands instead of the text before? */
+bool dgm_aisdk_is_instead(const yyjson_val *part);
+/* "search" of "tool-search"; absent when the type names no tool. */
+dgm_str dgm_aisdk_tool_of(dgm_str type);
+
+/* ---- writing pieces -------------------------------------------------------------------------------------- */
+
+void dgm_aisdk_put_member(dgm_buf *b, const char *quoted_key, dgm_str value); /* ,"key":"value" */
+/* {"type":"file","mediaType":...,"url":...}; false: a handle that only its provider understands. */
+bool dgm_aisdk_put_file(dgm_buf *b, const dgm_canon_part *p);
+/* Arguments as a value: the text if it is JSON, {} for none; false: it is no JSON, nothing is written. */
+bool dgm_aisdk_put_input(dgm_buf *b, dgm_arena *scratch, dgm_str arguments);
+/* A result: the value it was made of, else its text or parts. */
+void dgm_aisdk_put_output(dgm_buf *b, const dgm_canon_content *content, const dgm_json *value);
+dgm_str dgm_aisdk_content_text(dgm_arena *a, const dgm_canon_content *content);
+/* {"state":"working", and what the status indicator has}. */
+void dgm_aisdk_put_status(dgm_buf *b, const dgm_json *content);
+void dgm_aisdk_put_activity(dgm_buf *b, dgm_str id, dgm_str type, const dgm_json *content);
+
+/* ---- reading pieces -------------------------------------------------------------------------------------- */
+
+/* {"type":"file",...} as a part. */
+dgm_code dgm_aisdk_read_file(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_part *ret);
+/* What stands for it in the text of an assistant. */
+dgm_str dgm_aisdk_file_text(dgm_arena *a, const dgm_canon_part *p);
+/* Progress as it was before dgm_aisdk_put_status. */
+const dgm_json *dgm_aisdk_status_content(dgm_arena *a, yyjson_val *data);
+
+dgm_code dgm_aisdk_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                 dgm_canon_messages *ret);
+dgm_code dgm_aisdk_write_messages(const dgm_canon_messages *messages,
+                                  const dgm_stream_params *params, dgm_frame_sink sink,
+                                  dgm_err *err);
+dgm_code dgm_aisdk_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                dgm_canon_input *ret);
+dgm_code dgm_aisdk_write_request(dgm_writer *w, const dgm_canon_input *input,
+                                 const dgm_stream_params *params, dgm_err *err);
+bool dgm_aisdk_is_message(const yyjson_val *v);
+
+/* ---- the stream: encoding --------------------------------------------------------------------------------- */
+
+struct aisdk_call {
+    dgm_str id, name;
+    dgm_buf arguments;
+    bool
+        clients; /* a tool of the caller's: it has a part type of its own, and is the caller's to run */
+    bool told; /* that its input is complete */
+};
+
+/* A text or reasoning that is open. Its id on the wire is the event's, and more where it stands instead. */
+struct aisdk_open {
+    dgm_buf wire_id;
+    size_t id_n;
+    bool reasoning;
+};
+
+struct aisdk_encoder {
+    dgm_frame_sink sink;
+    dgm_err *err;
+    dgm_code rc;
+    dgm_buf out;
+    dgm_arena *arena, *scratch; /* what stays; of this event */
+    struct aisdk_open *open;
+    size_t n_open, cap_open;
+    struct aisdk_call *calls;
+    size_t n_calls, cap_calls, n_untold;
+    dgm_map by_id;   /* calls */
+    dgm_map clients; /* names of the caller's tools */
+    unsigned instead;
+    bool started, after_result, has_status, over;
+};
+
+void *dgm_aisdk_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink);
+dgm_code dgm_aisdk_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err);
+dgm_code dgm_aisdk_encoder_end(void *encoder, dgm_err *err);
+void dgm_aisdk_encoder_free(void *encoder);
+
+/* One chunk: begin, members, send. */
+void dgm_aisdk_begin(struct aisdk_encoder *e, const char *type);
+void dgm_aisdk_send(struct aisdk_encoder *e);
+/* A model call ends where a result was given and something else is said. */
+void dgm_aisdk_next_step(struct aisdk_encoder *e);
+
+void dgm_aisdk_start_call(struct aisdk_encoder *e, const dgm_canon_event *event);
+void dgm_aisdk_add_arguments(struct aisdk_encoder *e, const dgm_canon_event *event);
+void dgm_aisdk_result(struct aisdk_encoder *e, const dgm_canon_event *event);
+/* The run is over: calls nobody answered are complete too; pending: those the caller is to run. */
+void dgm_aisdk_close_calls(struct aisdk_encoder *e, const dgm_strs *pending);
+
+void dgm_aisdk_activity(struct aisdk_encoder *e, const dgm_canon_event *event);
+void dgm_aisdk_custom(struct aisdk_encoder *e, const dgm_canon_event *event);
+void dgm_aisdk_state(struct aisdk_encoder *e, const dgm_canon_event *event);
+void dgm_aisdk_finished(struct aisdk_encoder *e, const dgm_canon_event *event);
+void dgm_aisdk_failed(struct aisdk_encoder *e, dgm_str message, dgm_str code,
+                      const dgm_canon_usages *usage);
+
+/* ---- the stream: decoding --------------------------------------------------------------------------------- */
+
+/* A text or reasoning that is open. */
+struct aisdk_reading {
+    dgm_str wire_id, id; /* of the chunk; of the event */
+    bool reasoning;
+};
+
+struct aisdk_read_call {
+    dgm_str id;
+    bool has_text, ended, answered, by_agent;
+};
+
+struct aisdk_decoder {
+    dgm_arena *arena; /* ids */
+    dgm_mint mint;
+    dgm_canon_sink sink;
+    dgm_code rc;
+    dgm_reader *r;
+    dgm_str thread_id, run_id, parent, error;
+    struct aisdk_reading *open;
+    size_t n_open, cap_open;
+    struct aisdk_read_call *calls;
+    size_t n_calls, cap_calls;
+    dgm_map by_id, used; /* calls; ids of texts */
+    unsigned n_made;
+    bool fragment, begun, over;
+};
+
+void dgm_aisdk_give(struct aisdk_decoder *d, const dgm_canon_event *e);
+dgm_code dgm_aisdk_bad(struct aisdk_decoder *d, const char *key, const char *why);
+dgm_str dgm_aisdk_made_id(struct aisdk_decoder *d, char what);
+
+/* what: the type behind "tool-". */
+dgm_code dgm_aisdk_call_chunk(struct aisdk_decoder *d, yyjson_val *v, dgm_str what);
+void dgm_aisdk_end_calls(struct aisdk_decoder *d);
+dgm_code dgm_aisdk_file_chunk(struct aisdk_decoder *d, yyjson_val *v);
+void dgm_aisdk_data_chunk(struct aisdk_decoder *d, yyjson_val *v, dgm_str type);
+
+void *dgm_aisdk_decoder_new(const dgm_stream_params *params);
+dgm_code dgm_aisdk_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm_canon_sink sink);
+dgm_code dgm_aisdk_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err);
+void dgm_aisdk_decoder_free(void *decoder);
+bool dgm_aisdk_is_chunk(const yyjson_val *v);

@@ -1,0 +1,225 @@
+/*
+ * wire/aisdk/aisdk_write.c - canonical messages as UI messages.
+ *
+ * What the assistant says, thinks, calls and gets back between two messages of others is one UI message.
+ * Results stand on the part of their call, wherever they come in the list.
+ */
+#include "base/limits.h"
+#include "wire/aisdk/aisdk_int.h"
+
+struct writing {
+    const dgm_canon_messages *list;
+    dgm_buf out;
+    dgm_arena *scratch;
+    dgm_map results; /* tool call id -> message */
+    dgm_map calls;   /* ids of calls: a result without one has a part of its own */
+    dgm_frame_sink sink;
+    dgm_err *err;
+    bool step_ended; /* the next part begins another */
+};
+
+static bool is_own(const dgm_canon_message *m)
+{
+    return m->role == DGM_CANON_USER || m->role == DGM_CANON_SYSTEM ||
+           m->role == DGM_CANON_DEVELOPER;
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------------- */
+
+static void begin_part(struct writing *w)
+{
+    if (w->out.p[w->out.n - 1] != '[')
+        dgm_buf_add_char(&w->out, ',');
+}
+
+static void begin_step(struct writing *w)
+{
+    if (!w->step_ended)
+        return;
+    w->step_ended = false;
+    begin_part(w);
+    dgm_buf_add_lit(&w->out, "{\"type\":\"step-start\"}");
+}
+
+static void put_text(struct writing *w, const char *type, dgm_str text)
+{
+    begin_part(w);
+    dgm_buf_add_lit(&w->out, "{\"type\":\"");
+    dgm_buf_add_str(&w->out, dgm_str_from(type));
+    dgm_buf_add_char(&w->out, '"');
+    dgm_aisdk_put_member(&w->out, "\"text\"", text);
+    dgm_buf_add_char(&w->out, '}');
+}
+
+static void put_content(struct writing *w, const dgm_canon_content *c)
+{
+    if (c->kind == DGM_CANON_CONTENT_TEXT)
+        put_text(w, "text", c->text);
+    for (size_t i = 0; c->kind == DGM_CANON_CONTENT_PARTS && i < c->parts.n; i++) {
+        const dgm_canon_part *p = &c->parts.at[i];
+        if (p->kind == DGM_CANON_PART_TEXT) {
+            put_text(w, "text", p->text);
+        } else if (p->source.kind != DGM_CANON_SOURCE_FILE) {
+            begin_part(w);
+            dgm_aisdk_put_file(&w->out, p);
+        }
+    }
+}
+
+static void put_call(struct writing *w, dgm_str id, dgm_str name, dgm_str arguments,
+                     const dgm_canon_message *result)
+{
+    begin_part(w);
+    dgm_buf_add_lit(&w->out, "{\"type\":\"dynamic-tool\"");
+    dgm_aisdk_put_member(&w->out, "\"toolName\"", name);
+    dgm_aisdk_put_member(&w->out, "\"toolCallId\"", id);
+    bool failed = result && result->error.p;
+    dgm_aisdk_put_member(&w->out, "\"state\"",
+                         failed   ? DGM_STR("output-error")
+                         : result ? DGM_STR("output-available")
+                                  : DGM_STR("input-available"));
+    dgm_buf_add_lit(&w->out, ",\"input\":");
+    if (!dgm_aisdk_put_input(&w->out, w->scratch, arguments))
+        dgm_json_put_str(&w->out, arguments);
+    if (failed) {
+        dgm_aisdk_put_member(&w->out, "\"errorText\"", result->error);
+    } else if (result) {
+        dgm_buf_add_lit(&w->out, ",\"output\":");
+        dgm_aisdk_put_output(&w->out, &result->content, NULL);
+    }
+    dgm_buf_add_char(&w->out, '}');
+}
+
+static void put_said(struct writing *w, const dgm_canon_message *m)
+{
+    begin_step(w);
+    if (m->content.kind != DGM_CANON_CONTENT_TEXT || m->content.text.n || !m->tool_calls.n)
+        put_content(w, &m->content);
+    for (size_t i = 0; i < m->tool_calls.n; i++) {
+        const dgm_canon_call *c = &m->tool_calls.at[i];
+        size_t *at = dgm_map_get(&w->results, c->id);
+        put_call(w, c->id, c->name, c->arguments, at ? &w->list->at[*at] : NULL);
+    }
+    w->step_ended = true;
+}
+
+static void put_message(struct writing *w, const dgm_canon_message *m)
+{
+    switch ((int)m->role) {
+    case DGM_CANON_REASONING:
+        begin_step(w);
+        put_text(w, "reasoning", m->content.text);
+        break;
+    case DGM_CANON_ACTIVITY:
+        begin_part(w);
+        dgm_aisdk_put_activity(&w->out, m->id, m->activity_type, m->content.object);
+        break;
+    case DGM_CANON_TOOL:
+        if (!dgm_map_get(&w->calls, m->tool_call_id)) /* nobody has asked for it here */
+            put_call(w, m->tool_call_id, m->name.n ? m->name : DGM_STR("unknown"), (dgm_str){0}, m);
+        break;
+    case DGM_CANON_ASSISTANT: put_said(w, m); break;
+    default: put_content(w, &m->content); break;
+    }
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+static const dgm_field rest_fields[] = {
+    DGM_F(dgm_canon_message, metadata, "metadata", MAP_JSON, 0),
+};
+static const dgm_shape rest_shape = {
+    .what = "UI message",
+    .size = sizeof(dgm_canon_message),
+    DGM_FIELDS(rest_fields),
+    .extra_at = offsetof(dgm_canon_message, extra),
+    .tag_at = DGM_NOWHERE,
+};
+
+/* Metadata and what was kept of the UI message that this one was. */
+static void put_rest(struct writing *w, const dgm_canon_message *m)
+{
+    size_t at = w->out.n;
+    dgm_shape_write(&(dgm_writer){.out = &w->out, .format = dgm_aisdk_name}, &rest_shape, m);
+    if (w->out.n > at + 2) {
+        w->out.p[at] = ','; /* members of the object around it */
+        w->out.n--;
+    } else {
+        w->out.n = at;
+    }
+}
+
+static bool says_something(const struct writing *w, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        const dgm_canon_message *m = &w->list->at[i];
+        if (m->role != DGM_CANON_TOOL || !dgm_map_get(&w->calls, m->tool_call_id))
+            return true;
+    }
+    return false;
+}
+
+static dgm_code write_group(struct writing *w, size_t from, size_t to)
+{
+    const dgm_canon_message *all = w->list->at, *main = &all[from];
+    if (!says_something(w, from, to))
+        return DGM_OK;
+    for (size_t i = from; i < to && main->role != DGM_CANON_ASSISTANT && !is_own(main); i++)
+        main = all[i].role == DGM_CANON_ASSISTANT ? &all[i] : main;
+    dgm_buf_clear(&w->out);
+    dgm_buf_add_lit(&w->out, "{\"id\":");
+    dgm_json_put_str(&w->out, main->id);
+    dgm_aisdk_put_member(&w->out, "\"role\"",
+                         main->role == DGM_CANON_USER ? DGM_STR("user")
+                         : is_own(main)               ? DGM_STR("system")
+                                                      : DGM_STR("assistant"));
+    put_rest(w, main);
+    dgm_buf_add_lit(&w->out, ",\"parts\":[");
+    w->step_ended = false;
+    for (size_t i = from; i < to; i++)
+        put_message(w, &all[i]);
+    dgm_buf_add_lit(&w->out, "]}");
+    if (w->out.over)
+        return dgm_fail(w->err, DGM_TOO_LARGE, NULL,
+                        "the message becomes longer than the limit output_bytes of %zu",
+                        DGM_MAX_OUTPUT_BYTES);
+    return w->sink.on_frame(w->sink.arg, (dgm_str){0}, dgm_buf_str(&w->out));
+}
+
+static void index_calls(struct writing *w)
+{
+    for (size_t i = 0; i < w->list->n; i++) {
+        const dgm_canon_message *m = &w->list->at[i];
+        if (m->role == DGM_CANON_TOOL && m->tool_call_id.p &&
+            !dgm_map_get(&w->results, m->tool_call_id))
+            dgm_map_put(&w->results, m->tool_call_id, i);
+        for (size_t k = 0; k < m->tool_calls.n; k++) {
+            if (m->tool_calls.at[k].id.p)
+                dgm_map_put(&w->calls, m->tool_calls.at[k].id, i);
+        }
+    }
+}
+
+dgm_code dgm_aisdk_write_messages(const dgm_canon_messages *messages,
+                                  const dgm_stream_params *params, dgm_frame_sink sink,
+                                  dgm_err *err)
+{
+    struct writing w = {.list = messages, .scratch = dgm_arena_new(), .sink = sink, .err = err};
+    dgm_code rc = DGM_OK;
+    (void)params;
+    dgm_buf_init(&w.out, DGM_MAX_OUTPUT_BYTES);
+    dgm_map_init(&w.results);
+    dgm_map_init(&w.calls);
+    index_calls(&w);
+    for (size_t i = 0, to; !rc && i < messages->n; i = to) {
+        to = i + 1;
+        while (!is_own(&messages->at[i]) && to < messages->n && !is_own(&messages->at[to]))
+            to++;
+        rc = write_group(&w, i, to);
+    }
+    dgm_map_done(&w.results);
+    dgm_map_done(&w.calls);
+    dgm_buf_done(&w.out);
+    dgm_arena_free(w.scratch);
+    return rc;
+}

@@ -1,0 +1,128 @@
+/*
+ * wire/test_codec.h - for tests of codecs: records of A2A in, frames out, and back to what was said.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "canon/from_records.h"
+#include "canon/messages.h"
+#include "canon/test_dump.h"
+#include "wire/canon_codec.h"
+
+/* ---- frames as lines ------------------------------------------------------------------------------------- */
+
+static inline dgm_code put_line(void *arg, dgm_str name, dgm_str payload)
+{
+    (void)name;
+    dgm_buf_add_str(arg, payload);
+    dgm_buf_add_char(arg, '\n');
+    return DGM_OK;
+}
+
+struct codec_road {
+    const dgm_canon_codec *to;
+    void *encoder;
+    dgm_canon_fold *fold;                /* what the events say */
+    dgm_arena *arena;                    /* may be NULL: nobody asks for n_again */
+    size_t n_snapshots, n_ends, n_again; /* again: texts that go on after their end */
+    size_t n_early;                      /* results before their calls */
+    dgm_map texts, calls;
+    dgm_err err;
+};
+
+static inline dgm_code cross_road(void *arg, const dgm_canon_event *e)
+{
+    struct codec_road *road = arg;
+    if (road->fold)
+        dgm_canon_fold_add(road->fold, e);
+    if (e->kind == DGM_CANON_TEXT_MESSAGE_START && road->arena) {
+        road->n_again += dgm_map_get(&road->texts, e->text.message_id) != NULL;
+        dgm_map_put(&road->texts, dgm_arena_dup(road->arena, e->text.message_id), 0);
+    }
+    if (e->kind == DGM_CANON_TOOL_CALL_START && road->arena)
+        dgm_map_put(&road->calls, dgm_arena_dup(road->arena, e->call.tool_call_id), 0);
+    if (e->kind == DGM_CANON_TOOL_CALL_RESULT)
+        road->n_early += !dgm_map_get(&road->calls, e->result.tool_call_id);
+    road->n_snapshots += e->kind == DGM_CANON_MESSAGES_SNAPSHOT;
+    road->n_ends += dgm_canon_is_terminal(e->kind);
+    return road->encoder ? road->to->encoder_feed(road->encoder, e, &road->err) : DGM_OK;
+}
+
+/* Records, a line each, as lines of the format. */
+static inline void encode_records(const dgm_canon_codec *to, const dgm_stream_params *params,
+                                  const dgm_from_params *from, const char *records, dgm_buf *out)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_auto(dgm_from_records_free) dgm_from_records *f = dgm_from_records_new(from);
+    struct codec_road road = {.to = to,
+                              .encoder = to->encoder_new(params, (dgm_frame_sink){put_line, out})};
+    dgm_canon_sink sink = {cross_road, &road};
+    dgm_mint mint = {.count = 0};
+    while (*records) {
+        size_t n = strcspn(records, "\n");
+        dgm_event event;
+        read_record(a, &mint, (dgm_str){records, n}, &event);
+        check_ok(dgm_from_records_feed(f, &event, sink, &road.err), road.err);
+        records += n + (records[n] == '\n');
+    }
+    check_ok(dgm_from_records_end(f, sink, &road.err), road.err);
+    check_ok(to->encoder_end(road.encoder, &road.err), road.err);
+    to->encoder_free(road.encoder);
+}
+
+/* Lines of the format to a sink. */
+static inline dgm_code decode_lines(const dgm_canon_codec *from, const dgm_stream_params *params,
+                                    dgm_str lines, dgm_canon_sink sink, dgm_err *err)
+{
+    void *decoder = from->decoder_new(params);
+    dgm_code rc = DGM_OK;
+    while (!rc && lines.n) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_reader r = {.arena = a, .format = from->name, .err = err};
+        const char *end = memchr(lines.p, '\n', lines.n);
+        size_t n = end ? (size_t)(end - lines.p) : lines.n;
+        yyjson_val *v;
+        check_ok(dgm_json_read(a, (dgm_str){lines.p, n}, SIZE_MAX, "", &v, err), *err);
+        rc = from->decoder_feed(decoder, &r, v, sink);
+        n += end != NULL;
+        lines = (dgm_str){lines.p + n, lines.n - n};
+    }
+    if (!rc)
+        rc = from->decoder_end(decoder, sink, err);
+    from->decoder_free(decoder);
+    return rc;
+}
+
+/* ---- messages and requests ------------------------------------------------------------------------------- */
+
+/* One message or a list through canonical messages; lines come out. */
+static inline dgm_code convert_messages(const dgm_canon_codec *from, const dgm_canon_codec *to,
+                                        const char *text, dgm_buf *out, dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_mint mint = {.count = 0};
+    dgm_reader r = {.arena = a, .format = from->name, .mint = &mint, .err = err};
+    dgm_stream_params params = {0};
+    dgm_canon_messages messages;
+    yyjson_val *v;
+    dgm_code rc;
+    check_ok(dgm_json_read(a, dgm_str_from(text), SIZE_MAX, "", &v, err), *err);
+    if ((rc = from->read_messages(&r, v, NULL, &messages)))
+        return rc;
+    return to->write_messages(&messages, &params, (dgm_frame_sink){put_line, out}, err);
+}
+
+static inline dgm_code dump_messages_of(const dgm_canon_codec *from, const char *text, dgm_buf *out,
+                                        dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_mint mint = {.count = 0};
+    dgm_reader r = {.arena = a, .format = from->name, .mint = &mint, .err = err};
+    dgm_canon_messages messages;
+    yyjson_val *v;
+    dgm_code rc;
+    check_ok(dgm_json_read(a, dgm_str_from(text), SIZE_MAX, "", &v, err), *err);
+    if (!(rc = from->read_messages(&r, v, NULL, &messages)))
+        dump_messages(out, &messages);
+    return rc;
+}
