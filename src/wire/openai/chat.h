@@ -9,6 +9,8 @@
 
 #include "json/shape.h"
 
+#include <dragoman/convert.h>
+
 extern const char dgm_chat_name[]; /* "openai-chat": its address tags unknown members */
 
 typedef enum dgm_chat_role {
@@ -111,10 +113,11 @@ const char *dgm_chat_role_name(dgm_chat_role role);
 const char *dgm_chat_part_name(dgm_chat_part_kind kind);
 
 /*
- * How likely is it that v is ours? 0: no, 1: could be, 2: shows its marks. A message, a request body
- * {"messages":[...]} and a response body {"choices":[{"message":...}]} are.
+ * How likely is it that v is ours? 0: no, 1: could be, 2: shows its marks. Messages are, the body of a
+ * request {"messages":[...]}, a completion {"choices":[{"message":...}]}, a chunk of one, an error.
  */
 int dgm_chat_recognise(const yyjson_val *v);
+int dgm_chat_recognise_form(const yyjson_val *v, dgm_form *ret_form);
 
 /* A message, an array of them, a request body or a response body (then its choices' messages, in
  * order). What else a body says is left out. Sets r->format. */

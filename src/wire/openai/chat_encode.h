@@ -1,0 +1,95 @@
+/* wire/openai/chat_encode.h - the inside of the encoder: what its files share. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "wire/canon_codec.h"
+
+/* A text message, in the order they began. */
+struct chat_text {
+    dgm_str id;
+    bool foreign; /* not the assistant's: no part of the answer */
+    bool instead; /* `text` stands instead of what was streamed */
+    dgm_buf text; /* a completion has it from the start */
+};
+
+struct chat_call {
+    dgm_str id, name;
+    dgm_buf arguments;
+    bool answered; /* by the agent itself */
+    bool given;    /* the client knows of it */
+    bool asked;    /* the client is to make it */
+    size_t index;
+};
+
+typedef struct dgm_chat_encoder {
+    dgm_stream_params params;
+    dgm_frame_sink sink;
+    dgm_code rc;
+    dgm_err *err;
+    dgm_arena *arena; /* of this run */
+    dgm_buf model;
+    /* Begins with what all chunks begin with: up to `top` the completion, up to `head` its choice. */
+    dgm_buf out;
+    size_t top, head;
+
+    dgm_str run_id, thread_id;
+    bool begun, finished;
+    struct chat_text *texts;
+    size_t n_texts, cap_texts, speaker; /* index of the text that spoke last */
+    bool spoke;
+    dgm_map texts_by_id;
+    struct chat_call *calls;
+    size_t n_calls, cap_calls, n_given;
+    dgm_map calls_by_id;
+    dgm_buf thinker;   /* id of the reasoning that was told last; empty: progress */
+    dgm_buf progress;  /* the last text of it */
+    dgm_buf reasoning; /* a completion's */
+    bool thought;
+    const char *finish_reason; /* other than stop and tool_calls; NULL: none */
+    size_t kept;               /* bytes that wait for the end */
+} dgm_chat_encoder;
+
+/* chat_encode.c */
+void dgm_chat_give(dgm_chat_encoder *e);
+
+/* chat_encode_said.c */
+void dgm_chat_start_text(dgm_chat_encoder *e, const dgm_canon_event *event);
+void dgm_chat_add_text(dgm_chat_encoder *e, const dgm_canon_event *event);
+void dgm_chat_correct(dgm_chat_encoder *e, const dgm_canon_event *event);
+void dgm_chat_say_corrected(dgm_chat_encoder *e);
+void dgm_chat_add_reasoning(dgm_chat_encoder *e, const dgm_canon_event *event);
+void dgm_chat_add_progress(dgm_chat_encoder *e, const dgm_canon_event *event);
+void dgm_chat_start_call(dgm_chat_encoder *e, const dgm_canon_event *event);
+void dgm_chat_add_arguments(dgm_chat_encoder *e, const dgm_canon_event *event);
+void dgm_chat_answer(dgm_chat_encoder *e, dgm_str call_id);
+/* Which calls are the client's? Those that are named; nobody names any: all that were not answered. */
+void dgm_chat_ask_calls(dgm_chat_encoder *e, dgm_strs pending);
+
+/* chat_chunks.c: one chunk each */
+void dgm_chat_put_top(dgm_chat_encoder *e, const dgm_canon_event *started);
+void dgm_chat_chunk_role(dgm_chat_encoder *e);
+void dgm_chat_chunk_text(dgm_chat_encoder *e, const char *member, bool apart, dgm_str text);
+void dgm_chat_chunk_call(dgm_chat_encoder *e, const struct chat_call *c);
+void dgm_chat_chunk_arguments(dgm_chat_encoder *e, const struct chat_call *c, dgm_str delta);
+void dgm_chat_chunk_finish(dgm_chat_encoder *e, const char *reason,
+                           const dgm_canon_outcome *outcome);
+void dgm_chat_chunk_usage(dgm_chat_encoder *e, const dgm_canon_usages *usages);
+void dgm_chat_put_error(dgm_chat_encoder *e, dgm_str message, dgm_str code);
+
+/* chat_completion.c: all of it */
+void dgm_chat_completion(dgm_chat_encoder *e, const char *reason, dgm_str refusal,
+                         const dgm_canon_outcome *outcome, const dgm_canon_usages *usages);
+
+/* ,"usage":{...}; false: there is nothing to tell. */
+bool dgm_chat_put_usage(dgm_buf *b, const dgm_canon_usages *usages);
+/* ,"a2a":{...} of a run that waits for an answer. */
+void dgm_chat_put_waiting(dgm_chat_encoder *e, const dgm_canon_outcome *outcome);
+/* "id":...,"type":"function","function":{...} */
+void dgm_chat_put_call(dgm_buf *b, const struct chat_call *c);
+
+/* The codec's handles. */
+void *dgm_chat_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink);
+dgm_code dgm_chat_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err);
+dgm_code dgm_chat_encoder_end(void *encoder, dgm_err *err);
+void dgm_chat_encoder_free(void *encoder);
