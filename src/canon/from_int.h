@@ -63,6 +63,7 @@ struct dgm_from_records {
     dgm_map calls_by_id;
     dgm_str parent; /* the assistant message that calls belong to; empty: the next makes one */
     bool model_calls_told, after_result;
+    bool parent_done; /* it came in a message that was complete */
 
     dgm_str reasoning; /* id of what is open */
     dgm_str *steps;    /* open ones */

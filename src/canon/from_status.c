@@ -80,11 +80,13 @@ void dgm_from_on_message(dgm_from_records *f, const dgm_message *m)
     if (!dgm_from_read(f, m, at, &said))
         return;
     dgm_from_results(f, &said);
-    if (!said.delta)
+    /* Pieces of calls behind a complete message are another's, unless they say that they are its own. */
+    if (!said.delta || (f->parent_done && !dgm_str_eq(m->message_id, f->parent)))
         f->parent = (dgm_str){0};
     if (said.content.text.n)
         dgm_from_piece(f, said.content.text, m->message_id, !said.delta);
     dgm_from_calls(f, &said, m->message_id);
+    f->parent_done = !said.delta;
     if (!f->has_task && !f->params.fragment && !said.delta)
         finish_well(f, &said);
 }

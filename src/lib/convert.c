@@ -38,9 +38,21 @@ void dgm_convert_look_deep(dgm_converter *c)
     c->too_deep = c->too_deep || dgm_json_depth_fault(value) < value.n;
 }
 
+dgm_code dgm_convert_settle_target(dgm_converter *c, dgm_err *err)
+{
+    if (c->settled)
+        return DGM_OK;
+    c->to = c->to ? c->to : c->from;
+    c->settled = true;
+    return !c->as || dgm_format_has(c->to, c->as)
+               ? DGM_OK
+               : dgm_fail(err, DGM_BAD_REQUEST, NULL, "%s has no %s: --as another form, or none",
+                          c->to->name, dgm_form_word(c->as));
+}
+
 static void end_output(dgm_converter *c)
 {
-    const char *mark = c->to->canon && c->stream_written ? c->to->canon->stream_end : NULL;
+    const char *mark = c->to && c->to->canon && c->stream_written ? c->to->canon->stream_end : NULL;
     if (c->framing == DGM_FRAMING_SSE && mark)
         dgm_sse_put(&c->out, (dgm_str){0}, (dgm_str){0}, dgm_str_from(mark));
     if (c->framing != DGM_FRAMING_ARRAY)
@@ -79,7 +91,9 @@ static inline dgm_code convert_value(dgm_converter *c, const struct input *in, d
             return rc;
         c->from = found;
     }
-    if (c->from->a2a && c->to->a2a && !c->as) {
+    if ((rc = dgm_convert_settle_target(c, r->err)))
+        return rc;
+    if (c->from->a2a && c->to->a2a && !c->as && c->compact != DGM_COMPACT_ALWAYS) {
         rc = dgm_convert_a2a(c, in, r);
     } else if (!dgm_convert_is_direct(c, in)) {
         rc = dgm_convert_canon(c, in, r);
@@ -251,16 +265,15 @@ dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **r
     c->arena = dgm_arena_new();
     c->from_any = !options->from || strcmp(options->from, "auto") == 0;
     if ((!c->from_any && !(c->from = dgm_format_by_name(options->from, err))) ||
-        !(c->to = dgm_format_by_name(options->to, err)))
+        (options->to && !(c->to = dgm_format_by_name(options->to, err))))
         return DGM_BAD_REQUEST;
     c->framing = options->framing;
     c->object = options->object;
     c->as = options->as;
     c->compact = options->compact;
     c->status_is_answer = options->status_is_answer;
-    if (c->as && !dgm_format_has(c->to, c->as))
-        return dgm_fail(err, DGM_BAD_REQUEST, NULL, "%s has no %s", c->to->name,
-                        dgm_form_word(c->as));
+    if ((c->from || c->to) && dgm_convert_settle_target(c, err))
+        return DGM_BAD_REQUEST;
     dgm_mint_stir(&c->mint, dgm_str_from(options->seed ? options->seed : ""));
     *ret_converter = dgm_take(c);
     return DGM_OK;

@@ -41,7 +41,7 @@ bool dgm_convert_is_direct(const dgm_converter *c, const struct input *in)
     if (!(c->from->direct ? c->from : c->to)->canon)
         return true;
     if (c->as)
-        return c->as == DGM_FORM_MESSAGES;
+        return c->as == DGM_FORM_MESSAGES && !in->in_stream;
     if (c->from->a2a)
         return !in->in_stream;
     c->from->canon->recognise(in->value, &form);

@@ -102,6 +102,9 @@ static dgm_road *open_road(dgm_converter *c, const struct input *in, dgm_form fo
                    .alone = in->item->alone && !in->in_list,
                    .mint = mint,
                    .sink = {on_frame, c}},
+        .compact = out == DGM_FORM_EVENTS &&
+                   (c->compact == DGM_COMPACT_ALWAYS ||
+                    (c->compact == DGM_COMPACT_DOCUMENTS && in->item->alone && c->from != c->to)),
         .status_is_answer = c->status_is_answer,
         .say_history = !run || out == DGM_FORM_MESSAGES || out == DGM_FORM_REQUEST,
         .many_turns = shared,
@@ -174,6 +177,19 @@ static dgm_code feed_object(dgm_converter *c, dgm_road *road, const dgm_object *
     return dgm_road_event(road, &event, r->err);
 }
 
+/* Lines that begin with a message are a log of messages. As server-sent events it would be an answer. */
+static dgm_road *open_stream(dgm_converter *c, const struct input *in, dgm_form form,
+                             const dgm_object *first)
+{
+    struct input as = *in;
+    bool message = first->kind == DGM_OBJECT_MESSAGE ||
+                   (first->kind == DGM_OBJECT_STREAM_RESPONSE &&
+                    ((const dgm_event *)first->it)->kind == DGM_EVENT_MESSAGE);
+    if (message && dgm_frames_what(&c->frames) != DGM_FRAMES_SSE)
+        as.in_stream = false;
+    return open_road(c, &as, form, !in->item->alone || in->in_list);
+}
+
 static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_reader *r)
 {
     dgm_frame frame;
@@ -185,7 +201,7 @@ static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_rea
     if (form == DGM_FORM_REQUEST)
         own = open_road(c, in, form, false);
     else if (!c->road)
-        c->road = open_road(c, in, form, !in->item->alone || in->in_list);
+        c->road = open_stream(c, in, form, &frame.object);
     rc = feed_object(c, own ? own : c->road, &frame.object, r);
     if (!rc && own)
         rc = dgm_road_end(own, r->err);
@@ -275,6 +291,8 @@ bool dgm_convert_canon_array(dgm_converter *c, struct input *in, dgm_reader *r, 
     if (!from || !from->canon)
         return false;
     c->from = from;
+    if ((*ret_rc = dgm_convert_settle_target(c, r->err)))
+        return true;
     if (dgm_convert_is_direct(c, in) || !from->canon->read_messages || !yyjson_arr_size(in->value))
         return false;
     yyjson_arr_foreach (in->value, i, n, e) {

@@ -6,8 +6,8 @@
 
 struct dgm_converter {
     const dgm_format *from; /* as asked for, or as told by the input so far */
-    const dgm_format *to;
-    bool from_any;
+    const dgm_format *to;   /* NULL: as `from`, once that is known */
+    bool from_any, settled;
     dgm_framing framing; /* as asked for; AUTO until the first value shows what the input is */
     dgm_object_kind object;
     dgm_form as;
@@ -54,6 +54,8 @@ static inline void settle_framing(dgm_converter *c, bool alone, bool list)
 /* id, event: what its server-sent event has; absent: nothing. */
 void dgm_convert_begin_event(dgm_converter *c, dgm_str id, dgm_str event);
 void dgm_convert_look_deep(dgm_converter *c);
+/* Once the source is known: is the target, and has it the form that was asked for? */
+dgm_code dgm_convert_settle_target(dgm_converter *c, dgm_err *err);
 
 static inline void begin_value(dgm_converter *c, dgm_str id, dgm_str event)
 {

@@ -1,7 +1,10 @@
 /* lib/road.c - see road.h. */
 #include "lib/road.h"
 #include "base/limits.h"
+#include "canon/compact.h"
+#include "canon/copy.h"
 #include "canon/from_records.h"
+#include "canon/list.h"
 #include "canon/messages.h"
 #include "canon/said.h"
 
@@ -15,6 +18,9 @@ struct dgm_road {
     dgm_from_records *from;
     const dgm_canon_codec *codec;
     void *decoder;
+    /* compacting: all that came */
+    dgm_arena *arena;
+    dgm_canon_events kept;
 };
 
 dgm_road *dgm_road_new(const dgm_road_params *params)
@@ -22,6 +28,8 @@ dgm_road *dgm_road_new(const dgm_road_params *params)
     dgm_road *road = dgm_xcalloc(1, sizeof *road);
     road->params = *params;
     road->target = dgm_target_new(&params->target);
+    if (params->compact)
+        road->arena = dgm_arena_new();
     return road;
 }
 
@@ -33,12 +41,27 @@ void dgm_road_free(dgm_road *road)
         road->codec->decoder_free(road->decoder);
     dgm_from_records_free(road->from);
     dgm_target_free(road->target);
+    dgm_arena_free(road->arena);
     free(road);
+}
+
+static dgm_code keep(dgm_road *road, const dgm_canon_event *event)
+{
+    dgm_canon_events *kept = &road->kept;
+    if (dgm_arena_used(road->arena) > DGM_MAX_OUTPUT_BYTES)
+        return dgm_fail(road->err, DGM_TOO_LARGE, NULL,
+                        "what is to be compacted is more than the limit output_bytes of %zu",
+                        DGM_MAX_OUTPUT_BYTES);
+    kept->at = dgm_one_more(road->arena, kept->at, kept->n, sizeof *kept->at);
+    kept->at[kept->n++] = dgm_canon_copy_event(road->arena, event);
+    return DGM_OK;
 }
 
 static dgm_code on_event(void *arg, const dgm_canon_event *event)
 {
     dgm_road *road = arg;
+    if (road->arena)
+        return keep(road, event);
     return dgm_target_event(road->target, event, road->err);
 }
 
@@ -134,6 +157,16 @@ dgm_code dgm_road_request(dgm_road *road, const dgm_canon_input *input, dgm_err 
 
 /* ---- the end ------------------------------------------------------------------------------------------------- */
 
+static dgm_code give_kept(dgm_road *road, dgm_err *err)
+{
+    dgm_canon_events compact;
+    dgm_code rc = DGM_OK;
+    dgm_compact_canon(road->arena, &road->kept, &compact);
+    for (size_t i = 0; !rc && i < compact.n; i++)
+        rc = dgm_target_event(road->target, &compact.at[i], err);
+    return rc;
+}
+
 dgm_code dgm_road_end(dgm_road *road, dgm_err *err)
 {
     dgm_canon_sink sink = sink_of(road, err);
@@ -142,5 +175,7 @@ dgm_code dgm_road_end(dgm_road *road, dgm_err *err)
         rc = dgm_from_records_end(road->from, sink, err);
     if (!rc && road->decoder)
         rc = road->codec->decoder_end(road->decoder, sink, err);
+    if (!rc && road->arena)
+        rc = give_kept(road, err);
     return rc ? rc : dgm_target_end(road->target, err);
 }

@@ -5,6 +5,7 @@
 #include "canon/say.h"
 #include "canon/to_model.h"
 #include "model/fold.h"
+#include "model/stamp.h"
 
 #include <stdlib.h>
 
@@ -43,6 +44,14 @@ static dgm_code give_a2a(dgm_target *t, dgm_object_kind kind, const void *it)
     return give_text(t);
 }
 
+/* What stands by itself says what it is. */
+static dgm_code give_message(dgm_target *t, const dgm_message *message)
+{
+    dgm_message m = *message;
+    dgm_message_stamp(t->arena, &m);
+    return give_a2a(t, DGM_OBJECT_MESSAGE, &m);
+}
+
 /* ---- events of A2A's --------------------------------------------------------------------------------------- */
 
 static dgm_code on_model(void *arg, const dgm_event *event)
@@ -54,7 +63,7 @@ static dgm_code on_model(void *arg, const dgm_event *event)
     if (event->kind == DGM_EVENT_INTERNAL)
         return DGM_OK;
     if (event->kind == DGM_EVENT_MESSAGE && (t->params.alone || t->task))
-        return give_a2a(t, DGM_OBJECT_MESSAGE, event->message);
+        return give_message(t, event->message);
     return give_a2a(t, DGM_OBJECT_STREAM_RESPONSE, event);
 }
 
@@ -76,7 +85,7 @@ static dgm_code write_messages(dgm_target *t, const dgm_canon_messages *messages
     for (size_t i = 0; !rc && i < messages->n; i++) {
         dgm_message m;
         if (dgm_to_message(t->arena, &messages->at[i], &t->params.mint, &m))
-            rc = give_a2a(t, DGM_OBJECT_MESSAGE, &m);
+            rc = give_message(t, &m);
     }
     return rc;
 }

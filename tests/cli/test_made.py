@@ -7,7 +7,7 @@ import subprocess
 
 from support import FOLDER, ROOT, Server, check, check_same, folder, read, run, shell, succeeded, test, write
 
-COMMANDS = ["serve", "send", "task", "card", "init", "db", "bench", "convert", "formats", "version", "help"]
+COMMANDS = ["serve", "send", "task", "card", "init", "db", "bench", "convert", "compact", "formats", "version", "help"]
 OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: ([A-Z]+))?", re.M)
 
 
@@ -80,7 +80,7 @@ def _():
     formats = [f["name"] for f in json.loads(succeeded(run("formats", "--json")).out)["formats"]]
     for words, want in [
             (["dragoman", ""], COMMANDS),
-            (["dragoman", "c"], ["card", "convert"]),
+            (["dragoman", "c"], ["card", "convert", "compact"]),
             (["dragoman", "--v"], ["--version"]),
             (["dragoman", "convert", "--fr"], ["--from", "--frame"]),
             (["dragoman", "convert", "--to", ""], formats),
@@ -88,6 +88,8 @@ def _():
             (["dragoman", "convert", "--from", "=", "openai-c"], ["openai-chat"]),
             (["dragoman", "convert", "-f", "a2a-1.0", "-t", "openai-c"], ["openai-chat"]),
             (["dragoman", "convert", "--frame", "l"], ["lines"]),
+            (["dragoman", "convert", "--as", "r"], ["response", "request"]),
+            (["dragoman", "convert", "--answer-source", ""], ["auto", "status"]),
             (["dragoman", "convert", "--object", "ca"], ["cancel-request", "card"]),
             (["dragoman", "convert", "--seed", ""], []),
             (["dragoman", "convert", "-o", "some.j"], ["some.json"]),
@@ -129,7 +131,7 @@ def try_examples(command, here, server):
 def _():
     tour = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/tour")
     here = folder()
-    for name in ("message.json", "task.json"):
+    for name in ("message.json", "task.json", "events.jsonl"):
         shutil.copy(os.path.join(tour, name), here)
     with Server(agent="demo", store=f"sqlite:{here}/dragoman.db") as demo, Server(agent="bench") as bench:
         ran = sum(try_examples(command, here, bench if command == "bench" else demo) for command in [None] + COMMANDS)

@@ -73,6 +73,7 @@ extern const dgm_cli_command dgm_cli_root;              /* `dragoman` itself */
 extern const dgm_cli_command *const dgm_cli_commands[]; /* ends with NULL */
 
 extern const dgm_cli_kind dgm_cli_framings; /* in the order of dgm_framing */
+extern const dgm_cli_kind dgm_cli_forms;    /* in the order of dgm_form */
 
 extern int (*dgm_cli_outside)(const dgm_cli_line *line); /* set by main() */
 
@@ -178,6 +179,7 @@ void dgm_cli_end_by_sigpipe(void);
 /* ---- the commands ------------------------------------------------------------------------------------- */
 
 int dgm_cli_run_convert(const dgm_cli_line *line);
+int dgm_cli_run_compact(const dgm_cli_line *line);
 int dgm_cli_run_formats(const dgm_cli_line *line);
 
 /* All of main(). */

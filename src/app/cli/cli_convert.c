@@ -1,5 +1,5 @@
 /*
- * cli_convert.c - `dragoman convert`: files through a converter, piece by piece.
+ * cli_convert.c - `dragoman convert`, `dragoman compact`: files through a converter, piece by piece.
  *
  * Memory is the converter's own (one event) and one piece of input here, however long the stream.
  */
@@ -15,20 +15,35 @@
 /* One read of a pipe's default size; larger pieces are not faster. */
 #define PIECE ((size_t)64 << 10)
 
+/* Which of a kind's words was typed; 0, the first, when none was. */
+static size_t chosen(const dgm_cli_line *line, const char *option, const dgm_cli_kind *kind)
+{
+    const char *typed = dgm_cli_get(line, option);
+    for (size_t i = 0; typed && kind->word(i); i++) {
+        if (strcmp(typed, kind->word(i)) == 0)
+            return i;
+    }
+    return 0;
+}
+
 static dgm_convert_options options_of(const dgm_cli_line *line)
 {
-    dgm_convert_options o = {
-        .from = dgm_cli_get(line, "from"),
-        .to = dgm_cli_get(line, "to"),
-        .seed = dgm_cli_get(line, "seed"),
+    const char *from = dgm_cli_get(line, "from");
+    return (dgm_convert_options){
+        .from = from ? from : "auto",
+        .framing = (dgm_framing)chosen(line, "frame", &dgm_cli_framings),
     };
-    const char *frame = dgm_cli_get(line, "frame"), *object = dgm_cli_get(line, "object");
-    if (!o.from)
-        o.from = "auto";
-    for (size_t i = 0; frame && dgm_cli_framings.word(i); i++) {
-        if (strcmp(frame, dgm_cli_framings.word(i)) == 0)
-            o.framing = (dgm_framing)i;
-    }
+}
+
+static dgm_convert_options convert_options(const dgm_cli_line *line)
+{
+    dgm_convert_options o = options_of(line);
+    const char *object = dgm_cli_get(line, "object"), *answer = dgm_cli_get(line, "answer-source");
+    o.to = dgm_cli_get(line, "to");
+    o.seed = dgm_cli_get(line, "seed");
+    o.as = (dgm_form)chosen(line, "as", &dgm_cli_forms);
+    o.compact = dgm_cli_get(line, "no-compact") ? DGM_COMPACT_NEVER : DGM_COMPACT_DOCUMENTS;
+    o.status_is_answer = answer && strcmp(answer, "status") == 0;
     if (object)
         o.object = dgm_object_kind_by_name((dgm_str){object, strlen(object)});
     return o;
@@ -58,7 +73,7 @@ static void advise(const dgm_convert_options *o, const dgm_err *err)
             dgm_cli_hint("`--from` names the format, `--object` what the object is");
         break;
     case DGM_UNSUPPORTED_OPERATION:
-        dgm_cli_hint("`dragoman formats` shows what %s cannot say", o->to);
+        dgm_cli_hint("`dragoman formats` shows what %s cannot say", o->to ? o->to : o->from);
         break;
     case DGM_INTERNAL: dgm_cli_hint("this is a fault in dragoman: please report it"); break;
     default: break;
@@ -143,9 +158,8 @@ static enum outcome convert_file(const char *path, const dgm_convert_options *o,
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
-int dgm_cli_run_convert(const dgm_cli_line *line)
+static int run(const dgm_cli_line *line, dgm_convert_options o)
 {
-    dgm_convert_options o = options_of(line);
     enum outcome worst = CONVERTED;
     dgm_cli_output out;
     char *piece = malloc(PIECE);
@@ -172,4 +186,16 @@ int dgm_cli_run_convert(const dgm_cli_line *line)
         return dgm_cli_output_commit(&out) ? DGM_CLI_OK : DGM_CLI_FAILED;
     dgm_cli_output_abandon(&out);
     return DGM_CLI_FAILED;
+}
+
+int dgm_cli_run_convert(const dgm_cli_line *line)
+{
+    return run(line, convert_options(line));
+}
+
+int dgm_cli_run_compact(const dgm_cli_line *line)
+{
+    dgm_convert_options o = options_of(line);
+    o.compact = DGM_COMPACT_ALWAYS;
+    return run(line, o);
 }

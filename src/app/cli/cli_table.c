@@ -2,7 +2,7 @@
  * cli_table.c - every command, option, argument, exit status and example, once.
  *
  * --help, the man pages and the completions are made from these rows, and from those of
- * cli_table_client.c and cli_table_server.c. To add a command: a dgm_cli_command, a line in
+ * cli_table_convert.c, cli_table_client.c and cli_table_server.c. To add a command: a dgm_cli_command, a line in
  * dgm_cli_commands, a run function. What must stay true is in test_cli.c.
  */
 #include "cli_table.h"
@@ -26,6 +26,18 @@ static const char *source_word(size_t i)
 static const char *framing_word(size_t i)
 {
     static const char *const words[] = {"auto", "json", "array", "lines", "sse"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const char *form_word(size_t i)
+{
+    static const char *const words[] = {"auto", "events", "response", "messages", "request"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const char *answer_word(size_t i)
+{
+    static const char *const words[] = {"auto", "status"};
     return i < sizeof words / sizeof *words ? words[i] : NULL;
 }
 
@@ -57,6 +69,8 @@ static const char *command_word(size_t i)
 const dgm_cli_kind dgm_cli_formats = {"format", format_word, false};
 const dgm_cli_kind dgm_cli_sources = {"format", source_word, false};
 const dgm_cli_kind dgm_cli_framings = {"framing", framing_word, false};
+const dgm_cli_kind dgm_cli_forms = {"form", form_word, false};
+const dgm_cli_kind dgm_cli_answers = {"source of the answer", answer_word, false};
 const dgm_cli_kind dgm_cli_objects = {"kind of object", object_word, false};
 const dgm_cli_kind dgm_cli_shells = {"shell", shell_word, false};
 const dgm_cli_kind dgm_cli_command_names = {"command", command_word, false};
@@ -111,10 +125,11 @@ static int run_completion(const dgm_cli_line *line)
 const dgm_cli_command dgm_cli_root = {
     .name = "dragoman",
     .about = "let any agent talk to any client",
-    .text = "Dragoman stands between agents and clients. `dragoman serve` runs agents behind A2A "
-            "1.0 and 0.3, `dragoman send` talks to any A2A agent, `dragoman convert` translates "
-            "between A2A 1.0, A2A 0.3 and OpenAI chat messages, and `dragoman formats` tells what "
-            "that loses.",
+    .text =
+        "Dragoman stands between agents and clients. `dragoman serve` runs agents behind A2A "
+        "1.0 and 0.3, `dragoman send` talks to any A2A agent, `dragoman convert` translates "
+        "between A2A, AG-UI, OpenAI's formats and others, and `dragoman formats` tells what that "
+        "loses.",
     .options = OPTIONS(HELP, {.name = "version", .about = "show the version and exit"}),
     .arguments = ARGUMENTS(
         {"COMMAND", &dgm_cli_command_names, true, false,
@@ -126,104 +141,6 @@ const dgm_cli_command dgm_cli_root = {
                        "A message for an older peer"},
                       {"dragoman formats a2a-1.0 openai-chat", "What that conversion loses"}),
     .run = run_root,
-};
-
-static const dgm_cli_command convert = {
-    .name = "convert",
-    .about = "convert messages, tasks, streams, requests and cards to another format",
-    .text = "Reads FILEs, or standard input, in one format and writes them in another. Ids, times "
-            "and numbers come out as they went in; what the target has no place for is listed "
-            "by `dragoman formats FROM TO`.\n\n"
-            "The input is one JSON value, a JSON array, JSON lines (or values one after the "
-            "other), or server-sent events; its first bytes show which. One value gives one "
-            "value, or an array where it becomes several. An array, or a task on its way to "
-            "`openai-chat`, is a history and gives an array. JSON lines and server-sent "
-            "events are a stream: each event is written as soon as it was read, as "
-            "server-sent events unless `--frame` says otherwise. (The first of JSON lines waits "
-            "for the second, which shows that it is a stream; `--frame lines` or `--frame sse` "
-            "says so beforehand.) JSON-RPC envelopes are kept where the target has them, and "
-            "taken off where it has none.\n\n"
-            "Several FILEs are converted in order, each on its own: single values stand on a "
-            "line each, streams follow each other. A FILE that fails does not stop the "
-            "others. An error names the file, the line and column, and the place in the "
-            "document as a JSON pointer.\n\n"
-            "When the reader of the output goes away, dragoman ends at once and silently, by "
-            "SIGPIPE, as `cat` does.",
-    .options = OPTIONS(
-        {.name = "from",
-         .letter = 'f',
-         .value = "FORMAT",
-         .kind = &dgm_cli_sources,
-         .about = "format of the input",
-         .more = "Default `auto`: told by its shape."},
-        {.name = "to",
-         .letter = 't',
-         .value = "FORMAT",
-         .kind = &dgm_cli_formats,
-         .required = true,
-         .about = "format of the output"},
-        {.name = "frame",
-         .value = "FRAMING",
-         .kind = &dgm_cli_framings,
-         .about = "how the output is cut into values",
-         .more = "`json`: a value for a value, an array for a stream or a history. `array`: always "
-                 "an array. `lines`: one value on each line. `sse`: server-sent events. Default "
-                 "`auto`: as the input was, streams in the target's own framing."},
-        {.name = "object",
-         .value = "KIND",
-         .kind = &dgm_cli_objects,
-         .about = "what each input object is",
-         .more = "Needed only where its shape leaves a doubt."},
-        {.name = "seed",
-         .value = "TEXT",
-         .kind = &dgm_cli_any_text,
-         .about = "seed of the ids that are made up where one is missing",
-         .more = "The same seed and input give the same ids."},
-        {.name = "output",
-         .letter = 'o',
-         .value = "FILE",
-         .kind = &dgm_cli_files,
-         .about = "write to FILE instead of standard output",
-         .more = "FILE appears, or is replaced, when all is converted; after an error it is as it "
-                 "was. A FILE that is not a regular file (a pipe, a device) is written directly."},
-        HELP),
-    .arguments = ARGUMENTS(
-        {"FILE", &dgm_cli_files, false, true, "what to read; none, or `-`, is standard input"}),
-    .exits = NOTES(EXIT_0,
-                   {"1", "some input was bad, or something could not be read or written; what was "
-                         "converted before is on standard output"},
-                   EXIT_2),
-    .examples =
-        NOTES({"dragoman convert --from a2a-1.0 --to a2a-0.3 message.json",
-               "A message for an older peer"},
-              {"dragoman convert --to openai-chat task.json", "A task's history as chat messages"},
-              {"curl -sN https://agent.example/message:stream -d @request.json | "
-               "dragoman convert --to a2a-1.0 --frame lines",
-               "A live stream, one event a line, as it comes"},
-              {"echo '{\"role\":\"user\",\"content\":\"Hello\"}' | "
-               "dragoman convert -f openai-chat -t a2a-1.0 --seed demo",
-               "A chat message as an A2A message, with the same made-up id every time"}),
-    .page = true,
-    .run = dgm_cli_run_convert,
-};
-
-static const dgm_cli_command formats_command = {
-    .name = "formats",
-    .about = "show the formats, what converts to what, and what is lost",
-    .text = "Every format converts to every other. Without arguments: the formats, and for "
-            "each pair how many things a conversion loses or changes. With FROM and TO: what "
-            "these are, by object and member. With FROM alone: towards every format.",
-    .options =
-        OPTIONS({.name = "json", .about = "print JSON, for programs"},
-                {.name = "markdown", .about = "print the page docs/losses.md: all pairs"}, HELP),
-    .arguments = ARGUMENTS({"FROM", &dgm_cli_formats, false, false, "format that is read"},
-                           {"TO", &dgm_cli_formats, false, false, "format that is written"}),
-    .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
-    .examples = NOTES({"dragoman formats", "The overview"},
-                      {"dragoman formats a2a-1.0 openai-chat", "What chat messages cannot say"},
-                      {"dragoman formats --json a2a-1.0 a2a-0.3", "The same for a program"}),
-    .page = true,
-    .run = dgm_cli_run_formats,
 };
 
 static const dgm_cli_command version = {
@@ -284,9 +201,21 @@ int dgm_cli_run_outside(const dgm_cli_line *line)
 }
 
 const dgm_cli_command *const dgm_cli_commands[] = {
-    &dgm_cli_serve, &dgm_cli_send, &dgm_cli_task,    &dgm_cli_card, &dgm_cli_init, &dgm_cli_db,
-    &dgm_cli_bench, &convert,      &formats_command, &version,      &help,         &man,
-    &completion,    NULL,
+    &dgm_cli_serve,
+    &dgm_cli_send,
+    &dgm_cli_task,
+    &dgm_cli_card,
+    &dgm_cli_init,
+    &dgm_cli_db,
+    &dgm_cli_bench,
+    &dgm_cli_convert,
+    &dgm_cli_compact,
+    &dgm_cli_formats_command,
+    &version,
+    &help,
+    &man,
+    &completion,
+    NULL,
 };
 
 const dgm_cli_command *dgm_cli_command_find(const char *name)

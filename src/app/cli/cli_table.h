@@ -39,7 +39,10 @@
 
 /* kinds of words, cli_table.c */
 extern const dgm_cli_kind dgm_cli_formats, dgm_cli_sources, dgm_cli_objects, dgm_cli_shells,
-    dgm_cli_command_names, dgm_cli_files, dgm_cli_any_text;
+    dgm_cli_command_names, dgm_cli_files, dgm_cli_any_text, dgm_cli_answers;
+
+/* cli_table_convert.c */
+extern const dgm_cli_command dgm_cli_convert, dgm_cli_compact, dgm_cli_formats_command;
 
 /* cli_table_client.c, cli_table_server.c */
 extern const dgm_cli_command dgm_cli_send, dgm_cli_task, dgm_cli_card, dgm_cli_bench;
