@@ -73,9 +73,11 @@ static void every_chunk_of_unicode_is_whole_characters(void **state)
 
 static void help_lists_the_scripts(void **state)
 {
-    static const char *const words[] = {"stream",  "status", "file",   "data",   "ask",
-                                        "auth",    "fail",   "break",  "reject", "long",
-                                        "unicode", "slow",   "message"};
+    static const char *const words[] = {
+        "stream",    "status", "file",           "data",        "ask",     "auth",
+        "fail",      "break",  "reject",         "long",        "unicode", "slow",
+        "message",   "tools",  "parallel-tools", "client-tool", "state",   "reasoning",
+        "interrupt", "usage",  "subagent",       "files"};
     struct fake *f = play(" HELP ");
     (void)state;
     check_trace(f, "message");

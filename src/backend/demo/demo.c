@@ -97,6 +97,10 @@ static dgm_code step(struct play *p, bool *ret_over, bool *ret_more, dgm_err *er
     case DEMO_FILE:
     case DEMO_LINK: return file_step(p, err);
     case DEMO_DATA: return data_step(p, err);
+    case DEMO_TELL: return demo_tell(run, p->step, err);
+    case DEMO_INVOKE: return demo_invoke(run, p->step, err);
+    case DEMO_RETURN: return demo_return(run, err);
+    case DEMO_CALL:
     case DEMO_END:
     case DEMO_MESSAGE:
     case DEMO_ASK:
@@ -107,6 +111,7 @@ static dgm_code step(struct play *p, bool *ret_over, bool *ret_more, dgm_err *er
     *ret_over = true;
     switch (p->step->op) {
     case DEMO_MESSAGE: return dgm_run_reply(run, text, err);
+    case DEMO_CALL: return demo_call(run, p->step, err);
     case DEMO_ASK: return dgm_run_status(run, DGM_STATE_INPUT_REQUIRED, text, err);
     case DEMO_AUTH: return dgm_run_status(run, DGM_STATE_AUTH_REQUIRED, text, err);
     case DEMO_FAIL: return dgm_run_fail(run, text, err);
@@ -174,7 +179,7 @@ static void start(void *agent, dgm_run *run)
     p->demo = agent;
     p->step = script->steps;
     if (script->text)
-        p->made = script->text(run->arena, rest);
+        p->made = script->text(run, rest);
     run->agent_data = p;
     dgm_timer_init(run->loop, &p->timer, on_time, p);
     p->stop = (dgm_loop_stop){.fn = on_stop, .arg = p};

@@ -14,10 +14,14 @@ enum demo_op {
     DEMO_FILE,     /* a file by its bytes: text is base64 */
     DEMO_LINK,     /* a file by its address */
     DEMO_DATA,     /* JSON */
-    DEMO_ASK,      /* input-required, with this question; nothing follows */
-    DEMO_AUTH,     /* auth-required; nothing follows */
-    DEMO_FAIL,     /* failed, with this in metadata.error; nothing follows */
-    DEMO_REJECT    /* rejected, with this text; nothing follows */
+    DEMO_TELL,   /* an internal event of this kind; text is its JSON, or words where it has words */
+    DEMO_INVOKE, /* another agent works for us, or has: an indicator that names it */
+    DEMO_RETURN, /* the files that came with the message, as artifacts */
+    DEMO_CALL,   /* input-required: the caller is to run a tool; nothing follows */
+    DEMO_ASK,    /* input-required, with this question; nothing follows */
+    DEMO_AUTH,   /* auth-required; nothing follows */
+    DEMO_FAIL,   /* failed, with this in metadata.error; nothing follows */
+    DEMO_REJECT  /* rejected, with this text; nothing follows */
 };
 
 /* How a text is cut. */
@@ -28,7 +32,9 @@ struct demo_step {
     unsigned wait;
     const char *text; /* NULL: made by the script's own function from what the user wrote */
     enum demo_cut cut;
-    const char *name, *media_type; /* of a file */
+    const char *name, *media_type; /* of a file; of a tool, state, agent */
+    dgm_internal_kind kind;        /* TELL */
+    const char *call_id;           /* TELL of tools, CALL */
 };
 
 struct demo_script {
@@ -36,8 +42,26 @@ struct demo_script {
     const char *about; /* for `help`; NULL: not listed */
     const struct demo_step *steps;
     /* rest: what stood behind the word. Texts live in the arena. */
-    dgm_str (*text)(dgm_arena *a, dgm_str rest);
+    dgm_str (*text)(const dgm_run *run, dgm_str rest);
 };
+
+/* ---- scripts that show work (demo_work.c) ------------------------------------------------------------------- */
+
+extern const struct demo_step demo_tools[], demo_parallel_tools[], demo_client_tool[], demo_state[],
+    demo_reasoning[], demo_interrupt[], demo_usage[], demo_subagent[], demo_files[];
+extern const char demo_interrupt_question[];
+
+dgm_str demo_files_text(const dgm_run *run, dgm_str rest);
+/* What goes on after these have asked. */
+dgm_str demo_after_client_tool(const dgm_run *run, dgm_str rest);
+dgm_str demo_after_interrupt(const dgm_run *run, dgm_str rest);
+bool demo_asked_for_a_tool(const dgm_task *task);
+
+/* A step's event, where its type is none that every agent has. */
+dgm_code demo_tell(dgm_run *run, const struct demo_step *step, dgm_err *err);
+dgm_code demo_invoke(dgm_run *run, const struct demo_step *step, dgm_err *err);
+dgm_code demo_return(dgm_run *run, dgm_err *err);
+dgm_code demo_call(dgm_run *run, const struct demo_step *step, dgm_err *err);
 
 /* The script for a message; ret_rest is what stands behind its word. */
 const struct demo_script *demo_script_for(const dgm_run *run, dgm_str text, dgm_str *ret_rest);

@@ -14,19 +14,20 @@ const char demo_card[] =
 
 /* ---- texts ----------------------------------------------------------------------------------------------- */
 
-static dgm_str help_text(dgm_arena *a, dgm_str rest);
+static dgm_str help_text(const dgm_run *run, dgm_str rest);
 
-static dgm_str you_said(dgm_arena *a, dgm_str rest)
+static dgm_str you_said(const dgm_run *run, dgm_str rest)
 {
     if (rest.n == 0)
         return DGM_STR("You said nothing that I could read. Write `help` to see what I can do.");
-    return dgm_arena_printf(a, "You said: %.*s\n\nWrite `help` to see what I can do.", DGM_P(rest));
+    return dgm_arena_printf(run->arena, "You said: %.*s\n\nWrite `help` to see what I can do.",
+                            DGM_P(rest));
 }
 
-static dgm_str you_answered(dgm_arena *a, dgm_str rest)
+static dgm_str you_answered(const dgm_run *run, dgm_str rest)
 {
-    return dgm_arena_printf(a, "Hello %.*s, nice to meet you. That was all I wanted to know.",
-                            DGM_P(rest));
+    return dgm_arena_printf(
+        run->arena, "Hello %.*s, nice to meet you. That was all I wanted to know.", DGM_P(rest));
 }
 
 /* The number behind the word, within reason. */
@@ -38,24 +39,24 @@ static size_t number(dgm_str rest, size_t otherwise, size_t max)
     return n == 0 ? otherwise : n < max ? n : max;
 }
 
-static dgm_str long_text(dgm_arena *a, dgm_str rest)
+static dgm_str long_text(const dgm_run *run, dgm_str rest)
 {
     static const char line[] = "This is line %06zu of a long text; it goes on for a while yet.\n";
     size_t n = number(rest, 2000, 50000), each = sizeof line - 1 - 5 + 6;
-    char *text = dgm_arena_alloc_raw(a, n * each + 1);
+    char *text = dgm_arena_alloc_raw(run->arena, n * each + 1);
     for (size_t i = 0; i < n; i++)
         snprintf(text + i * each, each + 1, line, i + 1);
     return (dgm_str){text, n * each};
 }
 
-static dgm_str slow_text(dgm_arena *a, dgm_str rest)
+static dgm_str slow_text(const dgm_run *run, dgm_str rest)
 {
     size_t n = number(rest, 10, 600);
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     for (size_t i = 1; i <= n; i++)
         dgm_buf_printf(&b, "%zu%s", i, i < n ? "... " : ". Done.");
-    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_str text = dgm_arena_dup(run->arena, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return text;
 }
@@ -224,6 +225,17 @@ static const struct demo_script scripts[] = {
     {"long", "a long text; `long 10000` for that many lines", long_script, long_text},
     {"unicode", "text of many scripts, a character at a time", unicode, NULL},
     {"slow", "one word per second; `slow 60` for that many", slow, slow_text},
+    {"tools", "looks the weather up with a tool of its own", demo_tools, NULL},
+    {"parallel-tools", "two tools at the same time", demo_parallel_tools, NULL},
+    {"client-tool", "asks you to run the tool `get_weather`, and goes on with its result",
+     demo_client_tool, NULL},
+    {"state", "shared state: a snapshot, then changes", demo_state, NULL},
+    {"reasoning", "thinks before it answers", demo_reasoning, NULL},
+    {"interrupt", "asks for approval, and goes on with yes or no", demo_interrupt, NULL},
+    {"usage", "tells what the answer cost", demo_usage, NULL},
+    {"subagent", "lets another agent work for it", demo_subagent, NULL},
+    {"files", "says which files came with your message, and gives them back", demo_files,
+     demo_files_text},
     {"", NULL, echo, you_said},
 };
 #define N_SCRIPTS (sizeof scripts / sizeof *scripts)
@@ -232,8 +244,21 @@ static const struct demo_script scripts[] = {
 static const struct demo_script after_ask = {"", NULL, answered, you_answered};
 static const struct demo_script after_nothing = {"", NULL, ask_again, NULL};
 static const struct demo_script after_auth = {"", NULL, authorized, NULL};
+static const struct demo_script after_tool = {"", NULL, answered, demo_after_client_tool};
+static const struct demo_script after_interrupt = {"", NULL, answered, demo_after_interrupt};
 
-static dgm_str help_text(dgm_arena *a, dgm_str rest)
+static const struct demo_script *after_question(const dgm_run *run, dgm_str said)
+{
+    const dgm_message *question = run->input->task->status.message;
+    if (demo_asked_for_a_tool(run->input->task))
+        return &after_tool;
+    if (question && dgm_str_eq(dgm_parts_text(question->parts, run->arena),
+                               dgm_str_from(demo_interrupt_question)))
+        return &after_interrupt;
+    return said.n > 0 ? &after_ask : &after_nothing;
+}
+
+static dgm_str help_text(const dgm_run *run, dgm_str rest)
 {
     dgm_buf b;
     (void)rest;
@@ -244,7 +269,7 @@ static dgm_str help_text(dgm_arena *a, dgm_str rest)
             dgm_buf_printf(&b, "- `%s`: %s\n", scripts[i].word, scripts[i].about);
     }
     dgm_buf_add_lit(&b, "\nAnything else is said back to you, streamed.");
-    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_str text = dgm_arena_dup(run->arena, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return text;
 }
@@ -254,7 +279,7 @@ const struct demo_script *demo_script_for(const dgm_run *run, dgm_str text, dgm_
     const dgm_task *task = run->input->task;
     *ret_rest = dgm_text_trim(text);
     if (task && task->status.state == DGM_STATE_INPUT_REQUIRED)
-        return ret_rest->n > 0 ? &after_ask : &after_nothing;
+        return after_question(run, *ret_rest);
     if (task && task->status.state == DGM_STATE_AUTH_REQUIRED)
         return &after_auth;
     for (size_t i = 0; i + 1 < N_SCRIPTS; i++) {

@@ -16,7 +16,8 @@ DEMO_FAIL = "fail"           # failed, with metadata.error
 DEMO_REJECT = "reject"       # rejected
 DEMO_END_WELL = [DEMO_TEXT, DEMO_SLOW, DEMO_FILE, DEMO_DATA]
 DEMO_ALL = DEMO_END_WELL + [DEMO_ASK, DEMO_AUTH, DEMO_FAIL, DEMO_REJECT]
-DEMO_MORE = ["break", "long 200", "unicode", "slow 2", "echo so many words"]  # only Dragoman's own has these
+DEMO_MORE = ["break", "long 200", "unicode", "slow 2", "echo so many words", "tools", "parallel-tools", "client-tool", "state",
+             "reasoning", "interrupt", "usage", "subagent", "files"]  # only Dragoman's own has these
 
 
 # ---- tck: a message by what is to happen ------------------------------------------------------------------

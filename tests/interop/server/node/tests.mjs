@@ -338,7 +338,8 @@ for (const kind of clients) {
 
 // ---- every script of the demo -------------------------------------------------------------------------------------
 
-const scripts = ['stream', 'status', 'file', 'data', 'ask', 'auth', 'fail', 'break', 'reject', 'long 200', 'unicode', 'slow 3', 'so many words'];
+const scripts = ['stream', 'status', 'file', 'data', 'ask', 'auth', 'fail', 'break', 'reject', 'long 200', 'unicode', 'slow 3', 'so many words',
+    'tools', 'parallel-tools', 'client-tool', 'state', 'reasoning', 'interrupt', 'usage', 'subagent', 'files'];
 for (const script of scripts) {
     each(`demo ${script}: the answer, the stream and the task later say the same`, async (kind) => {
         const c = await at(kind);

@@ -348,7 +348,8 @@ def define():
     # ---- every script of the demo
 
     for script in ('stream', 'status', 'file', 'data', 'ask', 'auth', 'fail', 'break', 'reject', 'long 200', 'unicode', 'slow 3',
-                   'so many words'):
+                   'so many words', 'tools', 'parallel-tools', 'client-tool', 'state', 'reasoning', 'interrupt', 'usage',
+                   'subagent', 'files'):
         @each(f'demo {script}: the answer, the stream and the task later say the same', reads_bytes if script == 'file' else everybody)
         async def _(kind, script=script):
             c = await at(kind)
