@@ -322,7 +322,9 @@ dgm_code dgm_convert_a2a_text_to_openai(const char *text, size_t n, char **ret_t
         rc = dgm_fail(&fault, DGM_BAD_PARAMS, NULL,
                       "this is a %s: only a message becomes messages of Chat Completions",
                       dgm_object_kind_name(o.frame.object.kind));
-    if (!rc && !(rc = dgm_direct_to_chat(a, m, at, false, &pair, &fault)))
+    if (!rc && (rc = dgm_direct_to_chat(a, m, at, false, &pair, &fault)))
+        dgm_functions_respell(o.codec, &fault);
+    if (!rc)
         put_pair(dgm_functions_next(&out, NULL).out, &pair);
     rc = dgm_functions_out_done(&out, rc, ret_text, ret_n, &fault);
     return rc ? dgm_functions_failed(in, &fault, err) : DGM_OK;

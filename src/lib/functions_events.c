@@ -302,9 +302,10 @@ static dgm_code put_value(dgm_arena *a, yyjson_val *v, dgm_str text, size_t i, c
                           dgm_event_spelling spelling, dgm_functions_out *out, dgm_err *err)
 {
     dgm_functions_object o;
-    dgm_code rc;
-    if ((rc = dgm_functions_read_object(a, v, text, i, &o, err)) ||
-        (rc = put_object(a, &o, spelling, out, err)))
+    dgm_code rc = dgm_functions_read_object(a, v, text, i, &o, err);
+    if (!rc && (rc = put_object(a, &o, spelling, out, err)))
+        dgm_functions_respell(o.codec, err);
+    if (rc)
         dgm_functions_prefix(at, err);
     return rc;
 }

@@ -38,6 +38,9 @@ dgm_code dgm_functions_read_events(dgm_arena *a, dgm_str text, dgm_functions_eve
 /* Steps of `at` before the pointer of err. */
 void dgm_functions_prefix(const dgm_at *at, dgm_err *err);
 
+/* Pointers into what was read, with the names that A2A 0.3's REST has for messages' parts. */
+void dgm_functions_respell(const dgm_codec *codec, dgm_err *err);
+
 /* Line and column of what the pointer of err names, where they are not known yet; copies it out. */
 dgm_code dgm_functions_failed(dgm_str text, dgm_err *fault, dgm_err *err);
 

@@ -211,6 +211,11 @@ static void errors_say_where(void **state)
                   "{\"message\":{\"role\":\"ROLE_AGENT\",\"parts\":[{\"data\":{\"tool_calls\":[{"
                   "\"call_id\":\"1\",\"name\":\"f\",\"arguments\":7}]}}]}}",
                   DGM_BAD_PARAMS, "/message/parts/0/data/tool_calls/0/arguments", "an object", 1);
+    for (int i = 0; i < 2; i++)
+        check_refuses(i ? to_event : dgm_convert_a2a_text_to_openai,
+                      "{\"role\":\"ROLE_AGENT\",\"content\":[{\"data\":{\"data\":{\"tool_calls\":[{"
+                      "\"call_id\":\"1\"}]}}}]}",
+                      DGM_BAD_PARAMS, "/content/0/data/data/tool_calls/0/name", "missing", 1);
     check_refuses(
         dgm_convert_a2a_text_to_openai,
         "{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}",
