@@ -1,0 +1,123 @@
+"""Text from one format to another: at once, or piece by piece."""
+from __future__ import annotations
+
+import ctypes
+import json
+import threading
+from typing import Any, Dict, NamedTuple, Optional, Tuple, TypeVar, Union
+
+from ._library import ConvertError, Err, FormatInfo, error, lib
+
+_Text = TypeVar("_Text", str, bytes)
+
+
+class Format(NamedTuple):
+    name: str
+    about: str
+
+
+def formats() -> Tuple[Format, ...]:
+    """All formats, in the order they are shown to people."""
+    rows = ctypes.POINTER(FormatInfo)()
+    n = lib.dgm_formats(ctypes.byref(rows))
+    return tuple(Format(rows[i].name.decode(), rows[i].about.decode()) for i in range(n))
+
+
+def _bytes_of(data: Union[str, bytes, bytearray, memoryview]) -> bytes:
+    if isinstance(data, str):
+        return data.encode("utf-8", "surrogatepass")  # the library says where half a pair stands
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"expected text or bytes, got {type(data).__name__}")
+    return data if isinstance(data, bytes) else bytes(data)
+
+
+class Converter:
+    """A stream from one format to another, in whatever pieces the bytes come.
+
+        with Converter("a2a-0.3", "openai-chat") as converter:
+            for piece in source:
+                sink.write(converter.feed(piece))
+            sink.write(converter.end())
+
+    Memory is bound by the largest single event. After a ConvertError, whose `output` is what was converted before
+    the fault, only close() makes sense. Any thread may call, one after the other.
+    """
+
+    def __init__(self, from_: str, to: str, *, framing: str = "auto", as_: Optional[str] = None,
+                 object: Optional[str] = None, seed: Optional[str] = None, compact: Optional[bool] = None,
+                 answer_source: str = "auto") -> None:
+        options: Dict[str, Any] = {"from": from_, "to": to, "framing": framing, "as": as_, "object": object,
+                                   "seed": seed, "compact": compact, "answer_source": answer_source}
+        text = json.dumps({k: v for k, v in options.items() if v is not None}).encode("ascii")
+        self._handle: Optional[ctypes.c_void_p] = None
+        self._lock = threading.Lock()
+        handle, err = ctypes.c_void_p(), Err()
+        if lib.dgm_converter_open(text, len(text), ctypes.byref(handle), ctypes.byref(err)):
+            raise error(err)
+        self._handle = handle
+
+    def feed(self, data: Union[str, bytes, bytearray, memoryview]) -> bytes:
+        """What is ready after these bytes; often nothing."""
+        given, err = _bytes_of(data), Err()
+        with self._lock:
+            rc = lib.dgm_converter_feed(self._open(), given, len(given), ctypes.byref(err))
+            return self._taken(rc, err)
+
+    def end(self) -> bytes:
+        """The rest. Fails where the stream ends in the middle of something."""
+        err = Err()
+        with self._lock:
+            rc = lib.dgm_converter_end(self._open(), ctypes.byref(err))
+            return self._taken(rc, err)
+
+    def close(self) -> None:
+        with self._lock:
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                lib.dgm_converter_free(handle)
+
+    def _open(self) -> ctypes.c_void_p:
+        if self._handle is None:
+            raise ValueError("the converter is closed")
+        return self._handle
+
+    def _taken(self, rc: int, err: Err) -> bytes:
+        ready = lib.dgm_converter_output(self._handle)
+        output = ctypes.string_at(ready.p, ready.n) if ready.n else b""
+        lib.dgm_converter_taken(self._handle, ready.n)
+        if rc:
+            raise error(err, output)
+        return output
+
+    def __enter__(self) -> Converter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+
+def convert(text: _Text, from_: str, to: str, *, framing: str = "auto", as_: Optional[str] = None,
+            object: Optional[str] = None, seed: Optional[str] = None, compact: Optional[bool] = None,
+            answer_source: str = "auto") -> _Text:
+    """One text to another: JSON, JSON lines or server-sent events; str gives str, bytes give bytes.
+
+    from_    a format's name, or "auto"
+    to       a format's name; formats() lists them
+    framing  of the output: "auto", "json", "array", "lines", "sse"
+    as_      what comes out: "events", "response", "messages", "request"; None: decided by what goes in
+    object   what each A2A object of the input is; None: told by its shape
+    seed     ids that have to be made up depend on it and on the input
+    compact  True: always; False: never; None: documents are, streams are not
+    answer_source  "status": texts of `working` states are the answer, not progress
+    """
+    with Converter(from_, to, framing=framing, as_=as_, object=object, seed=seed, compact=compact,
+                   answer_source=answer_source) as converter:
+        try:
+            out = converter.feed(text) + converter.end()
+        except ConvertError as e:
+            raise ConvertError(e.message, e.code, e.pointer, e.line, e.column) from None
+    return out.decode() if isinstance(text, str) else out

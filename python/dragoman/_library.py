@@ -1,0 +1,119 @@
+"""libdragoman.so: where it is, what it offers, and its errors as exceptions."""
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Callable, List, Optional
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class ConvertError(ValueError):
+    """What was given cannot be converted.
+
+    `code` is for programs ("PARSE", "BAD_PARAMS", "TOO_LARGE", ...), `pointer` is the JSON pointer of what is
+    wrong ("" is the whole of it), `line` and `column` are its place in the text, counted from 1 (0: not known).
+    `output` is what a Converter had ready before the fault.
+    """
+
+    def __init__(self, message: str, code: str, pointer: str = "", line: int = 0, column: int = 0,
+                 output: bytes = b"") -> None:
+        super().__init__(message, code, pointer, line, column, output)
+        self.message, self.code, self.pointer = message, code, pointer
+        self.line, self.column, self.output = line, column, output
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.message}" if self.pointer else self.message
+
+
+class Err(ctypes.Structure):
+    """dgm_err of dragoman/base.h"""
+
+    _fields_ = [("code", ctypes.c_int), ("at", ctypes.c_char * 256), ("msg", ctypes.c_char * 400),
+                ("line", ctypes.c_size_t), ("column", ctypes.c_size_t)]
+
+
+class Str(ctypes.Structure):
+    """dgm_str"""
+
+    _fields_ = [("p", ctypes.c_void_p), ("n", ctypes.c_size_t)]
+
+
+class FormatInfo(ctypes.Structure):
+    """dgm_format_info"""
+
+    _fields_ = [("name", ctypes.c_char_p), ("about", ctypes.c_char_p), ("envelopes", ctypes.c_bool)]
+
+
+_BYTES, _SIZE, _HANDLE, _INT = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int
+_OUT = [ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(_SIZE), ctypes.POINTER(Err)]
+_PROTOTYPES = {
+    "dgm_free": (None, [ctypes.c_void_p]),
+    "dgm_version": (_BYTES, []),
+    "dgm_code_name": (_BYTES, [_INT]),
+    "dgm_formats": (_SIZE, [ctypes.POINTER(ctypes.POINTER(FormatInfo))]),
+    "dgm_convert_a2a_message_to_agui_event": (_INT, [_BYTES, _SIZE, _INT, *_OUT]),
+    "dgm_compact_events": (_INT, [_BYTES, _SIZE, *_OUT]),
+    "dgm_convert_agui_event_to_openai_chat": (_INT, [_BYTES, _SIZE, *_OUT]),
+    "dgm_convert_a2a_text_to_openai": (_INT, [_BYTES, _SIZE, *_OUT]),
+    "dgm_converter_open": (_INT, [_BYTES, _SIZE, ctypes.POINTER(_HANDLE), ctypes.POINTER(Err)]),
+    "dgm_converter_free": (None, [_HANDLE]),
+    "dgm_converter_feed": (_INT, [_HANDLE, _BYTES, _SIZE, ctypes.POINTER(Err)]),
+    "dgm_converter_end": (_INT, [_HANDLE, ctypes.POINTER(Err)]),
+    "dgm_converter_output": (Str, [_HANDLE]),
+    "dgm_converter_taken": (None, [_HANDLE, _SIZE]),
+}
+
+
+def _candidates() -> List[str]:
+    named = os.environ.get("DRAGOMAN_LIB")
+    if named:
+        return [named]  # whoever names one wants that one
+    tree = os.path.dirname(os.path.dirname(_HERE))
+    found = [os.path.join(_HERE, "libdragoman.so")]
+    if os.path.exists(os.path.join(tree, "include", "dragoman", "dragoman.h")):
+        found.append(os.path.join(tree, "build", "libdragoman.so"))
+    return found + ["libdragoman.so.0"]
+
+
+def _load() -> ctypes.CDLL:
+    tried = []
+    for path in _candidates():
+        if os.sep in path and not os.path.exists(path):
+            tried.append(f"{path}: not there")
+            continue
+        try:
+            lib = ctypes.CDLL(path)
+            for name, (result, arguments) in _PROTOTYPES.items():
+                function = getattr(lib, name)
+                function.restype, function.argtypes = result, arguments
+            return lib
+        except OSError as e:
+            tried.append(f"{path}: {e}")
+        except AttributeError:
+            tried.append(f"{path}: of another version, it has no {name}")
+    raise ImportError("dragoman needs libdragoman.so and finds none that it can use:\n  " + "\n  ".join(tried) +
+                      "\nBuild it (`make`) and install the package again, or name it: DRAGOMAN_LIB=/path/to/it")
+
+
+lib = _load()
+version: str = lib.dgm_version().decode()
+
+
+def error(err: Err, output: bytes = b"") -> ConvertError:
+    code = lib.dgm_code_name(err.code).decode()
+    return ConvertError(err.msg.decode("utf-8", "replace"), code, err.at.decode("utf-8", "replace"), err.line,
+                        err.column, output)
+
+
+def call(function: Callable[..., int], text: bytes, *how: int) -> Optional[bytes]:
+    """Text in, text out; None where there is none."""
+    out, n, err = ctypes.c_void_p(), ctypes.c_size_t(), Err()
+    if function(text, len(text), *how, ctypes.byref(out), ctypes.byref(n), ctypes.byref(err)):
+        raise error(err)
+    if not out:
+        return None
+    try:
+        return ctypes.string_at(out, n.value)
+    finally:
+        lib.dgm_free(out)

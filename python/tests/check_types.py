@@ -1,0 +1,62 @@
+"""mypy --strict over the package, and over a program that uses it."""
+import os
+import subprocess
+import unittest
+
+import tap
+
+MYPY = os.path.join(tap.TREE, "python", "tests", ".venv-mypy", "bin", "mypy")
+PYTHON = os.path.join(tap.TREE, "python")
+
+USER = """
+import dragoman
+from typing import Any, Dict, List, Optional
+pair = dragoman.convert_a2a_message_to_openai({})
+message: Optional[Dict[str, Any]] = pair[0]
+tools: List[Dict[str, Any]] = pair[1]
+one: Optional[Dict[str, Any]] = dragoman.convert_agui_event_to_openai_chat({"type": "run-started"})
+many: List[Dict[str, Any]] = dragoman.convert_agui_event_to_openai_chat(dragoman.compact_events([None]))
+text: str = dragoman.convert("{}", "auto", "a2a-1.0", framing="lines", as_=None)
+data: bytes = dragoman.convert(b"{}", "auto", "a2a-1.0")
+with dragoman.Converter("auto", "a2a-1.0") as c:
+    data += c.feed(b"") + c.end()
+try:
+    pass
+except dragoman.ConvertError as e:
+    where: str = e.pointer + e.code
+    line: int = e.line
+"""
+WRONG = """
+import dragoman
+dragoman.convert("{}", "auto", "a2a-1.0", colour="red")
+text: bytes = dragoman.convert("{}", "auto", "a2a-1.0")
+"""
+
+
+def mypy(*arguments):
+    p = subprocess.run([MYPY, "--strict", "--python-version", "3.9", "--cache-dir", "/dev/null", *arguments], cwd=PYTHON,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", timeout=300)
+    return p.returncode, p.stdout
+
+
+class Types(unittest.TestCase):
+    def test_package(self):
+        """mypy --strict finds nothing in the package"""
+        code, said = mypy("dragoman")
+        self.assertEqual(code, 0, said)
+
+    def test_user(self):
+        """a program that uses it is understood"""
+        code, said = mypy("-c", USER)
+        self.assertEqual(code, 0, said)
+
+    def test_wrong(self):
+        """mistakes are seen"""
+        code, said = mypy("-c", WRONG)
+        self.assertEqual(code, 1, said)
+        self.assertIn('"colour"', said)
+        self.assertIn("Found 2 errors", said)
+
+
+if __name__ == "__main__":
+    tap.main()
