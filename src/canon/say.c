@@ -1,6 +1,7 @@
 /* canon/say.c - see say.h. */
 #include "canon/say.h"
 #include "base/buf.h"
+#include "json/json.h"
 
 struct saying {
     dgm_arena *a;
@@ -103,6 +104,8 @@ static void say_result(struct saying *s, const dgm_canon_message *m)
     if (m->content.kind == DGM_CANON_CONTENT_ABSENT)
         e.result.content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = DGM_STR("")};
     e.result.role = DGM_STR("tool");
+    if (m->error.p && !e.metadata)
+        e.metadata = dgm_json_made(s->a, DGM_STR("{\"dragoman:error\":true}"));
     say(s, &e);
 }
 

@@ -159,7 +159,24 @@ static void past_the_limit_all_is_forgotten(void **state)
     }
 }
 
-DGM_TEST_MAIN(dgm_test(text_is_appended_to_its_message),
+static void a_result_that_says_so_is_an_error(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_auto(dgm_canon_fold_free) dgm_canon_fold *f = dgm_canon_fold_new(100000);
+    dgm_canon_event e = event_of(&(struct step){K(TOOL_CALL_RESULT), "r", "no", "1"}, a);
+    (void)state;
+    dgm_canon_fold_add(f, &e);
+    e.metadata = dgm_json_made(a, DGM_STR("{\"dragoman:error\":true}"));
+    e.result.message_id = DGM_STR("r2");
+    dgm_canon_fold_add(f, &e);
+    dgm_canon_messages list = dgm_canon_fold_messages(f, a);
+    assert_int_equal(list.n, 2);
+    assert_null(list.at[0].error.p);
+    check_str(list.at[1].error, "no");
+}
+
+DGM_TEST_MAIN(dgm_test(a_result_that_says_so_is_an_error),
+              dgm_test(text_is_appended_to_its_message),
               dgm_test(calls_stand_on_their_parent_results_behind_it),
               dgm_test(activities_are_replaced_or_left), dgm_test(a_snapshot_is_all_there_is),
               dgm_test(past_the_limit_all_is_forgotten))
