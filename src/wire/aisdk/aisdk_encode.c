@@ -226,6 +226,7 @@ static void feed(E *e, const dgm_canon_event *event)
     case DGM_CANON_MESSAGES_SNAPSHOT: instead(e, event); break;
     case DGM_CANON_TOOL_CALL_START: dgm_aisdk_start_call(e, event); break;
     case DGM_CANON_TOOL_CALL_ARGS: dgm_aisdk_add_arguments(e, event); break;
+    case DGM_CANON_TOOL_CALL_END: dgm_aisdk_end_call(e, event); break;
     case DGM_CANON_TOOL_CALL_RESULT: dgm_aisdk_result(e, event); break;
     case DGM_CANON_ACTIVITY_SNAPSHOT: dgm_aisdk_activity(e, event); break;
     case DGM_CANON_STATE_SNAPSHOT:

@@ -2,8 +2,8 @@
  * wire/aisdk/aisdk_encode_calls.c - calls and their results.
  *
  * Whoever reads tool-input-available runs the tool, unless it says that the agent does. Which of both it is
- * shows only later: a result comes, or the run ends with the call pending. So the chunk waits for that; the
- * arguments are streamed at once.
+ * mostly shows only later: a result comes, or the run ends with the call pending. So the chunk waits for that;
+ * the arguments are streamed at once.
  */
 #include "base/limits.h"
 #include "canon/list.h"
@@ -41,7 +41,8 @@ void dgm_aisdk_start_call(E *e, const dgm_canon_event *event)
     struct aisdk_call *c = &e->calls[e->n_calls];
     *c = (struct aisdk_call){.id = dgm_arena_dup(e->arena, event->call.tool_call_id),
                              .name = dgm_arena_dup(e->arena, event->call.name),
-                             .clients = dgm_map_get(&e->clients, event->call.name) != NULL};
+                             .clients = dgm_map_get(&e->clients, event->call.name) != NULL,
+                             .pending = event->call.pending};
     dgm_buf_init(&c->arguments, DGM_MAX_RECORD_BYTES);
     dgm_map_put(&e->by_id, c->id, e->n_calls++);
     e->n_untold++;
@@ -87,6 +88,13 @@ static void tell(E *e, struct aisdk_call *c, bool by_agent)
     dgm_aisdk_send(e);
     dgm_buf_done(&c->arguments);
     dgm_buf_init(&c->arguments, DGM_MAX_RECORD_BYTES);
+}
+
+void dgm_aisdk_end_call(E *e, const dgm_canon_event *event)
+{
+    struct aisdk_call *c = find_call(e, event->call.tool_call_id);
+    if (c && c->pending)
+        tell(e, c, false);
 }
 
 void dgm_aisdk_result(E *e, const dgm_canon_event *event)

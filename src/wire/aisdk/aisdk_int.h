@@ -66,7 +66,8 @@ struct aisdk_call {
     dgm_buf arguments;
     bool
         clients; /* a tool of the caller's: it has a part type of its own, and is the caller's to run */
-    bool told; /* that its input is complete */
+    bool pending; /* it is known to be the caller's to run */
+    bool told;    /* that its input is complete */
 };
 
 /* A text or reasoning that is open. Its id on the wire is the event's, and more where it stands instead. */
@@ -105,6 +106,7 @@ void dgm_aisdk_next_step(struct aisdk_encoder *e);
 
 void dgm_aisdk_start_call(struct aisdk_encoder *e, const dgm_canon_event *event);
 void dgm_aisdk_add_arguments(struct aisdk_encoder *e, const dgm_canon_event *event);
+void dgm_aisdk_end_call(struct aisdk_encoder *e, const dgm_canon_event *event);
 void dgm_aisdk_result(struct aisdk_encoder *e, const dgm_canon_event *event);
 /* The run is over: calls nobody answered are complete too; pending: those the caller is to run. */
 void dgm_aisdk_close_calls(struct aisdk_encoder *e, const dgm_strs *pending);
