@@ -204,12 +204,21 @@ static void on_failed(dgm_from_records *f, dgm_task_state state, const dgm_messa
                                rejected ? DGM_STR("rejected") : DGM_STR("failed"));
 }
 
+/* Agents whose internal events do not reach us tell what a turn cost when it is over. */
+static void cost_of_turn(dgm_from_records *f, dgm_task_state state, const dgm_json *meta)
+{
+    bool over = dgm_state_is_terminal(state) || dgm_state_is_interrupted(state);
+    if (over && !f->usage.n && yyjson_is_obj(dgm_json_get(meta, DGM_STR("usage"))))
+        dgm_from_usage(f, dgm_json_get(meta, DGM_STR("usage")));
+}
+
 void dgm_from_on_status(dgm_from_records *f, const dgm_status *s, const dgm_json *meta,
                         const dgm_at *at)
 {
     const dgm_at *message = DGM_AT_LIT(at, "message");
     dgm_said said;
     metadata(f, meta);
+    cost_of_turn(f, s->state, meta);
     switch (s->state) {
     case DGM_STATE_UNKNOWN: break;
     case DGM_STATE_SUBMITTED: break;

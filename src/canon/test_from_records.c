@@ -441,6 +441,22 @@ static void reasoning_state_steps_usage_custom(void **state)
                  "CUSTOM x:y [1]\nRUN_FINISHED c t model=m in=8 out=2 reasoning=1\n");
 }
 
+static void the_last_status_tells_what_it_cost(void **state)
+{
+#define COST                                                                                       \
+    "{\"usage\":{\"input_tokens\":3,\"output_tokens\":2,\"output_tokens_details\":{\"reasoning_"   \
+    "tokens\":1}}}"
+#define ENDS(state)                                                                                \
+    "{\"statusUpdate\":{\"taskId\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_"        \
+    "STATE_" state "\"},\"metadata\":" COST "}}\n"
+    (void)state;
+    check_run(ALONE, TASK ENDS("COMPLETED"),
+              BEGUN "CUSTOM dragoman:metadata " COST "\nRUN_FINISHED c t in=3 out=2 reasoning=1\n");
+    check_run(ALONE, /* told already: no second time */
+              TASK INTERNAL("usage", "\"value\":{\"inputTokens\":8}") ENDS("COMPLETED"),
+              BEGUN "CUSTOM dragoman:metadata " COST "\nRUN_FINISHED c t in=8\n");
+}
+
 static void agents_that_are_invoked_are_subagents(void **state)
 {
     (void)state;
@@ -561,21 +577,19 @@ static void snapshots_without_end_come_to_one(void **state)
     dgm_buf_done(&b);
 }
 
-DGM_TEST_MAIN(dgm_test_holds(the_four_events_of_document_004, "R004-03 R004-04 R004-10"),
-              dgm_test_holds(the_faulty_stream_of_document_004, "R004-05 R004-08"),
-              dgm_test_holds(indicators_are_activities, "R004-08"),
-              dgm_test_holds(artifacts_stream, "R004-04"),
-              dgm_test(a_text_that_turns_out_to_be_another), dgm_test(what_is_no_text_is_custom),
-              dgm_test(a_message_is_an_answer),
-              dgm_test_holds(every_state_ends_as_it_should, "R000-16 R000-18 R000-19 R000-23"),
-              dgm_test_holds(questions_are_interrupts, "R000-15"),
-              dgm_test(what_is_said_about_a_question), dgm_test(files_of_the_user),
-              dgm_test_holds(a_task_that_goes_on_is_another_run, "R000-01"),
-              dgm_test_holds(calls_of_one_model_call_share_a_parent, "R000-28"),
-              dgm_test_holds(arguments_come_in_pieces, "R000-27 R000-36"),
-              dgm_test_holds(messages_of_a_history, "R000-21 R000-22 R000-28 R000-29"),
-              dgm_test(a_whole_task_says_everything_once),
-              dgm_test(reasoning_state_steps_usage_custom),
-              dgm_test(agents_that_are_invoked_are_subagents), dgm_test(malformed_calls_are_named),
-              dgm_test(items_keep_to_their_limit), dgm_test(a_snapshot_too_large_is_none),
-              dgm_test(snapshots_without_end_come_to_one))
+DGM_TEST_MAIN(
+    dgm_test_holds(the_four_events_of_document_004, "R004-03 R004-04 R004-10"),
+    dgm_test_holds(the_faulty_stream_of_document_004, "R004-05 R004-08"),
+    dgm_test_holds(indicators_are_activities, "R004-08"),
+    dgm_test_holds(artifacts_stream, "R004-04"), dgm_test(a_text_that_turns_out_to_be_another),
+    dgm_test(what_is_no_text_is_custom), dgm_test(a_message_is_an_answer),
+    dgm_test_holds(every_state_ends_as_it_should, "R000-16 R000-18 R000-19 R000-23"),
+    dgm_test_holds(questions_are_interrupts, "R000-15"), dgm_test(what_is_said_about_a_question),
+    dgm_test(files_of_the_user), dgm_test_holds(a_task_that_goes_on_is_another_run, "R000-01"),
+    dgm_test_holds(calls_of_one_model_call_share_a_parent, "R000-28"),
+    dgm_test_holds(arguments_come_in_pieces, "R000-27 R000-36"),
+    dgm_test_holds(messages_of_a_history, "R000-21 R000-22 R000-28 R000-29"),
+    dgm_test(a_whole_task_says_everything_once), dgm_test(reasoning_state_steps_usage_custom),
+    dgm_test(the_last_status_tells_what_it_cost), dgm_test(agents_that_are_invoked_are_subagents),
+    dgm_test(malformed_calls_are_named), dgm_test(items_keep_to_their_limit),
+    dgm_test(a_snapshot_too_large_is_none), dgm_test(snapshots_without_end_come_to_one))
