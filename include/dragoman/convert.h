@@ -30,7 +30,8 @@ DGM_API size_t dgm_formats(const dgm_format_info **ret_formats);
 /* What a conversion loses or changes. */
 typedef struct dgm_loss {
     const char *object; /* an object kind's name, or "any" */
-    const char *member; /* JSON pointer with names of the format it is lost from; "*" is any step */
+    const char *member; /* JSON pointer with names of the format it is lost from; "*" is any step. Of
+                         * events: their type, or that and a pointer */
     const char *what;   /* a sentence: what happens to it */
 } dgm_loss;
 

@@ -40,10 +40,9 @@ void dgm_convert_look_deep(dgm_converter *c)
 
 dgm_code dgm_convert_settle_target(dgm_converter *c, dgm_err *err)
 {
-    if (c->settled)
-        return DGM_OK;
     c->to = c->to ? c->to : c->from;
     c->settled = true;
+    c->between_a2a = c->to->a2a && !c->as && c->compact != DGM_COMPACT_ALWAYS;
     return !c->as || dgm_format_has(c->to, c->as)
                ? DGM_OK
                : dgm_fail(err, DGM_BAD_REQUEST, NULL, "%s has no %s: --as another form, or none",
@@ -91,9 +90,9 @@ static inline dgm_code convert_value(dgm_converter *c, const struct input *in, d
             return rc;
         c->from = found;
     }
-    if ((rc = dgm_convert_settle_target(c, r->err)))
+    if (!c->settled && (rc = dgm_convert_settle_target(c, r->err)))
         return rc;
-    if (c->from->a2a && c->to->a2a && !c->as && c->compact != DGM_COMPACT_ALWAYS) {
+    if (c->from->a2a && c->between_a2a) {
         rc = dgm_convert_a2a(c, in, r);
     } else if (!dgm_convert_is_direct(c, in)) {
         rc = dgm_convert_canon(c, in, r);

@@ -38,14 +38,11 @@ bool dgm_convert_is_direct(const dgm_converter *c, const struct input *in)
     dgm_form form = DGM_FORM_NONE;
     if (!(c->from->direct && (c->to->a2a || c->to->direct)) && !(c->from->a2a && c->to->direct))
         return false;
-    if (!(c->from->direct ? c->from : c->to)->canon)
-        return true;
     if (c->as)
         return c->as == DGM_FORM_MESSAGES && !in->in_stream;
     if (c->from->a2a)
         return !in->in_stream;
-    c->from->canon->recognise(in->value, &form);
-    return form != DGM_FORM_EVENTS;
+    return !c->from->canon->recognise(in->value, &form) || form != DGM_FORM_EVENTS;
 }
 
 dgm_code dgm_convert_chat(dgm_converter *c, const struct input *in, dgm_reader *r)
@@ -73,25 +70,30 @@ dgm_code dgm_convert_chat(dgm_converter *c, const struct input *in, dgm_reader *
     return DGM_OK;
 }
 
+dgm_code dgm_convert_to_chat(dgm_converter *c, const struct input *in, const dgm_frame *frame,
+                             dgm_reader *r)
+{
+    dgm_chat_messages messages;
+    dgm_code rc;
+    bool list;
+    dgm_direct_spelling spelling = c->from->a2a == &dgm_codec_a2a_10   ? DGM_DIRECT_WRAPPED
+                                   : c->from->a2a == &dgm_codec_a2a_03 ? DGM_DIRECT_BARE
+                                                                       : DGM_DIRECT_REST;
+    const dgm_at *at = frame->envelope == DGM_ENVELOPE_NONE      ? NULL
+                       : frame->envelope == DGM_ENVELOPE_REQUEST ? DGM_AT_LIT(NULL, "params")
+                                                                 : DGM_AT_LIT(NULL, "result");
+    if ((rc = dgm_direct_object_to_chat(r->arena, &frame->object, at, spelling, true, &messages,
+                                        &list, r->err)))
+        return rc;
+    write_chat(c, in, &messages, list);
+    return DGM_OK;
+}
+
 dgm_code dgm_convert_a2a(dgm_converter *c, const struct input *in, dgm_reader *r)
 {
     dgm_frame frame;
     dgm_code rc = c->from->a2a->decode(r, in->value, in->kind, in->in_stream, &frame);
     if (rc)
         return rc;
-    if (c->to->a2a)
-        return write_a2a(c, in, &frame, r->err);
-    dgm_chat_messages messages;
-    bool list;
-    dgm_direct_spelling spelling = c->from->a2a == &dgm_codec_a2a_10   ? DGM_DIRECT_WRAPPED
-                                   : c->from->a2a == &dgm_codec_a2a_03 ? DGM_DIRECT_BARE
-                                                                       : DGM_DIRECT_REST;
-    const dgm_at *at = frame.envelope == DGM_ENVELOPE_NONE      ? NULL
-                       : frame.envelope == DGM_ENVELOPE_REQUEST ? DGM_AT_LIT(NULL, "params")
-                                                                : DGM_AT_LIT(NULL, "result");
-    if ((rc = dgm_direct_object_to_chat(r->arena, &frame.object, at, spelling, true, &messages,
-                                        &list, r->err)))
-        return rc;
-    write_chat(c, in, &messages, list);
-    return DGM_OK;
+    return c->to->a2a ? write_a2a(c, in, &frame, r->err) : dgm_convert_to_chat(c, in, &frame, r);
 }

@@ -178,15 +178,18 @@ static dgm_code feed_object(dgm_converter *c, dgm_road *road, const dgm_object *
 }
 
 /* Lines that begin with a message are a log of messages. As server-sent events it would be an answer. */
-static dgm_road *open_stream(dgm_converter *c, const struct input *in, dgm_form form,
-                             const dgm_object *first)
+static bool begins_log(const dgm_converter *c, const dgm_object *first)
 {
-    struct input as = *in;
     bool message = first->kind == DGM_OBJECT_MESSAGE ||
                    (first->kind == DGM_OBJECT_STREAM_RESPONSE &&
                     ((const dgm_event *)first->it)->kind == DGM_EVENT_MESSAGE);
-    if (message && dgm_frames_what(&c->frames) != DGM_FRAMES_SSE)
-        as.in_stream = false;
+    return message && dgm_frames_what(&c->frames) != DGM_FRAMES_SSE;
+}
+
+static dgm_road *open_stream(dgm_converter *c, const struct input *in, dgm_form form, bool log)
+{
+    struct input as = *in;
+    as.in_stream = in->in_stream && !log;
     return open_road(c, &as, form, !in->item->alone || in->in_list);
 }
 
@@ -197,11 +200,14 @@ static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_rea
     if (rc)
         return rc;
     dgm_form form = form_of_object(&frame.object, in->in_stream);
+    bool log = !c->road && begins_log(c, &frame.object);
+    if (log && c->to->direct && !c->as)
+        return dgm_convert_to_chat(c, in, &frame, r);
     dgm_auto(dgm_road_free) dgm_road *own = NULL;
     if (form == DGM_FORM_REQUEST)
         own = open_road(c, in, form, false);
     else if (!c->road)
-        c->road = open_stream(c, in, form, &frame.object);
+        c->road = open_stream(c, in, form, log);
     rc = feed_object(c, own ? own : c->road, &frame.object, r);
     if (!rc && own)
         rc = dgm_road_end(own, r->err);
@@ -291,7 +297,7 @@ bool dgm_convert_canon_array(dgm_converter *c, struct input *in, dgm_reader *r, 
     if (!from || !from->canon)
         return false;
     c->from = from;
-    if ((*ret_rc = dgm_convert_settle_target(c, r->err)))
+    if (!c->settled && (*ret_rc = dgm_convert_settle_target(c, r->err)))
         return true;
     if (dgm_convert_is_direct(c, in) || !from->canon->read_messages || !yyjson_arr_size(in->value))
         return false;

@@ -8,6 +8,7 @@ struct dgm_converter {
     const dgm_format *from; /* as asked for, or as told by the input so far */
     const dgm_format *to;   /* NULL: as `from`, once that is known */
     bool from_any, settled;
+    bool between_a2a;    /* and nothing else was asked for: the shortest road */
     dgm_framing framing; /* as asked for; AUTO until the first value shows what the input is */
     dgm_object_kind object;
     dgm_form as;
@@ -82,6 +83,8 @@ static inline void end_value(dgm_converter *c)
 
 /* convert_a2a.c: between spellings of A2A, and over the direct road. */
 dgm_code dgm_convert_a2a(dgm_converter *c, const struct input *in, dgm_reader *r);
+dgm_code dgm_convert_to_chat(dgm_converter *c, const struct input *in, const dgm_frame *frame,
+                             dgm_reader *r);
 dgm_code dgm_convert_chat(dgm_converter *c, const struct input *in, dgm_reader *r);
 /* Does the value go that way? */
 bool dgm_convert_is_direct(const dgm_converter *c, const struct input *in);

@@ -4,31 +4,42 @@
 #include "wire/a2a/a2a.h"
 #include "wire/a2a/a2a_losses.h"
 #include "wire/agui/agui_codec.h"
+#include "wire/aisdk/aisdk.h"
+#include "wire/langchain/langchain.h"
+#include "wire/openai/chat_codec.h"
+#include "wire/openai/responses.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* In the order they are shown to people, and tried. */
-static const dgm_format formats[] = {
-    {"a2a-1.0", .a2a = &dgm_codec_a2a_10},
-    {"a2a-0.3", .a2a = &dgm_codec_a2a_03},
-    {"a2a-0.3-rest", .a2a = &dgm_codec_a2a_03_rest},
-    {"openai-chat", .direct = true},
-    {"ag-ui", .canon = &dgm_codec_agui},
-    {"ag-ui-simple", .canon = &dgm_codec_agui_simple},
-};
+/* clang-format off */
+#define FORMATS(X) /* name, what it is, whether it has JSON-RPC envelopes, its codec; in the order shown, and tried */ \
+    X("a2a-1.0", "A2A 1.0: JSON-RPC, REST, push bodies, cards", true, .a2a = &dgm_codec_a2a_10)              \
+    X("a2a-0.3", "A2A 0.3, JSON-RPC: objects tagged by kind", true, .a2a = &dgm_codec_a2a_03)                \
+    X("a2a-0.3-rest", "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto", false, .a2a = &dgm_codec_a2a_03_rest) \
+    X("openai-chat", "OpenAI Chat Completions: requests, messages, completions and their chunks", false,     \
+      .canon = &dgm_codec_openai_chat, .direct = true)                                                       \
+    X("openai-responses", "OpenAI Responses: requests, items, response objects, events", false,              \
+      .canon = &dgm_codec_responses)                                                                         \
+    X("ag-ui", "AG-UI 1.0: events, messages, requests; peers from before 1.0 are read too", false,           \
+      .canon = &dgm_codec_agui)                                                                              \
+    X("ai-sdk", "the AI SDK's UI message stream, UI messages and requests", false, .canon = &dgm_codec_aisdk) \
+    X("langchain", "LangChain messages and message chunks, as dicts", false, .canon = &dgm_codec_langchain)    \
+    X("ag-ui-simple", "document 000's dialect of AG-UI: whole events", false, .canon = &dgm_codec_agui_simple) \
+    X("responses-simple", "document 000's dialect of Responses: whole events", false,                        \
+      .canon = &dgm_codec_responses_simple)
+/* clang-format on */
+
+#define ROW(name_, about_, envelopes_, ...) {name_, __VA_ARGS__},
+static const dgm_format formats[] = {FORMATS(ROW)};
+#undef ROW
 #define N_FORMATS (sizeof formats / sizeof *formats)
 
 size_t dgm_formats(const dgm_format_info **ret_formats)
 {
-    static const dgm_format_info infos[N_FORMATS] = {
-        {"a2a-1.0", "A2A 1.0: JSON-RPC, REST, push bodies, cards", true},
-        {"a2a-0.3", "A2A 0.3, JSON-RPC: objects tagged by kind", true},
-        {"a2a-0.3-rest", "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto", false},
-        {"openai-chat", "OpenAI Chat Completions: complete messages", false},
-        {"ag-ui", "AG-UI 1.0 events; peers from before 1.0 are read too", false},
-        {"ag-ui-simple", "document 000's dialect of AG-UI: whole events", false},
-    };
+#define ROW(name_, about_, envelopes_, ...) {name_, about_, envelopes_},
+    static const dgm_format_info infos[N_FORMATS] = {FORMATS(ROW)};
+#undef ROW
     *ret_formats = infos;
     return N_FORMATS;
 }
@@ -80,7 +91,7 @@ static int score_of(const dgm_format *f, const yyjson_val *v)
     dgm_form form = DGM_FORM_NONE;
     if (f->a2a)
         return f->a2a->recognise(v);
-    return f->canon ? f->canon->recognise(v, &form) : dgm_chat_recognise(v);
+    return f->canon->recognise(v, &form);
 }
 
 const dgm_format *dgm_format_score(const yyjson_val *v, const dgm_format *guess, int *ret_score)
@@ -89,6 +100,11 @@ const dgm_format *dgm_format_score(const yyjson_val *v, const dgm_format *guess,
     int best_score = 0;
     if (guess && (best_score = score_of(guess, v)))
         best = guess;
+    /* Marks that A2A's spellings share leave the others nothing to show. */
+    if (guess && guess->a2a && best_score >= 2) {
+        *ret_score = best_score;
+        return guess;
+    }
     for (size_t i = 0; i < N_FORMATS && best_score < CERTAIN; i++) {
         int score = &formats[i] == guess ? 0 : score_of(&formats[i], v);
         if (score > best_score) {

@@ -15,13 +15,14 @@ def _():
     all_ = everything()
     names = [f["name"] for f in all_["formats"]]
     check_same(names[:3], ["a2a-1.0", "a2a-0.3", "a2a-0.3-rest"])
-    check({"openai-chat", "ag-ui", "ag-ui-simple"} <= set(names) and len(set(names)) == len(names), names)
+    check({"openai-chat", "openai-responses", "responses-simple", "ag-ui", "ag-ui-simple", "ai-sdk", "langchain"} <= set(names) and len(set(names)) == len(names), names)
     check_same([(c["from"], c["to"]) for c in all_["conversions"]], [(a, b) for a in names for b in names])
     for f in all_["formats"]:
         check(f["about"] and isinstance(f["envelopes"], bool), f)
     for c in all_["conversions"]:
         for loss in c["losses"]:
-            check(loss["object"] and loss["what"] and (not loss["member"] or loss["member"][0] == "/"), loss)
+            # a pointer, or an event by its name
+            check(loss["object"] and loss["what"] and re.fullmatch(r"|/.*|[\w.-]+(/.*)?", loss["member"]), loss)
     check_same(all_["version"], succeeded(run("version")).out.decode().split()[1])
 
 

@@ -309,8 +309,15 @@ static void check_same_as_whole(vcase *c, const char *road, const vector *in, co
 
 /* ---- running a case ------------------------------------------------------------------------------------ */
 
-static const char *framing_of(const char *ext)
+static bool is_stream(const char *ext)
 {
+    return strcmp(ext, "jsonl") == 0 || strcmp(ext, "sse") == 0;
+}
+
+static const char *framing_of(const char *ext, const char *in_ext)
+{
+    if (strcmp(ext, "json") == 0 && is_stream(in_ext))
+        return "json";
     return strcmp(ext, "jsonl") == 0 ? "lines" : strcmp(ext, "sse") == 0 ? "sse" : NULL;
 }
 
@@ -322,6 +329,16 @@ static dgm_framing framing_by_name(const char *name)
             return (dgm_framing)i;
     }
     die("no such framing: %s", name);
+}
+
+static dgm_form form_by_name(const char *name)
+{
+    static const char *const names[] = {"auto", "events", "response", "messages", "request"};
+    for (int i = 0; i < 5; i++) {
+        if (strcmp(names[i], name) == 0)
+            return (dgm_form)i;
+    }
+    die("no such form: %s", name);
 }
 
 static void set_option(job *j, const char *name, const char *value)
@@ -336,6 +353,12 @@ static void set_option(job *j, const char *name, const char *value)
         j->options.from = value;
     else if (strcmp(name, "--to") == 0)
         j->options.to = value;
+    else if (strcmp(name, "--as") == 0)
+        j->options.as = form_by_name(value);
+    else if (strcmp(name, "--answer-source") == 0)
+        j->options.status_is_answer = strcmp(value, "status") == 0;
+    else if (strcmp(name, "--no-compact") == 0)
+        j->options.compact = DGM_COMPACT_NEVER;
     else
         die("case.json: the option %s is not known to the runner", name);
     for (size_t i = 1; i < j->argc; i += 2) {
@@ -345,16 +368,21 @@ static void set_option(job *j, const char *name, const char *value)
         }
     }
     j->argv[j->argc++] = name;
-    j->argv[j->argc++] = value;
+    if (*value) /* "": the option takes none */
+        j->argv[j->argc++] = value;
 }
 
 static job make_job(const vcase *c, const vector *in, const char *to, const char *out_ext)
 {
-    job j = {.argv = {"convert"}, .argc = 1};
+    bool compact = yyjson_get_bool(yyjson_obj_get(c->root, "compact"));
+    job j = {.argv = {compact ? "compact" : "convert"}, .argc = 1};
     set_option(&j, "--from", in->format);
-    set_option(&j, "--to", to);
-    if (framing_of(out_ext))
-        set_option(&j, "--frame", framing_of(out_ext));
+    if (compact)
+        j.options.compact = DGM_COMPACT_ALWAYS;
+    else
+        set_option(&j, "--to", to);
+    if (framing_of(out_ext, in->ext))
+        set_option(&j, "--frame", framing_of(out_ext, in->ext));
     yyjson_val *args = yyjson_obj_get(c->root, "args");
     for (size_t i = 0; i + 1 < yyjson_arr_size(args); i += 2)
         set_option(&j, yyjson_get_str(yyjson_arr_get(args, i)),
@@ -384,7 +412,7 @@ static void run_pair(vcase *c, const char *program, const vector *in, const char
     outcome whole, o;
     if (program) {
         struct cursor cursor = {in->bytes, 0};
-        bool piped = strcmp(in->ext, "sse") == 0 || strcmp(in->ext, "jsonl") == 0;
+        bool piped = is_stream(in->ext);
         j.file = piped ? NULL : in->path;
         run_program(program, &j, from_text, &cursor, true, &o);
         check_outcome(c, "program", in, what, out, &o);
