@@ -1,5 +1,7 @@
 /*
- * base/arena.c - a chain of blocks, the newest first; allocation bumps a pointer.
+ * base/arena.c - a chain of blocks, the newest first; allocation moves a pointer. Things are taken from a
+ * block's front, texts, which need no alignment, from its back. The first block lies behind the arena
+ * itself: most have no other.
  *
  * Under AddressSanitizer the unused rest of every block is poisoned, so that a read past an
  * allocation or after a reset is seen although the block itself stays mapped.
@@ -31,8 +33,8 @@
 
 #define ALIGN 16
 #define CLEARED_BYTES ((size_t)1 << 10)
-/* With its header 1 KiB: what malloc keeps at hand for the next one, and what an idle task can afford. */
-#define FIRST_BLOCK 1008
+/* All together 1 KiB: what malloc keeps at hand for the next one. */
+#define FIRST_BLOCK (1024 - sizeof(dgm_arena) - sizeof(struct block))
 
 struct block {
     struct block *older;
@@ -48,11 +50,18 @@ struct deferred {
 
 struct dgm_arena {
     struct block *newest;
-    char *free, *end; /* in the newest block */
+    char *free, *end; /* what is left of the newest block */
     size_t used;
     size_t next_size; /* of the next block, unless something larger is wanted */
     struct deferred *deferred;
+    /* the first block */
 };
+
+static struct block *first_of(dgm_arena *a)
+{
+    _Static_assert(sizeof *a % ALIGN == 0, "the first block is aligned");
+    return (struct block *)(void *)(a + 1);
+}
 
 static void (*oom_hook)(size_t n);
 
@@ -89,18 +98,6 @@ void *dgm_xrealloc(void *p, size_t n)
     return or_die(realloc(p, n ? n : 1), n);
 }
 
-dgm_arena *dgm_arena_new(void)
-{
-    return dgm_arena_new_small(FIRST_BLOCK);
-}
-
-dgm_arena *dgm_arena_new_small(size_t first_block)
-{
-    dgm_arena *a = dgm_xcalloc(1, sizeof *a);
-    a->next_size = first_block;
-    return a;
-}
-
 static void run_deferred(dgm_arena *a)
 {
     while (a->deferred) {
@@ -124,59 +121,58 @@ static void use_block(dgm_arena *a, struct block *b)
     POISON(b->data, b->size);
 }
 
+dgm_arena *dgm_arena_new_small(size_t first_block)
+{
+    size_t size = (first_block + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    dgm_arena *a = dgm_xmalloc(sizeof *a + sizeof(struct block) + size);
+    struct block *b = first_of(a);
+    *a = (dgm_arena){.next_size = 2 * size};
+    *b = (struct block){.size = size};
+    use_block(a, b);
+    return a;
+}
+
+dgm_arena *dgm_arena_new(void)
+{
+    return dgm_arena_new_small(FIRST_BLOCK);
+}
+
 void dgm_arena_reset(dgm_arena *a)
 {
+    struct block *first = first_of(a), *keep = first, *older;
     if (a->deferred)
         run_deferred(a);
-    struct block *keep = NULL, *only = a->newest;
     a->used = 0;
-    if (only && !only->older && only->size <= DGM_ARENA_KEEP_BYTES) { /* from event to event */
-        use_block(a, only);
-        return;
-    }
-    for (struct block *b = a->newest, *older; b; b = older) {
+    for (struct block *b = a->newest; b; b = older) { /* from event to event there is only one */
         older = b->older;
-        if (b->size <= DGM_ARENA_KEEP_BYTES && (!keep || b->size > keep->size)) {
-            if (keep)
+        if (b->size > keep->size && b->size <= DGM_ARENA_KEEP_BYTES) {
+            if (keep != first)
                 free_block(keep);
             keep = b;
-        } else {
+        } else if (b != first) {
             free_block(b);
         }
     }
-    a->newest = NULL;
-    a->free = a->end = NULL;
-    if (keep) {
-        keep->older = NULL;
-        use_block(a, keep);
-    }
+    first->older = NULL;
+    if (keep != first)
+        keep->older = first;
+    use_block(a, keep);
 }
 
 void dgm_arena_free(dgm_arena *a)
 {
+    struct block *first, *older;
     if (!a)
         return;
     run_deferred(a);
-    for (struct block *b = a->newest, *older; b; b = older) {
+    first = first_of(a);
+    for (struct block *b = a->newest; b; b = older) {
         older = b->older;
-        free_block(b);
+        if (b != first)
+            free_block(b);
     }
+    UNPOISON(first->data, first->size);
     free(a);
-}
-
-static void add_block(dgm_arena *a, size_t at_least)
-{
-    size_t size = a->next_size < at_least ? at_least : a->next_size;
-    if (a->newest ||
-        size == a->next_size) { /* one large thing at first is no sign of many to come */
-        a->next_size *= 2;
-        if (a->next_size > DGM_ARENA_KEEP_BYTES)
-            a->next_size = DGM_ARENA_KEEP_BYTES;
-    }
-    struct block *b = dgm_xmalloc(sizeof *b + size);
-    b->older = a->newest;
-    b->size = size;
-    use_block(a, b);
 }
 
 /* Nothing takes room too: it has an address of its own, also in an arena that has no block yet. */
@@ -185,11 +181,35 @@ static size_t room_for(size_t n)
     return ((n ? n : 1) + ALIGN - 1 + REDZONE) & ~(size_t)(ALIGN - 1);
 }
 
+/* What is larger than the next block would be gets one to itself, behind the newest: that goes on. */
+static void *alloc_alone(dgm_arena *a, size_t n, size_t room)
+{
+    struct block *b = dgm_xmalloc(sizeof *b + room);
+    *b = (struct block){.older = a->newest->older, .size = room};
+    a->newest->older = b;
+    a->used += room;
+    POISON(b->data, room);
+    UNPOISON(b->data, n);
+    return b->data;
+}
+
+static void add_block(dgm_arena *a)
+{
+    struct block *b = dgm_xmalloc(sizeof *b + a->next_size);
+    *b = (struct block){.older = a->newest, .size = a->next_size};
+    a->next_size *= 2;
+    if (a->next_size > DGM_ARENA_KEEP_BYTES)
+        a->next_size = DGM_ARENA_KEEP_BYTES;
+    use_block(a, b);
+}
+
 static __attribute__((noinline, cold)) void *alloc_in_new_block(dgm_arena *a, size_t n)
 {
     if (n > SIZE_MAX / 2)
         or_die(NULL, n);
-    add_block(a, room_for(n));
+    if (room_for(n) > a->next_size)
+        return alloc_alone(a, n, room_for(n));
+    add_block(a);
     return dgm_arena_alloc_raw(a, n);
 }
 
@@ -210,9 +230,37 @@ void *dgm_arena_alloc(dgm_arena *a, size_t n)
     return memset(dgm_arena_alloc_raw(a, n), 0, n);
 }
 
+/* The link to the block that p has to itself; NULL: it has none. */
+static struct block **own_block_of(dgm_arena *a, const char *p, size_t room)
+{
+    struct block *newest = a->newest, *alone = newest->older;
+    if (newest != first_of(a) && newest->data == p && a->free == p + room &&
+        a->end == newest->data + newest->size)
+        return &a->newest;
+    return alone && alone != first_of(a) && alone->data == p && alone->size == room ? &newest->older
+                                                                                    : NULL;
+}
+
+/* So that a long list does not leave a trail of shorter ones behind (yyjson grows its list of values by
+ * halves). */
+static void *grow_block(dgm_arena *a, struct block **at, size_t old_room, size_t n, size_t room)
+{
+    bool is_newest = at == &a->newest;
+    UNPOISON((*at)->data, (*at)->size);
+    struct block *b = *at = dgm_xrealloc(*at, sizeof *b + room);
+    b->size = room;
+    if (is_newest)
+        a->free = a->end = b->data + room;
+    a->used = a->used - old_room + room;
+    POISON(b->data, room);
+    UNPOISON(b->data, n);
+    return b->data;
+}
+
 void *dgm_arena_realloc(dgm_arena *a, void *p, size_t old_n, size_t n)
 {
     size_t old_room = room_for(old_n), room = room_for(n);
+    struct block **own;
     if (p && (char *)p + old_room == a->free && n <= SIZE_MAX / 2 &&
         room <= (size_t)(a->end - (char *)p)) {
         a->free = (char *)p + room;
@@ -221,32 +269,34 @@ void *dgm_arena_realloc(dgm_arena *a, void *p, size_t old_n, size_t n)
         UNPOISON(p, n);
         return p;
     }
-    if (p && (char *)p + old_room == a->free && a->newest->data == p && n <= SIZE_MAX / 2) {
-        /* It has the block to itself: grow that, so that a long list does not leave a trail of
-         * shorter ones behind (yyjson grows its list of values by halves). */
-        struct block *older = a->newest->older;
-        UNPOISON(a->newest->data, a->newest->size);
-        struct block *b = dgm_xrealloc(a->newest, sizeof *b + room);
-        b->older = older;
-        b->size = room;
-        a->newest = b;
-        a->free = a->end = b->data + room;
-        a->used = a->used - old_room + room;
-        POISON(b->data, room);
-        UNPOISON(b->data, n);
-        return b->data;
-    }
+    if (p && n <= SIZE_MAX / 2 && (own = own_block_of(a, p, old_room)))
+        return grow_block(a, own, old_room, n, room);
     void *q = dgm_arena_alloc_raw(a, n);
     if (p && old_n)
         memcpy(q, p, old_n < n ? old_n : n);
     return q;
 }
 
+/* From the back of the block. */
+static char *alloc_text(dgm_arena *a, size_t n)
+{
+    size_t room = REDZONE ? room_for(n) : n;
+    if (room > (size_t)(a->end - a->free)) {
+        if (room_for(n) > a->next_size || n > SIZE_MAX / 2)
+            return alloc_in_new_block(a, n);
+        add_block(a);
+    }
+    a->end -= room;
+    a->used += room;
+    UNPOISON(a->end, n);
+    return a->end;
+}
+
 dgm_str dgm_arena_dup(dgm_arena *a, dgm_str s)
 {
     if (!s.p)
         return s;
-    char *p = dgm_arena_alloc_raw(a, s.n + 1);
+    char *p = alloc_text(a, s.n + 1);
     if (s.n)
         memcpy(p, s.p, s.n);
     p[s.n] = 0;
@@ -260,7 +310,7 @@ dgm_str dgm_arena_printf(dgm_arena *a, const char *fmt, ...)
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    char *p = dgm_arena_alloc_raw(a, (size_t)n + 1);
+    char *p = alloc_text(a, (size_t)n + 1);
     vsnprintf(p, (size_t)n + 1, fmt, again);
     va_end(again);
     return (dgm_str){p, (size_t)n};

@@ -1,10 +1,17 @@
-/* base/map.c - open addressing, linear probing, at most two thirds full. */
+/*
+ * base/map.c - a few keys stand in a row; more are hashed: open addressing, linear probing, at most two
+ * thirds full. Most maps have one key (the artifact of a task, its one message).
+ */
 #include "base/map.h"
 #include "base/arena.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/random.h>
+
+#define FIRST_CAP 1
+#define ROW_CAP 4
+#define HASHED_CAP 16
 
 static uint64_t process_seed(void)
 {
@@ -22,14 +29,43 @@ static uint64_t process_seed(void)
 
 void dgm_map_init(dgm_map *m)
 {
-    *m = (dgm_map){.seed = process_seed()};
+    *m = (dgm_map){0};
 }
 
 void dgm_map_done(dgm_map *m)
 {
     free(m->slots);
-    *m = (dgm_map){.seed = m->seed};
+    *m = (dgm_map){0};
 }
+
+/* ---- a row ---------------------------------------------------------------------------------------------- */
+
+static dgm_map_slot *in_row(const dgm_map *m, dgm_str key)
+{
+    for (dgm_map_slot *s = m->slots, *end = s + m->n; s < end; s++) {
+        if (dgm_str_eq(s->key, key))
+            return s;
+    }
+    return NULL;
+}
+
+static bool put_in_row(dgm_map *m, dgm_str key, size_t value)
+{
+    dgm_map_slot *s = in_row(m, key);
+    if (!s && m->n == ROW_CAP)
+        return false;
+    if (!s) {
+        if (m->n == m->cap) {
+            m->cap = m->cap ? ROW_CAP : FIRST_CAP;
+            m->slots = dgm_xrealloc(m->slots, m->cap * sizeof *m->slots);
+        }
+        s = &m->slots[m->n++];
+    }
+    *s = (dgm_map_slot){key, value, 0};
+    return true;
+}
+
+/* ---- hashed --------------------------------------------------------------------------------------------- */
 
 static dgm_map_slot *slot_for(const dgm_map *m, dgm_str key, uint64_t hash)
 {
@@ -39,11 +75,41 @@ static dgm_map_slot *slot_for(const dgm_map *m, dgm_str key, uint64_t hash)
     return &m->slots[i];
 }
 
+static void widen(dgm_map *m)
+{
+    dgm_map old = *m;
+    m->cap = old.cap > ROW_CAP ? old.cap * 2 : HASHED_CAP;
+    m->slots = dgm_xcalloc(m->cap, sizeof *m->slots);
+    for (uint32_t i = 0; i < old.cap; i++) {
+        dgm_map_slot s = old.slots[i];
+        if (!s.key.p)
+            continue;
+        if (old.cap <= ROW_CAP)
+            s.hash = dgm_hash(process_seed(), s.key.p, s.key.n);
+        *slot_for(m, s.key, s.hash) = s;
+    }
+    free(old.slots);
+}
+
+static void put_hashed(dgm_map *m, dgm_str key, size_t value)
+{
+    uint64_t hash = dgm_hash(process_seed(), key.p, key.n);
+    if (m->cap <= ROW_CAP || ((size_t)m->n + 1) * 3 > (size_t)m->cap * 2)
+        widen(m);
+    dgm_map_slot *s = slot_for(m, key, hash);
+    if (!s->key.p)
+        m->n++;
+    *s = (dgm_map_slot){key, value, hash};
+}
+
+/* ---- from outside --------------------------------------------------------------------------------------- */
+
 size_t *dgm_map_get(const dgm_map *m, dgm_str key)
 {
-    if (!m->n)
-        return NULL;
-    dgm_map_slot *s = slot_for(m, key, dgm_hash(m->seed, key.p, key.n));
+    dgm_map_slot *s;
+    if (m->cap <= ROW_CAP)
+        return (s = in_row(m, key)) ? &s->value : NULL;
+    s = slot_for(m, key, dgm_hash(process_seed(), key.p, key.n));
     return s->key.p ? &s->value : NULL;
 }
 
@@ -51,19 +117,6 @@ void dgm_map_put(dgm_map *m, dgm_str key, size_t value)
 {
     if (!key.p)
         key.p = "";
-    if ((m->n + 1) * 3 > m->cap * 2) {
-        dgm_map old = *m;
-        m->cap = old.cap ? old.cap * 2 : 8;
-        m->slots = dgm_xcalloc(m->cap, sizeof *m->slots);
-        for (size_t i = 0; i < old.cap; i++) {
-            if (old.slots[i].key.p)
-                *slot_for(m, old.slots[i].key, old.slots[i].hash) = old.slots[i];
-        }
-        free(old.slots);
-    }
-    uint64_t hash = dgm_hash(m->seed, key.p, key.n);
-    dgm_map_slot *s = slot_for(m, key, hash);
-    if (!s->key.p)
-        m->n++;
-    *s = (dgm_map_slot){key, value, hash};
+    if (m->cap > ROW_CAP || !put_in_row(m, key, value))
+        put_hashed(m, key, value);
 }

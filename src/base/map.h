@@ -10,13 +10,12 @@
 typedef struct dgm_map_slot {
     dgm_str key; /* p == NULL: free */
     size_t value;
-    uint64_t hash;
+    uint64_t hash; /* once there are too many to look at them one by one */
 } dgm_map_slot;
 
 typedef struct dgm_map {
     dgm_map_slot *slots;
-    size_t n, cap; /* cap is a power of two, or 0 */
-    uint64_t seed; /* random per process: keys are chosen by peers */
+    uint32_t n, cap; /* cap is a power of two, or 0 */
 } dgm_map;
 
 void dgm_map_init(dgm_map *m);

@@ -66,5 +66,27 @@ static void twenty_thousand_keys_keep_their_values(void **state)
     dgm_map_done(&m);
 }
 
+/* From a row to a hashed table and on: none is lost, and none is there twice. */
+static void growing_keeps_all_at_every_size(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_str keys[40];
+    dgm_map m;
+    (void)state;
+    dgm_map_init(&m);
+    for (size_t n = 0; n < 40; n++) {
+        keys[n] = dgm_arena_printf(a, "%zu", n);
+        assert_null(dgm_map_get(&m, keys[n]));
+        dgm_map_put(&m, keys[n], n);
+        dgm_map_put(&m, keys[n / 2], n / 2 + 100); /* one that is there */
+        assert_int_equal(m.n, n + 1);
+        assert_int_equal(*dgm_map_get(&m, keys[n / 2]), n / 2 + 100);
+        for (size_t i = n / 2 + 1; i <= n; i++)
+            assert_int_equal(*dgm_map_get(&m, keys[i]), i);
+    }
+    dgm_map_done(&m);
+}
+
 DGM_TEST_MAIN(dgm_test(what_was_put_is_found), dgm_test(empty_and_absent_keys_are_the_same),
-              dgm_test(keys_may_hold_nuls), dgm_test(twenty_thousand_keys_keep_their_values))
+              dgm_test(keys_may_hold_nuls), dgm_test(growing_keeps_all_at_every_size),
+              dgm_test(twenty_thousand_keys_keep_their_values))
