@@ -26,6 +26,7 @@ dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *e
         core->shards[i].loop = dgm_loops_at(o->loops, i);
         core->shards[i].limits = o->limits ? *o->limits : default_limits;
         dgm_buf_init(&core->shards[i].scratch, SIZE_MAX);
+        dgm_buf_init(&core->shards[i].batch, SIZE_MAX);
         core->shards[i].spare = dgm_arena_new();
     }
     keep_start(core);
@@ -72,6 +73,7 @@ void dgm_core_free(dgm_core *core)
         table_done(&s->lives);
         resend_forget_all(s);
         dgm_buf_done(&s->scratch);
+        dgm_buf_done(&s->batch);
         dgm_arena_free(s->spare);
     }
     keep_free(core);

@@ -59,6 +59,7 @@ struct shard {
     struct run *runs;
     size_t n_runs, n_writing; /* executions; appends the store has not answered */
     dgm_buf scratch;          /* records are put together here */
+    dgm_buf batch;            /* records to be written, when they stand in several segments */
     dgm_arena *spare;         /* for one event of a run; NULL while it is lent out */
     size_t sweep;             /* the slot of lives that was looked at last */
     dgm_core_limits limits;
@@ -159,43 +160,42 @@ struct turn_at { /* where a turn begins */
 struct live {
     struct node node; /* first */
     struct shard *shard;
-    enum live_state is;
-    unsigned held; /* by functions that go on with it */
     dgm_arena *arena;
     dgm_owner owner;
     dgm_str id, context_id;
     const dgm_core_agent *agent;
     dgm_log *log;
     dgm_fold *fold;
-    dgm_task_state state;
     int64_t created_ms, status_ms;
     uint64_t kept_first; /* what the store has begins here, or later */
     dgm_turn_row turn;   /* the one that runs, or the last */
     dgm_str message_id;  /* that it began with */
     char *turn_texts;    /* what these and the dedupe rows point to */
     struct turn_at *turns;
-    size_t n_turns, turns_cap;
     struct run *run;
     struct call *loading; /* waiting for the load, newest first */
     struct call *older;   /* waiting for older records, newest first */
     struct call *waiting; /* answers that wait to be published, in order */
     struct call **waiting_end;
-    struct call *queued;    /* messages for after this run, in order */
-    struct call *canceling; /* cancels that wait for the end */
-    size_t n_queued;
-    size_t n_lookups;           /* of messages, in the store */
+    struct call *queued;        /* messages for after this run, in order */
+    struct call *canceling;     /* cancels that wait for the end */
     struct inflight *inflights; /* its messages that are not stored yet */
     struct older_load *older_load;
     /* to be written at the end of this turn of the loop */
     dgm_loop_turn flush;
-    dgm_record **pending;
-    size_t n_pending, pending_cap;
-    bool sync, write_turn, write_folded;
     dgm_dedupe_row *dedupe; /* at most two */
-    size_t n_dedupe;
-    size_t n_writing;       /* appends the store has not answered */
     size_t unwritten_bytes; /* of records that are not published */
     dgm_err *store_fault;   /* in its arena, when it is broken */
+    enum live_state is;
+    dgm_task_state state;
+    uint32_t held; /* by functions that go on with it */
+    uint32_t n_turns, turns_cap;
+    uint32_t n_queued;
+    uint32_t n_lookups; /* of messages, in the store */
+    uint32_t n_pending; /* records at the end of its log that are to be written */
+    uint32_t n_dedupe;
+    uint32_t n_writing; /* appends the store has not answered */
+    bool sync, write_turn, write_folded;
 };
 
 struct live *live_find(struct shard *s, dgm_owner owner, dgm_str id);

@@ -23,7 +23,7 @@ void drain_look(struct shard *s)
         return;
     for (size_t i = 0; i < s->lives.cap; i++) {
         for (struct node *at = s->lives.slots[i]; at; at = at->next) {
-            if (((struct live *)(void *)at)->flush.queued)
+            if (dgm_loop_is_queued(&((struct live *)(void *)at)->flush))
                 return; /* it looks again when that is written */
         }
     }

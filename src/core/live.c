@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#define BATCH_KEEP_BYTES ((size_t)64 << 10) /* what stays of a list of records to be written */
+
 static void flush(void *arg);
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
@@ -37,9 +39,6 @@ void live_free(struct live *l)
     resend_forget(l);
     table_take(&l->shard->lives, &l->node);
     atomic_fetch_sub_explicit(&l->shard->core->live, 1, memory_order_relaxed);
-    for (size_t i = 0; i < l->n_pending; i++)
-        dgm_record_unref(l->pending[i]);
-    free(l->pending);
     free(l->dedupe);
     free(l->turns);
     free(l->turn_texts);
@@ -60,7 +59,7 @@ static bool is_idle(const struct live *l)
 {
     return l->is != LIVE_LOADING && !l->held && !l->run && !l->n_writing && !l->n_pending &&
            !l->waiting && !l->queued && !l->canceling && !l->older_load && !l->n_lookups &&
-           !l->flush.queued;
+           !dgm_loop_is_queued(&l->flush);
 }
 
 void live_settle_down(struct live *l)
@@ -169,8 +168,6 @@ static void forget_dedupe(struct live *l)
 /* The store is gone, or refused before: what was to be written is not. */
 static void drop_pending(struct live *l)
 {
-    for (size_t i = 0; i < l->n_pending; i++)
-        dgm_record_unref(l->pending[i]);
     l->n_pending = 0;
     forget_dedupe(l);
     live_settle_down(l);
@@ -202,7 +199,7 @@ static void flush(void *arg)
                 .last_seq = dgm_log_last(l->log),
                 .folded_seq = folded ? folded->head.seq : 0,
                 .folded = folded ? dgm_record_bytes(folded) : (dgm_str){0}},
-        .records = l->pending,
+        .records = l->n_pending ? dgm_log_tail(l->log, l->n_pending, &l->shard->batch) : NULL,
         .n_records = l->n_pending,
         .turn = l->write_turn ? &l->turn : NULL,
         .dedupe = l->dedupe,
@@ -212,12 +209,11 @@ static void flush(void *arg)
     struct written *w = dgm_xcalloc(1, sizeof *w);
     *w = (struct written){.live = l, .last = dgm_log_last(l->log)};
     for (size_t i = 0; i < l->n_pending; i++)
-        w->bytes += l->pending[i]->n;
+        w->bytes += batch.records[i]->n;
     l->n_writing++;
     l->shard->n_writing++;
     dgm_store_append(l->shard->core->o.store, &batch, on_written, w);
-    for (size_t i = 0; i < l->n_pending; i++)
-        dgm_record_unref(l->pending[i]);
+    dgm_buf_shrink(&l->shard->batch, BATCH_KEEP_BYTES);
     dgm_record_unref(folded);
     l->n_pending = 0;
     forget_dedupe(l);
@@ -260,12 +256,8 @@ dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, 
         l->status_ms = head.time;
     }
     l->sync = l->sync || acknowledges(event, l->state);
-    if (l->n_pending == l->pending_cap) {
-        l->pending_cap = l->pending_cap ? 2 * l->pending_cap : 8;
-        l->pending = dgm_xrealloc(l->pending, l->pending_cap * sizeof *l->pending);
-    }
     l->unwritten_bytes += record->n;
-    l->pending[l->n_pending++] = dgm_record_ref(record);
+    l->n_pending++;
     dgm_log_append(l->log, record);
     atomic_fetch_add_explicit(&l->shard->core->records, 1, memory_order_relaxed);
     write_soon(l);
@@ -323,7 +315,7 @@ static void note_turn(struct live *l, const struct call *send)
                              .caller_id = put_text(&at, send->caller_id)};
     l->message_id = put_text(&at, send->message_id);
     if (l->n_turns == l->turns_cap) {
-        l->turns_cap = l->turns_cap ? 2 * l->turns_cap : 2;
+        l->turns_cap = l->turns_cap ? 2 * l->turns_cap : 1;
         l->turns = dgm_xrealloc(l->turns, l->turns_cap * sizeof *l->turns);
     }
     l->turns[l->n_turns++] = (struct turn_at){l->turn.first_seq, l->turn.turn};
@@ -333,7 +325,7 @@ static void note_turn(struct live *l, const struct call *send)
 dgm_code live_begin_turn(struct live *l, struct call *send, const dgm_event *event, dgm_err *err)
 {
     dgm_code rc;
-    if (l->flush.queued && (l->write_turn || l->n_dedupe)) {
+    if (dgm_loop_is_queued(&l->flush) && (l->write_turn || l->n_dedupe)) {
         dgm_loop_not_at_turn_end(l->shard->loop, &l->flush);
         flush(l);
     }

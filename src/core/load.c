@@ -124,7 +124,7 @@ static void got_turns(dgm_code code, const dgm_turn_row *turns, size_t n, const 
     }
     l->kept_first = n ? turns[0].first_seq : last_seq + 1;
     l->turns = dgm_xcalloc(n + 1, sizeof *l->turns);
-    l->turns_cap = n + 1;
+    l->turns_cap = (uint32_t)n + 1;
     for (size_t i = 0; i < n; i++) {
         if (is_kept(&turns[i]))
             l->turns[l->n_turns++] = (struct turn_at){turns[i].first_seq, turns[i].turn};

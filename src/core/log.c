@@ -14,12 +14,17 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define SEGMENT 64
+/* Many tasks say little: the first segment lies behind the log, and the next ones are larger. */
+#define FIRST_SLOTS 4
+#define MORE_SLOTS 4 /* times those of the one before */
+#define MAX_SLOTS 64
 
 struct segment {
     _Atomic(struct segment *) next;
-    uint64_t base; /* the seq of its first slot: 1, 65, 129, ... */
-    dgm_record *records[SEGMENT];
+    struct segment *prev; /* the owner's */
+    uint64_t base;        /* the seq of its first slot */
+    size_t cap;
+    dgm_record *slots[]; /* cap of them; all are filled, but of the last segment */
 };
 
 struct on_loop {
@@ -41,11 +46,10 @@ struct dgm_log {
     uint64_t last;
     size_t bytes;
     size_t n_loops;
-    struct on_loop loops[];
+    struct on_loop loops[]; /* and behind them the first segment */
 };
 
 struct dgm_reader {
-    dgm_log *log;
     struct on_loop *at;
     dgm_reader *next, **prev; /* in at->readers */
     struct segment *segment;  /* of seq; NULL before the first record */
@@ -57,24 +61,39 @@ struct dgm_reader {
 
 /* ---- life ----------------------------------------------------------------------------------------------- */
 
-static struct segment *new_segment(uint64_t seq)
+static struct segment *own_segment(dgm_log *log)
 {
-    struct segment *s = dgm_xcalloc(1, sizeof *s);
-    s->base = (seq - 1) / SEGMENT * SEGMENT + 1;
+    return (struct segment *)(void *)(log->loops + log->n_loops);
+}
+
+static void init_segment(struct segment *s, uint64_t base, size_t cap)
+{
+    atomic_init(&s->next, NULL);
+    s->prev = NULL;
+    s->base = base;
+    s->cap = cap;
+}
+
+static struct segment *new_segment(uint64_t base, size_t cap)
+{
+    struct segment *s = dgm_xmalloc(sizeof *s + cap * sizeof(dgm_record *));
+    init_segment(s, base, cap);
     return s;
 }
 
 dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq)
 {
     size_t n = dgm_loops_count(loops);
-    dgm_log *log = dgm_xcalloc(1, sizeof *log + n * sizeof *log->loops);
+    dgm_log *log = dgm_xcalloc(1, sizeof *log + n * sizeof *log->loops + sizeof(struct segment) +
+                                      FIRST_SLOTS * sizeof(dgm_record *));
     assert(first_seq > 0);
     log->refs = 1;
     log->first_seq = first_seq;
     log->last = first_seq - 1;
     log->published = first_seq - 1;
-    log->head = log->tail = new_segment(first_seq);
     log->n_loops = n;
+    log->head = log->tail = own_segment(log);
+    init_segment(log->tail, first_seq, FIRST_SLOTS);
     for (size_t i = 0; i < n; i++) {
         log->loops[i].log = log;
         log->loops[i].loop = dgm_loops_at(loops, i);
@@ -94,9 +113,10 @@ void dgm_log_unref(dgm_log *log)
         return;
     for (struct segment *s = log->head, *next; s; s = next) {
         next = atomic_load_explicit(&s->next, memory_order_relaxed);
-        for (size_t i = 0; i < SEGMENT && s->base + i <= log->last; i++)
-            dgm_record_unref(s->records[i]);
-        free(s);
+        for (size_t i = 0; i < s->cap && s->base + i <= log->last; i++)
+            dgm_record_unref(s->slots[i]);
+        if (s != own_segment(log))
+            free(s);
     }
     free(log);
 }
@@ -107,12 +127,14 @@ void dgm_log_append(dgm_log *log, dgm_record *record)
 {
     uint64_t seq = record->head.seq;
     assert(seq == log->last + 1);
-    if (seq >= log->tail->base + SEGMENT) {
-        struct segment *s = new_segment(seq);
+    if (seq >= log->tail->base + log->tail->cap) {
+        size_t cap = log->tail->cap * MORE_SLOTS;
+        struct segment *s = new_segment(seq, cap < MAX_SLOTS ? cap : MAX_SLOTS);
+        s->prev = log->tail;
         atomic_store_explicit(&log->tail->next, s, memory_order_release);
         log->tail = s;
     }
-    log->tail->records[seq - log->tail->base] = record;
+    log->tail->slots[seq - log->tail->base] = record;
     log->last++;
     log->bytes += record->n;
 }
@@ -125,11 +147,13 @@ void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n)
         uint64_t seq = records[i]->head.seq;
         assert(seq + (n - i) == log->first_seq);
         if (seq < head->base) {
-            struct segment *s = new_segment(seq);
+            size_t cap = i + 1 < MAX_SLOTS ? i + 1 : MAX_SLOTS;
+            struct segment *s = new_segment(head->base - cap, cap);
             atomic_store_explicit(&s->next, head, memory_order_release);
+            head->prev = s;
             head = s;
         }
-        head->records[seq - head->base] = records[i];
+        head->slots[seq - head->base] = records[i];
         log->bytes += records[i]->n;
     }
     atomic_store_explicit(&log->head, head, memory_order_release);
@@ -139,6 +163,25 @@ void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n)
 uint64_t dgm_log_last(const dgm_log *log)
 {
     return log->last;
+}
+
+dgm_record **dgm_log_tail(const dgm_log *log, size_t n, dgm_buf *scratch)
+{
+    struct segment *s = log->tail;
+    uint64_t first = log->last - n + 1;
+    assert(n > 0 && first >= log->first_seq);
+    if (first >= s->base)
+        return &s->slots[first - s->base];
+    dgm_buf_clear(scratch);
+    dgm_buf_room(scratch, n * sizeof(dgm_record *));
+    dgm_record **at = (dgm_record **)(void *)scratch->p;
+    for (size_t left = n; left > 0; s = s->prev) {
+        uint64_t from = s->base > first ? s->base : first;
+        size_t k = (size_t)(first + left - from);
+        memcpy(at + left - k, &s->slots[from - s->base], k * sizeof *at);
+        left -= k;
+    }
+    return at;
 }
 
 size_t dgm_log_bytes(const dgm_log *log)
@@ -227,8 +270,8 @@ dgm_reader *dgm_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, 
     assert(loop && after + 1 >= dgm_log_first(log));
     dgm_reader *r = dgm_xcalloc(1, sizeof *r);
     struct on_loop *at = &log->loops[dgm_loop_index(loop)];
-    *r = (dgm_reader){.log = dgm_log_ref(log),
-                      .at = at,
+    dgm_log_ref(log);
+    *r = (dgm_reader){.at = at,
                       .seq = after,
                       .on_ready = on_ready,
                       .arg = arg,
@@ -252,23 +295,22 @@ void dgm_reader_close(dgm_reader *r)
     if (r->next)
         r->next->prev = r->prev;
     atomic_fetch_sub(&r->at->n, 1);
-    if (r->turn.queued)
-        dgm_loop_not_at_turn_end(r->at->loop, &r->turn);
-    dgm_log_unref(r->log);
+    dgm_loop_not_at_turn_end(r->at->loop, &r->turn);
+    dgm_log_unref(r->at->log);
     free(r);
 }
 
 dgm_record *dgm_reader_next(dgm_reader *r)
 {
     uint64_t seq = r->seq + 1;
-    if (seq > atomic_load(&r->log->published))
+    if (seq > atomic_load(&r->at->log->published))
         return NULL;
     if (!r->segment)
-        r->segment = atomic_load_explicit(&r->log->head, memory_order_acquire);
-    while (seq >= r->segment->base + SEGMENT)
+        r->segment = atomic_load_explicit(&r->at->log->head, memory_order_acquire);
+    while (seq >= r->segment->base + r->segment->cap)
         r->segment = atomic_load_explicit(&r->segment->next, memory_order_acquire);
     r->seq = seq;
-    return r->segment->records[seq - r->segment->base];
+    return r->segment->slots[seq - r->segment->base];
 }
 
 uint64_t dgm_reader_seq(const dgm_reader *r)
@@ -279,10 +321,10 @@ uint64_t dgm_reader_seq(const dgm_reader *r)
 bool dgm_reader_is_over(const dgm_reader *r)
 {
     /* closed is set after the last publish: seen closed, the length is final */
-    return atomic_load(&r->log->closed) && r->seq >= atomic_load(&r->log->published);
+    return atomic_load(&r->at->log->closed) && r->seq >= atomic_load(&r->at->log->published);
 }
 
 dgm_log *dgm_reader_log(const dgm_reader *r)
 {
-    return r->log;
+    return r->at->log;
 }

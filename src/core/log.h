@@ -2,7 +2,7 @@
  * core/log.h - a task's log in memory: one writer, readers on any loop.
  *
  * Records are appended on the loop that owns the task, in order. They can be read up to the published
- * length, which moves when the store has answered. Segments hold 64 records and never move; a reader
+ * length, which moves when the store has answered. Segments of up to 64 records never move; a reader
  * keeps its place in one and takes no lock. What the store has of older records can be put in front
  * later, when somebody asks for it.
  *
@@ -29,6 +29,9 @@ void dgm_log_unref(dgm_log *log); /* NULL is fine */
 void dgm_log_append(dgm_log *log, dgm_record *record);
 uint64_t dgm_log_last(const dgm_log *log); /* appended, published or not; first_seq - 1: none */
 size_t dgm_log_bytes(const dgm_log *log);  /* of all records */
+/* The last n of them (n > 0), in order and borrowed; in scratch (that has no limit), if they do not stand
+ * in one place, until it is used again. */
+dgm_record **dgm_log_tail(const dgm_log *log, size_t n, dgm_buf *scratch);
 void dgm_log_publish(dgm_log *log, uint64_t seq); /* everything up to seq may be read */
 /* Those that came before the first one, published already; takes over a reference to each. The last of
  * them is first_seq - 1. */

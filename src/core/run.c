@@ -14,6 +14,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* Of a run's first block: for ids and marks; at most. */
+#define RUN_ROOM 88
+#define RUN_MOST ((size_t)8 << 10)
+
 static struct run *run_of(dgm_run *base)
 {
     return (struct run *)(void *)base;
@@ -95,7 +99,6 @@ static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
         return rc;
     }
     r->live = l;
-    l->write_folded = true;
     r->send = NULL;
     c->log = dgm_log_ref(l->log);
     c->after = 0;
@@ -285,9 +288,20 @@ static dgm_str draw_id(struct shard *s, dgm_arena *a, dgm_owner owner)
     return dgm_arena_dup(a, (dgm_str){id, DGM_UUID_CHARS});
 }
 
+/* A run may wait for hours: it has room for what it is given and little else. */
+static size_t bytes_for(const struct call *send)
+{
+    const dgm_parts *parts = &send->message->parts;
+    size_t bytes =
+        sizeof(struct run) + sizeof(dgm_message) + send->message->message_id.n + RUN_ROOM;
+    for (size_t i = 0; i < parts->n && bytes < RUN_MOST; i++)
+        bytes += sizeof(dgm_part) + parts->at[i].content.n + 16;
+    return bytes < RUN_MOST ? bytes : RUN_MOST;
+}
+
 static struct run *new_run(struct shard *s, const struct call *send, struct live *live)
 {
-    dgm_arena *a = dgm_arena_new();
+    dgm_arena *a = dgm_arena_new_small(bytes_for(send));
     struct run *r = dgm_new(a, struct run);
     r->arena = a;
     r->shard = s;
@@ -319,7 +333,8 @@ static void fill_input(struct run *r, const struct call *send, const struct live
     dgm_message_stamp(a, r->message);
     r->input.message = r->message;
     r->input.metadata = dgm_value_keep(a, send->metadata);
-    r->input.accepted_output_modes.at = dgm_new_n(a, dgm_str, send->accepted_output_modes.n);
+    if (send->accepted_output_modes.n)
+        r->input.accepted_output_modes.at = dgm_new_n(a, dgm_str, send->accepted_output_modes.n);
     for (size_t i = 0; i < send->accepted_output_modes.n; i++)
         r->input.accepted_output_modes.at[i] = dgm_arena_dup(a, send->accepted_output_modes.at[i]);
     r->input.accepted_output_modes.n = send->accepted_output_modes.n;

@@ -91,7 +91,7 @@ static dgm_code why_not(const struct live *l, const struct call *c, dgm_err *err
         return dgm_fail(err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
     if (l->run && l->n_queued >= max->queued_messages)
         return dgm_fail(err, DGM_UNSUPPORTED_OPERATION, NULL,
-                        "the task is working and %zu messages wait for it: send it later",
+                        "the task is working and %u messages wait for it: send it later",
                         l->n_queued);
     if (dgm_log_bytes(l->log) >= max->log_bytes || dgm_log_last(l->log) >= max->log_records)
         return dgm_fail(err, DGM_TOO_LARGE, NULL,

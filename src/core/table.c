@@ -84,9 +84,9 @@ struct live *live_find(struct shard *s, dgm_owner owner, dgm_str id)
 
 struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id)
 {
-    /* itself, its names, and a context id like ours */
-    size_t names = owner.tenant.n + owner.principal.n + 2 * id.n;
-    dgm_arena *a = dgm_arena_new_small(sizeof(struct live) + names + 64);
+    /* itself, its names with their ends, and a context id like ours */
+    size_t names = owner.tenant.n + owner.principal.n + 2 * id.n + 4;
+    dgm_arena *a = dgm_arena_new_small(sizeof(struct live) + names);
     struct live *l = dgm_new(a, struct live);
     l->arena = a;
     l->shard = s;

@@ -122,7 +122,8 @@ static void read_all(uint64_t total, bool cut)
 
 static void readers_on_all_loops_see_everything_once(void **state)
 {
-    static const uint64_t totals[] = {1, 63, 64, 65, 128, 5000}; /* around the ends of segments */
+    /* around the ends of segments */
+    static const uint64_t totals[] = {1, 3, 4, 5, 19, 20, 21, 83, 84, 85, 148, 149, 5000};
     (void)state;
     for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
         read_all(totals[i], false);
@@ -239,7 +240,28 @@ static void readers_can_be_dismissed(void **state)
     assert_false(reader.failed);
 }
 
-DGM_TEST_MAIN(dgm_test(older_records_can_be_put_in_front), dgm_test(readers_can_be_dismissed),
+/* Whether they stand in one segment or in several. */
+static void the_last_records_are_given_in_order(void **state)
+{
+    struct test t;
+    dgm_buf scratch;
+    (void)state;
+    dgm_buf_init(&scratch, SIZE_MAX);
+    start(&t, 0);
+    for (uint64_t last = 1; last <= 300; last++) {
+        dgm_log_append(t.log, record(last));
+        for (uint64_t n = 1; n <= last; n += last % 50 == 0 ? 1 : 37) {
+            dgm_record **tail = dgm_log_tail(t.log, n, &scratch);
+            for (uint64_t i = 0; i < n; i++)
+                assert_int_equal(tail[i]->head.seq, last - n + 1 + i);
+        }
+    }
+    dgm_buf_done(&scratch);
+    stop(&t);
+}
+
+DGM_TEST_MAIN(dgm_test(the_last_records_are_given_in_order),
+              dgm_test(older_records_can_be_put_in_front), dgm_test(readers_can_be_dismissed),
               dgm_test(nothing_is_readable_before_it_is_published),
               dgm_test(readers_on_all_loops_see_everything_once),
               dgm_test(a_reader_that_was_cut_goes_on_where_it_was),

@@ -23,9 +23,9 @@ typedef enum dgm_front_kind {
 
 typedef struct dgm_front_note {
     dgm_front_kind kind;
-    const char *operation; /* "SendMessage", of a fixed set; NULL: not known */
-    char task[64];         /* its id, cut; "": none */
     uint32_t turn;         /* 0: none */
+    const char *operation; /* "SendMessage", of a fixed set; NULL: not known */
+    const char *task;      /* its id, cut; NULL: none */
     bool is_stream;
     _Atomic int64_t *n_streams; /* that are open */
 } dgm_front_note;
@@ -48,11 +48,10 @@ static inline void dgm_front_note_kind(dgm_http_exchange *x, dgm_front_kind kind
 static inline void dgm_front_note_task(dgm_http_exchange *x, dgm_str id, uint32_t turn)
 {
     dgm_front_note *n = dgm_front_note_of(x);
-    size_t most = sizeof n->task - 1;
+    size_t most = 63;
     if (!n || !id.n)
         return;
-    memcpy(n->task, id.p, id.n < most ? id.n : most);
-    n->task[id.n < most ? id.n : most] = 0;
+    n->task = dgm_http_keep_text(x, (dgm_str){id.p, id.n < most ? id.n : most});
     n->turn = turn;
 }
 

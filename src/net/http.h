@@ -91,7 +91,8 @@ dgm_arena *dgm_http_arena(dgm_http_exchange *x);
 dgm_loop *dgm_http_loop(dgm_http_exchange *x);
 const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x);
 /* Memory that lives as long as the exchange, whatever is forgotten. */
-void *dgm_http_keep(dgm_http_exchange *x, size_t n); /* zeroed */
+void *dgm_http_keep(dgm_http_exchange *x, size_t n);                /* zeroed */
+const char *dgm_http_keep_text(dgm_http_exchange *x, dgm_str text); /* a copy, terminated */
 /* For an answer that takes long: the request and all that lies in the arena go at the end of this turn (or
  * when the kernel has what was borrowed), and dgm_http_arena gives a new small one from here on. Of the
  * request there are still its method, target, path and query. After begin. */

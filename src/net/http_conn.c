@@ -127,7 +127,7 @@ static void on_conn_closed(uv_handle_t *h)
 {
     http_conn *c = h->data;
     c->is_closed = true;
-    if (!c->turn.queued) /* else the end of the turn does it */
+    if (!dgm_loop_is_queued(&c->turn)) /* else the end of the turn does it */
         conn_free(c);
 }
 
@@ -234,7 +234,7 @@ static void on_event(uv_poll_t *h, int status, int events);
 void http_settle(http_conn *c)
 {
     bool sent = http_backlog(c) == 0;
-    if (c->phase <= BODY && sent && !c->turn.queued) {
+    if (c->phase <= BODY && sent && !dgm_loop_is_queued(&c->turn)) {
         if (c->closing)
             begin_linger(c);
         else if (c->eof && !c->ahead)
@@ -256,7 +256,7 @@ void http_settle(http_conn *c)
     }
     http_set_timer(c, c->phase == LINGER                    ? T_LINGER
                       : !sent                               ? T_WRITE
-                      : c->phase == BUSY                    ? (c->x->ping.n ? T_PING : T_NONE)
+                      : c->phase == BUSY                    ? (c->x->ping_n ? T_PING : T_NONE)
                       : c->tls && !dgm_tls_is_ready(c->tls) ? T_HEADERS
                       : c->phase == HEAD                    ? T_HEADERS
                       : c->phase == BODY                    ? T_BODY
@@ -318,7 +318,7 @@ static void on_readable(http_conn *c)
     } else {
         take(c, s->read, (size_t)n);
     }
-    if (c->phase != DEAD && !c->turn.queued)
+    if (c->phase != DEAD && !dgm_loop_is_queued(&c->turn))
         http_settle(c);
 }
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#define REQUEST_BYTES ((size_t)2496) /* a message of a few words, read and answered */
 #define SPARE_ARENA_BYTES ((size_t)8 << 10)
 #define OWN_BYTES ((size_t)496)      /* the first block of what a forgotten request leaves */
 #define COPY_BYTES ((size_t)4 << 10) /* up to here a copy is cheaper than a part of its own */
@@ -12,7 +13,7 @@
 
 static dgm_arena *take_arena(http_shard *s)
 {
-    return s->n_arenas ? s->arenas[--s->n_arenas] : dgm_arena_new();
+    return s->n_arenas ? s->arenas[--s->n_arenas] : dgm_arena_new_small(REQUEST_BYTES);
 }
 
 static void give_arena(http_shard *s, dgm_arena *a)
@@ -36,7 +37,6 @@ void http_exchange_new(http_conn *c)
     x->turn = (dgm_loop_turn){.fn = http_exchange_turn, .arg = x};
     x->in = dgm_arena_alloc_raw(x->arena, sizeof *x->in);
     dgm_http1_init(x->in, x->arena, c->shard->server->max_body);
-    x->request = &x->in->request;
     c->x = x;
 }
 
@@ -44,8 +44,6 @@ void http_exchange_free(dgm_http_exchange *x)
 {
     if (x->arena)
         give_arena(x->shard, x->arena);
-    if (x->old)
-        give_arena(x->shard, x->old);
     dgm_arena_free(x->own);
     free(x);
 }
@@ -55,9 +53,9 @@ void http_exchange_free(dgm_http_exchange *x)
 void http_exchange_turn(void *arg)
 {
     dgm_http_exchange *x = arg;
-    if (x->old && !x->borrowed) {
-        give_arena(x->shard, x->old);
-        x->old = NULL;
+    if (x->forgotten && x->arena && !x->borrowed) {
+        give_arena(x->shard, x->arena);
+        x->arena = NULL;
     }
     if (x->ended) {
         if (!x->borrowed)
@@ -75,7 +73,7 @@ void http_exchange_turn(void *arg)
 static void on_piece_dropped(void *arg)
 {
     dgm_http_exchange *x = arg;
-    if (--x->borrowed == 0 && (x->ended || x->old))
+    if (--x->borrowed == 0 && (x->ended || x->forgotten))
         dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
 
@@ -125,13 +123,13 @@ void http_hand_over(http_conn *c)
 {
     const dgm_http_handler *h = &c->shard->server->handler;
     dgm_http_exchange *x = c->x;
-    x->request->is_loopback = c->is_loopback;
-    x->request->is_tls = c->tls;
+    x->in->request.is_loopback = c->is_loopback;
+    x->in->request.is_tls = c->tls;
     x->is_head = x->in->parser.method == HTTP_HEAD;
     x->is_http10 = x->in->is_http10;
     x->keep_alive = x->in->keep_alive;
     c->phase = BUSY;
-    h->on_request(h->user, x, x->request);
+    h->on_request(h->user, x, &x->in->request);
 }
 
 /* ---- public: answering ---------------------------------------------------------------------------------------------- */
@@ -145,7 +143,7 @@ static dgm_arena *own_arena(dgm_http_exchange *x)
 
 dgm_arena *dgm_http_arena(dgm_http_exchange *x)
 {
-    return x->arena ? x->arena : own_arena(x);
+    return x->forgotten ? own_arena(x) : x->arena;
 }
 
 dgm_loop *dgm_http_loop(dgm_http_exchange *x)
@@ -153,55 +151,90 @@ dgm_loop *dgm_http_loop(dgm_http_exchange *x)
     return x->shard->loop;
 }
 
-const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x)
+static size_t room_left(const dgm_http_exchange *x)
 {
-    return x->request;
+    return (size_t)KEEP_BYTES - x->kept - x->kept_texts;
 }
 
 void *dgm_http_keep(dgm_http_exchange *x, size_t n)
 {
     size_t room = (n + 15) & ~(size_t)15;
-    if (n > KEEP_BYTES || room > (size_t)(KEEP_BYTES - x->kept))
+    if (n > KEEP_BYTES || room > room_left(x))
         return dgm_arena_alloc(own_arena(x), n);
     void *p = x->room + x->kept;
     x->kept = (uint16_t)(x->kept + room);
     return p;
 }
 
-/* s lies in `from`, or nowhere in it (the path of a target without one) */
-static dgm_str moved(dgm_str s, dgm_str from, dgm_str to)
+const char *dgm_http_keep_text(dgm_http_exchange *x, dgm_str text)
 {
-    bool inside = s.p && (uintptr_t)s.p - (uintptr_t)from.p <= from.n;
-    return inside ? (dgm_str){to.p + (s.p - from.p), s.n} : s;
+    if (text.n >= room_left(x))
+        return text.n ? dgm_arena_dup(own_arena(x), text).p : "";
+    x->kept_texts = (uint16_t)(x->kept_texts + text.n + 1);
+    char *p = x->room + KEEP_BYTES - x->kept_texts; /* all of room is zeroed */
+    return text.n ? memcpy(p, text.p, text.n) : p;
+}
+
+/* ---- public: requests ----------------------------------------------------------------------------------------------- */
+
+static dgm_http_request *remember(dgm_http_exchange *x)
+{
+    struct http_left *l = x->left;
+    if (l->request)
+        return l->request;
+    l->request = dgm_new(own_arena(x), dgm_http_request);
+    *l->request = (dgm_http_request){
+        .method = dgm_str_from(l->method),
+        .target = {l->target, l->target_n},
+        .path = l->has_path ? (dgm_str){l->target + l->path_at, l->path_n} : DGM_STR("/"),
+        .query = {l->has_query ? l->target + l->query_at : NULL, l->query_n},
+        .body = DGM_STR(""),
+        .is_loopback = l->is_loopback,
+        .is_tls = l->is_tls};
+    return l->request;
+}
+
+const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x)
+{
+    return x->forgotten ? remember(x) : &x->in->request;
+}
+
+/* Does s lie in `from`? The path of a target without one does not. */
+static bool is_within(dgm_str s, dgm_str from, uint32_t *ret_at, uint32_t *ret_n)
+{
+    if (!s.p || (uintptr_t)s.p - (uintptr_t)from.p > from.n)
+        return false;
+    *ret_at = (uint32_t)(s.p - from.p);
+    *ret_n = (uint32_t)s.n;
+    return true;
 }
 
 void dgm_http_forget_request(dgm_http_exchange *x)
 {
-    const dgm_http_request *r = x->request;
+    const dgm_http_request *r = &x->in->request;
     assert(x->begun && !x->ended);
-    if (!x->arena)
+    if (x->forgotten)
         return;
-    dgm_http_request *kept = dgm_http_keep(x, sizeof *kept);
-    char *target = memcpy(dgm_http_keep(x, r->target.n), r->target.p, r->target.n);
-    *kept = (dgm_http_request){.method = r->method,
-                               .target = {target, r->target.n},
-                               .body = DGM_STR(""),
-                               .is_loopback = r->is_loopback,
-                               .is_tls = r->is_tls};
-    kept->path = moved(r->path, r->target, kept->target);
-    kept->query = moved(r->query, r->target, kept->target);
-    x->request = kept;
-    x->in = NULL;
-    x->old = x->arena;
-    x->arena = NULL;
+    struct http_left *l = dgm_http_keep(x, sizeof *l + r->target.n);
+    *l = (struct http_left){.method = r->method.p, /* llhttp's own */
+                            .target_n = (uint32_t)r->target.n,
+                            .is_loopback = r->is_loopback,
+                            .is_tls = r->is_tls};
+    memcpy(l->target, r->target.p, r->target.n);
+    l->has_path = is_within(r->path, r->target, &l->path_at, &l->path_n);
+    l->has_query = is_within(r->query, r->target, &l->query_at, &l->query_n);
+    x->left = l;
+    x->forgotten = true;
     dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
+
+/* ---- public: answers ------------------------------------------------------------------------------------------------ */
 
 void dgm_http_also(dgm_http_exchange *x, const dgm_http_header *headers, size_t n)
 {
     assert(!x->begun);
     x->also = headers;
-    x->n_also = n;
+    x->n_also = (uint16_t)n;
 }
 
 void dgm_http_set_tag(dgm_http_exchange *x, void *tag)
@@ -219,7 +252,7 @@ static void begin(dgm_http_exchange *x, int status, dgm_str type, const dgm_http
 {
     assert(!x->begun && !x->ended && status >= 200 && status <= 999);
     x->begun = true;
-    x->status = status;
+    x->status = (uint16_t)status;
     x->no_body = x->is_head || status == 204 || status == 304;
     x->keep_alive &= framing != BY_CLOSE && !x->shard->draining;
     x->chunked = framing == BY_CHUNKS && !x->no_body;
@@ -333,7 +366,8 @@ void dgm_http_on_drain(dgm_http_exchange *x, dgm_loop_fn on_drain)
 void dgm_http_keep_alive(dgm_http_exchange *x, dgm_str text)
 {
     assert(x->begun && !x->ended);
-    x->ping = text;
+    x->ping = text.p;
+    x->ping_n = (uint32_t)text.n;
     if (x->c)
         http_touch(x->c); /* which sets the timer */
 }

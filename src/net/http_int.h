@@ -36,7 +36,7 @@
 
 #define READ_BYTES ((size_t)64 << 10) /* one buffer per loop */
 #define PLAIN_BYTES ((size_t)16 << 10)
-#define KEEP_BYTES 448  /* a handler's notes on a request, and what is left of a forgotten one */
+#define KEEP_BYTES 288  /* a handler's notes on a request, and what is left of a forgotten one */
 #define SPARE_ARENAS 64 /* of requests that are answered in the same turn */
 
 enum phase { IDLE, HEAD, BODY, BUSY, LINGER, DEAD };
@@ -69,28 +69,42 @@ typedef struct http_conn {
     bool is_loopback;
 } http_conn;
 
+/* What is left of a request that was forgotten. */
+struct http_left {
+    dgm_http_request *request; /* once somebody asked for it */
+    const char *method;
+    uint32_t target_n, path_at, path_n, query_at, query_n; /* within target */
+    bool has_path, has_query;
+    bool is_loopback, is_tls;
+    char target[];
+};
+
 struct dgm_http_exchange {
-    dgm_http1 *in; /* in the arena; NULL: forgotten */
+    union {
+        dgm_http1 *in; /* in the arena */
+        struct http_left *left;
+    };
     http_shard *shard;
-    http_conn *c;     /* NULL: the peer is gone, or the exchange over */
-    dgm_arena *arena; /* what is decoded and built; NULL: forgotten, `own` is used */
-    dgm_arena *old;   /* forgotten: goes when nothing of it is needed any more */
-    dgm_arena *own;   /* what stays and is too much for `room`; NULL: nothing yet */
-    dgm_http_request *request;
+    http_conn *c; /* NULL: the peer is gone, or the exchange over */
+    dgm_arena
+        *arena; /* what is decoded and built; if forgotten it goes when nothing of it is needed */
+    dgm_arena *own; /* what stays and is too much for `room`; NULL: nothing yet */
     dgm_loop_turn turn;
     dgm_loop_fn on_room, on_gone, on_drain;
     void *arg;
-    dgm_str ping;
+    const char *ping;
     void *tag;
     const dgm_http_header *also;
-    size_t n_also;
-    uint64_t sent;   /* bytes of the body */
-    int status;      /* 0: not begun */
-    size_t borrowed; /* pieces on their way; they may lie in the arena */
+    uint64_t sent;     /* bytes of the body */
+    uint32_t borrowed; /* pieces on their way; they may lie in the arena */
+    uint32_t ping_n;
+    uint16_t n_also;
+    uint16_t status; /* 0: not begun */
+    bool forgotten;  /* the request */
     bool begun, ended, gone, told_gone;
     bool is_head, is_http10, chunked, no_body, keep_alive;
-    bool above; /* the mark: on_room is owed */
-    uint16_t kept;
+    bool above;                         /* the mark: on_room is owed */
+    uint16_t kept, kept_texts;          /* of room: from the front, from the back */
     _Alignas(16) char room[KEEP_BYTES]; /* what dgm_http_keep gives out first */
 };
 

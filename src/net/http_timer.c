@@ -67,7 +67,7 @@ void http_on_tick(void *arg)
             } else if (kind == T_PING) {
                 http_set_timer(c, T_NONE); /* the end of the turn starts it again */
                 if (c->x)                  /* else it ended a moment ago, and that turn end comes */
-                    dgm_http_write(c->x, c->x->ping);
+                    dgm_http_write(c->x, (dgm_str){c->x->ping, c->x->ping_n});
             } else {
                 http_lost(c);
             }

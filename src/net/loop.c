@@ -121,13 +121,14 @@ void dgm_loop_post(dgm_loop *l, dgm_loop_fn fn, void *arg)
 
 /* ---- turns ------------------------------------------------------------------------------------------------- */
 
+static dgm_loop_turn no_more; /* behind the last of a list: who is queued has a next one */
+
 void dgm_loop_at_turn_end(dgm_loop *l, dgm_loop_turn *node)
 {
     assert(current == l);
-    if (node->queued)
+    if (dgm_loop_is_queued(node))
         return;
-    node->queued = true;
-    node->next = NULL;
+    node->next = &no_more;
     if (l->turn_last)
         l->turn_last->next = node;
     else
@@ -137,9 +138,9 @@ void dgm_loop_at_turn_end(dgm_loop *l, dgm_loop_turn *node)
 
 static bool take_from(dgm_loop_turn **list, dgm_loop_turn *node)
 {
-    while (*list && *list != node)
+    while (*list && *list != &no_more && *list != node)
         list = &(*list)->next;
-    if (!*list)
+    if (*list != node)
         return false;
     *list = node->next;
     return true;
@@ -148,15 +149,16 @@ static bool take_from(dgm_loop_turn **list, dgm_loop_turn *node)
 void dgm_loop_not_at_turn_end(dgm_loop *l, dgm_loop_turn *node)
 {
     assert(current == l);
-    if (!node->queued)
+    if (!dgm_loop_is_queued(node))
         return;
-    node->queued = false;
-    if (take_from(&l->turn_running, node))
-        return;
-    take_from(&l->turn_first, node);
-    l->turn_last = l->turn_first;
-    while (l->turn_last && l->turn_last->next)
-        l->turn_last = l->turn_last->next;
+    if (!take_from(&l->turn_running, node) && take_from(&l->turn_first, node)) {
+        if (l->turn_first == &no_more)
+            l->turn_first = NULL;
+        l->turn_last = l->turn_first;
+        while (l->turn_last && l->turn_last->next != &no_more)
+            l->turn_last = l->turn_last->next;
+    }
+    node->next = NULL;
 }
 
 static bool end_turn(dgm_loop *l)
@@ -165,11 +167,12 @@ static bool end_turn(dgm_loop *l)
     bool any = l->turn_first;
     l->turn_running = l->turn_first;
     l->turn_first = l->turn_last = NULL;
-    while ((node = l->turn_running)) { /* what runs may take back what has not run yet */
-        l->turn_running = node->next;
-        node->queued = false;
+    while ((node = l->turn_running) && node != &no_more) {
+        l->turn_running = node->next; /* what runs may take back what has not run yet */
+        node->next = NULL;
         node->fn(node->arg); /* node may be gone */
     }
+    l->turn_running = NULL;
     return any;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Most answers fit into one piece; a loop keeps so many for the next turn. */
-#define PIECE_BYTES 2048
+#define PIECE_BYTES 1024
 #define POOL_PIECES 64
 /* 8 digits of size, CR, LF; what is not needed goes when the chunk is closed */
 #define SIZE_ROOM 10

@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#define MAX_REQUEST_ID 63 /* characters */
+
 /* What is remembered of a request until it has its answer. */
 struct visit {
     dgm_front_note note; /* first: frontends know only this */
@@ -16,7 +18,7 @@ struct visit {
     uint64_t began_ns;
     uint64_t bytes_in;
     uint64_t number;
-    char request_id[64]; /* the caller's, or "" */
+    const char *request_id; /* the caller's; NULL: none */
 };
 
 struct lane { /* of one loop */
@@ -257,16 +259,16 @@ static void take_agent(const dgm_site *s, dgm_http_exchange *x, const dgm_http_r
 /* ---- requests ------------------------------------------------------------------------------------------------------------ */
 
 /* Ids that callers send to find their request again; what would not fit into a line of a log is not one. */
-static void take_request_id(struct visit *v, const dgm_http_request *q)
+static void take_request_id(struct visit *v, dgm_http_exchange *x, const dgm_http_request *q)
 {
     dgm_str id = dgm_http_header_of(q, DGM_STR("x-request-id"));
-    if (id.n >= sizeof v->request_id)
+    if (id.n > MAX_REQUEST_ID)
         return;
     for (size_t i = 0; i < id.n; i++)
         if (id.p[i] <= ' ' || id.p[i] > '~' || id.p[i] == '"' || id.p[i] == '\\')
             return;
     if (id.n)
-        memcpy(v->request_id, id.p, id.n);
+        v->request_id = dgm_http_keep_text(x, id);
 }
 
 static struct visit *new_visit(dgm_router *r, struct lane *lane, dgm_http_exchange *x,
@@ -278,7 +280,7 @@ static struct visit *new_visit(dgm_router *r, struct lane *lane, dgm_http_exchan
     v->began_ns = uv_hrtime();
     v->bytes_in = q->body.n;
     v->number = ++lane->n_requests;
-    take_request_id(v, q);
+    take_request_id(v, x, q);
     if (v->site)
         atomic_fetch_add_explicit(&v->site->refs, 1, memory_order_relaxed);
     dgm_http_set_tag(x, v);
@@ -288,11 +290,11 @@ static struct visit *new_visit(dgm_router *r, struct lane *lane, dgm_http_exchan
 static void add_headers(dgm_http_exchange *x, const dgm_http_request *q, const struct visit *v)
 {
     dgm_arena *a = dgm_http_arena(x);
-    if (!v->request_id[0] && !dgm_http_header_of(q, DGM_STR("origin")).n)
+    if (!v->request_id && !dgm_http_header_of(q, DGM_STR("origin")).n)
         return;
     dgm_http_header *also = dgm_new_n(a, dgm_http_header, 4);
     size_t n = dgm_gate_cors(a, q, also);
-    if (v->request_id[0])
+    if (v->request_id)
         also[n++] = (dgm_http_header){DGM_STR("X-Request-Id"), dgm_str_from(v->request_id)};
     dgm_http_also(x, also, n);
 }
@@ -330,13 +332,13 @@ static void on_request(void *user, dgm_http_exchange *x, const dgm_http_request 
 static void log_visit(dgm_router *r, dgm_http_exchange *x, const struct visit *v, int status,
                       uint64_t ns, uint64_t bytes)
 {
-    const dgm_http_request *q = dgm_http_request_of(x);
     dgm_config_log_level level = status >= 500                   ? DGM_LOG_WARN
                                  : v->note.kind == DGM_FRONT_OPS ? DGM_LOG_DEBUG /* probes */
                                                                  : DGM_LOG_INFO;
     char number[40];
     if (!dgm_logger_wants(r->o.logger, level))
         return;
+    const dgm_http_request *q = dgm_http_request_of(x);
     snprintf(number, sizeof number, "%zu-%llu", dgm_loop_index(dgm_http_loop(x)),
              (unsigned long long)v->number);
     dgm_log_field fields[] = {
@@ -346,8 +348,8 @@ static void log_visit(dgm_router *r, dgm_http_exchange *x, const struct visit *v
         {"ms", {0}, (double)ns / 1e6},
         {"bytes", {0}, (double)bytes},
         {"operation", dgm_str_from(v->note.operation ? v->note.operation : ""), 0},
-        {"task", dgm_str_from(v->note.task), 0},
-        {"request", dgm_str_from(v->request_id[0] ? v->request_id : number), 0},
+        {"task", dgm_str_from(v->note.task ? v->note.task : ""), 0},
+        {"request", dgm_str_from(v->request_id ? v->request_id : number), 0},
         {"turn", {0}, v->note.turn},
     };
     dgm_logger_say(r->o.logger, level, v->note.is_stream ? "stream" : "request", fields,
