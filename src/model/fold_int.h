@@ -13,8 +13,8 @@
 /* The members of a metadata object: found by key, an object only when somebody looks. */
 struct members {
     dgm_member *at;
-    size_t *bytes; /* of the arena, per member */
-    size_t n, cap, bytes_cap;
+    uint32_t *bytes; /* of the arena, per member */
+    uint32_t n, cap; /* of both */
     dgm_map index;
     size_t object_bytes; /* of the object last made */
     bool there, stale;
@@ -22,7 +22,7 @@ struct members {
 
 /* Beside each artifact of the Task. */
 struct slot {
-    size_t parts_cap, extensions_cap;
+    uint32_t parts_cap, extensions_cap;
     size_t bytes, extra_bytes; /* of the arena: all but id and metadata; the unknown members */
     struct members metadata;
     dgm_map extensions;
@@ -30,28 +30,34 @@ struct slot {
     bool queued; /* stands in the fold's list of stale ones */
 };
 
+/* A task that waits has little else in memory: what counts list entries or the bytes of one record is
+ * small enough for 32 bits (DGM_MAX_LIST_ITEMS, DGM_MAX_RECORD_BYTES). */
 struct dgm_fold {
     dgm_fold_options options;
-    dgm_arena *arena;
-    size_t garbage;
     bool has_task;
-    dgm_task task;
-    /* of the arena: the status without its message; that; the task's unknown members */
-    size_t status_bytes, message_bytes, extra_bytes;
-    struct members metadata;
-    struct slot *slots;
-    size_t artifacts_cap, slots_cap, history_cap;
-    dgm_map artifacts; /* artifactId -> index */
-    dgm_map messages;  /* messageId -> index of the last one in the history */
-    size_t *stale;     /* artifacts whose metadata changed since somebody looked */
-    size_t n_stale, stale_cap;
     struct {
         bool open, sealed;
     } delta; /* the artifact that is not kept */
-    size_t n_warnings;
-    dgm_err *warning; /* made when there is one */
+    dgm_arena *arena;
+    size_t garbage;
+    dgm_task task;
+    /* of the arena: the status's message; its unknown members; the task's */
+    uint32_t message_bytes, status_extra_bytes, extra_bytes;
+    uint32_t artifacts_cap; /* of slots too */
+    uint32_t history_cap;
+    uint32_t n_stale, stale_cap;
+    uint32_t n_warnings;
+    struct members metadata;
+    struct slot *slots;
+    dgm_map artifacts; /* artifactId -> index */
+    dgm_map messages;  /* messageId -> index of the last one in the history */
+    uint32_t *stale;   /* artifacts whose metadata changed since somebody looked */
+    dgm_err *warning;  /* made when there is one */
     dgm_fold_cost cost;
 };
+
+/* Room for what a task of few words says. */
+#define DGM_FOLD_FIRST_BYTES 336
 
 /* fold.c */
 void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text);

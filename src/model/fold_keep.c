@@ -8,17 +8,29 @@
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
-/* Room for one more. From `first` on lists double. */
-static void *grow_from(dgm_fold *f, size_t first, void *list, size_t n, size_t *cap, size_t size)
+/* How many a list of n entries has room for when one more comes. From `first` on lists double. */
+static uint32_t cap_for(uint32_t cap, size_t n, uint32_t first)
+{
+    return n < cap ? cap : cap ? cap * 2 : first;
+}
+
+static void *resize(dgm_fold *f, void *list, size_t n, size_t cap, size_t size)
+{
+    f->cost.moved += n * size;
+    return dgm_xrealloc(list, cap * size);
+}
+
+/* Room for one more. */
+static void *grow_from(dgm_fold *f, uint32_t first, void *list, size_t n, uint32_t *cap,
+                       size_t size)
 {
     if (n < *cap)
         return list;
-    f->cost.moved += n * size;
-    *cap = *cap ? *cap * 2 : first;
-    return dgm_xrealloc(list, *cap * size);
+    *cap = cap_for(*cap, n, first);
+    return resize(f, list, n, *cap, size);
 }
 
-static void *grow(dgm_fold *f, void *list, size_t n, size_t *cap, size_t size)
+static void *grow(dgm_fold *f, void *list, size_t n, uint32_t *cap, size_t size)
 {
     return grow_from(f, 6, list, n, cap, size);
 }
@@ -73,6 +85,24 @@ dgm_message dgm_message_copy(dgm_arena *a, const dgm_message *from)
     return to;
 }
 
+/* Its messages name the task and its context, mostly: those are there once. */
+static dgm_message keep_message(dgm_fold *f, const dgm_message *from)
+{
+    dgm_message bare = *from;
+    bool in_context = from->context_id.n && dgm_str_eq(from->context_id, f->task.context_id);
+    bool in_task = from->task_id.n && dgm_str_eq(from->task_id, f->task.id);
+    if (in_context)
+        bare.context_id = (dgm_str){0};
+    if (in_task)
+        bare.task_id = (dgm_str){0};
+    bare = dgm_message_copy(f->arena, &bare);
+    if (in_context)
+        bare.context_id = f->task.context_id;
+    if (in_task)
+        bare.task_id = f->task.id;
+    return bare;
+}
+
 /* Bytes of the arena since `before`. */
 static size_t since(const dgm_fold *f, size_t before)
 {
@@ -107,15 +137,19 @@ static bool put_member(dgm_fold *f, struct members *m, dgm_str key, const dgm_js
             return false;
         f->garbage += m->bytes[*found];
         m->at[*found].value = dgm_json_copy(f->arena, value);
-        m->bytes[*found] = since(f, before);
+        m->bytes[*found] = (uint32_t)since(f, before);
         return true;
     }
-    m->at = grow(f, m->at, m->n, &m->cap, sizeof *m->at);
-    m->bytes = grow(f, m->bytes, m->n, &m->bytes_cap, sizeof *m->bytes);
+    uint32_t cap = cap_for(m->cap, m->n, 6);
+    if (cap > m->cap) {
+        m->at = resize(f, m->at, m->n, cap, sizeof *m->at);
+        m->bytes = resize(f, m->bytes, m->n, cap, sizeof *m->bytes);
+        m->cap = cap;
+    }
     dgm_str kept = dgm_arena_dup(f->arena, key);
     before = dgm_arena_used(f->arena);
     m->at[m->n] = (dgm_member){kept, dgm_json_copy(f->arena, value)};
-    m->bytes[m->n] = since(f, before);
+    m->bytes[m->n] = (uint32_t)since(f, before);
     dgm_map_put(&m->index, kept, m->n++);
     return true;
 }
@@ -150,7 +184,8 @@ static void clear_members(dgm_fold *f, struct members *m)
     for (size_t i = 0; i < m->n; i++)
         f->garbage += m->bytes[i] + m->at[i].key.n;
     f->garbage += m->object_bytes;
-    m->object_bytes = m->n = 0;
+    m->object_bytes = 0;
+    m->n = 0;
     m->there = m->stale = false;
     dgm_map_done(&m->index);
 }
@@ -179,7 +214,7 @@ static void push_message(dgm_fold *f, dgm_message m)
 
 void dgm_fold_add_message(dgm_fold *f, const dgm_message *m)
 {
-    push_message(f, dgm_message_copy(f->arena, m));
+    push_message(f, keep_message(f, m));
     f->cost.copied += sizeof *m;
 }
 
@@ -251,6 +286,18 @@ void dgm_fold_retire_status_message(dgm_fold *f)
     dgm_fold_drop_status_message(f);
 }
 
+/* All of a log are as long as each other: over the old one. */
+static void set_timestamp(dgm_fold *f, dgm_str s)
+{
+    dgm_str *to = &f->task.status.timestamp;
+    if (s.n && s.n == to->n) {
+        memcpy((char *)(uintptr_t)to->p, s.p, s.n);
+        return;
+    }
+    f->garbage += to->n;
+    *to = dgm_arena_dup(f->arena, s);
+}
+
 void dgm_fold_set_status(dgm_fold *f, const dgm_status *s)
 {
     const dgm_message *old = f->task.status.message;
@@ -258,17 +305,18 @@ void dgm_fold_set_status(dgm_fold *f, const dgm_status *s)
         dgm_fold_drop_status_message(f); /* this is its newer version */
     else
         dgm_fold_retire_status_message(f);
-    f->garbage += f->status_bytes;
+    f->garbage += f->status_extra_bytes;
     size_t before = dgm_arena_used(f->arena);
     f->task.status = (dgm_status){.state = s->state,
-                                  .timestamp = dgm_arena_dup(f->arena, s->timestamp),
+                                  .timestamp = f->task.status.timestamp,
                                   .extra = copy_extra(f->arena, s->extra)};
-    f->status_bytes = since(f, before);
+    f->status_extra_bytes = (uint32_t)since(f, before);
+    set_timestamp(f, s->timestamp);
     if (s->message) {
         before = dgm_arena_used(f->arena);
         f->task.status.message = dgm_new(f->arena, dgm_message);
-        *f->task.status.message = dgm_message_copy(f->arena, s->message);
-        f->message_bytes = since(f, before);
+        *f->task.status.message = keep_message(f, s->message);
+        f->message_bytes = (uint32_t)since(f, before);
     }
 }
 
@@ -280,14 +328,18 @@ static void mark_stale(dgm_fold *f, size_t i)
         return;
     f->slots[i].queued = true;
     f->stale = grow(f, f->stale, f->n_stale, &f->stale_cap, sizeof *f->stale);
-    f->stale[f->n_stale++] = i;
+    f->stale[f->n_stale++] = (uint32_t)i;
 }
 
 size_t dgm_fold_open_artifact(dgm_fold *f, dgm_str id)
 {
     dgm_artifacts *list = &f->task.artifacts;
-    list->at = grow(f, list->at, list->n, &f->artifacts_cap, sizeof *list->at);
-    f->slots = grow(f, f->slots, list->n, &f->slots_cap, sizeof *f->slots);
+    uint32_t cap = cap_for(f->artifacts_cap, list->n, 6);
+    if (cap > f->artifacts_cap) {
+        list->at = resize(f, list->at, list->n, cap, sizeof *list->at);
+        f->slots = resize(f, f->slots, list->n, cap, sizeof *f->slots);
+        f->artifacts_cap = cap;
+    }
     size_t i = list->n++;
     list->at[i] = (dgm_artifact){.artifact_id = dgm_arena_dup(f->arena, id)};
     f->slots[i] = (struct slot){0};
@@ -361,7 +413,7 @@ void dgm_fold_set_extra(dgm_fold *f, const dgm_extra *extra)
     size_t before = dgm_arena_used(f->arena);
     f->garbage += f->extra_bytes;
     f->task.extra = copy_extra(f->arena, extra);
-    f->extra_bytes = since(f, before);
+    f->extra_bytes = (uint32_t)since(f, before);
 }
 
 /* ---- tidying up ---------------------------------------------------------------------------------------------- */
@@ -373,7 +425,7 @@ static void move_members(dgm_fold *f, struct members *m)
         dgm_str key = dgm_arena_dup(f->arena, m->at[i].key);
         size_t before = dgm_arena_used(f->arena);
         m->at[i] = (dgm_member){key, dgm_json_copy(f->arena, m->at[i].value)};
-        m->bytes[i] = since(f, before);
+        m->bytes[i] = (uint32_t)since(f, before);
         dgm_map_put(&m->index, key, i);
     }
     m->object_bytes = 0;
@@ -422,20 +474,20 @@ void dgm_fold_tidy(dgm_fold *f)
     t->context_id = dgm_arena_dup(f->arena, t->context_id);
     size_t before = dgm_arena_used(f->arena);
     t->extra = copy_extra(f->arena, t->extra);
-    f->extra_bytes = since(f, before);
-    before = dgm_arena_used(f->arena);
+    f->extra_bytes = (uint32_t)since(f, before);
     t->status.timestamp = dgm_arena_dup(f->arena, t->status.timestamp);
+    before = dgm_arena_used(f->arena);
     t->status.extra = copy_extra(f->arena, t->status.extra);
-    f->status_bytes = since(f, before);
+    f->status_extra_bytes = (uint32_t)since(f, before);
     if (t->status.message) {
         before = dgm_arena_used(f->arena);
-        dgm_message m = dgm_message_copy(f->arena, t->status.message);
+        dgm_message m = keep_message(f, t->status.message);
         t->status.message = dgm_new(f->arena, dgm_message);
         *t->status.message = m;
-        f->message_bytes = since(f, before);
+        f->message_bytes = (uint32_t)since(f, before);
     }
     for (size_t i = 0; i < t->history.n; i++) {
-        t->history.at[i] = dgm_message_copy(f->arena, &t->history.at[i]);
+        t->history.at[i] = keep_message(f, &t->history.at[i]);
         dgm_map_put(&f->messages, t->history.at[i].message_id, i);
     }
     for (size_t i = 0; i < t->artifacts.n; i++)

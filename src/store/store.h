@@ -77,7 +77,8 @@ typedef struct dgm_append {
     dgm_record **records; /* referenced by the store until they are written; seqs without a gap */
     size_t n_records;
     const dgm_turn_row *turn;     /* made or changed; NULL: none */
-    const dgm_dedupe_row *dedupe; /* n_dedupe of them, each instead of one with the same key */
+    const dgm_dedupe_row *dedupe; /* n_dedupe of them, each instead of one with the same key; their
+                                     owner, agent and task are the row's */
     size_t n_dedupe;
     bool sync;
 } dgm_append;

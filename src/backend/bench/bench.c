@@ -30,9 +30,8 @@ struct bench {
     dgm_run *run;
     dgm_timer timer;
     dgm_loop_stop stop;
-    uv_idle_t idle; /* yield: runs once per turn */
+    uv_idle_t *idle; /* yield: runs once per turn; NULL: does not */
     uint32_t n, sent;
-    bool has_idle;
     int closing;
 };
 
@@ -60,17 +59,19 @@ static void on_closed(void *arg)
 
 static void on_idle_closed(uv_handle_t *h)
 {
-    on_closed(h->data);
+    struct bench *b = h->data;
+    free(h);
+    on_closed(b);
 }
 
 static void finish(struct bench *b, const char *error)
 {
     dgm_run *run = b->run;
-    b->closing = 1 + b->has_idle;
+    b->closing = b->idle ? 2 : 1;
     dgm_loop_off_stop(run->loop, &b->stop);
     dgm_timer_close(&b->timer, on_closed, b);
-    if (b->has_idle)
-        uv_close((uv_handle_t *)&b->idle, on_idle_closed);
+    if (b->idle)
+        uv_close((uv_handle_t *)b->idle, on_idle_closed);
     run->ops->end(run, error);
 }
 
@@ -202,10 +203,10 @@ static void start_chunks(dgm_run *run, uint32_t n, bool yield)
     struct bench *b = begin(run, on_room);
     b->n = n;
     if (yield && n > 0) {
-        b->has_idle = true;
-        uv_idle_init(dgm_loop_uv(run->loop), &b->idle);
-        b->idle.data = b;
-        uv_idle_start(&b->idle, on_turn);
+        b->idle = dgm_xmalloc(sizeof *b->idle);
+        uv_idle_init(dgm_loop_uv(run->loop), b->idle);
+        b->idle->data = b;
+        uv_idle_start(b->idle, on_turn);
     } else {
         on_room(b);
     }

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "store/store_int.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -64,42 +65,33 @@ static void table_drop(struct table *t, struct node *node)
 
 /* ---- what is kept ---------------------------------------------------------------------------------- */
 
-/* Texts of one thing that is kept, in one block of just their size. */
-static char *keep_texts(dgm_str *const *texts, size_t n)
+/* What is kept is one block each, its texts behind it: most tasks have little, and there are many. */
+static void put_text(char **at, dgm_str *text)
 {
-    size_t room = 0;
-    for (size_t i = 0; i < n; i++)
-        room += texts[i]->n;
-    char *block = dgm_xmalloc(room), *at = block;
-    for (size_t i = 0; i < n; i++) {
-        if (texts[i]->n)
-            memcpy(at, texts[i]->p, texts[i]->n);
-        texts[i]->p = at;
-        at += texts[i]->n;
-    }
-    return block;
+    if (text->n)
+        memcpy(*at, text->p, text->n);
+    text->p = *at;
+    *at += text->n;
 }
 
-#define KEEP(...)                                                                                  \
-    keep_texts((dgm_str *const[]){__VA_ARGS__},                                                    \
-               sizeof((dgm_str *const[]){__VA_ARGS__}) / sizeof(dgm_str *))
-
 struct turn {
-    dgm_turn_row row;
-    char *texts;
+    struct turn *next;
+    uint64_t first_seq, last_seq;
+    uint32_t turn;
+    uint32_t protocol_n, caller_id_n, request_n, previous_n;
+    char texts[]; /* one behind the other */
 };
 
 struct task {
     struct node node;
-    dgm_task_row row; /* texts in `texts`, but folded: a block of its own */
-    char *texts;
+    dgm_task_row row;     /* folded: a block of its own */
     dgm_record **records; /* from seq `first` on */
-    size_t n_records, cap_records;
+    uint32_t n_records, cap_records;
     uint64_t first;
-    struct turn *turns;
-    size_t n_turns;
+    struct turn *turns;            /* in order */
     struct taken *taken;           /* the message ids it was sent */
     struct task *later, **to_this; /* that ended next; who points to it, NULL: it has not ended */
+    char texts[];                  /* of the row */
 };
 
 struct caller { /* a turn by the id its caller gave it */
@@ -107,15 +99,41 @@ struct caller { /* a turn by the id its caller gave it */
     struct task *task;
     uint32_t turn;
     dgm_str protocol, caller_id;
-    char *texts;
+    char texts[];
 };
 
-struct taken { /* a message id */
+struct taken { /* a message id; owner, agent and task are those of the task */
     struct node node;
-    dgm_dedupe_row row;
-    char *texts;
     struct taken *next, **to_this; /* of the same task */
+    struct task *task;
+    int64_t expires_ms;
+    unsigned char digest[32];
+    uint32_t turn;
+    uint32_t message_id_n, context_id_n;
+    char texts[];
 };
+
+static dgm_turn_row turn_row(const struct turn *t)
+{
+    const char *caller_id = t->texts + t->protocol_n, *request = caller_id + t->caller_id_n;
+    return (dgm_turn_row){.turn = t->turn,
+                          .first_seq = t->first_seq,
+                          .last_seq = t->last_seq,
+                          .protocol = {t->texts, t->protocol_n},
+                          .caller_id = {caller_id, t->caller_id_n},
+                          .request = {request, t->request_n},
+                          .previous = {request + t->request_n, t->previous_n}};
+}
+
+static dgm_str taken_message(const struct taken *d)
+{
+    return (dgm_str){d->texts, d->message_id_n};
+}
+
+static dgm_str taken_context(const struct taken *d)
+{
+    return (dgm_str){d->texts + d->message_id_n, d->context_id_n};
+}
 
 struct memory_store {
     dgm_store base;
@@ -184,9 +202,9 @@ static struct taken *find_taken(struct memory_store *s, dgm_owner owner, dgm_str
     uint64_t hash = dedupe_hash(owner, agent, context_id, message_id);
     for (struct node *at = first_of(&s->dedupe, hash); at; at = at->next) {
         struct taken *d = (struct taken *)at;
-        if (at->hash == hash && same_owner(d->row.owner, owner) &&
-            dgm_str_eq(d->row.agent, agent) && dgm_str_eq(d->row.context_id, context_id) &&
-            dgm_str_eq(d->row.message_id, message_id))
+        if (at->hash == hash && same_owner(d->task->row.owner, owner) &&
+            dgm_str_eq(d->task->row.agent, agent) && dgm_str_eq(taken_context(d), context_id) &&
+            dgm_str_eq(taken_message(d), message_id))
             return d;
     }
     return NULL;
@@ -195,7 +213,6 @@ static struct taken *find_taken(struct memory_store *s, dgm_owner owner, dgm_str
 static void drop_caller(struct memory_store *s, struct caller *c)
 {
     table_drop(&s->callers, &c->node);
-    free(c->texts);
     free(c);
 }
 
@@ -205,7 +222,6 @@ static void drop_taken(struct memory_store *s, struct taken *d)
     *d->to_this = d->next;
     if (d->next)
         d->next->to_this = d->to_this;
-    free(d->texts);
     free(d);
 }
 
@@ -213,13 +229,18 @@ static void drop_taken(struct memory_store *s, struct taken *d)
 
 static struct task *make_task(struct memory_store *s, const dgm_task_row *row)
 {
-    struct task *t = dgm_xcalloc(1, sizeof *t);
-    t->row = *row;
+    size_t n =
+        row->owner.tenant.n + row->owner.principal.n + row->id.n + row->context_id.n + row->agent.n;
+    struct task *t = dgm_xmalloc(sizeof *t + n);
+    char *at = t->texts;
+    *t = (struct task){.row = *row, .first = 1};
     t->row.folded = (dgm_str){0};
     t->row.folded_seq = 0;
-    t->first = 1;
-    t->texts = KEEP(&t->row.owner.tenant, &t->row.owner.principal, &t->row.id, &t->row.context_id,
-                    &t->row.agent);
+    put_text(&at, &t->row.owner.tenant);
+    put_text(&at, &t->row.owner.principal);
+    put_text(&at, &t->row.id);
+    put_text(&at, &t->row.context_id);
+    put_text(&at, &t->row.agent);
     t->node.hash = task_hash(t->row.owner, t->row.id);
     table_put(&s->tasks, &t->node);
     return t;
@@ -231,10 +252,11 @@ static void keep_caller(struct memory_store *s, struct task *t, const dgm_turn_r
         return;
     struct caller *c = find_caller(s, t->row.owner, row->protocol, row->caller_id);
     if (!c) {
-        c = dgm_xcalloc(1, sizeof *c);
-        c->protocol = row->protocol;
-        c->caller_id = row->caller_id;
-        c->texts = KEEP(&c->protocol, &c->caller_id);
+        c = dgm_xmalloc(sizeof *c + row->protocol.n + row->caller_id.n);
+        char *at = c->texts;
+        *c = (struct caller){.protocol = row->protocol, .caller_id = row->caller_id};
+        put_text(&at, &c->protocol);
+        put_text(&at, &c->caller_id);
         c->node.hash = caller_hash(t->row.owner, row->protocol, row->caller_id);
         table_put(&s->callers, &c->node);
     }
@@ -242,34 +264,59 @@ static void keep_caller(struct memory_store *s, struct task *t, const dgm_turn_r
     c->turn = row->turn;
 }
 
+static struct turn *make_turn(const dgm_turn_row *row)
+{
+    dgm_turn_row texts = *row;
+    struct turn *t = dgm_xmalloc(sizeof *t + row->protocol.n + row->caller_id.n + row->request.n +
+                                 row->previous.n);
+    char *at = t->texts;
+    *t = (struct turn){.turn = row->turn,
+                       .first_seq = row->first_seq,
+                       .last_seq = row->last_seq,
+                       .protocol_n = (uint32_t)row->protocol.n,
+                       .caller_id_n = (uint32_t)row->caller_id.n,
+                       .request_n = (uint32_t)row->request.n,
+                       .previous_n = (uint32_t)row->previous.n};
+    put_text(&at, &texts.protocol);
+    put_text(&at, &texts.caller_id);
+    put_text(&at, &texts.request);
+    put_text(&at, &texts.previous);
+    return t;
+}
+
 static void keep_turn(struct memory_store *s, struct task *t, const dgm_turn_row *row)
 {
-    size_t i = 0;
-    while (i < t->n_turns && t->turns[i].row.turn < row->turn)
-        i++;
-    if (i == t->n_turns || t->turns[i].row.turn != row->turn) {
-        t->turns = dgm_xrealloc(t->turns, (t->n_turns + 1) * sizeof *t->turns);
-        memmove(&t->turns[i + 1], &t->turns[i], (t->n_turns - i) * sizeof *t->turns);
-        t->n_turns++;
-    } else {
-        free(t->turns[i].texts);
+    struct turn **at = &t->turns, *made = make_turn(row), *old;
+    while ((old = *at) && old->turn < row->turn)
+        at = &old->next;
+    made->next = old;
+    if (old && old->turn == row->turn) {
+        made->next = old->next;
+        free(old);
     }
-    dgm_turn_row *kept = &t->turns[i].row;
-    *kept = *row;
-    t->turns[i].texts = KEEP(&kept->protocol, &kept->caller_id, &kept->request, &kept->previous);
+    *at = made;
     keep_caller(s, t, row);
 }
 
 static void keep_taken(struct memory_store *s, struct task *t, const dgm_dedupe_row *row)
 {
-    struct taken *d = find_taken(s, row->owner, row->agent, row->context_id, row->message_id);
+    dgm_str message_id = row->message_id, context_id = row->context_id;
+    struct taken *d = find_taken(s, row->owner, row->agent, context_id, message_id);
+    assert(same_owner(row->owner, t->row.owner) && dgm_str_eq(row->agent, t->row.agent) &&
+           dgm_str_eq(row->task_id, t->row.id));
     if (d)
         drop_taken(s, d);
-    d = dgm_xcalloc(1, sizeof *d);
-    d->row = *row;
-    d->texts = KEEP(&d->row.owner.tenant, &d->row.owner.principal, &d->row.agent,
-                    &d->row.context_id, &d->row.message_id, &d->row.task_id);
-    d->node.hash = dedupe_hash(row->owner, row->agent, row->context_id, row->message_id);
+    d = dgm_xmalloc(sizeof *d + message_id.n + context_id.n);
+    char *at = d->texts;
+    *d = (struct taken){.task = t,
+                        .expires_ms = row->expires_ms,
+                        .turn = row->turn,
+                        .message_id_n = (uint32_t)message_id.n,
+                        .context_id_n = (uint32_t)context_id.n};
+    memcpy(d->digest, row->digest, sizeof d->digest);
+    put_text(&at, &message_id);
+    put_text(&at, &context_id);
+    d->node.hash = dedupe_hash(row->owner, row->agent, context_id, message_id);
     table_put(&s->dedupe, &d->node);
     d->next = t->taken;
     d->to_this = &t->taken;
@@ -302,8 +349,9 @@ static void note_end(struct memory_store *s, struct task *t)
 
 static void drop_caller_of(struct memory_store *s, const struct task *t, const struct turn *turn)
 {
-    struct caller *c = find_caller(s, t->row.owner, turn->row.protocol, turn->row.caller_id);
-    if (c && c->task == t && c->turn == turn->row.turn)
+    dgm_turn_row row = turn_row(turn);
+    struct caller *c = find_caller(s, t->row.owner, row.protocol, row.caller_id);
+    if (c && c->task == t && c->turn == turn->turn)
         drop_caller(s, c);
 }
 
@@ -319,8 +367,8 @@ static void forget_first_ended(struct memory_store *s)
         s->last_ended = &s->first_ended;
     while (t->taken)
         drop_taken(s, t->taken);
-    for (size_t i = 0; i < t->n_turns; i++)
-        drop_caller_of(s, t, &t->turns[i]);
+    for (const struct turn *turn = t->turns; turn; turn = turn->next)
+        drop_caller_of(s, t, turn);
     for (size_t i = 0; i < t->n_records; i++)
         s->bytes -= t->records[i]->n;
     s->bytes -= t->row.folded.n;
@@ -334,6 +382,12 @@ static void forget_some(struct memory_store *s)
     while (s->first_ended && s->first_ended->later &&
            (s->tasks.n > DGM_MAX_MEMORY_TASKS || s->bytes > DGM_MAX_MEMORY_BYTES))
         forget_first_ended(s);
+}
+
+/* Just enough at first: many tasks are written once, and then when they end. */
+static uint32_t grown(uint32_t cap, size_t n)
+{
+    return (uint32_t)(cap ? n * 2 : n);
 }
 
 static void do_append(struct memory_store *s, dgm_job *job)
@@ -355,7 +409,7 @@ static void do_append(struct memory_store *s, dgm_job *job)
     if (b->row.folded.p)
         keep_folded(s, t, &b->row);
     if (t->n_records + b->n_records > t->cap_records) {
-        t->cap_records = (t->n_records + b->n_records) * 2;
+        t->cap_records = grown(t->cap_records, t->n_records + b->n_records);
         t->records = dgm_xrealloc(t->records, t->cap_records * sizeof *t->records);
     }
     for (size_t i = 0; i < b->n_records; i++)
@@ -375,15 +429,15 @@ static void do_append(struct memory_store *s, dgm_job *job)
 
 static bool is_emptied(const struct turn *t)
 {
-    return t->row.last_seq && t->row.first_seq > t->row.last_seq;
+    return t->last_seq && t->first_seq > t->last_seq;
 }
 
 /* Only its number is left, and that only while there is no later one. */
 static void empty_first_turn(struct memory_store *s, struct task *t)
 {
-    struct turn *turn = &t->turns[0];
-    uint64_t last = turn->row.last_seq;
-    size_t gone = (size_t)(last - t->first + 1);
+    struct turn *turn = t->turns;
+    uint64_t last = turn->last_seq;
+    uint32_t gone = (uint32_t)(last - t->first + 1);
     for (size_t i = 0; i < gone; i++) {
         s->bytes -= t->records[i]->n;
         dgm_record_unref(t->records[i]);
@@ -392,25 +446,29 @@ static void empty_first_turn(struct memory_store *s, struct task *t)
     t->n_records -= gone;
     t->first = last + 1;
     drop_caller_of(s, t, turn);
-    free(turn->texts);
-    *turn = (struct turn){.row = {.turn = turn->row.turn, .first_seq = last + 1, .last_seq = last}};
+    t->turns =
+        make_turn(&(dgm_turn_row){.turn = turn->turn, .first_seq = last + 1, .last_seq = last});
+    t->turns->next = turn->next;
+    free(turn);
 }
 
 /* The first turns of a log, as long as they are finished, old enough, and in the folded Task. */
 static void trim_task(struct memory_store *s, struct task *t, int64_t older_than_ms)
 {
-    while (t->n_turns > 0) {
-        struct turn *turn = &t->turns[0];
-        uint64_t last = turn->row.last_seq;
+    struct turn *turn;
+    while ((turn = t->turns)) {
+        uint64_t last = turn->last_seq;
         if (!is_emptied(turn)) {
             if (last == 0 || last > t->row.folded_seq || last - t->first >= t->n_records ||
                 t->records[last - t->first]->head.time >= older_than_ms)
                 return;
             empty_first_turn(s, t);
+            turn = t->turns;
         }
-        if (t->n_turns == 1)
+        if (!turn->next)
             return;
-        memmove(t->turns, t->turns + 1, --t->n_turns * sizeof *t->turns);
+        t->turns = turn->next;
+        free(turn);
     }
 }
 
@@ -425,7 +483,7 @@ static void do_trim(struct memory_store *s, dgm_job *job)
         for (struct node *at = s->dedupe.slots[i], *next; at; at = next) {
             struct taken *d = (struct taken *)at;
             next = at->next;
-            if (d->row.expires_ms && d->row.expires_ms <= now)
+            if (d->expires_ms && d->expires_ms <= now)
                 drop_taken(s, d);
         }
     }
@@ -461,25 +519,28 @@ static void get_records(struct memory_store *s, dgm_job *job)
 static void get_turns(struct memory_store *s, dgm_job *job)
 {
     struct task *t = find_task(s, job->task.owner, job->task.task_id);
-    if (!t || t->n_turns == 0)
+    size_t n = 0;
+    for (const struct turn *turn = t ? t->turns : NULL; turn; turn = turn->next)
+        n++;
+    if (!n)
         return;
-    job->got.turns.at = dgm_new_n(dgm_job_arena(job), dgm_turn_row, t->n_turns);
-    for (size_t i = 0; i < t->n_turns; i++) {
-        job->got.turns.at[i] = t->turns[i].row;
-        dgm_turn_row_keep(job->arena, &job->got.turns.at[i]);
+    job->got.turns.at = dgm_new_n(dgm_job_arena(job), dgm_turn_row, n);
+    for (const struct turn *turn = t->turns; turn; turn = turn->next) {
+        dgm_turn_row *row = &job->got.turns.at[job->got.turns.n++];
+        *row = turn_row(turn);
+        dgm_turn_row_keep(job->arena, row);
     }
-    job->got.turns.n = t->n_turns;
 }
 
 static void find_turn(struct memory_store *s, dgm_job *job)
 {
     struct caller *c = find_caller(s, job->find.owner, job->find.protocol, job->find.caller_id);
-    for (size_t i = 0; c && i < c->task->n_turns; i++) {
-        if (c->task->turns[i].row.turn != c->turn)
+    for (const struct turn *turn = c ? c->task->turns : NULL; turn; turn = turn->next) {
+        if (turn->turn != c->turn)
             continue;
         job->got.turns.at = dgm_new(dgm_job_arena(job), dgm_turn_row);
         job->got.turns.n = 1;
-        *job->got.turns.at = c->task->turns[i].row;
+        *job->got.turns.at = turn_row(turn);
         dgm_turn_row_keep(job->arena, job->got.turns.at);
         job->got.turns.task_id = dgm_arena_dup(job->arena, c->task->row.id);
     }
@@ -489,11 +550,18 @@ static void find_dedupe(struct memory_store *s, dgm_job *job)
 {
     struct taken *d =
         find_taken(s, job->find.owner, job->find.agent, job->find.context_id, job->find.message_id);
-    if (!d || (d->row.expires_ms && d->row.expires_ms <= dgm_loop_unix_ms()))
+    if (!d || (d->expires_ms && d->expires_ms <= dgm_loop_unix_ms()))
         return;
-    job->got.dedupe = dgm_new(dgm_job_arena(job), dgm_dedupe_row);
-    *job->got.dedupe = d->row;
-    dgm_dedupe_row_keep(job->arena, job->got.dedupe);
+    dgm_dedupe_row *row = job->got.dedupe = dgm_new(dgm_job_arena(job), dgm_dedupe_row);
+    *row = (dgm_dedupe_row){.owner = d->task->row.owner,
+                            .agent = d->task->row.agent,
+                            .context_id = taken_context(d),
+                            .message_id = taken_message(d),
+                            .task_id = d->task->row.id,
+                            .turn = d->turn,
+                            .expires_ms = d->expires_ms};
+    memcpy(row->digest, d->digest, sizeof row->digest);
+    dgm_dedupe_row_keep(job->arena, row);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------------- */
@@ -649,12 +717,12 @@ static void free_task(struct task *t)
 {
     for (size_t i = 0; i < t->n_records; i++)
         dgm_record_unref(t->records[i]);
-    for (size_t i = 0; i < t->n_turns; i++)
-        free(t->turns[i].texts);
+    for (struct turn *turn = t->turns, *next; turn; turn = next) {
+        next = turn->next;
+        free(turn);
+    }
     free(t->records);
-    free(t->turns);
     free((char *)(uintptr_t)t->row.folded.p);
-    free(t->texts);
     free(t);
 }
 
