@@ -1,11 +1,12 @@
 // What the programs share: `dragoman convert`, and a server that answers with what it made.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
-const binary = root + (process.env.DRAGOMAN ?? 'build/dragoman');
+const binary = resolve(root, process.env.DRAGOMAN ?? 'build/dragoman');
 
 if (!existsSync(binary)) {
     console.log(`not ok 1 - dragoman is built\n# no ${binary}: run make build, or name it in DRAGOMAN\n1..1`);
@@ -23,6 +24,10 @@ export function convert(from, to, value, ...options) {
 
 /** Events as the server-sent events of a stream. */
 export const sse = (events) => events.map((e) => `data: ${JSON.stringify(e)}\n\n`).join('');
+
+/** What an agent says, as A2A's events, and what a client is to make of it. */
+export const stories = JSON.parse(readFileSync(new URL('stories.json', import.meta.url)));
+export const story = (name) => stories.find((s) => s.name === name);
 
 /**
  * A server on a free port: answer(body, path) gives {stream: text} or {json: text}. `seen` are the bodies of
