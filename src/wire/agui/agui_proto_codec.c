@@ -1,0 +1,130 @@
+/* wire/agui/agui_proto_codec.c - the binary events as a codec: the JSON's, and a step more. */
+#include "base/limits.h"
+#include "wire/agui/agui_codec.h"
+#include "wire/agui/agui_proto_int.h"
+
+#include <stdlib.h>
+
+static const char name[] = "ag-ui-proto";
+
+struct encoder {
+    dgm_frame_sink sink;
+    void *json;
+    dgm_arena *arena;
+    dgm_buf out;
+    bool old_peer;
+    dgm_err *err;
+};
+
+/* Is it an event that a peer from before 1.0 has an arm for? */
+static bool is_old(const yyjson_val *event)
+{
+    dgm_str type = dgm_json_str(dgm_json_get(event, DGM_STR("type")));
+    for (size_t i = 0; i < PB_OLD_ARMS; i++) {
+        if (dgm_str_eq(dgm_str_from(dgm_pb_event.fields[i].name), type))
+            return true;
+    }
+    return false;
+}
+
+static dgm_code on_json(void *arg, dgm_str unnamed, dgm_str payload)
+{
+    struct encoder *e = arg;
+    (void)unnamed;
+    yyjson_val *event;
+    dgm_code rc =
+        dgm_json_read(e->arena, payload, DGM_MAX_OUTPUT_BYTES, "output_bytes", &event, e->err);
+    if (rc)
+        return rc; /* it nests too deep to be read again */
+    dgm_buf_clear(&e->out);
+    if ((!e->old_peer || is_old(event)) && dgm_agui_proto_write(&e->out, event)) {
+        rc = e->out.over ? dgm_fail(e->err, DGM_TOO_LARGE, NULL,
+                                    "the event becomes longer than the limit output_bytes of %zu",
+                                    DGM_MAX_OUTPUT_BYTES)
+                         : e->sink.on_frame(e->sink.arg, (dgm_str){0}, dgm_buf_str(&e->out));
+    }
+    dgm_arena_reset(e->arena);
+    return rc;
+}
+
+static void *encoder_new(const dgm_stream_params *params, dgm_frame_sink sink)
+{
+    struct encoder *e = dgm_xcalloc(1, sizeof *e);
+    e->sink = sink;
+    e->old_peer = params->old_peer;
+    e->arena = dgm_arena_new();
+    dgm_buf_init(&e->out, DGM_MAX_OUTPUT_BYTES);
+    e->json = dgm_codec_agui.encoder_new(params, (dgm_frame_sink){on_json, e});
+    return e;
+}
+
+static dgm_code encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err)
+{
+    struct encoder *e = encoder;
+    e->err = err;
+    return dgm_codec_agui.encoder_feed(e->json, event, err);
+}
+
+static dgm_code encoder_end(void *encoder, dgm_err *err)
+{
+    struct encoder *e = encoder;
+    e->err = err;
+    return dgm_codec_agui.encoder_end(e->json, err);
+}
+
+static void encoder_free(void *encoder)
+{
+    struct encoder *e = encoder;
+    if (!e)
+        return;
+    dgm_codec_agui.encoder_free(e->json);
+    dgm_arena_free(e->arena);
+    dgm_buf_done(&e->out);
+    free(e);
+}
+
+/* What it is shows in the bytes, not in their values, which are ag-ui's. */
+static int recognise(const yyjson_val *v, dgm_form *ret_form)
+{
+    (void)v;
+    *ret_form = DGM_FORM_EVENTS;
+    return 0;
+}
+
+static void *decoder_new(const dgm_stream_params *params)
+{
+    return dgm_codec_agui.decoder_new(params);
+}
+static dgm_code decoder_feed(void *d, dgm_reader *r, yyjson_val *v, dgm_canon_sink sink)
+{
+    return dgm_codec_agui.decoder_feed(d, r, v, sink);
+}
+static dgm_code decoder_end(void *d, dgm_canon_sink sink, dgm_err *err)
+{
+    return dgm_codec_agui.decoder_end(d, sink, err);
+}
+static void decoder_free(void *d)
+{
+    dgm_codec_agui.decoder_free(d);
+}
+
+static const dgm_loss writing[] = {
+    {"events", "*", "members that AG-UI 1.0 does not know are left out"},
+    {"events", "/snapshot", "numbers in open JSON become doubles: beyond 2^53 they are rounded"},
+};
+
+const dgm_canon_codec dgm_codec_agui_proto = {
+    .name = name,
+    .about = "AG-UI 1.0 events in protobuf, each with its length before it",
+    .builds_messages = true,
+    .recognise = recognise,
+    .decoder_new = decoder_new,
+    .decoder_feed = decoder_feed,
+    .decoder_end = decoder_end,
+    .decoder_free = decoder_free,
+    .encoder_new = encoder_new,
+    .encoder_feed = encoder_feed,
+    .encoder_end = encoder_end,
+    .encoder_free = encoder_free,
+    .lost_writing = {writing, sizeof writing / sizeof *writing},
+};
