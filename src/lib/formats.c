@@ -23,6 +23,7 @@
       .canon = &dgm_codec_responses)                                                                         \
     X("ag-ui", "AG-UI 1.0: events, messages, requests; peers from before 1.0 are read too", false,           \
       .canon = &dgm_codec_agui)                                                                              \
+    X("ag-ui-0", "AG-UI as peers from before 1.0 take it", false, .canon = &dgm_codec_agui_old)              \
     X("ai-sdk", "the AI SDK's UI message stream, UI messages and requests", false, .canon = &dgm_codec_aisdk) \
     X("langchain", "LangChain messages and message chunks, as dicts", false, .canon = &dgm_codec_langchain)    \
     X("ag-ui-simple", "document 000's dialect of AG-UI: whole events", false, .canon = &dgm_codec_agui_simple) \

@@ -1,4 +1,4 @@
-/* wire/agui/agui_codec.c - the handles of both spellings. */
+/* wire/agui/agui_codec.c - the handles of all spellings. */
 #include "wire/agui/agui_codec.h"
 #include "base/limits.h"
 #include "canon/from_records.h"
@@ -150,6 +150,11 @@ static dgm_code agui_encoder_end(void *encoder, dgm_err *err)
     return DGM_OK;
 }
 
+static const dgm_loss agui_reading[] = {
+    {"events", "/type", "events of types that AG-UI 1.0 does not have are left out"},
+    {"events", "/title", "of the retired THINKING_START: left out"},
+};
+
 const dgm_canon_codec dgm_codec_agui = {
     .name = dgm_agui_name,
     .about = "AG-UI 1.0 events; peers from before 1.0 are read too",
@@ -167,6 +172,90 @@ const dgm_canon_codec dgm_codec_agui = {
     .write_messages = agui_write_messages,
     .read_request = dgm_agui_read_input,
     .write_request = agui_write_request,
+    .lost_reading = {agui_reading, sizeof agui_reading / sizeof *agui_reading},
+};
+
+/* ---- ag-ui-0 ---------------------------------------------------------------------------------------------- */
+
+static void *old_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink)
+{
+    dgm_stream_params old = *params;
+    old.old_peer = true;
+    return new_encoder(&old, sink);
+}
+
+static dgm_code old_write_messages(const dgm_canon_messages *messages,
+                                   const dgm_stream_params *params, dgm_frame_sink sink,
+                                   dgm_err *err)
+{
+    dgm_arena *a = dgm_arena_new();
+    dgm_canon_messages aged = *messages;
+    dgm_agui_age_messages(a, &aged);
+    dgm_code rc = agui_write_messages(&aged, params, sink, err);
+    dgm_arena_free(a);
+    return rc;
+}
+
+/* All of these were required then, and no version was told. */
+static dgm_code old_write_request(dgm_writer *w, const dgm_canon_input *input,
+                                  const dgm_stream_params *params, dgm_err *err)
+{
+    dgm_arena *a = dgm_arena_new();
+    dgm_canon_input aged = *input;
+    dgm_agui_age_messages(a, &aged.messages);
+    aged.protocol_version = (dgm_str){0};
+    if (!aged.tools.at)
+        aged.tools.at = dgm_new(a, dgm_canon_tool);
+    if (!aged.context.at)
+        aged.context.at = dgm_new(a, dgm_canon_context);
+    if (!aged.state)
+        aged.state = dgm_json_made(a, DGM_STR("{}"));
+    if (!aged.forwarded_props)
+        aged.forwarded_props = dgm_json_made(a, DGM_STR("{}"));
+    dgm_code rc = agui_write_request(w, &aged, params, err);
+    dgm_arena_free(a);
+    return rc;
+}
+
+static int old_recognise(const yyjson_val *v, dgm_form *ret_form)
+{
+    agui_recognise(v, ret_form);
+    return 0; /* what comes in is ag-ui's */
+}
+
+static const dgm_loss old_writing[] = {
+    {"events", "SUBAGENT_STARTED", "left out"},
+    {"events", "SUBAGENT_FINISHED", "left out"},
+    {"events", "SUBAGENT_ERROR", "left out"},
+    {"events", "STEP_STARTED", "left out when a subagent takes it"},
+    {"events", "STEP_FINISHED", "as STEP_STARTED"},
+    {"any", "/subagentRunId", "left out"},
+    {"events", "/outcome", "cancelled becomes RUN_ERROR, success is not told"},
+    {"events", "/outcome/pendingToolCallIds", "left out"},
+    {"any", "/content/*",
+     "of tool results only the text is kept; parts with a provider's handle are left out"},
+    {"request", "/protocolVersion", "left out: that is how an old peer is known"},
+};
+
+const dgm_canon_codec dgm_codec_agui_old = {
+    .name = "ag-ui-0",
+    .about = "AG-UI for peers from before 1.0",
+    .builds_messages = true,
+    .recognise = old_recognise,
+    .decoder_new = agui_decoder_new,
+    .decoder_feed = agui_decoder_feed,
+    .decoder_end = agui_decoder_end,
+    .decoder_free = agui_decoder_free,
+    .encoder_new = old_encoder_new,
+    .encoder_feed = agui_encoder_feed,
+    .encoder_end = agui_encoder_end,
+    .encoder_free = free_encoder,
+    .read_messages = agui_read_messages,
+    .write_messages = old_write_messages,
+    .read_request = dgm_agui_read_input,
+    .write_request = old_write_request,
+    .lost_reading = {agui_reading, sizeof agui_reading / sizeof *agui_reading},
+    .lost_writing = {old_writing, sizeof old_writing / sizeof *old_writing},
 };
 
 /* ---- ag-ui-simple ------------------------------------------------------------------------------------------- */
@@ -257,6 +346,31 @@ static int simple_recognise(const yyjson_val *v, dgm_form *ret_form)
     return dgm_agui_simple_recognise(v);
 }
 
+static const dgm_loss simple_writing[] = {
+    {"events", "STATE_SNAPSHOT", "left out"},
+    {"events", "STATE_DELTA", "left out"},
+    {"events", "ACTIVITY_SNAPSHOT", "left out, and so is progress"},
+    {"events", "ACTIVITY_DELTA", "left out"},
+    {"events", "REASONING_START", "left out, and so is what was thought"},
+    {"events", "REASONING_ENCRYPTED_VALUE", "left out"},
+    {"events", "SUBAGENT_STARTED", "left out"},
+    {"events", "SUBAGENT_FINISHED", "left out"},
+    {"events", "SUBAGENT_ERROR", "left out"},
+    {"events", "RAW", "left out"},
+    {"events", "CUSTOM", "left out, and so are artifacts that are no text"},
+    {"events", "MESSAGES_SNAPSHOT",
+     "a text that was streamed otherwise is said again, the rest is left out"},
+    {"events", "STEP_FINISHED",
+     "of the step `working`: left out, there it means that input is required"},
+    {"events", "/usage", "left out"},
+    {"events", "/result", "left out"},
+    {"events", "/outcome",
+     "interrupts become step-finished without what they ask, cancelled run-error"},
+    {"events", "/metadata", "left out"},
+    {"events", "/timestamp", "left out"},
+    {"events", "/subagentRunId", "left out"},
+};
+
 const dgm_canon_codec dgm_codec_agui_simple = {
     .name = dgm_agui_simple_name,
     .about = "document 000's dialect of AG-UI: whole events",
@@ -269,4 +383,5 @@ const dgm_canon_codec dgm_codec_agui_simple = {
     .encoder_feed = simple_encoder_feed,
     .encoder_end = simple_encoder_end,
     .encoder_free = free_encoder,
+    .lost_writing = {simple_writing, sizeof simple_writing / sizeof *simple_writing},
 };

@@ -1,11 +1,12 @@
 /*
- * wire/agui/agui_codec.h - AG-UI's two spellings as codecs.
+ * wire/agui/agui_codec.h - AG-UI's spellings as codecs.
  *
  * ag-ui         the official wire, 1.0 and before
+ * ag-ui-0       the same, written for peers from before 1.0, which take badly what is new
  * ag-ui-simple  document 000's dialect
  */
 #pragma once
 
 #include "wire/canon_codec.h"
 
-extern const dgm_canon_codec dgm_codec_agui, dgm_codec_agui_simple;
+extern const dgm_canon_codec dgm_codec_agui, dgm_codec_agui_old, dgm_codec_agui_simple;

@@ -33,6 +33,9 @@ dgm_code dgm_agui_read_outcome(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                                dgm_canon_outcome *ret);
 void dgm_agui_put_outcome(dgm_writer *w, const dgm_canon_outcome *o);
 
+/* For peers from before 1.0: a copy without what they take badly. */
+void dgm_agui_age_messages(dgm_arena *a, dgm_canon_messages *list);
+
 /* Is it one of them? A name that is not is a stranger, no error. */
 bool dgm_agui_is_name(const dgm_enum_names *names, dgm_str s);
 /* An array that keeps to the limit? */

@@ -51,7 +51,7 @@ static void age_content(dgm_arena *a, dgm_canon_content *c, bool to_text)
     c->parts = kept;
 }
 
-static void age_messages(dgm_arena *a, dgm_canon_messages *list)
+void dgm_agui_age_messages(dgm_arena *a, dgm_canon_messages *list)
 {
     dgm_canon_message *copy = dgm_new_n(a, dgm_canon_message, list->n);
     for (size_t i = 0; i < list->n; i++) {
@@ -62,10 +62,25 @@ static void age_messages(dgm_arena *a, dgm_canon_messages *list)
     list->at = copy;
 }
 
+static void age_interrupts(dgm_arena *a, dgm_canon_interrupts *list)
+{
+    dgm_canon_interrupt *copy = dgm_new_n(a, dgm_canon_interrupt, list->n);
+    for (size_t i = 0; i < list->n; i++) {
+        copy[i] = list->at[i];
+        copy[i].subagent_run_id = (dgm_str){0};
+    }
+    list->at = copy;
+}
+
 /* false: nothing of it is for them. */
 static bool age(dgm_arena *a, E *e)
 {
     switch ((int)e->kind) {
+    case DGM_CANON_STEP_STARTED:
+    case DGM_CANON_STEP_FINISHED:
+        if (e->subagent_run_id.n)
+            return false; /* steps have only their name there: two of it would be an error */
+        break;
     case DGM_CANON_SUBAGENT_STARTED:
     case DGM_CANON_SUBAGENT_FINISHED:
     case DGM_CANON_SUBAGENT_ERROR: return false;
@@ -73,7 +88,7 @@ static bool age(dgm_arena *a, E *e)
         if (e->run_started.input) {
             dgm_canon_input *input = dgm_new(a, dgm_canon_input);
             *input = *e->run_started.input;
-            age_messages(a, &input->messages);
+            dgm_agui_age_messages(a, &input->messages);
             e->run_started.input = input;
         }
         break;
@@ -87,11 +102,13 @@ static bool age(dgm_arena *a, E *e)
             e->run_error.usage = usage;
         } else if (o->kind == DGM_CANON_SUCCESS) {
             *o = (dgm_canon_outcome){0};
+        } else if (o->kind == DGM_CANON_INTERRUPT) {
+            age_interrupts(a, &o->interrupts);
         }
         break;
     }
     case DGM_CANON_TOOL_CALL_RESULT: age_content(a, &e->result.content, true); break;
-    case DGM_CANON_MESSAGES_SNAPSHOT: age_messages(a, &e->snapshot.messages); break;
+    case DGM_CANON_MESSAGES_SNAPSHOT: dgm_agui_age_messages(a, &e->snapshot.messages); break;
     default: break;
     }
     e->subagent_run_id = (dgm_str){0};

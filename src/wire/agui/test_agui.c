@@ -189,6 +189,9 @@ static const struct row old_rows[] = {
     {"handles of files", EV("MESSAGES_SNAPSHOT", "\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"content\":["
         MEDIA("image", "\"type\":\"file\",\"value\":\"f\"") "]}]"),
      EV("MESSAGES_SNAPSHOT", "\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"content\":[]}]")},
+    {"steps of subagents", EV("STEP_STARTED", "\"stepName\":\"s\",\"subagentRunId\":\"a\""), ""},
+    {"whose interrupt", EV("RUN_FINISHED", "\"threadId\":\"t\",\"runId\":\"r\",\"outcome\":{\"type\":\"interrupt\",\"interrupts\":[{\"id\":\"i\",\"reason\":\"x\",\"subagentRunId\":\"a\"}]}"),
+     EV("RUN_FINISHED", "\"threadId\":\"t\",\"runId\":\"r\",\"outcome\":{\"type\":\"interrupt\",\"interrupts\":[{\"id\":\"i\",\"reason\":\"x\"}]}")},
     {"text", EV("TEXT_MESSAGE_CONTENT", "\"messageId\":\"m\",\"delta\":\"d\""), NULL},
 };
 /* clang-format on */

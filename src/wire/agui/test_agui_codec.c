@@ -207,7 +207,46 @@ static void messages_and_requests_are_told_and_come_back(void **state)
     dgm_buf_done(&out);
 }
 
-DGM_TEST_MAIN(dgm_test(messages_and_requests_are_told_and_come_back),
+static void peers_from_before_have_a_format(void **state)
+{
+    static const char request[] = "{\"threadId\":\"t\",\"runId\":\"r\",\"protocolVersion\":\"1.0\","
+                                  "\"messages\":[{\"id\":\"1\","
+                                  "\"role\":\"tool\",\"toolCallId\":\"c\",\"content\":[{\"type\":"
+                                  "\"text\",\"text\":\"x\"}]}]}";
+    const dgm_canon_codec *old = &dgm_codec_agui_old;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_err err = {0};
+    dgm_reader r = {.arena = a, .err = &err};
+    dgm_stream_params params = {0};
+    dgm_canon_input input;
+    dgm_buf out;
+    (void)state;
+    dgm_buf_init(&out, 4096);
+    check_ok(old->read_request(&r, dgm_json_made(a, dgm_str_from(request)), NULL, &input), err);
+    dgm_writer w = {.out = &out, .format = old->name};
+    check_ok(old->write_request(&w, &input, &params, &err), err);
+    check_str(
+        out,
+        "{\"threadId\":\"t\",\"runId\":\"r\",\"state\":{},\"messages\":[{\"id\":\"1\",\"role\":"
+        "\"tool\",\"content\":\"x\",\"toolCallId\":\"c\"}],\"tools\":[],\"context\":[],"
+        "\"forwardedProps\":{}}");
+    dgm_buf_clear(&out);
+    check_ok(old->write_messages(&input.messages, &params, (dgm_frame_sink){add_line, &out}, &err),
+             err);
+    check_str(out, "{\"id\":\"1\",\"role\":\"tool\",\"content\":\"x\",\"toolCallId\":\"c\"}\n");
+    dgm_buf_clear(&out);
+    void *encoder = old->encoder_new(&params, (dgm_frame_sink){add_line, &out});
+    dgm_canon_event end = {.kind = DGM_CANON_RUN_FINISHED};
+    end.run_finished.outcome.kind = DGM_CANON_CANCELLED;
+    check_ok(old->encoder_feed(encoder, &end, &err), err);
+    check_str(out, "{\"type\":\"RUN_ERROR\",\"message\":\"The run was cancelled\",\"code\":"
+                   "\"cancelled\"}\n");
+    old->encoder_free(encoder);
+    dgm_buf_done(&out);
+}
+
+DGM_TEST_MAIN(dgm_test(peers_from_before_have_a_format),
+              dgm_test(messages_and_requests_are_told_and_come_back),
               dgm_test(the_official_wire_comes_back),
               dgm_test_holds(official_to_simple_and_back, "R000-05"),
               dgm_test_holds(the_documents_three_examples, "R000-24 R000-25 R000-26"),
