@@ -203,8 +203,11 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
 {
     dgm_code rc;
     yyjson_val *value;
-    if (item->done)
-        return DGM_OK; /* OpenAI's end of stream */
+    if (item->done) { /* OpenAI's end of stream */
+        if (c->road)
+            dgm_road_done(c->road);
+        return DGM_OK;
+    }
     dgm_arena_reset(c->arena);
     if ((rc = dgm_json_read(c->arena, item->text,
                             item->alone ? DGM_MAX_OBJECT_BYTES : DGM_MAX_RECORD_BYTES,

@@ -145,6 +145,12 @@ dgm_code dgm_road_value(dgm_road *road, const dgm_canon_codec *from, dgm_reader 
     return road->codec->decoder_feed(road->decoder, r, v, sink_of(road, r->err));
 }
 
+void dgm_road_done(dgm_road *road)
+{
+    if (road->decoder && road->codec->decoder_done)
+        road->codec->decoder_done(road->decoder);
+}
+
 dgm_code dgm_road_messages(dgm_road *road, const dgm_canon_messages *messages, dgm_err *err)
 {
     return dgm_target_messages(road->target, messages, err);

@@ -27,6 +27,8 @@ dgm_code dgm_road_event(dgm_road *road, const dgm_event *event, dgm_err *err);
 dgm_code dgm_road_error(dgm_road *road, dgm_arena *a, const dgm_error *error, dgm_err *err);
 /* An event or a response of another format. */
 dgm_code dgm_road_value(dgm_road *road, const dgm_canon_codec *from, dgm_reader *r, yyjson_val *v);
+/* And the mark that ends its stream. */
+void dgm_road_done(dgm_road *road);
 /* Or, instead of events: */
 dgm_code dgm_road_messages(dgm_road *road, const dgm_canon_messages *messages, dgm_err *err);
 dgm_code dgm_road_request(dgm_road *road, const dgm_canon_input *input, dgm_err *err);

@@ -60,6 +60,8 @@ typedef struct dgm_canon_codec {
      * sink was given. */
     void *(*decoder_new)(const dgm_stream_params *params);
     dgm_code (*decoder_feed)(void *decoder, dgm_reader *r, yyjson_val *v, dgm_canon_sink sink);
+    /* The peer has said that its stream ends here (stream_end). NULL: the decoder need not know. */
+    void (*decoder_done)(void *decoder);
     dgm_code (*decoder_end)(void *decoder, dgm_canon_sink sink, dgm_err *err);
     void (*decoder_free)(void *decoder);
 

@@ -143,6 +143,7 @@ const dgm_canon_codec dgm_codec_openai_chat = {
     .recognise = dgm_chat_recognise_form,
     .decoder_new = dgm_chat_decoder_new,
     .decoder_feed = dgm_chat_decoder_feed,
+    .decoder_done = dgm_chat_decoder_done,
     .decoder_end = dgm_chat_decoder_end,
     .decoder_free = dgm_chat_decoder_free,
     .encoder_new = dgm_chat_encoder_new,

@@ -352,13 +352,16 @@ dgm_code dgm_chat_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm_
     d->sink = sink;
     d->err = r->err;
     d->r = r;
-    if (yyjson_is_str(v) && dgm_str_is(dgm_json_str(v), "[DONE]"))
-        d->done = true;
-    else if (!yyjson_is_obj(v))
+    if (!yyjson_is_obj(v))
         dgm_chat_bad(d, NULL, v, "an object: a chunk, a completion or an error");
     else if (!d->rc)
         feed(d, v);
     return d->rc;
+}
+
+void dgm_chat_decoder_done(void *decoder)
+{
+    ((dgm_chat_decoder *)decoder)->done = true;
 }
 
 dgm_code dgm_chat_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err)

@@ -57,8 +57,9 @@ void dgm_chat_fail_run(dgm_chat_decoder *d, dgm_str message, dgm_str code);
 /* Closes what is open and gives the terminal event. */
 void dgm_chat_finish_run(dgm_chat_decoder *d);
 
-/* The codec's handles. A server's "[DONE]" may be fed too, as a text. */
+/* The codec's handles. */
 void *dgm_chat_decoder_new(const dgm_stream_params *params);
 dgm_code dgm_chat_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm_canon_sink sink);
+void dgm_chat_decoder_done(void *decoder);
 dgm_code dgm_chat_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err);
 void dgm_chat_decoder_free(void *decoder);

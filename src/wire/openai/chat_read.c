@@ -80,6 +80,9 @@ static int looks_like_error(const yyjson_val *v)
            !dgm_json_get(v, DGM_STR("jsonrpc")) && !dgm_json_get(v, DGM_STR("type"));
 }
 
+/* Without choices there is not much in them, but they are no messages. */
+static const char *const marks_of_chunks[] = {"error", "usage", "object", "created", "model"};
+
 int dgm_chat_recognise_form(const yyjson_val *v, dgm_form *ret_form)
 {
     yyjson_val *list;
@@ -94,7 +97,8 @@ int dgm_chat_recognise_form(const yyjson_val *v, dgm_form *ret_form)
     *ret_form = DGM_FORM_MESSAGES;
     if ((score = looks_like_message(v)))
         return score;
-    *ret_form = DGM_FORM_EVENTS;
+    if (HAS_ANY(v, marks_of_chunks))
+        *ret_form = DGM_FORM_EVENTS;
     return looks_like_error(v);
 }
 
