@@ -3,4 +3,5 @@
 
 #include <dragoman/base.h>
 #include <dragoman/convert.h>
+#include <dragoman/lint.h>
 #include <dragoman/model.h>

@@ -122,3 +122,10 @@
 /* "snapshot_bytes": messages kept to tell a run's reader all of them again, when a text turns out to be
  * another than was streamed. Past it the text is told as a message of its own. */
 #define DGM_MAX_SNAPSHOT_BYTES ((size_t)8 << 20)
+
+/* "lint_items": artifacts, tool calls and open items of one stream that lint and the order of events remember,
+ * some 16 to 200 bytes each. Past it the rules about them are silent. */
+#define DGM_MAX_LINT_ITEMS 65536
+
+/* "lint_texts": the last texts of a stream whose length and sum lint keeps, to tell if one is said again. */
+#define DGM_MAX_LINT_TEXTS 64

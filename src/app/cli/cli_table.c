@@ -208,6 +208,7 @@ const dgm_cli_command *const dgm_cli_commands[] = {
     &dgm_cli_init,
     &dgm_cli_db,
     &dgm_cli_bench,
+    &dgm_cli_lint,
     &dgm_cli_convert,
     &dgm_cli_compact,
     &dgm_cli_formats_command,

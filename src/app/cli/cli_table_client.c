@@ -1,6 +1,7 @@
 /*
  * cli_table_client.c - the rows of the table about talking to A2A servers, anybody's.
  */
+#include "cli_lint.h"
 #include "cli_table.h"
 
 static const char *protocol_word(size_t i)
@@ -40,6 +41,21 @@ static const char *state_word(size_t i)
     return i < sizeof words / sizeof *words ? words[i] : NULL;
 }
 
+static const char *report_word(size_t i)
+{
+    static const char *const words[] = {"text", "json", "sarif"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
+static const char *linted_word(size_t i)
+{
+    const char *const *names;
+    size_t n = dgm_lint_formats(&names);
+    return i == 0 ? "auto" : i <= n ? names[i - 1] : NULL;
+}
+
+static const dgm_cli_kind reports = {"format of findings", report_word, false};
+static const dgm_cli_kind linted = {"format", linted_word, false};
 static const dgm_cli_kind protocols = {"protocol version", protocol_word, false};
 static const dgm_cli_kind bindings = {"binding", binding_word, false};
 static const dgm_cli_kind task_actions = {"action", task_word, false};
@@ -247,4 +263,52 @@ const dgm_cli_command dgm_cli_bench = {
                        "Events a second, for a program"}),
     .page = true,
     .run = dgm_cli_run_outside,
+};
+
+const dgm_cli_command dgm_cli_lint = {
+    .name = "lint",
+    .about = "tell what is wrong with streams, tasks, messages, cards, or a server",
+    .text =
+        "Reads FILEs, or standard input: A2A 1.0 and 0.3 or AG-UI, as a JSON value, an array, JSON "
+        "lines or server-sent events. Holds them against the rules of their protocol and prints "
+        "every finding: where, what, the rule's name, and what to do about it. What is not JSON is "
+        "a finding too, and lint goes on with the next value.\n\n"
+        "With a URL it fetches the card of that A2A server, sends it a message, reads the stream "
+        "of its answer, and judges both.\n\n"
+        "`--rules` lists the rules; docs/lint.md has them in a table.",
+    .options = OPTIONS(
+        {.name = "format",
+         .value = "FORMAT",
+         .kind = &reports,
+         .about = "how findings are printed",
+         .more = "`json`: a line for each. `sarif`: SARIF 2.1.0, for code scanners. Default "
+                 "`text`."},
+        {.name = "from",
+         .letter = 'f',
+         .value = "FORMAT",
+         .kind = &linted,
+         .about = "format of the input",
+         .more = "Default `auto`: told by its shape."},
+        {.name = "strict", .about = "warnings count as errors do"},
+        {.name = "rules", .about = "print the rules and exit"},
+        {.name = "markdown", .about = "print the page docs/lint.md: all rules"},
+        {.name = "fetched-from",
+         .value = "URL",
+         .kind = &dgm_cli_any_text,
+         .about = "where the card in FILE was found: check that, too"},
+        {.name = "message",
+         .value = "TEXT",
+         .kind = &dgm_cli_any_text,
+         .about = "URL: what to say",
+         .more = "Default `hello`."},
+        OF_PEER, HELP),
+    .arguments = ARGUMENTS({"FILE", &dgm_cli_files, false, true,
+                            "what to read; none, or `-`, is standard input; or one http(s) URL"}),
+    .exits = NOTES({"0", "no errors were found; with `--strict` no warnings either"},
+                   {"1", "there were some, or something could not be read or reached"}, EXIT_2),
+    .examples = NOTES({"dragoman lint task.json", "What is wrong with a task?"},
+                      {"dragoman lint --format sarif task.json", "The same for a code scanner"},
+                      {"dragoman lint http://127.0.0.1:8484", "Is this server right?"}),
+    .page = true,
+    .run = dgm_cli_run_lint,
 };

@@ -24,7 +24,7 @@ static const struct {
 } commands[] = {
     {"serve", serve},          {"send", dgm_client_send}, {"task", dgm_client_task},
     {"card", dgm_client_card}, {"db", dgm_admin_db},      {"init", dgm_admin_init},
-    {"bench", dgm_load_bench},
+    {"bench", dgm_load_bench}, {"lint", dgm_client_lint},
 };
 
 static int run(const dgm_cli_line *line)

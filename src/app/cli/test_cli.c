@@ -307,7 +307,7 @@ static void misuse_is_named_and_advice_given(void **state)
         const char *what, *hint;
     } rows[] = {
         {{"convrt"}, "no command 'convrt'", "did you mean 'convert'?"},
-        {{"zzz"}, "no command 'zzz'", "one of serve, send"},
+        {{"zzz"}, "no command 'zzz'", "`dragoman help` lists the commands"},
         {{"--nonsense"}, "no option '--nonsense'", "`dragoman help`"},
         {{"--to", "x"}, "no option '--to'", "`dragoman convert --to`"},
         {{"-x"}, "no option '-x'", "`dragoman help`"},

@@ -10,3 +10,4 @@
 int dgm_client_send(const dgm_cli_line *line);
 int dgm_client_task(const dgm_cli_line *line);
 int dgm_client_card(const dgm_cli_line *line);
+int dgm_client_lint(const dgm_cli_line *line); /* of a server's address */

@@ -156,6 +156,10 @@ static bool take_text(struct taking *t, dgm_str text, dgm_str event_id)
     t->code = dgm_json_read(t->arena, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, t->err);
     if (!t->code)
         t->code = t->p->codec->decode(&r, v, methods[t->call->method].result, t->in_stream, &frame);
+    if (t->code && t->call->raw) {
+        t->code = DGM_OK;
+        return true;
+    }
     if (t->code) {
         dgm_err why = *t->err;
         dgm_fail(t->err, DGM_INVALID_AGENT_RESPONSE, NULL,
@@ -164,6 +168,8 @@ static bool take_text(struct taking *t, dgm_str text, dgm_str event_id)
         return false;
     }
     if (frame.object.kind == DGM_OBJECT_ERROR) {
+        if (t->call->raw && t->in_stream)
+            return true;
         t->code = refused(t->err, frame.object.it);
         return false;
     }
@@ -185,6 +191,8 @@ static bool on_stream(const char *bytes, size_t n, void *arg)
 {
     struct taking *t = arg;
     t->in_stream = true;
+    if (t->call->raw)
+        t->call->raw(t->call->arg, bytes, n);
     dgm_sse_feed(&t->sse, bytes, n);
     return take_events(t);
 }
@@ -235,6 +243,8 @@ static dgm_code look(struct taking *t, const struct http_answer *answer)
     if (answer->status / 100 != 2)
         return http_refusal(t, answer);
     if (!answer->is_stream) {
+        if (t->call->raw)
+            t->call->raw(t->call->arg, answer->body.p, answer->body.n);
         take_text(t, dgm_buf_str(&answer->body), (dgm_str){0});
         return t->code;
     }

@@ -57,6 +57,9 @@ typedef struct peer {
     bool is_rest, is_v1;
     dgm_str url, tenant;
     const char **headers; /* for every request; ends with NULL */
+    /* Set before it is opened: sees the text of the card, whatever it is. */
+    void (*on_card)(void *arg, const char *url, dgm_str text);
+    void *on_card_arg;
 } peer;
 
 /* Reads what the options say, fetches the card unless it is not needed, chooses an interface. Complains
@@ -80,6 +83,9 @@ struct peer_call {
     void *params;           /* the struct that DGM_METHODS names */
     const char *last_event; /* Last-Event-ID; NULL: none */
     peer_take take;
+    /* The bytes of the answer, before anybody looks at them. Then what cannot be read in a stream is passed
+     * over. May be NULL. */
+    void (*raw)(void *arg, const char *bytes, size_t n);
     void (*on_tick)(void *arg);
     void *arg;
 };

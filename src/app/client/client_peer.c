@@ -129,6 +129,8 @@ static int fetch_card(peer *p)
         rc = get_card(p, url, &answer, &err);
         if (!rc && answer.status / 100 == 2) {
             p->card_url = url;
+            if (p->on_card)
+                p->on_card(p->on_card_arg, url, dgm_buf_str(&answer.body));
             rc = read_card(p, dgm_buf_str(&answer.body), &err);
             http_answer_done(&answer);
             if (!rc)
@@ -238,7 +240,11 @@ static int begin(peer *p, const dgm_cli_line *line, const char *url)
 {
     long timeout = TIMEOUT_S;
     dgm_err err = {0};
-    *p = (peer){.line = line, .address = url, .arena = dgm_arena_new()};
+    *p = (peer){.line = line,
+                .address = url,
+                .arena = dgm_arena_new(),
+                .on_card = p->on_card,
+                .on_card_arg = p->on_card_arg};
     if (!client_number(line, "timeout", 1, 86400, &timeout))
         return DGM_CLI_MISUSED;
     if (!strstr(url, "://"))

@@ -1,0 +1,38 @@
+/*
+ * app/cli/cli_lint.h - what `dragoman lint` shares between files and addresses.
+ *
+ * cli_lint.c reads files; app/client reads a server and tells the same report.
+ */
+#pragma once
+
+#include "cli.h"
+
+typedef enum dgm_cli_report_form {
+    DGM_CLI_REPORT_TEXT,
+    DGM_CLI_REPORT_JSON, /* a line for each finding */
+    DGM_CLI_REPORT_SARIF /* one document, version 2.1.0 */
+} dgm_cli_report_form;
+
+/* Findings of all inputs on their way to standard output. */
+typedef struct dgm_cli_report {
+    dgm_cli_report_form form;
+    bool strict;         /* warnings count as errors do */
+    const char *name;    /* of the input: a file's, or an address */
+    bool *explained;     /* by rule: text says once how to mend it */
+    bool any;            /* a finding was told */
+    bool faulty;         /* one that counts */
+    const char *fetched; /* --fetched-from */
+    const char *from;    /* --from */
+} dgm_cli_report;
+
+void dgm_cli_report_begin(dgm_cli_report *r, const dgm_cli_line *line);
+int dgm_cli_report_end(dgm_cli_report *r); /* an exit status */
+
+/* A linter that tells this report; NULL: it complained. name: of the input. */
+dgm_linter *dgm_cli_report_linter(dgm_cli_report *r, const char *name, const char *url);
+
+/* The table of rules: for a person, for a program, for docs/. */
+void dgm_cli_lint_rules(dgm_cli_report_form form);
+void dgm_cli_lint_markdown(void);
+
+int dgm_cli_run_lint(const dgm_cli_line *line);

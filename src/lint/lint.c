@@ -1,0 +1,171 @@
+/*
+ * lint/lint.c - bytes in, values out of their framing, each to the rules of its protocol.
+ *
+ * One arena serves one value at a time. What is kept between values is in the handle, and bounded.
+ */
+#include "lint/lint_int.h"
+
+#include "wire/agui/agui.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- values ------------------------------------------------------------------------------------------------ */
+
+static void look_at_value(dgm_linter *l, yyjson_val *v)
+{
+    const lint_format *found = l->asked ? l->asked : lint_format_recognise(v, l->format);
+    l->object[0] = 0;
+    if (!yyjson_is_obj(v) || !found) {
+        lint_tell(l, LINT_UNKNOWN_VALUE, "", NULL);
+        return;
+    }
+    l->format = found;
+    if (found->a2a)
+        lint_a2a_value(l, v);
+    else
+        lint_agui_value(l, v);
+}
+
+/* An array that holds an update is a stream written down; else it is a list of messages, tasks, ... */
+static bool holds_events(yyjson_val *array)
+{
+    yyjson_val *e;
+    size_t i, n;
+    yyjson_arr_foreach (array, i, n, e) {
+        yyjson_val *kind = dgm_json_get(e, DGM_STR("kind"));
+        dgm_str name = yyjson_is_str(kind) ? dgm_json_str(kind) : (dgm_str){0};
+        if (dgm_json_get(e, DGM_STR("statusUpdate")) ||
+            dgm_json_get(e, DGM_STR("artifactUpdate")) || dgm_json_get(e, DGM_STR("result")) ||
+            dgm_str_is(name, "status-update") || dgm_str_is(name, "artifact-update") ||
+            dgm_agui_recognise(e))
+            return true;
+    }
+    return false;
+}
+
+static void look_at_array(dgm_linter *l, yyjson_val *array)
+{
+    yyjson_val *e;
+    size_t i, n;
+    l->where.in_stream = l->where.in_stream || holds_events(array);
+    l->where.in_list = true;
+    yyjson_arr_foreach (array, i, n, e) {
+        snprintf(l->base, sizeof l->base, "/%zu", i);
+        look_at_value(l, e);
+    }
+    l->base[0] = 0;
+}
+
+/* ---- texts --------------------------------------------------------------------------------------------------- */
+
+/* False: it is no value, take what really stands there. */
+static bool look_at_item(dgm_linter *l, const dgm_frames_item *item)
+{
+    dgm_err err = {0};
+    yyjson_val *v;
+    dgm_arena_reset(l->arena);
+    l->item = item;
+    l->where = (lint_where){.in_stream = !item->alone, .in_list = !item->alone};
+    if (item->done) {
+        l->n_values++;
+        lint_tell(l, LINT_DONE_MARKER, "", NULL);
+        return true;
+    }
+    dgm_code rc = dgm_json_read(l->arena, item->text,
+                                item->alone ? DGM_MAX_OBJECT_BYTES : DGM_MAX_RECORD_BYTES,
+                                item->alone ? "object_bytes" : "record_bytes", &v, &err);
+    if (rc == DGM_PARSE && item->guess)
+        return false;
+    l->n_values++;
+    if (rc)
+        lint_tell_text(l, rc == DGM_PARSE ? LINT_JSON : LINT_LIMIT, &err);
+    else if (yyjson_is_arr(v))
+        look_at_array(l, v);
+    else
+        look_at_value(l, v);
+    l->line = item->line;
+    l->column = item->column;
+    l->character = item->column;
+    return true;
+}
+
+static void look_at_items(dgm_linter *l)
+{
+    dgm_frames_item item;
+    dgm_err err = {0};
+    dgm_code rc = DGM_OK;
+    while (!l->over && !(rc = dgm_frames_next(&l->frames, &item, &err)) && item.text.p) {
+        if (!look_at_item(l, &item))
+            dgm_frames_retry(&l->frames);
+        l->item = NULL;
+    }
+    if (!rc || l->over)
+        return;
+    l->over = true; /* the framing has lost its way */
+    lint_tell_text(l, LINT_LIMIT, &err);
+}
+
+/* ---- the handle ------------------------------------------------------------------------------------------------- */
+
+dgm_code dgm_linter_new(const dgm_lint_options *options, dgm_linter **ret_linter, dgm_err *err)
+{
+    const char *from = options->from && strcmp(options->from, "auto") != 0 ? options->from : NULL;
+    const lint_format *asked = from ? lint_format_by_name(from) : NULL;
+    if (from && !asked)
+        return dgm_fail(
+            err, DGM_BAD_REQUEST, NULL,
+            "lint knows no format \"%.60s\": there are a2a-1.0, a2a-0.3, a2a-0.3-rest, ag-ui",
+            from);
+    dgm_linter *l = dgm_xcalloc(1, sizeof *l);
+    l->o = *options;
+    l->asked = l->format = asked;
+    l->dialects = asked && asked->dialect ? asked->dialect : LINT_ANY_DIALECT;
+    l->arena = dgm_arena_new();
+    l->line = l->column = l->character = 1;
+    dgm_frames_init(&l->frames, false);
+    *ret_linter = l;
+    return DGM_OK;
+}
+
+void dgm_linter_free(dgm_linter *l)
+{
+    if (!l)
+        return;
+    l->o.on_finding = NULL;
+    lint_agui_end(l);
+    lint_seen_clear(&l->stream.artifacts);
+    lint_seen_clear(&l->calls);
+    dgm_frames_done(&l->frames);
+    dgm_arena_free(l->arena);
+    free(l);
+}
+
+void dgm_linter_feed(dgm_linter *l, const char *bytes, size_t n)
+{
+    if (l->over || !n)
+        return;
+    dgm_frames_feed(&l->frames, bytes, n);
+    look_at_items(l);
+}
+
+void dgm_linter_end(dgm_linter *l)
+{
+    if (!l->over) {
+        dgm_frames_end(&l->frames);
+        look_at_items(l);
+    }
+    if (!l->n_values && !l->over && dgm_frames_what(&l->frames) != DGM_FRAMES_SSE) {
+        dgm_err err = {0};
+        dgm_fail(&err, DGM_PARSE, NULL, "expected JSON or server-sent events, got nothing");
+        lint_tell_text(l, LINT_JSON, &err);
+    }
+    lint_agui_end(l);
+    lint_stream_end(l);
+    l->over = true;
+}
+
+size_t dgm_linter_found(const dgm_linter *l, dgm_severity s)
+{
+    return l->found[s];
+}

@@ -1,0 +1,277 @@
+/*
+ * lint/lint_stream.c - events of A2A in their order.
+ *
+ * What single events show is model/rules.h's; here is what they are held against, and what only a whole stream
+ * shows. A file may hold several streams one after the other: a task that follows the end of another begins
+ * the next.
+ */
+#include "lint/lint_int.h"
+
+#include "base/err.h"
+#include "canon/said.h"
+
+#include <stdio.h>
+
+/* What is kept of an artifact. */
+enum lint_artifact { OPEN = 1, SEALED = 2, IN_CHUNKS = 4 };
+
+/* ---- ids ---------------------------------------------------------------------------------------------------- */
+
+static dgm_str id_of(const struct lint_id *id)
+{
+    return (dgm_str){id->text, id->n};
+}
+
+/* One that is longer than any we know of is not kept: its rule is silent. */
+static void keep_id(struct lint_id *to, dgm_str id)
+{
+    if (to->n || id.n > sizeof to->text)
+        return;
+    if (id.n)
+        memcpy(to->text, id.p, id.n);
+    to->n = id.n;
+}
+
+static void keep_ids(struct lint_stream *s, const dgm_event *e)
+{
+    dgm_str task = {0}, context = {0};
+    if (e->kind == DGM_EVENT_TASK) {
+        task = e->task->id;
+        context = e->task->context_id;
+    } else if (e->kind == DGM_EVENT_STATUS) {
+        task = e->status->task_id;
+        context = e->status->context_id;
+    } else if (e->kind == DGM_EVENT_ARTIFACT) {
+        task = e->artifact->task_id;
+        context = e->artifact->context_id;
+    }
+    keep_id(&s->task_id, task);
+    keep_id(&s->context_id, context);
+}
+
+void lint_request_id(dgm_linter *l, const dgm_json *id)
+{
+    struct lint_stream *s = &l->stream;
+    char text[sizeof s->request_id.text];
+    if (!id)
+        return;
+    dgm_str json = dgm_json_text_in(l->arena, id);
+    if (!s->request_id.n || json.n >= sizeof text) {
+        keep_id(&s->request_id, json);
+        return;
+    }
+    if (!dgm_str_eq(id_of(&s->request_id), json) && !s->ended)
+        lint_tell(l, LINT_CHANGING_REQUEST, "/id",
+                  "the JSON-RPC id is %.*s here and was %.*s before",
+                  (int)(json.n < 60 ? json.n : 60), json.p,
+                  (int)(s->request_id.n < 60 ? s->request_id.n : 60), s->request_id.text);
+}
+
+/* ---- artifacts ---------------------------------------------------------------------------------------------- */
+
+static dgm_fold_artifact artifact_of(const struct lint_stream *s, const dgm_event *e)
+{
+    if (e->kind != DGM_EVENT_ARTIFACT || !e->artifact->artifact.artifact_id.n)
+        return DGM_ARTIFACT_OPEN; /* nothing can be said */
+    uint64_t *there = lint_seen_find(&s->artifacts, e->artifact->artifact.artifact_id);
+    if (!there)
+        return s->artifacts.full ? DGM_ARTIFACT_OPEN : DGM_ARTIFACT_NEW;
+    return *there & SEALED ? DGM_ARTIFACT_SEALED : DGM_ARTIFACT_OPEN;
+}
+
+static void keep_artifact(struct lint_stream *s, const dgm_artifact_update *u)
+{
+    if (!u->artifact.artifact_id.n)
+        return;
+    uint64_t *there = lint_seen_add(&s->artifacts, u->artifact.artifact_id);
+    if (!there)
+        return;
+    bool was_owed = *there & IN_CHUNKS && !(*there & SEALED);
+    *there |= OPEN;
+    if (u->append == DGM_TRUE)
+        *there |= IN_CHUNKS;
+    if (u->last_chunk == DGM_TRUE)
+        *there |= SEALED;
+    bool is_owed = *there & IN_CHUNKS && !(*there & SEALED);
+    s->n_unsealed += (size_t)is_owed - (size_t)was_owed;
+}
+
+static void keep_task_artifacts(struct lint_stream *s, const dgm_task *t)
+{
+    for (size_t i = 0; i < t->artifacts.n; i++) {
+        uint64_t *there = lint_seen_add(&s->artifacts, t->artifacts.at[i].artifact_id);
+        if (there)
+            *there |= OPEN;
+    }
+}
+
+/* ---- texts -------------------------------------------------------------------------------------------------- */
+
+static dgm_str text_of(dgm_linter *l, const dgm_parts *parts)
+{
+    bool others;
+    return dgm_said_text(l->arena, parts, &others);
+}
+
+static void hear_artifact(dgm_linter *l, const dgm_artifact_update *u)
+{
+    dgm_str id = u->artifact.artifact_id, text = text_of(l, &u->artifact.parts);
+    if (!id.n)
+        return;
+    if (u->append == DGM_TRUE)
+        lint_text_more(l, id, text, "/artifact/parts");
+    else
+        lint_text_begin(l, id, text);
+    if (u->append != DGM_TRUE || u->last_chunk == DGM_TRUE)
+        lint_text_whole(l, id, "/artifact/parts");
+}
+
+static void hear_status(dgm_linter *l, const dgm_status *s)
+{
+    const char *at =
+        l->format->dialect == LINT_03_REST ? "/status/message/content" : "/status/message/parts";
+    if (s->state == DGM_STATE_COMPLETED && s->message)
+        lint_text_final(l, text_of(l, &s->message->parts), at);
+}
+
+/* ---- one event ------------------------------------------------------------------------------------------------ */
+
+/* Messages of 0.3's proto have `content` where the others have `parts`. */
+static void spell(const dgm_linter *l, char *at, size_t size)
+{
+    char rest[sizeof((dgm_err *)0)->at], *parts = strstr(at, "message/parts/");
+    if (l->format->dialect != LINT_03_REST || !parts)
+        return;
+    snprintf(rest, sizeof rest, "%s", parts + strlen("message/parts"));
+    size_t used = (size_t)(parts - at);
+    snprintf(parts, size - used, "message/content%s", rest);
+}
+
+static void apply_rules(dgm_linter *l, const dgm_event_view *view)
+{
+    for (int i = 0; i < DGM_N_EVENT_RULES; i++) {
+        dgm_event_rule rule = (dgm_event_rule)i;
+        dgm_err what = {0};
+        /* the decoder has looked for required members */
+        if (rule == DGM_RULE_REQUIRED_MEMBER || !dgm_event_breaks(rule, view, &what))
+            continue;
+        spell(l, what.at, sizeof what.at);
+        lint_tell_in(l, (lint_rule)(LINT_REQUIRED_MEMBER + i), what.at, "%s", what.msg);
+    }
+}
+
+static const dgm_status *status_of(const dgm_event *e)
+{
+    return e->kind == DGM_EVENT_STATUS ? &e->status->status
+           : e->kind == DGM_EVENT_TASK ? &e->task->status
+                                       : NULL;
+}
+
+static void look_at_tools(dgm_linter *l, const dgm_event *e)
+{
+    const dgm_status *status = status_of(e);
+    const dgm_at *history = DGM_AT_LIT(NULL, "history");
+    for (size_t i = 0; e->kind == DGM_EVENT_TASK && i < e->task->history.n; i++)
+        lint_message_tools(l, &e->task->history.at[i], DGM_AT_I(history, i));
+    if (status && status->message)
+        lint_message_tools(l, status->message, DGM_AT_LIT(DGM_AT_LIT(NULL, "status"), "message"));
+    if (e->kind == DGM_EVENT_MESSAGE)
+        lint_message_tools(l, e->message, NULL);
+}
+
+/* Of a stream that was resumed behind its first event: ids count from 1. */
+static bool is_resumed(const dgm_linter *l)
+{
+    dgm_str id = l->item->sse_id;
+    bool number = id.n && id.p[0] >= '1' && id.p[0] <= '9';
+    for (size_t i = 0; i < id.n; i++)
+        number = number && id.p[i] >= '0' && id.p[i] <= '9';
+    return number && !dgm_str_is(id, "1");
+}
+
+static void look_at_begin(dgm_linter *l, const dgm_event *e)
+{
+    struct lint_stream *s = &l->stream;
+    if (s->ended && e->kind == DGM_EVENT_TASK && s->task_id.n &&
+        !dgm_str_eq(e->task->id, id_of(&s->task_id)))
+        lint_stream_end(l);
+    if (!s->any && e->kind != DGM_EVENT_TASK && e->kind != DGM_EVENT_MESSAGE && !is_resumed(l))
+        lint_tell_in(l, LINT_FIRST_EVENT, "", NULL);
+    if (s->ended && !s->has_task)
+        lint_tell_in(l, LINT_AFTER_TERMINAL, "",
+                     "an event follows the message that was the answer");
+}
+
+static void move_on(dgm_linter *l, const dgm_event *e)
+{
+    struct lint_stream *s = &l->stream;
+    const dgm_status *status = status_of(e);
+    s->any = true;
+    keep_ids(s, e);
+    if (e->kind == DGM_EVENT_ARTIFACT)
+        keep_artifact(s, e->artifact);
+    if (e->kind == DGM_EVENT_TASK)
+        keep_task_artifacts(s, e->task);
+    if (e->kind == DGM_EVENT_MESSAGE)
+        s->ended = true;
+    else
+        s->has_task = true;
+    if (status && !dgm_state_is_terminal(s->state))
+        s->state = status->state;
+    s->ended = s->ended || dgm_state_is_terminal(s->state);
+}
+
+void lint_event(dgm_linter *l, const dgm_event *e, const yyjson_val *o, bool in_stream)
+{
+    const struct lint_stream *s = &l->stream;
+    const dgm_status *status = status_of(e);
+    dgm_event_view view = {.event = e, .artifact = DGM_ARTIFACT_OPEN};
+    (void)o;
+    if (in_stream) {
+        look_at_begin(l, e);
+        view.task_id = id_of(&s->task_id);
+        view.context_id = id_of(&s->context_id);
+        view.has_task = s->has_task;
+        view.state = s->state;
+        view.artifact = artifact_of(s, e);
+    }
+    apply_rules(l, &view);
+    if (status && status->state == DGM_STATE_UNKNOWN)
+        lint_tell_in(l, LINT_UNKNOWN_STATE, "/status/state", NULL);
+    if (in_stream || l->where.in_list || e->kind == DGM_EVENT_TASK)
+        look_at_tools(l, e);
+    if (!in_stream)
+        return;
+    if (e->kind == DGM_EVENT_ARTIFACT)
+        hear_artifact(l, e->artifact);
+    if (e->kind == DGM_EVENT_STATUS && !s->ended)
+        hear_status(l, status);
+    move_on(l, e);
+}
+
+/* ---- the end --------------------------------------------------------------------------------------------------- */
+
+void lint_stream_error(dgm_linter *l)
+{
+    if (l->stream.ended)
+        lint_tell_in(l, LINT_AFTER_TERMINAL, "", NULL);
+    l->stream.any = l->stream.ended = true;
+}
+
+void lint_stream_end(dgm_linter *l)
+{
+    struct lint_stream *s = &l->stream;
+    const dgm_frames_item *item = l->item;
+    l->item = NULL; /* it is about what came before */
+    if (s->any && !s->ended && !dgm_state_is_interrupted(s->state))
+        lint_tell(l, LINT_MISSING_FINAL, "", NULL);
+    if (s->any && s->n_unsealed)
+        lint_tell(l, LINT_MISSING_LAST_CHUNK, "",
+                  "%zu artifact%s that came in chunks never had lastChunk", s->n_unsealed,
+                  s->n_unsealed == 1 ? "" : "s");
+    l->item = item;
+    lint_seen_clear(&s->artifacts);
+    *s = (struct lint_stream){0};
+    l->texts.n = l->texts.pieces = 0;
+    l->dialects = l->asked && l->asked->dialect ? l->asked->dialect : LINT_ANY_DIALECT;
+}
