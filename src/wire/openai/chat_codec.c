@@ -36,9 +36,7 @@ static const dgm_loss lost_reading[] = {
     {"any", "/service_tier", "kept for openai-chat only, as `system_fingerprint` and `model` are"},
     {"any", "/*", "unknown members are left out"},
     {"events", "/choices/*/delta/reasoning",
-     "so is `reasoning_text`, `thinking`: comes back as `reasoning_content`; thoughts around a "
-     "text "
-     "are two, with a blank line between"},
+     "comes back as `reasoning_content`, as `reasoning_text` and `thinking` do"},
     {"events", "/choices/*/delta/tool_calls/*/id", "made up where there is none"},
     {"events", "/choices/*/delta/tool_calls/*/function/arguments",
      "nothing at all becomes `{}`; an empty object before the real one is left out, and what is "

@@ -115,7 +115,7 @@ static void begin(dgm_chat_decoder *d, yyjson_val *v)
 static void maybe_begin_anew(dgm_chat_decoder *d, yyjson_val *v)
 {
     dgm_str id = text_member(v, "id");
-    if (!d->begun || !id.n || dgm_str_eq(id, d->run_id) || !(d->finish.n || d->failed))
+    if (!d->begun || !id.n || dgm_str_eq(id, d->run_id) || !(d->finish.n || d->done || d->failed))
         return;
     if (!yyjson_arr_size(member(v, "choices")))
         return;
@@ -150,7 +150,8 @@ static void think(dgm_chat_decoder *d, dgm_str text)
     if (!text.n)
         return;
     if (!d->reasoning.n) {
-        d->reasoning = dgm_arena_printf(d->arena, "%.*s-t%zu", DGM_P(d->run_id), ++d->n_ids);
+        /* a completion has one: what is thought later goes on with it */
+        d->reasoning = dgm_arena_printf(d->arena, "%.*s-t1", DGM_P(d->run_id));
         reasoning_event(d, DGM_CANON_REASONING_START, (dgm_str){0});
         reasoning_event(d, DGM_CANON_REASONING_MESSAGE_START, (dgm_str){0});
     }

@@ -29,9 +29,9 @@ typedef struct dgm_chat_decoder {
     size_t n_ids;
     dgm_buf refusal;
     struct chat_read_call *calls;
-    size_t n_calls, cap_calls;
-    dgm_str finish; /* its reason */
-    bool done;      /* the server said that it is */
+    size_t n_calls, cap_calls, last_call; /* the one that was spoken of last */
+    dgm_str finish;                       /* its reason */
+    bool done;                            /* the server said that it is */
     dgm_canon_usage usage;
     bool has_usage;
     dgm_str state; /* `a2a`: of a run that waits */

@@ -40,7 +40,7 @@ static struct chat_read_call *by_index(dgm_chat_decoder *d, int64_t index)
 static struct chat_read_call *find(dgm_chat_decoder *d, const struct piece *p)
 {
     struct chat_read_call *c = p->id.n ? by_id(d, p->id) : NULL;
-    struct chat_read_call *last = d->n_calls ? &d->calls[d->n_calls - 1] : NULL;
+    struct chat_read_call *last = d->n_calls ? &d->calls[d->last_call] : NULL;
     if (p->has_index) {
         if (c && c->has_index && c->index == p->index)
             return c;
@@ -153,6 +153,7 @@ static void add_piece(dgm_chat_decoder *d, const struct piece *p)
     struct chat_read_call *c = find(d, p);
     if (!c && !(c = add_call(d, p)))
         return;
+    d->last_call = (size_t)(c - d->calls);
     if (!c->id.n && p->id.n)
         c->id = dgm_arena_dup(d->arena, p->id);
     if (!c->name.n && p->name.n)
@@ -239,7 +240,7 @@ void dgm_chat_read_legacy_call(dgm_chat_decoder *d, yyjson_val *v, const dgm_at 
 
 bool dgm_chat_is_cut(dgm_chat_decoder *d)
 {
-    const struct chat_read_call *last = d->n_calls ? &d->calls[d->n_calls - 1] : NULL;
+    const struct chat_read_call *last = d->n_calls ? &d->calls[d->last_call] : NULL;
     return last && !is_json(d, dgm_buf_str(&last->text));
 }
 
