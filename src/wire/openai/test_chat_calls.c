@@ -41,9 +41,11 @@ static void calls_without_an_index(void **state)
                 PENDING(" pending=x-c1 pending=x-c2"));
     check_decode(plain,
                  CALLS("{\"id\":\"a\"," F("f", "{") "},{\"id\":\"b\"," F("g", "[") "}")
-                     CALLS("{\"id\":\"a\"," MORE("}") "}") CALLS("{" MORE("]") "}") FINISH,
-                 STARTED CALL("a", "f") ARGS("a", "{") CALL("b", "g") ARGS("b", "[") ARGS("a", "}")
-                     ARGS("b", "]") CALLED("a") CALLED("b") PENDING(" pending=a pending=b"));
+                     CALLS("{" MORE("]") "}") CALLS("{\"id\":\"a\"," MORE("}") "}")
+                         CALLS("{" MORE(" ") "}") FINISH,
+                 STARTED CALL("a", "f") ARGS("a", "{") CALL("b", "g") ARGS("b", "[") ARGS("b", "]")
+                     ARGS("a", "}") ARGS("a", " ") CALLED("a") CALLED("b")
+                         PENDING(" pending=a pending=b"));
 }
 
 static void two_calls_on_one_index(void **state)
