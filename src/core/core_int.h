@@ -170,7 +170,7 @@ struct live {
     uint64_t kept_first; /* what the store has begins here, or later */
     dgm_turn_row turn;   /* the one that runs, or the last */
     dgm_str message_id;  /* that it began with */
-    char *turn_texts;    /* what these and the dedupe rows point to */
+    char *turn_texts;    /* what these and `taken` point to */
     struct turn_at *turns;
     struct run *run;
     struct call *loading; /* waiting for the load, newest first */
@@ -183,7 +183,7 @@ struct live {
     struct older_load *older_load;
     /* to be written at the end of this turn of the loop */
     dgm_loop_turn flush;
-    dgm_dedupe_row *dedupe; /* at most two */
+    dgm_taken *taken;       /* the message that began the turn */
     size_t unwritten_bytes; /* of records that are not published */
     dgm_err *store_fault;   /* in its arena, when it is broken */
     enum live_state is;
@@ -193,7 +193,6 @@ struct live {
     uint32_t n_queued;
     uint32_t n_lookups; /* of messages, in the store */
     uint32_t n_pending; /* records at the end of its log that are to be written */
-    uint32_t n_dedupe;
     uint32_t n_writing; /* appends the store has not answered */
     bool sync, write_turn, write_folded;
 };

@@ -39,7 +39,7 @@ void live_free(struct live *l)
     resend_forget(l);
     table_take(&l->shard->lives, &l->node);
     atomic_fetch_sub_explicit(&l->shard->core->live, 1, memory_order_relaxed);
-    free(l->dedupe);
+    free(l->taken);
     free(l->turns);
     free(l->turn_texts);
     dgm_fold_free(l->fold);
@@ -158,18 +158,17 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     drain_look(s);
 }
 
-static void forget_dedupe(struct live *l)
+static void forget_taken(struct live *l)
 {
-    free(l->dedupe);
-    l->dedupe = NULL;
-    l->n_dedupe = 0;
+    free(l->taken);
+    l->taken = NULL;
 }
 
 /* The store is gone, or refused before: what was to be written is not. */
 static void drop_pending(struct live *l)
 {
     l->n_pending = 0;
-    forget_dedupe(l);
+    forget_taken(l);
     live_settle_down(l);
 }
 
@@ -188,6 +187,8 @@ static void flush(void *arg)
     }
     if (l->write_folded)
         folded = live_snapshot(l);
+    if (folded && dgm_state_is_terminal(l->state))
+        dgm_log_set_task(l->log, folded);
     dgm_append batch = {
         .row = {.owner = l->owner,
                 .id = l->id,
@@ -202,8 +203,7 @@ static void flush(void *arg)
         .records = l->n_pending ? dgm_log_tail(l->log, l->n_pending, &l->shard->batch) : NULL,
         .n_records = l->n_pending,
         .turn = l->write_turn ? &l->turn : NULL,
-        .dedupe = l->dedupe,
-        .n_dedupe = l->n_dedupe,
+        .taken = l->taken,
         .sync = l->sync,
     };
     struct written *w = dgm_xcalloc(1, sizeof *w);
@@ -216,7 +216,7 @@ static void flush(void *arg)
     dgm_buf_shrink(&l->shard->batch, BATCH_KEEP_BYTES);
     dgm_record_unref(folded);
     l->n_pending = 0;
-    forget_dedupe(l);
+    forget_taken(l);
     l->sync = l->write_turn = l->write_folded = false;
 }
 
@@ -325,7 +325,7 @@ static void note_turn(struct live *l, const struct call *send)
 dgm_code live_begin_turn(struct live *l, struct call *send, const dgm_event *event, dgm_err *err)
 {
     dgm_code rc;
-    if (dgm_loop_is_queued(&l->flush) && (l->write_turn || l->n_dedupe)) {
+    if (dgm_loop_is_queued(&l->flush) && (l->write_turn || l->taken)) {
         dgm_loop_not_at_turn_end(l->shard->loop, &l->flush);
         flush(l);
     }

@@ -41,6 +41,7 @@ struct dgm_log {
     _Atomic uint64_t published;
     _Atomic bool closed;
     _Atomic(struct segment *) head; /* of first_seq */
+    _Atomic(dgm_record *) task;     /* at its end */
     /* the owner's */
     struct segment *tail;
     uint64_t last;
@@ -111,6 +112,7 @@ void dgm_log_unref(dgm_log *log)
 {
     if (!log || atomic_fetch_sub_explicit(&log->refs, 1, memory_order_acq_rel) > 1)
         return;
+    dgm_record_unref(log->task);
     for (struct segment *s = log->head, *next; s; s = next) {
         next = atomic_load_explicit(&s->next, memory_order_relaxed);
         for (size_t i = 0; i < s->cap && s->base + i <= log->last; i++)
@@ -158,6 +160,12 @@ void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n)
     }
     atomic_store_explicit(&log->head, head, memory_order_release);
     atomic_fetch_sub(&log->first_seq, n);
+}
+
+void dgm_log_set_task(dgm_log *log, dgm_record *task)
+{
+    if (!atomic_load_explicit(&log->task, memory_order_relaxed))
+        atomic_store_explicit(&log->task, dgm_record_ref(task), memory_order_release);
 }
 
 uint64_t dgm_log_last(const dgm_log *log)
@@ -327,4 +335,10 @@ bool dgm_reader_is_over(const dgm_reader *r)
 dgm_log *dgm_reader_log(const dgm_reader *r)
 {
     return r->at->log;
+}
+
+dgm_record *dgm_reader_task(const dgm_reader *r)
+{
+    dgm_record *task = atomic_load_explicit(&dgm_reader_log(r)->task, memory_order_acquire);
+    return task && task->head.seq <= dgm_log_published(dgm_reader_log(r)) ? task : NULL;
 }

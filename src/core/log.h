@@ -36,6 +36,9 @@ void dgm_log_publish(dgm_log *log, uint64_t seq); /* everything up to seq may be
 /* Those that came before the first one, published already; takes over a reference to each. The last of
  * them is first_seq - 1. */
 void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n);
+/* The whole Task at the end of the log, for those who wait for nothing else; the first one counts. It is
+ * there for readers when its seq is published. */
+void dgm_log_set_task(dgm_log *log, dgm_record *task);
 /* Nothing will follow what was appended; readers are over when they have read it. Published first. */
 void dgm_log_close(dgm_log *log);
 /* Readers are over when they have read what is published: the server ends, the task may go on at the
@@ -58,5 +61,7 @@ uint64_t
 dgm_reader_seq(const dgm_reader *r); /* of the last one given; what was `after` before that */
 bool dgm_reader_is_over(const dgm_reader *r); /* closed, and all of it was given */
 dgm_log *dgm_reader_log(const dgm_reader *r);
+/* The Task that the log ended with, borrowed like the records; NULL: it has not, or it was not kept. */
+dgm_record *dgm_reader_task(const dgm_reader *r);
 size_t dgm_log_n_readers(const dgm_log *log); /* on all loops; changes under one's feet */
 bool dgm_log_is_shared(const dgm_log *log); /* somebody else has a reference: a reader, an answer */

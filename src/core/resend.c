@@ -250,8 +250,12 @@ void resend_or_start(struct shard *s, struct call *c)
         f->waiting = c;
     } else {
         c->inflight = add(s, c, c->asked_context);
-        dgm_store_find_dedupe(c->core->o.store, c->owner, c->agent->id, c->asked_context,
-                              c->message_id, got_row, c);
+        if (dgm_store_is_unknown(c->core->o.store, c->owner, c->agent->id, c->asked_context,
+                                 c->message_id))
+            run_start(s, c, NULL, NULL);
+        else
+            dgm_store_find_dedupe(c->core->o.store, c->owner, c->agent->id, c->asked_context,
+                                  c->message_id, got_row, c);
     }
 }
 

@@ -46,20 +46,11 @@ void send_remember(struct live *l, struct call *c)
 {
     if (!l->agent->dedupe || !c->message_id.n)
         return;
-    dgm_dedupe_row row = {.owner = l->owner,
-                          .agent = l->agent->id,
-                          .context_id = l->context_id,
-                          .message_id = l->message_id,
-                          .task_id = l->id,
-                          .turn = l->turn.turn};
-    memcpy(row.digest, call_digest(c), sizeof row.digest);
-    l->dedupe = dgm_xcalloc(2, sizeof row);
-    l->dedupe[l->n_dedupe++] = row;
-    if (!c->asked_context.n && !c->asked_task.n) {
-        row.context_id = (dgm_str){0};
-        row.expires_ms = dgm_loop_unix_ms() + NAMELESS_MS;
-        l->dedupe[l->n_dedupe++] = row;
-    }
+    bool nameless = !c->asked_context.n && !c->asked_task.n;
+    l->taken = dgm_xmalloc(sizeof *l->taken);
+    l->taken->message_id = l->message_id;
+    l->taken->nameless_until_ms = nameless ? dgm_loop_unix_ms() + NAMELESS_MS : 0;
+    memcpy(l->taken->digest, call_digest(c), sizeof l->taken->digest);
 }
 
 void send_start(struct shard *s, struct call *c)

@@ -181,12 +181,6 @@ dgm_code dgm_append_misfit(const dgm_append *b, const uint64_t *last, dgm_err *e
 
 /* ---- writing --------------------------------------------------------------------------------------- */
 
-static size_t room_of_dedupe(const dgm_dedupe_row *d)
-{
-    return room(d->owner.tenant) + room(d->owner.principal) + room(d->agent) + room(d->context_id) +
-           room(d->message_id) + room(d->task_id);
-}
-
 static size_t room_of_row(const dgm_task_row *r)
 {
     return room(r->owner.tenant) + room(r->owner.principal) + room(r->id) + room(r->context_id) +
@@ -214,14 +208,15 @@ static void *put_array(struct block *b, const void *from, size_t bytes)
 void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done, void *arg)
 {
     struct block b;
+    assert(!batch->taken || batch->turn);
     const dgm_turn_row *turn = batch->turn;
-    size_t n = room_of_row(&batch->row) + batch->n_records * sizeof *batch->records +
-               batch->n_dedupe * sizeof *batch->dedupe;
+    const dgm_taken *taken = batch->taken;
+    size_t n = room_of_row(&batch->row) + batch->n_records * sizeof *batch->records;
     if (turn)
         n += sizeof *turn + room(turn->protocol) + room(turn->caller_id) + room(turn->request) +
              room(turn->previous);
-    for (size_t i = 0; i < batch->n_dedupe; i++)
-        n += room_of_dedupe(&batch->dedupe[i]);
+    if (taken)
+        n += sizeof *taken + room(taken->message_id);
 
     dgm_job *job = job_new(DGM_JOB_APPEND, n, &b, arg);
     dgm_append *to = &job->append.batch;
@@ -229,27 +224,19 @@ void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done
     /* arrays first: the struct before them keeps them aligned */
     if (batch->n_records)
         to->records = put_array(&b, batch->records, batch->n_records * sizeof *batch->records);
-    dgm_dedupe_row *dedupe = NULL;
-    if (batch->n_dedupe)
-        dedupe = put_array(&b, batch->dedupe, batch->n_dedupe * sizeof *batch->dedupe);
-    to->dedupe = dedupe;
+    dgm_turn_row *turn_copy = turn ? put_array(&b, turn, sizeof *turn) : NULL;
+    dgm_taken *taken_copy = taken ? put_array(&b, taken, sizeof *taken) : NULL;
+    to->turn = turn_copy;
+    to->taken = taken_copy;
     if (turn) {
-        dgm_turn_row *copy = put_array(&b, turn, sizeof *turn);
-        put(&b, &copy->protocol);
-        put(&b, &copy->caller_id);
-        put(&b, &copy->request);
-        put(&b, &copy->previous);
-        to->turn = copy;
+        put(&b, &turn_copy->protocol);
+        put(&b, &turn_copy->caller_id);
+        put(&b, &turn_copy->request);
+        put(&b, &turn_copy->previous);
     }
+    if (taken)
+        put(&b, &taken_copy->message_id);
     put_row(&b, &to->row);
-    for (size_t i = 0; i < batch->n_dedupe; i++) {
-        put(&b, &dedupe[i].owner.tenant);
-        put(&b, &dedupe[i].owner.principal);
-        put(&b, &dedupe[i].agent);
-        put(&b, &dedupe[i].context_id);
-        put(&b, &dedupe[i].message_id);
-        put(&b, &dedupe[i].task_id);
-    }
     for (size_t i = 0; i < batch->n_records; i++)
         job->append.bytes += dgm_record_ref(batch->records[i])->n;
     job->call.done = done;
@@ -261,7 +248,6 @@ void dgm_store_trim(dgm_store *s, int64_t older_than_ms, dgm_store_done done, vo
     struct block b;
     dgm_job *job = job_new(DGM_JOB_TRIM, 0, &b, arg);
     job->trim.older_than_ms = older_than_ms;
-    job->trim.from_ms = INT64_MIN;
     job->call.done = done;
     s->driver->submit(s, job);
 }
@@ -345,6 +331,12 @@ void dgm_store_find_dedupe(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str
     put(&b, &job->find.message_id);
     job->call.dedupe = got;
     s->driver->submit(s, job);
+}
+
+bool dgm_store_is_unknown(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
+                          dgm_str message_id)
+{
+    return s->driver->is_unknown(s, owner, agent, context_id, message_id);
 }
 
 void dgm_store_list(dgm_store *s, const dgm_list_query *q, dgm_store_got_list got, void *arg)

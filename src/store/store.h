@@ -50,16 +50,24 @@ typedef struct dgm_turn_row {
     dgm_str previous;  /* caller_id of the turn before, for chains; may be empty */
 } dgm_turn_row;
 
-/* A message id that was taken, so that its resend finds the turn it began. */
+/* The message that began a turn. Its id is taken from then on, so that a resend finds the turn: by (owner,
+ * agent, context of the task, message id), and for a while by (owner, agent, no context, message id). */
+typedef struct dgm_taken {
+    dgm_str message_id;
+    unsigned char digest[32];  /* SHA-256 of role and parts */
+    int64_t nameless_until_ms; /* of one that named no context; 0: it did */
+} dgm_taken;
+
+/* What a message id finds. */
 typedef struct dgm_dedupe_row {
     dgm_owner owner;
     dgm_str agent;
-    dgm_str context_id; /* empty for the row of a send that named no context */
+    dgm_str context_id; /* as it was asked for */
     dgm_str message_id;
-    unsigned char digest[32]; /* SHA-256 of role and parts */
+    unsigned char digest[32];
     dgm_str task_id;
     uint32_t turn;
-    int64_t expires_ms; /* 0: with its task */
+    int64_t expires_ms; /* of one found without its context; 0: with its task */
 } dgm_dedupe_row;
 
 /* ---- writing ---------------------------------------------------------------------------------------- */
@@ -76,10 +84,10 @@ typedef struct dgm_append {
     dgm_task_row row;
     dgm_record **records; /* referenced by the store until they are written; seqs without a gap */
     size_t n_records;
-    const dgm_turn_row *turn;     /* made or changed; NULL: none */
-    const dgm_dedupe_row *dedupe; /* n_dedupe of them, each instead of one with the same key; their
-                                     owner, agent and task are the row's */
-    size_t n_dedupe;
+    const dgm_turn_row *turn; /* made or changed; NULL: none */
+    /* What began this turn, in place of others with the same key (context_id and agent of the row are the
+     * task's then); NULL: none. */
+    const dgm_taken *taken;
     bool sync;
 } dgm_append;
 
@@ -121,6 +129,10 @@ typedef void (*dgm_store_got_dedupe)(dgm_code code, const dgm_dedupe_row *row, c
                                      void *arg);
 void dgm_store_find_dedupe(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
                            dgm_str message_id, dgm_store_got_dedupe got, void *arg);
+
+/* True: it is not taken, for certain. False: perhaps, find it. At once, on any thread. */
+bool dgm_store_is_unknown(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
+                          dgm_str message_id);
 
 typedef struct dgm_list_query {
     dgm_owner owner;
@@ -173,6 +185,6 @@ typedef struct dgm_store_stats {
 dgm_store_stats dgm_store_stats_of(dgm_store *s);
 
 /* Removes whole finished turns whose last record is older than this, from the front of a log and only
- * what the folded Task covers, and dedupe rows that expired. The task and its folded Task stay, and of
- * the last turn a row for its number: its first_seq is behind its last_seq then, and its texts are gone. */
+ * what the folded Task covers. The task, its folded Task and the message ids it took stay, and of the
+ * last turn a row for its number: its first_seq is behind its last_seq then, and its texts are gone. */
 void dgm_store_trim(dgm_store *s, int64_t older_than_ms, dgm_store_done done, void *arg);

@@ -32,8 +32,9 @@ typedef struct dgm_job {
 
     union { /* what was asked for; lives in the job's own block */
         struct {
-            dgm_append batch; /* turn and dedupe point into the block */
+            dgm_append batch; /* turn and taken point into the block */
             size_t bytes;     /* of its records */
+            int64_t ended_ms; /* sqlite: when the turn ended, if it did */
         } append;
         struct {
             dgm_owner owner;
@@ -54,7 +55,7 @@ typedef struct dgm_job {
         } unfinished;
         struct {
             int64_t older_than_ms;
-            int64_t from_ms, from_at; /* sqlite: where the next step begins */
+            int64_t from; /* sqlite: the key its next step begins with */
         } trim;
     };
 
@@ -98,6 +99,8 @@ typedef struct dgm_store_driver {
     dgm_code (*open)(const char *rest, dgm_store **ret_store, dgm_err *err);
     void (*close)(dgm_store *s);
     void (*submit)(dgm_store *s, dgm_job *job); /* takes it over; answers it later */
+    bool (*is_unknown)(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
+                       dgm_str message_id);
     bool (*is_healthy)(dgm_store *s, dgm_err *ret_why);
     dgm_store_stats (*stats)(dgm_store *s);
 } dgm_store_driver;

@@ -101,19 +101,14 @@ static void an_append_begins_where_the_log_ends(void **state)
     assert_int_equal(append_deltas(&e, alice, "t1", 0, 2, 1), DGM_OK);
     static const uint64_t ends[] = {0, 1, 3, 9};
     for (size_t i = 0; i < 4; i++) {
-        dgm_dedupe_row d = {.owner = alice,
-                            .agent = DGM_STR("demo"),
-                            .message_id = DGM_STR("m"),
-                            .task_id = DGM_STR("t1"),
-                            .turn = 1};
+        dgm_taken taken = {.message_id = DGM_STR("m")};
         dgm_turn_row turn = {.turn = 1, .first_seq = 1};
         make_deltas(&m, alice, "t1", ends[i], 2, 1);
-        m.batch.dedupe = &d;
-        m.batch.n_dedupe = 1;
+        m.batch.taken = &taken;
         m.batch.turn = &turn;
         check_code(append(&e, &m.batch, &err), DGM_INTERNAL, &err, "its log ends at 2");
         unmake(&m);
-        assert_null(find_dedupe(&e, alice, "", "m"));
+        assert_null(find_dedupe(&e, alice, "ctx", "m"));
     }
     make_deltas(&m, alice, "t1", 2, 2, 1);
     m.batch.row.last_seq = 9;
@@ -202,16 +197,11 @@ static void owners_never_see_each_other(void **state)
         struct making m;
         dgm_turn_row turn = {
             .turn = 1, .first_seq = 1, .protocol = DGM_STR("ag-ui"), .caller_id = DGM_STR("run")};
-        dgm_dedupe_row d = {.owner = owners[i],
-                            .agent = DGM_STR("demo"),
-                            .message_id = DGM_STR("m"),
-                            .task_id = DGM_STR("t"),
-                            .turn = 1};
-        d.digest[0] = (unsigned char)i;
+        dgm_taken taken = {.message_id = DGM_STR("m"), .nameless_until_ms = INT64_MAX};
+        taken.digest[0] = (unsigned char)i;
         make_deltas(&m, owners[i], "t", 0, i + 1, 1);
         m.batch.turn = &turn;
-        m.batch.dedupe = &d;
-        m.batch.n_dedupe = 1;
+        m.batch.taken = &taken;
         turn.first_seq = i + 1;
         check_ok(append(&e, &m.batch, NULL), (dgm_err){0});
         unmake(&m);
@@ -405,61 +395,101 @@ static void a_page_ends_when_it_is_heavy(void **state)
     teardown(&e);
 }
 
+/* One record and the message that began the turn. */
+static void take_message(struct env *e, const char *task, const char *context, uint32_t turn,
+                         dgm_taken taken)
+{
+    struct making m;
+    dgm_turn_row row = {.turn = turn, .first_seq = turn, .last_seq = turn};
+    make_deltas(&m, alice, task, turn - 1, 1, turn);
+    m.batch.row.context_id = dgm_str_from(context);
+    m.batch.turn = &row;
+    m.batch.taken = &taken;
+    m.batch.row.folded = DGM_STR("{}");
+    m.batch.row.folded_seq = turn;
+    check_ok(append(e, &m.batch, NULL), (dgm_err){0});
+    unmake(&m);
+    assert_false(dgm_store_is_unknown(e->store, alice, DGM_STR("demo"), dgm_str_from(context),
+                                      taken.message_id));
+}
+
 static void message_ids_are_taken_until_they_expire(void **state)
 {
     struct env e = setup(state);
-    int64_t now = dgm_loop_unix_ms();
-    dgm_dedupe_row d[] = {
-        {.owner = alice,
-         .agent = DGM_STR("demo"),
-         .message_id = DGM_STR("m1"),
-         .digest = {1, 2, 3},
-         .task_id = DGM_STR("t1"),
-         .turn = 7,
-         .expires_ms = now + 60000},
-        {.owner = alice,
-         .agent = DGM_STR("demo"),
-         .context_id = DGM_STR("ctx"),
-         .message_id = DGM_STR("m1"),
-         .task_id = DGM_STR("t1"),
-         .turn = 7},
-        {.owner = alice,
-         .agent = DGM_STR("demo"),
-         .message_id = DGM_STR("old"),
-         .task_id = DGM_STR("t1"),
-         .turn = 7,
-         .expires_ms = now - 1},
-    };
-    struct making m;
-    make_deltas(&m, alice, "t1", 0, 1, 1);
-    m.batch.dedupe = d;
-    m.batch.n_dedupe = 3;
-    check_ok(append(&e, &m.batch, NULL), (dgm_err){0});
-    unmake(&m);
+    int64_t now = dgm_loop_unix_ms(), later = now + 60000;
+    take_message(&e, "t1", "ctx", 1, (dgm_taken){DGM_STR("m1"), {1, 2, 3}, later});
+    take_message(&e, "t1", "ctx", 2, (dgm_taken){DGM_STR("m2"), {4}, 0});
+    take_message(&e, "t2", "other", 1, (dgm_taken){DGM_STR("old"), {5}, now - 1});
     dgm_dedupe_row *row = find_dedupe(&e, alice, "", "m1");
     assert_non_null(row);
-    assert_memory_equal(row->digest, d[0].digest, 32);
+    assert_memory_equal(row->digest, ((unsigned char[32]){1, 2, 3}), 32);
     check_str(row->task_id, "t1");
-    assert_int_equal(row->turn, 7);
-    assert_int_equal(row->expires_ms, now + 60000);
-    assert_int_equal(find_dedupe(&e, alice, "ctx", "m1")->expires_ms, 0);
-    assert_null(find_dedupe(&e, alice, "ctx", "old"));
+    assert_int_equal(row->turn, 1);
+    assert_int_equal(row->expires_ms, later);
+    row = find_dedupe(&e, alice, "ctx", "m1");
+    assert_int_equal(row->expires_ms, 0);
+    assert_int_equal(row->turn, 1);
+    assert_int_equal(row->digest[2], 3);
+    assert_int_equal(find_dedupe(&e, alice, "ctx", "m2")->turn, 2);
+    assert_null(find_dedupe(&e, alice, "", "m2")); /* it named its context */
     assert_null(find_dedupe(&e, alice, "", "old"));
-    assert_null(find_dedupe(&e, alice, "", "m2"));
-    trim(&e, now); /* takes the old one away; the others stay */
-    assert_non_null(find_dedupe(&e, alice, "", "m1"));
-    assert_non_null(find_dedupe(&e, alice, "ctx", "m1"));
-    /* the same key again: the newer one counts */
-    make_deltas(&m, alice, "t2", 0, 1, 1);
-    d[0].task_id = DGM_STR("t2");
-    d[0].digest[0] = 9;
-    m.batch.dedupe = d;
-    m.batch.n_dedupe = 1;
-    check_ok(append(&e, &m.batch, NULL), (dgm_err){0});
-    unmake(&m);
-    row = find_dedupe(&e, alice, "", "m1");
-    check_str(row->task_id, "t2");
-    assert_int_equal(row->digest[0], 9);
+    assert_int_equal(find_dedupe(&e, alice, "other", "old")->digest[0], 5);
+    assert_null(find_dedupe(&e, alice, "ctx", "old"));
+    assert_null(find_dedupe(&e, alice, "other", "m1"));
+    assert_null(find_dedupe(&e, alice, "", "m3"));
+    assert_null(find_dedupe(&e, bob, "", "m1"));
+    trim(&e, T0 + 1000); /* the turns go, what began them is known on */
+    assert_int_equal(count_records(&e, alice, "t1"), 0);
+    assert_int_equal(get_turns(&e, alice, "t1").n, 1);
+    assert_int_equal(find_dedupe(&e, alice, "", "m1")->turn, 1);
+    assert_int_equal(find_dedupe(&e, alice, "ctx", "m1")->turn, 1);
+    assert_int_equal(find_dedupe(&e, alice, "ctx", "m2")->turn, 2);
+    teardown(&e);
+}
+
+/* The same key again: the newer one counts. */
+static void a_message_id_belongs_to_whoever_took_it_last(void **state)
+{
+    struct env e = setup(state);
+    int64_t later = dgm_loop_unix_ms() + 60000;
+    take_message(&e, "t1", "c1", 1, (dgm_taken){DGM_STR("m"), {1}, later});
+    take_message(&e, "t2", "c2", 1, (dgm_taken){DGM_STR("m"), {2}, later});
+    assert_int_equal(find_dedupe(&e, alice, "", "m")->digest[0], 2);
+    check_str(find_dedupe(&e, alice, "c1", "m")->task_id, "t1"); /* in its own context as before */
+    check_str(find_dedupe(&e, alice, "c2", "m")->task_id, "t2");
+    take_message(&e, "t3", "c1", 1, (dgm_taken){DGM_STR("m"), {3}, 0});
+    check_str(find_dedupe(&e, alice, "c1", "m")->task_id, "t3");
+    check_str(find_dedupe(&e, alice, "", "m")->task_id, "t2");
+    take_message(&e, "t2", "c2", 2, (dgm_taken){DGM_STR("m"), {4}, 0});
+    assert_int_equal(find_dedupe(&e, alice, "c2", "m")->turn, 2);
+    assert_int_equal(find_dedupe(&e, alice, "", "m")->digest[0], 2);
+    take_message(&e, "t4", "c1", 1, (dgm_taken){DGM_STR("n"), {5}, 0}); /* an older task, later */
+    take_message(&e, "t3", "c1", 2, (dgm_taken){DGM_STR("n"), {6}, 0});
+    check_str(find_dedupe(&e, alice, "c1", "n")->task_id, "t3");
+    assert_int_equal(find_dedupe(&e, alice, "c1", "n")->digest[0], 6);
+    teardown(&e);
+}
+
+/* What was never taken is known to be so, soon after the store is open. */
+static void new_message_ids_are_told_from_old_ones(void **state)
+{
+    struct env e = setup(state);
+    int64_t later = dgm_loop_unix_ms() + 60000;
+    dgm_str demo = DGM_STR("demo"), none = {0}, ctx = DGM_STR("ctx");
+    for (int i = 0; !dgm_store_is_unknown(e.store, alice, demo, none, DGM_STR("m")); i++) {
+        assert_true(i < 30000);
+        usleep(1000);
+    }
+    take_message(&e, "t1", "ctx", 1, (dgm_taken){DGM_STR("m"), {1}, later});
+    assert_false(dgm_store_is_unknown(e.store, alice, demo, none, DGM_STR("m")));
+    assert_false(dgm_store_is_unknown(e.store, alice, demo, ctx, DGM_STR("m")));
+    size_t unknown = 0;
+    for (int i = 0; i < 100; i++) {
+        char id[24];
+        snprintf(id, sizeof id, "new-%d", i);
+        unknown += dgm_store_is_unknown(e.store, alice, demo, i % 2 ? ctx : none, dgm_str_from(id));
+    }
+    assert_true(unknown > 90);
     teardown(&e);
 }
 
@@ -827,15 +857,9 @@ static void make_many(struct call *c)
                              .last_seq = i < RUNNING ? 0 : 1,
                              .protocol = DGM_STR("ag-ui"),
                              .caller_id = dgm_str_from(id)};
-        dgm_dedupe_row dedupe = {.owner = alice,
-                                 .agent = DGM_STR("demo"),
-                                 .context_id = DGM_STR("ctx"),
-                                 .message_id = dgm_str_from(id),
-                                 .task_id = dgm_str_from(id),
-                                 .turn = 1};
+        dgm_taken taken = {.message_id = dgm_str_from(id)};
         m.batch.turn = &turn;
-        m.batch.dedupe = &dedupe;
-        m.batch.n_dedupe = 1;
+        m.batch.taken = &taken;
         if (i >= RUNNING)
             m.batch.row.state = DGM_STATE_COMPLETED;
         bool last = i + 1 == DGM_MAX_MEMORY_TASKS + MORE;
@@ -890,6 +914,8 @@ static void urls_name_a_driver(void **state)
     X(pages_hold_under_concurrent_appends)                                                         \
     X(a_page_ends_when_it_is_heavy)                                                                \
     X(message_ids_are_taken_until_they_expire)                                                     \
+    X(a_message_id_belongs_to_whoever_took_it_last)                                                \
+    X(new_message_ids_are_told_from_old_ones)                                                      \
     X(turns_are_found_by_their_callers_id)                                                         \
     X(only_whole_finished_turns_are_trimmed)                                                       \
     X(many_turns_are_trimmed_in_steps)                                                             \

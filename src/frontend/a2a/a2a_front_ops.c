@@ -97,9 +97,16 @@ static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, voi
 
 static void give_task_now(struct op *op)
 {
+    dgm_record *task = dgm_reader_task(op->reader); /* how it ended, if it did */
+    if (task)
+        dgm_record_ref(task);
     end_wait(op);
     dgm_http_watch(op->x, NULL, NULL, NULL);
-    dgm_core_get(op->front->core, op->who.owner, op->front->o.agent, op->task_id, on_task, op);
+    if (task)
+        op_give_record(op, task);
+    else
+        dgm_core_get(op->front->core, op->who.owner, op->front->o.agent, op->task_id, on_task, op);
+    dgm_record_unref(task);
 }
 
 static void waited_enough(void *arg)

@@ -325,6 +325,23 @@ static void keep_taken(struct memory_store *s, struct task *t, const dgm_dedupe_
     t->taken = d;
 }
 
+static void keep_message(struct memory_store *s, struct task *t, const dgm_append *b)
+{
+    dgm_dedupe_row row = {.owner = t->row.owner,
+                          .agent = t->row.agent,
+                          .context_id = t->row.context_id,
+                          .message_id = b->taken->message_id,
+                          .task_id = t->row.id,
+                          .turn = b->turn->turn};
+    memcpy(row.digest, b->taken->digest, sizeof row.digest);
+    keep_taken(s, t, &row);
+    if (!b->taken->nameless_until_ms)
+        return;
+    row.context_id = (dgm_str){0};
+    row.expires_ms = b->taken->nameless_until_ms;
+    keep_taken(s, t, &row);
+}
+
 static void keep_folded(struct memory_store *s, struct task *t, const dgm_task_row *row)
 {
     char *copy = dgm_xmalloc(row->folded.n + 1);
@@ -416,8 +433,8 @@ static void do_append(struct memory_store *s, dgm_job *job)
         t->records[t->n_records++] = dgm_record_ref(b->records[i]);
     if (b->turn)
         keep_turn(s, t, b->turn);
-    for (size_t i = 0; i < b->n_dedupe; i++)
-        keep_taken(s, t, &b->dedupe[i]);
+    if (b->taken)
+        keep_message(s, t, b);
     s->bytes += job->append.bytes;
     note_end(s, t);
     forget_some(s);
@@ -562,6 +579,16 @@ static void find_dedupe(struct memory_store *s, dgm_job *job)
                             .expires_ms = d->expires_ms};
     memcpy(row->digest, d->digest, sizeof row->digest);
     dgm_dedupe_row_keep(job->arena, row);
+}
+
+static bool is_unknown(dgm_store *base, dgm_owner owner, dgm_str agent, dgm_str context_id,
+                       dgm_str message_id)
+{
+    struct memory_store *s = (struct memory_store *)base;
+    pthread_mutex_lock(&s->lock);
+    bool unknown = !find_taken(s, owner, agent, context_id, message_id);
+    pthread_mutex_unlock(&s->lock);
+    return unknown;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------------- */
@@ -770,6 +797,7 @@ const dgm_store_driver dgm_store_memory = {
     .open = open_memory,
     .close = close_memory,
     .submit = submit,
+    .is_unknown = is_unknown,
     .is_healthy = is_healthy,
     .stats = stats,
 };

@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +63,8 @@ struct sqlite_store {
     dgm_err fault;
     dgm_store_stats stats;
 
+    dgm_known *known;
+    _Atomic bool closing; /* what can wait does not go on */
     dgm_sql_writer writer;
     pthread_t writer_thread;
     bool writer_running;
@@ -325,12 +328,29 @@ static dgm_job *take_read(struct sqlite_store *s, const struct reader *r)
     return job || r == &s->readers[0] ? job : pop(&s->lists);
 }
 
+/* Message ids of the database. Those that come meanwhile the writer adds. */
+static void learn_ids(struct reader *r)
+{
+    struct sqlite_store *s = r->store;
+    int rc = SQLITE_OK;
+    sqlite3_stmt *st = dgm_conn_sql(&r->conn, DGM_SQL_KNOWN, &rc);
+    if (!st)
+        return;
+    while (!s->closing && (rc = sqlite3_step(st)) == SQLITE_ROW)
+        dgm_known_add(s->known, dgm_column_str(st, 0), (uint64_t)sqlite3_column_int64(st, 1));
+    sqlite3_reset(st);
+    if (rc == SQLITE_DONE) /* else every message is looked for */
+        dgm_known_is_complete(s->known);
+}
+
 static void *reader_main(void *arg)
 {
     struct reader *r = arg;
     struct sqlite_store *s = r->store;
     struct answers a;
     dgm_job *job;
+    if (r == &s->readers[N_READERS - 1])
+        learn_ids(r);
     pthread_mutex_lock(&s->lock);
     for (;;) {
         if (!(job = take_read(s, r))) {
@@ -417,6 +437,16 @@ static void submit(dgm_store *base, dgm_job *job)
     pthread_mutex_unlock(&s->lock);
 }
 
+static bool is_unknown(dgm_store *base, dgm_owner owner, dgm_str agent, dgm_str context_id,
+                       dgm_str message_id)
+{
+    const dgm_known *known = ((struct sqlite_store *)base)->known;
+    if (dgm_known_may_have(known, message_id, dgm_scope(owner, agent, (dgm_str){0})))
+        return false;
+    return !context_id.n ||
+           !dgm_known_may_have(known, message_id, dgm_scope(owner, agent, context_id));
+}
+
 static bool is_healthy(dgm_store *base, dgm_err *ret_why)
 {
     struct sqlite_store *s = (struct sqlite_store *)base;
@@ -443,6 +473,7 @@ static dgm_store_stats stats(dgm_store *base)
 static void close_sqlite(dgm_store *base)
 {
     struct sqlite_store *s = (struct sqlite_store *)base;
+    s->closing = true;
     pthread_mutex_lock(&s->lock);
     while (s->pending > 0)
         pthread_cond_wait(&s->idle, &s->lock);
@@ -457,6 +488,7 @@ static void close_sqlite(dgm_store *base)
     }
     if (s->writer_running)
         pthread_join(s->writer_thread, NULL);
+    dgm_known_free(s->known);
     dgm_sql_writer_close(&s->writer); /* the last connection: the WAL is written back and goes */
     if (s->lock_fd >= 0)
         close(s->lock_fd);
@@ -495,6 +527,7 @@ static dgm_code open_sqlite(const char *rest, dgm_store **ret_store, dgm_err *er
     pthread_condattr_t monotonic;
     s->base.driver = &dgm_store_sqlite;
     s->lock_fd = -1;
+    s->known = dgm_known_new();
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&s->lock, NULL);
@@ -505,7 +538,7 @@ static dgm_code open_sqlite(const char *rest, dgm_store **ret_store, dgm_err *er
 
     dgm_code code = dgm_sqlite_lock(path, &s->lock_fd, err);
     if (!code)
-        code = dgm_sql_writer_open(path, &s->writer, err);
+        code = dgm_sql_writer_open(path, s->known, &s->writer, err);
     for (size_t i = 0; i < N_READERS && !code; i++) {
         s->readers[i].store = s;
         code = dgm_conn_open(path, DGM_CONN_READ, &s->readers[i].conn, err);
@@ -525,6 +558,7 @@ const dgm_store_driver dgm_store_sqlite = {
     .open = open_sqlite,
     .close = close_sqlite,
     .submit = submit,
+    .is_unknown = is_unknown,
     .is_healthy = is_healthy,
     .stats = stats,
 };

@@ -147,118 +147,6 @@ dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err)
     return DGM_OK;
 }
 
-/* ---- tables ---------------------------------------------------------------------------------------- */
-
-/* "drgm": tells our databases from others' (PRAGMA application_id). */
-#define APPLICATION_ID 0x6472676d
-
-/*
- * Each brings the tables from the version before it to its own, in one transaction. Never change one
- * that was released; add another.
- *
- * A task's number n clusters what belongs to it: log and turns have one key, n << 32 | seq or turn, so
- * each is one b-tree and a task's rows lie together. Folded Tasks stand apart, so that a task's row
- * stays small while its log grows. state<3: unknown, submitted, working (an IN would cost a temporary
- * table per change).
- */
-static const struct migration {
-    const char *about;
-    const char *sql;
-} migrations[] = {
-    {"tasks, logs, turns, taken message ids",
-     "CREATE TABLE tasks("
-     " n INTEGER PRIMARY KEY, tenant TEXT NOT NULL, principal TEXT NOT NULL, id TEXT NOT NULL,"
-     " context TEXT NOT NULL, agent TEXT NOT NULL, state INTEGER NOT NULL,"
-     " created_ms INTEGER NOT NULL, status_ms INTEGER NOT NULL, last_seq INTEGER NOT NULL,"
-     " UNIQUE(tenant,principal,id)) STRICT;"
-     "CREATE INDEX tasks_by_status ON tasks(tenant,principal,status_ms,id,state,agent);"
-     "CREATE INDEX tasks_by_context ON tasks(tenant,principal,context);"
-     "CREATE INDEX tasks_unfinished ON tasks(tenant,principal,id) WHERE state<3;"
-     "CREATE TABLE folds(task INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL)"
-     " STRICT;"
-     "CREATE TABLE log(at INTEGER PRIMARY KEY, n INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;"
-     "CREATE TABLE turns("
-     " at INTEGER PRIMARY KEY, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,"
-     " ended_ms INTEGER NOT NULL, protocol TEXT NOT NULL, caller TEXT NOT NULL,"
-     " request TEXT NOT NULL, previous TEXT NOT NULL) STRICT;"
-     "CREATE INDEX turns_by_caller ON turns(caller,protocol) WHERE caller<>'';"
-     "CREATE INDEX turns_by_end ON turns(ended_ms) WHERE ended_ms>0;"
-     "CREATE TABLE dedupe("
-     " tenant TEXT NOT NULL, principal TEXT NOT NULL, agent TEXT NOT NULL, context TEXT NOT NULL,"
-     " message TEXT NOT NULL, digest BLOB NOT NULL, task TEXT NOT NULL, turn INTEGER NOT NULL,"
-     " expires_ms INTEGER NOT NULL, PRIMARY KEY(tenant,principal,agent,context,message))"
-     " STRICT, WITHOUT ROWID;"
-     "CREATE INDEX dedupe_by_expiry ON dedupe(expires_ms) WHERE expires_ms>0;"
-     "CREATE TABLE probe(n INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;"},
-};
-#define N_MIGRATIONS DGM_SCHEMA_VERSION
-_Static_assert(sizeof migrations / sizeof *migrations == N_MIGRATIONS, "one per version");
-
-static int exec(dgm_conn *c, const char *sql)
-{
-    return sqlite3_exec(c->db, sql, NULL, NULL, NULL);
-}
-
-static int ask(dgm_conn *c, const char *sql, int64_t *ret)
-{
-    sqlite3_stmt *st;
-    int rc = sqlite3_prepare_v2(c->db, sql, -1, &st, NULL);
-    if (rc)
-        return rc;
-    rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW)
-        *ret = sqlite3_column_int64(st, 0);
-    sqlite3_finalize(st);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-dgm_code dgm_conn_identify(dgm_conn *c, int *ret_version, dgm_err *err)
-{
-    int64_t application = 0, tables = 0, version = 0;
-    int rc = ask(c, "PRAGMA application_id", &application);
-    if (!rc)
-        rc = ask(c, "SELECT count(*) FROM sqlite_schema", &tables);
-    if (!rc && application == APPLICATION_ID)
-        rc = ask(c, "SELECT max(version) FROM migrations", &version);
-    if (rc)
-        return dgm_conn_fault(c, rc, false, err);
-    if (application != APPLICATION_ID && tables > 0)
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "%.160s is a database of another program: name another path", c->path);
-    if (version > N_MIGRATIONS)
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "%.160s was written by a newer dragoman (tables of version %d, this one "
-                        "knows %d): use that one, or restore an older backup",
-                        c->path, (int)version, N_MIGRATIONS);
-    *ret_version = (int)version;
-    return DGM_OK;
-}
-
-static int migrate_one(dgm_conn *c, int version)
-{
-    char note[256];
-    int rc = exec(c, "BEGIN EXCLUSIVE");
-    if (!rc && version == 0) {
-        snprintf(note, sizeof note, "PRAGMA application_id=%d", APPLICATION_ID);
-        rc = exec(c, note);
-        if (!rc)
-            rc = exec(c, "CREATE TABLE migrations(version INTEGER PRIMARY KEY,"
-                         " applied TEXT NOT NULL, about TEXT NOT NULL) STRICT");
-    }
-    if (!rc)
-        rc = exec(c, migrations[version].sql);
-    snprintf(note, sizeof note,
-             "INSERT INTO migrations VALUES(%d,strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ'),'%s')",
-             version + 1, migrations[version].about);
-    if (!rc)
-        rc = exec(c, note);
-    if (!rc)
-        rc = exec(c, "COMMIT");
-    if (rc && !sqlite3_get_autocommit(c->db))
-        exec(c, "ROLLBACK");
-    return rc;
-}
-
 /* ---- opening --------------------------------------------------------------------------------------- */
 
 /* SQLite counts every allocation under a lock that all connections share; nobody looks at that. */
@@ -278,6 +166,11 @@ static dgm_code make_private(const char *path, dgm_err *err)
     return errno == EEXIST ? DGM_OK : dgm_file_fault(path, "create", errno, err);
 }
 
+static int exec(dgm_conn *c, const char *sql)
+{
+    return sqlite3_exec(c->db, sql, NULL, NULL, NULL);
+}
+
 static dgm_code prepare_writer(dgm_conn *c, dgm_err *err)
 {
     int version = 0, rc;
@@ -288,8 +181,8 @@ static dgm_code prepare_writer(dgm_conn *c, dgm_err *err)
      * holds the rest. */
     rc = exec(c, "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;"
                  "PRAGMA journal_size_limit=67108864; PRAGMA cache_size=-2000");
-    for (; !rc && version < N_MIGRATIONS; version++)
-        rc = migrate_one(c, version);
+    if (!rc)
+        rc = dgm_schema_migrate(c, version);
     return rc ? dgm_conn_fault(c, rc, false, err) : DGM_OK;
 }
 

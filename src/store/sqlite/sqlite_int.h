@@ -2,9 +2,13 @@
  * store/sqlite/sqlite_int.h - what the files of this driver share.
  *
  *   sqlite.c         threads and queues: a writer, some readers, answers in order
- *   sqlite_conn.c    connections: opening, the lock, migrations, statements, faults as sentences
- *   sqlite_write.c   one batch of appends, one commit; trimming
+ *   sqlite_conn.c    connections: opening, the lock, statements, faults as sentences
+ *   sqlite_schema.c  the tables, and how those of earlier versions become them
+ *   sqlite_write.c   one batch of appends, one commit
+ *   sqlite_rows.c    the rows of a batch, as tables that a statement can read
+ *   sqlite_trim.c    what goes when it is old
  *   sqlite_read.c    every read
+ *   sqlite_known.c   which message ids may have been taken, without a read
  *   sqlite_frame.c   records as the bytes of a log row
  *   admin.c          what `dragoman db` does, without a store
  */
@@ -18,67 +22,85 @@
 
 /* ---- connections ----------------------------------------------------------------------------------- */
 
-#define DGM_SQL_STATEMENTS(X)                                                                      \
-    /* the writer's */                                                                             \
-    X(BEGIN, "BEGIN IMMEDIATE")                                                                    \
-    X(COMMIT, "COMMIT")                                                                            \
-    X(ROLLBACK, "ROLLBACK")                                                                        \
-    X(TASK_INSERT,                                                                                 \
-      "INSERT INTO tasks(tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq)"   \
-      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9) ON CONFLICT DO NOTHING")                                \
-    X(TASK_FIND,                                                                                   \
-      "SELECT n,last_seq,state,status_ms FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")   \
-    X(TASK_UPDATE, "UPDATE tasks SET last_seq=?2,state=?3,status_ms=?4 WHERE n=?1")                \
-    /* a delta leaves state and time alone, and so every index */                                  \
-    X(TASK_GROW, "UPDATE tasks SET last_seq=?2 WHERE n=?1")                                        \
-    X(LOG_INSERT, "INSERT INTO log(at,n,bytes) VALUES(?1,?2,?3)")                                  \
-    X(FOLD_PUT, "INSERT OR REPLACE INTO folds(task,seq,body) VALUES(?1,?2,?3)")                    \
-    X(TURN_PUT,                                                                                    \
-      "INSERT INTO turns(at,first_seq,last_seq,ended_ms,protocol,caller,request,previous)"         \
-      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT(at) DO UPDATE SET first_seq=?2,last_seq=?3,"   \
-      "ended_ms=?4,protocol=?5,caller=?6,request=?7,previous=?8")                                  \
-    X(DEDUPE_PUT,                                                                                  \
-      "INSERT OR REPLACE INTO dedupe(tenant,principal,agent,context,message,digest,task,turn,"     \
-      "expires_ms) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")                                            \
-    X(PROBE, "INSERT OR REPLACE INTO probe(n,bytes) VALUES(1,zeroblob(?1))")                       \
-    X(TRIM_FIND, "SELECT ended_ms,at,last_seq FROM turns WHERE ended_ms>0 AND ended_ms<?1"         \
-                 " AND (ended_ms,at)>(?2,?3) ORDER BY ended_ms,at LIMIT ?4")                       \
-    X(TRIM_MAY, "SELECT NOT EXISTS(SELECT 1 FROM turns WHERE at>=?1 AND at<?2"                     \
-                " AND (last_seq=0 OR first_seq<=last_seq))"                                        \
-                " AND EXISTS(SELECT 1 FROM folds WHERE task=?3 AND seq>=?4)")                      \
-    X(TRIM_LOG, "DELETE FROM log WHERE at>=?1 AND at<=?2 AND at+n-1<=?2")                          \
-    /* the last one of a task is kept for its number, without what it says */                      \
-    X(TRIM_TURN, "DELETE FROM turns WHERE at>=?1 AND (at<?2 OR at=?2"                              \
-                 " AND EXISTS(SELECT 1 FROM turns WHERE at>?2 AND at<=?3)) AND at<=?2")            \
-    X(TRIM_LAST, "UPDATE turns SET first_seq=last_seq+1,ended_ms=0,protocol='',caller='',"         \
-                 "request='',previous='' WHERE at=?1")                                             \
-    X(EXPIRE_FIND, "SELECT expires_ms FROM dedupe WHERE expires_ms>0 AND expires_ms<=?1"           \
-                   " ORDER BY expires_ms LIMIT 1 OFFSET ?2")                                       \
-    X(EXPIRE, "DELETE FROM dedupe WHERE expires_ms>0 AND expires_ms<=?1")                          \
-    /* the readers' */                                                                             \
-    X(TASK_GET,                                                                                    \
-      "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"       \
-      "t.last_seq,f.seq,f.body FROM tasks t LEFT JOIN folds f ON f.task=t.n"                       \
-      " WHERE t.tenant=?1 AND t.principal=?2 AND t.id=?3")                                         \
-    X(TASK_N, "SELECT n FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")                    \
-    X(LOG_FROM, "SELECT at,n,bytes FROM log WHERE at>=coalesce((SELECT max(at) FROM log"           \
-                " WHERE at BETWEEN ?1 AND ?2),?1) AND at<=?3 ORDER BY at")                         \
-    X(TURNS_GET, "SELECT at,first_seq,last_seq,protocol,caller,request,previous FROM turns"        \
-                 " WHERE at BETWEEN ?1 AND ?2 ORDER BY at")                                        \
-    X(TURN_FIND,                                                                                   \
-      "SELECT r.at,r.first_seq,r.last_seq,r.protocol,r.caller,r.request,r.previous,t.id"           \
-      " FROM turns r JOIN tasks t ON t.n=r.at>>32 WHERE r.caller=?4 AND r.protocol=?3"             \
-      " AND r.caller<>'' AND t.tenant=?1 AND t.principal=?2 ORDER BY r.at DESC LIMIT 1")           \
-    X(DEDUPE_GET,                                                                                  \
-      "SELECT digest,task,turn,expires_ms FROM dedupe WHERE tenant=?1 AND principal=?2"            \
-      " AND agent=?3 AND context=?4 AND message=?5 AND (expires_ms=0 OR expires_ms>?6)")           \
-    X(UNFINISHED,                                                                                  \
-      "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"        \
-      " FROM tasks INDEXED BY tasks_unfinished WHERE state<3"                                      \
-      " AND (tenant,principal,id)>(?1,?2,?3) ORDER BY tenant,principal,id LIMIT ?4")               \
-    X(UNFINISHED_FIRST,                                                                            \
-      "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"        \
-      " FROM tasks INDEXED BY tasks_unfinished WHERE state<3"                                      \
+#define DGM_SQL_STATEMENTS(X)                                                                          \
+    /* the writer's */                                                                                 \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                        \
+    X(COMMIT, "COMMIT")                                                                                \
+    X(ROLLBACK, "ROLLBACK")                                                                            \
+    X(TASK_LAST, "SELECT coalesce(max(n),0) FROM tasks")                                               \
+    /* All rows of a batch at once, from the tables of sqlite_rows.c. OR FAIL: what fails is rolled  \
+     * back as a whole anyway, and SQLite need not be able to undo the statement alone. */ \
+    X(TASKS_INSERT,                                                                                    \
+      "INSERT OR FAIL INTO tasks(n,tenant,principal,id,context,agent,state,created_ms,status_ms,"      \
+      "last_seq) SELECT n,tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq"       \
+      " FROM batch_tasks")                                                                             \
+    X(LOG_INSERT, "INSERT OR FAIL INTO log(at,n,bytes) SELECT at,n,bytes FROM batch_log")              \
+    X(TURNS_PUT,                                                                                       \
+      "INSERT OR FAIL INTO turns(at,first_seq,last_seq,ended_ms,protocol,caller,request,previous,"     \
+      "message,scope,known_ms,digest) SELECT at,first_seq,last_seq,ended_ms,protocol,caller,"          \
+      "request,previous,message,scope,known_ms,digest FROM batch_turns WHERE true"                     \
+      " ON CONFLICT(at) DO UPDATE SET first_seq=excluded.first_seq,last_seq=excluded.last_seq,"        \
+      "ended_ms=excluded.ended_ms,protocol=excluded.protocol,caller=excluded.caller,"                  \
+      "request=excluded.request,previous=excluded.previous,"                                           \
+      "message=iif(excluded.message<>'',excluded.message,message),"                                    \
+      "scope=iif(excluded.message<>'',excluded.scope,scope),"                                          \
+      "known_ms=iif(excluded.message<>'',excluded.known_ms,known_ms),"                                 \
+      "digest=iif(excluded.message<>'',excluded.digest,digest)")                                       \
+    X(FOLDS_PUT,                                                                                       \
+      "INSERT OR FAIL INTO folds(task,seq,body) SELECT task,seq,body FROM batch_folds"                 \
+      " WHERE true ON CONFLICT(task) DO UPDATE SET seq=excluded.seq,body=excluded.body")               \
+    X(TASK_FIND,                                                                                       \
+      "SELECT n,last_seq,state,status_ms FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")       \
+    X(TASK_UPDATE, "UPDATE tasks SET last_seq=?2,state=?3,status_ms=?4 WHERE n=?1")                    \
+    /* a delta leaves state and time alone, and so every index */                                      \
+    X(TASK_GROW, "UPDATE tasks SET last_seq=?2 WHERE n=?1")                                            \
+    /* a message id again: the turn it belonged to until now */                                        \
+    X(TAKEN_FIND, "SELECT r.at,t.context FROM turns r JOIN tasks t ON t.n=r.at>>32"                    \
+                  " WHERE r.message=?1 AND r.scope=?2 AND r.message<>'' AND t.tenant=?3"               \
+                  " AND t.principal=?4 AND t.agent=?5 ORDER BY r.at DESC LIMIT 1")                     \
+    X(TAKEN_CHANGE, "UPDATE turns SET message=?2,scope=?3 WHERE at=?1")                                \
+    X(PROBE, "INSERT OR REPLACE INTO probe(n,bytes) VALUES(1,zeroblob(?1))")                           \
+    /* those that have a log: others are trimmed */                                                    \
+    X(TRIM_NEXT, "SELECT l.n,t.created_ms,f.seq FROM (SELECT at>>32 AS n FROM log WHERE at>=?1"        \
+                 " ORDER BY at LIMIT 1) l LEFT JOIN tasks t ON t.n=l.n LEFT JOIN folds f"              \
+                 " ON f.task=l.n")                                                                     \
+    X(TRIM_TURNS, "SELECT at,last_seq,ended_ms FROM turns WHERE at BETWEEN ?1 AND ?2"                  \
+                  " AND (last_seq=0 OR first_seq<=last_seq) ORDER BY at")                              \
+    X(TRIM_LOG, "DELETE FROM log WHERE at>=?1 AND at<=?2 AND at+n-1<=?2")                              \
+    /* without what they say; gone unless their message id or their number is needed */                \
+    X(TRIM_EMPTY, "UPDATE turns SET first_seq=last_seq+1,ended_ms=0,protocol='',caller='',"            \
+                  "request='',previous='' WHERE at BETWEEN ?1 AND ?2 AND first_seq<=last_seq")         \
+    X(TRIM_GONE, "DELETE FROM turns WHERE at BETWEEN ?1 AND ?2 AND message=''"                         \
+                 " AND at<(SELECT max(at) FROM turns WHERE at<=?3)")                                   \
+    /* the readers' */                                                                                 \
+    X(TASK_GET,                                                                                        \
+      "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"           \
+      "t.last_seq,f.seq,f.body FROM tasks t LEFT JOIN folds f ON f.task=t.n"                           \
+      " WHERE t.tenant=?1 AND t.principal=?2 AND t.id=?3")                                             \
+    X(TASK_N, "SELECT n FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")                        \
+    X(LOG_FROM, "SELECT at,n,bytes FROM log WHERE at>=coalesce((SELECT max(at) FROM log"               \
+                " WHERE at BETWEEN ?1 AND ?2),?1) AND at<=?3 ORDER BY at")                             \
+    /* of those without records the last, for its number */                                            \
+    X(TURNS_GET, "SELECT at,first_seq,last_seq,protocol,caller,request,previous FROM turns"            \
+                 " WHERE at BETWEEN ?1 AND ?2 AND (last_seq=0 OR first_seq<=last_seq OR at=("          \
+                 "SELECT max(at) FROM turns WHERE at BETWEEN ?1 AND ?2 AND last_seq>0"                 \
+                 " AND first_seq>last_seq)) ORDER BY at")                                              \
+    X(TURN_FIND,                                                                                       \
+      "SELECT r.at,r.first_seq,r.last_seq,r.protocol,r.caller,r.request,r.previous,t.id"               \
+      " FROM turns r JOIN tasks t ON t.n=r.at>>32 WHERE r.caller=?4 AND r.protocol=?3"                 \
+      " AND r.caller<>'' AND t.tenant=?1 AND t.principal=?2 ORDER BY r.at DESC LIMIT 1")               \
+    X(DEDUPE_GET,                                                                                      \
+      "SELECT r.digest,t.id,r.at,r.known_ms,t.context FROM turns r JOIN tasks t ON t.n=r.at>>32"       \
+      " WHERE r.message=?1 AND r.scope=?2 AND r.message<>'' AND t.tenant=?3 AND t.principal=?4"        \
+      " AND t.agent=?5 ORDER BY r.at DESC")                                                            \
+    X(KNOWN, "SELECT message,scope FROM turns INDEXED BY turns_by_message WHERE message<>''")          \
+    X(UNFINISHED,                                                                                      \
+      "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"            \
+      " FROM tasks INDEXED BY tasks_unfinished WHERE state<3"                                          \
+      " AND (tenant,principal,id)>(?1,?2,?3) ORDER BY tenant,principal,id LIMIT ?4")                   \
+    X(UNFINISHED_FIRST,                                                                                \
+      "SELECT tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq,0,NULL"            \
+      " FROM tasks INDEXED BY tasks_unfinished WHERE state<3"                                          \
       " ORDER BY tenant,principal,id LIMIT ?4")
 
 typedef enum dgm_sql {
@@ -126,8 +148,10 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
 dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err);
 
 /* The version of the tables: how many migrations there are. */
-#define DGM_SCHEMA_VERSION 1
+#define DGM_SCHEMA_VERSION 2
 
+/* Makes or brings up to date what the file holds; it is of this version, and not newer. */
+int dgm_schema_migrate(dgm_conn *c, int version);
 /* Tables of a version this program knows, and ours at all? 0: an empty file. */
 dgm_code dgm_conn_identify(dgm_conn *c, int *ret_version, dgm_err *err);
 
@@ -150,6 +174,11 @@ static inline int64_t dgm_key(int64_t task, uint64_t low)
     return (int64_t)((uint64_t)task << 32 | low);
 }
 
+/* Message ids are taken within a scope: the task's own, with its context, or for those that name no
+ * context the one with an empty one. A number instead of four texts, kept in the database: never change
+ * how it is made. Whoever finds a row by it compares the texts. */
+uint64_t dgm_scope(dgm_owner owner, dgm_str agent, dgm_str context_id);
+
 /* ---- log rows -------------------------------------------------------------------------------------- */
 
 /* A row takes records until it has this size; one record may be larger. */
@@ -168,19 +197,47 @@ typedef struct dgm_frame {
 bool dgm_frame_open(dgm_str row, uint64_t first_seq, dgm_frame *ret_frame);
 bool dgm_frame_next(dgm_frame *f); /* false: no more; at != end then: damaged */
 
+/* ---- known message ids ----------------------------------------------------------------------------- */
+
+/*
+ * Keys that were taken, as bits: what is not in it was never taken. From any thread. Ids that were
+ * forgotten stay in it, which costs a read when one of them comes again.
+ */
+typedef struct dgm_known dgm_known;
+
+dgm_known *dgm_known_new(void);
+void dgm_known_free(dgm_known *k); /* NULL is fine */
+void dgm_known_add(dgm_known *k, dgm_str message_id, uint64_t scope);
+/* All of the database was added: from here on it can say no. */
+void dgm_known_is_complete(dgm_known *k);
+bool dgm_known_may_have(const dgm_known *k, dgm_str message_id, uint64_t scope);
+
 /* ---- work ------------------------------------------------------------------------------------------ */
+
+/* Appends to one task in one commit. */
+typedef struct dgm_group {
+    dgm_job *first, *last; /* by group_next */
+    uint64_t hash;
+    int64_t n; /* the task's number; 0: not known, or nothing of this group is to be written */
+    bool is_new;
+} dgm_group;
 
 typedef struct dgm_sql_writer {
     dgm_conn conn;
     bool full; /* synchronous is FULL */
     dgm_buf row;
-    int wal_pages; /* as the last commit left it */
-    struct dgm_group *groups;
+    int wal_pages;    /* as the last commit left it */
+    int64_t last_n;   /* the last task's number; -1: ask */
+    dgm_known *known; /* the store's */
+    dgm_group *groups;
     uint32_t *slots; /* of groups, by hash; 0: free */
     size_t cap_groups, cap_slots;
+    const dgm_group *part; /* the groups whose rows sqlite_rows.c shows, n_part of them */
+    size_t n_part;
 } dgm_sql_writer;
 
-dgm_code dgm_sql_writer_open(const char *path, dgm_sql_writer *ret_writer, dgm_err *err);
+dgm_code dgm_sql_writer_open(const char *path, dgm_known *known, dgm_sql_writer *ret_writer,
+                             dgm_err *err);
 void dgm_sql_writer_close(dgm_sql_writer *w);
 /* One commit (more if something odd is in it). Every job gets its code. Returns the fault that kept it
  * from writing, DGM_OK if there was none. */
@@ -189,5 +246,17 @@ dgm_code dgm_sql_writer_append(dgm_sql_writer *w, dgm_job *chain, size_t n, dgm_
 bool dgm_sql_writer_trim(dgm_sql_writer *w, dgm_job *job);
 dgm_code dgm_sql_writer_probe(dgm_sql_writer *w, dgm_err *err); /* can it write? */
 dgm_code dgm_sql_writer_checkpoint(dgm_sql_writer *w, dgm_err *err);
+
+/* For the files that write. */
+int dgm_sql_begin(dgm_sql_writer *w, bool sync);
+dgm_code dgm_sql_end(dgm_sql_writer *w, int rc,
+                     dgm_err *err);  /* commits, or takes back what failed */
+int dgm_sql_rows(dgm_sql_writer *w); /* makes the tables batch_... of w->part */
+
+static inline int dgm_sql_done(sqlite3_stmt *st) /* a statement without rows */
+{
+    sqlite3_step(st);
+    return sqlite3_reset(st);
+}
 
 void dgm_conn_read(dgm_conn *c, dgm_job *job);

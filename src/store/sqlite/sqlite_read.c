@@ -216,37 +216,54 @@ static void find_turn(dgm_conn *c, dgm_job *job)
     finish(c, job, st);
 }
 
-static void find_dedupe(dgm_conn *c, dgm_job *job)
+/* A row of a turn that took the message id; in another task's context, or too long ago: none. */
+static void take_dedupe(dgm_job *job, sqlite3_stmt *st)
+{
+    int64_t known_ms = sqlite3_column_int64(st, 3);
+    bool nameless = job->find.context_id.n == 0;
+    if (nameless ? known_ms <= dgm_loop_unix_ms()
+                 : !dgm_str_eq(dgm_column_str(st, 4), job->find.context_id))
+        return;
+    dgm_dedupe_row *row = dgm_new(job->arena, dgm_dedupe_row);
+    *row = (dgm_dedupe_row){.owner = job->find.owner, /* the job lives as long as its answer */
+                            .agent = job->find.agent,
+                            .context_id = job->find.context_id,
+                            .message_id = job->find.message_id,
+                            .task_id = text(job, st, 1),
+                            .turn = (uint32_t)sqlite3_column_int64(st, 2),
+                            .expires_ms = nameless ? known_ms : 0};
+    dgm_str digest = dgm_column_str(st, 0);
+    if (digest.n == sizeof row->digest)
+        memcpy(row->digest, digest.p, sizeof row->digest);
+    else
+        job->code = dgm_fail(&job->err, DGM_INTERNAL, NULL,
+                             "the database is damaged: a message id has a digest of %zu bytes: "
+                             "look with `dragoman db check`",
+                             digest.n);
+    job->got.dedupe = row;
+}
+
+static void find_in_scope(dgm_conn *c, dgm_job *job, dgm_str context_id)
 {
     sqlite3_stmt *st = sql(c, job, DGM_SQL_DEDUPE_GET);
     if (!st)
         return;
-    dgm_bind_str(st, 1, job->find.owner.tenant);
-    dgm_bind_str(st, 2, job->find.owner.principal);
-    dgm_bind_str(st, 3, job->find.agent);
-    dgm_bind_str(st, 4, job->find.context_id);
-    dgm_bind_str(st, 5, job->find.message_id);
-    sqlite3_bind_int64(st, 6, dgm_loop_unix_ms());
-    if (sqlite3_step(st) == SQLITE_ROW) {
-        dgm_dedupe_row *row = dgm_new(job->arena, dgm_dedupe_row);
-        *row = (dgm_dedupe_row){.owner = job->find.owner, /* the job lives as long as its answer */
-                                .agent = job->find.agent,
-                                .context_id = job->find.context_id,
-                                .message_id = job->find.message_id,
-                                .task_id = text(job, st, 1),
-                                .turn = (uint32_t)sqlite3_column_int64(st, 2),
-                                .expires_ms = sqlite3_column_int64(st, 3)};
-        dgm_str digest = dgm_column_str(st, 0);
-        if (digest.n == sizeof row->digest)
-            memcpy(row->digest, digest.p, sizeof row->digest);
-        else
-            job->code = dgm_fail(&job->err, DGM_INTERNAL, NULL,
-                                 "the database is damaged: a message id has a digest of %zu bytes: "
-                                 "look with `dragoman db check`",
-                                 digest.n);
-        job->got.dedupe = row;
-    }
+    dgm_bind_str(st, 1, job->find.message_id);
+    sqlite3_bind_int64(st, 2, (int64_t)dgm_scope(job->find.owner, job->find.agent, context_id));
+    dgm_bind_str(st, 3, job->find.owner.tenant);
+    dgm_bind_str(st, 4, job->find.owner.principal);
+    dgm_bind_str(st, 5, job->find.agent);
+    while (!job->got.dedupe && sqlite3_step(st) == SQLITE_ROW)
+        take_dedupe(job, st);
     finish(c, job, st);
+}
+
+/* One that was sent without a context stands under none until another takes its place there. */
+static void find_dedupe(dgm_conn *c, dgm_job *job)
+{
+    find_in_scope(c, job, job->find.context_id);
+    if (!job->got.dedupe && !job->code && job->find.context_id.n)
+        find_in_scope(c, job, (dgm_str){0});
 }
 
 /* ---- lists ----------------------------------------------------------------------------------------- */

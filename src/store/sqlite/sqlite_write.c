@@ -1,8 +1,11 @@
 /*
- * store/sqlite/sqlite_write.c - one batch of appends, one commit; trimming.
+ * store/sqlite/sqlite_write.c - one batch of appends, one commit.
  *
  * Appends to one task in a batch become one group: one change of its row, one log row (more when it
- * grows large; a new one for every turn, so that turns can be trimmed by whole rows).
+ * grows large; a new one for every turn, so that turns can be trimmed by whole rows). The rows of all
+ * groups go to SQLite together, table by table, see sqlite_rows.c; only changes to tasks that are there
+ * already are made one by one. A group that takes a message id which may have been taken before waits
+ * until the groups before it are written: the older taker, perhaps one of them, has to give it up first.
  *
  * How durable a commit is, is said before it begins. In WAL mode synchronous=FULL syncs the WAL at the
  * end of the commit, and with it everything that earlier commits left in the kernel's hands;
@@ -15,17 +18,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-
-/* What one step of a trim removes: short enough that appends do not wait for it. */
-#define TRIM_TURNS 200
-#define TRIM_DEDUPE 2000
-
-#define REFUSED (-1) /* of a group: no fault of the database's */
-
-struct dgm_group {
-    dgm_job *first, *last; /* by group_next */
-    uint64_t hash;
-};
 
 /* ---- groups ---------------------------------------------------------------------------------------- */
 
@@ -51,7 +43,7 @@ static void make_room(dgm_sql_writer *w, size_t n)
 }
 
 /* A job that does not fit behind the one before it is refused here, and in no group. */
-static void join(struct dgm_group *g, dgm_job *job)
+static void join(dgm_group *g, dgm_job *job)
 {
     uint64_t last = g->last->append.batch.row.last_seq;
     if (dgm_append_first(&job->append.batch) != last + 1) {
@@ -72,7 +64,7 @@ static size_t make_groups(dgm_sql_writer *w, dgm_job *chain, size_t n)
         if ((job->code = dgm_append_check(&job->append.batch, &job->err)))
             continue;
         size_t i = job->hash & mask;
-        struct dgm_group *g = NULL;
+        dgm_group *g = NULL;
         for (; w->slots[i]; i = (i + 1) & mask) {
             g = &w->groups[w->slots[i] - 1];
             if (g->hash == job->hash &&
@@ -83,57 +75,13 @@ static size_t make_groups(dgm_sql_writer *w, dgm_job *chain, size_t n)
             join(g, job);
             continue;
         }
-        w->groups[n_groups++] = (struct dgm_group){.first = job, .last = job, .hash = job->hash};
+        w->groups[n_groups++] = (dgm_group){.first = job, .last = job, .hash = job->hash};
         w->slots[i] = (uint32_t)n_groups;
     }
     return n_groups;
 }
 
-/* ---- the rows of a group --------------------------------------------------------------------------- */
-
-static int done(sqlite3_stmt *st) /* of a statement without rows */
-{
-    sqlite3_step(st);
-    return sqlite3_reset(st);
-}
-
-/* Runs a statement that returns one number, or no row. */
-static int number(sqlite3_stmt *st, bool *ret_found, int64_t *ret)
-{
-    *ret_found = sqlite3_step(st) == SQLITE_ROW;
-    if (*ret_found)
-        *ret = sqlite3_column_int64(st, 0);
-    return sqlite3_reset(st);
-}
-
-static void bind_key(sqlite3_stmt *st, const dgm_task_row *row)
-{
-    dgm_bind_str(st, 1, row->owner.tenant);
-    dgm_bind_str(st, 2, row->owner.principal);
-    dgm_bind_str(st, 3, row->id);
-}
-
-/* Makes the row of a group that begins a log; false: there is one. (No RETURNING: SQLite opens a
- * temporary table for it, which costs more than all the rest.) */
-static int insert_task(dgm_sql_writer *w, const struct dgm_group *g, bool *ret_made, int64_t *ret_n)
-{
-    int rc = SQLITE_OK;
-    const dgm_task_row *made = &g->first->append.batch.row, *row = &g->last->append.batch.row;
-    sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_TASK_INSERT, &rc);
-    if (!st)
-        return rc;
-    bind_key(st, made);
-    dgm_bind_str(st, 4, made->context_id);
-    dgm_bind_str(st, 5, made->agent);
-    sqlite3_bind_int(st, 6, (int)row->state);
-    sqlite3_bind_int64(st, 7, made->created_ms);
-    sqlite3_bind_int64(st, 8, row->status_ms);
-    sqlite3_bind_int64(st, 9, (int64_t)row->last_seq);
-    rc = done(st);
-    *ret_made = !rc && sqlite3_changes(w->conn.db) == 1;
-    *ret_n = sqlite3_last_insert_rowid(w->conn.db);
-    return rc;
-}
+/* ---- tasks ----------------------------------------------------------------------------------------- */
 
 struct found {
     bool is_there;
@@ -148,7 +96,9 @@ static int find_task(dgm_sql_writer *w, const dgm_task_row *row, struct found *r
     sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_TASK_FIND, &rc);
     if (!st)
         return rc;
-    bind_key(st, row);
+    dgm_bind_str(st, 1, row->owner.tenant);
+    dgm_bind_str(st, 2, row->owner.principal);
+    dgm_bind_str(st, 3, row->id);
     *ret_found = (struct found){.is_there = sqlite3_step(st) == SQLITE_ROW};
     if (ret_found->is_there) {
         ret_found->n = sqlite3_column_int64(st, 0);
@@ -159,7 +109,7 @@ static int find_task(dgm_sql_writer *w, const dgm_task_row *row, struct found *r
     return sqlite3_reset(st);
 }
 
-static int update_task(dgm_sql_writer *w, const struct dgm_group *g, const struct found *was)
+static int update_task(dgm_sql_writer *w, const dgm_group *g, const struct found *was)
 {
     int rc = SQLITE_OK;
     const dgm_task_row *row = &g->last->append.batch.row;
@@ -173,72 +123,114 @@ static int update_task(dgm_sql_writer *w, const struct dgm_group *g, const struc
         sqlite3_bind_int(st, 3, (int)row->state);
         sqlite3_bind_int64(st, 4, row->status_ms);
     }
-    return done(st);
+    return dgm_sql_done(st);
 }
 
-/* The task's number; REFUSED when no job of the group is left: those that do not begin where the log
- * ends have their answer. */
-static int put_task(dgm_sql_writer *w, struct dgm_group *g, int64_t *ret_n)
+/* One more than the last; nobody else writes. (SQLite would find it again for every row.) */
+static int next_number(dgm_sql_writer *w, int64_t *ret_n)
 {
-    int rc;
-    bool made = false;
-    struct found was;
-    if (dgm_append_first(&g->first->append.batch) == 1 &&
-        ((rc = insert_task(w, g, &made, ret_n)) || made))
+    int rc = SQLITE_OK;
+    if (w->last_n < 0) {
+        sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_TASK_LAST, &rc);
+        if (!st)
+            return rc;
+        if (sqlite3_step(st) == SQLITE_ROW)
+            w->last_n = sqlite3_column_int64(st, 0);
+        rc = sqlite3_reset(st);
+    }
+    if (!rc)
+        *ret_n = ++w->last_n;
+    return rc;
+}
+
+/* Gives a group the number of its task. Jobs that do not begin where the log ends have their answer
+ * then; when none is left there is nothing to write, and no number. A group that begins a log is taken
+ * for new unless `look`: if it is not, the batch fails, and each of its groups is written for itself. */
+static int place(dgm_sql_writer *w, dgm_group *g, bool look)
+{
+    struct found was = {0};
+    bool begins = dgm_append_first(&g->first->append.batch) == 1;
+    int rc = begins && !look ? SQLITE_OK : find_task(w, &g->first->append.batch.row, &was);
+    g->n = 0;
+    g->is_new = begins && !was.is_there;
+    if (rc)
         return rc;
-    if ((rc = find_task(w, &g->first->append.batch.row, &was)))
-        return rc;
-    *ret_n = was.n;
+    if (g->is_new)
+        return next_number(w, &g->n);
     for (; g->first; g->first = g->first->group_next) {
         dgm_job *job = g->first;
-        if (was.is_there && dgm_append_first(&job->append.batch) == was.last_seq + 1)
+        if (was.is_there && dgm_append_first(&job->append.batch) == was.last_seq + 1) {
+            g->n = was.n;
             return update_task(w, g, &was);
+        }
         job->code =
             dgm_append_misfit(&job->append.batch, was.is_there ? &was.last_seq : NULL, &job->err);
     }
-    return REFUSED;
+    return SQLITE_OK;
 }
 
-static int put_log_row(dgm_sql_writer *w, int64_t n, uint64_t first_seq, size_t count)
+/* ---- message ids ----------------------------------------------------------------------------------- */
+
+static dgm_str context_of(const dgm_append *b) /* that its message is known in */
+{
+    return b->taken->nameless_until_ms ? (dgm_str){0} : b->row.context_id;
+}
+
+/* May somebody have taken a message id of this group's? From now on somebody has. */
+static bool takes_known_id(dgm_sql_writer *w, const dgm_group *g)
+{
+    bool known = false;
+    for (const dgm_job *job = g->first; job; job = job->group_next) {
+        const dgm_append *b = &job->append.batch;
+        if (!b->taken)
+            continue;
+        uint64_t scope = dgm_scope(b->row.owner, b->row.agent, context_of(b));
+        known |= dgm_known_may_have(w->known, b->taken->message_id, scope);
+        dgm_known_add(w->known, b->taken->message_id, scope);
+    }
+    return known;
+}
+
+/* The turn that had it keeps it within its own context, if it was known without. */
+static int release(dgm_sql_writer *w, const dgm_append *b)
 {
     int rc = SQLITE_OK;
-    sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_LOG_INSERT, &rc);
-    if (!st)
+    const dgm_task_row *row = &b->row;
+    bool named = !b->taken->nameless_until_ms, found;
+    uint64_t scope = dgm_scope(row->owner, row->agent, context_of(b));
+    int64_t at = 0;
+    sqlite3_stmt *find = dgm_conn_sql(&w->conn, DGM_SQL_TAKEN_FIND, &rc);
+    sqlite3_stmt *change = rc ? NULL : dgm_conn_sql(&w->conn, DGM_SQL_TAKEN_CHANGE, &rc);
+    if (!change)
         return rc;
-    dgm_frame_end(&w->row);
-    sqlite3_bind_int64(st, 1, dgm_key(n, first_seq));
-    sqlite3_bind_int64(st, 2, (int64_t)count);
-    sqlite3_bind_blob64(st, 3, w->row.p, w->row.n, SQLITE_STATIC);
-    return done(st);
+    dgm_bind_str(find, 1, b->taken->message_id);
+    sqlite3_bind_int64(find, 2, (int64_t)scope);
+    dgm_bind_str(find, 3, row->owner.tenant);
+    dgm_bind_str(find, 4, row->owner.principal);
+    dgm_bind_str(find, 5, row->agent);
+    if ((found = sqlite3_step(find) == SQLITE_ROW)) {
+        at = sqlite3_column_int64(find, 0);
+        scope = dgm_scope(row->owner, row->agent, dgm_column_str(find, 1));
+    }
+    if ((rc = sqlite3_reset(find)) || !found)
+        return rc;
+    sqlite3_bind_int64(change, 1, at);
+    dgm_bind_str(change, 2, named ? (dgm_str){0} : b->taken->message_id);
+    sqlite3_bind_int64(change, 3, named ? 0 : (int64_t)scope);
+    return dgm_sql_done(change);
 }
 
-static int put_log(dgm_sql_writer *w, const struct dgm_group *g, int64_t n)
+static int release_all(dgm_sql_writer *w, const dgm_group *g)
 {
-    uint64_t first = 0;
-    uint32_t turn = 0;
-    size_t count = 0;
     int rc = SQLITE_OK;
     for (const dgm_job *job = g->first; job && !rc; job = job->group_next) {
-        const dgm_append *b = &job->append.batch;
-        for (size_t i = 0; i < b->n_records && !rc; i++) {
-            const dgm_record *r = b->records[i];
-            if (count && (r->head.turn != turn || w->row.n + r->n > DGM_LOG_ROW_BYTES)) {
-                rc = put_log_row(w, n, first, count);
-                count = 0;
-            }
-            if (count++ == 0) {
-                dgm_frame_begin(&w->row);
-                first = r->head.seq;
-                turn = r->head.turn;
-            }
-            dgm_frame_add(&w->row, r);
-        }
+        if (job->append.batch.taken)
+            rc = release(w, &job->append.batch);
     }
-    if (!rc && count)
-        rc = put_log_row(w, n, first, count);
-    dgm_buf_shrink(&w->row, DGM_LOG_ROW_BYTES);
     return rc;
 }
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
 
 /* When a turn ended: the time of its last record. */
 static int time_of(dgm_sql_writer *w, const dgm_append *b, int64_t n, uint64_t seq, int64_t *ret_ms)
@@ -268,77 +260,75 @@ static int time_of(dgm_sql_writer *w, const dgm_append *b, int64_t n, uint64_t s
     return sqlite3_reset(st);
 }
 
-static int put_turn(dgm_sql_writer *w, const dgm_append *b, int64_t n)
-{
-    int rc = SQLITE_OK;
-    int64_t ended_ms = 0;
-    const dgm_turn_row *t = b->turn;
-    if (t->last_seq && (rc = time_of(w, b, n, t->last_seq, &ended_ms)))
-        return rc;
-    sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_TURN_PUT, &rc);
-    if (!st)
-        return rc;
-    sqlite3_bind_int64(st, 1, dgm_key(n, t->turn));
-    sqlite3_bind_int64(st, 2, (int64_t)t->first_seq);
-    sqlite3_bind_int64(st, 3, (int64_t)t->last_seq);
-    sqlite3_bind_int64(st, 4, ended_ms);
-    dgm_bind_str(st, 5, t->protocol);
-    dgm_bind_str(st, 6, t->caller_id);
-    dgm_bind_str(st, 7, t->request);
-    dgm_bind_str(st, 8, t->previous);
-    return done(st);
-}
+/* Which tables a part has rows for. */
+struct wanted {
+    bool tasks, log, turns, folds;
+};
 
-static int put_dedupe(dgm_sql_writer *w, const dgm_dedupe_row *d)
+static struct wanted wanted_by(const dgm_sql_writer *w)
 {
-    int rc = SQLITE_OK;
-    sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_DEDUPE_PUT, &rc);
-    if (!st)
-        return rc;
-    dgm_bind_str(st, 1, d->owner.tenant);
-    dgm_bind_str(st, 2, d->owner.principal);
-    dgm_bind_str(st, 3, d->agent);
-    dgm_bind_str(st, 4, d->context_id);
-    dgm_bind_str(st, 5, d->message_id);
-    sqlite3_bind_blob(st, 6, d->digest, sizeof d->digest, SQLITE_STATIC);
-    dgm_bind_str(st, 7, d->task_id);
-    sqlite3_bind_int64(st, 8, d->turn);
-    sqlite3_bind_int64(st, 9, d->expires_ms);
-    return done(st);
-}
-
-static int put_fold(dgm_sql_writer *w, const dgm_task_row *row, int64_t n)
-{
-    int rc = SQLITE_OK;
-    sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_FOLD_PUT, &rc);
-    if (!st)
-        return rc;
-    sqlite3_bind_int64(st, 1, n);
-    sqlite3_bind_int64(st, 2, (int64_t)row->folded_seq);
-    sqlite3_bind_blob64(st, 3, row->folded.p, row->folded.n, SQLITE_STATIC);
-    return done(st);
-}
-
-static int put_group(dgm_sql_writer *w, struct dgm_group *g)
-{
-    int64_t n = 0;
-    const dgm_task_row *folded = NULL;
-    int rc = put_task(w, g, &n);
-    if (rc)
-        return rc == REFUSED ? SQLITE_OK : rc;
-    rc = put_log(w, g, n);
-    for (const dgm_job *job = g->first; job && !rc; job = job->group_next) {
-        const dgm_append *b = &job->append.batch;
-        if (b->turn)
-            rc = put_turn(w, b, n);
-        for (size_t i = 0; i < b->n_dedupe && !rc; i++)
-            rc = put_dedupe(w, &b->dedupe[i]);
-        if (b->row.folded.p)
-            folded = &b->row;
+    struct wanted any = {0};
+    for (size_t i = 0; i < w->n_part; i++) {
+        const dgm_group *g = &w->part[i];
+        any.tasks |= g->is_new;
+        for (const dgm_job *job = g->n ? g->first : NULL; job; job = job->group_next) {
+            any.log |= job->append.batch.n_records > 0;
+            any.turns |= job->append.batch.turn != NULL;
+            any.folds |= job->append.batch.row.folded.p != NULL;
+        }
     }
-    if (!rc && folded)
-        rc = put_fold(w, folded, n);
+    return any;
+}
+
+/* Behind the log: the last record of a turn may be in a row that was just written. */
+static int find_ends(dgm_sql_writer *w)
+{
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < w->n_part; i++) {
+        const dgm_group *g = &w->part[i];
+        for (dgm_job *job = g->n ? g->first : NULL; job && !rc; job = job->group_next) {
+            const dgm_turn_row *turn = job->append.batch.turn;
+            if (turn && turn->last_seq)
+                rc = time_of(w, &job->append.batch, g->n, turn->last_seq, &job->append.ended_ms);
+        }
+    }
     return rc;
+}
+
+static int put_part(dgm_sql_writer *w, const dgm_group *groups, size_t n)
+{
+    int rc = SQLITE_OK;
+    w->part = groups;
+    w->n_part = n;
+    struct wanted wanted = wanted_by(w);
+    if (wanted.tasks)
+        rc = dgm_conn_run(&w->conn, DGM_SQL_TASKS_INSERT);
+    if (!rc && wanted.log)
+        rc = dgm_conn_run(&w->conn, DGM_SQL_LOG_INSERT);
+    dgm_buf_shrink(&w->row, DGM_LOG_ROW_BYTES);
+    if (!rc && wanted.turns)
+        rc = find_ends(w);
+    if (!rc && wanted.turns)
+        rc = dgm_conn_run(&w->conn, DGM_SQL_TURNS_PUT);
+    if (!rc && wanted.folds)
+        rc = dgm_conn_run(&w->conn, DGM_SQL_FOLDS_PUT);
+    return rc;
+}
+
+static int put_groups(dgm_sql_writer *w, dgm_group *groups, size_t n, bool look)
+{
+    int rc = SQLITE_OK;
+    size_t from = 0;
+    for (size_t i = 0; i < n && !rc; i++) {
+        rc = place(w, &groups[i], look);
+        if (rc || !groups[i].n || !takes_known_id(w, &groups[i]))
+            continue;
+        rc = put_part(w, groups + from, i - from);
+        from = i;
+        if (!rc)
+            rc = release_all(w, &groups[i]);
+    }
+    return rc ? rc : put_part(w, groups + from, n - from);
 }
 
 /* ---- commits --------------------------------------------------------------------------------------- */
@@ -355,26 +345,28 @@ static int set_sync(dgm_sql_writer *w, bool full)
     return rc;
 }
 
-static int begin(dgm_sql_writer *w, bool sync)
+int dgm_sql_begin(dgm_sql_writer *w, bool sync)
 {
     int rc = set_sync(w, sync);
     return rc ? rc : dgm_conn_run(&w->conn, DGM_SQL_BEGIN);
 }
 
 /* Commits what went well, takes back what did not. The fault is told before a rollback forgets it. */
-static dgm_code end(dgm_sql_writer *w, int rc, dgm_err *err)
+dgm_code dgm_sql_end(dgm_sql_writer *w, int rc, dgm_err *err)
 {
     dgm_code code = DGM_OK;
     if (!rc)
         rc = dgm_conn_run(&w->conn, DGM_SQL_COMMIT);
-    if (rc)
+    if (rc) {
         code = dgm_conn_fault(&w->conn, rc, false, err);
+        w->last_n = -1; /* numbers were given that are free again */
+    }
     if (!sqlite3_get_autocommit(w->conn.db))
         dgm_conn_run(&w->conn, DGM_SQL_ROLLBACK);
     return code;
 }
 
-static bool wants_sync(const struct dgm_group *g)
+static bool wants_sync(const dgm_group *g)
 {
     for (const dgm_job *job = g->first; job; job = job->group_next) {
         if (job->append.batch.sync)
@@ -383,18 +375,16 @@ static bool wants_sync(const struct dgm_group *g)
     return false;
 }
 
-static dgm_code commit(dgm_sql_writer *w, struct dgm_group *groups, size_t n, dgm_err *err)
+static dgm_code commit(dgm_sql_writer *w, dgm_group *groups, size_t n, bool look, dgm_err *err)
 {
     bool sync = false;
     for (size_t i = 0; i < n; i++)
         sync |= wants_sync(&groups[i]);
-    int rc = begin(w, sync);
-    for (size_t i = 0; i < n && !rc; i++)
-        rc = put_group(w, &groups[i]);
-    return end(w, rc, err);
+    int rc = dgm_sql_begin(w, sync);
+    return dgm_sql_end(w, rc ? rc : put_groups(w, groups, n, look), err);
 }
 
-static void fail_group(struct dgm_group *g, dgm_code code, const dgm_err *err)
+static void fail_group(dgm_group *g, dgm_code code, const dgm_err *err)
 {
     for (dgm_job *job = g->first; job; job = job->group_next) {
         job->code = code;
@@ -405,15 +395,15 @@ static void fail_group(struct dgm_group *g, dgm_code code, const dgm_err *err)
 dgm_code dgm_sql_writer_append(dgm_sql_writer *w, dgm_job *chain, size_t n, dgm_err *err)
 {
     size_t n_groups = make_groups(w, chain, n);
-    dgm_code code = n_groups ? commit(w, w->groups, n_groups, err) : DGM_OK;
+    dgm_code code = n_groups ? commit(w, w->groups, n_groups, false, err) : DGM_OK;
     if (!code)
         return DGM_OK;
     /* The disk fails all alike. Something odd in one append must not fail the others: each for itself. */
     for (size_t i = 0; i < n_groups; i++) {
         dgm_err why = *err;
         dgm_code one = code;
-        if (code == DGM_INTERNAL && n_groups > 1)
-            one = commit(w, &w->groups[i], 1, &why);
+        if (code == DGM_INTERNAL && w->groups[i].first)
+            one = commit(w, &w->groups[i], 1, true, &why);
         if (one)
             fail_group(&w->groups[i], one, &why);
     }
@@ -426,13 +416,13 @@ dgm_code dgm_sql_writer_probe(dgm_sql_writer *w, dgm_err *err)
     static const int sizes[] = {64 << 10, 0};
     dgm_code code = DGM_OK;
     for (int i = 0; i < 2 && !code; i++) {
-        int rc = begin(w, true);
+        int rc = dgm_sql_begin(w, true);
         sqlite3_stmt *st = rc ? NULL : dgm_conn_sql(&w->conn, DGM_SQL_PROBE, &rc);
         if (st) {
             sqlite3_bind_int(st, 1, sizes[i]);
-            rc = done(st);
+            rc = dgm_sql_done(st);
         }
-        code = end(w, rc, err);
+        code = dgm_sql_end(w, rc, err);
     }
     return code;
 }
@@ -444,94 +434,6 @@ dgm_code dgm_sql_writer_checkpoint(dgm_sql_writer *w, dgm_err *err)
     return rc && rc != SQLITE_BUSY ? dgm_conn_fault(&w->conn, rc, false, err) : DGM_OK;
 }
 
-/* ---- trimming -------------------------------------------------------------------------------------- */
-
-static int trim_turn(dgm_sql_writer *w, int64_t at, int64_t last_seq)
-{
-    int rc = SQLITE_OK;
-    bool found;
-    int64_t may = 0, task = at >> 32;
-    sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_TRIM_MAY, &rc);
-    if (!st)
-        return rc;
-    sqlite3_bind_int64(st, 1, dgm_key(task, 0));
-    sqlite3_bind_int64(st, 2, at);
-    sqlite3_bind_int64(st, 3, task);
-    sqlite3_bind_int64(st, 4, last_seq);
-    if ((rc = number(st, &found, &may)) || !may)
-        return rc;
-    if (!(st = dgm_conn_sql(&w->conn, DGM_SQL_TRIM_LOG, &rc)))
-        return rc;
-    sqlite3_bind_int64(st, 1, dgm_key(task, 0));
-    sqlite3_bind_int64(st, 2, dgm_key(task, (uint64_t)last_seq));
-    if ((rc = done(st)) || !(st = dgm_conn_sql(&w->conn, DGM_SQL_TRIM_TURN, &rc)))
-        return rc;
-    sqlite3_bind_int64(st, 1, dgm_key(task, 0));
-    sqlite3_bind_int64(st, 2, at);
-    sqlite3_bind_int64(st, 3, dgm_key(task, UINT32_MAX));
-    if ((rc = done(st)) || !(st = dgm_conn_sql(&w->conn, DGM_SQL_TRIM_LAST, &rc)))
-        return rc;
-    sqlite3_bind_int64(st, 1, at);
-    return done(st);
-}
-
-static int trim_turns(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
-{
-    struct {
-        int64_t ended_ms, at, last_seq;
-    } found[TRIM_TURNS];
-    size_t n = 0;
-    int rc = SQLITE_OK;
-    sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_TRIM_FIND, &rc);
-    if (!st)
-        return rc;
-    sqlite3_bind_int64(st, 1, job->trim.older_than_ms);
-    sqlite3_bind_int64(st, 2, job->trim.from_ms);
-    sqlite3_bind_int64(st, 3, job->trim.from_at);
-    sqlite3_bind_int(st, 4, TRIM_TURNS);
-    while (n < TRIM_TURNS && sqlite3_step(st) == SQLITE_ROW) {
-        found[n].ended_ms = sqlite3_column_int64(st, 0);
-        found[n].at = sqlite3_column_int64(st, 1);
-        found[n++].last_seq = sqlite3_column_int64(st, 2);
-    }
-    rc = sqlite3_reset(st);
-    for (size_t i = 0; i < n && !rc; i++)
-        rc = trim_turn(w, found[i].at, found[i].last_seq);
-    if (n) {
-        job->trim.from_ms = found[n - 1].ended_ms;
-        job->trim.from_at = found[n - 1].at;
-    }
-    *ret_more = n == TRIM_TURNS;
-    return rc;
-}
-
-static int expire_dedupe(dgm_sql_writer *w, bool *ret_more)
-{
-    int rc = SQLITE_OK;
-    int64_t upto = dgm_loop_unix_ms();
-    sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_EXPIRE_FIND, &rc);
-    if (!st)
-        return rc;
-    sqlite3_bind_int64(st, 1, upto);
-    sqlite3_bind_int(st, 2, TRIM_DEDUPE);
-    if ((rc = number(st, ret_more, &upto)) || !(st = dgm_conn_sql(&w->conn, DGM_SQL_EXPIRE, &rc)))
-        return rc;
-    sqlite3_bind_int64(st, 1, upto);
-    return done(st);
-}
-
-bool dgm_sql_writer_trim(dgm_sql_writer *w, dgm_job *job)
-{
-    bool more_turns = false, more_dedupe = false;
-    int rc = begin(w, false);
-    if (!rc)
-        rc = trim_turns(w, job, &more_turns);
-    if (!rc)
-        rc = expire_dedupe(w, &more_dedupe);
-    job->code = end(w, rc, &job->err);
-    return !job->code && (more_turns || more_dedupe);
-}
-
 /* ---- life ------------------------------------------------------------------------------------------ */
 
 static int on_wal(void *arg, sqlite3 *db, const char *name, int pages)
@@ -541,16 +443,18 @@ static int on_wal(void *arg, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-dgm_code dgm_sql_writer_open(const char *path, dgm_sql_writer *ret_writer, dgm_err *err)
+dgm_code dgm_sql_writer_open(const char *path, dgm_known *known, dgm_sql_writer *ret_writer,
+                             dgm_err *err)
 {
     dgm_sql_writer *w = ret_writer;
-    *w = (dgm_sql_writer){.full = true}; /* as SQLite has it */
+    *w = (dgm_sql_writer){.full = true, /* as SQLite has it */ .last_n = -1, .known = known};
     dgm_code code = dgm_conn_open(path, DGM_CONN_WRITE, &w->conn, err);
     if (code)
         return code;
     dgm_buf_init(&w->row, (size_t)1 << 30);
     sqlite3_wal_hook(w->conn.db, on_wal, w);
-    return DGM_OK;
+    int rc = dgm_sql_rows(w);
+    return rc ? dgm_conn_fault(&w->conn, rc, false, err) : DGM_OK;
 }
 
 void dgm_sql_writer_close(dgm_sql_writer *w)

@@ -47,15 +47,10 @@ static void fill(struct env *e)
     trim(e, T0 + 6);
     struct making m;
     dgm_turn_row turn = {.turn = 1, .first_seq = 1, .protocol = DGM_STR("a2a")};
-    dgm_dedupe_row d = {.owner = bob,
-                        .agent = DGM_STR("demo"),
-                        .message_id = DGM_STR("m"),
-                        .task_id = DGM_STR("t2"),
-                        .turn = 1};
+    dgm_taken taken = {.message_id = DGM_STR("m")};
     make_deltas(&m, bob, "t2", 0, 3, 1);
     m.batch.turn = &turn;
-    m.batch.dedupe = &d;
-    m.batch.n_dedupe = 1;
+    m.batch.taken = &taken;
     check_ok(append(e, &m.batch, NULL), (dgm_err){0});
     unmake(&m);
 }
@@ -123,7 +118,8 @@ static const struct harm {
     {"UPDATE folds SET seq=99", "is of record 99"},
     {"UPDATE folds SET body=x'7b'", "cannot be read"},
     {"DELETE FROM tasks WHERE n=2", "1 log rows belong to no task"},
-    {"DELETE FROM tasks WHERE n=2", "1 message ids belong to no task"},
+    {"DELETE FROM tasks WHERE n=2", "1 turns belong to no task"},
+    {"UPDATE turns SET digest=x'01' WHERE message='m'", "the digest of its message has 1 bytes"},
 };
 
 static void every_kind_of_harm_is_said(void **state)

@@ -264,15 +264,10 @@ static void everything_is_there_after_reopening(void **state)
                          .last_seq = 3,
                          .protocol = DGM_STR("ag-ui"),
                          .caller_id = DGM_STR("run")};
-    dgm_dedupe_row d = {.owner = alice,
-                        .agent = DGM_STR("demo"),
-                        .message_id = DGM_STR("m"),
-                        .task_id = DGM_STR("t"),
-                        .turn = 1};
+    dgm_taken taken = {.message_id = DGM_STR("m")};
     make_deltas(&m, alice, "t", 0, 3, 1);
     m.batch.turn = &turn;
-    m.batch.dedupe = &d;
-    m.batch.n_dedupe = 1;
+    m.batch.taken = &taken;
     m.batch.row.folded = DGM_STR("{}");
     m.batch.row.folded_seq = 3;
     check_ok(append(&e, &m.batch, NULL), (dgm_err){0});
@@ -281,7 +276,9 @@ static void everything_is_there_after_reopening(void **state)
     assert_int_equal(count_records(&e, alice, "t"), 3);
     assert_int_equal(get_task(&e, alice, "t")->folded_seq, 3);
     assert_int_equal(find_turn(&e, alice, "ag-ui", "run").turns->last_seq, 3);
-    assert_non_null(find_dedupe(&e, alice, "", "m"));
+    assert_non_null(find_dedupe(&e, alice, "ctx", "m"));
+    assert_false(
+        dgm_store_is_unknown(e.store, alice, DGM_STR("demo"), DGM_STR("ctx"), DGM_STR("m")));
     assert_int_equal(append_deltas(&e, alice, "t", 3, 1, 2), DGM_OK);
     struct stat st;
     assert_int_equal(stat(db_path(&e), &st), 0);
@@ -744,12 +741,12 @@ static void statements_are_planned_once(void **state)
 {
     (void)state;
     struct env e = setup_disk();
-    dgm_conn c = {0};
+    dgm_sql_writer w; /* knows all of them */
     dgm_err err = {0};
     int rc;
-    check_ok(dgm_conn_open(db_path(&e), DGM_CONN_READ, &c, &err), err);
+    check_ok(dgm_sql_writer_open(db_path(&e), NULL, &w, &err), err);
     for (dgm_sql which = 0; which < DGM_N_SQL; which++) {
-        sqlite3_stmt *st = dgm_conn_sql(&c, which, &rc);
+        sqlite3_stmt *st = dgm_conn_sql(&w.conn, which, &rc);
         assert_non_null(st);
         for (int round = 0; sqlite3_stmt_readonly(st) && round < 3; round++) {
             for (int i = 1; i <= sqlite3_bind_parameter_count(st); i++)
@@ -759,7 +756,7 @@ static void statements_are_planned_once(void **state)
         }
         assert_int_equal(sqlite3_stmt_status(st, SQLITE_STMTSTATUS_REPREPARE, 0), 0);
     }
-    dgm_conn_close(&c);
+    dgm_sql_writer_close(&w);
     teardown(&e);
 }
 

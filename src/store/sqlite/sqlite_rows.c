@@ -1,0 +1,313 @@
+/*
+ * store/sqlite/sqlite_rows.c - the rows of a batch, as tables that a statement can read.
+ *
+ * A batch is written by one statement per table, INSERT ... SELECT ... FROM batch_tasks and so on: SQLite
+ * opens its cursors once per batch then, not once per row, which is half of what a row costs. The tables
+ * are virtual ones of the writer's connection. They show w->part, and compute a row when it is asked for:
+ * texts are the jobs' own, a log row is put together in w->row.
+ */
+#include "sqlite_int.h"
+
+#include <stdlib.h>
+
+struct kind;
+
+struct table {
+    sqlite3_vtab base; /* first */
+    const struct kind *kind;
+    dgm_sql_writer *w;
+};
+
+/* Where a reader stands: at a job of a group, for log rows at what comes behind the row in w->row. */
+struct cursor {
+    sqlite3_vtab_cursor base; /* first */
+    dgm_sql_writer *w;
+    const struct kind *kind;
+    size_t group;
+    const dgm_job *job;
+    bool end;
+    sqlite3_int64 rowid;
+    struct {
+        uint64_t first;
+        size_t count;
+        const dgm_job *job; /* of the next record */
+        size_t record;
+    } log;
+};
+
+struct kind {
+    const char *name, *declaration;
+    bool (*next)(
+        struct cursor *c); /* to the next row within this group, from the job it stands at */
+    void (*column)(const struct cursor *c, sqlite3_context *to, int i);
+};
+
+static const dgm_group *group_of(const struct cursor *c)
+{
+    return &c->w->part[c->group];
+}
+
+static void give_text(sqlite3_context *to, dgm_str s)
+{
+    sqlite3_result_text(to, s.p ? s.p : "", (int)s.n, SQLITE_STATIC);
+}
+
+/* ---- tasks: one of each new group ------------------------------------------------------------------ */
+
+static bool next_task(struct cursor *c)
+{
+    const dgm_group *g = group_of(c);
+    bool first = !c->job;
+    c->job = g->first;
+    return first && g->is_new;
+}
+
+/* As the first append made it and the last one left it. */
+static void task_column(const struct cursor *c, sqlite3_context *to, int i)
+{
+    const dgm_group *g = group_of(c);
+    const dgm_task_row *made = &g->first->append.batch.row, *row = &g->last->append.batch.row;
+    switch (i) {
+    case 0: sqlite3_result_int64(to, g->n); break;
+    case 1: give_text(to, made->owner.tenant); break;
+    case 2: give_text(to, made->owner.principal); break;
+    case 3: give_text(to, made->id); break;
+    case 4: give_text(to, made->context_id); break;
+    case 5: give_text(to, made->agent); break;
+    case 6: sqlite3_result_int(to, (int)row->state); break;
+    case 7: sqlite3_result_int64(to, made->created_ms); break;
+    case 8: sqlite3_result_int64(to, row->status_ms); break;
+    case 9: sqlite3_result_int64(to, (int64_t)row->last_seq); break;
+    }
+}
+
+/* ---- log: what a group appends, a row for every turn and megabyte ---------------------------------- */
+
+static const dgm_record *next_record(struct cursor *c)
+{
+    while (c->log.job && c->log.record == c->log.job->append.batch.n_records) {
+        c->log.job = c->log.job->group_next;
+        c->log.record = 0;
+    }
+    return c->log.job ? c->log.job->append.batch.records[c->log.record] : NULL;
+}
+
+static bool next_log_row(struct cursor *c)
+{
+    const dgm_record *r;
+    dgm_buf *row = &c->w->row;
+    uint32_t turn = 0;
+    if (!c->job) {
+        c->job = c->log.job = group_of(c)->first;
+        c->log.record = 0;
+    }
+    c->log.count = 0;
+    dgm_frame_begin(row);
+    while ((r = next_record(c)) &&
+           (!c->log.count || (r->head.turn == turn && row->n + r->n <= DGM_LOG_ROW_BYTES))) {
+        if (c->log.count++ == 0) {
+            c->log.first = r->head.seq;
+            turn = r->head.turn;
+        }
+        dgm_frame_add(row, r);
+        c->log.record++;
+    }
+    dgm_frame_end(row);
+    return c->log.count > 0;
+}
+
+static void log_column(const struct cursor *c, sqlite3_context *to, int i)
+{
+    switch (i) {
+    case 0: sqlite3_result_int64(to, dgm_key(group_of(c)->n, c->log.first)); break;
+    case 1: sqlite3_result_int64(to, (int64_t)c->log.count); break;
+    case 2: sqlite3_result_blob64(to, c->w->row.p, c->w->row.n, SQLITE_STATIC); break;
+    }
+}
+
+/* ---- turns: one for each append that has one ------------------------------------------------------- */
+
+static bool next_turn(struct cursor *c)
+{
+    c->job = c->job ? c->job->group_next : group_of(c)->first;
+    while (c->job && !c->job->append.batch.turn)
+        c->job = c->job->group_next;
+    return c->job;
+}
+
+static void taken_column(const struct cursor *c, sqlite3_context *to, int i)
+{
+    const dgm_task_row *made = &group_of(c)->first->append.batch.row;
+    const dgm_taken *taken = c->job->append.batch.taken;
+    dgm_str context = {0};
+    switch (i) {
+    case 8: give_text(to, taken ? taken->message_id : (dgm_str){0}); break;
+    case 9:
+        if (taken && !taken->nameless_until_ms)
+            context = made->context_id;
+        sqlite3_result_int64(to, taken ? (int64_t)dgm_scope(made->owner, made->agent, context) : 0);
+        break;
+    case 10: sqlite3_result_int64(to, taken ? taken->nameless_until_ms : 0); break;
+    case 11:
+        if (taken)
+            sqlite3_result_blob(to, taken->digest, sizeof taken->digest, SQLITE_STATIC);
+        else
+            sqlite3_result_zeroblob(to, 0);
+        break;
+    }
+}
+
+static void turn_column(const struct cursor *c, sqlite3_context *to, int i)
+{
+    const dgm_turn_row *t = c->job->append.batch.turn;
+    switch (i) {
+    case 0: sqlite3_result_int64(to, dgm_key(group_of(c)->n, t->turn)); break;
+    case 1: sqlite3_result_int64(to, (int64_t)t->first_seq); break;
+    case 2: sqlite3_result_int64(to, (int64_t)t->last_seq); break;
+    case 3: sqlite3_result_int64(to, c->job->append.ended_ms); break;
+    case 4: give_text(to, t->protocol); break;
+    case 5: give_text(to, t->caller_id); break;
+    case 6: give_text(to, t->request); break;
+    case 7: give_text(to, t->previous); break;
+    default: taken_column(c, to, i);
+    }
+}
+
+/* ---- folded Tasks: the last one of a group --------------------------------------------------------- */
+
+static bool next_fold(struct cursor *c)
+{
+    if (c->job)
+        return false;
+    for (const dgm_job *job = group_of(c)->first; job; job = job->group_next) {
+        if (job->append.batch.row.folded.p)
+            c->job = job;
+    }
+    return c->job;
+}
+
+static void fold_column(const struct cursor *c, sqlite3_context *to, int i)
+{
+    const dgm_task_row *row = &c->job->append.batch.row;
+    switch (i) {
+    case 0: sqlite3_result_int64(to, group_of(c)->n); break;
+    case 1: sqlite3_result_int64(to, (int64_t)row->folded_seq); break;
+    case 2: sqlite3_result_blob64(to, row->folded.p, row->folded.n, SQLITE_STATIC); break;
+    }
+}
+
+/* ---- what SQLite calls ----------------------------------------------------------------------------- */
+
+static const struct kind kinds[] = {
+    {"batch_tasks",
+     "CREATE TABLE x(n,tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq)",
+     next_task, task_column},
+    {"batch_log", "CREATE TABLE x(at,n,bytes)", next_log_row, log_column},
+    {"batch_turns",
+     "CREATE TABLE x(at,first_seq,last_seq,ended_ms,protocol,caller,request,previous,message,"
+     "scope,known_ms,digest)",
+     next_turn, turn_column},
+    {"batch_folds", "CREATE TABLE x(task,seq,body)", next_fold, fold_column},
+};
+
+static int on_connect(sqlite3 *db, void *arg, int argc, const char *const *argv,
+                      sqlite3_vtab **ret_table, char **ret_why)
+{
+    (void)argc, (void)ret_why;
+    size_t i = 0;
+    int rc;
+    while (strcmp(kinds[i].name, argv[0]) != 0)
+        i++;
+    if ((rc = sqlite3_declare_vtab(db, kinds[i].declaration)))
+        return rc;
+    struct table *t = dgm_xcalloc(1, sizeof *t);
+    t->w = arg;
+    t->kind = &kinds[i];
+    *ret_table = &t->base;
+    return SQLITE_OK;
+}
+
+static int on_disconnect(sqlite3_vtab *table)
+{
+    free(table);
+    return SQLITE_OK;
+}
+
+static int on_plan(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+    (void)table;
+    info->estimatedCost = 100; /* all rows, whatever is asked */
+    info->estimatedRows = 100;
+    return SQLITE_OK;
+}
+
+static int on_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
+{
+    const struct table *t = (const struct table *)(const void *)table;
+    struct cursor *c = dgm_xcalloc(1, sizeof *c);
+    c->w = t->w;
+    c->kind = t->kind;
+    *ret_cursor = &c->base;
+    return SQLITE_OK;
+}
+
+static int on_close(sqlite3_vtab_cursor *cursor)
+{
+    free(cursor);
+    return SQLITE_OK;
+}
+
+static int on_next(sqlite3_vtab_cursor *cursor)
+{
+    struct cursor *c = (struct cursor *)(void *)cursor;
+    c->rowid++;
+    for (; c->group < c->w->n_part; c->group++, c->job = NULL) {
+        if (group_of(c)->n && c->kind->next(c))
+            return SQLITE_OK;
+    }
+    c->end = true;
+    return SQLITE_OK;
+}
+
+static int on_filter(sqlite3_vtab_cursor *cursor, int plan, const char *text, int argc,
+                     sqlite3_value **argv)
+{
+    (void)plan, (void)text, (void)argc, (void)argv;
+    struct cursor *c = (struct cursor *)(void *)cursor;
+    c->group = 0;
+    c->job = NULL;
+    c->end = false;
+    return on_next(cursor);
+}
+
+static int on_eof(sqlite3_vtab_cursor *cursor)
+{
+    return ((struct cursor *)(void *)cursor)->end;
+}
+
+static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
+{
+    const struct cursor *c = (const struct cursor *)(const void *)cursor;
+    c->kind->column(c, to, i);
+    return SQLITE_OK;
+}
+
+static int on_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret_rowid)
+{
+    *ret_rowid = ((struct cursor *)(void *)cursor)->rowid;
+    return SQLITE_OK;
+}
+
+int dgm_sql_rows(dgm_sql_writer *w)
+{
+    static const sqlite3_module module = {
+        /* without xCreate: there from the start, under its name */
+        .xConnect = on_connect, .xBestIndex = on_plan, .xDisconnect = on_disconnect,
+        .xOpen = on_open,       .xClose = on_close,    .xFilter = on_filter,
+        .xNext = on_next,       .xEof = on_eof,        .xColumn = on_column,
+        .xRowid = on_rowid};
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !rc; i++)
+        rc = sqlite3_create_module(w->conn.db, kinds[i].name, &module, w);
+    return rc;
+}
