@@ -57,6 +57,7 @@ static const dgm_loss writing[] = {
     {"events", "/timestamp", "left out"},
     {"events", "/rawEvent", "left out"},
     {"events", "/metadata", "only of texts, when its members are objects"},
+    {"messages", "/activityType", "progress (a2a-status) is left out"},
     {"messages", "/name", "left out"},
     {"messages", "/encryptedValue", "left out"},
     {"messages", "/subagentRunId", "left out"},

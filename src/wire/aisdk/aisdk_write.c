@@ -24,6 +24,12 @@ static bool is_own(const dgm_canon_message *m)
            m->role == DGM_CANON_DEVELOPER;
 }
 
+/* How it is going is of the moment: a history that says "working" would be wrong. */
+static bool is_progress(const dgm_canon_message *m)
+{
+    return m->role == DGM_CANON_ACTIVITY && dgm_str_is(m->activity_type, AISDK_A2A_STATUS);
+}
+
 /* ---- parts --------------------------------------------------------------------------------------------------- */
 
 static void begin_part(struct writing *w)
@@ -111,6 +117,8 @@ static void put_message(struct writing *w, const dgm_canon_message *m)
         put_text(w, "reasoning", m->content.text);
         break;
     case DGM_CANON_ACTIVITY:
+        if (is_progress(m))
+            break;
         begin_part(w);
         dgm_aisdk_put_activity(&w->out, m->id, m->activity_type, m->content.object);
         break;
@@ -153,7 +161,8 @@ static bool says_something(const struct writing *w, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {
         const dgm_canon_message *m = &w->list->at[i];
-        if (m->role != DGM_CANON_TOOL || !dgm_map_get(&w->calls, m->tool_call_id))
+        bool told = m->role == DGM_CANON_TOOL && dgm_map_get(&w->calls, m->tool_call_id);
+        if (!told && !is_progress(m))
             return true;
     }
     return false;

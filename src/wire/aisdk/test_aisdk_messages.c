@@ -89,7 +89,7 @@ static void odd_parts(void **state)
                " {assistant a \"Hello\"}");
 }
 
-static void results_without_a_call_are_shown(void **state)
+static void results_without_a_call_are_shown_and_progress_is_not(void **state)
 {
     dgm_canon_message m[] = {
         {.role = DGM_CANON_TOOL,
@@ -99,8 +99,12 @@ static void results_without_a_call_are_shown(void **state)
         {.role = DGM_CANON_DEVELOPER,
          .id = DGM_STR("d"),
          .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = DGM_STR("x")}},
+        {.role = DGM_CANON_ACTIVITY,
+         .id = DGM_STR("p"),
+         .activity_type = DGM_STR("a2a-status"),
+         .content = {.kind = DGM_CANON_CONTENT_OBJECT}},
     };
-    dgm_canon_messages list = {m, 2};
+    dgm_canon_messages list = {m, 3};
     dgm_stream_params params = {0};
     dgm_err err = {0};
     dgm_buf b;
@@ -217,5 +221,6 @@ static void what_is_wrong_is_refused(void **state)
 
 DGM_TEST_MAIN(dgm_test(a_turn_of_the_assistant_is_many_messages), dgm_test(and_one_again),
               dgm_test(files_of_users_come_back), dgm_test(odd_parts),
-              dgm_test(results_without_a_call_are_shown), dgm_test(requests_come_back),
-              dgm_test(what_it_is_shows), dgm_test(what_is_wrong_is_refused))
+              dgm_test(results_without_a_call_are_shown_and_progress_is_not),
+              dgm_test(requests_come_back), dgm_test(what_it_is_shows),
+              dgm_test(what_is_wrong_is_refused))
