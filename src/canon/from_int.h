@@ -118,6 +118,8 @@ void dgm_from_results(dgm_from_records *f, const dgm_said *said);
 void dgm_from_tool_start(dgm_from_records *f, const dgm_internal *e);
 void dgm_from_tool_complete(dgm_from_records *f, const dgm_internal *e);
 void dgm_from_close_calls(dgm_from_records *f);
+/* Fails when one is open whose arguments nothing will complete. */
+void dgm_from_check_calls(dgm_from_records *f);
 void dgm_from_forget_call(struct from_call *c);
 bool dgm_from_is_waiting(const dgm_from_records *f, dgm_str call_id);
 

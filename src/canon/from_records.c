@@ -266,7 +266,10 @@ dgm_code dgm_from_records_end(dgm_from_records *f, dgm_canon_sink sink, dgm_err 
     f->err = err;
     if (f->rc || f->finished)
         return f->rc;
-    if (f->params.fragment) {
+    if (f->params.fragment && f->params.open_end) {
+        dgm_from_settle_texts(f);
+    } else if (f->params.fragment) {
+        dgm_from_check_calls(f);
         dgm_from_close_texts(f);
         dgm_from_close_calls(f);
         dgm_from_end_reasoning(f);

@@ -37,6 +37,8 @@ typedef struct dgm_from_params {
     dgm_status_texts status_texts;
     /* These are no whole run: begin and end none that they do not begin and end themselves. */
     bool fragment;
+    /* And one that others follow: what is open at its end stays so. */
+    bool open_end;
     /* A task's history, and messages of the user, are said too: the reader does not have them. */
     bool say_history;
     /* The reader builds messages of what we say (AG-UI): when a text turns out to be another, it needs

@@ -91,9 +91,11 @@ void dgm_from_on_message(dgm_from_records *f, const dgm_message *m)
         finish_well(f, &said);
 }
 
-static void metadata(dgm_from_records *f, const dgm_json *value)
+/* An error alone is told by the event that ends the run. */
+static void metadata(dgm_from_records *f, const dgm_json *value, bool failed)
 {
-    if (yyjson_obj_size((yyjson_val *)(uintptr_t)value))
+    size_t n = yyjson_obj_size((yyjson_val *)(uintptr_t)value);
+    if (n > (failed && dgm_metadata_error(value).n ? 1 : 0))
         dgm_from_custom(f, DGM_STR("dragoman:metadata"), value);
 }
 
@@ -217,7 +219,7 @@ void dgm_from_on_status(dgm_from_records *f, const dgm_status *s, const dgm_json
 {
     const dgm_at *message = DGM_AT_LIT(at, "message");
     dgm_said said;
-    metadata(f, meta);
+    metadata(f, meta, s->state == DGM_STATE_FAILED || s->state == DGM_STATE_REJECTED);
     cost_of_turn(f, s->state, meta);
     switch (s->state) {
     case DGM_STATE_UNKNOWN: break;

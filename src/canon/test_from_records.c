@@ -215,7 +215,7 @@ static void every_state_ends_as_it_should(void **state)
         TASK
         "{\"statusUpdate\":{\"taskId\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_"
         "STATE_FAILED\"" SAYS("z", TEXT("Sorry."), "") "},\"metadata\":{\"error\":\"timeout\"}}}\n",
-        BEGUN "CUSTOM dragoman:metadata {\"error\":\"timeout\"}\nTEXT_MESSAGE_START z\n"
+        BEGUN "TEXT_MESSAGE_START z\n"
               "TEXT_MESSAGE_CONTENT z \"Sorry.\" whole\nTEXT_MESSAGE_END z\n"
               "RUN_ERROR failed \"timeout\"\n");
     check_run(ALONE, TASK STATUS("UNSPECIFIED", "") STATUS("COMPLETED", ""),

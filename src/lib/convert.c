@@ -139,6 +139,22 @@ static bool holds_updates(yyjson_val *v)
     return false;
 }
 
+/* Messages of which some are pieces of others: only together do they say what was said. */
+static bool holds_pieces(yyjson_val *v)
+{
+    yyjson_val *e;
+    size_t i, n;
+    yyjson_arr_foreach (v, i, n, e) {
+        yyjson_val *inner = dgm_json_get(e, DGM_STR("message"));
+        yyjson_val *metadata = dgm_json_get(inner ? inner : e, DGM_STR("metadata"));
+        yyjson_val *type = dgm_json_get(metadata, DGM_STR("canonical_type"));
+        if (yyjson_is_str(type) && (dgm_str_is(dgm_json_str(type), "TextMessageChunkEvent") ||
+                                    dgm_str_is(dgm_json_str(type), "ToolCallArgsEvent")))
+            return true;
+    }
+    return false;
+}
+
 static dgm_code convert_array(dgm_converter *c, struct input in, dgm_reader *r)
 {
     yyjson_val *array = in.value;
@@ -149,6 +165,7 @@ static dgm_code convert_array(dgm_converter *c, struct input in, dgm_reader *r)
     if (dgm_convert_canon_array(c, &in, r, &rc))
         return rc;
     in.in_stream = in.in_stream || holds_updates(array);
+    in.pieces = c->compact != DGM_COMPACT_NEVER && holds_pieces(array);
     settle_framing(c, in.item->alone, true);
     c->from_any = any && !(c->from && c->from->canon);
     yyjson_arr_foreach (array, i, n, in.value) {

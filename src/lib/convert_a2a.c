@@ -39,9 +39,9 @@ bool dgm_convert_is_direct(const dgm_converter *c, const struct input *in)
     if (!(c->from->direct && (c->to->a2a || c->to->direct)) && !(c->from->a2a && c->to->direct))
         return false;
     if (c->as)
-        return c->as == DGM_FORM_MESSAGES && !in->in_stream;
+        return c->as == DGM_FORM_MESSAGES && !in->in_stream && !in->pieces;
     if (c->from->a2a)
-        return !in->in_stream;
+        return !in->in_stream && !in->pieces;
     return !c->from->canon->recognise(in->value, &form) || form != DGM_FORM_EVENTS;
 }
 

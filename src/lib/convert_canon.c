@@ -88,9 +88,18 @@ static void settle(dgm_converter *c, const struct input *in, dgm_form out, bool 
         settle_framing(c, false, in->in_list);
 }
 
-static dgm_road *open_road(dgm_converter *c, const struct input *in, dgm_form form, bool shared)
+/* How values share it. */
+enum share {
+    OWN,    /* one value, all there is */
+    PIECE,  /* one message of A2A's: it may be a piece of what is streamed elsewhere */
+    SHARED, /* those of a stream or an array */
+};
+
+static dgm_road *open_road(dgm_converter *c, const struct input *in, dgm_form form,
+                           enum share share)
 {
     dgm_form out = out_form(c, form);
+    bool shared = share == SHARED, piece = share == PIECE && out == DGM_FORM_EVENTS;
     bool run = in->in_stream || form == DGM_FORM_RESPONSE || out == DGM_FORM_RESPONSE;
     dgm_mint mint = c->mint;
     mint.seed[0] += c->n_in;
@@ -102,12 +111,13 @@ static dgm_road *open_road(dgm_converter *c, const struct input *in, dgm_form fo
                    .alone = in->item->alone && !in->in_list,
                    .mint = mint,
                    .sink = {on_frame, c}},
-        .compact = out == DGM_FORM_EVENTS &&
+        .compact = out == DGM_FORM_EVENTS && !piece &&
                    (c->compact == DGM_COMPACT_ALWAYS ||
                     (c->compact == DGM_COMPACT_DOCUMENTS && in->item->alone && c->from != c->to)),
         .status_is_answer = c->status_is_answer,
         .say_history = !run || out == DGM_FORM_MESSAGES || out == DGM_FORM_REQUEST,
         .many_turns = shared,
+        .open_end = piece,
     };
     settle(c, in, out, shared);
     c->over_road = true;
@@ -177,20 +187,28 @@ static dgm_code feed_object(dgm_converter *c, dgm_road *road, const dgm_object *
     return dgm_road_event(road, &event, r->err);
 }
 
+static bool is_message(const dgm_object *o)
+{
+    return o->kind == DGM_OBJECT_MESSAGE ||
+           ((o->kind == DGM_OBJECT_STREAM_RESPONSE || o->kind == DGM_OBJECT_SEND_RESPONSE) &&
+            ((const dgm_event *)o->it)->kind == DGM_EVENT_MESSAGE);
+}
+
 /* Lines that begin with a message are a log of messages. As server-sent events it would be an answer. */
 static bool begins_log(const dgm_converter *c, const dgm_object *first)
 {
-    bool message = first->kind == DGM_OBJECT_MESSAGE ||
-                   (first->kind == DGM_OBJECT_STREAM_RESPONSE &&
-                    ((const dgm_event *)first->it)->kind == DGM_EVENT_MESSAGE);
-    return message && dgm_frames_what(&c->frames) != DGM_FRAMES_SSE;
+    return is_message(first) && dgm_frames_what(&c->frames) != DGM_FRAMES_SSE;
 }
 
-static dgm_road *open_stream(dgm_converter *c, const struct input *in, dgm_form form, bool log)
+static dgm_road *open_stream(dgm_converter *c, const struct input *in, dgm_form form,
+                             const dgm_object *first)
 {
     struct input as = *in;
-    as.in_stream = in->in_stream && !log;
-    return open_road(c, &as, form, !in->item->alone || in->in_list);
+    as.in_stream = in->in_stream && !begins_log(c, first);
+    return open_road(c, &as, form,
+                     !in->item->alone || in->in_list ? SHARED
+                     : is_message(first)             ? PIECE
+                                                     : OWN);
 }
 
 static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_reader *r)
@@ -200,14 +218,13 @@ static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_rea
     if (rc)
         return rc;
     dgm_form form = form_of_object(&frame.object, in->in_stream);
-    bool log = !c->road && begins_log(c, &frame.object);
-    if (log && c->to->direct && !c->as)
+    if (!c->road && c->to->direct && !c->as && !in->pieces && begins_log(c, &frame.object))
         return dgm_convert_to_chat(c, in, &frame, r);
     dgm_auto(dgm_road_free) dgm_road *own = NULL;
     if (form == DGM_FORM_REQUEST)
-        own = open_road(c, in, form, false);
+        own = open_road(c, in, form, OWN);
     else if (!c->road)
-        c->road = open_stream(c, in, form, log);
+        c->road = open_stream(c, in, form, &frame.object);
     rc = feed_object(c, own ? own : c->road, &frame.object, r);
     if (!rc && own)
         rc = dgm_road_end(own, r->err);
@@ -244,10 +261,10 @@ static dgm_code convert_other(dgm_converter *c, const struct input *in, dgm_read
     bool request = form == DGM_FORM_REQUEST && codec->read_request;
     if (form == DGM_FORM_EVENTS) {
         if (!c->road)
-            c->road = open_road(c, in, form, !in->item->alone || in->in_list);
+            c->road = open_road(c, in, form, !in->item->alone || in->in_list ? SHARED : OWN);
         return dgm_road_value(c->road, codec, r, in->value);
     }
-    dgm_auto(dgm_road_free) dgm_road *own = open_road(c, in, form, false);
+    dgm_auto(dgm_road_free) dgm_road *own = open_road(c, in, form, OWN);
     rc = messages  ? convert_messages(c, own, in, r)
          : request ? convert_request(c, own, in, r)
                    : dgm_road_value(own, codec, r, in->value);
@@ -306,7 +323,7 @@ bool dgm_convert_canon_array(dgm_converter *c, struct input *in, dgm_reader *r, 
         if (!from->canon->recognise(e, &form) || form != DGM_FORM_MESSAGES)
             return false;
     }
-    dgm_auto(dgm_road_free) dgm_road *road = open_road(c, in, DGM_FORM_MESSAGES, true);
+    dgm_auto(dgm_road_free) dgm_road *road = open_road(c, in, DGM_FORM_MESSAGES, SHARED);
     *ret_rc = convert_messages(c, road, in, r);
     if (!*ret_rc)
         *ret_rc = dgm_road_end(road, r->err);

@@ -39,6 +39,7 @@ struct input {
     dgm_object_kind kind;
     bool in_stream;
     bool in_list; /* an element of an array: the output is an array whatever it becomes */
+    bool pieces;  /* which holds pieces of messages, to be put together */
 };
 
 /* ---- output ------------------------------------------------------------------------------------ */

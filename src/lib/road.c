@@ -82,6 +82,7 @@ static dgm_from_records *records(dgm_road *road)
         .fragment = road->params.target.fragment,
         .say_history = road->params.say_history,
         .many_turns = road->params.many_turns,
+        .open_end = road->params.open_end,
         .whole_snapshots =
             !to || to->builds_messages || form == DGM_FORM_MESSAGES || form == DGM_FORM_REQUEST,
         .trusted = true};

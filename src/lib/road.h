@@ -15,6 +15,7 @@ typedef struct dgm_road_params {
     bool status_is_answer;
     bool say_history; /* A2A: what the user said, too */
     bool many_turns;  /* A2A: a log may hold several */
+    bool open_end;    /* A2A: one piece of a stream, others follow elsewhere */
 } dgm_road_params;
 
 typedef struct dgm_road dgm_road;

@@ -104,9 +104,18 @@ static bool same_text(compare *c, yyjson_val *got, yyjson_val *want)
 {
     const char *g = yyjson_get_str(got), *w = yyjson_get_str(want);
     size_t gn = yyjson_get_len(got), wn = yyjson_get_len(want);
-    if (c->holes && wn >= 6 && memcmp(w, "<uuid", 5) == 0 && w[wn - 1] == '>')
-        return is_uuid(g, gn) && fits_hole(c, w, g);
-    return gn == wn && memcmp(g, w, gn) == 0;
+    const char *hole = c->holes ? strstr(w, "<uuid") : NULL, *end = hole ? strchr(hole, '>') : NULL;
+    if (!end)
+        return gn == wn && memcmp(g, w, gn) == 0;
+    /* it may stand within a text: resp_<uuid> */
+    size_t before = (size_t)(hole - w), behind = wn - (size_t)(end + 1 - w);
+    char name[64], id[37];
+    if (gn != before + 36 + behind || memcmp(g, w, before) != 0 ||
+        memcmp(g + before + 36, end + 1, behind) != 0 || !is_uuid(g + before, 36))
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)(end + 1 - hole), hole);
+    snprintf(id, sizeof id, "%.36s", g + before);
+    return fits_hole(c, name, id);
 }
 
 /* ---- values ------------------------------------------------------------------------------------ */

@@ -24,7 +24,7 @@ void *dgm_responses_encoder_new(const dgm_stream_params *params, dgm_frame_sink 
     dgm_map_init(&e->spans);
     dgm_map_init(&e->ids);
     dgm_map_init(&e->client_tools);
-    e->current = e->message = e->span = NONE;
+    e->current = e->message = e->said = NONE;
     e->model = e->params.model.n ? e->params.model : DGM_STR("dragoman");
     return e;
 }
@@ -211,7 +211,7 @@ dgm_code dgm_responses_encoder_end(void *encoder, dgm_err *err)
     if (e->finished || e->rc)
         return e->rc;
     e->completed = e->params.now / 1000;
-    if (e->begun) {
+    if (e->begun && !e->params.fragment) {
         fail_run(e, NULL, DGM_STR("The stream ended before its run did"), DGM_STR("incomplete"));
     } else if (e->params.whole) {
         dgm_responses_describe(e, NULL);

@@ -257,6 +257,8 @@ void dgm_responses_put_error(struct responses_encoder *e, const struct responses
 void dgm_responses_put_response(struct responses_encoder *e, const struct responses_end *end)
 {
     bool over = strcmp(end->status, "in_progress") != 0;
+    if (!e->tail.p) /* the end of a run whose start was not in it */
+        dgm_responses_describe(e, NULL);
     LIT("{\"id\":");
     dgm_json_put_str(&e->out, e->id);
     LIT(",\"object\":\"response\",\"created_at\":");
