@@ -26,8 +26,11 @@ static bool restore(dgm_arena *a, const dgm_canon_part *p, dgm_chat_part *ret)
 {
     dgm_reader r = {.arena = a, .format = dgm_chat_name};
     yyjson_val *v = (yyjson_val *)(uintptr_t)dgm_chat_extra(p->extra, "type");
-    *ret = (dgm_chat_part){0};
-    return yyjson_is_obj(v) && !dgm_shape_read(&r, &dgm_chat_part_shape, v, NULL, ret);
+    dgm_chat_part part = {0};
+    if (!yyjson_is_obj(v) || dgm_shape_read(&r, &dgm_chat_part_shape, v, NULL, &part))
+        return false;
+    *ret = part;
+    return true;
 }
 
 static dgm_part file_of(const dgm_canon_part *p)
@@ -179,6 +182,8 @@ static void add_calls(dgm_arena *a, const dgm_canon_calls *from, dgm_chat_messag
             to->tool_calls.at[to->tool_calls.n++] = call;
         }
     }
+    if (!to->tool_calls.n) /* OpenAI refuses an empty list */
+        to->tool_calls.at = NULL;
 }
 
 static void set_refusal(dgm_arena *a, dgm_chat_message *m)
