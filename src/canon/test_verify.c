@@ -1,6 +1,7 @@
 /*
  * test_verify.c - the order of events: each rule broken once, and random agents who never break one.
  */
+#include "base/limits.h"
 #include "canon/from_records.h"
 #include "canon/messages.h"
 #include "canon/test_stories.h"
@@ -262,5 +263,48 @@ static void the_final_text_is_what_a_reader_has(void **state)
     }
 }
 
+/* ---- long runs --------------------------------------------------------------------------------------------- */
+
+static dgm_order_rule say(dgm_verify *v, dgm_canon_kind kind, size_t i)
+{
+    char id[40];
+    int n = snprintf(id, sizeof id, "m-%zu", i);
+    dgm_canon_event e = {.kind = kind, .text = {.message_id = {id, (size_t)n}}};
+    return dgm_verify_feed(v, &e, NULL);
+}
+
+static void a_long_run_is_judged_to_its_end(void **state)
+{
+    dgm_auto(dgm_verify_free) dgm_verify *v = dgm_verify_new();
+    (void)state;
+    assert_int_equal(say(v, K(RUN_STARTED), 0), DGM_ORDER_FINE);
+    assert_int_equal(say(v, K(TEXT_MESSAGE_START), 0), DGM_ORDER_FINE);
+    for (size_t i = 1; i < 3 * DGM_MAX_LINT_ITEMS; i++) {
+        assert_int_equal(say(v, K(TEXT_MESSAGE_START), i), DGM_ORDER_FINE);
+        assert_int_equal(say(v, K(TEXT_MESSAGE_END), i), DGM_ORDER_FINE);
+    }
+    assert_int_equal(say(v, K(TEXT_MESSAGE_CONTENT), 1), DGM_ORDER_TEXT_CLOSED);
+    assert_int_equal(say(v, K(TEXT_MESSAGE_CONTENT), 0), DGM_ORDER_FINE);
+    assert_int_equal(say(v, K(RUN_FINISHED), 0), DGM_ORDER_OPEN_AT_FINISH);
+}
+
+static void a_run_with_too_much_open_is_not_judged(void **state)
+{
+    dgm_auto(dgm_verify_free) dgm_verify *v = dgm_verify_new();
+    (void)state;
+    assert_int_equal(say(v, K(RUN_STARTED), 0), DGM_ORDER_FINE);
+    for (size_t i = 0; i < DGM_MAX_LINT_ITEMS; i++)
+        assert_int_equal(say(v, K(TEXT_MESSAGE_START), i), DGM_ORDER_FINE);
+    assert_int_equal(say(v, K(TEXT_MESSAGE_START), 7),
+                     DGM_ORDER_FINE); /* one past it: all is given up */
+    assert_int_equal(say(v, K(TEXT_MESSAGE_CONTENT), 7), DGM_ORDER_FINE);
+    assert_int_equal(say(v, K(RUN_FINISHED), 0), DGM_ORDER_FINE);
+    assert_int_equal(say(v, K(CUSTOM), 0), DGM_ORDER_AFTER_FINISH);
+    assert_int_equal(say(v, K(RUN_STARTED), 0), DGM_ORDER_FINE);
+    assert_int_equal(say(v, K(TEXT_MESSAGE_CONTENT), 7), DGM_ORDER_TEXT_CLOSED);
+}
+
 DGM_TEST_MAIN(dgm_test(every_rule_is_held), dgm_test_holds(random_agents_keep_the_order, "R000-01"),
-              dgm_test_holds(the_final_text_is_what_a_reader_has, "R004-04"))
+              dgm_test_holds(the_final_text_is_what_a_reader_has, "R004-04"),
+              dgm_test(a_long_run_is_judged_to_its_end),
+              dgm_test(a_run_with_too_much_open_is_not_judged))

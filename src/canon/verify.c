@@ -1,9 +1,13 @@
 /* canon/verify.c - see verify.h. */
 #include "canon/verify.h"
+#include "base/buf.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "canon/list.h"
 
 #include <stdlib.h>
+
+#define MAX_BYTES ((size_t)DGM_MAX_LINT_ITEMS * 256) /* of ids: they are short, mostly */
 
 enum kind { STEP, TEXT, MESSAGE, SPAN, CALL, SUBAGENT, N_KINDS }; /* in the order of rule 13 */
 
@@ -31,6 +35,8 @@ struct dgm_verify {
     struct item *items;
     size_t n, cap;
     dgm_map index; /* kind and id -> item */
+    dgm_buf key;   /* the one that is being looked for */
+    bool full;     /* of what is open: nothing can be said about this run any more */
     size_t n_open[N_KINDS];
     enum { BEFORE, RUNNING, FINISHED, ERRED } state;
 };
@@ -40,6 +46,7 @@ dgm_verify *dgm_verify_new(void)
     dgm_verify *v = dgm_xcalloc(1, sizeof *v);
     v->arena = dgm_arena_new();
     dgm_map_init(&v->index);
+    dgm_buf_init(&v->key, SIZE_MAX);
     return v;
 }
 
@@ -48,6 +55,7 @@ void dgm_verify_free(dgm_verify *v)
     if (!v)
         return;
     dgm_map_done(&v->index);
+    dgm_buf_done(&v->key);
     dgm_arena_free(v->arena);
     free(v->items);
     free(v);
@@ -59,17 +67,23 @@ static void forget(dgm_verify *v)
     dgm_map_init(&v->index);
     dgm_arena_reset(v->arena);
     v->n = 0;
+    v->full = false;
     memset(v->n_open, 0, sizeof v->n_open);
 }
 
 /* ---- items --------------------------------------------------------------------------------------------- */
 
-/* A step is told by its owner too. */
+/* A step is told by its owner too. Lives until the next one is asked for. */
 static dgm_str key_of(dgm_verify *v, enum kind kind, dgm_str id, dgm_str owner)
 {
-    return kind == STEP ? dgm_arena_printf(v->arena, "%c%.*s\n%.*s", 'a' + (int)kind, DGM_P(owner),
-                                           DGM_P(id))
-                        : dgm_arena_printf(v->arena, "%c%.*s", 'a' + (int)kind, DGM_P(id));
+    dgm_buf_clear(&v->key);
+    dgm_buf_add_char(&v->key, (char)('a' + (int)kind));
+    if (kind == STEP) {
+        dgm_buf_add_str(&v->key, owner);
+        dgm_buf_add_char(&v->key, '\n');
+    }
+    dgm_buf_add_str(&v->key, id);
+    return dgm_buf_str(&v->key);
 }
 
 static struct item *find(dgm_verify *v, enum kind kind, dgm_str id, dgm_str owner)
@@ -86,18 +100,48 @@ static dgm_order_rule broken(dgm_order_rule rule, const dgm_canon_event *e, dgm_
     return rule;
 }
 
+static void keep(dgm_verify *v, struct item i)
+{
+    v->items = dgm_list_room(v->items, v->n, &v->cap, sizeof *v->items);
+    i.id = dgm_arena_dup(v->arena, i.id);
+    i.owner = dgm_arena_dup(v->arena, i.owner);
+    dgm_map_put(&v->index, dgm_arena_dup(v->arena, key_of(v, i.kind, i.id, i.owner)), v->n);
+    v->items[v->n++] = i;
+}
+
+/* What is closed may be opened again, and only its owner is of use to anybody: a long run forgets it. */
+static void forget_closed(dgm_verify *v)
+{
+    dgm_arena *old = v->arena;
+    size_t n = v->n;
+    v->arena = dgm_arena_new();
+    dgm_map_done(&v->index);
+    dgm_map_init(&v->index);
+    v->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v->items[i].open || v->items[i].kind == SUBAGENT)
+            keep(v, v->items[i]); /* never behind the one that is read */
+    }
+    dgm_arena_free(old);
+    v->full = 2 * v->n > DGM_MAX_LINT_ITEMS || 2 * dgm_arena_used(v->arena) > MAX_BYTES;
+}
+
 static dgm_order_rule open_item(dgm_verify *v, const dgm_canon_event *e, enum kind kind, dgm_str id,
                                 dgm_str owner, dgm_err *err)
 {
+    if (v->full)
+        return DGM_ORDER_FINE;
+    if (v->n == DGM_MAX_LINT_ITEMS || dgm_arena_used(v->arena) > MAX_BYTES)
+        forget_closed(v);
     struct item *i = find(v, kind, id, owner);
     if (i && (i->open || kind == SUBAGENT))
         return broken(kinds[kind].open, e, err, "it is there already:", id);
-    if (!i) {
-        v->items = dgm_list_room(v->items, v->n, &v->cap, sizeof *v->items);
-        dgm_map_put(&v->index, key_of(v, kind, id, owner), v->n);
-        i = &v->items[v->n++];
-    }
-    *i = (struct item){dgm_arena_dup(v->arena, id), dgm_arena_dup(v->arena, owner), kind, true};
+    if (!i)
+        keep(v, (struct item){id, owner, kind, true});
+    else if (!dgm_str_eq(i->owner, owner))
+        i->owner = dgm_arena_dup(v->arena, owner);
+    if (i)
+        i->open = true;
     v->n_open[kind]++;
     return DGM_ORDER_FINE;
 }
@@ -216,7 +260,8 @@ dgm_order_rule dgm_verify_feed(dgm_verify *v, const dgm_canon_event *e, dgm_err 
         v->state = RUNNING;
         return DGM_ORDER_FINE;
     }
-    return within_run(v, e, err);
+    dgm_order_rule rule = within_run(v, e, err);
+    return v->full ? DGM_ORDER_FINE : rule;
 }
 
 dgm_order_rule dgm_verify_end(dgm_verify *v, dgm_err *err)

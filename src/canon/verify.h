@@ -1,7 +1,8 @@
 /*
  * canon/verify.h - the order in which events may come, as the official client checks it.
  *
- * One number per rule, for whoever names them: tests now, lint later. Chunks are to be expanded before.
+ * One number per rule, for whoever names them: tests and lint. Chunks are to be expanded before. What is open is
+ * kept, and of what is closed the last; a run that has more open than lint_items allows is not judged any more.
  */
 #pragma once
 
