@@ -31,6 +31,14 @@ static void place(dgm_linter *l, size_t pos, dgm_err *err, dgm_finding *f)
     f->column = err->column;
 }
 
+/* Ids are cut to fit into a sentence, pointers at a length: a character that was cut through becomes `?`. */
+static void mend(char *text)
+{
+    dgm_str s = dgm_str_from(text);
+    for (size_t i; (i = dgm_utf8_check(s)) < s.n;)
+        text[i] = '?';
+}
+
 static void give(dgm_linter *l, lint_rule rule, dgm_finding *f)
 {
     const dgm_lint_rule *rules;
@@ -59,6 +67,8 @@ static void tell(dgm_linter *l, lint_rule rule, const char *from, const char *at
         dgm_json_place(l->item->text, pos, &err);
         place(l, pos, &err, &f);
     }
+    mend(text);
+    mend(pointer);
     f.message = text;
     f.at = pointer;
     give(l, rule, &f);
@@ -83,7 +93,9 @@ void lint_tell_in(dgm_linter *l, lint_rule rule, const char *at, const char *fmt
 void lint_tell_text(dgm_linter *l, lint_rule rule, const dgm_err *err)
 {
     dgm_err where = *err;
-    dgm_finding f = {.message = err->msg, .at = err->at};
+    dgm_finding f = {.message = where.msg, .at = where.at};
+    mend(where.msg);
+    mend(where.at); /* the text may be no UTF-8 at all */
     if (!l->item) { /* what could not be read at all: err knows the line */
         f.line = err->line ? err->line : 1;
         f.column = f.character = err->column ? err->column : 1;
