@@ -6,7 +6,7 @@ import json
 import threading
 from typing import Any, Dict, NamedTuple, Optional, Tuple, TypeVar, Union
 
-from ._library import ConvertError, Err, FormatInfo, error, lib
+from ._library import Err, FormatInfo, error, lib
 
 _Text = TypeVar("_Text", str, bytes)
 
@@ -70,6 +70,15 @@ class Converter:
             rc = lib.dgm_converter_end(self._open(), ctypes.byref(err))
             return self._taken(rc, err)
 
+    def _whole(self, data: Union[str, bytes, bytearray, memoryview]) -> bytes:
+        """feed() and end() with one copy of what comes out; of a text that fails nothing does."""
+        given, err = _bytes_of(data), Err()
+        rc = lib.dgm_converter_feed(self._open(), given, len(given), ctypes.byref(err)) or \
+            lib.dgm_converter_end(self._handle, ctypes.byref(err))
+        if rc:
+            raise error(err)
+        return self._taken(rc, err)
+
     def close(self) -> None:
         with self._lock:
             handle, self._handle = self._handle, None
@@ -116,8 +125,5 @@ def convert(text: _Text, from_: str, to: str, *, framing: str = "auto", as_: Opt
     """
     with Converter(from_, to, framing=framing, as_=as_, object=object, seed=seed, compact=compact,
                    answer_source=answer_source) as converter:
-        try:
-            out = converter.feed(text) + converter.end()
-        except ConvertError as e:
-            raise ConvertError(e.message, e.code, e.pointer, e.line, e.column) from None
+        out = converter._whole(text)
     return out.decode() if isinstance(text, str) else out

@@ -7,6 +7,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union, o
 from ._library import call, lib
 from ._values import text_of
 
+_read = json.JSONDecoder().decode
+
 Event = Dict[str, Any]
 ChatMessage = Dict[str, Any]
 
@@ -21,7 +23,7 @@ def convert_a2a_message_to_agui_event(msg: Any, *, official: bool = False) -> Un
     attributes. A list of messages gives the list of all their events.
     """
     text = call(lib.dgm_convert_a2a_message_to_agui_event, text_of(msg), _OFFICIAL if official else _SIMPLE)
-    return None if text is None else json.loads(text)
+    return None if text is None else _read(text.decode())
 
 
 def compact_events(events: Union[Iterable[Any], Mapping[str, Any], None]) -> List[Event]:
@@ -33,7 +35,7 @@ def compact_events(events: Union[Iterable[Any], Mapping[str, Any], None]) -> Lis
     if events is not None and not isinstance(events, (list, tuple, Mapping)) and _is_iterator(events):
         events = list(events)
     text = call(lib.dgm_compact_events, text_of(events))
-    return json.loads(text or b"[]")  # type: ignore[no-any-return]
+    return _read((text or b"[]").decode())  # type: ignore[no-any-return]
 
 
 def _is_iterator(value: Any) -> bool:
@@ -58,11 +60,11 @@ def convert_agui_event_to_openai_chat(event: Any) -> Union[ChatMessage, List[Cha
     if event is None:
         return None
     text = call(lib.dgm_convert_agui_event_to_openai_chat, text_of(event))
-    return None if text is None else json.loads(text)
+    return None if text is None else _read(text.decode())
 
 
 def convert_a2a_message_to_openai(msg: Any) -> Tuple[Optional[ChatMessage], List[ChatMessage]]:
     """(openai_message, tool_messages) of an A2A message; in a history the tool messages stand first."""
     text = call(lib.dgm_convert_a2a_text_to_openai, text_of(msg))
-    message, tools = json.loads(text or b"[null, []]")
+    message, tools = _read((text or b"[null, []]").decode())
     return message, tools

@@ -91,6 +91,9 @@ def _plain(value: Any) -> Any:
     return members["root"] if list(members) == ["root"] else members
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), default=_plain)  # made once: json.dumps() would each time
+
+
 def text_of(value: Any) -> bytes:
     if isinstance(value, (str, bytes, bytearray)):
         raise TypeError("expected a dict or an object, got text: for JSON text there is dragoman.convert(), or "
@@ -99,4 +102,4 @@ def text_of(value: Any) -> bytes:
         text: str = value.model_dump_json(by_alias=True, exclude_none=True)
         return text.encode()
     # ASCII: half a surrogate pair reaches the library as an escape, which refuses it and says where
-    return json.dumps(value, separators=(",", ":"), default=_plain).encode("ascii")
+    return _ENCODER.encode(value).encode("ascii")
