@@ -179,7 +179,8 @@ static dgm_code fail_at(dgm_err *err, dgm_code code, dgm_str text, size_t pos, c
 
 /*
  * Values lie one after another; the end of a container is known from its head. So one pass with a
- * stack of ends finds the first value that is too deep.
+ * stack of ends finds the first value that is too deep. A container of fewer values than there are levels
+ * left is passed over whole: in a long list of small things that is nearly all of it.
  */
 bool dgm_json_walk_deeper_than(const yyjson_val *value, size_t limit)
 {
@@ -191,9 +192,13 @@ bool dgm_json_walk_deeper_than(const yyjson_val *value, size_t limit)
         while (depth && v >= ends[depth - 1])
             depth--;
         if (unsafe_yyjson_is_ctn(v)) {
+            yyjson_val *next = unsafe_yyjson_get_next(v);
             if (depth == limit)
                 return true;
-            ends[depth++] = unsafe_yyjson_get_next(v);
+            if ((size_t)(next - v) <= limit - depth)
+                v = next - 1;
+            else
+                ends[depth++] = next;
         }
     }
     return false;

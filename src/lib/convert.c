@@ -282,6 +282,7 @@ dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **r
                     options->framing == DGM_FRAMING_LINES || options->framing == DGM_FRAMING_SSE);
     dgm_buf_init(&c->out, SIZE_MAX);
     c->arena = dgm_arena_new();
+    c->scratch = dgm_arena_new();
     c->from_any = !options->from || strcmp(options->from, "auto") == 0;
     if ((!c->from_any && !(c->from = dgm_format_by_name(options->from, err))) ||
         (options->to && !(c->to = dgm_format_by_name(options->to, err))))
@@ -306,6 +307,7 @@ void dgm_converter_free(dgm_converter *c)
     dgm_frames_done(&c->frames);
     dgm_buf_done(&c->out);
     dgm_arena_free(c->arena);
+    dgm_arena_free(c->scratch);
     free(c);
 }
 

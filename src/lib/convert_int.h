@@ -17,6 +17,7 @@ struct dgm_converter {
     dgm_mint mint; /* holds the seed */
     dgm_frames frames;
     dgm_arena *arena;
+    dgm_arena *scratch; /* of one element of an array */
     dgm_buf out;
     size_t n_in, n_out;
     size_t value_at; /* where in out the value being written starts */
