@@ -144,16 +144,28 @@ void dgm_responses_in_begin(decoder *d, item *it, yyjson_val *v)
 
 /* ---- texts ------------------------------------------------------------------------------------------------------ */
 
-/* Messages behind the first begin with a blank line, if we wrote them. */
-static dgm_str whole_without_lead(item *it, dgm_str text)
+/* Messages behind the first begin with a blank line, if we wrote them; or they go on with the one before. */
+static void join(decoder *d, item *it, dgm_str text)
 {
-    it->lead = 0;
-    return it->leads && dgm_str_starts(text, DGM_STR("\n\n")) ? (dgm_str){text.p + 2, text.n - 2}
-                                                              : text;
+    if (!it->told && it->lead == 2 && text.n && text.p[0] != '\n') {
+        it->goes_on = true;
+        it->lead = 0;
+        it->id = d->message;
+    }
 }
 
-static dgm_str without_lead(item *it, dgm_str text)
+static dgm_str whole_without_lead(decoder *d, item *it, dgm_str text)
 {
+    join(d, it, text);
+    it->lead = 0;
+    return it->leads && !it->goes_on && dgm_str_starts(text, DGM_STR("\n\n"))
+               ? (dgm_str){text.p + 2, text.n - 2}
+               : text;
+}
+
+static dgm_str without_lead(decoder *d, item *it, dgm_str text)
+{
+    join(d, it, text);
     while (it->lead && text.n && text.p[0] == '\n') {
         it->lead--;
         text = (dgm_str){text.p + 1, text.n - 1};
@@ -172,7 +184,7 @@ static void say(decoder *d, item *it, dgm_str text)
     if (!it->open) {
         e.text.role = DGM_CANON_ASSISTANT;
         dgm_responses_in_out(d, &e);
-        d->parent = it->id;
+        d->parent = d->message = it->id;
         d->after_result = false;
         it->open = it->told = d->said_anything = true;
     }
@@ -202,7 +214,7 @@ void dgm_responses_in_text(decoder *d, item *it, dgm_str delta)
     begin_message(d, it);
     if (it->kind != RESPONSES_IN_MESSAGE)
         return;
-    delta = without_lead(it, delta);
+    delta = without_lead(d, it, delta);
     dgm_sum_add(&it->said_of_part, delta);
     say(d, it, delta);
 }
@@ -214,7 +226,7 @@ void dgm_responses_in_whole_part(decoder *d, item *it, yyjson_val *index, dgm_st
     begin_message(d, it);
     dgm_responses_in_part(it, index);
     if (!it->part)
-        text = whole_without_lead(it, text);
+        text = whole_without_lead(d, it, text);
     if (dgm_sum_begins(&it->said_of_part, text))
         dgm_responses_in_text(d, it,
                               (dgm_str){text.p + it->said_of_part.n, text.n - it->said_of_part.n});
@@ -254,10 +266,10 @@ void dgm_responses_in_message(decoder *d, item *it, yyjson_val *v)
             dgm_buf_add_str(&b, text_of(part, "text"));
         says |= dgm_str_is(text_of(part, "type"), "output_text");
     }
-    dgm_str text = whole_without_lead(it, dgm_buf_str(&b));
+    dgm_str text = whole_without_lead(d, it, dgm_buf_str(&b));
     if (says && dgm_sum_begins(&it->said, text))
         say(d, it, (dgm_str){text.p + it->said.n, text.n - it->said.n});
-    else if (says)
+    else if (says && !it->goes_on)
         correct(d, it, text);
     dgm_buf_done(&b);
 }

@@ -27,7 +27,8 @@ struct responses_in_item {
     bool open;       /* START was given, END was not */
     bool told;       /* START was given at least once */
     bool done, answered;
-    bool leads;         /* its text begins with a blank line of ours */
+    bool leads; /* its text begins with a blank line of ours, or goes on with the last one's */
+    bool goes_on;
     unsigned char lead; /* newlines of it that are still to be left out */
     unsigned parts;     /* of reasoning: begun so far */
     int64_t part;       /* index of the one that is open */
@@ -47,6 +48,7 @@ struct responses_decoder {
     dgm_str parent;                  /* of calls */
     bool after_result, said_anything;
     unsigned n_messages, n_made;
+    dgm_str message; /* that spoke last */
     dgm_buf refusal;
     size_t refused; /* the item that said it */
     bool has_error;

@@ -45,7 +45,7 @@ static void reset(decoder *d)
 {
     d->n_items = 0;
     d->n_messages = d->n_made = 0;
-    d->parent = (dgm_str){0};
+    d->parent = d->message = (dgm_str){0};
     d->after_result = d->said_anything = d->has_error = d->ours = false;
     d->refused = SIZE_MAX;
     dgm_buf_clear(&d->refusal);
@@ -142,7 +142,7 @@ void dgm_responses_in_fail(decoder *d, dgm_str message, dgm_str code, yyjson_val
     dgm_canon_event e = {.kind = DGM_CANON_RUN_ERROR};
     dgm_responses_in_close_all(d);
     e.run_error.message = message.n ? message : DGM_STR("The response failed");
-    e.run_error.code = code;
+    e.run_error.code = dgm_str_is(code, "task_failed") ? DGM_STR("failed") : code;
     e.run_error.usage = usage_of(d, response);
     set_time(&e, response, "completed_at");
     d->finished = true;

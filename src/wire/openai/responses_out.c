@@ -119,8 +119,10 @@ size_t dgm_responses_new_piece(struct responses_encoder *e, dgm_str id)
 {
     dgm_responses_keep(e, sizeof *e->pieces);
     e->pieces = dgm_list_room(e->pieces, e->n_pieces, &e->cap_pieces, sizeof *e->pieces);
-    e->pieces[e->n_pieces] = (struct responses_piece){
-        .id = dgm_arena_dup(e->arena, id), .item = DGM_RESPONSES_NONE, .next = DGM_RESPONSES_NONE};
+    e->pieces[e->n_pieces] = (struct responses_piece){.id = dgm_arena_dup(e->arena, id),
+                                                      .item = DGM_RESPONSES_NONE,
+                                                      .earlier = DGM_RESPONSES_NONE,
+                                                      .next = DGM_RESPONSES_NONE};
     dgm_buf_init(&e->pieces[e->n_pieces].text, SIZE_MAX);
     return e->n_pieces++;
 }
@@ -142,7 +144,8 @@ void dgm_responses_forget(struct responses_encoder *e)
     e->n_items = e->n_pieces = e->kept = 0;
     e->n_given = 0;
     e->sequence = 0;
-    e->current = e->message = e->span = DGM_RESPONSES_NONE;
+    e->current = e->message = e->said = DGM_RESPONSES_NONE;
+    e->span = (dgm_str){0};
     e->has_message = false;
     e->progress = (dgm_str){0};
     dgm_arena_reset(e->arena);
@@ -210,6 +213,14 @@ static void content_frame(struct responses_encoder *e, const struct responses_it
     dgm_responses_give(e, event);
 }
 
+/* Where a text began. */
+static size_t first_of(const struct responses_encoder *e, size_t piece)
+{
+    while (e->pieces[piece].earlier != DGM_RESPONSES_NONE)
+        piece = e->pieces[piece].earlier;
+    return piece;
+}
+
 void dgm_responses_say(struct responses_encoder *e, size_t piece, dgm_str text)
 {
     struct responses_piece *p = &e->pieces[piece];
@@ -223,7 +234,7 @@ void dgm_responses_say(struct responses_encoder *e, size_t piece, dgm_str text)
         p->prefix = it->first == piece ? delta_prefix(e, it, "response.output_text.delta",
                                                       ",\"content_index\":0,\"logprobs\":[]")
                                        : e->pieces[it->first].prefix;
-    dgm_str escaped = keep_text(e, &p->text, text);
+    dgm_str escaped = keep_text(e, p->moved ? &e->pieces[first_of(e, piece)].text : &p->text, text);
     give_delta(e, p->prefix, "response.output_text.delta", leads ? DGM_STR("\\n\\n") : (dgm_str){0},
                escaped);
 }

@@ -37,10 +37,12 @@ enum responses_state {
 struct responses_piece {
     dgm_str id; /* canonical; absent: nobody else speaks of it */
     size_t item, next;
+    size_t earlier; /* the piece with which this text began, if it goes on in another item */
     dgm_buf text;   /* escaped */
     dgm_str prefix; /* of its deltas, up to the sequence number */
     unsigned index; /* of reasoning: in the summary */
     bool ended;
+    bool moved; /* it was taken back: all of it stands where it began */
 };
 
 struct responses_item {
@@ -88,11 +90,13 @@ struct responses_encoder {
     struct responses_piece *pieces;
     size_t n_pieces, cap_pieces;
     dgm_map texts, thoughts; /* canonical id -> piece */
-    dgm_map calls, spans;    /* canonical id -> item */
+    dgm_map calls;           /* canonical id -> item */
+    dgm_map spans;           /* likewise; none as long as nothing is thought */
     dgm_map ids;             /* of items, in use */
     size_t current;          /* the piece that spoke last */
     size_t message;          /* the message that can go on; or none */
-    size_t span;             /* the reasoning that is open; or none */
+    size_t said;             /* the piece of a message that stands last */
+    dgm_str span;            /* the reasoning that was begun last; or none */
     bool has_message;
     dgm_str progress; /* said last */
 };

@@ -56,10 +56,12 @@ static void attach(struct responses_encoder *e, size_t piece)
     } else {
         struct responses_item *it = dgm_responses_new_item(e, RESPONSES_MESSAGE);
         it->first = it->last = piece;
-        it->follows = e->has_message;
+        /* what goes on is glued, as clients do it */
+        it->follows = e->has_message && (p->earlier == NONE || p->earlier != e->said);
         e->message = (size_t)(it - e->items);
     }
     p->item = e->message;
+    e->said = piece;
 }
 
 static void start_text(struct responses_encoder *e, const dgm_canon_event *event)
@@ -68,13 +70,15 @@ static void start_text(struct responses_encoder *e, const dgm_canon_event *event
     bool agent = !event->text.role || event->text.role == DGM_CANON_ASSISTANT;
     if (!agent)
         return; /* a response is what the assistant says */
-    if (known && e->pieces[*known].item == e->message && e->message != NONE &&
-        e->items[e->message].last == *known) { /* the same goes on */
-        e->pieces[*known].ended = false;
+    if (known && (e->pieces[*known].item == NONE ||
+                  (e->pieces[*known].item == e->message && e->said == *known))) {
+        e->pieces[*known].ended = false; /* the same goes on */
         e->current = *known;
         return;
     }
+    size_t earlier = known ? *known : NONE;
     e->current = dgm_responses_new_piece(e, event->text.message_id);
+    e->pieces[e->current].earlier = earlier;
     dgm_map_put(&e->texts, e->pieces[e->current].id, e->current);
 }
 
@@ -117,21 +121,32 @@ static void say_line(struct responses_encoder *e, dgm_str text)
     e->current = NONE;
 }
 
+/* Where the text began it is as it should be; where it went on there is nothing more. */
+static void replace(struct responses_encoder *e, size_t piece, dgm_str text)
+{
+    for (; e->pieces[piece].earlier != NONE; piece = e->pieces[piece].earlier) {
+        dgm_buf_clear(&e->pieces[piece].text);
+        e->pieces[piece].moved = true;
+    }
+    dgm_buf_clear(&e->pieces[piece].text);
+    if (e->pieces[piece].item != NONE && dgm_responses_keep(e, text.n))
+        dgm_json_put_chars(&e->pieces[piece].text, text);
+}
+
 /* A text is not what was said: whatever is yet to come of it has the right one. */
 static void correct(struct responses_encoder *e, const dgm_canon_event *event)
 {
     size_t *known = dgm_map_get(&e->texts, event->snapshot.changed);
     for (size_t i = 0; known && i < event->snapshot.messages.n; i++) {
         const dgm_canon_message *m = &event->snapshot.messages.at[i];
-        struct responses_piece *p = &e->pieces[*known];
         if (!dgm_str_eq(m->id, event->snapshot.changed))
             continue;
-        if (p->item == NONE && m->content.text.n) {
+        if (e->pieces[*known].item == NONE && e->pieces[*known].earlier == NONE &&
+            m->content.text.n) {
             attach(e, *known);
             dgm_responses_say(e, *known, m->content.text);
-        } else if (p->item != NONE && dgm_responses_keep(e, m->content.text.n)) {
-            dgm_buf_clear(&p->text);
-            dgm_json_put_chars(&p->text, m->content.text);
+        } else {
+            replace(e, *known, m->content.text);
         }
     }
 }
@@ -210,23 +225,45 @@ static size_t add_thought(struct responses_encoder *e, size_t item, dgm_str id)
     return piece;
 }
 
+/* Nothing is thought yet: the item stands where the first word is. */
 static void start_span(struct responses_encoder *e, dgm_str id)
 {
-    e->span = begin_reasoning(e, id);
-    dgm_map_put(&e->spans, dgm_arena_dup(e->arena, id), e->span);
+    e->span = dgm_arena_dup(e->arena, id);
+    dgm_map_put(&e->spans, e->span, NONE);
+}
+
+static size_t begin_span(struct responses_encoder *e, dgm_str id, size_t *span)
+{
+    if (*span == NONE) {
+        size_t item = begin_reasoning(e, id);
+        *span = item;
+    }
+    return *span;
+}
+
+/* The item that a thought stands in: the span of its name, or the one that was begun last, unless another
+ * thought is being thought there. */
+static size_t span_of(struct responses_encoder *e, dgm_str id)
+{
+    size_t *span = dgm_map_get(&e->spans, id);
+    if (!span && (span = dgm_map_get(&e->spans, e->span)))
+        id = e->span;
+    if (!span || (*span != NONE && e->items[*span].state != RESPONSES_OPEN))
+        return NONE;
+    size_t item = begin_span(e, id, span), last = e->items[item].last;
+    return last == NONE || e->pieces[last].ended ? item : NONE;
 }
 
 static void think(struct responses_encoder *e, const dgm_canon_event *event)
 {
     dgm_str id = event->text.message_id;
     size_t *known = dgm_map_get(&e->thoughts, id);
-    bool open = e->span != NONE && e->items[e->span].state == RESPONSES_OPEN;
     if (!event->text.delta.n)
         return;
     if (!known || e->pieces[*known].ended) {
-        size_t item = open ? e->span : begin_reasoning(e, id);
+        size_t span = span_of(e, id), item = span == NONE ? begin_reasoning(e, id) : span;
         size_t piece = add_thought(e, item, id);
-        e->items[item].alone = !open;
+        e->items[item].alone = span == NONE;
         dgm_map_put(&e->thoughts, e->pieces[piece].id, piece);
         known = dgm_map_get(&e->thoughts, id);
     }
@@ -246,19 +283,20 @@ static void end_thought(struct responses_encoder *e, dgm_str id)
 
 static void end_span(struct responses_encoder *e, dgm_str id)
 {
-    struct responses_item *it = item_of(e, &e->spans, id);
-    if (it && it->state == RESPONSES_OPEN)
-        dgm_responses_close_reasoning(e, it);
+    size_t *span = dgm_map_get(&e->spans, id);
+    if (span && *span != NONE && e->items[*span].state == RESPONSES_OPEN)
+        dgm_responses_close_reasoning(e, &e->items[*span]);
+    if (dgm_str_eq(id, e->span))
+        e->span = (dgm_str){0};
 }
 
 static void encrypt(struct responses_encoder *e, const dgm_canon_event *event)
 {
-    struct responses_item *it = item_of(e, &e->spans, event->encrypted.entity_id);
-    size_t *thought = dgm_map_get(&e->thoughts, event->encrypted.entity_id);
-    if (!it && thought)
-        it = &e->items[e->pieces[*thought].item];
-    if (it && dgm_responses_keep(e, event->encrypted.encrypted_value.n))
-        it->encrypted = dgm_arena_dup(e->arena, event->encrypted.encrypted_value);
+    dgm_str id = event->encrypted.entity_id;
+    size_t *span = dgm_map_get(&e->spans, id), *thought = dgm_map_get(&e->thoughts, id);
+    size_t item = thought ? e->pieces[*thought].item : span ? begin_span(e, id, span) : NONE;
+    if (item != NONE && dgm_responses_keep(e, event->encrypted.encrypted_value.n))
+        e->items[item].encrypted = dgm_arena_dup(e->arena, event->encrypted.encrypted_value);
 }
 
 /* How it is going: thoughts that are whole at once. The message that is being said stays open. */
