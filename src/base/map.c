@@ -42,9 +42,9 @@ void dgm_map_done(dgm_map *m)
 
 static dgm_map_slot *in_row(const dgm_map *m, dgm_str key)
 {
-    for (dgm_map_slot *s = m->slots, *end = s + m->n; s < end; s++) {
-        if (dgm_str_eq(s->key, key))
-            return s;
+    for (size_t i = 0; i < m->n; i++) { /* there are no slots yet in a map of none */
+        if (dgm_str_eq(m->slots[i].key, key))
+            return &m->slots[i];
     }
     return NULL;
 }
