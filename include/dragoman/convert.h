@@ -27,6 +27,9 @@ typedef struct dgm_format_info {
 /* All formats, in the order they are shown to people. */
 DGM_API size_t dgm_formats(const dgm_format_info **ret_formats);
 
+/* Is what comes out in that format bytes (ag-ui-proto), not text? */
+DGM_API bool dgm_format_is_binary(const char *name);
+
 /* What a conversion loses or changes. */
 typedef struct dgm_loss {
     const char *object; /* an object kind's name, or "any" */

@@ -42,6 +42,8 @@ dgm_code dgm_convert_settle_target(dgm_converter *c, dgm_err *err)
 {
     c->to = c->to ? c->to : c->from;
     c->settled = true;
+    if (c->to->canon && c->to->canon->binary)
+        c->framing = DGM_FRAMING_LINES; /* and not even those: see on_frame */
     c->between_a2a = c->to->a2a && !c->as && c->compact != DGM_COMPACT_ALWAYS;
     return !c->as || dgm_format_has(c->to, c->as)
                ? DGM_OK
@@ -263,6 +265,36 @@ static dgm_code convert_items(dgm_converter *c, dgm_err *err)
     return rc;
 }
 
+/* Binary events become lines of JSON, and these go the way of all others. */
+static dgm_code convert_binary(dgm_converter *c, dgm_str bytes, dgm_err *err)
+{
+    dgm_err fault = {0};
+    dgm_buf_clear(&c->lines);
+    dgm_code rc = dgm_agui_proto_feed(&c->proto, bytes, &c->lines, &fault), before = DGM_OK;
+    if (c->lines.n) {
+        dgm_frames_feed(&c->frames, c->lines.p, c->lines.n);
+        before = convert_items(c, err);
+    }
+    dgm_buf_shrink(&c->lines, DGM_ARENA_KEEP_BYTES);
+    if (rc && !before)
+        *err = fault;
+    return before ? before : rc;
+}
+
+static dgm_code convert_bytes(dgm_converter *c, dgm_str bytes, dgm_err *err)
+{
+    if (!c->fed) {
+        c->binary = dgm_agui_proto_begins(*bytes.p) &&
+                    (c->from_any || (c->from->canon && c->from->canon->binary));
+        c->frames.stream_at_once |= c->binary;
+        c->fed = true;
+    }
+    if (c->binary)
+        return convert_binary(c, bytes, err);
+    dgm_frames_feed(&c->frames, bytes.p, bytes.n);
+    return convert_items(c, err);
+}
+
 /* After a fault nothing more is converted: every later call repeats it. */
 static dgm_code guarded(dgm_converter *c, dgm_code rc, dgm_err *err)
 {
@@ -281,6 +313,8 @@ dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **r
     dgm_frames_init(&c->frames,
                     options->framing == DGM_FRAMING_LINES || options->framing == DGM_FRAMING_SSE);
     dgm_buf_init(&c->out, SIZE_MAX);
+    dgm_buf_init(&c->lines, DGM_MAX_OUTPUT_BYTES);
+    dgm_agui_proto_init(&c->proto);
     c->arena = dgm_arena_new();
     c->scratch = dgm_arena_new();
     c->from_any = !options->from || strcmp(options->from, "auto") == 0;
@@ -305,6 +339,8 @@ void dgm_converter_free(dgm_converter *c)
         return;
     dgm_road_free(c->road);
     dgm_frames_done(&c->frames);
+    dgm_agui_proto_done(&c->proto);
+    dgm_buf_done(&c->lines);
     dgm_buf_done(&c->out);
     dgm_arena_free(c->arena);
     dgm_arena_free(c->scratch);
@@ -315,8 +351,7 @@ dgm_code dgm_converter_feed(dgm_converter *c, const char *bytes, size_t n, dgm_e
 {
     if (c->failed || !n)
         return guarded(c, DGM_OK, err);
-    dgm_frames_feed(&c->frames, bytes, n);
-    return guarded(c, convert_items(c, &c->err), err);
+    return guarded(c, convert_bytes(c, (dgm_str){bytes, n}, &c->err), err);
 }
 
 dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err)
@@ -325,6 +360,8 @@ dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err)
         return guarded(c, DGM_OK, err);
     dgm_frames_end(&c->frames);
     dgm_code rc = convert_items(c, &c->err);
+    if (!rc)
+        rc = dgm_agui_proto_end(&c->proto, &c->err);
     c->out.max = c->out.n + DGM_MAX_OUTPUT_BYTES;
     if (!rc && !(rc = dgm_convert_end_road(c, &c->err)))
         rc = check_output(c, &c->err);

@@ -15,6 +15,11 @@ static dgm_code on_frame(void *arg, dgm_str name, dgm_str payload)
 {
     dgm_converter *c = arg;
     c->frame_at = c->out.n;
+    if (c->to->canon && c->to->canon->binary) {
+        dgm_buf_add_str(&c->out, payload);
+        c->n_out++;
+        return DGM_OK;
+    }
     begin_value(c, (dgm_str){0}, name);
     dgm_buf_add_str(&c->out, payload);
     end_value(c);

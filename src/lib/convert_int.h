@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lib/road.h"
+#include "wire/agui/agui_proto.h"
 #include "wire/frames/frames.h"
 
 struct dgm_converter {
@@ -16,6 +17,9 @@ struct dgm_converter {
     bool status_is_answer;
     dgm_mint mint; /* holds the seed */
     dgm_frames frames;
+    bool fed, binary; /* a first byte came; it was that of binary events */
+    dgm_agui_proto_frames proto;
+    dgm_buf lines; /* what they became */
     dgm_arena *arena;
     dgm_arena *scratch; /* of one element of an array */
     dgm_buf out;

@@ -4,6 +4,7 @@
 #include "wire/a2a/a2a.h"
 #include "wire/a2a/a2a_losses.h"
 #include "wire/agui/agui_codec.h"
+#include "wire/agui/agui_proto.h"
 #include "wire/aisdk/aisdk.h"
 #include "wire/langchain/langchain.h"
 #include "wire/openai/chat_codec.h"
@@ -24,6 +25,8 @@
     X("ag-ui", "AG-UI 1.0: events, messages, requests; peers from before 1.0 are read too", false,           \
       .canon = &dgm_codec_agui)                                                                              \
     X("ag-ui-0", "AG-UI as peers from before 1.0 take it", false, .canon = &dgm_codec_agui_old)              \
+    X("ag-ui-proto", "AG-UI 1.0 events in protobuf: binary, a length before each", false,                    \
+      .canon = &dgm_codec_agui_proto)                                                                        \
     X("ai-sdk", "the AI SDK's UI message stream, UI messages and requests", false, .canon = &dgm_codec_aisdk) \
     X("langchain", "LangChain messages and message chunks, as dicts", false, .canon = &dgm_codec_langchain)    \
     X("ag-ui-simple", "document 000's dialect of AG-UI: whole events", false, .canon = &dgm_codec_agui_simple) \
@@ -57,6 +60,12 @@ const dgm_format *dgm_format_by_name(const char *name, dgm_err *err)
     dgm_fail(err, DGM_BAD_REQUEST, NULL, "no format is called \"%.60s\": there are %s",
              name ? name : "", names);
     return NULL;
+}
+
+bool dgm_format_is_binary(const char *name)
+{
+    const dgm_format *f = dgm_format_by_name(name, NULL);
+    return f && f->canon && f->canon->binary;
 }
 
 bool dgm_format_has(const dgm_format *f, dgm_form form)

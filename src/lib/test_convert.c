@@ -184,7 +184,39 @@ static void losses_are_counted_and_given(void **state)
     assert_int_equal(dgm_losses("nobody", "a2a-1.0", rows, 200), 0);
 }
 
-DGM_TEST_MAIN(dgm_test(formats_are_listed_and_named_in_errors),
+/* Binary events there and back, in pieces of every size, and what is wrong with them. */
+static void binary_events_go_through(void **state)
+{
+    static const char events[] = "{\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n"
+                                 "{\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n";
+    dgm_convert_options to = {.from = "ag-ui", .to = "ag-ui-proto"};
+    dgm_convert_options from = {.to = "ag-ui", .framing = DGM_FRAMING_LINES};
+    dgm_err err = {0};
+    char *bytes = NULL;
+    size_t n = 0;
+    (void)state;
+    assert_true(dgm_format_is_binary("ag-ui-proto") && !dgm_format_is_binary("ag-ui"));
+    check_ok(dgm_convert(&to, events, strlen(events), &bytes, &n, &err), err);
+    for (size_t piece = 1; piece <= n; piece++) {
+        dgm_converter *c;
+        check_ok(dgm_converter_new(&from, &c, &err), err);
+        for (size_t at = 0; at < n; at += piece)
+            check_ok(dgm_converter_feed(c, bytes + at, n - at < piece ? n - at : piece, &err), err);
+        check_ok(dgm_converter_end(c, &err), err);
+        check_str(dgm_converter_output(c), events);
+        dgm_converter_free(c);
+    }
+    char *out = NULL;
+    assert_int_equal(dgm_convert(&from, bytes, n - 1, &out, NULL, &err), DGM_PARSE);
+    assert_non_null(strstr(err.msg, "cut short"));
+    assert_int_equal(dgm_convert(&from, "\0\0\0\2\x13\x14", 6, &out, NULL, &err), DGM_BAD_PARAMS);
+    from.from = "ag-ui-proto"; /* longer than any event may be */
+    assert_int_equal(dgm_convert(&from, "\0\xff\xff\xff", 4, &out, NULL, &err), DGM_TOO_LARGE);
+    assert_non_null(strstr(err.msg, "record_bytes"));
+    dgm_free(bytes);
+}
+
+DGM_TEST_MAIN(dgm_test(binary_events_go_through), dgm_test(formats_are_listed_and_named_in_errors),
               dgm_test(the_seed_and_the_input_make_the_ids),
               dgm_test(a_fault_is_final_and_what_came_before_stays),
               dgm_test(nothing_in_is_an_error), dgm_test(output_bytes_is_held),

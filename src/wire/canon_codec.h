@@ -50,6 +50,8 @@ typedef struct dgm_canon_codec {
     const char *stream_end;
     /* Its readers build messages of events: snapshots must have them all (dgm_from_params). */
     bool builds_messages;
+    /* Its frames are bytes that follow one another as they are: no JSON, in no other framing. */
+    bool binary;
     /* Its encoder knows params.whole: there is a response. */
     bool has_response;
     /* How likely is it that a peer of this format wrote v? 0: it did not; 1: it could have; 2: shows its

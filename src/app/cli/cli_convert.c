@@ -132,7 +132,7 @@ static enum outcome convert_fd(int fd, const char *name, const dgm_convert_optio
         dgm_cli_complain("cannot read %s: %s", name, strerror(errno));
     dgm_converter_free(c);
     /* a value ends with its line, also one that broke off: the next file starts on a new one */
-    if (writing && !out->empty && out->last != '\n')
+    if (writing && !out->empty && out->last != '\n' && !(o->to && dgm_format_is_binary(o->to)))
         writing = dgm_cli_output_write(out, "\n", 1);
     if (rc != DGM_OK)
         complain(name, o, &err);

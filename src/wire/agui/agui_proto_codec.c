@@ -117,6 +117,7 @@ const dgm_canon_codec dgm_codec_agui_proto = {
     .name = name,
     .about = "AG-UI 1.0 events in protobuf, each with its length before it",
     .builds_messages = true,
+    .binary = true,
     .recognise = recognise,
     .decoder_new = decoder_new,
     .decoder_feed = decoder_feed,
