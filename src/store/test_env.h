@@ -479,3 +479,7 @@ static inline void check_code(dgm_code got, dgm_code want, const dgm_err *err, c
         fail();
     }
 }
+
+/* A test for each driver; *state says which. */
+#define ON_EVERY(fn)                                                                               \
+    dgm_test_with("memory: " #fn, fn, "memory"), dgm_test_with("sqlite: " #fn, fn, "sqlite")

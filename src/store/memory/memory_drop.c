@@ -1,0 +1,181 @@
+/* store/memory/memory_drop.c - forgetting: the tasks that ended first, turns that are old, the rest. */
+#include "base/limits.h"
+#include "store/memory/memory_int.h"
+
+#include <stdlib.h>
+
+static void drop_caller(struct memory_store *s, struct caller *c)
+{
+    memory_table_drop(&s->callers, &c->node);
+    free(c);
+}
+
+static void drop_caller_of(struct memory_store *s, const struct task *t, const struct turn *turn)
+{
+    dgm_turn_row row = turn_row(turn);
+    struct caller *c = memory_find_caller(s, task_owner(t), row.protocol, row.caller_id);
+    if (c && c->task == t && c->turn == turn->turn)
+        drop_caller(s, c);
+}
+
+void memory_drop_taken(struct memory_store *s, struct taken *d, enum taken_by by)
+{
+    memory_table_drop(&s->taken[by], &d->keys[by].node);
+    d->has[by] = false;
+    if (d->has[BY_CONTEXT] || d->has[BY_NONE])
+        return;
+    *d->to_this = d->next;
+    if (d->next)
+        d->next->to_this = d->to_this;
+    free(d);
+}
+
+static void free_task(struct task *t)
+{
+    for (size_t i = 0; i < t->n_records; i++)
+        dgm_record_unref(t->records[i]);
+    for (struct turn *turn = t->turns, *next; turn; turn = next) {
+        next = turn->next;
+        free(turn);
+    }
+    free(t->records);
+    free(t->folded);
+    free(t);
+}
+
+/* ---- tasks that ended ---------------------------------------------------------------------------------- */
+
+void memory_note_end(struct memory_store *s, struct task *t)
+{
+    if (t->to_this || !dgm_state_is_terminal(t->state))
+        return;
+    t->to_this = s->last_ended;
+    *s->last_ended = t;
+    s->last_ended = &t->later;
+}
+
+static void drop_all_taken(struct memory_store *s, struct task *t)
+{
+    for (struct taken *d = t->taken, *next; d; d = next) {
+        bool has_both = d->has[BY_CONTEXT] && d->has[BY_NONE];
+        next = d->next;
+        memory_drop_taken(s, d, d->has[BY_CONTEXT] ? BY_CONTEXT : BY_NONE);
+        if (has_both)
+            memory_drop_taken(s, d, BY_NONE);
+    }
+}
+
+static void forget_first_ended(struct memory_store *s)
+{
+    struct task *t = s->first_ended;
+    s->first_ended = t->later;
+    if (t->later)
+        t->later->to_this = &s->first_ended;
+    else
+        s->last_ended = &s->first_ended;
+    drop_all_taken(s, t);
+    for (const struct turn *turn = t->turns; turn; turn = turn->next)
+        drop_caller_of(s, t, turn);
+    for (size_t i = 0; i < t->n_records; i++)
+        s->bytes -= t->records[i]->n;
+    s->bytes -= t->folded_n;
+    memory_table_drop(&s->tasks, &t->node);
+    free_task(t);
+}
+
+void memory_forget_some(struct memory_store *s)
+{
+    /* the one that ended last may still be written to */
+    while (s->first_ended && s->first_ended->later &&
+           (s->tasks.n > DGM_MAX_MEMORY_TASKS || s->bytes > DGM_MAX_MEMORY_BYTES))
+        forget_first_ended(s);
+}
+
+void memory_forget_all(struct memory_store *s)
+{
+    for (size_t i = 0; i < s->callers.cap; i++) {
+        while (s->callers.slots[i])
+            drop_caller(s, (struct caller *)s->callers.slots[i]);
+    }
+    for (size_t i = 0; i < s->tasks.cap; i++) {
+        for (struct node *at = s->tasks.slots[i], *next; at; at = next) {
+            next = at->next;
+            drop_all_taken(s, (struct task *)at);
+            free_task((struct task *)at);
+        }
+    }
+    free(s->callers.slots);
+    free(s->tasks.slots);
+    for (size_t by = 0; by < N_TAKEN_KEYS; by++)
+        free(s->taken[by].slots);
+}
+
+/* ---- what is old ----------------------------------------------------------------------------------------- */
+
+static bool is_emptied(const struct turn *t)
+{
+    return t->last_seq && t->first_seq > t->last_seq;
+}
+
+/* Only its number is left, and that only while there is no later one. */
+static void empty_first_turn(struct memory_store *s, struct task *t)
+{
+    struct turn *turn = t->turns;
+    uint32_t last = turn->last_seq, gone = last - t->first + 1;
+    for (size_t i = 0; i < gone; i++) {
+        s->bytes -= t->records[i]->n;
+        dgm_record_unref(t->records[i]);
+    }
+    memmove(t->records, t->records + gone, (t->n_records - gone) * sizeof(dgm_record *));
+    t->n_records -= gone;
+    t->first = last + 1;
+    drop_caller_of(s, t, turn);
+    dgm_turn_row left = {.turn = turn->turn, .first_seq = last + 1, .last_seq = last};
+    t->turns = memory_make_turn(&left);
+    t->turns->next = turn->next;
+    free(turn);
+}
+
+/* The first turns of a log, as long as they are finished, old enough, and in the folded Task. */
+static void trim_task(struct memory_store *s, struct task *t, int64_t older_than_ms)
+{
+    struct turn *turn;
+    while ((turn = t->turns)) {
+        uint32_t last = turn->last_seq;
+        if (!is_emptied(turn)) {
+            if (last == 0 || last > t->folded_seq || last - t->first >= t->n_records ||
+                t->records[last - t->first]->head.time >= older_than_ms)
+                return;
+            empty_first_turn(s, t);
+            turn = t->turns;
+        }
+        if (!turn->next)
+            return;
+        t->turns = turn->next;
+        free(turn);
+    }
+}
+
+static void drop_expired(struct memory_store *s, enum taken_by by, int64_t now)
+{
+    const struct table *t = &s->taken[by];
+    for (size_t i = 0; i < t->cap; i++) {
+        for (struct node *at = t->slots[i], *next; at; at = next) {
+            struct taken *d = taken_of(at, by);
+            next = at->next;
+            if (d->keys[by].expires_ms && d->keys[by].expires_ms <= now)
+                memory_drop_taken(s, d, by);
+        }
+    }
+}
+
+void memory_trim(struct memory_store *s, dgm_job *job)
+{
+    int64_t now = dgm_loop_unix_ms();
+    for (size_t i = 0; i < s->tasks.cap; i++) {
+        for (struct node *at = s->tasks.slots[i]; at; at = at->next)
+            trim_task(s, (struct task *)at, job->trim.older_than_ms);
+    }
+    drop_expired(s, BY_CONTEXT, now);
+    drop_expired(s, BY_NONE, now);
+}

@@ -1,0 +1,111 @@
+/* store/memory/memory_find.c - tables. */
+#include "store/memory/memory_int.h"
+
+#include <stdlib.h>
+
+static struct node **slot_of(const struct table *t, uint64_t hash)
+{
+    return &t->slots[hash & (t->cap - 1)];
+}
+
+static struct node *first_of(const struct table *t, uint64_t hash)
+{
+    return t->cap ? *slot_of(t, hash) : NULL;
+}
+
+static void widen(struct table *t)
+{
+    struct table wide = {.cap = t->cap ? t->cap * 2 : 64, .n = t->n};
+    wide.slots = dgm_xcalloc(wide.cap, sizeof(struct node *));
+    for (size_t i = 0; i < t->cap; i++) {
+        for (struct node *at = t->slots[i], *next; at; at = next) {
+            next = at->next;
+            at->next = *slot_of(&wide, at->hash);
+            *slot_of(&wide, at->hash) = at;
+        }
+    }
+    free(t->slots);
+    *t = wide;
+}
+
+void memory_table_put(struct table *t, struct node *node)
+{
+    if (t->n >= t->cap)
+        widen(t);
+    node->next = *slot_of(t, node->hash);
+    *slot_of(t, node->hash) = node;
+    t->n++;
+}
+
+void memory_table_drop(struct table *t, struct node *node)
+{
+    struct node **at = slot_of(t, node->hash);
+    while (*at != node)
+        at = &(*at)->next;
+    *at = node->next;
+    t->n--;
+}
+
+static uint64_t hash_of(uint64_t seed, const dgm_str *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        seed = dgm_hash(seed, texts[i].p, texts[i].n);
+    return seed;
+}
+
+uint64_t memory_task_hash(dgm_owner owner, dgm_str id)
+{
+    return hash_of(1, (dgm_str[]){owner.tenant, owner.principal, id}, 3);
+}
+
+struct task *memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id)
+{
+    uint64_t hash = memory_task_hash(owner, id);
+    for (struct node *at = first_of(&s->tasks, hash); at; at = at->next) {
+        struct task *t = (struct task *)at;
+        if (at->hash == hash && memory_same_owner(task_owner(t), owner) &&
+            dgm_str_eq(task_id(t), id))
+            return t;
+    }
+    return NULL;
+}
+
+uint64_t memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id)
+{
+    return hash_of(2, (dgm_str[]){owner.tenant, owner.principal, protocol, caller_id}, 4);
+}
+
+struct caller *memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str protocol,
+                                  dgm_str caller_id)
+{
+    uint64_t hash = memory_caller_hash(owner, protocol, caller_id);
+    for (struct node *at = first_of(&s->callers, hash); at; at = at->next) {
+        struct caller *c = (struct caller *)at;
+        if (at->hash == hash && memory_same_owner(task_owner(c->task), owner) &&
+            dgm_str_eq((dgm_str){c->texts, c->protocol_n}, protocol) &&
+            dgm_str_eq((dgm_str){c->texts + c->protocol_n, c->caller_id_n}, caller_id))
+            return c;
+    }
+    return NULL;
+}
+
+uint64_t memory_taken_hash(dgm_owner owner, dgm_str agent, dgm_str context_id, dgm_str message_id)
+{
+    dgm_str key[] = {owner.tenant, owner.principal, agent, context_id, message_id};
+    return hash_of(3, key, 5);
+}
+
+struct taken *memory_find_taken(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                dgm_str context_id, dgm_str message_id)
+{
+    enum taken_by by = taken_by(context_id);
+    uint64_t hash = memory_taken_hash(owner, agent, context_id, message_id);
+    for (struct node *at = first_of(&s->taken[by], hash); at; at = at->next) {
+        struct taken *d = taken_of(at, by);
+        if (at->hash == hash && memory_same_owner(task_owner(d->task), owner) &&
+            dgm_str_eq(task_agent(d->task), agent) && dgm_str_eq(taken_message(d), message_id) &&
+            (by == BY_NONE || dgm_str_eq(task_context(d->task), context_id)))
+            return d;
+    }
+    return NULL;
+}

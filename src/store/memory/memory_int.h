@@ -1,0 +1,187 @@
+/*
+ * store/memory/memory_int.h - what the files of this folder share.
+ *
+ *   memory.c       the driver, and reading
+ *   memory_find.c  tables: a task, a turn by its caller's id, a message id
+ *   memory_keep.c  writing
+ *   memory_drop.c  forgetting: what ended first, what is old
+ *   memory_list.c  pages of tasks
+ *
+ * Everything that is kept is one block, its texts behind it, one after the other: most tasks have little,
+ * and there are many. Seqs fit into 32 bits (dgm_append_check).
+ */
+#pragma once
+
+#include "store/store_int.h"
+
+#include <pthread.h>
+
+/* ---- tables ------------------------------------------------------------------------------------------ */
+
+/* Chained, doubled when full. What is looked up embeds a node. */
+struct node {
+    struct node *next;
+    uint64_t hash;
+};
+
+struct table {
+    struct node **slots;
+    size_t n, cap; /* cap is a power of two, or 0 */
+};
+
+void memory_table_put(struct table *t, struct node *node);
+void memory_table_drop(struct table *t, struct node *node);
+
+/* ---- what is kept ------------------------------------------------------------------------------------- */
+
+struct turn {
+    struct turn *next;
+    uint32_t turn, first_seq, last_seq;
+    uint32_t protocol_n, caller_id_n, request_n, previous_n;
+    char texts[];
+};
+
+struct task {
+    struct node node;              /* first */
+    dgm_record **records;          /* from seq `first` on */
+    struct turn *turns;            /* in order */
+    struct taken *taken;           /* the message ids it was sent */
+    struct task *later, **to_this; /* that ended next; who points to it, NULL: it has not ended */
+    char *folded;
+    int64_t created_ms, status_ms;
+    uint32_t last_seq, folded_seq, first;
+    uint32_t folded_n, n_records, cap_records;
+    uint32_t tenant_n, principal_n, id_n, context_id_n, agent_n;
+    dgm_task_state state;
+    char texts[];
+};
+
+struct caller {       /* a turn by the id its caller gave it */
+    struct node node; /* first */
+    struct task *task;
+    uint32_t turn;
+    uint32_t protocol_n, caller_id_n;
+    char texts[];
+};
+
+/* A message id. Owner, agent, context and task are the task's. It is known by the context, and by none if
+ * that was not named: two keys, either of which may go before the other. */
+enum taken_by { BY_CONTEXT, BY_NONE, N_TAKEN_KEYS };
+
+struct taken {
+    struct taken_key {
+        struct node node;
+        int64_t expires_ms; /* 0: with the task */
+    } keys[N_TAKEN_KEYS];
+    struct taken *next, **to_this; /* of the same task */
+    struct task *task;
+    unsigned char digest[32];
+    uint32_t turn;
+    uint32_t message_id_n;
+    bool has[N_TAKEN_KEYS];
+    char texts[];
+};
+
+struct memory_store {
+    dgm_store base;
+    pthread_mutex_t lock;
+    struct table tasks, callers;
+    struct table taken[N_TAKEN_KEYS];
+    struct task *first_ended, **last_ended; /* in the order they ended */
+    size_t bytes;                           /* of records and folded Tasks */
+    dgm_store_stats stats;
+};
+
+static inline dgm_owner task_owner(const struct task *t)
+{
+    return (dgm_owner){{t->texts, t->tenant_n}, {t->texts + t->tenant_n, t->principal_n}};
+}
+
+static inline dgm_str task_id(const struct task *t)
+{
+    return (dgm_str){t->texts + t->tenant_n + t->principal_n, t->id_n};
+}
+
+static inline dgm_str task_context(const struct task *t)
+{
+    dgm_str id = task_id(t);
+    return (dgm_str){id.p + id.n, t->context_id_n};
+}
+
+static inline dgm_str task_agent(const struct task *t)
+{
+    dgm_str context = task_context(t);
+    return (dgm_str){context.p + context.n, t->agent_n};
+}
+
+static inline dgm_task_row task_row(const struct task *t)
+{
+    return (dgm_task_row){.owner = task_owner(t),
+                          .id = task_id(t),
+                          .context_id = task_context(t),
+                          .agent = task_agent(t),
+                          .state = t->state,
+                          .created_ms = t->created_ms,
+                          .status_ms = t->status_ms,
+                          .last_seq = t->last_seq,
+                          .folded_seq = t->folded_seq,
+                          .folded = {t->folded, t->folded_n}};
+}
+
+static inline dgm_turn_row turn_row(const struct turn *t)
+{
+    const char *caller_id = t->texts + t->protocol_n, *request = caller_id + t->caller_id_n;
+    return (dgm_turn_row){.turn = t->turn,
+                          .first_seq = t->first_seq,
+                          .last_seq = t->last_seq,
+                          .protocol = {t->texts, t->protocol_n},
+                          .caller_id = {caller_id, t->caller_id_n},
+                          .request = {request, t->request_n},
+                          .previous = {request + t->request_n, t->previous_n}};
+}
+
+static inline dgm_str taken_message(const struct taken *d)
+{
+    return (dgm_str){d->texts, d->message_id_n};
+}
+
+static inline enum taken_by taken_by(dgm_str context_id)
+{
+    return context_id.n ? BY_CONTEXT : BY_NONE;
+}
+
+static inline struct taken *taken_of(struct node *node, enum taken_by by)
+{
+    return (struct taken *)(void *)((char *)node - by * sizeof(struct taken_key));
+}
+
+static inline bool memory_same_owner(dgm_owner a, dgm_owner b)
+{
+    return dgm_str_eq(a.tenant, b.tenant) && dgm_str_eq(a.principal, b.principal);
+}
+
+/* ---- memory_find.c: NULL when it is not there ----------------------------------------------------------- */
+
+uint64_t memory_task_hash(dgm_owner owner, dgm_str id);
+uint64_t memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id);
+uint64_t memory_taken_hash(dgm_owner owner, dgm_str agent, dgm_str context_id, dgm_str message_id);
+struct task *memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id);
+struct caller *memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str protocol,
+                                  dgm_str caller_id);
+struct taken *memory_find_taken(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                dgm_str context_id, dgm_str message_id);
+
+/* ---- jobs ------------------------------------------------------------------------------------------------ */
+
+void memory_append(struct memory_store *s, dgm_job *job);
+void memory_trim(struct memory_store *s, dgm_job *job);
+void memory_list(struct memory_store *s, dgm_job *job);
+void memory_list_unfinished(struct memory_store *s, dgm_job *job);
+
+/* ---- memory_keep.c, memory_drop.c ------------------------------------------------------------------------- */
+
+struct turn *memory_make_turn(const dgm_turn_row *row);
+void memory_drop_taken(struct memory_store *s, struct taken *d, enum taken_by by);
+void memory_note_end(struct memory_store *s, struct task *t);
+void memory_forget_some(struct memory_store *s); /* if there is too much */
+void memory_forget_all(struct memory_store *s);

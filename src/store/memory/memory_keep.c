@@ -1,0 +1,186 @@
+/* store/memory/memory_keep.c - writing. */
+#include "store/memory/memory_int.h"
+
+#include <stdlib.h>
+
+static void put_text(char **at, dgm_str text)
+{
+    if (text.n)
+        memcpy(*at, text.p, text.n);
+    *at += text.n;
+}
+
+static struct task *make_task(struct memory_store *s, const dgm_task_row *row)
+{
+    size_t n =
+        row->owner.tenant.n + row->owner.principal.n + row->id.n + row->context_id.n + row->agent.n;
+    struct task *t = dgm_xmalloc(sizeof *t + n);
+    char *at = t->texts;
+    *t = (struct task){.node.hash = memory_task_hash(row->owner, row->id),
+                       .created_ms = row->created_ms,
+                       .first = 1,
+                       .tenant_n = (uint32_t)row->owner.tenant.n,
+                       .principal_n = (uint32_t)row->owner.principal.n,
+                       .id_n = (uint32_t)row->id.n,
+                       .context_id_n = (uint32_t)row->context_id.n,
+                       .agent_n = (uint32_t)row->agent.n};
+    put_text(&at, row->owner.tenant);
+    put_text(&at, row->owner.principal);
+    put_text(&at, row->id);
+    put_text(&at, row->context_id);
+    put_text(&at, row->agent);
+    memory_table_put(&s->tasks, &t->node);
+    return t;
+}
+
+static void keep_caller(struct memory_store *s, struct task *t, const dgm_turn_row *row)
+{
+    if (row->caller_id.n == 0)
+        return;
+    struct caller *c = memory_find_caller(s, task_owner(t), row->protocol, row->caller_id);
+    if (!c) {
+        c = dgm_xmalloc(sizeof *c + row->protocol.n + row->caller_id.n);
+        char *at = c->texts;
+        *c = (struct caller){.node.hash =
+                                 memory_caller_hash(task_owner(t), row->protocol, row->caller_id),
+                             .protocol_n = (uint32_t)row->protocol.n,
+                             .caller_id_n = (uint32_t)row->caller_id.n};
+        put_text(&at, row->protocol);
+        put_text(&at, row->caller_id);
+        memory_table_put(&s->callers, &c->node);
+    }
+    c->task = t;
+    c->turn = row->turn;
+}
+
+struct turn *memory_make_turn(const dgm_turn_row *row)
+{
+    struct turn *t = dgm_xmalloc(sizeof *t + row->protocol.n + row->caller_id.n + row->request.n +
+                                 row->previous.n);
+    char *at = t->texts;
+    *t = (struct turn){.turn = row->turn,
+                       .first_seq = (uint32_t)row->first_seq,
+                       .last_seq = (uint32_t)row->last_seq,
+                       .protocol_n = (uint32_t)row->protocol.n,
+                       .caller_id_n = (uint32_t)row->caller_id.n,
+                       .request_n = (uint32_t)row->request.n,
+                       .previous_n = (uint32_t)row->previous.n};
+    put_text(&at, row->protocol);
+    put_text(&at, row->caller_id);
+    put_text(&at, row->request);
+    put_text(&at, row->previous);
+    return t;
+}
+
+static void keep_turn(struct memory_store *s, struct task *t, const dgm_turn_row *row)
+{
+    struct turn **at = &t->turns, *made = memory_make_turn(row), *old;
+    while ((old = *at) && old->turn < row->turn)
+        at = &old->next;
+    made->next = old;
+    if (old && old->turn == row->turn) {
+        made->next = old->next;
+        free(old);
+    }
+    *at = made;
+    keep_caller(s, t, row);
+}
+
+/* ---- message ids --------------------------------------------------------------------------------------- */
+
+static struct taken *make_taken(struct task *t, const dgm_taken *from, uint32_t turn)
+{
+    struct taken *d = dgm_xmalloc(sizeof *d + from->message_id.n);
+    char *at = d->texts;
+    *d = (struct taken){.next = t->taken,
+                        .to_this = &t->taken,
+                        .task = t,
+                        .turn = turn,
+                        .message_id_n = (uint32_t)from->message_id.n};
+    memcpy(d->digest, from->digest, sizeof d->digest);
+    put_text(&at, from->message_id);
+    if (d->next)
+        d->next->to_this = &d->next;
+    t->taken = d;
+    return d;
+}
+
+/* In place of who had it. */
+static void put_key(struct memory_store *s, struct taken *d, dgm_str context_id, int64_t expires_ms)
+{
+    dgm_owner owner = task_owner(d->task);
+    dgm_str agent = task_agent(d->task), message_id = taken_message(d);
+    enum taken_by by = taken_by(context_id);
+    struct taken *old = memory_find_taken(s, owner, agent, context_id, message_id);
+    if (old)
+        memory_drop_taken(s, old, by);
+    d->has[by] = true;
+    d->keys[by].expires_ms = expires_ms;
+    d->keys[by].node.hash = memory_taken_hash(owner, agent, context_id, message_id);
+    memory_table_put(&s->taken[by], &d->keys[by].node);
+}
+
+static void keep_taken(struct memory_store *s, struct task *t, const dgm_append *b)
+{
+    struct taken *d = make_taken(t, b->taken, b->turn->turn);
+    if (t->context_id_n)
+        put_key(s, d, task_context(t), 0);
+    if (b->taken->nameless_until_ms || !t->context_id_n)
+        put_key(s, d, (dgm_str){0}, b->taken->nameless_until_ms);
+}
+
+/* ---- appends ------------------------------------------------------------------------------------------- */
+
+static void keep_folded(struct memory_store *s, struct task *t, const dgm_task_row *row)
+{
+    s->bytes = s->bytes - t->folded_n + row->folded.n;
+    t->folded = dgm_xrealloc(t->folded, row->folded.n + 1);
+    memcpy(t->folded, row->folded.p, row->folded.n);
+    t->folded[row->folded.n] = 0;
+    t->folded_n = (uint32_t)row->folded.n;
+    t->folded_seq = (uint32_t)row->folded_seq;
+}
+
+static void keep_records(struct task *t, dgm_record **records, size_t n)
+{
+    size_t all = t->n_records + n;
+    if (all > t->cap_records) { /* just enough at first: many tasks are written once or twice */
+        t->cap_records = (uint32_t)(t->cap_records ? all * 2 : all);
+        t->records = dgm_xrealloc(t->records, t->cap_records * sizeof *t->records);
+    }
+    for (size_t i = 0; i < n; i++)
+        t->records[t->n_records++] = dgm_record_ref(records[i]);
+}
+
+void memory_append(struct memory_store *s, dgm_job *job)
+{
+    const dgm_append *b = &job->append.batch;
+    uint64_t first = dgm_append_first(b);
+    struct task *t = memory_find_task(s, b->row.owner, b->row.id);
+    uint64_t last = t ? t->last_seq : 0;
+    if ((job->code = dgm_append_check(b, &job->err)))
+        return;
+    if (last + 1 != first) {
+        job->code = dgm_append_misfit(b, t ? &last : NULL, &job->err);
+        return;
+    }
+    if (!t)
+        t = make_task(s, &b->row);
+    t->state = b->row.state;
+    t->status_ms = b->row.status_ms;
+    t->last_seq = (uint32_t)b->row.last_seq;
+    if (b->row.folded.p)
+        keep_folded(s, t, &b->row);
+    keep_records(t, b->records, b->n_records);
+    if (b->turn)
+        keep_turn(s, t, b->turn);
+    if (b->taken)
+        keep_taken(s, t, b);
+    s->bytes += job->append.bytes;
+    memory_note_end(s, t);
+    memory_forget_some(s);
+    s->stats.appends++;
+    s->stats.commits++;
+    s->stats.records += b->n_records;
+    s->stats.bytes += job->append.bytes;
+}

@@ -1,0 +1,124 @@
+/* store/memory/memory_list.c - pages of tasks: the first rows in order, found in one walk. */
+#include "base/limits.h"
+#include "store/memory/memory_int.h"
+
+#include <stdlib.h>
+
+static int compare(dgm_str a, dgm_str b) /* as SQLite compares text */
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = n ? memcmp(a.p, b.p, n) : 0;
+    return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+static int newest_first(const struct task *a, int64_t status_ms, dgm_str id)
+{
+    if (a->status_ms != status_ms)
+        return a->status_ms > status_ms ? -1 : 1;
+    return -compare(task_id(a), id);
+}
+
+static int by_owner(const struct task *a, dgm_owner owner, dgm_str id)
+{
+    dgm_owner of_a = task_owner(a);
+    int order = compare(of_a.tenant, owner.tenant);
+    if (order == 0)
+        order = compare(of_a.principal, owner.principal);
+    return order ? order : compare(task_id(a), id);
+}
+
+static bool matches(const struct task *t, const dgm_list_query *q)
+{
+    return memory_same_owner(task_owner(t), q->owner) &&
+           (!q->agent.n || dgm_str_eq(task_agent(t), q->agent)) &&
+           (!q->context_id.n || dgm_str_eq(task_context(t), q->context_id)) &&
+           (!q->state.set || (int)t->state == q->state.value) &&
+           (!q->status_from_ms || t->status_ms >= q->status_from_ms);
+}
+
+/* A walk meets few tasks that go in front of those it has. */
+struct page {
+    const struct task **tasks; /* sorted; room for one more than the page */
+    size_t n, max;
+    bool by_owner;
+};
+
+static int order(const struct page *p, const struct task *a, const struct task *b)
+{
+    return p->by_owner ? by_owner(a, task_owner(b), task_id(b))
+                       : newest_first(a, b->status_ms, task_id(b));
+}
+
+static void offer(struct page *p, const struct task *t)
+{
+    size_t low = 0, high = p->n;
+    if (p->n == p->max && order(p, t, p->tasks[p->n - 1]) > 0)
+        return;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (order(p, p->tasks[middle], t) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (p->n < p->max)
+        p->n++;
+    memmove(&p->tasks[low + 1], &p->tasks[low], (p->n - 1 - low) * sizeof(struct task *));
+    p->tasks[low] = t;
+}
+
+static struct page page_of(const struct memory_store *s, size_t size, bool sorted_by_owner)
+{
+    size_t max = size < s->tasks.n ? size + 1 : s->tasks.n;
+    return (struct page){
+        .tasks = dgm_xmalloc(max * sizeof(struct task *)), .max = max, .by_owner = sorted_by_owner};
+}
+
+static void take_page(dgm_job *job, struct page *p, size_t size)
+{
+    size_t bytes = 0, i = 0;
+    job->got.rows.at = dgm_new_n(dgm_job_arena(job), dgm_task_row, p->n);
+    for (; i < p->n && i < size && bytes < DGM_MAX_STORE_PAGE_BYTES; i++) {
+        dgm_task_row *row = &job->got.rows.at[i];
+        *row = task_row(p->tasks[i]);
+        if (job->kind == DGM_JOB_UNFINISHED)
+            row->folded = (dgm_str){0};
+        dgm_task_row_keep(job->arena, row);
+        bytes += row->folded.n;
+    }
+    job->got.rows.n = i;
+    job->got.rows.more = i < p->n;
+    free(p->tasks);
+}
+
+void memory_list(struct memory_store *s, dgm_job *job)
+{
+    const dgm_list_query *q = &job->list;
+    struct page page = page_of(s, q->page_size, false);
+    for (size_t i = 0; i < s->tasks.cap; i++) {
+        for (struct node *at = s->tasks.slots[i]; at; at = at->next) {
+            const struct task *t = (struct task *)at;
+            if (!matches(t, q))
+                continue;
+            job->got.rows.total++;
+            if (!q->after_id.n || newest_first(t, q->after_status_ms, q->after_id) > 0)
+                offer(&page, t);
+        }
+    }
+    take_page(job, &page, q->page_size);
+}
+
+void memory_list_unfinished(struct memory_store *s, dgm_job *job)
+{
+    const dgm_task_row *after = job->unfinished.has_after ? &job->unfinished.after : NULL;
+    struct page page = page_of(s, job->unfinished.page_size, true);
+    for (size_t i = 0; i < s->tasks.cap; i++) {
+        for (struct node *at = s->tasks.slots[i]; at; at = at->next) {
+            const struct task *t = (struct task *)at;
+            if (dgm_state_is_unfinished(t->state) &&
+                (!after || by_owner(t, after->owner, after->id) > 0))
+                offer(&page, t);
+        }
+    }
+    take_page(job, &page, job->unfinished.page_size);
+}
