@@ -218,8 +218,8 @@ static void join_history(dgm_fold *f, dgm_messages list)
 {
     size_t before = f->task.history.n;
     for (size_t i = 0; i < list.n; i++) {
-        size_t *known = dgm_map_get(&f->messages, list.at[i].message_id);
-        if (!known || *known >= before)
+        size_t known = dgm_fold_find_message(f, list.at[i].message_id);
+        if (known >= before)
             dgm_fold_add_message(f, &list.at[i]);
     }
 }
@@ -364,8 +364,8 @@ dgm_task_state dgm_fold_state(const dgm_fold *f)
 
 const dgm_message *dgm_fold_message(const dgm_fold *f, dgm_str message_id)
 {
-    size_t *i = dgm_map_get(&f->messages, message_id);
-    return i ? &f->task.history.at[*i] : NULL;
+    size_t i = dgm_fold_find_message(f, message_id);
+    return i < f->task.history.n ? &f->task.history.at[i] : NULL;
 }
 
 dgm_fold_artifact dgm_fold_artifact_of(const dgm_fold *f, dgm_str artifact_id)

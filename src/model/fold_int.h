@@ -50,7 +50,7 @@ struct dgm_fold {
     struct members metadata;
     struct slot *slots;
     dgm_map artifacts; /* artifactId -> index */
-    dgm_map messages;  /* messageId -> index of the last one in the history */
+    dgm_map messages;  /* messageId -> index of the last one in the history, once they are many */
     uint32_t *stale;   /* artifacts whose metadata changed since somebody looked */
     dgm_err *warning;  /* made when there is one */
     dgm_fold_cost cost;
@@ -68,6 +68,8 @@ void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text);
 void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, const dgm_at *guard);
 
 void dgm_fold_add_message(dgm_fold *f, const dgm_message *m);
+/* Where the last one of that id stands in the history; its length: nowhere. */
+size_t dgm_fold_find_message(const dgm_fold *f, dgm_str id);
 /* Something follows the status message: to the history with it. */
 void dgm_fold_retire_status_message(dgm_fold *f);
 void dgm_fold_drop_status_message(dgm_fold *f);

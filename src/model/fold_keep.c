@@ -3,6 +3,8 @@
 #include "model/fold_int.h"
 #include "json/json.h"
 
+/* Up to so many are looked at one by one. */
+#define FEW_MESSAGES 8
 /* Below this it is not worth tidying up. */
 #define GARBAGE_FLOOR ((size_t)64 << 10)
 
@@ -203,13 +205,37 @@ static const dgm_json *object_of(dgm_fold *f, struct members *m)
 
 /* ---- history ------------------------------------------------------------------------------------------- */
 
+static void index_messages(dgm_fold *f)
+{
+    dgm_map_done(&f->messages);
+    for (size_t i = 0; i < f->task.history.n; i++)
+        dgm_map_put(&f->messages, f->task.history.at[i].message_id, i);
+}
+
 /* What m points to must live in our arena. */
 static void push_message(dgm_fold *f, dgm_message m)
 {
     dgm_messages *h = &f->task.history;
     h->at = grow_from(f, 1, h->at, h->n, &f->history_cap, sizeof *h->at); /* mostly one */
-    h->at[h->n] = m;
-    dgm_map_put(&f->messages, m.message_id, h->n++);
+    h->at[h->n++] = m;
+    if (f->messages.n)
+        dgm_map_put(&f->messages, m.message_id, h->n - 1);
+    else if (h->n > FEW_MESSAGES)
+        index_messages(f);
+}
+
+size_t dgm_fold_find_message(const dgm_fold *f, dgm_str id)
+{
+    const dgm_messages *h = &f->task.history;
+    if (f->messages.n) {
+        size_t *i = dgm_map_get(&f->messages, id);
+        return i ? *i : h->n;
+    }
+    for (size_t i = h->n; i-- > 0;) {
+        if (dgm_str_eq(h->at[i].message_id, id))
+            return i;
+    }
+    return h->n;
 }
 
 void dgm_fold_add_message(dgm_fold *f, const dgm_message *m)
@@ -229,8 +255,7 @@ static bool same_part(const dgm_part *a, const dgm_part *b)
  * for several messages. */
 static bool in_history(const dgm_fold *f, const dgm_message *m)
 {
-    size_t *i = dgm_map_get(&f->messages, m->message_id);
-    const dgm_message *h = i ? &f->task.history.at[*i] : NULL;
+    const dgm_message *h = dgm_fold_message(f, m->message_id);
     if (!h || h->role != m->role || h->parts.n != m->parts.n)
         return false;
     for (size_t k = 0; k < m->parts.n; k++) {
@@ -469,7 +494,6 @@ void dgm_fold_tidy(dgm_fold *f)
     f->garbage = 0;
     f->n_stale = 0;
     dgm_map_done(&f->artifacts);
-    dgm_map_done(&f->messages);
     t->id = dgm_arena_dup(f->arena, t->id);
     t->context_id = dgm_arena_dup(f->arena, t->context_id);
     size_t before = dgm_arena_used(f->arena);
@@ -486,10 +510,10 @@ void dgm_fold_tidy(dgm_fold *f)
         *t->status.message = m;
         f->message_bytes = (uint32_t)since(f, before);
     }
-    for (size_t i = 0; i < t->history.n; i++) {
+    for (size_t i = 0; i < t->history.n; i++)
         t->history.at[i] = keep_message(f, &t->history.at[i]);
-        dgm_map_put(&f->messages, t->history.at[i].message_id, i);
-    }
+    if (f->messages.n)
+        index_messages(f);
     for (size_t i = 0; i < t->artifacts.n; i++)
         move_artifact(f, i);
     move_members(f, &f->metadata);
