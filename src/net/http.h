@@ -81,8 +81,9 @@ void dgm_http_server_set_limits(dgm_http_server *s, size_t max_body, size_t max_
 /* No new connections; idle ones close; exchanges go on, and those that asked are told (dgm_http_on_drain).
  * on_drained when all are over or after ms. */
 void dgm_http_server_drain(dgm_http_server *s, uint64_t ms, dgm_loop_fn on_drained, void *arg);
-/* NULL is fine. Either the loops have been stopped (best freed: what was posted to them may still end
- * exchanges), or it has been drained and the loops close what is left. */
+/* NULL is fine. After dgm_loops_free: what was posted to the loops may still end exchanges, and that is
+ * where it is run. Or the loops still run: then it has been drained, they close what is left, and the server
+ * is gone when they have. */
 void dgm_http_server_free(dgm_http_server *s);
 
 /* ---- answering ------------------------------------------------------------------------------------------ */
