@@ -43,10 +43,10 @@ static bool takes_bytes(const http_conn *c)
 static void body_goes_on(http_conn *c)
 {
     size_t n = dgm_http1_body_bytes(c->x->in);
-    if (c->phase == BODY && n - c->body_at < BODY_STEP)
+    if (c->phase == BODY && n - c->x->body_at < BODY_STEP)
         return;
     c->phase = BODY;
-    c->body_at = n;
+    c->x->body_at = n;
     c->restart = true;
 }
 

@@ -125,6 +125,7 @@ void http_hand_over(http_conn *c)
     dgm_http_exchange *x = c->x;
     x->in->request.is_loopback = c->is_loopback;
     x->in->request.is_tls = c->tls;
+    x->sent = 0;
     x->is_head = x->in->parser.method == HTTP_HEAD;
     x->is_http10 = x->in->is_http10;
     x->keep_alive = x->in->keep_alive;
@@ -158,7 +159,7 @@ static size_t room_left(const dgm_http_exchange *x)
 
 void *dgm_http_keep(dgm_http_exchange *x, size_t n)
 {
-    size_t room = (n + 15) & ~(size_t)15;
+    size_t room = (n + KEEP_ALIGN - 1) & ~(size_t)(KEEP_ALIGN - 1);
     if (n > KEEP_BYTES || room > room_left(x))
         return dgm_arena_alloc(own_arena(x), n);
     void *p = x->room + x->kept;

@@ -36,8 +36,9 @@
 
 #define READ_BYTES ((size_t)64 << 10) /* one buffer per loop */
 #define PLAIN_BYTES ((size_t)16 << 10)
-#define KEEP_BYTES 288  /* a handler's notes on a request, and what is left of a forgotten one */
-#define SPARE_ARENAS 64 /* of requests that are answered in the same turn */
+#define KEEP_BYTES 272 /* a handler's notes on a request, and what is left of a forgotten one */
+#define KEEP_ALIGN 8
+#define SPARE_ARENAS 32 /* of requests that are answered in the same turn */
 
 enum phase { IDLE, HEAD, BODY, BUSY, LINGER, DEAD };
 enum http_timer { T_NONE, T_HEADERS, T_BODY, T_IDLE, T_WRITE, T_LINGER, T_PING, N_TIMERS };
@@ -53,9 +54,8 @@ typedef struct http_conn {
     dgm_loop_turn turn;
     dgm_http_exchange *x; /* being read (HEAD, BODY) or answered (BUSY) */
     dgm_tls *tls;
-    size_t body_at; /* bytes of the body when its timer was started */
-    dgm_out out;    /* plaintext, if there is TLS */
-    char *ahead;    /* what came behind the request that is being answered */
+    dgm_out out; /* plaintext, if there is TLS */
+    char *ahead; /* what came behind the request that is being answered */
     uint32_t ahead_at, ahead_n;
     int fd;
     int events; /* that libuv watches */
@@ -95,7 +95,10 @@ struct dgm_http_exchange {
     const char *ping;
     void *tag;
     const dgm_http_header *also;
-    uint64_t sent;     /* bytes of the body */
+    union {
+        size_t body_at; /* while it is read: bytes of its body when the timer was started */
+        uint64_t sent;  /* bytes of the answer's body */
+    };
     uint32_t borrowed; /* pieces on their way; they may lie in the arena */
     uint32_t ping_n;
     uint16_t n_also;
@@ -103,9 +106,9 @@ struct dgm_http_exchange {
     bool forgotten;  /* the request */
     bool begun, ended, gone, told_gone;
     bool is_head, is_http10, chunked, no_body, keep_alive;
-    bool above;                         /* the mark: on_room is owed */
-    uint16_t kept, kept_texts;          /* of room: from the front, from the back */
-    _Alignas(16) char room[KEEP_BYTES]; /* what dgm_http_keep gives out first */
+    bool above;                                 /* the mark: on_room is owed */
+    uint16_t kept, kept_texts;                  /* of room: from the front, from the back */
+    _Alignas(KEEP_ALIGN) char room[KEEP_BYTES]; /* what dgm_http_keep gives out first */
 };
 
 struct http_timers {

@@ -7,7 +7,7 @@
 
 /* Most answers fit into one piece; a loop keeps so many for the next turn. */
 #define PIECE_BYTES 1024
-#define POOL_PIECES 64
+#define POOL_PIECES 32
 /* 8 digits of size, CR, LF; what is not needed goes when the chunk is closed */
 #define SIZE_ROOM 10
 
@@ -100,7 +100,7 @@ void dgm_out_wrote(dgm_out *o, size_t n)
     o->last->n += n;
     o->n += n;
     if (o->chunk)
-        o->chunk_n += n;
+        o->chunk_n += (uint32_t)n;
 }
 
 void dgm_out_add(dgm_out *o, dgm_out_pool *pool, dgm_str bytes)
@@ -135,7 +135,7 @@ void dgm_out_open_chunk(dgm_out *o, dgm_out_pool *pool)
     if (o->chunk)
         return;
     dgm_out_room(o, pool, SIZE_ROOM);
-    o->chunk_at = o->last->n;
+    o->chunk_at = (uint32_t)o->last->n;
     dgm_out_wrote(o, SIZE_ROOM);
     o->chunk = o->last;
     o->chunk_n = 0;

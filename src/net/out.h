@@ -22,9 +22,9 @@ void dgm_out_pool_done(dgm_out_pool *pool);
 
 typedef struct dgm_out {
     dgm_out_piece *first, *last;
-    size_t n;                 /* bytes in all */
-    dgm_out_piece *chunk;     /* where the open chunk begins; NULL: none is open */
-    size_t chunk_at, chunk_n; /* offset of its size in that piece; its bytes so far */
+    size_t n;                   /* bytes in all */
+    dgm_out_piece *chunk;       /* where the open chunk begins; NULL: none is open */
+    uint32_t chunk_at, chunk_n; /* offset of its size in that piece; its bytes so far */
 } dgm_out;
 
 void dgm_out_clear(dgm_out *o, dgm_out_pool *pool); /* releases what is borrowed */
