@@ -132,6 +132,34 @@ static void text_is_copied_and_terminated(void **state)
     check_str(dgm_arena_printf(a, "%s", ""), "");
 }
 
+/* Things come from the front of a block, texts from its back: none runs into another. */
+static void things_and_texts_stay_apart(void **state)
+{
+    enum { N = 400 };
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new_small(64);
+    unsigned char *things[N];
+    dgm_str texts[N];
+    char text[32];
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < N; i++) {
+            int n =
+                snprintf(text, sizeof text, "%.*s%zu", (int)(i % 20), "xxxxxxxxxxxxxxxxxxxx", i);
+            texts[i] = dgm_arena_dup(a, (dgm_str){text, (size_t)n});
+            things[i] = dgm_arena_alloc_raw(a, i % 50 + 1);
+            assert_int_equal((uintptr_t)things[i] % 16, 0);
+            memset(things[i], (int)i, i % 50 + 1);
+        }
+        for (size_t i = 0; i < N; i++) {
+            snprintf(text, sizeof text, "%.*s%zu", (int)(i % 20), "xxxxxxxxxxxxxxxxxxxx", i);
+            check_str(texts[i], text);
+            for (size_t k = 0; k < i % 50 + 1; k++)
+                assert_int_equal(things[i][k], (unsigned char)i);
+        }
+        dgm_arena_reset(a);
+    }
+}
+
 struct trail {
     char order[8];
     int n;
@@ -241,6 +269,7 @@ DGM_TEST_MAIN(dgm_test(allocations_are_zeroed_aligned_and_apart), dgm_test(nothi
               dgm_test(realloc_grows_the_last_one_in_place),
               dgm_test(realloc_copies_what_is_not_the_last_one),
               dgm_test(realloc_grows_a_block_of_its_own), dgm_test(text_is_copied_and_terminated),
-              dgm_test(deferred_calls_run_once_newest_first), dgm_test(reset_keeps_a_small_block),
-              dgm_test(reset_lets_a_large_block_go), dgm_test(a_small_one_takes_little),
+              dgm_test(things_and_texts_stay_apart), dgm_test(deferred_calls_run_once_newest_first),
+              dgm_test(reset_keeps_a_small_block), dgm_test(reset_lets_a_large_block_go),
+              dgm_test(a_small_one_takes_little),
               dgm_test(asan_sees_a_read_past_the_end_and_after_reset))
