@@ -100,6 +100,12 @@ void dgm_run_note(dgm_run *run, const char *fmt, ...)
         run->ops->note(run, (dgm_str){line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1});
 }
 
+void dgm_run_has_read(dgm_run *run)
+{
+    if (run->ops->has_read)
+        run->ops->has_read(run);
+}
+
 dgm_str dgm_run_text(const dgm_run *run, dgm_arena *a)
 {
     return dgm_parts_text(run->input->message->parts, a);

@@ -22,7 +22,7 @@
 
 typedef struct dgm_run dgm_run;
 
-/* What the agent may know. Lives as long as the run. */
+/* What the agent may know. Lives as long as the run, unless it says that it has read it (dgm_run_has_read). */
 typedef struct dgm_run_input {
     const dgm_message *message; /* the caller's, ids filled in */
     const dgm_task *task;       /* before this turn; NULL: there is none yet */
@@ -53,6 +53,8 @@ typedef struct dgm_run_ops {
     /* Instead of end, while nothing was emitted: the caller gets this error, and there is no task. For
      * agents that answer with Messages only. May be NULL: then end it is, and a failed task. */
     void (*refuse)(dgm_run *run, const dgm_err *error);
+    /* See dgm_run_has_read. May be NULL. */
+    void (*has_read)(dgm_run *run);
 } dgm_run_ops;
 
 /* The head of every run; the core's has more behind it, a test's its own. */
@@ -116,6 +118,8 @@ dgm_code dgm_run_reply(dgm_run *run, dgm_str text, dgm_err *err);
 /* One artifact, whole, of these parts. */
 dgm_code dgm_run_artifact(dgm_run *run, dgm_str artifact_id, dgm_str name, dgm_parts parts,
                           dgm_err *err);
+/* The agent needs its message, metadata and output modes no more: they go. For agents that wait long. */
+void dgm_run_has_read(dgm_run *run);
 /* For the operator's log. */
 void dgm_run_note(dgm_run *run, const char *fmt, ...) DGM_PRINTF(2, 3);
 /* The text parts of the caller's message, one after the other. */

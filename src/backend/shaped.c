@@ -483,8 +483,16 @@ static void on_note(dgm_run *run, dgm_str line)
         s->outer->ops->note(s->outer, line);
 }
 
-static const dgm_run_ops shape_ops = {
-    .emit = on_emit, .end = on_end, .is_full = on_is_full, .note = on_note};
+static void on_has_read(dgm_run *run)
+{
+    dgm_run_has_read(((struct shape *)run)->outer);
+}
+
+static const dgm_run_ops shape_ops = {.emit = on_emit,
+                                      .end = on_end,
+                                      .is_full = on_is_full,
+                                      .note = on_note,
+                                      .has_read = on_has_read};
 
 /* ---- from outside ---------------------------------------------------------------------------------------- */
 

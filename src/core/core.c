@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 
+/* First blocks of arenas: for the ids of a call; for the marks of a message; at most. */
+#define CALL_ROOM 200
+#define GIVEN_ROOM 80
+#define GIVEN_MOST ((size_t)8 << 10)
+
 /* ---- life ---------------------------------------------------------------------------------------------------- */
 
 static const dgm_core_limits default_limits = {.log_bytes = DGM_MAX_LOG_BYTES,
@@ -101,6 +106,7 @@ static void free_call(struct call *c)
 {
     dgm_record_unref(c->snapshot);
     dgm_log_unref(c->log);
+    dgm_arena_free(c->given);
     dgm_arena_free(c->arena); /* the call lives in it */
 }
 
@@ -166,7 +172,7 @@ void core_refuse_with(struct call *c, dgm_code code, const char *msg)
 
 static struct call *new_call(dgm_core *core, enum call_kind kind, dgm_owner owner)
 {
-    dgm_arena *a = dgm_arena_new();
+    dgm_arena *a = dgm_arena_new_small(sizeof(struct call) + CALL_ROOM);
     struct call *c = dgm_new(a, struct call);
     c->kind = kind;
     c->core = core;
@@ -292,26 +298,39 @@ static dgm_code check_size(const struct call *c, const dgm_send *send, dgm_err *
     return rc;
 }
 
-/* Into the call's own arena: the caller's may go when this returns. */
+/* Roughly what its copy takes. */
+static size_t bytes_of(const dgm_message *m)
+{
+    size_t bytes = sizeof *m + m->message_id.n + m->context_id.n + m->task_id.n + GIVEN_ROOM;
+    for (size_t i = 0; i < m->parts.n && bytes < GIVEN_MOST; i++)
+        bytes += sizeof(dgm_part) + m->parts.at[i].content.n + 16;
+    return bytes < GIVEN_MOST ? bytes : GIVEN_MOST;
+}
+
+/* Copies: the caller's may go when this returns. The message has an arena of its own, which the run takes
+ * over. */
 static dgm_code keep_send(struct call *c, const dgm_send *send, dgm_err *err)
 {
+    const dgm_message *m = send->message;
     dgm_code rc = check_size(c, send, err);
     if (rc)
         return rc;
-    c->message = dgm_new(c->arena, dgm_message);
-    *c->message = dgm_message_copy(c->arena, send->message);
-    c->message_id = c->message->message_id;
-    c->context_id = c->message->context_id;
-    c->task_id = c->message->task_id;
+    dgm_arena *a = c->given = dgm_arena_new_small(bytes_of(m));
+    c->message = dgm_new(a, dgm_message);
+    *c->message = dgm_message_copy(a, m);
+    c->metadata = dgm_value_keep(a, send->metadata);
+    if (send->accepted_output_modes.n)
+        c->accepted_output_modes.at = dgm_new_n(a, dgm_str, send->accepted_output_modes.n);
+    for (size_t i = 0; i < send->accepted_output_modes.n; i++)
+        c->accepted_output_modes.at[i] = dgm_arena_dup(a, send->accepted_output_modes.at[i]);
+    c->accepted_output_modes.n = send->accepted_output_modes.n;
+    c->message_id = dgm_arena_dup(c->arena, m->message_id);
+    c->context_id = dgm_arena_dup(c->arena, m->context_id);
+    c->task_id = dgm_arena_dup(c->arena, m->task_id);
     c->asked_context = c->context_id;
     c->asked_task = c->task_id;
     c->protocol = dgm_arena_dup(c->arena, send->protocol);
     c->caller_id = dgm_arena_dup(c->arena, send->caller_id);
-    c->metadata = dgm_value_keep(c->arena, send->metadata);
-    c->accepted_output_modes.at = dgm_new_n(c->arena, dgm_str, send->accepted_output_modes.n);
-    for (size_t i = 0; i < send->accepted_output_modes.n; i++)
-        c->accepted_output_modes.at[i] = dgm_arena_dup(c->arena, send->accepted_output_modes.at[i]);
-    c->accepted_output_modes.n = send->accepted_output_modes.n;
     return DGM_OK;
 }
 

@@ -46,6 +46,9 @@ void table_take(struct table *t, struct node *node);
 struct node *table_at(const struct table *t, uint64_t hash); /* all that may have it, by next */
 void table_done(struct table *t);
 
+/* Copies s to *at, which moves behind it. */
+dgm_str core_put_text(char **at, dgm_str s);
+
 /* ---- the core ----------------------------------------------------------------------------------------------- */
 
 #define N_RULES 12 /* of model/rules.h */
@@ -113,7 +116,8 @@ struct call {
     struct inflight *inflight; /* of which it is the first copy */
     struct call *copies;       /* of one that waits for a run to end */
     struct live *live;         /* while the store is asked about it */
-    dgm_message *message;      /* in its arena */
+    dgm_arena *given;     /* the message and what came with it; NULL: a run has taken it over */
+    dgm_message *message; /* there; NULL: it is the run's alone */
     dgm_str message_id, context_id, protocol, caller_id;
     dgm_str asked_context, asked_task; /* as the message named them; the others are filled in */
     const dgm_json *metadata;
@@ -160,7 +164,6 @@ struct turn_at { /* where a turn begins */
 struct live {
     struct node node; /* first */
     struct shard *shard;
-    dgm_arena *arena;
     dgm_owner owner;
     dgm_str id, context_id;
     const dgm_core_agent *agent;
@@ -169,8 +172,7 @@ struct live {
     int64_t created_ms, status_ms;
     uint64_t kept_first; /* what the store has begins here, or later */
     dgm_turn_row turn;   /* the one that runs, or the last */
-    dgm_str message_id;  /* that it began with */
-    char *turn_texts;    /* what these and `taken` point to */
+    char *turn_texts;    /* what it points to; NULL: nothing of its own */
     struct turn_at *turns;
     struct run *run;
     struct call *loading; /* waiting for the load, newest first */
@@ -183,9 +185,9 @@ struct live {
     struct older_load *older_load;
     /* to be written at the end of this turn of the loop */
     dgm_loop_turn flush;
-    dgm_taken *taken;       /* the message that began the turn */
+    dgm_taken *taken;       /* the message that began the turn, its id behind it */
     size_t unwritten_bytes; /* of records that are not published */
-    dgm_err *store_fault;   /* in its arena, when it is broken */
+    dgm_err *store_fault;   /* when it is broken */
     enum live_state is;
     dgm_task_state state;
     uint32_t held; /* by functions that go on with it */
@@ -195,10 +197,14 @@ struct live {
     uint32_t n_pending; /* records at the end of its log that are to be written */
     uint32_t n_writing; /* appends the store has not answered */
     bool sync, write_turn, write_folded;
+    uint32_t context_room; /* of texts; a longer one has a block of its own */
+    char texts[];          /* its owner, its id, its context */
 };
 
 struct live *live_find(struct shard *s, dgm_owner owner, dgm_str id);
-struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id); /* empty, in the table */
+/* Empty, in the table; with room for a context id. */
+struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room);
+void live_set_context(struct live *l, dgm_str context_id); /* once */
 /* Makes one for a new task; it is in the table. */
 struct live *live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
                       dgm_str context_id);
@@ -234,12 +240,14 @@ struct run {
     struct live *live; /* NULL while undecided, and for a Message answer */
     struct call *send; /* to be answered when the turn has its first record; then NULL */
     dgm_run_input input;
-    dgm_message *message;
+    dgm_message *message;    /* of the input; NULL: nobody needs it any more */
     dgm_record *task_before; /* what input.task was decoded from */
     dgm_arena *arena;        /* of the run */
+    dgm_arena *given;        /* of the message and what came with it */
     dgm_arena *scratch;      /* of the event it emits; NULL in between */
     unsigned told;           /* rules it broke that were told, a bit each */
     bool starting;           /* within start(): an end is finished when that returns */
+    bool has_read;           /* the agent, its input */
     bool ended;
     bool answered; /* with a Message or an error: there is no task, and nothing may follow */
     const char *error;

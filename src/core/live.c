@@ -21,10 +21,10 @@ static void flush(void *arg);
 struct live *live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
                       dgm_str context_id)
 {
-    struct live *l = live_make(s, owner, id);
+    struct live *l = live_make(s, owner, id, context_id.n);
     l->is = LIVE_READY;
     l->agent = agent;
-    l->context_id = dgm_arena_dup(l->arena, context_id);
+    live_set_context(l, context_id);
     l->log = dgm_log_new(s->core->o.loops, 1);
     l->kept_first = 1;
     l->fold = dgm_fold_new(
@@ -44,7 +44,10 @@ void live_free(struct live *l)
     free(l->turn_texts);
     dgm_fold_free(l->fold);
     dgm_log_unref(l->log);
-    dgm_arena_free(l->arena); /* l lives in it */
+    free(l->store_fault);
+    if (l->context_id.n > l->context_room)
+        free((char *)(uintptr_t)l->context_id.p);
+    free(l);
 }
 
 void live_drop(struct live *l)
@@ -122,7 +125,7 @@ struct written {
 static void broke(struct live *l, const dgm_err *err)
 {
     l->is = LIVE_BROKEN;
-    l->store_fault = dgm_new(l->arena, dgm_err);
+    l->store_fault = dgm_xmalloc(sizeof *err);
     *l->store_fault = *err;
     err = l->store_fault;
     resend_forget(l);
@@ -294,26 +297,33 @@ dgm_record *live_snapshot(struct live *l)
 
 /* ---- turns -------------------------------------------------------------------------------------------------------- */
 
-static dgm_str put_text(char **at, dgm_str s)
+/* What most turns are begun by need not be kept with each of them. */
+static dgm_str known_protocol(dgm_str name)
 {
-    char *to = *at;
-    if (s.n)
-        memcpy(to, s.p, s.n);
-    to[s.n] = 0;
-    *at += s.n + 1;
-    return (dgm_str){to, s.n};
+    static const dgm_str known[] = {
+        {"a2a", 3}, {"ag-ui", 5}, {"openai-chat", 11}, {"openai-responses", 16}, {"ai-sdk", 6}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (dgm_str_eq(known[i], name))
+            return known[i];
+    }
+    return (dgm_str){0};
 }
 
 static void note_turn(struct live *l, const struct call *send)
 {
+    dgm_str protocol = known_protocol(send->protocol), caller_id = {"", 0};
+    size_t n = send->caller_id.n + (protocol.n ? 0 : send->protocol.n);
     free(l->turn_texts);
-    char *at = l->turn_texts =
-        dgm_xmalloc(send->protocol.n + send->caller_id.n + send->message_id.n + 3);
+    l->turn_texts = NULL;
+    if (n) {
+        char *at = l->turn_texts = dgm_xmalloc(n);
+        caller_id = core_put_text(&at, send->caller_id);
+        protocol = protocol.n ? protocol : core_put_text(&at, send->protocol);
+    }
     l->turn = (dgm_turn_row){.turn = l->turn.turn,
                              .first_seq = dgm_log_last(l->log),
-                             .protocol = put_text(&at, send->protocol),
-                             .caller_id = put_text(&at, send->caller_id)};
-    l->message_id = put_text(&at, send->message_id);
+                             .protocol = protocol,
+                             .caller_id = caller_id};
     if (l->n_turns == l->turns_cap) {
         l->turns_cap = l->turns_cap ? 2 * l->turns_cap : 1;
         l->turns = dgm_xrealloc(l->turns, l->turns_cap * sizeof *l->turns);

@@ -5,6 +5,7 @@
  *
  * Records before the folded Task are loaded when somebody reads on from there, and put in front.
  */
+#include "base/ids.h"
 #include "core/core_int.h"
 
 #include <assert.h>
@@ -111,6 +112,17 @@ static bool is_kept(const dgm_turn_row *t)
     return !t->last_seq || t->first_seq <= t->last_seq;
 }
 
+static void take_last_turn(struct live *l, const dgm_turn_row *t)
+{
+    size_t n = t->protocol.n + t->caller_id.n + t->request.n + t->previous.n;
+    char *at = l->turn_texts = dgm_xmalloc(n);
+    l->turn = (dgm_turn_row){.turn = t->turn, .first_seq = t->first_seq};
+    l->turn.protocol = core_put_text(&at, t->protocol);
+    l->turn.caller_id = core_put_text(&at, t->caller_id);
+    l->turn.request = core_put_text(&at, t->request);
+    l->turn.previous = core_put_text(&at, t->previous);
+}
+
 static void got_turns(dgm_code code, const dgm_turn_row *turns, size_t n, const dgm_err *err,
                       void *arg)
 {
@@ -129,15 +141,8 @@ static void got_turns(dgm_code code, const dgm_turn_row *turns, size_t n, const 
         if (is_kept(&turns[i]))
             l->turns[l->n_turns++] = (struct turn_at){turns[i].first_seq, turns[i].turn};
     }
-    if (n) {
-        const dgm_turn_row *t = &turns[n - 1];
-        l->turn = (dgm_turn_row){.turn = t->turn,
-                                 .first_seq = t->first_seq,
-                                 .protocol = dgm_arena_dup(l->arena, t->protocol),
-                                 .caller_id = dgm_arena_dup(l->arena, t->caller_id),
-                                 .request = dgm_arena_dup(l->arena, t->request),
-                                 .previous = dgm_arena_dup(l->arena, t->previous)};
-    }
+    if (n)
+        take_last_turn(l, &turns[n - 1]);
     l->turn.last_seq = last_seq;
     if (dgm_log_last(l->log) < last_seq)
         load_more(l);
@@ -195,7 +200,7 @@ static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err,
     }
     if (is_only_looked_at(l, row))
         return;
-    l->context_id = dgm_arena_dup(l->arena, row->context_id);
+    live_set_context(l, row->context_id);
     l->state = row->state;
     l->created_ms = row->created_ms;
     l->status_ms = row->status_ms;
@@ -266,7 +271,7 @@ void live_with(struct shard *s, struct call *c)
     }
     bool first = !l;
     if (first)
-        l = live_make(s, c->owner, c->task_id);
+        l = live_make(s, c->owner, c->task_id, DGM_UUID_CHARS);
     c->next = l->loading;
     l->loading = c;
     if (first)

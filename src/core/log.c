@@ -23,7 +23,7 @@ struct segment {
     _Atomic(struct segment *) next;
     struct segment *prev; /* the owner's */
     uint64_t base;        /* the seq of its first slot */
-    size_t cap;
+    uint32_t cap;
     dgm_record *slots[]; /* cap of them; all are filled, but of the last segment */
 };
 
@@ -31,15 +31,15 @@ struct on_loop {
     dgm_log *log;
     dgm_loop *loop;
     dgm_reader *readers;
-    _Atomic size_t n;
+    _Atomic uint32_t n;
     _Atomic bool waking; /* a wake-up is on its way */
 };
 
 struct dgm_log {
-    _Atomic size_t refs;
+    _Atomic uint32_t refs;
+    _Atomic bool closed;
     _Atomic uint64_t first_seq; /* goes down when older records are put in front */
     _Atomic uint64_t published;
-    _Atomic bool closed;
     _Atomic(struct segment *) head; /* of first_seq */
     _Atomic(dgm_record *) task;     /* at its end */
     /* the owner's */
@@ -67,7 +67,7 @@ static struct segment *own_segment(dgm_log *log)
     return (struct segment *)(void *)(log->loops + log->n_loops);
 }
 
-static void init_segment(struct segment *s, uint64_t base, size_t cap)
+static void init_segment(struct segment *s, uint64_t base, uint32_t cap)
 {
     atomic_init(&s->next, NULL);
     s->prev = NULL;
@@ -75,7 +75,7 @@ static void init_segment(struct segment *s, uint64_t base, size_t cap)
     s->cap = cap;
 }
 
-static struct segment *new_segment(uint64_t base, size_t cap)
+static struct segment *new_segment(uint64_t base, uint32_t cap)
 {
     struct segment *s = dgm_xmalloc(sizeof *s + cap * sizeof(dgm_record *));
     init_segment(s, base, cap);
@@ -130,7 +130,7 @@ void dgm_log_append(dgm_log *log, dgm_record *record)
     uint64_t seq = record->head.seq;
     assert(seq == log->last + 1);
     if (seq >= log->tail->base + log->tail->cap) {
-        size_t cap = log->tail->cap * MORE_SLOTS;
+        uint32_t cap = log->tail->cap * MORE_SLOTS;
         struct segment *s = new_segment(seq, cap < MAX_SLOTS ? cap : MAX_SLOTS);
         s->prev = log->tail;
         atomic_store_explicit(&log->tail->next, s, memory_order_release);
@@ -149,7 +149,7 @@ void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n)
         uint64_t seq = records[i]->head.seq;
         assert(seq + (n - i) == log->first_seq);
         if (seq < head->base) {
-            size_t cap = i + 1 < MAX_SLOTS ? i + 1 : MAX_SLOTS;
+            uint32_t cap = i + 1 < MAX_SLOTS ? (uint32_t)i + 1 : MAX_SLOTS;
             struct segment *s = new_segment(head->base - cap, cap);
             atomic_store_explicit(&s->next, head, memory_order_release);
             head->prev = s;

@@ -58,7 +58,8 @@ static struct inflight *find(struct shard *s, struct call *c)
 
 static struct inflight *add(struct shard *s, struct call *c, dgm_str context_id)
 {
-    dgm_arena *a = dgm_arena_new();
+    size_t texts = c->owner.tenant.n + c->owner.principal.n + context_id.n + c->message_id.n + 4;
+    dgm_arena *a = dgm_arena_new_small(sizeof(struct inflight) + texts);
     struct inflight *f = dgm_new(a, struct inflight);
     f->arena = a;
     f->owner = (dgm_owner){dgm_arena_dup(a, c->owner.tenant), dgm_arena_dup(a, c->owner.principal)};

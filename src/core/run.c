@@ -14,9 +14,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Of a run's first block: for ids and marks; at most. */
-#define RUN_ROOM 88
-#define RUN_MOST ((size_t)8 << 10)
+/* A run may wait for hours: in its first block it has room for two ids of ours and little else. */
+#define RUN_ROOM 80
 
 static struct run *run_of(dgm_run *base)
 {
@@ -65,6 +64,7 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
     c->task_id = (dgm_str){0};
     atomic_fetch_add_explicit(&r->shard->core->messages, 1, memory_order_relaxed);
     resend_decided(r->shard, c, NULL);
+    c->message = NULL;
     core_answer(c);
     return DGM_OK;
 }
@@ -74,6 +74,7 @@ static void answer_with_error(struct run *r, const dgm_err *err)
     struct call *c = dgm_take(r->send);
     r->answered = true;
     resend_decided(r->shard, c, NULL);
+    c->message = NULL;
     core_refuse(c, err);
 }
 
@@ -104,6 +105,7 @@ static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
     c->after = 0;
     c->task_id = dgm_arena_dup(c->arena, l->id);
     resend_decided(r->shard, c, l);
+    c->message = NULL;
     live_answer_when_published(l, c, 1);
     return DGM_OK;
 }
@@ -116,6 +118,18 @@ static dgm_code decide(struct run *r, const dgm_event *event, dgm_err *err)
     if ((rc = begin_task(r, event->kind == DGM_EVENT_TASK ? event->task : NULL, err)))
         return rc;
     return event->kind == DGM_EVENT_TASK ? DGM_OK : live_append(r->live, event, DGM_BY_AGENT, err);
+}
+
+/* Once its agent has read it, and it stands in the log. */
+static void forget_given(struct run *r)
+{
+    if (!r->has_read || (!r->live && !r->answered))
+        return;
+    r->message = NULL;
+    r->input.message = NULL;
+    r->input.metadata = NULL;
+    r->input.accepted_output_modes = (dgm_strs){0};
+    dgm_arena_free(dgm_take(r->given));
 }
 
 /* ---- what agents call ------------------------------------------------------------------------------------------------ */
@@ -187,6 +201,8 @@ static dgm_code emit(dgm_run *base, const dgm_event *event, dgm_err *err)
     borrow_scratch(r);
     dgm_code rc = take_event(r, event, err);
     give_scratch_back(r);
+    if (r->given)
+        forget_given(r);
     return rc;
 }
 
@@ -220,6 +236,7 @@ static void free_run(struct run *r)
     r->shard->n_runs--;
     atomic_fetch_sub_explicit(&r->shard->core->running, 1, memory_order_relaxed);
     dgm_record_unref(r->task_before);
+    dgm_arena_free(r->given);
     dgm_arena_free(r->arena); /* r lives in it */
 }
 
@@ -274,7 +291,14 @@ static void refuse(dgm_run *base, const dgm_err *error)
     end(base, error->msg); /* of a task that is there already it is the reason of its failure */
 }
 
-static const dgm_run_ops ops = {emit, end, is_full, note, refuse};
+static void has_read(dgm_run *base)
+{
+    struct run *r = run_of(base);
+    r->has_read = true;
+    forget_given(r);
+}
+
+static const dgm_run_ops ops = {emit, end, is_full, note, refuse, has_read};
 
 /* ---- starting and stopping --------------------------------------------------------------------------------------------- */
 
@@ -288,20 +312,9 @@ static dgm_str draw_id(struct shard *s, dgm_arena *a, dgm_owner owner)
     return dgm_arena_dup(a, (dgm_str){id, DGM_UUID_CHARS});
 }
 
-/* A run may wait for hours: it has room for what it is given and little else. */
-static size_t bytes_for(const struct call *send)
-{
-    const dgm_parts *parts = &send->message->parts;
-    size_t bytes =
-        sizeof(struct run) + sizeof(dgm_message) + send->message->message_id.n + RUN_ROOM;
-    for (size_t i = 0; i < parts->n && bytes < RUN_MOST; i++)
-        bytes += sizeof(dgm_part) + parts->at[i].content.n + 16;
-    return bytes < RUN_MOST ? bytes : RUN_MOST;
-}
-
 static struct run *new_run(struct shard *s, const struct call *send, struct live *live)
 {
-    dgm_arena *a = dgm_arena_new_small(bytes_for(send));
+    dgm_arena *a = dgm_arena_new_small(sizeof(struct run) + RUN_ROOM);
     struct run *r = dgm_new(a, struct run);
     r->arena = a;
     r->shard = s;
@@ -319,25 +332,22 @@ static struct run *new_run(struct shard *s, const struct call *send, struct live
     return r;
 }
 
-static void fill_input(struct run *r, const struct call *send, const struct live *live)
+/* The message becomes the run's own: it may outlive the call. */
+static void fill_input(struct run *r, struct call *send, const struct live *live)
 {
     dgm_arena *a = r->arena;
-    r->message = dgm_new(a, dgm_message); /* its own: the run may outlive the call */
-    *r->message = dgm_message_copy(a, send->message);
+    r->given = dgm_take(send->given);
+    r->message = send->message;
     r->input.context_id = live                 ? dgm_arena_dup(a, live->context_id)
                           : send->context_id.n ? dgm_arena_dup(a, send->context_id)
                                                : draw_id(r->shard, a, send->owner);
     r->input.task_id = live ? dgm_arena_dup(a, live->id) : draw_id(r->shard, a, send->owner);
     r->message->context_id = r->input.context_id;
     r->message->task_id = r->input.task_id;
-    dgm_message_stamp(a, r->message);
+    dgm_message_stamp(r->given, r->message);
     r->input.message = r->message;
-    r->input.metadata = dgm_value_keep(a, send->metadata);
-    if (send->accepted_output_modes.n)
-        r->input.accepted_output_modes.at = dgm_new_n(a, dgm_str, send->accepted_output_modes.n);
-    for (size_t i = 0; i < send->accepted_output_modes.n; i++)
-        r->input.accepted_output_modes.at[i] = dgm_arena_dup(a, send->accepted_output_modes.at[i]);
-    r->input.accepted_output_modes.n = send->accepted_output_modes.n;
+    r->input.metadata = send->metadata;
+    r->input.accepted_output_modes = send->accepted_output_modes;
 }
 
 void run_start(struct shard *s, struct call *send, struct live *live, dgm_record *before)
@@ -352,6 +362,7 @@ void run_start(struct shard *s, struct call *send, struct live *live, dgm_record
     fill_input(r, send, live);
     if (live) {
         live->run = r;
+        send->message = NULL; /* the run may be over before the call is */
         if ((r->task_before = before) && !dgm_record_event(before, r->arena, &event, NULL))
             r->input.task = event.task;
     } else {

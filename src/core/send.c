@@ -47,8 +47,9 @@ void send_remember(struct live *l, struct call *c)
     if (!l->agent->dedupe || !c->message_id.n)
         return;
     bool nameless = !c->asked_context.n && !c->asked_task.n;
-    l->taken = dgm_xmalloc(sizeof *l->taken);
-    l->taken->message_id = l->message_id;
+    l->taken = dgm_xmalloc(sizeof *l->taken + c->message_id.n);
+    char *at = (char *)(l->taken + 1);
+    l->taken->message_id = core_put_text(&at, c->message_id);
     l->taken->nameless_until_ms = nameless ? dgm_loop_unix_ms() + NAMELESS_MS : 0;
     memcpy(l->taken->digest, call_digest(c), sizeof l->taken->digest);
 }

@@ -82,18 +82,33 @@ struct live *live_find(struct shard *s, dgm_owner owner, dgm_str id)
     return (struct live *)(void *)at;
 }
 
-struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id)
+dgm_str core_put_text(char **at, dgm_str s)
 {
-    /* itself, its names with their ends, and a context id like ours */
-    size_t names = owner.tenant.n + owner.principal.n + 2 * id.n + 4;
-    dgm_arena *a = dgm_arena_new_small(sizeof(struct live) + names);
-    struct live *l = dgm_new(a, struct live);
-    l->arena = a;
-    l->shard = s;
-    l->owner = (dgm_owner){dgm_arena_dup(a, owner.tenant), dgm_arena_dup(a, owner.principal)};
-    l->id = dgm_arena_dup(a, id);
+    char *to = *at;
+    if (s.n)
+        memcpy(to, s.p, s.n);
+    *at += s.n;
+    return (dgm_str){to, s.n};
+}
+
+struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room)
+{
+    size_t names = owner.tenant.n + owner.principal.n + id.n;
+    struct live *l = dgm_xmalloc(sizeof *l + names + context_room);
+    char *at = l->texts;
+    *l = (struct live){.shard = s, .context_room = (uint32_t)context_room};
+    l->owner.tenant = core_put_text(&at, owner.tenant);
+    l->owner.principal = core_put_text(&at, owner.principal);
+    l->id = core_put_text(&at, id);
     l->waiting_end = &l->waiting;
     table_put(&s->lives, &l->node, hash_of(owner, id));
     atomic_fetch_add_explicit(&s->core->live, 1, memory_order_relaxed);
     return l;
+}
+
+void live_set_context(struct live *l, dgm_str context_id)
+{
+    bool fits = context_id.n <= l->context_room;
+    char *at = fits ? (char *)(uintptr_t)(l->id.p + l->id.n) : dgm_xmalloc(context_id.n);
+    l->context_id = core_put_text(&at, context_id);
 }

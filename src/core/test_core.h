@@ -1,7 +1,7 @@
 /*
  * core/test_core.h - a core in a test: an agent that does as it is told, and callers on several loops.
  *
- * Every test runs on both stores: CORE_TESTS of their names is the program.
+ * Every test runs on both stores: ON_BOTH.
  */
 #pragma once
 
@@ -93,6 +93,13 @@ static inline void agent_start(void *agent, dgm_run *run)
         chunk(run, "x", true, true);
         status(run, DGM_STATE_COMPLETED, NULL);
         chunk(run, "x", true, true);
+        run->ops->end(run, NULL);
+    } else if (dgm_str_is(said, "read")) { /* has read it before its first word */
+        run->ops->has_read(run);
+        status(run, DGM_STATE_WORKING, NULL);
+        assert_null(run->input->message);
+        assert_int_equal(run->input->task_id.n, 36);
+        status(run, DGM_STATE_COMPLETED, "done");
         run->ops->end(run, NULL);
     } else { /* hold */
         status(run, DGM_STATE_WORKING, NULL);

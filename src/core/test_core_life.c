@@ -57,6 +57,19 @@ static void subscribers_is_a_limit(void **state)
     max_subscribers = 0;
 }
 
+static void what_its_agent_has_read_is_in_the_task(void **state)
+{
+    struct env e;
+    start_env(&e, state, 0);
+    struct step *s = send_text(&e, "read", NULL, NULL);
+    read_all(&e, s, 0);
+    assert_int_equal(s->n, 3);
+    assert_non_null(strstr(s->records[0]->bytes, "\"text\":\"read\""));
+    assert_int_equal(s->records[2]->head.state, DGM_STATE_COMPLETED);
+    clear(s);
+    stop_env(&e);
+}
+
 static uint64_t broken(struct env *e, const char *name)
 {
     const char *rule, *about;
@@ -225,6 +238,7 @@ static void what_was_trimmed_is_told_as_a_whole(void **state)
 
 DGM_TEST_MAIN(ON_BOTH(what_was_trimmed_is_told_as_a_whole),
               ON_BOTH(a_log_over_its_limit_fails_the_task), ON_BOTH(log_records_is_a_limit),
-              ON_BOTH(subscribers_is_a_limit), ON_BOTH(rules_are_told_once_per_run),
+              ON_BOTH(what_its_agent_has_read_is_in_the_task), ON_BOTH(subscribers_is_a_limit),
+              ON_BOTH(rules_are_told_once_per_run),
               ON_BOTH(the_end_of_the_server_leaves_nothing_in_the_middle),
               ON_BOTH(a_run_nobody_reads_can_be_given_up))

@@ -174,6 +174,7 @@ static struct bench *begin(dgm_run *run, dgm_loop_fn on_timer)
     b->stop = (dgm_loop_stop){.fn = on_stop, .arg = b};
     dgm_loop_on_stop(run->loop, &b->stop);
     run->agent_data = b;
+    dgm_run_has_read(run);
     return b;
 }
 

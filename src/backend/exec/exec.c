@@ -299,6 +299,7 @@ static void feed(struct job *j)
     dgm_process_write(j->process, dgm_buf_str(&in));
     dgm_process_end_input(j->process);
     dgm_buf_done(&in);
+    dgm_run_has_read(j->run);
 }
 
 static void refuse(dgm_run *run, const char *safe, const char *detail)

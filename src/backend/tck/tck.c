@@ -173,6 +173,7 @@ static void start(void *agent, dgm_run *run)
         s->run = run;
         s->row = row;
         run->agent_data = s;
+        dgm_run_has_read(run);
         dgm_timer_init(run->loop, &s->timer, on_time, s);
         s->stop = (dgm_loop_stop){.fn = on_stop, .arg = s};
         dgm_loop_on_stop(run->loop, &s->stop);
