@@ -288,6 +288,17 @@ static inline void say(int fd, const char *text)
     say_n(fd, text, strlen(text));
 }
 
+/* A socket with a time limit is interrupted also by what is no signal of ours (a stop and a continue, say), and
+ * the kernel never begins such a call again by itself. */
+static inline ssize_t hear_some(int fd, void *to, size_t n)
+{
+    ssize_t k;
+    do
+        k = recv(fd, to, n, 0);
+    while (k < 0 && errno == EINTR);
+    return k;
+}
+
 /* Everything until the peer's FIN; NUL-terminated, freed by the caller. A reset or 30 s of silence ends it
  * too, and *end says which: 0 FIN, else errno. */
 static inline char *hear_all(int fd, size_t *ret_n, int *end)
@@ -295,7 +306,7 @@ static inline char *hear_all(int fd, size_t *ret_n, int *end)
     size_t n = 0, cap = 1 << 16;
     char *p = malloc(cap + 1);
     for (;;) {
-        ssize_t k = recv(fd, p + n, cap - n, 0);
+        ssize_t k = hear_some(fd, p + n, cap - n);
         if (k <= 0) {
             if (end)
                 *end = k < 0 ? errno : 0;
@@ -316,7 +327,7 @@ static inline void hear(int fd, char *got, const char *text)
     size_t n = 0;
     got[0] = 0;
     while (!strstr(got, text)) {
-        ssize_t k = recv(fd, got + n, 65535 - n, 0);
+        ssize_t k = hear_some(fd, got + n, 65535 - n);
         if (k <= 0)
             print_error("waited for \"%s\", heard %zu: %s\n", text, n, got);
         assert_true(k > 0);
@@ -328,7 +339,7 @@ static inline void hear(int fd, char *got, const char *text)
 static inline void expect_end(int fd)
 {
     char c;
-    assert_int_equal(recv(fd, &c, 1, 0), 0);
+    assert_int_equal(hear_some(fd, &c, 1), 0);
     close(fd);
 }
 

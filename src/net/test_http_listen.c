@@ -170,6 +170,30 @@ static SSL *tls_client(SSL_CTX *ctx, int fd, const unsigned char *alpn, unsigned
     return ssl;
 }
 
+/* See hear_some(). */
+static bool is_interrupted(SSL *ssl, int k)
+{
+    return k <= 0 && SSL_get_error(ssl, k) == SSL_ERROR_WANT_READ && errno == EINTR;
+}
+
+static int tls_connect(SSL *ssl)
+{
+    int k;
+    do
+        k = SSL_connect(ssl);
+    while (is_interrupted(ssl, k));
+    return k;
+}
+
+static int tls_read(SSL *ssl, void *to, int n)
+{
+    int k;
+    do
+        k = SSL_read(ssl, to, n);
+    while (is_interrupted(ssl, k));
+    return k;
+}
+
 static void tls_say(SSL *ssl, const char *text)
 {
     assert_int_equal(SSL_write(ssl, text, (int)strlen(text)), (int)strlen(text));
@@ -179,7 +203,7 @@ static void tls_hear(SSL *ssl, const char *text)
 {
     int n = 0, k;
     got[0] = 0;
-    while (!strstr(got, text) && (k = SSL_read(ssl, got + n, (int)sizeof got - 1 - n)) > 0)
+    while (!strstr(got, text) && (k = tls_read(ssl, got + n, (int)sizeof got - 1 - n)) > 0)
         got[n += k] = 0;
     if (!strstr(got, text))
         print_error("waited for \"%s\", heard %d: %s\n", text, n, got);
@@ -201,7 +225,7 @@ static void tls_is_the_same_with_a_lock(void **state)
 
     int fd = client();
     SSL *ssl = tls_client(ctx, fd, http11, sizeof http11 - 1);
-    assert_int_equal(SSL_connect(ssl), 1);
+    assert_int_equal(tls_connect(ssl), 1);
     const unsigned char *proto;
     unsigned n_proto;
     SSL_get0_alpn_selected(ssl, &proto, &n_proto);
@@ -216,7 +240,7 @@ static void tls_is_the_same_with_a_lock(void **state)
     tls_say(ssl, "GET /blocks?300 HTTP/1.0\r\n\r\n"); /* 3 MB, then goodbye in two layers */
     size_t n = 0;
     int k;
-    while ((k = SSL_read(ssl, buf, sizeof buf)) > 0)
+    while ((k = tls_read(ssl, buf, sizeof buf)) > 0)
         n += (size_t)k;
     assert_true(n > 300 * BLOCK && n < 300 * BLOCK + 500);
     assert_int_equal(SSL_get_error(ssl, k), SSL_ERROR_ZERO_RETURN);
@@ -230,7 +254,7 @@ static void tls_is_the_same_with_a_lock(void **state)
                 : tls_client(ctx, fd, http11, sizeof http11 - 1);
         if (!i)
             SSL_set_max_proto_version(ssl, TLS1_1_VERSION);
-        assert_int_not_equal(SSL_connect(ssl), 1);
+        assert_int_not_equal(tls_connect(ssl), 1);
         SSL_free(ssl);
         close(fd);
         ERR_clear_error();
@@ -241,7 +265,7 @@ static void tls_is_the_same_with_a_lock(void **state)
     BIO *to_server = BIO_new(BIO_s_mem());
     SSL_set_bio(ssl, BIO_new(BIO_s_mem()), to_server);
     SSL_set_tlsext_host_name(ssl, "LOCALHOST.LOCALDOMAIN");
-    assert_int_not_equal(SSL_connect(ssl), 1);
+    assert_int_not_equal(tls_connect(ssl), 1);
     char *hello, answer_type;
     long n_hello = BIO_get_mem_data(to_server, &hello);
     for (long i = 0; i < n_hello; i++) {
@@ -249,7 +273,7 @@ static void tls_is_the_same_with_a_lock(void **state)
         if (hello[i] >= 'A' && hello[i] <= 'Z')
             usleep(300);
     }
-    assert_int_equal(recv(fd, &answer_type, 1, 0), 1);
+    assert_int_equal(hear_some(fd, &answer_type, 1), 1);
     assert_int_equal(answer_type, 22); /* ServerHello */
     SSL_free(ssl);
     close(fd);
@@ -269,7 +293,7 @@ static void tls_is_the_same_with_a_lock(void **state)
     /* gone is noticed here too */
     fd = client();
     ssl = tls_client(ctx, fd, http11, sizeof http11 - 1);
-    assert_int_equal(SSL_connect(ssl), 1);
+    assert_int_equal(tls_connect(ssl), 1);
     tls_say(ssl, GET("/hold"));
     tls_hear(ssl, ": hello\n\n");
     struct linger hard = {1, 0};
@@ -320,7 +344,7 @@ static void a_new_certificate_is_for_new_connections(void **state)
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     int old_fd = client();
     SSL *old = tls_client(ctx, old_fd, (const unsigned char *)"\x08http/1.1", 9);
-    assert_int_equal(SSL_connect(old), 1);
+    assert_int_equal(tls_connect(old), 1);
     assert_true(has_name(old, "first"));
     tls_say(old, GET("/x"));
     tls_hear(old, "GET /x ");
@@ -332,7 +356,7 @@ static void a_new_certificate_is_for_new_connections(void **state)
     for (int i = 0, seen = 0; seen < 8; i++) { /* both loops have it, soon */
         int fd = client();
         SSL *ssl = tls_client(ctx, fd, (const unsigned char *)"\x08http/1.1", 9);
-        assert_int_equal(SSL_connect(ssl), 1);
+        assert_int_equal(tls_connect(ssl), 1);
         seen = has_name(ssl, "second") ? seen + 1 : 0;
         SSL_free(ssl);
         close(fd);

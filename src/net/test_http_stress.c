@@ -65,7 +65,7 @@ static void expect_times(struct actor *a, int fd, const char *text, int times)
     int seen = 0;
     a->got[0] = 0;
     while (seen < times) {
-        ssize_t k = recv(fd, a->got + n, 65535 - n, 0);
+        ssize_t k = hear_some(fd, a->got + n, 65535 - n);
         if (k <= 0) {
             fault(text, a->got);
             return;
@@ -119,7 +119,7 @@ static void reads_slowly(struct actor *a, int fd)
 {
     size_t n = 0;
     tell(a, fd, "GET /blocks?40 HTTP/1.0\r\n\r\n");
-    for (ssize_t k; (k = recv(fd, a->got, 1 + draw(a, 60000), 0)) > 0;)
+    for (ssize_t k; (k = hear_some(fd, a->got, 1 + draw(a, 60000))) > 0;)
         n += (size_t)k;
     if (n < 40 * BLOCK)
         fault("a short answer", "");
