@@ -56,8 +56,7 @@ static dgm_canon_role role_of(dgm_str name)
     return DGM_CANON_ROLE_NONE;
 }
 
-/* An assistant says text: what else its parts have is kept for our own writer. */
-static void join_parts(struct reading *k, dgm_canon_message *m, yyjson_val *content)
+static void join_parts(struct reading *k, dgm_canon_message *m)
 {
     dgm_buf b;
     if (m->content.kind != DGM_CANON_CONTENT_PARTS)
@@ -68,12 +67,27 @@ static void join_parts(struct reading *k, dgm_canon_message *m, yyjson_val *cont
     m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
                                      .text = dgm_arena_dup(k->r->arena, dgm_buf_str(&b))};
     dgm_buf_done(&b);
-    yyjson_val *only = yyjson_arr_size(content) == 1 ? yyjson_arr_get_first(content) : NULL;
-    if (dgm_str_is(text_of(only, "type"), "output_text") &&
-        !yyjson_arr_size(dgm_responses_get(only, "annotations")) && yyjson_obj_size(only) <= 4)
+}
+
+/* Is it what we would write for its text? */
+static bool is_plain(yyjson_val *content)
+{
+    yyjson_val *only = yyjson_arr_get_first(content);
+    dgm_str type = text_of(only, "type");
+    if (!yyjson_is_arr(content))
+        return true;
+    return yyjson_arr_size(content) == 1 &&
+           (dgm_str_is(type, "output_text") || dgm_str_is(type, "input_text")) &&
+           !yyjson_arr_size(dgm_responses_get(only, "annotations"));
+}
+
+/* Those who are no users say text: what else their parts have is kept for our own writer. */
+static void keep_content(struct reading *k, dgm_canon_message *m, yyjson_val *content)
+{
+    size_t n = m->extra ? m->extra->n : 0;
+    if (is_plain(content))
         return;
     dgm_extra *extra = dgm_new(k->r->arena, dgm_extra);
-    size_t n = m->extra ? m->extra->n : 0;
     *extra = (dgm_extra){dgm_responses_name, dgm_new_n(k->r->arena, dgm_member, n + 1), n + 1};
     for (size_t i = 0; i < n; i++)
         extra->at[i] = m->extra->at[i];
@@ -102,8 +116,10 @@ static dgm_code read_message(struct reading *k, yyjson_val *v, const dgm_at *at)
                         "missing: a message has text, or a list of parts");
     if ((rc = dgm_responses_read_content(k->r, content, DGM_AT_LIT(at, "content"), &m->content)))
         return rc;
-    if (role != DGM_CANON_USER)
-        join_parts(k, m, content);
+    if (role != DGM_CANON_USER) {
+        join_parts(k, m);
+        keep_content(k, m, content);
+    }
     return DGM_OK;
 }
 
