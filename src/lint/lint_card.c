@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define AT 96 /* bytes of a pointer into a card */
+#define CARD_PLACE "/.well-known/agent-card.json"
 
 /* ---- required members ------------------------------------------------------------------------------------- */
 
@@ -206,11 +207,11 @@ static dgm_str origin_of(dgm_str url)
 static void look_at_place(dgm_linter *l, yyjson_val *v, const dgm_agent_card *c)
 {
     dgm_str url = dgm_str_from(l->o.url), origin = origin_of(url);
-    dgm_str path = {url.p + origin.n, url.n - origin.n};
-    if (!dgm_str_is(path, "/.well-known/agent-card.json"))
+    dgm_str path = {url.p + origin.n, url.n - origin.n}, place = DGM_STR(CARD_PLACE);
+    /* below a path, too: one host may have many agents */
+    if (path.n < place.n || memcmp(path.p + path.n - place.n, place.p, place.n) != 0)
         lint_tell_in(l, LINT_CARD_PLACE, "",
-                     "the card is at %.*s: clients look for it at "
-                     "/.well-known/agent-card.json",
+                     "the card is at %.*s: clients look for it at " CARD_PLACE,
                      (int)(path.n < 100 ? path.n : 100), path.p);
     for (size_t i = 0; i < c->interfaces.n; i++) {
         dgm_str theirs = origin_of(c->interfaces.at[i].url);

@@ -164,7 +164,7 @@
       "a security requirement names a scheme that the card does not have",                                     \
       "Add the scheme to securitySchemes, or correct the name.")                                               \
     X(CARD_PLACE, "card-place", WARNING, "card",                                                               \
-      "the card is not at /.well-known/agent-card.json of its host",                                           \
+      "the card is not at /.well-known/agent-card.json",                                                       \
       "Serve it there as well: clients look nowhere else.")                                                    \
     X(CARD_HOST, "card-host", NOTE, "card",                                                                    \
       "an interface is at another host or port than the card",                                                 \

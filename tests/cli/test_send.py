@@ -361,9 +361,9 @@ def _():
     with Recorder(json.dumps(card).encode()) as recorder:
         ended = run("card", "get", "--validate", recorder.url)
         check_same(ended.status, 1, ended)
-        for said in ("/name: missing", "/supportedInterfaces/0/url: '/rpc'", "/supportedInterfaces/0/protocolVersion: 'one'",
-                     "/defaultOutputModes: missing", "/skills/0/description: missing", "/skills/1/id: skill 0 has the same id",
-                     "'key' is not among the security schemes"):
+        for said in ("/name: empty", "/supportedInterfaces/0/url: \"/rpc\"", "/supportedInterfaces/0/protocolVersion: \"one\"",
+                     "/defaultOutputModes: missing", "/skills/0/description: empty", "/skills/1/id: two skills of a card have the same id",
+                     "\"key\" is not among the securitySchemes"):
             check(said in ended.err, f"{said} is not said\n{ended}")
 
 

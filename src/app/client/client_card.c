@@ -1,9 +1,6 @@
 /* app/client/client_card.c - `dragoman card get`: a card for a person, for a program, or judged. */
 #include "app/client/client_int.h"
-#include "wire/a2a/a2a.h"
 #include "wire/a2a/a2a_card.h"
-
-#include <stdarg.h>
 
 /* ---- for a person -------------------------------------------------------------------------------------------- */
 
@@ -80,130 +77,43 @@ struct judge {
     size_t faults;
 };
 
-static void DGM_PRINTF(3, 4) fault(struct judge *j, const char *at, const char *fmt, ...)
+static void tell_fault(void *arg, const dgm_finding *f)
 {
-    char text[500];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
+    struct judge *j = arg;
+    if (f->rule->severity == DGM_SEVERITY_NOTE)
+        return;
     j->faults++;
-    dgm_cli_complain("%s: at %s: %s", j->url, at, text);
+    dgm_cli_complain("%s: at %s: %s [%s]", j->url, f->at, f->message, f->rule->id);
 }
 
-static void need(struct judge *j, const char *at, dgm_str text)
+/* By the rules of `dragoman lint`. */
+static void judge_card(void *arg, const char *url, dgm_str text)
 {
-    if (!text.n)
-        fault(j, at, "missing or empty");
-}
-
-static bool is_version(dgm_str v)
-{
-    size_t dots = 0;
-    for (size_t i = 0; i < v.n; i++) {
-        if (v.p[i] != '.' && (v.p[i] < '0' || v.p[i] > '9'))
-            return false;
-        dots += v.p[i] == '.';
-    }
-    return v.n && dots >= 1 && dots <= 2;
-}
-
-static void judge_interfaces(struct judge *j, const dgm_agent_card *c)
-{
-    char at[80];
-    if (!c->interfaces.n)
-        fault(j, "/supportedInterfaces", "there is none: nobody can reach this agent");
-    for (size_t i = 0; i < c->interfaces.n; i++) {
-        const dgm_agent_interface *f = &c->interfaces.at[i];
-        bool is_grpc = dgm_str_eq_nocase(f->protocol_binding, DGM_STR("GRPC"));
-        snprintf(at, sizeof at, "/supportedInterfaces/%zu/url", i);
-        if (!is_grpc && !dgm_str_starts(f->url, DGM_STR("http://")) &&
-            !dgm_str_starts(f->url, DGM_STR("https://")))
-            fault(j, at, "'%.*s' is no absolute http(s) address", DGM_P(f->url));
-        snprintf(at, sizeof at, "/supportedInterfaces/%zu/protocolBinding", i);
-        need(j, at, f->protocol_binding);
-        snprintf(at, sizeof at, "/supportedInterfaces/%zu/protocolVersion", i);
-        if (!is_version(f->protocol_version))
-            fault(j, at, "'%.*s' is no version like 1.0", DGM_P(f->protocol_version));
-        for (size_t k = 0; k < i; k++) {
-            const dgm_agent_interface *g = &c->interfaces.at[k];
-            if (dgm_str_eq(f->url, g->url) && dgm_str_eq(f->tenant, g->tenant) &&
-                dgm_str_eq_nocase(f->protocol_binding, g->protocol_binding) &&
-                dgm_str_eq(f->protocol_version, g->protocol_version))
-                fault(j, at, "the same as interface %zu", k);
-        }
-    }
-}
-
-static void judge_skills(struct judge *j, const dgm_agent_card *c)
-{
-    char at[80];
-    for (size_t i = 0; i < c->skills.n; i++) {
-        const dgm_agent_skill *s = &c->skills.at[i];
-        const struct {
-            const char *name;
-            dgm_str text;
-        } rows[] = {{"id", s->id}, {"name", s->name}, {"description", s->description}};
-        for (size_t k = 0; k < 3; k++) {
-            snprintf(at, sizeof at, "/skills/%zu/%s", i, rows[k].name);
-            need(j, at, rows[k].text);
-        }
-        snprintf(at, sizeof at, "/skills/%zu/id", i);
-        for (size_t k = 0; k < i; k++) {
-            if (s->id.n && dgm_str_eq(s->id, c->skills.at[k].id))
-                fault(j, at, "skill %zu has the same id", k);
-        }
-    }
-}
-
-static void judge_security(struct judge *j, const dgm_agent_card *c)
-{
-    for (size_t i = 0; i < c->security_requirements.n; i++) {
-        const dgm_required_schemes *all = &c->security_requirements.at[i].schemes;
-        for (size_t k = 0; k < all->n; k++) {
-            bool known = false;
-            for (size_t m = 0; m < c->security_schemes.n; m++)
-                known = known || dgm_str_eq(all->at[k].name, c->security_schemes.at[m].name);
-            if (!known)
-                fault(j, "/securityRequirements", "'%.*s' is not among the security schemes",
-                      DGM_P(all->at[k].name));
-        }
-    }
-}
-
-static int judge_card(const peer *p)
-{
-    struct judge j = {.url = p->card_url};
-    const dgm_agent_card *c = p->card;
-    need(&j, "/name", c->name);
-    need(&j, "/description", c->description);
-    need(&j, "/version", c->version);
-    if (!dgm_json_get(p->card_json, DGM_STR("capabilities")))
-        fault(&j, "/capabilities", "missing");
-    if (!dgm_json_get(p->card_json, DGM_STR("skills")))
-        fault(&j, "/skills", "missing; a list without elements would do");
-    if (!c->default_input_modes.n)
-        fault(&j, "/defaultInputModes", "missing or empty");
-    if (!c->default_output_modes.n)
-        fault(&j, "/defaultOutputModes", "missing or empty");
-    judge_interfaces(&j, c);
-    judge_skills(&j, c);
-    judge_security(&j, c);
-    if (!j.faults)
-        printf("%s: a card of A2A %s without faults\n", p->card_url,
-               dgm_a2a_card_is_03(p->card_json) ? "0.3" : "1.0");
-    return j.faults ? DGM_CLI_FAILED : DGM_CLI_OK;
+    struct judge *j = arg;
+    dgm_lint_options o = {.url = url, .on_finding = tell_fault, .arg = j};
+    dgm_linter *l;
+    j->url = url;
+    if (dgm_linter_new(&o, &l, NULL))
+        return;
+    dgm_linter_feed(l, text.p, text.n);
+    dgm_linter_end(l);
+    dgm_linter_free(l);
 }
 
 int dgm_client_card(const dgm_cli_line *line)
 {
-    peer p = {0};
+    bool validate = dgm_cli_get(line, "validate");
+    struct judge j = {.faults = 0};
+    peer p = {.on_card = validate ? judge_card : NULL, .on_card_arg = &j};
     int status;
     if (line->n_args < 2)
         return dgm_cli_refuse(line, "get needs URL");
     if (!(status = peer_open_card(&p, line, line->args[1]))) {
-        if (dgm_cli_get(line, "validate"))
-            status = judge_card(&p);
+        if (validate && j.faults)
+            status = DGM_CLI_FAILED;
+        else if (validate)
+            printf("%s: a card of A2A %s without faults\n", p.card_url,
+                   dgm_a2a_card_is_03(p.card_json) ? "0.3" : "1.0");
         else if (!dgm_cli_get(line, "json"))
             print_card(p.card);
         else if (!show_json(DGM_OBJECT_CARD, p.card, true))
