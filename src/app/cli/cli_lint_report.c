@@ -28,7 +28,9 @@ static void put_plain(const char *text)
 {
     for (const char *p = text; *p; p++) {
         unsigned char c = (unsigned char)*p, next = (unsigned char)p[1];
-        if (c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0))
+        if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+            printf("\\x%02x", (unsigned char)*++p); /* C1, by its number */
+        else if (c < 0x20 || c == 0x7f)
             printf("\\x%02x", c);
         else
             putchar(*p);
