@@ -1,0 +1,230 @@
+/*
+ * lint/test_lint.c - what vectors cannot show: limits, several streams, options, memory of what was said.
+ * The rules themselves are in tests/lint.
+ */
+#include "base/buf.h"
+#include "base/limits.h"
+#include "support/check.h"
+
+#include <dragoman/lint.h>
+#include <stdio.h>
+
+struct heard {
+    size_t n;
+    char last[100]; /* rule of the last finding */
+    char all[2000];
+};
+
+static void hear(void *arg, const dgm_finding *f)
+{
+    struct heard *h = arg;
+    size_t used = strlen(h->all);
+    h->n++;
+    snprintf(h->last, sizeof h->last, "%s", f->rule->id);
+    snprintf(h->all + used, sizeof h->all - used, "%s%s", used ? " " : "", f->rule->id);
+}
+
+static dgm_linter *begin(struct heard *h, const char *from)
+{
+    dgm_lint_options o = {.from = from, .on_finding = hear, .arg = h};
+    dgm_linter *l;
+    *h = (struct heard){.n = 0};
+    assert_int_equal(dgm_linter_new(&o, &l, NULL), DGM_OK);
+    return l;
+}
+
+static void feed(dgm_linter *l, const char *text)
+{
+    dgm_linter_feed(l, text, strlen(text));
+}
+
+static void lint(struct heard *h, const char *text)
+{
+    dgm_linter *l = begin(h, NULL);
+    feed(l, text);
+    dgm_linter_end(l);
+    dgm_linter_free(l);
+}
+
+#define IDS(t) "\"taskId\":\"" t "\",\"contextId\":\"c\""
+#define TASK(t)                                                                                    \
+    "{\"task\":{\"id\":\"" t                                                                       \
+    "\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}\n"
+#define DONE(t) "{\"statusUpdate\":{" IDS(t) ",\"status\":{\"state\":\"TASK_STATE_COMPLETED\"}}}\n"
+
+/* ---- options ------------------------------------------------------------------------------------------------- */
+
+static void a_format_that_lint_does_not_know_is_refused(void **state)
+{
+    dgm_lint_options o = {.from = "openai-chat"};
+    dgm_linter *l = NULL;
+    dgm_err err = {0};
+    (void)state;
+    assert_int_equal(dgm_linter_new(&o, &l, &err), DGM_BAD_REQUEST);
+    assert_non_null(strstr(err.msg, "openai-chat"));
+    assert_null(l);
+    dgm_linter_free(NULL);
+}
+
+static void nobody_needs_to_listen(void **state)
+{
+    dgm_lint_options o = {.from = "auto"};
+    dgm_linter *l;
+    (void)state;
+    assert_int_equal(dgm_linter_new(&o, &l, NULL), DGM_OK);
+    feed(l, DONE("t") DONE("u"));
+    dgm_linter_end(l);
+    assert_int_equal(dgm_linter_found(l, DGM_SEVERITY_ERROR),
+                     3); /* first event, id, after the end */
+    dgm_linter_free(l);
+}
+
+static void one_that_is_given_up_tells_nothing_more(void **state)
+{
+    struct heard h;
+    dgm_linter *l = begin(&h, NULL);
+    (void)state;
+    feed(l, TASK("t") "{\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n{\"task");
+    dgm_linter_free(l);
+    assert_int_equal(h.n, 0);
+}
+
+/* ---- streams --------------------------------------------------------------------------------------------------- */
+
+static void several_streams_in_a_row_are_several(void **state)
+{
+    struct heard h;
+    (void)state;
+    lint(&h, TASK("t") DONE("t") TASK("u") DONE("u"));
+    assert_string_equal(h.all, "");
+    lint(&h, TASK("t") TASK("u") DONE("u"));
+    assert_string_equal(h.all, "changing-ids second-task changing-ids");
+    /* a request begins the next, too */
+    lint(
+        &h,
+        TASK(
+            "t") "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendMessage\",\"params\":{\"message\":"
+                 "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\"}]}}}"
+                 "\n" TASK("u") DONE("u"));
+    assert_string_equal(h.all, "missing-final");
+}
+
+static void an_error_ends_a_stream(void **state)
+{
+    struct heard h;
+    (void)state;
+    lint(&h, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" TASK(
+                 "t") "data: }\n\n"
+                      "data: "
+                      "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":"
+                      "\"broken\"}}\n\n");
+    assert_string_equal(h.all, "");
+}
+
+static void one_value_alone_has_no_order(void **state)
+{
+    struct heard h;
+    (void)state;
+    lint(&h, "{\"statusUpdate\":{" IDS("t") ",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}");
+    assert_string_equal(h.all, "");
+    lint(&h, "{\"type\":\"TEXT_MESSAGE_END\",\"messageId\":\"m\"}");
+    assert_string_equal(h.all, "");
+}
+
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
+
+static void put_chunk(dgm_linter *l, size_t artifact, bool append)
+{
+    char text[300];
+    snprintf(
+        text, sizeof text,
+        "{\"artifactUpdate\":{" IDS("t") ",\"append\":%s,\"artifact\":{\"artifactId\":\"a-%zu\","
+                                         "\"parts\":[{\"data\":%zu}]}}}\n",
+        append ? "true" : "false", artifact, artifact);
+    feed(l, text);
+}
+
+static void lint_items_is_a_limit(void **state)
+{
+    struct heard h;
+    dgm_linter *l = begin(&h, NULL);
+    (void)state;
+    feed(l, TASK("t"));
+    for (size_t i = 0; i < DGM_MAX_LINT_ITEMS; i++)
+        put_chunk(l, i, false);
+    put_chunk(l, DGM_MAX_LINT_ITEMS + 7, true);
+    assert_string_equal(h.all, "unknown-artifact-append");
+    put_chunk(l, DGM_MAX_LINT_ITEMS,
+              false); /* one too many: from now on an artifact may be one of those */
+    put_chunk(l, DGM_MAX_LINT_ITEMS + 8, true);
+    put_chunk(l, 0, true);
+    assert_int_equal(h.n, 1);
+    dgm_linter_free(l);
+}
+
+static void put_text(dgm_linter *l, size_t artifact, size_t text)
+{
+    char line[300];
+    snprintf(line, sizeof line,
+             "{\"artifactUpdate\":{" IDS("t") ",\"artifact\":{\"artifactId\":\"a-%zu\","
+                                              "\"parts\":[{\"text\":\"the text number %zu\"}]}}}\n",
+             artifact, text);
+    feed(l, line);
+}
+
+static void lint_texts_is_a_limit(void **state)
+{
+    struct heard h;
+    dgm_linter *l = begin(&h, NULL);
+    (void)state;
+    feed(l, TASK("t"));
+    for (size_t i = 0; i < DGM_MAX_LINT_TEXTS; i++)
+        put_text(l, i, i);
+    put_text(l, 1000, 1); /* the last that is still known beside it */
+    assert_string_equal(h.all, "final-text-twice");
+    put_text(l, 1001, 0); /* forgotten */
+    assert_int_equal(h.n, 1);
+    dgm_linter_free(l);
+}
+
+static void what_is_too_large_is_told_and_ends_it(void **state)
+{
+    struct heard h;
+    dgm_linter *l = begin(&h, NULL);
+    char piece[1 << 16];
+    (void)state;
+    memset(piece, 'x', sizeof piece);
+    feed(l, TASK("t") "{\"task\":\"");
+    for (size_t n = 0; n <= DGM_MAX_RECORD_BYTES; n += sizeof piece)
+        dgm_linter_feed(l, piece, sizeof piece);
+    feed(l, "\"}\n" TASK("t"));
+    dgm_linter_end(l);
+    assert_string_equal(h.all, "limit missing-final");
+    dgm_linter_free(l);
+}
+
+static void ids_of_any_length_are_held_against_each_other_or_not_at_all(void **state)
+{
+    struct heard h;
+    char id[2 * DGM_MAX_ID_BYTES], text[3 * DGM_MAX_ID_BYTES];
+    (void)state;
+    for (size_t n = DGM_MAX_ID_BYTES; n <= DGM_MAX_ID_BYTES + 1; n++) {
+        dgm_linter *l = begin(&h, NULL);
+        memset(id, 'x', n);
+        id[n] = 0;
+        snprintf(text, sizeof text,
+                 "{\"task\":{\"id\":\"%s\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}\n", id);
+        feed(l, text);
+        feed(l, DONE("t"));
+        dgm_linter_end(l);
+        assert_string_equal(h.all, n == DGM_MAX_ID_BYTES ? "changing-ids" : "");
+        dgm_linter_free(l);
+    }
+}
+
+DGM_TEST_MAIN(dgm_test(a_format_that_lint_does_not_know_is_refused),
+              dgm_test(nobody_needs_to_listen), dgm_test(one_that_is_given_up_tells_nothing_more),
+              dgm_test(several_streams_in_a_row_are_several), dgm_test(an_error_ends_a_stream),
+              dgm_test(one_value_alone_has_no_order), dgm_test(lint_items_is_a_limit),
+              dgm_test(lint_texts_is_a_limit), dgm_test(what_is_too_large_is_told_and_ends_it),
+              dgm_test(ids_of_any_length_are_held_against_each_other_or_not_at_all))
