@@ -158,6 +158,15 @@ def _():
             check_same(out, "", word)
 
 
+@test("lint: the examples are clean, but for the one that is broken [R004-24]")
+def _():
+    tour = os.path.join(ROOT, "examples/tour")
+    names = [os.path.join(tour, n) for n in sorted(os.listdir(tour)) if n != "broken.json"]
+    check(len(names) > 3, names)
+    check_same(ended(0, "--strict", *names), "", "findings")
+    check("[wrong-value] at /parts/1/text" in ended(1, os.path.join(tour, "broken.json")), "the broken one")
+
+
 CARD = {"name": "Wrong", "description": "Does it all wrong.", "version": "1", "capabilities": {"streaming": True},
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": [], "documentationUrl": None}
 
