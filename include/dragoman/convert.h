@@ -38,7 +38,11 @@ typedef struct dgm_loss {
     const char *what;   /* a sentence: what happens to it */
 } dgm_loss;
 
-/* Writes up to max pointers to static rows; returns how many rows there are. */
+/*
+ * Writes up to max pointers to static rows; returns how many rows there are. What is not between A2A's
+ * spellings goes through canonical events: to NULL, what is lost on the way there; from NULL, what from
+ * there. A pair loses both.
+ */
 DGM_API size_t dgm_losses(const char *from, const char *to, const dgm_loss **ret_losses,
                           size_t max);
 

@@ -143,21 +143,34 @@ static size_t add_rows(dgm_loss_rows rows, const dgm_loss **ret, size_t n, size_
     return n;
 }
 
+static dgm_loss_rows lost_reading(const dgm_format *f)
+{
+    return f->canon ? f->canon->lost_reading : dgm_a2a_lost_reading;
+}
+
+static dgm_loss_rows lost_writing(const dgm_format *f)
+{
+    return f->canon ? f->canon->lost_writing : dgm_a2a_lost_writing;
+}
+
 size_t dgm_losses(const char *from, const char *to, const dgm_loss **ret_losses, size_t max)
 {
-    const dgm_format *f = dgm_format_by_name(from, NULL), *t = dgm_format_by_name(to, NULL);
+    const dgm_format *f = from ? dgm_format_by_name(from, NULL) : NULL;
+    const dgm_format *t = to ? dgm_format_by_name(to, NULL) : NULL;
     size_t n = 0;
-    if (!f || !t || f == t)
+    if (f == t || (from && !f) || (to && !t))
         return 0;
-    if (f->a2a && t->a2a)
+    if (f && t && f->a2a && t->a2a)
         return dgm_a2a_losses(f->a2a, t->a2a, ret_losses, max);
-    if (!f->canon && !t->canon)
-        return dgm_direct_losses(f->name, t->name, ret_losses, max);
-    if (f->canon)
-        n = add_rows(f->canon->lost_reading, ret_losses, n, max);
-    if (t->canon)
-        n = add_rows(t->canon->lost_writing, ret_losses, n, max);
-    return n;
+    if (f && t && (f->a2a || t->a2a) && (f->direct || t->direct)) {
+        n = dgm_direct_losses(f->name, t->name, ret_losses, max);
+        /* streams and whole responses take the other road */
+        return f->direct ? add_rows(lost_reading(f), ret_losses, n, max)
+                         : add_rows(lost_writing(t), ret_losses, n, max);
+    }
+    if (f)
+        n = add_rows(lost_reading(f), ret_losses, n, max);
+    return t ? add_rows(lost_writing(t), ret_losses, n, max) : n;
 }
 
 void dgm_free(void *p)

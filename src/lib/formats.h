@@ -24,3 +24,6 @@ const dgm_format *dgm_format_score(const yyjson_val *v, const dgm_format *guess,
 bool dgm_format_has(const dgm_format *f, dgm_form form);
 /* "events", "messages", ...; "" for NONE. */
 const char *dgm_form_word(dgm_form form);
+
+/* a2a_losses.c: on the way to canonical events, and from there. */
+extern const dgm_loss_rows dgm_a2a_lost_reading, dgm_a2a_lost_writing;

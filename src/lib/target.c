@@ -12,9 +12,11 @@
 struct dgm_target {
     dgm_target_params params;
     dgm_stream_params stream;
-    dgm_arena *arena; /* of what is being written */
-    dgm_buf text;     /* of it, where no encoder has its own */
-    dgm_err *err;     /* of whoever calls */
+    dgm_arena *arena;   /* of what is being written */
+    dgm_arena *scratch; /* of one event of A2A's */
+    dgm_str context_id; /* of the task that is being told of; in arena */
+    dgm_buf text;       /* of it, where no encoder has its own */
+    dgm_err *err;       /* of whoever calls */
     /* one of these, by what comes out */
     void *encoder;
     dgm_to_model *to_model;
@@ -48,20 +50,71 @@ static dgm_code give_a2a(dgm_target *t, dgm_object_kind kind, const void *it)
 static dgm_code give_message(dgm_target *t, const dgm_message *message)
 {
     dgm_message m = *message;
-    dgm_message_stamp(t->arena, &m);
-    return give_a2a(t, DGM_OBJECT_MESSAGE, &m);
+    dgm_message_stamp(t->scratch, &m);
+    dgm_code rc = give_a2a(t, DGM_OBJECT_MESSAGE, &m);
+    dgm_arena_reset(t->scratch);
+    return rc;
 }
 
 /* ---- events of A2A's --------------------------------------------------------------------------------------- */
 
+/* {"tool_calls":[...]} or {"tool_results":[...]}, as document 000 has them. */
+static const dgm_json *tool_data(dgm_target *t, const dgm_internal *e)
+{
+    bool call = e->kind == DGM_INTERNAL_TOOL_START;
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_str(&b, call ? DGM_STR("{\"tool_calls\":[{\"call_id\":")
+                             : DGM_STR("{\"tool_results\":[{\"call_id\":"));
+    dgm_json_put_str(&b, e->tool_call_id);
+    if (e->tool_name.n) {
+        dgm_buf_add_lit(&b, ",\"name\":");
+        dgm_json_put_str(&b, e->tool_name);
+    }
+    dgm_buf_add_str(&b, call ? DGM_STR(",\"arguments\":") : DGM_STR(",\"output\":"));
+    if (e->error.p)
+        dgm_json_put_str(&b, e->error);
+    else
+        dgm_json_put(&b, call ? e->arguments : e->result);
+    dgm_buf_add_lit(&b, "}]}");
+    const dgm_json *data = dgm_json_made(t->scratch, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return data;
+}
+
+/* What agents tell of themselves is for nobody's eyes but ours. Calls and results are part of the
+ * conversation, though: the status of one who works has room for them. */
+static dgm_code give_internal(dgm_target *t, const dgm_internal *e)
+{
+    if (e->kind != DGM_INTERNAL_TOOL_START && e->kind != DGM_INTERNAL_TOOL_COMPLETE)
+        return DGM_OK;
+    dgm_part part = {.kind = DGM_PART_DATA, .data = tool_data(t, e)};
+    dgm_message message = {.message_id = dgm_mint_id(&t->params.mint, t->scratch),
+                           .context_id = t->context_id,
+                           .task_id = e->task_id,
+                           .role = DGM_ROLE_AGENT,
+                           .parts = {&part, 1}};
+    dgm_message_stamp(t->scratch, &message);
+    dgm_status_update update = {
+        .task_id = e->task_id,
+        .context_id = t->context_id,
+        .status = {.state = DGM_STATE_WORKING, .message = &message, .timestamp = e->timestamp}};
+    dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &update};
+    dgm_code rc = t->task ? dgm_fold_add(t->task, &event, DGM_BY_SERVER, t->err)
+                          : give_a2a(t, DGM_OBJECT_STREAM_RESPONSE, &event);
+    dgm_arena_reset(t->scratch);
+    return rc;
+}
+
 static dgm_code on_model(void *arg, const dgm_event *event)
 {
     dgm_target *t = arg;
+    if (event->kind == DGM_EVENT_INTERNAL)
+        return give_internal(t, event->internal);
+    if (event->kind == DGM_EVENT_TASK)
+        t->context_id = dgm_arena_dup(t->arena, event->task->context_id);
     if (t->task && event->kind != DGM_EVENT_MESSAGE)
         return dgm_fold_add(t->task, event, DGM_BY_SERVER, t->err);
-    /* The observability of agents is for nobody's eyes but ours. */
-    if (event->kind == DGM_EVENT_INTERNAL)
-        return DGM_OK;
     if (event->kind == DGM_EVENT_MESSAGE && (t->params.alone || t->task))
         return give_message(t, event->message);
     return give_a2a(t, DGM_OBJECT_STREAM_RESPONSE, event);
@@ -129,6 +182,7 @@ dgm_target *dgm_target_new(const dgm_target_params *params)
                                     .usage = true,
                                     .mint = params->mint};
     t->arena = dgm_arena_new();
+    t->scratch = dgm_arena_new();
     dgm_buf_init(&t->text, DGM_MAX_OUTPUT_BYTES);
     if (!events) {
         t->messages = dgm_canon_fold_new(DGM_MAX_OBJECT_BYTES);
@@ -153,6 +207,7 @@ void dgm_target_free(dgm_target *t)
     dgm_canon_fold_free(t->messages);
     dgm_buf_done(&t->text);
     dgm_arena_free(t->arena);
+    dgm_arena_free(t->scratch);
     free(t);
 }
 

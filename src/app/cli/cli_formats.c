@@ -187,24 +187,23 @@ static void cell(const char *text)
     }
 }
 
-/* What the usual renderers make of "## a to b". */
-static void anchor(const char *from, const char *to)
+/* What the usual renderers make of a heading. */
+static void anchor(const char *first, const char *middle, const char *last)
 {
-    const char *const words[] = {from, "-to-", to};
+    const char *const words[] = {first, middle, last};
     for (size_t i = 0; i < 3; i++) {
         for (const char *p = words[i]; *p; p++) {
             if (isalnum((unsigned char)*p) || *p == '-' || *p == '_')
                 putchar(tolower((unsigned char)*p));
+            else if (*p == ' ')
+                putchar('-');
         }
     }
 }
 
-static void pair_as_markdown(const char *from, const char *to)
+static void table(struct losses l)
 {
-    struct losses l = losses_of(from, to);
-    if (l.n == 0)
-        return;
-    printf("\n## %s to %s\n\n| object | member | what happens to it |\n|---|---|---|\n", from, to);
+    fputs("\n| object | member | what happens to it |\n|---|---|---|\n", stdout);
     for (size_t i = 0; i < l.n; i++) {
         const char *tick = l.at[i]->member[0] ? "`" : "";
         printf("| %s | %s", l.at[i]->object, tick);
@@ -216,14 +215,85 @@ static void pair_as_markdown(const char *from, const char *to)
     free(l.at);
 }
 
+/* Has the pair a road of its own, or does it lose what its two ends lose? */
+static bool has_own_road(const char *from, const char *to)
+{
+    struct losses pair = losses_of(from, to);
+    struct losses read = losses_of(from, NULL), written = losses_of(NULL, to);
+    size_t found = 0;
+    for (size_t i = 0; i < pair.n; i++) {
+        for (size_t j = 0; j < read.n; j++)
+            found += pair.at[i] == read.at[j];
+        for (size_t j = 0; j < written.n; j++)
+            found += pair.at[i] == written.at[j];
+    }
+    bool own = strcmp(from, to) != 0 && !(found == pair.n && pair.n == read.n + written.n);
+    free(pair.at);
+    free(read.at);
+    free(written.at);
+    return own;
+}
+
+static void link_to(size_t n, const char *first, const char *middle, const char *last)
+{
+    if (n == 0) {
+        putchar('0');
+        return;
+    }
+    printf("[%zu](#", n);
+    anchor(first, middle, last);
+    putchar(')');
+}
+
+static void pair_cell(const char *from, const char *to)
+{
+    size_t n = dgm_losses(from, to, NULL, 0);
+    putchar(' ');
+    if (n == 0) {
+        fputs("nothing", stdout);
+    } else if (has_own_road(from, to)) {
+        link_to(n, from, " to ", to);
+    } else {
+        link_to(dgm_losses(from, NULL, NULL, 0), from, ", read", "");
+        fputs(" + ", stdout);
+        link_to(dgm_losses(NULL, to, NULL, 0), to, ", written", "");
+    }
+    fputs(" |", stdout);
+}
+
+static void sections(const dgm_format_info *formats, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            if (has_own_road(formats[i].name, formats[j].name) &&
+                dgm_losses(formats[i].name, formats[j].name, NULL, 0)) {
+                printf("\n## %s to %s\n", formats[i].name, formats[j].name);
+                table(losses_of(formats[i].name, formats[j].name));
+            }
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (dgm_losses(formats[i].name, NULL, NULL, 0)) {
+            printf("\n## %s, read\n", formats[i].name);
+            table(losses_of(formats[i].name, NULL));
+        }
+        if (dgm_losses(NULL, formats[i].name, NULL, 0)) {
+            printf("\n## %s, written\n", formats[i].name);
+            table(losses_of(NULL, formats[i].name));
+        }
+    }
+}
+
 static void all_as_markdown(const dgm_format_info *formats, size_t n)
 {
     fputs("# What a conversion loses or changes\n\n"
           "Made by `dragoman formats --markdown` from the codecs; do not edit. What is not listed "
-          "here "
-          "comes out as it went in,\nunknown members included. Members are JSON pointers with the "
-          "names "
-          "of the format they are lost from; `*` is any step.\n\n",
+          "here comes out as it went in,\nunknown members included where a format is converted to "
+          "itself. Members are JSON pointers with the names of the format\nthey are lost from, or "
+          "events by their type; `*` is any step.\n\n"
+          "Formats that are no spellings of A2A are translated through AG-UI's events. What is "
+          "lost between two of them is what is lost\nof the first when it is read, and of those "
+          "events when the second is written.\n\n",
           stdout);
     for (size_t i = 0; i < n; i++) {
         printf("- `%s`: ", formats[i].name);
@@ -238,22 +308,11 @@ static void all_as_markdown(const dgm_format_info *formats, size_t n)
         fputs("---|", stdout);
     for (size_t i = 0; i < n; i++) {
         printf("\n| %s |", formats[i].name);
-        for (size_t j = 0; j < n; j++) {
-            size_t lost = dgm_losses(formats[i].name, formats[j].name, NULL, 0);
-            if (lost == 0) {
-                fputs(" nothing |", stdout);
-                continue;
-            }
-            printf(" [%zu](#", lost);
-            anchor(formats[i].name, formats[j].name);
-            fputs(") |", stdout);
-        }
+        for (size_t j = 0; j < n; j++)
+            pair_cell(formats[i].name, formats[j].name);
     }
     putchar('\n');
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j < n; j++)
-            pair_as_markdown(formats[i].name, formats[j].name);
-    }
+    sections(formats, n);
 }
 
 /* ---- the command ----------------------------------------------------------------------------------------- */
