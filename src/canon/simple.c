@@ -240,7 +240,8 @@ static dgm_status_update *update_of(dgm_arena *a, const dgm_simple_event *e, dgm
     u->task_id = run.n ? run : dgm_mint_id(mint, a);
     u->context_id = thread.n ? thread : dgm_mint_id(mint, a);
     u->status.state = state_of(e);
-    if (u->status.state == DGM_STATE_FAILED && e->error_message.n) {
+    bool refused = u->status.state == DGM_STATE_FAILED || u->status.state == DGM_STATE_REJECTED;
+    if (refused && e->error_message.n) {
         dgm_member error = {DGM_STR("error"), dgm_said_string(a, e->error_message)};
         u->metadata = dgm_json_object(a, &error, 1);
     }

@@ -51,13 +51,18 @@ static void put_text(struct encoder *e, const char *name, dgm_str value)
     dgm_json_put_str(&e->text, value);
 }
 
-static void put_run(struct encoder *e, const char *state, dgm_str step)
+static void put_state(struct encoder *e, dgm_str state)
 {
     if (e->run.run_id.n)
         put_text(e, "task_id", e->run.run_id);
     if (e->run.thread_id.n)
         put_text(e, "context_id", e->run.thread_id);
-    put_text(e, "state", dgm_str_from(state));
+    put_text(e, "state", state);
+}
+
+static void put_run(struct encoder *e, const char *state, dgm_str step)
+{
+    put_state(e, dgm_str_from(state));
     if (step.n && !dgm_str_is(step, "working"))
         put_text(e, "name", step);
 }
@@ -108,16 +113,14 @@ static void put_call(struct encoder *e, const dgm_simple_event *event, bool frag
         put_text(e, "message_id", event->parent_message_id);
 }
 
+/* There are three codes: whatever else went wrong, the task has failed. */
 static void put_error(struct encoder *e, const dgm_simple_event *event)
 {
-    bool known = dgm_str_is(event->code, "canceled") || dgm_str_is(event->code, "rejected");
-    put_run(e,
-            dgm_str_is(event->code, "canceled") ? "canceled"
-            : known                             ? "rejected"
-                                                : "failed",
-            (dgm_str){0});
+    bool other = dgm_str_is(event->code, "canceled") || dgm_str_is(event->code, "rejected");
+    dgm_str code = other ? event->code : DGM_STR("failed");
+    put_state(e, code);
     LIT(",\"error\":{");
-    put_text(e, "code", event->code.n ? event->code : DGM_STR("failed"));
+    put_text(e, "code", code);
     put_text(e, "message", event->error_message);
     LIT("}");
 }

@@ -98,7 +98,8 @@ static void check_outline(const char *lines, bool corrected, const char *want)
     struct frames *f = new_frames();
     run(lines, false, f);
     check_order(f, corrected);
-    check_str(outline(f), want);
+    dgm_str got = outline(f);
+    check_str(got, want);
     free_frames(f);
 }
 

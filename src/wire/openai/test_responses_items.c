@@ -65,7 +65,7 @@ static void a_conversation(void **state)
         "{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"content\":[{\"type\":"
         "\"output_text\",\"text\":\"Let me\",\"annotations\":[],\"logprobs\":[]}],\"status\":"
         "\"completed\"}\n" CALL_AGAIN OUTPUT "\n{\"type\":\"message\",\"role\":\"developer\","
-                                             "\"content\":[{\"type\":\"input_text\",\"text\":"
+        "\"content\":[{\"type\":\"input_text\",\"text\":"
         "\"Be\"}]}\n");
 }
 
