@@ -39,6 +39,14 @@ class Convert(unittest.TestCase):
         ids = {json.loads(convert(HI, "auto", "a2a-1.0", seed=s))["messageId"] for s in (None, "a", "b", "a")}
         self.assertEqual(len(ids), 3)
 
+    def test_compact(self):
+        """compact is heard"""
+        events = json.dumps([{"type": "text-message-chunk", "messageId": "m", "role": "assistant", "delta": "ab"},
+                             {"type": "text-message-end", "messageId": "m", "message": {"role": "assistant", "content": "ab"}}])
+        for compact, n in ((True, 1), (False, 2)):
+            got = json.loads(convert(events, "ag-ui-simple", "ag-ui-simple", compact=compact))
+            self.assertEqual(len(got), n, got)
+
     def test_wrong_options(self):
         """wrong options are refused"""
         for options, words in (({"to": "nonsense"}, "nonsense"), ({"framing": "xml"}, "sse"),

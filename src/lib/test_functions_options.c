@@ -32,6 +32,13 @@ static void check_converts_(const char *options, const char *in, const char *wan
 
 #define HI "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"Hi\"}]}"
 #define CHAT "{\"role\":\"user\",\"content\":\"Hi\"}"
+#define CHUNK                                                                                      \
+    "{\"type\":\"text-message-chunk\",\"messageId\":\"m\",\"role\":\"assistant\",\"delta\":"       \
+    "\"ab\"}"
+#define END                                                                                        \
+    "{\"type\":\"text-message-end\",\"messageId\":\"m\",\"message\":{\"role\":\"assistant\","      \
+    "\"content\":"                                                                                 \
+    "\"ab\"}}"
 
 static void options_are_heard(void **state)
 {
@@ -42,6 +49,10 @@ static void options_are_heard(void **state)
                    HI, "[" CHAT "]\n");
     check_converts("{\"to\":\"openai-chat\",\"framing\":\"lines\",\"as\":\"messages\"}", HI,
                    CHAT "\n");
+    check_converts("{\"from\":\"ag-ui-simple\",\"to\":\"ag-ui-simple\",\"compact\":true}",
+                   "[" CHUNK "," END "]", "[" END "]\n");
+    check_converts("{\"from\":\"ag-ui-simple\",\"to\":\"ag-ui-simple\",\"compact\":false}",
+                   "[" CHUNK "," END "]", "[" CHUNK "," END "]\n");
 }
 
 static void a_seed_makes_other_ids(void **state)
