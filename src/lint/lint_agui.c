@@ -16,6 +16,7 @@ struct lint_agui {
     dgm_agui_decoder *decoder;
     dgm_verify *verify;
     struct lint_id thread_id, run_id; /* of the run that is active */
+    bool assumed;                     /* it began without RUN_STARTED, which may still come */
 };
 
 _Static_assert(LINT_AGUI_NULLS - LINT_AGUI_FIRST == DGM_ORDER_NULLS - DGM_ORDER_FIRST,
@@ -71,11 +72,26 @@ static void hear(dgm_linter *l, const dgm_canon_event *e)
         lint_text_whole(l, e->text.message_id, "/messageId");
 }
 
+/* A stream that begins in the middle is told so once, and judged as if its run had begun. */
+static dgm_order_rule judge(struct lint_agui *s, const dgm_canon_event *e, dgm_err *err)
+{
+    static const dgm_canon_event started = {.kind = DGM_CANON_RUN_STARTED};
+    bool late = s->assumed && e->kind == DGM_CANON_RUN_STARTED;
+    dgm_order_rule rule = late ? DGM_ORDER_FINE : dgm_verify_feed(s->verify, e, err);
+    s->assumed = s->assumed && !late;
+    if (rule == DGM_ORDER_FIRST) {
+        s->assumed = true;
+        dgm_verify_feed(s->verify, &started, NULL);
+        dgm_verify_feed(s->verify, e, NULL);
+    }
+    return rule;
+}
+
 static dgm_code take_expanded(void *arg, const dgm_canon_event *e)
 {
     dgm_linter *l = arg;
     dgm_err err = {0};
-    dgm_order_rule rule = dgm_verify_feed(l->agui->verify, e, &err);
+    dgm_order_rule rule = judge(l->agui, e, &err);
     if (rule)
         lint_tell(l, (lint_rule)(LINT_AGUI_FIRST + (rule - DGM_ORDER_FIRST)), place_of(rule), "%s",
                   err.msg);
