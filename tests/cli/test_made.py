@@ -7,7 +7,7 @@ import subprocess
 
 from support import FOLDER, ROOT, Server, check, check_same, folder, read, run, shell, succeeded, test, write
 
-COMMANDS = ["serve", "send", "task", "card", "init", "db", "bench", "convert", "compact", "formats", "version", "help"]
+COMMANDS = ["serve", "send", "task", "card", "init", "db", "bench", "lint", "convert", "compact", "formats", "version", "help"]
 OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: ([A-Z]+))?", re.M)
 
 
@@ -144,5 +144,5 @@ def _():
     for name in sorted(os.listdir(here)):
         if name.endswith((".c", ".h")):
             for header in re.findall(r'^#include "(.*?)"', read(os.path.join(here, name)).decode(), re.M):
-                check(header in ("cli.h", "cli_table.h") or name.startswith("test_") or name == "main.c", f"{name} includes {header}")
+                check(header in ("cli.h", "cli_table.h", "cli_lint.h") or name.startswith("test_") or name == "main.c", f"{name} includes {header}")
             check("yyjson" not in read(os.path.join(here, name)).decode(), f"{name} knows yyjson")
