@@ -393,6 +393,19 @@ def _():
         check(any(" warn " in line and "rule=" in line for line in s.log), "\n".join(s.log))
 
 
+@test("a text part in a working status is logged once a run, by lint's rule and with its pointer, and refused nowhere [R004-14]")
+def _():
+    says = """cat >/dev/null; for t in one two; do printf '{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING","message":{"role":"ROLE_AGENT",""" \
+           """"parts":[{"text":"%s"}]}}}}\\n' $t; done; echo '{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED"}}}'"""
+    with Server(None, config={"agents": [agent("exec", settings={"command": ["/bin/sh", "-c", says]})]}) as s:
+        for n in (1, 2):
+            same(Client(s, RPC1).send("x").task["status"]["state"], "TASK_STATE_COMPLETED", "the task")
+            soon(lambda: metrics(s)['dragoman_agent_warnings_total{rule="working-status-text"}'] == n, "not counted", 30)
+        s.stop_well()
+        told = [line for line in s.log if "rule=working-status-text" in line]
+        check(len(told) == 2 and all(" warn " in line and "/status/message/parts/0" in line for line in told), "\n".join(s.log))
+
+
 @test("secrets are not in the log, however they are sent")
 def _():
     with Server("tck", config={"tokens": [{"token": "s3cret-word", "principal": "p"}], "log": {"level": "debug"}}) as s:
