@@ -22,6 +22,7 @@ dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *e
     dgm_core *core = dgm_xcalloc(1, sizeof *core);
     core->o = *o;
     core->retention_ms = o->retention_ms;
+    core->keep_tasks_ms = o->keep_tasks_ms;
     core->agents = dgm_xcalloc(o->n_agents, sizeof *core->agents);
     memcpy(core->agents, o->agents, o->n_agents * sizeof *core->agents);
     core->n_shards = dgm_loops_count(o->loops);

@@ -40,6 +40,7 @@ typedef struct dgm_core_options {
     const dgm_core_limits *limits; /* copied; NULL: the DGM_MAX_ of base/limits.h */
     /* Finished turns go from the store when they are this old; 0: never. See dgm_core_keep_for. */
     int64_t retention_ms;
+    int64_t keep_tasks_ms; /* so do whole tasks that ended so long ago */
     /* All three may be NULL, and are called from any loop. */
     /* What an agent should not have done, once per rule and run: rules have names, see dgm_core_rule. */
     void (*on_warning)(void *user, dgm_str task_id, const char *rule, const dgm_err *what);
@@ -65,7 +66,7 @@ void dgm_core_stop(dgm_core *core);
 void dgm_core_free(dgm_core *core); /* NULL is fine */
 
 /* Another retention, other limits: for what comes after. From any thread. */
-void dgm_core_keep_for(dgm_core *core, int64_t retention_ms);
+void dgm_core_keep_for(dgm_core *core, int64_t retention_ms, int64_t keep_tasks_ms);
 void dgm_core_set_limits(dgm_core *core, const dgm_core_limits *limits);
 
 /* Settles what a crash left unfinished: failed, with metadata.error. Before the first call; on a loop. */

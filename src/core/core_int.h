@@ -80,7 +80,7 @@ struct dgm_core {
     _Atomic bool stopping; /* the store is not asked any more */
     _Atomic uint64_t sends, resends, runs, messages, tasks, records, warnings, live, running;
     _Atomic uint64_t broken[N_RULES];
-    _Atomic int64_t retention_ms;
+    _Atomic int64_t retention_ms, keep_tasks_ms;
     struct keeper *keeper;
     /* drain.c */
     dgm_loop_fn on_drained;

@@ -1,4 +1,4 @@
-/* core/keep.c - how long logs are kept: finished turns go from the store when they are old enough. */
+/* core/keep.c - how long things are kept: finished turns and ended tasks go from the store when they are old enough. */
 #include "core/core_int.h"
 
 #include <stdlib.h>
@@ -17,7 +17,9 @@ struct keeper {
 
 static void wait_for_next(struct keeper *k)
 {
-    int64_t ms = atomic_load(&k->core->retention_ms) / LOOKS;
+    int64_t turns = atomic_load(&k->core->retention_ms),
+            tasks = atomic_load(&k->core->keep_tasks_ms);
+    int64_t ms = (turns && (!tasks || turns < tasks) ? turns : tasks) / LOOKS;
     ms = ms < SHORTEST_MS ? SHORTEST_MS : ms > LONGEST_MS ? LONGEST_MS : ms;
     dgm_timer_start(&k->timer, (uint64_t)ms);
 }
@@ -34,12 +36,15 @@ static void on_trimmed(dgm_code code, const dgm_err *err, void *arg)
 static void look(void *arg)
 {
     struct keeper *k = arg;
-    int64_t retention = atomic_load(&k->core->retention_ms);
+    int64_t turns = atomic_load(&k->core->retention_ms),
+            tasks = atomic_load(&k->core->keep_tasks_ms);
+    int64_t now = dgm_loop_unix_ms();
     wait_for_next(k);
-    if (!retention || k->trimming || k->core->stopping)
+    if ((!turns && !tasks) || k->trimming || k->core->stopping)
         return;
     k->trimming = true;
-    dgm_store_trim(k->core->o.store, dgm_loop_unix_ms() - retention, on_trimmed, k);
+    dgm_store_trim(k->core->o.store, (dgm_keep){turns ? now - turns : 0, tasks ? now - tasks : 0},
+                   on_trimmed, k);
 }
 
 static void close_timer(void *arg)
@@ -69,7 +74,8 @@ void keep_free(dgm_core *core)
     free(core->keeper);
 }
 
-void dgm_core_keep_for(dgm_core *core, int64_t retention_ms)
+void dgm_core_keep_for(dgm_core *core, int64_t retention_ms, int64_t keep_tasks_ms)
 {
     atomic_store(&core->retention_ms, retention_ms); /* from the next look on */
+    atomic_store(&core->keep_tasks_ms, keep_tasks_ms);
 }

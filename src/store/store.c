@@ -243,11 +243,11 @@ void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done
     s->driver->submit(s, job);
 }
 
-void dgm_store_trim(dgm_store *s, int64_t older_than_ms, dgm_store_done done, void *arg)
+void dgm_store_trim(dgm_store *s, dgm_keep keep_from, dgm_store_done done, void *arg)
 {
     struct block b;
     dgm_job *job = job_new(DGM_JOB_TRIM, 0, &b, arg);
-    job->trim.older_than_ms = older_than_ms;
+    job->trim.keep = keep_from;
     job->call.done = done;
     s->driver->submit(s, job);
 }

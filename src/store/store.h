@@ -184,7 +184,15 @@ typedef struct dgm_store_stats {
 } dgm_store_stats;
 dgm_store_stats dgm_store_stats_of(dgm_store *s);
 
-/* Removes whole finished turns whose last record is older than this, from the front of a log and only
- * what the folded Task covers. The task, its folded Task and the message ids it took stay, and of the
- * last turn a row for its number: its first_seq is behind its last_seq then, and its texts are gone. */
-void dgm_store_trim(dgm_store *s, int64_t older_than_ms, dgm_store_done done, void *arg);
+/*
+ * Takes away what is old.
+ *
+ * turns_before_ms: whole finished turns whose last record is older than this, from the front of a log and
+ * only what the folded Task covers. The task, its folded Task and the message ids it took stay, and of
+ * the last turn a row for its number: its first_seq is behind its last_seq then, and its texts are gone.
+ * tasks_before_ms: tasks in a terminal state since before this, with all that belongs to them.
+ */
+typedef struct dgm_keep {
+    int64_t turns_before_ms, tasks_before_ms; /* 0: all stay */
+} dgm_keep;
+void dgm_store_trim(dgm_store *s, dgm_keep keep, dgm_store_done done, void *arg);

@@ -54,8 +54,9 @@ typedef struct dgm_job {
             bool has_after;
         } unfinished;
         struct {
-            int64_t older_than_ms;
-            int64_t from; /* sqlite: the key its next step begins with */
+            dgm_keep keep;
+            int64_t from; /* sqlite: where its next step begins */
+            bool turns_done;
         } trim;
     };
 

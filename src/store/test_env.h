@@ -120,7 +120,7 @@ struct call {
     size_t max, max_bytes;
     const dgm_list_query *query;
     const dgm_task_row *after;
-    int64_t older_than_ms;
+    dgm_keep keep;
 
     dgm_code code;
     dgm_err err;
@@ -314,7 +314,7 @@ static inline void make_unfinished(struct call *c)
 }
 static inline void make_trim(struct call *c)
 {
-    dgm_store_trim(c->env->store, c->older_than_ms, on_done, c);
+    dgm_store_trim(c->env->store, c->keep, on_done, c);
 }
 
 static const dgm_owner nobody = {{"", 0}, {"", 0}};
@@ -466,7 +466,7 @@ static inline struct call list(struct env *e, const dgm_list_query *q)
 
 static inline void trim(struct env *e, int64_t older_than_ms)
 {
-    struct call c = {.make = make_trim, .older_than_ms = older_than_ms};
+    struct call c = {.make = make_trim, .keep = {.turns_before_ms = older_than_ms}};
     run_call(e, &c);
     check_ok(c.code, c.err);
 }

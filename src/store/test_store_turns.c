@@ -247,7 +247,74 @@ static void many_turns_are_trimmed_in_steps(void **state)
     teardown(&e);
 }
 
-DGM_TEST_MAIN(ON_EVERY(message_ids_are_taken_until_they_expire),
+/* One that ended in this state at this time, with a turn, a message id and a folded Task. */
+static void end_task(struct env *e, const char *id, dgm_task_state state, int64_t ms)
+{
+    struct making m;
+    dgm_turn_row turn = {.turn = 1,
+                         .first_seq = 1,
+                         .last_seq = 2,
+                         .protocol = DGM_STR("ag-ui"),
+                         .caller_id = dgm_str_from(id)};
+    dgm_taken taken = {.message_id = dgm_str_from(id), .nameless_until_ms = INT64_MAX};
+    make_deltas(&m, alice, id, 0, 2, 1);
+    m.batch.turn = &turn;
+    m.batch.taken = &taken;
+    m.batch.row.state = state;
+    m.batch.row.status_ms = ms;
+    m.batch.row.folded = DGM_STR("{}");
+    m.batch.row.folded_seq = 2;
+    check_ok(append(e, &m.batch, NULL), (dgm_err){0});
+    unmake(&m);
+}
+
+static bool is_there(struct env *e, const char *id)
+{
+    bool there = get_task(e, alice, id);
+    assert_int_equal(count_records(e, alice, id), there ? 2 : 0);
+    assert_int_equal(get_turns(e, alice, id).n, there);
+    assert_int_equal(find_turn(e, alice, "ag-ui", id).turns != NULL, there);
+    assert_int_equal(find_dedupe(e, alice, "", id) != NULL, there);
+    assert_int_equal(find_dedupe(e, alice, "ctx", id) != NULL, there);
+    return there;
+}
+
+static void tasks_that_ended_long_ago_go_with_all_they_have(void **state)
+{
+    struct env e = setup(state);
+    static const struct {
+        const char *id;
+        dgm_task_state state;
+        int64_t ms;
+        bool stays;
+    } tasks[] = {{"done", DGM_STATE_COMPLETED, T0 + 10, false},
+                 {"failed", DGM_STATE_FAILED, T0 + 19, false},
+                 {"later", DGM_STATE_COMPLETED, T0 + 20, true},
+                 {"runs", DGM_STATE_WORKING, T0 + 10, true},
+                 {"asks", DGM_STATE_INPUT_REQUIRED, T0 + 10, true}};
+    for (size_t i = 0; i < 5; i++)
+        end_task(&e, tasks[i].id, tasks[i].state, tasks[i].ms);
+    for (int i = 0; i < 450; i++) { /* several steps */
+        char id[24];
+        snprintf(id, sizeof id, "t%d", i);
+        end_task(&e, id, DGM_STATE_CANCELED, T0 + (i % 2 ? 10 : 30));
+    }
+    struct call c = {.make = make_trim, .keep = {.tasks_before_ms = T0 + 20}};
+    run_call(&e, &c);
+    check_ok(c.code, c.err);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(is_there(&e, tasks[i].id), tasks[i].stays);
+    assert_true(is_there(&e, "t448"));
+    assert_false(is_there(&e, "t449"));
+    dgm_list_query q = {.owner = alice, .page_size = 1};
+    assert_int_equal(list(&e, &q).total, 3 + 225);
+    end_task(&e, "done", DGM_STATE_COMPLETED, T0 + 50); /* its name is free again */
+    assert_true(is_there(&e, "done"));
+    teardown(&e);
+}
+
+DGM_TEST_MAIN(ON_EVERY(tasks_that_ended_long_ago_go_with_all_they_have),
+              ON_EVERY(message_ids_are_taken_until_they_expire),
               ON_EVERY(a_message_id_belongs_to_whoever_took_it_last),
               ON_EVERY(new_message_ids_are_told_from_old_ones),
               ON_EVERY(turns_are_found_by_their_callers_id),

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import time
@@ -168,6 +169,58 @@ def _():
         s.stop_well()
         s.restart()
         same(Client(s, RPC1).get(id).task["id"], id, "id")
+
+
+HOUR, DAY = 3600 * 1000, 24 * 3600 * 1000
+
+
+def age(path, id, ms):
+    """All that a task says of time was so long ago."""
+    with sqlite3.connect(path) as db:
+        (n,) = db.execute("SELECT n FROM tasks WHERE id=?", (id,)).fetchone()
+        db.execute("UPDATE tasks SET created_ms=created_ms-?1,status_ms=status_ms-?1 WHERE n=?2", (ms, n))
+        db.execute("UPDATE turns SET ended_ms=ended_ms-?1 WHERE at>>32=?2", (ms, n))
+    db.close()
+
+
+def exported(path):
+    lines = subprocess.run([DRAGOMAN, "db", "export", "-d", path], env=ENV, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [json.loads(line)["task"] for line in lines]
+
+
+def aged_server(ages, **config):
+    """Tasks of these ages, in a server that has started since."""
+    path = os.path.join(folder(), "t.db")
+    s = Server("tck", store="sqlite:" + path, config=config)
+    with s:
+        ids = [completed(Client(s, RPC1))["id"] for _ in ages]
+        s.stop_well()
+        for id, ms in zip(ids, ages):
+            age(path, id, ms)
+        s.restart()
+        yield s, path, ids
+        s.stop_well()
+    found = subprocess.run([DRAGOMAN, "db", "check", "-d", path], env=ENV, capture_output=True, text=True)
+    same(found.returncode, 0, found.stdout + found.stderr)
+
+
+@setting("retention_hours", "logs of turns that ended before go, their tasks stay")
+def _():
+    for s, path, (old, young) in aged_server([3 * HOUR, HOUR], retention_hours=2):
+        soon(lambda: old not in exported(path), "the log is there")
+        check(young in exported(path), "the other one's is gone")
+        same([Client(s, RPC1).get(id).task["status"]["state"] for id in (old, young)], ["TASK_STATE_COMPLETED"] * 2, "states")
+
+
+@setting("keep_tasks_days", "tasks that ended before go with all they said")
+def _():
+    for s, path, (old, young) in aged_server([3 * DAY, DAY], keep_tasks_days=2, retention_hours=100000):
+        soon(lambda: not Client(s, RPC1).get(old).ok, "the task is there")
+        Client(s, RPC1).get(old).expect("TaskNotFound")
+        same(Client(s, RPC1).get(young).task["id"], young, "the other one")
+        check(old not in exported(path) and young in exported(path), "logs")
+    for s, path, (old,) in aged_server([3000 * DAY], retention_hours=876000):
+        same(Client(s, RPC1).get(old).task["id"], old, "for ever")
 
 
 @setting("loops", "how many threads serve")
@@ -544,7 +597,7 @@ def _(client):
 
 # ---- is that all? ----------------------------------------------------------------------------------------------------------------
 
-ELSEWHERE = {"retention_hours": "the least is an hour: core/test_core and the store's tests trim by it"}
+ELSEWHERE = {}
 PARTS = {"agents.card": "checked by shape in tests/config, told in the card", "agents.extended_card": ""}
 
 

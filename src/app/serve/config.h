@@ -144,6 +144,7 @@ typedef struct dgm_config {
     int64_t loops;      /* 0: one per core */
     int64_t drain_s;
     int64_t retention_hours;
+    int64_t keep_tasks_days; /* 0: for ever */
     dgm_config_log_level log_level;
     dgm_config_log_format log_format;
     dgm_strs cors_origins;

@@ -132,6 +132,7 @@ static dgm_code make_core(struct server *s, dgm_err *err)
                           .n_agents = s->n_agents,
                           .limits = &limits,
                           .retention_ms = s->config->retention_hours * 3600 * 1000,
+                          .keep_tasks_ms = s->config->keep_tasks_days * 24 * 3600 * 1000,
                           .on_warning = on_warning,
                           .on_note = on_note,
                           .on_trim_failed = on_trim_failed,
@@ -319,7 +320,8 @@ static void reload(struct server *s)
     }
     dgm_core_limits limits = core_limits(c);
     dgm_core_set_limits(s->core, &limits);
-    dgm_core_keep_for(s->core, c->retention_hours * 3600 * 1000);
+    dgm_core_keep_for(s->core, c->retention_hours * 3600 * 1000,
+                      c->keep_tasks_days * 24 * 3600 * 1000);
     dgm_http_server_set_limits(s->http, (size_t)c->limits.http_body_bytes,
                                (size_t)c->limits.connections);
     dgm_logger_say(s->logger, DGM_LOG_INFO, "reloaded", NULL, 0); /* as loud as it was */

@@ -65,14 +65,13 @@ static void drop_all_taken(struct memory_store *s, struct task *t)
     }
 }
 
-static void forget_first_ended(struct memory_store *s)
+static void forget(struct memory_store *s, struct task *t) /* one that has ended */
 {
-    struct task *t = s->first_ended;
-    s->first_ended = t->later;
+    *t->to_this = t->later;
     if (t->later)
-        t->later->to_this = &s->first_ended;
+        t->later->to_this = t->to_this;
     else
-        s->last_ended = &s->first_ended;
+        s->last_ended = t->to_this;
     drop_all_taken(s, t);
     for (const struct turn *turn = t->turns; turn; turn = turn->next)
         drop_caller_of(s, t, turn);
@@ -88,7 +87,7 @@ void memory_forget_some(struct memory_store *s)
     /* the one that ended last may still be written to */
     while (s->first_ended && s->first_ended->later &&
            (s->tasks.n > DGM_MAX_MEMORY_TASKS || s->bytes > DGM_MAX_MEMORY_BYTES))
-        forget_first_ended(s);
+        forget(s, s->first_ended);
 }
 
 void memory_forget_all(struct memory_store *s)
@@ -172,9 +171,14 @@ static void drop_expired(struct memory_store *s, enum taken_by by, int64_t now)
 void memory_trim(struct memory_store *s, dgm_job *job)
 {
     int64_t now = dgm_loop_unix_ms();
+    for (struct task *t = s->first_ended, *later; t; t = later) {
+        later = t->later;
+        if (t->status_ms < job->trim.keep.tasks_before_ms)
+            forget(s, t);
+    }
     for (size_t i = 0; i < s->tasks.cap; i++) {
         for (struct node *at = s->tasks.slots[i]; at; at = at->next)
-            trim_task(s, (struct task *)at, job->trim.older_than_ms);
+            trim_task(s, (struct task *)at, job->trim.keep.turns_before_ms);
     }
     drop_expired(s, BY_CONTEXT, now);
     drop_expired(s, BY_NONE, now);

@@ -72,6 +72,11 @@
                   "request='',previous='' WHERE at BETWEEN ?1 AND ?2 AND first_seq<=last_seq")         \
     X(TRIM_GONE, "DELETE FROM turns WHERE at BETWEEN ?1 AND ?2 AND message=''"                         \
                  " AND at<(SELECT max(at) FROM turns WHERE at<=?3)")                                   \
+    X(OLD_TASKS, "SELECT n,state,status_ms,created_ms FROM tasks WHERE n>=?1 ORDER BY n")              \
+    X(DELETE_LOG, "DELETE FROM log WHERE at BETWEEN ?1 AND ?2")                                        \
+    X(DELETE_TURNS, "DELETE FROM turns WHERE at BETWEEN ?1 AND ?2")                                    \
+    X(DELETE_FOLD, "DELETE FROM folds WHERE task=?1")                                                  \
+    X(DELETE_TASK, "DELETE FROM tasks WHERE n=?1")                                                     \
     /* the readers' */                                                                                 \
     X(TASK_GET,                                                                                        \
       "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"           \

@@ -1,13 +1,15 @@
 /*
- * store/sqlite/sqlite_trim.c - what goes when it is old: the first finished turns of a log.
+ * store/sqlite/sqlite_trim.c - what goes when it is old: the first finished turns of a log, whole tasks.
  *
- * Tasks are walked by their number, those that have a log, up to the first that is too young to have an
- * old record: what was trimmed has no log any more, so each walk meets little but what it came for.
+ * Tasks are walked by their number, up to the first that is too young: for turns those that have a log,
+ * for tasks all. What was taken away is not met again, so each walk meets little but what it came for.
  */
 #include "sqlite_int.h"
 
 /* What one step looks at: short enough that appends do not wait for it. */
 #define STEP_TASKS 200
+
+/* ---- turns ----------------------------------------------------------------------------------------- */
 
 struct task {
     int64_t n, created_ms, folded_seq;
@@ -53,7 +55,7 @@ static int find_turn(dgm_sql_writer *w, const struct task *t, int64_t older_than
     return sqlite3_reset(st);
 }
 
-/* Runs a statement whose parameters are keys. */
+/* Runs a statement whose parameters are keys or numbers of tasks; what it does not have is no error. */
 static int run(dgm_sql_writer *w, dgm_sql which, int64_t a, int64_t b, int64_t c)
 {
     int rc = SQLITE_OK;
@@ -62,7 +64,7 @@ static int run(dgm_sql_writer *w, dgm_sql which, int64_t a, int64_t b, int64_t c
         return rc;
     sqlite3_bind_int64(st, 1, a);
     sqlite3_bind_int64(st, 2, b);
-    sqlite3_bind_int64(st, 3, c); /* where there is a third */
+    sqlite3_bind_int64(st, 3, c);
     return dgm_sql_done(st);
 }
 
@@ -81,21 +83,75 @@ static int trim_task(dgm_sql_writer *w, const struct task *t, int64_t older_than
     return rc;
 }
 
-static int trim_some(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
+static int trim_turns(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
 {
-    int64_t older_than_ms = job->trim.older_than_ms;
+    int64_t older_than_ms = job->trim.keep.turns_before_ms;
     struct task t = {0};
     bool found;
     for (int i = 0; i < STEP_TASKS; i++) {
-        int rc = next_task(w, job->trim.from, &found, &t);
+        int rc = next_task(w, dgm_key(job->trim.from, 0), &found, &t);
         if (rc || !found || t.created_ms >= older_than_ms)
             return rc;
         if ((rc = trim_task(w, &t, older_than_ms)))
             return rc;
-        job->trim.from = dgm_key(t.n + 1, 0);
+        job->trim.from = t.n + 1;
     }
     *ret_more = true;
     return SQLITE_OK;
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------------- */
+
+static int delete_task(dgm_sql_writer *w, int64_t n)
+{
+    int64_t from = dgm_key(n, 0), to = dgm_key(n, UINT32_MAX);
+    int rc = run(w, DGM_SQL_DELETE_LOG, from, to, 0);
+    if (!rc)
+        rc = run(w, DGM_SQL_DELETE_TURNS, from, to, 0);
+    if (!rc)
+        rc = run(w, DGM_SQL_DELETE_FOLD, n, 0, 0);
+    if (!rc)
+        rc = run(w, DGM_SQL_DELETE_TASK, n, 0, 0);
+    return rc;
+}
+
+static int trim_tasks(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
+{
+    int64_t older_than_ms = job->trim.keep.tasks_before_ms, found[STEP_TASKS];
+    size_t n = 0;
+    int rc = SQLITE_OK, seen = 0;
+    sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_OLD_TASKS, &rc);
+    if (!st)
+        return rc;
+    sqlite3_bind_int64(st, 1, job->trim.from);
+    for (; seen < STEP_TASKS && sqlite3_step(st) == SQLITE_ROW; seen++) {
+        if (sqlite3_column_int64(st, 3) >= older_than_ms)
+            break;
+        job->trim.from = sqlite3_column_int64(st, 0) + 1;
+        if (dgm_state_is_terminal((dgm_task_state)sqlite3_column_int(st, 1)) &&
+            sqlite3_column_int64(st, 2) < older_than_ms)
+            found[n++] = sqlite3_column_int64(st, 0);
+    }
+    rc = sqlite3_reset(st);
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = delete_task(w, found[i]);
+    *ret_more = seen == STEP_TASKS;
+    return rc;
+}
+
+/* First the turns of all tasks, then the tasks; a step at a time. */
+static int trim_some(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
+{
+    bool more = false;
+    if (job->trim.turns_done)
+        return trim_tasks(w, job, ret_more);
+    int rc = trim_turns(w, job, &more);
+    if (!more) {
+        job->trim.turns_done = true;
+        job->trim.from = 0;
+    }
+    *ret_more = true;
+    return rc;
 }
 
 bool dgm_sql_writer_trim(dgm_sql_writer *w, dgm_job *job)
