@@ -1,14 +1,18 @@
 /*
- * fuzz_chat.c - chat messages and the direct road between A2A and chat.
+ * fuzz_chat.c - Chat Completions: messages, the direct road between A2A and them, requests, streams.
  *
  * What is read must be written so that we read it the same; what an A2A message becomes must be a
  * chat message that we would take from anybody; and after one trip through the other side, further
- * trips change nothing.
+ * trips change nothing. A stream (a value a line) gives canonical events in a legal order, and says as chunks
+ * what it says as a whole.
  */
 #include "base/limits.h"
+#include "canon/verify.h"
 #include "fuzz/fuzz.h"
 #include "lib/direct.h"
 #include "model/form.h"
+#include "wire/openai/chat_codec.h"
+#include "wire/openai/chat_messages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +102,137 @@ static void check_list(dgm_arena *a, const dgm_chat_messages *list)
     read_again(a, first);
 }
 
+/* ---- through canonical messages --------------------------------------------------------------------------- */
+
+static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
+{
+    (void)name;
+    dgm_buf_add_str(arg, payload);
+    dgm_buf_add_char(arg, '\n');
+    return DGM_OK;
+}
+
+/* A request, or else messages, read and written again; false: refused. */
+static bool rewrite(dgm_arena *a, dgm_str text, bool request, dgm_str *ret)
+{
+    dgm_mint mint = {0};
+    dgm_err err = {0};
+    dgm_reader r = {.arena = a, .mint = &mint, .err = &err};
+    dgm_stream_params params = {0};
+    yyjson_val *v;
+    dgm_buf b;
+    bool ok = false;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_writer w = {.out = &b, .format = dgm_chat_name};
+    dgm_canon_input input = {0};
+    if (dgm_json_read(a, text, SIZE_MAX, "none", &v, &err))
+        ok = false;
+    else if (request)
+        ok = !dgm_codec_openai_chat.read_request(&r, v, NULL, &input) &&
+             !dgm_codec_openai_chat.write_request(&w, &input, &params, &err);
+    else if (!dgm_codec_openai_chat.read_messages(&r, v, NULL, &input.messages)) {
+        dgm_chat_messages list = dgm_chat_from_canon(a, &input.messages);
+        dgm_buf_add_str(&b, written(a, &list));
+        ok = true;
+    }
+    *ret = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return ok;
+}
+
+static void check_rewriting(dgm_arena *a, dgm_str text, bool request)
+{
+    dgm_str once, twice;
+    if (!rewrite(a, text, request, &once) || dgm_json_depth_fault(once) < once.n)
+        return;
+    must(rewrite(a, once, request, &twice), "we do not read what we write", text, once);
+    must(dgm_str_eq(once, twice), "written otherwise the second time", once, twice);
+}
+
+/* ---- streams ------------------------------------------------------------------------------------------------ */
+
+struct ends {
+    void *chunks, *whole;
+    dgm_verify *verify;
+    size_t runs;
+    bool waits;
+};
+
+static dgm_code on_event(void *arg, const dgm_canon_event *e)
+{
+    struct ends *to = arg;
+    dgm_err err = {0};
+    dgm_code rc = DGM_OK;
+    must(dgm_verify_feed(to->verify, e, &err) == DGM_ORDER_FINE, "out of order",
+         dgm_str_from(dgm_canon_kind_name(e->kind)), dgm_str_from(err.msg));
+    to->runs += e->kind == DGM_CANON_RUN_STARTED;
+    to->waits |=
+        e->kind == DGM_CANON_RUN_FINISHED && e->run_finished.outcome.kind == DGM_CANON_INTERRUPT;
+    if (to->chunks)
+        rc = dgm_codec_openai_chat.encoder_feed(to->chunks, e, &err);
+    return rc ? rc : dgm_codec_openai_chat.encoder_feed(to->whole, e, &err);
+}
+
+/* Lines in; what they are as a whole out, and as chunks if asked for. False: refused. */
+static bool stream(dgm_str lines, dgm_buf *chunks, dgm_buf *whole, struct ends *to)
+{
+    const dgm_canon_codec *codec = &dgm_codec_openai_chat;
+    dgm_stream_params params = {.usage = true};
+    dgm_err err = {0};
+    dgm_code rc = DGM_OK;
+    void *decoder = codec->decoder_new(&params);
+    *to = (struct ends){.verify = dgm_verify_new()};
+    if (chunks)
+        to->chunks = codec->encoder_new(&params, (dgm_frame_sink){put_frame, chunks});
+    params.whole = true;
+    to->whole = codec->encoder_new(&params, (dgm_frame_sink){put_frame, whole});
+    while (!rc && lines.n) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_reader r = {.arena = a, .err = &err};
+        const char *end = memchr(lines.p, '\n', lines.n);
+        size_t n = end ? (size_t)(end - lines.p) : lines.n;
+        yyjson_val *v;
+        rc =
+            dgm_json_read(a, (dgm_str){lines.p, n}, DGM_MAX_RECORD_BYTES, "record_bytes", &v, &err);
+        if (!rc)
+            rc = codec->decoder_feed(decoder, &r, v, (dgm_canon_sink){on_event, to});
+        lines = (dgm_str){lines.p + n + (end != NULL), lines.n - n - (end != NULL)};
+    }
+    if (!rc)
+        rc = codec->decoder_end(decoder, (dgm_canon_sink){on_event, to}, &err);
+    if (!rc)
+        rc = codec->encoder_end(to->whole, &err);
+    if (!rc && to->chunks)
+        rc = codec->encoder_end(to->chunks, &err);
+    codec->decoder_free(decoder);
+    codec->encoder_free(to->whole);
+    codec->encoder_free(to->chunks);
+    dgm_verify_free(to->verify);
+    return !rc;
+}
+
+static void check_stream(dgm_str lines)
+{
+    dgm_buf chunks, whole, again;
+    struct ends to, ignored;
+    dgm_buf_init(&chunks, SIZE_MAX);
+    dgm_buf_init(&whole, SIZE_MAX);
+    dgm_buf_init(&again, SIZE_MAX);
+    if (stream(lines, &chunks, &whole, &to)) {
+        must(stream(dgm_buf_str(&chunks), NULL, &again, &ignored), "we do not read our chunks",
+             lines, dgm_buf_str(&chunks));
+        /* several completions may come to have one id; one that waits tells ids that only A2A has */
+        if (to.runs == 1 && !to.waits)
+            must(dgm_str_eq(dgm_buf_str(&whole), dgm_buf_str(&again)), "chunks say something else",
+                 dgm_buf_str(&whole), dgm_buf_str(&again));
+    }
+    dgm_buf_done(&chunks);
+    dgm_buf_done(&whole);
+    dgm_buf_done(&again);
+}
+
+/* ---- the target ------------------------------------------------------------------------------------------------ */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -105,10 +240,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dgm_mint mint = {0};
     dgm_chat_messages list;
     yyjson_val *v;
-    if (dgm_json_read(a, (dgm_str){(const char *)data, size}, DGM_MAX_RECORD_BYTES, "record_bytes",
-                      &v, &err))
+    dgm_str text = {(const char *)data, size};
+    check_stream(text);
+    if (dgm_json_read(a, text, DGM_MAX_RECORD_BYTES, "record_bytes", &v, &err))
         return 0;
     dgm_chat_recognise(v);
+    check_rewriting(a, text, true);
+    check_rewriting(a, text, false);
     dgm_reader r = {.arena = a, .format = dgm_chat_name, .mint = &mint, .err = &err};
     if (!dgm_chat_read(&r, v, NULL, &list))
         check_list(a, &list);

@@ -80,8 +80,8 @@ static dgm_str text_member(yyjson_val *v, const char *key)
 static const dgm_extra *extra_of(dgm_chat_decoder *d, yyjson_val *v)
 {
     static const char *const keys[] = {"model", "service_tier", "system_fingerprint"};
-    dgm_extra *x = dgm_new(d->r->arena, dgm_extra);
-    *x = (dgm_extra){dgm_chat_name, dgm_new_n(d->r->arena, dgm_member, 3), 0};
+    dgm_extra *x = dgm_new(d->arena, dgm_extra);
+    *x = (dgm_extra){dgm_chat_name, dgm_new_n(d->arena, dgm_member, 3), 0};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         yyjson_val *m = member(v, keys[i]);
         if (m)
@@ -318,9 +318,12 @@ static bool read_error(dgm_chat_decoder *d, yyjson_val *v)
     dgm_str message = yyjson_is_str(error) ? dgm_json_str(error) : text_member(from, "message");
     yyjson_val *code = member(from, "code");
     bool told = yyjson_is_str(code) || yyjson_is_raw(code);
+    dgm_str type = text_member(from, "type");
+    if (dgm_str_is(type, "server_error")) /* says nothing: most are */
+        type = (dgm_str){0};
     begin(d, v);
     dgm_chat_fail_run(d, message.n ? message : DGM_STR("The server reported an error"),
-                      told ? dgm_json_str(code) : text_member(from, "type"));
+                      told ? dgm_json_str(code) : type);
     return true;
 }
 

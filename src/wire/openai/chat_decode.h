@@ -8,10 +8,11 @@
 struct chat_read_call {
     bool has_index;
     int64_t index;
-    dgm_str id, name; /* empty: not told yet */
-    dgm_buf text;     /* of its arguments, so far */
-    bool started;     /* TOOL_CALL_START was given */
-    bool holding;     /* `{}` was read and not passed on: what follows may stand instead */
+    dgm_str told, name; /* its id as the server says it; empty: not told yet */
+    dgm_str id;         /* as we say it: no two calls have the same */
+    dgm_buf text;       /* of its arguments, so far */
+    bool started;       /* TOOL_CALL_START was given */
+    bool holding;       /* `{}` was read and not passed on: what follows may stand instead */
 };
 
 typedef struct dgm_chat_decoder {

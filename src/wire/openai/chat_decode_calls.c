@@ -20,10 +20,19 @@ struct piece {
 static struct chat_read_call *by_id(dgm_chat_decoder *d, dgm_str id)
 {
     for (size_t i = 0; i < d->n_calls; i++) {
-        if (dgm_str_eq(d->calls[i].id, id))
+        if (dgm_str_eq(d->calls[i].told, id))
             return &d->calls[i];
     }
     return NULL;
+}
+
+static bool is_taken(const dgm_chat_decoder *d, dgm_str id)
+{
+    for (size_t i = 0; i < d->n_calls; i++) {
+        if (d->calls[i].started && dgm_str_eq(d->calls[i].id, id))
+            return true;
+    }
+    return false;
 }
 
 /* The newest of that index: some servers give all calls the same. */
@@ -45,7 +54,8 @@ static struct chat_read_call *find(dgm_chat_decoder *d, const struct piece *p)
         if (c && c->has_index && c->index == p->index)
             return c;
         c = by_index(d, p->index);
-        return c && c->id.n && p->id.n && p->name.n ? NULL : c;
+        bool other = c && c->told.n && p->id.n && !dgm_str_eq(c->told, p->id);
+        return other && p->name.n ? NULL : c;
     }
     if (c)
         return c;
@@ -85,7 +95,8 @@ static void maybe_start(dgm_chat_decoder *d, struct chat_read_call *c)
     dgm_canon_event e = {.kind = DGM_CANON_TOOL_CALL_START};
     if (c->started || !c->name.n)
         return;
-    if (!c->id.n)
+    c->id = c->told;
+    while (!c->id.n || is_taken(d, c->id)) /* some servers number all calls alike */
         c->id = dgm_arena_printf(d->arena, "%.*s-c%zu", DGM_P(d->run_id), ++d->n_ids);
     c->started = true;
     e.call.tool_call_id = c->id;
@@ -154,8 +165,8 @@ static void add_piece(dgm_chat_decoder *d, const struct piece *p)
     if (!c && !(c = add_call(d, p)))
         return;
     d->last_call = (size_t)(c - d->calls);
-    if (!c->id.n && p->id.n)
-        c->id = dgm_arena_dup(d->arena, p->id);
+    if (!c->told.n && p->id.n)
+        c->told = dgm_arena_dup(d->arena, p->id);
     if (!c->name.n && p->name.n)
         c->name = dgm_arena_dup(d->arena, p->name);
     maybe_start(d, c);

@@ -60,6 +60,17 @@ static void two_calls_on_one_index(void **state)
             ARGS("b", "]") ARGS("a", " ") CALLED("a") CALLED("b") PENDING(" pending=a pending=b"));
 }
 
+static void ids_that_repeat(void **state)
+{
+    (void)state;
+    check_decode(plain,
+                 CALLS("{\"index\":0,\"id\":\"a\"," F("f", "1") "},{\"index\":1,\"id\":\"a\"," F(
+                     "g", "2") "}") CALLS("{\"index\":1,\"id\":\"a\"," F("g", "3") "}") FINISH,
+                 STARTED CALL("a", "f") ARGS("a", "1") CALL("x-c1", "g") ARGS("x-c1", "2")
+                     ARGS("x-c1", "3") CALLED("a") CALLED("x-c1")
+                         PENDING(" pending=a pending=x-c1"));
+}
+
 static void names_that_repeat_or_come_late(void **state)
 {
     (void)state;
@@ -150,6 +161,7 @@ static void calls_have_limits(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(two_calls_in_turns), dgm_test(calls_without_an_index),
-              dgm_test(two_calls_on_one_index), dgm_test(names_that_repeat_or_come_late),
-              dgm_test(arguments_that_are_said_twice), dgm_test(arguments_of_other_types),
-              dgm_test(the_legacy_call), dgm_test(calls_have_limits))
+              dgm_test(two_calls_on_one_index), dgm_test(ids_that_repeat),
+              dgm_test(names_that_repeat_or_come_late), dgm_test(arguments_that_are_said_twice),
+              dgm_test(arguments_of_other_types), dgm_test(the_legacy_call),
+              dgm_test(calls_have_limits))
