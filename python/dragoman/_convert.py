@@ -123,6 +123,8 @@ def convert(text: _Text, from_: str, to: str, *, framing: str = "auto", as_: Opt
     compact  True: always; False: never; None: documents are, streams are not
     answer_source  "status": texts of `working` states are the answer, not progress
     """
+    if isinstance(text, str) and lib.dgm_format_is_binary(to.encode()):
+        raise TypeError(f"{to} is no text: give bytes to get bytes")
     with Converter(from_, to, framing=framing, as_=as_, object=object, seed=seed, compact=compact,
                    answer_source=answer_source) as converter:
         out = converter._whole(text)

@@ -51,6 +51,7 @@ _PROTOTYPES = {
     "dgm_free": (None, [ctypes.c_void_p]),
     "dgm_version": (_BYTES, []),
     "dgm_code_name": (_BYTES, [_INT]),
+    "dgm_format_is_binary": (ctypes.c_bool, [_BYTES]),
     "dgm_formats": (_SIZE, [ctypes.POINTER(ctypes.POINTER(FormatInfo))]),
     "dgm_convert_a2a_message_to_agui_event": (_INT, [_BYTES, _SIZE, _INT, *_OUT]),
     "dgm_compact_events": (_INT, [_BYTES, _SIZE, *_OUT]),

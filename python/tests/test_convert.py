@@ -58,6 +58,15 @@ class Convert(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "got dict"):
             convert(json.loads(HI), "auto", "openai-chat")
 
+    def test_binary(self):
+        """a format that is no text takes and gives bytes"""
+        event = '{"type":"STEP_STARTED","stepName":"working"}'
+        binary = convert(event.encode(), "ag-ui", "ag-ui-proto")
+        self.assertIn(b"working", binary)
+        self.assertEqual(json.loads(convert(binary, "ag-ui-proto", "ag-ui", framing="array")), [json.loads(event)])
+        with self.assertRaisesRegex(TypeError, "bytes"):
+            convert(event, "ag-ui", "ag-ui-proto")
+
     def test_error(self):
         """an error of text has its line and column"""
         with self.assertRaises(ConvertError) as caught:
