@@ -262,6 +262,9 @@ static dgm_code convert_other(dgm_converter *c, const struct input *in, dgm_read
     dgm_form form = DGM_FORM_EVENTS;
     dgm_code rc;
     codec->recognise(in->value, &form);
+    if (codec->streams_messages && form == DGM_FORM_MESSAGES &&
+        (c->road || (in->in_stream && dgm_frames_what(&c->frames) == DGM_FRAMES_SSE)))
+        form = DGM_FORM_EVENTS;
     bool messages = form == DGM_FORM_MESSAGES && codec->read_messages;
     bool request = form == DGM_FORM_REQUEST && codec->read_request;
     if (form == DGM_FORM_EVENTS) {

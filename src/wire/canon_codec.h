@@ -52,6 +52,8 @@ typedef struct dgm_canon_codec {
     bool builds_messages;
     /* Its frames are bytes that follow one another as they are: no JSON, in no other framing. */
     bool binary;
+    /* Its streams hold whole messages beside their pieces: there they are events. */
+    bool streams_messages;
     /* Its encoder knows params.whole: there is a response. */
     bool has_response;
     /* How likely is it that a peer of this format wrote v? 0: it did not; 1: it could have; 2: shows its

@@ -59,6 +59,7 @@ static const dgm_loss writing[] = {
 const dgm_canon_codec dgm_codec_langchain = {
     .name = dgm_langchain_name,
     .about = "LangChain's messages and chunks as JSON",
+    .streams_messages = true,
     .recognise = recognise,
     .decoder_new = dgm_lc_decoder_new,
     .decoder_feed = dgm_lc_decoder_feed,
