@@ -142,6 +142,8 @@ static dgm_canon_interrupts interrupts_of(dgm_arena *a, const yyjson_val *metada
     yyjson_val *list = dgm_json_get(metadata, DGM_STR("interrupts")), *v;
     dgm_canon_interrupts out = {dgm_new_n(a, dgm_canon_interrupt, yyjson_arr_size(list) + 1), 0};
     size_t i, n;
+    if (!yyjson_is_arr(list))
+        return out;
     yyjson_arr_foreach (list, i, n, v) {
         dgm_str id = dgm_aisdk_text(v, "id"), reason = dgm_aisdk_text(v, "reason");
         if (id.p && reason.p)

@@ -202,9 +202,10 @@ dgm_str dgm_aisdk_content_text(dgm_arena *a, const dgm_canon_content *content)
 void dgm_aisdk_put_status(dgm_buf *b, const dgm_json *content)
 {
     dgm_buf_add_lit(b, "{\"state\":\"working\"");
-    size_t i, n;
     yyjson_val *key, *value;
-    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)content, i, n, key, value) {
+    yyjson_val *object = (yyjson_val *)(uintptr_t)content;
+    for (yyjson_obj_iter it = yyjson_obj_iter_with(object); (key = yyjson_obj_iter_next(&it));) {
+        value = yyjson_obj_iter_get_val(key);
         if (dgm_str_is(dgm_json_str(key), "state"))
             continue;
         dgm_buf_add_char(b, ',');
@@ -218,11 +219,11 @@ void dgm_aisdk_put_status(dgm_buf *b, const dgm_json *content)
 const dgm_json *dgm_aisdk_status_content(dgm_arena *a, yyjson_val *data)
 {
     dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(data) + 1);
-    size_t i, n, kept = 0;
-    yyjson_val *key, *value;
-    yyjson_obj_foreach (data, i, n, key, value) {
+    size_t kept = 0;
+    yyjson_val *key;
+    for (yyjson_obj_iter it = yyjson_obj_iter_with(data); (key = yyjson_obj_iter_next(&it));) {
         if (!dgm_str_is(dgm_json_str(key), "state"))
-            members[kept++] = (dgm_member){dgm_json_str(key), value};
+            members[kept++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
     }
     return dgm_json_object(a, members, kept);
 }

@@ -50,6 +50,8 @@ static void read_reasoning(dgm_arena *a, lc_content *c, const yyjson_val *v)
     if (!text.p)
         text = dgm_lc_text(dgm_json_get(v, DGM_STR("reasoning_content")), "text");
     add_reasoning(a, c, text);
+    if (!yyjson_is_arr(summary))
+        return;
     yyjson_arr_foreach (summary, i, n, one)
         add_reasoning(a, c, dgm_lc_text(one, "text"));
 }

@@ -267,7 +267,8 @@ static void feed_chunk(struct decoder *d, const lc_opened *o)
     for (i = 0; i < content.reasoning.n; i++)
         add_reasoning(d, content.reasoning.at[i]);
     add_text(d, dgm_lc_answer_of(d->r->arena, &content));
-    yyjson_arr_foreach (chunks, i, n, v) {
+    for (i = 0, n = yyjson_arr_size(chunks), v = n ? yyjson_arr_get_first(chunks) : NULL; i < n;
+         i++, v = unsafe_yyjson_get_next(v)) {
         if (!d->rc)
             read_call_chunk(d, v, DGM_AT_I(DGM_AT_LIT(at, "tool_call_chunks"), i));
     }
