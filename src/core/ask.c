@@ -8,7 +8,9 @@ static void take_get(struct live *l, struct call *c)
     if ((c->snapshot = live_snapshot(l)))
         live_answer_when_published(l, c, dgm_log_last(l->log));
     else
-        core_refuse_with(c, DGM_TOO_LARGE, "the task is larger than the limit record_bytes");
+        core_refuse_with(c, DGM_TOO_LARGE,
+                         "the task is larger than the limit record_bytes (8 MiB): subscribe to it "
+                         "with Last-Event-ID 0 to read what it said, event by event");
 }
 
 /* ---- subscribing --------------------------------------------------------------------------------------------- */
