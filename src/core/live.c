@@ -167,25 +167,17 @@ static void forget_taken(struct live *l)
     l->taken = NULL;
 }
 
-/* The store is gone, or refused before: what was to be written is not. */
-static void drop_pending(struct live *l)
+static void write_now(struct live *l)
 {
-    l->n_pending = 0;
-    forget_taken(l);
-    live_settle_down(l);
-}
-
-static void flush(void *arg)
-{
-    struct live *l = arg;
     dgm_record *folded = NULL;
     dgm_err stopping = {0};
     if (l->shard->core->stopping && l->is != LIVE_BROKEN) {
         dgm_fail(&stopping, DGM_UNAVAILABLE, NULL, "the server is shutting down");
         broke(l, &stopping);
     }
-    if (l->is == LIVE_BROKEN) {
-        drop_pending(l);
+    if (l->is == LIVE_BROKEN) { /* what was to be written is not */
+        l->n_pending = 0;
+        forget_taken(l);
         return;
     }
     if (l->write_folded)
@@ -221,6 +213,14 @@ static void flush(void *arg)
     l->n_pending = 0;
     forget_taken(l);
     l->sync = l->write_turn = l->write_folded = false;
+}
+
+static void flush(void *arg)
+{
+    struct live *l = arg;
+    write_now(l);
+    if (l->is == LIVE_BROKEN)
+        live_settle_down(l);
 }
 
 static void write_soon(struct live *l)
@@ -337,7 +337,7 @@ dgm_code live_begin_turn(struct live *l, struct call *send, const dgm_event *eve
     dgm_code rc;
     if (dgm_loop_is_queued(&l->flush) && (l->write_turn || l->taken)) {
         dgm_loop_not_at_turn_end(l->shard->loop, &l->flush);
-        flush(l);
+        write_now(l);
     }
     l->turn.turn++;
     if ((rc = live_append(l, event, DGM_BY_SERVER, err))) {

@@ -57,12 +57,14 @@ void memory_note_end(struct memory_store *s, struct task *t)
 static void drop_all_taken(struct memory_store *s, struct task *t)
 {
     for (struct taken *d = t->taken, *next; d; d = next) {
-        bool has_both = d->has[BY_CONTEXT] && d->has[BY_NONE];
         next = d->next;
-        memory_drop_taken(s, d, d->has[BY_CONTEXT] ? BY_CONTEXT : BY_NONE);
-        if (has_both)
-            memory_drop_taken(s, d, BY_NONE);
+        for (size_t by = 0; by < N_TAKEN_KEYS; by++) {
+            if (d->has[by])
+                memory_table_drop(&s->taken[by], &d->keys[by].node);
+        }
+        free(d);
     }
+    t->taken = NULL;
 }
 
 static void forget(struct memory_store *s, struct task *t) /* one that has ended */

@@ -174,7 +174,7 @@ void memory_append(struct memory_store *s, dgm_job *job)
     keep_records(t, b->records, b->n_records);
     if (b->turn)
         keep_turn(s, t, b->turn);
-    if (b->taken)
+    if (b->turn && b->taken)
         keep_taken(s, t, b);
     s->bytes += job->append.bytes;
     memory_note_end(s, t);
