@@ -269,7 +269,8 @@ dgm_code dgm_from_records_end(dgm_from_records *f, dgm_canon_sink sink, dgm_err 
     if (f->params.fragment && f->params.open_end) {
         dgm_from_settle_texts(f);
     } else if (f->params.fragment) {
-        dgm_from_check_calls(f);
+        if (f->params.complete)
+            dgm_from_check_calls(f);
         dgm_from_close_texts(f);
         dgm_from_close_calls(f);
         dgm_from_end_reasoning(f);

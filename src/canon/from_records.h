@@ -39,6 +39,8 @@ typedef struct dgm_from_params {
     bool fragment;
     /* And one that others follow: what is open at its end stays so. */
     bool open_end;
+    /* All of them are there: a call whose arguments are no JSON, and that nothing completes, is a fault. */
+    bool complete;
     /* A task's history, and messages of the user, are said too: the reader does not have them. */
     bool say_history;
     /* The reader builds messages of what we say (AG-UI): when a text turns out to be another, it needs

@@ -209,6 +209,17 @@ static dgm_message *message_of(dgm_arena *a, const dgm_simple_event *e, dgm_mint
     return m;
 }
 
+/* A step of the agent's own: that of the task is called `working`. */
+static dgm_internal *step_of(dgm_arena *a, const dgm_simple_event *e, dgm_simple_run ids)
+{
+    dgm_internal *step = dgm_new(a, dgm_internal);
+    *step = (dgm_internal){.kind = DGM_INTERNAL_STEP,
+                           .task_id = ids.run_id,
+                           .name = e->step_name,
+                           .success = e->kind == DGM_SIMPLE_STEP_FINISHED ? DGM_TRUE : DGM_UNSET};
+    return step;
+}
+
 static dgm_task_state state_of(const dgm_simple_event *e)
 {
     switch (e->kind) {
@@ -263,6 +274,11 @@ void dgm_simple_to_model(dgm_arena *a, const dgm_simple_event *e, dgm_simple_run
     }
     case DGM_SIMPLE_STEP_STARTED:
     case DGM_SIMPLE_STEP_FINISHED:
+        if (e->step_name.n && !dgm_str_is(e->step_name, "working")) {
+            *ret_event = (dgm_event){.kind = DGM_EVENT_INTERNAL, .internal = step_of(a, e, ids)};
+            break;
+        }
+        /* fall through */
     case DGM_SIMPLE_RUN_FINISHED:
     case DGM_SIMPLE_RUN_ERROR:
         *ret_event = (dgm_event){.kind = DGM_EVENT_STATUS, .status = update_of(a, e, ids, mint)};

@@ -134,7 +134,7 @@ static void put_event(dgm_buf *b)
 }
 
 /* A story of n events in the arena. */
-static void tell_story(dgm_arena *a, dgm_event *events, size_t n)
+static inline void tell_story(dgm_arena *a, dgm_event *events, size_t n)
 {
     dgm_mint mint = {.count = 0};
     for (size_t i = 0; i < n; i++) {

@@ -222,6 +222,12 @@ static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_rea
     dgm_code rc = c->from->a2a->decode(r, in->value, in->kind, in->in_stream, &frame);
     if (rc)
         return rc;
+    /* 1.0 spells a user's message as it spells a request that brings one. */
+    if (in->in_stream && frame.object.kind == DGM_OBJECT_SEND_REQUEST && !frame.envelope) {
+        const dgm_send_request *request = frame.object.it;
+        if (!request->configuration && !request->metadata && !request->tenant.p)
+            frame.object = (dgm_object){DGM_OBJECT_MESSAGE, request->message};
+    }
     dgm_form form = form_of_object(&frame.object, in->in_stream);
     if (!c->road && c->to->direct && !c->as && !in->pieces && begins_log(c, &frame.object))
         return dgm_convert_to_chat(c, in, &frame, r);

@@ -7,6 +7,7 @@
 #include "canon/list.h"
 #include "canon/messages.h"
 #include "canon/said.h"
+#include "canon/say.h"
 
 #include <stdlib.h>
 
@@ -18,6 +19,8 @@ struct dgm_road {
     dgm_from_records *from;
     const dgm_canon_codec *codec;
     void *decoder;
+    /* a reader who builds messages takes a snapshot for all there are: these */
+    dgm_canon_fold *fold;
     /* compacting: all that came */
     dgm_arena *arena;
     dgm_canon_events kept;
@@ -41,6 +44,7 @@ void dgm_road_free(dgm_road *road)
         road->codec->decoder_free(road->decoder);
     dgm_from_records_free(road->from);
     dgm_target_free(road->target);
+    dgm_canon_fold_free(road->fold);
     dgm_arena_free(road->arena);
     free(road);
 }
@@ -57,12 +61,46 @@ static dgm_code keep(dgm_road *road, const dgm_canon_event *event)
     return DGM_OK;
 }
 
+static dgm_code pass(dgm_road *road, const dgm_canon_event *event)
+{
+    return road->arena ? keep(road, event) : dgm_target_event(road->target, event, road->err);
+}
+
+static dgm_code on_passed(void *arg, const dgm_canon_event *event)
+{
+    return pass(arg, event);
+}
+
+/* A text that is another than was said. Past the limit it is a message of its own. */
+static dgm_code complete_snapshot(dgm_road *road, const dgm_canon_event *event)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    const dgm_canon_messages *changed = &event->snapshot.messages;
+    dgm_canon_event all = *event;
+    for (size_t i = 0; i < changed->n; i++)
+        dgm_canon_fold_set_text(road->fold, changed->at[i].id, changed->at[i].content.text);
+    if (dgm_canon_fold_is_over(road->fold)) {
+        dgm_canon_messages anew = {dgm_new_n(a, dgm_canon_message, changed->n), changed->n};
+        for (size_t i = 0; i < anew.n; i++) {
+            anew.at[i] = changed->at[i];
+            anew.at[i].id = dgm_arena_printf(a, "%.*s-final", DGM_P(changed->at[i].id));
+        }
+        return dgm_canon_say(a, &anew, &road->params.target.mint, false,
+                             (dgm_canon_sink){on_passed, road});
+    }
+    all.snapshot.messages = dgm_canon_fold_messages(road->fold, a);
+    return pass(road, &all);
+}
+
 static dgm_code on_event(void *arg, const dgm_canon_event *event)
 {
     dgm_road *road = arg;
-    if (road->arena)
-        return keep(road, event);
-    return dgm_target_event(road->target, event, road->err);
+    if (!road->fold)
+        return pass(road, event);
+    if (event->kind == DGM_CANON_MESSAGES_SNAPSHOT && event->snapshot.changed.n)
+        return complete_snapshot(road, event);
+    dgm_canon_fold_add(road->fold, event);
+    return pass(road, event);
 }
 
 static dgm_canon_sink sink_of(dgm_road *road, dgm_err *err)
@@ -83,6 +121,7 @@ static dgm_from_records *records(dgm_road *road)
         .say_history = road->params.say_history,
         .many_turns = road->params.many_turns,
         .open_end = road->params.open_end,
+        .complete = true,
         .whole_snapshots =
             !to || to->builds_messages || form == DGM_FORM_MESSAGES || form == DGM_FORM_REQUEST,
         .trusted = true};
@@ -140,8 +179,12 @@ dgm_code dgm_road_value(dgm_road *road, const dgm_canon_codec *from, dgm_reader 
     if (!road->decoder) {
         dgm_stream_params params = {.fragment = road->params.target.fragment,
                                     .mint = road->params.target.mint};
+        const dgm_canon_codec *to = road->params.target.to->canon;
         road->codec = from;
         road->decoder = from->decoder_new(&params);
+        if (to && to->builds_messages && !from->builds_messages &&
+            road->params.target.form == DGM_FORM_EVENTS)
+            road->fold = dgm_canon_fold_new(DGM_MAX_SNAPSHOT_BYTES);
     }
     return road->codec->decoder_feed(road->decoder, r, v, sink_of(road, r->err));
 }

@@ -218,8 +218,14 @@ dgm_code dgm_target_event(dgm_target *t, const dgm_canon_event *event, dgm_err *
     t->err = err;
     if (t->to_model)
         return dgm_to_model_feed(t->to_model, event, err);
-    dgm_canon_fold_add(t->messages, event);
     t->folded = true;
+    /* a snapshot of one message stands for that one alone */
+    if (event->kind == DGM_CANON_MESSAGES_SNAPSHOT && event->snapshot.changed.n &&
+        event->snapshot.messages.n == 1)
+        dgm_canon_fold_set_text(t->messages, event->snapshot.changed,
+                                event->snapshot.messages.at[0].content.text);
+    else
+        dgm_canon_fold_add(t->messages, event);
     return DGM_OK;
 }
 

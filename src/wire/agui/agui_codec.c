@@ -105,8 +105,15 @@ static dgm_code agui_write_messages(const dgm_canon_messages *messages,
 static dgm_code agui_write_request(dgm_writer *w, const dgm_canon_input *input,
                                    const dgm_stream_params *params, dgm_err *err)
 {
-    (void)params, (void)err;
-    dgm_agui_write_input(w, input);
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new_small(256);
+    dgm_canon_input named = *input;
+    dgm_mint mint = params->mint;
+    (void)err;
+    if (!named.thread_id.n)
+        named.thread_id = dgm_mint_id(&mint, a);
+    if (!named.run_id.n)
+        named.run_id = dgm_mint_id(&mint, a);
+    dgm_agui_write_input(w, &named);
     return DGM_OK;
 }
 
