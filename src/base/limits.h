@@ -131,5 +131,9 @@
  * some 16 to 200 bytes each. Past it the rules about them are silent. */
 #define DGM_MAX_LINT_ITEMS 65536
 
+/* "lint_findings": of one rule that lint tells about one value. Each is looked for in the text, and the
+ * eleventh says nothing new. */
+#define DGM_MAX_LINT_FINDINGS 10
+
 /* "lint_texts": the last texts of a stream whose length and sum lint keeps, to tell if one is said again. */
 #define DGM_MAX_LINT_TEXTS 64

@@ -98,3 +98,11 @@ size_t dgm_json_find(dgm_str text, const char *pointer)
     }
     return i;
 }
+
+size_t dgm_json_next(dgm_str text, size_t i)
+{
+    if (i >= text.n)
+        return text.n;
+    i = skip_space(text, skip_value(text, i));
+    return i < text.n && text.p[i] == ',' ? skip_space(text, i + 1) : i;
+}

@@ -40,6 +40,9 @@ void dgm_json_locate(dgm_str text, size_t pos, dgm_err *err);
  * there. The text is JSON. */
 size_t dgm_json_find(dgm_str text, const char *pointer);
 
+/* From where an element of an array starts to where the next one does; behind the last: to its bracket. */
+size_t dgm_json_next(dgm_str text, size_t pos);
+
 /* Sets line and column of byte `pos`. */
 void dgm_json_place(dgm_str text, size_t pos, dgm_err *err);
 

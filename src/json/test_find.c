@@ -52,4 +52,18 @@ static void any_bytes_are_safe(void **state)
     }
 }
 
-DGM_TEST_MAIN(dgm_test(found_at_the_mark), dgm_test(any_bytes_are_safe))
+static void elements_follow_each_other(void **state)
+{
+    dgm_str text = DGM_STR("[ 1 , {\"a\":[2,3]},\n\"x,]\" ,[] ]");
+    size_t pos = dgm_json_find(text, "/0");
+    static const char starts[] = "1{\"[]";
+    (void)state;
+    for (size_t i = 0; i < strlen(starts); i++) {
+        assert_int_equal(text.p[pos], starts[i]);
+        pos = dgm_json_next(text, pos);
+    }
+    assert_int_equal(dgm_json_next(text, text.n), text.n);
+}
+
+DGM_TEST_MAIN(dgm_test(elements_follow_each_other), dgm_test(found_at_the_mark),
+              dgm_test(any_bytes_are_safe))

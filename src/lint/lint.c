@@ -16,6 +16,7 @@ static void look_at_value(dgm_linter *l, yyjson_val *v)
 {
     const lint_format *found = l->asked ? l->asked : lint_format_recognise(v, l->format);
     l->object[0] = 0;
+    memset(l->told, 0, sizeof l->told);
     if (!yyjson_is_obj(v) || !found) {
         lint_tell(l, LINT_UNKNOWN_VALUE, "", NULL);
         return;
@@ -50,11 +51,14 @@ static void look_at_array(dgm_linter *l, yyjson_val *array)
     size_t i, n;
     l->where.in_stream = l->where.in_stream || holds_events(array);
     l->where.in_list = true;
+    lint_first_element(l);
     yyjson_arr_foreach (array, i, n, e) {
         snprintf(l->base, sizeof l->base, "/%zu", i);
+        l->i = i;
         look_at_value(l, e);
     }
     l->base[0] = 0;
+    l->i = 0;
 }
 
 /* ---- texts --------------------------------------------------------------------------------------------------- */
@@ -66,6 +70,7 @@ static bool look_at_item(dgm_linter *l, const dgm_frames_item *item)
     yyjson_val *v;
     dgm_arena_reset(l->arena);
     l->item = item;
+    memset(l->told, 0, sizeof l->told);
     l->where = (lint_where){.in_stream = !item->alone, .in_list = !item->alone};
     if (item->done) {
         l->n_values++;

@@ -126,7 +126,7 @@ static void take_event(dgm_linter *l, dgm_event *e, yyjson_val *v, bool in_strea
     forget_made_up(e, o);
     look_for_kind(l, o);
     look_at_final(l, e, o);
-    lint_event(l, e, o, in_stream);
+    lint_event(l, e, in_stream);
 }
 
 static void take_noun(dgm_linter *l, dgm_event_kind kind, void *it, yyjson_val *v)
@@ -136,7 +136,7 @@ static void take_noun(dgm_linter *l, dgm_event_kind kind, void *it, yyjson_val *
     look_for_kind(l, v);
     if (kind == DGM_EVENT_STATUS)
         look_at_final(l, &e, v);
-    lint_event(l, &e, v, false);
+    lint_event(l, &e, false);
 }
 
 static void take_tasks(dgm_linter *l, const dgm_tasks *tasks, yyjson_val *v)

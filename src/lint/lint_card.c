@@ -72,9 +72,8 @@ void lint_card_members(dgm_linter *l, yyjson_val *v)
 /* ---- interfaces ------------------------------------------------------------------------------------------------ */
 
 /* Where an interface of the decoded card stands: 0.3 has its first one at the top. */
-static void interface_at(const dgm_linter *l, yyjson_val *v, size_t i, const char *member, char *to)
+static void interface_at(yyjson_val *v, size_t i, const char *member, char *to)
 {
-    (void)l;
     bool transport = strcmp(member, "protocolBinding") == 0;
     if (!dgm_a2a_card_is_03(v))
         snprintf(to, AT, "/supportedInterfaces/%zu/%s", i, member);
@@ -109,14 +108,14 @@ static void look_at_interface(dgm_linter *l, yyjson_val *v, const dgm_agent_inte
     char at[AT];
     bool is_grpc = dgm_str_eq_nocase(f->protocol_binding, DGM_STR("GRPC"));
     int url_n = (int)(f->url.n < 100 ? f->url.n : 100);
-    interface_at(l, v, i, "url", at);
+    interface_at(v, i, "url", at);
     if (f->url.n && !is_grpc && !is_http(f->url))
         lint_tell_in(l, LINT_CARD_URL, at, "\"%.*s\" is no absolute http or https URL", url_n,
                      f->url.p);
-    interface_at(l, v, i, "protocolBinding", at);
+    interface_at(v, i, "protocolBinding", at);
     if (f->protocol_binding.n && !is_known_transport(f->protocol_binding))
         lint_tell_in(l, LINT_CARD_TRANSPORT, at, NULL);
-    interface_at(l, v, i, "protocolVersion", at);
+    interface_at(v, i, "protocolVersion", at);
     if (f->protocol_version.n && !is_version(f->protocol_version) &&
         (i == 0 || !dgm_a2a_card_is_03(v)))
         lint_tell_in(l, LINT_CARD_VERSION, at, "\"%.*s\" is not a version of A2A",
@@ -124,29 +123,34 @@ static void look_at_interface(dgm_linter *l, yyjson_val *v, const dgm_agent_inte
                      f->protocol_version.p);
 }
 
-/* One address cannot be two transports of one version, and need not be listed twice. (A server may well speak
- * several at one place; then 1.0 wants an entry for each. What contradicts is 0.3's url in additionalInterfaces
- * with another transport than preferredTransport.) */
+/* No address need be listed twice. 1.0 lists one that speaks several transports once for each; 0.3's url has
+ * the preferredTransport, and no other. */
 static void look_for_conflicts(dgm_linter *l, yyjson_val *v, const dgm_agent_interfaces *all)
 {
     bool is_03 = dgm_a2a_card_is_03(v);
-    for (size_t i = 1; i < all->n; i++) {
+    struct lint_seen seen = {0};
+    for (size_t i = 0; i < all->n; i++) {
         const dgm_agent_interface *f = &all->at[i];
-        for (size_t k = 0; k < i; k++) {
-            const dgm_agent_interface *g = &all->at[k];
-            bool same = dgm_str_eq_nocase(f->protocol_binding, g->protocol_binding);
-            char at[AT];
-            if (!dgm_str_eq(f->url, g->url) || !dgm_str_eq(f->tenant, g->tenant) ||
-                !dgm_str_eq(f->protocol_version, g->protocol_version) || (!same && !is_03))
-                continue;
-            interface_at(l, v, i, same ? "url" : "protocolBinding", at);
-            lint_tell_in(l, LINT_CARD_INTERFACES, at,
-                         same ? "the same address, transport and version as interface %zu"
-                              : "interface %zu has this address with another transport",
-                         k);
-            break;
+        dgm_str binding = is_03 ? (dgm_str){"", 0} : f->protocol_binding;
+        dgm_str key =
+            dgm_arena_printf(l->arena, "%.*s\n%.*s\n%.*s\n%.*s", DGM_P(f->url), DGM_P(f->tenant),
+                             DGM_P(f->protocol_version), DGM_P(binding));
+        uint64_t *first = lint_seen_find(&seen, key);
+        if (!first && (first = lint_seen_add(&seen, key))) {
+            *first = i;
+            continue;
         }
+        if (!first)
+            break; /* more than anybody lists */
+        bool same = dgm_str_eq_nocase(f->protocol_binding, all->at[*first].protocol_binding);
+        char at[AT];
+        interface_at(v, i, same ? "url" : "protocolBinding", at);
+        lint_tell_in(l, LINT_CARD_INTERFACES, at,
+                     same ? "the same address, transport and version as interface %zu"
+                          : "interface %zu has this address with another transport",
+                     (size_t)*first);
     }
+    lint_seen_clear(&seen);
 }
 
 /* ---- names that must be right -------------------------------------------------------------------------------- */
@@ -166,31 +170,26 @@ static void look_at_skills(dgm_linter *l, const dgm_agent_card *c)
     lint_seen_clear(&ids);
 }
 
-static bool has_scheme(const dgm_agent_card *c, dgm_str name)
-{
-    for (size_t i = 0; i < c->security_schemes.n; i++) {
-        if (dgm_str_eq(c->security_schemes.at[i].name, name))
-            return true;
-    }
-    return false;
-}
-
 static void look_at_security(dgm_linter *l, yyjson_val *v, const dgm_agent_card *c)
 {
     const char *list =
         dgm_json_get(v, DGM_STR("securityRequirements")) ? "securityRequirements" : "security";
+    struct lint_seen schemes = {0};
+    for (size_t i = 0; i < c->security_schemes.n; i++)
+        lint_seen_add(&schemes, c->security_schemes.at[i].name);
     for (size_t i = 0; i < c->security_requirements.n; i++) {
         const dgm_required_schemes *all = &c->security_requirements.at[i].schemes;
         for (size_t k = 0; k < all->n; k++) {
             char at[AT];
             dgm_str name = all->at[k].name;
-            if (has_scheme(c, name))
+            if (lint_seen_find(&schemes, name) || schemes.full)
                 continue;
             snprintf(at, sizeof at, "/%s/%zu", list, i);
             lint_tell_in(l, LINT_CARD_SECURITY, at, "\"%.*s\" is not among the securitySchemes",
                          (int)(name.n < 60 ? name.n : 60), name.p);
         }
     }
+    lint_seen_clear(&schemes);
 }
 
 /* ---- where it was found ------------------------------------------------------------------------------------------ */
@@ -218,7 +217,7 @@ static void look_at_place(dgm_linter *l, yyjson_val *v, const dgm_agent_card *c)
         char at[AT];
         if (!is_http(c->interfaces.at[i].url) || dgm_str_eq_nocase(theirs, origin))
             continue;
-        interface_at(l, v, i, "url", at);
+        interface_at(v, i, "url", at);
         lint_tell_in(l, LINT_CARD_HOST, at, NULL);
     }
 }

@@ -77,8 +77,8 @@ struct lint_stream {
     size_t n_unsealed;          /* artifacts that came in chunks and had no last one */
 };
 
-/* An event, or a task or message alone. o: its JSON. */
-void lint_event(dgm_linter *l, const dgm_event *e, const yyjson_val *o, bool in_stream);
+/* An event, or a task or message alone. */
+void lint_event(dgm_linter *l, const dgm_event *e, bool in_stream);
 void lint_request_id(dgm_linter *l, const dgm_json *id);
 void lint_stream_error(dgm_linter *l); /* an error in the place of an event */
 void lint_stream_end(dgm_linter *l);   /* and nothing of it is left */
@@ -113,7 +113,14 @@ struct dgm_linter {
     const dgm_frames_item *item; /* NULL: between values */
     size_t n_values;
     lint_where where;
-    char base[24];   /* pointer to it in the text: "", or "/3" in an array */
+    char base[24]; /* pointer to it in the text: "", or "/3" in an array */
+    uint8_t told[LINT_N_RULES];
+    struct {
+        size_t i, pos;  /* an element of the array, and where it starts */
+        size_t line_at; /* where its line does */
+        size_t line;
+    } element;       /* the last that something was told of: places are looked for from there */
+    size_t i;        /* of the element being looked at; 0: no array, or its first */
     char object[64]; /* pointer from there to the event or noun: "/result/statusUpdate" */
     size_t line, column, character; /* of the last value */
 
@@ -141,6 +148,8 @@ void lint_tell(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, .
     DGM_PRINTF(4, 5);
 void lint_tell_in(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, ...)
     DGM_PRINTF(4, 5);
+/* An array is about to be looked at. */
+void lint_first_element(dgm_linter *l);
 /* A text that is no JSON: err says where. */
 void lint_tell_text(dgm_linter *l, lint_rule rule, const dgm_err *err);
 /* What a decoder said of the value. */

@@ -52,11 +52,10 @@ static void keep_ids(struct lint_stream *s, const dgm_event *e)
 void lint_request_id(dgm_linter *l, const dgm_json *id)
 {
     struct lint_stream *s = &l->stream;
-    char text[sizeof s->request_id.text];
     if (!id)
         return;
     dgm_str json = dgm_json_text_in(l->arena, id);
-    if (!s->request_id.n || json.n >= sizeof text) {
+    if (!s->request_id.n || json.n > sizeof s->request_id.text) {
         keep_id(&s->request_id, json);
         return;
     }
@@ -221,12 +220,11 @@ static void move_on(dgm_linter *l, const dgm_event *e)
     s->ended = s->ended || dgm_state_is_terminal(s->state);
 }
 
-void lint_event(dgm_linter *l, const dgm_event *e, const yyjson_val *o, bool in_stream)
+void lint_event(dgm_linter *l, const dgm_event *e, bool in_stream)
 {
     const struct lint_stream *s = &l->stream;
     const dgm_status *status = status_of(e);
     dgm_event_view view = {.event = e, .artifact = DGM_ARTIFACT_OPEN};
-    (void)o;
     if (in_stream) {
         look_at_begin(l, e);
         view.task_id = id_of(&s->task_id);
@@ -245,7 +243,7 @@ void lint_event(dgm_linter *l, const dgm_event *e, const yyjson_val *o, bool in_
     if (e->kind == DGM_EVENT_ARTIFACT)
         hear_artifact(l, e->artifact);
     if (e->kind == DGM_EVENT_STATUS && !s->ended)
-        hear_status(l, status);
+        hear_status(l, &e->status->status);
     move_on(l, e);
 }
 

@@ -4,31 +4,72 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Unicode characters between the beginning of the line and byte `pos`. */
-static size_t characters_before(dgm_str text, size_t pos)
+/* Unicode characters between two places of a line. */
+static size_t characters(dgm_str text, size_t from, size_t to)
 {
     size_t n = 0;
-    for (size_t i = pos < text.n ? pos : text.n; i > 0 && text.p[i - 1] != '\n'; i--)
-        n += ((unsigned char)text.p[i - 1] & 0xC0) != 0x80;
+    for (size_t i = from; i < to && i < text.n; i++)
+        n += ((unsigned char)text.p[i] & 0xC0) != 0x80;
     return n;
 }
 
-static size_t offset_of(dgm_str text, size_t line, size_t column)
+/* pos is on the line-th line of the text, which begins at line_at. */
+static void place(dgm_linter *l, size_t pos, size_t line, size_t line_at, dgm_finding *f)
 {
-    size_t i = 0;
-    while (line > 1 && i < text.n)
-        line -= text.p[i++] == '\n';
-    return i + column - 1;
+    size_t framing = line == 1 ? l->item->column - 1 : l->item->margin;
+    dgm_err err = {.line = line, .column = pos - line_at + 1};
+    f->character = characters(l->item->text, line_at, pos) + framing + 1;
+    dgm_frames_place(l->item, &err);
+    f->line = err.line;
+    f->column = err.column;
 }
 
-/* err->line and column are those of byte `pos` of the text, and become those of the input. */
-static void place(dgm_linter *l, size_t pos, dgm_err *err, dgm_finding *f)
+/* ---- places in large arrays: every search begins where the last element was found ------------------------ */
+
+static void count_lines(dgm_str text, size_t from, size_t to, size_t *line, size_t *line_at)
 {
-    size_t framing = err->line == 1 ? l->item->column - 1 : l->item->margin;
-    f->character = characters_before(l->item->text, pos) + framing + 1;
-    dgm_frames_place(l->item, err);
-    f->line = err->line;
-    f->column = err->column;
+    for (size_t i = from; i < to && i < text.n; i++) {
+        if (text.p[i] == '\n') {
+            ++*line;
+            *line_at = i + 1;
+        }
+    }
+}
+
+void lint_first_element(dgm_linter *l)
+{
+    dgm_str text = l->item->text;
+    size_t pos = dgm_json_find(text, "/0");
+    l->element.i = l->element.line_at = 0;
+    l->element.line = 1;
+    l->element.pos = pos;
+    count_lines(text, 0, pos, &l->element.line, &l->element.line_at);
+}
+
+static void go_to_element(dgm_linter *l)
+{
+    dgm_str text = l->item->text;
+    for (; l->element.i < l->i; l->element.i++) {
+        size_t next = dgm_json_next(text, l->element.pos);
+        count_lines(text, l->element.pos, next, &l->element.line, &l->element.line_at);
+        l->element.pos = next;
+    }
+}
+
+/* Of the pointer below the value. */
+static void find_place(dgm_linter *l, const char *pointer, dgm_finding *f)
+{
+    dgm_str text = l->item->text;
+    size_t line = 1, line_at = 0, from = 0;
+    if (l->base[0]) {
+        go_to_element(l);
+        line = l->element.line;
+        line_at = l->element.line_at;
+        from = l->element.pos;
+    }
+    size_t pos = from + dgm_json_find((dgm_str){text.p + from, text.n - from}, pointer);
+    count_lines(text, from, pos, &line, &line_at);
+    place(l, pos, line, line_at, f);
 }
 
 /* Ids are cut to fit into a sentence, pointers at a length: a character that was cut through becomes `?`. */
@@ -55,18 +96,20 @@ static void tell(dgm_linter *l, lint_rule rule, const char *from, const char *at
 {
     const dgm_lint_rule *rules;
     dgm_finding f = {.line = l->line, .column = l->column, .character = l->character};
-    dgm_err err = {0};
-    char pointer[sizeof err.at + sizeof l->base + sizeof l->object], text[sizeof err.msg];
+    char text[sizeof((dgm_err *)0)->msg];
+    char pointer[sizeof((dgm_err *)0)->at + sizeof l->base + sizeof l->object];
+    if (l->item && l->told[rule]++ >= DGM_MAX_LINT_FINDINGS) {
+        l->told[rule] = DGM_MAX_LINT_FINDINGS;
+        return;
+    }
     dgm_lint_rules(&rules);
     snprintf(text, sizeof text, "%s", rules[rule].about);
     if (fmt)
         vsnprintf(text, sizeof text, fmt, args);
-    snprintf(pointer, sizeof pointer, "%s%s%s", l->item ? l->base : "", from, at);
-    if (l->item) {
-        size_t pos = dgm_json_find(l->item->text, pointer);
-        dgm_json_place(l->item->text, pos, &err);
-        place(l, pos, &err, &f);
-    }
+    size_t n = (size_t)snprintf(pointer, sizeof pointer, "%s", l->item ? l->base : "");
+    snprintf(pointer + n, sizeof pointer - n, "%s%s", from, at);
+    if (l->item)
+        find_place(l, pointer + n, &f);
     mend(text);
     mend(pointer);
     f.message = text;
@@ -100,9 +143,11 @@ void lint_tell_text(dgm_linter *l, lint_rule rule, const dgm_err *err)
         f.line = err->line ? err->line : 1;
         f.column = f.character = err->column ? err->column : 1;
     } else {
-        if (!where.line)
-            where.line = where.column = 1;
-        place(l, offset_of(l->item->text, where.line, where.column), &where, &f);
+        size_t line = 1, line_at = 0, pos = 0;
+        while (line < where.line && pos < l->item->text.n)
+            count_lines(l->item->text, pos, pos + 1, &line, &line_at), pos++;
+        pos = line_at + (where.column ? where.column - 1 : 0);
+        place(l, pos, line, line_at, &f);
     }
     give(l, rule, &f);
 }

@@ -131,6 +131,29 @@ static void one_value_alone_has_no_order(void **state)
     assert_string_equal(h.all, "");
 }
 
+static void hear_place(void *arg, const dgm_finding *f)
+{
+    char *all = arg;
+    size_t n = strlen(all);
+    snprintf(all + n, 200 - n, "%zu:%zu%s ", f->line, f->column, f->at);
+}
+
+static void places_in_an_array_are_those_of_the_text(void **state)
+{
+    static const char text[] =
+        "[ {\"a_b\":1,\"url\":\"u\",\"taskId\":\"t\"},\n\n{\"url\":\"u\",\"taskId\":\"[,\"},"
+        " {\"url\":\"u\",\n \"taskId\":null, \"token\":\"x\"}\n, 7 ]\n";
+    char all[200] = "";
+    dgm_lint_options o = {.from = "a2a-1.0", .on_finding = hear_place, .arg = all};
+    dgm_linter *l;
+    (void)state;
+    assert_int_equal(dgm_linter_new(&o, &l, NULL), DGM_OK);
+    feed(l, text);
+    dgm_linter_end(l);
+    assert_string_equal(all, "1:10/0/a_b 4:11/2/taskId 5:3/3 ");
+    dgm_linter_free(l);
+}
+
 /* ---- limits ------------------------------------------------------------------------------------------------------ */
 
 static void put_chunk(dgm_linter *l, size_t artifact, bool append)
@@ -160,6 +183,26 @@ static void lint_items_is_a_limit(void **state)
     put_chunk(l, 0, true);
     assert_int_equal(h.n, 1);
     dgm_linter_free(l);
+}
+
+static void lint_findings_is_a_limit(void **state)
+{
+    enum { MORE = DGM_MAX_LINT_FINDINGS + 1 };
+    struct heard h;
+    char text[2000] = "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\"}]";
+    (void)state;
+    for (size_t i = 0; i < MORE; i++) {
+        size_t n = strlen(text);
+        snprintf(text + n, sizeof text - n, ",\"a_%zu\":%zu", i, i);
+    }
+    strcat(text, "}\n");
+    lint(&h, text);
+    assert_int_equal(h.n, DGM_MAX_LINT_FINDINGS);
+    size_t n = strlen(text);
+    memcpy(text + n, text, n); /* of each value */
+    text[2 * n] = 0;
+    lint(&h, text);
+    assert_int_equal(h.n, 2 * DGM_MAX_LINT_FINDINGS);
 }
 
 static void put_text(dgm_linter *l, size_t artifact, size_t text)
@@ -225,6 +268,8 @@ static void ids_of_any_length_are_held_against_each_other_or_not_at_all(void **s
 DGM_TEST_MAIN(dgm_test(a_format_that_lint_does_not_know_is_refused),
               dgm_test(nobody_needs_to_listen), dgm_test(one_that_is_given_up_tells_nothing_more),
               dgm_test(several_streams_in_a_row_are_several), dgm_test(an_error_ends_a_stream),
-              dgm_test(one_value_alone_has_no_order), dgm_test(lint_items_is_a_limit),
+              dgm_test(one_value_alone_has_no_order),
+              dgm_test(places_in_an_array_are_those_of_the_text),
+              dgm_test(lint_findings_is_a_limit), dgm_test(lint_items_is_a_limit),
               dgm_test(lint_texts_is_a_limit), dgm_test(what_is_too_large_is_told_and_ends_it),
               dgm_test(ids_of_any_length_are_held_against_each_other_or_not_at_all))
