@@ -75,7 +75,13 @@ static const char *escape_at(const unsigned char *p, size_t n, size_t *ret_len)
 static size_t next_line_end(const char *p, size_t i, size_t n)
 {
     size_t len;
+    uint64_t word;
     for (; i < n; i++) {
+        /* nearly all is ASCII: eight bytes at a time */
+        while (n - i >= 8 && (memcpy(&word, p + i, 8), !(word & 0x8080808080808080u)))
+            i += 8;
+        if (i == n)
+            break;
         unsigned char c = (unsigned char)p[i];
         if ((c == 0xE2 || c == 0xC2) && escape_at((const unsigned char *)p + i, n - i, &len))
             return i;

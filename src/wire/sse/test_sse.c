@@ -449,6 +449,30 @@ static void what_is_written_reads_back(void **state)
     dgm_buf_done(&b);
 }
 
+/* Some readers take them for line ends: wherever they stand, they are written as escapes. */
+static void unusual_line_ends_are_escaped(void **state)
+{
+    static const struct {
+        const char *in, *out;
+    } rows[] = {{"\xe2\x80\xa8", "\\u2028"}, {"\xe2\x80\xa9", "\\u2029"}, {"\xc2\x85", "\\u0085"}};
+    (void)state;
+    for (size_t at = 0; at < 24; at++) {
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            dgm_buf b, want;
+            dgm_buf_init(&b, SIZE_MAX);
+            dgm_buf_init(&want, SIZE_MAX);
+            dgm_buf_printf(&b, "%.*s%s \u20ac\u00e9 %s", (int)at, "abcdefghijklmnopqrstuvwxyz",
+                           rows[i].in, rows[i].in);
+            dgm_buf_printf(&want, "%.*s%s \u20ac\u00e9 %s", (int)at, "abcdefghijklmnopqrstuvwxyz",
+                           rows[i].out, rows[i].out);
+            dgm_sse_escape_line_ends(&b, 0);
+            check_same(b, want);
+            dgm_buf_done(&b);
+            dgm_buf_done(&want);
+        }
+    }
+}
+
 DGM_TEST_MAIN(dgm_test(a_blank_line_ends_an_event), dgm_test(lines_end_with_lf_crlf_or_cr),
               dgm_test(one_space_behind_the_colon_is_dropped), dgm_test(data_lines_join_with_lf),
               dgm_test(events_without_data_are_skipped),
@@ -465,5 +489,6 @@ DGM_TEST_MAIN(dgm_test(a_blank_line_ends_an_event), dgm_test(lines_end_with_lf_c
               dgm_test(a_long_line_byte_by_byte_costs_no_more_than_its_length),
               dgm_test(an_event_in_one_read_is_not_copied), dgm_test(an_event_is_written_with_lf),
               dgm_test(line_ends_in_data_start_another_data_line),
+              dgm_test(unusual_line_ends_are_escaped),
               dgm_test(names_that_would_break_the_line_are_left_out),
               dgm_test(comments_stay_in_one_line), dgm_test(what_is_written_reads_back))
