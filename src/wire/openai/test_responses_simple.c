@@ -217,9 +217,8 @@ static void others_write_it_in_other_ways(void **state)
         DGM_STR(STARTED EVENT("nobody.knows", "") RUN("run.step.done", "working", ",\"name\":\"s\"")
                     EVENT("run.error", "\"content\":\"no\",\"code\":\"rejected\"")),
         false, &unknown);
-    check_str(got, STARTED RUN(
-                       "run.error", "rejected",
-                       ",\"error\":{\"code\":\"rejected\",\"message\":\"no\"}"));
+    check_str(got, STARTED RUN("run.error", "rejected",
+                               ",\"error\":{\"code\":\"rejected\",\"message\":\"no\"}"));
     assert_int_equal(unknown, 1);
 }
 
