@@ -23,8 +23,10 @@ static bool lint_fd(int fd, const char *name, dgm_cli_report *r, char *piece)
 {
     dgm_linter *l = dgm_cli_report_linter(r, name, r->fetched);
     long n = -1;
-    while (l && (n = dgm_cli_read(fd, piece, PIECE)) > 0)
+    while (l && (n = dgm_cli_read(fd, piece, PIECE)) > 0) {
         dgm_linter_feed(l, piece, (size_t)n);
+        fflush(stdout); /* a stream may take its time */
+    }
     if (n == 0)
         dgm_linter_end(l);
     else if (l)

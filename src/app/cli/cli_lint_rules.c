@@ -103,7 +103,7 @@ void dgm_cli_lint_markdown(void)
         "line per rule and run, and counts them:\n  `dragoman_agent_warnings_total{rule}`.\n"
         "- The library: `<dragoman/lint.h>`.\n",
         stdout);
-    section("any", "All protocols", "");
+    section("any", "All protocols", "Of every input.");
     section("a2a", "A2A", "Streams, tasks and messages.");
     section("ag-ui", "AG-UI",
             "The order is that which the official client checks; chunks are taken apart before.");

@@ -25,6 +25,7 @@ static void take_bytes(void *arg, const char *bytes, size_t n)
 {
     struct linting *t = arg;
     dgm_linter_feed(t->stream, bytes, n);
+    fflush(stdout); /* a stream may take its time */
 }
 
 /* A server may keep the stream open for what others will say to an agent that waits. */
