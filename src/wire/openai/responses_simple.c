@@ -232,12 +232,16 @@ static const dgm_loss lost_reading[] = {
     {"events", "/data/name", "steps other than `working` are left out"},
 };
 
+/* AG-UI's names. */
 static const dgm_loss lost_writing[] = {
-    {"events", "TOOL_CALL_RESULT", "values that are no text become JSON text"},
-    {"events", "RUN_FINISHED",
-     "interrupts, auth-required and calls that wait are run.step.done, input-required; "
-     "results and usage are left out"},
-    {"events", "REASONING_START", "left out, as are state, activities, subagents, RAW and CUSTOM"},
+    {"events", "/content", "of a result: values that are no text become JSON text"},
+    {"events", "/outcome",
+     "an interrupt, and calls that wait, are run.step.done with the state input-required; canceled "
+     "is run.error"},
+    {"events", "/code", "others than rejected and canceled become failed"},
+    {"events", "/result", "left out, as usage is"},
+    {"events", "/type",
+     "reasoning, state, activities, subagents, RAW and CUSTOM events are left out"},
 };
 
 const dgm_canon_codec dgm_codec_responses_simple = {
