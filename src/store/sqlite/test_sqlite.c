@@ -61,7 +61,8 @@ struct flood {
     struct env *env;
     struct wait *answered;
     const char *prefix;
-    size_t n, failed;
+    size_t n, failed, crowded_out;
+    struct wait *made; /* all were called; NULL: nobody wants to know */
     dgm_err err;
 };
 
@@ -70,6 +71,7 @@ static void on_flooded(dgm_code code, const dgm_err *err, void *arg)
     struct flood *f = arg;
     if (code) {
         f->failed++;
+        f->crowded_out += code == DGM_UNAVAILABLE && strstr(err->msg, "store_queue");
         f->err = *err;
     }
     arrive(f->answered);
@@ -223,6 +225,7 @@ static void make_misfits(void *arg)
     for (size_t i = 0; i < f->n; i++)
         dgm_store_append(f->env->store, &m.batch, on_flooded, f);
     unmake(&m);
+    arrive(f->made);
 }
 
 static void a_full_queue_refuses(void **state)
@@ -232,25 +235,26 @@ static void a_full_queue_refuses(void **state)
     sqlite3 *db;
     assert_int_equal(append_deltas(&e, alice, "t", 0, 1, 1), DGM_OK);
     assert_int_equal(sqlite3_open(db_path(&e), &db), SQLITE_OK);
-    sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL); /* the writer waits for this one */
-    size_t n = DGM_MAX_STORE_QUEUE + 10000;
-    struct wait answered = WAIT_FOR(n);
-    struct flood f = {.env = &e, .answered = &answered, .n = n};
-    dgm_loop_post(dgm_loops_at(e.loops, 0), make_misfits, &f);
-    while (dgm_store_stats_of(e.store).queued < DGM_MAX_STORE_QUEUE)
-        usleep(1000);
-    struct making m;
-    dgm_err err = {0};
-    make_deltas(&m, alice, "new", 0, 1, 1);
-    check_code(append(&e, &m.batch, &err), DGM_UNAVAILABLE, &err, "store_queue");
-    unmake(&m);
-    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    /* The writer waits for a lock so long and no longer: a machine that is too slow to fill the queue
+     * meanwhile tries again. */
+    struct flood f = {.env = &e, .n = DGM_MAX_STORE_QUEUE + 10000};
+    for (int round = 0; round < 20 && !f.crowded_out; round++) {
+        struct wait answered = WAIT_FOR(f.n), made = WAIT_FOR(1);
+        f.answered = &answered;
+        f.made = &made;
+        f.failed = 0;
+        sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+        dgm_loop_post(dgm_loops_at(e.loops, 0), make_misfits, &f);
+        wait_all(&made);
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+        wait_all(&answered);
+        assert_int_equal(f.failed, f.n);
+    }
+    assert_true(f.crowded_out > 0);
     sqlite3_close(db);
-    wait_all(&answered);
-    assert_int_equal(f.failed, n);
     assert_int_equal(total(&e), 1);
-    assert_true(dgm_store_is_healthy(e.store, NULL)); /* busy is no fault */
     assert_int_equal(append_deltas(&e, alice, "new", 0, 1, 1), DGM_OK);
+    assert_true(dgm_store_is_healthy(e.store, NULL));
     teardown(&e);
 }
 
