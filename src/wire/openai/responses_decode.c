@@ -14,7 +14,9 @@ void *dgm_responses_decoder_new(const dgm_stream_params *params)
     d->mint = params->mint;
     d->fragment = params->fragment;
     d->refused = SIZE_MAX;
+    d->message = SIZE_MAX;
     dgm_map_init(&d->ids);
+    dgm_map_init(&d->taken);
     dgm_buf_init(&d->refusal, DGM_MAX_RECORD_BYTES);
     return d;
 }
@@ -26,6 +28,7 @@ void dgm_responses_decoder_free(void *handle)
         return;
     dgm_arena_free(d->arena);
     dgm_map_done(&d->ids);
+    dgm_map_done(&d->taken);
     dgm_buf_done(&d->refusal);
     free(d->items);
     free(d);

@@ -86,12 +86,24 @@ static dgm_str made_id(decoder *d, const char *letter)
     return dgm_arena_printf(d->arena, "%.*s-%s%u", DGM_P(d->run_id), letter, ++d->n_made);
 }
 
+dgm_str dgm_responses_in_id(decoder *d, char kind, dgm_str id)
+{
+    const char letter[] = {kind, 0};
+    dgm_str key = dgm_arena_printf(d->arena, "%c%.*s", kind, DGM_P(id));
+    while (!id.n || dgm_map_get(&d->taken, key)) {
+        id = made_id(d, letter);
+        key = dgm_arena_printf(d->arena, "%c%.*s", kind, DGM_P(id));
+    }
+    dgm_map_put(&d->taken, key, 0);
+    return id;
+}
+
 static void begin_message(decoder *d, item *it)
 {
     if (it->id.n)
         return;
     it->kind = RESPONSES_IN_MESSAGE;
-    it->id = it->wire_id.n ? canonical(d, it->wire_id, "msg_") : made_id(d, "m");
+    it->id = dgm_responses_in_id(d, 'm', canonical(d, it->wire_id, "msg_"));
     it->leads = d->ours && d->n_messages;
     it->lead = it->leads ? 2 : 0;
     d->n_messages++;
@@ -102,7 +114,7 @@ void dgm_responses_in_reasoning(decoder *d, item *it)
     if (it->id.n)
         return;
     it->kind = RESPONSES_IN_REASONING;
-    it->id = it->wire_id.n ? canonical(d, it->wire_id, "rs_") : made_id(d, "t");
+    it->id = dgm_responses_in_id(d, 't', canonical(d, it->wire_id, "rs_"));
 }
 
 /* Calls that follow one another belong to one message, until a result comes. */
@@ -112,9 +124,9 @@ static void begin_call(decoder *d, item *it, yyjson_val *v, bool mcp)
     if (it->told || !name.n)
         return;
     it->kind = mcp ? RESPONSES_IN_MCP : RESPONSES_IN_CALL;
-    it->id = call_id.n       ? dgm_arena_dup(d->arena, call_id)
-             : it->wire_id.n ? canonical(d, it->wire_id, mcp ? "mcp_" : "fc_")
-                             : made_id(d, "c");
+    it->id = dgm_responses_in_id(d, 'c',
+                                 call_id.n ? dgm_arena_dup(d->arena, call_id)
+                                           : canonical(d, it->wire_id, mcp ? "mcp_" : "fc_"));
     if (d->after_result || !d->parent.n)
         d->parent = made_id(d, "m");
     d->after_result = false;
@@ -147,10 +159,11 @@ void dgm_responses_in_begin(decoder *d, item *it, yyjson_val *v)
 /* Messages behind the first begin with a blank line, if we wrote them; or they go on with the one before. */
 static void join(decoder *d, item *it, dgm_str text)
 {
-    if (!it->told && it->lead == 2 && text.n && text.p[0] != '\n') {
+    bool fresh = !it->told && it->lead == 2 && text.n && text.p[0] != '\n';
+    if (fresh && d->message < d->n_items && !d->items[d->message].open) {
         it->goes_on = true;
         it->lead = 0;
-        it->id = d->message;
+        it->id = d->items[d->message].id;
     }
 }
 
@@ -184,7 +197,8 @@ static void say(decoder *d, item *it, dgm_str text)
     if (!it->open) {
         e.text.role = DGM_CANON_ASSISTANT;
         dgm_responses_in_out(d, &e);
-        d->parent = d->message = it->id;
+        d->parent = it->id;
+        d->message = (size_t)(it - d->items);
         d->after_result = false;
         it->open = it->told = d->said_anything = true;
     }

@@ -24,6 +24,7 @@ struct responses_in_item {
     enum responses_in_kind kind;
     dgm_str id;      /* canonical; of calls the call's */
     dgm_str wire_id; /* empty: it has none */
+    dgm_str thought; /* the id of the one that is open */
     bool open;       /* START was given, END was not */
     bool told;       /* START was given at least once */
     bool done, answered;
@@ -48,7 +49,8 @@ struct responses_decoder {
     dgm_str parent;                  /* of calls */
     bool after_result, said_anything;
     unsigned n_messages, n_made;
-    dgm_str message; /* that spoke last */
+    size_t message; /* the item that spoke last; SIZE_MAX: none */
+    dgm_map taken;  /* canonical ids in use, behind a letter for their kind */
     dgm_buf refusal;
     size_t refused; /* the item that said it */
     bool has_error;
@@ -68,6 +70,9 @@ struct responses_in_item *dgm_responses_in_find(struct responses_decoder *d, yyj
                                                 yyjson_val *index);
 struct responses_in_item *dgm_responses_in_item(struct responses_decoder *d, yyjson_val *item,
                                                 yyjson_val *index);
+
+/* The id, or a made up one where another of that kind has it. */
+dgm_str dgm_responses_in_id(struct responses_decoder *d, char kind, dgm_str id);
 
 /* output_item.added: what it is. */
 void dgm_responses_in_begin(struct responses_decoder *d, struct responses_in_item *it,

@@ -16,18 +16,19 @@ static void reasoning_event(decoder *d, dgm_canon_kind kind, dgm_str id, dgm_str
     dgm_responses_in_out(d, &e);
 }
 
-/* The first thought has the id of all of them. */
-static dgm_str thought_id(decoder *d, const item *it)
-{
-    return it->parts > 1 ? dgm_arena_printf(d->r->arena, "%.*s-%u", DGM_P(it->id), it->parts)
-                         : it->id;
-}
-
 static void end_thought(decoder *d, item *it)
 {
     if (it->part_open)
-        reasoning_event(d, DGM_CANON_REASONING_MESSAGE_END, thought_id(d, it), (dgm_str){0});
+        reasoning_event(d, DGM_CANON_REASONING_MESSAGE_END, it->thought, (dgm_str){0});
     it->part_open = false;
+}
+
+/* The first thought has the id of all of them. */
+static void name_thought(decoder *d, item *it)
+{
+    dgm_str id =
+        it->parts > 1 ? dgm_arena_printf(d->arena, "%.*s-%u", DGM_P(it->id), it->parts) : it->id;
+    it->thought = dgm_responses_in_id(d, 'h', id);
 }
 
 static void begin_thought(decoder *d, item *it, int64_t index, bool is_content)
@@ -39,10 +40,11 @@ static void begin_thought(decoder *d, item *it, int64_t index, bool is_content)
         reasoning_event(d, DGM_CANON_REASONING_START, it->id, (dgm_str){0});
     it->open = it->told = it->part_open = true;
     it->parts++;
+    name_thought(d, it);
     it->part = index;
     it->part_is_content = is_content;
     it->said_of_part = (dgm_sum){0};
-    reasoning_event(d, DGM_CANON_REASONING_MESSAGE_START, thought_id(d, it), (dgm_str){0});
+    reasoning_event(d, DGM_CANON_REASONING_MESSAGE_START, it->thought, (dgm_str){0});
 }
 
 void dgm_responses_in_thought(decoder *d, item *it, yyjson_val *index, bool is_content,
@@ -63,7 +65,7 @@ void dgm_responses_in_thought(decoder *d, item *it, yyjson_val *index, bool is_c
         text = (dgm_str){text.p + it->said_of_part.n, text.n - it->said_of_part.n};
     if (text.n) {
         dgm_sum_add(&it->said_of_part, text);
-        reasoning_event(d, DGM_CANON_REASONING_MESSAGE_CONTENT, thought_id(d, it), text);
+        reasoning_event(d, DGM_CANON_REASONING_MESSAGE_CONTENT, it->thought, text);
     }
     if (whole)
         end_thought(d, it);
@@ -78,7 +80,7 @@ static void thoughts(decoder *d, item *it, yyjson_val *list, bool is_content)
         if (!text.n)
             continue;
         begin_thought(d, it, (int64_t)i, is_content);
-        reasoning_event(d, DGM_CANON_REASONING_MESSAGE_CONTENT, thought_id(d, it), text);
+        reasoning_event(d, DGM_CANON_REASONING_MESSAGE_CONTENT, it->thought, text);
         end_thought(d, it);
     }
 }
@@ -100,9 +102,10 @@ static void whole_reasoning(decoder *d, item *it, yyjson_val *v)
         e.encrypted.encrypted_value = encrypted;
         if (!it->told) { /* nothing but that: it still needs something to stand on */
             reasoning_event(d, DGM_CANON_REASONING_START, it->id, (dgm_str){0});
-            reasoning_event(d, DGM_CANON_REASONING_MESSAGE_START, it->id, (dgm_str){0});
-            it->open = it->told = it->part_open = true;
             it->parts = 1;
+            name_thought(d, it);
+            reasoning_event(d, DGM_CANON_REASONING_MESSAGE_START, it->thought, (dgm_str){0});
+            it->open = it->told = it->part_open = true;
         }
         dgm_responses_in_out(d, &e);
     }

@@ -45,7 +45,9 @@ static void reset(decoder *d)
 {
     d->n_items = 0;
     d->n_messages = d->n_made = 0;
-    d->parent = d->message = (dgm_str){0};
+    d->parent = (dgm_str){0};
+    d->message = SIZE_MAX;
+    dgm_map_done(&d->taken);
     d->after_result = d->said_anything = d->has_error = d->ours = false;
     d->refused = SIZE_MAX;
     dgm_buf_clear(&d->refusal);
