@@ -17,6 +17,7 @@ struct dgm_road {
     dgm_err *err; /* of whoever calls */
     /* what goes in, by whom it is: */
     dgm_from_records *from;
+    dgm_buf task_id; /* of the last that had one */
     const dgm_canon_codec *codec;
     void *decoder;
     /* a reader who builds messages takes a snapshot for all there are: these */
@@ -31,6 +32,7 @@ dgm_road *dgm_road_new(const dgm_road_params *params)
     dgm_road *road = dgm_xcalloc(1, sizeof *road);
     road->params = *params;
     road->target = dgm_target_new(&params->target);
+    dgm_buf_init(&road->task_id, DGM_MAX_RECORD_BYTES);
     if (params->compact)
         road->arena = dgm_arena_new();
     return road;
@@ -45,6 +47,7 @@ void dgm_road_free(dgm_road *road)
     dgm_from_records_free(road->from);
     dgm_target_free(road->target);
     dgm_canon_fold_free(road->fold);
+    dgm_buf_done(&road->task_id);
     dgm_arena_free(road->arena);
     free(road);
 }
@@ -130,8 +133,44 @@ static dgm_from_records *records(dgm_road *road)
     return road->from;
 }
 
+static dgm_str task_of(const dgm_event *event)
+{
+    switch (event->kind) {
+    case DGM_EVENT_TASK: return event->task->id;
+    case DGM_EVENT_MESSAGE: return event->message->task_id;
+    case DGM_EVENT_STATUS: return event->status->task_id;
+    case DGM_EVENT_ARTIFACT: return event->artifact->task_id;
+    case DGM_EVENT_INTERNAL: return event->internal->task_id;
+    case DGM_EVENT_NONE: break;
+    }
+    return (dgm_str){0};
+}
+
+/* A log may hold several tasks: when one is over the next has a story of its own. */
+static dgm_code begin_task(dgm_road *road, dgm_str task, dgm_err *err)
+{
+    dgm_code rc = DGM_OK;
+    if (road->from && dgm_from_records_is_over(road->from)) {
+        dgm_from_records_free(road->from);
+        road->from = NULL;
+        if (road->params.target.form == DGM_FORM_EVENTS && !road->arena) {
+            rc = dgm_target_end(road->target, err);
+            dgm_target_free(road->target);
+            road->target = dgm_target_new(&road->params.target);
+        }
+    }
+    dgm_buf_clear(&road->task_id);
+    dgm_buf_add_str(&road->task_id, task);
+    return rc;
+}
+
 dgm_code dgm_road_event(dgm_road *road, const dgm_event *event, dgm_err *err)
 {
+    dgm_str task = task_of(event);
+    dgm_code rc;
+    if (task.n && !dgm_str_eq(task, dgm_buf_str(&road->task_id)) &&
+        (rc = begin_task(road, task, err)))
+        return rc;
     return dgm_from_records_feed(records(road), event, sink_of(road, err), err);
 }
 

@@ -262,7 +262,7 @@ static void print_baseline(const struct result *r, const char *name, const doubl
 static void print_text(const struct result *r)
 {
     struct figure ours = figure_of(r->ours);
-    printf("  %-12s -> %-12s  median %4.0f ns/event, %4.0f MB/s   best %4.0f ns/event\n", r->from,
+    printf("  %-12s -> %-16s  median %4.0f ns/event, %4.0f MB/s   best %4.0f ns/event\n", r->from,
            r->to, ours.median / r->events * 1e9, r->mb / ours.median, ours.best / r->events * 1e9);
     print_baseline(r, "pooled yyjson", r->pooled);
     print_baseline(r, "plain yyjson", r->plain);
@@ -291,7 +291,7 @@ static void print_json(const struct result *r, bool last)
     printf("}%s\n", last ? "" : ",");
 }
 
-/* Both directions of both dialects, and no change at all. */
+/* Both directions of both dialects, no change at all, and what goes through canonical events. */
 static double measure_all(struct stream *s, bool json, bool last)
 {
     const struct {
@@ -300,7 +300,8 @@ static double measure_all(struct stream *s, bool json, bool last)
     } rows[] = {
         {"a2a-1.0", "a2a-0.3", &s->v10},      {"a2a-0.3", "a2a-1.0", &s->v03},
         {"a2a-1.0", "a2a-0.3-rest", &s->v10}, {"a2a-0.3-rest", "a2a-1.0", &s->rest},
-        {"a2a-1.0", "a2a-1.0", &s->v10},
+        {"a2a-1.0", "a2a-1.0", &s->v10},      {"a2a-1.0", "ag-ui", &s->v10},
+        {"a2a-1.0", "openai-chat", &s->v10},  {"a2a-1.0", "openai-responses", &s->v10},
     };
     size_t n = sizeof rows / sizeof *rows;
     double least = 1e9;

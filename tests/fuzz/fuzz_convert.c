@@ -2,7 +2,8 @@
  * fuzz_convert.c - any bytes through every decoder and encoder.
  *
  * Held for each pair of formats: no crash, an error has a message, pieces give what the whole gives,
- * and what we write we read: converting the output to its own format works and changes nothing more.
+ * and what we write we read: converting the output to its own format works; between A2A's spellings and of
+ * chat messages it changes nothing more.
  */
 #include "base/str.h"
 #include "fuzz/fuzz.h"
@@ -11,7 +12,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const formats[] = {"auto", "a2a-1.0", "a2a-0.3", "a2a-0.3-rest", "openai-chat"};
+/* All that are text. The first one is no format: the library is to find out. */
+static size_t list_formats(const char **names, size_t max)
+{
+    const dgm_format_info *all;
+    size_t n = dgm_formats(&all), found = 1;
+    names[0] = "auto";
+    for (size_t i = 0; i < n && found < max; i++) {
+        if (strcmp(all[i].name, "ag-ui-proto") != 0)
+            names[found++] = all[i].name;
+    }
+    return found;
+}
 
 static void must(bool holds, const char *what, const char *from, const char *to, dgm_str text)
 {
@@ -49,6 +61,19 @@ static void in_pieces(const char *from, const char *to, dgm_str in, dgm_code wan
     dgm_converter_free(c);
 }
 
+/* What stands for itself; a stream's ids are made of the stream, so that they change with it. */
+static bool is_fixed(const char *to, dgm_str out)
+{
+    static const char chunk[] = "chat.completion";
+    if (strncmp(to, "a2a-", 4) == 0)
+        return true;
+    for (size_t i = 0; i + sizeof chunk <= out.n; i++) {
+        if (memcmp(out.p + i, chunk, sizeof chunk - 1) == 0)
+            return false;
+    }
+    return strcmp(to, "openai-chat") == 0;
+}
+
 static void again(const char *to, dgm_str out)
 {
     dgm_err err = {0};
@@ -58,8 +83,10 @@ static void again(const char *to, dgm_str out)
     if (rc)
         fprintf(stderr, "%s at %s\n", err.msg, err.at);
     must(rc == DGM_OK, "we do not read what we wrote", to, to, out);
-    rc = convert(to, to, DGM_FRAMING_AUTO, (dgm_str){same, same_n}, &more, &more_n, &err);
-    must(rc == DGM_OK && dgm_str_eq((dgm_str){same, same_n}, (dgm_str){more, more_n}),
+    if (same_n) /* a stream that says nothing is none */
+        rc = convert(to, to, DGM_FRAMING_AUTO, (dgm_str){same, same_n}, &more, &more_n, &err);
+    must(rc == DGM_OK, "we do not read what we wrote twice", to, to, out);
+    must(!is_fixed(to, out) || dgm_str_eq((dgm_str){same, same_n}, (dgm_str){more, more_n}),
          "no fixed point", to, to, out);
     dgm_free(same);
     dgm_free(more);
@@ -69,8 +96,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     dgm_str in = {(const char *)data, size};
     uint64_t h = dgm_hash(1, data, size);
-    const char *to = formats[1 + h % 4];
-    for (size_t f = 0; f < 5; f++) {
+    const char *formats[32];
+    size_t n_formats = list_formats(formats, 32);
+    const char *to = formats[1 + h % (n_formats - 1)];
+    for (size_t f = 0; f < n_formats; f++) {
         dgm_err err = {0};
         char *out = NULL;
         size_t n = 0;

@@ -140,12 +140,28 @@ static void *agui_encoder_new(const dgm_stream_params *params, dgm_frame_sink si
 {
     return new_encoder(params, sink);
 }
+/* Nearly all of a stream is pieces of text that have nothing else to say: written without the tables. */
+static bool put_plain_text(dgm_buf *b, const dgm_canon_event *e)
+{
+    if (e->kind != DGM_CANON_TEXT_MESSAGE_CONTENT || !e->text.delta.n || e->timestamp.set ||
+        e->raw_event || e->metadata || e->subagent_run_id.p || e->extra)
+        return false;
+    dgm_buf_add_lit(b, "{\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":");
+    dgm_json_put_str(b, e->text.message_id);
+    dgm_buf_add_lit(b, ",\"delta\":");
+    dgm_json_put_str(b, e->text.delta);
+    dgm_buf_add_char(b, '}');
+    return true;
+}
+
 static dgm_code agui_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err)
 {
     struct encoder *e = encoder;
     dgm_writer w = {.out = &e->text, .format = dgm_agui_name};
     e->err = err;
     dgm_buf_clear(&e->text);
+    if (put_plain_text(&e->text, event))
+        return give(e);
     dgm_agui_write_event(&w, event, e->peer, e->scratch);
     dgm_code rc = give(e);
     dgm_arena_reset(e->scratch);
