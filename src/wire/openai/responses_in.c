@@ -242,8 +242,7 @@ void dgm_responses_in_whole_part(decoder *d, item *it, yyjson_val *index, dgm_st
     if (!it->part)
         text = whole_without_lead(d, it, text);
     if (dgm_sum_begins(&it->said_of_part, text))
-        dgm_responses_in_text(d, it,
-                              (dgm_str){text.p + it->said_of_part.n, text.n - it->said_of_part.n});
+        dgm_responses_in_text(d, it, dgm_responses_in_rest(text, it->said_of_part.n));
 }
 
 /* The item's text is another than was said. */
@@ -282,7 +281,7 @@ void dgm_responses_in_message(decoder *d, item *it, yyjson_val *v)
     }
     dgm_str text = whole_without_lead(d, it, dgm_buf_str(&b));
     if (says && dgm_sum_begins(&it->said, text))
-        say(d, it, (dgm_str){text.p + it->said.n, text.n - it->said.n});
+        say(d, it, dgm_responses_in_rest(text, it->said.n));
     else if (says && !it->goes_on)
         correct(d, it, text);
     dgm_buf_done(&b);
@@ -322,7 +321,7 @@ void dgm_responses_in_arguments(decoder *d, item *it, dgm_str text, bool whole)
     if (whole && !dgm_sum_begins(&it->said, text))
         return;
     if (whole)
-        text = (dgm_str){text.p + it->said.n, text.n - it->said.n};
+        text = dgm_responses_in_rest(text, it->said.n);
     if (!text.n)
         return;
     e.call.tool_call_id = it->id;

@@ -71,6 +71,12 @@ struct responses_in_item *dgm_responses_in_find(struct responses_decoder *d, yyj
 struct responses_in_item *dgm_responses_in_item(struct responses_decoder *d, yyjson_val *item,
                                                 yyjson_val *index);
 
+/* What of a text is behind its first n bytes. */
+static inline dgm_str dgm_responses_in_rest(dgm_str text, size_t n)
+{
+    return n ? (dgm_str){text.p + n, text.n - n} : text; /* absent text has no address to add to */
+}
+
 /* The id, or a made up one where another of that kind has it. */
 dgm_str dgm_responses_in_id(struct responses_decoder *d, char kind, dgm_str id);
 

@@ -62,7 +62,7 @@ void dgm_responses_in_thought(decoder *d, item *it, yyjson_val *index, bool is_c
     if (whole && !dgm_sum_begins(&it->said_of_part, text))
         text = (dgm_str){0}; /* thoughts are not taken back */
     else if (whole)
-        text = (dgm_str){text.p + it->said_of_part.n, text.n - it->said_of_part.n};
+        text = dgm_responses_in_rest(text, it->said_of_part.n);
     if (text.n) {
         dgm_sum_add(&it->said_of_part, text);
         reasoning_event(d, DGM_CANON_REASONING_MESSAGE_CONTENT, it->thought, text);
