@@ -46,6 +46,8 @@ static const dgm_loss writing[] = {
     {"events", "CUSTOM", "left out, and so are artifacts that are no text"},
     {"events", "MESSAGES_SNAPSHOT",
      "only a text that was streamed otherwise is told, as a whole message"},
+    {"events", "/messageId",
+     "ids that begin as LangChain's placeholders do (run-) get another beginning"},
     {"events", "/threadId", "left out"},
     {"events", "/outcome/interrupts", "only that there is one is told"},
     {"events", "/usage", "of all models together"},

@@ -165,7 +165,7 @@ static void read_call_chunk(struct decoder *d, yyjson_val *v, const dgm_at *at)
     bool has_index = yyjson_is_raw(number) && dgm_json_int(number, &index);
     struct call *c = find_call(d, has_index, index);
     if (!c || (id.n && !dgm_str_eq(id, c->id))) {
-        if (!name.n) {
+        if (!name.p) {
             d->rc = dgm_fail(d->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "name"),
                              "missing: the first chunk of a call names its tool");
             return;
@@ -209,15 +209,9 @@ static void close_message(struct decoder *d, size_t said)
     }
 }
 
-/* "lc_run--...", "run-...": LangChain's own, until the provider's comes. */
-static bool is_placeholder(dgm_str id)
-{
-    return dgm_str_starts(id, DGM_STR("lc_run--")) || dgm_str_starts(id, DGM_STR("run-"));
-}
-
 static void open_current(struct decoder *d, dgm_str id)
 {
-    bool placeholder = !id.n || is_placeholder(id);
+    bool placeholder = !id.n || dgm_lc_is_placeholder(id);
     if (d->has_current && (placeholder || d->placeholder || dgm_str_eq(id, d->said[d->current].id)))
         return;
     leave_current(d);

@@ -61,10 +61,16 @@ static void begin_chunk(E *e, const char *type)
     dgm_buf_printf(&e->out, "{\"type\":\"%s\",\"data\":{\"content\":", type);
 }
 
+/* Readers take LangChain's own ids for placeholders, which chunks of any message may have. */
+static dgm_str wire_id(E *e, dgm_str id)
+{
+    return dgm_lc_is_placeholder(id) ? dgm_arena_printf(e->scratch, "id-%.*s", DGM_P(id)) : id;
+}
+
 static void end_chunk(E *e, const char *type, dgm_str id)
 {
     dgm_buf_printf(&e->out, ",\"type\":\"%s\"", type);
-    dgm_lc_put_member(&e->out, "\"id\"", id);
+    dgm_lc_put_member(&e->out, "\"id\"", wire_id(e, id));
 }
 
 static void send_chunk(E *e)
@@ -232,11 +238,12 @@ static void add_reasoning(E *e, const dgm_canon_event *event)
 static void instead(E *e, const dgm_canon_event *event)
 {
     for (size_t i = 0; event->snapshot.changed.n && i < event->snapshot.messages.n; i++) {
-        const dgm_canon_message *m = &event->snapshot.messages.at[i];
-        if (!dgm_str_eq(m->id, event->snapshot.changed))
+        dgm_canon_message m = event->snapshot.messages.at[i];
+        if (!dgm_str_eq(m.id, event->snapshot.changed))
             continue;
+        m.id = wire_id(e, m.id);
         dgm_buf_clear(&e->out);
-        dgm_lc_put_message(&e->out, e->scratch, m, NULL);
+        dgm_lc_put_message(&e->out, e->scratch, &m, NULL);
         send(e);
         return;
     }

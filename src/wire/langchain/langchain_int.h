@@ -30,6 +30,9 @@ typedef struct lc_opened {
     int marks;        /* as for recognise */
 } lc_opened;
 
+/* "lc_run--...", "run-...": LangChain's own, until the provider's comes. */
+bool dgm_lc_is_placeholder(dgm_str id);
+
 /* false: none of LangChain's forms. */
 bool dgm_lc_open(const yyjson_val *v, lc_opened *ret);
 

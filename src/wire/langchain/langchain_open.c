@@ -101,3 +101,8 @@ bool dgm_lc_open(const yyjson_val *v, lc_opened *ret)
     *ret = o;
     return o.kind != LC_NONE;
 }
+
+bool dgm_lc_is_placeholder(dgm_str id)
+{
+    return dgm_str_starts(id, DGM_STR("lc_run--")) || dgm_str_starts(id, DGM_STR("run-"));
+}
