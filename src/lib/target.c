@@ -189,7 +189,9 @@ dgm_target *dgm_target_new(const dgm_target_params *params)
     } else if (codec) {
         t->encoder = codec->encoder_new(&t->stream, params->sink);
     } else {
-        t->to_model = dgm_to_model_new(&(dgm_to_params){.mint = params->mint}, on_model, t);
+        dgm_mint other = params->mint; /* no id is made twice: what calls become has ours */
+        other.seed[1]++;
+        t->to_model = dgm_to_model_new(&(dgm_to_params){.mint = other}, on_model, t);
         if (params->form == DGM_FORM_RESPONSE)
             t->task = dgm_fold_new((dgm_fold_options){.foreign = true});
     }
