@@ -246,7 +246,7 @@ static const struct {
      "CANCELED\"}}}"},
     {"{\"type\":\"run-error\",\"message\":\"no\",\"code\":\"rejected\"}",
      "{\"statusUpdate\":{\"taskId\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_"
-     "REJECTED\"}}}"},
+     "REJECTED\"},\"metadata\":{\"error\":\"no\"}}}"},
 };
 
 static void events_come_back_and_become_messages(void **state)
