@@ -229,6 +229,8 @@ void dgm_responses_in_text(decoder *d, item *it, dgm_str delta)
     if (it->kind != RESPONSES_IN_MESSAGE)
         return;
     delta = without_lead(d, it, delta);
+    if (!delta.n)
+        return;
     dgm_sum_add(&it->said_of_part, delta);
     say(d, it, delta);
 }
