@@ -199,10 +199,22 @@ static bool is_message(const dgm_object *o)
             ((const dgm_event *)o->it)->kind == DGM_EVENT_MESSAGE);
 }
 
-/* Lines that begin with a message are a log of messages. As server-sent events it would be an answer. */
+/* A task that does not work any more is all of its story, not the begin of one. */
+static bool is_whole_task(const dgm_object *o)
+{
+    const dgm_task *task = o->kind == DGM_OBJECT_TASK ? o->it : NULL;
+    if (o->kind == DGM_OBJECT_STREAM_RESPONSE && ((const dgm_event *)o->it)->kind == DGM_EVENT_TASK)
+        task = ((const dgm_event *)o->it)->task;
+    return task && (dgm_state_is_terminal(task->status.state) ||
+                    dgm_state_is_interrupted(task->status.state));
+}
+
+/* Lines that begin with a message, or a whole task, are a log of such. As server-sent events it would be an
+ * answer. */
 static bool begins_log(const dgm_converter *c, const dgm_object *first)
 {
-    return is_message(first) && dgm_frames_what(&c->frames) != DGM_FRAMES_SSE;
+    return (is_message(first) || is_whole_task(first)) &&
+           dgm_frames_what(&c->frames) != DGM_FRAMES_SSE;
 }
 
 static dgm_road *open_stream(dgm_converter *c, const struct input *in, dgm_form form,
