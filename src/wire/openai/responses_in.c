@@ -31,7 +31,8 @@ static item *new_item(decoder *d)
     }
     d->items = dgm_list_room(d->items, d->n_items, &d->cap_items, sizeof *d->items);
     d->last = d->n_items;
-    d->items[d->n_items] = (item){.kind = RESPONSES_IN_OTHER, .part = -1};
+    d->items[d->n_items] =
+        (item){.kind = RESPONSES_IN_OTHER, .part = -1, .origin = d->n_items, .speaker = d->n_items};
     return &d->items[d->n_items++];
 }
 
@@ -164,6 +165,7 @@ static void join(decoder *d, item *it, dgm_str text)
         it->goes_on = true;
         it->lead = 0;
         it->id = d->items[d->message].id;
+        it->origin = d->items[d->message].origin;
     }
 }
 
@@ -195,6 +197,10 @@ static void say(decoder *d, item *it, dgm_str text)
         return;
     e.text.message_id = it->id;
     if (!it->open) {
+        size_t *speaker = &d->items[it->origin].speaker; /* one at a time, in one message */
+        if (d->items[*speaker].kind == RESPONSES_IN_MESSAGE)
+            dgm_responses_in_close(d, &d->items[*speaker]);
+        *speaker = (size_t)(it - d->items);
         e.text.role = DGM_CANON_ASSISTANT;
         dgm_responses_in_out(d, &e);
         d->parent = it->id;

@@ -30,9 +30,10 @@ struct responses_in_item {
     bool done, answered;
     bool leads; /* its text begins with a blank line of ours, or goes on with the last one's */
     bool goes_on;
-    unsigned char lead; /* newlines of it that are still to be left out */
-    unsigned parts;     /* of reasoning: begun so far */
-    int64_t part;       /* index of the one that is open */
+    size_t origin, speaker; /* where it began; of that, who speaks for it */
+    unsigned char lead;     /* newlines of it that are still to be left out */
+    unsigned parts;         /* of reasoning: begun so far */
+    int64_t part;           /* index of the one that is open */
     bool part_open, part_is_content;
     dgm_sum said, said_of_part;
 };
