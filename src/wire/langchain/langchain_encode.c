@@ -290,9 +290,9 @@ static void start_call(E *e, const dgm_canon_event *event)
     call_chunk(e, c, event->call.name, DGM_STR(""));
 }
 
-static void end_call(E *e, const dgm_canon_event *event)
+static void end_call(E *e, dgm_str id)
 {
-    struct call *c = find_call(e, event->call.tool_call_id);
+    struct call *c = find_call(e, id);
     struct open *o = c && c->open ? find_open(e, c->parent) : NULL;
     if (o && o->calls_open)
         o->calls_open--;
@@ -308,6 +308,7 @@ static void result(E *e, const dgm_canon_event *event)
                            .tool_call_id = event->result.tool_call_id,
                            .content = event->result.content,
                            .error = failed ? DGM_STR("") : (dgm_str){0}};
+    end_call(e, event->result.tool_call_id); /* arguments that come later are nobody's */
     close_idle(e, (dgm_str){0});
     dgm_buf_clear(&e->out);
     dgm_lc_put_message(&e->out, e->scratch, &m, NULL);
@@ -346,7 +347,7 @@ static void feed(E *e, const dgm_canon_event *event)
             call_chunk(e, c, (dgm_str){0}, event->call.delta);
         break;
     }
-    case DGM_CANON_TOOL_CALL_END: end_call(e, event); break;
+    case DGM_CANON_TOOL_CALL_END: end_call(e, event->call.tool_call_id); break;
     case DGM_CANON_TOOL_CALL_RESULT: result(e, event); break;
     case DGM_CANON_MESSAGES_SNAPSHOT: instead(e, event); break;
     case DGM_CANON_RUN_FINISHED:
