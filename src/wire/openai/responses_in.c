@@ -299,6 +299,8 @@ void dgm_responses_in_refusal(decoder *d, item *it, dgm_str text, bool whole)
 {
     size_t at = (size_t)(it - d->items);
     begin_message(d, it);
+    if (it->kind != RESPONSES_IN_MESSAGE)
+        return;
     if (whole && d->refused == at)
         dgm_buf_clear(&d->refusal);
     d->refused = at;
