@@ -77,6 +77,7 @@ static dgm_code agui_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *a
     size_t n = list ? yyjson_arr_size(v) : 1;
     yyjson_val *one = list ? yyjson_arr_get_first(v) : v;
     dgm_code rc;
+    r->format = dgm_agui_name;
     *ret = (dgm_canon_messages){dgm_arena_alloc(r->arena, n * sizeof *ret->at), n};
     for (size_t i = 0; i < n; i++, one = list ? unsafe_yyjson_get_next(one) : NULL) {
         if ((rc = dgm_agui_read_message(r, one, list ? DGM_AT_I(at, i) : at, &ret->at[i])))
