@@ -287,7 +287,7 @@ static void start_call(E *e, const dgm_canon_event *event)
     struct open *o = open_message(e, c->parent);
     c->index = o->n_calls++;
     o->calls_open++;
-    call_chunk(e, c, event->call.name, DGM_STR(""));
+    call_chunk(e, c, event->call.name.p ? event->call.name : DGM_STR(""), DGM_STR(""));
 }
 
 static void end_call(E *e, dgm_str id)
