@@ -102,6 +102,8 @@ static void advise_help(dgm_cli_misuse *m, const dgm_cli_command *c)
         advise(m, "`dragoman help %s` explains", c->name);
 }
 
+#define FEW_WORDS 18 /* as many as there are formats or commands, with room for more */
+
 /* "did you mean ...?" when something is near, all words when they are few, else where they are. */
 static void advise_word(dgm_cli_misuse *m, const dgm_cli_command *c, const dgm_cli_kind *kind,
                         const char *typed)
@@ -114,7 +116,7 @@ static void advise_word(dgm_cli_misuse *m, const dgm_cli_command *c, const dgm_c
     }
     while (kind->word(n))
         n++;
-    if (n > 12) {
+    if (n > FEW_WORDS) {
         advise_help(m, c);
         return;
     }
