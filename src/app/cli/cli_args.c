@@ -104,7 +104,8 @@ static void advise_help(dgm_cli_misuse *m, const dgm_cli_command *c)
 
 #define FEW_WORDS 18 /* as many as there are formats or commands, with room for more */
 
-/* "did you mean ...?" when something is near, all words when they are few, else where they are. */
+/* "did you mean ...?" when something is near, all words when they are few, else where they are: for a
+ * command, with what they do. */
 static void advise_word(dgm_cli_misuse *m, const dgm_cli_command *c, const dgm_cli_kind *kind,
                         const char *typed)
 {
@@ -116,7 +117,7 @@ static void advise_word(dgm_cli_misuse *m, const dgm_cli_command *c, const dgm_c
     }
     while (kind->word(n))
         n++;
-    if (n > FEW_WORDS) {
+    if (n > FEW_WORDS || is_root(c)) {
         advise_help(m, c);
         return;
     }
