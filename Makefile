@@ -49,7 +49,7 @@ fuzz: setup-test build-clang/build.ninja ## fuzz every decoder, FUZZ_SECONDS in 
 	$(call ninja,build-clang)
 	@scripts/fuzz $(FUZZ_SECONDS)
 
-soak: setup-test build/build.ninja build-clang/build.ninja ## hours, not minutes: long fuzzing, a huge stream in little memory, races
+soak: setup-test build/build.ninja build-clang/build.ninja ## hours, not minutes: many kills, long fuzzing, a huge stream in little memory, races
 	$(call ninja,build)
 	$(call ninja,build-clang)
 	@scripts/soak
