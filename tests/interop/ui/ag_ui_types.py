@@ -56,6 +56,6 @@ pinned('ag-ui-protocol')
 for story in stories():
     test(f'ag-ui-protocol parses {story["name"]}', reads(story, 'ag-ui'))
     test(f'ag-ui-protocol parses {story["name"]}, for peers of before', reads(story, 'ag-ui-0'))
-    test(f'and writes {story["name"]} as we read it', written(story))
+    test(f'ag-ui-protocol writes {story["name"]} as we read it', written(story))
 test('ag-ui-protocol parses our requests', requests)
 run()

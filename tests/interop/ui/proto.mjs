@@ -22,12 +22,12 @@ for (const s of stories) {
     test(`@ag-ui/proto reads ${s.name} as the JSON says it`, async () => {
         equal([...frames(tell(s, 'ag-ui-proto'))].map((f) => decode(f)), values(tell(s, 'ag-ui').toString()), 'the events');
     });
-    test(`and writes ${s.name} as we read it`, async () => {
+    test(`@ag-ui/proto writes ${s.name} as we read it`, async () => {
         const events = values(tell(s, 'ag-ui').toString());
         const read = convertBytes('ag-ui-proto', 'ag-ui', framed(events.map((e) => encode(e)))).toString();
         equal(values(read), events, 'the events');
     });
-    test(`both write ${s.name} with the same bytes`, async () => {
+    test(`@ag-ui/proto and we write ${s.name} with the same bytes`, async () => {
         const events = values(tell(s, 'ag-ui').toString());
         equal(tell(s, 'ag-ui-proto').toString('hex'), framed(events.map((e) => encode(e))).toString('hex'), 'the bytes');
     });
