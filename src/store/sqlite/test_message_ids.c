@@ -126,6 +126,11 @@ static void a_known_id_is_never_taken_for_a_new_one(void **state)
     dgm_known_free(k);
 }
 
+static void note_arrival(void *wait)
+{
+    arrive(wait);
+}
+
 /* One id taken again and again within one commit: the last one has it. */
 static void one_id_may_be_taken_often_in_a_commit(void **state)
 {
@@ -152,8 +157,9 @@ static void one_id_may_be_taken_often_in_a_commit(void **state)
             .make = make_append, .batch = &m[i].batch, .env = &e, .wait = WAIT_FOR(1)};
         dgm_loop_post(dgm_loops_at(e.loops, 0), make_call, &calls[i]);
     }
-    while (dgm_store_stats_of(e.store).queued < N - 1)
-        usleep(1000);
+    struct wait all_called = WAIT_FOR(1); /* posts are in order */
+    dgm_loop_post(dgm_loops_at(e.loops, 0), note_arrival, &all_called);
+    wait_all(&all_called);
     uint64_t commits = dgm_store_stats_of(e.store).commits;
     sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     sqlite3_close(db);
