@@ -75,8 +75,6 @@ void dgm_to_internal(dgm_to_model *m, dgm_internal *e)
 {
     e->task_id = m->task_id;
     e->timestamp = time_of(m);
-    if (!e->timestamp.p) /* a status may be without, these may not */
-        e->timestamp = dgm_time_text(m->scratch, m->params.now);
     dgm_to_out(m, &(dgm_event){.kind = DGM_EVENT_INTERNAL, .internal = e});
 }
 
