@@ -106,7 +106,8 @@ static dgm_code read_event(void *arg, const dgm_canon_event *e)
 
 static void open_readers(struct readers *r, bool ordered, dgm_str input)
 {
-    dgm_to_params to = {.now = 1}; /* records have a time; only texts that are converted may be without */
+    dgm_to_params to = {
+        .now = 1}; /* records have a time; only texts that are converted may be without */
     dgm_stream_params now = {.old_peer = false}, old = {.old_peer = true};
     *r = (struct readers){
         .ordered = ordered,
