@@ -165,3 +165,16 @@ dgm_code dgm_fail(dgm_err *err, dgm_code code, const dgm_at *at, const char *fmt
     make_text(err->msg);
     return code;
 }
+
+void dgm_err_below(const dgm_at *at, dgm_err *err)
+{
+    char step[sizeof err->at], rest[sizeof err->at];
+    dgm_at_text(at, step, sizeof step);
+    memcpy(rest, err->at, sizeof rest);
+    size_t n = strlen(step), m = strlen(rest);
+    if (n + m >= sizeof err->at)
+        m = sizeof err->at - 1 - n;
+    memcpy(err->at, step, n);
+    memcpy(err->at + n, rest, m);
+    err->at[n + m] = 0;
+}

@@ -24,6 +24,8 @@ dgm_code dgm_fail(dgm_err *err, dgm_code code, const dgm_at *at, const char *fmt
 
 /* Writes the pointer, cut at a whole step (with a trailing "/...") when it does not fit. */
 void dgm_at_text(const dgm_at *at, char *out, size_t size);
+/* err's pointer is relative to at: makes it absolute. What does not fit is cut off. */
+void dgm_err_below(const dgm_at *at, dgm_err *err);
 
 /* The rows of DGM_CODES. */
 int dgm_code_rpc(dgm_code code);

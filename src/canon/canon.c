@@ -1,5 +1,6 @@
 /* canon/canon.c - the events' names, copies of parts. */
 #include "canon/canon.h"
+#include "base/buf.h"
 #include "json/json.h"
 
 const char *dgm_canon_kind_name(dgm_canon_kind kind)
@@ -33,4 +34,17 @@ dgm_canon_parts dgm_canon_copy_parts(dgm_arena *a, dgm_canon_parts from)
         to.at[i].extra = to.at[i].source.extra = NULL;
     }
     return to;
+}
+
+dgm_str dgm_canon_content_text(dgm_arena *a, const dgm_canon_content *c)
+{
+    if (c->kind != DGM_CANON_CONTENT_PARTS)
+        return c->text;
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    for (size_t i = 0; i < c->parts.n; i++)
+        dgm_buf_add_str(&b, c->parts.at[i].text);
+    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
 }

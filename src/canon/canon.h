@@ -389,6 +389,9 @@ static inline bool dgm_canon_is_terminal(dgm_canon_kind kind)
 /* A copy that shares nothing with what it was made of but members nobody knows, which it has not. */
 dgm_canon_parts dgm_canon_copy_parts(dgm_arena *a, dgm_canon_parts from);
 
+/* The text of a content; of parts, their texts one behind the other. */
+dgm_str dgm_canon_content_text(dgm_arena *a, const dgm_canon_content *c);
+
 /* Where events go. What an event points to lives until this returns. A code other than DGM_OK stops
  * the maker and is returned by it; err is the maker's. */
 typedef dgm_code (*dgm_on_canon)(void *arg, const dgm_canon_event *event);

@@ -12,21 +12,6 @@ bool dgm_from_read(dgm_from_records *f, const dgm_message *m, const dgm_at *at, 
     return !f->rc;
 }
 
-static dgm_str text_of(dgm_from_records *f, const dgm_said *said)
-{
-    const dgm_canon_content *c = &said->content;
-    if (c->kind != DGM_CANON_CONTENT_PARTS)
-        return c->text;
-    /* a stream has no parts: their texts, and what was attached is told apart */
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    for (size_t i = 0; i < c->parts.n; i++)
-        dgm_buf_add_str(&b, c->parts.at[i].text);
-    dgm_str text = dgm_arena_dup(f->scratch, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return text;
-}
-
 /* A message of the history, or the user's. */
 static void say_message(dgm_from_records *f, const dgm_message *m, const dgm_at *at)
 {
@@ -38,9 +23,10 @@ static void say_message(dgm_from_records *f, const dgm_message *m, const dgm_at 
         dgm_from_results(f, &said);
     if (said.role == DGM_CANON_ASSISTANT) {
         f->parent = (dgm_str){0};
-        dgm_from_whole_text(f, text_of(f, &said), m->message_id);
+        dgm_from_whole_text(f, dgm_canon_content_text(f->scratch, &said.content), m->message_id);
     } else {
-        dgm_from_user_text(f, text_of(f, &said), said.content.parts, m->message_id, said.role);
+        dgm_from_user_text(f, dgm_canon_content_text(f->scratch, &said.content), said.content.parts,
+                           m->message_id, said.role);
     }
     dgm_from_calls(f, &said, m->message_id);
     if (said.calls.n)
@@ -133,7 +119,7 @@ static void on_working(dgm_from_records *f, const dgm_message *m, const dgm_at *
     bool ends = dgm_str_is(dgm_said_mark(m->metadata, "canonical_type"), "TextMessageEndEvent");
     dgm_from_results(f, &said);
     if (is_answer(f, m))
-        dgm_from_piece(f, text_of(f, &said), m->message_id, ends);
+        dgm_from_piece(f, dgm_canon_content_text(f->scratch, &said.content), m->message_id, ends);
     else if (!said.calls.n && !said.results.n)
         dgm_from_status_progress(f, m);
     dgm_from_calls(f, &said, m->message_id);
@@ -147,7 +133,7 @@ static void closing_message(dgm_from_records *f, const dgm_message *m, const dgm
     if (!m || !dgm_from_read(f, m, at, said))
         return;
     dgm_from_results(f, said);
-    dgm_from_final(f, text_of(f, said), m->message_id);
+    dgm_from_final(f, dgm_canon_content_text(f->scratch, &said->content), m->message_id);
     dgm_from_calls(f, said, m->message_id);
 }
 
@@ -174,7 +160,8 @@ static void on_interrupted(dgm_from_records *f, dgm_task_state state, const dgm_
     if (waiting_calls(f, &said).n) { /* of the caller's own tools: no question, but work */
         finish_well(f, &said);
     } else {
-        dgm_str text = text_of(f, &said), id = f->task_id.n ? f->task_id : f->run_id;
+        dgm_str text = dgm_canon_content_text(f->scratch, &said.content),
+                id = f->task_id.n ? f->task_id : f->run_id;
         dgm_canon_interrupt interrupt = {
             .id = f->turn > 1 ? dgm_arena_printf(f->scratch, "%.*s-%u", DGM_P(id), f->turn) : id,
             .reason = state == DGM_STATE_AUTH_REQUIRED ? DGM_STR("a2a:auth_required")
@@ -195,7 +182,7 @@ static void on_failed(dgm_from_records *f, dgm_task_state state, const dgm_messa
     dgm_str text = {0}, error = dgm_metadata_error(meta);
     dgm_said said = {0};
     if (m && dgm_from_read(f, m, at, &said))
-        text = text_of(f, &said);
+        text = dgm_canon_content_text(f->scratch, &said.content);
     if (text.n && error.n && !dgm_str_eq(text, error)) /* the error is said by the event itself */
         dgm_from_whole_text(f, text, m->message_id);
     dgm_from_finish_with_error(f,
@@ -233,7 +220,8 @@ void dgm_from_on_status(dgm_from_records *f, const dgm_status *s, const dgm_json
         break;
     case DGM_STATE_CANCELED:
         if (s->message && dgm_from_read(f, s->message, message, &said))
-            dgm_from_final(f, text_of(f, &said), s->message->message_id);
+            dgm_from_final(f, dgm_canon_content_text(f->scratch, &said.content),
+                           s->message->message_id);
         dgm_from_finish(f, (dgm_canon_outcome){.kind = DGM_CANON_CANCELLED});
         break;
     case DGM_STATE_FAILED:

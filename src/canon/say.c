@@ -15,20 +15,6 @@ static void say(struct saying *s, const dgm_canon_event *e)
         s->rc = dgm_canon_emit(s->sink, e);
 }
 
-/* All there is to read in a content; parts that are no text say nothing here. */
-static dgm_str text_of(struct saying *s, const dgm_canon_content *c)
-{
-    if (c->kind != DGM_CANON_CONTENT_PARTS)
-        return c->text;
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    for (size_t i = 0; i < c->parts.n; i++)
-        dgm_buf_add_str(&b, c->parts.at[i].text);
-    dgm_str text = dgm_arena_dup(s->a, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return text;
-}
-
 static bool has_files(const dgm_canon_content *c)
 {
     for (size_t i = 0; c->kind == DGM_CANON_CONTENT_PARTS && i < c->parts.n; i++) {
@@ -41,7 +27,7 @@ static bool has_files(const dgm_canon_content *c)
 static void say_text(struct saying *s, const dgm_canon_message *m)
 {
     dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START, .metadata = m->metadata};
-    dgm_str text = text_of(s, &m->content);
+    dgm_str text = dgm_canon_content_text(s->a, &m->content);
     bool files = has_files(&m->content);
     if (!text.n && !files)
         return;
@@ -115,7 +101,7 @@ static void say_reasoning(struct saying *s, const dgm_canon_message *m)
         DGM_CANON_REASONING_START, DGM_CANON_REASONING_MESSAGE_START,
         DGM_CANON_REASONING_MESSAGE_CONTENT, DGM_CANON_REASONING_MESSAGE_END,
         DGM_CANON_REASONING_END};
-    dgm_str text = text_of(s, &m->content);
+    dgm_str text = dgm_canon_content_text(s->a, &m->content);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         dgm_canon_event e = {.kind = kinds[i], .subagent_run_id = m->subagent_run_id};
         e.text.message_id = m->id;

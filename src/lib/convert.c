@@ -65,20 +65,6 @@ static void end_output(dgm_converter *c)
 
 /* ---- one value -------------------------------------------------------------------------------------------- */
 
-/* Pointers in errors are relative to the element; the element's own step goes in front. */
-static void prefix_pointer(const dgm_at *at, dgm_err *err)
-{
-    char step[sizeof err->at], rest[sizeof err->at];
-    dgm_at_text(at, step, sizeof step);
-    memcpy(rest, err->at, sizeof rest);
-    size_t n = strlen(step), m = strlen(rest);
-    if (n + m >= sizeof err->at)
-        m = sizeof err->at - 1 - n;
-    memcpy(err->at, step, n);
-    memcpy(err->at + n, rest, m);
-    err->at[n + m] = 0;
-}
-
 static inline dgm_code convert_value(dgm_converter *c, const struct input *in, dgm_reader *r)
 {
     dgm_code rc;
@@ -104,7 +90,7 @@ static inline dgm_code convert_value(dgm_converter *c, const struct input *in, d
         return dgm_convert_chat(c, in, r);
     }
     if (rc && in->at && r->err)
-        prefix_pointer(in->at, r->err);
+        dgm_err_below(in->at, r->err);
     return rc;
 }
 

@@ -9,19 +9,6 @@
 
 /* ---- errors ---------------------------------------------------------------------------------------------- */
 
-void dgm_functions_prefix(const dgm_at *at, dgm_err *err)
-{
-    char step[sizeof err->at], rest[sizeof err->at];
-    dgm_at_text(at, step, sizeof step);
-    memcpy(rest, err->at, sizeof rest);
-    size_t n = strlen(step), m = strlen(rest);
-    if (n + m >= sizeof err->at)
-        m = sizeof err->at - 1 - n;
-    memcpy(err->at, step, n);
-    memcpy(err->at + n, rest, m);
-    err->at[n + m] = 0;
-}
-
 /* Puts `other` where `this` stands in the pointer, if it does and there is room. */
 static void respell(dgm_err *err, const char *this, const char *other)
 {
@@ -143,7 +130,7 @@ static dgm_code read_event(struct reading *k, yyjson_val *v, const dgm_at *at)
     }
     if (ret->official) {
         if ((rc = dgm_agui_decoder_feed(k->decoder, &k->r, v, (dgm_canon_sink){keep, k})))
-            dgm_functions_prefix(at, k->r.err);
+            dgm_err_below(at, k->r.err);
         return rc;
     }
     dgm_simple_events *list = &ret->simple;

@@ -306,7 +306,7 @@ static dgm_code put_value(dgm_arena *a, yyjson_val *v, dgm_str text, size_t i, c
     if (!rc && (rc = put_object(a, &o, spelling, out, err)))
         dgm_functions_respell(o.codec, err);
     if (rc)
-        dgm_functions_prefix(at, err);
+        dgm_err_below(at, err);
     return rc;
 }
 

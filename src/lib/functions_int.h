@@ -35,9 +35,6 @@ typedef struct dgm_functions_events {
 dgm_code dgm_functions_read_events(dgm_arena *a, dgm_str text, dgm_functions_events *ret_events,
                                    dgm_err *err);
 
-/* Steps of `at` before the pointer of err. */
-void dgm_functions_prefix(const dgm_at *at, dgm_err *err);
-
 /* Pointers into what was read, with the names that A2A 0.3's REST has for messages' parts. */
 void dgm_functions_respell(const dgm_codec *codec, dgm_err *err);
 

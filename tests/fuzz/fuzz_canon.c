@@ -11,6 +11,7 @@
 #include "canon/to_model.h"
 #include "canon/verify.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/fuzz_lines.h"
 #include "model/form.h"
 #include "wire/agui/agui.h"
 #include "wire/agui/agui_codec.h"
@@ -137,17 +138,6 @@ static void close_readers(struct readers *r)
 }
 
 /* ---- the three readings of the input ------------------------------------------------------------------------------ */
-
-static yyjson_val *next_line(dgm_arena *a, dgm_str *rest)
-{
-    const char *end = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
-    size_t n = end ? (size_t)(end - rest->p) : rest->n;
-    dgm_str line = {rest->p, n};
-    yyjson_val *v = NULL;
-    rest->p += n + (end != NULL);
-    rest->n -= n + (end != NULL);
-    return dgm_json_read(a, line, DGM_MAX_RECORD_BYTES, "record_bytes", &v, NULL) ? NULL : v;
-}
 
 static void as_stream(const dgm_canon_codec *codec, bool fragment, dgm_str input)
 {

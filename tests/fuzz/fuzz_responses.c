@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "canon/verify.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/fuzz_lines.h"
 #include "wire/openai/responses.h"
 
 #include <stdio.h>
@@ -104,17 +105,6 @@ static void close_readers(struct readers *r, bool over)
         codec->decoder_free(r->again[i].decoder);
     }
     dgm_verify_free(r->verify);
-}
-
-static yyjson_val *next_line(dgm_arena *a, dgm_str *rest)
-{
-    const char *end = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
-    size_t n = end ? (size_t)(end - rest->p) : rest->n;
-    dgm_str line = {rest->p, n};
-    yyjson_val *v = NULL;
-    rest->p += n + (end != NULL);
-    rest->n -= n + (end != NULL);
-    return dgm_json_read(a, line, DGM_MAX_RECORD_BYTES, "record_bytes", &v, NULL) ? NULL : v;
 }
 
 static void as_stream(const dgm_canon_codec *codec, bool fragment, dgm_str input)

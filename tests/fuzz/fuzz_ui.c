@@ -7,6 +7,7 @@
  */
 #include "base/limits.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/fuzz_lines.h"
 #include "wire/agui/agui_codec.h"
 #include "wire/agui/agui_proto.h"
 #include "wire/aisdk/aisdk.h"
@@ -21,17 +22,6 @@ static void must(bool ok, const char *what, dgm_str text, const char *why)
         return;
     fprintf(stderr, "fuzz_ui: %s: %s\n%.*s\n", what, why, DGM_P(text));
     abort();
-}
-
-static yyjson_val *next_line(dgm_arena *a, dgm_str *rest)
-{
-    const char *end = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
-    size_t n = end ? (size_t)(end - rest->p) : rest->n;
-    dgm_str line = {rest->p, n};
-    yyjson_val *v = NULL;
-    rest->p += n + (end != NULL);
-    rest->n -= n + (end != NULL);
-    return dgm_json_read(a, line, DGM_MAX_RECORD_BYTES, "record_bytes", &v, NULL) ? NULL : v;
 }
 
 /* ---- what is written is read again ------------------------------------------------------------------------ */

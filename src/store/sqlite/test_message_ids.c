@@ -1,23 +1,6 @@
 /* test_message_ids.c - message ids: in tables of every version, in one commit, and without a read. */
 #include "sqlite_int.h"
-#include "store/test_env.h"
-
-static struct env setup_disk(void)
-{
-    char driver[] = "sqlite";
-    void *state = driver;
-    return setup(&state);
-}
-
-static void meddle(const char *path, const char *sql)
-{
-    sqlite3 *db;
-    char *why = NULL;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
-        fail_msg("%s", why);
-    sqlite3_close(db);
-}
+#include "store/sqlite/test_disk.h"
 
 /* ---- earlier versions ---------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE /* unshare */
 #include "store/sqlite/sqlite_int.h"
-#include "store/test_env.h"
+#include "store/sqlite/test_disk.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -25,25 +25,6 @@ __attribute__((visibility("default"))) int fdatasync(int fd)
 {
     n_syncs++;
     return fsync(fd);
-}
-
-static struct env setup_disk(void)
-{
-    char driver[] = "sqlite";
-    void *state = driver;
-    return setup(&state);
-}
-
-/* Changes the database behind the store's back. */
-static void meddle(const char *path, const char *sql)
-{
-    sqlite3 *db;
-    char *why = NULL;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    sqlite3_busy_timeout(db, 5000);
-    if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
-        fail_msg("%s: %s", sql, why);
-    sqlite3_close(db);
 }
 
 static dgm_code try_open(const char *url, dgm_err *err)

@@ -2,8 +2,10 @@
 #include "wire/agui/agui_codec.h"
 #include "base/limits.h"
 #include "canon/from_records.h"
+#include "canon/list.h"
 #include "wire/agui/agui_int.h"
 #include "wire/agui/agui_simple.h"
+#include "wire/read_messages.h"
 
 #include <stdlib.h>
 
@@ -70,20 +72,18 @@ static int agui_recognise(const yyjson_val *v, dgm_form *ret_form)
     return score;
 }
 
+static dgm_code read_message(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                             dgm_canon_messages *list)
+{
+    list->at = dgm_one_more(r->arena, list->at, list->n, sizeof *list->at);
+    return dgm_agui_read_message(r, v, at, &list->at[list->n++]);
+}
+
 static dgm_code agui_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                                    dgm_canon_messages *ret)
 {
-    bool list = yyjson_is_arr(v);
-    size_t n = list ? yyjson_arr_size(v) : 1;
-    yyjson_val *one = list ? yyjson_arr_get_first(v) : v;
-    dgm_code rc;
     r->format = dgm_agui_name;
-    *ret = (dgm_canon_messages){dgm_arena_alloc(r->arena, n * sizeof *ret->at), n};
-    for (size_t i = 0; i < n; i++, one = list ? unsafe_yyjson_get_next(one) : NULL) {
-        if ((rc = dgm_agui_read_message(r, one, list ? DGM_AT_I(at, i) : at, &ret->at[i])))
-            return rc;
-    }
-    return DGM_OK;
+    return dgm_read_messages(r, v, at, read_message, ret);
 }
 
 static dgm_code agui_write_messages(const dgm_canon_messages *messages,

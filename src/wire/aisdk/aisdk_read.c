@@ -9,6 +9,7 @@
 #include "canon/list.h"
 #include "canon/said.h"
 #include "wire/aisdk/aisdk_int.h"
+#include "wire/read_messages.h"
 
 #include <stdio.h>
 
@@ -328,26 +329,8 @@ static dgm_code read_message(dgm_reader *r, yyjson_val *v, const dgm_at *at,
 dgm_code dgm_aisdk_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                                  dgm_canon_messages *ret)
 {
-    dgm_canon_messages out = {0};
-    yyjson_val *one;
-    size_t i, n;
-    dgm_code rc = DGM_OK;
     r->format = dgm_aisdk_name;
-    if (!yyjson_is_arr(v)) {
-        rc = read_message(r, v, at, &out);
-    } else if (yyjson_arr_size(v) > DGM_MAX_LIST_ITEMS) {
-        rc = dgm_fail(r->err, DGM_TOO_LARGE, at,
-                      "%zu entries, more than the limit list_items of %d: send fewer at once",
-                      yyjson_arr_size(v), DGM_MAX_LIST_ITEMS);
-    } else {
-        yyjson_arr_foreach (v, i, n, one) {
-            if ((rc = read_message(r, one, DGM_AT_I(at, i), &out)))
-                break;
-        }
-    }
-    if (!rc)
-        *ret = out;
-    return rc;
+    return dgm_read_messages(r, v, at, read_message, ret);
 }
 
 bool dgm_aisdk_is_message(const yyjson_val *v)

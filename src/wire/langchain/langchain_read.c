@@ -3,6 +3,7 @@
 #include "canon/list.h"
 #include "canon/said.h"
 #include "wire/langchain/langchain_int.h"
+#include "wire/read_messages.h"
 
 /* What we know of a message; the rest (usage_metadata, response_metadata, artifact, ...) is kept for LangChain. */
 struct lc_data {
@@ -211,23 +212,5 @@ dgm_code dgm_lc_read_message(dgm_reader *r, yyjson_val *v, const dgm_at *at,
 dgm_code dgm_lc_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                               dgm_canon_messages *ret)
 {
-    dgm_canon_messages list = {0};
-    yyjson_val *one;
-    size_t i, n;
-    dgm_code rc = DGM_OK;
-    if (!yyjson_is_arr(v)) {
-        rc = dgm_lc_read_message(r, v, at, &list);
-    } else if (yyjson_arr_size(v) > DGM_MAX_LIST_ITEMS) {
-        rc = dgm_fail(r->err, DGM_TOO_LARGE, at,
-                      "%zu entries, more than the limit list_items of %d: send fewer at once",
-                      yyjson_arr_size(v), DGM_MAX_LIST_ITEMS);
-    } else {
-        yyjson_arr_foreach (v, i, n, one) {
-            if ((rc = dgm_lc_read_message(r, one, DGM_AT_I(at, i), &list)))
-                break;
-        }
-    }
-    if (!rc)
-        *ret = list;
-    return rc;
+    return dgm_read_messages(r, v, at, dgm_lc_read_message, ret);
 }

@@ -1,0 +1,16 @@
+/* fuzz_lines.h - an input read as lines of JSON. */
+#pragma once
+#include "base/limits.h"
+#include "json/json.h"
+
+/* The next line's value, NULL when it has none; rest is what stands behind it. */
+static inline yyjson_val *next_line(dgm_arena *a, dgm_str *rest)
+{
+    const char *end = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
+    size_t n = end ? (size_t)(end - rest->p) : rest->n;
+    dgm_str line = {rest->p, n};
+    yyjson_val *v = NULL;
+    rest->p += n + (end != NULL);
+    rest->n -= n + (end != NULL);
+    return dgm_json_read(a, line, DGM_MAX_RECORD_BYTES, "record_bytes", &v, NULL) ? NULL : v;
+}
