@@ -30,7 +30,7 @@ struct segment {
 struct on_loop {
     dgm_log *log;
     dgm_loop *loop;
-    dgm_reader *readers;
+    dgm_log_reader *readers;
     _Atomic uint32_t n;
     _Atomic bool waking; /* a wake-up is on its way */
 };
@@ -50,10 +50,10 @@ struct dgm_log {
     struct on_loop loops[]; /* and behind them the first segment */
 };
 
-struct dgm_reader {
+struct dgm_log_reader {
     struct on_loop *at;
-    dgm_reader *next, **prev; /* in at->readers */
-    struct segment *segment;  /* of seq; NULL before the first record */
+    dgm_log_reader *next, **prev; /* in at->readers */
+    struct segment *segment;      /* of seq; NULL before the first record */
     uint64_t seq;
     dgm_loop_fn on_ready;
     void *arg;
@@ -202,7 +202,7 @@ static void wake_readers(void *arg)
     struct on_loop *at = arg;
     dgm_log *log = at->log;
     atomic_store(&at->waking, false); /* what is published from here on needs a new wake-up */
-    for (dgm_reader *r = at->readers, *next; r; r = next) {
+    for (dgm_log_reader *r = at->readers, *next; r; r = next) {
         next = r->next; /* on_ready may close r; the others it may not */
         r->on_ready(r->arg);
     }
@@ -268,22 +268,22 @@ bool dgm_log_is_shared(const dgm_log *log)
 
 static void first_ready(void *arg)
 {
-    dgm_reader *r = arg;
+    dgm_log_reader *r = arg;
     r->on_ready(r->arg);
 }
 
-dgm_reader *dgm_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, void *arg)
+dgm_log_reader *dgm_log_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, void *arg)
 {
     dgm_loop *loop = dgm_loop_current();
     assert(loop && after + 1 >= dgm_log_first(log));
-    dgm_reader *r = dgm_xcalloc(1, sizeof *r);
+    dgm_log_reader *r = dgm_xcalloc(1, sizeof *r);
     struct on_loop *at = &log->loops[dgm_loop_index(loop)];
     dgm_log_ref(log);
-    *r = (dgm_reader){.at = at,
-                      .seq = after,
-                      .on_ready = on_ready,
-                      .arg = arg,
-                      .turn = {.fn = first_ready, .arg = r}};
+    *r = (dgm_log_reader){.at = at,
+                          .seq = after,
+                          .on_ready = on_ready,
+                          .arg = arg,
+                          .turn = {.fn = first_ready, .arg = r}};
     r->next = at->readers;
     r->prev = &at->readers;
     if (r->next)
@@ -294,7 +294,7 @@ dgm_reader *dgm_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, 
     return r;
 }
 
-void dgm_reader_close(dgm_reader *r)
+void dgm_log_reader_close(dgm_log_reader *r)
 {
     if (!r)
         return;
@@ -308,7 +308,7 @@ void dgm_reader_close(dgm_reader *r)
     free(r);
 }
 
-dgm_record *dgm_reader_next(dgm_reader *r)
+dgm_record *dgm_log_reader_next(dgm_log_reader *r)
 {
     uint64_t seq = r->seq + 1;
     if (seq > atomic_load(&r->at->log->published))
@@ -321,24 +321,24 @@ dgm_record *dgm_reader_next(dgm_reader *r)
     return r->segment->slots[seq - r->segment->base];
 }
 
-uint64_t dgm_reader_seq(const dgm_reader *r)
+uint64_t dgm_log_reader_seq(const dgm_log_reader *r)
 {
     return r->seq;
 }
 
-bool dgm_reader_is_over(const dgm_reader *r)
+bool dgm_log_reader_is_over(const dgm_log_reader *r)
 {
     /* closed is set after the last publish: seen closed, the length is final */
     return atomic_load(&r->at->log->closed) && r->seq >= atomic_load(&r->at->log->published);
 }
 
-dgm_log *dgm_reader_log(const dgm_reader *r)
+dgm_log *dgm_log_reader_log(const dgm_log_reader *r)
 {
     return r->at->log;
 }
 
-dgm_record *dgm_reader_task(const dgm_reader *r)
+dgm_record *dgm_log_reader_task(const dgm_log_reader *r)
 {
-    dgm_record *task = atomic_load_explicit(&dgm_reader_log(r)->task, memory_order_acquire);
-    return task && task->head.seq <= dgm_log_published(dgm_reader_log(r)) ? task : NULL;
+    dgm_record *task = atomic_load_explicit(&dgm_log_reader_log(r)->task, memory_order_acquire);
+    return task && task->head.seq <= dgm_log_published(dgm_log_reader_log(r)) ? task : NULL;
 }

@@ -16,7 +16,7 @@
 #include "net/loop.h"
 
 typedef struct dgm_log dgm_log;
-typedef struct dgm_reader dgm_reader;
+typedef struct dgm_log_reader dgm_log_reader;
 
 /* first_seq: of the first record it will hold (a log that was trimmed does not begin at 1). */
 dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq);
@@ -52,16 +52,16 @@ uint64_t dgm_log_published(const dgm_log *log); /* from any thread */
 
 /* on_ready(arg): there is more to read, or it is over. On the loop the reader was opened on, later,
  * once per turn. The first record it gives is after + 1; after may be anything from first - 1 on. */
-dgm_reader *dgm_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, void *arg);
-void dgm_reader_close(dgm_reader *r); /* NULL is fine; on_ready is not called any more */
+dgm_log_reader *dgm_log_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, void *arg);
+void dgm_log_reader_close(dgm_log_reader *r); /* NULL is fine; on_ready is not called any more */
 
 /* The next record, borrowed as long as the reader is open; NULL: no more for now. */
-dgm_record *dgm_reader_next(dgm_reader *r);
-uint64_t
-dgm_reader_seq(const dgm_reader *r); /* of the last one given; what was `after` before that */
-bool dgm_reader_is_over(const dgm_reader *r); /* closed, and all of it was given */
-dgm_log *dgm_reader_log(const dgm_reader *r);
+dgm_record *dgm_log_reader_next(dgm_log_reader *r);
+uint64_t dgm_log_reader_seq(
+    const dgm_log_reader *r); /* of the last one given; what was `after` before that */
+bool dgm_log_reader_is_over(const dgm_log_reader *r); /* closed, and all of it was given */
+dgm_log *dgm_log_reader_log(const dgm_log_reader *r);
 /* The Task that the log ended with, borrowed like the records; NULL: it has not, or it was not kept. */
-dgm_record *dgm_reader_task(const dgm_reader *r);
+dgm_record *dgm_log_reader_task(const dgm_log_reader *r);
 size_t dgm_log_n_readers(const dgm_log *log); /* on all loops; changes under one's feet */
 bool dgm_log_is_shared(const dgm_log *log); /* somebody else has a reference: a reader, an answer */

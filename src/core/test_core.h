@@ -242,7 +242,7 @@ struct step {
     uint64_t after;
     dgm_record *snapshot;
     bool is_message, is_resend;
-    dgm_reader *reader;
+    dgm_log_reader *reader;
     dgm_record *records[4096];
     size_t n;
     bool until_question;
@@ -336,19 +336,19 @@ static inline void on_ready(void *arg)
     struct step *s = arg;
     dgm_record *r;
     bool asked = false;
-    while ((r = dgm_reader_next(s->reader))) {
+    while ((r = dgm_log_reader_next(s->reader))) {
         s->records[s->n++] = dgm_record_ref(r);
         asked = asked || r->head.state == DGM_STATE_INPUT_REQUIRED;
     }
-    if (dgm_reader_is_over(s->reader) || (asked && s->until_question)) {
-        dgm_reader_close(s->reader);
+    if (dgm_log_reader_is_over(s->reader) || (asked && s->until_question)) {
+        dgm_log_reader_close(s->reader);
         sem_post(&s->done);
     }
 }
 
 static inline void open_it(struct step *s)
 {
-    s->reader = dgm_reader_open(s->log, s->after, on_ready, s);
+    s->reader = dgm_log_reader_open(s->log, s->after, on_ready, s);
 }
 
 static inline void read_all(struct env *e, struct step *s, size_t loop)

@@ -28,7 +28,7 @@ struct test {
 
 struct one {
     struct test *t;
-    dgm_reader *reader;
+    dgm_log_reader *reader;
     uint64_t after, next, n_calls;
     uint64_t stop_at; /* closes there and opens again: a client that was cut */
     bool failed;
@@ -39,7 +39,7 @@ static void on_ready(void *arg);
 static void open_reader(void *arg)
 {
     struct one *o = arg;
-    o->reader = dgm_reader_open(o->t->log, o->after, on_ready, o);
+    o->reader = dgm_log_reader_open(o->t->log, o->after, on_ready, o);
     o->next = o->after + 1;
 }
 
@@ -48,23 +48,23 @@ static void on_ready(void *arg)
     struct one *o = arg;
     dgm_record *r;
     o->n_calls++;
-    while ((r = dgm_reader_next(o->reader))) {
+    while ((r = dgm_log_reader_next(o->reader))) {
         char want[32];
         snprintf(want, sizeof want, "record %llu", (unsigned long long)o->next);
         o->failed = o->failed || r->head.seq != o->next || strcmp(r->bytes, want) != 0 ||
-                    dgm_reader_seq(o->reader) != o->next;
+                    dgm_log_reader_seq(o->reader) != o->next;
         if (o->next == o->stop_at) {
             o->after = o->next;
             o->stop_at = 0;
-            dgm_reader_close(o->reader);
+            dgm_log_reader_close(o->reader);
             dgm_loop_post(dgm_loop_current(), open_reader, o);
             return;
         }
         o->next++;
     }
-    if (dgm_reader_is_over(o->reader)) {
+    if (dgm_log_reader_is_over(o->reader)) {
         o->failed = o->failed || o->next != o->t->total + 1;
-        dgm_reader_close(o->reader);
+        dgm_log_reader_close(o->reader);
         sem_post(&o->t->done);
     }
 }

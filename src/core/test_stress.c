@@ -109,7 +109,7 @@ struct actor {
     dgm_owner owner;
     char task[64], id[64];
     dgm_log *log;
-    dgm_reader *reader;
+    dgm_log_reader *reader;
     uint64_t seq, cut_at;
     bool cancels;
 };
@@ -167,7 +167,7 @@ static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_recor
 
 static void stop_reading(struct actor *a)
 {
-    dgm_reader_close(a->reader);
+    dgm_log_reader_close(a->reader);
     a->reader = NULL;
     dgm_log_unref(a->log);
     a->log = NULL;
@@ -178,7 +178,7 @@ static void on_ready(void *arg)
     struct actor *a = arg;
     dgm_record *r;
     bool over = false;
-    while (!over && (r = dgm_reader_next(a->reader))) {
+    while (!over && (r = dgm_log_reader_next(a->reader))) {
         if (r->head.seq != a->seq + 1)
             fault("out of order", r->head.seq, a->seq);
         a->seq = r->head.seq;
@@ -192,7 +192,7 @@ static void on_ready(void *arg)
             return;
         }
     }
-    if (over || dgm_reader_is_over(a->reader)) {
+    if (over || dgm_log_reader_is_over(a->reader)) {
         stop_reading(a);
         go_on(a);
     } else if (a->cancels && a->seq > 1) {
@@ -207,7 +207,7 @@ static void follow(struct actor *a, dgm_log *log, uint64_t after)
     a->log = dgm_log_ref(log);
     a->seq = after;
     a->cut_at = after + 1 + pick(a, CHUNKS);
-    a->reader = dgm_reader_open(log, after, on_ready, a);
+    a->reader = dgm_log_reader_open(log, after, on_ready, a);
 }
 
 static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)

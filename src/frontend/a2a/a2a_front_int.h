@@ -51,7 +51,7 @@ struct op {
     uint32_t turn; /* that this caller began; 0: none */
     /* a send that waits */
     struct began *began;
-    dgm_reader *reader;
+    dgm_log_reader *reader;
     dgm_timer *timer; /* of its own memory: closing it takes longer than the exchange lives */
 };
 

@@ -79,7 +79,7 @@ static bool is_length(struct op *op, dgm_opt_int n, const dgm_at *at)
 
 static void end_wait(struct op *op)
 {
-    dgm_reader_close(op->reader);
+    dgm_log_reader_close(op->reader);
     op->reader = NULL;
     if (op->timer)
         dgm_timer_close(op->timer, free, op->timer);
@@ -97,7 +97,7 @@ static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, voi
 
 static void give_task_now(struct op *op)
 {
-    dgm_record *task = dgm_reader_task(op->reader); /* how it ended, if it did */
+    dgm_record *task = dgm_log_reader_task(op->reader); /* how it ended, if it did */
     if (task)
         dgm_record_ref(task);
     end_wait(op);
@@ -127,11 +127,11 @@ static bool is_answer(const struct op *op, const dgm_record *r)
 static bool is_answered(struct op *op)
 {
     dgm_record *r;
-    while ((r = dgm_reader_next(op->reader))) {
+    while ((r = dgm_log_reader_next(op->reader))) {
         if (is_answer(op, r))
             return true;
     }
-    return dgm_reader_is_over(op->reader);
+    return dgm_log_reader_is_over(op->reader);
 }
 
 static void on_ready(void *arg)
@@ -152,7 +152,7 @@ static void on_gone(void *arg)
 static void wait_for_answer(struct op *op, const dgm_sent *sent)
 {
     uint64_t limit = op->front->o.blocking_ms ? op->front->o.blocking_ms : BLOCKING_MS;
-    op->reader = dgm_reader_open(sent->log, sent->after, on_ready, op);
+    op->reader = dgm_log_reader_open(sent->log, sent->after, on_ready, op);
     if (is_answered(op)) {
         give_task_now(op);
         return;
@@ -167,8 +167,8 @@ static void wait_for_answer(struct op *op, const dgm_sent *sent)
 /* The transient log holds this one record. */
 static void give_message(struct op *op, const dgm_sent *sent)
 {
-    op->reader = dgm_reader_open(sent->log, 0, on_ready, op);
-    op_give_record(op, dgm_reader_next(op->reader));
+    op->reader = dgm_log_reader_open(sent->log, 0, on_ready, op);
+    op_give_record(op, dgm_log_reader_next(op->reader));
     end_wait(op);
 }
 

@@ -19,7 +19,7 @@ struct stream {
     dgm_a2a_front *front;
     struct began *began;
     dgm_http_exchange *x;
-    dgm_reader *reader;
+    dgm_log_reader *reader;
     struct view view;
     bool ends_at_question;
     bool has_tail; /* of an envelope */
@@ -78,7 +78,7 @@ static bool find_payload(struct stream *s, dgm_record *r, dgm_str *ret)
         *ret = dgm_record_bytes(r);
         return true;
     }
-    return s->reader && dgm_log_n_readers(dgm_reader_log(s->reader)) > 1 &&
+    return s->reader && dgm_log_n_readers(dgm_log_reader_log(s->reader)) > 1 &&
            (dialect = shared_dialect(s, r)) && !dgm_record_payload(r, dialect, encode, s, ret);
 }
 
@@ -137,7 +137,7 @@ static void put_record(struct stream *s, dgm_record *r, struct scratch *scratch)
 
 static void finish(struct stream *s)
 {
-    dgm_reader_close(s->reader);
+    dgm_log_reader_close(s->reader);
     dgm_http_end(s->x); /* s goes with it */
 }
 
@@ -157,12 +157,12 @@ static bool deliver(struct stream *s)
     dgm_record *r;
     bool end = false;
     while (!end && dgm_http_backlog(s->x) + scratch->out.n < BACKLOG_BYTES &&
-           (r = dgm_reader_next(s->reader))) {
+           (r = dgm_log_reader_next(s->reader))) {
         put_record(s, r, scratch);
         end = ends_stream(s, r);
     }
     flush(s, &scratch->out);
-    end = end || dgm_reader_is_over(s->reader);
+    end = end || dgm_log_reader_is_over(s->reader);
     if (end)
         finish(s);
     return end;
@@ -176,7 +176,7 @@ static void on_ready(void *arg)
 static void on_gone(void *arg)
 {
     struct stream *s = arg;
-    dgm_reader_close(s->reader); /* before it is asked who reads */
+    dgm_log_reader_close(s->reader); /* before it is asked who reads */
     s->reader = NULL;
     began_gone(s->began);
     finish(s);
@@ -232,7 +232,7 @@ void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot
     dgm_http_watch(s->x, on_ready, on_gone, s);
     dgm_http_on_drain(s->x, on_drain);
     dgm_http_keep_alive(s->x, DGM_STR(": ping\n\n"));
-    s->reader = dgm_reader_open(log, after, on_ready, s);
+    s->reader = dgm_log_reader_open(log, after, on_ready, s);
     dgm_http_forget_request(s->x); /* op with it */
 }
 
