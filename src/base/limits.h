@@ -137,3 +137,12 @@
 
 /* "lint_texts": the last texts of a stream whose length and sum lint keeps, to tell if one is said again. */
 #define DGM_MAX_LINT_TEXTS 64
+
+/* "note_bytes": what a caller wants remembered that is no task: the metadata of a conversation, some items. */
+#define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
+
+/* "history_tasks": tasks of one context whose messages are put together when somebody asks for all of them. */
+#define DGM_MAX_HISTORY_TASKS 1000
+
+/* How long an answer that is given as a whole may take; the task goes on behind it. */
+#define DGM_MAX_ANSWER_MS ((uint64_t)10 * 60 * 1000)

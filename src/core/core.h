@@ -81,8 +81,12 @@ typedef struct dgm_send {
     const dgm_json *metadata;   /* of the request */
     dgm_strs accepted_output_modes;
     dgm_str protocol;  /* "a2a", ... */
-    dgm_str caller_id; /* the caller's name for the turn; may be empty */
+    dgm_str caller_id; /* the caller's name for the turn; may be empty: see dgm_core_find_turn */
+    dgm_str request;   /* JSON that whoever finds the turn gets back; may be empty */
+    dgm_str previous;  /* caller_id of the turn before, for chains; may be empty */
     size_t bytes;      /* of the request it came in, which bounds the message; 0: not known */
+    bool as_task;    /* an agent that answers with a Message has a task for it, completed with it */
+    bool always_new; /* the same message id may come twice, and be two turns (no dedupe) */
 } dgm_send;
 
 typedef struct dgm_sent {
@@ -90,6 +94,7 @@ typedef struct dgm_sent {
     uint64_t after;       /* read on behind this: with a snapshot, behind what is in it */
     dgm_record *snapshot; /* a `task` record that comes first; NULL: the log begins with one */
     dgm_str task_id, context_id;
+    uint64_t first_seq; /* of the turn; 0: of a resend that has not the turn itself */
     uint32_t turn;
     bool is_message; /* the answer is a Message: the log holds that one record, there is no task */
     bool is_resend;  /* this message was taken before: here is its turn */
@@ -139,6 +144,38 @@ typedef void (*dgm_on_subscribed)(dgm_code code, dgm_log *log, uint64_t after, d
                                   const dgm_err *err, void *arg);
 void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                         uint64_t cursor, dgm_on_subscribed on_subscribed, void *arg);
+
+/* ---- turns, by their callers' names ---------------------------------------------------------------------- */
+
+typedef struct dgm_found_turn {
+    dgm_log *log;                 /* holds the turn, from first_seq on */
+    uint64_t first_seq, last_seq; /* last 0: it runs */
+    uint32_t turn;
+    dgm_str agent, task_id, context_id, request, previous;
+} dgm_found_turn;
+
+/*
+ * The turn that a send of this protocol and caller_id began: the newest, if there were several. agent.p NULL:
+ * at whichever agent. DGM_TASK_NOT_FOUND: there is none, or its records are not kept any more.
+ * Read it with a reader behind first_seq - 1.
+ */
+typedef void (*dgm_on_turn)(dgm_code code, const dgm_found_turn *turn, const dgm_err *err,
+                            void *arg);
+void dgm_core_find_turn(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str protocol,
+                        dgm_str caller_id, dgm_on_turn on_turn, void *arg);
+
+/* The task that asked its caller for the call of this id (data.tool_calls of a message of input-required),
+ * the newest if there are several, as dgm_core_get has it; it may have gone on since. agent.p NULL: any's. */
+void dgm_core_find_call(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str call_id,
+                        dgm_on_task on_task, void *arg);
+
+/* ---- what callers want remembered that is no task --------------------------------------------------------- */
+
+/* See dgm_store_put_note. text absent: there is none. */
+typedef void (*dgm_on_note_found)(dgm_code code, dgm_str text, const dgm_err *err, void *arg);
+void dgm_core_put_note(dgm_core *core, const dgm_note *note, dgm_store_done done, void *arg);
+void dgm_core_get_note(dgm_core *core, dgm_owner owner, dgm_str kind, dgm_str name,
+                       dgm_on_note_found found, void *arg);
 
 /* Asks the agent to stop and answers when it has, or after DGM_CANCEL_WAIT_MS with what there is. A task
  * that has ended: DGM_TASK_NOT_CANCELABLE, but canceled again is canceled. */

@@ -88,6 +88,8 @@ typedef struct dgm_append {
     /* What began this turn, in place of others with the same key (context_id and agent of the row are the
      * task's then); NULL: none. */
     const dgm_taken *taken;
+    /* Calls that the caller is asked to make, by id: dgm_store_find_call finds the task by them. */
+    dgm_strs open_calls;
     bool sync;
 } dgm_append;
 
@@ -124,6 +126,10 @@ typedef void (*dgm_store_got_turn)(dgm_code code, const dgm_turn_row *turn, dgm_
 void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str protocol, dgm_str caller_id,
                          dgm_store_got_turn got, void *arg);
 
+/* The task that asked for the call of this id, the newest if there are several; row NULL: none did. */
+void dgm_store_find_call(dgm_store *s, dgm_owner owner, dgm_str call_id, dgm_store_got_task got,
+                         void *arg);
+
 /* row NULL: it was not taken, or that has expired. */
 typedef void (*dgm_store_got_dedupe)(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err,
                                      void *arg);
@@ -133,6 +139,23 @@ void dgm_store_find_dedupe(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str
 /* True: it is not taken, for certain. False: perhaps, find it. At once, on any thread. */
 bool dgm_store_is_unknown(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
                           dgm_str message_id);
+
+/* ---- notes --------------------------------------------------------------------------------------------- */
+
+/* What a caller wants remembered that is no task (conversations of OpenAI's, responses that were deleted):
+ * a text by (owner, kind, name). Of limited size: DGM_MAX_NOTE_BYTES. */
+typedef struct dgm_note {
+    dgm_owner owner;
+    dgm_str kind, name;
+    dgm_str text;       /* in place of what was there; absent: it goes */
+    int64_t expires_ms; /* 0: never */
+} dgm_note;
+void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done, void *arg);
+
+/* text absent: there is none, or it has expired. */
+typedef void (*dgm_store_got_note)(dgm_code code, dgm_str text, const dgm_err *err, void *arg);
+void dgm_store_get_note(dgm_store *s, dgm_owner owner, dgm_str kind, dgm_str name,
+                        dgm_store_got_note got, void *arg);
 
 typedef struct dgm_list_query {
     dgm_owner owner;

@@ -1,0 +1,185 @@
+/*
+ * frontend/turn/turn.h - what the frontends of AG-UI, OpenAI and the AI SDK share.
+ *
+ *   a request ── codec ──► canonical input ── dgm_turn_ask ──► a turn of a task      (turn_ask.c, turn_message.c)
+ *   a turn's records ──► canonical events ── codec ──► frames ──► the caller         (turn_tell.c)
+ *   a context's tasks ──► messages                                                   (turn_history.c)
+ *
+ * A turn is a row beside its task's log: it is told from its first record on, the same way every time, to
+ * whoever asks. So nothing here runs an agent or keeps an answer; a frontend has its paths, its errors, its names.
+ */
+#pragma once
+
+#include "canon/from_records.h"
+#include "core/core.h"
+#include "frontend/frontend.h"
+#include "wire/canon_codec.h"
+
+/* ---- what lives on ----------------------------------------------------------------------------------------- */
+
+/* What these frontends know of an agent. Strings are borrowed from the site, which outlives all requests. */
+typedef struct dgm_turn_agent {
+    dgm_str id;
+    dgm_str name, description, version; /* as its card has them */
+    dgm_str organization;               /* who provides it; may be empty */
+    const char *type;                   /* of backend */
+    int64_t created_s;
+    bool answer_in_status; /* answer_source: status */
+} dgm_turn_agent;
+
+typedef struct dgm_turns_options {
+    dgm_core *core;
+    const dgm_turn_agent *agents; /* in the order of the config */
+    size_t n_agents;
+    const dgm_turn_agent *first; /* the default */
+    dgm_str public_url;          /* for links; empty: as the request names us */
+} dgm_turns_options;
+
+/* One per site. What the options point to is borrowed. */
+typedef struct dgm_turns dgm_turns;
+dgm_turns *dgm_turns_new(const dgm_turns_options *o);
+void dgm_turns_free(dgm_turns *t); /* NULL is fine */
+const dgm_turns_options *dgm_turns_options_of(const dgm_turns *t);
+
+/* Runs that nobody waits for: what becomes of them, per frontend (config: on_disconnect). */
+typedef struct dgm_turn_leave {
+    bool cancel;
+    uint64_t grace_ms;
+} dgm_turn_leave;
+
+/* One request for a frontend. */
+typedef struct dgm_turn_request {
+    dgm_turns *turns;
+    dgm_http_exchange *x;
+    dgm_owner owner; /* who asks */
+    const dgm_turn_agent
+        *agent;   /* whose address it is; NULL: nobody's, the default unless the body names one */
+    dgm_str path; /* below the agent's address */
+    dgm_turn_leave leave;
+} dgm_turn_request;
+
+/* A frontend, as the router knows it. */
+typedef struct dgm_turn_front {
+    const char *name; /* "ag-ui", "openai", "ai-sdk", "simple" */
+    /* False: no path of its. On true it is, or will be, answered (405 for a method that the path does not take). */
+    bool (*take)(const dgm_turn_request *q);
+    /* What the router refuses (credentials, origin, not found) at a path of its, in its own words; false: no
+     * path of its. */
+    bool (*refuse)(dgm_http_exchange *x, dgm_str path, const dgm_err *err,
+                   const dgm_http_header *headers, size_t n);
+} dgm_turn_front;
+
+/* ---- reading requests ----------------------------------------------------------------------------------------- */
+
+/* The body as JSON: DGM_CONTENT_TYPE_NOT_SUPPORTED for another media type (a page of others could send it
+ * without asking), DGM_BAD_JSON and so on for what is none. In the exchange's arena. */
+dgm_code dgm_turn_body(dgm_http_exchange *x, yyjson_val **ret_body, dgm_err *err);
+
+/* A reader as the server reads: what is missing is refused, what is unknown dropped. mint: for ids that a request
+ * may leave out; seeded from the clock and random bits. */
+dgm_reader dgm_turn_reader(dgm_http_exchange *x, dgm_mint *mint, dgm_err *err);
+dgm_mint dgm_turn_mint(void);
+
+/* A query parameter, decoded; absent: there is none. */
+dgm_str dgm_turn_query(dgm_http_exchange *x, const char *name);
+
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
+
+typedef struct dgm_ask {
+    dgm_http_exchange *x;
+    dgm_turns *turns;
+    dgm_owner owner;
+    const dgm_turn_agent *agent;
+    const dgm_canon_input
+        *input; /* messages, tools, resume, state, context; run and thread ids are not looked at */
+    dgm_str context_id; /* where it goes on; empty: nowhere, a context is made */
+    dgm_str task_id;    /* that it answers, if the frontend knows; empty: found by itself */
+    /* The context has what came before the last answer, so only what follows it is sent. Else all of the
+     * messages are: earlier ones as a transcript in front. */
+    bool context_has_history;
+    /* If the messages before the last turn are not what the context holds, the context is left alone, and this
+     * is another one (chat: the history was edited). Only with a context_id. */
+    bool fork_on_difference;
+    dgm_str message_id;       /* of what is sent; empty: that of the last message, or a new one */
+    const dgm_json *metadata; /* of the request; tools, state and so on are added; NULL: none */
+    dgm_strs accepted_output_modes;
+    dgm_str protocol, caller_id, request, previous; /* of the turn: see dgm_send */
+    bool
+        dedupe; /* a message of this id that was taken before is that turn again; else a new turn */
+} dgm_ask;
+
+/*
+ * Finds where it goes and sends it. Results of calls go to the task that waits for them, wherever it is (the
+ * open calls' index); an answer to a question to the newest task of the context, if that waits; anything else
+ * begins a task there. What the ask points to lives until the answer: in the exchange's arena.
+ * sent: from first_seq on it is this turn. Errors are those of dgm_core_send; DGM_BAD_PARAMS if there is nothing to
+ * say in it.
+ */
+void dgm_turn_ask(const dgm_ask *ask, dgm_on_sent on_sent, void *arg);
+
+/* Keys of the request's metadata, where agents find what only some protocols have. */
+#define DGM_META_TOOLS "dragoman:tools" /* [{name, description, parameters}]: the caller's */
+#define DGM_META_TOOL_CHOICE "dragoman:tool_choice" /* as the caller has it */
+#define DGM_META_INSTRUCTIONS "dragoman:instructions"
+#define DGM_META_STATE "dragoman:state"     /* AG-UI's shared state */
+#define DGM_META_CONTEXT "dragoman:context" /* AG-UI's: [{description, value}] */
+#define DGM_META_RESUME "dragoman:resume"   /* AG-UI's: [{interruptId, status, payload}] */
+
+/* ---- telling ------------------------------------------------------------------------------------------------------ */
+
+typedef enum dgm_framing {
+    DGM_FRAMING_SSE,   /* `event:` where the codec names frames */
+    DGM_FRAMING_LINES, /* a payload per line */
+    DGM_FRAMING_BYTES, /* payloads as they are (protobuf) */
+    DGM_FRAMING_WHOLE  /* one payload: params.whole is set */
+} dgm_framing;
+
+/* How a turn is told. */
+typedef struct dgm_tell {
+    const dgm_canon_codec *codec;
+    dgm_stream_params params; /* mint and now are set by the turn: the same every time */
+    dgm_str thread_id,
+        run_id; /* as the protocol calls context and turn; empty: the context, the task */
+    dgm_framing framing;
+    bool seq_ids;          /* SSE: `id:` on the last frame of a record is the record's number */
+    uint64_t after_seq;    /* frames of records up to this were told before: they are left out */
+    uint64_t after_frames; /* so many frames were told before */
+    dgm_canon_messages messages;    /* what the caller has already, for whole snapshots */
+    const dgm_http_header *headers; /* of the answer, beside its own; a copy is made */
+    size_t n_headers;
+    dgm_str content_type; /* empty: as the framing has it */
+    /* Each event on its way to the codec: give it on, changed or not, or others, or none. NULL: all as they are. */
+    dgm_code (*on_event)(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
+    /* WHOLE: the payload. Answers the exchange. */
+    void (*on_whole)(void *arg, dgm_str payload);
+    /* WHOLE, instead: there will be none (it took too long, the log cannot be read). Answers the exchange. Streams
+     * end with what the codec makes of RUN_ERROR. */
+    void (*on_fault)(void *arg, const dgm_err *err);
+    void *arg; /* of the three; lives as long as the exchange (dgm_http_keep) */
+    /* Whose turn it is, for on_disconnect; turn 0: whoever leaves leaves it alone. */
+    dgm_turns *turns;
+    dgm_owner owner;
+    dgm_str agent, task_id;
+    dgm_turn_leave leave;
+    bool answer_in_status;
+    uint32_t turn;
+} dgm_tell;
+
+/* Tells the turn that begins at first_seq, until it ends or the caller leaves. Takes the exchange over, and what of
+ * the request is needed is copied: it is forgotten. */
+void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uint64_t first_seq);
+
+/* ---- a context's messages ------------------------------------------------------------------------------------------- */
+
+typedef struct dgm_turn_history {
+    dgm_canon_messages messages; /* of all its tasks, in order; ids as A2A has them */
+    dgm_str task_id;             /* the newest; empty: there is none */
+    dgm_task_state state;        /* its */
+    bool cut; /* there were more than DGM_MAX_HISTORY_TASKS: the oldest are left out */
+} dgm_turn_history;
+
+/* In the arena, which lives until the answer. An unknown context has no messages. agent.p NULL: with any agent. */
+typedef void (*dgm_on_history)(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
+                               void *arg);
+void dgm_turn_get_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,
+                          dgm_str context_id, dgm_on_history on_history, void *arg);
