@@ -127,12 +127,12 @@ void dgm_turn_ask(const dgm_ask *ask, dgm_on_sent on_sent, void *arg);
 
 /* ---- telling ------------------------------------------------------------------------------------------------------ */
 
-typedef enum dgm_framing {
-    DGM_FRAMING_SSE,   /* `event:` where the codec names frames */
-    DGM_FRAMING_LINES, /* a payload per line */
-    DGM_FRAMING_BYTES, /* payloads as they are (protobuf) */
-    DGM_FRAMING_WHOLE  /* one payload: params.whole is set */
-} dgm_framing;
+typedef enum dgm_tell_as {
+    DGM_TELL_SSE,   /* `event:` where the codec names frames */
+    DGM_TELL_LINES, /* a payload per line */
+    DGM_TELL_BYTES, /* payloads as they are (protobuf) */
+    DGM_TELL_WHOLE  /* one payload: params.whole is set */
+} dgm_tell_as;
 
 /* How a turn is told. */
 typedef struct dgm_tell {
@@ -140,14 +140,14 @@ typedef struct dgm_tell {
     dgm_stream_params params; /* mint and now are set by the turn: the same every time */
     dgm_str thread_id,
         run_id; /* as the protocol calls context and turn; empty: the context, the task */
-    dgm_framing framing;
+    dgm_tell_as as;
     bool seq_ids;          /* SSE: `id:` on the last frame of a record is the record's number */
     uint64_t after_seq;    /* frames of records up to this were told before: they are left out */
     uint64_t after_frames; /* so many frames were told before */
     dgm_canon_messages messages;    /* what the caller has already, for whole snapshots */
     const dgm_http_header *headers; /* of the answer, beside its own; a copy is made */
     size_t n_headers;
-    dgm_str content_type; /* empty: as the framing has it */
+    dgm_str content_type; /* empty: as it is told */
     /* Each event on its way to the codec: give it on, changed or not, or others, or none. NULL: all as they are. */
     dgm_code (*on_event)(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
     /* WHOLE: the payload. Answers the exchange. */
