@@ -18,6 +18,10 @@ typedef enum dgm_front_kind {
     DGM_FRONT_CATALOG,
     DGM_FRONT_PAGE,
     DGM_FRONT_OPS,
+    DGM_FRONT_AGUI,
+    DGM_FRONT_OPENAI,
+    DGM_FRONT_AISDK,
+    DGM_FRONT_SIMPLE,
     DGM_N_FRONT_KINDS
 } dgm_front_kind;
 
