@@ -1,0 +1,50 @@
+/*
+ * frontend/openai/openai_errors.h - refusals as OpenAI's clients know them: {"error":{message,type,param,code}}.
+ *
+ * Clients try again by status: 408, 409, 429 and 5xx up to three times in all. An agent that ran is never
+ * answered with one of those, or it would run again: see openai_error_of_end.
+ */
+#pragma once
+
+#include "frontend/turn/turn.h"
+
+enum openai_retry {
+    OPENAI_RETRY_BY_STATUS, /* nothing is said about it */
+    OPENAI_RETRY,
+    OPENAI_RETRY_NEVER
+};
+
+struct openai_error {
+    int http;
+    const char *type;
+    dgm_str code, param; /* absent: null */
+    dgm_str message;
+    enum openai_retry should_retry;
+    int retry_after; /* seconds; 0: not said */
+};
+
+/* The body. */
+void openai_put_error(dgm_buf *out, const struct openai_error *e);
+
+/* Answers the exchange. */
+void openai_fail(dgm_http_exchange *x, const struct openai_error *e);
+void openai_fail_with(dgm_http_exchange *x, const struct openai_error *e,
+                      const dgm_http_header *headers, size_t n);
+
+/* 400 about a parameter: "n", "tools[0].type". */
+void openai_fail_param(dgm_http_exchange *x, const char *code, const char *param, const char *fmt,
+                       ...) DGM_PRINTF(4, 5);
+/* 405. allow: "GET, HEAD". */
+void openai_fail_method(dgm_http_exchange *x, const char *allow);
+
+/* What went wrong on our side of the agent. body: what was read, so that what is missing is told from what is
+ * wrong; NULL: not known. Texts live in the arena. */
+struct openai_error openai_error_of(dgm_arena *a, const dgm_err *err, yyjson_val *body);
+void openai_fail_err(dgm_http_exchange *x, const dgm_err *err, yyjson_val *body);
+
+/* A pointer as OpenAI names parameters: /messages/0/content is messages[0].content. */
+dgm_str openai_param(dgm_arena *a, const char *pointer);
+
+/* How a run that had begun ended without an answer: code and message of RUN_ERROR; `canceled` for an outcome of
+ * that kind. Never to be tried again. Borrows both. */
+struct openai_error openai_error_of_end(dgm_str code, dgm_str message);

@@ -1,0 +1,53 @@
+/* frontend/openai/openai_model.c - agents as models. */
+#include "frontend/openai/openai_model.h"
+#include "frontend/openai/openai_errors.h"
+
+static const dgm_turn_agent *agent_of(const dgm_turns_options *o, dgm_str id)
+{
+    for (size_t i = 0; i < o->n_agents; i++) {
+        if (dgm_str_eq(o->agents[i].id, id))
+            return &o->agents[i];
+    }
+    return NULL;
+}
+
+/* What stands behind the prefix; absent: it has another. */
+static dgm_str behind(dgm_str s, dgm_str prefix)
+{
+    return dgm_str_starts(s, prefix) ? (dgm_str){s.p + prefix.n, s.n - prefix.n} : (dgm_str){0};
+}
+
+static dgm_str behind_tenant(dgm_str model, dgm_str tenant)
+{
+    dgm_str rest = tenant.n ? behind(model, tenant) : (dgm_str){0};
+    return rest.n ? behind(rest, DGM_STR("/")) : (dgm_str){0};
+}
+
+const dgm_turn_agent *openai_model_named(const dgm_turns_options *o, dgm_str tenant, dgm_str model)
+{
+    const dgm_turn_agent *found;
+    dgm_str names[] = {model, behind(model, DGM_STR("a2a/")), behind(model, DGM_STR("agent:")),
+                       behind_tenant(model, tenant)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (names[i].n && (found = agent_of(o, names[i])))
+            return found;
+    }
+    return NULL;
+}
+
+void openai_fail_model(dgm_http_exchange *x, dgm_str model)
+{
+    if (model.n > 200)
+        model.n = 200;
+    while (dgm_utf8_check(model) != model.n)
+        model.n--;
+    struct openai_error e = {
+        .http = 404,
+        .type = "invalid_request_error",
+        .code = DGM_STR("model_not_found"),
+        .param = DGM_STR("model"),
+        .message = dgm_arena_printf(dgm_http_arena(x),
+                                    "there is no model '%.*s' here: /v1/models lists what there is",
+                                    DGM_P(model))};
+    openai_fail(x, &e);
+}

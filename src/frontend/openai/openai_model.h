@@ -1,0 +1,24 @@
+/*
+ * frontend/openai/openai_model.h - agents as models: `x`, `a2a/x`, `agent:x`, `TENANT/x` are the agent x.
+ *
+ * At /agents/ID/v1/... it is that agent whatever the model is called, for clients that cannot choose one. The
+ * spelling of the request is what answers echo.
+ */
+#pragma once
+
+#include "frontend/turn/turn.h"
+
+/* By its name alone; tenant: the caller's. NULL: there is none. */
+const dgm_turn_agent *openai_model_named(const dgm_turns_options *o, dgm_str tenant, dgm_str model);
+/* The agent that a request is for. */
+static inline const dgm_turn_agent *openai_model_find(const dgm_turn_request *q, dgm_str model)
+{
+    return q->agent ? q->agent
+                    : openai_model_named(dgm_turns_options_of(q->turns), q->owner.tenant, model);
+}
+/* 404. */
+void openai_fail_model(dgm_http_exchange *x, dgm_str model);
+
+/* GET /v1/models, /v1/models/ID (not decoded yet). */
+void openai_model_list(const dgm_turn_request *q);
+void openai_model_give(const dgm_turn_request *q, dgm_str raw_id);
