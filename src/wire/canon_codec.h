@@ -32,6 +32,9 @@ typedef struct dgm_stream_params {
     bool fragment; /* no whole run: begin and end nothing that is not in it */
     bool whole;    /* encoders: the response, not its events */
     bool usage;    /* openai-chat: the chunk that tells of usage was asked for */
+    bool so_far;   /* openai-responses, whole: a run that has not ended is in progress */
+    /* openai-responses: ids of items are made of the response's and a number, so that they lead back to it */
+    bool scoped_ids;
     dgm_str model; /* what OpenAI's formats call the agent; absent: "dragoman" */
     int64_t now;   /* Unix milliseconds, for what has a time and was given none */
     dgm_mint mint;

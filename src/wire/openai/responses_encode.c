@@ -107,6 +107,16 @@ static void release_calls(struct responses_encoder *e, const dgm_canon_outcome *
     }
 }
 
+static void give_response(struct responses_encoder *e, const struct responses_end *what)
+{
+    if (e->rc)
+        return;
+    dgm_buf_clear(&e->out);
+    dgm_responses_put_response(e, what);
+    e->out.n -= !e->out.over; /* give() closes what a frame opened */
+    dgm_responses_give(e, "");
+}
+
 static void end_response(struct responses_encoder *e, const struct responses_end *end)
 {
     e->finished = true;
@@ -114,16 +124,10 @@ static void end_response(struct responses_encoder *e, const struct responses_end
         dgm_responses_put_error(e, end);
         dgm_responses_give(e, "error");
     }
-    if (!e->params.whole) {
+    if (e->params.whole)
+        give_response(e, end);
+    else
         response_frame(e, end);
-        return;
-    }
-    if (e->rc)
-        return;
-    dgm_buf_clear(&e->out);
-    dgm_responses_put_response(e, end);
-    e->out.n -= !e->out.over; /* give() closes what a frame opened */
-    dgm_responses_give(e, "");
 }
 
 static void finish(struct responses_encoder *e, const dgm_canon_event *event)
@@ -211,7 +215,9 @@ dgm_code dgm_responses_encoder_end(void *encoder, dgm_err *err)
     if (e->finished || e->rc)
         return e->rc;
     e->completed = e->params.now / 1000;
-    if (e->begun && !e->params.fragment) {
+    if (e->params.whole && e->params.so_far) {
+        give_response(e, &(struct responses_end){.status = "in_progress", .state = "working"});
+    } else if (e->begun && !e->params.fragment) {
         fail_run(e, NULL, DGM_STR("The stream ended before its run did"), DGM_STR("incomplete"));
     } else if (e->params.whole) {
         dgm_responses_describe(e, NULL);

@@ -287,8 +287,10 @@ void dgm_responses_put_response(struct responses_encoder *e, const struct respon
         LIT("null");
     }
     LIT(",\"output\":[");
-    for (unsigned i = 0; over && i < e->n_given; i++) {
-        if (i)
+    for (unsigned i = 0; (over || e->params.whole) && i < e->n_given; i++) {
+        if (!over && e->items[e->order[i]].state != RESPONSES_DONE)
+            continue;
+        if (e->out.p[e->out.n - 1] != '[')
             dgm_buf_add_char(&e->out, ',');
         dgm_responses_put_item(e, &e->items[e->order[i]]);
     }

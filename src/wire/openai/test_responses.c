@@ -14,12 +14,13 @@ static dgm_code encode(void *arg, const dgm_canon_event *e)
 }
 
 /* Records, one per line, as frames. */
-static void run(const char *lines, bool whole, struct frames *f)
+static void run_with(const char *lines, dgm_stream_params p, struct frames *f)
 {
-    dgm_stream_params p = {.whole = whole, .now = 5000};
     dgm_auto(dgm_from_records_free) dgm_from_records *from =
         dgm_from_records_new(&(dgm_from_params){0});
-    struct road road = {dgm_codec_responses.encoder_new(&p, (dgm_frame_sink){keep_frame, f}), {0}};
+    struct road road = {0};
+    p.now = 5000;
+    road.encoder = dgm_codec_responses.encoder_new(&p, (dgm_frame_sink){keep_frame, f});
     dgm_canon_sink sink = {encode, &road};
     dgm_mint mint = {0};
     f->n = 0;
@@ -30,9 +31,15 @@ static void run(const char *lines, bool whole, struct frames *f)
         check_ok(dgm_from_records_feed(from, &e, sink, &road.err), road.err);
         lines += n + (lines[n] == '\n');
     }
-    check_ok(dgm_from_records_end(from, sink, &road.err), road.err);
+    if (!p.so_far)
+        check_ok(dgm_from_records_end(from, sink, &road.err), road.err);
     check_ok(dgm_codec_responses.encoder_end(road.encoder, &road.err), road.err);
     dgm_codec_responses.encoder_free(road.encoder);
+}
+
+static void run(const char *lines, bool whole, struct frames *f)
+{
+    run_with(lines, (dgm_stream_params){.whole = whole}, f);
 }
 
 /* A line per frame: its type without "response.", where it stands, what it says. */
@@ -343,6 +350,45 @@ static void what_ends_early_is_incomplete(void **state)
     free_frames(f);
 }
 
+static void ids_of_items_lead_back_to_their_response(void **state)
+{
+    struct frames *f = new_frames();
+    (void)state;
+    run_with(TASK STATUS("WORKING", SAYS(TEXT("Looking"))) CHUNK("a", "Now", "")
+                 STATUS("INPUT_REQUIRED", SAYS(TWO_CALLS)),
+             (dgm_stream_params){.scoped_ids = true}, f);
+    check_order(f, false);
+    yyjson_val *output =
+        dgm_responses_get(dgm_responses_get(f->at[f->n - 1], "response"), "output");
+    static const char *const ids[] = {"rs_t_0", "msg_t_1", "fc_t_2", "fc_t_3"};
+    assert_int_equal(yyjson_arr_size(output), 4);
+    for (size_t i = 0; i < 4; i++)
+        check_str(member(yyjson_arr_get(output, i), "id"), ids[i]);
+    check_str(member(yyjson_arr_get(output, 2), "call_id"), "1");
+    free_frames(f);
+}
+
+static void what_there_is_of_a_response_that_goes_on(void **state)
+{
+    dgm_stream_params p = {.whole = true, .so_far = true};
+    struct frames *f = new_frames();
+    (void)state;
+    run_with(TASK STATUS("WORKING", SAYS(TEXT("Looking"))) CHUNK("a", "Hal", ""), p, f);
+    assert_int_equal(f->n, 1);
+    check_str(member(f->at[0], "status"), "in_progress");
+    assert_true(yyjson_is_null(dgm_responses_get(f->at[0], "completed_at")));
+    yyjson_val *output = dgm_responses_get(f->at[0], "output");
+    assert_int_equal(yyjson_arr_size(output), 1); /* what is done: no half of a message */
+    check_str(member(yyjson_arr_get_first(output), "type"), "reasoning");
+    run_with(TASK CHUNK("a", "Hi", "") STATUS("COMPLETED", ""), p, f);
+    assert_int_equal(f->n, 1);
+    check_str(member(f->at[0], "status"), "completed");
+    run_with("", p, f);
+    assert_int_equal(f->n, 1);
+    check_str(member(f->at[0], "status"), "in_progress");
+    free_frames(f);
+}
+
 DGM_TEST_MAIN(dgm_test(text_in_deltas), dgm_test(a_final_text_that_differs_is_in_what_is_done),
               dgm_test(texts_that_follow_are_one_message), dgm_test(texts_side_by_side_are_two),
               dgm_test(calls_that_wait_are_the_callers),
@@ -350,4 +396,6 @@ DGM_TEST_MAIN(dgm_test(text_in_deltas), dgm_test(a_final_text_that_differs_is_in
               dgm_test(progress_and_thoughts_are_reasoning), dgm_test(files_of_artifacts),
               dgm_test(ends_of_runs), dgm_test(a_failure_is_told_flat_and_nested),
               dgm_test(a_refusal), dgm_test(the_response_as_one_object),
-              dgm_test(what_ends_early_is_incomplete))
+              dgm_test(what_ends_early_is_incomplete),
+              dgm_test(ids_of_items_lead_back_to_their_response),
+              dgm_test(what_there_is_of_a_response_that_goes_on))
