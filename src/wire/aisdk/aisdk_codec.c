@@ -28,9 +28,8 @@ static const dgm_loss reading[] = {
     {"events", "/type", "sources, approvals, custom chunks and data parts of others are left out"},
     {"messages", "/parts/*/providerMetadata", "what providers say of a part is left out"},
     {"messages", "/parts/*/type",
-     "sources, approvals and data parts of others are left out; files of the assistant become "
-     "links in "
-     "its text"},
+     "sources, approvals that wait and data parts of others are left out, given ones are results; "
+     "files of the assistant become links in its text"},
     {"messages", "/metadata", "kept when it is an object"},
     {"messages", "/id",
      "one message of the assistant becomes several when it has calls or reasoning: they get the id "

@@ -102,7 +102,8 @@ void dgm_aisdk_result(E *e, const dgm_canon_event *event)
     struct aisdk_call *c = find_call(e, event->result.tool_call_id);
     if (!c)
         return; /* of a call in another message: the reader has no part to put it on */
-    tell(e, c, true);
+    bool by_agent = !c->pending;
+    tell(e, c, by_agent);
     bool failed = yyjson_is_true(dgm_json_get(event->metadata, DGM_STR("dragoman:error")));
     begin_call(e, failed ? "tool-output-error" : "tool-output-available", c);
     if (failed) {
@@ -112,7 +113,7 @@ void dgm_aisdk_result(E *e, const dgm_canon_event *event)
         dgm_buf_add_lit(&e->out, ",\"output\":");
         dgm_aisdk_put_output(&e->out, &event->result.content, event->result.value);
     }
-    put_kind(e, c, true);
+    put_kind(e, c, by_agent);
     dgm_aisdk_send(e);
     e->after_result = true;
 }

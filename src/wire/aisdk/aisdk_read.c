@@ -179,6 +179,26 @@ static void add_result(struct reading *k, yyjson_val *v, dgm_str state, dgm_str 
         m->error = why;
 }
 
+/* What the user has decided about a call is its result: the agent that asked goes on with it. */
+static void add_decision(struct reading *k, yyjson_val *v, dgm_str id)
+{
+    static const char *const names[] = {"approved", "reason"};
+    yyjson_val *approval = dgm_json_get(v, DGM_STR("approval"));
+    dgm_member members[2];
+    size_t n = 0;
+    for (size_t i = 0; i < 2; i++) {
+        yyjson_val *value = dgm_json_get(approval, dgm_str_from(names[i]));
+        if (value)
+            members[n++] = (dgm_member){dgm_str_from(names[i]), value};
+    }
+    k->results.at = dgm_one_more(k->r->arena, k->results.at, k->results.n, sizeof *k->results.at);
+    k->results.at[k->results.n++] = (dgm_canon_message){
+        .role = DGM_CANON_TOOL,
+        .tool_call_id = id,
+        .content = {.kind = DGM_CANON_CONTENT_TEXT,
+                    .text = dgm_said_value(k->r->arena, dgm_json_object(k->r->arena, members, n))}};
+}
+
 static dgm_code read_tool(struct reading *k, yyjson_val *v, dgm_str name, const dgm_at *at)
 {
     dgm_str id = dgm_aisdk_text(v, "toolCallId"), state = dgm_aisdk_text(v, "state");
@@ -198,6 +218,8 @@ static dgm_code read_tool(struct reading *k, yyjson_val *v, dgm_str name, const 
         .arguments = dgm_said_arguments(k->r->arena, yyjson_is_null(input) ? NULL : input)};
     if (dgm_str_starts(state, DGM_STR("output-")))
         add_result(k, v, state, id);
+    else if (dgm_str_is(state, "approval-responded"))
+        add_decision(k, v, id);
     return DGM_OK;
 }
 

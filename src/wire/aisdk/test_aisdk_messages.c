@@ -189,6 +189,18 @@ static void what_it_is_shows(void **state)
     }
 }
 
+static void what_the_user_decided_is_a_result(void **state)
+{
+    (void)state;
+    check_read("{\"id\":\"a\",\"role\":\"assistant\",\"parts\":[{\"type\":\"dynamic-tool\","
+               "\"toolName\":\"f\",\"toolCallId\":\"1\",\"state\":\"approval-responded\","
+               "\"input\":{},\"approval\":{\"id\":\"p\",\"approved\":false,\"reason\":\"no\"}},"
+               "{\"type\":\"tool-g\",\"toolCallId\":\"2\",\"state\":\"approval-requested\","
+               "\"input\":{},\"approval\":{\"id\":\"q\"}}]}",
+               " {assistant a 1=f({}) 2=g({})} {tool a-2 \"{\\\"approved\\\": false, "
+               "\\\"reason\\\": \\\"no\\\"}\" of 1}");
+}
+
 static void what_is_wrong_is_refused(void **state)
 {
     static const struct {
@@ -223,4 +235,4 @@ DGM_TEST_MAIN(dgm_test(a_turn_of_the_assistant_is_many_messages), dgm_test(and_o
               dgm_test(files_of_users_come_back), dgm_test(odd_parts),
               dgm_test(results_without_a_call_are_shown_and_progress_is_not),
               dgm_test(requests_come_back), dgm_test(what_it_is_shows),
-              dgm_test(what_is_wrong_is_refused))
+              dgm_test(what_the_user_decided_is_a_result), dgm_test(what_is_wrong_is_refused))
