@@ -82,6 +82,10 @@
 #define DGM_MAX_MEMORY_TASKS 100000
 #define DGM_MAX_MEMORY_BYTES ((size_t)512 << 20)
 
+/* Likewise of notes: the oldest go. */
+#define DGM_MAX_MEMORY_NOTES 100000
+#define DGM_MAX_MEMORY_NOTE_BYTES ((size_t)64 << 20)
+
 /* A page of a list ends when its folded Tasks have this size, after one row at least. */
 #define DGM_MAX_STORE_PAGE_BYTES ((size_t)16 << 20)
 
@@ -140,6 +144,10 @@
 
 /* "note_bytes": what a caller wants remembered that is no task: the metadata of a conversation, some items. */
 #define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
+
+/* "open_calls": of one question to the caller, by whose ids its task is found; more than any model makes at
+ * once. What is behind them, or has an id of more than DGM_MAX_ID_BYTES, is found by its task only. */
+#define DGM_MAX_OPEN_CALLS 256
 
 /* "history_tasks": tasks of one context whose messages are put together when somebody asks for all of them. */
 #define DGM_MAX_HISTORY_TASKS 1000

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "canon/canon.h"
 #include "canon/list.h"
+#include "model/calls.h"
 #include "json/json.h"
 
 typedef struct dgm_said_call {
@@ -70,8 +71,8 @@ dgm_str dgm_said_spaced(dgm_arena *a, const dgm_json *value); /* JSON text, of a
 dgm_str dgm_said_file(dgm_arena *a, const dgm_part *p);
 
 /* Data under one of these names holds calls (of agents) and results. */
-#define DGM_SAID_CALLS "tool_calls"
-#define DGM_SAID_RESULTS "tool_results"
+#define DGM_SAID_CALLS DGM_DATA_CALLS
+#define DGM_SAID_RESULTS DGM_DATA_RESULTS
 yyjson_val *dgm_said_member(const dgm_part *p, const char *name); /* of data; NULL for null, too */
 
 /* Both, from data. Users make no calls: what stands there is data as any other. */

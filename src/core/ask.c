@@ -15,22 +15,28 @@ static void take_get(struct live *l, struct call *c)
 
 /* ---- subscribing --------------------------------------------------------------------------------------------- */
 
+bool ask_is_crowded(struct live *l, struct call *c)
+{
+    size_t max = l->shard->limits.subscribers;
+    dgm_err err = {0};
+    if (dgm_log_n_readers(l->log) < max)
+        return false;
+    dgm_fail(&err, DGM_RATE_LIMITED, NULL,
+             "the task has %zu subscribers, the limit subscribers: try later", max);
+    core_refuse(c, &err);
+    return true;
+}
+
 static void take_subscribe(struct live *l, struct call *c)
 {
     uint64_t last = dgm_log_last(l->log);
-    size_t max = l->shard->limits.subscribers;
     bool has_cursor = c->cursor != DGM_NO_CURSOR;
-    dgm_err err = {0};
     if (!has_cursor && dgm_state_is_terminal(l->state)) {
         core_refuse_with(c, DGM_UNSUPPORTED_OPERATION, "the task has ended: get it instead");
         return;
     }
-    if (dgm_log_n_readers(l->log) >= max) {
-        dgm_fail(&err, DGM_RATE_LIMITED, NULL,
-                 "the task has %zu subscribers, the limit subscribers: try later", max);
-        core_refuse(c, &err);
+    if (ask_is_crowded(l, c))
         return;
-    }
     has_cursor = has_cursor && c->cursor <= last; /* beyond the end: lost with the power */
     if (has_cursor && live_load_older(l, c, c->cursor + 1))
         return;
@@ -174,6 +180,7 @@ void live_take(struct live *l, struct call *c)
         case CALL_SEND: send_to_task(l, c); break;
         case CALL_GET: take_get(l, c); break;
         case CALL_SUBSCRIBE: take_subscribe(l, c); break;
+        case CALL_TURN: find_take_turn(l, c); break;
         case CALL_CANCEL: take_cancel(l, c); break;
         case CALL_SETTLE: take_settle(l, c); break;
         case CALL_GONE: take_gone(l, c); break;

@@ -122,6 +122,7 @@ static void give_answer(void *arg)
                          .snapshot = c->snapshot,
                          .task_id = c->task_id,
                          .context_id = c->context_id,
+                         .first_seq = c->first_seq,
                          .turn = c->turn,
                          .is_message = c->is_message,
                          .is_resend = c->is_resend};
@@ -134,6 +135,19 @@ static void give_answer(void *arg)
     case CALL_SUBSCRIBE:
         c->on.subscribed(c->code, c->code ? NULL : c->log, c->after, c->snapshot, err, c->arg);
         break;
+    case CALL_TURN: {
+        dgm_found_turn found = {.log = c->log,
+                                .first_seq = c->first_seq,
+                                .last_seq = c->last_seq,
+                                .turn = c->turn,
+                                .agent = c->agent ? c->agent->id : (dgm_str){0},
+                                .task_id = c->task_id,
+                                .context_id = c->context_id,
+                                .request = c->request,
+                                .previous = c->previous};
+        c->on.turn(c->code, c->code ? NULL : &found, err, c->arg);
+        break;
+    }
     case CALL_GONE: break;
     }
     free_call(c);
@@ -171,7 +185,7 @@ void core_refuse_with(struct call *c, dgm_code code, const char *msg)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-static struct call *new_call(dgm_core *core, enum call_kind kind, dgm_owner owner)
+struct call *core_call(dgm_core *core, enum call_kind kind, dgm_owner owner)
 {
     dgm_arena *a = dgm_arena_new_small(sizeof(struct call) + CALL_ROOM);
     struct call *c = dgm_new(a, struct call);
@@ -201,7 +215,7 @@ static void take_task_call(void *arg)
     live_with(core_shard_of(c->core, c->owner, c->task_id), c);
 }
 
-static void post_by_task(struct call *c)
+void core_post_to_task(struct call *c)
 {
     dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, take_task_call, c);
 }
@@ -215,18 +229,18 @@ const dgm_core_agent *core_agent(dgm_core *core, dgm_str id)
     return NULL;
 }
 
-static const dgm_core_agent *find_agent(dgm_core *core, dgm_str id)
+const dgm_core_agent *core_agent_or_first(dgm_core *core, dgm_str id)
 {
     return id.n ? core_agent(core, id) : &core->agents[0];
 }
 
 /* To the task's own loop, if there is an agent whose task it can be. */
-static void post_to_task(struct call *c, dgm_str agent, dgm_str task_id, void *arg)
+static void post_with_agent(struct call *c, dgm_str agent, dgm_str task_id, void *arg)
 {
     c->task_id = dgm_arena_dup(c->arena, task_id);
     c->arg = arg;
-    if ((c->agent = find_agent(c->core, agent)))
-        post_by_task(c);
+    if ((c->agent = core_agent_or_first(c->core, agent)))
+        core_post_to_task(c);
     else
         core_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
 }
@@ -234,44 +248,44 @@ static void post_to_task(struct call *c, dgm_str agent, dgm_str task_id, void *a
 void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                   dgm_on_task on_task, void *arg)
 {
-    struct call *c = new_call(core, CALL_GET, owner);
+    struct call *c = core_call(core, CALL_GET, owner);
     c->on.task = on_task;
-    post_to_task(c, agent, task_id, arg);
+    post_with_agent(c, agent, task_id, arg);
 }
 
 void dgm_core_cancel(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                      dgm_on_task on_task, void *arg)
 {
-    struct call *c = new_call(core, CALL_CANCEL, owner);
+    struct call *c = core_call(core, CALL_CANCEL, owner);
     c->on.task = on_task;
-    post_to_task(c, agent, task_id, arg);
+    post_with_agent(c, agent, task_id, arg);
 }
 
 void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                         uint64_t cursor, dgm_on_subscribed on_subscribed, void *arg)
 {
-    struct call *c = new_call(core, CALL_SUBSCRIBE, owner);
+    struct call *c = core_call(core, CALL_SUBSCRIBE, owner);
     c->cursor = cursor;
     c->on.subscribed = on_subscribed;
-    post_to_task(c, agent, task_id, arg);
+    post_with_agent(c, agent, task_id, arg);
 }
 
 void dgm_core_disconnected(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                            uint32_t turn, uint64_t grace_ms)
 {
-    struct call *c = new_call(core, CALL_GONE, owner);
+    struct call *c = core_call(core, CALL_GONE, owner);
     c->turn = turn;
     c->grace_ms = grace_ms;
-    post_to_task(c, agent, task_id, NULL);
+    post_with_agent(c, agent, task_id, NULL);
 }
 
 void core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg)
 {
-    struct call *c = new_call(core, CALL_SETTLE, owner);
+    struct call *c = core_call(core, CALL_SETTLE, owner);
     c->task_id = dgm_arena_dup(c->arena, task_id);
     c->on.task = on_task;
     c->arg = arg;
-    post_by_task(c); /* of whichever agent */
+    core_post_to_task(c); /* of whichever agent */
 }
 
 static void take_send(void *arg)
@@ -332,17 +346,23 @@ static dgm_code keep_send(struct call *c, const dgm_send *send, dgm_err *err)
     c->asked_task = c->task_id;
     c->protocol = dgm_arena_dup(c->arena, send->protocol);
     c->caller_id = dgm_arena_dup(c->arena, send->caller_id);
+    if (send->request.n)
+        c->request = dgm_arena_dup(c->arena, send->request);
+    if (send->previous.n)
+        c->previous = dgm_arena_dup(c->arena, send->previous);
+    c->as_task = send->as_task;
+    c->always_new = send->always_new;
     return DGM_OK;
 }
 
 void dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg)
 {
-    struct call *c = new_call(core, CALL_SEND, send->owner);
+    struct call *c = core_call(core, CALL_SEND, send->owner);
     dgm_err err = {0};
     c->on.sent = on_sent;
     c->arg = arg;
     atomic_fetch_add_explicit(&core->sends, 1, memory_order_relaxed);
-    if (!(c->agent = find_agent(core, send->agent))) {
+    if (!(c->agent = core_agent_or_first(core, send->agent))) {
         core_refuse_with(c, DGM_BAD_PARAMS, "there is no agent of that name");
         return;
     }
@@ -351,10 +371,10 @@ void dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, vo
         return;
     }
     if (c->task_id.n)
-        post_by_task(c);
+        core_post_to_task(c);
     else if (c->context_id.n)
         dgm_loop_post(core_shard_of(core, c->owner, c->context_id)->loop, take_send, c);
-    else if (c->agent->dedupe && c->message_id.n) /* all copies of a message meet on one loop */
+    else if (call_dedupes(c)) /* all copies of a message meet on one loop */
         dgm_loop_post(core_shard_of(core, c->owner, c->message_id)->loop, take_send, c);
     else
         dgm_loop_post(c->home, take_send, c); /* its context will be one of this loop's */

@@ -6,6 +6,9 @@
  *   live.c        a task in memory: appending to it, writing to the store, publishing, resting
  *   load.c        from the store: a task, and older records of one that is here
  *   ask.c         what is asked of a task: get, subscribe, cancel, settle, disconnected
+ *   names.c       what a task is found by beside its id: turns, calls
+ *   find.c        finding it so
+ *   note.c        what callers want remembered that is no task
  *   send.c        a message comes in: may it be taken, and where does it go
  *   resend.c      was it here before: messages on their way, and what a copy of one is given
  *   run.c         an execution of an agent for a turn: what it emits becomes records
@@ -97,7 +100,15 @@ struct dgm_core {
 
 /* ---- calls ------------------------------------------------------------------------------------------------ */
 
-enum call_kind { CALL_SEND, CALL_GET, CALL_SUBSCRIBE, CALL_CANCEL, CALL_SETTLE, CALL_GONE };
+enum call_kind {
+    CALL_SEND,
+    CALL_GET,
+    CALL_SUBSCRIBE,
+    CALL_TURN,
+    CALL_CANCEL,
+    CALL_SETTLE,
+    CALL_GONE
+};
 
 /* One thing that was asked for, with all it needs and the answer when there is one. */
 struct call {
@@ -119,11 +130,13 @@ struct call {
     dgm_arena *given;     /* the message and what came with it; NULL: a run has taken it over */
     dgm_message *message; /* there; NULL: it is the run's alone */
     dgm_str message_id, context_id, protocol, caller_id;
+    dgm_str request, previous;         /* CALL_TURN: the answer */
     dgm_str asked_context, asked_task; /* as the message named them; the others are filled in */
     const dgm_json *metadata;
     dgm_strs accepted_output_modes;
     unsigned char digest[32]; /* of what it says, once somebody asked: call_digest */
     bool has_digest;
+    bool as_task, always_new;
     bool is_looked_up; /* the store was asked: was it here before; CALL_GET: does it rest */
     /* the answer */
     dgm_code code;
@@ -131,20 +144,24 @@ struct call {
     dgm_record *snapshot;
     dgm_log *log;
     uint64_t after;
-    uint64_t wait_seq;  /* to be given when this is published */
-    uint64_t first_seq; /* of the turn */
+    uint64_t wait_seq;            /* to be given when this is published */
+    uint64_t first_seq, last_seq; /* of the turn */
     uint32_t turn;
     bool is_message, is_resend;
     union {
         dgm_on_sent sent;
         dgm_on_task task;
         dgm_on_subscribed subscribed;
+        dgm_on_turn turn;
     } on;
     void *arg;
 };
 
 struct shard *core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key);
-const dgm_core_agent *core_agent(dgm_core *core, dgm_str id); /* NULL: there is none */
+const dgm_core_agent *core_agent(dgm_core *core, dgm_str id);          /* NULL: there is none */
+const dgm_core_agent *core_agent_or_first(dgm_core *core, dgm_str id); /* empty: the default */
+struct call *core_call(dgm_core *core, enum call_kind kind, dgm_owner owner); /* of this loop */
+void core_post_to_task(struct call *c); /* to the loop that owns it, by its task_id */
 /* Ends a task that nobody works on as failed; leaves one alone that is over, waits, or runs. */
 void core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg);
 void core_answer(struct call *c); /* goes home; the call is gone for the caller */
@@ -159,6 +176,11 @@ enum live_state { LIVE_LOADING, LIVE_READY, LIVE_BROKEN };
 struct turn_at { /* where a turn begins */
     uint64_t first_seq;
     uint32_t turn;
+};
+
+struct open_calls { /* that a task asks its caller to make, until they are written */
+    dgm_arena *arena;
+    dgm_strs ids;
 };
 
 struct live {
@@ -185,9 +207,10 @@ struct live {
     struct older_load *older_load;
     /* to be written at the end of this turn of the loop */
     dgm_loop_turn flush;
-    dgm_taken *taken;       /* the message that began the turn, its id behind it */
-    size_t unwritten_bytes; /* of records that are not published */
-    dgm_err *store_fault;   /* when it is broken */
+    dgm_taken *taken;        /* the message that began the turn, its id behind it */
+    struct open_calls *asks; /* NULL: nothing */
+    size_t unwritten_bytes;  /* of records that are not published */
+    dgm_err *store_fault;    /* when it is broken */
     enum live_state is;
     dgm_task_state state;
     uint32_t held; /* by functions that go on with it */
@@ -223,6 +246,12 @@ dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, 
 dgm_code live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err);
 /* The next turn begins, with this event; what stands to be written of the one before is written. */
 dgm_code live_begin_turn(struct live *l, struct call *send, const dgm_event *event, dgm_err *err);
+/* Its last record begins a turn. */
+void live_note_turn(struct live *l, const struct call *send);
+const struct turn_at *live_turn(const struct live *l, uint32_t turn); /* NULL: it is not kept */
+/* The calls that a message asks for are written with it. NULL is fine. */
+void live_note_calls(struct live *l, const dgm_message *m);
+void live_forget_calls(struct live *l);
 void live_answer_when_published(struct live *l, struct call *c, uint64_t seq);
 dgm_record *live_snapshot(struct live *l); /* a reference of the caller's */
 void live_run_ended(struct live *l);
@@ -264,6 +293,15 @@ dgm_event run_fill(struct run *r, const dgm_event *e); /* in r->scratch */
 void run_lint(struct run *r, const dgm_event *e);      /* as the agent made it */
 void run_warn(struct run *r, const char *rule, const dgm_err *what);
 
+/* Is it known by its message id: is one like it looked for, and found by it later? */
+static inline bool call_dedupes(const struct call *c)
+{
+    return c->agent->dedupe && c->message_id.n && !c->always_new;
+}
+
+/* True: it has as many readers as it may have, and the call was refused. */
+bool ask_is_crowded(struct live *l, struct call *c);
+void find_take_turn(struct live *l, struct call *c);
 void send_start(struct shard *s, struct call *c); /* on the loop that will own the task */
 void send_to_task(struct live *l, struct call *c);
 void send_remember(struct live *l, struct call *c); /* its id is written with the turn */

@@ -1,4 +1,5 @@
-/* core/keep.c - how long things are kept: finished turns and ended tasks go from the store when they are old enough. */
+/* core/keep.c - how long things are kept: finished turns, ended tasks and notes go from the store when they are old
+ * enough. */
 #include "core/core_int.h"
 
 #include <stdlib.h>
@@ -20,6 +21,8 @@ static void wait_for_next(struct keeper *k)
     int64_t turns = atomic_load(&k->core->retention_ms),
             tasks = atomic_load(&k->core->keep_tasks_ms);
     int64_t ms = (turns && (!tasks || turns < tasks) ? turns : tasks) / LOOKS;
+    if (!turns && !tasks)
+        ms = LONGEST_MS; /* for what has an end of its own */
     ms = ms < SHORTEST_MS ? SHORTEST_MS : ms > LONGEST_MS ? LONGEST_MS : ms;
     dgm_timer_start(&k->timer, (uint64_t)ms);
 }
@@ -40,7 +43,7 @@ static void look(void *arg)
             tasks = atomic_load(&k->core->keep_tasks_ms);
     int64_t now = dgm_loop_unix_ms();
     wait_for_next(k);
-    if ((!turns && !tasks) || k->trimming || k->core->stopping)
+    if (k->trimming || k->core->stopping)
         return;
     k->trimming = true;
     dgm_store_trim(k->core->o.store, (dgm_keep){turns ? now - turns : 0, tasks ? now - tasks : 0},

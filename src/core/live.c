@@ -40,6 +40,7 @@ void live_free(struct live *l)
     table_take(&l->shard->lives, &l->node);
     atomic_fetch_sub_explicit(&l->shard->core->live, 1, memory_order_relaxed);
     free(l->taken);
+    live_forget_calls(l);
     free(l->turns);
     free(l->turn_texts);
     dgm_fold_free(l->fold);
@@ -161,10 +162,12 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     drain_look(s);
 }
 
-static void forget_taken(struct live *l)
+/* What is to be found by other names than the task's. */
+static void forget_names(struct live *l)
 {
     free(l->taken);
     l->taken = NULL;
+    live_forget_calls(l);
 }
 
 static void write_now(struct live *l)
@@ -177,7 +180,7 @@ static void write_now(struct live *l)
     }
     if (l->is == LIVE_BROKEN) { /* what was to be written is not */
         l->n_pending = 0;
-        forget_taken(l);
+        forget_names(l);
         return;
     }
     if (l->write_folded)
@@ -199,6 +202,7 @@ static void write_now(struct live *l)
         .n_records = l->n_pending,
         .turn = l->write_turn ? &l->turn : NULL,
         .taken = l->taken,
+        .open_calls = l->asks ? l->asks->ids : (dgm_strs){0},
         .sync = l->sync,
     };
     struct written *w = dgm_xcalloc(1, sizeof *w);
@@ -211,7 +215,7 @@ static void write_now(struct live *l)
     dgm_buf_shrink(&l->shard->batch, BATCH_KEEP_BYTES);
     dgm_record_unref(folded);
     l->n_pending = 0;
-    forget_taken(l);
+    forget_names(l);
     l->sync = l->write_turn = l->write_folded = false;
 }
 
@@ -242,6 +246,11 @@ static bool acknowledges(const dgm_event *e, dgm_task_state state)
     return e->kind == DGM_EVENT_INTERNAL && e->internal->kind == DGM_INTERNAL_MESSAGE;
 }
 
+static const dgm_status *status_of(const dgm_event *e)
+{
+    return e->kind == DGM_EVENT_TASK ? &e->task->status : &e->status->status;
+}
+
 dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, dgm_err *err)
 {
     dgm_record *record;
@@ -257,6 +266,8 @@ dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, 
     if (event->kind == DGM_EVENT_TASK || event->kind == DGM_EVENT_STATUS) {
         l->state = dgm_fold_state(l->fold);
         l->status_ms = head.time;
+        if (dgm_state_is_interrupted(l->state))
+            live_note_calls(l, status_of(event)->message);
     }
     l->sync = l->sync || acknowledges(event, l->state);
     l->unwritten_bytes += record->n;
@@ -297,41 +308,6 @@ dgm_record *live_snapshot(struct live *l)
 
 /* ---- turns -------------------------------------------------------------------------------------------------------- */
 
-/* What most turns are begun by need not be kept with each of them. */
-static dgm_str known_protocol(dgm_str name)
-{
-    static const dgm_str known[] = {
-        {"a2a", 3}, {"ag-ui", 5}, {"openai-chat", 11}, {"openai-responses", 16}, {"ai-sdk", 6}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (dgm_str_eq(known[i], name))
-            return known[i];
-    }
-    return (dgm_str){0};
-}
-
-static void note_turn(struct live *l, const struct call *send)
-{
-    dgm_str protocol = known_protocol(send->protocol), caller_id = {"", 0};
-    size_t n = send->caller_id.n + (protocol.n ? 0 : send->protocol.n);
-    free(l->turn_texts);
-    l->turn_texts = NULL;
-    if (n) {
-        char *at = l->turn_texts = dgm_xmalloc(n);
-        caller_id = core_put_text(&at, send->caller_id);
-        protocol = protocol.n ? protocol : core_put_text(&at, send->protocol);
-    }
-    l->turn = (dgm_turn_row){.turn = l->turn.turn,
-                             .first_seq = dgm_log_last(l->log),
-                             .protocol = protocol,
-                             .caller_id = caller_id};
-    if (l->n_turns == l->turns_cap) {
-        l->turns_cap = l->turns_cap ? 2 * l->turns_cap : 1;
-        l->turns = dgm_xrealloc(l->turns, l->turns_cap * sizeof *l->turns);
-    }
-    l->turns[l->n_turns++] = (struct turn_at){l->turn.first_seq, l->turn.turn};
-    l->write_turn = true;
-}
-
 dgm_code live_begin_turn(struct live *l, struct call *send, const dgm_event *event, dgm_err *err)
 {
     dgm_code rc;
@@ -344,7 +320,7 @@ dgm_code live_begin_turn(struct live *l, struct call *send, const dgm_event *eve
         l->turn.turn--;
         return rc;
     }
-    note_turn(l, send);
+    live_note_turn(l, send);
     send_remember(l, send);
     send->turn = l->turn.turn;
     send->first_seq = l->turn.first_seq;

@@ -88,22 +88,15 @@ void resend_forget_all(struct shard *s)
 
 /* ---- what a copy is given ----------------------------------------------------------------------------------------- */
 
-static const struct turn_at *turn_of(const struct live *l, uint32_t turn)
-{
-    for (size_t i = l->n_turns; i-- > 0;) {
-        if (l->turns[i].turn == turn)
-            return &l->turns[i];
-    }
-    return NULL;
-}
-
 /* The task as it is; what follows, if that turn still runs. */
-static void give_snapshot(struct live *l, struct call *c)
+static void give_snapshot(struct live *l, struct call *c, const struct turn_at *at)
 {
     c->snapshot = live_snapshot(l);
     c->after = dgm_log_last(l->log);
     if (l->run && c->turn == l->turn.turn) {
         c->log = dgm_log_ref(l->log);
+        if (at && at->first_seq >= dgm_log_first(l->log))
+            c->first_seq = at->first_seq;
     } else {
         c->log = dgm_log_new(l->shard->core->o.loops, c->after + 1);
         dgm_log_close(c->log);
@@ -113,17 +106,18 @@ static void give_snapshot(struct live *l, struct call *c)
 
 void resend_give(struct live *l, struct call *c)
 {
-    const struct turn_at *at = turn_of(l, c->turn);
+    const struct turn_at *at = live_turn(l, c->turn);
     bool whole = at && at->turn == 1; /* a first turn begins with its task */
     if (whole && live_load_older(l, c, at->first_seq))
         return;
     atomic_fetch_add_explicit(&c->core->resends, 1, memory_order_relaxed);
     c->context_id = dgm_arena_dup(c->arena, l->context_id);
     if (!whole || at->first_seq < dgm_log_first(l->log)) {
-        give_snapshot(l, c);
+        give_snapshot(l, c, at);
         return;
     }
     c->log = dgm_log_ref(l->log);
+    c->first_seq = at->first_seq;
     c->after = at->first_seq - 1;
     live_answer_when_published(l, c, at->first_seq);
 }
@@ -145,7 +139,7 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
     struct call *c, *waiting, *copies = first->copies;
     first->inflight = NULL;
     first->copies = NULL;
-    if (!f && live && first->agent->dedupe && first->message_id.n)
+    if (!f && live && call_dedupes(first))
         f = add(s, first, live->context_id);
     if (!f)
         return;
@@ -281,7 +275,7 @@ static void got_row_of_task(dgm_code code, const dgm_dedupe_row *row, const dgm_
 
 bool resend_attach_to(struct live *l, struct call *c)
 {
-    if (!l->agent->dedupe || !c->message_id.n)
+    if (!call_dedupes(c))
         return false;
     for (const struct inflight *f = l->inflights; f; f = f->next_of_live) {
         if (says_the_same(f, c)) {
@@ -290,7 +284,7 @@ bool resend_attach_to(struct live *l, struct call *c)
         }
     }
     for (struct call *q = l->queued; q; q = q->next) {
-        if (dgm_str_eq(q->message_id, c->message_id) &&
+        if (call_dedupes(q) && dgm_str_eq(q->message_id, c->message_id) &&
             memcmp(call_digest(q), call_digest(c), sizeof q->digest) == 0) {
             c->next = q->copies;
             q->copies = c;

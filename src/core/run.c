@@ -2,6 +2,7 @@
  * core/run.c - one execution of an agent for one turn.
  *
  *   undecided ── message ──► a Message answer: one record in a log of its own, no task, nothing stored
+ *       │                    (of a send that wants a task: that, completed with the Message)
  *       ├─────── refuse ───► an error for the caller, and no task either
  *       └────── any other ─► a Task: made, told, stored; from here on every event is a record of its log
  *
@@ -60,6 +61,7 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
     dgm_log_close(c->log);
     c->after = 0;
     c->turn = 1;
+    c->first_seq = 1;
     c->is_message = true;
     c->task_id = (dgm_str){0};
     atomic_fetch_add_explicit(&r->shard->core->messages, 1, memory_order_relaxed);
@@ -110,14 +112,31 @@ static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
     return DGM_OK;
 }
 
+/* A task's stream has no messages: what an agent says to one ends it with these words. */
+static dgm_event as_completed(struct run *r, const dgm_message *m)
+{
+    dgm_status_update *u = dgm_new(r->scratch, dgm_status_update);
+    u->task_id = r->input.task_id;
+    u->context_id = r->input.context_id;
+    u->status = (dgm_status){.state = DGM_STATE_COMPLETED,
+                             .message = (dgm_message *)(uintptr_t)m,
+                             .timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms())};
+    return (dgm_event){.kind = DGM_EVENT_STATUS, .status = u};
+}
+
 static dgm_code decide(struct run *r, const dgm_event *event, dgm_err *err)
 {
     dgm_code rc;
-    if (event->kind == DGM_EVENT_MESSAGE)
+    dgm_event first = *event;
+    if (event->kind == DGM_EVENT_MESSAGE && !r->send->as_task)
         return answer_with_message(r, event, err);
     if ((rc = begin_task(r, event->kind == DGM_EVENT_TASK ? event->task : NULL, err)))
         return rc;
-    return event->kind == DGM_EVENT_TASK ? DGM_OK : live_append(r->live, event, DGM_BY_AGENT, err);
+    if (event->kind == DGM_EVENT_TASK)
+        return DGM_OK;
+    if (event->kind == DGM_EVENT_MESSAGE)
+        first = as_completed(r, event->message);
+    return live_append(r->live, &first, DGM_BY_AGENT, err);
 }
 
 /* Once its agent has read it, and it stands in the log. */
@@ -133,18 +152,6 @@ static void forget_given(struct run *r)
 }
 
 /* ---- what agents call ------------------------------------------------------------------------------------------------ */
-
-/* A task's stream has no messages: what an agent says to one ends it with these words. */
-static dgm_event as_completed(struct run *r, const dgm_message *m)
-{
-    dgm_status_update *u = dgm_new(r->scratch, dgm_status_update);
-    u->task_id = r->input.task_id;
-    u->context_id = r->input.context_id;
-    u->status = (dgm_status){.state = DGM_STATE_COMPLETED,
-                             .message = (dgm_message *)(uintptr_t)m,
-                             .timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms())};
-    return (dgm_event){.kind = DGM_EVENT_STATUS, .status = u};
-}
 
 static bool is_over_limit(const struct run *r)
 {

@@ -44,7 +44,7 @@ const unsigned char *call_digest(struct call *c)
 
 void send_remember(struct live *l, struct call *c)
 {
-    if (!l->agent->dedupe || !c->message_id.n)
+    if (!call_dedupes(c))
         return;
     bool nameless = !c->asked_context.n && !c->asked_task.n;
     l->taken = dgm_xmalloc(sizeof *l->taken + c->message_id.n);
@@ -57,7 +57,7 @@ void send_remember(struct live *l, struct call *c)
 void send_start(struct shard *s, struct call *c)
 {
     c->shard = s;
-    if (c->agent->dedupe && c->message_id.n)
+    if (call_dedupes(c))
         resend_or_start(s, c);
     else
         run_start(s, c, NULL, NULL);

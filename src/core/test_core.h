@@ -42,6 +42,31 @@ static inline dgm_code chunk(dgm_run *run, const char *text, bool append, bool l
     return run->ops->emit(run, &e, NULL);
 }
 
+/* Asks for n calls: this id, or for several this id and a number. */
+static inline void ask_for_calls(dgm_run *run, dgm_task_state state, dgm_str id, int n)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_record *record = NULL;
+    dgm_event e;
+    dgm_buf b;
+    dgm_buf_init(&b, (size_t)1 << 20);
+    dgm_buf_add_lit(&b,
+                    "{\"statusUpdate\":{\"taskId\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":"
+                    "\"TASK_STATE_INPUT_REQUIRED\",\"message\":{\"messageId\":\"q\",\"role\":"
+                    "\"ROLE_AGENT\",\"parts\":[{\"data\":{\"tool_calls\":[");
+    for (int i = 0; i < n; i++)
+        dgm_buf_printf(&b, "%s{\"call_id\":\"%.*s%.0d\",\"name\":\"f\"}", i ? "," : "", DGM_P(id),
+                       i);
+    dgm_buf_add_lit(&b, "]}}]}}}}");
+    dgm_record_head head = {.seq = 1, .kind = DGM_EVENT_STATUS};
+    assert_int_equal(dgm_record_from_bytes(head, dgm_buf_str(&b), &record, NULL), DGM_OK);
+    assert_int_equal(dgm_record_event(record, a, &e, NULL), DGM_OK);
+    e.status->status.state = state;
+    assert_int_equal(run->ops->emit(run, &e, NULL), DGM_OK);
+    dgm_record_unref(record);
+    dgm_buf_done(&b);
+}
+
 static inline void agent_start(void *agent, dgm_run *run)
 {
     dgm_str said = run->input->message->parts.at[0].content;
@@ -52,6 +77,12 @@ static inline void agent_start(void *agent, dgm_run *run)
         dgm_message m = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
         dgm_event e = {.kind = DGM_EVENT_MESSAGE, .message = &m};
         assert_int_equal(run->ops->emit(run, &e, NULL), DGM_OK);
+        run->ops->end(run, NULL);
+    } else if (said.n > 4 && strncmp(said.p, "call", 4) == 0) { /* "call x", "calls x" */
+        bool many = said.p[4] == 's';
+        dgm_str id = {said.p + 5 + many, said.n - 5 - many};
+        ask_for_calls(run, many ? DGM_STATE_AUTH_REQUIRED : DGM_STATE_INPUT_REQUIRED, id,
+                      many ? DGM_MAX_OPEN_CALLS + 1 : 1);
         run->ops->end(run, NULL);
     } else if (dgm_str_is(said, "chunks")) {
         status(run, DGM_STATE_WORKING, NULL);
@@ -233,13 +264,16 @@ struct step {
     /* what goes in */
     dgm_owner owner;
     dgm_str text, task_id, context_id, message_id, agent;
+    dgm_str protocol, caller_id, request, previous;
+    bool as_task, always_new;
     uint64_t cursor;
     /* what comes out; texts in the step's own memory */
     dgm_code code;
     dgm_err err;
     char task[64], context[64];
     dgm_log *log;
-    uint64_t after;
+    uint64_t after, first_seq;
+    uint32_t turn;
     dgm_record *snapshot;
     bool is_message, is_resend;
     dgm_log_reader *reader;
@@ -291,6 +325,8 @@ static inline void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *e
     } else {
         s->log = dgm_log_ref(sent->log);
         s->after = sent->after;
+        s->first_seq = sent->first_seq;
+        s->turn = sent->turn;
         s->snapshot = sent->snapshot ? dgm_record_ref(sent->snapshot) : NULL;
         s->is_message = sent->is_message;
         s->is_resend = sent->is_resend;
@@ -309,8 +345,15 @@ static inline void send_it(struct step *s)
                      .parts = {&part, 1},
                      .task_id = s->task_id,
                      .context_id = s->context_id};
-    dgm_send send = {
-        .owner = s->owner, .agent = s->agent, .message = &m, .protocol = DGM_STR("a2a")};
+    dgm_send send = {.owner = s->owner,
+                     .agent = s->agent,
+                     .message = &m,
+                     .protocol = s->protocol.n ? s->protocol : DGM_STR("a2a"),
+                     .caller_id = s->caller_id,
+                     .request = s->request,
+                     .previous = s->previous,
+                     .as_task = s->as_task,
+                     .always_new = s->always_new};
     dgm_core_send(s->e->core, &send, on_sent, s);
 }
 

@@ -1,21 +1,12 @@
 /* model/stamp.c - canonical types, times. */
 #include "model/stamp.h"
+#include "model/calls.h"
 #include "json/json.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #define CANONICAL_TYPE "canonical_type"
-
-static bool has_list(const dgm_message *m, dgm_str name)
-{
-    for (size_t i = 0; i < m->parts.n; i++) {
-        const dgm_part *part = &m->parts.at[i];
-        if (part->kind == DGM_PART_DATA && yyjson_arr_size(dgm_json_get(part->data, name)))
-            return true;
-    }
-    return false;
-}
 
 enum type { TYPE_CALLS, TYPE_RESULTS, TYPE_SAID, TYPE_ASKED, N_TYPES };
 
@@ -24,10 +15,9 @@ static const char *const type_names[N_TYPES] = {"ToolCallStartEvent", "ToolCallR
 
 static enum type type_of(const dgm_message *m)
 {
-    /* Users make no calls: what stands there is data as any other. */
-    if (m->role == DGM_ROLE_AGENT && has_list(m, DGM_STR("tool_calls")))
+    if (dgm_message_has_calls(m))
         return TYPE_CALLS;
-    if (has_list(m, DGM_STR("tool_results")))
+    if (dgm_message_has_results(m))
         return TYPE_RESULTS;
     return m->role == DGM_ROLE_AGENT ? TYPE_SAID : TYPE_ASKED;
 }

@@ -73,11 +73,13 @@ static void job_answer(dgm_job *job)
     void *arg = job->arg;
     switch (job->kind) {
     case DGM_JOB_APPEND:
+    case DGM_JOB_PUT_NOTE:
     case DGM_JOB_TRIM:
         if (job->call.done)
             job->call.done(code, err, arg);
         break;
-    case DGM_JOB_TASK: job->call.task(code, code ? NULL : job->got.row, err, arg); break;
+    case DGM_JOB_TASK:
+    case DGM_JOB_FIND_CALL: job->call.task(code, code ? NULL : job->got.row, err, arg); break;
     case DGM_JOB_RECORDS:
         job->call.records(code, job->got.records.at, code ? 0 : job->got.records.n, err, arg);
         break;
@@ -90,6 +92,9 @@ static void job_answer(dgm_job *job)
         break;
     case DGM_JOB_FIND_DEDUPE:
         job->call.dedupe(code, code ? NULL : job->got.dedupe, err, arg);
+        break;
+    case DGM_JOB_GET_NOTE:
+        job->call.note(code, code ? (dgm_str){0} : job->got.note, err, arg);
         break;
     case DGM_JOB_LIST:
     case DGM_JOB_UNFINISHED:
@@ -217,6 +222,8 @@ void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done
              room(turn->previous);
     if (taken)
         n += sizeof *taken + room(taken->message_id);
+    for (size_t i = 0; i < batch->open_calls.n; i++)
+        n += sizeof(dgm_str) + room(batch->open_calls.at[i]);
 
     dgm_job *job = job_new(DGM_JOB_APPEND, n, &b, arg);
     dgm_append *to = &job->append.batch;
@@ -228,6 +235,11 @@ void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done
     dgm_taken *taken_copy = taken ? put_array(&b, taken, sizeof *taken) : NULL;
     to->turn = turn_copy;
     to->taken = taken_copy;
+    if (batch->open_calls.n)
+        to->open_calls.at =
+            put_array(&b, batch->open_calls.at, batch->open_calls.n * sizeof(dgm_str));
+    for (size_t i = 0; i < batch->open_calls.n; i++)
+        put(&b, &to->open_calls.at[i]);
     if (turn) {
         put(&b, &turn_copy->protocol);
         put(&b, &turn_copy->caller_id);
@@ -294,18 +306,21 @@ void dgm_store_get_turns(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_sto
     s->driver->submit(s, job);
 }
 
-void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str protocol, dgm_str caller_id,
-                         dgm_store_got_turn got, void *arg)
+void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str protocol,
+                         dgm_str caller_id, dgm_store_got_turn got, void *arg)
 {
     struct block b;
-    dgm_job *job = job_new(
-        DGM_JOB_FIND_TURN,
-        room(owner.tenant) + room(owner.principal) + room(protocol) + room(caller_id), &b, arg);
+    dgm_job *job = job_new(DGM_JOB_FIND_TURN,
+                           room(owner.tenant) + room(owner.principal) + room(agent) +
+                               room(protocol) + room(caller_id),
+                           &b, arg);
     job->find.owner = owner;
+    job->find.agent = agent;
     job->find.protocol = protocol;
     job->find.caller_id = caller_id;
     put(&b, &job->find.owner.tenant);
     put(&b, &job->find.owner.principal);
+    put(&b, &job->find.agent);
     put(&b, &job->find.protocol);
     put(&b, &job->find.caller_id);
     job->call.turn = got;
@@ -330,6 +345,24 @@ void dgm_store_find_dedupe(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str
     put(&b, &job->find.context_id);
     put(&b, &job->find.message_id);
     job->call.dedupe = got;
+    s->driver->submit(s, job);
+}
+
+void dgm_store_find_call(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str call_id,
+                         dgm_store_got_task got, void *arg)
+{
+    struct block b;
+    dgm_job *job =
+        job_new(DGM_JOB_FIND_CALL,
+                room(owner.tenant) + room(owner.principal) + room(agent) + room(call_id), &b, arg);
+    job->find.owner = owner;
+    job->find.agent = agent;
+    job->find.call_id = call_id;
+    put(&b, &job->find.owner.tenant);
+    put(&b, &job->find.owner.principal);
+    put(&b, &job->find.agent);
+    put(&b, &job->find.call_id);
+    job->call.task = got;
     s->driver->submit(s, job);
 }
 
@@ -368,6 +401,51 @@ void dgm_store_list_unfinished(dgm_store *s, size_t page_size, const dgm_task_ro
     job->unfinished.after = from;
     put_row(&b, &job->unfinished.after);
     job->call.list = got;
+    s->driver->submit(s, job);
+}
+
+/* ---- notes ----------------------------------------------------------------------------------------- */
+
+static dgm_job *note_job(dgm_job_kind kind, const dgm_note *n, void *arg)
+{
+    struct block b;
+    dgm_job *job = job_new(kind,
+                           room(n->owner.tenant) + room(n->owner.principal) + room(n->kind) +
+                               room(n->name) + room(n->text),
+                           &b, arg);
+    job->note = *n;
+    put(&b, &job->note.owner.tenant);
+    put(&b, &job->note.owner.principal);
+    put(&b, &job->note.kind);
+    put(&b, &job->note.name);
+    put(&b, &job->note.text);
+    return job;
+}
+
+void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done, void *arg)
+{
+    dgm_note small = *note;
+    bool too_large = note->text.n > DGM_MAX_NOTE_BYTES;
+    if (too_large)
+        small.text = (dgm_str){0};
+    dgm_job *job = note_job(DGM_JOB_PUT_NOTE, &small, arg);
+    job->call.done = done;
+    if (!too_large) {
+        s->driver->submit(s, job);
+        return;
+    }
+    job->code = dgm_fail(&job->err, DGM_TOO_LARGE, NULL,
+                         "%zu bytes are to be remembered, the limit note_bytes is %zu: send less",
+                         note->text.n, DGM_MAX_NOTE_BYTES);
+    dgm_job_post(job);
+}
+
+void dgm_store_get_note(dgm_store *s, dgm_owner owner, dgm_str kind, dgm_str name,
+                        dgm_store_got_note got, void *arg)
+{
+    dgm_job *job =
+        note_job(DGM_JOB_GET_NOTE, &(dgm_note){.owner = owner, .kind = kind, .name = name}, arg);
+    job->call.note = got;
     s->driver->submit(s, job);
 }
 

@@ -45,7 +45,7 @@ typedef struct dgm_turn_row {
     uint32_t turn;                /* from 1 */
     uint64_t first_seq, last_seq; /* last 0: it runs */
     dgm_str protocol;             /* "a2a", "ag-ui", "openai-chat", "openai-responses", "ai-sdk" */
-    dgm_str caller_id; /* resp_..., a runId, ...: one per owner and protocol; may be empty */
+    dgm_str caller_id; /* resp_..., a runId, ...: one per owner, agent, protocol; may be empty */
     dgm_str request;   /* JSON of what has to be echoed; may be empty */
     dgm_str previous;  /* caller_id of the turn before, for chains; may be empty */
 } dgm_turn_row;
@@ -88,7 +88,8 @@ typedef struct dgm_append {
     /* What began this turn, in place of others with the same key (context_id and agent of the row are the
      * task's then); NULL: none. */
     const dgm_taken *taken;
-    /* Calls that the caller is asked to make, by id: dgm_store_find_call finds the task by them. */
+    /* Calls that the caller is asked to make, by id: dgm_store_find_call finds the task by them (agent of the
+     * row is the task's then). */
     dgm_strs open_calls;
     bool sync;
 } dgm_append;
@@ -119,16 +120,17 @@ typedef void (*dgm_store_got_turns)(dgm_code code, const dgm_turn_row *turns, si
 void dgm_store_get_turns(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_store_got_turns got,
                          void *arg);
 
-/* By the caller's id, the newest if it was used twice: turn NULL when there is none; task_id is the
- * task it belongs to. */
+/* By the caller's id, at an agent (empty: any), the newest if it was used twice: turn NULL when there is
+ * none; task_id is the task it belongs to. */
 typedef void (*dgm_store_got_turn)(dgm_code code, const dgm_turn_row *turn, dgm_str task_id,
                                    const dgm_err *err, void *arg);
-void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str protocol, dgm_str caller_id,
-                         dgm_store_got_turn got, void *arg);
+void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str protocol,
+                         dgm_str caller_id, dgm_store_got_turn got, void *arg);
 
-/* The task that asked for the call of this id, the newest if there are several; row NULL: none did. */
-void dgm_store_find_call(dgm_store *s, dgm_owner owner, dgm_str call_id, dgm_store_got_task got,
-                         void *arg);
+/* The task that asked for the call of this id, at an agent (empty: any): the one that did last, if there are
+ * several; row NULL: none did. */
+void dgm_store_find_call(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str call_id,
+                         dgm_store_got_task got, void *arg);
 
 /* row NULL: it was not taken, or that has expired. */
 typedef void (*dgm_store_got_dedupe)(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err,
@@ -143,7 +145,8 @@ bool dgm_store_is_unknown(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str 
 /* ---- notes --------------------------------------------------------------------------------------------- */
 
 /* What a caller wants remembered that is no task (conversations of OpenAI's, responses that were deleted):
- * a text by (owner, kind, name). Of limited size: DGM_MAX_NOTE_BYTES. */
+ * a text by (owner, kind, name). Of limited size: DGM_MAX_NOTE_BYTES, more is DGM_TOO_LARGE. Once answered it
+ * is on the disk. */
 typedef struct dgm_note {
     dgm_owner owner;
     dgm_str kind, name;
@@ -184,7 +187,7 @@ void dgm_store_list_unfinished(dgm_store *s, size_t page_size, const dgm_task_ro
 /* ---- life ---------------------------------------------------------------------------------------------- */
 
 /* "memory:" or "sqlite:PATH". The former forgets the tasks that ended first when it has more than
- * DGM_MAX_MEMORY_TASKS or DGM_MAX_MEMORY_BYTES. A second process on the same database is refused, naming the holder. */
+ * DGM_MAX_MEMORY_TASKS or DGM_MAX_MEMORY_BYTES, and the oldest notes likewise. A second process on the same database is refused, naming the holder. */
 dgm_code dgm_store_open(const char *url, dgm_store **ret_store, dgm_err *err);
 /* Finishes what was asked for, then closes. Callbacks are posted to their loops: close before
  * dgm_loops_free. */
@@ -214,6 +217,7 @@ dgm_store_stats dgm_store_stats_of(dgm_store *s);
  * only what the folded Task covers. The task, its folded Task and the message ids it took stay, and of
  * the last turn a row for its number: its first_seq is behind its last_seq then, and its texts are gone.
  * tasks_before_ms: tasks in a terminal state since before this, with all that belongs to them.
+ * Notes that have expired go in any case.
  */
 typedef struct dgm_keep {
     int64_t turns_before_ms, tasks_before_ms; /* 0: all stay */

@@ -16,8 +16,11 @@ typedef enum dgm_job_kind {
     DGM_JOB_TURNS, /* up to here: about one task, answered in order */
     DGM_JOB_FIND_TURN,
     DGM_JOB_FIND_DEDUPE,
+    DGM_JOB_FIND_CALL,
     DGM_JOB_LIST,
     DGM_JOB_UNFINISHED,
+    DGM_JOB_GET_NOTE,
+    DGM_JOB_PUT_NOTE,
     DGM_JOB_TRIM
 } dgm_job_kind;
 
@@ -32,7 +35,7 @@ typedef struct dgm_job {
 
     union { /* what was asked for; lives in the job's own block */
         struct {
-            dgm_append batch; /* turn and taken point into the block */
+            dgm_append batch; /* turn, taken and open_calls point into the block */
             size_t bytes;     /* of its records */
             int64_t ended_ms; /* sqlite: when the turn ended, if it did */
         } append;
@@ -44,9 +47,12 @@ typedef struct dgm_job {
         } task;
         struct {
             dgm_owner owner;
-            dgm_str protocol, caller_id;           /* of a turn */
-            dgm_str agent, context_id, message_id; /* of a message */
+            dgm_str agent;
+            dgm_str protocol, caller_id;    /* of a turn */
+            dgm_str context_id, message_id; /* of a message */
+            dgm_str call_id;
         } find;
+        dgm_note note; /* to be put; of one that is looked for: owner, kind, name */
         dgm_list_query list;
         struct {
             size_t page_size;
@@ -56,7 +62,7 @@ typedef struct dgm_job {
         struct {
             dgm_keep keep;
             int64_t from; /* sqlite: where its next step begins */
-            bool turns_done;
+            int stage;    /* and of what */
         } trim;
     };
 
@@ -72,6 +78,7 @@ typedef struct dgm_job {
             dgm_str task_id;
         } turns;
         dgm_dedupe_row *dedupe;
+        dgm_str note; /* absent: none */
         struct {
             dgm_task_row *at;
             size_t n;
@@ -91,6 +98,7 @@ typedef struct dgm_job {
         dgm_store_got_turn turn;
         dgm_store_got_dedupe dedupe;
         dgm_store_got_list list;
+        dgm_store_got_note note;
     } call;
     void *arg;
 } dgm_job;
@@ -135,6 +143,11 @@ static inline uint64_t dgm_append_first(const dgm_append *b)
 dgm_code dgm_append_check(const dgm_append *b, dgm_err *err);
 /* The refusal of one that does not begin where the log ends; last NULL: there is no such task. */
 dgm_code dgm_append_misfit(const dgm_append *b, const uint64_t *last, dgm_err *err);
+
+static inline bool dgm_note_has_expired(int64_t expires_ms)
+{
+    return expires_ms && expires_ms <= dgm_loop_unix_ms();
+}
 
 static inline bool dgm_state_is_unfinished(dgm_task_state s)
 {

@@ -298,7 +298,7 @@ static inline void make_get_turns(struct call *c)
 }
 static inline void make_find_turn(struct call *c)
 {
-    dgm_store_find_turn(c->env->store, c->owner, c->a, c->b, on_turn, c);
+    dgm_store_find_turn(c->env->store, c->owner, c->c, c->a, c->b, on_turn, c);
 }
 static inline void make_find_dedupe(struct call *c)
 {

@@ -10,14 +10,25 @@
 
 /* ---- reading --------------------------------------------------------------------------------------- */
 
-static void get_task(struct memory_store *s, dgm_job *job)
+static void give_task(dgm_job *job, const struct task *t)
 {
-    const struct task *t = memory_find_task(s, job->task.owner, job->task.task_id);
     if (!t)
         return;
     job->got.row = dgm_new(dgm_job_arena(job), dgm_task_row);
     *job->got.row = task_row(t);
     dgm_task_row_keep(job->arena, job->got.row);
+}
+
+static void get_task(struct memory_store *s, dgm_job *job)
+{
+    give_task(job, memory_find_task(s, job->task.owner, job->task.task_id));
+}
+
+static void find_call(struct memory_store *s, dgm_job *job)
+{
+    const struct asked *a =
+        memory_find_asked(s, job->find.owner, job->find.agent, job->find.call_id);
+    give_task(job, a ? a->task : NULL);
 }
 
 static void get_records(struct memory_store *s, dgm_job *job)
@@ -53,8 +64,8 @@ static void get_turns(struct memory_store *s, dgm_job *job)
 
 static void find_turn(struct memory_store *s, dgm_job *job)
 {
-    const struct caller *c =
-        memory_find_caller(s, job->find.owner, job->find.protocol, job->find.caller_id);
+    const struct caller *c = memory_find_caller(s, job->find.owner, job->find.agent,
+                                                job->find.protocol, job->find.caller_id);
     for (const struct turn *turn = c ? c->task->turns : NULL; turn; turn = turn->next) {
         if (turn->turn != c->turn)
             continue;
@@ -105,12 +116,13 @@ static void submit(dgm_store *base, dgm_job *job)
         [DGM_JOB_RECORDS] = get_records,  [DGM_JOB_TURNS] = get_turns,
         [DGM_JOB_FIND_TURN] = find_turn,  [DGM_JOB_FIND_DEDUPE] = find_dedupe,
         [DGM_JOB_LIST] = memory_list,     [DGM_JOB_UNFINISHED] = memory_list_unfinished,
-        [DGM_JOB_TRIM] = memory_trim,
+        [DGM_JOB_FIND_CALL] = find_call,  [DGM_JOB_GET_NOTE] = memory_get_note,
+        [DGM_JOB_TRIM] = memory_trim,     [DGM_JOB_PUT_NOTE] = memory_put_note,
     };
     struct memory_store *s = (struct memory_store *)base;
     pthread_mutex_lock(&s->lock);
     work[job->kind](s, job);
-    if (job->kind != DGM_JOB_APPEND && job->kind != DGM_JOB_TRIM)
+    if (job->kind != DGM_JOB_APPEND && job->kind != DGM_JOB_TRIM && job->kind != DGM_JOB_PUT_NOTE)
         s->stats.reads++;
     pthread_mutex_unlock(&s->lock);
     dgm_job_post(job);
@@ -124,6 +136,7 @@ static dgm_code open_memory(const char *rest, dgm_store **ret_store, dgm_err *er
     struct memory_store *s = dgm_xcalloc(1, sizeof *s);
     s->base.driver = &dgm_store_memory;
     s->last_ended = &s->first_ended;
+    s->last_note = &s->first_note;
     pthread_mutex_init(&s->lock, NULL);
     *ret_store = &s->base;
     return DGM_OK;

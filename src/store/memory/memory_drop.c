@@ -13,7 +13,8 @@ static void drop_caller(struct memory_store *s, struct caller *c)
 static void drop_caller_of(struct memory_store *s, const struct task *t, const struct turn *turn)
 {
     dgm_turn_row row = turn_row(turn);
-    struct caller *c = memory_find_caller(s, task_owner(t), row.protocol, row.caller_id);
+    struct caller *c =
+        memory_find_caller(s, task_owner(t), task_agent(t), row.protocol, row.caller_id);
     if (c && c->task == t && c->turn == turn->turn)
         drop_caller(s, c);
 }
@@ -28,6 +29,22 @@ void memory_drop_taken(struct memory_store *s, struct taken *d, enum taken_by by
     if (d->next)
         d->next->to_this = d->to_this;
     free(d);
+}
+
+void memory_drop_asked(struct memory_store *s, struct asked *a)
+{
+    memory_table_drop(&s->asked, &a->node);
+    *a->to_this = a->next;
+    if (a->next)
+        a->next->to_this = a->to_this;
+    s->bytes -= sizeof *a + a->call_id_n;
+    free(a);
+}
+
+static void drop_all_asked(struct memory_store *s, struct task *t)
+{
+    while (t->asked)
+        memory_drop_asked(s, t->asked);
 }
 
 static void free_task(struct task *t)
@@ -75,6 +92,7 @@ static void forget(struct memory_store *s, struct task *t) /* one that has ended
     else
         s->last_ended = t->to_this;
     drop_all_taken(s, t);
+    drop_all_asked(s, t);
     for (const struct turn *turn = t->turns; turn; turn = turn->next)
         drop_caller_of(s, t, turn);
     for (size_t i = 0; i < t->n_records; i++)
@@ -102,11 +120,15 @@ void memory_forget_all(struct memory_store *s)
         for (struct node *at = s->tasks.slots[i], *next; at; at = next) {
             next = at->next;
             drop_all_taken(s, (struct task *)at);
+            drop_all_asked(s, (struct task *)at);
             free_task((struct task *)at);
         }
     }
+    memory_drop_all_notes(s);
     free(s->callers.slots);
     free(s->tasks.slots);
+    free(s->asked.slots);
+    free(s->notes.slots);
     for (size_t by = 0; by < N_TAKEN_KEYS; by++)
         free(s->taken[by].slots);
 }
@@ -184,4 +206,5 @@ void memory_trim(struct memory_store *s, dgm_job *job)
     }
     drop_expired(s, BY_CONTEXT, now);
     drop_expired(s, BY_NONE, now);
+    memory_drop_expired_notes(s);
 }

@@ -8,7 +8,7 @@ static struct node **slot_of(const struct table *t, uint64_t hash)
     return &t->slots[hash & (t->cap - 1)];
 }
 
-static struct node *first_of(const struct table *t, uint64_t hash)
+struct node *memory_table_first(const struct table *t, uint64_t hash)
 {
     return t->cap ? *slot_of(t, hash) : NULL;
 }
@@ -61,7 +61,7 @@ uint64_t memory_task_hash(dgm_owner owner, dgm_str id)
 struct task *memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id)
 {
     uint64_t hash = memory_task_hash(owner, id);
-    for (struct node *at = first_of(&s->tasks, hash); at; at = at->next) {
+    for (struct node *at = memory_table_first(&s->tasks, hash); at; at = at->next) {
         struct task *t = (struct task *)at;
         if (at->hash == hash && memory_same_owner(task_owner(t), owner) &&
             dgm_str_eq(task_id(t), id))
@@ -75,18 +75,41 @@ uint64_t memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id
     return hash_of(2, (dgm_str[]){owner.tenant, owner.principal, protocol, caller_id}, 4);
 }
 
-struct caller *memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str protocol,
-                                  dgm_str caller_id)
+struct caller *memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                  dgm_str protocol, dgm_str caller_id)
 {
     uint64_t hash = memory_caller_hash(owner, protocol, caller_id);
-    for (struct node *at = first_of(&s->callers, hash); at; at = at->next) {
+    struct caller *found = NULL;
+    for (struct node *at = memory_table_first(&s->callers, hash); at; at = at->next) {
         struct caller *c = (struct caller *)at;
         if (at->hash == hash && memory_same_owner(task_owner(c->task), owner) &&
+            (!agent.n || dgm_str_eq(task_agent(c->task), agent)) &&
             dgm_str_eq((dgm_str){c->texts, c->protocol_n}, protocol) &&
-            dgm_str_eq((dgm_str){c->texts + c->protocol_n, c->caller_id_n}, caller_id))
-            return c;
+            dgm_str_eq((dgm_str){c->texts + c->protocol_n, c->caller_id_n}, caller_id) &&
+            (!found || found->order < c->order))
+            found = c;
     }
-    return NULL;
+    return found;
+}
+
+uint64_t memory_asked_hash(dgm_owner owner, dgm_str call_id)
+{
+    return hash_of(4, (dgm_str[]){owner.tenant, owner.principal, call_id}, 3);
+}
+
+struct asked *memory_find_asked(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                dgm_str call_id)
+{
+    uint64_t hash = memory_asked_hash(owner, call_id);
+    struct asked *found = NULL;
+    for (struct node *at = memory_table_first(&s->asked, hash); at; at = at->next) {
+        struct asked *a = (struct asked *)at;
+        if (at->hash == hash && memory_same_owner(task_owner(a->task), owner) &&
+            (!agent.n || dgm_str_eq(task_agent(a->task), agent)) &&
+            dgm_str_eq(asked_call(a), call_id) && (!found || found->order < a->order))
+            found = a;
+    }
+    return found;
 }
 
 uint64_t memory_taken_hash(dgm_owner owner, dgm_str agent, dgm_str context_id, dgm_str message_id)
@@ -100,7 +123,7 @@ struct taken *memory_find_taken(const struct memory_store *s, dgm_owner owner, d
 {
     enum taken_by by = taken_by(context_id);
     uint64_t hash = memory_taken_hash(owner, agent, context_id, message_id);
-    for (struct node *at = first_of(&s->taken[by], hash); at; at = at->next) {
+    for (struct node *at = memory_table_first(&s->taken[by], hash); at; at = at->next) {
         struct taken *d = taken_of(at, by);
         if (at->hash == hash && memory_same_owner(task_owner(d->task), owner) &&
             dgm_str_eq(task_agent(d->task), agent) && dgm_str_eq(taken_message(d), message_id) &&

@@ -2,10 +2,11 @@
  * store/memory/memory_int.h - what the files of this folder share.
  *
  *   memory.c       the driver, and reading
- *   memory_find.c  tables: a task, a turn by its caller's id, a message id
+ *   memory_find.c  tables: a task, a turn by its caller's id, a message id, a call
  *   memory_keep.c  writing
  *   memory_drop.c  forgetting: what ended first, what is old
  *   memory_list.c  pages of tasks
+ *   memory_note.c  notes
  *
  * Everything that is kept is one block, its texts behind it, one after the other: most tasks have little,
  * and there are many. Seqs fit into 32 bits (dgm_append_check).
@@ -46,6 +47,7 @@ struct task {
     dgm_record **records;          /* from seq `first` on */
     struct turn *turns;            /* in order */
     struct taken *taken;           /* the message ids it was sent */
+    struct asked *asked;           /* the calls it asked for */
     struct task *later, **to_this; /* that ended next; who points to it, NULL: it has not ended */
     char *folded;
     int64_t created_ms, status_ms;
@@ -59,8 +61,26 @@ struct task {
 struct caller {       /* a turn by the id its caller gave it */
     struct node node; /* first */
     struct task *task;
+    uint64_t order; /* the higher, the newer */
     uint32_t turn;
     uint32_t protocol_n, caller_id_n;
+    char texts[];
+};
+
+struct asked {                     /* a call that a task asked for */
+    struct node node;              /* first */
+    struct asked *next, **to_this; /* of the same task */
+    struct task *task;
+    uint64_t order;
+    uint32_t call_id_n;
+    char texts[];
+};
+
+struct note {
+    struct node node;              /* first */
+    struct note *later, **to_this; /* that was put next */
+    int64_t expires_ms;
+    uint32_t tenant_n, principal_n, kind_n, name_n, text_n;
     char texts[];
 };
 
@@ -85,10 +105,12 @@ struct taken {
 struct memory_store {
     dgm_store base;
     pthread_mutex_t lock;
-    struct table tasks, callers;
+    struct table tasks, callers, asked, notes;
     struct table taken[N_TAKEN_KEYS];
     struct task *first_ended, **last_ended; /* in the order they ended */
-    size_t bytes;                           /* of records and folded Tasks */
+    struct note *first_note, **last_note;   /* in the order they were put */
+    size_t bytes, note_bytes;               /* of records, folded Tasks and calls; of notes */
+    uint64_t order;                         /* of the newest caller's id or call */
     dgm_store_stats stats;
 };
 
@@ -140,6 +162,11 @@ static inline dgm_turn_row turn_row(const struct turn *t)
                           .previous = {request + t->request_n, t->previous_n}};
 }
 
+static inline dgm_str asked_call(const struct asked *a)
+{
+    return (dgm_str){a->texts, a->call_id_n};
+}
+
 static inline dgm_str taken_message(const struct taken *d)
 {
     return (dgm_str){d->texts, d->message_id_n};
@@ -166,8 +193,13 @@ uint64_t memory_task_hash(dgm_owner owner, dgm_str id);
 uint64_t memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id);
 uint64_t memory_taken_hash(dgm_owner owner, dgm_str agent, dgm_str context_id, dgm_str message_id);
 struct task *memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id);
-struct caller *memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str protocol,
-                                  dgm_str caller_id);
+/* At an agent; empty: at any, the newest. */
+struct caller *memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                  dgm_str protocol, dgm_str caller_id);
+uint64_t memory_asked_hash(dgm_owner owner, dgm_str call_id);
+struct asked *memory_find_asked(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                dgm_str call_id);
+struct node *memory_table_first(const struct table *t, uint64_t hash); /* all that may have it */
 struct taken *memory_find_taken(const struct memory_store *s, dgm_owner owner, dgm_str agent,
                                 dgm_str context_id, dgm_str message_id);
 
@@ -177,11 +209,20 @@ void memory_append(struct memory_store *s, dgm_job *job);
 void memory_trim(struct memory_store *s, dgm_job *job);
 void memory_list(struct memory_store *s, dgm_job *job);
 void memory_list_unfinished(struct memory_store *s, dgm_job *job);
+void memory_put_note(struct memory_store *s, dgm_job *job);
+void memory_get_note(struct memory_store *s, dgm_job *job);
 
 /* ---- memory_keep.c, memory_drop.c ------------------------------------------------------------------------- */
 
 struct turn *memory_make_turn(const dgm_turn_row *row);
+void memory_put_text(char **at, dgm_str text); /* copies it there, and goes behind it */
 void memory_drop_taken(struct memory_store *s, struct taken *d, enum taken_by by);
+void memory_drop_asked(struct memory_store *s, struct asked *a);
 void memory_note_end(struct memory_store *s, struct task *t);
 void memory_forget_some(struct memory_store *s); /* if there is too much */
 void memory_forget_all(struct memory_store *s);
+
+/* ---- memory_note.c ------------------------------------------------------------------------------------------ */
+
+void memory_drop_expired_notes(struct memory_store *s);
+void memory_drop_all_notes(struct memory_store *s);

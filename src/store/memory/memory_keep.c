@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void put_text(char **at, dgm_str text)
+void memory_put_text(char **at, dgm_str text)
 {
     if (text.n)
         memcpy(*at, text.p, text.n);
@@ -24,11 +24,11 @@ static struct task *make_task(struct memory_store *s, const dgm_task_row *row)
                        .id_n = (uint32_t)row->id.n,
                        .context_id_n = (uint32_t)row->context_id.n,
                        .agent_n = (uint32_t)row->agent.n};
-    put_text(&at, row->owner.tenant);
-    put_text(&at, row->owner.principal);
-    put_text(&at, row->id);
-    put_text(&at, row->context_id);
-    put_text(&at, row->agent);
+    memory_put_text(&at, row->owner.tenant);
+    memory_put_text(&at, row->owner.principal);
+    memory_put_text(&at, row->id);
+    memory_put_text(&at, row->context_id);
+    memory_put_text(&at, row->agent);
     memory_table_put(&s->tasks, &t->node);
     return t;
 }
@@ -37,7 +37,8 @@ static void keep_caller(struct memory_store *s, struct task *t, const dgm_turn_r
 {
     if (row->caller_id.n == 0)
         return;
-    struct caller *c = memory_find_caller(s, task_owner(t), row->protocol, row->caller_id);
+    struct caller *c =
+        memory_find_caller(s, task_owner(t), task_agent(t), row->protocol, row->caller_id);
     if (!c) {
         c = dgm_xmalloc(sizeof *c + row->protocol.n + row->caller_id.n);
         char *at = c->texts;
@@ -45,12 +46,13 @@ static void keep_caller(struct memory_store *s, struct task *t, const dgm_turn_r
                                  memory_caller_hash(task_owner(t), row->protocol, row->caller_id),
                              .protocol_n = (uint32_t)row->protocol.n,
                              .caller_id_n = (uint32_t)row->caller_id.n};
-        put_text(&at, row->protocol);
-        put_text(&at, row->caller_id);
+        memory_put_text(&at, row->protocol);
+        memory_put_text(&at, row->caller_id);
         memory_table_put(&s->callers, &c->node);
     }
     c->task = t;
     c->turn = row->turn;
+    c->order = ++s->order;
 }
 
 struct turn *memory_make_turn(const dgm_turn_row *row)
@@ -65,10 +67,10 @@ struct turn *memory_make_turn(const dgm_turn_row *row)
                        .caller_id_n = (uint32_t)row->caller_id.n,
                        .request_n = (uint32_t)row->request.n,
                        .previous_n = (uint32_t)row->previous.n};
-    put_text(&at, row->protocol);
-    put_text(&at, row->caller_id);
-    put_text(&at, row->request);
-    put_text(&at, row->previous);
+    memory_put_text(&at, row->protocol);
+    memory_put_text(&at, row->caller_id);
+    memory_put_text(&at, row->request);
+    memory_put_text(&at, row->previous);
     return t;
 }
 
@@ -81,9 +83,10 @@ static void keep_turn(struct memory_store *s, struct task *t, const dgm_turn_row
     if (old && old->turn == row->turn) {
         made->next = old->next;
         free(old);
+    } else { /* one that ends later is not newer than those that began meanwhile */
+        keep_caller(s, t, row);
     }
     *at = made;
-    keep_caller(s, t, row);
 }
 
 /* ---- message ids --------------------------------------------------------------------------------------- */
@@ -98,7 +101,7 @@ static struct taken *make_taken(struct task *t, const dgm_taken *from, uint32_t 
                         .turn = turn,
                         .message_id_n = (uint32_t)from->message_id.n};
     memcpy(d->digest, from->digest, sizeof d->digest);
-    put_text(&at, from->message_id);
+    memory_put_text(&at, from->message_id);
     if (d->next)
         d->next->to_this = &d->next;
     t->taken = d;
@@ -127,6 +130,30 @@ static void keep_taken(struct memory_store *s, struct task *t, const dgm_append 
         put_key(s, d, task_context(t), 0);
     if (b->taken->nameless_until_ms || !t->context_id_n)
         put_key(s, d, (dgm_str){0}, b->taken->nameless_until_ms);
+}
+
+/* ---- calls --------------------------------------------------------------------------------------------- */
+
+/* In place of whoever of this agent's asked for it. */
+static void keep_asked(struct memory_store *s, struct task *t, dgm_str call_id)
+{
+    struct asked *a = memory_find_asked(s, task_owner(t), task_agent(t), call_id);
+    if (a)
+        memory_drop_asked(s, a);
+    a = dgm_xmalloc(sizeof *a + call_id.n);
+    char *at = a->texts;
+    *a = (struct asked){.node.hash = memory_asked_hash(task_owner(t), call_id),
+                        .next = t->asked,
+                        .to_this = &t->asked,
+                        .task = t,
+                        .order = ++s->order,
+                        .call_id_n = (uint32_t)call_id.n};
+    memory_put_text(&at, call_id);
+    if (a->next)
+        a->next->to_this = &a->next;
+    t->asked = a;
+    memory_table_put(&s->asked, &a->node);
+    s->bytes += sizeof *a + call_id.n;
 }
 
 /* ---- appends ------------------------------------------------------------------------------------------- */
@@ -176,6 +203,8 @@ void memory_append(struct memory_store *s, dgm_job *job)
         keep_turn(s, t, b->turn);
     if (b->turn && b->taken)
         keep_taken(s, t, b);
+    for (size_t i = 0; i < b->open_calls.n; i++)
+        keep_asked(s, t, b->open_calls.at[i]);
     s->bytes += job->append.bytes;
     memory_note_end(s, t);
     memory_forget_some(s);

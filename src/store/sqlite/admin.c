@@ -245,6 +245,7 @@ static dgm_code check_orphans(struct check *k, dgm_err *err)
     } kinds[] = {
         {"log rows", "SELECT count(*) FROM log WHERE at>>32 NOT IN(SELECT n FROM tasks)"},
         {"turns", "SELECT count(*) FROM turns WHERE at>>32 NOT IN(SELECT n FROM tasks)"},
+        {"calls", "SELECT count(*) FROM calls WHERE task NOT IN(SELECT n FROM tasks)"},
         {"folded Tasks", "SELECT count(*) FROM folds WHERE task NOT IN(SELECT n FROM tasks)"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

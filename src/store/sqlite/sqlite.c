@@ -74,6 +74,14 @@ struct sqlite_store {
 
 /* ---- queues and lanes (under the lock) ------------------------------------------------------------- */
 
+/* What it holds of memory that is not small. */
+static size_t bytes_of(const dgm_job *job)
+{
+    return job->kind == DGM_JOB_APPEND     ? job->append.bytes
+           : job->kind == DGM_JOB_PUT_NOTE ? job->note.text.n
+                                           : 0;
+}
+
 static void push(struct queue *q, dgm_job *job)
 {
     job->next = NULL;
@@ -83,8 +91,7 @@ static void push(struct queue *q, dgm_job *job)
         q->first = job;
     q->last = job;
     q->n++;
-    if (job->kind == DGM_JOB_APPEND)
-        q->bytes += job->append.bytes;
+    q->bytes += bytes_of(job);
 }
 
 static dgm_job *pop(struct queue *q)
@@ -94,8 +101,7 @@ static dgm_job *pop(struct queue *q)
         return NULL;
     q->first = job->next;
     q->n--;
-    if (job->kind == DGM_JOB_APPEND)
-        q->bytes -= job->append.bytes;
+    q->bytes -= bytes_of(job);
     job->next = NULL;
     return job;
 }
@@ -194,12 +200,12 @@ static void note(struct sqlite_store *s, dgm_code code, const dgm_err *err)
 
 /* ---- the writer ------------------------------------------------------------------------------------ */
 
-/* What has arrived, up to one commit's worth. */
-static dgm_job *take_batch(struct sqlite_store *s, size_t *ret_n)
+/* What has arrived of a kind, up to one commit's worth. */
+static dgm_job *take_batch(struct sqlite_store *s, dgm_job_kind kind, size_t *ret_n)
 {
     dgm_job *chain = NULL, *last = NULL;
     size_t n = 0, bytes = 0;
-    while (s->writes.first && s->writes.first->kind == DGM_JOB_APPEND && n < BATCH_JOBS &&
+    while (s->writes.first && s->writes.first->kind == kind && n < BATCH_JOBS &&
            bytes < BATCH_BYTES) {
         dgm_job *job = pop(&s->writes);
         if (last)
@@ -207,7 +213,7 @@ static dgm_job *take_batch(struct sqlite_store *s, size_t *ret_n)
         else
             chain = job;
         last = job;
-        bytes += job->append.bytes;
+        bytes += bytes_of(job);
         n++;
     }
     *ret_n = n;
@@ -227,7 +233,7 @@ static void write_batch(struct sqlite_store *s)
 {
     size_t n;
     dgm_err err = {0};
-    dgm_job *chain = take_batch(s, &n);
+    dgm_job *chain = take_batch(s, DGM_JOB_APPEND, &n);
     struct answers a;
     a.n = 0;
     pthread_mutex_unlock(&s->lock);
@@ -241,6 +247,27 @@ static void write_batch(struct sqlite_store *s)
         next = job->next;
         count(s, job);
         lane_of(s, job)->n_appends--;
+        is_done(s, job, &a);
+    }
+    post(s, &a);
+}
+
+static void write_notes(struct sqlite_store *s)
+{
+    size_t n;
+    dgm_err err = {0};
+    dgm_job *chain = take_batch(s, DGM_JOB_PUT_NOTE, &n);
+    struct answers a;
+    a.n = 0;
+    pthread_mutex_unlock(&s->lock);
+    uint64_t began = uv_hrtime();
+    dgm_code code = dgm_sql_writer_notes(&s->writer, chain, &err);
+    uint64_t took = uv_hrtime() - began;
+    pthread_mutex_lock(&s->lock);
+    note(s, code, &err);
+    dgm_store_count_commit(&s->stats, took);
+    for (dgm_job *job = chain, *next; job; job = next) {
+        next = job->next;
         is_done(s, job, &a);
     }
     post(s, &a);
@@ -306,6 +333,8 @@ static void *writer_main(void *arg)
     for (;;) {
         if (s->writes.first && s->writes.first->kind == DGM_JOB_TRIM)
             write_trim(s);
+        else if (s->writes.first && s->writes.first->kind == DGM_JOB_PUT_NOTE)
+            write_notes(s);
         else if (s->writes.first)
             write_batch(s);
         else if (s->stopping)
@@ -393,11 +422,10 @@ static void refuse(struct sqlite_store *s, dgm_job *job, const struct queue *q)
 {
     struct answers a;
     a.n = 0;
-    job->code =
-        dgm_fail(&job->err, DGM_UNAVAILABLE, NULL,
-                 "%zu %s of %zu bytes wait for the database, the limit store_queue is %d: "
-                 "try again later",
-                 q->n, q == &s->writes ? "appends" : "reads", q->bytes, DGM_MAX_STORE_QUEUE);
+    job->code = dgm_fail(&job->err, DGM_UNAVAILABLE, NULL,
+                         "%zu %s of %zu bytes wait for the database, the limit store_queue is %d: "
+                         "try again later",
+                         q->n, q == &s->writes ? "writes" : "reads", q->bytes, DGM_MAX_STORE_QUEUE);
     is_done(s, job, &a);
     post(s, &a);
 }
@@ -405,7 +433,8 @@ static void refuse(struct sqlite_store *s, dgm_job *job, const struct queue *q)
 static void submit(dgm_store *base, dgm_job *job)
 {
     struct sqlite_store *s = (struct sqlite_store *)base;
-    bool write = job->kind == DGM_JOB_APPEND || job->kind == DGM_JOB_TRIM;
+    bool write =
+        job->kind == DGM_JOB_APPEND || job->kind == DGM_JOB_PUT_NOTE || job->kind == DGM_JOB_TRIM;
     struct queue *q = write ? &s->writes : is_list(job) ? &s->lists : &s->reads;
     if (job->kind <= DGM_JOB_TURNS)
         job->hash = hash_of(job);

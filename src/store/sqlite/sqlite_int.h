@@ -7,7 +7,8 @@
  *   sqlite_write.c   one batch of appends, one commit
  *   sqlite_rows.c    the rows of a batch, as tables that a statement can read
  *   sqlite_trim.c    what goes when it is old
- *   sqlite_read.c    every read
+ *   sqlite_read.c    every read, but of notes
+ *   sqlite_note.c    notes: writing, reading
  *   sqlite_known.c   which message ids may have been taken, without a read
  *   sqlite_frame.c   records as the bytes of a log row
  *   admin.c          what `dragoman db` does, without a store
@@ -49,6 +50,9 @@
     X(FOLDS_PUT,                                                                                       \
       "INSERT OR FAIL INTO folds(task,seq,body) SELECT task,seq,body FROM batch_folds"                 \
       " WHERE true ON CONFLICT(task) DO UPDATE SET seq=excluded.seq,body=excluded.body")               \
+    /* the one before goes, so that the newest has the highest number */                               \
+    X(CALLS_PUT, "INSERT OR REPLACE INTO calls(call,tenant,principal,agent,task)"                      \
+                 " SELECT call,tenant,principal,agent,task FROM batch_calls")                          \
     X(TASK_FIND,                                                                                       \
       "SELECT n,last_seq,state,status_ms FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")       \
     X(TASK_UPDATE, "UPDATE tasks SET last_seq=?2,state=?3,status_ms=?4 WHERE n=?1")                    \
@@ -76,7 +80,15 @@
     X(DELETE_LOG, "DELETE FROM log WHERE at BETWEEN ?1 AND ?2")                                        \
     X(DELETE_TURNS, "DELETE FROM turns WHERE at BETWEEN ?1 AND ?2")                                    \
     X(DELETE_FOLD, "DELETE FROM folds WHERE task=?1")                                                  \
+    X(DELETE_CALLS, "DELETE FROM calls WHERE task=?1")                                                 \
     X(DELETE_TASK, "DELETE FROM tasks WHERE n=?1")                                                     \
+    X(NOTE_PUT,                                                                                        \
+      "INSERT INTO notes(name,kind,tenant,principal,text,expires_ms) VALUES(?4,?3,?1,?2,?5,?6)"        \
+      " ON CONFLICT(name,kind,tenant,principal) DO UPDATE SET text=excluded.text,"                     \
+      "expires_ms=excluded.expires_ms")                                                                \
+    X(NOTE_DELETE, "DELETE FROM notes WHERE tenant=?1 AND principal=?2 AND kind=?3 AND name=?4")       \
+    X(NOTES_EXPIRE, "DELETE FROM notes WHERE n IN (SELECT n FROM notes WHERE expires_ms>0"             \
+                    " AND expires_ms<=?1 ORDER BY expires_ms LIMIT ?2)")                               \
     /* the readers' */                                                                                 \
     X(TASK_GET,                                                                                        \
       "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"           \
@@ -93,7 +105,15 @@
     X(TURN_FIND,                                                                                       \
       "SELECT r.at,r.first_seq,r.last_seq,r.protocol,r.caller,r.request,r.previous,t.id"               \
       " FROM turns r JOIN tasks t ON t.n=r.at>>32 WHERE r.caller=?4 AND r.protocol=?3"                 \
-      " AND r.caller<>'' AND t.tenant=?1 AND t.principal=?2 ORDER BY r.at DESC LIMIT 1")               \
+      " AND r.caller<>'' AND t.tenant=?1 AND t.principal=?2 AND (?5='' OR t.agent=?5)"                 \
+      " ORDER BY r.at DESC LIMIT 1")                                                                   \
+    X(CALL_FIND,                                                                                       \
+      "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"           \
+      "t.last_seq,f.seq,f.body FROM calls c JOIN tasks t ON t.n=c.task"                                \
+      " LEFT JOIN folds f ON f.task=t.n WHERE c.call=?3 AND c.tenant=?1 AND c.principal=?2"            \
+      " AND (?4='' OR c.agent=?4) ORDER BY c.n DESC LIMIT 1")                                          \
+    X(NOTE_GET, "SELECT text,expires_ms FROM notes WHERE tenant=?1 AND principal=?2 AND kind=?3 "      \
+                "AND name=?4")                                                                         \
     X(DEDUPE_GET,                                                                                      \
       "SELECT r.digest,t.id,r.at,r.known_ms,t.context FROM turns r JOIN tasks t ON t.n=r.at>>32"       \
       " WHERE r.message=?1 AND r.scope=?2 AND r.message<>'' AND t.tenant=?3 AND t.principal=?4"        \
@@ -153,7 +173,7 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
 dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err);
 
 /* The version of the tables: how many migrations there are. */
-#define DGM_SCHEMA_VERSION 2
+#define DGM_SCHEMA_VERSION 3
 
 /* Makes or brings up to date what the file holds; it is of this version, and not newer. */
 int dgm_schema_migrate(dgm_conn *c, int version);
@@ -249,6 +269,8 @@ void dgm_sql_writer_close(dgm_sql_writer *w);
 dgm_code dgm_sql_writer_append(dgm_sql_writer *w, dgm_job *chain, size_t n, dgm_err *err);
 /* One step; true: there is more to do. */
 bool dgm_sql_writer_trim(dgm_sql_writer *w, dgm_job *job);
+/* Of a chain of notes, in one commit; they have its code. */
+dgm_code dgm_sql_writer_notes(dgm_sql_writer *w, dgm_job *chain, dgm_err *err);
 dgm_code dgm_sql_writer_probe(dgm_sql_writer *w, dgm_err *err); /* can it write? */
 dgm_code dgm_sql_writer_checkpoint(dgm_sql_writer *w, dgm_err *err);
 
@@ -265,3 +287,4 @@ static inline int dgm_sql_done(sqlite3_stmt *st) /* a statement without rows */
 }
 
 void dgm_conn_read(dgm_conn *c, dgm_job *job);
+void dgm_conn_read_note(dgm_conn *c, dgm_job *job);

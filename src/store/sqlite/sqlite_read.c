@@ -55,6 +55,15 @@ static dgm_task_row row_of(dgm_job *job, sqlite3_stmt *st)
     return row;
 }
 
+static void take_task(dgm_conn *c, dgm_job *job, sqlite3_stmt *st)
+{
+    if (sqlite3_step(st) == SQLITE_ROW) {
+        job->got.row = dgm_new(job->arena, dgm_task_row);
+        *job->got.row = row_of(job, st);
+    }
+    finish(c, job, st);
+}
+
 static void get_task(dgm_conn *c, dgm_job *job)
 {
     sqlite3_stmt *st = sql(c, job, DGM_SQL_TASK_GET);
@@ -63,11 +72,19 @@ static void get_task(dgm_conn *c, dgm_job *job)
     dgm_bind_str(st, 1, job->task.owner.tenant);
     dgm_bind_str(st, 2, job->task.owner.principal);
     dgm_bind_str(st, 3, job->task.task_id);
-    if (sqlite3_step(st) == SQLITE_ROW) {
-        job->got.row = dgm_new(job->arena, dgm_task_row);
-        *job->got.row = row_of(job, st);
-    }
-    finish(c, job, st);
+    take_task(c, job, st);
+}
+
+static void find_call(dgm_conn *c, dgm_job *job)
+{
+    sqlite3_stmt *st = sql(c, job, DGM_SQL_CALL_FIND);
+    if (!st)
+        return;
+    dgm_bind_str(st, 1, job->find.owner.tenant);
+    dgm_bind_str(st, 2, job->find.owner.principal);
+    dgm_bind_str(st, 3, job->find.call_id);
+    dgm_bind_str(st, 4, job->find.agent);
+    take_task(c, job, st);
 }
 
 /* The number of the task a job is about, for its owner; false: there is none. */
@@ -207,6 +224,7 @@ static void find_turn(dgm_conn *c, dgm_job *job)
     dgm_bind_str(st, 2, job->find.owner.principal);
     dgm_bind_str(st, 3, job->find.protocol);
     dgm_bind_str(st, 4, job->find.caller_id);
+    dgm_bind_str(st, 5, job->find.agent);
     if (sqlite3_step(st) == SQLITE_ROW) {
         job->got.turns.at = dgm_new(job->arena, dgm_turn_row);
         *job->got.turns.at = turn_of(job, st);
@@ -393,9 +411,12 @@ void dgm_conn_read(dgm_conn *c, dgm_job *job)
     case DGM_JOB_TURNS: get_turns(c, job); break;
     case DGM_JOB_FIND_TURN: find_turn(c, job); break;
     case DGM_JOB_FIND_DEDUPE: find_dedupe(c, job); break;
+    case DGM_JOB_FIND_CALL: find_call(c, job); break;
+    case DGM_JOB_GET_NOTE: dgm_conn_read_note(c, job); break;
     case DGM_JOB_LIST: list(c, job); break;
     case DGM_JOB_UNFINISHED: list_unfinished(c, job); break;
     case DGM_JOB_APPEND:
+    case DGM_JOB_PUT_NOTE:
     case DGM_JOB_TRIM: assert(!"a write on a reader"); break;
     }
 }

@@ -25,6 +25,7 @@ struct cursor {
     const struct kind *kind;
     size_t group;
     const dgm_job *job;
+    size_t call; /* of the job's */
     bool end;
     sqlite3_int64 rowid;
     struct {
@@ -196,6 +197,34 @@ static void fold_column(const struct cursor *c, sqlite3_context *to, int i)
     }
 }
 
+/* ---- calls: those that a group asks for ------------------------------------------------------------ */
+
+static bool next_call(struct cursor *c)
+{
+    c->call++;
+    if (!c->job) {
+        c->job = group_of(c)->first;
+        c->call = 0;
+    }
+    for (; c->job; c->job = c->job->group_next, c->call = 0) {
+        if (c->call < c->job->append.batch.open_calls.n)
+            return true;
+    }
+    return false;
+}
+
+static void call_column(const struct cursor *c, sqlite3_context *to, int i)
+{
+    const dgm_append *b = &c->job->append.batch;
+    switch (i) {
+    case 0: give_text(to, b->open_calls.at[c->call]); break;
+    case 1: give_text(to, b->row.owner.tenant); break;
+    case 2: give_text(to, b->row.owner.principal); break;
+    case 3: give_text(to, b->row.agent); break;
+    case 4: sqlite3_result_int64(to, group_of(c)->n); break;
+    }
+}
+
 /* ---- what SQLite calls ----------------------------------------------------------------------------- */
 
 static const struct kind kinds[] = {
@@ -208,6 +237,7 @@ static const struct kind kinds[] = {
      "scope,known_ms,digest)",
      next_turn, turn_column},
     {"batch_folds", "CREATE TABLE x(task,seq,body)", next_fold, fold_column},
+    {"batch_calls", "CREATE TABLE x(call,tenant,principal,agent,task)", next_call, call_column},
 };
 
 static int on_connect(sqlite3 *db, void *arg, int argc, const char *const *argv,

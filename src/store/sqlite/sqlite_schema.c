@@ -78,6 +78,17 @@ static const struct migration {
      "CREATE INDEX tasks_unfinished ON tasks(tenant,principal,id) WHERE state<3;"
      "CREATE INDEX turns_by_caller ON turns(caller,protocol) WHERE caller<>'';"
      "CREATE INDEX turns_by_message ON turns(message,scope) WHERE message<>'';"},
+    {"calls that wait for their callers, notes",
+     "CREATE TABLE calls("
+     " n INTEGER PRIMARY KEY, call TEXT NOT NULL, tenant TEXT NOT NULL, principal TEXT NOT NULL,"
+     " agent TEXT NOT NULL, task INTEGER NOT NULL) STRICT;"
+     "CREATE UNIQUE INDEX calls_by_id ON calls(call,tenant,principal,agent);"
+     "CREATE INDEX calls_by_task ON calls(task);"
+     "CREATE TABLE notes("
+     " n INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, tenant TEXT NOT NULL,"
+     " principal TEXT NOT NULL, expires_ms INTEGER NOT NULL, text TEXT NOT NULL) STRICT;"
+     "CREATE UNIQUE INDEX notes_by_name ON notes(name,kind,tenant,principal);"
+     "CREATE INDEX notes_by_expiry ON notes(expires_ms) WHERE expires_ms>0;"},
 };
 #define N_MIGRATIONS DGM_SCHEMA_VERSION
 _Static_assert(sizeof migrations / sizeof *migrations == N_MIGRATIONS, "one per version");

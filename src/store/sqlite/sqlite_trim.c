@@ -1,5 +1,5 @@
 /*
- * store/sqlite/sqlite_trim.c - what goes when it is old: the first finished turns of a log, whole tasks.
+ * store/sqlite/sqlite_trim.c - what goes when it is old: the first finished turns of a log, whole tasks, notes.
  *
  * Tasks are walked by their number, up to the first that is too young: for turns those that have a log,
  * for tasks all. What was taken away is not met again, so each walk meets little but what it came for.
@@ -8,6 +8,9 @@
 
 /* What one step looks at: short enough that appends do not wait for it. */
 #define STEP_TASKS 200
+#define STEP_NOTES 50
+
+enum stage { TURNS, TASKS, NOTES };
 
 /* ---- turns ----------------------------------------------------------------------------------------- */
 
@@ -111,6 +114,8 @@ static int delete_task(dgm_sql_writer *w, int64_t n)
     if (!rc)
         rc = run(w, DGM_SQL_DELETE_FOLD, n, 0, 0);
     if (!rc)
+        rc = run(w, DGM_SQL_DELETE_CALLS, n, 0, 0);
+    if (!rc)
         rc = run(w, DGM_SQL_DELETE_TASK, n, 0, 0);
     return rc;
 }
@@ -139,18 +144,28 @@ static int trim_tasks(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
     return rc;
 }
 
-/* First the turns of all tasks, then the tasks; a step at a time. */
+/* ---- notes ----------------------------------------------------------------------------------------- */
+
+static int trim_notes(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
+{
+    (void)job;
+    int rc = run(w, DGM_SQL_NOTES_EXPIRE, dgm_loop_unix_ms(), STEP_NOTES, 0);
+    *ret_more = !rc && sqlite3_changes(w->conn.db) == STEP_NOTES;
+    return rc;
+}
+
+/* First the turns of all tasks, then the tasks, then notes; a step at a time. */
 static int trim_some(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
 {
+    static int (*const stages[])(dgm_sql_writer *, dgm_job *, bool *) = {
+        [TURNS] = trim_turns, [TASKS] = trim_tasks, [NOTES] = trim_notes};
     bool more = false;
-    if (job->trim.turns_done)
-        return trim_tasks(w, job, ret_more);
-    int rc = trim_turns(w, job, &more);
+    int rc = stages[job->trim.stage](w, job, &more);
+    *ret_more = more || job->trim.stage < NOTES;
     if (!more) {
-        job->trim.turns_done = true;
+        job->trim.stage++;
         job->trim.from = 0;
     }
-    *ret_more = true;
     return rc;
 }
 

@@ -262,7 +262,7 @@ static int time_of(dgm_sql_writer *w, const dgm_append *b, int64_t n, uint64_t s
 
 /* Which tables a part has rows for. */
 struct wanted {
-    bool tasks, log, turns, folds;
+    bool tasks, log, turns, folds, calls;
 };
 
 static struct wanted wanted_by(const dgm_sql_writer *w)
@@ -275,6 +275,7 @@ static struct wanted wanted_by(const dgm_sql_writer *w)
             any.log |= job->append.batch.n_records > 0;
             any.turns |= job->append.batch.turn != NULL;
             any.folds |= job->append.batch.row.folded.p != NULL;
+            any.calls |= job->append.batch.open_calls.n > 0;
         }
     }
     return any;
@@ -312,6 +313,8 @@ static int put_part(dgm_sql_writer *w, const dgm_group *groups, size_t n)
         rc = dgm_conn_run(&w->conn, DGM_SQL_TURNS_PUT);
     if (!rc && wanted.folds)
         rc = dgm_conn_run(&w->conn, DGM_SQL_FOLDS_PUT);
+    if (!rc && wanted.calls)
+        rc = dgm_conn_run(&w->conn, DGM_SQL_CALLS_PUT);
     return rc;
 }
 

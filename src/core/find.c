@@ -1,0 +1,114 @@
+/*
+ * core/find.c - tasks by other names: a turn by its caller's id, a task by a call it asked for.
+ *
+ * The store knows the names; then the call goes to the loop that owns the task, as any other.
+ */
+#include "core/core_int.h"
+
+static void not_found(struct call *c)
+{
+    core_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
+}
+
+/* Whose the task has to be; false: there is no such agent, or the server ends, and the call was refused. */
+static bool may_look(struct call *c, dgm_str agent)
+{
+    if (agent.p && !(c->agent = core_agent_or_first(c->core, agent))) {
+        not_found(c);
+        return false;
+    }
+    if (c->core->stopping) {
+        core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
+        return false;
+    }
+    return true;
+}
+
+static dgm_str id_of(const dgm_core_agent *agent)
+{
+    return agent ? agent->id : (dgm_str){0};
+}
+
+/* ---- turns ------------------------------------------------------------------------------------------------------ */
+
+static void got_turn(dgm_code code, const dgm_turn_row *turn, dgm_str task_id, const dgm_err *err,
+                     void *arg)
+{
+    struct call *c = arg;
+    if (code) {
+        core_refuse(c, err);
+    } else if (!turn) {
+        not_found(c);
+    } else {
+        c->turn = turn->turn;
+        c->request = dgm_arena_dup(c->arena, turn->request);
+        c->previous = dgm_arena_dup(c->arena, turn->previous);
+        c->task_id = dgm_arena_dup(c->arena, task_id);
+        core_post_to_task(c);
+    }
+}
+
+/* What stands in front of the next one belongs to it. */
+static uint64_t last_of(const struct live *l, const struct turn_at *at)
+{
+    if (at->turn == l->turn.turn)
+        return l->run ? 0 : l->turn.last_seq;
+    return at[1].first_seq - 1;
+}
+
+void find_take_turn(struct live *l, struct call *c)
+{
+    const struct turn_at *at = live_turn(l, c->turn);
+    if (!at) {
+        not_found(c);
+        return;
+    }
+    if (ask_is_crowded(l, c) || live_load_older(l, c, at->first_seq))
+        return;
+    if (at->first_seq < dgm_log_first(l->log)) { /* was trimmed since */
+        not_found(c);
+        return;
+    }
+    c->agent = l->agent;
+    c->context_id = dgm_arena_dup(c->arena, l->context_id);
+    c->first_seq = at->first_seq;
+    c->last_seq = last_of(l, at);
+    c->log = dgm_log_ref(l->log);
+    live_answer_when_published(l, c, c->first_seq);
+}
+
+void dgm_core_find_turn(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str protocol,
+                        dgm_str caller_id, dgm_on_turn on_turn, void *arg)
+{
+    struct call *c = core_call(core, CALL_TURN, owner);
+    c->on.turn = on_turn;
+    c->arg = arg;
+    if (may_look(c, agent))
+        dgm_store_find_turn(core->o.store, c->owner, id_of(c->agent), protocol, caller_id, got_turn,
+                            c);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------ */
+
+static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
+{
+    struct call *c = arg;
+    if (code) {
+        core_refuse(c, err);
+    } else if (!row || !(c->agent = core_agent(c->core, row->agent))) {
+        not_found(c);
+    } else {
+        c->task_id = dgm_arena_dup(c->arena, row->id);
+        core_post_to_task(c);
+    }
+}
+
+void dgm_core_find_call(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str call_id,
+                        dgm_on_task on_task, void *arg)
+{
+    struct call *c = core_call(core, CALL_GET, owner);
+    c->on.task = on_task;
+    c->arg = arg;
+    if (may_look(c, agent))
+        dgm_store_find_call(core->o.store, c->owner, id_of(c->agent), call_id, got_task, c);
+}

@@ -1,0 +1,82 @@
+/* core/names.c - what a task is found by, beside its own id: the turns of its callers, the calls it asks for. */
+#include "core/core_int.h"
+#include "model/calls.h"
+
+#include <stdlib.h>
+
+/* ---- turns ------------------------------------------------------------------------------------------------------ */
+
+/* What most turns are begun by need not be kept with each of them. */
+static dgm_str known_protocol(dgm_str name)
+{
+    static const dgm_str known[] = {
+        {"a2a", 3}, {"ag-ui", 5}, {"openai-chat", 11}, {"openai-responses", 16}, {"ai-sdk", 6}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (dgm_str_eq(known[i], name))
+            return known[i];
+    }
+    return (dgm_str){0};
+}
+
+void live_note_turn(struct live *l, const struct call *send)
+{
+    dgm_str protocol = known_protocol(send->protocol), none = {"", 0};
+    size_t n = send->caller_id.n + send->request.n + send->previous.n +
+               (protocol.n ? 0 : send->protocol.n);
+    free(l->turn_texts);
+    l->turn_texts = NULL;
+    l->turn = (dgm_turn_row){.turn = l->turn.turn,
+                             .first_seq = dgm_log_last(l->log),
+                             .protocol = protocol,
+                             .caller_id = none,
+                             .request = none,
+                             .previous = none};
+    if (n) {
+        char *at = l->turn_texts = dgm_xmalloc(n);
+        l->turn.caller_id = core_put_text(&at, send->caller_id);
+        l->turn.request = core_put_text(&at, send->request);
+        l->turn.previous = core_put_text(&at, send->previous);
+        l->turn.protocol = protocol.n ? protocol : core_put_text(&at, send->protocol);
+    }
+    if (l->n_turns == l->turns_cap) {
+        l->turns_cap = l->turns_cap ? 2 * l->turns_cap : 1;
+        l->turns = dgm_xrealloc(l->turns, l->turns_cap * sizeof *l->turns);
+    }
+    l->turns[l->n_turns++] = (struct turn_at){l->turn.first_seq, l->turn.turn};
+    l->write_turn = true;
+}
+
+const struct turn_at *live_turn(const struct live *l, uint32_t turn)
+{
+    for (size_t i = l->n_turns; i-- > 0;) {
+        if (l->turns[i].turn == turn)
+            return &l->turns[i];
+    }
+    return NULL;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------ */
+
+/* The calls that a question asks its caller to make: the task is found by them. */
+void live_note_calls(struct live *l, const dgm_message *m)
+{
+    if (!m || !dgm_message_has_calls(m))
+        return;
+    dgm_arena *a = l->asks ? l->asks->arena : dgm_arena_new();
+    if (!l->asks) {
+        l->asks = dgm_new(a, struct open_calls);
+        l->asks->arena = a;
+    }
+    dgm_strs *all = &l->asks->ids, ids = dgm_message_call_ids(a, m, DGM_MAX_OPEN_CALLS);
+    all->at =
+        dgm_arena_realloc(a, all->at, all->n * sizeof(dgm_str), (all->n + ids.n) * sizeof(dgm_str));
+    for (size_t i = 0; i < ids.n; i++)
+        all->at[all->n++] = dgm_arena_dup(a, ids.at[i]);
+}
+
+void live_forget_calls(struct live *l)
+{
+    if (l->asks)
+        dgm_arena_free(l->asks->arena); /* it lives in it */
+    l->asks = NULL;
+}

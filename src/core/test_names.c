@@ -1,0 +1,354 @@
+/* core/test_names.c - tasks by other names: turns by their callers' ids, tasks by the calls they ask for. */
+#include "core/test_core.h"
+
+#define RESPONSES DGM_STR("openai-responses")
+
+/* ---- what is asked ------------------------------------------------------------------------------------------ */
+
+static struct step *send_as(struct env *e, const char *text, const char *task, const char *caller)
+{
+    static int n;
+    static char ids[64][16];
+    struct step *s = new_step();
+    char *id = ids[n % 64];
+    snprintf(id, sizeof ids[0], "f-%d", n);
+    s->text = dgm_str_from(text);
+    s->message_id = dgm_str_from(id);
+    s->task_id = dgm_str_from(task);
+    s->protocol = RESPONSES;
+    s->caller_id = dgm_str_from(caller);
+    s->request = DGM_STR("{\"model\":\"one\"}");
+    s->previous = DGM_STR("resp_0");
+    do_step(e, s, (size_t)n++, send_it);
+    if (s->code)
+        fail_msg("%s", s->err.msg);
+    return s;
+}
+
+struct finding {
+    struct step s; /* first */
+    uint64_t last_seq;
+    char agent[16], request[64], previous[64];
+};
+
+static void on_turn(dgm_code code, const dgm_found_turn *turn, const dgm_err *err, void *arg)
+{
+    struct finding *f = arg;
+    f->s.code = code;
+    if (code) {
+        f->s.err = *err;
+    } else {
+        f->s.log = dgm_log_ref(turn->log);
+        f->s.first_seq = turn->first_seq;
+        f->s.after = turn->first_seq - 1;
+        f->s.turn = turn->turn;
+        f->last_seq = turn->last_seq;
+        snprintf(f->s.task, sizeof f->s.task, "%.*s", DGM_P(turn->task_id));
+        snprintf(f->s.context, sizeof f->s.context, "%.*s", DGM_P(turn->context_id));
+        snprintf(f->agent, sizeof f->agent, "%.*s", DGM_P(turn->agent));
+        snprintf(f->request, sizeof f->request, "%.*s", DGM_P(turn->request));
+        snprintf(f->previous, sizeof f->previous, "%.*s", DGM_P(turn->previous));
+        assert_true(dgm_log_first(turn->log) <= turn->first_seq);
+        assert_true(dgm_log_published(turn->log) >= turn->first_seq);
+    }
+    sem_post(&f->s.done);
+}
+
+static void find_it(struct step *s)
+{
+    dgm_core_find_turn(s->e->core, s->owner, s->agent, s->protocol, s->caller_id, on_turn, s);
+}
+
+static struct finding *find(struct env *e, const char *agent, const char *caller)
+{
+    static size_t n;
+    struct finding *f = calloc(1, sizeof *f);
+    f->s.agent = agent ? dgm_str_from(agent) : (dgm_str){0};
+    f->s.protocol = RESPONSES;
+    f->s.caller_id = dgm_str_from(caller);
+    do_step(e, &f->s, ++n, find_it);
+    return f;
+}
+
+static void check_missing(struct env *e, struct finding *want)
+{
+    do_step(e, &want->s, 1, find_it);
+    assert_int_equal(want->s.code, DGM_TASK_NOT_FOUND);
+    clear(&want->s);
+}
+
+static struct finding *looking_for(const char *caller)
+{
+    struct finding *f = calloc(1, sizeof *f);
+    f->s.protocol = RESPONSES;
+    f->s.caller_id = dgm_str_from(caller);
+    return f;
+}
+
+/* ---- turns ----------------------------------------------------------------------------------------------------- */
+
+static void a_turn_is_found_by_its_callers_id(void **state)
+{
+    static const char *const agents[] = {NULL, "", "one"};
+    struct env e;
+    start_env(&e, state, 0);
+    struct step *sent = send_as(&e, "chunks", NULL, "resp_1");
+    assert_int_equal(sent->first_seq, 1);
+    read_all(&e, sent, 0);
+    for (int round = 0; round < 6; round++) {
+        struct finding *f = find(&e, agents[round % 3], "resp_1");
+        assert_int_equal(f->s.code, DGM_OK);
+        assert_string_equal(f->s.task, sent->task);
+        assert_string_equal(f->s.context, sent->context);
+        assert_string_equal(f->agent, "one");
+        assert_string_equal(f->request, "{\"model\":\"one\"}");
+        assert_string_equal(f->previous, "resp_0");
+        assert_int_equal(f->s.turn, 1);
+        assert_int_equal(f->s.first_seq, 1);
+        assert_int_equal(f->last_seq, sent->n);
+        read_all(&e, &f->s, (size_t)round);
+        assert_int_equal(f->s.n, sent->n);
+        for (size_t i = 0; i < sent->n; i++)
+            assert_string_equal(f->s.records[i]->bytes, sent->records[i]->bytes);
+        clear(&f->s);
+        if (round == 2)
+            restart(&e); /* from here on the store is all there is */
+    }
+    check_missing(&e, looking_for("resp_2"));
+    struct finding *other = looking_for("resp_1");
+    other->s.owner.principal = DGM_STR("somebody else");
+    check_missing(&e, other);
+    other = looking_for("resp_1");
+    other->s.protocol = DGM_STR("openai-chat");
+    check_missing(&e, other);
+    other = looking_for("resp_1");
+    other->s.agent = DGM_STR("two");
+    check_missing(&e, other);
+    other = looking_for("resp_1");
+    other->s.agent = DGM_STR("nobody");
+    check_missing(&e, other);
+    clear(sent);
+    stop_env(&e);
+}
+
+static void every_turn_of_a_task_is_found(void **state)
+{
+    struct env e;
+    start_env(&e, state, 0);
+    struct step *first = send_as(&e, "ask", NULL, "resp_1");
+    struct step *second = send_as(&e, "ask", first->task, "resp_2");
+    struct step *third = send_as(&e, "hold", first->task, "resp_3");
+    assert_true(second->first_seq > 1 && third->first_seq > second->first_seq);
+    for (int round = 0; round < 3; round++) {
+        const struct step *sent[] = {first, second, third};
+        static const char *const callers[] = {"resp_1", "resp_2", "resp_3"};
+        for (uint32_t i = 0; i < 3; i++) {
+            struct finding *f = find(&e, NULL, callers[i]);
+            assert_int_equal(f->s.code, DGM_OK);
+            assert_string_equal(f->s.task, first->task);
+            assert_int_equal(f->s.turn, i + 1);
+            assert_int_equal(f->s.first_seq, sent[i]->first_seq);
+            if (i < 2)
+                assert_int_equal(f->last_seq, sent[i + 1]->first_seq - 1);
+            else
+                assert_int_equal(f->last_seq > third->first_seq, round > 0); /* 0: it runs */
+            f->s.until_question = true;
+            if (i < 2 || round > 0) {
+                read_all(&e, &f->s, i);
+                assert_int_equal(f->s.records[0]->head.seq, sent[i]->first_seq);
+                assert_int_equal(f->s.records[0]->head.turn, i + 1);
+            }
+            clear(&f->s);
+        }
+        if (round == 0) {
+            release();
+            struct step *more = ask(&e, first->task, NULL, subscribe_it, third->first_seq);
+            more->until_question = true;
+            read_all(&e, more, 0); /* it has asked: that turn is over */
+            clear(more);
+        } else {
+            restart(&e);
+        }
+    }
+    clear(first);
+    clear(second);
+    clear(third);
+    stop_env(&e);
+}
+
+/* The newest of several; of each agent its own. */
+static void a_name_is_that_of_the_newest_turn(void **state)
+{
+    struct env e;
+    start_env(&e, state, 0);
+    struct step *first = send_as(&e, "chunks", NULL, "resp_1");
+    struct step *second = send_as(&e, "chunks", NULL, "resp_1");
+    struct step *other = new_step();
+    *other = (struct step){.text = DGM_STR("chunks"),
+                           .agent = DGM_STR("two"),
+                           .message_id = DGM_STR("other"),
+                           .protocol = RESPONSES,
+                           .caller_id = DGM_STR("resp_1")};
+    do_step(&e, other, 0, send_it);
+    assert_int_equal(other->code, DGM_OK);
+    read_all(&e, first, 0); /* its end is no news */
+    struct finding *f = find(&e, "one", "resp_1");
+    assert_string_equal(f->s.task, second->task);
+    clear(&f->s);
+    f = find(&e, "two", "resp_1");
+    assert_string_equal(f->s.task, other->task);
+    assert_string_equal(f->request, "");
+    clear(&f->s);
+    f = find(&e, NULL, "resp_1");
+    assert_string_equal(f->s.task, other->task);
+    clear(&f->s);
+    clear(first);
+    clear(second);
+    clear(other);
+    stop_env(&e);
+}
+
+static void on_trimmed(dgm_code code, const dgm_err *err, void *arg)
+{
+    struct step *s = arg;
+    (void)err;
+    s->code = code;
+    sem_post(&s->done);
+}
+
+static void trim_it(struct step *s)
+{
+    dgm_keep keep = {.turns_before_ms = dgm_loop_unix_ms() + 100000};
+    dgm_store_trim(s->e->store, keep, on_trimmed, s);
+}
+
+static void turns_that_were_trimmed_are_not_found(void **state)
+{
+    struct env e;
+    start_env(&e, state, 0);
+    struct step *done = send_as(&e, "chunks", NULL, "resp_1");
+    read_all(&e, done, 0);
+    struct step *asks = send_as(&e, "ask", NULL, "resp_2");
+    asks->until_question = true;
+    read_all(&e, asks, 0);
+    clear(asks); /* and with it who reads */
+    struct finding *before = find(&e, NULL, "resp_2");
+    assert_int_equal(before->s.code, DGM_OK);
+    struct step *trim = new_step();
+    do_step(&e, trim, 0, trim_it);
+    assert_int_equal(trim->code, DGM_OK);
+    check_missing(&e, looking_for("resp_1"));
+    check_missing(&e, looking_for("resp_2"));
+    struct step *next = send_as(&e, "ask", before->s.task, "resp_3");
+    struct finding *f = find(&e, NULL, "resp_3");
+    assert_int_equal(f->s.first_seq, next->first_seq);
+    clear(&f->s);
+    restart(&e);
+    f = find(&e, NULL, "resp_3");
+    assert_int_equal(f->s.code, DGM_OK);
+    assert_int_equal(f->s.turn, 2);
+    assert_int_equal(f->s.first_seq, next->first_seq);
+    clear(&f->s);
+    clear(&before->s);
+    clear(trim);
+    clear(next);
+    clear(done);
+    stop_env(&e);
+}
+
+static void a_task_with_many_readers_is_not_given_to_more(void **state)
+{
+    struct env e;
+    max_subscribers = 1;
+    start_env(&e, state, 0);
+    max_subscribers = 0;
+    struct step *sent = send_as(&e, "hold", NULL, "resp_1");
+    post_step(&e, sent, 0, open_it); /* done when it asks */
+    sent->until_question = true;
+    struct finding *f = find(&e, NULL, "resp_1");
+    for (int i = 0; !f->s.code && i < 1000; i++) { /* until the reader is open */
+        clear(&f->s);
+        f = find(&e, NULL, "resp_1");
+    }
+    assert_int_equal(f->s.code, DGM_RATE_LIMITED);
+    assert_non_null(strstr(f->s.err.msg, "subscribers"));
+    release();
+    sem_wait(&sent->done);
+    clear(&f->s);
+    clear(sent);
+    stop_env(&e);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static void find_call_it(struct step *s)
+{
+    dgm_core_find_call(s->e->core, s->owner, s->agent, s->text, on_task, s);
+}
+
+/* The task that asked for it, in this state; "": there is none. */
+static void check_call(struct env *e, const char *agent, const char *principal, const char *call,
+                       const char *task, dgm_task_state state)
+{
+    static size_t n;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    struct step *s = new_step();
+    s->agent = agent ? dgm_str_from(agent) : (dgm_str){0};
+    s->owner.principal = dgm_str_from(principal);
+    s->text = dgm_str_from(call);
+    do_step(e, s, ++n, find_call_it);
+    assert_int_equal(s->code, *task ? DGM_OK : DGM_TASK_NOT_FOUND);
+    if (*task) {
+        dgm_task t = read_task(a, s->snapshot);
+        check_str(t.id, task);
+        assert_int_equal(t.status.state, state);
+    }
+    clear(s);
+}
+
+static void a_task_is_found_by_the_calls_it_asks_for(void **state)
+{
+    struct env e;
+    char last[32], too_many[32];
+    dgm_task_state asks = DGM_STATE_INPUT_REQUIRED;
+    start_env(&e, state, 0);
+    struct step *first = send_text(&e, "call c1", NULL, NULL);
+    check_call(&e, NULL, NULL, "c1", first->task, asks);
+    check_call(&e, "one", NULL, "c1", first->task, asks);
+    check_call(&e, "two", NULL, "c1", "", asks);
+    check_call(&e, "nobody", NULL, "c1", "", asks);
+    check_call(&e, NULL, "somebody else", "c1", "", asks);
+    check_call(&e, NULL, NULL, "c2", "", asks);
+    struct step *second = send_text(&e, "call c1", NULL, NULL);
+    check_call(&e, NULL, NULL, "c1", second->task, asks);
+    struct step *other = new_step();
+    *other = (struct step){
+        .text = DGM_STR("call c1"), .agent = DGM_STR("two"), .message_id = DGM_STR("other")};
+    do_step(&e, other, 1, send_it);
+    check_call(&e, NULL, NULL, "c1", other->task, asks);
+    restart(&e);
+    check_call(&e, "one", NULL, "c1", second->task, asks);
+    check_call(&e, "", NULL, "c1", second->task, asks);
+    check_call(&e, NULL, NULL, "c1", other->task, asks);
+    struct step *answer = send_text(&e, "answer", second->task, NULL);
+    read_all(&e, answer, 0);
+    check_call(&e, "one", NULL, "c1", second->task, DGM_STATE_COMPLETED); /* it went on */
+    struct step *many = send_text(&e, "calls m", NULL, NULL);
+    snprintf(last, sizeof last, "m%d", DGM_MAX_OPEN_CALLS - 1);
+    snprintf(too_many, sizeof too_many, "m%d", DGM_MAX_OPEN_CALLS);
+    check_call(&e, NULL, NULL, "m", many->task, DGM_STATE_AUTH_REQUIRED);
+    check_call(&e, NULL, NULL, last, many->task, DGM_STATE_AUTH_REQUIRED);
+    check_call(&e, NULL, NULL, too_many, "", DGM_STATE_AUTH_REQUIRED);
+    clear(first);
+    clear(second);
+    clear(other);
+    clear(answer);
+    clear(many);
+    stop_env(&e);
+}
+
+DGM_TEST_MAIN(ON_BOTH(a_turn_is_found_by_its_callers_id), ON_BOTH(every_turn_of_a_task_is_found),
+              ON_BOTH(a_name_is_that_of_the_newest_turn),
+              ON_BOTH(turns_that_were_trimmed_are_not_found),
+              ON_BOTH(a_task_with_many_readers_is_not_given_to_more),
+              ON_BOTH(a_task_is_found_by_the_calls_it_asks_for))

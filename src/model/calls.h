@@ -1,0 +1,21 @@
+/*
+ * model/calls.h - calls that an agent asks its caller to make, and their results: data of messages.
+ */
+#pragma once
+
+#include "base/arena.h"
+
+#include <dragoman/model.h>
+
+/* Members of a part's data: [{call_id, name, arguments}] of agents, [{call_id, output}] of callers. */
+#define DGM_DATA_CALLS "tool_calls"
+#define DGM_DATA_RESULTS "tool_results"
+
+/* Has a part of it such a list, with something in it? Users make no calls: what stands there is data as any
+ * other. */
+bool dgm_message_has_calls(const dgm_message *m);
+bool dgm_message_has_results(const dgm_message *m);
+
+/* The ids of its calls, max at most; the list is in the arena, the texts are the message's. Those that are no
+ * text, or empty, or longer than DGM_MAX_ID_BYTES are left out. */
+dgm_strs dgm_message_call_ids(dgm_arena *a, const dgm_message *m, size_t max);

@@ -1,0 +1,113 @@
+/* store/memory/memory_note.c - notes: texts by (owner, kind, name). */
+#include "base/limits.h"
+#include "store/memory/memory_int.h"
+
+#include <stdlib.h>
+
+static uint64_t hash_of(const dgm_note *n)
+{
+    dgm_str key[] = {n->owner.tenant, n->owner.principal, n->kind, n->name};
+    uint64_t hash = 5;
+    for (size_t i = 0; i < 4; i++)
+        hash = dgm_hash(hash, key[i].p, key[i].n);
+    return hash;
+}
+
+static dgm_note note_of(const struct note *n)
+{
+    const char *principal = n->texts + n->tenant_n, *kind = principal + n->principal_n,
+               *name = kind + n->kind_n;
+    return (dgm_note){.owner = {{n->texts, n->tenant_n}, {principal, n->principal_n}},
+                      .kind = {kind, n->kind_n},
+                      .name = {name, n->name_n},
+                      .text = {name + n->name_n, n->text_n},
+                      .expires_ms = n->expires_ms};
+}
+
+static struct note *find(const struct memory_store *s, const dgm_note *like)
+{
+    uint64_t hash = hash_of(like);
+    for (struct node *at = memory_table_first(&s->notes, hash); at; at = at->next) {
+        struct note *n = (struct note *)at;
+        dgm_note is = note_of(n);
+        if (at->hash == hash && memory_same_owner(is.owner, like->owner) &&
+            dgm_str_eq(is.kind, like->kind) && dgm_str_eq(is.name, like->name))
+            return n;
+    }
+    return NULL;
+}
+
+static size_t bytes_of(const struct note *n)
+{
+    return sizeof *n + n->tenant_n + n->principal_n + n->kind_n + n->name_n + n->text_n;
+}
+
+static void drop(struct memory_store *s, struct note *n)
+{
+    *n->to_this = n->later;
+    if (n->later)
+        n->later->to_this = n->to_this;
+    else
+        s->last_note = n->to_this;
+    memory_table_drop(&s->notes, &n->node);
+    s->note_bytes -= bytes_of(n);
+    free(n);
+}
+
+static void add(struct memory_store *s, const dgm_note *from)
+{
+    struct note *n = dgm_xmalloc(sizeof *n + from->owner.tenant.n + from->owner.principal.n +
+                                 from->kind.n + from->name.n + from->text.n);
+    char *at = n->texts;
+    *n = (struct note){.node.hash = hash_of(from),
+                       .to_this = s->last_note,
+                       .expires_ms = from->expires_ms,
+                       .tenant_n = (uint32_t)from->owner.tenant.n,
+                       .principal_n = (uint32_t)from->owner.principal.n,
+                       .kind_n = (uint32_t)from->kind.n,
+                       .name_n = (uint32_t)from->name.n,
+                       .text_n = (uint32_t)from->text.n};
+    memory_put_text(&at, from->owner.tenant);
+    memory_put_text(&at, from->owner.principal);
+    memory_put_text(&at, from->kind);
+    memory_put_text(&at, from->name);
+    memory_put_text(&at, from->text);
+    *s->last_note = n;
+    s->last_note = &n->later;
+    memory_table_put(&s->notes, &n->node);
+    s->note_bytes += bytes_of(n);
+}
+
+void memory_put_note(struct memory_store *s, dgm_job *job)
+{
+    struct note *old = find(s, &job->note);
+    if (old)
+        drop(s, old);
+    if (job->note.text.p)
+        add(s, &job->note);
+    while (s->notes.n > DGM_MAX_MEMORY_NOTES || s->note_bytes > DGM_MAX_MEMORY_NOTE_BYTES)
+        drop(s, s->first_note);
+    s->stats.commits++;
+}
+
+void memory_get_note(struct memory_store *s, dgm_job *job)
+{
+    const struct note *n = find(s, &job->note);
+    if (n && !dgm_note_has_expired(n->expires_ms))
+        job->got.note = dgm_arena_dup(dgm_job_arena(job), note_of(n).text);
+}
+
+void memory_drop_expired_notes(struct memory_store *s)
+{
+    for (struct note *n = s->first_note, *later; n; n = later) {
+        later = n->later;
+        if (dgm_note_has_expired(n->expires_ms))
+            drop(s, n);
+    }
+}
+
+void memory_drop_all_notes(struct memory_store *s)
+{
+    while (s->first_note)
+        drop(s, s->first_note);
+}
