@@ -106,9 +106,19 @@ void dgm_run_has_read(dgm_run *run)
         run->ops->has_read(run);
 }
 
+/* Only a first part can be: see frontend/turn. */
+static bool is_transcript(const dgm_part *p)
+{
+    yyjson_val *mark = dgm_json_get(p->metadata, DGM_STR(DGM_META_PART));
+    return yyjson_is_str(mark) && dgm_str_is(dgm_json_str(mark), "transcript");
+}
+
 dgm_str dgm_run_text(const dgm_run *run, dgm_arena *a)
 {
-    return dgm_parts_text(run->input->message->parts, a);
+    dgm_parts parts = run->input->message->parts;
+    if (parts.n && is_transcript(&parts.at[0]))
+        parts = (dgm_parts){parts.at + 1, parts.n - 1};
+    return dgm_parts_text(parts, a);
 }
 
 dgm_str dgm_parts_text(dgm_parts parts, dgm_arena *a)

@@ -99,6 +99,18 @@ typedef struct dgm_backend {
 extern const dgm_backend *const dgm_backends[];
 const dgm_backend *dgm_backend_by_type(dgm_str type); /* NULL: there is none */
 
+/* ---- what callers of some protocols say besides their message ------------------------------------------ */
+
+/* In the metadata of the request. */
+#define DGM_META_TOOLS "dragoman:tools" /* the caller's: [{name, description, parameters}] */
+#define DGM_META_TOOL_CHOICE "dragoman:tool_choice" /* as the caller has it */
+#define DGM_META_INSTRUCTIONS "dragoman:instructions"
+#define DGM_META_STATE "dragoman:state"     /* AG-UI's shared state */
+#define DGM_META_CONTEXT "dragoman:context" /* AG-UI's: [{description, value}] */
+#define DGM_META_RESUME "dragoman:resume"   /* AG-UI's: [{interruptId, status, payload}] */
+/* In the metadata of a part: "transcript" is what was said before, by both; the message comes behind it. */
+#define DGM_META_PART "dragoman:part"
+
 /* ---- what most agents need, on top of emit ------------------------------------------------------------ */
 
 /* What a whole text is streamed as, when there is no better name. */
@@ -122,5 +134,5 @@ dgm_code dgm_run_artifact(dgm_run *run, dgm_str artifact_id, dgm_str name, dgm_p
 void dgm_run_has_read(dgm_run *run);
 /* For the operator's log. */
 void dgm_run_note(dgm_run *run, const char *fmt, ...) DGM_PRINTF(2, 3);
-/* The text parts of the caller's message, one after the other. */
+/* The text parts of the caller's message, one after the other; not the transcript. */
 dgm_str dgm_run_text(const dgm_run *run, dgm_arena *a);

@@ -50,6 +50,7 @@ dgm_from_records *dgm_from_records_new(const dgm_from_params *params)
             dgm_canon_fold_add_message(f->fold, &params->messages.at[i]);
     }
     f->params.messages = (dgm_canon_messages){0};
+    f->turn = params->turn ? params->turn - 1 : 0;
     begin_turn(f);
     return f;
 }

@@ -48,6 +48,8 @@ typedef struct dgm_from_params {
     bool whole_snapshots;
     /* For whole snapshots: what the reader has already. */
     dgm_canon_messages messages;
+    /* Which turn of its task it is, 0 for the first: what is asked in two turns has two ids. */
+    uint32_t turn;
     bool trusted;    /* believe `dragoman:` keys in metadata */
     bool many_turns; /* a task that goes on after an interrupt is another run, not the end */
 } dgm_from_params;

@@ -83,13 +83,13 @@ typedef enum dgm_config_reply {
     DGM_CONFIG_REPLY_TASK
 } dgm_config_reply;
 typedef enum dgm_final_text { DGM_FINAL_TEXT_FULL, DGM_FINAL_TEXT_OMIT } dgm_final_text;
-typedef enum dgm_answer_source { DGM_ANSWER_ARTIFACT, DGM_ANSWER_STATUS } dgm_answer_source;
+typedef enum dgm_config_answer { DGM_ANSWER_IN_ARTIFACT, DGM_ANSWER_IN_STATUS } dgm_config_answer;
 
 /* How an agent answers, whatever its type. */
 typedef struct dgm_config_manner {
     dgm_config_reply reply;
     dgm_final_text final_text;
-    dgm_answer_source answer_source;
+    dgm_config_answer answer_source;
     dgm_str working_message; /* empty: none */
     bool persist_stream_delta;
     bool dedupe;
@@ -112,8 +112,14 @@ typedef struct dgm_config_agents {
 } dgm_config_agents;
 
 /* What may go on when the connection that began it is gone. */
-typedef enum dgm_frontend_kind { DGM_FRONTEND_A2A } dgm_frontend_kind;
-#define DGM_N_FRONTENDS 1
+typedef enum dgm_frontend_kind {
+    DGM_FRONTEND_A2A,
+    DGM_FRONTEND_AGUI,
+    DGM_FRONTEND_CHAT,
+    DGM_FRONTEND_RESPONSES,
+    DGM_FRONTEND_AISDK,
+    DGM_N_FRONTENDS
+} dgm_frontend_kind;
 typedef enum dgm_on_disconnect { DGM_DISCONNECT_CONTINUE, DGM_DISCONNECT_CANCEL } dgm_on_disconnect;
 
 typedef struct dgm_config_limits {

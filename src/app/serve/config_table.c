@@ -492,6 +492,11 @@ static const dgm_config_shape limits = {
 
 static const dgm_config_row disconnect_rows[] = {
     ON_DISCONNECT("a2a", DGM_FRONTEND_A2A, "continue", "A2A"),
+    ON_DISCONNECT("ag-ui", DGM_FRONTEND_AGUI, "cancel", "AG-UI, and its simple dialect"),
+    ON_DISCONNECT("chat", DGM_FRONTEND_CHAT, "cancel", "OpenAI Chat Completions"),
+    ON_DISCONNECT("responses", DGM_FRONTEND_RESPONSES, "continue",
+                  "OpenAI Responses, and its simple dialect"),
+    ON_DISCONNECT("ai-sdk", DGM_FRONTEND_AISDK, "continue", "the AI SDK's useChat"),
     {0},
 };
 static const dgm_config_shape disconnect = {
@@ -502,6 +507,10 @@ static const dgm_config_shape disconnect = {
 
 static const dgm_config_row grace_rows[] = {
     GRACE_S("a2a", DGM_FRONTEND_A2A, "15", "A2A"),
+    GRACE_S("ag-ui", DGM_FRONTEND_AGUI, "15", "AG-UI"),
+    GRACE_S("chat", DGM_FRONTEND_CHAT, "2", "OpenAI Chat Completions"),
+    GRACE_S("responses", DGM_FRONTEND_RESPONSES, "15", "OpenAI Responses"),
+    GRACE_S("ai-sdk", DGM_FRONTEND_AISDK, "15", "the AI SDK's useChat"),
     {0},
 };
 static const dgm_config_shape grace = {

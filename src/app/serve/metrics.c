@@ -19,13 +19,10 @@ static const double bounds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
 #define N_BOUNDS (sizeof bounds / sizeof *bounds)
 
 static const char *const kinds[DGM_N_FRONT_KINDS] = {
-    [DGM_FRONT_NONE] = "none", [DGM_FRONT_RPC] = "jsonrpc",     [DGM_FRONT_REST] = "rest",
-    [DGM_FRONT_CARD] = "card", [DGM_FRONT_CATALOG] = "catalog", [DGM_FRONT_PAGE] = "page",
-    [DGM_FRONT_OPS] = "ops",
-    [DGM_FRONT_AGUI] = "ag-ui",
-    [DGM_FRONT_OPENAI] = "openai",
-    [DGM_FRONT_AISDK] = "ai-sdk",
-    [DGM_FRONT_SIMPLE] = "simple"};
+    [DGM_FRONT_NONE] = "none",    [DGM_FRONT_RPC] = "jsonrpc",     [DGM_FRONT_REST] = "rest",
+    [DGM_FRONT_CARD] = "card",    [DGM_FRONT_CATALOG] = "catalog", [DGM_FRONT_PAGE] = "page",
+    [DGM_FRONT_OPS] = "ops",      [DGM_FRONT_AGUI] = "ag-ui",      [DGM_FRONT_OPENAI] = "openai",
+    [DGM_FRONT_AISDK] = "ai-sdk", [DGM_FRONT_SIMPLE] = "simple"};
 
 typedef _Atomic uint64_t counter;
 

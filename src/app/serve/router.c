@@ -1,5 +1,6 @@
 /* app/serve/router.c - past the gate, then by path. */
 #include "app/serve/router.h"
+#include "app/serve/fronts.h"
 #include "app/serve/gate.h"
 #include "app/serve/metrics.h"
 #include "base/limits.h"
@@ -230,12 +231,33 @@ static void refuse(const dgm_site *s, dgm_http_exchange *x, dgm_code code, const
     const dgm_site_agent *f = dgm_site_find(s, &path);
     dgm_err err = {0};
     dgm_fail(&err, code, NULL, "%s", why);
+    for (size_t i = 0; dgm_fronts[i]; i++) {
+        if (dgm_fronts[i]->refuse(x, path, &err, more, n))
+            return;
+    }
     dgm_a2a_front_refuse((f ? f : s->first)->a2a, x, path, &err, more, n);
 }
 
 static bool is_card(dgm_str path, const dgm_http_request *q)
 {
     return dgm_str_is(path, "/.well-known/agent-card.json") && !dgm_str_is(q->method, "POST");
+}
+
+/* All but A2A. */
+static bool take_turn(const dgm_site *s, const dgm_site_agent *f, dgm_http_exchange *x,
+                      dgm_owner owner, dgm_str path)
+{
+    bool is_named = path.n != dgm_http_request_of(x)->path.n; /* /agents/ID was taken off */
+    dgm_turn_request q = {.turns = s->turns,
+                          .x = x,
+                          .owner = owner,
+                          .agent = is_named ? f->turn_agent : NULL,
+                          .path = path};
+    for (size_t i = 0; dgm_fronts[i]; i++) {
+        if (dgm_fronts[i]->take(&q))
+            return true;
+    }
+    return false;
 }
 
 static void take_agent(const dgm_site *s, dgm_http_exchange *x, const dgm_http_request *q)
@@ -252,7 +274,7 @@ static void take_agent(const dgm_site *s, dgm_http_exchange *x, const dgm_http_r
                &ask, 1);
         return;
     }
-    if (!f || !dgm_a2a_front_take(f->a2a, x, &who, path))
+    if (!f || !(dgm_a2a_front_take(f->a2a, x, &who, path) || take_turn(s, f, x, who.owner, path)))
         refuse(s, x, DGM_NO_SUCH_METHOD, "there is nothing at this address", NULL, 0);
 }
 

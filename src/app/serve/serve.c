@@ -71,7 +71,8 @@ static dgm_code open_agent(const dgm_config_agent *a, const dgm_backend *backend
 {
     dgm_agent_options options = {.reply = (dgm_reply)a->manner.reply,
                                  .omit_final_text = a->manner.final_text == DGM_FINAL_TEXT_OMIT,
-                                 .answer_in_status = a->manner.answer_source == DGM_ANSWER_STATUS,
+                                 .answer_in_status =
+                                     a->manner.answer_source == DGM_ANSWER_IN_STATUS,
                                  .working_message = a->manner.working_message};
     return backend->open(a->settings, &options, ret_agent, err);
 }

@@ -109,8 +109,6 @@ static void make_front(dgm_site *s, dgm_site_agent *f, dgm_core *core, const dgm
     f->a2a = dgm_a2a_front_new(core, &o);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
-
 static const dgm_backend *backend_of(const dgm_core_agent *running, size_t n, dgm_str id)
 {
     for (size_t i = 0; i < n; i++) {
@@ -119,6 +117,45 @@ static const dgm_backend *backend_of(const dgm_core_agent *running, size_t n, dg
     }
     return NULL;
 }
+
+static dgm_turn_leave leave_of(const dgm_config *c, dgm_frontend_kind kind)
+{
+    return (dgm_turn_leave){c->on_disconnect[kind] == DGM_DISCONNECT_CANCEL,
+                            (uint64_t)c->disconnect_grace_s[kind] * 1000};
+}
+
+static void make_turns(dgm_site *s, dgm_core *core, const dgm_core_agent *running, size_t n_running)
+{
+    dgm_turn_agent *agents = dgm_new_n(s->arena, dgm_turn_agent, s->n_agents);
+    dgm_turns_options o = {
+        .core = core,
+        .agents = agents,
+        .n_agents = s->n_agents,
+        .public_url = s->config->public_url,
+        .leave = {[DGM_LEAVE_AGUI] = leave_of(s->config, DGM_FRONTEND_AGUI),
+                  [DGM_LEAVE_CHAT] = leave_of(s->config, DGM_FRONTEND_CHAT),
+                  [DGM_LEAVE_RESPONSES] = leave_of(s->config, DGM_FRONTEND_RESPONSES),
+                  [DGM_LEAVE_AISDK] = leave_of(s->config, DGM_FRONTEND_AISDK)}};
+    for (size_t i = 0; i < s->n_agents; i++) {
+        dgm_site_agent *f = &s->agents[i];
+        const dgm_agent_card *card = dgm_a2a_card_of(f->card);
+        agents[i] = (dgm_turn_agent){
+            .id = f->config->id,
+            .name = card->name,
+            .description = card->description,
+            .version = card->version,
+            .organization = card->provider ? card->provider->organization : (dgm_str){0},
+            .type = backend_of(running, n_running, f->config->id)->type,
+            .created_s = s->made_s,
+            .answer_in_status = f->config->manner.answer_source == DGM_ANSWER_IN_STATUS};
+        f->turn_agent = &agents[i];
+        if (f == s->first)
+            o.first = &agents[i];
+    }
+    s->turns = dgm_turns_new(&o);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------ */
 
 static dgm_code make_agent(dgm_site *s, dgm_site_agent *f, dgm_core *core,
                            const dgm_backend *backend, dgm_err *err)
@@ -162,6 +199,8 @@ dgm_code dgm_site_new(dgm_core *core, const dgm_core_agent *running, size_t n_ru
     for (size_t i = 0; !rc && i < s->n_agents; i++)
         rc = make_agent(s, &s->agents[i], core,
                         backend_of(running, n_running, s->agents[i].config->id), err);
+    if (!rc)
+        make_turns(s, core, running, n_running);
     if (rc) {
         s->config = NULL; /* stays the caller's */
         dgm_site_free(s);
@@ -180,6 +219,7 @@ void dgm_site_free(dgm_site *s)
         dgm_a2a_card_free(s->agents[i].card);
         dgm_a2a_card_free(s->agents[i].extended);
     }
+    dgm_turns_free(s->turns);
     dgm_arena_free(s->arena);
     dgm_config_free(s->config);
     free(s);

@@ -7,12 +7,14 @@
 
 #include "app/serve/config.h"
 #include "frontend/a2a/a2a_front.h"
+#include "frontend/turn/turn.h"
 
 typedef struct dgm_site_agent {
     const dgm_config_agent *config;
     dgm_str path; /* "/agents/ID" */
     dgm_a2a_front *a2a;
     dgm_a2a_card *card, *extended;
+    const dgm_turn_agent *turn_agent; /* of turns */
 } dgm_site_agent;
 
 typedef struct dgm_site {
@@ -20,6 +22,7 @@ typedef struct dgm_site {
     dgm_site_agent *agents; /* in the config's order */
     size_t n_agents;
     dgm_site_agent *first; /* the one at / */
+    dgm_turns *turns;      /* what all but A2A share */
     int64_t made_s;        /* Unix time */
     dgm_arena *arena;
     _Atomic int64_t refs; /* requests that are here, loops that send them */

@@ -34,6 +34,8 @@ typedef struct dgm_a2a_card_options {
 dgm_code dgm_a2a_card_new(const dgm_a2a_card_options *o, dgm_a2a_card **ret_card, dgm_err *err);
 void dgm_a2a_card_free(dgm_a2a_card *c); /* NULL is fine */
 
+/* What it says whoever asks; without its interfaces. */
+const dgm_agent_card *dgm_a2a_card_of(const dgm_a2a_card *c);
 /* As told to this caller; in the arena. */
 const dgm_agent_card *dgm_a2a_card_for(const dgm_a2a_card *c, dgm_arena *a,
                                        const dgm_http_request *r);

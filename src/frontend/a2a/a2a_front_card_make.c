@@ -163,6 +163,11 @@ static void add_interfaces(dgm_agent_interfaces *list, dgm_str rpc, dgm_str rest
         .url = rest, .protocol_binding = DGM_STR("HTTP+JSON"), .protocol_version = version};
 }
 
+const dgm_agent_card *dgm_a2a_card_of(const dgm_a2a_card *c)
+{
+    return &c->card;
+}
+
 const dgm_agent_card *dgm_a2a_card_for(const dgm_a2a_card *c, dgm_arena *a,
                                        const dgm_http_request *r)
 {

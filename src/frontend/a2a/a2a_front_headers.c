@@ -1,76 +1,6 @@
 /* frontend/a2a/a2a_front_headers.c - what headers and the query say: versions, media types, extensions. */
 #include "frontend/a2a/a2a_front_int.h"
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-static dgm_str trim(dgm_str s)
-{
-    while (s.n && is_blank(s.p[0]))
-        s = (dgm_str){s.p + 1, s.n - 1};
-    while (s.n && is_blank(s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
-/* The next of several, up to `end`, trimmed; *list moves on. */
-static bool next_word(dgm_str *list, char end, dgm_str *ret)
-{
-    if (!list->n)
-        return false;
-    const char *at = memchr(list->p, end, list->n);
-    size_t n = at ? (size_t)(at - list->p) : list->n;
-    *ret = trim((dgm_str){list->p, n});
-    n += at ? 1 : 0;
-    *list = (dgm_str){list->p + n, list->n - n};
-    return true;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 32);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool percent_decode(dgm_arena *a, dgm_str in, bool plus_is_space, dgm_str *ret)
-{
-    char *out = dgm_arena_alloc_raw(a, in.n + 1);
-    size_t n = 0;
-    for (size_t i = 0; i < in.n; i++) {
-        if (in.p[i] != '%') {
-            out[n++] = plus_is_space && in.p[i] == '+' ? ' ' : in.p[i];
-            continue;
-        }
-        int high = i + 2 < in.n ? hex_digit(in.p[i + 1]) : -1;
-        int low = i + 2 < in.n ? hex_digit(in.p[i + 2]) : -1;
-        if (high < 0 || low < 0)
-            return false;
-        out[n++] = (char)(high << 4 | low);
-        i += 2;
-    }
-    out[n] = 0;
-    *ret = (dgm_str){out, n};
-    return dgm_utf8_check(*ret) == n;
-}
-
-dgm_str query_value(dgm_arena *a, dgm_str query, const char *name)
-{
-    dgm_str pair, value, wanted = dgm_str_from(name);
-    while (next_word(&query, '&', &pair)) {
-        if (pair.n > wanted.n + 1 && pair.p[wanted.n] == '=' && dgm_str_starts(pair, wanted)) {
-            dgm_str raw = {pair.p + wanted.n + 1, pair.n - wanted.n - 1};
-            return percent_decode(a, raw, true, &value) ? value : raw;
-        }
-    }
-    return (dgm_str){0};
-}
-
 /* ---- versions ------------------------------------------------------------------------------------------------------ */
 
 /* This version, alone or with a patch number. */
@@ -91,8 +21,8 @@ enum version version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said)
 {
     dgm_str v = dgm_http_header_of(r, DGM_STR("a2a-version"));
     if (!v.p && r->query.n)
-        v = query_value(a, r->query, "A2A-Version");
-    v = trim(v);
+        v = dgm_query_value(a, r->query, "A2A-Version");
+    v = dgm_trim(v);
     *ret_said = v.n > 0;
     if (is_version(v, DGM_STR("1.0")))
         return VERSION_10;
@@ -101,37 +31,19 @@ enum version version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said)
 
 /* ---- media types ----------------------------------------------------------------------------------------------------- */
 
-/* Without its parameters. */
-static dgm_str bare_type(dgm_str type)
-{
-    dgm_str bare = {0};
-    next_word(&type, ';', &bare);
-    return bare;
-}
-
 #define JSON_TYPE DGM_STR("application/json")
 #define A2A_TYPE DGM_STR("application/a2a+json")
 
 bool is_json_type(dgm_str content_type)
 {
-    dgm_str bare = bare_type(content_type);
+    dgm_str bare = dgm_media_type(content_type);
     return !content_type.n || dgm_str_eq_nocase(bare, JSON_TYPE) ||
            dgm_str_eq_nocase(bare, A2A_TYPE);
 }
 
-static bool accepts(const dgm_http_request *r, dgm_str type)
-{
-    dgm_str list = dgm_http_header_of(r, DGM_STR("accept")), entry;
-    while (next_word(&list, ',', &entry)) {
-        if (dgm_str_eq_nocase(bare_type(entry), type))
-            return true;
-    }
-    return false;
-}
-
 bool accepts_events(const dgm_http_request *r)
 {
-    return accepts(r, DGM_STR("text/event-stream"));
+    return dgm_accepts(r, DGM_STR("text/event-stream"));
 }
 
 /* By 1.0.1 it is application/a2a+json, by 1.0.0 and the kits application/json: whoever names the former
@@ -143,18 +55,18 @@ dgm_str rest_type(const struct op *op)
         return JSON_TYPE;
     if (op->front->o.rest_media == DGM_A2A_MEDIA_A2A)
         return A2A_TYPE;
-    dgm_str own = bare_type(dgm_http_header_of(r, DGM_STR("content-type")));
-    bool named = dgm_str_eq_nocase(own, A2A_TYPE) || accepts(r, A2A_TYPE);
-    return named && !accepts(r, JSON_TYPE) ? A2A_TYPE : JSON_TYPE;
+    dgm_str own = dgm_media_type(dgm_http_header_of(r, DGM_STR("content-type")));
+    bool named = dgm_str_eq_nocase(own, A2A_TYPE) || dgm_accepts(r, A2A_TYPE);
+    return named && !dgm_accepts(r, JSON_TYPE) ? A2A_TYPE : JSON_TYPE;
 }
 
 bool takes_media_type(dgm_strs modes, dgm_str type)
 {
-    dgm_str bare = bare_type(type);
+    dgm_str bare = dgm_media_type(type);
     if (!modes.n || !bare.n)
         return true;
     for (size_t i = 0; i < modes.n; i++) {
-        dgm_str mode = bare_type(modes.at[i]);
+        dgm_str mode = dgm_media_type(modes.at[i]);
         bool any = mode.n >= 2 && mode.p[mode.n - 1] == '*';
         if (any ? dgm_str_is(mode, "*/*") ||
                       (bare.n >= mode.n && dgm_str_eq_nocase((dgm_str){bare.p, mode.n - 1},
@@ -172,7 +84,7 @@ static bool is_listed_in(const dgm_http_request *r, dgm_str header, dgm_str uri)
     dgm_str list, word;
     for (size_t i = 0; i < r->n_headers; i++) {
         list = dgm_str_eq(r->headers[i].name, header) ? r->headers[i].value : (dgm_str){0};
-        while (next_word(&list, ',', &word)) {
+        while (dgm_next_word(&list, ',', &word)) {
             if (dgm_str_eq(word, uri))
                 return true;
         }

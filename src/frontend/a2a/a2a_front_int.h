@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "frontend/a2a/a2a_front.h"
 #include "frontend/frontend.h"
+#include "frontend/words.h"
 #include "wire/a2a/a2a.h"
 
 /* What the answers of one loop are put together in. */
@@ -80,10 +81,6 @@ enum version { VERSION_03, VERSION_10, VERSION_OTHER };
 
 /* The header, else the query parameter; nothing is 0.3. Patch numbers do not count. */
 enum version version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said);
-/* False: a code that is none, or bytes that are no UTF-8. */
-bool percent_decode(dgm_arena *a, dgm_str in, bool plus_is_space, dgm_str *ret);
-/* A query parameter's value, decoded; absent: there is none. Empty ones count as absent. */
-dgm_str query_value(dgm_arena *a, dgm_str query, const char *name);
 bool is_json_type(dgm_str content_type); /* absent is */
 dgm_str rest_type(const struct op *op);  /* of a REST answer */
 bool accepts_events(const dgm_http_request *r);

@@ -38,9 +38,9 @@ static dgm_code query_int(struct op *op, const char *name, const char *other, dg
                           dgm_err *err)
 {
     dgm_str query = dgm_http_request_of(op->x)->query;
-    dgm_str text = query_value(op->arena, query, name);
+    dgm_str text = dgm_query_value(op->arena, query, name);
     if (!text.n && other)
-        text = query_value(op->arena, query, other);
+        text = dgm_query_value(op->arena, query, other);
     if (!text.n)
         return DGM_OK;
     char *end;
@@ -69,7 +69,7 @@ static dgm_code query_list(struct op *op, void **ret_request, dgm_err *err)
     dgm_frame frame;
     dgm_buf_add_char(&s->out, '{');
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        dgm_str value = query_value(op->arena, dgm_http_request_of(op->x)->query, names[i].name);
+        dgm_str value = dgm_query_value(op->arena, dgm_http_request_of(op->x)->query, names[i].name);
         if (!value.n)
             continue;
         dgm_buf_printf(&s->out, "%s\"%s\":", s->out.n > 1 ? "," : "", names[i].name);
@@ -168,11 +168,11 @@ static dgm_code read_request(struct op *op, dgm_str tenant, void **ret_request, 
 
 static bool decode_path(struct op *op, const struct route *route, dgm_str *ret_tenant)
 {
-    *ret_tenant = query_value(op->arena, dgm_http_request_of(op->x)->query, "tenant");
+    *ret_tenant = dgm_query_value(op->arena, dgm_http_request_of(op->x)->query, "tenant");
     if (!op_is_10(op))
         *ret_tenant = (dgm_str){0};
-    return (!route->tenant.n || percent_decode(op->arena, route->tenant, false, ret_tenant)) &&
-           (!route->task_id.n || percent_decode(op->arena, route->task_id, false, &op->task_id));
+    return (!route->tenant.n || dgm_percent_decode(op->arena, route->tenant, false, ret_tenant)) &&
+           (!route->task_id.n || dgm_percent_decode(op->arena, route->task_id, false, &op->task_id));
 }
 
 void rest_take(struct op *op, const dgm_http_request *r, const struct route *route)

@@ -27,12 +27,20 @@ typedef struct dgm_turn_agent {
     bool answer_in_status; /* answer_source: status */
 } dgm_turn_agent;
 
+/* Runs that nobody waits for: what becomes of them, per protocol (config: on_disconnect). */
+typedef struct dgm_turn_leave {
+    bool cancel;
+    uint64_t grace_ms;
+} dgm_turn_leave;
+enum { DGM_LEAVE_AGUI, DGM_LEAVE_CHAT, DGM_LEAVE_RESPONSES, DGM_LEAVE_AISDK, DGM_N_LEAVES };
+
 typedef struct dgm_turns_options {
     dgm_core *core;
     const dgm_turn_agent *agents; /* in the order of the config */
     size_t n_agents;
     const dgm_turn_agent *first; /* the default */
     dgm_str public_url;          /* for links; empty: as the request names us */
+    dgm_turn_leave leave[DGM_N_LEAVES];
 } dgm_turns_options;
 
 /* One per site. What the options point to is borrowed. */
@@ -40,12 +48,6 @@ typedef struct dgm_turns dgm_turns;
 dgm_turns *dgm_turns_new(const dgm_turns_options *o);
 void dgm_turns_free(dgm_turns *t); /* NULL is fine */
 const dgm_turns_options *dgm_turns_options_of(const dgm_turns *t);
-
-/* Runs that nobody waits for: what becomes of them, per frontend (config: on_disconnect). */
-typedef struct dgm_turn_leave {
-    bool cancel;
-    uint64_t grace_ms;
-} dgm_turn_leave;
 
 /* One request for a frontend. */
 typedef struct dgm_turn_request {
@@ -55,7 +57,6 @@ typedef struct dgm_turn_request {
     const dgm_turn_agent
         *agent;   /* whose address it is; NULL: nobody's, the default unless the body names one */
     dgm_str path; /* below the agent's address */
-    dgm_turn_leave leave;
 } dgm_turn_request;
 
 /* A frontend, as the router knows it. */
@@ -72,10 +73,11 @@ typedef struct dgm_turn_front {
 /* ---- reading requests ----------------------------------------------------------------------------------------- */
 
 /* The body as JSON: DGM_CONTENT_TYPE_NOT_SUPPORTED for another media type (a page of others could send it
- * without asking), DGM_BAD_JSON and so on for what is none. In the exchange's arena. */
+ * without asking), DGM_PARSE and so on for what is none. In the exchange's arena. */
 dgm_code dgm_turn_body(dgm_http_exchange *x, yyjson_val **ret_body, dgm_err *err);
 
-/* A reader as the server reads: what is missing is refused, what is unknown dropped. mint: for ids that a request
+/* A reader as the server reads: what is missing is refused; what is unknown is kept, for formats whose
+ * requests say most of it there. mint: for ids that a request
  * may leave out; seeded from the clock and random bits. */
 dgm_reader dgm_turn_reader(dgm_http_exchange *x, dgm_mint *mint, dgm_err *err);
 dgm_mint dgm_turn_mint(void);
@@ -109,21 +111,14 @@ typedef struct dgm_ask {
 } dgm_ask;
 
 /*
- * Finds where it goes and sends it. Results of calls go to the task that waits for them, wherever it is (the
+ * Finds where it goes and sends it. What only some protocols have stands in the request's metadata, under the names
+ * of backend.h. Results of calls go to the task that waits for them, wherever it is (the
  * open calls' index); an answer to a question to the newest task of the context, if that waits; anything else
  * begins a task there. What the ask points to lives until the answer: in the exchange's arena.
  * sent: from first_seq on it is this turn. Errors are those of dgm_core_send; DGM_BAD_PARAMS if there is nothing to
  * say in it.
  */
 void dgm_turn_ask(const dgm_ask *ask, dgm_on_sent on_sent, void *arg);
-
-/* Keys of the request's metadata, where agents find what only some protocols have. */
-#define DGM_META_TOOLS "dragoman:tools" /* [{name, description, parameters}]: the caller's */
-#define DGM_META_TOOL_CHOICE "dragoman:tool_choice" /* as the caller has it */
-#define DGM_META_INSTRUCTIONS "dragoman:instructions"
-#define DGM_META_STATE "dragoman:state"     /* AG-UI's shared state */
-#define DGM_META_CONTEXT "dragoman:context" /* AG-UI's: [{description, value}] */
-#define DGM_META_RESUME "dragoman:resume"   /* AG-UI's: [{interruptId, status, payload}] */
 
 /* ---- telling ------------------------------------------------------------------------------------------------------ */
 

@@ -1,0 +1,81 @@
+/* frontend/turn/turn.c - what lives on, and what all of these frontends read a request with. */
+#include "base/ids.h"
+#include "frontend/turn/turn_int.h"
+#include "frontend/words.h"
+
+#include <stdlib.h>
+
+#define KEEP_BYTES ((size_t)256 << 10) /* of a loop's buffer, between answers */
+
+dgm_turns *dgm_turns_new(const dgm_turns_options *o)
+{
+    dgm_turns *t = dgm_xcalloc(1, sizeof *t);
+    t->o = *o;
+    for (size_t i = 0; i < DGM_MAX_LOOPS; i++)
+        dgm_buf_init(&t->scratch[i].out, DGM_MAX_OUTPUT_BYTES);
+    return t;
+}
+
+void dgm_turns_free(dgm_turns *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < DGM_MAX_LOOPS; i++) {
+        dgm_buf_done(&t->scratch[i].out);
+        dgm_arena_free(t->scratch[i].arena);
+    }
+    free(t);
+}
+
+const dgm_turns_options *dgm_turns_options_of(const dgm_turns *t)
+{
+    return &t->o;
+}
+
+struct scratch *turns_scratch(dgm_turns *t)
+{
+    struct scratch *s = &t->scratch[dgm_loop_index(dgm_loop_current())];
+    dgm_buf_shrink(&s->out, KEEP_BYTES);
+    dgm_buf_clear(&s->out);
+    s->out.over = false;
+    if (!s->arena)
+        s->arena = dgm_arena_new();
+    return s;
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------- */
+
+dgm_code dgm_turn_body(dgm_http_exchange *x, yyjson_val **ret_body, dgm_err *err)
+{
+    const dgm_http_request *r = dgm_http_request_of(x);
+    dgm_str type = dgm_media_type(dgm_http_header_of(r, DGM_STR("content-type")));
+    if (!dgm_str_eq_nocase(type, DGM_STR("application/json")))
+        return dgm_fail(err, DGM_CONTENT_TYPE_NOT_SUPPORTED, NULL,
+                        "send it as Content-Type: application/json");
+    if (!r->body.n)
+        return dgm_fail(err, DGM_PARSE, NULL, "the request has no body: send JSON");
+    return dgm_json_read(dgm_http_arena(x), r->body, DGM_MAX_HTTP_BODY_BYTES, "http_body_bytes",
+                         ret_body, err);
+}
+
+dgm_reader dgm_turn_reader(dgm_http_exchange *x, dgm_mint *mint, dgm_err *err)
+{
+    return (dgm_reader){.arena = dgm_http_arena(x), .mint = mint, .strict = true, .err = err};
+}
+
+/* Two of our ids: their bits are the clock's and random ones. */
+dgm_mint dgm_turn_mint(void)
+{
+    dgm_mint m = {{0}, 0, {0}};
+    char id[2][DGM_UUID_CHARS + 1];
+    dgm_uuid7(id[0]);
+    dgm_uuid7(id[1]);
+    dgm_mint_stir(&m, (dgm_str){id[0], DGM_UUID_CHARS});
+    dgm_mint_stir(&m, (dgm_str){id[1], DGM_UUID_CHARS});
+    return m;
+}
+
+dgm_str dgm_turn_query(dgm_http_exchange *x, const char *name)
+{
+    return dgm_query_value(dgm_http_arena(x), dgm_http_request_of(x)->query, name);
+}

@@ -1,0 +1,171 @@
+/*
+ * frontend/turn/turn_ask.c - where a request goes: to the task that waits for it, or to a new one.
+ *
+ *   results of calls ──► whose task asked for them? ──► it waits: there
+ *   a context ─────────► its newest task ─────────────► it waits: there; it does not: a new task beside it
+ *   neither ───────────► a new task in a new context
+ */
+#include "frontend/turn/turn_int.h"
+
+struct asking {
+    dgm_ask ask;
+    struct cut cut;
+    dgm_arena *arena;
+    dgm_message message;
+    dgm_str context_id, task_id; /* where it goes; empty: a new one */
+    dgm_str newest;              /* of the context, if it does not wait */
+    bool knows;                  /* the context has what came before */
+    dgm_on_sent on_sent;
+    void *arg;
+};
+
+static void fail(struct asking *k, const dgm_err *err)
+{
+    k->on_sent(err->code, NULL, err, k->arg);
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------------------- */
+
+static void send_it(struct asking *k);
+
+/* The task that waited has ended meanwhile: then it is a new one's. */
+static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+{
+    struct asking *k = arg;
+    bool is_gone = code == DGM_UNSUPPORTED_OPERATION || code == DGM_TASK_NOT_FOUND;
+    if (is_gone && k->task_id.n && !k->ask.task_id.n) {
+        k->newest = k->task_id;
+        k->task_id = (dgm_str){0};
+        send_it(k);
+        return;
+    }
+    k->on_sent(code, sent, err, k->arg);
+}
+
+static void send_it(struct asking *k)
+{
+    const dgm_ask *ask = &k->ask;
+    dgm_err err = {0};
+    if (make_message(k->arena, ask, &k->cut, !k->knows, &k->message, &err)) {
+        fail(k, &err);
+        return;
+    }
+    k->message.task_id = k->task_id;
+    k->message.context_id = k->context_id;
+    if (!k->task_id.n && k->newest.n)
+        k->message.reference_task_ids = (dgm_strs){&k->newest, 1};
+    dgm_send send = {.owner = ask->owner,
+                     .agent = ask->agent->id,
+                     .message = &k->message,
+                     .metadata = make_metadata(k->arena, ask),
+                     .accepted_output_modes = ask->accepted_output_modes,
+                     .protocol = ask->protocol,
+                     .caller_id = ask->caller_id,
+                     .request = ask->request,
+                     .previous = ask->previous,
+                     .bytes = dgm_http_request_of(ask->x)->body.n,
+                     .as_task = true,
+                     .always_new = !ask->dedupe};
+    dgm_core_send(ask->turns->o.core, &send, on_sent, k);
+}
+
+/* ---- looking ---------------------------------------------------------------------------------------------------------- */
+
+static bool waits(dgm_task_state state)
+{
+    return state == DGM_STATE_INPUT_REQUIRED || state == DGM_STATE_AUTH_REQUIRED;
+}
+
+/* The newest task of the context, and how it stands. */
+static void take_newest(struct asking *k, dgm_str id, dgm_task_state state)
+{
+    k->knows = true;
+    if (waits(state))
+        k->task_id = id;
+    else
+        k->newest = id;
+}
+
+static void on_history(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
+                       void *arg)
+{
+    struct asking *k = arg;
+    if (code) {
+        fail(k, err);
+        return;
+    }
+    if (!extends_history(k->arena, &k->ask.input->messages, &k->cut, &history->messages))
+        k->context_id = (dgm_str){0}; /* another story begins */
+    else if (history->task_id.n)
+        take_newest(k, history->task_id, history->state);
+    send_it(k);
+}
+
+static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *err, void *arg)
+{
+    struct asking *k = arg;
+    dgm_event event;
+    if (code) {
+        fail(k, err);
+        return;
+    }
+    if (listed->n && !dgm_record_event(listed->tasks[0], k->arena, &event, NULL) &&
+        event.kind == DGM_EVENT_TASK)
+        take_newest(k, event.task->id, event.task->status.state);
+    send_it(k);
+}
+
+static void look_in_context(struct asking *k)
+{
+    const dgm_ask *ask = &k->ask;
+    dgm_list_query q = {.owner = ask->owner,
+                        .agent = ask->agent->id,
+                        .context_id = ask->context_id,
+                        .page_size = 1};
+    if (!ask->context_id.n)
+        send_it(k);
+    else if (ask->fork_on_difference && k->cut.has_assistant)
+        dgm_turn_get_history(ask->turns, k->arena, ask->owner, ask->agent->id, ask->context_id,
+                             on_history, k);
+    else
+        dgm_core_list(ask->turns->o.core, &q, on_listed, k);
+}
+
+static void on_call_found(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
+{
+    struct asking *k = arg;
+    dgm_event event;
+    if (code && code != DGM_TASK_NOT_FOUND) {
+        fail(k, err);
+        return;
+    }
+    if (code || dgm_record_event(snapshot, k->arena, &event, NULL) ||
+        event.kind != DGM_EVENT_TASK || !waits(event.task->status.state)) {
+        look_in_context(k);
+        return;
+    }
+    k->task_id = event.task->id;
+    k->context_id = event.task->context_id;
+    k->knows = true;
+    send_it(k);
+}
+
+void dgm_turn_ask(const dgm_ask *ask, dgm_on_sent on_done, void *arg)
+{
+    struct asking *k = dgm_new(dgm_http_arena(ask->x), struct asking);
+    k->ask = *ask;
+    k->arena = dgm_http_arena(ask->x);
+    k->cut = cut_messages(k->arena, &ask->input->messages);
+    k->context_id = ask->context_id;
+    k->task_id = ask->task_id;
+    k->knows = ask->context_has_history || ask->task_id.n;
+    k->on_sent = on_done;
+    k->arg = arg;
+    if (ask->task_id.n)
+        send_it(k);
+    else if (k->cut.results.n)
+        dgm_core_find_call(ask->turns->o.core, ask->owner, ask->agent->id, k->cut.results.at[0],
+                           on_call_found, k);
+    else
+        look_in_context(k);
+}

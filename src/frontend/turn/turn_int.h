@@ -1,0 +1,38 @@
+/* frontend/turn/turn_int.h - what the files of this folder share. */
+#pragma once
+
+#include "base/limits.h"
+#include "frontend/turn/turn.h"
+
+/* What the frames of one loop are put together in. */
+struct scratch {
+    dgm_buf out;
+    dgm_arena *arena; /* of one record */
+};
+
+struct dgm_turns {
+    dgm_turns_options o;
+    struct scratch scratch[DGM_MAX_LOOPS];
+};
+
+struct scratch *turns_scratch(dgm_turns *t); /* this loop's, emptied */
+
+/* ---- turn_message.c ------------------------------------------------------------------------------------------ */
+
+/* The messages of a request, cut where the agent spoke last. */
+struct cut {
+    size_t tail;        /* the first of those to be answered */
+    dgm_strs results;   /* call ids of the results among them */
+    bool has_assistant; /* somebody has answered before */
+};
+struct cut cut_messages(dgm_arena *a, const dgm_canon_messages *messages);
+
+/* What is sent to the agent. with_history: what came before the cut goes along. */
+dgm_code make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cut, bool with_history,
+                      dgm_message *ret, dgm_err *err);
+/* Of the request: its own, and what only some protocols have. NULL: nothing. */
+const dgm_json *make_metadata(dgm_arena *a, const dgm_ask *ask);
+
+/* Do the messages before the cut say what the context holds? Those that only give the new one do, too. */
+bool extends_history(dgm_arena *a, const dgm_canon_messages *messages, const struct cut *cut,
+                     const dgm_canon_messages *stored);

@@ -1,0 +1,375 @@
+/*
+ * frontend/turn/turn_message.c - what of a request's messages an agent is sent.
+ *
+ * These protocols send the whole conversation every time; A2A's agents keep theirs. So only what stands behind the
+ * agent's last word is sent: results of calls, then what the user says. Where the agent cannot know what came before,
+ * that goes in front, as a transcript: a part of its own, which says what it is, so that who has no use for it can
+ * tell. Instructions, tools, state and so on are no words of the user's: they are metadata of the request.
+ */
+#include "base/ids.h"
+#include "canon/list.h"
+#include "canon/said.h"
+#include "canon/to_model.h"
+#include "frontend/turn/turn_int.h"
+
+/* ---- where the agent spoke last -------------------------------------------------------------------------------------- */
+
+struct cut cut_messages(dgm_arena *a, const dgm_canon_messages *messages)
+{
+    struct cut cut = {0};
+    for (size_t i = 0; i < messages->n; i++) {
+        if (messages->at[i].role == DGM_CANON_ASSISTANT) {
+            cut.tail = i + 1;
+            cut.has_assistant = true;
+        }
+    }
+    for (size_t i = cut.tail; i < messages->n; i++) {
+        if (messages->at[i].role != DGM_CANON_TOOL)
+            continue;
+        cut.results.at = dgm_one_more(a, cut.results.at, cut.results.n, sizeof *cut.results.at);
+        cut.results.at[cut.results.n++] = messages->at[i].tool_call_id;
+    }
+    return cut;
+}
+
+/* ---- parts ----------------------------------------------------------------------------------------------------------- */
+
+static void add_part(dgm_arena *a, dgm_message *m, dgm_part part)
+{
+    m->parts.at = dgm_one_more(a, m->parts.at, m->parts.n, sizeof *m->parts.at);
+    m->parts.at[m->parts.n++] = part;
+}
+
+static const dgm_canon_call *find_call(const dgm_canon_messages *messages, dgm_str id)
+{
+    for (size_t i = messages->n; i-- > 0;) {
+        const dgm_canon_calls *calls = &messages->at[i].tool_calls;
+        for (size_t k = 0; k < calls->n; k++) {
+            if (dgm_str_eq(calls->at[k].id, id))
+                return &calls->at[k];
+        }
+    }
+    return NULL;
+}
+
+static void put_result(dgm_buf *b, dgm_arena *a, const dgm_canon_messages *all,
+                       const dgm_canon_message *m)
+{
+    const dgm_canon_call *call = find_call(all, m->tool_call_id);
+    dgm_str text = dgm_canon_content_text(a, &m->content);
+    dgm_buf_add_lit(b, "{\"call_id\":");
+    dgm_json_put_str(b, m->tool_call_id);
+    if (call && call->name.n) {
+        dgm_buf_add_lit(b, ",\"name\":");
+        dgm_json_put_str(b, call->name);
+    }
+    dgm_buf_add_lit(b, ",\"output\":");
+    if (m->error.n) {
+        dgm_buf_add_lit(b, "{\"error\":");
+        dgm_json_put_str(b, m->error);
+        dgm_buf_add_char(b, '}');
+    } else {
+        dgm_json_put_str(b, text);
+    }
+    dgm_buf_add_char(b, '}');
+}
+
+/* One part with all results of calls. */
+static void add_results(dgm_arena *a, dgm_message *out, const dgm_canon_messages *all,
+                        const struct cut *cut)
+{
+    dgm_buf b;
+    if (!cut->results.n)
+        return;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"" DGM_SAID_RESULTS "\":[");
+    for (size_t i = cut->tail, n = 0; i < all->n; i++) {
+        if (all->at[i].role != DGM_CANON_TOOL)
+            continue;
+        if (n++)
+            dgm_buf_add_char(&b, ',');
+        put_result(&b, a, all, &all->at[i]);
+    }
+    dgm_buf_add_lit(&b, "]}");
+    add_part(a, out, (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_made(a, dgm_buf_str(&b))});
+    dgm_buf_done(&b);
+}
+
+static void add_user(dgm_arena *a, dgm_message *out, const dgm_canon_message *from)
+{
+    dgm_mint mint = {{0}, 0, {0}}; /* its id is not used */
+    dgm_message m;
+    if (!dgm_to_message(a, from, &mint, &m))
+        return;
+    for (size_t i = 0; i < m.parts.n; i++)
+        add_part(a, out, m.parts.at[i]);
+}
+
+/* An answer to an interrupt: its words, or the data that it is. */
+static void add_answers(dgm_arena *a, dgm_message *out, const dgm_canon_resumes *resume)
+{
+    for (size_t i = 0; i < resume->n; i++) {
+        const dgm_canon_resume *r = &resume->at[i];
+        yyjson_val *payload = (yyjson_val *)(uintptr_t)r->payload;
+        if (r->status == DGM_CANON_DISMISSED) {
+            dgm_member members[] = {{DGM_STR("interrupt_id"), dgm_said_string(a, r->interrupt_id)},
+                                    {DGM_STR("status"), dgm_said_string(a, DGM_STR("cancelled"))}};
+            add_part(a, out,
+                     (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_object(a, members, 2)});
+        } else if (yyjson_is_str(payload)) {
+            add_part(a, out, (dgm_part){.kind = DGM_PART_TEXT, .content = dgm_json_str(payload)});
+        } else if (payload) {
+            add_part(a, out, (dgm_part){.kind = DGM_PART_DATA, .data = payload});
+        }
+    }
+}
+
+/* ---- what came before ---------------------------------------------------------------------------------------------------- */
+
+static const char *speaker(dgm_canon_role role)
+{
+    return role == DGM_CANON_USER        ? "user"
+           : role == DGM_CANON_ASSISTANT ? "assistant"
+           : role == DGM_CANON_TOOL      ? "tool"
+                                         : NULL;
+}
+
+static void put_said(dgm_buf *b, dgm_arena *a, const dgm_canon_message *m)
+{
+    const char *who = speaker(m->role);
+    dgm_str text = dgm_canon_content_text(a, &m->content);
+    if (!who)
+        return;
+    if (text.n) {
+        dgm_buf_add_str(b, dgm_str_from(who));
+        dgm_buf_add_lit(b, ": ");
+        dgm_buf_add_str(b, text);
+        dgm_buf_add_char(b, '\n');
+    }
+    for (size_t i = 0; i < m->tool_calls.n; i++) {
+        dgm_buf_add_lit(b, "assistant called ");
+        dgm_buf_add_str(b, m->tool_calls.at[i].name);
+        dgm_buf_add_char(b, '(');
+        dgm_buf_add_str(b, m->tool_calls.at[i].arguments);
+        dgm_buf_add_lit(b, ")\n");
+    }
+}
+
+static void add_transcript(dgm_arena *a, dgm_message *out, const dgm_canon_messages *all,
+                           const struct cut *cut)
+{
+    dgm_buf b;
+    dgm_member mark = {DGM_STR(DGM_META_PART), dgm_said_string(a, DGM_STR("transcript"))};
+    dgm_buf_init(&b, SIZE_MAX);
+    for (size_t i = 0; i < cut->tail; i++)
+        put_said(&b, a, &all->at[i]);
+    if (b.n)
+        add_part(a, out,
+                 (dgm_part){.kind = DGM_PART_TEXT,
+                            .content = dgm_arena_dup(a, dgm_buf_str(&b)),
+                            .metadata = dgm_json_object(a, &mark, 1)});
+    dgm_buf_done(&b);
+}
+
+/* ---- the message ------------------------------------------------------------------------------------------------------------ */
+
+static dgm_str id_of(dgm_arena *a, const dgm_ask *ask)
+{
+    const dgm_canon_messages *all = &ask->input->messages;
+    if (ask->message_id.n)
+        return ask->message_id;
+    if (all->n && all->at[all->n - 1].id.n && all->at[all->n - 1].role != DGM_CANON_ASSISTANT)
+        return all->at[all->n - 1].id;
+    return dgm_uuid7_in(a);
+}
+
+dgm_code make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cut, bool with_history,
+                      dgm_message *ret, dgm_err *err)
+{
+    const dgm_canon_messages *all = &ask->input->messages;
+    dgm_message m = {.message_id = id_of(a, ask), .role = DGM_ROLE_USER};
+    add_results(a, &m, all, cut);
+    for (size_t i = cut->tail; i < all->n; i++) {
+        if (all->at[i].role == DGM_CANON_USER)
+            add_user(a, &m, &all->at[i]);
+    }
+    add_answers(a, &m, &ask->input->resume);
+    if (!m.parts.n)
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "messages"),
+                        "there is nothing to answer: the last message must be the user's or a "
+                        "tool's, and not be empty");
+    if (with_history && cut->tail) {
+        dgm_parts said = m.parts;
+        m.parts = (dgm_parts){0};
+        add_transcript(a, &m, all, cut);
+        for (size_t i = 0; i < said.n; i++)
+            add_part(a, &m, said.at[i]);
+    }
+    *ret = m;
+    return DGM_OK;
+}
+
+/* ---- metadata ------------------------------------------------------------------------------------------------------------ */
+
+static const dgm_json *instructions_of(dgm_arena *a, const dgm_canon_messages *all)
+{
+    dgm_buf b;
+    const dgm_json *v = NULL;
+    dgm_buf_init(&b, SIZE_MAX);
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->at[i].role != DGM_CANON_SYSTEM && all->at[i].role != DGM_CANON_DEVELOPER)
+            continue;
+        if (b.n)
+            dgm_buf_add_lit(&b, "\n\n");
+        dgm_buf_add_str(&b, dgm_canon_content_text(a, &all->at[i].content));
+    }
+    if (b.n)
+        v = dgm_said_string(a, dgm_arena_dup(a, dgm_buf_str(&b)));
+    dgm_buf_done(&b);
+    return v;
+}
+
+static void put_member(dgm_buf *b, const char *name, dgm_str text)
+{
+    if (b->p[b->n - 1] != '{' && b->p[b->n - 1] != '[')
+        dgm_buf_add_char(b, ',');
+    dgm_json_put_str(b, dgm_str_from(name));
+    dgm_buf_add_char(b, ':');
+    dgm_json_put_str(b, text);
+}
+
+static void put_json_member(dgm_buf *b, const char *name, const dgm_json *value)
+{
+    dgm_buf_add_char(b, ',');
+    dgm_json_put_str(b, dgm_str_from(name));
+    dgm_buf_add_char(b, ':');
+    dgm_json_put(b, value);
+}
+
+static void begin_item(dgm_buf *b)
+{
+    if (b->p[b->n - 1] != '[')
+        dgm_buf_add_char(b, ',');
+    dgm_buf_add_char(b, '{');
+}
+
+static void put_tools(dgm_buf *b, const dgm_canon_tools *tools)
+{
+    for (size_t i = 0; i < tools->n; i++) {
+        begin_item(b);
+        put_member(b, "name", tools->at[i].name);
+        if (tools->at[i].description.n)
+            put_member(b, "description", tools->at[i].description);
+        if (tools->at[i].parameters)
+            put_json_member(b, "parameters", tools->at[i].parameters);
+        dgm_buf_add_char(b, '}');
+    }
+}
+
+static void put_contexts(dgm_buf *b, const dgm_canon_contexts *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        begin_item(b);
+        put_member(b, "description", list->at[i].description);
+        put_member(b, "value", list->at[i].value);
+        dgm_buf_add_char(b, '}');
+    }
+}
+
+static void put_resumes(dgm_buf *b, const dgm_canon_resumes *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        bool dismissed = list->at[i].status == DGM_CANON_DISMISSED;
+        begin_item(b);
+        put_member(b, "interruptId", list->at[i].interrupt_id);
+        put_member(b, "status", dismissed ? DGM_STR("cancelled") : DGM_STR("resolved"));
+        if (list->at[i].payload)
+            put_json_member(b, "payload", list->at[i].payload);
+        dgm_buf_add_char(b, '}');
+    }
+}
+
+struct members {
+    dgm_member *at;
+    size_t n;
+};
+
+static void add_member(dgm_arena *a, struct members *m, dgm_str key, const dgm_json *value)
+{
+    if (!value)
+        return;
+    m->at = dgm_one_more(a, m->at, m->n, sizeof *m->at);
+    m->at[m->n++] = (dgm_member){key, value};
+}
+
+/* A list that was put; NULL: it is empty. */
+static const dgm_json *list_of(dgm_arena *a, dgm_buf *b)
+{
+    const dgm_json *list = NULL;
+    if (b->n > 1) {
+        dgm_buf_add_char(b, ']');
+        list = dgm_json_made(a, dgm_buf_str(b));
+    }
+    dgm_buf_clear(b);
+    dgm_buf_add_char(b, '[');
+    return list;
+}
+
+const dgm_json *make_metadata(dgm_arena *a, const dgm_ask *ask)
+{
+    const dgm_canon_input *in = ask->input;
+    struct members m = {0};
+    yyjson_val *key, *value;
+    size_t i, n;
+    dgm_buf b;
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)ask->metadata, i, n, key, value)
+        add_member(a, &m, dgm_json_str(key), value);
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_char(&b, '[');
+    put_tools(&b, &in->tools);
+    add_member(a, &m, DGM_STR(DGM_META_TOOLS), list_of(a, &b));
+    put_contexts(&b, &in->context);
+    add_member(a, &m, DGM_STR(DGM_META_CONTEXT), list_of(a, &b));
+    put_resumes(&b, &in->resume);
+    add_member(a, &m, DGM_STR(DGM_META_RESUME), list_of(a, &b));
+    dgm_buf_done(&b);
+    add_member(a, &m, DGM_STR(DGM_META_STATE), in->state);
+    add_member(a, &m, DGM_STR(DGM_META_INSTRUCTIONS), instructions_of(a, &in->messages));
+    return m.n ? dgm_json_object(a, m.at, m.n) : NULL;
+}
+
+/* ---- the same conversation? ------------------------------------------------------------------------------------------------ */
+
+/* The next that has words in it, of the two who talk. */
+static const dgm_canon_message *next_said(dgm_arena *a, const dgm_canon_messages *list, size_t end,
+                                          size_t *at, dgm_str *ret_text)
+{
+    for (; *at < end; ++*at) {
+        const dgm_canon_message *m = &list->at[*at];
+        if (m->role != DGM_CANON_USER && m->role != DGM_CANON_ASSISTANT)
+            continue;
+        *ret_text = dgm_canon_content_text(a, &m->content);
+        if (ret_text->n) {
+            ++*at;
+            return m;
+        }
+    }
+    return NULL;
+}
+
+bool extends_history(dgm_arena *a, const dgm_canon_messages *messages, const struct cut *cut,
+                     const dgm_canon_messages *stored)
+{
+    size_t i = 0, k = 0;
+    dgm_str said = {0}, was_said = {0};
+    if (!cut->has_assistant)
+        return true;
+    for (;;) {
+        const dgm_canon_message *m = next_said(a, messages, cut->tail, &i, &said);
+        const dgm_canon_message *s = next_said(a, stored, stored->n, &k, &was_said);
+        if (!m || !s)
+            return !m && !s;
+        if (m->role != s->role || !dgm_str_eq(said, was_said))
+            return false;
+    }
+}

@@ -1,0 +1,349 @@
+/*
+ * frontend/turn/turn_tell.c - a turn, told from its first record on.
+ *
+ *   log ─► record ─► dgm_from_records ─► canonical events ─► the frontend's hook ─► encoder ─► frames ─► socket
+ *
+ * Nothing here depends on when it is told or to whom: ids are made of the task's and the turn's, times are the
+ * records'. Who comes back gets the same frames, and what was told before is left out. All that is there is
+ * written once per turn of the loop; a caller who does not keep up is waited for.
+ */
+#include "frontend/turn/turn_int.h"
+#include "wire/sse/sse.h"
+
+#include <stdlib.h>
+
+#define BACKLOG_BYTES (2 * DGM_HTTP_BACKLOG_MARK) /* then wait for room */
+
+/* Lives as long as the exchange. */
+struct telling {
+    dgm_http_exchange *x;
+    dgm_tell t; /* its strings are copies, behind it */
+    dgm_log_reader *reader;
+    dgm_from_records *from;
+    void *encoder;
+    struct scratch *scratch; /* while frames are put */
+    dgm_buf whole;
+    dgm_timer *timer; /* of its own memory: closing it takes longer than the exchange lives */
+    uint64_t seq;     /* of the record that is told */
+    uint64_t n_frames;
+    bool frame_is_open; /* its blank line is still to come: an id may go before it */
+    bool shutting_down; /* the log ended, the turn did not */
+    bool is_over;
+};
+
+static bool is_whole(const struct telling *g)
+{
+    return g->t.as == DGM_TELL_WHOLE;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
+
+static void close_frame(struct telling *g)
+{
+    dgm_buf *out = &g->scratch->out;
+    if (!g->frame_is_open)
+        return;
+    if (g->t.seq_ids) {
+        dgm_buf_add_lit(out, "id: ");
+        dgm_json_put_int(out, (int64_t)g->seq);
+        dgm_buf_add_char(out, '\n');
+    }
+    dgm_buf_add_char(out, '\n');
+    g->frame_is_open = false;
+}
+
+static void put_sse(struct telling *g, dgm_str name, dgm_str payload)
+{
+    dgm_buf *out = &g->scratch->out;
+    if (g->frame_is_open)
+        dgm_buf_add_char(out, '\n');
+    if (name.n) {
+        dgm_buf_add_lit(out, "event: ");
+        dgm_buf_add_str(out, name);
+        dgm_buf_add_char(out, '\n');
+    }
+    dgm_buf_add_lit(out, "data: ");
+    size_t from = out->n;
+    dgm_buf_add_str(out, payload);
+    dgm_sse_escape_line_ends(out, from);
+    dgm_buf_add_char(out, '\n');
+    g->frame_is_open = true;
+}
+
+static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
+{
+    struct telling *g = arg;
+    bool was_told = g->n_frames++ < g->t.after_frames || g->seq <= g->t.after_seq;
+    if (is_whole(g))
+        dgm_buf_add_str(&g->whole, payload);
+    else if (was_told)
+        return DGM_OK;
+    else if (g->t.as == DGM_TELL_SSE)
+        put_sse(g, name, payload);
+    else
+        dgm_buf_add_str(&g->scratch->out, payload);
+    if (g->t.as == DGM_TELL_LINES)
+        dgm_buf_add_char(&g->scratch->out, '\n');
+    return DGM_OK;
+}
+
+static void flush(struct telling *g)
+{
+    dgm_buf *out = &g->scratch->out;
+    if (out->n && !is_whole(g))
+        dgm_http_write(g->x, dgm_buf_str(out));
+    dgm_buf_clear(out);
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
+
+static dgm_code encode(void *arg, const dgm_canon_event *event)
+{
+    struct telling *g = arg;
+    return g->t.codec->encoder_feed(g->encoder, event, NULL);
+}
+
+static dgm_code on_event(void *arg, const dgm_canon_event *event)
+{
+    struct telling *g = arg;
+    dgm_canon_event cut;
+    if (g->shutting_down && event->kind == DGM_CANON_RUN_ERROR) {
+        cut = *event;
+        cut.run_error.code = DGM_STR("server_shutdown");
+        cut.run_error.message = DGM_STR("the server is shutting down");
+        event = &cut;
+    }
+    return g->t.on_event ? g->t.on_event(g->t.arg, event, (dgm_canon_sink){encode, g})
+                         : encode(g, event);
+}
+
+/* What the agent said cannot be told (a call without a name, ...): the run ends here for this reader. */
+static void tell_fault(struct telling *g, const dgm_err *err)
+{
+    dgm_canon_event e = {.kind = DGM_CANON_RUN_ERROR};
+    e.run_error.message = err->msg[0] ? dgm_str_from(err->msg) : DGM_STR("internal error");
+    e.run_error.code = DGM_STR("failed");
+    on_event(g, &e);
+}
+
+static void make_encoder(struct telling *g, const dgm_record *first)
+{
+    dgm_stream_params params = g->t.params;
+    char turn[24];
+    int n = snprintf(turn, sizeof turn, "/%u", first->head.turn);
+    params.whole = is_whole(g);
+    params.now = first->head.time;
+    params.mint = (dgm_mint){{0}, 0, {0}};
+    dgm_mint_stir(&params.mint, g->t.task_id);
+    dgm_mint_stir(&params.mint, (dgm_str){turn, (size_t)n});
+    g->encoder = g->t.codec->encoder_new(&params, (dgm_frame_sink){put_frame, g});
+    g->from = dgm_from_records_new(&(dgm_from_params){
+        .thread_id = g->t.thread_id,
+        .run_id = g->t.run_id,
+        .answer_source = g->t.answer_in_status ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO,
+        .whole_snapshots = g->t.codec->builds_messages,
+        .messages = g->t.messages,
+        .turn = first->head.turn,
+        .trusted = true});
+    g->t.messages = (dgm_canon_messages){0}; /* they have been copied */
+}
+
+/* What the caller said itself begins a later turn's log: it need not be told of it. */
+static bool is_callers(const dgm_event *e)
+{
+    return e->kind == DGM_EVENT_INTERNAL && e->internal->kind == DGM_INTERNAL_MESSAGE &&
+           e->internal->message && e->internal->message->role == DGM_ROLE_USER;
+}
+
+static void tell_record(struct telling *g, const dgm_record *r)
+{
+    dgm_event event;
+    dgm_err err = {0};
+    dgm_canon_sink sink = {on_event, g};
+    g->seq = r->head.seq;
+    if (!g->encoder)
+        make_encoder(g, r);
+    dgm_arena_reset(g->scratch->arena);
+    dgm_code rc = dgm_record_event(r, g->scratch->arena, &event, &err);
+    if (!rc && !is_callers(&event))
+        rc = dgm_from_records_feed(g->from, &event, sink, &err);
+    if (rc)
+        tell_fault(g, &err);
+    g->is_over = rc || dgm_from_records_is_over(g->from);
+}
+
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
+
+/* Before the exchange goes, or another answers it. */
+static void let_go(struct telling *g)
+{
+    dgm_log_reader_close(g->reader);
+    g->reader = NULL;
+    if (g->encoder)
+        g->t.codec->encoder_free(g->encoder);
+    g->encoder = NULL;
+    dgm_from_records_free(g->from);
+    g->from = NULL;
+    if (g->timer)
+        dgm_timer_close(g->timer, free, g->timer);
+    g->timer = NULL;
+}
+
+static void on_left(void *arg)
+{
+    struct telling *g = arg;
+    const dgm_tell *t = &g->t;
+    let_go(g); /* before it is asked who reads */
+    if (t->leave.cancel && t->turn)
+        dgm_core_disconnected(t->turns->o.core, t->owner, t->agent, t->task_id, t->turn,
+                              t->leave.grace_ms);
+    dgm_buf_done(&g->whole);
+    dgm_http_end(g->x);
+}
+
+static void fail_whole(struct telling *g, dgm_code code, const char *why)
+{
+    dgm_err err = {0};
+    dgm_fail(&err, code, NULL, "%s", why);
+    let_go(g);
+    dgm_buf_done(&g->whole);
+    dgm_http_watch(g->x, NULL, NULL, NULL);
+    g->t.on_fault(g->t.arg, &err);
+}
+
+static void took_too_long(void *arg)
+{
+    fail_whole(arg, DGM_UPSTREAM_TIMEOUT,
+               "the agent is still at work: ask for a stream, or look at its task later");
+}
+
+static void give_whole(struct telling *g)
+{
+    if (!g->whole.n || g->whole.over) {
+        fail_whole(g, g->whole.over ? DGM_TOO_LARGE : DGM_INTERNAL,
+                   g->whole.over ? "the answer is larger than the limit output_bytes: stream it"
+                                 : "the turn cannot be told");
+        return;
+    }
+    dgm_buf payload = g->whole;
+    let_go(g);
+    dgm_http_watch(g->x, NULL, NULL, NULL);
+    g->t.on_whole(g->t.arg, dgm_buf_str(&payload));
+    dgm_buf_done(&payload);
+}
+
+static void end_stream(struct telling *g)
+{
+    const char *end = g->t.codec->stream_end;
+    if (end && g->t.as == DGM_TELL_SSE) {
+        g->t.seq_ids = false;
+        put_sse(g, (dgm_str){0}, dgm_str_from(end));
+        close_frame(g);
+    }
+    flush(g);
+    let_go(g);
+    dgm_http_end(g->x); /* g goes with it */
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------- */
+
+/* The log is over and the turn is not: the server ends. */
+static void cut_short(struct telling *g)
+{
+    dgm_err err = {0};
+    g->shutting_down = true;
+    if (g->from)
+        dgm_from_records_end(g->from, (dgm_canon_sink){on_event, g}, &err);
+    g->is_over = true;
+}
+
+static void finish(struct telling *g)
+{
+    if (g->encoder)
+        g->t.codec->encoder_end(g->encoder, NULL);
+    if (!is_whole(g)) {
+        close_frame(g);
+        end_stream(g);
+    } else {
+        give_whole(g);
+    }
+}
+
+static void deliver(void *arg)
+{
+    struct telling *g = arg;
+    dgm_record *r;
+    g->scratch = turns_scratch(g->t.turns);
+    while (!g->is_over && dgm_http_backlog(g->x) + g->scratch->out.n < BACKLOG_BYTES &&
+           (r = dgm_log_reader_next(g->reader))) {
+        tell_record(g, r);
+        close_frame(g);
+    }
+    if (!g->is_over && dgm_log_reader_is_over(g->reader))
+        cut_short(g);
+    if (g->is_over)
+        finish(g);
+    else
+        flush(g);
+}
+
+static dgm_str keep(struct telling *g, dgm_str s)
+{
+    return s.n ? (dgm_str){dgm_http_keep_text(g->x, s), s.n} : (dgm_str){0};
+}
+
+/* The request may be forgotten. */
+static struct telling *new_telling(dgm_http_exchange *x, const dgm_tell *t)
+{
+    struct telling *g = dgm_http_keep(x, sizeof *g);
+    g->x = x;
+    g->t = *t;
+    g->t.thread_id = keep(g, t->thread_id);
+    g->t.run_id = keep(g, t->run_id);
+    g->t.agent = keep(g, t->agent);
+    g->t.task_id = keep(g, t->task_id);
+    g->t.owner = (dgm_owner){keep(g, t->owner.tenant), keep(g, t->owner.principal)};
+    g->t.params.model = keep(g, t->params.model);
+    g->t.headers = NULL;
+    dgm_buf_init(&g->whole, DGM_MAX_OUTPUT_BYTES);
+    return g;
+}
+
+static dgm_str type_of(const dgm_tell *t)
+{
+    return t->content_type.n         ? t->content_type
+           : t->as == DGM_TELL_LINES ? DGM_STR("application/x-ndjson")
+           : t->as == DGM_TELL_BYTES ? DGM_STR("application/octet-stream")
+                                     : DGM_STR("text/event-stream");
+}
+
+static void begin_stream(dgm_http_exchange *x, const dgm_tell *t)
+{
+    dgm_http_header *headers = dgm_new_n(dgm_http_arena(x), dgm_http_header, t->n_headers + 2);
+    headers[0] = (dgm_http_header){DGM_STR("Cache-Control"), DGM_STR("no-cache")};
+    headers[1] = (dgm_http_header){DGM_STR("X-Accel-Buffering"), DGM_STR("no")};
+    for (size_t i = 0; i < t->n_headers; i++)
+        headers[2 + i] = t->headers[i];
+    dgm_front_note_stream(x);
+    dgm_http_begin(x, 200, type_of(t), headers, t->n_headers + 2);
+}
+
+void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uint64_t first_seq)
+{
+    struct telling *g = new_telling(x, tell);
+    g->reader = dgm_log_reader_open(log, first_seq - 1, deliver, g);
+    if (is_whole(g)) {
+        dgm_http_watch(x, NULL, on_left, g);
+        g->timer = dgm_xcalloc(1, sizeof *g->timer);
+        dgm_timer_init(dgm_http_loop(x), g->timer, took_too_long, g);
+        dgm_timer_start(g->timer, DGM_MAX_ANSWER_MS);
+    } else {
+        begin_stream(x, tell);
+        dgm_http_watch(x, deliver, on_left, g);
+        if (tell->as == DGM_TELL_SSE)
+            dgm_http_keep_alive(x, DGM_STR(": ping\n\n"));
+    }
+    deliver(g);
+    if (!g->is_over && !is_whole(g)) /* it may take long */
+        dgm_http_forget_request(x);
+}

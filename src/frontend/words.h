@@ -1,0 +1,19 @@
+/* frontend/words.h - what paths, queries and headers are made of. */
+#pragma once
+
+#include "net/http.h"
+
+/* Without blanks around it. */
+dgm_str dgm_trim(dgm_str s);
+/* The next of several, up to `end`, trimmed; *list moves on. False: that was all. */
+bool dgm_next_word(dgm_str *list, char end, dgm_str *ret);
+
+/* False: a code that is none, or bytes that are no UTF-8. */
+bool dgm_percent_decode(dgm_arena *a, dgm_str in, bool plus_is_space, dgm_str *ret);
+/* A query parameter's value, decoded; absent: there is none. Empty ones count as absent. */
+dgm_str dgm_query_value(dgm_arena *a, dgm_str query, const char *name);
+
+/* Without its parameters. */
+dgm_str dgm_media_type(dgm_str type);
+/* The header Accept names this very type. */
+bool dgm_accepts(const dgm_http_request *r, dgm_str type);
