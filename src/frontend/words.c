@@ -68,7 +68,7 @@ dgm_str dgm_query_value(dgm_arena *a, dgm_str query, const char *name)
     return (dgm_str){0};
 }
 
-dgm_str dgm_media_type(dgm_str type)
+dgm_str dgm_bare_type(dgm_str type)
 {
     dgm_str bare = {0};
     dgm_next_word(&type, ';', &bare);
@@ -79,7 +79,7 @@ bool dgm_accepts(const dgm_http_request *r, dgm_str type)
 {
     dgm_str list = dgm_http_header_of(r, DGM_STR("accept")), entry;
     while (dgm_next_word(&list, ',', &entry)) {
-        if (dgm_str_eq_nocase(dgm_media_type(entry), type))
+        if (dgm_str_eq_nocase(dgm_bare_type(entry), type))
             return true;
     }
     return false;

@@ -14,6 +14,6 @@ bool dgm_percent_decode(dgm_arena *a, dgm_str in, bool plus_is_space, dgm_str *r
 dgm_str dgm_query_value(dgm_arena *a, dgm_str query, const char *name);
 
 /* Without its parameters. */
-dgm_str dgm_media_type(dgm_str type);
+dgm_str dgm_bare_type(dgm_str type);
 /* The header Accept names this very type. */
 bool dgm_accepts(const dgm_http_request *r, dgm_str type);

@@ -56,7 +56,7 @@ static void codes_come_back(dgm_arena *a, dgm_str text)
         unsigned char c = (unsigned char)text.p[i];
         memcpy(codes + 3 * i, (char[]){'%', hex[c >> 4], hex[c & 15]}, 3);
     }
-    must(percent_decode(a, (dgm_str){codes, 3 * text.n}, true, &again));
+    must(dgm_percent_decode(a, (dgm_str){codes, 3 * text.n}, true, &again));
     must(dgm_str_eq(again, text));
 }
 
@@ -70,7 +70,7 @@ static void look_at_path(dgm_arena *a, dgm_str path)
         dgm_str text;
         must(is_within(parts[i], path));
         must(!parts[i].n || !memchr(parts[i].p, '/', parts[i].n));
-        if (!percent_decode(a, parts[i], false, &text))
+        if (!dgm_percent_decode(a, parts[i], false, &text))
             continue;
         must(text.n <= parts[i].n && dgm_utf8_check(text) == text.n);
         codes_come_back(a, text);
@@ -81,7 +81,7 @@ static void look_at_query(dgm_arena *a, dgm_str query)
 {
     static const char *const names[] = {"A2A-Version", "tenant", "historyLength", "pageToken", "a"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        must(query_value(a, query, names[i]).n <= query.n);
+        must(dgm_query_value(a, query, names[i]).n <= query.n);
 }
 
 /* ---- the gate ------------------------------------------------------------------------------------------------ */

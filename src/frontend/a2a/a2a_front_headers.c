@@ -36,7 +36,7 @@ enum version version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said)
 
 bool is_json_type(dgm_str content_type)
 {
-    dgm_str bare = dgm_media_type(content_type);
+    dgm_str bare = dgm_bare_type(content_type);
     return !content_type.n || dgm_str_eq_nocase(bare, JSON_TYPE) ||
            dgm_str_eq_nocase(bare, A2A_TYPE);
 }
@@ -55,18 +55,18 @@ dgm_str rest_type(const struct op *op)
         return JSON_TYPE;
     if (op->front->o.rest_media == DGM_A2A_MEDIA_A2A)
         return A2A_TYPE;
-    dgm_str own = dgm_media_type(dgm_http_header_of(r, DGM_STR("content-type")));
+    dgm_str own = dgm_bare_type(dgm_http_header_of(r, DGM_STR("content-type")));
     bool named = dgm_str_eq_nocase(own, A2A_TYPE) || dgm_accepts(r, A2A_TYPE);
     return named && !dgm_accepts(r, JSON_TYPE) ? A2A_TYPE : JSON_TYPE;
 }
 
 bool takes_media_type(dgm_strs modes, dgm_str type)
 {
-    dgm_str bare = dgm_media_type(type);
+    dgm_str bare = dgm_bare_type(type);
     if (!modes.n || !bare.n)
         return true;
     for (size_t i = 0; i < modes.n; i++) {
-        dgm_str mode = dgm_media_type(modes.at[i]);
+        dgm_str mode = dgm_bare_type(modes.at[i]);
         bool any = mode.n >= 2 && mode.p[mode.n - 1] == '*';
         if (any ? dgm_str_is(mode, "*/*") ||
                       (bare.n >= mode.n && dgm_str_eq_nocase((dgm_str){bare.p, mode.n - 1},

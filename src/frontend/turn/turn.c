@@ -48,7 +48,7 @@ struct scratch *turns_scratch(dgm_turns *t)
 dgm_code dgm_turn_body(dgm_http_exchange *x, yyjson_val **ret_body, dgm_err *err)
 {
     const dgm_http_request *r = dgm_http_request_of(x);
-    dgm_str type = dgm_media_type(dgm_http_header_of(r, DGM_STR("content-type")));
+    dgm_str type = dgm_bare_type(dgm_http_header_of(r, DGM_STR("content-type")));
     if (!dgm_str_eq_nocase(type, DGM_STR("application/json")))
         return dgm_fail(err, DGM_CONTENT_TYPE_NOT_SUPPORTED, NULL,
                         "send it as Content-Type: application/json");
