@@ -15,6 +15,8 @@ static void value(dgm_arena *a, const dgm_json **v)
 
 static void texts(dgm_arena *a, dgm_strs *list)
 {
+    if (!list->at)
+        return; /* absent is not empty */
     dgm_str *at = dgm_new_n(a, dgm_str, list->n);
     for (size_t i = 0; i < list->n; i++)
         at[i] = dgm_arena_dup(a, list->at[i]);
@@ -36,11 +38,11 @@ static void extra(dgm_arena *a, const dgm_extra **x)
     *x = to;
 }
 
-/* A list with room of its own for its items, which are copied flat. */
+/* A list with room of its own for its items, which are copied flat. Absent is not empty. */
 #define OWN(a, list)                                                                               \
     do {                                                                                           \
         size_t size_ = (list)->n * sizeof *(list)->at;                                             \
-        void *own_ = dgm_arena_alloc_raw((a), size_);                                              \
+        void *own_ = (list)->at ? dgm_arena_alloc_raw((a), size_) : NULL;                          \
         if (size_)                                                                                 \
             memcpy(own_, (list)->at, size_);                                                       \
         (list)->at = own_;                                                                         \
