@@ -145,12 +145,15 @@ typedef struct dgm_tell {
     dgm_str content_type; /* empty: as it is told */
     /* Each event on its way to the codec: give it on, changed or not, or others, or none. NULL: all as they are. */
     dgm_code (*on_event)(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
+    /* Streams: all that was there when the telling began has been given to on_event; once, unless the turn ended
+     * before. Who held events back gives what stands for them. NULL: nobody did. */
+    dgm_code (*on_pause)(void *arg, dgm_canon_sink next);
     /* WHOLE: the payload. Answers the exchange. */
     void (*on_whole)(void *arg, dgm_str payload);
     /* WHOLE, instead: there will be none (it took too long, the log cannot be read). Answers the exchange. Streams
      * end with what the codec makes of RUN_ERROR. */
     void (*on_fault)(void *arg, const dgm_err *err);
-    void *arg; /* of the three; lives as long as the exchange (dgm_http_keep) */
+    void *arg; /* of the four; lives as long as the exchange (dgm_http_keep) */
     /* Whose turn it is, for on_disconnect; turn 0: whoever leaves leaves it alone. */
     dgm_turns *turns;
     dgm_owner owner;

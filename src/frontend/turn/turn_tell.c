@@ -269,16 +269,33 @@ static void finish(struct telling *g)
     }
 }
 
+static void caught_up(struct telling *g)
+{
+    dgm_err err = {0};
+    if (!g->t.on_pause || !g->encoder)
+        return;
+    dgm_code rc = g->t.on_pause(g->t.arg, (dgm_canon_sink){encode, g});
+    g->t.on_pause = NULL;
+    if (rc) {
+        tell_fault(g, &err);
+        g->is_over = true;
+    }
+    close_frame(g);
+}
+
 static void deliver(void *arg)
 {
     struct telling *g = arg;
-    dgm_record *r;
+    dgm_record *r = NULL;
+    bool has_room;
     g->scratch = turns_scratch(g->t.turns);
-    while (!g->is_over && dgm_http_backlog(g->x) + g->scratch->out.n < BACKLOG_BYTES &&
+    while ((has_room = dgm_http_backlog(g->x) + g->scratch->out.n < BACKLOG_BYTES) && !g->is_over &&
            (r = dgm_log_reader_next(g->reader))) {
         tell_record(g, r);
         close_frame(g);
     }
+    if (has_room && !g->is_over)
+        caught_up(g);
     if (!g->is_over && dgm_log_reader_is_over(g->reader))
         cut_short(g);
     if (g->is_over)
