@@ -108,6 +108,7 @@ const dgm_backend *dgm_backend_by_type(dgm_str type); /* NULL: there is none */
 #define DGM_META_STATE "dragoman:state"     /* AG-UI's shared state */
 #define DGM_META_CONTEXT "dragoman:context" /* AG-UI's: [{description, value}] */
 #define DGM_META_RESUME "dragoman:resume"   /* AG-UI's: [{interruptId, status, payload}] */
+#define DGM_META_FORWARDED_PROPS "dragoman:forwarded_props" /* AG-UI's, as the caller has them */
 /* In the metadata of a part: "transcript" is what was said before, by both; the message comes behind it. */
 #define DGM_META_PART "dragoman:part"
 

@@ -1,4 +1,5 @@
 /* app/serve/fronts.c - the list. */
 #include "app/serve/fronts.h"
+#include "frontend/agui/agui_front.h"
 
-const dgm_turn_front *const dgm_fronts[] = {NULL};
+const dgm_turn_front *const dgm_fronts[] = {&dgm_front_agui, NULL};

@@ -1,0 +1,54 @@
+/*
+ * frontend/agui/agui_again.h - a run, told to somebody who comes in the middle of it.
+ *
+ *   RUN_STARTED
+ *   MESSAGES_SNAPSHOT    what was said before the run, and in it so far
+ *   state, activities    and what else has no place among messages
+ *   STEP_STARTED, ...    what is open: TEXT_MESSAGE_START and the like, without what is in them
+ *   ... and from there on everything as it comes
+ *
+ * A client that has some of the messages, or half of one, ends up with each of them once: those of known ids are
+ * replaced, and deltas add to what is there. Pure: events go in, events come out.
+ */
+#pragma once
+
+#include "canon/messages.h"
+
+typedef struct agui_again_params {
+    /* What was said before the run. */
+    dgm_canon_messages before;
+    /* What the client says that it has; strangers among it go first, so that the order is right. */
+    dgm_canon_messages held;
+    bool only_before; /* `before` has what the run said, too */
+    bool no_messages; /* the client has them all */
+    bool ends_well;   /* however the run ended, this telling of it is in order */
+    dgm_str parent_run_id;
+} agui_again_params;
+
+typedef struct agui_events {
+    dgm_canon_event *at;
+    size_t n;
+} agui_events;
+
+/* Its members are agui_again.c's. */
+typedef struct agui_again {
+    agui_again_params params; /* what it points to is in the arena */
+    dgm_arena *arena;         /* NULL: the prelude is over */
+    dgm_canon_fold *fold;     /* what the run said */
+    dgm_canon_event started;
+    agui_events open; /* what began and has not ended */
+    agui_events kept; /* state, activities and so on */
+    bool too_large;
+} agui_again;
+
+/* Everything in params is copied. When the prelude is over it holds nothing any more. */
+void agui_again_init(agui_again *g, const agui_again_params *params);
+void agui_again_done(agui_again *g);
+
+/* As dgm_tell wants them; arg is an agui_again. */
+dgm_code agui_again_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
+/* All that is there has been given. */
+dgm_code agui_again_on_pause(void *arg, dgm_canon_sink next);
+
+/* How many of the messages come before a run that message_id began, and whose own are called "<run_id>-...". */
+size_t agui_cut(const dgm_canon_messages *messages, dgm_str message_id, dgm_str run_id);

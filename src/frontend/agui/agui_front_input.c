@@ -1,0 +1,117 @@
+/* frontend/agui/agui_front_input.c - the body: a RunAgentInput, and what of it counts here. */
+#include "frontend/agui/agui_front_int.h"
+#include "frontend/words.h"
+#include "wire/agui/agui_codec.h"
+#include "wire/agui/agui_proto.h"
+#include "json/json.h"
+
+#include <ctype.h>
+
+/* ---- what it says ------------------------------------------------------------------------------------------------------ */
+
+bool agui_peer_of(dgm_str version, bool *ret_old)
+{
+    const char *dot = version.n ? memchr(version.p, '.', version.n) : NULL;
+    dgm_str major = {version.p, dot ? (size_t)(dot - version.p) : version.n};
+    *ret_old = !version.n || dgm_str_is(major, "0");
+    return *ret_old || dgm_str_is(major, "1");
+}
+
+bool agui_has_news(const dgm_canon_messages *messages)
+{
+    for (size_t i = messages->n; i-- > 0;) {
+        dgm_canon_role role = messages->at[i].role;
+        if (role == DGM_CANON_USER || role == DGM_CANON_TOOL)
+            return true;
+        if (role == DGM_CANON_ASSISTANT)
+            return false;
+    }
+    return false;
+}
+
+const dgm_json *agui_plain_payload(const dgm_json *payload)
+{
+    yyjson_val *text = dgm_json_get(payload, DGM_STR("text"));
+    bool alone = yyjson_obj_size((yyjson_val *)(uintptr_t)payload) == 1;
+    return alone && yyjson_is_str(text) ? text : payload;
+}
+
+bool agui_cursor_of(const dgm_http_request *r, uint64_t *ret)
+{
+    dgm_str s = dgm_trim(dgm_http_header_of(r, DGM_STR("last-event-id")));
+    *ret = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        if (!isdigit((unsigned char)s.p[i]) || *ret > UINT64_MAX / 100)
+            return false;
+        *ret = *ret * 10 + (uint64_t)(s.p[i] - '0');
+    }
+    return s.n > 0;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------------------- */
+
+static dgm_code check_id(dgm_str id, const char *name, dgm_err *err)
+{
+    const dgm_at *at = DGM_AT(NULL, dgm_str_from(name));
+    if (!id.n)
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "empty: give it a name of its own");
+    if (id.n > DGM_MAX_ID_BYTES)
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "longer than the limit id_bytes of %d bytes",
+                        DGM_MAX_ID_BYTES);
+    return DGM_OK;
+}
+
+static dgm_code read_input(struct agui_op *op, dgm_err *err)
+{
+    yyjson_val *body;
+    dgm_reader r = dgm_turn_reader(op->x, NULL, err); /* AG-UI's ids are the caller's */
+    dgm_code rc;
+    if ((rc = dgm_turn_body(op->x, &body, err)) ||
+        (rc = dgm_codec_agui.read_request(&r, body, NULL, &op->input)) ||
+        (rc = check_id(op->input.thread_id, "threadId", err)) ||
+        (rc = check_id(op->input.run_id, "runId", err)))
+        return rc;
+    if (!agui_peer_of(op->input.protocol_version, &op->old_peer))
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "protocolVersion"),
+                        "AG-UI 1.0 and before are spoken here");
+    return DGM_OK;
+}
+
+bool agui_read(struct agui_op *op)
+{
+    dgm_err err = {0};
+    if (read_input(op, &err)) {
+        agui_fail(op, &err);
+        return false;
+    }
+    op->binary = dgm_accepts(dgm_http_request_of(op->x), DGM_STR(DGM_AGUI_PROTO_TYPE));
+    op->had_resume = op->input.resume.n > 0;
+    op->caller_id = dgm_arena_printf(op->arena, "%.*s/%.*s", DGM_P(op->input.thread_id),
+                                     DGM_P(op->input.run_id));
+    return true;
+}
+
+dgm_tell agui_tell_of(const struct agui_op *op)
+{
+    dgm_tell tell = {.codec = op->binary     ? &dgm_codec_agui_proto
+                              : op->old_peer ? &dgm_codec_agui_old
+                                             : &dgm_codec_agui,
+                     .params = {.old_peer = op->old_peer},
+                     .thread_id = op->input.thread_id,
+                     .run_id = op->input.run_id,
+                     .as = op->binary ? DGM_TELL_BYTES : DGM_TELL_SSE,
+                     .seq_ids = !op->binary,
+                     .turns = op->q.turns,
+                     .owner = op->q.owner,
+                     .agent = op->agent->id,
+                     .answer_in_status = op->agent->answer_in_status};
+    if (op->binary)
+        tell.content_type = DGM_STR(DGM_AGUI_PROTO_TYPE);
+    if (op->ignored.n) {
+        dgm_http_header *header = dgm_new(op->arena, dgm_http_header);
+        *header = (dgm_http_header){DGM_STR("X-Dragoman-Ignored"), op->ignored};
+        tell.headers = header;
+        tell.n_headers = 1;
+    }
+    return tell;
+}

@@ -1,0 +1,84 @@
+/*
+ * frontend/agui/agui_front_int.h - one request on its way.
+ *
+ *   agui_front.c         paths, methods, refusals; what the agent can do
+ *   agui_front_input.c   the body: a RunAgentInput, and what of it counts here
+ *   agui_front_run.c     a new run: what it answers, and the sending
+ *   agui_front_resume.c  which of the interrupts that it names are open
+ *   agui_front_thread.c  what is there already: runs and threads, told again
+ *   agui_again.c         how a run is told to somebody who comes in the middle of it
+ */
+#pragma once
+
+#include "base/limits.h"
+#include "frontend/agui/agui_again.h"
+#include "frontend/agui/agui_front.h"
+
+#define AGUI_PROTOCOL "ag-ui"
+
+enum agui_route { AGUI_NONE, AGUI_RUN, AGUI_CONNECT, AGUI_MESSAGES, AGUI_CAPABILITIES };
+
+/* ret_thread: of AGUI_MESSAGES, as the path has it: not decoded. */
+enum agui_route agui_route_of(dgm_str path, dgm_str *ret_thread);
+
+/* Lives in the exchange's arena, until it is answered or told. */
+struct agui_op {
+    dgm_turn_request q;
+    dgm_http_exchange *x;
+    dgm_arena *arena;
+    dgm_core *core;
+    const dgm_turn_agent *agent;
+    dgm_canon_input input;
+    dgm_str caller_id; /* of the run: "threadId/runId" */
+    bool old_peer;     /* of before 1.0 */
+    bool binary;       /* it asked for protobuf */
+    bool had_resume;   /* and some of it may be left */
+    dgm_str ignored;   /* entries of `resume` that nobody waits for, as the header names them */
+    size_t resume_at;  /* the entry that is looked at */
+    /* the run that is told again */
+    dgm_log *log; /* a reference */
+    uint64_t first_seq;
+    dgm_str task_id, message_id; /* message_id: what began it */
+};
+
+/* ---- agui_front.c -------------------------------------------------------------------------------------------- */
+
+void agui_fail(struct agui_op *op, const dgm_err *err);
+void agui_fail_with(struct agui_op *op, dgm_code code, const dgm_at *at, const char *why);
+
+/* ---- agui_front_input.c -------------------------------------------------------------------------------------- */
+
+/* False: it is wrong, and the caller was told so. */
+bool agui_read(struct agui_op *op);
+/* Is there a word of the user's, or the result of a call, behind the agent's last? */
+bool agui_has_news(const dgm_canon_messages *messages);
+/* {"text": "..."} and nothing else is that text. */
+const dgm_json *agui_plain_payload(const dgm_json *payload);
+/* 1.0 or 0.x? False: neither, a protocol that we do not speak. */
+bool agui_peer_of(dgm_str version, bool *ret_old);
+/* What says how this caller is told things. */
+dgm_tell agui_tell_of(const struct agui_op *op);
+/* Of the header Last-Event-ID; false: there is none, or no number. */
+bool agui_cursor_of(const dgm_http_request *r, uint64_t *ret);
+
+/* ---- agui_front_run.c, agui_front_resume.c ---------------------------------------------------------------------- */
+
+void agui_run(struct agui_op *op);
+/* Looks at the entries of `resume` one by one, then goes on with agui_go_on. */
+void agui_resolve(struct agui_op *op);
+/* task_id: the task that waits for the answer in input.resume, now the only one there; empty: none does. */
+void agui_go_on(struct agui_op *op, dgm_str task_id);
+void agui_send(struct agui_op *op, dgm_str task_id);
+/* "<taskId>-<turn>"; false: it is not of that form. */
+bool agui_split_interrupt(dgm_str id, dgm_str *ret_task, uint32_t *ret_turn);
+
+/* ---- agui_front_thread.c ---------------------------------------------------------------------------------------- */
+
+/* A known run. What `turn` points to is copied. */
+void agui_attach(struct agui_op *op, const dgm_found_turn *turn);
+void agui_connect(struct agui_op *op);
+/* A request with nothing new in it: how the thread stands, again. */
+void agui_stand(struct agui_op *op);
+void agui_messages(struct agui_op *op, dgm_str thread_id);
+/* A run without a turn: it begins and ends, that is all. */
+void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_canon_outcome outcome);

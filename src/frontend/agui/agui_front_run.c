@@ -1,0 +1,119 @@
+/*
+ * frontend/agui/agui_front_run.c - a run: known, or new.
+ *
+ *   known by threadId and runId ──────► told again
+ *   answers an interrupt that is open ► to the task that asked; a dismissal cancels it
+ *   says something new ───────────────► to the task that waits for it, or a new one (dgm_turn_ask)
+ *   says nothing new ─────────────────► how the thread stands, again
+ */
+#include "frontend/agui/agui_front_int.h"
+
+/* ---- sending ------------------------------------------------------------------------------------------------------------- */
+
+static const dgm_json *metadata_of(const struct agui_op *op)
+{
+    dgm_member member = {DGM_STR(DGM_META_FORWARDED_PROPS), op->input.forwarded_props};
+    yyjson_val *props = (yyjson_val *)(uintptr_t)op->input.forwarded_props;
+    bool empty = !props || (yyjson_is_obj(props) && !yyjson_obj_size(props));
+    return empty ? NULL : dgm_json_object(op->arena, &member, 1);
+}
+
+/* Whose id the client chose for the run that began this one. */
+static dgm_code add_parent(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+{
+    dgm_canon_event e = *event;
+    if (event->kind != DGM_CANON_RUN_STARTED)
+        return dgm_canon_emit(next, event);
+    e.run_started.parent_run_id = dgm_str_from(arg);
+    return dgm_canon_emit(next, &e);
+}
+
+static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+{
+    struct agui_op *op = arg;
+    if (code) {
+        agui_fail(op, err);
+        return;
+    }
+    dgm_tell tell = agui_tell_of(op);
+    tell.messages = op->input.messages;
+    tell.task_id = sent->task_id;
+    tell.leave = dgm_turns_options_of(op->q.turns)->leave[DGM_LEAVE_AGUI];
+    tell.turn = sent->turn;
+    if (op->input.parent_run_id.n) {
+        tell.on_event = add_parent;
+        tell.arg = (void *)(uintptr_t)dgm_http_keep_text(op->x, op->input.parent_run_id);
+    }
+    dgm_front_note_task(op->x, sent->task_id, sent->turn);
+    dgm_turn_tell(op->x, &tell, sent->log, sent->first_seq);
+}
+
+void agui_send(struct agui_op *op, dgm_str task_id)
+{
+    dgm_ask ask = {.x = op->x,
+                   .turns = op->q.turns,
+                   .owner = op->q.owner,
+                   .agent = op->agent,
+                   .input = &op->input,
+                   .context_id = op->input.thread_id,
+                   .task_id = task_id,
+                   .metadata = metadata_of(op),
+                   .protocol = DGM_STR(AGUI_PROTOCOL),
+                   .caller_id = op->caller_id};
+    dgm_turn_ask(&ask, on_sent, op);
+}
+
+/* ---- what it is about ------------------------------------------------------------------------------------------------------- */
+
+static void go_on_without(struct agui_op *op)
+{
+    if (agui_has_news(&op->input.messages))
+        agui_send(op, (dgm_str){0});
+    else
+        agui_stand(op);
+}
+
+/* A client of before 1.0 would take `cancelled` for an error, and the interrupt for open still. */
+static void on_canceled(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
+{
+    struct agui_op *op = arg;
+    (void)snapshot;
+    bool is_over = !code || code == DGM_TASK_NOT_CANCELABLE;
+    op->input.resume = (dgm_canon_resumes){0};
+    if (!is_over)
+        agui_fail(op, err);
+    else if (agui_has_news(&op->input.messages))
+        agui_send(op, (dgm_str){0});
+    else
+        agui_answer(op, NULL,
+                    (dgm_canon_outcome){.kind = op->old_peer ? DGM_CANON_OUTCOME_NONE
+                                                             : DGM_CANON_CANCELLED});
+}
+
+void agui_go_on(struct agui_op *op, dgm_str task_id)
+{
+    if (!task_id.n)
+        go_on_without(op);
+    else if (op->input.resume.at[0].status == DGM_CANON_DISMISSED)
+        dgm_core_cancel(op->core, op->q.owner, op->agent->id, task_id, on_canceled, op);
+    else
+        agui_send(op, task_id);
+}
+
+/* Ids of threads may hold a slash, so the name alone does not tell whose run it is. */
+static void on_found(dgm_code code, const dgm_found_turn *turn, const dgm_err *err, void *arg)
+{
+    struct agui_op *op = arg;
+    if (code && code != DGM_TASK_NOT_FOUND)
+        agui_fail(op, err);
+    else if (!code && dgm_str_eq(turn->context_id, op->input.thread_id))
+        agui_attach(op, turn);
+    else
+        agui_resolve(op);
+}
+
+void agui_run(struct agui_op *op)
+{
+    dgm_core_find_turn(op->core, op->q.owner, op->agent->id, DGM_STR(AGUI_PROTOCOL), op->caller_id,
+                       on_found, op);
+}

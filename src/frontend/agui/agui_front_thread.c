@@ -1,0 +1,327 @@
+/*
+ * frontend/agui/agui_front_thread.c - what is there already: runs and threads, told again.
+ *
+ * Three ask for it: who comes back to a run (agui_attach), who comes back to a thread (agui_connect), and who has nothing
+ * new to say (agui_stand). All three read the log of a turn from its first record; agui_again makes of it what they need.
+ */
+#include "frontend/agui/agui_front_int.h"
+#include "wire/agui/agui_codec.h"
+#include "wire/sse/sse.h"
+#include "json/json.h"
+
+/* ---- a run without a turn ----------------------------------------------------------------------------------------------- */
+
+struct frames {
+    dgm_buf out;
+    bool binary;
+};
+
+static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
+{
+    struct frames *f = arg;
+    (void)name;
+    if (f->binary) {
+        dgm_buf_add_str(&f->out, payload);
+        return DGM_OK;
+    }
+    dgm_buf_add_lit(&f->out, "data: ");
+    size_t from = f->out.n;
+    dgm_buf_add_str(&f->out, payload);
+    dgm_sse_escape_line_ends(&f->out, from);
+    dgm_buf_add_lit(&f->out, "\n\n");
+    return DGM_OK;
+}
+
+void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_canon_outcome outcome)
+{
+    dgm_tell tell = agui_tell_of(op);
+    dgm_http_header headers[2] = {{{"Cache-Control", 13}, {"no-cache", 8}}};
+    struct frames frames = {.binary = op->binary};
+    dgm_canon_event e = {.kind = DGM_CANON_RUN_STARTED};
+    dgm_buf_init(&frames.out, DGM_MAX_OUTPUT_BYTES);
+    if (tell.n_headers)
+        headers[1] = tell.headers[0];
+    void *encoder = tell.codec->encoder_new(&tell.params, (dgm_frame_sink){put_frame, &frames});
+    e.run_started.thread_id = op->input.thread_id;
+    e.run_started.run_id = op->input.run_id;
+    e.run_started.protocol_version = DGM_STR(DGM_AGUI_VERSION);
+    tell.codec->encoder_feed(encoder, &e, NULL);
+    if (messages) {
+        e = (dgm_canon_event){.kind = DGM_CANON_MESSAGES_SNAPSHOT};
+        e.snapshot.messages = *messages;
+        tell.codec->encoder_feed(encoder, &e, NULL);
+    }
+    e = (dgm_canon_event){.kind = DGM_CANON_RUN_FINISHED};
+    e.run_finished.thread_id = op->input.thread_id;
+    e.run_finished.run_id = op->input.run_id;
+    e.run_finished.outcome = outcome;
+    tell.codec->encoder_feed(encoder, &e, NULL);
+    tell.codec->encoder_free(encoder);
+    dgm_http_respond(op->x, 200,
+                     tell.content_type.n ? tell.content_type : DGM_STR("text/event-stream"),
+                     headers, 1 + tell.n_headers, dgm_buf_str(&frames.out));
+    dgm_buf_done(&frames.out);
+}
+
+/* ---- telling again ------------------------------------------------------------------------------------------------------ */
+
+static void tell_again(struct agui_op *op, const agui_again_params *params)
+{
+    agui_again *again = dgm_http_keep(op->x, sizeof *again);
+    dgm_tell tell = agui_tell_of(op);
+    dgm_log *log = dgm_take(op->log);
+    agui_again_init(again, params);
+    tell.messages = params->before;
+    tell.task_id = op->task_id;
+    tell.on_event = agui_again_on_event;
+    tell.on_pause = agui_again_on_pause;
+    tell.arg = again;
+    dgm_front_note_task(op->x, op->task_id, 0);
+    dgm_turn_tell(op->x, &tell, log, op->first_seq);
+    dgm_log_unref(log);
+}
+
+static void ignore(void *arg)
+{
+    (void)arg;
+}
+
+/* The id of the caller's message that a turn begins with; empty: it cannot be read. */
+static dgm_str message_of(dgm_arena *a, const dgm_record *first)
+{
+    dgm_event e;
+    if (dgm_record_event(first, a, &e, NULL))
+        return (dgm_str){0};
+    if (e.kind == DGM_EVENT_TASK && e.task->history.n)
+        return e.task->history.at[e.task->history.n - 1].message_id;
+    if (e.kind == DGM_EVENT_INTERNAL && e.internal->kind == DGM_INTERNAL_MESSAGE &&
+        e.internal->message)
+        return e.internal->message->message_id;
+    return (dgm_str){0};
+}
+
+static void find_message(struct agui_op *op)
+{
+    dgm_log_reader *reader = dgm_log_reader_open(op->log, op->first_seq - 1, ignore, NULL);
+    dgm_record *first = dgm_log_reader_next(reader);
+    if (first)
+        op->message_id = message_of(op->arena, first);
+    dgm_log_reader_close(reader);
+}
+
+static dgm_canon_messages until(dgm_canon_messages list, size_t n)
+{
+    return (dgm_canon_messages){list.at, n};
+}
+
+/* ---- a known run --------------------------------------------------------------------------------------------------------- */
+
+static void attach_behind(struct agui_op *op, const dgm_canon_messages *messages)
+{
+    size_t n = agui_cut(messages, op->message_id, op->input.run_id);
+    tell_again(op, &(agui_again_params){.before = until(*messages, n),
+                                        .held = op->input.messages,
+                                        .parent_run_id = op->input.parent_run_id});
+}
+
+static void on_history_of_run(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
+                              void *arg)
+{
+    struct agui_op *op = arg;
+    if (code)
+        agui_fail(op, err);
+    else
+        attach_behind(op, &history->messages);
+}
+
+static void attach_at(struct agui_op *op, uint64_t cursor)
+{
+    dgm_tell tell = agui_tell_of(op);
+    dgm_log *log = dgm_take(op->log);
+    tell.messages = op->input.messages;
+    tell.task_id = op->task_id;
+    tell.after_seq = cursor;
+    dgm_front_note_task(op->x, op->task_id, 0);
+    dgm_turn_tell(op->x, &tell, log, op->first_seq);
+    dgm_log_unref(log);
+}
+
+void agui_attach(struct agui_op *op, const dgm_found_turn *turn)
+{
+    uint64_t cursor;
+    dgm_front_note_kind(op->x, DGM_FRONT_AGUI, "attach");
+    op->log = dgm_log_ref(turn->log);
+    op->first_seq = turn->first_seq;
+    op->task_id = dgm_arena_dup(op->arena, turn->task_id);
+    find_message(op);
+    if (agui_cursor_of(dgm_http_request_of(op->x), &cursor) && cursor + 1 >= op->first_seq &&
+        cursor <= dgm_log_published(op->log))
+        attach_at(op, cursor);
+    else if (op->input.messages.n)
+        attach_behind(op, &op->input.messages);
+    else
+        dgm_turn_get_history(op->q.turns, op->arena, op->q.owner, op->agent->id,
+                             op->input.thread_id, on_history_of_run, op);
+}
+
+/* ---- a thread ----------------------------------------------------------------------------------------------------------- */
+
+/* How a thread is told, while its newest task is looked at. */
+struct thread {
+    struct agui_op *op;
+    dgm_canon_messages messages;
+    bool is_at_rest;  /* it was, when they were put together */
+    bool no_messages; /* the client has them */
+};
+
+/* Where the last turn begins, and whether it is over. */
+static bool find_last_turn(struct agui_op *op)
+{
+    dgm_log_reader *reader = dgm_log_reader_open(op->log, dgm_log_first(op->log) - 1, ignore, NULL);
+    dgm_record *r;
+    uint32_t turn = 0;
+    bool is_over = false;
+    while ((r = dgm_log_reader_next(reader))) {
+        if (r->head.turn != turn || !op->first_seq) {
+            op->message_id = message_of(op->arena, r);
+            op->first_seq = r->head.seq;
+            turn = r->head.turn;
+            is_over = false;
+        }
+        if (r->head.kind == DGM_EVENT_STATUS || r->head.kind == DGM_EVENT_TASK)
+            is_over =
+                dgm_state_is_terminal(r->head.state) || dgm_state_is_interrupted(r->head.state);
+    }
+    dgm_log_reader_close(reader);
+    return is_over;
+}
+
+static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snapshot,
+                          const dgm_err *err, void *arg)
+{
+    struct thread *t = arg;
+    struct agui_op *op = t->op;
+    (void)after, (void)snapshot;
+    if (code == DGM_RATE_LIMITED || code == DGM_UNAVAILABLE) {
+        agui_fail(op, err);
+        return;
+    }
+    if (!code)
+        op->log = dgm_log_ref(log);
+    bool is_at_rest = !code && find_last_turn(op) && t->is_at_rest;
+    if (code || !op->first_seq) { /* nothing of it is kept any more */
+        if (op->log)
+            dgm_log_unref(dgm_take(op->log));
+        agui_answer(op, t->no_messages ? NULL : &t->messages, (dgm_canon_outcome){0});
+        return;
+    }
+    size_t n = is_at_rest ? t->messages.n : agui_cut(&t->messages, op->message_id, (dgm_str){0});
+    tell_again(op, &(agui_again_params){.before = until(t->messages, n),
+                                        .held = op->input.messages,
+                                        .only_before = is_at_rest,
+                                        .no_messages = t->no_messages && is_at_rest,
+                                        .ends_well = is_at_rest,
+                                        .parent_run_id = op->input.parent_run_id});
+}
+
+static void tell_thread(struct agui_op *op, const dgm_turn_history *history, bool no_messages)
+{
+    struct thread *t = dgm_new(op->arena, struct thread);
+    dgm_task_state state = history->state;
+    *t = (struct thread){.op = op,
+                         .messages = history->messages,
+                         .is_at_rest =
+                             dgm_state_is_terminal(state) || dgm_state_is_interrupted(state),
+                         .no_messages = no_messages};
+    op->task_id = dgm_arena_dup(op->arena, history->task_id);
+    dgm_core_subscribe(op->core, op->q.owner, op->agent->id, op->task_id, 0, on_subscribed, t);
+}
+
+static void on_history_of_thread(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
+                                 void *arg)
+{
+    struct agui_op *op = arg;
+    if (code)
+        agui_fail(op, err);
+    else if (!history->task_id.n) /* what the client has, if anything, nobody here knows better */
+        agui_answer(op, NULL, (dgm_canon_outcome){0});
+    else
+        tell_thread(op, history, false);
+}
+
+void agui_connect(struct agui_op *op)
+{
+    dgm_turn_get_history(op->q.turns, op->arena, op->q.owner, op->agent->id, op->input.thread_id,
+                         on_history_of_thread, op);
+}
+
+/* ---- nothing new ----------------------------------------------------------------------------------------------------------- */
+
+static void on_history_of_nothing(dgm_code code, const dgm_turn_history *history,
+                                  const dgm_err *err, void *arg)
+{
+    struct agui_op *op = arg;
+    if (code)
+        agui_fail(op, err);
+    else if (history->task_id.n && !dgm_state_is_terminal(history->state))
+        tell_thread(op, history, true);
+    else if (op->had_resume) /* an answer that came before */
+        agui_answer(op, NULL, (dgm_canon_outcome){0});
+    else
+        agui_fail_with(
+            op, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "messages"),
+            "there is nothing to answer: the last message must be the user's or a tool's");
+}
+
+void agui_stand(struct agui_op *op)
+{
+    dgm_turn_get_history(op->q.turns, op->arena, op->q.owner, op->agent->id, op->input.thread_id,
+                         on_history_of_nothing, op);
+}
+
+/* ---- its messages as JSON ------------------------------------------------------------------------------------------------- */
+
+static dgm_code put_message(void *arg, dgm_str name, dgm_str payload)
+{
+    dgm_buf *b = arg;
+    (void)name;
+    if (b->p[b->n - 1] != '[')
+        dgm_buf_add_char(b, ',');
+    dgm_buf_add_str(b, payload);
+    return DGM_OK;
+}
+
+static void on_history_asked(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
+                             void *arg)
+{
+    struct agui_op *op = arg;
+    dgm_stream_params params = {0};
+    dgm_buf b;
+    if (code) {
+        agui_fail(op, err);
+        return;
+    }
+    dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
+    dgm_buf_add_lit(&b, "{\"threadId\":");
+    dgm_json_put_str(&b, op->input.thread_id);
+    dgm_buf_add_lit(&b, ",\"messages\":[");
+    dgm_codec_agui.write_messages(&history->messages, &params, (dgm_frame_sink){put_message, &b},
+                                  NULL);
+    dgm_buf_add_lit(&b, "]");
+    if (history->cut)
+        dgm_buf_add_lit(&b, ",\"truncated\":true");
+    dgm_buf_add_char(&b, '}');
+    if (b.over)
+        agui_fail_with(op, DGM_TOO_LARGE, NULL,
+                       "the thread's messages are larger than the limit output_bytes");
+    else
+        dgm_http_respond(op->x, 200, DGM_STR("application/json"), NULL, 0, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+}
+
+void agui_messages(struct agui_op *op, dgm_str thread_id)
+{
+    op->input.thread_id = thread_id;
+    dgm_turn_get_history(op->q.turns, op->arena, op->q.owner, op->agent->id, thread_id,
+                         on_history_asked, op);
+}
