@@ -11,6 +11,17 @@
 
 /* ---- a run without a turn ----------------------------------------------------------------------------------------------- */
 
+/* How things went is of no use when they are over; clients do not send it, either. */
+static dgm_canon_messages without_activities(dgm_arena *a, const dgm_canon_messages *all)
+{
+    dgm_canon_messages some = {dgm_new_n(a, dgm_canon_message, all->n), 0};
+    for (size_t i = 0; i < all->n; i++) {
+        if (all->at[i].role != DGM_CANON_ACTIVITY)
+            some.at[some.n++] = all->at[i];
+    }
+    return some;
+}
+
 struct frames {
     dgm_buf out;
     bool binary;
@@ -48,7 +59,7 @@ void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_can
     tell.codec->encoder_feed(encoder, &e, NULL);
     if (messages) {
         e = (dgm_canon_event){.kind = DGM_CANON_MESSAGES_SNAPSHOT};
-        e.snapshot.messages = *messages;
+        e.snapshot.messages = without_activities(op->arena, messages);
         tell.codec->encoder_feed(encoder, &e, NULL);
     }
     e = (dgm_canon_event){.kind = DGM_CANON_RUN_FINISHED};
@@ -160,8 +171,8 @@ void agui_attach(struct agui_op *op, const dgm_found_turn *turn)
     else if (op->input.messages.n)
         attach_behind(op, &op->input.messages);
     else
-        dgm_turn_get_history(op->q.turns, op->arena, op->q.owner, op->agent->id,
-                             op->input.thread_id, on_history_of_run, op);
+        dgm_turn_get_whole_history(op->q.turns, op->arena, op->q.owner, op->agent->id,
+                                   op->input.thread_id, on_history_of_run, op);
 }
 
 /* ---- a thread ----------------------------------------------------------------------------------------------------------- */
@@ -251,8 +262,8 @@ static void on_history_of_thread(dgm_code code, const dgm_turn_history *history,
 
 void agui_connect(struct agui_op *op)
 {
-    dgm_turn_get_history(op->q.turns, op->arena, op->q.owner, op->agent->id, op->input.thread_id,
-                         on_history_of_thread, op);
+    dgm_turn_get_whole_history(op->q.turns, op->arena, op->q.owner, op->agent->id,
+                               op->input.thread_id, on_history_of_thread, op);
 }
 
 /* ---- nothing new ----------------------------------------------------------------------------------------------------------- */
@@ -275,7 +286,7 @@ static void on_history_of_nothing(dgm_code code, const dgm_turn_history *history
 
 void agui_stand(struct agui_op *op)
 {
-    dgm_turn_get_history(op->q.turns, op->arena, op->q.owner, op->agent->id, op->input.thread_id,
+    dgm_turn_get_whole_history(op->q.turns, op->arena, op->q.owner, op->agent->id, op->input.thread_id,
                          on_history_of_nothing, op);
 }
 
@@ -305,8 +316,8 @@ static void on_history_asked(dgm_code code, const dgm_turn_history *history, con
     dgm_buf_add_lit(&b, "{\"threadId\":");
     dgm_json_put_str(&b, op->input.thread_id);
     dgm_buf_add_lit(&b, ",\"messages\":[");
-    dgm_codec_agui.write_messages(&history->messages, &params, (dgm_frame_sink){put_message, &b},
-                                  NULL);
+    dgm_canon_messages messages = without_activities(op->arena, &history->messages);
+    dgm_codec_agui.write_messages(&messages, &params, (dgm_frame_sink){put_message, &b}, NULL);
     dgm_buf_add_lit(&b, "]");
     if (history->cut)
         dgm_buf_add_lit(&b, ",\"truncated\":true");
@@ -322,6 +333,6 @@ static void on_history_asked(dgm_code code, const dgm_turn_history *history, con
 void agui_messages(struct agui_op *op, dgm_str thread_id)
 {
     op->input.thread_id = thread_id;
-    dgm_turn_get_history(op->q.turns, op->arena, op->q.owner, op->agent->id, thread_id,
-                         on_history_asked, op);
+    dgm_turn_get_whole_history(op->q.turns, op->arena, op->q.owner, op->agent->id, thread_id,
+                               on_history_asked, op);
 }

@@ -48,13 +48,16 @@ for (const peer of peers) {
 
     test(`${peer.name}: connect after a reload gives the thread's messages`, async () => {
         const agent = await open(peer);
-        for (const text of ['one', 'state', 'three']) await say(agent, text);
+        for (const text of ['one', 'parallel-tools', 'reasoning', 'client-tool']) await say(agent, text);
         const again = await open(peer, { threadId: agent.threadId });
         const seen = await run(again, {}, undefined, 'connectAgent');
         check(!seen.failed && seen.finished, `connect: ${seen.failed}`);
         equal(said(again), said(agent), 'the messages');
-        await say(again, 'four');
-        equal(texts(again).length, 4, 'and it goes on');
+        const calls = (a) => of(a.messages, 'assistant').flatMap((m) => m.toolCalls ?? []).map((c) => [c.id, c.function]);
+        equal(calls(again), calls(agent), 'the calls');
+        again.addMessage({ id: randomUUID(), role: 'tool', toolCallId: 'call-weather-1', content: 'Snow' });
+        await run(again);
+        equal(texts(again).at(-1), 'Your tool says: Snow', 'it goes on');
         equal((await tasksOf(agent.threadId)).length, 4, 'tasks');
     });
 
@@ -174,10 +177,10 @@ test('a thread\'s messages as JSON; nobody else\'s', async () => {
     const { url } = await server('closed');
     const as = (who) => ({ Authorization: `Bearer ${who}-token`, 'Content-Type': 'application/json' });
     const body = input({ threadId: 'ours/ä', messages: [{ ...user('tools'), id: 'u' }] });
-    check((await fetch(`${url}/ag-ui`, { method: 'POST', headers: as('alice'), body: JSON.stringify(body) })).ok, 'it runs');
+    await events(await fetch(`${url}/ag-ui`, { method: 'POST', headers: as('alice'), body: JSON.stringify(body) }));
     const get = async (who) => (await fetch(`${url}/ag-ui/threads/${encodeURIComponent('ours/ä')}/messages`, { headers: who ? as(who) : {} }));
     const mine = await (await get('alice')).json();
-    equal([mine.threadId, mine.messages.map((m) => m.role)], ['ours/ä', ['user', 'assistant']], 'Alice\'s');
+    equal([mine.threadId, mine.messages.map((m) => m.role)], ['ours/ä', ['user', 'assistant', 'tool', 'assistant']], 'Alice\'s');
     equal((await (await get('bob')).json()).messages, [], 'Bob\'s');
     const nobody = await get();
     equal([nobody.status, typeof (await nobody.json()).error.message], [401, 'string'], 'without a token');
