@@ -313,10 +313,25 @@ static void end_older(struct older_load *o, bool found)
     live_settle_down(l);
 }
 
+/* Those that cannot do with the Task alone are told why there is no more. */
+static void refuse_turns(struct call **list, const dgm_err *err)
+{
+    while (*list) {
+        struct call *c = *list;
+        if (c->kind != CALL_TURN) {
+            list = &c->next;
+            continue;
+        }
+        *list = c->next;
+        core_refuse(c, err);
+    }
+}
+
 static void got_older(dgm_code code, dgm_record **records, size_t n, const dgm_err *err, void *arg)
 {
     struct older_load *o = arg;
-    (void)err;
+    if (code)
+        refuse_turns(&o->calls, err);
     if (code || !n || o->live->shard->core->stopping) {
         end_older(o, false);
         return;

@@ -256,6 +256,59 @@ static void turns_that_were_trimmed_are_not_found(void **state)
     stop_env(&e);
 }
 
+/* Changes a letter of the words wherever they stand in the database: its log has sums. */
+static void damage(const char *words)
+{
+    char path[96], bytes[1 << 16];
+    snprintf(path, sizeof path, "%s/db", dir);
+    FILE *f = fopen(path, "r+");
+    size_t n, len = strlen(words), found = 0;
+    assert_non_null(f);
+    for (long at = 0; (n = fread(bytes, 1, sizeof bytes, f)) > 0; at += (long)n) {
+        for (size_t i = 0; i + len <= n; i++) {
+            if (memcmp(bytes + i, words, len) == 0) {
+                bytes[i] ^= 1;
+                found++;
+            }
+        }
+        fseek(f, at, SEEK_SET);
+        assert_int_equal(fwrite(bytes, 1, n, f), n);
+        fseek(f, at + (long)n, SEEK_SET);
+    }
+    fclose(f);
+    assert_true(found > 0);
+}
+
+static void a_log_that_cannot_be_read_is_not_one_that_is_gone(void **state)
+{
+    static char sqlite[] = "sqlite";
+    void *on_disk = sqlite;
+    struct env e;
+    dgm_err err = {0};
+    char url[96];
+    (void)state;
+    start_env(&e, &on_disk, 0);
+    struct step *sent = send_as(&e, "chunks", NULL, "resp_1");
+    read_all(&e, sent, 0);
+    dgm_loops_stop(e.loops);
+    dgm_core_stop(e.core);
+    dgm_store_close(e.store);
+    dgm_loops_free(e.loops);
+    dgm_core_free(e.core);
+    damage("\"lastChunk\"");
+    snprintf(url, sizeof url, "sqlite:%s/db", dir);
+    assert_int_equal(dgm_store_open(url, &e.store, &err), DGM_OK);
+    assert_int_equal(dgm_loops_new(N_LOOPS, &e.loops, &err), DGM_OK);
+    start_core(&e, 0);
+    assert_int_equal(dgm_loops_start(e.loops, &err), DGM_OK);
+    struct finding *f = find(&e, NULL, "resp_1");
+    assert_int_equal(f->s.code, DGM_INTERNAL);
+    assert_non_null(strstr(f->s.err.msg, "damaged"));
+    clear(&f->s);
+    clear(sent);
+    stop_env(&e);
+}
+
 static void a_task_with_many_readers_is_not_given_to_more(void **state)
 {
     struct env e;
@@ -350,5 +403,6 @@ static void a_task_is_found_by_the_calls_it_asks_for(void **state)
 DGM_TEST_MAIN(ON_BOTH(a_turn_is_found_by_its_callers_id), ON_BOTH(every_turn_of_a_task_is_found),
               ON_BOTH(a_name_is_that_of_the_newest_turn),
               ON_BOTH(turns_that_were_trimmed_are_not_found),
+              dgm_test(a_log_that_cannot_be_read_is_not_one_that_is_gone),
               ON_BOTH(a_task_with_many_readers_is_not_given_to_more),
               ON_BOTH(a_task_is_found_by_the_calls_it_asks_for))

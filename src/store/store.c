@@ -4,8 +4,7 @@
  * A job is one block of memory: the struct, then the texts that were passed in. What a driver answers
  * lives in an arena that is made when there is something to answer.
  */
-#include "base/limits.h"
-#include "store/store_int.h"
+#include "store/store_job.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -14,27 +13,7 @@ static const dgm_store_driver *const drivers[] = {&dgm_store_memory, &dgm_store_
 
 /* ---- jobs ------------------------------------------------------------------------------------------ */
 
-/* Room behind a job: first every text is counted, then copied. Absent text stays absent. */
-struct block {
-    char *at;
-};
-
-static size_t room(dgm_str s)
-{
-    return s.p ? s.n + 1 : 0;
-}
-
-static void put(struct block *b, dgm_str *s)
-{
-    if (!s->p)
-        return;
-    memcpy(b->at, s->p, s->n);
-    b->at[s->n] = 0;
-    s->p = b->at;
-    b->at += s->n + 1;
-}
-
-static dgm_job *job_new(dgm_job_kind kind, size_t more, struct block *ret_block, void *arg)
+dgm_job *dgm_job_new(dgm_job_kind kind, size_t more, struct dgm_block *ret_block, void *arg)
 {
     dgm_job *job = dgm_xmalloc(sizeof *job + more);
     memset(job, 0, offsetof(dgm_job, err));
@@ -186,23 +165,7 @@ dgm_code dgm_append_misfit(const dgm_append *b, const uint64_t *last, dgm_err *e
 
 /* ---- writing --------------------------------------------------------------------------------------- */
 
-static size_t room_of_row(const dgm_task_row *r)
-{
-    return room(r->owner.tenant) + room(r->owner.principal) + room(r->id) + room(r->context_id) +
-           room(r->agent) + room(r->folded);
-}
-
-static void put_row(struct block *b, dgm_task_row *r)
-{
-    put(b, &r->owner.tenant);
-    put(b, &r->owner.principal);
-    put(b, &r->id);
-    put(b, &r->context_id);
-    put(b, &r->agent);
-    put(b, &r->folded);
-}
-
-static void *put_array(struct block *b, const void *from, size_t bytes)
+static void *put_array(struct dgm_block *b, const void *from, size_t bytes)
 {
     void *to = b->at;
     memcpy(to, from, bytes);
@@ -212,20 +175,20 @@ static void *put_array(struct block *b, const void *from, size_t bytes)
 
 void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done, void *arg)
 {
-    struct block b;
+    struct dgm_block b;
     assert(!batch->taken || batch->turn);
     const dgm_turn_row *turn = batch->turn;
     const dgm_taken *taken = batch->taken;
-    size_t n = room_of_row(&batch->row) + batch->n_records * sizeof *batch->records;
+    size_t n = dgm_room_of_row(&batch->row) + batch->n_records * sizeof *batch->records;
     if (turn)
-        n += sizeof *turn + room(turn->protocol) + room(turn->caller_id) + room(turn->request) +
-             room(turn->previous);
+        n += sizeof *turn + dgm_room(turn->protocol) + dgm_room(turn->caller_id) +
+             dgm_room(turn->request) + dgm_room(turn->previous);
     if (taken)
-        n += sizeof *taken + room(taken->message_id);
+        n += sizeof *taken + dgm_room(taken->message_id);
     for (size_t i = 0; i < batch->open_calls.n; i++)
-        n += sizeof(dgm_str) + room(batch->open_calls.at[i]);
+        n += sizeof(dgm_str) + dgm_room(batch->open_calls.at[i]);
 
-    dgm_job *job = job_new(DGM_JOB_APPEND, n, &b, arg);
+    dgm_job *job = dgm_job_new(DGM_JOB_APPEND, n, &b, arg);
     dgm_append *to = &job->append.batch;
     *to = *batch;
     /* arrays first: the struct before them keeps them aligned */
@@ -239,16 +202,16 @@ void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done
         to->open_calls.at =
             put_array(&b, batch->open_calls.at, batch->open_calls.n * sizeof(dgm_str));
     for (size_t i = 0; i < batch->open_calls.n; i++)
-        put(&b, &to->open_calls.at[i]);
+        dgm_put(&b, &to->open_calls.at[i]);
     if (turn) {
-        put(&b, &turn_copy->protocol);
-        put(&b, &turn_copy->caller_id);
-        put(&b, &turn_copy->request);
-        put(&b, &turn_copy->previous);
+        dgm_put(&b, &turn_copy->protocol);
+        dgm_put(&b, &turn_copy->caller_id);
+        dgm_put(&b, &turn_copy->request);
+        dgm_put(&b, &turn_copy->previous);
     }
     if (taken)
-        put(&b, &taken_copy->message_id);
-    put_row(&b, &to->row);
+        dgm_put(&b, &taken_copy->message_id);
+    dgm_put_row(&b, &to->row);
     for (size_t i = 0; i < batch->n_records; i++)
         job->append.bytes += dgm_record_ref(batch->records[i])->n;
     job->call.done = done;
@@ -257,195 +220,10 @@ void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done
 
 void dgm_store_trim(dgm_store *s, dgm_keep keep_from, dgm_store_done done, void *arg)
 {
-    struct block b;
-    dgm_job *job = job_new(DGM_JOB_TRIM, 0, &b, arg);
+    struct dgm_block b;
+    dgm_job *job = dgm_job_new(DGM_JOB_TRIM, 0, &b, arg);
     job->trim.keep = keep_from;
     job->call.done = done;
-    s->driver->submit(s, job);
-}
-
-/* ---- reading --------------------------------------------------------------------------------------- */
-
-static dgm_job *task_job(dgm_job_kind kind, dgm_owner owner, dgm_str task_id, void *arg)
-{
-    struct block b;
-    dgm_job *job =
-        job_new(kind, room(owner.tenant) + room(owner.principal) + room(task_id), &b, arg);
-    job->task.owner = owner;
-    job->task.task_id = task_id;
-    put(&b, &job->task.owner.tenant);
-    put(&b, &job->task.owner.principal);
-    put(&b, &job->task.task_id);
-    return job;
-}
-
-void dgm_store_get_task(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_store_got_task got,
-                        void *arg)
-{
-    dgm_job *job = task_job(DGM_JOB_TASK, owner, task_id, arg);
-    job->call.task = got;
-    s->driver->submit(s, job);
-}
-
-void dgm_store_get_records(dgm_store *s, dgm_owner owner, dgm_str task_id, uint64_t seq, size_t max,
-                           size_t max_bytes, dgm_store_got_records got, void *arg)
-{
-    dgm_job *job = task_job(DGM_JOB_RECORDS, owner, task_id, arg);
-    job->task.seq = seq;
-    job->task.max = max;
-    job->task.max_bytes = max_bytes;
-    job->call.records = got;
-    s->driver->submit(s, job);
-}
-
-void dgm_store_get_turns(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_store_got_turns got,
-                         void *arg)
-{
-    dgm_job *job = task_job(DGM_JOB_TURNS, owner, task_id, arg);
-    job->call.turns = got;
-    s->driver->submit(s, job);
-}
-
-void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str protocol,
-                         dgm_str caller_id, dgm_store_got_turn got, void *arg)
-{
-    struct block b;
-    dgm_job *job = job_new(DGM_JOB_FIND_TURN,
-                           room(owner.tenant) + room(owner.principal) + room(agent) +
-                               room(protocol) + room(caller_id),
-                           &b, arg);
-    job->find.owner = owner;
-    job->find.agent = agent;
-    job->find.protocol = protocol;
-    job->find.caller_id = caller_id;
-    put(&b, &job->find.owner.tenant);
-    put(&b, &job->find.owner.principal);
-    put(&b, &job->find.agent);
-    put(&b, &job->find.protocol);
-    put(&b, &job->find.caller_id);
-    job->call.turn = got;
-    s->driver->submit(s, job);
-}
-
-void dgm_store_find_dedupe(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
-                           dgm_str message_id, dgm_store_got_dedupe got, void *arg)
-{
-    struct block b;
-    dgm_job *job = job_new(DGM_JOB_FIND_DEDUPE,
-                           room(owner.tenant) + room(owner.principal) + room(agent) +
-                               room(context_id) + room(message_id),
-                           &b, arg);
-    job->find.owner = owner;
-    job->find.agent = agent;
-    job->find.context_id = context_id;
-    job->find.message_id = message_id;
-    put(&b, &job->find.owner.tenant);
-    put(&b, &job->find.owner.principal);
-    put(&b, &job->find.agent);
-    put(&b, &job->find.context_id);
-    put(&b, &job->find.message_id);
-    job->call.dedupe = got;
-    s->driver->submit(s, job);
-}
-
-void dgm_store_find_call(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str call_id,
-                         dgm_store_got_task got, void *arg)
-{
-    struct block b;
-    dgm_job *job =
-        job_new(DGM_JOB_FIND_CALL,
-                room(owner.tenant) + room(owner.principal) + room(agent) + room(call_id), &b, arg);
-    job->find.owner = owner;
-    job->find.agent = agent;
-    job->find.call_id = call_id;
-    put(&b, &job->find.owner.tenant);
-    put(&b, &job->find.owner.principal);
-    put(&b, &job->find.agent);
-    put(&b, &job->find.call_id);
-    job->call.task = got;
-    s->driver->submit(s, job);
-}
-
-bool dgm_store_is_unknown(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
-                          dgm_str message_id)
-{
-    return s->driver->is_unknown(s, owner, agent, context_id, message_id);
-}
-
-void dgm_store_list(dgm_store *s, const dgm_list_query *q, dgm_store_got_list got, void *arg)
-{
-    struct block b;
-    dgm_job *job = job_new(DGM_JOB_LIST,
-                           room(q->owner.tenant) + room(q->owner.principal) + room(q->agent) +
-                               room(q->context_id) + room(q->after_id),
-                           &b, arg);
-    job->list = *q;
-    put(&b, &job->list.owner.tenant);
-    put(&b, &job->list.owner.principal);
-    put(&b, &job->list.agent);
-    put(&b, &job->list.context_id);
-    put(&b, &job->list.after_id);
-    job->call.list = got;
-    s->driver->submit(s, job);
-}
-
-void dgm_store_list_unfinished(dgm_store *s, size_t page_size, const dgm_task_row *after,
-                               dgm_store_got_list got, void *arg)
-{
-    struct block b;
-    dgm_task_row from = after ? *after : (dgm_task_row){0};
-    from.folded = (dgm_str){0};
-    dgm_job *job = job_new(DGM_JOB_UNFINISHED, room_of_row(&from), &b, arg);
-    job->unfinished.page_size = page_size;
-    job->unfinished.has_after = after;
-    job->unfinished.after = from;
-    put_row(&b, &job->unfinished.after);
-    job->call.list = got;
-    s->driver->submit(s, job);
-}
-
-/* ---- notes ----------------------------------------------------------------------------------------- */
-
-static dgm_job *note_job(dgm_job_kind kind, const dgm_note *n, void *arg)
-{
-    struct block b;
-    dgm_job *job = job_new(kind,
-                           room(n->owner.tenant) + room(n->owner.principal) + room(n->kind) +
-                               room(n->name) + room(n->text),
-                           &b, arg);
-    job->note = *n;
-    put(&b, &job->note.owner.tenant);
-    put(&b, &job->note.owner.principal);
-    put(&b, &job->note.kind);
-    put(&b, &job->note.name);
-    put(&b, &job->note.text);
-    return job;
-}
-
-void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done, void *arg)
-{
-    dgm_note small = *note;
-    bool too_large = note->text.n > DGM_MAX_NOTE_BYTES;
-    if (too_large)
-        small.text = (dgm_str){0};
-    dgm_job *job = note_job(DGM_JOB_PUT_NOTE, &small, arg);
-    job->call.done = done;
-    if (!too_large) {
-        s->driver->submit(s, job);
-        return;
-    }
-    job->code = dgm_fail(&job->err, DGM_TOO_LARGE, NULL,
-                         "%zu bytes are to be remembered, the limit note_bytes is %zu: send less",
-                         note->text.n, DGM_MAX_NOTE_BYTES);
-    dgm_job_post(job);
-}
-
-void dgm_store_get_note(dgm_store *s, dgm_owner owner, dgm_str kind, dgm_str name,
-                        dgm_store_got_note got, void *arg)
-{
-    dgm_job *job =
-        note_job(DGM_JOB_GET_NOTE, &(dgm_note){.owner = owner, .kind = kind, .name = name}, arg);
-    job->call.note = got;
     s->driver->submit(s, job);
 }
 

@@ -50,4 +50,63 @@ static void memory_forgets_what_ended_first(void **state)
     teardown(&e);
 }
 
-DGM_TEST_MAIN(dgm_test(memory_forgets_what_ended_first))
+/* ---- notes ---------------------------------------------------------------------------------------------- */
+
+static void make_many_notes(struct call *c)
+{
+    for (size_t i = 0; i < c->max; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "n%zu", i);
+        dgm_note n = {.owner = alice, .name = dgm_str_from(name), .text = c->a};
+        dgm_store_put_note(c->env->store, &n, i + 1 == c->max ? on_done : NULL, c);
+    }
+}
+
+static void on_note(dgm_code code, dgm_str text, const dgm_err *err, void *arg)
+{
+    struct call *c = arg;
+    note(c, code, err);
+    c->n = text.p ? 1 : 0;
+    arrive(&c->wait);
+}
+
+static void make_get_note(struct call *c)
+{
+    dgm_store_get_note(c->env->store, alice, (dgm_str){0}, c->a, on_note, c);
+}
+
+static bool has_note(struct env *e, size_t i)
+{
+    char name[24];
+    snprintf(name, sizeof name, "n%zu", i);
+    struct call c = {.make = make_get_note, .a = dgm_str_from(name)};
+    run_call(e, &c);
+    return c.n;
+}
+
+static void memory_forgets_the_oldest_notes(void **state)
+{
+    static char memory[] = "memory";
+    void *which = memory;
+    (void)state;
+    struct env e = setup(&which);
+    struct call many = {
+        .make = make_many_notes, .max = DGM_MAX_MEMORY_NOTES + 1, .a = DGM_STR("text")};
+    run_call(&e, &many);
+    check_ok(many.code, many.err);
+    assert_false(has_note(&e, 0));
+    assert_true(has_note(&e, 1));
+    size_t fit = DGM_MAX_MEMORY_NOTE_BYTES / DGM_MAX_NOTE_BYTES; /* but for their names */
+    char *text = calloc(1, DGM_MAX_NOTE_BYTES);
+    struct call large = {.make = make_many_notes, .max = fit, .a = {text, DGM_MAX_NOTE_BYTES}};
+    run_call(&e, &large);
+    check_ok(large.code, large.err);
+    assert_false(has_note(&e, DGM_MAX_MEMORY_NOTES)); /* those were older */
+    assert_false(has_note(&e, 0));
+    assert_true(has_note(&e, 1));
+    assert_true(has_note(&e, fit - 1));
+    free(text);
+    teardown(&e);
+}
+
+DGM_TEST_MAIN(dgm_test(memory_forgets_what_ended_first), dgm_test(memory_forgets_the_oldest_notes))

@@ -48,9 +48,11 @@ static void fill(struct env *e)
     struct making m;
     dgm_turn_row turn = {.turn = 1, .first_seq = 1, .protocol = DGM_STR("a2a")};
     dgm_taken taken = {.message_id = DGM_STR("m")};
+    dgm_str call = DGM_STR("c");
     make_deltas(&m, bob, "t2", 0, 3, 1);
     m.batch.turn = &turn;
     m.batch.taken = &taken;
+    m.batch.open_calls = (dgm_strs){&call, 1};
     check_ok(append(e, &m.batch, NULL), (dgm_err){0});
     unmake(&m);
 }
@@ -119,6 +121,7 @@ static const struct harm {
     {"UPDATE folds SET body=x'7b'", "cannot be read"},
     {"DELETE FROM tasks WHERE n=2", "1 log rows belong to no task"},
     {"DELETE FROM tasks WHERE n=2", "1 turns belong to no task"},
+    {"DELETE FROM tasks WHERE n=2", "1 calls belong to no task"},
     {"UPDATE turns SET digest=x'01' WHERE message='m'", "the digest of its message has 1 bytes"},
 };
 

@@ -145,19 +145,6 @@ static void tables_of_the_second_version_are_brought_up_to_date(void **state)
 
 /* ---- notes ---------------------------------------------------------------------------------------------------- */
 
-static int64_t count(struct env *e, const char *sql)
-{
-    sqlite3 *db;
-    sqlite3_stmt *st;
-    assert_int_equal(sqlite3_open(db_path(e), &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
-    int64_t n = sqlite3_column_int64(st, 0);
-    sqlite3_finalize(st);
-    sqlite3_close(db);
-    return n;
-}
-
 /* Many of them, put at once; the last to be answered says so. */
 static void make_notes(struct call *c)
 {
@@ -180,11 +167,11 @@ static void notes_that_expired_leave_the_database(void **state)
     struct call c = {.make = make_notes, .max = 1000};
     run_call(&e, &c);
     check_ok(c.code, c.err);
-    assert_int_equal(count(&e, "SELECT count(*) FROM notes"), 1000);
+    assert_int_equal(ask_number(db_path(&e), "SELECT count(*) FROM notes"), 1000);
     assert_true(dgm_store_stats_of(e.store).commits < 1000); /* they share them */
     trim(&e, 0);
-    assert_int_equal(count(&e, "SELECT count(*) FROM notes"), 100);
-    assert_int_equal(count(&e, "SELECT count(*) FROM notes WHERE expires_ms>0"), 0);
+    assert_int_equal(ask_number(db_path(&e), "SELECT count(*) FROM notes"), 100);
+    assert_int_equal(ask_number(db_path(&e), "SELECT count(*) FROM notes WHERE expires_ms>0"), 0);
     teardown(&e);
 }
 

@@ -1,0 +1,46 @@
+/*
+ * store/store_job.h - how a call becomes a job: one block of memory, the struct, then the texts that were passed
+ * in. First every text is counted (dgm_room), then copied (dgm_put).
+ */
+#pragma once
+
+#include "store/store_int.h"
+
+/* Where the next text goes. Absent text stays absent. */
+struct dgm_block {
+    char *at;
+};
+
+static inline size_t dgm_room(dgm_str s)
+{
+    return s.p ? s.n + 1 : 0;
+}
+
+static inline void dgm_put(struct dgm_block *b, dgm_str *s)
+{
+    if (!s->p)
+        return;
+    memcpy(b->at, s->p, s->n);
+    b->at[s->n] = 0;
+    s->p = b->at;
+    b->at += s->n + 1;
+}
+
+static inline size_t dgm_room_of_row(const dgm_task_row *r)
+{
+    return dgm_room(r->owner.tenant) + dgm_room(r->owner.principal) + dgm_room(r->id) +
+           dgm_room(r->context_id) + dgm_room(r->agent) + dgm_room(r->folded);
+}
+
+static inline void dgm_put_row(struct dgm_block *b, dgm_task_row *r)
+{
+    dgm_put(b, &r->owner.tenant);
+    dgm_put(b, &r->owner.principal);
+    dgm_put(b, &r->id);
+    dgm_put(b, &r->context_id);
+    dgm_put(b, &r->agent);
+    dgm_put(b, &r->folded);
+}
+
+/* With so much room behind it; on a loop, which is answered. */
+dgm_job *dgm_job_new(dgm_job_kind kind, size_t more, struct dgm_block *ret_block, void *arg);
