@@ -41,9 +41,21 @@ static void done(struct looking *l)
 
 /* ---- messages ------------------------------------------------------------------------------------------------------ */
 
+/* A text that turned out to be another comes as a snapshot of that message alone: the others stay. */
+static void correct(dgm_canon_fold *fold, const dgm_canon_messages *changed)
+{
+    for (size_t i = 0; i < changed->n; i++) {
+        if (!dgm_canon_fold_set_text(fold, changed->at[i].id, changed->at[i].content.text))
+            dgm_canon_fold_add_message(fold, &changed->at[i]);
+    }
+}
+
 static dgm_code on_event(void *arg, const dgm_canon_event *event)
 {
-    dgm_canon_fold_add(arg, event);
+    if (event->kind == DGM_CANON_MESSAGES_SNAPSHOT)
+        correct(arg, &event->snapshot.messages);
+    else
+        dgm_canon_fold_add(arg, event);
     return DGM_OK;
 }
 

@@ -1,5 +1,6 @@
 // Whoever comes back to a run or a thread ends up with what was said, once: by cursor, by the ids of the run, after a reload.
 import { randomUUID } from 'node:crypto';
+import { Server } from '../server/node/lib/server.mjs';
 import { check, equal, run as runTests, test, until } from '../server/node/lib/tap.mjs';
 import { a2a, answerOf, events, frames, gated, input, of, open, peers, post, run, say, server, stateOf, stopAll, tasksOf, texts, user } from './lib/front.mjs';
 
@@ -34,6 +35,35 @@ for (const peer of peers) {
             equal(again.finished.outcome, first.finished.outcome, `${script}: the outcome`);
             equal((await tasksOf(agent.threadId)).length, 1, `${script}: tasks`);
         }
+    });
+
+    test(`${peer.name}: later turns of a task are told again, too`, async () => {
+        const asking = await open(peer);
+        const { finished } = await say(asking, 'interrupt');
+        const calling = await open(peer);
+        await say(calling, 'client-tool');
+        calling.addMessage({ id: randomUUID(), role: 'tool', toolCallId: 'call-weather-1', content: 'Snow' });
+        for (const [agent, parameters] of [[asking, { resume: [{ interruptId: finished.outcome.interrupts[0].id, status: 'resolved', payload: 'yes' }] }], [calling, {}]]) {
+            const runId = randomUUID();
+            await run(agent, { ...parameters, runId });
+            const before = said(agent);
+            check(/You said yes|Snow/.test(texts(agent).at(-1)), `it says ${texts(agent)}`);
+            const again = await run(agent, { ...parameters, runId });
+            check(!again.failed, String(again.failed));
+            equal(said(agent), before, 'the messages');
+            equal((await tasksOf(agent.threadId)).map(stateOf), ['COMPLETED'], 'the tasks');
+        }
+    });
+
+    test(`${peer.name}: words that were taken back stay so`, async () => {
+        const agent = await open(peer, { agent: 'fickle' });
+        const runId = randomUUID();
+        await say(agent, 'hi', { runId });
+        await run(agent, { runId });
+        equal(said(agent), [['user', 'hi'], ['assistant', 'Goodbye']], 'the messages of the run');
+        const again = await open(peer, { agent: 'fickle', threadId: agent.threadId });
+        await run(again, {}, undefined, 'connectAgent');
+        equal(said(again), said(agent), 'those of the thread');
     });
 
     test(`${peer.name}: state is there again`, async () => {
@@ -153,7 +183,6 @@ test('a run that is told again without messages has those of its thread', async 
 });
 
 test('runs and threads survive the server', async () => {
-    const { Server } = await import('../server/node/lib/server.mjs');
     const s = await new Server({ agents: [{ id: 'demo', type: 'demo', settings: { pace: 0 } }] }, 'sqlite:tasks.db').start();
     const ask = async (body, path = '/ag-ui', headers = {}) =>
         frames(await (await fetch(s.url + path, { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify(body) })).text());

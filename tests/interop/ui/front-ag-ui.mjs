@@ -1,6 +1,7 @@
 // The clients of AG-UI, 1.0 and before, against a live server: what they show is what the agent said, once; tools, questions,
 // state and errors go both ways; and the same task is seen over A2A.
 import { randomUUID } from 'node:crypto';
+import { Server } from '../server/node/lib/server.mjs';
 import { check, equal, run as runTests, test, until } from '../server/node/lib/tap.mjs';
 import { a2a, answerOf, events, input, of, open, peers, post, run, say, stateOf, stopAll, tasksOf, texts, user } from './lib/front.mjs';
 
@@ -125,6 +126,14 @@ for (const peer of peers) {
         check(/1\. hi\.png \(image\/png\)/.test(texts(agent)[0]), texts(agent)[0]);
     });
 
+    test(`${peer.name}: an agent that takes back its words is shown with the last ones`, async () => {
+        const agent = await open(peer, { agent: 'fickle' });
+        const { events: all } = await say(agent, 'hi');
+        check(all.some((e) => e.delta === 'Hello'), 'it said something else');
+        equal(texts(agent), ['Goodbye'], 'the answer');
+        equal(agent.messages.map((m) => m.role), ['user', 'assistant'], 'the messages');
+    });
+
     test(`${peer.name}: failures are RUN_ERROR with a code`, async () => {
         for (const [script, code, message] of [['fail', 'failed', /asked to fail/], ['reject', 'rejected', /asked to refuse/], ['break', 'failed', /broke off/]]) {
             const agent = await open(peer);
@@ -230,11 +239,25 @@ test('peers of before 1.0 get nothing that is newer', async () => {
     equal((await post({ ...old('hi'), protocolVersion: '1.3' })).status, 200, 'a newer minor');
 });
 
-test('what the application sends along reaches the agent\'s request', async () => {
-    const m = { state: { a: 1 }, context: [{ description: 'd', value: 'v' }], forwardedProps: { model: 'x' }, parentRunId: 'p' };
-    const all = await events(await post(input({ messages: [user('hi')], ...m })));
+test('what the application sends along reaches the agent', async () => {
+    const more = { state: { a: 1 }, context: [{ description: 'd', value: 'v' }], forwardedProps: { model: 'x' }, parentRunId: 'p' };
+    const tools = [{ name: 't', description: 'd', parameters: { type: 'object' } }];
+    const body = input({ messages: [{ id: 's', role: 'system', content: 'Be brief.' }, user('hi')], tools, ...more });
+    const all = await events(await post(body, { path: '/agents/mirror/ag-ui' }));
     equal(all[0].parentRunId, 'p', 'the parent');
-    equal(all.at(-1).type, 'RUN_FINISHED', 'the end');
+    const { message, metadata } = JSON.parse(all.map((e) => e.delta ?? '').join(''));
+    equal([message.messageId, message.contextId, message.parts], [body.messages[1].id, body.threadId, [{ text: 'hi' }]], 'the message');
+    const got = Object.fromEntries(['state', 'context', 'forwarded_props', 'tools', 'instructions'].map((k) => [k, metadata[`dragoman:${k}`]]));
+    equal(got, { state: more.state, context: more.context, forwarded_props: more.forwardedProps, tools, instructions: 'Be brief.' }, 'the metadata');
+});
+
+test('a run that the server ends has an end', async () => {
+    const s = await new Server({ drain_s: 0, agents: [{ id: 'demo', type: 'demo' }] }).start();
+    const response = await fetch(`${s.url}/ag-ui`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(input({ messages: [user('slow 100')] })) });
+    const ends = s.stop();
+    const all = await events(response);
+    equal(all.at(-1).type, 'RUN_ERROR', 'the last event');
+    await ends;
 });
 
 await runTests(stopAll);

@@ -12,10 +12,16 @@ console.error = () => {}; // the clients tell of every error there, those that a
 process.env.SUPPRESS_TRANSFORMATION_WARNINGS = '1';
 
 const gate = fileURLToPath(new URL('../../server/gate.sh', import.meta.url));
+/** Says Hello, and at the end that it was Goodbye. */
+const changesItsMind = `cat > /dev/null
+echo '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"Hello"}]},"lastChunk":true}}'
+echo '{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED","message":{"role":"ROLE_AGENT","parts":[{"text":"Goodbye"}]}}}}'`;
 const agents = [
     { id: 'demo', type: 'demo', default: true, settings: { pace: 0 } },
     { id: 'paced', type: 'demo' },
     { id: 'hello', type: 'hello' },
+    { id: 'mirror', type: 'exec', settings: { command: ['cat'], output: 'text' } },
+    { id: 'fickle', type: 'exec', settings: { command: changesItsMind } },
     { id: 'gate', type: 'exec', settings: { command: [gate], input: 'text', output: 'text' } },
 ];
 const configs = {
