@@ -167,6 +167,10 @@ typedef struct dgm_tell {
  * the request is needed is copied: it is forgotten. */
 void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uint64_t first_seq);
 
+/* What WHOLE would be by now, at once and without an exchange: params.so_far tells the codec that it may not have
+ * ended. In the arena; absent: there is nothing yet, or too much. */
+dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, dgm_arena *a);
+
 /* ---- a context's messages ------------------------------------------------------------------------------------------- */
 
 typedef struct dgm_turn_history {

@@ -6,6 +6,7 @@
  */
 #include "canon/copy.h"
 #include "canon/messages.h"
+#include "canon/said.h"
 #include "frontend/turn/turn_int.h"
 
 #include <stdlib.h>
@@ -59,6 +60,17 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event)
     return DGM_OK;
 }
 
+/* What a message repeats of others, in its first part (turn_message.c), was said there. */
+static void drop_transcripts(const dgm_task *task)
+{
+    for (size_t i = 0; i < task->history.n; i++) {
+        dgm_parts *parts = &task->history.at[i].parts;
+        if (parts->n &&
+            dgm_str_is(dgm_said_mark(parts->at[0].metadata, DGM_META_PART), "transcript"))
+            *parts = (dgm_parts){parts->at + 1, parts->n - 1};
+    }
+}
+
 /* What a task holds that cannot be read is left out: the others can. */
 static void add_task(dgm_canon_fold *fold, dgm_arena *scratch, const dgm_record *r)
 {
@@ -68,6 +80,8 @@ static void add_task(dgm_canon_fold *fold, dgm_arena *scratch, const dgm_record 
     dgm_from_params params = {.say_history = true, .trusted = true};
     if (dgm_record_event(r, scratch, &event, &err))
         return;
+    if (event.kind == DGM_EVENT_TASK)
+        drop_transcripts(event.task);
     dgm_auto(dgm_from_records_free) dgm_from_records *from = dgm_from_records_new(&params);
     if (!dgm_from_records_feed(from, &event, sink, &err))
         dgm_from_records_end(from, sink, &err);

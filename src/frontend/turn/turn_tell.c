@@ -25,6 +25,7 @@ struct telling {
     dgm_buf whole;
     dgm_timer *timer; /* of its own memory: closing it takes longer than the exchange lives */
     uint64_t seq;     /* of the record that is told */
+    int64_t time;     /* its; Unix milliseconds */
     uint64_t n_frames;
     bool frame_is_open; /* its blank line is still to come: an id may go before it */
     bool shutting_down; /* the log ended, the turn did not */
@@ -106,12 +107,16 @@ static dgm_code encode(void *arg, const dgm_canon_event *event)
 static dgm_code on_event(void *arg, const dgm_canon_event *event)
 {
     struct telling *g = arg;
-    dgm_canon_event cut;
+    dgm_canon_event timed;
+    if (event->kind == DGM_CANON_RUN_STARTED || dgm_canon_is_terminal(event->kind)) {
+        timed = *event;
+        if (!timed.timestamp.set)
+            timed.timestamp = (dgm_opt_long){true, g->time};
+        event = &timed;
+    }
     if (g->shutting_down && event->kind == DGM_CANON_RUN_ERROR) {
-        cut = *event;
-        cut.run_error.code = DGM_STR("server_shutdown");
-        cut.run_error.message = DGM_STR("the server is shutting down");
-        event = &cut;
+        timed.run_error.code = DGM_STR("server_shutdown");
+        timed.run_error.message = DGM_STR("the server is shutting down");
     }
     return g->t.on_event ? g->t.on_event(g->t.arg, event, (dgm_canon_sink){encode, g})
                          : encode(g, event);
@@ -133,6 +138,7 @@ static void make_encoder(struct telling *g, const dgm_record *first)
     int n = snprintf(turn, sizeof turn, "/%u", first->head.turn);
     params.whole = is_whole(g);
     params.now = first->head.time;
+    params.task_id = g->t.task_id;
     params.mint = (dgm_mint){{0}, 0, {0}};
     dgm_mint_stir(&params.mint, g->t.task_id);
     dgm_mint_stir(&params.mint, (dgm_str){turn, (size_t)n});
@@ -161,6 +167,7 @@ static void tell_record(struct telling *g, const dgm_record *r)
     dgm_err err = {0};
     dgm_canon_sink sink = {on_event, g};
     g->seq = r->head.seq;
+    g->time = r->head.time;
     if (!g->encoder)
         make_encoder(g, r);
     dgm_arena_reset(g->scratch->arena);
@@ -363,4 +370,28 @@ void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uin
     deliver(g);
     if (!g->is_over && !is_whole(g)) /* it may take long */
         dgm_http_forget_request(x);
+}
+
+static void nothing(void *arg)
+{
+    (void)arg; /* what comes later is not waited for */
+}
+
+dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, dgm_arena *a)
+{
+    struct telling g = {.t = *tell, .scratch = turns_scratch(tell->turns)};
+    dgm_str payload = {0};
+    dgm_record *r;
+    g.t.as = DGM_TELL_WHOLE;
+    dgm_buf_init(&g.whole, DGM_MAX_OUTPUT_BYTES);
+    g.reader = dgm_log_reader_open(log, first_seq - 1, nothing, NULL);
+    while (!g.is_over && (r = dgm_log_reader_next(g.reader)))
+        tell_record(&g, r);
+    if (g.encoder)
+        tell->codec->encoder_end(g.encoder, NULL);
+    if (!g.whole.over && g.whole.n)
+        payload = dgm_arena_dup(a, dgm_buf_str(&g.whole));
+    let_go(&g);
+    dgm_buf_done(&g.whole);
+    return payload;
 }
