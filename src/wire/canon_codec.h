@@ -36,7 +36,9 @@ typedef struct dgm_stream_params {
     /* openai-responses: ids of items are made of the response's and a number, so that they lead back to it */
     bool scoped_ids;
     dgm_str model; /* what OpenAI's formats call the agent; absent: "dragoman" */
-    int64_t now;   /* Unix milliseconds, for what has a time and was given none */
+    dgm_str
+        task_id; /* openai: of this task the answer's marks tell; absent: as the format has it */
+    int64_t now; /* Unix milliseconds, for what has a time and was given none */
     dgm_mint mint;
 } dgm_stream_params;
 

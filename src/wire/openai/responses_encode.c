@@ -6,15 +6,21 @@
 
 #define NONE DGM_RESPONSES_NONE
 
+static dgm_str keep(dgm_str s)
+{
+    char *copy = s.n ? dgm_xmalloc(s.n) : NULL;
+    if (copy)
+        memcpy(copy, s.p, s.n);
+    return (dgm_str){copy, s.n};
+}
+
 void *dgm_responses_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink)
 {
     struct responses_encoder *e = dgm_xcalloc(1, sizeof *e);
-    char *model = params->model.n ? dgm_xmalloc(params->model.n) : NULL;
     e->sink = sink;
     e->params = *params;
-    e->params.model = (dgm_str){model, params->model.n};
-    if (model)
-        memcpy(model, params->model.p, params->model.n);
+    e->params.model = keep(params->model);
+    e->params.task_id = keep(params->task_id);
     e->arena = dgm_arena_new();
     e->scratch = dgm_arena_new();
     dgm_buf_init(&e->out, DGM_MAX_OUTPUT_BYTES);
@@ -42,6 +48,7 @@ void dgm_responses_encoder_free(void *encoder)
     free(e->pieces);
     free(e->order);
     free((char *)(uintptr_t)e->params.model.p);
+    free((char *)(uintptr_t)e->params.task_id.p);
     free(e);
 }
 

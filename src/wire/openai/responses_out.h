@@ -64,7 +64,7 @@ struct responses_item {
 
 struct responses_encoder {
     dgm_frame_sink sink;
-    dgm_stream_params params; /* model and mint are copied */
+    dgm_stream_params params; /* texts and mint are copied */
     dgm_arena *arena;         /* of this response */
     dgm_arena *scratch;       /* of this event */
     dgm_buf out;

@@ -356,10 +356,11 @@ static void ids_of_items_lead_back_to_their_response(void **state)
     (void)state;
     run_with(TASK STATUS("WORKING", SAYS(TEXT("Looking"))) CHUNK("a", "Now", "")
                  STATUS("INPUT_REQUIRED", SAYS(TWO_CALLS)),
-             (dgm_stream_params){.scoped_ids = true}, f);
+             (dgm_stream_params){.scoped_ids = true, .task_id = DGM_STR("task-7")}, f);
     check_order(f, false);
-    yyjson_val *output =
-        dgm_responses_get(dgm_responses_get(f->at[f->n - 1], "response"), "output");
+    yyjson_val *response = dgm_responses_get(f->at[f->n - 1], "response");
+    check_str(member(dgm_responses_get(response, "metadata"), "a2a_task_id"), "task-7");
+    yyjson_val *output = dgm_responses_get(response, "output");
     static const char *const ids[] = {"rs_t_0", "msg_t_1", "fc_t_2", "fc_t_3"};
     assert_int_equal(yyjson_arr_size(output), 4);
     for (size_t i = 0; i < 4; i++)
