@@ -1,0 +1,306 @@
+/*
+ * frontend/openai/conversations_front_items.c - the items of a conversation.
+ *
+ * What its tasks say, as items; what was put in by hand stands behind the message that was the last when it came.
+ */
+#include "base/map.h"
+#include "frontend/openai/responses_front_int.h"
+
+/* ---- what was put in by hand --------------------------------------------------------------------------------------------- */
+
+void conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_items, size_t *ret_n)
+{
+    yyjson_val *list = responses_given(body, "items"), *e;
+    size_t i, n;
+    *ret_items = dgm_new_n(a, yyjson_val *, yyjson_arr_size(list) + 1);
+    *ret_n = 0;
+    yyjson_arr_foreach (list, i, n, e)
+        (*ret_items)[(*ret_n)++] = e;
+}
+
+yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items, size_t n_items,
+                              dgm_str last_message)
+{
+    dgm_str scope = responses_new_scope(a);
+    yyjson_val *e;
+    size_t i, n;
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_char(&b, '[');
+    yyjson_arr_foreach (added, i, n, e) {
+        dgm_json_put(&b, e);
+        dgm_buf_add_char(&b, ',');
+    }
+    for (i = 0; i < n_items; i++) {
+        dgm_buf_add_lit(&b, "{\"after\":");
+        dgm_json_put_str(&b, last_message);
+        dgm_buf_add_lit(&b, ",\"item\":");
+        responses_put_item(&b, items[i], scope, "c", i);
+        dgm_buf_add_lit(&b, "},");
+    }
+    if (b.n > 1)
+        b.n--;
+    dgm_buf_add_char(&b, ']');
+    yyjson_val *with = dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
+    dgm_buf_done(&b);
+    return with;
+}
+
+void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_str last_message,
+                              yyjson_val ***ret_items, size_t *ret_n)
+{
+    yyjson_val *e;
+    size_t i, n;
+    dgm_map gone;
+    dgm_map_init(&gone);
+    yyjson_arr_foreach (c->gone, i, n, e)
+        dgm_map_put(&gone, dgm_json_str(e), 0);
+    *ret_items = dgm_new_n(a, yyjson_val *, yyjson_arr_size(c->added) + 1);
+    *ret_n = 0;
+    yyjson_arr_foreach (c->added, i, n, e) {
+        yyjson_val *item = responses_get(e, "item");
+        if (dgm_str_eq(dgm_said_mark(e, "after"), last_message) &&
+            !dgm_map_get(&gone, dgm_said_mark(item, "id")))
+            (*ret_items)[(*ret_n)++] = item;
+    }
+    dgm_map_done(&gone);
+}
+
+/* ---- all of them ---------------------------------------------------------------------------------------------------------- */
+
+struct listing {
+    dgm_arena *arena;
+    dgm_map gone;          /* ids of items */
+    dgm_map places;        /* of messages, from 1 */
+    yyjson_arr_iter added; /* what was put in */
+    yyjson_val *next;      /* of it; NULL: no more */
+    struct responses_list list;
+    dgm_str id; /* of the message that is written */
+};
+
+static void add(struct listing *l, dgm_str item, dgm_str id)
+{
+    if (!dgm_map_get(&l->gone, id))
+        responses_list_add(l->arena, &l->list, item, id);
+}
+
+/* Those that the codec leaves without an id have one in a list. */
+static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
+{
+    struct listing *l = arg;
+    dgm_buf b;
+    (void)name;
+    yyjson_val *item = dgm_json_made(l->arena, dgm_arena_dup(l->arena, payload));
+    dgm_str type = dgm_said_mark(item, "type"), id = dgm_said_mark(item, "id");
+    if (!id.n) {
+        bool is_message = dgm_str_is(type, "message");
+        id = dgm_arena_printf(l->arena, "%s%.*s", is_message ? "msg_" : "fco_",
+                              DGM_P(is_message ? l->id : dgm_said_mark(item, "call_id")));
+        dgm_member with[] = {{DGM_STR("id"), dgm_said_string(l->arena, id)}};
+        dgm_buf_init(&b, SIZE_MAX);
+        dgm_json_put(&b, dgm_json_object(l->arena, with, 1));
+        b.n--;
+        dgm_buf_add_char(&b, ',');
+        dgm_buf_add(&b, payload.p + 1, payload.n - 1);
+        item = dgm_json_made(l->arena, dgm_arena_dup(l->arena, dgm_buf_str(&b)));
+        dgm_buf_done(&b);
+    }
+    dgm_buf_init(&b, SIZE_MAX);
+    responses_put_item(&b, item, (dgm_str){0}, "", 0);
+    add(l, dgm_arena_dup(l->arena, dgm_buf_str(&b)), id);
+    dgm_buf_done(&b);
+    return DGM_OK;
+}
+
+/* What was put in behind a message that stands up to here, or that is not known any more. */
+static void add_added(struct listing *l, size_t place)
+{
+    for (; l->next; l->next = yyjson_arr_iter_next(&l->added)) {
+        size_t *at = dgm_map_get(&l->places, dgm_said_mark(l->next, "after"));
+        yyjson_val *item = responses_get(l->next, "item");
+        if (at && *at > place)
+            return;
+        add(l, dgm_json_text_in(l->arena, item), dgm_said_mark(item, "id"));
+    }
+}
+
+static void map_ids(struct listing *l, const struct conversation *c, const dgm_canon_messages *said)
+{
+    yyjson_val *e;
+    size_t i, n;
+    dgm_map_init(&l->gone);
+    dgm_map_init(&l->places);
+    yyjson_arr_foreach (c->gone, i, n, e)
+        dgm_map_put(&l->gone, dgm_json_str(e), 0);
+    for (i = 0; i < said->n; i++)
+        dgm_map_put(&l->places, said->at[i].id, i + 1);
+}
+
+struct responses_list conversation_items(dgm_arena *a, const struct conversation *c,
+                                         const dgm_canon_messages *said)
+{
+    struct listing l = {.arena = a, .added = yyjson_arr_iter_with(c->added)};
+    dgm_stream_params params = {0};
+    map_ids(&l, c, said);
+    l.next = yyjson_arr_iter_next(&l.added);
+    add_added(&l, 0);
+    for (size_t i = 0; i < said->n; i++) {
+        dgm_canon_messages one = {&said->at[i], 1};
+        l.id = said->at[i].id;
+        /* one that is too large is left out: the others are not */
+        dgm_codec_responses.write_messages(&one, &params, (dgm_frame_sink){add_frame, &l}, NULL);
+        add_added(&l, i + 1);
+    }
+    dgm_map_done(&l.gone);
+    dgm_map_done(&l.places);
+    return l.list;
+}
+
+/* ---- operations ------------------------------------------------------------------------------------------------------------ */
+
+struct looking {
+    struct responses_op *op;
+    struct conversation c;
+    void (*then)(struct looking *k, const dgm_canon_messages *said);
+    yyjson_val **items; /* to be added */
+    size_t n;
+};
+
+static void on_history(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
+                       void *arg)
+{
+    struct looking *k = arg;
+    if (code)
+        responses_fail(k->op, err);
+    else
+        k->then(k, &history->messages);
+}
+
+static void on_found(void *arg, const struct conversation *c)
+{
+    struct looking *k = arg;
+    k->c = *c;
+    dgm_turn_get_history(k->op->q.turns, k->op->arena, k->op->q.owner, (dgm_str){0}, c->id,
+                         on_history, k);
+}
+
+static void look(struct responses_op *op,
+                 void (*then)(struct looking *, const dgm_canon_messages *))
+{
+    struct looking *k = dgm_new(op->arena, struct looking);
+    k->op = op;
+    k->then = then;
+    conversation_find(op, op->id, NULL, on_found, k);
+}
+
+static void list_found(struct looking *k, const dgm_canon_messages *said)
+{
+    struct responses_list list = conversation_items(k->op->arena, &k->c, said);
+    responses_give_page(k->op, &list);
+}
+
+void conversation_list_items(struct responses_op *op)
+{
+    look(op, list_found);
+}
+
+/* The last n of those that were added, as they are now. */
+static void respond_added(void *arg)
+{
+    struct looking *k = arg;
+    struct responses_list list = {0};
+    struct responses_page page = {.limit = SIZE_MAX, .ascending = true};
+    size_t n = yyjson_arr_size(k->c.added);
+    dgm_err err = {0};
+    dgm_buf b;
+    for (size_t i = n - k->n; i < n; i++) {
+        yyjson_val *item = responses_get(yyjson_arr_get(k->c.added, i), "item");
+        responses_list_add(k->op->arena, &list, dgm_json_text_in(k->op->arena, item),
+                           dgm_said_mark(item, "id"));
+    }
+    dgm_buf_init(&b, SIZE_MAX);
+    responses_put_page(&b, &list, &page, &err);
+    responses_respond(k->op, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+}
+
+static void add_found(struct looking *k, const dgm_canon_messages *said)
+{
+    k->c.added = conversation_with(k->op->arena, k->c.added, k->items, k->n,
+                                   said->n ? said->at[said->n - 1].id : (dgm_str){0});
+    conversation_keep(k->op, &k->c, respond_added, k);
+}
+
+static void on_resolved(void *arg)
+{
+    struct looking *k = arg;
+    conversation_find(k->op, k->op->id, NULL, on_found, k);
+}
+
+void conversation_add_items(struct responses_op *op)
+{
+    struct looking *k = dgm_new(op->arena, struct looking);
+    if (!responses_read_body(op, responses_check_items))
+        return;
+    k->op = op;
+    k->then = add_found;
+    conversation_items_of(op->arena, op->body, &k->items, &k->n);
+    responses_resolve(op, k->items, k->n, "items", on_resolved, k);
+}
+
+/* Its place in the list; the length: it is not there, and that was told. */
+static size_t find_item(struct responses_op *op, const struct responses_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (dgm_str_eq(list->ids[i], op->item))
+            return i;
+    }
+    responses_fail_missing(op, "Item", op->item);
+    return list->n;
+}
+
+static void give_found(struct looking *k, const dgm_canon_messages *said)
+{
+    struct responses_list list = conversation_items(k->op->arena, &k->c, said);
+    size_t i = find_item(k->op, &list);
+    if (i < list.n)
+        responses_respond(k->op, list.items[i]);
+}
+
+void conversation_give_item(struct responses_op *op)
+{
+    look(op, give_found);
+}
+
+static void respond_deleted(void *arg)
+{
+    struct looking *k = arg;
+    conversation_respond(k->op, &k->c);
+}
+
+static void delete_found(struct looking *k, const dgm_canon_messages *said)
+{
+    struct responses_list list = conversation_items(k->op->arena, &k->c, said);
+    yyjson_val *e;
+    size_t at = find_item(k->op, &list), i, n;
+    dgm_buf b;
+    if (at == list.n)
+        return;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_char(&b, '[');
+    yyjson_arr_foreach (k->c.gone, i, n, e) {
+        dgm_json_put(&b, e);
+        dgm_buf_add_char(&b, ',');
+    }
+    dgm_json_put_str(&b, list.ids[at]);
+    dgm_buf_add_char(&b, ']');
+    k->c.gone = dgm_json_made(k->op->arena, dgm_arena_dup(k->op->arena, dgm_buf_str(&b)));
+    dgm_buf_done(&b);
+    conversation_keep(k->op, &k->c, respond_deleted, k);
+}
+
+/* It is not listed any more. */
+void conversation_delete_item(struct responses_op *op)
+{
+    look(op, delete_found);
+}

@@ -1,0 +1,173 @@
+/*
+ * frontend/openai/responses_front_create.c - POST /v1/responses.
+ *
+ *   body ─► checked ─► references ─► where it goes on ─► the agent is asked ─► told: events, whole, or at once
+ */
+#include "frontend/openai/responses_front_int.h"
+
+struct creating {
+    struct responses_op *op;
+    struct responses_asked asked;
+    const dgm_turn_agent *agent;
+    struct responses_place place;
+    dgm_str request; /* as it is kept */
+    dgm_str ignored;
+    dgm_canon_input input;
+};
+
+/* ---- the answer -------------------------------------------------------------------------------------------------------- */
+
+static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+{
+    struct creating *c = arg;
+    if (code) {
+        responses_fail(c->op, err);
+        return;
+    }
+    struct responses_turn turn = {.id = c->asked.id,
+                                  .agent = c->agent->id,
+                                  .task_id = sent->task_id,
+                                  .context_id = sent->context_id,
+                                  .request = c->request,
+                                  .log = sent->log,
+                                  .first_seq = sent->first_seq};
+    dgm_front_note_task(c->op->x, sent->task_id, sent->turn);
+    uint32_t began = c->asked.background ? 0 : sent->turn; /* whoever leaves comes back */
+    if (c->asked.stream)
+        responses_stream(c->op, &turn, 0, began, c->ignored);
+    else if (c->asked.background)
+        responses_give(c->op, &turn, c->ignored);
+    else
+        responses_wait(c->op, &turn, began, c->ignored);
+}
+
+/* ---- what is asked ------------------------------------------------------------------------------------------------------ */
+
+/* Files of OpenAI's are not here. */
+static dgm_code check_files(const struct creating *c, dgm_err *err)
+{
+    const dgm_at *input = DGM_AT_LIT(NULL, "input");
+    yyjson_val *part;
+    size_t k, n;
+    for (size_t i = 0; i < c->asked.n_items; i++) {
+        const dgm_at *content = DGM_AT_LIT(DGM_AT_I(input, i), "content");
+        yyjson_arr_foreach (responses_get(c->asked.items[i], "content"), k, n, part) {
+            if (responses_given(part, "file_id"))
+                return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(DGM_AT_I(content, k), "file_id"),
+                                "there is no such file here: send its bytes or a URL");
+        }
+    }
+    return DGM_OK;
+}
+
+/* What came before goes in front. */
+static dgm_code prepend(struct creating *c, dgm_reader *r)
+{
+    dgm_canon_messages before = {0}, own = c->input.messages, all;
+    dgm_arena *a = c->op->arena;
+    dgm_buf b;
+    if (!c->place.n_items)
+        return DGM_OK;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_char(&b, '[');
+    for (size_t i = 0; i < c->place.n_items; i++) {
+        if (i)
+            dgm_buf_add_char(&b, ',');
+        dgm_json_put(&b, c->place.items[i]);
+    }
+    dgm_buf_add_char(&b, ']');
+    yyjson_val *items = dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
+    dgm_buf_done(&b);
+    dgm_code rc = dgm_codec_responses.read_messages(r, items, NULL, &before);
+    if (rc)
+        return rc;
+    all.at = dgm_new_n(a, dgm_canon_message, before.n + 1 + own.n);
+    all.n = before.n;
+    if (before.n)
+        memcpy(all.at, before.at, before.n * sizeof *all.at);
+    if (!c->place.has_history) /* nobody has answered to it, but it is not what is asked now */
+        all.at[all.n++] = (dgm_canon_message){.role = DGM_CANON_ASSISTANT};
+    if (own.n)
+        memcpy(all.at + all.n, own.at, own.n * sizeof *all.at);
+    all.n += own.n;
+    c->input.messages = all;
+    return DGM_OK;
+}
+
+static dgm_code read_input(struct creating *c, dgm_err *err)
+{
+    dgm_mint mint = dgm_turn_mint();
+    dgm_reader r = dgm_turn_reader(c->op->x, &mint, err);
+    dgm_code rc = check_files(c, err);
+    if (rc)
+        return rc;
+    c->request = responses_kept_request(c->op->arena, c->op->body, &c->asked);
+    if (c->request.n > DGM_MAX_RECORD_BYTES)
+        return dgm_fail(err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "input"),
+                        "longer than the limit record_bytes of %zu", DGM_MAX_RECORD_BYTES);
+    rc = dgm_codec_responses.read_request(&r, dgm_json_made(c->op->arena, c->request), NULL,
+                                          &c->input);
+    return rc ? rc : prepend(c, &r);
+}
+
+static void on_place(void *arg, const struct responses_place *place)
+{
+    struct creating *c = arg;
+    struct responses_op *op = c->op;
+    dgm_err err = {0};
+    static dgm_str json_only[] = {{"application/json", sizeof "application/json" - 1}};
+    c->place = *place;
+    if (read_input(c, &err)) {
+        responses_fail(op, &err);
+        return;
+    }
+    dgm_ask ask = {.x = op->x,
+                   .turns = op->q.turns,
+                   .owner = op->q.owner,
+                   .agent = c->agent,
+                   .input = &c->input,
+                   .context_id = place->context_id,
+                   .task_id = place->task_id,
+                   .context_has_history = place->has_history,
+                   .fork_on_difference = place->may_fork,
+                   .metadata = responses_metadata(op->arena, op->body),
+                   .protocol = DGM_STR(RESPONSES_PROTOCOL),
+                   .previous = c->asked.previous};
+    if (responses_wants_json(op->body))
+        ask.accepted_output_modes = (dgm_strs){json_only, 1};
+    if (c->asked.store) {
+        ask.caller_id = c->asked.id;
+        ask.request = c->request;
+    }
+    dgm_turn_ask(&ask, on_sent, c);
+}
+
+static void on_resolved(void *arg)
+{
+    struct creating *c = arg;
+    responses_find_place(c->op, &c->asked, c->agent, on_place, c);
+}
+
+void responses_create(struct responses_op *op)
+{
+    struct creating *c = dgm_new(op->arena, struct creating);
+    dgm_err err = {0};
+    c->op = op;
+    if (!responses_read_body(op, responses_check_request))
+        return;
+    if (responses_read_asked(op->arena, op->body, &c->asked, &err)) {
+        responses_fail(op, &err);
+        return;
+    }
+    if (c->asked.previous.n && c->asked.conversation.n) {
+        openai_fail_param(op->x, "mutually_exclusive_parameters", "previous_response_id",
+                          "Give either previous_response_id or conversation, not both.");
+        return;
+    }
+    if (!(c->agent = openai_model_find(&op->q, c->asked.model))) {
+        openai_fail_model(op->x, c->asked.model);
+        return;
+    }
+    c->ignored = responses_ignored(op->arena, op->body);
+    responses_resolve(op, c->asked.items, c->asked.n_items, "input", on_resolved, c);
+}

@@ -1,0 +1,224 @@
+/*
+ * frontend/openai/responses_front_int.h - one request for responses or conversations on its way.
+ *
+ *   responses_front.c          paths: which operation
+ *   responses_front_check.c    is the body what the API says?         (responses_front_rules.c: the types)
+ *   responses_front_request.c  what a request says, and what of it is kept with its turn
+ *   responses_front_refs.c     references to items of earlier responses
+ *   responses_front_chain.c    where it goes on: previous_response_id, conversation
+ *   responses_front_create.c   POST /v1/responses: asks the agent
+ *   responses_front_tell.c     a turn as a response: streamed, whole, as far as it is
+ *   responses_front_stored.c   GET, cancel, DELETE, input_items: responses by their ids
+ *   responses_front_list.c     pages of items
+ *   conversations_front.c      /v1/conversations                      (conversations_front_items.c: their items)
+ *
+ * A response is a turn by its caller's id, resp_SCOPE; ids of items are made of the scope and a number, so that they
+ * lead back to it. What has to be known of it later is the turn's `request`: the request as it was understood, with
+ * its items under ids. A conversation is a context; what was put into it by hand is a note.
+ */
+#pragma once
+
+#include "base/limits.h"
+#include "canon/said.h"
+#include "frontend/openai/openai_errors.h"
+#include "frontend/openai/openai_front.h"
+#include "frontend/openai/openai_model.h"
+#include "wire/openai/responses.h"
+
+#define DGM_META_OUTPUT_FORMAT "dragoman:output_format"
+#define RESPONSES_PROTOCOL "openai-responses" /* of turns */
+
+/* Notes. */
+#define RESPONSES_DELETED "response-deleted"
+#define RESPONSES_CONVERSATION "conversation"
+
+/* Lives in the exchange's arena, until it is answered or a stream has taken over. */
+struct responses_op {
+    dgm_turn_request q;
+    dgm_http_exchange *x;
+    dgm_arena *arena;
+    dgm_core *core;
+    yyjson_val *body;
+    dgm_str id;   /* that the path names, of a response or a conversation */
+    dgm_str item; /* likewise, of an item */
+};
+
+static inline yyjson_val *responses_get(const yyjson_val *v, const char *name)
+{
+    return dgm_json_get(v, dgm_str_from(name));
+}
+
+/* A member that is there and not null. */
+static inline yyjson_val *responses_given(const yyjson_val *v, const char *name)
+{
+    yyjson_val *m = responses_get(v, name);
+    return m && !yyjson_is_null(m) ? m : NULL;
+}
+
+/* ---- responses_front.c -------------------------------------------------------------------------------------------- */
+
+void responses_fail(struct responses_op *op,
+                    const dgm_err *err); /* the pointer is one into the body */
+/* 404: "Response with id 'resp_x' not found." */
+void responses_fail_missing(struct responses_op *op, const char *what, dgm_str id);
+void responses_respond(struct responses_op *op, dgm_str json);
+/* The body as JSON, an object. False: it was answered. */
+bool responses_read_body(struct responses_op *op, dgm_code (*check)(yyjson_val *, dgm_err *));
+
+/* ---- responses_front_check.c ---------------------------------------------------------------------------------------- */
+
+dgm_code responses_check_request(yyjson_val *body, dgm_err *err);
+dgm_code responses_check_conversation(yyjson_val *body, dgm_err *err);
+dgm_code responses_check_items(yyjson_val *body, dgm_err *err);
+/* Names of what is taken and does nothing: "temperature, top_p"; absent: nothing is. */
+dgm_str responses_ignored(dgm_arena *a, yyjson_val *body);
+
+/* ---- responses_front_request.c --------------------------------------------------------------------------------------- */
+
+/* What a request says. */
+struct responses_asked {
+    dgm_str model;
+    dgm_str previous, conversation; /* absent: none */
+    bool stream, background, store;
+    dgm_str scope, id;  /* of the response that it will be */
+    yyjson_val **items; /* of the input; references are replaced by what they refer to */
+    size_t n_items;
+};
+
+/* Of a body that was checked. */
+dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
+                              dgm_err *err);
+/* The request as it is kept, with ids for all items. */
+dgm_str responses_kept_request(dgm_arena *a, yyjson_val *body, const struct responses_asked *asked);
+/* An item as lists have it: with id and type, and messages with parts. Without an id of its own it is
+ * msg_SCOPE_TAGn. */
+void responses_put_item(dgm_buf *b, yyjson_val *item, dgm_str scope, const char *tag, size_t n);
+/* What of the request goes to the agent beside the messages; NULL: nothing. */
+const dgm_json *responses_metadata(dgm_arena *a, yyjson_val *body);
+bool responses_wants_json(yyjson_val *body);
+/* The response that an item's id leads to, resp_SCOPE; absent: it leads nowhere. */
+dgm_str responses_of_item(dgm_arena *a, dgm_str item_id);
+/* A new one: 32 hexadecimal digits that ascend. */
+dgm_str responses_new_scope(dgm_arena *a);
+
+/* ---- responses_front_tell.c --------------------------------------------------------------------------------------------- */
+
+/* A turn that is a response. Strings are copied when it is told. */
+struct responses_turn {
+    dgm_str id, agent, task_id, context_id, request;
+    dgm_log *log;
+    uint64_t first_seq;
+};
+struct responses_turn responses_turn_of(dgm_str id, const dgm_found_turn *found);
+
+/* Answers with events; after: how many of them are known. began: the turn, if this caller began it. */
+void responses_stream(struct responses_op *op, const struct responses_turn *t, uint64_t after,
+                      uint32_t began, dgm_str ignored);
+/* Answers with the response when it is over. */
+void responses_wait(struct responses_op *op, const struct responses_turn *t, uint32_t began,
+                    dgm_str ignored);
+/* Answers with the response as far as it is. */
+void responses_give(struct responses_op *op, const struct responses_turn *t, dgm_str ignored);
+/* The response as far as it is; absent: it cannot be read. */
+dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *t);
+yyjson_val *responses_read_text(dgm_arena *a, dgm_str text); /* NULL: it is absent, or too deep */
+
+/* ---- responses_front_stored.c ----------------------------------------------------------------------------------------------- */
+
+/* found NULL: there is none (any more). Other faults are answered and this is not called. */
+typedef void (*responses_on_found)(void *arg, const dgm_found_turn *found);
+void responses_find(struct responses_op *op, dgm_str id, responses_on_found on_found, void *arg);
+
+void responses_retrieve(struct responses_op *op);
+void responses_delete(struct responses_op *op);
+void responses_cancel(struct responses_op *op);
+void responses_input_items(struct responses_op *op);
+
+/* ---- responses_front_refs.c, responses_front_chain.c, responses_front_create.c ------------------------------------------------- */
+
+/* Replaces references in items. False in done: it was answered. */
+typedef void (*responses_on_done)(void *arg);
+void responses_resolve(struct responses_op *op, yyjson_val **items, size_t n, const char *param,
+                       responses_on_done done, void *arg);
+
+/* Where a request goes on. */
+struct responses_place {
+    dgm_str task_id;    /* that waits for it; empty: found by itself */
+    dgm_str context_id; /* empty: nowhere */
+    bool has_history;   /* what came before is known there */
+    bool may_fork;      /* unless the messages before say otherwise: then it is left alone */
+    yyjson_val **items; /* what came before and is not known there, in order */
+    size_t n_items;
+};
+typedef void (*responses_on_place)(void *arg, const struct responses_place *place);
+/* Not called when it was answered: there is no such response or conversation. */
+void responses_find_place(struct responses_op *op, const struct responses_asked *asked,
+                          const dgm_turn_agent *agent, responses_on_place on_place, void *arg);
+
+void responses_create(struct responses_op *op);
+
+/* ---- responses_front_list.c --------------------------------------------------------------------------------------------------- */
+
+/* Items as JSON texts, under their ids, the oldest first. */
+struct responses_list {
+    dgm_str *items, *ids;
+    size_t n;
+};
+void responses_list_add(dgm_arena *a, struct responses_list *list, dgm_str item, dgm_str id);
+/* Of an array of items that have ids. */
+struct responses_list responses_list_of(dgm_arena *a, yyjson_val *items);
+
+struct responses_page {
+    size_t limit;
+    bool ascending;
+    dgm_str after;
+};
+/* Reads `limit`, `order`, `after`; absent ones are. */
+dgm_code responses_read_page(dgm_str limit, dgm_str order, dgm_str after,
+                             struct responses_page *ret, dgm_err *err);
+dgm_code responses_put_page(dgm_buf *b, const struct responses_list *list,
+                            const struct responses_page *page, dgm_err *err);
+/* Answers with the page that the query asks for. */
+void responses_give_page(struct responses_op *op, const struct responses_list *list);
+
+/* ---- conversations_front.c, conversations_front_items.c ------------------------------------------------------------------------ */
+
+/* What is kept of a conversation beside its tasks. */
+struct conversation {
+    dgm_str id;
+    int64_t created_s;
+    yyjson_val *metadata; /* an object; NULL: empty */
+    yyjson_val *added;    /* [{after: id of the message before, item}]; NULL: none */
+    yyjson_val *gone;     /* ids of items that were deleted; NULL: none */
+};
+/* Not called when it was answered. */
+typedef void (*conversation_on_found)(void *arg, const struct conversation *c);
+/* param: of the request that names it; NULL: the path does. */
+void conversation_find(struct responses_op *op, dgm_str id, const char *param,
+                       conversation_on_found on_found, void *arg);
+/* What was added behind the message of this id, or behind all of them; to be told to the agent. */
+void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_str last_message,
+                              yyjson_val ***ret_items, size_t *ret_n);
+/* Keeps it; done may fail the exchange. */
+void conversation_keep(struct responses_op *op, const struct conversation *c,
+                       responses_on_done done, void *arg);
+
+void conversation_respond(struct responses_op *op, const struct conversation *c);
+
+/* `items` of a body, as a list that references can be replaced in. */
+void conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_items, size_t *ret_n);
+/* What was put in, and these behind the message of that id. */
+yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items, size_t n_items,
+                              dgm_str last_message);
+/* All items: what was said, and what was put in. */
+struct responses_list conversation_items(dgm_arena *a, const struct conversation *c,
+                                         const dgm_canon_messages *said);
+
+void conversation_create(struct responses_op *op);
+void conversation_give(struct responses_op *op);
+void conversation_update(struct responses_op *op);
+void conversation_delete(struct responses_op *op);
+void conversation_list_items(struct responses_op *op);
+void conversation_add_items(struct responses_op *op);
+void conversation_give_item(struct responses_op *op);
+void conversation_delete_item(struct responses_op *op);

@@ -1,0 +1,318 @@
+/* frontend/openai/responses_front_request.c - what a request says, and what of it is kept with its turn. */
+#include "base/ids.h"
+#include "frontend/openai/responses_front_int.h"
+
+/* ---- ids ----------------------------------------------------------------------------------------------------------- */
+
+#define SCOPE_CHARS 32
+
+dgm_str responses_new_scope(dgm_arena *a)
+{
+    dgm_str uuid = dgm_uuid7_in(a);
+    char *scope = dgm_arena_alloc(a, SCOPE_CHARS + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < uuid.n; i++) {
+        if (uuid.p[i] != '-')
+            scope[n++] = uuid.p[i];
+    }
+    return (dgm_str){scope, n};
+}
+
+static bool is_hex(dgm_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (!((s.p[i] >= '0' && s.p[i] <= '9') || (s.p[i] >= 'a' && s.p[i] <= 'f')))
+            return false;
+    }
+    return true;
+}
+
+dgm_str responses_of_item(dgm_arena *a, dgm_str item_id)
+{
+    const char *at = item_id.n ? memchr(item_id.p, '_', item_id.n) : NULL;
+    size_t left = at ? item_id.n - (size_t)(at - item_id.p) - 1 : 0;
+    if (left < SCOPE_CHARS + 2 || at[1 + SCOPE_CHARS] != '_')
+        return (dgm_str){0};
+    dgm_str scope = {at + 1, SCOPE_CHARS};
+    return is_hex(scope) ? dgm_arena_printf(a, "resp_%.*s", DGM_P(scope)) : (dgm_str){0};
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------------- */
+
+static bool is_true(yyjson_val *body, const char *name, bool otherwise)
+{
+    yyjson_val *v = responses_given(body, name);
+    return v ? yyjson_is_true(v) : otherwise;
+}
+
+/* A text as the item it stands for. */
+static yyjson_val *text_item(dgm_arena *a, yyjson_val *text)
+{
+    dgm_member members[] = {{DGM_STR("role"), dgm_said_string(a, DGM_STR("user"))},
+                            {DGM_STR("content"), text}};
+    return dgm_json_object(a, members, 2);
+}
+
+static void read_items(dgm_arena *a, yyjson_val *input, struct responses_asked *asked)
+{
+    yyjson_val *e;
+    size_t i, n;
+    if (yyjson_is_str(input)) {
+        asked->items = dgm_new(a, yyjson_val *);
+        asked->items[0] = text_item(a, input);
+        asked->n_items = 1;
+        return;
+    }
+    asked->items = dgm_new_n(a, yyjson_val *, yyjson_arr_size(input) + 1);
+    yyjson_arr_foreach (input, i, n, e)
+        asked->items[asked->n_items++] = e;
+}
+
+static bool has_function(yyjson_val *tools, dgm_str name)
+{
+    yyjson_val *e;
+    size_t i, n;
+    yyjson_arr_foreach (tools, i, n, e) {
+        yyjson_val *nested = responses_get(e, "function");
+        if (dgm_str_is(dgm_said_mark(e, "type"), "function") &&
+            (!name.n || dgm_str_eq(dgm_said_mark(nested ? nested : e, "name"), name)))
+            return true;
+    }
+    return false;
+}
+
+/* What cannot be honoured is refused: an agent cannot be made to call what is not there. */
+static dgm_code check_choice(yyjson_val *body, dgm_err *err)
+{
+    const dgm_at *at = DGM_AT_LIT(NULL, "tool_choice");
+    yyjson_val *choice = responses_given(body, "tool_choice"),
+               *tools = responses_get(body, "tools");
+    dgm_str word = yyjson_is_str(choice) ? dgm_json_str(choice) : (dgm_str){0};
+    dgm_str type = dgm_said_mark(choice, "type"), name = dgm_said_mark(choice, "name");
+    if (!choice || dgm_str_is(word, "none") || dgm_str_is(word, "auto") ||
+        dgm_str_is(type, "allowed_tools"))
+        return DGM_OK;
+    if (dgm_str_is(word, "required"))
+        return has_function(tools, (dgm_str){0})
+                   ? DGM_OK
+                   : dgm_fail(err, DGM_BAD_PARAMS, at,
+                              "\"required\" needs a function among `tools`");
+    if (word.n)
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "expected \"none\", \"auto\" or \"required\"");
+    if (dgm_str_is(type, "function") && has_function(tools, name.n ? name : DGM_STR("?")))
+        return DGM_OK;
+    return dgm_fail(err, DGM_BAD_PARAMS, at, "there is no such function among `tools`");
+}
+
+static dgm_code check_background(const struct responses_asked *asked, dgm_err *err)
+{
+    if (asked->background && !asked->store)
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "background"),
+                        "a response in the background has to be stored: leave store out");
+    return DGM_OK;
+}
+
+dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
+                              dgm_err *err)
+{
+    yyjson_val *conversation = responses_given(body, "conversation");
+    struct responses_asked asked = {.model = dgm_said_mark(body, "model"),
+                                    .previous = dgm_said_mark(body, "previous_response_id"),
+                                    .conversation = yyjson_is_str(conversation)
+                                                        ? dgm_json_str(conversation)
+                                                        : dgm_said_mark(conversation, "id"),
+                                    .stream = is_true(body, "stream", false),
+                                    .background = is_true(body, "background", false),
+                                    .store = is_true(body, "store", true),
+                                    .scope = responses_new_scope(a)};
+    dgm_code rc = check_background(&asked, err);
+    if (!rc)
+        rc = check_choice(body, err);
+    if (rc)
+        return rc;
+    asked.id = dgm_arena_printf(a, "resp_%.*s", DGM_P(asked.scope));
+    read_items(a, responses_given(body, "input"), &asked);
+    *ret = asked;
+    return DGM_OK;
+}
+
+/* ---- items ------------------------------------------------------------------------------------------------------------ */
+
+static const char *prefix_of(dgm_str type)
+{
+    static const char *const prefixes[][2] = {
+        {"message", "msg_"},
+        {"function_call", "fc_"},
+        {"reasoning", "rs_"},
+        {"mcp_call", "mcp_"},
+        {"function_call_output", "fco_"},
+        {"custom_tool_call", "ctc_"},
+        {"custom_tool_call_output", "ctco_"},
+    };
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        if (dgm_str_eq(type, dgm_str_from(prefixes[i][0])))
+            return prefixes[i][1];
+    }
+    return "item_";
+}
+
+static void put_text_part(dgm_buf *b, yyjson_val *text, bool assistant)
+{
+    if (assistant)
+        dgm_buf_add_lit(b,
+                        "[{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[],\"text\":");
+    else
+        dgm_buf_add_lit(b, "[{\"type\":\"input_text\",\"text\":");
+    dgm_json_put(b, text);
+    dgm_buf_add_lit(b, "}]");
+}
+
+/* All members that have no place of their own. */
+static void put_rest(dgm_buf *b, yyjson_val *item, bool has_content)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with(item);
+    yyjson_val *key;
+    while ((key = yyjson_obj_iter_next(&it))) {
+        dgm_str name = dgm_json_str(key);
+        if (dgm_str_is(name, "id") || dgm_str_is(name, "type") ||
+            (has_content && dgm_str_is(name, "content")))
+            continue;
+        dgm_buf_add_char(b, ',');
+        dgm_json_put_str(b, name);
+        dgm_buf_add_char(b, ':');
+        dgm_json_put(b, yyjson_obj_iter_get_val(key));
+    }
+}
+
+void responses_put_item(dgm_buf *b, yyjson_val *item, dgm_str scope, const char *tag, size_t n)
+{
+    dgm_str type = dgm_said_mark(item, "type"), id = dgm_said_mark(item, "id");
+    bool is_message = !type.n || dgm_str_is(type, "message");
+    yyjson_val *text = is_message ? responses_get(item, "content") : NULL;
+    if (!type.n)
+        type = DGM_STR("message");
+    dgm_buf_add_lit(b, "{\"id\":");
+    if (id.n)
+        dgm_json_put_str(b, id);
+    else
+        dgm_buf_printf(b, "\"%s%.*s_%s%zu\"", prefix_of(type), DGM_P(scope), tag, n);
+    dgm_buf_add_lit(b, ",\"type\":");
+    dgm_json_put_str(b, type);
+    if (is_message && !responses_get(item, "status"))
+        dgm_buf_add_lit(b, ",\"status\":\"completed\"");
+    if (yyjson_is_str(text)) {
+        dgm_buf_add_lit(b, ",\"content\":");
+        put_text_part(b, text, dgm_str_is(dgm_said_mark(item, "role"), "assistant"));
+    }
+    put_rest(b, item, yyjson_is_str(text));
+    dgm_buf_add_char(b, '}');
+}
+
+/* ---- what is kept ------------------------------------------------------------------------------------------------------ */
+
+/* What a response repeats of its request. */
+static const char *const echoed[] = {
+    "model",
+    "background",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "prompt_cache_key",
+    "reasoning",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "presence_penalty",
+    "frequency_penalty",
+    "truncation",
+    "user",
+    "metadata",
+};
+
+/* `text` without a format has the plain one. */
+static void put_text_setting(dgm_buf *b, yyjson_val *text)
+{
+    if (!text)
+        return;
+    dgm_buf_add_lit(b, ",\"text\":{\"format\":");
+    if (responses_given(text, "format"))
+        dgm_json_put(b, responses_get(text, "format"));
+    else
+        dgm_buf_add_lit(b, "{\"type\":\"text\"}");
+    dgm_buf_add_lit(b, ",\"verbosity\":");
+    if (responses_given(text, "verbosity"))
+        dgm_json_put(b, responses_get(text, "verbosity"));
+    else
+        dgm_buf_add_lit(b, "\"medium\"");
+    dgm_buf_add_char(b, '}');
+}
+
+dgm_str responses_kept_request(dgm_arena *a, yyjson_val *body, const struct responses_asked *asked)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"input\":[");
+    for (size_t i = 0; i < asked->n_items; i++) {
+        if (i)
+            dgm_buf_add_char(&b, ',');
+        responses_put_item(&b, asked->items[i], asked->scope, "i", i);
+    }
+    dgm_buf_add_char(&b, ']');
+    for (size_t i = 0; i < sizeof echoed / sizeof *echoed; i++) {
+        yyjson_val *v = responses_given(body, echoed[i]);
+        if (!v)
+            continue;
+        dgm_buf_printf(&b, ",\"%s\":", echoed[i]);
+        dgm_json_put(&b, v);
+    }
+    put_text_setting(&b, responses_given(body, "text"));
+    if (asked->conversation.n) {
+        dgm_buf_add_lit(&b, ",\"conversation\":{\"id\":");
+        dgm_json_put_str(&b, asked->conversation);
+        dgm_buf_add_char(&b, '}');
+    }
+    dgm_buf_add_char(&b, '}');
+    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
+}
+
+/* ---- what the agent gets ------------------------------------------------------------------------------------------------ */
+
+bool responses_wants_json(yyjson_val *body)
+{
+    dgm_str type = dgm_said_mark(responses_get(responses_get(body, "text"), "format"), "type");
+    return dgm_str_starts(type, DGM_STR("json"));
+}
+
+/* Marks of ours in the metadata say where it goes: they are not the agent's. */
+static bool is_mark(dgm_str key)
+{
+    return dgm_str_starts(key, DGM_STR("a2a_")) || dgm_str_is(key, "conversation_id");
+}
+
+const dgm_json *responses_metadata(dgm_arena *a, yyjson_val *body)
+{
+    yyjson_val *metadata = responses_given(body, "metadata"), *key;
+    yyjson_val *choice = responses_given(body, "tool_choice");
+    yyjson_obj_iter it = yyjson_obj_iter_with(metadata);
+    dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(metadata) + 2);
+    size_t n = 0;
+    while ((key = yyjson_obj_iter_next(&it))) {
+        if (!is_mark(dgm_json_str(key)))
+            members[n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
+    }
+    if (choice)
+        members[n++] = (dgm_member){DGM_STR(DGM_META_TOOL_CHOICE), choice};
+    if (responses_wants_json(body))
+        members[n++] = (dgm_member){DGM_STR(DGM_META_OUTPUT_FORMAT),
+                                    responses_get(responses_get(body, "text"), "format")};
+    return n ? dgm_json_object(a, members, n) : NULL;
+}

@@ -1,0 +1,207 @@
+/*
+ * frontend/openai/responses_front_tell.c - a turn as a response.
+ *
+ * The response repeats what its request said: that is kept with the turn, and given to the encoder where the run
+ * begins. All else is in the turn's records, so a response is the same whenever it is told.
+ */
+#include "frontend/openai/responses_front_int.h"
+
+#define MAX_HEADERS 4
+
+/* Lives as long as the exchange. */
+struct told {
+    dgm_http_exchange *x;
+    dgm_str request;
+    dgm_str state; /* that the task had at the end */
+    dgm_http_header headers[MAX_HEADERS];
+    size_t n_headers;
+};
+
+struct responses_turn responses_turn_of(dgm_str id, const dgm_found_turn *found)
+{
+    return (struct responses_turn){.id = id,
+                                   .agent = found->agent,
+                                   .task_id = found->task_id,
+                                   .context_id = found->context_id,
+                                   .request = found->request,
+                                   .log = found->log,
+                                   .first_seq = found->first_seq};
+}
+
+/* ---- the request, repeated ------------------------------------------------------------------------------------------ */
+
+/* Everything but the input, which may be large and is not repeated. */
+static dgm_extra *members_of(dgm_arena *a, yyjson_val *request)
+{
+    dgm_extra *extra = dgm_new(a, dgm_extra);
+    yyjson_obj_iter it = yyjson_obj_iter_with(request);
+    yyjson_val *key;
+    extra->format = dgm_codec_responses.name;
+    extra->at = dgm_new_n(a, dgm_member, yyjson_obj_size(request) + 1);
+    while ((key = yyjson_obj_iter_next(&it))) {
+        if (!dgm_str_is(dgm_json_str(key), "input"))
+            extra->at[extra->n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
+    }
+    return extra;
+}
+
+/* The tools are repeated as they came, and no more: a tool of the agent's may be called as one of the caller's, and
+ * the records say whose a call is. */
+static dgm_code begin(const struct told *t, const dgm_canon_event *event, dgm_canon_sink next)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_canon_event echo = *event;
+    echo.extra = members_of(a, dgm_json_made(a, t->request));
+    return dgm_canon_emit(next, &echo);
+}
+
+static dgm_str state_of(const dgm_canon_event *e)
+{
+    if (e->kind == DGM_CANON_RUN_ERROR)
+        return dgm_str_is(e->run_error.code, "rejected") ? DGM_STR("rejected") : DGM_STR("failed");
+    const dgm_canon_outcome *o = &e->run_finished.outcome;
+    if (o->kind == DGM_CANON_CANCELLED)
+        return DGM_STR("canceled");
+    if (o->kind == DGM_CANON_INTERRUPT && o->interrupts.n &&
+        dgm_str_is(o->interrupts.at[0].reason, "a2a:auth_required"))
+        return DGM_STR("auth-required");
+    return o->kind == DGM_CANON_INTERRUPT || o->pending_tool_call_ids.n ? DGM_STR("input-required")
+                                                                        : DGM_STR("completed");
+}
+
+static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+{
+    struct told *t = arg;
+    if (event->kind == DGM_CANON_RUN_STARTED && t->request.n)
+        return begin(t, event, next);
+    if (dgm_canon_is_terminal(event->kind))
+        t->state = state_of(event);
+    return dgm_canon_emit(next, event);
+}
+
+/* ---- telling --------------------------------------------------------------------------------------------------------- */
+
+static void add_header(struct told *t, dgm_str name, dgm_str value)
+{
+    if (value.n && t->n_headers < MAX_HEADERS)
+        t->headers[t->n_headers++] =
+            (dgm_http_header){name, {dgm_http_keep_text(t->x, value), value.n}};
+}
+
+static struct told *new_told(struct responses_op *op, const struct responses_turn *turn,
+                             dgm_str ignored)
+{
+    struct told *t = dgm_http_keep(op->x, sizeof *t);
+    t->x = op->x;
+    t->request = (dgm_str){dgm_http_keep_text(op->x, turn->request), turn->request.n};
+    add_header(t, DGM_STR("X-A2A-Context-Id"), turn->context_id);
+    add_header(t, DGM_STR("X-A2A-Task-Id"), turn->task_id);
+    add_header(t, DGM_STR("x-dragoman-ignored"), ignored);
+    return t;
+}
+
+static bool answers_in_status(const struct responses_op *op, dgm_str agent)
+{
+    const dgm_turns_options *o = dgm_turns_options_of(op->q.turns);
+    for (size_t i = 0; i < o->n_agents; i++) {
+        if (dgm_str_eq(o->agents[i].id, agent))
+            return o->agents[i].answer_in_status;
+    }
+    return false;
+}
+
+static dgm_tell tell_of(const struct responses_op *op, const struct responses_turn *turn,
+                        struct told *t)
+{
+    return (dgm_tell){.codec = &dgm_codec_responses,
+                      .params = {.scoped_ids = true},
+                      .thread_id = turn->context_id,
+                      .run_id = turn->id,
+                      .headers = t->headers,
+                      .n_headers = t->n_headers,
+                      .on_event = on_event,
+                      .arg = t,
+                      .turns = op->q.turns,
+                      .owner = op->q.owner,
+                      .agent = turn->agent,
+                      .task_id = turn->task_id,
+                      .answer_in_status = answers_in_status(op, turn->agent)};
+}
+
+static void respond(struct told *t, dgm_str payload)
+{
+    add_header(t, DGM_STR("X-A2A-Task-State"), t->state);
+    dgm_http_respond(t->x, 200, DGM_STR("application/json"), t->headers, t->n_headers, payload);
+}
+
+static void on_whole(void *arg, dgm_str payload)
+{
+    respond(arg, payload);
+}
+
+/* The agent has run: whatever it is, it must not be run again. */
+static void on_fault(void *arg, const dgm_err *err)
+{
+    struct told *t = arg;
+    struct openai_error e = openai_error_of(dgm_http_arena(t->x), err, NULL);
+    e.http = 424;
+    e.should_retry = OPENAI_RETRY_NEVER;
+    e.retry_after = 0;
+    openai_fail_with(t->x, &e, t->headers, t->n_headers);
+}
+
+void responses_stream(struct responses_op *op, const struct responses_turn *turn, uint64_t after,
+                      uint32_t began, dgm_str ignored)
+{
+    dgm_tell tell = tell_of(op, turn, new_told(op, turn, ignored));
+    tell.as = DGM_TELL_SSE;
+    tell.after_frames = after;
+    tell.turn = began;
+    tell.leave = dgm_turns_options_of(op->q.turns)->leave[DGM_LEAVE_RESPONSES];
+    dgm_turn_tell(op->x, &tell, turn->log, turn->first_seq);
+}
+
+void responses_wait(struct responses_op *op, const struct responses_turn *turn, uint32_t began,
+                    dgm_str ignored)
+{
+    dgm_tell tell = tell_of(op, turn, new_told(op, turn, ignored));
+    tell.as = DGM_TELL_WHOLE;
+    tell.on_whole = on_whole;
+    tell.on_fault = on_fault;
+    tell.turn = began;
+    tell.leave = dgm_turns_options_of(op->q.turns)->leave[DGM_LEAVE_RESPONSES];
+    dgm_turn_tell(op->x, &tell, turn->log, turn->first_seq);
+}
+
+static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn, struct told *t)
+{
+    dgm_tell tell = tell_of(op, turn, t);
+    tell.params.so_far = true;
+    return dgm_turn_so_far(&tell, turn->log, turn->first_seq, op->arena);
+}
+
+dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *turn)
+{
+    struct told t = {.x = op->x, .request = turn->request};
+    return so_far(op, turn, &t);
+}
+
+yyjson_val *responses_read_text(dgm_arena *a, dgm_str text)
+{
+    yyjson_val *v = NULL;
+    return text.n && !dgm_json_read(a, text, DGM_MAX_OUTPUT_BYTES, "output_bytes", &v, NULL) ? v
+                                                                                             : NULL;
+}
+
+void responses_give(struct responses_op *op, const struct responses_turn *turn, dgm_str ignored)
+{
+    struct told *t = new_told(op, turn, ignored);
+    dgm_str payload = so_far(op, turn, t);
+    dgm_err err = {0};
+    if (payload.n) {
+        respond(t, payload);
+        return;
+    }
+    dgm_fail(&err, DGM_INTERNAL, NULL, "the response cannot be told");
+    responses_fail(op, &err);
+}

@@ -1,0 +1,203 @@
+/*
+ * test_responses_check.c - requests of which one member is wrong: every row of the tables, with every type that it
+ * does not take, is refused by its own name.
+ */
+#include "frontend/openai/responses_front_int.h"
+#include "frontend/openai/responses_front_rules.h"
+#include "support/check.h"
+
+#define MAX_TEXT 4000
+
+static const struct {
+    unsigned kind;
+    const char *text;
+} samples[] = {{STR, "\"x\""}, {INT | NUM, "7"}, {NUM, "0.5"}, {BOOL, "true"},
+               {LIST, "[]"},   {OBJ, "{}"},      {NIL, "null"}};
+#define N_SAMPLES (sizeof samples / sizeof *samples)
+
+/* A request with one member that is said to be wrong; %s is where it stands. */
+static void check_wrong(const char *around, const char *pointer, const struct rule *row)
+{
+    for (size_t i = 0; i < N_SAMPLES; i++) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        char member[300], text[MAX_TEXT], want[200];
+        dgm_err err = {0};
+        if (samples[i].kind & row->is)
+            continue;
+        snprintf(member, sizeof member, "\"%s\":%s", row->name, samples[i].text);
+        snprintf(text, sizeof text, around, member);
+        snprintf(want, sizeof want, "%s/%s", pointer, row->name);
+        yyjson_val *body = dgm_json_made(a, dgm_str_from(text));
+        if (responses_check_request(body, &err) != DGM_BAD_PARAMS || strcmp(err.at, want) != 0) {
+            print_error("%s\n  gave %s %s, not %s\n", text, err.at, err.msg, want);
+            fail();
+        }
+    }
+}
+
+static void members_of_requests(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < responses_request_rules.n; i++) {
+        const struct rule *row = &responses_request_rules.at[i];
+        bool is_model = !strcmp(row->name, "model");
+        check_wrong(is_model ? "{%s}" : "{\"model\":\"m\",%s}", "", row);
+        if (!row->of)
+            continue;
+        char around[100], pointer[60];
+        bool list = row->is & LIST;
+        if (row->of->pick)
+            continue; /* below, by type */
+        snprintf(around, sizeof around, "{\"model\":\"m\",\"%s\":%s{%%s}%s}", row->name,
+                 list ? "[" : "", list ? "]" : "");
+        snprintf(pointer, sizeof pointer, "/%s%s", row->name, list ? "/0" : "");
+        for (size_t k = 0; k < row->of->n; k++)
+            if (strcmp(row->of->at[k].name, "type") != 0 && row->of->at[0].use != MUST)
+                check_wrong(around, pointer, &row->of->at[k]);
+    }
+}
+
+/* Rows of what is told by its type, with all that must be there in front. */
+static void check_typed(const char *outer, const char *pointer, const char *type,
+                        const struct rules *rules, yyjson_val *sample)
+{
+    const struct rules *own = rules->pick(sample);
+    for (size_t i = 0; i < own->n; i++) {
+        char around[MAX_TEXT], inner[1000] = "";
+        size_t n = 0;
+        if (!strcmp(own->at[i].name, "type"))
+            continue;
+        for (size_t k = 0; k < i; k++) {
+            const struct rule *r = &own->at[k];
+            if (r->use == MUST && strcmp(r->name, "type") != 0)
+                n += (size_t)snprintf(inner + n, sizeof inner - n, "\"%s\":%s,", r->name,
+                                      r->is & STR    ? "\"x\""
+                                      : r->is & LIST ? "[]"
+                                                     : "{}");
+        }
+        snprintf(around, sizeof around, outer, type, inner);
+        check_wrong(around, pointer, &own->at[i]);
+    }
+}
+
+static void items_and_parts_by_their_types(void **state)
+{
+    static const char *const items[] = {"message",
+                                        "function_call",
+                                        "custom_tool_call",
+                                        "function_call_output",
+                                        "custom_tool_call_output",
+                                        "reasoning",
+                                        "mcp_call",
+                                        "item_reference",
+                                        NULL};
+    static const char *const parts[] = {"input_text", "output_text", "refusal", "input_image",
+                                        "input_file", "input_audio", NULL};
+    const struct rules *item_rules = NULL, *part_rules = NULL, *tool_rules = NULL;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    (void)state;
+    for (size_t i = 0; i < responses_request_rules.n; i++) {
+        const struct rule *r = &responses_request_rules.at[i];
+        item_rules = strcmp(r->name, "input") ? item_rules : r->of;
+        tool_rules = strcmp(r->name, "tools") ? tool_rules : r->of;
+    }
+#define SAMPLE(type)                                                                               \
+    dgm_json_made(a, dgm_arena_printf(a, "{\"type\":\"%s\",\"role\":\"user\"}", type))
+    for (size_t i = 0; items[i]; i++)
+        check_typed("{\"model\":\"m\",\"input\":[{\"type\":\"%s\",%s%%s}]}", "/input/0", items[i],
+                    item_rules, SAMPLE(items[i]));
+    const struct rules *message = item_rules->pick(SAMPLE("message"));
+    for (size_t i = 0; i < message->n; i++)
+        part_rules = strcmp(message->at[i].name, "content") ? part_rules : message->at[i].of;
+    for (size_t i = 0; parts[i]; i++)
+        check_typed(
+            "{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"%s\",%s"
+            "%%s}]}]}",
+            "/input/0/content/0", parts[i], part_rules, SAMPLE(parts[i]));
+    check_typed("{\"model\":\"m\",\"tools\":[{\"type\":\"%s\",%s%%s}]}", "/tools/0", "function",
+                tool_rules, SAMPLE("function"));
+}
+
+static void check_at(const char *text, const char *pointer)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_err err = {0};
+    dgm_code rc = responses_check_request(dgm_json_made(a, dgm_str_from(text)), &err);
+    assert_int_equal(rc, pointer ? DGM_BAD_PARAMS : DGM_OK);
+    if (pointer)
+        assert_string_equal(err.at, pointer);
+}
+
+static void what_is_taken_and_what_is_not(void **state)
+{
+    (void)state;
+    check_at("{\"model\":\"m\"}", NULL);
+    check_at("{\"model\":\"m\",\"input\":null,\"temperature\":null,\"new_member\":[1]}", NULL);
+    check_at("{}", "/model");
+    check_at("[]", "");
+    check_at("{\"model\":\"m\",\"input\":[\"x\"]}", "/input/0");
+    check_at("{\"model\":\"m\",\"input\":[{}]}", "/input/0/role");
+    check_at("{\"model\":\"m\",\"input\":[{\"id\":\"msg_1\"}]}", NULL);
+    check_at("{\"model\":\"m\",\"input\":[{\"type\":7,\"role\":\"user\",\"content\":\"x\"}]}",
+             "/input/0/type");
+    check_at("{\"model\":\"m\",\"input\":[{\"type\":\"web_search_call\",\"id\":1}]}", NULL);
+    check_at("{\"model\":\"m\",\"include\":[1]}", "/include/0");
+    check_at("{\"model\":\"m\",\"conversation\":{}}", "/conversation/id");
+    check_at("{\"model\":\"m\",\"metadata\":{\"a\":1}}", "/metadata/a");
+    check_at("{\"model\":\"m\",\"metadata\":{\"a\":\"b\"}}", NULL);
+    check_at("{\"model\":\"m\",\"max_output_tokens\":1.5}", "/max_output_tokens");
+    check_at("{\"model\":\"m\",\"tools\":[{\"type\":\"function\",\"function\":{}}]}",
+             "/tools/0/function/name");
+}
+
+static void metadata_has_limits(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_buf b;
+    (void)state;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"model\":\"m\",\"metadata\":{");
+    for (int i = 0; i < 17; i++)
+        dgm_buf_printf(&b, "%s\"k%d\":\"v\"", i ? "," : "", i);
+    dgm_buf_add_lit(&b, "}}");
+    check_at(dgm_arena_dup(a, dgm_buf_str(&b)).p, "/metadata");
+    dgm_buf_clear(&b);
+    dgm_buf_printf(&b, "{\"model\":\"m\",\"metadata\":{\"k\":\"%0513d\"}}", 7);
+    check_at(dgm_arena_dup(a, dgm_buf_str(&b)).p, "/metadata/k");
+    dgm_buf_clear(&b);
+    dgm_buf_printf(&b, "{\"model\":\"m\",\"metadata\":{\"k%064d\":\"v\"}}", 7);
+    check_at(dgm_arena_dup(a, dgm_buf_str(&b)).p, "/metadata");
+    dgm_buf_done(&b);
+}
+
+static void what_is_nested_too_deeply(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_buf b;
+    (void)state;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"model\":\"m\",\"new\":");
+    for (int i = 0; i < DGM_MAX_JSON_DEPTH - 10; i++)
+        dgm_buf_add_char(&b, '[');
+    for (int i = 0; i < DGM_MAX_JSON_DEPTH - 10; i++)
+        dgm_buf_add_char(&b, ']');
+    dgm_buf_add_char(&b, '}');
+    check_at(dgm_arena_dup(a, dgm_buf_str(&b)).p, "");
+    dgm_buf_done(&b);
+}
+
+static void what_is_ignored_is_named(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    (void)state;
+    check_str(responses_ignored(
+                  a, dgm_json_made(a, DGM_STR("{\"model\":\"m\",\"top_p\":1,\"temperature\":0.5,"
+                                              "\"user\":null,\"tools\":[{\"type\":\"function\"},{"
+                                              "\"type\":\"web_search\"}]}"))),
+              "temperature, top_p, tools[1]");
+    assert_null(responses_ignored(a, dgm_json_made(a, DGM_STR("{\"model\":\"m\"}"))).p);
+}
+
+DGM_TEST_MAIN(dgm_test(members_of_requests), dgm_test(items_and_parts_by_their_types),
+              dgm_test(what_is_taken_and_what_is_not), dgm_test(metadata_has_limits),
+              dgm_test(what_is_nested_too_deeply), dgm_test(what_is_ignored_is_named))
