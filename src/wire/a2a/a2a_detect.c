@@ -242,6 +242,12 @@ static unsigned marks_of_part(const yyjson_val *p)
     return NO_MARK;
 }
 
+/* Parts that name their type are of another format: ours are told by what they hold, or by their kind. */
+static bool is_list_of_others(yyjson_val *list)
+{
+    return is_text(yyjson_arr_get_first(list), "type");
+}
+
 /* One dialect's marks narrow another's: what both agree on is left, if anything is. */
 static unsigned narrow(unsigned have, unsigned more)
 {
@@ -260,20 +266,23 @@ static unsigned marks_of(const yyjson_val *v, int depth)
     static const char *const lists[] = {"parts", "content", "history", "artifacts", "tasks"};
     unsigned marks = marks_of_text(text_of(v, "role"));
     dgm_str state = text_of(v, "state"), method = text_of(v, "method");
+    yyjson_val *parts = dgm_json_get(v, DGM_STR("parts"));
+    yyjson_val *content = dgm_json_get(v, DGM_STR("content"));
     if (!yyjson_is_obj((yyjson_val *)(uintptr_t)v) || depth == 0)
         return NO_MARK;
     marks = narrow(marks, marks_of_text(state));
     if (state.n && !marks_of_text(state))
         marks = narrow(marks, MARK_03);
     /* Chat messages have a role "user" too, but no parts. */
-    if ((dgm_str_is(text_of(v, "role"), "user") && has(v, "parts", NULL)) ||
+    if ((dgm_str_is(text_of(v, "role"), "user") && has(v, "parts", NULL) &&
+         !is_list_of_others(parts)) ||
         dgm_str_is(text_of(v, "role"), "agent"))
         marks = narrow(marks, MARK_03);
     if (is_text(v, "kind"))
         marks = narrow(marks, MARK_03);
     if (method.n)
         marks = narrow(marks, memchr(method.p, '/', method.n) ? MARK_03 : MARK_10);
-    if (yyjson_is_arr(dgm_json_get(v, DGM_STR("content"))) || has(v, "msg", NULL))
+    if ((yyjson_is_arr(content) && !is_list_of_others(content)) || has(v, "msg", NULL))
         marks = narrow(marks, MARK_03_REST);
     if (has(v, "final", NULL) && !is_text(v, "kind"))
         marks = narrow(marks, MARK_03_REST);
@@ -288,7 +297,7 @@ static unsigned marks_of(const yyjson_val *v, int depth)
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         yyjson_val *list = dgm_json_get(v, dgm_str_from(lists[i])), *e;
         size_t j, n;
-        if (!yyjson_is_arr(list))
+        if (!yyjson_is_arr(list) || (i < 2 && is_list_of_others(list)))
             continue;
         yyjson_arr_foreach (list, j, n, e) {
             marks = narrow(marks, i < 2 ? marks_of_part(e) : marks_of(e, depth - 1));
@@ -325,6 +334,9 @@ static int recognise(const yyjson_val *v, unsigned mine,
     unsigned marks = marks_at_top(v);
     if (marks)
         return marks == mine ? 3 : marks & mine ? 2 : 0;
+    if (has(v, "role", NULL) && has(v, "content", NULL) && !has(v, "parts", NULL) &&
+        !has(v, "messageId", "message_id"))
+        return 0; /* all others say it so, and we do not */
     return detect(v, false) != DGM_OBJECT_NONE || has(v, "jsonrpc", NULL);
 }
 

@@ -52,15 +52,38 @@ static void free_encoder(void *encoder)
 
 /* ---- ag-ui ------------------------------------------------------------------------------------------------ */
 
-/* Messages have the members of others' too: only some show whose they are. */
+static bool has_any(const yyjson_val *v, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (dgm_json_get(v, dgm_str_from(names[i])))
+            return true;
+    }
+    return false;
+}
+#define HAS_ANY(v, names) has_any((v), (names), sizeof(names) / sizeof *(names))
+
+/* Messages have the members of others' too: only some show whose they are. Ids have few of the others,
+ * and of those who have one each has a member of its own. */
 static int recognise_message(const yyjson_val *v)
 {
+    static const char *const ours[] = {"toolCalls", "toolCallId", "activityType"};
+    static const char *const others[] = {"type",
+                                         "parts",
+                                         "status",
+                                         "tool_calls",
+                                         "tool_call_id",
+                                         "additional_kwargs",
+                                         "response_metadata"};
+    yyjson_val *content = dgm_json_get(v, DGM_STR("content"));
+    yyjson_val *part = yyjson_arr_get_first(content);
     if (!dgm_agui_text_member(v, "id").p || !dgm_agui_text_member(v, "role").p)
         return 0;
-    return dgm_json_get(v, DGM_STR("toolCalls")) || dgm_json_get(v, DGM_STR("toolCallId")) ||
-                   dgm_json_get(v, DGM_STR("activityType"))
-               ? 2
-               : dgm_json_get(v, DGM_STR("content")) != NULL;
+    if (HAS_ANY(v, ours))
+        return 2;
+    if (yyjson_is_str(content) || dgm_str_is(dgm_agui_text_member(part, "type"), "text") ||
+        yyjson_is_obj(dgm_json_get(part, DGM_STR("source"))))
+        return HAS_ANY(v, others) ? 1 : 2;
+    return content != NULL;
 }
 
 static int agui_recognise(const yyjson_val *v, dgm_form *ret_form)

@@ -192,7 +192,7 @@ static void messages_and_requests_are_told_and_come_back(void **state)
     assert_true(dgm_str_eq(dgm_buf_str(&out), dgm_str_from(request)));
 
     assert_false(dgm_json_read(a, dgm_str_from(list), SIZE_MAX, "x", &v, &err));
-    assert_int_equal(AGUI->recognise(yyjson_arr_get(v, 0), &form), 1);
+    assert_int_equal(AGUI->recognise(yyjson_arr_get(v, 0), &form), 2);
     assert_int_equal(AGUI->recognise(yyjson_arr_get(v, 1), &form), 2);
     assert_int_equal(form, DGM_FORM_MESSAGES);
     dgm_canon_messages messages;
@@ -205,6 +205,35 @@ static void messages_and_requests_are_told_and_come_back(void **state)
                    "{\"id\":\"1\",\"role\":\"user\",\"content\":\"hi\"}\n"
                    "{\"id\":\"2\",\"role\":\"tool\",\"content\":\"x\",\"toolCallId\":\"c\"}\n"));
     dgm_buf_done(&out);
+}
+
+static dgm_code read_many(const dgm_canon_codec *codec, size_t how_many, dgm_err *err)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_reader r = {.arena = a, .err = err};
+    dgm_canon_messages messages = {0};
+    dgm_buf list;
+    dgm_buf_init(&list, SIZE_MAX);
+    for (size_t i = 0; i < how_many; i++)
+        dgm_buf_printf(&list, "%s{\"id\":\"m\",\"role\":\"user\",\"content\":\"\"}", i ? "," : "[");
+    dgm_buf_add_char(&list, ']');
+    dgm_code rc = codec->read_messages(&r, dgm_json_made(a, dgm_buf_str(&list)), NULL, &messages);
+    assert_int_equal(messages.n, rc ? 0 : how_many);
+    dgm_buf_done(&list);
+    return rc;
+}
+
+static void lists_of_messages_have_a_limit(void **state)
+{
+    static const dgm_canon_codec *const codecs[] = {&dgm_codec_agui, &dgm_codec_agui_old};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        dgm_err err = {0};
+        check_ok(read_many(codecs[i], DGM_MAX_LIST_ITEMS, &err), err);
+        assert_int_equal(read_many(codecs[i], DGM_MAX_LIST_ITEMS + 1, &err), DGM_TOO_LARGE);
+        assert_non_null(
+            strstr(err.msg, "100001 entries, more than the limit list_items of 100000"));
+    }
 }
 
 static void peers_from_before_have_a_format(void **state)
@@ -247,7 +276,7 @@ static void peers_from_before_have_a_format(void **state)
 
 DGM_TEST_MAIN(dgm_test(peers_from_before_have_a_format),
               dgm_test(messages_and_requests_are_told_and_come_back),
-              dgm_test(the_official_wire_comes_back),
+              dgm_test(lists_of_messages_have_a_limit), dgm_test(the_official_wire_comes_back),
               dgm_test_holds(official_to_simple_and_back, "R000-05"),
               dgm_test_holds(the_documents_three_examples, "R000-24 R000-25 R000-26"),
               dgm_test_holds(ends_of_runs, "R000-15 R000-17 R000-18"))

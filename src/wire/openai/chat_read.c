@@ -34,6 +34,19 @@ static bool has_role(const yyjson_val *v)
     return false;
 }
 
+/* Parts of Responses, which are called otherwise. */
+static bool has_parts_of_responses(const yyjson_val *v)
+{
+    static const char *const types[] = {"input_text", "input_image", "input_file", "output_text"};
+    yyjson_val *part = yyjson_arr_get_first(list_in(v, DGM_STR("content")));
+    yyjson_val *type = dgm_json_get(part, DGM_STR("type"));
+    for (size_t i = 0; yyjson_is_str(type) && i < sizeof types / sizeof *types; i++) {
+        if (dgm_str_eq(dgm_json_str(type), dgm_str_from(types[i])))
+            return true;
+    }
+    return false;
+}
+
 static int looks_like_message(const yyjson_val *v)
 {
     static const char *const marks[] = {"tool_calls", "function_call", "refusal", "tool_call_id"};
@@ -47,7 +60,10 @@ static int looks_like_message(const yyjson_val *v)
     if (!dgm_json_get(v, DGM_STR("content")))
         return 0;
     /* chat messages have no id and no type; those of others look the same but for that */
-    return dgm_json_get(v, DGM_STR("id")) || dgm_json_get(v, DGM_STR("type")) ? 1 : 2;
+    return dgm_json_get(v, DGM_STR("id")) || dgm_json_get(v, DGM_STR("type")) ||
+                   has_parts_of_responses(v)
+               ? 1
+               : 2;
 }
 
 /* A request of AG-UI or the AI SDK has messages too. */
