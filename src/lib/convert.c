@@ -179,7 +179,8 @@ static void unlist(dgm_converter *c, size_t from)
 static dgm_code convert_all(dgm_converter *c, struct input in, dgm_reader *r)
 {
     bool open = c->framing == DGM_FRAMING_AUTO || c->framing == DGM_FRAMING_JSON;
-    bool array = yyjson_is_arr(in.value) && !is_push_list(c, in.value);
+    bool array = yyjson_is_arr(in.value) && !is_push_list(c, in.value) &&
+                 !dgm_format_has_array(c->from_any ? NULL : c->from, in.value);
     size_t before = c->out.n;
     dgm_code rc = array ? convert_array(c, in, r) : convert_value(c, &in, r);
     if (rc || !in.item->alone)

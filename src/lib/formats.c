@@ -132,6 +132,16 @@ const dgm_format *dgm_format_recognise(const yyjson_val *v, const dgm_format *gu
     return dgm_format_score(v, guess, &score);
 }
 
+bool dgm_format_has_array(const dgm_format *f, const yyjson_val *array)
+{
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        const dgm_canon_codec *codec = formats[i].canon;
+        if (codec && codec->is_one && (!f || f == &formats[i]) && codec->is_one(array))
+            return true;
+    }
+    return false;
+}
+
 /* ---- losses ------------------------------------------------------------------------------------------------ */
 
 static size_t add_rows(dgm_loss_rows rows, const dgm_loss **ret, size_t n, size_t max)

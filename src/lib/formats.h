@@ -20,6 +20,9 @@ const dgm_format *dgm_format_recognise(const yyjson_val *v, const dgm_format *gu
 /* How sure that is: 0 is not at all, 2 and more shows the format's marks. */
 const dgm_format *dgm_format_score(const yyjson_val *v, const dgm_format *guess, int *ret_score);
 
+/* Is the array one value of a format, not a list of them? f: the only one to ask; NULL: all. */
+bool dgm_format_has_array(const dgm_format *f, const yyjson_val *array);
+
 /* Can it say that? */
 bool dgm_format_has(const dgm_format *f, dgm_form form);
 /* "events", "messages", ...; "" for NONE. */

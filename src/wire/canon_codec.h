@@ -64,6 +64,8 @@ typedef struct dgm_canon_codec {
     /* How likely is it that a peer of this format wrote v? 0: it did not; 1: it could have; 2: shows its
      * marks. ret_form: what of the format v is. */
     int (*recognise)(const yyjson_val *v, dgm_form *ret_form);
+    /* Is the array one value of the format, not a list of them? NULL: none is. */
+    bool (*is_one)(const yyjson_val *array);
 
     /* Events and responses. NULL: the format has none. What is fed may go when feed returns; so may what the
      * sink was given. */

@@ -4,12 +4,24 @@
 static int recognise(const yyjson_val *v, dgm_form *ret_form)
 {
     lc_opened o;
+    lc_element e;
+    if (dgm_lc_open_element(v, &e)) {
+        *ret_form = DGM_FORM_EVENTS;
+        return 2;
+    }
     *ret_form = DGM_FORM_MESSAGES;
     if (!dgm_lc_open(v, &o))
         return 0;
     if (o.chunk)
         *ret_form = DGM_FORM_EVENTS;
     return o.marks;
+}
+
+/* [message, metadata] and its like: an element of a stream, no list. */
+static bool is_one(const yyjson_val *array)
+{
+    lc_element e;
+    return dgm_lc_open_element(array, &e);
 }
 
 static const dgm_loss reading[] = {
@@ -63,6 +75,7 @@ const dgm_canon_codec dgm_codec_langchain = {
     .about = "LangChain's messages and chunks as JSON",
     .streams_messages = true,
     .recognise = recognise,
+    .is_one = is_one,
     .decoder_new = dgm_lc_decoder_new,
     .decoder_feed = dgm_lc_decoder_feed,
     .decoder_end = dgm_lc_decoder_end,

@@ -38,7 +38,7 @@ struct encoder {
     dgm_map by_id;
     dgm_canon_role role; /* of a text that is not the assistant's, while it is said */
     dgm_buf run_id;
-    bool started, over;
+    bool started, over, fragment;
 };
 typedef struct encoder E;
 
@@ -359,8 +359,8 @@ static void feed(E *e, const dgm_canon_event *event)
 void *dgm_lc_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink)
 {
     E *e = dgm_xcalloc(1, sizeof *e);
-    (void)params;
     e->sink = sink;
+    e->fragment = params->fragment;
     e->arena = dgm_arena_new();
     e->scratch = dgm_arena_new();
     dgm_buf_init(&e->out, DGM_MAX_OUTPUT_BYTES);
@@ -392,7 +392,7 @@ dgm_code dgm_lc_encoder_end(void *encoder, dgm_err *err)
     cut.run_error.message = DGM_STR("The stream ended before the run did");
     cut.run_error.code = DGM_STR("incomplete");
     e->err = err;
-    if (e->started && !e->over)
+    if (e->started && !e->over && !e->fragment)
         end_run(e, &cut);
     while (e->n_open)
         close_message(e, &e->open[0], NULL);

@@ -36,6 +36,19 @@ bool dgm_lc_is_placeholder(dgm_str id);
 /* false: none of LangChain's forms. */
 bool dgm_lc_open(const yyjson_val *v, lc_opened *ret);
 
+/* ---- LangGraph ------------------------------------------------------------------------------------------- */
+
+typedef struct lc_element {
+    yyjson_val *message; /* NULL: of another mode than `messages` */
+    yyjson_val *metadata;
+    yyjson_val *interrupts; /* a list of {id, value}; NULL: there are none */
+    bool in_data;           /* the pair is the member data */
+    size_t in_array;        /* or this one of an array; 0: it is the value itself */
+} lc_element;
+
+/* false: no element of LangGraph's streams. */
+bool dgm_lc_open_element(const yyjson_val *v, lc_element *ret);
+
 /* ---- content ------------------------------------------------------------------------------------------------ */
 
 typedef struct lc_content {
