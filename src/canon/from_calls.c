@@ -21,6 +21,16 @@ bool dgm_from_is_waiting(const dgm_from_records *f, dgm_str call_id)
     return c && !c->answered;
 }
 
+dgm_strs dgm_from_waiting_calls(dgm_from_records *f)
+{
+    dgm_strs ids = {dgm_new_n(f->scratch, dgm_str, f->n_calls), 0};
+    for (size_t i = 0; i < f->n_calls; i++) {
+        if (!f->calls[i].answered)
+            ids.at[ids.n++] = f->calls[i].id;
+    }
+    return ids;
+}
+
 /* Which assistant message does a call belong to? preferred: of the message that holds it. */
 static void choose_parent(dgm_from_records *f, dgm_str preferred)
 {

@@ -64,6 +64,9 @@ struct dgm_from_records {
     dgm_str parent; /* the assistant message that calls belong to; empty: the next makes one */
     bool model_calls_told, after_result;
     bool parent_done; /* it came in a message that was complete */
+    dgm_buf speaker;  /* id of that message: what else it says is of the same parent */
+    dgm_str speakers_parent;
+    bool answered; /* by a message, without a task */
 
     dgm_str reasoning; /* id of what is open */
     dgm_str *steps;    /* open ones */
@@ -94,6 +97,8 @@ void dgm_from_custom(dgm_from_records *f, dgm_str name, const dgm_json *value);
 /* from_status.c */
 bool dgm_from_read(dgm_from_records *f, const dgm_message *m, const dgm_at *at, dgm_said *said);
 void dgm_from_on_message(dgm_from_records *f, const dgm_message *m);
+/* A turn that ends well; calls that nobody answered are the caller's to make. */
+void dgm_from_finish_well(dgm_from_records *f, dgm_strs waiting);
 void dgm_from_on_status(dgm_from_records *f, const dgm_status *s, const dgm_json *metadata,
                         const dgm_at *at);
 void dgm_from_on_task(dgm_from_records *f, const dgm_task *t);
@@ -122,6 +127,8 @@ void dgm_from_close_calls(dgm_from_records *f);
 void dgm_from_check_calls(dgm_from_records *f);
 void dgm_from_forget_call(struct from_call *c);
 bool dgm_from_is_waiting(const dgm_from_records *f, dgm_str call_id);
+/* All of them; the list is made in scratch. */
+dgm_strs dgm_from_waiting_calls(dgm_from_records *f);
 
 /* from_progress.c: what is no part of the answer */
 void dgm_from_status_progress(dgm_from_records *f, const dgm_message *m);

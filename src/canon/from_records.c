@@ -34,6 +34,8 @@ static void end_turn(dgm_from_records *f)
     f->parent = f->reasoning = (dgm_str){0};
     f->usage = (dgm_canon_usages){0};
     f->started = f->finished = f->interrupted = f->after_result = f->model_calls_told = false;
+    f->answered = false;
+    dgm_buf_clear(&f->speaker);
 }
 
 dgm_from_records *dgm_from_records_new(const dgm_from_params *params)
@@ -42,6 +44,7 @@ dgm_from_records *dgm_from_records_new(const dgm_from_params *params)
     f->params = *params;
     f->arena = dgm_arena_new();
     f->scratch = dgm_arena_new();
+    dgm_buf_init(&f->speaker, SIZE_MAX);
     f->thread_id = keep(f->arena, params->thread_id);
     f->run_id = keep(f->arena, params->run_id);
     if (params->whole_snapshots) {
@@ -61,6 +64,7 @@ void dgm_from_records_free(dgm_from_records *f)
         return;
     end_turn(f);
     dgm_canon_fold_free(f->fold);
+    dgm_buf_done(&f->speaker);
     dgm_arena_free(f->arena);
     dgm_arena_free(f->scratch);
     free(f->texts);
@@ -275,6 +279,8 @@ dgm_code dgm_from_records_end(dgm_from_records *f, dgm_canon_sink sink, dgm_err 
         dgm_from_close_texts(f);
         dgm_from_close_calls(f);
         dgm_from_end_reasoning(f);
+    } else if (f->answered && !f->has_task) {
+        dgm_from_finish_well(f, dgm_from_waiting_calls(f));
     } else {
         dgm_from_ensure_begun(f, (dgm_str){0}, (dgm_str){0});
         dgm_from_finish_with_error(f, DGM_STR("The agent's stream ended before its task did"),

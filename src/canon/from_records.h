@@ -52,6 +52,8 @@ typedef struct dgm_from_params {
     uint32_t turn;
     bool trusted;    /* believe `dragoman:` keys in metadata */
     bool many_turns; /* a task that goes on after an interrupt is another run, not the end */
+    /* An answer without a task may be several messages: it ends with the stream. */
+    bool many_messages;
 } dgm_from_params;
 
 typedef struct dgm_from_records dgm_from_records;

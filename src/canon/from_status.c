@@ -43,10 +43,8 @@ static dgm_strs waiting_calls(dgm_from_records *f, const dgm_said *said)
     return ids;
 }
 
-/* A turn that ends well; calls that nobody answered are the caller's to make. */
-static void finish_well(dgm_from_records *f, const dgm_said *said)
+void dgm_from_finish_well(dgm_from_records *f, dgm_strs waiting)
 {
-    dgm_strs waiting = waiting_calls(f, said);
     dgm_from_finish(f, waiting.n ? (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS,
                                                        .pending_tool_call_ids = waiting}
                                  : (dgm_canon_outcome){0});
@@ -67,14 +65,23 @@ void dgm_from_on_message(dgm_from_records *f, const dgm_message *m)
         return;
     dgm_from_results(f, &said);
     /* Pieces of calls behind a complete message are another's, unless they say that they are its own. */
-    if (!said.delta || (f->parent_done && !dgm_str_eq(m->message_id, f->parent)))
+    if (m->message_id.n && dgm_str_eq(m->message_id, dgm_buf_str(&f->speaker)))
+        f->parent = f->speakers_parent;
+    else if (!said.delta || (f->parent_done && !dgm_str_eq(m->message_id, f->parent)))
         f->parent = (dgm_str){0};
     if (said.content.text.n)
         dgm_from_piece(f, said.content.text, m->message_id, !said.delta);
     dgm_from_calls(f, &said, m->message_id);
     f->parent_done = !said.delta;
-    if (!f->has_task && !f->params.fragment && !said.delta)
-        finish_well(f, &said);
+    dgm_buf_clear(&f->speaker);
+    dgm_buf_add_str(&f->speaker, said.delta ? (dgm_str){0} : m->message_id);
+    f->speakers_parent = f->parent;
+    if (f->has_task || f->params.fragment || said.delta)
+        return;
+    if (f->params.many_messages)
+        f->answered = true;
+    else
+        dgm_from_finish_well(f, waiting_calls(f, &said));
 }
 
 /* An error alone is told by the event that ends the run. */
@@ -158,7 +165,7 @@ static void on_interrupted(dgm_from_records *f, dgm_task_state state, const dgm_
     dgm_said said;
     closing_message(f, m, at, &said);
     if (waiting_calls(f, &said).n) { /* of the caller's own tools: no question, but work */
-        finish_well(f, &said);
+        dgm_from_finish_well(f, waiting_calls(f, &said));
     } else {
         dgm_str text = dgm_canon_content_text(f->scratch, &said.content),
                 id = f->task_id.n ? f->task_id : f->run_id;
@@ -216,7 +223,7 @@ void dgm_from_on_status(dgm_from_records *f, const dgm_status *s, const dgm_json
     case DGM_STATE_AUTH_REQUIRED: on_interrupted(f, s->state, s->message, message); break;
     case DGM_STATE_COMPLETED:
         closing_message(f, s->message, message, &said);
-        finish_well(f, &said);
+        dgm_from_finish_well(f, waiting_calls(f, &said));
         break;
     case DGM_STATE_CANCELED:
         if (s->message && dgm_from_read(f, s->message, message, &said))

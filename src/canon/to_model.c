@@ -377,7 +377,7 @@ dgm_code dgm_to_model_end(dgm_to_model *m, dgm_err *err)
 {
     m->err = err;
     dgm_to_flush(m);
-    if (m->in_run)
+    if (m->in_run && !m->params.fragment)
         fail_run(m, DGM_STR("The stream ended before its run did"), DGM_STR("incomplete"), NULL);
     return m->rc;
 }

@@ -26,6 +26,7 @@ typedef dgm_code (*dgm_on_model)(void *arg, const dgm_event *event);
 typedef struct dgm_to_params {
     int64_t now; /* Unix milliseconds: the time of events that have none; 0: they stay without */
     dgm_mint mint;
+    bool fragment; /* no whole run: one that has not ended goes on elsewhere */
 } dgm_to_params;
 
 typedef struct dgm_to_model dgm_to_model;
@@ -35,7 +36,7 @@ void dgm_to_model_free(dgm_to_model *m); /* NULL is fine */
 
 /* Chunks are to be expanded before. Returns what the sink returns. */
 dgm_code dgm_to_model_feed(dgm_to_model *m, const dgm_canon_event *event, dgm_err *err);
-/* There are no more: a run that has not ended fails, messages that wait are given. */
+/* There are no more: a run that has not ended fails, unless this is a fragment; messages that wait are given. */
 dgm_code dgm_to_model_end(dgm_to_model *m, dgm_err *err);
 
 /* A message of a request or a snapshot as one of A2A's; false for those that A2A has no place for

@@ -8,6 +8,7 @@
 #include "canon/messages.h"
 #include "canon/said.h"
 #include "canon/say.h"
+#include "canon/spell_out.h"
 
 #include <stdlib.h>
 
@@ -22,6 +23,8 @@ struct dgm_road {
     void *decoder;
     /* a reader who builds messages takes a snapshot for all there are: these */
     dgm_canon_fold *fold;
+    /* who does not takes of one what it adds */
+    dgm_spell_out *spell_out;
     /* compacting: all that came */
     dgm_arena *arena;
     dgm_canon_events kept;
@@ -47,6 +50,7 @@ void dgm_road_free(dgm_road *road)
     dgm_from_records_free(road->from);
     dgm_target_free(road->target);
     dgm_canon_fold_free(road->fold);
+    dgm_spell_out_free(road->spell_out);
     dgm_buf_done(&road->task_id);
     dgm_arena_free(road->arena);
     free(road);
@@ -98,6 +102,8 @@ static dgm_code complete_snapshot(dgm_road *road, const dgm_canon_event *event)
 static dgm_code on_event(void *arg, const dgm_canon_event *event)
 {
     dgm_road *road = arg;
+    if (road->spell_out)
+        return dgm_spell_out_feed(road->spell_out, event, (dgm_canon_sink){on_passed, road});
     if (!road->fold)
         return pass(road, event);
     if (event->kind == DGM_CANON_MESSAGES_SNAPSHOT && event->snapshot.changed.n)
@@ -224,6 +230,10 @@ dgm_code dgm_road_value(dgm_road *road, const dgm_canon_codec *from, dgm_reader 
         if (to && to->builds_messages && !from->builds_messages &&
             road->params.target.form == DGM_FORM_EVENTS)
             road->fold = dgm_canon_fold_new(DGM_MAX_SNAPSHOT_BYTES);
+        bool runs = road->params.target.form == DGM_FORM_EVENTS ||
+                    road->params.target.form == DGM_FORM_RESPONSE;
+        if (to && !to->builds_messages && runs)
+            road->spell_out = dgm_spell_out_new(road->params.target.mint);
     }
     return road->codec->decoder_feed(road->decoder, r, v, sink_of(road, r->err));
 }

@@ -191,7 +191,8 @@ dgm_target *dgm_target_new(const dgm_target_params *params)
     } else {
         dgm_mint other = params->mint; /* no id is made twice: what calls become has ours */
         other.seed[1]++;
-        t->to_model = dgm_to_model_new(&(dgm_to_params){.mint = other}, on_model, t);
+        t->to_model = dgm_to_model_new(
+            &(dgm_to_params){.mint = other, .fragment = params->fragment}, on_model, t);
         if (params->form == DGM_FORM_RESPONSE)
             t->task = dgm_fold_new((dgm_fold_options){.foreign = true});
     }

@@ -243,8 +243,8 @@ static void feed(E *e, const dgm_canon_event *event)
 void *dgm_aisdk_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink)
 {
     E *e = dgm_xcalloc(1, sizeof *e);
-    (void)params;
     e->sink = sink;
+    e->fragment = params->fragment;
     e->arena = dgm_arena_new();
     e->scratch = dgm_arena_new();
     dgm_buf_init(&e->out, DGM_MAX_OUTPUT_BYTES);
@@ -269,7 +269,7 @@ dgm_code dgm_aisdk_encoder_end(void *encoder, dgm_err *err)
 {
     E *e = encoder;
     e->err = err;
-    if (e->started && !e->over)
+    if (e->started && !e->over && !e->fragment)
         end_run(e, NULL);
     else if (!e->over)
         dgm_aisdk_close_calls(e, NULL);

@@ -90,7 +90,7 @@ struct aisdk_encoder {
     dgm_map by_id;   /* calls */
     dgm_map clients; /* names of the caller's tools */
     unsigned instead;
-    bool started, after_result, has_status, over;
+    bool started, after_result, has_status, over, fragment;
 };
 
 void *dgm_aisdk_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink);

@@ -17,7 +17,10 @@ struct decoder {
 void *dgm_responses_simple_decoder_new(const dgm_stream_params *params)
 {
     struct decoder *d = dgm_xcalloc(1, sizeof *d);
-    dgm_from_params from = {.fragment = params->fragment, .say_history = true, .many_turns = true};
+    dgm_from_params from = {.fragment = params->fragment,
+                            .say_history = true,
+                            .many_turns = true,
+                            .many_messages = true};
     d->from = dgm_from_records_new(&from);
     d->arena = dgm_arena_new();
     d->mint = params->mint;
