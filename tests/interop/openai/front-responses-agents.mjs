@@ -80,4 +80,5 @@ test('@openai/agents: a failure is one', async () => {
     check((await failure(runner.run(agent('demo'), 'fail', { maxTurns: 2 }))).message, 'it says something');
 });
 
-await run(() => server.stop());
+test('@openai/agents: the server ends well', () => server.stop());
+await run();

@@ -72,4 +72,5 @@ test('ai: a failure costs one request', async () => {
     equal(bodies.length, 1, 'the requests');
 });
 
-await run(() => server.stop());
+test('ai: the server ends well', () => server.stop());
+await run();

@@ -191,4 +191,5 @@ test('openai: errors as the API has them', async () => {
     equal([file.status, file.param], [400, 'input[0].content[0].file_id'], 'a file that is not here');
 });
 
-await run(() => server.stop());
+test('openai: the server ends well', () => server.stop());
+await run();

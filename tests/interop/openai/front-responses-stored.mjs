@@ -164,4 +164,5 @@ test('openai: conversations are changed and deleted, and survive a restart', asy
     check(await failure(ask('x', { conversation: id })) instanceof NotFoundError, 'and takes nothing more');
 });
 
-await run(() => server.stop());
+test('openai, stored: the server ends well', () => server.stop());
+await run();

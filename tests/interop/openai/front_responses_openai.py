@@ -141,4 +141,4 @@ def _():
     equal([response.status, response.error.code], ['failed', 'task_failed'], 'a failure')
 
 
-run(server)
+run(server, about='openai for Python: ')

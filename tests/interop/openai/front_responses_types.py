@@ -222,4 +222,37 @@ def _():
         connection.close()
 
 
-run(server)
+# ---- whose ------------------------------------------------------------------------------------------------------------
+
+closed = live(tokens=[{'token': 'alice-token', 'principal': 'alice'}, {'token': 'bob-token', 'principal': 'bob'}])
+
+
+def call_as(who, method, path, body=None):
+    connection = http.client.HTTPConnection(*closed.address, timeout=60)
+    headers = {'Content-Type': 'application/json', **({'Authorization': f'Bearer {who}-token'} if who else {})}
+    connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+    response = connection.getresponse()
+    status, answer = response.status, json.loads(response.read())
+    connection.close()
+    return status, answer
+
+
+@test('what is not yours does not exist')
+def _():
+    _, response = call_as('alice', 'POST', '/v1/responses', {'model': 'demo', 'input': 'ask', 'background': True})
+    _, conversation = call_as('alice', 'POST', '/v1/conversations', {'items': [{'role': 'user', 'content': 'x'}]})
+    one, other = f'/v1/responses/{response["id"]}', f'/v1/conversations/{conversation["id"]}'
+    _, items = call_as('alice', 'GET', f'{one}/input_items')
+    for method, path in [('GET', one), ('GET', one + '?stream=true'), ('GET', one + '/input_items'), ('POST', one + '/cancel'), ('DELETE', one),
+                         ('GET', other), ('DELETE', other), ('GET', other + '/items')]:
+        equal(call_as('bob', method, path)[0], 404, f"another's {method} {path}")
+        equal(call_as(None, method, path)[0], 401, f"nobody's {method} {path}")
+    request = {'model': 'demo', 'input': 'x'}
+    equal(call_as('bob', 'POST', '/v1/responses', {**request, 'previous_response_id': response['id']})[0], 400, "another's chain")
+    equal(call_as('bob', 'POST', '/v1/responses', {**request, 'conversation': conversation['id']})[0], 404, "another's conversation")
+    reference = [{'type': 'item_reference', 'id': items['data'][0]['id']}]
+    equal(call_as('bob', 'POST', '/v1/responses', {**request, 'input': reference})[0], 404, "another's item")
+    equal(call_as('alice', 'GET', one)[0], 200, 'all of it is still there')
+
+
+run(server, closed, about='types and clients that leave: ')

@@ -65,9 +65,9 @@ def test(name):
     return put
 
 
-def run(server):
-    """All tests; the last one is how the server ends: a sanitizer's word included."""
-    TESTS['all servers end well'] = server.stop_well
+def run(*servers, about=''):
+    """All tests; the last one is how the servers end: a sanitizer's word included."""
+    TESTS[f'{about}the servers end well'] = lambda: [s.stop_well() for s in servers]
     failed = 0
     for n, (name, function) in enumerate(TESTS.items(), 1):
         try:

@@ -1,0 +1,9 @@
+// The programs of docs/clients/responses.md, run as they stand there; what they print stands below them.
+import { run, test } from '../server/node/lib/tap.mjs';
+import { page } from './lib/docs.mjs';
+import { live } from './lib/live.mjs';
+
+const server = await live();
+page('docs/clients/responses.md', () => server.url, 8);
+test('docs: the server ends well', () => server.stop());
+await run();
