@@ -78,8 +78,13 @@ class Nonsense(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def nonsense(body, code=200):
-    kind = type("Kind", (Nonsense,), {"answer": body, "status": code})
+class Stream(Nonsense):
+    def send_header(self, name, value):
+        super().send_header(name, "text/event-stream" if name == "Content-Type" else value)
+
+
+def nonsense(body, code=200, base=Nonsense):
+    kind = type("Kind", (base,), {"answer": body, "status": code})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server, f"http://127.0.0.1:{server.server_address[1]}/"
@@ -91,7 +96,7 @@ def _():
         "messageId": "x", "contextId": "c", "role": "ROLE_AGENT", "parts": [{"text": "another text"}]}}}
     for body, code, said in [
             (b"{}", 200, 'does not hold "result"'),
-            (b'{"jsonrpc":"2.0","id":1,"result":{"message":{"role":"ROLE_AGENT","parts":5}}}', 200, "no A2A 1.0"),
+            (b'{"jsonrpc":"2.0","id":1,"result":{"message":{"role":"ROLE_AGENT","parts":5}}}', 200, "no a2a-1.0"),
             (json.dumps(right).encode(), 200, 'does not hold "echo hello"'),
             (b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}', 200, 'does not hold "result"'),
             (b"gone", 410, "answers HTTP/1.1 410")]:
@@ -102,6 +107,41 @@ def _():
         server.server_close()
 
 
+def sse(*events):
+    return b"".join(b"data: %s\n\n" % (json.dumps(e).encode() if e != "[DONE]" else b"[DONE]") for e in events)
+
+
+def ended_of(body, *args, base=Nonsense):
+    server, url = nonsense(body, base=base)
+    ended = run("bench", "--requests", "2", "-n", "1", *args, url)
+    server.shutdown()
+    server.server_close()
+    return ended
+
+
+@test("bench looks at the answers of other APIs as closely")
+def _():
+    def completion(**choice):
+        return json.dumps({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": "echo hello"}, "finish_reason": "stop", **choice}]}).encode()
+    succeeded(ended_of(completion(), "--api", "chat"))
+    succeeded(ended_of(completion(), "--api", "chat", "--text", "hi", "--expect", "echo hello"))
+    for body, said in [
+            (b"{}", "no openai-chat"),
+            (completion(message=5), "no openai-chat"),
+            (completion(message={"role": "assistant", "content": "hello"}), 'does not hold "echo hello"')]:
+        failed(ended_of(body, "--api", "chat"), 1, said)
+
+    def delta(text, **more):
+        return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+                "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None, **more}]}
+    right = [delta("1"), delta("2"), delta("", delta={}, finish_reason="stop"), "[DONE]"]
+    asked = ["--api", "chat", "--mode", "stream", "--text", "chunks 2"]
+    succeeded(ended_of(sse(*right), *asked, base=Stream))
+    failed(ended_of(sse(*right[1:]), *asked, base=Stream), 1, "with 1 pieces of text where another number")
+    failed(ended_of(sse(*right[:3]), *asked, base=Stream), 1, "and no good end")
+
+
 @test("bench says what is wrong with its command line, and who cannot be reached")
 def _():
     failed(run("bench"), 2, "bench needs URL")
@@ -109,6 +149,8 @@ def _():
     failed(run("bench", "-n", "none", "http://127.0.0.1:1"), 2, "--connections none: not a number")
     failed(run("bench", "https://127.0.0.1:1"), 2, "only http://")
     failed(run("bench", "--mode", "startup", "http://127.0.0.1:1"), 2, "needs COMMAND")
+    failed(run("bench", "--api", "chat", "--mode", "get", "http://127.0.0.1:1"), 2, "--mode get is for --api a2a")
+    failed(run("bench", "--api", "ag-ui", "http://127.0.0.1:1"), 2, "ag-ui has streams alone")
     failed(run("bench", "http://127.0.0.1:1", "x"), 2, "COMMAND is for --mode startup")
     ended = run("bench", "--seconds", "1", "http://127.0.0.1:1")
     check(ended.status == 1 and "cannot connect to http://127.0.0.1:1" in ended.err, ended)

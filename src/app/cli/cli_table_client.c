@@ -33,6 +33,12 @@ static const char *mode_word(size_t i)
     return i < sizeof words / sizeof *words ? words[i] : NULL;
 }
 
+static const char *api_word(size_t i)
+{
+    static const char *const words[] = {"a2a", "ag-ui", "chat", "responses", "ai-sdk"};
+    return i < sizeof words / sizeof *words ? words[i] : NULL;
+}
+
 static const char *state_word(size_t i)
 {
     static const char *const words[] = {"submitted", "working",      "completed",
@@ -61,6 +67,7 @@ static const dgm_cli_kind bindings = {"binding", binding_word, false};
 static const dgm_cli_kind task_actions = {"action", task_word, false};
 static const dgm_cli_kind card_actions = {"action", card_word, false};
 static const dgm_cli_kind modes = {"mode", mode_word, false};
+static const dgm_cli_kind apis = {"API", api_word, false};
 static const dgm_cli_kind states = {"state", state_word, false};
 
 /* clang-format off */
@@ -197,12 +204,12 @@ const dgm_cli_command dgm_cli_card = {
 
 const dgm_cli_command dgm_cli_bench = {
     .name = "bench",
-    .about = "load an A2A server and measure it",
+    .about = "load a server and measure it",
     .text =
         "Sends requests over many connections and prints how many a second were answered and how "
-        "long each took. Every answer is checked, not only its status. The server must speak A2A "
-        "1.0 over JSON-RPC; its agent gets what `--text` says, and the defaults suit "
-        "`dragoman serve --agent bench`.\n\n"
+        "long each took. Every answer is checked, not only its status. The server speaks A2A 1.0 "
+        "over JSON-RPC, or what `--api` says; its agent gets what `--text` says, and the defaults "
+        "suit `dragoman serve --agent bench`.\n\n"
         "`send`: a message and its answer. `get`: GetTask of a task made beforehand. `stream`: a "
         "streamed message; events are counted. `hold`: opens that many streams and keeps them "
         "open. `startup`: runs COMMAND again and again and measures the time to the first answer "
@@ -213,6 +220,17 @@ const dgm_cli_command dgm_cli_bench = {
          .kind = &modes,
          .about = "what to do",
          .more = "Default `send`."},
+        {.name = "api",
+         .value = "API",
+         .kind = &apis,
+         .about = "what the server speaks at URL",
+         .more = "Default `a2a`. `chat` and `responses` are OpenAI's; `ag-ui` and `ai-sdk` have "
+                 "only streams."},
+        {.name = "model",
+         .value = "MODEL",
+         .kind = &dgm_cli_any_text,
+         .about = "`chat`, `responses`: which model, that is, which agent",
+         .more = "Default `bench`."},
         {.name = "connections",
          .letter = 'n',
          .value = "N",
@@ -243,6 +261,11 @@ const dgm_cli_command dgm_cli_bench = {
          .about = "what the messages say",
          .more = "Default `echo hello`, for streams `chunks 100`, for `get` `chunks 3`, for `hold` "
                  "`hold 3600`."},
+        {.name = "expect",
+         .value = "TEXT",
+         .kind = &dgm_cli_any_text,
+         .about = "what whole answers say",
+         .more = "Default: what the agent `bench` says to such a text."},
         {.name = "pid",
          .value = "PID",
          .kind = &dgm_cli_any_text,
@@ -254,7 +277,7 @@ const dgm_cli_command dgm_cli_bench = {
          .about = "send it as `Authorization: Bearer TOKEN`"},
         HELP),
     .arguments = ARGUMENTS(
-        {"URL", &dgm_cli_any_text, true, false, "the JSON-RPC endpoint"},
+        {"URL", &dgm_cli_any_text, true, false, "the endpoint: for A2A that of JSON-RPC"},
         {"COMMAND", &dgm_cli_any_text, false, true, "`startup`: the server to start, after `--`"}),
     .exits =
         NOTES(EXIT_0, {"1", "some answers were wrong, or the server could not be reached"}, EXIT_2),

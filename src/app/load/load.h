@@ -1,5 +1,5 @@
 /*
- * app/load/load.h - `dragoman bench`: loads an A2A 1.0 JSON-RPC server and measures it.
+ * app/load/load.h - `dragoman bench`: loads a server (A2A 1.0 over JSON-RPC, or what clients speak) and measures it.
  *
  * One thread, epoll, requests made beforehand: it has to cost far less than any server it measures.
  */

@@ -1,7 +1,7 @@
 /*
  * app/load/load_conn.c - one connection: a request out, an answer in, and is it right?
  *
- * Knows as much of HTTP as servers of A2A use: a status, a length or chunks. Streams are not kept: each
+ * Knows as much of HTTP as these servers use: a status, a length or chunks. Streams are not kept: each
  * line is looked at where it was read, only its beginning is carried over the end of a read.
  */
 #define _GNU_SOURCE /* memmem: nothing portable is as fast */
@@ -80,8 +80,10 @@ void conn_begin(struct conn *c, uint64_t when)
 
 static void put_digits(struct load *l, uint64_t id)
 {
-    for (size_t i = 16; l->digits_at && i-- > 0; id >>= 4)
-        l->request.p[l->digits_at + i] = "0123456789abcdef"[id & 15];
+    for (size_t i = 16; i-- > 0; id >>= 4) {
+        for (size_t k = 0; k < l->n_digits; k++)
+            l->request.p[l->digits_at[k] + i] = "0123456789abcdef"[id & 15];
+    }
 }
 
 enum conn_news conn_write(struct conn *c)
@@ -111,8 +113,8 @@ static bool holds(const char *p, size_t n, const char *what)
     return memmem(p, n, what, strlen(what)) != NULL;
 }
 
-/* The beginning of a line of the stream is here. Members come in any order, the artifact's own text
- * last: what an event is stands in its first bytes. */
+/* The beginning of a line of the stream is here. Members come in any order, texts last: what an event is
+ * stands in its first bytes. */
 static void take_line(struct conn *c, const char *p, size_t n)
 {
     if (n < 6 || memcmp(p, "data:", 5) != 0)
@@ -121,9 +123,9 @@ static void take_line(struct conn *c, const char *p, size_t n)
     c->load->events += c->load->measuring; /* also of streams that began before or end after */
     if (n > LOAD_LINE_BYTES)
         n = LOAD_LINE_BYTES;
-    if (holds(p, n, "\"artifactUpdate\""))
+    if (holds(p, n, c->load->api->chunk))
         c->n_chunks++;
-    else if (holds(p, n, "_COMPLETED\""))
+    else if (holds(p, n, c->load->api->end))
         c->saw_end = true;
 }
 
@@ -303,16 +305,17 @@ enum conn_news conn_read(struct conn *c)
 
 /* ---- is it right? ------------------------------------------------------------------------------------------------ */
 
-/* The first answer on every connection is read by the codec of A2A 1.0, member by member. */
+/* The first answer on every connection is read by the codec of its format, member by member. */
 static bool prove(struct conn *c)
 {
     dgm_err err = {0};
     char *out = NULL;
-    dgm_convert_options options = {.from = "a2a-1.0", .to = "a2a-1.0"};
+    dgm_convert_options options = {.from = c->load->api->format, .to = c->load->api->format};
     dgm_buf *b = c->is_stream ? &c->proof : &c->in;
     size_t n;
     if (dgm_convert(&options, b->p ? b->p : "", b->n, &out, &n, &err)) {
-        load_wrong(c->load, "the answer is no A2A 1.0: %s at \"%s\"", err.msg, err.at);
+        load_wrong(c->load, "the answer is no %s: %s at \"%s\"", c->load->api->format, err.msg,
+                   err.at);
         return false;
     }
     dgm_free(out);
@@ -330,9 +333,9 @@ bool conn_check(struct conn *c)
     if (c->is_stream) {
         if (c->saw_end && (l->want_chunks == UINT64_MAX || c->n_chunks == l->want_chunks))
             return true;
-        load_wrong(l, "a stream of %llu events with %llu artifact updates %s",
+        load_wrong(l, "a stream of %llu events with %llu pieces of text %s",
                    (unsigned long long)c->n_events, (unsigned long long)c->n_chunks,
-                   c->saw_end ? "where another number was asked for" : "and no completed status");
+                   c->saw_end ? "where another number was asked for" : "and no good end");
         return false;
     }
     for (size_t i = 0; i < 2 && l->want[i]; i++) {

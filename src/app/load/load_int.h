@@ -35,9 +35,24 @@ int64_t rss_anon_bytes_of(pid_t pid); /* -1: cannot be told */
 
 enum mode { MODE_SEND, MODE_GET, MODE_STREAM, MODE_HOLD, MODE_STARTUP };
 
+/* How one protocol is asked and how its answers are told apart (load_request.c). */
+struct api {
+    const char *name;
+    const char *format;        /* of its answers, as the codecs call it */
+    const char *send, *stream; /* bodies of requests; NULL: it has no such */
+    const char *answer,
+        *completed; /* in whole answers: in all, in those of tasks that ended well */
+    const char *chunk,
+        *end; /* at the beginning of a stream's event: a piece of text, all is well */
+};
+
+#define LOAD_MOST_IDS 3 /* in one request */
+
 struct load {
     enum mode mode;
-    const char *url, *text, *token;
+    const struct api *api;
+    const char *url, *text, *token, *model;
+    const char *expected; /* what every whole answer says; NULL: as the agent `bench` promises */
     char host[256], port[8], path[1024];
     struct sockaddr_storage to;
     socklen_t to_n;
@@ -49,11 +64,11 @@ struct load {
     char **command;        /* startup */
     bool json;
 
-    /* the request, all of it; only the digits of its message id change */
+    /* the request, all of it; only the digits of its ids change */
     dgm_buf request;
-    size_t digits_at; /* 0: it has none */
+    size_t digits_at[LOAD_MOST_IDS], n_digits;
     uint64_t next_id;
-    uint64_t want_chunks; /* artifact updates in every stream; UINT64_MAX: any number */
+    uint64_t want_chunks; /* pieces of text in every stream; UINT64_MAX: any number */
     const char *want[2];  /* what every answer holds; NULL: nothing more */
     char want_text[512], task_id[128];
 
@@ -106,6 +121,12 @@ enum conn_news conn_read(struct conn *c);
 bool conn_check(struct conn *c);
 
 void load_wrong(struct load *l, const char *fmt, ...) DGM_PRINTF(2, 3);
+
+/* ---- requests (load_request.c) ------------------------------------------------------------------------------ */
+
+const struct api *load_api(const char *name);
+/* Makes the request; first the task that it needs. False: first_error says why. */
+bool load_prepare(struct load *l);
 
 /* ---- runs (load_run.c, load_startup.c) ---------------------------------------------------------------------- */
 
