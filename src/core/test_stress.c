@@ -1,6 +1,6 @@
 /*
  * core/test_stress.c - everything at once: actors on several loops send, read, are cut and come back, answer,
- * cancel and list, until time is up; then the server ends in order.
+ * cancel, find each other's turns, until time is up; then the server ends in order.
  *
  * Every reader checks that it sees each record once and in order; at the end no task is left in the
  * middle. Made for ThreadSanitizer (tests/tsan), right everywhere. DRAGOMAN_STRESS_S: how long, in all.
@@ -13,7 +13,7 @@
 
 enum { LOOPS = 4, ACTORS = 48, CHUNKS = 60, KNOWN = 64 };
 
-static _Atomic unsigned long n_steps, n_wrong, n_cuts, n_resends;
+static _Atomic unsigned long n_steps, n_wrong, n_cuts, n_resends, n_found;
 static char wrong[200]; /* the last one, for a person */
 
 static void fault(const char *what, uint64_t a, uint64_t b)
@@ -107,7 +107,7 @@ struct actor {
     struct env *env;
     uint64_t random;
     dgm_owner owner;
-    char task[64], id[64];
+    char task[64], id[64], caller[16];
     dgm_log *log;
     dgm_log_reader *reader;
     uint64_t seq, cut_at;
@@ -236,17 +236,41 @@ static void send_text(struct actor *a, const char *text, const char *task, const
                      .role = DGM_ROLE_USER,
                      .parts = {&part, 1},
                      .task_id = dgm_str_from(task)};
-    dgm_send s = {.owner = a->owner, .message = &m, .protocol = DGM_STR("a2a")};
+    dgm_send s = {.owner = a->owner,
+                  .message = &m,
+                  .protocol = DGM_STR("ag-ui"),
+                  .caller_id = dgm_str_from(a->caller),
+                  .as_task = pick(a, 2),
+                  .always_new = pick(a, 4) == 0};
     dgm_core_send(a->env->core, &s, on_sent, a);
+}
+
+static void on_turn(dgm_code code, const dgm_found_turn *turn, const dgm_err *err, void *arg)
+{
+    struct actor *a = arg;
+    (void)err;
+    if (code) {
+        if (code != DGM_TASK_NOT_FOUND)
+            fault("find", (uint64_t)code, 0);
+        go_on(a);
+        return;
+    }
+    n_found++;
+    if (dgm_log_first(turn->log) > turn->first_seq ||
+        dgm_log_published(turn->log) < turn->first_seq)
+        fault("a turn is not in its log", turn->first_seq, dgm_log_published(turn->log));
+    snprintf(a->task, sizeof a->task, "%.*s", DGM_P(turn->task_id));
+    follow(a, turn->log, turn->first_seq - 1);
 }
 
 static void next_step(void *arg)
 {
     static const char *const texts[] = {"talk", "talk", "ask", "message", "hold"};
     struct actor *a = arg;
-    unsigned long what = pick(a, 10);
+    unsigned long what = pick(a, 11);
     a->cancels = false;
     snprintf(a->id, sizeof a->id, "%llx", (unsigned long long)a->random);
+    snprintf(a->caller, sizeof a->caller, "turn %lu", pick(a, KNOWN));
     if (what < 5) {
         a->cancels = what == 4 || pick(a, 8) == 0;
         send_text(a, texts[what], NULL, a->id);
@@ -258,6 +282,9 @@ static void next_step(void *arg)
         send_text(a, pick(a, 2) ? "talk" : "ask", a->task, a->id);
     } else if (what == 8 && *a->task) {
         dgm_core_cancel(a->env->core, a->owner, (dgm_str){0}, dgm_str_from(a->task), on_task, a);
+    } else if (what == 9) {
+        dgm_core_find_turn(a->env->core, a->owner, (dgm_str){0}, DGM_STR("ag-ui"),
+                           dgm_str_from(a->caller), on_turn, a);
     } else {
         dgm_core_get(a->env->core, a->owner, (dgm_str){0}, dgm_str_from(a->task), on_task, a);
     }
@@ -295,7 +322,7 @@ static void stress(const char *url, double seconds)
     struct env e = {.n_acting = ACTORS};
     dgm_err err = {0};
     sem_init(&e.done, 0, 0);
-    n_steps = n_wrong = n_cuts = n_resends = 0;
+    n_steps = n_wrong = n_cuts = n_resends = n_found = 0;
     check_ok(dgm_loops_new(LOOPS, &e.loops, &err), err);
     check_ok(dgm_store_open(url, &e.store, &err), err);
     dgm_core_options o = {.loops = e.loops, .store = e.store, .agents = &agent, .n_agents = 1};
@@ -316,9 +343,10 @@ static void stress(const char *url, double seconds)
     dgm_loop_post(dgm_loops_at(e.loops, 0), look_for_unfinished, &e);
     sem_wait(&e.done);
     dgm_core_stats stats = dgm_core_stats_of(e.core);
-    print_message("# %s %lu steps, %lu cuts, %lu resends, %llu tasks, %llu records\n", url,
-                  (unsigned long)n_steps, (unsigned long)n_cuts, (unsigned long)n_resends,
-                  (unsigned long long)stats.tasks, (unsigned long long)stats.records);
+    print_message("# %s %lu steps, %lu cuts, %lu resends, %lu found, %llu tasks, %llu records\n",
+                  url, (unsigned long)n_steps, (unsigned long)n_cuts, (unsigned long)n_resends,
+                  (unsigned long)n_found, (unsigned long long)stats.tasks,
+                  (unsigned long long)stats.records);
     dgm_loops_stop(e.loops);
     dgm_core_stop(e.core);
     dgm_store_close(e.store);

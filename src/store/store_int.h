@@ -24,6 +24,15 @@ typedef enum dgm_job_kind {
     DGM_JOB_TRIM
 } dgm_job_kind;
 
+/* What is looked for; a kind of look-up has its own members. */
+typedef struct dgm_find {
+    dgm_owner owner;
+    dgm_str agent;
+    dgm_str protocol, caller_id;    /* of a turn */
+    dgm_str context_id, message_id; /* of a message */
+    dgm_str call_id;
+} dgm_find;
+
 typedef struct dgm_job {
     struct dgm_job *next;       /* in the queue it stands in, or the chain that is posted */
     struct dgm_job *lane_next;  /* sqlite: the next one in its lane */
@@ -45,13 +54,7 @@ typedef struct dgm_job {
             uint64_t seq;
             size_t max, max_bytes;
         } task;
-        struct {
-            dgm_owner owner;
-            dgm_str agent;
-            dgm_str protocol, caller_id;    /* of a turn */
-            dgm_str context_id, message_id; /* of a message */
-            dgm_str call_id;
-        } find;
+        dgm_find find;
         dgm_note note; /* to be put; of one that is looked for: owner, kind, name */
         dgm_list_query list;
         struct {

@@ -44,23 +44,30 @@ void dgm_store_get_turns(dgm_store *s, dgm_owner owner, dgm_str task_id, dgm_sto
     s->driver->submit(s, job);
 }
 
-void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str protocol,
-                         dgm_str caller_id, dgm_store_got_turn got, void *arg)
+static dgm_job *find_job(dgm_job_kind kind, const dgm_find *f, void *arg)
 {
     struct dgm_block b;
-    dgm_job *job = dgm_job_new(DGM_JOB_FIND_TURN,
-                               dgm_room(owner.tenant) + dgm_room(owner.principal) +
-                                   dgm_room(agent) + dgm_room(protocol) + dgm_room(caller_id),
-                               &b, arg);
-    job->find.owner = owner;
-    job->find.agent = agent;
-    job->find.protocol = protocol;
-    job->find.caller_id = caller_id;
+    size_t more = dgm_room(f->owner.tenant) + dgm_room(f->owner.principal) + dgm_room(f->agent) +
+                  dgm_room(f->protocol) + dgm_room(f->caller_id) + dgm_room(f->context_id) +
+                  dgm_room(f->message_id) + dgm_room(f->call_id);
+    dgm_job *job = dgm_job_new(kind, more, &b, arg);
+    job->find = *f;
     dgm_put(&b, &job->find.owner.tenant);
     dgm_put(&b, &job->find.owner.principal);
     dgm_put(&b, &job->find.agent);
     dgm_put(&b, &job->find.protocol);
     dgm_put(&b, &job->find.caller_id);
+    dgm_put(&b, &job->find.context_id);
+    dgm_put(&b, &job->find.message_id);
+    dgm_put(&b, &job->find.call_id);
+    return job;
+}
+
+void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str protocol,
+                         dgm_str caller_id, dgm_store_got_turn got, void *arg)
+{
+    dgm_find find = {.owner = owner, .agent = agent, .protocol = protocol, .caller_id = caller_id};
+    dgm_job *job = find_job(DGM_JOB_FIND_TURN, &find, arg);
     job->call.turn = got;
     s->driver->submit(s, job);
 }
@@ -68,20 +75,9 @@ void dgm_store_find_turn(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str p
 void dgm_store_find_dedupe(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str context_id,
                            dgm_str message_id, dgm_store_got_dedupe got, void *arg)
 {
-    struct dgm_block b;
-    dgm_job *job = dgm_job_new(DGM_JOB_FIND_DEDUPE,
-                               dgm_room(owner.tenant) + dgm_room(owner.principal) +
-                                   dgm_room(agent) + dgm_room(context_id) + dgm_room(message_id),
-                               &b, arg);
-    job->find.owner = owner;
-    job->find.agent = agent;
-    job->find.context_id = context_id;
-    job->find.message_id = message_id;
-    dgm_put(&b, &job->find.owner.tenant);
-    dgm_put(&b, &job->find.owner.principal);
-    dgm_put(&b, &job->find.agent);
-    dgm_put(&b, &job->find.context_id);
-    dgm_put(&b, &job->find.message_id);
+    dgm_find find = {
+        .owner = owner, .agent = agent, .context_id = context_id, .message_id = message_id};
+    dgm_job *job = find_job(DGM_JOB_FIND_DEDUPE, &find, arg);
     job->call.dedupe = got;
     s->driver->submit(s, job);
 }
@@ -89,18 +85,8 @@ void dgm_store_find_dedupe(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str
 void dgm_store_find_call(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str call_id,
                          dgm_store_got_task got, void *arg)
 {
-    struct dgm_block b;
-    dgm_job *job = dgm_job_new(DGM_JOB_FIND_CALL,
-                               dgm_room(owner.tenant) + dgm_room(owner.principal) +
-                                   dgm_room(agent) + dgm_room(call_id),
-                               &b, arg);
-    job->find.owner = owner;
-    job->find.agent = agent;
-    job->find.call_id = call_id;
-    dgm_put(&b, &job->find.owner.tenant);
-    dgm_put(&b, &job->find.owner.principal);
-    dgm_put(&b, &job->find.agent);
-    dgm_put(&b, &job->find.call_id);
+    dgm_find find = {.owner = owner, .agent = agent, .call_id = call_id};
+    dgm_job *job = find_job(DGM_JOB_FIND_CALL, &find, arg);
     job->call.task = got;
     s->driver->submit(s, job);
 }

@@ -222,23 +222,25 @@ static dgm_job *take_batch(struct sqlite_store *s, dgm_job_kind kind, size_t *re
 
 static void count(struct sqlite_store *s, const dgm_job *job)
 {
-    if (job->code)
+    if (job->code || job->kind != DGM_JOB_APPEND)
         return;
     s->stats.appends++;
     s->stats.records += job->append.batch.n_records;
     s->stats.bytes += job->append.bytes;
 }
 
-static void write_batch(struct sqlite_store *s)
+/* Appends or notes. */
+static void write_batch(struct sqlite_store *s, dgm_job_kind kind)
 {
     size_t n;
     dgm_err err = {0};
-    dgm_job *chain = take_batch(s, DGM_JOB_APPEND, &n);
+    dgm_job *chain = take_batch(s, kind, &n);
     struct answers a;
     a.n = 0;
     pthread_mutex_unlock(&s->lock);
     uint64_t began = uv_hrtime();
-    dgm_code code = dgm_sql_writer_append(&s->writer, chain, n, &err);
+    dgm_code code = kind == DGM_JOB_APPEND ? dgm_sql_writer_append(&s->writer, chain, n, &err)
+                                           : dgm_sql_writer_notes(&s->writer, chain, &err);
     uint64_t took = uv_hrtime() - began;
     pthread_mutex_lock(&s->lock);
     note(s, code, &err);
@@ -246,28 +248,8 @@ static void write_batch(struct sqlite_store *s)
     for (dgm_job *job = chain, *next; job; job = next) {
         next = job->next;
         count(s, job);
-        lane_of(s, job)->n_appends--;
-        is_done(s, job, &a);
-    }
-    post(s, &a);
-}
-
-static void write_notes(struct sqlite_store *s)
-{
-    size_t n;
-    dgm_err err = {0};
-    dgm_job *chain = take_batch(s, DGM_JOB_PUT_NOTE, &n);
-    struct answers a;
-    a.n = 0;
-    pthread_mutex_unlock(&s->lock);
-    uint64_t began = uv_hrtime();
-    dgm_code code = dgm_sql_writer_notes(&s->writer, chain, &err);
-    uint64_t took = uv_hrtime() - began;
-    pthread_mutex_lock(&s->lock);
-    note(s, code, &err);
-    dgm_store_count_commit(&s->stats, took);
-    for (dgm_job *job = chain, *next; job; job = next) {
-        next = job->next;
+        if (kind == DGM_JOB_APPEND)
+            lane_of(s, job)->n_appends--;
         is_done(s, job, &a);
     }
     post(s, &a);
@@ -333,10 +315,8 @@ static void *writer_main(void *arg)
     for (;;) {
         if (s->writes.first && s->writes.first->kind == DGM_JOB_TRIM)
             write_trim(s);
-        else if (s->writes.first && s->writes.first->kind == DGM_JOB_PUT_NOTE)
-            write_notes(s);
         else if (s->writes.first)
-            write_batch(s);
+            write_batch(s, s->writes.first->kind);
         else if (s->stopping)
             break;
         else

@@ -42,14 +42,21 @@ static const char version_1[] =
     "('acme','alice','demo','c2','old',zeroblob(32),'t2',1,0),"
     "('acme','alice','demo','','old',zeroblob(32),'t2',1,5);";
 
-static void tables_of_the_first_version_are_brought_up_to_date(void **state)
+/* That database, and nobody who has it open. */
+static struct env setup_with(const char *sql)
 {
-    (void)state;
     struct env e = setup_disk();
     dgm_store_close(e.store);
     e.store = NULL;
     unlink(db_path(&e));
-    meddle(db_path(&e), version_1);
+    meddle(db_path(&e), sql);
+    return e;
+}
+
+static void tables_of_the_first_version_are_brought_up_to_date(void **state)
+{
+    (void)state;
+    struct env e = setup_with(version_1);
     for (int round = 0; round < 2; round++) { /* as it is brought up to date, and after that */
         env_open(&e);
         dgm_task_row *row = get_task(&e, alice, "t1");
@@ -115,11 +122,7 @@ static void make_find_call(struct call *c)
 static void tables_of_the_second_version_are_brought_up_to_date(void **state)
 {
     (void)state;
-    struct env e = setup_disk();
-    dgm_store_close(e.store);
-    e.store = NULL;
-    unlink(db_path(&e));
-    meddle(db_path(&e), version_2);
+    struct env e = setup_with(version_2);
     for (int round = 0; round < 2; round++) { /* as it is brought up to date, and after that */
         env_open(&e);
         assert_int_equal(get_task(&e, alice, "t1")->last_seq, 2 + round);
