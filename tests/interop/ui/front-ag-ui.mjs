@@ -126,6 +126,13 @@ for (const peer of peers) {
         check(/1\. hi\.png \(image\/png\)/.test(texts(agent)[0]), texts(agent)[0]);
     });
 
+    test(`${peer.name}: words of a working status are shown, and are no part of the answer [R004-08]`, async () => {
+        const agent = await open(peer, { agent: 'loud' });
+        await say(agent, 'hi');
+        equal(texts(agent), ['Hello world!'], 'the answer');
+        equal(of(agent.messages, 'activity').map((m) => [m.activityType, m.content.text]), [['a2a-status', 'Processing your greeting...']], 'the progress');
+    });
+
     test(`${peer.name}: an agent that takes back its words is shown with the last ones`, async () => {
         const agent = await open(peer, { agent: 'fickle' });
         const { events: all } = await say(agent, 'hi');

@@ -16,11 +16,18 @@ const gate = fileURLToPath(new URL('../../server/gate.sh', import.meta.url));
 const changesItsMind = `cat > /dev/null
 echo '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"Hello"}]},"lastChunk":true}}'
 echo '{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED","message":{"role":"ROLE_AGENT","parts":[{"text":"Goodbye"}]}}}}'`;
+/** Document 004's greeting, with words in its working status. */
+const thinksAloud = `cat > /dev/null
+echo '{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING","message":{"role":"ROLE_AGENT","parts":[{"text":"Processing your greeting..."}]}}}}'
+echo '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"Hello "}]}}}'
+echo '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"world!"}]},"append":true,"lastChunk":true}}'
+echo '{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED","message":{"role":"ROLE_AGENT","parts":[{"text":"Hello world!"}]}}}}'`;
 const agents = [
     { id: 'demo', type: 'demo', default: true, settings: { pace: 0 } },
     { id: 'paced', type: 'demo' },
     { id: 'hello', type: 'hello' },
     { id: 'mirror', type: 'exec', settings: { command: ['cat'], output: 'text' } },
+    { id: 'loud', type: 'exec', settings: { command: thinksAloud } },
     { id: 'fickle', type: 'exec', settings: { command: changesItsMind } },
     { id: 'gate', type: 'exec', settings: { command: [gate], input: 'text', output: 'text' } },
 ];
