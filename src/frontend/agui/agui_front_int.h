@@ -29,12 +29,14 @@ struct agui_op {
     dgm_core *core;
     const dgm_turn_agent *agent;
     dgm_canon_input input;
-    dgm_str caller_id; /* of the run: "threadId/runId" */
-    bool old_peer;     /* of before 1.0 */
-    bool binary;       /* it asked for protobuf */
-    bool had_resume;   /* and some of it may be left */
-    dgm_str ignored;   /* entries of `resume` that nobody waits for, as the header names them */
-    size_t resume_at;  /* the entry that is looked at */
+    dgm_str caller_id;  /* of the run: "threadId/runId" */
+    dgm_turn_once once; /* a run that is looked for */
+    bool is_beginning;
+    bool old_peer;    /* of before 1.0 */
+    bool binary;      /* it asked for protobuf */
+    bool had_resume;  /* and some of it may be left */
+    dgm_str ignored;  /* entries of `resume` that nobody waits for, as the header names them */
+    size_t resume_at; /* the entry that is looked at */
     /* the run that is told again */
     dgm_log *log; /* a reference */
     uint64_t first_seq;
@@ -64,6 +66,8 @@ bool agui_cursor_of(const dgm_http_request *r, uint64_t *ret);
 /* ---- agui_front_run.c, agui_front_resume.c ---------------------------------------------------------------------- */
 
 void agui_run(struct agui_op *op);
+/* The run has begun, or will not: copies of its request may go on. Before it is answered. */
+void agui_begun(struct agui_op *op);
 /* Looks at the entries of `resume` one by one, then goes on with agui_go_on. */
 void agui_resolve(struct agui_op *op);
 /* task_id: the task that waits for the answer in input.resume, now the only one there; empty: none does. */

@@ -35,6 +35,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
         agui_fail(op, err);
         return;
     }
+    agui_begun(op);
     dgm_tell tell = agui_tell_of(op);
     tell.messages = op->input.messages;
     tell.task_id = sent->task_id;
@@ -112,8 +113,27 @@ static void on_found(dgm_code code, const dgm_found_turn *turn, const dgm_err *e
         agui_resolve(op);
 }
 
-void agui_run(struct agui_op *op)
+static void look_for_it(void *arg)
 {
+    struct agui_op *op = arg;
     dgm_core_find_turn(op->core, op->q.owner, op->agent->id, DGM_STR(AGUI_PROTOCOL), op->caller_id,
                        on_found, op);
+}
+
+void agui_begun(struct agui_op *op)
+{
+    if (op->is_beginning)
+        dgm_turn_begun(op->q.turns, &op->once);
+    op->is_beginning = false;
+}
+
+void agui_run(struct agui_op *op)
+{
+    dgm_str name =
+        dgm_arena_printf(op->arena, "%.*s\n%.*s\n%.*s\n%.*s", DGM_P(op->q.owner.tenant),
+                         DGM_P(op->q.owner.principal), DGM_P(op->agent->id), DGM_P(op->caller_id));
+    op->once = (dgm_turn_once){.name = name, .go_on = look_for_it, .arg = op};
+    op->is_beginning = true;
+    if (dgm_turn_begin(op->q.turns, &op->once))
+        look_for_it(op);
 }

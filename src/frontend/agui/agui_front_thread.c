@@ -45,6 +45,7 @@ static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
 
 void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_canon_outcome outcome)
 {
+    agui_begun(op);
     dgm_tell tell = agui_tell_of(op);
     dgm_http_header headers[2] = {{{"Cache-Control", 13}, {"no-cache", 8}}};
     struct frames frames = {.binary = op->binary};
@@ -78,6 +79,7 @@ void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_can
 
 static void tell_again(struct agui_op *op, const agui_again_params *params)
 {
+    agui_begun(op);
     agui_again *again = dgm_http_keep(op->x, sizeof *again);
     dgm_tell tell = agui_tell_of(op);
     dgm_log *log = dgm_take(op->log);
@@ -160,6 +162,7 @@ static void attach_at(struct agui_op *op, uint64_t cursor)
 void agui_attach(struct agui_op *op, const dgm_found_turn *turn)
 {
     uint64_t cursor;
+    agui_begun(op);
     dgm_front_note_kind(op->x, DGM_FRONT_AGUI, "attach");
     op->log = dgm_log_ref(turn->log);
     op->first_seq = turn->first_seq;
@@ -286,8 +289,8 @@ static void on_history_of_nothing(dgm_code code, const dgm_turn_history *history
 
 void agui_stand(struct agui_op *op)
 {
-    dgm_turn_get_whole_history(op->q.turns, op->arena, op->q.owner, op->agent->id, op->input.thread_id,
-                         on_history_of_nothing, op);
+    dgm_turn_get_whole_history(op->q.turns, op->arena, op->q.owner, op->agent->id,
+                               op->input.thread_id, on_history_of_nothing, op);
 }
 
 /* ---- its messages as JSON ------------------------------------------------------------------------------------------------- */

@@ -120,6 +120,21 @@ typedef struct dgm_ask {
  */
 void dgm_turn_ask(const dgm_ask *ask, dgm_on_sent on_sent, void *arg);
 
+/* Turns whose callers name them begin one after the other, so that two copies of a request are one turn. The caller's
+ * memory, until it has begun. */
+typedef struct dgm_turn_once {
+    dgm_str name; /* whose turn at whose agent it is included */
+    dgm_loop_fn go_on;
+    void *arg;
+    dgm_loop *loop; /* these are turn_once.c's */
+    struct dgm_turn_once *next, *behind, *last;
+} dgm_turn_once;
+
+/* True: go on. False: another of that name is at it; go_on(arg) comes on this loop when it has begun. */
+bool dgm_turn_begin(dgm_turns *t, dgm_turn_once *once);
+/* It can be found by its name now, or will not be: the next may go on. Once for every dgm_turn_begin. */
+void dgm_turn_begun(dgm_turns *t, dgm_turn_once *once);
+
 /* ---- telling ------------------------------------------------------------------------------------------------------ */
 
 typedef enum dgm_tell_as {

@@ -4,14 +4,20 @@
 #include "base/limits.h"
 #include "frontend/turn/turn.h"
 
+#include <pthread.h>
+
 /* What the frames of one loop are put together in. */
 struct scratch {
     dgm_buf out;
     dgm_arena *arena; /* of one record */
 };
 
+#define BEGINNING_SLOTS 256
+
 struct dgm_turns {
     dgm_turns_options o;
+    pthread_mutex_t lock;
+    dgm_turn_once *beginning[BEGINNING_SLOTS]; /* by name: see turn_once.c */
     struct scratch scratch[DGM_MAX_LOOPS];
 };
 

@@ -170,6 +170,16 @@ test('a run is known by thread and run: other threads may use its id', async () 
     check(twin.map((e) => e.delta ?? '').join('').startsWith('You said: two'), 'ids with a slash are no others\'');
 });
 
+test('copies of a request that come at once are one run', async () => {
+    for (let i = 0; i < 20; i++) {
+        const body = input({ messages: [user('tools')] });
+        const told = await Promise.all(Array.from({ length: 5 }, async () => events(await post(body))));
+        for (const all of told) equal(all.at(-1).type, 'RUN_FINISHED', 'the end');
+        equal(told.filter((all) => !all.some((e) => e.type === 'MESSAGES_SNAPSHOT')).length, 1, 'the one that ran');
+        equal((await tasksOf(body.threadId)).length, 1, 'tasks');
+    }
+});
+
 test('a run that is told again without messages has those of its thread', async () => {
     const threadId = randomUUID();
     await events(await post(input({ threadId, messages: [{ ...user('one'), id: 'u1' }] })));
