@@ -35,9 +35,11 @@ typedef struct dgm_stream_params {
     bool so_far;   /* openai-responses, whole: a run that has not ended is in progress */
     /* openai-responses: ids of items are made of the response's and a number, so that they lead back to it */
     bool scoped_ids;
+    /* openai-chat: the answer is to be JSON: data is said bare, not as a block of code */
+    bool json;
     dgm_str model; /* what OpenAI's formats call the agent; absent: "dragoman" */
-    dgm_str
-        task_id; /* openai: of this task the answer's marks tell; absent: as the format has it */
+    /* openai: of this task all answers tell; absent: as the format has it, in chat only of one that waits */
+    dgm_str task_id;
     int64_t now; /* Unix milliseconds, for what has a time and was given none */
     dgm_mint mint;
 } dgm_stream_params;

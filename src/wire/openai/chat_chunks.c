@@ -65,6 +65,12 @@ void dgm_chat_put_top(dgm_chat_encoder *e, const dgm_canon_event *started)
 
 static void end_chunk(dgm_chat_encoder *e)
 {
+    dgm_buf_add_str(&e->out, e->params.usage ? DGM_STR(",\"usage\":null}") : DGM_STR("}"));
+    dgm_chat_give(e);
+}
+
+static void end_delta(dgm_chat_encoder *e)
+{
     if (e->params.usage)
         dgm_buf_add_lit(&e->out, "},\"finish_reason\":null}],\"usage\":null}");
     else
@@ -77,7 +83,10 @@ static void end_chunk(dgm_chat_encoder *e)
 void dgm_chat_chunk_role(dgm_chat_encoder *e)
 {
     e->out.n = e->head;
-    dgm_buf_add_lit(&e->out, "\"role\":\"assistant\",\"content\":\"\",\"refusal\":null");
+    dgm_buf_add_lit(&e->out, "\"role\":\"assistant\",\"content\":\"\",\"refusal\":null},"
+                             "\"finish_reason\":null}]");
+    if (e->task_id.n)
+        dgm_chat_put_a2a(e, "working");
     end_chunk(e);
 }
 
@@ -89,7 +98,7 @@ void dgm_chat_chunk_text(dgm_chat_encoder *e, const char *member, bool apart, dg
         dgm_buf_add_lit(&e->out, "\\n\\n");
     dgm_json_put_chars(&e->out, text);
     dgm_buf_add_char(&e->out, '"');
-    end_chunk(e);
+    end_delta(e);
 }
 
 void dgm_chat_put_call(dgm_buf *b, const struct chat_call *c)
@@ -111,7 +120,7 @@ void dgm_chat_chunk_call(dgm_chat_encoder *e, const struct chat_call *c)
     dgm_buf_add_char(&e->out, ',');
     dgm_chat_put_call(&e->out, c);
     dgm_buf_add_lit(&e->out, "}]");
-    end_chunk(e);
+    end_delta(e);
 }
 
 void dgm_chat_chunk_arguments(dgm_chat_encoder *e, const struct chat_call *c, dgm_str delta)
@@ -122,36 +131,30 @@ void dgm_chat_chunk_arguments(dgm_chat_encoder *e, const struct chat_call *c, dg
     dgm_buf_add_lit(&e->out, ",\"function\":{\"arguments\":");
     dgm_json_put_str(&e->out, delta);
     dgm_buf_add_lit(&e->out, "}}]");
-    end_chunk(e);
+    end_delta(e);
 }
 
-void dgm_chat_put_waiting(dgm_chat_encoder *e, const dgm_canon_outcome *o)
+void dgm_chat_put_a2a(dgm_chat_encoder *e, const char *state)
 {
-    const dgm_canon_interrupt *asked = o->interrupts.n ? &o->interrupts.at[0] : NULL;
-    bool auth = asked && dgm_str_is(asked->reason, "a2a:auth_required");
-    if (o->kind != DGM_CANON_INTERRUPT)
-        return;
     dgm_buf_add_lit(&e->out, ",\"a2a\":{\"context_id\":");
     dgm_json_put_str(&e->out, e->thread_id);
     dgm_buf_add_lit(&e->out, ",\"task_id\":");
-    dgm_json_put_str(&e->out, e->run_id);
+    dgm_json_put_str(&e->out, e->task_id.n ? dgm_buf_str(&e->task_id) : e->run_id);
     dgm_buf_add_lit(&e->out, ",\"state\":\"");
-    dgm_buf_add_str(&e->out, auth ? DGM_STR("auth-required") : DGM_STR("input-required"));
+    dgm_buf_add_str(&e->out, dgm_str_from(state));
     dgm_buf_add_lit(&e->out, "\"}");
 }
 
-void dgm_chat_chunk_finish(dgm_chat_encoder *e, const char *reason,
-                           const dgm_canon_outcome *outcome)
+void dgm_chat_chunk_finish(dgm_chat_encoder *e, const char *reason, const char *state)
 {
     e->out.n = e->head;
+    dgm_chat_put_citations(e);
     dgm_buf_add_lit(&e->out, "},\"finish_reason\":\"");
     dgm_buf_add_str(&e->out, dgm_str_from(reason));
     dgm_buf_add_lit(&e->out, "\"}]");
-    dgm_chat_put_waiting(e, outcome);
-    if (e->params.usage)
-        dgm_buf_add_lit(&e->out, ",\"usage\":null");
-    dgm_buf_add_char(&e->out, '}');
-    dgm_chat_give(e);
+    if (state)
+        dgm_chat_put_a2a(e, state);
+    end_chunk(e);
 }
 
 void dgm_chat_put_error(dgm_chat_encoder *e, dgm_str message, dgm_str code)

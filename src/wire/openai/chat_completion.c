@@ -11,6 +11,7 @@ static void put_content(dgm_chat_encoder *e, bool others)
         dgm_str text = dgm_buf_str(&e->texts[i].text);
         if (!text.n)
             continue;
+        dgm_chat_place_citations(e, i, any ? 2 : 0, text);
         dgm_buf_add_str(b, any ? DGM_STR("\\n\\n") : DGM_STR("\""));
         dgm_json_put_chars(b, text);
         any = true;
@@ -37,7 +38,7 @@ static void put_calls(dgm_chat_encoder *e)
 }
 
 void dgm_chat_completion(dgm_chat_encoder *e, const char *reason, dgm_str refusal,
-                         const dgm_canon_outcome *outcome, const dgm_canon_usages *usages)
+                         const char *state, const dgm_canon_usages *usages)
 {
     dgm_buf *b = &e->out;
     b->n = e->top;
@@ -54,10 +55,12 @@ void dgm_chat_completion(dgm_chat_encoder *e, const char *reason, dgm_str refusa
         dgm_json_put_str(b, dgm_buf_str(&e->reasoning));
     }
     put_calls(e);
+    dgm_chat_put_citations(e);
     dgm_buf_add_lit(b, "},\"logprobs\":null,\"finish_reason\":\"");
     dgm_buf_add_str(b, dgm_str_from(reason));
     dgm_buf_add_lit(b, "\"}]");
-    dgm_chat_put_waiting(e, outcome);
+    if (state)
+        dgm_chat_put_a2a(e, state);
     dgm_chat_put_usage(b, usages);
     dgm_buf_add_char(b, '}');
     dgm_chat_give(e);

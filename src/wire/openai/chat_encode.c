@@ -23,8 +23,11 @@ void *dgm_chat_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink)
     dgm_buf_init(&e->thinker, SIZE_MAX);
     dgm_buf_init(&e->progress, SIZE_MAX);
     dgm_buf_init(&e->reasoning, SIZE_MAX);
+    dgm_buf_init(&e->task_id, SIZE_MAX);
     dgm_buf_add_str(&e->model, params->model);
+    dgm_buf_add_str(&e->task_id, params->task_id);
     dgm_map_init(&e->texts_by_id);
+    dgm_map_init(&e->artifacts);
     dgm_map_init(&e->calls_by_id);
     return e;
 }
@@ -36,11 +39,13 @@ static void forget_run(dgm_chat_encoder *e)
     for (size_t i = 0; i < e->n_calls; i++)
         dgm_buf_done(&e->calls[i].arguments);
     dgm_map_done(&e->texts_by_id);
+    dgm_map_done(&e->artifacts);
     dgm_map_done(&e->calls_by_id);
     dgm_buf_clear(&e->thinker);
     dgm_buf_clear(&e->progress);
     dgm_buf_clear(&e->reasoning);
     e->n_texts = e->n_calls = e->n_given = e->kept = 0;
+    e->n_citations = e->n_chars = 0;
     e->begun = e->finished = e->spoke = e->thought = false;
     e->finish_reason = NULL;
 }
@@ -53,10 +58,12 @@ void dgm_chat_encoder_free(void *encoder)
     forget_run(e);
     free(e->texts);
     free(e->calls);
+    free(e->citations);
     dgm_buf_done(&e->thinker);
     dgm_buf_done(&e->progress);
     dgm_buf_done(&e->reasoning);
     dgm_buf_done(&e->model);
+    dgm_buf_done(&e->task_id);
     dgm_buf_done(&e->out);
     dgm_arena_free(e->arena);
     free(e);
@@ -80,6 +87,7 @@ static void begin(dgm_chat_encoder *e, const dgm_canon_event *started)
 {
     dgm_str id = started ? started->run_started.run_id : (dgm_str){0};
     forget_run(e);
+    dgm_map_init(&e->artifacts);
     dgm_map_init(&e->texts_by_id);
     dgm_map_init(&e->calls_by_id);
     dgm_arena_reset(e->arena);
@@ -104,29 +112,39 @@ static const char *reason_of(const dgm_chat_encoder *e)
     return e->n_given ? "tool_calls" : e->finish_reason ? e->finish_reason : "stop";
 }
 
+/* NULL: it is nobody's task, and need not be told. */
+static const char *state_of(const dgm_chat_encoder *e, const dgm_canon_outcome *o)
+{
+    const dgm_canon_interrupt *asked = o->interrupts.n ? &o->interrupts.at[0] : NULL;
+    if (o->kind == DGM_CANON_INTERRUPT)
+        return asked && dgm_str_is(asked->reason, "a2a:auth_required") ? "auth-required"
+                                                                       : "input-required";
+    return !e->task_id.n ? NULL : e->n_given ? "input-required" : "completed";
+}
+
 static void finish(dgm_chat_encoder *e, const dgm_canon_outcome *o, const dgm_canon_usages *usages)
 {
     if (o->kind != DGM_CANON_INTERRUPT || o->pending_tool_call_ids.n)
         dgm_chat_ask_calls(e, o->pending_tool_call_ids);
     if (e->params.whole) {
-        dgm_chat_completion(e, reason_of(e), (dgm_str){0}, o, usages);
+        dgm_chat_completion(e, reason_of(e), (dgm_str){0}, state_of(e, o), usages);
         return;
     }
     dgm_chat_say_corrected(e);
-    dgm_chat_chunk_finish(e, reason_of(e), o);
+    dgm_chat_chunk_finish(e, reason_of(e), state_of(e, o));
     if (e->params.usage)
         dgm_chat_chunk_usage(e, usages);
 }
 
 static void refuse(dgm_chat_encoder *e, dgm_str message, const dgm_canon_usages *usages)
 {
-    const dgm_canon_outcome none = {0};
+    const char *state = e->task_id.n ? "rejected" : NULL;
     if (e->params.whole) {
-        dgm_chat_completion(e, "stop", message, &none, usages);
+        dgm_chat_completion(e, "stop", message, state, usages);
         return;
     }
     dgm_chat_chunk_text(e, "\"refusal\":\"", false, message);
-    dgm_chat_chunk_finish(e, "stop", &none);
+    dgm_chat_chunk_finish(e, "stop", state);
     if (e->params.usage)
         dgm_chat_chunk_usage(e, usages);
 }
@@ -155,9 +173,11 @@ static void end_run(dgm_chat_encoder *e, const dgm_canon_event *event)
     e->finished = true;
 }
 
-/* What the agent of another format says about its end, where its protocol has no word for it. */
+/* What the agent makes that is no text; what it says about its end, where its protocol has no word for it. */
 static void note(dgm_chat_encoder *e, const dgm_canon_event *event)
 {
+    if (dgm_str_is(event->custom.name, "dragoman:artifact"))
+        dgm_chat_add_artifact(e, event->custom.value);
     if (!dgm_str_is(event->custom.name, "dragoman:metadata"))
         return;
     dgm_str reason = dgm_said_mark(event->custom.value, "finish_reason");

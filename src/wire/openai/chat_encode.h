@@ -13,6 +13,13 @@ struct chat_text {
     dgm_buf text; /* a completion has it from the start */
 };
 
+/* An address that the answer links to. */
+struct chat_citation {
+    size_t text; /* index */
+    dgm_str url, title;
+    uint64_t start, end; /* in characters of the whole answer; a completion finds them at its end */
+};
+
 struct chat_call {
     dgm_str id, name;
     dgm_buf arguments;
@@ -28,7 +35,7 @@ typedef struct dgm_chat_encoder {
     dgm_code rc;
     dgm_err *err;
     dgm_arena *arena; /* of this run */
-    dgm_buf model;
+    dgm_buf model, task_id;
     /* Begins with what all chunks begin with: up to `top` the completion, up to `head` its choice. */
     dgm_buf out;
     size_t top, head;
@@ -39,6 +46,10 @@ typedef struct dgm_chat_encoder {
     size_t n_texts, cap_texts, speaker; /* index of the text that spoke last */
     bool spoke;
     dgm_map texts_by_id;
+    uint64_t n_chars;  /* of the answer so far, in a stream */
+    dgm_map artifacts; /* by id: how many of its parts were told since it began, or began again */
+    struct chat_citation *citations;
+    size_t n_citations, cap_citations;
     struct chat_call *calls;
     size_t n_calls, cap_calls, n_given;
     dgm_map calls_by_id;
@@ -54,6 +65,10 @@ typedef struct dgm_chat_encoder {
 void dgm_chat_give(dgm_chat_encoder *e);
 
 /* chat_encode_said.c */
+/* What cannot be told yet, or may have to be compared. */
+void dgm_chat_keep(dgm_chat_encoder *e, dgm_buf *b, dgm_str text);
+struct chat_text *dgm_chat_text_of(dgm_chat_encoder *e, dgm_str id);
+void dgm_chat_say(dgm_chat_encoder *e, const struct chat_text *t, dgm_str text);
 void dgm_chat_start_text(dgm_chat_encoder *e, const dgm_canon_event *event);
 void dgm_chat_add_text(dgm_chat_encoder *e, const dgm_canon_event *event);
 void dgm_chat_correct(dgm_chat_encoder *e, const dgm_canon_event *event);
@@ -66,25 +81,31 @@ void dgm_chat_answer(dgm_chat_encoder *e, dgm_str call_id);
 /* Which calls are the client's? Those that are named; nobody names any: all that were not answered. */
 void dgm_chat_ask_calls(dgm_chat_encoder *e, dgm_strs pending);
 
+/* chat_artifacts.c */
+void dgm_chat_add_artifact(dgm_chat_encoder *e, const dgm_json *value);
+/* ,"annotations":[...]; nothing where nothing is linked to. */
+void dgm_chat_put_citations(dgm_chat_encoder *e);
+/* The text of this index is said now, behind a gap of so many characters. */
+void dgm_chat_place_citations(dgm_chat_encoder *e, size_t text, unsigned gap, dgm_str said);
+
 /* chat_chunks.c: one chunk each */
 void dgm_chat_put_top(dgm_chat_encoder *e, const dgm_canon_event *started);
 void dgm_chat_chunk_role(dgm_chat_encoder *e);
 void dgm_chat_chunk_text(dgm_chat_encoder *e, const char *member, bool apart, dgm_str text);
 void dgm_chat_chunk_call(dgm_chat_encoder *e, const struct chat_call *c);
 void dgm_chat_chunk_arguments(dgm_chat_encoder *e, const struct chat_call *c, dgm_str delta);
-void dgm_chat_chunk_finish(dgm_chat_encoder *e, const char *reason,
-                           const dgm_canon_outcome *outcome);
+void dgm_chat_chunk_finish(dgm_chat_encoder *e, const char *reason, const char *state);
 void dgm_chat_chunk_usage(dgm_chat_encoder *e, const dgm_canon_usages *usages);
 void dgm_chat_put_error(dgm_chat_encoder *e, dgm_str message, dgm_str code);
 
 /* chat_completion.c: all of it */
 void dgm_chat_completion(dgm_chat_encoder *e, const char *reason, dgm_str refusal,
-                         const dgm_canon_outcome *outcome, const dgm_canon_usages *usages);
+                         const char *state, const dgm_canon_usages *usages);
 
 /* ,"usage":{...}; false: there is nothing to tell. */
 bool dgm_chat_put_usage(dgm_buf *b, const dgm_canon_usages *usages);
-/* ,"a2a":{...} of a run that waits for an answer. */
-void dgm_chat_put_waiting(dgm_chat_encoder *e, const dgm_canon_outcome *outcome);
+/* ,"a2a":{...} in this state: of a run that waits for an answer, of every one if its task is known. */
+void dgm_chat_put_a2a(dgm_chat_encoder *e, const char *state);
 /* "id":...,"type":"function","function":{...} */
 void dgm_chat_put_call(dgm_buf *b, const struct chat_call *c);
 

@@ -9,8 +9,7 @@
 #include "canon/said.h"
 #include "wire/openai/chat_encode.h"
 
-/* What cannot be told yet. */
-static void keep(dgm_chat_encoder *e, dgm_buf *b, dgm_str text)
+void dgm_chat_keep(dgm_chat_encoder *e, dgm_buf *b, dgm_str text)
 {
     e->kept += text.n;
     if (e->kept > DGM_MAX_OUTPUT_BYTES && !e->rc)
@@ -24,7 +23,7 @@ static void keep(dgm_chat_encoder *e, dgm_buf *b, dgm_str text)
 
 /* ---- text --------------------------------------------------------------------------------------------- */
 
-static struct chat_text *text_of(dgm_chat_encoder *e, dgm_str id)
+struct chat_text *dgm_chat_text_of(dgm_chat_encoder *e, dgm_str id)
 {
     if (e->spoke && dgm_str_eq(e->texts[e->speaker].id, id))
         return &e->texts[e->speaker];
@@ -42,27 +41,29 @@ static struct chat_text *text_of(dgm_chat_encoder *e, dgm_str id)
 void dgm_chat_start_text(dgm_chat_encoder *e, const dgm_canon_event *event)
 {
     dgm_canon_role role = event->text.role;
-    struct chat_text *t = text_of(e, event->text.message_id);
+    struct chat_text *t = dgm_chat_text_of(e, event->text.message_id);
     t->foreign = role != DGM_CANON_ROLE_NONE && role != DGM_CANON_ASSISTANT;
 }
 
-static void say(dgm_chat_encoder *e, const struct chat_text *t, dgm_str text)
+void dgm_chat_say(dgm_chat_encoder *e, const struct chat_text *t, dgm_str text)
 {
     size_t i = (size_t)(t - e->texts);
-    dgm_chat_chunk_text(e, "\"content\":\"", e->spoke && e->speaker != i, text);
+    bool apart = e->spoke && (e->speaker != i || t->instead);
+    dgm_chat_chunk_text(e, "\"content\":\"", apart, text);
+    dgm_chat_place_citations(e, i, apart ? 2 : 0, text);
     e->speaker = i;
     e->spoke = true;
 }
 
 void dgm_chat_add_text(dgm_chat_encoder *e, const dgm_canon_event *event)
 {
-    struct chat_text *t = text_of(e, event->text.message_id);
+    struct chat_text *t = dgm_chat_text_of(e, event->text.message_id);
     if (t->foreign || !event->text.delta.n)
         return;
     if (e->params.whole || t->instead)
-        keep(e, &t->text, event->text.delta);
+        dgm_chat_keep(e, &t->text, event->text.delta);
     else
-        say(e, t, event->text.delta);
+        dgm_chat_say(e, t, event->text.delta);
 }
 
 /*
@@ -76,13 +77,13 @@ void dgm_chat_correct(dgm_chat_encoder *e, const dgm_canon_event *event)
         const dgm_canon_message *m = &list->at[i];
         if (!dgm_str_eq(m->id, event->snapshot.changed))
             continue;
-        struct chat_text *t = text_of(e, m->id);
+        struct chat_text *t = dgm_chat_text_of(e, m->id);
         if (t->foreign)
             continue;
         e->kept -= t->text.n;
         dgm_buf_clear(&t->text);
         t->instead = !e->params.whole;
-        keep(e, &t->text, m->content.text);
+        dgm_chat_keep(e, &t->text, m->content.text);
     }
 }
 
@@ -92,9 +93,7 @@ void dgm_chat_say_corrected(dgm_chat_encoder *e)
         struct chat_text *t = &e->texts[i];
         if (!t->instead || !t->text.n)
             continue;
-        dgm_chat_chunk_text(e, "\"content\":\"", e->spoke, dgm_buf_str(&t->text));
-        e->spoke = true;
-        e->speaker = i;
+        dgm_chat_say(e, t, dgm_buf_str(&t->text));
     }
 }
 
@@ -109,8 +108,8 @@ static void think(dgm_chat_encoder *e, bool apart, dgm_str text)
         return;
     }
     if (apart)
-        keep(e, &e->reasoning, DGM_STR("\n\n"));
-    keep(e, &e->reasoning, text);
+        dgm_chat_keep(e, &e->reasoning, DGM_STR("\n\n"));
+    dgm_chat_keep(e, &e->reasoning, text);
 }
 
 void dgm_chat_add_reasoning(dgm_chat_encoder *e, const dgm_canon_event *event)
@@ -177,7 +176,7 @@ void dgm_chat_add_arguments(dgm_chat_encoder *e, const dgm_canon_event *event)
     if (c->given)
         dgm_chat_chunk_arguments(e, c, event->call.delta);
     else
-        keep(e, &c->arguments, event->call.delta);
+        dgm_chat_keep(e, &c->arguments, event->call.delta);
 }
 
 void dgm_chat_answer(dgm_chat_encoder *e, dgm_str call_id)

@@ -5,6 +5,7 @@
  * writes it again writes the same.
  */
 #include "base/map.h"
+#include "canon/said.h"
 #include "canon/test_stories.h"
 #include "canon/verify.h"
 #include "wire/openai/test_chat_codec.h"
@@ -29,24 +30,40 @@ struct telling {
     bool interrupted, rejected, spoke;
 };
 
+static void speaks(struct telling *t, dgm_str id)
+{
+    bool same = dgm_str_eq(dgm_buf_str(&t->last), id);
+    t->taken_back |= !same && dgm_map_get(&t->spoken, id);
+    dgm_map_put(&t->spoken, dgm_arena_dup(t->a, id), 0);
+    dgm_buf_clear(&t->last);
+    dgm_buf_add_str(&t->last, id);
+    t->spoke = true;
+}
+
+/* Files and data speak, too; one that is made again may be another. */
+static void shows(struct telling *t, const dgm_json *value)
+{
+    dgm_str id = dgm_said_mark(dgm_json_get(value, DGM_STR("artifact")), "artifactId");
+    bool append = dgm_json_get(value, DGM_STR("append"));
+    dgm_str name = dgm_arena_printf(t->a, "artifact %.*s", DGM_P(id));
+    t->taken_back |= !append && dgm_map_get(&t->spoken, name);
+    dgm_buf_clear(&t->last);
+    speaks(t, name);
+}
+
 static dgm_code tell(void *arg, const dgm_canon_event *e)
 {
     struct telling *t = arg;
-    dgm_str id = e->text.message_id;
     if (e->kind == DGM_CANON_MESSAGES_SNAPSHOT)
         t->taken_back = true;
     if (e->kind == DGM_CANON_RUN_FINISHED)
         t->interrupted |= e->run_finished.outcome.kind == DGM_CANON_INTERRUPT;
     if (e->kind == DGM_CANON_RUN_ERROR)
         t->rejected |= dgm_str_is(e->run_error.code, "rejected");
-    if (e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT && e->text.delta.n) {
-        bool same = dgm_str_eq(dgm_buf_str(&t->last), id);
-        t->taken_back |= !same && dgm_map_get(&t->spoken, id);
-        dgm_map_put(&t->spoken, dgm_arena_dup(t->a, id), 0);
-        dgm_buf_clear(&t->last);
-        dgm_buf_add_str(&t->last, id);
-        t->spoke = true;
-    }
+    if (e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT && e->text.delta.n)
+        speaks(t, e->text.message_id);
+    if (e->kind == DGM_CANON_CUSTOM && dgm_str_is(e->custom.name, "dragoman:artifact"))
+        shows(t, e->custom.value);
     return encode_one(&t->to, e);
 }
 
