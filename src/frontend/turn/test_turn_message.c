@@ -163,7 +163,34 @@ static void a_history_is_extended_or_not(void **state)
                ""),
          INPUT(SAYS("user", "x", "a") "," SAYS("assistant", "y", "b") "," SAYS("user", "z", "c"),
                ""),
+         true}, /* it failed, and is tried again */
+        {INPUT(SAYS("user", "1", "a") "," SAYS("assistant", "2", "b") "," SAYS("user", "3", "c"),
+               ""),
+         INPUT(SAYS("user", "w", "a") "," SAYS("user", "x", "a") "," SAYS("assistant", "y", "b"),
+               ""),
+         true}, /* so did this */
+        {INPUT(SAYS("user", "1", "a") "," SAYS("assistant", "2", "b") "," SAYS("user", "3", "c"),
+               ""),
+         INPUT(SAYS("user", "x", "a") "," SAYS("assistant", "y", "b") "," SAYS(
+                   "user", "z", "c") "," SAYS("assistant", "z", "d"),
+               ""),
          false},
+        {INPUT(SAYS("user", "1", "a") "," SAYS("assistant", "2",
+                                               "x b [f](u) c y") "," SAYS("user", "3", "c"),
+               ""),
+         INPUT(
+             SAYS("user", "x", "a") "," SAYS("assistant", "y", "b") "," SAYS("assistant", "z", "c"),
+             ""),
+         true}, /* links, and several texts as one */
+        {INPUT(SAYS("user", "1", "a") "," SAYS("assistant", "2", "c b") "," SAYS("user", "3", "c"),
+               ""),
+         INPUT(
+             SAYS("user", "x", "a") "," SAYS("assistant", "y", "b") "," SAYS("assistant", "z", "c"),
+             ""),
+         false},
+        {INPUT(SAYS("user", "1", "a") "," SAYS("user", "1", "n") "," SAYS("assistant", "2", "b"),
+               ""),
+         INPUT(SAYS("user", "x", "a") "," SAYS("assistant", "y", "b"), ""), false},
         {INPUT(SAYS("system", "0", "s") "," SAYS("user", "1", "a") "," SAYS("assistant", "2", "b"),
                ""),
          INPUT(SAYS("user", "x", "a") "," SAYS("assistant", "y", "b"), ""), true},

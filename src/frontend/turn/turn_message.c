@@ -6,6 +6,7 @@
  * that goes in front, as a transcript: a part of its own, which says what it is, so that who has no use for it can
  * tell. Instructions, tools, state and so on are no words of the user's: they are metadata of the request.
  */
+#define _GNU_SOURCE /* memmem */
 #include "base/ids.h"
 #include "canon/list.h"
 #include "canon/said.h"
@@ -340,36 +341,74 @@ const dgm_json *make_metadata(dgm_arena *a, const dgm_ask *ask)
 
 /* ---- the same conversation? ------------------------------------------------------------------------------------------------ */
 
-/* The next that has words in it, of the two who talk. */
-static const dgm_canon_message *next_said(dgm_arena *a, const dgm_canon_messages *list, size_t end,
-                                          size_t *at, dgm_str *ret_text)
+/* What one of the two says before the other does. */
+struct speech {
+    dgm_canon_role role; /* NONE: that was all */
+    dgm_str *at;
+    size_t n;
+};
+
+static struct speech next_speech(dgm_arena *a, const dgm_canon_messages *list, size_t end,
+                                 size_t *at)
 {
+    struct speech s = {0};
     for (; *at < end; ++*at) {
         const dgm_canon_message *m = &list->at[*at];
         if (m->role != DGM_CANON_USER && m->role != DGM_CANON_ASSISTANT)
             continue;
-        *ret_text = dgm_canon_content_text(a, &m->content);
-        if (ret_text->n) {
-            ++*at;
-            return m;
-        }
+        dgm_str text = dgm_canon_content_text(a, &m->content);
+        if (!text.n)
+            continue;
+        if (s.n && s.role != m->role)
+            break;
+        s.role = m->role;
+        s.at = dgm_one_more(a, s.at, s.n, sizeof *s.at);
+        s.at[s.n++] = text;
     }
-    return NULL;
+    return s;
+}
+
+/* All that the user is said to have said was said; there may have been more, which failed and was tried again. */
+static bool was_asked(const struct speech *said, const struct speech *stored)
+{
+    size_t i = 0;
+    for (size_t k = 0; i < said->n && k < stored->n; k++)
+        i += dgm_str_eq(said->at[i], stored->at[k]);
+    return i == said->n;
+}
+
+/* All that the agent said is there, in order; protocols without files have links in between, and texts joined. */
+static bool was_answered(const struct speech *said, const struct speech *stored)
+{
+    size_t i = 0, from = 0;
+    for (size_t k = 0; k < stored->n; k++) {
+        const char *found = NULL;
+        for (; i < said->n; i++, from = 0) {
+            dgm_str in = {said->at[i].p + from, said->at[i].n - from};
+            if ((found = memmem(in.p, in.n, stored->at[k].p, stored->at[k].n)))
+                break;
+        }
+        if (!found)
+            return false;
+        from = (size_t)(found - said->at[i].p) + stored->at[k].n;
+    }
+    return true;
 }
 
 bool extends_history(dgm_arena *a, const dgm_canon_messages *messages, const struct cut *cut,
                      const dgm_canon_messages *stored)
 {
     size_t i = 0, k = 0;
-    dgm_str said = {0}, was_said = {0};
     if (!cut->has_assistant)
         return true;
     for (;;) {
-        const dgm_canon_message *m = next_said(a, messages, cut->tail, &i, &said);
-        const dgm_canon_message *s = next_said(a, stored, stored->n, &k, &was_said);
-        if (!m || !s)
-            return !m && !s;
-        if (m->role != s->role || !dgm_str_eq(said, was_said))
+        struct speech said = next_speech(a, messages, cut->tail, &i);
+        struct speech was = next_speech(a, stored, stored->n, &k);
+        if (!said.n) /* a question without an answer may be left over */
+            return !was.n ||
+                   (was.role == DGM_CANON_USER && !next_speech(a, stored, stored->n, &k).n);
+        if (said.role != was.role ||
+            !(was.role == DGM_CANON_USER ? was_asked(&said, &was) : was_answered(&said, &was)))
             return false;
     }
 }
