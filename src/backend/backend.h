@@ -103,7 +103,8 @@ const dgm_backend *dgm_backend_by_type(dgm_str type); /* NULL: there is none */
 
 /* In the metadata of the request. */
 #define DGM_META_TOOLS "dragoman:tools" /* the caller's: [{name, description, parameters}] */
-#define DGM_META_TOOL_CHOICE "dragoman:tool_choice" /* as the caller has it */
+#define DGM_META_TOOL_CHOICE "dragoman:tool_choice"         /* as the caller has it */
+#define DGM_META_RESPONSE_FORMAT "dragoman:response_format" /* likewise: JSON, and its schema */
 #define DGM_META_INSTRUCTIONS "dragoman:instructions"
 #define DGM_META_STATE "dragoman:state"     /* AG-UI's shared state */
 #define DGM_META_CONTEXT "dragoman:context" /* AG-UI's: [{description, value}] */

@@ -154,3 +154,6 @@
 
 /* How long an answer that is given as a whole may take; the task goes on behind it. */
 #define DGM_MAX_ANSWER_MS ((uint64_t)10 * 60 * 1000)
+
+/* "request_files": files that one request names by their id. Each is read with its task. */
+#define DGM_MAX_REQUEST_FILES 20

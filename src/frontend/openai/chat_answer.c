@@ -1,0 +1,183 @@
+/*
+ * frontend/openai/chat_answer.c - a turn, told as chunks or as one completion.
+ *
+ * A stream tells all there is to tell by itself. A completion has a status of its own: 200 for an answer, a question
+ * and a refusal, 424 for a run that failed, so that no client begins another.
+ */
+#include "canon/said.h"
+#include "frontend/openai/chat_front_int.h"
+#include "frontend/openai/openai_errors.h"
+#include "frontend/openai/openai_files.h"
+#include "wire/openai/chat_codec.h"
+
+/* Lives as long as the exchange. */
+struct answer {
+    dgm_http_exchange *x;
+    struct openai_links links;
+    dgm_str context_id, task_id, ignored;
+    const char *state;
+    bool failed;
+    const char *code, *message; /* why */
+};
+
+static dgm_str keep(dgm_http_exchange *x, dgm_str s)
+{
+    return (dgm_str){dgm_http_keep_text(x, s), s.n};
+}
+
+/* ---- how it ends --------------------------------------------------------------------------------------------------- */
+
+static void note_failure(struct answer *w, dgm_str code, dgm_str message)
+{
+    w->failed = true;
+    w->state = dgm_str_is(code, "canceled") ? "canceled" : "failed";
+    w->code = dgm_http_keep_text(w->x, code);
+    w->message = dgm_http_keep_text(w->x, message);
+}
+
+static void note_end(struct answer *w, const dgm_canon_event *e)
+{
+    const dgm_canon_outcome *o = &e->run_finished.outcome;
+    if (e->kind == DGM_CANON_RUN_ERROR) {
+        if (dgm_str_is(e->run_error.code, "rejected"))
+            w->state = "rejected";
+        else
+            note_failure(w, e->run_error.code, e->run_error.message);
+    } else if (o->kind == DGM_CANON_CANCELLED) {
+        note_failure(w, DGM_STR("canceled"), DGM_STR("The task was canceled"));
+    } else if (o->kind == DGM_CANON_INTERRUPT) {
+        bool auth = o->interrupts.n && dgm_str_is(o->interrupts.at[0].reason, "a2a:auth_required");
+        w->state = auth ? "auth-required" : "input-required";
+    } else {
+        w->state = o->pending_tool_call_ids.n ? "input-required" : "completed";
+    }
+}
+
+/* ---- what is told of it ---------------------------------------------------------------------------------------------- */
+
+#define NEEDS_INPUT "The agent needs more from you before it can go on."
+#define NEEDS_CREDENTIALS "The agent needs credentials before it can go on."
+
+bool chat_is_our_question(dgm_str text)
+{
+    return dgm_str_is(text, NEEDS_INPUT) || dgm_str_is(text, NEEDS_CREDENTIALS);
+}
+
+/* An agent that waits without saying for what. */
+static dgm_code ask_for_it(const dgm_canon_outcome *o, dgm_canon_sink next)
+{
+    bool auth = dgm_str_is(o->interrupts.at[0].reason, "a2a:auth_required");
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
+    dgm_code rc;
+    e.text.message_id = DGM_STR("dragoman:question");
+    e.text.role = DGM_CANON_ASSISTANT;
+    if ((rc = dgm_canon_emit(next, &e)))
+        return rc;
+    e.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
+    e.text.delta = auth ? DGM_STR(NEEDS_CREDENTIALS) : DGM_STR(NEEDS_INPUT);
+    if ((rc = dgm_canon_emit(next, &e)))
+        return rc;
+    e.kind = DGM_CANON_TEXT_MESSAGE_END;
+    e.text.delta = (dgm_str){0};
+    return dgm_canon_emit(next, &e);
+}
+
+static bool asks_nothing(const dgm_canon_event *e)
+{
+    const dgm_canon_outcome *o = &e->run_finished.outcome;
+    return e->kind == DGM_CANON_RUN_FINISHED && o->kind == DGM_CANON_INTERRUPT && o->interrupts.n &&
+           !o->interrupts.at[0].message.n;
+}
+
+static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+{
+    struct answer *w = arg;
+    dgm_canon_event linked;
+    dgm_code rc = DGM_OK;
+    if (dgm_canon_is_terminal(event->kind))
+        note_end(w, event);
+    if (asks_nothing(event))
+        rc = ask_for_it(&event->run_finished.outcome, next);
+    if (rc || event->kind != DGM_CANON_CUSTOM ||
+        !dgm_str_is(event->custom.name, "dragoman:artifact"))
+        return rc ? rc : dgm_canon_emit(next, event);
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    linked = *event;
+    linked.custom.value = openai_links_put(&w->links, a, event->custom.value, true);
+    return dgm_canon_emit(next, &linked);
+}
+
+/* ---- answering -------------------------------------------------------------------------------------------------------- */
+
+#define MAX_HEADERS 4
+
+static size_t headers_of(const struct answer *w, dgm_http_header headers[MAX_HEADERS])
+{
+    size_t n = 0;
+    headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Context-Id"), w->context_id};
+    headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-Id"), w->task_id};
+    if (w->ignored.n)
+        headers[n++] = (dgm_http_header){DGM_STR("x-dragoman-ignored"), w->ignored};
+    if (w->state)
+        headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-State"), dgm_str_from(w->state)};
+    return n;
+}
+
+static void on_whole(void *arg, dgm_str payload)
+{
+    struct answer *w = arg;
+    dgm_http_header headers[MAX_HEADERS];
+    size_t n = headers_of(w, headers);
+    if (!w->failed) {
+        dgm_http_respond(w->x, 200, DGM_STR("application/json"), headers, n, payload);
+        return;
+    }
+    struct openai_error e = openai_error_of_end(dgm_str_from(w->code), dgm_str_from(w->message));
+    openai_fail_with(w->x, &e, headers, n);
+}
+
+/* The agent is at work, or was: not to be asked again. */
+static void on_fault(void *arg, const dgm_err *err)
+{
+    struct answer *w = arg;
+    dgm_http_header headers[MAX_HEADERS];
+    size_t n = headers_of(w, headers);
+    struct openai_error e = openai_error_of_end(
+        err->code == DGM_UPSTREAM_TIMEOUT ? DGM_STR("timeout") : DGM_STR("answer_not_told"),
+        dgm_str_from(err->msg));
+    openai_fail_with(w->x, &e, headers, n);
+}
+
+void chat_answer(struct chat *c, const dgm_sent *sent)
+{
+    dgm_http_exchange *x = c->q.x;
+    const dgm_turns_options *o = dgm_turns_options_of(c->q.turns);
+    struct answer *w = dgm_http_keep(x, sizeof *w);
+    dgm_http_header headers[MAX_HEADERS];
+    *w = (struct answer){.x = x,
+                         .context_id = keep(x, sent->context_id),
+                         .task_id = keep(x, sent->task_id),
+                         .ignored = keep(x, c->ignored)};
+    openai_links_init(&w->links, &c->q, c->agent->id, sent->task_id);
+    dgm_front_note_task(x, sent->task_id, sent->turn);
+    dgm_tell tell = {
+        .codec = &dgm_codec_openai_chat,
+        .params = {.usage = c->usage, .json = c->json, .model = c->model, .task_id = w->task_id},
+        .thread_id = w->context_id,
+        .run_id = c->caller_id,
+        .as = c->stream ? DGM_TELL_SSE : DGM_TELL_WHOLE,
+        .headers = headers,
+        .n_headers = headers_of(w, headers),
+        .on_event = on_event,
+        .on_whole = on_whole,
+        .on_fault = on_fault,
+        .arg = w,
+        .turns = c->q.turns,
+        .owner = c->q.owner,
+        .agent = c->agent->id,
+        .task_id = sent->task_id,
+        .leave = o->leave[DGM_LEAVE_CHAT],
+        .answer_in_status = c->agent->answer_in_status,
+        .turn = sent->is_resend ? 0 : sent->turn};
+    dgm_turn_tell(x, &tell, sent->log, sent->first_seq);
+}

@@ -1,0 +1,220 @@
+/* frontend/openai/chat_front.c - POST /v1/chat/completions: a request becomes a turn. */
+#include "base/ids.h"
+#include "base/limits.h"
+#include "canon/said.h"
+#include "frontend/openai/chat_front_int.h"
+#include "frontend/openai/openai_errors.h"
+#include "frontend/openai/openai_files.h"
+#include "frontend/openai/openai_model.h"
+#include "frontend/openai/openai_session.h"
+#include "wire/openai/chat_codec.h"
+#include "wire/openai/chat_messages.h"
+
+#define PROTOCOL "openai-chat"
+#define MAX_IDEMPOTENCY_KEY 255 /* bytes */
+
+/* ---- the turn ---------------------------------------------------------------------------------------------------- */
+
+static void fail(struct chat *c, const dgm_err *err)
+{
+    openai_fail_err(c->q.x, err, c->body);
+}
+
+/* A request that was sent before is answered from the turn it began. */
+static void on_turn(dgm_code code, const dgm_found_turn *turn, const dgm_err *err, void *arg)
+{
+    struct chat *c = arg;
+    (void)err;
+    if (code) {
+        struct openai_error gone = openai_error_of_end(
+            DGM_STR("answer_not_kept"), DGM_STR("this request was answered before, and its answer "
+                                                "is not kept any more"));
+        openai_fail(c->q.x, &gone);
+        return;
+    }
+    dgm_sent sent = {.log = turn->log,
+                     .first_seq = turn->first_seq,
+                     .task_id = turn->task_id,
+                     .context_id = turn->context_id,
+                     .turn = turn->turn,
+                     .is_resend = true};
+    chat_answer(c, &sent);
+}
+
+static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+{
+    struct chat *c = arg;
+    if (code)
+        fail(c, err);
+    else if (sent->first_seq)
+        chat_answer(c, sent);
+    else
+        dgm_core_find_turn(dgm_turns_options_of(c->q.turns)->core, c->q.owner, c->agent->id,
+                           DGM_STR(PROTOCOL), c->caller_id, on_turn, c);
+}
+
+static void ask(void *arg)
+{
+    static dgm_str json = {"application/json", 16};
+    struct chat *c = arg;
+    dgm_ask ask = {.x = c->q.x,
+                   .turns = c->q.turns,
+                   .owner = c->q.owner,
+                   .agent = c->agent,
+                   .input = &c->input,
+                   .context_id = c->context_id,
+                   .fork_on_difference = c->context_id.n > 0,
+                   .message_id = c->message_id,
+                   .metadata = chat_metadata(c),
+                   .accepted_output_modes = {&json, c->json ? 1 : 0},
+                   .protocol = DGM_STR(PROTOCOL),
+                   .caller_id = c->caller_id,
+                   .dedupe = c->message_id.n > 0};
+    dgm_turn_ask(&ask, on_sent, c);
+}
+
+/* ---- the request -------------------------------------------------------------------------------------------------- */
+
+static bool is_true(yyjson_val *v, const char *name)
+{
+    return yyjson_is_true(dgm_json_get(v, dgm_str_from(name)));
+}
+
+/* One id per request; per Idempotency-Key, if there is one: its answer is the same. */
+static dgm_str new_id(dgm_arena *a, dgm_str key)
+{
+    char uuid[DGM_UUID_CHARS + 1], hex[33];
+    size_t n = 0;
+    if (key.n)
+        return dgm_arena_printf(a, "chatcmpl-%016llx%016llx",
+                                (unsigned long long)dgm_hash(1, key.p, key.n),
+                                (unsigned long long)dgm_hash(2, key.p, key.n));
+    dgm_uuid7(uuid);
+    for (size_t i = 0; i < DGM_UUID_CHARS; i++) {
+        if (uuid[i] != '-')
+            hex[n++] = uuid[i];
+    }
+    return dgm_arena_printf(a, "chatcmpl-%.*s", (int)n, hex);
+}
+
+static dgm_code read_key(struct chat *c, dgm_err *err)
+{
+    dgm_arena *a = dgm_http_arena(c->q.x);
+    dgm_str key = dgm_http_header_of(dgm_http_request_of(c->q.x), DGM_STR("idempotency-key"));
+    if (key.n > MAX_IDEMPOTENCY_KEY || dgm_utf8_check(key) != key.n)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "Idempotency-Key: expected at most %d bytes",
+                        MAX_IDEMPOTENCY_KEY);
+    c->message_id = key;
+    c->caller_id = new_id(a, key);
+    return DGM_OK;
+}
+
+/*
+ * What we said for an agent that said nothing, and a refusal, which no task holds as its answer, are no answers in the
+ * conversation's own history: they must not make it another one.
+ */
+static void forget_our_words(struct chat *c)
+{
+    for (size_t i = 0; i < c->input.messages.n; i++) {
+        dgm_canon_message *m = &c->input.messages.at[i];
+        if (m->role != DGM_CANON_ASSISTANT || m->content.kind != DGM_CANON_CONTENT_TEXT)
+            continue;
+        dgm_str refusal = dgm_chat_extra_text(m->extra, "refusal");
+        if (chat_is_our_question(m->content.text) ||
+            (refusal.n && dgm_str_eq(refusal, m->content.text)))
+            m->content.text = DGM_STR("");
+    }
+}
+
+/* False: it was answered. */
+static bool read_settings(struct chat *c)
+{
+    yyjson_val *format = dgm_json_get(c->body, DGM_STR("response_format"));
+    dgm_str type = dgm_said_mark(format, "type");
+    int64_t n = 1;
+    yyjson_val *choices = dgm_json_get(c->body, DGM_STR("n"));
+    if (choices && !yyjson_is_null(choices))
+        dgm_json_int(choices, &n);
+    if (n != 1) {
+        openai_fail_param(c->q.x, n > 1 ? "unsupported_value" : "invalid_value", "n",
+                          "n: an agent gives one answer: send 1, or leave it out");
+        return false;
+    }
+    c->json = dgm_str_is(type, "json_object") || dgm_str_is(type, "json_schema");
+    if (yyjson_is_obj(format) && !c->json && !dgm_str_is(type, "text")) {
+        openai_fail_param(c->q.x, "invalid_value", "response_format.type",
+                          "response_format.type: expected text, json_object or json_schema");
+        return false;
+    }
+    c->stream = is_true(c->body, "stream");
+    c->usage = is_true(dgm_json_get(c->body, DGM_STR("stream_options")), "include_usage");
+    c->ignored = openai_ignored(dgm_http_arena(c->q.x), c->body, chat_rules);
+    return chat_tools_can_be_used(c);
+}
+
+static bool find_agent(struct chat *c)
+{
+    yyjson_val *model = dgm_json_get(c->body, DGM_STR("model"));
+    c->model = yyjson_is_str(model) ? dgm_json_str(model) : (dgm_str){0};
+    if (!c->model.n && !c->q.agent) {
+        openai_fail_param(c->q.x, "missing_required_parameter", "model",
+                          "model: missing: name an agent, /v1/models lists them");
+        return false;
+    }
+    c->agent = openai_model_find(&c->q, c->model);
+    if (!c->agent)
+        openai_fail_model(c->q.x, c->model);
+    else if (!c->model.n)
+        c->model = c->agent->id;
+    return c->agent;
+}
+
+static dgm_code read_messages(struct chat *c, dgm_err *err)
+{
+    dgm_mint *mint = dgm_new(dgm_http_arena(c->q.x), dgm_mint);
+    *mint = dgm_turn_mint();
+    dgm_reader r = dgm_turn_reader(c->q.x, mint, err);
+    dgm_code rc = dgm_codec_openai_chat.read_request(&r, c->body, NULL, &c->input);
+    if (!rc && !c->input.messages.n)
+        rc = dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "messages"),
+                      "there is nothing in it: send at least one message");
+    return rc;
+}
+
+static dgm_code read_body(struct chat *c, dgm_err *err)
+{
+    dgm_code rc = dgm_turn_body(c->q.x, &c->body, err);
+    if (!rc && !yyjson_is_obj(c->body))
+        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s",
+                      dgm_json_type(c->body));
+    return rc ? rc : openai_check(c->body, chat_rules, NULL, err);
+}
+
+void chat_take(const dgm_turn_request *q)
+{
+    struct chat *c = dgm_new(dgm_http_arena(q->x), struct chat);
+    dgm_err err = {0};
+    c->q = *q;
+    if (read_body(c, &err)) {
+        fail(c, &err);
+        return;
+    }
+    if (!find_agent(c))
+        return;
+    if (read_messages(c, &err) || read_key(c, &err) ||
+        openai_session(dgm_http_request_of(q->x), dgm_json_get(c->body, DGM_STR("metadata")),
+                       &c->context_id, &err)) {
+        fail(c, &err);
+        return;
+    }
+    if (!read_settings(c))
+        return;
+    if (c->context_id.n)
+        forget_our_words(c);
+    openai_fetch_files(&(struct openai_fetch){.q = &c->q,
+                                              .messages = c->input.messages,
+                                              .list = "messages",
+                                              .member = "file.file_id",
+                                              .on_done = ask,
+                                              .arg = c});
+}

@@ -1,0 +1,41 @@
+/*
+ * frontend/openai/chat_front_int.h - a chat completion on its way.
+ *
+ *   chat_front.c    a request: its agent, its conversation, its message         ─► a turn is asked for
+ *   chat_rules.c    what types its members have
+ *   chat_tools.c    the caller's tools, and what the agent is to know of the request beside the message
+ *   chat_answer.c   the turn, told as chunks or as one completion
+ */
+#pragma once
+
+#include "frontend/openai/openai_check.h"
+#include "frontend/turn/turn.h"
+
+/* One request, in its exchange's arena until the turn has begun. */
+struct chat {
+    dgm_turn_request q;
+    yyjson_val *body;
+    dgm_str model; /* as the caller spells it */
+    const dgm_turn_agent *agent;
+    dgm_canon_input input;
+    bool stream, usage, json;
+    dgm_str context_id; /* empty: a new conversation */
+    dgm_str caller_id;  /* "chatcmpl-..." */
+    dgm_str message_id; /* the caller's Idempotency-Key; empty: none */
+    dgm_str ignored;    /* names of what is ignored; empty: nothing */
+};
+
+extern const struct openai_rule chat_rules[];
+
+/* POST /v1/chat/completions */
+void chat_take(const dgm_turn_request *q);
+
+/* False: the caller wants its tools used in a way that this agent cannot; it was told so. */
+bool chat_tools_can_be_used(struct chat *c);
+/* Metadata of the request for the agent. NULL: none. */
+const dgm_json *chat_metadata(struct chat *c);
+
+/* What is said for an agent that waits and does not say for what? */
+bool chat_is_our_question(dgm_str text);
+/* Tells the turn that was sent. */
+void chat_answer(struct chat *c, const dgm_sent *sent);

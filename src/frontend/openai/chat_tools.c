@@ -1,0 +1,116 @@
+/* frontend/openai/chat_tools.c - the caller's tools, and what else an agent is to know of a request. */
+#include "canon/list.h"
+#include "canon/said.h"
+#include "frontend/openai/chat_front_int.h"
+#include "frontend/openai/openai_errors.h"
+#include "frontend/openai/openai_session.h"
+
+/* ---- which tool is to be called --------------------------------------------------------------------------------- */
+
+/* Agents of these types are what they are, whatever tools a caller has; all others get to know of them. */
+static bool looks_at_tools(const char *type)
+{
+    static const char *const blind[] = {"hello", "demo", "bench", "tck"};
+    for (size_t i = 0; i < sizeof blind / sizeof *blind; i++) {
+        if (!strcmp(type, blind[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool has_tool(const struct chat *c, dgm_str name)
+{
+    for (size_t i = 0; i < c->input.tools.n; i++) {
+        if (dgm_str_eq(c->input.tools.at[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+/* The name of a function that must be called; empty: any. false: none must. */
+static bool must_call(yyjson_val *choice, dgm_str *ret_name)
+{
+    yyjson_val *type = dgm_json_get(choice, DGM_STR("type"));
+    *ret_name = (dgm_str){0};
+    if (yyjson_is_str(choice))
+        return dgm_str_is(dgm_json_str(choice), "required");
+    if (yyjson_is_str(type) && dgm_str_is(dgm_json_str(type), "allowed_tools"))
+        return dgm_str_is(dgm_said_mark(dgm_json_get(choice, DGM_STR("allowed_tools")), "mode"),
+                          "required");
+    yyjson_val *named = dgm_json_get(choice, DGM_STR("function"));
+    *ret_name = dgm_said_mark(named ? named : dgm_json_get(choice, DGM_STR("custom")), "name");
+    if (!ret_name->n)
+        *ret_name = dgm_said_mark(choice, "name"); /* legacy: function_call */
+    return true;
+}
+
+static bool is_known_word(yyjson_val *choice)
+{
+    dgm_str word = dgm_json_str(choice);
+    return dgm_str_is(word, "none") || dgm_str_is(word, "auto") || dgm_str_is(word, "required");
+}
+
+bool chat_tools_can_be_used(struct chat *c)
+{
+    dgm_http_exchange *x = c->q.x;
+    yyjson_val *choice = dgm_json_get(c->body, DGM_STR("tool_choice"));
+    const char *param = "tool_choice";
+    dgm_str name;
+    if (!choice || yyjson_is_null(choice)) {
+        choice = dgm_json_get(c->body, DGM_STR("function_call"));
+        param = "function_call";
+    }
+    if (!choice || yyjson_is_null(choice))
+        return true;
+    if (yyjson_is_str(choice) && !is_known_word(choice))
+        openai_fail_param(x, "invalid_value", param, "%s: expected none, auto or required", param);
+    else if (!must_call(choice, &name))
+        return true;
+    else if (!c->input.tools.n)
+        openai_fail_param(x, "invalid_value", param, "%s: there are no tools to be called", param);
+    else if (name.n && !has_tool(c, name))
+        openai_fail_param(x, "invalid_value", param, "%s: there is no such tool among `tools`",
+                          param);
+    else if (!looks_at_tools(c->agent->type))
+        openai_fail_param(x, "unsupported_value", param,
+                          "%s: this agent decides itself which tools it calls: send auto or none",
+                          param);
+    else
+        return true;
+    return false;
+}
+
+/* ---- metadata ----------------------------------------------------------------------------------------------------- */
+
+struct members {
+    dgm_arena *a;
+    dgm_member *at;
+    size_t n;
+};
+
+static void add(struct members *m, dgm_str key, yyjson_val *value)
+{
+    if (!value || yyjson_is_null(value))
+        return;
+    m->at = dgm_one_more(m->a, m->at, m->n, sizeof *m->at);
+    m->at[m->n++] = (dgm_member){key, value};
+}
+
+const dgm_json *chat_metadata(struct chat *c)
+{
+    struct members m = {.a = dgm_http_arena(c->q.x)};
+    yyjson_val *key, *value;
+    size_t i, n;
+    yyjson_obj_foreach (dgm_json_get(c->body, DGM_STR("metadata")), i, n, key, value) {
+        dgm_str name = dgm_json_str(key);
+        /* names with our prefixes are ours to give */
+        if (!openai_is_session_key(name) && !dgm_str_starts(name, DGM_STR("dragoman:")) &&
+            !dgm_str_starts(name, DGM_STR("aion:")))
+            add(&m, name, value);
+    }
+    add(&m, DGM_STR(DGM_META_TOOL_CHOICE), dgm_json_get(c->body, DGM_STR("tool_choice")));
+    if (c->json)
+        add(&m, DGM_STR(DGM_META_RESPONSE_FORMAT),
+            dgm_json_get(c->body, DGM_STR("response_format")));
+    return m.n ? dgm_json_object(m.a, m.at, m.n) : NULL;
+}

@@ -1,0 +1,104 @@
+/* frontend/openai/openai_front.c - paths below /v1. */
+#include "frontend/openai/openai_front.h"
+#include "frontend/openai/chat_front_int.h"
+#include "frontend/openai/openai_errors.h"
+#include "frontend/openai/openai_files.h"
+#include "frontend/openai/openai_model.h"
+
+/* What stands behind the prefix; absent: it has another. "/models" is no prefix of "/modelsx". */
+static dgm_str below(dgm_str path, dgm_str prefix)
+{
+    if (!dgm_str_starts(path, prefix) || (path.n > prefix.n && path.p[prefix.n] != '/'))
+        return (dgm_str){0};
+    return (dgm_str){path.p + prefix.n, path.n - prefix.n};
+}
+
+/* The path below /v1, if it is one of ours: A2A 0.3 has others there. Absent: it is not. */
+static dgm_str ours(dgm_str path)
+{
+    static const char *const first[] = {"/chat", "/models", "/files", "/responses",
+                                        "/conversations"};
+    dgm_str rest = below(path, DGM_STR("/v1"));
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        if (below(rest, dgm_str_from(first[i])).p)
+            return rest;
+    }
+    return (dgm_str){0};
+}
+
+static void fail_unknown(dgm_http_exchange *x)
+{
+    dgm_err err = {0};
+    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "there is nothing at this address");
+    openai_fail_err(x, &err, NULL);
+}
+
+/* False: another method, and the caller was told. */
+static bool is_method(dgm_http_exchange *x, bool post)
+{
+    dgm_str method = dgm_http_request_of(x)->method;
+    if (post ? dgm_str_is(method, "POST") : dgm_str_is(method, "GET") || dgm_str_is(method, "HEAD"))
+        return true;
+    openai_fail_method(x, post ? "POST" : "GET, HEAD");
+    return false;
+}
+
+static void take_models(const dgm_turn_request *q, dgm_str rest)
+{
+    dgm_front_note_kind(q->x, DGM_FRONT_OPENAI, "models");
+    if (!is_method(q->x, false))
+        return;
+    if (rest.n > 1)
+        openai_model_give(q, (dgm_str){rest.p + 1, rest.n - 1});
+    else
+        openai_model_list(q);
+}
+
+/* /ID/content */
+static void take_files(const dgm_turn_request *q, dgm_str rest)
+{
+    dgm_str end = DGM_STR("/content");
+    dgm_front_note_kind(q->x, DGM_FRONT_OPENAI, "files.content");
+    if (rest.n < end.n + 2 || memcmp(rest.p + rest.n - end.n, end.p, end.n) != 0)
+        fail_unknown(q->x);
+    else if (is_method(q->x, false))
+        openai_file_give(q, (dgm_str){rest.p + 1, rest.n - end.n - 1});
+}
+
+static void take_chat(const dgm_turn_request *q, dgm_str rest)
+{
+    dgm_front_note_kind(q->x, DGM_FRONT_OPENAI, "chat.completions");
+    if (!dgm_str_is(rest, "/completions"))
+        fail_unknown(q->x);
+    else if (is_method(q->x, true))
+        chat_take(q);
+}
+
+static bool take(const dgm_turn_request *q)
+{
+    dgm_str path = ours(q->path), rest;
+    if (!path.p)
+        return false;
+    if ((rest = below(path, DGM_STR("/chat"))).p)
+        take_chat(q, rest);
+    else if ((rest = below(path, DGM_STR("/models"))).p)
+        take_models(q, rest);
+    else if ((rest = below(path, DGM_STR("/files"))).p)
+        take_files(q, rest);
+    else if (!dgm_responses_take(q, path))
+        fail_unknown(q->x);
+    return true;
+}
+
+static bool refuse(dgm_http_exchange *x, dgm_str path, const dgm_err *err,
+                   const dgm_http_header *headers, size_t n)
+{
+    if (!ours(path).p)
+        return false;
+    dgm_front_note_kind(x, DGM_FRONT_OPENAI, NULL);
+    struct openai_error e = openai_error_of(dgm_http_arena(x), err, NULL);
+    openai_fail_with(x, &e, headers, n);
+    return true;
+}
+
+const dgm_turn_front dgm_front_openai = {.name = "openai", .take = take, .refuse = refuse};

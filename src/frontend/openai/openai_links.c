@@ -1,0 +1,213 @@
+/* frontend/openai/openai_links.c - files in answers as links, files that requests name as bytes. */
+#include "base/limits.h"
+#include "canon/media.h"
+#include "canon/said.h"
+#include "frontend/cached.h"
+#include "frontend/openai/openai_errors.h"
+#include "frontend/openai/openai_files.h"
+#include "model/form.h"
+
+/* ---- in answers --------------------------------------------------------------------------------------------------- */
+
+struct openai_made { /* an artifact with bytes */
+    struct openai_made *next;
+    dgm_str id;
+    size_t n; /* parts so far */
+};
+
+static dgm_str keep(dgm_http_exchange *x, dgm_str s)
+{
+    return (dgm_str){dgm_http_keep_text(x, s), s.n};
+}
+
+void openai_links_init(struct openai_links *l, const dgm_turn_request *q, dgm_str agent,
+                       dgm_str task_id)
+{
+    dgm_str url = dgm_turns_options_of(q->turns)->public_url;
+    dgm_str base = dgm_front_address(dgm_http_arena(q->x), dgm_http_request_of(q->x), url);
+    *l = (struct openai_links){.x = q->x,
+                               .base = keep(q->x, base),
+                               .agent = keep(q->x, agent),
+                               .task_id = keep(q->x, task_id)};
+}
+
+/* NULL: there are too many already. */
+static struct openai_made *made_of(struct openai_links *l, dgm_str id)
+{
+    struct openai_made *m = l->made;
+    while (m && !dgm_str_eq(m->id, id))
+        m = m->next;
+    if (m || l->n_made == DGM_MAX_OPEN_ITEMS)
+        return m;
+    m = dgm_http_keep(l->x, sizeof *m);
+    *m = (struct openai_made){.next = l->made, .id = keep(l->x, id)};
+    l->made = m;
+    l->n_made++;
+    return m;
+}
+
+static void link_part(struct openai_links *l, dgm_arena *a, dgm_part *p, dgm_str artifact_id,
+                      size_t index)
+{
+    dgm_str type = dgm_media_type(p);
+    dgm_str id = openai_file_id(a, &(struct openai_file){l->agent, l->task_id, artifact_id, index});
+    if (!id.n)
+        return;
+    if (!p->filename.n)
+        p->filename = dgm_arena_printf(a, "file.%s", dgm_media_extension(type));
+    p->media_type = type;
+    p->kind = DGM_PART_URL;
+    p->content = dgm_arena_printf(a, "%.*s/v1/files/%.*s/content", DGM_P(l->base), DGM_P(id));
+}
+
+static bool has_bytes(const dgm_artifact *artifact)
+{
+    for (size_t i = 0; i < artifact->parts.n; i++) {
+        if (artifact->parts.at[i].kind == DGM_PART_RAW)
+            return true;
+    }
+    return false;
+}
+
+/* The event's value again, about this artifact. */
+static const dgm_json *value_of(dgm_arena *a, const dgm_json *from, const dgm_artifact *artifact)
+{
+    static const char *const marks[] = {"append", "lastChunk", "text"};
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_writer w = {.out = &b};
+    dgm_buf_add_lit(&b, "{\"artifact\":");
+    dgm_shape_write(&w, &dgm_form_artifact, artifact);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        if (yyjson_is_true(dgm_json_get(from, dgm_str_from(marks[i]))))
+            dgm_buf_printf(&b, ",\"%s\":true", marks[i]);
+    }
+    dgm_buf_add_char(&b, '}');
+    const dgm_json *value = dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
+    dgm_buf_done(&b);
+    return value;
+}
+
+const dgm_json *openai_links_put(struct openai_links *l, dgm_arena *a, const dgm_json *value,
+                                 bool images)
+{
+    dgm_reader r = {.arena = a, .format = dgm_form_name};
+    dgm_artifact artifact = {0};
+    yyjson_val *v = dgm_json_get(value, DGM_STR("artifact"));
+    if (!v || dgm_shape_read(&r, &dgm_form_artifact, v, NULL, &artifact) || !has_bytes(&artifact))
+        return value;
+    struct openai_made *made = made_of(l, artifact.artifact_id);
+    if (!made)
+        return value;
+    if (!yyjson_is_true(dgm_json_get(value, DGM_STR("append"))))
+        made->n = 0;
+    for (size_t i = 0; i < artifact.parts.n; i++) {
+        dgm_part *p = &artifact.parts.at[i];
+        if (p->kind != DGM_PART_RAW)
+            continue;
+        size_t index = made->n++;
+        if (images || !dgm_media_is(dgm_media_type(p), DGM_STR("image/")))
+            link_part(l, a, p, artifact.artifact_id, index);
+    }
+    return value_of(a, value, &artifact);
+}
+
+/* ---- in requests ---------------------------------------------------------------------------------------------------- */
+
+struct fetching {
+    struct openai_fetch f;
+    dgm_arena *arena;
+    size_t message, part; /* that is looked at */
+    size_t in_request;    /* messages before it that the request has */
+    size_t n;
+    struct openai_file file;
+};
+
+static void next_file(struct fetching *g);
+
+static void fail(struct fetching *g, const char *why)
+{
+    dgm_str param = dgm_arena_printf(g->arena, "%s[%zu].content[%zu].%s", g->f.list, g->in_request,
+                                     g->part, g->f.member);
+    openai_fail_param(g->f.q->x, "invalid_value", param.p, "%s: %s", param.p, why);
+}
+
+static void take(struct fetching *g, const dgm_part *from)
+{
+    dgm_canon_part *p = &g->f.messages.at[g->message].content.parts.at[g->part];
+    dgm_str type = dgm_media_type(from);
+    if (!type.n)
+        type = DGM_STR("application/octet-stream");
+    p->kind = dgm_media_kind(type);
+    p->source = (dgm_canon_source){.kind = DGM_CANON_SOURCE_DATA,
+                                   .value = dgm_arena_dup(g->arena, from->content),
+                                   .mime_type = dgm_arena_dup(g->arena, type)};
+    if (!p->metadata && from->filename.n) {
+        dgm_str name = dgm_arena_dup(g->arena, from->filename);
+        dgm_member m = {DGM_STR("filename"), dgm_said_string(g->arena, name)};
+        p->metadata = dgm_json_object(g->arena, &m, 1);
+    }
+}
+
+static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
+{
+    struct fetching *g = arg;
+    const dgm_part *p = NULL;
+    dgm_event event;
+    if (code && code != DGM_TASK_NOT_FOUND) {
+        openai_fail_err(g->f.q->x, err, NULL);
+        return;
+    }
+    if (!code && !dgm_record_event(snapshot, g->arena, &event, NULL) &&
+        event.kind == DGM_EVENT_TASK)
+        p = openai_file_of(event.task, &g->file);
+    if (!p) {
+        fail(g, "there is no such file here");
+        return;
+    }
+    take(g, p);
+    g->part++;
+    next_file(g);
+}
+
+/* The next part that names a file; false: there is none. */
+static bool find_next(struct fetching *g, dgm_str *ret_id)
+{
+    const dgm_canon_messages *all = &g->f.messages;
+    for (; g->message < all->n; g->message++, g->part = 0) {
+        const dgm_canon_message *m = &all->at[g->message];
+        bool has_parts = m->content.kind == DGM_CANON_CONTENT_PARTS;
+        for (; has_parts && g->part < m->content.parts.n; g->part++) {
+            const dgm_canon_part *p = &m->content.parts.at[g->part];
+            *ret_id = p->source.value;
+            if (p->kind != DGM_CANON_PART_TEXT && p->source.kind == DGM_CANON_SOURCE_FILE)
+                return true;
+        }
+        g->in_request += m->role != DGM_CANON_REASONING; /* which is a member there */
+    }
+    return false;
+}
+
+static void next_file(struct fetching *g)
+{
+    dgm_str id;
+    if (!find_next(g, &id)) {
+        g->f.on_done(g->f.arg);
+        return;
+    }
+    if (g->n++ == DGM_MAX_REQUEST_FILES)
+        fail(g, "more files by their id than the limit request_files");
+    else if (!openai_file_read_id(g->arena, id, &g->file))
+        fail(g, "there is no such file here");
+    else
+        dgm_core_get(dgm_turns_options_of(g->f.q->turns)->core, g->f.q->owner, g->file.agent,
+                     g->file.task_id, on_task, g);
+}
+
+void openai_fetch_files(const struct openai_fetch *f)
+{
+    dgm_arena *a = dgm_http_arena(f->q->x);
+    struct fetching *g = dgm_new(a, struct fetching);
+    *g = (struct fetching){.f = *f, .arena = a};
+    next_file(g);
+}

@@ -1,0 +1,73 @@
+/* frontend/openai/openai_session.c - which conversation a request goes on with. */
+#include "frontend/openai/openai_session.h"
+
+#define MAX_KEY 512 /* bytes: what OpenAI allows a value of metadata */
+
+static const char *const headers[] = {"x-a2a-context-id", "x-conversation-id",
+                                      "x-openwebui-chat-id", "x-session-id"};
+static const char *const members[] = {"a2a_context_id", "conversation_id"};
+#define N(list) (sizeof(list) / sizeof *(list))
+
+bool openai_is_session_key(dgm_str name)
+{
+    for (size_t i = 0; i < N(members); i++) {
+        if (dgm_str_eq(name, dgm_str_from(members[i])))
+            return true;
+    }
+    return false;
+}
+
+/* "x-librechat-session-id" and the like. */
+static bool is_session_header(dgm_str name)
+{
+    dgm_str end = DGM_STR("-session-id");
+    return name.n > end.n + 2 && dgm_str_starts(name, DGM_STR("x-")) &&
+           memcmp(name.p + name.n - end.n, end.p, end.n) == 0;
+}
+
+static const dgm_http_header *header_of(const dgm_http_request *r)
+{
+    for (size_t i = 0; i < N(headers); i++) {
+        for (size_t k = 0; k < r->n_headers; k++) {
+            if (r->headers[k].value.n && dgm_str_eq(r->headers[k].name, dgm_str_from(headers[i])))
+                return &r->headers[k];
+        }
+    }
+    for (size_t k = 0; k < r->n_headers; k++) {
+        if (r->headers[k].value.n && is_session_header(r->headers[k].name))
+            return &r->headers[k];
+    }
+    return NULL;
+}
+
+/* It goes into answers' headers and into JSON. */
+static dgm_code check(dgm_str key, dgm_str name, const dgm_at *at, dgm_err *err)
+{
+    bool fine = dgm_utf8_check(key) == key.n;
+    for (size_t i = 0; i < key.n; i++)
+        fine &= (unsigned char)key.p[i] >= ' ' && key.p[i] != 0x7f;
+    if (!fine || key.n > MAX_KEY)
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "%.*s: expected at most %d bytes of plain text",
+                        DGM_P(name), MAX_KEY);
+    return DGM_OK;
+}
+
+dgm_code openai_session(const dgm_http_request *r, const yyjson_val *metadata, dgm_str *ret_key,
+                        dgm_err *err)
+{
+    const dgm_http_header *h = header_of(r);
+    *ret_key = (dgm_str){0};
+    if (h) {
+        *ret_key = h->value;
+        return check(h->value, h->name, NULL, err);
+    }
+    for (size_t i = 0; i < N(members); i++) {
+        dgm_str name = dgm_str_from(members[i]);
+        yyjson_val *v = dgm_json_get(metadata, name);
+        if (!yyjson_is_str(v) || !dgm_json_str(v).n)
+            continue;
+        *ret_key = dgm_json_str(v);
+        return check(*ret_key, name, DGM_AT(DGM_AT_LIT(NULL, "metadata"), name), err);
+    }
+    return DGM_OK;
+}
