@@ -175,20 +175,6 @@ static bool has_strangers(const dgm_canon_messages *held, const dgm_canon_messag
     return found;
 }
 
-size_t agui_cut(const dgm_canon_messages *messages, dgm_str message_id, dgm_str run_id)
-{
-    for (size_t i = messages->n; message_id.n && i-- > 0;) {
-        if (dgm_str_eq(messages->at[i].id, message_id))
-            return i + 1;
-    }
-    for (size_t i = 0; run_id.n && i < messages->n; i++) {
-        dgm_str id = messages->at[i].id;
-        if (dgm_str_starts(id, run_id) && id.n > run_id.n && id.p[run_id.n] == '-')
-            return i;
-    }
-    return messages->n;
-}
-
 /* ---- the prelude ---------------------------------------------------------------------------------------------------------- */
 
 static dgm_code emit_all(const agui_events *list, dgm_canon_sink next)

@@ -49,6 +49,3 @@ void agui_again_done(agui_again *g);
 dgm_code agui_again_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
 /* All that is there has been given. */
 dgm_code agui_again_on_pause(void *arg, dgm_canon_sink next);
-
-/* How many of the messages come before a run that message_id began, and whose own are called "<run_id>-...". */
-size_t agui_cut(const dgm_canon_messages *messages, dgm_str message_id, dgm_str run_id);

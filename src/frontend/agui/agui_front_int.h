@@ -6,6 +6,7 @@
  *   agui_front_run.c     a new run: what it answers, and the sending
  *   agui_front_resume.c  which of the interrupts that it names are open
  *   agui_front_thread.c  what is there already: runs and threads, told again
+ *   agui_messages.c      which of a thread's messages that takes
  *   agui_again.c         how a run is told to somebody who comes in the middle of it
  */
 #pragma once
@@ -86,3 +87,11 @@ void agui_stand(struct agui_op *op);
 void agui_messages(struct agui_op *op, dgm_str thread_id);
 /* A run without a turn: it begins and ends, that is all. */
 void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_canon_outcome outcome);
+
+/* ---- agui_messages.c ---------------------------------------------------------------------------------------------- */
+
+/* Without activities: how things went is of no use when they are over, and clients do not send it, either. What the user
+ * asked again (the same message, sent once more) stands for what was answered the first time, and all that followed. */
+dgm_canon_messages agui_shown(dgm_arena *a, const dgm_canon_messages *all);
+/* How many of the messages come before a run that message_id began, and whose own are called "<run_id>-...". */
+size_t agui_cut(const dgm_canon_messages *messages, dgm_str message_id, dgm_str run_id);

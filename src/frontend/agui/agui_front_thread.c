@@ -11,17 +11,6 @@
 
 /* ---- a run without a turn ----------------------------------------------------------------------------------------------- */
 
-/* How things went is of no use when they are over; clients do not send it, either. */
-static dgm_canon_messages without_activities(dgm_arena *a, const dgm_canon_messages *all)
-{
-    dgm_canon_messages some = {dgm_new_n(a, dgm_canon_message, all->n), 0};
-    for (size_t i = 0; i < all->n; i++) {
-        if (all->at[i].role != DGM_CANON_ACTIVITY)
-            some.at[some.n++] = all->at[i];
-    }
-    return some;
-}
-
 struct frames {
     dgm_buf out;
     bool binary;
@@ -60,7 +49,7 @@ void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_can
     tell.codec->encoder_feed(encoder, &e, NULL);
     if (messages) {
         e = (dgm_canon_event){.kind = DGM_CANON_MESSAGES_SNAPSHOT};
-        e.snapshot.messages = without_activities(op->arena, messages);
+        e.snapshot.messages = *messages;
         tell.codec->encoder_feed(encoder, &e, NULL);
     }
     e = (dgm_canon_event){.kind = DGM_CANON_RUN_FINISHED};
@@ -141,10 +130,12 @@ static void on_history_of_run(dgm_code code, const dgm_turn_history *history, co
                               void *arg)
 {
     struct agui_op *op = arg;
-    if (code)
+    if (code) {
         agui_fail(op, err);
-    else
-        attach_behind(op, &history->messages);
+        return;
+    }
+    dgm_canon_messages shown = agui_shown(op->arena, &history->messages);
+    attach_behind(op, &shown);
 }
 
 static void attach_at(struct agui_op *op, uint64_t cursor)
@@ -243,7 +234,7 @@ static void tell_thread(struct agui_op *op, const dgm_turn_history *history, boo
     struct thread *t = dgm_new(op->arena, struct thread);
     dgm_task_state state = history->state;
     *t = (struct thread){.op = op,
-                         .messages = history->messages,
+                         .messages = agui_shown(op->arena, &history->messages),
                          .is_at_rest =
                              dgm_state_is_terminal(state) || dgm_state_is_interrupted(state),
                          .no_messages = no_messages};
@@ -319,7 +310,7 @@ static void on_history_asked(dgm_code code, const dgm_turn_history *history, con
     dgm_buf_add_lit(&b, "{\"threadId\":");
     dgm_json_put_str(&b, op->input.thread_id);
     dgm_buf_add_lit(&b, ",\"messages\":[");
-    dgm_canon_messages messages = without_activities(op->arena, &history->messages);
+    dgm_canon_messages messages = agui_shown(op->arena, &history->messages);
     dgm_codec_agui.write_messages(&messages, &params, (dgm_frame_sink){put_message, &b}, NULL);
     dgm_buf_add_lit(&b, "]");
     if (history->cut)

@@ -270,22 +270,7 @@ static void wherever_one_comes_in(void **state)
     }
 }
 
-static void where_a_run_begins(void **state)
-{
-    dgm_canon_message list[] = {
-        message(DGM_CANON_USER, "u", ""), message(DGM_CANON_ASSISTANT, "r1-m1", ""),
-        message(DGM_CANON_USER, "u2", ""), message(DGM_CANON_ASSISTANT, "r-m1", "")};
-    dgm_canon_messages all = {list, 4};
-    (void)state;
-    assert_int_equal(agui_cut(&all, DGM_STR("u2"), DGM_STR("r")), 3);
-    assert_int_equal(agui_cut(&all, DGM_STR("u"), DGM_STR("r")), 1);
-    assert_int_equal(agui_cut(&all, DGM_STR("other"), DGM_STR("r")), 3);
-    assert_int_equal(agui_cut(&all, DGM_STR("other"), DGM_STR("r1")), 1);
-    assert_int_equal(agui_cut(&all, DGM_STR(""), DGM_STR("x")), 4);
-}
-
 DGM_TEST_MAIN(dgm_test(in_the_middle_of_a_message), dgm_test(when_all_is_over),
               dgm_test(a_client_with_other_ids_begins_anew),
               dgm_test(a_thread_whose_last_run_failed_is_in_order),
-              dgm_test(too_much_to_say_again_is_an_error), dgm_test(wherever_one_comes_in),
-              dgm_test(where_a_run_begins))
+              dgm_test(too_much_to_say_again_is_an_error), dgm_test(wherever_one_comes_in))

@@ -105,5 +105,61 @@ static void cursors(void **state)
     assert_false(agui_cursor_of(&r, &cursor));
 }
 
+/* ---- messages ------------------------------------------------------------------------------------------------------ */
+
+static dgm_canon_message message(dgm_canon_role role, const char *id, const char *text)
+{
+    dgm_canon_content content = {.kind = DGM_CANON_CONTENT_TEXT, .text = dgm_str_from(text)};
+    return (dgm_canon_message){.role = role, .id = dgm_str_from(id), .content = content};
+}
+#define USER(id, text) message(DGM_CANON_USER, id, text)
+#define AGENT(id) message(DGM_CANON_ASSISTANT, id, "")
+
+static void where_a_run_begins(void **state)
+{
+    dgm_canon_message list[] = {
+        message(DGM_CANON_USER, "u", ""), message(DGM_CANON_ASSISTANT, "r1-m1", ""),
+        message(DGM_CANON_USER, "u2", ""), message(DGM_CANON_ASSISTANT, "r-m1", "")};
+    dgm_canon_messages all = {list, 4};
+    (void)state;
+    assert_int_equal(agui_cut(&all, DGM_STR("u2"), DGM_STR("r")), 3);
+    assert_int_equal(agui_cut(&all, DGM_STR("u"), DGM_STR("r")), 1);
+    assert_int_equal(agui_cut(&all, DGM_STR("other"), DGM_STR("r")), 3);
+    assert_int_equal(agui_cut(&all, DGM_STR("other"), DGM_STR("r1")), 1);
+    assert_int_equal(agui_cut(&all, DGM_STR(""), DGM_STR("x")), 4);
+}
+
+static void check_shown(const dgm_canon_message *list, size_t n, const char *want)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_canon_messages all = {(dgm_canon_message *)(uintptr_t)list, n}, shown = agui_shown(a, &all);
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    for (size_t i = 0; i < shown.n; i++)
+        dgm_buf_printf(&b, "%.*s ", DGM_P(shown.at[i].id));
+    check_str(b, want);
+    dgm_buf_done(&b);
+}
+
+static void what_was_asked_again_counts(void **state)
+{
+    const dgm_canon_message again[] = {USER("u1", "a"), AGENT("a1"), USER("u2", "b"), AGENT("a2"),
+                                       USER("u3", "c"), AGENT("a3"), USER("u2", "b"), AGENT("a4"),
+                                       USER("u2", "b"), AGENT("a5")};
+    const dgm_canon_message other[] = {USER("u", "a"), AGENT("a1"), USER("u", "b"), AGENT("a2")};
+    const dgm_canon_message back[] = {USER("u1", "a"), USER("u2", "b"), USER("u1", "a"),
+                                      USER("u2", "b")};
+    const dgm_canon_message busy[] = {USER("u1", "a"), message(DGM_CANON_ACTIVITY, "x", ""),
+                                      AGENT("a1")};
+    (void)state;
+    check_shown(again, 10, "u1 a1 u2 a5 ");
+    check_shown(other, 4,
+                "u a1 u a2 "); /* a client that gives all the same name says other things */
+    check_shown(back, 4, "u1 u2 ");
+    check_shown(busy, 3, "u1 a1 ");
+    check_shown(NULL, 0, "");
+}
+
 DGM_TEST_MAIN(dgm_test(paths), dgm_test(peers), dgm_test(interrupts_have_the_name_of_their_turn),
-              dgm_test(what_is_new), dgm_test(answers_in_words), dgm_test(cursors))
+              dgm_test(what_is_new), dgm_test(answers_in_words), dgm_test(cursors),
+              dgm_test(where_a_run_begins), dgm_test(what_was_asked_again_counts))

@@ -1,8 +1,9 @@
 /*
  * frontend/turn/turn_history.c - all that was said in a context.
  *
- * A page of tasks after the other, the newest first; then each as messages, in the order they were begun: ids
- * of tasks ascend. A Task has what was said; its log also has how the agent came to it: calls, results, thoughts.
+ * A page of tasks after the other; then each as messages, the newest first, until there is too much of it. They are given
+ * in the order the tasks were begun: ids of tasks ascend. A Task has what was said; its log also has how the agent came
+ * to it: calls, results, thoughts. Each is put together by itself: ids of messages and calls are its own.
  */
 #include "canon/copy.h"
 #include "canon/messages.h"
@@ -16,6 +17,7 @@
 struct named { /* a task, by its id, which is in its bytes */
     dgm_record *record;
     dgm_str id;
+    dgm_canon_messages messages;
 };
 
 struct looking {
@@ -23,8 +25,8 @@ struct looking {
     dgm_arena *arena, *scratch;
     dgm_list_query query;
     struct named *tasks;
-    size_t n, at;
-    dgm_canon_fold *fold;
+    size_t n, left; /* left: of them, to be put together */
+    size_t bytes;
     dgm_turn_history history;
     bool whole;                 /* logs, too */
     bool is_answered, is_later; /* of the log at `at`: here it is; it was not at once */
@@ -36,7 +38,6 @@ static void done(struct looking *l)
 {
     for (size_t i = 0; i < l->n; i++)
         dgm_record_unref(l->tasks[i].record);
-    dgm_canon_fold_free(l->fold);
     dgm_arena_free(l->scratch);
 }
 
@@ -61,24 +62,27 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event)
 }
 
 /* What a message repeats of others, in its first part (turn_message.c), was said there. */
+static void drop_transcript(dgm_message *m)
+{
+    if (m->parts.n &&
+        dgm_str_is(dgm_said_mark(m->parts.at[0].metadata, DGM_META_PART), "transcript"))
+        m->parts = (dgm_parts){m->parts.at + 1, m->parts.n - 1};
+}
+
 static void drop_transcripts(const dgm_task *task)
 {
-    for (size_t i = 0; i < task->history.n; i++) {
-        dgm_parts *parts = &task->history.at[i].parts;
-        if (parts->n &&
-            dgm_str_is(dgm_said_mark(parts->at[0].metadata, DGM_META_PART), "transcript"))
-            *parts = (dgm_parts){parts->at + 1, parts->n - 1};
-    }
+    for (size_t i = 0; i < task->history.n; i++)
+        drop_transcript(&task->history.at[i]);
 }
 
 /* What a task holds that cannot be read is left out: the others can. */
-static void add_task(dgm_canon_fold *fold, dgm_arena *scratch, const dgm_record *r)
+static void read_task(struct looking *l, const dgm_record *r, dgm_canon_fold *fold)
 {
     dgm_canon_sink sink = {on_event, fold};
     dgm_err err = {0};
     dgm_event event;
     dgm_from_params params = {.say_history = true, .trusted = true};
-    if (dgm_record_event(r, scratch, &event, &err))
+    if (dgm_record_event(r, l->scratch, &event, &err))
         return;
     if (event.kind == DGM_EVENT_TASK)
         drop_transcripts(event.task);
@@ -92,7 +96,12 @@ static dgm_event as_said(const dgm_event *e)
 {
     bool said = e->kind == DGM_EVENT_INTERNAL && e->internal->kind == DGM_INTERNAL_MESSAGE &&
                 e->internal->message && e->internal->message->role == DGM_ROLE_USER;
-    return said ? (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = e->internal->message} : *e;
+    if (e->kind == DGM_EVENT_TASK)
+        drop_transcripts(e->task);
+    if (!said)
+        return *e;
+    drop_transcript(e->internal->message);
+    return (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = e->internal->message};
 }
 
 static void ignore(void *arg)
@@ -100,9 +109,9 @@ static void ignore(void *arg)
     (void)arg;
 }
 
-static void add_log(struct looking *l, dgm_log *log)
+static void read_log(struct looking *l, dgm_log *log, dgm_canon_fold *fold)
 {
-    dgm_canon_sink sink = {on_event, l->fold};
+    dgm_canon_sink sink = {on_event, fold};
     dgm_err err = {0};
     dgm_event event;
     dgm_from_params params = {.say_history = true, .trusted = true, .many_turns = true};
@@ -138,11 +147,38 @@ static struct named name_of(dgm_arena *a, dgm_arena *scratch, dgm_record *r)
     return n;
 }
 
+/* The next, from its log if there is one. If that is too much it is left out, with all before it. */
+static void add_next(struct looking *l, dgm_log *log)
+{
+    dgm_auto(dgm_canon_fold_free) dgm_canon_fold *fold =
+        dgm_canon_fold_new(DGM_MAX_OUTPUT_BYTES - l->bytes);
+    struct named *task = &l->tasks[--l->left];
+    dgm_canon_event all = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
+    if (log)
+        read_log(l, log, fold);
+    else
+        read_task(l, task->record, fold);
+    all.snapshot.messages = dgm_canon_fold_messages(fold, l->scratch);
+    task->messages = dgm_canon_copy_event(l->arena, &all).snapshot.messages;
+    dgm_arena_reset(l->scratch);
+    l->bytes += dgm_canon_fold_bytes(fold);
+    if (dgm_canon_fold_is_over(fold)) {
+        l->history.cut = true;
+        l->left = 0;
+    }
+}
+
 static void give(struct looking *l)
 {
-    dgm_canon_event all = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
-    all.snapshot.messages = dgm_canon_fold_messages(l->fold, l->arena);
-    l->history.messages = dgm_canon_copy_event(l->arena, &all).snapshot.messages;
+    dgm_canon_messages *all = &l->history.messages;
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        n += l->tasks[i].messages.n;
+    all->at = dgm_new_n(l->arena, dgm_canon_message, n);
+    for (size_t i = 0; i < l->n; i++) {
+        for (size_t k = 0; k < l->tasks[i].messages.n; k++)
+            all->at[all->n++] = l->tasks[i].messages.at[k];
+    }
     done(l);
     l->on_history(DGM_OK, &l->history, NULL, l->arg);
 }
@@ -155,13 +191,9 @@ static void on_log(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snap
                    const dgm_err *err, void *arg)
 {
     struct looking *l = arg;
+    bool is_kept = !code && !snapshot && dgm_log_first(log) == 1;
     (void)after, (void)err;
-    if (!code && !snapshot && dgm_log_first(log) == 1)
-        add_log(l, log);
-    else /* it is not kept any more, or not now */
-        add_task(l->fold, l->scratch, l->tasks[l->at].record);
-    dgm_arena_reset(l->scratch);
-    l->at++;
+    add_next(l, is_kept ? log : NULL);
     l->is_answered = true;
     if (l->is_later)
         read_on(l);
@@ -170,10 +202,10 @@ static void on_log(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snap
 /* In a loop, not one call inside the other: there may be many, and all at hand. */
 static void read_on(struct looking *l)
 {
-    while (l->at < l->n) {
+    while (l->left) {
         l->is_answered = l->is_later = false;
-        dgm_core_subscribe(l->core, l->query.owner, l->query.agent, l->tasks[l->at].id, 0, on_log,
-                           l);
+        dgm_core_subscribe(l->core, l->query.owner, l->query.agent, l->tasks[l->left - 1].id, 0,
+                           on_log, l);
         if (!l->is_answered) {
             l->is_later = true;
             return;
@@ -191,10 +223,9 @@ static void put_together(struct looking *l)
         l->history.state = l->tasks[0].record->head.state;
     }
     qsort(l->tasks, l->n, sizeof *l->tasks, by_id);
-    for (; !l->whole && l->at < l->n; l->at++) {
-        add_task(l->fold, l->scratch, l->tasks[l->at].record);
-        dgm_arena_reset(l->scratch);
-    }
+    l->left = l->n;
+    while (!l->whole && l->left)
+        add_next(l, NULL);
     read_on(l);
 }
 
@@ -227,7 +258,6 @@ static void look(dgm_turns *turns, dgm_arena *a, dgm_list_query query, bool whol
                           .scratch = dgm_arena_new(),
                           .query = query,
                           .tasks = dgm_new_n(a, struct named, DGM_MAX_HISTORY_TASKS),
-                          .fold = dgm_canon_fold_new(DGM_MAX_OUTPUT_BYTES),
                           .whole = whole,
                           .on_history = on_history,
                           .arg = arg};

@@ -76,19 +76,34 @@ for (const peer of peers) {
         equal(agent.state, want, 'the state');
     });
 
-    test(`${peer.name}: connect after a reload gives the thread's messages`, async () => {
+    test(`${peer.name}: connect after a reload gives the thread's messages, calls included`, async () => {
+        for (const scripts of [['one', 'parallel-tools', 'reasoning'], ['state', 'client-tool']]) {
+            const agent = await open(peer);
+            for (const text of scripts) await say(agent, text);
+            const again = await open(peer, { threadId: agent.threadId });
+            const seen = await run(again, {}, undefined, 'connectAgent');
+            check(!seen.failed && seen.finished, `connect: ${seen.failed}`);
+            equal(said(again), said(agent), 'the messages');
+            const calls = (a) => of(a.messages, 'assistant').flatMap((m) => m.toolCalls ?? []).map((c) => [c.id, c.function]);
+            equal(calls(again), calls(agent), 'the calls');
+            if (scripts.includes('client-tool')) again.addMessage({ id: randomUUID(), role: 'tool', toolCallId: 'call-weather-1', content: 'Snow' });
+            else again.addMessage(user('more'));
+            await run(again);
+            check(/^Your tool says: Snow|^You said: more/.test(texts(again).at(-1)), 'it goes on');
+            equal((await tasksOf(agent.threadId)).length, scripts.includes('client-tool') ? 2 : 4, 'tasks');
+        }
+    });
+
+    test(`${peer.name}: an answer that was made again stands for the first`, async () => {
         const agent = await open(peer);
-        for (const text of ['one', 'parallel-tools', 'reasoning', 'client-tool']) await say(agent, text);
+        await say(agent, 'one');
+        await say(agent, 'two');
+        agent.setMessages(agent.messages.slice(0, 3)); // as pages do for "regenerate"
+        await run(agent);
+        equal((await tasksOf(agent.threadId)).length, 3, 'tasks');
         const again = await open(peer, { threadId: agent.threadId });
-        const seen = await run(again, {}, undefined, 'connectAgent');
-        check(!seen.failed && seen.finished, `connect: ${seen.failed}`);
+        await run(again, {}, undefined, 'connectAgent');
         equal(said(again), said(agent), 'the messages');
-        const calls = (a) => of(a.messages, 'assistant').flatMap((m) => m.toolCalls ?? []).map((c) => [c.id, c.function]);
-        equal(calls(again), calls(agent), 'the calls');
-        again.addMessage({ id: randomUUID(), role: 'tool', toolCallId: 'call-weather-1', content: 'Snow' });
-        await run(again);
-        equal(texts(again).at(-1), 'Your tool says: Snow', 'it goes on');
-        equal((await tasksOf(agent.threadId)).length, 4, 'tasks');
     });
 
     test(`${peer.name}: connect to a client that has messages already puts them in order`, async () => {
