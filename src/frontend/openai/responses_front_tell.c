@@ -13,6 +13,7 @@ struct told {
     dgm_http_exchange *x;
     dgm_str request;
     dgm_str state; /* that the task had at the end */
+    bool shown;    /* something of the output was told */
     dgm_http_header headers[MAX_HEADERS];
     size_t n_headers;
 };
@@ -69,14 +70,47 @@ static dgm_str state_of(const dgm_canon_event *e)
                                                                         : DGM_STR("completed");
 }
 
+static bool shows(const dgm_canon_event *e)
+{
+    return e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT || e->kind == DGM_CANON_TOOL_CALL_RESULT ||
+           e->kind == DGM_CANON_REASONING_MESSAGE_CONTENT ||
+           (e->kind == DGM_CANON_ACTIVITY_SNAPSHOT &&
+            dgm_said_mark(e->activity.content, "text").n) ||
+           (e->kind == DGM_CANON_CUSTOM && dgm_str_is(e->custom.name, "dragoman:artifact"));
+}
+
+/* Clients take a failure before any output for one of the server's, and ask again: the agent would run three
+ * times. So why it failed is shown first. */
+static dgm_code show_failure(const dgm_canon_event *failed, dgm_canon_sink next)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_str why = failed->run_error.message;
+    dgm_member text = {DGM_STR("text"), dgm_said_string(a, why.n ? why : DGM_STR("failed"))};
+    dgm_canon_event note = {.kind = DGM_CANON_ACTIVITY_SNAPSHOT,
+                            .activity = {.message_id = DGM_STR("failed"),
+                                         .activity_type = DGM_STR("a2a-status"),
+                                         .content = dgm_json_object(a, &text, 1)}};
+    return dgm_canon_emit(next, &note);
+}
+
+static bool is_failure(const dgm_canon_event *e)
+{
+    return e->kind == DGM_CANON_RUN_ERROR && !dgm_str_is(e->run_error.code, "rejected") &&
+           !dgm_str_is(e->run_error.code, "canceled");
+}
+
 static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     struct told *t = arg;
+    dgm_code rc = DGM_OK;
     if (event->kind == DGM_CANON_RUN_STARTED && t->request.n)
         return begin(t, event, next);
     if (dgm_canon_is_terminal(event->kind))
         t->state = state_of(event);
-    return dgm_canon_emit(next, event);
+    if (is_failure(event) && !t->shown)
+        rc = show_failure(event, next);
+    t->shown |= shows(event);
+    return rc ? rc : dgm_canon_emit(next, event);
 }
 
 /* ---- telling --------------------------------------------------------------------------------------------------------- */

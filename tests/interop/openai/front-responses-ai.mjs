@@ -72,5 +72,14 @@ test('ai: a failure costs one request', async () => {
     equal(bodies.length, 1, 'the requests');
 });
 
+test('ai: a failure before any output costs one request when it is streamed, too', async () => {
+    bodies.length = 0;
+    const errors = [];
+    const result = streamText({ model: openai('demo'), prompt: 'fail', onError: ({ error }) => errors.push(String(error?.message ?? error)) });
+    for await (const _ of result.fullStream);
+    check(errors.some((e) => e.includes('asked to fail')), errors.join());
+    equal(bodies.length, 1, 'the requests');
+});
+
 test('ai: the server ends well', () => server.stop());
 await run();
