@@ -179,25 +179,11 @@ static void on_conversation(void *arg, const struct conversation *c)
     give(k);
 }
 
-/* ---- session keys ---------------------------------------------------------------------------------------------------------- */
-
-static dgm_str session_key(struct responses_op *op)
-{
-    static const char *const headers[] = {"x-a2a-context-id", "x-conversation-id",
-                                          "x-openwebui-chat-id", "x-session-id"};
-    yyjson_val *metadata = responses_given(op->body, "metadata");
-    dgm_str key = {0};
-    for (size_t i = 0; !key.n && i < sizeof headers / sizeof *headers; i++)
-        key = dgm_http_header_of(dgm_http_request_of(op->x), dgm_str_from(headers[i]));
-    if (!key.n)
-        key = dgm_said_mark(metadata, "a2a_context_id");
-    return key.n ? key : dgm_said_mark(metadata, "conversation_id");
-}
-
 void responses_find_place(struct responses_op *op, const struct responses_asked *asked,
                           const dgm_turn_agent *agent, responses_on_place on_place, void *arg)
 {
     struct looking *k = dgm_new(op->arena, struct looking);
+    dgm_err err = {0};
     *k = (struct looking){
         .op = op, .asked = asked, .agent = agent, .on_place = on_place, .arg = arg};
     if (asked->previous.n) {
@@ -209,8 +195,11 @@ void responses_find_place(struct responses_op *op, const struct responses_asked 
         conversation_find(op, asked->conversation, "conversation", on_conversation, k);
         return;
     }
-    k->place.context_id = session_key(op);
-    k->place.has_history = k->place.context_id.n;
-    k->place.may_fork = k->place.context_id.n;
+    if (openai_session(dgm_http_request_of(op->x), responses_given(op->body, "metadata"),
+                       &k->place.context_id, &err)) {
+        responses_fail(op, &err);
+        return;
+    }
+    k->place.has_history = k->place.may_fork = k->place.context_id.n;
     give(k);
 }

@@ -43,7 +43,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
 
 /* ---- what is asked ------------------------------------------------------------------------------------------------------ */
 
-/* Files of OpenAI's are not here. */
+/* Of files that cannot be ours it is known which item names them. */
 static dgm_code check_files(const struct creating *c, dgm_err *err)
 {
     const dgm_at *input = DGM_AT_LIT(NULL, "input");
@@ -52,7 +52,9 @@ static dgm_code check_files(const struct creating *c, dgm_err *err)
     for (size_t i = 0; i < c->asked.n_items; i++) {
         const dgm_at *content = DGM_AT_LIT(DGM_AT_I(input, i), "content");
         yyjson_arr_foreach (responses_get(c->asked.items[i], "content"), k, n, part) {
-            if (responses_given(part, "file_id"))
+            struct openai_file file;
+            yyjson_val *id = responses_given(part, "file_id");
+            if (id && !openai_file_read_id(c->op->arena, dgm_json_str(id), &file))
                 return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(DGM_AT_I(content, k), "file_id"),
                                 "there is no such file here: send its bytes or a URL");
         }
@@ -61,8 +63,10 @@ static dgm_code check_files(const struct creating *c, dgm_err *err)
 }
 
 /* What came before goes in front. */
-static dgm_code prepend(struct creating *c, dgm_reader *r)
+static dgm_code prepend(struct creating *c, dgm_err *err)
 {
+    dgm_mint mint = dgm_turn_mint();
+    dgm_reader r = dgm_turn_reader(c->op->x, &mint, err);
     dgm_canon_messages before = {0}, own = c->input.messages, all;
     dgm_arena *a = c->op->arena;
     dgm_buf b;
@@ -78,7 +82,7 @@ static dgm_code prepend(struct creating *c, dgm_reader *r)
     dgm_buf_add_char(&b, ']');
     yyjson_val *items = dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
     dgm_buf_done(&b);
-    dgm_code rc = dgm_codec_responses.read_messages(r, items, NULL, &before);
+    dgm_code rc = dgm_codec_responses.read_messages(&r, items, NULL, &before);
     if (rc)
         return rc;
     all.at = dgm_new_n(a, dgm_canon_message, before.n + 1 + own.n);
@@ -107,17 +111,17 @@ static dgm_code read_input(struct creating *c, dgm_err *err)
                         "longer than the limit record_bytes of %zu", DGM_MAX_RECORD_BYTES);
     rc = dgm_codec_responses.read_request(&r, dgm_json_made(c->op->arena, c->request), NULL,
                                           &c->input);
-    return rc ? rc : prepend(c, &r);
+    return rc;
 }
 
-static void on_place(void *arg, const struct responses_place *place)
+static void ask(void *arg)
 {
     struct creating *c = arg;
     struct responses_op *op = c->op;
+    const struct responses_place *place = &c->place;
     dgm_err err = {0};
     static dgm_str json_only[] = {{"application/json", sizeof "application/json" - 1}};
-    c->place = *place;
-    if (read_input(c, &err)) {
+    if (prepend(c, &err)) {
         responses_fail(op, &err);
         return;
     }
@@ -140,6 +144,23 @@ static void on_place(void *arg, const struct responses_place *place)
         ask.request = c->request;
     }
     dgm_turn_ask(&ask, on_sent, c);
+}
+
+static void on_place(void *arg, const struct responses_place *place)
+{
+    struct creating *c = arg;
+    dgm_err err = {0};
+    c->place = *place;
+    if (read_input(c, &err)) {
+        responses_fail(c->op, &err);
+        return;
+    }
+    openai_fetch_files(&(struct openai_fetch){.q = &c->op->q,
+                                              .messages = c->input.messages,
+                                              .list = "input",
+                                              .member = "file_id",
+                                              .on_done = ask,
+                                              .arg = c});
 }
 
 static void on_resolved(void *arg)

@@ -21,8 +21,10 @@
 #include "base/limits.h"
 #include "canon/said.h"
 #include "frontend/openai/openai_errors.h"
+#include "frontend/openai/openai_files.h"
 #include "frontend/openai/openai_front.h"
 #include "frontend/openai/openai_model.h"
+#include "frontend/openai/openai_session.h"
 #include "wire/openai/responses.h"
 
 #define DGM_META_OUTPUT_FORMAT "dragoman:output_format"

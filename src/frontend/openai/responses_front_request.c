@@ -295,7 +295,7 @@ bool responses_wants_json(yyjson_val *body)
 /* Marks of ours in the metadata say where it goes: they are not the agent's. */
 static bool is_mark(dgm_str key)
 {
-    return dgm_str_starts(key, DGM_STR("a2a_")) || dgm_str_is(key, "conversation_id");
+    return dgm_str_starts(key, DGM_STR("a2a_")) || openai_is_session_key(key);
 }
 
 const dgm_json *responses_metadata(dgm_arena *a, yyjson_val *body)

@@ -14,6 +14,7 @@ struct told {
     dgm_str request;
     dgm_str state; /* that the task had at the end */
     bool shown;    /* something of the output was told */
+    struct openai_links links;
     dgm_http_header headers[MAX_HEADERS];
     size_t n_headers;
 };
@@ -70,13 +71,18 @@ static dgm_str state_of(const dgm_canon_event *e)
                                                                         : DGM_STR("completed");
 }
 
+static bool is_artifact(const dgm_canon_event *e)
+{
+    return e->kind == DGM_CANON_CUSTOM && dgm_str_is(e->custom.name, "dragoman:artifact");
+}
+
 static bool shows(const dgm_canon_event *e)
 {
     return e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT || e->kind == DGM_CANON_TOOL_CALL_RESULT ||
            e->kind == DGM_CANON_REASONING_MESSAGE_CONTENT ||
            (e->kind == DGM_CANON_ACTIVITY_SNAPSHOT &&
             dgm_said_mark(e->activity.content, "text").n) ||
-           (e->kind == DGM_CANON_CUSTOM && dgm_str_is(e->custom.name, "dragoman:artifact"));
+           is_artifact(e);
 }
 
 /* Clients take a failure before any output for one of the server's, and ask again: the agent would run three
@@ -99,6 +105,15 @@ static bool is_failure(const dgm_canon_event *e)
            !dgm_str_is(e->run_error.code, "canceled");
 }
 
+/* Files are links; pictures have items of their own. */
+static dgm_code show_files(struct told *t, const dgm_canon_event *event, dgm_canon_sink next)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_canon_event linked = *event;
+    linked.custom.value = openai_links_put(&t->links, a, event->custom.value, false);
+    return dgm_canon_emit(next, &linked);
+}
+
 static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     struct told *t = arg;
@@ -110,6 +125,8 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     if (is_failure(event) && !t->shown)
         rc = show_failure(event, next);
     t->shown |= shows(event);
+    if (is_artifact(event))
+        return show_files(t, event, next);
     return rc ? rc : dgm_canon_emit(next, event);
 }
 
@@ -128,6 +145,7 @@ static struct told *new_told(struct responses_op *op, const struct responses_tur
     struct told *t = dgm_http_keep(op->x, sizeof *t);
     t->x = op->x;
     t->request = (dgm_str){dgm_http_keep_text(op->x, turn->request), turn->request.n};
+    openai_links_init(&t->links, &op->q, turn->agent, turn->task_id);
     add_header(t, DGM_STR("X-A2A-Context-Id"), turn->context_id);
     add_header(t, DGM_STR("X-A2A-Task-Id"), turn->task_id);
     add_header(t, DGM_STR("x-dragoman-ignored"), ignored);
@@ -217,6 +235,7 @@ static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn
 dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *turn)
 {
     struct told t = {.x = op->x, .request = turn->request};
+    openai_links_init(&t.links, &op->q, turn->agent, turn->task_id);
     return so_far(op, turn, &t);
 }
 

@@ -222,6 +222,46 @@ def _():
         connection.close()
 
 
+# ---- other protocols, other addresses ------------------------------------------------------------------------------------
+
+@test('a context that A2A has begun is a conversation')
+def _():
+    message = {'messageId': 'm-1', 'role': 'ROLE_USER', 'parts': [{'text': 'ask'}]}
+    connection = http.client.HTTPConnection(*server.address, timeout=60)
+    connection.request('POST', '/message:send', json.dumps({'message': message}), {'Content-Type': 'application/json', 'A2A-Version': '1.0'})
+    task = json.loads(connection.getresponse().read())['task']
+    context = task['contextId']
+    equal(call('GET', f'/v1/conversations/{context}')[1]['id'], context, 'it')
+    _, answer = call('POST', '/v1/responses', {'model': 'demo', 'input': 'Ada', 'conversation': context})
+    equal(answer['metadata']['a2a_task_id'], task['id'], 'the task that asked')
+    _, items = call('GET', f'/v1/conversations/{context}/items?order=asc')
+    equal([i['content'][0]['text'] for i in items['data']], ['ask', 'What is your name?', 'Ada', answer['output'][-1]['content'][0]['text']], 'its items')
+    check(all(i['id'] and i['status'] == 'completed' for i in items['data']), items)
+    _, changed = call('POST', f'/v1/conversations/{context}', {'metadata': {'k': 'v'}})
+    equal(call('GET', f'/v1/conversations/{context}')[1]['metadata'], {'k': 'v'}, 'its metadata')
+
+
+@test('a session key is a context')
+def _():
+    def ask(text, **more):
+        return call('POST', '/v1/responses', {'model': 'demo', 'input': text, **more})[1]
+    first = ask('ask', metadata={'a2a_context_id': 'my-chat'})
+    equal(first['metadata']['a2a_context_id'], 'my-chat', 'the context')
+    second = ask('Ada', metadata={'conversation_id': 'my-chat'})
+    equal(second['metadata']['a2a_task_id'], first['metadata']['a2a_task_id'], 'the task')
+    history = [{'role': 'user', 'content': 'ask'}, {'role': 'assistant', 'content': 'something else'}, {'role': 'user', 'content': 'more'}]
+    check(ask(history, metadata={'a2a_context_id': 'my-chat'})['metadata']['a2a_context_id'] != 'my-chat', 'another history is another context')
+
+
+@test('an address of an agent knows its own responses')
+def _():
+    _, response = call('POST', '/agents/hello/v1/responses', {'model': 'whatever', 'input': 'hi'})
+    equal([response['status'], response['model']], ['completed', 'whatever'], 'any model will do there')
+    equal(call('GET', f'/agents/hello/v1/responses/{response["id"]}')[0], 200, 'at its address')
+    equal(call('GET', f'/v1/responses/{response["id"]}')[0], 200, "at nobody's")
+    equal(call('GET', f'/agents/demo/v1/responses/{response["id"]}')[0], 404, "at another's")
+
+
 # ---- whose ------------------------------------------------------------------------------------------------------------
 
 closed = live(tokens=[{'token': 'alice-token', 'principal': 'alice'}, {'token': 'bob-token', 'principal': 'bob'}])
