@@ -1,0 +1,143 @@
+"""One log, many tongues: the frontends besides A2A's tell the same story of the same tasks."""
+from lib import fronts
+from lib.a2a import REST1, RPC1, Client, new_id, task_text
+from lib.agents import DEMO_ALL, DEMO_ASK, DEMO_AUTH, DEMO_FAIL, DEMO_MORE, DEMO_REJECT
+from lib.server import Server, agent, server, settings
+from lib.tap import check, each, same, soon, test
+
+
+def demo(pace=0):
+    return server(None, config=settings(agents=[agent("demo", settings={"pace": pace})]))
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+# ---- every script, everywhere -----------------------------------------------------------------------------
+
+WORK = [w for w in DEMO_ALL + DEMO_MORE if w not in (DEMO_FAIL, DEMO_REJECT, "break")]
+
+
+@each("the same answer as A2A's: {} [R000-01 R004-17]", [(f"{w}, {name}", w, name) for w in WORK for name in fronts.ALL])
+def _(word, name):
+    s = demo()
+    task = Client(s, RPC1).send(word).task
+    told = fronts.ALL[name](s, word)
+    check(words(task_text(task)) in words(told.text), f"A2A: {task_text(task)!r}, {name}: {told.text!r}")
+    check(words(told.text).count(words(task_text(task))) == 1 or not task_text(task), f"said twice: {told.text!r}")
+
+
+ENDS = {"fail": {"chat": "task_failed", "chat, streamed": "task_failed", "responses": "failed", "responses, streamed": "failed",
+                 "ag-ui": "error:failed", "ai-sdk": "error"},
+        "reject": {"chat": "stop", "chat, streamed": "stop", "responses": "completed", "responses, streamed": "completed",
+                   "ag-ui": "error:rejected", "ai-sdk": "content-filter"},
+        "ask": {"chat": "stop", "chat, streamed": "stop", "responses": "completed", "responses, streamed": "completed",
+                "ag-ui": "interrupt", "ai-sdk": "stop"},
+        "stream": {"chat": "stop", "chat, streamed": "stop", "responses": "completed", "responses, streamed": "completed",
+                   "ag-ui": "success", "ai-sdk": "stop"}}
+
+
+@each("how it ends: {}", [(f"{w}, {name}", w, name) for w in ENDS for name in fronts.ALL])
+def _(word, name):
+    same(fronts.ALL[name](demo(), word).end, ENDS[word][name], "the end")
+
+
+# ---- one task, many readers ----------------------------------------------------------------------------------
+
+@test("one task: begun over Responses, watched over A2A and AG-UI, continued over Chat, listed over REST")
+def _():
+    s = demo(pace=0.2)
+    a2a, rest = Client(s, RPC1), Client(s, REST1)
+    with fronts.stream(s, "/v1/responses", {"model": "demo", "input": "status", "stream": True}) as began:
+        first = began.next().json["response"]
+        task_id, context_id = first["metadata"]["a2a_task_id"], first["metadata"]["a2a_context_id"]
+        watched = a2a.subscribe(task_id)
+        seen = fronts.stream(s, "/ag-ui/connect", fronts.run_input(thread=context_id))
+        told = began.rest()
+    text = fronts.output_text([f for f in told if f.data != "[DONE]"][-1].json["response"])
+    check(text, "no text")
+    events = watched.rest()
+    same(task_text(a2a.get(task_id).task), text, "A2A's text")
+    same(events[-1].state, "TASK_STATE_COMPLETED", "the watched stream's end")
+    over = fronts.fold_ag_ui(seen.rest())
+    check(over.text.endswith(text) and over.text.count(text) == 1, (over.text, text))
+    again = fronts.chat(s, None, messages=[{"role": "user", "content": "status"}, {"role": "assistant", "content": text},
+                                           {"role": "user", "content": "stream"}], headers=[("X-A2A-Context-Id", context_id)])
+    same(again.body["a2a"]["context_id"], context_id, "Chat's context")
+    listed = rest.list(contextId=context_id).value["tasks"]
+    same({t["id"] for t in listed}, {task_id, again.body["a2a"]["task_id"]}, "the tasks of the context")
+    same(task_text(next(t for t in listed if t["id"] != task_id)), again.text, "Chat's text")
+
+
+@test("a history that is not the context's begins another one")
+def _():
+    s = demo()
+    one = fronts.chat(s, "stream")
+    context = one.body["a2a"]["context_id"]
+    edited = [{"role": "user", "content": "something else"}, {"role": "assistant", "content": one.text}, {"role": "user", "content": "stream"}]
+    check(fronts.chat(s, None, messages=edited, headers=[("X-A2A-Context-Id", context)]).body["a2a"]["context_id"] != context, "not forked")
+    straight = [{"role": "user", "content": "stream"}] + edited[1:]
+    same(fronts.chat(s, None, messages=straight, headers=[("X-A2A-Context-Id", context)]).body["a2a"]["context_id"], context, "the context")
+
+
+@each("an answer goes to the task that waits: {}", [(w, w) for w in (DEMO_ASK, DEMO_AUTH)])
+def _(word):
+    s = demo()
+    asked = fronts.chat(s, word)
+    context, task = asked.body["a2a"]["context_id"], asked.body["a2a"]["task_id"]
+    same(fronts.chat(s, "blue", headers=[("X-A2A-Context-Id", context)]).body["a2a"]["task_id"], task, "the task")
+    same(Client(s, RPC1).get(task).task["status"]["state"], "TASK_STATE_COMPLETED", "state")
+
+
+# ---- durable ----------------------------------------------------------------------------------------------------
+
+@test("a response is told again, frame by frame, after kill -9")
+def _():
+    from lib.server import folder
+    with Server(None, store=f"sqlite:{folder()}/d.db", config=settings(agents=[agent("demo", settings={"pace": 0})])) as s:
+        with fronts.stream(s, "/v1/responses", {"model": "demo", "input": "stream", "stream": True, "background": True}) as began:
+            frames = began.rest()
+        id = frames[0].json["response"]["id"]
+        s.kill()
+        s.restart()
+        for after in (None, 0, 3, len(frames) - 2):
+            query = "?stream=true" + ("" if after is None else f"&starting_after={after}")
+            with fronts.stream(s, f"/v1/responses/{id}{query}", None, method="GET") as again:
+                got = [f.data for f in again.rest()]
+            same(got, [f.data for f in frames[0 if after is None else after + 1:]], f"frames after {after}")
+
+
+# ---- who leaves ---------------------------------------------------------------------------------------------------
+
+def leave_after(s, path, body, n):
+    with fronts.stream(s, path, body) as left:
+        for _ in range(n):
+            if left.next() is None:
+                return
+
+
+LEAVERS = {"chat": ("/v1/chat/completions", lambda: fronts.chat_body("slow 1", stream=True), True),
+           "ag-ui": ("/ag-ui", lambda: fronts.run_input("slow 1"), True),
+           "responses": ("/v1/responses", lambda: {"model": "demo", "input": "slow 1", "stream": True}, False),
+           "ai-sdk": ("/ai-sdk", lambda: fronts.ui_body("slow 1"), False)}
+
+
+@each("no task is stuck when its caller leaves after any frame: {}", [(n, n) for n in LEAVERS], timeout=300)
+def _(name):
+    path, body, is_canceled = LEAVERS[name]
+    config = settings(agents=[agent("demo", settings={"pace": 0.3})])
+    config["disconnect_grace_s"] = {"chat": 0, "ag-ui": 0}
+    s = server(None, config=config)
+    a2a = Client(s, REST1)
+    before = {t["id"] for t in a2a.list(pageSize=100).value["tasks"]}
+    for n in range(8):
+        leave_after(s, path, body(), n)
+
+    def over():
+        tasks = [t for t in a2a.list(pageSize=100).value["tasks"] if t["id"] not in before]
+        states = {t["status"]["state"] for t in tasks}
+        return len(tasks) >= 7 and states <= {"TASK_STATE_COMPLETED", "TASK_STATE_CANCELED"} and \
+            (not is_canceled or "TASK_STATE_CANCELED" in states) and (is_canceled or states == {"TASK_STATE_COMPLETED"})
+
+    soon(over, "tasks that do not end", seconds=60)
