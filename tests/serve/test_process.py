@@ -31,6 +31,14 @@ def _():
     check("You said: hello" in p.stdout, p)
 
 
+@test("the banner's line for Chat Completions works as it stands")
+def _():
+    s = server("demo")
+    line = next(x for x in banner(s) if "/v1/chat/completions" in x)
+    p = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
+    check("You said: hello" in p.stdout, p)
+
+
 @test("the banner's send line works as it stands")
 def _():
     s = server("demo")

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 from lib.a2a import REST1, RPC1, RPC03, Client, message, new_id
+from lib import fronts
 from lib.agents import completed, tck
 from lib.http import Conn, ask
 from lib.server import DRAGOMAN, ENV, ROOT, Server, agent, folder, server
@@ -376,6 +377,51 @@ def _():
             same(c.get(id).state, "TASK_STATE_WORKING", "state")
         c.cancel(id)
     is_canceled_after_leaving({"on_disconnect": {"a2a": "cancel"}, "disconnect_grace_s": {"a2a": 8}}, back)
+
+
+LEFT = {"ag-ui": ("/ag-ui", lambda: fronts.run_input("slow 600")),
+        "chat": ("/v1/chat/completions", lambda: fronts.chat_body("slow 600", stream=True)),
+        "responses": ("/v1/responses", lambda: {"model": "demo", "input": "slow 600", "stream": True}),
+        "ai-sdk": ("/ai-sdk", lambda: fronts.ui_body("slow 600"))}
+
+
+def left(name, config):
+    """A task whose caller, of this frontend, is gone."""
+    s = serve(config, "demo")
+    c, (path, body) = Client(s, REST1), LEFT[name]
+    before = {t["id"] for t in c.list(pageSize=100).value["tasks"]}
+    with fronts.stream(s, path, body()) as told:
+        told.next()
+        id, = {t["id"] for t in c.list(pageSize=100).value["tasks"]} - before
+        told.conn.reset()
+    return c, id
+
+
+def leaves(name):
+    def ends(word):
+        return {"on_disconnect": {name: word}, "disconnect_grace_s": {name: 0}}
+
+    @setting(f"on_disconnect.{name}", "a run ends when its caller is gone, or goes on")
+    def _():
+        c, id = left(name, ends("cancel"))
+        soon(lambda: c.get(id).state == "TASK_STATE_CANCELED", "not canceled", 30)
+        c, id = left(name, ends("continue"))
+        time.sleep(1)
+        same(c.get(id).state, "TASK_STATE_WORKING", "state")
+        c.cancel(id)
+
+    @setting(f"disconnect_grace_s.{name}", "who comes back in time finds it running")
+    def _():
+        c, id = left(name, {"on_disconnect": {name: "cancel"}, "disconnect_grace_s": {name: 2}})
+        with c.subscribe(id) as events:
+            events.next()
+            time.sleep(3)
+            same(c.get(id).state, "TASK_STATE_WORKING", "state")
+        c.cancel(id)
+
+
+for name in LEFT:
+    leaves(name)
 
 
 # ---- A2A ---------------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-/* app/serve/banner.c - three lines to copy, each of which works as it stands (tests/serve runs them). */
+/* app/serve/banner.c - lines to copy, each of which works as it stands (tests/serve runs them). */
 #include "app/serve/banner.h"
 
 #include <stdlib.h>
@@ -48,7 +48,10 @@ static void put_lines(FILE *out, const char *name, const char *url, const dgm_co
 {
     bool bearer = c->tokens.n && c->tokens.at[0].kind == DGM_TOKEN_BEARER;
     const char *curl = "", *send = "";
+    const dgm_config_agent *first = &c->agents.at[0];
     char key[200];
+    for (size_t i = 0; i < c->agents.n; i++)
+        first = c->agents.at[i].is_default ? &c->agents.at[i] : first;
     if (bearer) {
         curl = " -H \"Authorization: Bearer $TOKEN\"";
         send = " --token \"$TOKEN\"";
@@ -62,10 +65,14 @@ static void put_lines(FILE *out, const char *name, const char *url, const dgm_co
             "  curl -s %s/ -H 'Content-Type: application/json' -H 'A2A-Version: 1.0'%s -d "
             "'{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendMessage\",\"params\":{\"message\":{"
             "\"messageId\":\"m-1\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"hello\"}]}}}'\n"
+            "  curl -s %s/v1/chat/completions -H 'Content-Type: application/json'%s -d "
+            "'{\"model\":\"%.*s\",\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}'\n"
             "  %s send %s \"hello\"%s\n"
             "or open this in a browser:\n"
-            "  %s/\n",
-            c->tokens.n ? ", with your token in $TOKEN" : "", url, curl, name, url, send, url);
+            "  %s/\n"
+            "Base URLs: OpenAI %s/v1, AG-UI %s/ag-ui, AI SDK %s/ai-sdk\n",
+            c->tokens.n ? ", with your token in $TOKEN" : "", url, curl, url, curl,
+            DGM_P(first->id), name, url, send, url, url, url, url);
 }
 
 void dgm_banner_put(FILE *out, const dgm_config *c, int port)
