@@ -69,7 +69,8 @@ static dgm_code query_list(struct op *op, void **ret_request, dgm_err *err)
     dgm_frame frame;
     dgm_buf_add_char(&s->out, '{');
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        dgm_str value = dgm_query_value(op->arena, dgm_http_request_of(op->x)->query, names[i].name);
+        dgm_str value =
+            dgm_query_value(op->arena, dgm_http_request_of(op->x)->query, names[i].name);
         if (!value.n)
             continue;
         dgm_buf_printf(&s->out, "%s\"%s\":", s->out.n > 1 ? "," : "", names[i].name);
@@ -172,7 +173,8 @@ static bool decode_path(struct op *op, const struct route *route, dgm_str *ret_t
     if (!op_is_10(op))
         *ret_tenant = (dgm_str){0};
     return (!route->tenant.n || dgm_percent_decode(op->arena, route->tenant, false, ret_tenant)) &&
-           (!route->task_id.n || dgm_percent_decode(op->arena, route->task_id, false, &op->task_id));
+           (!route->task_id.n ||
+            dgm_percent_decode(op->arena, route->task_id, false, &op->task_id));
 }
 
 void rest_take(struct op *op, const dgm_http_request *r, const struct route *route)
