@@ -222,32 +222,38 @@ static dgm_code end_prelude(agui_again *g, dgm_canon_sink next)
 
 /* ---- events ----------------------------------------------------------------------------------------------------------------- */
 
-static dgm_code emit_end(agui_again *g, const dgm_canon_event *event, dgm_canon_sink next,
-                         const dgm_canon_event *started)
+/* What whoever tells it says when the prelude did not work out. */
+static dgm_code emit_fault(const dgm_canon_event *event, dgm_canon_sink next)
 {
     dgm_canon_event e = *event;
-    if (g->too_large && e.kind == DGM_CANON_RUN_ERROR) {
-        e.run_error.code = DGM_STR("too_large");
-        e.run_error.message =
-            DGM_STR("the messages of this run are larger than the limit snapshot_bytes: follow it "
-                    "from its beginning, or come back with Last-Event-ID");
-    } else if (g->params.ends_well && (e.kind == DGM_CANON_RUN_ERROR ||
-                                       e.run_finished.outcome.kind == DGM_CANON_CANCELLED)) {
-        e = (dgm_canon_event){.kind = DGM_CANON_RUN_FINISHED};
-        e.run_finished.thread_id = started->run_started.thread_id;
-        e.run_finished.run_id = started->run_started.run_id;
-    }
+    e.run_error.code = DGM_STR("too_large");
+    e.run_error.message =
+        DGM_STR("the messages of this run are larger than the limit snapshot_bytes: follow it "
+                "from its beginning, or come back with Last-Event-ID");
+    return dgm_canon_emit(next, &e);
+}
+
+static dgm_code emit_end(const agui_again *g, const dgm_canon_event *event, dgm_canon_sink next,
+                         const dgm_canon_event *started)
+{
+    dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
+    bool is_well = event->kind == DGM_CANON_RUN_FINISHED &&
+                   event->run_finished.outcome.kind != DGM_CANON_CANCELLED;
+    if (is_well || !g->params.ends_well)
+        return dgm_canon_emit(next, event);
+    e.run_finished.thread_id = started->run_started.thread_id;
+    e.run_finished.run_id = started->run_started.run_id;
     return dgm_canon_emit(next, &e);
 }
 
 dgm_code agui_again_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     agui_again *g = arg;
-    bool ends = dgm_canon_is_terminal(event->kind);
     dgm_code rc;
-    if (!g->arena) /* a run that goes on ends as it ends */
-        return ends && g->too_large ? emit_end(g, event, next, NULL) : dgm_canon_emit(next, event);
-    if (!ends) {
+    if (!g->arena)
+        return g->too_large && event->kind == DGM_CANON_RUN_ERROR ? emit_fault(event, next)
+                                                                  : dgm_canon_emit(next, event);
+    if (!dgm_canon_is_terminal(event->kind)) {
         take(g, event);
         return DGM_OK;
     }
