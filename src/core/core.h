@@ -85,8 +85,9 @@ typedef struct dgm_send {
     dgm_str request;   /* JSON that whoever finds the turn gets back; may be empty */
     dgm_str previous;  /* caller_id of the turn before, for chains; may be empty */
     size_t bytes;      /* of the request it came in, which bounds the message; 0: not known */
-    bool as_task;    /* an agent that answers with a Message has a task for it, completed with it */
-    bool always_new; /* the same message id may come twice, and be two turns (no dedupe) */
+    bool as_task; /* an agent that answers with a Message has a task for it, completed with it */
+    bool
+        always_new; /* the same message id may come twice, and be two turns; it is not remembered */
 } dgm_send;
 
 typedef struct dgm_sent {
