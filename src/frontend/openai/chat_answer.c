@@ -6,6 +6,7 @@
  */
 #include "canon/said.h"
 #include "frontend/openai/chat_front_int.h"
+#include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
 #include "wire/openai/chat_codec.h"
@@ -30,64 +31,21 @@ static dgm_str keep(dgm_http_exchange *x, dgm_str s)
 static void note_failure(struct answer *w, dgm_str code, dgm_str message)
 {
     w->failed = true;
-    w->state = dgm_str_is(code, "canceled") ? "canceled" : "failed";
     w->code = dgm_http_keep_text(w->x, code);
     w->message = dgm_http_keep_text(w->x, message);
 }
 
 static void note_end(struct answer *w, const dgm_canon_event *e)
 {
-    const dgm_canon_outcome *o = &e->run_finished.outcome;
-    if (e->kind == DGM_CANON_RUN_ERROR) {
-        if (dgm_str_is(e->run_error.code, "rejected"))
-            w->state = "rejected";
-        else
-            note_failure(w, e->run_error.code, e->run_error.message);
-    } else if (o->kind == DGM_CANON_CANCELLED) {
+    w->state = openai_state_of(e);
+    if (e->kind == DGM_CANON_RUN_ERROR && !dgm_str_is(e->run_error.code, "rejected"))
+        note_failure(w, e->run_error.code, e->run_error.message);
+    else if (e->kind == DGM_CANON_RUN_FINISHED &&
+             e->run_finished.outcome.kind == DGM_CANON_CANCELLED)
         note_failure(w, DGM_STR("canceled"), DGM_STR("The task was canceled"));
-    } else if (o->kind == DGM_CANON_INTERRUPT) {
-        bool auth = o->interrupts.n && dgm_str_is(o->interrupts.at[0].reason, "a2a:auth_required");
-        w->state = auth ? "auth-required" : "input-required";
-    } else {
-        w->state = o->pending_tool_call_ids.n ? "input-required" : "completed";
-    }
 }
 
 /* ---- what is told of it ---------------------------------------------------------------------------------------------- */
-
-#define NEEDS_INPUT "The agent needs more from you before it can go on."
-#define NEEDS_CREDENTIALS "The agent needs credentials before it can go on."
-
-bool chat_is_our_question(dgm_str text)
-{
-    return dgm_str_is(text, NEEDS_INPUT) || dgm_str_is(text, NEEDS_CREDENTIALS);
-}
-
-/* An agent that waits without saying for what. */
-static dgm_code ask_for_it(const dgm_canon_outcome *o, dgm_canon_sink next)
-{
-    bool auth = dgm_str_is(o->interrupts.at[0].reason, "a2a:auth_required");
-    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
-    dgm_code rc;
-    e.text.message_id = DGM_STR("dragoman:question");
-    e.text.role = DGM_CANON_ASSISTANT;
-    if ((rc = dgm_canon_emit(next, &e)))
-        return rc;
-    e.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
-    e.text.delta = auth ? DGM_STR(NEEDS_CREDENTIALS) : DGM_STR(NEEDS_INPUT);
-    if ((rc = dgm_canon_emit(next, &e)))
-        return rc;
-    e.kind = DGM_CANON_TEXT_MESSAGE_END;
-    e.text.delta = (dgm_str){0};
-    return dgm_canon_emit(next, &e);
-}
-
-static bool asks_nothing(const dgm_canon_event *e)
-{
-    const dgm_canon_outcome *o = &e->run_finished.outcome;
-    return e->kind == DGM_CANON_RUN_FINISHED && o->kind == DGM_CANON_INTERRUPT && o->interrupts.n &&
-           !o->interrupts.at[0].message.n;
-}
 
 static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
@@ -96,8 +54,8 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     dgm_code rc = DGM_OK;
     if (dgm_canon_is_terminal(event->kind))
         note_end(w, event);
-    if (asks_nothing(event))
-        rc = ask_for_it(&event->run_finished.outcome, next);
+    if (openai_asks_nothing(event))
+        rc = openai_ask(event, next);
     if (rc || event->kind != DGM_CANON_CUSTOM ||
         !dgm_str_is(event->custom.name, "dragoman:artifact"))
         return rc ? rc : dgm_canon_emit(next, event);

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "canon/said.h"
 #include "frontend/openai/chat_front_int.h"
+#include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
 #include "frontend/openai/openai_model.h"
@@ -120,7 +121,7 @@ static void forget_our_words(struct chat *c)
         if (m->role != DGM_CANON_ASSISTANT || m->content.kind != DGM_CANON_CONTENT_TEXT)
             continue;
         dgm_str refusal = dgm_chat_extra_text(m->extra, "refusal");
-        if (chat_is_our_question(m->content.text) ||
+        if (openai_is_our_question(m->content.text) ||
             (refusal.n && dgm_str_eq(refusal, m->content.text)))
             m->content.text = DGM_STR("");
     }

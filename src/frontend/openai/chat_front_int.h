@@ -35,7 +35,5 @@ bool chat_tools_can_be_used(struct chat *c);
 /* Metadata of the request for the agent. NULL: none. */
 const dgm_json *chat_metadata(struct chat *c);
 
-/* What is said for an agent that waits and does not say for what? */
-bool chat_is_our_question(dgm_str text);
 /* Tells the turn that was sent. */
 void chat_answer(struct chat *c, const dgm_sent *sent);

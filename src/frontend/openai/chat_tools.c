@@ -3,20 +3,10 @@
 #include "canon/said.h"
 #include "frontend/openai/chat_front_int.h"
 #include "frontend/openai/openai_errors.h"
+#include "frontend/openai/openai_model.h"
 #include "frontend/openai/openai_session.h"
 
 /* ---- which tool is to be called --------------------------------------------------------------------------------- */
-
-/* Agents of these types are what they are, whatever tools a caller has; all others get to know of them. */
-static bool looks_at_tools(const char *type)
-{
-    static const char *const blind[] = {"hello", "demo", "bench", "tck"};
-    for (size_t i = 0; i < sizeof blind / sizeof *blind; i++) {
-        if (!strcmp(type, blind[i]))
-            return false;
-    }
-    return true;
-}
 
 static bool has_tool(const struct chat *c, dgm_str name)
 {
@@ -71,10 +61,8 @@ bool chat_tools_can_be_used(struct chat *c)
     else if (name.n && !has_tool(c, name))
         openai_fail_param(x, "invalid_value", param, "%s: there is no such tool among `tools`",
                           param);
-    else if (!looks_at_tools(c->agent->type))
-        openai_fail_param(x, "unsupported_value", param,
-                          "%s: this agent decides itself which tools it calls: send auto or none",
-                          param);
+    else if (!openai_looks_at_tools(c->agent))
+        openai_fail_tools(x, param);
     else
         return true;
     return false;
@@ -103,9 +91,7 @@ const dgm_json *chat_metadata(struct chat *c)
     size_t i, n;
     yyjson_obj_foreach (dgm_json_get(c->body, DGM_STR("metadata")), i, n, key, value) {
         dgm_str name = dgm_json_str(key);
-        /* names with our prefixes are ours to give */
-        if (!openai_is_session_key(name) && !dgm_str_starts(name, DGM_STR("dragoman:")) &&
-            !dgm_str_starts(name, DGM_STR("aion:")))
+        if (openai_is_for_agent(name))
             add(&m, name, value);
     }
     add(&m, DGM_STR(DGM_META_TOOL_CHOICE), dgm_json_get(c->body, DGM_STR("tool_choice")));

@@ -35,7 +35,7 @@ static const char *name_of(unsigned types)
 
 static dgm_code check_type(yyjson_val *v, unsigned types, const dgm_at *at, dgm_err *err)
 {
-    if (yyjson_is_null(v) || is_one_of(v, types))
+    if (is_one_of(v, types))
         return DGM_OK;
     return dgm_fail(err, DGM_BAD_PARAMS, at, "expected %s, got %s", name_of(types),
                     dgm_json_type(v));
@@ -53,7 +53,8 @@ static dgm_code check_list(yyjson_val *v, const struct openai_rule *rule, const 
         const dgm_at *here = DGM_AT_I(at, i);
         if (rule->of && (rc = check_type(e, rule->of, here, err)))
             return rc;
-        if (rule->members && (rc = openai_check(e, rule->members, here, err)))
+        const struct openai_rule *members = rule->pick ? rule->pick(e) : rule->members;
+        if (members && (rc = openai_check(e, members, here, err)))
             return rc;
     }
     return rc;
@@ -65,7 +66,8 @@ static dgm_code check_values(yyjson_val *v, unsigned types, const dgm_at *at, dg
     size_t i, n;
     dgm_code rc = DGM_OK;
     yyjson_obj_foreach (v, i, n, key, value) {
-        if ((rc = check_type(value, types, DGM_AT(at, dgm_json_str(key)), err)))
+        if (!yyjson_is_null(value) &&
+            (rc = check_type(value, types, DGM_AT(at, dgm_json_str(key)), err)))
             break;
     }
     return rc;
@@ -93,8 +95,11 @@ dgm_code openai_check(yyjson_val *v, const struct openai_rule *rules, const dgm_
     for (const struct openai_rule *rule = rules; !rc && rule->name; rule++) {
         dgm_str name = dgm_str_from(rule->name);
         yyjson_val *member = dgm_json_get(v, name);
-        if (member)
+        if (member && !yyjson_is_null(member))
             rc = check_member(member, rule, DGM_AT(at, name), err);
+        else if (rule->must)
+            rc = dgm_fail(err, DGM_BAD_PARAMS, DGM_AT(at, name), "missing: expected %s",
+                          name_of(rule->types));
     }
     return rc;
 }

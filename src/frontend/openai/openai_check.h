@@ -17,7 +17,7 @@ enum openai_type {
     OPENAI_LIST = 32
 };
 
-/* A member. null is as good as absent, everywhere. */
+/* A member. null is as good as absent, everywhere but in a list. */
 struct openai_rule {
     const char *name; /* NULL: the last row */
     unsigned types;
@@ -25,6 +25,9 @@ struct openai_rule {
     unsigned
         of; /* what the values of an object of any members, or of a list, may be; 0: anything */
     bool ignored; /* we take it and do nothing with it */
+    bool must;    /* be there */
+    /* Instead of `members`: by what an element of the list is. */
+    const struct openai_rule *(*pick)(yyjson_val *v);
 };
 
 /* What v has that no rule knows is not looked at. */

@@ -35,6 +35,24 @@ const dgm_turn_agent *openai_model_named(const dgm_turns_options *o, dgm_str ten
     return NULL;
 }
 
+/* Agents of these types are what they are, whatever tools a caller has; all others get to know of them. */
+bool openai_looks_at_tools(const dgm_turn_agent *agent)
+{
+    static const char *const blind[] = {"hello", "demo", "bench", "tck"};
+    for (size_t i = 0; i < sizeof blind / sizeof *blind; i++) {
+        if (!strcmp(agent->type, blind[i]))
+            return false;
+    }
+    return true;
+}
+
+void openai_fail_tools(dgm_http_exchange *x, const char *param)
+{
+    openai_fail_param(x, "unsupported_value", param,
+                      "%s: this agent decides itself which tools it calls: send auto or none",
+                      param);
+}
+
 void openai_fail_model(dgm_http_exchange *x, dgm_str model)
 {
     if (model.n > 200)

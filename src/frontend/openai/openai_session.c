@@ -8,13 +8,13 @@ static const char *const headers[] = {"x-a2a-context-id", "x-conversation-id",
 static const char *const members[] = {"a2a_context_id", "conversation_id"};
 #define N(list) (sizeof(list) / sizeof *(list))
 
-bool openai_is_session_key(dgm_str name)
+bool openai_is_for_agent(dgm_str name)
 {
     for (size_t i = 0; i < N(members); i++) {
         if (dgm_str_eq(name, dgm_str_from(members[i])))
-            return true;
+            return false;
     }
-    return false;
+    return !dgm_str_starts(name, DGM_STR("dragoman:")) && !dgm_str_starts(name, DGM_STR("aion:"));
 }
 
 /* "x-librechat-session-id" and the like. */

@@ -12,5 +12,6 @@
  * X-...-Session-Id; metadata.a2a_context_id, metadata.conversation_id. Empty: none of them. */
 dgm_code openai_session(const dgm_http_request *r, const yyjson_val *metadata, dgm_str *ret_key,
                         dgm_err *err);
-/* A member of metadata that says it: no word for the agent. */
-bool openai_is_session_key(dgm_str name);
+/* A member of metadata that is the agent's to see: none that says where it goes, and names with our prefixes are
+ * ours to give. */
+bool openai_is_for_agent(dgm_str name);

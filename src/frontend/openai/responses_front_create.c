@@ -189,6 +189,10 @@ void responses_create(struct responses_op *op)
         openai_fail_model(op->x, c->asked.model);
         return;
     }
+    if (responses_must_call(op->body) && !openai_looks_at_tools(c->agent)) {
+        openai_fail_tools(op->x, "tool_choice");
+        return;
+    }
     c->ignored = responses_ignored(op->arena, op->body);
     responses_resolve(op, c->asked.items, c->asked.n_items, "input", on_resolved, c);
 }

@@ -20,6 +20,8 @@
 
 #include "base/limits.h"
 #include "canon/said.h"
+#include "frontend/openai/openai_check.h"
+#include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
 #include "frontend/openai/openai_front.h"
@@ -27,7 +29,6 @@
 #include "frontend/openai/openai_session.h"
 #include "wire/openai/responses.h"
 
-#define DGM_META_OUTPUT_FORMAT "dragoman:output_format"
 #define RESPONSES_PROTOCOL "openai-responses" /* of turns */
 
 /* Notes. */
@@ -69,6 +70,9 @@ bool responses_read_body(struct responses_op *op, dgm_code (*check)(yyjson_val *
 
 /* ---- responses_front_check.c ---------------------------------------------------------------------------------------- */
 
+extern const struct openai_rule responses_request_rules[]; /* POST /v1/responses */
+extern const struct openai_rule conversation_rules[];      /* POST /v1/conversations, and /{id} */
+extern const struct openai_rule conversation_items_rules[];
 dgm_code responses_check_request(yyjson_val *body, dgm_err *err);
 dgm_code responses_check_conversation(yyjson_val *body, dgm_err *err);
 dgm_code responses_check_items(yyjson_val *body, dgm_err *err);
@@ -98,6 +102,8 @@ void responses_put_item(dgm_buf *b, yyjson_val *item, dgm_str scope, const char 
 /* What of the request goes to the agent beside the messages; NULL: nothing. */
 const dgm_json *responses_metadata(dgm_arena *a, yyjson_val *body);
 bool responses_wants_json(yyjson_val *body);
+/* A tool is to be called, this one or any. */
+bool responses_must_call(yyjson_val *body);
 /* The response that an item's id leads to, resp_SCOPE; absent: it leads nowhere. */
 dgm_str responses_of_item(dgm_arena *a, dgm_str item_id);
 /* A new one: 32 hexadecimal digits that ascend. */

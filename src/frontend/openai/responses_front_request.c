@@ -81,25 +81,35 @@ static bool has_function(yyjson_val *tools, dgm_str name)
     return false;
 }
 
+static bool is_word_of_choice(dgm_str word)
+{
+    return dgm_str_is(word, "none") || dgm_str_is(word, "auto") || dgm_str_is(word, "required");
+}
+
+bool responses_must_call(yyjson_val *body)
+{
+    yyjson_val *choice = responses_given(body, "tool_choice");
+    if (yyjson_is_str(choice))
+        return dgm_str_is(dgm_json_str(choice), "required");
+    if (dgm_str_is(dgm_said_mark(choice, "type"), "allowed_tools"))
+        return dgm_str_is(dgm_said_mark(choice, "mode"), "required");
+    return choice;
+}
+
 /* What cannot be honoured is refused: an agent cannot be made to call what is not there. */
 static dgm_code check_choice(yyjson_val *body, dgm_err *err)
 {
     const dgm_at *at = DGM_AT_LIT(NULL, "tool_choice");
     yyjson_val *choice = responses_given(body, "tool_choice"),
                *tools = responses_get(body, "tools");
-    dgm_str word = yyjson_is_str(choice) ? dgm_json_str(choice) : (dgm_str){0};
     dgm_str type = dgm_said_mark(choice, "type"), name = dgm_said_mark(choice, "name");
-    if (!choice || dgm_str_is(word, "none") || dgm_str_is(word, "auto") ||
-        dgm_str_is(type, "allowed_tools"))
-        return DGM_OK;
-    if (dgm_str_is(word, "required"))
-        return has_function(tools, (dgm_str){0})
-                   ? DGM_OK
-                   : dgm_fail(err, DGM_BAD_PARAMS, at,
-                              "\"required\" needs a function among `tools`");
-    if (word.n)
+    if (yyjson_is_str(choice) && !is_word_of_choice(dgm_json_str(choice)))
         return dgm_fail(err, DGM_BAD_PARAMS, at, "expected \"none\", \"auto\" or \"required\"");
-    if (dgm_str_is(type, "function") && has_function(tools, name.n ? name : DGM_STR("?")))
+    if (!responses_must_call(body))
+        return DGM_OK;
+    bool any = yyjson_is_str(choice) || dgm_str_is(type, "allowed_tools");
+    if (any ? has_function(tools, (dgm_str){0})
+            : dgm_str_is(type, "function") && name.n && has_function(tools, name))
         return DGM_OK;
     return dgm_fail(err, DGM_BAD_PARAMS, at, "there is no such function among `tools`");
 }
@@ -292,10 +302,10 @@ bool responses_wants_json(yyjson_val *body)
     return dgm_str_starts(type, DGM_STR("json"));
 }
 
-/* Marks of ours in the metadata say where it goes: they are not the agent's. */
-static bool is_mark(dgm_str key)
+/* Marks of answers are no words of the caller's. */
+static bool is_for_agent(dgm_str key)
 {
-    return dgm_str_starts(key, DGM_STR("a2a_")) || openai_is_session_key(key);
+    return openai_is_for_agent(key) && !dgm_str_starts(key, DGM_STR("a2a_"));
 }
 
 const dgm_json *responses_metadata(dgm_arena *a, yyjson_val *body)
@@ -306,13 +316,13 @@ const dgm_json *responses_metadata(dgm_arena *a, yyjson_val *body)
     dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(metadata) + 2);
     size_t n = 0;
     while ((key = yyjson_obj_iter_next(&it))) {
-        if (!is_mark(dgm_json_str(key)))
+        if (is_for_agent(dgm_json_str(key)))
             members[n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
     }
     if (choice)
         members[n++] = (dgm_member){DGM_STR(DGM_META_TOOL_CHOICE), choice};
     if (responses_wants_json(body))
-        members[n++] = (dgm_member){DGM_STR(DGM_META_OUTPUT_FORMAT),
+        members[n++] = (dgm_member){DGM_STR(DGM_META_RESPONSE_FORMAT),
                                     responses_get(responses_get(body, "text"), "format")};
     return n ? dgm_json_object(a, members, n) : NULL;
 }

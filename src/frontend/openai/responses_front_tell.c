@@ -12,8 +12,8 @@
 struct told {
     dgm_http_exchange *x;
     dgm_str request;
-    dgm_str state; /* that the task had at the end */
-    bool shown;    /* something of the output was told */
+    const char *state; /* that the task had at the end */
+    bool shown;        /* something of the output was told */
     struct openai_links links;
     dgm_http_header headers[MAX_HEADERS];
     size_t n_headers;
@@ -55,20 +55,6 @@ static dgm_code begin(const struct told *t, const dgm_canon_event *event, dgm_ca
     dgm_canon_event echo = *event;
     echo.extra = members_of(a, dgm_json_made(a, t->request));
     return dgm_canon_emit(next, &echo);
-}
-
-static dgm_str state_of(const dgm_canon_event *e)
-{
-    if (e->kind == DGM_CANON_RUN_ERROR)
-        return dgm_str_is(e->run_error.code, "rejected") ? DGM_STR("rejected") : DGM_STR("failed");
-    const dgm_canon_outcome *o = &e->run_finished.outcome;
-    if (o->kind == DGM_CANON_CANCELLED)
-        return DGM_STR("canceled");
-    if (o->kind == DGM_CANON_INTERRUPT && o->interrupts.n &&
-        dgm_str_is(o->interrupts.at[0].reason, "a2a:auth_required"))
-        return DGM_STR("auth-required");
-    return o->kind == DGM_CANON_INTERRUPT || o->pending_tool_call_ids.n ? DGM_STR("input-required")
-                                                                        : DGM_STR("completed");
 }
 
 static bool is_artifact(const dgm_canon_event *e)
@@ -121,9 +107,11 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     if (event->kind == DGM_CANON_RUN_STARTED && t->request.n)
         return begin(t, event, next);
     if (dgm_canon_is_terminal(event->kind))
-        t->state = state_of(event);
+        t->state = openai_state_of(event);
     if (is_failure(event) && !t->shown)
         rc = show_failure(event, next);
+    else if (openai_asks_nothing(event))
+        rc = openai_ask(event, next);
     t->shown |= shows(event);
     if (is_artifact(event))
         return show_files(t, event, next);
@@ -182,7 +170,7 @@ static dgm_tell tell_of(const struct responses_op *op, const struct responses_tu
 
 static void respond(struct told *t, dgm_str payload)
 {
-    add_header(t, DGM_STR("X-A2A-Task-State"), t->state);
+    add_header(t, DGM_STR("X-A2A-Task-State"), dgm_str_from(t->state));
     dgm_http_respond(t->x, 200, DGM_STR("application/json"), t->headers, t->n_headers, payload);
 }
 

@@ -48,9 +48,10 @@ static void metadata_comes_after_headers(void **state)
     assert_true(dgm_str_is(key(a, all, 4, "{\"a2a_context_id\":\"x\"}"), "any"));
     assert_int_equal(key(a, NULL, 0, "{\"user\":\"u\",\"a2a_context_id\":\"\"}").n, 0);
     assert_int_equal(key(a, NULL, 0, "{\"a2a_context_id\":null}").n, 0);
-    assert_true(openai_is_session_key(DGM_STR("a2a_context_id")));
-    assert_true(openai_is_session_key(DGM_STR("conversation_id")));
-    assert_false(openai_is_session_key(DGM_STR("topic")));
+    assert_false(openai_is_for_agent(DGM_STR("a2a_context_id")));
+    assert_false(openai_is_for_agent(DGM_STR("conversation_id")));
+    assert_false(openai_is_for_agent(DGM_STR("dragoman:tools")));
+    assert_true(openai_is_for_agent(DGM_STR("topic")));
 }
 
 static void keys_that_could_not_be_told_again(void **state)

@@ -3,7 +3,6 @@
  * does not take, is refused by its own name.
  */
 #include "frontend/openai/responses_front_int.h"
-#include "frontend/openai/responses_front_rules.h"
 #include "support/check.h"
 
 #define MAX_TEXT 4000
@@ -11,18 +10,19 @@
 static const struct {
     unsigned kind;
     const char *text;
-} samples[] = {{STR, "\"x\""}, {INT | NUM, "7"}, {NUM, "0.5"}, {BOOL, "true"},
-               {LIST, "[]"},   {OBJ, "{}"},      {NIL, "null"}};
+} samples[] = {{OPENAI_TEXT, "\"x\""}, {OPENAI_INT | OPENAI_NUMBER, "7"},
+               {OPENAI_NUMBER, "0.5"}, {OPENAI_BOOL, "true"},
+               {OPENAI_LIST, "[]"},    {OPENAI_OBJECT, "{}"}};
 #define N_SAMPLES (sizeof samples / sizeof *samples)
 
 /* A request with one member that is said to be wrong; %s is where it stands. */
-static void check_wrong(const char *around, const char *pointer, const struct rule *row)
+static void check_wrong(const char *around, const char *pointer, const struct openai_rule *row)
 {
     for (size_t i = 0; i < N_SAMPLES; i++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         char member[300], text[MAX_TEXT], want[200];
         dgm_err err = {0};
-        if (samples[i].kind & row->is)
+        if (samples[i].kind & row->types)
             continue;
         snprintf(member, sizeof member, "\"%s\":%s", row->name, samples[i].text);
         snprintf(text, sizeof text, around, member);
@@ -38,45 +38,48 @@ static void check_wrong(const char *around, const char *pointer, const struct ru
 static void members_of_requests(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < responses_request_rules.n; i++) {
-        const struct rule *row = &responses_request_rules.at[i];
-        bool is_model = !strcmp(row->name, "model");
-        check_wrong(is_model ? "{%s}" : "{\"model\":\"m\",%s}", "", row);
-        if (!row->of)
-            continue;
+    for (const struct openai_rule *row = responses_request_rules; row->name; row++) {
+        bool is_model = !strcmp(row->name, "model"), list = row->types & OPENAI_LIST;
         char around[100], pointer[60];
-        bool list = row->is & LIST;
-        if (row->of->pick)
-            continue; /* below, by type */
+        check_wrong(is_model ? "{%s}" : "{\"model\":\"m\",%s}", "", row);
         snprintf(around, sizeof around, "{\"model\":\"m\",\"%s\":%s{%%s}%s}", row->name,
                  list ? "[" : "", list ? "]" : "");
         snprintf(pointer, sizeof pointer, "/%s%s", row->name, list ? "/0" : "");
-        for (size_t k = 0; k < row->of->n; k++)
-            if (strcmp(row->of->at[k].name, "type") != 0 && row->of->at[0].use != MUST)
-                check_wrong(around, pointer, &row->of->at[k]);
+        for (const struct openai_rule *m = row->members; m && m->name; m++) {
+            if (m == row->members || !row->members->must)
+                check_wrong(around, pointer, m);
+        }
     }
+}
+
+static const struct openai_rule *rule_of(const struct openai_rule *rules, const char *name)
+{
+    while (strcmp(rules->name, name) != 0)
+        rules++;
+    return rules;
 }
 
 /* Rows of what is told by its type, with all that must be there in front. */
 static void check_typed(const char *outer, const char *pointer, const char *type,
-                        const struct rules *rules, yyjson_val *sample)
+                        const struct openai_rule *list)
 {
-    const struct rules *own = rules->pick(sample);
-    for (size_t i = 0; i < own->n; i++) {
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_str sample = dgm_arena_printf(a, "{\"type\":\"%s\",\"role\":\"user\"}", type);
+    const struct openai_rule *own = list->pick(dgm_json_made(a, sample));
+    for (const struct openai_rule *row = own; row->name; row++) {
         char around[MAX_TEXT], inner[1000] = "";
         size_t n = 0;
-        if (!strcmp(own->at[i].name, "type"))
+        if (!strcmp(row->name, "type"))
             continue;
-        for (size_t k = 0; k < i; k++) {
-            const struct rule *r = &own->at[k];
-            if (r->use == MUST && strcmp(r->name, "type") != 0)
+        for (const struct openai_rule *r = own; r < row; r++) {
+            if (r->must && strcmp(r->name, "type") != 0)
                 n += (size_t)snprintf(inner + n, sizeof inner - n, "\"%s\":%s,", r->name,
-                                      r->is & STR    ? "\"x\""
-                                      : r->is & LIST ? "[]"
-                                                     : "{}");
+                                      r->types & OPENAI_TEXT   ? "\"x\""
+                                      : r->types & OPENAI_LIST ? "[]"
+                                                               : "{}");
         }
         snprintf(around, sizeof around, outer, type, inner);
-        check_wrong(around, pointer, &own->at[i]);
+        check_wrong(around, pointer, row);
     }
 }
 
@@ -93,29 +96,20 @@ static void items_and_parts_by_their_types(void **state)
                                         NULL};
     static const char *const parts[] = {"input_text", "output_text", "refusal", "input_image",
                                         "input_file", "input_audio", NULL};
-    const struct rules *item_rules = NULL, *part_rules = NULL, *tool_rules = NULL;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    const struct openai_rule *input = rule_of(responses_request_rules, "input");
+    const struct openai_rule *message =
+        input->pick(dgm_json_made(a, DGM_STR("{\"type\":\"message\"}")));
     (void)state;
-    for (size_t i = 0; i < responses_request_rules.n; i++) {
-        const struct rule *r = &responses_request_rules.at[i];
-        item_rules = strcmp(r->name, "input") ? item_rules : r->of;
-        tool_rules = strcmp(r->name, "tools") ? tool_rules : r->of;
-    }
-#define SAMPLE(type)                                                                               \
-    dgm_json_made(a, dgm_arena_printf(a, "{\"type\":\"%s\",\"role\":\"user\"}", type))
     for (size_t i = 0; items[i]; i++)
         check_typed("{\"model\":\"m\",\"input\":[{\"type\":\"%s\",%s%%s}]}", "/input/0", items[i],
-                    item_rules, SAMPLE(items[i]));
-    const struct rules *message = item_rules->pick(SAMPLE("message"));
-    for (size_t i = 0; i < message->n; i++)
-        part_rules = strcmp(message->at[i].name, "content") ? part_rules : message->at[i].of;
+                    input);
     for (size_t i = 0; parts[i]; i++)
-        check_typed(
-            "{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"%s\",%s"
-            "%%s}]}]}",
-            "/input/0/content/0", parts[i], part_rules, SAMPLE(parts[i]));
+        check_typed("{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"%s\","
+                    "%s%%s}]}]}",
+                    "/input/0/content/0", parts[i], rule_of(message, "content"));
     check_typed("{\"model\":\"m\",\"tools\":[{\"type\":\"%s\",%s%%s}]}", "/tools/0", "function",
-                tool_rules, SAMPLE("function"));
+                rule_of(responses_request_rules, "tools"));
 }
 
 static void check_at(const char *text, const char *pointer)
@@ -134,6 +128,9 @@ static void what_is_taken_and_what_is_not(void **state)
     check_at("{\"model\":\"m\"}", NULL);
     check_at("{\"model\":\"m\",\"input\":null,\"temperature\":null,\"new_member\":[1]}", NULL);
     check_at("{}", "/model");
+    check_at("{\"model\":null}", "/model");
+    check_at("{\"model\":\"m\",\"input\":[null]}", "/input/0");
+    check_at("{\"model\":\"m\",\"input\":[{\"role\":null,\"content\":\"x\"}]}", "/input/0/role");
     check_at("[]", "");
     check_at("{\"model\":\"m\",\"input\":[\"x\"]}", "/input/0");
     check_at("{\"model\":\"m\",\"input\":[{}]}", "/input/0/role");
@@ -194,8 +191,8 @@ static void what_is_ignored_is_named(void **state)
                   a, dgm_json_made(a, DGM_STR("{\"model\":\"m\",\"top_p\":1,\"temperature\":0.5,"
                                               "\"user\":null,\"tools\":[{\"type\":\"function\"},{"
                                               "\"type\":\"web_search\"}]}"))),
-              "temperature, top_p, tools[1]");
-    assert_null(responses_ignored(a, dgm_json_made(a, DGM_STR("{\"model\":\"m\"}"))).p);
+              "top_p, temperature, tools[1]");
+    assert_int_equal(responses_ignored(a, dgm_json_made(a, DGM_STR("{\"model\":\"m\"}"))).n, 0);
 }
 
 DGM_TEST_MAIN(dgm_test(members_of_requests), dgm_test(items_and_parts_by_their_types),

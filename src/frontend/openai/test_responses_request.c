@@ -115,11 +115,12 @@ static void what_the_agent_is_told_beside_messages(void **state)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
     assert_null(responses_metadata(a, json(a, "{\"metadata\":{\"a2a_context_id\":\"x\"}}")));
-    const dgm_json *m = responses_metadata(
-        a, json(a, "{\"metadata\":{\"k\":\"v\",\"conversation_id\":\"x\"},\"tool_choice\":\"none\","
-                   "\"text\":{\"format\":{\"type\":\"json_object\"}}}"));
+    const dgm_json *m =
+        responses_metadata(a, json(a, "{\"metadata\":{\"k\":\"v\",\"conversation_id\":\"x\","
+                                      "\"dragoman:tools\":\"x\"},\"tool_choice\":\"none\","
+                                      "\"text\":{\"format\":{\"type\":\"json_object\"}}}"));
     check_str(dgm_json_text_in(a, m), "{\"k\":\"v\",\"dragoman:tool_choice\":\"none\","
-                                      "\"dragoman:output_format\":{\"type\":\"json_object\"}}");
+                                      "\"dragoman:response_format\":{\"type\":\"json_object\"}}");
 }
 
 /* ---- pages ------------------------------------------------------------------------------------------------------------ */

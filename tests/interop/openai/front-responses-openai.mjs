@@ -153,6 +153,17 @@ test('openai: files go to the agent, references stand for items', async () => {
     check(missing instanceof NotFoundError && missing.message.includes("Item with id 'msg_nobody' not found"), missing.message);
 });
 
+test('openai: what the agent makes: a link, a picture, data; and the file comes back by its id', async () => {
+    const made = await ask('file');
+    const [, id] = /\/v1\/files\/(file-[^/]+)\/content/.exec(made.output_text) ?? [];
+    check(id, made.output_text);
+    check(made.output_text.includes('https://example.com/report.pdf'), 'the link');
+    equal(outputs(made, 'image_generation_call').length, 1, 'the picture');
+    equal(await (await client.files.content(id)).text(), 'month,sales\nJanuary,100\nFebruary,115\n', 'the file');
+    const again = await ask([{ role: 'user', content: [{ type: 'input_text', text: 'files' }, { type: 'input_file', file_id: id }] }]);
+    check(again.output_text.includes('sales.csv (text/csv)'), again.output_text);
+});
+
 test('openai: input items, in pages', async () => {
     const response = await ask([{ role: 'user', content: 'one' }, { role: 'assistant', content: 'two' }, { role: 'user', content: 'three' }]);
     const items = [];
@@ -187,6 +198,8 @@ test('openai: errors as the API has them', async () => {
     equal([type.param, type.message.includes('expected a number')], ['temperature', true], 'what is wrong');
     const deep = await failure(ask([{ role: 'user', content: [{ type: 'input_text', text: 7 }] }]));
     equal(deep.param, 'input[0].content[0].text', 'where it is wrong');
+    const choice = await failure(ask('x', { tools, tool_choice: 'required' }));
+    equal([choice.status, choice.code, choice.param], [400, 'unsupported_value', 'tool_choice'], 'a tool that must be called');
     const file = await failure(ask([{ role: 'user', content: [{ type: 'input_file', file_id: 'file-nobody' }] }]));
     equal([file.status, file.param], [400, 'input[0].content[0].file_id'], 'a file that is not here');
 });

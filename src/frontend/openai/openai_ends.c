@@ -1,0 +1,55 @@
+/* frontend/openai/openai_ends.c - how runs end, as both of OpenAI's APIs tell it. */
+#include "frontend/openai/openai_ends.h"
+#include "base/str.h"
+
+#define NEEDS_INPUT "The agent needs more from you before it can go on."
+#define NEEDS_CREDENTIALS "The agent needs credentials before it can go on."
+
+static bool needs_credentials(const dgm_canon_outcome *o)
+{
+    return o->interrupts.n && dgm_str_is(o->interrupts.at[0].reason, "a2a:auth_required");
+}
+
+const char *openai_state_of(const dgm_canon_event *end)
+{
+    const dgm_canon_outcome *o = &end->run_finished.outcome;
+    if (end->kind == DGM_CANON_RUN_ERROR)
+        return dgm_str_is(end->run_error.code, "rejected")   ? "rejected"
+               : dgm_str_is(end->run_error.code, "canceled") ? "canceled"
+                                                             : "failed";
+    if (o->kind == DGM_CANON_CANCELLED)
+        return "canceled";
+    if (o->kind == DGM_CANON_INTERRUPT)
+        return needs_credentials(o) ? "auth-required" : "input-required";
+    return o->pending_tool_call_ids.n ? "input-required" : "completed";
+}
+
+bool openai_asks_nothing(const dgm_canon_event *event)
+{
+    const dgm_canon_outcome *o = &event->run_finished.outcome;
+    return event->kind == DGM_CANON_RUN_FINISHED && o->kind == DGM_CANON_INTERRUPT &&
+           o->interrupts.n && !o->interrupts.at[0].message.n;
+}
+
+dgm_code openai_ask(const dgm_canon_event *end, dgm_canon_sink next)
+{
+    bool auth = needs_credentials(&end->run_finished.outcome);
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
+    dgm_code rc;
+    e.text.message_id = DGM_STR("dragoman:question");
+    e.text.role = DGM_CANON_ASSISTANT;
+    if ((rc = dgm_canon_emit(next, &e)))
+        return rc;
+    e.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
+    e.text.delta = auth ? DGM_STR(NEEDS_CREDENTIALS) : DGM_STR(NEEDS_INPUT);
+    if ((rc = dgm_canon_emit(next, &e)))
+        return rc;
+    e.kind = DGM_CANON_TEXT_MESSAGE_END;
+    e.text.delta = (dgm_str){0};
+    return dgm_canon_emit(next, &e);
+}
+
+bool openai_is_our_question(dgm_str text)
+{
+    return dgm_str_is(text, NEEDS_INPUT) || dgm_str_is(text, NEEDS_CREDENTIALS);
+}
