@@ -39,6 +39,10 @@ dgm_str dgm_http_header_of(const dgm_http_request *r, dgm_str name);
 typedef struct dgm_http_handler {
     /* A whole request. Must be answered, now or later, by begin or respond. */
     void (*on_request)(void *user, dgm_http_exchange *x, const dgm_http_request *r);
+    /* A request whose body is larger than max_body: its head, and no body. Must be answered from inside this call;
+     * the connection ends behind the answer. NULL: it is refused, in plain text. */
+    void (*on_too_large)(void *user, dgm_http_exchange *x, const dgm_http_request *r,
+                         const char *why);
     /* What was refused before it became a request (too large, malformed): for logs and metrics. */
     void (*on_refused)(void *user, int status, const char *why);
     /* A request that was handed over has had its answer, or as much of it as its peer stayed for; bytes

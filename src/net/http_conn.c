@@ -72,7 +72,12 @@ static size_t parse(http_conn *c, const char *p, size_t n)
                 body_goes_on(c);
             break;
         case DGM_HTTP1_REQUEST: http_hand_over(c); break;
-        case DGM_HTTP1_REFUSED: http_refuse(c, c->x->in->status, c->x->in->why); return n;
+        case DGM_HTTP1_REFUSED:
+            if (c->x->in->status == 413)
+                http_refuse_body(c, c->x->in->why);
+            else
+                http_refuse(c, c->x->in->status, c->x->in->why);
+            return n;
         }
     }
     return c->closing ? n : used;

@@ -119,9 +119,8 @@ void http_refuse(http_conn *c, int status, const char *why)
     http_touch(c);
 }
 
-void http_hand_over(http_conn *c)
+static dgm_http_exchange *begin_answer(http_conn *c)
 {
-    const dgm_http_handler *h = &c->shard->server->handler;
     dgm_http_exchange *x = c->x;
     x->in->request.is_loopback = c->is_loopback;
     x->in->request.is_tls = c->tls;
@@ -130,7 +129,27 @@ void http_hand_over(http_conn *c)
     x->is_http10 = x->in->is_http10;
     x->keep_alive = x->in->keep_alive;
     c->phase = BUSY;
+    return x;
+}
+
+void http_hand_over(http_conn *c)
+{
+    const dgm_http_handler *h = &c->shard->server->handler;
+    dgm_http_exchange *x = begin_answer(c);
     h->on_request(h->user, x, &x->in->request);
+}
+
+void http_refuse_body(http_conn *c, const char *why)
+{
+    const dgm_http_handler *h = &c->shard->server->handler;
+    if (!h->on_too_large) {
+        http_refuse(c, 413, why);
+        return;
+    }
+    dgm_http_exchange *x = begin_answer(c);
+    x->keep_alive = false; /* what comes next is its body */
+    x->in->request.body = (dgm_str){0};
+    h->on_too_large(h->user, x, &x->in->request, why);
 }
 
 /* ---- public: answering ---------------------------------------------------------------------------------------------- */

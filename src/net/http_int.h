@@ -189,6 +189,8 @@ void http_exchange_free(dgm_http_exchange *x);
 void http_exchange_turn(
     void *exchange);               /* tells that the peer is gone; frees it when it has ended */
 void http_hand_over(http_conn *c); /* c->x is whole */
+/* Its body is too large: whoever answers requests does, if it wants to. */
+void http_refuse_body(http_conn *c, const char *why);
 /* Answers a connection that goes no further; there may be no request. */
 void http_refuse(http_conn *c, int status, const char *why);
 void http_refused(http_shard *s, int status, const char *why); /* tells the handler */

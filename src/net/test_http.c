@@ -260,6 +260,43 @@ static void a_refused_upload_still_sees_why(void **state)
     stop();
 }
 
+static void say_no(void *user, dgm_http_exchange *x, const dgm_http_request *r, const char *why)
+{
+    (void)user;
+    assert_int_equal(r->body.n, 0);
+    assert_true(dgm_str_is(r->path, "/up") && dgm_str_is(r->method, "POST"));
+    assert_true(dgm_str_is(dgm_http_header_of(r, DGM_STR("x-who")), "me"));
+    dgm_http_respond(x, 413, DGM_STR("text/x-own"), NULL, 0, dgm_str_from(why));
+}
+
+static void who_wants_to_refuse_a_body_does(void **state)
+{
+    static const char *const heads[] = {"Content-Length: 300000\r\n\r\n",
+                                        "Transfer-Encoding: chunked\r\n\r\n493e0\r\n"};
+    static char junk[300000];
+    (void)state;
+    memset(junk, 'x', sizeof junk);
+    answer_too_large = say_no;
+    serve(1, (dgm_http_options){.max_body = 100000}, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        int fd = client(), end;
+        say(fd, "POST /up HTTP/1.1\r\nX-Who: me\r\n" HOST);
+        say(fd, heads[i]);
+        say_n(fd, junk, sizeof junk);
+        char *all = hear_all(fd, NULL, &end);
+        assert_int_equal(end, 0);
+        assert_non_null(strstr(all, "HTTP/1.1 413 Content Too Large\r\n"));
+        assert_non_null(strstr(all, "Content-Type: text/x-own\r\n"));
+        assert_non_null(strstr(all, "Connection: close\r\n"));
+        assert_non_null(strstr(all, "http_body_bytes"));
+        free(all);
+        close(fd);
+    }
+    assert_int_equal(w.refused, 0);
+    stop();
+    answer_too_large = NULL;
+}
+
 static void a_body_at_its_limit_is_taken(void **state)
 {
     static char body[100000];
@@ -319,4 +356,5 @@ DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_the_connection_stays),
               dgm_test(an_answer_has_what_was_added_to_it_and_is_told_when_it_ends),
               dgm_test(what_is_no_request_is_refused_and_the_connection_ends),
               dgm_test(a_refused_upload_still_sees_why), dgm_test(a_body_at_its_limit_is_taken),
+              dgm_test(who_wants_to_refuse_a_body_does),
               dgm_test(connections_over_the_limit_are_told_so))

@@ -201,6 +201,10 @@ static inline void on_request(void *user, dgm_http_exchange *x, const dgm_http_r
     atomic_fetch_add(&w.requests, 1);
 }
 
+/* For servers that answer requests with too large a body themselves. */
+static void (*answer_too_large)(void *user, dgm_http_exchange *x, const dgm_http_request *r,
+                                const char *why);
+
 static inline void on_refused(void *user, int status, const char *why)
 {
     (void)user;
@@ -221,8 +225,10 @@ static const dgm_http_times patient = {10000, 30000, 60000, 60000, 2000, 20};
 static inline void serve(size_t loops, dgm_http_options o, const dgm_http_times *times)
 {
     dgm_err err = {0};
-    dgm_http_handler h = {
-        .on_request = on_request, .on_refused = on_refused, .on_answered = on_answered};
+    dgm_http_handler h = {.on_request = on_request,
+                          .on_too_large = answer_too_large,
+                          .on_refused = on_refused,
+                          .on_answered = on_answered};
     memset(&w, 0, sizeof w);
     if (!o.listen)
         o.listen = "127.0.0.1:0";

@@ -351,6 +351,21 @@ static void on_request(void *user, dgm_http_exchange *x, const dgm_http_request 
         take_agent(s, x, q);
 }
 
+/* In the words of whose address it is. */
+static void on_too_large(void *user, dgm_http_exchange *x, const dgm_http_request *q,
+                         const char *why)
+{
+    dgm_router *r = user;
+    struct lane *lane = &r->lanes[dgm_loop_index(dgm_http_loop(x))];
+    struct visit *v = new_visit(r, lane, x, q);
+    if (!v->site) {
+        say(x, 413, DGM_STR("{}"));
+        return;
+    }
+    add_headers(x, q, v);
+    refuse(v->site, x, DGM_TOO_LARGE, why, NULL, 0);
+}
+
 static void log_visit(dgm_router *r, dgm_http_exchange *x, const struct visit *v, int status,
                       uint64_t ns, uint64_t bytes)
 {
@@ -400,6 +415,9 @@ static void on_refused(void *user, int status, const char *why)
 
 dgm_http_handler dgm_router_handler(dgm_router *r)
 {
-    return (dgm_http_handler){
-        .on_request = on_request, .on_refused = on_refused, .on_answered = on_answered, .user = r};
+    return (dgm_http_handler){.on_request = on_request,
+                              .on_too_large = on_too_large,
+                              .on_refused = on_refused,
+                              .on_answered = on_answered,
+                              .user = r};
 }
