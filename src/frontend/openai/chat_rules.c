@@ -79,7 +79,7 @@ const struct openai_rule chat_rules[] = {
     {"metadata", OBJECT, .of = TEXT},
     {"audio", OBJECT, audio, .ignored = true},
     IGNORED("frequency_penalty", OPENAI_NUMBER),
-    {"logit_bias", OBJECT, .of = OPENAI_NUMBER, .ignored = true},
+    {"logit_bias", OBJECT, .of = OPENAI_INT, .ignored = true},
     IGNORED("logprobs", OPENAI_BOOL),
     IGNORED("max_completion_tokens", OPENAI_INT),
     IGNORED("max_tokens", OPENAI_INT),

@@ -3,10 +3,12 @@
 
 what   all that it reads, as JSON: message, metadata, acceptedOutputModes, state of the task
 json   data, and no text          nothing, credentials   waits, without a word
+wait N      says N words, and then no more
 call NAME   asks its caller to run the tool NAME
 [...]       a JSON list of parts: an artifact of them; of events: those
 """
 import json
+import signal
 import sys
 
 
@@ -27,6 +29,10 @@ if word == 'json':
     status('COMPLETED')
 elif word in ('nothing', 'credentials') and not run['task']:
     status('INPUT_REQUIRED' if word == 'nothing' else 'AUTH_REQUIRED')
+elif word == 'wait':
+    for n in range(int(rest)):
+        artifact({'text': f'{n} '}, append=n > 0)
+    signal.pause()
 elif word == 'call':
     status('INPUT_REQUIRED', {'data': {'tool_calls': [{'call_id': f"call_{run['taskId']}", 'name': rest, 'arguments': {}}]}})
 elif word.startswith('['):
