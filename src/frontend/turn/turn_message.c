@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE /* memmem */
 #include "base/ids.h"
+#include "base/map.h"
 #include "canon/list.h"
 #include "canon/said.h"
 #include "canon/to_model.h"
@@ -41,28 +42,36 @@ static void add_part(dgm_arena *a, dgm_message *m, dgm_part part)
     m->parts.at[m->parts.n++] = part;
 }
 
-static const dgm_canon_call *find_call(const dgm_canon_messages *messages, dgm_str id)
+/* The calls of the messages by their ids; of two that are called alike the last. */
+struct calls {
+    dgm_map by_id;
+    dgm_strs names;
+};
+
+static void find_calls(dgm_arena *a, const dgm_canon_messages *messages, struct calls *calls)
 {
-    for (size_t i = messages->n; i-- > 0;) {
-        const dgm_canon_calls *calls = &messages->at[i].tool_calls;
-        for (size_t k = 0; k < calls->n; k++) {
-            if (dgm_str_eq(calls->at[k].id, id))
-                return &calls->at[k];
+    dgm_map_init(&calls->by_id);
+    for (size_t i = 0; i < messages->n; i++) {
+        const dgm_canon_calls *list = &messages->at[i].tool_calls;
+        for (size_t k = 0; k < list->n; k++) {
+            calls->names.at =
+                dgm_one_more(a, calls->names.at, calls->names.n, sizeof *calls->names.at);
+            calls->names.at[calls->names.n] = list->at[k].name;
+            dgm_map_put(&calls->by_id, list->at[k].id, calls->names.n++);
         }
     }
-    return NULL;
 }
 
-static void put_result(dgm_buf *b, dgm_arena *a, const dgm_canon_messages *all,
+static void put_result(dgm_buf *b, dgm_arena *a, const struct calls *calls,
                        const dgm_canon_message *m)
 {
-    const dgm_canon_call *call = find_call(all, m->tool_call_id);
+    size_t *call = dgm_map_get(&calls->by_id, m->tool_call_id);
     dgm_str text = dgm_canon_content_text(a, &m->content);
     dgm_buf_add_lit(b, "{\"call_id\":");
     dgm_json_put_str(b, m->tool_call_id);
-    if (call && call->name.n) {
+    if (call && calls->names.at[*call].n) {
         dgm_buf_add_lit(b, ",\"name\":");
-        dgm_json_put_str(b, call->name);
+        dgm_json_put_str(b, calls->names.at[*call]);
     }
     dgm_buf_add_lit(b, ",\"output\":");
     if (m->error.n) {
@@ -79,9 +88,11 @@ static void put_result(dgm_buf *b, dgm_arena *a, const dgm_canon_messages *all,
 static void add_results(dgm_arena *a, dgm_message *out, const dgm_canon_messages *all,
                         const struct cut *cut)
 {
+    struct calls calls = {0};
     dgm_buf b;
     if (!cut->results.n)
         return;
+    find_calls(a, all, &calls);
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_add_lit(&b, "{\"" DGM_SAID_RESULTS "\":[");
     for (size_t i = cut->tail, n = 0; i < all->n; i++) {
@@ -89,11 +100,12 @@ static void add_results(dgm_arena *a, dgm_message *out, const dgm_canon_messages
             continue;
         if (n++)
             dgm_buf_add_char(&b, ',');
-        put_result(&b, a, all, &all->at[i]);
+        put_result(&b, a, &calls, &all->at[i]);
     }
     dgm_buf_add_lit(&b, "]}");
     add_part(a, out, (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_made(a, dgm_buf_str(&b))});
     dgm_buf_done(&b);
+    dgm_map_done(&calls.by_id);
 }
 
 static void add_user(dgm_arena *a, dgm_message *out, const dgm_canon_message *from)
