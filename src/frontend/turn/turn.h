@@ -154,6 +154,7 @@ typedef struct dgm_tell {
     bool seq_ids;          /* SSE: `id:` on the last frame of a record is the record's number */
     uint64_t after_seq;    /* frames of records up to this were told before: they are left out */
     uint64_t after_frames; /* so many frames were told before */
+    bool say_caller;       /* what the caller said in this turn is told, too */
     dgm_canon_messages messages;    /* what the caller has already, for whole snapshots */
     const dgm_http_header *headers; /* of the answer, beside its own; a copy is made */
     size_t n_headers;

@@ -150,30 +150,41 @@ static void make_encoder(struct telling *g, const dgm_record *first)
         .whole_snapshots = g->t.codec->builds_messages,
         .messages = g->t.messages,
         .turn = first->head.turn,
+        .say_history = g->t.say_caller,
         .trusted = true});
     g->t.messages = (dgm_canon_messages){0}; /* they have been copied */
 }
 
-/* What the caller said itself begins a later turn's log: it need not be told of it. */
+/* What the caller said itself begins a later turn's log: most need not be told of it. */
 static bool is_callers(const dgm_event *e)
 {
     return e->kind == DGM_EVENT_INTERNAL && e->internal->kind == DGM_INTERNAL_MESSAGE &&
            e->internal->message && e->internal->message->role == DGM_ROLE_USER;
 }
 
+static dgm_code tell_event(struct telling *g, const dgm_event *event, dgm_err *err)
+{
+    dgm_canon_sink sink = {on_event, g};
+    if (!is_callers(event))
+        return dgm_from_records_feed(g->from, event, sink, err);
+    if (!g->t.say_caller)
+        return DGM_OK;
+    dgm_event said = {.kind = DGM_EVENT_MESSAGE, .message = event->internal->message};
+    return dgm_from_records_feed(g->from, &said, sink, err);
+}
+
 static void tell_record(struct telling *g, const dgm_record *r)
 {
     dgm_event event;
     dgm_err err = {0};
-    dgm_canon_sink sink = {on_event, g};
     g->seq = r->head.seq;
     g->time = r->head.time;
     if (!g->encoder)
         make_encoder(g, r);
     dgm_arena_reset(g->scratch->arena);
     dgm_code rc = dgm_record_event(r, g->scratch->arena, &event, &err);
-    if (!rc && !is_callers(&event))
-        rc = dgm_from_records_feed(g->from, &event, sink, &err);
+    if (!rc)
+        rc = tell_event(g, &event, &err);
     if (rc)
         tell_fault(g, &err);
     g->is_over = rc || dgm_from_records_is_over(g->from);
