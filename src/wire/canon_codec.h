@@ -38,7 +38,7 @@ typedef struct dgm_stream_params {
     /* openai-chat: the answer is to be JSON: data is said bare, not as a block of code */
     bool json;
     dgm_str model; /* what OpenAI's formats call the agent; absent: "dragoman" */
-    /* openai: of this task all answers tell; absent: as the format has it, in chat only of one that waits */
+    /* openai, ai-sdk: of this task all answers tell; absent: as the format has it, in chat only of one that waits */
     dgm_str task_id;
     int64_t now; /* Unix milliseconds, for what has a time and was given none */
     dgm_mint mint;

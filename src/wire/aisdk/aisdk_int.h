@@ -82,13 +82,15 @@ struct aisdk_encoder {
     dgm_err *err;
     dgm_code rc;
     dgm_buf out;
-    dgm_arena *arena, *scratch; /* what stays; of this event */
+    dgm_arena *arena, *scratch; /* of this run; of this event */
+    dgm_arena *names;           /* what stays */
     struct aisdk_open *open;
     size_t n_open, cap_open;
     struct aisdk_call *calls;
     size_t n_calls, cap_calls, n_untold;
     dgm_map by_id;   /* calls */
     dgm_map clients; /* names of the caller's tools */
+    dgm_str task_id; /* empty: the run's */
     unsigned instead;
     bool started, after_result, has_status, over, fragment;
 };
