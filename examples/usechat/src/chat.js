@@ -1,0 +1,46 @@
+import { Chat } from '@ai-sdk/react';
+import { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
+
+/** A chat with the agent at `api`, for instance http://127.0.0.1:8484/ai-sdk. */
+export function openChat({ api, id, tools = {} }) {
+    class Transport extends DefaultChatTransport {
+        // When the page is loaded: is an answer under way, and what was said before? In this order, so that an
+        // answer that ends in between is among the messages.
+        async reconnectToStream(options) {
+            const stream = await super.reconnectToStream(options);
+            const saved = await fetch(`${api}/${encodeURIComponent(id)}/messages`);
+            if (saved.ok) chat.messages = await saved.json();
+            return stream;
+        }
+    }
+    const chat = new Chat({
+        id,
+        transport: new Transport({ api }),
+        // Tools that run in the page: the agent asks, and goes on with the result.
+        onToolCall({ toolCall }) {
+            const run = tools[toolCall.toolName];
+            if (run) chat.addToolOutput({ tool: toolCall.toolName, toolCallId: toolCall.toolCallId, output: run(toolCall.input) });
+        },
+        sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+    });
+    return chat;
+}
+
+/** stop() of the SDK only hangs up, and the agent works on; this ends its work. The stream then ends by itself. */
+export async function cancel({ api, chat }) {
+    const answer = await fetch(`${api}/${encodeURIComponent(chat.id)}/cancel`, { method: 'POST' });
+    if (answer.status !== 200) await chat.stop(); // nothing was running there
+}
+
+/** The parts to show: a text that stands instead of the one before takes its place. */
+export function partsToShow(message) {
+    const shown = [];
+    for (const part of message.parts) {
+        if (part.type === 'text' && part.providerMetadata?.dragoman?.instead) {
+            const before = shown.findLastIndex((p) => p.type === 'text');
+            if (before >= 0) shown.splice(before, 1);
+        }
+        shown.push(part);
+    }
+    return shown;
+}

@@ -1,0 +1,240 @@
+/*
+ * frontend/aisdk/aisdk_front_chat.c - turns of a chat: begun, told, told again, canceled.
+ *
+ * A turn is found by its chat: the newest is the one that runs, or none does. The client that comes back
+ * forgets what it has of the UI message, so it is told from the message's beginning; if the message went on
+ * with results of the caller's tools, that is before the turn's.
+ */
+#include "frontend/aisdk/aisdk_front_int.h"
+
+static dgm_core *core_of(const struct aisdk_ask *ask)
+{
+    return dgm_turns_options_of(ask->q.turns)->core;
+}
+
+/* ---- telling ----------------------------------------------------------------------------------------------- */
+
+/* What is told beside the turn. Kept with the exchange, but the log: what was before is told while dgm_turn_tell is
+ * called, with the turn's first record. */
+struct beside {
+    dgm_canon_tools tools;
+    dgm_log *log; /* NULL: the turn begins its message */
+    uint64_t first_seq;
+    const struct aisdk_note *note;
+};
+
+static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+{
+    struct beside *b = arg;
+    dgm_canon_event start = *event;
+    dgm_canon_input input = {.tools = b->tools};
+    dgm_code rc;
+    if (event->kind != DGM_CANON_RUN_STARTED)
+        return dgm_canon_emit(next, event);
+    if (!start.run_started.input && input.tools.n)
+        start.run_started.input = &input;
+    rc = dgm_canon_emit(next, &start);
+    return rc || !b->log ? rc : aisdk_say_before(b->log, b->first_seq, b->note, next);
+}
+
+static struct beside *new_beside(dgm_http_exchange *x, const struct aisdk_note *note)
+{
+    struct beside *b = dgm_http_keep(x, sizeof *b);
+    b->tools.at = note->tools.n ? dgm_http_keep(x, note->tools.n * sizeof *b->tools.at) : NULL;
+    for (size_t i = 0; i < note->tools.n; i++) {
+        dgm_str name = note->tools.at[i];
+        b->tools.at[b->tools.n++].name = (dgm_str){dgm_http_keep_text(x, name), name.n};
+    }
+    return b;
+}
+
+struct turn {
+    dgm_log *log;
+    uint64_t first_seq;
+    uint32_t turn; /* that this caller began; 0: somebody did */
+    dgm_str task_id;
+    struct aisdk_note note;
+    bool again; /* whoever is told has forgotten what the message had */
+};
+
+/* Where a client that keeps count has read to. */
+static uint64_t last_seen(dgm_http_exchange *x)
+{
+    dgm_str id = dgm_http_header_of(dgm_http_request_of(x), DGM_STR("last-event-id"));
+    uint64_t seq = 0;
+    for (size_t i = 0; i < id.n; i++) {
+        if (id.p[i] < '0' || id.p[i] > '9' || seq > UINT64_MAX / 10 - 1)
+            return 0;
+        seq = seq * 10 + (uint64_t)(id.p[i] - '0');
+    }
+    return seq;
+}
+
+static void tell(struct aisdk_ask *ask, const struct turn *t)
+{
+    static const dgm_http_header header = {{"x-vercel-ai-ui-message-stream", 29}, {"v1", 2}};
+    dgm_http_exchange *x = ask->q.x;
+    struct beside *b = new_beside(x, &t->note);
+    if (t->again && t->note.results.n) {
+        b->log = t->log;
+        b->first_seq = t->first_seq;
+        b->note = &t->note;
+    }
+    dgm_front_note_task(x, t->task_id, t->turn);
+    dgm_turn_tell(x,
+                  &(dgm_tell){.codec = &dgm_codec_aisdk,
+                              .params = {.task_id = t->task_id},
+                              .thread_id = ask->chat,
+                              .run_id = t->note.message_id,
+                              .as = DGM_TELL_SSE,
+                              .seq_ids = true,
+                              .after_seq = t->turn ? 0 : last_seen(x),
+                              .headers = &header,
+                              .n_headers = 1,
+                              .on_event = on_event,
+                              .arg = b,
+                              .turns = ask->q.turns,
+                              .owner = ask->q.owner,
+                              .agent = ask->q.agent->id,
+                              .task_id = t->task_id,
+                              .leave = dgm_turns_options_of(ask->q.turns)->leave[DGM_LEAVE_AISDK],
+                              .answer_in_status = ask->q.agent->answer_in_status,
+                              .turn = t->turn},
+                  t->log, t->first_seq);
+    b->log = NULL;
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------------ */
+
+struct asked {
+    struct aisdk_ask *ask;
+    struct aisdk_note note;
+};
+
+static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+{
+    struct asked *a = arg;
+    dgm_err gone = {0};
+    if (!code && !sent->first_seq) /* of a message that was sent before */
+        code = dgm_fail(&gone, DGM_TASK_NOT_FOUND, NULL,
+                        "this message was answered, and how is not kept any more: read the chat's "
+                        "messages");
+    if (code) {
+        aisdk_refuse(a->ask->q.x, gone.code ? &gone : err, NULL, 0);
+        return;
+    }
+    tell(a->ask, &(struct turn){.log = sent->log,
+                                .first_seq = sent->first_seq,
+                                .turn = sent->is_resend ? 0 : sent->turn,
+                                .task_id = sent->task_id,
+                                .note = a->note});
+}
+
+void aisdk_chat(struct aisdk_ask *ask)
+{
+    dgm_http_exchange *x = ask->q.x;
+    dgm_arena *arena = dgm_http_arena(x);
+    dgm_err err = {0};
+    dgm_reader r = dgm_turn_reader(x, NULL, &err); /* the page names chat and messages */
+    struct aisdk_request *q = dgm_new(arena, struct aisdk_request);
+    yyjson_val *body;
+    if (dgm_turn_body(x, &body, &err) || aisdk_read_request(&r, body, q)) {
+        aisdk_refuse(x, &err, NULL, 0);
+        return;
+    }
+    ask->chat = q->input.thread_id;
+    struct asked *asked = dgm_new(arena, struct asked);
+    *asked = (struct asked){ask, q->note};
+    dgm_ask *a = dgm_new(arena, dgm_ask);
+    *a = (dgm_ask){.x = x,
+                   .turns = ask->q.turns,
+                   .owner = ask->q.owner,
+                   .agent = ask->q.agent,
+                   .input = &q->input,
+                   .context_id = ask->chat,
+                   .context_has_history = true,
+                   .protocol = DGM_STR(AISDK_PROTOCOL),
+                   .caller_id = ask->chat,
+                   .request = aisdk_note_text(arena, &q->note),
+                   .dedupe = !q->again};
+    dgm_turn_ask(a, on_sent, asked);
+}
+
+/* ---- again ------------------------------------------------------------------------------------------------- */
+
+static bool runs(dgm_code code, const dgm_found_turn *turn)
+{
+    return !code && !turn->last_seq;
+}
+
+static void on_turn(dgm_code code, const dgm_found_turn *turn, const dgm_err *err, void *arg)
+{
+    struct aisdk_ask *ask = arg;
+    dgm_http_exchange *x = ask->q.x;
+    dgm_arena *a = dgm_http_arena(x);
+    if (code && code != DGM_TASK_NOT_FOUND) {
+        aisdk_refuse(x, err, NULL, 0);
+        return;
+    }
+    if (!runs(code, turn)) {
+        aisdk_give_nothing(x);
+        return;
+    }
+    tell(ask, &(struct turn){.log = turn->log,
+                             .first_seq = turn->first_seq,
+                             .task_id = dgm_arena_dup(a, turn->task_id),
+                             .note = aisdk_note_read(a, turn->request),
+                             .again = true});
+}
+
+void aisdk_stream(struct aisdk_ask *ask)
+{
+    dgm_core_find_turn(core_of(ask), ask->q.owner, ask->q.agent->id, DGM_STR(AISDK_PROTOCOL),
+                       ask->chat, on_turn, ask);
+}
+
+/* ---- canceling --------------------------------------------------------------------------------------------- */
+
+static void on_canceled(dgm_code code, dgm_record *task, const dgm_err *err, void *arg)
+{
+    struct aisdk_ask *ask = arg;
+    dgm_http_exchange *x = ask->q.x;
+    dgm_buf b;
+    if (code == DGM_TASK_NOT_CANCELABLE || code == DGM_TASK_NOT_FOUND) { /* it ended meanwhile */
+        aisdk_give_nothing(x);
+        return;
+    }
+    if (code) {
+        aisdk_refuse(x, err, NULL, 0);
+        return;
+    }
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"id\":");
+    dgm_json_put_str(&b, ask->chat);
+    dgm_buf_add_str(&b, task->head.state == DGM_STATE_CANCELED ? DGM_STR(",\"canceled\":true}")
+                                                               : DGM_STR(",\"canceled\":false}"));
+    dgm_http_respond(x, 200, DGM_STR("application/json"), NULL, 0, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+}
+
+static void on_turn_to_cancel(dgm_code code, const dgm_found_turn *turn, const dgm_err *err,
+                              void *arg)
+{
+    struct aisdk_ask *ask = arg;
+    dgm_http_exchange *x = ask->q.x;
+    if (code && code != DGM_TASK_NOT_FOUND) {
+        aisdk_refuse(x, err, NULL, 0);
+    } else if (!runs(code, turn)) {
+        aisdk_give_nothing(x);
+    } else {
+        dgm_str task = dgm_arena_dup(dgm_http_arena(x), turn->task_id);
+        dgm_front_note_task(x, task, turn->turn);
+        dgm_core_cancel(core_of(ask), ask->q.owner, ask->q.agent->id, task, on_canceled, ask);
+    }
+}
+
+void aisdk_cancel(struct aisdk_ask *ask)
+{
+    dgm_core_find_turn(core_of(ask), ask->q.owner, ask->q.agent->id, DGM_STR(AISDK_PROTOCOL),
+                       ask->chat, on_turn_to_cancel, ask);
+}

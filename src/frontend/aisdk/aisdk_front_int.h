@@ -1,0 +1,75 @@
+/*
+ * frontend/aisdk/aisdk_front_int.h - one request of a chat on its way.
+ *
+ *   aisdk_front.c           paths and refusals
+ *   aisdk_front_read.c      what a request says, what is noted of a turn
+ *   aisdk_front_chat.c      asking; telling, also again; canceling
+ *   aisdk_front_before.c    what a message had before it went on
+ *   aisdk_front_messages.c  the messages of a chat
+ */
+#pragma once
+
+#include "base/limits.h"
+#include "frontend/aisdk/aisdk_front.h"
+#include "wire/aisdk/aisdk.h"
+
+#define AISDK_PROTOCOL "ai-sdk"
+
+/* ---- aisdk_front.c ----------------------------------------------------------------------------------------- */
+
+enum aisdk_route { AISDK_NONE, AISDK_CHAT, AISDK_STREAM, AISDK_CANCEL, AISDK_MESSAGES };
+struct aisdk_path {
+    enum aisdk_route route;
+    dgm_str chat; /* its id as the path has it: not decoded */
+};
+struct aisdk_path aisdk_path_of(dgm_str path);
+
+/* Lives in the exchange's arena, until it is answered or a turn is told. */
+struct aisdk_ask {
+    dgm_turn_request q; /* q.agent is never NULL */
+    dgm_str chat;       /* its id: the context's */
+};
+
+void aisdk_refuse(dgm_http_exchange *x, const dgm_err *err, const dgm_http_header *headers,
+                  size_t n);
+void aisdk_give_nothing(dgm_http_exchange *x); /* 204 */
+
+/* ---- aisdk_front_read.c -------------------------------------------------------------------------------------- */
+
+/* What is noted of a turn, so that it can be told again. */
+struct aisdk_note {
+    dgm_str message_id; /* of the UI message that it writes */
+    dgm_strs tools;     /* names of the caller's tools */
+    dgm_strs results;   /* calls of the UI message that the caller has answered: it goes on */
+};
+dgm_str aisdk_note_text(dgm_arena *a, const struct aisdk_note *note);
+struct aisdk_note aisdk_note_read(dgm_arena *a, dgm_str text);
+
+/* The UI message that answers a message of the user's: so streams and histories name it alike. */
+dgm_str aisdk_answer_id(dgm_arena *a, dgm_str user_message_id);
+
+struct aisdk_request {
+    dgm_canon_input input;
+    struct aisdk_note note;
+    bool again; /* regenerated or edited: a new turn, though the message is known */
+};
+dgm_code aisdk_read_request(dgm_reader *r, yyjson_val *body, struct aisdk_request *ret);
+
+/* ---- aisdk_front_chat.c ---------------------------------------------------------------------------------------- */
+
+void aisdk_chat(struct aisdk_ask *ask);
+void aisdk_stream(struct aisdk_ask *ask);
+void aisdk_cancel(struct aisdk_ask *ask);
+
+/* ---- aisdk_front_messages.c -------------------------------------------------------------------------------------- */
+
+void aisdk_messages(struct aisdk_ask *ask);
+/* As the client has them: answers are named after what they answer, and what was said again, or otherwise,
+ * takes the place of what stood there and behind it. */
+dgm_canon_messages aisdk_as_seen(dgm_arena *a, const dgm_canon_messages *messages);
+
+/* ---- aisdk_front_before.c ------------------------------------------------------------------------------------------ */
+
+/* What the UI message had before the turn that begins at first_seq. */
+dgm_code aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_note *note,
+                          dgm_canon_sink next);

@@ -1,0 +1,223 @@
+/* frontend/simple/simple_front.c - a request in either dialect, its turn as document 000 has it. */
+#include "frontend/simple/simple_front.h"
+#include "base/limits.h"
+#include "canon/said.h"
+#include "frontend/openai/openai_model.h"
+#include "frontend/words.h"
+#include "wire/agui/agui_codec.h"
+#include "wire/openai/responses.h"
+
+#define PROTOCOL "simple"
+
+/* ---- refusals ---------------------------------------------------------------------------------------------- */
+
+/* As run.error has it. */
+static void refuse_with(dgm_http_exchange *x, const dgm_err *err, int http,
+                        const dgm_http_header *headers, size_t n)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"error\":{\"code\":\"rejected\",\"message\":");
+    dgm_json_put_str(&b, dgm_str_from(err->msg[0] ? err->msg : dgm_code_message(err->code)));
+    if (err->at[0]) {
+        dgm_buf_add_lit(&b, ",\"at\":");
+        dgm_json_put_str(&b, dgm_str_from(err->at));
+    }
+    dgm_buf_add_lit(&b, "}}");
+    dgm_http_respond(x, http, DGM_STR("application/json"), headers, n, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+}
+
+static void refuse_for(dgm_http_exchange *x, const dgm_err *err, const dgm_http_header *headers,
+                       size_t n)
+{
+    static const dgm_http_header later = {{"Retry-After", 11}, {"1", 1}};
+    bool busy = err->code == DGM_UNAVAILABLE || err->code == DGM_RATE_LIMITED;
+    refuse_with(x, err,
+                err->code == DGM_CONTENT_TYPE_NOT_SUPPORTED ? 415 : dgm_code_http(err->code, false),
+                !n && busy ? &later : headers, !n && busy ? 1 : n);
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------- */
+
+struct dialect {
+    const char *path;
+    const char *operation;
+    const dgm_canon_codec *requests, *events;
+    int leave; /* DGM_LEAVE_ */
+};
+static const struct dialect dialects[] = {
+    {"/simple/ag-ui", "SimpleRun", &dgm_codec_agui, &dgm_codec_agui_simple, DGM_LEAVE_AGUI},
+    {"/simple/responses", "SimpleResponse", &dgm_codec_responses, &dgm_codec_responses_simple,
+     DGM_LEAVE_RESPONSES},
+};
+
+static const struct dialect *dialect_of(dgm_str path)
+{
+    for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++) {
+        if (dgm_str_eq(path, dgm_str_from(dialects[i].path)))
+            return &dialects[i];
+    }
+    return NULL;
+}
+
+/* Lives in the exchange's arena. */
+struct run {
+    dgm_turn_request q;
+    const struct dialect *dialect;
+    dgm_canon_input input;
+    dgm_str context; /* empty: a new one */
+};
+
+static dgm_code need_text(dgm_reader *r, yyjson_val *body, const char *name, dgm_str *ret)
+{
+    yyjson_val *v = dgm_json_get(body, dgm_str_from(name));
+    *ret = (dgm_str){0};
+    if (!v || yyjson_is_null(v))
+        return DGM_OK;
+    if (!yyjson_is_str(v))
+        return dgm_read_wrong(r, v, DGM_AT(NULL, dgm_str_from(name)), "a string");
+    *ret = dgm_json_str(v);
+    return DGM_OK;
+}
+
+/* "conv", or {"id":"conv"}. */
+static dgm_code read_conversation(dgm_reader *r, yyjson_val *body, dgm_str *ret)
+{
+    yyjson_val *v = dgm_json_get(body, DGM_STR("conversation"));
+    *ret = yyjson_is_obj(v) ? dgm_said_mark(v, "id") : (dgm_str){0};
+    return ret->n ? DGM_OK : need_text(r, body, "conversation", ret);
+}
+
+/* What Responses says of where it goes, and to whom. */
+static dgm_code read_address(dgm_reader *r, yyjson_val *body, struct run *run)
+{
+    const dgm_turns_options *o = dgm_turns_options_of(run->q.turns);
+    dgm_str model, other;
+    dgm_code rc;
+    if ((rc = need_text(r, body, "model", &model)) ||
+        (rc = need_text(r, body, "instructions", &other)) ||
+        (rc = read_conversation(r, body, &run->context)) ||
+        (rc = need_text(r, body, "previous_response_id", &other)))
+        return rc;
+    if (other.n)
+        return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "previous_response_id"),
+                        "events of this dialect name no responses: go on with `conversation`");
+    if (model.n && !run->q.agent &&
+        !(run->q.agent = openai_model_named(o, run->q.owner.tenant, model)))
+        return dgm_fail(r->err, DGM_NO_SUCH_METHOD, DGM_AT_LIT(NULL, "model"),
+                        "there is no agent of this name");
+    return DGM_OK;
+}
+
+static dgm_code read_run(struct run *run, dgm_err *err)
+{
+    yyjson_val *body;
+    dgm_mint mint = dgm_turn_mint();
+    dgm_reader r = dgm_turn_reader(run->q.x, &mint, err);
+    dgm_code rc;
+    if ((rc = dgm_turn_body(run->q.x, &body, err)) ||
+        (rc = run->dialect->requests->read_request(&r, body, NULL, &run->input)))
+        return rc;
+    if (run->dialect->requests == &dgm_codec_responses)
+        rc = read_address(&r, body, run);
+    else
+        run->context = run->input.thread_id;
+    if (!rc && run->context.n > DGM_MAX_ID_BYTES)
+        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "the id is longer than the limit id_bytes");
+    if (!run->q.agent)
+        run->q.agent = dgm_turns_options_of(run->q.turns)->first;
+    return rc;
+}
+
+/* ---- turns ------------------------------------------------------------------------------------------------- */
+
+static bool wants_lines(const dgm_http_request *r)
+{
+    return dgm_accepts(r, DGM_STR("application/x-ndjson")) ||
+           dgm_accepts(r, DGM_STR("application/jsonl"));
+}
+
+static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+{
+    struct run *run = arg;
+    dgm_http_exchange *x = run->q.x;
+    dgm_err gone = {0};
+    if (!code && !sent->first_seq)
+        code = dgm_fail(&gone, DGM_TASK_NOT_FOUND, NULL,
+                        "this message was answered, and how is not kept any more");
+    if (code) {
+        refuse_for(x, gone.code ? &gone : err, NULL, 0);
+        return;
+    }
+    dgm_front_note_task(x, sent->task_id, sent->turn);
+    dgm_turn_tell(
+        x,
+        &(dgm_tell){.codec = run->dialect->events,
+                    .thread_id = sent->context_id,
+                    .run_id = sent->task_id,
+                    .as = wants_lines(dgm_http_request_of(x)) ? DGM_TELL_LINES : DGM_TELL_SSE,
+                    .seq_ids = true,
+                    .say_caller = true,
+                    .turns = run->q.turns,
+                    .owner = run->q.owner,
+                    .agent = run->q.agent->id,
+                    .task_id = sent->task_id,
+                    .leave = dgm_turns_options_of(run->q.turns)->leave[run->dialect->leave],
+                    .answer_in_status = run->q.agent->answer_in_status,
+                    .turn = sent->is_resend ? 0 : sent->turn},
+        sent->log, sent->first_seq);
+}
+
+static void ask(struct run *run)
+{
+    dgm_arena *a = dgm_http_arena(run->q.x);
+    dgm_ask *ask = dgm_new(a, dgm_ask);
+    *ask = (dgm_ask){.x = run->q.x,
+                     .turns = run->q.turns,
+                     .owner = run->q.owner,
+                     .agent = run->q.agent,
+                     .input = &run->input,
+                     .context_id = run->context,
+                     .context_has_history = run->context.n > 0,
+                     .protocol = DGM_STR(PROTOCOL),
+                     .caller_id = dgm_arena_printf(a, "%.*s/%.*s", DGM_P(run->input.thread_id),
+                                                   DGM_P(run->input.run_id)),
+                     .dedupe = true};
+    dgm_turn_ask(ask, on_sent, run);
+}
+
+static bool take(const dgm_turn_request *q)
+{
+    const struct dialect *dialect = dialect_of(q->path);
+    dgm_err err = {0};
+    if (!dialect)
+        return false;
+    dgm_front_note_kind(q->x, DGM_FRONT_SIMPLE, dialect->operation);
+    if (!dgm_str_is(dgm_http_request_of(q->x)->method, "POST")) {
+        static const dgm_http_header allow = {{"Allow", 5}, {"POST, OPTIONS", 13}};
+        dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "this address takes POST");
+        refuse_with(q->x, &err, 405, &allow, 1);
+        return true;
+    }
+    struct run *run = dgm_new(dgm_http_arena(q->x), struct run);
+    run->q = *q;
+    run->dialect = dialect;
+    if (read_run(run, &err))
+        refuse_for(q->x, &err, NULL, 0);
+    else
+        ask(run);
+    return true;
+}
+
+static bool refuse(dgm_http_exchange *x, dgm_str path, const dgm_err *err,
+                   const dgm_http_header *headers, size_t n)
+{
+    if (!dialect_of(path))
+        return false;
+    dgm_front_note_kind(x, DGM_FRONT_SIMPLE, NULL);
+    refuse_for(x, err, headers, n);
+    return true;
+}
+
+const dgm_turn_front dgm_front_simple = {.name = "simple", .take = take, .refuse = refuse};
