@@ -39,11 +39,12 @@ static const struct work_row {
 } rows[] = {
     {"tools: a call and its result, then the answer", "tools",
      "working internal internal internal internal chunk",
-     "\"toolName\":\"get_weather\",\"toolCallId\":\"call-weather-1\",\"arguments\":{\"location\":"
+     "\"toolName\":\"get_weather\",\"toolCallId\":\"call-weather-task-1\",\"arguments\":{"
+     "\"location\":"
      "\"Oakland\"}"},
     {"parallel-tools: both begin before one is done", "parallel-tools",
      "working internal internal internal internal internal internal chunk",
-     "\"toolCallId\":\"call-time-2\",\"success\":true,\"result\":{\"time\":\"09:41\"}"},
+     "\"toolCallId\":\"call-time-task-1\",\"success\":true,\"result\":{\"time\":\"09:41\"}"},
     {"state: a snapshot, then members of it", "state", "working internal internal internal chunk",
      "\"name\":\"servings\",\"value\":4"},
     {"reasoning: thoughts before the answer", "reasoning",
@@ -72,13 +73,13 @@ static void a_tool_of_the_callers_is_asked_for_and_its_result_told(void **state)
     struct fake *f = play("client-tool");
     (void)state;
     check_trace(f, "working input-required");
-    says(f, "\"tool_calls\":[{\"call_id\":\"call-weather-1\",\"name\":\"get_weather\","
+    says(f, "\"tool_calls\":[{\"call_id\":\"call-weather-task-1\",\"name\":\"get_weather\","
             "\"arguments\":{\"location\":\"Oakland\"}}]");
     dgm_part result = {
         .kind = DGM_PART_DATA,
-        .data = dgm_json_made(f->config,
-                              DGM_STR("{\"tool_results\":[{\"call_id\":\"call-weather-1\",\"name\":"
-                                      "\"get_weather\",\"output\":\"Foggy\"}]}"))};
+        .data = dgm_json_made(
+            f->config, DGM_STR("{\"tool_results\":[{\"call_id\":\"call-weather-task-1\",\"name\":"
+                               "\"get_weather\",\"output\":\"Foggy\"}]}"))};
     play_parts(f, "", &result, 1);
     check_str(f->final, "Your tool says: Foggy");
     fake_check_text(f);
@@ -87,7 +88,8 @@ static void a_tool_of_the_callers_is_asked_for_and_its_result_told(void **state)
     f = play("client-tool");
     result.data = dgm_json_made(
         f->config,
-        DGM_STR("{\"tool_results\":[{\"call_id\":\"call-weather-1\",\"output\":{\"f\":72}}]}"));
+        DGM_STR(
+            "{\"tool_results\":[{\"call_id\":\"call-weather-task-1\",\"output\":{\"f\":72}}]}"));
     play_parts(f, "", &result, 1);
     check_str(f->final, "Your tool says: {\"f\":72}");
     fake_close(f);

@@ -28,8 +28,8 @@
 const struct demo_step demo_tools[] = {
     {.op = DEMO_WORKING},
     LLM_CALL,
-    TOOL_START("call-weather-1", "get_weather", "{\"location\":\"Oakland\"}"),
-    TOOL_COMPLETE("call-weather-1", "get_weather", "\"Sunny, 72°F\""),
+    TOOL_START("call-weather", "get_weather", "{\"location\":\"Oakland\"}"),
+    TOOL_COMPLETE("call-weather", "get_weather", "\"Sunny, 72°F\""),
     LLM_CALL,
     {.op = DEMO_TEXT, .wait = 40, .text = "It is sunny in Oakland, 72°F."},
     {.op = DEMO_END},
@@ -38,11 +38,11 @@ const struct demo_step demo_tools[] = {
 const struct demo_step demo_parallel_tools[] = {
     {.op = DEMO_WORKING},
     LLM_CALL,
-    TOOL_START("call-weather-1", "get_weather", "{\"location\":\"Oakland\"}"),
-    TOOL_START("call-time-2", "get_time", "{\"zone\":\"America/Los_Angeles\",\"seconds\":false}"),
+    TOOL_START("call-weather", "get_weather", "{\"location\":\"Oakland\"}"),
+    TOOL_START("call-time", "get_time", "{\"zone\":\"America/Los_Angeles\",\"seconds\":false}"),
     /* the second is done first */
-    TOOL_COMPLETE("call-time-2", "get_time", "{\"time\":\"09:41\"}"),
-    TOOL_COMPLETE("call-weather-1", "get_weather", "\"Sunny, 72°F\""),
+    TOOL_COMPLETE("call-time", "get_time", "{\"time\":\"09:41\"}"),
+    TOOL_COMPLETE("call-weather", "get_weather", "\"Sunny, 72°F\""),
     LLM_CALL,
     {.op = DEMO_TEXT, .wait = 40, .text = "It is 09:41 in Oakland, sunny, 72°F."},
     {.op = DEMO_END},
@@ -52,7 +52,7 @@ const struct demo_step demo_client_tool[] = {
     {.op = DEMO_WORKING},
     {.op = DEMO_CALL,
      .wait = 100,
-     .call_id = "call-weather-1",
+     .call_id = "call-weather",
      .name = "get_weather",
      .text = "{\"location\":\"Oakland\"}"},
 };
@@ -90,11 +90,19 @@ dgm_str demo_after_client_tool(const dgm_run *run, dgm_str rest)
     return text;
 }
 
+/* Another in every task: within a conversation a call is known by its id. */
+static dgm_str call_id(const dgm_run *run, const char *name)
+{
+    dgm_str task = run->input->task_id;
+    size_t n = task.n < 12 ? task.n : 12;
+    return dgm_arena_printf(run->arena, "%s-%.*s", name, (int)n, task.p + task.n - n);
+}
+
 dgm_code demo_call(dgm_run *run, const struct demo_step *step, dgm_err *err)
 {
     dgm_str data = dgm_arena_printf(
-        run->arena, "{\"tool_calls\":[{\"call_id\":\"%s\",\"name\":\"%s\",\"arguments\":%s}]}",
-        step->call_id, step->name, step->text);
+        run->arena, "{\"tool_calls\":[{\"call_id\":\"%.*s\",\"name\":\"%s\",\"arguments\":%s}]}",
+        DGM_P(call_id(run, step->call_id)), step->name, step->text);
     dgm_part part = {.kind = DGM_PART_DATA, .data = dgm_json_made(run->arena, data)};
     dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
     dgm_status_update update = {.status = {.state = DGM_STATE_INPUT_REQUIRED, .message = &message}};
@@ -160,7 +168,7 @@ dgm_code demo_tell(dgm_run *run, const struct demo_step *step, dgm_err *err)
     else if (text.p)
         value = dgm_json_made(run->arena, text);
     if (step->call_id)
-        it.tool_call_id = dgm_str_from(step->call_id);
+        it.tool_call_id = call_id(run, step->call_id);
     switch (step->kind) {
     case DGM_INTERNAL_TOOL_START:
         it.tool_name = dgm_str_from(step->name);

@@ -58,6 +58,7 @@ void agui_send(struct agui_op *op, dgm_str task_id)
                    .input = &op->input,
                    .context_id = op->input.thread_id,
                    .task_id = task_id,
+                   .calls_of_context = true,
                    .metadata = metadata_of(op),
                    .protocol = DGM_STR(AGUI_PROTOCOL),
                    .caller_id = op->caller_id};

@@ -131,6 +131,13 @@ static void look_in_context(struct asking *k)
         dgm_core_list(ask->turns->o.core, &q, on_listed, k);
 }
 
+/* Does the task wait, where calls are looked for? */
+static bool is_wanted(const struct asking *k, const dgm_task *task)
+{
+    return waits(task->status.state) &&
+           (!k->ask.calls_of_context || dgm_str_eq(task->context_id, k->ask.context_id));
+}
+
 static void on_call_found(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
 {
     struct asking *k = arg;
@@ -140,7 +147,7 @@ static void on_call_found(dgm_code code, dgm_record *snapshot, const dgm_err *er
         return;
     }
     if (code || dgm_record_event(snapshot, k->arena, &event, NULL) ||
-        event.kind != DGM_EVENT_TASK || !waits(event.task->status.state)) {
+        event.kind != DGM_EVENT_TASK || !is_wanted(k, event.task)) {
         look_in_context(k);
         return;
     }

@@ -35,7 +35,8 @@ for (const peer of peers) {
         equal(agent.messages.map((m) => m.role), ['user', 'assistant', 'tool', 'tool', 'assistant'], 'the messages');
         equal(agent.messages[1].toolCalls.map((c) => [c.function.name, JSON.parse(c.function.arguments)]),
             [['get_weather', { location: 'Oakland' }], ['get_time', { zone: 'America/Los_Angeles', seconds: false }]], 'the calls');
-        equal(of(agent.messages, 'tool').map((m) => [m.toolCallId, m.content]), [['call-time-2', '{"time": "09:41"}'], ['call-weather-1', 'Sunny, 72°F']], 'the results');
+        const [weather, time] = agent.messages[1].toolCalls.map((c) => c.id);
+        equal(of(agent.messages, 'tool').map((m) => [m.toolCallId, m.content]), [[time, '{"time": "09:41"}'], [weather, 'Sunny, 72°F']], 'the results');
     });
 
     test(`${peer.name}: a frontend's tool is run by the frontend, and the task goes on`, async () => {
@@ -234,6 +235,18 @@ test('a dismissed question and something new: the task is canceled, a new one be
     const all = await events(await post(input({ threadId, messages: [user('hi')], resume: [{ interruptId: interrupt.id, status: 'cancelled' }] })));
     equal(all.at(-1).outcome, undefined, 'the outcome');
     equal((await tasksOf(threadId)).map(stateOf).sort(), ['CANCELED', 'COMPLETED'], 'the tasks');
+});
+
+test('results go to the thread they come from, also when another waits for a call of that id', async () => {
+    const path = '/agents/caller/ag-ui';
+    const threads = [input({ messages: [user('hi')] }), input({ messages: [user('hi')] })];
+    for (const body of threads) equal((await events(await post(body, { path }))).at(-1).outcome.pendingToolCallIds, ['call_0'], 'calls that wait');
+    for (const { threadId, messages } of threads) {
+        const call = { id: 'a', role: 'assistant', toolCalls: [{ id: 'call_0', type: 'function', function: { name: 'f', arguments: '{}' } }] };
+        await events(await post(input({ threadId, messages: [...messages, call, { id: 't', role: 'tool', toolCallId: 'call_0', content: threadId }] }), { path }));
+        const [task, ...others] = await tasksOf(threadId, { agent: 'caller' });
+        check(!others.length && JSON.stringify(task.history.at(-1)).includes(threadId), `the thread has ${JSON.stringify(task.history)}`);
+    }
 });
 
 test('peers of before 1.0 get nothing that is newer', async () => {

@@ -22,11 +22,15 @@ echo '{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING","message":{"role":
 echo '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"Hello "}]}}}'
 echo '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"world!"}]},"append":true,"lastChunk":true}}'
 echo '{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED","message":{"role":"ROLE_AGENT","parts":[{"text":"Hello world!"}]}}}}'`;
+/** Always asks for the call that it calls call_0, as some servers of models do. */
+const callsByNumber = `cat > /dev/null
+echo '{"statusUpdate":{"status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"role":"ROLE_AGENT","parts":[{"data":{"tool_calls":[{"call_id":"call_0","name":"f","arguments":{}}]}}]}}}}'`;
 const agents = [
     { id: 'demo', type: 'demo', default: true, settings: { pace: 0 } },
     { id: 'paced', type: 'demo' },
     { id: 'hello', type: 'hello' },
     { id: 'mirror', type: 'exec', settings: { command: ['cat'], output: 'text' } },
+    { id: 'caller', type: 'exec', settings: { command: callsByNumber } },
     { id: 'loud', type: 'exec', settings: { command: thinksAloud } },
     { id: 'fickle', type: 'exec', settings: { command: changesItsMind } },
     { id: 'gate', type: 'exec', settings: { command: [gate], input: 'text', output: 'text' } },
