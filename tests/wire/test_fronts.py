@@ -90,6 +90,19 @@ def _(word):
     same(Client(s, RPC1).get(task).task["status"]["state"], "TASK_STATE_COMPLETED", "state")
 
 
+@test("results go to the conversation they came in, though another one has calls of the same id")
+def _():
+    s, ids = demo(), []
+    asked = [fronts.chat(s, "client-tool") for _ in range(2)]
+    for a in asked:
+        m = a.body["choices"][0]["message"]
+        told = fronts.chat(s, None, messages=[{"role": "user", "content": "client-tool"}, m, *[
+            {"role": "tool", "tool_call_id": c["id"], "content": "Rain"} for c in m["tool_calls"]]],
+            headers=[("X-A2A-Context-Id", a.body["a2a"]["context_id"])])
+        ids.append(told.body["a2a"]["task_id"])
+    same(ids, [a.body["a2a"]["task_id"] for a in asked], "the tasks")
+
+
 # ---- durable ----------------------------------------------------------------------------------------------------
 
 @test("a response is told again, frame by frame, after kill -9")

@@ -14,6 +14,7 @@ struct asking {
     dgm_message message;
     dgm_str context_id, task_id; /* where it goes; empty: a new one */
     dgm_str newest;              /* of the context, if it does not wait */
+    dgm_str asked_by, asked_in;  /* the task that waits for these results, and its context */
     bool knows;                  /* the context has what came before */
     dgm_on_sent on_sent;
     void *arg;
@@ -86,6 +87,17 @@ static void take_newest(struct asking *k, dgm_str id, dgm_task_state state)
         k->newest = id;
 }
 
+/* Nobody waits in the context, but somebody else asked for these results. */
+static void send_where_it_is_due(struct asking *k)
+{
+    if (!k->task_id.n && k->asked_by.n) {
+        k->task_id = k->asked_by;
+        k->context_id = k->asked_in;
+        k->knows = true;
+    }
+    send_it(k);
+}
+
 static void on_history(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
                        void *arg)
 {
@@ -98,7 +110,7 @@ static void on_history(dgm_code code, const dgm_turn_history *history, const dgm
         k->context_id = (dgm_str){0}; /* another story begins */
     else if (history->task_id.n)
         take_newest(k, history->task_id, history->state);
-    send_it(k);
+    send_where_it_is_due(k);
 }
 
 static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *err, void *arg)
@@ -112,7 +124,7 @@ static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *er
     if (listed->n && !dgm_record_event(listed->tasks[0], k->arena, &event, NULL) &&
         event.kind == DGM_EVENT_TASK)
         take_newest(k, event.task->id, event.task->status.state);
-    send_it(k);
+    send_where_it_is_due(k);
 }
 
 static void look_in_context(struct asking *k)
@@ -151,10 +163,13 @@ static void on_call_found(dgm_code code, dgm_record *snapshot, const dgm_err *er
         look_in_context(k);
         return;
     }
-    k->task_id = event.task->id;
-    k->context_id = event.task->context_id;
-    k->knows = true;
-    send_it(k);
+    k->asked_by = event.task->id;
+    k->asked_in = event.task->context_id;
+    /* ids of calls are the agents' own: two conversations may have the same, then this one's counts */
+    if (k->context_id.n && !dgm_str_eq(k->context_id, k->asked_in))
+        look_in_context(k);
+    else
+        send_where_it_is_due(k);
 }
 
 void dgm_turn_ask(const dgm_ask *ask, dgm_on_sent on_done, void *arg)
