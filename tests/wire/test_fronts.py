@@ -31,7 +31,7 @@ def _(word, name):
 ENDS = {"fail": {"chat": "task_failed", "chat, streamed": "task_failed", "responses": "failed", "responses, streamed": "failed",
                  "ag-ui": "error:failed", "ai-sdk": "error"},
         "reject": {"chat": "stop", "chat, streamed": "stop", "responses": "completed", "responses, streamed": "completed",
-                   "ag-ui": "error:rejected", "ai-sdk": "content-filter"},
+                   "ag-ui": "error:rejected", "ai-sdk": "error"},
         "ask": {"chat": "stop", "chat, streamed": "stop", "responses": "completed", "responses, streamed": "completed",
                 "ag-ui": "interrupt", "ai-sdk": "stop"},
         "stream": {"chat": "stop", "chat, streamed": "stop", "responses": "completed", "responses, streamed": "completed",

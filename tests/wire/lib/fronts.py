@@ -142,8 +142,8 @@ def fold_ui(frames):
             texts[c["id"]] += c["delta"]
         elif c["type"] == "finish":
             end = c.get("finishReason", "stop")
-        elif c["type"] in ("error", "abort"):
-            end = c["type"]
+        elif c["type"] == "abort":
+            end = "abort"
     return Told("\n\n".join(texts[i] for i in order if texts[i]), end, frames)
 
 
