@@ -33,9 +33,9 @@ DGM_API bool dgm_format_is_binary(const char *name);
 /* What a conversion loses or changes. */
 typedef struct dgm_loss {
     const char *object; /* an object kind's name, or "any" */
-    const char
-        *member;      /* JSON pointer with names of the format it is lost from; "*" is any step. Of
-                         * events: their type, or that and a pointer */
+    /* JSON pointer with names of the format it is lost from; "*" is any step. Of events their type, of messages
+     * their role, alone or with a pointer behind it; a name may end with "*". */
+    const char *member;
     const char *what; /* a sentence: what happens to it */
 } dgm_loss;
 

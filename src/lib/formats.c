@@ -155,12 +155,14 @@ static size_t add_rows(dgm_loss_rows rows, const dgm_loss **ret, size_t n, size_
 
 static dgm_loss_rows lost_reading(const dgm_format *f)
 {
-    return f->canon ? f->canon->lost_reading : dgm_a2a_lost_reading;
+    const dgm_loss_rows *rows = f->canon ? f->canon->lost_reading : &dgm_a2a_lost_reading;
+    return rows ? *rows : (dgm_loss_rows){0};
 }
 
 static dgm_loss_rows lost_writing(const dgm_format *f)
 {
-    return f->canon ? f->canon->lost_writing : dgm_a2a_lost_writing;
+    const dgm_loss_rows *rows = f->canon ? f->canon->lost_writing : &dgm_a2a_lost_writing;
+    return rows ? *rows : (dgm_loss_rows){0};
 }
 
 size_t dgm_losses(const char *from, const char *to, const dgm_loss **ret_losses, size_t max)

@@ -44,11 +44,24 @@ typedef struct dgm_stream_params {
     dgm_mint mint;
 } dgm_stream_params;
 
-/* Rows for docs/losses.md; object is the form's name, or "any". */
+/* Rows for docs/losses.md. object is the form's name, or "any"; member a pointer, or of events the type and of
+ * messages the role, with a pointer behind it or without; a name may end with "*". */
 typedef struct dgm_loss_rows {
     const dgm_loss *at;
     size_t n;
 } dgm_loss_rows;
+
+/* What only AG-UI has a place for, of events: rows of all others. */
+#define DGM_LOST_BY_ALL_OTHERS                                                                     \
+    {"events", "/rawEvent", "left out"},                                                           \
+        {"events", "/subagentRunId",                                                               \
+         "left out: what a subagent says is told as if the agent had said it"},                    \
+        {"events", "SUBAGENT_*", "left out"}, {"events", "RAW", "left out"},                       \
+        {"events", "ACTIVITY_DELTA", "left out"},                                                  \
+        {"events", "TEXT_MESSAGE_START/name", "left out"},                                         \
+    {                                                                                              \
+        "events", "/*", "members that AG-UI 1.0 does not know are left out"                        \
+    }
 
 typedef struct dgm_canon_codec {
     const char *name; /* its address tags unknown members */
@@ -96,6 +109,7 @@ typedef struct dgm_canon_codec {
     dgm_code (*write_request)(dgm_writer *w, const dgm_canon_input *input,
                               const dgm_stream_params *params, dgm_err *err);
 
-    /* What of the format has no place in canonical events, and what of those has none in the format. */
-    dgm_loss_rows lost_reading, lost_writing;
+    /* What of the format has no place in canonical events, and what of those has none in the format. NULL:
+     * nothing. */
+    const dgm_loss_rows *lost_reading, *lost_writing;
 } dgm_canon_codec;

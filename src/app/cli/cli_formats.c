@@ -289,8 +289,8 @@ static void all_as_markdown(const dgm_format_info *formats, size_t n)
     fputs("# What a conversion loses or changes\n\n"
           "Made by `dragoman formats --markdown` from the codecs; do not edit. What is not listed "
           "here comes out as it went in,\nunknown members included where a format is converted to "
-          "itself. Members are JSON pointers with the names of the format\nthey are lost from, or "
-          "events by their type; `*` is any step.\n\n"
+          "itself. Members are JSON pointers with the names of the format\nthey are lost from, "
+          "with the type of events or the role of messages before them; `*` is any step.\n\n"
           "Formats that are no spellings of A2A are translated through AG-UI's events. What is "
           "lost between two of them is what is lost\nof the first when it is read, and of those "
           "events when the second is written.\n\n",

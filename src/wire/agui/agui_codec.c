@@ -197,11 +197,6 @@ static dgm_code agui_encoder_end(void *encoder, dgm_err *err)
     return DGM_OK;
 }
 
-static const dgm_loss agui_reading[] = {
-    {"events", "/type", "events of types that AG-UI 1.0 does not have are left out"},
-    {"events", "/title", "of the retired THINKING_START: left out"},
-};
-
 const dgm_canon_codec dgm_codec_agui = {
     .name = dgm_agui_name,
     .about = "AG-UI 1.0 events; peers from before 1.0 are read too",
@@ -219,7 +214,7 @@ const dgm_canon_codec dgm_codec_agui = {
     .write_messages = agui_write_messages,
     .read_request = dgm_agui_read_input,
     .write_request = agui_write_request,
-    .lost_reading = {agui_reading, sizeof agui_reading / sizeof *agui_reading},
+    .lost_reading = &dgm_agui_lost_reading,
 };
 
 /* ---- ag-ui-0 ---------------------------------------------------------------------------------------------- */
@@ -270,20 +265,6 @@ static int old_recognise(const yyjson_val *v, dgm_form *ret_form)
     return 0; /* what comes in is ag-ui's */
 }
 
-static const dgm_loss old_writing[] = {
-    {"events", "SUBAGENT_STARTED", "left out"},
-    {"events", "SUBAGENT_FINISHED", "left out"},
-    {"events", "SUBAGENT_ERROR", "left out"},
-    {"events", "STEP_STARTED", "left out when a subagent takes it"},
-    {"events", "STEP_FINISHED", "as STEP_STARTED"},
-    {"any", "/subagentRunId", "left out"},
-    {"events", "/outcome", "cancelled becomes RUN_ERROR, success is not told"},
-    {"events", "/outcome/pendingToolCallIds", "left out"},
-    {"any", "/content/*",
-     "of tool results only the text is kept; parts with a provider's handle are left out"},
-    {"request", "/protocolVersion", "left out: that is how an old peer is known"},
-};
-
 const dgm_canon_codec dgm_codec_agui_old = {
     .name = "ag-ui-0",
     .about = "AG-UI for peers from before 1.0",
@@ -301,8 +282,8 @@ const dgm_canon_codec dgm_codec_agui_old = {
     .write_messages = old_write_messages,
     .read_request = dgm_agui_read_input,
     .write_request = old_write_request,
-    .lost_reading = {agui_reading, sizeof agui_reading / sizeof *agui_reading},
-    .lost_writing = {old_writing, sizeof old_writing / sizeof *old_writing},
+    .lost_reading = &dgm_agui_lost_reading,
+    .lost_writing = &dgm_agui_old_lost_writing,
 };
 
 /* ---- ag-ui-simple ------------------------------------------------------------------------------------------- */
@@ -396,31 +377,6 @@ static int simple_recognise(const yyjson_val *v, dgm_form *ret_form)
     return dgm_agui_simple_recognise(v);
 }
 
-static const dgm_loss simple_writing[] = {
-    {"events", "STATE_SNAPSHOT", "left out"},
-    {"events", "STATE_DELTA", "left out"},
-    {"events", "ACTIVITY_SNAPSHOT", "left out, and so is progress"},
-    {"events", "ACTIVITY_DELTA", "left out"},
-    {"events", "REASONING_START", "left out, and so is what was thought"},
-    {"events", "REASONING_ENCRYPTED_VALUE", "left out"},
-    {"events", "SUBAGENT_STARTED", "left out"},
-    {"events", "SUBAGENT_FINISHED", "left out"},
-    {"events", "SUBAGENT_ERROR", "left out"},
-    {"events", "RAW", "left out"},
-    {"events", "CUSTOM", "left out, and so are artifacts that are no text"},
-    {"events", "MESSAGES_SNAPSHOT",
-     "a text that was streamed otherwise is said again, the rest is left out"},
-    {"events", "STEP_FINISHED",
-     "of the step `working`: left out, there it means that input is required"},
-    {"events", "/usage", "left out"},
-    {"events", "/result", "left out"},
-    {"events", "/outcome",
-     "interrupts become step-finished without what they ask, cancelled run-error"},
-    {"events", "/metadata", "left out"},
-    {"events", "/timestamp", "left out"},
-    {"events", "/subagentRunId", "left out"},
-};
-
 const dgm_canon_codec dgm_codec_agui_simple = {
     .name = dgm_agui_simple_name,
     .about = "document 000's dialect of AG-UI: whole events",
@@ -433,5 +389,6 @@ const dgm_canon_codec dgm_codec_agui_simple = {
     .encoder_feed = simple_encoder_feed,
     .encoder_end = simple_encoder_end,
     .encoder_free = free_encoder,
-    .lost_writing = {simple_writing, sizeof simple_writing / sizeof *simple_writing},
+    .lost_reading = &dgm_agui_simple_lost_reading,
+    .lost_writing = &dgm_agui_simple_lost_writing,
 };

@@ -108,11 +108,6 @@ static void decoder_free(void *d)
     dgm_codec_agui.decoder_free(d);
 }
 
-static const dgm_loss writing[] = {
-    {"events", "*", "members that AG-UI 1.0 does not know are left out"},
-    {"events", "/snapshot", "numbers in open JSON become doubles: beyond 2^53 they are rounded"},
-};
-
 const dgm_canon_codec dgm_codec_agui_proto = {
     .name = name,
     .about = "AG-UI 1.0 events in protobuf, each with its length before it",
@@ -127,5 +122,5 @@ const dgm_canon_codec dgm_codec_agui_proto = {
     .encoder_feed = encoder_feed,
     .encoder_end = encoder_end,
     .encoder_free = encoder_free,
-    .lost_writing = {writing, sizeof writing / sizeof *writing},
+    .lost_writing = &dgm_agui_proto_lost_writing,
 };

@@ -164,3 +164,6 @@ dgm_code dgm_aisdk_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm
 dgm_code dgm_aisdk_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err);
 void dgm_aisdk_decoder_free(void *decoder);
 bool dgm_aisdk_is_chunk(const yyjson_val *v);
+
+/* What gets lost. */
+extern const dgm_loss_rows dgm_aisdk_lost_reading, dgm_aisdk_lost_writing;

@@ -24,52 +24,6 @@ static bool is_one(const yyjson_val *array)
     return dgm_lc_open_element(array, &e);
 }
 
-static const dgm_loss reading[] = {
-    {"messages", "/data/content/*",
-     "blocks of providers' own types are left out; files of an AI message "
-     "become links in its text"},
-    {"messages", "/data/usage_metadata", "kept for LangChain; in streams it is the run's"},
-    {"messages", "/data/response_metadata", "kept for LangChain only"},
-    {"messages", "/data/additional_kwargs", "kept for LangChain only, but for reasoning_content"},
-    {"messages", "/data/artifact", "kept for LangChain only"},
-    {"messages", "/data/invalid_tool_calls/*/error",
-     "left out; they become calls behind the others"},
-    {"events", "/data/tool_calls", "of chunks: left out, tool_call_chunks say it"},
-    {"events", "/data", "a whole message that differs from its chunks becomes another message"},
-};
-
-static const dgm_loss writing[] = {
-    {"any", "ACTIVITY_SNAPSHOT", "left out, and so is progress"},
-    {"any", "/metadata", "left out"},
-    {"any", "/encryptedValue", "left out"},
-    {"any", "/subagentRunId", "left out"},
-    {"messages", "REASONING", "becomes a block of the message that follows it, without its id"},
-    {"messages", "/error", "becomes the status error"},
-    {"events", "STEP_STARTED", "left out"},
-    {"events", "STEP_FINISHED", "left out"},
-    {"events", "STATE_SNAPSHOT", "left out"},
-    {"events", "STATE_DELTA", "left out"},
-    {"events", "ACTIVITY_DELTA", "left out"},
-    {"events", "REASONING_ENCRYPTED_VALUE", "left out"},
-    {"events", "SUBAGENT_STARTED", "left out"},
-    {"events", "SUBAGENT_FINISHED", "left out"},
-    {"events", "SUBAGENT_ERROR", "left out"},
-    {"events", "RAW", "left out"},
-    {"events", "CUSTOM", "left out, and so are artifacts that are no text"},
-    {"events", "MESSAGES_SNAPSHOT",
-     "only a text that was streamed otherwise is told, as a whole message"},
-    {"events", "/messageId",
-     "ids that begin as LangChain's placeholders do (run-) get another beginning"},
-    {"events", "/threadId", "left out"},
-    {"events", "/outcome/interrupts", "only that there is one is told"},
-    {"events", "/usage", "of all models together"},
-    {"events", "/timestamp", "left out"},
-};
-#define ROWS(list)                                                                                 \
-    {                                                                                              \
-        list, sizeof(list) / sizeof *(list)                                                        \
-    }
-
 const dgm_canon_codec dgm_codec_langchain = {
     .name = dgm_langchain_name,
     .about = "LangChain's messages and chunks as JSON",
@@ -86,6 +40,6 @@ const dgm_canon_codec dgm_codec_langchain = {
     .encoder_free = dgm_lc_encoder_free,
     .read_messages = dgm_lc_read_messages,
     .write_messages = dgm_lc_write_messages,
-    .lost_reading = ROWS(reading),
-    .lost_writing = ROWS(writing),
+    .lost_reading = &dgm_lc_lost_reading,
+    .lost_writing = &dgm_lc_lost_writing,
 };

@@ -96,3 +96,6 @@ void *dgm_lc_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink);
 dgm_code dgm_lc_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err);
 dgm_code dgm_lc_encoder_end(void *encoder, dgm_err *err);
 void dgm_lc_encoder_free(void *encoder);
+
+/* What gets lost. */
+extern const dgm_loss_rows dgm_lc_lost_reading, dgm_lc_lost_writing;

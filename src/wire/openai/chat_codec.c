@@ -29,112 +29,6 @@ static dgm_code write_messages(const dgm_canon_messages *messages, const dgm_str
 
 /* ---- losses ------------------------------------------------------------------------------------------------- */
 
-/* Chat's own names; what canonical events have no place for. */
-static const dgm_loss lost_reading[] = {
-    {"any", "/choices/*", "only the first choice is read"},
-    {"any", "/choices/*/logprobs", "left out"},
-    {"any", "/service_tier", "kept for openai-chat only, as `system_fingerprint` and `model` are"},
-    {"any", "/*", "unknown members are left out"},
-    {"events", "/choices/*/delta/reasoning",
-     "comes back as `reasoning_content`, as `reasoning_text` and `thinking` do"},
-    {"events", "/choices/*/delta/tool_calls/*/id", "made up where there is none"},
-    {"events", "/choices/*/delta/tool_calls/*/function/arguments",
-     "nothing at all becomes `{}`; an empty object before the real one is left out, and what is "
-     "said "
-     "twice is said once"},
-    {"events", "/choices/*/delta/tool_calls/*/custom",
-     "becomes a function whose arguments are the input"},
-    {"events", "/choices/*/delta/function_call",
-     "becomes a tool call whose id is the function's name"},
-    {"events", "/choices/*/delta/refusal",
-     "without any answer the run is rejected; beside one it is said as text"},
-    {"events", "/choices/*/finish_reason",
-     "length and content_filter ride in metadata; others than those, stop and tool_calls are "
-     "forgotten"},
-    {"events", "/error", "type and param are left out"},
-    {"events", "/usage", "details other than cached and reasoning tokens are left out"},
-    {"response", "/choices/*/message/annotations", "left out, as `audio` is"},
-    {"messages", "/*/content",
-     "null and absent become an empty text; a list of text parts becomes one text; parts of an "
-     "assistant or system message that are no text become JSON text"},
-    {"messages", "/*/content/*/image_url/url",
-     "a data: URL becomes bytes: it comes back padded, in the standard alphabet"},
-    {"messages", "/*/content/*/image_url/detail", "kept for openai-chat only"},
-    {"messages", "/*/content/*/input_audio",
-     "a data: URL comes back as plain base64, an absent format as wav"},
-    {"messages", "/*/content/*/file/file_data",
-     "becomes bytes: plain base64 comes back as a data: URL"},
-    {"messages", "/*/content/*/file/file_id", "beside bytes it is kept for openai-chat only"},
-    {"messages", "/*/content/*",
-     "a part of unknown type becomes a line of JSON; openai-chat gets it back as it was"},
-    {"messages", "/*/refusal",
-     "is the content where there is no other; that it is one is kept for openai-chat only"},
-    {"messages", "/*/reasoning_content", "becomes a message of its own before the assistant's"},
-    {"messages", "/*/function_call",
-     "becomes a tool call whose id is the function's name; openai-chat gets it back as it was"},
-    {"messages", "/*/tool_calls/*/custom",
-     "becomes a function; openai-chat gets it back as it was"},
-    {"messages", "/*/tool_call_id", "left out in messages of other roles than tool"},
-    {"request", "/functions", "become tools, and `function_call` becomes `tool_choice`"},
-    {"request", "/tools/*", "those that are no functions are kept for openai-chat only"},
-    {"request", "/tools/*/function/strict", "kept for openai-chat only"},
-    {"request", "/*", "settings (model, temperature, stream, ...) are kept for openai-chat only"},
-};
-
-/* AG-UI's names; what a completion has no place for. */
-static const dgm_loss lost_writing[] = {
-    {"events", "/threadId", "left out, unless the run waits for an answer: then in `a2a`"},
-    {"events", "/timestamp", "that of RUN_STARTED becomes `created`, in seconds"},
-    {"events", "/messageId",
-     "left out: texts of several messages are one, with a blank line between"},
-    {"events", "/role", "what users and systems say is no part of an answer"},
-    {"events", "/metadata", "left out"},
-    {"events", "/subagentRunId", "left out, as the SUBAGENT events are"},
-    {"events", "/toolCallId",
-     "a call that was answered within the run is left out, with its result: clients would make it "
-     "again"},
-    {"events", "/parentMessageId", "left out: all calls are of one message"},
-    {"events", "/messages",
-     "MESSAGES_SNAPSHOT: a text that is not what was streamed is said once more at the end, behind "
-     "a "
-     "blank line; a response has it in its place"},
-    {"events", "/activityType",
-     "progress of an A2A task becomes `reasoning_content`; other activities are left out"},
-    {"events", "/outcome",
-     "an interrupt is told by its question and by `a2a.state`; what else it says is left out"},
-    {"events", "/result", "left out"},
-    {"events", "/code",
-     "rejected becomes a refusal; failed and canceled are task_failed and task_canceled"},
-    {"events", "/usage", "entries of several models are added up; provider and model are left out"},
-    {"events", "/stepName", "left out, as state and RAW events are"},
-    {"events", "/name",
-     "CUSTOM: files and data of artifacts become links and blocks of JSON; others are left out"},
-    {"messages", "/*/id", "left out: chat messages have no id"},
-    {"messages", "/*/metadata", "left out"},
-    {"messages", "/*/encryptedValue", "left out"},
-    {"messages", "/*/subagentRunId", "left out"},
-    {"messages", "/*/error", "becomes the content where there is none, else left out"},
-    {"messages", "/*/activityType", "activities are left out"},
-    {"messages", "/*/content/*",
-     "a file at an address that is no image becomes a link; audio that is no wav or mp3, and "
-     "video, "
-     "a file"},
-    {"messages", "/*/content/*/metadata", "the file name of documents is kept, all else left out"},
-    {"request", "/threadId", "becomes metadata.a2a_context_id"},
-    {"request", "/runId", "left out"},
-    {"request", "/parentRunId", "left out"},
-    {"request", "/state", "left out"},
-    {"request", "/context", "left out"},
-    {"request", "/resume", "left out"},
-    {"request", "/forwardedProps", "left out"},
-    {"request", "/tools/*/metadata", "left out"},
-};
-
-#define ROWS(list)                                                                                 \
-    {                                                                                              \
-        (list), sizeof(list) / sizeof *(list)                                                      \
-    }
-
 const dgm_canon_codec dgm_codec_openai_chat = {
     .name = dgm_chat_name,
     .about = "OpenAI Chat Completions: requests, messages, completions and their chunks",
@@ -154,6 +48,6 @@ const dgm_canon_codec dgm_codec_openai_chat = {
     .write_messages = write_messages,
     .read_request = dgm_chat_read_request,
     .write_request = dgm_chat_write_request,
-    .lost_reading = ROWS(lost_reading),
-    .lost_writing = ROWS(lost_writing),
+    .lost_reading = &dgm_chat_lost_reading,
+    .lost_writing = &dgm_chat_lost_writing,
 };

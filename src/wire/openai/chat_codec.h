@@ -11,3 +11,6 @@
 #include "wire/canon_codec.h"
 
 extern const dgm_canon_codec dgm_codec_openai_chat;
+
+/* What gets lost. */
+extern const dgm_loss_rows dgm_chat_lost_reading, dgm_chat_lost_writing;

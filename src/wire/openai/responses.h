@@ -15,3 +15,6 @@
 #include "wire/canon_codec.h"
 
 extern const dgm_canon_codec dgm_codec_responses, dgm_codec_responses_simple;
+
+/* What gets lost. */
+extern const dgm_loss_rows dgm_responses_lost_reading, dgm_responses_lost_writing;

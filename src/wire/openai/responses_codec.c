@@ -101,86 +101,6 @@ static dgm_code write_messages(const dgm_canon_messages *messages, const dgm_str
 
 /* ---- what has no place ------------------------------------------------------------------------------------------------ */
 
-static const dgm_loss lost_reading[] = {
-    {"events", "/logprobs", "left out, as `obfuscation` is"},
-    {"events", "/annotation", "left out: of citations only what the text says is kept"},
-    {"events", "/type",
-     "events of searches, code, audio and images are left out and counted; their items are kept "
-     "when they are done"},
-    {"events", "/item/id", "of a function call left out: its call_id is kept"},
-    {"events", "/item/status", "left out: the end of the run tells it"},
-    {"events", "/item/summary",
-     "thoughts, as `content` of reasoning is: which they were is left out"},
-    {"events", "/item/server_label",
-     "an mcp_call becomes a call with its result; what else it has is left out"},
-    {"events", "/refusal", "without any answer the run is rejected; beside one it is said as text"},
-    {"events", "/param", "left out, as the type of an error is"},
-    {"response", "/usage", "details other than cached and reasoning tokens are left out"},
-    {"response", "/*", "what it repeats of its request is kept for openai-responses only"},
-    {"messages", "/*/content/*",
-     "parts of unknown type are left out and counted; of assistants, annotations and refusals are "
-     "kept for openai-responses only"},
-    {"messages", "/*/content/*/image_url",
-     "a data: URL becomes bytes: it comes back padded, in the standard alphabet"},
-    {"messages", "/*/content/*/detail", "kept for openai-responses only"},
-    {"messages", "/*/summary", "parts are joined to one text; kept for openai-responses only"},
-    {"messages", "/*/server_label", "an mcp_call becomes a function_call and its output"},
-    {"messages", "/*/type",
-     "item_reference and items that are no message, call, result or reasoning are activities: kept "
-     "for openai-responses"},
-    {"request", "/tools/*", "those that are no functions are kept for openai-responses only"},
-    {"request", "/*",
-     "settings (model, temperature, stream, ...) are kept for openai-responses only"},
-};
-
-/* AG-UI's names; what a response has no place for. */
-static const dgm_loss lost_writing[] = {
-    {"events", "/timestamp",
-     "those of RUN_STARTED and the end become `created_at` and `completed_at`, in seconds"},
-    {"events", "/messageId",
-     "gets OpenAI's prefix; texts that follow one another are one message, with a blank line "
-     "between, and messages behind other items begin with one"},
-    {"events", "/role", "what users and systems say is no part of a response"},
-    {"events", "/metadata", "left out"},
-    {"events", "/subagentRunId", "left out, as the SUBAGENT events are"},
-    {"events", "/toolCallId",
-     "a call that the agent answers becomes an mcp_call when its result comes; one that neither is "
-     "answered nor waits becomes an mcp_call that is incomplete"},
-    {"events", "/parentMessageId", "left out"},
-    {"events", "/content",
-     "of a result: parts are joined to text; results of calls of another run are left out"},
-    {"events", "/messages",
-     "MESSAGES_SNAPSHOT: the text that changed is right in what is yet to come of its message, and "
-     "in the response"},
-    {"events", "/activityType",
-     "progress of an A2A task becomes reasoning, once in a row; other activities are left out"},
-    {"events", "/outcome",
-     "an interrupt is told by its question and by metadata.a2a_task_state; what else it says is "
-     "left out"},
-    {"events", "/result", "left out"},
-    {"events", "/code", "rejected becomes a refusal, failed task_failed"},
-    {"events", "/usage",
-     "entries of several models are added up; provider, model and cache writes are left out"},
-    {"events", "/stepName", "left out, as state and RAW events are"},
-    {"events", "/value",
-     "CUSTOM: files and data of artifacts become images, links and JSON text; others are left out"},
-    {"messages", "/*/id",
-     "gets OpenAI's prefix; those of users' messages and of results are left out"},
-    {"messages", "/*/name", "left out"},
-    {"messages", "/*/metadata", "left out"},
-    {"messages", "/*/subagentRunId", "left out"},
-    {"messages", "/*/error", "becomes the output where there is none, else left out"},
-    {"messages", "/*/activityType", "activities are left out"},
-    {"messages", "/*/content/*/metadata", "the file name of documents is kept, all else left out"},
-    {"request", "/threadId", "becomes metadata.a2a_context_id"},
-    {"request", "/runId", "left out"},
-    {"request", "/state", "left out"},
-    {"request", "/context", "left out"},
-    {"request", "/resume", "left out"},
-    {"request", "/forwardedProps", "left out"},
-    {"request", "/tools/*/metadata", "left out"},
-};
-
 const dgm_canon_codec dgm_codec_responses = {
     .name = dgm_responses_name,
     .about = "OpenAI Responses: requests, items, response objects, events",
@@ -199,6 +119,6 @@ const dgm_canon_codec dgm_codec_responses = {
     .write_messages = write_messages,
     .read_request = dgm_responses_read_request,
     .write_request = dgm_responses_write_request,
-    .lost_reading = {lost_reading, sizeof lost_reading / sizeof *lost_reading},
-    .lost_writing = {lost_writing, sizeof lost_writing / sizeof *lost_writing},
+    .lost_reading = &dgm_responses_lost_reading,
+    .lost_writing = &dgm_responses_lost_writing,
 };

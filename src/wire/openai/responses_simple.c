@@ -227,23 +227,6 @@ static int recognise(const yyjson_val *v, dgm_form *ret_form)
     return dgm_responses_simple_kind(dgm_said_mark(v, "event")) ? 2 : 0;
 }
 
-static const dgm_loss lost_reading[] = {
-    {"events", "/event", "events of other names are left out and counted"},
-    {"events", "/data/name", "steps other than `working` are left out"},
-};
-
-/* AG-UI's names. */
-static const dgm_loss lost_writing[] = {
-    {"events", "/content", "of a result: values that are no text become JSON text"},
-    {"events", "/outcome",
-     "an interrupt, and calls that wait, are run.step.done with the state input-required; canceled "
-     "is run.error"},
-    {"events", "/code", "others than rejected and canceled become failed"},
-    {"events", "/result", "left out, as usage is"},
-    {"events", "/type",
-     "reasoning, state, activities, subagents, RAW and CUSTOM events are left out"},
-};
-
 const dgm_canon_codec dgm_codec_responses_simple = {
     .name = dgm_responses_simple_name,
     .about = "document 000's dialect of Responses: whole events",
@@ -256,6 +239,6 @@ const dgm_canon_codec dgm_codec_responses_simple = {
     .encoder_feed = encoder_feed,
     .encoder_end = encoder_end,
     .encoder_free = encoder_free,
-    .lost_reading = {lost_reading, sizeof lost_reading / sizeof *lost_reading},
-    .lost_writing = {lost_writing, sizeof lost_writing / sizeof *lost_writing},
+    .lost_reading = &dgm_responses_simple_lost_reading,
+    .lost_writing = &dgm_responses_simple_lost_writing,
 };

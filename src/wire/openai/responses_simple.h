@@ -14,3 +14,6 @@ dgm_code dgm_responses_simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_
                                            dgm_canon_sink sink);
 dgm_code dgm_responses_simple_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err);
 void dgm_responses_simple_decoder_free(void *decoder);
+
+/* What gets lost. */
+extern const dgm_loss_rows dgm_responses_simple_lost_reading, dgm_responses_simple_lost_writing;

@@ -1,0 +1,76 @@
+/* wire/langchain/langchain_losses.c - what LangChain loses: docs/losses.md is made of this, tests/roundtrip/losses holds it true. */
+#include "wire/langchain/langchain_int.h"
+
+static const dgm_loss lc_reading[] = {
+    {"messages", "/data/content/*",
+     "blocks of providers' own types are left out; files of an AI message become links in its "
+     "text"},
+    {"messages", "/data/content", "reasoning stands first; text alone becomes a text"},
+    {"messages", "/data/usage_metadata", "kept for LangChain; in streams it is the run's"},
+    {"messages", "/data/response_metadata", "kept for LangChain only"},
+    {"messages", "/data/additional_kwargs", "kept for LangChain only, but for reasoning_content"},
+    {"messages", "/data/artifact", "kept for LangChain only"},
+    {"messages", "/data/example", "kept for LangChain only"},
+    {"messages", "/data/invalid_tool_calls/*/error",
+     "left out; they become calls behind the others"},
+    {"messages", "function", "becomes a tool message whose call is named as the function is"},
+    {"messages", "tool", "those of functions stand among them"},
+    {"messages", "chat", "becomes what its role says"},
+    {"messages", "human", "those of the role user stand among them"},
+    {"messages", "remove", "left out: it is an order, no message"},
+    {"events", "/data/tool_calls", "of chunks: left out, tool_call_chunks say it"},
+    {"events", "/data/invalid_tool_calls", "as tool_calls"},
+    {"events", "/data/tool_call_chunks", "an empty list is left out"},
+    {"events", "/data/name", "left out of chunks, and of results"},
+    {"events", "/data/additional_kwargs", "left out"},
+    {"events", "/data/response_metadata", "only how it ended, the model and errors are read"},
+    {"events", "/data/example", "left out"},
+    {"events", "/data/artifact", "left out"},
+    {"events", "/data/usage_metadata",
+     "details other than of cached and reasoning tokens are left out"},
+    {"events", "/data/content", "told as it was cut, or as whole messages add to it"},
+    {"events", "/data/id", "a whole message that differs from its chunks becomes another message"},
+    {"events", "ai", "whole messages come back as chunks"},
+};
+const dgm_loss_rows dgm_lc_lost_reading = {lc_reading, sizeof lc_reading / sizeof *lc_reading};
+
+static const dgm_loss lc_writing[] = {
+    DGM_LOST_BY_ALL_OTHERS,
+    {"events", "ACTIVITY_SNAPSHOT", "left out, and so is progress"},
+    {"messages", "activity", "left out"},
+    {"any", "/metadata", "left out"},
+    {"any", "/encryptedValue", "left out"},
+    {"messages", "/subagentRunId", "left out"},
+    {"messages", "/toolCalls/*/encryptedValue", "left out"},
+    {"messages", "/toolCalls/*/metadata", "left out"},
+    {"messages", "reasoning/id", "becomes a block of the message that follows it, without its id"},
+    {"messages", "tool/error", "becomes the status error"},
+    {"messages", "/content/*/id", "left out"},
+    {"messages", "/content/*/metadata", "the file name is kept, all else left out"},
+    {"messages", "/content/*/source/provider", "left out"},
+    {"events", "STEP_*", "left out"},
+    {"events", "STATE_*", "left out"},
+    {"events", "REASONING_ENCRYPTED_VALUE", "left out"},
+    {"events", "CUSTOM", "left out, and so are artifacts that are no text"},
+    {"events", "MESSAGES_SNAPSHOT",
+     "messages that were not streamed are told behind the others; a text that was streamed "
+     "otherwise is told as a whole message"},
+    {"events", "TEXT_MESSAGE_CONTENT/delta",
+     "what changed is told once more, and so is the question of an interrupt"},
+    {"events", "/messageId",
+     "ids that begin as LangChain's placeholders do (run-) get another beginning; thoughts have "
+     "none"},
+    {"events", "TEXT_MESSAGE_START/role", "developer becomes system"},
+    {"events", "TOOL_CALL_RESULT/content/*/metadata", "left out"},
+    {"events", "/threadId", "left out"},
+    {"events", "/runId", "left out"},
+    {"events", "RUN_STARTED/parentRunId", "left out"},
+    {"events", "RUN_STARTED/input", "left out"},
+    {"events", "RUN_FINISHED/result", "left out"},
+    {"events", "RUN_FINISHED/outcome",
+     "of interrupts only that there are any is told, and what they ask; that a run succeeded is "
+     "not"},
+    {"events", "/usage", "of all models together, without provider and model"},
+    {"events", "/timestamp", "left out"},
+};
+const dgm_loss_rows dgm_lc_lost_writing = {lc_writing, sizeof lc_writing / sizeof *lc_writing};
