@@ -102,7 +102,8 @@ typedef struct dgm_ask {
     /* If the messages before the last turn are not what the context holds, the context is left alone, and this
      * is another one (chat: the history was edited). Only with a context_id. */
     bool fork_on_difference;
-    bool calls_of_context; /* results belong to calls of this context, whoever else has such an id */
+    /* Results belong to calls of this context, whoever else has calls of such ids. */
+    bool calls_of_context;
     dgm_str message_id;       /* of what is sent; empty: that of the last message, or a new one */
     const dgm_json *metadata; /* of the request; tools, state and so on are added; NULL: none */
     dgm_strs accepted_output_modes;
