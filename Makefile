@@ -41,7 +41,7 @@ bench-convert: build-bench/build.ninja ## the translator against bare yyjson, sa
 	$(call ninja,build-bench)
 	@scripts/bench
 
-bench-server: setup-test build-bench/build.ninja ## the server against its peer and a bare one, same run; needs two quiet cores
+bench-server: setup-bench build-bench/build.ninja ## the server against its peer, a bare one and another gateway, same run; needs two quiet cores
 	$(call ninja,build-bench)
 	@scripts/bench-server
 
@@ -78,11 +78,13 @@ help: ## this list
 
 # ---- the folders -----------------------------------------------------------------------------------
 
-.PHONY: setup-run setup-test
+.PHONY: setup-run setup-test setup-bench
 setup-run:
 	@scripts/setup run
 setup-test:
 	@scripts/setup test
+setup-bench:
+	@scripts/setup bench
 
 # meson tells its errors on stdout, among much else: show it only when it fails
 configure = @mkdir -p .setup && echo "configuring $@" | sed 's,/.*,,' && \
