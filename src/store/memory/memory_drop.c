@@ -99,6 +99,7 @@ static void forget(struct memory_store *s, struct task *t) /* one that has ended
         s->bytes -= t->records[i]->n;
     s->bytes -= t->folded_n;
     memory_table_drop(&s->tasks, &t->node);
+    memory_table_drop(&s->contexts, &t->in_context);
     free_task(t);
 }
 
@@ -127,6 +128,7 @@ void memory_forget_all(struct memory_store *s)
     memory_drop_all_notes(s);
     free(s->callers.slots);
     free(s->tasks.slots);
+    free(s->contexts.slots);
     free(s->asked.slots);
     free(s->notes.slots);
     for (size_t by = 0; by < N_TAKEN_KEYS; by++)

@@ -70,6 +70,11 @@ struct task *memory_find_task(const struct memory_store *s, dgm_owner owner, dgm
     return NULL;
 }
 
+uint64_t memory_context_hash(dgm_owner owner, dgm_str context_id)
+{
+    return hash_of(5, (dgm_str[]){owner.tenant, owner.principal, context_id}, 3);
+}
+
 uint64_t memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id)
 {
     return hash_of(2, (dgm_str[]){owner.tenant, owner.principal, protocol, caller_id}, 4);

@@ -44,6 +44,7 @@ struct turn {
 
 struct task {
     struct node node;              /* first */
+    struct node in_context;        /* beside the others of its context */
     dgm_record **records;          /* from seq `first` on */
     struct turn *turns;            /* in order */
     struct taken *taken;           /* the message ids it was sent */
@@ -105,7 +106,7 @@ struct taken {
 struct memory_store {
     dgm_store base;
     pthread_mutex_t lock;
-    struct table tasks, callers, asked, notes;
+    struct table tasks, contexts, callers, asked, notes;
     struct table taken[N_TAKEN_KEYS];
     struct task *first_ended, **last_ended; /* in the order they ended */
     struct note *first_note, **last_note;   /* in the order they were put */
@@ -134,6 +135,11 @@ static inline dgm_str task_agent(const struct task *t)
 {
     dgm_str context = task_context(t);
     return (dgm_str){context.p + context.n, t->agent_n};
+}
+
+static inline struct task *task_in_context(const struct node *node)
+{
+    return (struct task *)(void *)((char *)node - offsetof(struct task, in_context));
 }
 
 static inline dgm_task_row task_row(const struct task *t)
@@ -190,6 +196,7 @@ static inline bool memory_same_owner(dgm_owner a, dgm_owner b)
 /* ---- memory_find.c: NULL when it is not there ----------------------------------------------------------- */
 
 uint64_t memory_task_hash(dgm_owner owner, dgm_str id);
+uint64_t memory_context_hash(dgm_owner owner, dgm_str context_id);
 uint64_t memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id);
 uint64_t memory_taken_hash(dgm_owner owner, dgm_str agent, dgm_str context_id, dgm_str message_id);
 struct task *memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id);

@@ -30,6 +30,8 @@ static struct task *make_task(struct memory_store *s, const dgm_task_row *row)
     memory_put_text(&at, row->context_id);
     memory_put_text(&at, row->agent);
     memory_table_put(&s->tasks, &t->node);
+    t->in_context.hash = memory_context_hash(task_owner(t), task_context(t));
+    memory_table_put(&s->contexts, &t->in_context);
     return t;
 }
 

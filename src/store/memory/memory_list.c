@@ -1,4 +1,4 @@
-/* store/memory/memory_list.c - pages of tasks: the first rows in order, found in one walk. */
+/* store/memory/memory_list.c - pages of tasks: the first rows in order, found in one walk: of all, or of a context. */
 #include "base/limits.h"
 #include "store/memory/memory_int.h"
 
@@ -91,18 +91,29 @@ static void take_page(dgm_job *job, struct page *p, size_t size)
     free(p->tasks);
 }
 
+static void look_at(dgm_job *job, struct page *p, const struct task *t)
+{
+    const dgm_list_query *q = &job->list;
+    if (!matches(t, q))
+        return;
+    job->got.rows.total++;
+    if (!q->after_id.n || newest_first(t, q->after_status_ms, q->after_id) > 0)
+        offer(p, t);
+}
+
 void memory_list(struct memory_store *s, dgm_job *job)
 {
     const dgm_list_query *q = &job->list;
     struct page page = page_of(s, q->page_size, false);
-    for (size_t i = 0; i < s->tasks.cap; i++) {
-        for (struct node *at = s->tasks.slots[i]; at; at = at->next) {
-            const struct task *t = (struct task *)at;
-            if (!matches(t, q))
-                continue;
-            job->got.rows.total++;
-            if (!q->after_id.n || newest_first(t, q->after_status_ms, q->after_id) > 0)
-                offer(&page, t);
+    struct node *at;
+    if (q->context_id.n) { /* every request of some frontends asks for its context's newest */
+        at = memory_table_first(&s->contexts, memory_context_hash(q->owner, q->context_id));
+        for (; at; at = at->next)
+            look_at(job, &page, task_in_context(at));
+    } else {
+        for (size_t i = 0; i < s->tasks.cap; i++) {
+            for (at = s->tasks.slots[i]; at; at = at->next)
+                look_at(job, &page, (struct task *)at);
         }
     }
     take_page(job, &page, q->page_size);
