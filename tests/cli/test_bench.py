@@ -34,6 +34,19 @@ def _():
         check_same((got["requests"], got["errors"]), (50, 0))
 
 
+@test("bench speaks what clients speak: AG-UI, Chat Completions, Responses, the AI SDK")
+def _():
+    with Server(agent="bench") as server:
+        for api, path in [("ag-ui", "ag-ui"), ("chat", "v1/chat/completions"), ("responses", "v1/responses"), ("ai-sdk", "ai-sdk")]:
+            for text in ["chunks 7", "chunks 7 yield"]:
+                got = figures("--api", api, "--mode", "stream", "--text", text, "--requests", "10", f"{server.url}/{path}")
+                check_same((got["requests"], got["errors"]), (10, 0), api)
+                check(got["events"] > 10 * 8, got)
+        for api, path in [("chat", "v1/chat/completions"), ("responses", "v1/responses")]:
+            got = figures("--api", api, "--requests", "10", f"{server.url}/{path}")
+            check_same((got["requests"], got["errors"]), (10, 0), api)
+
+
 @test("bench holds streams open and weighs them")
 def _():
     with Server(agent="bench") as server:
