@@ -30,6 +30,7 @@ typedef struct dgm_front_note {
     uint32_t turn;         /* 0: none */
     const char *operation; /* "SendMessage", of a fixed set; NULL: not known */
     const char *task;      /* its id, cut; NULL: none */
+    const char *request;   /* what its answer calls the request, of its own accord; NULL: nothing */
     bool is_stream;
     _Atomic int64_t *n_streams; /* that are open */
 } dgm_front_note;

@@ -110,7 +110,7 @@ void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
                       const dgm_http_header *headers, size_t n, dgm_str body);
 
 /* Headers that the answer gets whoever gives it, before its own: what a gate in front of the handlers has
- * decided. Once, before the answer; they live as long as the exchange's arena. */
+ * decided. Before the answer; a second call adds to the first. They live as long as the exchange's arena. */
 void dgm_http_also(dgm_http_exchange *x, const dgm_http_header *headers, size_t n);
 /* A word of the handler's own, for on_answered. */
 void dgm_http_set_tag(dgm_http_exchange *x, void *tag);

@@ -253,6 +253,13 @@ void dgm_http_forget_request(dgm_http_exchange *x)
 void dgm_http_also(dgm_http_exchange *x, const dgm_http_header *headers, size_t n)
 {
     assert(!x->begun);
+    if (x->n_also) {
+        dgm_http_header *all = dgm_new_n(dgm_http_arena(x), dgm_http_header, x->n_also + n);
+        memcpy(all, x->also, x->n_also * sizeof *all);
+        memcpy(all + x->n_also, headers, n * sizeof *all);
+        headers = all;
+        n += x->n_also;
+    }
     x->also = headers;
     x->n_also = (uint16_t)n;
 }

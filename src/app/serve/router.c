@@ -386,7 +386,11 @@ static void log_visit(dgm_router *r, dgm_http_exchange *x, const struct visit *v
         {"bytes", {0}, (double)bytes},
         {"operation", dgm_str_from(v->note.operation ? v->note.operation : ""), 0},
         {"task", dgm_str_from(v->note.task ? v->note.task : ""), 0},
-        {"request", dgm_str_from(v->request_id ? v->request_id : number), 0},
+        {"request",
+         dgm_str_from(v->request_id     ? v->request_id
+                      : v->note.request ? v->note.request
+                                        : number),
+         0},
         {"turn", {0}, v->note.turn},
     };
     dgm_logger_say(r->o.logger, level, v->note.is_stream ? "stream" : "request", fields,

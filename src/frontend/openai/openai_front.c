@@ -1,5 +1,6 @@
 /* frontend/openai/openai_front.c - paths below /v1. */
 #include "frontend/openai/openai_front.h"
+#include "base/ids.h"
 #include "frontend/openai/chat_front_int.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
@@ -74,11 +75,28 @@ static void take_chat(const dgm_turn_request *q, dgm_str rest)
         chat_take(q);
 }
 
+/* OpenAI's libraries show how an answer calls its request, with every error: it is found in the log by that. */
+static void name_request(dgm_http_exchange *x)
+{
+    dgm_front_note *note = dgm_front_note_of(x);
+    char uuid[DGM_UUID_CHARS + 1];
+    if (dgm_http_header_of(dgm_http_request_of(x), DGM_STR("x-request-id")).n)
+        return; /* it is the caller's name that is told */
+    dgm_http_header *also = dgm_new(dgm_http_arena(x), dgm_http_header);
+    dgm_uuid7(uuid);
+    *also = (dgm_http_header){DGM_STR("x-request-id"),
+                              dgm_arena_printf(dgm_http_arena(x), "req_%s", uuid)};
+    dgm_http_also(x, also, 1);
+    if (note)
+        note->request = dgm_http_keep_text(x, also->value);
+}
+
 static bool take(const dgm_turn_request *q)
 {
     dgm_str path = ours(q->path), rest;
     if (!path.p)
         return false;
+    name_request(q->x);
     if ((rest = below(path, DGM_STR("/chat"))).p)
         take_chat(q, rest);
     else if ((rest = below(path, DGM_STR("/models"))).p)
@@ -96,6 +114,7 @@ static bool refuse(dgm_http_exchange *x, dgm_str path, const dgm_err *err,
     if (!ours(path).p)
         return false;
     dgm_front_note_kind(x, DGM_FRONT_OPENAI, NULL);
+    name_request(x);
     struct openai_error e = openai_error_of(dgm_http_arena(x), err, NULL);
     openai_fail_with(x, &e, headers, n);
     return true;

@@ -218,6 +218,18 @@ test('openai: errors have their classes', async () => {
     equal((await failure(client.files.content('file-abc'))).status, 404, 'no such file');
 });
 
+test('openai: every answer names its request', async () => {
+    const answer = await ask('hello');
+    check(/^req_[0-9a-f-]+$/.test(answer._request_id), answer._request_id);
+    const error = await failure(ask('x', { n: 2 }));
+    check(/^req_/.test(error.requestID) && error.requestID !== answer._request_id, error.requestID);
+    await until(() => server.log.includes(error.requestID), 'the log has it');
+    const { response } = await client.chat.completions.create({ model: 'demo', messages: [user('x')] }, { headers: { 'X-Request-Id': 'mine' } }).withResponse();
+    equal(response.headers.get('x-request-id'), 'mine', 'the name that the caller gave');
+    const crossed = await fetch(`${server.url}/v1/models`, { headers: { Origin: 'http://localhost:3000' } });
+    check(/^req_/.test(crossed.headers.get('x-request-id')) && crossed.headers.get('access-control-allow-origin'), 'beside the headers of others');
+});
+
 test('openai: tokens', async () => {
     const tokens = [{ token: 'secret', principal: 'ann', tenant: 'acme' }, { token: 'other', principal: 'bob', tenant: 'acme' }];
     const guarded = await new Server({ agents, tokens }).start();
