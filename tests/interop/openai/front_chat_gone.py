@@ -12,8 +12,8 @@ from live import Gate, check, equal, run, test, until
 server = front()
 
 
-def begin(body):
-    s = socket.create_connection(server.address, timeout=60)
+def begin(body, where=server):
+    s = socket.create_connection(where.address, timeout=60)
     data = json.dumps(body).encode()
     s.sendall(b'POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(data) + data)
     return s
@@ -100,6 +100,19 @@ def _():
     gate.open()
     equal(settled('gate', id), 'COMPLETED', 'the task')
     reader.close()
+
+
+@test('a server that ends tells so, and the stream ends in order')
+def _():
+    ending = front(drain_s=1)
+    s = begin(body('told', 'wait 3'), ending)
+    got = read_chunks(s, 4)
+    equal(ending.stop(60), 0, 'its status')
+    while piece := s.recv(4096):
+        got += piece
+    text = got.split(b'\r\n\r\n', 1)[1].decode()
+    check('"error":{"message":"' in text and text.index('"error"') < text.index('data: [DONE]'), text[-600:])
+    check(text.endswith('0\r\n\r\n'), text[-100:])
 
 
 run(server)
