@@ -33,17 +33,16 @@ static bool begins_message(const dgm_event *e)
     return e->kind == DGM_EVENT_TASK;
 }
 
-/* The next record up to `last`; false: there is none. */
-static bool next_event(struct before *b, uint64_t last, dgm_event *ret, uint64_t *ret_seq)
+/* The next record up to `last`; NULL: there is none. */
+static dgm_record *next_record(struct before *b, uint64_t last)
 {
-    dgm_record *r = NULL;
     dgm_arena_reset(b->scratch);
-    if (dgm_log_reader_seq(b->reader) < last)
-        r = dgm_log_reader_next(b->reader);
-    if (!r || dgm_record_event(r, b->scratch, ret, NULL))
-        return false;
-    *ret_seq = r->head.seq;
-    return true;
+    return dgm_log_reader_seq(b->reader) < last ? dgm_log_reader_next(b->reader) : NULL;
+}
+
+static bool read_event(struct before *b, const dgm_record *r, dgm_event *ret)
+{
+    return !dgm_record_event(r, b->scratch, ret, NULL);
 }
 
 static void on_ready(void *arg)
@@ -53,12 +52,14 @@ static void on_ready(void *arg)
 
 static uint64_t find_beginning(struct before *b, dgm_log *log, uint64_t last)
 {
-    uint64_t found = last, seq;
+    uint64_t found = last;
+    dgm_record *r;
     dgm_event e;
     b->reader = dgm_log_reader_open(log, dgm_log_first(log) - 1, on_ready, NULL);
-    while (next_event(b, last, &e, &seq)) {
-        if (begins_message(&e))
-            found = seq;
+    while ((r = next_record(b, last))) {
+        bool may_be = r->head.kind == DGM_EVENT_TASK || r->head.kind == DGM_EVENT_INTERNAL;
+        if (may_be && read_event(b, r, &e) && begins_message(&e))
+            found = r->head.seq;
     }
     dgm_log_reader_close(b->reader);
     return found;
@@ -79,22 +80,26 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event)
 }
 
 dgm_code aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_note *note,
-                          dgm_canon_sink next)
+                          dgm_answer_source source, dgm_canon_sink next)
 {
     dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
     struct before b = {.scratch = scratch, .next = next};
     dgm_auto(dgm_from_records_free) dgm_from_records *from =
-        dgm_from_records_new(&(dgm_from_params){
-            .run_id = note->message_id, .say_history = true, .many_turns = true, .trusted = true});
+        dgm_from_records_new(&(dgm_from_params){.run_id = note->message_id,
+                                                .answer_source = source,
+                                                .say_history = true,
+                                                .many_turns = true,
+                                                .trusted = true});
     dgm_map_init(&b.results);
     for (size_t i = 0; i < note->results.n; i++)
         dgm_map_put(&b.results, note->results.at[i], i);
-    uint64_t begin = find_beginning(&b, log, first_seq), seq;
+    uint64_t begin = find_beginning(&b, log, first_seq);
     dgm_code rc = DGM_OK;
+    dgm_record *r;
     dgm_event e;
     b.reader = dgm_log_reader_open(log, begin - 1, on_ready, NULL);
-    while (!rc && next_event(&b, first_seq, &e, &seq)) {
-        if (seq == first_seq && !callers(&e))
+    while (!rc && (r = next_record(&b, first_seq)) && read_event(&b, r, &e)) {
+        if (r->head.seq == first_seq && !callers(&e))
             break; /* it is told as part of the turn */
         if (callers(&e))
             e = (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = e.internal->message};

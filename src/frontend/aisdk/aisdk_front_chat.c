@@ -21,6 +21,7 @@ struct beside {
     dgm_log *log; /* NULL: the turn begins its message */
     uint64_t first_seq;
     const struct aisdk_note *note;
+    dgm_answer_source source;
 };
 
 static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
@@ -34,7 +35,7 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     if (!start.run_started.input && input.tools.n)
         start.run_started.input = &input;
     rc = dgm_canon_emit(next, &start);
-    return rc || !b->log ? rc : aisdk_say_before(b->log, b->first_seq, b->note, next);
+    return rc || !b->log ? rc : aisdk_say_before(b->log, b->first_seq, b->note, b->source, next);
 }
 
 static struct beside *new_beside(dgm_http_exchange *x, const struct aisdk_note *note)
@@ -79,6 +80,7 @@ static void tell(struct aisdk_ask *ask, const struct turn *t)
         b->log = t->log;
         b->first_seq = t->first_seq;
         b->note = &t->note;
+        b->source = ask->q.agent->answer_in_status ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO;
     }
     dgm_front_note_task(x, t->task_id, t->turn);
     dgm_turn_tell(x,

@@ -72,4 +72,4 @@ dgm_canon_messages aisdk_as_seen(dgm_arena *a, const dgm_canon_messages *message
 
 /* What the UI message had before the turn that begins at first_seq. */
 dgm_code aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_note *note,
-                          dgm_canon_sink next);
+                          dgm_answer_source source, dgm_canon_sink next);

@@ -120,9 +120,9 @@ test('a message with very many tools is read in time', async () => {
 // ---- leaving -------------------------------------------------------------------------------------------------------
 
 /** Reads k frames and goes; gives what there was. */
-async function leaveAfter(k, base, b) {
+async function leaveAfter(k, url, b) {
     const gone = new AbortController();
-    const r = await fetch(`${base}/ai-sdk`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(b), signal: gone.signal });
+    const r = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(b), signal: gone.signal });
     const reader = r.body.getReader();
     let text = '';
     for (let piece; text.split('\n\n').length <= k && !(piece = await reader.read()).done;) text += Buffer.from(piece.value);
@@ -136,20 +136,30 @@ async function ends(base, context) {
     return tasks.length && tasks.every((t) => !/SUBMITTED|WORKING/.test(t.status.state)) && tasks.map((t) => t.status.state).join();
 }
 
+/** What is posted where, in a context of its own. */
+const ways = {
+    'ai-sdk': (script, c) => ['/ai-sdk', body(script, { id: c })],
+    'simple/ag-ui': (script, c) => ['/simple/ag-ui', { threadId: c, runId: 'r', state: {}, tools: [], context: [], forwardedProps: {}, messages: [{ id: 'u', role: 'user', content: script }] }],
+    'simple/responses': (script, c) => ['/simple/responses', { conversation: c, input: script }],
+};
+
 for (const setting of ['continue', 'cancel'])
-    test(`callers that leave after any frame leave no task behind (${setting})`, async () => {
-        const other = await start({ agents: agents.map((a) => (a.id === 'demo' ? { ...a, settings: { pace: 0.2 } } : a)), on_disconnect: { 'ai-sdk': setting }, disconnect_grace_s: { 'ai-sdk': 0 } });
-        const states = new Set();
-        for (const script of ['tools', 'status', 'client-tool', 'break', 'ask']) {
-            const frames = (await leaveAfter(Infinity, other.url, body(script))).split('\n\n').length;
-            await Promise.all(Array.from({ length: frames }, async (_, k) => {
-                const b = body(script);
-                await leaveAfter(k, other.url, b);
-                states.add(await until(() => ends(other.url, b.id), `${script}, left after ${k} frames`));
-            }));
-        }
-        equal(states.has('TASK_STATE_CANCELED'), setting === 'cancel', `canceled ones among ${[...states]}`);
-        await other.stop();
-    });
+    for (const [name, way] of Object.entries(ways))
+        test(`callers of ${name} that leave after any frame leave no task behind (${setting})`, async () => {
+            const all = (value) => ({ 'ai-sdk': value, 'ag-ui': value, responses: value });
+            const other = await start({ agents: agents.map((a) => (a.id === 'demo' ? { ...a, settings: { pace: 0.2 } } : a)), on_disconnect: all(setting), disconnect_grace_s: all(0) });
+            const states = new Set();
+            for (const script of ['tools', 'status', 'client-tool', 'break', 'ask']) {
+                const ask = (k, c) => leaveAfter(k, other.url + way(script, c)[0], way(script, c)[1]);
+                const frames = (await ask(Infinity, randomUUID())).split('\n\n').length;
+                await Promise.all(Array.from({ length: frames }, async (_, k) => {
+                    const context = randomUUID();
+                    await ask(k, context);
+                    states.add(await until(() => ends(other.url, context), `${script}, left after ${k} frames`));
+                }));
+            }
+            equal(states.has('TASK_STATE_CANCELED'), setting === 'cancel', `canceled ones among ${[...states]}`);
+            await other.stop();
+        });
 
 await run(() => server.stop());

@@ -24,14 +24,14 @@ for (const script of ['stream', 'echo so many words', 'unicode', 'long 50', 'fil
         equal(chat.chunks.at(-1).type, 'finish', 'the end');
     });
 
-test('hello: a Message is an answer, too', async () => {
+test('hello: a Message is an answer, too [R004-23]', async () => {
     const chat = open({ agent: 'hello' });
     const answer = await chat.say('hi');
     check(/^Hello/.test(answerOf(answer)), answerOf(answer));
     equal((await chat.tasks()).map(stateOf), ['COMPLETED'], 'its task');
 });
 
-test("document 004's four events, and a word before them, say hello world once [R004-05 R004-13]", async () => {
+test("document 004's four events, and a word before them, say hello world once [R004-08 R004-10 R004-12 R004-13]", async () => {
     const chat = open({ agent: 'say' });
     const piece = (t) => status('WORKING', text(t, 'TextMessageChunkEvent'));
     const answer = await chat.say([status('WORKING', text('Processing your greeting...')), piece('Hello'), piece(' world'), status('COMPLETED', text('Hello world!'))].join('\n'));
@@ -41,7 +41,7 @@ test("document 004's four events, and a word before them, say hello world once [
     equal(answer.parts.filter((p) => p.type === 'data-a2a-status').map((p) => p.data), [{ state: 'completed' }], 'and is over');
 });
 
-test('a final text that differs is another part, and the last one counts', async () => {
+test('a final text that differs is another part, and the last one counts [R004-13]', async () => {
     const chat = open({ agent: 'say' });
     const answer = await chat.say([artifact('a', [{ text: 'Hullo' }], { lastChunk: true }), status('COMPLETED', text('Hello'))].join('\n'));
     equal(textsOf(answer), ['Hullo', 'Hello'], 'both texts');
