@@ -174,6 +174,8 @@ static void respond_changed(void *arg)
 static void on_resolved(void *arg)
 {
     struct changing *k = arg;
+    if (!conversation_can_take(k->op, k->items, k->n))
+        return;
     k->c.added = conversation_with(k->op->arena, NULL, k->items, k->n, (dgm_str){0});
     conversation_keep(k->op, &k->c, respond_changed, k);
 }

@@ -18,6 +18,20 @@ void conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_ite
         (*ret_items)[(*ret_n)++] = e;
 }
 
+bool conversation_can_take(struct responses_op *op, yyjson_val *const *items, size_t n)
+{
+    dgm_err err = {0};
+    dgm_mint mint = dgm_turn_mint();
+    dgm_reader r = dgm_turn_reader(op->x, &mint, &err);
+    dgm_canon_messages messages;
+    if (!dgm_codec_responses.read_messages(
+            &r, responses_array_of(op->arena, items, n, DGM_STR("added")),
+            DGM_AT_LIT(NULL, "items"), &messages))
+        return true;
+    responses_fail(op, &err);
+    return false;
+}
+
 yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items, size_t n_items,
                               dgm_str last_message)
 {
@@ -234,7 +248,8 @@ static void add_found(struct looking *k, const dgm_canon_messages *said)
 static void on_resolved(void *arg)
 {
     struct looking *k = arg;
-    conversation_find(k->op, k->op->id, NULL, on_found, k);
+    if (conversation_can_take(k->op, k->items, k->n))
+        conversation_find(k->op, k->op->id, NULL, on_found, k);
 }
 
 void conversation_add_items(struct responses_op *op)

@@ -69,19 +69,9 @@ static dgm_code prepend(struct creating *c, dgm_err *err)
     dgm_reader r = dgm_turn_reader(c->op->x, &mint, err);
     dgm_canon_messages before = {0}, own = c->input.messages, all;
     dgm_arena *a = c->op->arena;
-    dgm_buf b;
     if (!c->place.n_items)
         return DGM_OK;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_char(&b, '[');
-    for (size_t i = 0; i < c->place.n_items; i++) {
-        if (i)
-            dgm_buf_add_char(&b, ',');
-        dgm_json_put(&b, c->place.items[i]);
-    }
-    dgm_buf_add_char(&b, ']');
-    yyjson_val *items = dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
-    dgm_buf_done(&b);
+    yyjson_val *items = responses_array_of(a, c->place.items, c->place.n_items, c->asked.scope);
     dgm_code rc = dgm_codec_responses.read_messages(&r, items, NULL, &before);
     if (rc)
         return rc;

@@ -99,6 +99,8 @@ dgm_str responses_kept_request(dgm_arena *a, yyjson_val *body, const struct resp
 /* An item as lists have it: with id and type, and messages with parts. Without an id of its own it is
  * msg_SCOPE_TAGn. */
 void responses_put_item(dgm_buf *b, yyjson_val *item, dgm_str scope, const char *tag, size_t n);
+/* All of them. */
+yyjson_val *responses_array_of(dgm_arena *a, yyjson_val *const *items, size_t n, dgm_str scope);
 /* What of the request goes to the agent beside the messages; NULL: nothing. */
 const dgm_json *responses_metadata(dgm_arena *a, yyjson_val *body);
 bool responses_wants_json(yyjson_val *body);
@@ -215,6 +217,8 @@ void conversation_respond(struct responses_op *op, const struct conversation *c)
 
 /* `items` of a body, as a list that references can be replaced in. */
 void conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_items, size_t *ret_n);
+/* False: they cannot be read as messages, and the caller was told. */
+bool conversation_can_take(struct responses_op *op, yyjson_val *const *items, size_t n);
 /* What was put in, and these behind the message of that id. */
 yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items, size_t n_items,
                               dgm_str last_message);

@@ -218,6 +218,22 @@ void responses_put_item(dgm_buf *b, yyjson_val *item, dgm_str scope, const char 
     dgm_buf_add_char(b, '}');
 }
 
+yyjson_val *responses_array_of(dgm_arena *a, yyjson_val *const *items, size_t n, dgm_str scope)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_char(&b, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            dgm_buf_add_char(&b, ',');
+        responses_put_item(&b, items[i], scope, "i", i);
+    }
+    dgm_buf_add_char(&b, ']');
+    yyjson_val *list = dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
+    dgm_buf_done(&b);
+    return list;
+}
+
 /* ---- what is kept ------------------------------------------------------------------------------------------------------ */
 
 /* What a response repeats of its request. */

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import random
 import socket
 import sys
 import typing
@@ -161,9 +162,48 @@ def _():
     for raw in ['[]', '{"items":7}', '{"items":[7]}', '{"metadata":[]}', '{"metadata":{"a":1}}']:
         status, body = call('POST', '/v1/conversations', raw=raw)
         equal(status, 400, raw)
+    for items, param in [([{'role': 'nobody', 'content': 'x'}], 'items[0].role'), ([{'role': 'user', 'content': 'x'}, {}], 'items[1].role'),
+                         ([{'type': 'function_call', 'call_id': 'x', 'name': '', 'arguments': '{}'}], 'items[0].name')]:
+        for path in ['/v1/conversations', f'/v1/conversations/{call("POST", "/v1/conversations", {})[1]["id"]}/items']:
+            status, body = call('POST', path, {'items': items})
+            equal([status, body['error']['param']], [400, param], f'{path} {items}')
     deep = '[' * 120 + ']' * 120
     status, body = call('POST', '/v1/responses', raw=f'{{"model":"demo","input":"x","new":{deep}}}')
     equal(status, 400, 'what is nested too deeply')
+
+
+def mutate(value, pick):
+    """The same with something else somewhere: another value, one less, one twice, one from elsewhere."""
+    words = [None, True, 0, -1, 1.5, '', 'x', 'user', 'assistant', 'item_reference', 'function_call_output', [], {}, {'type': 'input_text'}, [[]], {'id': 'msg_x'}]
+    if pick.random() < 0.3 or not isinstance(value, (dict, list)) or not value:
+        return pick.choice(words)
+    out = value.copy()
+    key = pick.choice(list(out) if isinstance(out, dict) else range(len(out)))
+    if pick.random() < 0.2:
+        del out[key]
+    elif isinstance(out, list) and pick.random() < 0.2:
+        out.append(pick.choice(out))
+    else:
+        out[key] = mutate(out[key], pick)
+    return out
+
+
+@test('requests of which something is another: refused or answered, and nothing breaks')
+def _():
+    pick = random.Random(5)
+    base = {'model': 'demo', **{k: SAMPLE[k] for k in ('instructions', 'metadata', 'tools', 'text', 'store', 'include')},
+            'input': [i for i in SAMPLE['input'] if i['type'] != 'item_reference'] + [{'role': 'user', 'content': 'hello'}]}
+    base['input'][0]['content'] = base['input'][0]['content'][:1]
+    seen = {}
+    for _ in range(1500):
+        body = base
+        for _ in range(pick.choice([1, 1, 2, 4])):
+            body = mutate(body, pick)
+        status, answer = call('POST', '/v1/responses', raw=json.dumps(body))
+        seen[status] = seen.get(status, 0) + 1
+        check(status in (200, 400, 404) and ('error' in answer if status != 200 else answer['object'] == 'response'),
+              f'{status} {json.dumps(answer)[:300]} for {json.dumps(body)}')
+    check(seen.get(200, 0) > 50 and seen.get(400, 0) > 50, seen)
 
 
 @test('paths and methods that are none')
