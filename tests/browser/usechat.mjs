@@ -103,6 +103,15 @@ test("useChat: stop cancels the agent's work", async () => {
   same((await tasks("slow")).map((t) => t.status.state), ["TASK_STATE_CANCELED"], "the task");
 });
 
+test("useChat: stop cancels, also before the answer has begun", async () => {
+  await open("slow");
+  await page.fill("#words", "slow 600");
+  await page.press("#words", "Enter");
+  await page.click("#stop");
+  await ready();
+  same((await tasks("slow")).map((t) => t.status.state), ["TASK_STATE_CANCELED"], "the task");
+});
+
 test("useChat: a reload finds the chat again", async () => {
   await open();
   await say("echo remember me");

@@ -28,8 +28,12 @@ export function openChat({ api, id, tools = {} }) {
 
 /** stop() of the SDK only hangs up, and the agent works on; this ends its work. The stream then ends by itself. */
 export async function cancel({ api, chat }) {
-    const answer = await fetch(`${api}/${encodeURIComponent(chat.id)}/cancel`, { method: 'POST' });
-    if (answer.status !== 200) await chat.stop(); // nothing was running there
+    while (chat.status === 'submitted' || chat.status === 'streaming') {
+        const answer = await fetch(`${api}/${encodeURIComponent(chat.id)}/cancel`, { method: 'POST' });
+        if (!answer.ok) return chat.stop();
+        if (answer.status === 200) return;
+        await new Promise((again) => setTimeout(again, 100)); // 204: it has not begun yet, or is just over
+    }
 }
 
 /** The parts to show: a text that stands instead of the one before takes its place. */
