@@ -97,7 +97,7 @@ static void look_at_headers(dgm_arena *a, const dgm_http_request *r)
     if (word != DGM_GATE_KNOWN)
         must(dgm_gate_challenge(a, config(), word).n > 0);
     size_t n = dgm_gate_cors(a, r, headers);
-    must(n <= 3 && dgm_gate_preflight(a, config(), headers + n) <= 3);
+    must(n <= 3 && dgm_gate_preflight(a, config(), r, headers + n) <= 3);
     dgm_gate_is_preflight(r);
     version_of(r, a, &said);
 }

@@ -101,7 +101,8 @@ size_t dgm_gate_cors(dgm_arena *a, const dgm_http_request *r, dgm_http_header *r
     ret_headers[n++] = (dgm_http_header){
         DGM_STR("Access-Control-Expose-Headers"),
         DGM_STR("A2A-Version, A2A-Extensions, X-A2A-Extensions, ETag, WWW-Authenticate, "
-                "X-Request-Id")};
+                "X-Request-Id, X-A2A-Context-Id, X-A2A-Task-Id, X-A2A-Task-State, "
+                "X-Dragoman-Ignored, X-Should-Retry, Retry-After")};
     ret_headers[n++] = (dgm_http_header){DGM_STR("Vary"), DGM_STR("Origin")};
     return n;
 }
@@ -112,8 +113,22 @@ bool dgm_gate_is_preflight(const dgm_http_request *r)
            dgm_http_header_of(r, DGM_STR("access-control-request-method")).n;
 }
 
-size_t dgm_gate_preflight(dgm_arena *a, const dgm_config *c, dgm_http_header *ret_headers)
+/* Names of headers and what stands between them. */
+static bool is_list_of_names(dgm_str s)
 {
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!letter && (!c || !strchr("-_., ", c)))
+            return false;
+    }
+    return s.n > 0 && s.n <= 2000;
+}
+
+size_t dgm_gate_preflight(dgm_arena *a, const dgm_config *c, const dgm_http_request *r,
+                          dgm_http_header *ret_headers)
+{
+    dgm_str asked = dgm_http_header_of(r, DGM_STR("access-control-request-headers"));
     dgm_str allowed = DGM_STR("Content-Type, Accept, Authorization, A2A-Version, A2A-Extensions, "
                               "X-A2A-Extensions, Last-Event-ID, If-None-Match, X-Request-Id");
     for (size_t i = 0; i < c->tokens.n; i++) {
@@ -123,6 +138,9 @@ size_t dgm_gate_preflight(dgm_arena *a, const dgm_config *c, dgm_http_header *re
         if (allowed.n > 2000)
             break;
     }
+    /* Libraries send many of their own (x-stainless-...). Who may ask at all was decided by its origin. */
+    if (is_list_of_names(asked))
+        allowed = dgm_arena_printf(a, "%.*s, %.*s", DGM_P(allowed), DGM_P(asked));
     ret_headers[0] = (dgm_http_header){DGM_STR("Access-Control-Allow-Methods"),
                                        DGM_STR("GET, HEAD, POST, DELETE, OPTIONS")};
     ret_headers[1] = (dgm_http_header){DGM_STR("Access-Control-Allow-Headers"), allowed};

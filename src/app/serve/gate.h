@@ -19,9 +19,10 @@ const char *dgm_gate_refuses(const dgm_config *c, const dgm_http_request *r);
 /* What every answer to a caller of this origin needs (CORS). At most 3; 0: it names no origin. */
 size_t dgm_gate_cors(dgm_arena *a, const dgm_http_request *r, dgm_http_header *ret_headers);
 
-/* The answer to a browser that asks before it asks. At most 3 more. */
+/* The answer to a browser that asks before it asks: what we read, and whatever else it wants to send. At most 3 more. */
 bool dgm_gate_is_preflight(const dgm_http_request *r);
-size_t dgm_gate_preflight(dgm_arena *a, const dgm_config *c, dgm_http_header *ret_headers);
+size_t dgm_gate_preflight(dgm_arena *a, const dgm_config *c, const dgm_http_request *r,
+                          dgm_http_header *ret_headers);
 
 typedef enum dgm_gate_word {
     DGM_GATE_OPEN,    /* nobody is asked: there are no tokens */

@@ -343,7 +343,7 @@ static void on_request(void *user, dgm_http_exchange *x, const dgm_http_request 
     }
     if (dgm_gate_is_preflight(q)) {
         dgm_http_header headers[3];
-        size_t n = dgm_gate_preflight(dgm_http_arena(x), s->config, headers);
+        size_t n = dgm_gate_preflight(dgm_http_arena(x), s->config, q, headers);
         dgm_http_respond(x, 204, (dgm_str){0}, headers, n, (dgm_str){0});
         return;
     }

@@ -131,13 +131,29 @@ static void a_preflight_is_told_every_header_that_is_read(void **state)
     (void)state;
     assert_true(dgm_gate_is_preflight(&ask));
     assert_false(dgm_gate_is_preflight(&plain));
-    assert_int_equal(dgm_gate_preflight(a, &closed, headers), 3);
+    assert_int_equal(dgm_gate_preflight(a, &closed, &ask, headers), 3);
     assert_non_null(strstr(headers[1].value.p, "Last-Event-ID"));
     assert_non_null(strstr(headers[1].value.p, ", X-API-Key"));
+}
+
+static void a_preflight_allows_what_a_library_adds(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_http_header headers[3];
+    dgm_http_request ask = REQUEST("OPTIONS", {"origin", "http://localhost"},
+                                   {"access-control-request-method", "POST"},
+                                   {"access-control-request-headers", "x-stainless-os,x-a"});
+    dgm_http_request odd = REQUEST("OPTIONS", {"access-control-request-headers", "a\"b"});
+    (void)state;
+    dgm_gate_preflight(a, &closed, &ask, headers);
+    assert_non_null(strstr(headers[1].value.p, ", x-stainless-os,x-a"));
+    dgm_gate_preflight(a, &closed, &odd, headers);
+    assert_null(strstr(headers[1].value.p, "\""));
 }
 
 DGM_TEST_MAIN(dgm_test(loopback_has_few_names), dgm_test(a_foreign_page_stays_outside),
               dgm_test(credentials_say_who_it_is), dgm_test(credentials_of_two_are_nobodys),
               dgm_test(without_tokens_nobody_is_asked),
               dgm_test(the_challenge_names_a_scheme_there_is),
-              dgm_test(a_preflight_is_told_every_header_that_is_read))
+              dgm_test(a_preflight_is_told_every_header_that_is_read),
+              dgm_test(a_preflight_allows_what_a_library_adds))

@@ -149,7 +149,7 @@ static bool read_settings(struct chat *c)
     }
     c->stream = is_true(c->body, "stream");
     c->usage = is_true(dgm_json_get(c->body, DGM_STR("stream_options")), "include_usage");
-    c->ignored = openai_ignored(dgm_http_arena(c->q.x), c->body, chat_rules);
+    c->ignored = chat_ignored(c);
     return chat_tools_can_be_used(c);
 }
 

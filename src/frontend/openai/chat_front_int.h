@@ -32,6 +32,8 @@ void chat_take(const dgm_turn_request *q);
 
 /* False: the caller wants its tools used in a way that this agent cannot; it was told so. */
 bool chat_tools_can_be_used(struct chat *c);
+/* Names of what is ignored, as a header has them: members, and tools that are no functions. */
+dgm_str chat_ignored(struct chat *c);
 /* Metadata of the request for the agent. NULL: none. */
 const dgm_json *chat_metadata(struct chat *c);
 

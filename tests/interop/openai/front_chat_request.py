@@ -290,6 +290,8 @@ def _():
           [200, 'temperature, top_p, seed, stop, max_tokens, logprobs, user, store, parallel_tool_calls, reasoning_effort, my_own'], 'the header')
     equal(chat(server, 'what', stream=True, seed=7).headers['x-dragoman-ignored'], 'seed', 'in a stream')
     equal(chat(server, 'what').headers['x-dragoman-ignored'], None, 'nothing')
+    custom = {'type': 'custom', 'custom': {'name': 'c'}}
+    equal(chat(server, 'what', tools=[TOOL, custom], seed=7).headers['x-dragoman-ignored'], 'seed, tools[1]', 'a tool that is no function')
 
 
 @test('more than one answer is refused')
