@@ -177,6 +177,10 @@ test("useChat: files are shown, an error is told", async () => {
   await ready();
   same(await last("img.file").count(), 1, "pictures");
   same(await last("a.file").count(), 2, "links");
+  await page.reload();
+  await page.waitForSelector("article.assistant .answer");
+  await ready();
+  same(await last(".file").count(), 3, "files after a reload");
   await say("fail");
   await page.waitForSelector("#error");
   check((await page.locator("#error").innerText()).length > 5, "the error");

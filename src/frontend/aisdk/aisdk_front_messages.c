@@ -75,6 +75,6 @@ static void on_history(dgm_code code, const dgm_turn_history *history, const dgm
 
 void aisdk_messages(struct aisdk_ask *ask)
 {
-    dgm_turn_get_whole_history(ask->q.turns, dgm_http_arena(ask->q.x), ask->q.owner,
+    dgm_turn_get_shown_history(ask->q.turns, dgm_http_arena(ask->q.x), ask->q.owner,
                                ask->q.agent->id, ask->chat, on_history, ask);
 }

@@ -29,6 +29,7 @@ struct looking {
     size_t bytes;
     dgm_turn_history history;
     bool whole;                 /* logs, too */
+    bool artifacts;             /* those that are no text, too */
     bool is_answered, is_later; /* of the log at `at`: here it is; it was not at once */
     dgm_on_history on_history;
     void *arg;
@@ -61,6 +62,19 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event)
     return DGM_OK;
 }
 
+/* Files and data stand between the messages, as activities of that name. */
+static dgm_code on_event_or_artifact(void *arg, const dgm_canon_event *event)
+{
+    if (event->kind != DGM_CANON_CUSTOM || !dgm_str_is(event->custom.name, "dragoman:artifact"))
+        return on_event(arg, event);
+    dgm_canon_message m = {
+        .role = DGM_CANON_ACTIVITY,
+        .activity_type = event->custom.name,
+        .content = {.kind = DGM_CANON_CONTENT_OBJECT, .object = event->custom.value}};
+    dgm_canon_fold_add_message(arg, &m);
+    return DGM_OK;
+}
+
 /* What a message repeats of others, in its first part (turn_message.c), was said there. */
 static void drop_transcript(dgm_message *m)
 {
@@ -78,7 +92,7 @@ static void drop_transcripts(const dgm_task *task)
 /* What a task holds that cannot be read is left out: the others can. */
 static void read_task(struct looking *l, const dgm_record *r, dgm_canon_fold *fold)
 {
-    dgm_canon_sink sink = {on_event, fold};
+    dgm_canon_sink sink = {l->artifacts ? on_event_or_artifact : on_event, fold};
     dgm_err err = {0};
     dgm_event event;
     dgm_from_params params = {.say_history = true, .trusted = true};
@@ -111,7 +125,7 @@ static void ignore(void *arg)
 
 static void read_log(struct looking *l, dgm_log *log, dgm_canon_fold *fold)
 {
-    dgm_canon_sink sink = {on_event, fold};
+    dgm_canon_sink sink = {l->artifacts ? on_event_or_artifact : on_event, fold};
     dgm_err err = {0};
     dgm_event event;
     dgm_from_params params = {.say_history = true, .trusted = true, .many_turns = true};
@@ -249,7 +263,7 @@ static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *er
     put_together(l);
 }
 
-static void look(dgm_turns *turns, dgm_arena *a, dgm_list_query query, bool whole,
+static void look(dgm_turns *turns, dgm_arena *a, dgm_list_query query, bool whole, bool artifacts,
                  dgm_on_history on_history, void *arg)
 {
     struct looking *l = dgm_new(a, struct looking);
@@ -259,6 +273,7 @@ static void look(dgm_turns *turns, dgm_arena *a, dgm_list_query query, bool whol
                           .query = query,
                           .tasks = dgm_new_n(a, struct named, DGM_MAX_HISTORY_TASKS),
                           .whole = whole,
+                          .artifacts = artifacts,
                           .on_history = on_history,
                           .arg = arg};
     l->query.page_size = PAGE;
@@ -269,12 +284,19 @@ void dgm_turn_get_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_s
                           dgm_str context_id, dgm_on_history on_history, void *arg)
 {
     dgm_list_query q = {.owner = owner, .agent = agent, .context_id = context_id};
-    look(turns, a, q, false, on_history, arg);
+    look(turns, a, q, false, false, on_history, arg);
 }
 
 void dgm_turn_get_whole_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,
                                 dgm_str context_id, dgm_on_history on_history, void *arg)
 {
     dgm_list_query q = {.owner = owner, .agent = agent, .context_id = context_id};
-    look(turns, a, q, true, on_history, arg);
+    look(turns, a, q, true, false, on_history, arg);
+}
+
+void dgm_turn_get_shown_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,
+                                dgm_str context_id, dgm_on_history on_history, void *arg)
+{
+    dgm_list_query q = {.owner = owner, .agent = agent, .context_id = context_id};
+    look(turns, a, q, true, true, on_history, arg);
 }

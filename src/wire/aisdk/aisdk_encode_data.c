@@ -1,7 +1,4 @@
 /* wire/aisdk/aisdk_encode_data.c - what is not text: progress, artifacts, state; and how a run ended. */
-#include "canon/media.h"
-#include "canon/said.h"
-#include "model/form.h"
 #include "wire/aisdk/aisdk_int.h"
 
 typedef struct aisdk_encoder E;
@@ -31,49 +28,23 @@ void dgm_aisdk_state(E *e, const dgm_canon_event *event)
 
 /* ---- artifacts ----------------------------------------------------------------------------------------------- */
 
-static void send_file(E *e, const dgm_part *p)
-{
-    dgm_str media_type = dgm_media_type(p);
-    dgm_canon_part part = {.kind = dgm_media_kind(media_type)};
-    part.source = (dgm_canon_source){.kind = p->kind == DGM_PART_RAW ? DGM_CANON_SOURCE_DATA
-                                                                     : DGM_CANON_SOURCE_URL,
-                                     .value = p->content,
-                                     .mime_type = media_type};
-    if (p->filename.n) {
-        dgm_member m = {DGM_STR("filename"), dgm_said_string(e->scratch, p->filename)};
-        part.metadata = dgm_json_object(e->scratch, &m, 1);
-    }
-    dgm_buf_clear(&e->out);
-    dgm_aisdk_put_file(&e->out, &part);
-    e->out.n--;
-    dgm_aisdk_send(e);
-}
-
 /* Files have chunks of their own; what is left is data. */
 static void artifact(E *e, const dgm_json *value)
 {
-    dgm_err err = {0};
-    dgm_reader r = {.arena = e->scratch, .err = &err};
-    dgm_artifact a = {0};
-    yyjson_val *v = dgm_json_get(value, DGM_STR("artifact"));
-    bool append = yyjson_is_true(dgm_json_get(value, DGM_STR("append")));
-    if (!v || dgm_shape_read(&r, &dgm_form_artifact, v, NULL, &a))
+    dgm_artifact a;
+    if (!dgm_aisdk_read_artifact(e->scratch, value, &a))
         return;
-    dgm_parts data = {dgm_new_n(e->scratch, dgm_part, a.parts.n), 0};
     for (size_t i = 0; i < a.parts.n; i++) {
-        if (a.parts.at[i].kind == DGM_PART_RAW || a.parts.at[i].kind == DGM_PART_URL)
-            send_file(e, &a.parts.at[i]);
-        else
-            data.at[data.n++] = a.parts.at[i];
+        dgm_buf_clear(&e->out);
+        if (!dgm_aisdk_put_artifact_file(&e->out, e->scratch, &a.parts.at[i]))
+            continue;
+        e->out.n--;
+        dgm_aisdk_send(e);
     }
-    if (!data.n)
+    dgm_buf_clear(&e->out);
+    if (!dgm_aisdk_put_artifact_data(&e->out, e->scratch, value, &a))
         return;
-    a.parts = data;
-    dgm_aisdk_begin(e, AISDK_ARTIFACT);
-    if (!append) /* with an id it takes the place of the one before */
-        dgm_aisdk_put_member(&e->out, "\"id\"", a.artifact_id);
-    dgm_buf_add_lit(&e->out, ",\"data\":");
-    dgm_shape_write(&(dgm_writer){.out = &e->out}, &dgm_form_artifact, &a);
+    e->out.n--;
     dgm_aisdk_send(e);
 }
 

@@ -109,6 +109,27 @@ static void put_said(struct writing *w, const dgm_canon_message *m)
     w->step_ended = true;
 }
 
+/* What comes back from the reader's stream is in one place, wherever it came from. */
+static void put_artifact(struct writing *w, const dgm_json *value)
+{
+    dgm_artifact a;
+    if (!dgm_aisdk_read_artifact(w->scratch, value, &a))
+        return;
+    for (size_t i = 0; i < a.parts.n; i++) {
+        dgm_buf part;
+        dgm_buf_init(&part, DGM_MAX_OUTPUT_BYTES);
+        if (dgm_aisdk_put_artifact_file(&part, w->scratch, &a.parts.at[i])) {
+            begin_part(w);
+            dgm_buf_add_str(&w->out, dgm_buf_str(&part));
+        }
+        dgm_buf_done(&part);
+    }
+    size_t before = w->out.n;
+    begin_part(w);
+    if (!dgm_aisdk_put_artifact_data(&w->out, w->scratch, value, &a))
+        w->out.n = before;
+}
+
 static void put_message(struct writing *w, const dgm_canon_message *m)
 {
     switch ((int)m->role) {
@@ -119,6 +140,10 @@ static void put_message(struct writing *w, const dgm_canon_message *m)
     case DGM_CANON_ACTIVITY:
         if (is_progress(m))
             break;
+        if (dgm_str_is(m->activity_type, AISDK_DRAGOMAN_ARTIFACT)) {
+            put_artifact(w, m->content.object);
+            break;
+        }
         begin_part(w);
         dgm_aisdk_put_activity(&w->out, m->id, m->activity_type, m->content.object);
         break;

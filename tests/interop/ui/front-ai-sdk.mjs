@@ -59,11 +59,15 @@ test('status is never in the answer', async () => {
     for (const s of steps) check(!answerOf(answer).includes(s), s);
 });
 
-test('files and data are parts of the message', async () => {
-    const answer = await open().say('file');
-    equal(answer.parts.filter((p) => p.type === 'file').map((p) => p.mediaType), ['text/csv', 'image/png', 'application/pdf'], 'files');
-    const data = await open().say('data');
-    equal(data.parts.filter((p) => p.type === 'data-a2a-artifact').map((p) => p.data.parts[0].data.city), ['Oakland'], 'data');
+test('files and data are parts of the message, also later', async () => {
+    const files = open();
+    const data = open();
+    await files.say('file');
+    await data.say('data');
+    for (const m of [files.lastMessage, (await files.saved())[1]])
+        equal(m.parts.filter((p) => p.type === 'file').map((p) => p.mediaType), ['text/csv', 'image/png', 'application/pdf'], 'files');
+    for (const m of [data.lastMessage, (await data.saved())[1]])
+        equal(m.parts.filter((p) => p.type === 'data-a2a-artifact').map((p) => [p.id, p.data.parts[0].data.city]), [['weather', 'Oakland']], 'data');
 });
 
 test('a file of the user reaches the agent', async () => {
