@@ -84,12 +84,16 @@ dgm_code responses_put_page(dgm_buf *b, const struct responses_list *list,
     put_id(b, "first_id", n ? list->ids[place(list, page, from)] : (dgm_str){0});
     put_id(b, "last_id", n ? list->ids[place(list, page, from + n - 1)] : (dgm_str){0});
     dgm_buf_printf(b, ",\"has_more\":%s}", from + n < list->n ? "true" : "false");
+    if (b->over)
+        return dgm_fail(err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "limit"),
+                        "the page is longer than the limit output_bytes of %zu: ask for fewer",
+                        DGM_MAX_OUTPUT_BYTES);
     return DGM_OK;
 }
 
 void responses_give_page(struct responses_op *op, const struct responses_list *list)
 {
-    struct responses_page page;
+    struct responses_page page = {0};
     dgm_err err = {0};
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
