@@ -11,7 +11,7 @@
 /* Lives as long as the exchange. */
 struct told {
     dgm_http_exchange *x;
-    dgm_str request;
+    dgm_str request;   /* what is repeated of it */
     const char *state; /* that the task had at the end */
     bool shown;        /* something of the output was told */
     struct openai_links links;
@@ -33,17 +33,27 @@ struct responses_turn responses_turn_of(dgm_str id, const dgm_found_turn *found)
 /* ---- the request, repeated ------------------------------------------------------------------------------------------ */
 
 /* Everything but the input, which may be large and is not repeated. */
+static dgm_str without_input(dgm_arena *a, dgm_str request)
+{
+    yyjson_val *all = request.n ? dgm_json_made(a, request) : NULL, *key, *value;
+    dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(all) + 1);
+    size_t i, max, n = 0;
+    yyjson_obj_foreach (all, i, max, key, value) {
+        if (!dgm_str_is(dgm_json_str(key), "input"))
+            members[n++] = (dgm_member){dgm_json_str(key), value};
+    }
+    return all ? dgm_json_text_in(a, dgm_json_object(a, members, n)) : (dgm_str){0};
+}
+
 static dgm_extra *members_of(dgm_arena *a, yyjson_val *request)
 {
     dgm_extra *extra = dgm_new(a, dgm_extra);
-    yyjson_obj_iter it = yyjson_obj_iter_with(request);
-    yyjson_val *key;
+    yyjson_val *key, *value;
+    size_t i, n;
     extra->format = dgm_codec_responses.name;
     extra->at = dgm_new_n(a, dgm_member, yyjson_obj_size(request) + 1);
-    while ((key = yyjson_obj_iter_next(&it))) {
-        if (!dgm_str_is(dgm_json_str(key), "input"))
-            extra->at[extra->n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
-    }
+    yyjson_obj_foreach (request, i, n, key, value)
+        extra->at[extra->n++] = (dgm_member){dgm_json_str(key), value};
     return extra;
 }
 
@@ -132,7 +142,8 @@ static struct told *new_told(struct responses_op *op, const struct responses_tur
 {
     struct told *t = dgm_http_keep(op->x, sizeof *t);
     t->x = op->x;
-    t->request = (dgm_str){dgm_http_keep_text(op->x, turn->request), turn->request.n};
+    dgm_str request = without_input(op->arena, turn->request);
+    t->request = (dgm_str){dgm_http_keep_text(op->x, request), request.n};
     openai_links_init(&t->links, &op->q, turn->agent, turn->task_id);
     add_header(t, DGM_STR("X-A2A-Context-Id"), turn->context_id);
     add_header(t, DGM_STR("X-A2A-Task-Id"), turn->task_id);
@@ -222,7 +233,7 @@ static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn
 
 dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *turn)
 {
-    struct told t = {.x = op->x, .request = turn->request};
+    struct told t = {.x = op->x, .request = without_input(op->arena, turn->request)};
     openai_links_init(&t.links, &op->q, turn->agent, turn->task_id);
     return so_far(op, turn, &t);
 }
