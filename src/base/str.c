@@ -54,6 +54,18 @@ uint64_t dgm_hash(uint64_t seed, const void *p, size_t n)
     return mix(h ^ few_bytes(s, n, has_8) ^ (uint64_t)n << 56);
 }
 
+/* Behind the next bytes, by eights, as long as all of them are ASCII. */
+static size_t past_ascii(const unsigned char *p, size_t i, size_t n)
+{
+    uint64_t eight;
+    for (; n - i >= sizeof eight; i += sizeof eight) {
+        memcpy(&eight, p + i, sizeof eight);
+        if (eight & UINT64_C(0x8080808080808080))
+            break;
+    }
+    return i;
+}
+
 size_t dgm_utf8_check(dgm_str s)
 {
     const unsigned char *p = (const unsigned char *)s.p;
@@ -62,7 +74,7 @@ size_t dgm_utf8_check(dgm_str s)
         unsigned char c = p[i];
         size_t more;
         if (c < 0x80) {
-            i++;
+            i = past_ascii(p, i + 1, s.n);
             continue;
         }
         if (c >= 0xC2 && c <= 0xDF)

@@ -2,6 +2,7 @@
 #include "model/record.h"
 #include "base/limits.h"
 #include "model/form.h"
+#include "model/record_int.h"
 
 #include <stdlib.h>
 
@@ -173,6 +174,8 @@ dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_even
     dgm_event event;
     dgm_err fault = {0};
     dgm_reader reader = {.arena = a, .format = dgm_form_name, .err = &fault};
+    if (r->head.kind == DGM_EVENT_ARTIFACT && dgm_record_chunk(dgm_record_bytes(r), a, ret_event))
+        return DGM_OK;
     dgm_code rc =
         dgm_json_read(a, dgm_record_bytes(r), DGM_MAX_RECORD_BYTES, "record_bytes", &root, &fault);
     if (!rc)
