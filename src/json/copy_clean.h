@@ -86,6 +86,22 @@ static inline __attribute__((always_inline)) size_t dgm_copy_clean(char *out, co
     return escapes ? last + (unsigned)__builtin_ctz(escapes) : n;
 }
 
+/* How many bytes need no escape. Sets *high if some of them, or soon behind them, may be no ASCII. */
+static inline size_t dgm_span_clean(const char *p, size_t n, unsigned *high)
+{
+    size_t i = 0;
+    for (; n - i >= 16; i += 16) {
+        __m128i v = dgm_load16(p + i);
+        unsigned escapes = dgm_escapes_in(v);
+        *high |= (unsigned)_mm_movemask_epi8(v);
+        if (escapes)
+            return i + (unsigned)__builtin_ctz(escapes);
+    }
+    for (; i < n && dgm_is_clean((unsigned char)p[i]); i++)
+        *high |= p[i] & 0x80;
+    return i;
+}
+
 #else /* eight bytes at a time */
 
 #define DGM_EACH_BYTE(x) (~(uint64_t)0 / 255 * (x))
@@ -111,5 +127,20 @@ static inline __attribute__((always_inline)) size_t dgm_copy_clean(char *out, co
         memcpy(out + i, &w, 8);
     }
     return dgm_copy_bytes(out, p, i, n);
+}
+
+static inline size_t dgm_span_clean(const char *p, size_t n, unsigned *high)
+{
+    size_t i = 0;
+    for (; n - i >= 8; i += 8) {
+        uint64_t w;
+        memcpy(&w, p + i, 8);
+        if (dgm_needs_escape(w))
+            break;
+        *high |= (w & DGM_EACH_BYTE(0x80)) != 0;
+    }
+    for (; i < n && dgm_is_clean((unsigned char)p[i]); i++)
+        *high |= p[i] & 0x80;
+    return i;
 }
 #endif

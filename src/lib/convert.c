@@ -143,8 +143,9 @@ static bool holds_pieces(yyjson_val *v)
     return false;
 }
 
-static dgm_code convert_array(dgm_converter *c, struct input in, dgm_reader *r)
+static dgm_code convert_array(dgm_converter *c, const struct input *whole, dgm_reader *r)
 {
+    struct input in = *whole;
     yyjson_val *array = in.value;
     bool any = c->from_any;
     size_t i, n;
@@ -176,14 +177,14 @@ static void unlist(dgm_converter *c, size_t from)
     c->framing = DGM_FRAMING_JSON;
 }
 
-static dgm_code convert_all(dgm_converter *c, struct input in, dgm_reader *r)
+static dgm_code convert_all(dgm_converter *c, const struct input *in, dgm_reader *r)
 {
     bool open = c->framing == DGM_FRAMING_AUTO || c->framing == DGM_FRAMING_JSON;
-    bool array = yyjson_is_arr(in.value) && !is_push_list(c, in.value) &&
-                 !dgm_format_has_array(c->from_any ? NULL : c->from, in.value);
+    bool array = yyjson_is_arr(in->value) && !is_push_list(c, in->value) &&
+                 !dgm_format_has_array(c->from_any ? NULL : c->from, in->value);
     size_t before = c->out.n;
-    dgm_code rc = array ? convert_array(c, in, r) : convert_value(c, &in, r);
-    if (rc || !in.item->alone)
+    dgm_code rc = array ? convert_array(c, in, r) : convert_value(c, in, r);
+    if (rc || !in->item->alone)
         return rc;
     rc = dgm_convert_end_road(c, r->err);
     if (!rc && open && !array && c->framing == DGM_FRAMING_ARRAY && c->over_road)
@@ -205,27 +206,46 @@ static dgm_code check_output(const dgm_converter *c, dgm_err *err)
     return DGM_OK;
 }
 
+/* An event that is read from its text, without values in between: see dgm_codec. Where the format is yet to be
+ * told, or an object was named, there is no usual event. */
+static inline bool is_usual(const dgm_converter *c, const dgm_frames_item *item, dgm_reader *r,
+                            dgm_frame *ret_frame)
+{
+    return !c->from_any && c->from->a2a && c->from->a2a->decode_usual && !item->alone &&
+           !c->object && c->from->a2a->decode_usual(r, item->text, ret_frame);
+}
+
+static dgm_code read_item(dgm_converter *c, const dgm_frames_item *item, yyjson_val **ret_value,
+                          dgm_err *err)
+{
+    return dgm_json_read(c->arena, item->text,
+                         item->alone ? DGM_MAX_OBJECT_BYTES : DGM_MAX_RECORD_BYTES,
+                         item->alone ? "object_bytes" : "record_bytes", ret_value, err);
+}
+
 static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_err *err)
 {
     dgm_code rc;
-    yyjson_val *value;
     if (item->done) { /* OpenAI's end of stream */
         if (c->road)
             dgm_road_done(c->road);
         return DGM_OK;
     }
     dgm_arena_reset(c->arena);
-    if ((rc = dgm_json_read(c->arena, item->text,
-                            item->alone ? DGM_MAX_OBJECT_BYTES : DGM_MAX_RECORD_BYTES,
-                            item->alone ? "object_bytes" : "record_bytes", &value, err)))
-        return rc;
-    dgm_mint mint = dgm_mint_for(&c->mint, c->n_in++, item->text);
+    dgm_mint mint = dgm_mint_for(&c->mint, c->n_in, item->text);
     dgm_reader r = {.arena = c->arena, .mint = &mint, .err = err};
-    struct input in = {.item = item, .value = value, .kind = c->object, .in_stream = !item->alone};
+    struct input in = {.item = item, .kind = c->object, .in_stream = !item->alone};
+    dgm_frame frame;
+    if (is_usual(c, item, &r, &frame))
+        in.frame = &frame;
+    else if ((rc = read_item(c, item, &in.value, err)))
+        return rc;
+    c->n_in++;
     c->out.max = c->out.n + DGM_MAX_OUTPUT_BYTES;
-    c->look_deep = c->keeps_deep || dgm_json_deeper_than(value, DGM_MAX_JSON_DEPTH - LEVELS_ADDED);
+    c->look_deep = c->keeps_deep ||
+                   (in.value && dgm_json_deeper_than(in.value, DGM_MAX_JSON_DEPTH - LEVELS_ADDED));
     size_t before = c->out.n, n_before = c->n_out;
-    if ((rc = convert_all(c, in, &r)) || (rc = check_output(c, err))) {
+    if ((rc = convert_all(c, &in, &r)) || (rc = check_output(c, err))) {
         c->out.n = before;
         c->n_out = n_before;
     }

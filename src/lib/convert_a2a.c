@@ -3,6 +3,15 @@
 #include "lib/direct.h"
 #include "wire/a2a/a2a.h"
 
+dgm_code dgm_convert_decode(dgm_converter *c, const struct input *in, dgm_reader *r,
+                            dgm_frame *ret_frame)
+{
+    if (!in->frame)
+        return c->from->a2a->decode(r, in->value, in->kind, in->in_stream, ret_frame);
+    *ret_frame = *in->frame;
+    return DGM_OK;
+}
+
 static inline dgm_code write_a2a(dgm_converter *c, const struct input *in, const dgm_frame *frame,
                                  dgm_err *err)
 {
@@ -106,7 +115,7 @@ dgm_code dgm_convert_a2a(dgm_converter *c, const struct input *in, dgm_reader *a
 {
     dgm_reader mine = reader_of(c, in, all), *r = &mine;
     dgm_frame frame;
-    dgm_code rc = c->from->a2a->decode(r, in->value, in->kind, in->in_stream, &frame);
+    dgm_code rc = dgm_convert_decode(c, in, r, &frame);
     if (rc)
         return rc;
     return c->to->a2a ? write_a2a(c, in, &frame, r->err) : dgm_convert_to_chat(c, in, &frame, r);

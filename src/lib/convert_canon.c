@@ -231,7 +231,7 @@ static dgm_road *open_stream(dgm_converter *c, const struct input *in, dgm_form 
 static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_reader *r)
 {
     dgm_frame frame;
-    dgm_code rc = c->from->a2a->decode(r, in->value, in->kind, in->in_stream, &frame);
+    dgm_code rc = dgm_convert_decode(c, in, r, &frame);
     if (rc)
         return rc;
     /* 1.0 spells a user's message as it spells a request that brings one. */

@@ -40,7 +40,8 @@ struct dgm_converter {
 struct input {
     const dgm_frames_item *item;
     yyjson_val *value;
-    const dgm_at *at; /* of value within the text */
+    const dgm_frame *frame; /* what it is, if that is known already; there is no value then */
+    const dgm_at *at;       /* of value within the text */
     dgm_object_kind kind;
     bool in_stream;
     bool in_list; /* an element of an array: the output is an array whatever it becomes */
@@ -88,6 +89,8 @@ static inline void end_value(dgm_converter *c)
 /* ---- values ------------------------------------------------------------------------------------ */
 
 /* convert_a2a.c: between spellings of A2A, and over the direct road. */
+dgm_code dgm_convert_decode(dgm_converter *c, const struct input *in, dgm_reader *r,
+                            dgm_frame *ret_frame);
 dgm_code dgm_convert_a2a(dgm_converter *c, const struct input *in, dgm_reader *r);
 dgm_code dgm_convert_to_chat(dgm_converter *c, const struct input *in, const dgm_frame *frame,
                              dgm_reader *r);

@@ -65,5 +65,8 @@ typedef struct dgm_codec {
     /* kind: what v (or the result in it) is; NONE: tell by its shape. in_stream: one of several. */
     dgm_code (*decode)(dgm_reader *r, yyjson_val *v, dgm_object_kind kind, bool in_stream,
                        dgm_frame *ret_frame);
+    /* Straight from the text of an event of a stream, if that is of the usual kind; false: it is not, it is
+     * for decode(). What is made borrows from the text. NULL: the format has no such short way. */
+    bool (*decode_usual)(dgm_reader *r, dgm_str text, dgm_frame *ret_frame);
     dgm_code (*encode)(dgm_writer *w, const dgm_frame *frame, dgm_err *err);
 } dgm_codec;

@@ -253,6 +253,18 @@ static inline __attribute__((always_inline)) dgm_code decode(const struct dialec
     return decode_object(d, r, kind, v, NULL, &ret->object);
 }
 
+/* A piece of an artifact: what streams are made of. */
+static bool decode_usual_10(dgm_reader *r, dgm_str text, dgm_frame *ret)
+{
+    if (!dgm_str_starts(text, DGM_STR("{\"artifactUpdate\":{")))
+        return false;
+    const dgm_shape *shape = dialect_10.stream_response;
+    void *it = dgm_arena_alloc(r->arena, shape->size);
+    r->format = dialect_10.name;
+    *ret = (dgm_frame){.object = {DGM_OBJECT_STREAM_RESPONSE, it}};
+    return dgm_shape_scan(r, shape, text, it);
+}
+
 /* ---- encoding ------------------------------------------------------------------------------------------------- */
 
 static inline dgm_code encode_object(const struct dialect *d, dgm_writer *w, const dgm_frame *f,
@@ -317,7 +329,7 @@ static inline __attribute__((always_inline)) dgm_code encode(const struct dialec
 
 /* ---- the codecs -------------------------------------------------------------------------------------------------- */
 
-#define CODEC(short_name, name_, envelopes_, about_)                                               \
+#define CODEC(short_name, name_, envelopes_, usual_, about_)                                       \
     static dgm_code decode_##short_name(dgm_reader *r, yyjson_val *v, dgm_object_kind kind,        \
                                         bool in_stream, dgm_frame *ret)                            \
     {                                                                                              \
@@ -333,12 +345,13 @@ static inline __attribute__((always_inline)) dgm_code encode(const struct dialec
         .envelopes = envelopes_,                                                                   \
         .recognise = dgm_a2a_##short_name##_recognise,                                             \
         .decode = decode_##short_name,                                                             \
+        .decode_usual = usual_,                                                                    \
         .encode = encode_##short_name,                                                             \
     }
 
-CODEC(10, dgm_form_name, true, "A2A 1.0: JSON-RPC, REST, push bodies, cards");
-CODEC(03, dgm_a2a_03_name, true, "A2A 0.3, JSON-RPC: objects tagged by kind");
-CODEC(03_rest, dgm_a2a_03_rest_name, false, "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto");
+CODEC(10, dgm_form_name, true, decode_usual_10, "A2A 1.0: JSON-RPC, REST, push bodies, cards");
+CODEC(03, dgm_a2a_03_name, true, NULL, "A2A 0.3, JSON-RPC: objects tagged by kind");
+CODEC(03_rest, dgm_a2a_03_rest_name, false, NULL, "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto");
 
 const dgm_shape *dgm_a2a_shape(const dgm_codec *codec, dgm_object_kind kind)
 {
