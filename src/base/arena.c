@@ -137,13 +137,11 @@ dgm_arena *dgm_arena_new(void)
     return dgm_arena_new_small(FIRST_BLOCK);
 }
 
-void dgm_arena_reset(dgm_arena *a)
+/* Frees all blocks but the first and the largest of those that may stay. */
+static __attribute__((noinline)) struct block *keep_one(dgm_arena *a)
 {
     struct block *first = first_of(a), *keep = first, *older;
-    if (a->deferred)
-        run_deferred(a);
-    a->used = 0;
-    for (struct block *b = a->newest; b; b = older) { /* from event to event there is only one */
+    for (struct block *b = a->newest; b; b = older) {
         older = b->older;
         if (b->size > keep->size && b->size <= DGM_ARENA_KEEP_BYTES) {
             if (keep != first)
@@ -156,6 +154,21 @@ void dgm_arena_reset(dgm_arena *a)
     first->older = NULL;
     if (keep != first)
         keep->older = first;
+    return keep;
+}
+
+/* Between two events: many arenas had nothing to do, most of the others have all in one block. */
+void dgm_arena_reset(dgm_arena *a)
+{
+    struct block *keep = a->newest, *first = first_of(a);
+    if (!a->used)
+        return;
+    if (a->deferred)
+        run_deferred(a);
+    a->used = 0;
+    if ((keep != first && keep->older != first) || first->older ||
+        keep->size > DGM_ARENA_KEEP_BYTES)
+        keep = keep_one(a);
     use_block(a, keep);
 }
 
@@ -301,6 +314,17 @@ dgm_str dgm_arena_dup(dgm_arena *a, dgm_str s)
         memcpy(p, s.p, s.n);
     p[s.n] = 0;
     return (dgm_str){p, s.n};
+}
+
+dgm_str dgm_arena_join(dgm_arena *a, dgm_str x, dgm_str y)
+{
+    char *p = alloc_text(a, x.n + y.n + 1);
+    if (x.n)
+        memcpy(p, x.p, x.n);
+    if (y.n)
+        memcpy(p + x.n, y.p, y.n);
+    p[x.n + y.n] = 0;
+    return (dgm_str){p, x.n + y.n};
 }
 
 dgm_str dgm_arena_printf(dgm_arena *a, const char *fmt, ...)

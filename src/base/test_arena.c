@@ -130,6 +130,8 @@ static void text_is_copied_and_terminated(void **state)
     check_str(s, "x-42");
     assert_int_equal(s.p[4], 0);
     check_str(dgm_arena_printf(a, "%s", ""), "");
+    check_str(dgm_arena_join(a, DGM_STR("one"), DGM_STR("two")), "onetwo");
+    check_str(dgm_arena_join(a, (dgm_str){0}, DGM_STR("")), "");
 }
 
 /* Things come from the front of a block, texts from its back: none runs into another. */

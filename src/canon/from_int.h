@@ -48,6 +48,10 @@ struct dgm_from_records {
     unsigned turn;
     bool started, finished, interrupted, has_task, task_seen;
 
+    /* TEXT_MESSAGE_CONTENT, of which streams are made: only what differs is filled in. An event is as large
+     * as the largest, and to clear it each time would take longer than the rest. */
+    dgm_canon_event more;
+
     dgm_reconcile *texts_said;
     struct from_text *texts;
     size_t n_texts, cap_texts;

@@ -45,6 +45,7 @@ dgm_from_records *dgm_from_records_new(const dgm_from_params *params)
     f->arena = dgm_arena_new();
     f->scratch = dgm_arena_new();
     dgm_buf_init(&f->speaker, SIZE_MAX);
+    f->more.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
     f->thread_id = keep(f->arena, params->thread_id);
     f->run_id = keep(f->arena, params->run_id);
     if (params->whole_snapshots) {
@@ -99,7 +100,14 @@ void dgm_from_out(dgm_from_records *f, dgm_canon_event *e)
 
 dgm_str dgm_from_id(dgm_from_records *f, char letter)
 {
-    return dgm_arena_printf(f->arena, "%.*s-%c%zu", DGM_P(f->run_id), letter, ++f->n_ids);
+    char digits[24], *p = digits + sizeof digits;
+    size_t n = ++f->n_ids;
+    do
+        *--p = (char)('0' + n % 10);
+    while (n /= 10);
+    *--p = letter;
+    *--p = '-';
+    return dgm_arena_join(f->arena, f->run_id, (dgm_str){p, (size_t)(digits + sizeof digits - p)});
 }
 
 dgm_str dgm_from_message_id(dgm_from_records *f, dgm_str id)
@@ -145,8 +153,9 @@ void dgm_from_begin(dgm_from_records *f, dgm_str context_id, dgm_str task_id)
 
 void dgm_from_ensure_begun(dgm_from_records *f, dgm_str context_id, dgm_str task_id)
 {
-    name_run(f, context_id, task_id);
-    if (!f->params.fragment)
+    if (f->params.fragment)
+        name_run(f, context_id, task_id);
+    else
         dgm_from_begin(f, context_id, task_id);
 }
 

@@ -125,14 +125,13 @@ static void say(dgm_from_records *f, dgm_say what, bool whole)
         correct(f, what.stream, what.text);
         return;
     }
-    bool first = !f->texts[what.stream].open;
+    bool all = whole && !f->texts[what.stream].open;
     start_text(f, what.stream);
-    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_CONTENT};
-    e.text.message_id = f->texts[what.stream].id;
-    e.text.delta = what.text;
-    e.text.whole = whole && first;
-    dgm_from_out(f, &e);
-    if (e.text.whole)
+    f->more.text.message_id = f->texts[what.stream].id;
+    f->more.text.delta = what.text;
+    f->more.text.whole = all;
+    dgm_from_out(f, &f->more);
+    if (all)
         end_text(f, what.stream);
 }
 

@@ -7,50 +7,57 @@
 
 /* ---- sums ------------------------------------------------------------------------------------------ */
 
-/* A 64 x 64 bit product, both halves folded into one: every bit of the input reaches every bit. */
-static inline uint64_t mix(uint64_t h, uint64_t word)
+/* For a given sum no two words give the same, for a given word no two sums: what differs stays so, until
+ * something else undoes it by chance. */
+static inline uint64_t mix(uint64_t sum, const char *p)
 {
-    __extension__ typedef unsigned __int128 wide;
-    wide product = (wide)(h ^ word ^ 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return ((sum << 29 | sum >> 35) ^ word) * 0x9e3779b97f4a7c15u;
 }
 
-static inline uint64_t word_at(const char *p)
+/* All whole blocks of the text; returns how many bytes that were. A product takes the machine some steps, but
+ * it can have several under way if none needs another's result: hence the lanes. */
+static size_t add_blocks(dgm_sum *s, const char *p, size_t n)
 {
-    uint64_t w;
-    memcpy(&w, p, 8);
-    return w;
-}
-
-/* The last bytes of a text, fewer than 8, below each other. */
-static uint64_t word_of(const char *p, size_t n)
-{
-    uint64_t w = 0;
-    if (n)
-        memcpy(&w, p, n);
-    return w;
+    uint64_t a = s->lanes[0], b = s->lanes[1], c = s->lanes[2], d = s->lanes[3];
+    size_t i = 0;
+    for (; n - i >= DGM_SUM_BLOCK; i += DGM_SUM_BLOCK) {
+        a = mix(a, p + i);
+        b = mix(b, p + i + 8);
+        c = mix(c, p + i + 16);
+        d = mix(d, p + i + 24);
+    }
+    s->lanes[0] = a;
+    s->lanes[1] = b;
+    s->lanes[2] = c;
+    s->lanes[3] = d;
+    return i;
 }
 
 void dgm_sum_add(dgm_sum *s, dgm_str text)
 {
-    const char *p = text.p;
-    size_t n = text.n, have = s->n % 8;
-    s->n += n;
-    if (have) {
-        size_t take = n < 8 - have ? n : 8 - have;
-        char bytes[8];
-        memcpy(bytes, &s->tail, 8);
-        memcpy(bytes + have, p, take);
-        memcpy(&s->tail, bytes, 8);
-        if (have + take < 8)
-            return;
-        s->hash = mix(s->hash, s->tail);
-        p += take;
-        n -= take;
+    size_t have = s->n % DGM_SUM_BLOCK, room = DGM_SUM_BLOCK - have, used = 0;
+    s->n += text.n;
+    if (text.n < room) {
+        if (text.n)
+            memcpy(s->tail + have, text.p, text.n);
+        return;
     }
-    for (; n >= 8; p += 8, n -= 8)
-        s->hash = mix(s->hash, word_at(p));
-    s->tail = word_of(p, n);
+    if (have) {
+        memcpy(s->tail + have, text.p, room);
+        add_blocks(s, s->tail, DGM_SUM_BLOCK);
+        used = room;
+    }
+    used += add_blocks(s, text.p + used, text.n - used);
+    if (text.n > used)
+        memcpy(s->tail, text.p + used, text.n - used);
+}
+
+bool dgm_sum_eq(const dgm_sum *a, const dgm_sum *b)
+{
+    return a->n == b->n && memcmp(a->lanes, b->lanes, sizeof a->lanes) == 0 &&
+           memcmp(a->tail, b->tail, a->n % DGM_SUM_BLOCK) == 0;
 }
 
 bool dgm_sum_begins(const dgm_sum *s, dgm_str text)
@@ -59,7 +66,7 @@ bool dgm_sum_begins(const dgm_sum *s, dgm_str text)
         return false;
     dgm_sum other = {0};
     dgm_sum_add(&other, (dgm_str){text.p, s->n});
-    return other.hash == s->hash && other.tail == s->tail;
+    return dgm_sum_eq(&other, s);
 }
 
 /* ---- streams ---------------------------------------------------------------------------------------- */

@@ -19,13 +19,16 @@
 #include "base/arena.h"
 
 /* Length and hash of a text that comes in pieces, wherever it is cut. */
+#define DGM_SUM_LANES 4
+#define DGM_SUM_BLOCK (8 * DGM_SUM_LANES)
 typedef struct dgm_sum {
-    uint64_t hash;
-    uint64_t tail; /* the last n % 8 bytes */
+    uint64_t lanes[DGM_SUM_LANES]; /* hashes of every fourth word */
+    char tail[DGM_SUM_BLOCK];      /* the last n % DGM_SUM_BLOCK bytes */
     size_t n;
 } dgm_sum;
 
 void dgm_sum_add(dgm_sum *s, dgm_str text);
+bool dgm_sum_eq(const dgm_sum *a, const dgm_sum *b);
 /* Does the text begin with what was summed? */
 bool dgm_sum_begins(const dgm_sum *s, dgm_str text);
 

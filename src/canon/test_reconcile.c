@@ -20,7 +20,8 @@ static void check_say(dgm_say say, dgm_say_kind kind, const char *text)
 
 static void a_sum_does_not_mind_where_it_is_cut(void **state)
 {
-    static const char text[] = "Hello, world! 0123456789abcdef \xf0\x9f\x98\x80 and so on";
+    static const char text[] = "Hello, world! 0123456789abcdef \xf0\x9f\x98\x80 and so on, and on,"
+                               " until there are several blocks of it: one, two, three";
     const size_t n = sizeof text - 1;
     (void)state;
     for (size_t i = 0; i <= n; i++) {
@@ -37,6 +38,15 @@ static void a_sum_does_not_mind_where_it_is_cut(void **state)
     assert_true(dgm_sum_begins(&s, S("Hello!")));
     assert_false(dgm_sum_begins(&s, S("Hell")));
     assert_false(dgm_sum_begins(&s, S("HellO!")));
+    for (size_t i = 0; i < n;
+         i++) { /* whatever byte is another, and wherever it stands in its block */
+        char other[sizeof text];
+        memcpy(other, text, sizeof text);
+        other[i] ^= 1;
+        dgm_sum all = {0};
+        dgm_sum_add(&all, (dgm_str){text, n});
+        assert_false(dgm_sum_begins(&all, (dgm_str){other, n}));
+    }
     dgm_sum zeros = {0};
     dgm_sum_add(&zeros, (dgm_str){"\0\0\0", 3});
     assert_false(dgm_sum_begins(&zeros, (dgm_str){"\0\0a", 3}));

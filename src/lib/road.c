@@ -122,6 +122,8 @@ static dgm_canon_sink sink_of(dgm_road *road, dgm_err *err)
 
 static dgm_from_records *records(dgm_road *road)
 {
+    if (road->from)
+        return road->from;
     const dgm_canon_codec *to = road->params.target.to->canon;
     dgm_form form = road->params.target.form;
     dgm_from_params params = {
@@ -134,9 +136,7 @@ static dgm_from_records *records(dgm_road *road)
         .whole_snapshots =
             !to || to->builds_messages || form == DGM_FORM_MESSAGES || form == DGM_FORM_REQUEST,
         .trusted = true};
-    if (!road->from)
-        road->from = dgm_from_records_new(&params);
-    return road->from;
+    return road->from = dgm_from_records_new(&params);
 }
 
 static dgm_str task_of(const dgm_event *event)

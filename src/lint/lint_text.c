@@ -67,8 +67,7 @@ void lint_text_whole(dgm_linter *l, dgm_str id, const char *at)
     const struct lint_text *it = find(&l->texts, id);
     for (size_t i = oldest(&l->texts); it && it->sum.n >= TELLING && i < l->texts.n; i++) {
         const struct lint_text *other = text_at(&l->texts, i);
-        if (other->id != it->id && other->sum.n == it->sum.n && other->sum.hash == it->sum.hash &&
-            other->sum.tail == it->sum.tail) {
+        if (other->id != it->id && dgm_sum_eq(&other->sum, &it->sum)) {
             lint_tell_in(l, LINT_FINAL_TEXT_TWICE, at, NULL);
             return;
         }
