@@ -90,10 +90,10 @@ void dgm_chat_chunk_role(dgm_chat_encoder *e)
     end_chunk(e);
 }
 
-void dgm_chat_chunk_text(dgm_chat_encoder *e, const char *member, bool apart, dgm_str text)
+void dgm_chat_chunk_text(dgm_chat_encoder *e, dgm_str member, bool apart, dgm_str text)
 {
     e->out.n = e->head;
-    dgm_buf_add_str(&e->out, dgm_str_from(member));
+    dgm_buf_add_str(&e->out, member);
     if (apart)
         dgm_buf_add_lit(&e->out, "\\n\\n");
     dgm_json_put_chars(&e->out, text);

@@ -143,7 +143,7 @@ static void refuse(dgm_chat_encoder *e, dgm_str message, const dgm_canon_usages 
         dgm_chat_completion(e, "stop", message, state, usages);
         return;
     }
-    dgm_chat_chunk_text(e, "\"refusal\":\"", false, message);
+    dgm_chat_chunk_text(e, DGM_STR("\"refusal\":\""), false, message);
     dgm_chat_chunk_finish(e, "stop", state);
     if (e->params.usage)
         dgm_chat_chunk_usage(e, usages);

@@ -91,7 +91,7 @@ void dgm_chat_place_citations(dgm_chat_encoder *e, size_t text, unsigned gap, dg
 /* chat_chunks.c: one chunk each */
 void dgm_chat_put_top(dgm_chat_encoder *e, const dgm_canon_event *started);
 void dgm_chat_chunk_role(dgm_chat_encoder *e);
-void dgm_chat_chunk_text(dgm_chat_encoder *e, const char *member, bool apart, dgm_str text);
+void dgm_chat_chunk_text(dgm_chat_encoder *e, dgm_str member, bool apart, dgm_str text);
 void dgm_chat_chunk_call(dgm_chat_encoder *e, const struct chat_call *c);
 void dgm_chat_chunk_arguments(dgm_chat_encoder *e, const struct chat_call *c, dgm_str delta);
 void dgm_chat_chunk_finish(dgm_chat_encoder *e, const char *reason, const char *state);

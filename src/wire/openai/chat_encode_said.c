@@ -49,7 +49,7 @@ void dgm_chat_say(dgm_chat_encoder *e, const struct chat_text *t, dgm_str text)
 {
     size_t i = (size_t)(t - e->texts);
     bool apart = e->spoke && (e->speaker != i || t->instead);
-    dgm_chat_chunk_text(e, "\"content\":\"", apart, text);
+    dgm_chat_chunk_text(e, DGM_STR("\"content\":\""), apart, text);
     dgm_chat_place_citations(e, i, apart ? 2 : 0, text);
     e->speaker = i;
     e->spoke = true;
@@ -104,7 +104,7 @@ static void think(dgm_chat_encoder *e, bool apart, dgm_str text)
     apart &= e->thought;
     e->thought = true;
     if (!e->params.whole) {
-        dgm_chat_chunk_text(e, "\"reasoning_content\":\"", apart, text);
+        dgm_chat_chunk_text(e, DGM_STR("\"reasoning_content\":\""), apart, text);
         return;
     }
     if (apart)

@@ -13,33 +13,43 @@ static void put_word(struct responses_encoder *e, const char *word)
 
 /* ---- the response: what is always the same ------------------------------------------------------------------ */
 
+#define DEFAULTS(X)                                                                                \
+    X("background", "false")                                                                       \
+    X("instructions", "null")                                                                      \
+    X("max_output_tokens", "null")                                                                 \
+    X("max_tool_calls", "null")                                                                    \
+    X("parallel_tool_calls", "true")                                                               \
+    X("previous_response_id", "null")                                                              \
+    X("conversation", "null")                                                                      \
+    X("prompt_cache_key", "null")                                                                  \
+    X("reasoning", "{\"effort\":null,\"summary\":null}")                                           \
+    X("safety_identifier", "null")                                                                 \
+    X("service_tier", "\"default\"")                                                               \
+    X("store", "true")                                                                             \
+    X("temperature", "1.0")                                                                        \
+    X("text", "{\"format\":{\"type\":\"text\"},\"verbosity\":\"medium\"}")                         \
+    X("tool_choice", "\"auto\"")                                                                   \
+    X("tools", "[]")                                                                               \
+    X("top_logprobs", "0")                                                                         \
+    X("top_p", "1.0")                                                                              \
+    X("presence_penalty", "0.0")                                                                   \
+    X("frequency_penalty", "0.0")                                                                  \
+    X("truncation", "\"disabled\"")                                                                \
+    X("user", "null")
+
 static const struct {
     const char *name, *value;
 } defaults[] = {
-    {"background", "false"},
-    {"instructions", "null"},
-    {"max_output_tokens", "null"},
-    {"max_tool_calls", "null"},
-    {"parallel_tool_calls", "true"},
-    {"previous_response_id", "null"},
-    {"conversation", "null"},
-    {"prompt_cache_key", "null"},
-    {"reasoning", "{\"effort\":null,\"summary\":null}"},
-    {"safety_identifier", "null"},
-    {"service_tier", "\"default\""},
-    {"store", "true"},
-    {"temperature", "1.0"},
-    {"text", "{\"format\":{\"type\":\"text\"},\"verbosity\":\"medium\"}"},
-    {"tool_choice", "\"auto\""},
-    {"tools", "[]"},
-    {"top_logprobs", "0"},
-    {"top_p", "1.0"},
-    {"presence_penalty", "0.0"},
-    {"frequency_penalty", "0.0"},
-    {"truncation", "\"disabled\""},
-    {"user", "null"},
+#define X(name, value) {name, value},
+    DEFAULTS(X)
+#undef X
 };
 #define N_DEFAULTS (sizeof defaults / sizeof *defaults)
+
+/* All of them as they are written when nobody says otherwise. */
+#define X(name, value) ",\"" name "\":" value
+static const char all_defaults[] = DEFAULTS(X);
+#undef X
 
 /* Members that have their own place. */
 static bool is_told_elsewhere(dgm_str name)
@@ -80,6 +90,13 @@ static const dgm_json *echoed(const dgm_canon_event *started, const char *name)
     return v;
 }
 
+/* Nothing is known of a request: as for every run of an A2A agent. */
+static bool repeats_nothing(const dgm_canon_event *started)
+{
+    return !started || (!started->extra && !started->run_started.input &&
+                        !started->run_started.parent_run_id.n);
+}
+
 static void put_constant(dgm_buf *b, const dgm_canon_event *started, size_t row)
 {
     const dgm_canon_input *input = started ? started->run_started.input : NULL;
@@ -109,7 +126,9 @@ static void make_tail(struct responses_encoder *e, const dgm_canon_event *starte
     dgm_buf_init(&b, DGM_MAX_RECORD_BYTES);
     dgm_buf_add_lit(&b, ",\"model\":");
     dgm_json_put_str(&b, e->model);
-    for (size_t i = 0; i < N_DEFAULTS; i++)
+    if (repeats_nothing(started))
+        dgm_buf_add(&b, all_defaults, sizeof all_defaults - 1);
+    for (size_t i = 0; !repeats_nothing(started) && i < N_DEFAULTS; i++)
         put_constant(&b, started, i);
     if (started) {
         put_unknown(&b, started->extra);
@@ -127,9 +146,8 @@ static void make_tail(struct responses_encoder *e, const dgm_canon_event *starte
 
 static dgm_str text_in(dgm_arena *a, const char *prefix, dgm_str id)
 {
-    return dgm_str_starts(id, dgm_str_from(prefix))
-               ? dgm_arena_dup(a, id)
-               : dgm_arena_printf(a, "%s%.*s", prefix, DGM_P(id));
+    return dgm_str_starts(id, dgm_str_from(prefix)) ? dgm_arena_dup(a, id)
+                                                    : dgm_arena_join(a, dgm_str_from(prefix), id);
 }
 
 static int64_t seconds(const struct responses_encoder *e, const dgm_canon_event *event)

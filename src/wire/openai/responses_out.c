@@ -17,11 +17,11 @@
 
 /* ---- frames ------------------------------------------------------------------------------------------------ */
 
-static void put_type(struct responses_encoder *e, const char *event)
+static void put_type(struct responses_encoder *e, dgm_str event)
 {
     dgm_buf_clear(&e->out);
     LIT("{\"type\":\"");
-    dgm_buf_add_str(&e->out, dgm_str_from(event));
+    dgm_buf_add_str(&e->out, event);
     dgm_buf_add_char(&e->out, '"');
 }
 
@@ -29,13 +29,13 @@ bool dgm_responses_frame(struct responses_encoder *e, const char *event)
 {
     if (e->rc || e->params.whole)
         return false;
-    put_type(e, event);
+    put_type(e, dgm_str_from(event));
     LIT(",\"sequence_number\":");
     dgm_json_put_int(&e->out, e->sequence++);
     return true;
 }
 
-void dgm_responses_give(struct responses_encoder *e, const char *event)
+static void give(struct responses_encoder *e, dgm_str event)
 {
     dgm_buf_add_char(&e->out, '}');
     if (e->out.over)
@@ -43,7 +43,12 @@ void dgm_responses_give(struct responses_encoder *e, const char *event)
                          "the event becomes longer than the limit output_bytes of %zu",
                          DGM_MAX_OUTPUT_BYTES);
     else
-        e->rc = e->sink.on_frame(e->sink.arg, dgm_str_from(event), dgm_buf_str(&e->out));
+        e->rc = e->sink.on_frame(e->sink.arg, event, dgm_buf_str(&e->out));
+}
+
+void dgm_responses_give(struct responses_encoder *e, const char *event)
+{
+    give(e, dgm_str_from(event));
 }
 
 bool dgm_responses_keep(struct responses_encoder *e, size_t n)
@@ -67,7 +72,7 @@ static void put_place(struct responses_encoder *e, const struct responses_item *
 
 /* Deltas are what streams are made of: all up to the sequence number is the same for all of an item. */
 static dgm_str delta_prefix(struct responses_encoder *e, const struct responses_item *it,
-                            const char *event, const char *rest)
+                            dgm_str event, const char *rest)
 {
     put_type(e, event);
     put_place(e, it);
@@ -76,7 +81,7 @@ static dgm_str delta_prefix(struct responses_encoder *e, const struct responses_
     return dgm_arena_dup(e->arena, dgm_buf_str(&e->out));
 }
 
-static void give_delta(struct responses_encoder *e, dgm_str prefix, const char *event, dgm_str lead,
+static void give_delta(struct responses_encoder *e, dgm_str prefix, dgm_str event, dgm_str lead,
                        dgm_str escaped)
 {
     if (e->rc || e->params.whole)
@@ -88,7 +93,7 @@ static void give_delta(struct responses_encoder *e, dgm_str prefix, const char *
     dgm_buf_add_str(&e->out, lead);
     dgm_buf_add_str(&e->out, escaped);
     dgm_buf_add_char(&e->out, '"');
-    dgm_responses_give(e, event);
+    give(e, event);
 }
 
 /* Adds to what is kept; returns it as it stands there. */
@@ -161,16 +166,13 @@ static dgm_str scoped_id(struct responses_encoder *e, const char *prefix)
 /* Two items of one response never share an id, whatever the ids were before. */
 static dgm_str item_id(struct responses_encoder *e, const char *prefix, dgm_str id, bool again)
 {
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    if (!dgm_str_starts(id, dgm_str_from(prefix)))
-        dgm_buf_add_str(&b, dgm_str_from(prefix));
-    dgm_buf_add_str(&b, id);
+    dgm_str lead = dgm_str_from(prefix);
+    if (dgm_str_starts(id, lead))
+        lead = (dgm_str){0};
     if (again || !id.n)
-        dgm_buf_printf(&b, "%s%u", id.n ? "-" : "", e->n_given);
-    dgm_str made = dgm_arena_dup(e->arena, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return made;
+        return dgm_arena_printf(e->arena, "%.*s%.*s%s%u", DGM_P(lead), DGM_P(id), id.n ? "-" : "",
+                                e->n_given);
+    return dgm_arena_join(e->arena, lead, id);
 }
 
 void dgm_responses_add(struct responses_encoder *e, struct responses_item *it, const char *prefix,
@@ -239,12 +241,12 @@ void dgm_responses_say(struct responses_encoder *e, size_t piece, dgm_str text)
         content_frame(e, it, "response.content_part.added", true);
     }
     if (first)
-        p->prefix = it->first == piece ? delta_prefix(e, it, "response.output_text.delta",
+        p->prefix = it->first == piece ? delta_prefix(e, it, DGM_STR("response.output_text.delta"),
                                                       ",\"content_index\":0,\"logprobs\":[]")
                                        : e->pieces[it->first].prefix;
     dgm_str escaped = keep_text(e, p->moved ? &e->pieces[first_of(e, piece)].text : &p->text, text);
-    give_delta(e, p->prefix, "response.output_text.delta", leads ? DGM_STR("\\n\\n") : (dgm_str){0},
-               escaped);
+    give_delta(e, p->prefix, DGM_STR("response.output_text.delta"),
+               leads ? DGM_STR("\\n\\n") : (dgm_str){0}, escaped);
 }
 
 void dgm_responses_close_message(struct responses_encoder *e, struct responses_item *it,
@@ -268,9 +270,9 @@ void dgm_responses_refuse(struct responses_encoder *e, dgm_str text)
     it->first = it->last = dgm_responses_new_piece(e, (dgm_str){0});
     dgm_responses_add(e, it, "msg_", (dgm_str){0});
     content_frame(e, it, "response.content_part.added", true);
-    dgm_str prefix = delta_prefix(e, it, "response.refusal.delta", ",\"content_index\":0");
+    dgm_str prefix = delta_prefix(e, it, DGM_STR("response.refusal.delta"), ",\"content_index\":0");
     dgm_str escaped = keep_text(e, &e->pieces[it->first].text, text);
-    give_delta(e, prefix, "response.refusal.delta", (dgm_str){0}, escaped);
+    give_delta(e, prefix, DGM_STR("response.refusal.delta"), (dgm_str){0}, escaped);
     if (dgm_responses_frame(e, "response.refusal.done")) {
         put_place(e, it);
         LIT(",\"content_index\":0,\"refusal\":");
@@ -303,11 +305,12 @@ void dgm_responses_think(struct responses_encoder *e, size_t piece, dgm_str text
         char index[40];
         snprintf(index, sizeof index, ",\"summary_index\":%u", p->index);
         summary_frame(e, p, "response.reasoning_summary_part.added", true);
-        p->prefix =
-            delta_prefix(e, &e->items[p->item], "response.reasoning_summary_text.delta", index);
+        p->prefix = delta_prefix(e, &e->items[p->item],
+                                 DGM_STR("response.reasoning_summary_text.delta"), index);
     }
     dgm_str escaped = keep_text(e, &p->text, text);
-    give_delta(e, p->prefix, "response.reasoning_summary_text.delta", (dgm_str){0}, escaped);
+    give_delta(e, p->prefix, DGM_STR("response.reasoning_summary_text.delta"), (dgm_str){0},
+               escaped);
 }
 
 void dgm_responses_end_thought(struct responses_encoder *e, size_t piece)
@@ -339,10 +342,10 @@ static void place_frame(struct responses_encoder *e, const struct responses_item
     dgm_responses_give(e, event);
 }
 
-static const char *delta_event(const struct responses_item *it)
+static dgm_str delta_event(const struct responses_item *it)
 {
-    return it->kind == RESPONSES_MCP ? "response.mcp_call_arguments.delta"
-                                     : "response.function_call_arguments.delta";
+    return it->kind == RESPONSES_MCP ? DGM_STR("response.mcp_call_arguments.delta")
+                                     : DGM_STR("response.function_call_arguments.delta");
 }
 
 void dgm_responses_open_call(struct responses_encoder *e, struct responses_item *it)
