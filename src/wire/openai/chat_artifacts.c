@@ -12,11 +12,19 @@
 
 /* ---- links --------------------------------------------------------------------------------------------------- */
 
+/* Characters: all bytes but those that continue one, which are 10xxxxxx. Every piece of every text is counted,
+ * so eight at a time. */
 static uint64_t count(dgm_str text)
 {
-    uint64_t n = 0;
-    for (size_t i = 0; i < text.n; i++)
-        n += ((unsigned char)text.p[i] & 0xc0) != 0x80;
+    uint64_t n = text.n, each = ~(uint64_t)0 / 255;
+    size_t i = 0;
+    for (; text.n - i >= 8; i += 8) {
+        uint64_t w;
+        memcpy(&w, text.p + i, sizeof w);
+        n -= ((w >> 7 & ~w >> 6 & each) * each) >> 56;
+    }
+    for (; i < text.n; i++)
+        n -= ((unsigned char)text.p[i] & 0xc0) == 0x80;
     return n;
 }
 
