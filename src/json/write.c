@@ -61,6 +61,10 @@ void dgm_json_put_int(dgm_buf *b, int64_t n)
 {
     char digits[24], *p = digits + sizeof digits; /* ids and times of every record: no printf */
     uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    if (left < 10 && n >= 0) { /* indexes, mostly */
+        dgm_buf_add_char(b, (char)('0' + left));
+        return;
+    }
     do
         *--p = (char)('0' + left % 10);
     while (left /= 10);

@@ -24,6 +24,7 @@ void *dgm_responses_encoder_new(const dgm_stream_params *params, dgm_frame_sink 
     e->arena = dgm_arena_new();
     e->scratch = dgm_arena_new();
     dgm_buf_init(&e->out, DGM_MAX_OUTPUT_BYTES);
+    dgm_buf_room(&e->out, DGM_RESPONSES_ROOM);
     dgm_map_init(&e->texts);
     dgm_map_init(&e->thoughts);
     dgm_map_init(&e->calls);

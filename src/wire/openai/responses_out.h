@@ -14,6 +14,10 @@
 #include "base/map.h"
 #include "wire/openai/responses_int.h"
 
+/* What a frame has room for from the start. Every response has frames of this size; to get there by
+ * doubling took longer than to write them. */
+#define DGM_RESPONSES_ROOM 4096
+
 #define DGM_RESPONSES_NONE SIZE_MAX
 
 enum responses_kind {
