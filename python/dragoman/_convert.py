@@ -31,6 +31,32 @@ def _bytes_of(data: Union[str, bytes, bytearray, memoryview]) -> bytes:
     return data if isinstance(data, bytes) else bytes(data)
 
 
+def _text_api() -> Optional[Tuple[Any, Any]]:
+    """Python's own texts without copies, where the interpreter offers that."""
+    try:
+        look, make = ctypes.pythonapi.PyUnicode_AsUTF8AndSize, ctypes.pythonapi.PyUnicode_DecodeUTF8
+    except (AttributeError, ValueError):
+        return None
+    look.restype, look.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.POINTER(ctypes.c_ssize_t)]
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_char_p]
+    return look, make
+
+
+_TEXT_API = _text_api()
+
+
+def _given(data: Union[str, bytes, bytearray, memoryview]) -> Tuple[Union[bytes, ctypes.c_char_p], int]:
+    """Bytes and their number. Text is lent as the interpreter has it: as it is, or as the copy it keeps with it."""
+    if _TEXT_API and isinstance(data, str):
+        n = ctypes.c_ssize_t()
+        try:
+            return ctypes.cast(_TEXT_API[0](data, ctypes.byref(n)), ctypes.c_char_p), n.value
+        except UnicodeEncodeError:  # half a pair: the library says where
+            pass
+    given = _bytes_of(data)
+    return given, len(given)
+
+
 class Converter:
     """A stream from one format to another, in whatever pieces the bytes come.
 
@@ -70,14 +96,18 @@ class Converter:
             rc = lib.dgm_converter_end(self._open(), ctypes.byref(err))
             return self._taken(rc, err)
 
-    def _whole(self, data: Union[str, bytes, bytearray, memoryview]) -> bytes:
+    def _whole(self, data: _Text) -> _Text:
         """feed() and end() with one copy of what comes out; of a text that fails nothing does."""
-        given, err = _bytes_of(data), Err()
-        rc = lib.dgm_converter_feed(self._open(), given, len(given), ctypes.byref(err)) or \
+        (given, n), err = _given(data), Err()
+        rc = lib.dgm_converter_feed(self._open(), given, n, ctypes.byref(err)) or \
             lib.dgm_converter_end(self._handle, ctypes.byref(err))
         if rc:
             raise error(err)
-        return self._taken(rc, err)
+        if isinstance(data, bytes):
+            return self._taken(rc, err)
+        ready = lib.dgm_converter_output(self._handle)
+        text: str = _TEXT_API[1](ready.p, ready.n, None) if _TEXT_API and ready.n else self._taken(rc, err).decode()
+        return text
 
     def close(self) -> None:
         with self._lock:
@@ -127,5 +157,4 @@ def convert(text: _Text, from_: str, to: str, *, framing: str = "auto", as_: Opt
         raise TypeError(f"{to} is no text: give bytes to get bytes")
     with Converter(from_, to, framing=framing, as_=as_, object=object, seed=seed, compact=compact,
                    answer_source=answer_source) as converter:
-        out = converter._whole(text)
-    return out.decode() if isinstance(text, str) else out
+        return converter._whole(text)
