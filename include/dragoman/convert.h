@@ -104,6 +104,8 @@ DGM_API dgm_code dgm_converter_new(const dgm_convert_options *options,
 DGM_API void dgm_converter_free(dgm_converter *c); /* NULL is fine */
 DGM_API dgm_code dgm_converter_feed(dgm_converter *c, const char *bytes, size_t n, dgm_err *err);
 DGM_API dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err);
+/* Both in one, for a text that is all there: spares a copy of it. */
+DGM_API dgm_code dgm_converter_whole(dgm_converter *c, const char *bytes, size_t n, dgm_err *err);
 DGM_API dgm_str dgm_converter_output(const dgm_converter *c); /* valid until the next call on c */
 DGM_API void dgm_converter_taken(dgm_converter *c, size_t n); /* drops the first n bytes of it */
 

@@ -99,8 +99,7 @@ class Converter:
     def _whole(self, data: _Text) -> _Text:
         """feed() and end() with one copy of what comes out; of a text that fails nothing does."""
         (given, n), err = _given(data), Err()
-        rc = lib.dgm_converter_feed(self._open(), given, n, ctypes.byref(err)) or \
-            lib.dgm_converter_end(self._handle, ctypes.byref(err))
+        rc = lib.dgm_converter_whole(self._open(), given, n, ctypes.byref(err))
         if rc:
             raise error(err)
         if isinstance(data, bytes):

@@ -60,6 +60,7 @@ _PROTOTYPES = {
     "dgm_converter_open": (_INT, [_BYTES, _SIZE, ctypes.POINTER(_HANDLE), ctypes.POINTER(Err)]),
     "dgm_converter_free": (None, [_HANDLE]),
     "dgm_converter_feed": (_INT, [_HANDLE, _BYTES, _SIZE, ctypes.POINTER(Err)]),
+    "dgm_converter_whole": (_INT, [_HANDLE, _BYTES, _SIZE, ctypes.POINTER(Err)]),
     "dgm_converter_end": (_INT, [_HANDLE, ctypes.POINTER(Err)]),
     "dgm_converter_output": (Str, [_HANDLE]),
     "dgm_converter_taken": (None, [_HANDLE, _SIZE]),

@@ -379,6 +379,13 @@ dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err)
     return guarded(c, rc, err);
 }
 
+dgm_code dgm_converter_whole(dgm_converter *c, const char *bytes, size_t n, dgm_err *err)
+{
+    c->frames.is_all = !c->fed;
+    dgm_code rc = dgm_converter_feed(c, bytes, n, err);
+    return rc ? rc : dgm_converter_end(c, err);
+}
+
 dgm_str dgm_converter_output(const dgm_converter *c)
 {
     return dgm_buf_str(&c->out);
@@ -397,8 +404,7 @@ dgm_code dgm_convert(const dgm_convert_options *options, const char *text, size_
 {
     dgm_auto(dgm_converter_free) dgm_converter *c = NULL;
     dgm_code rc;
-    if ((rc = dgm_converter_new(options, &c, err)) || (rc = dgm_converter_feed(c, text, n, err)) ||
-        (rc = dgm_converter_end(c, err)))
+    if ((rc = dgm_converter_new(options, &c, err)) || (rc = dgm_converter_whole(c, text, n, err)))
         return rc;
     c->out.max = SIZE_MAX;
     *ret_text = dgm_buf_steal(&c->out, ret_n);

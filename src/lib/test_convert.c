@@ -185,6 +185,47 @@ static void losses_are_counted_and_given(void **state)
 }
 
 /* Binary events there and back, in pieces of every size, and what is wrong with them. */
+/* In one go or in pieces: the same bytes, the same error. */
+static void a_whole_text_is_what_its_pieces_are(void **state)
+{
+#define M "{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"a\"}]}"
+    static const char *const texts[] = {M,
+                                        " " M "\n",
+                                        "[" M "," M "]",
+                                        M "\n" M "\n",
+                                        "data: {\"message\":" M "}\n\n",
+                                        "data: {\"message\":" M "}",
+                                        "",
+                                        "  ",
+                                        "[" M ",",
+                                        M "\n{\"role\":1}",
+                                        "\xEF\xBB\xBF" M};
+    dgm_convert_options o = {.from = "a2a-1.0", .to = "a2a-0.3"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        dgm_converter *whole = NULL, *pieces = NULL;
+        dgm_err err = {0}, other = {0};
+        size_t n = strlen(texts[i]);
+        assert_int_equal(dgm_converter_new(&o, &whole, &err), DGM_OK);
+        assert_int_equal(dgm_converter_new(&o, &pieces, &err), DGM_OK);
+        dgm_code rc = dgm_converter_whole(whole, texts[i], n, &err), other_rc = DGM_OK;
+        for (size_t k = 0; k < n && !other_rc; k++)
+            other_rc = dgm_converter_feed(pieces, texts[i] + k, 1, &other);
+        if (!other_rc)
+            other_rc = dgm_converter_end(pieces, &other);
+        assert_int_equal(rc, other_rc);
+        assert_string_equal(err.msg, other.msg);
+        assert_string_equal(err.at, other.at);
+        assert_int_equal(err.line, other.line);
+        dgm_str a = dgm_converter_output(whole), b = dgm_converter_output(pieces);
+        assert_int_equal(a.n, b.n);
+        if (a.n)
+            assert_memory_equal(a.p, b.p, a.n);
+        dgm_converter_free(whole);
+        dgm_converter_free(pieces);
+    }
+}
+
 static void binary_events_go_through(void **state)
 {
     static const char events[] = "{\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n"
@@ -216,7 +257,8 @@ static void binary_events_go_through(void **state)
     dgm_free(bytes);
 }
 
-DGM_TEST_MAIN(dgm_test(binary_events_go_through), dgm_test(formats_are_listed_and_named_in_errors),
+DGM_TEST_MAIN(dgm_test(a_whole_text_is_what_its_pieces_are), dgm_test(binary_events_go_through),
+              dgm_test(formats_are_listed_and_named_in_errors),
               dgm_test(the_seed_and_the_input_make_the_ids),
               dgm_test(a_fault_is_final_and_what_came_before_stays),
               dgm_test(nothing_in_is_an_error), dgm_test(output_bytes_is_held),

@@ -262,7 +262,7 @@ static bool decide(dgm_frames *f)
     skip_space(f);
     if (f->pos < f->n) {
         f->kind = DGM_FRAMES_VALUES;
-    } else if (f->ended) {
+    } else if (f->ended || f->is_all) {
         f->kind = DGM_FRAMES_ONE;
         f->item.alone = true;
     } else {

@@ -50,6 +50,8 @@ typedef struct dgm_frames {
     size_t line, line_at; /* of pos: the line, 1-based, and where in the input it starts */
     dgm_frames_kind kind;
     bool stream_at_once, ended, failed;
+    bool
+        is_all; /* what is fed is the whole input: set it before, and a value alone needs no copy */
     /* JSON: the value being read, and the first one while it is not known if it stands alone */
     enum { DGM_FRAMES_BETWEEN, DGM_FRAMES_IN_VALUE, DGM_FRAMES_HOLDING } state;
     enum { DGM_FRAMES_BRACKETS, DGM_FRAMES_STRING, DGM_FRAMES_WORD } shape;
