@@ -1,6 +1,6 @@
 """One log, many tongues: the frontends besides A2A's tell the same story of the same tasks."""
 from lib import fronts
-from lib.a2a import REST1, RPC1, Client, new_id, task_text
+from lib.a2a import REST1, RPC1, Client, artifact_texts, task_text
 from lib.agents import DEMO_ALL, DEMO_ASK, DEMO_AUTH, DEMO_FAIL, DEMO_MORE, DEMO_REJECT
 from lib.server import Server, agent, server, settings
 from lib.tap import check, each, same, soon, test
@@ -41,6 +41,22 @@ ENDS = {"fail": {"chat": "task_failed", "chat, streamed": "task_failed", "respon
 @each("how it ends: {}", [(f"{w}, {name}", w, name) for w in ENDS for name in fronts.ALL])
 def _(word, name):
     same(fronts.ALL[name](demo(), word).end, ENDS[word][name], "the end")
+
+
+@each("what was said before it broke off is shown as A2A shows it: {}", [(n, n) for n in fronts.ALL if n != "chat"])  # whole, chat has an error
+def _(name):
+    s = demo()
+    said = "".join(artifact_texts(Client(s, RPC1).send("break").task))
+    check(said, "nothing was said")
+    same(fronts.ALL[name](s, "break").text, said, "what was said")
+
+
+@each("why it was rejected is told as A2A tells it: {}", [(n, n) for n in fronts.ALL])
+def _(name):
+    s = demo()
+    why = task_text(Client(s, RPC1).send("reject").task)
+    told = fronts.ALL[name](s, "reject")
+    check(why and (why in (told.text or "") or any(why in f.data for f in told.frames)), (why, told.text))
 
 
 # ---- one task, many readers ----------------------------------------------------------------------------------
