@@ -211,7 +211,7 @@ def _():
                 same([(e.id, e.payload) for e in r.rest()], all_[n + 1:], f"after {all_[n][0]}")
 
 
-@test("a waiting task after kill -9 and restart goes on [R002-32]", timeout=200)
+@test("a waiting task after kill -9 and restart goes on", timeout=200)
 def _():
     needs_ours("needs a store that stays")
     with Server("tck", store=sqlite()) as s:
