@@ -100,7 +100,7 @@ void *dgm_http_keep(dgm_http_exchange *x, size_t n);                /* zeroed */
 const char *dgm_http_keep_text(dgm_http_exchange *x, dgm_str text); /* a copy, terminated */
 /* For an answer that takes long: the request and all that lies in the arena go at the end of this turn (or
  * when the kernel has what was borrowed), and dgm_http_arena gives a new small one from here on. Of the
- * request there are still its method, target, path and query. After begin. */
+ * request there are still its method, target, path and query. Before or after begin. */
 void dgm_http_forget_request(dgm_http_exchange *x);
 
 /* Extra headers are written as given, names in their usual case; a line break in a value becomes a space.

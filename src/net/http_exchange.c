@@ -229,12 +229,26 @@ static bool is_within(dgm_str s, dgm_str from, uint32_t *ret_at, uint32_t *ret_n
     return true;
 }
 
+/* Headers that were added for a response that has not been sent are in the arena, too. */
+static void keep_also(dgm_http_exchange *x)
+{
+    dgm_http_header *all = x->n_also ? dgm_http_keep(x, x->n_also * sizeof *all) : NULL;
+    for (size_t i = 0; i < x->n_also; i++) {
+        dgm_str name = x->also[i].name, value = x->also[i].value;
+        all[i] = (dgm_http_header){{dgm_http_keep_text(x, name), name.n},
+                                   {dgm_http_keep_text(x, value), value.n}};
+    }
+    x->also = all;
+}
+
 void dgm_http_forget_request(dgm_http_exchange *x)
 {
     const dgm_http_request *r = &x->in->request;
-    assert(x->begun && !x->ended);
+    assert(!x->ended);
     if (x->forgotten)
         return;
+    if (!x->begun)
+        keep_also(x);
     struct http_left *l = dgm_http_keep(x, sizeof *l + r->target.n);
     *l = (struct http_left){.method = r->method.p, /* llhttp's own */
                             .target_n = (uint32_t)r->target.n,

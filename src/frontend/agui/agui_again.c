@@ -33,6 +33,11 @@ void agui_again_done(agui_again *g)
     g->arena = NULL;
 }
 
+void agui_again_release(void *arg)
+{
+    agui_again_done(arg);
+}
+
 /* ---- what is open ------------------------------------------------------------------------------------------------- */
 
 /* What ends it; NONE: it begins nothing. */

@@ -43,9 +43,10 @@ typedef struct agui_again {
 
 /* Everything in params is copied. When the prelude is over it holds nothing any more. */
 void agui_again_init(agui_again *g, const agui_again_params *params);
-void agui_again_done(agui_again *g);
+void agui_again_done(agui_again *g); /* a second call does nothing */
 
 /* As dgm_tell wants them; arg is an agui_again. */
+void agui_again_release(void *arg);
 dgm_code agui_again_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
 /* All that is there has been given. */
 dgm_code agui_again_on_pause(void *arg, dgm_canon_sink next);

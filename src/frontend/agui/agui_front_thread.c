@@ -77,6 +77,7 @@ static void tell_again(struct agui_op *op, const agui_again_params *params)
     tell.task_id = op->task_id;
     tell.on_event = agui_again_on_event;
     tell.on_pause = agui_again_on_pause;
+    tell.on_release = agui_again_release;
     tell.arg = again;
     dgm_front_note_task(op->x, op->task_id, 0);
     dgm_turn_tell(op->x, &tell, log, op->first_seq);

@@ -157,8 +157,8 @@ typedef struct dgm_tell {
     uint64_t after_seq;    /* frames of records up to this were told before: they are left out */
     uint64_t after_frames; /* so many frames were told before */
     bool say_caller;       /* what the caller said in this turn is told, too */
-    dgm_canon_messages messages;    /* what the caller has already, for whole snapshots */
-    const dgm_http_header *headers; /* of the answer, beside its own; a copy is made */
+    dgm_canon_messages messages;    /* that the caller has already, for complete snapshots */
+    const dgm_http_header *headers; /* of the answer, beside its own */
     size_t n_headers;
     dgm_str content_type; /* empty: as it is told */
     /* Each event on its way to the codec: give it on, changed or not, or others, or none. NULL: all as they are. */
@@ -171,7 +171,11 @@ typedef struct dgm_tell {
     /* WHOLE, instead: there will be none (it took too long, the log cannot be read). Answers the exchange. Streams
      * end with what the codec makes of RUN_ERROR. */
     void (*on_fault)(void *arg, const dgm_err *err);
-    void *arg; /* of the four; lives as long as the exchange (dgm_http_keep) */
+    /* Frees the memory and references that arg owns: once, when the telling has ended or its client has disconnected,
+     * and before on_whole or on_fault. NULL: arg owns nothing. */
+    void (*on_release)(void *arg);
+    void *
+        arg; /* of the five; lives as long as the exchange (dgm_http_keep), and points to nothing in its arena */
     /* Whose turn it is, for on_disconnect; turn 0: whoever leaves leaves it alone. */
     dgm_turns *turns;
     dgm_owner owner;
@@ -181,8 +185,9 @@ typedef struct dgm_tell {
     uint32_t turn;
 } dgm_tell;
 
-/* Tells the turn that begins at first_seq, until it ends or the caller leaves. Takes the exchange over, and what of
- * the request is needed is copied: it is forgotten. */
+/* Streams the turn that begins at first_seq, until it ends or the client disconnects. Owns the exchange from here on.
+ * Everything that `tell` points to, except `arg`, is copied before the first record is read, whatever happens later.
+ * So the request and the exchange's arena are always released: nothing may use them after this call. */
 void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uint64_t first_seq);
 
 /* What WHOLE would be by now, at once and without an exchange: params.so_far tells the codec that it may not have

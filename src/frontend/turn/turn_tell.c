@@ -7,6 +7,7 @@
  * records'. Who comes back gets the same frames, and what was told before is left out. All that is there is
  * written once per turn of the loop; a caller who does not keep up is waited for.
  */
+#include "canon/copy.h"
 #include "frontend/turn/turn_int.h"
 #include "wire/sse/sse.h"
 
@@ -14,10 +15,11 @@
 
 #define BACKLOG_BYTES (2 * DGM_HTTP_BACKLOG_MARK) /* then wait for room */
 
-/* Lives as long as the exchange. */
+/* Lives as long as the exchange, and owns everything that it points to: the request is released while it runs. */
 struct telling {
     dgm_http_exchange *x;
-    dgm_tell t; /* its strings are copies, behind it */
+    dgm_tell t; /* its strings are copies (dgm_http_keep_text); its messages are in `before` */
+    dgm_arena *before; /* until the encoder has copied them; NULL: there are none */
     dgm_log_reader *reader;
     dgm_from_records *from;
     void *encoder;
@@ -152,7 +154,9 @@ static void make_encoder(struct telling *g, const dgm_record *first)
         .turn = first->head.turn,
         .say_history = g->t.say_caller,
         .trusted = true});
-    g->t.messages = (dgm_canon_messages){0}; /* they have been copied */
+    g->t.messages = (dgm_canon_messages){0}; /* dgm_from_records_new has copied them */
+    dgm_arena_free(g->before);
+    g->before = NULL;
 }
 
 /* What the caller said itself begins a later turn's log: most need not be told of it. */
@@ -202,9 +206,14 @@ static void let_go(struct telling *g)
     g->encoder = NULL;
     dgm_from_records_free(g->from);
     g->from = NULL;
+    dgm_arena_free(g->before);
+    g->before = NULL;
     if (g->timer)
         dgm_timer_close(g->timer, free, g->timer);
     g->timer = NULL;
+    if (g->t.on_release)
+        g->t.on_release(g->t.arg);
+    g->t.on_release = NULL;
 }
 
 static void on_left(void *arg)
@@ -327,7 +336,19 @@ static dgm_str keep(struct telling *g, dgm_str s)
     return s.n ? (dgm_str){dgm_http_keep_text(g->x, s), s.n} : (dgm_str){0};
 }
 
-/* The request may be forgotten. */
+/* Only codecs that build messages need them, and only until the first record. */
+static void copy_messages(struct telling *g, const dgm_canon_messages *messages)
+{
+    dgm_canon_event all = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
+    g->t.messages = (dgm_canon_messages){0};
+    if (!messages->n || !g->t.codec->builds_messages)
+        return;
+    g->before = dgm_arena_new();
+    all.snapshot.messages = *messages;
+    g->t.messages = dgm_canon_copy_event(g->before, &all).snapshot.messages;
+}
+
+/* Copies everything that the stream needs: nothing in it points into the exchange's arena afterwards. */
 static struct telling *new_telling(dgm_http_exchange *x, const dgm_tell *t)
 {
     struct telling *g = dgm_http_keep(x, sizeof *g);
@@ -339,7 +360,11 @@ static struct telling *new_telling(dgm_http_exchange *x, const dgm_tell *t)
     g->t.task_id = keep(g, t->task_id);
     g->t.owner = (dgm_owner){keep(g, t->owner.tenant), keep(g, t->owner.principal)};
     g->t.params.model = keep(g, t->params.model);
+    g->t.params.task_id = (dgm_str){0}; /* make_encoder sets it */
     g->t.headers = NULL;
+    g->t.n_headers = 0;
+    g->t.content_type = (dgm_str){0};
+    copy_messages(g, &t->messages);
     dgm_buf_init(&g->whole, DGM_MAX_OUTPUT_BYTES);
     return g;
 }
@@ -379,7 +404,7 @@ void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uin
             dgm_http_keep_alive(x, DGM_STR(": ping\n\n"));
     }
     deliver(g);
-    if (!g->is_over && !is_whole(g)) /* it may take long */
+    if (!g->is_over) /* it may take long */
         dgm_http_forget_request(x);
 }
 
