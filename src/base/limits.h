@@ -23,6 +23,28 @@
  * of up to 200 bytes while its text may be only `{},`. */
 #define DGM_MAX_LIST_ITEMS 100000
 
+/* Lists of a request to a server; a file that is converted may have up to list_items everywhere.
+ * "request_messages": messages, or items of Responses. A conversation of a year of working days with forty messages
+ * each; every message costs some 300 bytes besides its text. */
+#define DGM_MAX_REQUEST_MESSAGES 10000
+
+/* "request_parts": parts, or tool calls, of one message. Agents that answer in parts stay below 100. */
+#define DGM_MAX_REQUEST_PARTS 1000
+
+/* "request_tools": tools, or entries of AG-UI's context. OpenAI takes 128; MCP gateways offer some hundreds. */
+#define DGM_MAX_REQUEST_TOOLS 1000
+
+/* "request_words": entries of a list that names things: include, stop, metadata, extensions, acceptedOutputModes,
+ * referenceTaskIds. The longest one seen has 16. */
+#define DGM_MAX_REQUEST_WORDS 128
+
+/* "resume_entries": of AG-UI's resume. A run has one open interrupt; each entry may need two reads of the store. */
+#define DGM_MAX_RESUME_ENTRIES 16
+
+/* "item_references": of one Responses or Conversations request. Clients that reference everything send one per item
+ * of the conversation. */
+#define DGM_MAX_ITEM_REFERENCES 1000
+
 /* "unknown_members": members of one protocol object that we keep without knowing them. */
 #define DGM_MAX_UNKNOWN_MEMBERS 1000
 

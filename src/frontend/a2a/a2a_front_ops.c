@@ -1,5 +1,7 @@
 /* frontend/a2a/a2a_front_ops.c - what each operation asks of the core, and makes of its answer. */
+#include "base/limits.h"
 #include "frontend/a2a/a2a_front_int.h"
+#include "frontend/list_limits.h"
 
 #include <stdlib.h>
 
@@ -258,6 +260,27 @@ static bool has_extensions(struct op *op)
     return false;
 }
 
+static bool has_good_lists(struct op *op, const dgm_send_request *q)
+{
+    const dgm_at *message = DGM_AT_LIT(NULL, "message");
+    const dgm_at *setting = DGM_AT_LIT(NULL, "configuration");
+    const dgm_message *m = q->message;
+    size_t modes = q->configuration ? q->configuration->accepted_output_modes.n : 0;
+    size_t words = DGM_MAX_REQUEST_WORDS;
+    dgm_err err = {0};
+    if (!dgm_check_list(m->parts.n, DGM_MAX_REQUEST_PARTS, "request_parts",
+                        DGM_AT_LIT(message, "parts"), &err) &&
+        !dgm_check_list(m->extensions.n, words, "request_words", DGM_AT_LIT(message, "extensions"),
+                        &err) &&
+        !dgm_check_list(m->reference_task_ids.n, words, "request_words",
+                        DGM_AT_LIT(message, "referenceTaskIds"), &err) &&
+        !dgm_check_list(modes, words, "request_words", DGM_AT_LIT(setting, "acceptedOutputModes"),
+                        &err))
+        return true;
+    op_fail(op, &err);
+    return false;
+}
+
 static void run_send(struct op *op, const dgm_send_request *q)
 {
     const dgm_send_configuration *c = q->configuration;
@@ -266,6 +289,8 @@ static void run_send(struct op *op, const dgm_send_request *q)
                      .metadata = q->metadata,
                      .protocol = DGM_STR("a2a"),
                      .bytes = dgm_http_request_of(op->x)->body.n};
+    if (!has_good_lists(op, q))
+        return;
     if (c) {
         if (!is_length(op, c->history_length, DGM_AT_LIT(NULL, "configuration")))
             return;

@@ -1,5 +1,6 @@
 /* frontend/agui/agui_front_input.c - the body: a RunAgentInput, and what of it counts here. */
 #include "frontend/agui/agui_front_int.h"
+#include "frontend/list_limits.h"
 #include "frontend/words.h"
 #include "wire/agui/agui_codec.h"
 #include "wire/agui/agui_proto.h"
@@ -67,6 +68,7 @@ static dgm_code read_input(struct agui_op *op, dgm_err *err)
     dgm_reader r = dgm_turn_reader(op->x, NULL, err); /* AG-UI's ids are the caller's */
     dgm_code rc;
     if ((rc = dgm_turn_body(op->x, &body, err)) ||
+        (rc = dgm_check_lists(body, dgm_list_limits_agui, err)) ||
         (rc = dgm_codec_agui.read_request(&r, body, NULL, &op->input)) ||
         (rc = check_id(op->input.thread_id, "threadId", err)) ||
         (rc = check_id(op->input.run_id, "runId", err)))

@@ -2,6 +2,7 @@
 #include "base/ids.h"
 #include "base/limits.h"
 #include "canon/said.h"
+#include "frontend/list_limits.h"
 #include "frontend/openai/chat_front_int.h"
 #include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
@@ -188,6 +189,8 @@ static dgm_code read_body(struct chat *c, dgm_err *err)
     if (!rc && !yyjson_is_obj(c->body))
         rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s",
                       dgm_json_type(c->body));
+    if (!rc)
+        rc = dgm_check_lists(c->body, dgm_list_limits_chat, err);
     return rc ? rc : openai_check(c->body, chat_rules, NULL, err);
 }
 
