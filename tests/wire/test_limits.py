@@ -10,7 +10,7 @@ from lib.tap import check, each, same, test
 
 MiB = 1 << 20
 # Of a release build. A request of 1 MiB needs some 10 MiB when it is parsed; what is beyond that is work per entry.
-LIST_BYTES = 128 * MiB
+LIST_BYTES = 256 * MiB
 BOMB_BYTES = 320 * MiB
 
 
@@ -185,3 +185,71 @@ def _():
     with fronts.stream(s, "/ag-ui", agui(resume=[{"interruptId": f"x{i}", "status": "resolved"} for i in range(16)])) as told:
         same(told.response.get("X-Dragoman-Ignored"), ", ".join(f"resume[{i}]" for i in range(16)), "the header")
         check(told.rest(), "no events")
+
+
+# ---- references to items ------------------------------------------------------------------------------------------
+
+def response(s, **body):
+    r = fronts.post(s, "/v1/responses", {"model": "demo", **body})
+    same(r.status, 200, r)
+    return r.json["id"]
+
+
+def input_item(s, size):
+    """The id of an item with a text of this size."""
+    id = response(s, input="help " + "x" * size)
+    items = ask(s.address, "GET", f"/v1/responses/{id}/input_items").json["data"]
+    return items[0]["id"]
+
+
+def reference(id):
+    return {"type": "item_reference", "id": id}
+
+
+BOMBS = [("one id, 400 times, /v1/responses", "/v1/responses", 1, 400, "record_bytes"),
+         ("two ids in turns, 200 in all, /v1/responses", "/v1/responses", 2, 200, "record_bytes"),
+         ("one id, 1000 times, /v1/responses", "/v1/responses", 1, 1000, "record_bytes"),
+         ("one id, 3000 times, /v1/responses", "/v1/responses", 1, 3000, "item_references"),
+         ("one id, 400 times, /v1/conversations", "/v1/conversations", 1, 400, "note_bytes"),
+         ("one id, 400 times, conversation items", "/v1/conversations/{}/items", 1, 400, "note_bytes")]
+
+
+@each("item references to a large item are refused before they are copied: {}", BOMBS, timeout=240)
+def _(path, n_ids, n, limit):
+    with Server(None, config=demo()) as s:
+        ids = [input_item(s, 900 << 10) for _ in range(n_ids)]
+        conversation = fronts.post(s, "/v1/conversations", {}).json["id"]
+        refs = [reference(ids[i % n_ids]) for i in range(n)]
+        body = {"items": refs} if "conversations" in path else {"model": "demo", "input": refs + [ITEM]}
+        r = fronts.post(s, path.format(conversation), body)
+        same(r.status, 413, r)
+        check(limit in r.body.decode(), r)
+        is_well(s)
+        has_little(s, BOMB_BYTES, "references")
+        s.stop_well()
+
+
+@test("item references to many responses are resolved, in any order and more than once")
+def _():
+    s = shared()
+    ids = [input_item(s, 10 + i) for i in range(3)]
+    order = [0, 1, 0, 2, 1, 0]
+    id = response(s, input=[reference(ids[i]) for i in order] + [{"role": "user", "content": "help"}])
+    items = ask(s.address, "GET", f"/v1/responses/{id}/input_items?order=asc").json["data"]
+    same([len(i["content"][0]["text"]) - 15 for i in items[:-1]], order, "the items")
+
+
+@test("a chain of responses that became too large is refused, with little memory", timeout=240)
+def _():
+    with Server(None, config=demo()) as s:
+        first = response(s, input="help " + "x" * (900 << 10))
+        last = first
+        for _ in range(11):
+            last = response(s, input="help " + "x" * (900 << 10), previous_response_id=last)
+        response(s, input="help", previous_response_id=last)  # it goes on there
+        r = fronts.post(s, "/v1/responses", {"model": "demo", "input": "help", "previous_response_id": last})  # and cannot twice
+        same(r.status, 413, r)
+        check("record_bytes" in r.body.decode() and "previous_response_id" in r.body.decode(), r)
+        is_well(s)
+        has_little(s, BOMB_BYTES, "the chain")
+        s.stop_well()

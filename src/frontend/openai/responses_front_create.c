@@ -72,6 +72,10 @@ static dgm_code prepend(struct creating *c, dgm_err *err)
     if (!c->place.n_items)
         return DGM_OK;
     yyjson_val *items = responses_array_of(a, c->place.items, c->place.n_items, c->asked.scope);
+    if (!items)
+        return dgm_fail(err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "previous_response_id"),
+                        "the items before it are larger than the limit output_bytes of %zu",
+                        DGM_MAX_OUTPUT_BYTES);
     dgm_code rc = dgm_codec_responses.read_messages(&r, items, NULL, &before);
     if (rc)
         return rc;
@@ -96,7 +100,7 @@ static dgm_code read_input(struct creating *c, dgm_err *err)
     if (rc)
         return rc;
     c->request = responses_kept_request(c->op->arena, c->op->body, &c->asked);
-    if (c->request.n > DGM_MAX_RECORD_BYTES)
+    if (!c->request.p)
         return dgm_fail(err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "input"),
                         "longer than the limit record_bytes of %zu", DGM_MAX_RECORD_BYTES);
     rc = dgm_codec_responses.read_request(&r, dgm_json_made(c->op->arena, c->request), NULL,
@@ -184,5 +188,6 @@ void responses_create(struct responses_op *op)
         return;
     }
     c->ignored = responses_ignored(op->arena, op->body);
-    responses_resolve(op, c->asked.items, c->asked.n_items, "input", on_resolved, c);
+    struct responses_room room = {DGM_MAX_RECORD_BYTES, "record_bytes"};
+    responses_resolve(op, c->asked.items, c->asked.n_items, "input", room, on_resolved, c);
 }

@@ -224,18 +224,20 @@ void responses_wait(struct responses_op *op, const struct responses_turn *turn, 
     dgm_turn_tell(op->x, &tell, turn->log, turn->first_seq);
 }
 
-static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn, struct told *t)
+static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn, struct told *t,
+                      size_t max, dgm_arena *a)
 {
     dgm_tell tell = tell_of(op, turn, t);
     tell.params.so_far = true;
-    return dgm_turn_so_far(&tell, turn->log, turn->first_seq, op->arena);
+    tell.max_bytes = max;
+    return dgm_turn_so_far(&tell, turn->log, turn->first_seq, a);
 }
 
-dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *turn)
+dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *turn, dgm_arena *a)
 {
-    struct told t = {.x = op->x, .request = without_input(op->arena, turn->request)};
+    struct told t = {.x = op->x, .request = without_input(a, turn->request)};
     openai_links_init(&t.links, &op->q, turn->agent, turn->task_id);
-    return so_far(op, turn, &t);
+    return so_far(op, turn, &t, DGM_MAX_OBJECT_BYTES, a);
 }
 
 yyjson_val *responses_read_text(dgm_arena *a, dgm_str text)
@@ -248,7 +250,7 @@ yyjson_val *responses_read_text(dgm_arena *a, dgm_str text)
 void responses_give(struct responses_op *op, const struct responses_turn *turn, dgm_str ignored)
 {
     struct told *t = new_told(op, turn, ignored);
-    dgm_str payload = so_far(op, turn, t);
+    dgm_str payload = so_far(op, turn, t, DGM_MAX_OUTPUT_BYTES, op->arena);
     dgm_err err = {0};
     if (payload.n) {
         respond(t, payload);

@@ -161,6 +161,7 @@ typedef struct dgm_tell {
     const dgm_http_header *headers; /* of the answer, beside its own */
     size_t n_headers;
     dgm_str content_type; /* empty: as it is told */
+    size_t max_bytes;     /* of WHOLE; 0: DGM_MAX_OUTPUT_BYTES */
     /* Each event on its way to the codec: give it on, changed or not, or others, or none. NULL: all as they are. */
     dgm_code (*on_event)(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
     /* Streams: all that was there when the telling began has been given to on_event; once, unless the turn ended

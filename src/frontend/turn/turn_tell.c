@@ -331,6 +331,11 @@ static void deliver(void *arg)
         flush(g);
 }
 
+static size_t max_of(const dgm_tell *t)
+{
+    return t->max_bytes ? t->max_bytes : DGM_MAX_OUTPUT_BYTES;
+}
+
 static dgm_str keep(struct telling *g, dgm_str s)
 {
     return s.n ? (dgm_str){dgm_http_keep_text(g->x, s), s.n} : (dgm_str){0};
@@ -365,7 +370,7 @@ static struct telling *new_telling(dgm_http_exchange *x, const dgm_tell *t)
     g->t.n_headers = 0;
     g->t.content_type = (dgm_str){0};
     copy_messages(g, &t->messages);
-    dgm_buf_init(&g->whole, DGM_MAX_OUTPUT_BYTES);
+    dgm_buf_init(&g->whole, max_of(t));
     return g;
 }
 
@@ -419,9 +424,9 @@ dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, 
     dgm_str payload = {0};
     dgm_record *r;
     g.t.as = DGM_TELL_WHOLE;
-    dgm_buf_init(&g.whole, DGM_MAX_OUTPUT_BYTES);
+    dgm_buf_init(&g.whole, max_of(tell));
     g.reader = dgm_log_reader_open(log, first_seq - 1, nothing, NULL);
-    while (!g.is_over && (r = dgm_log_reader_next(g.reader)))
+    while (!g.is_over && !g.whole.over && (r = dgm_log_reader_next(g.reader)))
         tell_record(&g, r);
     if (g.encoder)
         tell->codec->encoder_end(g.encoder, NULL);
