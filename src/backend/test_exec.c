@@ -145,6 +145,63 @@ static void internal_events_are_taken(void **state)
     fake_close(f);
 }
 
+static void internal_events_may_leave_ids_and_times_out(void **state)
+{
+    struct fake *f = run_json(SAY("{\"kind\":\"internal:llm-call\",\"iteration\":1}")
+                                  SAY("{\"kind\":\"internal:message\",\"message\":{\"role\":"
+                                      "\"ROLE_AGENT\",\"parts\":[{\"text\":\"x\"}]}}"));
+    (void)state;
+    fake_check(f);
+    check_trace(f, "internal internal completed");
+    check_has(f->events, "\"iteration\":1,\"timestamp\":\"20");
+    fake_close(f);
+}
+
+/* The rules of the server compare them with the task's: an invented one would always differ. */
+static void ids_that_a_program_leaves_out_are_empty(void **state)
+{
+    static const struct {
+        const char *line, *task_id, *context_id;
+    } rows[] = {
+        {"{\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}", "", ""},
+        {"{\"statusUpdate\":{\"taskId\":\"t\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}", "t",
+         ""},
+        {"{\"statusUpdate\":{\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}",
+         "", "c"},
+        {"{\"status_update\":{\"task_id\":\"t\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}",
+         "t", ""},
+        {"{\"kind\":\"status-update\",\"status\":{\"state\":\"working\"},\"final\":false}", "", ""},
+        {"{\"kind\":\"status-update\",\"taskId\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":"
+         "\"working\"},\"final\":false}",
+         "t", "c"},
+        {"{\"artifactUpdate\":{\"artifact\":{\"artifactId\":\"a\",\"parts\":[{\"text\":\"x\"}]}}}",
+         "", ""},
+        {"{\"kind\":\"artifact-update\",\"taskId\":\"t\",\"artifact\":{\"artifactId\":\"a\","
+         "\"parts\":[{\"kind\":\"text\",\"text\":\"x\"}]}}",
+         "t", ""},
+        {"{\"task\":{\"status\":{\"state\":\"TASK_STATE_SUBMITTED\"}}}", "", ""},
+        {"{\"kind\":\"task\",\"id\":\"t\",\"status\":{\"state\":\"submitted\"}}", "t", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_mint mint = {{1, 2}};
+        dgm_event e = {0};
+        dgm_err err = {0};
+        check_ok(exec_read_event(a, &mint, 0, dgm_str_from(rows[i].line), &e, &err), err);
+        dgm_str task_id = e.kind == DGM_EVENT_TASK     ? e.task->id
+                          : e.kind == DGM_EVENT_STATUS ? e.status->task_id
+                                                       : e.artifact->task_id;
+        dgm_str context_id = e.kind == DGM_EVENT_TASK     ? e.task->context_id
+                             : e.kind == DGM_EVENT_STATUS ? e.status->context_id
+                                                          : e.artifact->context_id;
+        check_bytes_(task_id.p, task_id.n, rows[i].task_id, strlen(rows[i].task_id), __FILE__,
+                     __LINE__);
+        check_bytes_(context_id.p, context_id.n, rows[i].context_id, strlen(rows[i].context_id),
+                     __FILE__, __LINE__);
+    }
+}
+
 static void exit_0_completes_and_closes_what_is_open(void **state)
 {
     struct fake *f = run_json(SAY(CHUNK("a", "")) SAY(CHUNK("b", ",\"append\":true")));
@@ -588,6 +645,8 @@ static void mistakes_in_settings_are_pointed_at(void **state)
 DGM_TEST_MAIN(
     dgm_test_holds(events_of_1_0_are_relayed, "R002-01"), dgm_test(events_of_0_3_are_relayed),
     dgm_test(a_message_is_an_answer), dgm_test(internal_events_are_taken),
+    dgm_test(internal_events_may_leave_ids_and_times_out),
+    dgm_test(ids_that_a_program_leaves_out_are_empty),
     dgm_test_holds(exit_0_completes_and_closes_what_is_open, "R002-13 R004-11"),
     dgm_test(it_gets_message_task_metadata_and_ids),
     dgm_test_holds(text_comes_as_chunks, "R002-13 R004-17"), dgm_test(text_goes_in_and_out),

@@ -154,7 +154,7 @@ static void on_json(struct job *j, dgm_str line, dgm_line_end end)
     j->n_lines++;
     if (dgm_text_trim(line).n == 0)
         return;
-    if (exec_read_event(j->scratch, &j->mint, line, &event, &err)) {
+    if (exec_read_event(j->scratch, &j->mint, dgm_loop_unix_ms(), line, &event, &err)) {
         char detail[800];
         snprintf(detail, sizeof detail, "%s%s%s (it began: %.*s)", err.at, *err.at ? ": " : "",
                  err.msg, (int)(line.n < 200 ? line.n : 200), line.p);

@@ -28,9 +28,10 @@ void exec_close(void *agent);
 /* What goes to the program: one line of JSON, or the text. */
 void exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out);
 
-/* One line of JSON to an event: A2A 1.0, 0.3 or an internal event. */
-dgm_code exec_read_event(dgm_arena *a, dgm_mint *mint, dgm_str line, dgm_event *ret_event,
-                         dgm_err *err);
+/* One line of JSON to an event: A2A 1.0, 0.3 or an internal event. A taskId or contextId that the line
+ * leaves out is empty in the event: the core fills it in, and its rules must not see an invented one. */
+dgm_code exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_str line,
+                         dgm_event *ret_event, dgm_err *err);
 
 /* Bytes to UTF-8: what is none becomes U+FFFD. A character cut off at the end is kept in `tail` for
  * the next call, unless it is the last. The result is borrowed from bytes or lives in the arena. */
