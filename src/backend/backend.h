@@ -110,6 +110,9 @@ const dgm_backend *dgm_backend_by_type(dgm_str type); /* NULL: there is none */
 #define DGM_META_CONTEXT "dragoman:context" /* AG-UI's: [{description, value}] */
 #define DGM_META_RESUME "dragoman:resume"   /* AG-UI's: [{interruptId, status, payload}] */
 #define DGM_META_FORWARDED_PROPS "dragoman:forwarded_props" /* AG-UI's, as the caller has them */
+/* In the metadata of the message: who sent it, where that is known. Set by the core over what was sent. */
+#define DGM_META_PRINCIPAL "dragoman:principal"
+#define DGM_META_TENANT "dragoman:tenant"
 /* In the metadata of a part: "transcript" is what was said before, by both; the message comes behind it. */
 #define DGM_META_PART "dragoman:part"
 

@@ -331,9 +331,14 @@ static dgm_code keep_send(struct call *c, const dgm_send *send, dgm_err *err)
     if (rc)
         return rc;
     dgm_arena *a = c->given = dgm_arena_new_small(bytes_of(m));
+    dgm_guard guard = {.may_set = send->may_set};
+    dgm_message clean = *m;
+    if (!send->is_ours)
+        dgm_guard_message(&guard, a, &clean, 0);
     c->message = dgm_new(a, dgm_message);
-    *c->message = dgm_message_copy(a, m);
-    c->metadata = dgm_value_keep(a, send->metadata);
+    *c->message = dgm_message_copy(a, &clean);
+    c->metadata = dgm_value_keep(a, send->is_ours ? send->metadata
+                                                  : dgm_guard_metadata(&guard, a, send->metadata));
     if (send->accepted_output_modes.n)
         c->accepted_output_modes.at = dgm_new_n(a, dgm_str, send->accepted_output_modes.n);
     for (size_t i = 0; i < send->accepted_output_modes.n; i++)

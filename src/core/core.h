@@ -79,6 +79,11 @@ typedef struct dgm_send {
     dgm_str agent;              /* id; empty: the default */
     const dgm_message *message; /* taskId and contextId decide where it goes */
     const dgm_json *metadata;   /* of the request */
+    dgm_strs
+        may_set; /* prefixes of the server's metadata that this caller may set (model/guard.h) */
+    /* A frontend has made message and metadata, and removed what its client must not set: they stay as they are.
+     * Else the server's metadata is removed here. */
+    bool is_ours;
     dgm_strs accepted_output_modes;
     dgm_str protocol;  /* "a2a", ... */
     dgm_str caller_id; /* the caller's name for the turn; may be empty: see dgm_core_find_turn */

@@ -23,6 +23,7 @@
 #include "base/limits.h"
 #include "core/core.h"
 #include "model/fold.h"
+#include "model/guard.h"
 #include "model/stamp.h"
 
 #include <stdatomic.h>
@@ -275,6 +276,7 @@ struct run {
     dgm_arena *given;        /* of the message and what came with it */
     dgm_arena *scratch;      /* of the event it emits; NULL in between */
     unsigned told;           /* rules it broke that were told, a bit each */
+    dgm_guard guard;         /* removes the server's metadata from what the agent emits */
     bool starting;           /* within start(): an end is finished when that returns */
     bool has_read;           /* the agent, its input */
     bool ended;
@@ -298,6 +300,9 @@ static inline bool call_dedupes(const struct call *c)
 {
     return c->agent->dedupe && c->message_id.n && !c->always_new;
 }
+
+/* What the server writes on a message that comes in: who sent it, where that is known, and its canonical type. */
+void send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m);
 
 /* True: it has as many readers as it may have, and the call was refused. */
 bool ask_is_crowded(struct live *l, struct call *c);

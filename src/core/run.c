@@ -179,10 +179,25 @@ static void tell_fold_warning(struct run *r, size_t n_before)
     run_warn(r, "fold", dgm_fold_warning(r->live->fold));
 }
 
+/* Metadata that was removed, once per run. */
+static void warn_of_metadata(struct run *r)
+{
+    const unsigned bit = 1u << (N_RULES + 1);
+    dgm_err what = {0};
+    if (!r->guard.removed || r->told & bit)
+        return;
+    r->told |= bit;
+    dgm_fail(&what, DGM_INVALID_AGENT_RESPONSE, NULL,
+             "the agent set metadata that only the server sets (keys with the prefix aion: or "
+             "dragoman:, and canonical_type of tasks and updates): removed");
+    run_warn(r, "server-metadata", &what);
+}
+
 static dgm_code take_event(struct run *r, const dgm_event *event, dgm_err *err)
 {
     run_lint(r, event);
     dgm_event filled = run_fill(r, event);
+    warn_of_metadata(r);
     if (!r->live)
         return decide(r, &filled, err);
     if (dgm_state_is_terminal(r->live->state))
@@ -351,7 +366,7 @@ static void fill_input(struct run *r, struct call *send, const struct live *live
     r->input.task_id = live ? dgm_arena_dup(a, live->id) : draw_id(r->shard, a, send->owner);
     r->message->context_id = r->input.context_id;
     r->message->task_id = r->input.task_id;
-    dgm_message_stamp(r->given, r->message);
+    send_mark_message(r->given, send->owner, r->message);
     r->input.message = r->message;
     r->input.metadata = send->metadata;
     r->input.accepted_output_modes = send->accepted_output_modes;

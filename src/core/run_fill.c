@@ -1,4 +1,4 @@
-/* core/run_fill.c - what agents leave to us: ids, times, marks. */
+/* core/run_fill.c - what agents leave to us: ids, times, marks; and what they must not set: the server's metadata. */
 #include "core/core_int.h"
 
 #include "base/ids.h"
@@ -16,6 +16,7 @@ static dgm_message *fill_message(struct run *r, const dgm_message *m, bool in_ta
     filled->task_id = in_task ? r->input.task_id : (dgm_str){0};
     if (filled->role == DGM_ROLE_UNSPECIFIED)
         filled->role = DGM_ROLE_AGENT;
+    dgm_guard_message(&r->guard, r->scratch, filled, 0);
     return filled;
 }
 
@@ -53,6 +54,7 @@ static dgm_task *fill_task(struct run *r, const dgm_task *from)
     t->id = r->input.task_id;
     t->context_id = r->input.context_id;
     fill_status(r, &t->status);
+    dgm_guard_task(&r->guard, r->scratch, t);
     t->metadata = with_error(r, &t->status, t->metadata);
     return t;
 }
@@ -64,6 +66,7 @@ static dgm_status_update *fill_status_update(struct run *r, const dgm_status_upd
     u->task_id = r->input.task_id;
     u->context_id = r->input.context_id;
     fill_status(r, &u->status);
+    u->metadata = dgm_guard_event_metadata(&r->guard, r->scratch, u->metadata);
     u->metadata = with_error(r, &u->status, u->metadata);
     return u;
 }
@@ -76,6 +79,8 @@ static dgm_artifact_update *fill_artifact_update(struct run *r, const dgm_artifa
     u->context_id = r->input.context_id;
     if (!u->artifact.artifact_id.n)
         u->artifact.artifact_id = dgm_uuid7_in(r->scratch);
+    dgm_guard_artifact(&r->guard, r->scratch, &u->artifact);
+    u->metadata = dgm_guard_event_metadata(&r->guard, r->scratch, u->metadata);
     return u;
 }
 

@@ -42,6 +42,17 @@ const unsigned char *call_digest(struct call *c)
     return c->digest;
 }
 
+void send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m)
+{
+    if (owner.principal.n)
+        m->metadata =
+            dgm_metadata_with_text(a, m->metadata, DGM_STR(DGM_META_PRINCIPAL), owner.principal);
+    if (owner.tenant.n)
+        m->metadata =
+            dgm_metadata_with_text(a, m->metadata, DGM_STR(DGM_META_TENANT), owner.tenant);
+    dgm_message_stamp(a, m);
+}
+
 void send_remember(struct live *l, struct call *c)
 {
     if (!call_dedupes(c))
@@ -98,7 +109,7 @@ static dgm_code take_message(struct live *l, struct call *c, dgm_message *m, dgm
 {
     m->context_id = l->context_id;
     m->task_id = l->id;
-    dgm_message_stamp(a, m);
+    send_mark_message(a, l->owner, m);
     dgm_internal accepted = {.kind = DGM_INTERNAL_MESSAGE,
                              .task_id = l->id,
                              .message = m,

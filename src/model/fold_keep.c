@@ -1,6 +1,7 @@
 /* model/fold_keep.c - a Task that grows: copies, lists, metadata, garbage. */
 #include "base/limits.h"
 #include "model/fold_int.h"
+#include "model/guard.h"
 #include "json/json.h"
 
 /* Up to so many are looked at one by one. */
@@ -156,11 +157,6 @@ static bool put_member(dgm_fold *f, struct members *m, dgm_str key, const dgm_js
     return true;
 }
 
-static bool is_protected(dgm_str key)
-{
-    return dgm_str_starts(key, DGM_STR("aion:")) || dgm_str_starts(key, DGM_STR("dragoman:"));
-}
-
 void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, const dgm_at *guard)
 {
     if (!object || !yyjson_is_obj((yyjson_val *)(uintptr_t)object))
@@ -172,7 +168,7 @@ void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, cons
     while ((k = yyjson_obj_iter_next(&it))) {
         dgm_str key = dgm_json_str(k);
         const dgm_json *value = yyjson_obj_iter_get_val(k);
-        if (!guard || !is_protected(key))
+        if (!guard || !dgm_guard_is_servers(key))
             changed |= put_member(f, m, key, value);
         else if (!dgm_json_same(member_of(m, key), value))
             dgm_fold_warn(f, DGM_AT(guard, key),

@@ -111,10 +111,20 @@ dgm_str dgm_metadata_error(const dgm_json *metadata)
                                                                   : (dgm_str){0};
 }
 
+const dgm_json *dgm_metadata_with_text(dgm_arena *a, const dgm_json *metadata, dgm_str key,
+                                       dgm_str text)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_json_put_str(&b, text);
+    const dgm_json *value = dgm_json_made(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return with_member(a, metadata, key, value);
+}
+
 const dgm_json *dgm_metadata_with_error(dgm_arena *a, const dgm_json *metadata, dgm_str text)
 {
-    const dgm_json *error = dgm_json_get(dgm_error_metadata(a, text), DGM_STR("error"));
-    return with_member(a, metadata, DGM_STR("error"), error);
+    return dgm_metadata_with_text(a, metadata, DGM_STR("error"), text);
 }
 
 static char *put_digits(char *at, unsigned value, int n)

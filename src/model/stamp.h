@@ -23,6 +23,9 @@ static inline bool dgm_metadata_has_type(const dgm_json *metadata)
 /* A copy of a value in another arena. NULL is fine. */
 const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value);
 
+/* The object with this member set to a text; the others stay. metadata may be NULL. */
+const dgm_json *dgm_metadata_with_text(dgm_arena *a, const dgm_json *metadata, dgm_str key,
+                                       dgm_str text);
 /* {"error": text} */
 const dgm_json *dgm_error_metadata(dgm_arena *a, dgm_str text);
 /* Its member `error`, if that is a string; else empty. */

@@ -322,6 +322,15 @@ def _():
     check(not c.send(id=tck("complete-task")).ok, "a tenant that is none")
 
 
+@setting("tokens.may_set_metadata", "keys that a trusted router's messages keep")
+def _():
+    refuses({"tokens": [{"token": "t", "principal": "p", "may_set_metadata": ["dragoman:"]}]}, "may_set_metadata")
+    s = serve({"tokens": [{"token": "t", "principal": "p"}, {"token": "r", "principal": "p", "may_set_metadata": ["aion:"]}]}, "demo")
+    for token, kept in ("t", None), ("r", "n"):
+        m = Client(s, RPC1, token=token).send(m=message("echo x", metadata={"aion:network": "n"})).task["history"][0]
+        same(m["metadata"].get("aion:network"), kept, token)
+
+
 TOKEN_FILE = os.path.join(folder(), "token")
 with open(TOKEN_FILE, "w", encoding="utf-8") as f:
     f.write("from-a-file\n")

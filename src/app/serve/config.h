@@ -33,6 +33,7 @@ typedef struct dgm_config_token {
     dgm_str secret;                       /* what it comes to; never printed */
     dgm_str tenant;                       /* may be empty: the one without a name */
     dgm_str principal;
+    dgm_strs may_set_metadata; /* prefixes of keys */
 } dgm_config_token;
 
 typedef struct dgm_config_tokens {

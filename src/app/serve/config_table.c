@@ -183,6 +183,15 @@ static bool is_tenant(dgm_str s)
     return is_name(s) && !dgm_config_is_reserved_tenant(s);
 }
 
+/* Identity (dragoman:principal) is the server's for every caller: only document 003's keys can be passed on. */
+static bool is_metadata_prefix(dgm_str s)
+{
+    return dgm_str_starts(s, DGM_STR("aion:"));
+}
+
+static const dgm_config_format metadata_prefix = {
+    "^aion:", "a prefix of metadata keys: `aion:` or a longer one like aion:network",
+    is_metadata_prefix};
 static const dgm_config_format listen_address = {
     "^(unix:.+|localhost:[0-9]+|[0-9.]+:[0-9]+|\\[[0-9A-Fa-f:.]+\\]:[0-9]+)$",
     "an address and a port like 127.0.0.1:8484, [::1]:8484 or 0.0.0.0:80, or unix:/path/of.sock",
@@ -423,6 +432,10 @@ static const dgm_config_row token_rows[] = {
      .about = "whose it is; empty: the tenant without a name"},
     {"principal", DGM_CONFIG_TEXT, TOKEN(principal), .flags = REQUIRED, .format = &some_text,
      .about = "who it is: callers see their own tasks and nobody else's"},
+    {"may_set_metadata", DGM_CONFIG_TEXTS, TOKEN(may_set_metadata), .def = "[]", .max = MAX_ITEMS,
+     .format = &metadata_prefix,
+     .about = "metadata of the server's that stays in this caller's A2A requests, as prefixes of "
+              "keys: for a trusted router in front"},
     {0},
 };
 static const dgm_config_shape token = {

@@ -203,6 +203,18 @@ dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm
     return DGM_GATE_KNOWN;
 }
 
+dgm_strs dgm_gate_may_set(const dgm_config *c, const dgm_http_request *r)
+{
+    dgm_strs found = {0};
+    for (size_t i = 0; i < c->tokens.n; i++) {
+        const dgm_config_token *t = &c->tokens.at[i];
+        dgm_str given = t->kind == DGM_TOKEN_API_KEY ? header_nocase(r, t->header) : bearer_of(r);
+        if (t->may_set_metadata.n && is_secret(given, t->secret))
+            found = t->may_set_metadata;
+    }
+    return found;
+}
+
 dgm_str dgm_gate_challenge(dgm_arena *a, const dgm_config *c, dgm_gate_word why)
 {
     dgm_str header = DGM_STR("");

@@ -271,6 +271,7 @@ static void take_agent(const dgm_site *s, dgm_http_exchange *x, const dgm_http_r
     dgm_site_agent *f = dgm_site_find(s, &path);
     dgm_a2a_caller who = {.any_tenant = !s->config->tokens.n};
     dgm_gate_word word = dgm_gate_owner(s->config, q, &who.owner);
+    who.may_set = dgm_gate_may_set(s->config, q);
     if ((word == DGM_GATE_MISSING || word == DGM_GATE_WRONG) && !is_card(path, q)) {
         dgm_http_header ask = {DGM_STR("WWW-Authenticate"),
                                dgm_gate_challenge(dgm_http_arena(x), s->config, word)};

@@ -98,6 +98,21 @@ static void credentials_of_two_are_nobodys(void **state)
                DGM_GATE_KNOWN, "ann");
 }
 
+static void a_token_may_set_metadata_for_itself_alone(void **state)
+{
+    static dgm_str prefixes[] = {{"aion:", 5}};
+    dgm_config_token some[] = {tokens[0], tokens[1], tokens[2]};
+    dgm_config c = {.tokens = {some, 3}};
+    dgm_http_request one = REQUEST("GET", {"authorization", "Bearer one"});
+    dgm_http_request two = REQUEST("GET", {"authorization", "Bearer two"});
+    dgm_http_request wrong = REQUEST("GET", {"authorization", "Bearer three"});
+    (void)state;
+    some[1].may_set_metadata = (dgm_strs){prefixes, 1};
+    assert_int_equal(dgm_gate_may_set(&c, &one).n, 0); /* of the same principal */
+    assert_int_equal(dgm_gate_may_set(&c, &two).n, 1);
+    assert_int_equal(dgm_gate_may_set(&c, &wrong).n, 0);
+}
+
 static void without_tokens_nobody_is_asked(void **state)
 {
     dgm_config c = {0};
@@ -153,6 +168,7 @@ static void a_preflight_allows_what_a_library_adds(void **state)
 
 DGM_TEST_MAIN(dgm_test(loopback_has_few_names), dgm_test(a_foreign_page_stays_outside),
               dgm_test(credentials_say_who_it_is), dgm_test(credentials_of_two_are_nobodys),
+              dgm_test(a_token_may_set_metadata_for_itself_alone),
               dgm_test(without_tokens_nobody_is_asked),
               dgm_test(the_challenge_names_a_scheme_there_is),
               dgm_test(a_preflight_is_told_every_header_that_is_read),

@@ -287,6 +287,7 @@ static void run_send(struct op *op, const dgm_send_request *q)
     dgm_send send = {.agent = op->front->o.agent,
                      .message = q->message,
                      .metadata = q->metadata,
+                     .may_set = op->who.may_set,
                      .protocol = DGM_STR("a2a"),
                      .bytes = dgm_http_request_of(op->x)->body.n};
     if (!has_good_lists(op, q))

@@ -59,6 +59,7 @@ static void send_it(struct asking *k)
                      .agent = ask->agent->id,
                      .message = &k->message,
                      .metadata = make_metadata(k->arena, ask),
+                     .is_ours = true,
                      .accepted_output_modes = ask->accepted_output_modes,
                      .protocol = ask->protocol,
                      .caller_id = ask->caller_id,

@@ -13,6 +13,7 @@
 #include "canon/said.h"
 #include "canon/to_model.h"
 #include "frontend/turn/turn_int.h"
+#include "model/guard.h"
 
 /* ---- where the agent spoke last -------------------------------------------------------------------------------------- */
 
@@ -112,8 +113,10 @@ static void add_user(dgm_arena *a, dgm_message *out, const dgm_canon_message *fr
 {
     dgm_mint mint = {{0}, 0, {0}}; /* its id is not used */
     dgm_message m;
+    dgm_guard guard = {0};
     if (!dgm_to_message(a, from, &mint, &m))
         return;
+    dgm_guard_message(&guard, a, &m, 0); /* the message is sent as one of ours */
     for (size_t i = 0; i < m.parts.n; i++)
         add_part(a, out, m.parts.at[i]);
 }
