@@ -27,9 +27,10 @@ typedef struct dgm_core_agent {
 
 /* Of one task. */
 typedef struct dgm_core_limits {
-    size_t log_bytes, log_records; /* over them it fails, with metadata.error `log_limit` */
-    size_t queued_messages;        /* while it works; one more is DGM_UNSUPPORTED_OPERATION */
-    size_t subscribers;            /* one more is DGM_RATE_LIMITED */
+    size_t log_bytes,
+        log_records;        /* over them it fails, with a reason that starts with `log_limit` */
+    size_t queued_messages; /* while it works; one more is DGM_UNSUPPORTED_OPERATION */
+    size_t subscribers;     /* one more is DGM_RATE_LIMITED */
 } dgm_core_limits;
 
 typedef struct dgm_core_options {

@@ -162,7 +162,9 @@ static bool is_over_limit(const struct run *r)
 
 static dgm_code fail_over_limit(struct run *r, dgm_err *err)
 {
-    dgm_code rc = live_end_task(r->live, DGM_STATE_FAILED, "log_limit", err);
+    dgm_code rc = live_end_task(
+        r->live, DGM_STATE_FAILED,
+        "log_limit: the events of the task exceed the limit log_bytes or log_records", err);
     if (rc)
         return rc;
     return dgm_fail(err, DGM_TOO_LARGE, NULL,
