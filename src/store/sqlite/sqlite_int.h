@@ -173,10 +173,12 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
 dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err);
 
 /* The version of the tables: how many migrations there are. */
-#define DGM_SCHEMA_VERSION 3
+#define DGM_SCHEMA_VERSION 4
 
 /* Makes or brings up to date what the file holds; it is of this version, and not newer. */
 int dgm_schema_migrate(dgm_conn *c, int version);
+/* Version 4: rewrites the folded Tasks, within the transaction of its migration. */
+int dgm_schema_migrate_folds(dgm_conn *c);
 /* Tables of a version this program knows, and ours at all? 0: an empty file. */
 dgm_code dgm_conn_identify(dgm_conn *c, int *ret_version, dgm_err *err);
 
