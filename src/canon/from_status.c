@@ -2,6 +2,7 @@
  * canon/from_status.c - messages, states and tasks: what of them is the answer, and how a run ends.
  */
 #include "canon/from_int.h"
+#include "model/history.h"
 #include "model/stamp.h"
 
 /* ---- messages ------------------------------------------------------------------------------------------- */
@@ -255,7 +256,8 @@ static bool is_in_history(dgm_from_records *f, const dgm_task *t)
         return true;
     dgm_str a = dgm_said_text(f->scratch, &m->parts, &others);
     dgm_str b = dgm_said_text(f->scratch, &last->parts, &other);
-    return a.n && !others && !other && dgm_str_eq(a, b);
+    return a.n && !others &&
+           ((!other && dgm_str_eq(a, b)) || dgm_history_ends_with(&t->history, a));
 }
 
 /* Texts that artifacts repeat: of an answer that stands in the history already. */

@@ -452,6 +452,18 @@ def artifact_texts(task):
     return [text_of(a) for a in task.get("artifacts", [])]
 
 
+def joined(parts):
+    """Parts as the server stores them: neighbouring texts that differ in nothing else are one part."""
+    out = []
+    for p in parts:
+        rest = {k: v for k, v in p.items() if k != "text"}
+        if out and "text" in p and "text" in out[-1] and rest == {k: v for k, v in out[-1].items() if k != "text"}:
+            out[-1] = {**p, "text": out[-1]["text"] + p["text"]}
+        elif not out or p != {"text": ""}:
+            out.append(p)
+    return out
+
+
 def fold(events):
     """What a client makes of a stream: the Task at its end."""
     task = json.loads(json.dumps(events[0].body))
@@ -469,7 +481,7 @@ def fold(events):
                 old["parts"] = old["parts"] + new["parts"]
             else:
                 artifacts[new["artifactId"]] = dict(new)
-    task["artifacts"] = list(artifacts.values())
+    task["artifacts"] = [{**a, "parts": joined(a["parts"])} for a in artifacts.values()]
     return task
 
 
