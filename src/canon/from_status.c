@@ -1,6 +1,7 @@
 /*
  * canon/from_status.c - messages, states and tasks: what of them is the answer, and how a run ends.
  */
+#include "canon/compact.h"
 #include "canon/from_int.h"
 #include "model/history.h"
 #include "model/stamp.h"
@@ -29,7 +30,7 @@ static void say_message(dgm_from_records *f, const dgm_message *m, const dgm_at 
         dgm_from_user_text(f, dgm_canon_content_text(f->scratch, &said.content), said.content.parts,
                            m->message_id, said.role);
     }
-    dgm_from_calls(f, &said, m->message_id);
+    dgm_from_calls(f, &said, m->message_id, true);
     if (said.calls.n)
         dgm_from_results(f, &said);
 }
@@ -72,7 +73,7 @@ void dgm_from_on_message(dgm_from_records *f, const dgm_message *m)
         f->parent = (dgm_str){0};
     if (said.content.text.n)
         dgm_from_piece(f, said.content.text, m->message_id, !said.delta);
-    dgm_from_calls(f, &said, m->message_id);
+    dgm_from_calls(f, &said, m->message_id, f->params.fragment);
     f->parent_done = !said.delta;
     dgm_buf_clear(&f->speaker);
     dgm_buf_add_str(&f->speaker, said.delta ? (dgm_str){0} : m->message_id);
@@ -130,7 +131,7 @@ static void on_working(dgm_from_records *f, const dgm_message *m, const dgm_at *
         dgm_from_piece(f, dgm_canon_content_text(f->scratch, &said.content), m->message_id, ends);
     else if (!said.calls.n && !said.results.n)
         dgm_from_status_progress(f, m);
-    dgm_from_calls(f, &said, m->message_id);
+    dgm_from_calls(f, &said, m->message_id, false);
 }
 
 /* The text of a status that ends the turn. */
@@ -142,7 +143,7 @@ static void closing_message(dgm_from_records *f, const dgm_message *m, const dgm
         return;
     dgm_from_results(f, said);
     dgm_from_final(f, dgm_canon_content_text(f->scratch, &said->content), m->message_id);
-    dgm_from_calls(f, said, m->message_id);
+    dgm_from_calls(f, said, m->message_id, false);
 }
 
 /* What the agent says about its question, without what we say about all messages. */
@@ -281,12 +282,24 @@ static bool artifact_is_said(dgm_from_records *f, const dgm_artifact *artifact, 
              dgm_str_eq((dgm_str){answer.p + answer.n - text.n, text.n}, text)));
 }
 
-void dgm_from_on_task(dgm_from_records *f, const dgm_task *t)
+void dgm_from_on_task(dgm_from_records *f, const dgm_task *given)
 {
     const dgm_at *task = DGM_AT_LIT(NULL, "task");
     const dgm_at *history = DGM_AT_LIT(task, "history");
+    const dgm_task *t = given;
+    dgm_task compacted;
     f->has_task = true;
     dgm_from_begin(f, t->context_id, t->id);
+    if (!f->task_seen && f->params.say_history && dgm_messages_have_pieces(&t->history)) {
+        dgm_code rc = dgm_compact_task(f->scratch, given, f->params.trusted, task, &compacted,
+                                       f->params.complete ? f->err : NULL);
+        /* In a live stream, a call that cannot be put together is left out: the stream goes on. */
+        if (rc && f->params.complete) {
+            dgm_from_fail(f, rc);
+            return;
+        }
+        t = rc ? given : &compacted;
+    }
     bool first = !f->task_seen;
     f->task_seen = true;
     dgm_str said = {0};

@@ -4,6 +4,7 @@
  * What must stay true: what was said appears once, in the order in which it was said, and progress
  * does not appear at all.
  */
+#include "canon/compact.h"
 #include "lib/direct_int.h"
 #include "model/history.h"
 #include "model/stamp.h"
@@ -171,7 +172,11 @@ static dgm_code add_task(dgm_arena *a, const dgm_task *t, const dgm_at *at, dgm_
                          dgm_chat_messages *list, dgm_err *err)
 {
     struct adding k = {a, how, list, err};
-    return dgm_direct_each_message(a, t, at, add_next, &k);
+    dgm_task whole;
+    dgm_code rc;
+    if ((rc = dgm_compact_task(a, t, how.trusted, at, &whole, err)))
+        return rc;
+    return dgm_direct_each_message(a, &whole, at, add_next, &k);
 }
 
 static dgm_code add_artifact(dgm_arena *a, const dgm_artifact *artifact, const dgm_at *at,

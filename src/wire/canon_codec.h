@@ -31,8 +31,10 @@ typedef struct dgm_stream_params {
     bool old_peer; /* ag-ui: of before 1.0 */
     bool fragment; /* no whole run: begin and end nothing that is not in it */
     bool whole;    /* encoders: the response, not its events */
-    bool usage;    /* openai-chat: the chunk that tells of usage was asked for */
-    bool so_far;   /* openai-responses, whole: a run that has not ended is in progress */
+    /* Decoders of ag-ui-simple and responses-simple: all events are compacted before they are decoded. */
+    bool compact;
+    bool usage;  /* openai-chat: the chunk that tells of usage was asked for */
+    bool so_far; /* openai-responses, whole: a run that has not ended is in progress */
     /* openai-responses: ids of items are made of the response's and a number, so that they lead back to it */
     bool scoped_ids;
     /* openai-chat: the answer is to be JSON: data is said bare, not as a block of code */
