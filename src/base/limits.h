@@ -84,6 +84,23 @@
 /* "http_body_bytes": a request's body: one JSON text. */
 #define DGM_MAX_HTTP_BODY_BYTES DGM_MAX_OBJECT_BYTES
 
+/* "small_body_bytes": bodies of requests that need little (cancel, subscribe, a GET with a body). */
+#define DGM_MAX_SMALL_BODY_BYTES ((size_t)64 << 10)
+
+/* "in_flight_bytes": bodies that are read and documents that were decoded from them, of the whole server. With it a
+ * server stays below 512 MiB whatever its callers send (make bench-memory). Eight of the largest bodies can be
+ * read at once; two of them can be decoded. */
+#define DGM_MAX_IN_FLIGHT_BYTES ((size_t)256 << 20)
+
+/* "in_flight_bytes_per_principal": likewise of one principal, or of one address if there are no tokens. Half of
+ * the server's, so that one caller cannot keep all others out; the largest body can still be decoded. */
+#define DGM_MAX_PRINCIPAL_BYTES ((size_t)128 << 20)
+
+/* "json_values": values of one JSON text (keys count, too). Each takes 16 bytes, and a list of small numbers has one for
+ * every two bytes: without this limit 32 MiB of them take 300 MiB and stop their loop for most of a second.
+ * A document of this many values of usual size is above the limit object_bytes. */
+#define DGM_MAX_JSON_VALUES 1000000
+
 /* "http_header_bytes": request line and headers together; browsers and proxies send below 16 KiB. */
 #define DGM_MAX_HTTP_HEADER_BYTES ((size_t)32 << 10)
 

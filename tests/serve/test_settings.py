@@ -270,6 +270,33 @@ def _():
     same(ask(s.address, "POST", "/", b"x" * 2001, [("Content-Type", "application/json")]).status, 413, "status")
 
 
+def second_large_request(s, first, second):
+    """What a second request of 700 kB is answered with, while the first one waits for its body."""
+    with Conn(s.address) as a:
+        for c, headers in (a, first), (Conn(s.address), second):
+            lines = "".join(f"{n}: {v}\r\n" for n, v in [("Content-Type", "application/json"), ("Content-Length", "700000"), ("Expect", "100-continue"), *headers])
+            c.send(f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n{lines}\r\n")
+            if c is a:
+                check(c.line().startswith(b"HTTP/1.1 100"), "the first one is admitted")
+            else:
+                with c:
+                    return int(c.line()[9:12])
+
+
+@setting("limits.in_flight_bytes", "more is 503")
+def _():
+    same(second_large_request(serve({"limits": {"in_flight_bytes": 1 << 20}}), [], []), 503, "status")
+    same(second_large_request(serve(), [], []), 100, "by default")
+
+
+@setting("limits.in_flight_bytes_per_principal", "more is 429, another one is not concerned")
+def _():
+    s = serve({"limits": {"in_flight_bytes_per_principal": 1 << 20}, "tokens": [{"token": f"{p}-secret-1234", "principal": p} for p in ("alice", "bob")]})
+    alice, bob = ([("Authorization", f"Bearer {p}-secret-1234")] for p in ("alice", "bob"))
+    same(second_large_request(s, alice, alice), 429, "alice twice")
+    same(second_large_request(s, alice, bob), 100, "alice and bob")
+
+
 @setting("limits.connections", "more are told so")
 def _():
     s = serve({"limits": {"connections": 2}, "loops": 1})

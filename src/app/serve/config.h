@@ -125,6 +125,8 @@ typedef enum dgm_on_disconnect { DGM_DISCONNECT_CONTINUE, DGM_DISCONNECT_CANCEL 
 
 typedef struct dgm_config_limits {
     int64_t http_body_bytes;
+    int64_t in_flight_bytes;
+    int64_t in_flight_bytes_per_principal;
     int64_t connections; /* per loop */
     int64_t log_bytes;   /* of one task */
     int64_t log_records;

@@ -473,6 +473,14 @@ static const dgm_config_shape cors = {"CORS", "`cors`: for browsers.", cors_rows
 static const dgm_config_row limit_rows[] = {
     {"http_body_bytes", DGM_CONFIG_INT, LIMIT(http_body_bytes), .def = "33554432", .min = 1024,
      .max = DGM_MAX_HTTP_BODY_BYTES, .flags = LIVE, .about = "a request's body"},
+    {"in_flight_bytes", DGM_CONFIG_INT, LIMIT(in_flight_bytes), .def = "268435456", .min = 1048576,
+     .max = 1099511627776, .flags = LIVE,
+     .about = "bodies of requests in progress and what was decoded from them, of the whole server; "
+              "more is answered with 503"},
+    {"in_flight_bytes_per_principal", DGM_CONFIG_INT, LIMIT(in_flight_bytes_per_principal),
+     .def = "134217728", .min = 1048576, .max = 1099511627776, .flags = LIVE,
+     .about = "likewise of one principal, or (without tokens) of one address beyond loopback; more "
+              "is answered with 429"},
     {"connections", DGM_CONFIG_INT, LIMIT(connections), .def = "20000", .min = 1, .max = 1000000,
      .flags = LIVE, .about = "open connections per loop"},
     {"log_bytes", DGM_CONFIG_INT, LIMIT(log_bytes), .def = "268435456", .min = 65536,

@@ -164,7 +164,8 @@ static dgm_code start(struct server *s, dgm_err *err)
                              .tls_cert = c->tls_cert.n ? c->tls_cert.p : NULL,
                              .tls_key = c->tls_key.n ? c->tls_key.p : NULL,
                              .max_body = (size_t)c->limits.http_body_bytes,
-                             .max_connections = (size_t)c->limits.connections};
+                             .max_connections = (size_t)c->limits.connections,
+                             .max_in_flight = (size_t)c->limits.in_flight_bytes};
     s->logger = dgm_logger_new(STDERR_FILENO, c->log_level, c->log_format);
     if ((rc = dgm_store_open(c->store.p, &s->store, err)) ||
         (rc = dgm_loops_new((size_t)c->loops, &s->loops, err)) || (rc = open_agents(s, err)) ||
@@ -324,7 +325,7 @@ static void reload(struct server *s)
     dgm_core_keep_for(s->core, c->retention_hours * 3600 * 1000,
                       c->keep_tasks_days * 24 * 3600 * 1000);
     dgm_http_server_set_limits(s->http, (size_t)c->limits.http_body_bytes,
-                               (size_t)c->limits.connections);
+                               (size_t)c->limits.connections, (size_t)c->limits.in_flight_bytes);
     dgm_logger_say(s->logger, DGM_LOG_INFO, "reloaded", NULL, 0); /* as loud as it was */
     dgm_logger_set(s->logger, c->log_level, c->log_format);
 }
