@@ -248,6 +248,43 @@ def _():
         same(ask(r.s.address, "GET", "/agents/hello" + PATH).status, 404, "the new agent")
 
 
+# An address that is not loopback by its form, and that only this machine reaches.
+BEYOND = "[::ffff:127.0.0.1]"
+
+
+@each("SIGHUP does not lower the protection of the listener that stays open: {}", [
+    ("another listen without tokens", BEYOND, {"listen": "127.0.0.1:{port}"}), ("no tokens", BEYOND, {"listen": BEYOND + ":{port}"}),
+    ("insecure without tokens", BEYOND, {"listen": BEYOND + ":{port}", "insecure": True}), ("on loopback, no tokens", "127.0.0.1", {"listen": "127.0.0.1:{port}"})])
+def _(first, config):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def at(c):
+        return {k: v.replace("{port}", str(port)) if isinstance(v, str) else v for k, v in c.items()}
+    path = os.path.join(folder(), "dragoman.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(at({"listen": first + ":{port}", "store": "memory:", "tokens": [{"token": "old-token-1234", "principal": "p"}]}), f)
+    p = subprocess.Popen([DRAGOMAN, "serve", "-c", path], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        check("listening" in p.stdout.readline(), "the banner")
+
+        def statuses():
+            return [ask(("127.0.0.1", port), "GET", "/tasks/x", None, [*V1, *([("Authorization", f"Bearer {t}")] if t else [])]).status for t in ("old-token-1234", None)]
+        same(statuses(), [404, 401], "before")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(at({"store": "memory:", **config}), f)
+        p.send_signal(signal.SIGHUP)
+        while "nothing reloaded" not in (line := p.stderr.readline()):
+            check(line and "msg=reloaded" not in line, line)
+        same(statuses(), [404, 401], "after")
+    finally:
+        p.kill()
+        p.wait()
+        p.stdout.close()
+        p.stderr.close()
+
+
 @test("SIGHUP without a change says so")
 def _():
     with Reloaded({"agents": [agent("demo")]}) as r:

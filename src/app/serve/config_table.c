@@ -555,7 +555,10 @@ static const dgm_config_row root_rows[] = {
      .about = "where clients reach this server, for cards; made from the request when"
               " empty"},
     {"hosts", DGM_CONFIG_TEXTS, AT(hosts), .def = "[]", .max = MAX_ITEMS, .format = &host,
-     .flags = LIVE, .about = "names that `Host` may have, besides loopback's and that of `listen`"},
+     .flags = LIVE,
+     .about = "names that `Host` may have, besides those of loopback. When empty: on loopback no "
+              "others; beyond it with `tokens` any, without them IP addresses and the name of "
+              "`public_url`"},
     {"cors", DGM_CONFIG_OBJECT, 0, .of = &cors, .flags = LIVE, .about = "for browsers"},
     {"store", DGM_CONFIG_TEXT, AT(store), .def = "\"sqlite:dragoman.db\"", .format = &store_url,
      .about = "where tasks are kept: `memory:` or `sqlite:PATH`"},

@@ -297,23 +297,69 @@ static void reload_tls(struct server *s, const dgm_config *c)
                         {"why", dgm_str_from(err.msg), 0});
 }
 
-static void reload(struct server *s)
+/* The listener stays open as it is: would it be less protected than it was? NULL: no. */
+static const char *lowers_protection(const dgm_config *running, const dgm_config *c)
 {
-    dgm_config *c = dgm_config_load(s->source);
-    dgm_err err = {0};
-    log_findings(s, c);
-    if (c->n_errors) {
+    if (running->tokens.n && !c->tokens.n)
+        return "the new config has no tokens, and the listener stays open: restart the server to "
+               "serve without tokens";
+    if (!c->is_loopback && !c->tokens.n && !running->insecure)
+        return "the listener stays open to others, and `insecure` needs a restart";
+    return NULL;
+}
+
+/* The file again, but with the running values of all settings that need a restart: the checks must be about the
+ * listener that there is. */
+static dgm_config *load_beside(struct server *s, const dgm_config *running)
+{
+    dgm_config_source source = *s->source;
+    source.listen = running->listen.p;
+    source.store = running->store.p;
+    source.insecure = running->insecure;
+    dgm_config *c = dgm_config_load(&source);
+    c->insecure = running->insecure;
+    c->loops = running->loops;
+    if (!c->tls_cert.n != !running->tls_cert.n) {
+        c->tls_cert = dgm_arena_dup(c->arena, running->tls_cert);
+        c->tls_key = dgm_arena_dup(c->arena, running->tls_key);
+    }
+    return c;
+}
+
+/* NULL: there is nothing to use, and the log says why. */
+static dgm_config *load_again(struct server *s)
+{
+    const dgm_config *running = dgm_router_config(s->router);
+    dgm_auto(dgm_config_free) dgm_config *file = dgm_config_load(s->source);
+    log_findings(s, file);
+    if (file->n_errors) {
         dgm_logger_say(s->logger, DGM_LOG_ERROR, "nothing reloaded: the config has mistakes", NULL,
                        0);
-        dgm_config_free(c);
-        return;
+        return NULL;
+    }
+    dgm_auto(dgm_config_free) dgm_config *c = load_beside(s, running);
+    const char *no = c->n_errors ? NULL : lowers_protection(running, c);
+    if (c->n_errors)
+        log_findings(s, c);
+    if (c->n_errors || no) {
+        no = no ? no : "the new config does not fit the listener that stays open";
+        dgm_logger_says(s->logger, DGM_LOG_ERROR, "nothing reloaded", {"why", dgm_str_from(no), 0});
+        return NULL;
     }
     reload_tls(s, c);
-    if (!log_changes(s, dgm_router_config(s->router), c)) {
+    if (!log_changes(s, running, file)) {
         dgm_logger_say(s->logger, DGM_LOG_INFO, "reloaded: no setting changed", NULL, 0);
-        dgm_config_free(c);
-        return;
+        return NULL;
     }
+    return dgm_take(c);
+}
+
+static void reload(struct server *s)
+{
+    dgm_config *c = load_again(s);
+    dgm_err err = {0};
+    if (!c)
+        return;
     if (dgm_router_use(s->router, c, &err)) {
         dgm_logger_says(s->logger, DGM_LOG_ERROR, "nothing reloaded",
                         {"why", dgm_str_from(err.msg), 0}, {"at", dgm_str_from(err.at), 0});
