@@ -88,8 +88,8 @@
 #define DGM_MAX_SMALL_BODY_BYTES ((size_t)64 << 10)
 
 /* "in_flight_bytes": bodies that are read and documents that were decoded from them, of the whole server. With it a
- * server stays below 512 MiB whatever its callers send (make bench-memory). Eight of the largest bodies can be
- * read at once; two of them can be decoded. */
+ * server stays below 512 MiB whatever its callers send (make bench-memory). A body counts twice, since it is decoded:
+ * three of the largest are admitted at once, and hundreds of usual ones. */
 #define DGM_MAX_IN_FLIGHT_BYTES ((size_t)256 << 20)
 
 /* "in_flight_bytes_per_principal": likewise of one principal, or of one address if there are no tokens. Half of

@@ -123,13 +123,10 @@ dgm_loop *dgm_http_loop(dgm_http_exchange *x);
 const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x);
 /* Lowers the limit on the body of this request; from on_head. */
 void dgm_http_set_max_body(dgm_http_exchange *x, size_t max_body);
-/* The request counts against this budget, too. It outlives the server. From on_head or on_request, before
- * dgm_http_charge. */
+/* The request counts against this budget, too; from on_head. It outlives the server. Charges are returned when the
+ * request is forgotten or over. Requests of more than 64 KiB get at most three quarters of a budget, so that they
+ * cannot keep small ones out. A budget that is not in use admits one request of any size. */
 void dgm_http_set_budget(dgm_http_exchange *x, dgm_http_budget *b);
-/* n more bytes for what is about to be decoded. They are returned when the request is forgotten or over. Requests
- * of more than 64 KiB get at most three quarters of a budget, so that they cannot keep small ones out. A budget
- * that is not in use admits one request of any size. */
-dgm_http_refusal dgm_http_charge(dgm_http_exchange *x, size_t n);
 /* A number for the peer's address (of IPv6 its first 64 bits), below DGM_HTTP_PEERS; others may share it.
  * DGM_HTTP_PEERS: loopback and unix sockets, behind which there may be anybody. */
 #define DGM_HTTP_PEERS 1024

@@ -1,10 +1,10 @@
 /*
  * net/http_budget.c - how many bytes requests may hold, all together and per caller.
  *
- * A body is charged when its head announces it (a chunked one as it grows, by doubling), so that bodies that were
- * admitted can always be read to their end. Before a handler decodes a large body it charges what that will take.
- * A request that stays is charged with the memory that it really takes: this cannot be refused any more, but
- * the next request is.
+ * A body is charged when its head announces it (a chunked one as it grows, by doubling), twice: it will be decoded, and
+ * texts are copied then. So a body that was admitted can always be read to its end and decoded, and one that is
+ * refused is refused before it is sent. A request that stays is charged with the memory that it really takes:
+ * this cannot be refused any more, but the next request is.
  */
 #include "net/http_int.h"
 
@@ -49,7 +49,7 @@ void http_charge_actual(dgm_http_exchange *x)
         charge_anyhow(x, n - x->charged);
 }
 
-dgm_http_refusal dgm_http_charge(dgm_http_exchange *x, size_t n)
+static dgm_http_refusal http_charge(dgm_http_exchange *x, size_t n)
 {
     dgm_http_budget *all = &x->shard->server->in_flight;
     if (!budget_add(all, n, x->charged))
@@ -82,11 +82,12 @@ bool http_charge_body(http_conn *c)
     size_t n = dgm_http1_body_bytes(x->in);
     if (n < x->in->length)
         n = x->in->length;
+    n *= 2;
     if (n <= x->charged || n < COUNTED_BYTES)
         return true;
     if (n < 2 * x->charged) /* of chunks, whose end is not known */
-        n = 2 * x->charged < x->in->max_body ? 2 * x->charged : x->in->max_body;
-    dgm_http_refusal no = dgm_http_charge(x, n - x->charged);
+        n = x->charged < x->in->max_body ? 2 * x->charged : 2 * x->in->max_body;
+    dgm_http_refusal no = http_charge(x, n - x->charged);
     if (!no)
         return true;
     http_refuse_body(c, no, "the server holds too many bytes of requests (in_flight_bytes)");

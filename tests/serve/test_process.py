@@ -337,8 +337,36 @@ def _():
         def is_full():
             big = c.send("chunks 1 " + "x" * 300000)
             r, m = ask(s.address, "GET", "/readyz"), ask(s.address, "GET", "/metrics").body.decode()
+            for body in big.response.body, r.body:
+                check(path.encode() not in body and b"user" not in body, body)  # where it is and who we are is for the log
             return not big.ok and r.status == 503 and len(r.json["reason"]) > 10 and "dragoman_ready 0" in m
         soon(is_full, "it is ready although nothing can be written", 60)
+
+
+@each("a database that is deleted or moved under the server: /readyz is red, sends are refused, only the log names the path: {}", ["deleted", "moved", "replaced"])
+def _(how):
+    path = os.path.join(folder(), "t.db")
+    with Server("bench", store="sqlite:" + path) as s:
+        c = Client(s, RPC1)
+        check(c.send("chunks 1 x").ok, "before")
+        if how == "deleted":
+            os.unlink(path)
+        else:
+            os.rename(path, path + ".aside")
+        if how == "replaced":
+            with open(path, "w", encoding="utf-8"):
+                pass
+        r = ask(s.address, "GET", "/readyz")
+        same(r.status, 503, "/readyz")
+        refused = c.send("chunks 1 x")
+        check(not refused.ok, refused)
+        for body in r.body, refused.response.body:
+            check(path.encode() not in body, body)
+        soon(lambda: any("the store does not work" in line and path in line for line in s.log), "the log names it", 30)
+        if how == "moved":
+            os.rename(path + ".aside", path)
+            soon(lambda: ask(s.address, "GET", "/readyz").status == 200, "it works again", 30)
+            check(c.send("chunks 1 x").ok, "after")
 
 
 def metrics(s):

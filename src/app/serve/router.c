@@ -434,32 +434,24 @@ static void refuse_body(const dgm_site *s, dgm_http_exchange *x, dgm_http_refusa
                NULL, 0);
 }
 
-/* What decoding the body will take. False: it is too much, and the request was answered. */
-static bool charge_for_decoding(dgm_router *r, const dgm_site *s, dgm_http_exchange *x,
-                                const dgm_http_request *q, const struct guest *g)
+/* False: the body is more than its address takes, or more than is decoded at once, and the request was answered. */
+static bool check_body(const dgm_site *s, dgm_http_exchange *x, const dgm_http_request *q,
+                       const struct guest *g)
 {
-    size_t n = q->body.n, values;
-    dgm_http_refusal no;
+    size_t n = q->body.n;
     if (n <= DGM_MAX_SMALL_BODY_BYTES)
         return true;
     if (n > max_body_of(s, q, g)) {
         refuse_body(s, x, DGM_HTTP_TOO_LARGE);
         return false;
     }
-    values = dgm_json_count_values(q->body, DGM_MAX_JSON_VALUES);
-    if (values > DGM_MAX_JSON_VALUES) {
-        refuse(s, x, DGM_TOO_LARGE,
-               "the body has more JSON values than the limit json_values of " TEXT_OF(
-                   DGM_MAX_JSON_VALUES) ": send less at once, or send it as a file",
-               NULL, 0);
-        return false;
-    }
-    dgm_http_budget *b = budget_of(r, x, g->who.owner, s->config->tokens.n);
-    if (b)
-        dgm_http_set_budget(x, b);
-    if (!(no = dgm_http_charge(x, n + values * sizeof(yyjson_val))))
+    if (n / 2 < DGM_MAX_JSON_VALUES || /* it cannot have as many */
+        dgm_json_count_values(q->body, DGM_MAX_JSON_VALUES) <= DGM_MAX_JSON_VALUES)
         return true;
-    refuse_body(s, x, no);
+    refuse(s, x, DGM_TOO_LARGE,
+           "the body has more JSON values than the limit json_values of " TEXT_OF(
+               DGM_MAX_JSON_VALUES) ": send less at once, or send it as a file",
+           NULL, 0);
     return false;
 }
 
@@ -611,7 +603,7 @@ static void on_request(void *user, dgm_http_exchange *x, const dgm_http_request 
         dgm_http_respond(x, 204, (dgm_str){0}, headers, n, (dgm_str){0});
         return;
     }
-    if (!take_web(s, x, q) && charge_for_decoding(r, s, x, q, &g))
+    if (!take_web(s, x, q) && check_body(s, x, q, &g))
         take_agent(s, x, &g);
 }
 

@@ -7,16 +7,25 @@
 #include "app/serve/banner.h"
 #include "app/serve/router.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define AGAIN_MS 1000
-#define STOP_MS 10000 /* what may be left when the drain's own time is up */
+#define TICK_S 2 /* how often the main thread checks the store and the memory */
+/* Larger blocks are mapped and unmapped one by one. glibc would raise this to 32 MiB with the first large body that it
+ * frees, and from then on keep such blocks. Arenas grow in blocks of 256 KiB, which stay in the heap. */
+#define MAPPED_BYTES (1 << 20)
+/* A process of this size is worth trimming, if it has grown by a quarter since the last time. */
+#define TRIM_BYTES ((size_t)48 << 20)
+#define IDLE_BYTES ((size_t)8 << 20) /* of requests in progress: with more the burst is not over */
+#define STOP_MS 10000                /* what may be left when the drain's own time is up */
 
 struct server {
     const dgm_config_source *source;
@@ -30,6 +39,8 @@ struct server {
     dgm_router *router;
     dgm_http_server *http;
     sem_t done;
+    bool store_failed; /* as it was last logged */
+    size_t trimmed;    /* resident bytes after the last trim */
     _Atomic int undrained;
     dgm_code code;
     dgm_err err;
@@ -156,6 +167,17 @@ static void recover(void *arg)
     dgm_core_recover(s->core, on_recovered, s);
 }
 
+static void warn_if_others_can_read(struct server *s, dgm_str store)
+{
+    dgm_str scheme = DGM_STR("sqlite:");
+    struct stat st;
+    if (!dgm_str_starts(store, scheme) || stat(store.p + scheme.n, &st) != 0 ||
+        !(st.st_mode & S_IRWXO))
+        return;
+    dgm_logger_says(s->logger, DGM_LOG_WARN,
+                    "other users can read the database: run chmod o= on it", {"store", store, 0});
+}
+
 static dgm_code start(struct server *s, dgm_err *err)
 {
     dgm_config *c = s->config;
@@ -171,6 +193,7 @@ static dgm_code start(struct server *s, dgm_err *err)
         (rc = dgm_loops_new((size_t)c->loops, &s->loops, err)) || (rc = open_agents(s, err)) ||
         (rc = make_core(s, err)))
         return rc;
+    warn_if_others_can_read(s, c->store);
     s->router = dgm_router_new(&(dgm_router_options){.loops = s->loops,
                                                      .core = s->core,
                                                      .store = s->store,
@@ -376,14 +399,56 @@ static void reload(struct server *s)
     dgm_logger_set(s->logger, c->log_level, c->log_format);
 }
 
+/* ---- now and then ---------------------------------------------------------------------------------------------------- */
+
+/* Callers are told only that the store does not work; the log has the path. */
+static void log_store(struct server *s)
+{
+    dgm_err why = {0};
+    bool failed = !dgm_store_is_healthy(s->store, &why);
+    dgm_str store = dgm_router_config(s->router)->store;
+    if (failed && !s->store_failed)
+        dgm_logger_says(s->logger, DGM_LOG_ERROR, "the store does not work",
+                        {"why", dgm_str_from(why.msg), 0}, {"store", store, 0});
+    else if (!failed && s->store_failed)
+        dgm_logger_says(s->logger, DGM_LOG_INFO, "the store works again", {"store", store, 0});
+    s->store_failed = failed;
+}
+
+static size_t resident_bytes(void)
+{
+    unsigned long all, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return 0;
+    if (fscanf(f, "%lu %lu", &all, &resident) != 2)
+        resident = 0;
+    fclose(f);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* free() returns only the end of a heap to the system: after a burst the rest stays resident. */
+static void trim_memory(struct server *s)
+{
+    size_t n = resident_bytes();
+    if (n < TRIM_BYTES || n < s->trimmed + s->trimmed / 4 ||
+        dgm_http_server_in_flight(s->http) > IDLE_BYTES)
+        return;
+    malloc_trim(0);
+    s->trimmed = resident_bytes();
+}
+
 static void run_until_told(struct server *s, const sigset_t *signals)
 {
+    const struct timespec tick = {.tv_sec = TICK_S};
     int sig;
     do {
-        sigwait(signals, &sig);
+        sig = sigtimedwait(signals, NULL, &tick);
         if (sig == SIGHUP)
             reload(s);
-    } while (sig == SIGHUP);
+        log_store(s);
+        trim_memory(s);
+    } while (sig != SIGTERM && sig != SIGINT);
     drain(s, signals);
 }
 
@@ -433,6 +498,8 @@ int dgm_serve(const dgm_config_source *given, bool only_check, FILE *out, FILE *
     dgm_err fault = {0};
     sigset_t signals;
     int status = 1;
+    mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+    mallopt(M_TRIM_THRESHOLD, MAPPED_BYTES);
     source.check_agent = check_agent;
     s.config = dgm_config_load(&source);
     say_findings(s.config, err);
