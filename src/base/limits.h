@@ -191,6 +191,17 @@
  * once. What is behind them, or has an id of more than DGM_MAX_ID_BYTES, is found by its task only. */
 #define DGM_MAX_OPEN_CALLS 256
 
+/* "history_bytes": of a context's messages, and of the tasks that they are read from, when a client asks for all of
+ * them: the newest are read, and the rest is left out. Two tasks of the largest size; the request needs some five times
+ * this while it is answered. */
+#define DGM_MAX_HISTORY_BYTES ((size_t)16 << 20)
+
+/* So many of these requests of one principal are worked on at the same time; the others wait. */
+#define DGM_MAX_HISTORY_READS 2
+
+/* "page_bytes": a page of items ends when it has this size, after one item at least; has_more is then true. */
+#define DGM_MAX_PAGE_BYTES ((size_t)4 << 20)
+
 /* "history_tasks": tasks of one context whose messages are put together when somebody asks for all of them. */
 #define DGM_MAX_HISTORY_TASKS 1000
 

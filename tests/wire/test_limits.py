@@ -1,11 +1,13 @@
 """Lists, references and histories that are too long: a clear refusal, little memory, and a server that goes on."""
+import concurrent.futures
 import copy
+import os
 import re
 
 from lib import fronts
 from lib.a2a import new_id
 from lib.http import ask
-from lib.server import Server, agent, is_sanitized, server, settings
+from lib.server import Server, agent, folder, is_sanitized, server, settings
 from lib.tap import check, each, same, test
 
 MiB = 1 << 20
@@ -15,7 +17,7 @@ BOMB_BYTES = 320 * MiB
 
 
 def demo():
-    return settings(agents=[agent("demo", settings={"pace": 0})])
+    return settings(agents=[agent("demo", settings={"pace": 0}, reply="task")])
 
 
 def shared():
@@ -253,3 +255,81 @@ def _():
         is_well(s)
         has_little(s, BOMB_BYTES, "the chain")
         s.stop_well()
+
+
+# ---- histories ------------------------------------------------------------------------------------------------------
+
+N_TASKS, TASK_BYTES = 10, 3 << 20  # far more than history_bytes
+NEWEST = f"task {N_TASKS - 1} "
+
+
+def large_task(s, context, i, size):
+    """A task whose message is large and whose answer is not."""
+    parts = [{"text": "help"}, {"data": {"name": f"task {i} ", "pad": "x" * size}}]
+    r = ask(s.address, "POST", "/message:send", a2a(contextId=context, parts=parts), fronts.JSON + V1)
+    same(r.status, 200, r)
+
+
+def long_context(s):
+    for i in range(N_TASKS):
+        large_task(s, "long", i, TASK_BYTES)
+
+
+def reset_peak(s):
+    with open(f"/proc/{s.process.pid}/clear_refs", "w") as f:
+        f.write("5")
+
+
+def get(path):
+    return lambda s: ask(s.address, "GET", path)
+
+
+def connect(s):
+    return fronts.post(s, "/ag-ui/connect", fronts.run_input(thread="long"))
+
+
+def chat_in_context(s):
+    said = [{"role": "user", "content": "help task 0"}, {"role": "assistant", "content": "x"}, {"role": "user", "content": "help"}]
+    return fronts.post(s, "/v1/chat/completions", chat(messages=said), [("X-A2A-Context-Id", "long")])
+
+
+HISTORIES = {"/ag-ui/threads/long/messages": get("/ag-ui/threads/long/messages"), "/ai-sdk/long/messages": get("/ai-sdk/long/messages"),
+             "/v1/conversations/long/items": get("/v1/conversations/long/items?limit=100"), "/ag-ui/connect": connect,
+             "chat with X-A2A-Context-Id": chat_in_context}
+
+
+@test("the history of a long context: the newest messages, a limited answer, little memory", timeout=600)
+def _():
+    with Server(None, config=demo(), store="sqlite:" + os.path.join(folder(), "tasks.db")) as s:
+        long_context(s)
+        for name, ask_for in HISTORIES.items():
+            reset_peak(s)
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                answers = list(pool.map(lambda _: ask_for(s), range(4)))
+            has_little(s, 512 * MiB, name)
+            for r in answers:
+                same(r.status, 200, name)
+                check(len(r.body) < 20 * MiB, lambda: f"{name}: {len(r.body)} bytes")
+                check(name.startswith("chat") or NEWEST in r.body.decode(), f"{name}: the newest message is missing")
+        check(answers[0].get("X-A2A-Context-Id") == "long", "the chat went on in another context")
+        check(HISTORIES["/ag-ui/threads/long/messages"](s).json.get("truncated") is True, "not marked as truncated")
+        s.stop_well()
+
+
+@test("pages of a conversation's items end before they are too large, and lead to all of them", timeout=240)
+def _():
+    with Server(None, config=demo()) as s:
+        for i in range(8):
+            large_task(s, "pages", i, MiB)
+        seen, after, sizes = [], "", []
+        while True:
+            r = ask(s.address, "GET", f"/v1/conversations/pages/items?limit=100{after}")
+            same(r.status, 200, r)
+            sizes.append(len(r.body))
+            seen += [i for i in r.json["data"] if i["role"] == "user"]
+            if not r.json["has_more"]:
+                break
+            after = "&after=" + r.json["last_id"]
+        check(len(sizes) > 1 and max(sizes) < 6 * MiB, sizes)
+        texts = ["".join(p["text"] for p in i["content"]) for i in reversed(seen)]
+        same([re.search(r"task (\d)", t)[1] for t in texts], [str(i) for i in range(8)], "the items")

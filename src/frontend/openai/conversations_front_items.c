@@ -86,6 +86,7 @@ void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_st
 
 struct listing {
     dgm_arena *arena;
+    dgm_arena *scratch;    /* of one item */
     dgm_map gone;          /* ids of items */
     dgm_map places;        /* of messages, from 1 */
     yyjson_arr_iter added; /* what was put in */
@@ -106,24 +107,25 @@ static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
     struct listing *l = arg;
     dgm_buf b;
     (void)name;
-    yyjson_val *item = dgm_json_made(l->arena, dgm_arena_dup(l->arena, payload));
+    dgm_arena_reset(l->scratch);
+    yyjson_val *item = dgm_json_made(l->scratch, dgm_arena_dup(l->scratch, payload));
     dgm_str type = dgm_said_mark(item, "type"), id = dgm_said_mark(item, "id");
     if (!id.n) {
         bool is_message = dgm_str_is(type, "message");
-        id = dgm_arena_printf(l->arena, "%s%.*s", is_message ? "msg_" : "fco_",
+        id = dgm_arena_printf(l->scratch, "%s%.*s", is_message ? "msg_" : "fco_",
                               DGM_P(is_message ? l->id : dgm_said_mark(item, "call_id")));
-        dgm_member with[] = {{DGM_STR("id"), dgm_said_string(l->arena, id)}};
+        dgm_member with[] = {{DGM_STR("id"), dgm_said_string(l->scratch, id)}};
         dgm_buf_init(&b, SIZE_MAX);
-        dgm_json_put(&b, dgm_json_object(l->arena, with, 1));
+        dgm_json_put(&b, dgm_json_object(l->scratch, with, 1));
         b.n--;
         dgm_buf_add_char(&b, ',');
         dgm_buf_add(&b, payload.p + 1, payload.n - 1);
-        item = dgm_json_made(l->arena, dgm_arena_dup(l->arena, dgm_buf_str(&b)));
+        item = dgm_json_made(l->scratch, dgm_arena_dup(l->scratch, dgm_buf_str(&b)));
         dgm_buf_done(&b);
     }
     dgm_buf_init(&b, SIZE_MAX);
     responses_put_item(&b, item, (dgm_str){0}, "", 0);
-    add(l, dgm_arena_dup(l->arena, dgm_buf_str(&b)), id);
+    add(l, dgm_arena_dup(l->arena, dgm_buf_str(&b)), dgm_arena_dup(l->arena, id));
     dgm_buf_done(&b);
     return DGM_OK;
 }
@@ -155,7 +157,8 @@ static void map_ids(struct listing *l, const struct conversation *c, const dgm_c
 struct responses_list conversation_items(dgm_arena *a, const struct conversation *c,
                                          const dgm_canon_messages *said)
 {
-    struct listing l = {.arena = a, .added = yyjson_arr_iter_with(c->added)};
+    dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
+    struct listing l = {.arena = a, .scratch = scratch, .added = yyjson_arr_iter_with(c->added)};
     dgm_stream_params params = {0};
     map_ids(&l, c, said);
     l.next = yyjson_arr_iter_next(&l.added);

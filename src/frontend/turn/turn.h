@@ -201,7 +201,7 @@ typedef struct dgm_turn_history {
     dgm_canon_messages messages; /* of all its tasks, in order; ids as A2A has them */
     dgm_str task_id;             /* the newest; empty: there is none */
     dgm_task_state state;        /* its */
-    bool cut; /* the oldest are left out: too many tasks, or too much for an answer */
+    bool cut; /* the oldest are left out: more than history_tasks or history_bytes */
 } dgm_turn_history;
 
 /* In the arena, which lives until the answer. An unknown context has no messages. agent.p NULL: with any agent. */

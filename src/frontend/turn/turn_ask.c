@@ -107,7 +107,8 @@ static void on_history(dgm_code code, const dgm_turn_history *history, const dgm
         fail(k, err);
         return;
     }
-    if (!extends_history(k->arena, &k->ask.input->messages, &k->cut, &history->messages))
+    if (!history->cut && /* else its beginning is not there to be compared */
+        !extends_history(k->arena, &k->ask.input->messages, &k->cut, &history->messages))
         k->context_id = (dgm_str){0}; /* another story begins */
     else if (history->task_id.n)
         take_newest(k, history->task_id, history->state);
