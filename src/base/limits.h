@@ -142,6 +142,12 @@
 /* "stderr_lines": what of a program's stderr goes to our log, per run. */
 #define DGM_MAX_STDERR_LINES 100
 
+/* The end of a program's stderr that the log of its failure repeats: a traceback of some 40 lines. */
+#define DGM_MAX_STDERR_TAIL_BYTES ((size_t)4 << 10)
+
+/* Names of variables withheld from a program, in the log of its failure: some 40 names. */
+#define DGM_MAX_WITHHELD_BYTES ((size_t)1 << 10)
+
 /* "text_chunk_bytes": what of a text without line ends becomes one chunk. */
 #define DGM_MAX_TEXT_CHUNK_BYTES ((size_t)16 << 10)
 

@@ -42,11 +42,13 @@ typedef struct dgm_core_options {
     /* Finished turns go from the store when they are this old; 0: never. See dgm_core_keep_for. */
     int64_t retention_ms;
     int64_t keep_tasks_ms; /* so do whole tasks that ended so long ago */
-    /* All three may be NULL, and are called from any loop. */
+    /* All may be NULL, and are called from any loop. */
     /* What an agent should not have done, once per rule and run: rules have names, see dgm_core_rule. */
     void (*on_warning)(void *user, dgm_str task_id, const char *rule, const dgm_err *what);
-    /* A line for the operator's log from an agent; task_id is empty while there is no task. */
+    /* A line for the operator's log from an agent; task_id is what its task is or would be called. */
     void (*on_note)(void *user, dgm_str agent, dgm_str task_id, dgm_str line);
+    /* An agent failed. */
+    void (*on_fault)(void *user, dgm_str agent, dgm_str task_id, const dgm_run_fault *fault);
     /* The store could not trim; it is tried again. */
     void (*on_trim_failed)(void *user, const dgm_err *why);
     void *user;

@@ -247,7 +247,15 @@ static void note(dgm_run *base, dgm_str line)
     struct run *r = run_of(base);
     const dgm_core_options *o = &r->shard->core->o;
     if (o->on_note)
-        o->on_note(o->user, r->agent->id, r->live ? r->live->id : (dgm_str){0}, line);
+        o->on_note(o->user, r->agent->id, r->input.task_id, line);
+}
+
+static void report_fault(dgm_run *base, const dgm_run_fault *what)
+{
+    struct run *r = run_of(base);
+    const dgm_core_options *o = &r->shard->core->o;
+    if (o->on_fault)
+        o->on_fault(o->user, r->agent->id, r->input.task_id, what);
 }
 
 /* ---- its end ---------------------------------------------------------------------------------------------------- */
@@ -322,7 +330,7 @@ static void has_read(dgm_run *base)
     forget_given(r);
 }
 
-static const dgm_run_ops ops = {emit, end, is_full, note, refuse, has_read};
+static const dgm_run_ops ops = {emit, end, is_full, note, refuse, has_read, report_fault};
 
 /* ---- starting and stopping --------------------------------------------------------------------------------------------- */
 
@@ -338,7 +346,8 @@ static dgm_str draw_id(struct shard *s, dgm_arena *a, dgm_owner owner)
 
 static struct run *new_run(struct shard *s, const struct call *send, struct live *live)
 {
-    dgm_arena *a = dgm_arena_new_small(sizeof(struct run) + RUN_ROOM);
+    dgm_arena *a = dgm_arena_new_small(sizeof(struct run) + RUN_ROOM + send->owner.tenant.n +
+                                       send->owner.principal.n);
     struct run *r = dgm_new(a, struct run);
     r->arena = a;
     r->shard = s;
@@ -372,6 +381,11 @@ static void fill_input(struct run *r, struct call *send, const struct live *live
     r->input.message = r->message;
     r->input.metadata = send->metadata;
     r->input.accepted_output_modes = send->accepted_output_modes;
+    r->input.agent = r->agent->id;
+    if (send->owner.tenant.n)
+        r->input.tenant = dgm_arena_dup(a, send->owner.tenant);
+    if (send->owner.principal.n)
+        r->input.principal = dgm_arena_dup(a, send->owner.principal);
 }
 
 void run_start(struct shard *s, struct call *send, struct live *live, dgm_record *before)

@@ -124,3 +124,148 @@ def find_internal(value):
         yield value
     for v in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from find_internal(v)
+
+
+# ---- the environment of programs ------------------------------------------------------------------------------------------------------
+
+SECRETS = {"ALICE_TOKEN": "alice-secret-1", "BOB_TOKEN": "bob-secret-2", "OTHER_KEY": "other-key-3"}
+CALLERS = {"tokens": [{"token_env": "ALICE_TOKEN", "principal": "alice"}, {"token": "${BOB_TOKEN}", "principal": "bob"}]}
+
+
+def answer(c, text="hi", **how):
+    return text_of(c.send(text, **how).task["status"]["message"])
+
+
+def environment(**more):
+    """What a program of bob's finds in its environment."""
+    with serve({"command": ["env"], "output": "text", **more}, env=SECRETS, config=CALLERS) as s:
+        return dict(line.split("=", 1) for line in answer(Client(s, RPC1, token=SECRETS["BOB_TOKEN"])).splitlines() if "=" in line)
+
+
+@test("environment: a program gets the usual variables, and no token of a caller")
+def _():
+    env = environment()
+    same([n for n in SECRETS if n in env], [], "secrets")
+    check(not any(v in env.values() for v in SECRETS.values()), env)
+    same(env["PATH"], os.environ["PATH"], "PATH")
+    same(env["DRAGOMAN_PRINCIPAL"], "bob", "principal")
+
+
+@test("environment: `inherit_env: all` passes all variables but those that hold tokens; a list passes what it names")
+def _():
+    env = environment(inherit_env="all")
+    same([n for n in SECRETS if n in env], ["OTHER_KEY"], "secrets")
+    env = environment(inherit_env=["ALICE_TOKEN"])
+    same([n for n in SECRETS if n in env], ["ALICE_TOKEN"], "secrets")
+    env = environment(env={"KEY": "${OTHER_KEY}"})
+    same(([n for n in SECRETS if n in env], env["KEY"]), ([], SECRETS["OTHER_KEY"]), "by env")
+
+
+@test("environment: the log of a failure names the variables that were withheld, and no value")
+def _():
+    with serve(shell("exit 3"), env=SECRETS, config={"log": {"level": "warn"}}) as s:
+        Client(s, RPC1).send("hi")
+        line = soon(lambda: next((x for x in s.log if "agent failed" in x), None), lambda: s.log)
+        check("OTHER_KEY" in line and "inherit_env" in line, line)
+        check(not any(v in x for v in SECRETS.values() for x in s.log), s.log)
+
+
+# ---- who asks --------------------------------------------------------------------------------------------------------------------------
+
+@test("callers: a program can keep apart what two principals name alike")
+def _():
+    script = """line=$(cat); printf '%s|%s|%s\\n%s\\n' "$DRAGOMAN_CONTEXT_ID" "$DRAGOMAN_PRINCIPAL" "$DRAGOMAN_CONTEXT_KEY" "$line" """
+    with serve(shell(script, output="text"), env=SECRETS, config=CALLERS) as s:
+        rows = [answer(Client(s, RPC1, token=SECRETS[t]), context="support-1").split("\n", 1) for t in ("ALICE_TOKEN", "BOB_TOKEN", "ALICE_TOKEN")]
+        head = [r[0].split("|") for r in rows]
+        same([h[:2] for h in head], [["support-1", "alice"], ["support-1", "bob"], ["support-1", "alice"]], "who")
+        check(head[0][2] == head[2][2] != head[1][2] and len(head[0][2]) == 32, head)
+        turn = json.loads(rows[1][1])
+        same((turn["tenant"], turn["principal"], turn["contextKey"]), ("", "bob", head[1][2]), "members of the input")
+
+
+HOLD = shell("""cat >/dev/null; echo '{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}'; exec sleep 600""", max_processes=3)
+
+
+@test("callers: no principal can occupy all programs of an agent")
+def _():
+    with serve(HOLD, env=SECRETS, config=CALLERS) as s:
+        alice, bob = (Client(s, RPC1, token=SECRETS[t]) for t in ("ALICE_TOKEN", "BOB_TOKEN"))
+        held = [alice.stream("x") for _ in range(2)]  # half of three, rounded up
+        for h in held:
+            h.until("WORKING")
+        refused = alice.send("x").task
+        same(refused["status"]["state"], "TASK_STATE_FAILED", "alice's third")
+        check("wait for a task to end, or cancel one" in json.dumps(refused), refused)
+        with bob.stream("x") as events:
+            events.until("WORKING")
+        for h in held:
+            h.close()
+
+
+# ---- failures --------------------------------------------------------------------------------------------------------------------------------
+
+@test("failures: one record at warn, with the task and the end of stderr")
+def _():
+    with serve(shell("""echo 'Traceback:' >&2; echo '  File "x.py"' >&2; echo 'ValueError: no' >&2; exit 1"""), config={"log": {"level": "warn", "format": "json"}}) as s:
+        task = Client(s, RPC1).send("hi").task
+        same(task["metadata"]["error"], "the agent ended with exit status 1", "error")
+        line = soon(lambda: next((x for x in s.log if "agent failed" in x), None), lambda: s.log)
+        r = json.loads(line)
+        same((r["level"], r["task"], r["agent"], r["why"]), ("warn", task["id"], "exec", "the agent ended with exit status 1"), "record")
+        same(r["stderr"], 'Traceback:\n  File "x.py"\nValueError: no', "stderr")
+        same(len([x for x in s.log if "agent" in x and "warn" in x]), 1, "records")
+
+
+@test("failures: plain text where JSON is expected is named as that, to the caller without the text")
+def _():
+    with serve(shell("cat >/dev/null; echo Hello from my agent")) as s:
+        task = Client(s, RPC1).send("hi").task
+        same(task["metadata"]["error"], "line 1 of the agent's output is not JSON (if it writes plain text, set output: text)", "error")
+        check("Hello from" not in json.dumps(task), task)
+        soon(lambda: any("agent failed" in x and "Hello from my agent" in x for x in s.log), lambda: s.log)
+
+
+@test("failures: a missing program is found at the start and by --check")
+def _():
+    there = folder()
+    for name, mode in ("plain.sh", 0o644), ("agent.sh", 0o755):
+        with open(os.path.join(there, name), "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\necho ok\n")
+        os.chmod(os.path.join(there, name), mode)
+    path = os.path.join(there, "dragoman.yaml")
+    for command, words in (["./gone.sh"], ["./gone.sh", there, "No such file"]), (["./plain.sh"], ["not executable", "chmod +x"]), \
+            (["no-such-program"], ["cannot find the program", "PATH"]), (["./agent.sh"], []):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(f"agents:\n- type: exec\n  settings:\n    command: {json.dumps(command)}\n")
+        p = subprocess.run([DRAGOMAN, "serve", "--check", "-c", path], env=ENV, capture_output=True, text=True, timeout=60, cwd="/")
+        same(p.returncode, 1 if words else 0, f"status of --check with {command}: {p.stderr}")
+        check(all(w in p.stderr for w in words) and (not words or f"{path}:4:" in p.stderr), p.stderr)
+        if words:
+            p = subprocess.run([DRAGOMAN, "serve", "-c", path, "--listen", "127.0.0.1:0", "--store", "memory:"], env=ENV, capture_output=True, text=True, timeout=60)
+            check(p.returncode == 1 and all(w in p.stderr for w in words), p.stderr)
+
+
+# ---- kill -9 -----------------------------------------------------------------------------------------------------------------------------------
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+@test("kill -9 of the server ends its programs and what they started")
+def _():
+    script = "cat >/dev/null; sleep 600 & echo $!; sleep 600 & echo $!; echo $$; wait; true"
+    s = serve({"command": script, "output": "text"})
+    with Client(s, RPC1).stream("x") as events:
+        text = ""
+        while len(text.split()) < 3:
+            e = events.next()
+            text += "".join(p["text"] for p in e.body["artifact"]["parts"]) if e.kind == "artifactUpdate" else ""
+        pids = [int(x) for x in text.split()]
+        check(all(is_alive(p) for p in pids), pids)
+        s.kill()
+    soon(lambda: not any(is_alive(p) for p in pids), lambda: [p for p in pids if is_alive(p)])

@@ -302,6 +302,21 @@ static bool has_str(const dgm_strs *strs, dgm_str s)
     return false;
 }
 
+static void collect_secret_env(loader *l)
+{
+    dgm_config *c = l->config;
+    size_t n = c->tokens.n;
+    for (size_t i = 0; i < l->n_layers; i++)
+        n += l->layers[i]->secret_env.n;
+    c->secret_env.at = dgm_new_n(l->arena, dgm_str, n);
+    for (size_t i = 0; i < c->tokens.n; i++)
+        if (c->tokens.at[i].token_env.n)
+            c->secret_env.at[c->secret_env.n++] = c->tokens.at[i].token_env;
+    for (size_t i = 0; i < l->n_layers; i++)
+        for (size_t j = 0; j < l->layers[i]->secret_env.n; j++)
+            c->secret_env.at[c->secret_env.n++] = l->layers[i]->secret_env.at[j];
+}
+
 static void check_tokens(loader *l)
 {
     dgm_config *c = l->config;
@@ -481,6 +496,7 @@ dgm_config *dgm_config_load(const dgm_config_source *s)
     if (is_whole(&l)) {
         const dgm_at *tls = DGM_AT_LIT(NULL, "tls");
         check_tokens(&l);
+        collect_secret_env(&l);
         check_listen(&l);
         check_readable(&l, DGM_AT_LIT(tls, "cert"), c->tls_cert);
         check_readable(&l, DGM_AT_LIT(tls, "key"), c->tls_key);

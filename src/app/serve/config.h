@@ -168,7 +168,8 @@ typedef struct dgm_config {
     dgm_config_agents agents; /* at least one */
     dgm_str profile;          /* already applied: for logs only */
 
-    bool is_loopback; /* of listen; a unix socket is */
+    bool is_loopback;    /* of listen; a unix socket is */
+    dgm_strs secret_env; /* variables that hold tokens: programs do not get them */
 
     dgm_str file; /* what was read; absent: no file */
     dgm_config_finding *findings;

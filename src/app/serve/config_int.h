@@ -22,6 +22,9 @@ typedef struct dgm_config_doc {
         *marks; /* yyjson keeps a document's keys and values in one row, in the order of the
                              * text: the mark of v is marks[v - root]. NULL: none */
     size_t n_marks;
+    dgm_strs
+        secret_env; /* variables that were used in tokens, or in a top-level x-... for aliases */
+    size_t secret_env_cap;
 } dgm_config_doc;
 
 /* Where findings go. */

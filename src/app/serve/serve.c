@@ -68,6 +68,14 @@ static void on_note(void *user, dgm_str agent, dgm_str task_id, dgm_str line)
                     {"task", or_none(task_id), 0}, {"note", line, 0});
 }
 
+static void on_agent_fault(void *user, dgm_str agent, dgm_str task_id, const dgm_run_fault *fault)
+{
+    struct server *s = user;
+    dgm_logger_says(s->logger, DGM_LOG_WARN, "agent failed", {"agent", agent, 0},
+                    {"task", or_none(task_id), 0}, {"why", fault->what, 0},
+                    {"detail", or_none(fault->detail), 0}, {"stderr", or_none(fault->output), 0});
+}
+
 static void on_trim_failed(void *user, const dgm_err *why)
 {
     struct server *s = user;
@@ -77,14 +85,15 @@ static void on_trim_failed(void *user, const dgm_err *why)
 
 /* ---- putting together ---------------------------------------------------------------------------------------- */
 
-static dgm_code open_agent(const dgm_config_agent *a, const dgm_backend *backend, void **ret_agent,
-                           dgm_err *err)
+static dgm_code open_agent(const dgm_config_agent *a, dgm_strs secret_env,
+                           const dgm_backend *backend, void **ret_agent, dgm_err *err)
 {
     dgm_agent_options options = {.reply = (dgm_reply)a->manner.reply,
                                  .omit_final_text = a->manner.final_text == DGM_FINAL_TEXT_OMIT,
                                  .answer_in_status =
                                      a->manner.answer_source == DGM_ANSWER_IN_STATUS,
-                                 .working_message = a->manner.working_message};
+                                 .working_message = a->manner.working_message,
+                                 .secret_env = secret_env};
     return backend->open(a->settings, &options, ret_agent, err);
 }
 
@@ -93,7 +102,7 @@ static dgm_code check_agent(const dgm_config_agent *a, void *user, dgm_err *err)
 {
     const dgm_backend *backend = dgm_backend_by_type(a->type);
     void *agent;
-    dgm_code rc = backend ? open_agent(a, backend, &agent, err) : DGM_OK;
+    dgm_code rc = backend ? open_agent(a, (dgm_strs){0}, backend, &agent, err) : DGM_OK;
     (void)user;
     if (backend && !rc && backend->close)
         backend->close(agent);
@@ -118,7 +127,7 @@ static dgm_code open_agents(struct server *s, dgm_err *err)
                 return dgm_fail(err, DGM_BAD_PARAMS, NULL, "there is no agent type \"%.*s\"",
                                 DGM_P(a->type));
             agent->foreign = agent->backend->foreign;
-            dgm_code rc = open_agent(a, agent->backend, &agent->agent, err);
+            dgm_code rc = open_agent(a, c->secret_env, agent->backend, &agent->agent, err);
             if (rc)
                 return rc;
             s->n_agents++;
@@ -147,6 +156,7 @@ static dgm_code make_core(struct server *s, dgm_err *err)
                           .keep_tasks_ms = s->config->keep_tasks_days * 24 * 3600 * 1000,
                           .on_warning = on_warning,
                           .on_note = on_note,
+                          .on_fault = on_agent_fault,
                           .on_trim_failed = on_trim_failed,
                           .user = s};
     return dgm_core_new(&o, &s->core, err);

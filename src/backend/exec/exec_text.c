@@ -7,7 +7,7 @@
 
 /* ---- in -------------------------------------------------------------------------------------------------- */
 
-static void put_json(const dgm_run_input *in, dgm_buf *out)
+static void put_json(const dgm_run_input *in, dgm_str key, dgm_buf *out)
 {
     dgm_writer w = {.out = out, .format = dgm_form_name};
     dgm_buf_add_lit(out, "{\"message\":");
@@ -23,6 +23,12 @@ static void put_json(const dgm_run_input *in, dgm_buf *out)
     dgm_json_put_str(out, in->task_id);
     dgm_buf_add_lit(out, ",\"contextId\":");
     dgm_json_put_str(out, in->context_id);
+    dgm_buf_add_lit(out, ",\"contextKey\":");
+    dgm_json_put_str(out, key);
+    dgm_buf_add_lit(out, ",\"tenant\":");
+    dgm_json_put_str(out, in->tenant.p ? in->tenant : DGM_STR(""));
+    dgm_buf_add_lit(out, ",\"principal\":");
+    dgm_json_put_str(out, in->principal.p ? in->principal : DGM_STR(""));
     dgm_buf_add_lit(out, ",\"acceptedOutputModes\":[");
     for (size_t i = 0; i < in->accepted_output_modes.n; i++) {
         if (i > 0)
@@ -35,7 +41,7 @@ static void put_json(const dgm_run_input *in, dgm_buf *out)
 void exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out)
 {
     if (form == EXEC_JSON) {
-        put_json(run->input, out);
+        put_json(run->input, dgm_exec_context_key(run->arena, run->input), out);
         return;
     }
     dgm_str text = dgm_run_text(run, run->arena);
