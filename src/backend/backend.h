@@ -99,7 +99,7 @@ typedef enum dgm_setting_kind {
     DGM_SETTING_INT,     /* int64_t, likewise */
     DGM_SETTING_CHOICE,  /* int: which of `choices`, "a|b|c" */
     DGM_SETTING_COMMAND, /* const dgm_json *: a text, or a list of texts, not empty */
-    DGM_SETTING_ENV,     /* const dgm_json *: an object of texts; numbers count as text */
+    DGM_SETTING_ENV,     /* const dgm_json *: an object of texts; 80 and true count as text */
     DGM_SETTING_NAMES /* const dgm_json *: a list of names, or the text `choices` for all of them */
 } dgm_setting_kind;
 

@@ -33,9 +33,10 @@ static bool setting_fault(struct check *c, const dgm_at *at, const char *todo, c
 
 /* ---- values ----------------------------------------------------------------------------------------------- */
 
-static bool is_number(const dgm_json *v)
+/* A number, true or false: where text is meant, its letters. A variable may look like one. */
+static bool is_plain_scalar(const dgm_json *v)
 {
-    return yyjson_is_num(plain(v)) || yyjson_is_raw(plain(v));
+    return yyjson_is_num(plain(v)) || yyjson_is_raw(plain(v)) || yyjson_is_bool(plain(v));
 }
 
 static bool check_text(struct check *c, const dgm_json *v, const dgm_at *at)
@@ -110,8 +111,8 @@ static bool check_command(struct check *c, const dgm_json *v, const dgm_at *at)
     if (yyjson_arr_size(plain(v)) == 0)
         return setting_fault(c, at, todo, "it is empty");
     yyjson_arr_foreach (plain(v), i, n, item) {
-        if (is_number(item))
-            continue; /* an argument: its digits */
+        if (is_plain_scalar(item))
+            continue;
         good &= check_text(c, item, DGM_AT_I(at, i));
         if (i == 0 && yyjson_is_str(item) && dgm_json_str(item).n == 0)
             good = setting_fault(c, DGM_AT_I(at, 0), todo, "the program has no name");
@@ -137,7 +138,7 @@ static bool check_env(struct check *c, const dgm_json *v, const dgm_at *at)
     yyjson_obj_foreach (plain(v), i, n, key, item) {
         const dgm_at *here = DGM_AT(at, dgm_json_str(key));
         good &= check_name(c, dgm_json_str(key), here);
-        good &= is_number(item) || check_text(c, item, here);
+        good &= is_plain_scalar(item) || check_text(c, item, here);
     }
     return good;
 }

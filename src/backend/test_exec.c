@@ -298,8 +298,8 @@ static void programs_get_no_secrets_of_the_server(void **state)
                  "DGM_OTHER=x\nLC_DGM=l\nXDG_DGM=d");
     check_env_of("'output':'text','inherit_env':['DGM_TOKEN']", &options,
                  "DGM_TOKEN=s3cret\nLC_DGM=l\nXDG_DGM=d");
-    check_env_of("'output':'text','env':{'DGM_OTHER':'y','DGM_PORT':80}", &options,
-                 "DGM_OTHER=y\nDGM_PORT=80\nLC_DGM=l\nXDG_DGM=d");
+    check_env_of("'output':'text','env':{'DGM_OTHER':'y','DGM_PORT':80,'DGM_ON':true}", &options,
+                 "DGM_ON=true\nDGM_OTHER=y\nDGM_PORT=80\nLC_DGM=l\nXDG_DGM=d");
     /* a failure names what it did not get, and no value */
     struct fake *f = exec_open_with("exit 3", "", &options);
     fake_run(f, "hi");
@@ -807,7 +807,7 @@ static void mistakes_in_settings_are_pointed_at(void **state)
         {"{\"command\":[\"a\",null]}", "/command/1"},
         {"{\"command\":1}", "/command"},
         {"{\"command\":\"x\",\"env\":[]}", "/env"},
-        {"{\"command\":\"x\",\"env\":{\"A\":true}}", "/env/A"},
+        {"{\"command\":\"x\",\"env\":{\"A\":[]}}", "/env/A"},
         {"{\"command\":\"x\",\"env\":{\"A=\":\"1\"}}", "/env/A="},
         {"{\"command\":\"x\\u0000y\"}", "/command"},
         {"{\"command\":\"x\",\"timeout\":0}", "/timeout"},

@@ -104,7 +104,8 @@ typedef struct dgm_config_row {
     const dgm_config_shape *of;
     const dgm_config_format *format;
     unsigned flags;
-    const char *about; /* `code` in backticks */
+    const char *about;                          /* `code` in backticks */
+    const char *unknown_value, *allowed_values; /* the words of its error; NULL: the usual ones */
 } dgm_config_row;
 
 struct dgm_config_shape {
@@ -139,6 +140,18 @@ void dgm_config_read_layers(dgm_config *c, dgm_config_doc *const *layers, size_t
 /* The nearest of these names to a typed one; NULL: none is near. */
 const char *dgm_config_nearest(dgm_str typed, const char *(*name)(const void *names, size_t i),
                                const void *names);
+
+/* ---- settings of agent types (config_settings.c) ----------------------------------------------------------- */
+
+/* Reports every mistake in an agent's settings; true: there is none. written: the agent in this document. */
+bool dgm_config_check_settings(const dgm_config_agent *a, const dgm_config_doc *doc,
+                               yyjson_val *written, const dgm_at *at, dgm_config_findings *f);
+/* For the JSON Schema: `$defs` of the types' settings, and the rules of an agent that refer to them. Both
+ * start with a comma. */
+void dgm_config_put_settings_defs(dgm_buf *b);
+void dgm_config_put_settings_rules(dgm_buf *b);
+/* The table of a type's settings for docs/agents.md; false: it has none. */
+bool dgm_config_put_settings_docs(dgm_buf *b, dgm_str type);
 
 /* ---- writing by the table (config_write.c) ----------------------------------------------------------------- */
 

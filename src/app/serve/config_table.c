@@ -387,7 +387,8 @@ static const dgm_config_row agent_rows[] = {
     {"id", DGM_CONFIG_TEXT, AGENT(id), .format = &name,
      .about = "its path is `/agents/{id}/`; its type's name when absent"},
     {"type", DGM_CONFIG_TEXT, AGENT(type), .values = agent_types, .flags = REQUIRED,
-     .about = "what does the work"},
+     .about = "what does the work", .unknown_value = "unknown agent type",
+     .allowed_values = "Types: exec (run your own program), demo, hello; for tests bench, tck"},
     {"default", DGM_CONFIG_SWITCH, AGENT(is_default), .def = "false", .flags = LIVE,
      .about = "the one at `/`; the first when none says so"},
     MANNER_ROWS(AGENT(manner)),
@@ -398,7 +399,8 @@ static const dgm_config_row agent_rows[] = {
               " card"},
     {"a2a", DGM_CONFIG_OBJECT, AGENT(a2a), .of = &a2a, .flags = LIVE,
      .about = "the server's `a2a`, for this agent alone"},
-    {"settings", DGM_CONFIG_JSON, AGENT(settings), .about = "what its type wants to know"},
+    {"settings", DGM_CONFIG_JSON, AGENT(settings),
+     .about = "the settings of its type: see [agents](agents.md)"},
     {0},
 };
 
