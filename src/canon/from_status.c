@@ -161,10 +161,67 @@ static const dgm_json *metadata_of(dgm_from_records *f, const dgm_message *m)
     return n ? dgm_json_object(f->scratch, members, n) : NULL;
 }
 
+/* The request for an approval in a question: {"type":"approval-request","id","tool","arguments"}; NULL: there is none. */
+static const dgm_json *approval_of(const dgm_message *m)
+{
+    for (size_t i = 0; m && i < m->parts.n; i++) {
+        const dgm_part *p = &m->parts.at[i];
+        if (p->kind == DGM_PART_DATA &&
+            dgm_str_is(dgm_said_mark(p->data, "type"), "approval-request"))
+            return p->data;
+    }
+    return NULL;
+}
+
+/* The question without the request for an approval: the text says what is asked, and the interrupt has the request. */
+static const dgm_message *without_approval(dgm_from_records *f, const dgm_message *m,
+                                           const dgm_json *approval)
+{
+    dgm_message *copy = dgm_new(f->scratch, dgm_message);
+    *copy = *m;
+    copy->parts = (dgm_parts){dgm_new_n(f->scratch, dgm_part, m->parts.n), 0};
+    for (size_t i = 0; i < m->parts.n; i++) {
+        if (m->parts.at[i].kind != DGM_PART_DATA || m->parts.at[i].data != approval)
+            copy->parts.at[copy->parts.n++] = m->parts.at[i];
+    }
+    return copy;
+}
+
+static bool is_text_only(const dgm_message *m)
+{
+    bool any = false;
+    for (size_t i = 0; m && i < m->parts.n; i++) {
+        if (m->parts.at[i].kind != DGM_PART_TEXT)
+            return false;
+        any |= m->parts.at[i].content.n > 0;
+    }
+    return any;
+}
+
+/* Metadata of an interrupt: the agent's, and the request for an approval as `approval`. */
+static const dgm_json *interrupt_metadata(dgm_from_records *f, const dgm_message *m,
+                                          const dgm_json *approval)
+{
+    yyjson_val *own = (yyjson_val *)(uintptr_t)metadata_of(f, m), *key;
+    if (!approval)
+        return own;
+    dgm_member *members = dgm_new_n(f->scratch, dgm_member, yyjson_obj_size(own) + 1);
+    yyjson_obj_iter it = yyjson_obj_iter_with(own);
+    size_t n = 0;
+    while ((key = yyjson_obj_iter_next(&it)))
+        members[n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
+    members[n++] = (dgm_member){DGM_STR("approval"), approval};
+    return dgm_json_object(f->scratch, members, n);
+}
+
 static void on_interrupted(dgm_from_records *f, dgm_task_state state, const dgm_message *m,
                            const dgm_at *at)
 {
     dgm_said said;
+    const dgm_json *approval = approval_of(m);
+    bool text_only = state == DGM_STATE_INPUT_REQUIRED && is_text_only(m);
+    if (approval)
+        m = without_approval(f, m, approval);
     closing_message(f, m, at, &said);
     if (waiting_calls(f, &said).n) { /* of the caller's own tools: no question, but work */
         dgm_from_finish_well(f, waiting_calls(f, &said));
@@ -176,7 +233,8 @@ static void on_interrupted(dgm_from_records *f, dgm_task_state state, const dgm_
             .reason = state == DGM_STATE_AUTH_REQUIRED ? DGM_STR("a2a:auth_required")
                                                        : DGM_STR("input_required"),
             .message = text.n ? text : (dgm_str){0},
-            .metadata = metadata_of(f, m),
+            .metadata = interrupt_metadata(f, m, approval),
+            .text_only = text_only,
         };
         dgm_from_finish(
             f, (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = {&interrupt, 1}});

@@ -123,6 +123,12 @@ typedef enum dgm_frontend_kind {
 } dgm_frontend_kind;
 typedef enum dgm_on_disconnect { DGM_DISCONNECT_CONTINUE, DGM_DISCONNECT_CANCEL } dgm_on_disconnect;
 
+/* How AG-UI shows a question that is only text. */
+typedef enum dgm_agui_questions {
+    DGM_QUESTIONS_MESSAGE,
+    DGM_QUESTIONS_INTERRUPT
+} dgm_agui_questions;
+
 typedef struct dgm_config_limits {
     int64_t http_body_bytes;
     int64_t in_flight_bytes;
@@ -163,6 +169,8 @@ typedef struct dgm_config {
     dgm_config_limits limits;
     dgm_on_disconnect on_disconnect[DGM_N_FRONTENDS];
     int64_t disconnect_grace_s[DGM_N_FRONTENDS];
+    dgm_agui_questions agui_questions;
+    bool openai_continue_questions;
     dgm_config_a2a a2a;
     dgm_config_manner agent_defaults;
     dgm_config_agents agents; /* at least one */

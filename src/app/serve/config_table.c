@@ -542,6 +542,27 @@ static const dgm_config_shape grace = {
 
 #define AT(member) offsetof(dgm_config, member)
 
+static const dgm_config_row agui_rows[] = {
+    {"questions", DGM_CONFIG_NAME, AT(agui_questions), .def = "\"message\"",
+     .values = WORDS("message", "interrupt"), .flags = LIVE,
+     .about =
+         "how a run ends with a question that is only text: as a success, with the question as a"
+         " message, or with an interrupt. Approvals, structured input and `auth-required` are"
+         " always interrupts"},
+    {0},
+};
+static const dgm_config_shape agui = {"AG-UI", "`ag-ui`: how AG-UI is spoken.", agui_rows};
+
+static const dgm_config_row openai_rows[] = {
+    {"continue_questions", DGM_CONFIG_SWITCH, AT(openai_continue_questions), .def = "true",
+     .flags = LIVE,
+     .about = "a request without a conversation id continues the task whose question is the last"
+              " answer in its messages"},
+    {0},
+};
+static const dgm_config_shape openai = {
+    "OpenAI", "`openai`: how Chat Completions and Responses are spoken.", openai_rows};
+
 /* `a2a` and `agent_defaults` stand before `agents`, which begin with them. */
 static const dgm_config_row root_rows[] = {
     {"profile", DGM_CONFIG_TEXT, AT(profile), .def = "\"\"", .flags = LIVE,
@@ -585,6 +606,9 @@ static const dgm_config_row root_rows[] = {
     {"on_disconnect", DGM_CONFIG_OBJECT, 0, .of = &disconnect, .flags = LIVE,
      .about = "what becomes of runs"},
     {"disconnect_grace_s", DGM_CONFIG_OBJECT, 0, .of = &grace, .flags = LIVE, .about = "and when"},
+    {"ag-ui", DGM_CONFIG_OBJECT, 0, .of = &agui, .flags = LIVE, .about = "how AG-UI is spoken"},
+    {"openai", DGM_CONFIG_OBJECT, 0, .of = &openai, .flags = LIVE,
+     .about = "how OpenAI's two APIs are spoken"},
     {"a2a", DGM_CONFIG_OBJECT, AT(a2a), .of = &a2a, .flags = LIVE, .about = "how A2A is spoken"},
     {"agent_defaults", DGM_CONFIG_OBJECT, AT(agent_defaults), .of = &manner,
      .about = "for all agents"},

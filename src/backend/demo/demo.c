@@ -104,6 +104,7 @@ static dgm_code step(struct play *p, bool *ret_over, bool *ret_more, dgm_err *er
     case DEMO_END:
     case DEMO_MESSAGE:
     case DEMO_ASK:
+    case DEMO_APPROVE:
     case DEMO_AUTH:
     case DEMO_FAIL:
     case DEMO_REJECT: break;
@@ -113,6 +114,7 @@ static dgm_code step(struct play *p, bool *ret_over, bool *ret_more, dgm_err *er
     case DEMO_MESSAGE: return dgm_run_reply(run, text, err);
     case DEMO_CALL: return demo_call(run, p->step, err);
     case DEMO_ASK: return dgm_run_status(run, DGM_STATE_INPUT_REQUIRED, text, err);
+    case DEMO_APPROVE: return demo_approve(run, p->step, err);
     case DEMO_AUTH: return dgm_run_status(run, DGM_STATE_AUTH_REQUIRED, text, err);
     case DEMO_FAIL: return dgm_run_fail(run, text, err);
     case DEMO_REJECT: return dgm_run_status(run, DGM_STATE_REJECTED, text, err);

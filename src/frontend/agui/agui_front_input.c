@@ -93,6 +93,38 @@ bool agui_read(struct agui_op *op)
     return true;
 }
 
+/* How the events of a run that is followed from its start, or behind a cursor, are changed. Lives as long as the
+ * exchange. */
+struct agui_following {
+    dgm_str parent_run_id; /* the run that started this one; empty: the client named none */
+    bool interrupts;
+};
+
+static dgm_code agui_follow_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+{
+    const struct agui_following *f = arg;
+    dgm_canon_event changed;
+    if (event->kind == DGM_CANON_RUN_STARTED && f->parent_run_id.n) {
+        changed = *event;
+        changed.run_started.parent_run_id = f->parent_run_id;
+        event = &changed;
+    } else if (!f->interrupts) {
+        event = agui_as_message(event, &changed);
+    }
+    return dgm_canon_emit(next, event);
+}
+
+void agui_follow(const struct agui_op *op, dgm_tell *tell)
+{
+    struct agui_following *f = dgm_http_keep(op->x, sizeof *f);
+    dgm_str parent = op->input.parent_run_id;
+    *f = (struct agui_following){
+        .parent_run_id = {parent.n ? dgm_http_keep_text(op->x, parent) : NULL, parent.n},
+        .interrupts = dgm_turns_options_of(op->q.turns)->agui_interrupts};
+    tell->on_event = agui_follow_event;
+    tell->arg = f;
+}
+
 dgm_tell agui_tell_of(const struct agui_op *op)
 {
     dgm_tell tell = {.codec = op->binary     ? &dgm_codec_agui_proto

@@ -41,6 +41,8 @@ typedef struct dgm_turns_options {
     const dgm_turn_agent *first; /* the default */
     dgm_str public_url;          /* for links; empty: as the request names us */
     dgm_turn_leave leave[DGM_N_LEAVES];
+    bool agui_interrupts;   /* ag-ui.questions: interrupt, also for a question that is only text */
+    bool openai_by_id_only; /* openai.continue_questions: off */
 } dgm_turns_options;
 
 /* One per site. What the options point to is borrowed. */
