@@ -193,6 +193,12 @@
 /* "note_bytes": what a caller wants remembered that is no task: the metadata of a conversation, some items. */
 #define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
 
+/* "waiting_questions": tasks of one caller that wait with equal conversations, which a request without a conversation id could
+ * answer. From two on no request continues any of them; the others are listed so that the last one to wait is found again. */
+#define DGM_MAX_WAITING_QUESTIONS 16
+/* How long such a question is found: a person may answer after a week of holidays. Afterwards the task is found by its id only. */
+#define DGM_QUESTION_MS ((int64_t)8 * 24 * 3600 * 1000)
+
 /* "open_calls": of one question to the caller, by whose ids its task is found; more than any model makes at
  * once. What is behind them, or has an id of more than DGM_MAX_ID_BYTES, is found by its task only. */
 #define DGM_MAX_OPEN_CALLS 256

@@ -118,6 +118,9 @@ struct responses_turn {
     dgm_str id, agent, task_id, context_id, request;
     dgm_log *log;
     uint64_t first_seq;
+    /* Of a turn that is told to the caller who began it. question_key: see openai_question.h; empty: it is not needed. */
+    dgm_str question_key;
+    uint32_t turn;
 };
 struct responses_turn responses_turn_of(dgm_str id, const dgm_found_turn *found);
 

@@ -392,10 +392,20 @@ static bool was_asked(const struct speech *said, const struct speech *stored)
     return i == said->n;
 }
 
+/* Is it JSON and nothing else? So the data of an agent is shown to a caller who requested JSON, without the agent's texts. */
+static bool is_json(dgm_arena *a, dgm_str text)
+{
+    yyjson_val *v;
+    return text.n && (text.p[0] == '{' || text.p[0] == '[') &&
+           !dgm_json_read(a, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, NULL);
+}
+
 /* All that the agent said is there, in order; protocols without files have links in between, and texts joined. */
-static bool was_answered(const struct speech *said, const struct speech *stored)
+static bool was_answered(dgm_arena *a, const struct speech *said, const struct speech *stored)
 {
     size_t i = 0, from = 0;
+    if (said->n == 1 && is_json(a, said->at[0]))
+        return true;
     for (size_t k = 0; k < stored->n; k++) {
         const char *found = NULL;
         for (; i < said->n; i++, from = 0) {
@@ -423,7 +433,7 @@ bool extends_history(dgm_arena *a, const dgm_canon_messages *messages, const str
             return !was.n ||
                    (was.role == DGM_CANON_USER && !next_speech(a, stored, stored->n, &k).n);
         if (said.role != was.role ||
-            !(was.role == DGM_CANON_USER ? was_asked(&said, &was) : was_answered(&said, &was)))
+            !(was.role == DGM_CANON_USER ? was_asked(&said, &was) : was_answered(a, &said, &was)))
             return false;
     }
 }
