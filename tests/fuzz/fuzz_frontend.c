@@ -122,7 +122,7 @@ static void emit_line(struct play *p, dgm_str line)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_mint mint = {{0}, 0, {0}};
     dgm_event event;
-    if (!exec_read_event(a, &mint, line, &event, NULL))
+    if (!exec_read_event(a, &mint, 1, line, &event, NULL))
         p->run->ops->emit(p->run, &event, NULL);
 }
 
@@ -216,9 +216,10 @@ static void agent_cancel(void *agent, dgm_run *run)
     }
 }
 
-static dgm_code agent_open(const dgm_json *config, void **ret_agent, dgm_err *err)
+static dgm_code agent_open(const dgm_json *config, const dgm_agent_options *options,
+                           void **ret_agent, dgm_err *err)
 {
-    (void)config, (void)err;
+    (void)config, (void)options, (void)err;
     *ret_agent = &stage;
     return DGM_OK;
 }
