@@ -61,12 +61,12 @@ static dgm_str plain_text(dgm_arena *a, const dgm_parts *parts)
     return text;
 }
 
-/* The message of a failed status is the reason of the failure, unless metadata.error has another one. */
+/* Does the message of a failed status only repeat metadata.error? */
 static bool is_reason(dgm_arena *a, const dgm_task *t)
 {
     dgm_str error = dgm_metadata_error(t->metadata);
-    return t->status.state == DGM_STATE_FAILED &&
-           (!error.n || dgm_str_eq(plain_text(a, &t->status.message->parts), error));
+    return t->status.state == DGM_STATE_FAILED && error.n &&
+           dgm_str_eq(plain_text(a, &t->status.message->parts), error);
 }
 
 /* Does the status message belong to the conversation? Not when it only tells how things are going. */
