@@ -364,6 +364,25 @@ static void text_goes_in_and_out(void **state)
     fake_close(f);
 }
 
+static void files_for_a_program_that_reads_text_are_rejected(void **state)
+{
+    struct fake *f = exec_open_with("cat", "'input':'text','output':'text'", NULL);
+    dgm_part parts[2] = {{.kind = DGM_PART_TEXT, .content = DGM_STR("look")},
+                         {.kind = DGM_PART_RAW,
+                          .content = DGM_STR("AAAA"),
+                          .filename = DGM_STR("x.png"),
+                          .media_type = DGM_STR("image/png")}};
+    (void)state;
+    fake_prepare(f, "msg-1", "look");
+    f->message.parts = (dgm_parts){parts, 2};
+    dgm_loop_post(f->run.loop, fake_do_start, f);
+    uv_sem_wait(&f->ended);
+    fake_check(f);
+    check_trace(f, "rejected");
+    check_str(f->final, "this agent accepts only text, not files: x.png (image/png) was not read");
+    fake_close(f);
+}
+
 static void it_asks_and_goes_on(void **state)
 {
     struct fake *f =
@@ -644,6 +663,19 @@ static void cancel_kills_the_group(void **state)
     fake_close(f);
 }
 
+/* As the core does when the caller of a run without a task disconnects. */
+static void cancel_ends_one_that_wrote_nothing(void **state)
+{
+    struct fake *f = exec_open_with("cat >/dev/null; sleep 60 & sleep 60", "", NULL);
+    (void)state;
+    f->cancel_ms = 50;
+    fake_run(f, "hi");
+    fake_check(f);
+    check_trace(f, "canceled");
+    assert_true(f->ms < 30000);
+    fake_close(f);
+}
+
 static void cancel_ends_one_that_writes_without_end(void **state)
 {
     /* long lines: what the pipe still holds behind the cancel is few of them */
@@ -839,8 +871,8 @@ DGM_TEST_MAIN(
     dgm_test(programs_get_no_secrets_of_the_server),
     dgm_test(a_failure_is_one_record_with_the_end_of_stderr),
     dgm_test_holds(text_comes_as_chunks, "R002-13 R004-17"), dgm_test(text_goes_in_and_out),
-    dgm_test(it_asks_and_goes_on), dgm_test_holds(the_examples_work, "R004-17"),
-    dgm_test(the_python_example_asks_and_goes_on),
+    dgm_test(files_for_a_program_that_reads_text_are_rejected), dgm_test(it_asks_and_goes_on),
+    dgm_test_holds(the_examples_work, "R004-17"), dgm_test(the_python_example_asks_and_goes_on),
     dgm_test_holds(an_exit_status_is_a_failure, "R002-10"),
     dgm_test_holds(a_crash_is_a_failure, "R002-10"), dgm_test(a_hang_is_ended),
     dgm_test(garbage_is_a_failure), dgm_test(callers_are_not_told_what_was_written),
@@ -850,6 +882,7 @@ DGM_TEST_MAIN(
     dgm_test(a_program_that_is_not_there_fails_the_task),
     dgm_test(a_program_that_is_not_there_is_found_at_the_start),
     dgm_test(after_its_answer_it_has_to_go), dgm_test(cancel_kills_the_group),
+    dgm_test(cancel_ends_one_that_wrote_nothing),
     dgm_test(cancel_ends_one_that_writes_without_end), dgm_test(one_that_ignores_cancel_is_killed),
     dgm_test(it_may_say_goodbye_when_canceled), dgm_test(it_waits_while_the_log_is_full),
     dgm_test(only_so_many_run_at_a_time), dgm_test(one_principal_does_not_get_all_of_them),

@@ -126,6 +126,60 @@ def find_internal(value):
         yield from find_internal(v)
 
 
+# ---- tools, reasoning, state, usage ----------------------------------------------------------------------------------------------
+
+def sse(s, path, body):
+    p = subprocess.run(["curl", "-sN", s.url + path, "-H", "Content-Type: application/json", "-d", json.dumps(body)], capture_output=True, text=True, timeout=60, check=True)
+    return [json.loads(line[6:]) for line in p.stdout.splitlines() if line.startswith("data: {")]
+
+
+@test("what to emit: the example of docs/agents.md is shown by every protocol as its table says")
+def _():
+    (lines,) = [lines for section, lines in guide_events() if section.startswith("What to emit")]
+    path = os.path.join(folder(), "agent")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\ncat >/dev/null\n" + "".join(f"echo '{x}'\n" for x in lines))
+    os.chmod(path, 0o755)
+    with serve({"command": [path]}) as s:
+        # AG-UI
+        events = sse(s, "/ag-ui", {"threadId": "t", "runId": "r", "messages": [{"id": "u", "role": "user", "content": "hi"}], "tools": [], "context": []})
+        types = [e["type"] for e in events]
+        for wanted in ("REASONING_MESSAGE_CONTENT", "TOOL_CALL_START", "TOOL_CALL_RESULT", "ACTIVITY_SNAPSHOT", "STATE_SNAPSHOT", "STATE_DELTA", "CUSTOM"):
+            check(wanted in types, (wanted, types))
+        check({"type": "STEP_STARTED", "stepName": "plan"} in events and {"type": "STEP_FINISHED", "stepName": "plan"} in events, events)
+        same(next(e for e in events if e["type"] == "TOOL_CALL_START")["toolCallName"], "get_weather", "tool")
+        same(events[-1]["usage"][0]["totalTokens"], 21, "usage")
+        # Responses
+        r = json.loads(ask(s.address, "POST", "/v1/responses", json.dumps({"model": "exec", "input": "hi"}).encode(), [("Content-Type", "application/json")]).body)
+        same([o["type"] for o in r["output"]], ["reasoning", "mcp_call", "reasoning", "message"], "output")
+        same((r["output"][1]["name"], json.loads(r["output"][1]["output"]), r["usage"]["total_tokens"]), ("get_weather", {"sky": "snow", "celsius": -3}, 21), "call")
+        # Chat Completions
+        r = json.loads(ask(s.address, "POST", "/v1/chat/completions", json.dumps({"model": "exec", "messages": [{"role": "user", "content": "hi"}]}).encode(), [("Content-Type", "application/json")]).body)
+        m = r["choices"][0]["message"]
+        same((m["content"], r["usage"]["total_tokens"], "tool_calls" in m), ("It snows in Oslo.", 21, False), "chat")
+        check("I need the weather" in m["reasoning_content"] and "Asking the travel agent" in m["reasoning_content"], m)
+        # AI SDK
+        events = sse(s, "/ai-sdk", {"id": "c", "messages": [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]})
+        types = [e["type"] for e in events]
+        for wanted in ("reasoning-delta", "tool-input-available", "tool-output-available", "data-a2a-status", "data-state", "data-custom"):
+            check(wanted in types, (wanted, types))
+        same(events[-1]["messageMetadata"]["usage"][0]["totalTokens"], 21, "usage")
+        # A2A
+        with Client(s, RPC1).stream("hi") as stream:
+            check("internal:" not in json.dumps([e.payload for e in stream.rest()]), "internal events in A2A")
+        same(warnings(s), [], "warnings")
+
+
+@test("a file for a program that reads text is rejected, and `dragoman send --file` says so")
+def _():
+    path = os.path.join(folder(), "x.png")
+    with open(path, "wb") as f:
+        f.write(b"\x89PNG")
+    with serve({"command": ["cat"], "input": "text", "output": "text"}) as s:
+        p = subprocess.run([DRAGOMAN, "send", "--file", path, s.url, "look"], env=ENV, capture_output=True, text=True, timeout=60)
+        check(p.returncode != 0 and "accepts only text" in p.stdout + p.stderr and "x.png" in p.stdout + p.stderr, p)
+
+
 # ---- the environment of programs ------------------------------------------------------------------------------------------------------
 
 SECRETS = {"ALICE_TOKEN": "alice-secret-1", "BOB_TOKEN": "bob-secret-2", "OTHER_KEY": "other-key-3"}

@@ -350,6 +350,27 @@ static void refuse(dgm_run *run, const char *safe, const char *detail)
     run->ops->end(run, rc ? err.msg : NULL);
 }
 
+/* A program that reads text cannot get a file: the caller has to know. True: the run has ended. */
+static bool reject_files(dgm_run *run)
+{
+    dgm_parts parts = run->input->message->parts;
+    dgm_err err = {0};
+    for (size_t i = 0; i < parts.n; i++) {
+        const dgm_part *p = &parts.at[i];
+        if (p->kind != DGM_PART_RAW && p->kind != DGM_PART_URL)
+            continue;
+        dgm_str name = p->filename.n ? p->filename : DGM_STR("the file");
+        dgm_str type = p->media_type.n ? p->media_type : DGM_STR("unknown type");
+        dgm_str why = dgm_arena_printf(
+            run->arena, "this agent accepts only text, not files: %.*s (%.*s) was not read",
+            DGM_P(name), DGM_P(type));
+        dgm_code rc = dgm_run_status(run, DGM_STATE_REJECTED, why, &err);
+        run->ops->end(run, rc ? err.msg : NULL);
+        return true;
+    }
+    return false;
+}
+
 static void refuse_busy(const struct exec *x, dgm_run *run, enum exec_room room)
 {
     char detail[120];
@@ -371,6 +392,8 @@ static void start(void *agent, dgm_run *run)
     struct exec *x = agent;
     struct exec_share *share;
     dgm_err err = {0};
+    if (x->input == EXEC_TEXT && reject_files(run))
+        return;
     enum exec_room room = dgm_exec_share_enter(x, run->input, &share);
     if (room != EXEC_ROOM) {
         refuse_busy(x, run, room);

@@ -19,7 +19,8 @@ const dgm_setting dgm_exec_settings[] = {
     {"command", DGM_SETTING_COMMAND, AT(command), .required = true,
      .about = "the program and its arguments, as a list; text is a line for `/bin/sh`"},
     {"input", DGM_SETTING_CHOICE, AT(input), .choices = "json|text", .def = "json",
-     .about = "`json`: one line as described below; `text`: the text of the message"},
+     .about = "`json`: one line as described below; `text`: the text of the message, and files are "
+              "rejected"},
     {"output", DGM_SETTING_CHOICE, AT(output), .choices = "json|text", .def = "json",
      .about = "`json`: one event per line; `text`: the answer, each line is sent as it is written"},
     {"timeout", DGM_SETTING_NUMBER, AT(timeout), .min = 0.01, .max = 86400, .def = "300",
