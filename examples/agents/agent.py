@@ -7,7 +7,7 @@ times are filled in. Exit status 0 completes the task, any other one fails it; s
 
     count 5        streams an answer, with progress
     chart          a file and data beside the answer
-    order          asks back, and goes on with what you answer
+    order          asks a question, and continues with your answer
     anything else  one Message, no task
 """
 import base64

@@ -224,6 +224,15 @@ def _():
         check(not any(v in x for v in SECRETS.values() for x in s.log), s.log)
 
 
+@test("environment: --check does not print the values of `env`")
+def _():
+    path = os.path.join(folder(), "dragoman.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("agents:\n- type: exec\n  settings: {command: [cat], env: {KEY: '${OTHER_KEY}'}}\n")
+    p = subprocess.run([DRAGOMAN, "serve", "--check", "-c", path], env={**ENV, **SECRETS}, capture_output=True, text=True, timeout=60)
+    check(p.returncode == 0 and SECRETS["OTHER_KEY"] not in p.stdout + p.stderr and '"KEY": "***"' in p.stdout, p)
+
+
 # ---- who asks --------------------------------------------------------------------------------------------------------------------------
 
 @test("callers: a program can keep apart what two principals name alike")

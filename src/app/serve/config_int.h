@@ -146,6 +146,9 @@ const char *dgm_config_nearest(dgm_str typed, const char *(*name)(const void *na
 /* Reports every mistake in an agent's settings; true: there is none. written: the agent in this document. */
 bool dgm_config_check_settings(const dgm_config_agent *a, const dgm_config_doc *doc,
                                yyjson_val *written, const dgm_at *at, dgm_config_findings *f);
+/* The settings as JSON, values of environment variables as "***": they may be keys. Nothing if there are
+ * none. */
+void dgm_config_put_settings(dgm_buf *b, const dgm_config_agent *a);
 /* For the JSON Schema: `$defs` of the types' settings, and the rules of an agent that refer to them. Both
  * start with a comma. */
 void dgm_config_put_settings_defs(dgm_buf *b);

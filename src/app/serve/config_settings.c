@@ -107,6 +107,52 @@ bool dgm_config_check_settings(const dgm_config_agent *a, const dgm_config_doc *
     return dgm_settings_check(a->settings, c.backend->settings, NULL, on_setting_fault, &c) == 0;
 }
 
+/* ---- printing ---------------------------------------------------------------------------------------------- */
+
+static bool is_env_setting(const dgm_backend *backend, dgm_str name)
+{
+    for (const dgm_setting *row = backend ? backend->settings : NULL; row && row->name; row++) {
+        if (row->kind == DGM_SETTING_ENV && dgm_str_eq(name, dgm_str_from(row->name)))
+            return true;
+    }
+    return false;
+}
+
+static void put_masked(dgm_buf *b, yyjson_val *env)
+{
+    yyjson_val *key, *item;
+    size_t i, n;
+    dgm_buf_add_char(b, '{');
+    yyjson_obj_foreach (env, i, n, key, item) {
+        if (i)
+            dgm_buf_add_char(b, ',');
+        dgm_json_put_str(b, dgm_json_str(key));
+        dgm_buf_add_lit(b, ":\"***\"");
+    }
+    dgm_buf_add_char(b, '}');
+}
+
+void dgm_config_put_settings(dgm_buf *b, const dgm_config_agent *a)
+{
+    const dgm_backend *backend = dgm_backend_by_type(a->type);
+    yyjson_val *key, *item;
+    size_t i, n;
+    if (!a->settings)
+        return;
+    dgm_buf_add_char(b, '{');
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)a->settings, i, n, key, item) {
+        if (i)
+            dgm_buf_add_char(b, ',');
+        dgm_json_put_str(b, dgm_json_str(key));
+        dgm_buf_add_char(b, ':');
+        if (yyjson_is_obj(item) && is_env_setting(backend, dgm_json_str(key)))
+            put_masked(b, item);
+        else
+            dgm_json_put(b, item);
+    }
+    dgm_buf_add_char(b, '}');
+}
+
 /* ---- JSON Schema ------------------------------------------------------------------------------------------ */
 
 static void put_choices(dgm_buf *b, const char *choices)

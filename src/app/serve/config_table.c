@@ -399,7 +399,7 @@ static const dgm_config_row agent_rows[] = {
               " card"},
     {"a2a", DGM_CONFIG_OBJECT, AGENT(a2a), .of = &a2a, .flags = LIVE,
      .about = "the server's `a2a`, for this agent alone"},
-    {"settings", DGM_CONFIG_JSON, AGENT(settings),
+    {"settings", DGM_CONFIG_JSON, AGENT(settings), .flags = SECRET,
      .about = "the settings of its type: see [agents](agents.md)"},
     {0},
 };

@@ -43,6 +43,7 @@ static const char exec_yaml[] =
     "    input: text               # json: one line with the message and its task\n"
     "    output: text              # json: a line per event, so that it can stream, ask and fail\n"
     "    timeout: 60               # seconds\n"
+    "    # inherit_env: [API_KEY]  # variables of the server's environment that the program needs\n"
     "  # reply: auto               # message: no task is kept; task: always\n"
     "  # working_message: One moment...\n";
 
