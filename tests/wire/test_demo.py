@@ -198,3 +198,14 @@ def _():
     needs_ours("a script of Dragoman's demo")
     modes = ask(server("demo").address, "GET", "/.well-known/agent-card.json").json["defaultInputModes"]
     check("text/plain" in modes and "image/png" in modes and "*/*" in modes, modes)
+
+
+@each("every status of a stream, and the Task, have a timestamp: {} [R004-09]", [(f"{word}, {w}", w, word) for w in ALL for word in (DEMO_TEXT, DEMO_ASK, DEMO_FAIL)])
+def _(wire, word):
+    needs_ours("the stand-in's clock is the SDK's")
+    c = client(wire)
+    events = c.stream(word).rest()
+    same(events[0].kind, "task", "the first event")
+    statuses = [e.body["status"] for e in events if e.kind in ("task", "statusUpdate")]
+    check(len(statuses) > 1 and all(s.get("timestamp") for s in statuses), statuses)
+    check(c.get(events[0].body["id"]).task["status"].get("timestamp"), "the Task")

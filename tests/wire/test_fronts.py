@@ -172,3 +172,27 @@ def _(name):
             (not is_canceled or "TASK_STATE_CANCELED" in states) and (is_canceled or states == {"TASK_STATE_COMPLETED"})
 
     soon(over, "tasks that do not end", seconds=60)
+
+
+# ---- which dialect is where -----------------------------------------------------------------------------------
+
+ASKS = {"ag-ui": lambda: fronts.run_input("tools"), "responses": lambda: {"model": "demo", "input": "tools", "stream": True}}
+OFFICIAL = {"ag-ui": lambda name: name == name.upper() and "-" not in name, "responses": lambda name: name.startswith("response.")}
+PLACES = {"ag-ui": ["/ag-ui", "/agents/demo/ag-ui"], "responses": ["/v1/responses", "/agents/demo/v1/responses"]}
+
+
+@each("the simple dialect is at /simple only, every other endpoint has the official events: {} [R000-04]", [(k, k) for k in ASKS])
+def _(kind):
+    s = demo()
+
+    def types(path):
+        with fronts.stream(s, path, ASKS[kind]()) as stream:
+            same(stream.response.status, 200, path)
+            return [f.json.get("type") or f.json["event"] for f in stream.rest() if f.data != "[DONE]"]
+
+    for path in PLACES[kind]:
+        names = types(path)
+        check(names and all(map(OFFICIAL[kind], names)), (path, names))
+    for path in (f"/simple/{kind}", f"/agents/demo/simple/{kind}"):
+        names = types(path)
+        check(names and not any(map(OFFICIAL[kind], names)), (path, names))
