@@ -3,7 +3,7 @@
 import sys
 
 sys.path.insert(0, __file__.rsplit('/', 1)[0] + '/lib')
-from live import check, equal, each, run, runs_of, serve, test
+from live import check, each, equal, run, runs_of, serve, test
 
 import instructor
 import openai

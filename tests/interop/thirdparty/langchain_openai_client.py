@@ -3,10 +3,10 @@
 import sys
 
 sys.path.insert(0, __file__.rsplit('/', 1)[0] + '/lib')
-from live import check, equal, each, run, runs_of, serve
+from live import check, each, equal, run, runs_of, serve
 
 import openai
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel

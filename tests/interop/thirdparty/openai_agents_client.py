@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 sys.path.insert(0, __file__.rsplit('/', 1)[0] + '/lib')
-from live import check, equal, each, run, runs_of, serve
+from live import check, each, equal, run, runs_of, serve
 
 import openai
 from agents import (Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, SQLiteSession, function_tool,
@@ -64,7 +64,7 @@ def _(api):
 
 @each('openai-agents, {}: a question is answered in a session', APIS)
 def _(api):
-    session = SQLiteSession(f'{api}')
+    session = SQLiteSession(api)
     question = Runner.run_sync(agent(api), 'ask', session=session).final_output
     equal(question, 'What is your name?', 'the question')
     answer = Runner.run_sync(agent(api), 'Ann', session=session).final_output

@@ -1,9 +1,10 @@
 """pydantic-ai talks to a live server over both of OpenAI's APIs: structured output, tools, a question, a failure."""
 
+import asyncio
 import sys
 
 sys.path.insert(0, __file__.rsplit('/', 1)[0] + '/lib')
-from live import check, equal, each, run, runs_of, server, serve
+from live import check, each, equal, run, runs_of, serve
 
 from openai import AsyncOpenAI
 from pydantic import BaseModel
@@ -43,7 +44,6 @@ def _(api):
     async def stream():
         async with Agent(model(api), output_type=NativeOutput(Weather)).run_stream('data') as result:
             return await result.get_output()
-    import asyncio
     equal(asyncio.run(stream()).city, 'Oakland', 'the output')
 
 
@@ -61,7 +61,7 @@ def _(api):
 @each('pydantic-ai, {}: a question is answered with message_history', APIS)
 def _(api):
     agent = Agent(model(api), instructions='Be brief.')
-    question = agent.run_sync(f'ask')
+    question = agent.run_sync('ask')
     equal(question.output, 'What is your name?', 'the question')
     answer = agent.run_sync('Ann', message_history=question.all_messages())
     check(answer.output.startswith('Hello Ann'), answer.output)

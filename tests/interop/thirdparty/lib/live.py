@@ -1,13 +1,9 @@
 """What the programs of this folder share: one server, tests per API, and how often an agent ran."""
 
-import atexit
 import http.client
-import json
-import sys
-from pathlib import Path
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / 'openai/lib'))
 import importlib.util
+import json
+from pathlib import Path
 
 # the module of the same name in ../openai: the process, its port, TAP
 spec = importlib.util.spec_from_file_location('openai_live', Path(__file__).resolve().parents[2] / 'openai/lib/live.py')
