@@ -14,11 +14,13 @@
 #include "base/limits.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 /* How long a stopping loop waits for handles that somebody is closing. */
 #define STOP_GRACE_MS 2000
@@ -269,10 +271,27 @@ static void run_loop(void *arg)
     current = NULL;
 }
 
+/* A loop and what libuv makes with the first one, for which it aborts the program if there are not enough. */
+#define LOOP_DESCRIPTORS 8
+
+static bool has_descriptors(void)
+{
+    int fds[LOOP_DESCRIPTORS], n = 0;
+    while (n < LOOP_DESCRIPTORS && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        n++;
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    return n == LOOP_DESCRIPTORS;
+}
+
 static dgm_code loop_new(size_t index, dgm_loop **ret_loop, dgm_err *err)
 {
-    dgm_loop *l = dgm_xcalloc(1, sizeof *l);
     int rc;
+    if (!has_descriptors())
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot make an event loop: too many open files: raise the limit (ulimit "
+                        "-n)");
+    dgm_loop *l = dgm_xcalloc(1, sizeof *l);
     l->index = index;
     pthread_mutex_init(&l->lock, NULL);
     if ((rc = uv_loop_init(&l->uv)) == 0 && (rc = uv_async_init(&l->uv, &l->async, on_async)) != 0)

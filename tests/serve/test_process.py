@@ -172,6 +172,25 @@ def _():
             same(s.process.wait(60), 0, "status")
 
 
+@test("with few descriptors it runs, or one sentence says which limit to raise", timeout=240)
+def _():
+    import resource
+    ran = 0
+    for n in range(8, 48):
+        path = os.path.join(folder(), "t.db")
+        p = subprocess.Popen([DRAGOMAN, "serve", "--store", "sqlite:" + path, "--listen", "127.0.0.1:0"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+        line = p.stdout.readline()
+        p.terminate()
+        _, err = p.communicate(timeout=60)
+        if line:
+            ran += 1
+            same(p.returncode, 0, f"status with {n}")
+        else:
+            same((p.returncode, err.count("\n"), "ulimit -n" in err), (1, 1, True), f"{n}: {err}")
+    check(ran, "it never ran")
+
+
 # ---- reloading ---------------------------------------------------------------------------------------------------------------
 
 class Reloaded:

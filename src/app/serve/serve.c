@@ -7,6 +7,7 @@
 #include "app/serve/banner.h"
 #include "app/serve/router.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -224,7 +225,9 @@ static dgm_code start(struct server *s, dgm_err *err)
     }
     if ((rc = dgm_http_server_start(s->http, err))) {
         size_t n = strlen(err->msg);
-        snprintf(err->msg + n, sizeof err->msg - n, " (--listen 127.0.0.1:0 takes a free port)");
+        snprintf(err->msg + n, sizeof err->msg - n, "%s",
+                 strstr(err->msg, strerror(EMFILE)) ? ": raise the limit (ulimit -n)"
+                                                    : " (--listen 127.0.0.1:0 takes a free port)");
         return rc;
     }
     dgm_router_set_reason(s->router, NULL);
