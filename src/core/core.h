@@ -93,7 +93,12 @@ typedef struct dgm_send {
     dgm_str request;   /* JSON that whoever finds the turn gets back; may be empty */
     dgm_str previous;  /* caller_id of the turn before, for chains; may be empty */
     size_t bytes;      /* of the request it came in, which bounds the message; 0: not known */
+    /* Answered at the latest after this time, even if the agent is silent: what has no task by then becomes one.
+     * A message that waits for a task at work is answered with the task as it is. 0: whenever there is an answer. */
+    uint64_t answer_ms;
     bool as_task; /* an agent that answers with a Message has a task for it, completed with it */
+    /* A Message answer is stored under caller_id, without a task, for dgm_core_find_turn. */
+    bool keep_turn;
     bool
         always_new; /* the same message id may come twice, and be two turns; it is not remembered */
 } dgm_send;
@@ -105,8 +110,9 @@ typedef struct dgm_sent {
     dgm_str task_id, context_id;
     uint64_t first_seq; /* of the turn; 0: of a resend that has not the turn itself */
     uint32_t turn;
-    bool is_message; /* the answer is a Message: the log holds that one record, there is no task */
-    bool is_resend;  /* this message was taken before: here is its turn */
+    bool
+        is_message; /* the answer is a Message: the log holds that one record, there is no task_id */
+    bool is_resend; /* this message was taken before: here is its turn */
 } dgm_sent;
 
 /*
@@ -118,7 +124,13 @@ typedef struct dgm_sent {
  */
 /* Answered when the turn's first record can be read: by then it is stored. */
 typedef void (*dgm_on_sent)(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg);
-void dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg);
+uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg);
+/*
+ * The caller of the send that returned this number has disconnected. A run that has no task yet is canceled and
+ * leaves nothing behind, since no client could find it, read it or stop it; on_sent reports DGM_UNAVAILABLE then. A
+ * run that has a task goes on. on_sent is called in any case.
+ */
+void dgm_core_caller_left(dgm_core *core, uint64_t sent);
 
 /* ---- looking ----------------------------------------------------------------------------------------------- */
 
@@ -160,7 +172,7 @@ typedef struct dgm_found_turn {
     dgm_log *log;                 /* holds the turn, from first_seq on */
     uint64_t first_seq, last_seq; /* last 0: it runs */
     uint32_t turn;
-    dgm_str agent, task_id, context_id, request, previous;
+    dgm_str agent, task_id, context_id, request, previous; /* of a Message answer: no task_id */
 } dgm_found_turn;
 
 /*

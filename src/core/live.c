@@ -369,6 +369,8 @@ void live_run_ended(struct live *l)
         struct call *next = l->queued; /* it may be refused: then the one after it */
         l->queued = next->next;
         l->n_queued--;
+        next->queue = NULL;
+        deadline_end(next); /* it has its turn now, and with it an answer */
         send_to_task(l, next);
     }
     if (!dgm_state_is_terminal(l->state))

@@ -45,16 +45,23 @@ static void give_scratch_back(struct run *r)
 
 /* ---- deciding ----------------------------------------------------------------------------------------------------- */
 
-/* One record in a log that nobody stores. */
+/* Its send, which is answered now. */
+static struct call *release_send(struct run *r)
+{
+    struct call *c = dgm_take(r->send);
+    c->run = NULL;
+    return c;
+}
+
+/* One record in a log of its own: there is no task. */
 static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_err *err)
 {
     dgm_record *record;
-    dgm_code rc =
-        dgm_record_new(event, (dgm_record_head){.seq = 1, .time = dgm_loop_unix_ms(), .turn = 1},
-                       &r->shard->scratch, &record, err);
+    dgm_code rc = dgm_record_new(event, (dgm_record_head){.seq = 1, .time = r->now, .turn = 1},
+                                 &r->shard->scratch, &record, err);
     if (rc)
         return rc;
-    struct call *c = dgm_take(r->send);
+    struct call *c = release_send(r);
     r->answered = true;
     c->log = dgm_log_new(r->shard->core->o.loops, 1);
     dgm_log_append(c->log, record);
@@ -67,13 +74,16 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
     atomic_fetch_add_explicit(&r->shard->core->messages, 1, memory_order_relaxed);
     resend_decided(r->shard, c, NULL);
     c->message = NULL;
-    core_answer(c);
+    if (c->keep_turn)
+        message_turn_put(r->shard, c, record);
+    else
+        core_answer(c);
     return DGM_OK;
 }
 
 static void answer_with_error(struct run *r, const dgm_err *err)
 {
-    struct call *c = dgm_take(r->send);
+    struct call *c = release_send(r);
     r->answered = true;
     resend_decided(r->shard, c, NULL);
     c->message = NULL;
@@ -93,7 +103,7 @@ static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
     task.context_id = l->context_id;
     if (!like)
         task.status = (dgm_status){.state = DGM_STATE_SUBMITTED,
-                                   .timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms())};
+                                   .timestamp = dgm_time_text(r->scratch, r->now)};
     task.history = (dgm_messages){r->message, 1};
     dgm_event event = {.kind = DGM_EVENT_TASK, .task = &task};
     l->run = r;
@@ -102,7 +112,7 @@ static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
         return rc;
     }
     r->live = l;
-    r->send = NULL;
+    release_send(r);
     c->log = dgm_log_ref(l->log);
     c->after = 0;
     c->task_id = dgm_arena_dup(c->arena, l->id);
@@ -120,7 +130,18 @@ static dgm_event as_completed(struct run *r, const dgm_message *m)
     u->context_id = r->input.context_id;
     u->status = (dgm_status){.state = DGM_STATE_COMPLETED,
                              .message = (dgm_message *)(uintptr_t)m,
-                             .timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms())};
+                             .timestamp = dgm_time_text(r->scratch, r->now)};
+    return (dgm_event){.kind = DGM_EVENT_STATUS, .status = u};
+}
+
+/* The `task` event of an agent whose task was made before it: only a change of state is new in it. */
+static dgm_event as_update(struct run *r, const dgm_task *t)
+{
+    dgm_status_update *u = dgm_new(r->scratch, dgm_status_update);
+    *u = (dgm_status_update){.task_id = r->input.task_id,
+                             .context_id = r->input.context_id,
+                             .status = t->status,
+                             .metadata = t->metadata};
     return (dgm_event){.kind = DGM_EVENT_STATUS, .status = u};
 }
 
@@ -201,13 +222,16 @@ static dgm_code take_event(struct run *r, const dgm_event *event, dgm_err *err)
     dgm_event filled = run_fill(r, event);
     warn_of_metadata(r);
     if (!r->live)
-        return decide(r, &filled, err);
+        return r->abandoned ? DGM_OK : decide(r, &filled, err);
     if (dgm_state_is_terminal(r->live->state))
         return DGM_OK; /* too late, and of no consequence */
     if (is_over_limit(r))
         return fail_over_limit(r, err);
     if (filled.kind == DGM_EVENT_MESSAGE)
         filled = as_completed(r, filled.message);
+    if (r->made_early && filled.kind == DGM_EVENT_TASK && !filled.task->artifacts.n)
+        filled = as_update(r, filled.task);
+    r->made_early = false;
     size_t n_warnings = dgm_fold_n_warnings(r->live->fold);
     dgm_code rc = live_append(r->live, &filled, DGM_BY_AGENT, err);
     tell_fold_warning(r, n_warnings);
@@ -222,6 +246,7 @@ static dgm_code emit(dgm_run *base, const dgm_event *event, dgm_err *err)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "an event without a kind");
     if (r->answered)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
+    r->now = dgm_loop_unix_ms();
     borrow_scratch(r);
     dgm_code rc = take_event(r, event, err);
     give_scratch_back(r);
@@ -278,6 +303,11 @@ static void settle(struct run *r)
     dgm_err err = {0};
     if (r->answered)
         return;
+    if (!r->live && r->abandoned) {
+        dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the caller disconnected before there was a task");
+        answer_with_error(r, &err);
+        return;
+    }
     if (!r->live && begin_task(r, NULL, &err)) { /* it ended without a word: that is a task, too */
         answer_with_error(r, &err);
         return;
@@ -295,6 +325,7 @@ static void settle(struct run *r)
 static void finish(struct run *r)
 {
     struct shard *s = r->shard;
+    r->now = dgm_loop_unix_ms();
     borrow_scratch(r);
     settle(r);
     give_scratch_back(r);
@@ -396,6 +427,11 @@ void run_start(struct shard *s, struct call *send, struct live *live, dgm_record
         core_refuse_with(send, DGM_UNAVAILABLE, "the server is shutting down");
         return;
     }
+    if (!live && send->has_left && !resend_copies_of(send)) {
+        resend_decided(s, send, NULL);
+        core_refuse_with(send, DGM_UNAVAILABLE, "the caller disconnected before there was a task");
+        return;
+    }
     struct run *r = new_run(s, send, live);
     fill_input(r, send, live);
     if (live) {
@@ -406,12 +442,42 @@ void run_start(struct shard *s, struct call *send, struct live *live, dgm_record
     } else {
         send->context_id = dgm_arena_dup(send->arena, r->input.context_id);
         r->send = send;
+        send->run = r;
     }
+    bool is_late = !live && send->is_late;
     r->starting = true;
     r->agent->backend->start(r->agent->agent, &r->base);
     r->starting = false;
     if (r->ended)
         finish(r);
+    else if (is_late)
+        run_make_task(r);
+}
+
+void run_make_task(struct run *r)
+{
+    dgm_err err = {0};
+    if (!r->send || r->ended)
+        return;
+    r->now = dgm_loop_unix_ms();
+    borrow_scratch(r);
+    dgm_code rc = begin_task(r, NULL, &err);
+    give_scratch_back(r);
+    r->made_early = !rc;
+    if (rc) {
+        answer_with_error(r, &err);
+        run_cancel(r);
+    } else if (r->given) {
+        forget_given(r);
+    }
+}
+
+void run_abandon(struct run *r)
+{
+    if (!r->send || r->ended)
+        return;
+    r->abandoned = true;
+    run_cancel(r);
 }
 
 void run_drop(struct run *r)

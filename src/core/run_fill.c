@@ -38,7 +38,7 @@ static void fill_status(struct run *r, dgm_status *s)
     if (s->message && is_stamped(s->state, s->message))
         dgm_message_stamp(r->scratch, s->message);
     if (!s->timestamp.n)
-        s->timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms());
+        s->timestamp = dgm_time_text(r->scratch, r->now);
 }
 
 /* The text parts, concatenated. */
@@ -131,7 +131,7 @@ static dgm_internal *fill_internal(struct run *r, const dgm_internal *from)
     if (i->message)
         dgm_message_stamp(r->scratch, i->message);
     if (!i->timestamp.n)
-        i->timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms());
+        i->timestamp = dgm_time_text(r->scratch, r->now);
     return i;
 }
 

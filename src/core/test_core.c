@@ -75,7 +75,7 @@ static void a_question_is_answered_in_the_same_task(void **state)
     assert_string_equal(second->context, first->context);
     dgm_task seen =
         read_task(a, second->snapshot); /* with the answer in it, before anything else */
-    assert_int_equal(seen.status.state, DGM_STATE_INPUT_REQUIRED);
+    assert_int_equal(seen.status.state, DGM_STATE_WORKING); /* it does not wait any more */
     assert_int_equal(seen.history.n, 3);
     check_str(seen.history.at[2].parts.at[0].content, "answer");
     assert_int_equal(second->after, second->snapshot->head.seq);

@@ -172,8 +172,11 @@ size_t dgm_http_backlog(const dgm_http_exchange *x);
 /* room: the backlog was above the mark and is no more. gone: the peer is not there any more (a write
  * failed or the connection was reset; a FIN alone is a half-close), or took no byte for 60 s. After gone,
  * the exchange must still be ended, by dgm_http_end or dgm_http_respond, whose bytes nobody gets. Both come
- * from the loop, never from inside a call; gone comes once, also when it had happened before. */
+ * from the loop, never from inside a call; gone comes once for every watch, also when it had happened before. */
 void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_gone, void *arg);
+/* on_fin(arg of watch) when the peer has sent its FIN, once, also when it had happened before: it may still read, but
+ * it sends nothing any more. NULL: not of interest. After watch, which takes it back. */
+void dgm_http_on_fin(dgm_http_exchange *x, dgm_loop_fn on_fin);
 /* on_drain(arg of watch) when the server begins to drain, once, also when it has begun before: a stream
  * without an end of its own ends here. After watch. */
 void dgm_http_on_drain(dgm_http_exchange *x, dgm_loop_fn on_drain);

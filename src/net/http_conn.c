@@ -334,6 +334,8 @@ static void on_readable(http_conn *c)
     } else {
         take(c, s->read, (size_t)n);
     }
+    if (c->eof && c->phase == BUSY && c->x->on_fin)
+        dgm_loop_at_turn_end(s->loop, &c->x->turn);
     if (c->phase != DEAD && !dgm_loop_is_queued(&c->turn))
         http_settle(c);
 }

@@ -78,6 +78,10 @@ void http_exchange_turn(void *arg)
     } else if (x->gone && x->on_gone && !x->told_gone) {
         x->told_gone = true;
         x->on_gone(x->arg);
+    } else if (x->on_fin && x->c && x->c->eof) {
+        dgm_loop_fn on_fin = x->on_fin;
+        x->on_fin = NULL;
+        on_fin(x->arg);
     } else if (x->shard->draining && x->on_drain && !x->gone) {
         dgm_loop_fn on_drain = x->on_drain;
         x->on_drain = NULL;
@@ -99,7 +103,7 @@ static void exchange_over(dgm_http_exchange *x)
     if (h->on_answered)
         h->on_answered(h->user, x, x->status, x->sent);
     x->ended = true;
-    x->on_room = x->on_gone = x->on_drain = NULL;
+    x->on_room = x->on_gone = x->on_fin = x->on_drain = NULL;
     if (c) {
         x->c = NULL;
         c->x = NULL;
@@ -322,11 +326,11 @@ static void keep_also(dgm_http_exchange *x)
 
 void dgm_http_forget_request(dgm_http_exchange *x)
 {
-    const dgm_http_request *r = &x->in->request;
     assert(!x->ended);
     if (x->forgotten)
         return;
-    if (!x->begun)
+    const dgm_http_request *r = &x->in->request;
+    if (!x->begun && x->n_also)
         keep_also(x);
     struct http_left *l = dgm_http_keep(x, sizeof *l + r->target.n);
     *l = (struct http_left){.method = r->method.p, /* llhttp's own */
@@ -471,8 +475,17 @@ void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_go
 {
     x->on_room = on_room;
     x->on_gone = on_gone;
+    x->on_fin = NULL;
     x->arg = arg;
+    x->told_gone = false;
     if (x->gone)
+        dgm_loop_at_turn_end(x->shard->loop, &x->turn);
+}
+
+void dgm_http_on_fin(dgm_http_exchange *x, dgm_loop_fn on_fin)
+{
+    x->on_fin = on_fin;
+    if (x->c && x->c->eof)
         dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
 

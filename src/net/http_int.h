@@ -93,7 +93,7 @@ struct dgm_http_exchange {
         *arena; /* what is decoded and built; if forgotten it goes when nothing of it is needed */
     dgm_arena *own; /* what stays and is too much for `room`; NULL: nothing yet */
     dgm_loop_turn turn;
-    dgm_loop_fn on_room, on_gone, on_drain;
+    dgm_loop_fn on_room, on_gone, on_fin, on_drain;
     void *arg;
     const char *ping;
     void *tag;

@@ -42,7 +42,8 @@ typedef struct dgm_stream_params {
     dgm_str model; /* what OpenAI's formats call the agent; absent: "dragoman" */
     /* openai, ai-sdk: of this task all answers tell; absent: as the format has it, in chat only of one that waits */
     dgm_str task_id;
-    int64_t now; /* Unix milliseconds, for what has a time and was given none */
+    bool no_task; /* the answer is a Message: there is no task, and no state, to name */
+    int64_t now;  /* Unix milliseconds, for what has a time and was given none */
     dgm_mint mint;
 } dgm_stream_params;
 

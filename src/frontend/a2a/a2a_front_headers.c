@@ -51,6 +51,8 @@ bool accepts_events(const dgm_http_request *r)
 dgm_str rest_type(const struct op *op)
 {
     const dgm_http_request *r = dgm_http_request_of(op->x);
+    if (op->media.n)
+        return op->media;
     if (!op_is_10(op) || op->front->o.rest_media == DGM_A2A_MEDIA_JSON)
         return JSON_TYPE;
     if (op->front->o.rest_media == DGM_A2A_MEDIA_A2A)

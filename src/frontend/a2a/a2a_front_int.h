@@ -34,7 +34,8 @@ struct scratch *front_scratch(dgm_a2a_front *f); /* this loop's, emptied */
 
 struct began; /* a2a_front_gone.c */
 
-/* Lives in the exchange's arena, until it is answered or a stream has taken over. */
+/* Lives in the exchange's arena until the core has the request; then as long as the exchange, with what the answer
+ * needs (op_release_request). */
 struct op {
     dgm_a2a_front *front;
     dgm_http_exchange *x;
@@ -49,7 +50,11 @@ struct op {
     dgm_str extensions; /* activated ones, as the header has them; empty: none */
     dgm_opt_int history_length;
     bool return_immediately;
-    uint32_t turn; /* that this caller began; 0: none */
+    dgm_str media;    /* type of a REST answer, once the request is released */
+    uint64_t cursor;  /* Last-Event-ID, likewise */
+    uint64_t sent;    /* the number of its send, for dgm_core_caller_left */
+    uint64_t sent_at; /* the loop's time then, in milliseconds */
+    uint32_t turn;    /* that this caller began; 0: none */
     /* a send that waits */
     struct began *began;
     dgm_log_reader *reader;
@@ -101,6 +106,8 @@ const dgm_codec *codec_at(const dgm_a2a_front *f, const struct route *route,
 
 /* False: this server does not do that, and the caller was told so. Before the params are looked at. */
 bool op_is_offered(struct op *op);
+/* The same operation without its request, which is forgotten: what is needed for the answer is copied. */
+struct op *op_release_request(struct op *op);
 void op_run(struct op *op, void *request); /* of the type that DGM_METHODS names for op->method */
 void op_list(struct op *op, const dgm_list_tasks_request *q);
 

@@ -68,10 +68,11 @@ static size_t headers_of(const struct answer *w, dgm_http_header headers[MAX_HEA
 {
     size_t n = 0;
     headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Context-Id"), w->context_id};
-    headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-Id"), w->task_id};
+    if (w->task_id.n) /* a Message answer has no task */
+        headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-Id"), w->task_id};
     if (w->ignored.n)
         headers[n++] = (dgm_http_header){DGM_STR("x-dragoman-ignored"), w->ignored};
-    if (w->end.state)
+    if (w->end.state && w->task_id.n)
         headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-State"), dgm_str_from(w->end.state)};
     return n;
 }

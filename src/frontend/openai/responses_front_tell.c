@@ -212,7 +212,8 @@ static dgm_tell tell_of(const struct responses_op *op, const struct responses_tu
 
 static void respond(struct told *t, dgm_str payload)
 {
-    add_header(t, DGM_STR("X-A2A-Task-State"), dgm_str_from(t->end.state));
+    if (t->links.task_id.n) /* a Message answer has no task */
+        add_header(t, DGM_STR("X-A2A-Task-State"), dgm_str_from(t->end.state));
     dgm_http_respond(t->x, 200, DGM_STR("application/json"), t->headers, t->n_headers, payload);
 }
 

@@ -133,16 +133,28 @@ static void tell_fault(struct telling *g, const dgm_err *err)
     on_event(g, &e);
 }
 
+/* What ids are derived from: the task's id; of a Message answer, which has no task, the message's. */
+static dgm_str identity_of(struct telling *g, const dgm_record *first)
+{
+    dgm_event event;
+    if (first->head.kind != DGM_EVENT_MESSAGE ||
+        dgm_record_event(first, g->scratch->arena, &event, NULL))
+        return g->t.task_id;
+    return event.message->message_id;
+}
+
 static void make_encoder(struct telling *g, const dgm_record *first)
 {
     dgm_stream_params params = g->t.params;
+    dgm_str identity = identity_of(g, first);
     char turn[24];
     int n = snprintf(turn, sizeof turn, "/%u", first->head.turn);
     params.whole = is_whole(g);
     params.now = first->head.time;
     params.task_id = g->t.task_id;
+    params.no_task = first->head.kind == DGM_EVENT_MESSAGE;
     params.mint = (dgm_mint){{0}, 0, {0}};
-    dgm_mint_stir(&params.mint, g->t.task_id);
+    dgm_mint_stir(&params.mint, identity);
     dgm_mint_stir(&params.mint, (dgm_str){turn, (size_t)n});
     g->encoder = g->t.codec->encoder_new(&params, (dgm_frame_sink){put_frame, g});
     g->from = dgm_from_records_new(&(dgm_from_params){
