@@ -43,8 +43,9 @@ struct op {
     dgm_a2a_caller who;     /* owner.tenant: the one that was named, if it may be */
     const dgm_codec *codec; /* of the caller's dialect */
     bool rest;              /* no envelope */
-    bool wants_sse_errors;  /* 0.3's resubscribe: refusals too are events (6.3) */
-    const dgm_json *id;     /* of the envelope */
+    /* A streaming call of JSON-RPC: a2a-go reads nothing but events, and all other SDKs read an error in either form. */
+    bool wants_sse_errors;
+    const dgm_json *id; /* of the envelope */
     dgm_method method;
     dgm_str task_id;    /* that it is about; empty: none yet */
     dgm_str extensions; /* activated ones, as the header has them; empty: none */
@@ -86,9 +87,9 @@ enum version { VERSION_03, VERSION_10, VERSION_OTHER };
 
 /* The header, else the query parameter; nothing is 0.3. Patch numbers do not count. */
 enum version version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said);
-bool is_json_type(dgm_str content_type); /* absent is */
-dgm_str rest_type(const struct op *op);  /* of a REST answer */
-bool accepts_events(const dgm_http_request *r);
+bool is_json_type(dgm_str content_type);             /* absent is */
+dgm_str rest_type(const struct op *op);              /* of a REST answer */
+bool accepts_only_events(const dgm_http_request *r); /* and no JSON */
 void find_extensions(struct op *op);                 /* fills op->extensions */
 const char *missing_extension(const struct op *op);  /* that a send needs; NULL: none */
 bool takes_media_type(dgm_strs modes, dgm_str type); /* no modes take all, and no type is taken */
