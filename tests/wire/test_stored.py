@@ -262,8 +262,19 @@ FAILURES = {
     "no JSON": shell("echo this is not JSON"),
     "timeout": shell("exec sleep 60", timeout=0.2),
     "a limit of the log": shell("i=0; while [ $i -lt 40 ]; do " + status_line("WORKING") + "; i=$((i+1)); done"),
-    "a program that is not there": agent("exec", id="stories", settings={"command": ["/nonexistent/program"]}),
 }
+
+
+def unstartable():
+    """Found when the server starts, and not to be started."""
+    path = os.path.join(folder(), "program")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("#!/nonexistent/interpreter\n")
+    os.chmod(path, 0o755)
+    return agent("exec", id="stories", settings={"command": [path]})
+
+
+FAILURES["a program that cannot be started"] = unstartable()
 
 
 def failing(name):
@@ -306,7 +317,7 @@ def _(failure, name):
     told = fronts.ALL[name](s, "go", **({} if "ag-ui" in name or "ai-sdk" in name else {"model": "stories"}))
     same(told.text or "", "", "the answer")
     frames = [f.data for f in told.frames] or [json.dumps(told.body)]
-    if name.startswith("responses"):  # progress has it too, so that clients do not run the agent again
+    if name == "responses, streamed":  # progress has it too, so that clients do not run the agent again
         same((told.body["error"]["message"], [i["type"] for i in told.body["output"]]), (why, ["reasoning"]), "the response")
         return
     same(sum(f.count(why) for f in frames), 1, f"how often the reason is in {frames}")
