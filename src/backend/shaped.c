@@ -22,6 +22,7 @@
 #include "backend/backend_int.h"
 #include "base/limits.h"
 #include "model/fold.h"
+#include "model/text_pieces.h"
 
 #include <stdlib.h>
 
@@ -39,6 +40,13 @@ struct print {
 };
 #define EMPTY_PRINT ((struct print){0, 0xcbf29ce484222325u})
 
+/* A text that working statuses stream. */
+struct status_text {
+    dgm_buf text;
+    dgm_text_mode mode;
+    size_t first_n; /* length of its first piece */
+};
+
 struct shape {
     dgm_run run; /* the agent's; first, so that one is the other */
     dgm_run *outer;
@@ -49,12 +57,14 @@ struct shape {
     bool answered;       /* the Message, or what stands for it, was told */
     const char *failure; /* ... is to be told when it ends */
     /* both */
-    size_t n_status_texts; /* answers in a working status so far */
-    bool is_cumulative;    /* each of them went on where the last one began */
+    dgm_text_pieces pieces;
+    struct status_text *status_texts; /* answers in working statuses so far, in the run's arena */
+    size_t n_status_texts, status_bytes;
+    bool status_over; /* more than final_text_bytes: they are not repeated */
     /* all others */
     bool said_working;   /* the working message was told */
     bool said_early;     /* before the agent said anything: its own first `working` is not news */
-    size_t n_texts;      /* text streams so far */
+    size_t n_texts;      /* text streams of artifacts so far */
     dgm_str text_id;     /* of the last one, in the run's arena */
     struct print stream; /* its text */
     dgm_buf text; /* the text itself, while there is one stream only and it is not too long */
@@ -98,25 +108,139 @@ static bool is_answer(const struct shape *s, const dgm_message *m)
                                    dgm_str_is(dgm_json_str(type), "TextMessageEndEvent"));
 }
 
-/* A delta; or everything so far, if every text has begun with the one before (document 004 has the
- * former, many agents do the latter). */
+static size_t status_open(void *arg, dgm_str message_id)
+{
+    struct shape *s = arg;
+    size_t n = s->n_status_texts;
+    (void)message_id;
+    if ((n & (n - 1)) == 0) { /* a power of two: the list is full */
+        size_t size = sizeof *s->status_texts;
+        s->status_texts =
+            dgm_arena_realloc(s->run.arena, s->status_texts, n * size, (n ? 2 * n : 1) * size);
+    }
+    s->status_texts[n] = (struct status_text){0};
+    dgm_buf_init(&s->status_texts[n].text, DGM_MAX_FINAL_TEXT_BYTES);
+    s->status_bytes += sizeof *s->status_texts;
+    return s->n_status_texts++;
+}
+
+static void status_set(struct shape *s, size_t i, dgm_str text)
+{
+    dgm_buf_clear(&s->status_texts[i].text);
+    dgm_buf_add_str(&s->status_texts[i].text, text);
+}
+
+/* Together they stay below final_text_bytes. */
+static void status_count(struct shape *s, size_t before, size_t after)
+{
+    s->status_bytes += after - before;
+    s->status_over = s->status_over || s->status_bytes > DGM_MAX_FINAL_TEXT_BYTES;
+}
+
+static void status_add(void *arg, size_t i, dgm_str piece)
+{
+    struct shape *s = arg;
+    struct status_text *t = &s->status_texts[i];
+    dgm_str before = dgm_buf_str(&t->text);
+    size_t n = before.n;
+    bool extends = piece.n > before.n && dgm_str_starts(piece, before);
+    if (!piece.n)
+        return;
+    if (t->mode == DGM_TEXT_SECOND)
+        t->first_n = before.n;
+    switch (dgm_text_next_step(&t->mode, before.n, extends)) {
+    case DGM_TEXT_ADD: dgm_buf_add_str(&t->text, piece); break;
+    case DGM_TEXT_ADD_REST:
+    case DGM_TEXT_REPLACE: status_set(s, i, piece); break;
+    case DGM_TEXT_TAKE_BACK: { /* the first, the second (which begins with it), this */
+        dgm_str second = dgm_arena_dup(s->run.arena, before);
+        status_set(s, i, (dgm_str){second.p, t->first_n});
+        dgm_buf_add_str(&t->text, second);
+        dgm_buf_add_str(&t->text, piece);
+        break;
+    }
+    }
+    status_count(s, n, t->text.n);
+}
+
+static void status_replace(void *arg, size_t i, dgm_str whole)
+{
+    struct shape *s = arg;
+    size_t n = s->status_texts[i].text.n;
+    status_set(s, i, whole);
+    status_count(s, n, s->status_texts[i].text.n);
+}
+
+static void status_close(void *arg, size_t i)
+{
+    (void)arg;
+    (void)i;
+}
+
+static void status_add_whole(void *arg, dgm_str message_id, dgm_str whole)
+{
+    status_replace(arg, status_open(arg, message_id), whole);
+}
+
+static size_t status_begins(void *arg, size_t i, dgm_str whole)
+{
+    dgm_str text = dgm_buf_str(&((struct shape *)arg)->status_texts[i].text);
+    return dgm_str_starts(whole, text) ? text.n : SIZE_MAX;
+}
+
+static dgm_text_sink status_sink(struct shape *s)
+{
+    return (dgm_text_sink){.open = status_open,
+                           .add = status_add,
+                           .replace = status_replace,
+                           .close = status_close,
+                           .add_whole = status_add_whole,
+                           .begins = status_begins,
+                           .arg = s};
+}
+
+static void status_free(struct shape *s)
+{
+    for (size_t i = 0; i < s->n_status_texts; i++)
+        dgm_buf_done(&s->status_texts[i].text);
+    s->n_status_texts = 0;
+    dgm_text_pieces_done(&s->pieces);
+}
+
+/* Texts of several messages are joined by a blank line. false: there is none, or it is too long to repeat. */
+static bool status_answer(struct shape *s, dgm_arena *a, dgm_str *ret_text)
+{
+    dgm_buf b;
+    dgm_text_pieces_close(&s->pieces, status_sink(s));
+    dgm_buf_init(&b, DGM_MAX_FINAL_TEXT_BYTES);
+    for (size_t i = 0; i < s->n_status_texts && !s->status_over; i++) {
+        dgm_str text = dgm_buf_str(&s->status_texts[i].text);
+        s->status_over = s->status_texts[i].text.over;
+        if (b.n && text.n)
+            dgm_buf_add_lit(&b, "\n\n");
+        dgm_buf_add_str(&b, text);
+    }
+    bool is_known = b.n > 0 && !b.over && !s->status_over;
+    if (is_known)
+        *ret_text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return is_known;
+}
+
+/* A chunk of an answer, or its End, which replaces the chunks: see model/text_pieces.h. */
 static void watch_status(struct shape *s, const dgm_status *status)
 {
     const dgm_message *m = status->message;
-    if (status->state != DGM_STATE_WORKING || !m || !is_all_text(m->parts) || !is_answer(s, m))
+    if (status->state != DGM_STATE_WORKING || !m || !is_all_text(m->parts) || !is_answer(s, m) ||
+        s->status_over)
         return;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_str text = dgm_parts_text(m->parts, a), before = dgm_buf_str(&s->text);
-    bool extends = text.n > before.n && dgm_str_starts(text, before);
-    s->is_cumulative = s->n_status_texts == 0 || (s->is_cumulative && extends);
-    if (s->n_status_texts == 0 || s->is_cumulative) {
-        dgm_buf_clear(&s->text);
-        s->stream = EMPTY_PRINT;
-    }
-    s->n_texts += s->n_status_texts++ == 0;
-    s->text_id = (dgm_str){0}; /* no artifact's */
-    dgm_buf_add_str(&s->text, text);
-    s->stream = add_print(s->stream, text);
+    dgm_str text = dgm_parts_text(m->parts, a);
+    yyjson_val *type = dgm_json_get(m->metadata, DGM_STR("canonical_type"));
+    if (yyjson_is_str(type) && dgm_str_is(dgm_json_str(type), "TextMessageEndEvent"))
+        dgm_text_pieces_end(&s->pieces, status_sink(s), m->message_id, text);
+    else
+        dgm_text_pieces_chunk(&s->pieces, status_sink(s), m->message_id, text);
 }
 
 /* ---- one Message of everything --------------------------------------------------------------------------- */
@@ -180,8 +304,9 @@ static dgm_code answer_with_message(struct shape *s, dgm_err *err)
         has_text |= said->parts.at[i].kind == DGM_PART_TEXT;
         add_part(&x, &said->parts.at[i]);
     }
-    if (!has_text && s->n_status_texts > 0) {
-        add_text(&x, dgm_buf_str(&s->text), true);
+    dgm_str answer;
+    if (!has_text && status_answer(s, a, &answer)) {
+        add_text(&x, answer, true);
         has_text = true;
     }
     bool text_was_said = has_text;
@@ -369,10 +494,14 @@ static dgm_code complete_without_text(struct shape *s, const dgm_status_update *
     dgm_status_update bare = *u;
     bare.status.message = NULL;
     dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &bare};
-    if (s->n_texts == 0 &&
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_str answer;
+    bool by_status = s->n_texts == 0 && status_answer(s, a, &answer);
+    struct print streamed = by_status ? add_print(EMPTY_PRINT, answer) : s->stream;
+    if (s->n_texts == 0 && !by_status &&
         (rc = dgm_run_artifact(s->outer, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, said->parts, err)))
         return rc;
-    if (s->n_texts > 0 && !same_print(final, s->stream))
+    if ((s->n_texts > 0 || by_status) && !same_print(final, streamed))
         bare.status.message = u->status.message; /* it says more than was streamed */
     return pass(s, &event, err);
 }
@@ -385,11 +514,14 @@ static dgm_code complete(struct shape *s, const dgm_event *event, dgm_err *err)
             return complete_without_text(s, u, err);
         return pass(s, event, err);
     }
-    /* of several texts nobody can say which one is the answer */
-    bool is_known = s->shaped->inner->lacks_final_text || s->n_status_texts > 0;
-    if (u->status.message || !is_known || s->n_texts != 1 || s->text.over)
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_str answer = dgm_buf_str(&s->text);
+    /* of the texts of several artifacts, it is not known which one is the answer */
+    bool is_artifact =
+        s->shaped->inner->lacks_final_text && s->n_texts == 1 && !s->text.over && answer.n;
+    if (u->status.message || (!status_answer(s, a, &answer) && !is_artifact))
         return pass(s, event, err);
-    dgm_part part = {.kind = DGM_PART_TEXT, .content = dgm_buf_str(&s->text)};
+    dgm_part part = {.kind = DGM_PART_TEXT, .content = answer};
     dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
     dgm_status_update full = *u;
     full.status.message = &message;
@@ -462,6 +594,7 @@ static void on_end(dgm_run *run, const char *error)
     if (is_refused)
         dgm_fail(&err, DGM_INVALID_AGENT_RESPONSE, NULL, "%s", s->failure);
     dgm_fold_free(s->fold);
+    status_free(s);
     dgm_buf_done(&s->text);
     /* s is gone with its arena */
     if (is_refused)
@@ -562,6 +695,7 @@ void dgm_shaped_start(void *agent, dgm_run *run)
     s->as_task = x->options.reply == DGM_REPLY_TASK || run->input->task;
     s->as_message = x->options.reply == DGM_REPLY_MESSAGE && !s->as_task;
     s->stream = EMPTY_PRINT;
+    dgm_text_pieces_init(&s->pieces);
     dgm_buf_init(&s->text, DGM_MAX_FINAL_TEXT_BYTES);
     run->agent_data = s;
     if (s->as_task && x->options.working_message.n > 0) {

@@ -1,6 +1,7 @@
 /* test_shaped.c - reply, final_text and working_message, around agents of any kind. */
 #include "backend/test_fake.h"
 #include "base/limits.h"
+#include "support/text_streams.h"
 
 /* ---- an agent that says what a test wants ------------------------------------------------------------------- */
 
@@ -481,6 +482,51 @@ static void the_answer_is_where_it_is_said_to_be(void **state)
     }
 }
 
+/* The rows of support/text_streams.h: what the server adds to `completed`, or makes one Message of. */
+static void the_final_text_is_the_answer(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * N_TEXT_STREAMS; i++) {
+        const struct text_stream *row = &text_streams[i / 2];
+        struct fake *f =
+            open_with(&terse_backend,
+                      (dgm_agent_options){.reply = i % 2 ? DGM_REPLY_MESSAGE : DGM_REPLY_AUTO});
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        const char *events[16], *at = row->pieces;
+        dgm_str id, text;
+        size_t n = 0;
+        bool end;
+        while (text_stream_next(&at, &end, &id, &text))
+            events[n++] =
+                dgm_arena_printf(a,
+                                 "{'statusUpdate':{'status':{'state':'TASK_STATE_WORKING','message'"
+                                 ":{'messageId':'%.*s','role':'ROLE_AGENT','parts':[{'text':'%.*s'"
+                                 "}],'metadata':{'canonical_type':'TextMessage%sEvent'}}}}}",
+                                 DGM_P(id), DGM_P(text), end ? "End" : "Chunk")
+                    .p;
+        dgm_buf final;
+        dgm_buf_init(&final, SIZE_MAX);
+        for (const char *p = row->final; *p; p++)
+            dgm_buf_add_str(&final, *p == '\n' ? DGM_STR("\\n") : (dgm_str){p, 1});
+        dgm_str said = dgm_buf_str(&final);
+        events[n++] = !final.n ? STATUS("COMPLETED")
+                               : dgm_arena_printf(a,
+                                                  "{'statusUpdate':{'status':{'state':'TASK_STATE_"
+                                                  "COMPLETED','message':{'role':'ROLE_AGENT','parts"
+                                                  "':[{'text':'%.*s'}]}}}}",
+                                                  DGM_P(said))
+                                     .p;
+        events[n] = NULL;
+        dgm_buf_done(&final);
+        script = events;
+        fake_run(f, "hi");
+        if (f->final.n != strlen(row->answer) || memcmp(f->final.p, row->answer, f->final.n) != 0)
+            print_error("%s\n", row->name);
+        check_str(f->final, row->answer);
+        fake_close(f);
+    }
+}
+
 /* ---- limits -------------------------------------------------------------------------------------------------------------- */
 
 static const dgm_event *huge_event(dgm_arena *a)
@@ -539,5 +585,6 @@ DGM_TEST_MAIN(dgm_test_holds(without_options_the_agent_has_the_run_itself, "R004
               dgm_test(a_failure_is_an_error_to_the_caller), W(0), W(1), W(2), W(3), W(4), W(5),
               W(6), W(7), W(8), W(9), W(10), W(11), F(0), F(1), F(2), F(3), F(4), F(5), F(6), F(7),
               F(8), A(0), A(1), A(2), A(3), A(4),
+              dgm_test_holds(the_final_text_is_the_answer, "R000-40 R004-11"),
               dgm_test(a_text_that_starts_over_is_added_as_it_ends),
               dgm_test(a_message_has_its_limit))

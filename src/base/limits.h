@@ -175,6 +175,10 @@
  * out. They are looked for one after the other, and no agent has that many. */
 #define DGM_MAX_OPEN_ITEMS 1000
 
+/* "open_texts": messages whose text a run streams at the same time. When another one begins, the oldest is taken
+ * as complete. They are searched one after the other, and no agent speaks in that many at once. */
+#define DGM_MAX_OPEN_TEXTS 64
+
 /* "snapshot_bytes": messages kept to tell a run's reader all of them again, when a text turns out to be
  * another than was streamed. Past it the text is told as a message of its own. */
 #define DGM_MAX_SNAPSHOT_BYTES ((size_t)8 << 20)

@@ -11,6 +11,7 @@
 #include "canon/from_records.h"
 #include "canon/messages.h"
 #include "canon/said.h"
+#include "model/text_pieces.h"
 #include "json/json.h"
 
 /* A text message. Its index is that of its stream in the reconciler. */
@@ -56,12 +57,10 @@ struct dgm_from_records {
     dgm_reconcile *texts_said;
     struct from_text *texts;
     size_t n_texts, cap_texts;
-    dgm_map artifacts;   /* artifactId -> text */
-    dgm_map ids;         /* messageId -> 0: ids in use */
-    size_t message_text; /* the stream of status and message texts that is open; or DGM_NO_STREAM */
-    dgm_str message_id;  /* of the chunk that opened it */
-    bool message_ids_hold; /* an id came twice: then another id is another message */
-    size_t touched;        /* the text that was said last; or DGM_NO_STREAM */
+    dgm_map artifacts;      /* artifactId -> text */
+    dgm_map ids;            /* messageId -> 0: ids in use */
+    dgm_text_pieces pieces; /* of status and message texts */
+    size_t touched;         /* the text that was said last; or DGM_NO_STREAM */
 
     struct from_call *calls;
     size_t n_calls, cap_calls;

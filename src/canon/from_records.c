@@ -18,13 +18,15 @@ static void begin_turn(dgm_from_records *f)
     dgm_map_init(&f->artifacts);
     dgm_map_init(&f->ids);
     dgm_map_init(&f->calls_by_id);
-    f->message_text = f->touched = DGM_NO_STREAM;
+    dgm_text_pieces_init(&f->pieces);
+    f->touched = DGM_NO_STREAM;
     f->turn++;
 }
 
 static void end_turn(dgm_from_records *f)
 {
     dgm_reconcile_free(f->texts_said);
+    dgm_text_pieces_done(&f->pieces);
     dgm_map_done(&f->artifacts);
     dgm_map_done(&f->ids);
     dgm_map_done(&f->calls_by_id);

@@ -8,6 +8,8 @@
 #include "canon/from_int.h"
 #include "model/form.h"
 
+static void flush_pieces(dgm_from_records *f);
+
 /* ---- one text ------------------------------------------------------------------------------------------ */
 
 static size_t new_text(dgm_from_records *f, dgm_str id)
@@ -62,20 +64,22 @@ static void end_text(dgm_from_records *f, size_t i)
 
 void dgm_from_settle_texts(dgm_from_records *f)
 {
+    flush_pieces(f);
     if (f->touched != DGM_NO_STREAM && f->texts[f->touched].sealed)
         end_text(f, f->touched);
 }
 
 void dgm_from_close_texts(dgm_from_records *f)
 {
+    flush_pieces(f);
     for (size_t i = 0; i < f->n_texts; i++)
         end_text(f, i);
 }
 
 static void touch(dgm_from_records *f, size_t i)
 {
-    if (f->touched != i)
-        dgm_from_settle_texts(f);
+    if (f->touched != i && f->touched != DGM_NO_STREAM && f->texts[f->touched].sealed)
+        end_text(f, f->touched);
     f->touched = i;
 }
 
@@ -162,6 +166,7 @@ void dgm_from_user_text(dgm_from_records *f, dgm_str text, dgm_canon_parts parts
     if (!text.n && !parts.n)
         return;
     f->user_messages++;
+    flush_pieces(f);
     say_for(f, text, parts, dgm_from_message_id(f, message_id), role);
     if (!parts.n || !f->fold || dgm_canon_fold_is_over(f->fold))
         return;
@@ -171,13 +176,12 @@ void dgm_from_user_text(dgm_from_records *f, dgm_str text, dgm_canon_parts parts
     dgm_from_out(f, &e);
 }
 
+static void message_add_whole(void *arg, dgm_str message_id, dgm_str whole);
+
 void dgm_from_whole_text(dgm_from_records *f, dgm_str text, dgm_str message_id)
 {
-    if (!text.n)
-        return;
-    size_t i = new_text(f, dgm_from_message_id(f, message_id));
-    f->texts[i].sealed = true;
-    say(f, dgm_reconcile_delta(f->texts_said, i, text), true);
+    flush_pieces(f);
+    message_add_whole(f, message_id, text);
 }
 
 /* ---- artifacts --------------------------------------------------------------------------------------------- */
@@ -225,6 +229,7 @@ void dgm_from_artifact(dgm_from_records *f, const dgm_artifact *artifact, bool a
         f->texts[i].artifact_name = dgm_arena_dup(f->arena, artifact->name);
         dgm_map_put(&f->artifacts, f->texts[i].artifact_id, i);
     }
+    flush_pieces(f);
     f->texts[i].sealed = last;
     say(f,
         append ? dgm_reconcile_delta(f->texts_said, i, text)
@@ -234,45 +239,79 @@ void dgm_from_artifact(dgm_from_records *f, const dgm_artifact *artifact, bool a
 
 /* ---- messages and status texts -------------------------------------------------------------------------------- */
 
-/* Chunks mostly have an id each, which then says nothing; ids that repeat are meant. */
-static bool is_another(dgm_from_records *f, dgm_str id)
+static size_t message_open(void *arg, dgm_str message_id)
 {
-    bool same = dgm_str_eq(id, f->message_id);
-    if (same && id.n)
-        f->message_ids_hold = true;
-    return !same && id.n && f->message_ids_hold;
+    dgm_from_records *f = arg;
+    return new_text(f, dgm_from_message_id(f, message_id));
 }
 
-static size_t message_text(dgm_from_records *f, dgm_str message_id)
+static void message_add(void *arg, size_t i, dgm_str piece)
 {
-    if (f->message_text != DGM_NO_STREAM && !is_another(f, message_id))
-        return f->message_text;
-    if (f->message_text != DGM_NO_STREAM)
-        f->texts[f->message_text].sealed = true;
-    f->message_id = dgm_arena_dup(f->arena, message_id);
-    f->message_ids_hold = false;
-    return f->message_text = new_text(f, dgm_from_message_id(f, message_id));
+    dgm_from_records *f = arg;
+    say(f, dgm_reconcile_status(f->texts_said, i, piece), false);
+}
+
+static void message_replace(void *arg, size_t i, dgm_str whole)
+{
+    dgm_from_records *f = arg;
+    say(f, dgm_reconcile_replace(f->texts_said, i, whole), false);
+}
+
+static void message_close(void *arg, size_t i)
+{
+    dgm_from_records *f = arg;
+    f->texts[i].sealed = true;
+    if (f->touched != i)
+        end_text(f, i);
+}
+
+static void message_add_whole(void *arg, dgm_str message_id, dgm_str whole)
+{
+    dgm_from_records *f = arg;
+    if (!whole.n)
+        return;
+    size_t i = new_text(f, dgm_from_message_id(f, message_id));
+    f->texts[i].sealed = true;
+    say(f, dgm_reconcile_delta(f->texts_said, i, whole), true);
+}
+
+static size_t message_begins(void *arg, size_t i, dgm_str whole)
+{
+    return dgm_reconcile_begins(((dgm_from_records *)arg)->texts_said, i, whole);
+}
+
+static dgm_text_sink message_sink(dgm_from_records *f)
+{
+    return (dgm_text_sink){.open = message_open,
+                           .add = message_add,
+                           .replace = message_replace,
+                           .close = message_close,
+                           .add_whole = message_add_whole,
+                           .begins = message_begins,
+                           .arg = f};
 }
 
 void dgm_from_piece(dgm_from_records *f, dgm_str text, dgm_str message_id, bool ends)
 {
     if (!ends) {
-        size_t i = message_text(f, message_id);
-        say(f, dgm_reconcile_status(f->texts_said, i, text), false);
-    } else if (f->message_text != DGM_NO_STREAM) {
-        size_t i = f->message_text;
-        if (text.n) /* an end without text says only that it is one */
-            say(f, dgm_reconcile_replace(f->texts_said, i, text), false);
-        f->parent = f->texts[i].id; /* also of a text that was said before */
-        f->texts[i].sealed = true;
-        f->message_text = DGM_NO_STREAM;
-    } else {
-        dgm_from_whole_text(f, text, message_id);
+        dgm_text_pieces_chunk(&f->pieces, message_sink(f), message_id, text);
+        return;
     }
+    bool any = text.n || f->pieces.n_open;
+    dgm_text_pieces_end(&f->pieces, message_sink(f), message_id, text);
+    if (any && f->touched != DGM_NO_STREAM)
+        f->parent = f->texts[f->touched].id; /* also of a text that was said before */
+}
+
+static void flush_pieces(dgm_from_records *f)
+{
+    if (f->pieces.has_held)
+        dgm_text_pieces_flush(&f->pieces, message_sink(f));
 }
 
 void dgm_from_final(dgm_from_records *f, dgm_str text, dgm_str message_id)
 {
+    flush_pieces(f);
     dgm_say what = dgm_reconcile_final(f->texts_said, text);
     if (what.stream == DGM_NO_STREAM)
         dgm_from_whole_text(f, what.text, message_id);
@@ -280,7 +319,5 @@ void dgm_from_final(dgm_from_records *f, dgm_str text, dgm_str message_id)
         say(f, what, false);
     if (what.stream != DGM_NO_STREAM && text.n)
         f->parent = f->texts[what.stream].id;
-    if (f->message_text != DGM_NO_STREAM)
-        f->texts[f->message_text].sealed = true;
-    f->message_text = DGM_NO_STREAM;
+    dgm_text_pieces_close(&f->pieces, message_sink(f));
 }

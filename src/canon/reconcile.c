@@ -2,6 +2,7 @@
 #include "canon/reconcile.h"
 #include "base/buf.h"
 #include "canon/list.h"
+#include "model/text_pieces.h"
 
 #include <stdlib.h>
 
@@ -71,17 +72,12 @@ bool dgm_sum_begins(const dgm_sum *s, dgm_str text)
 
 /* ---- streams ---------------------------------------------------------------------------------------- */
 
-enum mode {
-    FIRST,     /* no status text yet */
-    SECOND,    /* one: is it a delta, or the beginning of what the next says in full? */
-    GUESSED,   /* two, and the second extends the first */
-    DELTAS,    /* settled */
-    CUMULATIVE /* settled, or set */
-};
-
 struct stream {
     dgm_sum sum;
-    enum mode mode;
+    dgm_text_mode mode;
+    /* GUESSED: the first text's length, and the second. Later: what was put together of them. */
+    size_t first_n;
+    dgm_buf kept;
 };
 
 struct dgm_reconcile {
@@ -89,16 +85,12 @@ struct dgm_reconcile {
     struct stream *streams;
     size_t n, cap;
     size_t first; /* final texts are about those from here on */
-    /* GUESSED: the first text's length, and the second. Later: what was put together of them. */
-    size_t first_n;
-    dgm_buf kept;
 };
 
 dgm_reconcile *dgm_reconcile_new(dgm_status_texts status_texts)
 {
     dgm_reconcile *r = dgm_xcalloc(1, sizeof *r);
     r->status_texts = status_texts;
-    dgm_buf_init(&r->kept, SIZE_MAX); /* two texts at most, each within the limit of a record */
     return r;
 }
 
@@ -106,16 +98,19 @@ void dgm_reconcile_free(dgm_reconcile *r)
 {
     if (!r)
         return;
-    dgm_buf_done(&r->kept);
+    for (size_t i = 0; i < r->n; i++)
+        dgm_buf_done(&r->streams[i].kept);
     free(r->streams);
     free(r);
 }
 
 size_t dgm_reconcile_open(dgm_reconcile *r)
 {
-    static const enum mode modes[] = {FIRST, DELTAS, CUMULATIVE};
+    static const dgm_text_mode modes[] = {DGM_TEXT_FIRST, DGM_TEXT_DELTAS, DGM_TEXT_CUMULATIVE};
     r->streams = dgm_list_room(r->streams, r->n, &r->cap, sizeof *r->streams);
     r->streams[r->n] = (struct stream){.mode = modes[r->status_texts]};
+    dgm_buf_init(&r->streams[r->n].kept,
+                 SIZE_MAX); /* two texts at most, each within record_bytes */
     return r->n++;
 }
 
@@ -155,48 +150,45 @@ dgm_say dgm_reconcile_replace(dgm_reconcile *r, size_t stream, dgm_str text)
 
 /* ---- status texts ---------------------------------------------------------------------------------------- */
 
-static void keep_second(dgm_reconcile *r, size_t first_n, dgm_str text)
-{
-    r->first_n = first_n;
-    dgm_buf_clear(&r->kept);
-    dgm_buf_add_str(&r->kept, text);
-}
-
 /* They were deltas all along: the first, the second and this. */
-static dgm_say take_back(dgm_reconcile *r, size_t stream, dgm_str text)
+static dgm_say take_back(struct stream *s, size_t stream, dgm_str text)
 {
     dgm_buf all;
     dgm_buf_init(&all, SIZE_MAX);
-    dgm_buf_add(&all, r->kept.p, r->first_n);
-    dgm_buf_add_str(&all, dgm_buf_str(&r->kept));
+    dgm_buf_add(&all, s->kept.p, s->first_n);
+    dgm_buf_add_str(&all, dgm_buf_str(&s->kept));
     dgm_buf_add_str(&all, text);
-    dgm_buf_done(&r->kept);
-    r->kept = all;
-    return instead(&r->streams[stream], stream, dgm_buf_str(&r->kept));
+    dgm_buf_done(&s->kept);
+    s->kept = all;
+    return instead(s, stream, dgm_buf_str(&s->kept));
 }
 
 dgm_say dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str text)
 {
     struct stream *s = &r->streams[stream];
     size_t before = s->sum.n;
-    bool extends = text.n > before && dgm_sum_begins(&s->sum, text);
     if (!text.n)
         return more(s, stream, text);
-    switch (s->mode) {
-    case FIRST: s->mode = SECOND; return more(s, stream, text);
-    case SECOND:
-        s->mode = extends && before ? GUESSED : DELTAS;
-        if (s->mode == DELTAS)
-            return more(s, stream, text);
-        keep_second(r, before, text);
-        return more(s, stream, behind(text, before));
-    case GUESSED:
-        s->mode = extends ? CUMULATIVE : DELTAS;
-        return extends ? more(s, stream, behind(text, before)) : take_back(r, stream, text);
-    case DELTAS: break;
-    case CUMULATIVE: return dgm_reconcile_replace(r, stream, text);
+    bool extends = s->mode != DGM_TEXT_DELTAS && text.n > before && dgm_sum_begins(&s->sum, text);
+    dgm_text_step step = dgm_text_next_step(&s->mode, before, extends);
+    if (s->mode == DGM_TEXT_GUESSED) {
+        s->first_n = before;
+        dgm_buf_clear(&s->kept);
+        dgm_buf_add_str(&s->kept, text);
+    }
+    switch (step) {
+    case DGM_TEXT_ADD: break;
+    case DGM_TEXT_ADD_REST: return more(s, stream, behind(text, before));
+    case DGM_TEXT_TAKE_BACK: return take_back(s, stream, text);
+    case DGM_TEXT_REPLACE: return dgm_reconcile_replace(r, stream, text);
     }
     return more(s, stream, text);
+}
+
+size_t dgm_reconcile_begins(const dgm_reconcile *r, size_t stream, dgm_str text)
+{
+    const struct stream *s = &r->streams[stream];
+    return dgm_sum_begins(&s->sum, text) ? s->sum.n : SIZE_MAX;
 }
 
 /* ---- final texts ------------------------------------------------------------------------------------------- */

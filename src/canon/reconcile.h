@@ -64,6 +64,9 @@ dgm_say dgm_reconcile_replace(dgm_reconcile *r, size_t stream, dgm_str text);
 dgm_say dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str text);
 dgm_say dgm_reconcile_final(dgm_reconcile *r, dgm_str text);
 
+/* If the text begins with what the stream has: its length. Else SIZE_MAX. */
+size_t dgm_reconcile_begins(const dgm_reconcile *r, size_t stream, dgm_str text);
+
 /* What was said so far is of earlier times: final texts are not about it. */
 void dgm_reconcile_forget(dgm_reconcile *r);
 

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/text_pieces.h"
 #include "wire/codec.h"
 
 /* ---- HTTP (client_http.c) ---------------------------------------------------------------------------- */
@@ -113,6 +114,9 @@ typedef struct show {
     dgm_task_state state; /* UNKNOWN: none was told */
     bool is_message;      /* answered without a task */
     struct show_text *texts, *current;
+    dgm_text_pieces pieces; /* of texts in working statuses */
+    struct show_text **status_texts, *speaker;
+    size_t n_status_texts;
     bool printed, at_line_start;
     dgm_str progress; /* what the spinner says; empty: none */
     unsigned spin;

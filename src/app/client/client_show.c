@@ -17,6 +17,11 @@ struct show_text {
     struct show_text *next;
     dgm_str id;
     dgm_buf text; /* all of it that is on standard output */
+    /* of a text in working statuses: */
+    dgm_buf whole; /* what it is so far */
+    dgm_text_mode mode;
+    size_t first_n;   /* length of its first piece */
+    bool open, waits; /* waits: another one is open, it is printed behind that one */
 };
 
 /* ---- bytes ------------------------------------------------------------------------------------------------ */
@@ -108,20 +113,119 @@ static void become(show *s, struct show_text *t, dgm_str all)
     add_to(s, t, all);
 }
 
+/* ---- texts in working statuses: model/text_pieces.h ---------------------------------------------------------- */
+
+static void show_whole(show *s, struct show_text *t)
+{
+    t->waits = s->speaker && s->speaker != t && s->speaker->open;
+    if (t->waits)
+        return;
+    s->speaker = t;
+    become(s, t, dgm_buf_str(&t->whole));
+}
+
+static size_t show_open(void *arg, dgm_str message_id)
+{
+    show *s = arg;
+    size_t n = s->n_status_texts;
+    (void)message_id;
+    if ((n & (n - 1)) == 0) /* a power of two: the list is full */
+        s->status_texts = dgm_xrealloc(s->status_texts, (n ? 2 * n : 1) * sizeof *s->status_texts);
+    struct show_text *t = text_of(s, dgm_arena_printf(s->arena, "\1status%zu", n));
+    t->open = true;
+    dgm_buf_init(&t->whole, DGM_MAX_OUTPUT_BYTES);
+    s->status_texts[n] = t;
+    return s->n_status_texts++;
+}
+
+static void show_replace(void *arg, size_t i, dgm_str whole)
+{
+    show *s = arg;
+    struct show_text *t = s->status_texts[i];
+    dgm_buf_clear(&t->whole);
+    dgm_buf_add_str(&t->whole, whole);
+    show_whole(s, t);
+}
+
+static void show_add(void *arg, size_t i, dgm_str piece)
+{
+    show *s = arg;
+    struct show_text *t = s->status_texts[i];
+    dgm_str before = dgm_buf_str(&t->whole);
+    if (!piece.n)
+        return;
+    if (t->mode == DGM_TEXT_SECOND)
+        t->first_n = before.n;
+    bool extends = piece.n > before.n && dgm_str_starts(piece, before);
+    switch (dgm_text_next_step(&t->mode, before.n, extends)) {
+    case DGM_TEXT_ADD: dgm_buf_add_str(&t->whole, piece); break;
+    case DGM_TEXT_ADD_REST:
+    case DGM_TEXT_REPLACE: show_replace(s, i, piece); return;
+    case DGM_TEXT_TAKE_BACK: { /* the first, the second (which begins with it), this */
+        dgm_str second = dgm_arena_dup(s->arena, before);
+        t->whole.n = t->first_n;
+        dgm_buf_add_str(&t->whole, second);
+        dgm_buf_add_str(&t->whole, piece);
+        break;
+    }
+    }
+    show_whole(s, t);
+}
+
+static void show_close(void *arg, size_t i)
+{
+    show *s = arg;
+    s->status_texts[i]->open = false;
+    for (size_t k = 0; k < s->n_status_texts; k++) {
+        if (s->status_texts[k]->waits)
+            show_whole(s, s->status_texts[k]);
+    }
+}
+
+static void show_add_whole(void *arg, dgm_str message_id, dgm_str whole)
+{
+    size_t i = show_open(arg, message_id);
+    show_replace(arg, i, whole);
+    show_close(arg, i);
+}
+
+static size_t show_begins(void *arg, size_t i, dgm_str whole)
+{
+    dgm_str text = dgm_buf_str(&((show *)arg)->status_texts[i]->whole);
+    return dgm_str_starts(whole, text) ? text.n : SIZE_MAX;
+}
+
+static dgm_text_sink show_sink(show *s)
+{
+    return (dgm_text_sink){.open = show_open,
+                           .add = show_add,
+                           .replace = show_replace,
+                           .close = show_close,
+                           .add_whole = show_add_whole,
+                           .begins = show_begins,
+                           .arg = s};
+}
+
 /* An answer said once more: nothing new if it is any text, or all of them together, that is there. */
 static void say_finally(show *s, dgm_str all)
 {
-    dgm_buf joined;
+    dgm_buf joined, apart; /* without and with a blank line between them */
+    dgm_text_pieces_close(&s->pieces, show_sink(s));
     struct show_text *last = NULL;
     bool known = !all.n;
     dgm_buf_init(&joined, DGM_MAX_OUTPUT_BYTES);
+    dgm_buf_init(&apart, DGM_MAX_OUTPUT_BYTES);
     for (struct show_text *t = s->texts; t; t = t->next) {
         known = known || dgm_str_eq(dgm_buf_str(&t->text), all);
         dgm_buf_add_str(&joined, dgm_buf_str(&t->text));
+        if (apart.n && t->text.n)
+            dgm_buf_add_lit(&apart, "\n\n");
+        dgm_buf_add_str(&apart, dgm_buf_str(&t->text));
         last = t;
     }
-    known = known || dgm_str_eq(dgm_buf_str(&joined), all);
+    known = known || dgm_str_eq(dgm_buf_str(&joined), all) || dgm_str_eq(dgm_buf_str(&apart), all);
     dgm_buf_done(&joined);
+    dgm_buf_done(&apart);
     if (known)
         return;
     if (last && last->text.n && dgm_str_starts(all, dgm_buf_str(&last->text)))
@@ -249,8 +353,8 @@ static void show_status(show *s, dgm_arena *a, const dgm_status *status, const d
     case DGM_STATE_SUBMITTED:
     case DGM_STATE_WORKING:
         switch (marked_as_text(m)) {
-        case 1: add_to(s, text_of(s, DGM_STR("\1status")), text); break;
-        case 2: become(s, text_of(s, DGM_STR("\1status")), text); break;
+        case 1: dgm_text_pieces_chunk(&s->pieces, show_sink(s), m->message_id, text); break;
+        case 2: dgm_text_pieces_end(&s->pieces, show_sink(s), m->message_id, text); break;
         default: set_progress(s, m);
         }
         return;
@@ -274,6 +378,7 @@ static void show_artifact(show *s, dgm_arena *a, const dgm_artifact *artifact, b
 {
     struct show_text *t = text_of(s, artifact->artifact_id);
     dgm_str text = text_of_parts(a, &artifact->parts);
+    dgm_text_pieces_flush(&s->pieces, show_sink(s));
     if (append)
         add_to(s, t, text);
     else
@@ -324,6 +429,7 @@ bool show_event(show *s, const dgm_event *e)
 void show_init(show *s, bool json)
 {
     *s = (show){.json = json, .arena = dgm_arena_new(), .at_line_start = true};
+    dgm_text_pieces_init(&s->pieces);
     s->out_is_tty = isatty(STDOUT_FILENO);
     s->err_is_tty = isatty(STDERR_FILENO);
 }
@@ -334,13 +440,17 @@ void show_done(show *s)
         struct show_text *t = s->texts;
         s->texts = t->next;
         dgm_buf_done(&t->text);
+        dgm_buf_done(&t->whole);
         free(t);
     }
+    free(s->status_texts);
+    dgm_text_pieces_done(&s->pieces);
     dgm_arena_free(s->arena);
 }
 
 void show_end(show *s)
 {
+    dgm_text_pieces_close(&s->pieces, show_sink(s));
     clear_spinner(s);
     if (s->printed && !s->at_line_start)
         put_text(s, DGM_STR("\n"));

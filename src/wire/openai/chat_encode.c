@@ -198,6 +198,7 @@ static void feed(dgm_chat_encoder *e, const dgm_canon_event *event)
     case DGM_CANON_RUN_ERROR: end_run(e, event); break;
     case DGM_CANON_TEXT_MESSAGE_START: dgm_chat_start_text(e, event); break;
     case DGM_CANON_TEXT_MESSAGE_CONTENT: dgm_chat_add_text(e, event); break;
+    case DGM_CANON_TEXT_MESSAGE_END: dgm_chat_end_text(e, event); break;
     case DGM_CANON_TOOL_CALL_START: dgm_chat_start_call(e, event); break;
     case DGM_CANON_TOOL_CALL_ARGS: dgm_chat_add_arguments(e, event); break;
     case DGM_CANON_TOOL_CALL_RESULT: dgm_chat_answer(e, event->result.tool_call_id); break;
@@ -208,7 +209,6 @@ static void feed(dgm_chat_encoder *e, const dgm_canon_event *event)
     case DGM_CANON_NONE:
     case DGM_CANON_STEP_STARTED:
     case DGM_CANON_STEP_FINISHED:
-    case DGM_CANON_TEXT_MESSAGE_END:
     case DGM_CANON_TEXT_MESSAGE_CHUNK:
     case DGM_CANON_TOOL_CALL_END:
     case DGM_CANON_TOOL_CALL_CHUNK:

@@ -8,9 +8,12 @@
 /* A text message, in the order they began. */
 struct chat_text {
     dgm_str id;
-    bool foreign; /* not the assistant's: no part of the answer */
-    bool instead; /* `text` stands instead of what was streamed */
-    dgm_buf text; /* a completion has it from the start */
+    bool foreign;  /* not the assistant's: no part of the answer */
+    bool instead;  /* `text` stands instead of what was streamed */
+    dgm_buf text;  /* a completion has it from the start */
+    bool open;     /* its END has not come */
+    bool artifact; /* of an artifact: agents often leave out its end */
+    bool waits;    /* another text is open: what this one has is told behind it */
 };
 
 /* An address that the answer links to. */
@@ -44,6 +47,7 @@ typedef struct dgm_chat_encoder {
     bool begun, finished;
     struct chat_text *texts;
     size_t n_texts, cap_texts, speaker; /* index of the text that spoke last */
+    size_t n_waiting;                   /* texts that wait for the speaker's end */
     bool spoke;
     dgm_map texts_by_id;
     uint64_t n_chars;  /* of the answer so far, in a stream */
@@ -71,6 +75,9 @@ struct chat_text *dgm_chat_text_of(dgm_chat_encoder *e, dgm_str id);
 void dgm_chat_say(dgm_chat_encoder *e, const struct chat_text *t, dgm_str text);
 void dgm_chat_start_text(dgm_chat_encoder *e, const dgm_canon_event *event);
 void dgm_chat_add_text(dgm_chat_encoder *e, const dgm_canon_event *event);
+void dgm_chat_end_text(dgm_chat_encoder *e, const dgm_canon_event *event);
+/* Texts that wait for another one to end. all: the run ends, none waits any longer. */
+void dgm_chat_say_waiting(dgm_chat_encoder *e, bool all);
 void dgm_chat_correct(dgm_chat_encoder *e, const dgm_canon_event *event);
 void dgm_chat_say_corrected(dgm_chat_encoder *e);
 void dgm_chat_add_reasoning(dgm_chat_encoder *e, const dgm_canon_event *event);

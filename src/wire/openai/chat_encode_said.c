@@ -43,6 +43,15 @@ void dgm_chat_start_text(dgm_chat_encoder *e, const dgm_canon_event *event)
     dgm_canon_role role = event->text.role;
     struct chat_text *t = dgm_chat_text_of(e, event->text.message_id);
     t->foreign = role != DGM_CANON_ROLE_NONE && role != DGM_CANON_ASSISTANT;
+    t->open = true;
+    t->artifact = dgm_json_get(event->metadata, DGM_STR("dragoman:artifact"));
+}
+
+/* Deltas of a chat completion are one text. One that begins while another is open waits for its end. */
+static bool must_wait(const dgm_chat_encoder *e, const struct chat_text *t)
+{
+    const struct chat_text *speaker = e->spoke ? &e->texts[e->speaker] : NULL;
+    return speaker && speaker != t && speaker->open && !speaker->artifact;
 }
 
 void dgm_chat_say(dgm_chat_encoder *e, const struct chat_text *t, dgm_str text)
@@ -60,10 +69,40 @@ void dgm_chat_add_text(dgm_chat_encoder *e, const dgm_canon_event *event)
     struct chat_text *t = dgm_chat_text_of(e, event->text.message_id);
     if (t->foreign || !event->text.delta.n)
         return;
-    if (e->params.whole || t->instead)
+    if (!e->params.whole && !t->instead && !t->waits && must_wait(e, t)) {
+        t->waits = true;
+        e->n_waiting++;
+    }
+    if (e->params.whole || t->instead || t->waits)
         dgm_chat_keep(e, &t->text, event->text.delta);
     else
         dgm_chat_say(e, t, event->text.delta);
+}
+
+void dgm_chat_say_waiting(dgm_chat_encoder *e, bool all)
+{
+    for (size_t i = 0; e->n_waiting && i < e->n_texts; i++) {
+        struct chat_text *t = &e->texts[i];
+        const struct chat_text *speaker = e->spoke ? &e->texts[e->speaker] : NULL;
+        if (!all && speaker && speaker->open && !speaker->artifact)
+            return;
+        if (!t->waits)
+            continue;
+        t->waits = false;
+        e->n_waiting--;
+        if (t->text.n)
+            dgm_chat_say(e, t, dgm_buf_str(&t->text));
+        e->kept -= t->text.n;
+        dgm_buf_clear(&t->text);
+    }
+}
+
+void dgm_chat_end_text(dgm_chat_encoder *e, const dgm_canon_event *event)
+{
+    struct chat_text *t = dgm_chat_text_of(e, event->text.message_id);
+    t->open = false;
+    if (!e->params.whole)
+        dgm_chat_say_waiting(e, false);
 }
 
 /*
@@ -82,13 +121,14 @@ void dgm_chat_correct(dgm_chat_encoder *e, const dgm_canon_event *event)
             continue;
         e->kept -= t->text.n;
         dgm_buf_clear(&t->text);
-        t->instead = !e->params.whole;
+        t->instead = !e->params.whole && !t->waits;
         dgm_chat_keep(e, &t->text, m->content.text);
     }
 }
 
 void dgm_chat_say_corrected(dgm_chat_encoder *e)
 {
+    dgm_chat_say_waiting(e, true);
     for (size_t i = 0; i < e->n_texts; i++) {
         struct chat_text *t = &e->texts[i];
         if (!t->instead || !t->text.n)
