@@ -311,9 +311,11 @@ typedef struct dgm_canon_event {
         struct {
             dgm_str message, code;
             dgm_canon_usages usage;
+            dgm_str thread_id, run_id; /* for formats that repeat them; AG-UI does not */
         } run_error;
         struct {
             dgm_str name;
+            dgm_str thread_id, run_id; /* likewise */
         } step;
         /* TEXT_MESSAGE_*, REASONING_MESSAGE_*, REASONING_START, REASONING_END */
         struct {

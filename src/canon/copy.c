@@ -230,6 +230,8 @@ static void copy_run_event(dgm_arena *a, dgm_canon_event *e)
     } else {
         text(a, &e->run_error.message);
         text(a, &e->run_error.code);
+        text(a, &e->run_error.thread_id);
+        text(a, &e->run_error.run_id);
         usages(a, &e->run_error.usage);
     }
 }
@@ -277,7 +279,11 @@ dgm_canon_event dgm_canon_copy_event(dgm_arena *a, const dgm_canon_event *from)
     case DGM_CANON_RUN_FINISHED:
     case DGM_CANON_RUN_ERROR: copy_run_event(a, &e); break;
     case DGM_CANON_STEP_STARTED:
-    case DGM_CANON_STEP_FINISHED: text(a, &e.step.name); break;
+    case DGM_CANON_STEP_FINISHED:
+        text(a, &e.step.name);
+        text(a, &e.step.thread_id);
+        text(a, &e.step.run_id);
+        break;
     case DGM_CANON_TEXT_MESSAGE_START:
     case DGM_CANON_TEXT_MESSAGE_CONTENT:
     case DGM_CANON_TEXT_MESSAGE_END:

@@ -129,6 +129,8 @@ static void step_event(dgm_from_records *f, dgm_canon_kind kind, dgm_str name)
 {
     dgm_canon_event e = {.kind = kind};
     e.step.name = name;
+    e.step.thread_id = f->thread_id;
+    e.step.run_id = f->run_id;
     dgm_from_out(f, &e);
 }
 

@@ -188,6 +188,8 @@ void dgm_from_finish_with_error(dgm_from_records *f, dgm_str message, dgm_str co
     dgm_canon_event e = {.kind = DGM_CANON_RUN_ERROR};
     e.run_error.message = message;
     e.run_error.code = code;
+    e.run_error.thread_id = f->thread_id;
+    e.run_error.run_id = f->run_id;
     e.run_error.usage = f->usage;
     dgm_from_out(f, &e);
     f->finished = true;

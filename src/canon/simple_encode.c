@@ -260,12 +260,14 @@ static void finish(dgm_simple_encoder *s, const dgm_canon_event *e)
     dgm_simple_event out = {.kind = DGM_SIMPLE_RUN_FINISHED,
                             .thread_id = e->run_finished.thread_id,
                             .run_id = e->run_finished.run_id};
-    if (o->kind == DGM_CANON_INTERRUPT || o->pending_tool_call_ids.n)
-        out = (dgm_simple_event){.kind = DGM_SIMPLE_STEP_FINISHED, .step_name = DGM_STR("working")};
-    else if (o->kind == DGM_CANON_CANCELLED)
-        out = (dgm_simple_event){.kind = DGM_SIMPLE_RUN_ERROR,
-                                 .error_message = DGM_STR("The task was canceled"),
-                                 .code = DGM_STR("canceled")};
+    if (o->kind == DGM_CANON_INTERRUPT || o->pending_tool_call_ids.n) {
+        out.kind = DGM_SIMPLE_STEP_FINISHED;
+        out.step_name = DGM_STR("working");
+    } else if (o->kind == DGM_CANON_CANCELLED) {
+        out.kind = DGM_SIMPLE_RUN_ERROR;
+        out.error_message = DGM_STR("The task was canceled");
+        out.code = DGM_STR("canceled");
+    }
     give(s, &out);
 }
 
@@ -273,6 +275,8 @@ static void step(dgm_simple_encoder *s, const dgm_canon_event *e)
 {
     bool starts = e->kind == DGM_CANON_STEP_STARTED;
     dgm_simple_event out = {.kind = starts ? DGM_SIMPLE_STEP_STARTED : DGM_SIMPLE_STEP_FINISHED,
+                            .thread_id = e->step.thread_id,
+                            .run_id = e->step.run_id,
                             .step_name = e->step.name};
     /* That `working` is over is told by what follows; here it would mean that input is required. */
     if (starts || !dgm_str_is(e->step.name, "working"))
@@ -289,6 +293,8 @@ static void run_event(dgm_simple_encoder *s, const dgm_canon_event *e)
         out.kind = DGM_SIMPLE_RUN_ERROR;
         out.error_message = e->run_error.message;
         out.code = e->run_error.code;
+        out.thread_id = e->run_error.thread_id;
+        out.run_id = e->run_error.run_id;
     }
     give(s, &out);
 }

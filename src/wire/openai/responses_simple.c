@@ -165,6 +165,9 @@ static dgm_code write_event(void *arg, const dgm_simple_event *event)
         e->run = (dgm_simple_run){dgm_arena_dup(e->arena, event->thread_id),
                                   dgm_arena_dup(e->arena, event->run_id)};
     }
+    if (event->run_id.n && !e->run.run_id.n) /* a state by itself, of a run that began elsewhere */
+        e->run = (dgm_simple_run){dgm_arena_dup(e->arena, event->thread_id),
+                                  dgm_arena_dup(e->arena, event->run_id)};
     dgm_buf_clear(&e->text);
     LIT("{\"event\":\"");
     dgm_buf_add_str(&e->text, name);
