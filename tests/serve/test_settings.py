@@ -349,6 +349,23 @@ def _():
     check(not c.send(id=tck("complete-task")).ok, "a tenant that is none")
 
 
+@setting("a2a.stream_errors", "how a streaming call over JSON-RPC is refused")
+def _():
+    for how, type in ("event", "text/event-stream"), ("json", "application/json"):
+        c = Client(serve({"a2a": {"stream_errors": how}}), RPC1)
+        a = c.open("subscribe", {"id": "nobody"})
+        same((a.stream.response if how == "event" else a.response).type, type, how)
+        a.expect("TaskNotFound")
+
+
+@setting("a2a.security_requirements", "the card of a server with tokens has no securityRequirements, and its schemes")
+def _():
+    tokens = [{"token": "t", "principal": "p"}]
+    for on in True, False:
+        c = card(serve({"tokens": tokens, "a2a": {"security_requirements": on}}))
+        same(("securityRequirements" in c, "securitySchemes" in c), (on, True), f"with {on}")
+
+
 @setting("tokens.may_set_metadata", "keys that a trusted router's messages keep")
 def _():
     refuses({"tokens": [{"token": "t", "principal": "p", "may_set_metadata": ["dragoman:"]}]}, "may_set_metadata")

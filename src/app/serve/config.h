@@ -47,6 +47,7 @@ typedef enum dgm_card_headerless { DGM_CARD_HYBRID, DGM_CARD_PURE_10 } dgm_card_
 typedef enum dgm_version_mode { DGM_VERSION_STRICT, DGM_VERSION_LENIENT } dgm_version_mode;
 typedef enum dgm_rest_media { DGM_REST_AUTO, DGM_REST_JSON, DGM_REST_A2A } dgm_rest_media;
 typedef enum dgm_at_input { DGM_STREAM_CLOSE, DGM_STREAM_OPEN } dgm_at_input;
+typedef enum dgm_stream_errors { DGM_STREAM_ERROR_EVENT, DGM_STREAM_ERROR_JSON } dgm_stream_errors;
 typedef enum dgm_media_rule { DGM_MEDIA_ENFORCE, DGM_MEDIA_ACCEPT } dgm_media_rule;
 
 typedef struct dgm_config_extension {
@@ -73,6 +74,8 @@ typedef struct dgm_config_a2a {
     bool canonical_type;
     dgm_media_rule media_types;
     bool streaming;
+    bool security_requirements;
+    dgm_stream_errors stream_errors;
     int64_t card_max_age_s;
     dgm_config_extensions extensions;
 } dgm_config_a2a;

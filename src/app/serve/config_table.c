@@ -326,8 +326,16 @@ static const dgm_config_row a2a_rows[] = {
     {"media_types", DGM_CONFIG_NAME, A2A(media_types), .def = "\"enforce\"",
      .values = WORDS("enforce", "accept"), .flags = LIVE,
      .about = "parts of a media type that the card does not list: refused, or accepted"},
+    {"security_requirements", DGM_CONFIG_SWITCH, A2A(security_requirements), .def = "true",
+     .flags = LIVE,
+     .about = "`securityRequirements` in the card of a server with tokens; `false` for clients of "
+              "a2a-go, which cannot read it"},
     {"streaming", DGM_CONFIG_SWITCH, A2A(streaming), .def = "true", .flags = LIVE,
      .about = "offer streams; off: the card says so and the operations are refused"},
+    {"stream_errors", DGM_CONFIG_NAME, A2A(stream_errors), .def = "\"event\"",
+     .values = WORDS("event", "json"), .flags = LIVE,
+     .about = "a streaming call over JSON-RPC 1.0 that is refused: an event, which all SDKs read, "
+              "or JSON, which the conformance kit reads"},
     {"card_max_age_s", DGM_CONFIG_INT, A2A(card_max_age_s), .def = "300", .min = 0, .max = 31536000,
      .flags = LIVE, .about = "`max-age` of the card"},
     {"extensions", DGM_CONFIG_LIST, A2A(extensions), .def = "[]", .max = MAX_ITEMS,
@@ -628,9 +636,10 @@ const dgm_config_profile_row dgm_config_profiles[] = {
      " against `/agents/tck-0.3/`. The kit for 1.0 asks for the error table of 1.0.0 and, without a"
      " version header, for a card that has no other member; that for 0.3 asks, without a version"
      " header, for a card of its own. Both send one messageId many times and refuse keys in snake"
-     " case.",
+     " case. The kit for 1.0 takes a stream with an error in it for a success.",
      "{\"a2a\":{\"error_table\":\"1.0.0\",\"card_headerless\":\"pure-1.0\","
-     "\"rest_media_type\":\"json\",\"media_types\":\"accept\",\"canonical_type\":false},"
+     "\"rest_media_type\":\"json\",\"media_types\":\"accept\",\"canonical_type\":false,"
+     "\"stream_errors\":\"json\"},"
      "\"agent_defaults\":{\"dedupe\":false},"
      "\"agents\":[{\"id\":\"tck\",\"type\":\"tck\",\"default\":true},"
      "{\"id\":\"tck-0.3\",\"type\":\"tck\",\"a2a\":{\"card_headerless\":\"hybrid\"}}]}"},

@@ -33,6 +33,7 @@ typedef struct dgm_a2a_options {
     bool no_10, no_03;          /* not answered */
     bool keep_open_at_question; /* a stream does not end at input-required */
     bool no_streaming;          /* streaming operations are refused */
+    bool json_stream_errors;    /* refusals of streaming calls of 1.0 are never events */
     bool no_canonical_type;     /* metadata.canonical_type is not written */
     dgm_a2a_media rest_media;   /* type of REST answers; AUTO: what the caller names */
     uint64_t blocking_ms;       /* how long a blocking send waits; 0: 5 minutes */

@@ -22,6 +22,7 @@ typedef struct dgm_a2a_card_options {
     bool v10, v03;      /* what is spoken */
     bool headerless_10; /* callers who name no version get the card of 1.0 alone */
     bool streaming;
+    bool no_requirements; /* securityRequirements that follow from tokens are left out */
     bool extended;        /* there is another card for those we know */
     bool bearer;          /* tokens are asked for */
     dgm_strs key_headers; /* headers in which keys are */

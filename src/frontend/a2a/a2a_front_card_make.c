@@ -100,7 +100,7 @@ static void add_schemes(dgm_a2a_card *c, const dgm_a2a_card_options *o)
     }
     if (!card->security_schemes.n)
         card->security_schemes = schemes;
-    if (!card->security_requirements.n)
+    if (!card->security_requirements.n && !o->no_requirements)
         card->security_requirements = needs;
 }
 

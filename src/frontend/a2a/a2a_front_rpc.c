@@ -113,7 +113,8 @@ void rpc_take(struct op *op, const dgm_http_request *r)
     }
     if (!settle_method(op, rpc.method, asked, said))
         return;
-    op->wants_sse_errors = streams(op->method) && accepts_only_events(r);
+    op->wants_sse_errors = streams(op->method) && accepts_only_events(r) &&
+                           !(op_is_10(op) && op->front->o.json_stream_errors);
     if (!op_is_offered(op))
         return;
     if (read_params(op, &rpc, &request, &err))

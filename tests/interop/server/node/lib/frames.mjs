@@ -14,7 +14,7 @@ function events(text) {
         });
 }
 
-/** 0.3's clients take no other answer to a resubscription than a stream: there an error is its only frame. */
+/** A streaming call over JSON-RPC that is refused: the error is the only frame. */
 const isError = (frames) => frames.length === 1 && 'error' in JSON.parse(frames[0].data);
 
 /** stream: {text, rpc, version}. First a task or a message, one wrapper member (1.0, REST) or a kind
@@ -22,7 +22,7 @@ const isError = (frames) => frames.length === 1 && 'error' in JSON.parse(frames[
 export function checkFrames({ text, rpc, version }) {
     check(!text.includes('internal:'), `an internal event on the wire: ${text}`);
     const frames = events(text);
-    if (version === '0.3' && rpc && isError(frames)) return;
+    if (rpc && isError(frames)) return;
     let before = 0;
     for (const [n, { id, data, ...other }] of frames.entries()) {
         let event = JSON.parse(data);
