@@ -1,9 +1,12 @@
 """The demo agent's scripts and the hello agent: the same text however it is asked for (004)."""
+import os
+import select
+
 from lib.a2a import ALL, INTERRUPTED, RPC, RPC1, TERMINAL, Client, artifact_texts, fold, task_text, text_of
-from lib.agents import (DEMO_ALL, DEMO_ASK, DEMO_AUTH, DEMO_DATA, DEMO_END_WELL, DEMO_FAIL, DEMO_FILE, DEMO_MORE, DEMO_REJECT, DEMO_SLOW, DEMO_TEXT)
-from lib.http import ask
-from lib.server import IS_STANDIN, agent, needs_ours, server, settings
-from lib.tap import check, each, same, test
+from lib.agents import (DEMO_ALL, DEMO_ASK, DEMO_AUTH, DEMO_DATA, DEMO_END_WELL, DEMO_FAIL, DEMO_FILE, DEMO_MORE, DEMO_REJECT, DEMO_SLOW, DEMO_TEXT, tck)
+from lib.http import Conn, ask
+from lib.server import IS_STANDIN, agent, folder, needs_ours, server, settings
+from lib.tap import check, each, same, soon, test
 
 
 def client(wire, type="demo", pace=0):
@@ -162,6 +165,41 @@ def _(wire):
 def configured(**how):
     needs_ours("settings of Dragoman's agents")
     return Client(server(None, config=settings(agents=[agent("demo", **how)])), RPC1)
+
+
+# of every agent type: what would be a Message and what would be a Task, if it has both
+SAY = '{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x"}]}}'
+DO = '{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x"}]}}}}'
+TYPES = {"hello": [("hi", None)], "demo": [("stream", None)], "bench": [("echo x", None), ("chunks 1 x", None)],
+         "tck": [("x", "message-response"), ("x", "complete-task")], "exec": [(SAY, None), (DO, None)]}
+
+
+@each("every agent type has reply: {} [R004-19]", [(f"{reply}, {type}, {text[:12]}{id or ''}", reply, type, text, id) for type, says in TYPES.items()
+      for text, id in says for reply in ("message", "task")])
+def _(reply, type, text, id):
+    needs_ours("a setting of ours")
+    more = {"settings": {"command": ["/bin/cat"], "input": "text"}} if type == "exec" else {}
+    c = Client(server(None, config=settings(agents=[agent(type, reply=reply, **more)])), RPC1)
+    how = {"id": tck(id)} if id else {}
+    same(list(c.send(text, **how).value), [reply], "the answer")
+
+
+@test("nothing is stored or sent before an agent's first event [R004-19]")
+def _():
+    needs_ours("needs the exec agent")
+    program = ["/bin/sh", "-c", 'read -r gate; : > "$gate.started"; until [ -e "$gate" ]; do sleep 0.05; done; echo \'' + SAY + "'"]
+    for reply in ("auto", "task", "message"):
+        s = server(None, config=settings(agents=[agent("exec", settings={"command": program, "input": "text"}, reply=reply)]))
+        c, gate = Client(s, RPC1), os.path.join(folder(), "gate")
+        before = c.list().value["totalSize"]
+        with Conn(s.address) as conn:
+            _, method, path, body, headers = c.prepare("stream", c.params(gate))
+            conn.request(method, path, body, headers + [("Accept", "text/event-stream")])
+            soon(lambda: os.path.exists(gate + ".started"), "the agent does not start", 30)
+            same(c.list().value["totalSize"], before, f"tasks, reply: {reply}")
+            same(select.select([conn.socket], [], [], 0)[0], [], f"bytes of an answer, reply: {reply}")
+            open(gate, "w").close()
+            same(conn.head().status, 200, "status")
 
 
 @test("reply: message makes a Message of what would be a Task [R004-19]")

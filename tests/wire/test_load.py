@@ -2,9 +2,10 @@
 import asyncio
 
 from lib.a2a import RPC1, Client, message, new_id
+from lib.http import Conn
 from lib.many import Pool, Subscriber, run
 from lib.server import Server, needs_ours, needs_plain, settings
-from lib.tap import check, same, test
+from lib.tap import check, same, soon, test
 
 
 @test("10,000 resends of one message over 100 connections start the agent once [R003-08]", timeout=600)
@@ -49,6 +50,24 @@ def _():
             x.close()
     with Server("bench") as s:
         run(go(s), 390)
+
+
+@test("a blocking send does not keep its request", timeout=300)
+def _():
+    needs_ours("a promise of ours")
+    needs_plain()
+    with Server("bench") as s:
+        c = Client(s, RPC1)
+        _, method, path, body, headers = c.prepare("send", c.params("hold 600 x"))
+        big = body[:-1] + b',"unknown":[' + b"0," * (10 << 20) + b"0]}"  # 20 MiB, and many times that when parsed
+        conns = []
+        for n in range(6):
+            conns.append(Conn(s.address))
+            conns[-1].request(method, path, big.replace(b'"messageId":"m-', b'"messageId":"m%d-' % n), headers)
+            soon(lambda: c.list().value["totalSize"] == n + 1, "the task", 60)
+        soon(lambda: s.memory() < 128 << 20, f"RssAnon {s.memory()} while they wait", 20)
+        for conn in conns:
+            conn.close()
 
 
 @test("idle, it needs less than 4 MiB")

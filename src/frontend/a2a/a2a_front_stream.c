@@ -239,7 +239,8 @@ void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot
 void op_stream_error(struct op *op, const dgm_err *err)
 {
     struct scratch *s = front_scratch(op->front);
-    dgm_buf_add_lit(&s->out, "event: error\ndata: ");
+    /* without a name: a2a-sdk 1.3 has no type for a named error of a 0.3 server */
+    dgm_buf_add_lit(&s->out, "data: ");
     op_put_error(op, err, 200, &s->out);
     dgm_buf_add_lit(&s->out, "\n\n");
     begin(op);

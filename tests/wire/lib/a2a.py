@@ -285,7 +285,7 @@ class Events:
         """Of a JSON-RPC call that was refused: the one event that says so, as the Answer it is in a body."""
         check(self.wire.is_rpc and not self.seen, self)
         frame = self.stream.next()
-        same(frame and frame.event, "error", "name of the event")
+        check(frame is not None and frame.event is None, lambda: f"the event is {frame}")
         check(self.stream.next() is None, "something behind the error")
         a = Answer.__new__(Answer)
         a.wire, a.op, a.response, a.id, a.profile = self.wire, "stream", self.stream.response, self.rpc_id, self.profile

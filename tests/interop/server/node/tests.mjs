@@ -47,7 +47,7 @@ each('a Message answers', async (kind) => {
     equal([events.length, textOf(events[0].message)], [1, textOf(m)], 'the stream of it');
 });
 
-each('a Task answers, waited for', async (kind) => {
+each('a Task answers, waited for [R002-02]', async (kind) => {
     const c = await at(kind);
     const { task } = await c.send(message('stream'));
     equal(task.status.state, 'TASK_STATE_COMPLETED', 'state');
@@ -84,7 +84,7 @@ each('one messageId sent twice is one task', async (kind) => {
 
 // ---- streams ---------------------------------------------------------------------------------------------
 
-each('a stream begins with the task and ends with its end', async (kind) => {
+each('a stream begins with the task and ends with its end [R002-02]', async (kind) => {
     const c = await at(kind);
     const m = message('stream');
     const events = await collect(c.stream(m));
@@ -100,7 +100,7 @@ each('a stream begins with the task and ends with its end', async (kind) => {
     }
 });
 
-each('subscribing in the middle of a stream', async (kind) => {
+each('subscribing in the middle of a stream [R002-02]', async (kind) => {
     const c = await at(kind, 'gate');
     const { message: m, go } = gated();
     const first = c.stream(m)[Symbol.asyncIterator]();
@@ -136,7 +136,7 @@ each('a dropped stream is picked up again', async (kind) => {
     equal([status.state, text], ['TASK_STATE_COMPLETED', 'one \ntwo \nthree'], 'end and text');
 });
 
-each('canceling ends the task and its streams', async (kind) => {
+each('canceling ends the task and its streams [R002-02]', async (kind) => {
     const c = await at(kind, 'bench');
     const events = [];
     let canceled;

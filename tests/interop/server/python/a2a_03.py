@@ -97,10 +97,9 @@ class Kind:
         return f'HTTP {e.status_code}' if isinstance(e, A2AClientHTTPError) else repr(e)
 
     def wanted(self, name, stream=False, resubscribe=False):
-        """This SDK reads no more of a REST error than its status, and of an error where a stream was due only that
-        it is no stream; so in JSON-RPC resubscriptions are told in one."""
+        """This SDK reads no more of a REST error than its status. Over JSON-RPC errors of streams are events."""
         if self.rpc:
-            return 'HTTP 400' if stream else name
+            return name
         return 'HTTP 404' if name == 'TaskNotFoundError' and not resubscribe else 'HTTP 400'
 
 

@@ -87,9 +87,8 @@ class Kind:
         return type(e).__name__
 
     def wanted(self, name, stream=False, resubscribe=False):
-        """Over REST this SDK knows errors by their reason (0.3: their type); what has none is just an error. So is
-        JSON-RPC's error in a stream, as 0.3's clients want it for resubscriptions."""
-        if self.legacy and resubscribe and self.rpc or name == 'InvalidParamsError' and not self.rpc and not self.legacy:
+        """Over REST this SDK knows errors by their reason (0.3: their type); what has none is just an error."""
+        if name == 'InvalidParamsError' and not self.rpc and not self.legacy:
             return 'A2AClientError'
         return name
 

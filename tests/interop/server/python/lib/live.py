@@ -169,8 +169,8 @@ def check_frames(text, rpc, version):
     check('internal:' not in text, f'an internal event on the wire: {text}')
     blocks = [[line for line in block.split('\n') if not line.startswith(':')] for block in text.split('\n\n')[:-1]]
     frames = [dict(line.split(': ', 1) for line in lines) for lines in blocks if lines]
-    # 0.3's clients take no other answer to a resubscription than a stream: there an error is its only frame
-    if rpc and version == '0.3' and len(frames) == 1 and 'error' in json.loads(frames[0]['data']):
+    # a streaming call over JSON-RPC that is refused: the error is the only frame
+    if rpc and len(frames) == 1 and 'error' in json.loads(frames[0]['data']):
         return
     before = 0
     for n, frame in enumerate(frames):

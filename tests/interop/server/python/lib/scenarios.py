@@ -92,7 +92,7 @@ def define():
         events = await collect(c.stream(message('hi')))
         equal([text_of(e['message']) for e in events], [text_of(m)], 'the stream of it')
 
-    @each('a Task answers, waited for')
+    @each('a Task answers, waited for [R002-02]')
     async def _(kind):
         c = await at(kind)
         task = (await c.send(message('stream')))['task']
@@ -127,7 +127,7 @@ def define():
 
     # ---- streams
 
-    @each('a stream begins with the task and ends with its end')
+    @each('a stream begins with the task and ends with its end [R002-02]')
     async def _(kind):
         c, m = await at(kind), message('stream')
         events = await collect(c.stream(m))
@@ -141,7 +141,7 @@ def define():
             body, = e.values()
             equal((body['taskId'], body['contextId']), (task['id'], task['contextId']), 'ids of a later event')
 
-    @each('subscribing in the middle of a stream')
+    @each('subscribing in the middle of a stream [R002-02]')
     async def _(kind):
         c, gate = await at(kind, 'gate'), Gate()
         stream, head = c.stream(gate.message), []
@@ -171,7 +171,7 @@ def define():
         _, status, text = fold(events)
         equal((status['state'], text), ('TASK_STATE_COMPLETED', TEXT), 'end and text')
 
-    @each('canceling ends the task and its streams')
+    @each('canceling ends the task and its streams [R002-02]')
     async def _(kind):
         c, events, canceled = await at(kind, 'bench'), [], None
         async for e in c.stream(message('hold 600')):
