@@ -37,7 +37,7 @@ check: setup-test build-test/build.ninja build-clang/build.ninja ## the quick ha
 	$(call ninja,build-test)
 	@tests/run --quick
 
-bench: bench-convert bench-server ## everything that is measured; the server's figures go to docs/performance.md
+bench: bench-convert bench-server bench-memory ## everything that is measured; the server's figures go to docs/performance.md
 
 bench-convert: build-bench/build.ninja ## the translator against bare yyjson, same bytes, same run
 	$(call ninja,build-bench)
@@ -46,6 +46,9 @@ bench-convert: build-bench/build.ninja ## the translator against bare yyjson, sa
 bench-server: setup-bench build-bench/build.ninja ## the server against its peer, a bare one and another gateway, same run; needs two quiet cores
 	$(call ninja,build-bench)
 	@scripts/bench-server
+
+bench-memory: build ## attacks on the memory of a server: its peak, and how long others wait; needs two quiet cores
+	@tests/bench/memory.py
 
 fuzz: setup-test build-clang/build.ninja ## fuzz every decoder, FUZZ_SECONDS in all (600)
 	$(call ninja,build-clang)

@@ -345,6 +345,11 @@ size_t dgm_arena_used(const dgm_arena *a)
     return a->used;
 }
 
+void dgm_arena_untouched(dgm_arena *a, size_t n)
+{
+    a->used -= n < a->used ? n : 0;
+}
+
 void dgm_arena_defer(dgm_arena *a, void (*fn)(void *), void *arg)
 {
     struct deferred *d = dgm_new(a, struct deferred);

@@ -8,14 +8,23 @@
 #include <emmintrin.h>
 #endif
 
+struct reading {
+    dgm_arena *arena;
+    size_t block; /* of the last allocation: that of the values */
+};
+
 static void *alc_malloc(void *ctx, size_t n)
 {
-    return dgm_arena_alloc_raw(ctx, n);
+    struct reading *r = ctx;
+    r->block = n;
+    return dgm_arena_alloc_raw(r->arena, n);
 }
 
 static void *alc_realloc(void *ctx, void *p, size_t old_n, size_t n)
 {
-    return dgm_arena_realloc(ctx, p, old_n, n);
+    struct reading *r = ctx;
+    r->block = n;
+    return dgm_arena_realloc(r->arena, p, old_n, n);
 }
 
 static void alc_free(void *ctx, void *p)
@@ -23,6 +32,8 @@ static void alc_free(void *ctx, void *p)
     (void)ctx;
     (void)p;
 }
+
+#define LARGE_BLOCK ((size_t)64 << 10)
 
 /* ---- where in a broken text ------------------------------------------------------------------ */
 
@@ -318,12 +329,17 @@ dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char 
                         text.n, limit_name, max_bytes);
     if (!text.n)
         return dgm_fail(err, DGM_PARSE, NULL, "expected JSON, got nothing");
-    yyjson_alc alc = {alc_malloc, alc_realloc, alc_free, a};
+    struct reading reading = {.arena = a};
+    yyjson_alc alc = {alc_malloc, alc_realloc, alc_free, &reading};
     yyjson_read_err fault = {0};
     yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text.p, text.n, YYJSON_READ_NUMBER_AS_RAW,
                                        &alc, &fault);
     if (!doc)
         return not_json(text, fault, err);
+    /* It is made for a value in six bytes; a document of long texts leaves nearly all of it untouched. */
+    size_t touched = sizeof *doc + (doc->val_read + 1) * sizeof(yyjson_val);
+    if (reading.block > LARGE_BLOCK && reading.block > touched)
+        dgm_arena_untouched(a, reading.block - touched);
     if (dgm_json_deeper_than(doc->root, DGM_MAX_JSON_DEPTH))
         return too_deep(text, err);
     *ret_root = doc->root;

@@ -8,8 +8,10 @@
 #define SPARE_ARENA_BYTES ((size_t)8 << 10)
 #define OWN_BYTES ((size_t)496)      /* the first block of what a forgotten request leaves */
 #define COPY_BYTES ((size_t)4 << 10) /* up to here a copy is cheaper than a part of its own */
-/* Bodies from this size on are handed over one per turn of the loop: each takes some 10 ms. */
-#define LARGE_BODY ((size_t)1 << 20)
+/* Bodies from this size on are handed over for this long per turn of the loop. Decoding one takes up to 20 ms, and hundreds
+ * may become whole in the same turn: other requests wait for one of them at most. */
+#define LARGE_BODY ((size_t)64 << 10)
+#define LARGE_NS ((uint64_t)5 * 1000 * 1000)
 
 /* ---- arenas ------------------------------------------------------------------------------------------------- */
 
@@ -191,14 +193,15 @@ void http_unqueue(dgm_http_exchange *x)
 void http_on_next_large(void *arg)
 {
     http_shard *s = arg;
-    dgm_http_exchange *x = s->large;
-    if (!x)
-        return;
-    http_unqueue(x);
+    uint64_t began = uv_hrtime();
+    while (s->large && uv_hrtime() - began < LARGE_NS) {
+        dgm_http_exchange *x = s->large;
+        http_unqueue(x);
+        http_touch(x->c); /* what follows from the answer, and the bytes behind the request */
+        hand_over_now(x->c);
+    }
     if (s->large)
         dgm_timer_start(&s->next_large, 1);
-    http_touch(x->c); /* what follows from the answer, and the bytes behind the request */
-    hand_over_now(x->c);
 }
 
 void http_refuse_body(http_conn *c, dgm_http_refusal refusal, const char *why)
