@@ -215,6 +215,11 @@
 /* So many of these requests of one principal are worked on at the same time; the others wait. */
 #define DGM_MAX_HISTORY_READS 2
 
+/* "unsent_bytes": of responses with a history that clients have not read yet, in all and of one principal. Four of the
+ * largest ones; smaller ones are too few bytes to matter. */
+#define DGM_MAX_UNSENT_BYTES ((size_t)128 << 20)
+#define DGM_MAX_UNSENT_BYTES_OF_ONE (4 * DGM_MAX_HISTORY_BYTES)
+
 /* "page_bytes": a page of items ends when it has this size, after one item at least; has_more is then true. */
 #define DGM_MAX_PAGE_BYTES ((size_t)4 << 20)
 

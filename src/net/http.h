@@ -145,6 +145,12 @@ void dgm_http_forget_request(dgm_http_exchange *x);
 void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
                       const dgm_http_header *headers, size_t n, dgm_str body);
 
+/* The same for a body somebody else owns: release(arg) comes when the kernel has it or the peer is gone, from inside
+ * this call if it is small. */
+void dgm_http_respond_shared(dgm_http_exchange *x, int status, dgm_str content_type,
+                             const dgm_http_header *headers, size_t n, dgm_str body,
+                             dgm_loop_fn release, void *arg);
+
 /* Headers that the answer gets whoever gives it, before its own: what a gate in front of the handlers has
  * decided. Before the answer; a second call adds to the first. They live as long as the exchange's arena. */
 void dgm_http_also(dgm_http_exchange *x, const dgm_http_header *headers, size_t n);

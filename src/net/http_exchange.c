@@ -403,6 +403,23 @@ void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
     exchange_over(x);
 }
 
+void dgm_http_respond_shared(dgm_http_exchange *x, int status, dgm_str content_type,
+                             const dgm_http_header *headers, size_t n, dgm_str body,
+                             dgm_loop_fn release, void *arg)
+{
+    bool is_sent = x->c && !x->is_head && body.n > COPY_BYTES;
+    if (!is_sent) {
+        dgm_http_respond(x, status, content_type, headers, n, body);
+        release(arg);
+        return;
+    }
+    begin(x, status, content_type, headers, n, BY_LENGTH, body.n);
+    x->borrowed++;
+    dgm_out_share(&x->c->out, body, release, arg, on_piece_dropped, x);
+    x->sent = body.n;
+    exchange_over(x);
+}
+
 void dgm_http_begin(dgm_http_exchange *x, int status, dgm_str content_type,
                     const dgm_http_header *headers, size_t n)
 {

@@ -6,9 +6,9 @@ import re
 
 from lib import fronts
 from lib.a2a import new_id
-from lib.http import ask
+from lib.http import Conn, ask
 from lib.server import Server, agent, folder, is_sanitized, server, settings
-from lib.tap import check, each, same, test
+from lib.tap import check, each, same, soon, test
 
 MiB = 1 << 20
 # Of a release build. A request of 1 MiB needs some 10 MiB when it is parsed; what is beyond that is work per entry.
@@ -312,8 +312,26 @@ def _():
                 check(len(r.body) < 20 * MiB, lambda: f"{name}: {len(r.body)} bytes")
                 check(name.startswith("chat") or NEWEST in r.body.decode(), f"{name}: the newest message is missing")
         check(answers[0].get("X-A2A-Context-Id") == "long", "the chat went on in another context")
-        check(HISTORIES["/ag-ui/threads/long/messages"](s).json.get("truncated") is True, "not marked as truncated")
+        read = HISTORIES["/ag-ui/threads/long/messages"]
+        check(read(s).json.get("truncated") is True, "not marked as truncated")
+        refuses_when_unread(s, read)
         s.stop_well()
+
+
+def refuses_when_unread(s, read):
+    """Clients that do not read their answers: the next one is refused, until they are gone."""
+    unread, r = [], read(s)
+    while r.status == 200:
+        check(len(unread) < 12, "nothing is refused")
+        unread.append(Conn(s.address))
+        unread[-1].request("GET", "/ag-ui/threads/long/messages")
+        r = read(s)
+    same(r.status, 429, r)
+    check("unsent_bytes" in r.body.decode(), r)
+    is_well(s)
+    for c in unread:
+        c.close()
+    soon(lambda: read(s).status == 200, "still refused")
 
 
 @test("pages of a conversation's items end before they are too large, and lead to all of them", timeout=240)

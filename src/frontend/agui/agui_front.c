@@ -60,6 +60,7 @@ void agui_fail(struct agui_op *op, const dgm_err *err)
     if (op->log)
         dgm_log_unref(dgm_take(op->log));
     agui_begun(op);
+    dgm_turn_release_hold(dgm_take(op->hold));
     refuse_as(op->x, err, dgm_code_http(err->code, true), NULL, 0);
 }
 

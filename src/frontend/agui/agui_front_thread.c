@@ -58,9 +58,9 @@ void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_can
     e.run_finished.outcome = outcome;
     tell.codec->encoder_feed(encoder, &e, NULL);
     tell.codec->encoder_free(encoder);
-    dgm_http_respond(op->x, 200,
-                     tell.content_type.n ? tell.content_type : DGM_STR("text/event-stream"),
-                     headers, 1 + tell.n_headers, dgm_buf_str(&frames.out));
+    dgm_turn_respond_held(op->x,
+                          tell.content_type.n ? tell.content_type : DGM_STR("text/event-stream"),
+                          headers, 1 + tell.n_headers, &frames.out, dgm_take(op->hold));
     dgm_buf_done(&frames.out);
 }
 
@@ -79,6 +79,7 @@ static void tell_again(struct agui_op *op, const agui_again_params *params)
     tell.on_event = agui_again_on_event;
     tell.on_pause = agui_again_on_pause;
     tell.on_release = agui_again_release;
+    tell.hold = dgm_take(op->hold);
     tell.arg = again;
     dgm_front_note_task(op->x, op->task_id, 0);
     dgm_turn_tell(op->x, &tell, log, op->first_seq);
@@ -136,6 +137,7 @@ static void on_history_of_run(dgm_code code, const dgm_turn_history *history, co
         agui_fail(op, err);
         return;
     }
+    op->hold = dgm_turn_take_hold(history);
     dgm_canon_messages shown = agui_shown(op->arena, &history->messages);
     attach_behind(op, &shown);
 }
@@ -242,6 +244,7 @@ static void tell_thread(struct agui_op *op, const dgm_turn_history *history, boo
                              dgm_state_is_terminal(state) || dgm_state_is_interrupted(state),
                          .no_messages = no_messages};
     op->task_id = dgm_arena_dup(op->arena, history->task_id);
+    op->hold = dgm_turn_take_hold(history);
     dgm_core_subscribe(op->core, op->q.owner, op->agent->id, op->task_id, 0, on_subscribed, t);
 }
 
@@ -323,7 +326,8 @@ static void on_history_asked(dgm_code code, const dgm_turn_history *history, con
         agui_fail_with(op, DGM_TOO_LARGE, NULL,
                        "the thread's messages are larger than the limit output_bytes");
     else
-        dgm_http_respond(op->x, 200, DGM_STR("application/json"), NULL, 0, dgm_buf_str(&b));
+        dgm_turn_respond_held(op->x, DGM_STR("application/json"), NULL, 0, &b,
+                              dgm_turn_take_hold(history));
     dgm_buf_done(&b);
 }
 

@@ -69,7 +69,8 @@ static void on_history(dgm_code code, const dgm_turn_history *history, const dgm
     if (code)
         aisdk_refuse(x, &fault, NULL, 0);
     else
-        dgm_http_respond(x, 200, DGM_STR("application/json"), &not_kept, 1, dgm_buf_str(&out));
+        dgm_turn_respond_held(x, DGM_STR("application/json"), &not_kept, 1, &out,
+                              dgm_turn_take_hold(history));
     dgm_buf_done(&out);
 }
 

@@ -101,12 +101,12 @@ static void add(struct members *m, dgm_str key, yyjson_val *value)
 const dgm_json *chat_metadata(struct chat *c)
 {
     struct members m = {.a = dgm_http_arena(c->q.x)};
-    yyjson_val *key, *value;
-    size_t i, n;
-    yyjson_obj_foreach (dgm_json_get(c->body, DGM_STR("metadata")), i, n, key, value) {
+    yyjson_obj_iter it = yyjson_obj_iter_with(dgm_json_get(c->body, DGM_STR("metadata")));
+    yyjson_val *key;
+    while ((key = yyjson_obj_iter_next(&it))) {
         dgm_str name = dgm_json_str(key);
         if (openai_is_for_agent(name))
-            add(&m, name, value);
+            add(&m, name, yyjson_obj_iter_get_val(key));
     }
     add(&m, DGM_STR(DGM_META_TOOL_CHOICE), dgm_json_get(c->body, DGM_STR("tool_choice")));
     if (c->json)

@@ -180,6 +180,7 @@ struct responses_list conversation_items(dgm_arena *a, const struct conversation
 struct looking {
     struct responses_op *op;
     struct conversation c;
+    const dgm_turn_history *history; /* while `then` is called */
     void (*then)(struct looking *k, const dgm_canon_messages *said);
     yyjson_val **items; /* to be added */
     size_t n;
@@ -189,10 +190,12 @@ static void on_history(dgm_code code, const dgm_turn_history *history, const dgm
                        void *arg)
 {
     struct looking *k = arg;
-    if (code)
+    if (code) {
         responses_fail(k->op, err);
-    else
+    } else {
+        k->history = history;
         k->then(k, &history->messages);
+    }
 }
 
 static void on_found(void *arg, const struct conversation *c)
@@ -215,7 +218,7 @@ static void look(struct responses_op *op,
 static void list_found(struct looking *k, const dgm_canon_messages *said)
 {
     struct responses_list list = conversation_items(k->op->arena, &k->c, said);
-    responses_give_page(k->op, &list);
+    responses_give_page(k->op, &list, dgm_turn_take_hold(k->history));
 }
 
 void conversation_list_items(struct responses_op *op)

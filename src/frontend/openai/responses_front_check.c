@@ -21,6 +21,8 @@ static dgm_code check_metadata(yyjson_val *v, dgm_err *err)
     const dgm_at *at = DGM_AT_LIT(NULL, "metadata");
     yyjson_val *key, *value;
     size_t i, n;
+    if (!yyjson_is_obj(v))
+        return DGM_OK; /* absent, or null */
     if (yyjson_obj_size(v) > MAX_METADATA)
         return dgm_fail(err, DGM_BAD_PARAMS, at, "%zu pairs: there may be %d", yyjson_obj_size(v),
                         MAX_METADATA);

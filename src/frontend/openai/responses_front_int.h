@@ -199,8 +199,9 @@ dgm_code responses_read_page(dgm_str limit, dgm_str order, dgm_str after,
                              struct responses_page *ret, dgm_err *err);
 dgm_code responses_put_page(dgm_buf *b, const struct responses_list *list,
                             const struct responses_page *page, dgm_err *err);
-/* Answers with the page that the query asks for. */
-void responses_give_page(struct responses_op *op, const struct responses_list *list);
+/* Answers with the page that the query asks for. The hold, which may be NULL, is released when it was sent. */
+void responses_give_page(struct responses_op *op, const struct responses_list *list,
+                         dgm_turn_hold *hold);
 
 /* ---- conversations_front.c, conversations_front_items.c ------------------------------------------------------------------------ */
 

@@ -95,7 +95,8 @@ dgm_code responses_put_page(dgm_buf *b, const struct responses_list *list,
     return DGM_OK;
 }
 
-void responses_give_page(struct responses_op *op, const struct responses_list *list)
+void responses_give_page(struct responses_op *op, const struct responses_list *list,
+                         dgm_turn_hold *hold)
 {
     struct responses_page page = {0};
     dgm_err err = {0};
@@ -103,9 +104,11 @@ void responses_give_page(struct responses_op *op, const struct responses_list *l
     dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
     if (responses_read_page(dgm_turn_query(op->x, "limit"), dgm_turn_query(op->x, "order"),
                             dgm_turn_query(op->x, "after"), &page, &err) ||
-        responses_put_page(&b, list, &page, &err))
+        responses_put_page(&b, list, &page, &err)) {
+        dgm_turn_release_hold(hold);
         responses_fail(op, &err);
-    else
-        responses_respond(op, dgm_buf_str(&b));
+    } else {
+        dgm_turn_respond_held(op->x, DGM_STR("application/json"), NULL, 0, &b, hold);
+    }
     dgm_buf_done(&b);
 }

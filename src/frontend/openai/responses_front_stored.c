@@ -98,7 +98,7 @@ static void list_input(void *arg, const dgm_found_turn *found)
         return;
     yyjson_val *request = found->request.n ? dgm_json_made(op->arena, found->request) : NULL;
     struct responses_list list = responses_list_of(op->arena, responses_get(request, "input"));
-    responses_give_page(op, &list);
+    responses_give_page(op, &list, NULL);
 }
 
 void responses_input_items(struct responses_op *op)

@@ -44,11 +44,13 @@ static dgm_str without_input(dgm_arena *a, dgm_str request)
     yyjson_val *all = request.n ? dgm_json_made(a, request) : NULL, *key, *value;
     dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(all) + 1);
     size_t i, max, n = 0;
+    if (!all)
+        return (dgm_str){0};
     yyjson_obj_foreach (all, i, max, key, value) {
         if (!dgm_str_is(dgm_json_str(key), "input"))
             members[n++] = (dgm_member){dgm_json_str(key), value};
     }
-    return all ? dgm_json_text_in(a, dgm_json_object(a, members, n)) : (dgm_str){0};
+    return dgm_json_text_in(a, dgm_json_object(a, members, n));
 }
 
 static dgm_extra *members_of(dgm_arena *a, yyjson_val *request)

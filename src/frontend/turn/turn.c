@@ -12,6 +12,7 @@ dgm_turns *dgm_turns_new(const dgm_turns_options *o)
     dgm_turns *t = dgm_xcalloc(1, sizeof *t);
     t->o = *o;
     pthread_mutex_init(&t->lock, NULL);
+    t->unsent = unsent_new();
     for (size_t i = 0; i < DGM_MAX_LOOPS; i++)
         dgm_buf_init(&t->scratch[i].out, DGM_MAX_OUTPUT_BYTES);
     return t;
@@ -26,6 +27,7 @@ void dgm_turns_free(dgm_turns *t)
         dgm_arena_free(t->scratch[i].arena);
     }
     pthread_mutex_destroy(&t->lock);
+    unsent_unref(t->unsent);
     free(t);
 }
 

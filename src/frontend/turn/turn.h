@@ -149,6 +149,7 @@ typedef enum dgm_tell_as {
 } dgm_tell_as;
 
 /* How a turn is told. */
+struct dgm_turn_hold;
 typedef struct dgm_tell {
     const dgm_canon_codec *codec;
     dgm_stream_params params; /* mint and now are set by the turn: the same every time */
@@ -186,6 +187,8 @@ typedef struct dgm_tell {
     dgm_turn_leave leave;
     bool answer_in_status;
     uint32_t turn;
+    /* Of a history in `messages` or behind `arg`: released when the bytes of the first write were sent. NULL: none. */
+    struct dgm_turn_hold *hold;
 } dgm_tell;
 
 /* Streams the turn that begins at first_seq, until it ends or the client disconnects. Owns the exchange from here on.
@@ -199,12 +202,24 @@ dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, 
 
 /* ---- a context's messages ------------------------------------------------------------------------------------------- */
 
+/* The bytes of a history that is on its way to a client: they are counted until the kernel has them. */
+typedef struct dgm_turn_hold dgm_turn_hold;
+
 typedef struct dgm_turn_history {
     dgm_canon_messages messages; /* of all its tasks, in order; ids as A2A has them */
     dgm_str task_id;             /* the newest; empty: there is none */
     dgm_task_state state;        /* its */
+    /* Released when the callback returns, unless it was taken: by the one that sends the messages to a client. */
+    dgm_turn_hold **hold;
     bool cut; /* the oldest are left out: more than history_tasks or history_bytes */
 } dgm_turn_history;
+
+/* NULL: there are few bytes. */
+dgm_turn_hold *dgm_turn_take_hold(const dgm_turn_history *history);
+void dgm_turn_release_hold(dgm_turn_hold *hold); /* NULL is fine */
+/* 200 with this body, which is emptied; the hold, which may be NULL, is released when it was sent. */
+void dgm_turn_respond_held(dgm_http_exchange *x, dgm_str type, const dgm_http_header *headers,
+                           size_t n, dgm_buf *body, dgm_turn_hold *hold);
 
 /* In the arena, which lives until the answer. An unknown context has no messages. agent.p NULL: with any agent. */
 typedef void (*dgm_on_history)(dgm_code code, const dgm_turn_history *history, const dgm_err *err,

@@ -64,8 +64,14 @@ static void history_answer(struct looking *l, dgm_code code, const dgm_turn_hist
                            const dgm_err *err)
 {
     struct history_place *place = l->place;
+    dgm_turn_hold *hold = NULL;
+    dgm_err no_room = {0};
     done(l);
-    l->on_history(code, history, err, l->arg); /* l may be gone */
+    if (!code && (code = turns_hold(place->turns, l->query.owner, l->bytes, &hold, &no_room)))
+        err = &no_room;
+    l->history.hold = &hold;
+    l->on_history(code, code ? NULL : history, err, l->arg); /* l may be gone */
+    dgm_turn_release_hold(hold);
     dgm_turn_begun(place->turns, &place->once);
     free(place);
 }

@@ -18,10 +18,22 @@ struct dgm_turns {
     dgm_turns_options o;
     pthread_mutex_t lock;
     dgm_turn_once *beginning[BEGINNING_SLOTS]; /* by name: see turn_once.c */
+    struct unsent *unsent;                     /* a reference */
     struct scratch scratch[DGM_MAX_LOOPS];
 };
 
 struct scratch *turns_scratch(dgm_turns *t); /* this loop's, emptied */
+
+/* ---- turn_unsent.c ------------------------------------------------------------------------------------------- */
+
+struct unsent *unsent_new(void);
+void unsent_unref(struct unsent *u);
+
+/* *ret_hold NULL: it is small, and not counted. DGM_RATE_LIMITED: there is no room. */
+dgm_code turns_hold(dgm_turns *t, dgm_owner owner, size_t bytes, dgm_turn_hold **ret_hold,
+                    dgm_err *err);
+/* Writes the bytes of a stream, which are emptied, and releases the hold when the kernel has them. */
+void turns_write_held(dgm_http_exchange *x, dgm_buf *bytes, dgm_turn_hold *hold);
 
 /* ---- turn_message.c ------------------------------------------------------------------------------------------ */
 

@@ -93,7 +93,9 @@ static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
 static void flush(struct telling *g)
 {
     dgm_buf *out = &g->scratch->out;
-    if (out->n && !is_whole(g))
+    if (out->n && g->t.hold)
+        turns_write_held(g->x, out, dgm_take(g->t.hold));
+    else if (out->n && !is_whole(g))
         dgm_http_write(g->x, dgm_buf_str(out));
     dgm_buf_clear(out);
 }
@@ -226,6 +228,7 @@ static void let_go(struct telling *g)
     if (g->t.on_release)
         g->t.on_release(g->t.arg);
     g->t.on_release = NULL;
+    dgm_turn_release_hold(dgm_take(g->t.hold));
 }
 
 static void on_left(void *arg)
