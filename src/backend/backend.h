@@ -107,12 +107,12 @@ typedef enum dgm_setting_kind {
 typedef struct dgm_setting {
     const char *name;
     dgm_setting_kind kind;
-    size_t at; /* offset in the type's struct */
+    unsigned at; /* offset in the type's struct */
     double min, max;
     const char *choices;
-    bool required;
     const char *def;   /* as the documentation has it */
     const char *about; /* one sentence; `code` in backticks */
+    bool required;
 } dgm_setting;
 
 /* One mistake in an agent's settings. */
