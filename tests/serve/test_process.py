@@ -477,7 +477,7 @@ def _():
 
 @test("what an agent of another maker does wrong is a warning in the log, and counted")
 def _():
-    bad = """cat >/dev/null; for i in 1 2; do printf '%s\\n' '{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED"}}}'; done"""
+    bad = """cat >/dev/null; echo '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true,"lastChunk":true}}'"""
     with Server(None, config={"agents": [agent("exec", settings={"command": ["/bin/sh", "-c", bad]})]}) as s:
         Client(s, RPC1).send("x")
         soon(lambda: sum(v for k, v in metrics(s).items() if k.startswith("dragoman_agent_warnings_total")) >= 1, "not counted", 30)
