@@ -266,6 +266,20 @@ def _():
             h.close()
 
 
+@test("callers: a program without a task ends when its caller disconnects")
+def _():
+    path = os.path.join(folder(), "pid")
+    with serve(shell("""cat >/dev/null; echo $$ > "$PIDFILE.new"; mv "$PIDFILE.new" "$PIDFILE"; exec sleep 600""", env={"PIDFILE": path})) as s:
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}}})
+        caller = subprocess.Popen(["curl", "-s", s.url, "-H", "Content-Type: application/json", "-H", "A2A-Version: 1.0", "-d", body])
+        soon(lambda: os.path.exists(path), "the program did not start")
+        with open(path, encoding="utf-8") as f:
+            pid = int(f.read())
+        caller.kill()
+        caller.wait()
+        soon(lambda: not is_alive(pid), "the program still runs")
+
+
 # ---- failures --------------------------------------------------------------------------------------------------------------------------------
 
 @test("failures: one record at warn, with the task and the end of stderr")
