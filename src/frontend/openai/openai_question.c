@@ -145,22 +145,30 @@ struct question_walk {
     dgm_str agent;
     struct question_list list;
     size_t at;
-    /* task: it waits, in the turn that the entry names. */
-    void (*on_waiting)(struct question_walk *w, const dgm_task *task);
+    /* task: it waits, in the turn that the entry names. It lives in the scratch arena, until this returns. */
+    void (*on_waiting)(struct question_walk *w, const dgm_task *task, dgm_arena *scratch);
     void (*on_end)(struct question_walk *w);
 };
 
 static void question_walk_on(struct question_walk *w);
 
+/* In an arena of its own: the task may be large. */
+static void question_see_task(struct question_walk *w, const dgm_record *snapshot)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
+    dgm_event event;
+    if (!dgm_record_event(snapshot, scratch, &event, NULL) && event.kind == DGM_EVENT_TASK &&
+        dgm_state_is_interrupted(event.task->status.state) &&
+        question_turn_of(event.task) == w->list.at[w->at].turn)
+        w->on_waiting(w, event.task, scratch);
+}
+
 static void question_on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
 {
     struct question_walk *w = arg;
-    dgm_event event;
     (void)err;
-    if (!code && !dgm_record_event(snapshot, w->arena, &event, NULL) &&
-        event.kind == DGM_EVENT_TASK && dgm_state_is_interrupted(event.task->status.state) &&
-        question_turn_of(event.task) == w->list.at[w->at].turn)
-        w->on_waiting(w, event.task);
+    if (!code)
+        question_see_task(w, snapshot);
     w->at++;
     question_walk_on(w);
 }
@@ -212,10 +220,10 @@ static dgm_str question_text(dgm_arena *a, const dgm_task *task)
     return text.n ? text : openai_our_question(task->status.state == DGM_STATE_AUTH_REQUIRED);
 }
 
-static void question_on_match(struct question_walk *w, const dgm_task *task)
+static void question_on_match(struct question_walk *w, const dgm_task *task, dgm_arena *scratch)
 {
     struct question_finding *f = (struct question_finding *)w;
-    dgm_str question = question_squeeze(w->arena, question_text(w->arena, task));
+    dgm_str question = question_squeeze(scratch, question_text(scratch, task));
     if (!question.n || !memmem(f->answer.p, f->answer.n, question.p, question.n))
         return;
     f->n_found++;
@@ -364,10 +372,10 @@ static void question_put(struct question_keeping *k, const struct question_list 
     dgm_buf_done(&b);
 }
 
-static void question_still_waits(struct question_walk *w, const dgm_task *task)
+static void question_still_waits(struct question_walk *w, const dgm_task *task, dgm_arena *scratch)
 {
     struct question_keeping *k = (struct question_keeping *)w;
-    (void)task;
+    (void)task, (void)scratch;
     k->still.at[k->still.n++] = w->list.at[w->at];
 }
 

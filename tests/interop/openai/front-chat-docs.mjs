@@ -4,7 +4,7 @@ import { page } from './lib/docs.mjs';
 import { live } from './lib/live.mjs';
 
 const server = await live();
-page('docs/clients/openai.md', () => server.url, 9);
+page('docs/clients/openai.md', () => server.url, 10);
 page('docs/clients/curl.md', () => server.url, 10);
 test('docs: the server ends well', () => server.stop());
 await run();
