@@ -166,7 +166,7 @@ static void read_setting(struct check *c, const dgm_json *v, const dgm_setting *
                          const dgm_at *at, char *object)
 {
     double number;
-    int choice;
+    int choice = 0;
     switch (row->kind) {
     case DGM_SETTING_STR:
         if (check_text(c, v, at) && object)
