@@ -399,16 +399,16 @@ struct client {
 };
 
 static const struct {
-    char name;
     const char *mark;
+    char name;
     bool is_part; /* the mark is part of the id */
-} id_marks[7] = {{'R', "resp_", true},
-                 {'M', "msg_", true},
-                 {'T', "Task-Id: ", false},
-                 {'C', "Context-Id: ", false},
-                 {'V', "conv_", true},
-                 {'F', "file-", true},
-                 {'I', "interruptId\":\"", false}};
+} id_marks[7] = {{"resp_", 'R', true},
+                 {"msg_", 'M', true},
+                 {"Task-Id: ", 'T', false},
+                 {"Context-Id: ", 'C', false},
+                 {"conv_", 'V', true},
+                 {"file-", 'F', true},
+                 {"interruptId\":\"", 'I', false}};
 
 static bool is_id_char(char c)
 {
