@@ -23,6 +23,9 @@
  * of up to 200 bytes while its text may be only `{},`. */
 #define DGM_MAX_LIST_ITEMS 100000
 
+/* A value that an error message repeats, or a list in it. Two of them and a sentence fit into dgm_err.msg. */
+#define DGM_MAX_QUOTED_BYTES ((size_t)120)
+
 /* "unknown_members": members of one protocol object that we keep without knowing them. */
 #define DGM_MAX_UNKNOWN_MEMBERS 1000
 

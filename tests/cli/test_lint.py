@@ -226,7 +226,7 @@ def _():
     with Wrong(wrong_frames, {**CARD, "supportedInterfaces": "none", "version": ""}) as server:
         e = run("lint", "--format", "json", server.url)
         rules = {json.loads(line)["rule"] for line in e.out.splitlines()}
-        check(e.status == 1 and "is no agent card" in e.err and rules == {"null-member", "required-member"}, e)
+        check(e.status == 1 and "is not an agent card" in e.err and rules == {"null-member", "required-member"}, e)
         url = server.url
     failed(run("lint", url), 1, "cannot reach")
 

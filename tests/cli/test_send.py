@@ -66,6 +66,32 @@ def _():
     check(STORY.encode() in succeeded(run("send", server() + "/.well-known/agent-card.json", QUICK)).out, "the card's")
 
 
+@test("an unknown agent path is an error that lists the agents: send, task, card, lint")
+def _():
+    here = folder()
+    write(os.path.join(here, "two.yaml"), "agents: [{id: first, type: demo}, {id: second, type: hello}]\n")
+    two = Server("-c", os.path.join(here, "two.yaml"), agent=None)
+    for args in (["send", "URL", "hi"], ["task", "list", "URL"], ["task", "get", "URL", "x"], ["card", "get", "URL"], ["lint", "URL"],
+                 ["send", "--protocol", "1.0", "--binding", "rest", "URL", "hi"], ["send", "--protocol", "0.3", "--binding", "jsonrpc", "URL", "hi"]):
+        ended = run(*(two.url + "/agents/secnod" if a == "URL" else a for a in args))
+        failed(ended, 1, "unknown agent 'secnod'", "first, second")
+        check_same(ended.out, b"", f"stdout of {args}")
+    check(b"Hello" in succeeded(run("send", two.url + "/agents/second", "hi")).out, "a known one")
+    two.kill()
+
+
+@test("the card of the host is used for another path, and a line on stderr names the agent")
+def _():
+    ended = run("send", server() + "/elsewhere", QUICK)
+    check(ended.status == 0 and STORY.encode() in ended.out and "there is no agent card below" in ended.err and server() in ended.err, ended)
+    check_same(succeeded(run("send", server() + "/", QUICK)).err, "", "stderr without a fallback")
+
+
+@test("https to a server without TLS: the error names the address to use")
+def _():
+    failed(run("send", server().replace("http:", "https:"), "hi"), 1, "does not use TLS", "hint: try " + server())
+
+
 @test("send takes words, standard input, files and data")
 def _():
     check(b"one two" in succeeded(run("send", server(), "message", "one", "two")).out, "words")
@@ -249,7 +275,7 @@ def _():
         out = run("task", "cancel", *wire, server(), id)
         check(out.status == 0 and b"state    canceled" in out.out, out)
         id = task_of(events(run("send", "--json", server(), QUICK)))
-        failed(run("task", "cancel", *wire, server(), id), 1, "the server says: ")
+        failed(run("task", "cancel", *wire, server(), id), 1, "the server refused the request: ")
 
 
 @test("Ctrl-C asks the server to cancel and waits for it")
@@ -286,10 +312,10 @@ def _():
     failed(run("send", "--data", "{", server(), "x"), 1, "--data:1:")
     failed(run("send", "--file", "/nowhere", server(), "x"), 1, "cannot read /nowhere")
     failed(run("send", "http://127.0.0.1:1", "x"), 1, "cannot reach http://127.0.0.1:1", "is the server running")
-    failed(run("send", "--task", "no-such", server(), "x"), 1, "the server says: ", "dragoman task list")
+    failed(run("send", "--task", "no-such", server(), "x"), 1, "the server refused the request: ", "dragoman task list")
     failed(run("task", "get", server()), 2, "get needs ID")
     failed(run("task", "get", server(), "no-such"), 1, "(-32001)")
-    failed(run("task", "get", "--binding", "rest", server(), "no such/one"), 1, "the server says: ")
+    failed(run("task", "get", "--binding", "rest", server(), "no such/one"), 1, "the server refused the request: ")
     failed(run("task", "list", server(), "x"), 2, "list takes no ID")
     failed(run("task", "look", server()), 2, "no action 'look'")
 
@@ -408,7 +434,7 @@ def with_sdk(version):
             p.send_signal(signal.SIGINT)
             ended = end(p)
             check(ended.status == 1 and b"TASK_STATE_CANCELED" in ended.out, ended)
-            failed(run("task", "get", *wire, sdk.url, "no-such"), 1, "the server says: ")
+            failed(run("task", "get", *wire, sdk.url, "no-such"), 1, "the server refused the request: ")
         check("without faults" in succeeded(run("card", "get", "--validate", sdk.url)).out.decode(), "the card")
 
 

@@ -133,16 +133,17 @@ struct taking {
     dgm_err *err;
 };
 
+/* The server's own sentence. The number of a JSON-RPC error is printed only if there is no sentence. */
 static dgm_code refused(dgm_err *err, const dgm_error *e)
 {
     dgm_code code = e->code ? e->code : DGM_INTERNAL;
     char number[48] = "";
-    if (e->rpc_code)
-        snprintf(number, sizeof number, " (%d)", e->rpc_code);
-    else if (e->http_status)
-        snprintf(number, sizeof number, " (HTTP status %d)", e->http_status);
-    return dgm_fail(err, code, NULL, "the server says: %.*s%s",
-                    DGM_P(e->message.n ? e->message : DGM_STR("nothing more")), number);
+    if (e->http_status)
+        snprintf(number, sizeof number, "HTTP status %d", e->http_status);
+    else if (e->rpc_code && !e->message.n)
+        snprintf(number, sizeof number, "error %d without a message", e->rpc_code);
+    return dgm_fail(err, code, NULL, "the server refused the request: %s%s%.*s", number,
+                    number[0] && e->message.n ? ": " : "", DGM_P(e->message));
 }
 
 /* False: enough, or it failed and code is set. */
@@ -204,30 +205,32 @@ static void on_tick(void *arg)
         t->call->on_tick(t->call->arg);
 }
 
-/* An HTTP status that is no success: what the body says about it, as far as it can be read. */
-static dgm_code http_refusal(struct taking *t, const struct http_answer *answer)
+dgm_error *peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body)
 {
     yyjson_val *v;
     dgm_frame frame;
     dgm_err unread = {0};
-    dgm_reader r = {.arena = t->arena, .err = &unread};
+    dgm_reader r = {.arena = a, .err = &unread};
+    if (dgm_json_read(a, body, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, &unread) ||
+        !yyjson_is_obj(v))
+        return NULL;
+    dgm_object_kind kind = dgm_json_get(v, DGM_STR("jsonrpc")) ? DGM_OBJECT_NONE : DGM_OBJECT_ERROR;
+    if (codec->decode(&r, v, kind, false, &frame) || frame.object.kind != DGM_OBJECT_ERROR)
+        return NULL;
+    return frame.object.it;
+}
+
+/* An HTTP status other than 2xx: what the body reports, if it can be read. */
+static dgm_code http_refusal(struct taking *t, const struct http_answer *answer)
+{
     long status = answer->status;
-    if (!dgm_json_read(t->arena, dgm_buf_str(&answer->body), DGM_MAX_OBJECT_BYTES, "object_bytes",
-                       &v, &unread) &&
-        yyjson_is_obj(v)) {
-        dgm_object_kind kind =
-            dgm_json_get(v, DGM_STR("jsonrpc")) ? DGM_OBJECT_NONE : DGM_OBJECT_ERROR;
-        if (!t->p->codec->decode(&r, v, kind, false, &frame) &&
-            frame.object.kind == DGM_OBJECT_ERROR) {
-            dgm_error *e = frame.object.it;
-            if (!e->http_status)
-                e->http_status = (int32_t)status;
-            if (!e->code || status == 401 || status == 403)
-                e->code = status == 401   ? DGM_UNAUTHENTICATED
-                          : status == 403 ? DGM_FORBIDDEN
-                                          : e->code;
-            return refused(t->err, e);
-        }
+    dgm_error *e = peer_error_of(t->arena, t->p->codec, dgm_buf_str(&answer->body));
+    if (e) {
+        if (!e->http_status)
+            e->http_status = (int32_t)status;
+        if (!e->code || status == 401 || status == 403)
+            e->code = status == 401 ? DGM_UNAUTHENTICATED : status == 403 ? DGM_FORBIDDEN : e->code;
+        return refused(t->err, e);
     }
     dgm_code code = status == 401   ? DGM_UNAUTHENTICATED
                     : status == 403 ? DGM_FORBIDDEN

@@ -217,14 +217,16 @@ dgm_code http_call(struct http *h, const struct http_request *q, struct http_ans
     if (rc == CURLE_OK || c.enough)
         return DGM_OK;
     if (ret_answer->body.over)
-        return dgm_fail(err, DGM_TOO_LARGE, NULL, "%s answers with more than %zu bytes", q->url,
-                        DGM_MAX_OBJECT_BYTES);
+        return dgm_fail(err, DGM_TOO_LARGE, NULL, "the response from %s is larger than %zu bytes",
+                        q->url, DGM_MAX_OBJECT_BYTES);
     if (rc == CURLE_OPERATION_TIMEDOUT && ret_answer->status)
-        return dgm_fail(err, DGM_UPSTREAM_TIMEOUT, NULL, "%s has said nothing for %ld s", q->url,
-                        h->timeout_s);
+        return dgm_fail(err, DGM_UPSTREAM_TIMEOUT, NULL, "timeout: no data from %s for %ld s",
+                        q->url, h->timeout_s);
     if (rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CACERT_BADFILE)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot trust %s: %s", q->url,
                         h->why[0] ? h->why : curl->easy_strerror(rc));
+    if (rc == CURLE_SSL_CONNECT_ERROR && strstr(h->why, "wrong version number"))
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "the server at %s does not use TLS", q->url);
     return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot reach %s: %s", q->url,
                     h->why[0] ? h->why : curl->easy_strerror(rc));
 }

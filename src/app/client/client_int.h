@@ -51,6 +51,7 @@ typedef struct peer {
     struct http *http;
     const char *address;         /* as it was typed */
     const char *card_url;        /* where the card was; NULL: none was fetched */
+    bool card_is_of_host;        /* there was none below address */
     const yyjson_val *card_json; /* as it came */
     const dgm_agent_card *card;
     const dgm_codec *codec; /* what it speaks */
@@ -92,6 +93,9 @@ struct peer_call {
 
 /* DGM_OK: answered, all of it. What the server refuses is err with its code, and a sentence. */
 dgm_code peer_call(peer *p, const struct peer_call *call, dgm_err *err);
+
+/* The error in the body of an HTTP response; NULL: it has none that we can read. In the arena. */
+dgm_error *peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body);
 
 /* Says err in this program's words, with what to do about it. An exit status. */
 int peer_complain(const peer *p, const dgm_err *err);

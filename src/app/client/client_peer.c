@@ -64,7 +64,14 @@ static bool ends_in(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* The well-known place below URL, and if there is none there, that of its host. */
+/* The path names one agent of several. The card of the host would be that of another agent. */
+static bool names_agent(const char *address)
+{
+    const char *host = strstr(address, "://");
+    return strstr(host + 3, "/agents/");
+}
+
+/* The well-known path below URL, and if there is no card, that of its host. */
 static const char *card_url(peer *p, bool of_host)
 {
     size_t n = strlen(p->address);
@@ -73,7 +80,7 @@ static const char *card_url(peer *p, bool of_host)
         return of_host ? NULL : p->address;
     if (of_host) {
         const char *slash = strchr(host + 3, '/');
-        if (!slash || !slash[1])
+        if (!slash || !slash[1] || names_agent(p->address))
             return NULL;
         n = (size_t)(slash - p->address);
     }
@@ -116,11 +123,33 @@ static dgm_code read_card(peer *p, dgm_str text, dgm_err *err)
     return DGM_OK;
 }
 
+static void hint_credentials(long status)
+{
+    dgm_cli_hint("%s: --token TOKEN (or DRAGOMAN_TOKEN), or --header 'NAME: VALUE'",
+                 status == 403 ? "use credentials that are allowed to do this"
+                               : "check your credentials");
+}
+
+/* The last response had no card. */
+static int no_card(const peer *p, long status, const dgm_error *e)
+{
+    dgm_str why = e ? e->message : (dgm_str){0};
+    dgm_cli_complain("no agent card at %s: HTTP status %ld%s%.*s", p->card_url, status,
+                     why.n ? ": " : "", DGM_P(why));
+    if (status == 401 || status == 403)
+        hint_credentials(status);
+    else if (!dgm_str_starts(why, DGM_STR("unknown agent")))
+        dgm_cli_hint("use the URL of the card, or the URL of the endpoint with --protocol and "
+                     "--binding");
+    return DGM_CLI_FAILED;
+}
+
 static int fetch_card(peer *p)
 {
     struct http_answer answer;
     dgm_err err = {0};
     dgm_code rc;
+    dgm_error *refusal = NULL;
     long status = 0;
     for (int of_host = 0; of_host < 2; of_host++) {
         const char *url = card_url(p, of_host);
@@ -129,17 +158,20 @@ static int fetch_card(peer *p)
         rc = get_card(p, url, &answer, &err);
         if (!rc && answer.status / 100 == 2) {
             p->card_url = url;
+            p->card_is_of_host = of_host;
             if (p->on_card)
                 p->on_card(p->on_card_arg, url, dgm_buf_str(&answer.body));
             rc = read_card(p, dgm_buf_str(&answer.body), &err);
             http_answer_done(&answer);
             if (!rc)
                 return DGM_CLI_OK;
-            dgm_cli_complain("%s is no agent card: %s%s%s", url, err.msg, err.at[0] ? " at " : "",
-                             err.at);
+            dgm_cli_complain("%s is not an agent card: %s%s%s", url, err.msg,
+                             err.at[0] ? " at " : "", err.at);
             return DGM_CLI_FAILED;
         }
         status = answer.status;
+        if (!rc && !of_host)
+            refusal = peer_error_of(p->arena, &dgm_codec_a2a_10, dgm_buf_str(&answer.body));
         http_answer_done(&answer);
         if (rc)
             return peer_complain(p, &err);
@@ -148,12 +180,7 @@ static int fetch_card(peer *p)
         if (status != 404 && status != 405)
             break;
     }
-    dgm_cli_complain("no agent card at %s: it answers with HTTP status %ld", p->card_url, status);
-    if (status == 401 || status == 403)
-        dgm_cli_hint("it wants to know who you are: --token TOKEN or --header 'NAME: VALUE'");
-    else
-        dgm_cli_hint("name the card itself, or with --protocol and --binding the endpoint");
-    return DGM_CLI_FAILED;
+    return no_card(p, status, refusal);
 }
 
 /* ---- the interface ---------------------------------------------------------------------------------------------- */
@@ -194,6 +221,24 @@ static void use(peer *p, dgm_str url, dgm_str tenant, bool is_rest, bool is_v1)
     p->codec = is_v1 ? &dgm_codec_a2a_10 : is_rest ? &dgm_codec_a2a_03_rest : &dgm_codec_a2a_03;
 }
 
+/* Is it the card of the endpoint that was typed? It lists that address, or the path is the usual one of A2A. */
+static bool lists_address(const peer *p)
+{
+    dgm_str typed = dgm_str_from(p->address);
+    while (typed.n && typed.p[typed.n - 1] == '/')
+        typed.n--;
+    if (typed.n > 4 && memcmp(typed.p + typed.n - 4, "/a2a", 4) == 0)
+        return true;
+    for (size_t k = 0; k < p->card->interfaces.n; k++) {
+        dgm_str url = p->card->interfaces.at[k].url;
+        while (url.n && url.p[url.n - 1] == '/')
+            url.n--;
+        if (dgm_str_eq(url, typed))
+            return true;
+    }
+    return false;
+}
+
 /* The first of the card that we speak; of two at one address the newer. */
 static bool choose(peer *p)
 {
@@ -213,6 +258,9 @@ static bool choose(peer *p)
     }
     if (best)
         use(p, best->url, best->tenant, is_rest, is_v1);
+    if (best && p->card_is_of_host && !lists_address(p))
+        dgm_cli_hint("there is no agent card below %s: using the agent at %.*s, from %s",
+                     p->address, DGM_P(best->url), p->card_url);
     return best;
 }
 
@@ -291,17 +339,20 @@ int peer_complain(const peer *p, const dgm_err *err)
         return DGM_CLI_FAILED; /* whoever did it knows */
     dgm_cli_complain("%s", err->msg);
     switch (err->code) {
-    case DGM_UNAUTHENTICATED:
-    case DGM_FORBIDDEN:
-        dgm_cli_hint("it wants to know who you are: --token TOKEN or --header 'NAME: VALUE'");
+    case DGM_UNAUTHENTICATED: hint_credentials(401); break;
+    case DGM_FORBIDDEN: hint_credentials(403); break;
+    case DGM_TASK_NOT_FOUND:
+        dgm_cli_hint("`dragoman task list %s` lists your tasks", p->address);
         break;
-    case DGM_TASK_NOT_FOUND: dgm_cli_hint("`dragoman task list %s` shows yours", p->address); break;
     case DGM_VERSION_NOT_SUPPORTED: dgm_cli_hint("--protocol 1.0 or --protocol 0.3"); break;
     case DGM_UNAVAILABLE:
         if (strncmp(err->msg, "cannot reach", 12) == 0)
             dgm_cli_hint("is the server running, and is the address right?");
         if (strncmp(err->msg, "cannot trust", 12) == 0)
-            dgm_cli_hint("--ca FILE names the certificate of who signed its own, or its own");
+            dgm_cli_hint("--ca FILE names the certificate of the authority that signed the "
+                         "server's certificate, or the server's certificate itself");
+        if (strstr(err->msg, "does not use TLS") && strncmp(p->address, "https://", 8) == 0)
+            dgm_cli_hint("try http://%s", p->address + 8);
         break;
     default: break;
     }

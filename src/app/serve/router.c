@@ -2,6 +2,7 @@
 #include "app/serve/router.h"
 #include "app/serve/fronts.h"
 #include "app/serve/gate.h"
+#include "app/serve/index.h"
 #include "app/serve/metrics.h"
 #include "base/limits.h"
 #include "frontend/frontend.h"
@@ -216,9 +217,13 @@ static bool take_web(const dgm_site *s, dgm_http_exchange *x, const dgm_http_req
     }
     if (dgm_web_give_file(x, path))
         return true;
-    if (!dgm_web_wants_page(q) || !dgm_site_find(s, &path) || !dgm_str_is(path, "/"))
+    const dgm_site_agent *f = dgm_index_is_list(path) ? s->first : dgm_site_find(s, &path);
+    if (!looks || !(dgm_str_is(path, "/") || dgm_index_is_list(path)))
         return false;
-    dgm_web_give_page(x);
+    if (f && dgm_web_wants_page(q))
+        dgm_web_give_page(x);
+    else
+        dgm_index_give(s, f, x);
     return true;
 }
 
@@ -266,16 +271,19 @@ static void take_agent(const dgm_site *s, dgm_http_exchange *x, const dgm_http_r
     dgm_site_agent *f = dgm_site_find(s, &path);
     dgm_a2a_caller who = {.any_tenant = !s->config->tokens.n};
     dgm_gate_word word = dgm_gate_owner(s->config, q, &who.owner);
-    if ((word == DGM_GATE_MISSING || word == DGM_GATE_WRONG) && !(f && is_card(path, q))) {
+    if ((word == DGM_GATE_MISSING || word == DGM_GATE_WRONG) && !is_card(path, q)) {
         dgm_http_header ask = {DGM_STR("WWW-Authenticate"),
                                dgm_gate_challenge(dgm_http_arena(x), s->config, word)};
         refuse(s, x, DGM_UNAUTHENTICATED,
-               word == DGM_GATE_WRONG ? "this token or key is nobody's" : "send a token or a key",
-               &ask, 1);
+               word == DGM_GATE_WRONG ? "unknown token or key" : "missing token or key", &ask, 1);
         return;
     }
-    if (!f || !(dgm_a2a_front_take(f->a2a, x, &who, path) || take_turn(s, f, x, who.owner, path)))
-        refuse(s, x, DGM_NO_SUCH_METHOD, "there is nothing at this address", NULL, 0);
+    if (!f)
+        refuse(s, x, DGM_NO_SUCH_METHOD, dgm_index_unknown_agent(s, dgm_http_arena(x), q->path),
+               NULL, 0);
+    else if (!dgm_a2a_front_take(f->a2a, x, &who, path) && !take_turn(s, f, x, who.owner, path))
+        refuse(s, x, DGM_NO_SUCH_METHOD, "unknown path; GET / lists the paths of this server", NULL,
+               0);
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------------------------ */

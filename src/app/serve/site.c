@@ -233,11 +233,10 @@ dgm_site_agent *dgm_site_find(const dgm_site *s, dgm_str *path)
     dgm_str rest = {path->p + prefix.n, path->n - prefix.n};
     const char *slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
     dgm_str id = {rest.p, slash ? (size_t)(slash - rest.p) : rest.n};
+    *path = slash ? (dgm_str){slash, rest.n - id.n} : DGM_STR("/");
     for (size_t i = 0; i < s->n_agents; i++) {
-        if (dgm_str_eq(s->agents[i].config->id, id)) {
-            *path = slash ? (dgm_str){slash, rest.n - id.n} : DGM_STR("/");
+        if (dgm_str_eq(s->agents[i].config->id, id))
             return &s->agents[i];
-        }
     }
     return NULL;
 }

@@ -35,5 +35,6 @@ dgm_code dgm_site_new(dgm_core *core, const dgm_core_agent *running, size_t n_ru
                       dgm_config *config, int64_t now_s, dgm_site **ret_site, dgm_err *err);
 void dgm_site_free(dgm_site *s); /* NULL is fine */
 
-/* Whose path is it? Takes "/agents/ID" off; NULL: there is no such agent. */
+/* The agent that a path is for: the default agent, unless it starts with "/agents/ID", which is removed from the path
+ * also if the agent is unknown. NULL: unknown agent. */
 dgm_site_agent *dgm_site_find(const dgm_site *s, dgm_str *path);

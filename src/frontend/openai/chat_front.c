@@ -164,7 +164,7 @@ static bool find_agent(struct chat *c)
     }
     c->agent = openai_model_find(&c->q, c->model);
     if (!c->agent)
-        openai_fail_model(c->q.x, c->model);
+        openai_fail_model(&c->q, c->model);
     else if (!c->model.n)
         c->model = c->agent->id;
     return c->agent;

@@ -14,23 +14,26 @@ static dgm_str below(dgm_str path, dgm_str prefix)
     return (dgm_str){path.p + prefix.n, path.n - prefix.n};
 }
 
-/* The path below /v1, if it is one of ours: A2A 0.3 has others there. Absent: it is not. */
+/* The path below /v1. Absent: it is not below /v1, or it belongs to A2A 0.3 over HTTP, which has these names there.
+ * Every other path is ours, also an unknown one: OpenAI's libraries can read only OpenAI's errors. */
 static dgm_str ours(dgm_str path)
 {
-    static const char *const first[] = {"/chat", "/models", "/files", "/responses",
-                                        "/conversations"};
+    static const char *const a2a[] = {"/message:", "/tasks", "/card"};
     dgm_str rest = below(path, DGM_STR("/v1"));
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
-        if (below(rest, dgm_str_from(first[i])).p)
-            return rest;
+    for (size_t i = 0; rest.p && i < sizeof a2a / sizeof *a2a; i++) {
+        if (dgm_str_starts(rest, dgm_str_from(a2a[i])))
+            return (dgm_str){0};
     }
-    return (dgm_str){0};
+    return rest;
 }
 
 static void fail_unknown(dgm_http_exchange *x)
 {
     dgm_err err = {0};
-    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "there is nothing at this address");
+    dgm_front_note_kind(x, DGM_FRONT_OPENAI, NULL);
+    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL,
+             "unknown path; below /v1 there are /chat/completions, /responses, /conversations, "
+             "/models and /files");
     openai_fail_err(x, &err, NULL);
 }
 

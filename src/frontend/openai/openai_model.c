@@ -1,5 +1,6 @@
 /* frontend/openai/openai_model.c - agents as models. */
 #include "frontend/openai/openai_model.h"
+#include "base/limits.h"
 #include "frontend/openai/openai_errors.h"
 
 static const dgm_turn_agent *agent_of(const dgm_turns_options *o, dgm_str id)
@@ -53,10 +54,24 @@ void openai_fail_tools(dgm_http_exchange *x, const char *param)
                       param);
 }
 
-void openai_fail_model(dgm_http_exchange *x, dgm_str model)
+/* "a, b, c"; the end is left out if there are very many. In the arena. */
+static dgm_str model_names(dgm_arena *a, const dgm_turns_options *o)
 {
-    if (model.n > 200)
-        model.n = 200;
+    dgm_str all = DGM_STR("");
+    for (size_t i = 0; i < o->n_agents; i++) {
+        if (all.n > DGM_MAX_QUOTED_BYTES)
+            return dgm_arena_printf(a, "%.*s, ... (GET /v1/models lists all)", DGM_P(all));
+        all = dgm_arena_printf(a, "%.*s%s%.*s", DGM_P(all), i ? ", " : "", DGM_P(o->agents[i].id));
+    }
+    return all;
+}
+
+void openai_fail_model(const dgm_turn_request *q, dgm_str model)
+{
+    dgm_arena *a = dgm_http_arena(q->x);
+    dgm_str names = model_names(a, dgm_turns_options_of(q->turns));
+    if (model.n > DGM_MAX_QUOTED_BYTES)
+        model.n = DGM_MAX_QUOTED_BYTES;
     while (dgm_utf8_check(model) != model.n)
         model.n--;
     struct openai_error e = {
@@ -64,8 +79,7 @@ void openai_fail_model(dgm_http_exchange *x, dgm_str model)
         .type = "invalid_request_error",
         .code = DGM_STR("model_not_found"),
         .param = DGM_STR("model"),
-        .message = dgm_arena_printf(dgm_http_arena(x),
-                                    "there is no model '%.*s' here: /v1/models lists what there is",
-                                    DGM_P(model))};
-    openai_fail(x, &e);
+        .message = dgm_arena_printf(a, "unknown model '%.*s'; models on this server: %.*s",
+                                    DGM_P(model), DGM_P(names))};
+    openai_fail(q->x, &e);
 }

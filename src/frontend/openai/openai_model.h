@@ -20,8 +20,8 @@ static inline const dgm_turn_agent *openai_model_find(const dgm_turn_request *q,
 bool openai_looks_at_tools(const dgm_turn_agent *agent);
 /* 400: it does not, and one is to be called. param: "tool_choice". */
 void openai_fail_tools(dgm_http_exchange *x, const char *param);
-/* 404. */
-void openai_fail_model(dgm_http_exchange *x, dgm_str model);
+/* 404. The message lists the agents. */
+void openai_fail_model(const dgm_turn_request *q, dgm_str model);
 
 /* GET /v1/models, /v1/models/ID (not decoded yet). */
 void openai_model_list(const dgm_turn_request *q);

@@ -49,7 +49,7 @@ void openai_model_give(const dgm_turn_request *q, dgm_str raw_id)
     if (dgm_percent_decode(dgm_http_arena(q->x), raw_id, false, &id))
         agent = openai_model_named(dgm_turns_options_of(q->turns), q->owner.tenant, id);
     if (!agent || (q->agent && agent != q->agent)) {
-        openai_fail_model(q->x, raw_id);
+        openai_fail_model(q, raw_id);
         return;
     }
     dgm_buf b;

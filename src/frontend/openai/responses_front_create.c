@@ -176,7 +176,7 @@ void responses_create(struct responses_op *op)
         return;
     }
     if (!(c->agent = openai_model_find(&op->q, c->asked.model))) {
-        openai_fail_model(op->x, c->asked.model);
+        openai_fail_model(&op->q, c->asked.model);
         return;
     }
     if (responses_must_call(op->body) && !openai_looks_at_tools(c->agent)) {
