@@ -314,7 +314,7 @@ def _():
     failed(run("send", "http://127.0.0.1:1", "x"), 1, "cannot reach http://127.0.0.1:1", "is the server running")
     failed(run("send", "--task", "no-such", server(), "x"), 1, "the server refused the request: ", "dragoman task list")
     failed(run("task", "get", server()), 2, "get needs ID")
-    failed(run("task", "get", server(), "no-such"), 1, "(-32001)")
+    failed(run("task", "get", server(), "no-such"), 1, "the server refused the request: Task not found", "dragoman task list")
     failed(run("task", "get", "--binding", "rest", server(), "no such/one"), 1, "the server refused the request: ")
     failed(run("task", "list", server(), "x"), 2, "list takes no ID")
     failed(run("task", "look", server()), 2, "no action 'look'")
@@ -331,7 +331,7 @@ def _():
         failed(run("send", recorder.url, "x"), 1, "no agent card at", "--protocol and --binding")
     with Recorder(b'{"name":"x"}', 200) as recorder:
         ended = run("send", recorder.url, "x")
-        check(ended.status == 1 and ("offers nothing that we speak" in ended.err or "no agent card" in ended.err), ended)
+        check(ended.status == 1 and ("offers nothing that we speak" in ended.err or "not an agent card" in ended.err), ended)
 
 
 @test("what a stranger writes cannot command the terminal")

@@ -206,6 +206,7 @@ const dgm_cli_command *const dgm_cli_commands[] = {
     &dgm_cli_task,
     &dgm_cli_card,
     &dgm_cli_init,
+    &dgm_cli_schema,
     &dgm_cli_db,
     &dgm_cli_bench,
     &dgm_cli_lint,
