@@ -96,7 +96,7 @@ def _():
 def _():
     here = folder()
     failed(run("db", cwd=here), 2, "db needs ACTION", "check, backup")
-    failed(run("db", "look", cwd=here), 2, "no action 'look'")
+    failed(run("db", "look", cwd=here), 2, "unknown action 'look'")
     failed(run("db", "backup", cwd=here), 2, "backup needs FILE")
     failed(run("db", "check", "x", cwd=here), 2, "check takes no FILE", "--database")
     failed(run("db", "check", cwd=here), 1, "dragoman.db")
@@ -156,4 +156,4 @@ def _():
 @test("init refuses kinds that it does not know")
 def _():
     failed(run("init"), 2, "init needs KIND", "exec")
-    failed(run("init", "exce"), 2, "no kind of agent 'exce'", "did you mean 'exec'?")
+    failed(run("init", "exce"), 2, "unknown kind of agent 'exce'", "did you mean 'exec'?")

@@ -159,7 +159,7 @@ def _():
 @test("bench says what is wrong with its command line, and who cannot be reached")
 def _():
     failed(run("bench"), 2, "bench needs URL")
-    failed(run("bench", "--mode", "sned", "http://127.0.0.1:1"), 2, "no mode 'sned'", "did you mean 'send'?")
+    failed(run("bench", "--mode", "sned", "http://127.0.0.1:1"), 2, "unknown mode 'sned'", "did you mean 'send'?")
     failed(run("bench", "-n", "none", "http://127.0.0.1:1"), 2, "--connections none: not a number")
     failed(run("bench", "https://127.0.0.1:1"), 2, "only http://")
     failed(run("bench", "--mode", "startup", "http://127.0.0.1:1"), 2, "needs COMMAND")
