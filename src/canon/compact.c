@@ -256,7 +256,7 @@ static dgm_code finish_call(struct compacting *k, struct call *c)
     if (is_text(all) && !parsed(k, dgm_json_str(all)))
         return dgm_fail(
             k->err, DGM_BAD_PARAMS, NULL,
-            "the pieces of call \"%.*s\" are no JSON object, and no final call says them",
+            "the pieces of call \"%.*s\" are not a JSON object, and no final call has them",
             (int)(e->call.id.n < 60 ? e->call.id.n : 60), e->call.id.p);
     e->call.arguments = all;
     return DGM_OK;

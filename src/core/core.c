@@ -384,7 +384,7 @@ void dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, vo
     c->arg = arg;
     atomic_fetch_add_explicit(&core->sends, 1, memory_order_relaxed);
     if (!(c->agent = core_agent_or_first(core, send->agent))) {
-        core_refuse_with(c, DGM_BAD_PARAMS, "there is no agent of that name");
+        core_refuse_with(c, DGM_BAD_PARAMS, "unknown agent");
         return;
     }
     if (keep_send(c, send, &err)) {

@@ -368,7 +368,7 @@ def _():
     failed(run("send"), 2, "send needs URL")
     failed(run("send", server()), 2, "nothing to send")
     failed(run("send", "ftp://x", "y"), 2, "expected a URL with http:// or https://")
-    failed(run("send", "-H", "nonsense", server(), "x"), 2, "wanted 'NAME: VALUE'")
+    failed(run("send", "-H", "nonsense", server(), "x"), 2, "expected 'NAME: VALUE'")
     failed(run("send", "--timeout", "soon", server(), "x"), 2, "--timeout soon: not a number")
     failed(run("send", "--data", "{", server(), "x"), 1, "--data:1:")
     failed(run("send", "--file", "/nowhere", server(), "x"), 1, "cannot read /nowhere")

@@ -96,7 +96,7 @@ int dgm_admin_db(const dgm_cli_line *line)
     if (copies && !file)
         return dgm_cli_refuse(line, "%s needs FILE", action);
     if (!copies && file)
-        return dgm_cli_refuse(line, "%s takes no FILE; --database names the database", action);
+        return dgm_cli_refuse(line, "%s needs no FILE; --database names the database", action);
     switch (action[0]) { /* one of the table's words: the parser saw to it */
     case 'c': return check(path);
     case 'v': return vacuum(path);

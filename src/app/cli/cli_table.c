@@ -107,7 +107,7 @@ static int run_man(const dgm_cli_line *line)
     if (strncmp(page, "dragoman-", 9) == 0)
         page += 9;
     if (strcmp(page, "dragoman") != 0 && !(c = dgm_cli_command_find(page)))
-        return dgm_cli_refuse(line, "there is no man page '%s'", page);
+        return dgm_cli_refuse(line, "unknown man page '%s'", page);
     dgm_cli_man(c, stdout);
     return DGM_CLI_OK;
 }

@@ -59,7 +59,7 @@ static void on_note(void *user, dgm_str agent, dgm_str task_id, dgm_str line)
 static void on_trim_failed(void *user, const dgm_err *why)
 {
     struct server *s = user;
-    dgm_logger_says(s->logger, DGM_LOG_WARN, "old turns stay in the store",
+    dgm_logger_says(s->logger, DGM_LOG_WARN, "old turns could not be removed from the store",
                     {"why", dgm_str_from(why->msg), 0});
 }
 
@@ -264,7 +264,7 @@ static void reload_tls(struct server *s, const dgm_config *c)
     dgm_err err = {0};
     if (c->tls_cert.n && dgm_router_config(s->router)->tls_cert.n &&
         dgm_http_server_set_tls(s->http, c->tls_cert.p, c->tls_key.p, &err))
-        dgm_logger_says(s->logger, DGM_LOG_ERROR, "the old certificate stays",
+        dgm_logger_says(s->logger, DGM_LOG_ERROR, "the certificate was not replaced",
                         {"why", dgm_str_from(err.msg), 0});
 }
 

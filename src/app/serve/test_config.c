@@ -433,7 +433,8 @@ static void one_past_every_limit(void **state)
         dgm_buf_printf(&b, "nonsense%d: 1\n", i);
     c = dgm_config_load(&(dgm_config_source){.file = "x", .text = dgm_buf_str(&b)});
     assert_int_equal(c->n_findings, DGM_MAX_CONFIG_FINDINGS + 1);
-    check_str(c->findings[DGM_MAX_CONFIG_FINDINGS].what, "more is wrong than is told here");
+    check_str(c->findings[DGM_MAX_CONFIG_FINDINGS].what,
+              "there are more errors than are listed here");
     dgm_config_free(c);
     dgm_buf_done(&b);
 }
