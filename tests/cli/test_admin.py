@@ -98,7 +98,7 @@ def _():
     failed(run("db", cwd=here), 2, "db needs ACTION", "check, backup")
     failed(run("db", "look", cwd=here), 2, "unknown action 'look'")
     failed(run("db", "backup", cwd=here), 2, "backup needs FILE")
-    failed(run("db", "check", "x", cwd=here), 2, "check takes no FILE", "--database")
+    failed(run("db", "check", "x", cwd=here), 2, "check needs no FILE", "--database")
     failed(run("db", "check", cwd=here), 1, "dragoman.db")
     check_same(os.listdir(here), [], "files made by looking")
 

@@ -63,10 +63,10 @@ WRONG = [  # what is typed, what is said
     (["convert", "--help=1"], "'--help' takes no value", "dragoman help convert"),
     (["formats", "a2a-1.0", "openai-chat", "more"], "'more' is one argument too many", "dragoman help formats"),
     (["formats", "--json", "--markdown"], "not both", "dragoman help formats"),
-    (["formats", "--markdown", "a2a-1.0"], "takes no arguments", "dragoman help formats"),
+    (["formats", "--markdown", "a2a-1.0"], "needs no arguments", "dragoman help formats"),
     (["help", "me"], "unknown command 'me'", "allowed values: serve"),
     (["version", "1"], "'1' is one argument too many", "dragoman help version"),
-    (["__man", "nonsense"], "no man page", "hint: "),
+    (["__man", "nonsense"], "unknown man page", "hint: "),
     (["__completion", "tcsh"], "unknown shell 'tcsh'", "did you mean"),
 ]
 

@@ -123,7 +123,7 @@ static void print_header(struct listing *l)
 /* The text of the first message of the user, or else of the agent; of a task without history its answer. */
 static dgm_str preview_of(const dgm_task *t)
 {
-    dgm_str found = {0};
+    dgm_str found = DGM_STR("");
     for (size_t i = 0; i < t->history.n; i++) {
         const dgm_message *m = &t->history.at[i];
         for (size_t k = 0; k < m->parts.n; k++) {

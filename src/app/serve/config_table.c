@@ -211,7 +211,7 @@ static dgm_str write_out_store(dgm_arena *a, dgm_str s)
 {
     if (dgm_str_is(s, "memory"))
         return DGM_STR("memory:");
-    return !memchr(s.p ? s.p : "", ':', s.n) && is_path(s) &&
+    return s.n && !memchr(s.p, ':', s.n) && is_path(s) &&
                    (has_end(s, ".db") || has_end(s, ".sqlite") || has_end(s, ".sqlite3"))
                ? dgm_arena_printf(a, "sqlite:%.*s", DGM_P(s))
                : (dgm_str){0};
@@ -219,7 +219,7 @@ static dgm_str write_out_store(dgm_arena *a, dgm_str s)
 
 static dgm_str suggest_store(dgm_arena *a, dgm_str s)
 {
-    return is_path(s) && !memchr(s.p, ':', s.n)
+    return s.n && is_path(s) && !memchr(s.p, ':', s.n)
                ? dgm_arena_printf(a, "did you mean sqlite:%.*s?", DGM_P(s))
                : (dgm_str){0};
 }
