@@ -4,6 +4,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 600
 
+# scripts/setup test puts the node and the Go of the tests there
+export PATH := $(CURDIR)/.setup/bin:$(PATH)
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 # On a terminal ninja shows its status line; elsewhere only what goes wrong.

@@ -148,8 +148,10 @@ function file(p) {
     return figure;
   }
   const bytes = Uint8Array.from(atob(p.raw ?? ""), (c) => c.charCodeAt(0));
-  const url = URL.createObjectURL(new Blob([bytes], { type: type.startsWith("image/svg") ? "application/octet-stream" : type }));
-  if (/^image\/(png|jpeg|gif|webp)$/.test(type)) figure.append(make("img", { src: url, alt: name }));
+  // A blob has the origin of this page: opened in a tab, a document or script in it would run as ours.
+  const is_image = /^image\/(png|jpeg|gif|webp)$/.test(type);
+  const url = URL.createObjectURL(new Blob([bytes], { type: is_image ? type : "application/octet-stream" }));
+  if (is_image) figure.append(make("img", { src: url, alt: name }));
   figure.append(make("figcaption", {}, make("a", { href: url, download: name }, name), ` (${type}, ${bytes.length} bytes)`));
   return figure;
 }

@@ -5,7 +5,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 const dgm_backend *const dgm_backends[] = {
     &dgm_backend_hello, &dgm_backend_demo, &dgm_backend_exec,
@@ -100,6 +99,14 @@ void dgm_run_note(dgm_run *run, const char *fmt, ...)
         run->ops->note(run, (dgm_str){line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1});
 }
 
+void dgm_run_report(dgm_run *run, const dgm_run_fault *fault)
+{
+    if (run->ops->fault)
+        run->ops->fault(run, fault);
+    else
+        dgm_run_note(run, "%.*s: %.*s", DGM_P(fault->what), DGM_P(fault->detail));
+}
+
 void dgm_run_has_read(dgm_run *run)
 {
     if (run->ops->has_read)
@@ -186,92 +193,4 @@ bool dgm_text_command(dgm_str text, const char *word, dgm_str *ret_rest)
     if (ret_rest)
         *ret_rest = dgm_text_trim((dgm_str){text.p + n, text.n - n});
     return true;
-}
-
-/* ---- settings ------------------------------------------------------------------------------------------- */
-
-static yyjson_val *plain(const dgm_json *v) /* yyjson's readers do not say const */
-{
-    return (yyjson_val *)(uintptr_t)v;
-}
-
-static dgm_code read_number(const dgm_json *v, const dgm_setting *row, const dgm_at *at,
-                            double *ret, dgm_err *err)
-{
-    char text[64], *end;
-    double number;
-    if (yyjson_is_num(plain(v))) {
-        number = yyjson_get_num(plain(v));
-    } else if ((yyjson_is_raw(plain(v)) || yyjson_is_str(plain(v))) && dgm_json_str(v).n > 0 &&
-               dgm_json_str(v).n < sizeof text) {
-        snprintf(text, sizeof text, "%.*s", DGM_P(dgm_json_str(v)));
-        number = strtod(text, &end);
-        if (*end)
-            return dgm_fail(err, DGM_BAD_PARAMS, at, "\"%s\" is no number", text);
-    } else {
-        return dgm_fail(err, DGM_BAD_PARAMS, at, "expected a number, got %s", dgm_json_type(v));
-    }
-    if (!(number >= row->min && number <= row->max))
-        return dgm_fail(err, DGM_BAD_PARAMS, at, "must be from %g to %g", row->min, row->max);
-    *ret = number;
-    return DGM_OK;
-}
-
-static dgm_code read_choice(dgm_str text, const char *choices, const dgm_at *at, int *ret,
-                            dgm_err *err)
-{
-    const char *p = choices;
-    for (int i = 0; *p; i++) {
-        size_t n = strcspn(p, "|");
-        if (dgm_str_eq(text, (dgm_str){p, n})) {
-            *ret = i;
-            return DGM_OK;
-        }
-        p += n + (p[n] == '|');
-    }
-    return dgm_fail(err, DGM_BAD_PARAMS, at, "\"%.*s\" is none of %s",
-                    (int)(text.n < 80 ? text.n : 80), text.p, choices);
-}
-
-static dgm_code read_setting(const dgm_json *v, const dgm_setting *row, const dgm_at *at,
-                             char *object, dgm_err *err)
-{
-    void *to = object + row->at;
-    if (row->kind == DGM_SETTING_JSON) {
-        *(const dgm_json **)to = v;
-        return DGM_OK;
-    }
-    if (row->kind == DGM_SETTING_NUMBER)
-        return read_number(v, row, at, to, err);
-    if (!yyjson_is_str(plain(v)))
-        return dgm_fail(err, DGM_BAD_PARAMS, at, "expected a string, got %s", dgm_json_type(v));
-    if (row->kind == DGM_SETTING_CHOICE)
-        return read_choice(dgm_json_str(v), row->choices, at, to, err);
-    *(dgm_str *)to = dgm_json_str(v);
-    return DGM_OK;
-}
-
-dgm_code dgm_settings_read(const dgm_json *config, const dgm_setting *rows, size_t n, void *object,
-                           dgm_err *err)
-{
-    size_t i, size;
-    yyjson_val *key, *v;
-    if (!config)
-        return DGM_OK;
-    if (!yyjson_is_obj(plain(config)))
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s",
-                        dgm_json_type(config));
-    yyjson_obj_foreach (plain(config), i, size, key, v) {
-        dgm_str name = dgm_json_str(key);
-        const dgm_at *at = DGM_AT(NULL, name);
-        size_t k = 0;
-        while (k < n && !dgm_str_eq(name, dgm_str_from(rows[k].name)))
-            k++;
-        if (k == n)
-            return dgm_fail(err, DGM_BAD_PARAMS, at, "no such setting");
-        dgm_code rc = read_setting(v, &rows[k], at, object, err);
-        if (rc)
-            return rc;
-    }
-    return DGM_OK;
 }

@@ -29,7 +29,17 @@ typedef struct dgm_run_input {
     const dgm_json *metadata;   /* of the request; may be NULL */
     dgm_strs accepted_output_modes;
     dgm_str task_id, context_id; /* what the task is or would be called */
+    /* Who asks whom: the id of the agent, and the caller as its token names it (both empty: the server has
+     * no tokens). A contextId is chosen by callers: it is unique only together with these three. */
+    dgm_str agent, tenant, principal;
 } dgm_run_input;
+
+/* How a run went wrong, for the operator. */
+typedef struct dgm_run_fault {
+    dgm_str what;   /* one sentence; callers may have read it, too */
+    dgm_str detail; /* not for callers; may be empty */
+    dgm_str output; /* the end of what the agent wrote to stderr; may be empty */
+} dgm_run_fault;
 
 /* What the core does for it. */
 typedef struct dgm_run_ops {
@@ -55,6 +65,8 @@ typedef struct dgm_run_ops {
     void (*refuse)(dgm_run *run, const dgm_err *error);
     /* See dgm_run_has_read. May be NULL. */
     void (*has_read)(dgm_run *run);
+    /* The agent failed: a warning in the operator's log, with the task's id. Before end. May be NULL. */
+    void (*fault)(dgm_run *run, const dgm_run_fault *fault);
 } dgm_run_ops;
 
 /* The head of every run; the core's has more behind it, a test's its own. */
@@ -76,7 +88,48 @@ typedef struct dgm_agent_options {
     bool omit_final_text;    /* final_text: omit */
     bool answer_in_status;   /* answer_source: status: text in a working status is the answer */
     dgm_str working_message; /* shown while it works, as a status indicator; empty: none */
+    dgm_strs secret_env;     /* variables that hold callers' tokens: not for programs */
 } dgm_agent_options;
+
+/* ---- settings of a type ---------------------------------------------------------------------------------- */
+
+typedef enum dgm_setting_kind {
+    DGM_SETTING_STR,     /* dgm_str */
+    DGM_SETTING_NUMBER,  /* double, from min to max */
+    DGM_SETTING_INT,     /* int64_t, likewise */
+    DGM_SETTING_CHOICE,  /* int: which of `choices`, "a|b|c" */
+    DGM_SETTING_COMMAND, /* const dgm_json *: a text, or a list of texts, not empty */
+    DGM_SETTING_ENV,     /* const dgm_json *: an object of texts; 80 and true count as text */
+    DGM_SETTING_NAMES /* const dgm_json *: a list of names, or the text `choices` for all of them */
+} dgm_setting_kind;
+
+/* A row of the table that reading, the JSON Schema and the documentation use. */
+typedef struct dgm_setting {
+    const char *name;
+    dgm_setting_kind kind;
+    size_t at; /* offset in the type's struct */
+    double min, max;
+    const char *choices;
+    bool required;
+    const char *def;   /* as the documentation has it */
+    const char *about; /* one sentence; `code` in backticks */
+} dgm_setting;
+
+/* One mistake in an agent's settings. */
+typedef struct dgm_setting_fault {
+    const dgm_at *at; /* in the settings; for one that is missing, its own place */
+    bool is_unknown;  /* there is no setting of this name */
+    bool is_missing;
+    const char *what, *todo; /* todo: may be empty */
+} dgm_setting_fault;
+typedef void (*dgm_on_setting_fault)(void *user, const dgm_setting_fault *fault);
+
+/* Reports every mistake; returns how many. rows end with one of zeros; NULL: the type has none. object: is
+ * filled as dgm_settings_read does; NULL: only checks. config: an object or NULL. */
+size_t dgm_settings_check(const dgm_json *config, const dgm_setting *rows, void *object,
+                          dgm_on_setting_fault on_fault, void *user);
+
+/* ---- types ------------------------------------------------------------------------------------------------ */
 
 /* An agent type. */
 typedef struct dgm_backend {
@@ -84,6 +137,7 @@ typedef struct dgm_backend {
     const char *about; /* one line for a person */
     bool can_resume;   /* a run may go on after a restart of the process */
     bool foreign;      /* events are made by a program of others: their faults become warnings */
+    const dgm_setting *settings; /* ends with a row of zeros; NULL: none */
     /* config: the agent's own settings, an object or NULL; errors carry a pointer into it. */
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
                      dgm_err *err);
@@ -110,6 +164,9 @@ const dgm_backend *dgm_backend_by_type(dgm_str type); /* NULL: there is none */
 #define DGM_META_CONTEXT "dragoman:context" /* AG-UI's: [{description, value}] */
 #define DGM_META_RESUME "dragoman:resume"   /* AG-UI's: [{interruptId, status, payload}] */
 #define DGM_META_FORWARDED_PROPS "dragoman:forwarded_props" /* AG-UI's, as the caller has them */
+/* In the metadata of the message: who sent it, where that is known. Set by the core over what was sent. */
+#define DGM_META_PRINCIPAL "dragoman:principal"
+#define DGM_META_TENANT "dragoman:tenant"
 /* In the metadata of a part: "transcript" is what was said before, by both; the message comes behind it. */
 #define DGM_META_PART "dragoman:part"
 
@@ -136,5 +193,7 @@ dgm_code dgm_run_artifact(dgm_run *run, dgm_str artifact_id, dgm_str name, dgm_p
 void dgm_run_has_read(dgm_run *run);
 /* For the operator's log. */
 void dgm_run_note(dgm_run *run, const char *fmt, ...) DGM_PRINTF(2, 3);
+/* Reports how the run went wrong: see dgm_run_ops.fault. */
+void dgm_run_report(dgm_run *run, const dgm_run_fault *fault);
 /* The text parts of the caller's message, one after the other; not the transcript. */
 dgm_str dgm_run_text(const dgm_run *run, dgm_arena *a);

@@ -9,8 +9,12 @@
 
 #include "backend/backend.h"
 
+#include <stdarg.h>
+
 typedef struct dgm_inner {
-    dgm_code (*open)(const dgm_json *config, void **ret_agent, dgm_err *err);
+    /* options: NULL is none */
+    dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
+                     dgm_err *err);
     void (*close)(void *agent);
     void (*start)(void *agent, dgm_run *run);
     void (*cancel)(void *agent, dgm_run *run);
@@ -45,23 +49,9 @@ dgm_part dgm_status_indicator(dgm_arena *a, dgm_str text);
 
 /* ---- settings ------------------------------------------------------------------------------------------- */
 
-typedef enum dgm_setting_kind {
-    DGM_SETTING_STR,    /* dgm_str */
-    DGM_SETTING_NUMBER, /* double, from min to max */
-    DGM_SETTING_CHOICE, /* int: which of `choices`, "a|b|c" */
-    DGM_SETTING_JSON    /* const dgm_json *: the type looks itself */
-} dgm_setting_kind;
-
-typedef struct dgm_setting {
-    const char *name;
-    dgm_setting_kind kind;
-    size_t at; /* offset in the struct */
-    double min, max;
-    const char *choices;
-} dgm_setting;
-
-/* Fills the members that are set; others keep their defaults. Texts are borrowed from config. */
-dgm_code dgm_settings_read(const dgm_json *config, const dgm_setting *rows, size_t n, void *object,
+/* Fills the members that are set; others keep their defaults. Texts are borrowed from config. The first
+ * mistake is returned. rows: NULL is none. */
+dgm_code dgm_settings_read(const dgm_json *config, const dgm_setting *rows, void *object,
                            dgm_err *err);
 
 /* What a run that its loop left no time for ends with. */

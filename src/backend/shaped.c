@@ -488,11 +488,18 @@ static void on_has_read(dgm_run *run)
     dgm_run_has_read(((struct shape *)run)->outer);
 }
 
+static void shape_report_fault(dgm_run *run, const dgm_run_fault *fault)
+{
+    struct shape *s = (struct shape *)run;
+    dgm_run_report(s->outer, fault);
+}
+
 static const dgm_run_ops shape_ops = {.emit = on_emit,
                                       .end = on_end,
                                       .is_full = on_is_full,
                                       .note = on_note,
-                                      .has_read = on_has_read};
+                                      .has_read = on_has_read,
+                                      .fault = shape_report_fault};
 
 /* ---- from outside ---------------------------------------------------------------------------------------- */
 
@@ -500,8 +507,8 @@ dgm_code dgm_shaped_open(const dgm_inner *inner, const dgm_json *config,
                          const dgm_agent_options *options, void **ret_agent, dgm_err *err)
 {
     void *agent = NULL;
-    dgm_code rc = inner->open ? inner->open(config, &agent, err)
-                              : dgm_settings_read(config, NULL, 0, NULL, err);
+    dgm_code rc = inner->open ? inner->open(config, options, &agent, err)
+                              : dgm_settings_read(config, NULL, NULL, err);
     if (rc)
         return rc;
     struct shaped *x = dgm_xcalloc(1, sizeof *x);

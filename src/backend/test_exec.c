@@ -3,6 +3,8 @@
 #include "backend/test_fake.h"
 #include "base/limits.h"
 
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- helpers --------------------------------------------------------------------------------------------- */
@@ -145,6 +147,63 @@ static void internal_events_are_taken(void **state)
     fake_close(f);
 }
 
+static void internal_events_may_leave_ids_and_times_out(void **state)
+{
+    struct fake *f = run_json(SAY("{\"kind\":\"internal:llm-call\",\"iteration\":1}")
+                                  SAY("{\"kind\":\"internal:message\",\"message\":{\"role\":"
+                                      "\"ROLE_AGENT\",\"parts\":[{\"text\":\"x\"}]}}"));
+    (void)state;
+    fake_check(f);
+    check_trace(f, "internal internal completed");
+    check_has(f->events, "\"iteration\":1,\"timestamp\":\"20");
+    fake_close(f);
+}
+
+/* The rules of the server compare them with the task's: an invented one would always differ. */
+static void ids_that_a_program_leaves_out_are_empty(void **state)
+{
+    static const struct {
+        const char *line, *task_id, *context_id;
+    } rows[] = {
+        {"{\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}", "", ""},
+        {"{\"statusUpdate\":{\"taskId\":\"t\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}", "t",
+         ""},
+        {"{\"statusUpdate\":{\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}",
+         "", "c"},
+        {"{\"status_update\":{\"task_id\":\"t\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}",
+         "t", ""},
+        {"{\"kind\":\"status-update\",\"status\":{\"state\":\"working\"},\"final\":false}", "", ""},
+        {"{\"kind\":\"status-update\",\"taskId\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":"
+         "\"working\"},\"final\":false}",
+         "t", "c"},
+        {"{\"artifactUpdate\":{\"artifact\":{\"artifactId\":\"a\",\"parts\":[{\"text\":\"x\"}]}}}",
+         "", ""},
+        {"{\"kind\":\"artifact-update\",\"taskId\":\"t\",\"artifact\":{\"artifactId\":\"a\","
+         "\"parts\":[{\"kind\":\"text\",\"text\":\"x\"}]}}",
+         "t", ""},
+        {"{\"task\":{\"status\":{\"state\":\"TASK_STATE_SUBMITTED\"}}}", "", ""},
+        {"{\"kind\":\"task\",\"id\":\"t\",\"status\":{\"state\":\"submitted\"}}", "t", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_mint mint = {{1, 2}};
+        dgm_event e = {0};
+        dgm_err err = {0};
+        check_ok(exec_read_event(a, &mint, 0, dgm_str_from(rows[i].line), &e, &err), err);
+        dgm_str task_id = e.kind == DGM_EVENT_TASK     ? e.task->id
+                          : e.kind == DGM_EVENT_STATUS ? e.status->task_id
+                                                       : e.artifact->task_id;
+        dgm_str context_id = e.kind == DGM_EVENT_TASK     ? e.task->context_id
+                             : e.kind == DGM_EVENT_STATUS ? e.status->context_id
+                                                          : e.artifact->context_id;
+        check_bytes_(task_id.p, task_id.n, rows[i].task_id, strlen(rows[i].task_id), __FILE__,
+                     __LINE__);
+        check_bytes_(context_id.p, context_id.n, rows[i].context_id, strlen(rows[i].context_id),
+                     __FILE__, __LINE__);
+    }
+}
+
 static void exit_0_completes_and_closes_what_is_open(void **state)
 {
     struct fake *f = run_json(SAY(CHUNK("a", "")) SAY(CHUNK("b", ",\"append\":true")));
@@ -167,13 +226,115 @@ static void it_gets_message_task_metadata_and_ids(void **state)
                        "'env':{'MORE':'x'}", NULL);
     (void)state;
     fake_run(f, "héllo \"you\"");
-    check_has(f->notes,
+    check_has(f->notes, /* the key: sha256 of ["","","agent-1","ctx-1"] */
               "stderr: {\"message\":{\"messageId\":\"msg-1\",\"contextId\":\"ctx-1\",\"taskId\":"
               "\"task-1\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"héllo "
               "\\\"you\\\"\"}]},\"task\":null,\"metadata\":null,\"taskId\":\"task-1\","
-              "\"contextId\":\"ctx-1\",\"acceptedOutputModes\":[]}");
+              "\"contextId\":\"ctx-1\",\"contextKey\":\"8a38a8989fc3ac5a53e2a10f7b3f410e\","
+              "\"tenant\":\"\","
+              "\"principal\":\"\",\"acceptedOutputModes\":[]}");
     check_has(f->notes, "task-1 ctx-1 x");
     fake_close(f);
+}
+
+/* What a program stores by contextId alone, another principal could ask it for. */
+static void it_knows_who_asks(void **state)
+{
+    static const struct {
+        dgm_str tenant, principal;
+        const char *key; /* printf '["acme","alice","agent-1","ctx-1"]' | sha256sum */
+    } rows[] = {
+        {DGM_STR("acme"), DGM_STR("alice"), "295b380f5cdc5d8f1cf3134032ae1910"},
+        {DGM_STR("acme"), DGM_STR("bob"), "98fc1aa0fc09239d8080632a94b309e5"},
+        {DGM_STR(""), DGM_STR("alice"), "50ec07f570df3a38b6e8b5ef204e44a8"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char want[200];
+        struct fake *f = exec_open_with("echo \"$DRAGOMAN_TENANT $DRAGOMAN_PRINCIPAL "
+                                        "$DRAGOMAN_CONTEXT_KEY\" >&2; cat >&2",
+                                        "'env':{'DRAGOMAN_PRINCIPAL':'root'}", NULL);
+        f->tenant = rows[i].tenant;
+        f->principal = rows[i].principal;
+        setenv("DRAGOMAN_PRINCIPAL", "root", 1);
+        fake_run(f, "hi");
+        unsetenv("DRAGOMAN_PRINCIPAL");
+        snprintf(want, sizeof want, "stderr: %.*s %.*s %s\n", DGM_P(rows[i].tenant),
+                 DGM_P(rows[i].principal), rows[i].key);
+        check_has(f->notes, want);
+        snprintf(want, sizeof want,
+                 "\"contextKey\":\"%s\",\"tenant\":\"%.*s\",\"principal\":\"%.*s\"", rows[i].key,
+                 DGM_P(rows[i].tenant), DGM_P(rows[i].principal));
+        check_has(f->notes, want);
+        fake_close(f);
+    }
+}
+
+static void check_env_of(const char *settings, const dgm_agent_options *options, const char *want)
+{
+    struct fake *f = exec_open_with("env | grep -E '^(DGM_|LC_DGM|XDG_DGM|TZ=)' | LC_ALL=C sort",
+                                    settings, options);
+    fake_run(f, "hi");
+    check_str(f->final, want);
+    fake_close(f);
+}
+
+static void programs_get_no_secrets_of_the_server(void **state)
+{
+    static dgm_str secret[] = {DGM_STR("DGM_TOKEN"), DGM_STR("TZ")};
+    const dgm_agent_options options = {.secret_env = {secret, 2}};
+    (void)state;
+    setenv("DGM_TOKEN", "s3cret", 1);
+    setenv("DGM_OTHER", "x", 1);
+    setenv("LC_DGM", "l", 1);
+    setenv("XDG_DGM", "d", 1);
+    setenv("TZ", "UTC", 1);
+    check_env_of("'output':'text'", NULL, "LC_DGM=l\nTZ=UTC\nXDG_DGM=d");
+    check_env_of("'output':'text'", &options, "LC_DGM=l\nXDG_DGM=d");
+    check_env_of("'output':'text','inherit_env':['DGM_OTHER','NOT_SET']", &options,
+                 "DGM_OTHER=x\nLC_DGM=l\nXDG_DGM=d");
+    /* all: but for tokens, unless they are named */
+    check_env_of("'output':'text','inherit_env':'all'", &options,
+                 "DGM_OTHER=x\nLC_DGM=l\nXDG_DGM=d");
+    check_env_of("'output':'text','inherit_env':['DGM_TOKEN']", &options,
+                 "DGM_TOKEN=s3cret\nLC_DGM=l\nXDG_DGM=d");
+    check_env_of("'output':'text','env':{'DGM_OTHER':'y','DGM_PORT':80,'DGM_ON':true}", &options,
+                 "DGM_ON=true\nDGM_OTHER=y\nDGM_PORT=80\nLC_DGM=l\nXDG_DGM=d");
+    /* a failure names what it did not get, and no value */
+    struct fake *f = exec_open_with("exit 3", "", &options);
+    fake_run(f, "hi");
+    check_has(f->notes, "fault: the agent ended with exit status 3; environment variables that it "
+                        "does not get: ");
+    check_has(f->notes, "DGM_TOKEN");
+    check_has(f->notes, "DGM_OTHER");
+    dgm_buf_add_char(&f->notes, '\0');
+    assert_null(strstr(f->notes.p, "s3cret"));
+    assert_null(strstr(f->notes.p, "LC_DGM"));
+    fake_close(f);
+    unsetenv("DGM_TOKEN");
+    unsetenv("DGM_OTHER");
+    unsetenv("TZ");
+}
+
+static void a_failure_is_one_record_with_the_end_of_stderr(void **state)
+{
+    struct fake *f = run_json("i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i >&2; done; "
+                              "echo 'ValueError: no' >&2; exit 1");
+    struct fake *g = run_json("echo hello; sleep 0.1; echo why >&2; exit 1");
+    (void)state;
+    dgm_buf_add_char(&f->notes, '\0');
+    const char *fault = strstr(f->notes.p, "fault: the agent ended with exit status 1; ");
+    assert_non_null(fault);
+    const char *tail = strstr(fault, "; line ");
+    assert_non_null(tail);
+    assert_non_null(strstr(tail, "line 3000\nValueError: no\n"));
+    assert_true(strlen(tail) > 3900 && strlen(tail) < DGM_MAX_STDERR_TAIL_BYTES + 10);
+    assert_null(strstr(fault + 1, "fault: "));
+    fake_close(f);
+    check_has(g->notes, "fault: line 1 of the agent's output is not JSON (if it writes plain text, "
+                        "set output: text); ");
+    check_has(g->notes, ", in: hello; ");
+    fake_close(g);
 }
 
 static void text_comes_as_chunks(void **state)
@@ -200,6 +361,25 @@ static void text_goes_in_and_out(void **state)
     fake_run(f, "shout\nit");
     fake_check(f);
     check_str(f->final, "SHOUT\nIT");
+    fake_close(f);
+}
+
+static void files_for_a_program_that_reads_text_are_rejected(void **state)
+{
+    struct fake *f = exec_open_with("cat", "'input':'text','output':'text'", NULL);
+    dgm_part parts[2] = {{.kind = DGM_PART_TEXT, .content = DGM_STR("look")},
+                         {.kind = DGM_PART_RAW,
+                          .content = DGM_STR("AAAA"),
+                          .filename = DGM_STR("x.png"),
+                          .media_type = DGM_STR("image/png")}};
+    (void)state;
+    fake_prepare(f, "msg-1", "look");
+    f->message.parts = (dgm_parts){parts, 2};
+    dgm_loop_post(f->run.loop, fake_do_start, f);
+    uv_sem_wait(&f->ended);
+    fake_check(f);
+    check_trace(f, "rejected");
+    check_str(f->final, "this agent accepts only text, not files: x.png (image/png) was not read");
     fake_close(f);
 }
 
@@ -310,15 +490,18 @@ static void garbage_is_a_failure(void **state)
     static const struct {
         const char *script, *error;
     } rows[] = {
-        {"echo hello", "the agent wrote something that is no A2A event, in line 1"},
-        {SAY(WORKING) "echo; echo '[]'",
-         "the agent wrote something that is no A2A event, in line 3"},
-        {"echo '{}'", "the agent wrote something that is no A2A event, in line 1"},
-        {"echo '{\"kind\":\"nonsense\"}'",
-         "the agent wrote something that is no A2A event, in line 1"},
-        {"printf '\\377\\376\\n'", "the agent wrote something that is no A2A event, in line 1"},
+        {"echo hello",
+         "line 1 of the agent's output is not JSON (if it writes plain text, set output: text)"},
+        {"echo 42", "line 1 of the agent's output is not a JSON object (if it writes plain text, "
+                    "set output: text)"},
+        {SAY(WORKING) "echo; echo '[]'", "line 3 of the agent's output is not a JSON object (if it "
+                                         "writes plain text, set output: text)"},
+        {"echo '{}'", "line 1 of the agent's output is not an A2A event"},
+        {"echo '{\"kind\":\"nonsense\"}'", "line 1 of the agent's output is not an A2A event"},
+        {"printf '\\377\\376\\n'",
+         "line 1 of the agent's output is not JSON (if it writes plain text, set output: text)"},
         {"echo '{\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_NICE\"}}}'",
-         "the agent wrote something that is no A2A event, in line 1"},
+         "line 1 of the agent's output is not an A2A event"},
         {"head -c 100000 /dev/urandom; sleep 5", NULL},
     };
     (void)state;
@@ -336,7 +519,8 @@ static void callers_are_not_told_what_was_written(void **state)
 {
     struct fake *f = run_json("echo 'password=hunter2'; echo password=hunter3 >&2");
     (void)state;
-    check_error(f, "the agent wrote something that is no A2A event, in line 1");
+    check_error(
+        f, "line 1 of the agent's output is not JSON (if it writes plain text, set output: text)");
     check_has(f->notes, "hunter2"); /* the operator is */
     dgm_buf_add_char(&f->events, '\0');
     assert_null(strstr(f->events.p, "hunter"));
@@ -412,12 +596,45 @@ static void grandchildren_hold_nothing_up(void **state)
 static void a_program_that_is_not_there_fails_the_task(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    struct fake *f = fake_open("exec", "{'command':['/nowhere/agent','x']}", NULL);
+    char path[] = "/tmp/dgm-agent-XXXXXX", config[100];
+    int fd = mkstemp(path);
     (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(fchmod(fd, 0755), 0);
+    close(fd);
+    snprintf(config, sizeof config, "{'command':['%s','x']}", path);
+    struct fake *f = fake_open("exec", config, NULL);
+    unlink(path); /* at the start it was there: that is checked */
     fake_run(f, "hi");
     check_error(f, "the agent could not be started");
-    check_has(f->notes, "/nowhere/agent");
+    check_has(f->notes, path);
     fake_close(f);
+}
+
+static void a_program_that_is_not_there_is_found_at_the_start(void **state)
+{
+    static const struct {
+        const char *config, *want;
+    } rows[] = {
+        {"{\"command\":[\"/nowhere/agent\"]}",
+         "cannot run the program \"/nowhere/agent\": No such file or directory"},
+        {"{\"command\":[\"./agent\"],\"cwd\":\"/etc\"}",
+         "cannot run the program \"./agent\" in /etc: No such file or directory"},
+        {"{\"command\":[\"passwd\"],\"env\":{\"PATH\":\"/etc\"}}",
+         "cannot run the program \"passwd\": it is not executable (chmod +x)"},
+        {"{\"command\":\"true\",\"cwd\":\"/nowhere\"}",
+         "cannot run \"/bin/sh\" in the folder /nowhere: No such file or directory"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_err err = {0};
+        void *agent;
+        check_fails(dgm_backend_exec.open(dgm_json_made(a, dgm_str_from(rows[i].config)), NULL,
+                                          &agent, &err),
+                    DGM_BAD_PARAMS, err, "/command");
+        assert_string_equal(err.msg, rows[i].want);
+    }
 }
 
 static void after_its_answer_it_has_to_go(void **state)
@@ -442,6 +659,19 @@ static void cancel_kills_the_group(void **state)
     fake_run(f, "hi");
     fake_check(f);
     check_trace(f, "working chunk last canceled");
+    assert_true(f->ms < 30000);
+    fake_close(f);
+}
+
+/* As the core does when the caller of a run without a task disconnects. */
+static void cancel_ends_one_that_wrote_nothing(void **state)
+{
+    struct fake *f = exec_open_with("cat >/dev/null; sleep 60 & sleep 60", "", NULL);
+    (void)state;
+    f->cancel_ms = 50;
+    fake_run(f, "hi");
+    fake_check(f);
+    check_trace(f, "canceled");
     assert_true(f->ms < 30000);
     fake_close(f);
 }
@@ -506,14 +736,56 @@ static void only_so_many_run_at_a_time(void **state)
 {
     struct fake *f = exec_open_with("true", "'max_processes':1", NULL);
     struct exec *x;
+    struct exec_share *other;
     (void)state;
     /* as if another were running */
     memcpy(&x, (char *)f->agent + sizeof(void *), sizeof x); /* struct shaped: inner, agent */
-    atomic_fetch_add(&x->running, 1);
+    assert_int_equal(dgm_exec_share_enter(x, &(dgm_run_input){0}, &other), EXEC_ROOM);
     fake_run(f, "hi");
     check_error(f, "the agent is busy, try again later");
-    assert_int_equal(atomic_fetch_sub(&x->running, 1), 1);
+    check_has(f->notes, "fault: the agent is busy, try again later; max_processes: 1 of its");
+    dgm_exec_share_leave(x, other);
+    assert_int_equal(x->n_running, 0);
+    assert_null(x->shares);
     fake_close(f);
+}
+
+static void one_principal_does_not_get_all_of_them(void **state)
+{
+    static const dgm_run_input alice = {.principal = DGM_STR("alice")},
+                               tenant_alice = {.tenant = DGM_STR("ali"),
+                                               .principal = DGM_STR("ce")},
+                               anybody = {0};
+    struct fake *f = exec_open_with("true", "'max_processes':5", NULL);
+    struct fake *g =
+        exec_open_with("true", "'max_processes':5,'max_processes_per_principal':1", NULL);
+    struct exec *x;
+    struct exec_share *shares[5];
+    (void)state;
+    memcpy(&x, (char *)f->agent + sizeof(void *), sizeof x);
+    for (size_t i = 0; i < 3; i++) /* half of five */
+        assert_int_equal(dgm_exec_share_enter(x, &alice, &shares[i]), EXEC_ROOM);
+    assert_int_equal(dgm_exec_share_enter(x, &alice, &shares[3]), EXEC_CALLER_BUSY);
+    f->principal = DGM_STR("alice");
+    fake_run(f, "hi");
+    check_error(f, "the agent works for you as often as it may: wait for a task to end, or cancel "
+                   "one");
+    check_has(f->notes, "max_processes_per_principal: 3");
+    assert_int_equal(dgm_exec_share_enter(x, &tenant_alice, &shares[3]), EXEC_ROOM);
+    assert_int_equal(dgm_exec_share_enter(x, &anybody, &shares[4]), EXEC_ROOM);
+    struct exec_share *none;
+    assert_int_equal(dgm_exec_share_enter(x, &anybody, &none), EXEC_AGENT_BUSY);
+    for (size_t i = 0; i < 5; i++)
+        dgm_exec_share_leave(x, shares[i]);
+    assert_null(x->shares);
+    fake_close(f);
+    memcpy(&x, (char *)g->agent + sizeof(void *), sizeof x);
+    assert_int_equal(x->max_processes_per_principal, 1);
+    for (size_t i = 0; i < 5; i++) /* without tokens there is nobody to share with */
+        assert_int_equal(dgm_exec_share_enter(x, &anybody, &shares[i]), EXEC_ROOM);
+    for (size_t i = 0; i < 5; i++)
+        dgm_exec_share_leave(x, shares[i]);
+    fake_close(g);
 }
 
 static void much_stderr_is_cut(void **state)
@@ -564,15 +836,19 @@ static void mistakes_in_settings_are_pointed_at(void **state)
         {"{\"command\":[]}", "/command"},
         {"{\"command\":\"\"}", "/command"},
         {"{\"command\":[\"\"]}", "/command/0"},
-        {"{\"command\":[\"a\",1]}", "/command/1"},
+        {"{\"command\":[\"a\",null]}", "/command/1"},
         {"{\"command\":1}", "/command"},
         {"{\"command\":\"x\",\"env\":[]}", "/env"},
-        {"{\"command\":\"x\",\"env\":{\"A\":1}}", "/env/A"},
+        {"{\"command\":\"x\",\"env\":{\"A\":[]}}", "/env/A"},
         {"{\"command\":\"x\",\"env\":{\"A=\":\"1\"}}", "/env/A="},
         {"{\"command\":\"x\\u0000y\"}", "/command"},
         {"{\"command\":\"x\",\"timeout\":0}", "/timeout"},
         {"{\"command\":\"x\",\"output\":\"xml\"}", "/output"},
         {"{\"command\":\"x\",\"cwd\":5}", "/cwd"},
+        {"{\"command\":\"x\",\"inherit_env\":\"some\"}", "/inherit_env"},
+        {"{\"command\":\"x\",\"inherit_env\":[\"A=\"]}", "/inherit_env/0"},
+        {"{\"command\":\"x\",\"max_processes\":1.5}", "/max_processes"},
+        {"{\"comand\":\"x\"}", "/comand"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -588,20 +864,27 @@ static void mistakes_in_settings_are_pointed_at(void **state)
 DGM_TEST_MAIN(
     dgm_test_holds(events_of_1_0_are_relayed, "R002-01"), dgm_test(events_of_0_3_are_relayed),
     dgm_test(a_message_is_an_answer), dgm_test(internal_events_are_taken),
+    dgm_test(internal_events_may_leave_ids_and_times_out),
+    dgm_test(ids_that_a_program_leaves_out_are_empty),
     dgm_test_holds(exit_0_completes_and_closes_what_is_open, "R002-13 R004-11"),
-    dgm_test(it_gets_message_task_metadata_and_ids),
+    dgm_test(it_gets_message_task_metadata_and_ids), dgm_test(it_knows_who_asks),
+    dgm_test(programs_get_no_secrets_of_the_server),
+    dgm_test(a_failure_is_one_record_with_the_end_of_stderr),
     dgm_test_holds(text_comes_as_chunks, "R002-13 R004-17"), dgm_test(text_goes_in_and_out),
-    dgm_test(it_asks_and_goes_on), dgm_test_holds(the_examples_work, "R004-17"),
-    dgm_test(the_python_example_asks_and_goes_on),
+    dgm_test(files_for_a_program_that_reads_text_are_rejected), dgm_test(it_asks_and_goes_on),
+    dgm_test_holds(the_examples_work, "R004-17"), dgm_test(the_python_example_asks_and_goes_on),
     dgm_test_holds(an_exit_status_is_a_failure, "R002-10"),
     dgm_test_holds(a_crash_is_a_failure, "R002-10"), dgm_test(a_hang_is_ended),
     dgm_test(garbage_is_a_failure), dgm_test(callers_are_not_told_what_was_written),
     dgm_test(megabytes_without_a_newline_are_a_failure), dgm_test(megabytes_of_text_come_in_pieces),
     dgm_test(bytes_that_are_no_text_become_text), dgm_test(a_very_long_answer_is_not_repeated),
     dgm_test(input_need_not_be_read), dgm_test(grandchildren_hold_nothing_up),
-    dgm_test(a_program_that_is_not_there_fails_the_task), dgm_test(after_its_answer_it_has_to_go),
-    dgm_test(cancel_kills_the_group), dgm_test(cancel_ends_one_that_writes_without_end),
+    dgm_test(a_program_that_is_not_there_fails_the_task),
+    dgm_test(a_program_that_is_not_there_is_found_at_the_start),
+    dgm_test(after_its_answer_it_has_to_go), dgm_test(cancel_kills_the_group),
+    dgm_test(cancel_ends_one_that_wrote_nothing), dgm_test(cancel_ends_one_that_writes_without_end),
     dgm_test(one_that_ignores_cancel_is_killed), dgm_test(it_may_say_goodbye_when_canceled),
     dgm_test(it_waits_while_the_log_is_full), dgm_test(only_so_many_run_at_a_time),
-    dgm_test(much_stderr_is_cut), dgm_test_holds(options_work_for_programs, "R004-07 R004-11"),
+    dgm_test(one_principal_does_not_get_all_of_them), dgm_test(much_stderr_is_cut),
+    dgm_test_holds(options_work_for_programs, "R004-07 R004-11"),
     dgm_test(mistakes_in_settings_are_pointed_at))

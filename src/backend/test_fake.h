@@ -23,6 +23,7 @@ struct fake {
     dgm_run_input input;
     dgm_message message;
     dgm_part part;
+    dgm_str tenant, principal; /* of the caller */
     dgm_loops *loops;
     const dgm_backend *backend;
     void *agent;
@@ -284,6 +285,15 @@ static void fake_note(dgm_run *run, dgm_str line)
     dgm_buf_add_char(&f->notes, '\n');
 }
 
+static void fake_report(dgm_run *run, const dgm_run_fault *fault)
+{
+    struct fake *f = (struct fake *)run;
+    if (f->has_ended)
+        fake_fault(f, "a fault after the end");
+    dgm_buf_printf(&f->notes, "fault: %.*s; %.*s; %.*s\n", DGM_P(fault->what), DGM_P(fault->detail),
+                   DGM_P(fault->output));
+}
+
 static void fake_refuse(dgm_run *run, const dgm_err *error)
 {
     struct fake *f = (struct fake *)run;
@@ -297,9 +307,17 @@ static void fake_refuse(dgm_run *run, const dgm_err *error)
     f->is_task = false;
 }
 
-static const dgm_run_ops fake_ops = {fake_emit, fake_end, fake_is_full, fake_note, NULL};
-static const dgm_run_ops fake_refusing_ops = {fake_emit, fake_end, fake_is_full, fake_note,
-                                              fake_refuse};
+static const dgm_run_ops fake_ops = {.emit = fake_emit,
+                                     .end = fake_end,
+                                     .is_full = fake_is_full,
+                                     .note = fake_note,
+                                     .fault = fake_report};
+static const dgm_run_ops fake_refusing_ops = {.emit = fake_emit,
+                                              .end = fake_end,
+                                              .is_full = fake_is_full,
+                                              .note = fake_note,
+                                              .refuse = fake_refuse,
+                                              .fault = fake_report};
 
 static void fake_do_start(void *arg)
 {
@@ -370,6 +388,9 @@ static inline void fake_prepare(struct fake *f, const char *message_id, const ch
         .message = &f->message,
         .task_id = DGM_STR("task-1"),
         .context_id = DGM_STR("ctx-1"),
+        .agent = DGM_STR("agent-1"),
+        .tenant = f->tenant,
+        .principal = f->principal,
     };
     if (before) {
         dgm_buf scratch;

@@ -7,8 +7,10 @@
 /* Events as JSON, ' for "; "!text" ends the run with an error. */
 static const char *const *script;
 
-static dgm_code open_script(const dgm_json *config, void **ret_agent, dgm_err *err)
+static dgm_code open_script(const dgm_json *config, const dgm_agent_options *options,
+                            void **ret_agent, dgm_err *err)
 {
+    (void)options;
     (void)config;
     (void)err;
     *ret_agent = NULL;

@@ -23,6 +23,28 @@
  * of up to 200 bytes while its text may be only `{},`. */
 #define DGM_MAX_LIST_ITEMS 100000
 
+/* Lists of a request to a server; a file that is converted may have up to list_items everywhere.
+ * "request_messages": messages, or items of Responses. A conversation of a year of working days with forty messages
+ * each; every message costs some 300 bytes besides its text. */
+#define DGM_MAX_REQUEST_MESSAGES 10000
+
+/* "request_parts": parts, or tool calls, of one message. Agents that answer in parts stay below 100. */
+#define DGM_MAX_REQUEST_PARTS 1000
+
+/* "request_tools": tools, or entries of AG-UI's context. OpenAI takes 128; MCP gateways offer some hundreds. */
+#define DGM_MAX_REQUEST_TOOLS 1000
+
+/* "request_words": entries of a list that names things: include, stop, metadata, extensions, acceptedOutputModes,
+ * referenceTaskIds. The longest one seen has 16. */
+#define DGM_MAX_REQUEST_WORDS 128
+
+/* "resume_entries": of AG-UI's resume. A run has one open interrupt; each entry may need two reads of the store. */
+#define DGM_MAX_RESUME_ENTRIES 16
+
+/* "item_references": of one Responses or Conversations request. Clients that reference everything send one per item
+ * of the conversation. */
+#define DGM_MAX_ITEM_REFERENCES 1000
+
 /* A value that an error message repeats, or a list in it. Two of them and a sentence fit into dgm_err.msg. */
 #define DGM_MAX_QUOTED_BYTES ((size_t)120)
 
@@ -66,6 +88,23 @@
 /* "http_body_bytes": a request's body: one JSON text. */
 #define DGM_MAX_HTTP_BODY_BYTES DGM_MAX_OBJECT_BYTES
 
+/* "small_body_bytes": bodies of requests that need little (cancel, subscribe, a GET with a body). */
+#define DGM_MAX_SMALL_BODY_BYTES ((size_t)64 << 10)
+
+/* "in_flight_bytes": bodies that are read and documents that were decoded from them, of the whole server. With it a
+ * server stays below 512 MiB whatever its callers send (make bench-memory). A body counts twice, since it is decoded:
+ * three of the largest are admitted at once, and hundreds of usual ones. */
+#define DGM_MAX_IN_FLIGHT_BYTES ((size_t)256 << 20)
+
+/* "in_flight_bytes_per_principal": likewise of one principal, or of one address if there are no tokens. Half of
+ * the server's, so that one caller cannot keep all others out; the largest body can still be decoded. */
+#define DGM_MAX_PRINCIPAL_BYTES ((size_t)128 << 20)
+
+/* "json_values": values of one JSON text (keys count, too). Each takes 16 bytes, and a list of small numbers has one for
+ * every two bytes: without this limit 32 MiB of them take 300 MiB and stop their loop for most of a second.
+ * A document of this many values of usual size is above the limit object_bytes. */
+#define DGM_MAX_JSON_VALUES 1000000
+
 /* "http_header_bytes": request line and headers together; browsers and proxies send below 16 KiB. */
 #define DGM_MAX_HTTP_HEADER_BYTES ((size_t)32 << 10)
 
@@ -106,6 +145,12 @@
 
 /* "stderr_lines": what of a program's stderr goes to our log, per run. */
 #define DGM_MAX_STDERR_LINES 100
+
+/* The end of a program's stderr that the log of its failure repeats: a traceback of some 40 lines. */
+#define DGM_MAX_STDERR_TAIL_BYTES ((size_t)4 << 10)
+
+/* Names of variables withheld from a program, in the log of its failure: some 40 names. */
+#define DGM_MAX_WITHHELD_BYTES ((size_t)1 << 10)
 
 /* "text_chunk_bytes": what of a text without line ends becomes one chunk. */
 #define DGM_MAX_TEXT_CHUNK_BYTES ((size_t)16 << 10)
@@ -152,9 +197,26 @@
 /* "note_bytes": what a caller wants remembered that is no task: the metadata of a conversation, some items. */
 #define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
 
+/* "waiting_questions": tasks of one caller that wait with equal conversations, which a request without a conversation id could
+ * answer. From two on no request continues any of them; the others are listed so that the last one to wait is found again. */
+#define DGM_MAX_WAITING_QUESTIONS 16
+/* How long such a question is found: a person may answer after a week of holidays. Afterwards the task is found by its id only. */
+#define DGM_QUESTION_MS ((int64_t)8 * 24 * 3600 * 1000)
+
 /* "open_calls": of one question to the caller, by whose ids its task is found; more than any model makes at
  * once. What is behind them, or has an id of more than DGM_MAX_ID_BYTES, is found by its task only. */
 #define DGM_MAX_OPEN_CALLS 256
+
+/* "history_bytes": of a context's messages, and of the tasks that they are read from, when a client asks for all of
+ * them: the newest are read, and the rest is left out. Two tasks of the largest size; the request needs some five times
+ * this while it is answered. */
+#define DGM_MAX_HISTORY_BYTES ((size_t)16 << 20)
+
+/* So many of these requests of one principal are worked on at the same time; the others wait. */
+#define DGM_MAX_HISTORY_READS 2
+
+/* "page_bytes": a page of items ends when it has this size, after one item at least; has_more is then true. */
+#define DGM_MAX_PAGE_BYTES ((size_t)4 << 20)
 
 /* "history_tasks": tasks of one context whose messages are put together when somebody asks for all of them. */
 #define DGM_MAX_HISTORY_TASKS 1000

@@ -13,18 +13,17 @@
 #define ROW_CAP 4
 #define HASHED_CAP 16
 
-static uint64_t process_seed(void)
+uint64_t dgm_hash_seed(void)
 {
-    /* Peers choose the keys: without a secret seed they could choose ones that all collide. */
     static _Atomic uint64_t seed;
-    uint64_t s = atomic_load_explicit(&seed, memory_order_relaxed);
-    if (!s) {
-        if (getrandom(&s, sizeof s, 0) != sizeof s)
-            s = (uint64_t)(uintptr_t)&seed;
-        s |= 1;
-        atomic_store_explicit(&seed, s, memory_order_relaxed);
-    }
-    return s;
+    uint64_t s = atomic_load_explicit(&seed, memory_order_relaxed), seen = 0;
+    if (s)
+        return s;
+    if (getrandom(&s, sizeof s, 0) != sizeof s)
+        s = (uint64_t)(uintptr_t)&seed;
+    s |= 1;
+    /* two threads may come here at once: the first one's counts for both */
+    return atomic_compare_exchange_strong(&seed, &seen, s) ? s : seen;
 }
 
 void dgm_map_init(dgm_map *m)
@@ -85,7 +84,7 @@ static void widen(dgm_map *m)
         if (!s.key.p)
             continue;
         if (old.cap <= ROW_CAP)
-            s.hash = dgm_hash(process_seed(), s.key.p, s.key.n);
+            s.hash = dgm_hash(dgm_hash_seed(), s.key.p, s.key.n);
         *slot_for(m, s.key, s.hash) = s;
     }
     free(old.slots);
@@ -93,7 +92,7 @@ static void widen(dgm_map *m)
 
 static void put_hashed(dgm_map *m, dgm_str key, size_t value)
 {
-    uint64_t hash = dgm_hash(process_seed(), key.p, key.n);
+    uint64_t hash = dgm_hash(dgm_hash_seed(), key.p, key.n);
     if (m->cap <= ROW_CAP || ((size_t)m->n + 1) * 3 > (size_t)m->cap * 2)
         widen(m);
     dgm_map_slot *s = slot_for(m, key, hash);
@@ -109,7 +108,7 @@ size_t *dgm_map_get(const dgm_map *m, dgm_str key)
     dgm_map_slot *s;
     if (m->cap <= ROW_CAP)
         return (s = in_row(m, key)) ? &s->value : NULL;
-    s = slot_for(m, key, dgm_hash(process_seed(), key.p, key.n));
+    s = slot_for(m, key, dgm_hash(dgm_hash_seed(), key.p, key.n));
     return s->key.p ? &s->value : NULL;
 }
 

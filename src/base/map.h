@@ -18,6 +18,9 @@ typedef struct dgm_map {
     uint32_t n, cap; /* cap is a power of two, or 0 */
 } dgm_map;
 
+/* A secret of this process, never 0, for dgm_hash: without it peers could choose keys that all collide. */
+uint64_t dgm_hash_seed(void);
+
 void dgm_map_init(dgm_map *m);
 void dgm_map_done(dgm_map *m);
 size_t *dgm_map_get(const dgm_map *m, dgm_str key); /* NULL when it is not there */

@@ -199,6 +199,7 @@ typedef struct dgm_canon_interrupt {
     const dgm_json *response_schema;
     const dgm_json *metadata;
     dgm_str subagent_run_id;
+    bool text_only; /* the question is `message` and nothing else; formats do not write it */
     const dgm_extra *extra;
 } dgm_canon_interrupt;
 
@@ -218,6 +219,7 @@ typedef enum dgm_canon_outcome_kind {
 typedef struct dgm_canon_outcome {
     dgm_canon_outcome_kind kind;
     dgm_strs pending_tool_call_ids;  /* SUCCESS */
+    bool awaits_no_results;          /* of those calls: the task is over; formats do not write it */
     dgm_canon_interrupts interrupts; /* INTERRUPT */
     dgm_strs interrupt_ids;          /* SUSPENDED */
     const dgm_extra *extra;

@@ -15,7 +15,11 @@ struct call {
     size_t n_members;
     dgm_map by_key;
     dgm_buf text;
-    bool has_text, done;
+    bool has_text;
+    bool done;     /* it has its Start */
+    bool answered; /* a result came: pieces with this id are of another call */
+    size_t turn;   /* how many turns came before its first piece */
+    size_t start;  /* pieces behind a Start: the place of that Start; else SIZE_MAX */
 };
 
 /* Text in chunks that may belong to an End or not. */
@@ -23,6 +27,7 @@ struct loose {
     dgm_str message_id;
     dgm_buf text;
     size_t at, chunks;
+    size_t source; /* of its first chunk */
 };
 
 struct compacting {
@@ -32,6 +37,7 @@ struct compacting {
     dgm_map calls_by_id;
     struct call *calls;
     size_t n_calls;
+    size_t turn;  /* messages of the user and ends of runs so far */
     dgm_map ends; /* messageId -> place of its last End */
     struct loose *loose;
     size_t n_loose;
@@ -134,14 +140,20 @@ static struct call *call_of(struct compacting *k, const dgm_simple_event *e)
     return at ? &k->calls[*at] : NULL;
 }
 
-static struct call *open_call(struct compacting *k, const dgm_simple_event *e, size_t at)
+/* A call that is open for pieces: not after its result. Pieces behind a Start are of that Start's turn. */
+static bool is_open(const struct compacting *k, const struct call *c)
 {
-    struct call *c = call_of(k, e);
-    if (c && !c->done)
-        return c;
+    return c && !c->done && !c->answered && (c->start == SIZE_MAX || c->turn == k->turn);
+}
+
+static struct call *add_call(struct compacting *k, const dgm_simple_event *e, size_t at)
+{
+    struct call *before = call_of(k, e);
+    bool late = before && before->done && !before->answered && before->turn == k->turn;
+    size_t start = late ? before->at : SIZE_MAX;
     k->calls = dgm_one_more(k->a, k->calls, k->n_calls, sizeof *k->calls);
-    c = &k->calls[k->n_calls];
-    *c = (struct call){.first = e, .at = at};
+    struct call *c = &k->calls[k->n_calls];
+    *c = (struct call){.first = e, .at = at, .turn = k->turn, .start = start};
     dgm_buf_init(&c->text, SIZE_MAX);
     dgm_map_init(&c->by_key);
     dgm_map_put(&k->calls_by_id, e->call.id, k->n_calls++);
@@ -168,13 +180,14 @@ static void drop_loose(struct compacting *k)
 }
 
 /* Fills the place of the first chunk, which was kept free for it. */
-static void survive(struct compacting *k, size_t at, dgm_str message_id, dgm_str text)
+static void survive(struct compacting *k, const struct loose *from, dgm_str text)
 {
-    dgm_simple_event e = {.kind = DGM_SIMPLE_TEXT_END, .message_id = message_id};
+    dgm_simple_event e = {
+        .kind = DGM_SIMPLE_TEXT_END, .message_id = from->message_id, .source = from->source};
     e.message.role = DGM_CANON_ASSISTANT;
     e.message.content =
         (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = dgm_arena_dup(k->a, text)};
-    k->out.at[at] = e;
+    k->out.at[from->at] = e;
 }
 
 /* Chunks of which no End by their own id is known. Those with an id each, as makers of chunks like to
@@ -189,10 +202,10 @@ static void keep_loose(struct compacting *k)
     for (size_t i = 0; i < k->n_loose; i++) {
         dgm_buf_add_str(&all, dgm_buf_str(&k->loose[i].text));
         if (!one)
-            survive(k, k->loose[i].at, k->loose[i].message_id, dgm_buf_str(&k->loose[i].text));
+            survive(k, &k->loose[i], dgm_buf_str(&k->loose[i].text));
     }
     if (one && k->n_loose)
-        survive(k, k->loose[0].at, k->loose[0].message_id, dgm_buf_str(&all));
+        survive(k, &k->loose[0], dgm_buf_str(&all));
     dgm_buf_done(&all);
     drop_loose(k);
 }
@@ -210,7 +223,7 @@ static void on_chunk(struct compacting *k, size_t at)
         if (named)
             dgm_map_put(&k->loose_by_id, e->message_id, i);
         k->loose = dgm_one_more(k->a, k->loose, k->n_loose, sizeof *k->loose);
-        k->loose[k->n_loose++] = (struct loose){.message_id = e->message_id};
+        k->loose[k->n_loose++] = (struct loose){.message_id = e->message_id, .source = e->source};
         k->loose[i].at = give(k, &(dgm_simple_event){.kind = DGM_SIMPLE_NONE});
         dgm_buf_init(&k->loose[i].text, SIZE_MAX);
     }
@@ -247,6 +260,14 @@ static void find_ends(struct compacting *k)
     }
 }
 
+static dgm_code not_json(struct compacting *k, dgm_str call_id)
+{
+    return dgm_fail(k->err, DGM_BAD_PARAMS, NULL,
+                    "the pieces of the call \"%.*s\" are not a JSON object, and no final call "
+                    "follows: add it, or remove the pieces",
+                    (int)(call_id.n < 60 ? call_id.n : 60), call_id.p);
+}
+
 /* Of a call without a Start: where its first piece stood. */
 static dgm_code finish_call(struct compacting *k, struct call *c)
 {
@@ -254,19 +275,47 @@ static dgm_code finish_call(struct compacting *k, struct call *c)
     e->kind = DGM_SIMPLE_CALL_START;
     const dgm_json *all = arguments_with(k, c, NULL);
     if (is_text(all) && !parsed(k, dgm_json_str(all)))
-        return dgm_fail(
-            k->err, DGM_BAD_PARAMS, NULL,
-            "the pieces of call \"%.*s\" are not a JSON object, and no final call has them",
-            (int)(e->call.id.n < 60 ? e->call.id.n : 60), e->call.id.p);
+        return not_json(k, e->call.id);
     e->call.arguments = all;
+    return DGM_OK;
+}
+
+/* Pieces that came behind the Start of their call: the Start is still the final call, so its keys win. A Start
+ * whose text is not complete is continued by them. */
+static dgm_code finish_late_pieces(struct compacting *k, struct call *c)
+{
+    dgm_simple_event *start = &k->out.at[c->start];
+    const dgm_json *final = start->call.arguments;
+    dgm_str text = dgm_buf_str(&c->text);
+    k->out.at[c->at].kind = DGM_SIMPLE_NONE;
+    if (final && is_text(final)) {
+        const dgm_json *whole = parsed(k, dgm_json_str(final));
+        if (!whole && !c->n_members) {
+            dgm_str all = dgm_arena_join(k->a, dgm_json_str(final), text);
+            start->call.arguments = dgm_said_string(k->a, all);
+            return DGM_OK;
+        }
+        final = whole;
+    }
+    if (c->has_text && !parsed(k, text))
+        return not_json(k, start->call.id);
+    struct call all = {0};
+    dgm_map_init(&all.by_key);
+    merge(k, &all, final); /* first: the order of its keys; last: their values */
+    merge(k, &all, dgm_json_object(k->a, c->members, c->n_members));
+    merge(k, &all, c->has_text ? parsed(k, text) : NULL);
+    merge(k, &all, final);
+    start->call.arguments = dgm_json_object(k->a, all.members, all.n_members);
+    dgm_map_done(&all.by_key);
     return DGM_OK;
 }
 
 static void on_start(struct compacting *k, const dgm_simple_event *e)
 {
     struct call *c = call_of(k, e);
-    if (!c || c->done) {
-        give(k, e);
+    if (!is_open(k, c)) {
+        c = add_call(k, e, give(k, e)); /* for pieces that may follow */
+        c->done = true;
         return;
     }
     dgm_simple_event start = *e;
@@ -275,14 +324,23 @@ static void on_start(struct compacting *k, const dgm_simple_event *e)
     start.call.arguments = arguments_with(k, c, e->call.arguments);
     k->out.at[c->at] = start;
     c->done = true;
+    c->turn = k->turn;
 }
 
 static void on_args(struct compacting *k, const dgm_simple_event *e)
 {
-    struct call *c = open_call(k, e, k->out.n);
-    if (c->first == e)
-        give(k, e); /* its place, until there is a Start */
+    struct call *c = call_of(k, e);
+    if (!is_open(k, c))
+        c = add_call(k, e, give(k, e)); /* its place, until there is a Start */
     add_piece(k, c, e->call.arguments);
+}
+
+static void on_result(struct compacting *k, const dgm_simple_event *e)
+{
+    size_t *at = dgm_map_get(&k->calls_by_id, e->tool_call_id);
+    if (at)
+        k->calls[*at].answered = true;
+    give(k, e);
 }
 
 static void compact(struct compacting *k)
@@ -303,11 +361,12 @@ static void compact(struct compacting *k)
         case DGM_SIMPLE_RUN_ERROR:
         case DGM_SIMPLE_TEXT_CONTENT: /* a text does not go on behind another's turn */
             keep_loose(k);
+            k->turn++;
             give(k, e);
             break;
+        case DGM_SIMPLE_CALL_RESULT: on_result(k, e); break;
         case DGM_SIMPLE_STEP_STARTED:
-        case DGM_SIMPLE_STEP_FINISHED:
-        case DGM_SIMPLE_CALL_RESULT: give(k, e); break;
+        case DGM_SIMPLE_STEP_FINISHED: give(k, e); break;
         case DGM_SIMPLE_NONE: break;
         }
     }
@@ -336,8 +395,9 @@ dgm_code dgm_compact_simple(dgm_arena *a, const dgm_simple_events *events,
     find_ends(&k);
     compact(&k);
     for (size_t i = 0; i < k.n_calls; i++) {
-        if (!rc && !k.calls[i].done)
-            rc = finish_call(&k, &k.calls[i]);
+        struct call *c = &k.calls[i];
+        if (!rc && !c->done)
+            rc = c->start == SIZE_MAX ? finish_call(&k, c) : finish_late_pieces(&k, c);
         dgm_buf_done(&k.calls[i].text);
         dgm_map_done(&k.calls[i].by_key);
     }
@@ -348,4 +408,49 @@ dgm_code dgm_compact_simple(dgm_arena *a, const dgm_simple_events *events,
     if (!rc)
         *ret_events = k.out;
     return rc;
+}
+
+static dgm_str copy_text(dgm_arena *a, dgm_str s)
+{
+    return s.p ? dgm_arena_dup(a, s) : (dgm_str){0};
+}
+
+static const dgm_json *copy_value(dgm_arena *a, const dgm_json *v)
+{
+    return v ? dgm_json_copy(a, v) : NULL;
+}
+
+dgm_code dgm_simple_append_copy(dgm_arena *a, dgm_simple_events *list, const dgm_simple_event *e,
+                                dgm_err *err)
+{
+    if (dgm_arena_used(a) > DGM_MAX_OUTPUT_BYTES)
+        return dgm_fail(err, DGM_TOO_LARGE, NULL,
+                        "the events to compact exceed the limit output_bytes of %zu",
+                        DGM_MAX_OUTPUT_BYTES);
+    list->at = dgm_one_more(a, list->at, list->n, sizeof *list->at);
+    dgm_simple_event *to = &list->at[list->n++];
+    *to = (dgm_simple_event){
+        .kind = e->kind,
+        .thread_id = copy_text(a, e->thread_id),
+        .run_id = copy_text(a, e->run_id),
+        .step_name = copy_text(a, e->step_name),
+        .message_id = copy_text(a, e->message_id),
+        .parent_message_id = copy_text(a, e->parent_message_id),
+        .delta = copy_text(a, e->delta),
+        .tool_call_id = copy_text(a, e->tool_call_id),
+        .result = copy_value(a, e->result),
+        .error_message = copy_text(a, e->error_message),
+        .code = copy_text(a, e->code),
+    };
+    to->message =
+        (dgm_simple_message){.role = e->message.role,
+                             .content = {.kind = e->message.content.kind,
+                                         .text = copy_text(a, e->message.content.text),
+                                         .parts = dgm_canon_copy_parts(a, e->message.content.parts),
+                                         .object = copy_value(a, e->message.content.object)}};
+    to->call = (dgm_simple_call){.id = copy_text(a, e->call.id),
+                                 .name = copy_text(a, e->call.name),
+                                 .arguments = copy_value(a, e->call.arguments),
+                                 .type = copy_value(a, e->call.type)};
+    return DGM_OK;
 }

@@ -48,7 +48,8 @@ static struct from_call *start_call(dgm_from_records *f, dgm_str id, dgm_str nam
     f->calls = dgm_list_room(f->calls, f->n_calls, &f->cap_calls, sizeof *f->calls);
     struct from_call *c = &f->calls[f->n_calls];
     *c = (struct from_call){.id = dgm_arena_dup(f->arena, id),
-                            .name = dgm_arena_dup(f->arena, name)};
+                            .name = dgm_arena_dup(f->arena, name),
+                            .turn = f->user_messages};
     dgm_buf_init(&c->text, SIZE_MAX);
     dgm_map_init(&c->by_key);
     dgm_map_put(&f->calls_by_id, c->id, f->n_calls++);
@@ -183,13 +184,22 @@ void dgm_from_check_calls(dgm_from_records *f)
     }
 }
 
+/* The call that a piece with this id belongs to. An id that is used again behind the call's result, or behind
+ * a later message of the user, is of another call. */
+static struct from_call *current_call(const dgm_from_records *f, dgm_str id, bool may_repeat)
+{
+    struct from_call *c = find_call(f, id);
+    bool is_over = c && c->ended && (c->answered || c->turn != f->user_messages);
+    return may_repeat && is_over ? NULL : c;
+}
+
 /* ---- calls in messages --------------------------------------------------------------------------------------- */
 
-void dgm_from_calls(dgm_from_records *f, const dgm_said *said, dgm_str message_id)
+void dgm_from_calls(dgm_from_records *f, const dgm_said *said, dgm_str message_id, bool may_repeat)
 {
     for (size_t i = 0; i < said->calls.n; i++) {
         const dgm_said_call *from = &said->calls.at[i];
-        struct from_call *c = find_call(f, from->call_id);
+        struct from_call *c = current_call(f, from->call_id, may_repeat);
         if (!c)
             c = start_call(f, from->call_id, from->name, message_id);
         if (c->ended)

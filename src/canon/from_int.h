@@ -25,6 +25,7 @@ struct from_text {
 struct from_call {
     dgm_str id, name;
     bool ended, answered;
+    size_t turn;         /* how many messages of the user came before it */
     dgm_buf text;        /* fragments of arguments given so far */
     dgm_member *members; /* arguments that came as objects, merged */
     size_t n_members;
@@ -65,6 +66,7 @@ struct dgm_from_records {
     struct from_call *calls;
     size_t n_calls, cap_calls;
     dgm_map calls_by_id;
+    size_t user_messages; /* so far */
     dgm_str parent; /* the assistant message that calls belong to; empty: the next makes one */
     bool model_calls_told, after_result;
     bool parent_done; /* it came in a message that was complete */
@@ -122,7 +124,9 @@ void dgm_from_settle_texts(dgm_from_records *f); /* END for what is sealed */
 void dgm_from_close_texts(dgm_from_records *f);
 
 /* from_calls.c */
-void dgm_from_calls(dgm_from_records *f, const dgm_said *said, dgm_str message_id);
+/* may_repeat: a call that is over may be made again with the same id. In a run it is not: a status or a
+ * message may say again what was called. */
+void dgm_from_calls(dgm_from_records *f, const dgm_said *said, dgm_str message_id, bool may_repeat);
 void dgm_from_results(dgm_from_records *f, const dgm_said *said);
 void dgm_from_tool_start(dgm_from_records *f, const dgm_internal *e);
 void dgm_from_tool_complete(dgm_from_records *f, const dgm_internal *e);

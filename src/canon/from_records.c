@@ -207,7 +207,7 @@ static void on_internal(dgm_from_records *f, const dgm_internal *e)
     case DGM_INTERNAL_CHECKPOINT: break;
     case DGM_INTERNAL_MESSAGE: /* its text was streamed */
         if (dgm_from_read(f, e->message, DGM_AT_LIT(NULL, "message"), &said)) {
-            dgm_from_calls(f, &said, e->message->message_id);
+            dgm_from_calls(f, &said, e->message->message_id, false);
             dgm_from_results(f, &said);
         }
         break;

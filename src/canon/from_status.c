@@ -1,7 +1,9 @@
 /*
  * canon/from_status.c - messages, states and tasks: what of them is the answer, and how a run ends.
  */
+#include "canon/compact.h"
 #include "canon/from_int.h"
+#include "model/history.h"
 #include "model/stamp.h"
 
 /* ---- messages ------------------------------------------------------------------------------------------- */
@@ -28,7 +30,7 @@ static void say_message(dgm_from_records *f, const dgm_message *m, const dgm_at 
         dgm_from_user_text(f, dgm_canon_content_text(f->scratch, &said.content), said.content.parts,
                            m->message_id, said.role);
     }
-    dgm_from_calls(f, &said, m->message_id);
+    dgm_from_calls(f, &said, m->message_id, true);
     if (said.calls.n)
         dgm_from_results(f, &said);
 }
@@ -71,7 +73,7 @@ void dgm_from_on_message(dgm_from_records *f, const dgm_message *m)
         f->parent = (dgm_str){0};
     if (said.content.text.n)
         dgm_from_piece(f, said.content.text, m->message_id, !said.delta);
-    dgm_from_calls(f, &said, m->message_id);
+    dgm_from_calls(f, &said, m->message_id, f->params.fragment);
     f->parent_done = !said.delta;
     dgm_buf_clear(&f->speaker);
     dgm_buf_add_str(&f->speaker, said.delta ? (dgm_str){0} : m->message_id);
@@ -129,7 +131,7 @@ static void on_working(dgm_from_records *f, const dgm_message *m, const dgm_at *
         dgm_from_piece(f, dgm_canon_content_text(f->scratch, &said.content), m->message_id, ends);
     else if (!said.calls.n && !said.results.n)
         dgm_from_status_progress(f, m);
-    dgm_from_calls(f, &said, m->message_id);
+    dgm_from_calls(f, &said, m->message_id, false);
 }
 
 /* The text of a status that ends the turn. */
@@ -141,7 +143,7 @@ static void closing_message(dgm_from_records *f, const dgm_message *m, const dgm
         return;
     dgm_from_results(f, said);
     dgm_from_final(f, dgm_canon_content_text(f->scratch, &said->content), m->message_id);
-    dgm_from_calls(f, said, m->message_id);
+    dgm_from_calls(f, said, m->message_id, false);
 }
 
 /* What the agent says about its question, without what we say about all messages. */
@@ -159,10 +161,67 @@ static const dgm_json *metadata_of(dgm_from_records *f, const dgm_message *m)
     return n ? dgm_json_object(f->scratch, members, n) : NULL;
 }
 
+/* The request for an approval in a question: {"type":"approval-request","id","tool","arguments"}; NULL: there is none. */
+static const dgm_json *approval_of(const dgm_message *m)
+{
+    for (size_t i = 0; m && i < m->parts.n; i++) {
+        const dgm_part *p = &m->parts.at[i];
+        if (p->kind == DGM_PART_DATA &&
+            dgm_str_is(dgm_said_mark(p->data, "type"), "approval-request"))
+            return p->data;
+    }
+    return NULL;
+}
+
+/* The question without the request for an approval: the text says what is asked, and the interrupt has the request. */
+static const dgm_message *without_approval(dgm_from_records *f, const dgm_message *m,
+                                           const dgm_json *approval)
+{
+    dgm_message *copy = dgm_new(f->scratch, dgm_message);
+    *copy = *m;
+    copy->parts = (dgm_parts){dgm_new_n(f->scratch, dgm_part, m->parts.n), 0};
+    for (size_t i = 0; i < m->parts.n; i++) {
+        if (m->parts.at[i].kind != DGM_PART_DATA || m->parts.at[i].data != approval)
+            copy->parts.at[copy->parts.n++] = m->parts.at[i];
+    }
+    return copy;
+}
+
+static bool is_text_only(const dgm_message *m)
+{
+    bool any = false;
+    for (size_t i = 0; m && i < m->parts.n; i++) {
+        if (m->parts.at[i].kind != DGM_PART_TEXT)
+            return false;
+        any |= m->parts.at[i].content.n > 0;
+    }
+    return any;
+}
+
+/* Metadata of an interrupt: the agent's, and the request for an approval as `approval`. */
+static const dgm_json *interrupt_metadata(dgm_from_records *f, const dgm_message *m,
+                                          const dgm_json *approval)
+{
+    yyjson_val *own = (yyjson_val *)(uintptr_t)metadata_of(f, m), *key;
+    if (!approval)
+        return own;
+    dgm_member *members = dgm_new_n(f->scratch, dgm_member, yyjson_obj_size(own) + 1);
+    yyjson_obj_iter it = yyjson_obj_iter_with(own);
+    size_t n = 0;
+    while ((key = yyjson_obj_iter_next(&it)))
+        members[n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
+    members[n++] = (dgm_member){DGM_STR("approval"), approval};
+    return dgm_json_object(f->scratch, members, n);
+}
+
 static void on_interrupted(dgm_from_records *f, dgm_task_state state, const dgm_message *m,
                            const dgm_at *at)
 {
     dgm_said said;
+    const dgm_json *approval = approval_of(m);
+    bool text_only = state == DGM_STATE_INPUT_REQUIRED && is_text_only(m);
+    if (approval)
+        m = without_approval(f, m, approval);
     closing_message(f, m, at, &said);
     if (waiting_calls(f, &said).n) { /* of the caller's own tools: no question, but work */
         dgm_from_finish_well(f, waiting_calls(f, &said));
@@ -174,7 +233,8 @@ static void on_interrupted(dgm_from_records *f, dgm_task_state state, const dgm_
             .reason = state == DGM_STATE_AUTH_REQUIRED ? DGM_STR("a2a:auth_required")
                                                        : DGM_STR("input_required"),
             .message = text.n ? text : (dgm_str){0},
-            .metadata = metadata_of(f, m),
+            .metadata = interrupt_metadata(f, m, approval),
+            .text_only = text_only,
         };
         dgm_from_finish(
             f, (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = {&interrupt, 1}});
@@ -255,7 +315,8 @@ static bool is_in_history(dgm_from_records *f, const dgm_task *t)
         return true;
     dgm_str a = dgm_said_text(f->scratch, &m->parts, &others);
     dgm_str b = dgm_said_text(f->scratch, &last->parts, &other);
-    return a.n && !others && !other && dgm_str_eq(a, b);
+    return a.n && !others &&
+           ((!other && dgm_str_eq(a, b)) || dgm_history_ends_with(&t->history, a));
 }
 
 /* Texts that artifacts repeat: of an answer that stands in the history already. */
@@ -279,12 +340,24 @@ static bool artifact_is_said(dgm_from_records *f, const dgm_artifact *artifact, 
              dgm_str_eq((dgm_str){answer.p + answer.n - text.n, text.n}, text)));
 }
 
-void dgm_from_on_task(dgm_from_records *f, const dgm_task *t)
+void dgm_from_on_task(dgm_from_records *f, const dgm_task *given)
 {
     const dgm_at *task = DGM_AT_LIT(NULL, "task");
     const dgm_at *history = DGM_AT_LIT(task, "history");
+    const dgm_task *t = given;
+    dgm_task compacted;
     f->has_task = true;
     dgm_from_begin(f, t->context_id, t->id);
+    if (!f->task_seen && f->params.say_history && dgm_messages_have_pieces(&t->history)) {
+        dgm_code rc = dgm_compact_task(f->scratch, given, f->params.trusted, task, &compacted,
+                                       f->params.complete ? f->err : NULL);
+        /* In a live stream, a call that cannot be put together is left out: the stream goes on. */
+        if (rc && f->params.complete) {
+            dgm_from_fail(f, rc);
+            return;
+        }
+        t = rc ? given : &compacted;
+    }
     bool first = !f->task_seen;
     f->task_seen = true;
     dgm_str said = {0};

@@ -161,6 +161,7 @@ void dgm_from_user_text(dgm_from_records *f, dgm_str text, dgm_canon_parts parts
 {
     if (!text.n && !parts.n)
         return;
+    f->user_messages++;
     say_for(f, text, parts, dgm_from_message_id(f, message_id), role);
     if (!parts.n || !f->fold || dgm_canon_fold_is_over(f->fold))
         return;

@@ -22,6 +22,7 @@ struct message {
 struct owned {
     struct message *by;
     size_t call;
+    bool ended; /* by its END: a START with the same id is another call */
 };
 
 struct dgm_canon_fold {
@@ -191,7 +192,7 @@ static struct call *add_call(dgm_canon_fold *f, struct message *m, dgm_str id, d
     c->it.id = kept_id;
     c->it.name = kept_name;
     f->owned = dgm_list_room(f->owned, f->n_owned, &f->cap_owned, sizeof *f->owned);
-    f->owned[f->n_owned] = (struct owned){m, m->n_calls - 1};
+    f->owned[f->n_owned] = (struct owned){m, m->n_calls - 1, false};
     if (kept_id.p)
         dgm_map_put(&f->calls, kept_id, f->n_owned);
     f->n_owned++;
@@ -200,14 +201,21 @@ static struct call *add_call(dgm_canon_fold *f, struct message *m, dgm_str id, d
 
 static void start_call(dgm_canon_fold *f, const dgm_canon_event *e)
 {
-    struct message *owner;
-    if (find_call(f, e->call.tool_call_id, &owner))
+    size_t *known = dgm_map_get(&f->calls, e->call.tool_call_id);
+    if (known && !f->owned[*known].ended)
         return;
     dgm_str parent = e->call.parent_message_id;
     struct message *m = parent.n ? open_message(f, DGM_CANON_ASSISTANT, parent) : NULL;
     if (!m || m->it.role != DGM_CANON_ASSISTANT)
         m = insert(f, f->n, DGM_CANON_ASSISTANT, e->call.tool_call_id);
     add_call(f, m, e->call.tool_call_id, e->call.name);
+}
+
+static void end_call(dgm_canon_fold *f, const dgm_canon_event *e)
+{
+    size_t *known = dgm_map_get(&f->calls, e->call.tool_call_id);
+    if (known)
+        f->owned[*known].ended = true;
 }
 
 static void add_arguments(dgm_canon_fold *f, const dgm_canon_event *e)
@@ -358,6 +366,7 @@ void dgm_canon_fold_add(dgm_canon_fold *f, const dgm_canon_event *e)
         break;
     case DGM_CANON_TOOL_CALL_START: start_call(f, e); break;
     case DGM_CANON_TOOL_CALL_ARGS: add_arguments(f, e); break;
+    case DGM_CANON_TOOL_CALL_END: end_call(f, e); break;
     case DGM_CANON_TOOL_CALL_RESULT: add_result(f, e); break;
     case DGM_CANON_MESSAGES_SNAPSHOT: set_messages(f, &e->snapshot.messages); break;
     case DGM_CANON_ACTIVITY_SNAPSHOT: set_activity(f, e); break;

@@ -80,6 +80,7 @@ static void add_calls(dgm_arena *a, dgm_simple_events *list, const dgm_message *
         e->call.id = said->calls.at[i].call_id;
         e->call.name = said->calls.at[i].name;
         e->call.arguments = said->calls.at[i].arguments;
+        e->nth = i;
         if (is_custom(said->calls.at[i].type))
             e->call.type = said->calls.at[i].type;
         if (!alone)

@@ -58,6 +58,8 @@ typedef struct dgm_simple_event {
     dgm_str tool_call_id;        /* CALL_RESULT */
     const dgm_json *result;      /* CALL_RESULT; NULL is null */
     dgm_str error_message, code; /* RUN_ERROR */
+    /* For dgm_compactor: the message that the event was made of, and which of its calls. Never encoded. */
+    size_t source, nth;
     const dgm_extra *extra;
 } dgm_simple_event;
 

@@ -140,6 +140,35 @@ static void interleaved_calls_stay_apart(void **state)
                    "tool-call-start 1 {\"a\":1}\ntool-call-start 1 {\"b\":1}\n");
 }
 
+#define RESULT(id)                                                                                 \
+    M("", "USER", "{\"data\":{\"tool_results\":[{\"call_id\":\"" id "\",\"output\":\"r\"}]}}",     \
+      "ToolCallResultEvent")
+
+static void pieces_behind_a_start(void **state)
+{
+    dgm_buf out;
+    dgm_err err = {0};
+    (void)state;
+    /* the Start is the final call: its keys win, and come first */
+    check_compacts(START("1", "{\"b\":2}") ARGS("1", "{\"b\":3,\"a\":1}"),
+                   "tool-call-start 1 {\"b\":2,\"a\":1}\n");
+    check_compacts(START("1", "\"{\\\"a\\\":\"") ARGS("1", "\"1\"") ARGS("1", "\"}\""),
+                   "tool-call-start 1 \"{\\\"a\\\":1}\"\n");
+    /* behind a result, or in another turn, the id is another call's */
+    check_compacts(START("1", "{\"b\":2}") RESULT("1") ARGS("1", "{\"a\":1}"),
+                   "tool-call-start 1 {\"b\":2}\ntool-call-result 1 \"r\"\n"
+                   "tool-call-start 1 {\"a\":1}\n");
+    check_compacts(ARGS("1", "{\"b\":2}") RESULT("1") START("1", "{\"a\":1}"),
+                   "tool-call-start 1 {\"b\":2}\ntool-call-result 1 \"r\"\n"
+                   "tool-call-start 1 {\"a\":1}\n");
+    check_compacts(START("1", "{\"b\":2}") USER("?") ARGS("1", "{\"a\":1}"),
+                   "tool-call-start 1 {\"b\":2}\ntext-message-content \"?\"\n"
+                   "tool-call-start 1 {\"a\":1}\n");
+    check_fails(run(START("c", "{\"b\":2}") ARGS("c", "\"{\\\"a\\\"\""), &out, &err),
+                DGM_BAD_PARAMS, err, "");
+    dgm_buf_done(&out);
+}
+
 static void pieces_without_a_start(void **state)
 {
     dgm_buf out;
@@ -262,6 +291,7 @@ DGM_TEST_MAIN(dgm_test_holds(chunks_before_an_end_vanish, "R000-34"),
               dgm_test_holds(chunks_without_an_end_survive, "R000-35"),
               dgm_test_holds(arguments_merge, "R000-36"),
               dgm_test_holds(interleaved_calls_stay_apart, "R000-36"),
+              dgm_test_holds(pieces_behind_a_start, "R000-35 R000-36"),
               dgm_test_holds(pieces_without_a_start, "R000-37"),
               dgm_test_holds(messages_of_several_events, "R000-28 R000-29"),
               dgm_test(compacting_twice_changes_nothing), dgm_test(official_streams_are_joined))

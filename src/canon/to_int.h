@@ -13,7 +13,7 @@ struct to_item {
     dgm_canon_role role;
     dgm_buf text;
     dgm_canon_parts parts; /* of the user: instead of the text */
-    bool begun, sealed;    /* of its artifact */
+    bool begun, sealed;    /* of its artifact; of a call, sealed: it has ended */
 };
 
 struct dgm_to_model {

@@ -16,7 +16,8 @@ struct to_item *dgm_to_find(const dgm_to_model *m, const dgm_map *map, dgm_str i
 struct to_item *dgm_to_open(dgm_to_model *m, dgm_map *map, dgm_str id)
 {
     struct to_item *it = dgm_to_find(m, map, id);
-    if (it)
+    bool is_over = it && map == &m->calls && it->sealed; /* the same id again is another call */
+    if (it && !is_over)
         return it;
     m->items = dgm_list_room(m->items, m->n_items, &m->cap_items, sizeof *m->items);
     it = &m->items[m->n_items];
@@ -214,6 +215,7 @@ void dgm_to_end_call(dgm_to_model *m, const dgm_canon_event *e)
     struct to_item *it = dgm_to_find(m, &m->calls, e->call.tool_call_id);
     if (!it || !is_whole(m, it))
         return;
+    it->sealed = true;
     if (!m->in_run) {
         join_message(m, it);
         return;

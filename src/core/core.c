@@ -175,6 +175,7 @@ static void give_answer(void *arg)
 
 void core_answer(struct call *c)
 {
+    deadline_end(c);
     dgm_loop_post(c->home, give_answer, c);
 }
 
@@ -352,9 +353,14 @@ static dgm_code keep_send(struct call *c, const dgm_send *send, dgm_err *err)
     if (rc)
         return rc;
     dgm_arena *a = c->given = dgm_arena_new_small(bytes_of(m));
+    dgm_guard guard = {.may_set = send->may_set};
+    dgm_message clean = *m;
+    if (!send->is_ours)
+        dgm_guard_message(&guard, a, &clean, 0);
     c->message = dgm_new(a, dgm_message);
-    *c->message = dgm_message_copy(a, m);
-    c->metadata = dgm_value_keep(a, send->metadata);
+    *c->message = dgm_message_copy(a, &clean);
+    c->metadata = dgm_value_keep(a, send->is_ours ? send->metadata
+                                                  : dgm_guard_metadata(&guard, a, send->metadata));
     if (send->accepted_output_modes.n)
         c->accepted_output_modes.at = dgm_new_n(a, dgm_str, send->accepted_output_modes.n);
     for (size_t i = 0; i < send->accepted_output_modes.n; i++)
@@ -372,31 +378,43 @@ static dgm_code keep_send(struct call *c, const dgm_send *send, dgm_err *err)
     if (send->previous.n)
         c->previous = dgm_arena_dup(c->arena, send->previous);
     c->as_task = send->as_task;
+    c->keep_turn = send->keep_turn && send->caller_id.n;
+    c->answer_ms = send->answer_ms;
     c->always_new = send->always_new;
     return DGM_OK;
 }
 
-void dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg)
+/* Where one that names no task is dealt with. */
+static struct shard *shard_of_send(dgm_core *core, const struct call *c)
+{
+    if (c->context_id.n)
+        return core_shard_of(core, c->owner, c->context_id);
+    if (call_dedupes(c)) /* all copies of a message meet on one loop */
+        return core_shard_of(core, c->owner, c->message_id);
+    return &core->shards[dgm_loop_index(c->home)]; /* its context will be one of this loop's */
+}
+
+uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg)
 {
     struct call *c = core_call(core, CALL_SEND, send->owner);
     dgm_err err = {0};
     c->on.sent = on_sent;
     c->arg = arg;
-    atomic_fetch_add_explicit(&core->sends, 1, memory_order_relaxed);
+    uint64_t n = atomic_fetch_add_explicit(&core->sends, 1, memory_order_relaxed);
     if (!(c->agent = core_agent_or_first(core, send->agent))) {
         core_refuse_with(c, DGM_BAD_PARAMS, "unknown agent");
-        return;
+        return 0;
     }
     if (keep_send(c, send, &err)) {
         core_refuse(c, &err);
-        return;
+        return 0;
     }
-    if (c->task_id.n)
+    if (c->task_id.n) {
         core_post_to_task(c);
-    else if (c->context_id.n)
-        dgm_loop_post(core_shard_of(core, c->owner, c->context_id)->loop, take_send, c);
-    else if (call_dedupes(c)) /* all copies of a message meet on one loop */
-        dgm_loop_post(core_shard_of(core, c->owner, c->message_id)->loop, take_send, c);
-    else
-        dgm_loop_post(c->home, take_send, c); /* its context will be one of this loop's */
+        return 0; /* there is a task: nothing to leave */
+    }
+    struct shard *s = shard_of_send(core, c);
+    uint64_t number = c->number = (n + 1) * DGM_MAX_LOOPS + (uint64_t)(s - core->shards);
+    dgm_loop_post(s->loop, take_send, c);
+    return number;
 }

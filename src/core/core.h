@@ -27,9 +27,10 @@ typedef struct dgm_core_agent {
 
 /* Of one task. */
 typedef struct dgm_core_limits {
-    size_t log_bytes, log_records; /* over them it fails, with metadata.error `log_limit` */
-    size_t queued_messages;        /* while it works; one more is DGM_UNSUPPORTED_OPERATION */
-    size_t subscribers;            /* one more is DGM_RATE_LIMITED */
+    size_t log_bytes,
+        log_records;        /* over them it fails, with a reason that starts with `log_limit` */
+    size_t queued_messages; /* while it works; one more is DGM_UNSUPPORTED_OPERATION */
+    size_t subscribers;     /* one more is DGM_RATE_LIMITED */
 } dgm_core_limits;
 
 typedef struct dgm_core_options {
@@ -41,11 +42,13 @@ typedef struct dgm_core_options {
     /* Finished turns go from the store when they are this old; 0: never. See dgm_core_keep_for. */
     int64_t retention_ms;
     int64_t keep_tasks_ms; /* so do whole tasks that ended so long ago */
-    /* All three may be NULL, and are called from any loop. */
+    /* All may be NULL, and are called from any loop. */
     /* What an agent should not have done, once per rule and run: rules have names, see dgm_core_rule. */
     void (*on_warning)(void *user, dgm_str task_id, const char *rule, const dgm_err *what);
-    /* A line for the operator's log from an agent; task_id is empty while there is no task. */
+    /* A line for the operator's log from an agent; task_id is what its task is or would be called. */
     void (*on_note)(void *user, dgm_str agent, dgm_str task_id, dgm_str line);
+    /* An agent failed. */
+    void (*on_fault)(void *user, dgm_str agent, dgm_str task_id, const dgm_run_fault *fault);
     /* The store could not trim; it is tried again. */
     void (*on_trim_failed)(void *user, const dgm_err *why);
     void *user;
@@ -83,13 +86,23 @@ typedef struct dgm_send {
     dgm_str agent;              /* id; empty: the default */
     const dgm_message *message; /* taskId and contextId decide where it goes */
     const dgm_json *metadata;   /* of the request */
+    dgm_strs
+        may_set; /* prefixes of the server's metadata that this caller may set (model/guard.h) */
+    /* A frontend has made message and metadata, and removed what its client must not set: they stay as they are.
+     * Else the server's metadata is removed here. */
+    bool is_ours;
     dgm_strs accepted_output_modes;
     dgm_str protocol;  /* "a2a", ... */
     dgm_str caller_id; /* the caller's name for the turn; may be empty: see dgm_core_find_turn */
     dgm_str request;   /* JSON that whoever finds the turn gets back; may be empty */
     dgm_str previous;  /* caller_id of the turn before, for chains; may be empty */
     size_t bytes;      /* of the request it came in, which bounds the message; 0: not known */
+    /* Answered at the latest after this time, even if the agent is silent: what has no task by then becomes one.
+     * A message that waits for a task at work is answered with the task as it is. 0: whenever there is an answer. */
+    uint64_t answer_ms;
     bool as_task; /* an agent that answers with a Message has a task for it, completed with it */
+    /* A Message answer is stored under caller_id, without a task, for dgm_core_find_turn. */
+    bool keep_turn;
     bool
         always_new; /* the same message id may come twice, and be two turns; it is not remembered */
 } dgm_send;
@@ -101,8 +114,9 @@ typedef struct dgm_sent {
     dgm_str task_id, context_id;
     uint64_t first_seq; /* of the turn; 0: of a resend that has not the turn itself */
     uint32_t turn;
-    bool is_message; /* the answer is a Message: the log holds that one record, there is no task */
-    bool is_resend;  /* this message was taken before: here is its turn */
+    bool
+        is_message; /* the answer is a Message: the log holds that one record, there is no task_id */
+    bool is_resend; /* this message was taken before: here is its turn */
 } dgm_sent;
 
 /*
@@ -114,7 +128,13 @@ typedef struct dgm_sent {
  */
 /* Answered when the turn's first record can be read: by then it is stored. */
 typedef void (*dgm_on_sent)(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg);
-void dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg);
+uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg);
+/*
+ * The caller of the send that returned this number has disconnected. A run that has no task yet is canceled and
+ * leaves nothing behind, since no client could find it, read it or stop it; on_sent reports DGM_UNAVAILABLE then. A
+ * run that has a task goes on. on_sent is called in any case.
+ */
+void dgm_core_caller_left(dgm_core *core, uint64_t sent);
 
 /* ---- looking ----------------------------------------------------------------------------------------------- */
 
@@ -156,7 +176,7 @@ typedef struct dgm_found_turn {
     dgm_log *log;                 /* holds the turn, from first_seq on */
     uint64_t first_seq, last_seq; /* last 0: it runs */
     uint32_t turn;
-    dgm_str agent, task_id, context_id, request, previous;
+    dgm_str agent, task_id, context_id, request, previous; /* of a Message answer: no task_id */
 } dgm_found_turn;
 
 /*

@@ -10,6 +10,9 @@
  *   find.c        finding it so
  *   note.c        what callers want remembered that is no task
  *   send.c        a message comes in: may it be taken, and where does it go
+ *   deadline.c    a send that must be answered in time
+ *   left.c        a caller that disconnects before there is a task
+ *   message_turn.c  Message answers that are stored as turns, without a task
  *   resend.c      was it here before: messages on their way, and what a copy of one is given
  *   run.c         an execution of an agent for a turn: what it emits becomes records
  *   run_fill.c    ids, times and marks of what it emits
@@ -21,8 +24,10 @@
 #pragma once
 
 #include "base/limits.h"
+#include "base/map.h"
 #include "core/core.h"
 #include "model/fold.h"
+#include "model/guard.h"
 #include "model/stamp.h"
 
 #include <stdatomic.h>
@@ -139,8 +144,16 @@ struct call {
     dgm_strs accepted_output_modes;
     unsigned char digest[32]; /* of what it says, once somebody asked: call_digest */
     bool has_digest;
-    bool as_task, always_new;
-    bool is_looked_up; /* the store was asked: was it here before; CALL_GET: does it rest */
+    bool as_task, always_new, keep_turn;
+    uint64_t number;    /* of the send, for dgm_core_caller_left */
+    uint64_t answer_ms; /* see dgm_send */
+    struct deadline *deadline;
+    struct run *run;            /* that is to decide how it is answered */
+    struct inflight *waits_for; /* it is a copy of that message, which is not decided yet */
+    struct live *queue; /* it waits for this task's run to end, or is a copy of one that does */
+    bool is_late;       /* answer_ms are over */
+    bool has_left;      /* the caller */
+    bool is_looked_up;  /* the store was asked: was it here before; CALL_GET: does it rest */
     /* the answer */
     dgm_code code;
     dgm_err *err; /* in its arena, if there is one */
@@ -278,10 +291,14 @@ struct run {
     dgm_arena *given;        /* of the message and what came with it */
     dgm_arena *scratch;      /* of the event it emits; NULL in between */
     unsigned told;           /* rules it broke that were told, a bit each */
+    dgm_guard guard;         /* removes the server's metadata from what the agent emits */
     bool starting;           /* within start(): an end is finished when that returns */
     bool has_read;           /* the agent, its input */
     bool ended;
-    bool answered; /* with a Message or an error: there is no task, and nothing may follow */
+    bool answered;   /* with a Message or an error: there is no task, and nothing may follow */
+    bool abandoned;  /* its caller left before there was a task */
+    bool made_early; /* its task, before the agent's first event */
+    int64_t now;     /* the time of the event that is handled */
     const char *error;
 };
 
@@ -289,6 +306,10 @@ struct run {
  * taken over; may be NULL. */
 void run_start(struct shard *s, struct call *send, struct live *live, dgm_record *before);
 void run_cancel(struct run *r);
+/* The caller waits no longer: the answer is a task, whatever the agent will emit. Fine when it is decided. */
+void run_make_task(struct run *r);
+/* All callers that waited for its first event have left. Fine when it is decided. */
+void run_abandon(struct run *r);
 void run_drop(struct run *r);  /* the process ends: its agent will not hear of it */
 void run_abort(struct run *r); /* the server ends: its task fails, its agent is told to stop */
 
@@ -302,6 +323,9 @@ static inline bool call_dedupes(const struct call *c)
     return c->agent->dedupe && c->message_id.n && !c->always_new;
 }
 
+/* What the server writes on a message that comes in: who sent it, where that is known, and its canonical type. */
+void send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m);
+
 /* True: it has as many readers as it may have, and the call was refused. */
 bool ask_is_crowded(struct live *l, struct call *c);
 void find_take_turn(struct live *l, struct call *c);
@@ -310,6 +334,17 @@ void send_to_task(struct live *l, struct call *c);
 void send_remember(struct live *l, struct call *c); /* its id is written with the turn */
 const unsigned char *call_digest(struct call *c);   /* 32 bytes, of role and parts */
 
+/* Answers one that waits for a task at work: the message stays in the queue. */
+void send_answer_early(struct live *l, struct call *c);
+
+void deadline_start(struct shard *s, struct call *c); /* if it has one; on the loop that owns it */
+void deadline_end(struct call *c);                    /* fine when there is none */
+
+/* Stores a Message answer, then answers the call. */
+void message_turn_put(struct shard *s, struct call *c, const dgm_record *message);
+/* A turn of that protocol and caller_id that has no task; answers the call. */
+void message_turn_find(struct call *c);
+
 /* A message without a task: started, unless it was here before. */
 void resend_or_start(struct shard *s, struct call *c);
 /* One to a task: true when it was here before, or may have been: then it is taken care of. */
@@ -317,6 +352,12 @@ bool resend_attach_to(struct live *l, struct call *c);
 void resend_give(struct live *l, struct call *c); /* the turn it began */
 /* The first copy has its turn, or (live NULL) a Message or an error: tell those that wait. */
 void resend_decided(struct shard *s, struct call *first, struct live *live);
+/* Copies of this one that wait until it is decided; NULL: none. By next. */
+struct call *resend_copies_of(const struct call *first);
+/* The send of that number, and the call that decides about it (itself, or the one it is a copy of); NULL: no message
+ * on its way has it. */
+struct call *resend_find(struct shard *s, uint64_t number, struct call **ret_first);
+struct call *resend_first_of(const struct inflight *f); /* NULL: it is decided */
 void resend_is_stored(struct live *l); /* copies of what is published find it in the store */
 void resend_forget(struct live *l);
 void resend_forget_all(struct shard *s);

@@ -38,7 +38,7 @@ static void got_turn(dgm_code code, const dgm_turn_row *turn, dgm_str task_id, c
     if (code) {
         core_refuse(c, err);
     } else if (!turn) {
-        not_found(c);
+        message_turn_find(c);
     } else {
         c->turn = turn->turn;
         c->request = dgm_arena_dup(c->arena, turn->request);
@@ -83,6 +83,8 @@ void dgm_core_find_turn(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
     struct call *c = core_call(core, CALL_TURN, owner);
     c->on.turn = on_turn;
     c->arg = arg;
+    c->protocol = dgm_arena_dup(c->arena, protocol);
+    c->caller_id = dgm_arena_dup(c->arena, caller_id);
     if (may_look(c, agent))
         dgm_store_find_turn(core->o.store, c->owner, id_of(c->agent), protocol, caller_id, got_turn,
                             c);

@@ -8,6 +8,7 @@
  * What must stay true: an answer that speaks of a record goes out when the record is published, and a
  * record is published when the store has it.
  */
+#include "base/ids.h"
 #include "core/core_int.h"
 
 #include <stdlib.h>
@@ -281,11 +282,19 @@ dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, 
 dgm_code live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_status_update update = {
-        .task_id = l->id,
-        .context_id = l->context_id,
-        .status = {.state = state, .timestamp = dgm_time_text(a, dgm_loop_unix_ms())},
-        .metadata = error ? dgm_error_metadata(a, dgm_str_from(error)) : NULL};
+    dgm_message *why = error ? dgm_error_message(a, dgm_str_from(error)) : NULL;
+    if (why) {
+        why->message_id = dgm_uuid7_in(a);
+        why->context_id = l->context_id;
+        why->task_id = l->id;
+    }
+    dgm_status_update update = {.task_id = l->id,
+                                .context_id = l->context_id,
+                                .status = {.state = state,
+                                           .message = why,
+                                           .timestamp = dgm_time_text(a, dgm_loop_unix_ms())},
+                                .metadata =
+                                    error ? dgm_error_metadata(a, dgm_str_from(error)) : NULL};
     dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &update};
     dgm_code rc = live_append(l, &event, DGM_BY_SERVER, err);
     if (!rc)
@@ -360,6 +369,8 @@ void live_run_ended(struct live *l)
         struct call *next = l->queued; /* it may be refused: then the one after it */
         l->queued = next->next;
         l->n_queued--;
+        next->queue = NULL;
+        deadline_end(next); /* it has its turn now, and with it an answer */
         send_to_task(l, next);
     }
     if (!dgm_state_is_terminal(l->state))

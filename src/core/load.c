@@ -264,12 +264,16 @@ void live_with(struct shard *s, struct call *c)
         core_answer(c);
         return;
     }
-    if (!l && c->kind == CALL_GET && !c->is_looked_up) {
+    if (!l && c->kind == CALL_GET && !c->is_looked_up && !s->core->stopping) {
         c->shard = s;
         dgm_store_get_task(s->core->o.store, c->owner, c->task_id, got_resting, c);
         return;
     }
     bool first = !l;
+    if (first && s->core->stopping) {
+        core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
+        return;
+    }
     if (first)
         l = live_make(s, c->owner, c->task_id, DGM_UUID_CHARS);
     c->next = l->loading;
@@ -373,6 +377,8 @@ static void load_older(struct live *l)
     l->older_load = o;
     if (o->next == o->end)
         end_older(o, true); /* they have what they want by now */
+    else if (l->shard->core->stopping)
+        end_older(o, false);
     else
         older_page(o);
 }

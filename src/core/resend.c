@@ -27,7 +27,7 @@ struct inflight {
 
 static uint64_t hash_of(const struct call *c, dgm_str context_id)
 {
-    uint64_t h = dgm_hash(1, c->owner.tenant.p, c->owner.tenant.n);
+    uint64_t h = dgm_hash(dgm_hash_seed() + 1, c->owner.tenant.p, c->owner.tenant.n);
     h = dgm_hash(h + 1, c->owner.principal.p, c->owner.principal.n);
     h = dgm_hash(h + 1, c->agent->id.p, c->agent->id.n);
     h = dgm_hash(h + 1, context_id.p, context_id.n);
@@ -158,6 +158,7 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
     }
     while ((c = waiting)) {
         waiting = c->next;
+        c->waits_for = NULL;
         if (live)
             give_copy(f, c);
         else
@@ -165,8 +166,36 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
     }
     while ((c = copies)) {
         copies = c->next;
+        c->queue = NULL;
         give_copy(f, c);
     }
+}
+
+struct call *resend_copies_of(const struct call *first)
+{
+    return first->inflight ? first->inflight->waiting : NULL;
+}
+
+struct call *resend_first_of(const struct inflight *f)
+{
+    return f->first;
+}
+
+struct call *resend_find(struct shard *s, uint64_t number, struct call **ret_first)
+{
+    for (size_t i = 0; i < s->inflights.cap; i++) {
+        for (struct node *at = s->inflights.slots[i]; at; at = at->next) {
+            const struct inflight *f = (struct inflight *)(void *)at;
+            *ret_first = f->first;
+            if (f->first && f->first->number == number)
+                return f->first;
+            for (struct call *c = f->waiting; c; c = c->next) {
+                if (c->number == number)
+                    return c;
+            }
+        }
+    }
+    return NULL;
 }
 
 void resend_is_stored(struct live *l)
@@ -203,6 +232,7 @@ static void take_resend(void *arg)
 /* It was here before: its turn is in that task. */
 static void go_to_task(struct call *c, const dgm_dedupe_row *row)
 {
+    deadline_end(c);
     c->is_resend = true;
     c->turn = row->turn;
     c->task_id = dgm_arena_dup(c->arena, row->task_id);
@@ -228,6 +258,7 @@ static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err
     drop(s, f);
     while ((c = first)) {
         first = c->next;
+        c->waits_for = NULL;
         if (code)
             core_refuse(c, err);
         else
@@ -243,6 +274,7 @@ void resend_or_start(struct shard *s, struct call *c)
     } else if (f) {
         c->next = f->waiting;
         f->waiting = c;
+        c->waits_for = f;
     } else {
         c->inflight = add(s, c, c->asked_context);
         if (dgm_store_is_unknown(c->core->o.store, c->owner, c->agent->id, c->asked_context,
@@ -288,11 +320,13 @@ bool resend_attach_to(struct live *l, struct call *c)
             memcmp(call_digest(q), call_digest(c), sizeof q->digest) == 0) {
             c->next = q->copies;
             q->copies = c;
+            c->queue = l;
+            deadline_start(l->shard, c);
             return true;
         }
     }
     /* Its history has all that a task was sent: only an id that is there may have been here before. */
-    if (c->is_looked_up || !dgm_fold_message(l->fold, c->message_id))
+    if (c->is_looked_up || l->shard->core->stopping || !dgm_fold_message(l->fold, c->message_id))
         return false;
     c->is_looked_up = true;
     c->live = l;

@@ -45,16 +45,23 @@ static void give_scratch_back(struct run *r)
 
 /* ---- deciding ----------------------------------------------------------------------------------------------------- */
 
-/* One record in a log that nobody stores. */
+/* Its send, which is answered now. */
+static struct call *release_send(struct run *r)
+{
+    struct call *c = dgm_take(r->send);
+    c->run = NULL;
+    return c;
+}
+
+/* One record in a log of its own: there is no task. */
 static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_err *err)
 {
     dgm_record *record;
-    dgm_code rc =
-        dgm_record_new(event, (dgm_record_head){.seq = 1, .time = dgm_loop_unix_ms(), .turn = 1},
-                       &r->shard->scratch, &record, err);
+    dgm_code rc = dgm_record_new(event, (dgm_record_head){.seq = 1, .time = r->now, .turn = 1},
+                                 &r->shard->scratch, &record, err);
     if (rc)
         return rc;
-    struct call *c = dgm_take(r->send);
+    struct call *c = release_send(r);
     r->answered = true;
     c->log = dgm_log_new(r->shard->core->o.loops, 1);
     dgm_log_append(c->log, record);
@@ -67,13 +74,16 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
     atomic_fetch_add_explicit(&r->shard->core->messages, 1, memory_order_relaxed);
     resend_decided(r->shard, c, NULL);
     c->message = NULL;
-    core_answer(c);
+    if (c->keep_turn)
+        message_turn_put(r->shard, c, record);
+    else
+        core_answer(c);
     return DGM_OK;
 }
 
 static void answer_with_error(struct run *r, const dgm_err *err)
 {
-    struct call *c = dgm_take(r->send);
+    struct call *c = release_send(r);
     r->answered = true;
     resend_decided(r->shard, c, NULL);
     c->message = NULL;
@@ -93,7 +103,7 @@ static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
     task.context_id = l->context_id;
     if (!like)
         task.status = (dgm_status){.state = DGM_STATE_SUBMITTED,
-                                   .timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms())};
+                                   .timestamp = dgm_time_text(r->scratch, r->now)};
     task.history = (dgm_messages){r->message, 1};
     dgm_event event = {.kind = DGM_EVENT_TASK, .task = &task};
     l->run = r;
@@ -102,7 +112,7 @@ static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
         return rc;
     }
     r->live = l;
-    r->send = NULL;
+    release_send(r);
     c->log = dgm_log_ref(l->log);
     c->after = 0;
     c->task_id = dgm_arena_dup(c->arena, l->id);
@@ -120,7 +130,18 @@ static dgm_event as_completed(struct run *r, const dgm_message *m)
     u->context_id = r->input.context_id;
     u->status = (dgm_status){.state = DGM_STATE_COMPLETED,
                              .message = (dgm_message *)(uintptr_t)m,
-                             .timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms())};
+                             .timestamp = dgm_time_text(r->scratch, r->now)};
+    return (dgm_event){.kind = DGM_EVENT_STATUS, .status = u};
+}
+
+/* The `task` event of an agent whose task was made before it: only a change of state is new in it. */
+static dgm_event as_update(struct run *r, const dgm_task *t)
+{
+    dgm_status_update *u = dgm_new(r->scratch, dgm_status_update);
+    *u = (dgm_status_update){.task_id = r->input.task_id,
+                             .context_id = r->input.context_id,
+                             .status = t->status,
+                             .metadata = t->metadata};
     return (dgm_event){.kind = DGM_EVENT_STATUS, .status = u};
 }
 
@@ -162,7 +183,9 @@ static bool is_over_limit(const struct run *r)
 
 static dgm_code fail_over_limit(struct run *r, dgm_err *err)
 {
-    dgm_code rc = live_end_task(r->live, DGM_STATE_FAILED, "log_limit", err);
+    dgm_code rc = live_end_task(
+        r->live, DGM_STATE_FAILED,
+        "log_limit: the events of the task exceed the limit log_bytes or log_records", err);
     if (rc)
         return rc;
     return dgm_fail(err, DGM_TOO_LARGE, NULL,
@@ -179,18 +202,36 @@ static void tell_fold_warning(struct run *r, size_t n_before)
     run_warn(r, "fold", dgm_fold_warning(r->live->fold));
 }
 
+/* Metadata that was removed, once per run. */
+static void warn_of_metadata(struct run *r)
+{
+    const unsigned bit = 1u << (N_RULES + 1);
+    dgm_err what = {0};
+    if (!r->guard.removed || r->told & bit)
+        return;
+    r->told |= bit;
+    dgm_fail(&what, DGM_INVALID_AGENT_RESPONSE, NULL,
+             "the agent set metadata that only the server sets (keys with the prefix aion: or "
+             "dragoman:, and canonical_type of tasks and updates): removed");
+    run_warn(r, "server-metadata", &what);
+}
+
 static dgm_code take_event(struct run *r, const dgm_event *event, dgm_err *err)
 {
     run_lint(r, event);
     dgm_event filled = run_fill(r, event);
+    warn_of_metadata(r);
     if (!r->live)
-        return decide(r, &filled, err);
+        return r->abandoned ? DGM_OK : decide(r, &filled, err);
     if (dgm_state_is_terminal(r->live->state))
         return DGM_OK; /* too late, and of no consequence */
     if (is_over_limit(r))
         return fail_over_limit(r, err);
     if (filled.kind == DGM_EVENT_MESSAGE)
         filled = as_completed(r, filled.message);
+    if (r->made_early && filled.kind == DGM_EVENT_TASK && !filled.task->artifacts.n)
+        filled = as_update(r, filled.task);
+    r->made_early = false;
     size_t n_warnings = dgm_fold_n_warnings(r->live->fold);
     dgm_code rc = live_append(r->live, &filled, DGM_BY_AGENT, err);
     tell_fold_warning(r, n_warnings);
@@ -205,6 +246,7 @@ static dgm_code emit(dgm_run *base, const dgm_event *event, dgm_err *err)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "an event without a kind");
     if (r->answered)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
+    r->now = dgm_loop_unix_ms();
     borrow_scratch(r);
     dgm_code rc = take_event(r, event, err);
     give_scratch_back(r);
@@ -230,7 +272,15 @@ static void note(dgm_run *base, dgm_str line)
     struct run *r = run_of(base);
     const dgm_core_options *o = &r->shard->core->o;
     if (o->on_note)
-        o->on_note(o->user, r->agent->id, r->live ? r->live->id : (dgm_str){0}, line);
+        o->on_note(o->user, r->agent->id, r->input.task_id, line);
+}
+
+static void report_fault(dgm_run *base, const dgm_run_fault *what)
+{
+    struct run *r = run_of(base);
+    const dgm_core_options *o = &r->shard->core->o;
+    if (o->on_fault)
+        o->on_fault(o->user, r->agent->id, r->input.task_id, what);
 }
 
 /* ---- its end ---------------------------------------------------------------------------------------------------- */
@@ -253,6 +303,11 @@ static void settle(struct run *r)
     dgm_err err = {0};
     if (r->answered)
         return;
+    if (!r->live && r->abandoned) {
+        dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the caller disconnected before there was a task");
+        answer_with_error(r, &err);
+        return;
+    }
     if (!r->live && begin_task(r, NULL, &err)) { /* it ended without a word: that is a task, too */
         answer_with_error(r, &err);
         return;
@@ -270,6 +325,7 @@ static void settle(struct run *r)
 static void finish(struct run *r)
 {
     struct shard *s = r->shard;
+    r->now = dgm_loop_unix_ms();
     borrow_scratch(r);
     settle(r);
     give_scratch_back(r);
@@ -305,7 +361,7 @@ static void has_read(dgm_run *base)
     forget_given(r);
 }
 
-static const dgm_run_ops ops = {emit, end, is_full, note, refuse, has_read};
+static const dgm_run_ops ops = {emit, end, is_full, note, refuse, has_read, report_fault};
 
 /* ---- starting and stopping --------------------------------------------------------------------------------------------- */
 
@@ -321,7 +377,8 @@ static dgm_str draw_id(struct shard *s, dgm_arena *a, dgm_owner owner)
 
 static struct run *new_run(struct shard *s, const struct call *send, struct live *live)
 {
-    dgm_arena *a = dgm_arena_new_small(sizeof(struct run) + RUN_ROOM);
+    dgm_arena *a = dgm_arena_new_small(sizeof(struct run) + RUN_ROOM + send->owner.tenant.n +
+                                       send->owner.principal.n);
     struct run *r = dgm_new(a, struct run);
     r->arena = a;
     r->shard = s;
@@ -351,10 +408,15 @@ static void fill_input(struct run *r, struct call *send, const struct live *live
     r->input.task_id = live ? dgm_arena_dup(a, live->id) : draw_id(r->shard, a, send->owner);
     r->message->context_id = r->input.context_id;
     r->message->task_id = r->input.task_id;
-    dgm_message_stamp(r->given, r->message);
+    send_mark_message(r->given, send->owner, r->message);
     r->input.message = r->message;
     r->input.metadata = send->metadata;
     r->input.accepted_output_modes = send->accepted_output_modes;
+    r->input.agent = r->agent->id;
+    if (send->owner.tenant.n)
+        r->input.tenant = dgm_arena_dup(a, send->owner.tenant);
+    if (send->owner.principal.n)
+        r->input.principal = dgm_arena_dup(a, send->owner.principal);
 }
 
 void run_start(struct shard *s, struct call *send, struct live *live, dgm_record *before)
@@ -363,6 +425,11 @@ void run_start(struct shard *s, struct call *send, struct live *live, dgm_record
     if (s->core->draining && !live) {
         resend_decided(s, send, NULL);
         core_refuse_with(send, DGM_UNAVAILABLE, "the server is shutting down");
+        return;
+    }
+    if (!live && send->has_left && !resend_copies_of(send)) {
+        resend_decided(s, send, NULL);
+        core_refuse_with(send, DGM_UNAVAILABLE, "the caller disconnected before there was a task");
         return;
     }
     struct run *r = new_run(s, send, live);
@@ -375,12 +442,42 @@ void run_start(struct shard *s, struct call *send, struct live *live, dgm_record
     } else {
         send->context_id = dgm_arena_dup(send->arena, r->input.context_id);
         r->send = send;
+        send->run = r;
     }
+    bool is_late = !live && send->is_late;
     r->starting = true;
     r->agent->backend->start(r->agent->agent, &r->base);
     r->starting = false;
     if (r->ended)
         finish(r);
+    else if (is_late)
+        run_make_task(r);
+}
+
+void run_make_task(struct run *r)
+{
+    dgm_err err = {0};
+    if (!r->send || r->ended)
+        return;
+    r->now = dgm_loop_unix_ms();
+    borrow_scratch(r);
+    dgm_code rc = begin_task(r, NULL, &err);
+    give_scratch_back(r);
+    r->made_early = !rc;
+    if (rc) {
+        answer_with_error(r, &err);
+        run_cancel(r);
+    } else if (r->given) {
+        forget_given(r);
+    }
+}
+
+void run_abandon(struct run *r)
+{
+    if (!r->send || r->ended)
+        return;
+    r->abandoned = true;
+    run_cancel(r);
 }
 
 void run_drop(struct run *r)

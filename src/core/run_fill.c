@@ -1,4 +1,4 @@
-/* core/run_fill.c - what agents leave to us: ids, times, marks. */
+/* core/run_fill.c - what agents leave to us: ids, times, marks; and what they must not set: the server's metadata. */
 #include "core/core_int.h"
 
 #include "base/ids.h"
@@ -16,34 +16,72 @@ static dgm_message *fill_message(struct run *r, const dgm_message *m, bool in_ta
     filled->task_id = in_task ? r->input.task_id : (dgm_str){0};
     if (filled->role == DGM_ROLE_UNSPECIFIED)
         filled->role = DGM_ROLE_AGENT;
+    dgm_guard_message(&r->guard, r->scratch, filled, 0);
     return filled;
+}
+
+/* What the agent marked as TextMessageEndEvent while it works stays as it is: the mark is what makes its
+ * text content, also next to calls. */
+static bool is_stamped(dgm_task_state state, const dgm_message *m)
+{
+    bool is_early = state == DGM_STATE_WORKING || state == DGM_STATE_SUBMITTED;
+    dgm_status_content content = dgm_status_content_of(state, m);
+    return !is_early || content == DGM_STATUS_CALLS ||
+           (content == DGM_STATUS_COMPLETE && !dgm_metadata_has_type(m->metadata));
 }
 
 static void fill_status(struct run *r, dgm_status *s)
 {
     s->message = fill_message(r, s->message, true);
-    /* While it works, what it says is progress unless the agent itself marks it as its answer: a
-     * stamp of ours would make it that. */
-    if (s->message && s->state != DGM_STATE_WORKING && s->state != DGM_STATE_SUBMITTED)
+    /* Every message that may enter the history has a canonical_type. Progress has none: with it, it would
+     * be content. */
+    if (s->message && is_stamped(s->state, s->message))
         dgm_message_stamp(r->scratch, s->message);
     if (!s->timestamp.n)
-        s->timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms());
+        s->timestamp = dgm_time_text(r->scratch, r->now);
 }
 
-/* Every failure says why, in metadata.error: in the agent's words if it has any. */
-static const dgm_json *with_error(struct run *r, const dgm_status *s, const dgm_json *metadata)
+/* The text parts, concatenated. */
+static dgm_str text_of(struct run *r, const dgm_message *m)
 {
-    dgm_str why = DGM_STR("the agent failed and did not say why");
-    if (s->state != DGM_STATE_FAILED || dgm_metadata_error(metadata).n)
-        return metadata;
-    for (size_t i = 0; s->message && i < s->message->parts.n; i++) {
-        const dgm_part *part = &s->message->parts.at[i];
-        if (part->kind == DGM_PART_TEXT && part->content.n) {
-            why = part->content;
-            break;
-        }
+    dgm_buf all;
+    dgm_buf_init(&all, SIZE_MAX);
+    for (size_t i = 0; m && i < m->parts.n; i++) {
+        if (m->parts.at[i].kind == DGM_PART_TEXT)
+            dgm_buf_add_str(&all, m->parts.at[i].content);
     }
-    return dgm_metadata_with_error(r->scratch, metadata, why);
+    dgm_str text = dgm_arena_dup(r->scratch, dgm_buf_str(&all));
+    dgm_buf_done(&all);
+    return text;
+}
+
+/* Every failure has its reason in metadata.error and in its message: where the agent sent only one of them,
+ * the other is made of it. */
+static const dgm_json *fill_failure(struct run *r, dgm_status *s, const dgm_json *metadata)
+{
+    dgm_str why = dgm_metadata_error(metadata);
+    if (s->state != DGM_STATE_FAILED)
+        return metadata;
+    if (!why.n) {
+        dgm_str text = text_of(r, s->message);
+        why = text.n ? text : DGM_STR("the agent failed and did not say why");
+        metadata = dgm_metadata_with_error(r->scratch, metadata, why);
+    }
+    if (!s->message || !s->message->parts.n)
+        s->message = fill_message(r, dgm_error_message(r->scratch, why), true);
+    return metadata;
+}
+
+/* A snapshot may bring messages that were not sent before. Chunks stay marked as what they are. */
+static dgm_messages fill_history(struct run *r, dgm_messages from)
+{
+    dgm_messages to = {dgm_new_n(r->scratch, dgm_message, from.n), from.n};
+    for (size_t i = 0; i < from.n; i++) {
+        to.at[i] = *fill_message(r, &from.at[i], true);
+        if (dgm_status_content_of(DGM_STATE_COMPLETED, &to.at[i]) == DGM_STATUS_COMPLETE)
+            dgm_message_stamp(r->scratch, &to.at[i]);
+    }
+    return to;
 }
 
 static dgm_task *fill_task(struct run *r, const dgm_task *from)
@@ -53,7 +91,9 @@ static dgm_task *fill_task(struct run *r, const dgm_task *from)
     t->id = r->input.task_id;
     t->context_id = r->input.context_id;
     fill_status(r, &t->status);
-    t->metadata = with_error(r, &t->status, t->metadata);
+    dgm_guard_task(&r->guard, r->scratch, t);
+    t->metadata = fill_failure(r, &t->status, t->metadata);
+    t->history = fill_history(r, t->history);
     return t;
 }
 
@@ -64,7 +104,8 @@ static dgm_status_update *fill_status_update(struct run *r, const dgm_status_upd
     u->task_id = r->input.task_id;
     u->context_id = r->input.context_id;
     fill_status(r, &u->status);
-    u->metadata = with_error(r, &u->status, u->metadata);
+    u->metadata = dgm_guard_event_metadata(&r->guard, r->scratch, u->metadata);
+    u->metadata = fill_failure(r, &u->status, u->metadata);
     return u;
 }
 
@@ -76,6 +117,8 @@ static dgm_artifact_update *fill_artifact_update(struct run *r, const dgm_artifa
     u->context_id = r->input.context_id;
     if (!u->artifact.artifact_id.n)
         u->artifact.artifact_id = dgm_uuid7_in(r->scratch);
+    dgm_guard_artifact(&r->guard, r->scratch, &u->artifact);
+    u->metadata = dgm_guard_event_metadata(&r->guard, r->scratch, u->metadata);
     return u;
 }
 
@@ -85,8 +128,10 @@ static dgm_internal *fill_internal(struct run *r, const dgm_internal *from)
     *i = *from;
     i->task_id = r->input.task_id;
     i->message = fill_message(r, i->message, true);
+    if (i->message)
+        dgm_message_stamp(r->scratch, i->message);
     if (!i->timestamp.n)
-        i->timestamp = dgm_time_text(r->scratch, dgm_loop_unix_ms());
+        i->timestamp = dgm_time_text(r->scratch, r->now);
     return i;
 }
 

@@ -42,6 +42,17 @@ const unsigned char *call_digest(struct call *c)
     return c->digest;
 }
 
+void send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m)
+{
+    if (owner.principal.n)
+        m->metadata =
+            dgm_metadata_with_text(a, m->metadata, DGM_STR(DGM_META_PRINCIPAL), owner.principal);
+    if (owner.tenant.n)
+        m->metadata =
+            dgm_metadata_with_text(a, m->metadata, DGM_STR(DGM_META_TENANT), owner.tenant);
+    dgm_message_stamp(a, m);
+}
+
 void send_remember(struct live *l, struct call *c)
 {
     if (!call_dedupes(c))
@@ -57,6 +68,7 @@ void send_remember(struct live *l, struct call *c)
 void send_start(struct shard *s, struct call *c)
 {
     c->shard = s;
+    deadline_start(s, c);
     if (call_dedupes(c))
         resend_or_start(s, c);
     else
@@ -98,7 +110,7 @@ static dgm_code take_message(struct live *l, struct call *c, dgm_message *m, dgm
 {
     m->context_id = l->context_id;
     m->task_id = l->id;
-    dgm_message_stamp(a, m);
+    send_mark_message(a, l->owner, m);
     dgm_internal accepted = {.kind = DGM_INTERNAL_MESSAGE,
                              .task_id = l->id,
                              .message = m,
@@ -107,25 +119,58 @@ static dgm_code take_message(struct live *l, struct call *c, dgm_message *m, dgm
     return live_begin_turn(l, c, &taken, err);
 }
 
+/* The question is answered: clients that see an interrupted state at the start of a stream close it. */
+static dgm_code leave_question(struct live *l, dgm_arena *a, dgm_err *err)
+{
+    dgm_status_update update = {
+        .task_id = l->id,
+        .context_id = l->context_id,
+        .status = {.state = DGM_STATE_WORKING, .timestamp = dgm_time_text(a, dgm_loop_unix_ms())}};
+    dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &update};
+    return dgm_state_is_interrupted(l->state) ? live_append(l, &event, DGM_BY_SERVER, err) : DGM_OK;
+}
+
 static void begin_turn(struct live *l, struct call *c)
 {
     dgm_err err = {0};
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_message message = *c->message;
     dgm_record *before = live_snapshot(l);
-    if (take_message(l, c, &message, a, &err)) {
+    if (take_message(l, c, &message, a, &err) || leave_question(l, a, &err)) {
         dgm_record_unref(before);
         core_refuse(c, &err);
         return;
     }
     c->context_id = dgm_arena_dup(c->arena, l->context_id);
     c->log = dgm_log_ref(l->log);
-    c->after = c->first_seq;
+    c->after = dgm_log_last(l->log);
+    uint64_t visible = c->after; /* by then the message and the new state are stored */
     if (!(c->snapshot = live_snapshot(l)))
-        c->after--; /* too large to be shown: then from the message on */
+        c->after = c->first_seq - 1; /* too large to be shown: then from the message on */
     run_start(l->shard, c, l, before);
     resend_decided(l->shard, c, l);
-    live_answer_when_published(l, c, c->first_seq);
+    live_answer_when_published(l, c, visible);
+}
+
+static void ignore_answer(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+{
+    (void)code, (void)sent, (void)err, (void)arg; /* it was answered early */
+}
+
+void send_answer_early(struct live *l, struct call *c)
+{
+    struct call *now = core_call(c->core, CALL_SEND, c->owner);
+    now->home = c->home;
+    now->on.sent = c->on.sent;
+    now->arg = c->arg;
+    c->on.sent = ignore_answer;
+    now->task_id = dgm_arena_dup(now->arena, l->id);
+    now->context_id = dgm_arena_dup(now->arena, l->context_id);
+    now->log = dgm_log_ref(l->log);
+    now->after = dgm_log_last(l->log);
+    if (!(now->snapshot = live_snapshot(l)))
+        now->after = dgm_log_first(l->log) - 1;
+    live_answer_when_published(l, now, dgm_log_last(l->log));
 }
 
 void send_to_task(struct live *l, struct call *c)
@@ -153,4 +198,6 @@ void send_to_task(struct live *l, struct call *c)
     c->next = NULL;
     *at = c;
     l->n_queued++;
+    c->queue = l;
+    deadline_start(l->shard, c);
 }

@@ -53,7 +53,7 @@ void table_done(struct table *t)
 
 static uint64_t hash_of(dgm_owner owner, dgm_str id)
 {
-    uint64_t h = dgm_hash(0, owner.tenant.p, owner.tenant.n);
+    uint64_t h = dgm_hash(dgm_hash_seed(), owner.tenant.p, owner.tenant.n);
     h = dgm_hash(h + 1, owner.principal.p, owner.principal.n);
     return dgm_hash(h + 1, id.p, id.n);
 }

@@ -20,6 +20,10 @@ dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char 
 /* Text that we wrote ourselves: asserts that it is JSON. */
 yyjson_val *dgm_json_made(dgm_arena *a, dgm_str text);
 
+/* How many values a JSON text has, at most; counting ends soon after `most`. Strings that may be JSON themselves
+ * (arguments of calls) count with theirs. For a text that is not JSON it is any number. */
+size_t dgm_json_count_values(dgm_str text, size_t most);
+
 /* Where a text that is JSON nests deeper than DGM_MAX_JSON_DEPTH: the offset of that bracket, or
  * text.n. What we write must pass too, or nobody could read it back. */
 size_t dgm_json_depth_fault(dgm_str text);

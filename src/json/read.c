@@ -247,6 +247,46 @@ size_t dgm_json_depth_fault(dgm_str text)
     return text.n;
 }
 
+/* ---- size ------------------------------------------------------------------------------------- */
+
+static bool is_separator(char c)
+{
+    return c == ',' || c == ':' || c == '[' || c == '{';
+}
+
+/* The closing quote of the string that starts at i, or the end of the text. */
+static size_t string_end(dgm_str text, size_t i)
+{
+    const char *quote;
+    while (i < text.n && (quote = memchr(text.p + i, '"', text.n - i))) {
+        size_t at = (size_t)(quote - text.p), slashes = 0;
+        while (slashes < at - i && text.p[at - 1 - slashes] == '\\')
+            slashes++;
+        if (slashes % 2 == 0)
+            return at;
+        i = at + 1;
+    }
+    return text.n;
+}
+
+/* Every value but the first one is behind a separator. */
+size_t dgm_json_count_values(dgm_str text, size_t most)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < text.n && n <= most; i++) {
+        if (text.p[i] != '"') {
+            n += is_separator(text.p[i]);
+            continue;
+        }
+        size_t end = string_end(text, i + 1);
+        bool is_json = i + 1 < end && (text.p[i + 1] == '[' || text.p[i + 1] == '{');
+        for (size_t k = i + 1; is_json && k < end && n <= most; k++)
+            n += is_separator(text.p[k]);
+        i = end;
+    }
+    return n;
+}
+
 /* ---- reading ---------------------------------------------------------------------------------- */
 
 static __attribute__((noinline, cold)) dgm_code not_json(dgm_str text, yyjson_read_err fault,

@@ -70,10 +70,11 @@ typedef struct dgm_reader {
     dgm_arena *arena;
     const char *format; /* whose unknown members these are */
     dgm_mint *mint;     /* NULL: a missing id is an error */
-    bool strict;        /* a server's own rules: see DGM_STRICT */
-    bool drop_unknown;  /* counted in n_unknown either way */
-    bool drop_nulls;    /* unknown members that are null count as absent */
-    bool drop_empties;  /* ProtoJSON came in: optional members that are empty count as absent */
+    dgm_str now; /* RFC 3339, for missing times; absent: a missing required time is an error */
+    bool strict; /* a server's own rules: see DGM_STRICT */
+    bool drop_unknown; /* counted in n_unknown either way */
+    bool drop_nulls;   /* unknown members that are null count as absent */
+    bool drop_empties; /* ProtoJSON came in: optional members that are empty count as absent */
     size_t n_unknown;
     dgm_err *err;
 } dgm_reader;

@@ -257,6 +257,10 @@ static __attribute__((noinline, cold)) dgm_code missing(dgm_reader *r, const dgm
         *(dgm_str *)(void *)((char *)object + f->at) = dgm_mint_id(r->mint, r->arena);
         return DGM_OK;
     }
+    if (f->kind == DGM_FIELD_TIME && r->now.n) {
+        *(dgm_str *)(void *)((char *)object + f->at) = r->now;
+        return DGM_OK;
+    }
     dgm_str name = dgm_field_name(f);
     if (is_there)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "must not be empty in a %s",

@@ -246,6 +246,25 @@ static void depth_is_found_in_the_last_of_many(void **state)
     dgm_buf_done(&b);
 }
 
+static void values_are_counted_without_reading_them(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t n; /* exact unless a container is empty */
+    } rows[] = {{"1", 1},
+                {"[1,2]", 3},
+                {"{\"a\":1,\"b\":[2,{\"c\":null}]}", 9},
+                {"\"a,b:c[\\\"{,,\"", 1},
+                {"[\"\\\\\",1]", 3},
+                {"{\"arguments\":\"[1,2,3]\"}", 3 + 3}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(dgm_json_count_values(dgm_str_from(rows[i].text), 1000), rows[i].n);
+    assert_int_equal(dgm_json_count_values(DGM_STR("[1,2,3,4,5,6"), 3), 4); /* and no further */
+    assert_int_equal(dgm_json_count_values(DGM_STR("\"\\"), 3), 1);
+    assert_int_equal(dgm_json_count_values(DGM_STR(""), 3), 1);
+}
+
 static void object_bytes_is_exact(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -268,4 +287,5 @@ DGM_TEST_MAIN(dgm_test(numbers_keep_their_text), dgm_test(text_keeps_its_charact
               dgm_test(duplicate_keys_pass_in_opaque_values), dgm_test(any_value_may_be_the_root),
               dgm_test(faults_say_where_they_are), dgm_test(nothing_is_not_json),
               dgm_test(every_cut_of_a_text_is_located_safely), dgm_test(json_depth_is_128),
-              dgm_test(depth_is_found_in_the_last_of_many), dgm_test(object_bytes_is_exact))
+              dgm_test(depth_is_found_in_the_last_of_many),
+              dgm_test(values_are_counted_without_reading_them), dgm_test(object_bytes_is_exact))

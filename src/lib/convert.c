@@ -82,6 +82,8 @@ static inline dgm_code convert_value(dgm_converter *c, const struct input *in, d
         return rc;
     if (c->from->a2a && c->between_a2a) {
         rc = dgm_convert_a2a(c, in, r);
+    } else if (dgm_convert_compact_a2a(c, in, r, &rc)) {
+        /* written */
     } else if (!dgm_convert_is_direct(c, in)) {
         rc = dgm_convert_canon(c, in, r);
     } else if (c->from->a2a) {
@@ -92,6 +94,13 @@ static inline dgm_code convert_value(dgm_converter *c, const struct input *in, d
     if (rc && in->at && r->err)
         dgm_err_below(in->at, r->err);
     return rc;
+}
+
+dgm_code dgm_convert_frame(dgm_converter *c, const struct input *in, dgm_reader *r)
+{
+    if (c->from->a2a && (c->between_a2a || c->to->a2a))
+        return dgm_convert_a2a(c, in, r);
+    return dgm_convert_is_direct(c, in) ? dgm_convert_a2a(c, in, r) : dgm_convert_canon(c, in, r);
 }
 
 /* 0.3 answers tasks/pushNotificationConfig/list with a bare array: that is one object. */
@@ -127,7 +136,7 @@ static bool holds_updates(yyjson_val *v)
     return false;
 }
 
-/* Messages of which some are pieces of others: only together do they say what was said. */
+/* Does it hold pieces of messages? Then only the elements together say what was said. */
 static bool holds_pieces(yyjson_val *v)
 {
     yyjson_val *e;
@@ -154,8 +163,10 @@ static dgm_code convert_array(dgm_converter *c, const struct input *whole, dgm_r
     if (dgm_convert_canon_array(c, &in, r, &rc))
         return rc;
     in.in_stream = in.in_stream || holds_updates(array);
-    in.pieces = c->compact != DGM_COMPACT_NEVER && holds_pieces(array);
     settle_framing(c, in.item->alone, true);
+    if (c->compact != DGM_COMPACT_NEVER && !in.in_stream && holds_pieces(array) &&
+        dgm_convert_pieces(c, &in, r, &rc))
+        return rc;
     c->from_any = any && !(c->from && c->from->canon);
     yyjson_arr_foreach (array, i, n, in.value) {
         in.at = DGM_AT_I(NULL, i);

@@ -12,8 +12,8 @@ dgm_code dgm_convert_decode(dgm_converter *c, const struct input *in, dgm_reader
     return DGM_OK;
 }
 
-static inline dgm_code write_a2a(dgm_converter *c, const struct input *in, const dgm_frame *frame,
-                                 dgm_err *err)
+dgm_code dgm_convert_write_a2a(dgm_converter *c, const struct input *in, const dgm_frame *frame,
+                               dgm_err *err)
 {
     /* The observability of agents is for nobody's eyes but ours. */
     if (frame->object.kind == DGM_OBJECT_INTERNAL_EVENT) {
@@ -48,9 +48,9 @@ bool dgm_convert_is_direct(const dgm_converter *c, const struct input *in)
     if (!(c->from->direct && (c->to->a2a || c->to->direct)) && !(c->from->a2a && c->to->direct))
         return false;
     if (c->as)
-        return c->as == DGM_FORM_MESSAGES && !in->in_stream && !in->pieces;
+        return c->as == DGM_FORM_MESSAGES && !in->in_stream;
     if (c->from->a2a)
-        return !in->in_stream && !in->pieces;
+        return !in->in_stream;
     return !c->from->canon->recognise(in->value, &form) || form != DGM_FORM_EVENTS;
 }
 
@@ -86,7 +86,7 @@ dgm_code dgm_convert_chat(dgm_converter *c, const struct input *in, dgm_reader *
         dgm_message m = {0};
         dgm_direct_from_chat(r->arena, &messages.at[i], r->mint, &m);
         dgm_frame frame = {.object = {DGM_OBJECT_MESSAGE, &m}};
-        if ((rc = write_a2a(c, &each, &frame, r->err)))
+        if ((rc = dgm_convert_write_a2a(c, &each, &frame, r->err)))
             return rc;
     }
     return DGM_OK;
@@ -118,5 +118,6 @@ dgm_code dgm_convert_a2a(dgm_converter *c, const struct input *in, dgm_reader *a
     dgm_code rc = dgm_convert_decode(c, in, r, &frame);
     if (rc)
         return rc;
-    return c->to->a2a ? write_a2a(c, in, &frame, r->err) : dgm_convert_to_chat(c, in, &frame, r);
+    return c->to->a2a ? dgm_convert_write_a2a(c, in, &frame, r->err)
+                      : dgm_convert_to_chat(c, in, &frame, r);
 }

@@ -109,6 +109,8 @@ static dgm_road *open_road(dgm_converter *c, const struct input *in, dgm_form fo
     dgm_mint mint = c->mint;
     mint.seed[0] += c->n_in;
     dgm_mint_stir(&mint, in->item->text);
+    bool compact = c->compact == DGM_COMPACT_ALWAYS ||
+                   (c->compact == DGM_COMPACT_DOCUMENTS && in->item->alone && c->from != c->to);
     dgm_road_params params = {
         .target = {.to = c->to,
                    .form = out,
@@ -116,9 +118,8 @@ static dgm_road *open_road(dgm_converter *c, const struct input *in, dgm_form fo
                    .alone = in->item->alone && !in->in_list,
                    .mint = mint,
                    .sink = {on_frame, c}},
-        .compact = out == DGM_FORM_EVENTS && !piece &&
-                   (c->compact == DGM_COMPACT_ALWAYS ||
-                    (c->compact == DGM_COMPACT_DOCUMENTS && in->item->alone && c->from != c->to)),
+        .compact = out == DGM_FORM_EVENTS && !piece && compact,
+        .compact_simple = compact,
         .status_is_answer = c->status_is_answer,
         .say_history = !run || out == DGM_FORM_MESSAGES || out == DGM_FORM_REQUEST,
         .many_turns = shared,
@@ -142,8 +143,7 @@ dgm_code dgm_convert_end_road(dgm_converter *c, dgm_err *err)
 
 /* ---- A2A --------------------------------------------------------------------------------------------------- */
 
-/* Pointers are those of records: wrapped, and spelled as 1.0 does. Here they become those of the input. */
-static void respell(dgm_err *err, const dgm_frame *frame, const dgm_codec *codec)
+void dgm_convert_respell(dgm_err *err, const dgm_frame *frame, const dgm_codec *codec)
 {
     bool bare = codec == &dgm_codec_a2a_03 ? frame->object.kind != DGM_OBJECT_SEND_REQUEST
                                            : frame->object.kind == DGM_OBJECT_MESSAGE ||
@@ -241,7 +241,7 @@ static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_rea
             frame.object = (dgm_object){DGM_OBJECT_MESSAGE, request->message};
     }
     dgm_form form = form_of_object(&frame.object, in->in_stream);
-    if (!c->road && c->to->direct && !c->as && !in->pieces && begins_log(c, &frame.object))
+    if (!c->road && c->to->direct && !c->as && begins_log(c, &frame.object))
         return dgm_convert_to_chat(c, in, &frame, r);
     dgm_auto(dgm_road_free) dgm_road *own = NULL;
     if (form == DGM_FORM_REQUEST)
@@ -252,7 +252,7 @@ static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_rea
     if (!rc && own)
         rc = dgm_road_end(own, r->err);
     if (rc && r->err)
-        respell(r->err, &frame, c->from->a2a);
+        dgm_convert_respell(r->err, &frame, c->from->a2a);
     return rc;
 }
 

@@ -45,7 +45,6 @@ struct input {
     dgm_object_kind kind;
     bool in_stream;
     bool in_list; /* an element of an array: the output is an array whatever it becomes */
-    bool pieces;  /* which holds pieces of messages, to be put together */
 };
 
 /* ---- output ------------------------------------------------------------------------------------ */
@@ -97,6 +96,19 @@ dgm_code dgm_convert_to_chat(dgm_converter *c, const struct input *in, const dgm
 dgm_code dgm_convert_chat(dgm_converter *c, const struct input *in, dgm_reader *r);
 /* Does the value go that way? */
 bool dgm_convert_is_direct(const dgm_converter *c, const struct input *in);
+
+/* convert.c: a frame of A2A, on the path that its target asks for. */
+dgm_code dgm_convert_frame(dgm_converter *c, const struct input *in, dgm_reader *r);
+/* convert_pieces.c: an array of A2A messages of which some are pieces, compacted and converted. false: it holds
+ * something else, and its elements are converted one by one. */
+bool dgm_convert_pieces(dgm_converter *c, struct input *in, dgm_reader *r, dgm_code *ret_rc);
+/* A value of A2A that `compact` writes as A2A again: messages and tasks. false: it is something else. */
+bool dgm_convert_compact_a2a(dgm_converter *c, const struct input *in, dgm_reader *r,
+                             dgm_code *ret_rc);
+/* Pointers of records are wrapped and have the names of 1.0: here they become those of the input. */
+void dgm_convert_respell(dgm_err *err, const dgm_frame *frame, const dgm_codec *codec);
+dgm_code dgm_convert_write_a2a(dgm_converter *c, const struct input *in, const dgm_frame *frame,
+                               dgm_err *err);
 
 /* convert_canon.c: through canonical events. */
 dgm_code dgm_convert_canon(dgm_converter *c, const struct input *in, dgm_reader *r);

@@ -4,7 +4,10 @@
  * What must stay true: what was said appears once, in the order in which it was said, and progress
  * does not appear at all.
  */
+#include "canon/compact.h"
 #include "lib/direct_int.h"
+#include "model/history.h"
+#include "model/stamp.h"
 
 /* ---- histories ------------------------------------------------------------------------------------------- */
 
@@ -58,10 +61,19 @@ static dgm_str plain_text(dgm_arena *a, const dgm_parts *parts)
     return text;
 }
 
-/* Does the status message belong to the conversation? Not when it only tells how things are going. */
-static bool is_answer(const dgm_status *s)
+/* Does the message of a failed status only repeat metadata.error? */
+static bool is_reason(dgm_arena *a, const dgm_task *t)
 {
-    if (!s->message)
+    dgm_str error = dgm_metadata_error(t->metadata);
+    return t->status.state == DGM_STATE_FAILED && error.n &&
+           dgm_str_eq(plain_text(a, &t->status.message->parts), error);
+}
+
+/* Does the status message belong to the conversation? Not when it only tells how things are going. */
+static bool is_answer(dgm_arena *a, const dgm_task *t)
+{
+    const dgm_status *s = &t->status;
+    if (!s->message || is_reason(a, t))
         return false;
     if (s->state != DGM_STATE_SUBMITTED && s->state != DGM_STATE_WORKING)
         return true;
@@ -79,13 +91,13 @@ static bool is_in_history(dgm_arena *a, const dgm_messages *history, const dgm_m
     if (!last || last->role != m->role)
         return false;
     dgm_str text = plain_text(a, &m->parts), said = plain_text(a, &last->parts);
-    return text.n && dgm_str_eq(text, said);
+    return text.n && (dgm_str_eq(text, said) || dgm_history_ends_with(history, text));
 }
 
 /* The text that an artifact may be a copy of: the final answer's. */
 static dgm_str final_text(dgm_arena *a, const dgm_task *t)
 {
-    if (is_answer(&t->status) && t->status.message->role == DGM_ROLE_AGENT)
+    if (is_answer(a, t) && t->status.message->role == DGM_ROLE_AGENT)
         return plain_text(a, &t->status.message->parts);
     const dgm_message *last = t->history.n ? &t->history.at[t->history.n - 1] : NULL;
     return last && last->role == DGM_ROLE_AGENT ? plain_text(a, &last->parts) : (dgm_str){0};
@@ -137,7 +149,7 @@ dgm_code dgm_direct_each_message(dgm_arena *a, const dgm_task *t, const dgm_at *
         if ((rc = on_message(arg, &m, DGM_AT_I(artifacts, i))))
             return rc;
     }
-    if (!is_answer(&t->status) || is_in_history(a, &t->history, t->status.message))
+    if (!is_answer(a, t) || is_in_history(a, &t->history, t->status.message))
         return DGM_OK;
     const dgm_at *status = DGM_AT_LIT(at, "status");
     return on_message(arg, t->status.message, DGM_AT_LIT(status, "message"));
@@ -160,7 +172,11 @@ static dgm_code add_task(dgm_arena *a, const dgm_task *t, const dgm_at *at, dgm_
                          dgm_chat_messages *list, dgm_err *err)
 {
     struct adding k = {a, how, list, err};
-    return dgm_direct_each_message(a, t, at, add_next, &k);
+    dgm_task whole;
+    dgm_code rc;
+    if ((rc = dgm_compact_task(a, t, how.trusted, at, &whole, err)))
+        return rc;
+    return dgm_direct_each_message(a, &whole, at, add_next, &k);
 }
 
 static dgm_code add_artifact(dgm_arena *a, const dgm_artifact *artifact, const dgm_at *at,

@@ -223,6 +223,7 @@ dgm_code dgm_road_value(dgm_road *road, const dgm_canon_codec *from, dgm_reader 
 {
     if (!road->decoder) {
         dgm_stream_params params = {.fragment = road->params.target.fragment,
+                                    .compact = road->params.compact_simple,
                                     .mint = road->params.target.mint};
         const dgm_canon_codec *to = road->params.target.to->canon;
         road->codec = from;

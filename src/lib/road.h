@@ -12,6 +12,7 @@
 typedef struct dgm_road_params {
     dgm_target_params target;
     bool compact;
+    bool compact_simple; /* document 000's events: before they are decoded */
     bool status_is_answer;
     bool say_history; /* A2A: what the user said, too */
     bool many_turns;  /* A2A: a log may hold several */

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "model/fold_int.h"
 #include "model/form.h"
+#include "model/stamp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,7 +220,7 @@ static void join_history(dgm_fold *f, dgm_messages list)
     size_t before = f->task.history.n;
     for (size_t i = 0; i < list.n; i++) {
         size_t known = dgm_fold_find_message(f, list.at[i].message_id);
-        if (known >= before)
+        if (known >= before && !dgm_fold_has_passed(f, &list.at[i]))
             dgm_fold_add_message(f, &list.at[i]);
     }
 }
@@ -231,6 +232,20 @@ static bool has_message(dgm_messages list, dgm_str id)
             return true;
     }
     return false;
+}
+
+/* A snapshot follows the message of the status. */
+static void settle_status_message(dgm_fold *f, const dgm_task *t)
+{
+    const dgm_message *old = f->task.status.message, *new = t->status.message;
+    if (is_frozen(f) && !new)
+        return; /* the last word of a task that ended: a snapshot without it changes nothing */
+    /* If the snapshot has it in its history it goes there with it, else before what is new. */
+    if (dgm_status_content_of(f->task.status.state, old) != DGM_STATUS_PASSING &&
+        has_message(t->history, old->message_id))
+        dgm_fold_drop_status_message(f);
+    else if (!new || !dgm_str_eq(new->message_id, old->message_id))
+        dgm_fold_retire_status_message(f);
 }
 
 static dgm_code add_task(dgm_fold *f, const dgm_task *t, dgm_author author, dgm_err *err)
@@ -257,14 +272,8 @@ static dgm_code add_task(dgm_fold *f, const dgm_task *t, dgm_author author, dgm_
             return rc;
     }
     learn_ids(f, t->id, t->context_id);
-    if (legal && f->task.status.message) {
-        /* If the snapshot has it in its history it goes there with it, else before what is new. */
-        if (has_message(t->history, f->task.status.message->message_id))
-            dgm_fold_drop_status_message(f);
-        else if (!t->status.message ||
-                 !dgm_str_eq(t->status.message->message_id, f->task.status.message->message_id))
-            dgm_fold_retire_status_message(f);
-    }
+    if (legal && f->task.status.message)
+        settle_status_message(f, t);
     join_history(f, t->history);
     if (legal)
         dgm_fold_set_status(f, &t->status);
@@ -335,6 +344,7 @@ void dgm_fold_free(dgm_fold *f)
     free(f->task.history.at);
     free(f->stale);
     free(f->warning);
+    free(f->passed);
     done_members(&f->metadata);
     dgm_map_done(&f->artifacts);
     dgm_map_done(&f->messages);
@@ -345,8 +355,9 @@ void dgm_fold_free(dgm_fold *f)
 dgm_code dgm_fold_add(dgm_fold *f, const dgm_event *event, dgm_author author, dgm_err *err)
 {
     size_t before = dgm_arena_used(f->arena);
+    f->grown = 0;
     dgm_code rc = add_event(f, event, author, err);
-    f->cost.copied += dgm_arena_used(f->arena) - before;
+    f->cost.copied += dgm_arena_used(f->arena) - before - f->grown;
     dgm_fold_tidy(f);
     return rc;
 }

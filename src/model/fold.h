@@ -17,10 +17,13 @@
  * A status message moves to the history when something follows it: the next status, or a message.
  * So the fold never has a message in two places, and history followed by status.message is the
  * conversation in order, at any moment. (Appending it at once would have it in the Task twice;
- * waiting for the next status alone would put a user's answer before the question.) Not moved are
- * deltas, since history holds whole messages only; status indicators of a task that works, which are
- * shown and not said; what is in the history already; and an earlier version of a message that the
- * next status brings anew, under the same id.
+ * waiting for the next status alone would put a user's answer before the question.) Only complete
+ * messages of the conversation move: dgm_status_content_of() in stamp.h decides. Progress and chunks are
+ * shown while their status is current and then dropped. A message that is in the history already is not
+ * moved again, and of several versions under one id the last one counts.
+ *
+ * Neighbouring text parts of an artifact with equal metadata are one part, so a streamed text is one part
+ * however many chunks it came in. An empty text part that is appended adds nothing: it only closes.
  *
  * A task that ended is frozen: nothing follows but a last snapshot of itself.
  */

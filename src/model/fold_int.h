@@ -23,6 +23,7 @@ struct members {
 /* Beside each artifact of the Task. */
 struct slot {
     uint32_t parts_cap, extensions_cap;
+    size_t text_cap; /* the last part is a text with room for so many bytes; 0: without room */
     size_t bytes, extra_bytes; /* of the arena: all but id and metadata; the unknown members */
     struct members metadata;
     dgm_map extensions;
@@ -47,11 +48,14 @@ struct dgm_fold {
     uint32_t history_cap;
     uint32_t n_stale, stale_cap;
     uint32_t n_warnings;
+    uint32_t n_passed, passed_cap; /* all so far; of the list */
     struct members metadata;
     struct slot *slots;
     dgm_map artifacts; /* artifactId -> index */
     dgm_map messages;  /* messageId -> index of the last one in the history, once they are many */
     uint32_t *stale;   /* artifacts whose metadata changed since somebody looked */
+    uint64_t *passed;  /* ids of messages that were shown and not stored */
+    size_t grown;      /* of the arena, in this event: room for texts, which is not copied */
     dgm_err *warning;  /* made when there is one */
     dgm_fold_cost cost;
 };
@@ -70,7 +74,9 @@ void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, cons
 void dgm_fold_add_message(dgm_fold *f, const dgm_message *m);
 /* Where the last one of that id stands in the history; its length: nowhere. */
 size_t dgm_fold_find_message(const dgm_fold *f, dgm_str id);
-/* Something follows the status message: to the history with it. */
+/* Was it shown as the message of a status, and not stored? */
+bool dgm_fold_has_passed(const dgm_fold *f, const dgm_message *m);
+/* Something follows the status message: it moves to the history if it belongs there. */
 void dgm_fold_retire_status_message(dgm_fold *f);
 void dgm_fold_drop_status_message(dgm_fold *f);
 void dgm_fold_set_status(dgm_fold *f, const dgm_status *s);

@@ -1,10 +1,15 @@
 /* model/fold_keep.c - a Task that grows: copies, lists, metadata, garbage. */
 #include "base/limits.h"
 #include "model/fold_int.h"
+#include "model/guard.h"
+#include "model/stamp.h"
 #include "json/json.h"
 
 /* Up to so many are looked at one by one. */
 #define FEW_MESSAGES 8
+/* How many ids of messages that were shown and not stored are remembered: an agent that reports progress
+ * for an hour, every four seconds. */
+#define PASSED_IDS 1024
 /* Below this it is not worth tidying up. */
 #define GARBAGE_FLOOR ((size_t)64 << 10)
 
@@ -156,11 +161,6 @@ static bool put_member(dgm_fold *f, struct members *m, dgm_str key, const dgm_js
     return true;
 }
 
-static bool is_protected(dgm_str key)
-{
-    return dgm_str_starts(key, DGM_STR("aion:")) || dgm_str_starts(key, DGM_STR("dragoman:"));
-}
-
 void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, const dgm_at *guard)
 {
     if (!object || !yyjson_is_obj((yyjson_val *)(uintptr_t)object))
@@ -172,7 +172,7 @@ void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, cons
     while ((k = yyjson_obj_iter_next(&it))) {
         dgm_str key = dgm_json_str(k);
         const dgm_json *value = yyjson_obj_iter_get_val(k);
-        if (!guard || !is_protected(key))
+        if (!guard || !dgm_guard_is_servers(key))
             changed |= put_member(f, m, key, value);
         else if (!dgm_json_same(member_of(m, key), value))
             dgm_fold_warn(f, DGM_AT(guard, key),
@@ -265,33 +265,31 @@ static bool in_history(const dgm_fold *f, const dgm_message *m)
     return true;
 }
 
-/* A piece of a message that a whole one follows (requirement R001-08: no deltas in the history). */
-static bool is_delta(const dgm_message *m)
+/* The newest ids of messages that were shown and not stored, as hashes. A later snapshot of the agent may
+ * have these messages in its history: they do not enter ours. */
+static uint64_t hash_of_id(dgm_str id)
 {
-    const dgm_json *type = dgm_json_get(m->metadata, DGM_STR("canonical_type"));
-    if (!type || !yyjson_is_str((yyjson_val *)(uintptr_t)type))
-        return false;
-    dgm_str name = dgm_json_str(type);
-    return dgm_str_is(name, "TextMessageChunkEvent") || dgm_str_is(name, "ToolCallArgsEvent");
+    return dgm_hash(0, id.p, id.n);
 }
 
-/* What is shown while it works, and not said: parts of type status-indicator, nothing else. */
-static bool is_indicator(const dgm_message *m)
+static void remember_passed(dgm_fold *f, dgm_str id)
 {
-    for (size_t i = 0; i < m->parts.n; i++) {
-        const dgm_part *part = &m->parts.at[i];
-        const dgm_json *type =
-            part->kind == DGM_PART_DATA ? dgm_json_get(part->data, DGM_STR("type")) : NULL;
-        if (!type || !yyjson_is_str((yyjson_val *)(uintptr_t)type) ||
-            !dgm_str_is(dgm_json_str(type), "status-indicator"))
-            return false;
+    if (!id.n)
+        return;
+    if (f->n_passed < PASSED_IDS)
+        f->passed = grow(f, f->passed, f->n_passed, &f->passed_cap, sizeof *f->passed);
+    f->passed[f->n_passed++ % PASSED_IDS] = hash_of_id(id);
+}
+
+bool dgm_fold_has_passed(const dgm_fold *f, const dgm_message *m)
+{
+    size_t n = f->n_passed < PASSED_IDS ? f->n_passed : PASSED_IDS;
+    uint64_t hash = m->role == DGM_ROLE_AGENT && m->message_id.n ? hash_of_id(m->message_id) : 0;
+    for (size_t i = 0; hash && i < n; i++) {
+        if (f->passed[i] == hash)
+            return true;
     }
-    return m->parts.n > 0;
-}
-
-static bool is_passing(const dgm_fold *f, const dgm_message *m)
-{
-    return is_delta(m) || (f->task.status.state == DGM_STATE_WORKING && is_indicator(m));
+    return false;
 }
 
 void dgm_fold_drop_status_message(dgm_fold *f)
@@ -304,9 +302,15 @@ void dgm_fold_drop_status_message(dgm_fold *f)
 void dgm_fold_retire_status_message(dgm_fold *f)
 {
     dgm_message *m = f->task.status.message;
-    if (m && !is_passing(f, m) && !in_history(f, m)) {
+    dgm_status_content content =
+        m ? dgm_status_content_of(f->task.status.state, m) : DGM_STATUS_PASSING;
+    if (content == DGM_STATUS_CALLS)
+        dgm_message_drop_progress(m);
+    if (content != DGM_STATUS_PASSING && !in_history(f, m)) {
         push_message(f, *m);
         f->message_bytes = sizeof *m;
+    } else if (m && content == DGM_STATUS_PASSING) {
+        remember_passed(f, m->message_id);
     }
     dgm_fold_drop_status_message(f);
 }
@@ -326,6 +330,8 @@ static void set_timestamp(dgm_fold *f, dgm_str s)
 void dgm_fold_set_status(dgm_fold *f, const dgm_status *s)
 {
     const dgm_message *old = f->task.status.message;
+    if (old && !s->message && s->state == f->task.status.state && dgm_state_is_terminal(s->state))
+        return; /* a last snapshot leaves the message out: it stays */
     if (old && s->message && dgm_str_eq(old->message_id, s->message->message_id))
         dgm_fold_drop_status_message(f); /* this is its newer version */
     else
@@ -343,6 +349,68 @@ void dgm_fold_set_status(dgm_fold *f, const dgm_status *s)
         *f->task.status.message = keep_message(f, s->message);
         f->message_bytes = (uint32_t)since(f, before);
     }
+}
+
+/* ---- parts of artifacts ------------------------------------------------------------------------------------ */
+
+/* Neighbouring texts are one part, however many chunks they came in. */
+static bool are_one_text(const dgm_part *a, const dgm_part *b)
+{
+    return a->kind == DGM_PART_TEXT && b->kind == DGM_PART_TEXT &&
+           dgm_str_eq(a->filename, b->filename) && dgm_str_eq(a->media_type, b->media_type) &&
+           (a->metadata == b->metadata || dgm_json_same(a->metadata, b->metadata)) && !a->extra &&
+           !b->extra && !a->nested_extra && !b->nested_extra;
+}
+
+/* A chunk that only closes an artifact: A2A wants a part in every update. */
+static bool is_empty_text(const dgm_part *p)
+{
+    return p->kind == DGM_PART_TEXT && !p->content.n && !p->filename.n && !p->media_type.n &&
+           !p->metadata && !p->extra && !p->nested_extra;
+}
+
+/* Room for a text of cap bytes that starts with `text`; NUL-terminated as all texts are. */
+static dgm_str copy_with_room(dgm_fold *f, dgm_str text, size_t cap)
+{
+    char *to = dgm_arena_alloc_raw(f->arena, cap + 1);
+    memcpy(to, text.p, text.n);
+    to[text.n] = 0;
+    return (dgm_str){to, text.n};
+}
+
+/* The last text of an artifact grows in place; when its room is full it gets twice as much. So a byte is
+ * moved once or twice however long the text becomes. */
+static void join_text(dgm_fold *f, struct slot *slot, dgm_str *text, dgm_str more)
+{
+    size_t n = text->n + more.n, room = slot->text_cap ? slot->text_cap : text->n;
+    if (n > room) {
+        size_t before = dgm_arena_used(f->arena);
+        *text = copy_with_room(f, *text, 2 * n);
+        slot->text_cap = 2 * n;
+        slot->bytes -= room;
+        f->garbage += room;
+        f->cost.moved += text->n;
+        f->grown += since(f, before);
+    }
+    char *to = (char *)(uintptr_t)text->p;
+    memcpy(to + text->n, more.p, more.n);
+    to[n] = 0;
+    text->n = n;
+    f->cost.copied += more.n;
+}
+
+static void add_part(dgm_fold *f, struct slot *slot, dgm_parts *parts, const dgm_part *from)
+{
+    dgm_part *last = parts->n ? &parts->at[parts->n - 1] : NULL;
+    if (last && are_one_text(last, from)) {
+        if (from->content.n)
+            join_text(f, slot, &last->content, from->content);
+        return;
+    }
+    parts->at = grow_from(f, 1, parts->at, parts->n, &slot->parts_cap, sizeof *parts->at);
+    parts->at[parts->n++] = copy_part(f->arena, from);
+    slot->text_cap = 0;
+    f->cost.copied += sizeof *parts->at;
 }
 
 /* ---- artifacts ------------------------------------------------------------------------------------------- */
@@ -378,7 +446,7 @@ void dgm_fold_clear_artifact(dgm_fold *f, size_t i)
 {
     dgm_artifact *x = &f->task.artifacts.at[i];
     f->garbage += f->slots[i].bytes + f->slots[i].extra_bytes;
-    f->slots[i].bytes = f->slots[i].extra_bytes = 0;
+    f->slots[i].bytes = f->slots[i].extra_bytes = f->slots[i].text_cap = 0;
     clear_members(f, &f->slots[i].metadata);
     dgm_map_done(&f->slots[i].extensions);
     *x = (dgm_artifact){.artifact_id = x->artifact_id,
@@ -393,10 +461,10 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from)
     size_t before = dgm_arena_used(f->arena);
     slot->bytes -= replace_text(f, &x->name, from->name);
     slot->bytes -= replace_text(f, &x->description, from->description);
+    bool is_append = x->parts.n > 0;
     for (size_t k = 0; k < from->parts.n; k++) {
-        x->parts.at = grow(f, x->parts.at, x->parts.n, &slot->parts_cap, sizeof *x->parts.at);
-        x->parts.at[x->parts.n++] = copy_part(f->arena, &from->parts.at[k]);
-        f->cost.copied += sizeof *x->parts.at;
+        if (!is_append || !is_empty_text(&from->parts.at[k]))
+            add_part(f, slot, &x->parts, &from->parts.at[k]);
     }
     for (size_t k = 0; k < from->extensions.n; k++) {
         if (dgm_map_get(&slot->extensions, from->extensions.at[k]))
@@ -466,8 +534,16 @@ static void move_artifact(dgm_fold *f, size_t i)
     size_t before = dgm_arena_used(f->arena);
     x->name = dgm_arena_dup(f->arena, x->name);
     x->description = dgm_arena_dup(f->arena, x->description);
-    for (size_t k = 0; k < x->parts.n; k++)
+    for (size_t k = 0; k < x->parts.n; k++) {
+        dgm_str text = x->parts.at[k].content;
+        bool grows = k + 1 == x->parts.n && slot->text_cap && !slot->sealed;
+        if (grows)
+            x->parts.at[k].content = (dgm_str){0};
         x->parts.at[k] = copy_part(f->arena, &x->parts.at[k]);
+        if (grows)
+            x->parts.at[k].content = copy_with_room(f, text, slot->text_cap);
+    }
+    slot->text_cap = slot->sealed ? 0 : slot->text_cap;
     dgm_map_done(&slot->extensions);
     for (size_t k = 0; k < x->extensions.n; k++) {
         x->extensions.at[k] = dgm_arena_dup(f->arena, x->extensions.at[k]);

@@ -87,6 +87,38 @@ dgm_str dgm_metadata_type(const dgm_json *metadata)
     return yyjson_is_str((yyjson_val *)(uintptr_t)type) ? dgm_json_str(type) : (dgm_str){0};
 }
 
+static bool is_status_indicator(const dgm_part *part)
+{
+    const dgm_json *type =
+        part->kind == DGM_PART_DATA ? dgm_json_get(part->data, DGM_STR("type")) : NULL;
+    return type && yyjson_is_str((yyjson_val *)(uintptr_t)type) &&
+           dgm_str_is(dgm_json_str(type), "status-indicator");
+}
+
+dgm_status_content dgm_status_content_of(dgm_task_state state, const dgm_message *m)
+{
+    dgm_str type = dgm_metadata_type(m->metadata);
+    if (dgm_str_is(type, "TextMessageChunkEvent") || dgm_str_is(type, "ToolCallArgsEvent"))
+        return DGM_STATUS_PASSING;
+    bool is_early =
+        state == DGM_STATE_SUBMITTED || state == DGM_STATE_WORKING || state == DGM_STATE_UNKNOWN;
+    if (!is_early || m->role == DGM_ROLE_USER || dgm_str_is(type, "TextMessageEndEvent"))
+        return DGM_STATUS_COMPLETE;
+    return dgm_message_has_calls(m) || dgm_message_has_results(m) ? DGM_STATUS_CALLS
+                                                                  : DGM_STATUS_PASSING;
+}
+
+void dgm_message_drop_progress(dgm_message *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->parts.n; i++) {
+        const dgm_part *part = &m->parts.at[i];
+        if (part->kind != DGM_PART_TEXT && !is_status_indicator(part))
+            m->parts.at[n++] = *part;
+    }
+    m->parts.n = n;
+}
+
 const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value)
 {
     return dgm_json_copy(a, value);
@@ -111,10 +143,30 @@ dgm_str dgm_metadata_error(const dgm_json *metadata)
                                                                   : (dgm_str){0};
 }
 
+const dgm_json *dgm_metadata_with_text(dgm_arena *a, const dgm_json *metadata, dgm_str key,
+                                       dgm_str text)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_json_put_str(&b, text);
+    const dgm_json *value = dgm_json_made(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return with_member(a, metadata, key, value);
+}
+
 const dgm_json *dgm_metadata_with_error(dgm_arena *a, const dgm_json *metadata, dgm_str text)
 {
-    const dgm_json *error = dgm_json_get(dgm_error_metadata(a, text), DGM_STR("error"));
-    return with_member(a, metadata, DGM_STR("error"), error);
+    return dgm_metadata_with_text(a, metadata, DGM_STR("error"), text);
+}
+
+dgm_message *dgm_error_message(dgm_arena *a, dgm_str text)
+{
+    dgm_message *m = dgm_new(a, dgm_message);
+    dgm_part *part = dgm_new(a, dgm_part);
+    *part = (dgm_part){.kind = DGM_PART_TEXT, .content = text};
+    *m = (dgm_message){.role = DGM_ROLE_AGENT, .parts = {part, 1}};
+    dgm_message_stamp(a, m);
+    return m;
 }
 
 static char *put_digits(char *at, unsigned value, int n)

@@ -10,8 +10,7 @@ static void the_three_chunks_of_document_002_fold(void **state)
     add(&l, CHUNK("art-1", "the analysis", APPEND ",'lastChunk':false"));
     add(&l, CHUNK("art-1", ", sales increased 15%", APPEND LAST));
     assert_int_equal(dgm_fold_task(l.fold)->artifacts.n, 1);
-    assert_int_equal(dgm_fold_task(l.fold)->artifacts.at[0].parts.n,
-                     3); /* parts are never joined */
+    assert_int_equal(dgm_fold_task(l.fold)->artifacts.at[0].parts.n, 1); /* one text, one part */
     dgm_str text = artifact_text(&l, 0);
     check_str(text, "Based on the analysis, sales increased 15%");
     check_silent(&l);
@@ -63,9 +62,96 @@ static void append_false_replaces_entirely_in_its_place(void **state)
     check_task(
         &l,
         "{'id':'t','contextId':'c','status':{'state':'TASK_STATE_SUBMITTED'},'artifacts':[{'"
-        "artifactId':'a','parts':[{'text':'new'},{'text':'!'}],"
+        "artifactId':'a','parts':[{'text':'new!'}],"
         "'metadata':{'y':1},'extensions':['e']},{'artifactId':'b','parts':[{'text':'other'}]}]}");
     check_silent(&l);
+    end(&l);
+}
+
+#define PARTS(parts, flags)                                                                        \
+    "{'artifactUpdate':{" IDS ",'artifact':{'artifactId':'a','parts':[" parts "]}" flags "}}"
+#define WITH_PARTS(parts)                                                                          \
+    "{'id':'t','contextId':'c','status':{'state':'TASK_STATE_SUBMITTED'},'artifacts':[{"           \
+    "'artifactId':'a','parts':[" parts "]}]}"
+
+static void neighbouring_texts_of_equal_metadata_are_one_part(void **state)
+{
+    struct log l = begin(), again = begin();
+    (void)state;
+    add(&l, TASK);
+    add(&l, PARTS("{'text':'It '},{'text':'is '}", ""));
+    add(&l, PARTS("{'text':'sunny'}", APPEND));
+    check_task(&l, WITH_PARTS("{'text':'It is sunny'}"));
+    add(&l, PARTS("{'text':'.','metadata':{'b':1}},{'text':'!','metadata':{'b':1}}", APPEND));
+    add(&l, PARTS("{'text':'?','metadata':{'b':2}}", APPEND));
+    add(&l, PARTS("{'text':'-','mediaType':'text/markdown'}", APPEND));
+    add(&l, PARTS("{'text':'='},{'data':{}},{'text':'x'},{'text':'y'},{'text':'z','w':1}", APPEND));
+#define JOINED                                                                                     \
+    "{'text':'It is sunny'},{'text':'.!','metadata':{'b':1}},{'text':'?','metadata':{'b':2}},"     \
+    "{'text':'-','mediaType':'text/markdown'},{'text':'='},{'data':{}},{'text':'xy'},"             \
+    "{'text':'z','w':1}"
+    check_task(&l, WITH_PARTS(JOINED));
+    add(&l, PARTS("{'text':''}", APPEND LAST)); /* closes it and adds nothing */
+    check_task(&l, WITH_PARTS(JOINED));
+    /* a Task that was written with a part per chunk is joined when it is read */
+    add(&again,
+        "{'task':{'id':'t','contextId':'c','status':{'state':'TASK_STATE_SUBMITTED'},'artifacts'"
+        ":[{'artifactId':'a','parts':[{'text':'It '},{'text':'is '},{'text':'sunny'}]}]}}");
+    check_task(&again, WITH_PARTS("{'text':'It is sunny'}"));
+    end(&l);
+    end(&again);
+}
+
+static void closing_an_artifact_adds_no_empty_part(void **state)
+{
+    static const char *const parts[] = {"{'text':'x'}", "{'data':{'k':1}}",
+                                        "{'text':'x','metadata':{'m':1}}",
+                                        "{'raw':'SGk=','filename':'f'}"};
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        struct log l = begin();
+        char text[400];
+        add(&l, TASK);
+        snprintf(text, sizeof text, PARTS("%s", ""), parts[i]);
+        add(&l, text);
+        add(&l, PARTS("{'text':''}", APPEND LAST));
+        assert_int_equal(dgm_fold_task(l.fold)->artifacts.at[0].parts.n, 1);
+        assert_int_equal(dgm_fold_artifact_of(l.fold, DGM_STR("a")), DGM_ARTIFACT_SEALED);
+        end(&l);
+    }
+}
+
+/* A text that grows while others are replaced: memory is put in order in between. */
+static void a_growing_text_survives_when_memory_is_put_in_order(void **state)
+{
+    enum { N = 20000 };
+    struct log l = begin();
+    char word[32], other[200];
+    size_t n = 0;
+    char *want = test_malloc(12 * N);
+    (void)state;
+    add(&l, TASK);
+    add(&l, CHUNK("a", "", ""));
+    for (int i = 0; i < N; i++) {
+        snprintf(word, sizeof word, "%d ", i);
+        memcpy(want + n, word, strlen(word) + 1);
+        n += strlen(word);
+        dgm_part part = {.kind = DGM_PART_TEXT, .content = dgm_str_from(word)};
+        dgm_artifact_update u = {.task_id = DGM_STR("t"),
+                                 .context_id = DGM_STR("c"),
+                                 .artifact = {.artifact_id = DGM_STR("a"), .parts = {&part, 1}},
+                                 .append = DGM_TRUE};
+        dgm_event event = {.kind = DGM_EVENT_ARTIFACT, .artifact = &u};
+        check_ok(dgm_fold_add(l.fold, &event, DGM_BY_AGENT, &l.err), l.err);
+        if (i % 3 == 0) {
+            snprintf(other, sizeof other, CHUNK("b", "replaced each time, %d", ""), i);
+            add(&l, other);
+        }
+    }
+    const dgm_artifact *x = &dgm_fold_task(l.fold)->artifacts.at[0];
+    assert_int_equal(x->parts.n, 1);
+    check_str(x->parts.at[0].content, want);
+    test_free(want);
     end(&l);
 }
 
@@ -179,6 +265,9 @@ static void the_stream_delta_artifact_stays_on_request(void **state)
 DGM_TEST_MAIN(dgm_test_holds(the_three_chunks_of_document_002_fold, "R002-12 R002-11"),
               dgm_test_holds(append_true_adds_and_joins, "R002-11"),
               dgm_test_holds(append_false_replaces_entirely_in_its_place, "R002-11"),
+              dgm_test(neighbouring_texts_of_equal_metadata_are_one_part),
+              dgm_test(closing_an_artifact_adds_no_empty_part),
+              dgm_test(a_growing_text_survives_when_memory_is_put_in_order),
               dgm_test_holds(appending_to_an_unknown_artifact, "R002-13"),
               dgm_test_holds(updates_after_the_last_chunk_are_warned_of, "R002-13"),
               dgm_test(an_update_without_parts_does_not_wipe_out),

@@ -56,6 +56,43 @@ static void a_stamp_goes_over_what_was_there(void **state)
               "{\"a\":1.0,\"b\":[],\"canonical_type\":\"TextMessageEndEvent\"}");
 }
 
+#define MARK(type) ",\"metadata\":{\"canonical_type\":\"" type "\"}"
+
+static void what_belongs_to_the_conversation_follows_from_state_and_mark(void **state)
+{
+    static const struct {
+        const char *text;
+        dgm_status_content working,
+            asked; /* submitted and unknown as working, all others as asked */
+    } rows[] = {
+        {MESSAGE("AGENT", TEXT, ""), DGM_STATUS_PASSING, DGM_STATUS_COMPLETE},
+        {MESSAGE("AGENT", "{\"data\":{\"type\":\"table\"}}", ""), DGM_STATUS_PASSING,
+         DGM_STATUS_COMPLETE},
+        {MESSAGE("AGENT", TEXT, MARK("TextMessageContentEvent")), DGM_STATUS_PASSING,
+         DGM_STATUS_COMPLETE},
+        {MESSAGE("AGENT", TEXT, MARK("TextMessageEndEvent")), DGM_STATUS_COMPLETE,
+         DGM_STATUS_COMPLETE},
+        {MESSAGE("AGENT", TEXT, MARK("TextMessageChunkEvent")), DGM_STATUS_PASSING,
+         DGM_STATUS_PASSING},
+        {MESSAGE("AGENT", CALLS, MARK("ToolCallArgsEvent")), DGM_STATUS_PASSING,
+         DGM_STATUS_PASSING},
+        {MESSAGE("AGENT", TEXT "," CALLS, ""), DGM_STATUS_CALLS, DGM_STATUS_COMPLETE},
+        {MESSAGE("AGENT", RESULTS, ""), DGM_STATUS_CALLS, DGM_STATUS_COMPLETE},
+        {MESSAGE("USER", TEXT, ""), DGM_STATUS_COMPLETE, DGM_STATUS_COMPLETE},
+    };
+    (void)state;
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_message m = read_message(a, rows[i].text);
+        for (int s = DGM_STATE_UNKNOWN; s <= DGM_STATE_AUTH_REQUIRED; s++) {
+            bool early =
+                s == DGM_STATE_UNKNOWN || s == DGM_STATE_SUBMITTED || s == DGM_STATE_WORKING;
+            assert_int_equal(dgm_status_content_of((dgm_task_state)s, &m),
+                             early ? rows[i].working : rows[i].asked);
+        }
+    }
+}
+
 static void errors_stand_beside_what_was_there(void **state)
 {
     (void)state;
@@ -92,5 +129,7 @@ static void times_are_utc_with_milliseconds(void **state)
 
 DGM_TEST_MAIN(dgm_test_holds(the_type_follows_from_role_and_parts, "R000-03"),
               dgm_test_holds(a_stamp_goes_over_what_was_there, "R000-20"),
+              dgm_test_holds(what_belongs_to_the_conversation_follows_from_state_and_mark,
+                             "R001-08 R004-25"),
               dgm_test(errors_stand_beside_what_was_there),
               dgm_test(times_are_utc_with_milliseconds))

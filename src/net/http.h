@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "net/loop.h"
 
+#include <stdatomic.h>
+
 typedef struct dgm_http_server dgm_http_server;
 typedef struct dgm_http_exchange dgm_http_exchange; /* one request and its answer */
 
@@ -36,18 +38,38 @@ typedef struct dgm_http_request {
 /* The first header of that (lower case) name; absent if there is none. */
 dgm_str dgm_http_header_of(const dgm_http_request *r, dgm_str name);
 
+/* Bytes that requests hold from their head on until they are answered or forgotten: bodies, and what was
+ * decoded from them. Shared by all loops. Zero-initialise, then set the limit. */
+typedef struct dgm_http_budget {
+    atomic_size_t used;
+    atomic_size_t limit; /* 0: none */
+} dgm_http_budget;
+
+typedef enum dgm_http_refusal {
+    DGM_HTTP_ADMITTED,
+    DGM_HTTP_TOO_LARGE,   /* the body is above the limit of its request */
+    DGM_HTTP_SERVER_FULL, /* the server's budget */
+    DGM_HTTP_CALLER_FULL  /* the budget of dgm_http_set_budget */
+} dgm_http_refusal;
+
 typedef struct dgm_http_handler {
     /* A whole request. Must be answered, now or later, by begin or respond. */
     void (*on_request)(void *user, dgm_http_exchange *x, const dgm_http_request *r);
-    /* A request whose body is larger than max_body: its head, and no body. Must be answered from inside this call;
-     * the connection ends behind the answer. NULL: it is refused, in plain text. */
-    void (*on_too_large)(void *user, dgm_http_exchange *x, const dgm_http_request *r,
-                         const char *why);
+    /* The head of a request whose body has not arrived yet: for everything that the head decides, so that no
+     * byte of a refused body is waited for. May answer, from inside this call (the connection ends behind the
+     * answer), or call dgm_http_set_max_body and dgm_http_set_budget. A request that arrives in one piece
+     * comes to on_request alone. NULL: every head is fine. */
+    void (*on_head)(void *user, dgm_http_exchange *x, const dgm_http_request *r);
+    /* A request whose body is not read, or not to its end: its head, and no body. on_head may have been called
+     * before. Must be answered from inside this call; the connection ends behind the answer. NULL: it is refused
+     * in plain text. */
+    void (*on_body_refused)(void *user, dgm_http_exchange *x, const dgm_http_request *r,
+                            dgm_http_refusal refusal);
     /* What was refused before it became a request (too large, malformed): for logs and metrics. */
     void (*on_refused)(void *user, int status, const char *why);
-    /* A request that was handed over has had its answer, or as much of it as its peer stayed for; bytes
-     * are those of the body. status 0: the peer left before there was one. From inside the call that ends
-     * the exchange. May be NULL. */
+    /* A request that was handed over (on_head counts) has had its answer, or as much of it as its peer stayed
+     * for; bytes are those of the body. status 0: the peer left before there was one. From inside the call that
+     * ends the exchange. May be NULL. */
     void (*on_answered)(void *user, dgm_http_exchange *x, int status, uint64_t bytes);
     void *user;
 } dgm_http_handler;
@@ -68,6 +90,7 @@ typedef struct dgm_http_options {
     const char *tls_key;
     size_t max_body;        /* 0: DGM_MAX_HTTP_BODY_BYTES */
     size_t max_connections; /* per loop; 0: DGM_MAX_CONNECTIONS */
+    size_t max_in_flight;   /* of all requests; 0: DGM_MAX_IN_FLIGHT_BYTES */
     dgm_http_times times;   /* each 0: 10 s, 30 s, 60 s, 60 s, 2 s, 0.1 s, 15 s */
 } dgm_http_options;
 
@@ -81,7 +104,10 @@ int dgm_http_server_port(const dgm_http_server *s); /* 0 for a unix socket */
 dgm_code dgm_http_server_set_tls(dgm_http_server *s, const char *cert, const char *key,
                                  dgm_err *err);
 /* As in the options, for requests and connections that come after. From any thread. */
-void dgm_http_server_set_limits(dgm_http_server *s, size_t max_body, size_t max_connections);
+void dgm_http_server_set_limits(dgm_http_server *s, size_t max_body, size_t max_connections,
+                                size_t max_in_flight);
+/* Bytes of the server's budget that are in use. From any thread. */
+size_t dgm_http_server_in_flight(const dgm_http_server *s);
 /* No new connections; idle ones close; exchanges go on, and those that asked are told (dgm_http_on_drain).
  * on_drained when all are over or after ms. */
 void dgm_http_server_drain(dgm_http_server *s, uint64_t ms, dgm_loop_fn on_drained, void *arg);
@@ -95,12 +121,22 @@ void dgm_http_server_free(dgm_http_server *s);
 dgm_arena *dgm_http_arena(dgm_http_exchange *x);
 dgm_loop *dgm_http_loop(dgm_http_exchange *x);
 const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x);
+/* Lowers the limit on the body of this request; from on_head. */
+void dgm_http_set_max_body(dgm_http_exchange *x, size_t max_body);
+/* The request counts against this budget, too; from on_head. It outlives the server. Charges are returned when the
+ * request is forgotten or over. Requests of more than 64 KiB get at most three quarters of a budget, so that they
+ * cannot keep small ones out. A budget that is not in use admits one request of any size. */
+void dgm_http_set_budget(dgm_http_exchange *x, dgm_http_budget *b);
+/* A number for the peer's address (of IPv6 its first 64 bits), below DGM_HTTP_PEERS; others may share it.
+ * DGM_HTTP_PEERS: loopback and unix sockets, behind which there may be anybody. */
+#define DGM_HTTP_PEERS 1024
+size_t dgm_http_peer(const dgm_http_exchange *x);
 /* Memory that lives as long as the exchange, whatever is forgotten. */
 void *dgm_http_keep(dgm_http_exchange *x, size_t n);                /* zeroed */
 const char *dgm_http_keep_text(dgm_http_exchange *x, dgm_str text); /* a copy, terminated */
 /* For an answer that takes long: the request and all that lies in the arena go at the end of this turn (or
  * when the kernel has what was borrowed), and dgm_http_arena gives a new small one from here on. Of the
- * request there are still its method, target, path and query. After begin. */
+ * request there are still its method, target, path and query. Before or after begin. */
 void dgm_http_forget_request(dgm_http_exchange *x);
 
 /* Extra headers are written as given, names in their usual case; a line break in a value becomes a space.
@@ -136,8 +172,11 @@ size_t dgm_http_backlog(const dgm_http_exchange *x);
 /* room: the backlog was above the mark and is no more. gone: the peer is not there any more (a write
  * failed or the connection was reset; a FIN alone is a half-close), or took no byte for 60 s. After gone,
  * the exchange must still be ended, by dgm_http_end or dgm_http_respond, whose bytes nobody gets. Both come
- * from the loop, never from inside a call; gone comes once, also when it had happened before. */
+ * from the loop, never from inside a call; gone comes once for every watch, also when it had happened before. */
 void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_gone, void *arg);
+/* on_fin(arg of watch) when the peer has sent its FIN, once, also when it had happened before: it may still read, but
+ * it sends nothing any more. NULL: not of interest. After watch, which takes it back. */
+void dgm_http_on_fin(dgm_http_exchange *x, dgm_loop_fn on_fin);
 /* on_drain(arg of watch) when the server begins to drain, once, also when it has begun before: a stream
  * without an end of its own ends here. After watch. */
 void dgm_http_on_drain(dgm_http_exchange *x, dgm_loop_fn on_drain);

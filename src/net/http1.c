@@ -187,11 +187,18 @@ static int read_target(dgm_http1 *h, dgm_str *ret_authority)
     return 0;
 }
 
-static int read_host(dgm_http1 *h, dgm_str authority)
+/* llhttp sets no flag for a Transfer-Encoding without a value, so the header itself decides. */
+static int read_host(dgm_http1 *h, dgm_str authority, bool *ret_has_encoding)
 {
     dgm_http_header *host = NULL;
     for (size_t i = 0; i < h->request.n_headers; i++) {
-        if (!dgm_str_is(h->request.headers[i].name, "host"))
+        dgm_str name = h->request.headers[i].name;
+        if (dgm_str_is(name, "transfer-encoding")) {
+            if (*ret_has_encoding)
+                return refuse(h, 400, "there is more than one Transfer-Encoding header");
+            *ret_has_encoding = true;
+        }
+        if (!dgm_str_is(name, "host"))
             continue;
         if (host)
             return refuse(h, 400, "there is more than one Host header");
@@ -206,11 +213,11 @@ static int read_host(dgm_http1 *h, dgm_str authority)
     return 0;
 }
 
-static int read_body_headers(dgm_http1 *h)
+static int read_body_headers(dgm_http1 *h, bool has_encoding)
 {
     const llhttp_t *l = &h->parser;
     bool has_body = l->flags & F_CHUNKED || l->content_length > 0;
-    if (l->flags & F_TRANSFER_ENCODING) {
+    if (has_encoding) {
         if (l->flags & F_CONTENT_LENGTH)
             return refuse(h, 400, "Content-Length and Transfer-Encoding exclude each other");
         if (h->is_http10)
@@ -238,6 +245,7 @@ static int on_headers_complete(llhttp_t *l)
 {
     dgm_http1 *h = l->data;
     dgm_str authority = {0};
+    bool has_encoding = false;
     h->head_done = true;
     if (l->http_major != 1 || l->http_minor > 1)
         return refuse(h, 505, "unsupported HTTP version: use HTTP/1.1"), -1;
@@ -246,12 +254,22 @@ static int on_headers_complete(llhttp_t *l)
     h->is_http10 = l->http_minor == 0;
     l->upgrade = 0; /* h2c, websocket: an offer that we do not take up */
     h->request.method = dgm_str_from(llhttp_method_name((llhttp_method_t)l->method));
-    if (read_target(h, &authority) || read_host(h, authority) || read_body_headers(h))
+    if (read_target(h, &authority) || read_host(h, authority, &has_encoding) ||
+        read_body_headers(h, has_encoding))
         return -1;
     return 0;
 }
 
 /* ---- the body ------------------------------------------------------------------------------------------- */
+
+/* A chunk is refused by its announced size: no byte of one that cannot fit is waited for. */
+static int on_chunk_header(llhttp_t *l)
+{
+    dgm_http1 *h = l->data;
+    if (h->head_done && l->content_length > h->max_body - h->body.n)
+        return refuse(h, 413, "the body is too large (http_body_bytes)");
+    return 0;
+}
 
 static int on_body(llhttp_t *l, const char *p, size_t n)
 {
@@ -287,6 +305,7 @@ static const llhttp_settings_t settings = {
     .on_chunk_extension_name = on_extension,
     .on_chunk_extension_value = on_extension,
     .on_headers_complete = on_headers_complete,
+    .on_chunk_header = on_chunk_header,
     .on_body = on_body,
     .on_message_complete = on_message_complete,
 };
@@ -318,6 +337,55 @@ static void refuse_llhttp(dgm_http1 *h, llhttp_errno_t e)
         refuse(h, 400, llhttp_get_error_reason(&h->parser));
 }
 
+/* The request line, as far as llhttp is more lenient than RFC 9112 section 3. */
+enum http1_line { LINE_START, LINE_METHOD, LINE_BLANK, LINE_TARGET, LINE_VERSION, LINE_CHECKED };
+
+static bool check_request_line(dgm_http1 *h, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n && h->line != LINE_CHECKED; i++) {
+        const char *blank;
+        switch ((enum http1_line)h->line) {
+        case LINE_START: h->line = p[i] == '\r' || p[i] == '\n' ? LINE_START : LINE_METHOD; break;
+        case LINE_METHOD: h->line = p[i] == ' ' ? LINE_BLANK : LINE_METHOD; break;
+        case LINE_BLANK:
+            if (p[i] == ' ') {
+                refuse(h, 400, "there is more than one blank before the request target");
+                return false;
+            }
+            h->line = LINE_TARGET;
+            break;
+        case LINE_TARGET:
+            if (!(blank = memchr(p + i, ' ', n - i)))
+                return true;
+            i = (size_t)(blank - p);
+            h->line = LINE_VERSION;
+            break;
+        case LINE_VERSION: /* llhttp also reads RTSP/1.0 and ICE/1.0 */
+            if (p[i] != 'H') {
+                refuse(h, p[i] == 'R' || p[i] == 'I' ? 505 : 400, "this server speaks HTTP/1.1");
+                return false;
+            }
+            h->line = LINE_CHECKED;
+            break;
+        case LINE_CHECKED: break;
+        }
+    }
+    return true;
+}
+
+static dgm_http1_step http1_step_done(dgm_http1 *h)
+{
+    if (h->stops_at_head && h->head_done) {
+        h->stops_at_head = false;
+        return DGM_HTTP1_HEAD;
+    }
+    if (h->wants_continue) {
+        h->wants_continue = false;
+        return DGM_HTTP1_CONTINUE;
+    }
+    return DGM_HTTP1_MORE;
+}
+
 dgm_http1_step dgm_http1_feed(dgm_http1 *h, const char *p, size_t n, size_t *ret_used)
 {
     size_t used = 0;
@@ -344,6 +412,8 @@ dgm_http1_step dgm_http1_feed(dgm_http1 *h, const char *p, size_t n, size_t *ret
             h->first = from = memcpy(dgm_arena_alloc_raw(h->arena, k), from, k);
             h->n_first = k;
         }
+        if (h->line != LINE_CHECKED && !h->head_done && !check_request_line(h, from, k))
+            return DGM_HTTP1_REFUSED;
         llhttp_errno_t e = llhttp_execute(&h->parser, from, k);
         if (h->whole) {
             *ret_used = used + (size_t)(llhttp_get_error_pos(&h->parser) - from);
@@ -360,11 +430,14 @@ dgm_http1_step dgm_http1_feed(dgm_http1 *h, const char *p, size_t n, size_t *ret
         if (!h->head_done)
             h->head_bytes += k;
     }
-    if (h->wants_continue) {
-        h->wants_continue = false;
-        return DGM_HTTP1_CONTINUE;
-    }
-    return DGM_HTTP1_MORE;
+    return http1_step_done(h);
+}
+
+bool dgm_http1_set_max_body(dgm_http1 *h, size_t max_body)
+{
+    h->max_body = h->max_body < max_body ? h->max_body : max_body;
+    h->body.max = h->max_body;
+    return h->whole || (h->parser.flags & F_CHUNKED ? h->body.n : h->length) <= h->max_body;
 }
 
 size_t dgm_http1_body_bytes(const dgm_http1 *h)

@@ -21,7 +21,7 @@ struct handoff {
 static void on_handoff(void *arg)
 {
     struct handoff *h = arg;
-    http_conn_new(h->to, h->fd, true);
+    http_conn_new(h->to, h->fd, DGM_HTTP_PEERS);
     free(h);
 }
 
@@ -37,18 +37,39 @@ static bool is_loopback_of(const struct sockaddr_storage *a)
            (memcmp(six, mapped, sizeof mapped) == 0 && six->s6_addr[12] == 127);
 }
 
+/* Which addresses share a number must not be for others to choose: the pointer differs with every start. */
+static size_t peer_of(const http_shard *s, const struct sockaddr_storage *a)
+{
+    const unsigned char *p = (const unsigned char *)&((const struct sockaddr_in *)a)->sin_addr;
+    size_t n = 4;
+    uint64_t h = (uintptr_t)s->server;
+    if (is_loopback_of(a))
+        return DGM_HTTP_PEERS;
+    if (a->ss_family == AF_INET6) {
+        p = ((const struct sockaddr_in6 *)a)->sin6_addr.s6_addr;
+        n = 8;
+        if (IN6_IS_ADDR_V4MAPPED(&((const struct sockaddr_in6 *)a)->sin6_addr)) {
+            p += 12;
+            n = 4;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x9E3779B97F4A7C15u;
+    return (size_t)(h >> 40) % DGM_HTTP_PEERS;
+}
+
 static void accepted(http_shard *s, int fd, const struct sockaddr_storage *peer)
 {
     int on = 1;
     if (!s->server->listeners.path) {
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        http_conn_new(s, fd, is_loopback_of(peer));
+        http_conn_new(s, fd, peer_of(s, peer));
         return;
     }
     /* a unix socket has one listener: its connections go round */
     http_shard *to = s->server->shards[s->next_shard++ % s->server->n_shards];
     if (to == s) {
-        http_conn_new(s, fd, true);
+        http_conn_new(s, fd, DGM_HTTP_PEERS);
     } else {
         struct handoff *h = dgm_xmalloc(sizeof *h);
         *h = (struct handoff){to, fd};

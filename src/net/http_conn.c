@@ -62,19 +62,27 @@ static size_t parse(http_conn *c, const char *p, size_t n)
         }
         dgm_http1_step s = dgm_http1_feed(c->x->in, p + used, n - used, &took);
         used += took;
+        if (s == DGM_HTTP1_HEAD) {
+            if (!http_admit(c))
+                return n;
+            s = dgm_http1_feed(c->x->in, p + used, 0, &took);
+        }
         switch (s) {
         case DGM_HTTP1_CONTINUE:
             dgm_out_add(&c->out, &c->shard->pool, DGM_STR("HTTP/1.1 100 Continue\r\n\r\n"));
             http_touch(c);
             /* fallthrough */
+        case DGM_HTTP1_HEAD:
         case DGM_HTTP1_MORE:
+            if (!http_charge_body(c))
+                return n;
             if (c->x->in->head_done)
                 body_goes_on(c);
             break;
         case DGM_HTTP1_REQUEST: http_hand_over(c); break;
         case DGM_HTTP1_REFUSED:
             if (c->x->in->status == 413)
-                http_refuse_body(c, c->x->in->why);
+                http_refuse_body(c, DGM_HTTP_TOO_LARGE, c->x->in->why);
             else
                 http_refuse(c, c->x->in->status, c->x->in->why);
             return n;
@@ -143,7 +151,9 @@ void http_conn_close(http_conn *c)
         x->c = NULL;
         x->gone = true;
     } else if (x) {
-        http_exchange_free(x);
+        if (c->phase == QUEUED)
+            http_unqueue(x);
+        http_exchange_drop(x, 0);
     }
     c->x = NULL;
     c->phase = DEAD;
@@ -262,6 +272,7 @@ void http_settle(http_conn *c)
     http_set_timer(c, c->phase == LINGER                    ? T_LINGER
                       : !sent                               ? T_WRITE
                       : c->phase == BUSY                    ? (c->x->ping_n ? T_PING : T_NONE)
+                      : c->phase == QUEUED                  ? T_NONE
                       : c->tls && !dgm_tls_is_ready(c->tls) ? T_HEADERS
                       : c->phase == HEAD                    ? T_HEADERS
                       : c->phase == BODY                    ? T_BODY
@@ -301,7 +312,7 @@ static void take_tls(http_conn *c, const char *p, size_t n)
 static void on_readable(http_conn *c)
 {
     http_shard *s = c->shard;
-    size_t room = c->phase == BUSY || c->ahead ? AHEAD_BYTES : READ_BYTES;
+    size_t room = c->phase >= QUEUED || c->ahead ? AHEAD_BYTES : READ_BYTES;
     ssize_t n = recv(c->fd, s->read, room, 0);
     if (n < 0) {
         if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
@@ -323,6 +334,8 @@ static void on_readable(http_conn *c)
     } else {
         take(c, s->read, (size_t)n);
     }
+    if (c->eof && c->phase == BUSY && c->x->on_fin)
+        dgm_loop_at_turn_end(s->loop, &c->x->turn);
     if (c->phase != DEAD && !dgm_loop_is_queued(&c->turn))
         http_settle(c);
 }
@@ -340,7 +353,8 @@ static void on_event(uv_poll_t *h, int status, int events)
     if (events & UV_READABLE)
         on_readable(c);
 }
-void http_conn_new(http_shard *s, int fd, bool is_loopback)
+
+void http_conn_new(http_shard *s, int fd, size_t peer)
 {
     http_conn *c;
     if (s->closing || s->draining ||
@@ -357,7 +371,8 @@ void http_conn_new(http_shard *s, int fd, bool is_loopback)
     c->poll.data = c;
     c->shard = s;
     c->fd = fd;
-    c->is_loopback = is_loopback;
+    c->is_loopback = peer == DGM_HTTP_PEERS;
+    c->peer = (uint16_t)peer;
     c->turn = (dgm_loop_turn){.fn = flush, .arg = c};
     c->next = s->conns;
     if (s->conns)

@@ -8,6 +8,8 @@
 #define SPARE_ARENA_BYTES ((size_t)8 << 10)
 #define OWN_BYTES ((size_t)496)      /* the first block of what a forgotten request leaves */
 #define COPY_BYTES ((size_t)4 << 10) /* up to here a copy is cheaper than a part of its own */
+/* Bodies from this size on are handed over one per turn of the loop: each takes some 10 ms. */
+#define LARGE_BODY ((size_t)1 << 20)
 
 /* ---- arenas ------------------------------------------------------------------------------------------------- */
 
@@ -37,6 +39,7 @@ void http_exchange_new(http_conn *c)
     x->turn = (dgm_loop_turn){.fn = http_exchange_turn, .arg = x};
     x->in = dgm_arena_alloc_raw(x->arena, sizeof *x->in);
     dgm_http1_init(x->in, x->arena, c->shard->server->max_body);
+    x->in->stops_at_head = true;
     c->x = x;
 }
 
@@ -44,8 +47,18 @@ void http_exchange_free(dgm_http_exchange *x)
 {
     if (x->arena)
         give_arena(x->shard, x->arena);
+    if (x->charged)
+        http_uncharge(x);
     dgm_arena_free(x->own);
     free(x);
+}
+
+void http_exchange_drop(dgm_http_exchange *x, int status)
+{
+    const dgm_http_handler *h = &x->shard->server->handler;
+    if (x->shown && h->on_answered)
+        h->on_answered(h->user, x, status, 0);
+    http_exchange_free(x);
 }
 
 /* An exchange that has ended goes at the end of the turn, so that whoever ended it may still look at it,
@@ -56,6 +69,8 @@ void http_exchange_turn(void *arg)
     if (x->forgotten && x->arena && !x->borrowed) {
         give_arena(x->shard, x->arena);
         x->arena = NULL;
+        if (x->charged)
+            http_uncharge(x);
     }
     if (x->ended) {
         if (!x->borrowed)
@@ -63,6 +78,10 @@ void http_exchange_turn(void *arg)
     } else if (x->gone && x->on_gone && !x->told_gone) {
         x->told_gone = true;
         x->on_gone(x->arg);
+    } else if (x->on_fin && x->c && x->c->eof) {
+        dgm_loop_fn on_fin = x->on_fin;
+        x->on_fin = NULL;
+        on_fin(x->arg);
     } else if (x->shard->draining && x->on_drain && !x->gone) {
         dgm_loop_fn on_drain = x->on_drain;
         x->on_drain = NULL;
@@ -84,7 +103,7 @@ static void exchange_over(dgm_http_exchange *x)
     if (h->on_answered)
         h->on_answered(h->user, x, x->status, x->sent);
     x->ended = true;
-    x->on_room = x->on_gone = x->on_drain = NULL;
+    x->on_room = x->on_gone = x->on_fin = x->on_drain = NULL;
     if (c) {
         x->c = NULL;
         c->x = NULL;
@@ -106,13 +125,14 @@ void http_refused(http_shard *s, int status, const char *why)
 void http_refuse(http_conn *c, int status, const char *why)
 {
     dgm_str text = dgm_str_from(why);
-    http_refused(c->shard, status, why);
+    if (!c->x || !c->x->shown)
+        http_refused(c->shard, status, why);
     http_put_head(c, status, DGM_STR("text/plain; charset=utf-8"), (http_headers){0},
                   (http_headers){0}, BY_LENGTH, text.n + 1, "close");
     dgm_out_add(&c->out, &c->shard->pool, text);
     dgm_out_add(&c->out, &c->shard->pool, DGM_STR("\n"));
     if (c->x)
-        http_exchange_free(c->x);
+        http_exchange_drop(c->x, status);
     c->x = NULL;
     c->phase = IDLE;
     c->closing = true;
@@ -132,24 +152,87 @@ static dgm_http_exchange *begin_answer(http_conn *c)
     return x;
 }
 
-void http_hand_over(http_conn *c)
+/* A request that stays counts with the memory that it really takes. */
+static void hand_over_now(http_conn *c)
 {
     const dgm_http_handler *h = &c->shard->server->handler;
     dgm_http_exchange *x = begin_answer(c);
     h->on_request(h->user, x, &x->in->request);
+    if (!x->ended && !x->forgotten)
+        http_charge_actual(x);
 }
 
-void http_refuse_body(http_conn *c, const char *why)
+void http_hand_over(http_conn *c)
+{
+    http_shard *s = c->shard;
+    if (c->x->in->request.body.n < LARGE_BODY) {
+        hand_over_now(c);
+        return;
+    }
+    c->phase = QUEUED;
+    if (!s->large)
+        dgm_timer_start(&s->next_large, 1);
+    c->x->queued = NULL;
+    *s->large_end = c->x;
+    s->large_end = &c->x->queued;
+}
+
+void http_unqueue(dgm_http_exchange *x)
+{
+    http_shard *s = x->shard;
+    dgm_http_exchange **at = &s->large;
+    while (*at != x)
+        at = &(*at)->queued;
+    *at = x->queued;
+    if (s->large_end == &x->queued)
+        s->large_end = at;
+}
+
+void http_on_next_large(void *arg)
+{
+    http_shard *s = arg;
+    dgm_http_exchange *x = s->large;
+    if (!x)
+        return;
+    http_unqueue(x);
+    if (s->large)
+        dgm_timer_start(&s->next_large, 1);
+    http_touch(x->c); /* what follows from the answer, and the bytes behind the request */
+    hand_over_now(x->c);
+}
+
+void http_refuse_body(http_conn *c, dgm_http_refusal refusal, const char *why)
 {
     const dgm_http_handler *h = &c->shard->server->handler;
-    if (!h->on_too_large) {
-        http_refuse(c, 413, why);
+    if (!h->on_body_refused) {
+        http_refuse(c, refusal == DGM_HTTP_TOO_LARGE ? 413 : 503, why);
         return;
     }
     dgm_http_exchange *x = begin_answer(c);
     x->keep_alive = false; /* what comes next is its body */
     x->in->request.body = (dgm_str){0};
-    h->on_too_large(h->user, x, &x->in->request, why);
+    h->on_body_refused(h->user, x, &x->in->request, refusal);
+}
+
+bool http_admit(http_conn *c)
+{
+    const dgm_http_handler *h = &c->shard->server->handler;
+    dgm_http_exchange *x = c->x;
+    if (h->on_head) {
+        begin_answer(c);
+        x->keep_alive = false; /* what comes next is its body */
+        x->shown = true;
+        h->on_head(h->user, x, &x->in->request);
+        if (x->ended)
+            return false;
+        assert(!x->begun);
+        c->phase = HEAD;
+    }
+    if (!dgm_http1_set_max_body(x->in, x->in->max_body)) {
+        http_refuse_body(c, DGM_HTTP_TOO_LARGE, "the body is too large (http_body_bytes)");
+        return false;
+    }
+    return http_charge_body(c);
 }
 
 /* ---- public: answering ---------------------------------------------------------------------------------------------- */
@@ -229,12 +312,26 @@ static bool is_within(dgm_str s, dgm_str from, uint32_t *ret_at, uint32_t *ret_n
     return true;
 }
 
+/* Headers that were added for a response that has not been sent are in the arena, too. */
+static void keep_also(dgm_http_exchange *x)
+{
+    dgm_http_header *all = x->n_also ? dgm_http_keep(x, x->n_also * sizeof *all) : NULL;
+    for (size_t i = 0; i < x->n_also; i++) {
+        dgm_str name = x->also[i].name, value = x->also[i].value;
+        all[i] = (dgm_http_header){{dgm_http_keep_text(x, name), name.n},
+                                   {dgm_http_keep_text(x, value), value.n}};
+    }
+    x->also = all;
+}
+
 void dgm_http_forget_request(dgm_http_exchange *x)
 {
-    const dgm_http_request *r = &x->in->request;
-    assert(x->begun && !x->ended);
+    assert(!x->ended);
     if (x->forgotten)
         return;
+    const dgm_http_request *r = &x->in->request;
+    if (!x->begun && x->n_also)
+        keep_also(x);
     struct http_left *l = dgm_http_keep(x, sizeof *l + r->target.n);
     *l = (struct http_left){.method = r->method.p, /* llhttp's own */
                             .target_n = (uint32_t)r->target.n,
@@ -378,8 +475,17 @@ void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_go
 {
     x->on_room = on_room;
     x->on_gone = on_gone;
+    x->on_fin = NULL;
     x->arg = arg;
+    x->told_gone = false;
     if (x->gone)
+        dgm_loop_at_turn_end(x->shard->loop, &x->turn);
+}
+
+void dgm_http_on_fin(dgm_http_exchange *x, dgm_loop_fn on_fin)
+{
+    x->on_fin = on_fin;
+    if (x->c && x->c->eof)
         dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
 

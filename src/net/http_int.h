@@ -5,6 +5,7 @@
  *   http_accept.c    listeners: who comes in
  *   http_conn.c      connections: bytes in and out
  *   http_exchange.c  a request and its answer
+ *   http_budget.c    how many bytes requests may hold
  *   http_head.c      heads of answers
  *   http_timer.c     who waited too long
  *
@@ -12,6 +13,7 @@
  * uv_poll and two queues; its parser exists only while a request is being read, so an idle one is small.
  *
  *      IDLE ──first byte──► HEAD ──► BODY ──whole──► BUSY ──end──► IDLE
+ *                                      └─large─► QUEUED ─┘
  *        └── at most one exchange: the next request is parsed when the last answer has ended ──┘
  *      any ──refused, or the last answer──► (closing) ──all sent──► LINGER ──FIN or time──► DEAD
  *
@@ -40,7 +42,7 @@
 #define KEEP_ALIGN 8
 #define SPARE_ARENAS 32 /* of requests that are answered in the same turn */
 
-enum phase { IDLE, HEAD, BODY, BUSY, LINGER, DEAD };
+enum phase { IDLE, HEAD, BODY, QUEUED, BUSY, LINGER, DEAD };
 enum http_timer { T_NONE, T_HEADERS, T_BODY, T_IDLE, T_WRITE, T_LINGER, T_PING, N_TIMERS };
 
 typedef struct http_shard http_shard;
@@ -67,6 +69,7 @@ typedef struct http_conn {
     bool said_end;  /* TLS close_notify */
     bool is_closed; /* libuv is done with it */
     bool is_loopback;
+    uint16_t peer; /* see dgm_http_peer */
 } http_conn;
 
 /* What is left of a request that was forgotten. */
@@ -90,11 +93,14 @@ struct dgm_http_exchange {
         *arena; /* what is decoded and built; if forgotten it goes when nothing of it is needed */
     dgm_arena *own; /* what stays and is too much for `room`; NULL: nothing yet */
     dgm_loop_turn turn;
-    dgm_loop_fn on_room, on_gone, on_drain;
+    dgm_loop_fn on_room, on_gone, on_fin, on_drain;
     void *arg;
     const char *ping;
     void *tag;
     const dgm_http_header *also;
+    dgm_http_budget *budget;   /* besides the server's; NULL: none */
+    size_t charged;            /* to the budgets, for the arena and the body */
+    dgm_http_exchange *queued; /* the next one of the shard's queue */
     union {
         size_t body_at; /* while it is read: bytes of its body when the timer was started */
         uint64_t sent;  /* bytes of the answer's body */
@@ -105,6 +111,7 @@ struct dgm_http_exchange {
     uint16_t status; /* 0: not begun */
     bool forgotten;  /* the request */
     bool begun, ended, gone, told_gone;
+    bool shown; /* on_head was called: the handler knows of it */
     bool is_head, is_http10, chunked, no_body, keep_alive;
     bool above;                                 /* the mark: on_room is owed */
     uint16_t kept, kept_texts;                  /* of room: from the front, from the back */
@@ -122,7 +129,9 @@ struct http_shard {
     int listen_fd; /* -1: none */
     int reserve_fd;
     dgm_timer tick, backoff;
-    uint64_t armed; /* when tick rings; UINT64_MAX: not at all */
+    dgm_timer next_large;                  /* one large request per turn of the loop */
+    dgm_http_exchange *large, **large_end; /* that are whole and wait for it */
+    uint64_t armed;                        /* when tick rings; UINT64_MAX: not at all */
     dgm_loop_stop stop;
     http_conn *conns;
     size_t n_conns;
@@ -147,6 +156,7 @@ struct dgm_http_server {
     dgm_http_handler handler;
     dgm_http_times times;
     atomic_size_t max_body, max_connections;
+    dgm_http_budget in_flight;
     char *listen;
     dgm_tls_ctx *tls; /* as it began; the shards have their own reference */
     dgm_listeners listeners;
@@ -189,15 +199,28 @@ void http_exchange_free(dgm_http_exchange *x);
 void http_exchange_turn(
     void *exchange);               /* tells that the peer is gone; frees it when it has ended */
 void http_hand_over(http_conn *c); /* c->x is whole */
-/* Its body is too large: whoever answers requests does, if it wants to. */
-void http_refuse_body(http_conn *c, const char *why);
+void http_on_next_large(void *shard);
+void http_unqueue(dgm_http_exchange *x);
+/* Its head is complete: asks the handler and the budgets. False: it was answered. */
+bool http_admit(http_conn *c);
+/* Its body is too large, or there is no room for it: whoever answers requests does, if it wants to. */
+void http_refuse_body(http_conn *c, dgm_http_refusal refusal, const char *why);
+/* An exchange that ends without an answer of its handler, which is told so if it knows of it. */
+void http_exchange_drop(dgm_http_exchange *x, int status);
 /* Answers a connection that goes no further; there may be no request. */
 void http_refuse(http_conn *c, int status, const char *why);
 void http_refused(http_shard *s, int status, const char *why); /* tells the handler */
 
+/* ---- http_budget.c ----------------------------------------------------------------------------------------- */
+
+/* Its head is complete or more of its body came. False: there is no room for it, and it was answered. */
+bool http_charge_body(http_conn *c);
+void http_charge_actual(dgm_http_exchange *x); /* what it really takes */
+void http_uncharge(dgm_http_exchange *x);      /* all of it */
+
 /* ---- http_conn.c ------------------------------------------------------------------------------------------- */
 
-void http_conn_new(http_shard *s, int fd, bool is_loopback);
+void http_conn_new(http_shard *s, int fd, size_t peer);
 void http_conn_close(http_conn *c);
 void http_lost(http_conn *c);   /* the peer is not there any more */
 void http_settle(http_conn *c); /* ends, what to watch, which timer; may close it */

@@ -81,6 +81,7 @@ static void shard_close(void *arg)
     }
     dgm_timer_close(&s->tick, on_timer_closed, s);
     dgm_timer_close(&s->backoff, on_timer_closed, s);
+    dgm_timer_close(&s->next_large, on_timer_closed, s);
     if (s == s->server->shards[0] && s->server->drain_timer_open) {
         s->server->drain_timer_open = false;
         dgm_timer_close(&s->server->drain_timer, on_timer_closed, s);
@@ -91,9 +92,10 @@ static void shard_open(void *arg)
 {
     http_shard *s = arg;
     s->opened = true;
-    s->open_handles = 2;
+    s->open_handles = 3;
     dgm_timer_init(s->loop, &s->tick, http_on_tick, s);
     dgm_timer_init(s->loop, &s->backoff, http_on_backoff, s);
+    dgm_timer_init(s->loop, &s->next_large, http_on_next_large, s);
     s->stop = (dgm_loop_stop){.fn = shard_close, .arg = s};
     dgm_loop_on_stop(s->loop, &s->stop);
     http_listener_open(s);
@@ -127,8 +129,10 @@ static dgm_http_times times_of(const dgm_http_times *t)
 #undef MS
 }
 
-void dgm_http_server_set_limits(dgm_http_server *s, size_t max_body, size_t max_connections)
+void dgm_http_server_set_limits(dgm_http_server *s, size_t max_body, size_t max_connections,
+                                size_t max_in_flight)
 {
+    s->in_flight.limit = max_in_flight ? max_in_flight : DGM_MAX_IN_FLIGHT_BYTES;
     s->max_body = max_body ? max_body : DGM_MAX_HTTP_BODY_BYTES;
     s->max_connections = max_connections ? max_connections : DGM_MAX_CONNECTIONS;
 }
@@ -142,7 +146,7 @@ dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_ht
     s->loops = loops;
     s->handler = handler;
     s->listen = memcpy(dgm_xmalloc(strlen(o->listen) + 1), o->listen, strlen(o->listen) + 1);
-    dgm_http_server_set_limits(s, o->max_body, o->max_connections);
+    dgm_http_server_set_limits(s, o->max_body, o->max_connections, o->max_in_flight);
     s->times = times_of(&o->times);
     if (!o->tls_cert != !o->tls_key)
         rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "TLS needs both a certificate and a key");
@@ -178,6 +182,7 @@ dgm_code dgm_http_server_start(dgm_http_server *s, dgm_err *err)
         h->reserve_fd = -1;
         h->tls = s->tls ? dgm_tls_ctx_ref(s->tls) : NULL;
         h->armed = UINT64_MAX;
+        h->large_end = &h->large;
     }
     s->started = true;
     for (size_t i = 0; i < n; i++)
@@ -220,6 +225,11 @@ dgm_code dgm_http_server_set_tls(dgm_http_server *s, const char *cert, const cha
 int dgm_http_server_port(const dgm_http_server *s)
 {
     return s->listeners.port;
+}
+
+size_t dgm_http_server_in_flight(const dgm_http_server *s)
+{
+    return s->in_flight.used;
 }
 
 size_t dgm_http_server_connections(const dgm_http_server *s)

@@ -14,11 +14,13 @@
 #include "base/limits.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 /* How long a stopping loop waits for handles that somebody is closing. */
 #define STOP_GRACE_MS 2000
@@ -237,14 +239,16 @@ static void close_own_handles(dgm_loop *l)
     uv_run(&l->uv, UV_RUN_NOWAIT);
 }
 
-/* All that was posted, all that it asked for, and so on. */
-static void run_rest(dgm_loop *l)
+/* All that was posted, all that it asked for, and so on. False: there was nothing. */
+static bool run_rest(dgm_loop *l)
 {
-    for (bool any = true; any;) {
+    bool ran = false;
+    for (bool any = true; any; ran = ran || any) {
         any = run_posted(l);
         any = end_turn(l) || any;
         uv_run(&l->uv, UV_RUN_NOWAIT);
     }
+    return ran;
 }
 
 static void run_loop(void *arg)
@@ -269,10 +273,27 @@ static void run_loop(void *arg)
     current = NULL;
 }
 
+/* A loop and what libuv makes with the first one, for which it aborts the program if there are not enough. */
+#define LOOP_DESCRIPTORS 8
+
+static bool has_descriptors(void)
+{
+    int fds[LOOP_DESCRIPTORS], n = 0;
+    while (n < LOOP_DESCRIPTORS && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        n++;
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    return n == LOOP_DESCRIPTORS;
+}
+
 static dgm_code loop_new(size_t index, dgm_loop **ret_loop, dgm_err *err)
 {
-    dgm_loop *l = dgm_xcalloc(1, sizeof *l);
     int rc;
+    if (!has_descriptors())
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot make an event loop: too many open files: raise the limit (ulimit "
+                        "-n)");
+    dgm_loop *l = dgm_xcalloc(1, sizeof *l);
     l->index = index;
     pthread_mutex_init(&l->lock, NULL);
     if ((rc = uv_loop_init(&l->uv)) == 0 && (rc = uv_async_init(&l->uv, &l->async, on_async)) != 0)
@@ -298,14 +319,23 @@ static dgm_code loop_new(size_t index, dgm_loop **ret_loop, dgm_err *err)
     return DGM_OK;
 }
 
+/* What is left on one loop may post to any other: all of them are there until nothing is left. */
+static void run_all_rest(dgm_loops *l)
+{
+    for (bool any = true; any;) {
+        any = false;
+        for (size_t i = 0; i < l->n; i++) {
+            current = l->at[i]; /* its objects are ours now: the thread is gone */
+            any = run_rest(l->at[i]) || any;
+        }
+    }
+    current = NULL;
+}
+
 static void loop_free(dgm_loop *l)
 {
-    current = l; /* its objects are ours now: the thread is gone */
-    run_rest(l);
-    run_rest(l); /* what the last callbacks posted */
     /* Busy if somebody left a handle open: his to mend, not ours to wait for. */
     uv_loop_close(&l->uv);
-    current = NULL;
     free(l->running.at);
     free(l->queue.at);
     pthread_mutex_destroy(&l->lock);
@@ -376,6 +406,7 @@ void dgm_loops_free(dgm_loops *l)
     if (!l)
         return;
     dgm_loops_stop(l);
+    run_all_rest(l);
     for (size_t i = 0; i < l->n; i++)
         loop_free(l->at[i]);
     free(l);

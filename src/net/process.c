@@ -118,6 +118,7 @@ static void on_exited(dgm_process *p)
     int status = 0;
     /* Its number is its group's until it is reaped: so first the group, then the leader. */
     kill(-p->pid, SIGKILL);
+    dgm_process_guard_remove(p->pid);
     while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
         ;
     p->how.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -314,16 +315,24 @@ static void watch_exit(dgm_process *p, bool without_pidfd)
 dgm_code dgm_process_start(dgm_loop *loop, const dgm_process_options *options,
                            dgm_process_handler handler, dgm_process **ret_process, dgm_err *err)
 {
-    int fds[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    int fds[6] = {-1, -1, -1, -1, -1, -1}; /* in, out, err: each a read end and a write end */
     size_t max_line = options->max_line_bytes ? options->max_line_bytes : DGM_MAX_RECORD_BYTES;
     pid_t pid = 0;
-    int why = process_spawn(options, fds, &pid);
-    if (why) {
-        process_close_all(fds, 8);
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot start \"%s\"%s%s: %s", options->argv[0],
-                        options->cwd ? " in " : "", options->cwd ? options->cwd : "",
-                        strerror(why));
+    dgm_code rc = DGM_OK;
+    for (size_t i = 0; i < 3 && !rc; i++) {
+        if (!dgm_process_open_pipe(fds + 2 * i))
+            rc = dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot start \"%s\": %s", options->argv[0],
+                          strerror(errno));
     }
+    struct process_spawn s = {.argv = options->argv,
+                              .env = options->env,
+                              .cwd = options->cwd,
+                              .stdio = {fds[0], fds[3], fds[5]}};
+    if (rc || (rc = process_spawn(&s, &pid, err))) {
+        process_close_all(fds, 6);
+        return rc;
+    }
+    dgm_process_guard_add(pid);
     dgm_process *p = dgm_xcalloc(1, sizeof *p);
     p->loop = loop;
     p->handler = handler;
@@ -342,7 +351,7 @@ dgm_code dgm_process_start(dgm_loop *loop, const dgm_process_options *options,
     p->stop = (dgm_loop_stop){.fn = on_stop, .arg = p};
     dgm_loop_on_stop(loop, &p->stop);
     watch_exit(p, options->without_pidfd);
-    process_close_all(fds, 8);
+    process_close_all(fds, 6);
     *ret_process = p;
     return DGM_OK;
 }

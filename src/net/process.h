@@ -3,8 +3,8 @@
  * an end that always comes.
  *
  * When the child ends, whatever it started in its group is killed. When its loop stops, all of them are
- * killed at once, and on_exit comes as always. When we are killed, the child is too (PDEATHSIG); what
- * it started then is not, the kernel knows no such rule. It is read only while its reader wants more,
+ * killed at once, and on_exit comes as always. When we are killed, the child is killed at once by the
+ * kernel (PDEATHSIG), and the processes of its group by process_guard.c. It is read only while its reader wants more,
  * so one that writes without end fills its pipe and waits. All calls are made on the loop it was
  * started on; callbacks come there, never from inside a call.
  *
@@ -14,6 +14,8 @@
 
 #include "base/err.h"
 #include "net/loop.h"
+
+#include <limits.h>
 
 typedef struct dgm_process dgm_process;
 
@@ -41,18 +43,23 @@ typedef struct dgm_process_handler {
 } dgm_process_handler;
 
 typedef struct dgm_process_options {
-    const char *const *argv; /* ends with NULL; argv[0] is looked up in PATH */
-    const char *const
-        *env;              /* "NAME=value" beside what we have ourselves; ends with NULL; or NULL */
-    const char *cwd;       /* NULL: ours */
-    size_t max_line_bytes; /* 0: DGM_MAX_RECORD_BYTES */
-    uint64_t grace_ms;     /* from SIGTERM to SIGKILL */
-    bool without_pidfd;    /* as on a kernel that has none: look every 20 ms */
+    const char *const *argv; /* ends with NULL; argv[0] is looked up in the PATH of env */
+    const char *const *env;  /* "NAME=value", all of it; ends with NULL. NULL: ours */
+    const char *cwd;         /* NULL: ours */
+    size_t max_line_bytes;   /* 0: DGM_MAX_RECORD_BYTES */
+    uint64_t grace_ms;       /* from SIGTERM to SIGKILL */
+    bool without_pidfd;      /* as on a kernel that has none: look every 20 ms */
 } dgm_process_options;
 
 /* A program that cannot be started is an error here: DGM_UNAVAILABLE, with the reason. */
 dgm_code dgm_process_start(dgm_loop *loop, const dgm_process_options *options,
                            dgm_process_handler handler, dgm_process **ret_process, dgm_err *err);
+
+/* Where a program is found, as execvp does: a name with a slash is a path, any other one is looked for in
+ * the PATH of env (NULL: ours). Relative paths count from cwd (NULL: ours). DGM_UNAVAILABLE: there is no
+ * such program, or it may not be run; the message names it and the folder. */
+dgm_code dgm_process_find(const char *name, const char *const *env, const char *cwd,
+                          char ret_path[PATH_MAX], dgm_err *err);
 
 int dgm_process_pid(const dgm_process *p);
 

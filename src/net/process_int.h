@@ -5,7 +5,23 @@
 
 #include <sys/types.h>
 
-/* Returns 0 when it runs, else an errno. fds: in, out, err, report, each a read end and a write end; they
- * are the caller's to close, whatever becomes of it (-1: closed). */
-int process_spawn(const dgm_process_options *o, int fds[8], pid_t *ret_pid);
-void process_close_all(int *fds, size_t n);
+/* ---- process_spawn.c */
+
+struct process_spawn {
+    const char *const *argv; /* ends with NULL; argv[0] is looked up in the PATH of env */
+    const char *const *env;  /* all of it; NULL: ours */
+    const char *cwd;         /* NULL: ours */
+    int stdio[3];            /* above 2 */
+    bool outlives_us;
+};
+
+dgm_code process_spawn(const struct process_spawn *s, pid_t *ret_pid, dgm_err *err);
+/* A read end and a write end, both above 2 and closed by exec. False: errno says why. */
+bool dgm_process_open_pipe(int ends[2]);
+void process_close_all(int *fds, size_t n); /* -1: not open */
+
+/* ---- process_guard.c */
+
+/* A group of processes that has to end when we are killed, and one that has ended. From any thread. */
+void dgm_process_guard_add(pid_t group);
+void dgm_process_guard_remove(pid_t group);

@@ -1,97 +1,212 @@
 /*
- * net/process_spawn.c - fork and exec: a child in its own group that dies with us.
+ * net/process_spawn.c - starts a child in its own session that is killed when we are.
  *
- * Not uv_spawn: that has no place for PR_SET_PDEATHSIG, and it reaps at once, while the group may be
- * signalled safely only as long as its leader's number is not free for others.
+ * Not fork: it copies the page tables, which stops the loop for milliseconds per GiB. The child borrows
+ * our memory until it calls exec (CLONE_VM | CLONE_VFORK, as posix_spawn does), on a stack of its own.
+ * So it makes system calls only: a libc function, or a sanitizer's version of it, could change our state.
+ *
+ * Not uv_spawn or posix_spawn: they have no place for PR_SET_PDEATHSIG, and uv_spawn reaps at once, while
+ * a group may be signalled safely only as long as its leader's number cannot be reused.
  */
+#define _GNU_SOURCE /* clone */
 #include "net/process_int.h"
 
 #include "base/arena.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdalign.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
-/* In the child: only what is safe after a fork in a program with threads. Never returns. */
-static void become(const dgm_process_options *o, char **env, const int fds[3], pid_t parent,
-                   int report)
+/* ---- finding the program -------------------------------------------------------------------------------- */
+
+static const char *env_value(const char *const *env, const char *name)
 {
-    sigset_t none;
-    setsid();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(127); /* we were orphaned before we could ask not to be */
-    for (int i = 1; i < NSIG; i++)
-        signal(i, SIG_DFL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    size_t n = strlen(name);
+    for (; env && *env; env++) {
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    }
+    return NULL;
+}
+
+/* 0, or the errno of running this file. A relative path counts from cwd. */
+static int program_fault(const char *cwd, const char *path)
+{
+    char joined[PATH_MAX];
+    struct stat st;
+    if (cwd && path[0] != '/') {
+        int n = snprintf(joined, sizeof joined, "%s/%s", cwd, path);
+        if (n < 0 || (size_t)n >= sizeof joined)
+            return ENAMETOOLONG;
+        path = joined;
+    }
+    if (stat(path, &st) < 0)
+        return errno;
+    if (S_ISDIR(st.st_mode))
+        return EISDIR;
+    return access(path, X_OK) < 0 ? errno : 0;
+}
+
+/* As execvp does: the first one that can be run; EACCES if there are only ones that cannot. */
+static int search_path(const char *name, const char *path, const char *cwd, char *ret_path)
+{
+    int why = ENOENT;
+    for (const char *p = path;; p++) {
+        size_t n = strcspn(p, ":");
+        int length = snprintf(ret_path, PATH_MAX, "%.*s%s%s", (int)n, p, n ? "/" : "", name);
+        int fault = length > 0 && length < PATH_MAX ? program_fault(cwd, ret_path) : ENAMETOOLONG;
+        if (!fault)
+            return 0;
+        if (fault == EACCES)
+            why = EACCES;
+        p += n;
+        if (!*p)
+            return why;
+    }
+}
+
+dgm_code dgm_process_find(const char *name, const char *const *env, const char *cwd,
+                          char ret_path[PATH_MAX], dgm_err *err)
+{
+    struct stat st;
+    int why;
+    const char *in = cwd ? " in " : "", *where = cwd ? cwd : "";
+    if (cwd && (stat(cwd, &st) < 0 || (!S_ISDIR(st.st_mode) && (errno = ENOTDIR))))
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot run \"%s\" in the folder %s: %s", name,
+                        cwd, strerror(errno));
+    if (strchr(name, '/')) {
+        snprintf(ret_path, PATH_MAX, "%s", name);
+        why = strlen(name) < PATH_MAX ? program_fault(cwd, name) : ENAMETOOLONG;
+    } else {
+        const char *path = env_value(env ? env : (const char *const *)environ, "PATH");
+        path = path ? path : "/bin:/usr/bin"; /* as execvp has it */
+        why = search_path(name, path, cwd, ret_path);
+        if (why == ENOENT)
+            return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                            "cannot find the program \"%s\" in PATH (%.200s); a program in the "
+                            "folder of the configuration is named with ./",
+                            name, path);
+    }
+    if (why == EACCES)
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot run the program \"%s\"%s%s: it is not executable (chmod +x)", name,
+                        in, where);
+    if (why)
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot run the program \"%s\"%s%s: %s", name,
+                        in, where, strerror(why));
+    return DGM_OK;
+}
+
+/* ---- the child ------------------------------------------------------------------------------------------- */
+
+#define STACK_BYTES 16384       /* the child calls one function deep */
+#define KERNEL_SIGSET_BYTES 8   /* of rt_sigaction and rt_sigprocmask */
+#define KERNEL_SIGACTION_ROOM 8 /* words; larger than struct sigaction of any kernel */
+
+struct child {
+    const struct process_spawn *spawn;
+    const char **sh_argv; /* for a script without #!, as execvp does */
+    const char *path;
+    char *const *env;
+    pid_t parent;
+    int why; /* errno; 0: exec has succeeded */
+};
+
+#define IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
+
+IN_CHILD static int run_child(void *arg)
+{
+    struct child *c = arg;
+    const struct process_spawn *s = c->spawn;
+    unsigned long zeros[KERNEL_SIGACTION_ROOM] = {0}; /* SIG_DFL; an empty set */
+    syscall(SYS_setsid);
+    if (!s->outlives_us) {
+        syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (syscall(SYS_getppid) != c->parent)
+            syscall(SYS_exit_group, 127); /* we were orphaned before we could ask not to be */
+    }
+    for (int i = 1; i < NSIG; i++) /* exec resets handlers, but not what is ignored */
+        syscall(SYS_rt_sigaction, i, zeros, NULL, KERNEL_SIGSET_BYTES);
     for (int i = 0; i < 3; i++) {
-        if (dup2(fds[i], i) < 0)
+        if (syscall(SYS_dup3, s->stdio[i], i, 0) < 0)
             goto failed;
     }
 #ifdef SYS_close_range
     syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC: whoever forgot it */);
 #endif
-    if (o->cwd && chdir(o->cwd) < 0)
+    if (s->cwd && syscall(SYS_chdir, s->cwd) < 0)
         goto failed;
-    environ = env;
-    execvp(o->argv[0], (char *const *)(uintptr_t)o->argv);
-failed:;
-    int why = errno;
-    while (write(report, &why, sizeof why) < 0 && errno == EINTR)
-        ;
-    _exit(127);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, zeros, NULL, KERNEL_SIGSET_BYTES);
+    syscall(SYS_execve, c->path, s->argv, c->env);
+    if (errno == ENOEXEC)
+        syscall(SYS_execve, "/bin/sh", c->sh_argv, c->env);
+failed:
+    c->why = errno;
+    syscall(SYS_exit_group, 127);
+    return 127;
 }
 
-static bool names_same(const char *a, const char *b) /* two "NAME=value" */
+/* Signals wait meanwhile: a handler of ours must not run in the child. */
+static pid_t clone_child(struct child *c)
 {
-    size_t n = strcspn(a, "=");
-    return strcspn(b, "=") == n && memcmp(a, b, n) == 0;
-}
-
-static char **merged_env(const char *const *more)
-{
-    size_t n = 0, n_more = 0, k = 0;
-    while (environ && environ[n])
-        n++;
-    while (more && more[n_more])
-        n_more++;
-    char **env = dgm_xcalloc(n + n_more + 1, sizeof *env);
-    for (size_t i = 0; i < n; i++) {
-        size_t j = 0;
-        while (j < n_more && !names_same(environ[i], more[j]))
-            j++;
-        if (j == n_more)
-            env[k++] = environ[i];
-    }
-    for (size_t j = 0; j < n_more; j++)
-        env[k++] = (char *)(uintptr_t)more[j];
-    return env;
-}
-
-/* All signals wait while there are two of us in one memory image. */
-static pid_t fork_quietly(void)
-{
+    alignas(16) char stack[STACK_BYTES];
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    pid_t pid = fork();
-    if (pid != 0) {
-        int saved = errno;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        errno = saved;
+    pid_t pid = clone(run_child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, c);
+    int why = pid < 0 ? errno : c->why;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (pid >= 0 && why) {
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
     }
-    return pid;
+    errno = why;
+    return why ? -1 : pid;
 }
 
-/* The child's ends of the pipes must not be 0, 1 or 2: dup2 would trample on them. */
+dgm_code process_spawn(const struct process_spawn *s, pid_t *ret_pid, dgm_err *err)
+{
+    char path[PATH_MAX];
+    size_t n = 0;
+    dgm_code rc = dgm_process_find(s->argv[0], s->env, s->cwd, path, err);
+    if (rc)
+        return rc;
+    while (s->argv[n])
+        n++;
+    const char **sh_argv = dgm_xcalloc(n + 2, sizeof *sh_argv);
+    sh_argv[0] = "/bin/sh";
+    sh_argv[1] = path;
+    memcpy(sh_argv + 2, s->argv + 1, (n - 1) * sizeof *sh_argv);
+    struct child c = {.spawn = s,
+                      .sh_argv = sh_argv,
+                      .path = path,
+                      .env = s->env ? (char *const *)(uintptr_t)s->env : environ,
+                      .parent = getpid()};
+    pid_t pid = clone_child(&c);
+    int why = errno;
+    free(sh_argv);
+    if (pid < 0)
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot start \"%s\"%s%s: %s", s->argv[0],
+                        s->cwd ? " in " : "", s->cwd ? s->cwd : "", strerror(why));
+    *ret_pid = pid;
+    return DGM_OK;
+}
+
+/* ---- pipes ----------------------------------------------------------------------------------------------- */
+
+/* The child's ends of the pipes must not be 0, 1 or 2: dup3 would replace them. */
 static int above_stdio(int fd)
 {
     if (fd < 0 || fd > 2)
@@ -103,7 +218,7 @@ static int above_stdio(int fd)
     return higher;
 }
 
-static bool open_pipe(int ends[2])
+bool dgm_process_open_pipe(int ends[2])
 {
     int fds[2];
     int rc = uv_pipe(fds, 0, 0); /* blocking, and closed by exec */
@@ -122,32 +237,4 @@ void process_close_all(int *fds, size_t n)
         if (fds[i] >= 0)
             close(fds[i]);
     }
-}
-
-int process_spawn(const dgm_process_options *o, int fds[8], pid_t *ret_pid)
-{
-    int why = 0;
-    for (size_t i = 0; i < 4; i++) {
-        if (!open_pipe(fds + 2 * i))
-            return errno;
-    }
-    char **env = merged_env(o->env);
-    pid_t parent = getpid(), pid = fork_quietly();
-    if (pid == 0)
-        become(o, env, (int[]){fds[0], fds[3], fds[5]}, parent, fds[7]);
-    free(env);
-    if (pid < 0)
-        return errno;
-    close(fds[7]);
-    fds[7] = -1;
-    ssize_t n;
-    while ((n = read(fds[6], &why, sizeof why)) < 0 && errno == EINTR)
-        ;
-    if (n <= 0) { /* closed by exec: it runs */
-        *ret_pid = pid;
-        return 0;
-    }
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-    return why;
 }

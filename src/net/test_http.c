@@ -260,13 +260,15 @@ static void a_refused_upload_still_sees_why(void **state)
     stop();
 }
 
-static void say_no(void *user, dgm_http_exchange *x, const dgm_http_request *r, const char *why)
+static void say_no(void *user, dgm_http_exchange *x, const dgm_http_request *r,
+                   dgm_http_refusal refusal)
 {
     (void)user;
     assert_int_equal(r->body.n, 0);
     assert_true(dgm_str_is(r->path, "/up") && dgm_str_is(r->method, "POST"));
     assert_true(dgm_str_is(dgm_http_header_of(r, DGM_STR("x-who")), "me"));
-    dgm_http_respond(x, 413, DGM_STR("text/x-own"), NULL, 0, dgm_str_from(why));
+    assert_int_equal(refusal, DGM_HTTP_TOO_LARGE);
+    dgm_http_respond(x, 413, DGM_STR("text/x-own"), NULL, 0, DGM_STR("http_body_bytes"));
 }
 
 static void who_wants_to_refuse_a_body_does(void **state)
@@ -276,7 +278,7 @@ static void who_wants_to_refuse_a_body_does(void **state)
     static char junk[300000];
     (void)state;
     memset(junk, 'x', sizeof junk);
-    answer_too_large = say_no;
+    answer_refused_body = say_no;
     serve(1, (dgm_http_options){.max_body = 100000}, NULL);
     for (size_t i = 0; i < 2; i++) {
         int fd = client(), end;
@@ -294,7 +296,7 @@ static void who_wants_to_refuse_a_body_does(void **state)
     }
     assert_int_equal(w.refused, 0);
     stop();
-    answer_too_large = NULL;
+    answer_refused_body = NULL;
 }
 
 static void a_body_at_its_limit_is_taken(void **state)

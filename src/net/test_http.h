@@ -202,8 +202,10 @@ static inline void on_request(void *user, dgm_http_exchange *x, const dgm_http_r
 }
 
 /* For servers that answer requests with too large a body themselves. */
-static void (*answer_too_large)(void *user, dgm_http_exchange *x, const dgm_http_request *r,
-                                const char *why);
+static void (*answer_refused_body)(void *user, dgm_http_exchange *x, const dgm_http_request *r,
+                                   dgm_http_refusal refusal);
+/* For servers that look at heads. */
+static void (*look_at_head)(void *user, dgm_http_exchange *x, const dgm_http_request *r);
 
 static inline void on_refused(void *user, int status, const char *why)
 {
@@ -226,7 +228,8 @@ static inline void serve(size_t loops, dgm_http_options o, const dgm_http_times 
 {
     dgm_err err = {0};
     dgm_http_handler h = {.on_request = on_request,
-                          .on_too_large = answer_too_large,
+                          .on_head = look_at_head,
+                          .on_body_refused = answer_refused_body,
                           .on_refused = on_refused,
                           .on_answered = on_answered};
     memset(&w, 0, sizeof w);

@@ -165,6 +165,34 @@ static void who_expects_100_is_told_once_and_only_if_he_waits(void **state)
     assert_int_equal(feed(h, both, (size_t)n, 0, &used), DGM_HTTP1_MORE);
 }
 
+/* What a head decides is decided before its body; a request in one piece is not stopped. */
+static void it_stops_once_between_head_and_body(void **state)
+{
+    static const char *const heads[] = {"Content-Length: 3\r\n",
+                                        "Content-Length: 3\r\nExpect: 100-continue\r\n"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_http1 *h = parser(a);
+        char text[200];
+        int n = snprintf(text, sizeof text, "POST /x HTTP/1.1\r\n" HOST "%s\r\n", heads[i]);
+        size_t used;
+        h->stops_at_head = true;
+        assert_int_equal(dgm_http1_feed(h, text, (size_t)n - 1, &used), DGM_HTTP1_MORE);
+        assert_int_equal(dgm_http1_feed(h, text + n - 1, 1, &used), DGM_HTTP1_HEAD);
+        check_str(h->request.path, "/x");
+        assert_int_equal(dgm_http1_feed(h, text, 0, &used),
+                         i ? DGM_HTTP1_CONTINUE : DGM_HTTP1_MORE);
+        assert_true(dgm_http1_set_max_body(h, 3));
+        assert_false(dgm_http1_set_max_body(h, 2));
+        assert_int_equal(dgm_http1_feed(h, "abc", 3, &used), DGM_HTTP1_REQUEST);
+        h = parser(a);
+        h->stops_at_head = true;
+        n += snprintf(text + n, sizeof text - (size_t)n, "abc");
+        assert_int_equal(dgm_http1_feed(h, text, (size_t)n, &used), DGM_HTTP1_REQUEST);
+    }
+}
+
 /* ---- what is refused -------------------------------------------------------------------------------------- */
 
 struct bad {
@@ -200,6 +228,13 @@ static const struct bad bads[] = {
     BAD("a misspelt chunked", 501, POST("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n")),
     BAD("a vertical tab before chunked", 400,
         POST("Transfer-Encoding: \vchunked\r\n", "0\r\n\r\n")),
+    BAD("an encoding without a value beside a length", 400,
+        POST("Transfer-Encoding:\r\nContent-Length: 3\r\n", "abc")),
+    BAD("an encoding of blanks beside a length", 400,
+        POST("Content-Length: 3\r\nTransfer-Encoding: \t \r\n", "abc")),
+    BAD("an encoding without a value", 501, POST("Transfer-Encoding:\r\n", "abc")),
+    BAD("chunked, then an empty encoding", 400,
+        POST(CHUNKED "Transfer-Encoding:\r\n", "0\r\n\r\n")),
     BAD("chunked in HTTP/1.0", 400, "POST / HTTP/1.0\r\n" CHUNKED "\r\n0\r\n\r\n"),
     BAD("obsolete folding", 400, GET("X: a\r\n b\r\n")),
     BAD("folding behind the request line", 400, "GET / HTTP/1.1\r\n Host: a\r\n\r\n"),
@@ -234,6 +269,11 @@ static const struct bad bads[] = {
     BAD("HTTP/1.2", 505, "GET / HTTP/1.2\r\n" HOST "\r\n"),
     BAD("HTTP/2 without its preface", 505, "GET / HTTP/2.0\r\n" HOST "\r\n"),
     BAD("the preface of HTTP/2", 505, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    BAD("RTSP", 505, "GET / RTSP/1.0\r\n" HOST "\r\n"),
+    BAD("Icecast", 505, "SOURCE /x ICE/1.0\r\n" HOST "\r\n"),
+    BAD("two blanks before the target", 400, "GET  / HTTP/1.1\r\n" HOST "\r\n"),
+    BAD("a blank line, then two blanks", 400, "\r\nPOST  / HTTP/1.1\r\n" HOST "\r\n"),
+    BAD("two blanks before the version", 400, "GET /  HTTP/1.1\r\n" HOST "\r\n"),
     BAD("a method in lower case", 400, "get / HTTP/1.1\r\n" HOST "\r\n"),
     BAD("an unknown method", 400, "FOO / HTTP/1.1\r\n" HOST "\r\n"),
     BAD("the beginning of TLS", 400, "\x16\x03\x01\x02"),
@@ -243,6 +283,8 @@ static const struct bad bads[] = {
     BAD("a chunk size with 0x", 400, POST(CHUNKED, "0x3\r\nabc\r\n0\r\n\r\n")),
     BAD("a chunk size with a sign", 400, POST(CHUNKED, "-3\r\nabc\r\n0\r\n\r\n")),
     BAD("a chunk size that overflows", 400, POST(CHUNKED, "fffffffffffffffff\r\nabc")),
+    BAD("a chunk that cannot fit", 413, POST(CHUNKED, "ffffffffffffffff\r\n")),
+    BAD("a second chunk that cannot fit", 413, POST(CHUNKED, "3\r\nabc\r\n1fffffe\r\n")),
     BAD("an empty chunk size", 400, POST(CHUNKED, "\r\nabc")),
     BAD("a chunk longer than it says", 400, POST(CHUNKED, "3\r\nabcd\r\n0\r\n\r\n")),
     BAD("LF in a chunk extension", 400, POST(CHUNKED, "3;e=\n1\r\nabc\r\n0\r\n\r\n")),
@@ -405,6 +447,7 @@ int main(void)
         dgm_test(targets_have_four_forms),
         dgm_test(keep_alive_is_the_versions_default_or_the_headers_word),
         dgm_test(who_expects_100_is_told_once_and_only_if_he_waits),
+        dgm_test(it_stops_once_between_head_and_body),
         dgm_test(a_head_may_have_its_limit_and_not_a_byte_more),
         dgm_test(a_head_may_have_so_many_lines),
         dgm_test(a_chunked_body_meets_its_limit_as_it_comes),

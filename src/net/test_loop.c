@@ -401,10 +401,35 @@ static void the_clock_does_not_go_back(void **state)
     }
 }
 
+struct ball {
+    dgm_loops *loops;
+    size_t left, thrown;
+};
+
+static void throw_back(void *arg)
+{
+    struct ball *b = arg;
+    b->thrown++;
+    if (b->left-- > 0)
+        dgm_loop_post(dgm_loops_at(b->loops, b->left % 3), throw_back, b);
+}
+
+static void what_is_left_at_the_end_may_go_to_any_loop(void **state)
+{
+    struct ball b = {.loops = loops_of(3), .left = 30};
+    (void)state;
+    start(b.loops);
+    dgm_loops_stop(b.loops);
+    dgm_loop_post(dgm_loops_at(b.loops, 2), throw_back, &b);
+    dgm_loops_free(b.loops);
+    assert_int_equal(b.thrown, 31);
+}
+
 DGM_TEST_MAIN(dgm_test(what_one_thread_posts_runs_in_order), dgm_test(loops_post_to_each_other),
               dgm_test(a_loop_that_posts_to_itself_goes_on),
               dgm_test(many_threads_post_and_stop_runs_what_was_posted),
               dgm_test(loops_that_never_started_run_what_was_posted_too),
+              dgm_test(what_is_left_at_the_end_may_go_to_any_loop),
               dgm_test(more_loops_than_the_limit_are_refused),
               dgm_test(a_turn_end_runs_once_however_often_it_is_asked_for),
               dgm_test(a_turn_end_can_be_taken_back), dgm_test(timers_ring_and_stop_closes_them),

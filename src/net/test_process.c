@@ -4,7 +4,10 @@
 #include "support/check.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -224,8 +227,8 @@ static void a_program_that_is_not_there_is_named(void **state)
     (void)state;
     run(&c);
     assert_int_equal(c.rc, DGM_UNAVAILABLE);
-    assert_string_equal(c.err.msg,
-                        "cannot start \"/nowhere/to be/found\": No such file or directory");
+    assert_string_equal(
+        c.err.msg, "cannot run the program \"/nowhere/to be/found\": No such file or directory");
     end(&c);
     d.options.cwd = "/nowhere";
     run(&d);
@@ -234,18 +237,73 @@ static void a_program_that_is_not_there_is_named(void **state)
     end(&d);
 }
 
-static void it_has_our_environment_and_its_own(void **state)
+static void it_has_the_environment_that_it_is_given(void **state)
 {
-    static const char *const env[] = {"DGM_TEST_A=2", "DGM_TEST_B=x y", NULL};
+    static const char *const env[] = {"DGM_TEST_A=2", "DGM_TEST_B=x y", "PATH=/nowhere:/bin", NULL};
     struct child c = sh("echo $DGM_TEST_A $DGM_TEST_B $DGM_TEST_C; pwd");
+    struct child d = sh("echo $DGM_TEST_C");
     (void)state;
     setenv("DGM_TEST_A", "1", 1);
     setenv("DGM_TEST_C", "3", 1);
     c.options.env = env;
     c.options.cwd = "/";
     run(&c);
-    check_str(c.out, "[2 x y 3]W[/]W");
+    check_str(c.out, "[2 x y]W[/]W");
     end(&c);
+    run(&d); /* without one it has ours */
+    check_str(d.out, "[3]W");
+    end(&d);
+}
+
+static void write_file(const char *folder, const char *name, const char *text, mode_t mode)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void programs_are_found_as_execvp_finds_them(void **state)
+{
+    char folder[] = "/tmp/dgm-find-XXXXXX", path[PATH_MAX], env_path[PATH_MAX];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    write_file(folder, "runs", "echo script without a first line\n", 0755);
+    write_file(folder, "plain", "#!/bin/sh\n", 0644);
+    snprintf(env_path, sizeof env_path, "PATH=/nowhere:%s:/bin", folder);
+    const char *const env[] = {env_path, NULL};
+    const struct {
+        const char *name, *cwd, *want; /* want: of the message, or the path */
+        bool found;
+    } rows[] = {
+        {"sh", NULL, "/bin/sh", true},
+        {"./runs", folder, "./runs", true},
+        {"/bin/sh", "/", "/bin/sh", true},
+        {"./runs", NULL, "cannot run the program \"./runs\": No such file", false},
+        {"./plain", folder, "it is not executable (chmod +x)", false},
+        {"plain", NULL, "it is not executable (chmod +x)", false},
+        {"no-such-program", NULL, "cannot find the program \"no-such-program\" in PATH", false},
+        {"/tmp", NULL, "Is a directory", false},
+        {"sh", "/nowhere", "in the folder /nowhere: No such file", false},
+        {"sh", "/etc/passwd", "Not a directory", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_err err = {0};
+        dgm_code rc = dgm_process_find(rows[i].name, env, rows[i].cwd, path, &err);
+        assert_int_equal(rc, rows[i].found ? DGM_OK : DGM_UNAVAILABLE);
+        if (rows[i].found)
+            assert_string_equal(path, rows[i].want);
+        else if (!strstr(err.msg, rows[i].want))
+            fail_msg("\"%s\" is not in: %s", rows[i].want, err.msg);
+    }
+    struct child c = {.argv = {"./runs", NULL}, .options = {.cwd = folder}};
+    run(&c);
+    check_str(c.out, "[script without a first line]W");
+    end(&c);
+    snprintf(path, sizeof path, "rm -r %s", folder);
+    assert_int_equal(system(path), 0); // NOLINT: a folder of our own
 }
 
 static void a_signal_that_kills_it_is_told(void **state)
@@ -426,6 +484,7 @@ static void it_ends_with_its_loop(void **state)
     end(&c);
 }
 
+/* With everything in its group. */
 static void it_dies_with_us(void **state)
 {
     int pipes[2];
@@ -435,7 +494,7 @@ static void it_dies_with_us(void **state)
     pid_t pid = fork();
     if (pid == 0) { /* a server that is killed in the middle */
         static struct child c;
-        c = sh("exec sleep 100");
+        c = sh("sleep 100 & sleep 100; true");
         c.input = NULL;
         c.options.argv = c.argv;
         dgm_loops_new(1, &c.loops, &c.err);
@@ -457,7 +516,8 @@ static void it_dies_with_us(void **state)
 
 DGM_TEST_MAIN(dgm_test(lines_come_as_they_are_written), dgm_test(what_is_written_is_read),
               dgm_test(a_program_that_is_not_there_is_named),
-              dgm_test(it_has_our_environment_and_its_own),
+              dgm_test(it_has_the_environment_that_it_is_given),
+              dgm_test(programs_are_found_as_execvp_finds_them),
               dgm_test(a_signal_that_kills_it_is_told), dgm_test(kill_is_term_first),
               dgm_test(what_ignores_term_is_killed), dgm_test(grandchildren_go_with_it),
               dgm_test(one_that_left_its_group_is_not_waited_for),

@@ -31,8 +31,10 @@ typedef struct dgm_stream_params {
     bool old_peer; /* ag-ui: of before 1.0 */
     bool fragment; /* no whole run: begin and end nothing that is not in it */
     bool whole;    /* encoders: the response, not its events */
-    bool usage;    /* openai-chat: the chunk that tells of usage was asked for */
-    bool so_far;   /* openai-responses, whole: a run that has not ended is in progress */
+    /* Decoders of ag-ui-simple and responses-simple: all events are compacted before they are decoded. */
+    bool compact;
+    bool usage;  /* openai-chat: the chunk that tells of usage was asked for */
+    bool so_far; /* openai-responses, whole: a run that has not ended is in progress */
     /* openai-responses: ids of items are made of the response's and a number, so that they lead back to it */
     bool scoped_ids;
     /* openai-chat: the answer is to be JSON: data is said bare, not as a block of code */
@@ -40,7 +42,8 @@ typedef struct dgm_stream_params {
     dgm_str model; /* what OpenAI's formats call the agent; absent: "dragoman" */
     /* openai, ai-sdk: of this task all answers tell; absent: as the format has it, in chat only of one that waits */
     dgm_str task_id;
-    int64_t now; /* Unix milliseconds, for what has a time and was given none */
+    bool no_task; /* the answer is a Message: there is no task, and no state, to name */
+    int64_t now;  /* Unix milliseconds, for what has a time and was given none */
     dgm_mint mint;
 } dgm_stream_params;
 

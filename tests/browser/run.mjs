@@ -151,10 +151,18 @@ test("cancel ends it, by Escape", async () => {
   same(await text(".outcome"), "canceled", "outcome");
 });
 
-test("files are links, pictures are shown", async () => {
+test("files are links, pictures are shown, nothing else has a type that a browser runs", async () => {
   await open();
+  await page.evaluate(() => {
+    const make_url = URL.createObjectURL;
+    window.blob_types = [];
+    URL.createObjectURL = (blob) => { window.blob_types.push(blob.type); return make_url.call(URL, blob); };
+  });
   await say("file");
   await settled();
+  const types = await page.evaluate(() => window.blob_types);
+  check(types.includes("application/octet-stream"), `types: ${types}`);
+  check(types.every((t) => t === "application/octet-stream" || /^image\/(png|jpeg|gif|webp)$/.test(t)), `types: ${types}`);
   const names = await last(".artifact a").allInnerTexts();
   check(names.length >= 2, `links: ${names}`);
   const picture = last(".artifact img").first();

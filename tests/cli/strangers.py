@@ -93,3 +93,35 @@ class CutterHandler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+class Streamer(Stranger):
+    """Answers every call with these events of 0.3, over JSON-RPC, and does not close the stream."""
+
+    def __init__(self, events):
+        self.events, self.over = events, threading.Event()
+        super().__init__(StreamerHandler)
+
+    def __exit__(self, *_):
+        self.over.set()
+        super().__exit__()
+
+
+class StreamerHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        owner = self.server.owner
+        id = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["id"]
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for event in owner.events:
+            self.wfile.write(b"data: " + json.dumps({"jsonrpc": "2.0", "id": id, "result": event}).encode() + b"\n\n")
+        self.wfile.flush()
+        owner.over.wait(60)
+        self.close_connection = True
+
+    def log_message(self, *_):
+        pass

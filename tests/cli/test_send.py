@@ -12,7 +12,7 @@ import threading
 
 from support import (DRAGOMAN, ENV, FOLDER, ROOT, WAIT, Server, check, check_same, end, failed, folder, run, start, succeeded, test,
                      write)
-from strangers import Cutter, Recorder
+from strangers import Cutter, Recorder, Streamer
 
 WIRES = [(v, b) for v in ("1.0", "0.3") for b in ("jsonrpc", "rest")]
 QUICK = "long 20"  # the demo streams it without pausing
@@ -538,3 +538,19 @@ def _():
     for one in shared.values():
         one.stop()
     shared.clear()
+
+
+@test("send takes the end from the state, with or without final, message and timestamp, also while the stream stays open [R004-09]")
+def _():
+    task = {"kind": "task", "id": "t", "contextId": "c", "status": {"state": "submitted"}}
+    artifact = {"kind": "artifact-update", "taskId": "t", "contextId": "c", "lastChunk": True,
+                "artifact": {"artifactId": "a", "parts": [{"kind": "text", "text": "Hello"}]}}
+    message = {"kind": "message", "messageId": "m", "role": "agent", "parts": [{"kind": "text", "text": "Hello"}]}
+    for state, code in (("completed", 0), ("failed", 1)):
+        for more in ({}, {"final": True}):
+            for status in ({}, {"message": message}, {"timestamp": "2026-01-01T00:00:00Z"}):
+                end = {"kind": "status-update", "taskId": "t", "contextId": "c", "status": {"state": state, **status}, **more}
+                with Streamer([task, artifact, end]) as streamer:
+                    ended = run("send", "--protocol", "0.3", "--binding", "jsonrpc", streamer.url, "hi")
+                check_same(ended.status, code, f"{end}: status")
+                check_same(ended.out.count(b"Hello"), 1, f"{end}: {ended.out}")

@@ -16,7 +16,7 @@ void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak)
 
 static void on_death(void)
 {
-    fprintf(stderr, "replay: that was %s\n", current ? current : "before the first file");
+    fprintf(stderr, "replay: that was %s\n", current ? current : "outside of a file");
 }
 
 static void die(const char *what, const char *path)
@@ -41,6 +41,7 @@ static int on_file(const char *path, const struct stat *st, int kind)
     fclose(f);
     current = path;
     LLVMFuzzerTestOneInput(bytes, (size_t)st->st_size);
+    current = NULL; /* ftw's; a leak is found when it is gone */
     free(bytes);
     n_files++;
     return 0;

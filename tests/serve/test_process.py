@@ -230,6 +230,25 @@ def _():
             same(s.process.wait(60), 0, "status")
 
 
+@test("with few descriptors it runs, or one sentence says which limit to raise", timeout=240)
+def _():
+    import resource
+    ran = 0
+    for n in range(8, 48):
+        path = os.path.join(folder(), "t.db")
+        p = subprocess.Popen([DRAGOMAN, "serve", "--store", "sqlite:" + path, "--listen", "127.0.0.1:0"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+        line = p.stdout.readline()
+        p.terminate()
+        _, err = p.communicate(timeout=60)
+        if line:
+            ran += 1
+            same(p.returncode, 0, f"status with {n}")
+        else:
+            same((p.returncode, err.count("\n"), "ulimit -n" in err), (1, 1, True), f"{n}: {err}")
+    check(ran, "it never ran")
+
+
 # ---- reloading ---------------------------------------------------------------------------------------------------------------
 
 class Reloaded:
@@ -310,6 +329,43 @@ def _():
     with Reloaded({"agents": [agent("demo")]}) as r:
         lines = r.reload({"loops": 3, "agents": [agent("demo")]}, "nothing reloaded: the changes need a restart")
         check(any("warn" in line and "nothing reloaded" in line for line in lines), lines)
+
+
+# An address that is not loopback by its form, and that only this machine reaches.
+BEYOND = "[::ffff:127.0.0.1]"
+
+
+@each("SIGHUP does not lower the protection of the listener that stays open: {}", [
+    ("another listen without tokens", BEYOND, {"listen": "127.0.0.1:{port}"}), ("no tokens", BEYOND, {"listen": BEYOND + ":{port}"}),
+    ("insecure without tokens", BEYOND, {"listen": BEYOND + ":{port}", "insecure": True}), ("on loopback, no tokens", "127.0.0.1", {"listen": "127.0.0.1:{port}"})])
+def _(first, config):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def at(c):
+        return {k: v.replace("{port}", str(port)) if isinstance(v, str) else v for k, v in c.items()}
+    path = os.path.join(folder(), "dragoman.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(at({"listen": first + ":{port}", "store": "memory:", "tokens": [{"token": "old-token-1234", "principal": "p"}]}), f)
+    p = subprocess.Popen([DRAGOMAN, "serve", "-c", path], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        check("listening" in p.stdout.readline(), "the banner")
+
+        def statuses():
+            return [ask(("127.0.0.1", port), "GET", "/tasks/x", None, [*V1, *([("Authorization", f"Bearer {t}")] if t else [])]).status for t in ("old-token-1234", None)]
+        same(statuses(), [404, 401], "before")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(at({"store": "memory:", **config}), f)
+        p.send_signal(signal.SIGHUP)
+        while "nothing reloaded" not in (line := p.stderr.readline()):
+            check(line and "msg=reloaded" not in line, line)
+        same(statuses(), [404, 401], "after")
+    finally:
+        p.kill()
+        p.wait()
+        p.stdout.close()
+        p.stderr.close()
 
 
 @test("SIGHUP without a change says so")
@@ -422,8 +478,36 @@ def _():
         def is_full():
             big = c.send("chunks 1 " + "x" * 300000)
             r, m = ask(s.address, "GET", "/readyz"), ask(s.address, "GET", "/metrics").body.decode()
+            for body in big.response.body, r.body:
+                check(path.encode() not in body and b"user" not in body, body)  # where it is and who we are is for the log
             return not big.ok and r.status == 503 and len(r.json["reason"]) > 10 and "dragoman_ready 0" in m
         soon(is_full, "it is ready although nothing can be written", 60)
+
+
+@each("a database that is deleted or moved under the server: /readyz is red, sends are refused, only the log names the path: {}", ["deleted", "moved", "replaced"])
+def _(how):
+    path = os.path.join(folder(), "t.db")
+    with Server("bench", store="sqlite:" + path) as s:
+        c = Client(s, RPC1)
+        check(c.send("chunks 1 x").ok, "before")
+        if how == "deleted":
+            os.unlink(path)
+        else:
+            os.rename(path, path + ".aside")
+        if how == "replaced":
+            with open(path, "w", encoding="utf-8"):
+                pass
+        r = ask(s.address, "GET", "/readyz")
+        same(r.status, 503, "/readyz")
+        refused = c.send("chunks 1 x")
+        check(not refused.ok, refused)
+        for body in r.body, refused.response.body:
+            check(path.encode() not in body, body)
+        soon(lambda: any("the store does not work" in line and path in line for line in s.log), "the log names it", 30)
+        if how == "moved":
+            os.rename(path + ".aside", path)
+            soon(lambda: ask(s.address, "GET", "/readyz").status == 200, "it works again", 30)
+            check(c.send("chunks 1 x").ok, "after")
 
 
 def metrics(s):

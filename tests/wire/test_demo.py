@@ -1,6 +1,7 @@
 """The demo agent's scripts and the hello agent: the same text however it is asked for (004)."""
 from lib.a2a import ALL, INTERRUPTED, RPC, RPC1, TERMINAL, Client, artifact_texts, fold, task_text, text_of
 from lib.agents import (DEMO_ALL, DEMO_ASK, DEMO_AUTH, DEMO_DATA, DEMO_END_WELL, DEMO_FAIL, DEMO_FILE, DEMO_MORE, DEMO_REJECT, DEMO_SLOW, DEMO_TEXT)
+from lib.http import ask
 from lib.server import IS_STANDIN, agent, needs_ours, server, settings
 from lib.tap import check, each, same, test
 
@@ -199,3 +200,21 @@ def _():
     events = configured(working_message="One moment").stream(DEMO_TEXT).rest()
     parts = [p for e in events if e.state == "TASK_STATE_WORKING" for p in e.body["status"].get("message", {}).get("parts", [])]
     check({"type": "status-indicator", "text": "One moment", "displayAs": "loading"} in [p.get("data") for p in parts], parts)
+
+
+@test("the demo's card lists the media types that its script `files` accepts")
+def _():
+    needs_ours("a script of Dragoman's demo")
+    modes = ask(server("demo").address, "GET", "/.well-known/agent-card.json").json["defaultInputModes"]
+    check("text/plain" in modes and "image/png" in modes and "*/*" in modes, modes)
+
+
+@each("every status of a stream, and the Task, have a timestamp: {} [R004-09]", [(f"{word}, {w}", w, word) for w in ALL for word in (DEMO_TEXT, DEMO_ASK, DEMO_FAIL)])
+def _(wire, word):
+    needs_ours("the stand-in's clock is the SDK's")
+    c = client(wire)
+    events = c.stream(word).rest()
+    same(events[0].kind, "task", "the first event")
+    statuses = [e.body["status"] for e in events if e.kind in ("task", "statusUpdate")]
+    check(len(statuses) > 1 and all(s.get("timestamp") for s in statuses), statuses)
+    check(c.get(events[0].body["id"]).task["status"].get("timestamp"), "the Task")

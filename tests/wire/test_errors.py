@@ -1,5 +1,5 @@
 """Every error in both profiles of the status table (4.1, 4.2): code, reason, HTTP status, status name."""
-from lib.a2a import ALL, ERRORS, ONE, OLD, REST1, RPC1, Client, Events, message
+from lib.a2a import ALL, ERRORS, ONE, OLD, REST, REST1, RPC, RPC1, Client, Events, message
 from lib.agents import completed
 from lib.server import agent, needs_ours, server, settings
 from lib.tap import check, each, same, test
@@ -92,13 +92,38 @@ def _():
     same(sorted(e.code for e in ERRORS.values() if e.reason), list(range(-32009, -32000)), "codes")
 
 
-@each("an error before the first event is an ordinary answer, not a stream: {}", [(f"{w}, {what}", w, p) for w in ALL for what, p in
-      [("no message", {}), ("unknown task", {"message": message(task="nobody")})]])
-def _(wire, params):
-    a = client(wire, "1.0.1").open("stream", params)
+REFUSED = [("stream", "no message", {}), ("stream", "unknown task", {"message": message(task="nobody")}), ("subscribe", "unknown task", {"id": "nobody"})]
+
+
+@each("REST: an error before the first event is an ordinary answer, not a stream: {}", [(f"{w}, {op}, {what}", w, op, p) for w in REST for op, what, p in REFUSED])
+def _(wire, op, params):
+    a = client(wire, "1.0.1").open(op, params)
     check(not isinstance(a, Events), a)
     a.refused()
     same(a.response.type, "application/json", "content type")
+
+
+@each("JSON-RPC: a caller that only accepts events gets the error as one event: {}", [(f"{w}, {op}, {what}", w, op, p) for w in RPC for op, what, p in REFUSED])
+def _(wire, op, params):
+    needs_ours("found for a2a-go, which reads nothing else")
+    a = client(wire, "1.0.1").open(op, params)
+    same(a.stream.response.status, 200, "status")
+    check(isinstance(a, Events), a)
+    a.refused()
+
+
+@each("JSON-RPC: a caller that accepts JSON gets the error as JSON: {}", [(f"{w}, {op}, Accept: {accept}", w, op, p, accept) for w in RPC for op, _, p in REFUSED[1:]
+      for accept in (None, "*/*", "application/json", "application/json, text/event-stream")])
+def _(wire, op, params, accept):
+    c = client(wire, "1.0.1")
+    c.call(op, params, headers=[("Accept", accept)] if accept else []).expect("TaskNotFound")
+
+
+@test("JSON-RPC: what the transport refuses keeps its HTTP status on a streaming call")
+def _():
+    needs_ours("needs tokens")
+    c = Client(server("tck", config=settings(tokens=True)), RPC1, token="wrong")
+    same(c.open("subscribe", {"id": "x"}).response.status, 401, "status")
 
 
 @each("an error says which task it means, {}", ONE)

@@ -2,7 +2,8 @@
 from lib import fronts
 from lib.a2a import REST1, RPC1, Client, artifact_texts, task_text
 from lib.agents import DEMO_ALL, DEMO_ASK, DEMO_AUTH, DEMO_FAIL, DEMO_MORE, DEMO_REJECT
-from lib.server import Server, agent, server, settings
+from lib.http import ask
+from lib.server import Server, agent, folder, server, settings
 from lib.tap import check, each, same, soon, test
 
 
@@ -12,6 +13,76 @@ def demo(pace=0):
 
 def words(text):
     return " ".join(text.split())
+
+
+# ---- a Message answer ------------------------------------------------------------------------------------
+
+SIMPLE = {"simple/ag-ui": lambda s, text: fronts.post(s, "/simple/ag-ui", fronts.run_input(text)),
+          "simple/responses": lambda s, text: fronts.post(s, "/simple/responses", {"model": "hello", "input": text})}
+
+
+def hello():
+    return server("hello")
+
+
+def tasks_of(s):
+    return Client(s, RPC1).list().value["totalSize"]
+
+
+@each("a Message answer stores no task: {} [R004-21 R004-26]", [*fronts.ALL, *SIMPLE])
+def _(name):
+    with Server("hello") as s:
+        if name in SIMPLE:
+            r = SIMPLE[name](s, "hi")
+            check(r.status == 200 and b"Hello" in r.body, r)
+        else:
+            more = {"model": "hello"} if name.startswith(("chat", "responses")) else {}
+            told = fronts.ALL[name](s, "hi", **more)
+            check(told.text.startswith("Hello"), told.text)
+            check(not told.headers or not told.headers.get("x-a2a-task-id"), "a header names a task")
+        same(tasks_of(s), 0, "tasks")
+
+
+@test("Responses: a Message answer with store can be read, listed, continued and deleted; there is no task [R004-26]")
+def _():
+    s = hello()
+    first = fronts.responses(s, "hi", model="hello").body
+    check("a2a_task_id" not in first["metadata"], first["metadata"])
+    got = ask(s.address, "GET", f"/v1/responses/{first['id']}")
+    same(got.status, 200, "status")
+    same({k: got.json[k] for k in ("id", "output", "status", "metadata")}, {k: first[k] for k in ("id", "output", "status", "metadata")}, "the response")
+    items = ask(s.address, "GET", f"/v1/responses/{first['id']}/input_items").json["data"]
+    same([i["content"][0]["text"] for i in items], ["hi"], "input items")
+    with fronts.stream(s, f"/v1/responses/{first['id']}?stream=true", None, method="GET") as again:
+        same(fronts.fold_responses(again.rest()).text, fronts.output_text(first), "streamed again")
+    then = fronts.responses(s, "and you?", model="hello", previous_response_id=first["id"]).body
+    same((then["status"], then["previous_response_id"]), ("completed", first["id"]), "the next one")
+    same(ask(s.address, "DELETE", f"/v1/responses/{first['id']}").status, 200, "deleted")
+    same(ask(s.address, "GET", f"/v1/responses/{first['id']}").status, 404, "after that")
+    same(tasks_of(s), 0, "tasks")
+
+
+@test("Responses: a Message answer without store is gone [R004-26]")
+def _():
+    s = hello()
+    r = fronts.responses(s, "hi", model="hello", store=False).body
+    same(ask(s.address, "GET", f"/v1/responses/{r['id']}").status, 404, "status")
+
+
+@test("Responses: a stored Message answer survives kill -9 [R004-26]")
+def _():
+    with Server("hello", store=f"sqlite:{folder()}/db") as s:
+        r = fronts.responses(s, "hi", model="hello").body
+        s.kill()
+        s.restart()
+        same(ask(s.address, "GET", f"/v1/responses/{r['id']}").json["output"], r["output"], "output")
+
+
+@test("two Message answers have ids of their own")
+def _():
+    s = hello()
+    ids = [fronts.chat(s, "hi", model="hello").body["id"] for _ in range(2)] + [fronts.responses(s, "hi", model="hello").body["output"][0]["id"] for _ in range(2)]
+    same(len(set(ids)), 4, "ids")
 
 
 # ---- every script, everywhere -----------------------------------------------------------------------------
@@ -28,12 +99,14 @@ def _(word, name):
     check(words(told.text).count(words(task_text(task))) == 1 or not task_text(task), f"said twice: {told.text!r}")
 
 
-ENDS = {"fail": {"chat": "task_failed", "chat, streamed": "task_failed", "responses": "failed", "responses, streamed": "failed",
+ENDS = {"fail": {"chat": "task_failed", "chat, streamed": "task_failed", "responses": "task_failed", "responses, streamed": "failed",
                  "ag-ui": "error:failed", "ai-sdk": "error"},
         "reject": {"chat": "stop", "chat, streamed": "stop", "responses": "completed", "responses, streamed": "completed",
                    "ag-ui": "error:rejected", "ai-sdk": "error"},
         "ask": {"chat": "stop", "chat, streamed": "stop", "responses": "completed", "responses, streamed": "completed",
-                "ag-ui": "interrupt", "ai-sdk": "stop"},
+                "ag-ui": "success", "ai-sdk": "stop"},
+        "auth": {"chat": "stop", "chat, streamed": "stop", "responses": "completed", "responses, streamed": "completed",
+                 "ag-ui": "interrupt", "ai-sdk": "stop"},
         "stream": {"chat": "stop", "chat, streamed": "stop", "responses": "completed", "responses, streamed": "completed",
                    "ag-ui": "success", "ai-sdk": "stop"}}
 
@@ -43,7 +116,7 @@ def _(word, name):
     same(fronts.ALL[name](demo(), word).end, ENDS[word][name], "the end")
 
 
-@each("what was said before it broke off is shown as A2A shows it: {}", [(n, n) for n in fronts.ALL if n != "chat"])  # whole, chat has an error
+@each("what was said before it broke off is shown as A2A shows it: {}", [(n, n) for n in fronts.ALL if n not in ("chat", "responses")])  # whole, these have an error
 def _(name):
     s = demo()
     said = "".join(artifact_texts(Client(s, RPC1).send("break").task))
@@ -170,3 +243,27 @@ def _(name):
             (not is_canceled or "TASK_STATE_CANCELED" in states) and (is_canceled or states == {"TASK_STATE_COMPLETED"})
 
     soon(over, "tasks that do not end", seconds=60)
+
+
+# ---- which dialect is where -----------------------------------------------------------------------------------
+
+ASKS = {"ag-ui": lambda: fronts.run_input("tools"), "responses": lambda: {"model": "demo", "input": "tools", "stream": True}}
+OFFICIAL = {"ag-ui": lambda name: name == name.upper() and "-" not in name, "responses": lambda name: name.startswith("response.")}
+PLACES = {"ag-ui": ["/ag-ui", "/agents/demo/ag-ui"], "responses": ["/v1/responses", "/agents/demo/v1/responses"]}
+
+
+@each("the simple dialect is at /simple only, every other endpoint has the official events: {} [R000-04]", [(k, k) for k in ASKS])
+def _(kind):
+    s = demo()
+
+    def types(path):
+        with fronts.stream(s, path, ASKS[kind]()) as stream:
+            same(stream.response.status, 200, path)
+            return [f.json.get("type") or f.json["event"] for f in stream.rest() if f.data != "[DONE]"]
+
+    for path in PLACES[kind]:
+        names = types(path)
+        check(names and all(map(OFFICIAL[kind], names)), (path, names))
+    for path in (f"/simple/{kind}", f"/agents/demo/simple/{kind}"):
+        names = types(path)
+        check(names and not any(map(OFFICIAL[kind], names)), (path, names))

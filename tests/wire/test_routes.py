@@ -1,7 +1,7 @@
 """REST in detail (2.1, 2.2, 2.4), route precedence (2.5), where JSON-RPC answers."""
 from urllib.parse import quote
 
-from lib.a2a import ALL, ONE, REST, REST03, REST1, RPC, RPC03, RPC1, Answer, Client, Events, METHODS, json_bytes, message, text_of
+from lib.a2a import ALL, ONE, REST, REST03, REST1, RPC, RPC03, RPC1, Answer, Client, Events, METHODS, json_bytes, message, new_id, text_of
 from lib.agents import completed, tck, waiting
 from lib.http import Conn, Stream
 from lib.server import agent, needs_ours, server, settings
@@ -39,9 +39,22 @@ def _():
     client(RPC03).rpc({"jsonrpc": "2.0", "id": 1, "method": "tasks/list", "params": {}}, id=1).expect("MethodNotFound")
 
 
-@test("0.3 has no GET /v1/tasks")
+@test("0.3: GET /v1/tasks lists tasks, with the filters and pages of 1.0")
 def _():
-    same(client(REST03).raw("GET", "/v1/tasks").status, 404, "status")
+    needs_ours("0.3 names it for REST and gRPC only, the stand-in has none")
+    c, context = client(REST03), new_id("list")
+    ids = [completed(c, context=context)["id"] for _ in range(3)]
+    pages, token = [], ""
+    while True:
+        r = c.raw("GET", f"/v1/tasks?contextId={context}&pageSize=2&pageToken={token}")
+        same(r.status, 200, "status")
+        pages.append(r.json)
+        if not (token := r.json["nextPageToken"]):
+            break
+    same([len(p["tasks"]) for p in pages], [2, 1], "tasks on the pages")
+    same({t["id"] for p in pages for t in p["tasks"]}, set(ids), "ids")
+    same({t["status"]["state"] for p in pages for t in p["tasks"]}, {"TASK_STATE_COMPLETED"}, "states, as 0.3 REST has them")
+    same(c.raw("GET", "/v1/tasks?pageSize=0").status, 400, "a page of no tasks")
 
 
 # ---- where JSON-RPC is -----------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 """historyLength (5.4), waiting or not (5.5), life cycle (5.1), cancel (5.8), ListTasks (5.9), reading tasks."""
 import concurrent.futures
+import os
 import time
 
 from lib.a2a import (ALL, INTERRUPTED, ONE, RPC, RPC03, RPC1, TERMINAL, Client, message, new_id, task_text, text_of)
 from lib.agents import DEMO_SLOW, completed, tck, waiting
-from lib.server import agent, needs_ours, server, settings
+from lib.server import agent, folder, needs_ours, server, settings
 from lib.tap import check, each, same, soon, test
 
 
@@ -85,7 +86,7 @@ def _():
 def _(wire):
     t = client(wire, "bench").send("chunks 20 word").task
     same(t["status"]["state"], "TASK_STATE_COMPLETED", "state")
-    same(len(t["artifacts"][0]["parts"]), 20, "parts of the artifact")
+    same([len(p["text"].split()) for p in t["artifacts"][0]["parts"]], [20], "words in the parts of the artifact")
 
 
 @each("a send waits for input-required, {} [R003-02]", ALL)
@@ -117,6 +118,52 @@ def _(wire):
 def _(wire):
     needs_ours("decided for Dragoman")
     same(client(wire, "bench").send("hold 2 x", config={"returnImmediately": True}).state, "TASK_STATE_WORKING", "state")
+
+
+# silent until the file is there that the message names, then a Message
+SILENT = ["/bin/sh", "-c", """read -r gate; until [ -e "$gate" ]; do sleep 0.05; done; echo '{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"done"}]}}'"""]
+# asks at once; the answer names the file
+ASKS = ["/bin/sh", "-c", """read -r gate; [ "$gate" = ask ] && { echo '{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED"}}}'; exit; }
+until [ -e "$gate" ]; do sleep 0.05; done; echo '{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}'"""]
+
+
+def gated(command, reply, wire):
+    return client(wire, None, config=settings(agents=[agent("exec", settings={"command": command, "input": "text"}, reply=reply)]))
+
+
+@each("returnImmediately: a silent agent does not keep its caller: {} [R003-03]", [(f"reply: {r}, {w}", r, w) for r in ("auto", "task", "message") for w in ALL])
+def _(reply, wire):
+    needs_ours("needs the exec agent")
+    c, gate = gated(SILENT, reply, wire), os.path.join(folder(), "gate")
+    t = c.send(gate, config={"returnImmediately": True}).task  # the agent emits nothing before this is answered
+    check(t["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"), t)
+    same(t["history"][0]["parts"][0]["text"], gate, "its history")
+    open(gate, "w").close()
+    soon(lambda: c.get(t["id"]).state == "TASK_STATE_COMPLETED", "it never ends")
+    check("done" in str(c.get(t["id"]).task), "the agent's text")
+
+
+@each("returnImmediately: nor on an answer to a question: {} [R003-03]", ALL)
+def _(wire):
+    needs_ours("needs the exec agent")
+    c, gate = gated(ASKS, "task", wire), os.path.join(folder(), "gate")
+    t = c.send("ask").task
+    same(t["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "state")
+    after = c.send(gate, task=t["id"], config={"returnImmediately": True}).task
+    same((after["id"], after["status"]["state"]), (t["id"], "TASK_STATE_WORKING"), "the task, which does not wait any more")
+    open(gate, "w").close()
+    soon(lambda: c.get(t["id"]).state == "TASK_STATE_COMPLETED", "it never ends")
+
+
+@each("returnImmediately: nor on a message to a task at work: {} [R003-03]", ALL)
+def _(wire):
+    needs_ours("needs the exec agent")
+    c, gate = gated(ASKS, "task", wire), os.path.join(folder(), "gate")
+    t = c.send("ask").task
+    c.send(gate, task=t["id"], config={"returnImmediately": True})
+    again = c.send(m=message("ask", task=t["id"]), config={"returnImmediately": True}).task
+    same((again["id"], again["status"]["state"]), (t["id"], "TASK_STATE_WORKING"), "the task as it is")
+    c.cancel(t["id"])
 
 
 @each("returnImmediately has no effect on a Message answer, {}", ALL)

@@ -20,6 +20,8 @@ static bool take(const dgm_object *o, dgm_str event_id, void *arg)
     const dgm_event *e = o->kind == DGM_OBJECT_TASK ? &whole : o->it;
     if (!show_event(f->s, e))
         return false;
+    if (e->kind == DGM_EVENT_STATUS && dgm_state_is_terminal(f->s->state))
+        return false; /* nothing follows, even if the server keeps the stream open */
     /* A server may keep the stream open for what others will say; we have to go on ourselves. (A task
      * at the beginning of a stream tells how it was before our message.) */
     return f->leaves || e->kind != DGM_EVENT_STATUS || !dgm_state_is_interrupted(f->s->state);

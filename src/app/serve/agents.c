@@ -57,20 +57,21 @@ static struct opened_agent *current_agent(const dgm_agents *s, dgm_str id)
     return o;
 }
 
-dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_backend *backend,
-                             const dgm_json *settings, void **ret_agent, dgm_err *err)
+dgm_code dgm_agents_open_one(const dgm_config_agent *a, dgm_strs secret_env,
+                             const dgm_backend *backend, void **ret_agent, dgm_err *err)
 {
     dgm_agent_options options = {.reply = (dgm_reply)a->manner.reply,
                                  .omit_final_text = a->manner.final_text == DGM_FINAL_TEXT_OMIT,
                                  .answer_in_status =
                                      a->manner.answer_source == DGM_ANSWER_IN_STATUS,
-                                 .working_message = a->manner.working_message};
-    return backend->open(settings, &options, ret_agent, err);
+                                 .working_message = a->manner.working_message,
+                                 .secret_env = secret_env};
+    return backend->open(a->settings, &options, ret_agent, err);
 }
 
 /* Adds it to the list; is_current is not set yet. */
-static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, dgm_str definition,
-                                dgm_err *err)
+static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, dgm_strs secret_env,
+                                dgm_str definition, dgm_err *err)
 {
     struct opened_agent *o = dgm_xcalloc(1, sizeof *o);
     dgm_config_agent copy = *a;
@@ -95,7 +96,10 @@ static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, dgm_st
         copy.settings = dgm_json_made(o->arena, dgm_arena_dup(o->arena, dgm_buf_str(&b)));
         dgm_buf_done(&b);
     }
-    rc = dgm_agents_open_one(&copy, o->core.backend, copy.settings, &o->core.agent, err);
+    dgm_strs names = {dgm_new_n(o->arena, dgm_str, secret_env.n), secret_env.n};
+    for (size_t i = 0; i < names.n; i++)
+        names.at[i] = dgm_arena_dup(o->arena, secret_env.at[i]);
+    rc = dgm_agents_open_one(&copy, names, o->core.backend, &o->core.agent, err);
     o->is_open = !rc;
     return rc;
 }
@@ -109,8 +113,11 @@ static dgm_code open_changed(dgm_agents *s, const dgm_config *c, dgm_err *err)
         const struct opened_agent *o = current_agent(s, c->agents.at[i].id);
         dgm_buf_clear(&b);
         dgm_config_agent_put(&b, &c->agents.at[i]);
+        for (size_t k = 0; k < c->secret_env.n;
+             k++) /* a change of tokens changes the environment */
+            dgm_json_put_str(&b, c->secret_env.at[k]);
         if (!o || !dgm_str_eq(o->definition, dgm_buf_str(&b)))
-            rc = open_agent_from(s, &c->agents.at[i], dgm_buf_str(&b), err);
+            rc = open_agent_from(s, &c->agents.at[i], c->secret_env, dgm_buf_str(&b), err);
     }
     dgm_buf_done(&b);
     return rc;

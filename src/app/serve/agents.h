@@ -14,9 +14,10 @@ typedef struct dgm_agents dgm_agents;
 dgm_agents *dgm_agents_new(void);
 void dgm_agents_free(dgm_agents *s); /* NULL is fine; no run is left. Closes all */
 
-/* Opens one agent of a configuration, for dgm_agents_open and to check its settings. */
-dgm_code dgm_agents_open_one(const dgm_config_agent *a, const dgm_backend *backend,
-                             const dgm_json *settings, void **ret_agent, dgm_err *err);
+/* Opens one agent of a configuration, for dgm_agents_open and to check its settings. secret_env: variables that its
+ * programs do not get. */
+dgm_code dgm_agents_open_one(const dgm_config_agent *a, dgm_strs secret_env,
+                             const dgm_backend *backend, void **ret_agent, dgm_err *err);
 
 /* Opens the agents of the configuration that are new or that changed, and tells the core about them (NULL: there is
  * no core yet). On an error nothing has changed. From one thread. */

@@ -305,6 +305,21 @@ static bool has_str(const dgm_strs *strs, dgm_str s)
     return false;
 }
 
+static void collect_secret_env(loader *l)
+{
+    dgm_config *c = l->config;
+    size_t n = c->tokens.n;
+    for (size_t i = 0; i < l->n_layers; i++)
+        n += l->layers[i]->secret_env.n;
+    c->secret_env.at = dgm_new_n(l->arena, dgm_str, n);
+    for (size_t i = 0; i < c->tokens.n; i++)
+        if (c->tokens.at[i].token_env.n)
+            c->secret_env.at[c->secret_env.n++] = c->tokens.at[i].token_env;
+    for (size_t i = 0; i < l->n_layers; i++)
+        for (size_t j = 0; j < l->layers[i]->secret_env.n; j++)
+            c->secret_env.at[c->secret_env.n++] = l->layers[i]->secret_env.at[j];
+}
+
 static void check_tokens(loader *l)
 {
     dgm_config *c = l->config;
@@ -406,32 +421,51 @@ static void check_agents(loader *l)
         c->agents.at[0].is_default = true;
 }
 
-/* Asks the types, once nothing else is wrong: they look further than a table can. */
-static void ask_agents(loader *l)
+/* The agent as it was written in this layer. Agents are a list, or a map by id. */
+static yyjson_val *written_agent(const dgm_config_doc *doc, size_t i)
+{
+    yyjson_val *agents = doc ? dgm_json_get(doc->root, DGM_STR("agents")) : NULL, *key, *item;
+    size_t at, n;
+    if (yyjson_is_arr(agents))
+        return yyjson_arr_get(agents, i);
+    yyjson_obj_foreach (agents, at, n, key, item) {
+        if (at == i)
+            return item;
+    }
+    return NULL;
+}
+
+/* What a table cannot know: whether the program is there, for instance. */
+static void ask_agent(loader *l, const dgm_config_agent *a, const dgm_config_doc *doc,
+                      yyjson_val *written, const dgm_at *at)
+{
+    dgm_err err = {0};
+    if (!l->source->check_agent || !l->source->check_agent(a, l->source->user, &err))
+        return;
+    yyjson_val *settings = dgm_json_get(written, DGM_STR("settings"));
+    yyjson_val *v = settings && err.at[0] ? yyjson_ptr_get(settings, err.at) : NULL;
+    dgm_config_find(&l->findings,
+                    dgm_config_said_by(doc,
+                                       v          ? v
+                                       : settings ? settings
+                                                  : written,
+                                       DGM_AT_LIT(at, "settings")),
+                    DGM_STR("see docs/agents.md"), "%s", err.msg);
+    dgm_config_finding *last = &l->findings.at[l->findings.n - 1];
+    last->pointer = dgm_arena_printf(l->arena, "%.*s%s", DGM_P(last->pointer), err.at);
+}
+
+static void check_settings(loader *l)
 {
     dgm_config *c = l->config;
-    if (!l->source->check_agent || l->findings.n_errors)
-        return;
+    const dgm_at *list = DGM_AT_LIT(NULL, "agents");
+    const dgm_config_doc *doc = said(l, list).doc;
     for (size_t i = 0; i < c->agents.n; i++) {
-        dgm_err err = {0};
-        if (!l->source->check_agent(&c->agents.at[i], l->source->user, &err))
-            continue;
-        dgm_config_said where =
-            said(l, DGM_AT_LIT(DGM_AT_I(DGM_AT_LIT(NULL, "agents"), i), "settings"));
-        dgm_config_find(&l->findings, where, DGM_STR("see docs/agents.md"), "%s", err.msg);
-        dgm_config_finding *last = &l->findings.at[l->findings.n - 1];
-        last->pointer = dgm_arena_printf(l->arena, "/agents/%zu/settings%s", i, err.at);
-        for (size_t j = l->n_layers; err.at[0] && j-- > 0;) {
-            yyjson_val *list = dgm_json_get(l->layers[j]->root, DGM_STR("agents"));
-            yyjson_val *v = dgm_json_get(dgm_config_item(list, i), DGM_STR("settings"));
-            if (v && (v = yyjson_ptr_get(v, err.at))) {
-                const dgm_config_mark *m = dgm_config_mark_of(l->layers[j], v);
-                last->line = m->line;
-                last->column = m->column;
-            }
-            if (list)
-                break;
-        }
+        const dgm_config_agent *a = &c->agents.at[i];
+        const dgm_at *at = DGM_AT_I(list, i);
+        yyjson_val *written = written_agent(doc, i);
+        if (!doc || dgm_config_check_settings(a, doc, written, at, &l->findings))
+            ask_agent(l, a, doc, written, at);
     }
 }
 
@@ -499,11 +533,12 @@ dgm_config *dgm_config_load(const dgm_config_source *s)
         const dgm_at *tls = DGM_AT_LIT(NULL, "tls");
         place_store(&l);
         check_tokens(&l);
+        collect_secret_env(&l);
         check_listen(&l);
         check_readable(&l, DGM_AT_LIT(tls, "cert"), c->tls_cert);
         check_readable(&l, DGM_AT_LIT(tls, "key"), c->tls_key);
         check_agents(&l);
-        ask_agents(&l);
+        check_settings(&l);
     }
     sort_findings(&l);
     return c;

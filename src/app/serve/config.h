@@ -33,6 +33,7 @@ typedef struct dgm_config_token {
     dgm_str secret;                       /* what it comes to; never printed */
     dgm_str tenant;                       /* may be empty: the one without a name */
     dgm_str principal;
+    dgm_strs may_set_metadata; /* prefixes of keys */
 } dgm_config_token;
 
 typedef struct dgm_config_tokens {
@@ -122,8 +123,16 @@ typedef enum dgm_frontend_kind {
 } dgm_frontend_kind;
 typedef enum dgm_on_disconnect { DGM_DISCONNECT_CONTINUE, DGM_DISCONNECT_CANCEL } dgm_on_disconnect;
 
+/* How AG-UI shows a question that is only text. */
+typedef enum dgm_agui_questions {
+    DGM_QUESTIONS_MESSAGE,
+    DGM_QUESTIONS_INTERRUPT
+} dgm_agui_questions;
+
 typedef struct dgm_config_limits {
     int64_t http_body_bytes;
+    int64_t in_flight_bytes;
+    int64_t in_flight_bytes_per_principal;
     int64_t connections; /* per loop */
     int64_t log_bytes;   /* of one task */
     int64_t log_records;
@@ -160,6 +169,8 @@ typedef struct dgm_config {
     dgm_config_limits limits;
     dgm_on_disconnect on_disconnect[DGM_N_FRONTENDS];
     int64_t disconnect_grace_s[DGM_N_FRONTENDS];
+    dgm_agui_questions agui_questions;
+    bool openai_continue_questions;
     dgm_config_a2a a2a;
     dgm_config_manner agent_defaults;
     dgm_config_agents agents; /* at least one */
@@ -167,6 +178,7 @@ typedef struct dgm_config {
 
     bool is_loopback;    /* of listen; a unix socket is */
     bool store_is_state; /* store is the default of a server without a file */
+    dgm_strs secret_env; /* variables that hold tokens: programs do not get them */
 
     dgm_str file; /* what was read; absent: no file */
     dgm_config_finding *findings;

@@ -22,6 +22,9 @@ typedef struct dgm_config_doc {
         *marks; /* yyjson keeps a document's keys and values in one row, in the order of the
                              * text: the mark of v is marks[v - root]. NULL: none */
     size_t n_marks;
+    dgm_strs
+        secret_env; /* variables that were used in tokens, or in a top-level x-... for aliases */
+    size_t secret_env_cap;
 } dgm_config_doc;
 
 /* Where findings go. */
@@ -109,10 +112,11 @@ typedef struct dgm_config_row {
     const dgm_config_shape *of;
     const dgm_config_format *format;
     unsigned flags;
-    const char *about; /* `code` in backticks */
-    const char *
-        lead; /* OBJECT: a value that is not an object is this member of it. LIST: an object is the list of
-                        * its values, and their keys are this member. NULL: neither */
+    const char *about;                          /* `code` in backticks */
+    const char *unknown_value, *allowed_values; /* the words of its error; NULL: the usual ones */
+    /* OBJECT: a value that is not an object is this member of it. LIST: an object is the list of its values, and their
+     * keys are this member. NULL: neither. */
+    const char *lead;
 } dgm_config_row;
 
 struct dgm_config_shape {
@@ -153,6 +157,21 @@ const char *dgm_config_nearest(dgm_str typed, const char *(*name)(const void *na
 /* folder: of the file. ret_is_state: its folder may have to be created. */
 dgm_str dgm_config_default_store(dgm_arena *a, const dgm_config_source *s, dgm_str folder,
                                  bool *ret_is_state);
+
+/* ---- settings of agent types (config_settings.c) ----------------------------------------------------------- */
+
+/* Reports every mistake in an agent's settings; true: there is none. written: the agent in this document. */
+bool dgm_config_check_settings(const dgm_config_agent *a, const dgm_config_doc *doc,
+                               yyjson_val *written, const dgm_at *at, dgm_config_findings *f);
+/* The settings as JSON, values of environment variables as "***": they may be keys. Nothing if there are
+ * none. */
+void dgm_config_put_settings(dgm_buf *b, const dgm_config_agent *a);
+/* For the JSON Schema: `$defs` of the types' settings, and the rules of an agent that refer to them. Both
+ * start with a comma. */
+void dgm_config_put_settings_defs(dgm_buf *b);
+void dgm_config_put_settings_rules(dgm_buf *b);
+/* The table of a type's settings for docs/agents.md; false: it has none. */
+bool dgm_config_put_settings_docs(dgm_buf *b, dgm_str type);
 
 /* ---- writing by the table (config_write.c) ----------------------------------------------------------------- */
 

@@ -244,6 +244,15 @@ static int word_index(filler *f, const dgm_config_row *row, yyjson_val *v, const
     for (int i = 0; row->values[i]; i++)
         if (dgm_str_eq(s, dgm_str_from(row->values[i])))
             return i;
+    if (row->unknown_value) {
+        todo = dgm_str_from(row->allowed_values);
+        if ((nearest = dgm_config_nearest(s, word_at, row->values)))
+            todo =
+                dgm_arena_printf(f->arena, "did you mean \"%s\"? %s", nearest, row->allowed_values);
+        dgm_config_find(f->findings, dgm_config_said_by(f->doc, v, at), todo, "%s \"%.*s\"",
+                        row->unknown_value, (int)(s.n < 80 ? s.n : 80), s.p);
+        return -1;
+    }
     if ((nearest = dgm_config_nearest(s, word_at, row->values)))
         todo = dgm_arena_printf(f->arena, "did you mean \"%s\"? Allowed values: %.*s", nearest,
                                 DGM_P(words_text(f->arena, row->values)));

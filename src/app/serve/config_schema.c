@@ -232,8 +232,11 @@ void dgm_config_put_schema(dgm_buf *b)
         put_key(&s, all.at[i]->title);
         dgm_buf_add_char(&s, '{');
         put_shape(&s, all.at[i]);
+        if (all.at[i]->size == sizeof(dgm_config_agent))
+            dgm_config_put_settings_rules(&s);
         dgm_buf_add_char(&s, '}');
     }
+    dgm_config_put_settings_defs(&s);
     dgm_buf_add_lit(&s, "}");
     put_shape(&s, &dgm_config_root);
     dgm_buf_add_lit(

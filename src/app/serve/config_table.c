@@ -184,6 +184,16 @@ static bool is_tenant(dgm_str s)
     return is_name(s) && !dgm_config_is_reserved_tenant(s);
 }
 
+/* Identity (dragoman:principal) is the server's for every caller: only document 003's keys can be passed on. */
+static bool is_metadata_prefix(dgm_str s)
+{
+    return dgm_str_starts(s, DGM_STR("aion:"));
+}
+
+static const dgm_config_format metadata_prefix = {
+    "^aion:", "a prefix of metadata keys: `aion:` or a longer one like aion:network",
+    is_metadata_prefix};
+
 /* A port alone is on loopback. */
 static dgm_str write_out_listen(dgm_arena *a, dgm_str s)
 {
@@ -436,7 +446,8 @@ static const dgm_config_row agent_rows[] = {
     {"id", DGM_CONFIG_TEXT, AGENT(id), .format = &name, .flags = LIVE,
      .about = "its path is `/agents/{id}/`. Default: the name of its type"},
     {"type", DGM_CONFIG_TEXT, AGENT(type), .values = agent_types, .flags = REQUIRED | LIVE,
-     .about = "the type of the agent"},
+     .about = "the type of the agent", .unknown_value = "unknown agent type",
+     .allowed_values = "Types: exec (run your own program), demo, hello; for tests bench, tck"},
     {"default", DGM_CONFIG_SWITCH, AGENT(is_default), .def = "false", .flags = LIVE,
      .about = "the agent at `/`. If no agent has it, the first is the default"},
     MANNER_ROWS(AGENT(manner)),
@@ -445,7 +456,8 @@ static const dgm_config_row agent_rows[] = {
      .about = "members of the card for callers with a token only. Default: no extended card"},
     {"a2a", DGM_CONFIG_OBJECT, AGENT(a2a), .of = &a2a, .flags = LIVE,
      .about = "like `a2a` of the server, for this agent only"},
-    {"settings", DGM_CONFIG_JSON, AGENT(settings), .flags = LIVE, .about = "settings of its type"},
+    {"settings", DGM_CONFIG_JSON, AGENT(settings), .flags = SECRET | LIVE,
+     .about = "the settings of its type: see [agents](agents.md)"},
     {0},
 };
 
@@ -479,6 +491,10 @@ static const dgm_config_row token_rows[] = {
      .about = "whose it is; empty: the tenant without a name"},
     {"principal", DGM_CONFIG_TEXT, TOKEN(principal), .flags = REQUIRED, .format = &some_text,
      .about = "the name of the caller. A caller sees only its own tasks"},
+    {"may_set_metadata", DGM_CONFIG_TEXTS, TOKEN(may_set_metadata), .def = "[]", .max = MAX_ITEMS,
+     .format = &metadata_prefix,
+     .about = "metadata of the server's that stays in this caller's A2A requests, as prefixes of "
+              "keys: for a trusted router in front"},
     {0},
 };
 static const dgm_config_shape token = {
@@ -517,6 +533,14 @@ static const dgm_config_shape cors = {"CORS", "`cors`: for browsers.", cors_rows
 static const dgm_config_row limit_rows[] = {
     {"http_body_bytes", DGM_CONFIG_INT, LIMIT(http_body_bytes), .def = "33554432", .min = 1024,
      .max = DGM_MAX_HTTP_BODY_BYTES, .flags = LIVE, .about = "a request's body"},
+    {"in_flight_bytes", DGM_CONFIG_INT, LIMIT(in_flight_bytes), .def = "268435456", .min = 1048576,
+     .max = 1099511627776, .flags = LIVE,
+     .about = "bodies of requests in progress and what was decoded from them, of the whole server; "
+              "more is answered with 503"},
+    {"in_flight_bytes_per_principal", DGM_CONFIG_INT, LIMIT(in_flight_bytes_per_principal),
+     .def = "134217728", .min = 1048576, .max = 1099511627776, .flags = LIVE,
+     .about = "likewise of one principal, or (without tokens) of one address beyond loopback; more "
+              "is answered with 429"},
     {"connections", DGM_CONFIG_INT, LIMIT(connections), .def = "20000", .min = 1, .max = 1000000,
      .flags = LIVE, .about = "open connections per loop"},
     {"log_bytes", DGM_CONFIG_INT, LIMIT(log_bytes), .def = "268435456", .min = 65536,
@@ -576,6 +600,27 @@ static const dgm_config_shape grace = {
 
 #define AT(member) offsetof(dgm_config, member)
 
+static const dgm_config_row agui_rows[] = {
+    {"questions", DGM_CONFIG_NAME, AT(agui_questions), .def = "\"message\"",
+     .values = WORDS("message", "interrupt"), .flags = LIVE,
+     .about =
+         "how a run ends with a question that is only text: as a success, with the question as a"
+         " message, or with an interrupt. Approvals, structured input and `auth-required` are"
+         " always interrupts"},
+    {0},
+};
+static const dgm_config_shape agui = {"AG-UI", "`ag-ui`: how AG-UI is spoken.", agui_rows};
+
+static const dgm_config_row openai_rows[] = {
+    {"continue_questions", DGM_CONFIG_SWITCH, AT(openai_continue_questions), .def = "true",
+     .flags = LIVE,
+     .about = "a request without a conversation id continues the task whose question is the last"
+              " answer in its messages"},
+    {0},
+};
+static const dgm_config_shape openai = {
+    "OpenAI", "`openai`: how Chat Completions and Responses are spoken.", openai_rows};
+
 /* `a2a` and `agent_defaults` stand before `agents`, which begin with them. */
 static const dgm_config_row root_rows[] = {
     {"profile", DGM_CONFIG_TEXT, AT(profile), .def = "\"\"", .flags = LIVE,
@@ -591,7 +636,10 @@ static const dgm_config_row root_rows[] = {
      .flags = LIVE,
      .about = "the address of this server for clients, used in cards. Default: from the request"},
     {"hosts", DGM_CONFIG_TEXTS, AT(hosts), .def = "[]", .max = MAX_ITEMS, .format = &host,
-     .flags = LIVE, .about = "names that `Host` may have, besides loopback's and that of `listen`"},
+     .flags = LIVE,
+     .about = "names that `Host` may have, besides those of loopback. When empty: on loopback no "
+              "others; beyond it with `tokens` any, without them IP addresses and the name of "
+              "`public_url`"},
     {"cors", DGM_CONFIG_OBJECT, 0, .of = &cors, .flags = LIVE, .about = "for browsers"},
     {"store", DGM_CONFIG_TEXT, AT(store), .def = "\"sqlite:dragoman.db\"", .format = &store_url,
      .about = "where tasks are stored. Without a file: see The database"},
@@ -621,6 +669,10 @@ static const dgm_config_row root_rows[] = {
      .about = "what happens to a run when its client disconnects"},
     {"disconnect_grace_s", DGM_CONFIG_OBJECT, 0, .of = &grace, .flags = LIVE,
      .about = "how long `on_disconnect: cancel` waits first"},
+    {"ag-ui", DGM_CONFIG_OBJECT, 0, .of = &agui, .flags = LIVE,
+     .about = "details of the AG-UI protocol"},
+    {"openai", DGM_CONFIG_OBJECT, 0, .of = &openai, .flags = LIVE,
+     .about = "details of OpenAI's two APIs"},
     {"a2a", DGM_CONFIG_OBJECT, AT(a2a), .of = &a2a, .flags = LIVE,
      .about = "details of the A2A protocol"},
     {"agent_defaults", DGM_CONFIG_OBJECT, AT(agent_defaults), .of = &manner,

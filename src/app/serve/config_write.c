@@ -96,7 +96,9 @@ void dgm_config_put_value(dgm_buf *b, const dgm_config_row *row, const void *bas
     case DGM_CONFIG_SHAPED:
     case DGM_CONFIG_JSON:
     case DGM_CONFIG_ARRAY:
-        if (*(const dgm_json *const *)from)
+        if (row->flags & DGM_CONFIG_SECRET && !secrets) /* the settings of an agent */
+            dgm_config_put_settings(b, base);
+        else if (*(const dgm_json *const *)from)
             dgm_json_put(b, *(const dgm_json *const *)from);
         break;
     }

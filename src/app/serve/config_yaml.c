@@ -144,6 +144,29 @@ static size_t name_length(dgm_str s)
     return n;
 }
 
+/* Values of tokens are secret; what is below x-... may be used there by an alias. */
+static bool is_secret_place(const dgm_at *at)
+{
+    while (at && at->up)
+        at = at->up;
+    return at && at->key.p &&
+           (dgm_str_is(at->key, "tokens") || dgm_str_starts(at->key, DGM_STR("x-")));
+}
+
+static void store_secret_name(reader *r, dgm_str name)
+{
+    dgm_config_doc *doc = r->doc;
+    if (doc->secret_env.n == doc->secret_env_cap) {
+        size_t cap = doc->secret_env_cap ? 2 * doc->secret_env_cap : 8;
+        dgm_str *larger = dgm_new_n(r->arena, dgm_str, cap);
+        if (doc->secret_env.n)
+            memcpy(larger, doc->secret_env.at, doc->secret_env.n * sizeof *larger);
+        doc->secret_env.at = larger;
+        doc->secret_env_cap = cap;
+    }
+    doc->secret_env.at[doc->secret_env.n++] = name;
+}
+
 /* One ${...} whose `${` begins s. Returns its length, 0 when it was wrong (and said so). */
 static size_t expand_one(reader *r, dgm_str s, dgm_config_said where, dgm_buf *out)
 {
@@ -160,6 +183,8 @@ static size_t expand_one(reader *r, dgm_str s, dgm_config_said where, dgm_buf *o
     }
     dgm_str name = dgm_arena_dup(r->arena, (dgm_str){inside.p, n});
     value = r->env(name.p);
+    if (is_secret_place(where.at))
+        store_secret_name(r, name);
     if ((!value || !*value) && has_default) {
         dgm_buf_add(out, rest.p + 2, rest.n - 2);
     } else if (!value) {

@@ -1,6 +1,7 @@
 /* app/serve/gate.c - Host, Origin, CORS, tokens. */
 #include "app/serve/gate.h"
 
+#include <arpa/inet.h>
 #include <openssl/crypto.h>
 
 /* ---- from where? ---------------------------------------------------------------------------------------------- */
@@ -75,12 +76,48 @@ static bool is_own_origin(const dgm_config *c, dgm_str origin, dgm_str host)
     return from.n && (dgm_str_eq_nocase(from, host) || (url.n && dgm_str_eq_nocase(origin, url)));
 }
 
+static bool is_address(dgm_str host)
+{
+    unsigned char address[16];
+    char text[64];
+    dgm_str name = without_port(host);
+    bool six = name.n > 2 && name.p[0] == '[' && name.p[name.n - 1] == ']';
+    if (six)
+        name = (dgm_str){name.p + 1, name.n - 2};
+    if (name.n >= sizeof text)
+        return false;
+    memcpy(text, name.p, name.n);
+    text[name.n] = 0;
+    return inet_pton(six ? AF_INET6 : AF_INET, text, address) == 1;
+}
+
+static bool is_public_host(const dgm_config *c, dgm_str host)
+{
+    dgm_str own = host_of_origin(c->public_url);
+    const char *slash = own.n ? memchr(own.p, '/', own.n) : NULL;
+    own.n = slash ? (size_t)(slash - own.p) : own.n;
+    return own.n && dgm_str_eq_nocase(without_port(own), without_port(host));
+}
+
+/*
+ * Without tokens a page that is loaded from a name of its own may make that name resolve to this server (DNS
+ * rebinding): then only names that we know are fine. An address is: a page can have it as its host only if it was
+ * loaded from here.
+ */
+static bool is_host_allowed(const dgm_config *c, dgm_str host)
+{
+    bool is_open = !c->is_loopback && !c->hosts.n;
+    if (is_open && c->tokens.n)
+        return true;
+    return dgm_gate_is_loopback(host) || is_listed_host(c->hosts, host) ||
+           (is_open && host.n && (is_address(host) || is_public_host(c, host)));
+}
+
 const char *dgm_gate_refuses(const dgm_config *c, const dgm_http_request *r)
 {
     dgm_str host = dgm_http_header_of(r, DGM_STR("host"));
     dgm_str origin = dgm_http_header_of(r, DGM_STR("origin"));
-    bool limited = c->is_loopback || c->hosts.n;
-    if (limited && host.n && !dgm_gate_is_loopback(host) && !is_listed_host(c->hosts, host))
+    if (!is_host_allowed(c, host))
         return "this server does not answer to that Host: list it under `hosts` if it should";
     if (origin.n && !is_listed_origin(c->cors_origins, origin) && !is_own_origin(c, origin, host) &&
         !dgm_gate_is_loopback(host_of_origin(origin)))
@@ -201,6 +238,18 @@ dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm
         return sent ? DGM_GATE_WRONG : DGM_GATE_MISSING;
     *ret_owner = (dgm_owner){found->tenant, found->principal};
     return DGM_GATE_KNOWN;
+}
+
+dgm_strs dgm_gate_may_set(const dgm_config *c, const dgm_http_request *r)
+{
+    dgm_strs found = {0};
+    for (size_t i = 0; i < c->tokens.n; i++) {
+        const dgm_config_token *t = &c->tokens.at[i];
+        dgm_str given = t->kind == DGM_TOKEN_API_KEY ? header_nocase(r, t->header) : bearer_of(r);
+        if (t->may_set_metadata.n && is_secret(given, t->secret))
+            found = t->may_set_metadata;
+    }
+    return found;
 }
 
 dgm_str dgm_gate_challenge(dgm_arena *a, const dgm_config *c, dgm_gate_word why)

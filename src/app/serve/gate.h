@@ -35,5 +35,8 @@ typedef enum dgm_gate_word {
  * different callers are nobody's. */
 dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm_owner *ret_owner);
 
+/* may_set_metadata of the token that was sent; none: not any, or there is no such token. */
+dgm_strs dgm_gate_may_set(const dgm_config *c, const dgm_http_request *r);
+
 /* The value of WWW-Authenticate. In the arena. */
 dgm_str dgm_gate_challenge(dgm_arena *a, const dgm_config *c, dgm_gate_word why);

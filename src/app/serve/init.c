@@ -46,6 +46,7 @@ static const char exec_yaml[] =
     "    input: text               # json: one line with the message and its task\n"
     "    output: text              # json: one line per event, to stream, ask and fail\n"
     "    timeout: 60               # seconds\n"
+    "    # inherit_env: [API_KEY]  # variables of the server's environment that the program needs\n"
     "  # reply: auto               # message: answers are not stored; task: always a task\n"
     "  # working_message: One moment...\n";
 

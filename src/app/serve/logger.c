@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #define WAITING_BYTES ((size_t)1 << 20) /* some thousand lines */
-#define LINE_BYTES ((size_t)8 << 10)
+#define LINE_BYTES ((size_t)16 << 10)
+#define FIELD_BYTES ((size_t)4 << 10) /* the end of a program's stderr; escaped it may double */
 #define LAST_WORDS_MS 2000
 #define GATHER_MS                                                                                  \
     10 /* lines of this time are written at once: a line alone costs as much as a request */
@@ -199,7 +200,8 @@ static bool is_plain(dgm_str s)
     return true;
 }
 
-/* JSON wants UTF-8, a terminal no control characters: what is neither becomes '?'. */
+/* JSON wants UTF-8, a terminal no control characters: what is neither becomes '?'. Line ends stay: they
+ * are escaped, as the value is quoted then. */
 static dgm_str clean(dgm_str s, char *room, size_t size)
 {
     size_t n = s.n < size ? s.n : size;
@@ -209,7 +211,10 @@ static dgm_str clean(dgm_str s, char *room, size_t size)
     whole = dgm_utf8_check(s) == s.n;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s.p[i];
-        room[i] = c < 0x20 || c == 0x7F || (c >= 0x80 && (!whole || n < s.n)) ? '?' : (char)c;
+        room[i] =
+            (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F || (c >= 0x80 && (!whole || n < s.n))
+                ? '?'
+                : (char)c;
     }
     return (dgm_str){room, n};
 }
@@ -217,7 +222,7 @@ static dgm_str clean(dgm_str s, char *room, size_t size)
 static bool is_word(dgm_str s)
 {
     for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] == ' ' || s.p[i] == '"' || s.p[i] == '=')
+        if (s.p[i] == ' ' || s.p[i] == '"' || s.p[i] == '=' || s.p[i] == '\n' || s.p[i] == '\t')
             return false;
     return s.n != 0;
 }
@@ -230,7 +235,7 @@ static void put_words(dgm_buf *b, const char *words)
 static void put_json(dgm_buf *b, const char *level, const char *what, const dgm_log_field *f,
                      size_t n)
 {
-    char room[2048];
+    char room[FIELD_BYTES];
     dgm_buf_add_lit(b, "{\"time\":\"");
     put_time(b);
     dgm_buf_add_lit(b, "\",\"level\":\"");
@@ -254,7 +259,7 @@ static void put_json(dgm_buf *b, const char *level, const char *what, const dgm_
 static void put_text(dgm_buf *b, const char *level, const char *what, const dgm_log_field *f,
                      size_t n)
 {
-    char room[2048];
+    char room[FIELD_BYTES];
     put_time(b);
     dgm_buf_add_char(b, ' ');
     put_words(b, level);

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 
 #define MAX_REQUEST_ID 63 /* characters */
+#define TEXT_OF(x) TEXT_OF_(x)
+#define TEXT_OF_(x) #x
 
 /* What is remembered of a request until it has its answer. */
 struct visit {
@@ -21,6 +23,14 @@ struct visit {
     uint64_t bytes_in;
     uint64_t number;
     const char *request_id; /* the caller's; NULL: none */
+};
+
+/* Bytes that the requests of a principal hold. It stays as long as the router: requests of an old config and of a
+ * new one count together. */
+struct principal {
+    dgm_str tenant, name;
+    dgm_http_budget budget;
+    struct principal *next;
 };
 
 struct lane { /* of one loop */
@@ -35,6 +45,9 @@ struct dgm_router {
     struct lane lanes[DGM_MAX_LOOPS];
     _Atomic(const char *) reason;
     dgm_site *sites; /* all there are, the newest first: of the thread that reloads */
+    _Atomic(struct principal *) principals; /* only added to, by the thread that reloads */
+    dgm_http_budget *peers;                 /* DGM_HTTP_PEERS, for servers without tokens */
+    dgm_arena *arena;                       /* of the principals */
 };
 
 /* ---- life ---------------------------------------------------------------------------------------------------- */
@@ -45,6 +58,8 @@ dgm_router *dgm_router_new(const dgm_router_options *o)
     r->o = *o;
     r->metrics = dgm_metrics_new(dgm_loops_count(o->loops));
     r->reason = "it is starting";
+    r->peers = dgm_xcalloc(DGM_HTTP_PEERS, sizeof *r->peers);
+    r->arena = dgm_arena_new();
     return r;
 }
 
@@ -58,6 +73,8 @@ void dgm_router_free(dgm_router *r)
         dgm_site_free(s);
     }
     dgm_metrics_free(r->metrics);
+    dgm_arena_free(r->arena);
+    free(r->peers);
     free(r);
 }
 
@@ -104,6 +121,33 @@ static void sweep(dgm_router *r)
     }
 }
 
+static struct principal *principal_of(dgm_router *r, dgm_owner owner)
+{
+    struct principal *p = atomic_load_explicit(&r->principals, memory_order_acquire);
+    while (p && !(dgm_str_eq(p->name, owner.principal) && dgm_str_eq(p->tenant, owner.tenant)))
+        p = p->next;
+    return p;
+}
+
+static void set_budgets(dgm_router *r, const dgm_config *c)
+{
+    size_t limit = (size_t)c->limits.in_flight_bytes_per_principal;
+    for (size_t i = 0; i < c->tokens.n; i++) {
+        const dgm_config_token *t = &c->tokens.at[i];
+        if (principal_of(r, (dgm_owner){t->tenant, t->principal}))
+            continue;
+        struct principal *p = dgm_new(r->arena, struct principal);
+        p->tenant = dgm_arena_dup(r->arena, t->tenant);
+        p->name = dgm_arena_dup(r->arena, t->principal);
+        p->next = r->principals;
+        atomic_store_explicit(&r->principals, p, memory_order_release);
+    }
+    for (struct principal *p = r->principals; p; p = p->next)
+        p->budget.limit = limit;
+    for (size_t i = 0; i < DGM_HTTP_PEERS; i++)
+        r->peers[i].limit = limit;
+}
+
 dgm_code dgm_router_use(dgm_router *r, dgm_config *config, dgm_err *err)
 {
     dgm_site *site;
@@ -113,6 +157,7 @@ dgm_code dgm_router_use(dgm_router *r, dgm_config *config, dgm_err *err)
     if (rc)
         return rc;
     sweep(r);
+    set_budgets(r, config);
     site->refs = (int64_t)n;
     site->next = r->sites;
     r->sites = site;
@@ -173,11 +218,16 @@ static void give_metrics(dgm_router *r, dgm_http_exchange *x)
     dgm_buf_done(&b);
 }
 
+static bool is_operations(dgm_str path)
+{
+    return dgm_str_is(path, "/healthz") || dgm_str_is(path, "/readyz") ||
+           dgm_str_is(path, "/metrics");
+}
+
 static bool take_operations(dgm_router *r, dgm_http_exchange *x, const dgm_http_request *q)
 {
     bool healthz = dgm_str_is(q->path, "/healthz"), readyz = dgm_str_is(q->path, "/readyz");
-    bool metrics = dgm_str_is(q->path, "/metrics");
-    if (!healthz && !readyz && !metrics)
+    if (!is_operations(q->path))
         return false;
     dgm_front_note_kind(x, DGM_FRONT_OPS, NULL);
     if (!dgm_str_is(q->method, "GET") && !dgm_str_is(q->method, "HEAD")) {
@@ -229,16 +279,29 @@ static bool take_web(const dgm_site *s, dgm_http_exchange *x, const dgm_http_req
 
 /* ---- agents ------------------------------------------------------------------------------------------------------------- */
 
+/* Who asks, and at which agent's address. */
+struct guest {
+    dgm_a2a_caller who;
+    dgm_site_agent *agent; /* NULL: there is no such agent */
+    dgm_str path;          /* below the agent's address */
+    dgm_gate_word word;
+};
+
 static void refuse(const dgm_site *s, dgm_http_exchange *x, dgm_code code, const char *why,
                    const dgm_http_header *more, size_t n)
 {
     dgm_str path = dgm_http_request_of(x)->path;
     const dgm_site_agent *f = dgm_site_find(s, &path);
+    static const dgm_http_header later = {{"Retry-After", 11}, {"1", 1}};
     dgm_err err = {0};
     dgm_fail(&err, code, NULL, "%s", why);
     for (size_t i = 0; dgm_fronts[i]; i++) {
         if (dgm_fronts[i]->refuse(x, path, &err, more, n))
-            return;
+            return; /* these say themselves when to come again */
+    }
+    if (!n && (code == DGM_UNAVAILABLE || code == DGM_RATE_LIMITED)) {
+        more = &later;
+        n = 1;
     }
     dgm_a2a_front_refuse((f ? f : s->first)->a2a, x, path, &err, more, n);
 }
@@ -265,25 +328,131 @@ static bool take_turn(const dgm_site *s, const dgm_site_agent *f, dgm_http_excha
     return false;
 }
 
-static void take_agent(const dgm_site *s, dgm_http_exchange *x, const dgm_http_request *q)
+/* True: it has no credentials, or unknown ones, and was answered so. */
+static bool refuse_stranger(const dgm_site *s, dgm_http_exchange *x, const struct guest *g)
 {
-    dgm_str path = q->path;
-    dgm_site_agent *f = dgm_site_find(s, &path);
-    dgm_a2a_caller who = {.any_tenant = !s->config->tokens.n};
-    dgm_gate_word word = dgm_gate_owner(s->config, q, &who.owner);
-    if ((word == DGM_GATE_MISSING || word == DGM_GATE_WRONG) && !is_card(path, q)) {
-        dgm_http_header ask = {DGM_STR("WWW-Authenticate"),
-                               dgm_gate_challenge(dgm_http_arena(x), s->config, word)};
-        refuse(s, x, DGM_UNAUTHENTICATED,
-               word == DGM_GATE_WRONG ? "unknown token or key" : "missing token or key", &ask, 1);
+    if (g->word != DGM_GATE_MISSING && g->word != DGM_GATE_WRONG)
+        return false;
+    dgm_http_header ask = {DGM_STR("WWW-Authenticate"),
+                           dgm_gate_challenge(dgm_http_arena(x), s->config, g->word)};
+    refuse(s, x, DGM_UNAUTHENTICATED,
+           g->word == DGM_GATE_WRONG ? "unknown token or key" : "missing token or key", &ask, 1);
+    return true;
+}
+
+static void refuse_path(const dgm_site *s, dgm_http_exchange *x, const struct guest *g)
+{
+    refuse(s, x, DGM_NO_SUCH_METHOD,
+           g->agent ? "unknown path; GET / lists the paths of this server"
+                    : dgm_index_unknown_agent(s, dgm_http_arena(x), dgm_http_request_of(x)->path),
+           NULL, 0);
+}
+
+static void take_agent(const dgm_site *s, dgm_http_exchange *x, const struct guest *g)
+{
+    dgm_site_agent *f = g->agent;
+    if (!is_card(g->path, dgm_http_request_of(x)) && refuse_stranger(s, x, g))
         return;
+    if (!f || !(dgm_a2a_front_take(f->a2a, x, &g->who, g->path) ||
+                take_turn(s, f, x, g->who.owner, g->path)))
+        refuse_path(s, x, g);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------------- */
+
+/* Requests that bring messages. Everything else needs a few words at most. */
+static bool brings_messages(dgm_str path)
+{
+    static const char *const whole[] = {"/",
+                                        "/a2a",
+                                        "/a2a/",
+                                        "/api/a2a",
+                                        "/api/a2a/",
+                                        "/ag-ui",
+                                        "/ag-ui/",
+                                        "/ag-ui/connect",
+                                        "/v1/chat/completions",
+                                        "/v1/responses",
+                                        "/v1/conversations",
+                                        "/ai-sdk",
+                                        "/simple/ag-ui",
+                                        "/simple/responses"};
+    static const char *const ends[] = {"/message:send", "/message:stream", "/items"};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        if (dgm_str_eq(path, dgm_str_from(whole[i])))
+            return true;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t n = strlen(ends[i]);
+        if (path.n >= n && memcmp(path.p + path.n - n, ends[i], n) == 0)
+            return true;
     }
-    if (!f)
-        refuse(s, x, DGM_NO_SUCH_METHOD, dgm_index_unknown_agent(s, dgm_http_arena(x), q->path),
+    return false;
+}
+
+/* Could any frontend have this path? If not, its body is not read. */
+static bool may_be_known(dgm_str path)
+{
+    static const char *const starts[] = {"/v1/", "/ag-ui", "/ai-sdk", "/simple/"};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (dgm_str_starts(path, dgm_str_from(starts[i])))
+            return true;
+    return dgm_a2a_front_allows(path) != NULL;
+}
+
+static size_t max_body_of(const dgm_site *s, const dgm_http_request *q, const struct guest *g)
+{
+    size_t most = (size_t)s->config->limits.http_body_bytes;
+    bool is_large = g->agent && dgm_str_is(q->method, "POST") && brings_messages(g->path);
+    return is_large || most < DGM_MAX_SMALL_BODY_BYTES ? most : DGM_MAX_SMALL_BODY_BYTES;
+}
+
+/* Without tokens all local callers are one; others count by their address. */
+static dgm_http_budget *budget_of(dgm_router *r, const dgm_http_exchange *x, dgm_owner owner,
+                                  bool has_tokens)
+{
+    size_t peer = dgm_http_peer(x);
+    struct principal *p = has_tokens ? principal_of(r, owner) : NULL;
+    return p ? &p->budget : !has_tokens && peer < DGM_HTTP_PEERS ? &r->peers[peer] : NULL;
+}
+
+static void refuse_body(const dgm_site *s, dgm_http_exchange *x, dgm_http_refusal refusal)
+{
+    if (refusal == DGM_HTTP_TOO_LARGE)
+        refuse(s, x, DGM_TOO_LARGE,
+               "the body is too large (limit http_body_bytes; at addresses that take no messages "
+               "small_body_bytes): send less at once",
                NULL, 0);
-    else if (!dgm_a2a_front_take(f->a2a, x, &who, path) && !take_turn(s, f, x, who.owner, path))
-        refuse(s, x, DGM_NO_SUCH_METHOD, "unknown path; GET / lists the paths of this server", NULL,
-               0);
+    else if (refusal == DGM_HTTP_CALLER_FULL)
+        refuse(s, x, DGM_RATE_LIMITED,
+               "your requests in progress hold too many bytes (limit "
+               "in_flight_bytes_per_principal): wait for one of them to end, then try again",
+               NULL, 0);
+    else
+        refuse(s, x, DGM_UNAVAILABLE,
+               "the requests in progress hold too many bytes (limit in_flight_bytes): try again "
+               "later",
+               NULL, 0);
+}
+
+/* False: the body is more than its address takes, or more than is decoded at once, and the request was answered. */
+static bool check_body(const dgm_site *s, dgm_http_exchange *x, const dgm_http_request *q,
+                       const struct guest *g)
+{
+    size_t n = q->body.n;
+    if (n <= DGM_MAX_SMALL_BODY_BYTES)
+        return true;
+    if (n > max_body_of(s, q, g)) {
+        refuse_body(s, x, DGM_HTTP_TOO_LARGE);
+        return false;
+    }
+    if (n / 2 < DGM_MAX_JSON_VALUES || /* it cannot have as many */
+        dgm_json_count_values(q->body, DGM_MAX_JSON_VALUES) <= DGM_MAX_JSON_VALUES)
+        return true;
+    refuse(s, x, DGM_TOO_LARGE,
+           "the body has more JSON values than the limit json_values of " TEXT_OF(
+               DGM_MAX_JSON_VALUES) ": send less at once, or send it as a file",
+           NULL, 0);
+    return false;
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------------------------ */
@@ -329,24 +498,103 @@ static void add_headers(dgm_http_exchange *x, const dgm_http_request *q, const s
     dgm_http_also(x, also, n);
 }
 
+/* Operations, the page, the index, the catalog, cards and preflights need no token. */
+static bool is_public(const dgm_http_request *q, const struct guest *g)
+{
+    dgm_str path = q->path;
+    if (dgm_gate_is_preflight(q) || is_card(g->path, q) || is_operations(path))
+        return true;
+    if (dgm_str_is(q->method, "POST"))
+        return false;
+    return dgm_str_is(path, "/.well-known/ai-catalog.json") ||
+           dgm_str_starts(path, DGM_STR("/web/")) || dgm_str_is(g->path, "/") ||
+           dgm_index_is_list(path);
+}
+
+/* Host and Origin are checked before anything else, and the caller is looked up. NULL: the request has its answer. */
+static struct visit *check_head(dgm_router *r, dgm_http_exchange *x, const dgm_http_request *q,
+                                struct guest *ret_guest)
+{
+    struct visit *v = dgm_http_tag(x);
+    struct guest *g = ret_guest;
+    bool is_new = !v;
+    if (is_new)
+        v = new_visit(r, &r->lanes[dgm_loop_index(dgm_http_loop(x))], x, q);
+    v->bytes_in = q->body.n;
+    const dgm_site *s = v->site;
+    *g = (struct guest){.path = q->path};
+    if (!s)
+        return v;
+    if (is_new) {
+        const char *no = dgm_gate_refuses(s->config, q);
+        if (no) {
+            refuse(s, x, DGM_FORBIDDEN, no, NULL, 0);
+            return NULL;
+        }
+        add_headers(x, q, v);
+    }
+    g->agent = dgm_site_find(s, &g->path);
+    g->who.any_tenant = !s->config->tokens.n;
+    g->word = dgm_gate_owner(s->config, q, &g->who.owner);
+    g->who.may_set = dgm_gate_may_set(s->config, q);
+    return v;
+}
+
+static void give_starting(dgm_http_exchange *x)
+{
+    say(x, 503,
+        DGM_STR("{\"error\":{\"code\":503,\"status\":\"UNAVAILABLE\",\"message\":"
+                "\"the server is starting\"}}"));
+}
+
+/* The body has not arrived: what is refused here is not waited for. */
+static void on_head(void *user, dgm_http_exchange *x, const dgm_http_request *q)
+{
+    dgm_router *r = user;
+    struct guest g;
+    struct visit *v = check_head(r, x, q, &g);
+    if (!v)
+        return;
+    const dgm_site *s = v->site;
+    if (!s && !is_operations(q->path)) {
+        give_starting(x);
+    } else if (!s) {
+        dgm_http_set_max_body(x, DGM_MAX_SMALL_BODY_BYTES);
+    } else if (!is_public(q, &g) && refuse_stranger(s, x, &g)) {
+        return;
+    } else if (!is_public(q, &g) && !(g.agent && may_be_known(g.path))) {
+        refuse_path(s, x, &g);
+    } else {
+        dgm_http_budget *b = budget_of(r, x, g.who.owner, s->config->tokens.n);
+        dgm_http_set_max_body(x, max_body_of(s, q, &g));
+        if (b)
+            dgm_http_set_budget(x, b);
+    }
+}
+
+static void on_body_refused(void *user, dgm_http_exchange *x, const dgm_http_request *q,
+                            dgm_http_refusal refusal)
+{
+    struct guest g;
+    struct visit *v = check_head(user, x, q, &g);
+    if (v && !v->site)
+        give_starting(x);
+    else if (v && (is_public(q, &g) || !refuse_stranger(v->site, x, &g)))
+        refuse_body(v->site, x, refusal);
+}
+
 static void on_request(void *user, dgm_http_exchange *x, const dgm_http_request *q)
 {
     dgm_router *r = user;
-    struct lane *lane = &r->lanes[dgm_loop_index(dgm_http_loop(x))];
-    struct visit *v = new_visit(r, lane, x, q);
-    const dgm_site *s = v->site;
-    const char *no = s ? dgm_gate_refuses(s->config, q) : NULL;
-    if (no) {
-        refuse(s, x, DGM_FORBIDDEN, no, NULL, 0);
+    struct guest g;
+    struct visit *v = check_head(r, x, q, &g);
+    if (!v)
         return;
-    }
-    add_headers(x, q, v);
+    const dgm_site *s = v->site;
     if (take_operations(r, x, q))
         return;
     if (!s) {
-        say(x, 503,
-            DGM_STR("{\"error\":{\"code\":503,\"status\":\"UNAVAILABLE\",\"message\":"
-                    "\"the server is starting\"}}"));
+        give_starting(x);
         return;
     }
     if (dgm_gate_is_preflight(q)) {
@@ -355,23 +603,8 @@ static void on_request(void *user, dgm_http_exchange *x, const dgm_http_request 
         dgm_http_respond(x, 204, (dgm_str){0}, headers, n, (dgm_str){0});
         return;
     }
-    if (!take_web(s, x, q))
-        take_agent(s, x, q);
-}
-
-/* In the words of whose address it is. */
-static void on_too_large(void *user, dgm_http_exchange *x, const dgm_http_request *q,
-                         const char *why)
-{
-    dgm_router *r = user;
-    struct lane *lane = &r->lanes[dgm_loop_index(dgm_http_loop(x))];
-    struct visit *v = new_visit(r, lane, x, q);
-    if (!v->site) {
-        say(x, 413, DGM_STR("{}"));
-        return;
-    }
-    add_headers(x, q, v);
-    refuse(v->site, x, DGM_TOO_LARGE, why, NULL, 0);
+    if (!take_web(s, x, q) && check_body(s, x, q, &g))
+        take_agent(s, x, &g);
 }
 
 static void log_visit(dgm_router *r, dgm_http_exchange *x, const struct visit *v, int status,
@@ -428,7 +661,8 @@ static void on_refused(void *user, int status, const char *why)
 dgm_http_handler dgm_router_handler(dgm_router *r)
 {
     return (dgm_http_handler){.on_request = on_request,
-                              .on_too_large = on_too_large,
+                              .on_head = on_head,
+                              .on_body_refused = on_body_refused,
                               .on_refused = on_refused,
                               .on_answered = on_answered,
                               .user = r};

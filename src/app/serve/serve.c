@@ -7,16 +7,26 @@
 #include "app/serve/banner.h"
 #include "app/serve/router.h"
 
+#include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define AGAIN_MS 1000
-#define STOP_MS 10000 /* what may be left when the drain's own time is up */
+#define TICK_S 2 /* how often the main thread checks the store and the memory */
+/* Larger blocks are mapped and unmapped one by one. glibc would raise this to 32 MiB with the first large body that it
+ * frees, and from then on keep such blocks. Arenas grow in blocks of 256 KiB, which stay in the heap. */
+#define MAPPED_BYTES (1 << 20)
+/* A process of this size is worth trimming, if it has grown by a quarter since the last time. */
+#define TRIM_BYTES ((size_t)48 << 20)
+#define IDLE_BYTES ((size_t)8 << 20) /* of requests in progress: with more the burst is not over */
+#define STOP_MS 10000                /* what may be left when the drain's own time is up */
 
 struct server {
     const dgm_config_source *source;
@@ -29,6 +39,8 @@ struct server {
     dgm_router *router;
     dgm_http_server *http;
     sem_t done;
+    bool store_failed; /* as it was last logged */
+    size_t trimmed;    /* resident bytes after the last trim */
     _Atomic int undrained;
     dgm_code code;
     dgm_err err;
@@ -56,6 +68,14 @@ static void on_note(void *user, dgm_str agent, dgm_str task_id, dgm_str line)
                     {"task", or_none(task_id), 0}, {"note", line, 0});
 }
 
+static void on_agent_fault(void *user, dgm_str agent, dgm_str task_id, const dgm_run_fault *fault)
+{
+    struct server *s = user;
+    dgm_logger_says(s->logger, DGM_LOG_WARN, "agent failed", {"agent", agent, 0},
+                    {"task", or_none(task_id), 0}, {"why", fault->what, 0},
+                    {"detail", or_none(fault->detail), 0}, {"stderr", or_none(fault->output), 0});
+}
+
 static void on_trim_failed(void *user, const dgm_err *why)
 {
     struct server *s = user;
@@ -70,7 +90,7 @@ static dgm_code check_agent(const dgm_config_agent *a, void *user, dgm_err *err)
 {
     const dgm_backend *backend = dgm_backend_by_type(a->type);
     void *agent;
-    dgm_code rc = backend ? dgm_agents_open_one(a, backend, a->settings, &agent, err) : DGM_OK;
+    dgm_code rc = backend ? dgm_agents_open_one(a, (dgm_strs){0}, backend, &agent, err) : DGM_OK;
     (void)user;
     if (backend && !rc && backend->close)
         backend->close(agent);
@@ -99,6 +119,7 @@ static dgm_code make_core(struct server *s, dgm_err *err)
                           .keep_tasks_ms = s->config->keep_tasks_days * 24 * 3600 * 1000,
                           .on_warning = on_warning,
                           .on_note = on_note,
+                          .on_fault = on_agent_fault,
                           .on_trim_failed = on_trim_failed,
                           .user = s};
     dgm_code rc = dgm_core_new(&o, &s->core, err);
@@ -121,6 +142,17 @@ static void recover(void *arg)
     dgm_core_recover(s->core, on_recovered, s);
 }
 
+static void warn_if_others_can_read(struct server *s, dgm_str store)
+{
+    dgm_str scheme = DGM_STR("sqlite:");
+    struct stat st;
+    if (!dgm_str_starts(store, scheme) || stat(store.p + scheme.n, &st) != 0 ||
+        !(st.st_mode & S_IRWXO))
+        return;
+    dgm_logger_says(s->logger, DGM_LOG_WARN,
+                    "other users can read the database: run chmod o= on it", {"store", store, 0});
+}
+
 static dgm_code start(struct server *s, dgm_err *err)
 {
     dgm_config *c = s->config;
@@ -129,7 +161,8 @@ static dgm_code start(struct server *s, dgm_err *err)
                              .tls_cert = c->tls_cert.n ? c->tls_cert.p : NULL,
                              .tls_key = c->tls_key.n ? c->tls_key.p : NULL,
                              .max_body = (size_t)c->limits.http_body_bytes,
-                             .max_connections = (size_t)c->limits.connections};
+                             .max_connections = (size_t)c->limits.connections,
+                             .max_in_flight = (size_t)c->limits.in_flight_bytes};
     s->agents = dgm_agents_new();
     s->logger = dgm_logger_new(STDERR_FILENO, c->log_level, c->log_format);
     if ((rc = dgm_config_make_state_folder(c, err)) ||
@@ -137,6 +170,7 @@ static dgm_code start(struct server *s, dgm_err *err)
         (rc = dgm_loops_new((size_t)c->loops, &s->loops, err)) ||
         (rc = dgm_agents_open(s->agents, c, NULL, err)) || (rc = make_core(s, err)))
         return rc;
+    warn_if_others_can_read(s, c->store);
     s->router = dgm_router_new(&(dgm_router_options){.loops = s->loops,
                                                      .core = s->core,
                                                      .store = s->store,
@@ -156,7 +190,9 @@ static dgm_code start(struct server *s, dgm_err *err)
     }
     if ((rc = dgm_http_server_start(s->http, err))) {
         size_t n = strlen(err->msg);
-        snprintf(err->msg + n, sizeof err->msg - n, " (--listen 127.0.0.1:0 takes a free port)");
+        snprintf(err->msg + n, sizeof err->msg - n, "%s",
+                 strstr(err->msg, strerror(EMFILE)) ? ": raise the limit (ulimit -n)"
+                                                    : " (--listen 127.0.0.1:0 takes a free port)");
         return rc;
     }
     dgm_router_set_reason(s->router, NULL);
@@ -268,6 +304,67 @@ static void reload_tls(struct server *s, const dgm_config *c)
                         {"why", dgm_str_from(err.msg), 0});
 }
 
+/* The listener stays open as it is: would it be less protected than it was? NULL: no. */
+static const char *lowers_protection(const dgm_config *running, const dgm_config *c)
+{
+    if (running->tokens.n && !c->tokens.n)
+        return "the new config has no tokens, and the listener stays open: restart the server to "
+               "serve without tokens";
+    if (!c->is_loopback && !c->tokens.n && !running->insecure)
+        return "the listener stays open to others, and `insecure` needs a restart";
+    return NULL;
+}
+
+/* The file again, but with the running values of all settings that need a restart: the checks must be about the
+ * listener that there is. */
+static dgm_config *load_beside(struct server *s, const dgm_config *running)
+{
+    dgm_config_source source = *s->source;
+    source.listen = running->listen.p;
+    source.store = running->store.p;
+    source.insecure = running->insecure;
+    dgm_config *c = dgm_config_load(&source);
+    c->insecure = running->insecure;
+    c->loops = running->loops;
+    if (!c->tls_cert.n != !running->tls_cert.n) {
+        c->tls_cert = dgm_arena_dup(c->arena, running->tls_cert);
+        c->tls_key = dgm_arena_dup(c->arena, running->tls_key);
+    }
+    return c;
+}
+
+/* NULL: there is nothing to use, and the log says why. */
+static dgm_config *load_again(struct server *s, struct reload_counts *counts)
+{
+    const dgm_config *running = dgm_router_config(s->router);
+    dgm_auto(dgm_config_free) dgm_config *file = dgm_config_load(s->source);
+    log_findings(s, file);
+    if (file->n_errors) {
+        dgm_logger_say(s->logger, DGM_LOG_ERROR, "nothing reloaded: the configuration has errors",
+                       NULL, 0);
+        return NULL;
+    }
+    dgm_auto(dgm_config_free) dgm_config *c = load_beside(s, running);
+    const char *no = c->n_errors ? NULL : lowers_protection(running, c);
+    if (c->n_errors)
+        log_findings(s, c);
+    if (c->n_errors || no) {
+        no = no ? no : "the new config does not fit the listener that stays open";
+        dgm_logger_says(s->logger, DGM_LOG_ERROR, "nothing reloaded", {"why", dgm_str_from(no), 0});
+        return NULL;
+    }
+    reload_tls(s, c);
+    *counts = log_changes(s, running, file);
+    if (!counts->live) {
+        dgm_logger_say(s->logger, counts->restart ? DGM_LOG_WARN : DGM_LOG_INFO,
+                       counts->restart ? "nothing reloaded: the changes need a restart"
+                                       : "reloaded: the settings are the same",
+                       NULL, 0);
+        return NULL;
+    }
+    return dgm_take(c);
+}
+
 /* The agents of c are open. */
 static dgm_code use_config(struct server *s, dgm_config *c, dgm_err *err)
 {
@@ -279,25 +376,11 @@ static dgm_code use_config(struct server *s, dgm_config *c, dgm_err *err)
 
 static void reload(struct server *s)
 {
-    dgm_config *c = dgm_config_load(s->source);
+    struct reload_counts counts;
+    dgm_config *c = load_again(s, &counts);
     dgm_err err = {0};
-    log_findings(s, c);
-    if (c->n_errors) {
-        dgm_logger_say(s->logger, DGM_LOG_ERROR, "nothing reloaded: the configuration has errors",
-                       NULL, 0);
-        dgm_config_free(c);
+    if (!c)
         return;
-    }
-    reload_tls(s, c);
-    struct reload_counts counts = log_changes(s, dgm_router_config(s->router), c);
-    if (!counts.live) {
-        dgm_logger_say(s->logger, counts.restart ? DGM_LOG_WARN : DGM_LOG_INFO,
-                       counts.restart ? "nothing reloaded: the changes need a restart"
-                                      : "reloaded: the settings are the same",
-                       NULL, 0);
-        dgm_config_free(c);
-        return;
-    }
     if (dgm_agents_open(s->agents, c, s->core, &err) || use_config(s, c, &err)) {
         dgm_logger_says(s->logger, DGM_LOG_ERROR, "nothing reloaded",
                         {"why", dgm_str_from(err.msg), 0}, {"at", dgm_str_from(err.at), 0});
@@ -309,20 +392,62 @@ static void reload(struct server *s)
     dgm_core_keep_for(s->core, c->retention_hours * 3600 * 1000,
                       c->keep_tasks_days * 24 * 3600 * 1000);
     dgm_http_server_set_limits(s->http, (size_t)c->limits.http_body_bytes,
-                               (size_t)c->limits.connections);
+                               (size_t)c->limits.connections, (size_t)c->limits.in_flight_bytes);
     dgm_logger_says(s->logger, DGM_LOG_INFO, "reloaded", {"changed", {0}, (double)counts.live},
                     {"need_restart", {0}, (double)counts.restart}); /* at the level before */
     dgm_logger_set(s->logger, c->log_level, c->log_format);
 }
 
+/* ---- now and then ---------------------------------------------------------------------------------------------------- */
+
+/* Callers are told only that the store does not work; the log has the path. */
+static void log_store(struct server *s)
+{
+    dgm_err why = {0};
+    bool failed = !dgm_store_is_healthy(s->store, &why);
+    dgm_str store = dgm_router_config(s->router)->store;
+    if (failed && !s->store_failed)
+        dgm_logger_says(s->logger, DGM_LOG_ERROR, "the store does not work",
+                        {"why", dgm_str_from(why.msg), 0}, {"store", store, 0});
+    else if (!failed && s->store_failed)
+        dgm_logger_says(s->logger, DGM_LOG_INFO, "the store works again", {"store", store, 0});
+    s->store_failed = failed;
+}
+
+static size_t resident_bytes(void)
+{
+    unsigned long all, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return 0;
+    if (fscanf(f, "%lu %lu", &all, &resident) != 2)
+        resident = 0;
+    fclose(f);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* free() returns only the end of a heap to the system: after a burst the rest stays resident. */
+static void trim_memory(struct server *s)
+{
+    size_t n = resident_bytes();
+    if (n < TRIM_BYTES || n < s->trimmed + s->trimmed / 4 ||
+        dgm_http_server_in_flight(s->http) > IDLE_BYTES)
+        return;
+    malloc_trim(0);
+    s->trimmed = resident_bytes();
+}
+
 static void run_until_told(struct server *s, const sigset_t *signals)
 {
+    const struct timespec tick = {.tv_sec = TICK_S};
     int sig;
     do {
-        sigwait(signals, &sig);
+        sig = sigtimedwait(signals, NULL, &tick);
         if (sig == SIGHUP)
             reload(s);
-    } while (sig == SIGHUP);
+        log_store(s);
+        trim_memory(s);
+    } while (sig != SIGTERM && sig != SIGINT);
     drain(s, signals);
 }
 
@@ -372,6 +497,8 @@ int dgm_serve(const dgm_config_source *given, bool only_check, FILE *out, FILE *
     dgm_err fault = {0};
     sigset_t signals;
     int status = 1;
+    mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+    mallopt(M_TRIM_THRESHOLD, MAPPED_BYTES);
     source.check_agent = check_agent;
     s.config = dgm_config_load(&source);
     say_findings(s.config, err);

@@ -126,7 +126,9 @@ static void make_turns(dgm_site *s, dgm_core *core, const dgm_agents *opened)
         .leave = {[DGM_LEAVE_AGUI] = leave_of(s->config, DGM_FRONTEND_AGUI),
                   [DGM_LEAVE_CHAT] = leave_of(s->config, DGM_FRONTEND_CHAT),
                   [DGM_LEAVE_RESPONSES] = leave_of(s->config, DGM_FRONTEND_RESPONSES),
-                  [DGM_LEAVE_AISDK] = leave_of(s->config, DGM_FRONTEND_AISDK)}};
+                  [DGM_LEAVE_AISDK] = leave_of(s->config, DGM_FRONTEND_AISDK)},
+        .agui_interrupts = s->config->agui_questions == DGM_QUESTIONS_INTERRUPT,
+        .openai_by_id_only = !s->config->openai_continue_questions};
     for (size_t i = 0; i < s->n_agents; i++) {
         dgm_site_agent *f = &s->agents[i];
         const dgm_agent_card *card = dgm_a2a_card_of(f->card);

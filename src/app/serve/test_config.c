@@ -149,7 +149,8 @@ static void a_value_with_two_meanings_names_the_line_to_write(void **state)
           "dragoman.yaml:1:18: the id is given twice, at /agents/a/id: remove it: the key \"a\" is "
           "the id");
     finds(load("agents: {a: {type: dmeo}, 'x/y': {type: demo}}"),
-          "dragoman.yaml:1:20: unknown type \"dmeo\", at /agents/a/type: did you mean \"demo\"?",
+          "dragoman.yaml:1:20: unknown agent type \"dmeo\", at /agents/a/type: did you mean "
+          "\"demo\"?",
           "dragoman.yaml:1:27: invalid id \"x/y\", at /agents/x~1y");
     finds(load("agents: {}"), "dragoman.yaml:1:9: the list is empty, at /agents");
 }
@@ -216,11 +217,11 @@ static void an_agent_inherits_and_overrides(void **state)
         load_well("agents:\n"
                   "- {id: a, type: demo, reply: task}\n"
                   "- id: b\n"
-                  "  type: hello\n"
+                  "  type: exec\n"
                   "  default: true\n"
                   "  a2a: {error_table: 1.0.1}\n"
                   "  card: {version: 1.10, name: B}\n"
-                  "  settings: {x: [1, two]}\n"
+                  "  settings: {command: [1, two]}\n"
                   "agent_defaults: {reply: message, dedupe: off}\n"
                   "a2a: {error_table: 1.0.0, versions: [1.0]}\n");
     const dgm_config_agent *a = &c->agents.at[0], *b = &c->agents.at[1];
@@ -234,7 +235,7 @@ static void an_agent_inherits_and_overrides(void **state)
     assert_false(a->is_default);
     assert_true(b->is_default);
     check_str(dgm_json_text_in(c->arena, b->card), "{\"name\":\"B\",\"version\":\"1.10\"}");
-    check_str(dgm_json_text_in(c->arena, b->settings), "{\"x\":[1,\"two\"]}");
+    check_str(dgm_json_text_in(c->arena, b->settings), "{\"command\":[1,\"two\"]}");
     assert_null(a->card);
 }
 
@@ -319,19 +320,20 @@ static void the_types_are_those_there_are(void **state)
 
 static void variables_take_the_type_that_is_wanted(void **state)
 {
-    dgm_auto(dgm_config_free) dgm_config *c = load_well(
-        "listen: 127.0.0.1:${PORT}\n"
-        "retention_hours: ${HOURS:-48}\n"
-        "a2a: {streaming: \"${FLAG}\", version_mode: '${WORD}'}\n"
-        "agents:\n- type: exec\n  settings:\n    n: ${PORT}\n    t: \"${PORT}\"\n    raw: $${x}\n"
-        "    e: '${EMPTY}'\n  card: {name: '${WEIRD}', version: '${PORT}'}\n");
+    dgm_auto(dgm_config_free) dgm_config *c =
+        load_well("listen: 127.0.0.1:${PORT}\n"
+                  "retention_hours: ${HOURS:-48}\n"
+                  "a2a: {streaming: \"${FLAG}\", version_mode: '${WORD}'}\n"
+                  "agents:\n- type: exec\n  settings:\n    timeout: ${PORT}\n    command: "
+                  "[\"${PORT}\", \"$${x}\"]\n"
+                  "    env: {E: '${EMPTY}'}\n  card: {name: '${WEIRD}', version: '${PORT}'}\n");
     (void)state;
     check_str(c->listen, "127.0.0.1:9000");
     assert_int_equal(c->retention_hours, 48);
     assert_true(c->a2a.streaming);
     assert_int_equal(c->a2a.version_mode, DGM_VERSION_LENIENT);
     check_str(dgm_json_text_in(c->arena, c->agents.at[0].settings),
-              "{\"n\":9000,\"t\":\"9000\",\"raw\":\"${x}\",\"e\":\"\"}");
+              "{\"timeout\":9000,\"command\":[\"9000\",\"${x}\"],\"env\":{\"E\":\"\"}}");
     check_str(dgm_json_text_in(c->arena, c->agents.at[0].card),
               "{\"name\":\"a: [b\\n\",\"version\":\"9000\"}");
 }
@@ -492,7 +494,8 @@ static void bad_options_name_the_option(void **state)
                                                .agent = "demmo",
                                                .profile = "tkc",
                                                .env = no_env}),
-          "--agent: unknown type \"demmo\", at /agents/0/type: did you",
+          "--agent: unknown agent type \"demmo\", at /agents/0/type: did you mean \"demo\"? Types: "
+          "exec ",
           "--listen: invalid listen \"84.84\", at /listen: write an address and a port",
           "--profile: unknown profile, at /profile: did you mean \"tck\"?",
           "--store: invalid store \"postgres:x\", at /store: write memory: or sqlite:PATH");
@@ -507,9 +510,9 @@ static void bad_options_name_the_option(void **state)
 static dgm_code refuse(const dgm_config_agent *agent, void *user, dgm_err *err)
 {
     (void)user;
-    if (!dgm_json_get(agent->settings, DGM_STR("bad")))
+    if (!dgm_json_get(agent->settings, DGM_STR("command")))
         return DGM_OK;
-    return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "bad"), "not like this");
+    return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "command"), "not like this");
 }
 
 static void a_type_is_asked_about_its_settings(void **state)
@@ -517,10 +520,10 @@ static void a_type_is_asked_about_its_settings(void **state)
     (void)state;
     finds(dgm_config_load(&(dgm_config_source){
               .file = "x",
-              .text = DGM_STR("agents:\n- type: demo\n- type: exec\n  settings:\n    bad: 1\n"),
+              .text = DGM_STR("agents:\n- type: demo\n- type: exec\n  settings:\n    command: x\n"),
               .check_agent = refuse,
               .env = no_env}),
-          "x:5:10: not like this, at /agents/1/settings/bad");
+          "x:5:14: not like this, at /agents/1/settings/command");
 }
 
 static void secrets_are_told_to_nobody(void **state)
@@ -579,7 +582,7 @@ static void a_reload_knows_what_it_can_do(void **state)
     check_diff("agents: [{type: demo, default: on}, {type: hello}]",
                "agents: [{type: hello}, {type: demo, default: on}]", "/agents live");
     check_diff("agents: [{type: demo}]",
-               "agents: [{type: demo, card: {name: X}, settings: {a: 1}}]",
+               "agents: [{type: demo, card: {name: X}, settings: {pace: 2}}]",
                "/agents/0/card live; /agents/0/settings live");
     check_diff("a2a: {streaming: on}", "a2a: {streaming: off}",
                "/a2a/streaming live; /agents/0/a2a/streaming live");

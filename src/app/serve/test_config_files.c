@@ -103,6 +103,7 @@ static bool has_type(yyjson_val *v, const char *type)
            : strcmp(type, "array") == 0   ? yyjson_is_arr(v)
            : strcmp(type, "string") == 0  ? yyjson_is_str(v)
            : strcmp(type, "null") == 0    ? yyjson_is_null(v)
+           : strcmp(type, "boolean") == 0 ? yyjson_is_bool(v)
            : strcmp(type, "number") == 0  ? yyjson_is_raw(v)
            : strcmp(type, "integer") == 0 ? yyjson_is_raw(v) && dgm_json_int(v, &n)
                                           : false;
@@ -132,8 +133,10 @@ static bool object_fits(yyjson_val *root, yyjson_val *schema, yyjson_val *v)
         if (yyjson_obj_get(schema, "patternProperties") &&
             dgm_str_starts(dgm_json_str(key), DGM_STR("x-")))
             continue;
-        if (member ? !fits(root, member, item)
-                   : yyjson_obj_get(schema, "additionalProperties") != NULL)
+        yyjson_val *others = yyjson_obj_get(schema, "additionalProperties");
+        if (member                  ? !fits(root, member, item)
+            : yyjson_is_obj(others) ? !fits(root, others, item)
+                                    : others != NULL)
             return false;
     }
     return true;
@@ -166,10 +169,10 @@ static bool keyword_fits(yyjson_val *root, yyjson_val *schema, const char *word,
     if (strcmp(word, "pattern") == 0)
         return !yyjson_is_str(v) || matches(dgm_json_str(v), yyjson_get_str(arg));
     if (strcmp(word, "minimum") == 0 || strcmp(word, "maximum") == 0) {
-        if (!yyjson_is_raw(v) || !dgm_json_int(v, &number))
+        if (!yyjson_is_raw(v))
             return true;
-        assert_true(dgm_json_int(arg, &bound));
-        return word[1] == 'i' ? number >= bound : number <= bound;
+        double is = strtod(yyjson_get_raw(v), NULL), limit = strtod(yyjson_get_raw(arg), NULL);
+        return word[1] == 'i' ? is >= limit : is <= limit;
     }
     if (strcmp(word, "minItems") == 0 || strcmp(word, "maxItems") == 0) {
         assert_true(dgm_json_int(arg, &bound));
@@ -183,11 +186,23 @@ static bool keyword_fits(yyjson_val *root, yyjson_val *schema, const char *word,
         }
         return true;
     }
+    if (strcmp(word, "allOf") == 0) {
+        yyjson_arr_foreach (arg, i, n, item) {
+            if (!fits(root, item, v))
+                return false;
+        }
+        return true;
+    }
+    if (strcmp(word, "if") == 0)
+        return !fits(root, arg, v) || fits(root, yyjson_obj_get(schema, "then"), v);
+    if (strcmp(word, "additionalProperties") == 0 && !yyjson_obj_get(schema, "properties"))
+        return object_fits(root, schema, v);
     if (strcmp(word, "properties") == 0)
         return object_fits(root, schema, v);
     if (strcmp(word, "required") == 0 || strcmp(word, "additionalProperties") == 0 ||
         strcmp(word, "description") == 0 || strcmp(word, "default") == 0 ||
-        strcmp(word, "title") == 0 || strcmp(word, "patternProperties") == 0 || word[0] == '$')
+        strcmp(word, "title") == 0 || strcmp(word, "then") == 0 ||
+        strcmp(word, "patternProperties") == 0 || word[0] == '$')
         return true;
     fail_msg("a keyword this test does not know: %s", word);
     return false;
@@ -315,6 +330,28 @@ static void the_docs_say_what_the_table_says(void **state)
     dgm_buf_done(&b);
 }
 
+static void the_guide_has_the_settings_of_exec(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    static const char path[] = "docs/agents.md";
+    dgm_str text = slurp(a, path);
+    dgm_buf b;
+    (void)state;
+    const char *from = text.p ? strstr(text.p, "<!-- settings of exec: ") : NULL;
+    const char *to = from ? strstr(from, "<!-- end -->\n") : NULL;
+    from = from ? strchr(from, '\n') : NULL;
+    if (!from || !to) {
+        fail_msg("%s has lost its marks", path);
+        return;
+    }
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add(&b, text.p, (size_t)(from + 1 - text.p));
+    assert_true(dgm_config_put_settings_docs(&b, DGM_STR("exec")));
+    dgm_buf_add_str(&b, dgm_str_from(to));
+    check_file(a, path, dgm_arena_dup(a, dgm_buf_str(&b)));
+    dgm_buf_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +359,7 @@ int main(void)
         dgm_test(bad_files_get_every_finding_at_once),
         dgm_test(the_schema_is_shipped_as_the_table_has_it),
         dgm_test(the_docs_say_what_the_table_says),
+        dgm_test(the_guide_has_the_settings_of_exec),
     };
     update = getenv("DGM_CONFIG_UPDATE") != NULL;
     go_to_root();

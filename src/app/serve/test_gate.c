@@ -32,6 +32,16 @@ static void loopback_has_few_names(void **state)
         assert_false(dgm_gate_is_loopback(dgm_str_from(bad[i])));
 }
 
+static dgm_config_token tokens[] = {
+    {.kind = DGM_TOKEN_BEARER, .secret = DGM_STR("one"), .principal = DGM_STR("ann")},
+    {.kind = DGM_TOKEN_BEARER, .secret = DGM_STR("two"), .principal = DGM_STR("ann")},
+    {.kind = DGM_TOKEN_API_KEY,
+     .secret = DGM_STR("key"),
+     .header = DGM_STR("X-API-Key"),
+     .tenant = DGM_STR("acme"),
+     .principal = DGM_STR("bob")},
+};
+
 static bool comes_in(const dgm_config *c, const char *host, const char *origin)
 {
     dgm_http_request r = REQUEST("POST", {"host", host}, {origin ? "origin" : "x", origin});
@@ -42,7 +52,7 @@ static void a_foreign_page_stays_outside(void **state)
 {
     dgm_str hosts[] = {DGM_STR("agents.example")}, origins[] = {DGM_STR("https://app.example")};
     dgm_config c = {.is_loopback = true, .hosts = {hosts, 1}, .cors_origins = {origins, 1}};
-    dgm_config open = {.is_loopback = false};
+    dgm_config open = {.is_loopback = false, .tokens = {tokens, 3}};
     (void)state;
     assert_true(comes_in(&c, "localhost:1", NULL));
     assert_true(comes_in(&c, "localhost:1", "http://127.0.0.1:3000"));
@@ -57,15 +67,27 @@ static void a_foreign_page_stays_outside(void **state)
     assert_false(comes_in(&open, "anything.example", "https://other.example"));
 }
 
-static dgm_config_token tokens[] = {
-    {.kind = DGM_TOKEN_BEARER, .secret = DGM_STR("one"), .principal = DGM_STR("ann")},
-    {.kind = DGM_TOKEN_BEARER, .secret = DGM_STR("two"), .principal = DGM_STR("ann")},
-    {.kind = DGM_TOKEN_API_KEY,
-     .secret = DGM_STR("key"),
-     .header = DGM_STR("X-API-Key"),
-     .tenant = DGM_STR("acme"),
-     .principal = DGM_STR("bob")},
-};
+/* DNS rebinding: a name that an attacker owns comes to resolve to our address. */
+static void without_tokens_only_known_names_are_answered(void **state)
+{
+    dgm_str hosts[] = {DGM_STR("agents.example")};
+    dgm_config c = {.insecure = true}, listed = {.insecure = true, .hosts = {hosts, 1}};
+    (void)state;
+    assert_true(comes_in(&c, "192.0.2.7:8484", NULL));
+    assert_true(comes_in(&c, "[2001:db8::1]:8484", "http://[2001:db8::1]:8484"));
+    assert_true(comes_in(&c, "localhost", NULL));
+    assert_false(comes_in(&c, "evil.example", "http://evil.example"));
+    assert_false(comes_in(&c, "192.0.2.7.evil.example", NULL));
+    assert_false(comes_in(&c, "[::1", NULL));
+    assert_false(comes_in(&c, "", NULL)); /* HTTP/1.0 without a Host */
+    c.public_url = DGM_STR("https://agents.example/base");
+    assert_true(comes_in(&c, "agents.example", NULL));
+    assert_true(comes_in(&c, "agents.example:8484", NULL));
+    assert_false(comes_in(&c, "agents.example.evil", NULL));
+    assert_true(comes_in(&listed, "agents.example:1", NULL));
+    assert_false(comes_in(&listed, "192.0.2.7", NULL));
+}
+
 static const dgm_config closed = {.tokens = {tokens, 3}};
 
 static void check_word(dgm_http_request r, dgm_gate_word want, const char *principal)
@@ -96,6 +118,21 @@ static void credentials_of_two_are_nobodys(void **state)
                DGM_GATE_WRONG, "");
     check_word(REQUEST("GET", {"authorization", "Bearer one"}, {"x-api-key", "wrong"}),
                DGM_GATE_KNOWN, "ann");
+}
+
+static void a_token_may_set_metadata_for_itself_alone(void **state)
+{
+    static dgm_str prefixes[] = {{"aion:", 5}};
+    dgm_config_token some[] = {tokens[0], tokens[1], tokens[2]};
+    dgm_config c = {.tokens = {some, 3}};
+    dgm_http_request one = REQUEST("GET", {"authorization", "Bearer one"});
+    dgm_http_request two = REQUEST("GET", {"authorization", "Bearer two"});
+    dgm_http_request wrong = REQUEST("GET", {"authorization", "Bearer three"});
+    (void)state;
+    some[1].may_set_metadata = (dgm_strs){prefixes, 1};
+    assert_int_equal(dgm_gate_may_set(&c, &one).n, 0); /* of the same principal */
+    assert_int_equal(dgm_gate_may_set(&c, &two).n, 1);
+    assert_int_equal(dgm_gate_may_set(&c, &wrong).n, 0);
 }
 
 static void without_tokens_nobody_is_asked(void **state)
@@ -152,7 +189,9 @@ static void a_preflight_allows_what_a_library_adds(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(loopback_has_few_names), dgm_test(a_foreign_page_stays_outside),
+              dgm_test(without_tokens_only_known_names_are_answered),
               dgm_test(credentials_say_who_it_is), dgm_test(credentials_of_two_are_nobodys),
+              dgm_test(a_token_may_set_metadata_for_itself_alone),
               dgm_test(without_tokens_nobody_is_asked),
               dgm_test(the_challenge_names_a_scheme_there_is),
               dgm_test(a_preflight_is_told_every_header_that_is_read),

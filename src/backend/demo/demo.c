@@ -104,6 +104,7 @@ static dgm_code step(struct play *p, bool *ret_over, bool *ret_more, dgm_err *er
     case DEMO_END:
     case DEMO_MESSAGE:
     case DEMO_ASK:
+    case DEMO_APPROVE:
     case DEMO_AUTH:
     case DEMO_FAIL:
     case DEMO_REJECT: break;
@@ -113,6 +114,7 @@ static dgm_code step(struct play *p, bool *ret_over, bool *ret_more, dgm_err *er
     case DEMO_MESSAGE: return dgm_run_reply(run, text, err);
     case DEMO_CALL: return demo_call(run, p->step, err);
     case DEMO_ASK: return dgm_run_status(run, DGM_STATE_INPUT_REQUIRED, text, err);
+    case DEMO_APPROVE: return demo_approve(run, p->step, err);
     case DEMO_AUTH: return dgm_run_status(run, DGM_STATE_AUTH_REQUIRED, text, err);
     case DEMO_FAIL: return dgm_run_fail(run, text, err);
     case DEMO_REJECT: return dgm_run_status(run, DGM_STATE_REJECTED, text, err);
@@ -200,13 +202,18 @@ static void cancel(void *agent, dgm_run *run)
 
 /* ---- the type -------------------------------------------------------------------------------------------- */
 
-static dgm_code open_agent(const dgm_json *config, void **ret_agent, dgm_err *err)
+static const dgm_setting demo_settings[] = {
+    {"pace", DGM_SETTING_NUMBER, offsetof(struct demo, pace), .max = 100, .def = "1",
+     .about = "how long it waits between steps, as a factor; 0 does not wait"},
+    {0},
+};
+
+static dgm_code open_agent(const dgm_json *config, const dgm_agent_options *options,
+                           void **ret_agent, dgm_err *err)
 {
-    static const dgm_setting settings[] = {
-        {"pace", DGM_SETTING_NUMBER, offsetof(struct demo, pace), 0, 100, NULL},
-    };
     struct demo d = {.pace = 1};
-    dgm_code rc = dgm_settings_read(config, settings, 1, &d, err);
+    dgm_code rc = dgm_settings_read(config, demo_settings, &d, err);
+    (void)options;
     if (rc)
         return rc;
     struct demo *agent = dgm_xmalloc(sizeof *agent);
@@ -221,6 +228,7 @@ DGM_SHAPED_OPEN(open_shaped, inner)
 
 const dgm_backend dgm_backend_demo = {
     .type = "demo",
+    .settings = demo_settings,
     .about = "scripts that show everything an agent can do: write help",
     .card = demo_card,
     DGM_SHAPED(open_shaped),

@@ -19,9 +19,10 @@ enum demo_op {
     DEMO_RETURN, /* the files that came with the message, as artifacts */
     DEMO_CALL,   /* input-required: the caller is to run a tool; nothing follows */
     DEMO_ASK,    /* input-required, with this question; nothing follows */
-    DEMO_AUTH,   /* auth-required; nothing follows */
-    DEMO_FAIL,   /* failed, with this in metadata.error; nothing follows */
-    DEMO_REJECT  /* rejected, with this text; nothing follows */
+    DEMO_APPROVE, /* likewise, with a request for approval of the call of `name` */
+    DEMO_AUTH,    /* auth-required; nothing follows */
+    DEMO_FAIL,    /* failed, with this in metadata.error; nothing follows */
+    DEMO_REJECT   /* rejected, with this text; nothing follows */
 };
 
 /* How a text is cut. */
@@ -61,6 +62,7 @@ bool demo_asked_for_a_tool(const dgm_task *task);
 dgm_code demo_tell(dgm_run *run, const struct demo_step *step, dgm_err *err);
 dgm_code demo_invoke(dgm_run *run, const struct demo_step *step, dgm_err *err);
 dgm_code demo_return(dgm_run *run, dgm_err *err);
+dgm_code demo_approve(dgm_run *run, const struct demo_step *step, dgm_err *err);
 dgm_code demo_call(dgm_run *run, const struct demo_step *step, dgm_err *err);
 
 /* The script for a message; ret_rest is what stands behind its word. */

@@ -6,7 +6,8 @@
 
 const char demo_card[] =
     "{\"name\":\"Demo\",\"description\":\"Shows what an A2A agent can do: write "
-    "help.\",\"skills\":[{\"id\":"
+    "help.\",\"defaultInputModes\":[\"text/plain\",\"application/json\",\"image/png\","
+    "\"image/jpeg\",\"text/csv\",\"application/pdf\",\"*/*\"],\"skills\":[{\"id\":"
     "\"demo\",\"name\":\"Demo scripts\",\"description\":\"Streams text, shows status, makes files "
     "and "
     "data, asks back, asks for credentials, fails, refuses: write help for the "

@@ -208,8 +208,24 @@ const char demo_interrupt_question[] = "May I delete the file old.txt? Answer ye
 
 const struct demo_step demo_interrupt[] = {
     {.op = DEMO_WORKING},
-    {.op = DEMO_ASK, .wait = 100, .text = demo_interrupt_question},
+    {.op = DEMO_APPROVE, .wait = 100, .text = demo_interrupt_question, .name = "delete_file"},
 };
+
+dgm_code demo_approve(dgm_run *run, const struct demo_step *step, dgm_err *err)
+{
+    dgm_str data = dgm_arena_printf(run->arena,
+                                    "{\"type\":\"approval-request\",\"id\":\"approval-1\","
+                                    "\"tool\":\"%s\",\"arguments\":{\"path\":\"old.txt\"}}",
+                                    step->name);
+    dgm_part parts[] = {
+        {.kind = DGM_PART_TEXT, .content = dgm_str_from(step->text)},
+        {.kind = DGM_PART_DATA, .data = dgm_json_made(run->arena, data)},
+    };
+    dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {parts, 2}};
+    dgm_status_update update = {.status = {.state = DGM_STATE_INPUT_REQUIRED, .message = &message}};
+    dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &update};
+    return run->ops->emit(run, &event, err);
+}
 
 /* Words, or data {"approved": true} as forms send it. */
 dgm_str demo_after_interrupt(const dgm_run *run, dgm_str rest)

@@ -31,13 +31,16 @@ struct open_text {
 struct job {
     dgm_run *run;
     struct exec *exec;
+    struct exec_share *share;
     dgm_process *process;
     dgm_timer timeout, room;
     dgm_arena *scratch; /* of one line */
     dgm_mint mint;
     size_t n_lines, n_error_lines;
-    dgm_task_state state; /* as it was told */
-    bool settled;         /* a terminal state or a Message was told: nothing may follow */
+    dgm_buf error_tail;          /* the end of stderr, up to twice DGM_MAX_STDERR_TAIL_BYTES */
+    dgm_str fault, fault_detail; /* the first one, in the run's arena; reported when all is read */
+    dgm_task_state state;        /* as it was told */
+    bool settled;                /* a terminal state or a Message was told: nothing may follow */
     struct open_text *texts;
     /* output: text */
     struct exec_tail tail;
@@ -95,11 +98,19 @@ static void settle(struct job *j, dgm_task_state state, const char *error)
     j->state = state;
 }
 
+static void store_fault(struct job *j, const char *what, const char *detail)
+{
+    if (j->fault.n)
+        return;
+    j->fault = dgm_arena_dup(j->run->arena, dgm_str_from(what));
+    j->fault_detail = dgm_arena_dup(j->run->arena, dgm_str_from(detail));
+}
+
 /* The program did something wrong: safe goes to callers, detail to the log. */
 static void fail(struct job *j, const char *safe, const char *detail)
 {
     if (!j->settled)
-        dgm_run_note(j->run, "%s%s%s", safe, *detail ? ": " : "", detail);
+        store_fault(j, safe, detail);
     settle(j, DGM_STATE_FAILED, safe);
     if (j->process)
         dgm_process_kill(j->process);
@@ -146,7 +157,7 @@ static void on_json(struct job *j, dgm_str line, dgm_line_end end)
 {
     dgm_event event;
     dgm_err err = {0};
-    char safe[120];
+    char safe[200];
     if (end == DGM_LINE_CUT) {
         fail(j, "the agent wrote a line longer than the limit record_bytes", "");
         return;
@@ -154,15 +165,18 @@ static void on_json(struct job *j, dgm_str line, dgm_line_end end)
     j->n_lines++;
     if (dgm_text_trim(line).n == 0)
         return;
-    if (exec_read_event(j->scratch, &j->mint, line, &event, &err)) {
+    if (exec_read_event(j->scratch, &j->mint, dgm_loop_unix_ms(), line, &event, &err)) {
         char detail[800];
-        snprintf(detail, sizeof detail, "%s%s%s (it began: %.*s)", err.at, *err.at ? ": " : "",
-                 err.msg, (int)(line.n < 200 ? line.n : 200), line.p);
-        snprintf(safe, sizeof safe, "the agent wrote something that is no A2A event, in line %zu",
-                 j->n_lines);
+        bool is_object = dgm_text_trim(line).p[0] == '{', is_json = err.code != DGM_PARSE;
+        snprintf(detail, sizeof detail, "%s%s%s, in: %.*s", err.at, *err.at ? ": " : "", err.msg,
+                 (int)(line.n < 200 ? line.n : 200), line.p);
+        snprintf(safe, sizeof safe, "line %zu of the agent's output is not %s", j->n_lines,
+                 is_json && is_object ? "an A2A event"
+                 : is_json            ? "a JSON object (if it writes plain text, set output: text)"
+                                      : "JSON (if it writes plain text, set output: text)");
         fail(j, safe, detail);
     } else if (j->run->ops->emit(j->run, &event, &err)) {
-        snprintf(safe, sizeof safe, "the agent wrote an event that cannot be used, in line %zu",
+        snprintf(safe, sizeof safe, "line %zu of the agent's output is an invalid event",
                  j->n_lines);
         fail(j, safe, err.msg);
     } else {
@@ -211,10 +225,35 @@ static void on_line(void *user, dgm_str line, dgm_line_end end)
     wait_for_room(j);
 }
 
+static void store_error_line(struct job *j, dgm_str line, dgm_line_end end)
+{
+    dgm_buf *b = &j->error_tail;
+    dgm_buf_add_str(b, line);
+    if (end != DGM_LINE_CUT)
+        dgm_buf_add_char(b, '\n');
+    if (b->n > 2 * DGM_MAX_STDERR_TAIL_BYTES) {
+        memmove(b->p, b->p + b->n - DGM_MAX_STDERR_TAIL_BYTES, DGM_MAX_STDERR_TAIL_BYTES);
+        b->n = DGM_MAX_STDERR_TAIL_BYTES;
+    }
+}
+
+/* Whole lines, if there are any. */
+static dgm_str error_tail(const struct job *j)
+{
+    dgm_str s = dgm_buf_str(&j->error_tail);
+    if (s.n > DGM_MAX_STDERR_TAIL_BYTES) {
+        s = (dgm_str){s.p + s.n - DGM_MAX_STDERR_TAIL_BYTES, DGM_MAX_STDERR_TAIL_BYTES};
+        const char *newline = memchr(s.p, '\n', s.n);
+        if (newline && newline + 1 < s.p + s.n)
+            s = (dgm_str){newline + 1, (size_t)(s.p + s.n - newline - 1)};
+    }
+    return dgm_text_trim(s);
+}
+
 static void on_error_line(void *user, dgm_str line, dgm_line_end end)
 {
     struct job *j = user;
-    (void)end;
+    store_error_line(j, line, end);
     if (++j->n_error_lines < DGM_MAX_STDERR_LINES)
         dgm_run_note(j->run, "stderr: %.*s", (int)(line.n < 900 ? line.n : 900), line.p);
     else if (j->n_error_lines == DGM_MAX_STDERR_LINES)
@@ -240,7 +279,10 @@ static void on_timeout_closed(void *arg)
 static void finish(struct job *j)
 {
     dgm_run *run = j->run;
-    atomic_fetch_sub(&j->exec->running, 1);
+    dgm_exec_share_leave(j->exec, j->share);
+    if (j->fault.n)
+        dgm_run_report(run, &(dgm_run_fault){j->fault, j->fault_detail, error_tail(j)});
+    dgm_buf_done(&j->error_tail);
     dgm_timer_stop(&j->room);
     dgm_timer_close(&j->timeout, on_timeout_closed, j);
     run->ops->end(run, NULL); /* how it went was told already */
@@ -249,16 +291,25 @@ static void finish(struct job *j)
 static void on_exit_(void *user, dgm_process_exit how)
 {
     struct job *j = user;
-    char safe[120];
+    char safe[120], late[160];
+    const char *withheld = "";
     j->process = NULL;
+    if (j->exec->withheld.n) /* a program that lacks one of them often fails */
+        withheld = dgm_arena_printf(j->run->arena,
+                                    "environment variables that it does not get: %s (inherit_env"
+                                    " passes them)",
+                                    j->exec->withheld.p)
+                       .p;
     if (how.signal)
         snprintf(safe, sizeof safe, "the agent was killed by signal %d (%s)", how.signal,
                  strsignal(how.signal));
     else
         snprintf(safe, sizeof safe, "the agent ended with exit status %d", how.status);
     bool is_told = j->settled || dgm_state_is_interrupted(j->state);
-    if (is_told && how.status != 0 && !how.killed)
-        dgm_run_note(j->run, "%s, after it had answered", safe);
+    if (is_told && how.status != 0 && !how.killed) {
+        snprintf(late, sizeof late, "%s, after it had answered", safe);
+        store_fault(j, late, withheld);
+    }
     if (j->run->canceled)
         settle(j, DGM_STATE_CANCELED, NULL);
     else if (is_told)
@@ -266,7 +317,7 @@ static void on_exit_(void *user, dgm_process_exit how)
     else if (how.status == 0)
         settle(j, DGM_STATE_COMPLETED, NULL);
     else
-        fail(j, how.killed ? DGM_SHUTTING_DOWN : safe, "");
+        fail(j, how.killed ? DGM_SHUTTING_DOWN : safe, how.killed ? "" : withheld);
     finish(j);
 }
 
@@ -279,17 +330,6 @@ static void on_timeout(void *arg)
 }
 
 /* ---- starting -------------------------------------------------------------------------------------------- */
-
-static const char **env_of(const struct exec *x, const dgm_run *run)
-{
-    const char **env = dgm_new_n(run->arena, const char *, x->n_env + 3);
-    memcpy(env, x->env, x->n_env * sizeof *env);
-    env[x->n_env] =
-        dgm_arena_printf(run->arena, "DRAGOMAN_TASK_ID=%.*s", DGM_P(run->input->task_id)).p;
-    env[x->n_env + 1] =
-        dgm_arena_printf(run->arena, "DRAGOMAN_CONTEXT_ID=%.*s", DGM_P(run->input->context_id)).p;
-    return env;
-}
 
 static void feed(struct job *j)
 {
@@ -305,38 +345,81 @@ static void feed(struct job *j)
 static void refuse(dgm_run *run, const char *safe, const char *detail)
 {
     dgm_err err = {0};
-    dgm_run_note(run, "%s: %s", safe, detail);
-    run->ops->end(run, dgm_run_fail(run, dgm_str_from(safe), &err) ? err.msg : NULL);
+    dgm_code rc = dgm_run_fail(run, dgm_str_from(safe), &err);
+    dgm_run_report(run, &(dgm_run_fault){dgm_str_from(safe), dgm_str_from(detail), {0}});
+    run->ops->end(run, rc ? err.msg : NULL);
+}
+
+/* A program that reads text cannot get a file: the caller has to know. True: the run has ended. */
+static bool reject_files(dgm_run *run)
+{
+    dgm_parts parts = run->input->message->parts;
+    dgm_err err = {0};
+    for (size_t i = 0; i < parts.n; i++) {
+        const dgm_part *p = &parts.at[i];
+        if (p->kind != DGM_PART_RAW && p->kind != DGM_PART_URL)
+            continue;
+        dgm_str name = p->filename.n ? p->filename : DGM_STR("the file");
+        dgm_str type = p->media_type.n ? p->media_type : DGM_STR("unknown type");
+        dgm_str why = dgm_arena_printf(
+            run->arena, "this agent accepts only text, not files: %.*s (%.*s) was not read",
+            DGM_P(name), DGM_P(type));
+        dgm_code rc = dgm_run_status(run, DGM_STATE_REJECTED, why, &err);
+        run->ops->end(run, rc ? err.msg : NULL);
+        return true;
+    }
+    return false;
+}
+
+static void refuse_busy(const struct exec *x, dgm_run *run, enum exec_room room)
+{
+    char detail[120];
+    if (room == EXEC_AGENT_BUSY) {
+        snprintf(detail, sizeof detail, "max_processes: %zu of its programs are running",
+                 x->max_processes);
+        refuse(run, "the agent is busy, try again later", detail);
+        return;
+    }
+    snprintf(detail, sizeof detail,
+             "max_processes_per_principal: %zu of its programs are running for this caller",
+             x->max_processes_per_principal);
+    refuse(run, "the agent works for you as often as it may: wait for a task to end, or cancel one",
+           detail);
 }
 
 static void start(void *agent, dgm_run *run)
 {
     struct exec *x = agent;
+    struct exec_share *share;
     dgm_err err = {0};
-    if (atomic_fetch_add(&x->running, 1) >= (int)x->max_processes) {
-        atomic_fetch_sub(&x->running, 1);
-        refuse(run, "the agent is busy, try again later", "max_processes of them are running");
+    if (x->input == EXEC_TEXT && reject_files(run))
+        return;
+    enum exec_room room = dgm_exec_share_enter(x, run->input, &share);
+    if (room != EXEC_ROOM) {
+        refuse_busy(x, run, room);
         return;
     }
     struct job *j = dgm_xcalloc(1, sizeof *j);
     dgm_process_options options = {
         .argv = x->argv,
-        .env = env_of(x, run),
+        .env = dgm_exec_env_of_run(x, run),
         .cwd = x->cwd,
         .max_line_bytes = x->output == EXEC_TEXT ? DGM_MAX_TEXT_CHUNK_BYTES : DGM_MAX_RECORD_BYTES,
         .grace_ms = ms(x->grace),
     };
     j->run = run;
     j->exec = x;
+    j->share = share;
     if (dgm_process_start(run->loop, &options,
                           (dgm_process_handler){on_line, on_error_line, on_exit_, j}, &j->process,
                           &err)) {
-        atomic_fetch_sub(&x->running, 1);
+        dgm_exec_share_leave(x, share);
         free(j);
         refuse(run, "the agent could not be started", err.msg);
         return;
     }
     j->scratch = dgm_arena_new();
+    dgm_buf_init(&j->error_tail, SIZE_MAX);
     /* ids of messages that have none: other ones in every run */
     j->mint.seed[0] = dgm_hash(1, run->input->task_id.p, run->input->task_id.n);
     j->mint.seed[1] = uv_hrtime() ^ (uint64_t)dgm_process_pid(j->process) << 40;
@@ -366,6 +449,7 @@ DGM_SHAPED_OPEN(open_shaped, inner)
 
 const dgm_backend dgm_backend_exec = {
     .type = "exec",
+    .settings = dgm_exec_settings,
     .about = "any program: the message on its stdin, events or text from its stdout",
     .foreign = true,
     .card = card,

@@ -2,11 +2,12 @@
 #include "backend/exec/exec_int.h"
 #include "base/limits.h"
 #include "model/form.h"
+#include "model/stamp.h"
 #include "wire/a2a/a2a.h"
 
 /* ---- in -------------------------------------------------------------------------------------------------- */
 
-static void put_json(const dgm_run_input *in, dgm_buf *out)
+static void put_json(const dgm_run_input *in, dgm_str key, dgm_buf *out)
 {
     dgm_writer w = {.out = out, .format = dgm_form_name};
     dgm_buf_add_lit(out, "{\"message\":");
@@ -22,6 +23,12 @@ static void put_json(const dgm_run_input *in, dgm_buf *out)
     dgm_json_put_str(out, in->task_id);
     dgm_buf_add_lit(out, ",\"contextId\":");
     dgm_json_put_str(out, in->context_id);
+    dgm_buf_add_lit(out, ",\"contextKey\":");
+    dgm_json_put_str(out, key);
+    dgm_buf_add_lit(out, ",\"tenant\":");
+    dgm_json_put_str(out, in->tenant.p ? in->tenant : DGM_STR(""));
+    dgm_buf_add_lit(out, ",\"principal\":");
+    dgm_json_put_str(out, in->principal.p ? in->principal : DGM_STR(""));
     dgm_buf_add_lit(out, ",\"acceptedOutputModes\":[");
     for (size_t i = 0; i < in->accepted_output_modes.n; i++) {
         if (i > 0)
@@ -34,7 +41,7 @@ static void put_json(const dgm_run_input *in, dgm_buf *out)
 void exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out)
 {
     if (form == EXEC_JSON) {
-        put_json(run->input, out);
+        put_json(run->input, dgm_exec_context_key(run->arena, run->input), out);
         return;
     }
     dgm_str text = dgm_run_text(run, run->arena);
@@ -45,8 +52,50 @@ void exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out)
 
 /* ---- out ------------------------------------------------------------------------------------------------- */
 
-dgm_code exec_read_event(dgm_arena *a, dgm_mint *mint, dgm_str line, dgm_event *ret_event,
-                         dgm_err *err)
+static bool has_text(yyjson_val *object, const char *name)
+{
+    yyjson_val *v = dgm_json_get(object, dgm_str_from(name));
+    return yyjson_is_str(v) && dgm_json_str(v).n > 0;
+}
+
+/* An id that the object does not have was minted by the decoder. other: the name in ProtoJSON's snake case. */
+static void clear_minted_id(yyjson_val *object, const char *name, const char *other, dgm_str *id)
+{
+    if (!has_text(object, name) && !has_text(object, other))
+        *id = (dgm_str){0};
+}
+
+static void clear_minted_ids(yyjson_val *v, const dgm_event *e)
+{
+    static const char *const wrappers[] = {"task", "statusUpdate", "status_update",
+                                           "artifactUpdate", "artifact_update"};
+    if (!dgm_json_get(v, DGM_STR("kind"))) {
+        yyjson_val *inside = NULL;
+        for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers && !inside; i++)
+            inside = dgm_json_get(v, dgm_str_from(wrappers[i]));
+        v = inside;
+    }
+    switch (e->kind) {
+    case DGM_EVENT_TASK:
+        clear_minted_id(v, "id", "id", &e->task->id);
+        clear_minted_id(v, "contextId", "context_id", &e->task->context_id);
+        break;
+    case DGM_EVENT_STATUS:
+        clear_minted_id(v, "taskId", "task_id", &e->status->task_id);
+        clear_minted_id(v, "contextId", "context_id", &e->status->context_id);
+        break;
+    case DGM_EVENT_ARTIFACT:
+        clear_minted_id(v, "taskId", "task_id", &e->artifact->task_id);
+        clear_minted_id(v, "contextId", "context_id", &e->artifact->context_id);
+        break;
+    case DGM_EVENT_NONE:
+    case DGM_EVENT_MESSAGE:
+    case DGM_EVENT_INTERNAL: break;
+    }
+}
+
+dgm_code exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_str line,
+                         dgm_event *ret_event, dgm_err *err)
 {
     yyjson_val *v;
     dgm_frame frame;
@@ -59,6 +108,7 @@ dgm_code exec_read_event(dgm_arena *a, dgm_mint *mint, dgm_str line, dgm_event *
                         dgm_json_type(v));
     yyjson_val *kind = dgm_json_get(v, DGM_STR("kind"));
     if (yyjson_is_str(kind) && dgm_str_starts(dgm_json_str(kind), DGM_STR("internal:"))) {
+        r.now = dgm_time_text(a, now_ms);
         if ((rc = dgm_codec_a2a_10.decode(&r, v, DGM_OBJECT_INTERNAL_EVENT, true, &frame)))
             return rc;
         *ret_event = (dgm_event){.kind = DGM_EVENT_INTERNAL, .internal = frame.object.it};
@@ -70,6 +120,7 @@ dgm_code exec_read_event(dgm_arena *a, dgm_mint *mint, dgm_str line, dgm_event *
     if (frame.object.kind != DGM_OBJECT_STREAM_RESPONSE)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "no event of a stream");
     *ret_event = *(dgm_event *)frame.object.it;
+    clear_minted_ids(v, ret_event);
     return DGM_OK;
 }
 

@@ -192,15 +192,21 @@ static void cancel(void *agent, dgm_run *run)
 
 /* ---- the type -------------------------------------------------------------------------------------------- */
 
-static dgm_code open_agent(const dgm_json *config, void **ret_agent, dgm_err *err)
+static const dgm_setting tck_settings[] = {
+    {"stay_seconds", DGM_SETTING_NUMBER, offsetof(struct tck, stay_seconds), .max = 600,
+     .def = "4.5", .about = "how long a task that the kits subscribe to or cancel keeps working"},
+    {"ask_seconds", DGM_SETTING_NUMBER, offsetof(struct tck, ask_seconds), .max = 600, .def = "0.1",
+     .about = "how long it works before it asks for input"},
+    {0},
+};
+
+static dgm_code open_agent(const dgm_json *config, const dgm_agent_options *options,
+                           void **ret_agent, dgm_err *err)
 {
-    static const dgm_setting settings[] = {
-        {"stay_seconds", DGM_SETTING_NUMBER, offsetof(struct tck, stay_seconds), 0, 600, NULL},
-        {"ask_seconds", DGM_SETTING_NUMBER, offsetof(struct tck, ask_seconds), 0, 600, NULL},
-    };
     /* twice the kits' TCK_STREAMING_TIMEOUT of 2 s and a little; 3 s would be too late to ask */
     struct tck t = {.stay_seconds = 4.5, .ask_seconds = 0.1};
-    dgm_code rc = dgm_settings_read(config, settings, 2, &t, err);
+    dgm_code rc = dgm_settings_read(config, tck_settings, &t, err);
+    (void)options;
     if (rc)
         return rc;
     struct tck *agent = dgm_xmalloc(sizeof *agent);
@@ -215,6 +221,7 @@ DGM_SHAPED_OPEN(open_shaped, inner)
 
 const dgm_backend dgm_backend_tck = {
     .type = "tck",
+    .settings = tck_settings,
     .about = "behaves as the conformance kits ask for",
     .card = card,
     DGM_SHAPED(open_shaped),

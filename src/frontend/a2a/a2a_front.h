@@ -54,6 +54,8 @@ void dgm_a2a_front_free(dgm_a2a_front *f); /* NULL is fine */
 /* Who calls. */
 typedef struct dgm_a2a_caller {
     dgm_owner owner;
+    dgm_strs
+        may_set; /* metadata of the server's that its token may set, as prefixes; none: not any */
     bool any_tenant; /* may name any tenant (a server without tokens); else only its own */
 } dgm_a2a_caller;
 

@@ -126,7 +126,7 @@ void op_fail(struct op *op, const dgm_err *err)
     int http = dgm_code_http(err->code, op->front->o.errors_1_0_0);
     /* JSON-RPC says it in the body; what the transport refuses keeps its status there too. */
     bool in_body = !op->rest && err->code < DGM_UNAUTHENTICATED;
-    if (op->wants_sse_errors)
+    if (op->wants_sse_errors && in_body)
         op_stream_error(op, err);
     else
         op_fail_as(op, err, in_body ? 200 : http, NULL, 0);

@@ -41,9 +41,9 @@ bool is_json_type(dgm_str content_type)
            dgm_str_eq_nocase(bare, A2A_TYPE);
 }
 
-bool accepts_events(const dgm_http_request *r)
+bool accepts_only_events(const dgm_http_request *r)
 {
-    return dgm_accepts(r, DGM_STR("text/event-stream"));
+    return dgm_accepts(r, DGM_STR("text/event-stream")) && !dgm_accepts(r, JSON_TYPE);
 }
 
 /* By 1.0.1 it is application/a2a+json, by 1.0.0 and the kits application/json: whoever names the former
@@ -51,6 +51,8 @@ bool accepts_events(const dgm_http_request *r)
 dgm_str rest_type(const struct op *op)
 {
     const dgm_http_request *r = dgm_http_request_of(op->x);
+    if (op->media.n)
+        return op->media;
     if (!op_is_10(op) || op->front->o.rest_media == DGM_A2A_MEDIA_JSON)
         return JSON_TYPE;
     if (op->front->o.rest_media == DGM_A2A_MEDIA_A2A)

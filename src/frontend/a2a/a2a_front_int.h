@@ -34,7 +34,8 @@ struct scratch *front_scratch(dgm_a2a_front *f); /* this loop's, emptied */
 
 struct began; /* a2a_front_gone.c */
 
-/* Lives in the exchange's arena, until it is answered or a stream has taken over. */
+/* Lives in the exchange's arena until the core has the request; then as long as the exchange, with what the answer
+ * needs (op_release_request). */
 struct op {
     dgm_a2a_front *front;
     dgm_http_exchange *x;
@@ -42,14 +43,19 @@ struct op {
     dgm_a2a_caller who;     /* owner.tenant: the one that was named, if it may be */
     const dgm_codec *codec; /* of the caller's dialect */
     bool rest;              /* no envelope */
-    bool wants_sse_errors;  /* 0.3's resubscribe: refusals too are events (6.3) */
-    const dgm_json *id;     /* of the envelope */
+    /* A streaming call of JSON-RPC: a2a-go reads nothing but events, and all other SDKs read an error in either form. */
+    bool wants_sse_errors;
+    const dgm_json *id; /* of the envelope */
     dgm_method method;
     dgm_str task_id;    /* that it is about; empty: none yet */
     dgm_str extensions; /* activated ones, as the header has them; empty: none */
     dgm_opt_int history_length;
     bool return_immediately;
-    uint32_t turn; /* that this caller began; 0: none */
+    dgm_str media;    /* type of a REST answer, once the request is released */
+    uint64_t cursor;  /* Last-Event-ID, likewise */
+    uint64_t sent;    /* the number of its send, for dgm_core_caller_left */
+    uint64_t sent_at; /* the loop's time then, in milliseconds */
+    uint32_t turn;    /* that this caller began; 0: none */
     /* a send that waits */
     struct began *began;
     dgm_log_reader *reader;
@@ -81,9 +87,9 @@ enum version { VERSION_03, VERSION_10, VERSION_OTHER };
 
 /* The header, else the query parameter; nothing is 0.3. Patch numbers do not count. */
 enum version version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said);
-bool is_json_type(dgm_str content_type); /* absent is */
-dgm_str rest_type(const struct op *op);  /* of a REST answer */
-bool accepts_events(const dgm_http_request *r);
+bool is_json_type(dgm_str content_type);             /* absent is */
+dgm_str rest_type(const struct op *op);              /* of a REST answer */
+bool accepts_only_events(const dgm_http_request *r); /* and no JSON */
 void find_extensions(struct op *op);                 /* fills op->extensions */
 const char *missing_extension(const struct op *op);  /* that a send needs; NULL: none */
 bool takes_media_type(dgm_strs modes, dgm_str type); /* no modes take all, and no type is taken */
@@ -101,6 +107,8 @@ const dgm_codec *codec_at(const dgm_a2a_front *f, const struct route *route,
 
 /* False: this server does not do that, and the caller was told so. Before the params are looked at. */
 bool op_is_offered(struct op *op);
+/* The same operation without its request, which is forgotten: what is needed for the answer is copied. */
+struct op *op_release_request(struct op *op);
 void op_run(struct op *op, void *request); /* of the type that DGM_METHODS names for op->method */
 void op_list(struct op *op, const dgm_list_tasks_request *q);
 

@@ -1,5 +1,7 @@
 /* frontend/a2a/a2a_front_ops.c - what each operation asks of the core, and makes of its answer. */
+#include "base/limits.h"
 #include "frontend/a2a/a2a_front_int.h"
+#include "frontend/list_limits.h"
 
 #include <stdlib.h>
 
@@ -73,6 +75,39 @@ static bool is_length(struct op *op, dgm_opt_int n, const dgm_at *at)
     dgm_fail(&err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "historyLength"), "must not be negative");
     op_fail(op, &err);
     return false;
+}
+
+/* Last-Event-ID: the number of the last frame that arrived. */
+static uint64_t cursor_of(struct op *op)
+{
+    dgm_str text = dgm_http_header_of(dgm_http_request_of(op->x), DGM_STR("last-event-id"));
+    uint64_t n = 0;
+    if (!text.n || text.n > 18)
+        return DGM_NO_CURSOR;
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return DGM_NO_CURSOR;
+        n = n * 10 + (uint64_t)(text.p[i] - '0');
+    }
+    return n;
+}
+
+/* A caller can make the request as large as http_body_bytes, and the answer may take minutes. */
+struct op *op_release_request(struct op *op)
+{
+    struct op *kept = dgm_http_keep(op->x, sizeof *kept);
+    *kept = *op;
+    kept->media = rest_type(op);
+    kept->cursor = cursor_of(op);
+    dgm_http_forget_request(op->x); /* goes at the end of this turn: until then it can be read */
+    dgm_arena *a = kept->arena = dgm_http_arena(op->x);
+    kept->who.owner = (dgm_owner){dgm_arena_dup(a, op->who.owner.tenant),
+                                  dgm_arena_dup(a, op->who.owner.principal)};
+    kept->who.may_set = (dgm_strs){0};
+    kept->id = dgm_json_copy(a, op->id);
+    kept->task_id = dgm_arena_dup(a, op->task_id);
+    kept->extensions = dgm_arena_dup(a, op->extensions);
+    return kept;
 }
 
 /* ---- sending ---------------------------------------------------------------------------------------------------------- */
@@ -149,19 +184,28 @@ static void on_gone(void *arg)
     dgm_http_end(op->x);
 }
 
-static void wait_for_answer(struct op *op, const dgm_sent *sent)
+/* How long the answer may still take. */
+static uint64_t ms_left(const struct op *op)
 {
     uint64_t limit = op->front->o.blocking_ms ? op->front->o.blocking_ms : BLOCKING_MS;
+    uint64_t waited = uv_now(dgm_loop_uv(dgm_http_loop(op->x))) - op->sent_at;
+    if (op->return_immediately)
+        limit = FIRST_EVENT_MS;
+    return waited < limit ? limit - waited : 0;
+}
+
+static void wait_for_answer(struct op *op, const dgm_sent *sent)
+{
     op->reader = dgm_log_reader_open(sent->log, sent->after, on_ready, op);
     if (is_answered(op)) {
         give_task_now(op);
         return;
     }
-    if ((op->began = began_by(op)))
-        dgm_http_watch(op->x, NULL, on_gone, op);
+    op->began = began_by(op);
+    dgm_http_watch(op->x, NULL, on_gone, op);
     op->timer = dgm_xcalloc(1, sizeof *op->timer);
     dgm_timer_init(dgm_http_loop(op->x), op->timer, waited_enough, op);
-    dgm_timer_start(op->timer, op->return_immediately ? FIRST_EVENT_MS : limit);
+    dgm_timer_start(op->timer, ms_left(op));
 }
 
 /* The transient log holds this one record. */
@@ -172,25 +216,10 @@ static void give_message(struct op *op, const dgm_sent *sent)
     end_wait(op);
 }
 
-/* Last-Event-ID: the number of the last frame that arrived. */
-static uint64_t cursor_of(struct op *op)
-{
-    dgm_str text = dgm_http_header_of(dgm_http_request_of(op->x), DGM_STR("last-event-id"));
-    uint64_t n = 0;
-    if (!text.n || text.n > 18)
-        return DGM_NO_CURSOR;
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9')
-            return DGM_NO_CURSOR;
-        n = n * 10 + (uint64_t)(text.p[i] - '0');
-    }
-    return n;
-}
-
 /* Who sends again because the connection broke may say how far it had come. */
 static void stream_sent(struct op *op, const dgm_sent *sent)
 {
-    uint64_t cursor = sent->is_resend ? cursor_of(op) : DGM_NO_CURSOR;
+    uint64_t cursor = sent->is_resend ? op->cursor : DGM_NO_CURSOR;
     if (cursor != DGM_NO_CURSOR && cursor > sent->after && cursor <= dgm_log_published(sent->log))
         op_stream(op, sent->log, cursor, NULL);
     else
@@ -200,12 +229,13 @@ static void stream_sent(struct op *op, const dgm_sent *sent)
 static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
 {
     struct op *op = arg;
+    dgm_http_watch(op->x, NULL, NULL, NULL); /* whoever answers watches for itself */
     if (code) {
         op_fail(op, err);
         return;
     }
     op->task_id = sent->task_id.n ? dgm_arena_dup(op->arena, sent->task_id) : (dgm_str){0};
-    if (!sent->is_message)
+    if (sent->task_id.n)
         dgm_front_note_task(op->x, sent->task_id, sent->turn);
     op->turn = sent->is_message || sent->is_resend ? 0 : sent->turn;
     if (op->method == DGM_METHOD_STREAM)
@@ -214,6 +244,13 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
         give_message(op, sent);
     else
         wait_for_answer(op, sent);
+}
+
+/* No client can stop a run without a task: it does not go on without its caller. Here a FIN is enough. */
+static void on_left(void *arg)
+{
+    struct op *op = arg;
+    dgm_core_caller_left(op->front->core, op->sent);
 }
 
 /* The card says what comes in and what may come out. */
@@ -258,14 +295,38 @@ static bool has_extensions(struct op *op)
     return false;
 }
 
+static bool has_good_lists(struct op *op, const dgm_send_request *q)
+{
+    const dgm_at *message = DGM_AT_LIT(NULL, "message");
+    const dgm_at *setting = DGM_AT_LIT(NULL, "configuration");
+    const dgm_message *m = q->message;
+    size_t modes = q->configuration ? q->configuration->accepted_output_modes.n : 0;
+    size_t words = DGM_MAX_REQUEST_WORDS;
+    dgm_err err = {0};
+    if (!dgm_check_list(m->parts.n, DGM_MAX_REQUEST_PARTS, "request_parts",
+                        DGM_AT_LIT(message, "parts"), &err) &&
+        !dgm_check_list(m->extensions.n, words, "request_words", DGM_AT_LIT(message, "extensions"),
+                        &err) &&
+        !dgm_check_list(m->reference_task_ids.n, words, "request_words",
+                        DGM_AT_LIT(message, "referenceTaskIds"), &err) &&
+        !dgm_check_list(modes, words, "request_words", DGM_AT_LIT(setting, "acceptedOutputModes"),
+                        &err))
+        return true;
+    op_fail(op, &err);
+    return false;
+}
+
 static void run_send(struct op *op, const dgm_send_request *q)
 {
     const dgm_send_configuration *c = q->configuration;
     dgm_send send = {.agent = op->front->o.agent,
                      .message = q->message,
                      .metadata = q->metadata,
+                     .may_set = op->who.may_set,
                      .protocol = DGM_STR("a2a"),
                      .bytes = dgm_http_request_of(op->x)->body.n};
+    if (!has_good_lists(op, q))
+        return;
     if (c) {
         if (!is_length(op, c->history_length, DGM_AT_LIT(NULL, "configuration")))
             return;
@@ -280,7 +341,13 @@ static void run_send(struct op *op, const dgm_send_request *q)
     if (!has_extensions(op) || !has_good_types(op, q) || !set_tenant(op, q->tenant))
         return;
     send.owner = op->who.owner;
-    dgm_core_send(op->front->core, &send, on_sent, op);
+    if (op->return_immediately)
+        send.answer_ms = FIRST_EVENT_MS;
+    struct op *kept = op_release_request(op);
+    kept->sent_at = uv_now(dgm_loop_uv(dgm_http_loop(op->x)));
+    kept->sent = dgm_core_send(op->front->core, &send, on_sent, kept);
+    dgm_http_watch(kept->x, NULL, on_left, kept);
+    dgm_http_on_fin(kept->x, on_left);
 }
 
 /* ---- the others --------------------------------------------------------------------------------------------------------- */
@@ -314,13 +381,13 @@ static void run_on_task(struct op *op, const dgm_task_request *q)
     dgm_front_note_task(op->x, q->task_id, 0);
     if (!is_length(op, q->history_length, NULL) || !set_tenant(op, q->tenant))
         return;
+    op = op_release_request(op);
     if (op->method == DGM_METHOD_GET)
-        dgm_core_get(core, op->who.owner, agent, q->task_id, on_task, op);
+        dgm_core_get(core, op->who.owner, agent, op->task_id, on_task, op);
     else if (op->method == DGM_METHOD_CANCEL)
-        dgm_core_cancel(core, op->who.owner, agent, q->task_id, on_task, op);
+        dgm_core_cancel(core, op->who.owner, agent, op->task_id, on_task, op);
     else
-        dgm_core_subscribe(core, op->who.owner, agent, q->task_id, cursor_of(op), on_subscribed,
-                           op);
+        dgm_core_subscribe(core, op->who.owner, agent, op->task_id, op->cursor, on_subscribed, op);
 }
 
 static void run_list(struct op *op, const dgm_list_tasks_request *q)

@@ -53,7 +53,8 @@ static dgm_code query_int(struct op *op, const char *name, const char *other, dg
     return DGM_OK;
 }
 
-/* As the JSON object it stands for: what it says is then read, and refused, as on JSON-RPC. */
+/* As the JSON object it stands for: what it says is then read, and refused, as on JSON-RPC. 0.3 lists the method for
+ * REST and gRPC without saying what its parameters are: they are those of 1.0. */
 static dgm_code query_list(struct op *op, void **ret_request, dgm_err *err)
 {
     static const struct {
@@ -83,7 +84,7 @@ static dgm_code query_list(struct op *op, void **ret_request, dgm_err *err)
     dgm_code rc = dgm_json_read(op->arena, dgm_arena_dup(op->arena, dgm_buf_str(&s->out)),
                                 DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err);
     if (!rc)
-        rc = op->codec->decode(&reader, v, DGM_OBJECT_LIST_TASKS_REQUEST, false, &frame);
+        rc = dgm_codec_a2a_10.decode(&reader, v, DGM_OBJECT_LIST_TASKS_REQUEST, false, &frame);
     if (!rc)
         *ret_request = frame.object.it;
     return rc;

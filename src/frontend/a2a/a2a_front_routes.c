@@ -79,7 +79,7 @@ static bool match(const dgm_str *s, size_t n, struct route *r)
         r->on_post = DGM_METHOD_SEND;
     else if (dgm_str_is(s[0], "message:stream"))
         r->on_post = DGM_METHOD_STREAM;
-    else if (dgm_str_is(s[0], "tasks") && !r->v03)
+    else if (dgm_str_is(s[0], "tasks"))
         r->on_get = DGM_METHOD_LIST;
     else if (r->v03 ? dgm_str_is(s[0], "card") : dgm_str_is(s[0], "extendedAgentCard"))
         r->on_get = DGM_METHOD_EXTENDED_CARD;

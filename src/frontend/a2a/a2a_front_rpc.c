@@ -78,6 +78,11 @@ static dgm_code read_params(struct op *op, const dgm_rpc *rpc, void **ret_reques
     return rc;
 }
 
+static bool streams(dgm_method method)
+{
+    return method == DGM_METHOD_STREAM || method == DGM_METHOD_SUBSCRIBE;
+}
+
 void rpc_take(struct op *op, const dgm_http_request *r)
 {
     bool said;
@@ -106,9 +111,11 @@ void rpc_take(struct op *op, const dgm_http_request *r)
         op_fail(op, &err);
         return;
     }
-    if (!settle_method(op, rpc.method, asked, said) || !op_is_offered(op))
+    if (!settle_method(op, rpc.method, asked, said))
         return;
-    op->wants_sse_errors = op->method == DGM_METHOD_SUBSCRIBE && !op_is_10(op) && accepts_events(r);
+    op->wants_sse_errors = streams(op->method) && accepts_only_events(r);
+    if (!op_is_offered(op))
+        return;
     if (read_params(op, &rpc, &request, &err))
         op_fail(op, &err);
     else

@@ -35,7 +35,7 @@ static void rest_paths_of_0_3(void **state)
     assert_true(at("/v1/message:send").v03);
     assert_int_equal(at("/v1/tasks/t:cancel").on_post, METHOD(CANCEL));
     assert_int_equal(at("/v1/card").on_get, METHOD(EXTENDED_CARD));
-    assert_int_equal(at("/v1/tasks").kind, ROUTE_NONE);
+    assert_int_equal(at("/v1/tasks").on_get, METHOD(LIST));
     assert_int_equal(at("/v1/extendedAgentCard").kind, ROUTE_NONE);
     assert_true(at("/v1/nonsense").v03); /* who asks there is told in 0.3's words */
 }

@@ -33,6 +33,11 @@ void agui_again_done(agui_again *g)
     g->arena = NULL;
 }
 
+void agui_again_release(void *arg)
+{
+    agui_again_done(arg);
+}
+
 /* ---- what is open ------------------------------------------------------------------------------------------------- */
 
 /* What ends it; NONE: it begins nothing. */
@@ -246,10 +251,27 @@ static dgm_code emit_end(const agui_again *g, const dgm_canon_event *event, dgm_
     return dgm_canon_emit(next, &e);
 }
 
+const dgm_canon_event *agui_as_message(const dgm_canon_event *event, dgm_canon_event *ret)
+{
+    const dgm_canon_outcome *o = &event->run_finished.outcome;
+    if (event->kind != DGM_CANON_RUN_FINISHED || o->kind != DGM_CANON_INTERRUPT)
+        return event;
+    for (size_t i = 0; i < o->interrupts.n; i++) {
+        if (!o->interrupts.at[i].text_only)
+            return event;
+    }
+    *ret = *event;
+    ret->run_finished.outcome = (dgm_canon_outcome){0};
+    return ret;
+}
+
 dgm_code agui_again_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     agui_again *g = arg;
+    dgm_canon_event message;
     dgm_code rc;
+    if (!g->params.interrupts)
+        event = agui_as_message(event, &message);
     if (!g->arena)
         return g->too_large && event->kind == DGM_CANON_RUN_ERROR ? emit_fault(event, next)
                                                                   : dgm_canon_emit(next, event);

@@ -1,5 +1,6 @@
 /* frontend/agui/agui_front_input.c - the body: a RunAgentInput, and what of it counts here. */
 #include "frontend/agui/agui_front_int.h"
+#include "frontend/list_limits.h"
 #include "frontend/words.h"
 #include "wire/agui/agui_codec.h"
 #include "wire/agui/agui_proto.h"
@@ -67,6 +68,7 @@ static dgm_code read_input(struct agui_op *op, dgm_err *err)
     dgm_reader r = dgm_turn_reader(op->x, NULL, err); /* AG-UI's ids are the caller's */
     dgm_code rc;
     if ((rc = dgm_turn_body(op->x, &body, err)) ||
+        (rc = dgm_check_lists(body, dgm_list_limits_agui, err)) ||
         (rc = dgm_codec_agui.read_request(&r, body, NULL, &op->input)) ||
         (rc = check_id(op->input.thread_id, "threadId", err)) ||
         (rc = check_id(op->input.run_id, "runId", err)))
@@ -89,6 +91,38 @@ bool agui_read(struct agui_op *op)
     op->caller_id = dgm_arena_printf(op->arena, "%.*s/%.*s", DGM_P(op->input.thread_id),
                                      DGM_P(op->input.run_id));
     return true;
+}
+
+/* How the events of a run that is followed from its start, or behind a cursor, are changed. Lives as long as the
+ * exchange. */
+struct agui_following {
+    dgm_str parent_run_id; /* the run that started this one; empty: the client named none */
+    bool interrupts;
+};
+
+static dgm_code agui_follow_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+{
+    const struct agui_following *f = arg;
+    dgm_canon_event changed;
+    if (event->kind == DGM_CANON_RUN_STARTED && f->parent_run_id.n) {
+        changed = *event;
+        changed.run_started.parent_run_id = f->parent_run_id;
+        event = &changed;
+    } else if (!f->interrupts) {
+        event = agui_as_message(event, &changed);
+    }
+    return dgm_canon_emit(next, event);
+}
+
+void agui_follow(const struct agui_op *op, dgm_tell *tell)
+{
+    struct agui_following *f = dgm_http_keep(op->x, sizeof *f);
+    dgm_str parent = op->input.parent_run_id;
+    *f = (struct agui_following){
+        .parent_run_id = {parent.n ? dgm_http_keep_text(op->x, parent) : NULL, parent.n},
+        .interrupts = dgm_turns_options_of(op->q.turns)->agui_interrupts};
+    tell->on_event = agui_follow_event;
+    tell->arg = f;
 }
 
 dgm_tell agui_tell_of(const struct agui_op *op)

@@ -61,6 +61,8 @@ const dgm_json *agui_plain_payload(const dgm_json *payload);
 bool agui_peer_of(dgm_str version, bool *ret_old);
 /* What says how this caller is told things. */
 dgm_tell agui_tell_of(const struct agui_op *op);
+/* Sets the hook of a run that is followed without a prelude (agui_again.h has the other). */
+void agui_follow(const struct agui_op *op, dgm_tell *tell);
 /* Of the header Last-Event-ID; false: there is none, or no number. */
 bool agui_cursor_of(const dgm_http_request *r, uint64_t *ret);
 

@@ -2,7 +2,8 @@
  * frontend/agui/agui_front_resume.c - which of the interrupts that a request names are open.
  *
  * An interrupt is called as its task, from the task's second turn on with the turn's number behind it. It is open as long as
- * the task waits in that turn: an answer that comes twice finds nobody who waits for it the second time.
+ * the task waits in that turn: an answer that comes twice finds nobody who waits for it the second time. There are at most
+ * DGM_MAX_RESUME_ENTRIES entries (agui_front_input.c), so the header that lists the ignored ones is short.
  */
 #include "frontend/agui/agui_front_int.h"
 
@@ -24,12 +25,15 @@ bool agui_split_interrupt(dgm_str id, dgm_str *ret_task, uint32_t *ret_turn)
     return turn > 1;
 }
 
-static void next_entry(struct agui_op *op, bool is_ignored)
+static void agui_ignore_entry(struct agui_op *op, size_t i)
 {
-    if (is_ignored)
-        op->ignored = dgm_arena_printf(op->arena, "%.*s%sresume[%zu]", DGM_P(op->ignored),
-                                       op->ignored.n ? ", " : "", op->resume_at);
-    op->resume_at++;
+    op->ignored = dgm_arena_printf(op->arena, "%.*s%sresume[%zu]", DGM_P(op->ignored),
+                                   op->ignored.n ? ", " : "", i);
+}
+
+static void next_entry(struct agui_op *op)
+{
+    agui_ignore_entry(op, op->resume_at++);
     agui_resolve(op);
 }
 
@@ -45,8 +49,9 @@ static uint32_t turn_of(const dgm_task *task)
 /* Does this task wait, in this turn and thread, for somebody to answer? */
 static bool is_open(struct agui_op *op, const dgm_record *snapshot, uint32_t turn)
 {
+    dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new(); /* the task may be large */
     dgm_event event;
-    return !dgm_record_event(snapshot, op->arena, &event, NULL) && event.kind == DGM_EVENT_TASK &&
+    return !dgm_record_event(snapshot, scratch, &event, NULL) && event.kind == DGM_EVENT_TASK &&
            dgm_state_is_interrupted(event.task->status.state) && turn_of(event.task) == turn &&
            dgm_str_eq(event.task->context_id, op->input.thread_id);
 }
@@ -55,8 +60,7 @@ static void take_entry(struct agui_op *op, dgm_str task_id)
 {
     dgm_canon_resume *entry = &op->input.resume.at[op->resume_at];
     for (size_t i = op->resume_at + 1; i < op->input.resume.n; i++)
-        op->ignored = dgm_arena_printf(op->arena, "%.*s%sresume[%zu]", DGM_P(op->ignored),
-                                       op->ignored.n ? ", " : "", i);
+        agui_ignore_entry(op, i);
     entry->payload = agui_plain_payload(entry->payload);
     op->input.resume = (dgm_canon_resumes){entry, 1};
     agui_go_on(op, task_id);
@@ -70,7 +74,7 @@ static void on_later_turn(dgm_code code, dgm_record *snapshot, const dgm_err *er
     (void)err;
     agui_split_interrupt(op->input.resume.at[op->resume_at].interrupt_id, &task, &turn);
     if (code || !is_open(op, snapshot, turn))
-        next_entry(op, true);
+        next_entry(op);
     else
         take_entry(op, task);
 }
@@ -86,7 +90,7 @@ static void on_first_turn(dgm_code code, dgm_record *snapshot, const dgm_err *er
     else if (code && agui_split_interrupt(id, &task, &turn))
         dgm_core_get(op->core, op->q.owner, op->agent->id, task, on_later_turn, op);
     else
-        next_entry(op, true);
+        next_entry(op);
 }
 
 void agui_resolve(struct agui_op *op)

@@ -18,16 +18,6 @@ static const dgm_json *metadata_of(const struct agui_op *op)
     return empty ? NULL : dgm_json_object(op->arena, &member, 1);
 }
 
-/* Whose id the client chose for the run that began this one. */
-static dgm_code add_parent(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
-{
-    dgm_canon_event e = *event;
-    if (event->kind != DGM_CANON_RUN_STARTED)
-        return dgm_canon_emit(next, event);
-    e.run_started.parent_run_id = dgm_str_from(arg);
-    return dgm_canon_emit(next, &e);
-}
-
 static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
 {
     struct agui_op *op = arg;
@@ -41,10 +31,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
     tell.task_id = sent->task_id;
     tell.leave = dgm_turns_options_of(op->q.turns)->leave[DGM_LEAVE_AGUI];
     tell.turn = sent->turn;
-    if (op->input.parent_run_id.n) {
-        tell.on_event = add_parent;
-        tell.arg = (void *)(uintptr_t)dgm_http_keep_text(op->x, op->input.parent_run_id);
-    }
+    agui_follow(op, &tell);
     dgm_front_note_task(op->x, sent->task_id, sent->turn);
     dgm_turn_tell(op->x, &tell, sent->log, sent->first_seq);
 }

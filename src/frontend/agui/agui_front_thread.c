@@ -73,10 +73,12 @@ static void tell_again(struct agui_op *op, const agui_again_params *params)
     dgm_tell tell = agui_tell_of(op);
     dgm_log *log = dgm_take(op->log);
     agui_again_init(again, params);
+    again->params.interrupts = dgm_turns_options_of(op->q.turns)->agui_interrupts;
     tell.messages = params->before;
     tell.task_id = op->task_id;
     tell.on_event = agui_again_on_event;
     tell.on_pause = agui_again_on_pause;
+    tell.on_release = agui_again_release;
     tell.arg = again;
     dgm_front_note_task(op->x, op->task_id, 0);
     dgm_turn_tell(op->x, &tell, log, op->first_seq);
@@ -145,6 +147,7 @@ static void attach_at(struct agui_op *op, uint64_t cursor)
     tell.messages = op->input.messages;
     tell.task_id = op->task_id;
     tell.after_seq = cursor;
+    agui_follow(op, &tell);
     dgm_front_note_task(op->x, op->task_id, 0);
     dgm_turn_tell(op->x, &tell, log, op->first_seq);
     dgm_log_unref(log);

@@ -14,15 +14,37 @@ static dgm_core *core_of(const struct aisdk_ask *ask)
 
 /* ---- telling ----------------------------------------------------------------------------------------------- */
 
-/* What is told beside the turn. Kept with the exchange, but the log: what was before is told while dgm_turn_tell is
- * called, with the turn's first record. */
+/* What is told beside the turn. Kept with the exchange; it owns its log and its note. */
 struct beside {
     dgm_canon_tools tools;
-    dgm_log *log; /* NULL: the turn begins its message */
+    dgm_log
+        *log; /* a reference; NULL: the turn starts its message, or the part before it was told */
     uint64_t first_seq;
-    const struct aisdk_note *note;
+    dgm_arena *arena; /* of the note */
+    struct aisdk_note note;
     dgm_answer_source source;
 };
+
+static void aisdk_release_beside(void *arg)
+{
+    struct beside *b = arg;
+    if (b->log)
+        dgm_log_unref(dgm_take(b->log));
+    dgm_arena_free(b->arena);
+    b->arena = NULL;
+}
+
+static void aisdk_own_before(struct beside *b, dgm_log *log, uint64_t first_seq,
+                             const struct aisdk_note *note)
+{
+    b->log = dgm_log_ref(log);
+    b->first_seq = first_seq;
+    b->arena = dgm_arena_new();
+    b->note.message_id = dgm_arena_dup(b->arena, note->message_id);
+    b->note.results.at = dgm_new_n(b->arena, dgm_str, note->results.n);
+    for (size_t i = 0; i < note->results.n; i++)
+        b->note.results.at[b->note.results.n++] = dgm_arena_dup(b->arena, note->results.at[i]);
+}
 
 static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
@@ -35,7 +57,10 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     if (!start.run_started.input && input.tools.n)
         start.run_started.input = &input;
     rc = dgm_canon_emit(next, &start);
-    return rc || !b->log ? rc : aisdk_say_before(b->log, b->first_seq, b->note, b->source, next);
+    if (!rc && b->log)
+        rc = aisdk_say_before(b->log, b->first_seq, &b->note, b->source, next);
+    aisdk_release_beside(b);
+    return rc;
 }
 
 static struct beside *new_beside(dgm_http_exchange *x, const struct aisdk_note *note)
@@ -76,12 +101,9 @@ static void tell(struct aisdk_ask *ask, const struct turn *t)
     static const dgm_http_header header = {{"x-vercel-ai-ui-message-stream", 29}, {"v1", 2}};
     dgm_http_exchange *x = ask->q.x;
     struct beside *b = new_beside(x, &t->note);
-    if (t->again && t->note.results.n) {
-        b->log = t->log;
-        b->first_seq = t->first_seq;
-        b->note = &t->note;
-        b->source = ask->q.agent->answer_in_status ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO;
-    }
+    if (t->again && t->note.results.n)
+        aisdk_own_before(b, t->log, t->first_seq, &t->note);
+    b->source = ask->q.agent->answer_in_status ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO;
     dgm_front_note_task(x, t->task_id, t->turn);
     dgm_turn_tell(x,
                   &(dgm_tell){.codec = &dgm_codec_aisdk,
@@ -94,6 +116,7 @@ static void tell(struct aisdk_ask *ask, const struct turn *t)
                               .headers = &header,
                               .n_headers = 1,
                               .on_event = on_event,
+                              .on_release = aisdk_release_beside,
                               .arg = b,
                               .turns = ask->q.turns,
                               .owner = ask->q.owner,
@@ -103,7 +126,6 @@ static void tell(struct aisdk_ask *ask, const struct turn *t)
                               .answer_in_status = ask->q.agent->answer_in_status,
                               .turn = t->turn},
                   t->log, t->first_seq);
-    b->log = NULL;
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 #include "canon/list.h"
 #include "canon/said.h"
 #include "frontend/aisdk/aisdk_front_int.h"
+#include "frontend/list_limits.h"
 
 /* ---- notes ------------------------------------------------------------------------------------------------- */
 
@@ -196,7 +197,8 @@ dgm_code aisdk_read_request(dgm_reader *r, yyjson_val *body, struct aisdk_reques
 {
     struct aisdk_request q = {0};
     dgm_code rc;
-    if ((rc = dgm_codec_aisdk.read_request(r, body, NULL, &q.input)) ||
+    if ((rc = dgm_check_lists(body, dgm_list_limits_aisdk, r->err)) ||
+        (rc = dgm_codec_aisdk.read_request(r, body, NULL, &q.input)) ||
         (rc = read_trigger(r, body, &q.again)) || (rc = read_end(r, body, &q)) ||
         (rc = read_tools(r, dgm_json_get(body, DGM_STR("tools")), &q.input.tools)))
         return rc;

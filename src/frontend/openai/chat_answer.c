@@ -9,40 +9,25 @@
 #include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
+#include "frontend/openai/openai_output.h"
+#include "frontend/openai/openai_question.h"
 #include "wire/openai/chat_codec.h"
 
 /* Lives as long as the exchange. */
 struct answer {
     dgm_http_exchange *x;
     struct openai_links links;
+    struct openai_output output;
     dgm_str context_id, task_id, ignored;
-    const char *state;
-    bool failed;
-    const char *code, *message; /* why */
+    struct openai_end end;
+    struct openai_question question;
+    bool stream, asks; /* asks: it ended with a question */
+    dgm_str payload;   /* that is sent when the question is stored */
 };
 
 static dgm_str keep(dgm_http_exchange *x, dgm_str s)
 {
     return (dgm_str){dgm_http_keep_text(x, s), s.n};
-}
-
-/* ---- how it ends --------------------------------------------------------------------------------------------------- */
-
-static void note_failure(struct answer *w, dgm_str code, dgm_str message)
-{
-    w->failed = true;
-    w->code = dgm_http_keep_text(w->x, code);
-    w->message = dgm_http_keep_text(w->x, message);
-}
-
-static void note_end(struct answer *w, const dgm_canon_event *e)
-{
-    w->state = openai_state_of(e);
-    if (e->kind == DGM_CANON_RUN_ERROR && !dgm_str_is(e->run_error.code, "rejected"))
-        note_failure(w, e->run_error.code, e->run_error.message);
-    else if (e->kind == DGM_CANON_RUN_FINISHED &&
-             e->run_finished.outcome.kind == DGM_CANON_CANCELLED)
-        note_failure(w, DGM_STR("canceled"), DGM_STR("The task was canceled"));
 }
 
 /* ---- what is told of it ---------------------------------------------------------------------------------------------- */
@@ -52,17 +37,27 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     struct answer *w = arg;
     dgm_canon_event linked;
     dgm_code rc = DGM_OK;
+    struct openai_output_chain chain = {&w->output, next};
     if (dgm_canon_is_terminal(event->kind))
-        note_end(w, event);
+        openai_end_note(w->x, &w->end, event);
+    w->asks = w->question.key.n && openai_is_question(event);
+    if (w->asks && w->stream)
+        openai_question_keep(&w->question, NULL, NULL);
     if (openai_asks_nothing(event))
-        rc = openai_ask(event, next);
+        rc = openai_ask(event, openai_output_into(&chain));
     if (rc || event->kind != DGM_CANON_CUSTOM ||
         !dgm_str_is(event->custom.name, "dragoman:artifact"))
-        return rc ? rc : dgm_canon_emit(next, event);
+        return rc ? rc : openai_output_event(&w->output, event, next);
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     linked = *event;
     linked.custom.value = openai_links_put(&w->links, a, event->custom.value, true);
-    return dgm_canon_emit(next, &linked);
+    return openai_output_event(&w->output, &linked, next);
+}
+
+static void on_close(void *arg)
+{
+    struct answer *w = arg;
+    openai_output_done(&w->output);
 }
 
 /* ---- answering -------------------------------------------------------------------------------------------------------- */
@@ -73,24 +68,40 @@ static size_t headers_of(const struct answer *w, dgm_http_header headers[MAX_HEA
 {
     size_t n = 0;
     headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Context-Id"), w->context_id};
-    headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-Id"), w->task_id};
+    if (w->task_id.n) /* a Message answer has no task */
+        headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-Id"), w->task_id};
     if (w->ignored.n)
         headers[n++] = (dgm_http_header){DGM_STR("x-dragoman-ignored"), w->ignored};
-    if (w->state)
-        headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-State"), dgm_str_from(w->state)};
+    if (w->end.state && w->task_id.n)
+        headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-State"), dgm_str_from(w->end.state)};
     return n;
 }
+
+static void chat_respond(void *arg);
 
 static void on_whole(void *arg, dgm_str payload)
 {
     struct answer *w = arg;
-    dgm_http_header headers[MAX_HEADERS];
-    size_t n = headers_of(w, headers);
-    if (!w->failed) {
-        dgm_http_respond(w->x, 200, DGM_STR("application/json"), headers, n, payload);
+    w->payload = payload;
+    if (!w->asks) {
+        chat_respond(w);
         return;
     }
-    struct openai_error e = openai_error_of_end(dgm_str_from(w->code), dgm_str_from(w->message));
+    w->payload = keep(w->x, payload);
+    openai_question_keep(&w->question, chat_respond, w);
+}
+
+static void chat_respond(void *arg)
+{
+    struct answer *w = arg;
+    dgm_http_header headers[MAX_HEADERS];
+    size_t n = headers_of(w, headers);
+    if (!w->end.failed) {
+        dgm_http_respond(w->x, 200, DGM_STR("application/json"), headers, n, w->payload);
+        return;
+    }
+    struct openai_error e =
+        openai_error_of_end(dgm_str_from(w->end.code), dgm_str_from(w->end.message));
     openai_fail_with(w->x, &e, headers, n);
 }
 
@@ -115,8 +126,17 @@ void chat_answer(struct chat *c, const dgm_sent *sent)
     *w = (struct answer){.x = x,
                          .context_id = keep(x, sent->context_id),
                          .task_id = keep(x, sent->task_id),
-                         .ignored = keep(x, c->ignored)};
+                         .ignored = keep(x, c->ignored),
+                         .stream = c->stream};
+    w->question = (struct openai_question){
+        .turns = c->q.turns,
+        .owner = {keep(x, c->q.owner.tenant), keep(x, c->q.owner.principal)},
+        .agent = c->agent->id,
+        .key = keep(x, c->question_key),
+        .task_id = w->task_id,
+        .turn = sent->turn};
     openai_links_init(&w->links, &c->q, c->agent->id, sent->task_id);
+    openai_output_init(&w->output, c->body);
     dgm_front_note_task(x, sent->task_id, sent->turn);
     dgm_tell tell = {
         .codec = &dgm_codec_openai_chat,
@@ -129,6 +149,7 @@ void chat_answer(struct chat *c, const dgm_sent *sent)
         .on_event = on_event,
         .on_whole = on_whole,
         .on_fault = on_fault,
+        .on_release = on_close,
         .arg = w,
         .turns = c->q.turns,
         .owner = c->q.owner,

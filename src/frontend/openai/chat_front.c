@@ -2,11 +2,13 @@
 #include "base/ids.h"
 #include "base/limits.h"
 #include "canon/said.h"
+#include "frontend/list_limits.h"
 #include "frontend/openai/chat_front_int.h"
 #include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
 #include "frontend/openai/openai_model.h"
+#include "frontend/openai/openai_question.h"
 #include "frontend/openai/openai_session.h"
 #include "wire/openai/chat_codec.h"
 #include "wire/openai/chat_messages.h"
@@ -54,7 +56,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
                            DGM_STR(PROTOCOL), c->caller_id, on_turn, c);
 }
 
-static void ask(void *arg)
+static void chat_ask(void *arg)
 {
     static dgm_str json = {"application/json", 16};
     struct chat *c = arg;
@@ -64,7 +66,7 @@ static void ask(void *arg)
                    .agent = c->agent,
                    .input = &c->input,
                    .context_id = c->context_id,
-                   .fork_on_difference = c->context_id.n > 0,
+                   .fork_on_difference = c->context_id.n && !c->is_found,
                    .message_id = c->message_id,
                    .metadata = chat_metadata(c),
                    .accepted_output_modes = {&json, c->json ? 1 : 0},
@@ -72,6 +74,34 @@ static void ask(void *arg)
                    .caller_id = c->caller_id,
                    .dedupe = c->message_id.n > 0};
     dgm_turn_ask(&ask, on_sent, c);
+}
+
+static void chat_on_question(void *arg, dgm_str context_id)
+{
+    struct chat *c = arg;
+    c->context_id = context_id;
+    c->is_found = context_id.n > 0;
+    chat_ask(c);
+}
+
+/* Without a name it may still answer a question. */
+static void chat_find_conversation(void *arg)
+{
+    struct chat *c = arg;
+    if (c->context_id.n) {
+        chat_ask(c);
+        return;
+    }
+    c->question_key = openai_question_key(&c->q, c->agent, c->body, &c->input.messages);
+    openai_question_find(
+        &(struct openai_question_search){.q = &c->q,
+                                         .agent = c->agent,
+                                         .body = c->body,
+                                         .messages = &c->input.messages,
+                                         .protocol = DGM_STR(PROTOCOL),
+                                         .caller_id = c->message_id.n ? c->caller_id : (dgm_str){0},
+                                         .on_found = chat_on_question,
+                                         .arg = c});
 }
 
 /* ---- the request -------------------------------------------------------------------------------------------------- */
@@ -188,6 +218,8 @@ static dgm_code read_body(struct chat *c, dgm_err *err)
     if (!rc && !yyjson_is_obj(c->body))
         rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s",
                       dgm_json_type(c->body));
+    if (!rc)
+        rc = dgm_check_lists(c->body, dgm_list_limits_chat, err);
     return rc ? rc : openai_check(c->body, chat_rules, NULL, err);
 }
 
@@ -216,6 +248,6 @@ void chat_take(const dgm_turn_request *q)
                                               .messages = c->input.messages,
                                               .list = "messages",
                                               .member = "file.file_id",
-                                              .on_done = ask,
+                                              .on_done = chat_find_conversation,
                                               .arg = c});
 }

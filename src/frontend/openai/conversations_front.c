@@ -95,21 +95,22 @@ static void on_kept(dgm_code code, const dgm_err *err, void *arg)
         k->done(k->arg);
 }
 
+static void conversation_fail_size(struct responses_op *op)
+{
+    dgm_err err = {0};
+    dgm_fail(&err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "items"),
+             "the conversation becomes longer than the limit note_bytes of %zu",
+             DGM_MAX_NOTE_BYTES);
+    responses_fail(op, &err);
+}
+
 static void keep_text(struct responses_op *op, dgm_str id, dgm_str text, responses_on_done done,
                       void *arg)
 {
     struct keeping *k = dgm_new(op->arena, struct keeping);
-    dgm_err err = {0};
     dgm_note note = {
         .owner = op->q.owner, .kind = DGM_STR(RESPONSES_CONVERSATION), .name = id, .text = text};
     *k = (struct keeping){op, done, arg};
-    if (text.n > DGM_MAX_NOTE_BYTES) {
-        dgm_fail(&err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "items"),
-                 "the conversation becomes longer than the limit note_bytes of %zu",
-                 DGM_MAX_NOTE_BYTES);
-        responses_fail(op, &err);
-        return;
-    }
     dgm_core_put_note(op->core, &note, on_kept, k);
 }
 
@@ -126,7 +127,7 @@ void conversation_keep(struct responses_op *op, const struct conversation *c,
                        responses_on_done done, void *arg)
 {
     dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_init(&b, DGM_MAX_NOTE_BYTES);
     dgm_buf_printf(&b, "{\"created_at\":%lld,\"metadata\":", (long long)c->created_s);
     if (c->metadata)
         dgm_json_put(&b, c->metadata);
@@ -135,7 +136,10 @@ void conversation_keep(struct responses_op *op, const struct conversation *c,
     put_list(&b, "added", c->added);
     put_list(&b, "gone", c->gone);
     dgm_buf_add_char(&b, '}');
-    keep_text(op, c->id, dgm_buf_str(&b), done, arg);
+    if (b.over || c->too_large)
+        conversation_fail_size(op);
+    else
+        keep_text(op, c->id, dgm_buf_str(&b), done, arg);
     dgm_buf_done(&b);
 }
 
@@ -177,6 +181,7 @@ static void on_resolved(void *arg)
     if (!conversation_can_take(k->op, k->items, k->n))
         return;
     k->c.added = conversation_with(k->op->arena, NULL, k->items, k->n, (dgm_str){0});
+    k->c.too_large = !k->c.added;
     conversation_keep(k->op, &k->c, respond_changed, k);
 }
 
@@ -192,7 +197,8 @@ void conversation_create(struct responses_op *op)
         .created_s = (int64_t)time(NULL),
         .metadata = responses_given(op->body, "metadata")};
     conversation_items_of(op->arena, op->body, &k->items, &k->n);
-    responses_resolve(op, k->items, k->n, "items", on_resolved, k);
+    struct responses_room room = {DGM_MAX_NOTE_BYTES, "note_bytes"};
+    responses_resolve(op, k->items, k->n, "items", room, on_resolved, k);
 }
 
 static void give_found(void *arg, const struct conversation *c)

@@ -24,9 +24,11 @@ bool conversation_can_take(struct responses_op *op, yyjson_val *const *items, si
     dgm_mint mint = dgm_turn_mint();
     dgm_reader r = dgm_turn_reader(op->x, &mint, &err);
     dgm_canon_messages messages;
-    if (!dgm_codec_responses.read_messages(
-            &r, responses_array_of(op->arena, items, n, DGM_STR("added")),
-            DGM_AT_LIT(NULL, "items"), &messages))
+    yyjson_val *list = responses_array_of(op->arena, items, n, DGM_STR("added"));
+    if (!list)
+        dgm_fail(&err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "items"),
+                 "larger than the limit output_bytes of %zu", DGM_MAX_OUTPUT_BYTES);
+    else if (!dgm_codec_responses.read_messages(&r, list, DGM_AT_LIT(NULL, "items"), &messages))
         return true;
     responses_fail(op, &err);
     return false;
@@ -39,13 +41,13 @@ yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **item
     yyjson_val *e;
     size_t i, n;
     dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_init(&b, DGM_MAX_NOTE_BYTES);
     dgm_buf_add_char(&b, '[');
     yyjson_arr_foreach (added, i, n, e) {
         dgm_json_put(&b, e);
         dgm_buf_add_char(&b, ',');
     }
-    for (i = 0; i < n_items; i++) {
+    for (i = 0; i < n_items && !b.over; i++) {
         dgm_buf_add_lit(&b, "{\"after\":");
         dgm_json_put_str(&b, last_message);
         dgm_buf_add_lit(&b, ",\"item\":");
@@ -55,7 +57,7 @@ yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **item
     if (b.n > 1)
         b.n--;
     dgm_buf_add_char(&b, ']');
-    yyjson_val *with = dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
+    yyjson_val *with = b.over ? NULL : dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
     dgm_buf_done(&b);
     return with;
 }
@@ -84,6 +86,7 @@ void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_st
 
 struct listing {
     dgm_arena *arena;
+    dgm_arena *scratch;    /* of one item */
     dgm_map gone;          /* ids of items */
     dgm_map places;        /* of messages, from 1 */
     yyjson_arr_iter added; /* what was put in */
@@ -104,24 +107,25 @@ static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
     struct listing *l = arg;
     dgm_buf b;
     (void)name;
-    yyjson_val *item = dgm_json_made(l->arena, dgm_arena_dup(l->arena, payload));
+    dgm_arena_reset(l->scratch);
+    yyjson_val *item = dgm_json_made(l->scratch, dgm_arena_dup(l->scratch, payload));
     dgm_str type = dgm_said_mark(item, "type"), id = dgm_said_mark(item, "id");
     if (!id.n) {
         bool is_message = dgm_str_is(type, "message");
-        id = dgm_arena_printf(l->arena, "%s%.*s", is_message ? "msg_" : "fco_",
+        id = dgm_arena_printf(l->scratch, "%s%.*s", is_message ? "msg_" : "fco_",
                               DGM_P(is_message ? l->id : dgm_said_mark(item, "call_id")));
-        dgm_member with[] = {{DGM_STR("id"), dgm_said_string(l->arena, id)}};
+        dgm_member with[] = {{DGM_STR("id"), dgm_said_string(l->scratch, id)}};
         dgm_buf_init(&b, SIZE_MAX);
-        dgm_json_put(&b, dgm_json_object(l->arena, with, 1));
+        dgm_json_put(&b, dgm_json_object(l->scratch, with, 1));
         b.n--;
         dgm_buf_add_char(&b, ',');
         dgm_buf_add(&b, payload.p + 1, payload.n - 1);
-        item = dgm_json_made(l->arena, dgm_arena_dup(l->arena, dgm_buf_str(&b)));
+        item = dgm_json_made(l->scratch, dgm_arena_dup(l->scratch, dgm_buf_str(&b)));
         dgm_buf_done(&b);
     }
     dgm_buf_init(&b, SIZE_MAX);
     responses_put_item(&b, item, (dgm_str){0}, "", 0);
-    add(l, dgm_arena_dup(l->arena, dgm_buf_str(&b)), id);
+    add(l, dgm_arena_dup(l->arena, dgm_buf_str(&b)), dgm_arena_dup(l->arena, id));
     dgm_buf_done(&b);
     return DGM_OK;
 }
@@ -153,7 +157,8 @@ static void map_ids(struct listing *l, const struct conversation *c, const dgm_c
 struct responses_list conversation_items(dgm_arena *a, const struct conversation *c,
                                          const dgm_canon_messages *said)
 {
-    struct listing l = {.arena = a, .added = yyjson_arr_iter_with(c->added)};
+    dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
+    struct listing l = {.arena = a, .scratch = scratch, .added = yyjson_arr_iter_with(c->added)};
     dgm_stream_params params = {0};
     map_ids(&l, c, said);
     l.next = yyjson_arr_iter_next(&l.added);
@@ -242,6 +247,7 @@ static void add_found(struct looking *k, const dgm_canon_messages *said)
 {
     k->c.added = conversation_with(k->op->arena, k->c.added, k->items, k->n,
                                    said->n ? said->at[said->n - 1].id : (dgm_str){0});
+    k->c.too_large = !k->c.added;
     conversation_keep(k->op, &k->c, respond_added, k);
 }
 
@@ -260,7 +266,8 @@ void conversation_add_items(struct responses_op *op)
     k->op = op;
     k->then = add_found;
     conversation_items_of(op->arena, op->body, &k->items, &k->n);
-    responses_resolve(op, k->items, k->n, "items", on_resolved, k);
+    struct responses_room room = {DGM_MAX_NOTE_BYTES, "note_bytes"};
+    responses_resolve(op, k->items, k->n, "items", room, on_resolved, k);
 }
 
 /* Its place in the list; the length: it is not there, and that was told. */

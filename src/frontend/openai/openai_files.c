@@ -137,6 +137,38 @@ static bool is_media_type(dgm_str s)
     return s.n > 2 && s.n < 200 && memchr(s.p, '/', s.n);
 }
 
+static bool has_word(dgm_str s, const char *word)
+{
+    size_t n = strlen(word);
+    for (size_t i = 0; i + n <= s.n; i++) {
+        if (dgm_str_eq_nocase((dgm_str){s.p + i, n}, dgm_str_from(word)))
+            return true;
+    }
+    return false;
+}
+
+static bool ends_with(dgm_str s, const char *end)
+{
+    size_t n = strlen(end);
+    return s.n >= n && dgm_str_eq_nocase((dgm_str){s.p + s.n - n, n}, dgm_str_from(end));
+}
+
+/* A page of ours may load a file of this type as a script, a style sheet or a document. "script" is part of every name
+ * that browsers accept for one (javascript, ecmascript, jscript, livescript). */
+static bool is_active_type(dgm_str type)
+{
+    dgm_str bare = dgm_bare_type(type);
+    return has_word(bare, "script") || has_word(bare, "html") || ends_with(bare, "/xml") ||
+           ends_with(bare, "+xml") || ends_with(bare, "/css") || ends_with(bare, "/wasm") ||
+           has_word(bare, "multipart/");
+}
+
+dgm_str openai_file_type(dgm_str type)
+{
+    return is_media_type(type) && !is_active_type(type) ? type
+                                                        : DGM_STR("application/octet-stream");
+}
+
 struct giving {
     dgm_http_exchange *x;
     struct openai_file file;
@@ -151,8 +183,7 @@ static void give(struct giving *g, const dgm_part *p, dgm_str bytes)
         {DGM_STR("X-Content-Type-Options"), DGM_STR("nosniff")},
         {DGM_STR("Content-Security-Policy"), DGM_STR("sandbox; default-src 'none'")},
         {DGM_STR("Cache-Control"), DGM_STR("private, no-cache")}};
-    dgm_http_respond(g->x, 200, is_media_type(type) ? type : DGM_STR("application/octet-stream"),
-                     headers, 4, bytes);
+    dgm_http_respond(g->x, 200, openai_file_type(type), headers, 4, bytes);
 }
 
 static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)

@@ -20,6 +20,10 @@ bool openai_file_read_id(dgm_arena *a, dgm_str id, struct openai_file *ret);
 /* NULL: it is not there (any more). */
 const dgm_part *openai_file_of(const dgm_task *task, const struct openai_file *f);
 
+/* The media type that a file of an agent is served with. Types that a browser runs, or shows as a page that can run
+ * something (scripts, style sheets, HTML, XML, SVG), become application/octet-stream. */
+dgm_str openai_file_type(dgm_str type);
+
 /* GET /v1/files/ID/content (not decoded yet). */
 void openai_file_give(const dgm_turn_request *q, dgm_str raw_id);
 

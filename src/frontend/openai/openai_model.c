@@ -36,10 +36,10 @@ const dgm_turn_agent *openai_model_named(const dgm_turns_options *o, dgm_str ten
     return NULL;
 }
 
-/* Agents of these types are what they are, whatever tools a caller has; all others get to know of them. */
+/* Agents of these types call no tool of a caller and produce no data that could be a call's arguments. */
 bool openai_looks_at_tools(const dgm_turn_agent *agent)
 {
-    static const char *const blind[] = {"hello", "demo", "bench", "tck"};
+    static const char *const blind[] = {"hello", "bench", "tck"};
     for (size_t i = 0; i < sizeof blind / sizeof *blind; i++) {
         if (!strcmp(agent->type, blind[i]))
             return false;

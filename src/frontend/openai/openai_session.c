@@ -1,5 +1,6 @@
 /* frontend/openai/openai_session.c - which conversation a request goes on with. */
 #include "frontend/openai/openai_session.h"
+#include "model/guard.h"
 
 #define MAX_KEY 512 /* bytes: what OpenAI allows a value of metadata */
 
@@ -14,7 +15,7 @@ bool openai_is_for_agent(dgm_str name)
         if (dgm_str_eq(name, dgm_str_from(members[i])))
             return false;
     }
-    return !dgm_str_starts(name, DGM_STR("dragoman:")) && !dgm_str_starts(name, DGM_STR("aion:"));
+    return !dgm_guard_is_servers(name);
 }
 
 /* "x-librechat-session-id" and the like. */

@@ -22,6 +22,7 @@ struct looking {
     dgm_str id;      /* of the response that is looked at */
     struct link *chain;
     size_t n_links;
+    size_t bytes; /* of its items */
     const struct conversation *conversation;
 };
 
@@ -73,17 +74,37 @@ static void give_chain(struct looking *k)
     give(k);
 }
 
+static yyjson_val *copy_list(struct looking *k, dgm_arena *scratch, yyjson_val *list)
+{
+    dgm_str text = list ? dgm_json_text_in(scratch, list) : (dgm_str){0};
+    k->bytes += text.n;
+    return text.n && k->bytes <= DGM_MAX_RECORD_BYTES
+               ? dgm_json_made(k->op->arena, dgm_arena_dup(k->op->arena, text))
+               : NULL;
+}
+
+/* Only the items are copied: the response itself is released at once. */
 static void add_link(struct looking *k, const dgm_found_turn *found)
 {
-    dgm_arena *a = k->op->arena;
+    dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
     struct responses_turn turn = responses_turn_of(k->id, found);
-    dgm_str text = responses_so_far(k->op, &turn);
-    yyjson_val *response = responses_read_text(a, text);
+    dgm_str text = responses_so_far(k->op, &turn, scratch);
+    yyjson_val *response = responses_read_text(scratch, text);
     yyjson_val *request =
-        found->request.n ? dgm_json_made(a, dgm_arena_dup(a, found->request)) : NULL;
-    k->chain = dgm_one_more(a, k->chain, k->n_links, sizeof *k->chain);
+        found->request.n ? dgm_json_made(scratch, dgm_arena_dup(scratch, found->request)) : NULL;
+    k->chain = dgm_one_more(k->op->arena, k->chain, k->n_links, sizeof *k->chain);
     k->chain[k->n_links++] =
-        (struct link){responses_get(request, "input"), responses_get(response, "output")};
+        (struct link){copy_list(k, scratch, responses_get(request, "input")),
+                      copy_list(k, scratch, responses_get(response, "output"))};
+}
+
+static void fail_chain(struct looking *k)
+{
+    dgm_err err = {0};
+    dgm_fail(&err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "previous_response_id"),
+             "the items of the responses before are larger than the limit record_bytes of %zu",
+             DGM_MAX_RECORD_BYTES);
+    responses_fail(k->op, &err);
 }
 
 static void on_link(void *arg, const dgm_found_turn *found)
@@ -94,6 +115,10 @@ static void on_link(void *arg, const dgm_found_turn *found)
         return;
     }
     add_link(k, found);
+    if (k->bytes > DGM_MAX_RECORD_BYTES) {
+        fail_chain(k);
+        return;
+    }
     k->id = dgm_arena_dup(k->op->arena, found->previous);
     if (k->id.n && k->n_links < DGM_MAX_HISTORY_TASKS)
         responses_find(k->op, k->id, on_link, k);

@@ -5,6 +5,7 @@
  * that did so would run an agent on half of what its caller meant: every member that we know has its type
  * (responses_front_rules.c), and whatever is wrong is named.
  */
+#include "frontend/list_limits.h"
 #include "frontend/openai/responses_front_int.h"
 
 /* What is kept of it and told again stands deeper than here, and has to be read once more. */
@@ -43,9 +44,12 @@ static dgm_code check(yyjson_val *body, const struct openai_rule *rules, dgm_err
     if (!yyjson_is_obj(body))
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s",
                         dgm_json_type(body));
+    dgm_code rc = dgm_check_lists(body, dgm_list_limits_responses, err);
+    if (rc)
+        return rc;
     if (dgm_json_deeper_than(body, MAX_DEPTH))
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "nested deeper than %d levels", MAX_DEPTH);
-    dgm_code rc = openai_check(body, rules, NULL, err);
+    rc = openai_check(body, rules, NULL, err);
     return rc ? rc : check_metadata(responses_get(body, "metadata"), err);
 }
 

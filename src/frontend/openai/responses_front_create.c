@@ -3,6 +3,7 @@
  *
  *   body ─► checked ─► references ─► where it goes on ─► the agent is asked ─► told: events, whole, or at once
  */
+#include "frontend/openai/openai_question.h"
 #include "frontend/openai/responses_front_int.h"
 
 struct creating {
@@ -13,6 +14,7 @@ struct creating {
     dgm_str request; /* as it is kept */
     dgm_str ignored;
     dgm_canon_input input;
+    dgm_str question_key; /* of a request that names no conversation; empty: it names one */
 };
 
 /* ---- the answer -------------------------------------------------------------------------------------------------------- */
@@ -30,7 +32,9 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
                                   .context_id = sent->context_id,
                                   .request = c->request,
                                   .log = sent->log,
-                                  .first_seq = sent->first_seq};
+                                  .first_seq = sent->first_seq,
+                                  .question_key = c->question_key,
+                                  .turn = sent->turn};
     dgm_front_note_task(c->op->x, sent->task_id, sent->turn);
     uint32_t began = c->asked.background ? 0 : sent->turn; /* whoever leaves comes back */
     if (c->asked.stream)
@@ -72,6 +76,10 @@ static dgm_code prepend(struct creating *c, dgm_err *err)
     if (!c->place.n_items)
         return DGM_OK;
     yyjson_val *items = responses_array_of(a, c->place.items, c->place.n_items, c->asked.scope);
+    if (!items)
+        return dgm_fail(err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "previous_response_id"),
+                        "the items before it are larger than the limit output_bytes of %zu",
+                        DGM_MAX_OUTPUT_BYTES);
     dgm_code rc = dgm_codec_responses.read_messages(&r, items, NULL, &before);
     if (rc)
         return rc;
@@ -96,7 +104,7 @@ static dgm_code read_input(struct creating *c, dgm_err *err)
     if (rc)
         return rc;
     c->request = responses_kept_request(c->op->arena, c->op->body, &c->asked);
-    if (c->request.n > DGM_MAX_RECORD_BYTES)
+    if (!c->request.p)
         return dgm_fail(err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "input"),
                         "longer than the limit record_bytes of %zu", DGM_MAX_RECORD_BYTES);
     rc = dgm_codec_responses.read_request(&r, dgm_json_made(c->op->arena, c->request), NULL,
@@ -104,7 +112,7 @@ static dgm_code read_input(struct creating *c, dgm_err *err)
     return rc;
 }
 
-static void ask(void *arg)
+static void responses_ask(void *arg)
 {
     struct creating *c = arg;
     struct responses_op *op = c->op;
@@ -136,6 +144,31 @@ static void ask(void *arg)
     dgm_turn_ask(&ask, on_sent, c);
 }
 
+static void responses_on_question(void *arg, dgm_str context_id)
+{
+    struct creating *c = arg;
+    c->place.context_id = context_id;
+    c->place.has_history = context_id.n > 0;
+    responses_ask(c);
+}
+
+/* Without a name it may still answer a question. */
+static void responses_find_conversation(void *arg)
+{
+    struct creating *c = arg;
+    if (c->place.context_id.n || c->place.task_id.n || c->place.n_items || c->asked.previous.n) {
+        responses_ask(c);
+        return;
+    }
+    c->question_key = openai_question_key(&c->op->q, c->agent, c->op->body, &c->input.messages);
+    openai_question_find(&(struct openai_question_search){.q = &c->op->q,
+                                                          .agent = c->agent,
+                                                          .body = c->op->body,
+                                                          .messages = &c->input.messages,
+                                                          .on_found = responses_on_question,
+                                                          .arg = c});
+}
+
 static void on_place(void *arg, const struct responses_place *place)
 {
     struct creating *c = arg;
@@ -149,7 +182,7 @@ static void on_place(void *arg, const struct responses_place *place)
                                               .messages = c->input.messages,
                                               .list = "input",
                                               .member = "file_id",
-                                              .on_done = ask,
+                                              .on_done = responses_find_conversation,
                                               .arg = c});
 }
 
@@ -184,5 +217,6 @@ void responses_create(struct responses_op *op)
         return;
     }
     c->ignored = responses_ignored(op->arena, op->body);
-    responses_resolve(op, c->asked.items, c->asked.n_items, "input", on_resolved, c);
+    struct responses_room room = {DGM_MAX_RECORD_BYTES, "record_bytes"};
+    responses_resolve(op, c->asked.items, c->asked.n_items, "input", room, on_resolved, c);
 }

@@ -94,12 +94,12 @@ struct responses_asked {
 /* Of a body that was checked. */
 dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
                               dgm_err *err);
-/* The request as it is kept, with ids for all items. */
+/* The request as it is kept, with ids for all items. Absent: it is larger than DGM_MAX_RECORD_BYTES. */
 dgm_str responses_kept_request(dgm_arena *a, yyjson_val *body, const struct responses_asked *asked);
 /* An item as lists have it: with id and type, and messages with parts. Without an id of its own it is
  * msg_SCOPE_TAGn. */
 void responses_put_item(dgm_buf *b, yyjson_val *item, dgm_str scope, const char *tag, size_t n);
-/* All of them. */
+/* All of them. NULL: they are larger than DGM_MAX_OUTPUT_BYTES. */
 yyjson_val *responses_array_of(dgm_arena *a, yyjson_val *const *items, size_t n, dgm_str scope);
 /* What of the request goes to the agent beside the messages; NULL: nothing. */
 const dgm_json *responses_metadata(dgm_arena *a, yyjson_val *body);
@@ -118,6 +118,9 @@ struct responses_turn {
     dgm_str id, agent, task_id, context_id, request;
     dgm_log *log;
     uint64_t first_seq;
+    /* Of a turn that is told to the caller who began it. question_key: see openai_question.h; empty: it is not needed. */
+    dgm_str question_key;
+    uint32_t turn;
 };
 struct responses_turn responses_turn_of(dgm_str id, const dgm_found_turn *found);
 
@@ -129,8 +132,9 @@ void responses_wait(struct responses_op *op, const struct responses_turn *t, uin
                     dgm_str ignored);
 /* Answers with the response as far as it is. */
 void responses_give(struct responses_op *op, const struct responses_turn *t, dgm_str ignored);
-/* The response as far as it is; absent: it cannot be read. */
-dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *t);
+/* The response as far as it is, in the arena, to be read again; absent: it cannot be read, or it is larger than
+ * DGM_MAX_OBJECT_BYTES. */
+dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *t, dgm_arena *a);
 yyjson_val *responses_read_text(dgm_arena *a, dgm_str text); /* NULL: it is absent, or too deep */
 
 /* ---- responses_front_stored.c ----------------------------------------------------------------------------------------------- */
@@ -146,10 +150,17 @@ void responses_input_items(struct responses_op *op);
 
 /* ---- responses_front_refs.c, responses_front_chain.c, responses_front_create.c ------------------------------------------------- */
 
-/* Replaces references in items. False in done: it was answered. */
+/* How much the place takes where the items go, and the name of that limit. */
+struct responses_room {
+    size_t bytes;
+    const char *limit;
+};
+
+/* Replaces references in items. done is not called when the request was answered: there is no such item, or the items
+ * do not fit into room. */
 typedef void (*responses_on_done)(void *arg);
 void responses_resolve(struct responses_op *op, yyjson_val **items, size_t n, const char *param,
-                       responses_on_done done, void *arg);
+                       struct responses_room room, responses_on_done done, void *arg);
 
 /* Where a request goes on. */
 struct responses_place {
@@ -200,6 +211,7 @@ struct conversation {
     yyjson_val *metadata; /* an object; NULL: empty */
     yyjson_val *added;    /* [{after: id of the message before, item}]; NULL: none */
     yyjson_val *gone;     /* ids of items that were deleted; NULL: none */
+    bool too_large;       /* `added` does not fit into a note: it cannot be stored */
 };
 /* Not called when it was answered. */
 typedef void (*conversation_on_found)(void *arg, const struct conversation *c);
@@ -209,7 +221,7 @@ void conversation_find(struct responses_op *op, dgm_str id, const char *param,
 /* What was added behind the message of this id, or behind all of them; to be told to the agent. */
 void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_str last_message,
                               yyjson_val ***ret_items, size_t *ret_n);
-/* Keeps it; done may fail the exchange. */
+/* Stores it. done is not called when the request was answered: it is too large, or the store failed. */
 void conversation_keep(struct responses_op *op, const struct conversation *c,
                        responses_on_done done, void *arg);
 
@@ -219,7 +231,7 @@ void conversation_respond(struct responses_op *op, const struct conversation *c)
 void conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_items, size_t *ret_n);
 /* False: they cannot be read as messages, and the caller was told. */
 bool conversation_can_take(struct responses_op *op, yyjson_val *const *items, size_t n);
-/* What was put in, and these behind the message of that id. */
+/* What was put in, and these behind the message of that id. NULL: that is larger than DGM_MAX_NOTE_BYTES. */
 yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items, size_t n_items,
                               dgm_str last_message);
 /* All items: what was said, and what was put in. */

@@ -76,6 +76,10 @@ dgm_code responses_put_page(dgm_buf *b, const struct responses_list *list,
     n = list->n - from < page->limit ? list->n - from : page->limit;
     dgm_buf_add_lit(b, "{\"object\":\"list\",\"data\":[");
     for (size_t i = 0; i < n; i++) {
+        if (i && b->n + list->items[place(list, page, from + i)].n > DGM_MAX_PAGE_BYTES) {
+            n = i; /* has_more is true then */
+            break;
+        }
         if (i)
             dgm_buf_add_char(b, ',');
         dgm_buf_add_str(b, list->items[place(list, page, from + i)]);

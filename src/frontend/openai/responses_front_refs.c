@@ -2,19 +2,41 @@
  * frontend/openai/responses_front_refs.c - references to items of earlier responses.
  *
  * {"type":"item_reference","id":...} stands for an item that a response was given or has made. Its id leads to the
- * response; several of one response, which is how clients send them, are found by one look.
+ * response. Each response is read once, for all references to it, and released before the next one is read; only the
+ * items are copied. Their sizes are added up as they are found, one per reference, so a request can never become
+ * larger than the place where it is stored.
  */
+#include "base/map.h"
+#include "canon/list.h"
 #include "frontend/openai/responses_front_int.h"
 
 struct resolving {
     struct responses_op *op;
     yyjson_val **items;
     size_t n, i;
+    bool *resolved; /* of n */
     const char *param;
     responses_on_done done;
     void *arg;
-    dgm_str id;                 /* of the response that was looked at last */
-    yyjson_val *input, *output; /* its items */
+    struct responses_room room; /* that remains for items */
+    size_t max;                 /* that it was at the start */
+    size_t read_bytes;          /* of responses so far */
+    dgm_str id;                 /* of the response that is read */
+};
+
+/* An item that was copied, by its id. */
+struct copied {
+    yyjson_val *item;
+    size_t bytes;
+};
+
+/* The response that is read; everything but what was copied is in scratch. */
+struct reading {
+    dgm_arena *scratch;
+    yyjson_val *input, *output;
+    dgm_map by_id; /* places in `copied` */
+    struct copied *copied;
+    size_t n;
 };
 
 static bool is_reference(yyjson_val *item)
@@ -35,6 +57,8 @@ static yyjson_val *find_in(yyjson_val *items, dgm_str id)
     return NULL;
 }
 
+/* ---- errors ---------------------------------------------------------------------------------------------------------- */
+
 static void fail_item(struct resolving *k, dgm_str id)
 {
     struct openai_error e = {
@@ -48,61 +72,149 @@ static void fail_item(struct resolving *k, dgm_str id)
     openai_fail(k->op->x, &e);
 }
 
+static void fail_size(struct resolving *k, const char *what, const char *limit, size_t max)
+{
+    dgm_err err = {0};
+    dgm_fail(&err, DGM_TOO_LARGE, DGM_AT(NULL, dgm_str_from(k->param)),
+             "%s are larger than the limit %s of %zu bytes: reference fewer items", what, limit,
+             max);
+    responses_fail(k->op, &err);
+}
+
+/* ---- one response ---------------------------------------------------------------------------------------------------- */
+
+static void read_response(struct resolving *k, const dgm_found_turn *found, struct reading *r)
+{
+    struct responses_turn turn = responses_turn_of(k->id, found);
+    dgm_str text = responses_so_far(k->op, &turn, r->scratch);
+    r->output = responses_get(responses_read_text(r->scratch, text), "output");
+    if (found->request.n)
+        r->input = responses_get(
+            dgm_json_made(r->scratch, dgm_arena_dup(r->scratch, found->request)), "input");
+    k->read_bytes += text.n + found->request.n;
+}
+
+/* The item of this id, copied to where it outlives the response; NULL: there is none. */
+static struct copied *copy_item(struct resolving *k, struct reading *r, dgm_str id)
+{
+    size_t *at = dgm_map_get(&r->by_id, id);
+    if (at)
+        return &r->copied[*at];
+    yyjson_val *item = find_in(r->output, id);
+    if (!item)
+        item = find_in(r->input, id);
+    if (!item)
+        return NULL;
+    dgm_str text = dgm_json_text_in(r->scratch, item);
+    r->copied = dgm_one_more(r->scratch, r->copied, r->n, sizeof *r->copied);
+    r->copied[r->n] = (struct copied){.bytes = text.n};
+    if (text.n <= k->room.bytes) /* else it is refused */
+        r->copied[r->n].item = dgm_json_made(k->op->arena, dgm_arena_dup(k->op->arena, text));
+    dgm_map_put(&r->by_id, id, r->n);
+    return &r->copied[r->n++];
+}
+
+/* False: it was answered. */
+static bool resolve_one(struct resolving *k, struct reading *r, size_t i, dgm_str id)
+{
+    struct copied *found = copy_item(k, r, id);
+    if (!found) {
+        fail_item(k, id);
+        return false;
+    }
+    if (found->bytes > k->room.bytes) {
+        fail_size(k, "the referenced items", k->room.limit, k->max);
+        return false;
+    }
+    k->room.bytes -= found->bytes;
+    k->items[i] = found->item;
+    k->resolved[i] = true;
+    return true;
+}
+
+/* All references to this response. False: it was answered. */
+static bool resolve_all(struct resolving *k, struct reading *r)
+{
+    for (size_t i = k->i; i < k->n; i++) {
+        if (k->resolved[i] || !is_reference(k->items[i]))
+            continue;
+        dgm_str id = dgm_said_mark(k->items[i], "id");
+        if (dgm_str_eq(responses_of_item(r->scratch, id), k->id) && !resolve_one(k, r, i, id))
+            return false;
+    }
+    return true;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------------- */
+
 static void next(struct resolving *k);
 
 static void on_found(void *arg, const dgm_found_turn *found)
 {
     struct resolving *k = arg;
-    dgm_arena *a = k->op->arena;
     if (!found) {
         fail_item(k, dgm_said_mark(k->items[k->i], "id"));
         return;
     }
-    struct responses_turn turn = responses_turn_of(k->id, found);
-    k->output = responses_get(responses_read_text(a, responses_so_far(k->op, &turn)), "output");
-    k->input = found->request.n
-                   ? responses_get(dgm_json_made(a, dgm_arena_dup(a, found->request)), "input")
-                   : NULL;
-    next(k);
-}
-
-/* False: it is not among those that are known. */
-static bool replace(struct resolving *k, dgm_str id)
-{
-    yyjson_val *item = find_in(k->output, id);
-    if (!item)
-        item = find_in(k->input, id);
-    if (item)
-        k->items[k->i] = item;
-    return item;
+    dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
+    struct reading r = {.scratch = scratch};
+    dgm_map_init(&r.by_id);
+    read_response(k, found, &r);
+    bool go_on = resolve_all(k, &r);
+    dgm_map_done(&r.by_id);
+    if (go_on && k->read_bytes > DGM_MAX_OBJECT_BYTES) {
+        fail_size(k, "the responses that the references lead to", "object_bytes",
+                  DGM_MAX_OBJECT_BYTES);
+        return;
+    }
+    if (go_on)
+        next(k);
 }
 
 static void next(struct resolving *k)
 {
-    for (; k->i < k->n; k->i++) {
-        if (!is_reference(k->items[k->i]))
-            continue;
-        dgm_str id = dgm_said_mark(k->items[k->i], "id");
-        dgm_str response = responses_of_item(k->op->arena, id);
-        bool known = response.n && dgm_str_eq(response, k->id);
-        if (known && replace(k, id))
-            continue;
-        if (known || !response.n) {
-            fail_item(k, id);
-            return;
-        }
-        k->id = response;
-        responses_find(k->op, response, on_found, k);
+    while (k->i < k->n && (k->resolved[k->i] || !is_reference(k->items[k->i])))
+        k->i++;
+    if (k->i == k->n) {
+        k->done(k->arg);
         return;
     }
-    k->done(k->arg);
+    dgm_str id = dgm_said_mark(k->items[k->i], "id");
+    k->id = responses_of_item(k->op->arena, id);
+    if (k->id.n)
+        responses_find(k->op, k->id, on_found, k);
+    else
+        fail_item(k, id);
+}
+
+static dgm_code check_number(const struct resolving *k, dgm_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < k->n; i++)
+        n += is_reference(k->items[i]);
+    if (n <= DGM_MAX_ITEM_REFERENCES)
+        return DGM_OK;
+    return dgm_fail(err, DGM_TOO_LARGE, DGM_AT(NULL, dgm_str_from(k->param)),
+                    "%zu item references, more than the limit item_references of %d", n,
+                    DGM_MAX_ITEM_REFERENCES);
 }
 
 void responses_resolve(struct responses_op *op, yyjson_val **items, size_t n, const char *param,
-                       responses_on_done done, void *arg)
+                       struct responses_room room, responses_on_done done, void *arg)
 {
     struct resolving *k = dgm_new(op->arena, struct resolving);
-    *k = (struct resolving){
-        .op = op, .items = items, .n = n, .param = param, .done = done, .arg = arg};
-    next(k);
+    dgm_err err = {0};
+    *k = (struct resolving){.op = op,
+                            .items = items,
+                            .n = n,
+                            .resolved = dgm_new_n(op->arena, bool, n + 1),
+                            .param = param,
+                            .room = room,
+                            .max = room.bytes,
+                            .done = done,
+                            .arg = arg};
+    if (check_number(k, &err))
+        responses_fail(op, &err);
+    else
+        next(k);
 }

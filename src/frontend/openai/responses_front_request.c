@@ -221,15 +221,15 @@ void responses_put_item(dgm_buf *b, yyjson_val *item, dgm_str scope, const char 
 yyjson_val *responses_array_of(dgm_arena *a, yyjson_val *const *items, size_t n, dgm_str scope)
 {
     dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
     dgm_buf_add_char(&b, '[');
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !b.over; i++) {
         if (i)
             dgm_buf_add_char(&b, ',');
         responses_put_item(&b, items[i], scope, "i", i);
     }
     dgm_buf_add_char(&b, ']');
-    yyjson_val *list = dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
+    yyjson_val *list = b.over ? NULL : dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
     dgm_buf_done(&b);
     return list;
 }
@@ -283,9 +283,9 @@ static void put_text_setting(dgm_buf *b, yyjson_val *text)
 dgm_str responses_kept_request(dgm_arena *a, yyjson_val *body, const struct responses_asked *asked)
 {
     dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_init(&b, DGM_MAX_RECORD_BYTES);
     dgm_buf_add_lit(&b, "{\"input\":[");
-    for (size_t i = 0; i < asked->n_items; i++) {
+    for (size_t i = 0; i < asked->n_items && !b.over; i++) {
         if (i)
             dgm_buf_add_char(&b, ',');
         responses_put_item(&b, asked->items[i], asked->scope, "i", i);
@@ -305,7 +305,7 @@ dgm_str responses_kept_request(dgm_arena *a, yyjson_val *body, const struct resp
         dgm_buf_add_char(&b, '}');
     }
     dgm_buf_add_char(&b, '}');
-    dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_str text = b.over ? (dgm_str){0} : dgm_arena_dup(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return text;
 }

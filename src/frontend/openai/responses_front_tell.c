@@ -4,6 +4,8 @@
  * The response repeats what its request said: that is kept with the turn, and given to the encoder where the run
  * begins. All else is in the turn's records, so a response is the same whenever it is told.
  */
+#include "frontend/openai/openai_output.h"
+#include "frontend/openai/openai_question.h"
 #include "frontend/openai/responses_front_int.h"
 
 #define MAX_HEADERS 4
@@ -11,10 +13,14 @@
 /* Lives as long as the exchange. */
 struct told {
     dgm_http_exchange *x;
-    dgm_str request;   /* what is repeated of it */
-    const char *state; /* that the task had at the end */
-    bool shown;        /* something of the output was told */
+    dgm_str request; /* what is repeated of it */
+    struct openai_end end;
+    bool shown; /* something of the output was told */
     struct openai_links links;
+    struct openai_output output;
+    struct openai_question question;
+    bool stream, asks; /* asks: it ended with a question */
+    dgm_str payload;   /* that is sent when the question is stored */
     dgm_http_header headers[MAX_HEADERS];
     size_t n_headers;
 };
@@ -107,25 +113,35 @@ static dgm_code show_files(struct told *t, const dgm_canon_event *event, dgm_can
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_canon_event linked = *event;
     linked.custom.value = openai_links_put(&t->links, a, event->custom.value, false);
-    return dgm_canon_emit(next, &linked);
+    return openai_output_event(&t->output, &linked, next);
 }
 
 static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     struct told *t = arg;
+    struct openai_output_chain chain = {&t->output, next};
     dgm_code rc = DGM_OK;
     if (event->kind == DGM_CANON_RUN_STARTED && t->request.n)
         return begin(t, event, next);
     if (dgm_canon_is_terminal(event->kind))
-        t->state = openai_state_of(event);
+        openai_end_note(t->x, &t->end, event);
+    t->asks = t->question.key.n && openai_is_question(event);
+    if (t->asks && t->stream)
+        openai_question_keep(&t->question, NULL, NULL);
     if (is_failure(event) && !t->shown)
         rc = show_failure(event, next);
     else if (openai_asks_nothing(event))
-        rc = openai_ask(event, next);
+        rc = openai_ask(event, openai_output_into(&chain));
     t->shown |= shows(event);
     if (is_artifact(event))
         return show_files(t, event, next);
-    return rc ? rc : dgm_canon_emit(next, event);
+    return rc ? rc : openai_output_event(&t->output, event, next);
+}
+
+static void on_close(void *arg)
+{
+    struct told *t = arg;
+    openai_output_done(&t->output);
 }
 
 /* ---- telling --------------------------------------------------------------------------------------------------------- */
@@ -137,6 +153,11 @@ static void add_header(struct told *t, dgm_str name, dgm_str value)
             (dgm_http_header){name, {dgm_http_keep_text(t->x, value), value.n}};
 }
 
+static dgm_str told_copy(const struct told *t, dgm_str s)
+{
+    return (dgm_str){dgm_http_keep_text(t->x, s), s.n};
+}
+
 static struct told *new_told(struct responses_op *op, const struct responses_turn *turn,
                              dgm_str ignored)
 {
@@ -145,6 +166,14 @@ static struct told *new_told(struct responses_op *op, const struct responses_tur
     dgm_str request = without_input(op->arena, turn->request);
     t->request = (dgm_str){dgm_http_keep_text(op->x, request), request.n};
     openai_links_init(&t->links, &op->q, turn->agent, turn->task_id);
+    if (turn->question_key.n)
+        t->question = (struct openai_question){
+            .turns = op->q.turns,
+            .owner = {told_copy(t, op->q.owner.tenant), told_copy(t, op->q.owner.principal)},
+            .agent = told_copy(t, turn->agent),
+            .key = told_copy(t, turn->question_key),
+            .task_id = told_copy(t, turn->task_id),
+            .turn = turn->turn};
     add_header(t, DGM_STR("X-A2A-Context-Id"), turn->context_id);
     add_header(t, DGM_STR("X-A2A-Task-Id"), turn->task_id);
     add_header(t, DGM_STR("x-dragoman-ignored"), ignored);
@@ -164,6 +193,7 @@ static bool answers_in_status(const struct responses_op *op, dgm_str agent)
 static dgm_tell tell_of(const struct responses_op *op, const struct responses_turn *turn,
                         struct told *t)
 {
+    openai_output_init(&t->output, t->request.n ? dgm_json_made(op->arena, t->request) : NULL);
     return (dgm_tell){.codec = &dgm_codec_responses,
                       .params = {.scoped_ids = true},
                       .thread_id = turn->context_id,
@@ -171,6 +201,7 @@ static dgm_tell tell_of(const struct responses_op *op, const struct responses_tu
                       .headers = t->headers,
                       .n_headers = t->n_headers,
                       .on_event = on_event,
+                      .on_release = on_close,
                       .arg = t,
                       .turns = op->q.turns,
                       .owner = op->q.owner,
@@ -181,13 +212,36 @@ static dgm_tell tell_of(const struct responses_op *op, const struct responses_tu
 
 static void respond(struct told *t, dgm_str payload)
 {
-    add_header(t, DGM_STR("X-A2A-Task-State"), dgm_str_from(t->state));
+    if (t->links.task_id.n) /* a Message answer has no task */
+        add_header(t, DGM_STR("X-A2A-Task-State"), dgm_str_from(t->end.state));
     dgm_http_respond(t->x, 200, DGM_STR("application/json"), t->headers, t->n_headers, payload);
+}
+
+/* Clients take a 200 for an answer, and one of them sends the request again when the answer is empty: then the agent would run
+ * twice. So a run that failed is an error here, as it is in Chat; GET of the response returns it with its status. */
+static void responses_respond_whole(void *arg)
+{
+    struct told *t = arg;
+    if (!t->end.failed) {
+        respond(t, t->payload);
+        return;
+    }
+    struct openai_error e =
+        openai_error_of_end(dgm_str_from(t->end.code), dgm_str_from(t->end.message));
+    add_header(t, DGM_STR("X-A2A-Task-State"), dgm_str_from(t->end.state));
+    openai_fail_with(t->x, &e, t->headers, t->n_headers);
 }
 
 static void on_whole(void *arg, dgm_str payload)
 {
-    respond(arg, payload);
+    struct told *t = arg;
+    t->payload = payload;
+    if (!t->asks) {
+        responses_respond_whole(t);
+        return;
+    }
+    t->payload = told_copy(t, payload);
+    openai_question_keep(&t->question, responses_respond_whole, t);
 }
 
 /* The agent has run: whatever it is, it must not be run again. */
@@ -204,7 +258,9 @@ static void on_fault(void *arg, const dgm_err *err)
 void responses_stream(struct responses_op *op, const struct responses_turn *turn, uint64_t after,
                       uint32_t began, dgm_str ignored)
 {
-    dgm_tell tell = tell_of(op, turn, new_told(op, turn, ignored));
+    struct told *t = new_told(op, turn, ignored);
+    dgm_tell tell = tell_of(op, turn, t);
+    t->stream = true;
     tell.as = DGM_TELL_SSE;
     tell.after_frames = after;
     tell.turn = began;
@@ -224,18 +280,20 @@ void responses_wait(struct responses_op *op, const struct responses_turn *turn, 
     dgm_turn_tell(op->x, &tell, turn->log, turn->first_seq);
 }
 
-static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn, struct told *t)
+static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn, struct told *t,
+                      size_t max, dgm_arena *a)
 {
     dgm_tell tell = tell_of(op, turn, t);
     tell.params.so_far = true;
-    return dgm_turn_so_far(&tell, turn->log, turn->first_seq, op->arena);
+    tell.max_bytes = max;
+    return dgm_turn_so_far(&tell, turn->log, turn->first_seq, a);
 }
 
-dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *turn)
+dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *turn, dgm_arena *a)
 {
-    struct told t = {.x = op->x, .request = without_input(op->arena, turn->request)};
+    struct told t = {.x = op->x, .request = without_input(a, turn->request)};
     openai_links_init(&t.links, &op->q, turn->agent, turn->task_id);
-    return so_far(op, turn, &t);
+    return so_far(op, turn, &t, DGM_MAX_OBJECT_BYTES, a);
 }
 
 yyjson_val *responses_read_text(dgm_arena *a, dgm_str text)
@@ -248,8 +306,10 @@ yyjson_val *responses_read_text(dgm_arena *a, dgm_str text)
 void responses_give(struct responses_op *op, const struct responses_turn *turn, dgm_str ignored)
 {
     struct told *t = new_told(op, turn, ignored);
-    dgm_str payload = so_far(op, turn, t);
+    dgm_str payload = so_far(op, turn, t, DGM_MAX_OUTPUT_BYTES, op->arena);
     dgm_err err = {0};
+    if (t->asks)
+        openai_question_keep(&t->question, NULL, NULL);
     if (payload.n) {
         respond(t, payload);
         return;

@@ -69,5 +69,47 @@ static void parts_with_bytes_are_counted(void **state)
     assert_null(openai_file_of(&task, &f));
 }
 
+static void active_types_are_bytes(void **state)
+{
+    static const char *const active[] = {
+        "text/html",
+        "TEXT/HTML; charset=utf-8",
+        "application/xhtml+xml",
+        "text/javascript",
+        "application/x-javascript",
+        "Text/ECMAScript",
+        "text/jscript",
+        "image/svg+xml",
+        "IMAGE/SVG+XML",
+        "text/xml",
+        "application/xml; charset=utf-8",
+        "application/rss+xml",
+        "text/css",
+        "application/wasm",
+        "multipart/x-mixed-replace",
+        "no type",
+        "",
+        "text/pl\nain",
+    };
+    static const char *const passive[] = {
+        "image/png",
+        "text/plain",
+        "text/plain; charset=utf-8",
+        "application/pdf",
+        "application/json",
+        "audio/mpeg",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof active / sizeof *active; i++) {
+        dgm_str served = openai_file_type(dgm_str_from(active[i]));
+        assert_true(dgm_str_is(served, "application/octet-stream"));
+    }
+    for (size_t i = 0; i < sizeof passive / sizeof *passive; i++) {
+        dgm_str served = openai_file_type(dgm_str_from(passive[i]));
+        assert_true(dgm_str_eq(served, dgm_str_from(passive[i])));
+    }
+}
+
 DGM_TEST_MAIN(dgm_test(ids_lead_back), dgm_test(what_is_none),
-              dgm_test(parts_with_bytes_are_counted))
+              dgm_test(parts_with_bytes_are_counted), dgm_test(active_types_are_bytes))

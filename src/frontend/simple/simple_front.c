@@ -2,6 +2,7 @@
 #include "frontend/simple/simple_front.h"
 #include "base/limits.h"
 #include "canon/said.h"
+#include "frontend/list_limits.h"
 #include "frontend/openai/openai_model.h"
 #include "frontend/words.h"
 #include "wire/agui/agui_codec.h"
@@ -44,12 +45,14 @@ struct dialect {
     const char *path;
     const char *operation;
     const dgm_canon_codec *requests, *events;
+    const struct dgm_list_limit *lists;
     int leave; /* DGM_LEAVE_ */
 };
 static const struct dialect dialects[] = {
-    {"/simple/ag-ui", "SimpleRun", &dgm_codec_agui, &dgm_codec_agui_simple, DGM_LEAVE_AGUI},
+    {"/simple/ag-ui", "SimpleRun", &dgm_codec_agui, &dgm_codec_agui_simple, dgm_list_limits_agui,
+     DGM_LEAVE_AGUI},
     {"/simple/responses", "SimpleResponse", &dgm_codec_responses, &dgm_codec_responses_simple,
-     DGM_LEAVE_RESPONSES},
+     dgm_list_limits_responses, DGM_LEAVE_RESPONSES},
 };
 
 static const struct dialect *dialect_of(dgm_str path)
@@ -116,6 +119,7 @@ static dgm_code read_run(struct run *run, dgm_err *err)
     dgm_reader r = dgm_turn_reader(run->q.x, &mint, err);
     dgm_code rc;
     if ((rc = dgm_turn_body(run->q.x, &body, err)) ||
+        (rc = dgm_check_lists(body, run->dialect->lists, err)) ||
         (rc = run->dialect->requests->read_request(&r, body, NULL, &run->input)))
         return rc;
     if (run->dialect->requests == &dgm_codec_responses)

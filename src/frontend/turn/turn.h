@@ -41,6 +41,8 @@ typedef struct dgm_turns_options {
     const dgm_turn_agent *first; /* the default */
     dgm_str public_url;          /* for links; empty: as the request names us */
     dgm_turn_leave leave[DGM_N_LEAVES];
+    bool agui_interrupts;   /* ag-ui.questions: interrupt, also for a question that is only text */
+    bool openai_by_id_only; /* openai.continue_questions: off */
 } dgm_turns_options;
 
 /* One per site. What the options point to is borrowed. */
@@ -157,10 +159,11 @@ typedef struct dgm_tell {
     uint64_t after_seq;    /* frames of records up to this were told before: they are left out */
     uint64_t after_frames; /* so many frames were told before */
     bool say_caller;       /* what the caller said in this turn is told, too */
-    dgm_canon_messages messages;    /* what the caller has already, for whole snapshots */
-    const dgm_http_header *headers; /* of the answer, beside its own; a copy is made */
+    dgm_canon_messages messages;    /* that the caller has already, for complete snapshots */
+    const dgm_http_header *headers; /* of the answer, beside its own */
     size_t n_headers;
     dgm_str content_type; /* empty: as it is told */
+    size_t max_bytes;     /* of WHOLE; 0: DGM_MAX_OUTPUT_BYTES */
     /* Each event on its way to the codec: give it on, changed or not, or others, or none. NULL: all as they are. */
     dgm_code (*on_event)(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
     /* Streams: all that was there when the telling began has been given to on_event; once, unless the turn ended
@@ -171,7 +174,11 @@ typedef struct dgm_tell {
     /* WHOLE, instead: there will be none (it took too long, the log cannot be read). Answers the exchange. Streams
      * end with what the codec makes of RUN_ERROR. */
     void (*on_fault)(void *arg, const dgm_err *err);
-    void *arg; /* of the four; lives as long as the exchange (dgm_http_keep) */
+    /* Frees the memory and references that arg owns: once, when the telling has ended or its client has disconnected,
+     * and before on_whole or on_fault. NULL: arg owns nothing. */
+    void (*on_release)(void *arg);
+    void *
+        arg; /* of the five; lives as long as the exchange (dgm_http_keep), and points to nothing in its arena */
     /* Whose turn it is, for on_disconnect; turn 0: whoever leaves leaves it alone. */
     dgm_turns *turns;
     dgm_owner owner;
@@ -181,8 +188,9 @@ typedef struct dgm_tell {
     uint32_t turn;
 } dgm_tell;
 
-/* Tells the turn that begins at first_seq, until it ends or the caller leaves. Takes the exchange over, and what of
- * the request is needed is copied: it is forgotten. */
+/* Streams the turn that begins at first_seq, until it ends or the client disconnects. Owns the exchange from here on.
+ * Everything that `tell` points to, except `arg`, is copied before the first record is read, whatever happens later.
+ * So the request and the exchange's arena are always released: nothing may use them after this call. */
 void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uint64_t first_seq);
 
 /* What WHOLE would be by now, at once and without an exchange: params.so_far tells the codec that it may not have
@@ -195,7 +203,7 @@ typedef struct dgm_turn_history {
     dgm_canon_messages messages; /* of all its tasks, in order; ids as A2A has them */
     dgm_str task_id;             /* the newest; empty: there is none */
     dgm_task_state state;        /* its */
-    bool cut; /* the oldest are left out: too many tasks, or too much for an answer */
+    bool cut; /* the oldest are left out: more than history_tasks or history_bytes */
 } dgm_turn_history;
 
 /* In the arena, which lives until the answer. An unknown context has no messages. agent.p NULL: with any agent. */

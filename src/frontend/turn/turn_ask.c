@@ -16,6 +16,7 @@ struct asking {
     dgm_str newest;              /* of the context, if it does not wait */
     dgm_str asked_by, asked_in;  /* the task that waits for these results, and its context */
     bool knows;                  /* the context has what came before */
+    uint64_t sent;               /* the number of its send, for dgm_core_caller_left */
     dgm_on_sent on_sent;
     void *arg;
 };
@@ -29,10 +30,18 @@ static void fail(struct asking *k, const dgm_err *err)
 
 static void send_it(struct asking *k);
 
+/* No client can stop a run without a task: it does not go on without its caller. Here a FIN is enough. */
+static void on_left(void *arg)
+{
+    struct asking *k = arg;
+    dgm_core_caller_left(k->ask.turns->o.core, k->sent);
+}
+
 /* The task that waited has ended meanwhile: then it is a new one's. */
 static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
 {
     struct asking *k = arg;
+    dgm_http_watch(k->ask.x, NULL, NULL, NULL); /* whoever answers watches for itself */
     bool is_gone = code == DGM_UNSUPPORTED_OPERATION || code == DGM_TASK_NOT_FOUND;
     if (is_gone && k->task_id.n && !k->ask.task_id.n) {
         k->newest = k->task_id;
@@ -59,15 +68,19 @@ static void send_it(struct asking *k)
                      .agent = ask->agent->id,
                      .message = &k->message,
                      .metadata = make_metadata(k->arena, ask),
+                     .is_ours = true,
                      .accepted_output_modes = ask->accepted_output_modes,
                      .protocol = ask->protocol,
                      .caller_id = ask->caller_id,
                      .request = ask->request,
                      .previous = ask->previous,
                      .bytes = dgm_http_request_of(ask->x)->body.n,
-                     .as_task = true,
+                     .keep_turn =
+                         dgm_str_is(ask->protocol, "openai-responses"), /* if it has an id */
                      .always_new = !ask->dedupe};
-    dgm_core_send(ask->turns->o.core, &send, on_sent, k);
+    k->sent = dgm_core_send(ask->turns->o.core, &send, on_sent, k);
+    dgm_http_watch(ask->x, NULL, on_left, k);
+    dgm_http_on_fin(ask->x, on_left);
 }
 
 /* ---- looking ---------------------------------------------------------------------------------------------------------- */
@@ -106,7 +119,8 @@ static void on_history(dgm_code code, const dgm_turn_history *history, const dgm
         fail(k, err);
         return;
     }
-    if (!extends_history(k->arena, &k->ask.input->messages, &k->cut, &history->messages))
+    if (!history->cut && /* else its beginning is not there to be compared */
+        !extends_history(k->arena, &k->ask.input->messages, &k->cut, &history->messages))
         k->context_id = (dgm_str){0}; /* another story begins */
     else if (history->task_id.n)
         take_newest(k, history->task_id, history->state);

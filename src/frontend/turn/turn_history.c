@@ -1,7 +1,8 @@
 /*
  * frontend/turn/turn_history.c - all that was said in a context.
  *
- * A page of tasks after the other; then each as messages, the newest first, until there is too much of it. They are given
+ * A page of tasks after the other, the newest first, until there are DGM_MAX_HISTORY_BYTES of them; then each as messages,
+ * the newest first, until there is too much of it. A task is released when its messages were read. They are given
  * in the order the tasks were begun: ids of tasks ascend. A Task has what was said; its log also has how the agent came
  * to it: calls, results, thoughts. Each is put together by itself: ids of messages and calls are its own.
  */
@@ -10,6 +11,7 @@
 #include "canon/said.h"
 #include "frontend/turn/turn_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define PAGE 100
@@ -20,13 +22,22 @@ struct named { /* a task, by its id, which is in its bytes */
     dgm_canon_messages messages;
 };
 
+/* One of the few requests of a principal that are worked on. Its memory is its own: the exchange's may go first. */
+struct history_place {
+    dgm_turn_once once;
+    dgm_turns *turns;
+    char name[];
+};
+
 struct looking {
+    struct history_place *place;
     dgm_core *core;
     dgm_arena *arena, *scratch;
     dgm_list_query query;
     struct named *tasks;
-    size_t n, left; /* left: of them, to be put together */
-    size_t bytes;
+    size_t n, left;      /* left: of them, to be put together */
+    size_t record_bytes; /* of tasks */
+    size_t bytes;        /* of messages */
     dgm_turn_history history;
     bool whole;                 /* logs, too */
     bool artifacts;             /* those that are no text, too */
@@ -35,11 +46,28 @@ struct looking {
     void *arg;
 };
 
+static void release_record(struct named *task)
+{
+    dgm_record_unref(task->record);
+    task->record = NULL;
+}
+
 static void done(struct looking *l)
 {
     for (size_t i = 0; i < l->n; i++)
-        dgm_record_unref(l->tasks[i].record);
+        release_record(&l->tasks[i]);
     dgm_arena_free(l->scratch);
+}
+
+/* Answers, and lets the next request of this principal begin. */
+static void history_answer(struct looking *l, dgm_code code, const dgm_turn_history *history,
+                           const dgm_err *err)
+{
+    struct history_place *place = l->place;
+    done(l);
+    l->on_history(code, history, err, l->arg); /* l may be gone */
+    dgm_turn_begun(place->turns, &place->once);
+    free(place);
 }
 
 /* ---- messages ------------------------------------------------------------------------------------------------------ */
@@ -164,14 +192,15 @@ static struct named name_of(dgm_arena *a, dgm_arena *scratch, dgm_record *r)
 /* The next, from its log if there is one. If that is too much it is left out, with all before it. */
 static void add_next(struct looking *l, dgm_log *log)
 {
-    dgm_auto(dgm_canon_fold_free) dgm_canon_fold *fold =
-        dgm_canon_fold_new(DGM_MAX_OUTPUT_BYTES - l->bytes);
+    size_t room = l->bytes < DGM_MAX_HISTORY_BYTES ? DGM_MAX_HISTORY_BYTES - l->bytes : 0;
+    dgm_auto(dgm_canon_fold_free) dgm_canon_fold *fold = dgm_canon_fold_new(room);
     struct named *task = &l->tasks[--l->left];
     dgm_canon_event all = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
     if (log)
         read_log(l, log, fold);
     else
         read_task(l, task->record, fold);
+    release_record(task);
     all.snapshot.messages = dgm_canon_fold_messages(fold, l->scratch);
     task->messages = dgm_canon_copy_event(l->arena, &all).snapshot.messages;
     dgm_arena_reset(l->scratch);
@@ -193,8 +222,7 @@ static void give(struct looking *l)
         for (size_t k = 0; k < l->tasks[i].messages.n; k++)
             all->at[all->n++] = l->tasks[i].messages.at[k];
     }
-    done(l);
-    l->on_history(DGM_OK, &l->history, NULL, l->arg);
+    history_answer(l, DGM_OK, &l->history, NULL);
 }
 
 /* ---- logs ----------------------------------------------------------------------------------------------------------- */
@@ -243,24 +271,54 @@ static void put_together(struct looking *l)
     read_on(l);
 }
 
+/* The newest come first: listing stops at the first one that does not fit. */
+static bool has_room_for(const struct looking *l, const dgm_record *task)
+{
+    return l->n < DGM_MAX_HISTORY_TASKS &&
+           (!l->n || l->record_bytes + task->n <= DGM_MAX_HISTORY_BYTES);
+}
+
 static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *err, void *arg)
 {
     struct looking *l = arg;
     if (code) {
-        done(l);
-        l->on_history(code, NULL, err, l->arg);
+        history_answer(l, code, NULL, err);
         return;
     }
-    for (size_t i = 0; i < listed->n && l->n < DGM_MAX_HISTORY_TASKS; i++)
-        l->tasks[l->n++] = name_of(l->arena, l->scratch, dgm_record_ref(listed->tasks[i]));
-    if (listed->more && l->n < DGM_MAX_HISTORY_TASKS) {
+    size_t i = 0;
+    while (i < listed->n && has_room_for(l, listed->tasks[i])) {
+        l->record_bytes += listed->tasks[i]->n;
+        l->tasks[l->n++] = name_of(l->arena, l->scratch, dgm_record_ref(listed->tasks[i++]));
+    }
+    bool is_full = i < listed->n;
+    if (listed->more && !is_full && l->n < DGM_MAX_HISTORY_TASKS) {
         l->query.after_status_ms = listed->last_status_ms;
         l->query.after_id = dgm_arena_dup(l->arena, listed->last_id);
         dgm_core_list(l->core, &l->query, on_listed, l);
         return;
     }
-    l->history.cut = listed->more;
+    l->history.cut = listed->more || is_full;
     put_together(l);
+}
+
+static void start_listing(void *arg)
+{
+    struct looking *l = arg;
+    dgm_core_list(l->core, &l->query, on_listed, l);
+}
+
+/* Requests for the same context always share a place, others may. */
+static struct history_place *new_place(dgm_turns *turns, const dgm_list_query *q, struct looking *l)
+{
+    unsigned at = (unsigned)(dgm_hash(0, q->context_id.p, q->context_id.n) % DGM_MAX_HISTORY_READS);
+    size_t n = q->owner.tenant.n + q->owner.principal.n + 64;
+    struct history_place *place = dgm_xcalloc(1, sizeof *place + n);
+    int length = snprintf(place->name, n, "history %u\n%.*s\n%.*s", at, DGM_P(q->owner.tenant),
+                          DGM_P(q->owner.principal));
+    place->turns = turns;
+    place->once =
+        (dgm_turn_once){.name = {place->name, (size_t)length}, .go_on = start_listing, .arg = l};
+    return place;
 }
 
 static void look(dgm_turns *turns, dgm_arena *a, dgm_list_query query, bool whole, bool artifacts,
@@ -277,7 +335,9 @@ static void look(dgm_turns *turns, dgm_arena *a, dgm_list_query query, bool whol
                           .on_history = on_history,
                           .arg = arg};
     l->query.page_size = PAGE;
-    dgm_core_list(l->core, &l->query, on_listed, l);
+    l->place = new_place(turns, &query, l);
+    if (dgm_turn_begin(turns, &l->place->once))
+        start_listing(l);
 }
 
 void dgm_turn_get_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,

@@ -13,6 +13,7 @@
 #include "canon/said.h"
 #include "canon/to_model.h"
 #include "frontend/turn/turn_int.h"
+#include "model/guard.h"
 
 /* ---- where the agent spoke last -------------------------------------------------------------------------------------- */
 
@@ -112,8 +113,10 @@ static void add_user(dgm_arena *a, dgm_message *out, const dgm_canon_message *fr
 {
     dgm_mint mint = {{0}, 0, {0}}; /* its id is not used */
     dgm_message m;
+    dgm_guard guard = {0};
     if (!dgm_to_message(a, from, &mint, &m))
         return;
+    dgm_guard_message(&guard, a, &m, 0); /* the message is sent as one of ours */
     for (size_t i = 0; i < m.parts.n; i++)
         add_part(a, out, m.parts.at[i]);
 }
@@ -389,10 +392,20 @@ static bool was_asked(const struct speech *said, const struct speech *stored)
     return i == said->n;
 }
 
+/* Is it JSON and nothing else? So the data of an agent is shown to a caller who requested JSON, without the agent's texts. */
+static bool is_json(dgm_arena *a, dgm_str text)
+{
+    yyjson_val *v;
+    return text.n && (text.p[0] == '{' || text.p[0] == '[') &&
+           !dgm_json_read(a, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, NULL);
+}
+
 /* All that the agent said is there, in order; protocols without files have links in between, and texts joined. */
-static bool was_answered(const struct speech *said, const struct speech *stored)
+static bool was_answered(dgm_arena *a, const struct speech *said, const struct speech *stored)
 {
     size_t i = 0, from = 0;
+    if (said->n == 1 && is_json(a, said->at[0]))
+        return true;
     for (size_t k = 0; k < stored->n; k++) {
         const char *found = NULL;
         for (; i < said->n; i++, from = 0) {
@@ -420,7 +433,7 @@ bool extends_history(dgm_arena *a, const dgm_canon_messages *messages, const str
             return !was.n ||
                    (was.role == DGM_CANON_USER && !next_speech(a, stored, stored->n, &k).n);
         if (said.role != was.role ||
-            !(was.role == DGM_CANON_USER ? was_asked(&said, &was) : was_answered(&said, &was)))
+            !(was.role == DGM_CANON_USER ? was_asked(&said, &was) : was_answered(a, &said, &was)))
             return false;
     }
 }

@@ -5,11 +5,12 @@
  * threads, so two copies that come at once would both find that it is not, and run. The second waits here until the
  * first has begun, and then finds it.
  */
+#include "base/map.h"
 #include "frontend/turn/turn_int.h"
 
 static dgm_turn_once **place_of(dgm_turns *t, dgm_str name)
 {
-    dgm_turn_once **at = &t->beginning[dgm_hash(0, name.p, name.n) % BEGINNING_SLOTS];
+    dgm_turn_once **at = &t->beginning[dgm_hash(dgm_hash_seed(), name.p, name.n) % BEGINNING_SLOTS];
     while (*at && !dgm_str_eq((*at)->name, name))
         at = &(*at)->next;
     return at;

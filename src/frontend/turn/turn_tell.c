@@ -7,6 +7,7 @@
  * records'. Who comes back gets the same frames, and what was told before is left out. All that is there is
  * written once per turn of the loop; a caller who does not keep up is waited for.
  */
+#include "canon/copy.h"
 #include "frontend/turn/turn_int.h"
 #include "wire/sse/sse.h"
 
@@ -14,10 +15,11 @@
 
 #define BACKLOG_BYTES (2 * DGM_HTTP_BACKLOG_MARK) /* then wait for room */
 
-/* Lives as long as the exchange. */
+/* Lives as long as the exchange, and owns everything that it points to: the request is released while it runs. */
 struct telling {
     dgm_http_exchange *x;
-    dgm_tell t; /* its strings are copies, behind it */
+    dgm_tell t; /* its strings are copies (dgm_http_keep_text); its messages are in `before` */
+    dgm_arena *before; /* until the encoder has copied them; NULL: there are none */
     dgm_log_reader *reader;
     dgm_from_records *from;
     void *encoder;
@@ -131,16 +133,28 @@ static void tell_fault(struct telling *g, const dgm_err *err)
     on_event(g, &e);
 }
 
+/* What ids are derived from: the task's id; of a Message answer, which has no task, the message's. */
+static dgm_str identity_of(struct telling *g, const dgm_record *first)
+{
+    dgm_event event;
+    if (first->head.kind != DGM_EVENT_MESSAGE ||
+        dgm_record_event(first, g->scratch->arena, &event, NULL))
+        return g->t.task_id;
+    return event.message->message_id;
+}
+
 static void make_encoder(struct telling *g, const dgm_record *first)
 {
     dgm_stream_params params = g->t.params;
+    dgm_str identity = identity_of(g, first);
     char turn[24];
     int n = snprintf(turn, sizeof turn, "/%u", first->head.turn);
     params.whole = is_whole(g);
     params.now = first->head.time;
     params.task_id = g->t.task_id;
+    params.no_task = first->head.kind == DGM_EVENT_MESSAGE;
     params.mint = (dgm_mint){{0}, 0, {0}};
-    dgm_mint_stir(&params.mint, g->t.task_id);
+    dgm_mint_stir(&params.mint, identity);
     dgm_mint_stir(&params.mint, (dgm_str){turn, (size_t)n});
     g->encoder = g->t.codec->encoder_new(&params, (dgm_frame_sink){put_frame, g});
     g->from = dgm_from_records_new(&(dgm_from_params){
@@ -152,7 +166,9 @@ static void make_encoder(struct telling *g, const dgm_record *first)
         .turn = first->head.turn,
         .say_history = g->t.say_caller,
         .trusted = true});
-    g->t.messages = (dgm_canon_messages){0}; /* they have been copied */
+    g->t.messages = (dgm_canon_messages){0}; /* dgm_from_records_new has copied them */
+    dgm_arena_free(g->before);
+    g->before = NULL;
 }
 
 /* What the caller said itself begins a later turn's log: most need not be told of it. */
@@ -202,9 +218,14 @@ static void let_go(struct telling *g)
     g->encoder = NULL;
     dgm_from_records_free(g->from);
     g->from = NULL;
+    dgm_arena_free(g->before);
+    g->before = NULL;
     if (g->timer)
         dgm_timer_close(g->timer, free, g->timer);
     g->timer = NULL;
+    if (g->t.on_release)
+        g->t.on_release(g->t.arg);
+    g->t.on_release = NULL;
 }
 
 static void on_left(void *arg)
@@ -322,12 +343,29 @@ static void deliver(void *arg)
         flush(g);
 }
 
+static size_t max_of(const dgm_tell *t)
+{
+    return t->max_bytes ? t->max_bytes : DGM_MAX_OUTPUT_BYTES;
+}
+
 static dgm_str keep(struct telling *g, dgm_str s)
 {
     return s.n ? (dgm_str){dgm_http_keep_text(g->x, s), s.n} : (dgm_str){0};
 }
 
-/* The request may be forgotten. */
+/* Only codecs that build messages need them, and only until the first record. */
+static void copy_messages(struct telling *g, const dgm_canon_messages *messages)
+{
+    dgm_canon_event all = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
+    g->t.messages = (dgm_canon_messages){0};
+    if (!messages->n || !g->t.codec->builds_messages)
+        return;
+    g->before = dgm_arena_new();
+    all.snapshot.messages = *messages;
+    g->t.messages = dgm_canon_copy_event(g->before, &all).snapshot.messages;
+}
+
+/* Copies everything that the stream needs: nothing in it points into the exchange's arena afterwards. */
 static struct telling *new_telling(dgm_http_exchange *x, const dgm_tell *t)
 {
     struct telling *g = dgm_http_keep(x, sizeof *g);
@@ -339,8 +377,12 @@ static struct telling *new_telling(dgm_http_exchange *x, const dgm_tell *t)
     g->t.task_id = keep(g, t->task_id);
     g->t.owner = (dgm_owner){keep(g, t->owner.tenant), keep(g, t->owner.principal)};
     g->t.params.model = keep(g, t->params.model);
+    g->t.params.task_id = (dgm_str){0}; /* make_encoder sets it */
     g->t.headers = NULL;
-    dgm_buf_init(&g->whole, DGM_MAX_OUTPUT_BYTES);
+    g->t.n_headers = 0;
+    g->t.content_type = (dgm_str){0};
+    copy_messages(g, &t->messages);
+    dgm_buf_init(&g->whole, max_of(t));
     return g;
 }
 
@@ -379,7 +421,7 @@ void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uin
             dgm_http_keep_alive(x, DGM_STR(": ping\n\n"));
     }
     deliver(g);
-    if (!g->is_over && !is_whole(g)) /* it may take long */
+    if (!g->is_over) /* it may take long */
         dgm_http_forget_request(x);
 }
 
@@ -394,9 +436,9 @@ dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, 
     dgm_str payload = {0};
     dgm_record *r;
     g.t.as = DGM_TELL_WHOLE;
-    dgm_buf_init(&g.whole, DGM_MAX_OUTPUT_BYTES);
+    dgm_buf_init(&g.whole, max_of(tell));
     g.reader = dgm_log_reader_open(log, first_seq - 1, nothing, NULL);
-    while (!g.is_over && (r = dgm_log_reader_next(g.reader)))
+    while (!g.is_over && !g.whole.over && (r = dgm_log_reader_next(g.reader)))
         tell_record(&g, r);
     if (g.encoder)
         tell->codec->encoder_end(g.encoder, NULL);

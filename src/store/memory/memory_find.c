@@ -48,6 +48,7 @@ void memory_table_drop(struct table *t, struct node *node)
 
 static uint64_t hash_of(uint64_t seed, const dgm_str *texts, size_t n)
 {
+    seed += dgm_hash_seed();
     for (size_t i = 0; i < n; i++)
         seed = dgm_hash(seed, texts[i].p, texts[i].n);
     return seed;

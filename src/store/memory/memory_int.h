@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/map.h"
 #include "store/store_int.h"
 
 #include <pthread.h>

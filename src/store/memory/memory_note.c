@@ -7,7 +7,7 @@
 static uint64_t hash_of(const dgm_note *n)
 {
     dgm_str key[] = {n->owner.tenant, n->owner.principal, n->kind, n->name};
-    uint64_t hash = 5;
+    uint64_t hash = dgm_hash_seed() + 5;
     for (size_t i = 0; i < 4; i++)
         hash = dgm_hash(hash, key[i].p, key[i].n);
     return hash;

@@ -229,6 +229,14 @@ static void count(struct sqlite_store *s, const dgm_job *job)
     s->stats.bytes += job->append.bytes;
 }
 
+static void fail_batch(dgm_job *chain, dgm_code code, const dgm_err *err)
+{
+    for (dgm_job *job = chain; job; job = job->next) {
+        job->code = code;
+        job->err = *err;
+    }
+}
+
 /* Appends or notes. */
 static void write_batch(struct sqlite_store *s, dgm_job_kind kind)
 {
@@ -239,8 +247,12 @@ static void write_batch(struct sqlite_store *s, dgm_job_kind kind)
     a.n = 0;
     pthread_mutex_unlock(&s->lock);
     uint64_t began = uv_hrtime();
-    dgm_code code = kind == DGM_JOB_APPEND ? dgm_sql_writer_append(&s->writer, chain, n, &err)
-                                           : dgm_sql_writer_notes(&s->writer, chain, &err);
+    dgm_code code = dgm_conn_check_files(&s->writer.conn, &err);
+    if (code)
+        fail_batch(chain, code, &err);
+    else
+        code = kind == DGM_JOB_APPEND ? dgm_sql_writer_append(&s->writer, chain, n, &err)
+                                      : dgm_sql_writer_notes(&s->writer, chain, &err);
     uint64_t took = uv_hrtime() - began;
     pthread_mutex_lock(&s->lock);
     note(s, code, &err);
@@ -290,7 +302,9 @@ static void probe(struct sqlite_store *s)
 {
     dgm_err err = {0};
     pthread_mutex_unlock(&s->lock);
-    dgm_code code = dgm_sql_writer_probe(&s->writer, &err);
+    dgm_code code = dgm_conn_check_files(&s->writer.conn, &err);
+    if (!code)
+        code = dgm_sql_writer_probe(&s->writer, &err);
     pthread_mutex_lock(&s->lock);
     note(s, code, &err);
 }
@@ -464,7 +478,7 @@ static bool is_healthy(dgm_store *base, dgm_err *ret_why)
     if (!healthy && ret_why)
         *ret_why = s->fault;
     pthread_mutex_unlock(&s->lock);
-    return healthy;
+    return healthy && !dgm_conn_check_files(&s->writer.conn, ret_why);
 }
 
 static dgm_store_stats stats(dgm_store *base)
@@ -552,8 +566,10 @@ static dgm_code open_sqlite(const char *rest, dgm_store **ret_store, dgm_err *er
         s->readers[i].store = s;
         code = dgm_conn_open(path, DGM_CONN_READ, &s->readers[i].conn, err);
     }
-    if (!code)
+    if (!code) {
+        dgm_conn_remember_files(&s->writer.conn);
         code = start(s, err);
+    }
     if (code) {
         close_sqlite(&s->base);
         return code;

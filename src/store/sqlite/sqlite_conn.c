@@ -24,7 +24,12 @@ static void folder_of(const char *path, char *out, size_t size)
         snprintf(out, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
-dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err *err)
+/* Of a database that was opened the path is not named: these sentences reach callers, and an operator knows
+ * it from the configuration and the log. */
+#define RUNNING "the database"
+
+/* What to do about a fault of a file, as an operator who starts the program needs it; NULL: nothing is known. */
+static dgm_code fault_at_start(const char *path, const char *doing, int error, dgm_err *err)
 {
     char folder[200];
     folder_of(path, folder, sizeof folder);
@@ -39,6 +44,23 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "cannot %s %.160s: permission denied: let user %u write in %.120s", doing,
                         path, (unsigned)geteuid(), folder);
+    case EISDIR:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot %s %.160s: it is a directory: name a file", doing, path);
+    case ELOOP:
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                        "cannot %s %.160s: it is a symbolic link: remove it, or name another path",
+                        doing, path);
+    default: return DGM_OK;
+    }
+}
+
+dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err *err)
+{
+    dgm_code code = strcmp(path, RUNNING) != 0 ? fault_at_start(path, doing, error, err) : DGM_OK;
+    if (code)
+        return code;
+    switch (error) {
     case EROFS:
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "cannot %s %.160s: its file system is read-only: remount it, or name "
@@ -49,9 +71,6 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "cannot %s %.160s: too many open files: raise the limit (ulimit -n)", doing,
                         path);
-    case EISDIR:
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "cannot %s %.160s: it is a directory: name a file", doing, path);
     case ENOSPC:
     case EDQUOT:
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
@@ -72,46 +91,90 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
 dgm_code dgm_conn_fault(dgm_conn *c, int rc, bool reading, dgm_err *err)
 {
     const char *doing = reading ? "read" : "write";
+    const char *path = c->is_open ? RUNNING : c->path;
+    char name[180] = RUNNING;
     int error = errno; /* a failed COMMIT does not tell SQLite's own; see dgm_conn_run */
+    if (!c->is_open)
+        snprintf(name, sizeof name, "database %.160s", c->path);
     if (c->db && sqlite3_system_errno(c->db))
         error = sqlite3_system_errno(c->db);
     switch (rc & 0xff) {
-    case SQLITE_FULL: return dgm_file_fault(c->path, doing, ENOSPC, err);
+    case SQLITE_FULL: return dgm_file_fault(path, doing, ENOSPC, err);
     case SQLITE_CANTOPEN: {
         struct stat st;
         if (error == 0 || error == ENOENT)
             error = stat(c->path, &st) == 0 && S_ISDIR(st.st_mode) ? EISDIR : error;
-        return dgm_file_fault(c->path, "open", error, err);
+        return dgm_file_fault(path, "open", error, err);
     }
     case SQLITE_PERM:
-    case SQLITE_AUTH: return dgm_file_fault(c->path, doing, EACCES, err);
+    case SQLITE_AUTH: return dgm_file_fault(path, doing, EACCES, err);
     case SQLITE_READONLY:
+        if (c->is_open)
+            return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                            "cannot write the database: it is read-only: make the file and its "
+                            "directory writable for the server");
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "cannot write %.160s: it is read-only: make the file and its directory "
                         "writable for user %u",
                         c->path, (unsigned)geteuid());
-    case SQLITE_IOERR: return dgm_file_fault(c->path, doing, error, err);
+    case SQLITE_IOERR: return dgm_file_fault(path, doing, error, err);
     case SQLITE_CORRUPT:
         return dgm_fail(err, reading ? DGM_INTERNAL : DGM_UNAVAILABLE, NULL,
-                        "database %.160s is damaged (%s): look with `dragoman db check`, then "
+                        "%s is damaged (%s): look with `dragoman db check`, then "
                         "`dragoman db restore` a backup",
-                        c->path, c->db ? sqlite3_errmsg(c->db) : "corrupt");
+                        name, c->db ? sqlite3_errmsg(c->db) : "corrupt");
     case SQLITE_NOTADB:
         return dgm_fail(
             err, reading ? DGM_INTERNAL : DGM_UNAVAILABLE, NULL,
             "%.160s is not an SQLite database, or it is damaged: choose another path, or "
             "`dragoman db restore` a backup",
-            c->path);
+            path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "database %.160s is locked by another program: let it finish or stop it",
-                        c->path);
+                        "%s is locked by another program: let it finish or stop it", name);
     case SQLITE_NOMEM: return dgm_fail(err, DGM_UNAVAILABLE, NULL, "out of memory in SQLite");
     default:
-        return dgm_fail(err, DGM_INTERNAL, NULL, "database %.160s: %s (SQLite code %d)", c->path,
+        return dgm_fail(err, DGM_INTERNAL, NULL, "%s: %s (SQLite code %d)", name,
                         c->db ? sqlite3_errmsg(c->db) : "no connection", rc);
     }
+}
+
+/* ---- is it still the file that was opened? ------------------------------------------------------------ */
+
+static void file_identity(const char *path, dgm_file_id *ret_id)
+{
+    struct stat st;
+    *ret_id = (dgm_file_id){0};
+    if (stat(path, &st) == 0)
+        *ret_id = (dgm_file_id){.dev = st.st_dev, .ino = st.st_ino, .is_there = true};
+}
+
+static bool is_same_file(const char *path, const dgm_file_id *id)
+{
+    dgm_file_id now;
+    file_identity(path, &now);
+    return now.is_there && now.dev == id->dev && now.ino == id->ino;
+}
+
+void dgm_conn_remember_files(dgm_conn *c)
+{
+    char wal[4096];
+    file_identity(c->path, &c->file);
+    c->wal = (dgm_file_id){0};
+    if ((size_t)snprintf(wal, sizeof wal, "%s-wal", c->path) < sizeof wal)
+        file_identity(wal, &c->wal);
+}
+
+dgm_code dgm_conn_check_files(const dgm_conn *c, dgm_err *err)
+{
+    char wal[4096];
+    snprintf(wal, sizeof wal, "%s-wal", c->path);
+    if (is_same_file(c->path, &c->file) && (!c->wal.is_there || is_same_file(wal, &c->wal)))
+        return DGM_OK;
+    return dgm_fail(err, DGM_UNAVAILABLE, NULL,
+                    "the file of the database was deleted, moved or replaced while it is in use: "
+                    "put it back, or restart the server");
 }
 
 /* ---- one server per database ----------------------------------------------------------------------- */
@@ -121,7 +184,8 @@ dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err)
     char lock_path[4096], pid[24] = "";
     if ((size_t)snprintf(lock_path, sizeof lock_path, "%s.lock", path) >= sizeof lock_path)
         return dgm_fail(err, DGM_BAD_PARAMS, NULL, "the path of the database is too long");
-    int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    /* in a directory where others may write, a link could lead to any file of ours, and it is truncated */
+    int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return dgm_file_fault(lock_path, "open", errno, err);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -156,7 +220,17 @@ static void configure(void)
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* refused when it was used before us: no harm */
 }
 
-/* Others on the machine have no business with what people told their agents. */
+static void close_to_others(const char *path, const char *end)
+{
+    char file[4096];
+    struct stat st;
+    if ((size_t)snprintf(file, sizeof file, "%s%s", path, end) < sizeof file &&
+        lstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IRWXO)
+        (void)!chmod(file, st.st_mode & (S_IRWXU | S_IRWXG)); /* serve warns if it could not be */
+}
+
+/* Other users of the machine must not read conversations: what they may do with an existing file is taken away.
+ * What its group may do stays: somebody decided that (a backup). */
 static dgm_code make_private(const char *path, dgm_err *err)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -164,7 +238,12 @@ static dgm_code make_private(const char *path, dgm_err *err)
         close(fd); /* before SQLite has it open: closing would drop its locks */
         return DGM_OK;
     }
-    return errno == EEXIST ? DGM_OK : dgm_file_fault(path, "create", errno, err);
+    if (errno != EEXIST)
+        return dgm_file_fault(path, "create", errno, err);
+    close_to_others(path, "");
+    close_to_others(path, "-wal");
+    close_to_others(path, "-shm");
+    return DGM_OK;
 }
 
 static int exec(dgm_conn *c, const char *sql)
@@ -218,6 +297,7 @@ dgm_code dgm_conn_open(const char *path, dgm_conn_mode mode, dgm_conn *ret_conn,
         dgm_conn_close(&c);
         return code;
     }
+    c.is_open = true;
     *ret_conn = c;
     return DGM_OK;
 }

@@ -20,6 +20,7 @@
 #include "store/store_int.h"
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 /* ---- connections ----------------------------------------------------------------------------------- */
 
@@ -145,9 +146,17 @@ enum {
     N_LISTS = 32
 };
 
+typedef struct dgm_file_id {
+    dev_t dev;
+    ino_t ino;
+    bool is_there;
+} dgm_file_id;
+
 typedef struct dgm_conn { /* belongs to one thread at a time */
     sqlite3 *db;
     char *path;
+    bool is_open;          /* from here on errors reach callers: they do not name the path */
+    dgm_file_id file, wal; /* see dgm_conn_remember_files */
     sqlite3_stmt *statements[DGM_N_SQL]; /* prepared on first use */
     sqlite3_stmt *lists[2][N_LISTS];
 } dgm_conn;
@@ -159,6 +168,11 @@ typedef enum dgm_conn_mode {
 
 dgm_code dgm_conn_open(const char *path, dgm_conn_mode mode, dgm_conn *ret_conn, dgm_err *err);
 void dgm_conn_close(dgm_conn *c); /* zeroed is fine */
+
+/* SQLite goes on with a file that was deleted or moved: what it acknowledges then is lost at its end. Remember when the
+ * WAL exists; check before a commit, and when somebody asks for the health of the store. From any thread. */
+void dgm_conn_remember_files(dgm_conn *c);
+dgm_code dgm_conn_check_files(const dgm_conn *c, dgm_err *err);
 
 /* NULL when it cannot be prepared: then *ret_rc says why. */
 sqlite3_stmt *dgm_conn_sql(dgm_conn *c, dgm_sql which, int *ret_rc);
@@ -173,10 +187,12 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
 dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err);
 
 /* The version of the tables: how many migrations there are. */
-#define DGM_SCHEMA_VERSION 3
+#define DGM_SCHEMA_VERSION 4
 
 /* Makes or brings up to date what the file holds; it is of this version, and not newer. */
 int dgm_schema_migrate(dgm_conn *c, int version);
+/* Version 4: rewrites the folded Tasks, within the transaction of its migration. */
+int dgm_schema_migrate_folds(dgm_conn *c);
 /* Tables of a version this program knows, and ours at all? 0: an empty file. */
 dgm_code dgm_conn_identify(dgm_conn *c, int *ret_version, dgm_err *err);
 

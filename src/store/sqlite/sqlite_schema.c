@@ -19,6 +19,7 @@
 static const struct migration {
     const char *about;
     const char *sql;
+    int (*fn)(dgm_conn *c); /* after the statements; NULL: they are enough */
 } migrations[] = {
     {"tasks, logs, turns, taken message ids",
      "CREATE TABLE tasks("
@@ -89,6 +90,7 @@ static const struct migration {
      " principal TEXT NOT NULL, expires_ms INTEGER NOT NULL, text TEXT NOT NULL) STRICT;"
      "CREATE UNIQUE INDEX notes_by_name ON notes(name,kind,tenant,principal);"
      "CREATE INDEX notes_by_expiry ON notes(expires_ms) WHERE expires_ms>0;"},
+    {"folded Tasks without progress texts", "", dgm_schema_migrate_folds},
 };
 #define N_MIGRATIONS DGM_SCHEMA_VERSION
 _Static_assert(sizeof migrations / sizeof *migrations == N_MIGRATIONS, "one per version");
@@ -159,6 +161,8 @@ static int migrate_one(dgm_conn *c, int version)
     }
     if (!rc)
         rc = exec(c, migrations[version].sql);
+    if (!rc && migrations[version].fn)
+        rc = migrations[version].fn(c);
     snprintf(note, sizeof note,
              "INSERT INTO migrations VALUES(%d,strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ'),'%s')",
              version + 1, migrations[version].about);

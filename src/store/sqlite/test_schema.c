@@ -146,6 +146,75 @@ static void tables_of_the_second_version_are_brought_up_to_date(void **state)
     teardown(&e);
 }
 
+/* What the third version added, and tasks as it folded them; their logs were trimmed. */
+#define FOLD(n, id, rest)                                                                          \
+    "INSERT INTO tasks VALUES(" #n ",'acme','alice','" id "','ctx','demo',3,1000,2000,9);"         \
+    "INSERT INTO folds VALUES(" #n ",9,CAST('{\"task\":{\"id\":\"" id                              \
+    "\",\"contextId\":\"ctx\"," rest "}}' AS BLOB));"
+#define AGENT(id, parts, more)                                                                     \
+    "{\"messageId\":\"" id "\",\"role\":\"ROLE_AGENT\",\"parts\":[" parts "]" more "}"
+#define TYPED(type) ",\"metadata\":{\"canonical_type\":\"" type "\"}"
+#define USER                                                                                       \
+    "{\"messageId\":\"u\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"hi\"}]" TYPED(             \
+        "TextMessageContentEvent") "}"
+#define CALL "{\"data\":{\"tool_calls\":[{\"call_id\":\"1\",\"name\":\"f\"}]}}"
+#define COMPLETED "\"status\":{\"state\":\"TASK_STATE_COMPLETED\"}"
+
+static const char version_3[] =
+    "INSERT INTO migrations VALUES(3,'2026','c');"
+    "CREATE TABLE calls(n INTEGER PRIMARY KEY, call TEXT NOT NULL, tenant TEXT NOT NULL,"
+    " principal TEXT NOT NULL, agent TEXT NOT NULL, task INTEGER NOT NULL) STRICT;"
+    "CREATE UNIQUE INDEX calls_by_id ON calls(call,tenant,principal,agent);"
+    "CREATE INDEX calls_by_task ON calls(task);"
+    "CREATE TABLE notes(n INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, tenant TEXT"
+    " NOT NULL, principal TEXT NOT NULL, expires_ms INTEGER NOT NULL, text TEXT NOT NULL) STRICT;"
+    "CREATE UNIQUE INDEX notes_by_name ON notes(name,kind,tenant,principal);"
+    "CREATE INDEX notes_by_expiry ON notes(expires_ms) WHERE expires_ms>0;" FOLD(
+        2, "progress",
+        COMPLETED
+        ",\"history\":[" USER "," AGENT("p", "{\"text\":\"Processing...\"}", "") "," AGENT(
+            "e", "{\"text\":\"Hello\"}", TYPED("TextMessageEndEvent")) "," AGENT("c",
+                                                                                 "{\"text\":\"Let "
+                                                                                 "me see\"}," CALL,
+                                                                                 "") "]")
+        FOLD(3, "parts",
+             COMPLETED ",\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{\"text\":\"It \"},{"
+                       "\"text\":\"is.\"},{\"text\":\"\"}]},{\"artifactId\":"
+                       "\"aion:stream-delta\",\"parts\":[{\"text\":\"x\"}]}]")
+            FOLD(4, "failed",
+                 "\"status\":{\"state\":\"TASK_STATE_FAILED\"},\"metadata\":{\"error\":\"why\"}")
+                FOLD(5, "fine", COMPLETED ",\"history\":[" USER "]");
+
+static void folded_tasks_of_the_third_version_are_brought_up_to_date(void **state)
+{
+    (void)state;
+    struct env e = setup_with(version_2);
+    meddle(db_path(&e), version_3);
+    for (int round = 0; round < 2; round++) { /* as it is brought up to date, and after that */
+        env_open(&e);
+        check_str(get_task(&e, alice, "t1")->folded, "{}"); /* cannot be read: stays as it is */
+        check_str(get_task(&e, alice, "progress")->folded,
+                  "{\"task\":{\"id\":\"progress\",\"contextId\":\"ctx\"," COMPLETED
+                  ",\"history\":[" USER
+                  "," AGENT("e", "{\"text\":\"Hello\"}", TYPED("TextMessageEndEvent")) "," AGENT(
+                      "c", CALL, TYPED("ToolCallStartEvent")) "]}}");
+        check_str(get_task(&e, alice, "parts")->folded,
+                  "{\"task\":{\"id\":\"parts\",\"contextId\":\"ctx\"," COMPLETED
+                  ",\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{\"text\":\"It is.\"}]},{"
+                  "\"artifactId\":\"aion:stream-delta\",\"parts\":[{\"text\":\"x\"}]}]}}");
+        dgm_str failed = get_task(&e, alice, "failed")->folded;
+        assert_non_null(strstr(failed.p, "\"parts\":[{\"text\":\"why\"}]"));
+        assert_non_null(strstr(failed.p, "\"error\":\"why\""));
+        check_str(get_task(&e, alice, "fine")->folded,
+                  "{\"task\":{\"id\":\"fine\",\"contextId\":\"ctx\"," COMPLETED
+                  ",\"history\":[" USER "]}}");
+        dgm_store_close(e.store);
+        e.store = NULL;
+    }
+    assert_int_equal(ask_number(db_path(&e), "SELECT max(version) FROM migrations"), 4);
+    teardown(&e);
+}
+
 /* ---- notes ---------------------------------------------------------------------------------------------------- */
 
 /* Many of them, put at once; the last to be answered says so. */
@@ -180,4 +249,5 @@ static void notes_that_expired_leave_the_database(void **state)
 
 DGM_TEST_MAIN(dgm_test(tables_of_the_first_version_are_brought_up_to_date),
               dgm_test(tables_of_the_second_version_are_brought_up_to_date),
+              dgm_test_holds(folded_tasks_of_the_third_version_are_brought_up_to_date, "R004-25"),
               dgm_test(notes_that_expired_leave_the_database))

@@ -423,6 +423,7 @@ static void check_fault(struct env *e, const char *part)
     dgm_err err = {0};
     uint64_t last = append_until_fault(e, "t", count_records(e, alice, "t"), &err);
     check_code(err.code, DGM_UNAVAILABLE, &err, part);
+    assert_null(strstr(err.msg, e->dir)); /* callers see it */
     dgm_err why = {0};
     assert_false(dgm_store_is_healthy(e->store, &why));
     check_code(why.code, DGM_UNAVAILABLE, &why, part);
@@ -677,6 +678,75 @@ static void a_damaged_page_is_an_error_and_no_crash(void **state)
     teardown(&e);
 }
 
+static void a_file_that_is_gone_or_replaced_is_not_written(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"", "-wal"};
+    for (size_t i = 0; i < 2; i++) {
+        struct env e = setup_disk();
+        char path[300], aside[300];
+        dgm_err err = {0};
+        struct making m;
+        snprintf(path, sizeof path, "%s%s", db_path(&e), ends[i]);
+        snprintf(aside, sizeof aside, "%s/aside", e.dir);
+        assert_int_equal(append_deltas(&e, alice, "t", 0, 1, 1), DGM_OK);
+        assert_int_equal(rename(path, aside), 0);
+        assert_false(dgm_store_is_healthy(e.store, &err)); /* without a write */
+        check_code(err.code, DGM_UNAVAILABLE, &err, "deleted, moved or replaced");
+        assert_null(strstr(err.msg, e.dir));
+        make_deltas(&m, alice, "t", 1, 1, 1);
+        check_code(append(&e, &m.batch, &err), DGM_UNAVAILABLE, &err, "deleted, moved");
+        unmake(&m);
+        close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); /* another one in its place */
+        assert_false(dgm_store_is_healthy(e.store, &err));
+        assert_int_equal(rename(aside, path), 0);
+        assert_true(is_healthy_within(&e, 3000)); /* by itself */
+        assert_int_equal(append_deltas(&e, alice, "t", 1, 1, 1), DGM_OK);
+        reopen(&e);
+        assert_int_equal(count_records(&e, alice, "t"), 2);
+        teardown(&e);
+    }
+}
+
+static void a_lock_file_that_is_a_link_is_refused(void **state)
+{
+    (void)state;
+    struct env e = {0};
+    char victim[300], lock[300], text[8] = "";
+    dgm_err err = {0};
+    env_dir(&e);
+    snprintf(victim, sizeof victim, "%s/victim", e.dir);
+    snprintf(lock, sizeof lock, "%s.lock", db_path(&e));
+    int fd = open(victim, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, "victim", 6), 6);
+    assert_int_equal(symlink(victim, lock), 0);
+    check_code(dgm_store_open(e.url, &e.store, &err), DGM_UNAVAILABLE, &err, "symbolic link");
+    assert_int_equal(pread(fd, text, sizeof text, 0), 6);
+    assert_string_equal(text, "victim");
+    close(fd);
+    remove_dir(e.dir);
+}
+
+static void other_users_lose_an_existing_file(void **state)
+{
+    (void)state;
+    static const mode_t modes[][2] = {{0666, 0660}, {0604, 0600}, {0640, 0640}, {0600, 0600}};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct env e = setup_disk();
+        struct stat st;
+        char wal[300];
+        assert_int_equal(chmod(db_path(&e), modes[i][0]), 0);
+        reopen(&e);
+        assert_int_equal(append_deltas(&e, alice, "t", 0, 1, 1), DGM_OK);
+        assert_int_equal(stat(db_path(&e), &st), 0);
+        assert_int_equal(st.st_mode & 0777, modes[i][1]);
+        snprintf(wal, sizeof wal, "%s-wal", db_path(&e));
+        assert_int_equal(stat(wal, &st), 0);
+        assert_int_equal(st.st_mode & 0777 & ~modes[i][1], 0);
+        teardown(&e);
+    }
+}
+
 /* ---- one server per database ----------------------------------------------------------------------- */
 
 static int second_process(const char *url)
@@ -748,6 +818,9 @@ static void statements_are_planned_once(void **state)
     X(a_file_that_is_no_database_is_refused)                                                       \
     X(damage_is_seen_when_it_is_read)                                                              \
     X(a_damaged_page_is_an_error_and_no_crash)                                                     \
+    X(a_file_that_is_gone_or_replaced_is_not_written)                                              \
+    X(a_lock_file_that_is_a_link_is_refused)                                                       \
+    X(other_users_lose_an_existing_file)                                                           \
     X(a_second_process_is_told_who_holds_it)                                                       \
     X(statements_are_planned_once)
 

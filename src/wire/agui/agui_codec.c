@@ -1,6 +1,7 @@
 /* wire/agui/agui_codec.c - the handles of all spellings. */
 #include "wire/agui/agui_codec.h"
 #include "base/limits.h"
+#include "canon/compact.h"
 #include "canon/from_records.h"
 #include "canon/list.h"
 #include "wire/agui/agui_int.h"
@@ -294,6 +295,9 @@ struct decoder {
     dgm_arena *arena; /* the run's ids */
     dgm_simple_run run;
     dgm_mint mint;
+    bool compact;
+    dgm_arena *kept_arena; /* compact: of the events so far */
+    dgm_simple_events kept;
 };
 
 static void *simple_decoder_new(const dgm_stream_params *params)
@@ -306,7 +310,23 @@ static void *simple_decoder_new(const dgm_stream_params *params)
     d->from = dgm_from_records_new(&from);
     d->arena = dgm_arena_new();
     d->mint = params->mint;
+    d->compact = params->compact;
+    d->kept_arena = params->compact ? dgm_arena_new() : NULL;
     return d;
+}
+
+static dgm_code simple_decode_event(struct decoder *d, dgm_arena *a, const dgm_simple_event *e,
+                                    dgm_canon_sink sink, dgm_err *err)
+{
+    dgm_event event;
+    if (e->run_id.n && !dgm_str_eq(e->run_id, d->run.run_id))
+        d->run.run_id = dgm_arena_dup(d->arena, e->run_id);
+    if (e->thread_id.n && !dgm_str_eq(e->thread_id, d->run.thread_id))
+        d->run.thread_id = dgm_arena_dup(d->arena, e->thread_id);
+    dgm_simple_to_model(a, e, d->run, &d->mint, &event);
+    if (event.kind == DGM_EVENT_MESSAGE) /* within a run it does not end it */
+        event.message->task_id = d->run.run_id;
+    return dgm_from_records_feed(d->from, &event, sink, err);
 }
 
 static dgm_code simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v,
@@ -314,23 +334,22 @@ static dgm_code simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v,
 {
     struct decoder *d = decoder;
     dgm_simple_event e;
-    dgm_event event;
     dgm_code rc;
     if ((rc = dgm_agui_simple_read(r, v, NULL, &e)))
         return rc;
-    if (e.run_id.n && !dgm_str_eq(e.run_id, d->run.run_id))
-        d->run.run_id = dgm_arena_dup(d->arena, e.run_id);
-    if (e.thread_id.n && !dgm_str_eq(e.thread_id, d->run.thread_id))
-        d->run.thread_id = dgm_arena_dup(d->arena, e.thread_id);
-    dgm_simple_to_model(r->arena, &e, d->run, &d->mint, &event);
-    if (event.kind == DGM_EVENT_MESSAGE) /* within a run it does not end it */
-        event.message->task_id = d->run.run_id;
-    return dgm_from_records_feed(d->from, &event, sink, r->err);
+    return d->compact ? dgm_simple_append_copy(d->kept_arena, &d->kept, &e, r->err)
+                      : simple_decode_event(d, r->arena, &e, sink, r->err);
 }
 
 static dgm_code simple_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err)
 {
-    return dgm_from_records_end(((struct decoder *)decoder)->from, sink, err);
+    struct decoder *d = decoder;
+    dgm_code rc = DGM_OK;
+    if (d->compact && (rc = dgm_compact_simple(d->kept_arena, &d->kept, &d->kept, err)))
+        return rc;
+    for (size_t i = 0; !rc && i < d->kept.n; i++)
+        rc = simple_decode_event(d, d->kept_arena, &d->kept.at[i], sink, err);
+    return rc ? rc : dgm_from_records_end(d->from, sink, err);
 }
 
 static void simple_decoder_free(void *decoder)
@@ -340,6 +359,7 @@ static void simple_decoder_free(void *decoder)
         return;
     dgm_from_records_free(d->from);
     dgm_arena_free(d->arena);
+    dgm_arena_free(d->kept_arena);
     free(d);
 }
 

@@ -180,8 +180,9 @@ static void start_run(E *e, const dgm_canon_event *event)
     dgm_aisdk_put_member(&e->out, "\"messageId\"", event->run_started.run_id);
     dgm_buf_add_lit(&e->out, ",\"messageMetadata\":{\"contextId\":");
     dgm_json_put_str(&e->out, event->run_started.thread_id);
-    dgm_aisdk_put_member(&e->out, "\"taskId\"",
-                         e->task_id.n ? e->task_id : event->run_started.run_id);
+    if (!e->no_task)
+        dgm_aisdk_put_member(&e->out, "\"taskId\"",
+                             e->task_id.n ? e->task_id : event->run_started.run_id);
     dgm_buf_add_char(&e->out, '}');
     dgm_aisdk_send(e);
     dgm_aisdk_begin(e, "start-step");
@@ -249,6 +250,7 @@ void *dgm_aisdk_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink
     e->arena = dgm_arena_new();
     e->scratch = dgm_arena_new();
     e->names = dgm_arena_new_small(64);
+    e->no_task = params->no_task;
     e->task_id = params->task_id.n ? dgm_arena_dup(e->names, params->task_id) : (dgm_str){0};
     dgm_buf_init(&e->out, DGM_MAX_OUTPUT_BYTES);
     dgm_map_init(&e->by_id);

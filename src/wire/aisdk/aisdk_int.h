@@ -99,6 +99,7 @@ struct aisdk_encoder {
     dgm_map by_id;   /* calls */
     dgm_map clients; /* names of the caller's tools */
     dgm_str task_id; /* empty: the run's */
+    bool no_task;    /* the answer is a Message */
     unsigned instead;
     bool started, after_result, has_status, over, fragment;
 };

@@ -11,7 +11,9 @@ struct writing {
     const dgm_canon_messages *list;
     dgm_buf out;
     dgm_arena *scratch;
-    dgm_map results; /* tool call id -> message */
+    dgm_map results; /* tool call id -> its first result that is not written yet */
+    size_t *next;    /* of a result: the next one with the same id; 0: there is none */
+    size_t *call_of; /* of a result: the message that made the call */
     dgm_map calls;   /* ids of calls: a result without one has a part of its own */
     dgm_frame_sink sink;
     dgm_err *err;
@@ -96,6 +98,15 @@ static void put_call(struct writing *w, dgm_str id, dgm_str name, dgm_str argume
     dgm_buf_add_char(&w->out, '}');
 }
 
+/* The result of a call that this message makes. An id may be used again: then each call has its own result. */
+static size_t *find_result(struct writing *w, dgm_str id, size_t message)
+{
+    size_t *at = dgm_map_get(&w->results, id);
+    while (at && w->call_of[*at] < message && w->next[*at])
+        *at = w->next[*at];
+    return at && (w->call_of[*at] == message || w->call_of[*at] == SIZE_MAX) ? at : NULL;
+}
+
 static void put_said(struct writing *w, const dgm_canon_message *m)
 {
     begin_step(w);
@@ -103,7 +114,7 @@ static void put_said(struct writing *w, const dgm_canon_message *m)
         put_content(w, &m->content);
     for (size_t i = 0; i < m->tool_calls.n; i++) {
         const dgm_canon_call *c = &m->tool_calls.at[i];
-        size_t *at = dgm_map_get(&w->results, c->id);
+        size_t *at = find_result(w, c->id, (size_t)(m - w->list->at));
         put_call(w, c->id, c->name, c->arguments, at ? &w->list->at[*at] : NULL);
     }
     w->step_ended = true;
@@ -222,16 +233,28 @@ static dgm_code write_group(struct writing *w, size_t from, size_t to)
 
 static void index_calls(struct writing *w)
 {
+    dgm_map last; /* tool call id -> its last result so far */
+    dgm_map_init(&last);
+    w->next = dgm_new_n(w->scratch, size_t, w->list->n);
+    w->call_of = dgm_new_n(w->scratch, size_t, w->list->n);
     for (size_t i = 0; i < w->list->n; i++) {
         const dgm_canon_message *m = &w->list->at[i];
-        if (m->role == DGM_CANON_TOOL && m->tool_call_id.p &&
-            !dgm_map_get(&w->results, m->tool_call_id))
-            dgm_map_put(&w->results, m->tool_call_id, i);
+        if (m->role == DGM_CANON_TOOL && m->tool_call_id.p) {
+            size_t *call = dgm_map_get(&w->calls, m->tool_call_id);
+            size_t *before = dgm_map_get(&last, m->tool_call_id);
+            w->call_of[i] = call ? *call : SIZE_MAX;
+            if (before)
+                w->next[*before] = i;
+            else
+                dgm_map_put(&w->results, m->tool_call_id, i);
+            dgm_map_put(&last, m->tool_call_id, i);
+        }
         for (size_t k = 0; k < m->tool_calls.n; k++) {
             if (m->tool_calls.at[k].id.p)
                 dgm_map_put(&w->calls, m->tool_calls.at[k].id, i);
         }
     }
+    dgm_map_done(&last);
 }
 
 dgm_code dgm_aisdk_write_messages(const dgm_canon_messages *messages,

@@ -119,7 +119,8 @@ static const char *state_of(const dgm_chat_encoder *e, const dgm_canon_outcome *
     if (o->kind == DGM_CANON_INTERRUPT)
         return asked && dgm_str_is(asked->reason, "a2a:auth_required") ? "auth-required"
                                                                        : "input-required";
-    return !e->task_id.n ? NULL : e->n_given ? "input-required" : "completed";
+    bool waits = o->pending_tool_call_ids.n && !o->awaits_no_results;
+    return !e->task_id.n ? NULL : waits ? "input-required" : "completed";
 }
 
 static void finish(dgm_chat_encoder *e, const dgm_canon_outcome *o, const dgm_canon_usages *usages)

@@ -156,7 +156,7 @@ static void finish(struct responses_encoder *e, const dgm_canon_event *event)
     } else if (o->kind == DGM_CANON_INTERRUPT) {
         bool auth = o->interrupts.n && dgm_str_is(o->interrupts.at[0].reason, "a2a:auth_required");
         end.state = auth ? "auth-required" : "input-required";
-    } else if (o->pending_tool_call_ids.n) {
+    } else if (o->pending_tool_call_ids.n && !o->awaits_no_results) {
         end.state = "input-required";
     }
     close_items(e, end.reason || cancelled ? "incomplete" : "completed");

@@ -212,8 +212,11 @@ static void put_metadata(struct responses_encoder *e, const char *state)
         dgm_json_put(&e->out, yyjson_obj_iter_get_val(key));
     }
     put_mark(e, DGM_STR(DGM_RESPONSES_CONTEXT), e->thread_id);
-    put_mark(e, DGM_STR(DGM_RESPONSES_TASK), e->params.task_id.n ? e->params.task_id : e->run_id);
-    put_mark(e, DGM_STR(DGM_RESPONSES_STATE), dgm_str_from(state));
+    if (!e->params.no_task) {
+        put_mark(e, DGM_STR(DGM_RESPONSES_TASK),
+                 e->params.task_id.n ? e->params.task_id : e->run_id);
+        put_mark(e, DGM_STR(DGM_RESPONSES_STATE), dgm_str_from(state));
+    }
     dgm_buf_add_char(&e->out, '}');
 }
 

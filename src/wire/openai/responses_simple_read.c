@@ -1,4 +1,5 @@
 /* wire/openai/responses_simple_read.c - events of document 000's dialect, as canonical ones. */
+#include "canon/compact.h"
 #include "canon/from_records.h"
 #include "wire/openai/responses_simple.h"
 
@@ -12,6 +13,9 @@ struct decoder {
     dgm_mint mint;
     dgm_reader *r;
     dgm_canon_sink sink;
+    bool compact;
+    dgm_arena *kept_arena; /* compact: of the events so far */
+    dgm_simple_events kept;
 };
 
 void *dgm_responses_simple_decoder_new(const dgm_stream_params *params)
@@ -24,6 +28,8 @@ void *dgm_responses_simple_decoder_new(const dgm_stream_params *params)
     d->from = dgm_from_records_new(&from);
     d->arena = dgm_arena_new();
     d->mint = params->mint;
+    d->compact = params->compact;
+    d->kept_arena = params->compact ? dgm_arena_new() : NULL;
     return d;
 }
 
@@ -34,16 +40,33 @@ void dgm_responses_simple_decoder_free(void *decoder)
         return;
     dgm_from_records_free(d->from);
     dgm_arena_free(d->arena);
+    dgm_arena_free(d->kept_arena);
     free(d);
+}
+
+static void note_run(struct decoder *d, dgm_str run_id, dgm_str thread_id)
+{
+    if (run_id.n && !dgm_str_eq(run_id, d->run.run_id))
+        d->run.run_id = dgm_arena_dup(d->arena, run_id);
+    if (thread_id.n && !dgm_str_eq(thread_id, d->run.thread_id))
+        d->run.thread_id = dgm_arena_dup(d->arena, thread_id);
+}
+
+static dgm_code responses_simple_decode(struct decoder *d, dgm_arena *a, const dgm_simple_event *e,
+                                        dgm_canon_sink sink, dgm_err *err)
+{
+    dgm_event event;
+    note_run(d, e->run_id, e->thread_id);
+    dgm_simple_to_model(a, e, d->run, &d->mint, &event);
+    if (event.kind == DGM_EVENT_MESSAGE) /* within a run it does not end it */
+        event.message->task_id = d->run.run_id;
+    return dgm_from_records_feed(d->from, &event, sink, err);
 }
 
 static dgm_code tell(struct decoder *d, const dgm_simple_event *e)
 {
-    dgm_event event;
-    dgm_simple_to_model(d->r->arena, e, d->run, &d->mint, &event);
-    if (event.kind == DGM_EVENT_MESSAGE) /* within a run it does not end it */
-        event.message->task_id = d->run.run_id;
-    return dgm_from_records_feed(d->from, &event, d->sink, d->r->err);
+    return d->compact ? dgm_simple_append_copy(d->kept_arena, &d->kept, e, d->r->err)
+                      : responses_simple_decode(d, d->r->arena, e, d->sink, d->r->err);
 }
 
 static dgm_code tell_run(struct decoder *d, dgm_simple_kind kind, yyjson_val *data)
@@ -52,15 +75,16 @@ static dgm_code tell_run(struct decoder *d, dgm_simple_kind kind, yyjson_val *da
     dgm_str state = dgm_said_mark(data, "state");
     yyjson_val *error = dgm_responses_get(data, "error");
     dgm_simple_event e = {.kind = kind, .run_id = task, .thread_id = context};
-    if (task.n && !dgm_str_eq(task, d->run.run_id))
-        d->run.run_id = dgm_arena_dup(d->arena, task);
-    if (context.n && !dgm_str_eq(context, d->run.thread_id))
-        d->run.thread_id = dgm_arena_dup(d->arena, context);
-    if (kind == DGM_SIMPLE_STEP_FINISHED && dgm_str_is(state, "working"))
+    if (kind == DGM_SIMPLE_STEP_FINISHED && dgm_str_is(state, "working")) {
+        note_run(d, task, context);
         return DGM_OK; /* a step of many */
+    }
     if (kind == DGM_SIMPLE_RUN_FINISHED &&
         (dgm_str_is(state, "canceled") || dgm_str_is(dgm_said_mark(data, "status"), "cancelled")))
-        e = (dgm_simple_event){.kind = DGM_SIMPLE_RUN_ERROR, .code = DGM_STR("canceled")};
+        e = (dgm_simple_event){.kind = DGM_SIMPLE_RUN_ERROR,
+                               .run_id = task,
+                               .thread_id = context,
+                               .code = DGM_STR("canceled")};
     if (kind == DGM_SIMPLE_RUN_ERROR) {
         bool nested = yyjson_is_obj(error);
         e.code = dgm_said_mark(nested ? error : data, "code");
@@ -179,5 +203,11 @@ dgm_code dgm_responses_simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_
 
 dgm_code dgm_responses_simple_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err)
 {
-    return dgm_from_records_end(((struct decoder *)decoder)->from, sink, err);
+    struct decoder *d = decoder;
+    dgm_code rc = DGM_OK;
+    if (d->compact && (rc = dgm_compact_simple(d->kept_arena, &d->kept, &d->kept, err)))
+        return rc;
+    for (size_t i = 0; !rc && i < d->kept.n; i++)
+        rc = responses_simple_decode(d, d->kept_arena, &d->kept.at[i], sink, err);
+    return rc ? rc : dgm_from_records_end(d->from, sink, err);
 }

@@ -212,7 +212,7 @@ test('openai: errors have their classes', async () => {
     const file = await failure(ask([{ type: 'file', file: { file_id: 'file-abc' } }]));
     check(file instanceof BadRequestError, file);
     equal(file.param, 'messages[0].content[0].file.file_id', 'no such file');
-    const forced = await failure(ask('x', { tools, tool_choice: 'required' }));
+    const forced = await failure(ask('x', { model: 'hello', tools, tool_choice: 'required' }));
     check(forced instanceof BadRequestError, forced);
     equal([forced.code, forced.param], ['unsupported_value', 'tool_choice'], 'a tool that must be called');
     equal((await failure(client.files.content('file-abc'))).status, 404, 'no such file');

@@ -79,8 +79,9 @@ test('openai: usage', async () => {
 });
 
 test('openai: failed, refused', async () => {
-    const failed = await ask('fail');
-    equal([failed.status, failed.error.code, failed.error.message], ['failed', 'task_failed', 'the demo was asked to fail'], 'a failure');
+    const failed = await failure(ask('fail'));
+    equal([failed.status, failed.code, failed.error.message], [424, 'task_failed', 'the demo was asked to fail'], 'a failure');
+    equal(failed.headers.get('x-should-retry'), 'false', 'it is not to be tried again');
     const refused = await ask('reject');
     equal([refused.status, refused.metadata.a2a_task_state], ['completed', 'rejected'], 'a refusal');
     check(refused.output[0].content[0].refusal.includes('asked to refuse'), 'its words');
@@ -198,7 +199,7 @@ test('openai: errors as the API has them', async () => {
     equal([type.param, type.message.includes('expected a number')], ['temperature', true], 'what is wrong');
     const deep = await failure(ask([{ role: 'user', content: [{ type: 'input_text', text: 7 }] }]));
     equal(deep.param, 'input[0].content[0].text', 'where it is wrong');
-    const choice = await failure(ask('x', { tools, tool_choice: 'required' }));
+    const choice = await failure(ask('x', { model: 'hello', tools, tool_choice: 'required' }));
     equal([choice.status, choice.code, choice.param], [400, 'unsupported_value', 'tool_choice'], 'a tool that must be called');
     const file = await failure(ask([{ role: 'user', content: [{ type: 'input_file', file_id: 'file-nobody' }] }]));
     equal([file.status, file.param], [400, 'input[0].content[0].file_id'], 'a file that is not here');

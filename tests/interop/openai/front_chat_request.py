@@ -272,7 +272,7 @@ def _():
 @test('tools that must be called: 400 where that cannot be honoured')
 def _():
     named = {'type': 'function', 'function': {'name': 'nobody'}}
-    rows = [('demo', [TOOL], 'required'), ('demo', [TOOL], {'type': 'function', 'function': {'name': 'look_up'}}), ('told', [], 'required'),
+    rows = [('hello', [TOOL], 'required'), ('hello', [TOOL], {'type': 'function', 'function': {'name': 'look_up'}}), ('told', [], 'required'),
             ('told', [TOOL], named), ('told', [TOOL], 'always')]
     for model, tools, choice in rows:
         answer = chat(server, 'what', model=model, tools=tools, tool_choice=choice)

@@ -137,8 +137,12 @@ def _():
     equal(fails(openai.BadRequestError, ask, 'x', previous_response_id='resp_x').code, 'previous_response_not_found', 'an unknown response')
     fails(openai.NotFoundError, client.responses.retrieve, 'resp_x')
     fails(openai.NotFoundError, client.conversations.retrieve, 'conv_x')
-    response = ask('fail')
-    equal([response.status, response.error.code], ['failed', 'task_failed'], 'a failure')
+    failed = fails(openai.APIStatusError, ask, 'fail')
+    equal([failed.status_code, failed.code], [424, 'task_failed'], 'a failure')
+    background = ask('fail', background=True)
+    while background.status in ('queued', 'in_progress'):
+        background = client.responses.retrieve(background.id)
+    equal([background.status, background.error.code], ['failed', 'task_failed'], 'a failure in the background')
 
 
 run(server, about='openai for Python: ')

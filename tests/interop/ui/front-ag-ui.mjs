@@ -57,12 +57,40 @@ for (const peer of peers) {
         equal((await tasksOf(agent.threadId)).map(stateOf), ['COMPLETED'], 'one task');
     });
 
-    test(`${peer.name}: a question is an interrupt, its answer goes to the task`, async () => {
+    test(`${peer.name}: a question that is only text is a message, and the next message answers it`, async () => {
+        const agent = await open(peer);
+        const { finished } = await say(agent, 'ask');
+        equal([finished.outcome?.type ?? 'success', texts(agent)], ['success', ['What is your name?']], 'the run');
+        check(!agent.pendingInterrupts?.length, 'no interrupt is open');
+        await say(agent, 'Ada');
+        check(/Hello Ada/.test(texts(agent)[1]), texts(agent)[1]);
+        equal((await tasksOf(agent.threadId)).map(stateOf), ['COMPLETED'], 'one task');
+    });
+
+    test(`${peer.name}: ag-ui.questions: interrupt makes an interrupt of such a question too`, async () => {
+        const agent = await open(peer, { at: 'interrupts' });
+        const { finished } = await say(agent, 'ask');
+        const [{ id, message }] = finished.outcome.interrupts;
+        equal(message, 'What is your name?', 'the question');
+        await run(agent, { resume: [{ interruptId: id, status: 'resolved', payload: 'Ada' }] });
+        check(/Hello Ada/.test(texts(agent)[1]), texts(agent)[1]);
+    });
+
+    test(`${peer.name}: structured input is asked for by an interrupt`, async () => {
+        const agent = await open(peer, { agent: 'form' });
+        const { finished } = await say(agent, 'hi');
+        check(finished.outcome.interrupts[0].message.startsWith('Fill this in.'), 'the question');
+    });
+
+    test(`${peer.name}: a request for approval is an interrupt, its answer goes to the task`, async () => {
         for (const [payload, answer] of [[{ approved: true }, /You said yes/], ['yes', /You said yes/], [{ text: 'no' }, /You did not/], [undefined, null]]) {
             const agent = await open(peer);
             const { finished } = await say(agent, 'interrupt');
             const [{ id, reason, message }] = finished.outcome.interrupts;
             equal([reason, message], ['input_required', texts(agent)[0]], 'the interrupt');
+            equal(texts(agent), ['May I delete the file old.txt? Answer yes or no.'], 'the question');
+            const { approval } = finished.outcome.interrupts[0].metadata;
+            equal([approval.tool, approval.arguments], ['delete_file', { path: 'old.txt' }], 'what is to be approved');
             const resume = [{ interruptId: id, status: payload === undefined ? 'cancelled' : 'resolved', ...(payload && { payload }) }];
             const second = await run(agent, { resume });
             check(!second.failed && second.finished, `the answer: ${second.failed}`);
@@ -212,15 +240,35 @@ test('somebody else\'s question cannot be answered from another thread', async (
 });
 
 test('a question that is asked twice has two names', async () => {
-    const first = input({ messages: [user('ask')] });
-    const [one] = (await events(await post(first))).at(-1).outcome.interrupts;
+    const first = input({ messages: [user('ask')] }), at = 'interrupts';
+    const [one] = (await events(await post(first, { at }))).at(-1).outcome.interrupts;
     const nothing = { threadId: first.threadId, resume: [{ interruptId: one.id, status: 'resolved', payload: ' ' }] };
-    const [two] = (await events(await post(input(nothing)))).at(-1).outcome.interrupts;
+    const [two] = (await events(await post(input(nothing), { at }))).at(-1).outcome.interrupts;
     check(one.id !== two.id, `both are ${one.id}`);
-    const again = await events(await post(input({ ...nothing, resume: [{ ...nothing.resume[0], payload: 'Eve' }] })));
+    const again = await events(await post(input({ ...nothing, resume: [{ ...nothing.resume[0], payload: 'Eve' }] }), { at }));
     equal(again.at(-1).outcome.interrupts.map((i) => i.id), [two.id], 'the first answer does not fit the second question');
-    const last = await events(await post(input({ threadId: first.threadId, resume: [{ interruptId: two.id, status: 'resolved', payload: 'Ada' }] })));
+    const last = await events(await post(input({ threadId: first.threadId, resume: [{ interruptId: two.id, status: 'resolved', payload: 'Ada' }] }), { at }));
     check(last.map((e) => e.delta ?? '').join('').startsWith('Hello Ada'), 'the answer');
+});
+
+test('a question that is only text is the same for every reader: attached, behind a cursor, connected, and with nothing new', async () => {
+    const body = input({ messages: [user('ask')] });
+    const live = await events(await post(body));
+    const question = live.find((e) => e.delta).delta;
+    const asked = [...body.messages, { id: live.find((e) => e.delta).messageId, role: 'assistant', content: question }];
+    const readers = {
+        attached: await post(body),
+        'behind a cursor': await post(body, { headers: { 'Last-Event-ID': '1' } }),
+        connected: await post(input({ threadId: body.threadId }), { path: '/ag-ui/connect' }),
+        'with nothing new': await post(input({ threadId: body.threadId, messages: asked })),
+    };
+    for (const [name, response] of Object.entries(readers)) {
+        const all = await events(response);
+        equal([all.at(-1).type, all.at(-1).outcome], ['RUN_FINISHED', live.at(-1).outcome], name);
+    }
+    equal(live.at(-1).outcome, undefined, 'the outcome');
+    const answer = await events(await post(input({ threadId: body.threadId, messages: [...asked, user('Ada')] })));
+    check(answer.map((e) => e.delta ?? '').join('').startsWith('Hello Ada'), 'the answer');
 });
 
 test('a request with nothing new repeats the question', async () => {

@@ -24,11 +24,12 @@ for (const script of ['stream', 'echo so many words', 'unicode', 'long 50', 'fil
         equal(chat.chunks.at(-1).type, 'finish', 'the end');
     });
 
-test('hello: a Message is an answer, too [R004-23]', async () => {
+test('hello: a Message is an answer, too, and stores no task [R004-23 R004-26]', async () => {
     const chat = open({ agent: 'hello' });
     const answer = await chat.say('hi');
     check(/^Hello/.test(answerOf(answer)), answerOf(answer));
-    equal((await chat.tasks()).map(stateOf), ['COMPLETED'], 'its task');
+    equal((await chat.tasks()).length, 0, 'tasks: a Message answer has none');
+    check(!answer.metadata.taskId, 'a task in the metadata');
 });
 
 test("document 004's four events, and a word before them, say hello world once [R004-08 R004-10 R004-12 R004-13]", async () => {

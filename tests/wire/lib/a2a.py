@@ -281,6 +281,25 @@ class Events:
                 return e
         check(False, f"the stream ended before; it had {self.seen}")
 
+    def answer(self):
+        """Of a JSON-RPC call that was refused: the one event that says so, as the Answer it is in a body."""
+        check(self.wire.is_rpc and not self.seen, self)
+        frame = self.stream.next()
+        same(frame and frame.event, "error", "name of the event")
+        check(self.stream.next() is None, "something behind the error")
+        a = Answer.__new__(Answer)
+        a.wire, a.op, a.response, a.id, a.profile = self.wire, "stream", self.stream.response, self.rpc_id, self.profile
+        a.result, a.error = envelope(frame.json, self.rpc_id)
+        a.ok = a.error is None
+        self.close()
+        return a
+
+    def expect(self, *of, **more):
+        return self.answer().expect(*of, **more)
+
+    def refused(self):
+        return self.answer().refused()
+
     def close(self):
         self.stream.close()
 
@@ -375,7 +394,9 @@ class Client:
             head.body = b"".join(conn.chunks(head))
             conn.close()
             return Answer(self.wire, op, head, id, self.profile)
-        return Events(self.wire, Stream(conn, head), id, resumed=any(n.lower() == "last-event-id" for n, _ in headers))
+        events = Events(self.wire, Stream(conn, head), id, resumed=any(n.lower() == "last-event-id" for n, _ in headers))
+        events.profile = self.profile
+        return events
 
     def params(self, text="hello", m=None, metadata=None, config=None, **ids):
         p = {"message": m or message(text, **ids)}
@@ -452,6 +473,18 @@ def artifact_texts(task):
     return [text_of(a) for a in task.get("artifacts", [])]
 
 
+def joined(parts):
+    """Parts as the server stores them: neighbouring texts that differ in nothing else are one part."""
+    out = []
+    for p in parts:
+        rest = {k: v for k, v in p.items() if k != "text"}
+        if out and "text" in p and "text" in out[-1] and rest == {k: v for k, v in out[-1].items() if k != "text"}:
+            out[-1] = {**p, "text": out[-1]["text"] + p["text"]}
+        elif not out or p != {"text": ""}:
+            out.append(p)
+    return out
+
+
 def fold(events):
     """What a client makes of a stream: the Task at its end."""
     task = json.loads(json.dumps(events[0].body))
@@ -469,7 +502,7 @@ def fold(events):
                 old["parts"] = old["parts"] + new["parts"]
             else:
                 artifacts[new["artifactId"]] = dict(new)
-    task["artifacts"] = list(artifacts.values())
+    task["artifacts"] = [{**a, "parts": joined(a["parts"])} for a in artifacts.values()]
     return task
 
 

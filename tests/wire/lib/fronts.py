@@ -64,8 +64,10 @@ def output_text(response):
     return "".join(p.get("text", p.get("refusal", "")) for item in response["output"] if item["type"] == "message" for p in item["content"])
 
 
-def responses(server, text, headers=(), **more):
-    r = post(server, "/v1/responses", {"model": "demo", "input": text, **more}, headers)
+def responses(server, input, headers=(), **more):
+    r = post(server, "/v1/responses", {"model": "demo", "input": input, **more}, headers)
+    if r.status == 424:
+        return Told(None, r.json["error"]["code"], headers=r, body=r.json)
     check(r.status == 200, r)
     return Told(output_text(r.json), r.json["status"], headers=r, body=r.json)
 
@@ -81,8 +83,8 @@ def fold_responses(frames):
     return Told(output_text(last["response"]), last["response"]["status"], frames, body=last["response"])
 
 
-def responses_stream(server, text, headers=(), **more):
-    with stream(server, "/v1/responses", {"model": "demo", "input": text, "stream": True, **more}, headers) as s:
+def responses_stream(server, input, headers=(), **more):
+    with stream(server, "/v1/responses", {"model": "demo", "input": input, "stream": True, **more}, headers) as s:
         return fold_responses(s.rest())
 
 

@@ -25,7 +25,11 @@ echo '{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED","message":{"role
 /** Always asks for the call that it calls call_0, as some servers of models do. */
 const callsByNumber = `cat > /dev/null
 echo '{"statusUpdate":{"status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"role":"ROLE_AGENT","parts":[{"data":{"tool_calls":[{"call_id":"call_0","name":"f","arguments":{}}]}}]}}}}'`;
+/** Asks for structured input. */
+const asksForm = `cat > /dev/null
+echo '{"statusUpdate":{"status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"role":"ROLE_AGENT","parts":[{"text":"Fill this in."},{"data":{"schema":{"type":"object"}}}]}}}}'`;
 const agents = [
+    { id: 'form', type: 'exec', settings: { command: asksForm } },
     { id: 'demo', type: 'demo', default: true, settings: { pace: 0 } },
     { id: 'paced', type: 'demo' },
     { id: 'hello', type: 'hello' },
@@ -40,6 +44,8 @@ const configs = {
     cancel: { agents, disconnect_grace_s: { 'ag-ui': 0 } },
     /** It goes on. */
     go_on: { agents, on_disconnect: { 'ag-ui': 'continue' } },
+    /** Every question is an interrupt. */
+    interrupts: { agents, 'ag-ui': { questions: 'interrupt' } },
     closed: { agents, tokens: [{ token: 'alice-token', principal: 'alice' }, { token: 'bob-token', principal: 'bob' }] },
 };
 const servers = {};

@@ -1,0 +1,56 @@
+/*
+ * core/left.c - callers that disconnect before there is a task.
+ *
+ * No client can find, read or stop a run without a task, so it ends when everybody who waits for its first event has
+ * left. A message that was sent several times has several callers.
+ */
+#include "core/core_int.h"
+
+#include <stdlib.h>
+
+struct leaving {
+    dgm_core *core;
+    uint64_t number;
+};
+
+static bool everybody_has_left(const struct call *first)
+{
+    for (const struct call *c = resend_copies_of(first); c; c = c->next) {
+        if (!c->has_left)
+            return false;
+    }
+    return first->has_left;
+}
+
+/* Messages without an id that is remembered are only known by their runs. */
+static struct call *find_send(struct shard *s, uint64_t number, struct call **ret_first)
+{
+    struct call *c = resend_find(s, number, ret_first);
+    for (struct run *r = s->runs; !c && r; r = r->next) {
+        if (r->send && r->send->number == number)
+            c = *ret_first = r->send;
+    }
+    return c;
+}
+
+static void take_leave(void *arg)
+{
+    struct leaving *l = arg;
+    struct shard *s = &l->core->shards[l->number % DGM_MAX_LOOPS];
+    struct call *first = NULL, *c = find_send(s, l->number, &first);
+    free(l);
+    if (!c)
+        return; /* it was decided before */
+    c->has_left = true;
+    if (first && first->run && everybody_has_left(first))
+        run_abandon(first->run);
+}
+
+void dgm_core_caller_left(dgm_core *core, uint64_t sent)
+{
+    if (!sent)
+        return;
+    struct leaving *l = dgm_xmalloc(sizeof *l);
+    *l = (struct leaving){core, sent};
+    dgm_loop_post(core->shards[sent % DGM_MAX_LOOPS].loop, take_leave, l);
+}

@@ -1,0 +1,218 @@
+/*
+ * core/message_turn.c - Message answers that are stored as turns, without a task (dgm_send.keep_turn).
+ *
+ * They are notes: found by protocol and caller_id, in no list of tasks and in no context's history. A note has a
+ * size limit, so the text is cut into pieces: the first has the caller_id as its name, the others that and a number.
+ *
+ *   text: "1 N1 N2 N3 N4 N5 TIME\n", and behind it agent, context, previous, request, record, of N1 to N5 bytes
+ */
+#include "core/core_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PIECE_BYTES (DGM_MAX_NOTE_BYTES / 2)
+#define MAX_PIECES 64 /* 32 MiB: a request and a record have 8 MiB each at most */
+
+static dgm_str kind_of(const struct call *c)
+{
+    return dgm_arena_printf(c->arena, "message-turn/%.*s", DGM_P(c->protocol));
+}
+
+static dgm_str name_of_piece(const struct call *c, size_t i)
+{
+    return i ? dgm_arena_printf(c->arena, "%.*s/%zu", DGM_P(c->caller_id), i) : c->caller_id;
+}
+
+/* ---- storing ----------------------------------------------------------------------------------------------------- */
+
+struct putting {
+    struct call *call;
+    size_t open; /* pieces that are not stored yet */
+    dgm_code code;
+    dgm_err err;
+};
+
+static void on_put(dgm_code code, const dgm_err *err, void *arg)
+{
+    struct putting *p = arg;
+    if (code && !p->code) {
+        p->code = code;
+        p->err = *err;
+    }
+    if (--p->open)
+        return;
+    if (p->code)
+        core_refuse(p->call, &p->err);
+    else
+        core_answer(p->call);
+    free(p);
+}
+
+/* Where the next piece ends: between two characters. */
+static size_t end_of_piece(dgm_str text, size_t at)
+{
+    size_t end = at + PIECE_BYTES;
+    if (end >= text.n)
+        return text.n;
+    while (((unsigned char)text.p[end] & 0xC0) == 0x80)
+        end--;
+    return end;
+}
+
+static void put_pieces(struct shard *s, struct call *c, dgm_str text)
+{
+    int64_t keep_ms = atomic_load(&s->core->retention_ms);
+    dgm_note note = {.owner = c->owner,
+                     .kind = kind_of(c),
+                     .expires_ms = keep_ms ? dgm_loop_unix_ms() + keep_ms : 0};
+    struct putting *p = dgm_xcalloc(1, sizeof *p);
+    p->call = c;
+    for (size_t at = 0; at < text.n; at = end_of_piece(text, at))
+        p->open++;
+    for (size_t at = 0, i = 0; at < text.n; i++) {
+        size_t end = end_of_piece(text, at);
+        note.name = name_of_piece(c, i);
+        note.text = (dgm_str){text.p + at, end - at};
+        dgm_store_put_note(s->core->o.store, &note, on_put, p);
+        at = end;
+    }
+}
+
+void message_turn_put(struct shard *s, struct call *c, const dgm_record *message)
+{
+    dgm_str record = dgm_record_bytes(message);
+    dgm_str texts[] = {c->agent->id, c->context_id, c->previous, c->request, record};
+    dgm_buf b;
+    if (s->core->stopping) {
+        core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
+        return;
+    }
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_char(&b, '1');
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        dgm_buf_printf(&b, " %zu", texts[i].n);
+    dgm_buf_printf(&b, " %lld\n", (long long)message->head.time);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        dgm_buf_add_str(&b, texts[i]);
+    put_pieces(s, c, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+}
+
+/* ---- finding ------------------------------------------------------------------------------------------------------- */
+
+struct finding {
+    struct call *call;
+    dgm_buf text;
+    size_t n_pieces;
+};
+
+static void end_finding(struct finding *f)
+{
+    dgm_buf_done(&f->text);
+    free(f);
+}
+
+static void fail_finding(struct finding *f)
+{
+    core_refuse_with(f->call, DGM_TASK_NOT_FOUND, "Task not found");
+    end_finding(f);
+}
+
+/* The numbers of the first line; false: it has another form. */
+static bool read_lengths(dgm_str text, size_t n[5], long long *ret_time, size_t *ret_head)
+{
+    int head = 0;
+    const char *line = text.n ? memchr(text.p, '\n', text.n) : NULL;
+    char first[200];
+    if (!line || (size_t)(line - text.p) >= sizeof first)
+        return false;
+    memcpy(first, text.p, (size_t)(line - text.p));
+    first[line - text.p] = 0;
+    *ret_head = (size_t)(line - text.p) + 1;
+    return sscanf(first, "1 %zu %zu %zu %zu %zu %lld%n", &n[0], &n[1], &n[2], &n[3], &n[4],
+                  ret_time, &head) == 6 &&
+           !first[head];
+}
+
+/* True: all of it is there. */
+static bool read_turn(struct call *c, dgm_str text, dgm_code *ret_code)
+{
+    size_t n[5], at, all;
+    long long time;
+    dgm_str texts[5];
+    dgm_record *record;
+    *ret_code = DGM_TASK_NOT_FOUND;
+    if (!read_lengths(text, n, &time, &at))
+        return true;
+    all = at;
+    for (size_t i = 0; i < 5; i++) {
+        if (n[i] > MAX_PIECES * PIECE_BYTES)
+            return true;
+        all += n[i];
+    }
+    if (text.n < all)
+        return false;
+    for (size_t i = 0; i < 5; at += n[i++])
+        texts[i] = dgm_arena_dup(c->arena, (dgm_str){text.p + at, n[i]});
+    const dgm_core_agent *agent = core_agent(c->core, texts[0]);
+    dgm_record_head head = {.seq = 1, .time = time, .turn = 1, .kind = DGM_EVENT_MESSAGE};
+    if (!agent || (c->agent && c->agent != agent) ||
+        dgm_record_from_bytes(head, texts[4], &record, NULL))
+        return true;
+    c->agent = agent;
+    c->context_id = texts[1];
+    c->previous = texts[2];
+    c->request = texts[3];
+    c->turn = 1;
+    c->first_seq = c->last_seq = 1;
+    c->log = dgm_log_new(c->core->o.loops, 1);
+    dgm_log_append(c->log, record);
+    dgm_log_close(c->log);
+    *ret_code = DGM_OK;
+    return true;
+}
+
+static void get_piece(struct finding *f);
+
+static void on_piece(dgm_code code, dgm_str text, const dgm_err *err, void *arg)
+{
+    struct finding *f = arg;
+    if (code) {
+        core_refuse(f->call, err);
+        end_finding(f);
+        return;
+    }
+    if (!text.n) { /* there is none, or it has expired */
+        fail_finding(f);
+        return;
+    }
+    dgm_buf_add_str(&f->text, text);
+    f->n_pieces++;
+    if (!read_turn(f->call, dgm_buf_str(&f->text), &code)) {
+        get_piece(f);
+    } else if (code) {
+        fail_finding(f);
+    } else {
+        core_answer(f->call);
+        end_finding(f);
+    }
+}
+
+static void get_piece(struct finding *f)
+{
+    struct call *c = f->call;
+    if (f->n_pieces == MAX_PIECES || c->core->stopping)
+        fail_finding(f);
+    else
+        dgm_store_get_note(c->core->o.store, c->owner, kind_of(c), name_of_piece(c, f->n_pieces),
+                           on_piece, f);
+}
+
+void message_turn_find(struct call *c)
+{
+    struct finding *f = dgm_xcalloc(1, sizeof *f);
+    f->call = c;
+    dgm_buf_init(&f->text, SIZE_MAX);
+    get_piece(f);
+}

@@ -1,0 +1,195 @@
+/* test_openai_output.c - the form that a request wants its answer in. */
+#include "canon/said.h"
+#include "frontend/openai/openai_output.h"
+#include "support/check.h"
+
+/* What came out: kinds and their words, one per line. */
+static dgm_code put_line(void *arg, const dgm_canon_event *e)
+{
+    dgm_buf *b = arg;
+    dgm_buf_printf(b, "%s", dgm_canon_kind_name(e->kind));
+    if (e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT)
+        dgm_buf_printf(b, " %.*s", DGM_P(e->text.delta));
+    else if (e->kind == DGM_CANON_TOOL_CALL_START)
+        dgm_buf_printf(b, " %.*s %.*s", DGM_P(e->call.tool_call_id), DGM_P(e->call.name));
+    else if (e->kind == DGM_CANON_TOOL_CALL_ARGS)
+        dgm_buf_printf(b, " %.*s", DGM_P(e->call.delta));
+    else if (e->kind == DGM_CANON_RUN_FINISHED)
+        dgm_buf_printf(b, " %d", (int)e->run_finished.usage.at[0].total_tokens.value);
+    dgm_buf_add_char(b, '\n');
+    return DGM_OK;
+}
+
+struct fed {
+    dgm_arena *a;
+    struct openai_output o;
+    dgm_buf out;
+};
+
+static struct fed fed_for(const char *request)
+{
+    struct fed f = {.a = dgm_arena_new()};
+    dgm_buf_init(&f.out, SIZE_MAX);
+    openai_output_init(&f.o, dgm_json_made(f.a, dgm_str_from(request)));
+    return f;
+}
+
+static void feed(struct fed *f, const dgm_canon_event *e)
+{
+    assert_int_equal(openai_output_event(&f->o, e, (dgm_canon_sink){put_line, &f->out}), DGM_OK);
+}
+
+static void feed_text(struct fed *f, const char *text)
+{
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_CONTENT};
+    e.text.message_id = DGM_STR("m");
+    e.text.delta = dgm_str_from(text);
+    feed(f, &e);
+}
+
+static void feed_data(struct fed *f, const char *id, const char *data, bool append)
+{
+    dgm_canon_event e = {.kind = DGM_CANON_CUSTOM};
+    e.custom.name = DGM_STR("dragoman:artifact");
+    e.custom.value = dgm_json_made(
+        f->a, dgm_arena_printf(f->a,
+                               "{\"artifact\":{\"artifactId\":\"%s\",\"parts\":[{\"data\":%s}]},"
+                               "\"append\":%s}",
+                               id, data, append ? "true" : "false"));
+    feed(f, &e);
+}
+
+static void feed_end(struct fed *f, dgm_canon_outcome outcome)
+{
+    dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
+    e.run_finished.run_id = DGM_STR("chatcmpl-7");
+    e.run_finished.outcome = outcome;
+    feed(f, &e);
+}
+
+static void check_fed(struct fed *f, const char *want)
+{
+    dgm_buf_add_char(&f->out, 0);
+    assert_string_equal(f->out.p, want);
+    dgm_buf_done(&f->out);
+    openai_output_done(&f->o);
+    openai_output_done(&f->o);
+    dgm_arena_free(f->a);
+}
+
+#define SCHEMA                                                                                     \
+    "{\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":{\"required\":["   \
+    "\"city\"]}}}}"
+
+static void data_is_the_answer_where_json_was_requested(void **state)
+{
+    const char *const requests[] = {
+        "{\"response_format\":{\"type\":\"json_object\"}}", SCHEMA,
+        "{\"text\":{\"format\":{\"type\":\"json_schema\",\"schema\":{}}}}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        struct fed f = fed_for(requests[i]);
+        feed_text(&f, "It is ");
+        feed_data(&f, "d", "{\"city\":\"Oakland\"}", false);
+        feed_text(&f, "sunny.");
+        feed_end(&f, (dgm_canon_outcome){0});
+        check_fed(&f, "TEXT_MESSAGE_START\nTEXT_MESSAGE_CONTENT {\"city\": \"Oakland\"}\n"
+                      "TEXT_MESSAGE_END\nRUN_FINISHED 0\n");
+    }
+}
+
+static void without_data_texts_pass(void **state)
+{
+    struct fed f = fed_for(SCHEMA);
+    (void)state;
+    feed_text(&f, "{\"city\":");
+    feed_text(&f, "\"Oakland\"}");
+    feed_end(&f, (dgm_canon_outcome){0});
+    check_fed(&f, "TEXT_MESSAGE_CONTENT {\"city\":\"Oakland\"}\nRUN_FINISHED 0\n");
+}
+
+static void of_several_the_last_that_fits(void **state)
+{
+    (void)state;
+    struct fed f = fed_for(SCHEMA);
+    feed_data(&f, "a", "{\"city\":1}", false);
+    feed_data(&f, "b", "{\"city\":2}", false);
+    feed_data(&f, "c", "{\"town\":3}", false);
+    feed_end(&f, (dgm_canon_outcome){0});
+    check_fed(&f, "TEXT_MESSAGE_START\nTEXT_MESSAGE_CONTENT {\"city\": 2}\nTEXT_MESSAGE_END\n"
+                  "RUN_FINISHED 0\n");
+    f = fed_for(SCHEMA);
+    feed_data(&f, "a", "{\"town\":1}", false);
+    feed_data(&f, "b", "{\"town\":2}", false);
+    feed_end(&f, (dgm_canon_outcome){0});
+    check_fed(&f, "TEXT_MESSAGE_START\nTEXT_MESSAGE_CONTENT {\"town\": 2}\nTEXT_MESSAGE_END\n"
+                  "RUN_FINISHED 0\n");
+    f = fed_for(SCHEMA);
+    feed_data(&f, "a", "{\"city\":1}", false);
+    feed_data(&f, "a", "{\"town\":2}", false); /* in its place */
+    feed_end(&f, (dgm_canon_outcome){0});
+    check_fed(&f, "TEXT_MESSAGE_START\nTEXT_MESSAGE_CONTENT {\"town\": 2}\nTEXT_MESSAGE_END\n"
+                  "RUN_FINISHED 0\n");
+}
+
+static void a_question_is_no_data(void **state)
+{
+    struct fed f = fed_for(SCHEMA);
+    (void)state;
+    feed_data(&f, "a", "{\"city\":1}", false);
+    feed_text(&f, "Which?");
+    feed_end(&f, (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT});
+    check_fed(&f, "CUSTOM\nTEXT_MESSAGE_CONTENT Which?\nRUN_FINISHED 0\n");
+}
+
+#define TOOLS                                                                                      \
+    "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"other\",\"parameters\":{"          \
+    "\"required\":[\"x\"]}}},{\"type\":\"function\",\"name\":\"weather\",\"parameters\":{"         \
+    "\"required\":[\"city\"]}}]"
+
+static void data_is_the_arguments_of_a_required_call(void **state)
+{
+    const char *const requests[] = {
+        "{\"tool_choice\":\"required\"," TOOLS "}",
+        "{\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"weather\"}}," TOOLS "}",
+        "{\"tool_choice\":{\"type\":\"function\",\"name\":\"weather\"}," TOOLS "}",
+        "{\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"required\",\"tools\":[{\"name\":"
+        "\"weather\"}]}," TOOLS "}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        struct fed f = fed_for(requests[i]);
+        feed_data(&f, "d", "{\"city\":\"Oakland\"}", false);
+        feed_text(&f, "Sunny.");
+        feed_end(&f, (dgm_canon_outcome){0});
+        check_fed(&f, "TEXT_MESSAGE_CONTENT Sunny.\nTOOL_CALL_START call_7 weather\n"
+                      "TOOL_CALL_ARGS {\"city\": \"Oakland\"}\nTOOL_CALL_END\nRUN_FINISHED 0\n");
+    }
+}
+
+static void data_that_fits_no_tool_stays_data(void **state)
+{
+    struct fed f = fed_for("{\"tool_choice\":\"required\"," TOOLS "}");
+    (void)state;
+    feed_data(&f, "d", "{\"town\":1}", false);
+    feed_end(&f, (dgm_canon_outcome){0});
+    check_fed(&f, "CUSTOM\nRUN_FINISHED 0\n");
+}
+
+static void nothing_is_held_where_nothing_was_requested(void **state)
+{
+    struct fed f = fed_for("{\"tool_choice\":\"auto\"," TOOLS "}");
+    dgm_canon_usage usage = {.total_tokens = {true, 5}};
+    dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
+    (void)state;
+    feed_text(&f, "a");
+    feed_data(&f, "d", "{\"city\":1}", false);
+    e.run_finished.usage = (dgm_canon_usages){&usage, 1};
+    feed(&f, &e);
+    check_fed(&f, "TEXT_MESSAGE_CONTENT a\nCUSTOM\nRUN_FINISHED 5\n");
+}
+
+DGM_TEST_MAIN(dgm_test(data_is_the_answer_where_json_was_requested),
+              dgm_test(without_data_texts_pass), dgm_test(of_several_the_last_that_fits),
+              dgm_test(a_question_is_no_data), dgm_test(data_is_the_arguments_of_a_required_call),
+              dgm_test(data_that_fits_no_tool_stays_data),
+              dgm_test(nothing_is_held_where_nothing_was_requested))

@@ -1,0 +1,97 @@
+/* model/guard.c - metadata that only the server sets. */
+#include "model/guard.h"
+#include "json/json.h"
+
+bool dgm_guard_is_servers(dgm_str key)
+{
+    return dgm_str_starts(key, DGM_STR("aion:")) || dgm_str_starts(key, DGM_STR("dragoman:"));
+}
+
+static bool guard_removes(const dgm_guard *g, dgm_str key, bool drop_type)
+{
+    if (drop_type && dgm_str_is(key, "canonical_type"))
+        return true;
+    if (!dgm_guard_is_servers(key))
+        return false;
+    for (size_t i = 0; i < g->may_set.n; i++) {
+        if (dgm_str_starts(key, g->may_set.at[i]))
+            return false;
+    }
+    return true;
+}
+
+static const dgm_json *without_servers(dgm_guard *g, dgm_arena *a, const dgm_json *metadata,
+                                       bool drop_type)
+{
+    yyjson_val *object = (yyjson_val *)(uintptr_t)metadata, *key, *value;
+    size_t i, max, n = 0, removed = 0;
+    yyjson_obj_foreach (object, i, max, key, value)
+        removed += guard_removes(g, dgm_json_str(key), drop_type);
+    if (!removed)
+        return metadata;
+    g->removed += removed;
+    dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(object));
+    yyjson_obj_foreach (object, i, max, key, value) {
+        if (!guard_removes(g, dgm_json_str(key), drop_type))
+            members[n++] = (dgm_member){dgm_json_str(key), value};
+    }
+    return n ? dgm_json_object(a, members, n) : NULL;
+}
+
+const dgm_json *dgm_guard_metadata(dgm_guard *g, dgm_arena *a, const dgm_json *metadata)
+{
+    return without_servers(g, a, metadata, false);
+}
+
+const dgm_json *dgm_guard_event_metadata(dgm_guard *g, dgm_arena *a, const dgm_json *metadata)
+{
+    return without_servers(g, a, metadata, true);
+}
+
+static void guard_parts(dgm_guard *g, dgm_arena *a, dgm_parts *parts, size_t from)
+{
+    bool copied = false;
+    for (size_t i = from; i < parts->n; i++) {
+        const dgm_json *clean = dgm_guard_metadata(g, a, parts->at[i].metadata);
+        if (clean == parts->at[i].metadata)
+            continue;
+        if (!copied) {
+            dgm_part *copy = dgm_new_n(a, dgm_part, parts->n);
+            memcpy(copy, parts->at, parts->n * sizeof *copy);
+            parts->at = copy;
+            copied = true;
+        }
+        parts->at[i].metadata = clean;
+    }
+}
+
+void dgm_guard_message(dgm_guard *g, dgm_arena *a, dgm_message *m, size_t from_part)
+{
+    m->metadata = dgm_guard_metadata(g, a, m->metadata);
+    guard_parts(g, a, &m->parts, from_part);
+}
+
+void dgm_guard_artifact(dgm_guard *g, dgm_arena *a, dgm_artifact *artifact)
+{
+    artifact->metadata = dgm_guard_metadata(g, a, artifact->metadata);
+    guard_parts(g, a, &artifact->parts, 0);
+}
+
+void dgm_guard_task(dgm_guard *g, dgm_arena *a, dgm_task *t)
+{
+    t->metadata = dgm_guard_event_metadata(g, a, t->metadata);
+    if (t->history.n) {
+        dgm_message *copy = dgm_new_n(a, dgm_message, t->history.n);
+        memcpy(copy, t->history.at, t->history.n * sizeof *copy);
+        t->history.at = copy;
+    }
+    for (size_t i = 0; i < t->history.n; i++)
+        dgm_guard_message(g, a, &t->history.at[i], 0);
+    if (t->artifacts.n) {
+        dgm_artifact *copy = dgm_new_n(a, dgm_artifact, t->artifacts.n);
+        memcpy(copy, t->artifacts.at, t->artifacts.n * sizeof *copy);
+        t->artifacts.at = copy;
+    }
+    for (size_t i = 0; i < t->artifacts.n; i++)
+        dgm_guard_artifact(g, a, &t->artifacts.at[i]);
+}
