@@ -377,7 +377,7 @@ def _():
     failed(run("task", "get", server()), 2, "get needs the ID")
     failed(run("task", "get", server(), "no-such"), 1, "the server refused the request: Task not found", "dragoman task list")
     failed(run("task", "get", "--binding", "rest", server(), "no such/one"), 1, "the server refused the request: ")
-    failed(run("task", "list", server(), "x"), 2, "list takes no ID")
+    failed(run("task", "list", server(), "x"), 2, "list needs no ID")
     failed(run("task", "look", server()), 2, "unknown action 'look'")
 
 
