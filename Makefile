@@ -8,7 +8,8 @@ FUZZ_SECONDS ?= 600
 export PATH := $(CURDIR)/.setup/bin:$(PATH)
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
-ninja = @ninja -C $(1) --quiet | sed '/no work to do/d'
+# On a terminal ninja shows its status line; elsewhere only what goes wrong.
+ninja = @if [ -t 1 ]; then ninja -C $(1); else ninja -C $(1) --quiet | sed '/no work to do/d'; fi
 
 # Builds of the same sources: build/ is what gets installed; build-test/ has ASan and UBSan, the unit
 # tests and the corpus replay; build-clang/ is the second compiler and libFuzzer; build-tsan/ has the
@@ -20,7 +21,8 @@ ninja = @ninja -C $(1) --quiet | sed '/no work to do/d'
 build: build/build.ninja ## build build/dragoman and build/libdragoman.{so,a}
 	$(call ninja,build)
 
-run: build ## set up, build, and start the server with the built-in agents (ARGS="--listen ...")
+run: build ## set up, build, and start the server with the built-in agents (ARGS="--listen ..."); FRESH=1 forgets its tasks
+	@$(if $(FRESH),rm -f build/run.db build/run.db-wal build/run.db-shm)
 	@build/dragoman serve -c examples/run/dragoman.yaml $(ARGS)
 
 tour: build ## take the guided tour of the translator

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A history of A2A messages for a model: map, reduce, map (document 000), with the Python package.
+"""A history of A2A messages for a model: map, reduce, map, with the Python package.
 
     pip install ../python && python3 history.py
 """

@@ -1,5 +1,5 @@
 /*
- * history_to_chat.c - a history of A2A messages for a model: map, reduce, map (document 000).
+ * history_to_chat.c - a history of A2A messages for a model: map, reduce, map.
  *
  *     cc -std=c17 history_to_chat.c $(pkg-config --cflags --libs dragoman) -o history_to_chat
  */

@@ -61,6 +61,10 @@
 /* "loops": threads of a server. More than cores help nobody; 64 is the largest machine we tried. */
 #define DGM_MAX_LOOPS 64
 
+/* Agent ids that one process has seen: a configuration has at most 1000 agents, and a reload may replace them by
+ * others several times before the list is full. A slot is a pointer. */
+#define DGM_MAX_AGENTS 10000
+
 /* "log_bytes": records of one task in memory; a task that says more than this fails. */
 #define DGM_MAX_LOG_BYTES ((size_t)256 << 20)
 

@@ -178,7 +178,7 @@ void dgm_from_check_calls(dgm_from_records *f)
         const struct from_call *c = &f->calls[i];
         if (!c->ended && c->text.n && !f->rc && !is_json(f, dgm_buf_str(&c->text)))
             f->rc = dgm_fail(f->err, DGM_BAD_PARAMS, NULL,
-                             "the arguments of the call \"%.*s\" are no JSON, and no final call "
+                             "the arguments of the call \"%.*s\" are not JSON, and no final call "
                              "follows: add it, or take its pieces out",
                              (int)(c->id.n < 60 ? c->id.n : 60), c->id.p);
     }

@@ -173,6 +173,8 @@ static void take_settle(struct live *l, struct call *c)
 void live_take(struct live *l, struct call *c)
 {
     l->held++;
+    if (c->agent && dgm_str_eq(c->agent->id, l->agent->id))
+        l->agent = c->agent;                /* the newest: a reload may have replaced it */
     if (c->agent && c->agent != l->agent) { /* at another agent's address there is no such task */
         core_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
     } else {

@@ -17,14 +17,19 @@ static const dgm_core_limits default_limits = {.log_bytes = DGM_MAX_LOG_BYTES,
 
 dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *err)
 {
-    if (!o->n_agents)
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "a server needs an agent: name one");
+    if (!o->n_agents || o->n_agents > DGM_MAX_AGENTS)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "a server needs 1 to %d agents", DGM_MAX_AGENTS);
     dgm_core *core = dgm_xcalloc(1, sizeof *core);
     core->o = *o;
+    core->o.agents = NULL; /* copied below */
     core->retention_ms = o->retention_ms;
     core->keep_tasks_ms = o->keep_tasks_ms;
-    core->agents = dgm_xcalloc(o->n_agents, sizeof *core->agents);
-    memcpy(core->agents, o->agents, o->n_agents * sizeof *core->agents);
+    core->agents = dgm_xcalloc(DGM_MAX_AGENTS, sizeof *core->agents);
+    core->first_agents = dgm_xcalloc(o->n_agents, sizeof *core->first_agents);
+    memcpy(core->first_agents, o->agents, o->n_agents * sizeof *core->first_agents);
+    for (size_t i = 0; i < o->n_agents; i++)
+        core->agents[i] = &core->first_agents[i];
+    core->n_agents = o->n_agents;
     core->n_shards = dgm_loops_count(o->loops);
     core->shards = dgm_xcalloc(core->n_shards, sizeof *core->shards);
     for (size_t i = 0; i < core->n_shards; i++) {
@@ -61,6 +66,20 @@ void dgm_core_set_limits(dgm_core *core, const dgm_core_limits *limits)
     }
 }
 
+dgm_code dgm_core_set_agent(dgm_core *core, const dgm_core_agent *agent, dgm_err *err)
+{
+    size_t i = 0, n = core->n_agents;
+    while (i < n && !dgm_str_eq(core->agents[i]->id, agent->id))
+        i++;
+    if (i == DGM_MAX_AGENTS)
+        return dgm_fail(err, DGM_TOO_LARGE, NULL,
+                        "more than %d agents since the start: restart the server", DGM_MAX_AGENTS);
+    core->agents[i] = agent;
+    if (i == n)
+        core->n_agents = n + 1; /* after the slot: loops read it in this order */
+    return DGM_OK;
+}
+
 void dgm_core_stop(dgm_core *core)
 {
     core->stopping = true;
@@ -84,7 +103,8 @@ void dgm_core_free(dgm_core *core)
     }
     keep_free(core);
     free(core->shards);
-    free(core->agents);
+    free(core->first_agents);
+    free((void *)core->agents);
     free(core);
 }
 
@@ -223,16 +243,17 @@ void core_post_to_task(struct call *c)
 
 const dgm_core_agent *core_agent(dgm_core *core, dgm_str id)
 {
-    for (size_t i = 0; i < core->o.n_agents; i++) {
-        if (dgm_str_eq(core->agents[i].id, id))
-            return &core->agents[i];
+    for (size_t i = 0, n = core->n_agents; i < n; i++) {
+        const dgm_core_agent *agent = core->agents[i];
+        if (dgm_str_eq(agent->id, id))
+            return agent;
     }
     return NULL;
 }
 
 const dgm_core_agent *core_agent_or_first(dgm_core *core, dgm_str id)
 {
-    return id.n ? core_agent(core, id) : &core->agents[0];
+    return id.n ? core_agent(core, id) : core->agents[0];
 }
 
 /* To the task's own loop, if there is an agent whose task it can be. */
@@ -381,7 +402,7 @@ uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent
     c->arg = arg;
     uint64_t n = atomic_fetch_add_explicit(&core->sends, 1, memory_order_relaxed);
     if (!(c->agent = core_agent_or_first(core, send->agent))) {
-        core_refuse_with(c, DGM_BAD_PARAMS, "there is no agent of that name");
+        core_refuse_with(c, DGM_BAD_PARAMS, "unknown agent");
         return 0;
     }
     if (keep_send(c, send, &err)) {

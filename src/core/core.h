@@ -54,6 +54,10 @@ typedef struct dgm_core_options {
     void *user;
 } dgm_core_options;
 
+/* Adds an agent, or replaces the one of the same id for runs that start from now on. A run keeps the agent that it
+ * started with. The agent is borrowed until dgm_core_free. From any thread, one call at a time. */
+dgm_code dgm_core_set_agent(dgm_core *core, const dgm_core_agent *agent, dgm_err *err);
+
 dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *err);
 /*
  * The server ends, first step; from any thread, once. New messages and subscriptions are refused

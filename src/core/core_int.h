@@ -81,7 +81,10 @@ struct keeper; /* keep.c */
 
 struct dgm_core {
     dgm_core_options o;
-    dgm_core_agent *agents;
+    dgm_core_agent *first_agents; /* of dgm_core_new */
+    /* Slots are only added. A slot's agent may be replaced by another one of the same id. */
+    _Atomic(const dgm_core_agent *) *agents;
+    _Atomic size_t n_agents;
     size_t n_shards;
     struct shard *shards;
     _Atomic bool draining; /* nothing new is taken */

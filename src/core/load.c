@@ -172,7 +172,7 @@ static bool is_only_looked_at(struct live *l, const dgm_task_row *row)
     if (!row->folded_seq || row->folded_seq != row->last_seq)
         return false;
     for (c = l->loading; c; c = c->next) {
-        if (c->kind != CALL_GET || (c->agent && c->agent != l->agent))
+        if (c->kind != CALL_GET || (c->agent && !dgm_str_eq(c->agent->id, l->agent->id)))
             return false;
     }
     if (dgm_record_from_bytes(head, row->folded, &task, NULL))

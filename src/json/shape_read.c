@@ -265,7 +265,8 @@ static __attribute__((noinline, cold)) dgm_code missing(dgm_reader *r, const dgm
     if (is_there)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "must not be empty in a %s",
                         s->what);
-    return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "missing: a %s needs it", s->what);
+    return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name), "missing \"%.*s\": a %s needs it",
+                    DGM_P(name), s->what);
 }
 
 static __attribute__((noinline, cold)) dgm_code fill_missing(dgm_reader *r, const dgm_shape *s,
@@ -345,7 +346,7 @@ static __attribute__((noinline)) dgm_code read_other(struct reading *o, const dg
         return DGM_OK;
     }
     if (f->flags & DGM_ONE_OF && !claim_tag(o, f))
-        return union_fault(o->r, o->s, DGM_AT(o->at, dgm_json_str(key)), "here is a second one");
+        return union_fault(o->r, o->s, DGM_AT(o->at, dgm_json_str(key)), "it has a second one");
     if ((rc = read_member(o->r, f, val, DGM_AT(o->at, dgm_json_str(key)), o->object)))
         return rc;
     return is_empty(main, o->object) ? check_empty(o, f, main) : DGM_OK;
@@ -473,7 +474,7 @@ static inline __attribute__((always_inline)) dgm_code end_object(struct reading 
     const dgm_shape *s = o->s;
     dgm_code rc;
     if (s->one_required && !*(int *)(void *)(o->object + s->tag_at))
-        return union_fault(o->r, s, o->at, "here is none");
+        return union_fault(o->r, s, o->at, "it has none");
     uint64_t rows = required_rows(s) & (~o->seen | o->missing);
     if (rows && (rc = fill_missing(o->r, s, rows, o->empty, o->at, o->object)))
         return rc;

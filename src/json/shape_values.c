@@ -22,7 +22,7 @@ dgm_code dgm_read_time(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_str *
         return dgm_read_wrong(r, v, at, "a time like 2026-01-02T03:04:05.678Z");
     if (!dgm_time_normalise(r->arena, dgm_json_str(v), ret))
         return dgm_fail(r->err, DGM_BAD_PARAMS, at,
-                        "\"%.*s\" is no time: write it like 2026-01-02T03:04:05.678Z",
+                        "\"%.*s\" is not a time: write it like 2026-01-02T03:04:05.678Z",
                         (int)(dgm_json_str(v).n < 60 ? dgm_json_str(v).n : 60), dgm_json_str(v).p);
     return DGM_OK;
 }
@@ -69,8 +69,8 @@ no_such_name(dgm_reader *r, const dgm_enum_names *names, dgm_str s, const dgm_at
         if (names->names[i])
             n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", n ? ", " : "", names->names[i]);
     }
-    return dgm_fail(r->err, DGM_BAD_PARAMS, at, "\"%.*s\" is no %s: there are %s",
-                    (int)(s.n < 60 ? s.n : 60), s.p, names->what, all);
+    return dgm_fail(r->err, DGM_BAD_PARAMS, at, "unknown %s \"%.*s\"; allowed values: %s",
+                    names->what, (int)(s.n < 60 ? s.n : 60), s.p, all);
 }
 
 dgm_code dgm_read_enum(dgm_reader *r, const dgm_enum_names *names, yyjson_val *v, const dgm_at *at,
@@ -96,8 +96,8 @@ dgm_code dgm_read_enum(dgm_reader *r, const dgm_enum_names *names, yyjson_val *v
     int64_t n;
     if (names->numbers && yyjson_is_raw(v) && dgm_json_int(v, &n)) {
         if (n < 0 || n >= names->n)
-            return dgm_fail(r->err, DGM_BAD_PARAMS, at, "%lld is the number of no %s", (long long)n,
-                            names->what);
+            return dgm_fail(r->err, DGM_BAD_PARAMS, at, "unknown %s %lld", names->what,
+                            (long long)n);
         *ret = (int)n;
         return DGM_OK;
     }

@@ -73,7 +73,7 @@ static inline dgm_code convert_value(dgm_converter *c, const struct input *in, d
         const dgm_format *found = dgm_format_recognise(in->value, c->from);
         if (!found)
             return dgm_fail(r->err, DGM_BAD_PARAMS, in->at,
-                            "cannot tell which format this is: name it (--from)");
+                            "cannot detect the format: set it with --from");
         if (c->road && !found->a2a && (rc = dgm_convert_end_road(c, r->err)))
             return rc;
         c->from = found;

@@ -169,7 +169,7 @@ void dgm_convert_respell(dgm_err *err, const dgm_frame *frame, const dgm_codec *
 static dgm_code no_conversation(dgm_reader *r, const dgm_converter *c, const dgm_object *o)
 {
     return dgm_fail(r->err, DGM_UNSUPPORTED_OPERATION, NULL,
-                    "is no part of a conversation, and %s has nothing else: \"%s\" stays in A2A",
+                    "is not part of a conversation, and %s has nothing else: \"%s\" stays in A2A",
                     c->to->name, dgm_object_kind_name(o->kind));
 }
 

@@ -261,7 +261,7 @@ dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_object *o, const dgm_
     case DGM_OBJECT_ERROR:
     case DGM_OBJECT_EMPTY:
         return dgm_fail(err, DGM_BAD_PARAMS, at,
-                        "a %s is no part of a conversation: only messages and tasks become chat "
+                        "a %s is not part of a conversation: only messages and tasks become chat "
                         "messages",
                         dgm_object_kind_name(o->kind));
     }

@@ -17,9 +17,9 @@ static const dgm_codec *a2a_codec(const char *format, const yyjson_val *v, dgm_e
     if (format && strcmp(format, "auto") != 0)
         f = dgm_format_by_name(format, err);
     else if (!(f = dgm_format_recognise(v, NULL)))
-        dgm_fail(err, DGM_BAD_PARAMS, NULL, "cannot tell which format this is: name it");
+        dgm_fail(err, DGM_BAD_PARAMS, NULL, "cannot detect the format: set it");
     if (f && !f->a2a) {
-        dgm_fail(err, DGM_BAD_REQUEST, NULL, "%s is no spelling of A2A", f->name);
+        dgm_fail(err, DGM_BAD_REQUEST, NULL, "%s is not an A2A format", f->name);
         return NULL;
     }
     return f ? f->a2a : NULL;
@@ -73,7 +73,7 @@ dgm_code dgm_document_write(const dgm_document *d, const char *format, char **re
     dgm_err fault = {0};
     const dgm_format *f = dgm_format_by_name(format, &fault);
     if (f && !f->a2a) {
-        dgm_fail(&fault, DGM_BAD_REQUEST, NULL, "%s is no spelling of A2A", f->name);
+        dgm_fail(&fault, DGM_BAD_REQUEST, NULL, "%s is not an A2A format", f->name);
         f = NULL;
     }
     dgm_code rc = fault.code;

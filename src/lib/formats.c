@@ -29,8 +29,8 @@
       .canon = &dgm_codec_agui_proto)                                                                        \
     X("ai-sdk", "the AI SDK's UI message stream, UI messages and requests", false, .canon = &dgm_codec_aisdk) \
     X("langchain", "LangChain messages and message chunks, as dicts", false, .canon = &dgm_codec_langchain)    \
-    X("ag-ui-simple", "document 000's dialect of AG-UI: whole events", false, .canon = &dgm_codec_agui_simple) \
-    X("responses-simple", "document 000's dialect of Responses: whole events", false,                        \
+    X("ag-ui-simple", "the simple dialect of AG-UI: complete events", false, .canon = &dgm_codec_agui_simple) \
+    X("responses-simple", "the simple dialect of Responses: complete events", false,                        \
       .canon = &dgm_codec_responses_simple)
 /* clang-format on */
 
@@ -57,7 +57,7 @@ const dgm_format *dgm_format_by_name(const char *name, dgm_err *err)
         n += (size_t)snprintf(names + n, n < sizeof names ? sizeof names - n : 0, "%s%s",
                               i ? ", " : "", formats[i].name);
     }
-    dgm_fail(err, DGM_BAD_REQUEST, NULL, "no format is called \"%.60s\": there are %s",
+    dgm_fail(err, DGM_BAD_REQUEST, NULL, "unknown format \"%.60s\"; allowed values: %s",
              name ? name : "", names);
     return NULL;
 }

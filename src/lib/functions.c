@@ -63,7 +63,7 @@ dgm_code dgm_functions_read_object(dgm_arena *a, yyjson_val *v, dgm_str text, si
                         "this is a message of Chat Completions: one of A2A has `parts`");
     if (!o.codec)
         return dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                        "this is no message, task or update of A2A: expected an object with `role` "
+                        "not an A2A message, task or update: expected an object with `role` "
                         "and `parts`, or with `status`");
     if ((rc = o.codec->decode(&r, v, DGM_OBJECT_NONE, false, &o.frame)))
         return rc;

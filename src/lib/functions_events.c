@@ -254,7 +254,7 @@ static dgm_code event_of(const dgm_object *o, dgm_event *ret, dgm_err *err)
         return DGM_OK;
     default:
         return dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                        "a %s is no part of a conversation: only messages, tasks and updates "
+                        "a %s is not part of a conversation: only messages, tasks and updates "
                         "become events",
                         dgm_object_kind_name(o->kind));
     }

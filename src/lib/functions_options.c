@@ -53,7 +53,7 @@ static dgm_code refuse_unknown(yyjson_val *v, dgm_err *err)
     while ((key = yyjson_obj_iter_next(&it))) {
         if (!is_option(dgm_json_str(key)))
             return dgm_fail(err, DGM_BAD_REQUEST, DGM_AT(NULL, dgm_json_str(key)),
-                            "there is no such option: there are from, to, framing, as, object, "
+                            "unknown option; allowed options: from, to, framing, as, object, "
                             "seed, compact, answer_source");
     }
     return DGM_OK;
@@ -89,7 +89,6 @@ dgm_code dgm_converter_open(const char *options, size_t n, dgm_converter **ret_c
         .status_is_answer = o.answer_source == 1,
     };
     if (o.object.n && !plain.object)
-        return dgm_fail(err, DGM_BAD_REQUEST, DGM_AT_LIT(NULL, "object"),
-                        "there is no such kind of object");
+        return dgm_fail(err, DGM_BAD_REQUEST, DGM_AT_LIT(NULL, "object"), "unknown kind of object");
     return dgm_converter_new(&plain, ret_converter, err);
 }

@@ -61,7 +61,7 @@ static dgm_code keep(dgm_road *road, const dgm_canon_event *event)
     dgm_canon_events *kept = &road->kept;
     if (dgm_arena_used(road->arena) > DGM_MAX_OUTPUT_BYTES)
         return dgm_fail(road->err, DGM_TOO_LARGE, NULL,
-                        "what is to be compacted is more than the limit output_bytes of %zu",
+                        "the input of compact is larger than the limit output_bytes of %zu",
                         DGM_MAX_OUTPUT_BYTES);
     kept->at = dgm_one_more(road->arena, kept->at, kept->n, sizeof *kept->at);
     kept->at[kept->n++] = dgm_canon_copy_event(road->arena, event);

@@ -197,10 +197,10 @@ static void errors_say_where(void **state)
     check_refuses(to_event, "", DGM_PARSE, "", "nothing", 0);
     check_refuses(to_event, "{\"role\":\n \"user\",", DGM_PARSE, "", "", 2);
     check_refuses(to_event, "7", DGM_BAD_PARAMS, "", "an object", 1);
-    check_refuses(to_event, "{\"type\":\"x\"}", DGM_BAD_PARAMS, "", "no message", 1);
+    check_refuses(to_event, "{\"type\":\"x\"}", DGM_BAD_PARAMS, "", "not an A2A message", 1);
     check_refuses(to_event, "{\"role\":\"user\",\"content\":\"Hi\"}", DGM_BAD_PARAMS, "/content",
                   "", 1);
-    check_refuses(to_event, "{\"tasks\":[]}", DGM_BAD_PARAMS, "", "no part of a conversation", 1);
+    check_refuses(to_event, "{\"tasks\":[]}", DGM_BAD_PARAMS, "", "not part of a conversation", 1);
     check_refuses(
         to_event,
         "[{\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"Hi\"}]},\n"

@@ -110,7 +110,7 @@ static void look_at_interface(dgm_linter *l, yyjson_val *v, const dgm_agent_inte
     int url_n = (int)(f->url.n < 100 ? f->url.n : 100);
     interface_at(v, i, "url", at);
     if (f->url.n && !is_grpc && !is_http(f->url))
-        lint_tell_in(l, LINT_CARD_URL, at, "\"%.*s\" is no absolute http or https URL", url_n,
+        lint_tell_in(l, LINT_CARD_URL, at, "\"%.*s\" is not an absolute http or https URL", url_n,
                      f->url.p);
     interface_at(v, i, "protocolBinding", at);
     if (f->protocol_binding.n && !is_known_transport(f->protocol_binding))

@@ -83,7 +83,8 @@ void lint_text_final(dgm_linter *l, dgm_str text, const char *at)
     const dgm_sum *sum = &text_at(&l->texts, t->n - 1)->sum;
     if (sum->n >= TELLING && text.n == 2 * sum->n && dgm_sum_begins(sum, text) &&
         dgm_sum_begins(sum, (dgm_str){text.p + sum->n, sum->n})) {
-        lint_tell_in(l, LINT_FINAL_TEXT_TWICE, at, "the final text says twice what was streamed");
+        lint_tell_in(l, LINT_FINAL_TEXT_TWICE, at,
+                     "the final text contains the streamed text twice");
         return;
     }
     /* A document beside a word about it is no answer in pieces: only what was streamed counts. */

@@ -13,7 +13,8 @@ void lint_result_made(dgm_linter *l, dgm_str call_id, const char *at)
 {
     if (lint_seen_find(&l->calls, call_id) || l->calls.full)
         return;
-    lint_tell_in(l, LINT_RESULT_WITHOUT_CALL, at, "a result for \"%.*s\", which nobody called",
+    lint_tell_in(l, LINT_RESULT_WITHOUT_CALL, at,
+                 "a result for \"%.*s\", which is not the id of a call",
                  (int)(call_id.n < 60 ? call_id.n : 60), call_id.p);
 }
 

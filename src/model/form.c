@@ -273,8 +273,8 @@ static dgm_code check_internal(dgm_reader *r, void *object, yyjson_val *v, const
     /* Rows 2 to 12 of internal_fields stand in the order of enum member. */
     dgm_str name = dgm_field_name(&internal_fields[2 + __builtin_ctz(missing ? missing : wrong)]);
     return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name),
-                    missing ? "missing: %s needs it" : "%s has no such member",
-                    internal_names[e->kind]);
+                    missing ? "missing \"%.*s\": %s needs it" : "unknown member \"%.*s\" of %s",
+                    DGM_P(name), internal_names[e->kind]);
 }
 
 const dgm_shape dgm_form_internal = {

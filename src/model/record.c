@@ -65,7 +65,7 @@ dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *s
 {
     if (event->kind == DGM_EVENT_NONE)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL,
-                        "an event without content: it is one of task, message, statusUpdate, "
+                        "an event without content; expected one of task, message, statusUpdate, "
                         "artifactUpdate, or internal");
     dgm_buf_clear(scratch);
     scratch->max = DGM_MAX_RECORD_BYTES + WRITER_SLACK;

@@ -81,7 +81,7 @@ static void parts_of_every_kind(void **state)
     check_form(&dgm_form_part, "{'raw':'_-8'}", "{'raw':'/+8='}");
     check_form(&dgm_form_part, "{'text':'x','media_type':'m','filename':''}",
                "{'text':'x','mediaType':'m'}");
-    check_refused(&dgm_form_part, "{}", "", "exactly one of text, raw, url, data; here is none");
+    check_refused(&dgm_form_part, "{}", "", "exactly one of text, raw, url, data; it has none");
     check_refused(&dgm_form_part, "{'text':'x','url':'y'}", "/url", "second");
     check_refused(&dgm_form_part, "{'raw':'!'}", "/raw", "not base64");
     check_refused(&dgm_form_part, "{'text':'x','metadata':[]}", "/metadata", "expected an object");
@@ -103,7 +103,7 @@ static void every_member_of_a_message(void **state)
     check_refused(&dgm_form_message, "{'messageId':'m','role':'ROLE_UNSPECIFIED'," PARTS "}",
                   "/role", "empty");
     check_refused(&dgm_form_message, "{'messageId':'m','role':'user'," PARTS "}", "/role",
-                  "\"user\" is no role");
+                  "unknown role \"user\"");
     check_refused(&dgm_form_message, "{'messageId':'m','role':'ROLE_USER'}", "/parts", "missing");
     check_refused(&dgm_form_message, "{'messageId':'m','role':'ROLE_USER','parts':[]}", "/parts",
                   "empty");
@@ -133,9 +133,10 @@ static void every_member_of_a_status_and_every_state(void **state)
                "{'state':'TASK_STATE_WORKING','timestamp':'2026-01-02T03:04:05Z'}");
     check_form(&dgm_form_status, "{}",
                "{'state':'TASK_STATE_UNSPECIFIED'}"); /* ProtoJSON's default */
-    check_refused(&dgm_form_status, "{'state':'working'}", "/state", "is no task state");
-    check_refused(&dgm_form_status, "{'state':9}", "/state", "9 is the number of no task state");
-    check_refused(&dgm_form_status, "{'state':1,'timestamp':'soon'}", "/timestamp", "is no time");
+    check_refused(&dgm_form_status, "{'state':'working'}", "/state", "unknown task state");
+    check_refused(&dgm_form_status, "{'state':9}", "/state", "unknown task state 9");
+    check_refused(&dgm_form_status, "{'state':1,'timestamp':'soon'}", "/timestamp",
+                  "is not a time");
     check_refused(&dgm_form_status, "{'state':1,'message':{'messageId':'m'}}", "/message/role",
                   "missing");
 }
@@ -227,7 +228,7 @@ static void exactly_one_member_of_a_stream_response(void **state)
         "task':null}",
         "{'statusUpdate':{'taskId':'t','contextId':'c','status':{'state':'TASK_STATE_WORKING'}}}");
     check_refused(&dgm_form_stream_response, "{}", "",
-                  "exactly one of task, message, statusUpdate, artifactUpdate; here is none");
+                  "exactly one of task, message, statusUpdate, artifactUpdate; it has none");
     check_refused(&dgm_form_stream_response,
                   "{'message':" MSG ",'task':{'id':'t','status':{'state':1}}}", "/task", "second");
     check_form(&dgm_form_send_response, "{'message':" MSG "}", NULL);
@@ -351,7 +352,7 @@ static void every_kind_with_every_member(void **state)
             }
             snprintf(at, sizeof at, "/%s", members[other].name);
             check_refused(&dgm_form_internal, text, at,
-                          kinds[k].rules[other] == 'n' ? "missing" : "has no such member");
+                          kinds[k].rules[other] == 'n' ? "missing" : "unknown member");
         }
     }
 }
@@ -367,10 +368,10 @@ static void internal_events_need_task_kind_and_time(void **state)
                   "/timestamp", "missing");
     check_refused(&dgm_form_internal,
                   "{'kind':'internal:llm-call','taskId':'t','iteration':1,'timestamp':'now'}",
-                  "/timestamp", "no time");
+                  "/timestamp", "not a time");
     check_refused(&dgm_form_internal, "{'taskId':'t','iteration':1" AT, "/kind", "missing");
     check_refused(&dgm_form_internal, "{'kind':'internal:nap','taskId':'t'" AT, "/kind",
-                  "is no internal event");
+                  "unknown internal event");
     check_refused(&dgm_form_internal,
                   "{'kind':'internal:llm-call','taskId':'t','iteration':'one'" AT, "/iteration",
                   "whole number");

@@ -170,7 +170,7 @@ static int read_target(dgm_http1 *h, dgm_str *ret_authority)
                                                                                                 : 0;
         size_t i = scheme;
         if (!scheme)
-            return refuse(h, 400, "the request target is no path and no http address");
+            return refuse(h, 400, "the request target is neither a path nor an http URL");
         while (i < t.n && t.p[i] != '/' && t.p[i] != '?')
             i++;
         *ret_authority = (dgm_str){t.p + scheme, i - scheme};
@@ -224,14 +224,14 @@ static int read_body_headers(dgm_http1 *h, bool has_encoding)
             return refuse(h, 400, "HTTP/1.0 has no Transfer-Encoding");
         if (!dgm_str_eq_nocase(dgm_http_header_of(&h->request, DGM_STR("transfer-encoding")),
                                DGM_STR("chunked")))
-            return refuse(h, 501, "the only Transfer-Encoding here is chunked");
+            return refuse(h, 501, "unsupported Transfer-Encoding: only chunked");
     }
     if (l->content_length > h->max_body)
         return refuse(h, 413, "the body is too large (http_body_bytes)");
     dgm_str expect = dgm_http_header_of(&h->request, DGM_STR("expect"));
     if (expect.p && !h->is_http10) {
         if (!dgm_str_eq_nocase(expect, DGM_STR("100-continue")))
-            return refuse(h, 417, "the only expectation met here is 100-continue");
+            return refuse(h, 417, "unsupported Expect header: only 100-continue");
         h->wants_continue = has_body;
     }
     h->is_small = !(l->flags & F_CHUNKED) && l->content_length <= SMALL_BODY;
@@ -248,9 +248,9 @@ static int on_headers_complete(llhttp_t *l)
     bool has_encoding = false;
     h->head_done = true;
     if (l->http_major != 1 || l->http_minor > 1)
-        return refuse(h, 505, "this server speaks HTTP/1.1"), -1;
+        return refuse(h, 505, "unsupported HTTP version: use HTTP/1.1"), -1;
     if (l->method == HTTP_CONNECT)
-        return refuse(h, 501, "this server is no proxy"), -1;
+        return refuse(h, 501, "CONNECT is not supported: this server is not a proxy"), -1;
     h->is_http10 = l->http_minor == 0;
     l->upgrade = 0; /* h2c, websocket: an offer that we do not take up */
     h->request.method = dgm_str_from(llhttp_method_name((llhttp_method_t)l->method));
@@ -330,9 +330,9 @@ static void refuse_llhttp(dgm_http1 *h, llhttp_errno_t e)
     bool known =
         h->parser.http_major == 1 && h->parser.http_minor <= 1; /* then the line end is bad */
     if (e == HPE_PAUSED_H2_UPGRADE || (e == HPE_INVALID_VERSION && !known))
-        refuse(h, 505, "this server speaks HTTP/1.1");
+        refuse(h, 505, "unsupported HTTP version: use HTTP/1.1");
     else if (e == HPE_INVALID_METHOD)
-        refuse(h, 400, "this is no HTTP method");
+        refuse(h, 400, "invalid HTTP method");
     else
         refuse(h, 400, llhttp_get_error_reason(&h->parser));
 }
@@ -393,7 +393,7 @@ dgm_http1_step dgm_http1_feed(dgm_http1 *h, const char *p, size_t n, size_t *ret
     if (h->status)
         return DGM_HTTP1_REFUSED;
     if (n && h->head_bytes == 0 && !h->head_done && *p == 0x16) {
-        refuse(h, 400, "this looks like TLS, and this port speaks plain HTTP");
+        refuse(h, 400, "this looks like TLS: this port uses plain HTTP");
         return DGM_HTTP1_REFUSED;
     }
     while (used < n) {

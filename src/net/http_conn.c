@@ -287,7 +287,7 @@ static void take_tls(http_conn *c, const char *p, size_t n)
     if (!c->heard && *p >= 'A' && *p <= 'Z') {
         dgm_tls_free(c->tls); /* a plain request: it can be told so in plain */
         c->tls = NULL;
-        http_refuse(c, 400, "this port speaks HTTPS");
+        http_refuse(c, 400, "this port uses HTTPS");
         return;
     }
     c->heard = true;

@@ -149,7 +149,7 @@ dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_ht
     dgm_http_server_set_limits(s, o->max_body, o->max_connections, o->max_in_flight);
     s->times = times_of(&o->times);
     if (!o->tls_cert != !o->tls_key)
-        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "TLS needs a certificate and a key");
+        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "TLS needs both a certificate and a key");
     else
         rc = o->tls_cert ? dgm_tls_ctx_new(o->tls_cert, o->tls_key, &s->tls, err) : DGM_OK;
     if (rc) {
@@ -210,7 +210,7 @@ dgm_code dgm_http_server_set_tls(dgm_http_server *s, const char *cert, const cha
     dgm_code rc;
     assert(s->started);
     if (!s->tls)
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "this server began without TLS");
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "this server was started without TLS");
     if ((rc = dgm_tls_ctx_new(cert, key, &ctx, err)))
         return rc;
     for (size_t i = 0; i < s->n_shards; i++) {

@@ -62,7 +62,8 @@ void http_on_tick(void *arg)
         while ((c = s->timers[kind].first) && c->deadline <= now) {
             if ((kind == T_HEADERS || kind == T_BODY) && c->x) {
                 http_refuse(c, 408,
-                            kind == T_BODY ? "the body does not come" : "the head does not come");
+                            kind == T_BODY ? "timeout: the body of the request is incomplete"
+                                           : "timeout: the head of the request is incomplete");
                 http_set_timer(c, T_WRITE);
             } else if (kind == T_PING) {
                 http_set_timer(c, T_NONE); /* the end of the turn starts it again */

@@ -32,7 +32,7 @@ static dgm_code fail_errno(dgm_err *err, const char *address, int e)
                         address);
     case EADDRNOTAVAIL:
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "cannot listen on %s: that is no address of this machine", address);
+                        "cannot listen on %s: this machine does not have this address", address);
     default:
         return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot listen on %s: %s", address,
                         strerror(e));
@@ -70,7 +70,7 @@ static dgm_code resolve(const char *address, struct sockaddr_storage *ret_addr, 
     if (strlen(address) >= sizeof text || !split(strcpy(text, address), &host, &port))
         return dgm_fail(
             err, DGM_BAD_PARAMS, NULL,
-            "\"%.100s\" is no address to listen on: write 127.0.0.1:8484, [::1]:8484 or "
+            "\"%.100s\" is not an address to listen on: write 127.0.0.1:8484, [::1]:8484 or "
             "unix:/path",
             address);
     if ((rc = getaddrinfo(host, port, &hints, &found)) != 0)
@@ -171,7 +171,7 @@ static dgm_code listen_unix(const char *address, dgm_listeners *l, dgm_err *err)
     strcpy(a.sun_path, path);
     if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "cannot listen on %s: there is a file of that name that is no socket",
+                        "cannot listen on %s: a file with this name exists and is not a socket",
                         address);
     if ((fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0)
         return fail_errno(err, address, errno);

@@ -301,7 +301,7 @@ static dgm_code loop_new(size_t index, dgm_loop **ret_loop, dgm_err *err)
     if (rc) {
         pthread_mutex_destroy(&l->lock);
         free(l);
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot make an event loop: %s",
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot create an event loop: %s",
                         uv_strerror(rc));
     }
     uv_prepare_init(&l->uv, &l->prepare);

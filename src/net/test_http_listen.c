@@ -130,7 +130,7 @@ static void a_unix_socket_serves_all_loops_and_replaces_a_stale_file(void **stat
         dgm_http_server_new(loops, &o, (dgm_http_handler){on_request, NULL, NULL}, &second, &err),
         err);
     assert_int_equal(dgm_http_server_start(second, &err), DGM_UNAVAILABLE);
-    assert_non_null(strstr(err.msg, "no socket"));
+    assert_non_null(strstr(err.msg, "not a socket"));
     dgm_http_server_free(second);
     dgm_loops_free(loops);
     assert_int_equal(stat(path, &st), 0);

@@ -237,7 +237,7 @@ dgm_code dgm_store_open(const char *url, dgm_store **ret_store, dgm_err *err)
             return drivers[i]->open(url + n + 1, ret_store, err);
     }
     return dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                    "no store is called \"%.200s\": write memory: or sqlite:PATH", url);
+                    "unknown store \"%.200s\": write memory: or sqlite:PATH", url);
 }
 
 void dgm_store_close(dgm_store *s)

@@ -161,7 +161,7 @@ void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done,
         return;
     }
     job->code = dgm_fail(&job->err, DGM_TOO_LARGE, NULL,
-                         "%zu bytes are to be remembered, the limit note_bytes is %zu: send less",
+                         "%zu bytes to store, more than the limit note_bytes of %zu: send less",
                          note->text.n, DGM_MAX_NOTE_BYTES);
     dgm_job_post(job);
 }

@@ -121,6 +121,15 @@ test("status is shown apart from the answer", async () => {
   for (const t of steps) check(!answer.includes(t), `${t} stands in the answer: ${answer}`);
 });
 
+test("a task that works without a message has a generic indicator, which is no part of the answer [R004-06]", async () => {
+  await open();
+  await say("slow 3");
+  await page.waitForFunction(() => [...document.querySelectorAll(".activity")].some((e) => e.offsetParent && /Working|Answering/.test(e.innerText)));
+  await settled();
+  const answer = await text(".answer");
+  check(!/Working|Answering/.test(answer), answer);
+});
+
 test("cancel ends it, by button", async () => {
   await open();
   await say("slow 600");

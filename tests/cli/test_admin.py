@@ -4,7 +4,7 @@ import os
 import re
 import urllib.request
 
-from support import Server, check, check_same, failed, folder, read, run, shell, succeeded, test, write
+from support import ROOT, Server, check, check_same, failed, folder, read, run, shell, succeeded, test, write
 
 
 def ask(url, text):
@@ -96,9 +96,9 @@ def _():
 def _():
     here = folder()
     failed(run("db", cwd=here), 2, "db needs ACTION", "check, backup")
-    failed(run("db", "look", cwd=here), 2, "no action 'look'")
+    failed(run("db", "look", cwd=here), 2, "unknown action 'look'")
     failed(run("db", "backup", cwd=here), 2, "backup needs FILE")
-    failed(run("db", "check", "x", cwd=here), 2, "check takes no FILE", "--database")
+    failed(run("db", "check", "x", cwd=here), 2, "check needs no FILE", "--database")
     failed(run("db", "check", cwd=here), 1, "dragoman.db")
     check_same(os.listdir(here), [], "files made by looking")
 
@@ -108,14 +108,52 @@ def _():
     here = folder()
     out = succeeded(run("init", "exec", "mine", cwd=here)).out.decode()
     check("wrote mine/dragoman.yaml" in out, out)
-    check("cd mine && dragoman serve -c dragoman.yaml" in out, out)
-    with Server("-c", "dragoman.yaml", agent=None, cwd=os.path.join(here, "mine")) as server:
+    check(out.endswith("cd mine && dragoman serve\n"), out)
+    with Server(agent=None, cwd=os.path.join(here, "mine")) as server:
         answer = ask(server.url, "hello")
         check("hello" in json.dumps(answer), answer)
-    failed(run("init", "exec", "mine", cwd=here), 1, "dragoman.yaml is there already")
+    failed(run("init", "exec", "mine", cwd=here), 1, "dragoman.yaml exists already")
+
+
+@test("init names the schema in the first line, and writes it: `dragoman schema` prints the same")
+def _():
+    here = folder()
+    succeeded(run("init", "exec", cwd=here))
+    first = read(os.path.join(here, "dragoman.yaml")).decode().splitlines()[0]
+    check_same(first, "# yaml-language-server: $schema=dragoman.schema.json", "first line")
+    schema = read(os.path.join(here, "dragoman.schema.json"))
+    check_same(succeeded(run("schema")).out, schema, "dragoman schema")
+    check(json.loads(schema)["$id"].startswith("urn:dragoman:config:"), "$id")
+    check_same(schema, read(os.path.join(ROOT, "share/config.schema.json")), "the installed schema")
+
+
+@test("init: the database is at the same place whether or not the line of the store is a comment")
+def _():
+    here = folder()
+    succeeded(run("init", "exec", cwd=here))
+    path = os.path.join(here, "dragoman.yaml")
+    text = read(path).decode()
+    check("# store: sqlite:dragoman.db" in text, text)
+    stores = []
+    for t in (text, text.replace("# store:", "store:")):
+        write(path, t)
+        stores.append(json.loads(succeeded(run("serve", "-c", path, "--check")).out)["store"])
+    check_same(stores[0], stores[1], "store")
+    check_same(stores[0], f"sqlite:{here}/dragoman.db", "store")
+
+
+@test("db uses the database of the configuration")
+def _():
+    here = folder()
+    write(os.path.join(here, "dragoman.yaml"), "store: mine.db\n")
+    failed(run("db", "check", cwd=here), 1, "mine.db")
+    write(os.path.join(here, "other.yaml"), "store: memory\n")
+    failed(run("db", "check", "-c", "other.yaml", cwd=here), 1, "not a database file", "--database")
+    write(os.path.join(here, "bad.yaml"), "stroe: x.db\n")
+    failed(run("db", "check", "-c", "bad.yaml", cwd=here), 1, "unknown setting \"stroe\"")
 
 
 @test("init refuses kinds that it does not know")
 def _():
     failed(run("init"), 2, "init needs KIND", "exec")
-    failed(run("init", "exce"), 2, "no kind of agent 'exce'", "did you mean 'exec'?")
+    failed(run("init", "exce"), 2, "unknown kind of agent 'exce'", "did you mean 'exec'?")

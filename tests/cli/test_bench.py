@@ -110,7 +110,7 @@ def _():
         "messageId": "x", "contextId": "c", "role": "ROLE_AGENT", "parts": [{"text": "another text"}]}}}
     for body, code, said in [
             (b"{}", 200, 'does not hold "result"'),
-            (b'{"jsonrpc":"2.0","id":1,"result":{"message":{"role":"ROLE_AGENT","parts":5}}}', 200, "no a2a-1.0"),
+            (b'{"jsonrpc":"2.0","id":1,"result":{"message":{"role":"ROLE_AGENT","parts":5}}}', 200, "not a2a-1.0"),
             (json.dumps(right).encode(), 200, 'does not hold "echo hello"'),
             (b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}', 200, 'does not hold "result"'),
             (b"gone", 410, "answers HTTP/1.1 410")]:
@@ -141,8 +141,8 @@ def _():
     succeeded(ended_of(completion(), "--api", "chat"))
     succeeded(ended_of(completion(), "--api", "chat", "--text", "hi", "--expect", "echo hello"))
     for body, said in [
-            (b"{}", "no openai-chat"),
-            (completion(message=5), "no openai-chat"),
+            (b"{}", "not openai-chat"),
+            (completion(message=5), "not openai-chat"),
             (completion(message={"role": "assistant", "content": "hello"}), 'does not hold "echo hello"')]:
         failed(ended_of(body, "--api", "chat"), 1, said)
 
@@ -159,12 +159,12 @@ def _():
 @test("bench says what is wrong with its command line, and who cannot be reached")
 def _():
     failed(run("bench"), 2, "bench needs URL")
-    failed(run("bench", "--mode", "sned", "http://127.0.0.1:1"), 2, "no mode 'sned'", "did you mean 'send'?")
-    failed(run("bench", "-n", "none", "http://127.0.0.1:1"), 2, "--connections none: not a number")
+    failed(run("bench", "--mode", "sned", "http://127.0.0.1:1"), 2, "unknown mode 'sned'", "did you mean 'send'?")
+    failed(run("bench", "-n", "none", "http://127.0.0.1:1"), 2, "--connections none: expected a number")
     failed(run("bench", "https://127.0.0.1:1"), 2, "only http://")
     failed(run("bench", "--mode", "startup", "http://127.0.0.1:1"), 2, "needs COMMAND")
-    failed(run("bench", "--api", "chat", "--mode", "get", "http://127.0.0.1:1"), 2, "--mode get is for --api a2a")
-    failed(run("bench", "--api", "ag-ui", "http://127.0.0.1:1"), 2, "ag-ui has streams alone")
-    failed(run("bench", "http://127.0.0.1:1", "x"), 2, "COMMAND is for --mode startup")
+    failed(run("bench", "--api", "chat", "--mode", "get", "http://127.0.0.1:1"), 2, "--mode get is only for --api a2a")
+    failed(run("bench", "--api", "ag-ui", "http://127.0.0.1:1"), 2, "ag-ui supports only streams")
+    failed(run("bench", "http://127.0.0.1:1", "x"), 2, "COMMAND is only for --mode startup")
     ended = run("bench", "--seconds", "1", "http://127.0.0.1:1")
     check(ended.status == 1 and "cannot connect to http://127.0.0.1:1" in ended.err, ended)

@@ -80,9 +80,9 @@ def _():
 
 @test("lint: usage")
 def _():
-    failed(run("lint", "--format", "xml"), 2, "no format of findings 'xml'", "one of text, json, sarif")
-    failed(run("lint", "--from", "openai-chat"), 2, "no format 'openai-chat'")
-    failed(run("lint", "--rules", BAD), 2, "takes no FILE")
+    failed(run("lint", "--format", "xml"), 2, "unknown format of findings 'xml'", "allowed values: text, json, sarif")
+    failed(run("lint", "--from", "openai-chat"), 2, "unknown format 'openai-chat'")
+    failed(run("lint", "--rules", BAD), 2, "needs no FILE")
     failed(run("lint", BAD, "http://127.0.0.1:1"), 2, "FILEs or one URL")
     help = succeeded(run("help", "lint")).out.decode()
     check("--format" in help and "--strict" in help and "--rules" in help, help)

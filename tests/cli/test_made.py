@@ -7,7 +7,7 @@ import subprocess
 
 from support import FOLDER, ROOT, Server, check, check_same, folder, read, run, shell, succeeded, test, write
 
-COMMANDS = ["serve", "send", "task", "card", "init", "db", "bench", "lint", "convert", "compact", "formats", "version", "help"]
+COMMANDS = ["serve", "send", "task", "card", "init", "schema", "db", "bench", "lint", "convert", "compact", "formats", "version", "help"]
 OPTION = re.compile(r"^  (?:(-\w), |    )--([\w-]+)(?: ([A-Z]+))?", re.M)
 
 
@@ -120,8 +120,8 @@ def try_examples(command, here, server):
         if example.startswith("curl ") or example.startswith("dragoman serve") and "--check" not in example:
             continue
         example = example.replace("http://127.0.0.1:8484", server.url)
-        ended = shell(f"cd {here}; set -o pipefail; {example}")
-        silent = example.startswith(("dragoman db backup", "dragoman lint")) or "db export" in example
+        ended = shell(f"cd {here}; export STATE_DIRECTORY={here}; set -o pipefail; {example}")
+        silent = example.startswith(("dragoman db backup", "dragoman lint")) or "db export" in example or " > " in example
         check(ended.status == 0 and (ended.out or silent) and not ended.err, f"{example}\n{ended}")
         ran += 1
     return ran

@@ -185,6 +185,55 @@ def _():
     check(b"\x1b" not in out, out)
 
 
+@test("on a terminal there is a generic indicator while a task is working without a message [R004-06]")
+def _():
+    lines = events(run("send", "--json", server(), "slow 2"))
+    working = [line["statusUpdate"]["status"] for line in lines if line.get("statusUpdate", {}).get("status", {}).get("state") == "TASK_STATE_WORKING"]
+    check(working and all("message" not in status for status in working), working)
+    for more in ([], ["--protocol", "0.3"]):
+        status, shown, out = on_terminal("send", *more, server(), "slow 2")
+        check_same(status, 0, "status")
+        check(re.search(r"\r\x1b\[K[|/\\-] Working", shown), shown)
+        check(shown.endswith("\r\x1b[K"), repr(shown[-80:]))
+        check(b"Working" not in out, out)
+    check("Working" not in run("send", server(), "slow 2").err, "without a terminal there is none")
+    check_same(on_terminal("send", "--json", server(), "slow 2")[1], "", "with --json there is none")
+
+
+@test("send reads standard input if there is no TEXT and it is not a terminal")
+def _():
+    check(b"from a pipe" in succeeded(run("send", server(), stdin="message from a pipe\n")).out, "stdin")
+    failed(run("send", server(), stdin=b"\n"), 2, "nothing to send")
+    with Recorder() as recorder:
+        run("send", "--protocol", "1.0", "--binding", "jsonrpc", "--data", "1", recorder.url, stdin="not sent")
+        check_same(json.loads(recorder.requests[-1]["body"])["params"]["message"]["parts"], [{"data": 1}], "parts with --data")
+    ours, theirs = pty.openpty()
+    p = subprocess.run([DRAGOMAN, "send", server()], stdin=theirs, capture_output=True, env=ENV, timeout=WAIT)
+    check(p.returncode == 2 and b"nothing to send" in p.stderr, p)
+    os.close(ours)
+    os.close(theirs)
+
+
+@test("a forgotten URL or action is named, with the line to type")
+def _():
+    failed(run("send", "hello"), 2, "'hello' is not a URL", "dragoman send URL TEXT")
+    failed(run("task", server()), 2, "task needs an action before the URL", f"dragoman task list {server()}")
+    check_same(succeeded(run("card", server())).out, succeeded(run("card", "get", server())).out, "card URL")
+    failed(run("card", "got", server()), 2, "unknown action 'got'", "did you mean 'get'?")
+    failed(run("card"), 2, "card needs ACTION")
+    failed(run("card", "get"), 2, "card needs URL")
+
+
+@test("a wrong token: the error says so, and where to put the right one")
+def _():
+    here = folder()
+    write(os.path.join(here, "t.yaml"), "tokens: [{token: right, principal: p}]\n")
+    with Server("-c", os.path.join(here, "t.yaml")) as own:
+        failed(run("send", "--token", "wrong", own.url, "hi"), 1, "HTTP status 401: unknown token or key", "--token TOKEN (or DRAGOMAN_TOKEN)")
+        failed(run("send", own.url, "hi"), 1, "HTTP status 401: missing token or key", "--token TOKEN")
+        succeeded(run("send", "--token", "right", own.url, "hi"))
+
+
 @test("files and data are shown beside the text")
 def _():
     out = succeeded(run("send", server(), "file")).out.decode()
@@ -239,32 +288,44 @@ def _():
     check_same(json.loads(succeeded(run("task", "get", "--json", "--history", "0", server(), id)).out).get("history"), None)
 
 
-@test("task list shows tasks, by state and context, over several pages")
+HEADER = 2  # lines above the tasks
+
+
+@test("task list has a header with the agent, a preview of the message, and shows tasks by state and context")
 def _():
     with Server(agent="bench") as own:
-        ids = [task_of(events(run("send", "--json", own.url, f"chunks {n}"))) for n in range(1, 4)]
+        sent = [events(run("send", "--json", own.url, text)) for text in ("chunks 1 " + "ä" * 50, "chunks 2", "chunks 3 one\ttwo")]
+        ids = [task_of(lines) for lines in sent]
         out = succeeded(run("task", "list", own.url)).out.decode()
-        check_same([line.split()[0] for line in out.splitlines()], ids[::-1], "newest first")
-        check("completed" in out.splitlines()[0], out)
+        head, columns, *lines = out.splitlines()
+        check(head.startswith("Tasks of ") and own.url in head, head)
+        check_same(columns.split(), ["TASK", "STATE", "CHANGED", "(UTC)", "MESSAGE"])
+        check_same([line.split()[0] for line in lines], ids[::-1], "newest first")
+        check(all(re.match(r"\S{36}  completed       \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  chunks \d", line) for line in lines), out)
+        check(lines[0].endswith("chunks 3 one two") and lines[2].endswith("ä..."), out)
+        check_same({line.index("chunks") for line in lines}, {columns.index("MESSAGE")}, "columns")
         for binding in ("jsonrpc", "rest"):
-            some = succeeded(run("task", "list", "--binding", binding, "--limit", "2", own.url)).out.decode()
-            check_same(some.splitlines(), out.splitlines()[:2], "two of them")
+            some = run("task", "list", "--binding", binding, "--limit", "2", own.url)
+            check_same(some.out.decode().splitlines()[HEADER:], lines[:2], "two of them")
+            check_same((some.status, some.err), (0, "hint: 2 of 3 tasks; --limit 0 lists all\n"))
             check_same(run("task", "list", "--binding", binding, "--state", "failed", own.url).out, b"", "no failed ones")
-            context = out.splitlines()[1].split()[-1]
+            context = sent[1][0]["task"]["contextId"]
             one = succeeded(run("task", "list", "--binding", binding, "--json", "--context", context, own.url)).out
             check_same(json.loads(one)["id"], ids[1])
-        check_same(len(succeeded(run("task", "list", "--limit", "0", own.url)).out.splitlines()), 3)
+        check_same(len(succeeded(run("task", "list", "--limit", "0", own.url)).out.splitlines()), HEADER + 3)
     failed(run("task", "list", "--protocol", "0.3", server()), 1, "A2A 0.3 has no lists")
 
 
-@test("task list walks pages to the end")
+@test("task list walks pages to the end, and says how many there are")
 def _():
     with Server(agent="bench") as own:
         run("bench", "--mode", "stream", "--text", "chunks 1", "--requests", "120", own.url)
-        lines = succeeded(run("task", "list", "--limit", "0", own.url)).out.splitlines()
+        lines = succeeded(run("task", "list", "--limit", "0", own.url)).out.splitlines()[HEADER:]
         check_same(len(set(lines)), 120, "tasks")
-        check_same(len(succeeded(run("task", "list", own.url)).out.splitlines()), 50, "tasks by default")
-        check_same(len(succeeded(run("task", "list", "--limit", "70", own.url)).out.splitlines()), 70)
+        ended = run("task", "list", own.url)
+        check_same((len(ended.out.splitlines()), ended.err), (HEADER + 50, "hint: 50 of 120 tasks; --limit 0 lists all\n"), "tasks by default")
+        check_same(len(run("task", "list", "--limit", "70", own.url).out.splitlines()), HEADER + 70)
+        check_same(len(run("task", "list", "--json", "--limit", "70", own.url).out.splitlines()), 70)
 
 
 @test("task cancel stops a task; one that is over cannot be stopped")
@@ -306,23 +367,23 @@ def _():
 def _():
     failed(run("send"), 2, "send needs URL")
     failed(run("send", server()), 2, "nothing to send")
-    failed(run("send", "ftp://x", "y"), 2, "neither http:// nor https://")
-    failed(run("send", "-H", "nonsense", server(), "x"), 2, "wanted 'NAME: VALUE'")
-    failed(run("send", "--timeout", "soon", server(), "x"), 2, "--timeout soon: not a number")
+    failed(run("send", "ftp://x", "y"), 2, "expected a URL with http:// or https://")
+    failed(run("send", "-H", "nonsense", server(), "x"), 2, "expected 'NAME: VALUE'")
+    failed(run("send", "--timeout", "soon", server(), "x"), 2, "--timeout soon: expected a number")
     failed(run("send", "--data", "{", server(), "x"), 1, "--data:1:")
     failed(run("send", "--file", "/nowhere", server(), "x"), 1, "cannot read /nowhere")
     failed(run("send", "http://127.0.0.1:1", "x"), 1, "cannot reach http://127.0.0.1:1", "is the server running")
     failed(run("send", "--task", "no-such", server(), "x"), 1, "the server refused the request: ", "dragoman task list")
-    failed(run("task", "get", server()), 2, "get needs ID")
-    failed(run("task", "get", server(), "no-such"), 1, "(-32001)")
+    failed(run("task", "get", server()), 2, "get needs the ID")
+    failed(run("task", "get", server(), "no-such"), 1, "the server refused the request: Task not found", "dragoman task list")
     failed(run("task", "get", "--binding", "rest", server(), "no such/one"), 1, "the server refused the request: ")
-    failed(run("task", "list", server(), "x"), 2, "list takes no ID")
-    failed(run("task", "look", server()), 2, "no action 'look'")
+    failed(run("task", "list", server(), "x"), 2, "list needs no ID")
+    failed(run("task", "look", server()), 2, "unknown action 'look'")
 
 
 @test("a server that speaks something else is told from one that refuses")
 def _():
-    for body, status, said in [(b"<html>", 200, "does not speak A2A 1.0"), (b'{"jsonrpc":"2.0","id":1}', 200, "does not speak A2A"),
+    for body, status, said in [(b"<html>", 200, "not A2A 1.0"), (b'{"jsonrpc":"2.0","id":1}', 200, "not A2A"),
                                (b"", 502, "HTTP status 502"), (b"no", 401, "--token TOKEN"),
                                (b'{"error":{"code":429,"message":"slow down"}}', 429, "slow down")]:
         with Recorder(body, status) as recorder:
@@ -331,7 +392,7 @@ def _():
         failed(run("send", recorder.url, "x"), 1, "no agent card at", "--protocol and --binding")
     with Recorder(b'{"name":"x"}', 200) as recorder:
         ended = run("send", recorder.url, "x")
-        check(ended.status == 1 and ("offers nothing that we speak" in ended.err or "no agent card" in ended.err), ended)
+        check(ended.status == 1 and ("has no interface that this program supports" in ended.err or "not an agent card" in ended.err), ended)
 
 
 @test("what a stranger writes cannot command the terminal")

@@ -3,7 +3,7 @@ import re
 
 from support import TO_03, check, check_same, compact, failed, message, run, succeeded, test
 
-COMMANDS = ["serve", "send", "task", "card", "init", "db", "bench", "lint", "convert", "compact", "formats", "version", "help"]
+COMMANDS = ["serve", "send", "task", "card", "init", "schema", "db", "bench", "lint", "convert", "compact", "formats", "version", "help"]
 
 
 @test("version, --version and the library say the same")
@@ -47,27 +47,27 @@ def _():
 
 
 WRONG = [  # what is typed, what is said
-    (["convrt"], "no command 'convrt'", "did you mean 'convert'?"),
-    (["--nonsense"], "no option '--nonsense'", "dragoman help"),
-    (["--to", "a2a-1.0"], "no option '--to'", "dragoman convert --to"),
+    (["convrt"], "unknown command 'convrt'", "did you mean 'convert'?"),
+    (["--nonsense"], "unknown option '--nonsense'", "dragoman help"),
+    (["--to", "a2a-1.0"], "unknown option '--to'", "dragoman convert --to"),
     (["convert"], "convert needs --to FORMAT", "a2a-1.0"),
     (["convert", "--to"], "'--to' needs a value", "a2a-1.0"),
-    (["convert", "--to", "a2a"], "no format 'a2a'", "did you mean 'a2a-1.0'?"),
-    (["convert", "--to=opnai-chat"], "no format 'opnai-chat'", "did you mean 'openai-chat'?"),
-    (["convert", "--to", "auto"], "no format 'auto'", "one of a2a-1.0"),
-    (["convert", "--from", "a2a-0.2", "--to", "a2a-1.0"], "no format 'a2a-0.2'", "did you mean 'a2a-0.3'?"),
-    (["convert", "--form", "auto"], "no option '--form'", "did you mean '--from'?"),
-    (["convert", "--frame", "ssse"], "no framing 'ssse'", "did you mean 'sse'?"),
-    (["convert", "--object", "massage"], "no kind of object 'massage'", "did you mean 'message'?"),
-    (["convert", "-z"], "no option '-z'", "dragoman help convert"),
+    (["convert", "--to", "a2a"], "unknown format 'a2a'", "did you mean 'a2a-1.0'?"),
+    (["convert", "--to=opnai-chat"], "unknown format 'opnai-chat'", "did you mean 'openai-chat'?"),
+    (["convert", "--to", "auto"], "unknown format 'auto'", "allowed values: a2a-1.0"),
+    (["convert", "--from", "a2a-0.2", "--to", "a2a-1.0"], "unknown format 'a2a-0.2'", "did you mean 'a2a-0.3'?"),
+    (["convert", "--form", "auto"], "unknown option '--form'", "did you mean '--from'?"),
+    (["convert", "--frame", "ssse"], "unknown framing 'ssse'", "did you mean 'sse'?"),
+    (["convert", "--object", "massage"], "unknown kind of object 'massage'", "did you mean 'message'?"),
+    (["convert", "-z"], "unknown option '-z'", "dragoman help convert"),
     (["convert", "--help=1"], "'--help' takes no value", "dragoman help convert"),
     (["formats", "a2a-1.0", "openai-chat", "more"], "'more' is one argument too many", "dragoman help formats"),
     (["formats", "--json", "--markdown"], "not both", "dragoman help formats"),
-    (["formats", "--markdown", "a2a-1.0"], "takes no arguments", "dragoman help formats"),
-    (["help", "me"], "no command 'me'", "one of serve"),
+    (["formats", "--markdown", "a2a-1.0"], "needs no arguments", "dragoman help formats"),
+    (["help", "me"], "unknown command 'me'", "allowed values: serve"),
     (["version", "1"], "'1' is one argument too many", "dragoman help version"),
-    (["__man", "nonsense"], "no man page", "hint: "),
-    (["__completion", "tcsh"], "no shell 'tcsh'", "did you mean"),
+    (["__man", "nonsense"], "unknown man page", "hint: "),
+    (["__completion", "tcsh"], "unknown shell 'tcsh'", "did you mean"),
 ]
 
 
@@ -89,8 +89,8 @@ def _():
 
 @test("an empty command word, a huge one and one with control characters are refused safely")
 def _():
-    failed(run(""), 2, "no command ''")
-    failed(run("x" * 100000), 2, "no command 'xxx")
-    failed(run("--" + "x" * 100000), 2, "no option '--xxx")
+    failed(run(""), 2, "unknown command ''")
+    failed(run("x" * 100000), 2, "unknown command 'xxx")
+    failed(run("--" + "x" * 100000), 2, "unknown option '--xxx")
     ended = failed(run("con\x1b[31mvert\n"), 2, "\\x1b[31m", "\\x0a")
     check("\x1b" not in ended.err, ended)

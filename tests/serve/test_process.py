@@ -20,7 +20,7 @@ V1 = [("A2A-Version", "1.0")]
 
 def banner(s):
     """The lines that are there to be copied."""
-    return [line.strip() for line in s.log if line.startswith("  ") and not line.startswith("  agent ") and not line.startswith("  tasks ")]
+    return [line.strip() for line in s.log if line.startswith("  ") and not line.startswith(("  agent ", "  tasks ", "  settings "))]
 
 
 @test("the banner's curl line works as it stands")
@@ -69,6 +69,64 @@ def _():
         line = next(x for x in banner(s) if x.startswith("curl "))
         p = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, env={**os.environ, "TOKEN": "s3cret-word"})
         check("You said: hello" in p.stdout, p)
+
+
+class Typed:
+    """`dragoman serve` as a person types it: in a folder, without options that the test does not name."""
+
+    def __init__(self, *args, cwd, env=None):
+        env = {k: v for k, v in ENV.items() if k not in ("STATE_DIRECTORY", "XDG_STATE_HOME")} | {"HOME": folder()} | (env or {})
+        self.p = subprocess.Popen([DRAGOMAN, "serve", *args], cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.lines = []
+        for line in self.p.stdout:
+            self.lines.append(line.rstrip())
+            if line.startswith("Ctrl-C"):
+                break
+
+    def __enter__(self):
+        check(any(line.startswith("Ctrl-C") for line in self.lines), lambda: self.p.stderr.read())
+        return "\n".join(self.lines)
+
+    def __exit__(self, *_):
+        self.p.terminate()
+        self.p.communicate(timeout=60)
+
+
+@test("serve reads ./dragoman.yaml, reports it, and prints the absolute path of the database")
+def _():
+    here = os.path.realpath(folder())
+    with open(os.path.join(here, "dragoman.yaml"), "w") as f:
+        f.write("listen: 127.0.0.1:0\nagents: {mine: {type: hello}}\n")
+    with Typed(cwd=here) as banner:
+        check("agent mine at " in banner, banner)
+        check(f"settings from {here}/dragoman.yaml" in banner, banner)
+        check(f"tasks are stored in {here}/dragoman.db" in banner and os.path.exists(here + "/dragoman.db"), banner)
+    other = folder()
+    with Typed("-c", here + "/dragoman.yaml", cwd=other) as banner:
+        check(f"tasks are stored in {here}/dragoman.db" in banner, banner)
+    same(os.listdir(other), [], "files in the current folder")
+    p = subprocess.run([DRAGOMAN, "serve", "--check"], cwd=here, env=ENV, capture_output=True, text=True, timeout=60)
+    same((p.returncode, p.stderr), (0, "dragoman: reading ./dragoman.yaml\n"), "--check")
+    same(json.loads(p.stdout)["agents"][0]["id"], "mine", "its agent")
+
+
+@each("without a file the database is in the state folder: {}", [
+    ("$STATE_DIRECTORY", {"STATE_DIRECTORY": "A"}, "A"), ("$XDG_STATE_HOME", {"XDG_STATE_HOME": "A"}, "A/dragoman"), ("~/.local/state", {"HOME": "A"}, "A/.local/state/dragoman")])
+def _(env, want):
+    a, here = os.path.realpath(folder()), folder()
+    with Typed("--listen", "127.0.0.1:0", cwd=here, env={k: a for k in env}) as banner:
+        path = want.replace("A", a, 1) + "/dragoman.db"
+        check(f"tasks are stored in {path}" in banner and os.path.exists(path), banner)
+        check("settings from" not in banner, banner)
+    same(os.listdir(here), [], "files in the current folder")
+    p = subprocess.run([DRAGOMAN, "db", "check"], cwd=here, env={**{k: v for k, v in ENV.items() if k not in ("STATE_DIRECTORY", "XDG_STATE_HOME")}, "HOME": "/nowhere", **{k: a for k in env}}, capture_output=True, text=True, timeout=60)
+    same((p.returncode, p.stdout), (0, "0 tasks, 0 turns, 0 records, 0 faults\n"), f"db check finds it ({p})")
+
+
+@test("a store in memory is named as such in the banner")
+def _():
+    with Typed("--listen", "127.0.0.1:0", "--store", "memory", cwd=folder()) as banner:
+        check("tasks are stored in memory only" in banner, banner)
 
 
 def start_badly(*args):
@@ -257,14 +315,20 @@ def _(config):
         same([status(r.s, t) for t in ("old", None)], [404, 401], "after")
 
 
-@test("SIGHUP: what needs a restart is told, and the rest holds")
+@test("SIGHUP: settings that need a restart are reported as such, the others take effect")
 def _():
     with Reloaded({"agents": [agent("demo")], "a2a": {"card_max_age_s": 5}}) as r:
-        lines = r.reload({"listen": "127.0.0.1:1", "agents": [agent("demo"), agent("hello")], "a2a": {"card_max_age_s": 6}})
-        waiting = {m[1] for line in lines if "needs a restart" in line and (m := re.search(r"setting=(\S+)", line))}
-        same(waiting, {"/agents"}, "settings that wait")  # --listen stands on the command line
+        lines = r.reload({"loops": 3, "agents": [agent("demo")], "a2a": {"card_max_age_s": 6}}, "reloaded changed=2 need_restart=1")
+        waiting = {m[1] for line in lines if "after a restart" in line and (m := re.search(r"setting=(\S+)", line))}
+        same(waiting, {"/loops"}, "settings that wait")
         soon(lambda: "max-age=6" in ask(r.s.address, "GET", PATH).get("cache-control"), "the card", 30)
-        same(ask(r.s.address, "GET", "/agents/hello" + PATH).status, 404, "the new agent")
+
+
+@test("SIGHUP: a change that needs a restart alone is reported as a warning")
+def _():
+    with Reloaded({"agents": [agent("demo")]}) as r:
+        lines = r.reload({"loops": 3, "agents": [agent("demo")]}, "nothing reloaded: the changes need a restart")
+        check(any("warn" in line and "nothing reloaded" in line for line in lines), lines)
 
 
 # An address that is not loopback by its form, and that only this machine reaches.
@@ -307,7 +371,65 @@ def _(first, config):
 @test("SIGHUP without a change says so")
 def _():
     with Reloaded({"agents": [agent("demo")]}) as r:
-        r.reload({"agents": [agent("demo")]}, "no setting changed")
+        r.reload({"agents": [agent("demo")]}, "reloaded: the settings are the same")
+
+
+def echo(word):
+    """An exec agent that answers with a word."""
+    return agent("exec", "mine", {"command": ["/bin/sh", "-c", f"cat >/dev/null; echo {word}"], "input": "text", "output": "text"})
+
+
+def says(s, text, base="/agents/mine", **more):
+    answer = Client(s, RPC1, base=base).send(text, **more)
+    return json.dumps(answer.value)
+
+
+@test("SIGHUP: agents are added, changed and removed without a restart")
+def _():
+    with Reloaded({"agents": [agent("demo")]}) as r:
+        same(ask(r.s.address, "GET", "/agents/mine" + PATH).status, 404, "before")
+        lines = r.reload({"agents": [agent("demo"), echo("one")]})
+        check(any("agent added" in line and "/agents/mine" in line for line in lines), lines)
+        soon(lambda: ask(r.s.address, "GET", "/agents/mine" + PATH).status == 200, "the new agent", 30)
+        check("one" in says(r.s, "hi"), "its answer")
+        lines = r.reload({"agents": [agent("demo"), echo("two")]})
+        check(any("setting changed" in line and "/agents/1/settings" in line for line in lines), lines)
+        soon(lambda: "two" in says(r.s, "hi"), "the answer of the changed agent", 30)
+        lines = r.reload({"agents": [agent("demo")]})
+        check(any("agent removed" in line and "/agents/mine" in line for line in lines), lines)
+        soon(lambda: ask(r.s.address, "GET", "/agents/mine" + PATH).status == 404, "the removed agent", 30)
+        r.reload({"agents": [agent("demo"), echo("two")]})
+        soon(lambda: ask(r.s.address, "GET", "/agents/mine" + PATH).status == 200, "the agent once more", 30)
+        check("two" in says(r.s, "hi"), "its answer")
+        r.s.stop_well()
+
+
+@test("SIGHUP: a running task keeps the agent it started with, its next turn gets the new one", timeout=120)
+def _():
+    asks = """cat >/dev/null; if [ "$(cat state)" = asked ]; then echo '{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED","message":{"messageId":"b","role":"ROLE_AGENT","parts":[{"text":"WORD"}]}}}}';
+    else echo asked >state; echo '{"statusUpdate":{"status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"a","role":"ROLE_AGENT","parts":[{"text":"which?"}]}}}}'; fi"""
+    here = folder()
+    open(os.path.join(here, "state"), "w").close()
+
+    def asker(word):
+        return agent("exec", "mine", {"command": ["/bin/sh", "-c", asks.replace("WORD", word)], "cwd": here})
+    with Reloaded({"agents": [asker("old")]}) as r:
+        with Client(r.s, RPC1, base="/agents/mine").stream("start") as events:
+            t = events.next().body["id"]
+            events.rest()
+        r.reload({"agents": [asker("new")]})
+        soon(lambda: any("reloaded changed=" in line for line in r.s.log), "the reload", 30)
+        answer = Client(r.s, RPC1, base="/agents/mine").send("go on", task=t)
+        check("new" in json.dumps(answer.value) and answer.state == "TASK_STATE_COMPLETED", answer)
+        r.s.stop_well()
+
+
+@test("SIGHUP: an agent that cannot be opened changes nothing")
+def _():
+    with Reloaded({"agents": [agent("demo"), echo("one")]}) as r:
+        bad = agent("exec", "mine", {"command": []})
+        r.reload({"agents": [agent("demo"), bad]}, "nothing reloaded")
+        check("one" in says(r.s, "hi"), "the answer of the old agent")
 
 
 @test("a stream goes on over many reloads", timeout=120)
@@ -316,7 +438,7 @@ def _():
         with Client(r.s, RPC1).stream("slow 3") as events:
             events.next()
             for i in range(6):
-                r.reload({"agents": [agent("demo", card={"name": f"n{i}"})]})
+                r.reload({"agents": [agent("demo", card={"name": f"n{i}"}, working_message=f"working {i}"), *[echo(str(i))] * (i % 2)]})
             check(any("TASK_STATE_COMPLETED" in str(e.body) for e in events.rest()), "no end")
 
 

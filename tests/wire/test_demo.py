@@ -59,7 +59,16 @@ def _(wire, word):
     same((m["role"], len(m["parts"])), ("ROLE_AGENT", 1), "role and parts")
 
 
-@each("no working status has a text part: {} [R004-06 R004-24]", [(f"{word}, {w}", w, word) for w in RPC for word in DEMO_END_WELL])
+@each("a working status has a state, a timestamp and no message: {} [R004-06]", [(f"{word}, {w}", w, word) for w in ALL for word in (DEMO_TEXT, DEMO_DATA)])
+def _(wire, word):
+    working = [e for e in client(wire).stream(word).rest() if e.kind == "statusUpdate" and e.state == "TASK_STATE_WORKING"]
+    check(working, "a working status")
+    for e in working:
+        same(set(e.body["status"]), {"state", "timestamp"}, "members of the status")
+        check(wire.is_1 or e.payload.get("final", e.body.get("final", False)) is False, e)
+
+
+@each("no working status has a text part: {} [R004-24]", [(f"{word}, {w}", w, word) for w in RPC for word in DEMO_END_WELL])
 def _(wire, word):
     for e in client(wire).stream(word).rest():
         if e.state == "TASK_STATE_WORKING" and e.kind == "statusUpdate":

@@ -1,5 +1,6 @@
-/* app/admin/admin_db.c - `dragoman db ACTION [FILE]`: store/sqlite/admin.h, told to a person. */
+/* app/admin/admin_db.c - `dragoman db ACTION [FILE]`: store/sqlite/admin.h for a person. */
 #include "app/admin/admin.h"
+#include "app/serve/config.h"
 #include "store/sqlite/admin.h"
 
 #include <inttypes.h>
@@ -44,7 +45,7 @@ static dgm_code write_line(dgm_str line, void *arg, dgm_err *err)
     dgm_cli_output *out = arg;
     if (dgm_cli_output_write(out, line.p, line.n) && dgm_cli_output_write(out, "\n", 1))
         return DGM_OK;
-    return dgm_fail(err, DGM_UNAVAILABLE, NULL, "stopped: nobody can read it");
+    return dgm_fail(err, DGM_UNAVAILABLE, NULL, "standard output was closed");
 }
 
 static int export(const char *path)
@@ -56,20 +57,46 @@ static int export(const char *path)
     return dgm_db_export(path, write_line, &out, &err) ? fail(&err) : DGM_CLI_OK;
 }
 
+/* The database that `dragoman serve` would use here. NULL: there is none, which was reported. */
+static const char *database_of_server(const dgm_cli_line *line, dgm_config **ret_config)
+{
+    const char *file = dgm_cli_get(line, "config");
+    dgm_config *c = dgm_config_load(
+        &(dgm_config_source){.file = file ? file : dgm_config_default_file(), .no_files = true});
+    dgm_buf b;
+    *ret_config = c;
+    dgm_buf_init(&b, SIZE_MAX);
+    for (size_t i = 0; i < c->n_findings; i++) {
+        if (c->findings[i].is_warning)
+            continue;
+        dgm_buf_clear(&b);
+        dgm_config_finding_put(&b, &c->findings[i]);
+        dgm_cli_complain("%.*s", DGM_P(dgm_buf_str(&b)));
+    }
+    dgm_buf_done(&b);
+    if (!c->n_errors && dgm_str_starts(c->store, DGM_STR("sqlite:")))
+        return c->store.p;
+    if (!c->n_errors)
+        dgm_cli_complain("%s: store is %s, which is not a database file", c->file.p, c->store.p);
+    dgm_cli_hint("--database PATH names the database");
+    return NULL;
+}
+
 int dgm_admin_db(const dgm_cli_line *line)
 {
     const char *action = line->args[0], *file = line->n_args > 1 ? line->args[1] : NULL;
     const char *path = dgm_cli_get(line, "database");
     bool copies = strcmp(action, "backup") == 0 || strcmp(action, "restore") == 0;
     dgm_err err = {0};
-    if (!path)
-        path = "dragoman.db";
+    dgm_auto(dgm_config_free) dgm_config *c = NULL;
+    if (!path && !(path = database_of_server(line, &c)))
+        return DGM_CLI_FAILED;
     if (strncmp(path, "sqlite:", 7) == 0)
         path += 7;
     if (copies && !file)
         return dgm_cli_refuse(line, "%s needs FILE", action);
     if (!copies && file)
-        return dgm_cli_refuse(line, "%s takes no FILE; --database names the database", action);
+        return dgm_cli_refuse(line, "%s needs no FILE; --database names the database", action);
     switch (action[0]) { /* one of the table's words: the parser saw to it */
     case 'c': return check(path);
     case 'v': return vacuum(path);

@@ -8,7 +8,7 @@ int dgm_admin_init(const dgm_cli_line *line)
     const char *folder = line->n_args > 1 ? line->args[1] : ".";
     dgm_err err = {0};
     if (!kind)
-        return dgm_cli_refuse(line, "there is no kind of agent '%s'", line->args[0]);
+        return dgm_cli_refuse(line, "unknown kind of agent '%s'", line->args[0]);
     if (dgm_init_write(kind, folder, &err)) {
         dgm_cli_complain("%s", err.msg);
         return DGM_CLI_FAILED;
@@ -18,6 +18,6 @@ int dgm_admin_init(const dgm_cli_line *line)
     printf("\nTry:\n  ");
     if (line->n_args > 1)
         printf("cd %s && ", folder);
-    printf("dragoman serve -c %s\n", kind->files[0].name);
+    printf("dragoman serve\n");
     return DGM_CLI_OK;
 }

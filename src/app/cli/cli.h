@@ -45,6 +45,7 @@ typedef struct dgm_cli_argument {
     bool required;
     bool repeats; /* the last one may */
     const char *about;
+    const char *implied; /* of the first: a word that may be left out; NULL: none */
 } dgm_cli_argument;
 
 /* An exit status and when it comes; an example and what it shows. */

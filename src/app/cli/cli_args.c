@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
 
 /* ---- the word that was meant ------------------------------------------------------------------- */
@@ -121,24 +122,35 @@ static void advise_word(dgm_cli_misuse *m, const dgm_cli_command *c, const dgm_c
         advise_help(m, c);
         return;
     }
-    advise(m, "one of");
+    advise(m, "allowed values:");
     for (size_t i = 0; (word = kind->word(i)); i++) {
         size_t len = strlen(m->hint);
         snprintf(m->hint + len, sizeof m->hint - len, "%s %s", i ? "," : "", word);
     }
 }
 
-static bool good_word(const dgm_cli_command *c, const dgm_cli_kind *kind, const char *typed,
-                      dgm_cli_misuse *m)
+static bool is_word_of(const dgm_cli_kind *kind, const char *typed)
 {
     const char *word;
-    if (!kind || !kind->word)
-        return true;
     for (size_t i = 0; (word = kind->word(i)); i++) {
         if (strcmp(word, typed) == 0)
             return true;
     }
-    say(m, "no %s '%s'", kind->noun, typed);
+    return false;
+}
+
+static bool good_word(const dgm_cli_command *c, const dgm_cli_kind *kind, const char *typed,
+                      dgm_cli_misuse *m)
+{
+    if (!kind || !kind->word || is_word_of(kind, typed))
+        return true;
+    if (strcmp(kind->noun, "action") == 0 && strstr(typed, "://")) {
+        say(m, "%s needs an action before the URL", c->name);
+        advise(m, "dragoman %s %s %s", c->name, is_word_of(kind, "list") ? "list" : kind->word(0),
+               typed);
+        return false;
+    }
+    say(m, "unknown %s '%s'", kind->noun, typed);
     advise_word(m, c, kind, typed);
     return false;
 }
@@ -167,7 +179,7 @@ static bool no_such_option(const dgm_cli_command *c, const char *typed, size_t n
 {
     char name[LONGEST + 1] = "";
     struct guess g = {name, NULL, 0};
-    say(m, "no option '%.*s'", (int)n, typed);
+    say(m, "unknown option '%.*s'", (int)n, typed);
     advise_help(m, c);
     if (n < 3 || n - 2 > LONGEST || strncmp(typed, "--", 2) != 0)
         return false;
@@ -180,8 +192,7 @@ static bool no_such_option(const dgm_cli_command *c, const char *typed, size_t n
     }
     for (const dgm_cli_command *const *other = dgm_cli_commands; is_root(c) && *other; other++) {
         if (option_by_name(*other, name, n - 2)) {
-            advise(m, "it belongs behind a command: `dragoman %s %.*s`", (*other)->name, (int)n,
-                   typed);
+            advise(m, "put it after a command: `dragoman %s %.*s`", (*other)->name, (int)n, typed);
             break;
         }
     }
@@ -286,6 +297,21 @@ static bool good_arguments(const dgm_cli_line *line, dgm_cli_misuse *m)
     return true;
 }
 
+/* `dragoman card URL` is `dragoman card get URL`. There is room: argv also had the program and the command. */
+static void add_implied_word(dgm_cli_line *line)
+{
+    const dgm_cli_argument *a = line->command->arguments;
+    size_t most = 0;
+    while (a && a[most].name)
+        most++;
+    if (!a || !a->implied || !line->n_args || line->n_args >= most ||
+        is_word_of(a->kind, line->args[0]))
+        return;
+    memmove(line->args + 1, line->args, line->n_args * sizeof *line->args);
+    line->args[0] = (char *)(uintptr_t)a->implied; /* arguments are only read */
+    line->n_args++;
+}
+
 /* ---- public --------------------------------------------------------------------------------------- */
 
 bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse *ret_misuse)
@@ -311,6 +337,7 @@ bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse
             line.args[line.n_args++] = argv[i];
         }
     }
+    add_implied_word(&line);
     if (!dgm_cli_get(&line, "help") && !is_root(line.command) &&
         (!required_options(&line, ret_misuse) || !good_arguments(&line, ret_misuse)))
         return false;

@@ -73,7 +73,7 @@ static void advise(const dgm_convert_options *o, const dgm_err *err)
             dgm_cli_hint("`--from` names the format, `--object` what the object is");
         break;
     case DGM_UNSUPPORTED_OPERATION:
-        dgm_cli_hint("`dragoman formats` shows what %s cannot say", o->to ? o->to : o->from);
+        dgm_cli_hint("`dragoman formats` lists what %s cannot represent", o->to ? o->to : o->from);
         break;
     case DGM_INTERNAL: dgm_cli_hint("this is a fault in dragoman: please report it"); break;
     default: break;

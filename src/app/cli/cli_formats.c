@@ -328,7 +328,7 @@ int dgm_cli_run_formats(const dgm_cli_line *line)
     if (json && markdown)
         return dgm_cli_refuse(line, "--json or --markdown, not both");
     if (markdown && from)
-        return dgm_cli_refuse(line, "--markdown shows all formats: it takes no arguments");
+        return dgm_cli_refuse(line, "--markdown prints all formats and needs no arguments");
     if (json) {
         all_as_json(formats, n, from, to);
     } else if (markdown) {

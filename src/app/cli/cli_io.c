@@ -119,7 +119,7 @@ static bool open_regular(dgm_cli_output *o, const char *path, const struct stat 
     snprintf(doomed, sizeof doomed, "%s", o->temporary);
     set_signals(true);
     if (old && fchmod(o->fd, old->st_mode & 07777) != 0) {
-        dgm_cli_complain("cannot give the new %s the mode of the old: %s", path, strerror(errno));
+        dgm_cli_complain("cannot copy the file mode to the new %s: %s", path, strerror(errno));
         return false;
     }
     return true;

@@ -71,7 +71,7 @@ int dgm_cli_run_lint(const dgm_cli_line *line)
     for (size_t i = 0; i < line->n_args; i++)
         addresses += is_address(line->args[i]);
     if ((rules || markdown) && line->n_args)
-        return dgm_cli_refuse(line, "--%s shows the table: it takes no FILE",
+        return dgm_cli_refuse(line, "--%s prints the table and needs no FILE",
                               rules ? "rules" : "markdown");
     if (addresses && line->n_args > 1)
         return dgm_cli_refuse(line, "FILEs or one URL, not both");

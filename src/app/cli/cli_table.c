@@ -107,7 +107,7 @@ static int run_man(const dgm_cli_line *line)
     if (strncmp(page, "dragoman-", 9) == 0)
         page += 9;
     if (strcmp(page, "dragoman") != 0 && !(c = dgm_cli_command_find(page)))
-        return dgm_cli_refuse(line, "there is no man page '%s'", page);
+        return dgm_cli_refuse(line, "unknown man page '%s'", page);
     dgm_cli_man(c, stdout);
     return DGM_CLI_OK;
 }
@@ -125,12 +125,13 @@ static int run_completion(const dgm_cli_line *line)
 const dgm_cli_command dgm_cli_root = {
     .name = "dragoman",
     .about = "let any agent talk to any client",
-    .text =
-        "Dragoman stands between agents and clients. `dragoman serve` runs agents behind A2A "
-        "1.0 and 0.3, `dragoman send` talks to any A2A agent, `dragoman convert` translates "
-        "between A2A, AG-UI, OpenAI's formats and others, and `dragoman formats` tells what that "
-        "loses.",
-    .options = OPTIONS(HELP, {.name = "version", .about = "show the version and exit"}),
+    .text = "Dragoman connects agents and clients. `dragoman serve` serves agents over A2A 1.0 and "
+            "0.3, OpenAI Chat Completions and Responses, AG-UI and the AI SDK. `dragoman send` "
+            "talks to "
+            "any A2A agent. `dragoman convert` translates between these formats, and `dragoman "
+            "formats` lists what a translation loses.",
+    .options =
+        OPTIONS(HELP, {.name = "version", .letter = 'V', .about = "show the version and exit"}),
     .arguments = ARGUMENTS(
         {"COMMAND", &dgm_cli_command_names, true, false,
          "what to do; `dragoman help COMMAND` says more"},
@@ -206,6 +207,7 @@ const dgm_cli_command *const dgm_cli_commands[] = {
     &dgm_cli_task,
     &dgm_cli_card,
     &dgm_cli_init,
+    &dgm_cli_schema,
     &dgm_cli_db,
     &dgm_cli_bench,
     &dgm_cli_lint,

@@ -78,16 +78,16 @@ static const dgm_cli_kind states = {"state", state_word, false};
     {.name = "header", .letter = 'H', .value = "HEADER", .kind = &dgm_cli_any_text,                \
      .repeats = true, .about = "send `NAME: VALUE` with every request; may be repeated"},          \
     {.name = "protocol", .value = "VERSION", .kind = &protocols,                                   \
-     .about = "speak this version of A2A",                                                         \
-     .more = "Default: the first of the card that we speak."},                                     \
+     .about = "use this version of A2A",                                                           \
+     .more = "Default: the first one of the card that this program supports."},                    \
     {.name = "binding", .value = "BINDING", .kind = &bindings,                                     \
-     .about = "speak it this way",                                                                 \
+     .about = "use this binding",                                                                  \
      .more = "With `--protocol` as well, no card is fetched and URL is the endpoint."},            \
     {.name = "ca", .value = "FILE", .kind = &dgm_cli_files,                                        \
      .about = "trust the certificates (PEM) in FILE",                                              \
-     .more = "Default: those that this machine trusts."},                                          \
+     .more = "Default: the certificates that this machine trusts."},                               \
     {.name = "timeout", .value = "SECONDS", .kind = &dgm_cli_any_text,                             \
-     .about = "give up after this long without a byte",                                            \
+     .about = "give up after this time without data",                                              \
      .more = "Default 600."}
 #define URL_ROW {"URL", &dgm_cli_any_text, true, false,                                            \
                  "the agent: its address, or that of its card"}
@@ -97,13 +97,13 @@ const dgm_cli_command dgm_cli_send = {
     .name = "send",
     .about = "send a message to an agent and show its answer",
     .text =
-        "Fetches the agent's card, speaks the version and binding that it offers (A2A 1.0 or 0.3, "
-        "JSON-RPC or HTTP+JSON), and sends TEXT. The answer's text goes to standard output as it "
-        "comes. What the agent says about its progress never mixes with it: it is shown on "
-        "standard error, and only if that is a terminal.\n\n"
-        "An agent that asks something back leaves the task open; how to go on is then said on "
-        "standard error. Ctrl-C asks the server to cancel the task and waits for it; a second one "
-        "ends at once.",
+        "Fetches the agent card, uses a version and binding that it offers (A2A 1.0 or 0.3, "
+        "JSON-RPC or HTTP+JSON), and sends TEXT. Without TEXT, `--file` and `--data` it sends "
+        "standard input, unless that is a terminal. The text of the answer is streamed to standard "
+        "output. Progress is shown on standard error, only if that is a terminal.\n\n"
+        "If the agent asks a question, the task stays open, and a line on standard error shows how "
+        "to answer. Ctrl-C asks the server to cancel the task and waits for it; a second Ctrl-C "
+        "ends the program at once.",
     .options = OPTIONS(
         {.name = "task", .value = "ID", .kind = &dgm_cli_any_text, .about = "go on with this task"},
         {.name = "context",
@@ -122,12 +122,12 @@ const dgm_cli_command dgm_cli_send = {
          .about = "send a JSON value along; may be repeated",
          .more = "`@FILE` reads it from there."},
         {.name = "no-wait",
-         .about = "return as soon as the agent has begun",
+         .about = "return as soon as the agent has started",
          .more = "Prints the task's id; `dragoman task get` and `subscribe` show the rest."},
         {.name = "no-stream", .about = "ask for the whole answer at once"},
         {.name = "json",
          .about = "print every event as a line of JSON",
-         .more = "In the spelling of A2A 1.0, whatever the server speaks."},
+         .more = "In the format of A2A 1.0, also if the server uses 0.3."},
         OF_PEER, HELP),
     .arguments = ARGUMENTS(
         URL_ROW, {"TEXT", &dgm_cli_any_text, false, true, "what to say; `-` reads standard input"}),
@@ -137,7 +137,7 @@ const dgm_cli_command dgm_cli_send = {
                    EXIT_2),
     .examples =
         NOTES({"dragoman send http://127.0.0.1:8484 help", "What can the demo agent do?"},
-              {"echo hello | dragoman send http://127.0.0.1:8484 -", "Text from standard input"},
+              {"echo hello | dragoman send http://127.0.0.1:8484", "Text from standard input"},
               {"dragoman send --json http://127.0.0.1:8484 stream", "Every event"}),
     .page = true,
     .run = dgm_cli_run_outside,
@@ -147,11 +147,12 @@ const dgm_cli_command dgm_cli_task = {
     .name = "task",
     .about = "get, list, cancel or follow tasks of an agent",
     .text = "`get` prints a task: its state, then its answer. `list` prints one line for each task "
-            "that you may see. `cancel` asks the agent to stop. `subscribe` shows what is said "
-            "from now on, as `dragoman send` does.\n\n"
+            "that you may see, the newest first: id, state, time of the last change, and the first "
+            "words of a message. `cancel` asks the agent to stop. `subscribe` prints the events "
+            "that follow, as `dragoman send` does.\n\n"
             "A2A 0.3 has no lists.",
     .options = OPTIONS(
-        {.name = "json", .about = "print JSON in the spelling of A2A 1.0"},
+        {.name = "json", .about = "print JSON in the format of A2A 1.0"},
         {.name = "history",
          .value = "N",
          .kind = &dgm_cli_any_text,
@@ -179,7 +180,7 @@ const dgm_cli_command dgm_cli_task = {
         {"1", "there is no such task, the server could not be asked, or a task that was followed "
               "did not complete"},
         EXIT_2),
-    .examples = NOTES({"dragoman task list http://127.0.0.1:8484", "Which tasks are there?"},
+    .examples = NOTES({"dragoman task list http://127.0.0.1:8484", "The tasks of an agent"},
                       {"dragoman task list --json --state completed http://127.0.0.1:8484",
                        "The same for a program"}),
     .page = true,
@@ -189,15 +190,16 @@ const dgm_cli_command dgm_cli_task = {
 const dgm_cli_command dgm_cli_card = {
     .name = "card",
     .about = "show an agent's card",
-    .text = "Fetches a card and prints what it says for a person; `--json` prints it in the "
-            "spelling of A2A 1.0. `--validate` checks what A2A asks of a card and prints every "
-            "fault.",
+    .text = "Fetches an agent card and prints it for a person; `--json` prints it in the format of "
+            "A2A 1.0. `--validate` checks it against the rules of A2A and prints every fault.",
     .options = OPTIONS({.name = "json", .about = "print the card as JSON"},
                        {.name = "validate", .about = "check it"}, OF_PEER, HELP),
-    .arguments = ARGUMENTS({"ACTION", &card_actions, true, false, "`get`"}, URL_ROW),
+    .arguments = ARGUMENTS(
+        {"ACTION", &card_actions, true, false, "`get`; may be left out", .implied = "get"},
+        URL_ROW),
     .exits = NOTES(EXIT_0, {"1", "there is no card, or it has faults"}, EXIT_2),
-    .examples = NOTES({"dragoman card get http://127.0.0.1:8484", "Who is there?"},
-                      {"dragoman card get --validate http://127.0.0.1:8484", "Is it right?"}),
+    .examples = NOTES({"dragoman card http://127.0.0.1:8484", "What can this agent do?"},
+                      {"dragoman card --validate http://127.0.0.1:8484", "Is the card correct?"}),
     .page = true,
     .run = dgm_cli_run_outside,
 };

@@ -138,7 +138,7 @@ const dgm_cli_command dgm_cli_compact = {
     .examples =
         NOTES({"dragoman compact --frame lines events.jsonl", "A stream, without its pieces"},
               {"dragoman convert --to ag-ui-simple events.jsonl | dragoman compact",
-               "Document 000's `compact_events()`"}),
+               "Like `compact_events()` of the library"}),
     .page = true,
     .run = dgm_cli_run_compact,
 };

@@ -19,49 +19,55 @@ static const dgm_cli_kind init_kinds = {"kind of agent", init_word, false};
 
 const dgm_cli_command dgm_cli_serve = {
     .name = "serve",
-    .about = "run the server: agents behind A2A 1.0 and 0.3",
+    .about = "serve agents over A2A, OpenAI, AG-UI and the AI SDK",
     .text =
-        "Serves agents over A2A 1.0 and 0.3, JSON-RPC and HTTP+JSON at one address, with tasks "
-        "that survive a restart and streams that can be resumed. Without a configuration it runs "
-        "the `demo` agent at 127.0.0.1:8484 and says what to try.\n\n"
-        "Settings come from the defaults, the profile, the file and the command line; the later "
-        "one wins. Every mistake in the file is told at once, with its line. Addresses that "
-        "others can reach are refused without tokens, unless `--insecure` is given.\n\n"
-        "SIGTERM and SIGINT stop it: running requests are answered, streams end properly, and "
-        "what was acknowledged is in the store.",
-    .options =
-        OPTIONS({.name = "config",
-                 .letter = 'c',
-                 .value = "FILE",
-                 .kind = &dgm_cli_files,
-                 .about = "read the configuration from FILE",
-                 .more = "YAML, or JSON if it ends in `.json`."},
-                {.name = "listen",
-                 .value = "ADDRESS",
-                 .kind = &dgm_cli_any_text,
-                 .about = "where to listen: `ADDR:PORT` or `unix:PATH`",
-                 .more = "Default `127.0.0.1:8484`; port 0 takes a free one."},
-                {.name = "store",
-                 .value = "URL",
-                 .kind = &dgm_cli_any_text,
-                 .about = "where tasks are kept: `memory:` or `sqlite:PATH`",
-                 .more = "Default `sqlite:dragoman.db`."},
-                {.name = "agent",
-                 .value = "TYPE",
-                 .kind = &dgm_cli_any_text,
-                 .about = "run this agent instead of the file's",
-                 .more = "`hello`, `demo`, `exec`, `bench`, `tck`."},
-                {.name = "profile",
-                 .value = "NAME",
-                 .kind = &dgm_cli_any_text,
-                 .about = "a named list of settings",
-                 .more = "`tck` is the one for the conformance kits."},
-                {.name = "insecure", .about = "listen to everybody without tokens"},
-                {.name = "check", .about = "print the settings it would run with, and exit"}, HELP),
+        "Serves agents at one address over A2A 1.0 and 0.3 (JSON-RPC and HTTP+JSON), OpenAI Chat "
+        "Completions and Responses (`/v1`), AG-UI (`/ag-ui`) and the AI SDK (`/ai-sdk`). Tasks "
+        "survive a restart and streams can be resumed.\n\n"
+        "Without `--config` it reads `./dragoman.yaml` if that file exists. Without a file it runs "
+        "the `demo` agent at 127.0.0.1:8484 and prints what to try. Settings come from the "
+        "defaults, the profile, the file and the command line; the later one wins. All errors in "
+        "the file are reported at once, each with its line. Listening on an address that other "
+        "machines can reach needs tokens, or `--insecure`.\n\n"
+        "SIGTERM and SIGINT stop it: open requests are answered, streams end properly, and "
+        "everything that was acknowledged is stored. SIGHUP reloads the file.",
+    .options = OPTIONS(
+        {.name = "config",
+         .letter = 'c',
+         .value = "FILE",
+         .kind = &dgm_cli_files,
+         .about = "read the configuration from FILE",
+         .more = "YAML, or JSON if it ends in `.json`. Default `./dragoman.yaml`, if it "
+                 "exists."},
+        {.name = "listen",
+         .value = "ADDRESS",
+         .kind = &dgm_cli_any_text,
+         .about = "where to listen: `ADDR:PORT` or `unix:PATH`",
+         .more = "Default `127.0.0.1:8484`. `PORT` alone is on 127.0.0.1. Port 0 uses a "
+                 "free one."},
+        {.name = "store",
+         .value = "URL",
+         .kind = &dgm_cli_any_text,
+         .about = "where tasks are stored: `memory:` or `sqlite:PATH`",
+         .more = "Default: `dragoman.db` in the folder of the configuration file; without a "
+                 "file in `$STATE_DIRECTORY`, else in `$XDG_STATE_HOME/dragoman`, else in "
+                 "`~/.local/state/dragoman`."},
+        {.name = "agent",
+         .value = "TYPE",
+         .kind = &dgm_cli_any_text,
+         .about = "run this agent instead of the file's",
+         .more = "`hello`, `demo`, `exec`, `bench`, `tck`."},
+        {.name = "profile",
+         .value = "NAME",
+         .kind = &dgm_cli_any_text,
+         .about = "a named list of settings",
+         .more = "`tck` is the one for the conformance kits."},
+        {.name = "insecure", .about = "allow every address without tokens"},
+        {.name = "check", .about = "print the settings it would run with, and exit"}, HELP),
     .exits = NOTES(EXIT_0, {"1", "it could not start, or the configuration is wrong"}, EXIT_2),
     .examples =
         NOTES({"dragoman serve --agent demo --store memory:", "An agent to play with"},
-              {"dragoman serve -c dragoman.yaml", "What `dragoman init exec` has made"},
+              {"dragoman serve -c dragoman.yaml", "The server that `dragoman init exec` wrote"},
               {"dragoman serve --check --listen 127.0.0.1:9000", "What would it run with?"}),
     .page = true,
     .run = dgm_cli_run_outside,
@@ -70,15 +76,29 @@ const dgm_cli_command dgm_cli_serve = {
 const dgm_cli_command dgm_cli_init = {
     .name = "init",
     .about = "write a first configuration and an agent to change",
-    .text = "Writes a commented `dragoman.yaml` and an agent that answers at once into FOLDER "
-            "(default: here). Files that are there already are left alone.",
+    .text = "Writes a commented `dragoman.yaml`, its JSON Schema for editors, and a working agent "
+            "into FOLDER (default: the current folder). Existing files are never changed.",
     .options = OPTIONS(HELP),
     .arguments =
         ARGUMENTS({"KIND", &init_kinds, true, false,
-                   "`exec`: a program that reads a message and writes lines of JSON"},
-                  {"FOLDER", &dgm_cli_files, false, false, "where to; made if it is not there"}),
-    .exits = NOTES(EXIT_0, {"1", "something is there already, or could not be written"}, EXIT_2),
-    .examples = NOTES({"dragoman init exec my-agent", "Then `cd my-agent` and `dragoman serve`"}),
+                   "`exec`: a program that reads a message and writes its answer"},
+                  {"FOLDER", &dgm_cli_files, false, false, "the folder; created if it is missing"}),
+    .exits = NOTES(EXIT_0, {"1", "a file exists already, or could not be written"}, EXIT_2),
+    .examples = NOTES({"dragoman init exec my-agent",
+                       "Then `cd my-agent` and `dragoman serve`, which reads ./dragoman.yaml"}),
+    .page = true,
+    .run = dgm_cli_run_outside,
+};
+
+const dgm_cli_command dgm_cli_schema = {
+    .name = "schema",
+    .about = "print the JSON Schema of dragoman.yaml",
+    .text = "Editors use it to complete and check the file: write it to a file and name that file "
+            "in the first line of dragoman.yaml, `# yaml-language-server: $schema=FILE`. "
+            "`dragoman init` does both.",
+    .options = OPTIONS(HELP),
+    .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
+    .examples = NOTES({"dragoman schema > dragoman.schema.json", "The schema as a file"}),
     .page = true,
     .run = dgm_cli_run_outside,
 };
@@ -87,26 +107,32 @@ const dgm_cli_command dgm_cli_db = {
     .name = "db",
     .about = "check, back up, restore, shrink or export a database",
     .text =
-        "`check` looks at every page and record of a database and names each fault. `backup` "
-        "writes a copy to FILE, which must not exist; `restore` puts one in place and keeps what "
-        "was there beside it. `vacuum` gives free pages back to the disk. `export` prints one JSON "
-        "object a line for every record, by task.\n\n"
-        "`check`, `backup` and `export` may run while a server uses the database; `restore` and "
-        "`vacuum` want it alone and say who has it.",
-    .options = OPTIONS(
-        {.name = "database",
-         .letter = 'd',
-         .value = "PATH",
-         .kind = &dgm_cli_files,
-         .about = "the database",
-         .more = "Default `dragoman.db`, as for `dragoman serve`; `sqlite:PATH` is understood."},
-        HELP),
+        "`check` reads every page and record of a database and reports each fault. `backup` "
+        "writes a copy to FILE, which must not exist. `restore` replaces the database by FILE and "
+        "keeps the old one under another name. `vacuum` returns free pages to the disk. `export` "
+        "prints one JSON object per line for every record, by task.\n\n"
+        "`check`, `backup` and `export` may run while a server uses the database. `restore` and "
+        "`vacuum` need it alone, and name the process that uses it.",
+    .options =
+        OPTIONS({.name = "database",
+                 .letter = 'd',
+                 .value = "PATH",
+                 .kind = &dgm_cli_files,
+                 .about = "the database: PATH or `sqlite:PATH`",
+                 .more = "Default: the one that `dragoman serve` would use here (see `--config`)."},
+                {.name = "config",
+                 .letter = 'c',
+                 .value = "FILE",
+                 .kind = &dgm_cli_files,
+                 .about = "the configuration of the server whose database it is",
+                 .more = "Default `./dragoman.yaml`, if it exists."},
+                HELP),
     .arguments = ARGUMENTS(
         {"ACTION", &db_actions, true, false, "`check`, `backup`, `restore`, `vacuum` or `export`"},
-        {"FILE", &dgm_cli_files, false, false, "of `backup`: where to; of `restore`: where from"}),
+        {"FILE", &dgm_cli_files, false, false, "`backup`: the new file; `restore`: the backup"}),
     .exits =
         NOTES(EXIT_0, {"1", "the database has faults, or something could not be done"}, EXIT_2),
-    .examples = NOTES({"dragoman db check", "Is all well?"},
+    .examples = NOTES({"dragoman db check", "Is the database correct?"},
                       {"dragoman db backup saved.db", "A copy, also while a server runs"},
                       {"dragoman db export -d dragoman.db", "Every record as a line of JSON"}),
     .page = true,

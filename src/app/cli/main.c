@@ -2,6 +2,7 @@
 #include "app/admin/admin.h"
 #include "app/client/client.h"
 #include "app/load/load.h"
+#include "app/serve/config.h"
 #include "app/serve/serve.h"
 #include "cli.h"
 
@@ -9,13 +10,27 @@
 
 static int serve(const dgm_cli_line *line)
 {
-    dgm_config_source source = {.file = dgm_cli_get(line, "config"),
+    const char *file = dgm_cli_get(line, "config");
+    dgm_config_source source = {.file = file ? file : dgm_config_default_file(),
                                 .listen = dgm_cli_get(line, "listen"),
                                 .store = dgm_cli_get(line, "store"),
                                 .agent = dgm_cli_get(line, "agent"),
                                 .profile = dgm_cli_get(line, "profile"),
                                 .insecure = dgm_cli_get(line, "insecure")};
+    if (!file && source.file && dgm_cli_get(line, "check"))
+        fprintf(stderr, "dragoman: reading ./%s\n", source.file); /* else the banner reports it */
     return dgm_serve(&source, dgm_cli_get(line, "check"), stdout, stderr);
+}
+
+static int schema(const dgm_cli_line *line)
+{
+    dgm_buf b;
+    (void)line;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_config_put_schema(&b);
+    fwrite(b.p, 1, b.n, stdout); /* main() checks standard output */
+    dgm_buf_done(&b);
+    return DGM_CLI_OK;
 }
 
 static const struct {
@@ -24,7 +39,7 @@ static const struct {
 } commands[] = {
     {"serve", serve},          {"send", dgm_client_send}, {"task", dgm_client_task},
     {"card", dgm_client_card}, {"db", dgm_admin_db},      {"init", dgm_admin_init},
-    {"bench", dgm_load_bench}, {"lint", dgm_client_lint},
+    {"bench", dgm_load_bench}, {"lint", dgm_client_lint}, {"schema", schema},
 };
 
 static int run(const dgm_cli_line *line)

@@ -163,9 +163,8 @@ static bool take_text(struct taking *t, dgm_str text, dgm_str event_id)
     }
     if (t->code) {
         dgm_err why = *t->err;
-        dgm_fail(t->err, DGM_INVALID_AGENT_RESPONSE, NULL,
-                 "the server does not speak A2A %s: %s%s%s", t->p->is_v1 ? "1.0" : "0.3", why.msg,
-                 why.at[0] ? " at " : "", why.at);
+        dgm_fail(t->err, DGM_INVALID_AGENT_RESPONSE, NULL, "invalid response: not A2A %s: %s%s%s",
+                 t->p->is_v1 ? "1.0" : "0.3", why.msg, why.at[0] ? " at " : "", why.at);
         return false;
     }
     if (frame.object.kind == DGM_OBJECT_ERROR) {
@@ -235,7 +234,7 @@ static dgm_code http_refusal(struct taking *t, const struct http_answer *answer)
     dgm_code code = status == 401   ? DGM_UNAUTHENTICATED
                     : status == 403 ? DGM_FORBIDDEN
                                     : DGM_INVALID_AGENT_RESPONSE;
-    return dgm_fail(t->err, code, NULL, "%.*s answers with HTTP status %ld", DGM_P(t->p->url),
+    return dgm_fail(t->err, code, NULL, "%.*s responded with HTTP status %ld", DGM_P(t->p->url),
                     status);
 }
 

@@ -84,7 +84,7 @@ static int cancel(struct follow *f)
     if (ask(f, DGM_METHOD_CANCEL, &request, NULL, &err))
         peer_complain(f->p, &err);
     else if (f->s->state != DGM_STATE_CANCELED)
-        dgm_cli_complain("asked to cancel, the task is %s", show_state_name(f->s->state));
+        dgm_cli_complain("the task was not canceled: it is %s", show_state_name(f->s->state));
     show_end(f->s);
     return DGM_CLI_FAILED;
 }
@@ -118,7 +118,7 @@ static int status_of(const struct follow *f)
             printf("%.*s\n", DGM_P(s->task_id));
         return DGM_CLI_OK;
     }
-    dgm_cli_complain("the server ended its answer and named no task");
+    dgm_cli_complain("the response of the server ended without a task");
     return DGM_CLI_FAILED;
 }
 

@@ -20,7 +20,7 @@ bool client_number(const dgm_cli_line *line, const char *option, long low, long 
         return true;
     value = strtol(text, &end, 10);
     if (end == text || *end || value < low || value > high) {
-        dgm_cli_refuse(line, "--%s %s: not a number from %ld to %ld", option, text, low, high);
+        dgm_cli_refuse(line, "--%s %s: expected a number from %ld to %ld", option, text, low, high);
         return false;
     }
     *to = value;
@@ -45,12 +45,12 @@ static int collect_headers(peer *p)
     p->headers = dgm_new_n(p->arena, const char *, DGM_CLI_MAX_VALUES + 2);
     if (token && *token) {
         if (strpbrk(token, "\r\n"))
-            return dgm_cli_refuse(line, "the token has a line end in it");
+            return dgm_cli_refuse(line, "the token contains a line end");
         p->headers[n++] = dgm_arena_printf(p->arena, "Authorization: Bearer %s", token).p;
     }
     for (size_t i = 0; (one = dgm_cli_get_nth(line, "header", i)); i++) {
         if (!good_header(one))
-            return dgm_cli_refuse(line, "--header '%s': wanted 'NAME: VALUE'", one);
+            return dgm_cli_refuse(line, "--header '%s': expected 'NAME: VALUE'", one);
         p->headers[n++] = one;
     }
     return DGM_CLI_OK;
@@ -273,11 +273,11 @@ static int no_interface(const peer *p)
         dgm_buf_printf(&offers, "%s%.*s %.*s", k ? ", " : "", DGM_P(i->protocol_binding),
                        DGM_P(i->protocol_version));
     }
-    dgm_cli_complain("the card at %s offers nothing that we speak%s%s: %.*s", p->card_url,
-                     dgm_cli_get(p->line, "protocol") ? " and --protocol allows" : "",
-                     dgm_cli_get(p->line, "binding") ? " and --binding allows" : "",
+    dgm_cli_complain("the card at %s has no interface that this program supports%s%s: %.*s",
+                     p->card_url, dgm_cli_get(p->line, "protocol") ? " with this --protocol" : "",
+                     dgm_cli_get(p->line, "binding") ? " with this --binding" : "",
                      DGM_P(dgm_buf_str(&offers)));
-    dgm_cli_hint("we speak JSONRPC and HTTP+JSON, 1.0 and 0.3");
+    dgm_cli_hint("supported: JSONRPC and HTTP+JSON, A2A 1.0 and 0.3");
     dgm_buf_done(&offers);
     return DGM_CLI_FAILED;
 }
@@ -298,7 +298,7 @@ static int begin(peer *p, const dgm_cli_line *line, const char *url)
     if (!strstr(url, "://"))
         p->address = dgm_arena_printf(p->arena, "http://%s", url).p;
     if (strncmp(p->address, "http://", 7) != 0 && strncmp(p->address, "https://", 8) != 0)
-        return dgm_cli_refuse(line, "%s: neither http:// nor https://", url);
+        return dgm_cli_refuse(line, "%s: expected a URL with http:// or https://", url);
     if (!(p->http = http_new(timeout, dgm_cli_get(line, "ca"), &err)))
         return peer_complain(p, &err);
     return collect_headers(p);

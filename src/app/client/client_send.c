@@ -119,13 +119,29 @@ static bool text_part(dgm_arena *a, const dgm_cli_line *line, dgm_part *ret)
     return good;
 }
 
+/* All of standard input, without the newline at its end. */
+static bool input_part(dgm_arena *a, dgm_part *ret)
+{
+    const char *dash[] = {"", "-"};
+    dgm_cli_line line = {.args = (char **)(uintptr_t)dash, .n_args = 2};
+    return text_part(a, &line, ret);
+}
+
+/* A word alone is a text whose URL was forgotten. */
+static bool looks_like_url(const char *text)
+{
+    return strpbrk(text, ":./") || strcmp(text, "localhost") == 0;
+}
+
 static int message_of(dgm_arena *a, const dgm_cli_line *line, dgm_message *ret)
 {
     const char *one;
-    dgm_part *parts = dgm_new_n(a, dgm_part, line->n_values + 1);
+    dgm_part *parts = dgm_new_n(a, dgm_part, line->n_values + 2);
     size_t n = 0;
     if (line->n_args > 1 && !text_part(a, line, &parts[n++]))
         return DGM_CLI_FAILED;
+    if (line->n_args == 1 && !looks_like_url(line->args[0]))
+        return dgm_cli_refuse(line, "'%s' is not a URL: dragoman send URL TEXT", line->args[0]);
     for (size_t i = 0; (one = dgm_cli_get_nth(line, "file", i)); i++) {
         if (!file_part(a, one, &parts[n++]))
             return DGM_CLI_FAILED;
@@ -134,8 +150,13 @@ static int message_of(dgm_arena *a, const dgm_cli_line *line, dgm_message *ret)
         if (!data_part(a, one, &parts[n++]))
             return DGM_CLI_FAILED;
     }
+    if (!n && !isatty(STDIN_FILENO)) {
+        if (!input_part(a, &parts[0]))
+            return DGM_CLI_FAILED;
+        n = parts[0].content.n ? 1 : 0;
+    }
     if (!n)
-        return dgm_cli_refuse(line, "nothing to send: TEXT, --file or --data");
+        return dgm_cli_refuse(line, "nothing to send: add TEXT, --file or --data");
     *ret = (dgm_message){.message_id = dgm_uuid7_in(a),
                          .role = DGM_ROLE_USER,
                          .task_id = dgm_str_from(dgm_cli_get(line, "task")),

@@ -297,6 +297,8 @@ static void set_progress(show *s, const dgm_message *m)
         else if (said && yyjson_is_str((yyjson_val *)(uintptr_t)said))
             text = dgm_json_str(said);
     }
+    if (!text.n && s->state == DGM_STATE_WORKING)
+        text = DGM_STR("Working"); /* most agents send no text: show that something happens */
     for (size_t i = 0; i < text.n && n < sizeof line - 1; i++)
         line[n++] = (unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f ? ' ' : text.p[i];
     s->progress = dgm_arena_dup(s->arena, (dgm_str){line, n});

@@ -95,12 +95,70 @@ static int subscribe(peer *p, const char *id)
 /* ---- lists --------------------------------------------------------------------------------------------------------- */
 
 struct listing {
+    const peer *p;
     bool json;
-    long left; /* LONG_MAX: all */
+    bool has_header;
+    size_t n, total; /* printed; that the server has, 0: unknown */
+    long left;       /* INT32_MAX: all */
     dgm_arena *arena;
     dgm_str next;
     bool failed;
 };
+
+#define PREVIEW                                                                                    \
+    60 /* bytes of a message: with an id, a state and a time a line has about 130 columns */
+#define PREVIEW_HISTORY 10 /* messages that are read to find one of the user */
+
+static void print_header(struct listing *l)
+{
+    l->has_header = true;
+    if (l->p->card) {
+        printf("Tasks of ");
+        print_text(l->p->card->name);
+        printf(" at %.*s\n", DGM_P(l->p->url));
+    }
+    printf("%-36s  %-14s  %-19s  %s\n", "TASK", "STATE", "CHANGED (UTC)", "MESSAGE");
+}
+
+/* The text of the first message of the user, or else of the agent; of a task without history its answer. */
+static dgm_str preview_of(const dgm_task *t)
+{
+    dgm_str found = DGM_STR("");
+    for (size_t i = 0; i < t->history.n; i++) {
+        const dgm_message *m = &t->history.at[i];
+        for (size_t k = 0; k < m->parts.n; k++) {
+            const dgm_part *part = &m->parts.at[k];
+            if (part->kind != DGM_PART_TEXT || !part->content.n)
+                continue;
+            if (m->role == DGM_ROLE_USER)
+                return part->content;
+            found = found.n ? found : part->content;
+        }
+    }
+    return found;
+}
+
+static void print_row(const dgm_task *t)
+{
+    dgm_str text = preview_of(t), time = t->status.timestamp;
+    bool is_cut = text.n > PREVIEW;
+    char day_and_time[20] = "-";
+    if (time.n >= 19) { /* 2026-11-15T20:50:11.123Z */
+        memcpy(day_and_time, time.p, 19);
+        day_and_time[10] = ' ';
+    }
+    if (is_cut)
+        text.n = PREVIEW;
+    while (dgm_utf8_check(text) != text.n)
+        text.n--;
+    print_text(t->id);
+    printf("%*s  %-14s  ", t->id.n < 36 ? (int)(36 - t->id.n) : 0, "",
+           show_state_name(t->status.state));
+    print_text(dgm_str_from(day_and_time));
+    printf("  ");
+    print_text(text);
+    printf("%s\n", is_cut ? "..." : "");
+}
 
 static bool take_page(const dgm_object *o, dgm_str event_id, void *arg)
 {
@@ -113,13 +171,12 @@ static bool take_page(const dgm_object *o, dgm_str event_id, void *arg)
             l->failed = !show_json(DGM_OBJECT_TASK, t, false);
             continue;
         }
-        print_text(t->id);
-        printf("  %-14s  ", show_state_name(t->status.state));
-        print_text(t->status.timestamp.n ? t->status.timestamp : DGM_STR("-"));
-        printf("  ");
-        print_text(t->context_id);
-        putchar('\n');
+        if (!l->has_header)
+            print_header(l);
+        print_row(t);
+        l->n++;
     }
+    l->total = page->total_size > 0 ? (size_t)page->total_size : 0;
     l->next = dgm_arena_dup(l->arena, page->next_page_token);
     return true;
 }
@@ -142,22 +199,34 @@ static int list(peer *p)
     if (!client_number(line, "limit", 0, INT32_MAX, &limit))
         return DGM_CLI_MISUSED;
     if (!p->is_v1) {
-        dgm_cli_complain("A2A 0.3 has no lists, and %s speaks no newer version", p->address);
+        dgm_cli_complain("A2A 0.3 has no lists, and %s has no newer version", p->address);
         return DGM_CLI_FAILED;
     }
-    struct listing l = {
-        .json = dgm_cli_get(line, "json"), .left = limit ? limit : INT32_MAX, .arena = p->arena};
+    struct listing l = {.p = p,
+                        .json = dgm_cli_get(line, "json"),
+                        .left = limit ? limit : INT32_MAX,
+                        .arena = p->arena};
+    long history = l.json ? 0 : PREVIEW_HISTORY;
+    if (!client_number(line, "history", 0, INT32_MAX, &history))
+        return DGM_CLI_MISUSED;
     do {
         dgm_list_tasks_request request = {
             .tenant = tenant_of(p),
             .context_id = dgm_str_from(dgm_cli_get(line, "context")),
             .status = state_of(dgm_cli_get(line, "state")),
             .page_size = {true, l.left < PAGE ? (int32_t)l.left : PAGE},
+            .history_length = {dgm_cli_get(line, "history") || !l.json, (int32_t)history},
             .page_token = l.next};
         struct peer_call call = {
             .method = DGM_METHOD_LIST, .params = &request, .take = take_page, .arg = &l};
         rc = peer_call(p, &call, &err);
     } while (!rc && l.next.n && l.left > 0 && !l.failed);
+    if (!rc && !l.json && l.next.n) {
+        if (l.total > l.n)
+            dgm_cli_hint("%zu of %zu tasks; --limit 0 lists all", l.n, l.total);
+        else
+            dgm_cli_hint("the first %zu tasks; --limit 0 lists all", l.n);
+    }
     return rc ? peer_complain(p, &err) : DGM_CLI_OK;
 }
 
@@ -170,9 +239,9 @@ int dgm_client_task(const dgm_cli_line *line)
     if (line->n_args < 2)
         return dgm_cli_refuse(line, "%s needs URL", action);
     if (!lists && !id)
-        return dgm_cli_refuse(line, "%s needs ID: the task", action);
+        return dgm_cli_refuse(line, "%s needs the ID of a task", action);
     if (lists && id)
-        return dgm_cli_refuse(line, "list takes no ID; --context and --state choose");
+        return dgm_cli_refuse(line, "list needs no ID; --context and --state select tasks");
     if (!(status = peer_open(&p, line, line->args[1]))) {
         switch (action[0]) { /* one of the table's words: the parser saw to it */
         case 'g': status = get(&p, id); break;

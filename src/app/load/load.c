@@ -18,7 +18,7 @@ static bool number(const dgm_cli_line *line, const char *option, double low, dou
         return true;
     value = strtod(text, &end);
     if (end == text || *end || !(value >= low && value <= high)) {
-        dgm_cli_refuse(line, "--%s %s: not a number from %g to %g", option, text, low, high);
+        dgm_cli_refuse(line, "--%s %s: expected a number from %g to %g", option, text, low, high);
         return false;
     }
     *to = value;
@@ -93,19 +93,19 @@ static bool options(const dgm_cli_line *line, struct load *l)
     l->max_requests = (uint64_t)requests;
     l->pid = (pid_t)pid;
     if (l->mode == MODE_STARTUP && line->n_args < 2) {
-        dgm_cli_refuse(line, "--mode startup needs COMMAND: which server to start");
+        dgm_cli_refuse(line, "--mode startup needs COMMAND, the server to start");
         return false;
     }
     if (l->mode != MODE_STARTUP && line->n_args > 1) {
-        dgm_cli_refuse(line, "COMMAND is for --mode startup alone");
+        dgm_cli_refuse(line, "COMMAND is only for --mode startup");
         return false;
     }
     if (l->api != load_api("a2a") && (l->mode == MODE_GET || l->mode == MODE_HOLD)) {
-        dgm_cli_refuse(line, "--mode %s is for --api a2a alone", dgm_cli_get(line, "mode"));
+        dgm_cli_refuse(line, "--mode %s is only for --api a2a", dgm_cli_get(line, "mode"));
         return false;
     }
     if (!l->api->send && l->mode != MODE_STREAM) {
-        dgm_cli_refuse(line, "%s has streams alone: --mode stream", l->api->name);
+        dgm_cli_refuse(line, "%s supports only streams: --mode stream", l->api->name);
         return false;
     }
     l->command = dgm_xcalloc(line->n_args, sizeof *l->command); /* execvp wants a NULL behind it */

@@ -314,7 +314,7 @@ static bool prove(struct conn *c)
     dgm_buf *b = c->is_stream ? &c->proof : &c->in;
     size_t n;
     if (dgm_convert(&options, b->p ? b->p : "", b->n, &out, &n, &err)) {
-        load_wrong(c->load, "the answer is no %s: %s at \"%s\"", c->load->api->format, err.msg,
+        load_wrong(c->load, "the answer is not %s: %s at \"%s\"", c->load->api->format, err.msg,
                    err.at);
         return false;
     }

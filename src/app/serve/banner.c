@@ -1,6 +1,7 @@
 /* app/serve/banner.c - lines to copy, each of which works as it stands (tests/serve runs them). */
 #include "app/serve/banner.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -75,6 +76,18 @@ static void put_lines(FILE *out, const char *name, const char *url, const dgm_co
             DGM_P(first->id), name, url, send, url, url, url, url);
 }
 
+static void put_places(FILE *out, const dgm_config *c)
+{
+    char real[PATH_MAX];
+    if (c->file.n)
+        fprintf(out, "  settings from %s\n", realpath(c->file.p, real) ? real : c->file.p);
+    if (dgm_str_starts(c->store, DGM_STR("sqlite:")))
+        fprintf(out, "  tasks are stored in %s\n",
+                realpath(c->store.p + 7, real) ? real : c->store.p + 7);
+    else
+        fprintf(out, "  tasks are stored in memory only: they end with the server\n");
+}
+
 void dgm_banner_put(FILE *out, const dgm_config *c, int port)
 {
     char url[300], room[4096], host[100];
@@ -91,7 +104,7 @@ void dgm_banner_put(FILE *out, const dgm_config *c, int port)
                 c->agents.at[i].is_default ? "" : "agents/",
                 c->agents.at[i].is_default ? 0 : (int)c->agents.at[i].id.n, c->agents.at[i].id.p,
                 c->agents.at[i].is_default ? "" : "/");
-    fprintf(out, "  tasks in %s\n", c->store.p);
+    put_places(out, c);
     put_lines(out, own_name(room, sizeof room), url, c);
     fprintf(out, "Ctrl-C ends it.\n");
     fflush(out);

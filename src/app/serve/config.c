@@ -39,9 +39,9 @@ static dgm_str read_file(dgm_arena *a, const char *path, size_t max, const char 
         return text;
     }
     if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-        *ret_why = "it is no ordinary file";
+        *ret_why = "it is not a regular file";
     } else if ((size_t)st.st_size > max) {
-        *ret_why = "it is too long";
+        *ret_why = "it is too large";
     } else {
         char *p = dgm_arena_alloc(a, (size_t)st.st_size + 1);
         size_t n = 0;
@@ -94,7 +94,7 @@ static void add_file(loader *l)
         text = read_file(l->arena, file.p, DGM_MAX_CONFIG_BYTES, &why);
     if (why) {
         dgm_config_find(&l->findings, (dgm_config_said){.doc = doc},
-                        DGM_STR("name a file that is there; `dragoman init exec` writes one"),
+                        DGM_STR("name an existing file; `dragoman init exec` writes one"),
                         "cannot read it: %s", why);
         return;
     }
@@ -176,9 +176,10 @@ static void add_profile(loader *l)
     if (!(found = dgm_config_profile_find(dgm_json_str(v)))) {
         const char *nearest = dgm_config_nearest(dgm_json_str(v), profile_at, NULL);
         dgm_config_find(&l->findings, dgm_config_said_by(says, v, DGM_AT_LIT(NULL, "profile")),
-                        dgm_arena_printf(l->arena, nearest ? "did you mean \"%s\"?" : "there is %s",
+                        dgm_arena_printf(l->arena,
+                                         nearest ? "did you mean \"%s\"?" : "allowed values: %s",
                                          nearest ? nearest : dgm_config_profile(0)),
-                        "there is no such profile");
+                        "unknown profile");
         return;
     }
     add_layer(l, dgm_arena_printf(l->arena, "profile %s", found->name))->root =
@@ -203,8 +204,8 @@ static dgm_config_said said(loader *l, const dgm_at *at)
         yyjson_val *v = l->layers[i]->root;
         yyjson_val *list = dgm_json_get(v, steps[n - 1]->key); /* lists come from one layer */
         for (size_t s = n; s-- > 0 && v;)
-            v = steps[s]->key.p ? dgm_json_get(v, steps[s]->key) : yyjson_arr_get(v, steps[s]->i);
-        if (v || (list && yyjson_is_arr(list)))
+            v = steps[s]->key.p ? dgm_json_get(v, steps[s]->key) : dgm_config_item(v, steps[s]->i);
+        if (v || (list && (yyjson_is_arr(list) || dgm_str_is(steps[n - 1]->key, "agents"))))
             return dgm_config_said_by(l->layers[i], v ? v : list, at);
     }
     return (dgm_config_said){.at = at};
@@ -236,24 +237,25 @@ static void check_listen(loader *l)
     if (c->is_loopback)
         return;
     if (!c->tokens.n && !c->insecure) {
-        dgm_config_find(&l->findings, said(l, DGM_AT_LIT(NULL, "listen")),
-                        DGM_STR("add tokens, or listen on 127.0.0.1, or say insecure: true"
-                                " (--insecure)"),
-                        "others could reach %s, and everybody there could do everything",
-                        c->listen.p);
+        dgm_config_find(
+            &l->findings, said(l, DGM_AT_LIT(NULL, "listen")),
+            DGM_STR("add tokens, or listen on 127.0.0.1, or set insecure: true"
+                    " (--insecure)"),
+            "other machines can reach %s, and without tokens every caller may do everything",
+            c->listen.p);
     } else if (c->tokens.n && !c->tls_cert.n) {
         dgm_config_said where = said(l, DGM_AT_LIT(NULL, "listen"));
         where.is_warning = true;
         dgm_config_find(&l->findings, where,
-                        DGM_STR("set tls, unless a proxy in front of this server speaks it"),
-                        "tokens travel to %s in the clear", c->listen.p);
+                        DGM_STR("set tls, unless a proxy in front of this server uses TLS"),
+                        "tokens are sent to %s without encryption", c->listen.p);
     }
 }
 
 static void check_readable(loader *l, const dgm_at *at, dgm_str path)
 {
     if (path.n && !l->source->no_files && access(path.p, R_OK))
-        dgm_config_find(&l->findings, said(l, at), DGM_STR("name a file that is there"),
+        dgm_config_find(&l->findings, said(l, at), DGM_STR("name an existing file"),
                         "cannot read %s: %s", path.p, strerror(errno));
 }
 
@@ -275,7 +277,7 @@ static dgm_str secret_of(loader *l, const dgm_config_token *t, const dgm_at *at)
     if (t->token_env.p) {
         value = l->source->env ? l->source->env(t->token_env.p) : getenv(t->token_env.p);
         if (!value || !*value)
-            why = "the environment has no such variable, or an empty one";
+            why = "the environment variable is not set, or empty";
         s = dgm_arena_dup(l->arena, dgm_str_from(value));
     } else if (t->token_file.p) {
         if (l->source->no_files)
@@ -284,11 +286,12 @@ static dgm_str secret_of(loader *l, const dgm_config_token *t, const dgm_at *at)
     }
     for (size_t i = 0; i < s.n && !why; i++)
         if ((unsigned char)s.p[i] <= 0x20 || (unsigned char)s.p[i] >= 0x7F)
-            why = "a secret is visible ASCII without blanks";
+            why = "a secret has only visible ASCII characters, without spaces";
     if (!why && !s.n)
         why = "it is empty";
     if (why) {
-        dgm_config_find(&l->findings, said(l, where), DGM_STR("give it one"), "no secret: %s", why);
+        dgm_config_find(&l->findings, said(l, where), DGM_STR("set it to a secret"),
+                        "missing secret: %s", why);
         return (dgm_str){0};
     }
     return s;
@@ -326,7 +329,7 @@ static void check_tokens(loader *l)
     for (size_t i = 0; i < named.n; i++) {
         if (named.at[i].n && has_str(&all, named.at[i]))
             dgm_config_find(&l->findings, said(l, DGM_AT_I(DGM_AT_LIT(NULL, "tenants"), i)),
-                            DGM_STR("keep one of them"), "this tenant was named already");
+                            DGM_STR("remove one of them"), "the same tenant twice");
         else
             all.at[all.n++] = named.at[i];
     }
@@ -336,8 +339,8 @@ static void check_tokens(loader *l)
         int given = !!t->token.p + !!t->token_env.p + !!t->token_file.p;
         if (given != 1) {
             dgm_config_find(&l->findings, said(l, at),
-                            DGM_STR("give one of token, token_env and token_file"),
-                            given ? "more than one place for the secret" : "there is no secret");
+                            DGM_STR("set one of token, token_env and token_file"),
+                            given ? "more than one secret" : "missing secret");
             continue;
         }
         t->secret = secret_of(l, t, at);
@@ -346,14 +349,13 @@ static void check_tokens(loader *l)
             if (u->kind == t->kind && dgm_str_eq(u->secret, t->secret) &&
                 (t->kind == DGM_TOKEN_BEARER || dgm_str_eq_nocase(u->header, t->header)))
                 dgm_config_find(&l->findings, said(l, at),
-                                DGM_STR("give each caller a secret of"
-                                        " their own"),
+                                DGM_STR("use a different secret for each token"),
                                 "the same secret as /tokens/%zu", j);
         }
         if (named.n && t->tenant.n && !has_str(&named, t->tenant))
             dgm_config_find(&l->findings, said(l, DGM_AT_LIT(at, "tenant")),
-                            DGM_STR("add it there, or name one of them"),
-                            "\"%.*s\" is not among /tenants", DGM_P(t->tenant));
+                            DGM_STR("add it to tenants, or use one of them"),
+                            "unknown tenant \"%.*s\": /tenants does not list it", DGM_P(t->tenant));
         if (t->tenant.n && !has_str(&all, t->tenant))
             all.at[all.n++] = t->tenant;
     }
@@ -404,7 +406,8 @@ static void check_agents(loader *l)
             place_program(l, a, doc->folder);
         for (size_t j = 0; j < i; j++)
             if (a->id.n && dgm_str_eq(a->id, c->agents.at[j].id)) {
-                dgm_config_find(&l->findings, said(l, at), DGM_STR("give each agent an id"),
+                dgm_config_find(&l->findings, said(l, at),
+                                DGM_STR("use a different id for each agent"),
                                 "the same id as /agents/%zu: \"%.*s\"", j, DGM_P(a->id));
                 break;
             }
@@ -475,6 +478,20 @@ static bool is_whole(const loader *l)
     return true;
 }
 
+/* The default of `store` depends on whether there is a file. */
+static void place_store(loader *l)
+{
+    dgm_str folder = {0};
+    for (size_t i = 0; i < l->n_layers; i++) {
+        yyjson_val *v = dgm_json_get(l->layers[i]->root, DGM_STR("store"));
+        if (v && !yyjson_is_null(v))
+            return;
+        folder = l->layers[i]->folder.n ? l->layers[i]->folder : folder; /* only a file has one */
+    }
+    l->config->store =
+        dgm_config_default_store(l->arena, l->source, folder, &l->config->store_is_state);
+}
+
 /* ---- in the order of the file ------------------------------------------------------------------------------------ */
 
 static int by_place(const void *pa, const void *pb)
@@ -514,6 +531,7 @@ dgm_config *dgm_config_load(const dgm_config_source *s)
     dgm_config_read_layers(c, l.layers, l.n_layers, &l.findings);
     if (is_whole(&l)) {
         const dgm_at *tls = DGM_AT_LIT(NULL, "tls");
+        place_store(&l);
         check_tokens(&l);
         collect_secret_env(&l);
         check_listen(&l);

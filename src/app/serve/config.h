@@ -180,6 +180,7 @@ typedef struct dgm_config {
     dgm_str profile;          /* already applied: for logs only */
 
     bool is_loopback;    /* of listen; a unix socket is */
+    bool store_is_state; /* store is the default of a server without a file */
     dgm_strs secret_env; /* variables that hold tokens: programs do not get them */
 
     dgm_str file; /* what was read; absent: no file */
@@ -215,15 +216,29 @@ dgm_config *dgm_config_load(const dgm_config_source *s);
 void dgm_config_free(dgm_config *c); /* NULL is fine */
 DGM_DEFINE_AUTO(dgm_config, dgm_config_free)
 
+/* The file that is read if none is named: ./dragoman.yaml; NULL: it does not exist. */
+#define DGM_CONFIG_FILE "dragoman.yaml"
+const char *dgm_config_default_file(void);
+
+/* Creates the folder of the database if it is the default one for programs without a file. */
+dgm_code dgm_config_make_state_folder(const dgm_config *c, dgm_err *err);
+
 /* "FILE:LINE:COL: what, at /pointer: what to do", without a newline. */
 void dgm_config_finding_put(dgm_buf *b, const dgm_config_finding *f);
 
 /* ---- reloading -------------------------------------------------------------------------------------------- */
 
+typedef enum dgm_config_action {
+    DGM_CONFIG_CHANGED,
+    DGM_CONFIG_ADDED, /* an agent; the pointer ends in its id */
+    DGM_CONFIG_REMOVED
+} dgm_config_action;
+
 /* What differs: a pointer as in the file, and whether a running server can take it over. */
 typedef struct dgm_config_change {
     dgm_str pointer;
     bool live;
+    dgm_config_action action;
 } dgm_config_change;
 
 /* In the arena. Neither config has errors. */
@@ -234,8 +249,10 @@ size_t dgm_config_diff(dgm_arena *a, const dgm_config *from, const dgm_config *t
 
 void dgm_config_put(dgm_buf *b,
                     const dgm_config *c); /* JSON with every setting; secrets are "***" */
-void dgm_config_put_schema(dgm_buf *b);   /* share/config.schema.json */
-void dgm_config_put_docs(dgm_buf *b);     /* the tables of docs/configuration.md */
+/* One agent as JSON: what it is opened with. Its card and its `a2a` are the server's and are not part of it. */
+void dgm_config_agent_put(dgm_buf *b, const dgm_config_agent *agent);
+void dgm_config_put_schema(dgm_buf *b); /* share/config.schema.json */
+void dgm_config_put_docs(dgm_buf *b);   /* the tables of docs/configuration.md */
 
 /* Agent types and profiles that can be named; NULL after the last. */
 const char *dgm_config_agent_type(size_t i);

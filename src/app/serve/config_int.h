@@ -44,6 +44,9 @@ typedef struct dgm_config_said {
 void dgm_config_find(dgm_config_findings *f, dgm_config_said where, dgm_str todo, const char *what,
                      ...) DGM_PRINTF(4, 5);
 
+/* The i-th element of a list, which may be written as an object; NULL: there is none. */
+yyjson_val *dgm_config_item(yyjson_val *list, size_t i);
+
 /* Where v of this document stands. */
 dgm_config_said dgm_config_said_by(const dgm_config_doc *doc, const yyjson_val *v,
                                    const dgm_at *at);
@@ -81,6 +84,10 @@ typedef struct dgm_config_format {
         pattern; /* for the schema, a regular expression that POSIX and ECMA both read; may be NULL */
     const char *want; /* "an address like 127.0.0.1:8484, ..." */
     bool (*is)(dgm_str s);
+    /* A short form that has one obvious meaning, written out; absent: it is not one. May be NULL. */
+    dgm_str (*write_out)(dgm_arena *a, dgm_str s);
+    /* The exact value to write instead of one that is refused; absent: unknown. May be NULL. */
+    dgm_str (*suggest)(dgm_arena *a, dgm_str s);
     bool is_path;  /* counts from the file's folder */
     bool is_store; /* likewise, behind sqlite: */
 } dgm_config_format;
@@ -89,7 +96,8 @@ enum {
     DGM_CONFIG_REQUIRED = 1,
     DGM_CONFIG_LIVE = 2,   /* a reload takes it over */
     DGM_CONFIG_SECRET = 4, /* printed as "***" */
-    DGM_CONFIG_NUMBER = 8  /* a number is taken for its text: 1.0 */
+    DGM_CONFIG_NUMBER = 8, /* a number is taken for its text: 1.0 */
+    DGM_CONFIG_COMPAT = 16 /* few people need it: docs list it among the compatibility switches */
 };
 
 typedef struct dgm_config_shape dgm_config_shape;
@@ -106,6 +114,9 @@ typedef struct dgm_config_row {
     unsigned flags;
     const char *about;                          /* `code` in backticks */
     const char *unknown_value, *allowed_values; /* the words of its error; NULL: the usual ones */
+    /* OBJECT: a value that is not an object is this member of it. LIST: an object is the list of its values, and their
+     * keys are this member. NULL: neither. */
+    const char *lead;
 } dgm_config_row;
 
 struct dgm_config_shape {
@@ -140,6 +151,12 @@ void dgm_config_read_layers(dgm_config *c, dgm_config_doc *const *layers, size_t
 /* The nearest of these names to a typed one; NULL: none is near. */
 const char *dgm_config_nearest(dgm_str typed, const char *(*name)(const void *names, size_t i),
                                const void *names);
+
+/* ---- the default database (config_store.c) ------------------------------------------------------------------ */
+
+/* folder: of the file. ret_is_state: its folder may have to be created. */
+dgm_str dgm_config_default_store(dgm_arena *a, const dgm_config_source *s, dgm_str folder,
+                                 bool *ret_is_state);
 
 /* ---- settings of agent types (config_settings.c) ----------------------------------------------------------- */
 

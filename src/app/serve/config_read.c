@@ -128,11 +128,11 @@ static void unknown_key(filler *f, const dgm_config_shape *shape, yyjson_val *ke
     if (nearest)
         todo = dgm_arena_printf(f->arena, "did you mean \"%s\"?", nearest);
     else if ((home = home_of(&dgm_config_root, name)))
-        todo = dgm_arena_printf(f->arena, "it belongs to: %s", home);
+        todo = dgm_arena_printf(f->arena, "it is a setting of: %s", home);
     else
-        todo = DGM_STR("remove it; docs/configuration.md lists what there is");
+        todo = DGM_STR("remove it; docs/configuration.md lists the settings");
     dgm_config_find(f->findings, dgm_config_said_by(f->doc, key, DGM_AT(at, name)), todo,
-                    "there is no setting \"%.*s\" here", (int)(name.n < 80 ? name.n : 80), name.p);
+                    "unknown setting \"%.*s\"", (int)(name.n < 80 ? name.n : 80), name.p);
 }
 
 /* ---- scalars --------------------------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ static bool fill_int(filler *f, const dgm_config_row *row, yyjson_val *v, int64_
     if (!yyjson_is_raw(v) && !is_env_text(f, v))
         return wrong_type(f, v, at, "a number", todo);
     if (!dgm_json_int(v, &n))
-        return wrong(f, v, at, todo, "this is no whole number, or a very large one");
+        return wrong(f, v, at, todo, "not a whole number, or too large");
     if (n < row->min || n > row->max)
         return wrong(f, v, at, todo, "out of range");
     *ret = n;
@@ -192,6 +192,12 @@ static dgm_str resolve(filler *f, const dgm_config_format *format, dgm_str s)
     return s;
 }
 
+/* "level" for `log.level`; an element of a list is a "value". */
+static const char *noun_of(const dgm_config_row *row)
+{
+    return row->kind == DGM_CONFIG_TEXTS || row->kind == DGM_CONFIG_NAMES ? "value" : row->name;
+}
+
 static bool fill_text(filler *f, const dgm_config_row *row, yyjson_val *v, dgm_str *ret,
                       const dgm_at *at)
 {
@@ -200,18 +206,23 @@ static bool fill_text(filler *f, const dgm_config_row *row, yyjson_val *v, dgm_s
     if (!yyjson_is_str(v) && !number)
         return wrong_type(f, v, at, "text", DGM_STR("put it in quotes if it is meant as text"));
     s = dgm_arena_dup(f->arena, dgm_json_str(v));
+    if (row->format && row->format->write_out) {
+        dgm_str whole = row->format->write_out(f->arena, s);
+        s = whole.p ? whole : s;
+    }
     if (row->format && !row->format->is(s) &&
         !(s.n == 0 && row->def && strcmp(row->def, "\"\"") == 0)) {
         bool reserved = !(row->flags & DGM_CONFIG_SECRET) && dgm_config_is_reserved_tenant(s) &&
                         strstr(row->format->want, "paths");
         dgm_str todo = dgm_arena_printf(f->arena, "write %s", row->format->want);
         if (row->flags & DGM_CONFIG_SECRET)
-            return wrong(f, v, at, todo, "this cannot be a secret");
+            return wrong(f, v, at, todo, "invalid secret");
         if (reserved)
-            return wrong(f, v, at, DGM_STR("take another name"),
-                         "no tenant can have this name: it is one of the server's paths");
-        dgm_config_find(f->findings, dgm_config_said_by(f->doc, v, at), todo,
-                        "\"%.*s\" does not fit", (int)(s.n < 80 ? s.n : 80), s.p);
+            return wrong(f, v, at, DGM_STR("choose another name"),
+                         "invalid tenant: the name is one of the server's paths");
+        dgm_str instead = row->format->suggest ? row->format->suggest(f->arena, s) : (dgm_str){0};
+        dgm_config_find(f->findings, dgm_config_said_by(f->doc, v, at), instead.p ? instead : todo,
+                        "invalid %s \"%.*s\"", noun_of(row), (int)(s.n < 80 ? s.n : 80), s.p);
         return false;
     }
     *ret = resolve(f, row->format, s);
@@ -222,10 +233,10 @@ static bool fill_text(filler *f, const dgm_config_row *row, yyjson_val *v, dgm_s
 static int word_index(filler *f, const dgm_config_row *row, yyjson_val *v, const dgm_at *at)
 {
     bool number = (row->flags & DGM_CONFIG_NUMBER) && yyjson_is_raw(v);
-    dgm_str todo =
-        dgm_arena_printf(f->arena, "write %.*s", DGM_P(words_text(f->arena, row->values)));
+    dgm_str todo = dgm_arena_printf(f->arena, "allowed values: %.*s",
+                                    DGM_P(words_text(f->arena, row->values)));
     if (!yyjson_is_str(v) && !number) {
-        wrong_type(f, v, at, "one of a few words", todo);
+        wrong_type(f, v, at, "text", todo);
         return -1;
     }
     dgm_str s = dgm_json_str(v);
@@ -243,10 +254,10 @@ static int word_index(filler *f, const dgm_config_row *row, yyjson_val *v, const
         return -1;
     }
     if ((nearest = dgm_config_nearest(s, word_at, row->values)))
-        todo = dgm_arena_printf(f->arena, "did you mean \"%s\"? There is %.*s", nearest,
+        todo = dgm_arena_printf(f->arena, "did you mean \"%s\"? Allowed values: %.*s", nearest,
                                 DGM_P(words_text(f->arena, row->values)));
-    dgm_config_find(f->findings, dgm_config_said_by(f->doc, v, at), todo,
-                    "\"%.*s\" is none of the words for this", (int)(s.n < 80 ? s.n : 80), s.p);
+    dgm_config_find(f->findings, dgm_config_said_by(f->doc, v, at), todo, "unknown %s \"%.*s\"",
+                    noun_of(row), (int)(s.n < 80 ? s.n : 80), s.p);
     return -1;
 }
 
@@ -255,16 +266,17 @@ static int word_index(filler *f, const dgm_config_row *row, yyjson_val *v, const
 static bool is_list(filler *f, const dgm_config_row *row, yyjson_val *v, const dgm_at *at)
 {
     size_t n = yyjson_arr_size(v);
-    if (!yyjson_is_arr(v))
+    if (!yyjson_is_arr(v) && !(yyjson_is_obj(v) && row->kind == DGM_CONFIG_LIST && row->lead))
         return wrong_type(f, v, at, "a list",
                           DGM_STR("write [a, b], or a line with a dash for each"));
+    n = yyjson_is_obj(v) ? yyjson_obj_size(v) : n;
     if (row->max && n > (size_t)row->max) {
         dgm_config_find(f->findings, dgm_config_said_by(f->doc, v, at), DGM_STR("make it shorter"),
-                        "more than %lld of them", (long long)row->max);
+                        "more than %lld items", (long long)row->max);
         return false;
     }
     if (n < (size_t)row->min)
-        return wrong(f, v, at, DGM_STR("name one, or leave the setting out"), "this list is empty");
+        return wrong(f, v, at, DGM_STR("name one, or leave the setting out"), "the list is empty");
     return true;
 }
 
@@ -321,6 +333,39 @@ struct any_list {
     size_t n;
 };
 
+static yyjson_val *map_key(yyjson_val *map, size_t i)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with(map);
+    yyjson_val *key = NULL;
+    for (size_t k = 0; k <= i; k++)
+        key = yyjson_obj_iter_next(&it);
+    return key;
+}
+
+yyjson_val *dgm_config_item(yyjson_val *list, size_t i)
+{
+    if (!yyjson_is_obj(list))
+        return yyjson_arr_get(list, i);
+    return i < yyjson_obj_size(list) ? yyjson_obj_iter_get_val(map_key(list, i)) : NULL;
+}
+
+/* A list that is written as a map: the key is one member of the element. */
+static void fill_key(filler *f, const dgm_config_row *list, yyjson_val *key, yyjson_val *item,
+                     void *element, const dgm_at *at)
+{
+    const dgm_config_row *row = list->of->rows;
+    while (strcmp(row->name, list->lead) != 0)
+        row++;
+    yyjson_val *twice = dgm_json_get(item, dgm_str_from(list->lead));
+    if (twice)
+        wrong(f, twice, DGM_AT(at, dgm_str_from(list->lead)),
+              dgm_arena_printf(f->arena, "remove it: the key \"%.*s\" is the %s",
+                               DGM_P(dgm_json_str(key)), list->lead),
+              dgm_arena_printf(f->arena, "the %s is given twice", list->lead).p);
+    else
+        fill_value(f, row, key, element, at);
+}
+
 static bool fill_list(filler *f, const dgm_config_row *row, yyjson_val *v, struct any_list *ret,
                       const dgm_at *at)
 {
@@ -331,10 +376,14 @@ static bool fill_list(filler *f, const dgm_config_row *row, yyjson_val *v, struc
     struct any_list list = {0};
     if (!is_list(f, row, v, at))
         return false;
+    n = yyjson_is_obj(v) ? yyjson_obj_size(v) : yyjson_arr_size(v);
     if (row->of->size)
-        list.at = dgm_arena_alloc(f->arena, yyjson_arr_size(v) * row->of->size);
-    yyjson_arr_foreach (v, i, n, item) {
+        list.at = dgm_arena_alloc(f->arena, n * row->of->size);
+    for (i = 0; i < n; i++) {
         void *element = list.at ? list.at + i * row->of->size : NULL;
+        yyjson_val *key = yyjson_is_obj(v) ? map_key(v, i) : NULL;
+        const dgm_at *where = key ? DGM_AT(at, dgm_json_str(key)) : DGM_AT_I(at, i);
+        item = dgm_config_item(v, i);
         if (element) {
             f->doc = &nobody;
             fill_defaults(f, row->of, element);
@@ -342,10 +391,15 @@ static bool fill_list(filler *f, const dgm_config_row *row, yyjson_val *v, struc
             if (row->of->prepare)
                 row->of->prepare(f->config, element);
         }
-        if (yyjson_is_obj(item))
-            fill_object(f, row->of, item, element, DGM_AT_I(at, i));
-        else
-            wrong_type(f, item, DGM_AT_I(at, i), "an object", DGM_STR("write name: value lines"));
+        if (!yyjson_is_obj(item)) {
+            wrong_type(f, item, where, "an object",
+                       key ? DGM_STR("write ID: {type: TYPE}")
+                           : DGM_STR("write name: value lines"));
+            continue;
+        }
+        if (key)
+            fill_key(f, row, key, item, element, where);
+        fill_object(f, row->of, item, element, where);
     }
     list.n = n; /* also what is wrong has its place: later findings count by it */
     if (ret)
@@ -439,6 +493,16 @@ static const dgm_json *keep(filler *f, const dgm_config_row *row, yyjson_val *v)
     return dgm_json_made(f->arena, text);
 }
 
+/* `log: debug` is `log: {level: debug}`. */
+static bool fill_lead(filler *f, const dgm_config_row *object, yyjson_val *v, void *base,
+                      const dgm_at *at)
+{
+    const dgm_config_row *row = object->of->rows;
+    while (strcmp(row->name, object->lead) != 0)
+        row++;
+    return fill_value(f, row, v, base, DGM_AT(at, dgm_str_from(row->name)));
+}
+
 /* ---- any value ------------------------------------------------------------------------------------------------ */
 
 /* base NULL: only looks. The sinks take what nobody keeps. */
@@ -478,6 +542,8 @@ static bool fill_value(filler *f, const dgm_config_row *row, yyjson_val *v, void
     case DGM_CONFIG_OBJECT:
     case DGM_CONFIG_SHAPED:
     case DGM_CONFIG_JSON:
+        if (row->kind == DGM_CONFIG_OBJECT && row->lead && !yyjson_is_ctn(v))
+            return fill_lead(f, row, v, to, at);
         if (!yyjson_is_obj(v))
             return wrong_type(f, v, at, "an object", DGM_STR("write name: value lines below it"));
         if (row->of)

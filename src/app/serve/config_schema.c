@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #define MAX_SHAPES 32
+/* A name, not an address: `dragoman schema` prints the schema of the program that reads the file. */
+#define DGM_CONFIG_SCHEMA_ID "urn:dragoman:config:" DGM_VERSION
 
 /* Each shape once, in the order they are met. */
 typedef struct shapes {
@@ -95,6 +97,14 @@ static void put_text_type(dgm_buf *b, const dgm_config_row *row)
     }
 }
 
+static const dgm_config_row *lead_of(const dgm_config_row *object)
+{
+    const dgm_config_row *row = object->of->rows;
+    while (strcmp(row->name, object->lead) != 0)
+        row++;
+    return row;
+}
+
 static bool env_may_be(const dgm_config_row *row)
 {
     return row->kind == DGM_CONFIG_SWITCH || row->kind == DGM_CONFIG_INT || row->values;
@@ -127,12 +137,29 @@ static void put_type(dgm_buf *b, const dgm_config_row *row)
         dgm_buf_add_char(b, '}');
         break;
     case DGM_CONFIG_LIST:
+        if (row->lead)
+            dgm_buf_add_lit(b, "\"anyOf\":[{");
         dgm_buf_printf(b, "\"type\":\"array\",\"minItems\":%lld,\"maxItems\":%lld,\"items\":{",
                        (long long)row->min, (long long)row->max);
         put_def_ref(b, row->of);
         dgm_buf_add_char(b, '}');
+        if (row->lead) {
+            dgm_buf_add_lit(b, "},{\"type\":\"object\",\"additionalProperties\":{");
+            put_def_ref(b, row->of);
+            dgm_buf_add_lit(b, "}}]");
+        }
         break;
     case DGM_CONFIG_OBJECT:
+        if (row->lead) {
+            dgm_buf_add_lit(b, "\"anyOf\":[{");
+            put_def_ref(b, row->of);
+            dgm_buf_add_lit(b, "},{");
+            put_words(b, lead_of(row));
+            dgm_buf_add_lit(b, "}]");
+            break;
+        }
+        put_def_ref(b, row->of);
+        break;
     case DGM_CONFIG_SHAPED: put_def_ref(b, row->of); break;
     case DGM_CONFIG_JSON: put_member(b, "type", "object"); break;
     case DGM_CONFIG_ARRAY: put_member(b, "type", "array"); break;
@@ -197,7 +224,7 @@ void dgm_config_put_schema(dgm_buf *b)
     dgm_buf_init(&s, SIZE_MAX);
     collect(&all, &dgm_config_root, true);
     dgm_buf_add_lit(&s, "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\","
-                        "\"title\":\"dragoman.yaml\",");
+                        "\"$id\":\"" DGM_CONFIG_SCHEMA_ID "\",\"title\":\"dragoman.yaml\",");
     dgm_buf_add_lit(&s,
                     "\"$defs\":{\"variable\":{\"description\":\"an environment variable,"
                     " ${NAME} or ${NAME:-default}\",\"type\":\"string\",\"pattern\":\"[$][{]\"}");
@@ -274,35 +301,59 @@ static void put_default_md(dgm_buf *b, const dgm_config_row *row)
         dgm_buf_printf(b, "`%s`", row->def);
 }
 
+static bool is_in_docs(const dgm_config_row *row, bool compat)
+{
+    return compat == ((row->flags & DGM_CONFIG_COMPAT) != 0);
+}
+
+/* The table of one shape; nothing if it has no row of this section. */
+static void put_shape_md(dgm_buf *b, const dgm_config_shape *shape, bool reload, bool compat)
+{
+    size_t n = 0, n_others = 0;
+    for (const dgm_config_row *row = shape->rows; row->name; row++) {
+        n += is_in_docs(row, compat);
+        n_others += !is_in_docs(row, compat);
+    }
+    if (!n)
+        return;
+    dgm_buf_printf(b, "### %s%s\n\n", shape->title, compat ? ": compatibility" : "");
+    if (shape->about[0] && !compat)
+        dgm_buf_printf(b, "%s%s\n\n", shape->about,
+                       n_others ? " More: [compatibility switches](#compatibility-switches)." : "");
+    dgm_buf_printf(b, "| setting | about | values | default |%s\n|---|---|---|---|%s\n",
+                   reload ? " reload |" : "", reload ? "---|" : "");
+    for (const dgm_config_row *row = shape->rows; row->name; row++) {
+        if (!is_in_docs(row, compat))
+            continue;
+        dgm_buf_printf(b, "| `%s` | %s | ", row->name, row->about);
+        put_type_md(b, row);
+        dgm_buf_add_lit(b, " | ");
+        put_default_md(b, row);
+        dgm_buf_add_lit(b, " |");
+        if (reload && parts_reload(row))
+            dgm_buf_add_lit(b, " |");
+        else if (reload)
+            dgm_buf_add_str(b, row->flags & DGM_CONFIG_LIVE ? DGM_STR(" live |")
+                                                            : DGM_STR(" restart |"));
+        dgm_buf_add_char(b, '\n');
+    }
+    dgm_buf_add_char(b, '\n');
+}
+
 void dgm_config_put_docs(dgm_buf *b)
 {
     shapes all = {0};
     collect(&all, &dgm_config_root, true);
-    for (size_t i = 0; i < all.n; i++) {
-        bool reload = all.reloads[i];
-        dgm_buf_printf(b, "### %s\n\n", all.at[i]->title);
-        if (all.at[i]->about[0])
-            dgm_buf_printf(b, "%s\n\n", all.at[i]->about);
-        dgm_buf_printf(b, "| setting | about | values | default |%s\n|---|---|---|---|%s\n",
-                       reload ? " reload |" : "", reload ? "---|" : "");
-        for (const dgm_config_row *row = all.at[i]->rows; row->name; row++) {
-            dgm_buf_printf(b, "| `%s` | %s | ", row->name, row->about);
-            put_type_md(b, row);
-            dgm_buf_add_lit(b, " | ");
-            put_default_md(b, row);
-            dgm_buf_add_lit(b, " |");
-            if (reload && parts_reload(row))
-                dgm_buf_add_lit(b, " |");
-            else if (reload)
-                dgm_buf_add_str(b, row->flags & DGM_CONFIG_LIVE ? DGM_STR(" live |")
-                                                                : DGM_STR(" restart |"));
-            dgm_buf_add_char(b, '\n');
-        }
-        dgm_buf_add_char(b, '\n');
-    }
-    dgm_buf_add_lit(b,
-                    "### Profiles\n\nA profile is a list of the settings above, nothing else; what"
-                    " the file says wins over it.\n");
+    for (size_t i = 0; i < all.n; i++)
+        put_shape_md(b, all.at[i], all.reloads[i], false);
+    dgm_buf_add_lit(
+        b, "## Compatibility switches\n\nFor clients, agents and test kits that need another"
+           " behaviour than the default. Most servers use none of them.\n\n");
+    for (size_t i = 0; i < all.n; i++)
+        put_shape_md(b, all.at[i], all.reloads[i], true);
+    dgm_buf_add_lit(
+        b, "## Profiles\n\nA profile is a named list of the settings above. The settings of the"
+           " file have priority.\n");
     for (const dgm_config_profile_row *p = dgm_config_profiles; p->name; p++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         dgm_buf_printf(b, "\n`%s`: %s\n\n```json\n", p->name, p->about);
@@ -310,8 +361,8 @@ void dgm_config_put_docs(dgm_buf *b)
         dgm_buf_add_lit(b, "\n```\n");
     }
     dgm_buf_add_lit(
-        b, "\n### Tenants\n\nA tenant's name is the first part of a path, so these cannot be"
-           " one (in any case): ");
+        b, "\n## Tenants\n\nThe name of a tenant is the first part of a path. These names are not"
+           " allowed (in any case): ");
     put_words_md(b, dgm_config_reserved_tenants);
     dgm_buf_add_lit(b, ".\n");
 }

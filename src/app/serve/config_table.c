@@ -15,6 +15,7 @@
 #define LIVE DGM_CONFIG_LIVE
 #define SECRET DGM_CONFIG_SECRET
 #define NUMBER DGM_CONFIG_NUMBER
+#define COMPAT DGM_CONFIG_COMPAT
 #define MAX_ITEMS 1000 /* of one list: what a person would write */
 
 #define WORDS(...)                                                                                 \
@@ -192,12 +193,59 @@ static bool is_metadata_prefix(dgm_str s)
 static const dgm_config_format metadata_prefix = {
     "^aion:", "a prefix of metadata keys: `aion:` or a longer one like aion:network",
     is_metadata_prefix};
+
+/* A port alone is on loopback. */
+static dgm_str write_out_listen(dgm_arena *a, dgm_str s)
+{
+    return is_port(s) ? dgm_arena_printf(a, "127.0.0.1:%.*s", DGM_P(s)) : (dgm_str){0};
+}
+
+/* ":9000" is everywhere for some programs and an error for others. */
+static dgm_str suggest_listen(dgm_arena *a, dgm_str s)
+{
+    if (s.n < 2 || s.p[0] != ':' || !is_port((dgm_str){s.p + 1, s.n - 1}))
+        return (dgm_str){0};
+    return dgm_arena_printf(a,
+                            "write 127.0.0.1%.*s for this machine only, or 0.0.0.0%.*s for all "
+                            "networks (needs tokens)",
+                            DGM_P(s), DGM_P(s));
+}
+
+static bool has_end(dgm_str s, const char *end)
+{
+    size_t n = strlen(end);
+    return s.n > n && memcmp(s.p + s.n - n, end, n) == 0;
+}
+
+static dgm_str write_out_store(dgm_arena *a, dgm_str s)
+{
+    if (dgm_str_is(s, "memory"))
+        return DGM_STR("memory:");
+    return s.n && !memchr(s.p, ':', s.n) && is_path(s) &&
+                   (has_end(s, ".db") || has_end(s, ".sqlite") || has_end(s, ".sqlite3"))
+               ? dgm_arena_printf(a, "sqlite:%.*s", DGM_P(s))
+               : (dgm_str){0};
+}
+
+static dgm_str suggest_store(dgm_arena *a, dgm_str s)
+{
+    return s.n && is_path(s) && !memchr(s.p, ':', s.n)
+               ? dgm_arena_printf(a, "did you mean sqlite:%.*s?", DGM_P(s))
+               : (dgm_str){0};
+}
+
 static const dgm_config_format listen_address = {
-    "^(unix:.+|localhost:[0-9]+|[0-9.]+:[0-9]+|\\[[0-9A-Fa-f:.]+\\]:[0-9]+)$",
-    "an address and a port like 127.0.0.1:8484, [::1]:8484 or 0.0.0.0:80, or unix:/path/of.sock",
-    is_listen};
-static const dgm_config_format store_url = {"^(memory:|sqlite:.+)$", "memory: or sqlite:PATH",
-                                            is_store, .is_store = true};
+    "^(unix:.+|localhost:[0-9]+|[0-9.]+:[0-9]+|\\[[0-9A-Fa-f:.]+\\]:[0-9]+|[0-9]+)$",
+    "an address and a port like 127.0.0.1:8484, [::1]:8484 or 0.0.0.0:80, or unix:/path/of.sock; a"
+    " port alone is on 127.0.0.1",
+    is_listen, write_out_listen, suggest_listen};
+static const dgm_config_format store_url = {
+    "^(memory:?|sqlite:.+|[^:]+[.](db|sqlite|sqlite3))$",
+    "memory: or sqlite:PATH; PATH alone if it ends in .db or .sqlite",
+    is_store,
+    write_out_store,
+    suggest_store,
+    .is_store = true};
 static const dgm_config_format path = {NULL, "the path of a file", is_path, .is_path = true};
 static const dgm_config_format web_url = {"^https?://[^/ ]", "a http:// or https:// address",
                                           is_web};
@@ -268,11 +316,11 @@ static const dgm_config_row card_rows[] = {
     {"securityRequirements", DGM_CONFIG_ARRAY, .about = "as in A2A 1.0; likewise"},
     {0},
 };
-static const dgm_config_shape card = {
-    "A card",
-    "`card` of an agent, in the spelling of A2A 1.0. What is left out comes from the agent's type;"
-    " interfaces and capabilities are the server's to say.",
-    card_rows};
+static const dgm_config_shape card = {"A card",
+                                      "`card` of an agent, with the member names of A2A 1.0. "
+                                      "Missing members come from the agent's type;"
+                                      " interfaces and capabilities are set by the server.",
+                                      card_rows};
 
 /* ---- A2A --------------------------------------------------------------------------------------------------- */
 
@@ -297,43 +345,44 @@ static const dgm_config_row a2a_rows[] = {
      .values = WORDS("1.0", "0.3"), .flags = LIVE | NUMBER,
      .about = "which versions are answered and listed in the card"},
     {"error_table", DGM_CONFIG_NAME, A2A(error_table), .def = "\"1.0.1\"",
-     .values = WORDS("1.0.1", "1.0.0"), .flags = LIVE,
+     .values = WORDS("1.0.1", "1.0.0"), .flags = LIVE | COMPAT,
      .about = "which text's HTTP statuses errors get: 1.0.0 has 409, 415 and 502 where 1.0.1 has"
               " 400 and 500"},
     {"card_headerless", DGM_CONFIG_NAME, A2A(card_headerless), .def = "\"hybrid\"",
-     .values = WORDS("hybrid", "pure-1.0"), .flags = LIVE,
+     .values = WORDS("hybrid", "pure-1.0"), .flags = LIVE | COMPAT,
      .about =
          "the card for requests without `A2A-Version`: with the members of both versions, or of"
          " 1.0 alone"},
     {"version_mode", DGM_CONFIG_NAME, A2A(version_mode), .def = "\"strict\"",
-     .values = WORDS("strict", "lenient"), .flags = LIVE,
+     .values = WORDS("strict", "lenient"), .flags = LIVE | COMPAT,
      .about = "a 1.0 method without `A2A-Version`: refused as the text says, or served"},
     {"rest_media_type", DGM_CONFIG_NAME, A2A(rest_media_type), .def = "\"auto\"",
-     .values = WORDS("auto", "json", "a2a"), .flags = LIVE,
+     .values = WORDS("auto", "json", "a2a"), .flags = LIVE | COMPAT,
      .about = "type of REST answers: what the caller names, always `application/json`, or always"
               " `application/a2a+json`"},
     {"stream_at_input_required", DGM_CONFIG_NAME, A2A(stream_at_input_required), .def = "\"close\"",
-     .values = WORDS("close", "open"), .flags = LIVE,
+     .values = WORDS("close", "open"), .flags = LIVE | COMPAT,
      .about = "does the stream of a send end when the agent asks for input? Subscriptions stay open"
               " in any case"},
     {"blocking_limit_s", DGM_CONFIG_INT, A2A(blocking_limit_s), .def = "300", .min = 1,
      .max = 86400, .flags = LIVE,
      .about = "how long a blocking send waits before it answers with the task as it is"},
-    {"canonical_type", DGM_CONFIG_SWITCH, A2A(canonical_type), .def = "true", .flags = LIVE,
+    {"canonical_type", DGM_CONFIG_SWITCH, A2A(canonical_type), .def = "true",
+     .flags = LIVE | COMPAT,
      .about =
          "write `metadata.canonical_type` on messages (the conformance kits refuse keys in snake"
          " case)"},
     {"media_types", DGM_CONFIG_NAME, A2A(media_types), .def = "\"enforce\"",
-     .values = WORDS("enforce", "accept"), .flags = LIVE,
+     .values = WORDS("enforce", "accept"), .flags = LIVE | COMPAT,
      .about = "parts of a media type that the card does not list: refused, or accepted"},
     {"security_requirements", DGM_CONFIG_SWITCH, A2A(security_requirements), .def = "true",
-     .flags = LIVE,
+     .flags = LIVE | COMPAT,
      .about = "`securityRequirements` in the card of a server with tokens; `false` for clients of "
               "a2a-go, which cannot read it"},
-    {"streaming", DGM_CONFIG_SWITCH, A2A(streaming), .def = "true", .flags = LIVE,
+    {"streaming", DGM_CONFIG_SWITCH, A2A(streaming), .def = "true", .flags = LIVE | COMPAT,
      .about = "offer streams; off: the card says so and the operations are refused"},
     {"stream_errors", DGM_CONFIG_NAME, A2A(stream_errors), .def = "\"event\"",
-     .values = WORDS("event", "json"), .flags = LIVE,
+     .values = WORDS("event", "json"), .flags = LIVE | COMPAT,
      .about = "a streaming call over JSON-RPC 1.0 that is refused: an event, which all SDKs read, "
               "or JSON, which the conformance kit reads"},
     {"card_max_age_s", DGM_CONFIG_INT, A2A(card_max_age_s), .def = "300", .min = 0, .max = 31536000,
@@ -342,11 +391,12 @@ static const dgm_config_row a2a_rows[] = {
      .of = &extension, .flags = LIVE, .about = "extensions the card lists"},
     {0},
 };
-static const dgm_config_shape a2a = {
-    "A2A",
-    "`a2a`: ordinary switches for where the protocol's texts, its conformance kits and its peers"
-    " differ. An agent may have an `a2a` of its own; what it leaves out is the server's.",
-    a2a_rows};
+static const dgm_config_shape a2a = {"A2A",
+                                     "`a2a`: switches for the points where versions of the "
+                                     "protocol, conformance kits and clients differ."
+                                     " Most servers need none of them. An agent may have its own "
+                                     "`a2a`; the rest comes from the server.",
+                                     a2a_rows};
 
 /* ---- agents -------------------------------------------------------------------------------------------------- */
 
@@ -357,57 +407,64 @@ static const char *const agent_types[] = {"hello", "demo", "exec", "tck", "bench
      DGM_CONFIG_NAME,                                                                              \
      (base) + offsetof(dgm_config_manner, reply),                                                  \
      .def = "\"auto\"",                                                                            \
+     .flags = LIVE,                                                                                \
      .values = WORDS("auto", "message", "task"),                                                   \
-     .about = "answer with a Message, with a Task, or as the agent's first event has it"},         \
+     .about = "answer with a Message, with a Task, or as the first event of the agent decides"},   \
         {"final_text",                                                                             \
          DGM_CONFIG_NAME,                                                                          \
          (base) + offsetof(dgm_config_manner, final_text),                                         \
          .def = "\"full\"",                                                                        \
+         .flags = LIVE | COMPAT,                                                                   \
          .values = WORDS("full", "omit"),                                                          \
-         .about = "does `completed` repeat the whole text in its status message?"},                \
+         .about = "does `completed` repeat the complete text in its status message?"},             \
         {"answer_source",                                                                          \
          DGM_CONFIG_NAME,                                                                          \
          (base) + offsetof(dgm_config_manner, answer_source),                                      \
          .def = "\"artifact\"",                                                                    \
+         .flags = LIVE,                                                                            \
          .values = WORDS("artifact", "status"),                                                    \
          .about = "`status`: text in a working status is the answer, not progress"},               \
-        {"working_message", DGM_CONFIG_TEXT,                                                       \
-         (base) + offsetof(dgm_config_manner, working_message), .def = "\"\"",                     \
+        {"working_message",                                                                        \
+         DGM_CONFIG_TEXT,                                                                          \
+         (base) + offsetof(dgm_config_manner, working_message),                                    \
+         .def = "\"\"",                                                                            \
+         .flags = LIVE,                                                                            \
          .about = "shown while the agent works, as a status indicator"},                           \
-        {"persist_stream_delta", DGM_CONFIG_SWITCH,                                                \
-         (base) + offsetof(dgm_config_manner, persist_stream_delta), .def = "false",               \
-         .about = "keep transitory artifacts (`aion:stream-delta`) in the task"},                  \
+        {"persist_stream_delta",                                                                   \
+         DGM_CONFIG_SWITCH,                                                                        \
+         (base) + offsetof(dgm_config_manner, persist_stream_delta),                               \
+         .def = "false",                                                                           \
+         .flags = LIVE | COMPAT,                                                                   \
+         .about = "store transitory artifacts (`aion:stream-delta`) in the task"},                 \
     {                                                                                              \
         "dedupe", DGM_CONFIG_SWITCH, (base) + offsetof(dgm_config_manner, dedupe),                 \
-            .def = "true",                                                                         \
+            .def = "true", .flags = LIVE | COMPAT,                                                 \
             .about =                                                                               \
                 "a message that is sent again (same `messageId`, same content) finds its turn"     \
-                " instead of starting another"                                                     \
+                " instead of starting a new one"                                                   \
     }
 
 static const dgm_config_row manner_rows[] = {MANNER_ROWS(0), {0}};
 static const dgm_config_shape manner = {
-    "Agent defaults", "`agent_defaults`: what agents say unless they say otherwise.", manner_rows};
+    "Agent defaults", "`agent_defaults`: defaults for the settings of agents.", manner_rows};
 
 #define AGENT(member) offsetof(dgm_config_agent, member)
 
 static const dgm_config_row agent_rows[] = {
-    {"id", DGM_CONFIG_TEXT, AGENT(id), .format = &name,
-     .about = "its path is `/agents/{id}/`; its type's name when absent"},
-    {"type", DGM_CONFIG_TEXT, AGENT(type), .values = agent_types, .flags = REQUIRED,
-     .about = "what does the work", .unknown_value = "unknown agent type",
+    {"id", DGM_CONFIG_TEXT, AGENT(id), .format = &name, .flags = LIVE,
+     .about = "its path is `/agents/{id}/`. Default: the name of its type"},
+    {"type", DGM_CONFIG_TEXT, AGENT(type), .values = agent_types, .flags = REQUIRED | LIVE,
+     .about = "the type of the agent", .unknown_value = "unknown agent type",
      .allowed_values = "Types: exec (run your own program), demo, hello; for tests bench, tck"},
     {"default", DGM_CONFIG_SWITCH, AGENT(is_default), .def = "false", .flags = LIVE,
-     .about = "the one at `/`; the first when none says so"},
+     .about = "the agent at `/`. If no agent has it, the first is the default"},
     MANNER_ROWS(AGENT(manner)),
-    {"card", DGM_CONFIG_SHAPED, AGENT(card), .of = &card, .flags = LIVE,
-     .about = "how it presents itself"},
+    {"card", DGM_CONFIG_SHAPED, AGENT(card), .of = &card, .flags = LIVE, .about = "the agent card"},
     {"extended_card", DGM_CONFIG_SHAPED, AGENT(card_more), .of = &card, .flags = LIVE,
-     .about = "members of the card that only callers with a token see; absent: there is no extended"
-              " card"},
+     .about = "members of the card for callers with a token only. Default: no extended card"},
     {"a2a", DGM_CONFIG_OBJECT, AGENT(a2a), .of = &a2a, .flags = LIVE,
-     .about = "the server's `a2a`, for this agent alone"},
-    {"settings", DGM_CONFIG_JSON, AGENT(settings), .flags = SECRET,
+     .about = "like `a2a` of the server, for this agent only"},
+    {"settings", DGM_CONFIG_JSON, AGENT(settings), .flags = SECRET | LIVE,
      .about = "the settings of its type: see [agents](agents.md)"},
     {0},
 };
@@ -441,7 +498,7 @@ static const dgm_config_row token_rows[] = {
     {"tenant", DGM_CONFIG_TEXT, TOKEN(tenant), .def = "\"\"", .format = &tenant,
      .about = "whose it is; empty: the tenant without a name"},
     {"principal", DGM_CONFIG_TEXT, TOKEN(principal), .flags = REQUIRED, .format = &some_text,
-     .about = "who it is: callers see their own tasks and nobody else's"},
+     .about = "the name of the caller. A caller sees only its own tasks"},
     {"may_set_metadata", DGM_CONFIG_TEXTS, TOKEN(may_set_metadata), .def = "[]", .max = MAX_ITEMS,
      .format = &metadata_prefix,
      .about = "metadata of the server's that stays in this caller's A2A requests, as prefixes of "
@@ -463,7 +520,8 @@ static const dgm_config_shape tls = {"TLS", "`tls`: both or neither.", tls_rows}
 
 static const dgm_config_row log_rows[] = {
     {"level", DGM_CONFIG_NAME, offsetof(dgm_config, log_level), .def = "\"info\"",
-     .values = WORDS("error", "warn", "info", "debug"), .flags = LIVE, .about = "how much is said"},
+     .values = WORDS("error", "warn", "info", "debug"), .flags = LIVE,
+     .about = "how much is logged"},
     {"format", DGM_CONFIG_NAME, offsetof(dgm_config, log_format), .def = "\"text\"",
      .values = WORDS("text", "json"), .flags = LIVE, .about = "lines for people or for programs"},
     {0},
@@ -532,8 +590,8 @@ static const dgm_config_row disconnect_rows[] = {
 };
 static const dgm_config_shape disconnect = {
     "On disconnect",
-    "`on_disconnect`: may a run go on when the connection that began it is gone and nobody else"
-    " reads?",
+    "`on_disconnect`: what happens to a run when the connection that started it is closed and no"
+    " other client reads it.",
     disconnect_rows};
 
 static const dgm_config_row grace_rows[] = {
@@ -545,7 +603,7 @@ static const dgm_config_row grace_rows[] = {
     {0},
 };
 static const dgm_config_shape grace = {
-    "Grace", "`disconnect_grace_s`: how long `cancel` waits for somebody to come back.",
+    "Grace", "`disconnect_grace_s`: how long `cancel` waits for a client to reconnect.",
     grace_rows};
 
 #define AT(member) offsetof(dgm_config, member)
@@ -574,17 +632,17 @@ static const dgm_config_shape openai = {
 /* `a2a` and `agent_defaults` stand before `agents`, which begin with them. */
 static const dgm_config_row root_rows[] = {
     {"profile", DGM_CONFIG_TEXT, AT(profile), .def = "\"\"", .flags = LIVE,
-     .about = "a list of settings under one name, below what the file says: see Profiles"},
+     .about = "a named list of settings; the settings of the file have priority: see Profiles"},
     {"listen", DGM_CONFIG_TEXT, AT(listen), .def = "\"127.0.0.1:8484\"", .format = &listen_address,
+     .flags = NUMBER,
      .about = "address and port, or a unix socket. Beyond loopback it needs `tokens`"},
     {"tls", DGM_CONFIG_OBJECT, 0, .of = &tls, .about = "serve HTTPS"},
     {"insecure", DGM_CONFIG_SWITCH, AT(insecure), .def = "false",
-     .about = "listen beyond loopback without tokens: everybody who reaches the port may do"
+     .about = "listen beyond loopback without tokens: every program that can reach the port may do"
               " everything"},
     {"public_url", DGM_CONFIG_TEXT, AT(public_url), .def = "\"\"", .format = &web_url,
      .flags = LIVE,
-     .about = "where clients reach this server, for cards; made from the request when"
-              " empty"},
+     .about = "the address of this server for clients, used in cards. Default: from the request"},
     {"hosts", DGM_CONFIG_TEXTS, AT(hosts), .def = "[]", .max = MAX_ITEMS, .format = &host,
      .flags = LIVE,
      .about = "names that `Host` may have, besides those of loopback. When empty: on loopback no "
@@ -592,36 +650,44 @@ static const dgm_config_row root_rows[] = {
               "`public_url`"},
     {"cors", DGM_CONFIG_OBJECT, 0, .of = &cors, .flags = LIVE, .about = "for browsers"},
     {"store", DGM_CONFIG_TEXT, AT(store), .def = "\"sqlite:dragoman.db\"", .format = &store_url,
-     .about = "where tasks are kept: `memory:` or `sqlite:PATH`"},
+     .about = "where tasks are stored. Without a file: see The database"},
     {"retention_hours", DGM_CONFIG_INT, AT(retention_hours), .def = "24", .min = 1, .max = 876000,
-     .flags = LIVE, .about = "how long finished turns are kept"},
+     .flags = LIVE,
+     .about =
+         "how long a finished turn is stored: its stream can be resumed, and a response (OpenAI"
+         " Responses) or run (AG-UI) can be fetched by its id"},
     {"keep_tasks_days", DGM_CONFIG_INT, AT(keep_tasks_days), .def = "0", .min = 0, .max = 36500,
      .flags = LIVE,
-     .about = "how long tasks are kept that have ended, with all they said; 0: for ever"},
+     .about = "how long an ended task is stored, with its history and artifacts; 0: without limit"},
     {"loops", DGM_CONFIG_INT, AT(loops), .def = "0", .min = 0, .max = DGM_MAX_LOOPS,
      .about = "threads that serve; 0: one per core"},
     {"drain_s", DGM_CONFIG_INT, AT(drain_s), .def = "10", .min = 0, .max = 3600, .flags = LIVE,
-     .about = "how long a server that is told to stop waits for open requests"},
-    {"log", DGM_CONFIG_OBJECT, 0, .of = &log_shape, .flags = LIVE,
-     .about = "what is said, and how"},
+     .about = "how long a server that stops waits for open requests"},
+    {"log", DGM_CONFIG_OBJECT, 0, .of = &log_shape, .flags = LIVE, .lead = "level",
+     .about = "how much is logged, and how"},
     {"limits", DGM_CONFIG_OBJECT, 0, .of = &limits, .flags = LIVE, .about = "sizes"},
     {"tenants", DGM_CONFIG_TEXTS, AT(tenants), .def = "[]", .max = MAX_ITEMS, .format = &tenant,
      .flags = LIVE,
-     .about = "tenants there are; when given, tokens may name no others. Not one of our paths:"
-              " see Tenants"},
+     .about =
+         "the tenants. If set, tokens may use no others. The names of our paths are not allowed:"
+         " see Tenants"},
     {"tokens", DGM_CONFIG_LIST, AT(tokens), .def = "[]", .max = 10000, .of = &token, .flags = LIVE,
-     .about = "who may call; none: everybody, on loopback only"},
+     .about = "allowed callers. Without tokens: every caller, on loopback only"},
     {"on_disconnect", DGM_CONFIG_OBJECT, 0, .of = &disconnect, .flags = LIVE,
-     .about = "what becomes of runs"},
-    {"disconnect_grace_s", DGM_CONFIG_OBJECT, 0, .of = &grace, .flags = LIVE, .about = "and when"},
-    {"ag-ui", DGM_CONFIG_OBJECT, 0, .of = &agui, .flags = LIVE, .about = "how AG-UI is spoken"},
+     .about = "what happens to a run when its client disconnects"},
+    {"disconnect_grace_s", DGM_CONFIG_OBJECT, 0, .of = &grace, .flags = LIVE,
+     .about = "how long `on_disconnect: cancel` waits first"},
+    {"ag-ui", DGM_CONFIG_OBJECT, 0, .of = &agui, .flags = LIVE,
+     .about = "details of the AG-UI protocol"},
     {"openai", DGM_CONFIG_OBJECT, 0, .of = &openai, .flags = LIVE,
-     .about = "how OpenAI's two APIs are spoken"},
-    {"a2a", DGM_CONFIG_OBJECT, AT(a2a), .of = &a2a, .flags = LIVE, .about = "how A2A is spoken"},
+     .about = "details of OpenAI's two APIs"},
+    {"a2a", DGM_CONFIG_OBJECT, AT(a2a), .of = &a2a, .flags = LIVE,
+     .about = "details of the A2A protocol"},
     {"agent_defaults", DGM_CONFIG_OBJECT, AT(agent_defaults), .of = &manner,
-     .about = "for all agents"},
+     .about = "defaults for all agents"},
     {"agents", DGM_CONFIG_LIST, AT(agents), .def = "[{\"id\":\"demo\",\"type\":\"demo\"}]",
-     .min = 1, .max = MAX_ITEMS, .of = &agent, .about = "who does the work"},
+     .min = 1, .max = MAX_ITEMS, .of = &agent, .lead = "id",
+     .about = "the agents, as a list or as a map from ids to agents"},
     {0},
 };
 const dgm_config_shape dgm_config_root = {"The file", "", root_rows, sizeof(dgm_config)};

@@ -164,6 +164,27 @@ void dgm_config_put(dgm_buf *b, const dgm_config *c)
     dgm_buf_done(&compact);
 }
 
+void dgm_config_agent_put(dgm_buf *b, const dgm_config_agent *agent)
+{
+    const dgm_config_row *list = dgm_config_root.rows;
+    bool comma = false;
+    while (strcmp(list->name, "agents") != 0)
+        list++;
+    dgm_buf_add_char(b, '{');
+    for (const dgm_config_row *row = list->of->rows; row->name; row++) {
+        if (row->kind == DGM_CONFIG_SHAPED || row->kind == DGM_CONFIG_OBJECT ||
+            strcmp(row->name, "default") == 0)
+            continue;
+        dgm_buf_printf(b, "%s\"%s\":", comma ? "," : "", row->name);
+        size_t head = b->n;
+        dgm_config_put_value(b, row, agent, true);
+        if (b->n == head)
+            dgm_buf_add_lit(b, "null"); /* absent */
+        comma = true;
+    }
+    dgm_buf_add_char(b, '}');
+}
+
 void dgm_config_finding_put(dgm_buf *b, const dgm_config_finding *f)
 {
     if (f->file.n)
@@ -194,7 +215,7 @@ typedef struct differ {
     dgm_buf one, other;
 } differ;
 
-static void changed(differ *d, const dgm_at *at, bool live)
+static void changed(differ *d, const dgm_at *at, bool live, dgm_config_action action)
 {
     char pointer[256];
     if (d->n == d->cap) {
@@ -203,7 +224,8 @@ static void changed(differ *d, const dgm_at *at, bool live)
         d->cap = cap;
     }
     dgm_at_text(at, pointer, sizeof pointer);
-    d->at[d->n++] = (dgm_config_change){dgm_arena_dup(d->arena, dgm_str_from(pointer)), live};
+    d->at[d->n++] =
+        (dgm_config_change){dgm_arena_dup(d->arena, dgm_str_from(pointer)), live, action};
 }
 
 static bool same(differ *d, const dgm_config_row *row, const void *from, const void *to)
@@ -218,15 +240,31 @@ static bool same(differ *d, const dgm_config_row *row, const void *from, const v
 static void diff_rows(differ *d, const dgm_config_shape *shape, const void *from, const void *to,
                       const dgm_at *at);
 
-/* A list whose rows may not come or go while the server runs: the same rows, in the same order? */
-static bool same_rows(const dgm_config *from, const dgm_config *to)
+static const dgm_config_agent *agent_by_id(const dgm_config_agents *list, dgm_str id)
 {
-    if (from->agents.n != to->agents.n)
-        return false;
-    for (size_t i = 0; i < from->agents.n; i++)
-        if (!dgm_str_eq(from->agents.at[i].id, to->agents.at[i].id))
-            return false;
-    return true;
+    for (size_t i = 0; i < list->n; i++)
+        if (dgm_str_eq(list->at[i].id, id))
+            return &list->at[i];
+    return NULL;
+}
+
+/* Agents are compared by id: they may be added and removed while the server runs. */
+static void diff_agents(differ *d, const dgm_config_shape *agent, const dgm_config_agents *from,
+                        const dgm_config_agents *to, const dgm_at *at)
+{
+    size_t n = d->n;
+    for (size_t i = 0; i < from->n; i++)
+        if (!agent_by_id(to, from->at[i].id))
+            changed(d, DGM_AT(at, from->at[i].id), true, DGM_CONFIG_REMOVED);
+    for (size_t i = 0; i < to->n; i++) {
+        const dgm_config_agent *before = agent_by_id(from, to->at[i].id);
+        if (before)
+            diff_rows(d, agent, before, &to->at[i], DGM_AT_I(at, i));
+        else
+            changed(d, DGM_AT(at, to->at[i].id), true, DGM_CONFIG_ADDED);
+    }
+    if (d->n == n)
+        changed(d, at, true, DGM_CONFIG_CHANGED); /* only their order */
 }
 
 static void diff_row(differ *d, const dgm_config_row *row, const void *from, const void *to,
@@ -237,13 +275,10 @@ static void diff_row(differ *d, const dgm_config_row *row, const void *from, con
         return;
     if (row->kind == DGM_CONFIG_OBJECT) {
         diff_rows(d, row->of, place(from, row), place(to, row), at);
-    } else if (row->kind == DGM_CONFIG_LIST && !live && same_rows(from, to)) {
-        const struct any_list *a = place(from, row), *b = place(to, row);
-        for (size_t i = 0; i < a->n; i++)
-            diff_rows(d, row->of, a->at + i * row->of->size, b->at + i * row->of->size,
-                      DGM_AT_I(at, i));
+    } else if (row->kind == DGM_CONFIG_LIST && !live) { /* only agents are such a list */
+        diff_agents(d, row->of, place(from, row), place(to, row), at);
     } else {
-        changed(d, at, live);
+        changed(d, at, live, DGM_CONFIG_CHANGED);
     }
 }
 
@@ -275,7 +310,7 @@ size_t dgm_config_diff(dgm_arena *a, const dgm_config *from, const dgm_config *t
         for (size_t i = 0; i < d.n; i++)
             told |= dgm_str_is(d.at[i].pointer, "/tokens");
         if (!told)
-            changed(&d, DGM_AT_LIT(NULL, "tokens"), true);
+            changed(&d, DGM_AT_LIT(NULL, "tokens"), true, DGM_CONFIG_CHANGED);
     }
     dgm_buf_done(&d.one);
     dgm_buf_done(&d.other);

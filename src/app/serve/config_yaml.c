@@ -75,8 +75,8 @@ void dgm_config_find(dgm_config_findings *f, dgm_config_said where, dgm_str todo
         f->at[f->n++] = (dgm_config_finding){
             .file = where.doc ? where.doc->file : (dgm_str){0},
             .pointer = DGM_STR(""),
-            .what = DGM_STR("more is wrong than is told here"),
-            .todo = DGM_STR("repair what stands above, then look again"),
+            .what = DGM_STR("there are more errors than are listed here"),
+            .todo = DGM_STR("correct these first, then check again"),
         };
         return;
     }
@@ -262,7 +262,7 @@ static void complain_of_syntax(reader *r, dgm_str text)
         l += *p == '\n';
     if (column < (size_t)(end - p) && p[column] == '\t') {
         dgm_config_find(r->findings, at_mark(r, line + 1, column + 1, NULL),
-                        DGM_STR("indent with spaces"), "a tab stands where YAML wants spaces");
+                        DGM_STR("indent with spaces"), "a tab is used for indentation");
         return;
     }
     const char *eol = memchr(p, '\n', (size_t)(end - p));
@@ -338,8 +338,7 @@ static node *alias(reader *r, const yaml_event_t *e)
     }
     r->failed = true;
     dgm_config_find(r->findings, at_node(r, n), DGM_STR("name an anchor (&name) that ends above"),
-                    a ? "*%.*s stands inside of what it names" : "there is no anchor &%.*s above",
-                    DGM_P(name));
+                    a ? "*%.*s refers to itself" : "unknown anchor &%.*s", DGM_P(name));
     return n;
 }
 
@@ -509,7 +508,7 @@ static dgm_str key_text(reader *r, const node *key, const dgm_at *at)
     const node *n = key->kind == ALIAS ? key->target : key;
     if (n->kind != SCALAR) {
         dgm_config_find(r->findings, where, DGM_STR("keys are text"),
-                        "a list or map stands where a key should");
+                        "a list or map cannot be a key");
     } else if (n->plain && dgm_str_is(n->text, "<<")) {
         dgm_config_find(r->findings, where,
                         DGM_STR("write the members out, or use *name for a whole value"),

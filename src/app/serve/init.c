@@ -1,5 +1,6 @@
 /* init.c - the files of `dragoman init`, and writing them without touching what is there. */
 #include "init.h"
+#include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,20 +12,22 @@
 /* ---- exec ---------------------------------------------------------------------------------------------- */
 
 static const char exec_yaml[] =
+    "# yaml-language-server: $schema=dragoman.schema.json\n"
+    "#\n"
     "# A Dragoman server with one agent: the program agent.sh.\n"
     "#\n"
-    "#   dragoman serve -c dragoman.yaml            start it\n"
-    "#   dragoman serve -c dragoman.yaml --check    see what it comes to, or what is wrong\n"
+    "#   dragoman serve            start it (in this folder)\n"
+    "#   dragoman serve --check    print all settings, or what is wrong\n"
+    "#   dragoman schema           print the list of all settings as JSON Schema\n"
     "#\n"
-    "# Every setting is described in docs/configuration.md. What stands behind a # is the "
-    "default.\n"
+    "# docs/configuration.md describes every setting. Lines that start with # show the defaults.\n"
     "\n"
-    "# listen: 127.0.0.1:8484      # beyond loopback (0.0.0.0:8484) tokens are needed, see below\n"
-    "store: sqlite:dragoman.db     # tasks outlive the server; memory: forgets them\n"
-    "# retention_hours: 24         # how long streams can be resumed after their end\n"
-    "# keep_tasks_days: 0          # how long ended tasks are kept; 0: for ever\n"
+    "# listen: 127.0.0.1:8484      # other addresses (0.0.0.0:8484) need tokens, see below\n"
+    "# store: sqlite:dragoman.db   # tasks survive a restart; memory: does not store them\n"
+    "# retention_hours: 24         # how long a finished stream can be resumed\n"
+    "# keep_tasks_days: 0          # how long ended tasks are stored; 0: without limit\n"
     "\n"
-    "# Who may call. Without tokens: everybody on this machine.\n"
+    "# Allowed callers. Without tokens: every program on this machine.\n"
     "# tokens:\n"
     "# - {token_env: ANN_TOKEN, principal: ann}\n"
     "\n"
@@ -41,24 +44,25 @@ static const char exec_yaml[] =
     "  settings:\n"
     "    command: [./agent.sh]\n"
     "    input: text               # json: one line with the message and its task\n"
-    "    output: text              # json: a line per event, so that it can stream, ask and fail\n"
+    "    output: text              # json: one line per event, to stream, ask and fail\n"
     "    timeout: 60               # seconds\n"
     "    # inherit_env: [API_KEY]  # variables of the server's environment that the program needs\n"
-    "  # reply: auto               # message: no task is kept; task: always\n"
+    "  # reply: auto               # message: answers are not stored; task: always a task\n"
     "  # working_message: One moment...\n";
 
 static const char exec_agent[] =
     "#!/bin/sh\n"
-    "# The agent of dragoman.yaml, started for each message: its text comes on standard input, "
-    "what is\n"
-    "# written to standard output is the answer. An exit status other than 0 is a failure. To talk "
-    "in\n"
-    "# events (progress, files, questions) set input and output to json in dragoman.yaml.\n"
+    "# The agent of dragoman.yaml. It is started for each message: standard input is the text of "
+    "the\n"
+    "# message, standard output is the answer. An exit status other than 0 is a failure. To send\n"
+    "# events (progress, files, questions), set input and output to json in dragoman.yaml.\n"
     "text=$(cat)\n"
     "printf 'You wrote: %s\\n' \"$text\"\n";
 
-static const dgm_init_file exec_files[] = {
-    {"dragoman.yaml", exec_yaml, false}, {"agent.sh", exec_agent, true}, {0}};
+static const dgm_init_file exec_files[] = {{"dragoman.yaml", exec_yaml, false},
+                                           {"dragoman.schema.json", NULL, false},
+                                           {"agent.sh", exec_agent, true},
+                                           {0}};
 
 const dgm_init_kind dgm_init_kinds[] = {
     {"exec", "a program that answers, and a server for it", exec_files},
@@ -80,21 +84,20 @@ static dgm_code path_of(char out[PATH_MAX], const char *folder, const char *name
     int n = snprintf(out, PATH_MAX, "%s/%s", folder, name);
     return n > 0 && n < PATH_MAX
                ? DGM_OK
-               : dgm_fail(err, DGM_BAD_PARAMS, NULL, "the folder's name is too long");
+               : dgm_fail(err, DGM_BAD_PARAMS, NULL, "the name of the folder is too long");
 }
 
-static dgm_code write_file(const char *path, const dgm_init_file *file, dgm_err *err)
+static dgm_code write_file(const char *path, const dgm_init_file *file, dgm_str text, dgm_err *err)
 {
-    size_t n = strlen(file->text), done = 0;
+    size_t n = text.n, done = 0;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, file->is_program ? 0777 : 0666);
     if (fd < 0 && errno == EEXIST)
         return dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                        "%s is there already and stays as it is: remove it or name another folder",
-                        path);
+                        "%s exists already: remove it or choose another folder", path);
     if (fd < 0)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot write %s: %s", path, strerror(errno));
     while (done < n) {
-        long wrote = write(fd, file->text + done, n - done);
+        long wrote = write(fd, text.p + done, n - done);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)
@@ -116,20 +119,26 @@ dgm_code dgm_init_write(const dgm_init_kind *kind, const char *folder, dgm_err *
     dgm_code rc = DGM_OK;
     const dgm_init_file *f;
     if (mkdir(folder, 0777) && errno != EEXIST)
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot make the folder %s: %s", folder,
+        return dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot create the folder %s: %s", folder,
                         strerror(errno));
     for (f = kind->files; f->name; f++) { /* look before writing any */
         if ((rc = path_of(path, folder, f->name, err)))
             return rc;
         if (lstat(path, &st) == 0)
             return dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                            "%s is there already and stays as it is: remove it or name another"
-                            " folder",
-                            path);
+                            "%s exists already: remove it or choose another folder", path);
     }
-    for (f = kind->files; f->name && !rc; f++)
+    for (f = kind->files; f->name && !rc; f++) {
+        dgm_buf b;
+        dgm_buf_init(&b, SIZE_MAX);
+        if (f->text)
+            dgm_buf_add_str(&b, dgm_str_from(f->text));
+        else
+            dgm_config_put_schema(&b);
         if (!(rc = path_of(path, folder, f->name, err)))
-            rc = write_file(path, f, err);
+            rc = write_file(path, f, dgm_buf_str(&b), err);
+        dgm_buf_done(&b);
+    }
     if (!rc)
         return DGM_OK;
     for (f--; f-- > kind->files;) /* those before the one that failed were made here */

@@ -7,7 +7,7 @@
 
 typedef struct dgm_init_file {
     const char *name;
-    const char *text;
+    const char *text; /* NULL: the JSON Schema of the configuration */
     bool is_program;
 } dgm_init_file;
 
@@ -21,6 +21,6 @@ typedef struct dgm_init_kind {
 extern const dgm_init_kind dgm_init_kinds[]; /* ends with a row of zeros */
 const dgm_init_kind *dgm_init_kind_find(dgm_str name);
 
-/* Writes the files into folder, which is made if it is not there. All or none; a file that is there
- * stays as it is, and err names it. */
+/* Writes the files into the folder, which is created if it is missing. All or none: if a file exists, it is not
+ * changed, and err names it. */
 dgm_code dgm_init_write(const dgm_init_kind *kind, const char *folder, dgm_err *err);

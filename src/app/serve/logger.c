@@ -89,9 +89,10 @@ static void *write_lines(void *arg)
         mine = swap;
         pthread_mutex_unlock(&l->lock);
         if (dropped)
-            dgm_buf_printf(&mine,
-                           "dragoman: %llu lines of the log were dropped: nobody read them\n",
-                           (unsigned long long)dropped);
+            dgm_buf_printf(
+                &mine,
+                "dragoman: %llu log lines were dropped because standard error was not read\n",
+                (unsigned long long)dropped);
         works = works && write_all(l, dgm_buf_str(&mine));
         dgm_buf_clear(&mine);
         dgm_buf_shrink(&mine, (size_t)64 << 10);

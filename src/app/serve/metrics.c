@@ -148,7 +148,7 @@ static void put_requests(dgm_metrics *m, dgm_buf *b)
         }
     }
     put_about(b, "dragoman_http_refused_total", "counter",
-              "Connections that were told off before they had made a request.");
+              "Connections that were refused before they had sent a request.");
     for (size_t i = 0; i < N_CODES; i++) {
         if (!m->refused[i])
             continue;

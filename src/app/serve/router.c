@@ -152,8 +152,8 @@ dgm_code dgm_router_use(dgm_router *r, dgm_config *config, dgm_err *err)
 {
     dgm_site *site;
     size_t n = dgm_loops_count(r->o.loops);
-    dgm_code rc = dgm_site_new(r->o.core, r->o.agents, r->o.n_agents, config,
-                               dgm_loop_unix_ms() / 1000, &site, err);
+    dgm_code rc =
+        dgm_site_new(r->o.core, r->o.agents, config, dgm_loop_unix_ms() / 1000, &site, err);
     if (rc)
         return rc;
     sweep(r);

@@ -17,9 +17,7 @@ typedef struct dgm_router_options {
     dgm_core *core;
     dgm_store *store;
     dgm_logger *logger;
-    const dgm_core_agent
-        *agents; /* those that run; a config may name others, which wait for a restart */
-    size_t n_agents;
+    const dgm_agents *agents;
 } dgm_router_options;
 
 dgm_router *dgm_router_new(const dgm_router_options *o);

@@ -34,8 +34,7 @@ struct server {
     dgm_logger *logger;
     dgm_store *store;
     dgm_loops *loops;
-    dgm_core_agent *agents;
-    size_t n_agents;
+    dgm_agents *agents;
     dgm_core *core;
     dgm_router *router;
     dgm_http_server *http;
@@ -80,61 +79,22 @@ static void on_agent_fault(void *user, dgm_str agent, dgm_str task_id, const dgm
 static void on_trim_failed(void *user, const dgm_err *why)
 {
     struct server *s = user;
-    dgm_logger_says(s->logger, DGM_LOG_WARN, "old turns stay in the store",
+    dgm_logger_says(s->logger, DGM_LOG_WARN, "old turns could not be removed from the store",
                     {"why", dgm_str_from(why->msg), 0});
 }
 
 /* ---- putting together ---------------------------------------------------------------------------------------- */
-
-static dgm_code open_agent(const dgm_config_agent *a, dgm_strs secret_env,
-                           const dgm_backend *backend, void **ret_agent, dgm_err *err)
-{
-    dgm_agent_options options = {.reply = (dgm_reply)a->manner.reply,
-                                 .omit_final_text = a->manner.final_text == DGM_FINAL_TEXT_OMIT,
-                                 .answer_in_status =
-                                     a->manner.answer_source == DGM_ANSWER_IN_STATUS,
-                                 .working_message = a->manner.working_message,
-                                 .secret_env = secret_env};
-    return backend->open(a->settings, &options, ret_agent, err);
-}
 
 /* For --check and for the mistakes that are told all at once. */
 static dgm_code check_agent(const dgm_config_agent *a, void *user, dgm_err *err)
 {
     const dgm_backend *backend = dgm_backend_by_type(a->type);
     void *agent;
-    dgm_code rc = backend ? open_agent(a, (dgm_strs){0}, backend, &agent, err) : DGM_OK;
+    dgm_code rc = backend ? dgm_agents_open_one(a, (dgm_strs){0}, backend, &agent, err) : DGM_OK;
     (void)user;
     if (backend && !rc && backend->close)
         backend->close(agent);
     return rc;
-}
-
-static dgm_code open_agents(struct server *s, dgm_err *err)
-{
-    const dgm_config *c = s->config;
-    s->agents = dgm_xcalloc(c->agents.n, sizeof *s->agents);
-    for (size_t pass = 0; pass < 2; pass++) { /* the default first */
-        for (size_t i = 0; i < c->agents.n; i++) {
-            const dgm_config_agent *a = &c->agents.at[i];
-            if (a->is_default != (pass == 0))
-                continue;
-            dgm_core_agent *agent = &s->agents[s->n_agents];
-            *agent = (dgm_core_agent){.id = a->id,
-                                      .backend = dgm_backend_by_type(a->type),
-                                      .dedupe = a->manner.dedupe,
-                                      .keep_transitory = a->manner.persist_stream_delta};
-            if (!agent->backend)
-                return dgm_fail(err, DGM_BAD_PARAMS, NULL, "there is no agent type \"%.*s\"",
-                                DGM_P(a->type));
-            agent->foreign = agent->backend->foreign;
-            dgm_code rc = open_agent(a, c->secret_env, agent->backend, &agent->agent, err);
-            if (rc)
-                return rc;
-            s->n_agents++;
-        }
-    }
-    return DGM_OK;
 }
 
 static dgm_core_limits core_limits(const dgm_config *c)
@@ -148,10 +108,12 @@ static dgm_core_limits core_limits(const dgm_config *c)
 static dgm_code make_core(struct server *s, dgm_err *err)
 {
     dgm_core_limits limits = core_limits(s->config);
+    size_t n_agents;
+    dgm_core_agent *agents = dgm_agents_list(s->agents, s->config, &n_agents);
     dgm_core_options o = {.loops = s->loops,
                           .store = s->store,
-                          .agents = s->agents,
-                          .n_agents = s->n_agents,
+                          .agents = agents,
+                          .n_agents = n_agents,
                           .limits = &limits,
                           .retention_ms = s->config->retention_hours * 3600 * 1000,
                           .keep_tasks_ms = s->config->keep_tasks_days * 24 * 3600 * 1000,
@@ -160,7 +122,9 @@ static dgm_code make_core(struct server *s, dgm_err *err)
                           .on_fault = on_agent_fault,
                           .on_trim_failed = on_trim_failed,
                           .user = s};
-    return dgm_core_new(&o, &s->core, err);
+    dgm_code rc = dgm_core_new(&o, &s->core, err);
+    free(agents);
+    return rc;
 }
 
 static void on_recovered(dgm_code code, const dgm_err *err, void *arg)
@@ -199,18 +163,19 @@ static dgm_code start(struct server *s, dgm_err *err)
                              .max_body = (size_t)c->limits.http_body_bytes,
                              .max_connections = (size_t)c->limits.connections,
                              .max_in_flight = (size_t)c->limits.in_flight_bytes};
+    s->agents = dgm_agents_new();
     s->logger = dgm_logger_new(STDERR_FILENO, c->log_level, c->log_format);
-    if ((rc = dgm_store_open(c->store.p, &s->store, err)) ||
-        (rc = dgm_loops_new((size_t)c->loops, &s->loops, err)) || (rc = open_agents(s, err)) ||
-        (rc = make_core(s, err)))
+    if ((rc = dgm_config_make_state_folder(c, err)) ||
+        (rc = dgm_store_open(c->store.p, &s->store, err)) ||
+        (rc = dgm_loops_new((size_t)c->loops, &s->loops, err)) ||
+        (rc = dgm_agents_open(s->agents, c, NULL, err)) || (rc = make_core(s, err)))
         return rc;
     warn_if_others_can_read(s, c->store);
     s->router = dgm_router_new(&(dgm_router_options){.loops = s->loops,
                                                      .core = s->core,
                                                      .store = s->store,
                                                      .logger = s->logger,
-                                                     .agents = s->agents,
-                                                     .n_agents = s->n_agents});
+                                                     .agents = s->agents});
     if ((rc = dgm_http_server_new(s->loops, &http, dgm_router_handler(s->router), &s->http, err)) ||
         (rc = dgm_router_use(s->router, c, err)))
         return rc;
@@ -247,11 +212,7 @@ static void stop(struct server *s)
     dgm_http_server_free(s->http);
     dgm_core_free(s->core);
     dgm_router_free(s->router);
-    for (size_t i = 0; i < s->n_agents; i++) {
-        if (s->agents[i].backend->close)
-            s->agents[i].backend->close(s->agents[i].agent);
-    }
-    free(s->agents);
+    dgm_agents_free(s->agents);
     dgm_logger_free(s->logger);
     dgm_config_free(s->config);
     sem_destroy(&s->done);
@@ -304,23 +265,33 @@ static void log_findings(struct server *s, const dgm_config *c)
     dgm_buf_done(&b);
 }
 
-/* True: something can be taken over. */
-static bool log_changes(struct server *s, const dgm_config *from, const dgm_config *to)
+/* How many changes take effect now, and how many need a restart. */
+struct reload_counts {
+    size_t live, restart;
+};
+
+static struct reload_counts log_changes(struct server *s, const dgm_config *from,
+                                        const dgm_config *to)
 {
+    static const char *const events[] = {[DGM_CONFIG_CHANGED] = "setting changed",
+                                         [DGM_CONFIG_ADDED] = "agent added",
+                                         [DGM_CONFIG_REMOVED] = "agent removed"};
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_config_change *changes;
     size_t n = dgm_config_diff(a, from, to, &changes);
-    bool any = false;
+    struct reload_counts counts = {0};
     for (size_t i = 0; i < n; i++) {
-        any |= changes[i].live;
+        counts.live += changes[i].live;
+        counts.restart += !changes[i].live;
         if (changes[i].live)
-            dgm_logger_says(s->logger, DGM_LOG_INFO, "setting changed",
+            dgm_logger_says(s->logger, DGM_LOG_INFO, events[changes[i].action],
                             {"setting", changes[i].pointer, 0});
         else
-            dgm_logger_says(s->logger, DGM_LOG_WARN, "setting needs a restart",
+            dgm_logger_says(s->logger, DGM_LOG_WARN,
+                            "setting changed in the file, takes effect after a restart",
                             {"setting", changes[i].pointer, 0});
     }
-    return any;
+    return counts;
 }
 
 /* The same paths may hold a new certificate. */
@@ -329,7 +300,7 @@ static void reload_tls(struct server *s, const dgm_config *c)
     dgm_err err = {0};
     if (c->tls_cert.n && dgm_router_config(s->router)->tls_cert.n &&
         dgm_http_server_set_tls(s->http, c->tls_cert.p, c->tls_key.p, &err))
-        dgm_logger_says(s->logger, DGM_LOG_ERROR, "the old certificate stays",
+        dgm_logger_says(s->logger, DGM_LOG_ERROR, "the certificate was not replaced",
                         {"why", dgm_str_from(err.msg), 0});
 }
 
@@ -363,14 +334,14 @@ static dgm_config *load_beside(struct server *s, const dgm_config *running)
 }
 
 /* NULL: there is nothing to use, and the log says why. */
-static dgm_config *load_again(struct server *s)
+static dgm_config *load_again(struct server *s, struct reload_counts *counts)
 {
     const dgm_config *running = dgm_router_config(s->router);
     dgm_auto(dgm_config_free) dgm_config *file = dgm_config_load(s->source);
     log_findings(s, file);
     if (file->n_errors) {
-        dgm_logger_say(s->logger, DGM_LOG_ERROR, "nothing reloaded: the config has mistakes", NULL,
-                       0);
+        dgm_logger_say(s->logger, DGM_LOG_ERROR, "nothing reloaded: the configuration has errors",
+                       NULL, 0);
         return NULL;
     }
     dgm_auto(dgm_config_free) dgm_config *c = load_beside(s, running);
@@ -383,20 +354,34 @@ static dgm_config *load_again(struct server *s)
         return NULL;
     }
     reload_tls(s, c);
-    if (!log_changes(s, running, file)) {
-        dgm_logger_say(s->logger, DGM_LOG_INFO, "reloaded: no setting changed", NULL, 0);
+    *counts = log_changes(s, running, file);
+    if (!counts->live) {
+        dgm_logger_say(s->logger, counts->restart ? DGM_LOG_WARN : DGM_LOG_INFO,
+                       counts->restart ? "nothing reloaded: the changes need a restart"
+                                       : "reloaded: the settings are the same",
+                       NULL, 0);
         return NULL;
     }
     return dgm_take(c);
 }
 
+/* The agents of c are open. */
+static dgm_code use_config(struct server *s, dgm_config *c, dgm_err *err)
+{
+    dgm_code rc = dgm_router_use(s->router, c, err);
+    if (rc)
+        dgm_agents_undo(s->agents, s->core);
+    return rc;
+}
+
 static void reload(struct server *s)
 {
-    dgm_config *c = load_again(s);
+    struct reload_counts counts;
+    dgm_config *c = load_again(s, &counts);
     dgm_err err = {0};
     if (!c)
         return;
-    if (dgm_router_use(s->router, c, &err)) {
+    if (dgm_agents_open(s->agents, c, s->core, &err) || use_config(s, c, &err)) {
         dgm_logger_says(s->logger, DGM_LOG_ERROR, "nothing reloaded",
                         {"why", dgm_str_from(err.msg), 0}, {"at", dgm_str_from(err.at), 0});
         dgm_config_free(c);
@@ -408,7 +393,8 @@ static void reload(struct server *s)
                       c->keep_tasks_days * 24 * 3600 * 1000);
     dgm_http_server_set_limits(s->http, (size_t)c->limits.http_body_bytes,
                                (size_t)c->limits.connections, (size_t)c->limits.in_flight_bytes);
-    dgm_logger_say(s->logger, DGM_LOG_INFO, "reloaded", NULL, 0); /* as loud as it was */
+    dgm_logger_says(s->logger, DGM_LOG_INFO, "reloaded", {"changed", {0}, (double)counts.live},
+                    {"need_restart", {0}, (double)counts.restart}); /* at the level before */
     dgm_logger_set(s->logger, c->log_level, c->log_format);
 }
 

@@ -111,22 +111,13 @@ static void make_front(dgm_site *s, dgm_site_agent *f, dgm_core *core, const dgm
     f->a2a = dgm_a2a_front_new(core, &o);
 }
 
-static const dgm_backend *backend_of(const dgm_core_agent *running, size_t n, dgm_str id)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (dgm_str_eq(running[i].id, id))
-            return running[i].backend;
-    }
-    return NULL;
-}
-
 static dgm_turn_leave leave_of(const dgm_config *c, dgm_frontend_kind kind)
 {
     return (dgm_turn_leave){c->on_disconnect[kind] == DGM_DISCONNECT_CANCEL,
                             (uint64_t)c->disconnect_grace_s[kind] * 1000};
 }
 
-static void make_turns(dgm_site *s, dgm_core *core, const dgm_core_agent *running, size_t n_running)
+static void make_turns(dgm_site *s, dgm_core *core, const dgm_agents *opened)
 {
     dgm_turn_agent *agents = dgm_new_n(s->arena, dgm_turn_agent, s->n_agents);
     dgm_turns_options o = {
@@ -149,7 +140,7 @@ static void make_turns(dgm_site *s, dgm_core *core, const dgm_core_agent *runnin
             .description = card->description,
             .version = card->version,
             .organization = card->provider ? card->provider->organization : (dgm_str){0},
-            .type = backend_of(running, n_running, f->config->id)->type,
+            .type = dgm_agents_backend(opened, f->config->id)->type,
             .created_s = s->made_s,
             .answer_in_status = f->config->manner.answer_source == DGM_ANSWER_IN_STATUS};
         f->turn_agent = &agents[i];
@@ -172,13 +163,13 @@ static dgm_code make_agent(dgm_site *s, dgm_site_agent *f, dgm_core *core,
     return rc;
 }
 
-static void find_agents(dgm_site *s, const dgm_core_agent *running, size_t n_running)
+static void find_agents(dgm_site *s, const dgm_agents *opened)
 {
     const dgm_config_agents *list = &s->config->agents;
     s->agents = dgm_new_n(s->arena, dgm_site_agent, list->n);
     for (size_t i = 0; i < list->n; i++) {
         dgm_site_agent *f = &s->agents[s->n_agents];
-        if (!backend_of(running, n_running, list->at[i].id))
+        if (!dgm_agents_backend(opened, list->at[i].id))
             continue;
         f->config = &list->at[i];
         f->path = dgm_arena_printf(s->arena, "/agents/%.*s", DGM_P(list->at[i].id));
@@ -188,23 +179,23 @@ static void find_agents(dgm_site *s, const dgm_core_agent *running, size_t n_run
     }
 }
 
-dgm_code dgm_site_new(dgm_core *core, const dgm_core_agent *running, size_t n_running,
-                      dgm_config *config, int64_t now_s, dgm_site **ret_site, dgm_err *err)
+dgm_code dgm_site_new(dgm_core *core, const dgm_agents *opened, dgm_config *config, int64_t now_s,
+                      dgm_site **ret_site, dgm_err *err)
 {
     dgm_site *s = dgm_xcalloc(1, sizeof *s);
     dgm_code rc = DGM_OK;
     s->arena = dgm_arena_new();
     s->config = config;
     s->made_s = now_s;
-    find_agents(s, running, n_running);
+    find_agents(s, opened);
     if (!s->n_agents)
         rc = dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "agents"),
-                      "none of these agents runs: new ones need a restart");
+                      "no agent of the configuration is running");
     for (size_t i = 0; !rc && i < s->n_agents; i++)
-        rc = make_agent(s, &s->agents[i], core,
-                        backend_of(running, n_running, s->agents[i].config->id), err);
+        rc = make_agent(s, &s->agents[i], core, dgm_agents_backend(opened, s->agents[i].config->id),
+                        err);
     if (!rc)
-        make_turns(s, core, running, n_running);
+        make_turns(s, core, opened);
     if (rc) {
         s->config = NULL; /* stays the caller's */
         dgm_site_free(s);

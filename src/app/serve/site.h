@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "app/serve/agents.h"
 #include "app/serve/config.h"
 #include "frontend/a2a/a2a_front.h"
 #include "frontend/turn/turn.h"
@@ -31,8 +32,8 @@ typedef struct dgm_site {
 } dgm_site;
 
 /* Takes the config over, if all is well. Agents of the config that do not run are left out. */
-dgm_code dgm_site_new(dgm_core *core, const dgm_core_agent *running, size_t n_running,
-                      dgm_config *config, int64_t now_s, dgm_site **ret_site, dgm_err *err);
+dgm_code dgm_site_new(dgm_core *core, const dgm_agents *agents, dgm_config *config, int64_t now_s,
+                      dgm_site **ret_site, dgm_err *err);
 void dgm_site_free(dgm_site *s); /* NULL is fine */
 
 /* The agent that a path is for: the default agent, unless it starts with "/agents/ID", which is removed from the path

@@ -104,6 +104,105 @@ static void nothing_said_is_a_demo_on_loopback(void **state)
     assert_null(c->tls_cert.p);
 }
 
+static void short_forms_mean_what_they_look_like(void **state)
+{
+    static const struct {
+        const char *text, *listen, *store;
+    } rows[] = {
+        {"listen: 9000", "127.0.0.1:9000", "sqlite:dragoman.db"},
+        {"listen: '9000'\nstore: tasks.db", "127.0.0.1:9000", "sqlite:tasks.db"},
+        {"listen: localhost:1\nstore: /a/b.sqlite", "127.0.0.1:1", "sqlite:/a/b.sqlite"},
+        {"store: memory", "127.0.0.1:8484", "memory:"},
+        {"store: 'sqlite:x'", "127.0.0.1:8484", "sqlite:x"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_auto(dgm_config_free) dgm_config *c = load_well(rows[i].text);
+        check_str(c->listen, rows[i].listen);
+        check_str(c->store, rows[i].store);
+    }
+    dgm_auto(dgm_config_free) dgm_config *c =
+        load_well("log: debug\nagents:\n  b: {type: hello}\n  a: {type: demo, default: on}\n");
+    assert_int_equal(c->log_level, DGM_LOG_DEBUG);
+    assert_int_equal(c->agents.n, 2);
+    check_str(c->agents.at[0].id, "b");
+    check_str(c->agents.at[1].id, "a");
+    check_str(c->agents.at[1].type, "demo");
+    assert_true(c->agents.at[1].is_default && !c->agents.at[0].is_default);
+}
+
+static void a_value_with_two_meanings_names_the_line_to_write(void **state)
+{
+    (void)state;
+    finds(load("listen: ':9000'"), "dragoman.yaml:1:9: invalid listen \":9000\", at /listen: write "
+                                   "127.0.0.1:9000 for this machine only, or "
+                                   "0.0.0.0:9000 for all networks (needs tokens)");
+    finds(load("store: tasks"),
+          "dragoman.yaml:1:8: invalid store \"tasks\", at /store: did you mean sqlite:tasks?");
+    finds(load("listen: 99999"),
+          "dragoman.yaml:1:9: invalid listen \"99999\", at /listen: write an address");
+    finds(load("log: loud"),
+          "dragoman.yaml:1:6: unknown level \"loud\", at /log/level: allowed values: error");
+    finds(load("agents: {a: demo}"),
+          "dragoman.yaml:1:13: expected an object, got text, at /agents/a: write ID: {type: TYPE}");
+    finds(load("agents: {a: {id: b, type: demo}}"),
+          "dragoman.yaml:1:18: the id is given twice, at /agents/a/id: remove it: the key \"a\" is "
+          "the id");
+    finds(load("agents: {a: {type: dmeo}, 'x/y': {type: demo}}"),
+          "dragoman.yaml:1:20: unknown agent type \"dmeo\", at /agents/a/type: did you mean "
+          "\"demo\"?",
+          "dragoman.yaml:1:27: invalid id \"x/y\", at /agents/x~1y");
+    finds(load("agents: {}"), "dragoman.yaml:1:9: the list is empty, at /agents");
+}
+
+static const char *state_folders(const char *name)
+{
+    return strcmp(name, "STATE_DIRECTORY") == 0  ? "/var/lib/a:/var/lib/b"
+           : strcmp(name, "XDG_STATE_HOME") == 0 ? "/home/x/state"
+           : strcmp(name, "HOME") == 0           ? "/home/x"
+                                                 : NULL;
+}
+
+static const char *xdg_folders(const char *name)
+{
+    return strcmp(name, "STATE_DIRECTORY") == 0 ? NULL : state_folders(name);
+}
+
+static const char *home_folder(const char *name)
+{
+    return strcmp(name, "HOME") == 0             ? "/home/x"
+           : strcmp(name, "XDG_STATE_HOME") == 0 ? "no"
+                                                 : NULL;
+}
+
+static void the_default_database_is_beside_the_file_or_in_the_state_folder(void **state)
+{
+    static const struct {
+        const char *file, *text;
+        const char *(*env)(const char *name);
+        const char *store;
+        bool is_state;
+    } rows[] = {
+        {"/etc/d/dragoman.yaml", "log: info", state_folders, "sqlite:/etc/d/dragoman.db", false},
+        {"/etc/d/dragoman.yaml", "store: 'sqlite:dragoman.db'", state_folders,
+         "sqlite:/etc/d/dragoman.db", false},
+        {"/etc/d/dragoman.yaml", "store:", state_folders, "sqlite:/etc/d/dragoman.db", false},
+        {"dragoman.yaml", "log: info", state_folders, "sqlite:dragoman.db", false},
+        {"/dragoman.yaml", "log: info", state_folders, "sqlite:/dragoman.db", false},
+        {NULL, NULL, state_folders, "sqlite:/var/lib/a/dragoman.db", true},
+        {NULL, NULL, xdg_folders, "sqlite:/home/x/state/dragoman/dragoman.db", true},
+        {NULL, NULL, home_folder, "sqlite:/home/x/.local/state/dragoman/dragoman.db", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dgm_auto(dgm_config_free) dgm_config *c = dgm_config_load(&(dgm_config_source){
+            .file = rows[i].file, .text = dgm_str_from(rows[i].text), .env = rows[i].env});
+        assert_int_equal(c->n_errors, 0);
+        check_str(c->store, rows[i].store);
+        assert_int_equal(c->store_is_state, rows[i].is_state);
+    }
+}
+
 static void an_empty_file_says_nothing(void **state)
 {
     static const char *const texts[] = {"", "# nothing\n", "---\n", "{}", "null", "\xEF\xBB\xBF"};
@@ -277,8 +376,8 @@ static void json_has_variables_too(void **state)
             .file = "a.json",
             .text = DGM_STR("{\"log\": {\"level\": \"\xc3\xa9\", \"levle\": 1},\n  \"loops\": -1}"),
             .env = no_env}),
-        "a.json:1:19: \"\xc3\xa9\" is none of the words for this, at /log/level",
-        "a.json:1:24: there is no setting \"levle\" here, at /log/levle: did you mean \"level\"?",
+        "a.json:1:19: unknown level \"\xc3\xa9\", at /log/level",
+        "a.json:1:24: unknown setting \"levle\", at /log/levle: did you mean \"level\"?",
         "a.json:2:12: out of range, at /loops");
 }
 
@@ -336,7 +435,8 @@ static void one_past_every_limit(void **state)
         dgm_buf_printf(&b, "nonsense%d: 1\n", i);
     c = dgm_config_load(&(dgm_config_source){.file = "x", .text = dgm_buf_str(&b)});
     assert_int_equal(c->n_findings, DGM_MAX_CONFIG_FINDINGS + 1);
-    check_str(c->findings[DGM_MAX_CONFIG_FINDINGS].what, "more is wrong than is told here");
+    check_str(c->findings[DGM_MAX_CONFIG_FINDINGS].what,
+              "there are more errors than are listed here");
     dgm_config_free(c);
     dgm_buf_done(&b);
 }
@@ -369,7 +469,7 @@ static void the_open_network_wants_tokens(void **state)
     for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
         dgm_config *c = dgm_config_load(&(dgm_config_source){.listen = open[i], .env = no_env});
         check_str(c->findings[0].file, "--listen");
-        finds(c, "--listen: others could reach ");
+        finds(c, "--listen: other machines can reach ");
         c = dgm_config_load(
             &(dgm_config_source){.listen = open[i], .insecure = true, .env = no_env});
         assert_int_equal(c->n_findings, 0);
@@ -381,29 +481,30 @@ static void the_open_network_wants_tokens(void **state)
         assert_int_equal(c->n_findings, 0);
         dgm_config_free(c);
     }
-    finds(load("listen: 0.0.0.0:80\ntokens: [{token: abcdef, principal: p}]\n"),
-          "dragoman.yaml:1:9: warning: tokens travel to 0.0.0.0:80 in the clear, at /listen");
+    finds(
+        load("listen: 0.0.0.0:80\ntokens: [{token: abcdef, principal: p}]\n"),
+        "dragoman.yaml:1:9: warning: tokens are sent to 0.0.0.0:80 without encryption, at /listen");
 }
 
 static void bad_options_name_the_option(void **state)
 {
     (void)state;
-    finds(dgm_config_load(&(dgm_config_source){.listen = "8484",
+    finds(dgm_config_load(&(dgm_config_source){.listen = "84.84",
                                                .store = "postgres:x",
                                                .agent = "demmo",
                                                .profile = "tkc",
                                                .env = no_env}),
           "--agent: unknown agent type \"demmo\", at /agents/0/type: did you mean \"demo\"? Types: "
           "exec ",
-          "--listen: \"8484\" does not fit, at /listen: write an address and a port",
-          "--profile: there is no such profile, at /profile: did you mean \"tck\"?",
-          "--store: \"postgres:x\" does not fit, at /store: write memory: or sqlite:PATH");
+          "--listen: invalid listen \"84.84\", at /listen: write an address and a port",
+          "--profile: unknown profile, at /profile: did you mean \"tck\"?",
+          "--store: invalid store \"postgres:x\", at /store: write memory: or sqlite:PATH");
     finds(dgm_config_load(&(dgm_config_source){.listen = "\xff", .env = no_env}),
           "--listen: this is not text");
     finds(dgm_config_load(&(dgm_config_source){.file = "/nonexistent/x.yaml", .env = no_env}),
           "/nonexistent/x.yaml: cannot read it: No such file or directory");
     finds(dgm_config_load(&(dgm_config_source){.file = "/dev/null", .env = no_env}),
-          "/dev/null: cannot read it: it is no ordinary file");
+          "/dev/null: cannot read it: it is not a regular file");
 }
 
 static dgm_code refuse(const dgm_config_agent *agent, void *user, dgm_err *err)
@@ -451,13 +552,16 @@ static void check_diff(const char *from, const char *to, const char *want)
 {
     dgm_auto(dgm_config_free) dgm_config *a = load_well(from);
     dgm_auto(dgm_config_free) dgm_config *b = load_well(to);
+    static const char *const actions[] = {[DGM_CONFIG_CHANGED] = "",
+                                          [DGM_CONFIG_ADDED] = " added",
+                                          [DGM_CONFIG_REMOVED] = " removed"};
     dgm_config_change *changes;
     size_t n = dgm_config_diff(a->arena, a, b, &changes);
     dgm_buf got;
     dgm_buf_init(&got, SIZE_MAX);
     for (size_t i = 0; i < n; i++)
-        dgm_buf_printf(&got, "%s%.*s %s", i ? "; " : "", DGM_P(changes[i].pointer),
-                       changes[i].live ? "live" : "restart");
+        dgm_buf_printf(&got, "%s%.*s %s%s", i ? "; " : "", DGM_P(changes[i].pointer),
+                       changes[i].live ? "live" : "restart", actions[changes[i].action]);
     check_str(got, want);
     dgm_buf_done(&got);
 }
@@ -472,15 +576,19 @@ static void a_reload_knows_what_it_can_do(void **state)
     check_diff("tokens: [{token_env: TOKEN, principal: p}]",
                "tokens: [{token_env: PORT, principal: p}]", "/tokens live");
     check_diff("agents: [{type: demo}]", "agents: [{type: demo}, {type: hello}]",
-               "/agents restart");
+               "/agents/hello live added");
+    check_diff("agents: [{type: demo}, {type: hello}]", "agents: [{type: hello}, {type: tck}]",
+               "/agents/demo live removed; /agents/0/default live; /agents/tck live added");
+    check_diff("agents: [{type: demo, default: on}, {type: hello}]",
+               "agents: [{type: hello}, {type: demo, default: on}]", "/agents live");
     check_diff("agents: [{type: demo}]",
                "agents: [{type: demo, card: {name: X}, settings: {pace: 2}}]",
-               "/agents/0/card live; /agents/0/settings restart");
+               "/agents/0/card live; /agents/0/settings live");
     check_diff("a2a: {streaming: on}", "a2a: {streaming: off}",
                "/a2a/streaming live; /agents/0/a2a/streaming live");
     check_diff("limits: {connections: 5}", "limits: {connections: 6}", "/limits/connections live");
     check_diff("agents: [{type: demo}]", "agents: [{type: demo, dedupe: off}]",
-               "/agents/0/dedupe restart");
+               "/agents/0/dedupe live");
 }
 
 /* ---- what is printed ---------------------------------------------------------------------------------- */
@@ -504,8 +612,11 @@ static void what_check_prints_reads_back_the_same(void **state)
     dgm_buf_done(&two);
 }
 
-DGM_TEST_MAIN(dgm_test(nothing_said_is_a_demo_on_loopback), dgm_test(an_empty_file_says_nothing),
-              dgm_test(an_agent_inherits_and_overrides),
+DGM_TEST_MAIN(dgm_test(nothing_said_is_a_demo_on_loopback),
+              dgm_test(short_forms_mean_what_they_look_like),
+              dgm_test(a_value_with_two_meanings_names_the_line_to_write),
+              dgm_test(the_default_database_is_beside_the_file_or_in_the_state_folder),
+              dgm_test(an_empty_file_says_nothing), dgm_test(an_agent_inherits_and_overrides),
               dgm_test(tokens_come_from_the_file_or_the_environment), dgm_test(the_last_layer_wins),
               dgm_test(every_profile_is_right),
               dgm_test(both_kits_find_their_card_in_the_tck_profile),

@@ -62,7 +62,7 @@ static void not_that_method(struct op *op, const char *allowed, bool is_options)
         dgm_http_respond(op->x, 204, (dgm_str){0}, &allow, 1, (dgm_str){0});
         return;
     }
-    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "this path takes %s", allowed);
+    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "method not allowed: this path supports %s", allowed);
     op_fail_as(op, &err, 405, &allow, 1);
 }
 

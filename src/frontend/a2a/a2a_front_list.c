@@ -114,7 +114,7 @@ static dgm_code read_query(const struct op *op, const dgm_list_tasks_request *q,
     ret->page_size = (size_t)l->page_size;
     if (q->page_token.n && !read_token(q->page_token, l->filters, ret))
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "pageToken"),
-                        "no token of a list with these filters");
+                        "invalid page token for a list with these filters");
     return DGM_OK;
 }
 

@@ -30,7 +30,7 @@ bool op_is_offered(struct op *op)
             return true;
         op_fail_with(op,
                      op_is_10(op) ? DGM_UNSUPPORTED_OPERATION : DGM_EXTENDED_CARD_NOT_CONFIGURED,
-                     "there is no extended card");
+                     "this agent has no extended card");
         return false;
     case DGM_METHOD_SEND:
     case DGM_METHOD_GET:
@@ -47,7 +47,7 @@ static void fail_tenant(struct op *op)
     if (op->task_id.n)
         op_fail_with(op, DGM_TASK_NOT_FOUND, "Task not found");
     else
-        op_fail_with(op, op->rest ? DGM_NO_SUCH_METHOD : DGM_BAD_PARAMS, "there is no such tenant");
+        op_fail_with(op, op->rest ? DGM_NO_SUCH_METHOD : DGM_BAD_PARAMS, "unknown tenant");
 }
 
 static bool set_tenant(struct op *op, dgm_str tenant)
@@ -278,7 +278,7 @@ static bool has_good_types(struct op *op, const dgm_send_request *q)
         any = takes_media_type(o->output_modes, accepted.at[i]);
     if (!any)
         op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED,
-                     "the agent gives none of acceptedOutputModes: its card lists "
+                     "the agent supports no type of acceptedOutputModes: its card lists "
                      "defaultOutputModes");
     return any;
 }

@@ -22,7 +22,7 @@ static bool settle_version(struct op *op, const dgm_http_request *r, const struc
     bool said;
     enum version asked = version_of(r, op->arena, &said);
     if (route->v03 && asked == VERSION_10) {
-        op_fail_with(op, DGM_NO_SUCH_METHOD, "there is no such path in A2A 1.0");
+        op_fail_with(op, DGM_NO_SUCH_METHOD, "unknown path in A2A 1.0");
         return false;
     }
     if (route->v03 ? asked == VERSION_03 && !o->no_03
@@ -191,7 +191,7 @@ void rest_take(struct op *op, const dgm_http_request *r, const struct route *rou
         return;
     }
     if (!decode_path(op, route, &tenant))
-        op_fail_with(op, DGM_BAD_PARAMS, "a percent code in the path is none");
+        op_fail_with(op, DGM_BAD_PARAMS, "invalid percent-encoding in the path");
     else if (read_request(op, tenant, &request, &err))
         op_fail(op, &err);
     else

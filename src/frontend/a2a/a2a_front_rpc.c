@@ -25,10 +25,10 @@ void fail_version(struct op *op)
 {
     const dgm_a2a_options *o = &op->front->o;
     op_fail_with(op, DGM_VERSION_NOT_SUPPORTED,
-                 o->no_03 ? "this server speaks A2A 1.0: send the header A2A-Version: 1.0"
+                 o->no_03 ? "supported version: A2A 1.0: send the header A2A-Version: 1.0"
                  : o->no_10
-                     ? "this server speaks A2A 0.3: leave the header A2A-Version out"
-                     : "this server speaks A2A 1.0 and 0.3: send the header A2A-Version: 1.0, "
+                     ? "supported version: A2A 0.3: leave the header A2A-Version out"
+                     : "supported versions: A2A 1.0 and 0.3: send the header A2A-Version: 1.0, "
                        "or none for 0.3");
 }
 
@@ -53,7 +53,7 @@ static bool settle_method(struct op *op, dgm_str name, enum version asked, bool 
     } else if (!served && (said || v1 || find_method(name, false))) {
         fail_version(op);
     } else {
-        dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "\"%.*s\" is no method of A2A %s",
+        dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "\"%.*s\" is not a method of A2A %s",
                  (int)(name.n < 80 ? name.n : 80), name.p, op_is_10(op) ? "1.0" : "0.3");
         op_fail(op, &err);
     }

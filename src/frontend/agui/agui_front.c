@@ -90,7 +90,7 @@ static void not_that_method(dgm_http_exchange *x, enum agui_route route, bool is
         dgm_http_respond(x, 204, (dgm_str){0}, &allow, 1, (dgm_str){0});
         return;
     }
-    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "this path takes %s", allowed);
+    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "method not allowed: this path supports %s", allowed);
     refuse_as(x, &err, 405, &allow, 1);
 }
 
@@ -154,7 +154,7 @@ static void give_messages(struct agui_op *op, dgm_str thread)
     dgm_str id;
     if (!dgm_percent_decode(op->arena, thread, false, &id))
         agui_fail_with(op, DGM_BAD_PARAMS, NULL,
-                       "the thread's id in the path is no text: percent-encode its UTF-8");
+                       "invalid thread id in the path: percent-encode its UTF-8");
     else
         agui_messages(op, id);
 }

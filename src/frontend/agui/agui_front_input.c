@@ -75,7 +75,7 @@ static dgm_code read_input(struct agui_op *op, dgm_err *err)
         return rc;
     if (!agui_peer_of(op->input.protocol_version, &op->old_peer))
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "protocolVersion"),
-                        "AG-UI 1.0 and before are spoken here");
+                        "unsupported AG-UI version: supported are 1.0 and older");
     return DGM_OK;
 }
 

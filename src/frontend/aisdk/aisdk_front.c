@@ -115,7 +115,8 @@ static bool take(const dgm_turn_request *q)
         refuse_method(q->x, way.allow);
     } else if (path.chat.n && !dgm_percent_decode(a, path.chat, false, &ask->chat)) {
         dgm_err err = {0};
-        dgm_fail(&err, DGM_BAD_PARAMS, NULL, "the chat's id in the address is no encoded UTF-8");
+        dgm_fail(&err, DGM_BAD_PARAMS, NULL,
+                 "invalid chat id in the path: percent-encode its UTF-8");
         aisdk_refuse(q->x, &err, NULL, 0);
     } else {
         way.take(ask);

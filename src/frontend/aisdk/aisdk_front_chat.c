@@ -140,9 +140,10 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
     struct asked *a = arg;
     dgm_err gone = {0};
     if (!code && !sent->first_seq) /* of a message that was sent before */
-        code = dgm_fail(&gone, DGM_TASK_NOT_FOUND, NULL,
-                        "this message was answered, and how is not kept any more: read the chat's "
-                        "messages");
+        code = dgm_fail(
+            &gone, DGM_TASK_NOT_FOUND, NULL,
+            "this message was answered, but the answer is no longer stored: read the chat's "
+            "messages");
     if (code) {
         aisdk_refuse(a->ask->q.x, gone.code ? &gone : err, NULL, 0);
         return;

@@ -189,7 +189,8 @@ static dgm_code read_end(dgm_reader *r, yyjson_val *body, struct aisdk_request *
     return dgm_str_is(role, "assistant") && take_results(r, last, q)
                ? DGM_OK
                : dgm_fail(r->err, DGM_BAD_PARAMS, at,
-                          "nothing to answer: the last message is no user's and brings no result");
+                          "nothing to answer: the last message is not from the user and has no "
+                          "tool result");
 }
 
 dgm_code aisdk_read_request(dgm_reader *r, yyjson_val *body, struct aisdk_request *ret)

@@ -59,7 +59,7 @@ bool chat_tools_can_be_used(struct chat *c)
     else if (!c->input.tools.n)
         openai_fail_param(x, "invalid_value", param, "%s: there are no tools to be called", param);
     else if (name.n && !has_tool(c, name))
-        openai_fail_param(x, "invalid_value", param, "%s: there is no such tool among `tools`",
+        openai_fail_param(x, "invalid_value", param, "%s: unknown tool: `tools` does not have it",
                           param);
     else if (!openai_looks_at_tools(c->agent))
         openai_fail_tools(x, param);

@@ -101,7 +101,7 @@ static void fail_unknown(dgm_http_exchange *x)
 {
     openai_fail(x, &(struct openai_error){.http = 404,
                                           .type = "invalid_request_error",
-                                          .message = DGM_STR("there is no such file"),
+                                          .message = DGM_STR("unknown file id"),
                                           .param = DGM_STR("file_id")});
 }
 

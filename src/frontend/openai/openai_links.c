@@ -162,7 +162,7 @@ static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, voi
         event.kind == DGM_EVENT_TASK)
         p = openai_file_of(event.task, &g->file);
     if (!p) {
-        fail(g, "there is no such file here");
+        fail(g, "unknown file id");
         return;
     }
     take(g, p);
@@ -198,7 +198,7 @@ static void next_file(struct fetching *g)
     if (g->n++ == DGM_MAX_REQUEST_FILES)
         fail(g, "more files by their id than the limit request_files");
     else if (!openai_file_read_id(g->arena, id, &g->file))
-        fail(g, "there is no such file here");
+        fail(g, "unknown file id");
     else
         dgm_core_get(dgm_turns_options_of(g->f.q->turns)->core, g->f.q->owner, g->file.agent,
                      g->file.task_id, on_task, g);

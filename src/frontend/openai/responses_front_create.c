@@ -60,7 +60,7 @@ static dgm_code check_files(const struct creating *c, dgm_err *err)
             yyjson_val *id = responses_given(part, "file_id");
             if (id && !openai_file_read_id(c->op->arena, dgm_json_str(id), &file))
                 return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(DGM_AT_I(content, k), "file_id"),
-                                "there is no such file here: send its bytes or a URL");
+                                "unknown file id: send its bytes or a URL");
         }
     }
     return DGM_OK;

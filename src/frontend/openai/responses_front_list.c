@@ -72,7 +72,7 @@ dgm_code responses_put_page(dgm_buf *b, const struct responses_list *list,
         from++;
     if (page->after.n && from++ == list->n)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "after"),
-                        "there is no item of this id in the list");
+                        "unknown item id: the list does not have it");
     n = list->n - from < page->limit ? list->n - from : page->limit;
     dgm_buf_add_lit(b, "{\"object\":\"list\",\"data\":[");
     for (size_t i = 0; i < n; i++) {

@@ -111,7 +111,7 @@ static dgm_code check_choice(yyjson_val *body, dgm_err *err)
     if (any ? has_function(tools, (dgm_str){0})
             : dgm_str_is(type, "function") && name.n && has_function(tools, name))
         return DGM_OK;
-    return dgm_fail(err, DGM_BAD_PARAMS, at, "there is no such function among `tools`");
+    return dgm_fail(err, DGM_BAD_PARAMS, at, "unknown function: `tools` does not have it");
 }
 
 static dgm_code check_background(const struct responses_asked *asked, dgm_err *err)

@@ -316,6 +316,6 @@ void responses_give(struct responses_op *op, const struct responses_turn *turn, 
         respond(t, payload);
         return;
     }
-    dgm_fail(&err, DGM_INTERNAL, NULL, "the response cannot be told");
+    dgm_fail(&err, DGM_INTERNAL, NULL, "the response cannot be encoded");
     responses_fail(op, &err);
 }

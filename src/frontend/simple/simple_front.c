@@ -108,8 +108,7 @@ static dgm_code read_address(dgm_reader *r, yyjson_val *body, struct run *run)
                         "events of this dialect name no responses: go on with `conversation`");
     if (model.n && !run->q.agent &&
         !(run->q.agent = openai_model_named(o, run->q.owner.tenant, model)))
-        return dgm_fail(r->err, DGM_NO_SUCH_METHOD, DGM_AT_LIT(NULL, "model"),
-                        "there is no agent of this name");
+        return dgm_fail(r->err, DGM_NO_SUCH_METHOD, DGM_AT_LIT(NULL, "model"), "unknown agent");
     return DGM_OK;
 }
 
@@ -149,7 +148,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
     dgm_err gone = {0};
     if (!code && !sent->first_seq)
         code = dgm_fail(&gone, DGM_TASK_NOT_FOUND, NULL,
-                        "this message was answered, and how is not kept any more");
+                        "this message was answered, but the answer is no longer stored");
     if (code) {
         refuse_for(x, gone.code ? &gone : err, NULL, 0);
         return;
@@ -200,7 +199,7 @@ static bool take(const dgm_turn_request *q)
     dgm_front_note_kind(q->x, DGM_FRONT_SIMPLE, dialect->operation);
     if (!dgm_str_is(dgm_http_request_of(q->x)->method, "POST")) {
         static const dgm_http_header allow = {{"Allow", 5}, {"POST, OPTIONS", 13}};
-        dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "this address takes POST");
+        dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "method not allowed: use POST");
         refuse_with(q->x, &err, 405, &allow, 1);
         return true;
     }

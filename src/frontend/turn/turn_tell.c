@@ -264,7 +264,7 @@ static void give_whole(struct telling *g)
     if (!g->whole.n || g->whole.over) {
         fail_whole(g, g->whole.over ? DGM_TOO_LARGE : DGM_INTERNAL,
                    g->whole.over ? "the answer is larger than the limit output_bytes: stream it"
-                                 : "the turn cannot be told");
+                                 : "the turn cannot be encoded");
         return;
     }
     dgm_buf payload = g->whole;

@@ -20,7 +20,7 @@ static dgm_code open_existing(const char *path, dgm_conn *ret_conn, dgm_err *err
     int version = 0;
     dgm_conn c;
     if (access(path, F_OK) != 0 && errno == ENOENT)
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "there is no database %.200s", path);
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "database not found: %.200s", path);
     dgm_code code = dgm_conn_open(path, DGM_CONN_READ, &c, err);
     if (code)
         return code;
@@ -224,7 +224,7 @@ static dgm_code check_tasks(struct check *k, dgm_err *err)
                          .folded_seq = sqlite3_column_int64(tasks, 4)};
         k->counts.tasks++;
         if ((unsigned)sqlite3_column_int(tasks, 2) >= DGM_N_STATES)
-            say(k, "task %.*s: there is no state %d", DGM_P(t.id), sqlite3_column_int(tasks, 2));
+            say(k, "task %.*s: unknown state %d", DGM_P(t.id), sqlite3_column_int(tasks, 2));
         code = check_log(k, &t, log, &first, err);
         if (!code)
             code = check_turns(k, &t, turns, first, err);
@@ -350,7 +350,7 @@ dgm_code dgm_db_backup(const char *path, const char *to, dgm_err *err)
     char *part = joined(to, ".part");
     if (access(to, F_OK) == 0)
         code =
-            dgm_fail(err, DGM_BAD_PARAMS, NULL, "%.200s is there already: name another file", to);
+            dgm_fail(err, DGM_BAD_PARAMS, NULL, "%.200s exists already: choose another file", to);
     if (!code)
         code = copy_to(&from, part, err);
     if (!code && rename(part, to) != 0)

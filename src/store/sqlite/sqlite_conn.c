@@ -37,8 +37,8 @@ static dgm_code fault_at_start(const char *path, const char *doing, int error, d
     case ENOENT:
     case ENOTDIR:
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "cannot %s %.160s: there is no directory %.160s: create it", doing, path,
-                        folder);
+                        "cannot %s %.160s: the directory %.160s does not exist: create it", doing,
+                        path, folder);
     case EACCES:
     case EPERM:
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
@@ -124,10 +124,11 @@ dgm_code dgm_conn_fault(dgm_conn *c, int rc, bool reading, dgm_err *err)
                         "`dragoman db restore` a backup",
                         name, c->db ? sqlite3_errmsg(c->db) : "corrupt");
     case SQLITE_NOTADB:
-        return dgm_fail(err, reading ? DGM_INTERNAL : DGM_UNAVAILABLE, NULL,
-                        "%.160s is no SQLite database, or a damaged one: name another path, or "
-                        "`dragoman db restore` a backup",
-                        path);
+        return dgm_fail(
+            err, reading ? DGM_INTERNAL : DGM_UNAVAILABLE, NULL,
+            "%.160s is not an SQLite database, or it is damaged: choose another path, or "
+            "`dragoman db restore` a backup",
+            path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,

@@ -125,7 +125,7 @@ dgm_code dgm_conn_identify(dgm_conn *c, int *ret_version, dgm_err *err)
         return dgm_conn_fault(c, rc, false, err);
     if (application != APPLICATION_ID && tables > 0)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "%.160s is a database of another program: name another path", c->path);
+                        "%.160s is a database of another program: choose another path", c->path);
     if (version > N_MIGRATIONS)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "%.160s was written by a newer dragoman (tables of version %d, this one "

@@ -114,7 +114,7 @@ static const struct harm {
     {"UPDATE log SET n=2 WHERE at>>32=2", "holds 3 records, not 2"},
     {"UPDATE log SET at=at+1 WHERE at=(1<<32)+11", "after record 10 comes 12"},
     {"UPDATE tasks SET last_seq=16 WHERE n=1", "its row says 16"},
-    {"UPDATE tasks SET state=12 WHERE n=1", "there is no state 12"},
+    {"UPDATE tasks SET state=12 WHERE n=1", "unknown state 12"},
     {"UPDATE turns SET last_seq=4 WHERE at=(2<<32)+1", "turn 1 is of records 1 to 4"},
     {"UPDATE turns SET first_seq=2 WHERE at=(1<<32)+2", "turn 2 is of records 2 to 10"},
     {"UPDATE folds SET seq=99", "is of record 99"},
@@ -176,12 +176,12 @@ static void a_backup_is_made_beside_a_running_store(void **state)
     assert_int_equal(said.n, 0);
     assert_int_equal(stat(to, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    check_code(dgm_db_backup(db_path(&e), to, &err), DGM_BAD_PARAMS, &err, "is there already");
+    check_code(dgm_db_backup(db_path(&e), to, &err), DGM_BAD_PARAMS, &err, "exists already");
     snprintf(none, sizeof none, "%s/none.db", e.dir);
-    check_code(dgm_db_backup(none, to, &err), DGM_BAD_PARAMS, &err, "there is no database");
+    check_code(dgm_db_backup(none, to, &err), DGM_BAD_PARAMS, &err, "database not found");
     assert_int_not_equal(access(none, F_OK), 0);
     snprintf(none, sizeof none, "%s/no/backup.db", e.dir);
-    check_code(dgm_db_backup(db_path(&e), none, &err), DGM_UNAVAILABLE, &err, "no directory");
+    check_code(dgm_db_backup(db_path(&e), none, &err), DGM_UNAVAILABLE, &err, "does not exist");
 
     /* back to it: not while somebody has it */
     check_code(dgm_db_restore(db_path(&e), to, &err), DGM_UNAVAILABLE, &err, "in use by process");

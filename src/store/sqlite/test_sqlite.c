@@ -523,9 +523,9 @@ static void a_place_that_cannot_be_written_is_named(void **state)
     dgm_store_close(e.store);
     e.store = NULL;
     snprintf(url, sizeof url, "sqlite:%s/no/such/t.db", e.dir);
-    check_code(try_open(url, &err), DGM_UNAVAILABLE, &err, "there is no directory");
+    check_code(try_open(url, &err), DGM_UNAVAILABLE, &err, "does not exist");
     snprintf(url, sizeof url, "sqlite:%s/t.db/t.db", e.dir);
-    check_code(try_open(url, &err), DGM_UNAVAILABLE, &err, "there is no directory");
+    check_code(try_open(url, &err), DGM_UNAVAILABLE, &err, "does not exist");
     snprintf(url, sizeof url, "%s.dir", e.url);
     assert_int_equal(mkdir(url + strlen("sqlite:"), 0700), 0);
     check_code(try_open(url, &err), DGM_UNAVAILABLE, &err, "it is a directory");
@@ -606,7 +606,7 @@ static void a_file_that_is_no_database_is_refused(void **state)
     env_dir(&e);
     memset(bytes, 'z', sizeof bytes);
     overwrite(db_path(&e), 0, bytes, sizeof bytes);
-    check_code(try_open(e.url, &err), DGM_UNAVAILABLE, &err, "is no SQLite database");
+    check_code(try_open(e.url, &err), DGM_UNAVAILABLE, &err, "is not an SQLite database");
     unlink(db_path(&e));
     meddle(db_path(&e), "CREATE TABLE cookies(x)");
     check_code(try_open(e.url, &err), DGM_UNAVAILABLE, &err, "of another program");

@@ -179,12 +179,12 @@ static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at
     }
     if (yyjson_is_str(kind))
         dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "kind"),
-                 "\"%.*s\" is no part: one is \"text\", \"file\" or \"data\"",
+                 "\"%.*s\" is not a kind of part; allowed values: \"text\", \"file\" or \"data\"",
                  (int)(dgm_json_str(kind).n < 60 ? dgm_json_str(kind).n : 60),
                  dgm_json_str(kind).p);
     else
         dgm_fail(r->err, DGM_BAD_PARAMS, at,
-                 "a part holds exactly one of text, file, data; here is none");
+                 "a part holds exactly one of text, file, data; it has none");
     return NULL;
 }
 
@@ -467,11 +467,11 @@ static dgm_code read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, void 
         return dgm_read_wrong(r, v, at, "an object (event)");
     if (yyjson_is_str(kind)) {
         if ((i = event_by_kind(dgm_json_str(kind))) == 4)
-            return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "kind"),
-                            "\"%.*s\" is no event: one is \"task\", \"message\", "
-                            "\"status-update\" or \"artifact-update\"",
-                            (int)(dgm_json_str(kind).n < 60 ? dgm_json_str(kind).n : 60),
-                            dgm_json_str(kind).p);
+            return dgm_fail(
+                r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "kind"),
+                "\"%.*s\" is not a kind of event; allowed values: \"task\", \"message\", "
+                "\"status-update\" or \"artifact-update\"",
+                (int)(dgm_json_str(kind).n < 60 ? dgm_json_str(kind).n : 60), dgm_json_str(kind).p);
     } else {
         i = event_by_members(v);
     }

@@ -135,7 +135,7 @@ static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at
             continue;
         if (found) {
             dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, dgm_str_from(shapes[i].member)),
-                     "a part holds exactly one of text, file, data; here is a second one");
+                     "a part holds exactly one of text, file, data; it has a second one");
             return NULL;
         }
         found = shapes[i].shape;

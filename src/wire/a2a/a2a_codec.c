@@ -176,7 +176,7 @@ static dgm_code decode_request(const struct dialect *d, dgm_reader *r, const dgm
     dgm_method method = method_by_name(d, rpc->method);
     if (!method)
         return dgm_fail(r->err, DGM_NO_SUCH_METHOD, DGM_AT_LIT(NULL, "method"),
-                        "\"%.*s\" is no method of %s",
+                        "\"%.*s\" is not a method of %s",
                         (int)(rpc->method.n < 80 ? rpc->method.n : 80), rpc->method.p, d->name);
     if ((rc = dgm_rpc_params(rpc, method == DGM_METHOD_EXTENDED_CARD, NULL, &params, r->err)))
         return rc;

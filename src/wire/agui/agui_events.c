@@ -307,7 +307,7 @@ dgm_code dgm_agui_read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, E *
         return dgm_read_wrong(r, v, at, "an object (event)");
     if (!type)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "type"),
-                        "missing: an event says what it is");
+                        "missing: the type of the event");
     if (!yyjson_is_str(type))
         return dgm_read_wrong(r, type, DGM_AT_LIT(at, "type"), "a string");
     *ret_found = DGM_AGUI_EVENT;

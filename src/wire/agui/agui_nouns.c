@@ -73,7 +73,7 @@ static dgm_code check_message(dgm_reader *r, void *object, yyjson_val *v, const 
                         role);
     if (m->role == DGM_CANON_TOOL && !m->tool_call_id.p)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "toolCallId"),
-                        "missing: a tool message says whose result it is");
+                        "missing: a tool message needs the id of its call");
     if (m->role == DGM_CANON_ACTIVITY && !m->activity_type.p)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "activityType"),
                         "missing: an activity needs it");

@@ -104,10 +104,10 @@ dgm_code dgm_agui_simple_read(dgm_reader *r, yyjson_val *v, const dgm_at *at, E 
         return dgm_read_wrong(r, v, at, "an object (event)");
     if (!yyjson_is_str(type))
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "type"),
-                        "missing: an event says what it is");
+                        "missing: the type of the event");
     if (!(e.kind = dgm_simple_by_type(dgm_json_str(type))))
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "type"),
-                        "\"%.*s\" is no event of ag-ui-simple%s",
+                        "\"%.*s\" is not an event of ag-ui-simple%s",
                         (int)(dgm_json_str(type).n < 60 ? dgm_json_str(type).n : 60),
                         dgm_json_str(type).p, dgm_agui_recognise(v) ? ": it is one of ag-ui" : "");
     if ((rc = dgm_shape_read(r, shapes[e.kind], v, at, &e)))

@@ -296,7 +296,7 @@ dgm_code dgm_aisdk_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm
         return dgm_read_wrong(r, v, NULL, "an object (chunk)");
     if (!type.p)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "type"),
-                        "missing: a chunk says what it is");
+                        "missing: the type of the chunk");
     if (d->over)
         return d->rc;
     begin_run(d, dgm_str_is(type, "start") ? v : NULL);

@@ -77,14 +77,14 @@ dgm_code dgm_aisdk_call_chunk(D *d, yyjson_val *v, dgm_str what)
     C *c = id.p ? find_call(d, id) : NULL;
     bool input = dgm_str_starts(what, DGM_STR("input-"));
     if (!id.p)
-        return dgm_aisdk_bad(d, "toolCallId", "missing: the chunk says of which call it is");
+        return dgm_aisdk_bad(d, "toolCallId", "missing: the id of the call");
     if (!c && input && !dgm_str_is(what, "input-delta")) {
         if (!name.p)
-            return dgm_aisdk_bad(d, "toolName", "missing: a call names its tool");
+            return dgm_aisdk_bad(d, "toolName", "missing: the name of the tool");
         c = start_call(d, id, name);
     }
     if (!c)
-        return dgm_aisdk_bad(d, "toolCallId", "no call of this id has begun");
+        return dgm_aisdk_bad(d, "toolCallId", "unknown call id: no call with this id was started");
     c->by_agent |= yyjson_is_true(dgm_json_get(v, DGM_STR("providerExecuted")));
     dgm_str error = dgm_aisdk_text(v, "errorText");
     if (dgm_str_is(what, "input-delta")) {

@@ -120,7 +120,7 @@ dgm_code dgm_aisdk_read_file(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm
         ret->source.kind = DGM_CANON_SOURCE_DATA;
         if (!dgm_base64_normalise(r->arena, data, &ret->source.value))
             return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "url"),
-                            "what follows ;base64, is not base64 (RFC 4648)");
+                            "the data after ;base64, is not base64 (RFC 4648)");
         if (!f.media_type.n)
             f.media_type = DGM_STR("application/octet-stream");
     }

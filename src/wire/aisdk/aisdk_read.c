@@ -205,10 +205,10 @@ static dgm_code read_tool(struct reading *k, yyjson_val *v, dgm_str name, const 
     yyjson_val *input = dgm_json_get(v, DGM_STR("input"));
     if (!id.p)
         return dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "toolCallId"),
-                        "missing: a tool part says which call it is");
+                        "missing: the id of the call");
     if (!name.p)
         return dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "toolName"),
-                        "missing: a dynamic-tool part names its tool");
+                        "missing: the name of the tool");
     if (!input || yyjson_is_null(input))
         input = dgm_json_get(v, DGM_STR("rawInput"));
     k->calls.at = dgm_one_more(k->r->arena, k->calls.at, k->calls.n, sizeof *k->calls.at);
@@ -245,7 +245,7 @@ static dgm_code read_part(struct reading *k, yyjson_val *v, const dgm_at *at)
         return dgm_read_wrong(k->r, v, at, "an object (part)");
     if (!type.p)
         return dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "type"),
-                        "missing: a part says what it is");
+                        "missing: the type of the part");
     if (dgm_str_is(type, "text") || dgm_str_is(type, "reasoning"))
         return read_text(k, v, at);
     if (dgm_str_is(type, "file"))

@@ -50,7 +50,7 @@ static dgm_code read_call(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_ca
         name = DGM_STR(""); /* of an invalid call it may be unknown */
     if (!name.p)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "name"),
-                        "missing: a call names its tool");
+                        "missing: the name of the tool");
     if (!id.n && !r->mint)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "id"),
                         "missing: the result could not be told from others");
@@ -161,7 +161,7 @@ static dgm_code read_other(dgm_reader *r, lc_kind kind, const struct lc_data *d,
         return rc;
     if (kind == LC_TOOL && !d->tool_call_id.p)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "tool_call_id"),
-                        "missing: a tool message says whose result it is");
+                        "missing: a tool message needs the id of its call");
     dgm_canon_message *m = add(r, list, roles[kind]);
     m->content = dgm_lc_content_of(r->arena, &content);
     if (roles[kind] == DGM_CANON_SYSTEM || roles[kind] == DGM_CANON_DEVELOPER)

@@ -14,7 +14,7 @@ void dgm_chat_keep(dgm_chat_encoder *e, dgm_buf *b, dgm_str text)
     e->kept += text.n;
     if (e->kept > DGM_MAX_OUTPUT_BYTES && !e->rc)
         e->rc = dgm_fail(e->err, DGM_TOO_LARGE, NULL,
-                         "what must be kept until the answer ends is longer than the limit "
+                         "the text to store until the end of the answer is longer than the limit "
                          "output_bytes of %zu",
                          DGM_MAX_OUTPUT_BYTES);
     if (!e->rc)

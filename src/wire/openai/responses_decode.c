@@ -218,7 +218,7 @@ dgm_code dgm_responses_decoder_feed(void *handle, dgm_reader *r, yyjson_val *v, 
     enum what what = is_error ? FAILS : what_is(type);
     if (!type.n && !is_error)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "type"),
-                        "missing: an event says what it is");
+                        "missing: the type of the event");
     if (what == UNKNOWN)
         r->n_unknown++;
     if (what == UNKNOWN || what == SKIPPED ||

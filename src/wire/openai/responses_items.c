@@ -103,10 +103,11 @@ static dgm_code read_message(struct reading *k, yyjson_val *v, const dgm_at *at)
     yyjson_val *content = dgm_responses_get(v, "content");
     dgm_code rc;
     if (!role)
-        return dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "role"),
-                        name.p ? "\"%.*s\" is no role: user, assistant, system or developer"
-                               : "missing%.*s: user, assistant, system or developer",
-                        (int)(name.n < 60 ? name.n : 60), name.p ? name.p : "");
+        return dgm_fail(
+            k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "role"),
+            name.p ? "\"%.*s\" is not a role; allowed values: user, assistant, system or developer"
+                   : "missing%.*s: user, assistant, system or developer",
+            (int)(name.n < 60 ? name.n : 60), name.p ? name.p : "");
     dgm_canon_message *m = add(k, role, id_of(k, v));
     m->extra = dgm_responses_rest(k->r->arena, v, known);
     if (dgm_responses_is_null(content) && role == DGM_CANON_ASSISTANT)
@@ -243,7 +244,7 @@ static dgm_code read_item(struct reading *k, yyjson_val *v, const dgm_at *at)
     }
     if (!type.n && !text_of(v, "id").n)
         return dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "type"),
-                        "missing: an item says what it is");
+                        "missing: the type of the item");
     dgm_canon_message *m = add(k, DGM_CANON_ACTIVITY, id_of(k, v)); /* references, searches, ... */
     m->activity_type = DGM_STR(DGM_RESPONSES_ITEM);
     m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_OBJECT, .object = v};

@@ -137,7 +137,7 @@ static void make_tail(struct responses_encoder *e, const dgm_canon_event *starte
     dgm_buf_add_char(&b, '}');
     if (b.over && !e->rc)
         e->rc = dgm_fail(e->err, DGM_TOO_LARGE, NULL,
-                         "what the response repeats of its request is longer than the limit "
+                         "the request members in the response are longer than the limit "
                          "record_bytes of %zu",
                          DGM_MAX_RECORD_BYTES);
     e->tail = dgm_arena_dup(e->arena, dgm_buf_str(&b));

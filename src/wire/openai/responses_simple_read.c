@@ -191,7 +191,7 @@ dgm_code dgm_responses_simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_
         return dgm_read_wrong(r, v, NULL, "an object (event)");
     if (!yyjson_is_str(name))
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "event"),
-                        "missing: an event says what it is");
+                        "missing: the type of the event");
     if (!(kind = dgm_responses_simple_kind(dgm_json_str(name)))) {
         r->n_unknown++;
         return DGM_OK;

@@ -1,0 +1,180 @@
+/* app/serve/agents.c - the list of opened agents. */
+#include "app/serve/agents.h"
+
+#include <stdlib.h>
+
+struct opened_agent {
+    dgm_core_agent core; /* borrowed by the core until the end */
+    dgm_str definition;  /* everything of the configuration that it was opened with, as JSON */
+    dgm_arena *arena;    /* of its texts */
+    bool is_open;
+    bool is_current; /* no later one has this id */
+    unsigned round;  /* of dgm_agents_open */
+    struct opened_agent *older;
+};
+
+struct dgm_agents {
+    struct opened_agent *newest;
+    unsigned round;
+};
+
+dgm_agents *dgm_agents_new(void)
+{
+    return dgm_xcalloc(1, sizeof(dgm_agents));
+}
+
+static void opened_agent_free(struct opened_agent *o)
+{
+    if (o->is_open && o->core.backend->close)
+        o->core.backend->close(o->core.agent);
+    dgm_arena_free(o->arena);
+    free(o);
+}
+
+/* Frees all that are newer than this one. */
+static void drop_until(dgm_agents *s, struct opened_agent *last)
+{
+    while (s->newest != last) {
+        struct opened_agent *o = s->newest;
+        s->newest = o->older;
+        opened_agent_free(o);
+    }
+}
+
+void dgm_agents_free(dgm_agents *s)
+{
+    if (!s)
+        return;
+    drop_until(s, NULL);
+    free(s);
+}
+
+static struct opened_agent *current_agent(const dgm_agents *s, dgm_str id)
+{
+    struct opened_agent *o = s->newest;
+    while (o && !(o->is_current && dgm_str_eq(o->core.id, id)))
+        o = o->older;
+    return o;
+}
+
+dgm_code dgm_agents_open_one(const dgm_config_agent *a, dgm_strs secret_env,
+                             const dgm_backend *backend, void **ret_agent, dgm_err *err)
+{
+    dgm_agent_options options = {.reply = (dgm_reply)a->manner.reply,
+                                 .omit_final_text = a->manner.final_text == DGM_FINAL_TEXT_OMIT,
+                                 .answer_in_status =
+                                     a->manner.answer_source == DGM_ANSWER_IN_STATUS,
+                                 .working_message = a->manner.working_message,
+                                 .secret_env = secret_env};
+    return backend->open(a->settings, &options, ret_agent, err);
+}
+
+/* Adds it to the list; is_current is not set yet. */
+static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, dgm_strs secret_env,
+                                dgm_str definition, dgm_err *err)
+{
+    struct opened_agent *o = dgm_xcalloc(1, sizeof *o);
+    dgm_config_agent copy = *a;
+    dgm_code rc = DGM_OK;
+    dgm_buf b;
+    o->arena = dgm_arena_new();
+    o->older = s->newest;
+    o->round = s->round;
+    s->newest = o;
+    o->definition = dgm_arena_dup(o->arena, definition);
+    o->core = (dgm_core_agent){.id = dgm_arena_dup(o->arena, a->id),
+                               .backend = dgm_backend_by_type(a->type),
+                               .dedupe = a->manner.dedupe,
+                               .keep_transitory = a->manner.persist_stream_delta};
+    if (!o->core.backend)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "unknown agent type \"%.*s\"", DGM_P(a->type));
+    o->core.foreign = o->core.backend->foreign;
+    copy.manner.working_message = dgm_arena_dup(o->arena, a->manner.working_message);
+    if (a->settings) {
+        dgm_buf_init(&b, SIZE_MAX); /* bounded by the size of the configuration */
+        dgm_json_put(&b, a->settings);
+        copy.settings = dgm_json_made(o->arena, dgm_arena_dup(o->arena, dgm_buf_str(&b)));
+        dgm_buf_done(&b);
+    }
+    dgm_strs names = {dgm_new_n(o->arena, dgm_str, secret_env.n), secret_env.n};
+    for (size_t i = 0; i < names.n; i++)
+        names.at[i] = dgm_arena_dup(o->arena, secret_env.at[i]);
+    rc = dgm_agents_open_one(&copy, names, o->core.backend, &o->core.agent, err);
+    o->is_open = !rc;
+    return rc;
+}
+
+static dgm_code open_changed(dgm_agents *s, const dgm_config *c, dgm_err *err)
+{
+    dgm_code rc = DGM_OK;
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX); /* bounded by the size of the configuration */
+    for (size_t i = 0; !rc && i < c->agents.n; i++) {
+        const struct opened_agent *o = current_agent(s, c->agents.at[i].id);
+        dgm_buf_clear(&b);
+        dgm_config_agent_put(&b, &c->agents.at[i]);
+        for (size_t k = 0; k < c->secret_env.n;
+             k++) /* a change of tokens changes the environment */
+            dgm_json_put_str(&b, c->secret_env.at[k]);
+        if (!o || !dgm_str_eq(o->definition, dgm_buf_str(&b)))
+            rc = open_agent_from(s, &c->agents.at[i], c->secret_env, dgm_buf_str(&b), err);
+    }
+    dgm_buf_done(&b);
+    return rc;
+}
+
+dgm_code dgm_agents_open(dgm_agents *s, const dgm_config *c, dgm_core *core, dgm_err *err)
+{
+    struct opened_agent *before = s->newest, *o;
+    s->round++;
+    dgm_code rc = open_changed(s, c, err);
+    if (rc) {
+        drop_until(s, before); /* the core does not know them */
+        return rc;
+    }
+    for (o = s->newest; o != before; o = o->older) {
+        struct opened_agent *replaced = current_agent(s, o->core.id);
+        if (replaced)
+            replaced->is_current = false;
+        o->is_current = true;
+        if (core && (rc = dgm_core_set_agent(core, &o->core, err))) {
+            dgm_agents_undo(s, core);
+            return rc;
+        }
+    }
+    return DGM_OK;
+}
+
+void dgm_agents_undo(dgm_agents *s, dgm_core *core)
+{
+    for (struct opened_agent *o = s->newest; o && o->round == s->round; o = o->older) {
+        struct opened_agent *old = o->older;
+        o->is_current = false;
+        while (old && !(old->round != s->round && dgm_str_eq(old->core.id, o->core.id)))
+            old = old->older;
+        if (old) {
+            old->is_current = true;
+            dgm_core_set_agent(core, &old->core, NULL); /* its slot exists */
+        }
+    }
+}
+
+dgm_core_agent *dgm_agents_list(const dgm_agents *s, const dgm_config *c, size_t *ret_n)
+{
+    dgm_core_agent *list = dgm_xcalloc(c->agents.n, sizeof *list);
+    size_t n = 0;
+    for (int pass = 0; pass < 2; pass++) { /* the default first */
+        for (size_t i = 0; i < c->agents.n; i++) {
+            if (c->agents.at[i].is_default == (pass == 0))
+                list[n++] = current_agent(s, c->agents.at[i].id)->core;
+        }
+    }
+    *ret_n = n;
+    return list;
+}
+
+const dgm_backend *dgm_agents_backend(const dgm_agents *s, dgm_str id)
+{
+    const struct opened_agent *o = current_agent(s, id);
+    return o ? o->core.backend : NULL;
+}

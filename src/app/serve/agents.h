@@ -1,0 +1,32 @@
+/*
+ * app/serve/agents.h - the agents of a server: opened from a configuration, added and replaced by a reload.
+ *
+ * An agent that a reload changes or removes stays open until the server ends, because its runs may go on. So nothing
+ * here is freed before dgm_agents_free, and the configuration may be freed at any time: its texts are copied.
+ */
+#pragma once
+
+#include "app/serve/config.h"
+#include "core/core.h"
+
+typedef struct dgm_agents dgm_agents;
+
+dgm_agents *dgm_agents_new(void);
+void dgm_agents_free(dgm_agents *s); /* NULL is fine; no run is left. Closes all */
+
+/* Opens one agent of a configuration, for dgm_agents_open and to check its settings. secret_env: variables that its
+ * programs do not get. */
+dgm_code dgm_agents_open_one(const dgm_config_agent *a, dgm_strs secret_env,
+                             const dgm_backend *backend, void **ret_agent, dgm_err *err);
+
+/* Opens the agents of the configuration that are new or that changed, and tells the core about them (NULL: there is
+ * no core yet). On an error nothing has changed. From one thread. */
+dgm_code dgm_agents_open(dgm_agents *s, const dgm_config *c, dgm_core *core, dgm_err *err);
+/* Undoes the last dgm_agents_open: the agents before it are the current ones again. */
+void dgm_agents_undo(dgm_agents *s, dgm_core *core);
+
+/* The current agents, the configuration's default first: for dgm_core_new. The caller frees the list. */
+dgm_core_agent *dgm_agents_list(const dgm_agents *s, const dgm_config *c, size_t *ret_n);
+
+/* The type of the current agent of this id; NULL: unknown agent. */
+const dgm_backend *dgm_agents_backend(const dgm_agents *s, dgm_str id);
