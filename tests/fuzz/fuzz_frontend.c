@@ -23,6 +23,7 @@
  * printed.
  */
 #define _GNU_SOURCE /* accept4, memmem */
+#include "app/serve/agents.h"
 #include "app/serve/router.h"
 #include "backend/backend_int.h"
 #include "backend/exec/exec_int.h"
@@ -244,6 +245,7 @@ struct fuzz_server {
     dgm_store *store;
     dgm_loops *loops;
     dgm_core_agent agents[2];
+    dgm_agents *opened;
     dgm_core *core;
     dgm_router *router;
     dgm_http_server *http;
@@ -306,6 +308,7 @@ static void server_start(struct fuzz_server *s)
 {
     static const char *const ids[] = {"fuzz", "other"};
     dgm_config *c = load_config();
+    s->opened = dgm_agents_new();
     for (size_t i = 0; i < 2; i++) {
         dgm_agent_options o = {.reply = i ? DGM_REPLY_TASK : DGM_REPLY_AUTO, .answer_in_status = i};
         s->agents[i] = (dgm_core_agent){.id = dgm_str_from(ids[i]),
@@ -313,6 +316,7 @@ static void server_start(struct fuzz_server *s)
                                         .foreign = true,
                                         .dedupe = true};
         must(!played_backend.open(NULL, &o, &s->agents[i].agent, NULL));
+        dgm_agents_add(s->opened, &s->agents[i]);
     }
     sem_init(&s->done, 0, 0);
     must(!dgm_store_open("memory:", &s->store, NULL) && !dgm_loops_new(1, &s->loops, NULL));
@@ -324,8 +328,7 @@ static void server_start(struct fuzz_server *s)
                                                      .core = s->core,
                                                      .store = s->store,
                                                      .logger = logger,
-                                                     .agents = s->agents,
-                                                     .n_agents = 2});
+                                                     .agents = s->opened});
     dgm_http_options http = {.listen = c->listen.p};
     must(!dgm_http_server_new(s->loops, &http, dgm_router_handler(s->router), &s->http, NULL));
     must(!dgm_router_use(s->router, c, NULL) && !dgm_loops_start(s->loops, NULL));
@@ -379,6 +382,7 @@ static void server_stop(struct fuzz_server *s)
     dgm_http_server_free(s->http);
     dgm_core_free(s->core);
     dgm_router_free(s->router);
+    dgm_agents_free(s->opened);
     for (size_t i = 0; i < 2; i++)
         played_backend.close(s->agents[i].agent);
     sem_destroy(&s->done);

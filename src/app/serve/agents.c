@@ -145,6 +145,15 @@ dgm_code dgm_agents_open(dgm_agents *s, const dgm_config *c, dgm_core *core, dgm
     return DGM_OK;
 }
 
+void dgm_agents_add(dgm_agents *s, const dgm_core_agent *agent)
+{
+    struct opened_agent *o = dgm_xcalloc(1, sizeof *o);
+    o->core = *agent;
+    o->is_current = true;
+    o->older = s->newest;
+    s->newest = o;
+}
+
 void dgm_agents_undo(dgm_agents *s, dgm_core *core)
 {
     for (struct opened_agent *o = s->newest; o && o->round == s->round; o = o->older) {

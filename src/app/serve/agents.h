@@ -22,6 +22,8 @@ dgm_code dgm_agents_open_one(const dgm_config_agent *a, dgm_strs secret_env,
 /* Opens the agents of the configuration that are new or that changed, and tells the core about them (NULL: there is
  * no core yet). On an error nothing has changed. From one thread. */
 dgm_code dgm_agents_open(dgm_agents *s, const dgm_config *c, dgm_core *core, dgm_err *err);
+/* Adds an agent that the caller opened and closes itself, for tests that bring their own. */
+void dgm_agents_add(dgm_agents *s, const dgm_core_agent *agent);
 /* Undoes the last dgm_agents_open: the agents before it are the current ones again. */
 void dgm_agents_undo(dgm_agents *s, dgm_core *core);
 
