@@ -377,7 +377,6 @@ static dgm_code keep_send(struct call *c, const dgm_send *send, dgm_err *err)
         c->request = dgm_arena_dup(c->arena, send->request);
     if (send->previous.n)
         c->previous = dgm_arena_dup(c->arena, send->previous);
-    c->as_task = send->as_task;
     c->keep_turn = send->keep_turn && send->caller_id.n;
     c->answer_ms = send->answer_ms;
     c->always_new = send->always_new;

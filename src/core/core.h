@@ -100,7 +100,6 @@ typedef struct dgm_send {
     /* Answered at the latest after this time, even if the agent is silent: what has no task by then becomes one.
      * A message that waits for a task at work is answered with the task as it is. 0: whenever there is an answer. */
     uint64_t answer_ms;
-    bool as_task; /* an agent that answers with a Message has a task for it, completed with it */
     /* A Message answer is stored under caller_id, without a task, for dgm_core_find_turn. */
     bool keep_turn;
     bool

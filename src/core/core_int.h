@@ -144,7 +144,7 @@ struct call {
     dgm_strs accepted_output_modes;
     unsigned char digest[32]; /* of what it says, once somebody asked: call_digest */
     bool has_digest;
-    bool as_task, always_new, keep_turn;
+    bool always_new, keep_turn;
     uint64_t number;    /* of the send, for dgm_core_caller_left */
     uint64_t answer_ms; /* see dgm_send */
     struct deadline *deadline;

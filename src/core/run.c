@@ -148,16 +148,13 @@ static dgm_event as_update(struct run *r, const dgm_task *t)
 static dgm_code decide(struct run *r, const dgm_event *event, dgm_err *err)
 {
     dgm_code rc;
-    dgm_event first = *event;
-    if (event->kind == DGM_EVENT_MESSAGE && !r->send->as_task)
+    if (event->kind == DGM_EVENT_MESSAGE)
         return answer_with_message(r, event, err);
     if ((rc = begin_task(r, event->kind == DGM_EVENT_TASK ? event->task : NULL, err)))
         return rc;
     if (event->kind == DGM_EVENT_TASK)
         return DGM_OK;
-    if (event->kind == DGM_EVENT_MESSAGE)
-        first = as_completed(r, event->message);
-    return live_append(r->live, &first, DGM_BY_AGENT, err);
+    return live_append(r->live, event, DGM_BY_AGENT, err);
 }
 
 /* Once its agent has read it, and it stands in the log. */

@@ -145,7 +145,7 @@ dgm_event run_fill(struct run *r, const dgm_event *e)
     case DGM_EVENT_ARTIFACT: filled.artifact = fill_artifact_update(r, e->artifact); break;
     case DGM_EVENT_INTERNAL: filled.internal = fill_internal(r, e->internal); break;
     case DGM_EVENT_MESSAGE:
-        filled.message = fill_message(r, e->message, r->live || r->send->as_task);
+        filled.message = fill_message(r, e->message, r->live);
         dgm_message_stamp(r->scratch, filled.message);
         break;
     case DGM_EVENT_NONE: break;

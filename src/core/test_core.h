@@ -276,7 +276,7 @@ struct step {
     dgm_owner owner;
     dgm_str text, task_id, context_id, message_id, agent;
     dgm_str protocol, caller_id, request, previous;
-    bool as_task, always_new, keep_turn;
+    bool always_new, keep_turn;
     uint64_t answer_ms;
     uint64_t number; /* of the send */
     uint64_t cursor;
@@ -365,7 +365,6 @@ static inline void send_it(struct step *s)
                      .caller_id = s->caller_id,
                      .request = s->request,
                      .previous = s->previous,
-                     .as_task = s->as_task,
                      .keep_turn = s->keep_turn,
                      .answer_ms = s->answer_ms,
                      .always_new = s->always_new};

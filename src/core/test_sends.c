@@ -1,4 +1,4 @@
-/* core/test_sends.c - what a send may ask for: a task in any case, a new turn in any case; where its turn begins. */
+/* core/test_sends.c - what a send may request: a new turn in any case; where its turn starts. */
 #include "core/test_core.h"
 
 static struct step *new_send(const char *id, const char *text, const char *task)
@@ -15,94 +15,6 @@ static struct step *sent(struct env *e, struct step *s)
     static size_t n;
     do_step(e, s, ++n, send_it);
     return s;
-}
-
-/* ---- a task in any case ------------------------------------------------------------------------------------- */
-
-static struct step *send_as_task(struct env *e, const char *id, const char *text)
-{
-    struct step *s = new_send(id, text, NULL);
-    s->as_task = true;
-    return sent(e, s);
-}
-
-static void a_message_can_be_wanted_as_a_task(void **state)
-{
-    struct env e;
-    start_env(&e, state, 0);
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    struct step *s = send_as_task(&e, "m-1", "message");
-    assert_int_equal(s->code, DGM_OK);
-    assert_false(s->is_message);
-    assert_int_equal(s->first_seq, 1);
-    assert_int_equal(strlen(s->task), 36);
-    read_all(&e, s, 1);
-    assert_int_equal(s->n, 2);
-    dgm_task task = read_task(a, s->records[0]);
-    assert_int_equal(task.status.state, DGM_STATE_SUBMITTED);
-    assert_int_equal(task.history.n, 1);
-    check_str(task.history.at[0].message_id, "m-1");
-    dgm_event end;
-    assert_int_equal(dgm_record_event(s->records[1], a, &end, NULL), DGM_OK);
-    assert_int_equal(end.kind, DGM_EVENT_STATUS);
-    assert_int_equal(end.status->status.state, DGM_STATE_COMPLETED);
-    check_str(end.status->status.message->parts.at[0].content, "hello");
-    check_str(end.status->status.message->task_id, s->task);
-    check_str(end.status->status.message->context_id, s->context);
-    assert_true(dgm_metadata_has_type(end.status->status.message->metadata));
-    restart(&e); /* it is a task like any other */
-    struct step *got = ask(&e, s->task, NULL, get_it, 0);
-    assert_int_equal(read_task(a, got->snapshot).status.state, DGM_STATE_COMPLETED);
-    struct step *again = send_as_task(&e, "m-1", "message");
-    assert_true(again->is_resend);
-    assert_string_equal(again->task, s->task);
-    assert_int_equal(n_started, 1);
-    clear(again);
-    clear(got);
-    clear(s);
-    stop_env(&e);
-}
-
-static void other_answers_are_what_they_are(void **state)
-{
-    struct env e;
-    start_env(&e, state, 0);
-    struct step *refused = send_as_task(&e, "m-1", "refuse");
-    assert_int_equal(refused->code, DGM_CONTENT_TYPE_NOT_SUPPORTED);
-    assert_int_equal(dgm_core_stats_of(e.core).tasks, 0);
-    struct step *s = send_as_task(&e, "m-2", "chunks");
-    read_all(&e, s, 0);
-    assert_int_equal(s->n, 203); /* the task, working, 200 chunks, completed */
-    struct step *message = sent(&e, new_send("m-3", "message", NULL));
-    assert_true(message->is_message);
-    assert_int_equal(message->first_seq, 1);
-    assert_int_equal(dgm_core_stats_of(e.core).tasks, 1);
-    clear(message);
-    clear(s);
-    clear(refused);
-    stop_env(&e);
-}
-
-/* One copy wants a task, the other does not mind a Message: whichever comes first decides. */
-static void copies_of_both_kinds_get_along(void **state)
-{
-    enum { COPIES = 40 };
-    struct env e;
-    static struct step *s[COPIES];
-    start_env(&e, state, 0);
-    for (size_t i = 0; i < COPIES; i++) {
-        s[i] = new_send("m-1", "message", NULL);
-        s[i]->as_task = i % 2;
-        post_step(&e, s[i], i, send_it);
-    }
-    for (size_t i = 0; i < COPIES; i++) {
-        sem_wait(&s[i]->done);
-        if (s[i]->code)
-            fail_msg("%s", s[i]->err.msg);
-        assert_false(s[i]->as_task && s[i]->is_message);
-        clear(s[i]);
-    }
-    stop_env(&e);
 }
 
 /* ---- a new turn in any case ---------------------------------------------------------------------------------- */
@@ -272,7 +184,6 @@ static void notes_are_kept_until_the_server_ends(void **state)
     stop_env(&e);
 }
 
-DGM_TEST_MAIN(ON_BOTH(a_message_can_be_wanted_as_a_task), ON_BOTH(other_answers_are_what_they_are),
-              ON_BOTH(copies_of_both_kinds_get_along), ON_BOTH(the_same_message_can_be_wanted_anew),
+DGM_TEST_MAIN(ON_BOTH(the_same_message_can_be_wanted_anew),
               ON_BOTH(a_send_says_where_its_turn_begins),
               ON_BOTH(notes_are_kept_until_the_server_ends))

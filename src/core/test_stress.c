@@ -240,7 +240,6 @@ static void send_text(struct actor *a, const char *text, const char *task, const
                   .message = &m,
                   .protocol = DGM_STR("ag-ui"),
                   .caller_id = dgm_str_from(a->caller),
-                  .as_task = pick(a, 2),
                   .always_new = pick(a, 4) == 0};
     dgm_core_send(a->env->core, &s, on_sent, a);
 }

@@ -124,6 +124,13 @@ struct child {
     int why; /* errno; 0: exec has succeeded */
 };
 
+/* TSan's version of clone() treats the child as a fork, in memory that is still ours, and loses track of our threads.
+ * glibc exports the function under this name, too. */
+#ifdef __SANITIZE_THREAD__
+int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
+#define clone __clone
+#endif
+
 #define IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
 
 IN_CHILD static int run_child(void *arg)

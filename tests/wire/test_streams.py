@@ -341,7 +341,7 @@ def _(wire):
     c = client(wire, "bench")
     _, method, target, body, headers = c.prepare("stream", c.params("chunks 2 x"))
     conn = Conn(c.server.address)
-    lines = [f"{method} {target} HTTP/1.0"] + [f"{n}: {v}" for n, v in headers] + [f"Content-Length: {len(body)}"]
+    lines = [f"{method} {target} HTTP/1.0", "Host: localhost"] + [f"{n}: {v}" for n, v in headers] + [f"Content-Length: {len(body)}"]
     conn.send("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
     data = b""
     while piece := conn.socket.recv(65536):
