@@ -278,7 +278,7 @@ struct step {
     dgm_str protocol, caller_id, request, previous;
     bool always_new, keep_turn;
     uint64_t answer_ms;
-    uint64_t number; /* of the send */
+    _Atomic uint64_t number; /* of the send */
     uint64_t cursor;
     /* what comes out; texts in the step's own memory */
     dgm_code code;
