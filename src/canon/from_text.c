@@ -224,7 +224,7 @@ void dgm_from_artifact(dgm_from_records *f, const dgm_artifact *artifact, bool a
     if (known) {
         i = *known;
     } else {
-        i = new_text(f, dgm_from_id(f, 'm'));
+        i = new_text(f, dgm_from_message_id(f, (dgm_str){0}));
         f->texts[i].artifact_id = dgm_arena_dup(f->arena, artifact->artifact_id);
         f->texts[i].artifact_name = dgm_arena_dup(f->arena, artifact->name);
         dgm_map_put(&f->artifacts, f->texts[i].artifact_id, i);

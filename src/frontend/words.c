@@ -77,10 +77,14 @@ dgm_str dgm_bare_type(dgm_str type)
 
 bool dgm_accepts(const dgm_http_request *r, dgm_str type)
 {
-    dgm_str list = dgm_http_header_of(r, DGM_STR("accept")), entry;
-    while (dgm_next_word(&list, ',', &entry)) {
-        if (dgm_str_eq_nocase(dgm_bare_type(entry), type))
-            return true;
+    for (size_t i = 0; i < r->n_headers; i++) {
+        dgm_str list = r->headers[i].value, entry;
+        if (!dgm_str_is(r->headers[i].name, "accept"))
+            continue;
+        while (dgm_next_word(&list, ',', &entry)) {
+            if (dgm_str_eq_nocase(dgm_bare_type(entry), type))
+                return true;
+        }
     }
     return false;
 }

@@ -15,5 +15,5 @@ dgm_str dgm_query_value(dgm_arena *a, dgm_str query, const char *name);
 
 /* Without its parameters. */
 dgm_str dgm_bare_type(dgm_str type);
-/* The header Accept names this very type. */
+/* A header Accept names this very type. There may be several: a2a-sdk 0.3 sends a second one for its streams. */
 bool dgm_accepts(const dgm_http_request *r, dgm_str type);

@@ -358,6 +358,27 @@ def _():
         a.expect("TaskNotFound")
 
 
+@setting("ag-ui.questions", "a question that is only text: a message, or an interrupt")
+def _():
+    body = {"threadId": "t", "runId": "r", "state": {}, "messages": [{"id": "u", "role": "user", "content": "ask"}],
+            "tools": [], "context": [], "forwardedProps": {}}
+    for how, outcome in ("message", "success"), ("interrupt", "interrupt"):
+        a = ask(serve({"ag-ui": {"questions": how}}, "demo").address, "POST", "/ag-ui", body, [("Content-Type", "application/json")])
+        end = json.loads([line for line in a.body.decode().splitlines() if line.startswith("data: ")][-1][len("data: "):])
+        same((end["type"], end.get("outcome", {"type": "success"})["type"]), ("RUN_FINISHED", outcome), how)
+
+
+@setting("openai.continue_questions", "a request without a conversation id continues the task that asked, or starts a new one")
+def _():
+    asked = [{"role": "user", "content": "ask"}, {"role": "assistant", "content": "What is your name?"}, {"role": "user", "content": "Ann"}]
+    for on, start in (True, "Hello Ann"), (False, "You said: Ann"):
+        s = serve({"openai": {"continue_questions": on}}, "demo")
+        for messages in asked[:1], asked:
+            a = ask(s.address, "POST", "/v1/chat/completions", {"model": "demo", "messages": messages}, [("Content-Type", "application/json")])
+        content = a.json["choices"][0]["message"]["content"]
+        check(content.startswith(start), f"{on}: {content}")
+
+
 @setting("a2a.security_requirements", "the card of a server with tokens has no securityRequirements, and its schemes")
 def _():
     tokens = [{"token": "t", "principal": "p"}]

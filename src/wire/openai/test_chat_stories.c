@@ -27,6 +27,7 @@ struct telling {
     dgm_map spoken;
     dgm_arena *a;
     bool taken_back; /* a text, or the order of texts, is not what was streamed */
+    size_t n_open; /* texts; one that starts while another is open is held back in a stream */
     bool interrupted, rejected, spoke;
 };
 
@@ -56,6 +57,9 @@ static dgm_code tell(void *arg, const dgm_canon_event *e)
     struct telling *t = arg;
     if (e->kind == DGM_CANON_MESSAGES_SNAPSHOT)
         t->taken_back = true;
+    t->n_open += e->kind == DGM_CANON_TEXT_MESSAGE_START;
+    t->n_open -= e->kind == DGM_CANON_TEXT_MESSAGE_END;
+    t->taken_back |= t->n_open > 1;
     if (e->kind == DGM_CANON_RUN_FINISHED)
         t->interrupted |= e->run_finished.outcome.kind == DGM_CANON_INTERRUPT;
     if (e->kind == DGM_CANON_RUN_ERROR)
@@ -76,6 +80,7 @@ static void encode_story(const dgm_event *events, size_t n, bool whole, struct t
         .whole = whole, .usage = true, .model = DGM_STR("m"), .now = 1700000000000};
     dgm_canon_sink sink = {tell, t};
     dgm_err err = {0};
+    t->n_open = 0;
     t->to.encoder = CHAT->encoder_new(&p, (dgm_frame_sink){put_line, out});
     dgm_code rc = DGM_OK;
     for (size_t i = 0; !rc && i < n; i++)
