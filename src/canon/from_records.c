@@ -117,7 +117,8 @@ dgm_str dgm_from_message_id(dgm_from_records *f, dgm_str id)
     bool is_new = id.n && !dgm_map_get(&f->ids, id);
     if (is_new)
         id = dgm_arena_dup(f->arena, id);
-    while (!is_new) { /* the sender may use ids of the same form as ours: a stream that we made comes back */
+    while (
+        !is_new) { /* the sender may use ids of the same form as ours: a stream that we made comes back */
         id = dgm_from_id(f, 'm');
         is_new = !dgm_map_get(&f->ids, id);
     }

@@ -13,6 +13,13 @@
 #include <dragoman/model.h>
 #include <yyjson.h>
 
+/* yyjson's own adds 1 to the first key of an object that is NULL: nothing happens, but clang's UBSan reports it. */
+#undef yyjson_obj_foreach
+#define yyjson_obj_foreach(obj, idx, max, key, val)                                                \
+    for ((idx) = 0, (max) = yyjson_obj_size(obj),                                                  \
+        (key) = (max) ? unsafe_yyjson_get_first(obj) : NULL, (val) = (max) ? (key) + 1 : NULL;     \
+         (idx) < (max); (idx)++, (key) = unsafe_yyjson_get_next(val), (val) = (key) + 1)
+
 /* max_bytes and limit_name: which limit of base/limits.h this text has to keep. */
 dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char *limit_name,
                        yyjson_val **ret_root, dgm_err *err);

@@ -51,7 +51,7 @@ static void events(text in, bool ours)
     dgm_err err = {0};
     dgm_code rc = dgm_compact_events(in.p, in.n, &compacted.p, &compacted.n, &err);
     /* pieces of arguments that are no JSON are the only thing wrong with events of ours */
-    must(!ours || !rc || rc == DGM_TOO_LARGE || strstr(err.msg, "pieces of call"),
+    must(!ours || !rc || rc == DGM_TOO_LARGE || strstr(err.msg, "pieces of the call"),
          "events of ours are not read", in, &err);
     if (!rc) {
         compact_again(compacted);

@@ -59,7 +59,7 @@ def _():
     with Server("bench") as s:
         c = Client(s, RPC1)
         _, method, path, body, headers = c.prepare("send", c.params("hold 600 x"))
-        big = body[:-1] + b',"unknown":[' + b"0," * (10 << 20) + b"0]}"  # 20 MiB, and many times that when parsed
+        big = body[:-1] + b',"unknown":[' + b"12345678901234567890," * 900_000 + b"0]}"  # 19 MB, and more when parsed
         conns = []
         for n in range(6):
             conns.append(Conn(s.address))

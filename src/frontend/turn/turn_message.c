@@ -338,10 +338,8 @@ const dgm_json *make_metadata(dgm_arena *a, const dgm_ask *ask)
     yyjson_val *key, *value;
     size_t i, n;
     dgm_buf b;
-    if (ask->metadata) { /* yyjson's loop adds 1 to a null pointer */
-        yyjson_obj_foreach ((yyjson_val *)(uintptr_t)ask->metadata, i, n, key, value)
-            add_member(a, &m, dgm_json_str(key), value);
-    }
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)ask->metadata, i, n, key, value)
+        add_member(a, &m, dgm_json_str(key), value);
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_add_char(&b, '[');
     put_tools(&b, &in->tools);

@@ -27,7 +27,7 @@ struct telling {
     dgm_map spoken;
     dgm_arena *a;
     bool taken_back; /* a text, or the order of texts, is not what was streamed */
-    size_t n_open; /* texts; one that starts while another is open is held back in a stream */
+    size_t n_open;   /* texts; one that starts while another is open is held back in a stream */
     bool interrupted, rejected, spoke;
 };
 
