@@ -30,6 +30,43 @@ DGM_API size_t dgm_formats(const dgm_format_info **ret_formats);
 /* Is what comes out in that format bytes (ag-ui-proto), not text? */
 DGM_API bool dgm_format_is_binary(const char *name);
 
+/*
+ * When a row of dgm_losses() applies to a value that its member leads to. `words` are separated by spaces, and each may
+ * end with "*".
+ */
+typedef enum dgm_loss_when {
+    DGM_LOSS_PRESENT,       /* the member is there: not null, not empty */
+    DGM_LOSS_NOT_REPORTED,  /* about converting back, or about a member that is absent */
+    DGM_LOSS_EMPTY,         /* an empty text, list or object */
+    DGM_LOSS_FALSE,         /* false */
+    DGM_LOSS_ZERO,          /* the number 0 */
+    DGM_LOSS_NOT_TEXT,      /* any value but a text */
+    DGM_LOSS_SEVERAL_TEXTS, /* a list with two or more elements that have a text */
+    DGM_LOSS_SEVERAL,       /* a list with two or more elements */
+    DGM_LOSS_NOT_FIRST,     /* not the first element of its list, or its `index` is not 0 */
+    DGM_LOSS_IS,            /* a text that is one of `words` */
+    DGM_LOSS_IS_NOT,        /* any other value */
+    DGM_LOSS_NAME_IS_NOT,   /* the member's name is not one of `words` */
+    DGM_LOSS_TYPE_IS,       /* its member `type` is one of `words` */
+    DGM_LOSS_TYPE_IS_NOT,   /* its member `type` is not one of `words` */
+    DGM_LOSS_MORE_THAN,     /* its `type` is not one of `words`, or it has other members, too */
+    DGM_LOSS_EVENT_IS_NOT,  /* its member `name` is not one of `words` */
+    DGM_LOSS_STEP_IS,       /* its member `stepName` is one of `words` */
+    DGM_LOSS_OUTCOME_IS,    /* the type of its member `outcome` is one of `words` */
+    DGM_LOSS_SOURCE_IS_NOT, /* it has a member `source`, and the type of that is not one of `words` */
+    DGM_LOSS_HAS,           /* it has one of the members `words` */
+    DGM_LOSS_HAS_OTHERS,    /* it has members besides `words` */
+    DGM_LOSS_HAS_NONE,      /* it has not one of the members `words` */
+    DGM_LOSS_BESIDE,        /* it is not one of the members `words`, and one of them is beside it */
+    DGM_LOSS_NOT_BESIDE,    /* not one of the members `words` is beside it */
+    DGM_LOSS_STATE_IS,      /* the member `state` beside it is one of `words` */
+    DGM_LOSS_ALONE,         /* the message is not part of a task or of a request */
+    DGM_LOSS_STREAMED,      /* it is in a stream */
+    DGM_LOSS_ROLE_IS,       /* the role of the message is one of `words` */
+    DGM_LOSS_LIST_UNLESS_ROLE, /* a list, and the role of the message is not one of `words` */
+    DGM_LOSS_ROLE_IS_NOT       /* the role of the message is not one of `words` */
+} dgm_loss_when;
+
 /* What a conversion loses or changes. */
 typedef struct dgm_loss {
     const char *object; /* an object kind's name, or "any" */
@@ -37,6 +74,8 @@ typedef struct dgm_loss {
      * their role, alone or with a pointer behind it; a name may end with "*". */
     const char *member;
     const char *what; /* a sentence: what happens to it */
+    dgm_loss_when when;
+    const char *words; /* for `when`; NULL: it needs none */
 } dgm_loss;
 
 /*
@@ -86,6 +125,7 @@ typedef struct dgm_convert_options {
     dgm_form as;            /* what comes out; DGM_FORM_NONE: decided by what goes in */
     dgm_compaction compact;
     bool status_is_answer; /* A2A: texts of `working` are the answer, not progress */
+    bool losses;           /* count what is lost: see dgm_converter_losses() */
 } dgm_convert_options;
 
 /* One text to another. The input may be a value, an array, JSON lines or SSE. */
@@ -108,6 +148,24 @@ DGM_API dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err);
 DGM_API dgm_code dgm_converter_whole(dgm_converter *c, const char *bytes, size_t n, dgm_err *err);
 DGM_API dgm_str dgm_converter_output(const dgm_converter *c); /* valid until the next call on c */
 DGM_API void dgm_converter_taken(dgm_converter *c, size_t n); /* drops the first n bytes of it */
+
+/* A row of dgm_losses() that applied to the input so far. */
+typedef struct dgm_loss_seen {
+    const dgm_loss *loss;
+    /* The row's names are AG-UI's, because the loss happened between canonical events and the target. */
+    bool canonical;
+    size_t count;        /* how many times */
+    size_t line, column; /* of the first time, 1-based; 0: not known */
+    /* JSON pointer to the first one, within its value of the input; "": the whole value, or not known */
+    char at[256];
+} dgm_loss_seen;
+
+/*
+ * What was lost or changed in this input, in the order in which it was first seen: returns how many rows. They are
+ * valid until the next call on c. Always none without the option `losses`, which costs time for every value. Rows
+ * whose condition is DGM_LOSS_NOT_REPORTED are never among them.
+ */
+DGM_API size_t dgm_converter_losses(const dgm_converter *c, const dgm_loss_seen **ret_losses);
 
 /* ---- single A2A objects as structs ------------------------------------------------------------------ */
 

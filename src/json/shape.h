@@ -76,6 +76,9 @@ typedef struct dgm_reader {
     bool drop_nulls;   /* unknown members that are null count as absent */
     bool drop_empties; /* ProtoJSON came in: optional members that are empty count as absent */
     size_t n_unknown;
+    /* Called for each unknown member of an object that a table reads; NULL: not needed. */
+    void (*on_unknown)(void *arg, const dgm_at *at, dgm_str key);
+    void *on_unknown_arg;
     dgm_err *err;
 } dgm_reader;
 

@@ -38,6 +38,8 @@ dgm_code dgm_read_unknown(dgm_reader *r, dgm_str key, yyjson_val *v, const dgm_a
                           const dgm_extra **extra)
 {
     r->n_unknown++;
+    if (r->on_unknown)
+        r->on_unknown(r->on_unknown_arg, at, key);
     if (r->drop_unknown)
         return DGM_OK;
     /* The list was made here, by this reader: it is ours to extend. */
@@ -356,6 +358,8 @@ static __attribute__((noinline, cold)) dgm_code keep_unknown(struct reading *o, 
 {
     if (o->s->extra_at == DGM_NOWHERE || (o->r->drop_nulls && unsafe_yyjson_is_null(key + 1))) {
         o->r->n_unknown++;
+        if (o->r->on_unknown)
+            o->r->on_unknown(o->r->on_unknown_arg, o->at, dgm_json_str(key));
         return DGM_OK;
     }
     return dgm_read_unknown(o->r, dgm_json_str(key), key + 1, o->at,

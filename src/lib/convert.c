@@ -170,9 +170,13 @@ static dgm_code convert_array(dgm_converter *c, const struct input *whole, dgm_r
     c->from_any = any && !(c->from && c->from->canon);
     yyjson_arr_foreach (array, i, n, in.value) {
         in.at = DGM_AT_I(NULL, i);
+        if (c->losses)
+            dgm_loss_watch_below(c->losses, in.at);
         if ((rc = convert_value(c, &in, r)))
             break;
     }
+    if (c->losses)
+        dgm_loss_watch_below(c->losses, NULL);
     c->from_any = any;
     return rc;
 }
@@ -247,7 +251,7 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
     dgm_reader r = {.arena = c->arena, .mint = &mint, .err = err};
     struct input in = {.item = item, .kind = c->object, .in_stream = !item->alone};
     dgm_frame frame;
-    if (is_usual(c, item, &r, &frame))
+    if (!c->losses && is_usual(c, item, &r, &frame))
         in.frame = &frame;
     else if ((rc = read_item(c, item, &in.value, err)))
         return rc;
@@ -256,10 +260,14 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
     c->look_deep = c->keeps_deep ||
                    (in.value && dgm_json_deeper_than(in.value, DGM_MAX_JSON_DEPTH - LEVELS_ADDED));
     size_t before = c->out.n, n_before = c->n_out;
+    if (c->losses)
+        dgm_loss_watch_start(c->losses, item, in.value, &r);
     if ((rc = convert_all(c, &in, &r)) || (rc = check_output(c, err))) {
         c->out.n = before;
         c->n_out = n_before;
     }
+    if (c->losses)
+        dgm_loss_watch_end(c->losses, &r);
     c->keeps_deep = c->look_deep && c->road;
     return rc;
 }
@@ -344,6 +352,7 @@ dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **r
     c->as = options->as;
     c->compact = options->compact;
     c->status_is_answer = options->status_is_answer;
+    c->losses = options->losses ? dgm_loss_watch_new() : NULL;
     if ((c->from || c->to) && dgm_convert_settle_target(c, err))
         return DGM_BAD_REQUEST;
     dgm_mint_stir(&c->mint, dgm_str_from(options->seed ? options->seed : ""));
@@ -356,6 +365,7 @@ void dgm_converter_free(dgm_converter *c)
     if (!c)
         return;
     dgm_road_free(c->road);
+    dgm_loss_watch_free(c->losses);
     dgm_frames_done(&c->frames);
     dgm_agui_proto_done(&c->proto);
     dgm_buf_done(&c->lines);
@@ -400,6 +410,12 @@ dgm_code dgm_converter_whole(dgm_converter *c, const char *bytes, size_t n, dgm_
 dgm_str dgm_converter_output(const dgm_converter *c)
 {
     return dgm_buf_str(&c->out);
+}
+
+size_t dgm_converter_losses(const dgm_converter *c, const dgm_loss_seen **ret_losses)
+{
+    *ret_losses = NULL;
+    return c->losses ? dgm_loss_watch_seen(c->losses, ret_losses) : 0;
 }
 
 void dgm_converter_taken(dgm_converter *c, size_t n)

@@ -71,6 +71,8 @@ dgm_code dgm_convert_chat(dgm_converter *c, const struct input *in, dgm_reader *
     dgm_reader mine = reader_of(c, in, all), *r = &mine;
     dgm_chat_messages messages;
     dgm_code rc;
+    if (c->losses)
+        dgm_loss_watch_chat(c->losses, c->from, c->to, in->value);
     if ((rc = dgm_chat_read(r, in->value, in->at, &messages)))
         return rc;
     bool list = !dgm_chat_is_message(in->value);
@@ -118,6 +120,9 @@ dgm_code dgm_convert_a2a(dgm_converter *c, const struct input *in, dgm_reader *a
     dgm_code rc = dgm_convert_decode(c, in, r, &frame);
     if (rc)
         return rc;
+    if (c->losses && in->value)
+        dgm_loss_watch_a2a(c->losses, c->to->a2a ? DGM_LOSS_A2A : DGM_LOSS_DIRECT, c->from, c->to,
+                           in->value, &frame);
     return c->to->a2a ? dgm_convert_write_a2a(c, in, &frame, r->err)
                       : dgm_convert_to_chat(c, in, &frame, r);
 }

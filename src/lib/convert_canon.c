@@ -117,7 +117,8 @@ static dgm_road *open_road(dgm_converter *c, const struct input *in, dgm_form fo
                    .fragment = !run,
                    .alone = in->item->alone && !in->in_list,
                    .mint = mint,
-                   .sink = {on_frame, c}},
+                   .sink = {on_frame, c},
+                   .losses = c->from == c->to ? NULL : c->losses},
         .compact = out == DGM_FORM_EVENTS && !piece && compact,
         .compact_simple = compact,
         .status_is_answer = c->status_is_answer,
@@ -241,7 +242,11 @@ static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_rea
             frame.object = (dgm_object){DGM_OBJECT_MESSAGE, request->message};
     }
     dgm_form form = form_of_object(&frame.object, in->in_stream);
-    if (!c->road && c->to->direct && !c->as && begins_log(c, &frame.object))
+    bool direct = !c->road && c->to->direct && !c->as && begins_log(c, &frame.object);
+    if (c->losses && in->value)
+        dgm_loss_watch_a2a(c->losses, direct ? DGM_LOSS_DIRECT : DGM_LOSS_READING, c->from, c->to,
+                           in->value, &frame);
+    if (direct)
         return dgm_convert_to_chat(c, in, &frame, r);
     dgm_auto(dgm_road_free) dgm_road *own = NULL;
     if (form == DGM_FORM_REQUEST)
@@ -285,6 +290,8 @@ static dgm_code convert_other(dgm_converter *c, const struct input *in, dgm_read
         form = DGM_FORM_EVENTS;
     bool messages = form == DGM_FORM_MESSAGES && codec->read_messages;
     bool request = form == DGM_FORM_REQUEST && codec->read_request;
+    if (c->losses)
+        dgm_loss_watch_canon(c->losses, c->from, c->to, in->value, form);
     if (form == DGM_FORM_EVENTS) {
         if (!c->road)
             c->road = open_road(c, in, form, !in->item->alone || in->in_list ? SHARED : OWN);
@@ -350,6 +357,8 @@ bool dgm_convert_canon_array(dgm_converter *c, struct input *in, dgm_reader *r, 
             return false;
     }
     dgm_auto(dgm_road_free) dgm_road *road = open_road(c, in, DGM_FORM_MESSAGES, SHARED);
+    if (c->losses)
+        dgm_loss_watch_canon(c->losses, c->from, c->to, in->value, DGM_FORM_MESSAGES);
     *ret_rc = convert_messages(c, road, in, r);
     if (!*ret_rc)
         *ret_rc = dgm_road_end(road, r->err);

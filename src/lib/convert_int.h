@@ -1,6 +1,7 @@
 /* lib/convert_int.h - the inside of the converter: what its files share. */
 #pragma once
 
+#include "lib/loss_watch.h"
 #include "lib/road.h"
 #include "wire/agui/agui_proto.h"
 #include "wire/frames/frames.h"
@@ -29,11 +30,12 @@ struct dgm_converter {
     bool look_deep;  /* the input nests so deep that the output might be too deep to be read */
     bool too_deep;   /* and it is */
     bool failed;
-    bool over_road;      /* something went through canonical events */
-    bool stream_written; /* events of the target: its mark of the end follows them */
-    dgm_road *road;      /* what the values of a stream, or of an array, go over together */
-    bool keeps_deep;     /* it may hold values that nest deep */
-    dgm_err err;         /* that made it fail */
+    bool over_road;         /* something went through canonical events */
+    bool stream_written;    /* events of the target: its mark of the end follows them */
+    dgm_road *road;         /* what the values of a stream, or of an array, go over together */
+    bool keeps_deep;        /* it may hold values that nest deep */
+    dgm_err err;            /* that made it fail */
+    dgm_loss_watch *losses; /* NULL: not requested */
 };
 
 /* One value of the input. */

@@ -61,6 +61,19 @@ static bool is_all_a2a(dgm_converter *c, yyjson_val *array)
     return true;
 }
 
+/* The messages that are written are others, so the losses of these are found here. */
+static void watch_message(dgm_converter *c, const struct input *in, const dgm_frame *frame)
+{
+    if (!c->losses)
+        return;
+    dgm_loss_watch_below(c->losses, in->at);
+    dgm_loss_watch_a2a(c->losses,
+                       c->to->a2a                     ? DGM_LOSS_A2A
+                       : dgm_convert_is_direct(c, in) ? DGM_LOSS_DIRECT
+                                                      : DGM_LOSS_READING,
+                       c->from, c->to, in->value, frame);
+}
+
 /* ret_compactor: a run of neighbouring messages that is still open; NULL: there is none. */
 static dgm_code convert_element(dgm_converter *c, struct input *in, dgm_reader *r,
                                 dgm_compactor **compactor)
@@ -74,6 +87,7 @@ static dgm_code convert_element(dgm_converter *c, struct input *in, dgm_reader *
         return rc;
     const dgm_message *m = message_in(&frame.object);
     if (m) {
+        watch_message(c, in, &frame);
         if (!*compactor)
             *compactor = dgm_compactor_new(r->arena, true);
         if ((rc = dgm_compactor_add(*compactor, m, wrapped, r->err)))
@@ -134,6 +148,8 @@ bool dgm_convert_compact_a2a(dgm_converter *c, const struct input *in, dgm_reade
         }
         frame.object = (dgm_object){DGM_OBJECT_TASK, &whole};
     }
+    if (c->losses)
+        dgm_loss_watch_a2a(c->losses, DGM_LOSS_A2A, c->from, c->to, in->value, &frame);
     *ret_rc = dgm_convert_write_a2a(c, in, &frame, r->err);
     return true;
 }

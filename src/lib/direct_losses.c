@@ -9,33 +9,43 @@
         {"message", "/contextId", "left out: a chat is told by its list of messages"},             \
         {"message", "/taskId", "left out"},                                                        \
         {"message", "/metadata",                                                                   \
-         "left out; what came from a chat message under `dragoman:` is restored"},                 \
+         "left out; what came from a chat message under `dragoman:` is restored",                  \
+         DGM_LOSS_HAS_OTHERS, "dragoman:* canonical_type"},                                        \
         {"message", "/extensions", "left out"}, {"message", "/referenceTaskIds", "left out"},      \
         {"message", "/metadata/canonical_type",                                                    \
          "TextMessageChunkEvent, ToolCallArgsEvent: an intermediate message gives no chat "        \
-         "message"},                                                                               \
-        {"message", PARTS, "text parts are joined into one text, without a separator"},            \
+         "message",                                                                                \
+         DGM_LOSS_IS, "TextMessageChunkEvent ToolCallArgsEvent"},                                  \
+        {"message", PARTS, "text parts are joined into one text, without a separator",             \
+         DGM_LOSS_SEVERAL_TEXTS},                                                                  \
         {"message", PARTS "/*/metadata", "left out"},                                              \
         {"message", PARTS "/*" BYTES,                                                              \
          "of a user: an image becomes image_url, wav and mp3 input_audio, another file a file "    \
-         "part; of an agent: a text that names file, media type and size, without the bytes"},     \
+         "part; of an agent: a text that names file, media type and size, without the bytes",      \
+         DGM_LOSS_ROLE_IS, "agent ROLE_AGENT"},                                                    \
         {"message", PARTS "/*" ADDRESS,                                                            \
          "an image of a user becomes image_url; any other file a link in the text"},               \
         {"message", PARTS "/*" NAME,                                                               \
          "left out for images and audio; a file part without a name gets one"},                    \
-        {"message", PARTS "/*" TYPE, "left out for text, data, and files by address"},             \
+        {"message", PARTS "/*" TYPE, "left out for text, data, and files by address",              \
+         DGM_LOSS_NOT_BESIDE, "raw bytes fileWithBytes"},                                          \
         {"message", PARTS "/*" DATA,                                                               \
-         "becomes JSON text on a line of its own, unless it holds tool calls or results"},         \
-        {"message", PARTS "/*" DATA "/*", "left out beside tool_calls and tool_results"},          \
+         "becomes JSON text on a line of its own, unless it holds tool calls or results",          \
+         DGM_LOSS_HAS_NONE, "tool_calls tool_results"},                                            \
+        {"message", PARTS "/*" DATA "/*", "left out beside tool_calls and tool_results",           \
+         DGM_LOSS_BESIDE, "tool_calls tool_results"},                                              \
         {"message", PARTS "/*" DATA "/tool_calls",                                                 \
-         "of a user: becomes JSON text, only agents make calls"},                                  \
+         "of a user: becomes JSON text, only agents make calls", DGM_LOSS_ROLE_IS,                 \
+         "user ROLE_USER"},                                                                        \
         {"message", PARTS "/*" DATA "/tool_calls/*/arguments",                                     \
-         "an object becomes its text with `, ` and `: `; absent becomes `{}`"},                    \
-        {"message", PARTS "/*" DATA "/tool_calls/*/*", "unknown members are left out"},            \
+         "an object becomes its text with `, ` and `: `; absent becomes `{}`", DGM_LOSS_NOT_TEXT}, \
+        {"message", PARTS "/*" DATA "/tool_calls/*/*", "unknown members are left out",             \
+         DGM_LOSS_NAME_IS_NOT, "call_id id type name arguments function"},                         \
         {"message", PARTS "/*" DATA "/tool_results/*/name", "left out: tool messages have none"},  \
         {"message", PARTS "/*" DATA "/tool_results/*/output",                                      \
-         "a value that is no text becomes its JSON text"},                                         \
-        {"message", PARTS "/*" DATA "/tool_results/*/*", "unknown members are left out"},          \
+         "a value that is no text becomes its JSON text", DGM_LOSS_NOT_TEXT},                      \
+        {"message", PARTS "/*" DATA "/tool_results/*/*", "unknown members are left out",           \
+         DGM_LOSS_NAME_IS_NOT, "call_id id type name output"},                                     \
         {"task", "/id", "left out"}, {"task", "/contextId", "left out"},                           \
         {"task", "/status/state", "left out"}, {"task", "/status/timestamp", "left out"},          \
         {"task", "/status/message",                                                                \
@@ -68,34 +78,40 @@ static const dgm_loss from_03_rest[] = {
 static const dgm_loss from_chat[] = {
     {"message", "/role",
      "A2A knows user and agent; system, developer and function ride in metadata as "
-     "`dragoman:role`"},
+     "`dragoman:role`",
+     DGM_LOSS_IS, "system developer function"},
     {"message", "/name", "rides in metadata as `dragoman:name`"},
     {"message", "/reasoning_content", "rides in metadata as `dragoman:reasoning_content`"},
     {"message", "/refusal", "becomes a text part, marked in its metadata"},
     {"message", "/function_call",
      "becomes a tool call whose id is the function's name, marked in its metadata"},
-    {"message", "/tool_call_id", "left out in messages of other roles than tool"},
+    {"message", "/tool_call_id", "left out in messages of other roles than tool",
+     DGM_LOSS_ROLE_IS_NOT, "tool"},
     {"message", "/content",
      "null, absent and an empty list become an empty text, or nothing beside calls; a list of text "
-     "parts comes back as one text"},
+     "parts comes back as one text",
+     DGM_LOSS_EMPTY},
     {"message", "/content/*/image_url/url",
-     "a data: URL becomes bytes: it comes back padded, in the standard alphabet"},
+     "a data: URL becomes bytes: it comes back padded, in the standard alphabet",
+     DGM_LOSS_NOT_REPORTED},
     {"message", "/content/*/image_url/detail", "rides in the part's metadata as `dragoman:detail`"},
     {"message", "/content/*/input_audio",
      "becomes bytes: a data: URL comes back as plain base64, the format as wav or mp3 where it is "
-     "one"},
+     "one",
+     DGM_LOSS_NOT_REPORTED},
     {"message", "/content/*/file/file_data",
-     "becomes bytes: plain base64 comes back as a data: URL"},
+     "becomes bytes: plain base64 comes back as a data: URL", DGM_LOSS_NOT_REPORTED},
     {"message", "/content/*/file/file_id",
      "names a file that the A2A side cannot reach: kept in a data part, or in metadata beside "
      "bytes"},
     {"message", "/content/*/video_url", "becomes a file, marked in its metadata"},
-    {"message", "/content/*", "a part of unknown type becomes a data part, as it is"},
-    {"message", "/content/*/*", "unknown members are left out"},
+    {"message", "/content/*", "a part of unknown type becomes a data part, as it is",
+     DGM_LOSS_TYPE_IS_NOT, "text image_url input_audio file refusal video_url"},
+    {"message", "/content/*/*", "unknown members are left out", DGM_LOSS_NOT_REPORTED},
     {"message", "/tool_calls/*/function/arguments",
-     "stays text, unless the object in it is spelled with `, ` and `: `"},
-    {"message", "/tool_calls/*/*", "unknown members are left out"},
-    {"message", "/tool_calls", "an empty list is left out"},
+     "stays text, unless the object in it is spelled with `, ` and `: `", DGM_LOSS_NOT_REPORTED},
+    {"message", "/tool_calls/*/*", "unknown members are left out", DGM_LOSS_NOT_REPORTED},
+    {"message", "/tool_calls", "an empty list is left out", DGM_LOSS_EMPTY},
     {"message", "/*", "unknown members (audio, annotations, ...) are left out"},
     {"chat-request", "/*", "everything but messages is left out: model, tools, settings"},
     {"chat-response", "/*", "everything but the choices' messages is left out: id, model, usage"},

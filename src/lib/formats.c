@@ -153,13 +153,13 @@ static size_t add_rows(dgm_loss_rows rows, const dgm_loss **ret, size_t n, size_
     return n;
 }
 
-static dgm_loss_rows lost_reading(const dgm_format *f)
+dgm_loss_rows dgm_format_lost_reading(const dgm_format *f)
 {
     const dgm_loss_rows *rows = f->canon ? f->canon->lost_reading : &dgm_a2a_lost_reading;
     return rows ? *rows : (dgm_loss_rows){0};
 }
 
-static dgm_loss_rows lost_writing(const dgm_format *f)
+dgm_loss_rows dgm_format_lost_writing(const dgm_format *f)
 {
     const dgm_loss_rows *rows = f->canon ? f->canon->lost_writing : &dgm_a2a_lost_writing;
     return rows ? *rows : (dgm_loss_rows){0};
@@ -177,12 +177,12 @@ size_t dgm_losses(const char *from, const char *to, const dgm_loss **ret_losses,
     if (f && t && (f->a2a || t->a2a) && (f->direct || t->direct)) {
         n = dgm_direct_losses(f->name, t->name, ret_losses, max);
         /* streams and whole responses take the other road */
-        return f->direct ? add_rows(lost_reading(f), ret_losses, n, max)
-                         : add_rows(lost_writing(t), ret_losses, n, max);
+        return f->direct ? add_rows(dgm_format_lost_reading(f), ret_losses, n, max)
+                         : add_rows(dgm_format_lost_writing(t), ret_losses, n, max);
     }
     if (f)
-        n = add_rows(lost_reading(f), ret_losses, n, max);
-    return t ? add_rows(lost_writing(t), ret_losses, n, max) : n;
+        n = add_rows(dgm_format_lost_reading(f), ret_losses, n, max);
+    return t ? add_rows(dgm_format_lost_writing(t), ret_losses, n, max) : n;
 }
 
 void dgm_free(void *p)

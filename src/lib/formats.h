@@ -30,3 +30,7 @@ const char *dgm_form_word(dgm_form form);
 
 /* a2a_losses.c: on the way to canonical events, and from there. */
 extern const dgm_loss_rows dgm_a2a_lost_reading, dgm_a2a_lost_writing;
+
+/* The rows for the two halves of the path through canonical events. */
+dgm_loss_rows dgm_format_lost_reading(const dgm_format *f);
+dgm_loss_rows dgm_format_lost_writing(const dgm_format *f);

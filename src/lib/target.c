@@ -23,6 +23,7 @@ struct dgm_target {
     dgm_fold *task;           /* behind to_model: a response of A2A's */
     dgm_canon_fold *messages; /* messages, a request */
     bool folded;              /* and it has some */
+    dgm_loss_writing *losses; /* NULL: not requested */
 };
 
 /* ---- frames ------------------------------------------------------------------------------------------------ */
@@ -133,6 +134,8 @@ static dgm_code write_messages(dgm_target *t, const dgm_canon_messages *messages
 {
     const dgm_canon_codec *codec = t->params.to->canon;
     dgm_code rc = DGM_OK;
+    if (t->losses)
+        dgm_loss_writing_messages(t->losses, messages);
     if (codec)
         return codec->write_messages(messages, &t->stream, t->params.sink, t->err);
     for (size_t i = 0; !rc && i < messages->n; i++) {
@@ -146,6 +149,8 @@ static dgm_code write_messages(dgm_target *t, const dgm_canon_messages *messages
 static dgm_code write_request(dgm_target *t, const dgm_canon_input *input)
 {
     const dgm_canon_codec *codec = t->params.to->canon;
+    if (t->losses)
+        dgm_loss_writing_request(t->losses, input);
     if (!codec) {
         dgm_send_made made;
         dgm_target_send_request(t->arena, input, &t->params.mint, &made);
@@ -183,6 +188,7 @@ dgm_target *dgm_target_new(const dgm_target_params *params)
                                     .mint = params->mint};
     t->arena = dgm_arena_new();
     t->scratch = dgm_arena_new();
+    t->losses = params->losses ? dgm_loss_writing_new(params->losses, params->to) : NULL;
     dgm_buf_init(&t->text, DGM_MAX_OUTPUT_BYTES);
     if (!events) {
         t->messages = dgm_canon_fold_new(DGM_MAX_OBJECT_BYTES);
@@ -208,6 +214,7 @@ void dgm_target_free(dgm_target *t)
     dgm_to_model_free(t->to_model);
     dgm_fold_free(t->task);
     dgm_canon_fold_free(t->messages);
+    dgm_loss_writing_free(t->losses);
     dgm_buf_done(&t->text);
     dgm_arena_free(t->arena);
     dgm_arena_free(t->scratch);
@@ -216,6 +223,10 @@ void dgm_target_free(dgm_target *t)
 
 dgm_code dgm_target_event(dgm_target *t, const dgm_canon_event *event, dgm_err *err)
 {
+    if (t->params.losses)
+        dgm_loss_watch_passed(t->params.losses);
+    if (t->losses && (t->encoder || t->to_model))
+        dgm_loss_writing_event(t->losses, event);
     if (t->encoder)
         return t->params.to->canon->encoder_feed(t->encoder, event, err);
     t->err = err;

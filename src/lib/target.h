@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "lib/formats.h"
+#include "lib/loss_watch.h"
 
 typedef struct dgm_target_params {
     const dgm_format *to;
@@ -15,6 +15,7 @@ typedef struct dgm_target_params {
     bool alone;    /* A2A: a message stands by itself, it is no event of a stream */
     dgm_mint mint;
     dgm_frame_sink sink;
+    dgm_loss_watch *losses; /* NULL: not requested */
 } dgm_target_params;
 
 typedef struct dgm_target dgm_target;

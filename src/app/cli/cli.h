@@ -139,6 +139,9 @@ void dgm_cli_plain(const char *text, FILE *out); /* `code` as 'code' */
 void dgm_cli_spaces(size_t n, FILE *out);
 void dgm_cli_json_string(const char *text, FILE *out); /* with its quotes */
 
+/* What c lost or changed of the file, on standard error (cli_losses.c). */
+void dgm_cli_print_losses(const char *file, const dgm_converter *c, bool json);
+
 /* "dragoman: ...", "hint: ..." on standard error, one line, control characters made visible. */
 void dgm_cli_complain(const char *fmt, ...) DGM_PRINTF(1, 2);
 void dgm_cli_hint(const char *fmt, ...) DGM_PRINTF(1, 2);

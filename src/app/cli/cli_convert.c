@@ -111,17 +111,50 @@ static bool drain(dgm_converter *c, dgm_cli_output *out)
 
 enum outcome { CONVERTED, BAD_INPUT, NO_OUTPUT };
 
-static enum outcome convert_fd(int fd, const char *name, const dgm_convert_options *o,
-                               dgm_cli_output *out, char *piece)
+/* What to do with losses. */
+enum losses { LOSSES_IGNORED, LOSSES_COUNTED, LOSSES_PRINTED, LOSSES_AS_JSON };
+
+static enum losses losses_of(const dgm_cli_line *line)
 {
+    if (dgm_cli_get(line, "losses-json"))
+        return LOSSES_AS_JSON;
+    if (dgm_cli_get(line, "losses"))
+        return LOSSES_PRINTED;
+    /* a person is there to read one line about them */
+    return isatty(STDERR_FILENO) ? LOSSES_COUNTED : LOSSES_IGNORED;
+}
+
+/* What all files share. */
+struct job {
+    const dgm_convert_options *options;
+    dgm_cli_output out;
+    char *piece;
+    enum losses losses;
+    size_t n_lost; /* kinds of loss, over all files */
+};
+
+static void report_losses(struct job *job, const char *name, const dgm_converter *c)
+{
+    const dgm_loss_seen *seen;
+    if (!c || job->losses == LOSSES_IGNORED)
+        return;
+    job->n_lost += dgm_converter_losses(c, &seen);
+    if (job->losses != LOSSES_COUNTED)
+        dgm_cli_print_losses(name, c, job->losses == LOSSES_AS_JSON);
+}
+
+static enum outcome convert_fd(struct job *job, int fd, const char *name)
+{
+    const dgm_convert_options *o = job->options;
+    dgm_cli_output *out = &job->out;
     dgm_converter *c = NULL;
     dgm_err err = {0};
     bool writing = true;
     long n = 0;
     dgm_code rc = dgm_converter_new(o, &c, &err);
     out->empty = true;
-    while (rc == DGM_OK && writing && (n = dgm_cli_read(fd, piece, PIECE)) > 0) {
-        rc = dgm_converter_feed(c, piece, (size_t)n, &err);
+    while (rc == DGM_OK && writing && (n = dgm_cli_read(fd, job->piece, PIECE)) > 0) {
+        rc = dgm_converter_feed(c, job->piece, (size_t)n, &err);
         writing = drain(c, out);
     }
     if (rc == DGM_OK && writing && n == 0) {
@@ -130,6 +163,7 @@ static enum outcome convert_fd(int fd, const char *name, const dgm_convert_optio
     }
     if (n < 0)
         dgm_cli_complain("cannot read %s: %s", name, strerror(errno));
+    report_losses(job, name, c);
     dgm_converter_free(c);
     /* a value ends with its line, also one that broke off: the next file starts on a new one */
     if (writing && !out->empty && out->last != '\n' && !(o->to && dgm_format_is_binary(o->to)))
@@ -139,63 +173,65 @@ static enum outcome convert_fd(int fd, const char *name, const dgm_convert_optio
     return !writing ? NO_OUTPUT : rc != DGM_OK || n < 0 ? BAD_INPUT : CONVERTED;
 }
 
-static enum outcome convert_file(const char *path, const dgm_convert_options *o,
-                                 dgm_cli_output *out, char *piece)
+static enum outcome convert_file(struct job *job, const char *path)
 {
     enum outcome outcome;
     int fd;
     if (strcmp(path, "-") == 0)
-        return convert_fd(STDIN_FILENO, "<stdin>", o, out, piece);
+        return convert_fd(job, STDIN_FILENO, "<stdin>");
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         dgm_cli_complain("cannot open %s: %s", path, strerror(errno));
         return BAD_INPUT;
     }
-    outcome = convert_fd(fd, path, o, out, piece);
+    outcome = convert_fd(job, fd, path);
     close(fd);
     return outcome;
 }
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
-static int run(const dgm_cli_line *line, dgm_convert_options o)
+static int run(const dgm_cli_line *line, dgm_convert_options o, enum losses losses)
 {
     enum outcome worst = CONVERTED;
-    dgm_cli_output out;
-    char *piece = malloc(PIECE);
+    struct job job = {.options = &o, .piece = malloc(PIECE), .losses = losses};
     static char from_stdin[] = "-", *standard_input[] = {from_stdin};
     char **files = line->n_args ? line->args : standard_input;
     size_t n = line->n_args ? line->n_args : 1;
 
-    if (!piece) {
+    o.losses = losses != LOSSES_IGNORED;
+    if (!job.piece) {
         dgm_cli_complain("out of memory");
         return DGM_CLI_FAILED;
     }
-    if (!dgm_cli_output_open(&out, dgm_cli_get(line, "output"))) {
-        free(piece);
+    if (!dgm_cli_output_open(&job.out, dgm_cli_get(line, "output"))) {
+        free(job.piece);
         return DGM_CLI_FAILED;
     }
     if (!line->n_args && isatty(STDIN_FILENO))
         fputs("dragoman: reading standard input; end it with Ctrl-D\n", stderr);
     for (size_t i = 0; i < n && worst != NO_OUTPUT; i++) {
-        enum outcome one = convert_file(files[i], &o, &out, piece);
+        enum outcome one = convert_file(&job, files[i]);
         worst = one > worst ? one : worst;
     }
-    free(piece);
+    free(job.piece);
+    if (worst == CONVERTED && losses == LOSSES_COUNTED && job.n_lost)
+        dgm_cli_hint("%zu kind%s of data lost or changed; `--losses` lists them", job.n_lost,
+                     job.n_lost == 1 ? "" : "s");
     if (worst == CONVERTED)
-        return dgm_cli_output_commit(&out) ? DGM_CLI_OK : DGM_CLI_FAILED;
-    dgm_cli_output_abandon(&out);
+        return dgm_cli_output_commit(&job.out) ? DGM_CLI_OK : DGM_CLI_FAILED;
+    dgm_cli_output_abandon(&job.out);
     return DGM_CLI_FAILED;
 }
 
 int dgm_cli_run_convert(const dgm_cli_line *line)
 {
-    return run(line, convert_options(line));
+    return run(line, convert_options(line), losses_of(line));
 }
 
 int dgm_cli_run_compact(const dgm_cli_line *line)
 {
     dgm_convert_options o = options_of(line);
     o.compact = DGM_COMPACT_ALWAYS;
-    return run(line, o);
+    return run(line, o, LOSSES_IGNORED);
 }

@@ -145,7 +145,8 @@ static void pair_as_json(const char *from, const char *to)
         fputs(i ? ",\n{" : "\n{", stdout);
         member("object", l.at[i]->object, ",");
         member("member", l.at[i]->member, ",");
-        member("what", l.at[i]->what, "}");
+        member("what", l.at[i]->what, ",");
+        printf("\"reported\":%s}", l.at[i]->when == DGM_LOSS_NOT_REPORTED ? "false" : "true");
     }
     fputs("]}", stdout);
     free(l.at);
@@ -293,7 +294,9 @@ static void all_as_markdown(const dgm_format_info *formats, size_t n)
           "with the type of events or the role of messages before them; `*` is any step.\n\n"
           "Formats that are no spellings of A2A are translated through AG-UI's events. What is "
           "lost between two of them is what is lost\nof the first when it is read, and of those "
-          "events when the second is written.\n\n",
+          "events when the second is written.\n\n"
+          "These are the losses that an input can have. `dragoman convert --losses` lists those of "
+          "one input.\n\n",
           stdout);
     for (size_t i = 0; i < n; i++) {
         printf("- `%s`: ", formats[i].name);

@@ -5,8 +5,9 @@ const dgm_cli_command dgm_cli_convert = {
     .name = "convert",
     .about = "convert messages, tasks, streams, requests and cards to another format",
     .text = "Reads FILEs, or standard input, in one format and writes them in another. Ids, times "
-            "and numbers come out as they went in; what the target has no place for is listed "
-            "by `dragoman formats FROM TO`.\n\n"
+            "and numbers come out as they went in. `--losses` lists what this input lost because "
+            "the target has no place for it; on a terminal, one line reports that something was "
+            "lost. `dragoman formats FROM TO` lists what an input can lose.\n\n"
             "What comes out is decided by what goes in: a stream gives a stream of events, a "
             "whole response a response, a request a request, and messages (or an A2A task) "
             "messages. A format that has no such thing gives the nearest it has. `--as` says "
@@ -74,6 +75,17 @@ const dgm_cli_command dgm_cli_convert = {
          .kind = &dgm_cli_any_text,
          .about = "seed of the ids that are made up where one is missing",
          .more = "The same seed and input give the same ids."},
+        {.name = "losses",
+         .about = "list on standard error what was lost or changed in this input",
+         .more = "One line for each kind of loss: the position of the first one, the member, what "
+                 "happened to it, and how often. `AG-UI` before a member means that its name "
+                 "is that of AG-UI: the conversion goes through AG-UI's events. The exit status is "
+                 "the same as without."},
+        {.name = "losses-json",
+         .about = "the same as JSON lines",
+         .more = "The members are `file`, `names` (`input`: those of the input's format, or "
+                 "`ag-ui`), `object`, `member`, `what`, `count`, and where they are known `line`, "
+                 "`column` and `at`, a JSON pointer."},
         {.name = "output",
          .letter = 'o',
          .value = "FILE",
@@ -95,6 +107,8 @@ const dgm_cli_command dgm_cli_convert = {
         {"dragoman convert --to ag-ui events.jsonl", "An A2A stream as AG-UI's server-sent events"},
         {"dragoman convert --to ag-ui --as messages events.jsonl",
          "The messages that the stream adds up to"},
+        {"dragoman convert --to openai-chat --losses message.json",
+         "A chat message, and which members of the A2A message it has no place for"},
         {"curl -sN https://agent.example/message:stream -d @request.json | "
          "dragoman convert --to a2a-1.0 --frame lines",
          "A live stream, one event a line, as it comes"},

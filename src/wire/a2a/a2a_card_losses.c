@@ -6,9 +6,9 @@
  */
 #include "wire/a2a/a2a_card_int.h"
 
-#define ROW(member, what)                                                                          \
+#define ROW(member, ...)                                                                           \
     {                                                                                              \
-        "card", member, what                                                                       \
+        "card", member, __VA_ARGS__                                                                \
     }
 
 /* ---- from 1.0 ---------------------------------------------------------------------------------- */
@@ -19,7 +19,8 @@
         "url and preferredTransport, the others additionalInterfaces; all others are left out"),   \
         ROW("/supportedInterfaces",                                                                \
             "when no entry is of 0.3, those of an older version are kept instead; when there are " \
-            "none, the first entry is written as if it were of 0.3.0"),                            \
+            "none, the first entry is written as if it were of 0.3.0",                             \
+            DGM_LOSS_NOT_REPORTED),                                                                \
         ROW("/supportedInterfaces/*/protocolVersion",                                              \
             "one for the whole card, that of the first entry kept; 0.3.0 when it is empty"),       \
         ROW("/supportedInterfaces/*/tenant", "left out"),                                          \
@@ -35,37 +36,45 @@ const dgm_loss dgm_a2a_card_losses_10_to_03[] = {FROM_10};
 
 const dgm_loss dgm_a2a_card_losses_10_to_03_rest[] = {
     FROM_10,
-    ROW("/capabilities/streaming", "false is left out: 0.3 cannot tell it from absent"),
-    ROW("/capabilities/pushNotifications", "false is left out: 0.3 cannot tell it from absent"),
-    ROW("/capabilities/extendedAgentCard", "false is left out: 0.3 cannot tell it from absent"),
-    ROW("/documentationUrl", "left out when empty: 0.3 cannot tell it from absent"),
-    ROW("/iconUrl", "left out when empty: 0.3 cannot tell it from absent"),
+    ROW("/capabilities/streaming", "false is left out: 0.3 cannot tell it from absent",
+        DGM_LOSS_FALSE),
+    ROW("/capabilities/pushNotifications", "false is left out: 0.3 cannot tell it from absent",
+        DGM_LOSS_FALSE),
+    ROW("/capabilities/extendedAgentCard", "false is left out: 0.3 cannot tell it from absent",
+        DGM_LOSS_FALSE),
+    ROW("/documentationUrl", "left out when empty: 0.3 cannot tell it from absent", DGM_LOSS_EMPTY),
+    ROW("/iconUrl", "left out when empty: 0.3 cannot tell it from absent", DGM_LOSS_EMPTY),
 };
 
 /* ---- from 0.3 ---------------------------------------------------------------------------------- */
 
 #define FROM_03                                                                                    \
-    ROW("/preferredTransport", "JSONRPC when absent"), ROW("/protocolVersion", "0.3 when absent"), \
-        ROW("/additionalInterfaces", "left out when empty"),                                       \
-        ROW("/additionalInterfaces/*", "left out when it repeats url and preferredTransport")
+    ROW("/preferredTransport", "JSONRPC when absent", DGM_LOSS_NOT_REPORTED),                      \
+        ROW("/protocolVersion", "0.3 when absent", DGM_LOSS_NOT_REPORTED),                         \
+        ROW("/additionalInterfaces", "left out when empty", DGM_LOSS_EMPTY),                       \
+        ROW("/additionalInterfaces/*", "left out when it repeats url and preferredTransport",      \
+            DGM_LOSS_NOT_REPORTED)
 
 #define EMPTY_IS_ABSENT                                                                            \
-    ROW("/securitySchemes", "left out when empty"), ROW("/security", "left out when empty"),       \
-        ROW("/capabilities/extensions", "left out when empty"),                                    \
-        ROW("/capabilities/extensions/*/description", "left out when empty"),                      \
-        ROW("/capabilities/extensions/*/required", "false is left out: it means the same"),        \
-        ROW("/securitySchemes/*/description", "left out when empty"),                              \
-        ROW("/securitySchemes/*/bearerFormat", "left out when empty"),                             \
-        ROW("/securitySchemes/*/oauth2MetadataUrl", "left out when empty"),                        \
-        ROW("/securitySchemes/*/flows/*/refreshUrl", "left out when empty"),                       \
-        ROW("/skills/*/examples", "left out when empty"),                                          \
-        ROW("/skills/*/inputModes", "left out when empty"),                                        \
-        ROW("/skills/*/outputModes", "left out when empty"),                                       \
-        ROW("/skills/*/security", "left out when empty")
+    ROW("/securitySchemes", "left out when empty", DGM_LOSS_EMPTY),                                \
+        ROW("/security", "left out when empty", DGM_LOSS_EMPTY),                                   \
+        ROW("/capabilities/extensions", "left out when empty", DGM_LOSS_EMPTY),                    \
+        ROW("/capabilities/extensions/*/description", "left out when empty", DGM_LOSS_EMPTY),      \
+        ROW("/capabilities/extensions/*/required", "false is left out: it means the same",         \
+            DGM_LOSS_FALSE),                                                                       \
+        ROW("/securitySchemes/*/description", "left out when empty", DGM_LOSS_EMPTY),              \
+        ROW("/securitySchemes/*/bearerFormat", "left out when empty", DGM_LOSS_EMPTY),             \
+        ROW("/securitySchemes/*/oauth2MetadataUrl", "left out when empty", DGM_LOSS_EMPTY),        \
+        ROW("/securitySchemes/*/flows/*/refreshUrl", "left out when empty", DGM_LOSS_EMPTY),       \
+        ROW("/skills/*/examples", "left out when empty", DGM_LOSS_EMPTY),                          \
+        ROW("/skills/*/inputModes", "left out when empty", DGM_LOSS_EMPTY),                        \
+        ROW("/skills/*/outputModes", "left out when empty", DGM_LOSS_EMPTY),                       \
+        ROW("/skills/*/security", "left out when empty", DGM_LOSS_EMPTY)
 
 #define ONE_FLOW                                                                                   \
     ROW("/securitySchemes/*/flows/*",                                                              \
-        "one is kept, the first of authorizationCode, clientCredentials, implicit, password")
+        "one is kept, the first of authorizationCode, clientCredentials, implicit, password",      \
+        DGM_LOSS_NOT_FIRST)
 
 #define SIGNED_03                                                                                  \
     ROW("/signatures",                                                                             \
@@ -78,15 +87,16 @@ const dgm_loss dgm_a2a_card_losses_03_to_10[] = {
 
 const dgm_loss dgm_a2a_card_losses_03_to_03_rest[] = {
     FROM_03,
-    ROW("/capabilities/streaming", "false is left out: it means the same"),
-    ROW("/capabilities/pushNotifications", "false is left out: it means the same"),
+    ROW("/capabilities/streaming", "false is left out: it means the same", DGM_LOSS_FALSE),
+    ROW("/capabilities/pushNotifications", "false is left out: it means the same", DGM_LOSS_FALSE),
     ROW("/capabilities/stateTransitionHistory", "left out"),
-    ROW("/supportsAuthenticatedExtendedCard", "false is left out: it means the same"),
-    ROW("/documentationUrl", "left out when empty"),
-    ROW("/iconUrl", "left out when empty"),
+    ROW("/supportsAuthenticatedExtendedCard", "false is left out: it means the same",
+        DGM_LOSS_FALSE),
+    ROW("/documentationUrl", "left out when empty", DGM_LOSS_EMPTY),
+    ROW("/iconUrl", "left out when empty", DGM_LOSS_EMPTY),
     ONE_FLOW,
     EMPTY_IS_ABSENT,
-    ROW("/signatures", "left out when empty"),
+    ROW("/signatures", "left out when empty", DGM_LOSS_EMPTY),
 };
 
 const dgm_loss dgm_a2a_card_losses_03_rest_to_10[] = {

@@ -20,9 +20,11 @@
         "list-tasks-response", "", "0.3 has no such object: refused"                               \
     }
 #define PART_NAMES                                                                                 \
-    {"part", "/filename", "dropped from text and data parts: 0.3 knows it for files"},             \
+    {"part", "/filename", "dropped from text and data parts: 0.3 knows it for files",              \
+     DGM_LOSS_NOT_BESIDE, "raw url"},                                                              \
     {                                                                                              \
-        "part", "/mediaType", "dropped from text and data parts: 0.3 knows it for files"           \
+        "part", "/mediaType", "dropped from text and data parts: 0.3 knows it for files",          \
+            DGM_LOSS_NOT_BESIDE, "raw url"                                                         \
     }
 #define TENANTS                                                                                    \
     {"send-request", "/tenant", "dropped: 0.3 has no tenants"},                                    \
@@ -37,29 +39,30 @@
         "extended-card-request", "/tenant", "dropped: 0.3 has no tenants"                          \
     }
 #define DEFAULTS                                                                                   \
-    {"any", "/append", "an explicit false is left out: it is the default"},                        \
-        {"any", "/lastChunk", "an explicit false is left out: it is the default"},                 \
-        {"any", "/extensions", "an empty list is left out"},                                       \
-        {"any", "/referenceTaskIds", "an empty list is left out"},                                 \
-        {"any", "/contextId", "an empty text is left out"},                                        \
-        {"any", "/taskId", "an empty text is left out"},                                           \
-        {"any", "/name", "an empty text is left out"},                                             \
-        {"any", "/description", "an empty text is left out"},                                      \
-        {"any", "/mimeType", "an empty text is left out"},                                         \
-        {"task", "/artifacts", "an empty list is left out"},                                       \
-        {"task", "/history", "an empty list is left out"},                                         \
-        {"any", "/token", "an empty text is left out"},                                            \
+    {"any", "/append", "an explicit false is left out: it is the default", DGM_LOSS_FALSE},        \
+        {"any", "/lastChunk", "an explicit false is left out: it is the default", DGM_LOSS_FALSE}, \
+        {"any", "/extensions", "an empty list is left out", DGM_LOSS_EMPTY},                       \
+        {"any", "/referenceTaskIds", "an empty list is left out", DGM_LOSS_EMPTY},                 \
+        {"any", "/contextId", "an empty text is left out", DGM_LOSS_EMPTY},                        \
+        {"any", "/taskId", "an empty text is left out", DGM_LOSS_EMPTY},                           \
+        {"any", "/name", "an empty text is left out", DGM_LOSS_EMPTY},                             \
+        {"any", "/description", "an empty text is left out", DGM_LOSS_EMPTY},                      \
+        {"any", "/mimeType", "an empty text is left out", DGM_LOSS_EMPTY},                         \
+        {"task", "/artifacts", "an empty list is left out", DGM_LOSS_EMPTY},                       \
+        {"task", "/history", "an empty list is left out", DGM_LOSS_EMPTY},                         \
+        {"any", "/token", "an empty text is left out", DGM_LOSS_EMPTY},                            \
     {                                                                                              \
-        "any", "/credentials", "an empty text is left out"                                         \
+        "any", "/credentials", "an empty text is left out", DGM_LOSS_EMPTY                         \
     }
 #define FINAL                                                                                      \
     {                                                                                              \
         "stream-response", "/final",                                                               \
-            "1.0 has no such member; read back, it follows from the state"                         \
+            "1.0 has no such member; read back, it follows from the state", DGM_LOSS_NOT_REPORTED  \
     }
 #define SCHEMES                                                                                    \
     {                                                                                              \
-        "any", "/authentication/schemes/*", "1.0 has room for one scheme: the first"               \
+        "any", "/authentication/schemes/*", "1.0 has room for one scheme: the first",              \
+            DGM_LOSS_NOT_FIRST                                                                     \
     }
 #define ENVELOPE                                                                                   \
     {                                                                                              \
@@ -71,7 +74,8 @@
     }
 #define ZERO_HISTORY                                                                               \
     {                                                                                              \
-        "any", "/historyLength", "0 reads as not set: the proto of 0.3 cannot say it"              \
+        "any", "/historyLength", "0 reads as not set: the proto of 0.3 cannot say it",             \
+            DGM_LOSS_ZERO                                                                          \
     }
 #define HTTP_STATUS                                                                                \
     {                                                                                              \
@@ -85,10 +89,13 @@ static const dgm_loss from_10_to_03[] = {
     PART_NAMES,
     TENANTS,
     NO_LISTS,
-    {"stream-response", "/task", "0.3 has no wrapper: outside a stream it comes back bare"},
-    {"stream-response", "/message", "0.3 has no wrapper: outside a stream it comes back bare"},
-    {"any", "/result/status", "a bare Task as result comes back wrapped, as the answer to a send"},
-    {"push-config", "/id", "where it is absent it comes back as the task's"},
+    {"stream-response", "/task", "0.3 has no wrapper: outside a stream it comes back bare",
+     DGM_LOSS_NOT_REPORTED},
+    {"stream-response", "/message", "0.3 has no wrapper: outside a stream it comes back bare",
+     DGM_LOSS_NOT_REPORTED},
+    {"any", "/result/status", "a bare Task as result comes back wrapped, as the answer to a send",
+     DGM_LOSS_NOT_REPORTED},
+    {"push-config", "/id", "where it is absent it comes back as the task's", DGM_LOSS_NOT_REPORTED},
     HTTP_STATUS,
     {"push-list-request", "/pageSize", "dropped: 0.3 lists have one page"},
     {"push-list-request", "/pageToken", "dropped: 0.3 lists have one page"},
@@ -100,7 +107,8 @@ static const dgm_loss from_03_to_10[] = {
     FINAL,
     DEFAULTS,
     SCHEMES,
-    {"send-request", "/configuration/blocking", "where it is absent it comes back as true"},
+    {"send-request", "/configuration/blocking", "where it is absent it comes back as true",
+     DGM_LOSS_NOT_REPORTED},
     {"get-task-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
     {"subscribe-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
     {"push-get-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
@@ -125,7 +133,7 @@ static const dgm_loss from_10_to_03_rest[] = {
 static const dgm_loss from_03_rest_to_10[] = {
     UNKNOWN_MEMBERS,
     {"stream-response", "/statusUpdate/final",
-     "1.0 has no such member; read back, it follows from the state"},
+     "1.0 has no such member; read back, it follows from the state", DGM_LOSS_NOT_REPORTED},
     SCHEMES,
     {"error", "/code",
      "REST errors of 1.0 have no such code: one that A2A does not name becomes -32603"},
@@ -137,8 +145,10 @@ static const dgm_loss from_03_to_03_rest[] = {
     REFERENCES,
     ZERO_HISTORY,
     DEFAULTS,
-    {"stream-response", "/final", "where it contradicts the state, the state is believed"},
-    {"send-request", "/configuration/blocking", "where it is absent it comes back as true"},
+    {"stream-response", "/final", "where it contradicts the state, the state is believed",
+     DGM_LOSS_NOT_REPORTED},
+    {"send-request", "/configuration/blocking", "where it is absent it comes back as true",
+     DGM_LOSS_NOT_REPORTED},
     {"get-task-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
     {"cancel-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
     {"subscribe-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
@@ -150,9 +160,11 @@ static const dgm_loss from_03_to_03_rest[] = {
 static const dgm_loss from_03_rest_to_03[] = {
     UNKNOWN_MEMBERS,
     {"stream-response", "/statusUpdate/final",
-     "where it contradicts the state, the state is believed"},
-    {"stream-response", "/task", "no wrapper there: outside a stream it comes back bare"},
-    {"stream-response", "/message", "no wrapper there: outside a stream it comes back bare"},
+     "where it contradicts the state, the state is believed", DGM_LOSS_NOT_REPORTED},
+    {"stream-response", "/task", "no wrapper there: outside a stream it comes back bare",
+     DGM_LOSS_NOT_REPORTED},
+    {"stream-response", "/message", "no wrapper there: outside a stream it comes back bare",
+     DGM_LOSS_NOT_REPORTED},
     {"push-list-request", "/pageSize", "dropped: 0.3 JSON-RPC lists have one page"},
     {"push-list-request", "/pageToken", "dropped: 0.3 JSON-RPC lists have one page"},
     {"push-config-list", "/nextPageToken", "dropped: 0.3 JSON-RPC lists have one page"},

@@ -1,0 +1,77 @@
+/*
+ * lib/loss_writing.c - canonical events, messages and requests in AG-UI's names, for loss_watch.c.
+ *
+ * AG-UI has a place for everything that is canonical, and the rows of every target are in its names. So the
+ * values that a target gets are encoded as AG-UI once more, and the rows are matched against that.
+ */
+#include "base/limits.h"
+#include "lib/loss_watch.h"
+#include "wire/agui/agui_codec.h"
+
+#include <stdlib.h>
+
+struct dgm_loss_writing {
+    dgm_loss_watch *watch;
+    const dgm_format *to;
+    dgm_arena *arena;
+    dgm_stream_params stream;
+    void *encoder;
+    dgm_form form; /* of the frames that come next */
+};
+
+static dgm_code on_written_frame(void *arg, dgm_str name, dgm_str payload)
+{
+    dgm_loss_writing *l = arg;
+    (void)name;
+    dgm_arena_reset(l->arena);
+    dgm_loss_watch_written(l->watch, l->to, dgm_json_made(l->arena, payload), l->form);
+    return DGM_OK;
+}
+
+dgm_loss_writing *dgm_loss_writing_new(dgm_loss_watch *w, const dgm_format *to)
+{
+    dgm_loss_writing *l = dgm_xcalloc(1, sizeof *l);
+    l->watch = w;
+    l->to = to;
+    l->arena = dgm_arena_new();
+    l->stream = (dgm_stream_params){.fragment = true};
+    l->encoder = dgm_codec_agui.encoder_new(&l->stream, (dgm_frame_sink){on_written_frame, l});
+    return l;
+}
+
+void dgm_loss_writing_free(dgm_loss_writing *l)
+{
+    if (!l)
+        return;
+    dgm_codec_agui.encoder_free(l->encoder);
+    dgm_arena_free(l->arena);
+    free(l);
+}
+
+/* A value that cannot be encoded is an error of the conversion, which reports it. */
+void dgm_loss_writing_event(dgm_loss_writing *l, const dgm_canon_event *event)
+{
+    dgm_err ignored = {0};
+    l->form = DGM_FORM_EVENTS;
+    dgm_codec_agui.encoder_feed(l->encoder, event, &ignored);
+}
+
+void dgm_loss_writing_messages(dgm_loss_writing *l, const dgm_canon_messages *messages)
+{
+    dgm_err ignored = {0};
+    l->form = DGM_FORM_MESSAGES;
+    dgm_codec_agui.write_messages(messages, &l->stream, (dgm_frame_sink){on_written_frame, l},
+                                  &ignored);
+}
+
+void dgm_loss_writing_request(dgm_loss_writing *l, const dgm_canon_input *input)
+{
+    dgm_err ignored = {0};
+    dgm_buf text;
+    dgm_buf_init(&text, DGM_MAX_OUTPUT_BYTES);
+    dgm_writer w = {.out = &text, .format = dgm_codec_agui.name};
+    l->form = DGM_FORM_REQUEST;
+    if (!dgm_codec_agui.write_request(&w, input, &l->stream, &ignored) && !text.over)
+        on_written_frame(l, (dgm_str){0}, dgm_buf_str(&text));
+    dgm_buf_done(&text);
+}
