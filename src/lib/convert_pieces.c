@@ -72,6 +72,7 @@ static void watch_message(dgm_converter *c, const struct input *in, const dgm_fr
                        : dgm_convert_is_direct(c, in) ? DGM_LOSS_DIRECT
                                                       : DGM_LOSS_READING,
                        c->from, c->to, in->value, frame);
+    dgm_loss_watch_below(c->losses, NULL);
 }
 
 /* ret_compactor: a run of neighbouring messages that is still open; NULL: there is none. */

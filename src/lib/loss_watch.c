@@ -464,8 +464,8 @@ static const dgm_loss internal_loss = {"internal-event", "",
 void dgm_loss_watch_a2a(dgm_loss_watch *w, dgm_loss_path path, const dgm_format *from,
                         const dgm_format *to, yyjson_val *value, const dgm_frame *frame)
 {
-    const dgm_at *at = NULL;
-    dgm_str inside = {0};
+    dgm_at inside = {0};
+    const dgm_at *at = frame->envelope ? &inside : NULL;
     find_path_rows(w, path, from, to);
     if (path == DGM_LOSS_A2A && is_internal(&frame->object)) {
         count_loss(w, &internal_loss, "", 1);
@@ -473,12 +473,12 @@ void dgm_loss_watch_a2a(dgm_loss_watch *w, dgm_loss_path path, const dgm_format 
     }
     w->is_internal = path == DGM_LOSS_READING && is_internal(&frame->object);
     if (frame->envelope) {
-        inside = frame->envelope == DGM_ENVELOPE_REQUEST ? DGM_STR("params") : DGM_STR("result");
+        inside.key =
+            frame->envelope == DGM_ENVELOPE_REQUEST ? DGM_STR("params") : DGM_STR("result");
         match_object(w, "any", false, value, (dgm_str){0}, NULL);
-        if (!dgm_json_get(value, inside))
-            inside = DGM_STR("error");
-        at = DGM_AT(NULL, inside);
-        value = dgm_json_get(value, inside);
+        if (!dgm_json_get(value, inside.key))
+            inside.key = DGM_STR("error");
+        value = dgm_json_get(value, inside.key);
     }
     w->inside = at;
     w->in_request = frame->object.kind == DGM_OBJECT_SEND_REQUEST;
@@ -487,6 +487,7 @@ void dgm_loss_watch_a2a(dgm_loss_watch *w, dgm_loss_path path, const dgm_format 
         match_object(w, bare, false, value, (dgm_str){0}, at);
     if (value)
         walk_a2a(w, dgm_object_kind_name(frame->object.kind), value, at);
+    w->inside = NULL;
 }
 
 /* ---- the others -------------------------------------------------------------------------------- */

@@ -70,6 +70,28 @@ static void conversions_without_a_loss_report_none(void **state)
         "");
 }
 
+static void envelopes_and_pieces_are_looked_into(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        losses_of("a2a-1.0", "ag-ui",
+                  "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"message\":{\"messageId\":\"m\","
+                  "\"contextId\":\"c\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"a\"}]}}}"),
+        "any /jsonrpc*1@1:12/jsonrpc message /contextId*1@1:74/result/message/contextId ");
+    /* the context of a request is its thread */
+    assert_string_equal(
+        losses_of("a2a-1.0", "ag-ui",
+                  "{\"message\":{\"messageId\":\"m\",\"contextId\":\"c\",\"role\":"
+                  "\"ROLE_USER\",\"parts\":[{\"text\":\"a\"}]},\"configuration\":{}}"),
+        "");
+#define CHUNK(text)                                                                                \
+    "{\"messageId\":\"m\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"" text                    \
+    "\"}],\"metadata\":{"                                                                          \
+    "\"canonical_type\":\"TextMessageChunkEvent\",\"k\":1}}"
+    assert_string_equal(losses_of("a2a-1.0", "ag-ui", "[" CHUNK("a") "," CHUNK("b") "]"),
+                        "message /metadata*2@1:81/0/metadata ");
+}
+
 /* The history of a task, the message of a status: the objects inside an object have rows of their own. */
 static void objects_inside_objects_are_found(void **state)
 {
@@ -171,6 +193,7 @@ static void conditions_of_all_rows_are_complete(void **state)
 DGM_TEST_MAIN(dgm_test(nothing_is_counted_unless_requested),
               dgm_test(a_message_to_chat_reports_the_members_it_has),
               dgm_test(conversions_without_a_loss_report_none),
+              dgm_test(envelopes_and_pieces_are_looked_into),
               dgm_test(objects_inside_objects_are_found),
               dgm_test(unknown_members_are_counted_where_they_are_dropped),
               dgm_test(internal_events_are_counted_where_they_are_dropped),
