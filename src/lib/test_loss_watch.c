@@ -89,7 +89,7 @@ static void envelopes_and_pieces_are_looked_into(void **state)
     "\"}],\"metadata\":{"                                                                          \
     "\"canonical_type\":\"TextMessageChunkEvent\",\"k\":1}}"
     assert_string_equal(losses_of("a2a-1.0", "ag-ui", "[" CHUNK("a") "," CHUNK("b") "]"),
-                        "message /metadata*2@1:81/0/metadata ");
+                        "message /metadata*2@1:73/0/metadata ");
 }
 
 /* The history of a task, the message of a status: the objects inside an object have rows of their own. */

@@ -107,7 +107,7 @@ const dgm_cli_command dgm_cli_convert = {
         {"dragoman convert --to ag-ui events.jsonl", "An A2A stream as AG-UI's server-sent events"},
         {"dragoman convert --to ag-ui --as messages events.jsonl",
          "The messages that the stream adds up to"},
-        {"dragoman convert --to openai-chat --losses message.json",
+        {"dragoman convert --to openai-chat --losses message.json 2>losses.txt",
          "A chat message, and which members of the A2A message it has no place for"},
         {"curl -sN https://agent.example/message:stream -d @request.json | "
          "dragoman convert --to a2a-1.0 --frame lines",
