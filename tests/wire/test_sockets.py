@@ -10,7 +10,7 @@ import time
 from lib.a2a import RPC1, Client, json_bytes, message, new_id
 from lib.http import Conn, request_bytes
 from lib.server import Server, folder, needs_ours
-from lib.tap import Skip, check, same, test
+from lib.tap import Skip, check, same, soon, test
 
 HEAD = b"Host: 127.0.0.1\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\n"
 
@@ -247,8 +247,9 @@ def _():
     needs_ours("a promise of ours")
     with Server("bench", config={"drain_s": 60}) as s:
         c = Conn(s.address, 60)
-        c.send(call("hold 2 x"))  # blocking: the answer comes when the task is over
-        first = stream(s.address, "hold 1 x")  # which comes later: the other is on its way
+        c.send(call("hold 5 x"))  # blocking: the answer comes when the task is over
+        first = stream(s.address, "hold 1 x")
+        soon(lambda: Client(s, RPC1).list().value["totalSize"] == 2, "both tasks", 60)  # they may be on different loops
         s.process.send_signal(signal.SIGTERM)
         r = c.response()
         same(r.status, 200, "status")
