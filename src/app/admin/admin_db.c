@@ -57,7 +57,7 @@ static int export(const char *path)
     return dgm_db_export(path, write_line, &out, &err) ? fail(&err) : DGM_CLI_OK;
 }
 
-/* The database that `dragoman serve` would use here. NULL: there is none, which was reported. */
+/* The database that `dragoman serve` would use here. NULL: no database; the reason was reported. */
 static const char *database_of_server(const dgm_cli_line *line, dgm_config **ret_config)
 {
     const char *file = dgm_cli_get(line, "config");

@@ -44,7 +44,7 @@ typedef struct dgm_config_said {
 void dgm_config_find(dgm_config_findings *f, dgm_config_said where, dgm_str todo, const char *what,
                      ...) DGM_PRINTF(4, 5);
 
-/* The i-th element of a list, which may be written as an object; NULL: there is none. */
+/* The i-th element of a list, which may be written as an object; NULL: no such element. */
 yyjson_val *dgm_config_item(yyjson_val *list, size_t i);
 
 /* Where v of this document stands. */
@@ -160,7 +160,7 @@ dgm_str dgm_config_default_store(dgm_arena *a, const dgm_config_source *s, dgm_s
 
 /* ---- settings of agent types (config_settings.c) ----------------------------------------------------------- */
 
-/* Reports every mistake in an agent's settings; true: there is none. written: the agent in this document. */
+/* Reports every mistake in an agent's settings; true: no mistakes. written: the agent in this document. */
 bool dgm_config_check_settings(const dgm_config_agent *a, const dgm_config_doc *doc,
                                yyjson_val *written, const dgm_at *at, dgm_config_findings *f);
 /* The settings as JSON, values of environment variables as "***": they may be keys. Nothing if there are

@@ -35,7 +35,7 @@ static const dgm_at *at_below(dgm_arena *a, const dgm_at *base, const dgm_at *re
     return step;
 }
 
-/* The value at this place, or the key if wants_key is set. NULL: there is none. */
+/* The value at this place, or the key if wants_key is set. NULL: no value. */
 static yyjson_val *value_at(yyjson_val *root, const dgm_at *at, bool wants_key)
 {
     yyjson_val *up = at && at->up ? value_at(root, at->up, false) : root, *key, *item;

@@ -400,7 +400,7 @@ static void reload(struct server *s)
 
 /* ---- now and then ---------------------------------------------------------------------------------------------------- */
 
-/* Callers are told only that the store does not work; the log has the path. */
+/* Callers learn only that the store does not work; the log has the path. */
 static void log_store(struct server *s)
 {
     dgm_err why = {0};
