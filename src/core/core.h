@@ -146,6 +146,7 @@ void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_i
  * task that went between the two is left out; `total` is then one too many. */
 typedef struct dgm_listed {
     dgm_record **tasks; /* `task` records */
+    const dgm_str *ids; /* of the tasks */
     size_t n;
     bool more;
     size_t total;

@@ -10,6 +10,7 @@ struct page {
     dgm_core *core;
     dgm_arena *arena;
     dgm_record **tasks; /* NULL where the answer is still to come, or never will */
+    dgm_str *ids;
     size_t n, n_asked;
     bool more;
     size_t total;
@@ -28,13 +29,16 @@ struct asked {
 static void give_page(struct page *p)
 {
     dgm_listed listed = {.tasks = p->tasks,
+                         .ids = p->ids,
                          .more = p->more,
                          .total = p->total,
                          .last_status_ms = p->last_status_ms,
                          .last_id = p->last_id};
     for (size_t i = 0; i < p->n; i++) { /* what was gone when it was asked for leaves no hole */
-        if (p->tasks[i])
+        if (p->tasks[i]) {
+            p->ids[listed.n] = p->ids[i];
             p->tasks[listed.n++] = p->tasks[i];
+        }
     }
     p->on_listed(DGM_OK, &listed, NULL, p->arg);
     for (size_t i = 0; i < listed.n; i++)
@@ -75,6 +79,7 @@ static void got_rows(dgm_code code, const dgm_task_row *rows, size_t n, bool mor
         return;
     }
     p->tasks = dgm_new_n(p->arena, dgm_record *, n);
+    p->ids = dgm_new_n(p->arena, dgm_str, n);
     p->n = n;
     p->more = more;
     p->total = total;
@@ -82,6 +87,8 @@ static void got_rows(dgm_code code, const dgm_task_row *rows, size_t n, bool mor
         p->last_status_ms = rows[n - 1].status_ms;
         p->last_id = dgm_arena_dup(p->arena, rows[n - 1].id);
     }
+    for (size_t i = 0; i < n; i++)
+        p->ids[i] = dgm_arena_dup(p->arena, rows[i].id);
     for (size_t i = 0; i < n; i++)
         take_row(p, i, &rows[i]); /* answers come later, never from inside */
     if (!p->n_asked)

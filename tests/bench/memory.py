@@ -297,31 +297,43 @@ print(json.dumps({"n": len(times), "failed": failed, "p50": times[len(times) // 
 
 # ---- one figure ------------------------------------------------------------------------------------------------
 
+def start_attack(server, attack, prepared, connections, seconds):
+    """Attacks from a process of its own, with the lowest priority: attackers have their own machine. Here, 200 threads of theirs
+    would leave the server and the other client a hundredth of two cores, and the figures would be the scheduler's."""
+    pid = os.fork()
+    if pid:
+        return pid
+    end = time.monotonic() + seconds
+
+    def again():
+        while time.monotonic() < end:
+            try:
+                attack(server, prepared)
+            except OSError:
+                time.sleep(0.05)
+            if connections == 1:
+                time.sleep(0.05)
+    try:
+        os.nice(19)
+        threads = [threading.Thread(target=again, daemon=True) for _ in range(connections)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(30)
+    finally:
+        os._exit(0)
+
+
 def run(name, mode, connections, seconds):
     prepare, attack = ATTACKS[name]
     with Server(mode) as server:
         prepared = prepare(server)
         other = subprocess.Popen([sys.executable, "-c", PROBE, str(server.address[1]), server.other or "", str(seconds)], stdout=subprocess.PIPE, text=True)
-        end = time.monotonic() + seconds
-        faults = []
-
-        def again():
-            while time.monotonic() < end and server.p.poll() is None:
-                try:
-                    attack(server, prepared)
-                except OSError as e:
-                    faults.append(e)
-                    time.sleep(0.05)
-                if connections == 1:
-                    time.sleep(0.05)
-        threads = [threading.Thread(target=again, daemon=True) for _ in range(connections)]
-        for t in threads:
-            t.start()
+        attackers = start_attack(server, attack, prepared, connections, seconds)
         told = json.loads(other.communicate()[0])
         peak = server.peak()
         alive = server.p.poll() is None and peak is not None
-        for t in threads:
-            t.join(30)
+        os.waitpid(attackers, 0)
         return alive, server.peak() or peak or 0, told
 
 
@@ -337,7 +349,7 @@ def main():
     n = bad = 0
     if o.test:
         global TASKS
-        TASKS = 20
+        TASKS = 50
         print(f"1..{len(names) + 1}")
     else:
         print(f"{'attack':45} {'caller':9} {'conns':>5} {'peak MiB':>9} {'p50 ms':>7} {'p99 ms':>7} {'max ms':>7} {'served':>7}")
@@ -346,10 +358,11 @@ def main():
             for count in counts:
                 n += 1
                 alive, peak, told = run(name, mode, count, 1.5 if o.test else o.seconds)
-                good = alive and peak < PEAK and (o.test or told["p99"] < P99_MS and not told["failed"])
+                most = PEAK // 2 if o.test and name.startswith("long history") else PEAK  # half of what its tasks have in all
+                good = alive and peak < most and (o.test or told["p99"] < P99_MS and not told["failed"])
                 bad += not good
                 if o.test:
-                    print(f"{'ok' if good else 'not ok'} {n} - {name}, {mode}: the server stays below {PEAK >> 20} MiB and serves others\n"
+                    print(f"{'ok' if good else 'not ok'} {n} - {name}, {mode}: the server stays below {most >> 20} MiB and serves others\n"
                           f"# {peak / MIB:.0f} MiB, {told['n']} others served, {told['failed']} not", flush=True)
                 else:
                     print(f"{name:45} {mode:9} {count:5} {peak / MIB:9.0f} {told['p50']:7.1f} {told['p99']:7.1f} {told['max']:7.1f} "

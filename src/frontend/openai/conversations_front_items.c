@@ -101,6 +101,17 @@ static void add(struct listing *l, dgm_str item, dgm_str id)
         responses_list_add(l->arena, &l->list, item, id);
 }
 
+static yyjson_val *with_id(dgm_arena *a, dgm_str id, yyjson_val *item)
+{
+    dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(item) + 1);
+    yyjson_val *key, *value;
+    size_t i, n, count = 0;
+    members[count++] = (dgm_member){DGM_STR("id"), dgm_said_string(a, id)};
+    yyjson_obj_foreach (item, i, n, key, value)
+        members[count++] = (dgm_member){dgm_json_str(key), value};
+    return dgm_json_object(a, members, count);
+}
+
 /* Those that the codec leaves without an id have one in a list. */
 static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
 {
@@ -114,14 +125,7 @@ static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
         bool is_message = dgm_str_is(type, "message");
         id = dgm_arena_printf(l->scratch, "%s%.*s", is_message ? "msg_" : "fco_",
                               DGM_P(is_message ? l->id : dgm_said_mark(item, "call_id")));
-        dgm_member with[] = {{DGM_STR("id"), dgm_said_string(l->scratch, id)}};
-        dgm_buf_init(&b, SIZE_MAX);
-        dgm_json_put(&b, dgm_json_object(l->scratch, with, 1));
-        b.n--;
-        dgm_buf_add_char(&b, ',');
-        dgm_buf_add(&b, payload.p + 1, payload.n - 1);
-        item = dgm_json_made(l->scratch, dgm_arena_dup(l->scratch, dgm_buf_str(&b)));
-        dgm_buf_done(&b);
+        item = with_id(l->scratch, id, item);
     }
     dgm_buf_init(&b, SIZE_MAX);
     responses_put_item(&b, item, (dgm_str){0}, "", 0);

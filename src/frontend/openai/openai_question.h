@@ -3,7 +3,7 @@
  *
  * Clients of OpenAI send all messages every time and need no id. A question of an agent is an answer to them, and the next
  * request has it as its last assistant message. So when a turn ends with a question, the task is stored under a key:
- * SHA-256 of the agent, `user`, `safety_identifier` and all messages of the turn's request. The next request starts with the
+ * a hash of the agent, `user`, `safety_identifier` and all messages of the turn's request. The next request starts with the
  * same messages; then comes the question, then what answers it.
  *
  *   a turn ends with a question ──► openai_question_keep: key of its request ─► task, turn      (a note, so it survives a restart)

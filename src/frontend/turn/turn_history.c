@@ -15,8 +15,11 @@
 #include <stdlib.h>
 
 #define PAGE 100
+#define STEP_BYTES                                                                                 \
+    ((size_t)1                                                                                     \
+     << 20) /* of messages that were read: then other requests of the loop are served first */
 
-struct named { /* a task, by its id, which is in its bytes */
+struct named { /* a task, by its id */
     dgm_record *record;
     dgm_str id;
     dgm_canon_messages messages;
@@ -38,6 +41,7 @@ struct looking {
     size_t n, left;      /* left: of them, to be put together */
     size_t record_bytes; /* of tasks */
     size_t bytes;        /* of messages */
+    size_t step_bytes;   /* of them, read since the loop served others */
     dgm_turn_history history;
     bool whole;                 /* logs, too */
     bool artifacts;             /* those that are no text, too */
@@ -185,16 +189,6 @@ static int by_id(const void *a, const void *b)
     return order ? order : (x->id.n > y->id.n) - (x->id.n < y->id.n);
 }
 
-static struct named name_of(dgm_arena *a, dgm_arena *scratch, dgm_record *r)
-{
-    dgm_event event;
-    struct named n = {.record = r};
-    if (!dgm_record_event(r, scratch, &event, NULL) && event.kind == DGM_EVENT_TASK)
-        n.id = dgm_arena_dup(a, event.task->id);
-    dgm_arena_reset(scratch);
-    return n;
-}
-
 /* The next, from its log if there is one. If that is too much it is left out, with all before it. */
 static void add_next(struct looking *l, dgm_log *log)
 {
@@ -211,6 +205,7 @@ static void add_next(struct looking *l, dgm_log *log)
     task->messages = dgm_canon_copy_event(l->arena, &all).snapshot.messages;
     dgm_arena_reset(l->scratch);
     l->bytes += dgm_canon_fold_bytes(fold);
+    l->step_bytes += dgm_canon_fold_bytes(fold);
     if (dgm_canon_fold_is_over(fold)) {
         l->history.cut = true;
         l->left = 0;
@@ -247,10 +242,26 @@ static void on_log(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snap
         read_on(l);
 }
 
+static void on_next_step(void *arg)
+{
+    read_on(arg);
+}
+
 /* In a loop, not one call inside the other: there may be many, and all at hand. */
 static void read_on(struct looking *l)
 {
-    while (l->left) {
+    for (;;) {
+        if (l->step_bytes >= STEP_BYTES) {
+            l->step_bytes = 0;
+            dgm_loop_post(dgm_loop_current(), on_next_step, l);
+            return;
+        }
+        if (!l->left)
+            break;
+        if (!l->whole) {
+            add_next(l, NULL);
+            continue;
+        }
         l->is_answered = l->is_later = false;
         dgm_core_subscribe(l->core, l->query.owner, l->query.agent, l->tasks[l->left - 1].id, 0,
                            on_log, l);
@@ -272,8 +283,6 @@ static void put_together(struct looking *l)
     }
     qsort(l->tasks, l->n, sizeof *l->tasks, by_id);
     l->left = l->n;
-    while (!l->whole && l->left)
-        add_next(l, NULL);
     read_on(l);
 }
 
@@ -294,7 +303,9 @@ static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *er
     size_t i = 0;
     while (i < listed->n && has_room_for(l, listed->tasks[i])) {
         l->record_bytes += listed->tasks[i]->n;
-        l->tasks[l->n++] = name_of(l->arena, l->scratch, dgm_record_ref(listed->tasks[i++]));
+        l->tasks[l->n++] = (struct named){.record = dgm_record_ref(listed->tasks[i]),
+                                          .id = dgm_arena_dup(l->arena, listed->ids[i])};
+        i++;
     }
     bool is_full = i < listed->n;
     if (listed->more && !is_full && l->n < DGM_MAX_HISTORY_TASKS) {

@@ -95,6 +95,7 @@
       "SELECT t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"           \
       "t.last_seq,f.seq,f.body FROM tasks t LEFT JOIN folds f ON f.task=t.n"                           \
       " WHERE t.tenant=?1 AND t.principal=?2 AND t.id=?3")                                             \
+    X(FOLD_GET, "SELECT seq,body FROM folds WHERE task=?1")                                            \
     X(TASK_N, "SELECT n FROM tasks WHERE tenant=?1 AND principal=?2 AND id=?3")                        \
     X(LOG_FROM, "SELECT at,n,bytes FROM log WHERE at>=coalesce((SELECT max(at) FROM log"               \
                 " WHERE at BETWEEN ?1 AND ?2),?1) AND at<=?3 ORDER BY at")                             \

@@ -286,6 +286,8 @@ static void find_dedupe(dgm_conn *c, dgm_job *job)
 
 /* ---- lists ----------------------------------------------------------------------------------------- */
 
+#define FOLDED_TASK 11 /* a column of lists: the task whose folded Task belongs to the row */
+
 static unsigned filters_of(const dgm_list_query *q)
 {
     return (q->agent.n ? LIST_AGENT : 0u) | (q->context_id.n ? LIST_CONTEXT : 0u) |
@@ -295,18 +297,17 @@ static unsigned filters_of(const dgm_list_query *q)
 static int prepare_list(dgm_conn *c, bool counts, unsigned filters)
 {
     char sql_text[1024];
-    /* A context holds few tasks: find them all, sort them. Otherwise the order is the index's. */
+    /* A context holds few tasks: find them all, sort them. Otherwise the order is the index's. The folded Tasks are
+     * read for the rows of the page only: in this statement, SQLite would sort all of them in memory. */
     snprintf(sql_text, sizeof sql_text,
              "SELECT %s WHERE t.tenant=?1 AND t.principal=?2%s%s%s%s%s%s",
              counts ? (filters & LIST_CONTEXT ? "count(*) FROM tasks t INDEXED BY tasks_by_context"
                                               : "count(*) FROM tasks t INDEXED BY tasks_by_status")
              : filters & LIST_CONTEXT
                  ? "t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"
-                   "t.last_seq,f.seq,f.body FROM tasks t INDEXED BY tasks_by_context"
-                   " LEFT JOIN folds f ON f.task=t.n"
+                   "t.last_seq,0,NULL,t.n FROM tasks t INDEXED BY tasks_by_context"
                  : "t.tenant,t.principal,t.id,t.context,t.agent,t.state,t.created_ms,t.status_ms,"
-                   "t.last_seq,f.seq,f.body FROM tasks t INDEXED BY tasks_by_status"
-                   " LEFT JOIN folds f ON f.task=t.n",
+                   "t.last_seq,0,NULL,t.n FROM tasks t INDEXED BY tasks_by_status",
              filters & LIST_AGENT ? " AND t.agent=?3" : "",
              filters & LIST_CONTEXT ? " AND t.context=?4" : "",
              filters & LIST_STATE ? " AND t.state=?5" : "",
@@ -345,6 +346,19 @@ static sqlite3_stmt *list_sql(dgm_conn *c, dgm_job *job, bool counts, unsigned f
     return st;
 }
 
+static void read_folded(dgm_conn *c, dgm_job *job, int64_t task, dgm_task_row *row)
+{
+    sqlite3_stmt *st = sql(c, job, DGM_SQL_FOLD_GET);
+    if (!st)
+        return;
+    sqlite3_bind_int64(st, 1, task);
+    if (sqlite3_step(st) == SQLITE_ROW) {
+        row->folded_seq = (uint64_t)sqlite3_column_int64(st, 0);
+        row->folded = text(job, st, 1);
+    }
+    finish(c, job, st);
+}
+
 /* Rows until the page is full; one more is asked for to know whether there are more. */
 static void take_page(dgm_conn *c, dgm_job *job, sqlite3_stmt *st, size_t page_size)
 {
@@ -361,6 +375,8 @@ static void take_page(dgm_conn *c, dgm_job *job, sqlite3_stmt *st, size_t page_s
             cap = cap ? cap * 2 : 16;
         }
         rows[n] = row_of(job, st);
+        if (!job->code && sqlite3_column_count(st) > FOLDED_TASK)
+            read_folded(c, job, sqlite3_column_int64(st, FOLDED_TASK), &rows[n]);
         bytes += rows[n++].folded.n;
     }
     job->got.rows.at = rows;
