@@ -161,7 +161,7 @@ dgm_part dgm_status_indicator(dgm_arena *a, dgm_str text)
     dgm_buf_add_lit(&b, ",\"displayAs\":\"loading\"}");
     dgm_part part = {
         .kind = DGM_PART_DATA,
-        .data = dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b))),
+        .data = dgm_json_parse_trusted(a, dgm_arena_dup(a, dgm_buf_str(&b))),
     };
     dgm_buf_done(&b);
     return part;

@@ -149,10 +149,10 @@ static void status_add(void *arg, size_t i, dgm_str piece)
     if (t->mode == DGM_TEXT_SECOND)
         t->first_n = before.n;
     switch (dgm_text_next_step(&t->mode, before.n, extends)) {
-    case DGM_TEXT_ADD: dgm_buf_add_str(&t->text, piece); break;
-    case DGM_TEXT_ADD_REST:
-    case DGM_TEXT_REPLACE: status_set(s, i, piece); break;
-    case DGM_TEXT_TAKE_BACK: { /* the first, the second (which begins with it), this */
+    case DGM_STEP_ADD: dgm_buf_add_str(&t->text, piece); break;
+    case DGM_STEP_ADD_REST:
+    case DGM_STEP_REPLACE: status_set(s, i, piece); break;
+    case DGM_STEP_TAKE_BACK: { /* the first, the second (which begins with it), this */
         dgm_str second = dgm_arena_dup(s->run.arena, before);
         status_set(s, i, (dgm_str){second.p, t->first_n});
         dgm_buf_add_str(&t->text, second);

@@ -9,7 +9,7 @@ static void every_type_has_a_name_a_sentence_and_a_card(void **state)
     for (size_t i = 0; dgm_backends[i]; i++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         const dgm_backend *b = dgm_backends[i];
-        yyjson_val *card = dgm_json_made(a, dgm_str_from(b->card));
+        yyjson_val *card = dgm_json_parse_trusted(a, dgm_str_from(b->card));
         assert_ptr_equal(dgm_backend_by_type(dgm_str_from(b->type)), b);
         assert_true(strlen(b->about) > 10);
         assert_non_null(dgm_json_get(card, DGM_STR("name")));
@@ -27,7 +27,7 @@ static void a_setting_that_nobody_knows_is_named(void **state)
     dgm_err err = {0};
     void *agent;
     (void)state;
-    yyjson_val *config = dgm_json_made(a, DGM_STR("{\"pase\":1}"));
+    yyjson_val *config = dgm_json_parse_trusted(a, DGM_STR("{\"pase\":1}"));
     for (size_t i = 0; dgm_backends[i]; i++)
         check_fails(dgm_backends[i]->open(config, NULL, &agent, &err), DGM_BAD_PARAMS, err,
                     "/pase");
@@ -47,7 +47,7 @@ static void settings_are_checked(void **state)
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         dgm_err err = {0};
         void *agent;
-        yyjson_val *config = dgm_json_made(a, dgm_str_from(rows[i].config));
+        yyjson_val *config = dgm_json_parse_trusted(a, dgm_str_from(rows[i].config));
         check_fails(dgm_backend_demo.open(config, NULL, &agent, &err), DGM_BAD_PARAMS, err,
                     rows[i].at);
     }

@@ -77,7 +77,7 @@ static void a_tool_of_the_callers_is_asked_for_and_its_result_told(void **state)
             "\"arguments\":{\"location\":\"Oakland\"}}]");
     dgm_part result = {
         .kind = DGM_PART_DATA,
-        .data = dgm_json_made(
+        .data = dgm_json_parse_trusted(
             f->config, DGM_STR("{\"tool_results\":[{\"call_id\":\"call-weather-task-1\",\"name\":"
                                "\"get_weather\",\"output\":\"Foggy\"}]}"))};
     play_parts(f, "", &result, 1);
@@ -86,7 +86,7 @@ static void a_tool_of_the_callers_is_asked_for_and_its_result_told(void **state)
     fake_close(f);
 
     f = play("client-tool");
-    result.data = dgm_json_made(
+    result.data = dgm_json_parse_trusted(
         f->config,
         DGM_STR(
             "{\"tool_results\":[{\"call_id\":\"call-weather-task-1\",\"output\":{\"f\":72}}]}"));
@@ -120,7 +120,7 @@ static void it_asks_for_approval_and_heeds_the_answer(void **state)
         check_str(f->final, demo_interrupt_question);
         dgm_part data = {.kind = DGM_PART_DATA};
         if (answers[i].data)
-            data.data = dgm_json_made(f->config, dgm_str_from(answers[i].data));
+            data.data = dgm_json_parse_trusted(f->config, dgm_str_from(answers[i].data));
         play_parts(f, answers[i].text, &data, answers[i].data != NULL);
         assert_memory_equal(f->final.p, answers[i].start, strlen(answers[i].start));
         fake_check_text(f);

@@ -27,10 +27,10 @@ static struct fake *exec_open_with(const char *script, const char *settings,
     f->config = dgm_arena_new();
     f->backend = &dgm_backend_exec;
     f->foreign = true;
-    check_ok(
-        f->backend->open(dgm_json_made(f->config, dgm_arena_dup(f->config, dgm_str_from(config.p))),
-                         options, &f->agent, &err),
-        err);
+    check_ok(f->backend->open(dgm_json_parse_trusted(
+                                  f->config, dgm_arena_dup(f->config, dgm_str_from(config.p))),
+                              options, &f->agent, &err),
+             err);
     dgm_buf_done(&config);
     check_ok(dgm_loops_new(1, &f->loops, &err), err);
     check_ok(dgm_loops_start(f->loops, &err), err);
@@ -630,8 +630,8 @@ static void a_program_that_is_not_there_is_found_at_the_start(void **state)
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         dgm_err err = {0};
         void *agent;
-        check_fails(dgm_backend_exec.open(dgm_json_made(a, dgm_str_from(rows[i].config)), NULL,
-                                          &agent, &err),
+        check_fails(dgm_backend_exec.open(dgm_json_parse_trusted(a, dgm_str_from(rows[i].config)),
+                                          NULL, &agent, &err),
                     DGM_BAD_PARAMS, err, "/command");
         assert_string_equal(err.msg, rows[i].want);
     }
@@ -855,8 +855,8 @@ static void mistakes_in_settings_are_pointed_at(void **state)
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         dgm_err err = {0};
         void *agent;
-        check_fails(dgm_backend_exec.open(dgm_json_made(a, dgm_str_from(rows[i].config)), NULL,
-                                          &agent, &err),
+        check_fails(dgm_backend_exec.open(dgm_json_parse_trusted(a, dgm_str_from(rows[i].config)),
+                                          NULL, &agent, &err),
                     DGM_BAD_PARAMS, err, rows[i].at);
     }
 }

@@ -345,7 +345,7 @@ static inline struct fake *fake_open(const char *type, const char *config,
         dgm_str text = dgm_arena_dup(f->config, dgm_str_from(config));
         for (char *p = (char *)(uintptr_t)text.p; *p; p++)
             *p = *p == '\'' ? '"' : *p;
-        value = dgm_json_made(f->config, text);
+        value = dgm_json_parse_trusted(f->config, text);
     }
     check_ok(f->backend->open(value, options, &f->agent, &err), err);
     check_ok(dgm_loops_new(1, &f->loops, &err), err);

@@ -1,7 +1,7 @@
 /* base/mint.c - deterministic ids. */
 #include "base/mint.h"
 
-void dgm_mint_stir(dgm_mint *m, dgm_str bytes)
+void dgm_mint_seed(dgm_mint *m, dgm_str bytes)
 {
     m->seed[0] = dgm_hash(m->seed[0] + 1, bytes.p, bytes.n);
     m->seed[1] = dgm_hash(m->seed[1] ^ 0x6a09e667f3bcc908u, bytes.p, bytes.n);
@@ -15,7 +15,7 @@ dgm_mint dgm_mint_for(const dgm_mint *m, uint64_t n, dgm_str text)
 dgm_str dgm_mint_id(dgm_mint *m, dgm_arena *a)
 {
     if (m->pending.p) {
-        dgm_mint_stir(m, m->pending);
+        dgm_mint_seed(m, m->pending);
         m->pending = (dgm_str){0};
     }
     static const char hex[] = "0123456789abcdef";

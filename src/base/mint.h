@@ -15,7 +15,7 @@ typedef struct dgm_mint {
 } dgm_mint;
 
 /* Continues with ids that depend on all that was stirred in so far. */
-void dgm_mint_stir(dgm_mint *m, dgm_str bytes);
+void dgm_mint_seed(dgm_mint *m, dgm_str bytes);
 
 /* A mint for one text out of a stream: its ids depend on m, on n and on the text, which must live
  * as long as the mint. Costs nothing until an id is asked for. */

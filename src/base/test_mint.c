@@ -7,8 +7,8 @@ static void same_seed_same_ids(void **state)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_mint x = {0}, y = {0};
     (void)state;
-    dgm_mint_stir(&x, DGM_STR("seed"));
-    dgm_mint_stir(&y, DGM_STR("seed"));
+    dgm_mint_seed(&x, DGM_STR("seed"));
+    dgm_mint_seed(&y, DGM_STR("seed"));
     for (int i = 0; i < 100; i++) {
         dgm_str one = dgm_mint_id(&x, a), other = dgm_mint_id(&y, a);
         check_same(one, other);
@@ -26,7 +26,7 @@ static void every_bit_of_input_and_its_order_count(void **state)
         dgm_mint m = {0};
         for (int k = 0; k < 2; k++) {
             if (*stirred[i][k])
-                dgm_mint_stir(&m, dgm_str_from(stirred[i][k]));
+                dgm_mint_seed(&m, dgm_str_from(stirred[i][k]));
         }
         ids[i] = dgm_mint_id(&m, a);
         for (int k = 0; k < i; k++)
@@ -63,7 +63,7 @@ static void golden_files_stay_golden(void **state)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_mint m = {0};
     (void)state;
-    dgm_mint_stir(&m, DGM_STR("dragoman"));
+    dgm_mint_seed(&m, DGM_STR("dragoman"));
     dgm_str first = dgm_mint_id(&m, a), second = dgm_mint_id(&m, a);
     check_str(first, "062a6792-447d-80b2-82f7-ec7b981a720e");
     check_str(second, "ea2dd64c-39e4-8763-837f-38d51d18d71b");

@@ -1,13 +1,13 @@
 /*
  * canon/canon.h - AG-UI 1.0's events as C structs: the pivot between all formats that are not A2A.
  *
- * Canon is derived, never stored: from the records of a turn (from_records.h) or from what a peer of
+ * Canon is derived, never stored: from the records of a turn (records_to_events.h) or from what a peer of
  * another format sent (wire). The structs say what AG-UI can say, without its spelling: that is
  * wire/agui. They borrow everything they point to, as those of the model do: absent text is
  * {NULL, 0}, absent objects are NULL, empty lists have n == 0, opaque JSON keeps numbers as text.
  *
  * Whoever makes events says START, CONTENT, END; chunks (TEXT_MESSAGE_CHUNK, ...) are only read, and
- * expanded (expand.h) before anybody else sees them.
+ * expanded (chunks_to_events.h) before anybody else sees them.
  *
  * Nothing here is random and nothing asks the clock: ids that nobody gave are made of the run's id
  * and a number, so the same records give the same events again.

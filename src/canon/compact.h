@@ -54,7 +54,7 @@ typedef struct dgm_compacted_list {
 bool dgm_message_is_piece(const dgm_message *m);
 bool dgm_messages_have_pieces(const dgm_messages *list);
 
-/* Lives in the arena. trusted: as for dgm_said_read(). */
+/* Lives in the arena. trusted: as for dgm_content_read(). */
 dgm_compactor *dgm_compactor_new(dgm_arena *a, bool trusted);
 /* Fails with a pointer below `at` on malformed calls and results. */
 dgm_code dgm_compactor_add(dgm_compactor *c, const dgm_message *m, const dgm_at *at, dgm_err *err);

@@ -6,10 +6,10 @@
  * convert_agui_event_to_openai_chat() makes one chat message of them.
  */
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "canon/compact.h"
-#include "canon/list.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "model/stamp.h"
 
 /* A message that was added. */
@@ -39,7 +39,7 @@ struct dgm_compactor {
 
 bool dgm_message_is_piece(const dgm_message *m)
 {
-    dgm_str type = dgm_said_mark(m->metadata, "canonical_type");
+    dgm_str type = dgm_json_str_member(m->metadata, "canonical_type");
     return m->role == DGM_ROLE_AGENT &&
            (dgm_str_is(type, "TextMessageChunkEvent") || dgm_str_is(type, "ToolCallArgsEvent"));
 }
@@ -71,16 +71,16 @@ dgm_code dgm_compactor_add(dgm_compactor *c, const dgm_message *m, const dgm_at 
     for (size_t i = 0; i < events.n; i++) {
         piece |=
             events.at[i].kind == DGM_SIMPLE_TEXT_CHUNK || events.at[i].kind == DGM_SIMPLE_CALL_ARGS;
-        c->events.at = dgm_one_more(c->a, c->events.at, c->events.n, sizeof *c->events.at);
+        c->events.at = dgm_list_grow(c->a, c->events.at, c->events.n, sizeof *c->events.at);
         c->events.at[c->events.n] = events.at[i];
         c->events.at[c->events.n++].source = c->n_sources;
     }
     if (!events.n) { /* an empty message is no event, but stays where it is */
-        c->events.at = dgm_one_more(c->a, c->events.at, c->events.n, sizeof *c->events.at);
+        c->events.at = dgm_list_grow(c->a, c->events.at, c->events.n, sizeof *c->events.at);
         c->events.at[c->events.n++] =
             (dgm_simple_event){.kind = DGM_SIMPLE_STEP_FINISHED, .source = c->n_sources};
     }
-    c->sources = dgm_one_more(c->a, c->sources, c->n_sources, sizeof *c->sources);
+    c->sources = dgm_list_grow(c->a, c->sources, c->n_sources, sizeof *c->sources);
     c->sources[c->n_sources++] = (struct source){.message = m, .piece = piece};
     return DGM_OK;
 }
@@ -89,8 +89,8 @@ dgm_code dgm_compactor_add(dgm_compactor *c, const dgm_message *m, const dgm_at 
 
 static dgm_compacted *compacted_new(dgm_compactor *c, size_t source)
 {
-    c->out.at = dgm_one_more(c->a, c->out.at, c->out.n, sizeof *c->out.at);
-    c->results = dgm_one_more(c->a, c->results, c->out.n, sizeof *c->results);
+    c->out.at = dgm_list_grow(c->a, c->out.at, c->out.n, sizeof *c->out.at);
+    c->results = dgm_list_grow(c->a, c->results, c->out.n, sizeof *c->results);
     dgm_compacted *x = &c->out.at[c->out.n++];
     *x = (dgm_compacted){.source = source};
     return x;
@@ -98,7 +98,7 @@ static dgm_compacted *compacted_new(dgm_compactor *c, size_t source)
 
 static void compacted_push(dgm_compactor *c, dgm_parts *list, const dgm_part *part)
 {
-    list->at = dgm_one_more(c->a, list->at, list->n, sizeof *list->at);
+    list->at = dgm_list_grow(c->a, list->at, list->n, sizeof *list->at);
     list->at[list->n++] = *part;
 }
 
@@ -127,7 +127,7 @@ static const dgm_json *with_type(dgm_compactor *c, const dgm_json *metadata, con
     while ((key = yyjson_obj_iter_next(&it))) {
         bool is_type = dgm_str_is(dgm_json_str(key), "canonical_type");
         members[n++] =
-            (dgm_member){dgm_json_str(key), is_type ? dgm_said_string(c->a, dgm_str_from(type))
+            (dgm_member){dgm_json_str(key), is_type ? dgm_json_make_string(c->a, dgm_str_from(type))
                                                     : yyjson_obj_iter_get_val(key)};
     }
     return n ? dgm_json_object(c->a, members, n) : NULL;
@@ -139,7 +139,7 @@ static const dgm_json *with_type(dgm_compactor *c, const dgm_json *metadata, con
 static const dgm_json *data_with(dgm_compactor *c, const dgm_part *p, size_t source, size_t first,
                                  size_t *ret_n)
 {
-    yyjson_val *calls = dgm_said_member(p, DGM_SAID_CALLS), *call;
+    yyjson_val *calls = dgm_content_data_member(p, DGM_DATA_CALLS), *call;
     size_t i, n = yyjson_arr_size(calls);
     const dgm_json **arguments = dgm_new_n(c->a, const dgm_json *, n);
     bool any = false;
@@ -172,14 +172,14 @@ static const dgm_json *data_with(dgm_compactor *c, const dgm_part *p, size_t sou
         dgm_json_put(&b, dgm_json_object(c->a, members, k));
     }
     dgm_buf_add_char(&b, ']');
-    const dgm_json *merged = dgm_json_made(c->a, dgm_buf_str(&b));
+    const dgm_json *merged = dgm_json_parse_trusted(c->a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)p->data);
     dgm_member *members = dgm_new_n(c->a, dgm_member, yyjson_obj_size(it.obj));
     yyjson_val *key;
     size_t k = 0;
     while ((key = yyjson_obj_iter_next(&it)))
-        members[k++] = (dgm_member){dgm_json_str(key), dgm_str_is(dgm_json_str(key), DGM_SAID_CALLS)
+        members[k++] = (dgm_member){dgm_json_str(key), dgm_str_is(dgm_json_str(key), DGM_DATA_CALLS)
                                                            ? merged
                                                            : yyjson_obj_iter_get_val(key)};
     return dgm_json_object(c->a, members, k);
@@ -192,7 +192,7 @@ static dgm_parts parts_of_complete(dgm_compactor *c, size_t source)
     size_t first = 0, n;
     for (size_t i = 0; m->role == DGM_ROLE_AGENT && i < m->parts.n; i++) {
         if (m->parts.at[i].kind != DGM_PART_DATA ||
-            !dgm_said_member(&m->parts.at[i], DGM_SAID_CALLS))
+            !dgm_content_data_member(&m->parts.at[i], DGM_DATA_CALLS))
             continue;
         const dgm_json *data = data_with(c, &m->parts.at[i], source, first, &n);
         first += n;
@@ -288,7 +288,8 @@ static bool is_final_status(const dgm_status *s)
     if (s->state != DGM_STATE_SUBMITTED && s->state != DGM_STATE_WORKING &&
         s->state != DGM_STATE_UNKNOWN)
         return true;
-    return dgm_str_is(dgm_said_mark(s->message->metadata, "canonical_type"), "TextMessageEndEvent");
+    return dgm_str_is(dgm_json_str_member(s->message->metadata, "canonical_type"),
+                      "TextMessageEndEvent");
 }
 
 static dgm_code add_artifacts(dgm_compactor *c, const dgm_task *t, const dgm_at *at, dgm_err *err)

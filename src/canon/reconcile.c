@@ -1,7 +1,7 @@
 /* canon/reconcile.c - see reconcile.h. */
 #include "canon/reconcile.h"
 #include "base/buf.h"
-#include "canon/list.h"
+#include "base/list.h"
 #include "model/text_pieces.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ bool dgm_sum_eq(const dgm_sum *a, const dgm_sum *b)
            memcmp(a->tail, b->tail, a->n % DGM_SUM_BLOCK) == 0;
 }
 
-bool dgm_sum_begins(const dgm_sum *s, dgm_str text)
+bool dgm_sum_is_prefix(const dgm_sum *s, dgm_str text)
 {
     if (text.n < s->n)
         return false;
@@ -107,7 +107,7 @@ void dgm_reconcile_free(dgm_reconcile *r)
 size_t dgm_reconcile_open(dgm_reconcile *r)
 {
     static const dgm_text_mode modes[] = {DGM_TEXT_FIRST, DGM_TEXT_DELTAS, DGM_TEXT_CUMULATIVE};
-    r->streams = dgm_list_room(r->streams, r->n, &r->cap, sizeof *r->streams);
+    r->streams = dgm_list_reserve(r->streams, r->n, &r->cap, sizeof *r->streams);
     r->streams[r->n] = (struct stream){.mode = modes[r->status_texts]};
     dgm_buf_init(&r->streams[r->n].kept,
                  SIZE_MAX); /* two texts at most, each within record_bytes */
@@ -116,19 +116,19 @@ size_t dgm_reconcile_open(dgm_reconcile *r)
 
 /* ---- what is new --------------------------------------------------------------------------------------- */
 
-static dgm_say more(struct stream *s, size_t stream, dgm_str text)
+static dgm_text_change more(struct stream *s, size_t stream, dgm_str text)
 {
     if (!text.n)
-        return (dgm_say){DGM_SAY_NOTHING, stream, {0}};
+        return (dgm_text_change){DGM_TEXT_UNCHANGED, stream, {0}};
     dgm_sum_add(&s->sum, text);
-    return (dgm_say){DGM_SAY_MORE, stream, text};
+    return (dgm_text_change){DGM_TEXT_APPEND, stream, text};
 }
 
-static dgm_say instead(struct stream *s, size_t stream, dgm_str text)
+static dgm_text_change instead(struct stream *s, size_t stream, dgm_str text)
 {
     s->sum = (dgm_sum){0};
     dgm_sum_add(&s->sum, text);
-    return (dgm_say){DGM_SAY_INSTEAD, stream, text};
+    return (dgm_text_change){DGM_TEXT_REPLACE, stream, text};
 }
 
 static dgm_str behind(dgm_str text, size_t n)
@@ -136,22 +136,22 @@ static dgm_str behind(dgm_str text, size_t n)
     return (dgm_str){text.p + n, text.n - n};
 }
 
-dgm_say dgm_reconcile_delta(dgm_reconcile *r, size_t stream, dgm_str text)
+dgm_text_change dgm_reconcile_delta(dgm_reconcile *r, size_t stream, dgm_str text)
 {
     return more(&r->streams[stream], stream, text);
 }
 
-dgm_say dgm_reconcile_replace(dgm_reconcile *r, size_t stream, dgm_str text)
+dgm_text_change dgm_reconcile_replace(dgm_reconcile *r, size_t stream, dgm_str text)
 {
     struct stream *s = &r->streams[stream];
-    return dgm_sum_begins(&s->sum, text) ? more(s, stream, behind(text, s->sum.n))
-                                         : instead(s, stream, text);
+    return dgm_sum_is_prefix(&s->sum, text) ? more(s, stream, behind(text, s->sum.n))
+                                            : instead(s, stream, text);
 }
 
 /* ---- status texts ---------------------------------------------------------------------------------------- */
 
 /* They were deltas all along: the first, the second and this. */
-static dgm_say take_back(struct stream *s, size_t stream, dgm_str text)
+static dgm_text_change take_back(struct stream *s, size_t stream, dgm_str text)
 {
     dgm_buf all;
     dgm_buf_init(&all, SIZE_MAX);
@@ -163,13 +163,14 @@ static dgm_say take_back(struct stream *s, size_t stream, dgm_str text)
     return instead(s, stream, dgm_buf_str(&s->kept));
 }
 
-dgm_say dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str text)
+dgm_text_change dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str text)
 {
     struct stream *s = &r->streams[stream];
     size_t before = s->sum.n;
     if (!text.n)
         return more(s, stream, text);
-    bool extends = s->mode != DGM_TEXT_DELTAS && text.n > before && dgm_sum_begins(&s->sum, text);
+    bool extends =
+        s->mode != DGM_TEXT_DELTAS && text.n > before && dgm_sum_is_prefix(&s->sum, text);
     dgm_text_step step = dgm_text_next_step(&s->mode, before, extends);
     if (s->mode == DGM_TEXT_GUESSED) {
         s->first_n = before;
@@ -177,10 +178,10 @@ dgm_say dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str text)
         dgm_buf_add_str(&s->kept, text);
     }
     switch (step) {
-    case DGM_TEXT_ADD: break;
-    case DGM_TEXT_ADD_REST: return more(s, stream, behind(text, before));
-    case DGM_TEXT_TAKE_BACK: return take_back(s, stream, text);
-    case DGM_TEXT_REPLACE: return dgm_reconcile_replace(r, stream, text);
+    case DGM_STEP_ADD: break;
+    case DGM_STEP_ADD_REST: return more(s, stream, behind(text, before));
+    case DGM_STEP_TAKE_BACK: return take_back(s, stream, text);
+    case DGM_STEP_REPLACE: return dgm_reconcile_replace(r, stream, text);
     }
     return more(s, stream, text);
 }
@@ -188,7 +189,7 @@ dgm_say dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str text)
 size_t dgm_reconcile_begins(const dgm_reconcile *r, size_t stream, dgm_str text)
 {
     const struct stream *s = &r->streams[stream];
-    return dgm_sum_begins(&s->sum, text) ? s->sum.n : SIZE_MAX;
+    return dgm_sum_is_prefix(&s->sum, text) ? s->sum.n : SIZE_MAX;
 }
 
 /* ---- final texts ------------------------------------------------------------------------------------------- */
@@ -209,7 +210,7 @@ static size_t end_of_all(const dgm_reconcile *r, dgm_str text)
     size_t at = 0;
     for (size_t i = r->first; i < r->n; i++) {
         size_t skipped = 0;
-        while (!dgm_sum_begins(&r->streams[i].sum, behind(text, at))) {
+        while (!dgm_sum_is_prefix(&r->streams[i].sum, behind(text, at))) {
             if (i == r->first || skipped++ == MAX_BLANKS || at == text.n || !is_blank(text.p[at]))
                 return 0;
             at++;
@@ -222,26 +223,26 @@ static size_t end_of_all(const dgm_reconcile *r, dgm_str text)
 static bool is_said(const dgm_reconcile *r, dgm_str text)
 {
     for (size_t i = r->first; i < r->n; i++) {
-        if (r->streams[i].sum.n == text.n && dgm_sum_begins(&r->streams[i].sum, text))
+        if (r->streams[i].sum.n == text.n && dgm_sum_is_prefix(&r->streams[i].sum, text))
             return true;
     }
     return false;
 }
 
-dgm_say dgm_reconcile_final(dgm_reconcile *r, dgm_str text)
+dgm_text_change dgm_reconcile_final(dgm_reconcile *r, dgm_str text)
 {
     size_t last = r->n - 1, end;
     if (!text.n)
-        return (dgm_say){DGM_SAY_NOTHING, r->n > r->first ? last : DGM_NO_STREAM, {0}};
+        return (dgm_text_change){DGM_TEXT_UNCHANGED, r->n > r->first ? last : DGM_NO_STREAM, {0}};
     if (r->n == r->first)
-        return (dgm_say){DGM_SAY_MORE, DGM_NO_STREAM, text};
+        return (dgm_text_change){DGM_TEXT_APPEND, DGM_NO_STREAM, text};
     struct stream *s = &r->streams[last];
-    if (dgm_sum_begins(&s->sum, text))
+    if (dgm_sum_is_prefix(&s->sum, text))
         return more(s, last, behind(text, s->sum.n));
     if ((end = end_of_all(r, text)))
         return more(s, last, behind(text, end));
     if (is_said(r, text))
-        return (dgm_say){DGM_SAY_NOTHING, last, {0}};
+        return (dgm_text_change){DGM_TEXT_UNCHANGED, last, {0}};
     return instead(s, last, text);
 }
 

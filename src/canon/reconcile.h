@@ -30,19 +30,19 @@ typedef struct dgm_sum {
 void dgm_sum_add(dgm_sum *s, dgm_str text);
 bool dgm_sum_eq(const dgm_sum *a, const dgm_sum *b);
 /* Does the text begin with what was summed? */
-bool dgm_sum_begins(const dgm_sum *s, dgm_str text);
+bool dgm_sum_is_prefix(const dgm_sum *s, dgm_str text);
 
-typedef enum dgm_say_kind {
-    DGM_SAY_NOTHING,
-    DGM_SAY_MORE,   /* text goes behind what the stream has said */
-    DGM_SAY_INSTEAD /* text replaces it */
-} dgm_say_kind;
+typedef enum dgm_text_change_kind {
+    DGM_TEXT_UNCHANGED,
+    DGM_TEXT_APPEND, /* text goes behind what the stream has said */
+    DGM_TEXT_REPLACE /* text replaces it */
+} dgm_text_change_kind;
 
-typedef struct dgm_say {
-    dgm_say_kind kind;
+typedef struct dgm_text_change {
+    dgm_text_change_kind kind;
     size_t stream; /* DGM_NO_STREAM: there is none yet, open one */
     dgm_str text; /* borrowed from what was given; INSTEAD of a status: lives until the next call */
-} dgm_say;
+} dgm_text_change;
 #define DGM_NO_STREAM SIZE_MAX
 
 typedef enum dgm_status_texts {
@@ -59,10 +59,10 @@ void dgm_reconcile_free(dgm_reconcile *r); /* NULL is fine */
 /* A new stream, the last one from now on. Returns its index, counted from 0. */
 size_t dgm_reconcile_open(dgm_reconcile *r);
 
-dgm_say dgm_reconcile_delta(dgm_reconcile *r, size_t stream, dgm_str text);
-dgm_say dgm_reconcile_replace(dgm_reconcile *r, size_t stream, dgm_str text);
-dgm_say dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str text);
-dgm_say dgm_reconcile_final(dgm_reconcile *r, dgm_str text);
+dgm_text_change dgm_reconcile_delta(dgm_reconcile *r, size_t stream, dgm_str text);
+dgm_text_change dgm_reconcile_replace(dgm_reconcile *r, size_t stream, dgm_str text);
+dgm_text_change dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str text);
+dgm_text_change dgm_reconcile_final(dgm_reconcile *r, dgm_str text);
 
 /* If the text begins with what the stream has: its length. Else SIZE_MAX. */
 size_t dgm_reconcile_begins(const dgm_reconcile *r, size_t stream, dgm_str text);

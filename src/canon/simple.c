@@ -1,6 +1,6 @@
 /* canon/simple.c - document 000's events, made of A2A's messages and made into them. */
 #include "canon/simple.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "json/json.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------ */
@@ -36,13 +36,13 @@ dgm_simple_kind dgm_simple_by_type(dgm_str type)
 
 static dgm_simple_event *add(dgm_arena *a, dgm_simple_events *list, dgm_simple_kind kind)
 {
-    list->at = dgm_one_more(a, list->at, list->n, sizeof *list->at);
+    list->at = dgm_list_grow(a, list->at, list->n, sizeof *list->at);
     list->at[list->n].kind = kind;
     return &list->at[list->n++];
 }
 
 static void add_content(dgm_arena *a, dgm_simple_events *list, const dgm_message *m,
-                        const dgm_said *said)
+                        const dgm_content *said)
 {
     const dgm_canon_content *c = &said->content;
     bool agent = said->role == DGM_CANON_ASSISTANT;
@@ -71,7 +71,7 @@ static bool is_custom(const dgm_json *type)
 }
 
 static void add_calls(dgm_arena *a, dgm_simple_events *list, const dgm_message *m,
-                      const dgm_said *said)
+                      const dgm_content *said)
 {
     bool alone = !list->n && said->calls.n == 1;
     for (size_t i = 0; i < said->calls.n; i++) {
@@ -88,13 +88,13 @@ static void add_calls(dgm_arena *a, dgm_simple_events *list, const dgm_message *
     }
 }
 
-static void add_results(dgm_arena *a, dgm_simple_events *list, const dgm_said *said)
+static void add_results(dgm_arena *a, dgm_simple_events *list, const dgm_content *said)
 {
     for (size_t i = 0; i < said->results.n; i++) {
         dgm_simple_event *e = add(a, list, DGM_SIMPLE_CALL_RESULT);
         e->tool_call_id = said->results.at[i].call_id;
         e->result = said->results.at[i].output ? said->results.at[i].output
-                                               : dgm_said_string(a, DGM_STR(""));
+                                               : dgm_json_make_string(a, DGM_STR(""));
     }
 }
 
@@ -102,9 +102,9 @@ dgm_code dgm_simple_from_message(dgm_arena *a, const dgm_message *m, bool truste
                                  dgm_simple_events *ret_events, dgm_err *err)
 {
     dgm_simple_events list = {0};
-    dgm_said said;
+    dgm_content said;
     dgm_code rc;
-    if ((rc = dgm_said_read(a, m, trusted, at, &said, err)))
+    if ((rc = dgm_content_read(a, m, trusted, at, &said, err)))
         return rc;
     if (!said.calls.n)
         add_results(a, &list, &said);
@@ -143,7 +143,7 @@ static void put_parts(dgm_arena *a, dgm_message *m, const dgm_canon_parts *from)
                              p->source.kind == DGM_CANON_SOURCE_DATA ? DGM_PART_RAW : DGM_PART_URL,
                          .content = p->source.value,
                          .media_type = p->source.mime_type,
-                         .filename = dgm_said_mark(p->metadata, "filename")};
+                         .filename = dgm_json_str_member(p->metadata, "filename")};
     }
 }
 
@@ -165,7 +165,7 @@ static const dgm_json *call_data(dgm_arena *a, const dgm_simple_call *call)
         dgm_json_put(&b, call->type);
     }
     dgm_buf_add_lit(&b, "}]}");
-    const dgm_json *v = dgm_json_made(a, dgm_buf_str(&b));
+    const dgm_json *v = dgm_json_parse_trusted(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return v;
 }
@@ -179,7 +179,7 @@ static const dgm_json *result_data(dgm_arena *a, const dgm_simple_event *e)
     dgm_buf_add_lit(&b, ",\"output\":");
     dgm_json_put(&b, e->result);
     dgm_buf_add_lit(&b, "}]}");
-    const dgm_json *v = dgm_json_made(a, dgm_buf_str(&b));
+    const dgm_json *v = dgm_json_parse_trusted(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return v;
 }
@@ -195,7 +195,7 @@ static dgm_message *message_of(dgm_arena *a, const dgm_simple_event *e, dgm_mint
     m->role =
         (says && e->message.role == DGM_CANON_ASSISTANT) || !user ? DGM_ROLE_AGENT : DGM_ROLE_USER;
     dgm_str type = dgm_str_from(dgm_simple_canonical_type(e->kind));
-    dgm_member mark = {DGM_STR("canonical_type"), dgm_said_string(a, type)};
+    dgm_member mark = {DGM_STR("canonical_type"), dgm_json_make_string(a, type)};
     m->metadata = dgm_json_object(a, &mark, 1);
     if (says && e->message.content.kind == DGM_CANON_CONTENT_PARTS)
         put_parts(a, m, &e->message.content.parts);
@@ -254,7 +254,7 @@ static dgm_status_update *update_of(dgm_arena *a, const dgm_simple_event *e, dgm
     u->status.state = state_of(e);
     bool refused = u->status.state == DGM_STATE_FAILED || u->status.state == DGM_STATE_REJECTED;
     if (refused && e->error_message.n) {
-        dgm_member error = {DGM_STR("error"), dgm_said_string(a, e->error_message)};
+        dgm_member error = {DGM_STR("error"), dgm_json_make_string(a, e->error_message)};
         u->metadata = dgm_json_object(a, &error, 1);
     }
     return u;

@@ -1,6 +1,6 @@
 /* test_compact.c - what was streamed, said at once: document 000's events and AG-UI's own. */
 #include "canon/compact.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "canon/test_dump.h"
 #include "canon/verify.h"
 
@@ -43,7 +43,7 @@ static dgm_code run(const char *lines, dgm_buf *out, dgm_err *err)
         if ((rc = dgm_simple_from_message(a, &m, false, NULL, &some, err)))
             return rc;
         for (size_t i = 0; i < some.n; i++) {
-            all.at = dgm_one_more(a, all.at, all.n, sizeof *all.at);
+            all.at = dgm_list_grow(a, all.at, all.n, sizeof *all.at);
             all.at[all.n++] = some.at[i];
         }
         lines += n + (lines[n] == '\n');

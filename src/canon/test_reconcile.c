@@ -10,7 +10,7 @@
 
 /* ---- single steps ----------------------------------------------------------------------------------- */
 
-static void check_say(dgm_say say, dgm_say_kind kind, const char *text)
+static void check_say(dgm_text_change say, dgm_text_change_kind kind, const char *text)
 {
     assert_int_equal(say.kind, kind);
     check_str(say.text, text);
@@ -30,14 +30,14 @@ static void a_sum_does_not_mind_where_it_is_cut(void **state)
             dgm_sum_add(&s, (dgm_str){text, i});
             dgm_sum_add(&s, (dgm_str){text + i, j - i});
             dgm_sum_add(&s, (dgm_str){text + j, n - j});
-            assert_true(dgm_sum_begins(&s, (dgm_str){text, n}));
+            assert_true(dgm_sum_is_prefix(&s, (dgm_str){text, n}));
         }
     }
     dgm_sum s = {0};
     dgm_sum_add(&s, S("Hello"));
-    assert_true(dgm_sum_begins(&s, S("Hello!")));
-    assert_false(dgm_sum_begins(&s, S("Hell")));
-    assert_false(dgm_sum_begins(&s, S("HellO!")));
+    assert_true(dgm_sum_is_prefix(&s, S("Hello!")));
+    assert_false(dgm_sum_is_prefix(&s, S("Hell")));
+    assert_false(dgm_sum_is_prefix(&s, S("HellO!")));
     for (size_t i = 0; i < n;
          i++) { /* whatever byte is another, and wherever it stands in its block */
         char other[sizeof text];
@@ -45,26 +45,26 @@ static void a_sum_does_not_mind_where_it_is_cut(void **state)
         other[i] ^= 1;
         dgm_sum all = {0};
         dgm_sum_add(&all, (dgm_str){text, n});
-        assert_false(dgm_sum_begins(&all, (dgm_str){other, n}));
+        assert_false(dgm_sum_is_prefix(&all, (dgm_str){other, n}));
     }
     dgm_sum zeros = {0};
     dgm_sum_add(&zeros, (dgm_str){"\0\0\0", 3});
-    assert_false(dgm_sum_begins(&zeros, (dgm_str){"\0\0a", 3}));
+    assert_false(dgm_sum_is_prefix(&zeros, (dgm_str){"\0\0a", 3}));
 }
 
 static void a_final_text_is_said_once(void **state)
 {
     static const struct {
         const char *deltas[3], *final;
-        dgm_say_kind kind;
+        dgm_text_change_kind kind;
         const char *text;
     } rows[] = {
-        {{"Hello", " world"}, "Hello world!", DGM_SAY_MORE, "!"},
-        {{"Hello", " world!"}, "Hello world!", DGM_SAY_NOTHING, ""},
-        {{"Hello", " word!"}, "Hello world!", DGM_SAY_INSTEAD, "Hello world!"},
-        {{"Hello world!!"}, "Hello world!", DGM_SAY_INSTEAD, "Hello world!"},
-        {{"Hello"}, "", DGM_SAY_NOTHING, ""},
-        {{NULL}, "Hello", DGM_SAY_MORE, "Hello"},
+        {{"Hello", " world"}, "Hello world!", DGM_TEXT_APPEND, "!"},
+        {{"Hello", " world!"}, "Hello world!", DGM_TEXT_UNCHANGED, ""},
+        {{"Hello", " word!"}, "Hello world!", DGM_TEXT_REPLACE, "Hello world!"},
+        {{"Hello world!!"}, "Hello world!", DGM_TEXT_REPLACE, "Hello world!"},
+        {{"Hello"}, "", DGM_TEXT_UNCHANGED, ""},
+        {{NULL}, "Hello", DGM_TEXT_APPEND, "Hello"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -82,16 +82,16 @@ static void several_streams_and_one_final_text(void **state)
 {
     static const struct {
         const char *final;
-        dgm_say_kind kind;
+        dgm_text_change_kind kind;
         const char *text;
     } rows[] = {
-        {"second", DGM_SAY_NOTHING, ""},
-        {"second!", DGM_SAY_MORE, "!"},
-        {"first\n\nsecond", DGM_SAY_NOTHING, ""},
-        {"firstsecond.", DGM_SAY_MORE, "."},
-        {"first", DGM_SAY_NOTHING, ""},
-        {"third", DGM_SAY_INSTEAD, "third"},
-        {"first, second", DGM_SAY_INSTEAD, "first, second"},
+        {"second", DGM_TEXT_UNCHANGED, ""},
+        {"second!", DGM_TEXT_APPEND, "!"},
+        {"first\n\nsecond", DGM_TEXT_UNCHANGED, ""},
+        {"firstsecond.", DGM_TEXT_APPEND, "."},
+        {"first", DGM_TEXT_UNCHANGED, ""},
+        {"third", DGM_TEXT_REPLACE, "third"},
+        {"first, second", DGM_TEXT_REPLACE, "first, second"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -108,32 +108,32 @@ static void status_texts_show_what_they_are(void **state)
     {
         dgm_auto(dgm_reconcile_free) dgm_reconcile *r = dgm_reconcile_new(DGM_STATUS_DETECT);
         size_t s = dgm_reconcile_open(r);
-        check_say(dgm_reconcile_status(r, s, S("Hel")), DGM_SAY_MORE, "Hel");
-        check_say(dgm_reconcile_status(r, s, S("Hello")), DGM_SAY_MORE, "lo");
-        check_say(dgm_reconcile_status(r, s, S("Hello world")), DGM_SAY_MORE, " world");
-        check_say(dgm_reconcile_status(r, s, S("Hi")), DGM_SAY_INSTEAD, "Hi");
+        check_say(dgm_reconcile_status(r, s, S("Hel")), DGM_TEXT_APPEND, "Hel");
+        check_say(dgm_reconcile_status(r, s, S("Hello")), DGM_TEXT_APPEND, "lo");
+        check_say(dgm_reconcile_status(r, s, S("Hello world")), DGM_TEXT_APPEND, " world");
+        check_say(dgm_reconcile_status(r, s, S("Hi")), DGM_TEXT_REPLACE, "Hi");
     }
     {
         dgm_auto(dgm_reconcile_free) dgm_reconcile *r = dgm_reconcile_new(DGM_STATUS_DETECT);
         size_t s = dgm_reconcile_open(r);
-        check_say(dgm_reconcile_status(r, s, S("ha")), DGM_SAY_MORE, "ha");
-        check_say(dgm_reconcile_status(r, s, S("haha")), DGM_SAY_MORE, "ha");
-        check_say(dgm_reconcile_status(r, s, S("!")), DGM_SAY_INSTEAD, "hahaha!");
-        check_say(dgm_reconcile_status(r, s, S("hahaha!?")), DGM_SAY_MORE, "hahaha!?");
+        check_say(dgm_reconcile_status(r, s, S("ha")), DGM_TEXT_APPEND, "ha");
+        check_say(dgm_reconcile_status(r, s, S("haha")), DGM_TEXT_APPEND, "ha");
+        check_say(dgm_reconcile_status(r, s, S("!")), DGM_TEXT_REPLACE, "hahaha!");
+        check_say(dgm_reconcile_status(r, s, S("hahaha!?")), DGM_TEXT_APPEND, "hahaha!?");
     }
     {
         dgm_auto(dgm_reconcile_free) dgm_reconcile *r = dgm_reconcile_new(DGM_STATUS_DELTAS);
         size_t s = dgm_reconcile_open(r);
         dgm_reconcile_status(r, s, S("ha"));
-        check_say(dgm_reconcile_status(r, s, S("haha")), DGM_SAY_MORE, "haha");
-        check_say(dgm_reconcile_final(r, S("hahaha")), DGM_SAY_NOTHING, "");
+        check_say(dgm_reconcile_status(r, s, S("haha")), DGM_TEXT_APPEND, "haha");
+        check_say(dgm_reconcile_final(r, S("hahaha")), DGM_TEXT_UNCHANGED, "");
     }
     {
         dgm_auto(dgm_reconcile_free) dgm_reconcile *r = dgm_reconcile_new(DGM_STATUS_CUMULATIVE);
         size_t s = dgm_reconcile_open(r);
         dgm_reconcile_status(r, s, S("ha"));
-        check_say(dgm_reconcile_status(r, s, S("ha")), DGM_SAY_NOTHING, "");
-        check_say(dgm_reconcile_status(r, s, S("ho")), DGM_SAY_INSTEAD, "ho");
+        check_say(dgm_reconcile_status(r, s, S("ha")), DGM_TEXT_UNCHANGED, "");
+        check_say(dgm_reconcile_status(r, s, S("ho")), DGM_TEXT_REPLACE, "ho");
     }
 }
 
@@ -165,14 +165,14 @@ static void tell(struct told *t, dgm_str text, bool anew)
     t->n += text.n;
 }
 
-static void apply(struct told *heard, size_t *n_heard, struct told *deltas, dgm_say say)
+static void apply(struct told *heard, size_t *n_heard, struct told *deltas, dgm_text_change say)
 {
-    if (say.kind == DGM_SAY_NOTHING)
+    if (say.kind == DGM_TEXT_UNCHANGED)
         return;
     if (say.stream == DGM_NO_STREAM)
         say.stream = (*n_heard)++;
-    tell(&heard[say.stream], say.text, say.kind == DGM_SAY_INSTEAD);
-    if (say.kind == DGM_SAY_INSTEAD)
+    tell(&heard[say.stream], say.text, say.kind == DGM_TEXT_REPLACE);
+    if (say.kind == DGM_TEXT_REPLACE)
         deltas[say.stream].n = SIZE_MAX; /* could not be said in deltas */
     else if (deltas[say.stream].n != SIZE_MAX)
         tell(&deltas[say.stream], say.text, false);

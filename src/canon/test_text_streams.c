@@ -1,7 +1,7 @@
 /* test_text_streams.c - the rows of support/text_streams.h as canonical events. */
-#include "canon/from_records.h"
-#include "canon/messages.h"
-#include "canon/said.h"
+#include "canon/events_to_messages.h"
+#include "canon/message_content.h"
+#include "canon/records_to_events.h"
 #include "support/check.h"
 #include "support/text_streams.h"
 
@@ -18,12 +18,12 @@ static dgm_code on_event(void *arg, const dgm_canon_event *e)
     return DGM_OK;
 }
 
-static void feed(dgm_from_records *f, struct reader *r, dgm_task_state state, dgm_str id,
+static void feed(dgm_records_to_events *f, struct reader *r, dgm_task_state state, dgm_str id,
                  dgm_str text, const char *type)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_member mark = {DGM_STR("canonical_type"),
-                       type ? dgm_said_string(a, dgm_str_from(type)) : NULL};
+                       type ? dgm_json_make_string(a, dgm_str_from(type)) : NULL};
     dgm_part part = {.kind = DGM_PART_TEXT, .content = text};
     dgm_message m = {.message_id = id,
                      .role = DGM_ROLE_AGENT,
@@ -34,14 +34,15 @@ static void feed(dgm_from_records *f, struct reader *r, dgm_task_state state, dg
                            .status = {.state = state, .message = text.p ? &m : NULL}};
     dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &u};
     dgm_err err = {0};
-    check_ok(dgm_from_records_feed(f, &event, (dgm_canon_sink){on_event, r}, &err), err);
+    check_ok(dgm_records_to_events_feed(f, &event, (dgm_canon_sink){on_event, r}, &err), err);
 }
 
 static void the_stream_adds_up(void **state)
 {
     const struct text_stream *row = *state;
-    const dgm_from_params params = {.whole_snapshots = true};
-    dgm_auto(dgm_from_records_free) dgm_from_records *f = dgm_from_records_new(&params);
+    const dgm_records_params params = {.whole_snapshots = true};
+    dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f =
+        dgm_records_to_events_new(&params);
     dgm_auto(dgm_canon_fold_free) dgm_canon_fold *fold = dgm_canon_fold_new(SIZE_MAX / 2);
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     struct reader r = {.fold = fold};

@@ -2,8 +2,8 @@
  * test_verify.c - the order of events: each rule broken once, and random agents who never break one.
  */
 #include "base/limits.h"
-#include "canon/from_records.h"
-#include "canon/messages.h"
+#include "canon/events_to_messages.h"
+#include "canon/records_to_events.h"
 #include "canon/test_stories.h"
 #include "canon/verify.h"
 
@@ -142,19 +142,19 @@ static dgm_code read_event(void *arg, const dgm_canon_event *e)
     return DGM_OK;
 }
 
-static void one_run(dgm_from_params p, const dgm_event *events, size_t n, struct reader *r)
+static void one_run(dgm_records_params p, const dgm_event *events, size_t n, struct reader *r)
 {
-    dgm_auto(dgm_from_records_free) dgm_from_records *f = dgm_from_records_new(&p);
+    dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f = dgm_records_to_events_new(&p);
     dgm_canon_sink sink = {read_event, r};
     dgm_err err = {0};
     *r = (struct reader){.verify = dgm_verify_new(), .fold = dgm_canon_fold_new(SIZE_MAX / 2)};
     dgm_buf_init(&r->dump.b, SIZE_MAX);
     for (size_t i = 0; i < n; i++)
-        check_ok(dgm_from_records_feed(f, &events[i], sink, &err), err);
-    check_ok(dgm_from_records_end(f, sink, &err), err);
+        check_ok(dgm_records_to_events_feed(f, &events[i], sink, &err), err);
+    check_ok(dgm_records_to_events_end(f, sink, &err), err);
     assert_int_equal(dgm_verify_end(r->verify, &err), DGM_ORDER_FINE);
     assert_true(p.many_turns ? r->n_terminal > 0 : r->n_terminal == 1);
-    assert_true(dgm_from_records_is_over(f));
+    assert_true(dgm_records_to_events_is_over(f));
 }
 
 static void done(struct reader *r)
@@ -173,11 +173,11 @@ static void random_agents_keep_the_order(void **state)
         struct reader one, two;
         seed = story;
         size_t n = roll(16);
-        dgm_from_params p = {.answer_source = roll(2) ? DGM_ANSWER_AUTO : DGM_ANSWER_STATUS,
-                             .status_texts = (dgm_status_texts)roll(3),
-                             .say_history = roll(2),
-                             .whole_snapshots = roll(2),
-                             .many_turns = roll(2)};
+        dgm_records_params p = {.answer_source = roll(2) ? DGM_ANSWER_AUTO : DGM_ANSWER_STATUS,
+                                .status_texts = (dgm_status_texts)roll(3),
+                                .say_history = roll(2),
+                                .whole_snapshots = roll(2),
+                                .many_turns = roll(2)};
         tell_story(a, events, n);
         one_run(p, events, n, &one);
         one_run(p, events, n, &two);
@@ -245,7 +245,7 @@ static void the_final_text_is_what_a_reader_has(void **state)
             read_record(a, &mint, dgm_arena_dup(a, dgm_buf_str(&b)), &events[i]);
             dgm_buf_done(&b);
         }
-        one_run((dgm_from_params){.whole_snapshots = true}, events, n, &r);
+        one_run((dgm_records_params){.whole_snapshots = true}, events, n, &r);
         dgm_buf_init(&want, SIZE_MAX);
         dgm_buf_init(&got, SIZE_MAX);
         dgm_canon_messages list = dgm_canon_fold_messages(r.fold, a);

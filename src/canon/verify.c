@@ -2,8 +2,8 @@
 #include "canon/verify.h"
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "base/map.h"
-#include "canon/list.h"
 
 #include <stdlib.h>
 
@@ -102,7 +102,7 @@ static dgm_order_rule broken(dgm_order_rule rule, const dgm_canon_event *e, dgm_
 
 static void keep(dgm_verify *v, struct item i)
 {
-    v->items = dgm_list_room(v->items, v->n, &v->cap, sizeof *v->items);
+    v->items = dgm_list_reserve(v->items, v->n, &v->cap, sizeof *v->items);
     i.id = dgm_arena_dup(v->arena, i.id);
     i.owner = dgm_arena_dup(v->arena, i.owner);
     dgm_map_put(&v->index, dgm_arena_dup(v->arena, key_of(v, i.kind, i.id, i.owner)), v->n);

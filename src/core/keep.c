@@ -46,8 +46,9 @@ static void look(void *arg)
     if (k->trimming || k->core->stopping)
         return;
     k->trimming = true;
-    dgm_store_trim(k->core->o.store, (dgm_keep){turns ? now - turns : 0, tasks ? now - tasks : 0},
-                   on_trimmed, k);
+    dgm_store_trim(k->core->o.store,
+                   (dgm_retention){turns ? now - turns : 0, tasks ? now - tasks : 0}, on_trimmed,
+                   k);
 }
 
 static void close_timer(void *arg)

@@ -218,7 +218,7 @@ static void on_trimmed(dgm_code code, const dgm_err *err, void *arg)
 
 static void trim_it(struct step *s)
 {
-    dgm_keep keep = {.turns_before_ms = dgm_loop_unix_ms() + 100000};
+    dgm_retention keep = {.turns_before_ms = dgm_loop_unix_ms() + 100000};
     dgm_store_trim(s->e->store, keep, on_trimmed, s);
 }
 

@@ -25,7 +25,7 @@ dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char 
                        yyjson_val **ret_root, dgm_err *err);
 
 /* Text that we wrote ourselves: asserts that it is JSON. */
-yyjson_val *dgm_json_made(dgm_arena *a, dgm_str text);
+yyjson_val *dgm_json_parse_trusted(dgm_arena *a, dgm_str text);
 
 /* How many values a JSON text has, at most; counting ends soon after `most`. Strings that may be JSON themselves
  * (arguments of calls) count with theirs. For a text that is not JSON it is any number. */
@@ -68,14 +68,23 @@ const char *dgm_json_type(const yyjson_val *v);
 /* A member by name; NULL when v is no object or has none. */
 yyjson_val *dgm_json_get(const yyjson_val *v, dgm_str key);
 
+/* The text of a string member. Absent when v is not an object, has no such member, or the member is not a string. */
+dgm_str dgm_json_str_member(const yyjson_val *v, const char *key);
+
 /* A number without fraction or exponent, or text holding one (ProtoJSON allows both). */
 bool dgm_json_int(const yyjson_val *v, int64_t *ret);
 
 /* Same values: members in any order, numbers by their text. */
 bool dgm_json_equal(const yyjson_val *a, const yyjson_val *b);
 
+/* How many yyjson_val it consists of, itself included. */
+size_t dgm_json_run(const yyjson_val *v);
+
 /* A copy that shares nothing with the arena v lives in. */
 yyjson_val *dgm_json_copy(dgm_arena *a, const yyjson_val *v);
+
+/* A JSON string with a copy of the text. */
+yyjson_val *dgm_json_make_string(dgm_arena *a, dgm_str text);
 
 /* An object of these members, in this order. Keys and texts are borrowed, values copied flat. */
 yyjson_val *dgm_json_object(dgm_arena *a, const dgm_member *members, size_t n);

@@ -346,7 +346,7 @@ dgm_code dgm_json_read(dgm_arena *a, dgm_str text, size_t max_bytes, const char 
     return DGM_OK;
 }
 
-yyjson_val *dgm_json_made(dgm_arena *a, dgm_str text)
+yyjson_val *dgm_json_parse_trusted(dgm_arena *a, dgm_str text)
 {
     yyjson_val *root = NULL;
     dgm_code rc = dgm_json_read(a, text, SIZE_MAX, "none", &root, NULL);

@@ -90,7 +90,7 @@ bool dgm_json_equal(const yyjson_val *x, const yyjson_val *y)
 }
 
 /* How many yyjson_val a value and all below it take: they lie side by side. */
-static size_t run_of(const yyjson_val *v)
+size_t dgm_json_run(const yyjson_val *v)
 {
     yyjson_val *first = (yyjson_val *)(uintptr_t)v;
     return (size_t)(unsafe_yyjson_get_next(first) - first);
@@ -100,8 +100,8 @@ bool dgm_json_same(const yyjson_val *a, const yyjson_val *b)
 {
     if (!a || !b)
         return a == b;
-    size_t n = run_of(a);
-    if (n != run_of(b))
+    size_t n = dgm_json_run(a);
+    if (n != dgm_json_run(b))
         return false;
     for (size_t i = 0; i < n; i++) {
         yyjson_val *x = (yyjson_val *)(uintptr_t)&a[i], *y = (yyjson_val *)(uintptr_t)&b[i];
@@ -132,7 +132,7 @@ yyjson_val *dgm_json_object(dgm_arena *a, const dgm_member *members, size_t n)
 {
     size_t vals = 1;
     for (size_t i = 0; i < n; i++)
-        vals += 1 + run_of(members[i].value);
+        vals += 1 + dgm_json_run(members[i].value);
     yyjson_val *object = dgm_arena_alloc_raw(a, vals * sizeof *object), *to = object + 1;
     object->tag = YYJSON_TYPE_OBJ | (uint64_t)n << YYJSON_TAG_BIT;
     object->uni.ofs = vals * sizeof *object;
@@ -140,7 +140,7 @@ yyjson_val *dgm_json_object(dgm_arena *a, const dgm_member *members, size_t n)
         to->tag = YYJSON_TYPE_STR | (uint64_t)members[i].key.n << YYJSON_TAG_BIT;
         to->uni.str = members[i].key.p;
         to++;
-        size_t run = run_of(members[i].value);
+        size_t run = dgm_json_run(members[i].value);
         memcpy(to, members[i].value, run * sizeof *to);
         to += run;
     }
@@ -152,7 +152,7 @@ yyjson_val *dgm_json_copy(dgm_arena *a, const yyjson_val *v)
     if (!v)
         return NULL;
     /* Linked by relative offsets: copy the run, then give every text a home of its own. */
-    size_t n = run_of(v);
+    size_t n = dgm_json_run(v);
     yyjson_val *copy = dgm_arena_alloc_raw(a, n * sizeof *copy);
     memcpy(copy, v, n * sizeof *copy);
     for (size_t i = 0; i < n; i++) {
@@ -170,4 +170,19 @@ dgm_str dgm_json_text_in(dgm_arena *a, const yyjson_val *v)
     dgm_str s = dgm_arena_dup(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return s;
+}
+
+dgm_str dgm_json_str_member(const yyjson_val *v, const char *key)
+{
+    yyjson_val *member = dgm_json_get(v, dgm_str_from(key));
+    return yyjson_is_str(member) ? dgm_json_str(member) : (dgm_str){0};
+}
+
+yyjson_val *dgm_json_make_string(dgm_arena *a, dgm_str text)
+{
+    yyjson_val *v = dgm_new(a, yyjson_val);
+    text = dgm_arena_dup(a, text);
+    v->tag = YYJSON_TYPE_STR | (uint64_t)text.n << YYJSON_TAG_BIT;
+    v->uni.str = text.p ? text.p : "";
+    return v;
 }

@@ -355,7 +355,7 @@ dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **r
     c->losses = options->losses ? dgm_loss_watch_new() : NULL;
     if ((c->from || c->to) && dgm_convert_settle_target(c, err))
         return DGM_BAD_REQUEST;
-    dgm_mint_stir(&c->mint, dgm_str_from(options->seed ? options->seed : ""));
+    dgm_mint_seed(&c->mint, dgm_str_from(options->seed ? options->seed : ""));
     *ret_converter = dgm_take(c);
     return DGM_OK;
 }

@@ -108,7 +108,7 @@ static dgm_road *open_road(dgm_converter *c, const struct input *in, dgm_form fo
     bool run = in->in_stream || form == DGM_FORM_RESPONSE || out == DGM_FORM_RESPONSE;
     dgm_mint mint = c->mint;
     mint.seed[0] += c->n_in;
-    dgm_mint_stir(&mint, in->item->text);
+    dgm_mint_seed(&mint, in->item->text);
     bool compact = c->compact == DGM_COMPACT_ALWAYS ||
                    (c->compact == DGM_COMPACT_DOCUMENTS && in->item->alone && c->from != c->to);
     dgm_road_params params = {

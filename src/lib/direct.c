@@ -15,7 +15,7 @@
 static bool has_calls(const dgm_message *m)
 {
     for (size_t i = 0; m->role == DGM_ROLE_AGENT && i < m->parts.n; i++) {
-        if (yyjson_arr_size(dgm_said_member(&m->parts.at[i], DGM_SAID_CALLS)))
+        if (yyjson_arr_size(dgm_content_data_member(&m->parts.at[i], DGM_DATA_CALLS)))
             return true;
     }
     return false;
@@ -24,7 +24,7 @@ static bool has_calls(const dgm_message *m)
 static bool has_results(const dgm_message *m)
 {
     for (size_t i = 0; i < m->parts.n; i++) {
-        if (yyjson_arr_size(dgm_said_member(&m->parts.at[i], DGM_SAID_RESULTS)))
+        if (yyjson_arr_size(dgm_content_data_member(&m->parts.at[i], DGM_DATA_RESULTS)))
             return true;
     }
     return false;
@@ -33,7 +33,7 @@ static bool has_results(const dgm_message *m)
 /* One of a stream of messages; a complete one follows. A type that contradicts the parts is none. */
 static bool is_intermediate(const dgm_message *m)
 {
-    dgm_str type = dgm_said_mark(m->metadata, DIRECT_CANONICAL_TYPE);
+    dgm_str type = dgm_json_str_member(m->metadata, DIRECT_CANONICAL_TYPE);
     if (m->role != DGM_ROLE_AGENT || !type.n)
         return false;
     return has_calls(m) ? dgm_str_is(type, "ToolCallArgsEvent")
@@ -65,7 +65,7 @@ struct making {
 
 static dgm_chat_part *add_piece(struct making *k, dgm_chat_part_kind kind, bool own_line)
 {
-    k->pieces = dgm_one_more(k->a, k->pieces, k->n_pieces, sizeof *k->pieces);
+    k->pieces = dgm_list_grow(k->a, k->pieces, k->n_pieces, sizeof *k->pieces);
     struct piece *p = &k->pieces[k->n_pieces++];
     p->own_line = own_line;
     p->part.kind = kind;
@@ -75,7 +75,7 @@ static dgm_chat_part *add_piece(struct making *k, dgm_chat_part_kind kind, bool 
 
 static dgm_str mark_of_part(const struct making *k, const dgm_part *p, const char *key)
 {
-    return k->how.trusted ? dgm_said_mark(p->metadata, key) : (dgm_str){0};
+    return k->how.trusted ? dgm_json_str_member(p->metadata, key) : (dgm_str){0};
 }
 
 /* ---- files ----------------------------------------------------------------------------------------------- */
@@ -123,19 +123,19 @@ static void add_file(struct making *k, const dgm_part *p)
         return;
     case DGM_CHAT_PART_TEXT:
     case DGM_CHAT_PART_REFUSAL:
-    case DGM_CHAT_PART_OTHER: part->text = dgm_said_file(k->a, p); return;
+    case DGM_CHAT_PART_OTHER: part->text = dgm_content_file_text(k->a, p); return;
     }
 }
 
 /* ---- data -------------------------------------------------------------------------------------------------- */
 
-static void add_call(struct making *k, const dgm_said_call *from, bool legacy)
+static void add_call(struct making *k, const dgm_content_call *from, bool legacy)
 {
     dgm_chat_call *call;
     if (legacy) {
         call = k->function_call = dgm_new(k->a, dgm_chat_call);
     } else {
-        k->calls = dgm_one_more(k->a, k->calls, k->n_calls, sizeof *k->calls);
+        k->calls = dgm_list_grow(k->a, k->calls, k->n_calls, sizeof *k->calls);
         call = &k->calls[k->n_calls++];
     }
     bool is_custom = yyjson_is_str((yyjson_val *)(uintptr_t)from->type) &&
@@ -144,7 +144,8 @@ static void add_call(struct making *k, const dgm_said_call *from, bool legacy)
         .id = from->call_id,
         .kind = is_custom ? DGM_CHAT_CALL_CUSTOM : DGM_CHAT_CALL_FUNCTION,
         .name = from->name,
-        .arguments = from->arguments ? dgm_said_value(k->a, from->arguments) : DGM_STR("{}"),
+        .arguments =
+            from->arguments ? dgm_content_value_text(k->a, from->arguments) : DGM_STR("{}"),
     };
     k->only_results = false;
 }
@@ -178,13 +179,13 @@ static bool read_parts(dgm_arena *a, yyjson_val *list, dgm_chat_content *ret)
     return true;
 }
 
-static void add_result(struct making *k, const dgm_said_result *from, bool list)
+static void add_result(struct making *k, const dgm_content_result *from, bool list)
 {
-    k->tools = dgm_one_more(k->a, k->tools, k->n_tools, sizeof *k->tools);
+    k->tools = dgm_list_grow(k->a, k->tools, k->n_tools, sizeof *k->tools);
     dgm_chat_message *tool = &k->tools[k->n_tools++];
-    dgm_str name = k->how.trusted ? dgm_said_mark(k->m->metadata, DIRECT_NAME) : (dgm_str){0};
+    dgm_str name = k->how.trusted ? dgm_json_str_member(k->m->metadata, DIRECT_NAME) : (dgm_str){0};
     bool legacy =
-        k->how.trusted && dgm_str_is(dgm_said_mark(k->m->metadata, DIRECT_ROLE), "function");
+        k->how.trusted && dgm_str_is(dgm_json_str_member(k->m->metadata, DIRECT_ROLE), "function");
     yyjson_val *output = (yyjson_val *)(uintptr_t)from->output;
     tool->role = legacy ? DGM_CHAT_FUNCTION : DGM_CHAT_TOOL;
     if (!legacy)
@@ -193,7 +194,7 @@ static void add_result(struct making *k, const dgm_said_result *from, bool list)
     if (!list || !read_parts(k->a, output, &tool->content))
         tool->content =
             (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT,
-                               .text = output ? dgm_said_value(k->a, output) : DGM_STR("")};
+                               .text = output ? dgm_content_value_text(k->a, output) : DGM_STR("")};
 }
 
 /* A user's calls, beside results: the rest of that data becomes text. */
@@ -201,7 +202,7 @@ static void add_calls_as_text(struct making *k, yyjson_val *calls)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"" DGM_SAID_CALLS "\": ");
+    dgm_buf_add_lit(&b, "{\"" DGM_DATA_CALLS "\": ");
     dgm_json_put_spaced(&b, calls);
     dgm_buf_add_char(&b, '}');
     add_piece(k, DGM_CHAT_PART_TEXT, true)->text = dgm_arena_dup(k->a, dgm_buf_str(&b));
@@ -210,20 +211,20 @@ static void add_calls_as_text(struct making *k, yyjson_val *calls)
 
 static dgm_code add_tools(struct making *k, const dgm_part *p, const dgm_at *at)
 {
-    dgm_said_tools tools = {0};
+    dgm_content_tools tools = {0};
     bool agent = k->m->role == DGM_ROLE_AGENT;
     dgm_str mark = mark_of_part(k, p, DIRECT_PART);
     dgm_code rc;
     const dgm_at *data = DGM_AT_LIT(at, "data"), *inner = DGM_AT_LIT(data, "data");
     at = k->how.spelling == DGM_DIRECT_REST ? inner : data;
-    if ((rc = dgm_said_read_tools(k->a, p, k->m->role, at, &tools, k->err)))
+    if ((rc = dgm_content_read_tools(k->a, p, k->m->role, at, &tools, k->err)))
         return rc;
     bool legacy = dgm_str_is(mark, "function_call") && tools.calls.n == 1 && !k->function_call;
     for (size_t i = 0; i < tools.calls.n; i++)
         add_call(k, &tools.calls.at[i], legacy);
     for (size_t i = 0; i < tools.results.n; i++)
         add_result(k, &tools.results.at[i], dgm_str_is(mark, "content"));
-    yyjson_val *calls = dgm_said_member(p, DGM_SAID_CALLS);
+    yyjson_val *calls = dgm_content_data_member(p, DGM_DATA_CALLS);
     if (agent && calls)
         k->only_results = false; /* an empty list, too: the agent said that it calls nothing */
     else if (calls)
@@ -233,8 +234,8 @@ static dgm_code add_tools(struct making *k, const dgm_part *p, const dgm_at *at)
 
 static dgm_code add_data(struct making *k, const dgm_part *p, const dgm_at *at)
 {
-    if (dgm_said_member(p, DGM_SAID_RESULTS) ||
-        (k->m->role == DGM_ROLE_AGENT && dgm_said_member(p, DGM_SAID_CALLS)))
+    if (dgm_content_data_member(p, DGM_DATA_RESULTS) ||
+        (k->m->role == DGM_ROLE_AGENT && dgm_content_data_member(p, DGM_DATA_CALLS)))
         return add_tools(k, p, at);
     dgm_chat_part part;
     if (dgm_str_is(mark_of_part(k, p, DIRECT_PART), "other") &&
@@ -242,7 +243,7 @@ static dgm_code add_data(struct making *k, const dgm_part *p, const dgm_at *at)
         *add_piece(k, part.kind, false) = part;
         return DGM_OK;
     }
-    add_piece(k, DGM_CHAT_PART_TEXT, true)->text = dgm_said_spaced(k->a, p->data);
+    add_piece(k, DGM_CHAT_PART_TEXT, true)->text = dgm_content_spaced_json(k->a, p->data);
     return DGM_OK;
 }
 
@@ -321,7 +322,7 @@ static bool says_nothing(const struct making *k)
 
 static dgm_chat_role role_of(const dgm_message *m, bool trusted)
 {
-    dgm_str mark = trusted ? dgm_said_mark(m->metadata, DIRECT_ROLE) : (dgm_str){0};
+    dgm_str mark = trusted ? dgm_json_str_member(m->metadata, DIRECT_ROLE) : (dgm_str){0};
     if (m->role == DGM_ROLE_AGENT)
         return DGM_CHAT_ASSISTANT;
     if (dgm_str_is(mark, "system"))
@@ -357,8 +358,8 @@ dgm_code dgm_direct_make(dgm_arena *a, const dgm_message *m, const dgm_at *at, d
     out->tool_calls = (dgm_chat_calls){k.calls, k.n_calls};
     out->function_call = k.function_call;
     if (how.trusted) {
-        out->name = dgm_said_mark(m->metadata, DIRECT_NAME);
-        out->reasoning_content = dgm_said_mark(m->metadata, DIRECT_REASONING);
+        out->name = dgm_json_str_member(m->metadata, DIRECT_NAME);
+        out->reasoning_content = dgm_json_str_member(m->metadata, DIRECT_REASONING);
     }
     ret_pair->openai_message = out;
     return DGM_OK;

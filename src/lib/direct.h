@@ -17,8 +17,8 @@
  */
 #pragma once
 
+#include "wire/chat/chat.h"
 #include "wire/codec.h"
-#include "wire/openai/chat.h"
 
 /* What document 001's function returns. */
 typedef struct dgm_direct_pair {

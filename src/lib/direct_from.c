@@ -40,7 +40,7 @@ static size_t depth_of(yyjson_val *v)
 
 static yyjson_val *made(dgm_arena *a, dgm_buf *b)
 {
-    yyjson_val *v = dgm_json_made(a, dgm_buf_str(b));
+    yyjson_val *v = dgm_json_parse_trusted(a, dgm_buf_str(b));
     dgm_buf_done(b);
     return v;
 }
@@ -88,7 +88,7 @@ static const dgm_json *mark(dgm_arena *a, const char *part)
 static bool can_be_data(const yyjson_val *v)
 {
     return v && depth_of((yyjson_val *)(uintptr_t)v) <= MAX_DEPTH &&
-           !dgm_json_get(v, DGM_STR(DGM_SAID_CALLS)) && !dgm_json_get(v, DGM_STR(DGM_SAID_RESULTS));
+           !dgm_json_get(v, DGM_STR(DGM_DATA_CALLS)) && !dgm_json_get(v, DGM_STR(DGM_DATA_RESULTS));
 }
 
 /* A part with no place in A2A, as it is, or as its text. */
@@ -101,12 +101,12 @@ static dgm_part other_part(dgm_arena *a, const dgm_chat_part *from)
     dgm_buf_init(&b, SIZE_MAX);
     dgm_writer w = {.out = &b, .format = dgm_chat_name};
     dgm_shape_write(&w, &dgm_chat_part_shape, from);
-    p.data = dgm_json_made(a, dgm_buf_str(&b));
+    p.data = dgm_json_parse_trusted(a, dgm_buf_str(&b));
     if (!can_be_data(p.data)) {
         dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
         dgm_buf_clear(&b);
         dgm_json_put_str(&b, text);
-        p.data = dgm_json_made(a, dgm_buf_str(&b));
+        p.data = dgm_json_parse_trusted(a, dgm_buf_str(&b));
     }
     dgm_buf_done(&b);
     return p;
@@ -233,7 +233,7 @@ static dgm_part calls_part(dgm_arena *a, const dgm_chat_message *m)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"" DGM_SAID_CALLS "\":[");
+    dgm_buf_add_lit(&b, "{\"" DGM_DATA_CALLS "\":[");
     for (size_t i = 0; i < m->tool_calls.n; i++) {
         if (i)
             dgm_buf_add_char(&b, ',');
@@ -248,7 +248,7 @@ static dgm_part legacy_call_part(dgm_arena *a, const dgm_chat_call *call)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"" DGM_SAID_CALLS "\":[");
+    dgm_buf_add_lit(&b, "{\"" DGM_DATA_CALLS "\":[");
     put_call(a, &b, call, call->name);
     dgm_buf_add_lit(&b, "]}");
     return (dgm_part){
@@ -286,7 +286,7 @@ static dgm_part result_part(dgm_arena *a, const dgm_chat_message *m)
     dgm_part p = {.kind = DGM_PART_DATA};
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_init(&text, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"" DGM_SAID_RESULTS "\":[{");
+    dgm_buf_add_lit(&b, "{\"" DGM_DATA_RESULTS "\":[{");
     put_text(&b, "call_id", m->role == DGM_CHAT_FUNCTION ? m->name : m->tool_call_id);
     put_text(&b, "name", m->name);
     put_key(&b, "output");
@@ -295,7 +295,7 @@ static dgm_part result_part(dgm_arena *a, const dgm_chat_message *m)
     } else {
         dgm_buf_clear(&text);
         put_parts(&text, &m->content.parts);
-        yyjson_val *list = dgm_json_made(a, dgm_buf_str(&text));
+        yyjson_val *list = dgm_json_parse_trusted(a, dgm_buf_str(&text));
         if (depth_of(list) <= MAX_DEPTH) {
             dgm_json_put(&b, list);
             p.metadata = mark(a, "content");

@@ -13,7 +13,7 @@
 
 static void append(dgm_arena *a, dgm_chat_messages *list, const dgm_chat_message *m)
 {
-    list->at = dgm_one_more(a, list->at, list->n, sizeof *list->at);
+    list->at = dgm_list_grow(a, list->at, list->n, sizeof *list->at);
     list->at[list->n++] = *m;
 }
 
@@ -77,7 +77,7 @@ static bool is_answer(dgm_arena *a, const dgm_task *t)
         return false;
     if (s->state != DGM_STATE_SUBMITTED && s->state != DGM_STATE_WORKING)
         return true;
-    return dgm_str_is(dgm_said_mark(s->message->metadata, DIRECT_CANONICAL_TYPE),
+    return dgm_str_is(dgm_json_str_member(s->message->metadata, DIRECT_CANONICAL_TYPE),
                       "TextMessageEndEvent");
 }
 

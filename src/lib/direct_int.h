@@ -1,10 +1,10 @@
 /* lib/direct_int.h - what the files of the direct road share: marks in metadata, chat's kinds of files. What a
- * message says, whichever the road, is canon/said.h. */
+ * message says, whichever the road, is canon/message_content.h. */
 #pragma once
 
-#include "canon/list.h"
+#include "base/list.h"
 #include "canon/media.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "lib/direct.h"
 
 /*

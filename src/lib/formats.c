@@ -6,9 +6,9 @@
 #include "wire/agui/agui_codec.h"
 #include "wire/agui/agui_proto.h"
 #include "wire/aisdk/aisdk.h"
+#include "wire/chat/chat_codec.h"
 #include "wire/langchain/langchain.h"
-#include "wire/openai/chat_codec.h"
-#include "wire/openai/responses.h"
+#include "wire/responses/responses.h"
 
 #include <stdio.h>
 #include <stdlib.h>

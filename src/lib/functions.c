@@ -87,7 +87,7 @@ static dgm_code keep(void *arg, const dgm_canon_event *event)
     struct reading *k = arg;
     dgm_canon_events *list = &k->ret->canon;
     dgm_arena *a = k->r.arena;
-    list->at = dgm_one_more(a, list->at, list->n, sizeof *list->at);
+    list->at = dgm_list_grow(a, list->at, list->n, sizeof *list->at);
     dgm_canon_event *e = &list->at[list->n++];
     *e = *event;
     if (e->subagent_run_id.p)
@@ -134,7 +134,7 @@ static dgm_code read_event(struct reading *k, yyjson_val *v, const dgm_at *at)
         return rc;
     }
     dgm_simple_events *list = &ret->simple;
-    list->at = dgm_one_more(k->r.arena, list->at, list->n, sizeof *list->at);
+    list->at = dgm_list_grow(k->r.arena, list->at, list->n, sizeof *list->at);
     if ((rc = dgm_agui_simple_read(&k->r, v, at, &list->at[list->n])))
         return rc;
     list->n++;

@@ -7,8 +7,8 @@
  */
 #include "base/limits.h"
 #include "base/map.h"
-#include "canon/messages.h"
-#include "canon/said.h"
+#include "canon/events_to_messages.h"
+#include "canon/message_content.h"
 #include "lib/direct.h"
 #include "lib/functions_int.h"
 
@@ -23,7 +23,7 @@ struct making {
 
 static dgm_chat_message *add(struct making *k, dgm_chat_role role)
 {
-    k->list.at = dgm_one_more(k->a, k->list.at, k->list.n, sizeof *k->list.at);
+    k->list.at = dgm_list_grow(k->a, k->list.at, k->list.n, sizeof *k->list.at);
     dgm_chat_message *m = &k->list.at[k->list.n++];
     m->role = role;
     return m;
@@ -96,19 +96,19 @@ static void add_call(struct making *k, const dgm_simple_event *e)
         m->content = (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT, .text = DGM_STR("")};
     }
     m->tool_calls.at =
-        dgm_one_more(k->a, m->tool_calls.at, m->tool_calls.n, sizeof *m->tool_calls.at);
+        dgm_list_grow(k->a, m->tool_calls.at, m->tool_calls.n, sizeof *m->tool_calls.at);
     m->tool_calls.at[m->tool_calls.n++] = (dgm_chat_call){
         .id = e->call.id,
         .kind = e->call.type ? DGM_CHAT_CALL_CUSTOM : DGM_CHAT_CALL_FUNCTION,
         .name = e->call.name,
-        .arguments = dgm_said_arguments(k->a, e->call.arguments),
+        .arguments = dgm_content_arguments(k->a, e->call.arguments),
     };
 }
 
 static void add_result(struct making *k, const dgm_simple_event *e)
 {
     dgm_chat_message *m = add(k, DGM_CHAT_TOOL);
-    dgm_str text = dgm_said_value(k->a, e->result);
+    dgm_str text = dgm_content_value_text(k->a, e->result);
     m->tool_call_id = e->tool_call_id;
     m->content = (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT, .text = text};
 }
@@ -158,7 +158,7 @@ static bool is_open(const dgm_map *open, dgm_arena *a, char kind, dgm_str id)
 
 static dgm_simple_event *one_more(dgm_arena *a, dgm_simple_events *list, dgm_simple_kind kind)
 {
-    list->at = dgm_one_more(a, list->at, list->n, sizeof *list->at);
+    list->at = dgm_list_grow(a, list->at, list->n, sizeof *list->at);
     list->at[list->n].kind = kind;
     return &list->at[list->n++];
 }
@@ -182,7 +182,7 @@ static void add_assistant(dgm_arena *a, const dgm_canon_message *m, const dgm_ma
         e->call = (dgm_simple_call){
             .id = call->id,
             .name = call->name,
-            .arguments = call->arguments.n ? dgm_said_string(a, call->arguments) : NULL,
+            .arguments = call->arguments.n ? dgm_json_make_string(a, call->arguments) : NULL,
         };
     }
 }
@@ -196,7 +196,7 @@ static void add_tool(dgm_arena *a, const dgm_canon_message *m, dgm_simple_events
     for (size_t i = 0; i < m->content.parts.n; i++)
         dgm_buf_add_str(&b, m->content.parts.at[i].text);
     e->tool_call_id = m->tool_call_id;
-    e->result = dgm_said_string(a, dgm_buf_str(&b));
+    e->result = dgm_json_make_string(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
 }
 

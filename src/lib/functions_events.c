@@ -5,7 +5,7 @@
  * depend on what came before only in a converter.
  */
 #include "base/limits.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "lib/direct.h"
 #include "lib/functions_int.h"
 #include "model/stamp.h"
@@ -20,7 +20,7 @@ struct making {
 
 static dgm_simple_event *add(struct making *k, dgm_simple_kind kind)
 {
-    k->list.at = dgm_one_more(k->a, k->list.at, k->list.n, sizeof *k->list.at);
+    k->list.at = dgm_list_grow(k->a, k->list.at, k->list.n, sizeof *k->list.at);
     dgm_simple_event *e = &k->list.at[k->list.n++];
     *e = (dgm_simple_event){.kind = kind};
     return e;
@@ -83,10 +83,10 @@ static dgm_code say_whole(struct making *k, const dgm_message *m, const dgm_at *
 
 /* ---- states ---------------------------------------------------------------------------------------------- */
 
-/* Progress is no part of what is said, unless it says that it is: canon/from_records.h. */
+/* Progress is no part of what is said, unless it says that it is: canon/records_to_events.h. */
 static dgm_code say_while_working(struct making *k, const dgm_message *m, const dgm_at *at)
 {
-    dgm_str type = dgm_said_mark(m->metadata, "canonical_type");
+    dgm_str type = dgm_json_str_member(m->metadata, "canonical_type");
     bool answer =
         dgm_str_is(type, "TextMessageChunkEvent") || dgm_str_is(type, "TextMessageEndEvent");
     size_t before = k->list.n, n = before;
@@ -107,7 +107,7 @@ static dgm_code say_while_working(struct making *k, const dgm_message *m, const 
 static dgm_str text_of(struct making *k, const dgm_message *m)
 {
     bool others;
-    return m ? dgm_said_text(k->a, &m->parts, &others) : (dgm_str){0};
+    return m ? dgm_content_text(k->a, &m->parts, &others) : (dgm_str){0};
 }
 
 /* An error is told once: by its event if that has no other words. */
@@ -211,7 +211,7 @@ static dgm_code from_artifact(struct making *k, const dgm_artifact_update *u, co
 {
     bool whole = u->append != DGM_TRUE && u->last_chunk == DGM_TRUE;
     dgm_member mark = {DGM_STR("canonical_type"),
-                       dgm_said_string(k->a, DGM_STR("TextMessageChunkEvent"))};
+                       dgm_json_make_string(k->a, DGM_STR("TextMessageChunkEvent"))};
     dgm_message m = {.message_id = u->artifact.artifact_id,
                      .role = DGM_ROLE_AGENT,
                      .parts = u->artifact.parts,
@@ -341,7 +341,7 @@ static dgm_str id_of_parts(dgm_arena *a, const dgm_parts *parts)
 {
     dgm_mint mint = {0};
     for (size_t i = 0; i < parts->n; i++)
-        dgm_mint_stir(&mint, parts->at[i].data ? dgm_json_text_in(a, parts->at[i].data)
+        dgm_mint_seed(&mint, parts->at[i].data ? dgm_json_text_in(a, parts->at[i].data)
                                                : parts->at[i].content);
     return dgm_mint_id(&mint, a);
 }

@@ -3,8 +3,8 @@
  */
 #pragma once
 
+#include "base/list.h"
 #include "canon/compact.h"
-#include "canon/list.h"
 #include "canon/simple.h"
 #include "wire/codec.h"
 #include "json/shape.h"

@@ -4,8 +4,8 @@
  * Chunks stay chunks: AG-UI has events for them that need no beginning and no end. All else is said as a
  * stream would say it.
  */
-#include "canon/from_records.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
+#include "canon/records_to_events.h"
 #include "lib/functions_int.h"
 #include "wire/agui/agui.h"
 
@@ -51,7 +51,7 @@ static bool put_chunk(struct writing *k, const dgm_simple_event *e)
         c.call.tool_call_id = e->call.id;
         c.call.name = e->call.name;
         c.call.parent_message_id = e->parent_message_id;
-        c.call.delta = dgm_said_arguments(k->a, e->call.arguments);
+        c.call.delta = dgm_content_arguments(k->a, e->call.arguments);
         break;
     default: return false;
     }
@@ -73,13 +73,15 @@ dgm_code dgm_functions_put_official(dgm_functions_out *out, dgm_arena *a,
             put_chunk(k, &events->at[i]);
         return DGM_OK;
     }
-    const dgm_from_params params = {.fragment = true, .say_history = true, .whole_snapshots = true};
-    dgm_auto(dgm_from_records_free) dgm_from_records *f = dgm_from_records_new(&params);
+    const dgm_records_params params = {
+        .fragment = true, .say_history = true, .whole_snapshots = true};
+    dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f =
+        dgm_records_to_events_new(&params);
     dgm_canon_sink sink = {put_canon, k};
     dgm_code rc;
     k->working = (e->kind == DGM_EVENT_STATUS && e->status->status.state == DGM_STATE_WORKING) ||
                  (e->kind == DGM_EVENT_TASK && e->task->status.state == DGM_STATE_WORKING);
-    if ((rc = dgm_from_records_feed(f, e, sink, err)))
+    if ((rc = dgm_records_to_events_feed(f, e, sink, err)))
         return rc;
-    return dgm_from_records_end(f, sink, err);
+    return dgm_records_to_events_end(f, sink, err);
 }

@@ -24,7 +24,7 @@ static dgm_code on_written_frame(void *arg, dgm_str name, dgm_str payload)
     dgm_loss_writing *l = arg;
     (void)name;
     dgm_arena_reset(l->arena);
-    dgm_loss_watch_written(l->watch, l->to, dgm_json_made(l->arena, payload), l->form);
+    dgm_loss_watch_written(l->watch, l->to, dgm_json_parse_trusted(l->arena, payload), l->form);
     return DGM_OK;
 }
 

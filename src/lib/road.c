@@ -1,14 +1,14 @@
 /* lib/road.c - see road.h. */
 #include "lib/road.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "canon/compact.h"
 #include "canon/copy.h"
-#include "canon/from_records.h"
-#include "canon/list.h"
-#include "canon/messages.h"
-#include "canon/said.h"
-#include "canon/say.h"
-#include "canon/spell_out.h"
+#include "canon/events_to_messages.h"
+#include "canon/message_content.h"
+#include "canon/messages_to_events.h"
+#include "canon/records_to_events.h"
+#include "canon/snapshots_to_events.h"
 
 #include <stdlib.h>
 
@@ -17,14 +17,14 @@ struct dgm_road {
     dgm_target *target;
     dgm_err *err; /* of whoever calls */
     /* what goes in, by whom it is: */
-    dgm_from_records *from;
+    dgm_records_to_events *from;
     dgm_buf task_id; /* of the last that had one */
     const dgm_canon_codec *codec;
     void *decoder;
     /* a reader who builds messages takes a snapshot for all there are: these */
     dgm_canon_fold *fold;
     /* who does not takes of one what it adds */
-    dgm_spell_out *spell_out;
+    dgm_snapshots *spell_out;
     /* compacting: all that came */
     dgm_arena *arena;
     dgm_canon_events kept;
@@ -47,10 +47,10 @@ void dgm_road_free(dgm_road *road)
         return;
     if (road->decoder)
         road->codec->decoder_free(road->decoder);
-    dgm_from_records_free(road->from);
+    dgm_records_to_events_free(road->from);
     dgm_target_free(road->target);
     dgm_canon_fold_free(road->fold);
-    dgm_spell_out_free(road->spell_out);
+    dgm_snapshots_free(road->spell_out);
     dgm_buf_done(&road->task_id);
     dgm_arena_free(road->arena);
     free(road);
@@ -63,7 +63,7 @@ static dgm_code keep(dgm_road *road, const dgm_canon_event *event)
         return dgm_fail(road->err, DGM_TOO_LARGE, NULL,
                         "the input of compact is larger than the limit output_bytes of %zu",
                         DGM_MAX_OUTPUT_BYTES);
-    kept->at = dgm_one_more(road->arena, kept->at, kept->n, sizeof *kept->at);
+    kept->at = dgm_list_grow(road->arena, kept->at, kept->n, sizeof *kept->at);
     kept->at[kept->n++] = dgm_canon_copy_event(road->arena, event);
     return DGM_OK;
 }
@@ -92,8 +92,8 @@ static dgm_code complete_snapshot(dgm_road *road, const dgm_canon_event *event)
             anew.at[i] = changed->at[i];
             anew.at[i].id = dgm_arena_printf(a, "%.*s-final", DGM_P(changed->at[i].id));
         }
-        return dgm_canon_say(a, &anew, &road->params.target.mint, false,
-                             (dgm_canon_sink){on_passed, road});
+        return dgm_messages_to_events(a, &anew, &road->params.target.mint, false,
+                                      (dgm_canon_sink){on_passed, road});
     }
     all.snapshot.messages = dgm_canon_fold_messages(road->fold, a);
     return pass(road, &all);
@@ -103,7 +103,7 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event)
 {
     dgm_road *road = arg;
     if (road->spell_out)
-        return dgm_spell_out_feed(road->spell_out, event, (dgm_canon_sink){on_passed, road});
+        return dgm_snapshots_feed(road->spell_out, event, (dgm_canon_sink){on_passed, road});
     if (!road->fold)
         return pass(road, event);
     if (event->kind == DGM_CANON_MESSAGES_SNAPSHOT && event->snapshot.changed.n)
@@ -120,13 +120,13 @@ static dgm_canon_sink sink_of(dgm_road *road, dgm_err *err)
 
 /* ---- from A2A ---------------------------------------------------------------------------------------------- */
 
-static dgm_from_records *records(dgm_road *road)
+static dgm_records_to_events *records(dgm_road *road)
 {
     if (road->from)
         return road->from;
     const dgm_canon_codec *to = road->params.target.to->canon;
     dgm_form form = road->params.target.form;
-    dgm_from_params params = {
+    dgm_records_params params = {
         .answer_source = road->params.status_is_answer ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO,
         .fragment = road->params.target.fragment,
         .say_history = road->params.say_history,
@@ -136,7 +136,7 @@ static dgm_from_records *records(dgm_road *road)
         .whole_snapshots =
             !to || to->builds_messages || form == DGM_FORM_MESSAGES || form == DGM_FORM_REQUEST,
         .trusted = true};
-    return road->from = dgm_from_records_new(&params);
+    return road->from = dgm_records_to_events_new(&params);
 }
 
 static dgm_str task_of(const dgm_event *event)
@@ -156,8 +156,8 @@ static dgm_str task_of(const dgm_event *event)
 static dgm_code begin_task(dgm_road *road, dgm_str task, dgm_err *err)
 {
     dgm_code rc = DGM_OK;
-    if (road->from && dgm_from_records_is_over(road->from)) {
-        dgm_from_records_free(road->from);
+    if (road->from && dgm_records_to_events_is_over(road->from)) {
+        dgm_records_to_events_free(road->from);
         road->from = NULL;
         if (road->params.target.form == DGM_FORM_EVENTS && !road->arena) {
             rc = dgm_target_end(road->target, err);
@@ -177,12 +177,12 @@ dgm_code dgm_road_event(dgm_road *road, const dgm_event *event, dgm_err *err)
     if (task.n && !dgm_str_eq(task, dgm_buf_str(&road->task_id)) &&
         (rc = begin_task(road, task, err)))
         return rc;
-    return dgm_from_records_feed(records(road), event, sink_of(road, err), err);
+    return dgm_records_to_events_feed(records(road), event, sink_of(road, err), err);
 }
 
 dgm_code dgm_road_error(dgm_road *road, dgm_arena *a, const dgm_error *error, dgm_err *err)
 {
-    dgm_member message = {DGM_STR("error"), dgm_said_string(a, error->message)};
+    dgm_member message = {DGM_STR("error"), dgm_json_make_string(a, error->message)};
     dgm_status_update failed = {.status = {.state = DGM_STATE_FAILED},
                                 .metadata = dgm_json_object(a, &message, 1)};
     dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &failed};
@@ -202,15 +202,15 @@ static dgm_code on_folded(void *arg, const dgm_canon_event *event)
 dgm_code dgm_road_send_request(dgm_road *road, dgm_arena *a, const dgm_send_request *request,
                                dgm_err *err)
 {
-    dgm_auto(dgm_from_records_free) dgm_from_records *from = dgm_from_records_new(
-        &(dgm_from_params){.fragment = true, .say_history = true, .trusted = true});
+    dgm_auto(dgm_records_to_events_free) dgm_records_to_events *from = dgm_records_to_events_new(
+        &(dgm_records_params){.fragment = true, .say_history = true, .trusted = true});
     dgm_auto(dgm_canon_fold_free) dgm_canon_fold *fold = dgm_canon_fold_new(DGM_MAX_OBJECT_BYTES);
     struct folding folding = {fold};
     dgm_canon_sink sink = {on_folded, &folding};
     dgm_event event = {.kind = DGM_EVENT_MESSAGE, .message = request->message};
     dgm_code rc;
-    if ((rc = dgm_from_records_feed(from, &event, sink, err)) ||
-        (rc = dgm_from_records_end(from, sink, err)))
+    if ((rc = dgm_records_to_events_feed(from, &event, sink, err)) ||
+        (rc = dgm_records_to_events_end(from, sink, err)))
         return rc;
     dgm_canon_input input = {.thread_id = request->message->context_id,
                              .messages = dgm_canon_fold_messages(fold, a)};
@@ -234,7 +234,7 @@ dgm_code dgm_road_value(dgm_road *road, const dgm_canon_codec *from, dgm_reader 
         bool runs = road->params.target.form == DGM_FORM_EVENTS ||
                     road->params.target.form == DGM_FORM_RESPONSE;
         if (to && !to->builds_messages && runs)
-            road->spell_out = dgm_spell_out_new(road->params.target.mint);
+            road->spell_out = dgm_snapshots_new(road->params.target.mint);
     }
     return road->codec->decoder_feed(road->decoder, r, v, sink_of(road, r->err));
 }
@@ -272,7 +272,7 @@ dgm_code dgm_road_end(dgm_road *road, dgm_err *err)
     dgm_canon_sink sink = sink_of(road, err);
     dgm_code rc = DGM_OK;
     if (road->from)
-        rc = dgm_from_records_end(road->from, sink, err);
+        rc = dgm_records_to_events_end(road->from, sink, err);
     if (!rc && road->decoder)
         rc = road->codec->decoder_end(road->decoder, sink, err);
     if (!rc && road->arena)

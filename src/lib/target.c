@@ -1,9 +1,9 @@
 /* lib/target.c - see target.h. */
 #include "lib/target.h"
 #include "base/limits.h"
-#include "canon/messages.h"
-#include "canon/say.h"
-#include "canon/to_model.h"
+#include "canon/events_to_messages.h"
+#include "canon/events_to_records.h"
+#include "canon/messages_to_events.h"
 #include "model/fold.h"
 #include "model/stamp.h"
 
@@ -19,7 +19,7 @@ struct dgm_target {
     dgm_err *err;       /* of whoever calls */
     /* one of these, by what comes out */
     void *encoder;
-    dgm_to_model *to_model;
+    dgm_events_to_records *to_model;
     dgm_fold *task;           /* behind to_model: a response of A2A's */
     dgm_canon_fold *messages; /* messages, a request */
     bool folded;              /* and it has some */
@@ -78,7 +78,7 @@ static const dgm_json *tool_data(dgm_target *t, const dgm_internal *e)
     else
         dgm_json_put(&b, call ? e->arguments : e->result);
     dgm_buf_add_lit(&b, "}]}");
-    const dgm_json *data = dgm_json_made(t->scratch, dgm_buf_str(&b));
+    const dgm_json *data = dgm_json_parse_trusted(t->scratch, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return data;
 }
@@ -123,7 +123,7 @@ static dgm_code on_model(void *arg, const dgm_event *event)
 
 static dgm_code end_a2a(dgm_target *t)
 {
-    dgm_code rc = dgm_to_model_end(t->to_model, t->err);
+    dgm_code rc = dgm_events_to_records_end(t->to_model, t->err);
     const dgm_task *task = !rc && t->task ? dgm_fold_task(t->task) : NULL;
     return task ? give_a2a(t, DGM_OBJECT_TASK, task) : rc;
 }
@@ -197,8 +197,8 @@ dgm_target *dgm_target_new(const dgm_target_params *params)
     } else {
         dgm_mint other = params->mint; /* no id is made twice: what calls become has ours */
         other.seed[1]++;
-        t->to_model = dgm_to_model_new(
-            &(dgm_to_params){.mint = other, .fragment = params->fragment}, on_model, t);
+        t->to_model = dgm_events_to_records_new(
+            &(dgm_events_params){.mint = other, .fragment = params->fragment}, on_model, t);
         if (params->form == DGM_FORM_RESPONSE)
             t->task = dgm_fold_new((dgm_fold_options){.foreign = true});
     }
@@ -211,7 +211,7 @@ void dgm_target_free(dgm_target *t)
         return;
     if (t->encoder)
         t->params.to->canon->encoder_free(t->encoder);
-    dgm_to_model_free(t->to_model);
+    dgm_events_to_records_free(t->to_model);
     dgm_fold_free(t->task);
     dgm_canon_fold_free(t->messages);
     dgm_loss_writing_free(t->losses);
@@ -231,7 +231,7 @@ dgm_code dgm_target_event(dgm_target *t, const dgm_canon_event *event, dgm_err *
         return t->params.to->canon->encoder_feed(t->encoder, event, err);
     t->err = err;
     if (t->to_model)
-        return dgm_to_model_feed(t->to_model, event, err);
+        return dgm_events_to_records_feed(t->to_model, event, err);
     t->folded = true;
     /* a snapshot of one message stands for that one alone */
     if (event->kind == DGM_CANON_MESSAGES_SNAPSHOT && event->snapshot.changed.n &&
@@ -278,8 +278,8 @@ dgm_code dgm_target_messages(dgm_target *t, const dgm_canon_messages *messages, 
     if (response)
         rc = say_run(t, true);
     if (!rc)
-        rc = dgm_canon_say(t->arena, messages, &t->params.mint, codec && codec->builds_messages,
-                           (dgm_canon_sink){on_said, t});
+        rc = dgm_messages_to_events(t->arena, messages, &t->params.mint,
+                                    codec && codec->builds_messages, (dgm_canon_sink){on_said, t});
     return !rc && response ? say_run(t, false) : rc;
 }
 

@@ -4,8 +4,8 @@
  * A request of the other formats brings the whole conversation; A2A's agent has it already. What is new
  * stands behind the agent's last message, and becomes one message: results first, then what was said.
  */
-#include "canon/list.h"
-#include "canon/to_model.h"
+#include "base/list.h"
+#include "canon/events_to_records.h"
 #include "lib/target.h"
 
 static size_t first_new(const dgm_canon_messages *messages)
@@ -19,7 +19,7 @@ static size_t first_new(const dgm_canon_messages *messages)
 static void add_parts(dgm_arena *a, dgm_message *to, const dgm_parts *parts)
 {
     for (size_t i = 0; i < parts->n; i++) {
-        to->parts.at = dgm_one_more(a, to->parts.at, to->parts.n, sizeof *to->parts.at);
+        to->parts.at = dgm_list_grow(a, to->parts.at, to->parts.n, sizeof *to->parts.at);
         to->parts.at[to->parts.n++] = parts->at[i];
     }
 }

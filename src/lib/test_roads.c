@@ -4,33 +4,33 @@
  */
 #include "lib/test_roads.h"
 #include "base/limits.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "lib/direct.h"
 #include "model/form.h"
 #include "support/check.h"
 
-static void check_calls(dgm_arena *a, const dgm_said *said, const dgm_chat_message *chat)
+static void check_calls(dgm_arena *a, const dgm_content *said, const dgm_chat_message *chat)
 {
     assert_int_equal(said->calls.n, chat ? chat->tool_calls.n : 0);
     for (size_t i = 0; chat && i < said->calls.n; i++) {
         check_same(said->calls.at[i].call_id, chat->tool_calls.at[i].id);
         check_same(said->calls.at[i].name, chat->tool_calls.at[i].name);
-        dgm_str arguments = dgm_said_arguments(a, said->calls.at[i].arguments);
+        dgm_str arguments = dgm_content_arguments(a, said->calls.at[i].arguments);
         check_same(arguments, chat->tool_calls.at[i].arguments);
     }
 }
 
-static void check_results(dgm_arena *a, const dgm_said *said, const dgm_chat_messages *tools)
+static void check_results(dgm_arena *a, const dgm_content *said, const dgm_chat_messages *tools)
 {
     assert_int_equal(said->results.n, tools->n);
     for (size_t i = 0; i < tools->n; i++) {
-        dgm_str text = dgm_said_value(a, said->results.at[i].output);
+        dgm_str text = dgm_content_value_text(a, said->results.at[i].output);
         check_same(said->results.at[i].call_id, tools->at[i].tool_call_id);
         check_same(text, tools->at[i].content.text);
     }
 }
 
-static void check_content(const dgm_said *said, const dgm_chat_message *chat)
+static void check_content(const dgm_content *said, const dgm_chat_message *chat)
 {
     assert_true((said->content.kind == DGM_CANON_CONTENT_ABSENT) == !chat);
     if (!chat)
@@ -59,7 +59,7 @@ static void both_roads_agree(void **state)
         dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
         dgm_message m = {0};
         dgm_direct_pair pair = {0};
-        dgm_said said;
+        dgm_content said;
         yyjson_val *v;
         dgm_buf b;
         seed = i;
@@ -68,7 +68,7 @@ static void both_roads_agree(void **state)
         check_ok(dgm_json_read(a, dgm_buf_str(&b), DGM_MAX_RECORD_BYTES, "", &v, &err), err);
         check_ok(dgm_shape_read(&r, &dgm_form_message, v, NULL, &m), err);
         dgm_code direct = dgm_direct_to_chat(a, &m, NULL, false, &pair, &direct_err);
-        dgm_code canon = dgm_said_read(a, &m, false, NULL, &said, &said_err);
+        dgm_code canon = dgm_content_read(a, &m, false, NULL, &said, &said_err);
         bool chunk = !direct && !pair.openai_message && !pair.tool_messages.n;
         if (direct || (canon && !chunk)) {
             assert_int_equal(direct, canon);

@@ -3,12 +3,12 @@
  * chat messages that the direct road gives.
  */
 #include "base/limits.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "lib/direct.h"
 #include "lib/test_roads.h"
 #include "model/form.h"
 #include "support/check.h"
-#include "wire/openai/chat_messages.h"
+#include "wire/chat/chat_messages.h"
 
 static void put_list(dgm_buf *b, const dgm_chat_messages *list)
 {
@@ -19,13 +19,13 @@ static void put_list(dgm_buf *b, const dgm_chat_messages *list)
     }
 }
 
-static dgm_canon_calls calls_of(dgm_arena *a, const dgm_said *said)
+static dgm_canon_calls calls_of(dgm_arena *a, const dgm_content *said)
 {
     dgm_canon_calls calls = {dgm_new_n(a, dgm_canon_call, said->calls.n), said->calls.n};
     for (size_t i = 0; i < said->calls.n; i++) {
-        const dgm_said_call *c = &said->calls.at[i];
+        const dgm_content_call *c = &said->calls.at[i];
         calls.at[i] = (dgm_canon_call){
-            .id = c->call_id, .name = c->name, .arguments = dgm_said_arguments(a, c->arguments)};
+            .id = c->call_id, .name = c->name, .arguments = dgm_content_arguments(a, c->arguments)};
     }
     return calls;
 }
@@ -33,8 +33,8 @@ static dgm_canon_calls calls_of(dgm_arena *a, const dgm_said *said)
 /* What it says, as the messages of a history: results first, unless it makes calls itself. */
 static dgm_code over_canon(dgm_arena *a, const dgm_message *m, dgm_buf *out, dgm_err *err)
 {
-    dgm_said said;
-    dgm_code rc = dgm_said_read(a, m, false, NULL, &said, err);
+    dgm_content said;
+    dgm_code rc = dgm_content_read(a, m, false, NULL, &said, err);
     if (rc)
         return rc;
     dgm_canon_messages list = {dgm_new_n(a, dgm_canon_message, said.results.n + 1), 0};
@@ -44,7 +44,7 @@ static dgm_code over_canon(dgm_arena *a, const dgm_message *m, dgm_buf *out, dgm
     if (said.calls.n)
         list.at[list.n++] = one;
     for (size_t i = 0; i < said.results.n; i++) {
-        dgm_str text = dgm_said_value(a, said.results.at[i].output);
+        dgm_str text = dgm_content_value_text(a, said.results.at[i].output);
         list.at[list.n++] =
             (dgm_canon_message){.role = DGM_CANON_TOOL,
                                 .tool_call_id = said.results.at[i].call_id,

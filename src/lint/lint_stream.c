@@ -8,7 +8,7 @@
 #include "lint/lint_int.h"
 
 #include "base/err.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 
 #include <stdio.h>
 
@@ -109,7 +109,7 @@ static void keep_task_artifacts(struct lint_stream *s, const dgm_task *t)
 static dgm_str text_of(dgm_linter *l, const dgm_parts *parts)
 {
     bool others;
-    return dgm_said_text(l->arena, parts, &others);
+    return dgm_content_text(l->arena, parts, &others);
 }
 
 static void hear_artifact(dgm_linter *l, const dgm_artifact_update *u)

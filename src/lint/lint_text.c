@@ -53,7 +53,7 @@ void lint_text_more(dgm_linter *l, dgm_str id, dgm_str delta, const char *at)
             lint_text_begin(l, id, delta);
         return;
     }
-    if (it->sum.n >= TELLING && dgm_sum_begins(&it->sum, delta)) {
+    if (it->sum.n >= TELLING && dgm_sum_is_prefix(&it->sum, delta)) {
         lint_tell_in(l, LINT_FINAL_TEXT_AS_DELTA, at, NULL);
         it->sum = (dgm_sum){0}; /* what its sender thinks it has said */
     }
@@ -81,13 +81,13 @@ void lint_text_final(dgm_linter *l, dgm_str text, const char *at)
     if (!t->n || !text.n)
         return;
     const dgm_sum *sum = &text_at(&l->texts, t->n - 1)->sum;
-    if (sum->n >= TELLING && text.n == 2 * sum->n && dgm_sum_begins(sum, text) &&
-        dgm_sum_begins(sum, (dgm_str){text.p + sum->n, sum->n})) {
+    if (sum->n >= TELLING && text.n == 2 * sum->n && dgm_sum_is_prefix(sum, text) &&
+        dgm_sum_is_prefix(sum, (dgm_str){text.p + sum->n, sum->n})) {
         lint_tell_in(l, LINT_FINAL_TEXT_TWICE, at,
                      "the final text contains the streamed text twice");
         return;
     }
     /* A document beside a word about it is no answer in pieces: only what was streamed counts. */
-    if (t->n == 1 && t->pieces > 1 && !dgm_sum_begins(sum, text))
+    if (t->n == 1 && t->pieces > 1 && !dgm_sum_is_prefix(sum, text))
         lint_tell_in(l, LINT_FINAL_TEXT_DIFFERS, at, NULL);
 }

@@ -2,7 +2,7 @@
 #include "lint/lint_int.h"
 
 #include "base/err.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 
 void lint_call_made(dgm_linter *l, dgm_str call_id)
 {
@@ -26,13 +26,14 @@ static void look_at_part(dgm_linter *l, const dgm_message *m, size_t i, const dg
     const dgm_at *outer = DGM_AT_LIT(DGM_AT_I(parts, i), "data");
     const dgm_at *inner = DGM_AT_LIT(outer, "data"); /* where 0.3's proto has it */
     const dgm_at *data = rest ? inner : outer;
-    const dgm_at *results = DGM_AT_LIT(data, DGM_SAID_RESULTS);
-    dgm_said_tools tools = {{0}, {0}};
+    const dgm_at *results = DGM_AT_LIT(data, DGM_DATA_RESULTS);
+    dgm_content_tools tools = {{0}, {0}};
     dgm_err err = {0};
     char pointer[sizeof err.at];
-    if (!dgm_said_member(part, DGM_SAID_CALLS) && !dgm_said_member(part, DGM_SAID_RESULTS))
+    if (!dgm_content_data_member(part, DGM_DATA_CALLS) &&
+        !dgm_content_data_member(part, DGM_DATA_RESULTS))
         return;
-    if (dgm_said_read_tools(l->arena, part, m->role, data, &tools, &err)) {
+    if (dgm_content_read_tools(l->arena, part, m->role, data, &tools, &err)) {
         lint_tell_in(l, LINT_WRONG_VALUE, err.at, "%s", err.msg);
         return;
     }

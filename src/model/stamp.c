@@ -61,7 +61,7 @@ static const struct stamps *stamps(void)
     mine->arena = a;
     for (size_t i = 0; i < N_TYPES; i++) {
         dgm_str text = dgm_arena_printf(a, "{\"" CANONICAL_TYPE "\":\"%s\"}", type_names[i]);
-        mine->at[i] = dgm_json_made(a, text);
+        mine->at[i] = dgm_json_parse_trusted(a, text);
     }
     if (atomic_compare_exchange_strong_explicit(&made, &seen, mine, memory_order_acq_rel,
                                                 memory_order_acquire))
@@ -131,7 +131,7 @@ const dgm_json *dgm_error_metadata(dgm_arena *a, dgm_str text)
     dgm_buf_add_lit(&b, "{\"error\":");
     dgm_json_put_str(&b, text);
     dgm_buf_add_char(&b, '}');
-    const dgm_json *made = dgm_json_made(a, dgm_buf_str(&b));
+    const dgm_json *made = dgm_json_parse_trusted(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return made;
 }
@@ -149,7 +149,7 @@ const dgm_json *dgm_metadata_with_text(dgm_arena *a, const dgm_json *metadata, d
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     dgm_json_put_str(&b, text);
-    const dgm_json *value = dgm_json_made(a, dgm_buf_str(&b));
+    const dgm_json *value = dgm_json_parse_trusted(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return with_member(a, metadata, key, value);
 }

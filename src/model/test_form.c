@@ -15,7 +15,7 @@ static dgm_code read_as(dgm_arena *a, const dgm_shape *s, const char *text, void
 {
     dgm_reader r = {.arena = a, .format = dgm_form_name, .err = err};
     *ret = dgm_arena_alloc(a, s->size);
-    return dgm_shape_read(&r, s, dgm_json_made(a, double_quoted(a, text)), NULL, *ret);
+    return dgm_shape_read(&r, s, dgm_json_parse_trusted(a, double_quoted(a, text)), NULL, *ret);
 }
 
 /* Read and written, it is the same text, or `want`. */
@@ -153,10 +153,11 @@ static void every_member_of_an_artifact(void **state)
     dgm_err err = {0};
     dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err, .strict = true};
     dgm_artifact artifact = {0};
-    check_fails(dgm_shape_read(&r, &dgm_form_artifact,
-                               dgm_json_made(a, DGM_STR("{\"artifactId\":\"a\",\"parts\":[]}")),
-                               NULL, &artifact),
-                DGM_BAD_PARAMS, err, "/parts");
+    check_fails(
+        dgm_shape_read(&r, &dgm_form_artifact,
+                       dgm_json_parse_trusted(a, DGM_STR("{\"artifactId\":\"a\",\"parts\":[]}")),
+                       NULL, &artifact),
+        DGM_BAD_PARAMS, err, "/parts");
 }
 
 static void every_member_of_a_task(void **state)
@@ -400,15 +401,15 @@ static void an_event_is_told_by_its_kind(void **state)
         {"{'kind':'internal:llm-call','taskId':'t','iteration':1" AT, DGM_EVENT_INTERNAL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        check_ok(
-            dgm_form_read_event(&r, dgm_json_made(a, double_quoted(a, rows[i].text)), NULL, &event),
-            err);
+        check_ok(dgm_form_read_event(&r, dgm_json_parse_trusted(a, double_quoted(a, rows[i].text)),
+                                     NULL, &event),
+                 err);
         assert_int_equal(event.kind, rows[i].kind);
         assert_non_null(event.any);
     }
-    check_fails(dgm_form_read_event(&r, dgm_json_made(a, DGM_STR("[]")), NULL, &event),
+    check_fails(dgm_form_read_event(&r, dgm_json_parse_trusted(a, DGM_STR("[]")), NULL, &event),
                 DGM_BAD_PARAMS, err, "");
-    check_fails(dgm_form_read_event(&r, dgm_json_made(a, DGM_STR("{}")), NULL, &event),
+    check_fails(dgm_form_read_event(&r, dgm_json_parse_trusted(a, DGM_STR("{}")), NULL, &event),
                 DGM_BAD_PARAMS, err, "");
 }
 

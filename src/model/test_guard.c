@@ -51,7 +51,7 @@ static void members_are_removed(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-        const dgm_json *in = dgm_json_made(a, dgm_str_from(rows[i].in));
+        const dgm_json *in = dgm_json_parse_trusted(a, dgm_str_from(rows[i].in));
         dgm_guard g = {.may_set = rows[i].may_set};
         const dgm_json *out =
             rows[i].of_event ? dgm_guard_event_metadata(&g, a, in) : dgm_guard_metadata(&g, a, in);
@@ -70,7 +70,8 @@ static void everything_in_a_task_is_cleaned(void **state)
 {
     (void)state;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    const dgm_json *evil = dgm_json_made(a, DGM_STR("{\"aion:x\":1,\"canonical_type\":\"T\"}"));
+    const dgm_json *evil =
+        dgm_json_parse_trusted(a, DGM_STR("{\"aion:x\":1,\"canonical_type\":\"T\"}"));
     dgm_part part = {.kind = DGM_PART_TEXT, .content = DGM_STR("t"), .metadata = evil};
     dgm_message m = {.metadata = evil, .parts = {&part, 1}};
     dgm_artifact artifact = {
@@ -93,7 +94,7 @@ static void first_parts_can_be_left_alone(void **state)
 {
     (void)state;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    const dgm_json *mark = dgm_json_made(a, DGM_STR("{\"dragoman:part\":\"transcript\"}"));
+    const dgm_json *mark = dgm_json_parse_trusted(a, DGM_STR("{\"dragoman:part\":\"transcript\"}"));
     dgm_part parts[] = {{.kind = DGM_PART_TEXT, .metadata = mark},
                         {.kind = DGM_PART_TEXT, .metadata = mark}};
     dgm_message m = {.parts = {parts, 2}};

@@ -13,7 +13,8 @@ static dgm_event event_of(dgm_arena *a, const char *text)
     dgm_event event;
     dgm_err err = {0};
     dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
-    check_ok(dgm_form_read_event(&r, dgm_json_made(a, dgm_str_from(text)), NULL, &event), err);
+    check_ok(dgm_form_read_event(&r, dgm_json_parse_trusted(a, dgm_str_from(text)), NULL, &event),
+             err);
     return event;
 }
 
@@ -168,7 +169,8 @@ static dgm_code record_nested(size_t n, dgm_record **ret, dgm_err *err)
     char text[512];
     memset(text, '[', n);
     memset(text + n, ']', n);
-    dgm_part part = {.kind = DGM_PART_DATA, .data = dgm_json_made(a, (dgm_str){text, 2 * n})};
+    dgm_part part = {.kind = DGM_PART_DATA,
+                     .data = dgm_json_parse_trusted(a, (dgm_str){text, 2 * n})};
     dgm_message m = {.message_id = DGM_STR("m[[[[["), .role = DGM_ROLE_AGENT, .parts = {&part, 1}};
     dgm_event event = {.kind = DGM_EVENT_MESSAGE, .message = &m};
     dgm_buf scratch;

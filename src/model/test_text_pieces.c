@@ -37,10 +37,10 @@ static void add_one(void *arg, size_t i, dgm_str piece)
     if (t->mode[i] == DGM_TEXT_SECOND)
         t->first[i] = before.n;
     switch (dgm_text_next_step(&t->mode[i], before.n, extends)) {
-    case DGM_TEXT_ADD: dgm_buf_add_str(&t->text[i], piece); break;
-    case DGM_TEXT_ADD_REST:
-    case DGM_TEXT_REPLACE: set_one(t, i, piece); break;
-    case DGM_TEXT_TAKE_BACK: {
+    case DGM_STEP_ADD: dgm_buf_add_str(&t->text[i], piece); break;
+    case DGM_STEP_ADD_REST:
+    case DGM_STEP_REPLACE: set_one(t, i, piece); break;
+    case DGM_STEP_TAKE_BACK: {
         dgm_buf all;
         dgm_buf_init(&all, SIZE_MAX);
         dgm_buf_add(&all, before.p, t->first[i]);

@@ -206,12 +206,12 @@ dgm_text_step dgm_text_next_step(dgm_text_mode *mode, size_t before, bool extend
     case DGM_TEXT_FIRST: *mode = DGM_TEXT_SECOND; break;
     case DGM_TEXT_SECOND:
         *mode = extends && before ? DGM_TEXT_GUESSED : DGM_TEXT_DELTAS;
-        return *mode == DGM_TEXT_GUESSED ? DGM_TEXT_ADD_REST : DGM_TEXT_ADD;
+        return *mode == DGM_TEXT_GUESSED ? DGM_STEP_ADD_REST : DGM_STEP_ADD;
     case DGM_TEXT_GUESSED:
         *mode = extends ? DGM_TEXT_CUMULATIVE : DGM_TEXT_DELTAS;
-        return extends ? DGM_TEXT_ADD_REST : DGM_TEXT_TAKE_BACK;
+        return extends ? DGM_STEP_ADD_REST : DGM_STEP_TAKE_BACK;
     case DGM_TEXT_DELTAS: break;
-    case DGM_TEXT_CUMULATIVE: return DGM_TEXT_REPLACE;
+    case DGM_TEXT_CUMULATIVE: return DGM_STEP_REPLACE;
     }
-    return DGM_TEXT_ADD;
+    return DGM_STEP_ADD;
 }

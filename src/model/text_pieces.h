@@ -74,10 +74,10 @@ typedef enum dgm_text_mode {
 } dgm_text_mode;
 
 typedef enum dgm_text_step {
-    DGM_TEXT_ADD,       /* the piece is new */
-    DGM_TEXT_ADD_REST,  /* the part behind the text so far is new */
-    DGM_TEXT_TAKE_BACK, /* they were deltas: the text is the first, the second and this */
-    DGM_TEXT_REPLACE    /* the piece is the text */
+    DGM_STEP_ADD,       /* the piece is new */
+    DGM_STEP_ADD_REST,  /* the part behind the text so far is new */
+    DGM_STEP_TAKE_BACK, /* they were deltas: the text is the first, the second and this */
+    DGM_STEP_REPLACE    /* the piece is the text */
 } dgm_text_step;
 
 /* before: length of the text so far; extends: the piece strictly extends it. */

@@ -132,7 +132,7 @@ void dgm_http_set_budget(dgm_http_exchange *x, dgm_http_budget *b);
 #define DGM_HTTP_PEERS 1024
 size_t dgm_http_peer(const dgm_http_exchange *x);
 /* Memory that lives as long as the exchange, whatever is forgotten. */
-void *dgm_http_keep(dgm_http_exchange *x, size_t n);                /* zeroed */
+void *dgm_http_alloc(dgm_http_exchange *x, size_t n);               /* zeroed */
 const char *dgm_http_keep_text(dgm_http_exchange *x, dgm_str text); /* a copy, terminated */
 /* For an answer that takes long: the request and all that lies in the arena go at the end of this turn (or
  * when the kernel has what was borrowed), and dgm_http_arena gives a new small one from here on. Of the
@@ -153,7 +153,7 @@ void dgm_http_respond_shared(dgm_http_exchange *x, int status, dgm_str content_t
 
 /* Headers that the answer gets whoever gives it, before its own: what a gate in front of the handlers has
  * decided. Before the answer; a second call adds to the first. They live as long as the exchange's arena. */
-void dgm_http_also(dgm_http_exchange *x, const dgm_http_header *headers, size_t n);
+void dgm_http_add_headers(dgm_http_exchange *x, const dgm_http_header *headers, size_t n);
 /* A word of the handler's own, for on_answered. */
 void dgm_http_set_tag(dgm_http_exchange *x, void *tag);
 void *dgm_http_tag(const dgm_http_exchange *x);

@@ -262,7 +262,7 @@ static size_t room_left(const dgm_http_exchange *x)
     return (size_t)KEEP_BYTES - x->kept - x->kept_texts;
 }
 
-void *dgm_http_keep(dgm_http_exchange *x, size_t n)
+void *dgm_http_alloc(dgm_http_exchange *x, size_t n)
 {
     size_t room = (n + KEEP_ALIGN - 1) & ~(size_t)(KEEP_ALIGN - 1);
     if (n > KEEP_BYTES || room > room_left(x))
@@ -318,7 +318,7 @@ static bool is_within(dgm_str s, dgm_str from, uint32_t *ret_at, uint32_t *ret_n
 /* Headers that were added for a response that has not been sent are in the arena, too. */
 static void keep_also(dgm_http_exchange *x)
 {
-    dgm_http_header *all = x->n_also ? dgm_http_keep(x, x->n_also * sizeof *all) : NULL;
+    dgm_http_header *all = x->n_also ? dgm_http_alloc(x, x->n_also * sizeof *all) : NULL;
     for (size_t i = 0; i < x->n_also; i++) {
         dgm_str name = x->also[i].name, value = x->also[i].value;
         all[i] = (dgm_http_header){{dgm_http_keep_text(x, name), name.n},
@@ -335,7 +335,7 @@ void dgm_http_forget_request(dgm_http_exchange *x)
     const dgm_http_request *r = &x->in->request;
     if (!x->begun && x->n_also)
         keep_also(x);
-    struct http_left *l = dgm_http_keep(x, sizeof *l + r->target.n);
+    struct http_left *l = dgm_http_alloc(x, sizeof *l + r->target.n);
     *l = (struct http_left){.method = r->method.p, /* llhttp's own */
                             .target_n = (uint32_t)r->target.n,
                             .is_loopback = r->is_loopback,
@@ -350,7 +350,7 @@ void dgm_http_forget_request(dgm_http_exchange *x)
 
 /* ---- public: answers ------------------------------------------------------------------------------------------------ */
 
-void dgm_http_also(dgm_http_exchange *x, const dgm_http_header *headers, size_t n)
+void dgm_http_add_headers(dgm_http_exchange *x, const dgm_http_header *headers, size_t n)
 {
     assert(!x->begun);
     if (x->n_also) {

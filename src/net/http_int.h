@@ -115,7 +115,7 @@ struct dgm_http_exchange {
     bool is_head, is_http10, chunked, no_body, keep_alive;
     bool above;                                 /* the mark: on_room is owed */
     uint16_t kept, kept_texts;                  /* of room: from the front, from the back */
-    _Alignas(KEEP_ALIGN) char room[KEEP_BYTES]; /* what dgm_http_keep gives out first */
+    _Alignas(KEEP_ALIGN) char room[KEEP_BYTES]; /* what dgm_http_alloc gives out first */
 };
 
 struct http_timers {

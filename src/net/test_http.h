@@ -157,14 +157,14 @@ static inline void answer(dgm_http_exchange *x, const dgm_http_request *r)
                           "/also")) { /* what a gate adds to an answer that it does not know */
         static const dgm_http_header also[] = {{{"X-Also", 6}, {"this", 4}}};
         dgm_http_header own[] = {{DGM_STR("X-Own"), DGM_STR("that")}};
-        dgm_http_also(x, also, 1);
+        dgm_http_add_headers(x, also, 1);
         dgm_http_set_tag(x, &w);
         dgm_http_begin(x, 201, DGM_STR("text/plain"), own, 1);
         dgm_http_write(x, DGM_STR("one "));
         dgm_http_write(x, DGM_STR("two"));
         dgm_http_end(x);
     } else if (dgm_str_is(r->path, "/idle")) { /* as a stream of events that waits for one */
-        struct stream *s = dgm_http_keep(x, sizeof *s);
+        struct stream *s = dgm_http_alloc(x, sizeof *s);
         s->x = x;
         dgm_http_begin(x, 200, DGM_STR("text/event-stream"), NULL, 0);
         dgm_http_write(x, DGM_STR(": hello\n\n"));

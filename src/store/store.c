@@ -218,7 +218,7 @@ void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done
     s->driver->submit(s, job);
 }
 
-void dgm_store_trim(dgm_store *s, dgm_keep keep_from, dgm_store_done done, void *arg)
+void dgm_store_trim(dgm_store *s, dgm_retention keep_from, dgm_store_done done, void *arg)
 {
     struct dgm_block b;
     dgm_job *job = dgm_job_new(DGM_JOB_TRIM, 0, &b, arg);

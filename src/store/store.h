@@ -219,7 +219,7 @@ dgm_store_stats dgm_store_stats_of(dgm_store *s);
  * tasks_before_ms: tasks in a terminal state since before this, with all that belongs to them.
  * Notes that have expired go in any case.
  */
-typedef struct dgm_keep {
+typedef struct dgm_retention {
     int64_t turns_before_ms, tasks_before_ms; /* 0: all stay */
-} dgm_keep;
-void dgm_store_trim(dgm_store *s, dgm_keep keep, dgm_store_done done, void *arg);
+} dgm_retention;
+void dgm_store_trim(dgm_store *s, dgm_retention keep, dgm_store_done done, void *arg);

@@ -63,7 +63,7 @@ typedef struct dgm_job {
             bool has_after;
         } unfinished;
         struct {
-            dgm_keep keep;
+            dgm_retention keep;
             int64_t from; /* sqlite: where its next step begins */
             int stage;    /* and of what */
         } trim;

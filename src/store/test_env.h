@@ -120,7 +120,7 @@ struct call {
     size_t max, max_bytes;
     const dgm_list_query *query;
     const dgm_task_row *after;
-    dgm_keep keep;
+    dgm_retention keep;
 
     dgm_code code;
     dgm_err err;

@@ -71,7 +71,7 @@ typedef struct dgm_canon_codec {
     const char *about;
     /* What ends a stream behind its last frame, as a frame's payload ("[DONE]"); NULL: nothing does. */
     const char *stream_end;
-    /* Its readers build messages of events: snapshots must have them all (dgm_from_params). */
+    /* Its readers build messages of events: snapshots must have them all (dgm_records_params). */
     bool builds_messages;
     /* Its frames are bytes that follow one another as they are: no JSON, in no other framing. */
     bool binary;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/map.h"
-#include "canon/from_records.h"
-#include "canon/messages.h"
+#include "canon/events_to_messages.h"
+#include "canon/records_to_events.h"
 #include "canon/test_dump.h"
 #include "wire/canon_codec.h"
 
@@ -50,10 +50,10 @@ static inline dgm_code cross_road(void *arg, const dgm_canon_event *e)
 
 /* Records, a line each, as lines of the format. */
 static inline void encode_records(const dgm_canon_codec *to, const dgm_stream_params *params,
-                                  const dgm_from_params *from, const char *records, dgm_buf *out)
+                                  const dgm_records_params *from, const char *records, dgm_buf *out)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_auto(dgm_from_records_free) dgm_from_records *f = dgm_from_records_new(from);
+    dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f = dgm_records_to_events_new(from);
     struct codec_road road = {.to = to,
                               .encoder = to->encoder_new(params, (dgm_frame_sink){put_line, out})};
     dgm_canon_sink sink = {cross_road, &road};
@@ -62,10 +62,10 @@ static inline void encode_records(const dgm_canon_codec *to, const dgm_stream_pa
         size_t n = strcspn(records, "\n");
         dgm_event event;
         read_record(a, &mint, (dgm_str){records, n}, &event);
-        check_ok(dgm_from_records_feed(f, &event, sink, &road.err), road.err);
+        check_ok(dgm_records_to_events_feed(f, &event, sink, &road.err), road.err);
         records += n + (records[n] == '\n');
     }
-    check_ok(dgm_from_records_end(f, sink, &road.err), road.err);
+    check_ok(dgm_records_to_events_end(f, sink, &road.err), road.err);
     check_ok(to->encoder_end(road.encoder, &road.err), road.err);
     to->encoder_free(road.encoder);
 }

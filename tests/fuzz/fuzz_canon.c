@@ -6,9 +6,9 @@
  */
 #include "base/limits.h"
 #include "canon/compact.h"
-#include "canon/from_records.h"
-#include "canon/messages.h"
-#include "canon/to_model.h"
+#include "canon/events_to_messages.h"
+#include "canon/events_to_records.h"
+#include "canon/records_to_events.h"
 #include "canon/verify.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/fuzz_lines.h"
@@ -80,7 +80,7 @@ struct readers {
     bool ordered; /* they come from records: the order must hold */
     dgm_verify *verify;
     dgm_canon_fold *fold;
-    dgm_to_model *to;
+    dgm_events_to_records *to;
     void *wire, *old, *simple;
     size_t ends;
     dgm_str input;
@@ -94,7 +94,7 @@ static dgm_code read_event(void *arg, const dgm_canon_event *e)
     must(!rule || !r->ordered, "out of order", r->input, err.msg);
     r->ends += dgm_canon_is_terminal(e->kind);
     dgm_canon_fold_add(r->fold, e);
-    dgm_code rc = dgm_to_model_feed(r->to, e, &err);
+    dgm_code rc = dgm_events_to_records_feed(r->to, e, &err);
     must(!rc || rc == DGM_TOO_LARGE, "to_model", r->input, err.msg);
     rc = dgm_codec_agui.encoder_feed(r->wire, e, &err);
     must(!rc, "ag-ui", r->input, err.msg);
@@ -107,14 +107,14 @@ static dgm_code read_event(void *arg, const dgm_canon_event *e)
 
 static void open_readers(struct readers *r, bool ordered, dgm_str input)
 {
-    dgm_to_params to = {
+    dgm_events_params to = {
         .now = 1}; /* records have a time; only texts that are converted may be without */
     dgm_stream_params now = {.old_peer = false}, old = {.old_peer = true};
     *r = (struct readers){
         .ordered = ordered,
         .verify = dgm_verify_new(),
         .fold = dgm_canon_fold_new(1 << 16),
-        .to = dgm_to_model_new(&to, read_model_again, NULL),
+        .to = dgm_events_to_records_new(&to, read_model_again, NULL),
         .wire = dgm_codec_agui.encoder_new(&now, (dgm_frame_sink){read_again, NULL}),
         .old = dgm_codec_agui.encoder_new(&old, (dgm_frame_sink){read_again, NULL}),
         .simple = dgm_codec_agui_simple.encoder_new(&now, (dgm_frame_sink){read_again, r}),
@@ -127,11 +127,11 @@ static void close_readers(struct readers *r)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
     dgm_canon_fold_messages(r->fold, a);
-    dgm_to_model_end(r->to, &err);
+    dgm_events_to_records_end(r->to, &err);
     dgm_codec_agui_simple.encoder_end(r->simple, &err);
     dgm_verify_free(r->verify);
     dgm_canon_fold_free(r->fold);
-    dgm_to_model_free(r->to);
+    dgm_events_to_records_free(r->to);
     dgm_codec_agui.encoder_free(r->wire);
     dgm_codec_agui.encoder_free(r->old);
     dgm_codec_agui_simple.encoder_free(r->simple);
@@ -163,10 +163,10 @@ static void as_stream(const dgm_canon_codec *codec, bool fragment, dgm_str input
     close_readers(&readers);
 }
 
-static void as_records(dgm_from_params p, dgm_str input)
+static void as_records(dgm_records_params p, dgm_str input)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_auto(dgm_from_records_free) dgm_from_records *f = dgm_from_records_new(&p);
+    dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f = dgm_records_to_events_new(&p);
     dgm_err err = {0};
     dgm_mint mint = {.count = 0};
     dgm_reader r = {.arena = a, .format = dgm_form_name, .mint = &mint, .err = &err};
@@ -179,10 +179,10 @@ static void as_records(dgm_from_params p, dgm_str input)
         yyjson_val *v = next_line(a, &rest);
         dgm_event e;
         if (v && !dgm_form_read_event(&r, v, NULL, &e))
-            rc = dgm_from_records_feed(f, &e, sink, &err);
+            rc = dgm_records_to_events_feed(f, &e, sink, &err);
     }
     if (!rc)
-        rc = dgm_from_records_end(f, sink, &err);
+        rc = dgm_records_to_events_end(f, sink, &err);
     if (!rc && !p.fragment && !p.many_turns)
         must(readers.ends == 1, "not one end", input, "");
     close_readers(&readers);
@@ -220,12 +220,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     as_stream(&dgm_codec_agui, false, input);
     as_stream(&dgm_codec_agui_simple, false, input);
     as_stream(&dgm_codec_agui_simple, true, input);
-    as_records((dgm_from_params){.whole_snapshots = true}, input);
-    as_records((dgm_from_params){.fragment = true, .trusted = true}, input);
-    as_records((dgm_from_params){.answer_source = DGM_ANSWER_STATUS,
-                                 .say_history = true,
-                                 .many_turns = true,
-                                 .whole_snapshots = true},
+    as_records((dgm_records_params){.whole_snapshots = true}, input);
+    as_records((dgm_records_params){.fragment = true, .trusted = true}, input);
+    as_records((dgm_records_params){.answer_source = DGM_ANSWER_STATUS,
+                                    .say_history = true,
+                                    .many_turns = true,
+                                    .whole_snapshots = true},
                input);
     as_history(input);
     return 0;

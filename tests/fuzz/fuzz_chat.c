@@ -11,8 +11,8 @@
 #include "fuzz/fuzz.h"
 #include "lib/direct.h"
 #include "model/form.h"
-#include "wire/openai/chat_codec.h"
-#include "wire/openai/chat_messages.h"
+#include "wire/chat/chat_codec.h"
+#include "wire/chat/chat_messages.h"
 
 #include <stdio.h>
 #include <stdlib.h>

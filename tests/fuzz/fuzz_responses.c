@@ -8,7 +8,7 @@
 #include "canon/verify.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/fuzz_lines.h"
-#include "wire/openai/responses.h"
+#include "wire/responses/responses.h"
 
 #include <stdio.h>
 #include <stdlib.h>

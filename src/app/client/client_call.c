@@ -106,7 +106,7 @@ static dgm_code put_body(const peer *p, const struct peer_call *call, dgm_arena 
                          dgm_err *err)
 {
     dgm_frame frame = {.envelope = p->is_rest ? DGM_ENVELOPE_NONE : DGM_ENVELOPE_REQUEST,
-                       .id = dgm_json_made(a, DGM_STR("1")),
+                       .id = dgm_json_parse_trusted(a, DGM_STR("1")),
                        .method = call->method,
                        .object = {methods[call->method].params, call->params}};
     dgm_writer w = {.out = body};

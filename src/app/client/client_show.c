@@ -158,10 +158,10 @@ static void show_add(void *arg, size_t i, dgm_str piece)
         t->first_n = before.n;
     bool extends = piece.n > before.n && dgm_str_starts(piece, before);
     switch (dgm_text_next_step(&t->mode, before.n, extends)) {
-    case DGM_TEXT_ADD: dgm_buf_add_str(&t->whole, piece); break;
-    case DGM_TEXT_ADD_REST:
-    case DGM_TEXT_REPLACE: show_replace(s, i, piece); return;
-    case DGM_TEXT_TAKE_BACK: { /* the first, the second (which begins with it), this */
+    case DGM_STEP_ADD: dgm_buf_add_str(&t->whole, piece); break;
+    case DGM_STEP_ADD_REST:
+    case DGM_STEP_REPLACE: show_replace(s, i, piece); return;
+    case DGM_STEP_TAKE_BACK: { /* the first, the second (which begins with it), this */
         dgm_str second = dgm_arena_dup(s->arena, before);
         t->whole.n = t->first_n;
         dgm_buf_add_str(&t->whole, second);

@@ -93,7 +93,7 @@ static dgm_code open_agent_from(dgm_agents *s, const dgm_config_agent *a, dgm_st
     if (a->settings) {
         dgm_buf_init(&b, SIZE_MAX); /* bounded by the size of the configuration */
         dgm_json_put(&b, a->settings);
-        copy.settings = dgm_json_made(o->arena, dgm_arena_dup(o->arena, dgm_buf_str(&b)));
+        copy.settings = dgm_json_parse_trusted(o->arena, dgm_arena_dup(o->arena, dgm_buf_str(&b)));
         dgm_buf_done(&b);
     }
     dgm_strs names = {dgm_new_n(o->arena, dgm_str, secret_env.n), secret_env.n};

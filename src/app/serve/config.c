@@ -107,8 +107,8 @@ static void add_file(loader *l)
 static void add_option(loader *l, dgm_str option, const char *name, dgm_str value)
 {
     dgm_config_doc *doc = add_layer(l, option);
-    doc->root =
-        dgm_json_made(l->arena, dgm_arena_printf(l->arena, "{\"%s\":%.*s}", name, DGM_P(value)));
+    doc->root = dgm_json_parse_trusted(
+        l->arena, dgm_arena_printf(l->arena, "{\"%s\":%.*s}", name, DGM_P(value)));
 }
 
 /* Text of the command line as JSON; absent, and said so, if it is not UTF-8. */
@@ -183,7 +183,7 @@ static void add_profile(loader *l)
         return;
     }
     add_layer(l, dgm_arena_printf(l->arena, "profile %s", found->name))->root =
-        dgm_json_made(l->arena, dgm_str_from(found->json));
+        dgm_json_parse_trusted(l->arena, dgm_str_from(found->json));
     for (size_t i = l->n_layers - 1; i > 0; i--) {
         dgm_config_doc *below = l->layers[i - 1];
         l->layers[i - 1] = l->layers[i];
@@ -387,7 +387,7 @@ static void place_program(loader *l, dgm_config_agent *a, dgm_str folder)
         dgm_json_put(&b, item);
     }
     dgm_buf_add_char(&b, '}');
-    a->settings = dgm_json_made(l->arena, dgm_arena_dup(l->arena, dgm_buf_str(&b)));
+    a->settings = dgm_json_parse_trusted(l->arena, dgm_arena_dup(l->arena, dgm_buf_str(&b)));
     dgm_buf_done(&b);
 }
 

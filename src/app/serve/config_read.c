@@ -323,7 +323,8 @@ static void fill_defaults(filler *f, const dgm_config_shape *shape, void *base)
         if (row->kind == DGM_CONFIG_OBJECT)
             fill_defaults(f, row->of, place(base, row));
         else if (row->def)
-            fill_value(f, row, dgm_json_made(f->arena, dgm_str_from(row->def)), base, NULL);
+            fill_value(f, row, dgm_json_parse_trusted(f->arena, dgm_str_from(row->def)), base,
+                       NULL);
     }
 }
 
@@ -490,7 +491,7 @@ static const dgm_json *keep(filler *f, const dgm_config_row *row, yyjson_val *v)
         put_opaque(f, &b, v);
     text = dgm_arena_dup(f->arena, dgm_buf_str(&b));
     dgm_buf_done(&b);
-    return dgm_json_made(f->arena, text);
+    return dgm_json_parse_trusted(f->arena, text);
 }
 
 /* `log: debug` is `log: {level: debug}`. */
@@ -606,7 +607,7 @@ void dgm_config_read_layers(dgm_config *c, dgm_config_doc *const *layers, size_t
         if (row->kind == DGM_CONFIG_OBJECT)
             fill_defaults(&f, row->of, place(c, row));
         else
-            fill_value(&f, row, dgm_json_made(c->arena, dgm_str_from(row->def)), c, NULL);
+            fill_value(&f, row, dgm_json_parse_trusted(c->arena, dgm_str_from(row->def)), c, NULL);
         for (size_t i = 0; i < n; i++) {
             yyjson_val *member = dgm_json_get(layers[i]->root, name);
             f.doc = layers[i];

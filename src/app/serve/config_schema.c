@@ -241,7 +241,7 @@ void dgm_config_put_schema(dgm_buf *b)
     put_shape(&s, &dgm_config_root);
     dgm_buf_add_lit(
         &s, ",\"patternProperties\":{\"^x-\":{\"description\":\"the file's own, for anchors\"}}}");
-    dgm_config_put_pretty(b, dgm_json_made(a, dgm_buf_str(&s)), 0);
+    dgm_config_put_pretty(b, dgm_json_parse_trusted(a, dgm_buf_str(&s)), 0);
     dgm_buf_add_char(b, '\n');
     dgm_buf_done(&s);
 }
@@ -357,7 +357,7 @@ void dgm_config_put_docs(dgm_buf *b)
     for (const dgm_config_profile_row *p = dgm_config_profiles; p->name; p++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         dgm_buf_printf(b, "\n`%s`: %s\n\n```json\n", p->name, p->about);
-        dgm_config_put_pretty(b, dgm_json_made(a, dgm_str_from(p->json)), 0);
+        dgm_config_put_pretty(b, dgm_json_parse_trusted(a, dgm_str_from(p->json)), 0);
         dgm_buf_add_lit(b, "\n```\n");
     }
     dgm_buf_add_lit(

@@ -159,7 +159,7 @@ void dgm_config_put(dgm_buf *b, const dgm_config *c)
     dgm_buf compact;
     dgm_buf_init(&compact, SIZE_MAX);
     put_rows(&compact, &dgm_config_root, c, false);
-    dgm_config_put_pretty(b, dgm_json_made(a, dgm_buf_str(&compact)), 0);
+    dgm_config_put_pretty(b, dgm_json_parse_trusted(a, dgm_buf_str(&compact)), 0);
     dgm_buf_add_char(b, '\n');
     dgm_buf_done(&compact);
 }

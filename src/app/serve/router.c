@@ -473,7 +473,7 @@ static void take_request_id(struct visit *v, dgm_http_exchange *x, const dgm_htt
 static struct visit *new_visit(dgm_router *r, struct lane *lane, dgm_http_exchange *x,
                                const dgm_http_request *q)
 {
-    struct visit *v = dgm_http_keep(x, sizeof *v);
+    struct visit *v = dgm_http_alloc(x, sizeof *v);
     v->note.n_streams = dgm_metrics_streams(r->metrics);
     v->site = lane->site;
     v->began_ns = uv_hrtime();
@@ -495,7 +495,7 @@ static void add_headers(dgm_http_exchange *x, const dgm_http_request *q, const s
     size_t n = dgm_gate_cors(a, q, also);
     if (v->request_id)
         also[n++] = (dgm_http_header){DGM_STR("X-Request-Id"), dgm_str_from(v->request_id)};
-    dgm_http_also(x, also, n);
+    dgm_http_add_headers(x, also, n);
 }
 
 /* Operations, the page, the index, the catalog, cards and preflights need no token. */

@@ -156,7 +156,7 @@ static dgm_code make_agent(dgm_site *s, dgm_site_agent *f, dgm_core *core,
                            const dgm_backend *backend, dgm_err *err)
 {
     const dgm_json *type =
-        backend->card ? dgm_json_made(s->arena, dgm_str_from(backend->card)) : NULL;
+        backend->card ? dgm_json_parse_trusted(s->arena, dgm_str_from(backend->card)) : NULL;
     dgm_code rc = make_cards(s, f, type, err);
     if (!rc)
         make_front(s, f, core, type);

@@ -103,7 +103,7 @@ dgm_code demo_call(dgm_run *run, const struct demo_step *step, dgm_err *err)
     dgm_str data = dgm_arena_printf(
         run->arena, "{\"tool_calls\":[{\"call_id\":\"%.*s\",\"name\":\"%s\",\"arguments\":%s}]}",
         DGM_P(call_id(run, step->call_id)), step->name, step->text);
-    dgm_part part = {.kind = DGM_PART_DATA, .data = dgm_json_made(run->arena, data)};
+    dgm_part part = {.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(run->arena, data)};
     dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
     dgm_status_update update = {.status = {.state = DGM_STATE_INPUT_REQUIRED, .message = &message}};
     dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &update};
@@ -166,7 +166,7 @@ dgm_code demo_tell(dgm_run *run, const struct demo_step *step, dgm_err *err)
     if (step->kind == DGM_INTERNAL_REASONING)
         it.text = text;
     else if (text.p)
-        value = dgm_json_made(run->arena, text);
+        value = dgm_json_parse_trusted(run->arena, text);
     if (step->call_id)
         it.tool_call_id = call_id(run, step->call_id);
     switch (step->kind) {
@@ -195,7 +195,7 @@ dgm_code demo_invoke(dgm_run *run, const struct demo_step *step, dgm_err *err)
         "{\"type\":\"status-indicator\",\"text\":\"%s\",\"displayAs\":\"loading\",\"agent\":"
         "{\"name\":\"%s\",\"url\":\"https://example.com/%s\"}}",
         step->text, step->name, step->name);
-    dgm_part part = {.kind = DGM_PART_DATA, .data = dgm_json_made(run->arena, data)};
+    dgm_part part = {.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(run->arena, data)};
     dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {&part, 1}};
     dgm_status_update update = {.status = {.state = DGM_STATE_WORKING, .message = &message}};
     dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &update};
@@ -219,7 +219,7 @@ dgm_code demo_approve(dgm_run *run, const struct demo_step *step, dgm_err *err)
                                     step->name);
     dgm_part parts[] = {
         {.kind = DGM_PART_TEXT, .content = dgm_str_from(step->text)},
-        {.kind = DGM_PART_DATA, .data = dgm_json_made(run->arena, data)},
+        {.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(run->arena, data)},
     };
     dgm_message message = {.role = DGM_ROLE_AGENT, .parts = {parts, 2}};
     dgm_status_update update = {.status = {.state = DGM_STATE_INPUT_REQUIRED, .message = &message}};

@@ -248,8 +248,8 @@ static void put_both(dgm_buf *b, const yyjson_val *one, const yyjson_val *other)
 /* Peers read the members they know: those of both versions do not collide. */
 dgm_str card_hybrid(dgm_arena *a, const dgm_agent_card *card)
 {
-    const yyjson_val *one = dgm_json_made(a, card_text(a, &dgm_codec_a2a_10, card));
-    const yyjson_val *old = dgm_json_made(a, card_text(a, &dgm_codec_a2a_03, card));
+    const yyjson_val *one = dgm_json_parse_trusted(a, card_text(a, &dgm_codec_a2a_10, card));
+    const yyjson_val *old = dgm_json_parse_trusted(a, card_text(a, &dgm_codec_a2a_03, card));
     dgm_str text;
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);

@@ -51,7 +51,8 @@ static const dgm_json *details_of(struct op *op, const dgm_err *err)
         dgm_json_put_str(&b, dgm_str_from(err->msg));
         dgm_buf_add_lit(&b, "}]}]");
     }
-    const dgm_json *details = dgm_json_made(op->arena, dgm_arena_dup(op->arena, dgm_buf_str(&b)));
+    const dgm_json *details =
+        dgm_json_parse_trusted(op->arena, dgm_arena_dup(op->arena, dgm_buf_str(&b)));
     dgm_buf_done(&b);
     return details;
 }
@@ -85,7 +86,7 @@ static const dgm_extra *type_member(struct op *op, dgm_code code)
     dgm_member *member = dgm_arena_alloc(op->arena, sizeof *member);
     dgm_extra *extra = dgm_arena_alloc(op->arena, sizeof *extra);
     member->key = DGM_STR("type");
-    member->value = dgm_json_made(op->arena, dgm_arena_printf(op->arena, "\"%s\"", type));
+    member->value = dgm_json_parse_trusted(op->arena, dgm_arena_printf(op->arena, "\"%s\"", type));
     *extra = (dgm_extra){.format = op->codec->name, .at = member, .n = 1};
     return extra;
 }

@@ -27,7 +27,7 @@ struct began *began_by(struct op *op)
     if (!op->front->o.cancel_on_disconnect || !op->turn)
         return NULL;
     struct began *b =
-        dgm_http_keep(op->x, sizeof *b + owner.tenant.n + owner.principal.n + op->task_id.n);
+        dgm_http_alloc(op->x, sizeof *b + owner.tenant.n + owner.principal.n + op->task_id.n);
     char *room = b->room;
     b->front = op->front;
     b->turn = op->turn;

@@ -95,7 +95,7 @@ static uint64_t cursor_of(struct op *op)
 /* A caller can make the request as large as http_body_bytes, and the answer may take minutes. */
 struct op *op_release_request(struct op *op)
 {
-    struct op *kept = dgm_http_keep(op->x, sizeof *kept);
+    struct op *kept = dgm_http_alloc(op->x, sizeof *kept);
     *kept = *op;
     kept->media = rest_type(op);
     kept->cursor = cursor_of(op);

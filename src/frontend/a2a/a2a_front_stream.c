@@ -203,7 +203,7 @@ static struct stream *new_stream(struct op *op)
 {
     struct scratch *scratch = front_scratch(op->front);
     op_put_head(op, &scratch->out);
-    struct stream *s = dgm_http_keep(op->x, sizeof *s + scratch->out.n);
+    struct stream *s = dgm_http_alloc(op->x, sizeof *s + scratch->out.n);
     s->front = op->front;
     s->x = op->x;
     s->view = op_view(op);

@@ -2,9 +2,9 @@
 #include "frontend/agui/agui_again.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "canon/copy.h"
-#include "canon/list.h"
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
@@ -71,7 +71,7 @@ static dgm_str name_of(const dgm_canon_event *e)
 
 static void add(agui_again *g, agui_events *list, const dgm_canon_event *e)
 {
-    list->at = dgm_one_more(g->arena, list->at, list->n, sizeof *list->at);
+    list->at = dgm_list_grow(g->arena, list->at, list->n, sizeof *list->at);
     list->at[list->n++] = dgm_canon_copy_event(g->arena, e);
 }
 

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "canon/messages.h"
+#include "canon/events_to_messages.h"
 
 typedef struct agui_again_params {
     /* What was said before the run. */

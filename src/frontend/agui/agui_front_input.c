@@ -116,7 +116,7 @@ static dgm_code agui_follow_event(void *arg, const dgm_canon_event *event, dgm_c
 
 void agui_follow(const struct agui_op *op, dgm_tell *tell)
 {
-    struct agui_following *f = dgm_http_keep(op->x, sizeof *f);
+    struct agui_following *f = dgm_http_alloc(op->x, sizeof *f);
     dgm_str parent = op->input.parent_run_id;
     *f = (struct agui_following){
         .parent_run_id = {parent.n ? dgm_http_keep_text(op->x, parent) : NULL, parent.n},

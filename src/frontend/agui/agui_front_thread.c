@@ -69,7 +69,7 @@ void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_can
 static void tell_again(struct agui_op *op, const agui_again_params *params)
 {
     agui_begun(op);
-    agui_again *again = dgm_http_keep(op->x, sizeof *again);
+    agui_again *again = dgm_http_alloc(op->x, sizeof *again);
     dgm_tell tell = agui_tell_of(op);
     dgm_log *log = dgm_take(op->log);
     agui_again_init(again, params);

@@ -1,7 +1,7 @@
 /* frontend/agui/test_agui_again.c - whoever comes in the middle of a run ends up with what the others have. */
+#include "base/list.h"
 #include "canon/copy.h"
-#include "canon/from_records.h"
-#include "canon/list.h"
+#include "canon/records_to_events.h"
 #include "canon/test_stories.h"
 #include "canon/verify.h"
 #include "frontend/agui/agui_again.h"
@@ -66,7 +66,7 @@ struct run {
 static dgm_code keep(void *arg, const dgm_canon_event *e)
 {
     struct run *r = arg;
-    r->at = dgm_one_more(r->a, r->at, r->n, sizeof *r->at);
+    r->at = dgm_list_grow(r->a, r->at, r->n, sizeof *r->at);
     r->at[r->n++] = dgm_canon_copy_event(r->a, e);
     return DGM_OK;
 }
@@ -75,15 +75,15 @@ static struct run run_of(dgm_arena *a, const dgm_event *events, size_t n)
 {
     struct run r = {.a = a};
     dgm_err err = {0};
-    dgm_from_params params = {
+    dgm_records_params params = {
         .thread_id = DGM_STR("th"), .run_id = DGM_STR("r"), .whole_snapshots = true};
-    dgm_from_records *f = dgm_from_records_new(&params);
+    dgm_records_to_events *f = dgm_records_to_events_new(&params);
     dgm_code rc = DGM_OK;
     for (size_t i = 0; i < n && !rc; i++)
-        rc = dgm_from_records_feed(f, &events[i], (dgm_canon_sink){keep, &r}, &err);
+        rc = dgm_records_to_events_feed(f, &events[i], (dgm_canon_sink){keep, &r}, &err);
     if (!rc)
-        dgm_from_records_end(f, (dgm_canon_sink){keep, &r}, &err);
-    dgm_from_records_free(f);
+        dgm_records_to_events_end(f, (dgm_canon_sink){keep, &r}, &err);
+    dgm_records_to_events_free(f);
     return r;
 }
 

@@ -77,9 +77,9 @@ static void what_is_new(void **state)
 static void answers_in_words(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    const dgm_json *text = dgm_json_made(a, DGM_STR("{\"text\":\"Paris\"}")),
-                   *more = dgm_json_made(a, DGM_STR("{\"text\":\"Paris\",\"n\":1}")),
-                   *number = dgm_json_made(a, DGM_STR("{\"text\":1}"));
+    const dgm_json *text = dgm_json_parse_trusted(a, DGM_STR("{\"text\":\"Paris\"}")),
+                   *more = dgm_json_parse_trusted(a, DGM_STR("{\"text\":\"Paris\",\"n\":1}")),
+                   *number = dgm_json_parse_trusted(a, DGM_STR("{\"text\":1}"));
     (void)state;
     check_str(dgm_json_str(agui_plain_payload(text)), "Paris");
     assert_ptr_equal(agui_plain_payload(more), more);

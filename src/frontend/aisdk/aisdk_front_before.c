@@ -5,7 +5,7 @@
  * wants all of it, so the records of those turns are told in front, as parts of the one message.
  */
 #include "base/map.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "frontend/aisdk/aisdk_front_int.h"
 
 struct before {
@@ -27,7 +27,7 @@ static bool begins_message(const dgm_event *e)
 {
     const dgm_message *m = callers(e);
     for (size_t i = 0; m && i < m->parts.n; i++) {
-        if (!dgm_said_member(&m->parts.at[i], DGM_SAID_RESULTS))
+        if (!dgm_content_data_member(&m->parts.at[i], DGM_DATA_RESULTS))
             return true;
     }
     return e->kind == DGM_EVENT_TASK;
@@ -84,12 +84,12 @@ dgm_code aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_n
 {
     dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
     struct before b = {.scratch = scratch, .next = next};
-    dgm_auto(dgm_from_records_free) dgm_from_records *from =
-        dgm_from_records_new(&(dgm_from_params){.run_id = note->message_id,
-                                                .answer_source = source,
-                                                .say_history = true,
-                                                .many_turns = true,
-                                                .trusted = true});
+    dgm_auto(dgm_records_to_events_free) dgm_records_to_events *from =
+        dgm_records_to_events_new(&(dgm_records_params){.run_id = note->message_id,
+                                                        .answer_source = source,
+                                                        .say_history = true,
+                                                        .many_turns = true,
+                                                        .trusted = true});
     dgm_map_init(&b.results);
     for (size_t i = 0; i < note->results.n; i++)
         dgm_map_put(&b.results, note->results.at[i], i);
@@ -103,7 +103,7 @@ dgm_code aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_n
             break; /* it is told as part of the turn */
         if (callers(&e))
             e = (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = e.internal->message};
-        rc = dgm_from_records_feed(from, &e, (dgm_canon_sink){on_event, &b}, NULL);
+        rc = dgm_records_to_events_feed(from, &e, (dgm_canon_sink){on_event, &b}, NULL);
     }
     dgm_log_reader_close(b.reader);
     dgm_map_done(&b.results);

@@ -65,8 +65,8 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
 
 static struct beside *new_beside(dgm_http_exchange *x, const struct aisdk_note *note)
 {
-    struct beside *b = dgm_http_keep(x, sizeof *b);
-    b->tools.at = note->tools.n ? dgm_http_keep(x, note->tools.n * sizeof *b->tools.at) : NULL;
+    struct beside *b = dgm_http_alloc(x, sizeof *b);
+    b->tools.at = note->tools.n ? dgm_http_alloc(x, note->tools.n * sizeof *b->tools.at) : NULL;
     for (size_t i = 0; i < note->tools.n; i++) {
         dgm_str name = note->tools.at[i];
         b->tools.at[b->tools.n++].name = (dgm_str){dgm_http_keep_text(x, name), name.n};

@@ -4,9 +4,9 @@
  * The SDK posts the whole chat. It ends with a message of the user's, or with one of the assistant's whose
  * tools have been run: then that message goes on, under its name.
  */
+#include "base/list.h"
 #include "base/map.h"
-#include "canon/list.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "frontend/aisdk/aisdk_front_int.h"
 #include "frontend/list_limits.h"
 
@@ -57,7 +57,7 @@ struct aisdk_note aisdk_note_read(dgm_arena *a, dgm_str text)
     if (!text.n ||
         dgm_json_read(a, dgm_arena_dup(a, text), DGM_MAX_OBJECT_BYTES, "object_bytes", &v, NULL))
         return (struct aisdk_note){0};
-    return (struct aisdk_note){.message_id = dgm_said_mark(v, "messageId"),
+    return (struct aisdk_note){.message_id = dgm_json_str_member(v, "messageId"),
                                .tools = read_names(a, dgm_json_get(v, DGM_STR("tools"))),
                                .results = read_names(a, dgm_json_get(v, DGM_STR("results")))};
 }
@@ -84,9 +84,10 @@ static dgm_code read_tool(dgm_reader *r, yyjson_val *v, dgm_str name, const dgm_
     if (parameters && !yyjson_is_obj(parameters))
         return dgm_read_wrong(r, parameters, DGM_AT_LIT(at, "parameters"),
                               "an object (JSON Schema)");
-    tools->at = dgm_one_more(r->arena, tools->at, tools->n, sizeof *tools->at);
-    tools->at[tools->n++] = (dgm_canon_tool){
-        .name = name, .description = dgm_said_mark(v, "description"), .parameters = parameters};
+    tools->at = dgm_list_grow(r->arena, tools->at, tools->n, sizeof *tools->at);
+    tools->at[tools->n++] = (dgm_canon_tool){.name = name,
+                                             .description = dgm_json_str_member(v, "description"),
+                                             .parameters = parameters};
     return DGM_OK;
 }
 
@@ -103,7 +104,7 @@ static dgm_code read_tools(dgm_reader *r, yyjson_val *v, dgm_canon_tools *tools)
         return dgm_read_wrong(r, v, at, "an array of tools, or an object of them by name");
     yyjson_arr_foreach (v, i, n, e) {
         if (!rc)
-            rc = read_tool(r, e, dgm_said_mark(e, "name"), DGM_AT_I(at, i), tools);
+            rc = read_tool(r, e, dgm_json_str_member(e, "name"), DGM_AT_I(at, i), tools);
     }
     yyjson_obj_foreach (v, i, n, key, e) {
         if (!rc)
@@ -116,7 +117,7 @@ static dgm_code read_tools(dgm_reader *r, yyjson_val *v, dgm_canon_tools *tools)
 
 static bool is_callers_result(const yyjson_val *part)
 {
-    dgm_str state = dgm_said_mark(part, "state");
+    dgm_str state = dgm_json_str_member(part, "state");
     return !yyjson_is_true(dgm_json_get(part, DGM_STR("providerExecuted"))) &&
            (dgm_str_starts(state, DGM_STR("output-")) || dgm_str_is(state, "approval-responded"));
 }
@@ -128,7 +129,7 @@ static dgm_strs callers_results(dgm_arena *a, yyjson_val *message)
     size_t i, n;
     yyjson_arr_foreach (parts, i, n, part) {
         if (is_callers_result(part))
-            ids.at[ids.n++] = dgm_said_mark(part, "toolCallId");
+            ids.at[ids.n++] = dgm_json_str_member(part, "toolCallId");
     }
     return ids;
 }
@@ -179,7 +180,7 @@ static dgm_code read_end(dgm_reader *r, yyjson_val *body, struct aisdk_request *
 {
     const dgm_at *at = DGM_AT_LIT(NULL, "messages");
     yyjson_val *last = yyjson_arr_get_last(dgm_json_get(body, DGM_STR("messages")));
-    dgm_str role = dgm_said_mark(last, "role"), id = dgm_said_mark(last, "id");
+    dgm_str role = dgm_json_str_member(last, "role"), id = dgm_json_str_member(last, "id");
     if (dgm_str_is(role, "user")) {
         q->note.message_id = aisdk_answer_id(r->arena, id);
         return DGM_OK;

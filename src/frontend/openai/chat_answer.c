@@ -4,14 +4,14 @@
  * A stream tells all there is to tell by itself. A completion has a status of its own: 200 for an answer, a question
  * and a refusal, 424 for a run that failed, so that no client begins another.
  */
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "frontend/openai/chat_front_int.h"
 #include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
 #include "frontend/openai/openai_output.h"
 #include "frontend/openai/openai_question.h"
-#include "wire/openai/chat_codec.h"
+#include "wire/chat/chat_codec.h"
 
 /* Lives as long as the exchange. */
 struct answer {
@@ -121,7 +121,7 @@ void chat_answer(struct chat *c, const dgm_sent *sent)
 {
     dgm_http_exchange *x = c->q.x;
     const dgm_turns_options *o = dgm_turns_options_of(c->q.turns);
-    struct answer *w = dgm_http_keep(x, sizeof *w);
+    struct answer *w = dgm_http_alloc(x, sizeof *w);
     dgm_http_header headers[MAX_HEADERS];
     *w = (struct answer){.x = x,
                          .context_id = keep(x, sent->context_id),

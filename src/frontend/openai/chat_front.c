@@ -1,7 +1,7 @@
 /* frontend/openai/chat_front.c - POST /v1/chat/completions: a request becomes a turn. */
 #include "base/ids.h"
 #include "base/limits.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "frontend/list_limits.h"
 #include "frontend/openai/chat_front_int.h"
 #include "frontend/openai/openai_ends.h"
@@ -10,8 +10,8 @@
 #include "frontend/openai/openai_model.h"
 #include "frontend/openai/openai_question.h"
 #include "frontend/openai/openai_session.h"
-#include "wire/openai/chat_codec.h"
-#include "wire/openai/chat_messages.h"
+#include "wire/chat/chat_codec.h"
+#include "wire/chat/chat_messages.h"
 
 #define PROTOCOL "openai-chat"
 #define MAX_IDEMPOTENCY_KEY 255 /* bytes */
@@ -161,7 +161,7 @@ static void forget_our_words(struct chat *c)
 static bool read_settings(struct chat *c)
 {
     yyjson_val *format = dgm_json_get(c->body, DGM_STR("response_format"));
-    dgm_str type = dgm_said_mark(format, "type");
+    dgm_str type = dgm_json_str_member(format, "type");
     int64_t n = 1;
     yyjson_val *choices = dgm_json_get(c->body, DGM_STR("n"));
     if (choices && !yyjson_is_null(choices))

@@ -1,6 +1,6 @@
 /* frontend/openai/chat_tools.c - the caller's tools, and what else an agent is to know of a request. */
-#include "canon/list.h"
-#include "canon/said.h"
+#include "base/list.h"
+#include "canon/message_content.h"
 #include "frontend/openai/chat_front_int.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_model.h"
@@ -25,12 +25,14 @@ static bool must_call(yyjson_val *choice, dgm_str *ret_name)
     if (yyjson_is_str(choice))
         return dgm_str_is(dgm_json_str(choice), "required");
     if (yyjson_is_str(type) && dgm_str_is(dgm_json_str(type), "allowed_tools"))
-        return dgm_str_is(dgm_said_mark(dgm_json_get(choice, DGM_STR("allowed_tools")), "mode"),
-                          "required");
+        return dgm_str_is(
+            dgm_json_str_member(dgm_json_get(choice, DGM_STR("allowed_tools")), "mode"),
+            "required");
     yyjson_val *named = dgm_json_get(choice, DGM_STR("function"));
-    *ret_name = dgm_said_mark(named ? named : dgm_json_get(choice, DGM_STR("custom")), "name");
+    *ret_name =
+        dgm_json_str_member(named ? named : dgm_json_get(choice, DGM_STR("custom")), "name");
     if (!ret_name->n)
-        *ret_name = dgm_said_mark(choice, "name"); /* legacy: function_call */
+        *ret_name = dgm_json_str_member(choice, "name"); /* legacy: function_call */
     return true;
 }
 
@@ -75,7 +77,7 @@ dgm_str chat_ignored(struct chat *c)
     yyjson_val *tool;
     size_t i, n;
     yyjson_arr_foreach (dgm_json_get(c->body, DGM_STR("tools")), i, n, tool) {
-        dgm_str type = dgm_said_mark(tool, "type");
+        dgm_str type = dgm_json_str_member(tool, "type");
         if (type.n && !dgm_str_is(type, "function") && names.n < 1000)
             names = dgm_arena_printf(a, "%.*s%stools[%zu]", DGM_P(names), names.n ? ", " : "", i);
     }
@@ -94,7 +96,7 @@ static void add(struct members *m, dgm_str key, yyjson_val *value)
 {
     if (!value || yyjson_is_null(value))
         return;
-    m->at = dgm_one_more(m->a, m->at, m->n, sizeof *m->at);
+    m->at = dgm_list_grow(m->a, m->at, m->n, sizeof *m->at);
     m->at[m->n++] = (dgm_member){key, value};
 }
 

@@ -57,7 +57,7 @@ static void on_note(dgm_code code, dgm_str text, const dgm_err *err, void *arg)
         dgm_core_list(s->op->core, &q, on_listed, s);
         return;
     }
-    yyjson_val *note = dgm_json_made(s->op->arena, dgm_arena_dup(s->op->arena, text));
+    yyjson_val *note = dgm_json_parse_trusted(s->op->arena, dgm_arena_dup(s->op->arena, text));
     if (responses_get(note, "deleted")) {
         fail_missing(s);
         return;

@@ -57,7 +57,7 @@ yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **item
     if (b.n > 1)
         b.n--;
     dgm_buf_add_char(&b, ']');
-    yyjson_val *with = b.over ? NULL : dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
+    yyjson_val *with = b.over ? NULL : dgm_json_parse_trusted(a, dgm_arena_dup(a, dgm_buf_str(&b)));
     dgm_buf_done(&b);
     return with;
 }
@@ -75,8 +75,8 @@ void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_st
     *ret_n = 0;
     yyjson_arr_foreach (c->added, i, n, e) {
         yyjson_val *item = responses_get(e, "item");
-        if (dgm_str_eq(dgm_said_mark(e, "after"), last_message) &&
-            !dgm_map_get(&gone, dgm_said_mark(item, "id")))
+        if (dgm_str_eq(dgm_json_str_member(e, "after"), last_message) &&
+            !dgm_map_get(&gone, dgm_json_str_member(item, "id")))
             (*ret_items)[(*ret_n)++] = item;
     }
     dgm_map_done(&gone);
@@ -106,7 +106,7 @@ static yyjson_val *with_id(dgm_arena *a, dgm_str id, yyjson_val *item)
     dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(item) + 1);
     yyjson_val *key, *value;
     size_t i, n, count = 0;
-    members[count++] = (dgm_member){DGM_STR("id"), dgm_said_string(a, id)};
+    members[count++] = (dgm_member){DGM_STR("id"), dgm_json_make_string(a, id)};
     yyjson_obj_foreach (item, i, n, key, value)
         members[count++] = (dgm_member){dgm_json_str(key), value};
     return dgm_json_object(a, members, count);
@@ -119,12 +119,12 @@ static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
     dgm_buf b;
     (void)name;
     dgm_arena_reset(l->scratch);
-    yyjson_val *item = dgm_json_made(l->scratch, dgm_arena_dup(l->scratch, payload));
-    dgm_str type = dgm_said_mark(item, "type"), id = dgm_said_mark(item, "id");
+    yyjson_val *item = dgm_json_parse_trusted(l->scratch, dgm_arena_dup(l->scratch, payload));
+    dgm_str type = dgm_json_str_member(item, "type"), id = dgm_json_str_member(item, "id");
     if (!id.n) {
         bool is_message = dgm_str_is(type, "message");
         id = dgm_arena_printf(l->scratch, "%s%.*s", is_message ? "msg_" : "fco_",
-                              DGM_P(is_message ? l->id : dgm_said_mark(item, "call_id")));
+                              DGM_P(is_message ? l->id : dgm_json_str_member(item, "call_id")));
         item = with_id(l->scratch, id, item);
     }
     dgm_buf_init(&b, SIZE_MAX);
@@ -138,11 +138,11 @@ static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
 static void add_added(struct listing *l, size_t place)
 {
     for (; l->next; l->next = yyjson_arr_iter_next(&l->added)) {
-        size_t *at = dgm_map_get(&l->places, dgm_said_mark(l->next, "after"));
+        size_t *at = dgm_map_get(&l->places, dgm_json_str_member(l->next, "after"));
         yyjson_val *item = responses_get(l->next, "item");
         if (at && *at > place)
             return;
-        add(l, dgm_json_text_in(l->arena, item), dgm_said_mark(item, "id"));
+        add(l, dgm_json_text_in(l->arena, item), dgm_json_str_member(item, "id"));
     }
 }
 
@@ -242,7 +242,7 @@ static void respond_added(void *arg)
     for (size_t i = n - k->n; i < n; i++) {
         yyjson_val *item = responses_get(yyjson_arr_get(k->c.added, i), "item");
         responses_list_add(k->op->arena, &list, dgm_json_text_in(k->op->arena, item),
-                           dgm_said_mark(item, "id"));
+                           dgm_json_str_member(item, "id"));
     }
     dgm_buf_init(&b, SIZE_MAX);
     responses_put_page(&b, &list, &page, &err);
@@ -323,7 +323,7 @@ static void delete_found(struct looking *k, const dgm_canon_messages *said)
     }
     dgm_json_put_str(&b, list.ids[at]);
     dgm_buf_add_char(&b, ']');
-    k->c.gone = dgm_json_made(k->op->arena, dgm_arena_dup(k->op->arena, dgm_buf_str(&b)));
+    k->c.gone = dgm_json_parse_trusted(k->op->arena, dgm_arena_dup(k->op->arena, dgm_buf_str(&b)));
     dgm_buf_done(&b);
     conversation_keep(k->op, &k->c, respond_deleted, k);
 }

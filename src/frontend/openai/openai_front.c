@@ -89,7 +89,7 @@ static void name_request(dgm_http_exchange *x)
     dgm_uuid7(uuid);
     *also = (dgm_http_header){DGM_STR("x-request-id"),
                               dgm_arena_printf(dgm_http_arena(x), "req_%s", uuid)};
-    dgm_http_also(x, also, 1);
+    dgm_http_add_headers(x, also, 1);
     if (note)
         note->request = dgm_http_keep_text(x, also->value);
 }

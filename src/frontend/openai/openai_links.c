@@ -1,7 +1,7 @@
 /* frontend/openai/openai_links.c - files in answers as links, files that requests name as bytes. */
 #include "base/limits.h"
 #include "canon/media.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "frontend/cached.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
@@ -39,7 +39,7 @@ static struct openai_made *made_of(struct openai_links *l, dgm_str id)
         m = m->next;
     if (m || l->n_made == DGM_MAX_OPEN_ITEMS)
         return m;
-    m = dgm_http_keep(l->x, sizeof *m);
+    m = dgm_http_alloc(l->x, sizeof *m);
     *m = (struct openai_made){.next = l->made, .id = keep(l->x, id)};
     l->made = m;
     l->n_made++;
@@ -83,7 +83,7 @@ static const dgm_json *value_of(dgm_arena *a, const dgm_json *from, const dgm_ar
             dgm_buf_printf(&b, ",\"%s\":true", marks[i]);
     }
     dgm_buf_add_char(&b, '}');
-    const dgm_json *value = dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
+    const dgm_json *value = dgm_json_parse_trusted(a, dgm_arena_dup(a, dgm_buf_str(&b)));
     dgm_buf_done(&b);
     return value;
 }
@@ -144,7 +144,7 @@ static void take(struct fetching *g, const dgm_part *from)
                                    .mime_type = dgm_arena_dup(g->arena, type)};
     if (!p->metadata && from->filename.n) {
         dgm_str name = dgm_arena_dup(g->arena, from->filename);
-        dgm_member m = {DGM_STR("filename"), dgm_said_string(g->arena, name)};
+        dgm_member m = {DGM_STR("filename"), dgm_json_make_string(g->arena, name)};
         p->metadata = dgm_json_object(g->arena, &m, 1);
     }
 }

@@ -1,9 +1,9 @@
 /* frontend/openai/openai_output.c - see openai_output.h. */
 #include "frontend/openai/openai_output.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "canon/copy.h"
-#include "canon/list.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "json/json.h"
 
 #define ANSWER_ID                                                                                  \
@@ -42,7 +42,7 @@ static void output_read_format(struct openai_output *o, const yyjson_val *reques
     yyjson_val *format = output_member(request, "response_format");
     if (!format)
         format = output_member(output_member(request, "text"), "format");
-    dgm_str type = dgm_said_mark(format, "type");
+    dgm_str type = dgm_json_str_member(format, "type");
     yyjson_val *nested = output_member(format, "json_schema");
     o->json = dgm_str_is(type, "json_object") || dgm_str_is(type, "json_schema");
     o->required = output_required(o->arena, output_member(nested ? nested : format, "schema"));
@@ -60,7 +60,7 @@ static bool output_is_listed(const yyjson_val *tools, dgm_str name)
     yyjson_val *e;
     size_t i, n;
     yyjson_arr_foreach ((yyjson_val *)(uintptr_t)tools, i, n, e) {
-        if (dgm_str_eq(dgm_said_mark(output_function(e), "name"), name))
+        if (dgm_str_eq(dgm_json_str_member(output_function(e), "name"), name))
             return true;
     }
     return false;
@@ -73,7 +73,7 @@ static void output_add_tools(struct openai_output *o, yyjson_val *tools, const y
     o->tools = dgm_new_n(o->arena, struct openai_output_tool, yyjson_arr_size(tools) + 1);
     yyjson_arr_foreach (tools, i, n, e) {
         const yyjson_val *function = output_function(e);
-        dgm_str name = dgm_said_mark(function, "name");
+        dgm_str name = dgm_json_str_member(function, "name");
         if (name.n && (!allowed || output_is_listed(allowed, name)))
             o->tools[o->n_tools++] = (struct openai_output_tool){
                 dgm_arena_dup(o->arena, name),
@@ -110,14 +110,14 @@ static void output_read_choice(struct openai_output *o, const yyjson_val *reques
             output_add_tools(o, tools, NULL);
         return;
     }
-    if (dgm_str_is(dgm_said_mark(choice, "type"), "allowed_tools")) {
+    if (dgm_str_is(dgm_json_str_member(choice, "type"), "allowed_tools")) {
         yyjson_val *nested = output_member(choice, "allowed_tools");
         const yyjson_val *list = nested ? nested : choice;
-        if (dgm_str_is(dgm_said_mark(list, "mode"), "required"))
+        if (dgm_str_is(dgm_json_str_member(list, "mode"), "required"))
             output_add_tools(o, tools, output_member(list, "tools"));
         return;
     }
-    dgm_str name = choice ? dgm_said_mark(output_function(choice), "name") : (dgm_str){0};
+    dgm_str name = choice ? dgm_json_str_member(output_function(choice), "name") : (dgm_str){0};
     if (name.n)
         output_name_tool(o, tools, name);
 }
@@ -153,7 +153,7 @@ static bool output_is_text(const dgm_canon_event *e)
 
 static dgm_str output_artifact_id(const dgm_canon_event *e)
 {
-    return dgm_said_mark(dgm_json_get(e->custom.value, DGM_STR("artifact")), "artifactId");
+    return dgm_json_str_member(dgm_json_get(e->custom.value, DGM_STR("artifact")), "artifactId");
 }
 
 /* An artifact that starts again replaces what was held back of it. */
@@ -186,7 +186,7 @@ static dgm_code output_hold(struct openai_output *o, const dgm_canon_event *e)
         output_drop_replaced(o, e);
         o->bytes += dgm_json_text_in(o->arena, e->custom.value).n;
     }
-    o->held = dgm_one_more(o->arena, o->held, o->n_held, sizeof *o->held);
+    o->held = dgm_list_grow(o->arena, o->held, o->n_held, sizeof *o->held);
     struct openai_held *h = &o->held[o->n_held++];
     *h = (struct openai_held){.event = dgm_canon_copy_event(o->arena, e)};
     dgm_buf_init(&h->text, SIZE_MAX);
@@ -272,7 +272,7 @@ static dgm_code output_emit_json(struct openai_output *o, const yyjson_val *data
     if ((rc = dgm_canon_emit(next, &e)))
         return rc;
     e.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
-    e.text.delta = dgm_said_spaced(o->arena, data);
+    e.text.delta = dgm_content_spaced_json(o->arena, data);
     if ((rc = dgm_canon_emit(next, &e)))
         return rc;
     e.kind = DGM_CANON_TEXT_MESSAGE_END;
@@ -299,7 +299,7 @@ static dgm_code output_emit_call(struct openai_output *o, dgm_str id, dgm_str na
     if ((rc = dgm_canon_emit(next, &e)))
         return rc;
     e.kind = DGM_CANON_TOOL_CALL_ARGS;
-    e.call.delta = dgm_said_spaced(o->arena, data);
+    e.call.delta = dgm_content_spaced_json(o->arena, data);
     if ((rc = dgm_canon_emit(next, &e)))
         return rc;
     e.kind = DGM_CANON_TOOL_CALL_END;

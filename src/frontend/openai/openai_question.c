@@ -2,8 +2,8 @@
 #define _GNU_SOURCE /* memmem */
 #include "frontend/openai/openai_question.h"
 #include "base/limits.h"
+#include "canon/message_content.h"
 #include "canon/reconcile.h"
-#include "canon/said.h"
 #include "frontend/openai/openai_ends.h"
 
 #include <ctype.h>
@@ -96,8 +96,8 @@ static dgm_str question_key_of(dgm_arena *a, const dgm_turn_agent *agent, const 
         return (dgm_str){0}; /* no memory: then the question is not found */
     }
     question_hash_text(hash, agent->id);
-    question_hash_text(hash, dgm_said_mark(body, "user"));
-    question_hash_text(hash, dgm_said_mark(body, "safety_identifier"));
+    question_hash_text(hash, dgm_json_str_member(body, "user"));
+    question_hash_text(hash, dgm_json_str_member(body, "safety_identifier"));
     question_hash_messages(hash, a, messages, n);
     EVP_DigestFinal_ex(hash, digest, &size);
     EVP_MD_CTX_free(hash);

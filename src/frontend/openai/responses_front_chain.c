@@ -7,7 +7,7 @@
  *   conversation ─────────► the context of that id; what was put into it since goes along
  *   a session key ────────► the context of that name
  */
-#include "canon/list.h"
+#include "base/list.h"
 #include "frontend/openai/responses_front_int.h"
 
 struct looking {
@@ -53,7 +53,7 @@ static void fail_previous(struct looking *k)
 static void add_item(struct looking *k, yyjson_val *item)
 {
     struct responses_place *p = &k->place;
-    p->items = dgm_one_more(k->op->arena, p->items, p->n_items, sizeof *p->items);
+    p->items = dgm_list_grow(k->op->arena, p->items, p->n_items, sizeof *p->items);
     p->items[p->n_items++] = item;
 }
 
@@ -79,7 +79,7 @@ static yyjson_val *copy_list(struct looking *k, dgm_arena *scratch, yyjson_val *
     dgm_str text = list ? dgm_json_text_in(scratch, list) : (dgm_str){0};
     k->bytes += text.n;
     return text.n && k->bytes <= DGM_MAX_RECORD_BYTES
-               ? dgm_json_made(k->op->arena, dgm_arena_dup(k->op->arena, text))
+               ? dgm_json_parse_trusted(k->op->arena, dgm_arena_dup(k->op->arena, text))
                : NULL;
 }
 
@@ -91,8 +91,9 @@ static void add_link(struct looking *k, const dgm_found_turn *found)
     dgm_str text = responses_so_far(k->op, &turn, scratch);
     yyjson_val *response = responses_read_text(scratch, text);
     yyjson_val *request =
-        found->request.n ? dgm_json_made(scratch, dgm_arena_dup(scratch, found->request)) : NULL;
-    k->chain = dgm_one_more(k->op->arena, k->chain, k->n_links, sizeof *k->chain);
+        found->request.n ? dgm_json_parse_trusted(scratch, dgm_arena_dup(scratch, found->request))
+                         : NULL;
+    k->chain = dgm_list_grow(k->op->arena, k->chain, k->n_links, sizeof *k->chain);
     k->chain[k->n_links++] =
         (struct link){copy_list(k, scratch, responses_get(request, "input")),
                       copy_list(k, scratch, responses_get(response, "output"))};

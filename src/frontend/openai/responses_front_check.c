@@ -80,7 +80,7 @@ dgm_str responses_ignored(dgm_arena *a, yyjson_val *body)
     yyjson_val *e;
     size_t i, n;
     yyjson_arr_foreach (responses_get(body, "tools"), i, n, e) { /* those that OpenAI runs itself */
-        if (!dgm_str_is(dgm_said_mark(e, "type"), "function") && names.n < MAX_NAMED)
+        if (!dgm_str_is(dgm_json_str_member(e, "type"), "function") && names.n < MAX_NAMED)
             names = dgm_arena_printf(a, "%.*s%stools[%zu]", DGM_P(names), names.n ? ", " : "", i);
     }
     return names;

@@ -107,8 +107,8 @@ static dgm_code read_input(struct creating *c, dgm_err *err)
     if (!c->request.p)
         return dgm_fail(err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "input"),
                         "longer than the limit record_bytes of %zu", DGM_MAX_RECORD_BYTES);
-    rc = dgm_codec_responses.read_request(&r, dgm_json_made(c->op->arena, c->request), NULL,
-                                          &c->input);
+    rc = dgm_codec_responses.read_request(&r, dgm_json_parse_trusted(c->op->arena, c->request),
+                                          NULL, &c->input);
     return rc;
 }
 

@@ -19,7 +19,7 @@
 #pragma once
 
 #include "base/limits.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "frontend/openai/openai_check.h"
 #include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
@@ -27,7 +27,7 @@
 #include "frontend/openai/openai_front.h"
 #include "frontend/openai/openai_model.h"
 #include "frontend/openai/openai_session.h"
-#include "wire/openai/responses.h"
+#include "wire/responses/responses.h"
 
 #define RESPONSES_PROTOCOL "openai-responses" /* of turns */
 

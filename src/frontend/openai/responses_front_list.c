@@ -1,5 +1,5 @@
 /* frontend/openai/responses_front_list.c - pages of items. */
-#include "canon/list.h"
+#include "base/list.h"
 #include "frontend/openai/responses_front_int.h"
 
 #define DEFAULT_LIMIT 20
@@ -7,8 +7,8 @@
 
 void responses_list_add(dgm_arena *a, struct responses_list *list, dgm_str item, dgm_str id)
 {
-    list->items = dgm_one_more(a, list->items, list->n, sizeof *list->items);
-    list->ids = dgm_one_more(a, list->ids, list->n, sizeof *list->ids);
+    list->items = dgm_list_grow(a, list->items, list->n, sizeof *list->items);
+    list->ids = dgm_list_grow(a, list->ids, list->n, sizeof *list->ids);
     list->items[list->n] = item;
     list->ids[list->n++] = id;
 }
@@ -19,7 +19,7 @@ struct responses_list responses_list_of(dgm_arena *a, yyjson_val *items)
     yyjson_val *e;
     size_t i, n;
     yyjson_arr_foreach (items, i, n, e)
-        responses_list_add(a, &list, dgm_json_text_in(a, e), dgm_said_mark(e, "id"));
+        responses_list_add(a, &list, dgm_json_text_in(a, e), dgm_json_str_member(e, "id"));
     return list;
 }
 

@@ -6,8 +6,8 @@
  * items are copied. Their sizes are added up as they are found, one per reference, so a request can never become
  * larger than the place where it is stored.
  */
+#include "base/list.h"
 #include "base/map.h"
-#include "canon/list.h"
 #include "frontend/openai/responses_front_int.h"
 
 struct resolving {
@@ -51,7 +51,7 @@ static yyjson_val *find_in(yyjson_val *items, dgm_str id)
     yyjson_val *e;
     size_t i, n;
     yyjson_arr_foreach (items, i, n, e) {
-        if (dgm_str_eq(dgm_said_mark(e, "id"), id))
+        if (dgm_str_eq(dgm_json_str_member(e, "id"), id))
             return e;
     }
     return NULL;
@@ -90,7 +90,7 @@ static void read_response(struct resolving *k, const dgm_found_turn *found, stru
     r->output = responses_get(responses_read_text(r->scratch, text), "output");
     if (found->request.n)
         r->input = responses_get(
-            dgm_json_made(r->scratch, dgm_arena_dup(r->scratch, found->request)), "input");
+            dgm_json_parse_trusted(r->scratch, dgm_arena_dup(r->scratch, found->request)), "input");
     k->read_bytes += text.n + found->request.n;
 }
 
@@ -106,10 +106,11 @@ static struct copied *copy_item(struct resolving *k, struct reading *r, dgm_str 
     if (!item)
         return NULL;
     dgm_str text = dgm_json_text_in(r->scratch, item);
-    r->copied = dgm_one_more(r->scratch, r->copied, r->n, sizeof *r->copied);
+    r->copied = dgm_list_grow(r->scratch, r->copied, r->n, sizeof *r->copied);
     r->copied[r->n] = (struct copied){.bytes = text.n};
     if (text.n <= k->room.bytes) /* else it is refused */
-        r->copied[r->n].item = dgm_json_made(k->op->arena, dgm_arena_dup(k->op->arena, text));
+        r->copied[r->n].item =
+            dgm_json_parse_trusted(k->op->arena, dgm_arena_dup(k->op->arena, text));
     dgm_map_put(&r->by_id, id, r->n);
     return &r->copied[r->n++];
 }
@@ -138,7 +139,7 @@ static bool resolve_all(struct resolving *k, struct reading *r)
     for (size_t i = k->i; i < k->n; i++) {
         if (k->resolved[i] || !is_reference(k->items[i]))
             continue;
-        dgm_str id = dgm_said_mark(k->items[i], "id");
+        dgm_str id = dgm_json_str_member(k->items[i], "id");
         if (dgm_str_eq(responses_of_item(r->scratch, id), k->id) && !resolve_one(k, r, i, id))
             return false;
     }
@@ -153,7 +154,7 @@ static void on_found(void *arg, const dgm_found_turn *found)
 {
     struct resolving *k = arg;
     if (!found) {
-        fail_item(k, dgm_said_mark(k->items[k->i], "id"));
+        fail_item(k, dgm_json_str_member(k->items[k->i], "id"));
         return;
     }
     dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
@@ -179,7 +180,7 @@ static void next(struct resolving *k)
         k->done(k->arg);
         return;
     }
-    dgm_str id = dgm_said_mark(k->items[k->i], "id");
+    dgm_str id = dgm_json_str_member(k->items[k->i], "id");
     k->id = responses_of_item(k->op->arena, id);
     if (k->id.n)
         responses_find(k->op, k->id, on_found, k);

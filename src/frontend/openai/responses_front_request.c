@@ -48,7 +48,7 @@ static bool is_true(yyjson_val *body, const char *name, bool otherwise)
 /* A text as the item it stands for. */
 static yyjson_val *text_item(dgm_arena *a, yyjson_val *text)
 {
-    dgm_member members[] = {{DGM_STR("role"), dgm_said_string(a, DGM_STR("user"))},
+    dgm_member members[] = {{DGM_STR("role"), dgm_json_make_string(a, DGM_STR("user"))},
                             {DGM_STR("content"), text}};
     return dgm_json_object(a, members, 2);
 }
@@ -74,8 +74,8 @@ static bool has_function(yyjson_val *tools, dgm_str name)
     size_t i, n;
     yyjson_arr_foreach (tools, i, n, e) {
         yyjson_val *nested = responses_get(e, "function");
-        if (dgm_str_is(dgm_said_mark(e, "type"), "function") &&
-            (!name.n || dgm_str_eq(dgm_said_mark(nested ? nested : e, "name"), name)))
+        if (dgm_str_is(dgm_json_str_member(e, "type"), "function") &&
+            (!name.n || dgm_str_eq(dgm_json_str_member(nested ? nested : e, "name"), name)))
             return true;
     }
     return false;
@@ -91,8 +91,8 @@ bool responses_must_call(yyjson_val *body)
     yyjson_val *choice = responses_given(body, "tool_choice");
     if (yyjson_is_str(choice))
         return dgm_str_is(dgm_json_str(choice), "required");
-    if (dgm_str_is(dgm_said_mark(choice, "type"), "allowed_tools"))
-        return dgm_str_is(dgm_said_mark(choice, "mode"), "required");
+    if (dgm_str_is(dgm_json_str_member(choice, "type"), "allowed_tools"))
+        return dgm_str_is(dgm_json_str_member(choice, "mode"), "required");
     return choice;
 }
 
@@ -102,7 +102,7 @@ static dgm_code check_choice(yyjson_val *body, dgm_err *err)
     const dgm_at *at = DGM_AT_LIT(NULL, "tool_choice");
     yyjson_val *choice = responses_given(body, "tool_choice"),
                *tools = responses_get(body, "tools");
-    dgm_str type = dgm_said_mark(choice, "type"), name = dgm_said_mark(choice, "name");
+    dgm_str type = dgm_json_str_member(choice, "type"), name = dgm_json_str_member(choice, "name");
     if (yyjson_is_str(choice) && !is_word_of_choice(dgm_json_str(choice)))
         return dgm_fail(err, DGM_BAD_PARAMS, at, "expected \"none\", \"auto\" or \"required\"");
     if (!responses_must_call(body))
@@ -126,11 +126,11 @@ dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_a
                               dgm_err *err)
 {
     yyjson_val *conversation = responses_given(body, "conversation");
-    struct responses_asked asked = {.model = dgm_said_mark(body, "model"),
-                                    .previous = dgm_said_mark(body, "previous_response_id"),
+    struct responses_asked asked = {.model = dgm_json_str_member(body, "model"),
+                                    .previous = dgm_json_str_member(body, "previous_response_id"),
                                     .conversation = yyjson_is_str(conversation)
                                                         ? dgm_json_str(conversation)
-                                                        : dgm_said_mark(conversation, "id"),
+                                                        : dgm_json_str_member(conversation, "id"),
                                     .stream = is_true(body, "stream", false),
                                     .background = is_true(body, "background", false),
                                     .store = is_true(body, "store", true),
@@ -196,7 +196,7 @@ static void put_rest(dgm_buf *b, yyjson_val *item, bool has_content)
 
 void responses_put_item(dgm_buf *b, yyjson_val *item, dgm_str scope, const char *tag, size_t n)
 {
-    dgm_str type = dgm_said_mark(item, "type"), id = dgm_said_mark(item, "id");
+    dgm_str type = dgm_json_str_member(item, "type"), id = dgm_json_str_member(item, "id");
     bool is_message = !type.n || dgm_str_is(type, "message");
     yyjson_val *text = is_message ? responses_get(item, "content") : NULL;
     if (!type.n)
@@ -212,7 +212,7 @@ void responses_put_item(dgm_buf *b, yyjson_val *item, dgm_str scope, const char 
         dgm_buf_add_lit(b, ",\"status\":\"completed\"");
     if (yyjson_is_str(text)) {
         dgm_buf_add_lit(b, ",\"content\":");
-        put_text_part(b, text, dgm_str_is(dgm_said_mark(item, "role"), "assistant"));
+        put_text_part(b, text, dgm_str_is(dgm_json_str_member(item, "role"), "assistant"));
     }
     put_rest(b, item, yyjson_is_str(text));
     dgm_buf_add_char(b, '}');
@@ -229,7 +229,7 @@ yyjson_val *responses_array_of(dgm_arena *a, yyjson_val *const *items, size_t n,
         responses_put_item(&b, items[i], scope, "i", i);
     }
     dgm_buf_add_char(&b, ']');
-    yyjson_val *list = b.over ? NULL : dgm_json_made(a, dgm_arena_dup(a, dgm_buf_str(&b)));
+    yyjson_val *list = b.over ? NULL : dgm_json_parse_trusted(a, dgm_arena_dup(a, dgm_buf_str(&b)));
     dgm_buf_done(&b);
     return list;
 }
@@ -314,7 +314,8 @@ dgm_str responses_kept_request(dgm_arena *a, yyjson_val *body, const struct resp
 
 bool responses_wants_json(yyjson_val *body)
 {
-    dgm_str type = dgm_said_mark(responses_get(responses_get(body, "text"), "format"), "type");
+    dgm_str type =
+        dgm_json_str_member(responses_get(responses_get(body, "text"), "format"), "type");
     return dgm_str_starts(type, DGM_STR("json"));
 }
 

@@ -42,7 +42,7 @@ static const struct openai_rule *pick_part(yyjson_val *v)
                  {"refusal", refusal_part},   {"input_image", image_part},
                  {"input_file", file_part},   {"input_audio", audio_part},
                  {"summary_text", text_part}, {"reasoning_text", text_part}};
-    dgm_str type = dgm_said_mark(v, "type");
+    dgm_str type = dgm_json_str_member(v, "type");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (dgm_str_eq(type, dgm_str_from(parts[i].type)))
             return parts[i].rules;
@@ -126,7 +126,7 @@ static const struct openai_rule nested[] = {{"function", OBJECT, function, .must
 
 static const struct openai_rule *pick_tool(yyjson_val *v)
 {
-    if (!dgm_str_is(dgm_said_mark(v, "type"), "function"))
+    if (!dgm_str_is(dgm_json_str_member(v, "type"), "function"))
         return typed;
     return dgm_json_get(v, DGM_STR("function")) ? nested : function; /* Chat's way is taken, too */
 }

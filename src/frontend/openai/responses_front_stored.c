@@ -96,7 +96,8 @@ static void list_input(void *arg, const dgm_found_turn *found)
     struct responses_op *op = arg;
     if (!is_there(op, found))
         return;
-    yyjson_val *request = found->request.n ? dgm_json_made(op->arena, found->request) : NULL;
+    yyjson_val *request =
+        found->request.n ? dgm_json_parse_trusted(op->arena, found->request) : NULL;
     struct responses_list list = responses_list_of(op->arena, responses_get(request, "input"));
     responses_give_page(op, &list, NULL);
 }
@@ -158,7 +159,8 @@ static void cancel_found(void *arg, const dgm_found_turn *found)
     struct responses_op *op = arg;
     if (!is_there(op, found))
         return;
-    yyjson_val *request = found->request.n ? dgm_json_made(op->arena, found->request) : NULL;
+    yyjson_val *request =
+        found->request.n ? dgm_json_parse_trusted(op->arena, found->request) : NULL;
     if (!yyjson_is_true(responses_get(request, "background"))) {
         openai_fail_param(op->x, "invalid_value", "response_id",
                           "Only responses that were created with background=true can be "

@@ -41,7 +41,7 @@ struct responses_turn responses_turn_of(dgm_str id, const dgm_found_turn *found)
 /* Everything but the input, which may be large and is not repeated. */
 static dgm_str without_input(dgm_arena *a, dgm_str request)
 {
-    yyjson_val *all = request.n ? dgm_json_made(a, request) : NULL, *key, *value;
+    yyjson_val *all = request.n ? dgm_json_parse_trusted(a, request) : NULL, *key, *value;
     dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(all) + 1);
     size_t i, max, n = 0;
     if (!all)
@@ -71,7 +71,7 @@ static dgm_code begin(const struct told *t, const dgm_canon_event *event, dgm_ca
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_canon_event echo = *event;
-    echo.extra = members_of(a, dgm_json_made(a, t->request));
+    echo.extra = members_of(a, dgm_json_parse_trusted(a, t->request));
     return dgm_canon_emit(next, &echo);
 }
 
@@ -85,7 +85,7 @@ static bool shows(const dgm_canon_event *e)
     return e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT || e->kind == DGM_CANON_TOOL_CALL_RESULT ||
            e->kind == DGM_CANON_REASONING_MESSAGE_CONTENT ||
            (e->kind == DGM_CANON_ACTIVITY_SNAPSHOT &&
-            dgm_said_mark(e->activity.content, "text").n) ||
+            dgm_json_str_member(e->activity.content, "text").n) ||
            is_artifact(e);
 }
 
@@ -95,7 +95,7 @@ static dgm_code show_failure(const dgm_canon_event *failed, dgm_canon_sink next)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_str why = failed->run_error.message;
-    dgm_member text = {DGM_STR("text"), dgm_said_string(a, why.n ? why : DGM_STR("failed"))};
+    dgm_member text = {DGM_STR("text"), dgm_json_make_string(a, why.n ? why : DGM_STR("failed"))};
     dgm_canon_event note = {.kind = DGM_CANON_ACTIVITY_SNAPSHOT,
                             .activity = {.message_id = DGM_STR("failed"),
                                          .activity_type = DGM_STR("a2a-status"),
@@ -163,7 +163,7 @@ static dgm_str told_copy(const struct told *t, dgm_str s)
 static struct told *new_told(struct responses_op *op, const struct responses_turn *turn,
                              dgm_str ignored)
 {
-    struct told *t = dgm_http_keep(op->x, sizeof *t);
+    struct told *t = dgm_http_alloc(op->x, sizeof *t);
     t->x = op->x;
     dgm_str request = without_input(op->arena, turn->request);
     t->request = (dgm_str){dgm_http_keep_text(op->x, request), request.n};
@@ -195,7 +195,8 @@ static bool answers_in_status(const struct responses_op *op, dgm_str agent)
 static dgm_tell tell_of(const struct responses_op *op, const struct responses_turn *turn,
                         struct told *t)
 {
-    openai_output_init(&t->output, t->request.n ? dgm_json_made(op->arena, t->request) : NULL);
+    openai_output_init(&t->output,
+                       t->request.n ? dgm_json_parse_trusted(op->arena, t->request) : NULL);
     return (dgm_tell){.codec = &dgm_codec_responses,
                       .params = {.scoped_ids = true},
                       .thread_id = turn->context_id,

@@ -42,7 +42,7 @@ static struct openai_error of(dgm_arena *a, dgm_code code, const char *at, yyjso
 static void what_is_missing_and_what_is_wrong(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    yyjson_val *body = dgm_json_made(a, DGM_STR("{\"n\":\"x\",\"messages\":[{}]}"));
+    yyjson_val *body = dgm_json_parse_trusted(a, DGM_STR("{\"n\":\"x\",\"messages\":[{}]}"));
     struct openai_error e = of(a, DGM_BAD_PARAMS, "/n", body);
     (void)state;
     assert_int_equal(e.http, 400);

@@ -1,5 +1,5 @@
 /* test_openai_output.c - the form that a request wants its answer in. */
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "frontend/openai/openai_output.h"
 #include "support/check.h"
 
@@ -30,7 +30,7 @@ static struct fed fed_for(const char *request)
 {
     struct fed f = {.a = dgm_arena_new()};
     dgm_buf_init(&f.out, SIZE_MAX);
-    openai_output_init(&f.o, dgm_json_made(f.a, dgm_str_from(request)));
+    openai_output_init(&f.o, dgm_json_parse_trusted(f.a, dgm_str_from(request)));
     return f;
 }
 
@@ -51,7 +51,7 @@ static void feed_data(struct fed *f, const char *id, const char *data, bool appe
 {
     dgm_canon_event e = {.kind = DGM_CANON_CUSTOM};
     e.custom.name = DGM_STR("dragoman:artifact");
-    e.custom.value = dgm_json_made(
+    e.custom.value = dgm_json_parse_trusted(
         f->a, dgm_arena_printf(f->a,
                                "{\"artifact\":{\"artifactId\":\"%s\",\"parts\":[{\"data\":%s}]},"
                                "\"append\":%s}",

@@ -5,7 +5,7 @@
 static dgm_str key(dgm_arena *a, const dgm_http_header *headers, size_t n, const char *metadata)
 {
     dgm_http_request r = {.headers = (dgm_http_header *)(uintptr_t)headers, .n_headers = n};
-    yyjson_val *v = metadata ? dgm_json_made(a, dgm_str_from(metadata)) : NULL;
+    yyjson_val *v = metadata ? dgm_json_parse_trusted(a, dgm_str_from(metadata)) : NULL;
     dgm_str found;
     dgm_err err = {0};
     check_ok(openai_session(&r, v, &found, &err), err);
@@ -62,15 +62,17 @@ static void keys_that_could_not_be_told_again(void **state)
     dgm_err err = {0};
     dgm_str found;
     (void)state;
-    assert_int_equal(openai_session(&r, dgm_json_made(a, DGM_STR("{\"a2a_context_id\":\"a\\n\"}")),
-                                    &found, &err),
-                     DGM_BAD_PARAMS);
+    assert_int_equal(
+        openai_session(&r, dgm_json_parse_trusted(a, DGM_STR("{\"a2a_context_id\":\"a\\n\"}")),
+                       &found, &err),
+        DGM_BAD_PARAMS);
     assert_string_equal(err.at, "/metadata/a2a_context_id");
     size_t n = strlen(text);
     memset(text + n, 'k', 513);
     memcpy(text + n + 513, "\"}", 3);
-    assert_int_equal(openai_session(&r, dgm_json_made(a, dgm_str_from(text)), &found, &err),
-                     DGM_BAD_PARAMS);
+    assert_int_equal(
+        openai_session(&r, dgm_json_parse_trusted(a, dgm_str_from(text)), &found, &err),
+        DGM_BAD_PARAMS);
     dgm_http_header bad = HEADER("x-session-id", "\xff");
     r = (dgm_http_request){.headers = &bad, .n_headers = 1};
     assert_int_equal(openai_session(&r, NULL, &found, &err), DGM_BAD_PARAMS);

@@ -27,7 +27,7 @@ static void check_wrong(const char *around, const char *pointer, const struct op
         snprintf(member, sizeof member, "\"%s\":%s", row->name, samples[i].text);
         snprintf(text, sizeof text, around, member);
         snprintf(want, sizeof want, "%s/%s", pointer, row->name);
-        yyjson_val *body = dgm_json_made(a, dgm_str_from(text));
+        yyjson_val *body = dgm_json_parse_trusted(a, dgm_str_from(text));
         if (responses_check_request(body, &err) != DGM_BAD_PARAMS || strcmp(err.at, want) != 0) {
             print_error("%s\n  gave %s %s, not %s\n", text, err.at, err.msg, want);
             fail();
@@ -65,7 +65,7 @@ static void check_typed(const char *outer, const char *pointer, const char *type
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_str sample = dgm_arena_printf(a, "{\"type\":\"%s\",\"role\":\"user\"}", type);
-    const struct openai_rule *own = list->pick(dgm_json_made(a, sample));
+    const struct openai_rule *own = list->pick(dgm_json_parse_trusted(a, sample));
     for (const struct openai_rule *row = own; row->name; row++) {
         char around[MAX_TEXT], inner[1000] = "";
         size_t n = 0;
@@ -99,7 +99,7 @@ static void items_and_parts_by_their_types(void **state)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     const struct openai_rule *input = rule_of(responses_request_rules, "input");
     const struct openai_rule *message =
-        input->pick(dgm_json_made(a, DGM_STR("{\"type\":\"message\"}")));
+        input->pick(dgm_json_parse_trusted(a, DGM_STR("{\"type\":\"message\"}")));
     (void)state;
     for (size_t i = 0; items[i]; i++)
         check_typed("{\"model\":\"m\",\"input\":[{\"type\":\"%s\",%s%%s}]}", "/input/0", items[i],
@@ -116,7 +116,7 @@ static void check_at(const char *text, const char *pointer)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
-    dgm_code rc = responses_check_request(dgm_json_made(a, dgm_str_from(text)), &err);
+    dgm_code rc = responses_check_request(dgm_json_parse_trusted(a, dgm_str_from(text)), &err);
     assert_int_equal(rc, pointer ? DGM_BAD_PARAMS : DGM_OK);
     if (pointer)
         assert_string_equal(err.at, pointer);
@@ -187,12 +187,14 @@ static void what_is_ignored_is_named(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
-    check_str(responses_ignored(
-                  a, dgm_json_made(a, DGM_STR("{\"model\":\"m\",\"top_p\":1,\"temperature\":0.5,"
-                                              "\"user\":null,\"tools\":[{\"type\":\"function\"},{"
-                                              "\"type\":\"web_search\"}]}"))),
-              "top_p, temperature, tools[1]");
-    assert_int_equal(responses_ignored(a, dgm_json_made(a, DGM_STR("{\"model\":\"m\"}"))).n, 0);
+    check_str(
+        responses_ignored(a, dgm_json_parse_trusted(
+                                 a, DGM_STR("{\"model\":\"m\",\"top_p\":1,\"temperature\":0.5,"
+                                            "\"user\":null,\"tools\":[{\"type\":\"function\"},{"
+                                            "\"type\":\"web_search\"}]}"))),
+        "top_p, temperature, tools[1]");
+    assert_int_equal(
+        responses_ignored(a, dgm_json_parse_trusted(a, DGM_STR("{\"model\":\"m\"}"))).n, 0);
 }
 
 DGM_TEST_MAIN(dgm_test(members_of_requests), dgm_test(items_and_parts_by_their_types),

@@ -6,7 +6,7 @@
 
 static yyjson_val *json(dgm_arena *a, const char *text)
 {
-    return dgm_json_made(a, dgm_str_from(text));
+    return dgm_json_parse_trusted(a, dgm_str_from(text));
 }
 
 static void ids_of_items_lead_to_their_response(void **state)
@@ -183,8 +183,8 @@ static void check_items(const struct conversation *c, const dgm_canon_messages *
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     for (size_t i = 0; i < list.n; i++) {
-        yyjson_val *item = dgm_json_made(a, list.items[i]);
-        assert_true(dgm_str_eq(dgm_said_mark(item, "id"), list.ids[i]));
+        yyjson_val *item = dgm_json_parse_trusted(a, list.items[i]);
+        assert_true(dgm_str_eq(dgm_json_str_member(item, "id"), list.ids[i]));
         dgm_buf_printf(&b, "%s%.*s", i ? " " : "", DGM_P(list.ids[i]));
     }
     check_str(b, want);
@@ -213,7 +213,7 @@ static void what_was_put_in_stands_where_it_came(void **state)
     check_items(&c, &messages, "first second msg_u1 fourth msg_u2");
     conversation_added_since(a, &c, DGM_STR("a1"), &since, &n);
     assert_int_equal(n, 1);
-    check_str(dgm_said_mark(since[0], "id"), "fourth");
+    check_str(dgm_json_str_member(since[0], "id"), "fourth");
     conversation_added_since(a, &c, DGM_STR("msg_u2"), &since, &n);
     assert_int_equal(n, 0);
 }
@@ -244,8 +244,8 @@ static void items_are_added_behind_the_others(void **state)
     yyjson_val *one = conversation_with(a, NULL, items, n, (dgm_str){0});
     yyjson_val *two = conversation_with(a, one, items, n, DGM_STR("m"));
     assert_int_equal(yyjson_arr_size(two), 2);
-    check_str(dgm_said_mark(yyjson_arr_get(two, 0), "after"), "");
-    check_str(dgm_said_mark(yyjson_arr_get(two, 1), "after"), "m");
+    check_str(dgm_json_str_member(yyjson_arr_get(two, 0), "after"), "");
+    check_str(dgm_json_str_member(yyjson_arr_get(two, 1), "after"), "m");
     assert_int_equal(yyjson_arr_size(conversation_with(a, NULL, NULL, 0, (dgm_str){0})), 0);
 }
 

@@ -1,12 +1,12 @@
 /* frontend/simple/simple_front.c - a request in either dialect, its turn as document 000 has it. */
 #include "frontend/simple/simple_front.h"
 #include "base/limits.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "frontend/list_limits.h"
 #include "frontend/openai/openai_model.h"
 #include "frontend/words.h"
 #include "wire/agui/agui_codec.h"
-#include "wire/openai/responses.h"
+#include "wire/responses/responses.h"
 
 #define PROTOCOL "simple"
 
@@ -88,7 +88,7 @@ static dgm_code need_text(dgm_reader *r, yyjson_val *body, const char *name, dgm
 static dgm_code read_conversation(dgm_reader *r, yyjson_val *body, dgm_str *ret)
 {
     yyjson_val *v = dgm_json_get(body, DGM_STR("conversation"));
-    *ret = yyjson_is_obj(v) ? dgm_said_mark(v, "id") : (dgm_str){0};
+    *ret = yyjson_is_obj(v) ? dgm_json_str_member(v, "id") : (dgm_str){0};
     return ret->n ? DGM_OK : need_text(r, body, "conversation", ret);
 }
 

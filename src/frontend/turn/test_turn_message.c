@@ -16,7 +16,7 @@ static struct env read_input(const char *text)
     struct env e = {.a = dgm_arena_new()};
     dgm_err err = {0};
     dgm_reader r = {.arena = e.a, .err = &err};
-    yyjson_val *v = dgm_json_made(e.a, dgm_str_from(text));
+    yyjson_val *v = dgm_json_parse_trusted(e.a, dgm_str_from(text));
     if (dgm_agui_read_input(&r, v, NULL, &e.input))
         fail_msg("%s at %s", err.msg, err.at);
     e.cut = cut_messages(e.a, &e.input.messages);
@@ -128,7 +128,7 @@ static void what_only_some_protocols_have_is_metadata(void **state)
     dgm_buf b;
     (void)state;
     e.ask.input = &e.input;
-    e.ask.metadata = dgm_json_made(e.a, DGM_STR("{\"mine\":true}"));
+    e.ask.metadata = dgm_json_parse_trusted(e.a, DGM_STR("{\"mine\":true}"));
     dgm_buf_init(&b, SIZE_MAX);
     dgm_json_put(&b, make_metadata(e.a, &e.ask));
     assert_string_equal(

@@ -74,8 +74,8 @@ dgm_mint dgm_turn_mint(void)
     char id[2][DGM_UUID_CHARS + 1];
     dgm_uuid7(id[0]);
     dgm_uuid7(id[1]);
-    dgm_mint_stir(&m, (dgm_str){id[0], DGM_UUID_CHARS});
-    dgm_mint_stir(&m, (dgm_str){id[1], DGM_UUID_CHARS});
+    dgm_mint_seed(&m, (dgm_str){id[0], DGM_UUID_CHARS});
+    dgm_mint_seed(&m, (dgm_str){id[1], DGM_UUID_CHARS});
     return m;
 }
 

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "canon/from_records.h"
+#include "canon/records_to_events.h"
 #include "core/core.h"
 #include "frontend/frontend.h"
 #include "wire/canon_codec.h"
@@ -179,7 +179,7 @@ typedef struct dgm_tell {
      * and before on_whole or on_fault. NULL: arg owns nothing. */
     void (*on_release)(void *arg);
     void *
-        arg; /* of the five; lives as long as the exchange (dgm_http_keep), and points to nothing in its arena */
+        arg; /* of the five; lives as long as the exchange (dgm_http_alloc), and points to nothing in its arena */
     /* Whose turn it is, for on_disconnect; turn 0: whoever leaves leaves it alone. */
     dgm_turns *turns;
     dgm_owner owner;

@@ -7,8 +7,8 @@
  * to it: calls, results, thoughts. Each is put together by itself: ids of messages and calls are its own.
  */
 #include "canon/copy.h"
-#include "canon/messages.h"
-#include "canon/said.h"
+#include "canon/events_to_messages.h"
+#include "canon/message_content.h"
 #include "frontend/turn/turn_int.h"
 
 #include <stdio.h>
@@ -117,7 +117,7 @@ static dgm_code on_event_or_artifact(void *arg, const dgm_canon_event *event)
 static void drop_transcript(dgm_message *m)
 {
     if (m->parts.n &&
-        dgm_str_is(dgm_said_mark(m->parts.at[0].metadata, DGM_META_PART), "transcript"))
+        dgm_str_is(dgm_json_str_member(m->parts.at[0].metadata, DGM_META_PART), "transcript"))
         m->parts = (dgm_parts){m->parts.at + 1, m->parts.n - 1};
 }
 
@@ -133,14 +133,15 @@ static void read_task(struct looking *l, const dgm_record *r, dgm_canon_fold *fo
     dgm_canon_sink sink = {l->artifacts ? on_event_or_artifact : on_event, fold};
     dgm_err err = {0};
     dgm_event event;
-    dgm_from_params params = {.say_history = true, .trusted = true};
+    dgm_records_params params = {.say_history = true, .trusted = true};
     if (dgm_record_event(r, l->scratch, &event, &err))
         return;
     if (event.kind == DGM_EVENT_TASK)
         drop_transcripts(event.task);
-    dgm_auto(dgm_from_records_free) dgm_from_records *from = dgm_from_records_new(&params);
-    if (!dgm_from_records_feed(from, &event, sink, &err))
-        dgm_from_records_end(from, sink, &err);
+    dgm_auto(dgm_records_to_events_free) dgm_records_to_events *from =
+        dgm_records_to_events_new(&params);
+    if (!dgm_records_to_events_feed(from, &event, sink, &err))
+        dgm_records_to_events_end(from, sink, &err);
 }
 
 /* What the caller said stands in later turns' logs as an internal message, of which the text is not told. */
@@ -166,8 +167,9 @@ static void read_log(struct looking *l, dgm_log *log, dgm_canon_fold *fold)
     dgm_canon_sink sink = {l->artifacts ? on_event_or_artifact : on_event, fold};
     dgm_err err = {0};
     dgm_event event;
-    dgm_from_params params = {.say_history = true, .trusted = true, .many_turns = true};
-    dgm_auto(dgm_from_records_free) dgm_from_records *from = dgm_from_records_new(&params);
+    dgm_records_params params = {.say_history = true, .trusted = true, .many_turns = true};
+    dgm_auto(dgm_records_to_events_free) dgm_records_to_events *from =
+        dgm_records_to_events_new(&params);
     dgm_log_reader *reader = dgm_log_reader_open(log, 0, ignore, NULL);
     dgm_record *r;
     dgm_code rc = DGM_OK;
@@ -175,7 +177,7 @@ static void read_log(struct looking *l, dgm_log *log, dgm_canon_fold *fold)
         if (dgm_record_event(r, l->scratch, &event, &err))
             continue;
         event = as_said(&event);
-        rc = dgm_from_records_feed(from, &event, sink, &err);
+        rc = dgm_records_to_events_feed(from, &event, sink, &err);
         dgm_arena_reset(l->scratch);
     }
     dgm_log_reader_close(reader);

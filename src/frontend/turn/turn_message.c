@@ -8,10 +8,10 @@
  */
 #define _GNU_SOURCE /* memmem */
 #include "base/ids.h"
+#include "base/list.h"
 #include "base/map.h"
-#include "canon/list.h"
-#include "canon/said.h"
-#include "canon/to_model.h"
+#include "canon/events_to_records.h"
+#include "canon/message_content.h"
 #include "frontend/turn/turn_int.h"
 #include "model/guard.h"
 
@@ -29,7 +29,7 @@ struct cut cut_messages(dgm_arena *a, const dgm_canon_messages *messages)
     for (size_t i = cut.tail; i < messages->n; i++) {
         if (messages->at[i].role != DGM_CANON_TOOL)
             continue;
-        cut.results.at = dgm_one_more(a, cut.results.at, cut.results.n, sizeof *cut.results.at);
+        cut.results.at = dgm_list_grow(a, cut.results.at, cut.results.n, sizeof *cut.results.at);
         cut.results.at[cut.results.n++] = messages->at[i].tool_call_id;
     }
     return cut;
@@ -39,7 +39,7 @@ struct cut cut_messages(dgm_arena *a, const dgm_canon_messages *messages)
 
 static void add_part(dgm_arena *a, dgm_message *m, dgm_part part)
 {
-    m->parts.at = dgm_one_more(a, m->parts.at, m->parts.n, sizeof *m->parts.at);
+    m->parts.at = dgm_list_grow(a, m->parts.at, m->parts.n, sizeof *m->parts.at);
     m->parts.at[m->parts.n++] = part;
 }
 
@@ -56,7 +56,7 @@ static void find_calls(dgm_arena *a, const dgm_canon_messages *messages, struct 
         const dgm_canon_calls *list = &messages->at[i].tool_calls;
         for (size_t k = 0; k < list->n; k++) {
             calls->names.at =
-                dgm_one_more(a, calls->names.at, calls->names.n, sizeof *calls->names.at);
+                dgm_list_grow(a, calls->names.at, calls->names.n, sizeof *calls->names.at);
             calls->names.at[calls->names.n] = list->at[k].name;
             dgm_map_put(&calls->by_id, list->at[k].id, calls->names.n++);
         }
@@ -95,7 +95,7 @@ static void add_results(dgm_arena *a, dgm_message *out, const dgm_canon_messages
         return;
     find_calls(a, all, &calls);
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"" DGM_SAID_RESULTS "\":[");
+    dgm_buf_add_lit(&b, "{\"" DGM_DATA_RESULTS "\":[");
     for (size_t i = cut->tail, n = 0; i < all->n; i++) {
         if (all->at[i].role != DGM_CANON_TOOL)
             continue;
@@ -104,7 +104,8 @@ static void add_results(dgm_arena *a, dgm_message *out, const dgm_canon_messages
         put_result(&b, a, &calls, &all->at[i]);
     }
     dgm_buf_add_lit(&b, "]}");
-    add_part(a, out, (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_made(a, dgm_buf_str(&b))});
+    add_part(a, out,
+             (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(a, dgm_buf_str(&b))});
     dgm_buf_done(&b);
     dgm_map_done(&calls.by_id);
 }
@@ -128,8 +129,9 @@ static void add_answers(dgm_arena *a, dgm_message *out, const dgm_canon_resumes 
         const dgm_canon_resume *r = &resume->at[i];
         yyjson_val *payload = (yyjson_val *)(uintptr_t)r->payload;
         if (r->status == DGM_CANON_DISMISSED) {
-            dgm_member members[] = {{DGM_STR("interrupt_id"), dgm_said_string(a, r->interrupt_id)},
-                                    {DGM_STR("status"), dgm_said_string(a, DGM_STR("cancelled"))}};
+            dgm_member members[] = {
+                {DGM_STR("interrupt_id"), dgm_json_make_string(a, r->interrupt_id)},
+                {DGM_STR("status"), dgm_json_make_string(a, DGM_STR("cancelled"))}};
             add_part(a, out,
                      (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_object(a, members, 2)});
         } else if (yyjson_is_str(payload)) {
@@ -175,7 +177,7 @@ static void add_transcript(dgm_arena *a, dgm_message *out, const dgm_canon_messa
                            const struct cut *cut)
 {
     dgm_buf b;
-    dgm_member mark = {DGM_STR(DGM_META_PART), dgm_said_string(a, DGM_STR("transcript"))};
+    dgm_member mark = {DGM_STR(DGM_META_PART), dgm_json_make_string(a, DGM_STR("transcript"))};
     dgm_buf_init(&b, SIZE_MAX);
     for (size_t i = 0; i < cut->tail; i++)
         put_said(&b, a, &all->at[i]);
@@ -240,7 +242,7 @@ static const dgm_json *instructions_of(dgm_arena *a, const dgm_canon_messages *a
         dgm_buf_add_str(&b, dgm_canon_content_text(a, &all->at[i].content));
     }
     if (b.n)
-        v = dgm_said_string(a, dgm_arena_dup(a, dgm_buf_str(&b)));
+        v = dgm_json_make_string(a, dgm_arena_dup(a, dgm_buf_str(&b)));
     dgm_buf_done(&b);
     return v;
 }
@@ -314,7 +316,7 @@ static void add_member(dgm_arena *a, struct members *m, dgm_str key, const dgm_j
 {
     if (!value)
         return;
-    m->at = dgm_one_more(a, m->at, m->n, sizeof *m->at);
+    m->at = dgm_list_grow(a, m->at, m->n, sizeof *m->at);
     m->at[m->n++] = (dgm_member){key, value};
 }
 
@@ -324,7 +326,7 @@ static const dgm_json *list_of(dgm_arena *a, dgm_buf *b)
     const dgm_json *list = NULL;
     if (b->n > 1) {
         dgm_buf_add_char(b, ']');
-        list = dgm_json_made(a, dgm_buf_str(b));
+        list = dgm_json_parse_trusted(a, dgm_buf_str(b));
     }
     dgm_buf_clear(b);
     dgm_buf_add_char(b, '[');
@@ -377,7 +379,7 @@ static struct speech next_speech(dgm_arena *a, const dgm_canon_messages *list, s
         if (s.n && s.role != m->role)
             break;
         s.role = m->role;
-        s.at = dgm_one_more(a, s.at, s.n, sizeof *s.at);
+        s.at = dgm_list_grow(a, s.at, s.n, sizeof *s.at);
         s.at[s.n++] = text;
     }
     return s;

@@ -1,7 +1,7 @@
 /*
  * frontend/turn/turn_tell.c - a turn, told from its first record on.
  *
- *   log ─► record ─► dgm_from_records ─► canonical events ─► the frontend's hook ─► encoder ─► frames ─► socket
+ *   log ─► record ─► dgm_records_to_events ─► canonical events ─► the frontend's hook ─► encoder ─► frames ─► socket
  *
  * Nothing here depends on when it is told or to whom: ids are made of the task's and the turn's, times are the
  * records'. Who comes back gets the same frames, and what was told before is left out. All that is there is
@@ -21,7 +21,7 @@ struct telling {
     dgm_tell t; /* its strings are copies (dgm_http_keep_text); its messages are in `before` */
     dgm_arena *before; /* until the encoder has copied them; NULL: there are none */
     dgm_log_reader *reader;
-    dgm_from_records *from;
+    dgm_records_to_events *from;
     void *encoder;
     struct scratch *scratch; /* while frames are put */
     dgm_buf whole;
@@ -156,10 +156,10 @@ static void make_encoder(struct telling *g, const dgm_record *first)
     params.task_id = g->t.task_id;
     params.no_task = first->head.kind == DGM_EVENT_MESSAGE;
     params.mint = (dgm_mint){{0}, 0, {0}};
-    dgm_mint_stir(&params.mint, identity);
-    dgm_mint_stir(&params.mint, (dgm_str){turn, (size_t)n});
+    dgm_mint_seed(&params.mint, identity);
+    dgm_mint_seed(&params.mint, (dgm_str){turn, (size_t)n});
     g->encoder = g->t.codec->encoder_new(&params, (dgm_frame_sink){put_frame, g});
-    g->from = dgm_from_records_new(&(dgm_from_params){
+    g->from = dgm_records_to_events_new(&(dgm_records_params){
         .thread_id = g->t.thread_id,
         .run_id = g->t.run_id,
         .answer_source = g->t.answer_in_status ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO,
@@ -168,7 +168,7 @@ static void make_encoder(struct telling *g, const dgm_record *first)
         .turn = first->head.turn,
         .say_history = g->t.say_caller,
         .trusted = true});
-    g->t.messages = (dgm_canon_messages){0}; /* dgm_from_records_new has copied them */
+    g->t.messages = (dgm_canon_messages){0}; /* dgm_records_to_events_new has copied them */
     dgm_arena_free(g->before);
     g->before = NULL;
 }
@@ -184,11 +184,11 @@ static dgm_code tell_event(struct telling *g, const dgm_event *event, dgm_err *e
 {
     dgm_canon_sink sink = {on_event, g};
     if (!is_callers(event))
-        return dgm_from_records_feed(g->from, event, sink, err);
+        return dgm_records_to_events_feed(g->from, event, sink, err);
     if (!g->t.say_caller)
         return DGM_OK;
     dgm_event said = {.kind = DGM_EVENT_MESSAGE, .message = event->internal->message};
-    return dgm_from_records_feed(g->from, &said, sink, err);
+    return dgm_records_to_events_feed(g->from, &said, sink, err);
 }
 
 static void tell_record(struct telling *g, const dgm_record *r)
@@ -205,7 +205,7 @@ static void tell_record(struct telling *g, const dgm_record *r)
         rc = tell_event(g, &event, &err);
     if (rc)
         tell_fault(g, &err);
-    g->is_over = rc || dgm_from_records_is_over(g->from);
+    g->is_over = rc || dgm_records_to_events_is_over(g->from);
 }
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
@@ -218,7 +218,7 @@ static void let_go(struct telling *g)
     if (g->encoder)
         g->t.codec->encoder_free(g->encoder);
     g->encoder = NULL;
-    dgm_from_records_free(g->from);
+    dgm_records_to_events_free(g->from);
     g->from = NULL;
     dgm_arena_free(g->before);
     g->before = NULL;
@@ -295,7 +295,7 @@ static void cut_short(struct telling *g)
     dgm_err err = {0};
     g->shutting_down = true;
     if (g->from)
-        dgm_from_records_end(g->from, (dgm_canon_sink){on_event, g}, &err);
+        dgm_records_to_events_end(g->from, (dgm_canon_sink){on_event, g}, &err);
     g->is_over = true;
 }
 
@@ -371,7 +371,7 @@ static void copy_messages(struct telling *g, const dgm_canon_messages *messages)
 /* Copies everything that the stream needs: nothing in it points into the exchange's arena afterwards. */
 static struct telling *new_telling(dgm_http_exchange *x, const dgm_tell *t)
 {
-    struct telling *g = dgm_http_keep(x, sizeof *g);
+    struct telling *g = dgm_http_alloc(x, sizeof *g);
     g->x = x;
     g->t = *t;
     g->t.thread_id = keep(g, t->thread_id);

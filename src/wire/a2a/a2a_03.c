@@ -54,7 +54,7 @@ dgm_code dgm_a2a_unwrap_data(dgm_reader *r, void *object, yyjson_val *v, const d
         dgm_json_put(&b, yyjson_obj_iter_get_val(key));
     }
     dgm_buf_add_char(&b, '}');
-    part->metadata = b.n > 2 ? dgm_json_made(r->arena, dgm_buf_str(&b)) : NULL;
+    part->metadata = b.n > 2 ? dgm_json_parse_trusted(r->arena, dgm_buf_str(&b)) : NULL;
     dgm_buf_done(&b);
     return DGM_OK;
 }

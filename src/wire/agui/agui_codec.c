@@ -1,9 +1,9 @@
 /* wire/agui/agui_codec.c - the handles of all spellings. */
 #include "wire/agui/agui_codec.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "canon/compact.h"
-#include "canon/from_records.h"
-#include "canon/list.h"
+#include "canon/records_to_events.h"
 #include "wire/agui/agui_int.h"
 #include "wire/agui/agui_simple.h"
 #include "wire/read_messages.h"
@@ -77,11 +77,11 @@ static int recognise_message(const yyjson_val *v)
                                          "response_metadata"};
     yyjson_val *content = dgm_json_get(v, DGM_STR("content"));
     yyjson_val *part = yyjson_arr_get_first(content);
-    if (!dgm_agui_text_member(v, "id").p || !dgm_agui_text_member(v, "role").p)
+    if (!dgm_json_str_member(v, "id").p || !dgm_json_str_member(v, "role").p)
         return 0;
     if (HAS_ANY(v, ours))
         return 2;
-    if (yyjson_is_str(content) || dgm_str_is(dgm_agui_text_member(part, "type"), "text") ||
+    if (yyjson_is_str(content) || dgm_str_is(dgm_json_str_member(part, "type"), "text") ||
         yyjson_is_obj(dgm_json_get(part, DGM_STR("source"))))
         return HAS_ANY(v, others) ? 1 : 2;
     return content != NULL;
@@ -99,7 +99,7 @@ static int agui_recognise(const yyjson_val *v, dgm_form *ret_form)
 static dgm_code read_message(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                              dgm_canon_messages *list)
 {
-    list->at = dgm_one_more(r->arena, list->at, list->n, sizeof *list->at);
+    list->at = dgm_list_grow(r->arena, list->at, list->n, sizeof *list->at);
     return dgm_agui_read_message(r, v, at, &list->at[list->n++]);
 }
 
@@ -252,9 +252,9 @@ static dgm_code old_write_request(dgm_writer *w, const dgm_canon_input *input,
     if (!aged.context.at)
         aged.context.at = dgm_new(a, dgm_canon_context);
     if (!aged.state)
-        aged.state = dgm_json_made(a, DGM_STR("{}"));
+        aged.state = dgm_json_parse_trusted(a, DGM_STR("{}"));
     if (!aged.forwarded_props)
-        aged.forwarded_props = dgm_json_made(a, DGM_STR("{}"));
+        aged.forwarded_props = dgm_json_parse_trusted(a, DGM_STR("{}"));
     dgm_code rc = agui_write_request(w, &aged, params, err);
     dgm_arena_free(a);
     return rc;
@@ -291,7 +291,7 @@ const dgm_canon_codec dgm_codec_agui_old = {
 
 /* An event stands for a message or a state of A2A: those are known to become canonical events. */
 struct decoder {
-    dgm_from_records *from;
+    dgm_records_to_events *from;
     dgm_arena *arena; /* the run's ids */
     dgm_simple_run run;
     dgm_mint mint;
@@ -303,11 +303,11 @@ struct decoder {
 static void *simple_decoder_new(const dgm_stream_params *params)
 {
     struct decoder *d = dgm_xcalloc(1, sizeof *d);
-    dgm_from_params from = {.fragment = params->fragment,
-                            .say_history = true,
-                            .many_turns = true,
-                            .many_messages = true};
-    d->from = dgm_from_records_new(&from);
+    dgm_records_params from = {.fragment = params->fragment,
+                               .say_history = true,
+                               .many_turns = true,
+                               .many_messages = true};
+    d->from = dgm_records_to_events_new(&from);
     d->arena = dgm_arena_new();
     d->mint = params->mint;
     d->compact = params->compact;
@@ -326,7 +326,7 @@ static dgm_code simple_decode_event(struct decoder *d, dgm_arena *a, const dgm_s
     dgm_simple_to_model(a, e, d->run, &d->mint, &event);
     if (event.kind == DGM_EVENT_MESSAGE) /* within a run it does not end it */
         event.message->task_id = d->run.run_id;
-    return dgm_from_records_feed(d->from, &event, sink, err);
+    return dgm_records_to_events_feed(d->from, &event, sink, err);
 }
 
 static dgm_code simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v,
@@ -349,7 +349,7 @@ static dgm_code simple_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *
         return rc;
     for (size_t i = 0; !rc && i < d->kept.n; i++)
         rc = simple_decode_event(d, d->kept_arena, &d->kept.at[i], sink, err);
-    return rc ? rc : dgm_from_records_end(d->from, sink, err);
+    return rc ? rc : dgm_records_to_events_end(d->from, sink, err);
 }
 
 static void simple_decoder_free(void *decoder)
@@ -357,7 +357,7 @@ static void simple_decoder_free(void *decoder)
     struct decoder *d = decoder;
     if (!d)
         return;
-    dgm_from_records_free(d->from);
+    dgm_records_to_events_free(d->from);
     dgm_arena_free(d->arena);
     dgm_arena_free(d->kept_arena);
     free(d);

@@ -11,12 +11,6 @@
 
 #define MAX_SAFE ((int64_t)1 << 53)
 
-dgm_str dgm_agui_text_member(const yyjson_val *v, const char *name)
-{
-    yyjson_val *m = dgm_json_get(v, dgm_str_from(name));
-    return yyjson_is_str(m) ? dgm_json_str(m) : (dgm_str){0};
-}
-
 dgm_code dgm_agui_read_long(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_opt_long *ret)
 {
     int64_t n;
@@ -177,9 +171,9 @@ static dgm_code read_binary(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_
 /* Of a type that we know, with a source that we know? Strangers are no error. */
 static bool is_known_part(yyjson_val *v)
 {
-    dgm_str type = dgm_agui_text_member(v, "type");
+    dgm_str type = dgm_json_str_member(v, "type");
     yyjson_val *source = dgm_json_get(v, DGM_STR("source"));
-    dgm_str from = dgm_agui_text_member(source, "type");
+    dgm_str from = dgm_json_str_member(source, "type");
     if (type.p && !dgm_str_is(type, "binary") && !dgm_agui_is_name(&part_kinds, type))
         return false;
     return !from.p || dgm_agui_is_name(&sources, from);
@@ -187,7 +181,7 @@ static bool is_known_part(yyjson_val *v)
 
 static dgm_code read_part(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_part *ret)
 {
-    dgm_str type = dgm_agui_text_member(v, "type");
+    dgm_str type = dgm_json_str_member(v, "type");
     if (dgm_str_is(type, "binary"))
         return read_binary(r, v, at, ret);
     return dgm_shape_read(

@@ -1,18 +1,18 @@
 /* wire/agui/agui_decode.c - the events of one stream. */
-#include "canon/expand.h"
+#include "canon/chunks_to_events.h"
 #include "wire/agui/agui_int.h"
 
 #include <stdlib.h>
 
 struct dgm_agui_decoder {
-    dgm_expand *expand;
+    dgm_chunks *expand;
     unsigned spans, messages; /* retired events that had no id: how many were opened */
 };
 
 dgm_agui_decoder *dgm_agui_decoder_new(void)
 {
     dgm_agui_decoder *d = dgm_xcalloc(1, sizeof *d);
-    d->expand = dgm_expand_new();
+    d->expand = dgm_chunks_new();
     return d;
 }
 
@@ -20,7 +20,7 @@ void dgm_agui_decoder_free(dgm_agui_decoder *d)
 {
     if (!d)
         return;
-    dgm_expand_free(d->expand);
+    dgm_chunks_free(d->expand);
     free(d);
 }
 
@@ -49,10 +49,10 @@ dgm_code dgm_agui_decoder_feed(dgm_agui_decoder *d, dgm_reader *r, yyjson_val *v
         return rc;
     if (found == DGM_AGUI_RETIRED)
         name_retired(d, r->arena, &e);
-    return dgm_expand_feed(d->expand, &e, sink, r->err);
+    return dgm_chunks_feed(d->expand, &e, sink, r->err);
 }
 
 dgm_code dgm_agui_decoder_end(dgm_agui_decoder *d, dgm_canon_sink sink)
 {
-    return dgm_expand_end(d->expand, sink);
+    return dgm_chunks_end(d->expand, sink);
 }

@@ -129,8 +129,8 @@ static dgm_code check_patch(dgm_reader *r, yyjson_val *v, const dgm_at *at)
     if (!yyjson_is_arr(v))
         return dgm_read_wrong(r, v, at, "an array of JSON Patch operations");
     yyjson_arr_foreach (v, i, n, op) {
-        dgm_str path = dgm_agui_text_member(op, "path");
-        dgm_str name = dgm_agui_text_member(op, "op");
+        dgm_str path = dgm_json_str_member(op, "path");
+        dgm_str name = dgm_json_str_member(op, "op");
         bool sets =
             dgm_str_is(name, "add") || dgm_str_is(name, "replace") || dgm_str_is(name, "test");
         if (!name.p)
@@ -335,7 +335,7 @@ dgm_code dgm_agui_read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, E *
 
 int dgm_agui_recognise(const yyjson_val *v)
 {
-    dgm_str type = dgm_agui_text_member(v, "type");
+    dgm_str type = dgm_json_str_member(v, "type");
     if (type.n && kind_of(type))
         return 2;
     for (size_t i = 0; type.n && i < N_RETIRED; i++) {
@@ -347,6 +347,6 @@ int dgm_agui_recognise(const yyjson_val *v)
 
 bool dgm_agui_is_input(const yyjson_val *v)
 {
-    return dgm_agui_text_member(v, "threadId").p && dgm_agui_text_member(v, "runId").p &&
+    return dgm_json_str_member(v, "threadId").p && dgm_json_str_member(v, "runId").p &&
            dgm_json_get(v, DGM_STR("messages"));
 }

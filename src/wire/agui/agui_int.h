@@ -41,9 +41,6 @@ bool dgm_agui_is_name(const dgm_enum_names *names, dgm_str s);
 /* An array that keeps to the limit? */
 dgm_code dgm_agui_list_room(dgm_reader *r, yyjson_val *v, const dgm_at *at);
 
-/* A text member of v, or absent. */
-dgm_str dgm_agui_text_member(const yyjson_val *v, const char *name);
-
 /* null is no value where it does not stand for one. */
 static inline void dgm_agui_drop_null(const dgm_json **v)
 {

@@ -125,7 +125,7 @@ dgm_code dgm_agui_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
     size_t i, n;
     yyjson_val *e;
     yyjson_arr_foreach (v, i, n, e) {
-        dgm_str role = dgm_agui_text_member(e, "role");
+        dgm_str role = dgm_json_str_member(e, "role");
         if (role.p && !dgm_agui_is_name(&dgm_agui_roles, role))
             r->n_unknown++;
         else if ((rc = dgm_agui_read_message(r, e, DGM_AT_I(at, i), &list.at[list.n++])))
@@ -175,7 +175,7 @@ static const dgm_shape outcome_shape = DGM_AGUI_SHAPE(dgm_canon_outcome, "outcom
 dgm_code dgm_agui_read_outcome(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                                dgm_canon_outcome *ret)
 {
-    dgm_str type = dgm_agui_text_member(v, "type");
+    dgm_str type = dgm_json_str_member(v, "type");
     dgm_code rc;
     if (type.p &&
         !dgm_agui_is_name(&outcomes, type)) { /* reads as success, as the official client does */

@@ -124,5 +124,5 @@ void dgm_agui_simple_write(dgm_writer *w, const E *event)
 
 int dgm_agui_simple_recognise(const yyjson_val *v)
 {
-    return dgm_simple_by_type(dgm_agui_text_member(v, "type")) ? 2 : 0;
+    return dgm_simple_by_type(dgm_json_str_member(v, "type")) ? 2 : 0;
 }

@@ -131,10 +131,12 @@ static void the_check_value(void **state)
     dgm_buf b;
     (void)state;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_agui_proto_write(&b, dgm_json_made(a, DGM_STR("{\"type\":\"TEXT_MESSAGE_CONTENT\","
-                                                      "\"messageId\":\"m1\",\"delta\":\"hi\"}")));
+    dgm_agui_proto_write(
+        &b, dgm_json_parse_trusted(a, DGM_STR("{\"type\":\"TEXT_MESSAGE_CONTENT\","
+                                              "\"messageId\":\"m1\",\"delta\":\"hi\"}")));
     check_same(b, ((dgm_str){want, sizeof want - 1}));
-    assert_false(dgm_agui_proto_write(&b, dgm_json_made(a, DGM_STR("{\"type\":\"NEW\"}"))));
+    assert_false(
+        dgm_agui_proto_write(&b, dgm_json_parse_trusted(a, DGM_STR("{\"type\":\"NEW\"}"))));
     assert_int_equal(b.n, sizeof want - 1);
     dgm_buf_done(&b);
 }
@@ -247,7 +249,7 @@ static void random_stories_are_the_same_in_both(void **state)
     for (size_t story = 1; story < 2000; story++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         dgm_event events[20];
-        dgm_from_params from = {.whole_snapshots = true, .say_history = story % 2};
+        dgm_records_params from = {.whole_snapshots = true, .say_history = story % 2};
         dgm_stream_params params = {0};
         struct both both = {0};
         seed = story;
@@ -257,21 +259,22 @@ static void random_stories_are_the_same_in_both(void **state)
         both.json =
             dgm_codec_agui.encoder_new(&params, (dgm_frame_sink){put_line, &both.from_json});
         both.proto = dgm_codec_agui_proto.encoder_new(&params, (dgm_frame_sink){put_read, &both});
-        dgm_auto(dgm_from_records_free) dgm_from_records *f = dgm_from_records_new(&from);
+        dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f =
+            dgm_records_to_events_new(&from);
         dgm_code rc = DGM_OK;
         for (size_t i = 0; !rc && i < n; i++)
-            rc =
-                dgm_from_records_feed(f, &events[i], (dgm_canon_sink){both_feed, &both}, &both.err);
+            rc = dgm_records_to_events_feed(f, &events[i], (dgm_canon_sink){both_feed, &both},
+                                            &both.err);
         if (!rc)
-            dgm_from_records_end(f, (dgm_canon_sink){both_feed, &both}, &both.err);
+            dgm_records_to_events_end(f, (dgm_canon_sink){both_feed, &both}, &both.err);
         dgm_buf_add_char(&both.from_proto, '\0');
         const char *x = both.from_json.p, *y = both.from_proto.p;
         size_t left = both.from_json.n;
         while (left) {
             size_t nx = (size_t)((const char *)memchr(x, '\n', left) - x);
             size_t ny = (size_t)(strchr(y, '\n') - y);
-            yyjson_val *vx = dgm_json_made(a, (dgm_str){x, nx});
-            yyjson_val *vy = dgm_json_made(a, (dgm_str){y, ny});
+            yyjson_val *vx = dgm_json_parse_trusted(a, (dgm_str){x, nx});
+            yyjson_val *vy = dgm_json_parse_trusted(a, (dgm_str){y, ny});
             if (!dgm_json_equal(vx, vy))
                 check_same(((dgm_str){y, ny}), ((dgm_str){x, nx}));
             x += nx + 1, left -= nx + 1, y += ny + 1;
@@ -285,7 +288,7 @@ static void random_stories_are_the_same_in_both(void **state)
 static void peers_of_before_get_what_they_know(void **state)
 {
     dgm_stream_params params = {.old_peer = true};
-    dgm_from_params from = {0};
+    dgm_records_params from = {0};
     dgm_buf out;
     size_t n = 0;
     (void)state;

@@ -1,6 +1,6 @@
 /* test_agui_simple.c - document 000's rows and examples in its own dialect, and back. */
 #include "base/limits.h"
-#include "canon/from_records.h"
+#include "canon/records_to_events.h"
 #include "model/form.h"
 #include "support/check.h"
 #include "wire/agui/agui.h"
@@ -28,7 +28,7 @@ static dgm_code encode(void *arg, const dgm_canon_event *e)
     return dgm_simple_encoder_feed(r->encoder, e, r->err);
 }
 
-static void feed_line(dgm_arena *a, dgm_from_records *f, dgm_str line, dgm_mint *mint,
+static void feed_line(dgm_arena *a, dgm_records_to_events *f, dgm_str line, dgm_mint *mint,
                       struct road *road)
 {
     dgm_reader r = {.arena = a, .format = dgm_form_name, .mint = mint, .err = road->err};
@@ -37,13 +37,14 @@ static void feed_line(dgm_arena *a, dgm_from_records *f, dgm_str line, dgm_mint 
     check_ok(dgm_json_read(a, line, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, road->err),
              *road->err);
     check_ok(dgm_form_read_event(&r, v, NULL, &e), *road->err);
-    check_ok(dgm_from_records_feed(f, &e, (dgm_canon_sink){encode, road}, road->err), *road->err);
+    check_ok(dgm_records_to_events_feed(f, &e, (dgm_canon_sink){encode, road}, road->err),
+             *road->err);
 }
 
-static void check_out(dgm_from_params p, const char *lines, const char *want)
+static void check_out(dgm_records_params p, const char *lines, const char *want)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_auto(dgm_from_records_free) dgm_from_records *f = dgm_from_records_new(&p);
+    dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f = dgm_records_to_events_new(&p);
     dgm_buf out;
     dgm_mint mint = {0};
     dgm_err err = {0};
@@ -56,13 +57,13 @@ static void check_out(dgm_from_params p, const char *lines, const char *want)
         feed_line(a, f, (dgm_str){lines, n}, &mint, &road);
         lines += n + (lines[n] == '\n');
     }
-    check_ok(dgm_from_records_end(f, (dgm_canon_sink){encode, &road}, &err), err);
+    check_ok(dgm_records_to_events_end(f, (dgm_canon_sink){encode, &road}, &err), err);
     check_ok(dgm_simple_encoder_end(s, &err), err);
     check_str(out, want);
     dgm_buf_done(&out);
 }
 
-#define BARE ((dgm_from_params){.fragment = true})
+#define BARE ((dgm_records_params){.fragment = true})
 #define STATUS(state, rest)                                                                        \
     "{\"statusUpdate\":{\"taskId\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_"        \
     "STATE_" state "\"}" rest "}}\n"
@@ -165,7 +166,7 @@ static void a_whole_run(void **state)
 {
     (void)state;
     check_out(
-        (dgm_from_params){.say_history = true},
+        (dgm_records_params){.say_history = true},
         "{\"task\":{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_"
         "SUBMITTED\"},\"history\":[{\"messageId\":\"u\",\"role\":\"ROLE_USER\",\"parts\":[{"
         "\"text\":\"Hi\"}]}]}}\n" STATUS("SUBMITTED", "") STATUS("WORKING", "") STATUS(

@@ -1,6 +1,6 @@
 /* wire/aisdk/aisdk_artifact.c - artifacts that are no text: in the stream and in messages they look alike. */
 #include "canon/media.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "model/form.h"
 #include "wire/aisdk/aisdk_int.h"
 
@@ -29,7 +29,7 @@ bool dgm_aisdk_put_artifact_file(dgm_buf *b, dgm_arena *scratch, const dgm_part 
                                      .value = p->content,
                                      .mime_type = media_type};
     if (p->filename.n) {
-        dgm_member m = {DGM_STR("filename"), dgm_said_string(scratch, p->filename)};
+        dgm_member m = {DGM_STR("filename"), dgm_json_make_string(scratch, p->filename)};
         part.metadata = dgm_json_object(scratch, &m, 1);
     }
     return dgm_aisdk_put_file(b, &part);

@@ -7,7 +7,7 @@ static bool is_request(const yyjson_val *v)
     if (!yyjson_is_arr(messages))
         return false;
     return yyjson_arr_size(messages) ? dgm_aisdk_is_message(yyjson_arr_get_first(messages))
-                                     : dgm_aisdk_text(v, "trigger").p != NULL;
+                                     : dgm_json_str_member(v, "trigger").p != NULL;
 }
 
 static int recognise(const yyjson_val *v, dgm_form *ret_form)

@@ -4,7 +4,7 @@
  * Text ids are only unique while they are open: one that comes again is another text. An error does not end a
  * stream there; the run fails when `finish` or the end comes.
  */
-#include "canon/list.h"
+#include "base/list.h"
 #include "wire/aisdk/aisdk_int.h"
 
 #include <stdlib.h>
@@ -32,13 +32,13 @@ dgm_str dgm_aisdk_made_id(D *d, char what)
 static void begin_run(D *d, yyjson_val *v)
 {
     const yyjson_val *metadata = dgm_json_get(v, DGM_STR("messageMetadata"));
-    dgm_str thread = dgm_aisdk_text(metadata, "contextId"),
-            run = dgm_aisdk_text(metadata, "taskId");
+    dgm_str thread = dgm_json_str_member(metadata, "contextId"),
+            run = dgm_json_str_member(metadata, "taskId");
     if (d->begun)
         return;
     d->begun = true;
     if (!run.n)
-        run = dgm_aisdk_text(v, "messageId");
+        run = dgm_json_str_member(v, "messageId");
     d->thread_id = thread.n ? dgm_arena_dup(d->arena, thread) : dgm_mint_id(&d->mint, d->arena);
     d->run_id = run.n ? dgm_arena_dup(d->arena, run) : dgm_mint_id(&d->mint, d->arena);
     if (d->fragment && !v)
@@ -78,7 +78,7 @@ static void start_text(D *d, dgm_str wire_id, bool reasoning)
 {
     if (find_open(d, wire_id, reasoning))
         return;
-    d->open = dgm_list_room(d->open, d->n_open, &d->cap_open, sizeof *d->open);
+    d->open = dgm_list_reserve(d->open, d->n_open, &d->cap_open, sizeof *d->open);
     struct aisdk_reading *o = &d->open[d->n_open++];
     *o =
         (struct aisdk_reading){.wire_id = dgm_arena_dup(d->arena, wire_id), .reasoning = reasoning};
@@ -113,7 +113,7 @@ dgm_code dgm_aisdk_bad(D *d, const char *key, const char *why)
 
 static dgm_code text_chunk(D *d, yyjson_val *v, dgm_str what, bool reasoning)
 {
-    dgm_str id = dgm_aisdk_text(v, "id"), delta = dgm_aisdk_text(v, "delta");
+    dgm_str id = dgm_json_str_member(v, "id"), delta = dgm_json_str_member(v, "delta");
     if (!id.p)
         return dgm_aisdk_bad(d, "id", "missing: the chunk says of which text it is");
     if (dgm_str_is(what, "start")) {
@@ -145,13 +145,13 @@ static dgm_canon_interrupts interrupts_of(dgm_arena *a, const yyjson_val *metada
     if (!yyjson_is_arr(list))
         return out;
     yyjson_arr_foreach (list, i, n, v) {
-        dgm_str id = dgm_aisdk_text(v, "id"), reason = dgm_aisdk_text(v, "reason");
+        dgm_str id = dgm_json_str_member(v, "id"), reason = dgm_json_str_member(v, "reason");
         if (id.p && reason.p)
             out.at[out.n++] =
                 (dgm_canon_interrupt){.id = id,
                                       .reason = reason,
-                                      .message = dgm_aisdk_text(v, "message"),
-                                      .tool_call_id = dgm_aisdk_text(v, "toolCallId")};
+                                      .message = dgm_json_str_member(v, "message"),
+                                      .tool_call_id = dgm_json_str_member(v, "toolCallId")};
     }
     return out;
 }
@@ -200,10 +200,10 @@ static void finish_run(D *d, yyjson_val *v, bool aborted)
 static void finish(D *d, yyjson_val *v)
 {
     const yyjson_val *metadata = dgm_json_get(v, DGM_STR("messageMetadata"));
-    bool failed = dgm_str_is(dgm_aisdk_text(v, "finishReason"), "error");
+    bool failed = dgm_str_is(dgm_json_str_member(v, "finishReason"), "error");
     if (d->error.p || failed)
         fail_run(d, d->error.p ? d->error : DGM_STR("The run failed"),
-                 dgm_aisdk_text(metadata, "code"));
+                 dgm_json_str_member(metadata, "code"));
     else
         finish_run(d, v, false);
 }
@@ -242,13 +242,13 @@ static const char *const types[] = {
 
 bool dgm_aisdk_is_chunk(const yyjson_val *v)
 {
-    dgm_str type = dgm_aisdk_text(v, "type");
+    dgm_str type = dgm_json_str_member(v, "type");
     for (size_t i = 0; type.n && i < sizeof types / sizeof *types; i++) {
         if (dgm_str_eq(dgm_str_from(types[i]), type))
-            return !dgm_str_is(type, "file") || dgm_aisdk_text(v, "mediaType").p;
+            return !dgm_str_is(type, "file") || dgm_json_str_member(v, "mediaType").p;
     }
     if (dgm_str_is(type, "error"))
-        return dgm_aisdk_text(v, "errorText").p != NULL;
+        return dgm_json_str_member(v, "errorText").p != NULL;
     return dgm_str_starts(type, DGM_STR("data-")) && dgm_json_get(v, DGM_STR("data"));
 }
 
@@ -276,7 +276,7 @@ static dgm_code feed(D *d, yyjson_val *v, dgm_str type)
     else if (dgm_str_starts(type, DGM_STR("data-")))
         dgm_aisdk_data_chunk(d, v, type);
     else if (dgm_str_is(type, "error"))
-        d->error = dgm_arena_dup(d->arena, dgm_aisdk_text(v, "errorText"));
+        d->error = dgm_arena_dup(d->arena, dgm_json_str_member(v, "errorText"));
     else if (dgm_str_is(type, "finish"))
         finish(d, v);
     else if (dgm_str_is(type, "abort"))
@@ -289,7 +289,7 @@ static dgm_code feed(D *d, yyjson_val *v, dgm_str type)
 dgm_code dgm_aisdk_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm_canon_sink sink)
 {
     D *d = decoder;
-    dgm_str type = dgm_aisdk_text(v, "type");
+    dgm_str type = dgm_json_str_member(v, "type");
     d->r = r;
     d->sink = sink;
     if (!yyjson_is_obj(v))

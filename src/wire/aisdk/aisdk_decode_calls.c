@@ -1,6 +1,6 @@
 /* wire/aisdk/aisdk_decode_calls.c - calls and results of a stream. */
-#include "canon/list.h"
-#include "canon/said.h"
+#include "base/list.h"
+#include "canon/message_content.h"
 #include "wire/aisdk/aisdk_int.h"
 
 typedef struct aisdk_decoder D;
@@ -14,7 +14,7 @@ static C *find_call(const D *d, dgm_str id)
 
 static C *start_call(D *d, dgm_str id, dgm_str name)
 {
-    d->calls = dgm_list_room(d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
+    d->calls = dgm_list_reserve(d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
     C *c = &d->calls[d->n_calls];
     *c = (C){.id = dgm_arena_dup(d->arena, id)};
     dgm_map_put(&d->by_id, c->id, d->n_calls++);
@@ -62,10 +62,11 @@ static void result(D *d, C *c, const dgm_json *output, dgm_str error)
     dgm_canon_event e = {.kind = DGM_CANON_TOOL_CALL_RESULT};
     e.result.message_id = dgm_aisdk_made_id(d, 'r');
     e.result.tool_call_id = c->id;
-    e.result.content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
-                                           .text = error.p ? error : dgm_said_value(a, output)};
+    e.result.content =
+        (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
+                            .text = error.p ? error : dgm_content_value_text(a, output)};
     if (error.p)
-        e.metadata = dgm_json_made(a, DGM_STR("{\"dragoman:error\":true}"));
+        e.metadata = dgm_json_parse_trusted(a, DGM_STR("{\"dragoman:error\":true}"));
     else if (!yyjson_is_str((yyjson_val *)(uintptr_t)output))
         e.result.value = output;
     dgm_aisdk_give(d, &e);
@@ -73,7 +74,7 @@ static void result(D *d, C *c, const dgm_json *output, dgm_str error)
 
 dgm_code dgm_aisdk_call_chunk(D *d, yyjson_val *v, dgm_str what)
 {
-    dgm_str id = dgm_aisdk_text(v, "toolCallId"), name = dgm_aisdk_text(v, "toolName");
+    dgm_str id = dgm_json_str_member(v, "toolCallId"), name = dgm_json_str_member(v, "toolName");
     C *c = id.p ? find_call(d, id) : NULL;
     bool input = dgm_str_starts(what, DGM_STR("input-"));
     if (!id.p)
@@ -86,13 +87,13 @@ dgm_code dgm_aisdk_call_chunk(D *d, yyjson_val *v, dgm_str what)
     if (!c)
         return dgm_aisdk_bad(d, "toolCallId", "unknown call id: no call with this id was started");
     c->by_agent |= yyjson_is_true(dgm_json_get(v, DGM_STR("providerExecuted")));
-    dgm_str error = dgm_aisdk_text(v, "errorText");
+    dgm_str error = dgm_json_str_member(v, "errorText");
     if (dgm_str_is(what, "input-delta")) {
-        add_arguments(d, c, dgm_aisdk_text(v, "inputTextDelta"), false);
+        add_arguments(d, c, dgm_json_str_member(v, "inputTextDelta"), false);
     } else if (dgm_str_is(what, "input-available") || dgm_str_is(what, "input-error")) {
         if (!c->has_text)
-            add_arguments(d, c, dgm_said_arguments(d->r->arena, dgm_json_get(v, DGM_STR("input"))),
-                          true);
+            add_arguments(
+                d, c, dgm_content_arguments(d->r->arena, dgm_json_get(v, DGM_STR("input"))), true);
         end_call(d, c);
     } else if (dgm_str_is(what, "output-available")) {
         if (!yyjson_is_true(dgm_json_get(v, DGM_STR("preliminary"))))

@@ -1,5 +1,5 @@
 /* wire/aisdk/aisdk_decode_data.c - progress, activities, state, artifacts and files of a stream. */
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "wire/aisdk/aisdk_int.h"
 
 typedef struct aisdk_decoder D;
@@ -35,7 +35,7 @@ dgm_code dgm_aisdk_file_chunk(D *d, yyjson_val *v)
 {
     dgm_canon_part part;
     dgm_code rc = dgm_aisdk_read_file(d->r, v, NULL, &part);
-    dgm_str filename = rc ? (dgm_str){0} : dgm_said_mark(part.metadata, "filename");
+    dgm_str filename = rc ? (dgm_str){0} : dgm_json_str_member(part.metadata, "filename");
     if (rc)
         return d->rc = rc;
     dgm_buf b;
@@ -51,7 +51,7 @@ dgm_code dgm_aisdk_file_chunk(D *d, yyjson_val *v)
     if (filename.n)
         dgm_aisdk_put_member(&b, "\"filename\"", filename);
     dgm_buf_add_lit(&b, "}]}");
-    artifact(d, dgm_json_made(d->r->arena, dgm_buf_str(&b)));
+    artifact(d, dgm_json_parse_trusted(d->r->arena, dgm_buf_str(&b)));
     dgm_buf_done(&b);
     return d->rc;
 }
@@ -60,14 +60,14 @@ void dgm_aisdk_data_chunk(D *d, yyjson_val *v, dgm_str type)
 {
     yyjson_val *data = dgm_json_get(v, DGM_STR("data"));
     dgm_canon_event e = {.kind = DGM_CANON_STATE_SNAPSHOT};
-    dgm_str name = dgm_aisdk_text(data, "name");
+    dgm_str name = dgm_json_str_member(data, "name");
     if (dgm_str_is(type, AISDK_STATUS)) {
         activity(d, dgm_arena_printf(d->r->arena, "%.*s-status", DGM_P(d->run_id)),
                  DGM_STR(AISDK_A2A_STATUS), dgm_aisdk_status_content(d->r->arena, data));
     } else if (dgm_str_is(type, AISDK_ACTIVITY)) {
-        dgm_str id = dgm_aisdk_text(v, "id");
-        activity(d, id.p ? id : dgm_aisdk_made_id(d, 'a'), dgm_aisdk_text(data, "activityType"),
-                 dgm_json_get(data, DGM_STR("content")));
+        dgm_str id = dgm_json_str_member(v, "id");
+        activity(d, id.p ? id : dgm_aisdk_made_id(d, 'a'),
+                 dgm_json_str_member(data, "activityType"), dgm_json_get(data, DGM_STR("content")));
     } else if (dgm_str_is(type, AISDK_STATE)) {
         e.state.snapshot = data;
         dgm_aisdk_give(d, &e);

@@ -5,7 +5,7 @@
  * error. Nothing of that leaves us, whatever comes in.
  */
 #include "base/limits.h"
-#include "canon/list.h"
+#include "base/list.h"
 #include "wire/aisdk/aisdk_int.h"
 
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static void start_text(E *e, const dgm_canon_event *event, bool reasoning)
     if (find_open(e, id, reasoning) || e->n_open == DGM_MAX_OPEN_ITEMS)
         return;
     dgm_aisdk_next_step(e);
-    e->open = dgm_list_room(e->open, e->n_open, &e->cap_open, sizeof *e->open);
+    e->open = dgm_list_reserve(e->open, e->n_open, &e->cap_open, sizeof *e->open);
     struct aisdk_open *o = &e->open[e->n_open++];
     *o = (struct aisdk_open){.id_n = id.n, .reasoning = reasoning};
     dgm_buf_init(&o->wire_id, SIZE_MAX);

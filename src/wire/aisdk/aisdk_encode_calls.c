@@ -6,7 +6,7 @@
  * the arguments are streamed at once.
  */
 #include "base/limits.h"
-#include "canon/list.h"
+#include "base/list.h"
 #include "wire/aisdk/aisdk_int.h"
 
 typedef struct aisdk_encoder E;
@@ -37,7 +37,7 @@ void dgm_aisdk_start_call(E *e, const dgm_canon_event *event)
     if (find_call(e, event->call.tool_call_id))
         return;
     dgm_aisdk_next_step(e);
-    e->calls = dgm_list_room(e->calls, e->n_calls, &e->cap_calls, sizeof *e->calls);
+    e->calls = dgm_list_reserve(e->calls, e->n_calls, &e->cap_calls, sizeof *e->calls);
     struct aisdk_call *c = &e->calls[e->n_calls];
     *c = (struct aisdk_call){.id = dgm_arena_dup(e->arena, event->call.tool_call_id),
                              .name = dgm_arena_dup(e->arena, event->call.name),

@@ -18,8 +18,6 @@ extern const char dgm_aisdk_name[]; /* "ai-sdk" */
 #define AISDK_INSTEAD "{\"dragoman\":{\"instead\":true}}"
 #define AISDK_A2A_STATUS "a2a-status" /* the type of such an activity */
 
-/* A text member of v, or absent. */
-dgm_str dgm_aisdk_text(const yyjson_val *v, const char *name);
 /* Does its providerMetadata say that it stands instead of the text before? */
 bool dgm_aisdk_is_instead(const yyjson_val *part);
 /* "search" of "tool-search"; absent when the type names no tool. */

@@ -1,16 +1,10 @@
 /* wire/aisdk/aisdk_parts.c - what stream and messages have in common: files, arguments, results, progress. */
 #include "base/limits.h"
 #include "canon/media.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "wire/aisdk/aisdk_int.h"
 
 const char dgm_aisdk_name[] = "ai-sdk";
-
-dgm_str dgm_aisdk_text(const yyjson_val *v, const char *name)
-{
-    yyjson_val *m = dgm_json_get(v, dgm_str_from(name));
-    return yyjson_is_str(m) ? dgm_json_str(m) : (dgm_str){0};
-}
 
 bool dgm_aisdk_is_instead(const yyjson_val *part)
 {
@@ -50,7 +44,7 @@ static dgm_str media_type_of(const dgm_canon_part *p)
 
 bool dgm_aisdk_put_file(dgm_buf *b, const dgm_canon_part *p)
 {
-    dgm_str filename = dgm_said_mark(p->metadata, "filename"), media_type = media_type_of(p);
+    dgm_str filename = dgm_json_str_member(p->metadata, "filename"), media_type = media_type_of(p);
     if (p->source.kind == DGM_CANON_SOURCE_FILE)
         return false;
     dgm_buf_add_lit(b, "{\"type\":\"file\"");
@@ -126,7 +120,7 @@ dgm_code dgm_aisdk_read_file(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm
     }
     ret->source.mime_type = f.media_type.n ? f.media_type : (dgm_str){0};
     if (f.filename.n) {
-        dgm_member m = {DGM_STR("filename"), dgm_said_string(r->arena, f.filename)};
+        dgm_member m = {DGM_STR("filename"), dgm_json_make_string(r->arena, f.filename)};
         ret->metadata = dgm_json_object(r->arena, &m, 1);
     }
     return DGM_OK;
@@ -136,9 +130,9 @@ dgm_str dgm_aisdk_file_text(dgm_arena *a, const dgm_canon_part *p)
 {
     dgm_part part = {.kind = p->source.kind == DGM_CANON_SOURCE_DATA ? DGM_PART_RAW : DGM_PART_URL,
                      .content = p->source.value,
-                     .filename = dgm_said_mark(p->metadata, "filename"),
+                     .filename = dgm_json_str_member(p->metadata, "filename"),
                      .media_type = p->source.mime_type};
-    return dgm_said_file(a, &part);
+    return dgm_content_file_text(a, &part);
 }
 
 /* ---- calls and results -------------------------------------------------------------------------------------- */

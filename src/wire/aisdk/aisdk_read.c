@@ -6,8 +6,8 @@
  * others get it with a number behind.
  */
 #include "base/limits.h"
-#include "canon/list.h"
-#include "canon/said.h"
+#include "base/list.h"
+#include "canon/message_content.h"
 #include "wire/aisdk/aisdk_int.h"
 #include "wire/read_messages.h"
 
@@ -67,7 +67,7 @@ struct reading {
 static dgm_canon_message *add_message(struct reading *k, dgm_canon_role role)
 {
     dgm_canon_messages *out = k->out;
-    out->at = dgm_one_more(k->r->arena, out->at, out->n, sizeof *out->at);
+    out->at = dgm_list_grow(k->r->arena, out->at, out->n, sizeof *out->at);
     dgm_canon_message *m = &out->at[out->n++];
     m->role = role;
     return m;
@@ -115,10 +115,10 @@ static dgm_code read_text(struct reading *k, yyjson_val *v, const dgm_at *at)
     dgm_code rc;
     if (!t)
         return dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "text"),
-                        "missing: a %.*s part needs it", DGM_P(dgm_aisdk_text(v, "type")));
+                        "missing: a %.*s part needs it", DGM_P(dgm_json_str_member(v, "type")));
     if ((rc = dgm_read_str(k->r, t, DGM_AT_LIT(at, "text"), &text)))
         return rc;
-    if (dgm_str_is(dgm_aisdk_text(v, "type"), "reasoning")) {
+    if (dgm_str_is(dgm_json_str_member(v, "type"), "reasoning")) {
         if (k->has_text || k->calls.n)
             flush_step(k);
         dgm_canon_message *m = add_message(k, DGM_CANON_REASONING);
@@ -126,7 +126,7 @@ static dgm_code read_text(struct reading *k, yyjson_val *v, const dgm_at *at)
         return DGM_OK;
     }
     if (k->ui->role != DGM_CANON_ASSISTANT) {
-        k->parts.at = dgm_one_more(k->r->arena, k->parts.at, k->parts.n, sizeof *k->parts.at);
+        k->parts.at = dgm_list_grow(k->r->arena, k->parts.at, k->parts.n, sizeof *k->parts.at);
         k->parts.at[k->parts.n++] = (dgm_canon_part){.kind = DGM_CANON_PART_TEXT, .text = text};
         return DGM_OK;
     }
@@ -150,7 +150,7 @@ static dgm_code read_file(struct reading *k, yyjson_val *v, const dgm_at *at)
     if ((rc = dgm_aisdk_read_file(k->r, v, at, &part)))
         return rc;
     if (k->ui->role == DGM_CANON_USER) {
-        k->parts.at = dgm_one_more(k->r->arena, k->parts.at, k->parts.n, sizeof *k->parts.at);
+        k->parts.at = dgm_list_grow(k->r->arena, k->parts.at, k->parts.n, sizeof *k->parts.at);
         k->parts.at[k->parts.n++] = part;
         k->has_files = true;
         return DGM_OK;
@@ -164,17 +164,17 @@ static dgm_code read_file(struct reading *k, yyjson_val *v, const dgm_at *at)
 static void add_result(struct reading *k, yyjson_val *v, dgm_str state, dgm_str id)
 {
     bool failed = !dgm_str_is(state, "output-available");
-    dgm_str why = dgm_aisdk_text(v, "errorText");
+    dgm_str why = dgm_json_str_member(v, "errorText");
     if (failed && !why.n)
         why = dgm_str_is(state, "output-denied") ? DGM_STR("The call was denied")
                                                  : DGM_STR("The tool failed");
-    k->results.at = dgm_one_more(k->r->arena, k->results.at, k->results.n, sizeof *k->results.at);
+    k->results.at = dgm_list_grow(k->r->arena, k->results.at, k->results.n, sizeof *k->results.at);
     dgm_canon_message *m = &k->results.at[k->results.n++];
     m->role = DGM_CANON_TOOL;
     m->tool_call_id = id;
     m->content.kind = DGM_CANON_CONTENT_TEXT;
     m->content.text =
-        failed ? why : dgm_said_value(k->r->arena, dgm_json_get(v, DGM_STR("output")));
+        failed ? why : dgm_content_value_text(k->r->arena, dgm_json_get(v, DGM_STR("output")));
     if (failed)
         m->error = why;
 }
@@ -191,17 +191,18 @@ static void add_decision(struct reading *k, yyjson_val *v, dgm_str id)
         if (value)
             members[n++] = (dgm_member){dgm_str_from(names[i]), value};
     }
-    k->results.at = dgm_one_more(k->r->arena, k->results.at, k->results.n, sizeof *k->results.at);
+    k->results.at = dgm_list_grow(k->r->arena, k->results.at, k->results.n, sizeof *k->results.at);
     k->results.at[k->results.n++] = (dgm_canon_message){
         .role = DGM_CANON_TOOL,
         .tool_call_id = id,
-        .content = {.kind = DGM_CANON_CONTENT_TEXT,
-                    .text = dgm_said_value(k->r->arena, dgm_json_object(k->r->arena, members, n))}};
+        .content = {
+            .kind = DGM_CANON_CONTENT_TEXT,
+            .text = dgm_content_value_text(k->r->arena, dgm_json_object(k->r->arena, members, n))}};
 }
 
 static dgm_code read_tool(struct reading *k, yyjson_val *v, dgm_str name, const dgm_at *at)
 {
-    dgm_str id = dgm_aisdk_text(v, "toolCallId"), state = dgm_aisdk_text(v, "state");
+    dgm_str id = dgm_json_str_member(v, "toolCallId"), state = dgm_json_str_member(v, "state");
     yyjson_val *input = dgm_json_get(v, DGM_STR("input"));
     if (!id.p)
         return dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "toolCallId"),
@@ -211,11 +212,11 @@ static dgm_code read_tool(struct reading *k, yyjson_val *v, dgm_str name, const 
                         "missing: the name of the tool");
     if (!input || yyjson_is_null(input))
         input = dgm_json_get(v, DGM_STR("rawInput"));
-    k->calls.at = dgm_one_more(k->r->arena, k->calls.at, k->calls.n, sizeof *k->calls.at);
+    k->calls.at = dgm_list_grow(k->r->arena, k->calls.at, k->calls.n, sizeof *k->calls.at);
     k->calls.at[k->calls.n++] = (dgm_canon_call){
         .id = id,
         .name = name,
-        .arguments = dgm_said_arguments(k->r->arena, yyjson_is_null(input) ? NULL : input)};
+        .arguments = dgm_content_arguments(k->r->arena, yyjson_is_null(input) ? NULL : input)};
     if (dgm_str_starts(state, DGM_STR("output-")))
         add_result(k, v, state, id);
     else if (dgm_str_is(state, "approval-responded"))
@@ -228,7 +229,7 @@ static void read_activity(struct reading *k, yyjson_val *v, bool status)
     yyjson_val *data = dgm_json_get(v, DGM_STR("data"));
     const dgm_json *content = status ? dgm_aisdk_status_content(k->r->arena, data)
                                      : dgm_json_get(data, DGM_STR("content"));
-    dgm_str type = status ? DGM_STR(AISDK_A2A_STATUS) : dgm_aisdk_text(data, "activityType");
+    dgm_str type = status ? DGM_STR(AISDK_A2A_STATUS) : dgm_json_str_member(data, "activityType");
     if (!yyjson_is_obj((yyjson_val *)(uintptr_t)content) || !type.p)
         return;
     if (status && !yyjson_obj_size((yyjson_val *)(uintptr_t)content))
@@ -240,7 +241,7 @@ static void read_activity(struct reading *k, yyjson_val *v, bool status)
 
 static dgm_code read_part(struct reading *k, yyjson_val *v, const dgm_at *at)
 {
-    dgm_str type = dgm_aisdk_text(v, "type");
+    dgm_str type = dgm_json_str_member(v, "type");
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(k->r, v, at, "an object (part)");
     if (!type.p)
@@ -251,7 +252,7 @@ static dgm_code read_part(struct reading *k, yyjson_val *v, const dgm_at *at)
     if (dgm_str_is(type, "file"))
         return read_file(k, v, at);
     if (dgm_str_is(type, "dynamic-tool"))
-        return read_tool(k, v, dgm_aisdk_text(v, "toolName"), at);
+        return read_tool(k, v, dgm_json_str_member(v, "toolName"), at);
     if (dgm_aisdk_tool_of(type).p)
         return read_tool(k, v, dgm_aisdk_tool_of(type), at);
     if (dgm_str_is(type, "step-start"))
@@ -300,7 +301,7 @@ static dgm_code read_parts(struct reading *k, const dgm_at *at)
     size_t i, n;
     dgm_code rc;
     if (!list && k->ui->content.p)
-        list = dgm_json_made(k->r->arena, DGM_STR("[]"));
+        list = dgm_json_parse_trusted(k->r->arena, DGM_STR("[]"));
     if (!yyjson_is_arr(list))
         return list ? dgm_read_wrong(k->r, list, DGM_AT_LIT(at, "parts"), "an array")
                     : dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "parts"),
@@ -357,12 +358,13 @@ dgm_code dgm_aisdk_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
 
 bool dgm_aisdk_is_message(const yyjson_val *v)
 {
-    dgm_str role = dgm_aisdk_text(v, "role");
+    dgm_str role = dgm_json_str_member(v, "role");
     yyjson_val *parts = dgm_json_get(v, DGM_STR("parts"));
     if (!dgm_str_is(role, "user") && !dgm_str_is(role, "assistant") && !dgm_str_is(role, "system"))
         return false;
     if (!yyjson_is_arr(parts) || dgm_json_get(v, DGM_STR("messageId")))
         return false; /* A2A's messages have parts too */
-    return !yyjson_arr_size(parts) ? dgm_aisdk_text(v, "id").p != NULL
-                                   : dgm_aisdk_text(yyjson_arr_get_first(parts), "type").p != NULL;
+    return !yyjson_arr_size(parts)
+               ? dgm_json_str_member(v, "id").p != NULL
+               : dgm_json_str_member(yyjson_arr_get_first(parts), "type").p != NULL;
 }

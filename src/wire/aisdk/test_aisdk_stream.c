@@ -38,7 +38,7 @@
 static void check_encode(const char *records, const char *want)
 {
     dgm_stream_params params = {0};
-    dgm_from_params from = {0};
+    dgm_records_params from = {0};
     dgm_buf out;
     dgm_buf_init(&out, SIZE_MAX);
     encode_records(SDK, &params, &from, records, &out);
@@ -258,14 +258,15 @@ static void random_stories_come_back(void **state)
         dgm_auto(dgm_canon_fold_free) dgm_canon_fold *said = dgm_canon_fold_new(1 << 20);
         dgm_auto(dgm_canon_fold_free) dgm_canon_fold *read = dgm_canon_fold_new(1 << 20);
         dgm_event events[20];
-        dgm_from_params from = {.say_history = false};
+        dgm_records_params from = {.say_history = false};
         dgm_stream_params params = {0};
         dgm_err err = {0};
         dgm_buf out, want, got;
         dgm_buf_init(&out, SIZE_MAX), dgm_buf_init(&want, SIZE_MAX), dgm_buf_init(&got, SIZE_MAX);
         size_t n = 1 + roll(20);
         tell_story(a, events, n);
-        dgm_auto(dgm_from_records_free) dgm_from_records *f = dgm_from_records_new(&from);
+        dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f =
+            dgm_records_to_events_new(&from);
         struct codec_road road = {.to = SDK,
                                   .fold = said,
                                   .arena = a,
@@ -273,9 +274,10 @@ static void random_stories_come_back(void **state)
                                       SDK->encoder_new(&params, (dgm_frame_sink){put_line, &out})};
         dgm_code rc = DGM_OK;
         for (size_t i = 0; !rc && i < n; i++)
-            rc = dgm_from_records_feed(f, &events[i], (dgm_canon_sink){cross_road, &road}, &err);
+            rc = dgm_records_to_events_feed(f, &events[i], (dgm_canon_sink){cross_road, &road},
+                                            &err);
         if (!rc) {
-            check_ok(dgm_from_records_end(f, (dgm_canon_sink){cross_road, &road}, &err), err);
+            check_ok(dgm_records_to_events_end(f, (dgm_canon_sink){cross_road, &road}, &err), err);
             check_ok(SDK->encoder_end(road.encoder, &err), err);
             struct codec_road back = {.to = SDK, .fold = read};
             /* strict as the SDK: no delta without a start, no result without a call */

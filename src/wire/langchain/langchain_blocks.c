@@ -5,25 +5,25 @@
  * and what providers' own messages mostly hold. Others are left out and counted.
  */
 #include "base/limits.h"
-#include "canon/list.h"
+#include "base/list.h"
 #include "canon/media.h"
-#include "canon/said.h"
+#include "canon/message_content.h"
 #include "wire/langchain/langchain_int.h"
 
 /* The first of these members that is a text. */
 static dgm_str text_of(const yyjson_val *v, const char *a, const char *b, const char *c)
 {
-    dgm_str s = dgm_lc_text(v, a);
+    dgm_str s = dgm_json_str_member(v, a);
     if (!s.p && b)
-        s = dgm_lc_text(v, b);
-    return s.p || !c ? s : dgm_lc_text(v, c);
+        s = dgm_json_str_member(v, b);
+    return s.p || !c ? s : dgm_json_str_member(v, c);
 }
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
 static void add_part(dgm_arena *a, lc_content *c, dgm_canon_part part)
 {
-    c->parts.at = dgm_one_more(a, c->parts.at, c->parts.n, sizeof *c->parts.at);
+    c->parts.at = dgm_list_grow(a, c->parts.at, c->parts.n, sizeof *c->parts.at);
     c->parts.at[c->parts.n++] = part;
     c->has_files |= part.kind != DGM_CANON_PART_TEXT;
 }
@@ -37,7 +37,7 @@ static void add_reasoning(dgm_arena *a, lc_content *c, dgm_str text)
 {
     if (!text.n)
         return;
-    c->reasoning.at = dgm_one_more(a, c->reasoning.at, c->reasoning.n, sizeof *c->reasoning.at);
+    c->reasoning.at = dgm_list_grow(a, c->reasoning.at, c->reasoning.n, sizeof *c->reasoning.at);
     c->reasoning.at[c->reasoning.n++] = text;
 }
 
@@ -48,21 +48,21 @@ static void read_reasoning(dgm_arena *a, lc_content *c, const yyjson_val *v)
     dgm_str text = text_of(v, "reasoning", "thinking", NULL);
     size_t i, n;
     if (!text.p)
-        text = dgm_lc_text(dgm_json_get(v, DGM_STR("reasoning_content")), "text");
+        text = dgm_json_str_member(dgm_json_get(v, DGM_STR("reasoning_content")), "text");
     add_reasoning(a, c, text);
     if (!yyjson_is_arr(summary))
         return;
     yyjson_arr_foreach (summary, i, n, one)
-        add_reasoning(a, c, dgm_lc_text(one, "text"));
+        add_reasoning(a, c, dgm_json_str_member(one, "text"));
 }
 
 static void read_call(dgm_arena *a, lc_content *c, const yyjson_val *v)
 {
-    c->calls.at = dgm_one_more(a, c->calls.at, c->calls.n, sizeof *c->calls.at);
+    c->calls.at = dgm_list_grow(a, c->calls.at, c->calls.n, sizeof *c->calls.at);
     c->calls.at[c->calls.n++] =
-        (dgm_canon_call){.id = dgm_lc_text(v, "id"),
-                         .name = dgm_lc_text(v, "name"),
-                         .arguments = dgm_said_arguments(a, dgm_json_get(v, DGM_STR("args")))};
+        (dgm_canon_call){.id = dgm_json_str_member(v, "id"),
+                         .name = dgm_json_str_member(v, "name"),
+                         .arguments = dgm_content_arguments(a, dgm_json_get(v, DGM_STR("args")))};
 }
 
 static bool is_file_type(dgm_str type)
@@ -83,7 +83,7 @@ static dgm_code add_file(dgm_reader *r, lc_content *c, dgm_canon_part part, cons
                          const dgm_at *at)
 {
     dgm_canon_source *s = &part.source;
-    dgm_str filename = dgm_lc_text(dgm_json_get(v, DGM_STR("extras")), "filename");
+    dgm_str filename = dgm_json_str_member(dgm_json_get(v, DGM_STR("extras")), "filename");
     if (!filename.p)
         filename = text_of(v, "filename", "name", NULL);
     if (s->kind == DGM_CANON_SOURCE_DATA) {
@@ -94,7 +94,7 @@ static dgm_code add_file(dgm_reader *r, lc_content *c, dgm_canon_part part, cons
             s->mime_type = DGM_STR("application/octet-stream");
     }
     if (filename.n) {
-        dgm_member m = {DGM_STR("filename"), dgm_said_string(r->arena, filename)};
+        dgm_member m = {DGM_STR("filename"), dgm_json_make_string(r->arena, filename)};
         part.metadata = dgm_json_object(r->arena, &m, 1);
     }
     add_part(r->arena, c, part);
@@ -104,16 +104,17 @@ static dgm_code add_file(dgm_reader *r, lc_content *c, dgm_canon_part part, cons
 /* {"type":"image","url"|"base64"|"data"|"file_id"|"fileId":...,"mime_type"|"mimeType":...} */
 static dgm_code read_file(dgm_reader *r, lc_content *c, yyjson_val *v, const dgm_at *at)
 {
-    dgm_str type = dgm_lc_text(v, "type"), url = dgm_lc_text(v, "url");
+    dgm_str type = dgm_json_str_member(v, "type"), url = dgm_json_str_member(v, "url");
     dgm_str data = text_of(v, "base64", "data", NULL), id = text_of(v, "file_id", "fileId", NULL);
     dgm_str media_type = text_of(v, "mime_type", "mimeType", NULL);
     dgm_canon_part part = {.kind = kind_of(type, media_type)};
-    if (dgm_str_is(dgm_lc_text(v, "source_type"), "text") && dgm_lc_text(v, "text").p) {
-        add_text(r->arena, c, dgm_lc_text(v, "text"));
+    if (dgm_str_is(dgm_json_str_member(v, "source_type"), "text") &&
+        dgm_json_str_member(v, "text").p) {
+        add_text(r->arena, c, dgm_json_str_member(v, "text"));
         return DGM_OK;
     }
-    if (dgm_str_is(dgm_lc_text(v, "source_type"), "id") && !id.p)
-        id = dgm_lc_text(v, "id");
+    if (dgm_str_is(dgm_json_str_member(v, "source_type"), "id") && !id.p)
+        id = dgm_json_str_member(v, "id");
     part.source = (dgm_canon_source){.mime_type = media_type.n ? media_type : (dgm_str){0}};
     if (data.p) {
         part.source.kind = DGM_CANON_SOURCE_DATA;
@@ -121,8 +122,8 @@ static dgm_code read_file(dgm_reader *r, lc_content *c, yyjson_val *v, const dgm
     } else if (url.p || id.p) {
         part.source.kind = url.p ? DGM_CANON_SOURCE_URL : DGM_CANON_SOURCE_FILE;
         part.source.value = url.p ? url : id;
-    } else if (dgm_lc_text(v, "text").p) { /* text-plain */
-        add_text(r->arena, c, dgm_lc_text(v, "text"));
+    } else if (dgm_json_str_member(v, "text").p) { /* text-plain */
+        add_text(r->arena, c, dgm_json_str_member(v, "text"));
         return DGM_OK;
     } else {
         return dgm_fail(r->err, DGM_BAD_PARAMS, at,
@@ -135,7 +136,7 @@ static dgm_code read_file(dgm_reader *r, lc_content *c, yyjson_val *v, const dgm
 static dgm_code read_image_url(dgm_reader *r, lc_content *c, yyjson_val *v, const dgm_at *at)
 {
     yyjson_val *holder = dgm_json_get(v, DGM_STR("image_url"));
-    dgm_str url = yyjson_is_str(holder) ? dgm_json_str(holder) : dgm_lc_text(holder, "url");
+    dgm_str url = yyjson_is_str(holder) ? dgm_json_str(holder) : dgm_json_str_member(holder, "url");
     const char *comma = url.n ? memchr(url.p, ',', url.n) : NULL;
     const char *semicolon = url.n ? memchr(url.p, ';', url.n) : NULL;
     dgm_canon_part part = {.kind = DGM_CANON_PART_IMAGE};
@@ -154,12 +155,12 @@ static dgm_code read_image_url(dgm_reader *r, lc_content *c, yyjson_val *v, cons
 
 static dgm_code read_block(dgm_reader *r, yyjson_val *v, const dgm_at *at, lc_content *c)
 {
-    dgm_str type = dgm_lc_text(v, "type");
+    dgm_str type = dgm_json_str_member(v, "type");
     if (yyjson_is_str(v))
         add_text(r->arena, c, dgm_json_str(v));
     else if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "a text or an object (content block)");
-    else if (dgm_str_is(type, "text") || (!type.p && dgm_lc_text(v, "text").p))
+    else if (dgm_str_is(type, "text") || (!type.p && dgm_json_str_member(v, "text").p))
         add_text(r->arena, c, text_of(v, "text", NULL, NULL));
     else if (dgm_str_is(type, "reasoning") || dgm_str_is(type, "thinking") ||
              dgm_str_is(type, "reasoning_content"))
@@ -205,7 +206,7 @@ dgm_canon_content dgm_lc_content_of(dgm_arena *a, const lc_content *c)
     if (c->has_files)
         return (dgm_canon_content){.kind = DGM_CANON_CONTENT_PARTS, .parts = c->parts};
     return (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
-                               .text = c->parts.n ? dgm_said_join(a, c->parts.at, c->parts.n)
+                               .text = c->parts.n ? dgm_content_join(a, c->parts.at, c->parts.n)
                                                   : DGM_STR("")};
 }
 
@@ -218,13 +219,13 @@ dgm_str dgm_lc_answer_of(dgm_arena *a, const lc_content *c)
         dgm_part file = {.kind =
                              p->source.kind == DGM_CANON_SOURCE_DATA ? DGM_PART_RAW : DGM_PART_URL,
                          .content = p->source.value,
-                         .filename = dgm_said_mark(p->metadata, "filename"),
+                         .filename = dgm_json_str_member(p->metadata, "filename"),
                          .media_type = p->source.mime_type};
         pieces[i] = (dgm_canon_part){.kind = DGM_CANON_PART_TEXT,
-                                     .text = text ? p->text : dgm_said_file(a, &file),
+                                     .text = text ? p->text : dgm_content_file_text(a, &file),
                                      .own_line = !text};
     }
-    return c->parts.n ? dgm_said_join(a, pieces, c->parts.n) : DGM_STR("");
+    return c->parts.n ? dgm_content_join(a, pieces, c->parts.n) : DGM_STR("");
 }
 
 /* ---- writing -------------------------------------------------------------------------------------------------- */
@@ -234,7 +235,7 @@ static void put_block(dgm_buf *b, const dgm_canon_part *p)
     static const char *const types[DGM_N_CANON_PART_KINDS] = {"text",  "text",  "image",
                                                               "audio", "video", "file"};
     static const char *const keys[] = {"\"url\"", "\"base64\"", "\"url\"", "\"file_id\""};
-    dgm_str filename = dgm_said_mark(p->metadata, "filename");
+    dgm_str filename = dgm_json_str_member(p->metadata, "filename");
     dgm_buf_printf(b, "%s{\"type\":\"%s\"", b->p[b->n - 1] == '[' ? "" : ",", types[p->kind]);
     if (p->kind == DGM_CANON_PART_TEXT) {
         dgm_lc_put_member(b, "\"text\"", p->text);

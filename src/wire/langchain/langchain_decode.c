@@ -7,8 +7,8 @@
  * tool_calls are guesses at half of the arguments: only tool_call_chunks count.
  */
 #include "wire/langchain/langchain_decode.h"
-#include "canon/list.h"
-#include "canon/say.h"
+#include "base/list.h"
+#include "canon/messages_to_events.h"
 
 #include <stdlib.h>
 
@@ -125,7 +125,8 @@ static void end_call(lc_decoder *d, struct lc_call *c)
 
 static void read_call_chunk(lc_decoder *d, yyjson_val *v, const dgm_at *at)
 {
-    dgm_str id = dgm_lc_text(v, "id"), name = dgm_lc_text(v, "name"), args = dgm_lc_text(v, "args");
+    dgm_str id = dgm_json_str_member(v, "id"), name = dgm_json_str_member(v, "name"),
+            args = dgm_json_str_member(v, "args");
     yyjson_val *number = dgm_json_get(v, DGM_STR("index"));
     int64_t index = 0;
     bool has_index = yyjson_is_raw(number) && dgm_json_int(number, &index);
@@ -138,7 +139,7 @@ static void read_call_chunk(lc_decoder *d, yyjson_val *v, const dgm_at *at)
         }
         end_text(d);
         end_reasoning(d);
-        d->calls = dgm_list_room(d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
+        d->calls = dgm_list_reserve(d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
         c = &d->calls[d->n_calls];
         *c = (struct lc_call){.id = id.n ? dgm_arena_dup(d->arena, id)
                                          : dgm_mint_id(&d->mint, d->arena),
@@ -185,7 +186,7 @@ static void feed_chunk(lc_decoder *d, const lc_opened *o, dgm_str node)
     if ((d->rc = dgm_lc_read_content(d->r, dgm_json_get(o->data, DGM_STR("content")),
                                      DGM_AT_LIT(at, "content"), &content)))
         return;
-    dgm_lc_open_current(d, dgm_lc_text(o->data, "id"), node);
+    dgm_lc_open_current(d, dgm_json_str_member(o->data, "id"), node);
     for (i = 0; i < content.reasoning.n; i++)
         add_reasoning(d, content.reasoning.at[i]);
     add_text(d, dgm_lc_answer_of(d->r->arena, &content));
@@ -194,7 +195,7 @@ static void feed_chunk(lc_decoder *d, const lc_opened *o, dgm_str node)
         if (!d->rc)
             read_call_chunk(d, v, DGM_AT_I(DGM_AT_LIT(at, "tool_call_chunks"), i));
     }
-    if (dgm_str_is(dgm_lc_text(o->data, "chunk_position"), "last"))
+    if (dgm_str_is(dgm_json_str_member(o->data, "chunk_position"), "last"))
         close_message(d, d->current);
 }
 
@@ -213,7 +214,7 @@ static void reconcile(lc_decoder *d, dgm_canon_message *m)
         if (call) /* now it is whole */
             end_call(d, &d->calls[*call]);
     }
-    if (!dgm_sum_begins(&s->text, text)) {
+    if (!dgm_sum_is_prefix(&s->text, text)) {
         m->id = dgm_arena_printf(d->arena, "%.*s-%u", DGM_P(m->id), ++d->n_made + 1);
     } else if (s->text.n == text.n) {
         m->content = (dgm_canon_content){0};
@@ -238,7 +239,7 @@ static void note_calls(lc_decoder *d, const dgm_canon_message *m)
         end_call(d, &d->calls[*at]);
     }
     for (size_t i = 0; i < m->tool_calls.n; i++) {
-        d->calls = dgm_list_room(d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
+        d->calls = dgm_list_reserve(d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
         d->calls[d->n_calls] = (struct lc_call){
             .id = dgm_arena_dup(d->arena, m->tool_calls.at[i].id), .owner = SIZE_MAX};
         dgm_map_put(&d->by_id, d->calls[d->n_calls].id, d->n_calls);
@@ -262,7 +263,7 @@ static void feed_message(lc_decoder *d, yyjson_val *v)
         note_calls(d, &list.at[i]);
     }
     if (!d->rc)
-        d->rc = dgm_canon_say(d->r->arena, &list, &d->mint, false, d->sink);
+        d->rc = dgm_messages_to_events(d->r->arena, &list, &d->mint, false, d->sink);
 }
 
 /* ---- the handle -------------------------------------------------------------------------------------------------------- */
@@ -288,10 +289,10 @@ dgm_code dgm_lc_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm_ca
     r->format = dgm_langchain_name;
     bool inside = dgm_lc_open_element(v, &e);
     if (e.message || e.interrupts)
-        begin(d, dgm_lc_text(e.metadata, "thread_id"));
+        begin(d, dgm_json_str_member(e.metadata, "thread_id"));
     dgm_lc_read_interrupts(d, e.interrupts);
     if (!d->rc && e.message)
-        feed_value(d, e.message, dgm_lc_text(e.metadata, "langgraph_checkpoint_ns"));
+        feed_value(d, e.message, dgm_json_str_member(e.metadata, "langgraph_checkpoint_ns"));
     else if (!d->rc)
         r->n_unknown++;
     if (d->rc && inside && r->err) {

@@ -1,6 +1,6 @@
 /* wire/langchain/langchain_decode_end.c - how a run went: usage, errors, questions, calls that wait. */
-#include "canon/list.h"
-#include "canon/said.h"
+#include "base/list.h"
+#include "canon/message_content.h"
 #include "wire/langchain/langchain_decode.h"
 
 static void add_interrupt(lc_decoder *d, dgm_str id, dgm_str question)
@@ -10,7 +10,7 @@ static void add_interrupt(lc_decoder *d, dgm_str id, dgm_str question)
         if (dgm_str_eq(list->at[i].id, id))
             return; /* updates and values tell the same */
     }
-    list->at = dgm_one_more(d->arena, list->at, list->n, sizeof *list->at);
+    list->at = dgm_list_grow(d->arena, list->at, list->n, sizeof *list->at);
     list->at[list->n++] =
         (dgm_canon_interrupt){.id = dgm_arena_dup(d->arena, id),
                               .reason = DGM_STR("input_required"),
@@ -27,10 +27,10 @@ void dgm_lc_read_interrupts(lc_decoder *d, yyjson_val *list)
         yyjson_val *value = dgm_json_get(v, DGM_STR("value"));
         dgm_str question = yyjson_is_str(value) ? dgm_json_str(value) : (dgm_str){0};
         for (size_t k = 0; !question.n && k < sizeof names / sizeof *names; k++)
-            question = dgm_lc_text(value, names[k]);
+            question = dgm_json_str_member(value, names[k]);
         if (!question.n && value)
-            question = dgm_said_value(d->arena, value);
-        dgm_str id = dgm_lc_text(v, "id");
+            question = dgm_content_value_text(d->arena, value);
+        dgm_str id = dgm_json_str_member(v, "id");
         add_interrupt(d, id.n ? id : d->run_id, question);
     }
 }
@@ -40,8 +40,8 @@ void dgm_lc_look_at_end(lc_decoder *d, const yyjson_val *data)
 {
     const yyjson_val *metadata = dgm_json_get(data, DGM_STR("response_metadata"));
     const yyjson_val *error = dgm_json_get(metadata, DGM_STR("error"));
-    dgm_str model = dgm_lc_text(metadata, "model_name"),
-            reason = dgm_lc_text(metadata, "finish_reason");
+    dgm_str model = dgm_json_str_member(metadata, "model_name"),
+            reason = dgm_json_str_member(metadata, "finish_reason");
     dgm_lc_add_usage(&d->usage, data);
     if (model.n && !d->usage.model.n)
         d->usage.model = dgm_arena_dup(d->arena, model);
@@ -49,9 +49,9 @@ void dgm_lc_look_at_end(lc_decoder *d, const yyjson_val *data)
         d->cancelled = true;
     if (dgm_str_is(reason, "interrupt") && !d->interrupts.n)
         add_interrupt(d, d->run_id, (dgm_str){0});
-    if (dgm_str_is(reason, "error") && dgm_lc_text(error, "message").p) {
-        d->error = dgm_arena_dup(d->arena, dgm_lc_text(error, "message"));
-        d->error_code = dgm_lc_text(error, "code");
+    if (dgm_str_is(reason, "error") && dgm_json_str_member(error, "message").p) {
+        d->error = dgm_arena_dup(d->arena, dgm_json_str_member(error, "message"));
+        d->error_code = dgm_json_str_member(error, "code");
         if (d->error_code.p)
             d->error_code = dgm_arena_dup(d->arena, d->error_code);
     }

@@ -4,7 +4,7 @@
  * Ids do not tell alone: a stream may carry the provider's and the placeholder of its run. Two placeholders are
  * two runs, and two nodes of LangGraph are two messages, whatever the ids are.
  */
-#include "canon/list.h"
+#include "base/list.h"
 #include "wire/langchain/langchain_decode.h"
 
 /* Can a chunk with this id, of this node, be a piece of it? */
@@ -21,7 +21,7 @@ static bool goes_on(const struct lc_said *s, dgm_str id, dgm_str node)
 
 static size_t add_said(lc_decoder *d, dgm_str id)
 {
-    d->said = dgm_list_room(d->said, d->n_said, &d->cap_said, sizeof *d->said);
+    d->said = dgm_list_reserve(d->said, d->n_said, &d->cap_said, sizeof *d->said);
     d->said[d->n_said] =
         (struct lc_said){.id = id.n ? dgm_arena_dup(d->arena, id) : dgm_mint_id(&d->mint, d->arena),
                          .loose = !id.n || dgm_lc_is_placeholder(id)};

@@ -6,7 +6,7 @@
  * last chunk.
  */
 #include "base/limits.h"
-#include "canon/list.h"
+#include "base/list.h"
 #include "wire/langchain/langchain_int.h"
 
 #include <stdlib.h>
@@ -157,7 +157,7 @@ static struct open *open_message(E *e, dgm_str id)
     if (o)
         return o;
     close_idle(e, id);
-    e->open = dgm_list_room(e->open, e->n_open, &e->cap_open, sizeof *e->open);
+    e->open = dgm_list_reserve(e->open, e->n_open, &e->cap_open, sizeof *e->open);
     o = &e->open[e->n_open++];
     *o = (struct open){.n_calls = 0};
     dgm_buf_init(&o->id, SIZE_MAX);
@@ -279,7 +279,7 @@ static void start_call(E *e, const dgm_canon_event *event)
     dgm_str parent = event->call.parent_message_id;
     if (find_call(e, event->call.tool_call_id))
         return;
-    e->calls = dgm_list_room(e->calls, e->n_calls, &e->cap_calls, sizeof *e->calls);
+    e->calls = dgm_list_reserve(e->calls, e->n_calls, &e->cap_calls, sizeof *e->calls);
     struct call *c = &e->calls[e->n_calls];
     *c = (struct call){.id = dgm_arena_dup(e->arena, event->call.tool_call_id), .open = true};
     c->parent = parent.n ? dgm_arena_dup(e->arena, parent) : c->id;

@@ -6,8 +6,6 @@
 
 extern const char dgm_langchain_name[]; /* "langchain" */
 
-dgm_str dgm_lc_text(const yyjson_val *v, const char *name); /* a text member, or absent */
-
 /* ---- the outside of a message ---------------------------------------------------------------------------- */
 
 typedef enum lc_kind {

@@ -3,12 +3,6 @@
 
 const char dgm_langchain_name[] = "langchain";
 
-dgm_str dgm_lc_text(const yyjson_val *v, const char *name)
-{
-    yyjson_val *m = dgm_json_get(v, dgm_str_from(name));
-    return yyjson_is_str(m) ? dgm_json_str(m) : (dgm_str){0};
-}
-
 static const struct {
     lc_kind kind;
     const char *type, *role, *class_name;
@@ -45,9 +39,10 @@ static void look_closer(lc_opened *o)
 {
     bool chunk;
     if (o->kind == LC_CHAT)
-        o->kind = kind_of(dgm_lc_text(o->data, "role"), &chunk);
+        o->kind = kind_of(dgm_json_str_member(o->data, "role"), &chunk);
     yyjson_val *more = dgm_json_get(o->data, DGM_STR("additional_kwargs"));
-    if (o->kind == LC_SYSTEM && dgm_str_is(dgm_lc_text(more, "__openai_role__"), "developer"))
+    if (o->kind == LC_SYSTEM &&
+        dgm_str_is(dgm_json_str_member(more, "__openai_role__"), "developer"))
         o->kind = LC_DEVELOPER;
 }
 
@@ -77,7 +72,7 @@ static bool shows_marks(const yyjson_val *v)
 bool dgm_lc_open(const yyjson_val *v, lc_opened *ret)
 {
     lc_opened o = {0};
-    dgm_str type = dgm_lc_text(v, "type"), role = dgm_lc_text(v, "role");
+    dgm_str type = dgm_json_str_member(v, "type"), role = dgm_json_str_member(v, "role");
     yyjson_val *data = dgm_json_get(v, DGM_STR("data"));
     bool content = dgm_json_get(v, DGM_STR("content")) != NULL;
     if (!open_constructor(v, &o)) {

@@ -1,7 +1,7 @@
 /* wire/langchain/langchain_read.c - messages to canonical ones. */
 #include "base/limits.h"
-#include "canon/list.h"
-#include "canon/said.h"
+#include "base/list.h"
+#include "canon/message_content.h"
 #include "wire/langchain/langchain_int.h"
 #include "wire/read_messages.h"
 
@@ -43,7 +43,8 @@ static dgm_code read_call(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_ca
     yyjson_val *function = dgm_json_get(v, DGM_STR("function"));
     yyjson_val *args =
         function ? dgm_json_get(function, DGM_STR("arguments")) : dgm_json_get(v, DGM_STR("args"));
-    dgm_str id = dgm_lc_text(v, "id"), name = dgm_lc_text(function ? function : v, "name");
+    dgm_str id = dgm_json_str_member(v, "id"),
+            name = dgm_json_str_member(function ? function : v, "name");
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "an object (tool call)");
     if (!name.p && !function && yyjson_is_null(dgm_json_get(v, DGM_STR("name"))))
@@ -54,11 +55,11 @@ static dgm_code read_call(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_ca
     if (!id.n && !r->mint)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "id"),
                         "missing: the result could not be told from others");
-    calls->at = dgm_one_more(r->arena, calls->at, calls->n, sizeof *calls->at);
+    calls->at = dgm_list_grow(r->arena, calls->at, calls->n, sizeof *calls->at);
     calls->at[calls->n++] = (dgm_canon_call){
         .id = id.n ? id : dgm_mint_id(r->mint, r->arena),
         .name = name,
-        .arguments = dgm_said_arguments(r->arena, yyjson_is_null(args) ? NULL : args)};
+        .arguments = dgm_content_arguments(r->arena, yyjson_is_null(args) ? NULL : args)};
     return DGM_OK;
 }
 
@@ -103,7 +104,7 @@ static dgm_code all_calls(dgm_reader *r, const struct lc_data *d, const yyjson_v
 
 static dgm_canon_message *add(dgm_reader *r, dgm_canon_messages *list, dgm_canon_role role)
 {
-    list->at = dgm_one_more(r->arena, list->at, list->n, sizeof *list->at);
+    list->at = dgm_list_grow(r->arena, list->at, list->n, sizeof *list->at);
     dgm_canon_message *m = &list->at[list->n++];
     m->role = role;
     return m;
@@ -114,7 +115,7 @@ static void add_reasoning(dgm_reader *r, dgm_canon_messages *list, const lc_cont
                           const yyjson_val *data, dgm_str id)
 {
     const yyjson_val *more = dgm_json_get(data, DGM_STR("additional_kwargs"));
-    dgm_str elsewhere = dgm_lc_text(more, "reasoning_content");
+    dgm_str elsewhere = dgm_json_str_member(more, "reasoning_content");
     dgm_strs all =
         content->reasoning.n ? content->reasoning : (dgm_strs){&elsewhere, elsewhere.n ? 1 : 0};
     for (size_t i = 0; i < all.n; i++) {

@@ -1,6 +1,6 @@
 /* wire/langchain/langchain_write.c - canonical messages as messages_to_dict has them. */
 #include "base/limits.h"
-#include "canon/list.h"
+#include "base/list.h"
 #include "wire/langchain/langchain_int.h"
 
 void dgm_lc_put_member(dgm_buf *b, const char *quoted_key, dgm_str value)
@@ -162,7 +162,7 @@ static dgm_code write_message(struct writing *w, const dgm_canon_message *m)
         return DGM_OK;
     if (m->role == DGM_CANON_REASONING) {
         w->reasoning.at =
-            dgm_one_more(w->scratch, w->reasoning.at, w->reasoning.n, sizeof *w->reasoning.at);
+            dgm_list_grow(w->scratch, w->reasoning.at, w->reasoning.n, sizeof *w->reasoning.at);
         w->reasoning.at[w->reasoning.n++] = m->content.text;
         w->reasoning_id = m->id;
         return DGM_OK;

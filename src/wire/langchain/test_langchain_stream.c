@@ -53,7 +53,7 @@ static const char chunks[] =
 static void a_run_is_chunks_and_results(void **state)
 {
     dgm_stream_params params = {0};
-    dgm_from_params from = {0};
+    dgm_records_params from = {0};
     dgm_buf out;
     (void)state;
     dgm_buf_init(&out, SIZE_MAX);
@@ -144,7 +144,7 @@ static void ends_are_told(void **state)
 static void a_text_that_differs_is_told_whole(void **state)
 {
     dgm_stream_params params = {0};
-    dgm_from_params from = {0};
+    dgm_records_params from = {0};
     dgm_buf out;
     (void)state;
     dgm_buf_init(&out, SIZE_MAX);
@@ -188,7 +188,7 @@ static void random_stories_come_back(void **state)
         dgm_auto(dgm_canon_fold_free) dgm_canon_fold *said = dgm_canon_fold_new(1 << 20);
         dgm_auto(dgm_canon_fold_free) dgm_canon_fold *read = dgm_canon_fold_new(1 << 20);
         dgm_event events[20];
-        dgm_from_params from = {.say_history = story % 2};
+        dgm_records_params from = {.say_history = story % 2};
         dgm_stream_params params = {0};
         dgm_err err = {0};
         dgm_buf out, want, got;
@@ -196,7 +196,8 @@ static void random_stories_come_back(void **state)
         seed = story;
         size_t n = 1 + roll(20);
         tell_story(a, events, n);
-        dgm_auto(dgm_from_records_free) dgm_from_records *f = dgm_from_records_new(&from);
+        dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f =
+            dgm_records_to_events_new(&from);
         struct codec_road road = {.to = LC,
                                   .fold = said,
                                   .arena = a,
@@ -204,9 +205,10 @@ static void random_stories_come_back(void **state)
                                       LC->encoder_new(&params, (dgm_frame_sink){put_line, &out})};
         dgm_code rc = DGM_OK;
         for (size_t i = 0; !rc && i < n; i++)
-            rc = dgm_from_records_feed(f, &events[i], (dgm_canon_sink){cross_road, &road}, &err);
+            rc = dgm_records_to_events_feed(f, &events[i], (dgm_canon_sink){cross_road, &road},
+                                            &err);
         if (!rc) {
-            check_ok(dgm_from_records_end(f, (dgm_canon_sink){cross_road, &road}, &err), err);
+            check_ok(dgm_records_to_events_end(f, (dgm_canon_sink){cross_road, &road}, &err), err);
             check_ok(LC->encoder_end(road.encoder, &err), err);
             struct codec_road back = {.to = LC, .fold = read};
             check_ok(decode_lines(LC, &params, dgm_buf_str(&out),

@@ -1,0 +1,155 @@
+/* canon/events_to_records_message.c - whole messages of AG-UI as messages of A2A; what a run cost. */
+#include "canon/events_to_records_int.h"
+
+void dgm_to_put_call(dgm_buf *b, dgm_arena *a, dgm_str id, dgm_str name, dgm_str arguments)
+{
+    dgm_buf_add_lit(b, "{\"call_id\":");
+    dgm_json_put_str(b, id);
+    dgm_buf_add_lit(b, ",\"name\":");
+    dgm_json_put_str(b, name);
+    dgm_buf_add_lit(b, ",\"arguments\":");
+    dgm_json_put(b, dgm_content_arguments_value(a, arguments.n ? arguments : DGM_STR("{}")));
+    dgm_buf_add_char(b, '}');
+}
+
+/* ---- parts ---------------------------------------------------------------------------------------------- */
+
+static void add_part(dgm_arena *a, dgm_message *m, dgm_part part)
+{
+    m->parts.at = dgm_list_grow(a, m->parts.at, m->parts.n, sizeof *m->parts.at);
+    m->parts.at[m->parts.n++] = part;
+}
+
+static void add_text(dgm_arena *a, dgm_message *m, dgm_str text)
+{
+    add_part(a, m, (dgm_part){.kind = DGM_PART_TEXT, .content = text.p ? text : DGM_STR("")});
+}
+
+static void add_content(dgm_arena *a, dgm_message *m, const dgm_canon_content *c)
+{
+    if (c->kind == DGM_CANON_CONTENT_TEXT)
+        add_text(a, m, c->text);
+    for (size_t i = 0; c->kind == DGM_CANON_CONTENT_PARTS && i < c->parts.n; i++) {
+        const dgm_canon_part *p = &c->parts.at[i];
+        if (p->kind == DGM_CANON_PART_TEXT)
+            add_text(a, m, p->text);
+        else
+            add_part(a, m,
+                     (dgm_part){.kind = p->source.kind == DGM_CANON_SOURCE_DATA ? DGM_PART_RAW
+                                                                                : DGM_PART_URL,
+                                .content = p->source.value,
+                                .media_type = p->source.mime_type,
+                                .filename = dgm_json_str_member(p->metadata, "filename")});
+    }
+}
+
+static void add_calls(dgm_arena *a, dgm_message *m, const dgm_canon_calls *calls)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"tool_calls\":[");
+    for (size_t i = 0; i < calls->n; i++) {
+        if (i)
+            dgm_buf_add_char(&b, ',');
+        dgm_to_put_call(&b, a, calls->at[i].id, calls->at[i].name, calls->at[i].arguments);
+    }
+    dgm_buf_add_lit(&b, "]}");
+    add_part(a, m,
+             (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(a, dgm_buf_str(&b))});
+    dgm_buf_done(&b);
+}
+
+static void add_result(dgm_arena *a, dgm_message *m, const dgm_canon_message *from)
+{
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"tool_results\":[{\"call_id\":");
+    dgm_json_put_str(&b, from->tool_call_id);
+    dgm_buf_add_lit(&b, ",\"output\":");
+    dgm_buf text;
+    dgm_buf_init(&text, SIZE_MAX);
+    dgm_buf_add_str(&text, from->content.text);
+    for (size_t i = 0; from->content.kind == DGM_CANON_CONTENT_PARTS && i < from->content.parts.n;
+         i++)
+        dgm_buf_add_str(&text, from->content.parts.at[i].text);
+    dgm_json_put_str(&b, dgm_buf_str(&text));
+    dgm_buf_done(&text);
+    dgm_buf_add_lit(&b, "}]}");
+    add_part(a, m,
+             (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(a, dgm_buf_str(&b))});
+    dgm_buf_done(&b);
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------- */
+
+bool dgm_to_message(dgm_arena *a, const dgm_canon_message *from, dgm_mint *mint, dgm_message *ret)
+{
+    dgm_message m = {.message_id = from->id.n ? from->id : dgm_mint_id(mint, a),
+                     .role = DGM_ROLE_USER,
+                     .metadata = from->metadata};
+    dgm_member mark = {DGM_STR("dragoman:role"), NULL};
+    switch (from->role) {
+    case DGM_CANON_ROLE_NONE:
+    case DGM_CANON_REASONING:
+    case DGM_CANON_ACTIVITY: return false;
+    case DGM_CANON_SYSTEM:
+    case DGM_CANON_DEVELOPER: /* A2A has no such roles: marked, so that the way back restores them */
+        mark.value = dgm_json_make_string(a, from->role == DGM_CANON_SYSTEM ? DGM_STR("system")
+                                                                            : DGM_STR("developer"));
+        m.metadata = dgm_json_object(a, &mark, 1);
+        add_content(a, &m, &from->content);
+        break;
+    case DGM_CANON_USER: add_content(a, &m, &from->content); break;
+    case DGM_CANON_TOOL: add_result(a, &m, from); break;
+    case DGM_CANON_ASSISTANT:
+        m.role = DGM_ROLE_AGENT;
+        if (from->content.text.n || !from->tool_calls.n)
+            add_text(a, &m, from->content.text);
+        if (from->tool_calls.n)
+            add_calls(a, &m, &from->tool_calls);
+        break;
+    }
+    if (!m.parts.n)
+        add_text(a, &m, DGM_STR(""));
+    *ret = m;
+    return true;
+}
+
+/* ---- usage ---------------------------------------------------------------------------------------------- */
+
+void dgm_to_usage(dgm_events_to_records *m, const dgm_canon_usages *usages)
+{
+    static const struct {
+        size_t at;
+        const char *name;
+    } counts[] = {
+        {offsetof(dgm_canon_usage, input_tokens), "inputTokens"},
+        {offsetof(dgm_canon_usage, output_tokens), "outputTokens"},
+        {offsetof(dgm_canon_usage, total_tokens), "totalTokens"},
+        {offsetof(dgm_canon_usage, reasoning_tokens), "reasoningTokens"},
+        {offsetof(dgm_canon_usage, cached_input_tokens), "cachedInputTokens"},
+        {offsetof(dgm_canon_usage, cache_write_input_tokens), "cacheWriteInputTokens"},
+    };
+    for (size_t i = 0; i < usages->n; i++) {
+        const dgm_canon_usage *u = &usages->at[i];
+        dgm_member members[8];
+        size_t n = 0;
+        if (u->provider.n)
+            members[n++] =
+                (dgm_member){DGM_STR("provider"), dgm_json_make_string(m->scratch, u->provider)};
+        if (u->model.n)
+            members[n++] =
+                (dgm_member){DGM_STR("model"), dgm_json_make_string(m->scratch, u->model)};
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+            const dgm_opt_long *count = (const void *)((const char *)u + counts[k].at);
+            if (count->set)
+                members[n++] = (dgm_member){
+                    dgm_str_from(counts[k].name),
+                    dgm_json_parse_trusted(
+                        m->scratch, dgm_arena_printf(m->scratch, "%lld", (long long)count->value))};
+        }
+        dgm_internal internal = {.kind = DGM_INTERNAL_USAGE,
+                                 .value = dgm_json_object(m->scratch, members, n)};
+        dgm_to_internal(m, &internal);
+    }
+}

@@ -1,0 +1,325 @@
+/*
+ * canon/records_to_events_text.c - texts of a run: artifacts, messages, status texts, the final one.
+ *
+ * A text gets its START when it has something to say, and its END when something else comes after it
+ * was sealed: a final text may still add to it.
+ */
+#include "base/limits.h"
+#include "canon/records_to_events_int.h"
+#include "model/form.h"
+
+static void flush_pieces(dgm_records_to_events *f);
+
+/* ---- one text ------------------------------------------------------------------------------------------ */
+
+static size_t new_text(dgm_records_to_events *f, dgm_str id)
+{
+    f->texts = dgm_list_reserve(f->texts, f->n_texts, &f->cap_texts, sizeof *f->texts);
+    f->texts[f->n_texts++] = (struct from_text){.id = id};
+    return dgm_reconcile_open(f->texts_said);
+}
+
+static const dgm_json *artifact_metadata(dgm_records_to_events *f, const struct from_text *t)
+{
+    dgm_buf b;
+    if (!t->artifact_id.n)
+        return NULL;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_buf_add_lit(&b, "{\"dragoman:artifact\":{\"artifactId\":");
+    dgm_json_put_str(&b, t->artifact_id);
+    if (t->artifact_name.n) {
+        dgm_buf_add_lit(&b, ",\"name\":");
+        dgm_json_put_str(&b, t->artifact_name);
+    }
+    dgm_buf_add_lit(&b, "}}");
+    const dgm_json *v = dgm_json_parse_trusted(f->scratch, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return v;
+}
+
+static void start_text(dgm_records_to_events *f, size_t i)
+{
+    struct from_text *t = &f->texts[i];
+    if (t->open)
+        return;
+    dgm_from_end_reasoning(f);
+    t->open = true;
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START, .metadata = artifact_metadata(f, t)};
+    e.text.message_id = t->id;
+    e.text.role = DGM_CANON_ASSISTANT;
+    dgm_from_out(f, &e);
+    f->after_result = false;
+}
+
+static void end_text(dgm_records_to_events *f, size_t i)
+{
+    struct from_text *t = &f->texts[i];
+    if (!t->open)
+        return;
+    t->open = false;
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_END};
+    e.text.message_id = t->id;
+    dgm_from_out(f, &e);
+}
+
+void dgm_from_settle_texts(dgm_records_to_events *f)
+{
+    flush_pieces(f);
+    if (f->touched != DGM_NO_STREAM && f->texts[f->touched].sealed)
+        end_text(f, f->touched);
+}
+
+void dgm_from_close_texts(dgm_records_to_events *f)
+{
+    flush_pieces(f);
+    for (size_t i = 0; i < f->n_texts; i++)
+        end_text(f, i);
+}
+
+static void touch(dgm_records_to_events *f, size_t i)
+{
+    if (f->touched != i && f->touched != DGM_NO_STREAM && f->texts[f->touched].sealed)
+        end_text(f, f->touched);
+    f->touched = i;
+}
+
+/* Too much was said to say it all again: the text goes on as another message. */
+static void begin_anew(dgm_records_to_events *f, size_t i, dgm_str text)
+{
+    end_text(f, i);
+    f->texts[i].id = dgm_from_message_id(f, (dgm_str){0});
+    if (!text.n)
+        return;
+    start_text(f, i);
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_CONTENT};
+    e.text.message_id = f->texts[i].id;
+    e.text.delta = text;
+    dgm_from_out(f, &e);
+}
+
+/* The text is not what we said: the reader gets it as a whole. */
+static void correct(dgm_records_to_events *f, size_t i, dgm_str text)
+{
+    dgm_canon_message one = {.role = DGM_CANON_ASSISTANT,
+                             .id = f->texts[i].id,
+                             .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = text}};
+    dgm_canon_event e = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
+    e.snapshot.messages = (dgm_canon_messages){&one, 1};
+    e.snapshot.changed = one.id;
+    if (f->fold) {
+        /* an agent that takes back its words all the time must not fill the line with old ones */
+        f->snapshot_bytes += dgm_canon_fold_bytes(f->fold);
+        if (f->snapshot_bytes > 4 * DGM_MAX_SNAPSHOT_BYTES ||
+            !dgm_canon_fold_set_text(f->fold, one.id, text)) {
+            begin_anew(f, i, text);
+            return;
+        }
+        e.snapshot.messages = dgm_canon_fold_messages(f->fold, f->scratch);
+    }
+    dgm_from_out(f, &e);
+}
+
+static void say(dgm_records_to_events *f, dgm_text_change what, bool whole)
+{
+    touch(f, what.stream);
+    if (what.kind == DGM_TEXT_UNCHANGED)
+        return;
+    f->parent = f->texts[what.stream].id; /* calls that follow are made by the same message */
+    if (what.kind == DGM_TEXT_REPLACE) {
+        correct(f, what.stream, what.text);
+        return;
+    }
+    bool all = whole && !f->texts[what.stream].open;
+    start_text(f, what.stream);
+    f->more.text.message_id = f->texts[what.stream].id;
+    f->more.text.delta = what.text;
+    f->more.text.whole = all;
+    dgm_from_out(f, &f->more);
+    if (all)
+        end_text(f, what.stream);
+}
+
+/* ---- whole texts ----------------------------------------------------------------------------------------- */
+
+/* Of somebody else: no stream of ours, no final text is about it. */
+static void say_for(dgm_records_to_events *f, dgm_str text, dgm_canon_parts parts, dgm_str id,
+                    dgm_canon_role role)
+{
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
+    e.text.message_id = id;
+    e.text.role = role;
+    dgm_from_out(f, &e);
+    e.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
+    e.text.role = DGM_CANON_ROLE_NONE;
+    e.text.delta = text;
+    e.text.parts = parts;
+    e.text.whole = true;
+    dgm_from_out(f, &e);
+    e = (dgm_canon_event){.kind = DGM_CANON_TEXT_MESSAGE_END};
+    e.text.message_id = id;
+    dgm_from_out(f, &e);
+}
+
+void dgm_from_user_text(dgm_records_to_events *f, dgm_str text, dgm_canon_parts parts,
+                        dgm_str message_id, dgm_canon_role role)
+{
+    if (!text.n && !parts.n)
+        return;
+    f->user_messages++;
+    flush_pieces(f);
+    say_for(f, text, parts, dgm_from_message_id(f, message_id), role);
+    if (!parts.n || !f->fold || dgm_canon_fold_is_over(f->fold))
+        return;
+    /* A stream has no room for files; a reader who builds messages gets them with all the others. */
+    dgm_canon_event e = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
+    e.snapshot.messages = dgm_canon_fold_messages(f->fold, f->scratch);
+    dgm_from_out(f, &e);
+}
+
+static void message_add_whole(void *arg, dgm_str message_id, dgm_str whole);
+
+void dgm_from_whole_text(dgm_records_to_events *f, dgm_str text, dgm_str message_id)
+{
+    flush_pieces(f);
+    message_add_whole(f, message_id, text);
+}
+
+/* ---- artifacts --------------------------------------------------------------------------------------------- */
+
+/* {"artifact":{...},"append":true,"lastChunk":true}, without the text; "text":true: there is some. */
+static void tell_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, bool append,
+                          bool last, bool text)
+{
+    dgm_artifact rest = *artifact;
+    rest.parts = (dgm_parts){dgm_new_n(f->scratch, dgm_part, artifact->parts.n), 0};
+    for (size_t i = 0; i < artifact->parts.n; i++) {
+        if (artifact->parts.at[i].kind != DGM_PART_TEXT)
+            rest.parts.at[rest.parts.n++] = artifact->parts.at[i];
+    }
+    dgm_buf b;
+    dgm_buf_init(&b, SIZE_MAX);
+    dgm_writer w = {.out = &b};
+    dgm_buf_add_lit(&b, "{\"artifact\":");
+    dgm_shape_write(&w, &dgm_form_artifact, &rest);
+    if (append)
+        dgm_buf_add_lit(&b, ",\"append\":true");
+    if (last)
+        dgm_buf_add_lit(&b, ",\"lastChunk\":true");
+    if (text)
+        dgm_buf_add_lit(&b, ",\"text\":true");
+    dgm_buf_add_char(&b, '}');
+    dgm_from_custom(f, DGM_STR("dragoman:artifact"),
+                    dgm_json_parse_trusted(f->scratch, dgm_buf_str(&b)));
+    dgm_buf_done(&b);
+}
+
+void dgm_from_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, bool append,
+                       bool last)
+{
+    bool others;
+    dgm_str text = dgm_content_text(f->scratch, &artifact->parts, &others);
+    size_t *known = dgm_map_get(&f->artifacts, artifact->artifact_id), i;
+    if (others)
+        tell_artifact(f, artifact, append, last, known || text.n);
+    if (!known && !text.n)
+        return;
+    if (known) {
+        i = *known;
+    } else {
+        i = new_text(f, dgm_from_message_id(f, (dgm_str){0}));
+        f->texts[i].artifact_id = dgm_arena_dup(f->arena, artifact->artifact_id);
+        f->texts[i].artifact_name = dgm_arena_dup(f->arena, artifact->name);
+        dgm_map_put(&f->artifacts, f->texts[i].artifact_id, i);
+    }
+    flush_pieces(f);
+    f->texts[i].sealed = last;
+    say(f,
+        append ? dgm_reconcile_delta(f->texts_said, i, text)
+               : dgm_reconcile_replace(f->texts_said, i, text),
+        !known && last);
+}
+
+/* ---- messages and status texts -------------------------------------------------------------------------------- */
+
+static size_t message_open(void *arg, dgm_str message_id)
+{
+    dgm_records_to_events *f = arg;
+    return new_text(f, dgm_from_message_id(f, message_id));
+}
+
+static void message_add(void *arg, size_t i, dgm_str piece)
+{
+    dgm_records_to_events *f = arg;
+    say(f, dgm_reconcile_status(f->texts_said, i, piece), false);
+}
+
+static void message_replace(void *arg, size_t i, dgm_str whole)
+{
+    dgm_records_to_events *f = arg;
+    say(f, dgm_reconcile_replace(f->texts_said, i, whole), false);
+}
+
+static void message_close(void *arg, size_t i)
+{
+    dgm_records_to_events *f = arg;
+    f->texts[i].sealed = true;
+    if (f->touched != i)
+        end_text(f, i);
+}
+
+static void message_add_whole(void *arg, dgm_str message_id, dgm_str whole)
+{
+    dgm_records_to_events *f = arg;
+    if (!whole.n)
+        return;
+    size_t i = new_text(f, dgm_from_message_id(f, message_id));
+    f->texts[i].sealed = true;
+    say(f, dgm_reconcile_delta(f->texts_said, i, whole), true);
+}
+
+static size_t message_begins(void *arg, size_t i, dgm_str whole)
+{
+    return dgm_reconcile_begins(((dgm_records_to_events *)arg)->texts_said, i, whole);
+}
+
+static dgm_text_sink message_sink(dgm_records_to_events *f)
+{
+    return (dgm_text_sink){.open = message_open,
+                           .add = message_add,
+                           .replace = message_replace,
+                           .close = message_close,
+                           .add_whole = message_add_whole,
+                           .begins = message_begins,
+                           .arg = f};
+}
+
+void dgm_from_piece(dgm_records_to_events *f, dgm_str text, dgm_str message_id, bool ends)
+{
+    if (!ends) {
+        dgm_text_pieces_chunk(&f->pieces, message_sink(f), message_id, text);
+        return;
+    }
+    bool any = text.n || f->pieces.n_open;
+    dgm_text_pieces_end(&f->pieces, message_sink(f), message_id, text);
+    if (any && f->touched != DGM_NO_STREAM)
+        f->parent = f->texts[f->touched].id; /* also of a text that was said before */
+}
+
+static void flush_pieces(dgm_records_to_events *f)
+{
+    if (f->pieces.has_held)
+        dgm_text_pieces_flush(&f->pieces, message_sink(f));
+}
+
+void dgm_from_final(dgm_records_to_events *f, dgm_str text, dgm_str message_id)
+{
+    flush_pieces(f);
+    dgm_text_change what = dgm_reconcile_final(f->texts_said, text);
+    if (what.stream == DGM_NO_STREAM)
+        dgm_from_whole_text(f, what.text, message_id);
+    else
+        say(f, what, false);
+    if (what.stream != DGM_NO_STREAM && text.n)
+        f->parent = f->texts[what.stream].id;
+    dgm_text_pieces_close(&f->pieces, message_sink(f));
+}

@@ -1,0 +1,260 @@
+/* wire/responses/responses_in_run.c - how a response that is read begins and ends; see responses_in.h. */
+#include "base/limits.h"
+#include "wire/responses/responses_in.h"
+
+typedef struct responses_in_item item;
+typedef struct responses_decoder decoder;
+
+static dgm_str text_of(const yyjson_val *v, const char *name)
+{
+    return dgm_json_str_member(v, name);
+}
+
+/* ---- the run -------------------------------------------------------------------------------------------------- */
+
+static void set_time(dgm_canon_event *e, const yyjson_val *response, const char *name)
+{
+    yyjson_val *v = dgm_responses_get(response, name);
+    int64_t n;
+    if (yyjson_is_raw(v) && dgm_json_int(v, &n) && n > 0 && n < INT64_MAX / 1000)
+        e->timestamp = (dgm_opt_long){true, n * 1000};
+}
+
+/* Members of the response that say nothing of how it goes: they are for whoever writes it again. */
+static const dgm_extra *echo_of(dgm_arena *a, yyjson_val *response)
+{
+    static const char *const told[] = {"id",     "object",     "created_at", "completed_at",
+                                       "status", "error",      "output",     "incomplete_details",
+                                       "usage",  "output_text"};
+    yyjson_obj_iter it = yyjson_obj_iter_with(response);
+    yyjson_val *key;
+    dgm_extra *extra = dgm_new(a, dgm_extra);
+    extra->format = dgm_responses_name;
+    extra->at = dgm_new_n(a, dgm_member, yyjson_obj_size(response));
+    while ((key = yyjson_obj_iter_next(&it))) {
+        bool own = false;
+        for (size_t i = 0; i < sizeof told / sizeof *told && !own; i++)
+            own = dgm_str_eq(dgm_str_from(told[i]), dgm_json_str(key));
+        if (!own && extra->n < DGM_MAX_UNKNOWN_MEMBERS)
+            extra->at[extra->n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
+    }
+    return extra->n ? extra : NULL;
+}
+
+static void reset(decoder *d)
+{
+    d->n_items = 0;
+    d->n_messages = d->n_made = 0;
+    d->parent = (dgm_str){0};
+    d->message = SIZE_MAX;
+    dgm_map_done(&d->taken);
+    d->after_result = d->said_anything = d->has_error = d->ours = false;
+    d->refused = SIZE_MAX;
+    dgm_buf_clear(&d->refusal);
+    dgm_map_done(&d->ids);
+    dgm_arena_reset(d->arena);
+}
+
+/* What is in the response names the run; without one its id is made up. */
+static void name_run(decoder *d, yyjson_val *response)
+{
+    yyjson_val *metadata = dgm_responses_get(response, "metadata");
+    yyjson_val *conversation = dgm_responses_get(response, "conversation");
+    dgm_str task = text_of(metadata, DGM_RESPONSES_TASK), id = text_of(response, "id");
+    dgm_str context = text_of(metadata, DGM_RESPONSES_CONTEXT);
+    if (!context.n)
+        context =
+            yyjson_is_str(conversation) ? dgm_json_str(conversation) : text_of(conversation, "id");
+    d->ours = task.n > 0;
+    d->run_id = task.n ? dgm_arena_dup(d->arena, task)
+                : id.n ? dgm_arena_dup(d->arena, id)
+                       : dgm_mint_id(&d->mint, d->arena);
+    d->thread_id = context.n ? dgm_arena_dup(d->arena, context) : d->run_id;
+}
+
+void dgm_responses_in_run(decoder *d, yyjson_val *response)
+{
+    dgm_canon_event e = {.kind = DGM_CANON_RUN_STARTED};
+    dgm_canon_input input = {0};
+    if (d->begun)
+        return;
+    reset(d);
+    d->begun = true;
+    d->finished = false;
+    name_run(d, response);
+    if (!response && d->fragment)
+        return;
+    e.run_started.thread_id = d->thread_id;
+    e.run_started.run_id = d->run_id;
+    e.run_started.protocol_version = DGM_STR(DGM_AGUI_VERSION);
+    e.run_started.parent_run_id = text_of(response, "previous_response_id");
+    set_time(&e, response, "created_at");
+    if (response)
+        e.extra = echo_of(d->r->arena, response);
+    yyjson_val *tools = dgm_responses_get(response, "tools");
+    const dgm_json *others;
+    dgm_err ignored = {0}, *err = d->r->err;
+    d->r->err = &ignored; /* an echo is no reason to fail */
+    if (yyjson_arr_size(tools) &&
+        !dgm_responses_read_tools(d->r, tools, NULL, &input.tools, &others) && input.tools.n) {
+        input.thread_id = d->thread_id;
+        input.run_id = d->run_id;
+        input.protocol_version = e.run_started.protocol_version;
+        e.run_started.input = &input;
+    }
+    d->r->err = err;
+    dgm_responses_in_out(d, &e);
+}
+
+/* ---- how it ends ------------------------------------------------------------------------------------------------ */
+
+void dgm_responses_in_close_all(decoder *d)
+{
+    for (size_t i = 0; i < d->n_items; i++)
+        dgm_responses_in_close(d, &d->items[i]);
+}
+
+static void set_count(dgm_opt_long *to, const yyjson_val *in, const char *name)
+{
+    yyjson_val *v = dgm_responses_get(in, name);
+    int64_t n;
+    if (yyjson_is_raw(v) && dgm_json_int(v, &n) && n >= 0)
+        *to = (dgm_opt_long){true, n};
+}
+
+static dgm_canon_usages usage_of(decoder *d, yyjson_val *response)
+{
+    yyjson_val *v = dgm_responses_get(response, "usage");
+    dgm_canon_usage *u = dgm_new(d->r->arena, dgm_canon_usage);
+    if (!yyjson_is_obj(v))
+        return (dgm_canon_usages){0};
+    u->model = text_of(response, "model");
+    set_count(&u->input_tokens, v, "input_tokens");
+    set_count(&u->output_tokens, v, "output_tokens");
+    set_count(&u->total_tokens, v, "total_tokens");
+    set_count(&u->cached_input_tokens, dgm_responses_get(v, "input_tokens_details"),
+              "cached_tokens");
+    set_count(&u->reasoning_tokens, dgm_responses_get(v, "output_tokens_details"),
+              "reasoning_tokens");
+    return (dgm_canon_usages){u, 1};
+}
+
+void dgm_responses_in_fail(decoder *d, dgm_str message, dgm_str code, yyjson_val *response)
+{
+    dgm_canon_event e = {.kind = DGM_CANON_RUN_ERROR};
+    dgm_responses_in_close_all(d);
+    e.run_error.message = message.n ? message : DGM_STR("The response failed");
+    e.run_error.code = dgm_str_is(code, "task_failed") ? DGM_STR("failed") : code;
+    e.run_error.usage = usage_of(d, response);
+    set_time(&e, response, "completed_at");
+    d->finished = true;
+    d->begun = false;
+    dgm_responses_in_out(d, &e);
+}
+
+static dgm_strs pending(decoder *d)
+{
+    dgm_strs ids = {dgm_new_n(d->r->arena, dgm_str, d->n_items), 0};
+    for (size_t i = 0; i < d->n_items; i++) {
+        const item *it = &d->items[i];
+        if (it->kind == RESPONSES_IN_CALL && it->told && !it->answered)
+            ids.at[ids.n++] = it->id;
+    }
+    return ids;
+}
+
+/* The text of the last message: the question, where one is asked. */
+static dgm_str last_text(decoder *d, yyjson_val *response)
+{
+    yyjson_val *output = dgm_responses_get(response, "output"), *v, *part;
+    size_t i, n, k, m;
+    dgm_str text = {0};
+    yyjson_arr_foreach (output, i, n, v) {
+        yyjson_arr_foreach (dgm_responses_get(v, "content"), k, m, part)
+            text = text_of(part, "text").n ? text_of(part, "text") : text;
+    }
+    while (d->ours && text.n && text.p[0] == '\n')
+        text = (dgm_str){text.p + 1, text.n - 1};
+    return text;
+}
+
+/* Not all that would have been said was said. */
+static void tell_reason(decoder *d, yyjson_val *response)
+{
+    dgm_str reason = text_of(dgm_responses_get(response, "incomplete_details"), "reason");
+    dgm_canon_event e = {.kind = DGM_CANON_CUSTOM};
+    if (!reason.n)
+        return;
+    if (dgm_str_is(reason, "max_output_tokens"))
+        reason = DGM_STR("length");
+    dgm_member why = {DGM_STR(DGM_RESPONSES_FINISH), dgm_json_make_string(d->r->arena, reason)};
+    e.custom.name = DGM_STR("dragoman:metadata");
+    e.custom.value = dgm_json_object(d->r->arena, &why, 1);
+    dgm_responses_in_out(d, &e);
+}
+
+static void give_finish(decoder *d, yyjson_val *response, bool cancelled)
+{
+    dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
+    dgm_str state = text_of(dgm_responses_get(response, "metadata"), DGM_RESPONSES_STATE);
+    dgm_canon_interrupt asked = {.id = d->run_id};
+    dgm_responses_in_close_all(d);
+    tell_reason(d, response);
+    e.run_finished.thread_id = d->thread_id;
+    e.run_finished.run_id = d->run_id;
+    e.run_finished.usage = usage_of(d, response);
+    dgm_strs waiting = pending(d);
+    bool auth = dgm_str_is(state, "auth-required");
+    if (cancelled) {
+        e.run_finished.outcome.kind = DGM_CANON_CANCELLED;
+    } else if (waiting.n) {
+        e.run_finished.outcome =
+            (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS, .pending_tool_call_ids = waiting};
+    } else if (auth || dgm_str_is(state, "input-required")) {
+        dgm_str text = last_text(d, response);
+        asked.reason = auth ? DGM_STR("a2a:auth_required") : DGM_STR("input_required");
+        asked.message = text.n ? text : (dgm_str){0};
+        e.run_finished.outcome =
+            (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = {&asked, 1}};
+    }
+    set_time(&e, response, "completed_at");
+    d->finished = true;
+    d->begun = false;
+    dgm_responses_in_out(d, &e);
+}
+
+void dgm_responses_in_items(decoder *d, yyjson_val *response)
+{
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach (dgm_responses_get(response, "output"), i, n, v) {
+        char key[24];
+        snprintf(key, sizeof key, "%zu", i);
+        yyjson_val *index = dgm_json_parse_trusted(d->r->arena, dgm_str_from(key));
+        item *it = dgm_responses_in_item(d, v, index);
+        if (it)
+            dgm_responses_in_done(d, it, v);
+    }
+}
+
+/* A response that has ended, one way or the other. */
+void dgm_responses_in_end(decoder *d, yyjson_val *response, dgm_str status)
+{
+    yyjson_val *error = dgm_responses_get(response, "error");
+    dgm_str state = text_of(dgm_responses_get(response, "metadata"), DGM_RESPONSES_STATE);
+    dgm_responses_in_run(d, response);
+    dgm_responses_in_items(d, response);
+    bool refused = d->refusal.n && (!d->said_anything || dgm_str_is(state, "rejected"));
+    if (dgm_str_is(status, "failed") || d->has_error) {
+        dgm_str message = text_of(error, "message"), code = text_of(error, "code");
+        dgm_responses_in_say_refusal(d);
+        dgm_responses_in_fail(d, message.n ? message : d->error_message,
+                              code.n ? code : d->error_code, response);
+    } else if (refused) {
+        dgm_str why = dgm_arena_dup(d->r->arena, dgm_buf_str(&d->refusal));
+        dgm_responses_in_fail(d, why, DGM_STR("rejected"), response);
+    } else {
+        dgm_responses_in_say_refusal(d);
+        give_finish(d, response, dgm_str_is(status, "cancelled"));
+    }
+}

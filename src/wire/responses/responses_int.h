@@ -1,0 +1,85 @@
+/* wire/responses/responses_int.h - what the files of Responses share. */
+#pragma once
+
+#include "canon/message_content.h"
+#include "wire/responses/responses.h"
+
+extern const char dgm_responses_name[]; /* its address tags unknown members */
+
+/* An item that canonical events have no word for: the value of a CUSTOM event of this name, the content of an
+ * activity of this type. */
+#define DGM_RESPONSES_ITEM "openai:item"
+
+/* Marks in metadata. */
+#define DGM_RESPONSES_CONTEXT "a2a_context_id"
+#define DGM_RESPONSES_TASK "a2a_task_id"
+#define DGM_RESPONSES_STATE "a2a_task_state"
+
+/* Why a run ended early, in the value of a CUSTOM event "dragoman:metadata": "length", "content_filter". */
+#define DGM_RESPONSES_FINISH "finish_reason"
+
+static inline yyjson_val *dgm_responses_get(const yyjson_val *v, const char *name)
+{
+    return dgm_json_get(v, dgm_str_from(name));
+}
+
+static inline bool dgm_responses_is_null(const yyjson_val *v)
+{
+    return !v || yyjson_is_null((yyjson_val *)(uintptr_t)v);
+}
+
+/* A member of extra, if it is ours; NULL. */
+const dgm_json *dgm_responses_extra(const dgm_extra *extra, dgm_str name);
+
+/* All members but these (the list ends with NULL), for writing them back; NULL when there are none. */
+const dgm_extra *dgm_responses_rest(dgm_arena *a, yyjson_val *v, const char *const *known);
+void dgm_responses_put_rest(dgm_writer *w, const dgm_extra *extra, const char *const *but);
+
+/* The item id of a canonical one: with that prefix, unless it has it. */
+void dgm_responses_put_id(dgm_buf *b, const char *prefix, dgm_str id);
+
+/* ---- parts of messages (responses_parts.c) ---------------------------------------------------------------- */
+
+/* input_text, input_image, input_file, input_audio; of assistants output_text, refusal. */
+dgm_code dgm_responses_read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                    dgm_canon_content *ret);
+void dgm_responses_put_content(dgm_writer *w, const dgm_canon_content *c);
+
+/* ---- items (responses_items.c) ------------------------------------------------------------------------------ */
+
+dgm_code dgm_responses_read_items(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                  dgm_canon_messages *ret);
+/* Each through give(): the number of items is not that of the messages. */
+typedef struct dgm_responses_items {
+    dgm_writer *w;
+    dgm_code (*give)(void *arg); /* one item stands in w->out */
+    void *arg;
+} dgm_responses_items;
+dgm_code dgm_responses_write_items(const dgm_canon_messages *messages, dgm_responses_items to);
+/* Would an item of this type be read as a message, a call or a result? */
+bool dgm_responses_is_item(const yyjson_val *v);
+
+/* ---- requests (responses_request.c) --------------------------------------------------------------------------- */
+
+dgm_code dgm_responses_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                    dgm_canon_input *ret_input);
+dgm_code dgm_responses_write_request(dgm_writer *w, const dgm_canon_input *input,
+                                     const dgm_stream_params *params, dgm_err *err);
+bool dgm_responses_is_request(const yyjson_val *v);
+/* The list of function tools. */
+void dgm_responses_put_tools(dgm_writer *w, const dgm_canon_tools *tools, const dgm_json *others);
+dgm_code dgm_responses_read_tools(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                  dgm_canon_tools *ret, const dgm_json **ret_others);
+
+/* ---- streams ---------------------------------------------------------------------------------------------------- */
+
+void *dgm_responses_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink);
+dgm_code dgm_responses_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err);
+dgm_code dgm_responses_encoder_end(void *encoder, dgm_err *err);
+void dgm_responses_encoder_free(void *encoder);
+
+void *dgm_responses_decoder_new(const dgm_stream_params *params);
+dgm_code dgm_responses_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v,
+                                    dgm_canon_sink sink);
+dgm_code dgm_responses_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err);
+void dgm_responses_decoder_free(void *decoder);

@@ -1,0 +1,261 @@
+/*
+ * wire/responses/responses_request.c - what begins a response.
+ *
+ * `input` and `instructions` are messages, functions are tools; what only Responses knows (temperature, store,
+ * tools that OpenAI runs itself, ...) rides in the input's extra.
+ */
+#include "base/limits.h"
+#include "wire/responses/responses_int.h"
+
+/* The id of the message that instructions become: so they are instructions again when they are written. */
+#define INSTRUCTIONS "instructions"
+
+/* ---- tools --------------------------------------------------------------------------------------------------------- */
+
+static dgm_code read_tool(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_tool *ret)
+{
+    static const char *const known[] = {"type", "name", "description", "parameters", NULL};
+    yyjson_val *nested = dgm_responses_get(v, "function"); /* as Chat Completions has it */
+    yyjson_val *parameters;
+    if (yyjson_is_obj(nested))
+        v = nested;
+    parameters = dgm_responses_get(v, "parameters");
+    *ret = (dgm_canon_tool){.name = dgm_json_str_member(v, "name"),
+                            .description = dgm_json_str_member(v, "description"),
+                            .parameters = dgm_responses_is_null(parameters) ? NULL : parameters,
+                            .extra = dgm_responses_rest(r->arena, v, known)};
+    if (!ret->name.n)
+        return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "name"),
+                        "missing: a function needs it");
+    return DGM_OK;
+}
+
+dgm_code dgm_responses_read_tools(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                  dgm_canon_tools *ret, const dgm_json **ret_others)
+{
+    dgm_canon_tools tools = {0};
+    yyjson_val *e;
+    size_t i, n = yyjson_arr_size(v);
+    dgm_code rc;
+    dgm_buf others;
+    if (!yyjson_is_arr(v))
+        return dgm_read_wrong(r, v, at, "an array of tools");
+    if (n > DGM_MAX_LIST_ITEMS)
+        return dgm_fail(r->err, DGM_TOO_LARGE, at,
+                        "%zu tools, more than the limit list_items of %d: send fewer at once", n,
+                        DGM_MAX_LIST_ITEMS);
+    tools.at = dgm_new_n(r->arena, dgm_canon_tool, n);
+    dgm_buf_init(&others, SIZE_MAX);
+    rc = DGM_OK;
+    yyjson_arr_foreach (v, i, n, e) {
+        if (!dgm_str_is(dgm_json_str_member(e, "type"), "function")) {
+            dgm_buf_add_char(&others, others.n ? ',' : '[');
+            dgm_json_put(&others, e);
+        } else if ((rc = read_tool(r, e, DGM_AT_I(at, i), &tools.at[tools.n++]))) {
+            break;
+        }
+    }
+    *ret_others = NULL;
+    if (!rc && others.n) {
+        dgm_buf_add_char(&others, ']');
+        *ret_others = dgm_json_parse_trusted(r->arena, dgm_buf_str(&others));
+    }
+    dgm_buf_done(&others);
+    if (!rc)
+        *ret = tools;
+    return rc;
+}
+
+static void put_tool(dgm_writer *w, const dgm_canon_tool *t)
+{
+    dgm_buf_add_lit(w->out, "{\"type\":\"function\",\"name\":");
+    dgm_json_put_str(w->out, t->name);
+    if (t->description.p) {
+        dgm_buf_add_lit(w->out, ",\"description\":");
+        dgm_json_put_str(w->out, t->description);
+    }
+    dgm_buf_add_lit(w->out, ",\"parameters\":");
+    if (t->parameters)
+        dgm_json_put(w->out, t->parameters);
+    else
+        dgm_buf_add_lit(w->out, "{\"type\":\"object\",\"properties\":{}}");
+    if (!dgm_responses_extra(t->extra, DGM_STR("strict"))) /* absent would be true */
+        dgm_buf_add_lit(w->out, ",\"strict\":false");
+    dgm_responses_put_rest(w, t->extra, NULL);
+    dgm_buf_add_char(w->out, '}');
+}
+
+void dgm_responses_put_tools(dgm_writer *w, const dgm_canon_tools *tools, const dgm_json *others)
+{
+    yyjson_val *e;
+    size_t i, n;
+    dgm_buf_add_char(w->out, '[');
+    for (size_t k = 0; k < tools->n; k++) {
+        dgm_put_comma(w);
+        put_tool(w, &tools->at[k]);
+    }
+    yyjson_arr_foreach ((yyjson_val *)(uintptr_t)others, i, n, e) {
+        if (dgm_str_is(dgm_json_str_member(e, "type"), "function"))
+            continue; /* among the tools */
+        dgm_put_comma(w);
+        dgm_json_put(w->out, e);
+    }
+    dgm_buf_add_char(w->out, ']');
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------------- */
+
+bool dgm_responses_is_request(const yyjson_val *v)
+{
+    yyjson_val *input = dgm_responses_get(v, "input");
+    return (yyjson_is_str(input) || yyjson_is_arr(input) ||
+            dgm_responses_get(v, "previous_response_id")) &&
+           !dgm_responses_get(v, "messages") && !dgm_responses_get(v, "type") &&
+           !dgm_responses_get(v, "object");
+}
+
+static dgm_code read_input(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_messages *ret)
+{
+    if (dgm_responses_is_null(v))
+        return DGM_OK;
+    if (!yyjson_is_str(v))
+        return dgm_responses_read_items(r, v, at, ret);
+    *ret = (dgm_canon_messages){dgm_new(r->arena, dgm_canon_message), 1};
+    ret->at[0] =
+        (dgm_canon_message){.role = DGM_CANON_USER,
+                            .id = r->mint ? dgm_mint_id(r->mint, r->arena) : DGM_STR("input"),
+                            .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = dgm_json_str(v)}};
+    return DGM_OK;
+}
+
+static void prepend_instructions(dgm_reader *r, yyjson_val *v, dgm_canon_messages *list)
+{
+    dgm_canon_messages all = {dgm_new_n(r->arena, dgm_canon_message, list->n + 1), list->n + 1};
+    if (!yyjson_is_str(v))
+        return;
+    all.at[0] =
+        (dgm_canon_message){.role = DGM_CANON_SYSTEM,
+                            .id = DGM_STR(INSTRUCTIONS),
+                            .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = dgm_json_str(v)}};
+    if (list->n)
+        memcpy(all.at + 1, list->at, list->n * sizeof *all.at);
+    *list = all;
+}
+
+/* Tools that are no functions stay among the members that only we know. */
+static void keep_tools(dgm_reader *r, dgm_canon_input *in, const dgm_json *others)
+{
+    dgm_extra *extra = dgm_new(r->arena, dgm_extra);
+    size_t n = in->extra ? in->extra->n : 0;
+    if (!others)
+        return;
+    *extra = (dgm_extra){dgm_responses_name, dgm_new_n(r->arena, dgm_member, n + 1), n + 1};
+    if (n)
+        memcpy(extra->at, in->extra->at, n * sizeof *extra->at);
+    extra->at[n] = (dgm_member){DGM_STR("tools"), others};
+    in->extra = extra;
+}
+
+static void name_input(dgm_reader *r, yyjson_val *v, dgm_canon_input *in)
+{
+    yyjson_val *conversation = dgm_responses_get(v, "conversation");
+    in->thread_id = yyjson_is_str(conversation) ? dgm_json_str(conversation)
+                                                : dgm_json_str_member(conversation, "id");
+    if (!in->thread_id.n)
+        in->thread_id =
+            dgm_json_str_member(dgm_responses_get(v, "metadata"), DGM_RESPONSES_CONTEXT);
+    in->parent_run_id = dgm_json_str_member(v, "previous_response_id");
+    if (r->mint && !in->thread_id.n)
+        in->thread_id = dgm_mint_id(r->mint, r->arena);
+    if (r->mint)
+        in->run_id = dgm_mint_id(r->mint, r->arena);
+}
+
+dgm_code dgm_responses_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                    dgm_canon_input *ret_input)
+{
+    static const char *const known[] = {"input", "instructions", "tools", "previous_response_id",
+                                        NULL};
+    yyjson_val *tools = dgm_responses_get(v, "tools");
+    const dgm_json *others = NULL;
+    dgm_canon_input in = {.protocol_version = DGM_STR(DGM_AGUI_VERSION)};
+    dgm_code rc;
+    r->format = dgm_responses_name;
+    if (!yyjson_is_obj(v))
+        return dgm_read_wrong(r, v, at, "an object (request)");
+    if ((rc = read_input(r, dgm_responses_get(v, "input"), DGM_AT_LIT(at, "input"), &in.messages)))
+        return rc;
+    prepend_instructions(r, dgm_responses_get(v, "instructions"), &in.messages);
+    if (!dgm_responses_is_null(tools) &&
+        (rc = dgm_responses_read_tools(r, tools, DGM_AT_LIT(at, "tools"), &in.tools, &others)))
+        return rc;
+    in.extra = dgm_responses_rest(r->arena, v, known);
+    keep_tools(r, &in, others);
+    name_input(r, v, &in);
+    *ret_input = in;
+    return DGM_OK;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------------- */
+
+static dgm_code next_item(void *arg)
+{
+    dgm_buf_add_char(((dgm_writer *)arg)->out, ',');
+    return DGM_OK;
+}
+
+static void put_items(dgm_writer *w, dgm_canon_messages messages)
+{
+    dgm_responses_items to = {w, next_item, w};
+    size_t before = w->out->n;
+    dgm_buf_add_lit(w->out, ",\"input\":[");
+    dgm_responses_write_items(&messages, to);
+    if (w->out->n > before && w->out->p[w->out->n - 1] == ',')
+        w->out->n--;
+    dgm_buf_add_char(w->out, ']');
+}
+
+/* Where the conversation is known by an id of ours, it is told to a server that may know it too. */
+static void put_context(dgm_writer *w, const dgm_canon_input *in)
+{
+    bool ours = in->extra && in->extra->format == dgm_responses_name;
+    if (ours || !in->thread_id.n)
+        return;
+    dgm_buf_add_lit(w->out, ",\"metadata\":{\"" DGM_RESPONSES_CONTEXT "\":");
+    dgm_json_put_str(w->out, in->thread_id);
+    dgm_buf_add_char(w->out, '}');
+}
+
+dgm_code dgm_responses_write_request(dgm_writer *w, const dgm_canon_input *in,
+                                     const dgm_stream_params *params, dgm_err *err)
+{
+    static const char *const but[] = {"model", "tools", NULL};
+    dgm_canon_messages messages = in->messages;
+    const dgm_json *model = dgm_responses_extra(in->extra, DGM_STR("model"));
+    const dgm_json *others = dgm_responses_extra(in->extra, DGM_STR("tools"));
+    (void)err;
+    dgm_buf_add_lit(w->out, "{\"model\":");
+    if (params->model.n || !model)
+        dgm_json_put_str(w->out, params->model.n ? params->model : DGM_STR("dragoman"));
+    else
+        dgm_json_put(w->out, model);
+    if (messages.n && dgm_str_is(messages.at[0].id, INSTRUCTIONS) &&
+        messages.at[0].role == DGM_CANON_SYSTEM) {
+        dgm_buf_add_lit(w->out, ",\"instructions\":");
+        dgm_json_put_str(w->out, messages.at[0].content.text);
+        messages = (dgm_canon_messages){messages.at + 1, messages.n - 1};
+    }
+    put_items(w, messages);
+    if (in->tools.n || others) {
+        dgm_buf_add_lit(w->out, ",\"tools\":");
+        dgm_responses_put_tools(w, &in->tools, others);
+    }
+    if (in->parent_run_id.n) {
+        dgm_buf_add_lit(w->out, ",\"previous_response_id\":");
+        dgm_responses_put_id(w->out, "resp_", in->parent_run_id);
+    }
+    put_context(w, in);
+    dgm_responses_put_rest(w, in->extra, but);
+    dgm_buf_add_char(w->out, '}');
+    return DGM_OK;
+}
