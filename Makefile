@@ -15,7 +15,7 @@ ninja = @if [ -t 1 ]; then ninja -C $(1); else ninja -C $(1) --quiet | sed '/no 
 # tests and the corpus replay; build-clang/ is the second compiler and libFuzzer; build-tsan/ has the
 # unit tests of what threads share, with TSan; build-bench/ is build/ with the benchmarks.
 
-.PHONY: build run tour test check bench fuzz soak tck test-fresh format install clean help
+.PHONY: build run tour test check bench fuzz soak tck test-fresh format tidy install clean help
 .DEFAULT_GOAL := build
 
 build: build/build.ninja ## build build/dragoman and build/libdragoman.{so,a}
@@ -68,8 +68,12 @@ test-fresh: ## the two README commands in clean Debian 12 and 13 (root)
 	@scripts/setup fresh
 	@scripts/test-fresh
 
-format: ## clang-format over all C files
+format: setup-test ## clang-format over all C files
 	@scripts/check-format --fix
+
+tidy: setup-test build-test/build.ninja ## clang-tidy with its slow checks (the static analyzer) over all C files
+	$(call ninja,build-test)
+	@scripts/check-tidy --slow
 
 install: build ## install below $(DESTDIR)$(PREFIX)
 	@[ "$$(cat build/.prefix 2>/dev/null || echo /usr/local)" = "$(PREFIX)" ] || \
