@@ -14,6 +14,25 @@
 #define BODY_STEP ((size_t)16 << 10) /* in body_ms: 546 bytes per second */
 #define REFUSED_CONNECTIONS 64       /* beyond the limit, being told so */
 
+/* ---- states ------------------------------------------------------------------------------------------------ */
+
+#define X(state, name, may_become) name,
+static const char *const conn_state_names[] = {HTTP_CONN_STATES(X)};
+#undef X
+#define X(state, name, may_become) [state] = (may_become),
+static const uint16_t conn_may_become[] = {HTTP_CONN_STATES(X)};
+#undef X
+const dgm_machine http_conn_machine = {.name = "connection",
+                                       .states = conn_state_names,
+                                       .may_become = conn_may_become,
+                                       .n = HTTP_N_CONN_STATES};
+
+void http_conn_set_state(http_conn *c, enum http_conn_state to)
+{
+    dgm_loop_trace(c->shard->loop, &http_conn_machine, c->number, c->state, to);
+    c->state = (uint8_t)to;
+}
+
 /* ---- small things ------------------------------------------------------------------------------------------ */
 
 static dgm_out *wire_of(http_conn *c)
@@ -35,17 +54,18 @@ void http_touch(http_conn *c)
 
 static bool takes_bytes(const http_conn *c)
 {
-    return !c->closing && c->phase <= BODY &&
-           (c->phase != IDLE || http_backlog(c) <= DGM_HTTP_BACKLOG_MARK);
+    return c->state <= CONN_BODY &&
+           (c->state != CONN_IDLE || http_backlog(c) <= DGM_HTTP_BACKLOG_MARK);
 }
 
 /* Drops would keep a body alive for ever: the timer starts over when enough of it has come. */
 static void body_goes_on(http_conn *c)
 {
     size_t n = dgm_http1_body_bytes(c->x->in);
-    if (c->phase == BODY && n - c->x->body_at < BODY_STEP)
+    if (c->state == CONN_BODY && n - c->x->body_at < BODY_STEP)
         return;
-    c->phase = BODY;
+    if (c->state != CONN_BODY)
+        http_conn_set_state(c, CONN_BODY);
     c->x->body_at = n;
     c->restart = true;
 }
@@ -57,7 +77,7 @@ static size_t parse(http_conn *c, const char *p, size_t n)
     while (used < n && takes_bytes(c)) {
         if (!c->x) {
             http_exchange_new(c);
-            c->phase = HEAD;
+            http_conn_set_state(c, CONN_HEAD);
             c->restart = true;
         }
         dgm_http1_step s = dgm_http1_feed(c->x->in, p + used, n - used, &took);
@@ -88,14 +108,14 @@ static size_t parse(http_conn *c, const char *p, size_t n)
             return n;
         }
     }
-    return c->closing ? n : used;
+    return c->state >= CONN_CLOSING ? n : used;
 }
 
 /* Bytes of the peer, decrypted: parsed now or kept for later. */
 static void take(http_conn *c, const char *p, size_t n)
 {
     size_t used = c->ahead ? 0 : parse(c, p, n), left = n - used;
-    if (!left || c->closing)
+    if (!left || c->state >= CONN_CLOSING)
         return;
     if (c->ahead_at) { /* else a peer that is always ahead would make it grow for ever */
         memmove(c->ahead, c->ahead + c->ahead_at, c->ahead_n - c->ahead_at);
@@ -119,7 +139,7 @@ static void take_ahead(http_conn *c)
     if (!c->ahead)
         return;
     c->ahead_at += (uint32_t)parse(c, c->ahead + c->ahead_at, c->ahead_n - c->ahead_at);
-    if (c->ahead_at == c->ahead_n || c->closing)
+    if (c->ahead_at == c->ahead_n || c->state >= CONN_CLOSING)
         drop_ahead(c);
 }
 
@@ -139,7 +159,7 @@ static void conn_free(http_conn *c)
 static void on_conn_closed(uv_handle_t *h)
 {
     http_conn *c = h->data;
-    c->is_closed = true;
+    http_conn_set_state(c, CONN_CLOSED);
     if (!dgm_loop_is_queued(&c->turn)) /* else the end of the turn does it */
         conn_free(c);
 }
@@ -147,16 +167,16 @@ static void on_conn_closed(uv_handle_t *h)
 void http_conn_close(http_conn *c)
 {
     dgm_http_exchange *x = c->x;
-    if (x && c->phase == BUSY) {
+    if (x && c->state == CONN_BUSY) {
         x->c = NULL;
         x->gone = true;
     } else if (x) {
-        if (c->phase == QUEUED)
+        if (c->state == CONN_QUEUED)
             http_unqueue(x);
         http_exchange_drop(x, 0);
     }
     c->x = NULL;
-    c->phase = DEAD;
+    http_conn_set_state(c, CONN_DEAD);
     http_set_timer(c, T_NONE);
     dgm_out_clear(&c->out, &c->shard->pool);
     dgm_tls_free(c->tls);
@@ -169,7 +189,7 @@ void http_conn_close(http_conn *c)
 /* The peer is not there any more. */
 void http_lost(http_conn *c)
 {
-    dgm_http_exchange *x = c->phase == BUSY ? c->x : NULL;
+    dgm_http_exchange *x = c->state == CONN_BUSY ? c->x : NULL;
     http_conn_close(c);
     if (x)
         http_exchange_turn(x);
@@ -203,8 +223,8 @@ static int write_out(http_conn *c)
 static void flush(void *arg)
 {
     http_conn *c = arg;
-    if (c->phase == DEAD) {
-        if (c->is_closed)
+    if (c->state >= CONN_DEAD) {
+        if (c->state == CONN_CLOSED)
             conn_free(c);
         return;
     }
@@ -225,12 +245,12 @@ static void flush(void *arg)
     http_settle(c);
 }
 
-/* Our last word is on its way: the peer gets a moment to read it before the socket goes, since closing a
- * socket with unread bytes resets it and takes the answer along. */
-static void begin_linger(http_conn *c)
+/* The last response has been sent: the peer gets a moment to read it before the socket is closed, since closing a
+ * socket with unread bytes resets it, and the peer would lose the response. */
+static void conn_start_linger(http_conn *c)
 {
-    if (c->tls && !c->said_end) {
-        c->said_end = true;
+    if (c->tls && c->state == CONN_CLOSING) {
+        http_conn_set_state(c, CONN_TLS_END);
         dgm_tls_end(c->tls);
         if (dgm_tls_wire(c->tls)->n && write_out(c) == 0)
             return; /* flush comes again when there is room */
@@ -240,26 +260,26 @@ static void begin_linger(http_conn *c)
         return;
     }
     shutdown(c->fd, SHUT_WR);
-    c->phase = LINGER;
+    http_conn_set_state(c, CONN_LINGER);
 }
 
 static void on_event(uv_poll_t *h, int status, int events);
 
-/* What follows from where the connection stands: ends, what to watch, which timer. May close it. */
+/* Decides what to do next: end, which events to watch, which timer. May close the connection. */
 void http_settle(http_conn *c)
 {
-    bool sent = http_backlog(c) == 0;
-    if (c->phase <= BODY && sent && !dgm_loop_is_queued(&c->turn)) {
-        if (c->closing)
-            begin_linger(c);
-        else if (c->eof && !c->ahead)
-            http_conn_close(c); /* nothing more will come: half a request is none */
-        else if (c->shard->draining && c->phase == IDLE && !c->ahead) {
-            c->closing = true;
-            begin_linger(c);
+    bool sent = http_backlog(c) == 0, is_idle = c->state == CONN_IDLE && !c->ahead;
+    if (sent && !dgm_loop_is_queued(&c->turn)) {
+        if (c->state == CONN_CLOSING || c->state == CONN_TLS_END) {
+            conn_start_linger(c);
+        } else if (c->state <= CONN_BODY && c->eof && !c->ahead) {
+            http_conn_close(c); /* half a request is not a request */
+        } else if (c->shard->draining && is_idle) {
+            http_conn_set_state(c, CONN_CLOSING);
+            conn_start_linger(c);
         }
     }
-    if (c->phase == DEAD)
+    if (c->state >= CONN_DEAD)
         return;
     sent = wire_of(c)->n == 0;
 
@@ -269,13 +289,13 @@ void http_settle(http_conn *c)
         c->events = events;
         uv_poll_start(&c->poll, events, on_event);
     }
-    http_set_timer(c, c->phase == LINGER                    ? T_LINGER
+    http_set_timer(c, c->state == CONN_LINGER               ? T_LINGER
                       : !sent                               ? T_WRITE
-                      : c->phase == BUSY                    ? (c->x->ping_n ? T_PING : T_NONE)
-                      : c->phase == QUEUED                  ? T_NONE
+                      : c->state == CONN_BUSY               ? (c->x->ping_n ? T_PING : T_NONE)
+                      : c->state == CONN_QUEUED             ? T_NONE
                       : c->tls && !dgm_tls_is_ready(c->tls) ? T_HEADERS
-                      : c->phase == HEAD                    ? T_HEADERS
-                      : c->phase == BODY                    ? T_BODY
+                      : c->state == CONN_HEAD               ? T_HEADERS
+                      : c->state == CONN_BODY               ? T_BODY
                                                             : T_IDLE);
 }
 
@@ -284,13 +304,13 @@ void http_settle(http_conn *c)
 static void take_tls(http_conn *c, const char *p, size_t n)
 {
     size_t got;
-    if (!c->heard && *p >= 'A' && *p <= 'Z') {
+    if (!c->has_tls_bytes && *p >= 'A' && *p <= 'Z') {
         dgm_tls_free(c->tls); /* a plain request: it can be told so in plain */
         c->tls = NULL;
         http_refuse(c, 400, "this port uses HTTPS");
         return;
     }
-    c->heard = true;
+    c->has_tls_bytes = true;
     dgm_tls_feed(c->tls, p, n);
     for (;;) {
         switch (dgm_tls_read(c->tls, c->shard->plain, PLAIN_BYTES, &got)) {
@@ -312,31 +332,29 @@ static void take_tls(http_conn *c, const char *p, size_t n)
 static void on_readable(http_conn *c)
 {
     http_shard *s = c->shard;
-    size_t room = c->phase >= QUEUED || c->ahead ? AHEAD_BYTES : READ_BYTES;
+    size_t room = c->state >= CONN_QUEUED || c->ahead ? AHEAD_BYTES : READ_BYTES;
     ssize_t n = recv(c->fd, s->read, room, 0);
     if (n < 0) {
         if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
             http_lost(c);
         return;
     }
-    if (c->phase == LINGER || c->closing) {
-        if (n == 0) {
-            c->eof = true;
-            if (c->phase == LINGER) {
-                http_conn_close(c);
-                return;
-            }
-        }
-    } else if (n == 0) {
+    if (n == 0 && c->state == CONN_LINGER) {
+        http_conn_close(c);
+        return;
+    }
+    if (n == 0) {
         c->eof = true;
+    } else if (c->state >= CONN_CLOSING) {
+        /* not read any more */
     } else if (c->tls) {
         take_tls(c, s->read, (size_t)n);
     } else {
         take(c, s->read, (size_t)n);
     }
-    if (c->eof && c->phase == BUSY && c->x->on_fin)
+    if (c->eof && c->state == CONN_BUSY && c->x->on_fin)
         dgm_loop_at_turn_end(s->loop, &c->x->turn);
-    if (c->phase != DEAD && !dgm_loop_is_queued(&c->turn))
+    if (c->state < CONN_DEAD && !dgm_loop_is_queued(&c->turn))
         http_settle(c);
 }
 
@@ -371,6 +389,7 @@ void http_conn_new(http_shard *s, int fd, size_t peer)
     c->poll.data = c;
     c->shard = s;
     c->fd = fd;
+    c->number = ++s->n_accepted;
     c->is_loopback = peer == DGM_HTTP_PEERS;
     c->peer = (uint16_t)peer;
     c->turn = (dgm_loop_turn){.fn = flush, .arg = c};

@@ -109,9 +109,8 @@ static void exchange_over(dgm_http_exchange *x)
     if (c) {
         x->c = NULL;
         c->x = NULL;
-        c->phase = IDLE;
         c->restart = true;
-        c->closing |= !x->keep_alive || c->shard->draining;
+        http_conn_set_state(c, x->keep_alive && !c->shard->draining ? CONN_IDLE : CONN_CLOSING);
         http_touch(c);
     }
     dgm_loop_at_turn_end(x->shard->loop, &x->turn);
@@ -136,8 +135,7 @@ void http_refuse(http_conn *c, int status, const char *why)
     if (c->x)
         http_exchange_drop(c->x, status);
     c->x = NULL;
-    c->phase = IDLE;
-    c->closing = true;
+    http_conn_set_state(c, CONN_CLOSING);
     http_touch(c);
 }
 
@@ -150,7 +148,6 @@ static dgm_http_exchange *begin_answer(http_conn *c)
     x->is_head = x->in->parser.method == HTTP_HEAD;
     x->is_http10 = x->in->is_http10;
     x->keep_alive = x->in->keep_alive;
-    c->phase = BUSY;
     return x;
 }
 
@@ -159,6 +156,7 @@ static void hand_over_now(http_conn *c)
 {
     const dgm_http_handler *h = &c->shard->server->handler;
     dgm_http_exchange *x = begin_answer(c);
+    http_conn_set_state(c, CONN_BUSY);
     h->on_request(h->user, x, &x->in->request);
     if (!x->ended && !x->forgotten)
         http_charge_actual(x);
@@ -171,7 +169,7 @@ void http_hand_over(http_conn *c)
         hand_over_now(c);
         return;
     }
-    c->phase = QUEUED;
+    http_conn_set_state(c, CONN_QUEUED);
     if (!s->large)
         dgm_timer_start(&s->next_large, 1);
     c->x->queued = NULL;
@@ -212,6 +210,7 @@ void http_refuse_body(http_conn *c, dgm_http_refusal refusal, const char *why)
         return;
     }
     dgm_http_exchange *x = begin_answer(c);
+    http_conn_set_state(c, CONN_BUSY);
     x->keep_alive = false; /* what comes next is its body */
     x->in->request.body = (dgm_str){0};
     h->on_body_refused(h->user, x, &x->in->request, refusal);
@@ -229,7 +228,6 @@ bool http_admit(http_conn *c)
         if (x->ended)
             return false;
         assert(!x->begun);
-        c->phase = HEAD;
     }
     if (!dgm_http1_set_max_body(x->in, x->in->max_body)) {
         http_refuse_body(c, DGM_HTTP_TOO_LARGE, "the body is too large (http_body_bytes)");

@@ -12,10 +12,14 @@
  * A server has a shard per loop: its listener, its connections, its timers. A connection is a socket under
  * uv_poll and two queues; its parser exists only while a request is being read, so an idle one is small.
  *
- *      IDLE ──first byte──► HEAD ──► BODY ──whole──► BUSY ──end──► IDLE
+ *      IDLE ──first byte──► HEAD ──► BODY ──complete──► BUSY ──end of the response──► IDLE
  *                                      └─large─► QUEUED ─┘
- *        └── at most one exchange: the next request is parsed when the last answer has ended ──┘
- *      any ──refused, or the last answer──► (closing) ──all sent──► LINGER ──FIN or time──► DEAD
+ *        └── at most one exchange: the next request is parsed when the last response has ended ──┘
+ *      any ──refused, or the last response──► CLOSING ──all sent──► LINGER ──FIN or timeout──► DEAD ──► CLOSED
+ *
+ * An exchange:
+ *
+ *      READING ──head──► OFFERED (on_head) ──body──► OPEN (on_request) ──► RESPONDING ──► ENDED
  *
  * What must stay true:
  * - Calls of the handler on an exchange only add to the queue and ask for the end of the turn; reading,
@@ -42,7 +46,23 @@
 #define KEEP_ALIGN 8
 #define SPARE_ARENAS 32 /* of requests that are answered in the same turn */
 
-enum phase { IDLE, HEAD, BODY, QUEUED, BUSY, LINGER, DEAD };
+#define HTTP_CONN_STATES(X) /* state, name, legal next states */                                   \
+    X(CONN_IDLE, "idle", 1u << CONN_HEAD | 1u << CONN_CLOSING | 1u << CONN_DEAD)                   \
+    X(CONN_HEAD, "head", CONN_AFTER_READING | 1u << CONN_BODY | 1u << CONN_QUEUED)                 \
+    X(CONN_BODY, "body", CONN_AFTER_READING | 1u << CONN_QUEUED)                                   \
+    X(CONN_QUEUED, "queued", 1u << CONN_BUSY | 1u << CONN_DEAD)                                    \
+    X(CONN_BUSY, "busy", 1u << CONN_IDLE | 1u << CONN_CLOSING | 1u << CONN_DEAD)                   \
+    X(CONN_CLOSING, "closing", 1u << CONN_TLS_END | 1u << CONN_LINGER | 1u << CONN_DEAD)           \
+    X(CONN_TLS_END, "tls-end", 1u << CONN_LINGER | 1u << CONN_DEAD)                                \
+    X(CONN_LINGER, "linger", 1u << CONN_DEAD)                                                      \
+    X(CONN_DEAD, "dead", 1u << CONN_CLOSED)                                                        \
+    X(CONN_CLOSED, "closed", 0)
+#define X(state, name, may_become) state,
+enum http_conn_state { HTTP_CONN_STATES(X) HTTP_N_CONN_STATES };
+#undef X
+/* CLOSING: it was answered before it was complete. */
+#define CONN_AFTER_READING (1u << CONN_BUSY | 1u << CONN_CLOSING | 1u << CONN_DEAD)
+
 enum http_timer { T_NONE, T_HEADERS, T_BODY, T_IDLE, T_WRITE, T_LINGER, T_PING, N_TIMERS };
 
 typedef struct http_shard http_shard;
@@ -61,13 +81,11 @@ typedef struct http_conn {
     uint32_t ahead_at, ahead_n;
     int fd;
     int events; /* that libuv watches */
-    uint8_t phase, timer;
-    bool restart;   /* the timer, although its kind stays */
-    bool eof;       /* the peer's FIN */
-    bool closing;   /* no more requests; close when all is sent */
-    bool heard;     /* a byte, at least */
-    bool said_end;  /* TLS close_notify */
-    bool is_closed; /* libuv is done with it */
+    uint32_t number;      /* of the shard's connections, for the trace */
+    uint8_t state, timer; /* enum http_conn_state; enum http_timer */
+    bool restart;         /* the timer, although its kind stays */
+    bool eof;             /* the peer's FIN */
+    bool has_tls_bytes;   /* the peer has sent something */
     bool is_loopback;
     uint16_t peer; /* see dgm_http_peer */
 } http_conn;
@@ -135,6 +153,7 @@ struct http_shard {
     dgm_loop_stop stop;
     http_conn *conns;
     size_t n_conns;
+    uint32_t n_accepted;
     atomic_size_t n_seen; /* n_conns, for others */
     struct http_timers timers[N_TIMERS];
     size_t next_shard; /* of a unix socket: who gets the next connection */
@@ -220,6 +239,8 @@ void http_uncharge(dgm_http_exchange *x);      /* all of it */
 
 /* ---- http_conn.c ------------------------------------------------------------------------------------------- */
 
+extern const dgm_machine http_conn_machine;
+void http_conn_set_state(http_conn *c, enum http_conn_state to); /* the only writer of c->state */
 void http_conn_new(http_shard *s, int fd, size_t peer);
 void http_conn_close(http_conn *c);
 void http_lost(http_conn *c);   /* the peer is not there any more */

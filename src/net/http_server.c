@@ -76,7 +76,7 @@ static void shard_close(void *arg)
     http_listener_close(s);
     for (http_conn *c = s->conns, *next; c; c = next) {
         next = c->next; /* c itself stays until libuv is done with it */
-        if (c->phase != DEAD)
+        if (c->state < CONN_DEAD)
             http_lost(c);
     }
     dgm_timer_close(&s->tick, on_timer_closed, s);
@@ -110,9 +110,9 @@ static void shard_drain(void *arg)
     http_listener_close(s);
     for (http_conn *c = s->conns, *next; c; c = next) {
         next = c->next;
-        if (c->phase == IDLE)
+        if (c->state == CONN_IDLE)
             http_touch(c); /* settle closes it, if nothing is left to be done */
-        else if (c->phase == BUSY && c->x->on_drain)
+        else if (c->state == CONN_BUSY && c->x->on_drain)
             dgm_loop_at_turn_end(s->loop, &c->x->turn);
     }
     http_shard_check(s);

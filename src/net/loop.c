@@ -57,6 +57,7 @@ struct dgm_loop {
     dgm_loop_turn *turn_first, *turn_last;
     dgm_loop_turn *turn_running; /* of the turn end that is being run */
     dgm_loop_stop *stops;
+    dgm_trace trace;
 
     pthread_mutex_t lock; /* for the rest */
     struct jobs queue;
@@ -450,6 +451,40 @@ int64_t dgm_loop_unix_ms(void)
             return before;
     } while (!atomic_compare_exchange_weak(&latest, &before, now));
     return now;
+}
+
+void dgm_loop_trace(dgm_loop *l, const dgm_machine *m, uint64_t object, unsigned from, unsigned to)
+{
+    assert(dgm_machine_allows(m, from, to));
+    dgm_trace_add(&l->trace, &(dgm_transition){.machine = m,
+                                               .object = object,
+                                               .ms = uv_now(&l->uv),
+                                               .from = (uint8_t)from,
+                                               .to = (uint8_t)to});
+}
+
+size_t dgm_loops_read_trace(dgm_loops *l, dgm_transition **ret_entries)
+{
+    dgm_transition *merged = dgm_xcalloc(2 * l->n * DGM_TRACE_ENTRIES, sizeof *merged);
+    dgm_transition *first[DGM_MAX_LOOPS], *end[DGM_MAX_LOOPS];
+    uint64_t unix_less_loop_ms = (uint64_t)dgm_loop_unix_ms() - uv_hrtime() / 1000000;
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        first[i] = merged + (l->n + i) * DGM_TRACE_ENTRIES;
+        end[i] = first[i] + dgm_trace_read(&l->at[i]->trace, first[i]);
+    }
+    for (;; n++) {
+        size_t next = l->n; /* the loop whose next entry is the oldest */
+        for (size_t i = 0; i < l->n; i++)
+            if (first[i] < end[i] && (next == l->n || first[i]->ms < first[next]->ms))
+                next = i;
+        if (next == l->n)
+            break;
+        merged[n] = *first[next]++;
+        merged[n].ms += unix_less_loop_ms;
+    }
+    *ret_entries = merged;
+    return n;
 }
 
 void dgm_loop_on_stop(dgm_loop *l, dgm_loop_stop *node)

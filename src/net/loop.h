@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/trace.h"
 
 #include <uv.h>
 
@@ -30,6 +31,13 @@ dgm_loop *dgm_loop_current(void); /* of this thread; NULL on any other */
 size_t dgm_loop_index(const dgm_loop *l);
 uv_loop_t *dgm_loop_uv(dgm_loop *l);
 int64_t dgm_loop_unix_ms(void); /* wall clock; does not go back unless it is set back */
+
+/* A state machine whose object belongs to l changes its state: checks the transition and adds it to the trace of l. Only
+ * from l's thread. */
+void dgm_loop_trace(dgm_loop *l, const dgm_machine *m, uint64_t object, unsigned from, unsigned to);
+/* The transitions that all loops have traced, in the order of time; their ms are Unix milliseconds. From any thread. The
+ * caller frees *ret_entries. */
+size_t dgm_loops_read_trace(dgm_loops *l, dgm_transition **ret_entries);
 
 /* Runs fn(arg) on l, soon. From any thread; what one thread posts to one loop runs in that order. After
  * the loop has stopped, posted work is run by dgm_loops_free on the calling thread: nothing is lost
