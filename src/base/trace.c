@@ -32,8 +32,8 @@ size_t dgm_trace_read(const dgm_trace *t, dgm_transition *ret_entries)
         size_t slot = i % DGM_TRACE_ENTRIES;
         uint64_t when = atomic_load_explicit(&t->slots[slot].when, memory_order_acquire);
         ret_entries[i - first] = (dgm_transition){
-            .machine = (const dgm_machine *)(uintptr_t)atomic_load_explicit(
-                &t->slots[slot].machine, memory_order_acquire),
+            .machine = (const dgm_machine *)(uintptr_t)atomic_load_explicit(&t->slots[slot].machine,
+                                                                            memory_order_acquire),
             .object = atomic_load_explicit(&t->slots[slot].object, memory_order_acquire),
             .ms = when >> 16,
             .from = (uint8_t)(when >> 8),

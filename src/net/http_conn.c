@@ -169,7 +169,6 @@ void http_conn_close(http_conn *c)
     dgm_http_exchange *x = c->x;
     if (x && c->state == CONN_BUSY) {
         x->c = NULL;
-        x->gone = true;
     } else if (x) {
         if (c->state == CONN_QUEUED)
             http_unqueue(x);

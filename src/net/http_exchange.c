@@ -30,6 +30,31 @@ static void give_arena(http_shard *s, dgm_arena *a)
     }
 }
 
+/* ---- states ------------------------------------------------------------------------------------------------- */
+
+#define X(state, name, may_become) name,
+static const char *const exchange_state_names[] = {HTTP_EXCHANGE_STATES(X)};
+#undef X
+#define X(state, name, may_become) [state] = (may_become),
+static const uint16_t exchange_may_become[] = {HTTP_EXCHANGE_STATES(X)};
+#undef X
+const dgm_machine http_exchange_machine = {.name = "exchange",
+                                           .states = exchange_state_names,
+                                           .may_become = exchange_may_become,
+                                           .n = HTTP_N_EXCHANGE_STATES};
+
+/* The only writer of x->state. */
+static void exchange_set_state(dgm_http_exchange *x, enum http_exchange_state to)
+{
+    dgm_loop_trace(x->shard->loop, &http_exchange_machine, x->number, x->state, to);
+    x->state = (uint8_t)to;
+}
+
+static bool is_disconnected(const dgm_http_exchange *x)
+{
+    return !x->c && x->state != EXCHANGE_ENDED;
+}
+
 /* ---- exchanges: being read ------------------------------------------------------------------------------------ */
 
 void http_exchange_new(http_conn *c)
@@ -38,6 +63,7 @@ void http_exchange_new(http_conn *c)
     x->arena = take_arena(c->shard);
     x->shard = c->shard;
     x->c = c;
+    x->number = c->number;
     x->turn = (dgm_loop_turn){.fn = http_exchange_turn, .arg = x};
     x->in = dgm_arena_alloc_raw(x->arena, sizeof *x->in);
     dgm_http1_init(x->in, x->arena, c->shard->server->max_body);
@@ -58,8 +84,9 @@ void http_exchange_free(dgm_http_exchange *x)
 void http_exchange_drop(dgm_http_exchange *x, int status)
 {
     const dgm_http_handler *h = &x->shard->server->handler;
-    if (x->shown && h->on_answered)
+    if (x->state == EXCHANGE_OFFERED && h->on_answered)
         h->on_answered(h->user, x, status, 0);
+    exchange_set_state(x, EXCHANGE_ENDED);
     http_exchange_free(x);
 }
 
@@ -74,17 +101,18 @@ void http_exchange_turn(void *arg)
         if (x->charged)
             http_uncharge(x);
     }
-    if (x->ended) {
+    if (x->state == EXCHANGE_ENDED) {
         if (!x->borrowed)
             http_exchange_free(x);
-    } else if (x->gone && x->on_gone && !x->told_gone) {
-        x->told_gone = true;
-        x->on_gone(x->arg);
+    } else if (is_disconnected(x) && x->on_gone) {
+        dgm_loop_fn on_gone = x->on_gone;
+        x->on_gone = NULL;
+        on_gone(x->arg);
     } else if (x->on_fin && x->c && x->c->eof) {
         dgm_loop_fn on_fin = x->on_fin;
         x->on_fin = NULL;
         on_fin(x->arg);
-    } else if (x->shard->draining && x->on_drain && !x->gone) {
+    } else if (x->shard->draining && x->on_drain && x->c) {
         dgm_loop_fn on_drain = x->on_drain;
         x->on_drain = NULL;
         on_drain(x->arg);
@@ -94,7 +122,7 @@ void http_exchange_turn(void *arg)
 static void on_piece_dropped(void *arg)
 {
     dgm_http_exchange *x = arg;
-    if (--x->borrowed == 0 && (x->ended || x->forgotten))
+    if (--x->borrowed == 0 && (x->state == EXCHANGE_ENDED || x->forgotten))
         dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
 
@@ -104,7 +132,7 @@ static void exchange_over(dgm_http_exchange *x)
     http_conn *c = x->c;
     if (h->on_answered)
         h->on_answered(h->user, x, x->status, x->sent);
-    x->ended = true;
+    exchange_set_state(x, EXCHANGE_ENDED);
     x->on_room = x->on_gone = x->on_fin = x->on_drain = NULL;
     if (c) {
         x->c = NULL;
@@ -126,7 +154,7 @@ void http_refused(http_shard *s, int status, const char *why)
 void http_refuse(http_conn *c, int status, const char *why)
 {
     dgm_str text = dgm_str_from(why);
-    if (!c->x || !c->x->shown)
+    if (!c->x || c->x->state == EXCHANGE_READING)
         http_refused(c->shard, status, why);
     http_put_head(c, status, DGM_STR("text/plain; charset=utf-8"), (http_headers){0},
                   (http_headers){0}, BY_LENGTH, text.n + 1, "close");
@@ -139,7 +167,8 @@ void http_refuse(http_conn *c, int status, const char *why)
     http_touch(c);
 }
 
-static dgm_http_exchange *begin_answer(http_conn *c)
+/* The handler gets it in this state. */
+static dgm_http_exchange *exchange_show(http_conn *c, enum http_exchange_state state)
 {
     dgm_http_exchange *x = c->x;
     x->in->request.is_loopback = c->is_loopback;
@@ -148,6 +177,7 @@ static dgm_http_exchange *begin_answer(http_conn *c)
     x->is_head = x->in->parser.method == HTTP_HEAD;
     x->is_http10 = x->in->is_http10;
     x->keep_alive = x->in->keep_alive;
+    exchange_set_state(x, state);
     return x;
 }
 
@@ -155,10 +185,10 @@ static dgm_http_exchange *begin_answer(http_conn *c)
 static void hand_over_now(http_conn *c)
 {
     const dgm_http_handler *h = &c->shard->server->handler;
-    dgm_http_exchange *x = begin_answer(c);
+    dgm_http_exchange *x = exchange_show(c, EXCHANGE_OPEN);
     http_conn_set_state(c, CONN_BUSY);
     h->on_request(h->user, x, &x->in->request);
-    if (!x->ended && !x->forgotten)
+    if (x->state != EXCHANGE_ENDED && !x->forgotten)
         http_charge_actual(x);
 }
 
@@ -209,7 +239,7 @@ void http_refuse_body(http_conn *c, dgm_http_refusal refusal, const char *why)
         http_refuse(c, refusal == DGM_HTTP_TOO_LARGE ? 413 : 503, why);
         return;
     }
-    dgm_http_exchange *x = begin_answer(c);
+    dgm_http_exchange *x = exchange_show(c, EXCHANGE_OPEN);
     http_conn_set_state(c, CONN_BUSY);
     x->keep_alive = false; /* what comes next is its body */
     x->in->request.body = (dgm_str){0};
@@ -221,13 +251,12 @@ bool http_admit(http_conn *c)
     const dgm_http_handler *h = &c->shard->server->handler;
     dgm_http_exchange *x = c->x;
     if (h->on_head) {
-        begin_answer(c);
-        x->keep_alive = false; /* what comes next is its body */
-        x->shown = true;
+        exchange_show(c, EXCHANGE_OFFERED);
+        x->keep_alive = false; /* the bytes that come next are its body */
         h->on_head(h->user, x, &x->in->request);
-        if (x->ended)
+        if (x->state == EXCHANGE_ENDED)
             return false;
-        assert(!x->begun);
+        assert(x->state == EXCHANGE_OFFERED);
     }
     if (!dgm_http1_set_max_body(x->in, x->in->max_body)) {
         http_refuse_body(c, DGM_HTTP_TOO_LARGE, "the body is too large (http_body_bytes)");
@@ -327,11 +356,11 @@ static void keep_also(dgm_http_exchange *x)
 
 void dgm_http_forget_request(dgm_http_exchange *x)
 {
-    assert(!x->ended);
+    assert(x->state != EXCHANGE_ENDED);
     if (x->forgotten)
         return;
     const dgm_http_request *r = &x->in->request;
-    if (!x->begun && x->n_also)
+    if (x->state < EXCHANGE_RESPONDING && x->n_also)
         keep_also(x);
     struct http_left *l = dgm_http_alloc(x, sizeof *l + r->target.n);
     *l = (struct http_left){.method = r->method.p, /* llhttp's own */
@@ -350,7 +379,7 @@ void dgm_http_forget_request(dgm_http_exchange *x)
 
 void dgm_http_add_headers(dgm_http_exchange *x, const dgm_http_header *headers, size_t n)
 {
-    assert(!x->begun);
+    assert(x->state < EXCHANGE_RESPONDING);
     if (x->n_also) {
         dgm_http_header *all = dgm_new_n(dgm_http_arena(x), dgm_http_header, x->n_also + n);
         memcpy(all, x->also, x->n_also * sizeof *all);
@@ -375,8 +404,8 @@ void *dgm_http_tag(const dgm_http_exchange *x)
 static void begin(dgm_http_exchange *x, int status, dgm_str type, const dgm_http_header *headers,
                   size_t n, enum http_framing framing, size_t length)
 {
-    assert(!x->begun && !x->ended && status >= 200 && status <= 999);
-    x->begun = true;
+    assert(status >= 200 && status <= 999);
+    exchange_set_state(x, EXCHANGE_RESPONDING);
     x->status = (uint16_t)status;
     x->no_body = x->is_head || status == 204 || status == 304;
     x->keep_alive &= framing != BY_CLOSE && !x->shard->draining;
@@ -429,7 +458,7 @@ void dgm_http_begin(dgm_http_exchange *x, int status, dgm_str content_type,
 /* Is there anybody to write to? Then the chunk is open. */
 static bool writes(dgm_http_exchange *x, dgm_str bytes)
 {
-    assert(x->begun && !x->ended);
+    assert(x->state == EXCHANGE_RESPONDING);
     if (!x->c || x->no_body || !bytes.n)
         return false;
     if (x->chunked)
@@ -471,8 +500,8 @@ void dgm_http_write_shared(dgm_http_exchange *x, dgm_str bytes, dgm_loop_fn rele
 
 void dgm_http_end(dgm_http_exchange *x)
 {
-    assert(!x->ended);
-    if (!x->begun && x->c) {
+    assert(x->state != EXCHANGE_ENDED);
+    if (x->state != EXCHANGE_RESPONDING && x->c) {
         dgm_http_respond(x, 500, DGM_STR("text/plain; charset=utf-8"), NULL, 0,
                          DGM_STR("no answer\n"));
         return;
@@ -495,8 +524,7 @@ void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_go
     x->on_gone = on_gone;
     x->on_fin = NULL;
     x->arg = arg;
-    x->told_gone = false;
-    if (x->gone)
+    if (is_disconnected(x))
         dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
 
@@ -516,7 +544,7 @@ void dgm_http_on_drain(dgm_http_exchange *x, dgm_loop_fn on_drain)
 
 void dgm_http_keep_alive(dgm_http_exchange *x, dgm_str text)
 {
-    assert(x->begun && !x->ended);
+    assert(x->state == EXCHANGE_RESPONDING);
     x->ping = text.p;
     x->ping_n = (uint32_t)text.n;
     if (x->c)

@@ -63,6 +63,17 @@ enum http_conn_state { HTTP_CONN_STATES(X) HTTP_N_CONN_STATES };
 /* CLOSING: it was answered before it was complete. */
 #define CONN_AFTER_READING (1u << CONN_BUSY | 1u << CONN_CLOSING | 1u << CONN_DEAD)
 
+#define HTTP_EXCHANGE_STATES(X)                                                                    \
+    X(EXCHANGE_READING, "reading", 1u << EXCHANGE_OFFERED | EXCHANGE_AFTER_READING)                \
+    X(EXCHANGE_OFFERED, "offered", EXCHANGE_AFTER_READING | 1u << EXCHANGE_RESPONDING)             \
+    X(EXCHANGE_OPEN, "open", 1u << EXCHANGE_RESPONDING | 1u << EXCHANGE_ENDED)                     \
+    X(EXCHANGE_RESPONDING, "responding", 1u << EXCHANGE_ENDED)                                     \
+    X(EXCHANGE_ENDED, "ended", 0)
+#define X(state, name, may_become) state,
+enum http_exchange_state { HTTP_EXCHANGE_STATES(X) HTTP_N_EXCHANGE_STATES };
+#undef X
+#define EXCHANGE_AFTER_READING (1u << EXCHANGE_OPEN | 1u << EXCHANGE_ENDED)
+
 enum http_timer { T_NONE, T_HEADERS, T_BODY, T_IDLE, T_WRITE, T_LINGER, T_PING, N_TIMERS };
 
 typedef struct http_shard http_shard;
@@ -80,7 +91,7 @@ typedef struct http_conn {
     char *ahead; /* what came behind the request that is being answered */
     uint32_t ahead_at, ahead_n;
     int fd;
-    int events; /* that libuv watches */
+    int events;           /* that libuv watches */
     uint32_t number;      /* of the shard's connections, for the trace */
     uint8_t state, timer; /* enum http_conn_state; enum http_timer */
     bool restart;         /* the timer, although its kind stays */
@@ -106,7 +117,7 @@ struct dgm_http_exchange {
         struct http_left *left;
     };
     http_shard *shard;
-    http_conn *c; /* NULL: the peer is gone, or the exchange over */
+    http_conn *c; /* NULL: the peer has disconnected, or the exchange has ended */
     dgm_arena
         *arena; /* what is decoded and built; if forgotten it goes when nothing of it is needed */
     dgm_arena *own; /* what stays and is too much for `room`; NULL: nothing yet */
@@ -126,12 +137,12 @@ struct dgm_http_exchange {
     uint32_t borrowed; /* pieces on their way; they may lie in the arena */
     uint32_t ping_n;
     uint16_t n_also;
-    uint16_t status; /* 0: not begun */
+    uint16_t status; /* 0: there is no response yet */
+    uint8_t state;   /* enum http_exchange_state */
     bool forgotten;  /* the request */
-    bool begun, ended, gone, told_gone;
-    bool shown; /* on_head was called: the handler knows of it */
     bool is_head, is_http10, chunked, no_body, keep_alive;
-    bool above;                                 /* the mark: on_room is owed */
+    bool above;                                 /* the mark: on_room will be called */
+    uint32_t number;                            /* of its connection, for the trace */
     uint16_t kept, kept_texts;                  /* of room: from the front, from the back */
     _Alignas(KEEP_ALIGN) char room[KEEP_BYTES]; /* what dgm_http_alloc gives out first */
 };
@@ -213,10 +224,11 @@ void http_put_head(http_conn *c, int status, dgm_str type, http_headers also, ht
 
 /* ---- http_exchange.c --------------------------------------------------------------------------------------- */
 
+extern const dgm_machine http_exchange_machine;
 void http_exchange_new(http_conn *c); /* becomes c->x */
 void http_exchange_free(dgm_http_exchange *x);
-void http_exchange_turn(
-    void *exchange);               /* tells that the peer is gone; frees it when it has ended */
+/* The end of a turn: reports that the peer has disconnected; frees the exchange when it has ended. */
+void http_exchange_turn(void *exchange);
 void http_hand_over(http_conn *c); /* c->x is whole */
 void http_on_next_large(void *shard);
 void http_unqueue(dgm_http_exchange *x);
@@ -224,7 +236,7 @@ void http_unqueue(dgm_http_exchange *x);
 bool http_admit(http_conn *c);
 /* Its body is too large, or there is no room for it: whoever answers requests does, if it wants to. */
 void http_refuse_body(http_conn *c, dgm_http_refusal refusal, const char *why);
-/* An exchange that ends without an answer of its handler, which is told so if it knows of it. */
+/* Frees an exchange that ends without a response of its handler; on_answered is called if it was offered. */
 void http_exchange_drop(dgm_http_exchange *x, int status);
 /* Answers a connection that goes no further; there may be no request. */
 void http_refuse(http_conn *c, int status, const char *why);

@@ -347,7 +347,49 @@ static void connections_over_the_limit_are_told_so(void **state)
     stop();
 }
 
+/* ---- states ---------------------------------------------------------------------------------------------------- */
+
+static void illegal_transitions_of_connections_and_exchanges_are_detected(void **state)
+{
+    (void)state;
+    assert_null(dgm_machine_fault(&http_conn_machine));
+    assert_true(dgm_machine_allows(&http_conn_machine, CONN_BUSY, CONN_IDLE));
+    assert_false(dgm_machine_allows(&http_conn_machine, CONN_IDLE, CONN_BUSY));
+    assert_false(dgm_machine_allows(&http_conn_machine, CONN_CLOSING, CONN_IDLE));
+    assert_null(dgm_machine_fault(&http_exchange_machine));
+    assert_true(dgm_machine_allows(&http_exchange_machine, EXCHANGE_OPEN, EXCHANGE_RESPONDING));
+    assert_false(dgm_machine_allows(&http_exchange_machine, EXCHANGE_ENDED, EXCHANGE_RESPONDING));
+}
+
+static void the_trace_has_the_transitions_of_a_request(void **state)
+{
+    static const char *const expected[] = {"idle>head",       "reading>open",     "head>busy",
+                                           "open>responding", "responding>ended", "busy>idle"};
+    dgm_transition *all;
+    char text[64];
+    (void)state;
+    serve(1, (dgm_http_options){0}, NULL);
+    int fd = client();
+    say(fd, GET("/x"));
+    hear(fd, got, "GET /x ");
+    size_t n = dgm_loops_read_trace(w.loops, &all);
+    assert_in_range(n, 6, 8);
+    for (size_t i = 0; i < 6; i++) {
+        snprintf(text, sizeof text, "%s>%s", all[i].machine->states[all[i].from],
+                 all[i].machine->states[all[i].to]);
+        assert_string_equal(text, expected[i]);
+        assert_int_equal(all[i].object, 1);
+    }
+    assert_in_range(all[0].ms, (uint64_t)dgm_loop_unix_ms() - 60000,
+                    (uint64_t)dgm_loop_unix_ms() + 1000);
+    free(all);
+    close(fd);
+    stop();
+}
+
 DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_the_connection_stays),
+              dgm_test(illegal_transitions_of_connections_and_exchanges_are_detected),
+              dgm_test(the_trace_has_the_transitions_of_a_request),
               dgm_test(pipelined_requests_are_answered_in_order_wherever_they_are_cut),
               dgm_test(byte_by_byte_is_as_good),
               dgm_test(a_thousand_pipelined_requests_come_back_in_order),
