@@ -31,7 +31,7 @@ static void take_subscribe(struct live *l, struct call *c)
 {
     uint64_t last = dgm_log_last(l->log);
     bool has_cursor = c->cursor != DGM_NO_CURSOR;
-    if (!has_cursor && dgm_state_is_terminal(l->state)) {
+    if (!has_cursor && dgm_state_is_terminal(l->task_state)) {
         core_refuse_with(c, DGM_UNSUPPORTED_OPERATION, "the task has ended: get it instead");
         return;
     }
@@ -82,7 +82,7 @@ static void waited(void *arg)
 {
     struct wait *w = arg;
     struct live *l = live_find(w->shard, w->owner, w->id);
-    if (l && l->is == LIVE_READY)
+    if (l && l->state == LIVE_READY)
         w->fn(w, l);
     end_wait(w);
 }
@@ -95,7 +95,7 @@ static void wait_then(struct live *l, uint64_t ms, void (*fn)(struct wait *, str
     w->shard = l->shard;
     w->owner = (dgm_owner){dgm_arena_dup(a, l->owner.tenant), dgm_arena_dup(a, l->owner.principal)};
     w->id = dgm_arena_dup(a, l->id);
-    w->turn = l->turn.turn;
+    w->turn = l->turns.last.turn;
     w->fn = fn;
     dgm_timer_init(l->shard->loop, &w->timer, waited, w);
     dgm_timer_start(&w->timer, ms);
@@ -107,9 +107,9 @@ static void wait_then(struct live *l, uint64_t ms, void (*fn)(struct wait *, str
 static void cancel_timed_out(struct wait *w, struct live *l)
 {
     (void)w;
-    while (l->canceling) {
-        struct call *c = l->canceling;
-        l->canceling = c->next;
+    while (l->calls.canceling) {
+        struct call *c = l->calls.canceling;
+        l->calls.canceling = c->next;
         c->snapshot = live_snapshot(l);
         live_answer_when_published(l, c, dgm_log_last(l->log));
     }
@@ -118,26 +118,26 @@ static void cancel_timed_out(struct wait *w, struct live *l)
 static void take_cancel(struct live *l, struct call *c)
 {
     dgm_err err = {0};
-    if (l->state == DGM_STATE_CANCELED) {
+    if (l->task_state == DGM_STATE_CANCELED) {
         take_get(l, c);
         return;
     }
-    if (dgm_state_is_terminal(l->state)) {
+    if (dgm_state_is_terminal(l->task_state)) {
         core_refuse_with(c, DGM_TASK_NOT_CANCELABLE, "the task has ended");
         return;
     }
-    if (l->is == LIVE_BROKEN) {
+    if (l->state == LIVE_BROKEN) {
         core_refuse(c, l->store_fault);
         return;
     }
-    c->next = l->canceling;
-    l->canceling = c;
+    c->next = l->calls.canceling;
+    l->calls.canceling = c;
     if (l->run) {
         if (!c->next)
             wait_then(l, DGM_CANCEL_WAIT_MS, cancel_timed_out);
         run_cancel(l->run);
     } else if (live_end_task(l, DGM_STATE_CANCELED, NULL, &err)) {
-        l->canceling = c->next;
+        l->calls.canceling = c->next;
         core_refuse(c, &err);
     }
 }
@@ -146,13 +146,13 @@ static void take_cancel(struct live *l, struct call *c)
 
 static void cancel_if_nobody_reads(struct wait *w, struct live *l)
 {
-    if (l->run && l->turn.turn == w->turn && !dgm_log_n_readers(l->log))
+    if (l->run && l->turns.last.turn == w->turn && !dgm_log_n_readers(l->log))
         run_cancel(l->run);
 }
 
 static void take_gone(struct live *l, struct call *c)
 {
-    if (l->is == LIVE_READY && l->run && l->turn.turn == c->turn)
+    if (l->state == LIVE_READY && l->run && l->turns.last.turn == c->turn)
         wait_then(l, c->grace_ms, cancel_if_nobody_reads);
     core_answer(c);
 }
@@ -162,8 +162,8 @@ static void take_gone(struct live *l, struct call *c)
 static void take_settle(struct live *l, struct call *c)
 {
     dgm_err err = {0};
-    bool unfinished = !l->run && !dgm_state_is_terminal(l->state) &&
-                      !dgm_state_is_interrupted(l->state) && !l->agent->backend->can_resume;
+    bool unfinished = !l->run && !dgm_state_is_terminal(l->task_state) &&
+                      !dgm_state_is_interrupted(l->task_state) && !l->agent->backend->can_resume;
     if (unfinished && live_end_task(l, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err))
         core_refuse(c, &err);
     else

@@ -187,7 +187,14 @@ void core_refuse_all(struct call **list, const dgm_err *err);
 
 /* ---- live tasks ---------------------------------------------------------------------------------------------- */
 
-enum live_state { LIVE_LOADING, LIVE_READY, LIVE_BROKEN };
+#define LIVE_STATES(X) /* state, name, legal next states */                                        \
+    X(LIVE_LOADING, "loading", 1u << LIVE_READY | 1u << LIVE_FREED)                                \
+    X(LIVE_READY, "ready", 1u << LIVE_BROKEN | 1u << LIVE_FREED)                                   \
+    X(LIVE_BROKEN, "broken", 1u << LIVE_FREED)                                                     \
+    X(LIVE_FREED, "freed", 0)
+#define X(state, name, may_become) state,
+enum live_state { LIVE_STATES(X) N_LIVE_STATES };
+#undef X
 
 struct turn_at { /* where a turn begins */
     uint64_t first_seq;
@@ -199,6 +206,34 @@ struct open_calls { /* that a task asks its caller to make, until they are writt
     dgm_strs ids;
 };
 
+struct live_turns {
+    dgm_turn_row last; /* the one that runs, or the last */
+    char *texts;       /* the texts of it; NULL: none that need a copy */
+    struct turn_at *items;
+    uint32_t n, cap;
+};
+
+struct live_calls {
+    struct call *loading; /* waiting for records from the store, newest first */
+    struct call *waiting; /* waiting for a record to be published, in order */
+    struct call **waiting_end;
+    struct call *queued;    /* messages for after this run, in order */
+    struct call *canceling; /* cancels that wait for the end */
+    uint32_t n_queued;
+    uint32_t n_lookups; /* of messages, in the store */
+};
+
+/* What the store has not got yet. It is written at the end of this turn of the loop. */
+struct live_write {
+    dgm_loop_turn flush;
+    dgm_taken *message;            /* the message that started the turn, its id behind it */
+    struct open_calls *open_calls; /* NULL: none */
+    size_t bytes;                  /* of records that are not published */
+    uint32_t n_records;            /* at the end of the log that are to be written */
+    uint32_t n_appends;            /* the store has not answered */
+    bool sync, turn, folded;       /* to the disk at once; with the turn; with the folded Task */
+};
+
 struct live {
     struct node node; /* first */
     struct shard *shard;
@@ -208,38 +243,25 @@ struct live {
     dgm_log *log;
     dgm_fold *fold;
     int64_t created_ms, status_ms;
-    uint64_t kept_first; /* what the store has begins here, or later */
-    dgm_turn_row turn;   /* the one that runs, or the last */
-    char *turn_texts;    /* what it points to; NULL: nothing of its own */
-    struct turn_at *turns;
+    uint64_t kept_first; /* the store's records start here, or later */
+    struct live_turns turns;
     struct run *run;
-    struct call *loading; /* waiting for the load, newest first */
-    struct call *older;   /* waiting for older records, newest first */
-    struct call *waiting; /* answers that wait to be published, in order */
-    struct call **waiting_end;
-    struct call *queued;        /* messages for after this run, in order */
-    struct call *canceling;     /* cancels that wait for the end */
+    struct live_calls calls;
     struct inflight *inflights; /* its messages that are not stored yet */
     struct older_load *older_load;
-    /* to be written at the end of this turn of the loop */
-    dgm_loop_turn flush;
-    dgm_taken *taken;        /* the message that began the turn, its id behind it */
-    struct open_calls *asks; /* NULL: nothing */
-    size_t unwritten_bytes;  /* of records that are not published */
-    dgm_err *store_fault;    /* when it is broken */
-    enum live_state is;
-    dgm_task_state state;
-    uint32_t held; /* by functions that go on with it */
-    uint32_t n_turns, turns_cap;
-    uint32_t n_queued;
-    uint32_t n_lookups; /* of messages, in the store */
-    uint32_t n_pending; /* records at the end of its log that are to be written */
-    uint32_t n_writing; /* appends the store has not answered */
-    bool sync, write_turn, write_folded;
+    struct live_write write;
+    dgm_err *store_fault; /* when it is broken */
+    enum live_state state;
+    dgm_task_state task_state;
+    uint32_t held;         /* by functions that go on with it */
     uint32_t context_room; /* of texts; a longer one has a block of its own */
     char texts[];          /* its owner, its id, its context */
 };
 
+extern const dgm_machine live_machine, live_task_machine;
+void live_set_state(struct live *l, enum live_state to); /* the only writer of l->state */
+/* The only writer of l->task_state. The fold has checked the transition. */
+void live_set_task_state(struct live *l, dgm_task_state to);
 struct live *live_find(struct shard *s, dgm_owner owner, dgm_str id);
 /* Empty, in the table; with room for a context id. */
 struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room);

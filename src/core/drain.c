@@ -23,7 +23,7 @@ void drain_look(struct shard *s)
         return;
     for (size_t i = 0; i < s->lives.cap; i++) {
         for (struct node *at = s->lives.slots[i]; at; at = at->next) {
-            if (dgm_loop_is_queued(&((struct live *)(void *)at)->flush))
+            if (dgm_loop_is_queued(&((struct live *)(void *)at)->write.flush))
                 return; /* it looks again when that is written */
         }
     }
@@ -40,8 +40,8 @@ static void let_go(struct shard *s)
         for (struct node *at = s->lives.slots[i], *next; at; at = next) {
             struct live *l = (struct live *)(void *)at;
             next = at->next;
-            core_refuse_all(&l->queued, &err);
-            l->n_queued = 0;
+            core_refuse_all(&l->calls.queued, &err);
+            l->calls.n_queued = 0;
             live_settle_down(l);
         }
     }

@@ -51,8 +51,8 @@ static void got_turn(dgm_code code, const dgm_turn_row *turn, dgm_str task_id, c
 /* What stands in front of the next one belongs to it. */
 static uint64_t last_of(const struct live *l, const struct turn_at *at)
 {
-    if (at->turn == l->turn.turn)
-        return l->run ? 0 : l->turn.last_seq;
+    if (at->turn == l->turns.last.turn)
+        return l->run ? 0 : l->turns.last.last_seq;
     return at[1].first_seq - 1;
 }
 

@@ -32,7 +32,7 @@ void run_lint(struct run *r, const dgm_event *e)
                         .task_id = r->input.task_id,
                         .context_id = r->input.context_id,
                         .has_task = r->live != NULL,
-                        .state = r->live ? r->live->state : DGM_STATE_SUBMITTED};
+                        .state = r->live ? r->live->task_state : DGM_STATE_SUBMITTED};
     if (r->live && e->kind == DGM_EVENT_ARTIFACT)
         v.artifact = dgm_fold_artifact_of(r->live->fold, e->artifact->artifact.artifact_id);
     for (int i = 0; i < DGM_N_EVENT_RULES; i++) {

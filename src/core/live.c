@@ -15,6 +15,55 @@
 
 #define BATCH_KEEP_BYTES ((size_t)64 << 10) /* what stays of a list of records to be written */
 
+/* ---- states ---------------------------------------------------------------------------------------------------- */
+
+#define X(state, name, may_become) name,
+static const char *const live_state_names[] = {LIVE_STATES(X)};
+#undef X
+#define X(state, name, may_become) [state] = (may_become),
+static const uint16_t live_may_become[] = {LIVE_STATES(X)};
+#undef X
+const dgm_machine live_machine = {.name = "task",
+                                  .states = live_state_names,
+                                  .may_become = live_may_become,
+                                  .n = N_LIVE_STATES,
+                                  .is_of_task = true};
+
+void live_set_state(struct live *l, enum live_state to)
+{
+    dgm_loop_trace(l->shard->loop, &live_machine, dgm_trace_task_object(l->id), l->state, to);
+    l->state = to;
+}
+
+/* Any transition: agents of third parties may break the rules of A2A. */
+#define ANY ((1u << DGM_N_STATES) - 1)
+static const uint16_t task_may_become[] = {ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY};
+_Static_assert(sizeof task_may_become / sizeof *task_may_become == DGM_N_STATES, "one per state");
+static const char *const task_state_names[DGM_N_STATES] = {
+    [DGM_STATE_UNKNOWN] = "unknown",
+    [DGM_STATE_SUBMITTED] = "submitted",
+    [DGM_STATE_WORKING] = "working",
+    [DGM_STATE_COMPLETED] = "completed",
+    [DGM_STATE_FAILED] = "failed",
+    [DGM_STATE_CANCELED] = "canceled",
+    [DGM_STATE_INPUT_REQUIRED] = "input-required",
+    [DGM_STATE_REJECTED] = "rejected",
+    [DGM_STATE_AUTH_REQUIRED] = "auth-required",
+};
+const dgm_machine live_task_machine = {.name = "status",
+                                       .states = task_state_names,
+                                       .may_become = task_may_become,
+                                       .n = DGM_N_STATES,
+                                       .is_of_task = true};
+
+void live_set_task_state(struct live *l, dgm_task_state to)
+{
+    if (l->task_state != to)
+        dgm_loop_trace(l->shard->loop, &live_task_machine, dgm_trace_task_object(l->id),
+                       l->task_state, to);
+    l->task_state = to;
+}
+
 static void flush(void *arg);
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
@@ -23,7 +72,7 @@ struct live *live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *ag
                       dgm_str context_id)
 {
     struct live *l = live_make(s, owner, id, context_id.n);
-    l->is = LIVE_READY;
+    live_set_state(l, LIVE_READY);
     l->agent = agent;
     live_set_context(l, context_id);
     l->log = dgm_log_new(s->core->o.loops, 1);
@@ -35,15 +84,15 @@ struct live *live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *ag
     return l;
 }
 
-void live_free(struct live *l)
+static void live_release(struct live *l)
 {
     resend_forget(l);
     table_take(&l->shard->lives, &l->node);
     atomic_fetch_sub_explicit(&l->shard->core->live, 1, memory_order_relaxed);
-    free(l->taken);
+    free(l->write.message);
     live_forget_calls(l);
-    free(l->turns);
-    free(l->turn_texts);
+    free(l->turns.items);
+    free(l->turns.texts);
     dgm_fold_free(l->fold);
     dgm_log_unref(l->log);
     free(l->store_fault);
@@ -52,24 +101,31 @@ void live_free(struct live *l)
     free(l);
 }
 
+void live_free(struct live *l)
+{
+    live_set_state(l, LIVE_FREED);
+    live_release(l);
+}
+
+/* The loops and their traces may be freed already. */
 void live_drop(struct live *l)
 {
     if (l->run)
         run_drop(l->run);
-    live_free(l);
+    live_release(l);
 }
 
 /* Nothing runs, nothing is being written or read, nobody waits. */
 static bool is_idle(const struct live *l)
 {
-    return l->is != LIVE_LOADING && !l->held && !l->run && !l->n_writing && !l->n_pending &&
-           !l->waiting && !l->queued && !l->canceling && !l->older_load && !l->n_lookups &&
-           !dgm_loop_is_queued(&l->flush);
+    return l->state != LIVE_LOADING && !l->held && !l->run && !l->write.n_appends &&
+           !l->write.n_records && !l->calls.waiting && !l->calls.queued && !l->calls.canceling &&
+           !l->older_load && !l->calls.n_lookups && !dgm_loop_is_queued(&l->write.flush);
 }
 
 void live_settle_down(struct live *l)
 {
-    bool over = l->is == LIVE_BROKEN || dgm_state_is_terminal(l->state);
+    bool over = l->state == LIVE_BROKEN || dgm_state_is_terminal(l->task_state);
     if (!is_idle(l))
         return;
     if (over)
@@ -86,14 +142,14 @@ void live_settle_down(struct live *l)
 static void wait_for(struct live *l, struct call *c)
 {
     c->next = NULL;
-    *l->waiting_end = c;
-    l->waiting_end = &c->next;
+    *l->calls.waiting_end = c;
+    l->calls.waiting_end = &c->next;
 }
 
 void live_answer_when_published(struct live *l, struct call *c, uint64_t seq)
 {
     c->wait_seq = seq;
-    if (l->is == LIVE_BROKEN)
+    if (l->state == LIVE_BROKEN)
         core_refuse(c, l->store_fault);
     else if (dgm_log_published(l->log) >= seq)
         core_answer(c);
@@ -104,9 +160,9 @@ void live_answer_when_published(struct live *l, struct call *c, uint64_t seq)
 static void answer_published(struct live *l)
 {
     uint64_t published = dgm_log_published(l->log);
-    struct call *c = l->waiting, *next;
-    l->waiting = NULL;
-    l->waiting_end = &l->waiting;
+    struct call *c = l->calls.waiting, *next;
+    l->calls.waiting = NULL;
+    l->calls.waiting_end = &l->calls.waiting;
     for (; c; c = next) {
         next = c->next;
         if (c->wait_seq > published)
@@ -126,16 +182,16 @@ struct written {
 
 static void broke(struct live *l, const dgm_err *err)
 {
-    l->is = LIVE_BROKEN;
+    live_set_state(l, LIVE_BROKEN);
     l->store_fault = dgm_xmalloc(sizeof *err);
     *l->store_fault = *err;
     err = l->store_fault;
     resend_forget(l);
-    core_refuse_all(&l->waiting, err);
-    l->waiting_end = &l->waiting;
-    core_refuse_all(&l->queued, err);
-    l->n_queued = 0;
-    core_refuse_all(&l->canceling, err);
+    core_refuse_all(&l->calls.waiting, err);
+    l->calls.waiting_end = &l->calls.waiting;
+    core_refuse_all(&l->calls.queued, err);
+    l->calls.n_queued = 0;
+    core_refuse_all(&l->calls.canceling, err);
     if (l->run)
         run_cancel(l->run);
 }
@@ -146,14 +202,14 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     struct live *l = w->live;
     struct shard *s = l->shard;
     uint64_t last = w->last;
-    l->unwritten_bytes -= w->bytes;
+    l->write.bytes -= w->bytes;
     free(w);
-    l->n_writing--;
+    l->write.n_appends--;
     s->n_writing--;
     l->held++; /* canceling its run may be the last thing it was for */
-    if (code && l->is != LIVE_BROKEN) {
+    if (code && l->state != LIVE_BROKEN) {
         broke(l, err);
-    } else if (!code && l->is != LIVE_BROKEN) {
+    } else if (!code && l->state != LIVE_BROKEN) {
         dgm_log_publish(l->log, last);
         answer_published(l);
         resend_is_stored(l);
@@ -166,8 +222,8 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
 /* What is to be found by other names than the task's. */
 static void forget_names(struct live *l)
 {
-    free(l->taken);
-    l->taken = NULL;
+    free(l->write.message);
+    l->write.message = NULL;
     live_forget_calls(l);
 }
 
@@ -175,64 +231,65 @@ static void write_now(struct live *l)
 {
     dgm_record *folded = NULL;
     dgm_err stopping = {0};
-    if (l->shard->core->stopping && l->is != LIVE_BROKEN) {
+    if (l->shard->core->stopping && l->state != LIVE_BROKEN) {
         dgm_fail(&stopping, DGM_UNAVAILABLE, NULL, "the server is shutting down");
         broke(l, &stopping);
     }
-    if (l->is == LIVE_BROKEN) { /* what was to be written is not */
-        l->n_pending = 0;
+    if (l->state == LIVE_BROKEN) { /* what was to be written is not */
+        l->write.n_records = 0;
         forget_names(l);
         return;
     }
-    if (l->write_folded)
+    if (l->write.folded)
         folded = live_snapshot(l);
-    if (folded && dgm_state_is_terminal(l->state))
+    if (folded && dgm_state_is_terminal(l->task_state))
         dgm_log_set_task(l->log, folded);
     dgm_append batch = {
         .row = {.owner = l->owner,
                 .id = l->id,
                 .context_id = l->context_id,
                 .agent = l->agent->id,
-                .state = l->state,
+                .state = l->task_state,
                 .created_ms = l->created_ms,
                 .status_ms = l->status_ms,
                 .last_seq = dgm_log_last(l->log),
                 .folded_seq = folded ? folded->head.seq : 0,
                 .folded = folded ? dgm_record_bytes(folded) : (dgm_str){0}},
-        .records = l->n_pending ? dgm_log_tail(l->log, l->n_pending, &l->shard->batch) : NULL,
-        .n_records = l->n_pending,
-        .turn = l->write_turn ? &l->turn : NULL,
-        .taken = l->taken,
-        .open_calls = l->asks ? l->asks->ids : (dgm_strs){0},
-        .sync = l->sync,
+        .records =
+            l->write.n_records ? dgm_log_tail(l->log, l->write.n_records, &l->shard->batch) : NULL,
+        .n_records = l->write.n_records,
+        .turn = l->write.turn ? &l->turns.last : NULL,
+        .taken = l->write.message,
+        .open_calls = l->write.open_calls ? l->write.open_calls->ids : (dgm_strs){0},
+        .sync = l->write.sync,
     };
     struct written *w = dgm_xcalloc(1, sizeof *w);
     *w = (struct written){.live = l, .last = dgm_log_last(l->log)};
-    for (size_t i = 0; i < l->n_pending; i++)
+    for (size_t i = 0; i < l->write.n_records; i++)
         w->bytes += batch.records[i]->n;
-    l->n_writing++;
+    l->write.n_appends++;
     l->shard->n_writing++;
     dgm_store_append(l->shard->core->o.store, &batch, on_written, w);
     dgm_buf_shrink(&l->shard->batch, BATCH_KEEP_BYTES);
     dgm_record_unref(folded);
-    l->n_pending = 0;
+    l->write.n_records = 0;
     forget_names(l);
-    l->sync = l->write_turn = l->write_folded = false;
+    l->write.sync = l->write.turn = l->write.folded = false;
 }
 
 static void flush(void *arg)
 {
     struct live *l = arg;
     write_now(l);
-    if (l->is == LIVE_BROKEN)
+    if (l->state == LIVE_BROKEN)
         live_settle_down(l);
 }
 
 static void write_soon(struct live *l)
 {
-    l->flush.fn = flush;
-    l->flush.arg = l;
-    dgm_loop_at_turn_end(l->shard->loop, &l->flush);
+    l->write.flush.fn = flush;
+    l->write.flush.arg = l;
+    dgm_loop_at_turn_end(l->shard->loop, &l->write.flush);
 }
 
 /* ---- appending ------------------------------------------------------------------------------------------------- */
@@ -257,7 +314,7 @@ dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, 
     dgm_record *record;
     dgm_code rc;
     dgm_record_head head = {
-        .seq = dgm_log_last(l->log) + 1, .time = dgm_loop_unix_ms(), .turn = l->turn.turn};
+        .seq = dgm_log_last(l->log) + 1, .time = dgm_loop_unix_ms(), .turn = l->turns.last.turn};
     if ((rc = dgm_record_new(event, head, &l->shard->scratch, &record, err)))
         return rc;
     if ((rc = dgm_fold_add(l->fold, event, author, err))) {
@@ -265,14 +322,14 @@ dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, 
         return rc;
     }
     if (event->kind == DGM_EVENT_TASK || event->kind == DGM_EVENT_STATUS) {
-        l->state = dgm_fold_state(l->fold);
+        live_set_task_state(l, dgm_fold_state(l->fold));
         l->status_ms = head.time;
-        if (dgm_state_is_interrupted(l->state))
+        if (dgm_state_is_interrupted(l->task_state))
             live_note_calls(l, status_of(event)->message);
     }
-    l->sync = l->sync || acknowledges(event, l->state);
-    l->unwritten_bytes += record->n;
-    l->n_pending++;
+    l->write.sync = l->write.sync || acknowledges(event, l->task_state);
+    l->write.bytes += record->n;
+    l->write.n_records++;
     dgm_log_append(l->log, record);
     atomic_fetch_add_explicit(&l->shard->core->records, 1, memory_order_relaxed);
     write_soon(l);
@@ -308,7 +365,7 @@ dgm_record *live_snapshot(struct live *l)
     dgm_event event = {.kind = DGM_EVENT_TASK,
                        .task = (dgm_task *)(uintptr_t)dgm_fold_task(l->fold)};
     dgm_record_head head = {
-        .seq = dgm_log_last(l->log), .time = dgm_loop_unix_ms(), .turn = l->turn.turn};
+        .seq = dgm_log_last(l->log), .time = dgm_loop_unix_ms(), .turn = l->turns.last.turn};
     /* Larger than a record may be: lists and reads then do without, and build it from the log. */
     if (dgm_record_new(&event, head, &l->shard->scratch, &record, NULL))
         return NULL;
@@ -320,28 +377,28 @@ dgm_record *live_snapshot(struct live *l)
 dgm_code live_begin_turn(struct live *l, struct call *send, const dgm_event *event, dgm_err *err)
 {
     dgm_code rc;
-    if (dgm_loop_is_queued(&l->flush) && (l->write_turn || l->taken)) {
-        dgm_loop_not_at_turn_end(l->shard->loop, &l->flush);
+    if (dgm_loop_is_queued(&l->write.flush) && (l->write.turn || l->write.message)) {
+        dgm_loop_not_at_turn_end(l->shard->loop, &l->write.flush);
         write_now(l);
     }
-    l->turn.turn++;
+    l->turns.last.turn++;
     if ((rc = live_append(l, event, DGM_BY_SERVER, err))) {
-        l->turn.turn--;
+        l->turns.last.turn--;
         return rc;
     }
     live_note_turn(l, send);
     send_remember(l, send);
-    send->turn = l->turn.turn;
-    send->first_seq = l->turn.first_seq;
+    send->turn = l->turns.last.turn;
+    send->first_seq = l->turns.last.first_seq;
     return DGM_OK;
 }
 
 static void answer_cancels(struct live *l)
 {
-    while (l->canceling) {
-        struct call *c = l->canceling;
-        l->canceling = c->next;
-        if (l->state == DGM_STATE_CANCELED) {
+    while (l->calls.canceling) {
+        struct call *c = l->calls.canceling;
+        l->calls.canceling = c->next;
+        if (l->task_state == DGM_STATE_CANCELED) {
             c->snapshot = live_snapshot(l);
             live_answer_when_published(l, c, dgm_log_last(l->log));
         } else {
@@ -352,11 +409,11 @@ static void answer_cancels(struct live *l)
 
 void live_rest(struct live *l)
 {
-    l->turn.last_seq = dgm_log_last(l->log);
-    l->write_turn = l->write_folded = true;
-    l->sync = true;
+    l->turns.last.last_seq = dgm_log_last(l->log);
+    l->write.turn = l->write.folded = true;
+    l->write.sync = true;
     write_soon(l);
-    if (dgm_state_is_terminal(l->state))
+    if (dgm_state_is_terminal(l->task_state))
         answer_cancels(l);
 }
 
@@ -365,18 +422,19 @@ void live_run_ended(struct live *l)
     dgm_err over = {0};
     l->run = NULL;
     live_rest(l);
-    while (l->queued && !l->run && l->is == LIVE_READY && !dgm_state_is_terminal(l->state)) {
-        struct call *next = l->queued; /* it may be refused: then the one after it */
-        l->queued = next->next;
-        l->n_queued--;
+    while (l->calls.queued && !l->run && l->state == LIVE_READY &&
+           !dgm_state_is_terminal(l->task_state)) {
+        struct call *next = l->calls.queued; /* it may be refused: then the one after it */
+        l->calls.queued = next->next;
+        l->calls.n_queued--;
         next->queue = NULL;
         deadline_end(next); /* it has its turn now, and with it an answer */
         send_to_task(l, next);
     }
-    if (!dgm_state_is_terminal(l->state))
+    if (!dgm_state_is_terminal(l->task_state))
         return;
     dgm_fail(&over, DGM_UNSUPPORTED_OPERATION, NULL,
              "the task has ended: send a message without its id, in the same context");
-    core_refuse_all(&l->queued, &over);
-    l->n_queued = 0;
+    core_refuse_all(&l->calls.queued, &over);
+    l->calls.n_queued = 0;
 }

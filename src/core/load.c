@@ -21,7 +21,7 @@ static void not_there(struct live *l, dgm_code code, const dgm_err *err)
     dgm_err missing = {0};
     if (!code)
         dgm_fail(&missing, DGM_TASK_NOT_FOUND, NULL, "Task not found");
-    core_refuse_all(&l->loading, code ? err : &missing);
+    core_refuse_all(&l->calls.loading, code ? err : &missing);
     live_free(l);
 }
 
@@ -45,8 +45,8 @@ static void take_all(struct live *l, struct call **list)
 
 static void loaded(struct live *l)
 {
-    l->is = LIVE_READY;
-    take_all(l, &l->loading);
+    live_set_state(l, LIVE_READY);
+    take_all(l, &l->calls.loading);
 }
 
 /* The fold takes up what the log says; a log that cannot be read is the store's fault. */
@@ -94,7 +94,7 @@ static void got_records(dgm_code code, dgm_record **records, size_t n, const dgm
         dgm_log_append(l->log, dgm_record_ref(records[i]));
     }
     dgm_log_publish(l->log, dgm_log_last(l->log));
-    if (n && dgm_log_last(l->log) < l->turn.last_seq) /* that of the row, see got_task */
+    if (n && dgm_log_last(l->log) < l->turns.last.last_seq) /* that of the row, see got_task */
         load_more(l);
     else
         loaded(l);
@@ -115,19 +115,19 @@ static bool is_kept(const dgm_turn_row *t)
 static void take_last_turn(struct live *l, const dgm_turn_row *t)
 {
     size_t n = t->protocol.n + t->caller_id.n + t->request.n + t->previous.n;
-    char *at = l->turn_texts = dgm_xmalloc(n);
-    l->turn = (dgm_turn_row){.turn = t->turn, .first_seq = t->first_seq};
-    l->turn.protocol = core_put_text(&at, t->protocol);
-    l->turn.caller_id = core_put_text(&at, t->caller_id);
-    l->turn.request = core_put_text(&at, t->request);
-    l->turn.previous = core_put_text(&at, t->previous);
+    char *at = l->turns.texts = dgm_xmalloc(n);
+    l->turns.last = (dgm_turn_row){.turn = t->turn, .first_seq = t->first_seq};
+    l->turns.last.protocol = core_put_text(&at, t->protocol);
+    l->turns.last.caller_id = core_put_text(&at, t->caller_id);
+    l->turns.last.request = core_put_text(&at, t->request);
+    l->turns.last.previous = core_put_text(&at, t->previous);
 }
 
 static void got_turns(dgm_code code, const dgm_turn_row *turns, size_t n, const dgm_err *err,
                       void *arg)
 {
     struct live *l = arg;
-    uint64_t last_seq = l->turn.last_seq;
+    uint64_t last_seq = l->turns.last.last_seq;
     if (gave_up(l))
         return;
     if (code) {
@@ -135,15 +135,15 @@ static void got_turns(dgm_code code, const dgm_turn_row *turns, size_t n, const 
         return;
     }
     l->kept_first = n ? turns[0].first_seq : last_seq + 1;
-    l->turns = dgm_xcalloc(n + 1, sizeof *l->turns);
-    l->turns_cap = (uint32_t)n + 1;
+    l->turns.items = dgm_xcalloc(n + 1, sizeof *l->turns.items);
+    l->turns.cap = (uint32_t)n + 1;
     for (size_t i = 0; i < n; i++) {
         if (is_kept(&turns[i]))
-            l->turns[l->n_turns++] = (struct turn_at){turns[i].first_seq, turns[i].turn};
+            l->turns.items[l->turns.n++] = (struct turn_at){turns[i].first_seq, turns[i].turn};
     }
     if (n)
         take_last_turn(l, &turns[n - 1]);
-    l->turn.last_seq = last_seq;
+    l->turns.last.last_seq = last_seq;
     if (dgm_log_last(l->log) < last_seq)
         load_more(l);
     else
@@ -171,14 +171,14 @@ static bool is_only_looked_at(struct live *l, const dgm_task_row *row)
     struct call *c;
     if (!row->folded_seq || row->folded_seq != row->last_seq)
         return false;
-    for (c = l->loading; c; c = c->next) {
+    for (c = l->calls.loading; c; c = c->next) {
         if (c->kind != CALL_GET || (c->agent && !dgm_str_eq(c->agent->id, l->agent->id)))
             return false;
     }
     if (dgm_record_from_bytes(head, row->folded, &task, NULL))
         return false;
-    while ((c = l->loading)) {
-        l->loading = c->next;
+    while ((c = l->calls.loading)) {
+        l->calls.loading = c->next;
         c->snapshot = dgm_record_ref(task);
         core_answer(c);
     }
@@ -201,10 +201,10 @@ static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err,
     if (is_only_looked_at(l, row))
         return;
     live_set_context(l, row->context_id);
-    l->state = row->state;
+    live_set_task_state(l, row->state);
     l->created_ms = row->created_ms;
     l->status_ms = row->status_ms;
-    l->turn.last_seq = row->last_seq;
+    l->turns.last.last_seq = row->last_seq;
     l->fold = dgm_fold_new((dgm_fold_options){.foreign = l->agent->foreign,
                                               .keep_transitory = l->agent->keep_transitory});
     l->log = dgm_log_new(core->o.loops, row->folded_seq + 1);
@@ -256,7 +256,7 @@ void live_with(struct shard *s, struct call *c)
 {
     sweep(s);
     struct live *l = live_find(s, c->owner, c->task_id);
-    if (l && l->is != LIVE_LOADING) {
+    if (l && l->state != LIVE_LOADING) {
         live_take(l, c);
         return;
     }
@@ -276,8 +276,8 @@ void live_with(struct shard *s, struct call *c)
     }
     if (first)
         l = live_make(s, c->owner, c->task_id, DGM_UUID_CHARS);
-    c->next = l->loading;
-    l->loading = c;
+    c->next = l->calls.loading;
+    l->calls.loading = c;
     if (first)
         dgm_store_get_task(s->core->o.store, l->owner, l->id, got_task, l);
 }
@@ -310,7 +310,7 @@ static void end_older(struct older_load *o, bool found)
     free(o);
     l->older_load = NULL;
     l->held++;
-    if (l->older)
+    if (l->calls.loading)
         load_older(l);
     take_all(l, &calls);
     l->held--;
@@ -369,11 +369,11 @@ static void older_page(struct older_load *o)
 static void load_older(struct live *l)
 {
     struct older_load *o = dgm_xcalloc(1, sizeof *o);
-    *o = (struct older_load){.live = l, .calls = l->older, .end = dgm_log_first(l->log)};
+    *o = (struct older_load){.live = l, .calls = l->calls.loading, .end = dgm_log_first(l->log)};
     o->next = o->end;
-    for (const struct call *c = l->older; c; c = c->next)
+    for (const struct call *c = l->calls.loading; c; c = c->next)
         o->next = c->cursor + 1 < o->next ? c->cursor + 1 : o->next;
-    l->older = NULL;
+    l->calls.loading = NULL;
     l->older_load = o;
     if (o->next == o->end)
         end_older(o, true); /* they have what they want by now */
@@ -385,12 +385,12 @@ static void load_older(struct live *l)
 
 bool live_load_older(struct live *l, struct call *c, uint64_t seq)
 {
-    if (seq >= dgm_log_first(l->log) || seq < l->kept_first || l->is == LIVE_BROKEN)
+    if (seq >= dgm_log_first(l->log) || seq < l->kept_first || l->state == LIVE_BROKEN)
         return false;
     assert(seq > 0);
     c->cursor = seq - 1;
-    c->next = l->older;
-    l->older = c;
+    c->next = l->calls.loading;
+    l->calls.loading = c;
     if (!l->older_load)
         load_older(l);
     return true;

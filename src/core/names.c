@@ -23,34 +23,34 @@ void live_note_turn(struct live *l, const struct call *send)
     dgm_str protocol = known_protocol(send->protocol), none = {"", 0};
     size_t n = send->caller_id.n + send->request.n + send->previous.n +
                (protocol.n ? 0 : send->protocol.n);
-    free(l->turn_texts);
-    l->turn_texts = NULL;
-    l->turn = (dgm_turn_row){.turn = l->turn.turn,
-                             .first_seq = dgm_log_last(l->log),
-                             .protocol = protocol,
-                             .caller_id = none,
-                             .request = none,
-                             .previous = none};
+    free(l->turns.texts);
+    l->turns.texts = NULL;
+    l->turns.last = (dgm_turn_row){.turn = l->turns.last.turn,
+                                   .first_seq = dgm_log_last(l->log),
+                                   .protocol = protocol,
+                                   .caller_id = none,
+                                   .request = none,
+                                   .previous = none};
     if (n) {
-        char *at = l->turn_texts = dgm_xmalloc(n);
-        l->turn.caller_id = core_put_text(&at, send->caller_id);
-        l->turn.request = core_put_text(&at, send->request);
-        l->turn.previous = core_put_text(&at, send->previous);
-        l->turn.protocol = protocol.n ? protocol : core_put_text(&at, send->protocol);
+        char *at = l->turns.texts = dgm_xmalloc(n);
+        l->turns.last.caller_id = core_put_text(&at, send->caller_id);
+        l->turns.last.request = core_put_text(&at, send->request);
+        l->turns.last.previous = core_put_text(&at, send->previous);
+        l->turns.last.protocol = protocol.n ? protocol : core_put_text(&at, send->protocol);
     }
-    if (l->n_turns == l->turns_cap) {
-        l->turns_cap = l->turns_cap ? 2 * l->turns_cap : 1;
-        l->turns = dgm_xrealloc(l->turns, l->turns_cap * sizeof *l->turns);
+    if (l->turns.n == l->turns.cap) {
+        l->turns.cap = l->turns.cap ? 2 * l->turns.cap : 1;
+        l->turns.items = dgm_xrealloc(l->turns.items, l->turns.cap * sizeof *l->turns.items);
     }
-    l->turns[l->n_turns++] = (struct turn_at){l->turn.first_seq, l->turn.turn};
-    l->write_turn = true;
+    l->turns.items[l->turns.n++] = (struct turn_at){l->turns.last.first_seq, l->turns.last.turn};
+    l->write.turn = true;
 }
 
 const struct turn_at *live_turn(const struct live *l, uint32_t turn)
 {
-    for (size_t i = l->n_turns; i-- > 0;) {
-        if (l->turns[i].turn == turn)
-            return &l->turns[i];
+    for (size_t i = l->turns.n; i-- > 0;) {
+        if (l->turns.items[i].turn == turn)
+            return &l->turns.items[i];
     }
     return NULL;
 }
@@ -62,12 +62,12 @@ void live_note_calls(struct live *l, const dgm_message *m)
 {
     if (!m || !dgm_message_has_calls(m))
         return;
-    dgm_arena *a = l->asks ? l->asks->arena : dgm_arena_new();
-    if (!l->asks) {
-        l->asks = dgm_new(a, struct open_calls);
-        l->asks->arena = a;
+    dgm_arena *a = l->write.open_calls ? l->write.open_calls->arena : dgm_arena_new();
+    if (!l->write.open_calls) {
+        l->write.open_calls = dgm_new(a, struct open_calls);
+        l->write.open_calls->arena = a;
     }
-    dgm_strs *all = &l->asks->ids, ids = dgm_message_call_ids(a, m, DGM_MAX_OPEN_CALLS);
+    dgm_strs *all = &l->write.open_calls->ids, ids = dgm_message_call_ids(a, m, DGM_MAX_OPEN_CALLS);
     all->at =
         dgm_arena_realloc(a, all->at, all->n * sizeof(dgm_str), (all->n + ids.n) * sizeof(dgm_str));
     for (size_t i = 0; i < ids.n; i++)
@@ -76,7 +76,7 @@ void live_note_calls(struct live *l, const dgm_message *m)
 
 void live_forget_calls(struct live *l)
 {
-    if (l->asks)
-        dgm_arena_free(l->asks->arena); /* it lives in it */
-    l->asks = NULL;
+    if (l->write.open_calls)
+        dgm_arena_free(l->write.open_calls->arena); /* it lives in it */
+    l->write.open_calls = NULL;
 }

@@ -93,7 +93,7 @@ static void give_snapshot(struct live *l, struct call *c, const struct turn_at *
 {
     c->snapshot = live_snapshot(l);
     c->after = dgm_log_last(l->log);
-    if (l->run && c->turn == l->turn.turn) {
+    if (l->run && c->turn == l->turns.last.turn) {
         c->log = dgm_log_ref(l->log);
         if (at && at->first_seq >= dgm_log_first(l->log))
             c->first_seq = at->first_seq;
@@ -292,7 +292,7 @@ static void got_row_of_task(dgm_code code, const dgm_dedupe_row *row, const dgm_
 {
     struct call *c = arg;
     struct live *l = c->live;
-    l->n_lookups--;
+    l->calls.n_lookups--;
     l->held++;
     c->is_resend = !code && is_row_of(row, c) && dgm_str_eq(row->task_id, l->id);
     if (c->is_resend)
@@ -315,7 +315,7 @@ bool resend_attach_to(struct live *l, struct call *c)
             return true;
         }
     }
-    for (struct call *q = l->queued; q; q = q->next) {
+    for (struct call *q = l->calls.queued; q; q = q->next) {
         if (call_dedupes(q) && dgm_str_eq(q->message_id, c->message_id) &&
             memcmp(call_digest(q), call_digest(c), sizeof q->digest) == 0) {
             c->next = q->copies;
@@ -330,7 +330,7 @@ bool resend_attach_to(struct live *l, struct call *c)
         return false;
     c->is_looked_up = true;
     c->live = l;
-    l->n_lookups++;
+    l->calls.n_lookups++;
     dgm_store_find_dedupe(c->core->o.store, c->owner, l->agent->id, l->context_id, c->message_id,
                           got_row_of_task, c);
     return true;

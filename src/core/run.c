@@ -220,7 +220,7 @@ static dgm_code take_event(struct run *r, const dgm_event *event, dgm_err *err)
     warn_of_metadata(r);
     if (!r->live)
         return r->abandoned ? DGM_OK : decide(r, &filled, err);
-    if (dgm_state_is_terminal(r->live->state))
+    if (dgm_state_is_terminal(r->live->task_state))
         return DGM_OK; /* too late, and of no consequence */
     if (is_over_limit(r))
         return fail_over_limit(r, err);
@@ -258,10 +258,10 @@ static bool is_full(const dgm_run *base)
 {
     const struct run *r = (const struct run *)(const void *)base;
     const struct live *l = r->live;
-    if (!l || l->is == LIVE_BROKEN)
+    if (!l || l->state == LIVE_BROKEN)
         return false;
     return dgm_log_last(l->log) - dgm_log_published(l->log) > DGM_MAX_UNWRITTEN_RECORDS ||
-           l->unwritten_bytes > DGM_MAX_UNWRITTEN_BYTES;
+           l->write.bytes > DGM_MAX_UNWRITTEN_BYTES;
 }
 
 static void note(dgm_run *base, dgm_str line)
@@ -310,8 +310,8 @@ static void settle(struct run *r)
         return;
     }
     struct live *l = r->live;
-    if (dgm_state_is_terminal(l->state) ||
-        (dgm_state_is_interrupted(l->state) && !r->error && !r->base.canceled))
+    if (dgm_state_is_terminal(l->task_state) ||
+        (dgm_state_is_interrupted(l->task_state) && !r->error && !r->base.canceled))
         return;
     if (r->error)
         live_end_task(l, DGM_STATE_FAILED, r->error, &err);
@@ -501,7 +501,7 @@ void run_abort(struct run *r)
     if (r->send) {
         dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
         answer_with_error(r, &err);
-    } else if (r->live && r->live->is == LIVE_READY && !dgm_state_is_terminal(r->live->state)) {
+    } else if (r->live && r->live->state == LIVE_READY && !dgm_state_is_terminal(r->live->task_state)) {
         live_end_task(r->live, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err);
     }
     run_cancel(r);

@@ -58,11 +58,11 @@ void send_remember(struct live *l, struct call *c)
     if (!call_dedupes(c))
         return;
     bool nameless = !c->asked_context.n && !c->asked_task.n;
-    l->taken = dgm_xmalloc(sizeof *l->taken + c->message_id.n);
-    char *at = (char *)(l->taken + 1);
-    l->taken->message_id = core_put_text(&at, c->message_id);
-    l->taken->nameless_until_ms = nameless ? dgm_loop_unix_ms() + NAMELESS_MS : 0;
-    memcpy(l->taken->digest, call_digest(c), sizeof l->taken->digest);
+    l->write.message = dgm_xmalloc(sizeof *l->write.message + c->message_id.n);
+    char *at = (char *)(l->write.message + 1);
+    l->write.message->message_id = core_put_text(&at, c->message_id);
+    l->write.message->nameless_until_ms = nameless ? dgm_loop_unix_ms() + NAMELESS_MS : 0;
+    memcpy(l->write.message->digest, call_digest(c), sizeof l->write.message->digest);
 }
 
 void send_start(struct shard *s, struct call *c)
@@ -80,7 +80,7 @@ void send_start(struct shard *s, struct call *c)
 static dgm_code why_not(const struct live *l, const struct call *c, dgm_err *err)
 {
     const dgm_core_limits *max = &l->shard->limits;
-    if (l->is == LIVE_BROKEN) {
+    if (l->state == LIVE_BROKEN) {
         *err = *l->store_fault;
         return err->code;
     }
@@ -88,15 +88,15 @@ static dgm_code why_not(const struct live *l, const struct call *c, dgm_err *err
         return dgm_fail(
             err, DGM_BAD_PARAMS, NULL,
             "the task belongs to another context: leave contextId out, or send the task's");
-    if (dgm_state_is_terminal(l->state))
+    if (dgm_state_is_terminal(l->task_state))
         return dgm_fail(err, DGM_UNSUPPORTED_OPERATION, NULL,
                         "the task has ended: send a message without its id, in the same context");
     if (l->shard->core->draining)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
-    if (l->run && l->n_queued >= max->queued_messages)
+    if (l->run && l->calls.n_queued >= max->queued_messages)
         return dgm_fail(err, DGM_UNSUPPORTED_OPERATION, NULL,
                         "the task is working and %u messages wait for it: send it later",
-                        l->n_queued);
+                        l->calls.n_queued);
     if (dgm_log_bytes(l->log) >= max->log_bytes || dgm_log_last(l->log) >= max->log_records)
         return dgm_fail(err, DGM_TOO_LARGE, NULL,
                         "the log of the task is at its limit: send a message without its id, in "
@@ -127,7 +127,8 @@ static dgm_code leave_question(struct live *l, dgm_arena *a, dgm_err *err)
         .context_id = l->context_id,
         .status = {.state = DGM_STATE_WORKING, .timestamp = dgm_time_text(a, dgm_loop_unix_ms())}};
     dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &update};
-    return dgm_state_is_interrupted(l->state) ? live_append(l, &event, DGM_BY_SERVER, err) : DGM_OK;
+    return dgm_state_is_interrupted(l->task_state) ? live_append(l, &event, DGM_BY_SERVER, err)
+                                                   : DGM_OK;
 }
 
 static void begin_turn(struct live *l, struct call *c)
@@ -192,12 +193,12 @@ void send_to_task(struct live *l, struct call *c)
         l->held--;
         return;
     }
-    struct call **at = &l->queued;
+    struct call **at = &l->calls.queued;
     while (*at)
         at = &(*at)->next;
     c->next = NULL;
     *at = c;
-    l->n_queued++;
+    l->calls.n_queued++;
     c->queue = l;
     deadline_start(l->shard, c);
 }

@@ -100,7 +100,7 @@ struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id, size_t cont
     l->owner.tenant = core_put_text(&at, owner.tenant);
     l->owner.principal = core_put_text(&at, owner.principal);
     l->id = core_put_text(&at, id);
-    l->waiting_end = &l->waiting;
+    l->calls.waiting_end = &l->calls.waiting;
     table_put(&s->lives, &l->node, hash_of(owner, id));
     atomic_fetch_add_explicit(&s->core->live, 1, memory_order_relaxed);
     return l;
