@@ -299,6 +299,20 @@ void live_rest(struct live *l);        /* nothing runs: write down where it stan
 
 /* ---- runs and sending ---------------------------------------------------------------------------------------- */
 
+#define RUN_STATES(X) /* state, name, legal next states */                                         \
+    X(RUN_UNDECIDED, "undecided",                                                                  \
+      1u << RUN_ABANDONED | 1u << RUN_EARLY_TASK | 1u << RUN_TASK | RUN_OVER)                      \
+    X(RUN_ABANDONED, "abandoned", 1u << RUN_EARLY_TASK | 1u << RUN_ANSWERED)                       \
+    X(RUN_EARLY_TASK, "early-task", 1u << RUN_TASK | 1u << RUN_ENDED)                              \
+    X(RUN_TASK, "task", 1u << RUN_ENDED)                                                           \
+    X(RUN_ANSWERED, "answered", 1u << RUN_ENDED)                                                   \
+    X(RUN_ENDED, "ended", 0)
+#define X(state, name, may_become) state,
+enum run_state { RUN_STATES(X) N_RUN_STATES };
+#undef X
+#define RUN_OVER (1u << RUN_ANSWERED | 1u << RUN_ENDED)
+extern const dgm_machine run_machine;
+
 struct run {
     dgm_run base; /* first: agents hold a pointer to it */
     struct run *next, **prev;
@@ -314,13 +328,10 @@ struct run {
     dgm_arena *scratch;      /* of the event it emits; NULL in between */
     unsigned told;           /* rules it broke that were told, a bit each */
     dgm_guard guard;         /* removes the server's metadata from what the agent emits */
-    bool starting;           /* within start(): an end is finished when that returns */
-    bool has_read;           /* the agent, its input */
-    bool ended;
-    bool answered;   /* with a Message or an error: there is no task, and nothing may follow */
-    bool abandoned;  /* its caller left before there was a task */
-    bool made_early; /* its task, before the agent's first event */
-    int64_t now;     /* the time of the event that is handled */
+    enum run_state state;
+    bool is_starting; /* start() has not returned: if the run ends, it is finished then */
+    bool has_read;    /* the agent has read its input */
+    int64_t now;      /* the time of the event that is handled */
     const char *error;
 };
 

@@ -1,13 +1,14 @@
 /*
  * core/run.c - one execution of an agent for one turn.
  *
- *   undecided ── message ──► a Message answer: one record in a log of its own, no task, nothing stored
- *       │                    (of a send that wants a task: that, completed with the Message)
- *       ├─────── refuse ───► an error for the caller, and no task either
- *       └────── any other ─► a Task: made, told, stored; from here on every event is a record of its log
+ *   UNDECIDED ── message, refuse ──► ANSWERED: with a Message or an error; there is no task, nothing may follow
+ *       ├─────── any other event ──► TASK: created and stored; from here on every event is a record of its log
+ *       ├─────── time is up ───────► EARLY_TASK: created before the agent's first event, which makes it TASK
+ *       └─────── the caller left ──► ABANDONED: events are ignored; becomes ANSWERED when the agent has stopped
  *
- * The first event decides, and nothing is told or stored before it. A run of a task that exists is
- * decided when it starts.
+ * Each of them ends as ENDED. The first event decides; nothing is streamed or stored before it. A run of a task that
+ * exists starts as TASK. A Message answer is one record in a log of its own (of a send that wants a task: that task,
+ * completed with the Message).
  */
 #include "base/ids.h"
 #include "core/core_int.h"
@@ -17,6 +18,26 @@
 
 /* A run may wait for hours: in its first block it has room for two ids of ours and little else. */
 #define RUN_ROOM 80
+
+#define X(state, name, may_become) name,
+static const char *const run_state_names[] = {RUN_STATES(X)};
+#undef X
+#define X(state, name, may_become) [state] = (may_become),
+static const uint16_t run_may_become[] = {RUN_STATES(X)};
+#undef X
+const dgm_machine run_machine = {.name = "run",
+                                 .states = run_state_names,
+                                 .may_become = run_may_become,
+                                 .n = N_RUN_STATES,
+                                 .is_of_task = true};
+
+/* The only writer of r->state. */
+static void run_set_state(struct run *r, enum run_state to)
+{
+    dgm_loop_trace(r->shard->loop, &run_machine, dgm_trace_task_object(r->input.task_id), r->state,
+                   to);
+    r->state = to;
+}
 
 static struct run *run_of(dgm_run *base)
 {
@@ -62,7 +83,7 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
     if (rc)
         return rc;
     struct call *c = release_send(r);
-    r->answered = true;
+    run_set_state(r, RUN_ANSWERED);
     c->log = dgm_log_new(r->shard->core->o.loops, 1);
     dgm_log_append(c->log, record);
     dgm_log_close(c->log);
@@ -84,7 +105,8 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
 static void answer_with_error(struct run *r, const dgm_err *err)
 {
     struct call *c = release_send(r);
-    r->answered = true;
+    if (r->state != RUN_ENDED)
+        run_set_state(r, RUN_ANSWERED);
     resend_decided(r->shard, c, NULL);
     c->message = NULL;
     core_refuse(c, err);
@@ -152,6 +174,7 @@ static dgm_code decide(struct run *r, const dgm_event *event, dgm_err *err)
         return answer_with_message(r, event, err);
     if ((rc = begin_task(r, event->kind == DGM_EVENT_TASK ? event->task : NULL, err)))
         return rc;
+    run_set_state(r, RUN_TASK);
     if (event->kind == DGM_EVENT_TASK)
         return DGM_OK;
     return live_append(r->live, event, DGM_BY_AGENT, err);
@@ -160,7 +183,7 @@ static dgm_code decide(struct run *r, const dgm_event *event, dgm_err *err)
 /* Once its agent has read it, and it stands in the log. */
 static void forget_given(struct run *r)
 {
-    if (!r->has_read || (!r->live && !r->answered))
+    if (!r->has_read || r->send) /* undecided */
         return;
     r->message = NULL;
     r->input.message = NULL;
@@ -219,16 +242,18 @@ static dgm_code take_event(struct run *r, const dgm_event *event, dgm_err *err)
     dgm_event filled = run_fill(r, event);
     warn_of_metadata(r);
     if (!r->live)
-        return r->abandoned ? DGM_OK : decide(r, &filled, err);
+        return r->state == RUN_ABANDONED ? DGM_OK : decide(r, &filled, err);
     if (dgm_state_is_terminal(r->live->task_state))
         return DGM_OK; /* too late, and of no consequence */
     if (is_over_limit(r))
         return fail_over_limit(r, err);
     if (filled.kind == DGM_EVENT_MESSAGE)
         filled = as_completed(r, filled.message);
-    if (r->made_early && filled.kind == DGM_EVENT_TASK && !filled.task->artifacts.n)
-        filled = as_update(r, filled.task);
-    r->made_early = false;
+    if (r->state == RUN_EARLY_TASK) {
+        if (filled.kind == DGM_EVENT_TASK && !filled.task->artifacts.n)
+            filled = as_update(r, filled.task);
+        run_set_state(r, RUN_TASK);
+    }
     size_t n_warnings = dgm_fold_n_warnings(r->live->fold);
     dgm_code rc = live_append(r->live, &filled, DGM_BY_AGENT, err);
     tell_fold_warning(r, n_warnings);
@@ -238,10 +263,10 @@ static dgm_code take_event(struct run *r, const dgm_event *event, dgm_err *err)
 static dgm_code emit(dgm_run *base, const dgm_event *event, dgm_err *err)
 {
     struct run *r = run_of(base);
-    assert(!r->ended);
+    assert(r->state != RUN_ENDED);
     if (event->kind == DGM_EVENT_NONE)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "an event without a kind");
-    if (r->answered)
+    if (r->state == RUN_ANSWERED)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
     r->now = dgm_loop_unix_ms();
     borrow_scratch(r);
@@ -298,17 +323,12 @@ static void free_run(struct run *r)
 static void settle(struct run *r)
 {
     dgm_err err = {0};
-    if (r->answered)
-        return;
-    if (!r->live && r->abandoned) {
-        dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the caller disconnected before there was a task");
+    if (r->send && begin_task(r, NULL, &err)) { /* no event at all is a task, too */
         answer_with_error(r, &err);
         return;
     }
-    if (!r->live && begin_task(r, NULL, &err)) { /* it ended without a word: that is a task, too */
-        answer_with_error(r, &err);
+    if (!r->live)
         return;
-    }
     struct live *l = r->live;
     if (dgm_state_is_terminal(l->task_state) ||
         (dgm_state_is_interrupted(l->task_state) && !r->error && !r->base.canceled))
@@ -335,18 +355,22 @@ static void finish(struct run *r)
 static void end(dgm_run *base, const char *error)
 {
     struct run *r = run_of(base);
-    assert(!r->ended);
-    r->ended = true;
+    if (r->state == RUN_ABANDONED) {
+        dgm_err err = {0};
+        dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the caller disconnected before there was a task");
+        answer_with_error(r, &err);
+    }
+    run_set_state(r, RUN_ENDED);
     if (error)
         r->error = dgm_arena_dup(r->arena, dgm_str_from(error)).p;
-    if (!r->starting)
+    if (!r->is_starting)
         finish(r);
 }
 
 static void refuse(dgm_run *base, const dgm_err *error)
 {
     struct run *r = run_of(base);
-    if (!r->live && !r->answered)
+    if (r->send)
         answer_with_error(r, error);
     end(base, error->msg); /* of a task that is there already it is the reason of its failure */
 }
@@ -432,6 +456,7 @@ void run_start(struct shard *s, struct call *send, struct live *live, dgm_record
     struct run *r = new_run(s, send, live);
     fill_input(r, send, live);
     if (live) {
+        run_set_state(r, RUN_TASK);
         live->run = r;
         send->message = NULL; /* the run may be over before the call is */
         if ((r->task_before = before) && !dgm_record_event(before, r->arena, &event, NULL))
@@ -442,10 +467,10 @@ void run_start(struct shard *s, struct call *send, struct live *live, dgm_record
         send->run = r;
     }
     bool is_late = !live && send->is_late;
-    r->starting = true;
+    r->is_starting = true;
     r->agent->backend->start(r->agent->agent, &r->base);
-    r->starting = false;
-    if (r->ended)
+    r->is_starting = false;
+    if (r->state == RUN_ENDED)
         finish(r);
     else if (is_late)
         run_make_task(r);
@@ -454,26 +479,27 @@ void run_start(struct shard *s, struct call *send, struct live *live, dgm_record
 void run_make_task(struct run *r)
 {
     dgm_err err = {0};
-    if (!r->send || r->ended)
+    if (r->state != RUN_UNDECIDED && r->state != RUN_ABANDONED)
         return;
     r->now = dgm_loop_unix_ms();
     borrow_scratch(r);
     dgm_code rc = begin_task(r, NULL, &err);
     give_scratch_back(r);
-    r->made_early = !rc;
     if (rc) {
         answer_with_error(r, &err);
         run_cancel(r);
-    } else if (r->given) {
-        forget_given(r);
+        return;
     }
+    run_set_state(r, RUN_EARLY_TASK);
+    if (r->given)
+        forget_given(r);
 }
 
 void run_abandon(struct run *r)
 {
-    if (!r->send || r->ended)
+    if (r->state != RUN_UNDECIDED)
         return;
-    r->abandoned = true;
+    run_set_state(r, RUN_ABANDONED);
     run_cancel(r);
 }
 
@@ -487,7 +513,7 @@ void run_cancel(struct run *r)
     if (r->base.canceled)
         return;
     r->base.canceled = true;
-    if (r->ended)
+    if (r->state == RUN_ENDED)
         return;
     if (r->agent->backend->cancel)
         r->agent->backend->cancel(r->agent->agent, &r->base);
@@ -501,7 +527,8 @@ void run_abort(struct run *r)
     if (r->send) {
         dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
         answer_with_error(r, &err);
-    } else if (r->live && r->live->state == LIVE_READY && !dgm_state_is_terminal(r->live->task_state)) {
+    } else if (r->live && r->live->state == LIVE_READY &&
+               !dgm_state_is_terminal(r->live->task_state)) {
         live_end_task(r->live, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err);
     }
     run_cancel(r);

@@ -236,7 +236,48 @@ static void what_was_trimmed_is_told_as_a_whole(void **state)
     stop_env(&e);
 }
 
-DGM_TEST_MAIN(ON_BOTH(what_was_trimmed_is_told_as_a_whole),
+/* ---- states ---------------------------------------------------------------------------------------------------- */
+
+static void illegal_transitions_of_tasks_and_runs_are_detected(void **state)
+{
+    (void)state;
+    assert_null(dgm_machine_fault(&live_machine));
+    assert_true(dgm_machine_allows(&live_machine, LIVE_LOADING, LIVE_READY));
+    assert_false(dgm_machine_allows(&live_machine, LIVE_BROKEN, LIVE_READY));
+    assert_null(dgm_machine_fault(&run_machine));
+    assert_true(dgm_machine_allows(&run_machine, RUN_UNDECIDED, RUN_TASK));
+    assert_false(dgm_machine_allows(&run_machine, RUN_ANSWERED, RUN_TASK));
+    assert_false(dgm_machine_allows(&run_machine, RUN_ENDED, RUN_ENDED));
+}
+
+static void the_trace_has_the_transitions_of_a_task(void **state)
+{
+    static const char *const expected[] = {"task:loading>ready", "status:unknown>submitted",
+                                           "run:undecided>task", "status:submitted>working"};
+    struct env e;
+    dgm_transition *all;
+    char text[64];
+    size_t found = 0;
+    start_env(&e, state, 0);
+    struct step *s = send_text(&e, "chunks", NULL, NULL);
+    read_all(&e, s, 0);
+    size_t n = dgm_loops_read_trace(e.loops, &all);
+    for (size_t i = 0; i < n && found < 4; i++) {
+        if (all[i].object != dgm_trace_task_object(dgm_str_from(s->task)))
+            continue;
+        snprintf(text, sizeof text, "%s:%s>%s", all[i].machine->name,
+                 all[i].machine->states[all[i].from], all[i].machine->states[all[i].to]);
+        assert_string_equal(text, expected[found++]);
+    }
+    assert_int_equal(found, 4);
+    free(all);
+    clear(s);
+    stop_env(&e);
+}
+
+DGM_TEST_MAIN(dgm_test(illegal_transitions_of_tasks_and_runs_are_detected),
+              ON_BOTH(the_trace_has_the_transitions_of_a_task),
+              ON_BOTH(what_was_trimmed_is_told_as_a_whole),
               ON_BOTH(a_log_over_its_limit_fails_the_task), ON_BOTH(log_records_is_a_limit),
               ON_BOTH(what_its_agent_has_read_is_in_the_task), ON_BOTH(subscribers_is_a_limit),
               ON_BOTH(rules_are_told_once_per_run),
