@@ -152,7 +152,7 @@ static void cancel_if_nobody_reads(struct wait *w, struct live *l)
 
 static void take_gone(struct live *l, struct call *c)
 {
-    if (l->state == LIVE_READY && l->run && l->turns.last.turn == c->turn)
+    if (l->state == LIVE_READY && l->run && l->turns.last.turn == c->turn.number)
         wait_then(l, c->grace_ms, cancel_if_nobody_reads);
     core_answer(c);
 }

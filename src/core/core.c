@@ -127,7 +127,8 @@ static void free_call(struct call *c)
 {
     dgm_record_unref(c->snapshot);
     dgm_log_unref(c->log);
-    dgm_arena_free(c->given);
+    if (c->kind == CALL_SEND)
+        dgm_arena_free(c->send.given);
     dgm_arena_free(c->arena); /* the call lives in it */
 }
 
@@ -141,11 +142,11 @@ static void give_answer(void *arg)
                          .after = c->after,
                          .snapshot = c->snapshot,
                          .task_id = c->task_id,
-                         .context_id = c->context_id,
-                         .first_seq = c->first_seq,
-                         .turn = c->turn,
-                         .is_message = c->is_message,
-                         .is_resend = c->is_resend};
+                         .context_id = c->turn.context_id,
+                         .first_seq = c->turn.first_seq,
+                         .turn = c->turn.number,
+                         .is_message = c->send.is_message,
+                         .is_resend = c->send.is_resend};
         c->on.sent(c->code, c->code ? NULL : &sent, err, c->arg);
         break;
     }
@@ -157,14 +158,14 @@ static void give_answer(void *arg)
         break;
     case CALL_TURN: {
         dgm_found_turn found = {.log = c->log,
-                                .first_seq = c->first_seq,
-                                .last_seq = c->last_seq,
-                                .turn = c->turn,
+                                .first_seq = c->turn.first_seq,
+                                .last_seq = c->turn.last_seq,
+                                .turn = c->turn.number,
                                 .agent = c->agent ? c->agent->id : (dgm_str){0},
                                 .task_id = c->task_id,
-                                .context_id = c->context_id,
-                                .request = c->request,
-                                .previous = c->previous};
+                                .context_id = c->turn.context_id,
+                                .request = c->turn.request,
+                                .previous = c->turn.previous};
         c->on.turn(c->code, c->code ? NULL : &found, err, c->arg);
         break;
     }
@@ -175,7 +176,8 @@ static void give_answer(void *arg)
 
 void core_answer(struct call *c)
 {
-    deadline_end(c);
+    if (c->kind == CALL_SEND)
+        deadline_end(c);
     dgm_loop_post(c->home, give_answer, c);
 }
 
@@ -190,7 +192,8 @@ void core_refuse_all(struct call **list, const dgm_err *err)
 
 void core_refuse(struct call *c, const dgm_err *err)
 {
-    core_refuse_all(&c->copies, err);
+    if (c->kind == CALL_SEND)
+        core_refuse_all(&c->send.copies, err);
     c->code = err->code;
     c->err = dgm_new(c->arena, dgm_err);
     *c->err = *err;
@@ -208,8 +211,10 @@ void core_refuse_with(struct call *c, dgm_code code, const char *msg)
 
 struct call *core_call(dgm_core *core, enum call_kind kind, dgm_owner owner)
 {
-    dgm_arena *a = dgm_arena_new_small(sizeof(struct call) + CALL_ROOM);
-    struct call *c = dgm_new(a, struct call);
+    size_t size = offsetof(struct call, send) +
+                  (kind == CALL_SEND ? sizeof(struct call_send) : sizeof(uint64_t));
+    dgm_arena *a = dgm_arena_new_small(size + CALL_ROOM);
+    struct call *c = dgm_arena_alloc(a, size);
     c->kind = kind;
     c->core = core;
     c->home = dgm_loop_current();
@@ -296,7 +301,7 @@ void dgm_core_disconnected(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_s
                            uint32_t turn, uint64_t grace_ms)
 {
     struct call *c = core_call(core, CALL_GONE, owner);
-    c->turn = turn;
+    c->turn.number = turn;
     c->grace_ms = grace_ms;
     post_with_agent(c, agent, task_id, NULL);
 }
@@ -352,44 +357,44 @@ static dgm_code keep_send(struct call *c, const dgm_send *send, dgm_err *err)
     dgm_code rc = check_size(c, send, err);
     if (rc)
         return rc;
-    dgm_arena *a = c->given = dgm_arena_new_small(bytes_of(m));
+    dgm_arena *a = c->send.given = dgm_arena_new_small(bytes_of(m));
     dgm_guard guard = {.may_set = send->may_set};
     dgm_message clean = *m;
     if (!send->is_ours)
         dgm_guard_message(&guard, a, &clean, 0);
-    c->message = dgm_new(a, dgm_message);
-    *c->message = dgm_message_copy(a, &clean);
-    c->metadata = dgm_value_keep(a, send->is_ours ? send->metadata
-                                                  : dgm_guard_metadata(&guard, a, send->metadata));
+    c->send.message = dgm_new(a, dgm_message);
+    *c->send.message = dgm_message_copy(a, &clean);
+    c->send.metadata = dgm_value_keep(
+        a, send->is_ours ? send->metadata : dgm_guard_metadata(&guard, a, send->metadata));
     if (send->accepted_output_modes.n)
-        c->accepted_output_modes.at = dgm_new_n(a, dgm_str, send->accepted_output_modes.n);
+        c->send.accepted_output_modes.at = dgm_new_n(a, dgm_str, send->accepted_output_modes.n);
     for (size_t i = 0; i < send->accepted_output_modes.n; i++)
-        c->accepted_output_modes.at[i] = dgm_arena_dup(a, send->accepted_output_modes.at[i]);
-    c->accepted_output_modes.n = send->accepted_output_modes.n;
-    c->message_id = dgm_arena_dup(c->arena, m->message_id);
-    c->context_id = dgm_arena_dup(c->arena, m->context_id);
+        c->send.accepted_output_modes.at[i] = dgm_arena_dup(a, send->accepted_output_modes.at[i]);
+    c->send.accepted_output_modes.n = send->accepted_output_modes.n;
+    c->send.message_id = dgm_arena_dup(c->arena, m->message_id);
+    c->turn.context_id = dgm_arena_dup(c->arena, m->context_id);
     c->task_id = dgm_arena_dup(c->arena, m->task_id);
-    c->asked_context = c->context_id;
-    c->asked_task = c->task_id;
-    c->protocol = dgm_arena_dup(c->arena, send->protocol);
-    c->caller_id = dgm_arena_dup(c->arena, send->caller_id);
+    c->send.asked_context = c->turn.context_id;
+    c->send.asked_task = c->task_id;
+    c->turn.protocol = dgm_arena_dup(c->arena, send->protocol);
+    c->turn.caller_id = dgm_arena_dup(c->arena, send->caller_id);
     if (send->request.n)
-        c->request = dgm_arena_dup(c->arena, send->request);
+        c->turn.request = dgm_arena_dup(c->arena, send->request);
     if (send->previous.n)
-        c->previous = dgm_arena_dup(c->arena, send->previous);
-    c->keep_turn = send->keep_turn && send->caller_id.n;
-    c->answer_ms = send->answer_ms;
-    c->always_new = send->always_new;
+        c->turn.previous = dgm_arena_dup(c->arena, send->previous);
+    c->send.keep_turn = send->keep_turn && send->caller_id.n;
+    c->send.answer_ms = send->answer_ms;
+    c->send.always_new = send->always_new;
     return DGM_OK;
 }
 
 /* Where one that names no task is dealt with. */
 static struct shard *shard_of_send(dgm_core *core, const struct call *c)
 {
-    if (c->context_id.n)
-        return core_shard_of(core, c->owner, c->context_id);
+    if (c->turn.context_id.n)
+        return core_shard_of(core, c->owner, c->turn.context_id);
     if (call_dedupes(c)) /* all copies of a message meet on one loop */
-        return core_shard_of(core, c->owner, c->message_id);
+        return core_shard_of(core, c->owner, c->send.message_id);
     return &core->shards[dgm_loop_index(c->home)]; /* its context will be one of this loop's */
 }
 
@@ -413,7 +418,7 @@ uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent
         return 0; /* there is a task: nothing to leave */
     }
     struct shard *s = shard_of_send(core, c);
-    uint64_t number = c->number = (n + 1) * DGM_MAX_LOOPS + (uint64_t)(s - core->shards);
+    uint64_t number = c->send.number = (n + 1) * DGM_MAX_LOOPS + (uint64_t)(s - core->shards);
     dgm_loop_post(s->loop, take_send, c);
     return number;
 }

@@ -118,52 +118,60 @@ enum call_kind {
     CALL_GONE
 };
 
-/* One thing that was asked for, with all it needs and the answer when there is one. */
+/* The turn that a send starts, that CALL_TURN finds, or whose caller has disconnected. */
+struct call_turn {
+    dgm_str protocol, caller_id; /* the name of the turn at its caller */
+    dgm_str context_id, request, previous;
+    uint64_t first_seq, last_seq;
+    uint32_t number;
+};
+
+/* Of CALL_SEND alone. */
+struct call_send {
+    dgm_arena *given;     /* holds the message and its metadata; NULL: a run owns it now */
+    dgm_message *message; /* there; NULL: the run's alone */
+    dgm_str message_id;
+    dgm_str asked_context, asked_task; /* as the message named them; the others are filled in */
+    const dgm_json *metadata;
+    dgm_strs accepted_output_modes;
+    uint64_t number;    /* for dgm_core_caller_left */
+    uint64_t answer_ms; /* see dgm_send */
+    struct deadline *deadline;
+    struct run *run;            /* that decides how it is answered */
+    struct inflight *inflight;  /* of which it is the first copy */
+    struct inflight *waits_for; /* it is a copy of that message, which is not decided yet */
+    struct live *queue;  /* it waits for this task's run to end, or is a copy of one that does */
+    struct live *live;   /* while the store is asked about it */
+    struct call *copies; /* of one that waits for a run to end */
+    unsigned char digest[32]; /* of role and parts, once it was needed: call_digest */
+    bool has_digest;
+    bool always_new, keep_turn; /* see dgm_send */
+    bool is_late;               /* answer_ms are over */
+    bool has_left;              /* the caller */
+    bool is_message, is_resend; /* see dgm_sent */
+};
+
+/* One request of a frontend, with its arguments and the answer when there is one. */
 struct call {
     enum call_kind kind;
+    bool is_looked_up; /* the store was asked: SEND: was it here before; GET: does the task rest */
     dgm_core *core;
     dgm_loop *home; /* where it came from and goes back to */
     dgm_arena *arena;
     struct call *next; /* in a list of a live task */
     dgm_owner owner;
     dgm_str task_id;
-    uint64_t cursor;
-    uint64_t grace_ms;           /* CALL_GONE */
-    const dgm_core_agent *agent; /* whose the task has to be; NULL: anybody's */
-    struct shard *shard;         /* where it is dealt with, while it waits for the store */
-    /* CALL_SEND */
-    struct inflight *inflight; /* of which it is the first copy */
-    struct call *copies;       /* of one that waits for a run to end */
-    struct live *live;         /* while the store is asked about it */
-    dgm_arena *given;     /* the message and what came with it; NULL: a run has taken it over */
-    dgm_message *message; /* there; NULL: it is the run's alone */
-    dgm_str message_id, context_id, protocol, caller_id;
-    dgm_str request, previous;         /* CALL_TURN: the answer */
-    dgm_str asked_context, asked_task; /* as the message named them; the others are filled in */
-    const dgm_json *metadata;
-    dgm_strs accepted_output_modes;
-    unsigned char digest[32]; /* of what it says, once somebody asked: call_digest */
-    bool has_digest;
-    bool always_new, keep_turn;
-    uint64_t number;    /* of the send, for dgm_core_caller_left */
-    uint64_t answer_ms; /* see dgm_send */
-    struct deadline *deadline;
-    struct run *run;            /* that is to decide how it is answered */
-    struct inflight *waits_for; /* it is a copy of that message, which is not decided yet */
-    struct live *queue; /* it waits for this task's run to end, or is a copy of one that does */
-    bool is_late;       /* answer_ms are over */
-    bool has_left;      /* the caller */
-    bool is_looked_up;  /* the store was asked: was it here before; CALL_GET: does it rest */
+    const dgm_core_agent *agent; /* whose the task has to be; NULL: any agent's */
+    struct shard *shard;         /* where it is handled, while it waits for the store */
+    uint64_t cursor;             /* SUBSCRIBE: the caller's; all: records behind it are loaded */
+    uint64_t wait_seq;           /* it is answered when this is published */
     /* the answer */
     dgm_code code;
     dgm_err *err; /* in its arena, if there is one */
     dgm_record *snapshot;
     dgm_log *log;
     uint64_t after;
-    uint64_t wait_seq;            /* to be given when this is published */
-    uint64_t first_seq, last_seq; /* of the turn */
-    uint32_t turn;
-    bool is_message, is_resend;
+    struct call_turn turn;
     union {
         dgm_on_sent sent;
         dgm_on_task task;
@@ -171,6 +179,10 @@ struct call {
         dgm_on_turn turn;
     } on;
     void *arg;
+    union { /* last: a call has only the room that its kind needs */
+        struct call_send send;
+        uint64_t grace_ms; /* CALL_GONE */
+    };
 };
 
 struct shard *core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key);
@@ -283,9 +295,9 @@ dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, 
 /* A status by the server's own word, when nothing runs or what runs does not count any more. */
 dgm_code live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err);
 /* The next turn begins, with this event; what stands to be written of the one before is written. */
-dgm_code live_begin_turn(struct live *l, struct call *send, const dgm_event *event, dgm_err *err);
+dgm_code live_begin_turn(struct live *l, struct call *c, const dgm_event *event, dgm_err *err);
 /* Its last record begins a turn. */
-void live_note_turn(struct live *l, const struct call *send);
+void live_note_turn(struct live *l, const struct call *c);
 const struct turn_at *live_turn(const struct live *l, uint32_t turn); /* NULL: it is not kept */
 /* The calls that a message asks for are written with it. NULL is fine. */
 void live_note_calls(struct live *l, const dgm_message *m);
@@ -318,8 +330,8 @@ struct run {
     struct run *next, **prev;
     struct shard *shard;
     const dgm_core_agent *agent;
-    struct live *live; /* NULL while undecided, and for a Message answer */
-    struct call *send; /* to be answered when the turn has its first record; then NULL */
+    struct live *live;   /* NULL while undecided, and for a Message answer */
+    struct call *caller; /* the send: answered when the turn has its first record; then NULL */
     dgm_run_input input;
     dgm_message *message;    /* of the input; NULL: nobody needs it any more */
     dgm_record *task_before; /* what input.task was decoded from */
@@ -337,7 +349,7 @@ struct run {
 
 /* live NULL: for a task that is not there yet. before: the Task before this turn, a reference that is
  * taken over; may be NULL. */
-void run_start(struct shard *s, struct call *send, struct live *live, dgm_record *before);
+void run_start(struct shard *s, struct call *c, struct live *live, dgm_record *before);
 void run_cancel(struct run *r);
 /* The caller waits no longer: the answer is a task, whatever the agent will emit. Fine when it is decided. */
 void run_make_task(struct run *r);
@@ -353,7 +365,7 @@ void run_warn(struct run *r, const char *rule, const dgm_err *what);
 /* Is it known by its message id: is one like it looked for, and found by it later? */
 static inline bool call_dedupes(const struct call *c)
 {
-    return c->agent->dedupe && c->message_id.n && !c->always_new;
+    return c->agent->dedupe && c->send.message_id.n && !c->send.always_new;
 }
 
 /* What the server writes on a message that comes in: who sent it, where that is known, and its canonical type. */

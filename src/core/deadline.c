@@ -20,7 +20,7 @@ struct deadline {
 
 void deadline_end(struct call *c)
 {
-    struct deadline *d = dgm_take(c->deadline);
+    struct deadline *d = dgm_take(c->send.deadline);
     if (!d)
         return;
     dgm_loop_off_stop(d->shard->loop, &d->stop);
@@ -36,8 +36,8 @@ static void end_at_stop(void *arg)
 static void deadline_passed(void *arg)
 {
     struct deadline *d = arg;
-    struct call *c = d->call, *first = c->waits_for ? resend_first_of(c->waits_for) : c;
-    struct live *l = c->queue;
+    struct call *c = d->call, *first = c->send.waits_for ? resend_first_of(c->send.waits_for) : c;
+    struct live *l = c->send.queue;
     deadline_end(c);
     if (l) {
         l->held++;
@@ -47,20 +47,20 @@ static void deadline_passed(void *arg)
     }
     if (!first)
         return;
-    first->is_late = true; /* if the store has not answered yet whether the message is new */
-    if (first->run)
-        run_make_task(first->run);
+    first->send.is_late = true; /* if the store has not answered yet whether the message is new */
+    if (first->send.run)
+        run_make_task(first->send.run);
 }
 
 void deadline_start(struct shard *s, struct call *c)
 {
-    if (!c->answer_ms || c->deadline)
+    if (!c->send.answer_ms || c->send.deadline)
         return;
-    struct deadline *d = c->deadline = dgm_xcalloc(1, sizeof *d);
+    struct deadline *d = c->send.deadline = dgm_xcalloc(1, sizeof *d);
     d->shard = s;
     d->call = c;
     dgm_timer_init(s->loop, &d->timer, deadline_passed, d);
-    dgm_timer_start(&d->timer, c->answer_ms);
+    dgm_timer_start(&d->timer, c->send.answer_ms);
     d->stop = (dgm_loop_stop){.fn = end_at_stop, .arg = d};
     dgm_loop_on_stop(s->loop, &d->stop);
 }

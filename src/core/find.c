@@ -40,9 +40,9 @@ static void got_turn(dgm_code code, const dgm_turn_row *turn, dgm_str task_id, c
     } else if (!turn) {
         message_turn_find(c);
     } else {
-        c->turn = turn->turn;
-        c->request = dgm_arena_dup(c->arena, turn->request);
-        c->previous = dgm_arena_dup(c->arena, turn->previous);
+        c->turn.number = turn->turn;
+        c->turn.request = dgm_arena_dup(c->arena, turn->request);
+        c->turn.previous = dgm_arena_dup(c->arena, turn->previous);
         c->task_id = dgm_arena_dup(c->arena, task_id);
         core_post_to_task(c);
     }
@@ -58,7 +58,7 @@ static uint64_t last_of(const struct live *l, const struct turn_at *at)
 
 void find_take_turn(struct live *l, struct call *c)
 {
-    const struct turn_at *at = live_turn(l, c->turn);
+    const struct turn_at *at = live_turn(l, c->turn.number);
     if (!at) {
         not_found(c);
         return;
@@ -70,11 +70,11 @@ void find_take_turn(struct live *l, struct call *c)
         return;
     }
     c->agent = l->agent;
-    c->context_id = dgm_arena_dup(c->arena, l->context_id);
-    c->first_seq = at->first_seq;
-    c->last_seq = last_of(l, at);
+    c->turn.context_id = dgm_arena_dup(c->arena, l->context_id);
+    c->turn.first_seq = at->first_seq;
+    c->turn.last_seq = last_of(l, at);
     c->log = dgm_log_ref(l->log);
-    live_answer_when_published(l, c, c->first_seq);
+    live_answer_when_published(l, c, c->turn.first_seq);
 }
 
 void dgm_core_find_turn(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str protocol,
@@ -83,8 +83,8 @@ void dgm_core_find_turn(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
     struct call *c = core_call(core, CALL_TURN, owner);
     c->on.turn = on_turn;
     c->arg = arg;
-    c->protocol = dgm_arena_dup(c->arena, protocol);
-    c->caller_id = dgm_arena_dup(c->arena, caller_id);
+    c->turn.protocol = dgm_arena_dup(c->arena, protocol);
+    c->turn.caller_id = dgm_arena_dup(c->arena, caller_id);
     if (may_look(c, agent))
         dgm_store_find_turn(core->o.store, c->owner, id_of(c->agent), protocol, caller_id, got_turn,
                             c);

@@ -16,10 +16,10 @@ struct leaving {
 static bool everybody_has_left(const struct call *first)
 {
     for (const struct call *c = resend_copies_of(first); c; c = c->next) {
-        if (!c->has_left)
+        if (!c->send.has_left)
             return false;
     }
-    return first->has_left;
+    return first->send.has_left;
 }
 
 /* Messages without an id that is remembered are only known by their runs. */
@@ -27,8 +27,8 @@ static struct call *find_send(struct shard *s, uint64_t number, struct call **re
 {
     struct call *c = resend_find(s, number, ret_first);
     for (struct run *r = s->runs; !c && r; r = r->next) {
-        if (r->send && r->send->number == number)
-            c = *ret_first = r->send;
+        if (r->caller && r->caller->send.number == number)
+            c = *ret_first = r->caller;
     }
     return c;
 }
@@ -41,9 +41,9 @@ static void take_leave(void *arg)
     free(l);
     if (!c)
         return; /* it was decided before */
-    c->has_left = true;
-    if (first && first->run && everybody_has_left(first))
-        run_abandon(first->run);
+    c->send.has_left = true;
+    if (first && first->send.run && everybody_has_left(first))
+        run_abandon(first->send.run);
 }
 
 void dgm_core_caller_left(dgm_core *core, uint64_t sent)

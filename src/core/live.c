@@ -374,7 +374,7 @@ dgm_record *live_snapshot(struct live *l)
 
 /* ---- turns -------------------------------------------------------------------------------------------------------- */
 
-dgm_code live_begin_turn(struct live *l, struct call *send, const dgm_event *event, dgm_err *err)
+dgm_code live_begin_turn(struct live *l, struct call *c, const dgm_event *event, dgm_err *err)
 {
     dgm_code rc;
     if (dgm_loop_is_queued(&l->write.flush) && (l->write.turn || l->write.message)) {
@@ -386,10 +386,10 @@ dgm_code live_begin_turn(struct live *l, struct call *send, const dgm_event *eve
         l->turns.last.turn--;
         return rc;
     }
-    live_note_turn(l, send);
-    send_remember(l, send);
-    send->turn = l->turns.last.turn;
-    send->first_seq = l->turns.last.first_seq;
+    live_note_turn(l, c);
+    send_remember(l, c);
+    c->turn.number = l->turns.last.turn;
+    c->turn.first_seq = l->turns.last.first_seq;
     return DGM_OK;
 }
 
@@ -427,7 +427,7 @@ void live_run_ended(struct live *l)
         struct call *next = l->calls.queued; /* it may be refused: then the one after it */
         l->calls.queued = next->next;
         l->calls.n_queued--;
-        next->queue = NULL;
+        next->send.queue = NULL;
         deadline_end(next); /* it has its turn now, and with it an answer */
         send_to_task(l, next);
     }

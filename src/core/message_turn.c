@@ -16,12 +16,13 @@
 
 static dgm_str kind_of(const struct call *c)
 {
-    return dgm_arena_printf(c->arena, "message-turn/%.*s", DGM_P(c->protocol));
+    return dgm_arena_printf(c->arena, "message-turn/%.*s", DGM_P(c->turn.protocol));
 }
 
 static dgm_str name_of_piece(const struct call *c, size_t i)
 {
-    return i ? dgm_arena_printf(c->arena, "%.*s/%zu", DGM_P(c->caller_id), i) : c->caller_id;
+    return i ? dgm_arena_printf(c->arena, "%.*s/%zu", DGM_P(c->turn.caller_id), i)
+             : c->turn.caller_id;
 }
 
 /* ---- storing ----------------------------------------------------------------------------------------------------- */
@@ -82,7 +83,7 @@ static void put_pieces(struct shard *s, struct call *c, dgm_str text)
 void message_turn_put(struct shard *s, struct call *c, const dgm_record *message)
 {
     dgm_str record = dgm_record_bytes(message);
-    dgm_str texts[] = {c->agent->id, c->context_id, c->previous, c->request, record};
+    dgm_str texts[] = {c->agent->id, c->turn.context_id, c->turn.previous, c->turn.request, record};
     dgm_buf b;
     if (s->core->stopping) {
         core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
@@ -161,11 +162,11 @@ static bool read_turn(struct call *c, dgm_str text, dgm_code *ret_code)
         dgm_record_from_bytes(head, texts[4], &record, NULL))
         return true;
     c->agent = agent;
-    c->context_id = texts[1];
-    c->previous = texts[2];
-    c->request = texts[3];
-    c->turn = 1;
-    c->first_seq = c->last_seq = 1;
+    c->turn.context_id = texts[1];
+    c->turn.previous = texts[2];
+    c->turn.request = texts[3];
+    c->turn.number = 1;
+    c->turn.first_seq = c->turn.last_seq = 1;
     c->log = dgm_log_new(c->core->o.loops, 1);
     dgm_log_append(c->log, record);
     dgm_log_close(c->log);

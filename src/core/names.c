@@ -18,11 +18,11 @@ static dgm_str known_protocol(dgm_str name)
     return (dgm_str){0};
 }
 
-void live_note_turn(struct live *l, const struct call *send)
+void live_note_turn(struct live *l, const struct call *c)
 {
-    dgm_str protocol = known_protocol(send->protocol), none = {"", 0};
-    size_t n = send->caller_id.n + send->request.n + send->previous.n +
-               (protocol.n ? 0 : send->protocol.n);
+    dgm_str protocol = known_protocol(c->turn.protocol), none = {"", 0};
+    size_t n = c->turn.caller_id.n + c->turn.request.n + c->turn.previous.n +
+               (protocol.n ? 0 : c->turn.protocol.n);
     free(l->turns.texts);
     l->turns.texts = NULL;
     l->turns.last = (dgm_turn_row){.turn = l->turns.last.turn,
@@ -33,10 +33,10 @@ void live_note_turn(struct live *l, const struct call *send)
                                    .previous = none};
     if (n) {
         char *at = l->turns.texts = dgm_xmalloc(n);
-        l->turns.last.caller_id = core_put_text(&at, send->caller_id);
-        l->turns.last.request = core_put_text(&at, send->request);
-        l->turns.last.previous = core_put_text(&at, send->previous);
-        l->turns.last.protocol = protocol.n ? protocol : core_put_text(&at, send->protocol);
+        l->turns.last.caller_id = core_put_text(&at, c->turn.caller_id);
+        l->turns.last.request = core_put_text(&at, c->turn.request);
+        l->turns.last.previous = core_put_text(&at, c->turn.previous);
+        l->turns.last.protocol = protocol.n ? protocol : core_put_text(&at, c->turn.protocol);
     }
     if (l->turns.n == l->turns.cap) {
         l->turns.cap = l->turns.cap ? 2 * l->turns.cap : 1;

@@ -31,26 +31,26 @@ static uint64_t hash_of(const struct call *c, dgm_str context_id)
     h = dgm_hash(h + 1, c->owner.principal.p, c->owner.principal.n);
     h = dgm_hash(h + 1, c->agent->id.p, c->agent->id.n);
     h = dgm_hash(h + 1, context_id.p, context_id.n);
-    return dgm_hash(h + 1, c->message_id.p, c->message_id.n);
+    return dgm_hash(h + 1, c->send.message_id.p, c->send.message_id.n);
 }
 
 static bool says_the_same(const struct inflight *f, struct call *c)
 {
-    return dgm_str_eq(f->message_id, c->message_id) &&
+    return dgm_str_eq(f->message_id, c->send.message_id) &&
            memcmp(f->first ? call_digest(f->first) : f->digest, call_digest(c), sizeof f->digest) ==
                0;
 }
 
 static bool is_named(const struct inflight *f, struct call *c)
 {
-    return dgm_str_eq(f->agent, c->agent->id) && dgm_str_eq(f->context_id, c->asked_context) &&
+    return dgm_str_eq(f->agent, c->agent->id) && dgm_str_eq(f->context_id, c->send.asked_context) &&
            dgm_str_eq(f->owner.tenant, c->owner.tenant) &&
            dgm_str_eq(f->owner.principal, c->owner.principal) && says_the_same(f, c);
 }
 
 static struct inflight *find(struct shard *s, struct call *c)
 {
-    struct node *at = table_at(&s->inflights, hash_of(c, c->asked_context));
+    struct node *at = table_at(&s->inflights, hash_of(c, c->send.asked_context));
     while (at && !is_named((struct inflight *)(void *)at, c))
         at = at->next;
     return (struct inflight *)(void *)at;
@@ -58,14 +58,15 @@ static struct inflight *find(struct shard *s, struct call *c)
 
 static struct inflight *add(struct shard *s, struct call *c, dgm_str context_id)
 {
-    size_t texts = c->owner.tenant.n + c->owner.principal.n + context_id.n + c->message_id.n + 4;
+    size_t texts =
+        c->owner.tenant.n + c->owner.principal.n + context_id.n + c->send.message_id.n + 4;
     dgm_arena *a = dgm_arena_new_small(sizeof(struct inflight) + texts);
     struct inflight *f = dgm_new(a, struct inflight);
     f->arena = a;
     f->owner = (dgm_owner){dgm_arena_dup(a, c->owner.tenant), dgm_arena_dup(a, c->owner.principal)};
     f->agent = c->agent->id;
     f->context_id = dgm_arena_dup(a, context_id);
-    f->message_id = dgm_arena_dup(a, c->message_id);
+    f->message_id = dgm_arena_dup(a, c->send.message_id);
     f->first = c;
     table_put(&s->inflights, &f->node, hash_of(c, context_id));
     return f;
@@ -93,10 +94,10 @@ static void give_snapshot(struct live *l, struct call *c, const struct turn_at *
 {
     c->snapshot = live_snapshot(l);
     c->after = dgm_log_last(l->log);
-    if (l->run && c->turn == l->turns.last.turn) {
+    if (l->run && c->turn.number == l->turns.last.turn) {
         c->log = dgm_log_ref(l->log);
         if (at && at->first_seq >= dgm_log_first(l->log))
-            c->first_seq = at->first_seq;
+            c->turn.first_seq = at->first_seq;
     } else {
         c->log = dgm_log_new(l->shard->core->o.loops, c->after + 1);
         dgm_log_close(c->log);
@@ -106,18 +107,18 @@ static void give_snapshot(struct live *l, struct call *c, const struct turn_at *
 
 void resend_give(struct live *l, struct call *c)
 {
-    const struct turn_at *at = live_turn(l, c->turn);
+    const struct turn_at *at = live_turn(l, c->turn.number);
     bool whole = at && at->turn == 1; /* a first turn begins with its task */
     if (whole && live_load_older(l, c, at->first_seq))
         return;
     atomic_fetch_add_explicit(&c->core->resends, 1, memory_order_relaxed);
-    c->context_id = dgm_arena_dup(c->arena, l->context_id);
+    c->turn.context_id = dgm_arena_dup(c->arena, l->context_id);
     if (!whole || at->first_seq < dgm_log_first(l->log)) {
         give_snapshot(l, c, at);
         return;
     }
     c->log = dgm_log_ref(l->log);
-    c->first_seq = at->first_seq;
+    c->turn.first_seq = at->first_seq;
     c->after = at->first_seq - 1;
     live_answer_when_published(l, c, at->first_seq);
 }
@@ -125,8 +126,8 @@ void resend_give(struct live *l, struct call *c)
 static void give_copy(const struct inflight *f, struct call *c)
 {
     struct live *l = f->live;
-    c->is_resend = true;
-    c->turn = f->turn;
+    c->send.is_resend = true;
+    c->turn.number = f->turn;
     c->task_id = dgm_arena_dup(c->arena, l->id);
     resend_give(l, c);
 }
@@ -135,10 +136,10 @@ static void give_copy(const struct inflight *f, struct call *c)
 
 void resend_decided(struct shard *s, struct call *first, struct live *live)
 {
-    struct inflight *f = first->inflight;
-    struct call *c, *waiting, *copies = first->copies;
-    first->inflight = NULL;
-    first->copies = NULL;
+    struct inflight *f = first->send.inflight;
+    struct call *c, *waiting, *copies = first->send.copies;
+    first->send.inflight = NULL;
+    first->send.copies = NULL;
     if (!f && live && call_dedupes(first))
         f = add(s, first, live->context_id);
     if (!f)
@@ -149,8 +150,8 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
     if (live) {
         memcpy(f->digest, call_digest(first), sizeof f->digest);
         f->live = live;
-        f->first_seq = first->first_seq;
-        f->turn = first->turn;
+        f->first_seq = first->turn.first_seq;
+        f->turn = first->turn.number;
         f->next_of_live = live->inflights;
         live->inflights = f; /* until the store has it */
     } else {
@@ -158,7 +159,7 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
     }
     while ((c = waiting)) {
         waiting = c->next;
-        c->waits_for = NULL;
+        c->send.waits_for = NULL;
         if (live)
             give_copy(f, c);
         else
@@ -166,14 +167,14 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
     }
     while ((c = copies)) {
         copies = c->next;
-        c->queue = NULL;
+        c->send.queue = NULL;
         give_copy(f, c);
     }
 }
 
 struct call *resend_copies_of(const struct call *first)
 {
-    return first->inflight ? first->inflight->waiting : NULL;
+    return first->send.inflight ? first->send.inflight->waiting : NULL;
 }
 
 struct call *resend_first_of(const struct inflight *f)
@@ -187,10 +188,10 @@ struct call *resend_find(struct shard *s, uint64_t number, struct call **ret_fir
         for (struct node *at = s->inflights.slots[i]; at; at = at->next) {
             const struct inflight *f = (struct inflight *)(void *)at;
             *ret_first = f->first;
-            if (f->first && f->first->number == number)
+            if (f->first && f->first->send.number == number)
                 return f->first;
             for (struct call *c = f->waiting; c; c = c->next) {
-                if (c->number == number)
+                if (c->send.number == number)
                     return c;
             }
         }
@@ -233,8 +234,8 @@ static void take_resend(void *arg)
 static void go_to_task(struct call *c, const dgm_dedupe_row *row)
 {
     deadline_end(c);
-    c->is_resend = true;
-    c->turn = row->turn;
+    c->send.is_resend = true;
+    c->turn.number = row->turn;
     c->task_id = dgm_arena_dup(c->arena, row->task_id);
     dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, take_resend, c);
 }
@@ -248,17 +249,17 @@ static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err
 {
     struct call *first = arg, *c;
     struct shard *s = first->shard;
-    struct inflight *f = first->inflight;
+    struct inflight *f = first->send.inflight;
     if (!code && !is_row_of(row, first)) {
         run_start(s, first, NULL, NULL);
         return;
     }
-    first->inflight = NULL;
+    first->send.inflight = NULL;
     first->next = f->waiting;
     drop(s, f);
     while ((c = first)) {
         first = c->next;
-        c->waits_for = NULL;
+        c->send.waits_for = NULL;
         if (code)
             core_refuse(c, err);
         else
@@ -274,15 +275,15 @@ void resend_or_start(struct shard *s, struct call *c)
     } else if (f) {
         c->next = f->waiting;
         f->waiting = c;
-        c->waits_for = f;
+        c->send.waits_for = f;
     } else {
-        c->inflight = add(s, c, c->asked_context);
-        if (dgm_store_is_unknown(c->core->o.store, c->owner, c->agent->id, c->asked_context,
-                                 c->message_id))
+        c->send.inflight = add(s, c, c->send.asked_context);
+        if (dgm_store_is_unknown(c->core->o.store, c->owner, c->agent->id, c->send.asked_context,
+                                 c->send.message_id))
             run_start(s, c, NULL, NULL);
         else
-            dgm_store_find_dedupe(c->core->o.store, c->owner, c->agent->id, c->asked_context,
-                                  c->message_id, got_row, c);
+            dgm_store_find_dedupe(c->core->o.store, c->owner, c->agent->id, c->send.asked_context,
+                                  c->send.message_id, got_row, c);
     }
 }
 
@@ -291,12 +292,12 @@ void resend_or_start(struct shard *s, struct call *c)
 static void got_row_of_task(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err, void *arg)
 {
     struct call *c = arg;
-    struct live *l = c->live;
+    struct live *l = c->send.live;
     l->calls.n_lookups--;
     l->held++;
-    c->is_resend = !code && is_row_of(row, c) && dgm_str_eq(row->task_id, l->id);
-    if (c->is_resend)
-        c->turn = row->turn;
+    c->send.is_resend = !code && is_row_of(row, c) && dgm_str_eq(row->task_id, l->id);
+    if (c->send.is_resend)
+        c->turn.number = row->turn;
     if (code)
         core_refuse(c, err);
     else
@@ -316,22 +317,23 @@ bool resend_attach_to(struct live *l, struct call *c)
         }
     }
     for (struct call *q = l->calls.queued; q; q = q->next) {
-        if (call_dedupes(q) && dgm_str_eq(q->message_id, c->message_id) &&
-            memcmp(call_digest(q), call_digest(c), sizeof q->digest) == 0) {
-            c->next = q->copies;
-            q->copies = c;
-            c->queue = l;
+        if (call_dedupes(q) && dgm_str_eq(q->send.message_id, c->send.message_id) &&
+            memcmp(call_digest(q), call_digest(c), sizeof q->send.digest) == 0) {
+            c->next = q->send.copies;
+            q->send.copies = c;
+            c->send.queue = l;
             deadline_start(l->shard, c);
             return true;
         }
     }
     /* Its history has all that a task was sent: only an id that is there may have been here before. */
-    if (c->is_looked_up || l->shard->core->stopping || !dgm_fold_message(l->fold, c->message_id))
+    if (c->is_looked_up || l->shard->core->stopping ||
+        !dgm_fold_message(l->fold, c->send.message_id))
         return false;
     c->is_looked_up = true;
-    c->live = l;
+    c->send.live = l;
     l->calls.n_lookups++;
-    dgm_store_find_dedupe(c->core->o.store, c->owner, l->agent->id, l->context_id, c->message_id,
-                          got_row_of_task, c);
+    dgm_store_find_dedupe(c->core->o.store, c->owner, l->agent->id, l->context_id,
+                          c->send.message_id, got_row_of_task, c);
     return true;
 }

@@ -69,8 +69,8 @@ static void give_scratch_back(struct run *r)
 /* Its send, which is answered now. */
 static struct call *release_send(struct run *r)
 {
-    struct call *c = dgm_take(r->send);
-    c->run = NULL;
+    struct call *c = dgm_take(r->caller);
+    c->send.run = NULL;
     return c;
 }
 
@@ -88,14 +88,14 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
     dgm_log_append(c->log, record);
     dgm_log_close(c->log);
     c->after = 0;
-    c->turn = 1;
-    c->first_seq = 1;
-    c->is_message = true;
+    c->turn.number = 1;
+    c->turn.first_seq = 1;
+    c->send.is_message = true;
     c->task_id = (dgm_str){0};
     atomic_fetch_add_explicit(&r->shard->core->messages, 1, memory_order_relaxed);
     resend_decided(r->shard, c, NULL);
-    c->message = NULL;
-    if (c->keep_turn)
+    c->send.message = NULL;
+    if (c->send.keep_turn)
         message_turn_put(r->shard, c, record);
     else
         core_answer(c);
@@ -108,14 +108,14 @@ static void answer_with_error(struct run *r, const dgm_err *err)
     if (r->state != RUN_ENDED)
         run_set_state(r, RUN_ANSWERED);
     resend_decided(r->shard, c, NULL);
-    c->message = NULL;
+    c->send.message = NULL;
     core_refuse(c, err);
 }
 
 /* The `task` event of a new task: submitted, with the caller's message as its history. */
 static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
 {
-    struct call *c = r->send;
+    struct call *c = r->caller;
     struct live *l = live_new(r->shard, c->owner, r->agent, r->input.task_id, r->input.context_id);
     dgm_task task = {0};
     dgm_code rc;
@@ -139,7 +139,7 @@ static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
     c->after = 0;
     c->task_id = dgm_arena_dup(c->arena, l->id);
     resend_decided(r->shard, c, l);
-    c->message = NULL;
+    c->send.message = NULL;
     live_answer_when_published(l, c, 1);
     return DGM_OK;
 }
@@ -183,7 +183,7 @@ static dgm_code decide(struct run *r, const dgm_event *event, dgm_err *err)
 /* Once its agent has read it, and it stands in the log. */
 static void forget_given(struct run *r)
 {
-    if (!r->has_read || r->send) /* undecided */
+    if (!r->has_read || r->caller) /* undecided */
         return;
     r->message = NULL;
     r->input.message = NULL;
@@ -323,7 +323,7 @@ static void free_run(struct run *r)
 static void settle(struct run *r)
 {
     dgm_err err = {0};
-    if (r->send && begin_task(r, NULL, &err)) { /* no event at all is a task, too */
+    if (r->caller && begin_task(r, NULL, &err)) { /* no event at all is a task, too */
         answer_with_error(r, &err);
         return;
     }
@@ -370,7 +370,7 @@ static void end(dgm_run *base, const char *error)
 static void refuse(dgm_run *base, const dgm_err *error)
 {
     struct run *r = run_of(base);
-    if (r->send)
+    if (r->caller)
         answer_with_error(r, error);
     end(base, error->msg); /* of a task that is there already it is the reason of its failure */
 }
@@ -396,14 +396,14 @@ static dgm_str draw_id(struct shard *s, dgm_arena *a, dgm_owner owner)
     return dgm_arena_dup(a, (dgm_str){id, DGM_UUID_CHARS});
 }
 
-static struct run *new_run(struct shard *s, const struct call *send, struct live *live)
+static struct run *new_run(struct shard *s, const struct call *c, struct live *live)
 {
-    dgm_arena *a = dgm_arena_new_small(sizeof(struct run) + RUN_ROOM + send->owner.tenant.n +
-                                       send->owner.principal.n);
+    dgm_arena *a = dgm_arena_new_small(sizeof(struct run) + RUN_ROOM + c->owner.tenant.n +
+                                       c->owner.principal.n);
     struct run *r = dgm_new(a, struct run);
     r->arena = a;
     r->shard = s;
-    r->agent = send->agent;
+    r->agent = c->agent;
     r->live = live;
     r->base = (dgm_run){.ops = &ops, .input = &r->input, .loop = s->loop, .arena = a};
     r->next = s->runs;
@@ -418,55 +418,55 @@ static struct run *new_run(struct shard *s, const struct call *send, struct live
 }
 
 /* The message becomes the run's own: it may outlive the call. */
-static void fill_input(struct run *r, struct call *send, const struct live *live)
+static void fill_input(struct run *r, struct call *c, const struct live *live)
 {
     dgm_arena *a = r->arena;
-    r->given = dgm_take(send->given);
-    r->message = send->message;
-    r->input.context_id = live                 ? dgm_arena_dup(a, live->context_id)
-                          : send->context_id.n ? dgm_arena_dup(a, send->context_id)
-                                               : draw_id(r->shard, a, send->owner);
-    r->input.task_id = live ? dgm_arena_dup(a, live->id) : draw_id(r->shard, a, send->owner);
+    r->given = dgm_take(c->send.given);
+    r->message = c->send.message;
+    r->input.context_id = live                   ? dgm_arena_dup(a, live->context_id)
+                          : c->turn.context_id.n ? dgm_arena_dup(a, c->turn.context_id)
+                                                 : draw_id(r->shard, a, c->owner);
+    r->input.task_id = live ? dgm_arena_dup(a, live->id) : draw_id(r->shard, a, c->owner);
     r->message->context_id = r->input.context_id;
     r->message->task_id = r->input.task_id;
-    send_mark_message(r->given, send->owner, r->message);
+    send_mark_message(r->given, c->owner, r->message);
     r->input.message = r->message;
-    r->input.metadata = send->metadata;
-    r->input.accepted_output_modes = send->accepted_output_modes;
+    r->input.metadata = c->send.metadata;
+    r->input.accepted_output_modes = c->send.accepted_output_modes;
     r->input.agent = r->agent->id;
-    if (send->owner.tenant.n)
-        r->input.tenant = dgm_arena_dup(a, send->owner.tenant);
-    if (send->owner.principal.n)
-        r->input.principal = dgm_arena_dup(a, send->owner.principal);
+    if (c->owner.tenant.n)
+        r->input.tenant = dgm_arena_dup(a, c->owner.tenant);
+    if (c->owner.principal.n)
+        r->input.principal = dgm_arena_dup(a, c->owner.principal);
 }
 
-void run_start(struct shard *s, struct call *send, struct live *live, dgm_record *before)
+void run_start(struct shard *s, struct call *c, struct live *live, dgm_record *before)
 {
     dgm_event event = {0};
     if (s->core->draining && !live) {
-        resend_decided(s, send, NULL);
-        core_refuse_with(send, DGM_UNAVAILABLE, "the server is shutting down");
+        resend_decided(s, c, NULL);
+        core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
         return;
     }
-    if (!live && send->has_left && !resend_copies_of(send)) {
-        resend_decided(s, send, NULL);
-        core_refuse_with(send, DGM_UNAVAILABLE, "the caller disconnected before there was a task");
+    if (!live && c->send.has_left && !resend_copies_of(c)) {
+        resend_decided(s, c, NULL);
+        core_refuse_with(c, DGM_UNAVAILABLE, "the caller disconnected before there was a task");
         return;
     }
-    struct run *r = new_run(s, send, live);
-    fill_input(r, send, live);
+    struct run *r = new_run(s, c, live);
+    fill_input(r, c, live);
     if (live) {
         run_set_state(r, RUN_TASK);
         live->run = r;
-        send->message = NULL; /* the run may be over before the call is */
+        c->send.message = NULL; /* the run may be over before the call is */
         if ((r->task_before = before) && !dgm_record_event(before, r->arena, &event, NULL))
             r->input.task = event.task;
     } else {
-        send->context_id = dgm_arena_dup(send->arena, r->input.context_id);
-        r->send = send;
-        send->run = r;
+        c->turn.context_id = dgm_arena_dup(c->arena, r->input.context_id);
+        r->caller = c;
+        c->send.run = r;
     }
-    bool is_late = !live && send->is_late;
+    bool is_late = !live && c->send.is_late;
     r->is_starting = true;
     r->agent->backend->start(r->agent->agent, &r->base);
     r->is_starting = false;
@@ -524,7 +524,7 @@ void run_cancel(struct run *r)
 void run_abort(struct run *r)
 {
     dgm_err err = {0};
-    if (r->send) {
+    if (r->caller) {
         dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
         answer_with_error(r, &err);
     } else if (r->live && r->live->state == LIVE_READY &&

@@ -35,11 +35,11 @@ static void digest_of(const dgm_message *m, dgm_buf *scratch, unsigned char dige
 /* Most messages never need one: those that become a task do, and those whose name was here before. */
 const unsigned char *call_digest(struct call *c)
 {
-    if (!c->has_digest)
-        digest_of(c->message, &c->core->shards[dgm_loop_index(dgm_loop_current())].scratch,
-                  c->digest);
-    c->has_digest = true;
-    return c->digest;
+    if (!c->send.has_digest)
+        digest_of(c->send.message, &c->core->shards[dgm_loop_index(dgm_loop_current())].scratch,
+                  c->send.digest);
+    c->send.has_digest = true;
+    return c->send.digest;
 }
 
 void send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m)
@@ -57,10 +57,10 @@ void send_remember(struct live *l, struct call *c)
 {
     if (!call_dedupes(c))
         return;
-    bool nameless = !c->asked_context.n && !c->asked_task.n;
-    l->write.message = dgm_xmalloc(sizeof *l->write.message + c->message_id.n);
+    bool nameless = !c->send.asked_context.n && !c->send.asked_task.n;
+    l->write.message = dgm_xmalloc(sizeof *l->write.message + c->send.message_id.n);
     char *at = (char *)(l->write.message + 1);
-    l->write.message->message_id = core_put_text(&at, c->message_id);
+    l->write.message->message_id = core_put_text(&at, c->send.message_id);
     l->write.message->nameless_until_ms = nameless ? dgm_loop_unix_ms() + NAMELESS_MS : 0;
     memcpy(l->write.message->digest, call_digest(c), sizeof l->write.message->digest);
 }
@@ -84,7 +84,7 @@ static dgm_code why_not(const struct live *l, const struct call *c, dgm_err *err
         *err = *l->store_fault;
         return err->code;
     }
-    if (c->asked_context.n && !dgm_str_eq(c->asked_context, l->context_id))
+    if (c->send.asked_context.n && !dgm_str_eq(c->send.asked_context, l->context_id))
         return dgm_fail(
             err, DGM_BAD_PARAMS, NULL,
             "the task belongs to another context: leave contextId out, or send the task's");
@@ -135,19 +135,19 @@ static void begin_turn(struct live *l, struct call *c)
 {
     dgm_err err = {0};
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_message message = *c->message;
+    dgm_message message = *c->send.message;
     dgm_record *before = live_snapshot(l);
     if (take_message(l, c, &message, a, &err) || leave_question(l, a, &err)) {
         dgm_record_unref(before);
         core_refuse(c, &err);
         return;
     }
-    c->context_id = dgm_arena_dup(c->arena, l->context_id);
+    c->turn.context_id = dgm_arena_dup(c->arena, l->context_id);
     c->log = dgm_log_ref(l->log);
     c->after = dgm_log_last(l->log);
     uint64_t visible = c->after; /* by then the message and the new state are stored */
     if (!(c->snapshot = live_snapshot(l)))
-        c->after = c->first_seq - 1; /* too large to be shown: then from the message on */
+        c->after = c->turn.first_seq - 1; /* too large to be shown: then from the message on */
     run_start(l->shard, c, l, before);
     resend_decided(l->shard, c, l);
     live_answer_when_published(l, c, visible);
@@ -166,7 +166,7 @@ void send_answer_early(struct live *l, struct call *c)
     now->arg = c->arg;
     c->on.sent = ignore_answer;
     now->task_id = dgm_arena_dup(now->arena, l->id);
-    now->context_id = dgm_arena_dup(now->arena, l->context_id);
+    now->turn.context_id = dgm_arena_dup(now->arena, l->context_id);
     now->log = dgm_log_ref(l->log);
     now->after = dgm_log_last(l->log);
     if (!(now->snapshot = live_snapshot(l)))
@@ -177,7 +177,7 @@ void send_answer_early(struct live *l, struct call *c)
 void send_to_task(struct live *l, struct call *c)
 {
     dgm_err err = {0};
-    if (c->is_resend) {
+    if (c->send.is_resend) {
         resend_give(l, c);
         return;
     }
@@ -199,6 +199,6 @@ void send_to_task(struct live *l, struct call *c)
     c->next = NULL;
     *at = c;
     l->calls.n_queued++;
-    c->queue = l;
+    c->send.queue = l;
     deadline_start(l->shard, c);
 }
