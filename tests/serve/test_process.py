@@ -281,6 +281,20 @@ def status(s, token):
     return ask(s.address, "GET", "/tasks/x", None, [*V1, *([("Authorization", f"Bearer {token}")] if token else [])]).status
 
 
+@test("SIGUSR1 writes the trace to the log")
+def _():
+    s = server("bench")
+    ask(s.address, "POST", "/message:send", {"message": {"messageId": "m-trace", "role": "ROLE_USER", "parts": [{"text": "x"}]}}, [*V1, ("Content-Type", "application/json")])
+    n = len(s.log)
+    s.process.send_signal(signal.SIGUSR1)
+    soon(lambda: any("end of the trace" in line for line in s.log[n:]), "no end of the trace in the log", 30)
+    lines = [line for line in s.log[n:] if " trace at=" in line]
+    check(any("machine=connection" in line and "from=idle to=head" in line for line in lines), lines[-9:])
+    check(any("machine=exchange" in line and "to=ended" in line for line in lines), lines[-9:])
+    check(any(re.search(r"machine=run object=\S{8} from=undecided to=", line) for line in lines), lines[-9:])
+    same(ask(s.address, "GET", "/healthz").status, 200, "the server goes on")
+
+
 @test("SIGHUP: other tokens")
 def _():
     with Reloaded({"tokens": [{"token": "old", "principal": "p"}]}) as r:

@@ -294,3 +294,57 @@ def _(type):
         body = json_bytes({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message()}, "message": message()})
         r = ask(server("tck").address, "POST", path, body, [("Content-Type", type), ("A2A-Version", wire.version)])
         check(b"result" not in r.body and b"task" not in r.body.lower().replace(b"tasknotfound", b""), r)
+
+
+# ---- operators -------------------------------------------------------------------------------------------------------------------
+
+OPERATOR = "operator-secret"
+
+
+def operated():
+    config = settings(tokens=True)
+    config["tokens"].append({"token": OPERATOR, "principal": "root", "role": "operator"})
+    return server("tck", config=config)
+
+
+def trace(s, task, token=None, method="GET"):
+    return ask(s.address, method, f"/debug/tasks/{task}/trace", None, [("Authorization", f"Bearer {token}")] if token else [])
+
+
+def transitions(r):
+    return [f"{t['machine']}: {t['from']} > {t['to']}" for t in r.json["transitions"]]
+
+
+@test("the trace of a task is for operators")
+def _():
+    needs_ours()
+    s = operated()
+    task = completed(Client(s, REST1, token=TOKENS["alice"]))["id"]
+    r = trace(s, task, OPERATOR)
+    same((r.status, r.type, r.json["task"]), (200, "application/json", task), "answer")
+    got = transitions(r)
+    for t in ("task: loading > ready", "status: unknown > submitted", "run: undecided > task", "run: task > ended"):
+        check(t in got, got)
+    check(any(t.startswith("status: ") and t.endswith(" > completed") for t in got), got)
+    same(transitions(trace(s, new_id(), OPERATOR)), [], "of an unknown task")
+    same(trace(s, task, OPERATOR, "POST").status, 405, "POST")
+    same(ask(s.address, "GET", "/debug/else", None, [("Authorization", f"Bearer {OPERATOR}")]).status, 404, "another path")
+
+
+@test("the trace of a task: 403 for other callers, 401 without a token")
+def _():
+    needs_ours()
+    s = operated()
+    r = trace(s, "x", TOKENS["alice"])
+    same((r.status, r.json["error"]["code"], r.json["error"]["status"]), (403, 403, "PERMISSION_DENIED"), "alice")
+    check("operator" in r.json["error"]["message"], r.json)
+    same(trace(s, "x").status, 401, "without a token")
+    same(trace(s, "x", "nonsense").status, 401, "unknown token")
+
+
+@test("the trace of a task: on a server without tokens a local caller is the operator")
+def _():
+    needs_ours()
+    s = server("tck")
+    task = completed(Client(s, REST1))["id"]
+    check("run: task > ended" in transitions(trace(s, task)), "the trace")

@@ -25,6 +25,8 @@ typedef enum dgm_config_log_format { DGM_LOG_TEXT, DGM_LOG_JSON } dgm_config_log
 
 typedef enum dgm_config_token_kind { DGM_TOKEN_BEARER, DGM_TOKEN_API_KEY } dgm_config_token_kind;
 
+typedef enum dgm_config_role { DGM_TOKEN_CALLER, DGM_TOKEN_OPERATOR } dgm_config_role;
+
 /* Who may call, and as whom. */
 typedef struct dgm_config_token {
     dgm_config_token_kind kind;
@@ -34,6 +36,7 @@ typedef struct dgm_config_token {
     dgm_str tenant;                       /* may be empty: the one without a name */
     dgm_str principal;
     dgm_strs may_set_metadata; /* prefixes of keys */
+    dgm_config_role role;
 } dgm_config_token;
 
 typedef struct dgm_config_tokens {

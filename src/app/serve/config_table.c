@@ -499,6 +499,9 @@ static const dgm_config_row token_rows[] = {
      .about = "whose it is; empty: the tenant without a name"},
     {"principal", DGM_CONFIG_TEXT, TOKEN(principal), .flags = REQUIRED, .format = &some_text,
      .about = "the name of the caller. A caller sees only its own tasks"},
+    {"role", DGM_CONFIG_NAME, TOKEN(role), .def = "\"caller\"",
+     .values = WORDS("caller", "operator"),
+     .about = "`operator`: may also read the paths below `/debug/`"},
     {"may_set_metadata", DGM_CONFIG_TEXTS, TOKEN(may_set_metadata), .def = "[]", .max = MAX_ITEMS,
      .format = &metadata_prefix,
      .about = "metadata of the server's that stays in this caller's A2A requests, as prefixes of "

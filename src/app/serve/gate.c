@@ -240,15 +240,28 @@ dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm
     return DGM_GATE_KNOWN;
 }
 
+static bool is_sent(const dgm_http_request *r, const dgm_config_token *t)
+{
+    return is_secret(t->kind == DGM_TOKEN_API_KEY ? header_nocase(r, t->header) : bearer_of(r),
+                     t->secret);
+}
+
 dgm_strs dgm_gate_may_set(const dgm_config *c, const dgm_http_request *r)
 {
     dgm_strs found = {0};
     for (size_t i = 0; i < c->tokens.n; i++) {
         const dgm_config_token *t = &c->tokens.at[i];
-        dgm_str given = t->kind == DGM_TOKEN_API_KEY ? header_nocase(r, t->header) : bearer_of(r);
-        if (t->may_set_metadata.n && is_secret(given, t->secret))
+        if (t->may_set_metadata.n && is_sent(r, t))
             found = t->may_set_metadata;
     }
+    return found;
+}
+
+bool dgm_gate_is_operator(const dgm_config *c, const dgm_http_request *r)
+{
+    bool found = !c->tokens.n && r->is_loopback;
+    for (size_t i = 0; i < c->tokens.n; i++)
+        found |= c->tokens.at[i].role == DGM_TOKEN_OPERATOR && is_sent(r, &c->tokens.at[i]);
     return found;
 }
 

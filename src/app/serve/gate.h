@@ -38,5 +38,8 @@ dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm
 /* may_set_metadata of the token that was sent; none: not any, or there is no such token. */
 dgm_strs dgm_gate_may_set(const dgm_config *c, const dgm_http_request *r);
 
+/* May the caller read the paths below /debug/? Without tokens every caller of this machine may. */
+bool dgm_gate_is_operator(const dgm_config *c, const dgm_http_request *r);
+
 /* The value of WWW-Authenticate. In the arena. */
 dgm_str dgm_gate_challenge(dgm_arena *a, const dgm_config *c, dgm_gate_word why);

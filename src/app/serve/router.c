@@ -1,5 +1,6 @@
 /* app/serve/router.c - past the gate, then by path. */
 #include "app/serve/router.h"
+#include "app/serve/debug.h"
 #include "app/serve/fronts.h"
 #include "app/serve/gate.h"
 #include "app/serve/index.h"
@@ -358,6 +359,24 @@ static void take_agent(const dgm_site *s, dgm_http_exchange *x, const struct gue
         refuse_path(s, x, g);
 }
 
+/* False: not a path below /debug/. */
+static bool handle_debug(const dgm_router *r, const dgm_site *s, dgm_http_exchange *x,
+                         const dgm_http_request *q, const struct guest *g)
+{
+    if (!dgm_debug_is_path(q->path))
+        return false;
+    if (refuse_stranger(s, x, g))
+        return true;
+    if (!dgm_gate_is_operator(s->config, q))
+        refuse(s, x, DGM_FORBIDDEN,
+               s->config->tokens.n ? "this path needs a token with `role: operator`"
+                                   : "on a server without tokens this path is for local callers",
+               NULL, 0);
+    else if (!dgm_debug_handle(r->o.loops, x, q))
+        refuse_path(s, x, g);
+    return true;
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------------- */
 
 /* Requests that bring messages. Everything else needs a few words at most. */
@@ -564,7 +583,8 @@ static void on_head(void *user, dgm_http_exchange *x, const dgm_http_request *q)
         dgm_http_set_max_body(x, DGM_MAX_SMALL_BODY_BYTES);
     } else if (!is_public(q, &g) && refuse_stranger(s, x, &g)) {
         return;
-    } else if (!is_public(q, &g) && !(g.agent && may_be_known(g.path))) {
+    } else if (!is_public(q, &g) && !(g.agent && may_be_known(g.path)) &&
+               !dgm_debug_is_path(q->path)) {
         refuse_path(s, x, &g);
     } else {
         dgm_http_budget *b = budget_of(r, x, g.who.owner, s->config->tokens.n);
@@ -605,7 +625,7 @@ static void on_request(void *user, dgm_http_exchange *x, const dgm_http_request 
         dgm_http_respond(x, 204, (dgm_str){0}, headers, n, (dgm_str){0});
         return;
     }
-    if (!take_web(s, x, q) && check_body(s, x, q, &g))
+    if (!handle_debug(r, s, x, q, &g) && !take_web(s, x, q) && check_body(s, x, q, &g))
         take_agent(s, x, &g);
 }
 

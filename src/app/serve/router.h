@@ -1,7 +1,7 @@
 /*
  * app/serve/router.h - where a request goes: past the gate, then by its path to whoever answers.
  *
- *   gate (Host, Origin, CORS) ─► /healthz /readyz /metrics ─► page, catalog ─► tokens ─► an agent's frontend
+ *   gate (Host, Origin, CORS) ─► /healthz /readyz /metrics ─► /debug (operators) ─► page, catalog ─► tokens ─► an agent's frontend
  *
  * It keeps the note of every request and logs and counts it when it has its answer.
  */

@@ -5,6 +5,7 @@
  */
 #include "app/serve/serve.h"
 #include "app/serve/banner.h"
+#include "app/serve/debug.h"
 #include "app/serve/router.h"
 
 #include <errno.h>
@@ -245,6 +246,8 @@ static void drain(struct server *s, const sigset_t *signals)
     dgm_core_drain(s->core, ms, on_drained, s);
     while (s->undrained > 0 && now_ms() < until) {
         int sig = sigtimedwait(signals, NULL, &a_moment);
+        if (sig == SIGUSR1)
+            dgm_debug_log_trace(s->loops, s->logger);
         if ((sig == SIGTERM || sig == SIGINT) && now_ms() - began > AGAIN_MS)
             break;
     }
@@ -446,6 +449,8 @@ static void run_until_told(struct server *s, const sigset_t *signals)
         sig = sigtimedwait(signals, NULL, &tick);
         if (sig == SIGHUP)
             reload(s);
+        if (sig == SIGUSR1)
+            dgm_debug_log_trace(s->loops, s->logger);
         log_store(s);
         trim_memory(s);
     } while (sig != SIGTERM && sig != SIGINT);
@@ -487,6 +492,7 @@ static void hold_signals(sigset_t *signals)
     sigaddset(signals, SIGTERM);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGHUP);
+    sigaddset(signals, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, signals, NULL);
     signal(SIGPIPE, SIG_IGN);
 }

@@ -135,6 +135,21 @@ static void a_token_may_set_metadata_for_itself_alone(void **state)
     assert_int_equal(dgm_gate_may_set(&c, &wrong).n, 0);
 }
 
+static void operators_are_tokens_with_the_role_or_local_callers(void **state)
+{
+    dgm_config_token some[] = {tokens[0], tokens[1], tokens[2]};
+    dgm_config c = {.tokens = {some, 3}}, open = {0};
+    dgm_http_request one = REQUEST("GET", {"authorization", "Bearer one"});
+    dgm_http_request two = REQUEST("GET", {"authorization", "Bearer two"});
+    (void)state;
+    some[1].role = DGM_TOKEN_OPERATOR;
+    one.is_loopback = true; /* of no use where there are tokens */
+    assert_false(dgm_gate_is_operator(&c, &one));
+    assert_true(dgm_gate_is_operator(&c, &two));
+    assert_true(dgm_gate_is_operator(&open, &one));
+    assert_false(dgm_gate_is_operator(&open, &two));
+}
+
 static void without_tokens_nobody_is_asked(void **state)
 {
     dgm_config c = {0};
@@ -192,6 +207,7 @@ DGM_TEST_MAIN(dgm_test(loopback_has_few_names), dgm_test(a_foreign_page_stays_ou
               dgm_test(without_tokens_only_known_names_are_answered),
               dgm_test(credentials_say_who_it_is), dgm_test(credentials_of_two_are_nobodys),
               dgm_test(a_token_may_set_metadata_for_itself_alone),
+              dgm_test(operators_are_tokens_with_the_role_or_local_callers),
               dgm_test(without_tokens_nobody_is_asked),
               dgm_test(the_challenge_names_a_scheme_there_is),
               dgm_test(a_preflight_is_told_every_header_that_is_read),
