@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void take_get(struct live *l, struct call *c)
+static void live_handle_get(struct live *l, struct call *c)
 {
     if ((c->snapshot = live_snapshot(l)))
         live_answer_when_published(l, c, dgm_log_last(l->log));
@@ -27,7 +27,7 @@ bool ask_is_crowded(struct live *l, struct call *c)
     return true;
 }
 
-static void take_subscribe(struct live *l, struct call *c)
+static void live_handle_subscribe(struct live *l, struct call *c)
 {
     uint64_t last = dgm_log_last(l->log);
     bool has_cursor = c->cursor != DGM_NO_CURSOR;
@@ -78,7 +78,7 @@ static void end_wait(void *arg)
     dgm_timer_close(&w->timer, free_wait, w);
 }
 
-static void waited(void *arg)
+static void on_wait_over(void *arg)
 {
     struct wait *w = arg;
     struct live *l = live_find(w->shard, w->owner, w->id);
@@ -97,7 +97,7 @@ static void wait_then(struct live *l, uint64_t ms, void (*fn)(struct wait *, str
     w->id = dgm_arena_dup(a, l->id);
     w->turn = l->turns.last.turn;
     w->fn = fn;
-    dgm_timer_init(l->shard->loop, &w->timer, waited, w);
+    dgm_timer_init(l->shard->loop, &w->timer, on_wait_over, w);
     dgm_timer_start(&w->timer, ms);
     w->stop = (dgm_loop_stop){.fn = end_wait, .arg = w};
     dgm_loop_on_stop(l->shard->loop, &w->stop);
@@ -115,11 +115,11 @@ static void cancel_timed_out(struct wait *w, struct live *l)
     }
 }
 
-static void take_cancel(struct live *l, struct call *c)
+static void live_handle_cancel(struct live *l, struct call *c)
 {
     dgm_err err = {0};
     if (l->task_state == DGM_STATE_CANCELED) {
-        take_get(l, c);
+        live_handle_get(l, c);
         return;
     }
     if (dgm_state_is_terminal(l->task_state)) {
@@ -144,22 +144,22 @@ static void take_cancel(struct live *l, struct call *c)
 
 /* ---- nobody waits for it any more ------------------------------------------------------------------------------- */
 
-static void cancel_if_nobody_reads(struct wait *w, struct live *l)
+static void cancel_without_readers(struct wait *w, struct live *l)
 {
     if (l->run && l->turns.last.turn == w->turn && !dgm_log_n_readers(l->log))
         run_cancel(l->run);
 }
 
-static void take_gone(struct live *l, struct call *c)
+static void live_handle_disconnect(struct live *l, struct call *c)
 {
     if (l->state == LIVE_READY && l->run && l->turns.last.turn == c->turn.number)
-        wait_then(l, c->grace_ms, cancel_if_nobody_reads);
+        wait_then(l, c->grace_ms, cancel_without_readers);
     core_answer(c);
 }
 
 /* ---- after a crash ------------------------------------------------------------------------------------------------ */
 
-static void take_settle(struct live *l, struct call *c)
+static void live_handle_settle(struct live *l, struct call *c)
 {
     dgm_err err = {0};
     bool unfinished = !l->run && !dgm_state_is_terminal(l->task_state) &&
@@ -180,12 +180,12 @@ void live_take(struct live *l, struct call *c)
     } else {
         switch (c->kind) {
         case CALL_SEND: send_to_task(l, c); break;
-        case CALL_GET: take_get(l, c); break;
-        case CALL_SUBSCRIBE: take_subscribe(l, c); break;
+        case CALL_GET: live_handle_get(l, c); break;
+        case CALL_SUBSCRIBE: live_handle_subscribe(l, c); break;
         case CALL_TURN: find_take_turn(l, c); break;
-        case CALL_CANCEL: take_cancel(l, c); break;
-        case CALL_SETTLE: take_settle(l, c); break;
-        case CALL_GONE: take_gone(l, c); break;
+        case CALL_CANCEL: live_handle_cancel(l, c); break;
+        case CALL_SETTLE: live_handle_settle(l, c); break;
+        case CALL_GONE: live_handle_disconnect(l, c); break;
         }
     }
     l->held--;

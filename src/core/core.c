@@ -50,7 +50,7 @@ struct change {
     dgm_core_limits limits;
 };
 
-static void take_limits(void *arg)
+static void shard_set_limits(void *arg)
 {
     struct change *c = arg;
     c->shard->limits = c->limits;
@@ -62,7 +62,7 @@ void dgm_core_set_limits(dgm_core *core, const dgm_core_limits *limits)
     for (size_t i = 0; i < core->n_shards; i++) {
         struct change *c = dgm_xcalloc(1, sizeof *c);
         *c = (struct change){&core->shards[i], *limits};
-        dgm_loop_post(core->shards[i].loop, take_limits, c);
+        dgm_loop_post(core->shards[i].loop, shard_set_limits, c);
     }
 }
 
@@ -132,7 +132,7 @@ static void free_call(struct call *c)
     dgm_arena_free(c->arena); /* the call lives in it */
 }
 
-static void give_answer(void *arg)
+static void call_deliver(void *arg)
 {
     struct call *c = arg;
     const dgm_err *err = c->code ? c->err : NULL;
@@ -178,7 +178,7 @@ void core_answer(struct call *c)
 {
     if (c->kind == CALL_SEND)
         deadline_end(c);
-    dgm_loop_post(c->home, give_answer, c);
+    dgm_loop_post(c->home, call_deliver, c);
 }
 
 void core_refuse_all(struct call **list, const dgm_err *err)
@@ -233,7 +233,7 @@ static bool is_refused(struct call *c)
     return refused;
 }
 
-static void take_task_call(void *arg)
+static void call_handle_at_task(void *arg)
 {
     struct call *c = arg;
     if (is_refused(c))
@@ -243,7 +243,7 @@ static void take_task_call(void *arg)
 
 void core_post_to_task(struct call *c)
 {
-    dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, take_task_call, c);
+    dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, call_handle_at_task, c);
 }
 
 const dgm_core_agent *core_agent(dgm_core *core, dgm_str id)
@@ -315,7 +315,7 @@ void core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task o
     core_post_to_task(c); /* of whichever agent */
 }
 
-static void take_send(void *arg)
+static void call_handle_send(void *arg)
 {
     struct call *c = arg;
     if (is_refused(c))
@@ -341,7 +341,7 @@ static dgm_code check_size(const struct call *c, const dgm_send *send, dgm_err *
 }
 
 /* Roughly what its copy takes. */
-static size_t bytes_of(const dgm_message *m)
+static size_t message_bytes(const dgm_message *m)
 {
     size_t bytes = sizeof *m + m->message_id.n + m->context_id.n + m->task_id.n + GIVEN_ROOM;
     for (size_t i = 0; i < m->parts.n && bytes < GIVEN_MOST; i++)
@@ -351,13 +351,13 @@ static size_t bytes_of(const dgm_message *m)
 
 /* Copies: the caller's may go when this returns. The message has an arena of its own, which the run takes
  * over. */
-static dgm_code keep_send(struct call *c, const dgm_send *send, dgm_err *err)
+static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *err)
 {
     const dgm_message *m = send->message;
     dgm_code rc = check_size(c, send, err);
     if (rc)
         return rc;
-    dgm_arena *a = c->send.given = dgm_arena_new_small(bytes_of(m));
+    dgm_arena *a = c->send.given = dgm_arena_new_small(message_bytes(m));
     dgm_guard guard = {.may_set = send->may_set};
     dgm_message clean = *m;
     if (!send->is_ours)
@@ -409,7 +409,7 @@ uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent
         core_refuse_with(c, DGM_BAD_PARAMS, "unknown agent");
         return 0;
     }
-    if (keep_send(c, send, &err)) {
+    if (call_copy_send(c, send, &err)) {
         core_refuse(c, &err);
         return 0;
     }
@@ -419,6 +419,6 @@ uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent
     }
     struct shard *s = shard_of_send(core, c);
     uint64_t number = c->send.number = (n + 1) * DGM_MAX_LOOPS + (uint64_t)(s - core->shards);
-    dgm_loop_post(s->loop, take_send, c);
+    dgm_loop_post(s->loop, call_handle_send, c);
     return number;
 }

@@ -6,7 +6,7 @@
  */
 #include "core/core_int.h"
 
-static void tell(void *arg)
+static void drain_report(void *arg)
 {
     dgm_core *core = arg;
     if (core->drain_timer_open) {
@@ -29,10 +29,10 @@ void drain_look(struct shard *s)
     }
     s->drained = true;
     if (atomic_fetch_sub(&s->core->undrained, 1) == 1)
-        dgm_loop_post(s->core->shards[0].loop, tell, s->core);
+        dgm_loop_post(s->core->shards[0].loop, drain_report, s->core);
 }
 
-static void let_go(struct shard *s)
+static void drain_release_idle(struct shard *s)
 {
     dgm_err err = {0};
     dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
@@ -47,11 +47,11 @@ static void let_go(struct shard *s)
     }
 }
 
-static void begin(void *arg)
+static void drain_start(void *arg)
 {
     struct shard *s = arg;
     s->is_draining = true;
-    let_go(s);
+    drain_release_idle(s);
     drain_look(s);
 }
 
@@ -65,27 +65,27 @@ static void abort_runs(void *arg)
     drain_look(s);
 }
 
-static void time_is_up(void *arg)
+static void on_drain_timeout(void *arg)
 {
     dgm_core *core = arg;
     for (size_t i = 0; i < core->n_shards; i++)
         dgm_loop_post(core->shards[i].loop, abort_runs, &core->shards[i]);
 }
 
-static void close_timer(void *arg)
+static void drain_close_timer(void *arg)
 {
     dgm_core *core = arg;
     core->drain_timer_open = false;
     dgm_timer_close(&core->drain_timer, NULL, NULL);
 }
 
-static void start_timer(void *arg)
+static void drain_start_timer(void *arg)
 {
     dgm_core *core = arg;
     dgm_loop *loop = core->shards[0].loop;
-    dgm_timer_init(loop, &core->drain_timer, time_is_up, core);
+    dgm_timer_init(loop, &core->drain_timer, on_drain_timeout, core);
     dgm_timer_start(&core->drain_timer, core->drain_ms);
-    core->drain_stop = (dgm_loop_stop){.fn = close_timer, .arg = core};
+    core->drain_stop = (dgm_loop_stop){.fn = drain_close_timer, .arg = core};
     dgm_loop_on_stop(loop, &core->drain_stop);
     core->drain_timer_open = true;
 }
@@ -97,7 +97,7 @@ void dgm_core_drain(dgm_core *core, uint64_t ms, dgm_loop_fn on_drained, void *a
     core->drain_ms = ms;
     atomic_store(&core->undrained, core->n_shards);
     atomic_store(&core->draining, true);
-    dgm_loop_post(core->shards[0].loop, start_timer, core); /* before anybody can be done */
+    dgm_loop_post(core->shards[0].loop, drain_start_timer, core); /* before anybody can be done */
     for (size_t i = 0; i < core->n_shards; i++)
-        dgm_loop_post(core->shards[i].loop, begin, &core->shards[i]);
+        dgm_loop_post(core->shards[i].loop, drain_start, &core->shards[i]);
 }

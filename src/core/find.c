@@ -11,7 +11,7 @@ static void not_found(struct call *c)
 }
 
 /* Whose the task has to be; false: there is no such agent, or the server ends, and the call was refused. */
-static bool may_look(struct call *c, dgm_str agent)
+static bool find_is_allowed(struct call *c, dgm_str agent)
 {
     if (agent.p && !(c->agent = core_agent_or_first(c->core, agent))) {
         not_found(c);
@@ -24,15 +24,15 @@ static bool may_look(struct call *c, dgm_str agent)
     return true;
 }
 
-static dgm_str id_of(const dgm_core_agent *agent)
+static dgm_str agent_id_or_none(const dgm_core_agent *agent)
 {
     return agent ? agent->id : (dgm_str){0};
 }
 
 /* ---- turns ------------------------------------------------------------------------------------------------------ */
 
-static void got_turn(dgm_code code, const dgm_turn_row *turn, dgm_str task_id, const dgm_err *err,
-                     void *arg)
+static void on_turn_row(dgm_code code, const dgm_turn_row *turn, dgm_str task_id,
+                        const dgm_err *err, void *arg)
 {
     struct call *c = arg;
     if (code) {
@@ -85,14 +85,14 @@ void dgm_core_find_turn(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
     c->arg = arg;
     c->turn.protocol = dgm_arena_dup(c->arena, protocol);
     c->turn.caller_id = dgm_arena_dup(c->arena, caller_id);
-    if (may_look(c, agent))
-        dgm_store_find_turn(core->o.store, c->owner, id_of(c->agent), protocol, caller_id, got_turn,
-                            c);
+    if (find_is_allowed(c, agent))
+        dgm_store_find_turn(core->o.store, c->owner, agent_id_or_none(c->agent), protocol,
+                            caller_id, on_turn_row, c);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
 
-static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
+static void on_call_row(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
 {
     struct call *c = arg;
     if (code) {
@@ -111,6 +111,7 @@ void dgm_core_find_call(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
     struct call *c = core_call(core, CALL_GET, owner);
     c->on.task = on_task;
     c->arg = arg;
-    if (may_look(c, agent))
-        dgm_store_find_call(core->o.store, c->owner, id_of(c->agent), call_id, got_task, c);
+    if (find_is_allowed(c, agent))
+        dgm_store_find_call(core->o.store, c->owner, agent_id_or_none(c->agent), call_id,
+                            on_call_row, c);
 }

@@ -36,7 +36,7 @@ static void on_trimmed(dgm_code code, const dgm_err *err, void *arg)
         o->on_trim_failed(o->user, err);
 }
 
-static void look(void *arg)
+static void retention_trim(void *arg)
 {
     struct keeper *k = arg;
     int64_t turns = atomic_load(&k->core->retention_ms),
@@ -51,26 +51,26 @@ static void look(void *arg)
                    k);
 }
 
-static void close_timer(void *arg)
+static void retention_close_timer(void *arg)
 {
     struct keeper *k = arg;
     dgm_timer_close(&k->timer, NULL, NULL);
 }
 
-static void start(void *arg)
+static void retention_open(void *arg)
 {
     struct keeper *k = arg;
-    dgm_timer_init(k->core->shards[0].loop, &k->timer, look, k);
-    k->stop = (dgm_loop_stop){.fn = close_timer, .arg = k};
+    dgm_timer_init(k->core->shards[0].loop, &k->timer, retention_trim, k);
+    k->stop = (dgm_loop_stop){.fn = retention_close_timer, .arg = k};
     dgm_loop_on_stop(k->core->shards[0].loop, &k->stop);
-    look(k); /* what became old while the server was down */
+    retention_trim(k); /* what became old while the server was down */
 }
 
 void keep_start(dgm_core *core)
 {
     struct keeper *k = core->keeper = dgm_xcalloc(1, sizeof *k);
     k->core = core;
-    dgm_loop_post(core->shards[0].loop, start, k);
+    dgm_loop_post(core->shards[0].loop, retention_open, k);
 }
 
 void keep_free(dgm_core *core)

@@ -13,7 +13,7 @@ struct leaving {
     uint64_t number;
 };
 
-static bool everybody_has_left(const struct call *first)
+static bool all_callers_left(const struct call *first)
 {
     for (const struct call *c = resend_copies_of(first); c; c = c->next) {
         if (!c->send.has_left)
@@ -33,7 +33,7 @@ static struct call *find_send(struct shard *s, uint64_t number, struct call **re
     return c;
 }
 
-static void take_leave(void *arg)
+static void handle_caller_left(void *arg)
 {
     struct leaving *l = arg;
     struct shard *s = &l->core->shards[l->number % DGM_MAX_LOOPS];
@@ -42,7 +42,7 @@ static void take_leave(void *arg)
     if (!c)
         return; /* it was decided before */
     c->send.has_left = true;
-    if (first && first->send.run && everybody_has_left(first))
+    if (first && first->send.run && all_callers_left(first))
         run_abandon(first->send.run);
 }
 
@@ -52,5 +52,5 @@ void dgm_core_caller_left(dgm_core *core, uint64_t sent)
         return;
     struct leaving *l = dgm_xmalloc(sizeof *l);
     *l = (struct leaving){core, sent};
-    dgm_loop_post(core->shards[sent % DGM_MAX_LOOPS].loop, take_leave, l);
+    dgm_loop_post(core->shards[sent % DGM_MAX_LOOPS].loop, handle_caller_left, l);
 }

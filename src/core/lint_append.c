@@ -17,7 +17,7 @@ void run_warn(struct run *r, const char *rule, const dgm_err *what)
         core->o.on_warning(core->o.user, r->input.task_id, rule, what);
 }
 
-static void tell(struct run *r, dgm_event_rule rule, const dgm_event_view *v)
+static void lint_report(struct run *r, dgm_event_rule rule, const dgm_event_view *v)
 {
     dgm_err what = {0};
     dgm_event_breaks(rule, v, &what);
@@ -38,7 +38,7 @@ void run_lint(struct run *r, const dgm_event *e)
     for (int i = 0; i < DGM_N_EVENT_RULES; i++) {
         dgm_event_rule rule = (dgm_event_rule)i;
         if (!(r->told >> i & 1) && dgm_event_breaks(rule, &v, NULL))
-            tell(r, rule, &v);
+            lint_report(r, rule, &v);
     }
 }
 

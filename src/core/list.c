@@ -26,7 +26,7 @@ struct asked {
     size_t i;
 };
 
-static void give_page(struct page *p)
+static void page_answer(struct page *p)
 {
     dgm_listed listed = {.tasks = p->tasks,
                          .ids = p->ids,
@@ -46,7 +46,7 @@ static void give_page(struct page *p)
     dgm_arena_free(p->arena); /* p lives in it */
 }
 
-static void got_one(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
+static void on_page_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
 {
     struct asked *a = arg;
     struct page *p = a->page;
@@ -54,10 +54,10 @@ static void got_one(dgm_code code, dgm_record *snapshot, const dgm_err *err, voi
     if (!code)
         p->tasks[a->i] = dgm_record_ref(snapshot);
     if (--p->n_asked == 0)
-        give_page(p);
+        page_answer(p);
 }
 
-static void take_row(struct page *p, size_t i, const dgm_task_row *row)
+static void page_add_row(struct page *p, size_t i, const dgm_task_row *row)
 {
     dgm_record_head head = {.seq = row->folded_seq, .kind = DGM_EVENT_TASK, .state = row->state};
     if (row->folded_seq == row->last_seq && row->folded.n &&
@@ -66,11 +66,11 @@ static void take_row(struct page *p, size_t i, const dgm_task_row *row)
     struct asked *a = dgm_new(p->arena, struct asked);
     *a = (struct asked){p, i};
     p->n_asked++;
-    dgm_core_get(p->core, row->owner, row->agent, row->id, got_one, a);
+    dgm_core_get(p->core, row->owner, row->agent, row->id, on_page_task, a);
 }
 
-static void got_rows(dgm_code code, const dgm_task_row *rows, size_t n, bool more, size_t total,
-                     const dgm_err *err, void *arg)
+static void on_page_rows(dgm_code code, const dgm_task_row *rows, size_t n, bool more, size_t total,
+                         const dgm_err *err, void *arg)
 {
     struct page *p = arg;
     if (code) {
@@ -90,12 +90,12 @@ static void got_rows(dgm_code code, const dgm_task_row *rows, size_t n, bool mor
     for (size_t i = 0; i < n; i++)
         p->ids[i] = dgm_arena_dup(p->arena, rows[i].id);
     for (size_t i = 0; i < n; i++)
-        take_row(p, i, &rows[i]); /* answers come later, never from inside */
+        page_add_row(p, i, &rows[i]); /* answers come later, never from inside */
     if (!p->n_asked)
-        give_page(p);
+        page_answer(p);
 }
 
-static void refuse(void *arg)
+static void page_refuse(void *arg)
 {
     struct page *p = arg;
     dgm_err err = {0};
@@ -113,7 +113,7 @@ void dgm_core_list(dgm_core *core, const dgm_list_query *q, dgm_on_listed on_lis
     p->on_listed = on_listed;
     p->arg = arg;
     if (core->stopping)
-        dgm_loop_post(dgm_loop_current(), refuse, p);
+        dgm_loop_post(dgm_loop_current(), page_refuse, p);
     else
-        dgm_store_list(core->o.store, q, got_rows, p);
+        dgm_store_list(core->o.store, q, on_page_rows, p);
 }

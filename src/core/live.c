@@ -64,7 +64,7 @@ void live_set_task_state(struct live *l, dgm_task_state to)
     l->task_state = to;
 }
 
-static void flush(void *arg);
+static void live_flush(void *arg);
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
@@ -139,7 +139,7 @@ void live_settle_down(struct live *l)
 
 /* ---- answers that wait ------------------------------------------------------------------------------------------- */
 
-static void wait_for(struct live *l, struct call *c)
+static void live_add_waiting(struct live *l, struct call *c)
 {
     c->next = NULL;
     *l->calls.waiting_end = c;
@@ -154,7 +154,7 @@ void live_answer_when_published(struct live *l, struct call *c, uint64_t seq)
     else if (dgm_log_published(l->log) >= seq)
         core_answer(c);
     else
-        wait_for(l, c);
+        live_add_waiting(l, c);
 }
 
 static void answer_published(struct live *l)
@@ -166,7 +166,7 @@ static void answer_published(struct live *l)
     for (; c; c = next) {
         next = c->next;
         if (c->wait_seq > published)
-            wait_for(l, c);
+            live_add_waiting(l, c);
         else
             core_answer(c);
     }
@@ -180,7 +180,7 @@ struct written {
     size_t bytes;
 };
 
-static void broke(struct live *l, const dgm_err *err)
+static void live_break(struct live *l, const dgm_err *err)
 {
     live_set_state(l, LIVE_BROKEN);
     l->store_fault = dgm_xmalloc(sizeof *err);
@@ -208,7 +208,7 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     s->n_writing--;
     l->held++; /* canceling its run may be the last thing it was for */
     if (code && l->state != LIVE_BROKEN) {
-        broke(l, err);
+        live_break(l, err);
     } else if (!code && l->state != LIVE_BROKEN) {
         dgm_log_publish(l->log, last);
         answer_published(l);
@@ -220,7 +220,7 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
 }
 
 /* What is to be found by other names than the task's. */
-static void forget_names(struct live *l)
+static void live_clear_names(struct live *l)
 {
     free(l->write.message);
     l->write.message = NULL;
@@ -233,11 +233,11 @@ static void write_now(struct live *l)
     dgm_err stopping = {0};
     if (l->shard->core->stopping && l->state != LIVE_BROKEN) {
         dgm_fail(&stopping, DGM_UNAVAILABLE, NULL, "the server is shutting down");
-        broke(l, &stopping);
+        live_break(l, &stopping);
     }
     if (l->state == LIVE_BROKEN) { /* what was to be written is not */
         l->write.n_records = 0;
-        forget_names(l);
+        live_clear_names(l);
         return;
     }
     if (l->write.folded)
@@ -273,11 +273,11 @@ static void write_now(struct live *l)
     dgm_buf_shrink(&l->shard->batch, BATCH_KEEP_BYTES);
     dgm_record_unref(folded);
     l->write.n_records = 0;
-    forget_names(l);
+    live_clear_names(l);
     l->write.sync = l->write.turn = l->write.folded = false;
 }
 
-static void flush(void *arg)
+static void live_flush(void *arg)
 {
     struct live *l = arg;
     write_now(l);
@@ -287,7 +287,7 @@ static void flush(void *arg)
 
 static void write_soon(struct live *l)
 {
-    l->write.flush.fn = flush;
+    l->write.flush.fn = live_flush;
     l->write.flush.arg = l;
     dgm_loop_at_turn_end(l->shard->loop, &l->write.flush);
 }
@@ -304,7 +304,7 @@ static bool acknowledges(const dgm_event *e, dgm_task_state state)
     return e->kind == DGM_EVENT_INTERNAL && e->internal->kind == DGM_INTERNAL_MESSAGE;
 }
 
-static const dgm_status *status_of(const dgm_event *e)
+static const dgm_status *event_status(const dgm_event *e)
 {
     return e->kind == DGM_EVENT_TASK ? &e->task->status : &e->status->status;
 }
@@ -325,7 +325,7 @@ dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, 
         live_set_task_state(l, dgm_fold_state(l->fold));
         l->status_ms = head.time;
         if (dgm_state_is_interrupted(l->task_state))
-            live_note_calls(l, status_of(event)->message);
+            live_note_calls(l, event_status(event)->message);
     }
     l->write.sync = l->write.sync || acknowledges(event, l->task_state);
     l->write.bytes += record->n;

@@ -16,7 +16,7 @@
 
 /* ---- a task ------------------------------------------------------------------------------------------------- */
 
-static void not_there(struct live *l, dgm_code code, const dgm_err *err)
+static void load_failed(struct live *l, dgm_code code, const dgm_err *err)
 {
     dgm_err missing = {0};
     if (!code)
@@ -26,7 +26,7 @@ static void not_there(struct live *l, dgm_code code, const dgm_err *err)
 }
 
 /* They were put in front: the first that came is taken first. */
-static void take_all(struct live *l, struct call **list)
+static void live_handle_all(struct live *l, struct call **list)
 {
     struct call *c, *in_order = NULL;
     while ((c = *list)) {
@@ -43,10 +43,10 @@ static void take_all(struct live *l, struct call **list)
     live_settle_down(l);
 }
 
-static void loaded(struct live *l)
+static void load_finished(struct live *l)
 {
     live_set_state(l, LIVE_READY);
-    take_all(l, &l->calls.loading);
+    live_handle_all(l, &l->calls.loading);
 }
 
 /* The fold takes up what the log says; a log that cannot be read is the store's fault. */
@@ -63,32 +63,31 @@ static dgm_code fold_record(struct live *l, const dgm_record *record, dgm_err *e
 static void load_more(struct live *l);
 
 /* The store is gone, or will be in a moment. */
-static bool gave_up(struct live *l)
+static bool load_is_stopped(struct live *l)
 {
     dgm_err err = {0};
     if (!l->shard->core->stopping)
         return false;
     dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
-    not_there(l, DGM_UNAVAILABLE, &err);
+    load_failed(l, DGM_UNAVAILABLE, &err);
     return true;
 }
 
-static void got_records(dgm_code code, dgm_record **records, size_t n, const dgm_err *err,
-                        void *arg)
+static void on_records(dgm_code code, dgm_record **records, size_t n, const dgm_err *err, void *arg)
 {
     struct live *l = arg;
     dgm_err fault = {0};
-    if (gave_up(l))
+    if (load_is_stopped(l))
         return;
     if (code) {
-        not_there(l, code, err);
+        load_failed(l, code, err);
         return;
     }
     for (size_t i = 0; i < n; i++) {
         if (records[i]->head.seq != dgm_log_last(l->log) + 1)
             code = dgm_fail(&fault, DGM_INTERNAL, NULL, "the log of the task has a gap");
         if (code || (code = fold_record(l, records[i], &fault))) {
-            not_there(l, code, &fault);
+            load_failed(l, code, &fault);
             return;
         }
         dgm_log_append(l->log, dgm_record_ref(records[i]));
@@ -97,22 +96,22 @@ static void got_records(dgm_code code, dgm_record **records, size_t n, const dgm
     if (n && dgm_log_last(l->log) < l->turns.last.last_seq) /* that of the row, see got_task */
         load_more(l);
     else
-        loaded(l);
+        load_finished(l);
 }
 
 static void load_more(struct live *l)
 {
     dgm_store_get_records(l->shard->core->o.store, l->owner, l->id, dgm_log_last(l->log) + 1,
-                          PAGE_RECORDS, PAGE_BYTES, got_records, l);
+                          PAGE_RECORDS, PAGE_BYTES, on_records, l);
 }
 
 /* Turns whose records were trimmed are only there for their number. */
-static bool is_kept(const dgm_turn_row *t)
+static bool has_records(const dgm_turn_row *t)
 {
     return !t->last_seq || t->first_seq <= t->last_seq;
 }
 
-static void take_last_turn(struct live *l, const dgm_turn_row *t)
+static void live_set_last_turn(struct live *l, const dgm_turn_row *t)
 {
     size_t n = t->protocol.n + t->caller_id.n + t->request.n + t->previous.n;
     char *at = l->turns.texts = dgm_xmalloc(n);
@@ -123,34 +122,34 @@ static void take_last_turn(struct live *l, const dgm_turn_row *t)
     l->turns.last.previous = core_put_text(&at, t->previous);
 }
 
-static void got_turns(dgm_code code, const dgm_turn_row *turns, size_t n, const dgm_err *err,
-                      void *arg)
+static void on_turn_rows(dgm_code code, const dgm_turn_row *turns, size_t n, const dgm_err *err,
+                         void *arg)
 {
     struct live *l = arg;
     uint64_t last_seq = l->turns.last.last_seq;
-    if (gave_up(l))
+    if (load_is_stopped(l))
         return;
     if (code) {
-        not_there(l, code, err);
+        load_failed(l, code, err);
         return;
     }
     l->kept_first = n ? turns[0].first_seq : last_seq + 1;
     l->turns.items = dgm_xcalloc(n + 1, sizeof *l->turns.items);
     l->turns.cap = (uint32_t)n + 1;
     for (size_t i = 0; i < n; i++) {
-        if (is_kept(&turns[i]))
+        if (has_records(&turns[i]))
             l->turns.items[l->turns.n++] = (struct turn_at){turns[i].first_seq, turns[i].turn};
     }
     if (n)
-        take_last_turn(l, &turns[n - 1]);
+        live_set_last_turn(l, &turns[n - 1]);
     l->turns.last.last_seq = last_seq;
     if (dgm_log_last(l->log) < last_seq)
         load_more(l);
     else
-        loaded(l);
+        load_finished(l);
 }
 
-static dgm_code take_folded(struct live *l, const dgm_task_row *row, dgm_err *err)
+static dgm_code live_fold_row(struct live *l, const dgm_task_row *row, dgm_err *err)
 {
     dgm_record *record = NULL;
     dgm_record_head head = {.seq = row->folded_seq, .kind = DGM_EVENT_TASK, .state = row->state};
@@ -164,7 +163,7 @@ static dgm_code take_folded(struct live *l, const dgm_task_row *row, dgm_err *er
 }
 
 /* All who wait only look, and the row says all there is: they get that, and no task is made of it. */
-static bool is_only_looked_at(struct live *l, const dgm_task_row *row)
+static bool answer_from_row(struct live *l, const dgm_task_row *row)
 {
     dgm_record *task;
     dgm_record_head head = {.seq = row->folded_seq, .kind = DGM_EVENT_TASK, .state = row->state};
@@ -187,18 +186,18 @@ static bool is_only_looked_at(struct live *l, const dgm_task_row *row)
     return true;
 }
 
-static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
+static void on_task_row(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
 {
     struct live *l = arg;
     dgm_core *core = l->shard->core;
     dgm_err fault = {0};
-    if (gave_up(l))
+    if (load_is_stopped(l))
         return;
     if (code || !row || !(l->agent = core_agent(core, row->agent))) {
-        not_there(l, code, err);
+        load_failed(l, code, err);
         return;
     }
-    if (is_only_looked_at(l, row))
+    if (answer_from_row(l, row))
         return;
     live_set_context(l, row->context_id);
     live_set_task_state(l, row->state);
@@ -208,10 +207,10 @@ static void got_task(dgm_code code, const dgm_task_row *row, const dgm_err *err,
     l->fold = dgm_fold_new((dgm_fold_options){.foreign = l->agent->foreign,
                                               .keep_transitory = l->agent->keep_transitory});
     l->log = dgm_log_new(core->o.loops, row->folded_seq + 1);
-    if ((code = take_folded(l, row, &fault)))
-        not_there(l, code, &fault);
+    if ((code = live_fold_row(l, row, &fault)))
+        load_failed(l, code, &fault);
     else
-        dgm_store_get_turns(core->o.store, l->owner, l->id, got_turns, l);
+        dgm_store_get_turns(core->o.store, l->owner, l->id, on_turn_rows, l);
 }
 
 /* Now and then somebody has stopped reading a task that rests: look at a few when there is work. */
@@ -229,7 +228,7 @@ static void sweep(struct shard *s)
 /* ---- a task that rests --------------------------------------------------------------------------------------- */
 
 /* One that is only looked at need not be loaded: the store has it as it is. */
-static void got_resting(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
+static void on_resting_row(dgm_code code, const dgm_task_row *row, const dgm_err *err, void *arg)
 {
     struct call *c = arg;
     dgm_err fault = {0};
@@ -266,7 +265,7 @@ void live_with(struct shard *s, struct call *c)
     }
     if (!l && c->kind == CALL_GET && !c->is_looked_up && !s->core->stopping) {
         c->shard = s;
-        dgm_store_get_task(s->core->o.store, c->owner, c->task_id, got_resting, c);
+        dgm_store_get_task(s->core->o.store, c->owner, c->task_id, on_resting_row, c);
         return;
     }
     bool first = !l;
@@ -279,7 +278,7 @@ void live_with(struct shard *s, struct call *c)
     c->next = l->calls.loading;
     l->calls.loading = c;
     if (first)
-        dgm_store_get_task(s->core->o.store, l->owner, l->id, got_task, l);
+        dgm_store_get_task(s->core->o.store, l->owner, l->id, on_task_row, l);
 }
 
 /* ---- older records ---------------------------------------------------------------------------------------------- */
@@ -312,7 +311,7 @@ static void end_older(struct older_load *o, bool found)
     l->held++;
     if (l->calls.loading)
         load_older(l);
-    take_all(l, &calls);
+    live_handle_all(l, &calls);
     l->held--;
     live_settle_down(l);
 }
@@ -331,7 +330,8 @@ static void refuse_turns(struct call **list, const dgm_err *err)
     }
 }
 
-static void got_older(dgm_code code, dgm_record **records, size_t n, const dgm_err *err, void *arg)
+static void on_older_records(dgm_code code, dgm_record **records, size_t n, const dgm_err *err,
+                             void *arg)
 {
     struct older_load *o = arg;
     if (code)
@@ -363,7 +363,8 @@ static void older_page(struct older_load *o)
     struct live *l = o->live;
     size_t want = (size_t)(o->end - o->next);
     dgm_store_get_records(l->shard->core->o.store, l->owner, l->id, o->next,
-                          want < PAGE_RECORDS ? want : PAGE_RECORDS, PAGE_BYTES, got_older, o);
+                          want < PAGE_RECORDS ? want : PAGE_RECORDS, PAGE_BYTES, on_older_records,
+                          o);
 }
 
 static void load_older(struct live *l)

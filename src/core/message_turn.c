@@ -14,7 +14,7 @@
 #define PIECE_BYTES (DGM_MAX_NOTE_BYTES / 2)
 #define MAX_PIECES 64 /* 32 MiB: a request and a record have 8 MiB each at most */
 
-static dgm_str kind_of(const struct call *c)
+static dgm_str message_turn_kind(const struct call *c)
 {
     return dgm_arena_printf(c->arena, "message-turn/%.*s", DGM_P(c->turn.protocol));
 }
@@ -65,7 +65,7 @@ static void put_pieces(struct shard *s, struct call *c, dgm_str text)
 {
     int64_t keep_ms = atomic_load(&s->core->retention_ms);
     dgm_note note = {.owner = c->owner,
-                     .kind = kind_of(c),
+                     .kind = message_turn_kind(c),
                      .expires_ms = keep_ms ? dgm_loop_unix_ms() + keep_ms : 0};
     struct putting *p = dgm_xcalloc(1, sizeof *p);
     p->call = c;
@@ -206,8 +206,8 @@ static void get_piece(struct finding *f)
     if (f->n_pieces == MAX_PIECES || c->core->stopping)
         fail_finding(f);
     else
-        dgm_store_get_note(c->core->o.store, c->owner, kind_of(c), name_of_piece(c, f->n_pieces),
-                           on_piece, f);
+        dgm_store_get_note(c->core->o.store, c->owner, message_turn_kind(c),
+                           name_of_piece(c, f->n_pieces), on_piece, f);
 }
 
 void message_turn_find(struct call *c)

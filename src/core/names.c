@@ -7,7 +7,7 @@
 /* ---- turns ------------------------------------------------------------------------------------------------------ */
 
 /* What most turns are begun by need not be kept with each of them. */
-static dgm_str known_protocol(dgm_str name)
+static dgm_str static_protocol_name(dgm_str name)
 {
     static const dgm_str known[] = {
         {"a2a", 3}, {"ag-ui", 5}, {"openai-chat", 11}, {"openai-responses", 16}, {"ai-sdk", 6}};
@@ -20,7 +20,7 @@ static dgm_str known_protocol(dgm_str name)
 
 void live_note_turn(struct live *l, const struct call *c)
 {
-    dgm_str protocol = known_protocol(c->turn.protocol), none = {"", 0};
+    dgm_str protocol = static_protocol_name(c->turn.protocol), none = {"", 0};
     size_t n = c->turn.caller_id.n + c->turn.request.n + c->turn.previous.n +
                (protocol.n ? 0 : c->turn.protocol.n);
     free(l->turns.texts);

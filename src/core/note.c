@@ -10,7 +10,7 @@ struct late {
     void *arg;
 };
 
-static void refuse(void *arg)
+static void note_refuse(void *arg)
 {
     struct late *l = arg;
     dgm_err err = {0};
@@ -26,7 +26,7 @@ static void refuse_soon(struct late late)
 {
     struct late *l = dgm_xmalloc(sizeof *l);
     *l = late;
-    dgm_loop_post(dgm_loop_current(), refuse, l);
+    dgm_loop_post(dgm_loop_current(), note_refuse, l);
 }
 
 void dgm_core_put_note(dgm_core *core, const dgm_note *note, dgm_store_done done, void *arg)

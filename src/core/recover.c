@@ -23,9 +23,9 @@ struct recovery {
     dgm_err err;
 };
 
-static void next_page(struct recovery *r);
+static void recovery_next_page(struct recovery *r);
 
-static void finish(struct recovery *r)
+static void recovery_finish(struct recovery *r)
 {
     r->done(r->code, r->code ? &r->err : NULL, r->arg);
     dgm_arena_free(r->last);
@@ -43,9 +43,9 @@ static void on_settled(dgm_code code, dgm_record *snapshot, const dgm_err *err, 
     }
     if (--r->open == 0) {
         if (r->more && !r->code)
-            next_page(r);
+            recovery_next_page(r);
         else
-            finish(r);
+            recovery_finish(r);
     }
 }
 
@@ -59,7 +59,7 @@ static void got_page(dgm_code code, const dgm_task_row *rows, size_t n, bool mor
         r->code = code;
         if (code)
             r->err = *err;
-        finish(r);
+        recovery_finish(r);
         return;
     }
     dgm_arena *a = dgm_arena_new();
@@ -74,7 +74,7 @@ static void got_page(dgm_code code, const dgm_task_row *rows, size_t n, bool mor
         core_settle(r->core, rows[i].owner, rows[i].id, on_settled, r);
 }
 
-static void next_page(struct recovery *r)
+static void recovery_next_page(struct recovery *r)
 {
     dgm_store_list_unfinished(r->core->o.store, PAGE, r->last ? &r->after : NULL, got_page, r);
 }
@@ -83,5 +83,5 @@ void dgm_core_recover(dgm_core *core, dgm_store_done done, void *arg)
 {
     struct recovery *r = dgm_xcalloc(1, sizeof *r);
     *r = (struct recovery){.core = core, .home = dgm_loop_current(), .done = done, .arg = arg};
-    next_page(r);
+    recovery_next_page(r);
 }

@@ -25,7 +25,7 @@ struct inflight {
 
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const struct call *c, dgm_str context_id)
+static uint64_t inflight_hash(const struct call *c, dgm_str context_id)
 {
     uint64_t h = dgm_hash(dgm_hash_seed() + 1, c->owner.tenant.p, c->owner.tenant.n);
     h = dgm_hash(h + 1, c->owner.principal.p, c->owner.principal.n);
@@ -34,7 +34,7 @@ static uint64_t hash_of(const struct call *c, dgm_str context_id)
     return dgm_hash(h + 1, c->send.message_id.p, c->send.message_id.n);
 }
 
-static bool says_the_same(const struct inflight *f, struct call *c)
+static bool has_same_content(const struct inflight *f, struct call *c)
 {
     return dgm_str_eq(f->message_id, c->send.message_id) &&
            memcmp(f->first ? call_digest(f->first) : f->digest, call_digest(c), sizeof f->digest) ==
@@ -45,18 +45,18 @@ static bool is_named(const struct inflight *f, struct call *c)
 {
     return dgm_str_eq(f->agent, c->agent->id) && dgm_str_eq(f->context_id, c->send.asked_context) &&
            dgm_str_eq(f->owner.tenant, c->owner.tenant) &&
-           dgm_str_eq(f->owner.principal, c->owner.principal) && says_the_same(f, c);
+           dgm_str_eq(f->owner.principal, c->owner.principal) && has_same_content(f, c);
 }
 
-static struct inflight *find(struct shard *s, struct call *c)
+static struct inflight *inflight_find(struct shard *s, struct call *c)
 {
-    struct node *at = table_at(&s->inflights, hash_of(c, c->send.asked_context));
+    struct node *at = table_at(&s->inflights, inflight_hash(c, c->send.asked_context));
     while (at && !is_named((struct inflight *)(void *)at, c))
         at = at->next;
     return (struct inflight *)(void *)at;
 }
 
-static struct inflight *add(struct shard *s, struct call *c, dgm_str context_id)
+static struct inflight *inflight_add(struct shard *s, struct call *c, dgm_str context_id)
 {
     size_t texts =
         c->owner.tenant.n + c->owner.principal.n + context_id.n + c->send.message_id.n + 4;
@@ -68,11 +68,11 @@ static struct inflight *add(struct shard *s, struct call *c, dgm_str context_id)
     f->context_id = dgm_arena_dup(a, context_id);
     f->message_id = dgm_arena_dup(a, c->send.message_id);
     f->first = c;
-    table_put(&s->inflights, &f->node, hash_of(c, context_id));
+    table_put(&s->inflights, &f->node, inflight_hash(c, context_id));
     return f;
 }
 
-static void drop(struct shard *s, struct inflight *f)
+static void inflight_drop(struct shard *s, struct inflight *f)
 {
     table_take(&s->inflights, &f->node);
     dgm_arena_free(f->arena); /* f lives in it */
@@ -82,7 +82,7 @@ void resend_forget_all(struct shard *s)
 {
     for (size_t i = 0; i < s->inflights.cap; i++) {
         while (s->inflights.slots[i])
-            drop(s, (struct inflight *)(void *)s->inflights.slots[i]);
+            inflight_drop(s, (struct inflight *)(void *)s->inflights.slots[i]);
     }
     table_done(&s->inflights);
 }
@@ -90,7 +90,7 @@ void resend_forget_all(struct shard *s)
 /* ---- what a copy is given ----------------------------------------------------------------------------------------- */
 
 /* The task as it is; what follows, if that turn still runs. */
-static void give_snapshot(struct live *l, struct call *c, const struct turn_at *at)
+static void resend_answer_with_snapshot(struct live *l, struct call *c, const struct turn_at *at)
 {
     c->snapshot = live_snapshot(l);
     c->after = dgm_log_last(l->log);
@@ -114,7 +114,7 @@ void resend_give(struct live *l, struct call *c)
     atomic_fetch_add_explicit(&c->core->resends, 1, memory_order_relaxed);
     c->turn.context_id = dgm_arena_dup(c->arena, l->context_id);
     if (!whole || at->first_seq < dgm_log_first(l->log)) {
-        give_snapshot(l, c, at);
+        resend_answer_with_snapshot(l, c, at);
         return;
     }
     c->log = dgm_log_ref(l->log);
@@ -123,7 +123,7 @@ void resend_give(struct live *l, struct call *c)
     live_answer_when_published(l, c, at->first_seq);
 }
 
-static void give_copy(const struct inflight *f, struct call *c)
+static void resend_answer_copy(const struct inflight *f, struct call *c)
 {
     struct live *l = f->live;
     c->send.is_resend = true;
@@ -141,7 +141,7 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
     first->send.inflight = NULL;
     first->send.copies = NULL;
     if (!f && live && call_dedupes(first))
-        f = add(s, first, live->context_id);
+        f = inflight_add(s, first, live->context_id);
     if (!f)
         return;
     waiting = f->waiting;
@@ -155,20 +155,20 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
         f->next_of_live = live->inflights;
         live->inflights = f; /* until the store has it */
     } else {
-        drop(s, f);
+        inflight_drop(s, f);
     }
     while ((c = waiting)) {
         waiting = c->next;
         c->send.waits_for = NULL;
         if (live)
-            give_copy(f, c);
+            resend_answer_copy(f, c);
         else
             run_start(s, c, NULL, NULL); /* a Message answer is everybody's own */
     }
     while ((c = copies)) {
         copies = c->next;
         c->send.queue = NULL;
-        give_copy(f, c);
+        resend_answer_copy(f, c);
     }
 }
 
@@ -209,7 +209,7 @@ void resend_is_stored(struct live *l)
             continue;
         }
         *at = f->next_of_live;
-        drop(l->shard, f);
+        inflight_drop(l->shard, f);
     }
 }
 
@@ -218,26 +218,26 @@ void resend_forget(struct live *l)
     struct inflight *f;
     while ((f = l->inflights)) {
         l->inflights = f->next_of_live;
-        drop(l->shard, f);
+        inflight_drop(l->shard, f);
     }
 }
 
 /* ---- without a task -------------------------------------------------------------------------------------------------- */
 
-static void take_resend(void *arg)
+static void resend_handle(void *arg)
 {
     struct call *c = arg;
     live_with(core_shard_of(c->core, c->owner, c->task_id), c);
 }
 
 /* It was here before: its turn is in that task. */
-static void go_to_task(struct call *c, const dgm_dedupe_row *row)
+static void resend_to_task(struct call *c, const dgm_dedupe_row *row)
 {
     deadline_end(c);
     c->send.is_resend = true;
     c->turn.number = row->turn;
     c->task_id = dgm_arena_dup(c->arena, row->task_id);
-    dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, take_resend, c);
+    dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, resend_handle, c);
 }
 
 static bool is_row_of(const dgm_dedupe_row *row, struct call *c)
@@ -256,28 +256,28 @@ static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err
     }
     first->send.inflight = NULL;
     first->next = f->waiting;
-    drop(s, f);
+    inflight_drop(s, f);
     while ((c = first)) {
         first = c->next;
         c->send.waits_for = NULL;
         if (code)
             core_refuse(c, err);
         else
-            go_to_task(c, row);
+            resend_to_task(c, row);
     }
 }
 
 void resend_or_start(struct shard *s, struct call *c)
 {
-    struct inflight *f = find(s, c);
+    struct inflight *f = inflight_find(s, c);
     if (f && f->live) {
-        give_copy(f, c);
+        resend_answer_copy(f, c);
     } else if (f) {
         c->next = f->waiting;
         f->waiting = c;
         c->send.waits_for = f;
     } else {
-        c->send.inflight = add(s, c, c->send.asked_context);
+        c->send.inflight = inflight_add(s, c, c->send.asked_context);
         if (dgm_store_is_unknown(c->core->o.store, c->owner, c->agent->id, c->send.asked_context,
                                  c->send.message_id))
             run_start(s, c, NULL, NULL);
@@ -311,8 +311,8 @@ bool resend_attach_to(struct live *l, struct call *c)
     if (!call_dedupes(c))
         return false;
     for (const struct inflight *f = l->inflights; f; f = f->next_of_live) {
-        if (says_the_same(f, c)) {
-            give_copy(f, c);
+        if (has_same_content(f, c)) {
+            resend_answer_copy(f, c);
             return true;
         }
     }

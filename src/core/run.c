@@ -53,7 +53,7 @@ static void borrow_scratch(struct run *r)
         r->scratch = dgm_arena_new();
 }
 
-static void give_scratch_back(struct run *r)
+static void return_scratch(struct run *r)
 {
     dgm_arena *a = dgm_take(r->scratch);
     if (r->shard->spare) {
@@ -113,7 +113,7 @@ static void answer_with_error(struct run *r, const dgm_err *err)
 }
 
 /* The `task` event of a new task: submitted, with the caller's message as its history. */
-static dgm_code begin_task(struct run *r, const dgm_task *like, dgm_err *err)
+static dgm_code run_create_task(struct run *r, const dgm_task *like, dgm_err *err)
 {
     struct call *c = r->caller;
     struct live *l = live_new(r->shard, c->owner, r->agent, r->input.task_id, r->input.context_id);
@@ -167,12 +167,12 @@ static dgm_event as_update(struct run *r, const dgm_task *t)
     return (dgm_event){.kind = DGM_EVENT_STATUS, .status = u};
 }
 
-static dgm_code decide(struct run *r, const dgm_event *event, dgm_err *err)
+static dgm_code run_decide(struct run *r, const dgm_event *event, dgm_err *err)
 {
     dgm_code rc;
     if (event->kind == DGM_EVENT_MESSAGE)
         return answer_with_message(r, event, err);
-    if ((rc = begin_task(r, event->kind == DGM_EVENT_TASK ? event->task : NULL, err)))
+    if ((rc = run_create_task(r, event->kind == DGM_EVENT_TASK ? event->task : NULL, err)))
         return rc;
     run_set_state(r, RUN_TASK);
     if (event->kind == DGM_EVENT_TASK)
@@ -181,7 +181,7 @@ static dgm_code decide(struct run *r, const dgm_event *event, dgm_err *err)
 }
 
 /* Once its agent has read it, and it stands in the log. */
-static void forget_given(struct run *r)
+static void run_release_input(struct run *r)
 {
     if (!r->has_read || r->caller) /* undecided */
         return;
@@ -213,7 +213,7 @@ static dgm_code fail_over_limit(struct run *r, dgm_err *err)
 }
 
 /* What the fold could not apply, once per run; the rules have told of most of it. */
-static void tell_fold_warning(struct run *r, size_t n_before)
+static void warn_of_fold(struct run *r, size_t n_before)
 {
     const unsigned bit = 1u << N_RULES;
     if (dgm_fold_n_warnings(r->live->fold) == n_before || r->told & bit)
@@ -236,13 +236,13 @@ static void warn_of_metadata(struct run *r)
     run_warn(r, "server-metadata", &what);
 }
 
-static dgm_code take_event(struct run *r, const dgm_event *event, dgm_err *err)
+static dgm_code run_handle_event(struct run *r, const dgm_event *event, dgm_err *err)
 {
     run_lint(r, event);
     dgm_event filled = run_fill(r, event);
     warn_of_metadata(r);
     if (!r->live)
-        return r->state == RUN_ABANDONED ? DGM_OK : decide(r, &filled, err);
+        return r->state == RUN_ABANDONED ? DGM_OK : run_decide(r, &filled, err);
     if (dgm_state_is_terminal(r->live->task_state))
         return DGM_OK; /* too late, and of no consequence */
     if (is_over_limit(r))
@@ -256,11 +256,11 @@ static dgm_code take_event(struct run *r, const dgm_event *event, dgm_err *err)
     }
     size_t n_warnings = dgm_fold_n_warnings(r->live->fold);
     dgm_code rc = live_append(r->live, &filled, DGM_BY_AGENT, err);
-    tell_fold_warning(r, n_warnings);
+    warn_of_fold(r, n_warnings);
     return rc;
 }
 
-static dgm_code emit(dgm_run *base, const dgm_event *event, dgm_err *err)
+static dgm_code run_emit(dgm_run *base, const dgm_event *event, dgm_err *err)
 {
     struct run *r = run_of(base);
     assert(r->state != RUN_ENDED);
@@ -270,16 +270,16 @@ static dgm_code emit(dgm_run *base, const dgm_event *event, dgm_err *err)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
     r->now = dgm_loop_unix_ms();
     borrow_scratch(r);
-    dgm_code rc = take_event(r, event, err);
-    give_scratch_back(r);
+    dgm_code rc = run_handle_event(r, event, err);
+    return_scratch(r);
     if (r->given)
-        forget_given(r);
+        run_release_input(r);
     return rc;
 }
 
 /* True until the store has answered. Agents that can wait look again by and by: it becomes false when the
  * store has caught up, and at once when it has failed. */
-static bool is_full(const dgm_run *base)
+static bool run_is_full(const dgm_run *base)
 {
     const struct run *r = (const struct run *)(const void *)base;
     const struct live *l = r->live;
@@ -289,7 +289,7 @@ static bool is_full(const dgm_run *base)
            l->write.bytes > DGM_MAX_UNWRITTEN_BYTES;
 }
 
-static void note(dgm_run *base, dgm_str line)
+static void run_note(dgm_run *base, dgm_str line)
 {
     struct run *r = run_of(base);
     const dgm_core_options *o = &r->shard->core->o;
@@ -297,7 +297,7 @@ static void note(dgm_run *base, dgm_str line)
         o->on_note(o->user, r->agent->id, r->input.task_id, line);
 }
 
-static void report_fault(dgm_run *base, const dgm_run_fault *what)
+static void run_report_fault(dgm_run *base, const dgm_run_fault *what)
 {
     struct run *r = run_of(base);
     const dgm_core_options *o = &r->shard->core->o;
@@ -320,10 +320,10 @@ static void free_run(struct run *r)
 }
 
 /* The state that says how it went, if the agent has not said so itself. */
-static void settle(struct run *r)
+static void run_settle(struct run *r)
 {
     dgm_err err = {0};
-    if (r->caller && begin_task(r, NULL, &err)) { /* no event at all is a task, too */
+    if (r->caller && run_create_task(r, NULL, &err)) { /* no event at all is a task, too */
         answer_with_error(r, &err);
         return;
     }
@@ -339,20 +339,20 @@ static void settle(struct run *r)
         live_end_task(l, r->base.canceled ? DGM_STATE_CANCELED : DGM_STATE_COMPLETED, NULL, &err);
 }
 
-static void finish(struct run *r)
+static void run_finish(struct run *r)
 {
     struct shard *s = r->shard;
     r->now = dgm_loop_unix_ms();
     borrow_scratch(r);
-    settle(r);
-    give_scratch_back(r);
+    run_settle(r);
+    return_scratch(r);
     if (r->live)
         live_run_ended(r->live);
     free_run(r);
     drain_look(s);
 }
 
-static void end(dgm_run *base, const char *error)
+static void run_end(dgm_run *base, const char *error)
 {
     struct run *r = run_of(base);
     if (r->state == RUN_ABANDONED) {
@@ -364,25 +364,26 @@ static void end(dgm_run *base, const char *error)
     if (error)
         r->error = dgm_arena_dup(r->arena, dgm_str_from(error)).p;
     if (!r->is_starting)
-        finish(r);
+        run_finish(r);
 }
 
-static void refuse(dgm_run *base, const dgm_err *error)
+static void run_refuse(dgm_run *base, const dgm_err *error)
 {
     struct run *r = run_of(base);
     if (r->caller)
         answer_with_error(r, error);
-    end(base, error->msg); /* of a task that is there already it is the reason of its failure */
+    run_end(base, error->msg); /* of a task that is there already it is the reason of its failure */
 }
 
-static void has_read(dgm_run *base)
+static void run_has_read(dgm_run *base)
 {
     struct run *r = run_of(base);
     r->has_read = true;
-    forget_given(r);
+    run_release_input(r);
 }
 
-static const dgm_run_ops ops = {emit, end, is_full, note, refuse, has_read, report_fault};
+static const dgm_run_ops ops = {run_emit,   run_end,      run_is_full,     run_note,
+                                run_refuse, run_has_read, run_report_fault};
 
 /* ---- starting and stopping --------------------------------------------------------------------------------------------- */
 
@@ -471,7 +472,7 @@ void run_start(struct shard *s, struct call *c, struct live *live, dgm_record *b
     r->agent->backend->start(r->agent->agent, &r->base);
     r->is_starting = false;
     if (r->state == RUN_ENDED)
-        finish(r);
+        run_finish(r);
     else if (is_late)
         run_make_task(r);
 }
@@ -483,8 +484,8 @@ void run_make_task(struct run *r)
         return;
     r->now = dgm_loop_unix_ms();
     borrow_scratch(r);
-    dgm_code rc = begin_task(r, NULL, &err);
-    give_scratch_back(r);
+    dgm_code rc = run_create_task(r, NULL, &err);
+    return_scratch(r);
     if (rc) {
         answer_with_error(r, &err);
         run_cancel(r);
@@ -492,7 +493,7 @@ void run_make_task(struct run *r)
     }
     run_set_state(r, RUN_EARLY_TASK);
     if (r->given)
-        forget_given(r);
+        run_release_input(r);
 }
 
 void run_abandon(struct run *r)
@@ -518,7 +519,7 @@ void run_cancel(struct run *r)
     if (r->agent->backend->cancel)
         r->agent->backend->cancel(r->agent->agent, &r->base);
     else
-        end(&r->base, NULL);
+        run_end(&r->base, NULL);
 }
 
 void run_abort(struct run *r)

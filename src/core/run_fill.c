@@ -42,7 +42,7 @@ static void fill_status(struct run *r, dgm_status *s)
 }
 
 /* The text parts, concatenated. */
-static dgm_str text_of(struct run *r, const dgm_message *m)
+static dgm_str message_text(struct run *r, const dgm_message *m)
 {
     dgm_buf all;
     dgm_buf_init(&all, SIZE_MAX);
@@ -63,7 +63,7 @@ static const dgm_json *fill_failure(struct run *r, dgm_status *s, const dgm_json
     if (s->state != DGM_STATE_FAILED)
         return metadata;
     if (!why.n) {
-        dgm_str text = text_of(r, s->message);
+        dgm_str text = message_text(r, s->message);
         why = text.n ? text : DGM_STR("the agent failed and did not say why");
         metadata = dgm_metadata_with_error(r->scratch, metadata, why);
     }

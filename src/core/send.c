@@ -77,7 +77,7 @@ void send_start(struct shard *s, struct call *c)
 
 /* ---- to a task ----------------------------------------------------------------------------------------------- */
 
-static dgm_code why_not(const struct live *l, const struct call *c, dgm_err *err)
+static dgm_code send_check(const struct live *l, const struct call *c, dgm_err *err)
 {
     const dgm_core_limits *max = &l->shard->limits;
     if (l->state == LIVE_BROKEN) {
@@ -105,8 +105,8 @@ static dgm_code why_not(const struct live *l, const struct call *c, dgm_err *err
 }
 
 /* The message is its turn's first record, and in the Task that the caller sees first. */
-static dgm_code take_message(struct live *l, struct call *c, dgm_message *m, dgm_arena *a,
-                             dgm_err *err)
+static dgm_code send_append_message(struct live *l, struct call *c, dgm_message *m, dgm_arena *a,
+                                    dgm_err *err)
 {
     m->context_id = l->context_id;
     m->task_id = l->id;
@@ -120,7 +120,7 @@ static dgm_code take_message(struct live *l, struct call *c, dgm_message *m, dgm
 }
 
 /* The question is answered: clients that see an interrupted state at the start of a stream close it. */
-static dgm_code leave_question(struct live *l, dgm_arena *a, dgm_err *err)
+static dgm_code send_end_question(struct live *l, dgm_arena *a, dgm_err *err)
 {
     dgm_status_update update = {
         .task_id = l->id,
@@ -131,13 +131,13 @@ static dgm_code leave_question(struct live *l, dgm_arena *a, dgm_err *err)
                                                    : DGM_OK;
 }
 
-static void begin_turn(struct live *l, struct call *c)
+static void send_start_turn(struct live *l, struct call *c)
 {
     dgm_err err = {0};
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_message message = *c->send.message;
     dgm_record *before = live_snapshot(l);
-    if (take_message(l, c, &message, a, &err) || leave_question(l, a, &err)) {
+    if (send_append_message(l, c, &message, a, &err) || send_end_question(l, a, &err)) {
         dgm_record_unref(before);
         core_refuse(c, &err);
         return;
@@ -183,13 +183,13 @@ void send_to_task(struct live *l, struct call *c)
     }
     if (resend_attach_to(l, c))
         return;
-    if (why_not(l, c, &err)) {
+    if (send_check(l, c, &err)) {
         core_refuse(c, &err);
         return;
     }
     if (!l->run) {
         l->held++; /* what is written before the turn begins may be refused */
-        begin_turn(l, c);
+        send_start_turn(l, c);
         l->held--;
         return;
     }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void grow(struct table *t)
+static void table_grow(struct table *t)
 {
     size_t cap = t->cap ? t->cap * 2 : 16;
     struct node **slots = dgm_xcalloc(cap, sizeof(struct node *));
@@ -22,7 +22,7 @@ static void grow(struct table *t)
 void table_put(struct table *t, struct node *node, uint64_t hash)
 {
     if (t->n >= t->cap)
-        grow(t);
+        table_grow(t);
     node->hash = hash;
     node->next = t->slots[hash & (t->cap - 1)];
     t->slots[hash & (t->cap - 1)] = node;
@@ -51,7 +51,7 @@ void table_done(struct table *t)
 
 /* ---- tasks ------------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(dgm_owner owner, dgm_str id)
+static uint64_t task_hash(dgm_owner owner, dgm_str id)
 {
     uint64_t h = dgm_hash(dgm_hash_seed(), owner.tenant.p, owner.tenant.n);
     h = dgm_hash(h + 1, owner.principal.p, owner.principal.n);
@@ -63,7 +63,7 @@ struct shard *core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key)
 {
     if (core->n_shards == 1)
         return core->shards;
-    return &core->shards[(hash_of(owner, key) >> 20) % core->n_shards];
+    return &core->shards[(task_hash(owner, key) >> 20) % core->n_shards];
 }
 
 static bool is_same(const struct live *l, uint64_t hash, dgm_owner owner, dgm_str id)
@@ -75,7 +75,7 @@ static bool is_same(const struct live *l, uint64_t hash, dgm_owner owner, dgm_st
 
 struct live *live_find(struct shard *s, dgm_owner owner, dgm_str id)
 {
-    uint64_t hash = hash_of(owner, id);
+    uint64_t hash = task_hash(owner, id);
     struct node *at = table_at(&s->lives, hash);
     while (at && !is_same((struct live *)(void *)at, hash, owner, id))
         at = at->next;
@@ -101,7 +101,7 @@ struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id, size_t cont
     l->owner.principal = core_put_text(&at, owner.principal);
     l->id = core_put_text(&at, id);
     l->calls.waiting_end = &l->calls.waiting;
-    table_put(&s->lives, &l->node, hash_of(owner, id));
+    table_put(&s->lives, &l->node, task_hash(owner, id));
     atomic_fetch_add_explicit(&s->core->live, 1, memory_order_relaxed);
     return l;
 }

@@ -16,7 +16,7 @@
 /* Bodies of known length up to this go into the arena. */
 #define SMALL_BODY ((size_t)16 << 10)
 
-static int refuse(dgm_http1 *h, int status, const char *why)
+static int http1_refuse(dgm_http1 *h, int status, const char *why)
 {
     if (!h->status) {
         h->status = status;
@@ -64,7 +64,8 @@ static int count_extra(dgm_http1 *h, size_t n)
 {
     h->extra_bytes += n;
     if (h->extra_bytes > DGM_MAX_HTTP_HEADER_BYTES)
-        return refuse(h, 431, "chunk extensions and trailers are too large (http_header_bytes)");
+        return http1_refuse(h, 431,
+                            "chunk extensions and trailers are too large (http_header_bytes)");
     return 0;
 }
 
@@ -82,7 +83,7 @@ static int on_header_field(llhttp_t *l, const char *p, size_t n)
         return count_extra(h, n + 4);
     if (!h->in_name) {
         if (r->n_headers == DGM_MAX_HTTP_HEADERS)
-            return refuse(h, 431, "too many header lines (http_headers)");
+            return http1_refuse(h, 431, "too many header lines (http_headers)");
         if (r->n_headers == h->cap_headers) {
             size_t cap = h->cap_headers ? h->cap_headers * 2 : 12;
             r->headers =
@@ -159,10 +160,11 @@ static int read_target(dgm_http1 *h, dgm_str *ret_authority)
     dgm_http_request *r = &h->request;
     dgm_str t = r->target;
     if (memchr(t.p, '#', t.n))
-        return refuse(h, 400, "the request target holds a fragment");
+        return http1_refuse(h, 400, "the request target holds a fragment");
     if (dgm_str_is(t, "*")) {
         r->path = t;
-        return h->parser.method == HTTP_OPTIONS ? 0 : refuse(h, 400, "target * is for OPTIONS");
+        return h->parser.method == HTTP_OPTIONS ? 0
+                                                : http1_refuse(h, 400, "target * is for OPTIONS");
     }
     if (t.p[0] != '/') {
         size_t scheme = t.n >= 7 && dgm_str_eq_nocase((dgm_str){t.p, 7}, DGM_STR("http://"))    ? 7
@@ -170,12 +172,12 @@ static int read_target(dgm_http1 *h, dgm_str *ret_authority)
                                                                                                 : 0;
         size_t i = scheme;
         if (!scheme)
-            return refuse(h, 400, "the request target is neither a path nor an http URL");
+            return http1_refuse(h, 400, "the request target is neither a path nor an http URL");
         while (i < t.n && t.p[i] != '/' && t.p[i] != '?')
             i++;
         *ret_authority = (dgm_str){t.p + scheme, i - scheme};
         if (!is_host(*ret_authority))
-            return refuse(h, 400, "the request target names no valid host");
+            return http1_refuse(h, 400, "the request target names no valid host");
         t = (dgm_str){t.p + i, t.n - i};
     }
     const char *q = t.n ? memchr(t.p, '?', t.n) : NULL;
@@ -195,19 +197,19 @@ static int read_host(dgm_http1 *h, dgm_str authority, bool *ret_has_encoding)
         dgm_str name = h->request.headers[i].name;
         if (dgm_str_is(name, "transfer-encoding")) {
             if (*ret_has_encoding)
-                return refuse(h, 400, "there is more than one Transfer-Encoding header");
+                return http1_refuse(h, 400, "there is more than one Transfer-Encoding header");
             *ret_has_encoding = true;
         }
         if (!dgm_str_is(name, "host"))
             continue;
         if (host)
-            return refuse(h, 400, "there is more than one Host header");
+            return http1_refuse(h, 400, "there is more than one Host header");
         host = &h->request.headers[i];
         if (!is_host(host->value))
-            return refuse(h, 400, "the Host header is not a valid host");
+            return http1_refuse(h, 400, "the Host header is not a valid host");
     }
     if (!host && !h->is_http10)
-        return refuse(h, 400, "the Host header is missing");
+        return http1_refuse(h, 400, "the Host header is missing");
     if (host && authority.p)
         host->value = authority;
     return 0;
@@ -219,19 +221,19 @@ static int read_body_headers(dgm_http1 *h, bool has_encoding)
     bool has_body = l->flags & F_CHUNKED || l->content_length > 0;
     if (has_encoding) {
         if (l->flags & F_CONTENT_LENGTH)
-            return refuse(h, 400, "Content-Length and Transfer-Encoding exclude each other");
+            return http1_refuse(h, 400, "Content-Length and Transfer-Encoding exclude each other");
         if (h->is_http10)
-            return refuse(h, 400, "HTTP/1.0 has no Transfer-Encoding");
+            return http1_refuse(h, 400, "HTTP/1.0 has no Transfer-Encoding");
         if (!dgm_str_eq_nocase(dgm_http_header_of(&h->request, DGM_STR("transfer-encoding")),
                                DGM_STR("chunked")))
-            return refuse(h, 501, "unsupported Transfer-Encoding: only chunked");
+            return http1_refuse(h, 501, "unsupported Transfer-Encoding: only chunked");
     }
     if (l->content_length > h->max_body)
-        return refuse(h, 413, "the body is too large (http_body_bytes)");
+        return http1_refuse(h, 413, "the body is too large (http_body_bytes)");
     dgm_str expect = dgm_http_header_of(&h->request, DGM_STR("expect"));
     if (expect.p && !h->is_http10) {
         if (!dgm_str_eq_nocase(expect, DGM_STR("100-continue")))
-            return refuse(h, 417, "unsupported Expect header: only 100-continue");
+            return http1_refuse(h, 417, "unsupported Expect header: only 100-continue");
         h->wants_continue = has_body;
     }
     h->is_small = !(l->flags & F_CHUNKED) && l->content_length <= SMALL_BODY;
@@ -248,9 +250,9 @@ static int on_headers_complete(llhttp_t *l)
     bool has_encoding = false;
     h->head_done = true;
     if (l->http_major != 1 || l->http_minor > 1)
-        return refuse(h, 505, "unsupported HTTP version: use HTTP/1.1"), -1;
+        return http1_refuse(h, 505, "unsupported HTTP version: use HTTP/1.1"), -1;
     if (l->method == HTTP_CONNECT)
-        return refuse(h, 501, "CONNECT is not supported: this server is not a proxy"), -1;
+        return http1_refuse(h, 501, "CONNECT is not supported: this server is not a proxy"), -1;
     h->is_http10 = l->http_minor == 0;
     l->upgrade = 0; /* h2c, websocket: an offer that we do not take up */
     h->request.method = dgm_str_from(llhttp_method_name((llhttp_method_t)l->method));
@@ -267,7 +269,7 @@ static int on_chunk_header(llhttp_t *l)
 {
     dgm_http1 *h = l->data;
     if (h->head_done && l->content_length > h->max_body - h->body.n)
-        return refuse(h, 413, "the body is too large (http_body_bytes)");
+        return http1_refuse(h, 413, "the body is too large (http_body_bytes)");
     return 0;
 }
 
@@ -287,7 +289,7 @@ static int on_body(llhttp_t *l, const char *p, size_t n)
         return 0;
     }
     dgm_buf_add(&h->body, p, n);
-    return h->body.over ? refuse(h, 413, "the body is too large (http_body_bytes)") : 0;
+    return h->body.over ? http1_refuse(h, 413, "the body is too large (http_body_bytes)") : 0;
 }
 
 static int on_message_complete(llhttp_t *l)
@@ -330,11 +332,11 @@ static void refuse_llhttp(dgm_http1 *h, llhttp_errno_t e)
     bool known =
         h->parser.http_major == 1 && h->parser.http_minor <= 1; /* then the line end is bad */
     if (e == HPE_PAUSED_H2_UPGRADE || (e == HPE_INVALID_VERSION && !known))
-        refuse(h, 505, "unsupported HTTP version: use HTTP/1.1");
+        http1_refuse(h, 505, "unsupported HTTP version: use HTTP/1.1");
     else if (e == HPE_INVALID_METHOD)
-        refuse(h, 400, "invalid HTTP method");
+        http1_refuse(h, 400, "invalid HTTP method");
     else
-        refuse(h, 400, llhttp_get_error_reason(&h->parser));
+        http1_refuse(h, 400, llhttp_get_error_reason(&h->parser));
 }
 
 /* The request line, as far as llhttp is more lenient than RFC 9112 section 3. */
@@ -349,7 +351,7 @@ static bool check_request_line(dgm_http1 *h, const char *p, size_t n)
         case LINE_METHOD: h->line = p[i] == ' ' ? LINE_BLANK : LINE_METHOD; break;
         case LINE_BLANK:
             if (p[i] == ' ') {
-                refuse(h, 400, "there is more than one blank before the request target");
+                http1_refuse(h, 400, "there is more than one blank before the request target");
                 return false;
             }
             h->line = LINE_TARGET;
@@ -362,7 +364,8 @@ static bool check_request_line(dgm_http1 *h, const char *p, size_t n)
             break;
         case LINE_VERSION: /* llhttp also reads RTSP/1.0 and ICE/1.0 */
             if (p[i] != 'H') {
-                refuse(h, p[i] == 'R' || p[i] == 'I' ? 505 : 400, "this server speaks HTTP/1.1");
+                http1_refuse(h, p[i] == 'R' || p[i] == 'I' ? 505 : 400,
+                             "this server speaks HTTP/1.1");
                 return false;
             }
             h->line = LINE_CHECKED;
@@ -393,7 +396,7 @@ dgm_http1_step dgm_http1_feed(dgm_http1 *h, const char *p, size_t n, size_t *ret
     if (h->status)
         return DGM_HTTP1_REFUSED;
     if (n && h->head_bytes == 0 && !h->head_done && *p == 0x16) {
-        refuse(h, 400, "this looks like TLS: this port uses plain HTTP");
+        http1_refuse(h, 400, "this looks like TLS: this port uses plain HTTP");
         return DGM_HTTP1_REFUSED;
     }
     while (used < n) {
@@ -401,7 +404,7 @@ dgm_http1_step dgm_http1_feed(dgm_http1 *h, const char *p, size_t n, size_t *ret
         if (!h->head_done) {
             size_t room = DGM_MAX_HTTP_HEADER_BYTES - h->head_bytes;
             if (room == 0) {
-                refuse(h, 431, "the request's head is too large (http_header_bytes)");
+                http1_refuse(h, 431, "the request's head is too large (http_header_bytes)");
                 return DGM_HTTP1_REFUSED;
             }
             k = k < room ? k : room;

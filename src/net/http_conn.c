@@ -52,14 +52,14 @@ void http_touch(http_conn *c)
 
 /* ---- reading requests ---------------------------------------------------------------------------------------- */
 
-static bool takes_bytes(const http_conn *c)
+static bool conn_accepts_bytes(const http_conn *c)
 {
     return c->state <= CONN_BODY &&
            (c->state != CONN_IDLE || http_backlog(c) <= DGM_HTTP_BACKLOG_MARK);
 }
 
 /* Drops would keep a body alive for ever: the timer starts over when enough of it has come. */
-static void body_goes_on(http_conn *c)
+static void conn_body_grew(http_conn *c)
 {
     size_t n = dgm_http1_body_bytes(c->x->in);
     if (c->state == CONN_BODY && n - c->x->body_at < BODY_STEP)
@@ -71,10 +71,10 @@ static void body_goes_on(http_conn *c)
 }
 
 /* Returns how many bytes were used: all, unless a request waits for its answer. */
-static size_t parse(http_conn *c, const char *p, size_t n)
+static size_t conn_parse(http_conn *c, const char *p, size_t n)
 {
     size_t used = 0, took;
-    while (used < n && takes_bytes(c)) {
+    while (used < n && conn_accepts_bytes(c)) {
         if (!c->x) {
             http_exchange_new(c);
             http_conn_set_state(c, CONN_HEAD);
@@ -97,7 +97,7 @@ static size_t parse(http_conn *c, const char *p, size_t n)
             if (!http_charge_body(c))
                 return n;
             if (c->x->in->head_done)
-                body_goes_on(c);
+                conn_body_grew(c);
             break;
         case DGM_HTTP1_REQUEST: http_hand_over(c); break;
         case DGM_HTTP1_REFUSED:
@@ -112,9 +112,9 @@ static size_t parse(http_conn *c, const char *p, size_t n)
 }
 
 /* Bytes of the peer, decrypted: parsed now or kept for later. */
-static void take(http_conn *c, const char *p, size_t n)
+static void conn_read_bytes(http_conn *c, const char *p, size_t n)
 {
-    size_t used = c->ahead ? 0 : parse(c, p, n), left = n - used;
+    size_t used = c->ahead ? 0 : conn_parse(c, p, n), left = n - used;
     if (!left || c->state >= CONN_CLOSING)
         return;
     if (c->ahead_at) { /* else a peer that is always ahead would make it grow for ever */
@@ -127,20 +127,20 @@ static void take(http_conn *c, const char *p, size_t n)
     c->ahead_n += (uint32_t)left;
 }
 
-static void drop_ahead(http_conn *c)
+static void conn_drop_ahead(http_conn *c)
 {
     free(c->ahead);
     c->ahead = NULL;
     c->ahead_at = c->ahead_n = 0;
 }
 
-static void take_ahead(http_conn *c)
+static void conn_parse_ahead(http_conn *c)
 {
     if (!c->ahead)
         return;
-    c->ahead_at += (uint32_t)parse(c, c->ahead + c->ahead_at, c->ahead_n - c->ahead_at);
+    c->ahead_at += (uint32_t)conn_parse(c, c->ahead + c->ahead_at, c->ahead_n - c->ahead_at);
     if (c->ahead_at == c->ahead_n || c->state >= CONN_CLOSING)
-        drop_ahead(c);
+        conn_drop_ahead(c);
 }
 
 /* ---- connections ---------------------------------------------------------------------------------------------- */
@@ -180,7 +180,7 @@ void http_conn_close(http_conn *c)
     dgm_out_clear(&c->out, &c->shard->pool);
     dgm_tls_free(c->tls);
     c->tls = NULL;
-    drop_ahead(c);
+    conn_drop_ahead(c);
     uv_close((uv_handle_t *)&c->poll, on_conn_closed);
     close(c->fd);
 }
@@ -195,7 +195,7 @@ void http_lost(http_conn *c)
 }
 
 /* 1 all sent, 0 the kernel takes no more now, -1 the peer is gone */
-static int write_out(http_conn *c)
+static int conn_write(http_conn *c)
 {
     dgm_out *wire = wire_of(c);
     struct iovec iov[WRITE_PARTS];
@@ -219,7 +219,7 @@ static int write_out(http_conn *c)
 }
 
 /* The end of a turn: everything that was said in it leaves in one piece. */
-static void flush(void *arg)
+static void conn_flush(void *arg)
 {
     http_conn *c = arg;
     if (c->state >= CONN_DEAD) {
@@ -229,7 +229,7 @@ static void flush(void *arg)
     }
     dgm_out_close_chunk(&c->out, &c->shard->pool);
     if ((c->tls && c->out.n && !dgm_tls_write(c->tls, &c->out, &c->shard->pool)) ||
-        write_out(c) < 0) {
+        conn_write(c) < 0) {
         http_lost(c);
         return;
     }
@@ -240,7 +240,7 @@ static void flush(void *arg)
             x->on_room(x->arg);
     }
     if (!c->x && http_backlog(c) == 0)
-        take_ahead(c);
+        conn_parse_ahead(c);
     http_settle(c);
 }
 
@@ -251,7 +251,7 @@ static void conn_start_linger(http_conn *c)
     if (c->tls && c->state == CONN_CLOSING) {
         http_conn_set_state(c, CONN_TLS_END);
         dgm_tls_end(c->tls);
-        if (dgm_tls_wire(c->tls)->n && write_out(c) == 0)
+        if (dgm_tls_wire(c->tls)->n && conn_write(c) == 0)
             return; /* flush comes again when there is room */
     }
     if (c->eof) {
@@ -262,7 +262,7 @@ static void conn_start_linger(http_conn *c)
     http_conn_set_state(c, CONN_LINGER);
 }
 
-static void on_event(uv_poll_t *h, int status, int events);
+static void on_conn_event(uv_poll_t *h, int status, int events);
 
 /* Decides what to do next: end, which events to watch, which timer. May close the connection. */
 void http_settle(http_conn *c)
@@ -286,7 +286,7 @@ void http_settle(http_conn *c)
     int events = (reads ? UV_READABLE : UV_PRIORITIZED) | (sent ? 0 : UV_WRITABLE);
     if (events != c->events) {
         c->events = events;
-        uv_poll_start(&c->poll, events, on_event);
+        uv_poll_start(&c->poll, events, on_conn_event);
     }
     http_set_timer(c, c->state == CONN_LINGER               ? T_LINGER
                       : !sent                               ? T_WRITE
@@ -300,7 +300,7 @@ void http_settle(http_conn *c)
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-static void take_tls(http_conn *c, const char *p, size_t n)
+static void conn_read_tls(http_conn *c, const char *p, size_t n)
 {
     size_t got;
     if (!c->has_tls_bytes && *p >= 'A' && *p <= 'Z') {
@@ -313,12 +313,12 @@ static void take_tls(http_conn *c, const char *p, size_t n)
     dgm_tls_feed(c->tls, p, n);
     for (;;) {
         switch (dgm_tls_read(c->tls, c->shard->plain, PLAIN_BYTES, &got)) {
-        case DGM_TLS_BYTES: take(c, c->shard->plain, got); continue;
+        case DGM_TLS_BYTES: conn_read_bytes(c, c->shard->plain, got); continue;
         case DGM_TLS_MORE: break;
         case DGM_TLS_END: c->eof = true; break;
         case DGM_TLS_FAILED:
             http_refused(c->shard, 400, dgm_tls_why());
-            write_out(c); /* the alert */
+            conn_write(c); /* the alert */
             http_lost(c);
             return;
         }
@@ -347,9 +347,9 @@ static void on_readable(http_conn *c)
     } else if (c->state >= CONN_CLOSING) {
         /* not read any more */
     } else if (c->tls) {
-        take_tls(c, s->read, (size_t)n);
+        conn_read_tls(c, s->read, (size_t)n);
     } else {
-        take(c, s->read, (size_t)n);
+        conn_read_bytes(c, s->read, (size_t)n);
     }
     if (c->eof && c->state == CONN_BUSY && c->x->on_fin)
         dgm_loop_at_turn_end(s->loop, &c->x->turn);
@@ -357,7 +357,7 @@ static void on_readable(http_conn *c)
         http_settle(c);
 }
 
-static void on_event(uv_poll_t *h, int status, int events)
+static void on_conn_event(uv_poll_t *h, int status, int events)
 {
     http_conn *c = h->data;
     /* Urgent data we never asked for, or a hang-up while we do not read: either way that was all. */
@@ -391,7 +391,7 @@ void http_conn_new(http_shard *s, int fd, size_t peer)
     c->number = ++s->n_accepted;
     c->is_loopback = peer == DGM_HTTP_PEERS;
     c->peer = (uint16_t)peer;
-    c->turn = (dgm_loop_turn){.fn = flush, .arg = c};
+    c->turn = (dgm_loop_turn){.fn = conn_flush, .arg = c};
     c->next = s->conns;
     if (s->conns)
         s->conns->prev = c;

@@ -15,12 +15,12 @@
 
 /* ---- arenas ------------------------------------------------------------------------------------------------- */
 
-static dgm_arena *take_arena(http_shard *s)
+static dgm_arena *exchange_get_arena(http_shard *s)
 {
     return s->n_arenas ? s->arenas[--s->n_arenas] : dgm_arena_new_small(REQUEST_BYTES);
 }
 
-static void give_arena(http_shard *s, dgm_arena *a)
+static void exchange_return_arena(http_shard *s, dgm_arena *a)
 {
     if (s->n_arenas < SPARE_ARENAS && dgm_arena_used(a) <= SPARE_ARENA_BYTES) {
         dgm_arena_reset(a);
@@ -60,7 +60,7 @@ static bool is_disconnected(const dgm_http_exchange *x)
 void http_exchange_new(http_conn *c)
 {
     dgm_http_exchange *x = dgm_xcalloc(1, sizeof *x);
-    x->arena = take_arena(c->shard);
+    x->arena = exchange_get_arena(c->shard);
     x->shard = c->shard;
     x->c = c;
     x->number = c->number;
@@ -74,7 +74,7 @@ void http_exchange_new(http_conn *c)
 void http_exchange_free(dgm_http_exchange *x)
 {
     if (x->arena)
-        give_arena(x->shard, x->arena);
+        exchange_return_arena(x->shard, x->arena);
     if (x->charged)
         http_uncharge(x);
     dgm_arena_free(x->own);
@@ -96,7 +96,7 @@ void http_exchange_turn(void *arg)
 {
     dgm_http_exchange *x = arg;
     if (x->forgotten && x->arena && !x->borrowed) {
-        give_arena(x->shard, x->arena);
+        exchange_return_arena(x->shard, x->arena);
         x->arena = NULL;
         if (x->charged)
             http_uncharge(x);
@@ -126,7 +126,7 @@ static void on_piece_dropped(void *arg)
         dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
 
-static void exchange_over(dgm_http_exchange *x)
+static void exchange_end(dgm_http_exchange *x)
 {
     const dgm_http_handler *h = &x->shard->server->handler;
     http_conn *c = x->c;
@@ -182,7 +182,7 @@ static dgm_http_exchange *exchange_show(http_conn *c, enum http_exchange_state s
 }
 
 /* A request that stays counts with the memory that it really takes. */
-static void hand_over_now(http_conn *c)
+static void exchange_deliver_now(http_conn *c)
 {
     const dgm_http_handler *h = &c->shard->server->handler;
     dgm_http_exchange *x = exchange_show(c, EXCHANGE_OPEN);
@@ -196,7 +196,7 @@ void http_hand_over(http_conn *c)
 {
     http_shard *s = c->shard;
     if (c->x->in->request.body.n < LARGE_BODY) {
-        hand_over_now(c);
+        exchange_deliver_now(c);
         return;
     }
     http_conn_set_state(c, CONN_QUEUED);
@@ -226,7 +226,7 @@ void http_on_next_large(void *arg)
         dgm_http_exchange *x = s->large;
         http_unqueue(x);
         http_touch(x->c); /* what follows from the answer, and the bytes behind the request */
-        hand_over_now(x->c);
+        exchange_deliver_now(x->c);
     }
     if (s->large)
         dgm_timer_start(&s->next_large, 1);
@@ -284,7 +284,7 @@ dgm_loop *dgm_http_loop(dgm_http_exchange *x)
     return x->shard->loop;
 }
 
-static size_t room_left(const dgm_http_exchange *x)
+static size_t exchange_room(const dgm_http_exchange *x)
 {
     return (size_t)KEEP_BYTES - x->kept - x->kept_texts;
 }
@@ -292,7 +292,7 @@ static size_t room_left(const dgm_http_exchange *x)
 void *dgm_http_alloc(dgm_http_exchange *x, size_t n)
 {
     size_t room = (n + KEEP_ALIGN - 1) & ~(size_t)(KEEP_ALIGN - 1);
-    if (n > KEEP_BYTES || room > room_left(x))
+    if (n > KEEP_BYTES || room > exchange_room(x))
         return dgm_arena_alloc(own_arena(x), n);
     void *p = x->room + x->kept;
     x->kept = (uint16_t)(x->kept + room);
@@ -301,7 +301,7 @@ void *dgm_http_alloc(dgm_http_exchange *x, size_t n)
 
 const char *dgm_http_keep_text(dgm_http_exchange *x, dgm_str text)
 {
-    if (text.n >= room_left(x))
+    if (text.n >= exchange_room(x))
         return text.n ? dgm_arena_dup(own_arena(x), text).p : "";
     x->kept_texts = (uint16_t)(x->kept_texts + text.n + 1);
     char *p = x->room + KEEP_BYTES - x->kept_texts; /* all of room is zeroed */
@@ -310,7 +310,7 @@ const char *dgm_http_keep_text(dgm_http_exchange *x, dgm_str text)
 
 /* ---- public: requests ----------------------------------------------------------------------------------------------- */
 
-static dgm_http_request *remember(dgm_http_exchange *x)
+static dgm_http_request *exchange_rebuild_request(dgm_http_exchange *x)
 {
     struct http_left *l = x->left;
     if (l->request)
@@ -329,7 +329,7 @@ static dgm_http_request *remember(dgm_http_exchange *x)
 
 const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x)
 {
-    return x->forgotten ? remember(x) : &x->in->request;
+    return x->forgotten ? exchange_rebuild_request(x) : &x->in->request;
 }
 
 /* Does s lie in `from`? The path of a target without one does not. */
@@ -343,7 +343,7 @@ static bool is_within(dgm_str s, dgm_str from, uint32_t *ret_at, uint32_t *ret_n
 }
 
 /* Headers that were added for a response that has not been sent are in the arena, too. */
-static void keep_also(dgm_http_exchange *x)
+static void exchange_copy_headers(dgm_http_exchange *x)
 {
     dgm_http_header *all = x->n_also ? dgm_http_alloc(x, x->n_also * sizeof *all) : NULL;
     for (size_t i = 0; i < x->n_also; i++) {
@@ -361,7 +361,7 @@ void dgm_http_forget_request(dgm_http_exchange *x)
         return;
     const dgm_http_request *r = &x->in->request;
     if (x->state < EXCHANGE_RESPONDING && x->n_also)
-        keep_also(x);
+        exchange_copy_headers(x);
     struct http_left *l = dgm_http_alloc(x, sizeof *l + r->target.n);
     *l = (struct http_left){.method = r->method.p, /* llhttp's own */
                             .target_n = (uint32_t)r->target.n,
@@ -401,8 +401,9 @@ void *dgm_http_tag(const dgm_http_exchange *x)
     return x->tag;
 }
 
-static void begin(dgm_http_exchange *x, int status, dgm_str type, const dgm_http_header *headers,
-                  size_t n, enum http_framing framing, size_t length)
+static void exchange_start_response(dgm_http_exchange *x, int status, dgm_str type,
+                                    const dgm_http_header *headers, size_t n,
+                                    enum http_framing framing, size_t length)
 {
     assert(status >= 200 && status <= 999);
     exchange_set_state(x, EXCHANGE_RESPONDING);
@@ -422,12 +423,12 @@ static void begin(dgm_http_exchange *x, int status, dgm_str type, const dgm_http
 void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
                       const dgm_http_header *headers, size_t n, dgm_str body)
 {
-    begin(x, status, content_type, headers, n, BY_LENGTH, body.n);
+    exchange_start_response(x, status, content_type, headers, n, BY_LENGTH, body.n);
     if (x->c && !x->no_body) {
         dgm_out_add(&x->c->out, &x->shard->pool, body);
         x->sent = body.n;
     }
-    exchange_over(x);
+    exchange_end(x);
 }
 
 void dgm_http_respond_shared(dgm_http_exchange *x, int status, dgm_str content_type,
@@ -440,23 +441,24 @@ void dgm_http_respond_shared(dgm_http_exchange *x, int status, dgm_str content_t
         release(arg);
         return;
     }
-    begin(x, status, content_type, headers, n, BY_LENGTH, body.n);
+    exchange_start_response(x, status, content_type, headers, n, BY_LENGTH, body.n);
     x->borrowed++;
     dgm_out_share(&x->c->out, body, release, arg, on_piece_dropped, x);
     x->sent = body.n;
-    exchange_over(x);
+    exchange_end(x);
 }
 
 void dgm_http_begin(dgm_http_exchange *x, int status, dgm_str content_type,
                     const dgm_http_header *headers, size_t n)
 {
-    begin(x, status, content_type, headers, n, x->is_http10 ? BY_CLOSE : BY_CHUNKS, 0);
+    exchange_start_response(x, status, content_type, headers, n,
+                            x->is_http10 ? BY_CLOSE : BY_CHUNKS, 0);
     if (x->c)
         http_touch(x->c);
 }
 
 /* Is there anybody to write to? Then the chunk is open. */
-static bool writes(dgm_http_exchange *x, dgm_str bytes)
+static bool exchange_start_write(dgm_http_exchange *x, dgm_str bytes)
 {
     assert(x->state == EXCHANGE_RESPONDING);
     if (!x->c || x->no_body || !bytes.n)
@@ -468,7 +470,7 @@ static bool writes(dgm_http_exchange *x, dgm_str bytes)
     return true;
 }
 
-static void wrote(dgm_http_exchange *x)
+static void exchange_end_write(dgm_http_exchange *x)
 {
     if (http_backlog(x->c) > DGM_HTTP_BACKLOG_MARK)
         x->above = true;
@@ -476,23 +478,23 @@ static void wrote(dgm_http_exchange *x)
 
 void dgm_http_write(dgm_http_exchange *x, dgm_str bytes)
 {
-    if (!writes(x, bytes))
+    if (!exchange_start_write(x, bytes))
         return;
     dgm_out_add(&x->c->out, &x->shard->pool, bytes);
-    wrote(x);
+    exchange_end_write(x);
 }
 
 void dgm_http_write_shared(dgm_http_exchange *x, dgm_str bytes, dgm_loop_fn release, void *arg)
 {
-    if (writes(x, bytes)) {
+    if (exchange_start_write(x, bytes)) {
         if (bytes.n > COPY_BYTES) {
             x->borrowed++;
             dgm_out_share(&x->c->out, bytes, release, arg, on_piece_dropped, x);
-            wrote(x);
+            exchange_end_write(x);
             return;
         }
         dgm_out_add(&x->c->out, &x->shard->pool, bytes);
-        wrote(x);
+        exchange_end_write(x);
     }
     if (release)
         release(arg);
@@ -510,7 +512,7 @@ void dgm_http_end(dgm_http_exchange *x)
         dgm_out_close_chunk(&x->c->out, &x->shard->pool);
         dgm_out_add(&x->c->out, &x->shard->pool, DGM_STR("0\r\n\r\n"));
     }
-    exchange_over(x);
+    exchange_end(x);
 }
 
 size_t dgm_http_backlog(const dgm_http_exchange *x)

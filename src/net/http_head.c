@@ -64,22 +64,22 @@ static dgm_str date_of(http_shard *s)
     return (dgm_str){s->date, 29};
 }
 
-static char *put(char *p, dgm_str s)
+static char *head_put(char *p, dgm_str s)
 {
     if (s.n)
         memcpy(p, s.p, s.n);
     return p + s.n;
 }
-#define PUT(p, lit) put((p), DGM_STR(lit))
+#define PUT(p, lit) head_put((p), DGM_STR(lit))
 
-static char *put_number(char *p, uint64_t n)
+static char *head_put_number(char *p, uint64_t n)
 {
     char digits[20];
     size_t i = sizeof digits;
     do {
         digits[--i] = (char)('0' + n % 10);
     } while (n /= 10);
-    return put(p, (dgm_str){digits + i, sizeof digits - i});
+    return head_put(p, (dgm_str){digits + i, sizeof digits - i});
 }
 
 /* What may hold bytes a peer chose must not end the line. */
@@ -118,25 +118,25 @@ void http_put_head(http_conn *c, int status, dgm_str type, http_headers also, ht
         p = PUT(p, "HTTP/1.1 200 OK\r\nDate: ");
     } else {
         p = PUT(p, "HTTP/1.1 ");
-        p = put_number(p, (unsigned)status);
+        p = head_put_number(p, (unsigned)status);
         p = PUT(p, " ");
-        p = put(p, dgm_str_from(reason_of(status)));
+        p = head_put(p, dgm_str_from(reason_of(status)));
         p = PUT(p, "\r\nDate: ");
     }
-    p = put(p, date_of(c->shard));
+    p = head_put(p, date_of(c->shard));
     if (type.n) {
         p = PUT(p, "\r\nContent-Type: ");
         p = put_value(p, type);
     }
     if (framing == BY_LENGTH) {
         p = PUT(p, "\r\nContent-Length: ");
-        p = put_number(p, length);
+        p = head_put_number(p, length);
     } else if (framing == BY_CHUNKS) {
         p = PUT(p, "\r\nTransfer-Encoding: chunked");
     }
     if (connection) {
         p = PUT(p, "\r\nConnection: ");
-        p = put(p, dgm_str_from(connection));
+        p = head_put(p, dgm_str_from(connection));
     }
     p = put_headers(p, also);
     p = put_headers(p, own);

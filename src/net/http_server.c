@@ -29,7 +29,7 @@ static void server_unref(dgm_http_server *s)
     free(s);
 }
 
-static void tell_drained(void *arg)
+static void server_report_drained(void *arg)
 {
     dgm_http_server *s = arg;
     if (s->drain_told || !s->on_drained)
@@ -42,7 +42,7 @@ static void tell_drained(void *arg)
 
 static void on_drain_timer(void *arg)
 {
-    tell_drained(arg);
+    server_report_drained(arg);
 }
 
 /* Called whenever something of the shard went: is it the last? */
@@ -51,7 +51,7 @@ void http_shard_check(http_shard *s)
     if (s->draining && !s->drained && !s->closing && s->n_conns == 0) {
         s->drained = true;
         if (atomic_fetch_sub(&s->server->undrained, 1) == 1)
-            dgm_loop_post(s->server->shards[0]->loop, tell_drained, s->server);
+            dgm_loop_post(s->server->shards[0]->loop, server_report_drained, s->server);
     }
     if (s->closing && s->n_conns == 0 && s->open_handles == 0 && !atomic_load(&s->closed)) {
         atomic_store(&s->closed, true);
@@ -195,7 +195,7 @@ struct new_tls {
     dgm_tls_ctx *ctx;
 };
 
-static void take_tls_ctx(void *arg)
+static void shard_set_tls(void *arg)
 {
     struct new_tls *n = arg;
     dgm_tls_ctx_unref(n->shard->tls);
@@ -216,7 +216,7 @@ dgm_code dgm_http_server_set_tls(dgm_http_server *s, const char *cert, const cha
     for (size_t i = 0; i < s->n_shards; i++) {
         struct new_tls *n = dgm_xmalloc(sizeof *n);
         *n = (struct new_tls){s->shards[i], dgm_tls_ctx_ref(ctx)};
-        dgm_loop_post(s->shards[i]->loop, take_tls_ctx, n);
+        dgm_loop_post(s->shards[i]->loop, shard_set_tls, n);
     }
     dgm_tls_ctx_unref(ctx);
     return DGM_OK;
@@ -240,12 +240,12 @@ size_t dgm_http_server_connections(const dgm_http_server *s)
     return n;
 }
 
-static void begin_drain(void *arg)
+static void server_start_drain(void *arg)
 {
     dgm_http_server *s = arg;
     http_shard *first = s->shards[0];
     if (first->closing) {
-        tell_drained(s);
+        server_report_drained(s);
         return;
     }
     dgm_timer_init(first->loop, &s->drain_timer, on_drain_timer, s);
@@ -263,7 +263,7 @@ void dgm_http_server_drain(dgm_http_server *s, uint64_t ms, dgm_loop_fn on_drain
     s->on_drained = on_drained;
     s->drained_arg = arg;
     atomic_store(&s->undrained, s->n_shards);
-    dgm_loop_post(s->shards[0]->loop, begin_drain, s);
+    dgm_loop_post(s->shards[0]->loop, server_start_drain, s);
 }
 
 void dgm_http_server_free(dgm_http_server *s)

@@ -75,7 +75,7 @@ static _Thread_local dgm_loop *current;
 
 /* ---- the queue -------------------------------------------------------------------------------------------- */
 
-static void push(struct jobs *q, dgm_loop_fn fn, void *arg)
+static void jobs_push(struct jobs *q, dgm_loop_fn fn, void *arg)
 {
     if (q->n == q->cap) {
         q->cap = q->cap ? q->cap * 2 : 64;
@@ -111,7 +111,7 @@ static bool run_posted(dgm_loop *l)
 void dgm_loop_post(dgm_loop *l, dgm_loop_fn fn, void *arg)
 {
     pthread_mutex_lock(&l->lock);
-    push(&l->queue, fn, arg);
+    jobs_push(&l->queue, fn, arg);
     if (!l->awake) {
         l->awake = true;
         if (current == l)
@@ -139,7 +139,7 @@ void dgm_loop_at_turn_end(dgm_loop *l, dgm_loop_turn *node)
     l->turn_last = node;
 }
 
-static bool take_from(dgm_loop_turn **list, dgm_loop_turn *node)
+static bool remove_turn(dgm_loop_turn **list, dgm_loop_turn *node)
 {
     while (*list && *list != &no_more && *list != node)
         list = &(*list)->next;
@@ -154,7 +154,7 @@ void dgm_loop_not_at_turn_end(dgm_loop *l, dgm_loop_turn *node)
     assert(current == l);
     if (!dgm_loop_is_queued(node))
         return;
-    if (!take_from(&l->turn_running, node) && take_from(&l->turn_first, node)) {
+    if (!remove_turn(&l->turn_running, node) && remove_turn(&l->turn_first, node)) {
         if (l->turn_first == &no_more)
             l->turn_first = NULL;
         l->turn_last = l->turn_first;
@@ -215,7 +215,7 @@ static void on_guard(uv_timer_t *h)
     uv_stop(h->loop);
 }
 
-static void begin_stop(void *arg)
+static void loop_start_stop(void *arg)
 {
     dgm_loop *l = arg;
     l->stopping = true;
@@ -393,7 +393,7 @@ void dgm_loops_stop(dgm_loops *l)
         return;
     l->stopped = true;
     for (size_t i = 0; i < l->n; i++)
-        dgm_loop_post(l->at[i], begin_stop, l->at[i]);
+        dgm_loop_post(l->at[i], loop_start_stop, l->at[i]);
     for (size_t i = 0; i < l->n; i++) {
         if (l->at[i]->has_thread)
             uv_thread_join(&l->at[i]->thread);

@@ -21,7 +21,7 @@ struct dgm_out_piece {
 };
 #define PIECE_CAP (PIECE_BYTES - sizeof(dgm_out_piece))
 
-static void push(dgm_out *o, dgm_out_piece *piece)
+static void out_push(dgm_out *o, dgm_out_piece *piece)
 {
     piece->next = NULL;
     if (o->last)
@@ -91,7 +91,7 @@ void dgm_out_clear(dgm_out *o, dgm_out_pool *pool)
 char *dgm_out_room(dgm_out *o, dgm_out_pool *pool, size_t n)
 {
     if (room_in(o->last) < n)
-        push(o, new_piece(pool, n));
+        out_push(o, new_piece(pool, n));
     return (char *)o->last->p + o->last->n;
 }
 
@@ -126,7 +126,7 @@ void dgm_out_share(dgm_out *o, dgm_str bytes, dgm_loop_fn release, void *arg,
     piece->arg = arg;
     piece->on_dropped = on_dropped;
     piece->owner = owner;
-    push(o, piece);
+    out_push(o, piece);
     dgm_out_wrote(o, bytes.n);
 }
 

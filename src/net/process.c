@@ -92,7 +92,7 @@ static void close_input(dgm_process *p)
     uv_close((uv_handle_t *)&p->in, on_uv_closed);
 }
 
-static void begin_close(dgm_process *p)
+static void process_start_close(dgm_process *p)
 {
     if (p->state == CLOSING)
         return;
@@ -110,7 +110,7 @@ static void begin_close(dgm_process *p)
 static void check_drained(dgm_process *p)
 {
     if (p->state == DRAINING && p->out.ended && p->error_out.ended)
-        begin_close(p);
+        process_start_close(p);
 }
 
 static void on_exited(dgm_process *p)
@@ -147,9 +147,9 @@ static void on_pidfd(uv_poll_t *h, int status, int events)
     }
 }
 
-static void give_rest(dgm_process *p, struct output *o);
+static void process_deliver_rest(dgm_process *p, struct output *o);
 
-static void on_look(void *arg)
+static void on_process_check(void *arg)
 {
     dgm_process *p = arg;
     if (p->state == RUNNING && has_exited(p))
@@ -157,9 +157,9 @@ static void on_look(void *arg)
     else if (p->state == RUNNING)
         dgm_timer_start(&p->look_timer, LOOK_MS);
     else if (p->state == DRAINING && !p->paused) { /* paused: resume starts the clock again */
-        give_rest(p, &p->out);
-        give_rest(p, &p->error_out);
-        begin_close(p);
+        process_deliver_rest(p, &p->out);
+        process_deliver_rest(p, &p->error_out);
+        process_start_close(p);
     }
 }
 
@@ -171,50 +171,50 @@ static void on_grace_over(void *arg)
 }
 
 /* The loop ends, and has no time for manners. */
-static void on_stop(void *arg)
+static void on_process_stop(void *arg)
 {
     dgm_process *p = arg;
     p->how.killed = true;
     if (p->state == RUNNING)
         kill(-p->pid, SIGKILL);
     else
-        begin_close(p);
+        process_start_close(p);
 }
 
 /* ---- reading -------------------------------------------------------------------------------------------- */
 
-static void give(dgm_process *p, const struct output *o, dgm_str line, dgm_line_end end)
+static void process_deliver(dgm_process *p, const struct output *o, dgm_str line, dgm_line_end end)
 {
     if (o->on_line)
         o->on_line(p->handler.user, line, end);
 }
 
 /* A line's end is here: what was held of it, and these bytes. */
-static void give_line(dgm_process *p, struct output *o, dgm_str rest, dgm_line_end end)
+static void process_deliver_line(dgm_process *p, struct output *o, dgm_str rest, dgm_line_end end)
 {
     if (o->hold.n == 0) {
-        give(p, o, rest, end);
+        process_deliver(p, o, rest, end);
     } else {
         dgm_buf_add_str(&o->hold, rest);
-        give(p, o, dgm_buf_str(&o->hold), end);
+        process_deliver(p, o, dgm_buf_str(&o->hold), end);
         dgm_buf_clear(&o->hold);
     }
     o->cut = false;
     dgm_buf_shrink(&o->hold, READ_BYTES);
 }
 
-static void take(dgm_process *p, struct output *o, dgm_str bytes)
+static void process_read(dgm_process *p, struct output *o, dgm_str bytes)
 {
     while (bytes.n > 0) {
         const char *newline = memchr(bytes.p, '\n', bytes.n);
         size_t n = newline ? (size_t)(newline - bytes.p) : bytes.n;
         size_t room = o->hold.max - o->hold.n;
         if (n > room) {
-            give_line(p, o, (dgm_str){bytes.p, room}, DGM_LINE_CUT);
+            process_deliver_line(p, o, (dgm_str){bytes.p, room}, DGM_LINE_CUT);
             o->cut = true;
             n = room;
         } else if (newline) {
-            give_line(p, o, (dgm_str){bytes.p, n}, DGM_LINE_WHOLE);
+            process_deliver_line(p, o, (dgm_str){bytes.p, n}, DGM_LINE_WHOLE);
             n++;
         } else {
             dgm_buf_add(&o->hold, bytes.p, n);
@@ -225,13 +225,13 @@ static void take(dgm_process *p, struct output *o, dgm_str bytes)
 }
 
 /* No more will come. */
-static void give_rest(dgm_process *p, struct output *o)
+static void process_deliver_rest(dgm_process *p, struct output *o)
 {
     if (o->ended)
         return;
     o->ended = true;
     if (o->hold.n > 0 || o->cut)
-        give_line(p, o, (dgm_str){"", 0}, DGM_LINE_LAST);
+        process_deliver_line(p, o, (dgm_str){"", 0}, DGM_LINE_LAST);
 }
 
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
@@ -246,10 +246,10 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     dgm_process *p = stream->data;
     struct output *o = (uv_pipe_t *)stream == &p->out.pipe ? &p->out : &p->error_out;
     if (n > 0) {
-        take(p, o, (dgm_str){buf->base, (size_t)n});
+        process_read(p, o, (dgm_str){buf->base, (size_t)n});
     } else if (n < 0) { /* the end, or an error that means the same to us */
         uv_read_stop(stream);
-        give_rest(p, o);
+        process_deliver_rest(p, o);
         check_drained(p);
     }
 }
@@ -346,9 +346,9 @@ dgm_code dgm_process_start(dgm_loop *loop, const dgm_process_options *options,
     init_output(p, &p->error_out, &fds[4],
                 max_line < MAX_ERROR_LINE_BYTES ? max_line : MAX_ERROR_LINE_BYTES);
     dgm_timer_init(loop, &p->kill_timer, on_grace_over, p);
-    dgm_timer_init(loop, &p->look_timer, on_look, p);
+    dgm_timer_init(loop, &p->look_timer, on_process_check, p);
     p->open_handles += 2;
-    p->stop = (dgm_loop_stop){.fn = on_stop, .arg = p};
+    p->stop = (dgm_loop_stop){.fn = on_process_stop, .arg = p};
     dgm_loop_on_stop(loop, &p->stop);
     watch_exit(p, options->without_pidfd);
     process_close_all(fds, 6);
