@@ -5,17 +5,18 @@
 
 static void live_handle_get(struct live *l, struct call *c)
 {
-    if ((c->snapshot = live_snapshot(l)))
-        live_answer_when_published(l, c, dgm_log_last(l->log));
+    if ((c->snapshot = dgm_live_snapshot(l)))
+        dgm_live_answer_when_published(l, c, dgm_log_last(l->log));
     else
-        core_refuse_with(c, DGM_TOO_LARGE,
-                         "the task is larger than the limit record_bytes (8 MiB): subscribe to it "
-                         "with Last-Event-ID 0 to read what it said, event by event");
+        dgm_call_refuse_with(
+            c, DGM_TOO_LARGE,
+            "the task is larger than the limit record_bytes (8 MiB): subscribe to it "
+            "with Last-Event-ID 0 to read what it said, event by event");
 }
 
 /* ---- subscribing --------------------------------------------------------------------------------------------- */
 
-bool ask_is_crowded(struct live *l, struct call *c)
+bool dgm_live_has_max_readers(struct live *l, struct call *c)
 {
     size_t max = l->shard->limits.subscribers;
     dgm_err err = {0};
@@ -23,7 +24,7 @@ bool ask_is_crowded(struct live *l, struct call *c)
         return false;
     dgm_fail(&err, DGM_RATE_LIMITED, NULL,
              "the task has %zu subscribers, the limit subscribers: try later", max);
-    core_refuse(c, &err);
+    dgm_call_refuse(c, &err);
     return true;
 }
 
@@ -32,23 +33,23 @@ static void live_handle_subscribe(struct live *l, struct call *c)
     uint64_t last = dgm_log_last(l->log);
     bool has_cursor = c->cursor != DGM_NO_CURSOR;
     if (!has_cursor && dgm_state_is_terminal(l->task_state)) {
-        core_refuse_with(c, DGM_UNSUPPORTED_OPERATION, "the task has ended: get it instead");
+        dgm_call_refuse_with(c, DGM_UNSUPPORTED_OPERATION, "the task has ended: get it instead");
         return;
     }
-    if (ask_is_crowded(l, c))
+    if (dgm_live_has_max_readers(l, c))
         return;
     has_cursor = has_cursor && c->cursor <= last; /* beyond the end: lost with the power */
-    if (has_cursor && live_load_older(l, c, c->cursor + 1))
+    if (has_cursor && dgm_live_load_older(l, c, c->cursor + 1))
         return;
     c->log = dgm_log_ref(l->log);
     if (has_cursor && c->cursor + 1 >= dgm_log_first(l->log)) {
         c->after = c->cursor;
-        live_answer_when_published(l, c, c->cursor);
+        dgm_live_answer_when_published(l, c, c->cursor);
         return;
     }
-    c->snapshot = live_snapshot(l);
+    c->snapshot = dgm_live_snapshot(l);
     c->after = last;
-    live_answer_when_published(l, c, last);
+    dgm_live_answer_when_published(l, c, last);
 }
 
 /* ---- canceling ----------------------------------------------------------------------------------------------- */
@@ -81,7 +82,7 @@ static void end_wait(void *arg)
 static void on_wait_over(void *arg)
 {
     struct wait *w = arg;
-    struct live *l = live_find(w->shard, w->owner, w->id);
+    struct live *l = dgm_live_find(w->shard, w->owner, w->id);
     if (l && l->state == LIVE_READY)
         w->fn(w, l);
     end_wait(w);
@@ -110,8 +111,8 @@ static void cancel_timed_out(struct wait *w, struct live *l)
     while (l->calls.canceling) {
         struct call *c = l->calls.canceling;
         l->calls.canceling = c->next;
-        c->snapshot = live_snapshot(l);
-        live_answer_when_published(l, c, dgm_log_last(l->log));
+        c->snapshot = dgm_live_snapshot(l);
+        dgm_live_answer_when_published(l, c, dgm_log_last(l->log));
     }
 }
 
@@ -123,11 +124,11 @@ static void live_handle_cancel(struct live *l, struct call *c)
         return;
     }
     if (dgm_state_is_terminal(l->task_state)) {
-        core_refuse_with(c, DGM_TASK_NOT_CANCELABLE, "the task has ended");
+        dgm_call_refuse_with(c, DGM_TASK_NOT_CANCELABLE, "the task has ended");
         return;
     }
     if (l->state == LIVE_BROKEN) {
-        core_refuse(c, l->store_fault);
+        dgm_call_refuse(c, l->store_fault);
         return;
     }
     c->next = l->calls.canceling;
@@ -135,10 +136,10 @@ static void live_handle_cancel(struct live *l, struct call *c)
     if (l->run) {
         if (!c->next)
             wait_then(l, DGM_CANCEL_WAIT_MS, cancel_timed_out);
-        run_cancel(l->run);
-    } else if (live_end_task(l, DGM_STATE_CANCELED, NULL, &err)) {
+        dgm_core_run_cancel(l->run);
+    } else if (dgm_live_end_task(l, DGM_STATE_CANCELED, NULL, &err)) {
         l->calls.canceling = c->next;
-        core_refuse(c, &err);
+        dgm_call_refuse(c, &err);
     }
 }
 
@@ -147,14 +148,14 @@ static void live_handle_cancel(struct live *l, struct call *c)
 static void cancel_without_readers(struct wait *w, struct live *l)
 {
     if (l->run && l->turns.last.turn == w->turn && !dgm_log_n_readers(l->log))
-        run_cancel(l->run);
+        dgm_core_run_cancel(l->run);
 }
 
 static void live_handle_disconnect(struct live *l, struct call *c)
 {
     if (l->state == LIVE_READY && l->run && l->turns.last.turn == c->turn.number)
         wait_then(l, c->grace_ms, cancel_without_readers);
-    core_answer(c);
+    dgm_call_answer(c);
 }
 
 /* ---- after a crash ------------------------------------------------------------------------------------------------ */
@@ -164,30 +165,30 @@ static void live_handle_settle(struct live *l, struct call *c)
     dgm_err err = {0};
     bool unfinished = !l->run && !dgm_state_is_terminal(l->task_state) &&
                       !dgm_state_is_interrupted(l->task_state) && !l->agent->backend->can_resume;
-    if (unfinished && live_end_task(l, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err))
-        core_refuse(c, &err);
+    if (unfinished && dgm_live_end_task(l, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err))
+        dgm_call_refuse(c, &err);
     else
-        live_answer_when_published(l, c, dgm_log_last(l->log));
+        dgm_live_answer_when_published(l, c, dgm_log_last(l->log));
 }
 
-void live_take(struct live *l, struct call *c)
+void dgm_live_handle(struct live *l, struct call *c)
 {
     l->held++;
     if (c->agent && dgm_str_eq(c->agent->id, l->agent->id))
         l->agent = c->agent;                /* the newest: a reload may have replaced it */
     if (c->agent && c->agent != l->agent) { /* at another agent's address there is no such task */
-        core_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
+        dgm_call_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
     } else {
         switch (c->kind) {
-        case CALL_SEND: send_to_task(l, c); break;
+        case CALL_SEND: dgm_send_to_task(l, c); break;
         case CALL_GET: live_handle_get(l, c); break;
         case CALL_SUBSCRIBE: live_handle_subscribe(l, c); break;
-        case CALL_TURN: find_take_turn(l, c); break;
+        case CALL_TURN: dgm_live_handle_turn(l, c); break;
         case CALL_CANCEL: live_handle_cancel(l, c); break;
         case CALL_SETTLE: live_handle_settle(l, c); break;
         case CALL_GONE: live_handle_disconnect(l, c); break;
         }
     }
     l->held--;
-    live_settle_down(l);
+    dgm_live_free_if_idle(l);
 }

@@ -40,7 +40,7 @@ dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *e
         dgm_buf_init(&core->shards[i].batch, SIZE_MAX);
         core->shards[i].spare = dgm_arena_new();
     }
-    keep_start(core);
+    dgm_retention_start(core);
     *ret_core = core;
     return DGM_OK;
 }
@@ -93,15 +93,15 @@ void dgm_core_free(dgm_core *core)
         struct shard *s = &core->shards[i];
         for (size_t b = 0; b < s->lives.cap; b++) {
             while (s->lives.slots[b])
-                live_drop((struct live *)(void *)s->lives.slots[b]);
+                dgm_live_drop((struct live *)(void *)s->lives.slots[b]);
         }
-        table_done(&s->lives);
-        resend_forget_all(s);
+        dgm_core_table_done(&s->lives);
+        dgm_resend_drop_all(s);
         dgm_buf_done(&s->scratch);
         dgm_buf_done(&s->batch);
         dgm_arena_free(s->spare);
     }
-    keep_free(core);
+    dgm_retention_free(core);
     free(core->shards);
     free(core->first_agents);
     free((void *)core->agents);
@@ -174,42 +174,42 @@ static void call_deliver(void *arg)
     free_call(c);
 }
 
-void core_answer(struct call *c)
+void dgm_call_answer(struct call *c)
 {
     if (c->kind == CALL_SEND)
-        deadline_end(c);
+        dgm_deadline_stop(c);
     dgm_loop_post(c->home, call_deliver, c);
 }
 
-void core_refuse_all(struct call **list, const dgm_err *err)
+void dgm_call_refuse_all(struct call **list, const dgm_err *err)
 {
     while (*list) {
         struct call *c = *list;
         *list = c->next;
-        core_refuse(c, err);
+        dgm_call_refuse(c, err);
     }
 }
 
-void core_refuse(struct call *c, const dgm_err *err)
+void dgm_call_refuse(struct call *c, const dgm_err *err)
 {
     if (c->kind == CALL_SEND)
-        core_refuse_all(&c->send.copies, err);
+        dgm_call_refuse_all(&c->send.copies, err);
     c->code = err->code;
     c->err = dgm_new(c->arena, dgm_err);
     *c->err = *err;
-    core_answer(c);
+    dgm_call_answer(c);
 }
 
-void core_refuse_with(struct call *c, dgm_code code, const char *msg)
+void dgm_call_refuse_with(struct call *c, dgm_code code, const char *msg)
 {
     dgm_err err = {0};
     dgm_fail(&err, code, NULL, "%s", msg);
-    core_refuse(c, &err);
+    dgm_call_refuse(c, &err);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-struct call *core_call(dgm_core *core, enum call_kind kind, dgm_owner owner)
+struct call *dgm_call_new(dgm_core *core, enum call_kind kind, dgm_owner owner)
 {
     size_t size = offsetof(struct call, send) +
                   (kind == CALL_SEND ? sizeof(struct call_send) : sizeof(uint64_t));
@@ -229,7 +229,7 @@ static bool is_refused(struct call *c)
     bool begins = c->kind == CALL_SEND || c->kind == CALL_SUBSCRIBE;
     bool refused = c->core->stopping || (c->core->draining && begins);
     if (refused)
-        core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
+        dgm_call_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
     return refused;
 }
 
@@ -238,15 +238,15 @@ static void call_handle_at_task(void *arg)
     struct call *c = arg;
     if (is_refused(c))
         return;
-    live_with(core_shard_of(c->core, c->owner, c->task_id), c);
+    dgm_live_load_and_handle(dgm_core_shard_of(c->core, c->owner, c->task_id), c);
 }
 
-void core_post_to_task(struct call *c)
+void dgm_call_post_to_task(struct call *c)
 {
-    dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, call_handle_at_task, c);
+    dgm_loop_post(dgm_core_shard_of(c->core, c->owner, c->task_id)->loop, call_handle_at_task, c);
 }
 
-const dgm_core_agent *core_agent(dgm_core *core, dgm_str id)
+const dgm_core_agent *dgm_core_find_agent(dgm_core *core, dgm_str id)
 {
     for (size_t i = 0, n = core->n_agents; i < n; i++) {
         const dgm_core_agent *agent = core->agents[i];
@@ -256,9 +256,9 @@ const dgm_core_agent *core_agent(dgm_core *core, dgm_str id)
     return NULL;
 }
 
-const dgm_core_agent *core_agent_or_first(dgm_core *core, dgm_str id)
+const dgm_core_agent *dgm_core_find_agent_or_default(dgm_core *core, dgm_str id)
 {
-    return id.n ? core_agent(core, id) : core->agents[0];
+    return id.n ? dgm_core_find_agent(core, id) : core->agents[0];
 }
 
 /* To the task's own loop, if there is an agent whose task it can be. */
@@ -266,16 +266,16 @@ static void post_with_agent(struct call *c, dgm_str agent, dgm_str task_id, void
 {
     c->task_id = dgm_arena_dup(c->arena, task_id);
     c->arg = arg;
-    if ((c->agent = core_agent_or_first(c->core, agent)))
-        core_post_to_task(c);
+    if ((c->agent = dgm_core_find_agent_or_default(c->core, agent)))
+        dgm_call_post_to_task(c);
     else
-        core_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
+        dgm_call_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
 }
 
 void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                   dgm_on_task on_task, void *arg)
 {
-    struct call *c = core_call(core, CALL_GET, owner);
+    struct call *c = dgm_call_new(core, CALL_GET, owner);
     c->on.task = on_task;
     post_with_agent(c, agent, task_id, arg);
 }
@@ -283,7 +283,7 @@ void dgm_core_get(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_i
 void dgm_core_cancel(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                      dgm_on_task on_task, void *arg)
 {
-    struct call *c = core_call(core, CALL_CANCEL, owner);
+    struct call *c = dgm_call_new(core, CALL_CANCEL, owner);
     c->on.task = on_task;
     post_with_agent(c, agent, task_id, arg);
 }
@@ -291,7 +291,7 @@ void dgm_core_cancel(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str tas
 void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                         uint64_t cursor, dgm_on_subscribed on_subscribed, void *arg)
 {
-    struct call *c = core_call(core, CALL_SUBSCRIBE, owner);
+    struct call *c = dgm_call_new(core, CALL_SUBSCRIBE, owner);
     c->cursor = cursor;
     c->on.subscribed = on_subscribed;
     post_with_agent(c, agent, task_id, arg);
@@ -300,19 +300,20 @@ void dgm_core_subscribe(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
 void dgm_core_disconnected(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,
                            uint32_t turn, uint64_t grace_ms)
 {
-    struct call *c = core_call(core, CALL_GONE, owner);
+    struct call *c = dgm_call_new(core, CALL_GONE, owner);
     c->turn.number = turn;
     c->grace_ms = grace_ms;
     post_with_agent(c, agent, task_id, NULL);
 }
 
-void core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg)
+void dgm_core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task,
+                     void *arg)
 {
-    struct call *c = core_call(core, CALL_SETTLE, owner);
+    struct call *c = dgm_call_new(core, CALL_SETTLE, owner);
     c->task_id = dgm_arena_dup(c->arena, task_id);
     c->on.task = on_task;
     c->arg = arg;
-    core_post_to_task(c); /* of whichever agent */
+    dgm_call_post_to_task(c); /* of whichever agent */
 }
 
 static void call_handle_send(void *arg)
@@ -321,7 +322,7 @@ static void call_handle_send(void *arg)
     if (is_refused(c))
         return;
     dgm_loop *here = dgm_loop_current();
-    send_start(&c->core->shards[dgm_loop_index(here)], c);
+    dgm_send_start(&c->core->shards[dgm_loop_index(here)], c);
 }
 
 /* Can it be a record, in a Task? Only what came in much can be too much: spelled our way, a message is
@@ -392,29 +393,29 @@ static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *er
 static struct shard *shard_of_send(dgm_core *core, const struct call *c)
 {
     if (c->turn.context_id.n)
-        return core_shard_of(core, c->owner, c->turn.context_id);
-    if (call_dedupes(c)) /* all copies of a message meet on one loop */
-        return core_shard_of(core, c->owner, c->send.message_id);
+        return dgm_core_shard_of(core, c->owner, c->turn.context_id);
+    if (dgm_call_dedupes(c)) /* all copies of a message meet on one loop */
+        return dgm_core_shard_of(core, c->owner, c->send.message_id);
     return &core->shards[dgm_loop_index(c->home)]; /* its context will be one of this loop's */
 }
 
 uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg)
 {
-    struct call *c = core_call(core, CALL_SEND, send->owner);
+    struct call *c = dgm_call_new(core, CALL_SEND, send->owner);
     dgm_err err = {0};
     c->on.sent = on_sent;
     c->arg = arg;
     uint64_t n = atomic_fetch_add_explicit(&core->sends, 1, memory_order_relaxed);
-    if (!(c->agent = core_agent_or_first(core, send->agent))) {
-        core_refuse_with(c, DGM_BAD_PARAMS, "unknown agent");
+    if (!(c->agent = dgm_core_find_agent_or_default(core, send->agent))) {
+        dgm_call_refuse_with(c, DGM_BAD_PARAMS, "unknown agent");
         return 0;
     }
     if (call_copy_send(c, send, &err)) {
-        core_refuse(c, &err);
+        dgm_call_refuse(c, &err);
         return 0;
     }
     if (c->task_id.n) {
-        core_post_to_task(c);
+        dgm_call_post_to_task(c);
         return 0; /* there is a task: nothing to leave */
     }
     struct shard *s = shard_of_send(core, c);

@@ -15,11 +15,11 @@
  *   message_turn.c  Message answers that are stored as turns, without a task
  *   resend.c      was it here before: messages on their way, and what a copy of one is given
  *   run.c         an execution of an agent for a turn: what it emits becomes records
- *   run_fill.c    ids, times and marks of what it emits
+ *   dgm_core_run_fill.c    ids, times and marks of what it emits
  *   lint_append.c what it should not have emitted
  *   recover.c     what a crash left unfinished
  *   drain.c       the end of the server
- *   keep.c        how long logs are kept
+ *   retention.c   removes old turns, tasks and notes from the store
  */
 #pragma once
 
@@ -49,13 +49,14 @@ struct table {
     size_t n, cap;
 };
 
-void table_put(struct table *t, struct node *node, uint64_t hash);
-void table_take(struct table *t, struct node *node);
-struct node *table_at(const struct table *t, uint64_t hash); /* all that may have it, by next */
-void table_done(struct table *t);
+void dgm_core_table_put(struct table *t, struct node *node, uint64_t hash);
+void dgm_core_table_remove(struct table *t, struct node *node);
+struct node *dgm_core_table_at(const struct table *t,
+                               uint64_t hash); /* all that may have it, by next */
+void dgm_core_table_done(struct table *t);
 
 /* Copies s to *at, which moves behind it. */
-dgm_str core_put_text(char **at, dgm_str s);
+dgm_str dgm_core_copy_text(char **at, dgm_str s);
 
 /* ---- the core ----------------------------------------------------------------------------------------------- */
 
@@ -77,7 +78,7 @@ struct shard {
     bool is_draining, drained; /* has heard of it; has said that it is done: drain.c */
 };
 
-struct keeper; /* keep.c */
+struct retention; /* retention.c */
 
 struct dgm_core {
     dgm_core_options o;
@@ -92,7 +93,7 @@ struct dgm_core {
     _Atomic uint64_t sends, resends, runs, messages, tasks, records, warnings, live, running;
     _Atomic uint64_t broken[N_RULES];
     _Atomic int64_t retention_ms, keep_tasks_ms;
-    struct keeper *keeper;
+    struct retention *retention;
     /* drain.c */
     dgm_loop_fn on_drained;
     void *drained_arg;
@@ -143,7 +144,7 @@ struct call_send {
     struct live *queue;  /* it waits for this task's run to end, or is a copy of one that does */
     struct live *live;   /* while the store is asked about it */
     struct call *copies; /* of one that waits for a run to end */
-    unsigned char digest[32]; /* of role and parts, once it was needed: call_digest */
+    unsigned char digest[32]; /* of role and parts, once it was needed: dgm_call_digest */
     bool has_digest;
     bool always_new, keep_turn; /* see dgm_send */
     bool is_late;               /* answer_ms are over */
@@ -185,17 +186,19 @@ struct call {
     };
 };
 
-struct shard *core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key);
-const dgm_core_agent *core_agent(dgm_core *core, dgm_str id);          /* NULL: there is none */
-const dgm_core_agent *core_agent_or_first(dgm_core *core, dgm_str id); /* empty: the default */
-struct call *core_call(dgm_core *core, enum call_kind kind, dgm_owner owner); /* of this loop */
-void core_post_to_task(struct call *c); /* to the loop that owns it, by its task_id */
+struct shard *dgm_core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key);
+const dgm_core_agent *dgm_core_find_agent(dgm_core *core, dgm_str id); /* NULL: there is none */
+const dgm_core_agent *dgm_core_find_agent_or_default(dgm_core *core,
+                                                     dgm_str id); /* empty: the default */
+struct call *dgm_call_new(dgm_core *core, enum call_kind kind, dgm_owner owner); /* of this loop */
+void dgm_call_post_to_task(struct call *c); /* to the loop that owns it, by its task_id */
 /* Ends a task that nobody works on as failed; leaves one alone that is over, waits, or runs. */
-void core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task, void *arg);
-void core_answer(struct call *c); /* goes home; the call is gone for the caller */
-void core_refuse(struct call *c, const dgm_err *err); /* its copies as well */
-void core_refuse_with(struct call *c, dgm_code code, const char *msg);
-void core_refuse_all(struct call **list, const dgm_err *err);
+void dgm_core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task,
+                     void *arg);
+void dgm_call_answer(struct call *c); /* goes home; the call is gone for the caller */
+void dgm_call_refuse(struct call *c, const dgm_err *err); /* its copies as well */
+void dgm_call_refuse_with(struct call *c, dgm_code code, const char *msg);
+void dgm_call_refuse_all(struct call **list, const dgm_err *err);
 
 /* ---- live tasks ---------------------------------------------------------------------------------------------- */
 
@@ -270,44 +273,45 @@ struct live {
     char texts[];          /* its owner, its id, its context */
 };
 
-extern const dgm_machine live_machine, live_task_machine;
-void live_set_state(struct live *l, enum live_state to); /* the only writer of l->state */
+extern const dgm_machine dgm_live_machine, dgm_live_task_machine;
+void dgm_live_set_state(struct live *l, enum live_state to); /* the only writer of l->state */
 /* The only writer of l->task_state. The fold has checked the transition. */
-void live_set_task_state(struct live *l, dgm_task_state to);
-struct live *live_find(struct shard *s, dgm_owner owner, dgm_str id);
+void dgm_live_set_task_state(struct live *l, dgm_task_state to);
+struct live *dgm_live_find(struct shard *s, dgm_owner owner, dgm_str id);
 /* Empty, in the table; with room for a context id. */
-struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room);
-void live_set_context(struct live *l, dgm_str context_id); /* once */
+struct live *dgm_live_alloc(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room);
+void dgm_live_set_context(struct live *l, dgm_str context_id); /* once */
 /* Makes one for a new task; it is in the table. */
-struct live *live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
-                      dgm_str context_id);
-void live_free(struct live *l);
-/* Finds it or starts loading it; the call comes back through live_take when it is there. */
-void live_with(struct shard *s, struct call *c);
-void live_take(struct live *l, struct call *c); /* is ready: do it */
+struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
+                          dgm_str context_id);
+void dgm_live_free(struct live *l);
+/* Finds it or starts loading it; the call comes back through dgm_live_handle when it is there. */
+void dgm_live_load_and_handle(struct shard *s, struct call *c);
+void dgm_live_handle(struct live *l, struct call *c); /* is ready: do it */
 
 /* Has the log what a reader from seq on needs? true: the store is asked for it, and the call comes back
- * through live_take. false: it is here, or nowhere. */
-bool live_load_older(struct live *l, struct call *c, uint64_t seq);
+ * through dgm_live_handle. false: it is here, or nowhere. */
+bool dgm_live_load_older(struct live *l, struct call *c, uint64_t seq);
 
 /* One event at the end of its log. Faults leave it as it was. */
-dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, dgm_err *err);
+dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author author, dgm_err *err);
 /* A status by the server's own word, when nothing runs or what runs does not count any more. */
-dgm_code live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err);
+dgm_code dgm_live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err);
 /* The next turn begins, with this event; what stands to be written of the one before is written. */
-dgm_code live_begin_turn(struct live *l, struct call *c, const dgm_event *event, dgm_err *err);
+dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *event, dgm_err *err);
 /* Its last record begins a turn. */
-void live_note_turn(struct live *l, const struct call *c);
-const struct turn_at *live_turn(const struct live *l, uint32_t turn); /* NULL: it is not kept */
+void dgm_live_add_turn(struct live *l, const struct call *c);
+const struct turn_at *dgm_live_find_turn(const struct live *l,
+                                         uint32_t turn); /* NULL: it is not kept */
 /* The calls that a message asks for are written with it. NULL is fine. */
-void live_note_calls(struct live *l, const dgm_message *m);
-void live_forget_calls(struct live *l);
-void live_answer_when_published(struct live *l, struct call *c, uint64_t seq);
-dgm_record *live_snapshot(struct live *l); /* a reference of the caller's */
-void live_run_ended(struct live *l);
-void live_settle_down(struct live *l); /* goes if nobody needs it */
-void live_drop(struct live *l);        /* the process ends */
-void live_rest(struct live *l);        /* nothing runs: write down where it stands */
+void dgm_live_add_open_calls(struct live *l, const dgm_message *m);
+void dgm_live_clear_open_calls(struct live *l);
+void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq);
+dgm_record *dgm_live_snapshot(struct live *l); /* a reference of the caller's */
+void dgm_live_run_ended(struct live *l);
+void dgm_live_free_if_idle(struct live *l); /* goes if nobody needs it */
+void dgm_live_drop(struct live *l);         /* the process ends */
+void dgm_live_end_turn(struct live *l);     /* nothing runs: write down where it stands */
 
 /* ---- runs and sending ---------------------------------------------------------------------------------------- */
 
@@ -323,7 +327,7 @@ void live_rest(struct live *l);        /* nothing runs: write down where it stan
 enum run_state { RUN_STATES(X) N_RUN_STATES };
 #undef X
 #define RUN_OVER (1u << RUN_ANSWERED | 1u << RUN_ENDED)
-extern const dgm_machine run_machine;
+extern const dgm_machine dgm_core_run_machine;
 
 struct run {
     dgm_run base; /* first: agents hold a pointer to it */
@@ -349,66 +353,68 @@ struct run {
 
 /* live NULL: for a task that is not there yet. before: the Task before this turn, a reference that is
  * taken over; may be NULL. */
-void run_start(struct shard *s, struct call *c, struct live *live, dgm_record *before);
-void run_cancel(struct run *r);
+void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_record *before);
+void dgm_core_run_cancel(struct run *r);
 /* The caller waits no longer: the answer is a task, whatever the agent will emit. Fine when it is decided. */
-void run_make_task(struct run *r);
+void dgm_core_run_make_task(struct run *r);
 /* All callers that waited for its first event have left. Fine when it is decided. */
-void run_abandon(struct run *r);
-void run_drop(struct run *r);  /* the process ends: its agent will not hear of it */
-void run_abort(struct run *r); /* the server ends: its task fails, its agent is told to stop */
+void dgm_core_run_abandon(struct run *r);
+void dgm_core_run_drop(struct run *r); /* the process ends: its agent will not hear of it */
+void dgm_core_run_abort(
+    struct run *r); /* the server ends: its task fails, its agent is told to stop */
 
-dgm_event run_fill(struct run *r, const dgm_event *e); /* in r->scratch */
-void run_lint(struct run *r, const dgm_event *e);      /* as the agent made it */
-void run_warn(struct run *r, const char *rule, const dgm_err *what);
+dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e); /* in r->scratch */
+void dgm_core_run_lint(struct run *r, const dgm_event *e);      /* as the agent made it */
+void dgm_core_run_warn(struct run *r, const char *rule, const dgm_err *what);
 
 /* Is it known by its message id: is one like it looked for, and found by it later? */
-static inline bool call_dedupes(const struct call *c)
+static inline bool dgm_call_dedupes(const struct call *c)
 {
     return c->agent->dedupe && c->send.message_id.n && !c->send.always_new;
 }
 
 /* What the server writes on a message that comes in: who sent it, where that is known, and its canonical type. */
-void send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m);
+void dgm_send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m);
 
 /* True: it has as many readers as it may have, and the call was refused. */
-bool ask_is_crowded(struct live *l, struct call *c);
-void find_take_turn(struct live *l, struct call *c);
-void send_start(struct shard *s, struct call *c); /* on the loop that will own the task */
-void send_to_task(struct live *l, struct call *c);
-void send_remember(struct live *l, struct call *c); /* its id is written with the turn */
-const unsigned char *call_digest(struct call *c);   /* 32 bytes, of role and parts */
+bool dgm_live_has_max_readers(struct live *l, struct call *c);
+void dgm_live_handle_turn(struct live *l, struct call *c);
+void dgm_send_start(struct shard *s, struct call *c); /* on the loop that will own the task */
+void dgm_send_to_task(struct live *l, struct call *c);
+void dgm_send_store_id(struct live *l, struct call *c); /* its id is written with the turn */
+const unsigned char *dgm_call_digest(struct call *c);   /* 32 bytes, of role and parts */
 
 /* Answers one that waits for a task at work: the message stays in the queue. */
-void send_answer_early(struct live *l, struct call *c);
+void dgm_send_answer_early(struct live *l, struct call *c);
 
-void deadline_start(struct shard *s, struct call *c); /* if it has one; on the loop that owns it */
-void deadline_end(struct call *c);                    /* fine when there is none */
+void dgm_deadline_start(struct shard *s,
+                        struct call *c); /* if it has one; on the loop that owns it */
+void dgm_deadline_stop(struct call *c);  /* fine when there is none */
 
 /* Stores a Message answer, then answers the call. */
-void message_turn_put(struct shard *s, struct call *c, const dgm_record *message);
+void dgm_message_turn_store(struct shard *s, struct call *c, const dgm_record *message);
 /* A turn of that protocol and caller_id that has no task; answers the call. */
-void message_turn_find(struct call *c);
+void dgm_message_turn_find(struct call *c);
 
 /* A message without a task: started, unless it was here before. */
-void resend_or_start(struct shard *s, struct call *c);
+void dgm_resend_or_start(struct shard *s, struct call *c);
 /* One to a task: true when it was here before, or may have been: then it is taken care of. */
-bool resend_attach_to(struct live *l, struct call *c);
-void resend_give(struct live *l, struct call *c); /* the turn it began */
+bool dgm_resend_attach(struct live *l, struct call *c);
+void dgm_resend_answer(struct live *l, struct call *c); /* the turn it began */
 /* The first copy has its turn, or (live NULL) a Message or an error: tell those that wait. */
-void resend_decided(struct shard *s, struct call *first, struct live *live);
+void dgm_resend_decided(struct shard *s, struct call *first, struct live *live);
 /* Copies of this one that wait until it is decided; NULL: none. By next. */
-struct call *resend_copies_of(const struct call *first);
+struct call *dgm_resend_copies_of(const struct call *first);
 /* The send of that number, and the call that decides about it (itself, or the one it is a copy of); NULL: no message
  * on its way has it. */
-struct call *resend_find(struct shard *s, uint64_t number, struct call **ret_first);
-struct call *resend_first_of(const struct inflight *f); /* NULL: it is decided */
-void resend_is_stored(struct live *l); /* copies of what is published find it in the store */
-void resend_forget(struct live *l);
-void resend_forget_all(struct shard *s);
+struct call *dgm_resend_find(struct shard *s, uint64_t number, struct call **ret_first);
+struct call *dgm_resend_first_of(const struct inflight *f); /* NULL: it is decided */
+void dgm_resend_stored(struct live *l); /* copies of what is published find it in the store */
+void dgm_resend_drop(struct live *l);
+void dgm_resend_drop_all(struct shard *s);
 
 /* ---- life of the server -------------------------------------------------------------------------------------- */
 
-void drain_look(struct shard *s); /* is that all? */
-void keep_start(dgm_core *core);
-void keep_free(dgm_core *core);
+void dgm_drain_check(struct shard *s); /* is that all? */
+void dgm_retention_start(dgm_core *core);
+void dgm_retention_free(dgm_core *core);

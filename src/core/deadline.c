@@ -18,7 +18,7 @@ struct deadline {
     struct call *call;
 };
 
-void deadline_end(struct call *c)
+void dgm_deadline_stop(struct call *c)
 {
     struct deadline *d = dgm_take(c->send.deadline);
     if (!d)
@@ -30,18 +30,19 @@ void deadline_end(struct call *c)
 static void end_at_stop(void *arg)
 {
     struct deadline *d = arg;
-    deadline_end(d->call);
+    dgm_deadline_stop(d->call);
 }
 
 static void deadline_passed(void *arg)
 {
     struct deadline *d = arg;
-    struct call *c = d->call, *first = c->send.waits_for ? resend_first_of(c->send.waits_for) : c;
+    struct call *c = d->call,
+                *first = c->send.waits_for ? dgm_resend_first_of(c->send.waits_for) : c;
     struct live *l = c->send.queue;
-    deadline_end(c);
+    dgm_deadline_stop(c);
     if (l) {
         l->held++;
-        send_answer_early(l, c);
+        dgm_send_answer_early(l, c);
         l->held--;
         return;
     }
@@ -49,10 +50,10 @@ static void deadline_passed(void *arg)
         return;
     first->send.is_late = true; /* if the store has not answered yet whether the message is new */
     if (first->send.run)
-        run_make_task(first->send.run);
+        dgm_core_run_make_task(first->send.run);
 }
 
-void deadline_start(struct shard *s, struct call *c)
+void dgm_deadline_start(struct shard *s, struct call *c)
 {
     if (!c->send.answer_ms || c->send.deadline)
         return;

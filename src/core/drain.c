@@ -17,7 +17,7 @@ static void drain_report(void *arg)
     core->on_drained(core->drained_arg);
 }
 
-void drain_look(struct shard *s)
+void dgm_drain_check(struct shard *s)
 {
     if (!s->core->draining || !s->is_draining || s->drained || s->n_runs || s->n_writing)
         return;
@@ -40,9 +40,9 @@ static void drain_release_idle(struct shard *s)
         for (struct node *at = s->lives.slots[i], *next; at; at = next) {
             struct live *l = (struct live *)(void *)at;
             next = at->next;
-            core_refuse_all(&l->calls.queued, &err);
+            dgm_call_refuse_all(&l->calls.queued, &err);
             l->calls.n_queued = 0;
-            live_settle_down(l);
+            dgm_live_free_if_idle(l);
         }
     }
 }
@@ -52,7 +52,7 @@ static void drain_start(void *arg)
     struct shard *s = arg;
     s->is_draining = true;
     drain_release_idle(s);
-    drain_look(s);
+    dgm_drain_check(s);
 }
 
 static void abort_runs(void *arg)
@@ -60,9 +60,9 @@ static void abort_runs(void *arg)
     struct shard *s = arg;
     for (struct run *r = s->runs, *next; r; r = next) {
         next = r->next; /* its agent may end it in here */
-        run_abort(r);
+        dgm_core_run_abort(r);
     }
-    drain_look(s);
+    dgm_drain_check(s);
 }
 
 static void on_drain_timeout(void *arg)

@@ -7,18 +7,18 @@
 
 static void not_found(struct call *c)
 {
-    core_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
+    dgm_call_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
 }
 
 /* Whose the task has to be; false: there is no such agent, or the server ends, and the call was refused. */
 static bool find_is_allowed(struct call *c, dgm_str agent)
 {
-    if (agent.p && !(c->agent = core_agent_or_first(c->core, agent))) {
+    if (agent.p && !(c->agent = dgm_core_find_agent_or_default(c->core, agent))) {
         not_found(c);
         return false;
     }
     if (c->core->stopping) {
-        core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
+        dgm_call_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
         return false;
     }
     return true;
@@ -36,15 +36,15 @@ static void on_turn_row(dgm_code code, const dgm_turn_row *turn, dgm_str task_id
 {
     struct call *c = arg;
     if (code) {
-        core_refuse(c, err);
+        dgm_call_refuse(c, err);
     } else if (!turn) {
-        message_turn_find(c);
+        dgm_message_turn_find(c);
     } else {
         c->turn.number = turn->turn;
         c->turn.request = dgm_arena_dup(c->arena, turn->request);
         c->turn.previous = dgm_arena_dup(c->arena, turn->previous);
         c->task_id = dgm_arena_dup(c->arena, task_id);
-        core_post_to_task(c);
+        dgm_call_post_to_task(c);
     }
 }
 
@@ -56,14 +56,14 @@ static uint64_t last_of(const struct live *l, const struct turn_at *at)
     return at[1].first_seq - 1;
 }
 
-void find_take_turn(struct live *l, struct call *c)
+void dgm_live_handle_turn(struct live *l, struct call *c)
 {
-    const struct turn_at *at = live_turn(l, c->turn.number);
+    const struct turn_at *at = dgm_live_find_turn(l, c->turn.number);
     if (!at) {
         not_found(c);
         return;
     }
-    if (ask_is_crowded(l, c) || live_load_older(l, c, at->first_seq))
+    if (dgm_live_has_max_readers(l, c) || dgm_live_load_older(l, c, at->first_seq))
         return;
     if (at->first_seq < dgm_log_first(l->log)) { /* was trimmed since */
         not_found(c);
@@ -74,13 +74,13 @@ void find_take_turn(struct live *l, struct call *c)
     c->turn.first_seq = at->first_seq;
     c->turn.last_seq = last_of(l, at);
     c->log = dgm_log_ref(l->log);
-    live_answer_when_published(l, c, c->turn.first_seq);
+    dgm_live_answer_when_published(l, c, c->turn.first_seq);
 }
 
 void dgm_core_find_turn(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str protocol,
                         dgm_str caller_id, dgm_on_turn on_turn, void *arg)
 {
-    struct call *c = core_call(core, CALL_TURN, owner);
+    struct call *c = dgm_call_new(core, CALL_TURN, owner);
     c->on.turn = on_turn;
     c->arg = arg;
     c->turn.protocol = dgm_arena_dup(c->arena, protocol);
@@ -96,19 +96,19 @@ static void on_call_row(dgm_code code, const dgm_task_row *row, const dgm_err *e
 {
     struct call *c = arg;
     if (code) {
-        core_refuse(c, err);
-    } else if (!row || !(c->agent = core_agent(c->core, row->agent))) {
+        dgm_call_refuse(c, err);
+    } else if (!row || !(c->agent = dgm_core_find_agent(c->core, row->agent))) {
         not_found(c);
     } else {
         c->task_id = dgm_arena_dup(c->arena, row->id);
-        core_post_to_task(c);
+        dgm_call_post_to_task(c);
     }
 }
 
 void dgm_core_find_call(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str call_id,
                         dgm_on_task on_task, void *arg)
 {
-    struct call *c = core_call(core, CALL_GET, owner);
+    struct call *c = dgm_call_new(core, CALL_GET, owner);
     c->on.task = on_task;
     c->arg = arg;
     if (find_is_allowed(c, agent))

@@ -15,7 +15,7 @@ struct leaving {
 
 static bool all_callers_left(const struct call *first)
 {
-    for (const struct call *c = resend_copies_of(first); c; c = c->next) {
+    for (const struct call *c = dgm_resend_copies_of(first); c; c = c->next) {
         if (!c->send.has_left)
             return false;
     }
@@ -25,7 +25,7 @@ static bool all_callers_left(const struct call *first)
 /* Messages without an id that is remembered are only known by their runs. */
 static struct call *find_send(struct shard *s, uint64_t number, struct call **ret_first)
 {
-    struct call *c = resend_find(s, number, ret_first);
+    struct call *c = dgm_resend_find(s, number, ret_first);
     for (struct run *r = s->runs; !c && r; r = r->next) {
         if (r->caller && r->caller->send.number == number)
             c = *ret_first = r->caller;
@@ -43,7 +43,7 @@ static void handle_caller_left(void *arg)
         return; /* it was decided before */
     c->send.has_left = true;
     if (first && first->send.run && all_callers_left(first))
-        run_abandon(first->send.run);
+        dgm_core_run_abandon(first->send.run);
 }
 
 void dgm_core_caller_left(dgm_core *core, uint64_t sent)

@@ -9,7 +9,7 @@
 
 _Static_assert(DGM_N_EVENT_RULES == N_RULES, "N_RULES of core_int.h");
 
-void run_warn(struct run *r, const char *rule, const dgm_err *what)
+void dgm_core_run_warn(struct run *r, const char *rule, const dgm_err *what)
 {
     dgm_core *core = r->shard->core;
     atomic_fetch_add_explicit(&core->warnings, 1, memory_order_relaxed);
@@ -23,10 +23,10 @@ static void lint_report(struct run *r, dgm_event_rule rule, const dgm_event_view
     dgm_event_breaks(rule, v, &what);
     r->told |= 1u << rule;
     atomic_fetch_add_explicit(&r->shard->core->broken[rule], 1, memory_order_relaxed);
-    run_warn(r, dgm_event_rule_id(rule), &what);
+    dgm_core_run_warn(r, dgm_event_rule_id(rule), &what);
 }
 
-void run_lint(struct run *r, const dgm_event *e)
+void dgm_core_run_lint(struct run *r, const dgm_event *e)
 {
     dgm_event_view v = {.event = e,
                         .task_id = r->input.task_id,

@@ -23,15 +23,15 @@ static const char *const live_state_names[] = {LIVE_STATES(X)};
 #define X(state, name, may_become) [state] = (may_become),
 static const uint16_t live_may_become[] = {LIVE_STATES(X)};
 #undef X
-const dgm_machine live_machine = {.name = "task",
-                                  .states = live_state_names,
-                                  .may_become = live_may_become,
-                                  .n = N_LIVE_STATES,
-                                  .is_of_task = true};
+const dgm_machine dgm_live_machine = {.name = "task",
+                                      .states = live_state_names,
+                                      .may_become = live_may_become,
+                                      .n = N_LIVE_STATES,
+                                      .is_of_task = true};
 
-void live_set_state(struct live *l, enum live_state to)
+void dgm_live_set_state(struct live *l, enum live_state to)
 {
-    dgm_loop_trace(l->shard->loop, &live_machine, dgm_trace_task_object(l->id), l->state, to);
+    dgm_loop_trace(l->shard->loop, &dgm_live_machine, dgm_trace_task_object(l->id), l->state, to);
     l->state = to;
 }
 
@@ -50,16 +50,16 @@ static const char *const task_state_names[DGM_N_STATES] = {
     [DGM_STATE_REJECTED] = "rejected",
     [DGM_STATE_AUTH_REQUIRED] = "auth-required",
 };
-const dgm_machine live_task_machine = {.name = "status",
-                                       .states = task_state_names,
-                                       .may_become = task_may_become,
-                                       .n = DGM_N_STATES,
-                                       .is_of_task = true};
+const dgm_machine dgm_live_task_machine = {.name = "status",
+                                           .states = task_state_names,
+                                           .may_become = task_may_become,
+                                           .n = DGM_N_STATES,
+                                           .is_of_task = true};
 
-void live_set_task_state(struct live *l, dgm_task_state to)
+void dgm_live_set_task_state(struct live *l, dgm_task_state to)
 {
     if (l->task_state != to)
-        dgm_loop_trace(l->shard->loop, &live_task_machine, dgm_trace_task_object(l->id),
+        dgm_loop_trace(l->shard->loop, &dgm_live_task_machine, dgm_trace_task_object(l->id),
                        l->task_state, to);
     l->task_state = to;
 }
@@ -68,13 +68,13 @@ static void live_flush(void *arg);
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
-struct live *live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
-                      dgm_str context_id)
+struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
+                          dgm_str context_id)
 {
-    struct live *l = live_make(s, owner, id, context_id.n);
-    live_set_state(l, LIVE_READY);
+    struct live *l = dgm_live_alloc(s, owner, id, context_id.n);
+    dgm_live_set_state(l, LIVE_READY);
     l->agent = agent;
-    live_set_context(l, context_id);
+    dgm_live_set_context(l, context_id);
     l->log = dgm_log_new(s->core->o.loops, 1);
     l->kept_first = 1;
     l->fold = dgm_fold_new(
@@ -86,11 +86,11 @@ struct live *live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *ag
 
 static void live_release(struct live *l)
 {
-    resend_forget(l);
-    table_take(&l->shard->lives, &l->node);
+    dgm_resend_drop(l);
+    dgm_core_table_remove(&l->shard->lives, &l->node);
     atomic_fetch_sub_explicit(&l->shard->core->live, 1, memory_order_relaxed);
     free(l->write.message);
-    live_forget_calls(l);
+    dgm_live_clear_open_calls(l);
     free(l->turns.items);
     free(l->turns.texts);
     dgm_fold_free(l->fold);
@@ -101,17 +101,17 @@ static void live_release(struct live *l)
     free(l);
 }
 
-void live_free(struct live *l)
+void dgm_live_free(struct live *l)
 {
-    live_set_state(l, LIVE_FREED);
+    dgm_live_set_state(l, LIVE_FREED);
     live_release(l);
 }
 
 /* The loops and their traces may be freed already. */
-void live_drop(struct live *l)
+void dgm_live_drop(struct live *l)
 {
     if (l->run)
-        run_drop(l->run);
+        dgm_core_run_drop(l->run);
     live_release(l);
 }
 
@@ -123,7 +123,7 @@ static bool is_idle(const struct live *l)
            !l->older_load && !l->calls.n_lookups && !dgm_loop_is_queued(&l->write.flush);
 }
 
-void live_settle_down(struct live *l)
+void dgm_live_free_if_idle(struct live *l)
 {
     bool over = l->state == LIVE_BROKEN || dgm_state_is_terminal(l->task_state);
     if (!is_idle(l))
@@ -134,7 +134,7 @@ void live_settle_down(struct live *l)
         dgm_log_dismiss(l->log);
     /* Whoever holds the log of a task that may go on must see how it does: then it stays. */
     if (over || !dgm_log_is_shared(l->log))
-        live_free(l);
+        dgm_live_free(l);
 }
 
 /* ---- answers that wait ------------------------------------------------------------------------------------------- */
@@ -146,13 +146,13 @@ static void live_add_waiting(struct live *l, struct call *c)
     l->calls.waiting_end = &c->next;
 }
 
-void live_answer_when_published(struct live *l, struct call *c, uint64_t seq)
+void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq)
 {
     c->wait_seq = seq;
     if (l->state == LIVE_BROKEN)
-        core_refuse(c, l->store_fault);
+        dgm_call_refuse(c, l->store_fault);
     else if (dgm_log_published(l->log) >= seq)
-        core_answer(c);
+        dgm_call_answer(c);
     else
         live_add_waiting(l, c);
 }
@@ -168,7 +168,7 @@ static void answer_published(struct live *l)
         if (c->wait_seq > published)
             live_add_waiting(l, c);
         else
-            core_answer(c);
+            dgm_call_answer(c);
     }
 }
 
@@ -182,18 +182,18 @@ struct written {
 
 static void live_break(struct live *l, const dgm_err *err)
 {
-    live_set_state(l, LIVE_BROKEN);
+    dgm_live_set_state(l, LIVE_BROKEN);
     l->store_fault = dgm_xmalloc(sizeof *err);
     *l->store_fault = *err;
     err = l->store_fault;
-    resend_forget(l);
-    core_refuse_all(&l->calls.waiting, err);
+    dgm_resend_drop(l);
+    dgm_call_refuse_all(&l->calls.waiting, err);
     l->calls.waiting_end = &l->calls.waiting;
-    core_refuse_all(&l->calls.queued, err);
+    dgm_call_refuse_all(&l->calls.queued, err);
     l->calls.n_queued = 0;
-    core_refuse_all(&l->calls.canceling, err);
+    dgm_call_refuse_all(&l->calls.canceling, err);
     if (l->run)
-        run_cancel(l->run);
+        dgm_core_run_cancel(l->run);
 }
 
 static void on_written(dgm_code code, const dgm_err *err, void *arg)
@@ -212,11 +212,11 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     } else if (!code && l->state != LIVE_BROKEN) {
         dgm_log_publish(l->log, last);
         answer_published(l);
-        resend_is_stored(l);
+        dgm_resend_stored(l);
     }
     l->held--;
-    live_settle_down(l);
-    drain_look(s);
+    dgm_live_free_if_idle(l);
+    dgm_drain_check(s);
 }
 
 /* What is to be found by other names than the task's. */
@@ -224,7 +224,7 @@ static void live_clear_names(struct live *l)
 {
     free(l->write.message);
     l->write.message = NULL;
-    live_forget_calls(l);
+    dgm_live_clear_open_calls(l);
 }
 
 static void write_now(struct live *l)
@@ -241,7 +241,7 @@ static void write_now(struct live *l)
         return;
     }
     if (l->write.folded)
-        folded = live_snapshot(l);
+        folded = dgm_live_snapshot(l);
     if (folded && dgm_state_is_terminal(l->task_state))
         dgm_log_set_task(l->log, folded);
     dgm_append batch = {
@@ -282,7 +282,7 @@ static void live_flush(void *arg)
     struct live *l = arg;
     write_now(l);
     if (l->state == LIVE_BROKEN)
-        live_settle_down(l);
+        dgm_live_free_if_idle(l);
 }
 
 static void write_soon(struct live *l)
@@ -309,7 +309,7 @@ static const dgm_status *event_status(const dgm_event *e)
     return e->kind == DGM_EVENT_TASK ? &e->task->status : &e->status->status;
 }
 
-dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, dgm_err *err)
+dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author author, dgm_err *err)
 {
     dgm_record *record;
     dgm_code rc;
@@ -322,10 +322,10 @@ dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, 
         return rc;
     }
     if (event->kind == DGM_EVENT_TASK || event->kind == DGM_EVENT_STATUS) {
-        live_set_task_state(l, dgm_fold_state(l->fold));
+        dgm_live_set_task_state(l, dgm_fold_state(l->fold));
         l->status_ms = head.time;
         if (dgm_state_is_interrupted(l->task_state))
-            live_note_calls(l, event_status(event)->message);
+            dgm_live_add_open_calls(l, event_status(event)->message);
     }
     l->write.sync = l->write.sync || acknowledges(event, l->task_state);
     l->write.bytes += record->n;
@@ -336,7 +336,7 @@ dgm_code live_append(struct live *l, const dgm_event *event, dgm_author author, 
     return DGM_OK;
 }
 
-dgm_code live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err)
+dgm_code dgm_live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_message *why = error ? dgm_error_message(a, dgm_str_from(error)) : NULL;
@@ -353,13 +353,13 @@ dgm_code live_end_task(struct live *l, dgm_task_state state, const char *error, 
                                 .metadata =
                                     error ? dgm_error_metadata(a, dgm_str_from(error)) : NULL};
     dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &update};
-    dgm_code rc = live_append(l, &event, DGM_BY_SERVER, err);
+    dgm_code rc = dgm_live_append(l, &event, DGM_BY_SERVER, err);
     if (!rc)
-        live_rest(l);
+        dgm_live_end_turn(l);
     return rc;
 }
 
-dgm_record *live_snapshot(struct live *l)
+dgm_record *dgm_live_snapshot(struct live *l)
 {
     dgm_record *record = NULL;
     dgm_event event = {.kind = DGM_EVENT_TASK,
@@ -374,7 +374,7 @@ dgm_record *live_snapshot(struct live *l)
 
 /* ---- turns -------------------------------------------------------------------------------------------------------- */
 
-dgm_code live_begin_turn(struct live *l, struct call *c, const dgm_event *event, dgm_err *err)
+dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *event, dgm_err *err)
 {
     dgm_code rc;
     if (dgm_loop_is_queued(&l->write.flush) && (l->write.turn || l->write.message)) {
@@ -382,12 +382,12 @@ dgm_code live_begin_turn(struct live *l, struct call *c, const dgm_event *event,
         write_now(l);
     }
     l->turns.last.turn++;
-    if ((rc = live_append(l, event, DGM_BY_SERVER, err))) {
+    if ((rc = dgm_live_append(l, event, DGM_BY_SERVER, err))) {
         l->turns.last.turn--;
         return rc;
     }
-    live_note_turn(l, c);
-    send_remember(l, c);
+    dgm_live_add_turn(l, c);
+    dgm_send_store_id(l, c);
     c->turn.number = l->turns.last.turn;
     c->turn.first_seq = l->turns.last.first_seq;
     return DGM_OK;
@@ -399,15 +399,16 @@ static void answer_cancels(struct live *l)
         struct call *c = l->calls.canceling;
         l->calls.canceling = c->next;
         if (l->task_state == DGM_STATE_CANCELED) {
-            c->snapshot = live_snapshot(l);
-            live_answer_when_published(l, c, dgm_log_last(l->log));
+            c->snapshot = dgm_live_snapshot(l);
+            dgm_live_answer_when_published(l, c, dgm_log_last(l->log));
         } else {
-            core_refuse_with(c, DGM_TASK_NOT_CANCELABLE, "the task ended before it was canceled");
+            dgm_call_refuse_with(c, DGM_TASK_NOT_CANCELABLE,
+                                 "the task ended before it was canceled");
         }
     }
 }
 
-void live_rest(struct live *l)
+void dgm_live_end_turn(struct live *l)
 {
     l->turns.last.last_seq = dgm_log_last(l->log);
     l->write.turn = l->write.folded = true;
@@ -417,24 +418,24 @@ void live_rest(struct live *l)
         answer_cancels(l);
 }
 
-void live_run_ended(struct live *l)
+void dgm_live_run_ended(struct live *l)
 {
     dgm_err over = {0};
     l->run = NULL;
-    live_rest(l);
+    dgm_live_end_turn(l);
     while (l->calls.queued && !l->run && l->state == LIVE_READY &&
            !dgm_state_is_terminal(l->task_state)) {
         struct call *next = l->calls.queued; /* it may be refused: then the one after it */
         l->calls.queued = next->next;
         l->calls.n_queued--;
         next->send.queue = NULL;
-        deadline_end(next); /* it has its turn now, and with it an answer */
-        send_to_task(l, next);
+        dgm_deadline_stop(next); /* it has its turn now, and with it an answer */
+        dgm_send_to_task(l, next);
     }
     if (!dgm_state_is_terminal(l->task_state))
         return;
     dgm_fail(&over, DGM_UNSUPPORTED_OPERATION, NULL,
              "the task has ended: send a message without its id, in the same context");
-    core_refuse_all(&l->calls.queued, &over);
+    dgm_call_refuse_all(&l->calls.queued, &over);
     l->calls.n_queued = 0;
 }

@@ -21,8 +21,8 @@ static void load_failed(struct live *l, dgm_code code, const dgm_err *err)
     dgm_err missing = {0};
     if (!code)
         dgm_fail(&missing, DGM_TASK_NOT_FOUND, NULL, "Task not found");
-    core_refuse_all(&l->calls.loading, code ? err : &missing);
-    live_free(l);
+    dgm_call_refuse_all(&l->calls.loading, code ? err : &missing);
+    dgm_live_free(l);
 }
 
 /* They were put in front: the first that came is taken first. */
@@ -37,15 +37,15 @@ static void live_handle_all(struct live *l, struct call **list)
     l->held++; /* each of them may be the last to need it */
     while ((c = in_order)) {
         in_order = c->next;
-        live_take(l, c);
+        dgm_live_handle(l, c);
     }
     l->held--;
-    live_settle_down(l);
+    dgm_live_free_if_idle(l);
 }
 
 static void load_finished(struct live *l)
 {
-    live_set_state(l, LIVE_READY);
+    dgm_live_set_state(l, LIVE_READY);
     live_handle_all(l, &l->calls.loading);
 }
 
@@ -116,10 +116,10 @@ static void live_set_last_turn(struct live *l, const dgm_turn_row *t)
     size_t n = t->protocol.n + t->caller_id.n + t->request.n + t->previous.n;
     char *at = l->turns.texts = dgm_xmalloc(n);
     l->turns.last = (dgm_turn_row){.turn = t->turn, .first_seq = t->first_seq};
-    l->turns.last.protocol = core_put_text(&at, t->protocol);
-    l->turns.last.caller_id = core_put_text(&at, t->caller_id);
-    l->turns.last.request = core_put_text(&at, t->request);
-    l->turns.last.previous = core_put_text(&at, t->previous);
+    l->turns.last.protocol = dgm_core_copy_text(&at, t->protocol);
+    l->turns.last.caller_id = dgm_core_copy_text(&at, t->caller_id);
+    l->turns.last.request = dgm_core_copy_text(&at, t->request);
+    l->turns.last.previous = dgm_core_copy_text(&at, t->previous);
 }
 
 static void on_turn_rows(dgm_code code, const dgm_turn_row *turns, size_t n, const dgm_err *err,
@@ -179,10 +179,10 @@ static bool answer_from_row(struct live *l, const dgm_task_row *row)
     while ((c = l->calls.loading)) {
         l->calls.loading = c->next;
         c->snapshot = dgm_record_ref(task);
-        core_answer(c);
+        dgm_call_answer(c);
     }
     dgm_record_unref(task);
-    live_free(l);
+    dgm_live_free(l);
     return true;
 }
 
@@ -193,14 +193,14 @@ static void on_task_row(dgm_code code, const dgm_task_row *row, const dgm_err *e
     dgm_err fault = {0};
     if (load_is_stopped(l))
         return;
-    if (code || !row || !(l->agent = core_agent(core, row->agent))) {
+    if (code || !row || !(l->agent = dgm_core_find_agent(core, row->agent))) {
         load_failed(l, code, err);
         return;
     }
     if (answer_from_row(l, row))
         return;
-    live_set_context(l, row->context_id);
-    live_set_task_state(l, row->state);
+    dgm_live_set_context(l, row->context_id);
+    dgm_live_set_task_state(l, row->state);
     l->created_ms = row->created_ms;
     l->status_ms = row->status_ms;
     l->turns.last.last_seq = row->last_seq;
@@ -221,7 +221,7 @@ static void sweep(struct shard *s)
     s->sweep = (s->sweep + 1) & (s->lives.cap - 1);
     for (struct node *at = s->lives.slots[s->sweep], *next; at; at = next) {
         next = at->next;
-        live_settle_down((struct live *)(void *)at);
+        dgm_live_free_if_idle((struct live *)(void *)at);
     }
 }
 
@@ -233,34 +233,34 @@ static void on_resting_row(dgm_code code, const dgm_task_row *row, const dgm_err
     struct call *c = arg;
     dgm_err fault = {0};
     if (code) {
-        core_refuse(c, err);
+        dgm_call_refuse(c, err);
     } else if (!row || !c->agent || !dgm_str_eq(row->agent, c->agent->id)) {
-        core_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
+        dgm_call_refuse_with(c, DGM_TASK_NOT_FOUND, "Task not found");
     } else if (!row->folded_seq || row->folded_seq != row->last_seq) {
         c->is_looked_up = true; /* it ran when the server ended, or runs by now */
-        live_with(c->shard, c);
+        dgm_live_load_and_handle(c->shard, c);
     } else {
         dgm_record_head head = {.seq = row->folded_seq,
                                 .time = row->status_ms,
                                 .kind = DGM_EVENT_TASK,
                                 .state = row->state};
         if (dgm_record_from_bytes(head, row->folded, &c->snapshot, &fault))
-            core_refuse(c, &fault);
+            dgm_call_refuse(c, &fault);
         else
-            core_answer(c);
+            dgm_call_answer(c);
     }
 }
 
-void live_with(struct shard *s, struct call *c)
+void dgm_live_load_and_handle(struct shard *s, struct call *c)
 {
     sweep(s);
-    struct live *l = live_find(s, c->owner, c->task_id);
+    struct live *l = dgm_live_find(s, c->owner, c->task_id);
     if (l && l->state != LIVE_LOADING) {
-        live_take(l, c);
+        dgm_live_handle(l, c);
         return;
     }
     if (!l && c->kind == CALL_GONE) { /* nothing of it runs */
-        core_answer(c);
+        dgm_call_answer(c);
         return;
     }
     if (!l && c->kind == CALL_GET && !c->is_looked_up && !s->core->stopping) {
@@ -270,11 +270,11 @@ void live_with(struct shard *s, struct call *c)
     }
     bool first = !l;
     if (first && s->core->stopping) {
-        core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
+        dgm_call_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
         return;
     }
     if (first)
-        l = live_make(s, c->owner, c->task_id, DGM_UUID_CHARS);
+        l = dgm_live_alloc(s, c->owner, c->task_id, DGM_UUID_CHARS);
     c->next = l->calls.loading;
     l->calls.loading = c;
     if (first)
@@ -313,7 +313,7 @@ static void end_older(struct older_load *o, bool found)
         load_older(l);
     live_handle_all(l, &calls);
     l->held--;
-    live_settle_down(l);
+    dgm_live_free_if_idle(l);
 }
 
 /* Those that cannot do with the Task alone are told why there is no more. */
@@ -326,7 +326,7 @@ static void refuse_turns(struct call **list, const dgm_err *err)
             continue;
         }
         *list = c->next;
-        core_refuse(c, err);
+        dgm_call_refuse(c, err);
     }
 }
 
@@ -384,7 +384,7 @@ static void load_older(struct live *l)
         older_page(o);
 }
 
-bool live_load_older(struct live *l, struct call *c, uint64_t seq)
+bool dgm_live_load_older(struct live *l, struct call *c, uint64_t seq)
 {
     if (seq >= dgm_log_first(l->log) || seq < l->kept_first || l->state == LIVE_BROKEN)
         return false;

@@ -44,9 +44,9 @@ static void on_put(dgm_code code, const dgm_err *err, void *arg)
     if (--p->open)
         return;
     if (p->code)
-        core_refuse(p->call, &p->err);
+        dgm_call_refuse(p->call, &p->err);
     else
-        core_answer(p->call);
+        dgm_call_answer(p->call);
     free(p);
 }
 
@@ -80,13 +80,13 @@ static void put_pieces(struct shard *s, struct call *c, dgm_str text)
     }
 }
 
-void message_turn_put(struct shard *s, struct call *c, const dgm_record *message)
+void dgm_message_turn_store(struct shard *s, struct call *c, const dgm_record *message)
 {
     dgm_str record = dgm_record_bytes(message);
     dgm_str texts[] = {c->agent->id, c->turn.context_id, c->turn.previous, c->turn.request, record};
     dgm_buf b;
     if (s->core->stopping) {
-        core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
+        dgm_call_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
         return;
     }
     dgm_buf_init(&b, SIZE_MAX);
@@ -116,7 +116,7 @@ static void end_finding(struct finding *f)
 
 static void fail_finding(struct finding *f)
 {
-    core_refuse_with(f->call, DGM_TASK_NOT_FOUND, "Task not found");
+    dgm_call_refuse_with(f->call, DGM_TASK_NOT_FOUND, "Task not found");
     end_finding(f);
 }
 
@@ -156,7 +156,7 @@ static bool read_turn(struct call *c, dgm_str text, dgm_code *ret_code)
         return false;
     for (size_t i = 0; i < 5; at += n[i++])
         texts[i] = dgm_arena_dup(c->arena, (dgm_str){text.p + at, n[i]});
-    const dgm_core_agent *agent = core_agent(c->core, texts[0]);
+    const dgm_core_agent *agent = dgm_core_find_agent(c->core, texts[0]);
     dgm_record_head head = {.seq = 1, .time = time, .turn = 1, .kind = DGM_EVENT_MESSAGE};
     if (!agent || (c->agent && c->agent != agent) ||
         dgm_record_from_bytes(head, texts[4], &record, NULL))
@@ -180,7 +180,7 @@ static void on_piece(dgm_code code, dgm_str text, const dgm_err *err, void *arg)
 {
     struct finding *f = arg;
     if (code) {
-        core_refuse(f->call, err);
+        dgm_call_refuse(f->call, err);
         end_finding(f);
         return;
     }
@@ -195,7 +195,7 @@ static void on_piece(dgm_code code, dgm_str text, const dgm_err *err, void *arg)
     } else if (code) {
         fail_finding(f);
     } else {
-        core_answer(f->call);
+        dgm_call_answer(f->call);
         end_finding(f);
     }
 }
@@ -210,7 +210,7 @@ static void get_piece(struct finding *f)
                            name_of_piece(c, f->n_pieces), on_piece, f);
 }
 
-void message_turn_find(struct call *c)
+void dgm_message_turn_find(struct call *c)
 {
     struct finding *f = dgm_xcalloc(1, sizeof *f);
     f->call = c;

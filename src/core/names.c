@@ -18,7 +18,7 @@ static dgm_str static_protocol_name(dgm_str name)
     return (dgm_str){0};
 }
 
-void live_note_turn(struct live *l, const struct call *c)
+void dgm_live_add_turn(struct live *l, const struct call *c)
 {
     dgm_str protocol = static_protocol_name(c->turn.protocol), none = {"", 0};
     size_t n = c->turn.caller_id.n + c->turn.request.n + c->turn.previous.n +
@@ -33,10 +33,10 @@ void live_note_turn(struct live *l, const struct call *c)
                                    .previous = none};
     if (n) {
         char *at = l->turns.texts = dgm_xmalloc(n);
-        l->turns.last.caller_id = core_put_text(&at, c->turn.caller_id);
-        l->turns.last.request = core_put_text(&at, c->turn.request);
-        l->turns.last.previous = core_put_text(&at, c->turn.previous);
-        l->turns.last.protocol = protocol.n ? protocol : core_put_text(&at, c->turn.protocol);
+        l->turns.last.caller_id = dgm_core_copy_text(&at, c->turn.caller_id);
+        l->turns.last.request = dgm_core_copy_text(&at, c->turn.request);
+        l->turns.last.previous = dgm_core_copy_text(&at, c->turn.previous);
+        l->turns.last.protocol = protocol.n ? protocol : dgm_core_copy_text(&at, c->turn.protocol);
     }
     if (l->turns.n == l->turns.cap) {
         l->turns.cap = l->turns.cap ? 2 * l->turns.cap : 1;
@@ -46,7 +46,7 @@ void live_note_turn(struct live *l, const struct call *c)
     l->write.turn = true;
 }
 
-const struct turn_at *live_turn(const struct live *l, uint32_t turn)
+const struct turn_at *dgm_live_find_turn(const struct live *l, uint32_t turn)
 {
     for (size_t i = l->turns.n; i-- > 0;) {
         if (l->turns.items[i].turn == turn)
@@ -58,7 +58,7 @@ const struct turn_at *live_turn(const struct live *l, uint32_t turn)
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
 
 /* The calls that a question asks its caller to make: the task is found by them. */
-void live_note_calls(struct live *l, const dgm_message *m)
+void dgm_live_add_open_calls(struct live *l, const dgm_message *m)
 {
     if (!m || !dgm_message_has_calls(m))
         return;
@@ -74,7 +74,7 @@ void live_note_calls(struct live *l, const dgm_message *m)
         all->at[all->n++] = dgm_arena_dup(a, ids.at[i]);
 }
 
-void live_forget_calls(struct live *l)
+void dgm_live_clear_open_calls(struct live *l)
 {
     if (l->write.open_calls)
         dgm_arena_free(l->write.open_calls->arena); /* it lives in it */

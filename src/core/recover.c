@@ -71,7 +71,7 @@ static void got_page(dgm_code code, const dgm_task_row *rows, size_t n, bool mor
     r->last = a;
     r->open = n;
     for (size_t i = 0; i < n; i++)
-        core_settle(r->core, rows[i].owner, rows[i].id, on_settled, r);
+        dgm_core_settle(r->core, rows[i].owner, rows[i].id, on_settled, r);
 }
 
 static void recovery_next_page(struct recovery *r)

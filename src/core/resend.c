@@ -37,8 +37,8 @@ static uint64_t inflight_hash(const struct call *c, dgm_str context_id)
 static bool has_same_content(const struct inflight *f, struct call *c)
 {
     return dgm_str_eq(f->message_id, c->send.message_id) &&
-           memcmp(f->first ? call_digest(f->first) : f->digest, call_digest(c), sizeof f->digest) ==
-               0;
+           memcmp(f->first ? dgm_call_digest(f->first) : f->digest, dgm_call_digest(c),
+                  sizeof f->digest) == 0;
 }
 
 static bool is_named(const struct inflight *f, struct call *c)
@@ -50,7 +50,7 @@ static bool is_named(const struct inflight *f, struct call *c)
 
 static struct inflight *inflight_find(struct shard *s, struct call *c)
 {
-    struct node *at = table_at(&s->inflights, inflight_hash(c, c->send.asked_context));
+    struct node *at = dgm_core_table_at(&s->inflights, inflight_hash(c, c->send.asked_context));
     while (at && !is_named((struct inflight *)(void *)at, c))
         at = at->next;
     return (struct inflight *)(void *)at;
@@ -68,23 +68,23 @@ static struct inflight *inflight_add(struct shard *s, struct call *c, dgm_str co
     f->context_id = dgm_arena_dup(a, context_id);
     f->message_id = dgm_arena_dup(a, c->send.message_id);
     f->first = c;
-    table_put(&s->inflights, &f->node, inflight_hash(c, context_id));
+    dgm_core_table_put(&s->inflights, &f->node, inflight_hash(c, context_id));
     return f;
 }
 
 static void inflight_drop(struct shard *s, struct inflight *f)
 {
-    table_take(&s->inflights, &f->node);
+    dgm_core_table_remove(&s->inflights, &f->node);
     dgm_arena_free(f->arena); /* f lives in it */
 }
 
-void resend_forget_all(struct shard *s)
+void dgm_resend_drop_all(struct shard *s)
 {
     for (size_t i = 0; i < s->inflights.cap; i++) {
         while (s->inflights.slots[i])
             inflight_drop(s, (struct inflight *)(void *)s->inflights.slots[i]);
     }
-    table_done(&s->inflights);
+    dgm_core_table_done(&s->inflights);
 }
 
 /* ---- what a copy is given ----------------------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ void resend_forget_all(struct shard *s)
 /* The task as it is; what follows, if that turn still runs. */
 static void resend_answer_with_snapshot(struct live *l, struct call *c, const struct turn_at *at)
 {
-    c->snapshot = live_snapshot(l);
+    c->snapshot = dgm_live_snapshot(l);
     c->after = dgm_log_last(l->log);
     if (l->run && c->turn.number == l->turns.last.turn) {
         c->log = dgm_log_ref(l->log);
@@ -102,14 +102,14 @@ static void resend_answer_with_snapshot(struct live *l, struct call *c, const st
         c->log = dgm_log_new(l->shard->core->o.loops, c->after + 1);
         dgm_log_close(c->log);
     }
-    live_answer_when_published(l, c, c->after);
+    dgm_live_answer_when_published(l, c, c->after);
 }
 
-void resend_give(struct live *l, struct call *c)
+void dgm_resend_answer(struct live *l, struct call *c)
 {
-    const struct turn_at *at = live_turn(l, c->turn.number);
+    const struct turn_at *at = dgm_live_find_turn(l, c->turn.number);
     bool whole = at && at->turn == 1; /* a first turn begins with its task */
-    if (whole && live_load_older(l, c, at->first_seq))
+    if (whole && dgm_live_load_older(l, c, at->first_seq))
         return;
     atomic_fetch_add_explicit(&c->core->resends, 1, memory_order_relaxed);
     c->turn.context_id = dgm_arena_dup(c->arena, l->context_id);
@@ -120,7 +120,7 @@ void resend_give(struct live *l, struct call *c)
     c->log = dgm_log_ref(l->log);
     c->turn.first_seq = at->first_seq;
     c->after = at->first_seq - 1;
-    live_answer_when_published(l, c, at->first_seq);
+    dgm_live_answer_when_published(l, c, at->first_seq);
 }
 
 static void resend_answer_copy(const struct inflight *f, struct call *c)
@@ -129,18 +129,18 @@ static void resend_answer_copy(const struct inflight *f, struct call *c)
     c->send.is_resend = true;
     c->turn.number = f->turn;
     c->task_id = dgm_arena_dup(c->arena, l->id);
-    resend_give(l, c);
+    dgm_resend_answer(l, c);
 }
 
 /* ---- the first copy ------------------------------------------------------------------------------------------------ */
 
-void resend_decided(struct shard *s, struct call *first, struct live *live)
+void dgm_resend_decided(struct shard *s, struct call *first, struct live *live)
 {
     struct inflight *f = first->send.inflight;
     struct call *c, *waiting, *copies = first->send.copies;
     first->send.inflight = NULL;
     first->send.copies = NULL;
-    if (!f && live && call_dedupes(first))
+    if (!f && live && dgm_call_dedupes(first))
         f = inflight_add(s, first, live->context_id);
     if (!f)
         return;
@@ -148,7 +148,7 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
     f->waiting = NULL;
     f->first = NULL;
     if (live) {
-        memcpy(f->digest, call_digest(first), sizeof f->digest);
+        memcpy(f->digest, dgm_call_digest(first), sizeof f->digest);
         f->live = live;
         f->first_seq = first->turn.first_seq;
         f->turn = first->turn.number;
@@ -163,7 +163,7 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
         if (live)
             resend_answer_copy(f, c);
         else
-            run_start(s, c, NULL, NULL); /* a Message answer is everybody's own */
+            dgm_core_run_start(s, c, NULL, NULL); /* a Message answer is everybody's own */
     }
     while ((c = copies)) {
         copies = c->next;
@@ -172,17 +172,17 @@ void resend_decided(struct shard *s, struct call *first, struct live *live)
     }
 }
 
-struct call *resend_copies_of(const struct call *first)
+struct call *dgm_resend_copies_of(const struct call *first)
 {
     return first->send.inflight ? first->send.inflight->waiting : NULL;
 }
 
-struct call *resend_first_of(const struct inflight *f)
+struct call *dgm_resend_first_of(const struct inflight *f)
 {
     return f->first;
 }
 
-struct call *resend_find(struct shard *s, uint64_t number, struct call **ret_first)
+struct call *dgm_resend_find(struct shard *s, uint64_t number, struct call **ret_first)
 {
     for (size_t i = 0; i < s->inflights.cap; i++) {
         for (struct node *at = s->inflights.slots[i]; at; at = at->next) {
@@ -199,7 +199,7 @@ struct call *resend_find(struct shard *s, uint64_t number, struct call **ret_fir
     return NULL;
 }
 
-void resend_is_stored(struct live *l)
+void dgm_resend_stored(struct live *l)
 {
     uint64_t published = dgm_log_published(l->log);
     struct inflight **at = &l->inflights, *f;
@@ -213,7 +213,7 @@ void resend_is_stored(struct live *l)
     }
 }
 
-void resend_forget(struct live *l)
+void dgm_resend_drop(struct live *l)
 {
     struct inflight *f;
     while ((f = l->inflights)) {
@@ -227,22 +227,22 @@ void resend_forget(struct live *l)
 static void resend_handle(void *arg)
 {
     struct call *c = arg;
-    live_with(core_shard_of(c->core, c->owner, c->task_id), c);
+    dgm_live_load_and_handle(dgm_core_shard_of(c->core, c->owner, c->task_id), c);
 }
 
 /* It was here before: its turn is in that task. */
 static void resend_to_task(struct call *c, const dgm_dedupe_row *row)
 {
-    deadline_end(c);
+    dgm_deadline_stop(c);
     c->send.is_resend = true;
     c->turn.number = row->turn;
     c->task_id = dgm_arena_dup(c->arena, row->task_id);
-    dgm_loop_post(core_shard_of(c->core, c->owner, c->task_id)->loop, resend_handle, c);
+    dgm_loop_post(dgm_core_shard_of(c->core, c->owner, c->task_id)->loop, resend_handle, c);
 }
 
 static bool is_row_of(const dgm_dedupe_row *row, struct call *c)
 {
-    return row && memcmp(row->digest, call_digest(c), sizeof row->digest) == 0;
+    return row && memcmp(row->digest, dgm_call_digest(c), sizeof row->digest) == 0;
 }
 
 static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err, void *arg)
@@ -251,7 +251,7 @@ static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err
     struct shard *s = first->shard;
     struct inflight *f = first->send.inflight;
     if (!code && !is_row_of(row, first)) {
-        run_start(s, first, NULL, NULL);
+        dgm_core_run_start(s, first, NULL, NULL);
         return;
     }
     first->send.inflight = NULL;
@@ -261,13 +261,13 @@ static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err
         first = c->next;
         c->send.waits_for = NULL;
         if (code)
-            core_refuse(c, err);
+            dgm_call_refuse(c, err);
         else
             resend_to_task(c, row);
     }
 }
 
-void resend_or_start(struct shard *s, struct call *c)
+void dgm_resend_or_start(struct shard *s, struct call *c)
 {
     struct inflight *f = inflight_find(s, c);
     if (f && f->live) {
@@ -280,7 +280,7 @@ void resend_or_start(struct shard *s, struct call *c)
         c->send.inflight = inflight_add(s, c, c->send.asked_context);
         if (dgm_store_is_unknown(c->core->o.store, c->owner, c->agent->id, c->send.asked_context,
                                  c->send.message_id))
-            run_start(s, c, NULL, NULL);
+            dgm_core_run_start(s, c, NULL, NULL);
         else
             dgm_store_find_dedupe(c->core->o.store, c->owner, c->agent->id, c->send.asked_context,
                                   c->send.message_id, got_row, c);
@@ -299,16 +299,16 @@ static void got_row_of_task(dgm_code code, const dgm_dedupe_row *row, const dgm_
     if (c->send.is_resend)
         c->turn.number = row->turn;
     if (code)
-        core_refuse(c, err);
+        dgm_call_refuse(c, err);
     else
-        send_to_task(l, c);
+        dgm_send_to_task(l, c);
     l->held--;
-    live_settle_down(l);
+    dgm_live_free_if_idle(l);
 }
 
-bool resend_attach_to(struct live *l, struct call *c)
+bool dgm_resend_attach(struct live *l, struct call *c)
 {
-    if (!call_dedupes(c))
+    if (!dgm_call_dedupes(c))
         return false;
     for (const struct inflight *f = l->inflights; f; f = f->next_of_live) {
         if (has_same_content(f, c)) {
@@ -317,12 +317,12 @@ bool resend_attach_to(struct live *l, struct call *c)
         }
     }
     for (struct call *q = l->calls.queued; q; q = q->next) {
-        if (call_dedupes(q) && dgm_str_eq(q->send.message_id, c->send.message_id) &&
-            memcmp(call_digest(q), call_digest(c), sizeof q->send.digest) == 0) {
+        if (dgm_call_dedupes(q) && dgm_str_eq(q->send.message_id, c->send.message_id) &&
+            memcmp(dgm_call_digest(q), dgm_call_digest(c), sizeof q->send.digest) == 0) {
             c->next = q->send.copies;
             q->send.copies = c;
             c->send.queue = l;
-            deadline_start(l->shard, c);
+            dgm_deadline_start(l->shard, c);
             return true;
         }
     }

@@ -25,17 +25,17 @@ static const char *const run_state_names[] = {RUN_STATES(X)};
 #define X(state, name, may_become) [state] = (may_become),
 static const uint16_t run_may_become[] = {RUN_STATES(X)};
 #undef X
-const dgm_machine run_machine = {.name = "run",
-                                 .states = run_state_names,
-                                 .may_become = run_may_become,
-                                 .n = N_RUN_STATES,
-                                 .is_of_task = true};
+const dgm_machine dgm_core_run_machine = {.name = "run",
+                                          .states = run_state_names,
+                                          .may_become = run_may_become,
+                                          .n = N_RUN_STATES,
+                                          .is_of_task = true};
 
 /* The only writer of r->state. */
 static void run_set_state(struct run *r, enum run_state to)
 {
-    dgm_loop_trace(r->shard->loop, &run_machine, dgm_trace_task_object(r->input.task_id), r->state,
-                   to);
+    dgm_loop_trace(r->shard->loop, &dgm_core_run_machine, dgm_trace_task_object(r->input.task_id),
+                   r->state, to);
     r->state = to;
 }
 
@@ -93,12 +93,12 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
     c->send.is_message = true;
     c->task_id = (dgm_str){0};
     atomic_fetch_add_explicit(&r->shard->core->messages, 1, memory_order_relaxed);
-    resend_decided(r->shard, c, NULL);
+    dgm_resend_decided(r->shard, c, NULL);
     c->send.message = NULL;
     if (c->send.keep_turn)
-        message_turn_put(r->shard, c, record);
+        dgm_message_turn_store(r->shard, c, record);
     else
-        core_answer(c);
+        dgm_call_answer(c);
     return DGM_OK;
 }
 
@@ -107,16 +107,17 @@ static void answer_with_error(struct run *r, const dgm_err *err)
     struct call *c = release_send(r);
     if (r->state != RUN_ENDED)
         run_set_state(r, RUN_ANSWERED);
-    resend_decided(r->shard, c, NULL);
+    dgm_resend_decided(r->shard, c, NULL);
     c->send.message = NULL;
-    core_refuse(c, err);
+    dgm_call_refuse(c, err);
 }
 
 /* The `task` event of a new task: submitted, with the caller's message as its history. */
 static dgm_code run_create_task(struct run *r, const dgm_task *like, dgm_err *err)
 {
     struct call *c = r->caller;
-    struct live *l = live_new(r->shard, c->owner, r->agent, r->input.task_id, r->input.context_id);
+    struct live *l =
+        dgm_live_new(r->shard, c->owner, r->agent, r->input.task_id, r->input.context_id);
     dgm_task task = {0};
     dgm_code rc;
     if (like)
@@ -129,8 +130,8 @@ static dgm_code run_create_task(struct run *r, const dgm_task *like, dgm_err *er
     task.history = (dgm_messages){r->message, 1};
     dgm_event event = {.kind = DGM_EVENT_TASK, .task = &task};
     l->run = r;
-    if ((rc = live_begin_turn(l, c, &event, err))) {
-        live_free(l);
+    if ((rc = dgm_live_start_turn(l, c, &event, err))) {
+        dgm_live_free(l);
         return rc;
     }
     r->live = l;
@@ -138,9 +139,9 @@ static dgm_code run_create_task(struct run *r, const dgm_task *like, dgm_err *er
     c->log = dgm_log_ref(l->log);
     c->after = 0;
     c->task_id = dgm_arena_dup(c->arena, l->id);
-    resend_decided(r->shard, c, l);
+    dgm_resend_decided(r->shard, c, l);
     c->send.message = NULL;
-    live_answer_when_published(l, c, 1);
+    dgm_live_answer_when_published(l, c, 1);
     return DGM_OK;
 }
 
@@ -177,7 +178,7 @@ static dgm_code run_decide(struct run *r, const dgm_event *event, dgm_err *err)
     run_set_state(r, RUN_TASK);
     if (event->kind == DGM_EVENT_TASK)
         return DGM_OK;
-    return live_append(r->live, event, DGM_BY_AGENT, err);
+    return dgm_live_append(r->live, event, DGM_BY_AGENT, err);
 }
 
 /* Once its agent has read it, and it stands in the log. */
@@ -203,7 +204,7 @@ static bool is_over_limit(const struct run *r)
 
 static dgm_code fail_over_limit(struct run *r, dgm_err *err)
 {
-    dgm_code rc = live_end_task(
+    dgm_code rc = dgm_live_end_task(
         r->live, DGM_STATE_FAILED,
         "log_limit: the events of the task exceed the limit log_bytes or log_records", err);
     if (rc)
@@ -219,7 +220,7 @@ static void warn_of_fold(struct run *r, size_t n_before)
     if (dgm_fold_n_warnings(r->live->fold) == n_before || r->told & bit)
         return;
     r->told |= bit;
-    run_warn(r, "fold", dgm_fold_warning(r->live->fold));
+    dgm_core_run_warn(r, "fold", dgm_fold_warning(r->live->fold));
 }
 
 /* Metadata that was removed, once per run. */
@@ -233,13 +234,13 @@ static void warn_of_metadata(struct run *r)
     dgm_fail(&what, DGM_INVALID_AGENT_RESPONSE, NULL,
              "the agent set metadata that only the server sets (keys with the prefix aion: or "
              "dragoman:, and canonical_type of tasks and updates): removed");
-    run_warn(r, "server-metadata", &what);
+    dgm_core_run_warn(r, "server-metadata", &what);
 }
 
 static dgm_code run_handle_event(struct run *r, const dgm_event *event, dgm_err *err)
 {
-    run_lint(r, event);
-    dgm_event filled = run_fill(r, event);
+    dgm_core_run_lint(r, event);
+    dgm_event filled = dgm_core_run_fill(r, event);
     warn_of_metadata(r);
     if (!r->live)
         return r->state == RUN_ABANDONED ? DGM_OK : run_decide(r, &filled, err);
@@ -255,7 +256,7 @@ static dgm_code run_handle_event(struct run *r, const dgm_event *event, dgm_err 
         run_set_state(r, RUN_TASK);
     }
     size_t n_warnings = dgm_fold_n_warnings(r->live->fold);
-    dgm_code rc = live_append(r->live, &filled, DGM_BY_AGENT, err);
+    dgm_code rc = dgm_live_append(r->live, &filled, DGM_BY_AGENT, err);
     warn_of_fold(r, n_warnings);
     return rc;
 }
@@ -334,9 +335,10 @@ static void run_settle(struct run *r)
         (dgm_state_is_interrupted(l->task_state) && !r->error && !r->base.canceled))
         return;
     if (r->error)
-        live_end_task(l, DGM_STATE_FAILED, r->error, &err);
+        dgm_live_end_task(l, DGM_STATE_FAILED, r->error, &err);
     else
-        live_end_task(l, r->base.canceled ? DGM_STATE_CANCELED : DGM_STATE_COMPLETED, NULL, &err);
+        dgm_live_end_task(l, r->base.canceled ? DGM_STATE_CANCELED : DGM_STATE_COMPLETED, NULL,
+                          &err);
 }
 
 static void run_finish(struct run *r)
@@ -347,9 +349,9 @@ static void run_finish(struct run *r)
     run_settle(r);
     return_scratch(r);
     if (r->live)
-        live_run_ended(r->live);
+        dgm_live_run_ended(r->live);
     free_run(r);
-    drain_look(s);
+    dgm_drain_check(s);
 }
 
 static void run_end(dgm_run *base, const char *error)
@@ -393,7 +395,7 @@ static dgm_str draw_id(struct shard *s, dgm_arena *a, dgm_owner owner)
     char id[DGM_UUID_CHARS + 1];
     do {
         dgm_uuid7(id);
-    } while (core_shard_of(s->core, owner, (dgm_str){id, DGM_UUID_CHARS}) != s);
+    } while (dgm_core_shard_of(s->core, owner, (dgm_str){id, DGM_UUID_CHARS}) != s);
     return dgm_arena_dup(a, (dgm_str){id, DGM_UUID_CHARS});
 }
 
@@ -430,7 +432,7 @@ static void fill_input(struct run *r, struct call *c, const struct live *live)
     r->input.task_id = live ? dgm_arena_dup(a, live->id) : draw_id(r->shard, a, c->owner);
     r->message->context_id = r->input.context_id;
     r->message->task_id = r->input.task_id;
-    send_mark_message(r->given, c->owner, r->message);
+    dgm_send_mark_message(r->given, c->owner, r->message);
     r->input.message = r->message;
     r->input.metadata = c->send.metadata;
     r->input.accepted_output_modes = c->send.accepted_output_modes;
@@ -441,17 +443,17 @@ static void fill_input(struct run *r, struct call *c, const struct live *live)
         r->input.principal = dgm_arena_dup(a, c->owner.principal);
 }
 
-void run_start(struct shard *s, struct call *c, struct live *live, dgm_record *before)
+void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_record *before)
 {
     dgm_event event = {0};
     if (s->core->draining && !live) {
-        resend_decided(s, c, NULL);
-        core_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
+        dgm_resend_decided(s, c, NULL);
+        dgm_call_refuse_with(c, DGM_UNAVAILABLE, "the server is shutting down");
         return;
     }
-    if (!live && c->send.has_left && !resend_copies_of(c)) {
-        resend_decided(s, c, NULL);
-        core_refuse_with(c, DGM_UNAVAILABLE, "the caller disconnected before there was a task");
+    if (!live && c->send.has_left && !dgm_resend_copies_of(c)) {
+        dgm_resend_decided(s, c, NULL);
+        dgm_call_refuse_with(c, DGM_UNAVAILABLE, "the caller disconnected before there was a task");
         return;
     }
     struct run *r = new_run(s, c, live);
@@ -474,10 +476,10 @@ void run_start(struct shard *s, struct call *c, struct live *live, dgm_record *b
     if (r->state == RUN_ENDED)
         run_finish(r);
     else if (is_late)
-        run_make_task(r);
+        dgm_core_run_make_task(r);
 }
 
-void run_make_task(struct run *r)
+void dgm_core_run_make_task(struct run *r)
 {
     dgm_err err = {0};
     if (r->state != RUN_UNDECIDED && r->state != RUN_ABANDONED)
@@ -488,7 +490,7 @@ void run_make_task(struct run *r)
     return_scratch(r);
     if (rc) {
         answer_with_error(r, &err);
-        run_cancel(r);
+        dgm_core_run_cancel(r);
         return;
     }
     run_set_state(r, RUN_EARLY_TASK);
@@ -496,20 +498,20 @@ void run_make_task(struct run *r)
         run_release_input(r);
 }
 
-void run_abandon(struct run *r)
+void dgm_core_run_abandon(struct run *r)
 {
     if (r->state != RUN_UNDECIDED)
         return;
     run_set_state(r, RUN_ABANDONED);
-    run_cancel(r);
+    dgm_core_run_cancel(r);
 }
 
-void run_drop(struct run *r)
+void dgm_core_run_drop(struct run *r)
 {
     free_run(r);
 }
 
-void run_cancel(struct run *r)
+void dgm_core_run_cancel(struct run *r)
 {
     if (r->base.canceled)
         return;
@@ -522,7 +524,7 @@ void run_cancel(struct run *r)
         run_end(&r->base, NULL);
 }
 
-void run_abort(struct run *r)
+void dgm_core_run_abort(struct run *r)
 {
     dgm_err err = {0};
     if (r->caller) {
@@ -530,7 +532,7 @@ void run_abort(struct run *r)
         answer_with_error(r, &err);
     } else if (r->live && r->live->state == LIVE_READY &&
                !dgm_state_is_terminal(r->live->task_state)) {
-        live_end_task(r->live, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err);
+        dgm_live_end_task(r->live, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err);
     }
-    run_cancel(r);
+    dgm_core_run_cancel(r);
 }

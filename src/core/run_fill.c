@@ -1,4 +1,4 @@
-/* core/run_fill.c - what agents leave to us: ids, times, marks; and what they must not set: the server's metadata. */
+/* core/dgm_core_run_fill.c - what agents leave to us: ids, times, marks; and what they must not set: the server's metadata. */
 #include "core/core_int.h"
 
 #include "base/ids.h"
@@ -136,7 +136,7 @@ static dgm_internal *fill_internal(struct run *r, const dgm_internal *from)
 }
 
 /* The event as it goes into the log: our ids whatever the agent wrote there. */
-dgm_event run_fill(struct run *r, const dgm_event *e)
+dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e)
 {
     dgm_event filled = {.kind = e->kind};
     switch (e->kind) {

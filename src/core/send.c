@@ -33,7 +33,7 @@ static void digest_of(const dgm_message *m, dgm_buf *scratch, unsigned char dige
 }
 
 /* Most messages never need one: those that become a task do, and those whose name was here before. */
-const unsigned char *call_digest(struct call *c)
+const unsigned char *dgm_call_digest(struct call *c)
 {
     if (!c->send.has_digest)
         digest_of(c->send.message, &c->core->shards[dgm_loop_index(dgm_loop_current())].scratch,
@@ -42,7 +42,7 @@ const unsigned char *call_digest(struct call *c)
     return c->send.digest;
 }
 
-void send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m)
+void dgm_send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m)
 {
     if (owner.principal.n)
         m->metadata =
@@ -53,26 +53,26 @@ void send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m)
     dgm_message_stamp(a, m);
 }
 
-void send_remember(struct live *l, struct call *c)
+void dgm_send_store_id(struct live *l, struct call *c)
 {
-    if (!call_dedupes(c))
+    if (!dgm_call_dedupes(c))
         return;
     bool nameless = !c->send.asked_context.n && !c->send.asked_task.n;
     l->write.message = dgm_xmalloc(sizeof *l->write.message + c->send.message_id.n);
     char *at = (char *)(l->write.message + 1);
-    l->write.message->message_id = core_put_text(&at, c->send.message_id);
+    l->write.message->message_id = dgm_core_copy_text(&at, c->send.message_id);
     l->write.message->nameless_until_ms = nameless ? dgm_loop_unix_ms() + NAMELESS_MS : 0;
-    memcpy(l->write.message->digest, call_digest(c), sizeof l->write.message->digest);
+    memcpy(l->write.message->digest, dgm_call_digest(c), sizeof l->write.message->digest);
 }
 
-void send_start(struct shard *s, struct call *c)
+void dgm_send_start(struct shard *s, struct call *c)
 {
     c->shard = s;
-    deadline_start(s, c);
-    if (call_dedupes(c))
-        resend_or_start(s, c);
+    dgm_deadline_start(s, c);
+    if (dgm_call_dedupes(c))
+        dgm_resend_or_start(s, c);
     else
-        run_start(s, c, NULL, NULL);
+        dgm_core_run_start(s, c, NULL, NULL);
 }
 
 /* ---- to a task ----------------------------------------------------------------------------------------------- */
@@ -110,13 +110,13 @@ static dgm_code send_append_message(struct live *l, struct call *c, dgm_message 
 {
     m->context_id = l->context_id;
     m->task_id = l->id;
-    send_mark_message(a, l->owner, m);
+    dgm_send_mark_message(a, l->owner, m);
     dgm_internal accepted = {.kind = DGM_INTERNAL_MESSAGE,
                              .task_id = l->id,
                              .message = m,
                              .timestamp = dgm_time_text(a, dgm_loop_unix_ms())};
     dgm_event taken = {.kind = DGM_EVENT_INTERNAL, .internal = &accepted};
-    return live_begin_turn(l, c, &taken, err);
+    return dgm_live_start_turn(l, c, &taken, err);
 }
 
 /* The question is answered: clients that see an interrupted state at the start of a stream close it. */
@@ -127,7 +127,7 @@ static dgm_code send_end_question(struct live *l, dgm_arena *a, dgm_err *err)
         .context_id = l->context_id,
         .status = {.state = DGM_STATE_WORKING, .timestamp = dgm_time_text(a, dgm_loop_unix_ms())}};
     dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &update};
-    return dgm_state_is_interrupted(l->task_state) ? live_append(l, &event, DGM_BY_SERVER, err)
+    return dgm_state_is_interrupted(l->task_state) ? dgm_live_append(l, &event, DGM_BY_SERVER, err)
                                                    : DGM_OK;
 }
 
@@ -136,21 +136,21 @@ static void send_start_turn(struct live *l, struct call *c)
     dgm_err err = {0};
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_message message = *c->send.message;
-    dgm_record *before = live_snapshot(l);
+    dgm_record *before = dgm_live_snapshot(l);
     if (send_append_message(l, c, &message, a, &err) || send_end_question(l, a, &err)) {
         dgm_record_unref(before);
-        core_refuse(c, &err);
+        dgm_call_refuse(c, &err);
         return;
     }
     c->turn.context_id = dgm_arena_dup(c->arena, l->context_id);
     c->log = dgm_log_ref(l->log);
     c->after = dgm_log_last(l->log);
     uint64_t visible = c->after; /* by then the message and the new state are stored */
-    if (!(c->snapshot = live_snapshot(l)))
+    if (!(c->snapshot = dgm_live_snapshot(l)))
         c->after = c->turn.first_seq - 1; /* too large to be shown: then from the message on */
-    run_start(l->shard, c, l, before);
-    resend_decided(l->shard, c, l);
-    live_answer_when_published(l, c, visible);
+    dgm_core_run_start(l->shard, c, l, before);
+    dgm_resend_decided(l->shard, c, l);
+    dgm_live_answer_when_published(l, c, visible);
 }
 
 static void ignore_answer(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
@@ -158,9 +158,9 @@ static void ignore_answer(dgm_code code, const dgm_sent *sent, const dgm_err *er
     (void)code, (void)sent, (void)err, (void)arg; /* it was answered early */
 }
 
-void send_answer_early(struct live *l, struct call *c)
+void dgm_send_answer_early(struct live *l, struct call *c)
 {
-    struct call *now = core_call(c->core, CALL_SEND, c->owner);
+    struct call *now = dgm_call_new(c->core, CALL_SEND, c->owner);
     now->home = c->home;
     now->on.sent = c->on.sent;
     now->arg = c->arg;
@@ -169,22 +169,22 @@ void send_answer_early(struct live *l, struct call *c)
     now->turn.context_id = dgm_arena_dup(now->arena, l->context_id);
     now->log = dgm_log_ref(l->log);
     now->after = dgm_log_last(l->log);
-    if (!(now->snapshot = live_snapshot(l)))
+    if (!(now->snapshot = dgm_live_snapshot(l)))
         now->after = dgm_log_first(l->log) - 1;
-    live_answer_when_published(l, now, dgm_log_last(l->log));
+    dgm_live_answer_when_published(l, now, dgm_log_last(l->log));
 }
 
-void send_to_task(struct live *l, struct call *c)
+void dgm_send_to_task(struct live *l, struct call *c)
 {
     dgm_err err = {0};
     if (c->send.is_resend) {
-        resend_give(l, c);
+        dgm_resend_answer(l, c);
         return;
     }
-    if (resend_attach_to(l, c))
+    if (dgm_resend_attach(l, c))
         return;
     if (send_check(l, c, &err)) {
-        core_refuse(c, &err);
+        dgm_call_refuse(c, &err);
         return;
     }
     if (!l->run) {
@@ -200,5 +200,5 @@ void send_to_task(struct live *l, struct call *c)
     *at = c;
     l->calls.n_queued++;
     c->send.queue = l;
-    deadline_start(l->shard, c);
+    dgm_deadline_start(l->shard, c);
 }

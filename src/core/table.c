@@ -19,7 +19,7 @@ static void table_grow(struct table *t)
     t->cap = cap;
 }
 
-void table_put(struct table *t, struct node *node, uint64_t hash)
+void dgm_core_table_put(struct table *t, struct node *node, uint64_t hash)
 {
     if (t->n >= t->cap)
         table_grow(t);
@@ -29,7 +29,7 @@ void table_put(struct table *t, struct node *node, uint64_t hash)
     t->n++;
 }
 
-void table_take(struct table *t, struct node *node)
+void dgm_core_table_remove(struct table *t, struct node *node)
 {
     struct node **at = &t->slots[node->hash & (t->cap - 1)];
     while (*at != node)
@@ -38,12 +38,12 @@ void table_take(struct table *t, struct node *node)
     t->n--;
 }
 
-struct node *table_at(const struct table *t, uint64_t hash)
+struct node *dgm_core_table_at(const struct table *t, uint64_t hash)
 {
     return t->cap ? t->slots[hash & (t->cap - 1)] : NULL;
 }
 
-void table_done(struct table *t)
+void dgm_core_table_done(struct table *t)
 {
     free(t->slots);
     *t = (struct table){0};
@@ -59,7 +59,7 @@ static uint64_t task_hash(dgm_owner owner, dgm_str id)
 }
 
 /* The same hash decides which loop owns what. */
-struct shard *core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key)
+struct shard *dgm_core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key)
 {
     if (core->n_shards == 1)
         return core->shards;
@@ -73,16 +73,16 @@ static bool is_same(const struct live *l, uint64_t hash, dgm_owner owner, dgm_st
            dgm_str_eq(l->owner.principal, owner.principal);
 }
 
-struct live *live_find(struct shard *s, dgm_owner owner, dgm_str id)
+struct live *dgm_live_find(struct shard *s, dgm_owner owner, dgm_str id)
 {
     uint64_t hash = task_hash(owner, id);
-    struct node *at = table_at(&s->lives, hash);
+    struct node *at = dgm_core_table_at(&s->lives, hash);
     while (at && !is_same((struct live *)(void *)at, hash, owner, id))
         at = at->next;
     return (struct live *)(void *)at;
 }
 
-dgm_str core_put_text(char **at, dgm_str s)
+dgm_str dgm_core_copy_text(char **at, dgm_str s)
 {
     char *to = *at;
     if (s.n)
@@ -91,24 +91,24 @@ dgm_str core_put_text(char **at, dgm_str s)
     return (dgm_str){to, s.n};
 }
 
-struct live *live_make(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room)
+struct live *dgm_live_alloc(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room)
 {
     size_t names = owner.tenant.n + owner.principal.n + id.n;
     struct live *l = dgm_xmalloc(sizeof *l + names + context_room);
     char *at = l->texts;
     *l = (struct live){.shard = s, .context_room = (uint32_t)context_room};
-    l->owner.tenant = core_put_text(&at, owner.tenant);
-    l->owner.principal = core_put_text(&at, owner.principal);
-    l->id = core_put_text(&at, id);
+    l->owner.tenant = dgm_core_copy_text(&at, owner.tenant);
+    l->owner.principal = dgm_core_copy_text(&at, owner.principal);
+    l->id = dgm_core_copy_text(&at, id);
     l->calls.waiting_end = &l->calls.waiting;
-    table_put(&s->lives, &l->node, task_hash(owner, id));
+    dgm_core_table_put(&s->lives, &l->node, task_hash(owner, id));
     atomic_fetch_add_explicit(&s->core->live, 1, memory_order_relaxed);
     return l;
 }
 
-void live_set_context(struct live *l, dgm_str context_id)
+void dgm_live_set_context(struct live *l, dgm_str context_id)
 {
     bool fits = context_id.n <= l->context_room;
     char *at = fits ? (char *)(uintptr_t)(l->id.p + l->id.n) : dgm_xmalloc(context_id.n);
-    l->context_id = core_put_text(&at, context_id);
+    l->context_id = dgm_core_copy_text(&at, context_id);
 }

@@ -241,13 +241,13 @@ static void what_was_trimmed_is_told_as_a_whole(void **state)
 static void illegal_transitions_of_tasks_and_runs_are_detected(void **state)
 {
     (void)state;
-    assert_null(dgm_machine_fault(&live_machine));
-    assert_true(dgm_machine_allows(&live_machine, LIVE_LOADING, LIVE_READY));
-    assert_false(dgm_machine_allows(&live_machine, LIVE_BROKEN, LIVE_READY));
-    assert_null(dgm_machine_fault(&run_machine));
-    assert_true(dgm_machine_allows(&run_machine, RUN_UNDECIDED, RUN_TASK));
-    assert_false(dgm_machine_allows(&run_machine, RUN_ANSWERED, RUN_TASK));
-    assert_false(dgm_machine_allows(&run_machine, RUN_ENDED, RUN_ENDED));
+    assert_null(dgm_machine_fault(&dgm_live_machine));
+    assert_true(dgm_machine_allows(&dgm_live_machine, LIVE_LOADING, LIVE_READY));
+    assert_false(dgm_machine_allows(&dgm_live_machine, LIVE_BROKEN, LIVE_READY));
+    assert_null(dgm_machine_fault(&dgm_core_run_machine));
+    assert_true(dgm_machine_allows(&dgm_core_run_machine, RUN_UNDECIDED, RUN_TASK));
+    assert_false(dgm_machine_allows(&dgm_core_run_machine, RUN_ANSWERED, RUN_TASK));
+    assert_false(dgm_machine_allows(&dgm_core_run_machine, RUN_ENDED, RUN_ENDED));
 }
 
 static void the_trace_has_the_transitions_of_a_task(void **state)

@@ -21,7 +21,7 @@ struct handoff {
 static void on_handoff(void *arg)
 {
     struct handoff *h = arg;
-    http_conn_new(h->to, h->fd, DGM_HTTP_PEERS);
+    dgm_http_conn_new(h->to, h->fd, DGM_HTTP_PEERS);
     free(h);
 }
 
@@ -63,13 +63,13 @@ static void accepted(http_shard *s, int fd, const struct sockaddr_storage *peer)
     int on = 1;
     if (!s->server->listeners.path) {
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        http_conn_new(s, fd, peer_of(s, peer));
+        dgm_http_conn_new(s, fd, peer_of(s, peer));
         return;
     }
     /* a unix socket has one listener: its connections go round */
     http_shard *to = s->server->shards[s->next_shard++ % s->server->n_shards];
     if (to == s) {
-        http_conn_new(s, fd, DGM_HTTP_PEERS);
+        dgm_http_conn_new(s, fd, DGM_HTTP_PEERS);
     } else {
         struct handoff *h = dgm_xmalloc(sizeof *h);
         *h = (struct handoff){to, fd};
@@ -79,7 +79,7 @@ static void accepted(http_shard *s, int fd, const struct sockaddr_storage *peer)
 
 static void on_listener(uv_poll_t *h, int status, int events);
 
-void http_on_backoff(void *arg)
+void dgm_http_on_backoff(void *arg)
 {
     http_shard *s = arg;
     if (s->listen_fd >= 0)
@@ -101,7 +101,7 @@ static void accept_without_descriptors(http_shard *s)
         }
         s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
-    http_refused(s, 503, "too many open files: raise the limit (ulimit -n)");
+    dgm_http_report_refusal(s, 503, "too many open files: raise the limit (ulimit -n)");
     uv_poll_stop(&s->listener);
     dgm_timer_start(&s->backoff, s->server->times.backoff_ms);
 }
@@ -137,16 +137,16 @@ static void on_listener_closed(uv_handle_t *h)
 {
     http_shard *s = h->data;
     s->open_handles--;
-    http_shard_check(s);
+    dgm_http_shard_check(s);
 }
 
-void http_listener_open(http_shard *s)
+void dgm_http_listener_open(http_shard *s)
 {
     if (s->listen_fd < 0)
         return;
     s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (uv_poll_init(dgm_loop_uv(s->loop), &s->listener, s->listen_fd) != 0) {
-        http_refused(s, 503, "cannot watch the listening socket");
+        dgm_http_report_refusal(s, 503, "cannot watch the listening socket");
         close(s->listen_fd);
         s->listen_fd = -1;
         return;
@@ -156,7 +156,7 @@ void http_listener_open(http_shard *s)
     uv_poll_start(&s->listener, UV_READABLE, on_listener);
 }
 
-void http_listener_close(http_shard *s)
+void dgm_http_listener_close(http_shard *s)
 {
     if (s->reserve_fd >= 0)
         close(s->reserve_fd);

@@ -34,7 +34,7 @@ static void charge_anyhow(dgm_http_exchange *x, size_t n)
         atomic_fetch_add_explicit(&x->budget->used, n, memory_order_relaxed);
 }
 
-void http_uncharge(dgm_http_exchange *x)
+void dgm_http_uncharge(dgm_http_exchange *x)
 {
     atomic_fetch_sub_explicit(&x->shard->server->in_flight.used, x->charged, memory_order_relaxed);
     if (x->budget)
@@ -42,7 +42,7 @@ void http_uncharge(dgm_http_exchange *x)
     x->charged = 0;
 }
 
-void http_charge_actual(dgm_http_exchange *x)
+void dgm_http_charge_actual(dgm_http_exchange *x)
 {
     size_t n = dgm_arena_used(x->arena) + (x->in->is_small ? 0 : x->in->body.n);
     if (n > COUNTED_BYTES && n > x->charged)
@@ -76,7 +76,7 @@ size_t dgm_http_peer(const dgm_http_exchange *x)
     return x->c ? x->c->peer : DGM_HTTP_PEERS;
 }
 
-bool http_charge_body(http_conn *c)
+bool dgm_http_charge_body(http_conn *c)
 {
     dgm_http_exchange *x = c->x;
     size_t n = dgm_http1_body_bytes(x->in);
@@ -90,7 +90,7 @@ bool http_charge_body(http_conn *c)
     dgm_http_refusal no = http_charge(x, n - x->charged);
     if (!no)
         return true;
-    http_refuse_body(c, no, "the server holds too many bytes of requests (in_flight_bytes)");
+    dgm_http_refuse_body(c, no, "the server holds too many bytes of requests (in_flight_bytes)");
     return false;
 }
 

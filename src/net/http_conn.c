@@ -22,14 +22,14 @@ static const char *const conn_state_names[] = {HTTP_CONN_STATES(X)};
 #define X(state, name, may_become) [state] = (may_become),
 static const uint16_t conn_may_become[] = {HTTP_CONN_STATES(X)};
 #undef X
-const dgm_machine http_conn_machine = {.name = "connection",
-                                       .states = conn_state_names,
-                                       .may_become = conn_may_become,
-                                       .n = HTTP_N_CONN_STATES};
+const dgm_machine dgm_http_conn_machine = {.name = "connection",
+                                           .states = conn_state_names,
+                                           .may_become = conn_may_become,
+                                           .n = HTTP_N_CONN_STATES};
 
-void http_conn_set_state(http_conn *c, enum http_conn_state to)
+void dgm_http_conn_set_state(http_conn *c, enum http_conn_state to)
 {
-    dgm_loop_trace(c->shard->loop, &http_conn_machine, c->number, c->state, to);
+    dgm_loop_trace(c->shard->loop, &dgm_http_conn_machine, c->number, c->state, to);
     c->state = (uint8_t)to;
 }
 
@@ -40,12 +40,12 @@ static dgm_out *wire_of(http_conn *c)
     return c->tls ? dgm_tls_wire(c->tls) : &c->out;
 }
 
-size_t http_backlog(const http_conn *c)
+size_t dgm_http_conn_backlog(const http_conn *c)
 {
     return c->out.n + (c->tls ? dgm_tls_wire(c->tls)->n : 0);
 }
 
-void http_touch(http_conn *c)
+void dgm_http_conn_flush_later(http_conn *c)
 {
     dgm_loop_at_turn_end(c->shard->loop, &c->turn);
 }
@@ -55,7 +55,7 @@ void http_touch(http_conn *c)
 static bool conn_accepts_bytes(const http_conn *c)
 {
     return c->state <= CONN_BODY &&
-           (c->state != CONN_IDLE || http_backlog(c) <= DGM_HTTP_BACKLOG_MARK);
+           (c->state != CONN_IDLE || dgm_http_conn_backlog(c) <= DGM_HTTP_BACKLOG_MARK);
 }
 
 /* Drops would keep a body alive for ever: the timer starts over when enough of it has come. */
@@ -65,7 +65,7 @@ static void conn_body_grew(http_conn *c)
     if (c->state == CONN_BODY && n - c->x->body_at < BODY_STEP)
         return;
     if (c->state != CONN_BODY)
-        http_conn_set_state(c, CONN_BODY);
+        dgm_http_conn_set_state(c, CONN_BODY);
     c->x->body_at = n;
     c->restart = true;
 }
@@ -76,35 +76,35 @@ static size_t conn_parse(http_conn *c, const char *p, size_t n)
     size_t used = 0, took;
     while (used < n && conn_accepts_bytes(c)) {
         if (!c->x) {
-            http_exchange_new(c);
-            http_conn_set_state(c, CONN_HEAD);
+            dgm_http_exchange_new(c);
+            dgm_http_conn_set_state(c, CONN_HEAD);
             c->restart = true;
         }
         dgm_http1_step s = dgm_http1_feed(c->x->in, p + used, n - used, &took);
         used += took;
         if (s == DGM_HTTP1_HEAD) {
-            if (!http_admit(c))
+            if (!dgm_http_exchange_admit(c))
                 return n;
             s = dgm_http1_feed(c->x->in, p + used, 0, &took);
         }
         switch (s) {
         case DGM_HTTP1_CONTINUE:
             dgm_out_add(&c->out, &c->shard->pool, DGM_STR("HTTP/1.1 100 Continue\r\n\r\n"));
-            http_touch(c);
+            dgm_http_conn_flush_later(c);
             /* fallthrough */
         case DGM_HTTP1_HEAD:
         case DGM_HTTP1_MORE:
-            if (!http_charge_body(c))
+            if (!dgm_http_charge_body(c))
                 return n;
             if (c->x->in->head_done)
                 conn_body_grew(c);
             break;
-        case DGM_HTTP1_REQUEST: http_hand_over(c); break;
+        case DGM_HTTP1_REQUEST: dgm_http_exchange_deliver(c); break;
         case DGM_HTTP1_REFUSED:
             if (c->x->in->status == 413)
-                http_refuse_body(c, DGM_HTTP_TOO_LARGE, c->x->in->why);
+                dgm_http_refuse_body(c, DGM_HTTP_TOO_LARGE, c->x->in->why);
             else
-                http_refuse(c, c->x->in->status, c->x->in->why);
+                dgm_http_conn_refuse(c, c->x->in->status, c->x->in->why);
             return n;
         }
     }
@@ -153,30 +153,30 @@ static void conn_free(http_conn *c)
         c->next->prev = c->prev;
     free(c);
     atomic_store_explicit(&s->n_seen, --s->n_conns, memory_order_relaxed);
-    http_shard_check(s);
+    dgm_http_shard_check(s);
 }
 
 static void on_conn_closed(uv_handle_t *h)
 {
     http_conn *c = h->data;
-    http_conn_set_state(c, CONN_CLOSED);
+    dgm_http_conn_set_state(c, CONN_CLOSED);
     if (!dgm_loop_is_queued(&c->turn)) /* else the end of the turn does it */
         conn_free(c);
 }
 
-void http_conn_close(http_conn *c)
+void dgm_http_conn_close(http_conn *c)
 {
     dgm_http_exchange *x = c->x;
     if (x && c->state == CONN_BUSY) {
         x->c = NULL;
     } else if (x) {
         if (c->state == CONN_QUEUED)
-            http_unqueue(x);
-        http_exchange_drop(x, 0);
+            dgm_http_exchange_unqueue(x);
+        dgm_http_exchange_drop(x, 0);
     }
     c->x = NULL;
-    http_conn_set_state(c, CONN_DEAD);
-    http_set_timer(c, T_NONE);
+    dgm_http_conn_set_state(c, CONN_DEAD);
+    dgm_http_conn_set_timer(c, T_NONE);
     dgm_out_clear(&c->out, &c->shard->pool);
     dgm_tls_free(c->tls);
     c->tls = NULL;
@@ -186,12 +186,12 @@ void http_conn_close(http_conn *c)
 }
 
 /* The peer is not there any more. */
-void http_lost(http_conn *c)
+void dgm_http_conn_lost(http_conn *c)
 {
     dgm_http_exchange *x = c->state == CONN_BUSY ? c->x : NULL;
-    http_conn_close(c);
+    dgm_http_conn_close(c);
     if (x)
-        http_exchange_turn(x);
+        dgm_http_exchange_turn_end(x);
 }
 
 /* 1 all sent, 0 the kernel takes no more now, -1 the peer is gone */
@@ -230,18 +230,18 @@ static void conn_flush(void *arg)
     dgm_out_close_chunk(&c->out, &c->shard->pool);
     if ((c->tls && c->out.n && !dgm_tls_write(c->tls, &c->out, &c->shard->pool)) ||
         conn_write(c) < 0) {
-        http_lost(c);
+        dgm_http_conn_lost(c);
         return;
     }
     dgm_http_exchange *x = c->x;
-    if (x && x->above && http_backlog(c) <= DGM_HTTP_BACKLOG_MARK) {
+    if (x && x->above && dgm_http_conn_backlog(c) <= DGM_HTTP_BACKLOG_MARK) {
         x->above = false;
         if (x->on_room)
             x->on_room(x->arg);
     }
-    if (!c->x && http_backlog(c) == 0)
+    if (!c->x && dgm_http_conn_backlog(c) == 0)
         conn_parse_ahead(c);
-    http_settle(c);
+    dgm_http_conn_update(c);
 }
 
 /* The last response has been sent: the peer gets a moment to read it before the socket is closed, since closing a
@@ -249,32 +249,32 @@ static void conn_flush(void *arg)
 static void conn_start_linger(http_conn *c)
 {
     if (c->tls && c->state == CONN_CLOSING) {
-        http_conn_set_state(c, CONN_TLS_END);
+        dgm_http_conn_set_state(c, CONN_TLS_END);
         dgm_tls_end(c->tls);
         if (dgm_tls_wire(c->tls)->n && conn_write(c) == 0)
             return; /* flush comes again when there is room */
     }
     if (c->eof) {
-        http_conn_close(c);
+        dgm_http_conn_close(c);
         return;
     }
     shutdown(c->fd, SHUT_WR);
-    http_conn_set_state(c, CONN_LINGER);
+    dgm_http_conn_set_state(c, CONN_LINGER);
 }
 
 static void on_conn_event(uv_poll_t *h, int status, int events);
 
 /* Decides what to do next: end, which events to watch, which timer. May close the connection. */
-void http_settle(http_conn *c)
+void dgm_http_conn_update(http_conn *c)
 {
-    bool sent = http_backlog(c) == 0, is_idle = c->state == CONN_IDLE && !c->ahead;
+    bool sent = dgm_http_conn_backlog(c) == 0, is_idle = c->state == CONN_IDLE && !c->ahead;
     if (sent && !dgm_loop_is_queued(&c->turn)) {
         if (c->state == CONN_CLOSING || c->state == CONN_TLS_END) {
             conn_start_linger(c);
         } else if (c->state <= CONN_BODY && c->eof && !c->ahead) {
-            http_conn_close(c); /* half a request is not a request */
+            dgm_http_conn_close(c); /* half a request is not a request */
         } else if (c->shard->draining && is_idle) {
-            http_conn_set_state(c, CONN_CLOSING);
+            dgm_http_conn_set_state(c, CONN_CLOSING);
             conn_start_linger(c);
         }
     }
@@ -288,14 +288,14 @@ void http_settle(http_conn *c)
         c->events = events;
         uv_poll_start(&c->poll, events, on_conn_event);
     }
-    http_set_timer(c, c->state == CONN_LINGER               ? T_LINGER
-                      : !sent                               ? T_WRITE
-                      : c->state == CONN_BUSY               ? (c->x->ping_n ? T_PING : T_NONE)
-                      : c->state == CONN_QUEUED             ? T_NONE
-                      : c->tls && !dgm_tls_is_ready(c->tls) ? T_HEADERS
-                      : c->state == CONN_HEAD               ? T_HEADERS
-                      : c->state == CONN_BODY               ? T_BODY
-                                                            : T_IDLE);
+    dgm_http_conn_set_timer(c, c->state == CONN_LINGER   ? T_LINGER
+                               : !sent                   ? T_WRITE
+                               : c->state == CONN_BUSY   ? (c->x->ping_n ? T_PING : T_NONE)
+                               : c->state == CONN_QUEUED ? T_NONE
+                               : c->tls && !dgm_tls_is_ready(c->tls) ? T_HEADERS
+                               : c->state == CONN_HEAD               ? T_HEADERS
+                               : c->state == CONN_BODY               ? T_BODY
+                                                                     : T_IDLE);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
@@ -306,7 +306,7 @@ static void conn_read_tls(http_conn *c, const char *p, size_t n)
     if (!c->has_tls_bytes && *p >= 'A' && *p <= 'Z') {
         dgm_tls_free(c->tls); /* a plain request: it can be told so in plain */
         c->tls = NULL;
-        http_refuse(c, 400, "this port uses HTTPS");
+        dgm_http_conn_refuse(c, 400, "this port uses HTTPS");
         return;
     }
     c->has_tls_bytes = true;
@@ -317,15 +317,15 @@ static void conn_read_tls(http_conn *c, const char *p, size_t n)
         case DGM_TLS_MORE: break;
         case DGM_TLS_END: c->eof = true; break;
         case DGM_TLS_FAILED:
-            http_refused(c->shard, 400, dgm_tls_why());
+            dgm_http_report_refusal(c->shard, 400, dgm_tls_why());
             conn_write(c); /* the alert */
-            http_lost(c);
+            dgm_http_conn_lost(c);
             return;
         }
         break;
     }
     if (wire_of(c)->n)
-        http_touch(c);
+        dgm_http_conn_flush_later(c);
 }
 
 static void on_readable(http_conn *c)
@@ -335,11 +335,11 @@ static void on_readable(http_conn *c)
     ssize_t n = recv(c->fd, s->read, room, 0);
     if (n < 0) {
         if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-            http_lost(c);
+            dgm_http_conn_lost(c);
         return;
     }
     if (n == 0 && c->state == CONN_LINGER) {
-        http_conn_close(c);
+        dgm_http_conn_close(c);
         return;
     }
     if (n == 0) {
@@ -354,7 +354,7 @@ static void on_readable(http_conn *c)
     if (c->eof && c->state == CONN_BUSY && c->x->on_fin)
         dgm_loop_at_turn_end(s->loop, &c->x->turn);
     if (c->state < CONN_DEAD && !dgm_loop_is_queued(&c->turn))
-        http_settle(c);
+        dgm_http_conn_update(c);
 }
 
 static void on_conn_event(uv_poll_t *h, int status, int events)
@@ -362,16 +362,16 @@ static void on_conn_event(uv_poll_t *h, int status, int events)
     http_conn *c = h->data;
     /* Urgent data we never asked for, or a hang-up while we do not read: either way that was all. */
     if (status < 0 || events & UV_PRIORITIZED) {
-        http_lost(c);
+        dgm_http_conn_lost(c);
         return;
     }
     if (events & UV_WRITABLE)
-        http_touch(c);
+        dgm_http_conn_flush_later(c);
     if (events & UV_READABLE)
         on_readable(c);
 }
 
-void http_conn_new(http_shard *s, int fd, size_t peer)
+void dgm_http_conn_new(http_shard *s, int fd, size_t peer)
 {
     http_conn *c;
     if (s->closing || s->draining ||
@@ -399,14 +399,14 @@ void http_conn_new(http_shard *s, int fd, size_t peer)
     atomic_store_explicit(&s->n_seen, ++s->n_conns, memory_order_relaxed);
     if (s->n_conns > s->server->max_connections) {
         if (s->tls) {
-            http_refused(s, 503, "too many connections (connections)");
-            http_lost(c);
+            dgm_http_report_refusal(s, 503, "too many connections (connections)");
+            dgm_http_conn_lost(c);
             return;
         }
-        http_refuse(c, 503, "too many connections (connections)");
+        dgm_http_conn_refuse(c, 503, "too many connections (connections)");
     } else if (s->tls && !(c->tls = dgm_tls_new(s->tls, &s->pool))) {
-        http_lost(c);
+        dgm_http_conn_lost(c);
         return;
     }
-    http_settle(c);
+    dgm_http_conn_update(c);
 }

@@ -38,15 +38,15 @@ static const char *const exchange_state_names[] = {HTTP_EXCHANGE_STATES(X)};
 #define X(state, name, may_become) [state] = (may_become),
 static const uint16_t exchange_may_become[] = {HTTP_EXCHANGE_STATES(X)};
 #undef X
-const dgm_machine http_exchange_machine = {.name = "exchange",
-                                           .states = exchange_state_names,
-                                           .may_become = exchange_may_become,
-                                           .n = HTTP_N_EXCHANGE_STATES};
+const dgm_machine dgm_http_exchange_machine = {.name = "exchange",
+                                               .states = exchange_state_names,
+                                               .may_become = exchange_may_become,
+                                               .n = HTTP_N_EXCHANGE_STATES};
 
 /* The only writer of x->state. */
 static void exchange_set_state(dgm_http_exchange *x, enum http_exchange_state to)
 {
-    dgm_loop_trace(x->shard->loop, &http_exchange_machine, x->number, x->state, to);
+    dgm_loop_trace(x->shard->loop, &dgm_http_exchange_machine, x->number, x->state, to);
     x->state = (uint8_t)to;
 }
 
@@ -57,53 +57,53 @@ static bool is_disconnected(const dgm_http_exchange *x)
 
 /* ---- exchanges: being read ------------------------------------------------------------------------------------ */
 
-void http_exchange_new(http_conn *c)
+void dgm_http_exchange_new(http_conn *c)
 {
     dgm_http_exchange *x = dgm_xcalloc(1, sizeof *x);
     x->arena = exchange_get_arena(c->shard);
     x->shard = c->shard;
     x->c = c;
     x->number = c->number;
-    x->turn = (dgm_loop_turn){.fn = http_exchange_turn, .arg = x};
+    x->turn = (dgm_loop_turn){.fn = dgm_http_exchange_turn_end, .arg = x};
     x->in = dgm_arena_alloc_raw(x->arena, sizeof *x->in);
     dgm_http1_init(x->in, x->arena, c->shard->server->max_body);
     x->in->stops_at_head = true;
     c->x = x;
 }
 
-void http_exchange_free(dgm_http_exchange *x)
+void dgm_http_exchange_free(dgm_http_exchange *x)
 {
     if (x->arena)
         exchange_return_arena(x->shard, x->arena);
     if (x->charged)
-        http_uncharge(x);
+        dgm_http_uncharge(x);
     dgm_arena_free(x->own);
     free(x);
 }
 
-void http_exchange_drop(dgm_http_exchange *x, int status)
+void dgm_http_exchange_drop(dgm_http_exchange *x, int status)
 {
     const dgm_http_handler *h = &x->shard->server->handler;
     if (x->state == EXCHANGE_OFFERED && h->on_answered)
         h->on_answered(h->user, x, status, 0);
     exchange_set_state(x, EXCHANGE_ENDED);
-    http_exchange_free(x);
+    dgm_http_exchange_free(x);
 }
 
 /* An exchange that has ended goes at the end of the turn, so that whoever ended it may still look at it,
  * and not before the kernel has the bytes it borrowed. */
-void http_exchange_turn(void *arg)
+void dgm_http_exchange_turn_end(void *arg)
 {
     dgm_http_exchange *x = arg;
     if (x->forgotten && x->arena && !x->borrowed) {
         exchange_return_arena(x->shard, x->arena);
         x->arena = NULL;
         if (x->charged)
-            http_uncharge(x);
+            dgm_http_uncharge(x);
     }
     if (x->state == EXCHANGE_ENDED) {
         if (!x->borrowed)
-            http_exchange_free(x);
+            dgm_http_exchange_free(x);
     } else if (is_disconnected(x) && x->on_gone) {
         dgm_loop_fn on_gone = x->on_gone;
         x->on_gone = NULL;
@@ -138,33 +138,33 @@ static void exchange_end(dgm_http_exchange *x)
         x->c = NULL;
         c->x = NULL;
         c->restart = true;
-        http_conn_set_state(c, x->keep_alive && !c->shard->draining ? CONN_IDLE : CONN_CLOSING);
-        http_touch(c);
+        dgm_http_conn_set_state(c, x->keep_alive && !c->shard->draining ? CONN_IDLE : CONN_CLOSING);
+        dgm_http_conn_flush_later(c);
     }
     dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
 
-void http_refused(http_shard *s, int status, const char *why)
+void dgm_http_report_refusal(http_shard *s, int status, const char *why)
 {
     if (s->server->handler.on_refused)
         s->server->handler.on_refused(s->server->handler.user, status, why);
 }
 
 /* Answers a connection that goes no further; there may be no request. */
-void http_refuse(http_conn *c, int status, const char *why)
+void dgm_http_conn_refuse(http_conn *c, int status, const char *why)
 {
     dgm_str text = dgm_str_from(why);
     if (!c->x || c->x->state == EXCHANGE_READING)
-        http_refused(c->shard, status, why);
-    http_put_head(c, status, DGM_STR("text/plain; charset=utf-8"), (http_headers){0},
-                  (http_headers){0}, BY_LENGTH, text.n + 1, "close");
+        dgm_http_report_refusal(c->shard, status, why);
+    dgm_http_put_head(c, status, DGM_STR("text/plain; charset=utf-8"), (http_headers){0},
+                      (http_headers){0}, BY_LENGTH, text.n + 1, "close");
     dgm_out_add(&c->out, &c->shard->pool, text);
     dgm_out_add(&c->out, &c->shard->pool, DGM_STR("\n"));
     if (c->x)
-        http_exchange_drop(c->x, status);
+        dgm_http_exchange_drop(c->x, status);
     c->x = NULL;
-    http_conn_set_state(c, CONN_CLOSING);
-    http_touch(c);
+    dgm_http_conn_set_state(c, CONN_CLOSING);
+    dgm_http_conn_flush_later(c);
 }
 
 /* The handler gets it in this state. */
@@ -186,20 +186,20 @@ static void exchange_deliver_now(http_conn *c)
 {
     const dgm_http_handler *h = &c->shard->server->handler;
     dgm_http_exchange *x = exchange_show(c, EXCHANGE_OPEN);
-    http_conn_set_state(c, CONN_BUSY);
+    dgm_http_conn_set_state(c, CONN_BUSY);
     h->on_request(h->user, x, &x->in->request);
     if (x->state != EXCHANGE_ENDED && !x->forgotten)
-        http_charge_actual(x);
+        dgm_http_charge_actual(x);
 }
 
-void http_hand_over(http_conn *c)
+void dgm_http_exchange_deliver(http_conn *c)
 {
     http_shard *s = c->shard;
     if (c->x->in->request.body.n < LARGE_BODY) {
         exchange_deliver_now(c);
         return;
     }
-    http_conn_set_state(c, CONN_QUEUED);
+    dgm_http_conn_set_state(c, CONN_QUEUED);
     if (!s->large)
         dgm_timer_start(&s->next_large, 1);
     c->x->queued = NULL;
@@ -207,7 +207,7 @@ void http_hand_over(http_conn *c)
     s->large_end = &c->x->queued;
 }
 
-void http_unqueue(dgm_http_exchange *x)
+void dgm_http_exchange_unqueue(dgm_http_exchange *x)
 {
     http_shard *s = x->shard;
     dgm_http_exchange **at = &s->large;
@@ -218,35 +218,36 @@ void http_unqueue(dgm_http_exchange *x)
         s->large_end = at;
 }
 
-void http_on_next_large(void *arg)
+void dgm_http_on_next_large(void *arg)
 {
     http_shard *s = arg;
     uint64_t began = uv_hrtime();
     while (s->large && uv_hrtime() - began < LARGE_NS) {
         dgm_http_exchange *x = s->large;
-        http_unqueue(x);
-        http_touch(x->c); /* what follows from the answer, and the bytes behind the request */
+        dgm_http_exchange_unqueue(x);
+        dgm_http_conn_flush_later(
+            x->c); /* what follows from the answer, and the bytes behind the request */
         exchange_deliver_now(x->c);
     }
     if (s->large)
         dgm_timer_start(&s->next_large, 1);
 }
 
-void http_refuse_body(http_conn *c, dgm_http_refusal refusal, const char *why)
+void dgm_http_refuse_body(http_conn *c, dgm_http_refusal refusal, const char *why)
 {
     const dgm_http_handler *h = &c->shard->server->handler;
     if (!h->on_body_refused) {
-        http_refuse(c, refusal == DGM_HTTP_TOO_LARGE ? 413 : 503, why);
+        dgm_http_conn_refuse(c, refusal == DGM_HTTP_TOO_LARGE ? 413 : 503, why);
         return;
     }
     dgm_http_exchange *x = exchange_show(c, EXCHANGE_OPEN);
-    http_conn_set_state(c, CONN_BUSY);
+    dgm_http_conn_set_state(c, CONN_BUSY);
     x->keep_alive = false; /* what comes next is its body */
     x->in->request.body = (dgm_str){0};
     h->on_body_refused(h->user, x, &x->in->request, refusal);
 }
 
-bool http_admit(http_conn *c)
+bool dgm_http_exchange_admit(http_conn *c)
 {
     const dgm_http_handler *h = &c->shard->server->handler;
     dgm_http_exchange *x = c->x;
@@ -259,10 +260,10 @@ bool http_admit(http_conn *c)
         assert(x->state == EXCHANGE_OFFERED);
     }
     if (!dgm_http1_set_max_body(x->in, x->in->max_body)) {
-        http_refuse_body(c, DGM_HTTP_TOO_LARGE, "the body is too large (http_body_bytes)");
+        dgm_http_refuse_body(c, DGM_HTTP_TOO_LARGE, "the body is too large (http_body_bytes)");
         return false;
     }
-    return http_charge_body(c);
+    return dgm_http_charge_body(c);
 }
 
 /* ---- public: answering ---------------------------------------------------------------------------------------------- */
@@ -412,12 +413,12 @@ static void exchange_start_response(dgm_http_exchange *x, int status, dgm_str ty
     x->keep_alive &= framing != BY_CLOSE && !x->shard->draining;
     x->chunked = framing == BY_CHUNKS && !x->no_body;
     if (x->c)
-        http_put_head(x->c, status, type, (http_headers){x->also, x->n_also},
-                      (http_headers){headers, n}, x->no_body && !x->is_head ? NO_BODY : framing,
-                      length,
-                      !x->keep_alive ? "close"
-                      : x->is_http10 ? "keep-alive"
-                                     : NULL);
+        dgm_http_put_head(x->c, status, type, (http_headers){x->also, x->n_also},
+                          (http_headers){headers, n}, x->no_body && !x->is_head ? NO_BODY : framing,
+                          length,
+                          !x->keep_alive ? "close"
+                          : x->is_http10 ? "keep-alive"
+                                         : NULL);
 }
 
 void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
@@ -454,7 +455,7 @@ void dgm_http_begin(dgm_http_exchange *x, int status, dgm_str content_type,
     exchange_start_response(x, status, content_type, headers, n,
                             x->is_http10 ? BY_CLOSE : BY_CHUNKS, 0);
     if (x->c)
-        http_touch(x->c);
+        dgm_http_conn_flush_later(x->c);
 }
 
 /* Is there anybody to write to? Then the chunk is open. */
@@ -466,13 +467,13 @@ static bool exchange_start_write(dgm_http_exchange *x, dgm_str bytes)
     if (x->chunked)
         dgm_out_open_chunk(&x->c->out, &x->shard->pool);
     x->sent += bytes.n;
-    http_touch(x->c);
+    dgm_http_conn_flush_later(x->c);
     return true;
 }
 
 static void exchange_end_write(dgm_http_exchange *x)
 {
-    if (http_backlog(x->c) > DGM_HTTP_BACKLOG_MARK)
+    if (dgm_http_conn_backlog(x->c) > DGM_HTTP_BACKLOG_MARK)
         x->above = true;
 }
 
@@ -517,7 +518,7 @@ void dgm_http_end(dgm_http_exchange *x)
 
 size_t dgm_http_backlog(const dgm_http_exchange *x)
 {
-    return x->c ? http_backlog(x->c) : 0;
+    return x->c ? dgm_http_conn_backlog(x->c) : 0;
 }
 
 void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_gone, void *arg)
@@ -550,5 +551,5 @@ void dgm_http_keep_alive(dgm_http_exchange *x, dgm_str text)
     x->ping = text.p;
     x->ping_n = (uint32_t)text.n;
     if (x->c)
-        http_touch(x->c); /* which sets the timer */
+        dgm_http_conn_flush_later(x->c); /* which sets the timer */
 }

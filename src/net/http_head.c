@@ -109,8 +109,8 @@ static char *put_headers(char *p, http_headers list)
     return p;
 }
 
-void http_put_head(http_conn *c, int status, dgm_str type, http_headers also, http_headers own,
-                   enum http_framing framing, size_t length, const char *connection)
+void dgm_http_put_head(http_conn *c, int status, dgm_str type, http_headers also, http_headers own,
+                       enum http_framing framing, size_t length, const char *connection)
 {
     size_t room = 256 + type.n + room_of(also) + room_of(own);
     char *from = dgm_out_room(&c->out, &c->shard->pool, room), *p = from;

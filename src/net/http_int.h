@@ -207,8 +207,8 @@ struct dgm_http_server {
 
 /* ---- http_timer.c ------------------------------------------------------------------------------------------ */
 
-void http_set_timer(http_conn *c, enum http_timer kind);
-void http_on_tick(void *shard);
+void dgm_http_conn_set_timer(http_conn *c, enum http_timer kind);
+void dgm_http_on_tick(void *shard);
 
 /* ---- http_head.c ------------------------------------------------------------------------------------------- */
 
@@ -219,56 +219,57 @@ typedef struct http_headers {
     size_t n;
 } http_headers;
 
-void http_put_head(http_conn *c, int status, dgm_str type, http_headers also, http_headers own,
-                   enum http_framing framing, size_t length, const char *connection);
+void dgm_http_put_head(http_conn *c, int status, dgm_str type, http_headers also, http_headers own,
+                       enum http_framing framing, size_t length, const char *connection);
 
 /* ---- http_exchange.c --------------------------------------------------------------------------------------- */
 
-extern const dgm_machine http_exchange_machine;
-void http_exchange_new(http_conn *c); /* becomes c->x */
-void http_exchange_free(dgm_http_exchange *x);
+extern const dgm_machine dgm_http_exchange_machine;
+void dgm_http_exchange_new(http_conn *c); /* becomes c->x */
+void dgm_http_exchange_free(dgm_http_exchange *x);
 /* The end of a turn: reports that the peer has disconnected; frees the exchange when it has ended. */
-void http_exchange_turn(void *exchange);
-void http_hand_over(http_conn *c); /* c->x is whole */
-void http_on_next_large(void *shard);
-void http_unqueue(dgm_http_exchange *x);
+void dgm_http_exchange_turn_end(void *exchange);
+void dgm_http_exchange_deliver(http_conn *c); /* c->x is whole */
+void dgm_http_on_next_large(void *shard);
+void dgm_http_exchange_unqueue(dgm_http_exchange *x);
 /* Its head is complete: asks the handler and the budgets. False: it was answered. */
-bool http_admit(http_conn *c);
+bool dgm_http_exchange_admit(http_conn *c);
 /* Its body is too large, or there is no room for it: whoever answers requests does, if it wants to. */
-void http_refuse_body(http_conn *c, dgm_http_refusal refusal, const char *why);
+void dgm_http_refuse_body(http_conn *c, dgm_http_refusal refusal, const char *why);
 /* Frees an exchange that ends without a response of its handler; on_answered is called if it was offered. */
-void http_exchange_drop(dgm_http_exchange *x, int status);
+void dgm_http_exchange_drop(dgm_http_exchange *x, int status);
 /* Answers a connection that goes no further; there may be no request. */
-void http_refuse(http_conn *c, int status, const char *why);
-void http_refused(http_shard *s, int status, const char *why); /* tells the handler */
+void dgm_http_conn_refuse(http_conn *c, int status, const char *why);
+void dgm_http_report_refusal(http_shard *s, int status, const char *why); /* tells the handler */
 
 /* ---- http_budget.c ----------------------------------------------------------------------------------------- */
 
 /* Its head is complete or more of its body came. False: there is no room for it, and it was answered. */
-bool http_charge_body(http_conn *c);
-void http_charge_actual(dgm_http_exchange *x); /* what it really takes */
-void http_uncharge(dgm_http_exchange *x);      /* all of it */
+bool dgm_http_charge_body(http_conn *c);
+void dgm_http_charge_actual(dgm_http_exchange *x); /* what it really takes */
+void dgm_http_uncharge(dgm_http_exchange *x);      /* all of it */
 
 /* ---- http_conn.c ------------------------------------------------------------------------------------------- */
 
-extern const dgm_machine http_conn_machine;
-void http_conn_set_state(http_conn *c, enum http_conn_state to); /* the only writer of c->state */
-void http_conn_new(http_shard *s, int fd, size_t peer);
-void http_conn_close(http_conn *c);
-void http_lost(http_conn *c);   /* the peer is not there any more */
-void http_settle(http_conn *c); /* ends, what to watch, which timer; may close it */
-void http_touch(http_conn *c);  /* flush at the end of this turn */
-size_t http_backlog(const http_conn *c);
+extern const dgm_machine dgm_http_conn_machine;
+void dgm_http_conn_set_state(http_conn *c,
+                             enum http_conn_state to); /* the only writer of c->state */
+void dgm_http_conn_new(http_shard *s, int fd, size_t peer);
+void dgm_http_conn_close(http_conn *c);
+void dgm_http_conn_lost(http_conn *c);        /* the peer is not there any more */
+void dgm_http_conn_update(http_conn *c);      /* ends, what to watch, which timer; may close it */
+void dgm_http_conn_flush_later(http_conn *c); /* flush at the end of this turn */
+size_t dgm_http_conn_backlog(const http_conn *c);
 
 /* ---- http_accept.c ----------------------------------------------------------------------------------------- */
 
-void http_listener_open(http_shard *s); /* on its loop; there may be none */
-void http_listener_close(http_shard *s);
-void http_on_backoff(void *shard);
+void dgm_http_listener_open(http_shard *s); /* on its loop; there may be none */
+void dgm_http_listener_close(http_shard *s);
+void dgm_http_on_backoff(void *shard);
 
 /* ---- http_server.c ----------------------------------------------------------------------------------------- */
 
-void http_shard_check(http_shard *s); /* something of it went: was it the last? s may be gone */
+void dgm_http_shard_check(http_shard *s); /* something of it went: was it the last? s may be gone */
 
 /* ---- what tests may look at -------------------------------------------------------------------------------- */
 

@@ -46,7 +46,7 @@ static void on_drain_timer(void *arg)
 }
 
 /* Called whenever something of the shard went: is it the last? */
-void http_shard_check(http_shard *s)
+void dgm_http_shard_check(http_shard *s)
 {
     if (s->draining && !s->drained && !s->closing && s->n_conns == 0) {
         s->drained = true;
@@ -63,7 +63,7 @@ static void on_timer_closed(void *arg)
 {
     http_shard *s = arg;
     s->open_handles--;
-    http_shard_check(s);
+    dgm_http_shard_check(s);
 }
 
 static void shard_close(void *arg)
@@ -73,11 +73,11 @@ static void shard_close(void *arg)
         return;
     s->closing = true;
     dgm_loop_off_stop(s->loop, &s->stop);
-    http_listener_close(s);
+    dgm_http_listener_close(s);
     for (http_conn *c = s->conns, *next; c; c = next) {
         next = c->next; /* c itself stays until libuv is done with it */
         if (c->state < CONN_DEAD)
-            http_lost(c);
+            dgm_http_conn_lost(c);
     }
     dgm_timer_close(&s->tick, on_timer_closed, s);
     dgm_timer_close(&s->backoff, on_timer_closed, s);
@@ -93,12 +93,12 @@ static void shard_open(void *arg)
     http_shard *s = arg;
     s->opened = true;
     s->open_handles = 3;
-    dgm_timer_init(s->loop, &s->tick, http_on_tick, s);
-    dgm_timer_init(s->loop, &s->backoff, http_on_backoff, s);
-    dgm_timer_init(s->loop, &s->next_large, http_on_next_large, s);
+    dgm_timer_init(s->loop, &s->tick, dgm_http_on_tick, s);
+    dgm_timer_init(s->loop, &s->backoff, dgm_http_on_backoff, s);
+    dgm_timer_init(s->loop, &s->next_large, dgm_http_on_next_large, s);
     s->stop = (dgm_loop_stop){.fn = shard_close, .arg = s};
     dgm_loop_on_stop(s->loop, &s->stop);
-    http_listener_open(s);
+    dgm_http_listener_open(s);
 }
 
 static void shard_drain(void *arg)
@@ -107,15 +107,15 @@ static void shard_drain(void *arg)
     if (s->closing)
         return;
     s->draining = true;
-    http_listener_close(s);
+    dgm_http_listener_close(s);
     for (http_conn *c = s->conns, *next; c; c = next) {
         next = c->next;
         if (c->state == CONN_IDLE)
-            http_touch(c); /* settle closes it, if nothing is left to be done */
+            dgm_http_conn_flush_later(c); /* settle closes it, if nothing is left to be done */
         else if (c->state == CONN_BUSY && c->x->on_drain)
             dgm_loop_at_turn_end(s->loop, &c->x->turn);
     }
-    http_shard_check(s);
+    dgm_http_shard_check(s);
 }
 
 /* ---- public: the server ------------------------------------------------------------------------------------------- */

@@ -29,7 +29,7 @@ static void arm(http_shard *s, uint64_t when)
     dgm_timer_start(&s->tick, when > now ? when - now : 1);
 }
 
-void http_set_timer(http_conn *c, enum http_timer kind)
+void dgm_http_conn_set_timer(http_conn *c, enum http_timer kind)
 {
     http_shard *s = c->shard;
     if (c->timer == kind && !c->restart)
@@ -52,7 +52,7 @@ void http_set_timer(http_conn *c, enum http_timer kind)
     }
 }
 
-void http_on_tick(void *arg)
+void dgm_http_on_tick(void *arg)
 {
     http_shard *s = arg;
     uint64_t now = uv_now(dgm_loop_uv(s->loop)), next = UINT64_MAX;
@@ -61,16 +61,17 @@ void http_on_tick(void *arg)
         http_conn *c;
         while ((c = s->timers[kind].first) && c->deadline <= now) {
             if ((kind == T_HEADERS || kind == T_BODY) && c->x) {
-                http_refuse(c, 408,
-                            kind == T_BODY ? "timeout: the body of the request is incomplete"
-                                           : "timeout: the head of the request is incomplete");
-                http_set_timer(c, T_WRITE);
+                dgm_http_conn_refuse(c, 408,
+                                     kind == T_BODY
+                                         ? "timeout: the body of the request is incomplete"
+                                         : "timeout: the head of the request is incomplete");
+                dgm_http_conn_set_timer(c, T_WRITE);
             } else if (kind == T_PING) {
-                http_set_timer(c, T_NONE); /* the end of the turn starts it again */
-                if (c->x)                  /* else it ended a moment ago, and that turn end comes */
+                dgm_http_conn_set_timer(c, T_NONE); /* the end of the turn starts it again */
+                if (c->x) /* else it ended a moment ago, and that turn end comes */
                     dgm_http_write(c->x, (dgm_str){c->x->ping, c->x->ping_n});
             } else {
-                http_lost(c);
+                dgm_http_conn_lost(c);
             }
         }
         if (c && c->deadline < next)

@@ -324,12 +324,12 @@ dgm_code dgm_process_start(dgm_loop *loop, const dgm_process_options *options,
             rc = dgm_fail(err, DGM_UNAVAILABLE, NULL, "cannot start \"%s\": %s", options->argv[0],
                           strerror(errno));
     }
-    struct process_spawn s = {.argv = options->argv,
-                              .env = options->env,
-                              .cwd = options->cwd,
-                              .stdio = {fds[0], fds[3], fds[5]}};
-    if (rc || (rc = process_spawn(&s, &pid, err))) {
-        process_close_all(fds, 6);
+    struct dgm_process_spawn s = {.argv = options->argv,
+                                  .env = options->env,
+                                  .cwd = options->cwd,
+                                  .stdio = {fds[0], fds[3], fds[5]}};
+    if (rc || (rc = dgm_process_spawn(&s, &pid, err))) {
+        dgm_process_close_all(fds, 6);
         return rc;
     }
     dgm_process_guard_add(pid);
@@ -351,7 +351,7 @@ dgm_code dgm_process_start(dgm_loop *loop, const dgm_process_options *options,
     p->stop = (dgm_loop_stop){.fn = on_process_stop, .arg = p};
     dgm_loop_on_stop(loop, &p->stop);
     watch_exit(p, options->without_pidfd);
-    process_close_all(fds, 6);
+    dgm_process_close_all(fds, 6);
     *ret_process = p;
     return DGM_OK;
 }

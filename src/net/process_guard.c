@@ -51,20 +51,20 @@ static void guard_start(void)
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int away = null >= 0 ? fcntl(null, F_DUPFD_CLOEXEC, 3) : -1; /* above stdio */
     if (dgm_process_open_pipe(ends) && away >= 0) {
-        struct process_spawn s = {.argv = argv,
-                                  .env = env,
-                                  .cwd = "/",
-                                  .stdio = {ends[0], away, away},
-                                  .outlives_us = true};
+        struct dgm_process_spawn s = {.argv = argv,
+                                      .env = env,
+                                      .cwd = "/",
+                                      .stdio = {ends[0], away, away},
+                                      .outlives_us = true};
         dgm_err err = {0};
         fcntl(ends[1], F_SETFL, O_NONBLOCK);
-        if (!process_spawn(&s, &guard.pid, &err)) {
+        if (!dgm_process_spawn(&s, &guard.pid, &err)) {
             guard.owner = getpid();
             guard.fd = ends[1];
             ends[1] = -1;
         }
     }
-    process_close_all((int[]){ends[0], ends[1], null, away}, 4);
+    dgm_process_close_all((int[]){ends[0], ends[1], null, away}, 4);
 }
 
 /* It is gone, or so far behind that it may kill a group that is not ours any more: it must not. */

@@ -7,7 +7,7 @@
 
 /* ---- process_spawn.c */
 
-struct process_spawn {
+struct dgm_process_spawn {
     const char *const *argv; /* ends with NULL; argv[0] is looked up in the PATH of env */
     const char *const *env;  /* all of it; NULL: ours */
     const char *cwd;         /* NULL: ours */
@@ -15,10 +15,10 @@ struct process_spawn {
     bool outlives_us;
 };
 
-dgm_code process_spawn(const struct process_spawn *s, pid_t *ret_pid, dgm_err *err);
+dgm_code dgm_process_spawn(const struct dgm_process_spawn *s, pid_t *ret_pid, dgm_err *err);
 /* A read end and a write end, both above 2 and closed by exec. False: errno says why. */
 bool dgm_process_open_pipe(int ends[2]);
-void process_close_all(int *fds, size_t n); /* -1: not open */
+void dgm_process_close_all(int *fds, size_t n); /* -1: not open */
 
 /* ---- process_guard.c */
 

@@ -116,7 +116,7 @@ dgm_code dgm_process_find(const char *name, const char *const *env, const char *
 #define KERNEL_SIGACTION_ROOM 8 /* words; larger than struct sigaction of any kernel */
 
 struct child {
-    const struct process_spawn *spawn;
+    const struct dgm_process_spawn *spawn;
     const char **sh_argv; /* for a script without #!, as execvp does */
     const char *path;
     char *const *env;
@@ -136,7 +136,7 @@ int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 IN_CHILD static int run_child(void *arg)
 {
     struct child *c = arg;
-    const struct process_spawn *s = c->spawn;
+    const struct dgm_process_spawn *s = c->spawn;
     unsigned long zeros[KERNEL_SIGACTION_ROOM] = {0}; /* SIG_DFL; an empty set */
     syscall(SYS_setsid);
     if (!s->outlives_us) {
@@ -183,7 +183,7 @@ static pid_t clone_child(struct child *c)
     return why ? -1 : pid;
 }
 
-dgm_code process_spawn(const struct process_spawn *s, pid_t *ret_pid, dgm_err *err)
+dgm_code dgm_process_spawn(const struct dgm_process_spawn *s, pid_t *ret_pid, dgm_err *err)
 {
     char path[PATH_MAX];
     size_t n = 0;
@@ -238,7 +238,7 @@ bool dgm_process_open_pipe(int ends[2])
     return ends[0] >= 0 && ends[1] >= 0;
 }
 
-void process_close_all(int *fds, size_t n)
+void dgm_process_close_all(int *fds, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (fds[i] >= 0)

@@ -352,13 +352,14 @@ static void connections_over_the_limit_are_told_so(void **state)
 static void illegal_transitions_of_connections_and_exchanges_are_detected(void **state)
 {
     (void)state;
-    assert_null(dgm_machine_fault(&http_conn_machine));
-    assert_true(dgm_machine_allows(&http_conn_machine, CONN_BUSY, CONN_IDLE));
-    assert_false(dgm_machine_allows(&http_conn_machine, CONN_IDLE, CONN_BUSY));
-    assert_false(dgm_machine_allows(&http_conn_machine, CONN_CLOSING, CONN_IDLE));
-    assert_null(dgm_machine_fault(&http_exchange_machine));
-    assert_true(dgm_machine_allows(&http_exchange_machine, EXCHANGE_OPEN, EXCHANGE_RESPONDING));
-    assert_false(dgm_machine_allows(&http_exchange_machine, EXCHANGE_ENDED, EXCHANGE_RESPONDING));
+    assert_null(dgm_machine_fault(&dgm_http_conn_machine));
+    assert_true(dgm_machine_allows(&dgm_http_conn_machine, CONN_BUSY, CONN_IDLE));
+    assert_false(dgm_machine_allows(&dgm_http_conn_machine, CONN_IDLE, CONN_BUSY));
+    assert_false(dgm_machine_allows(&dgm_http_conn_machine, CONN_CLOSING, CONN_IDLE));
+    assert_null(dgm_machine_fault(&dgm_http_exchange_machine));
+    assert_true(dgm_machine_allows(&dgm_http_exchange_machine, EXCHANGE_OPEN, EXCHANGE_RESPONDING));
+    assert_false(
+        dgm_machine_allows(&dgm_http_exchange_machine, EXCHANGE_ENDED, EXCHANGE_RESPONDING));
 }
 
 static void the_trace_has_the_transitions_of_a_request(void **state)

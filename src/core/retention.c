@@ -1,4 +1,4 @@
-/* core/keep.c - how long things are kept: finished turns, ended tasks and notes go from the store when they are old
+/* core/retention.c - how long things are kept: finished turns, ended tasks and notes go from the store when they are old
  * enough. */
 #include "core/core_int.h"
 
@@ -9,14 +9,14 @@
 #define SHORTEST_MS ((int64_t)10 * 1000)
 #define LONGEST_MS ((int64_t)3600 * 1000)
 
-struct keeper {
+struct retention {
     dgm_core *core;
     dgm_timer timer;
     dgm_loop_stop stop;
     bool trimming;
 };
 
-static void wait_for_next(struct keeper *k)
+static void wait_for_next(struct retention *k)
 {
     int64_t turns = atomic_load(&k->core->retention_ms),
             tasks = atomic_load(&k->core->keep_tasks_ms);
@@ -29,7 +29,7 @@ static void wait_for_next(struct keeper *k)
 
 static void on_trimmed(dgm_code code, const dgm_err *err, void *arg)
 {
-    struct keeper *k = arg;
+    struct retention *k = arg;
     const dgm_core_options *o = &k->core->o;
     k->trimming = false;
     if (code && o->on_trim_failed)
@@ -38,7 +38,7 @@ static void on_trimmed(dgm_code code, const dgm_err *err, void *arg)
 
 static void retention_trim(void *arg)
 {
-    struct keeper *k = arg;
+    struct retention *k = arg;
     int64_t turns = atomic_load(&k->core->retention_ms),
             tasks = atomic_load(&k->core->keep_tasks_ms);
     int64_t now = dgm_loop_unix_ms();
@@ -53,29 +53,29 @@ static void retention_trim(void *arg)
 
 static void retention_close_timer(void *arg)
 {
-    struct keeper *k = arg;
+    struct retention *k = arg;
     dgm_timer_close(&k->timer, NULL, NULL);
 }
 
 static void retention_open(void *arg)
 {
-    struct keeper *k = arg;
+    struct retention *k = arg;
     dgm_timer_init(k->core->shards[0].loop, &k->timer, retention_trim, k);
     k->stop = (dgm_loop_stop){.fn = retention_close_timer, .arg = k};
     dgm_loop_on_stop(k->core->shards[0].loop, &k->stop);
     retention_trim(k); /* what became old while the server was down */
 }
 
-void keep_start(dgm_core *core)
+void dgm_retention_start(dgm_core *core)
 {
-    struct keeper *k = core->keeper = dgm_xcalloc(1, sizeof *k);
+    struct retention *k = core->retention = dgm_xcalloc(1, sizeof *k);
     k->core = core;
     dgm_loop_post(core->shards[0].loop, retention_open, k);
 }
 
-void keep_free(dgm_core *core)
+void dgm_retention_free(dgm_core *core)
 {
-    free(core->keeper);
+    free(core->retention);
 }
 
 void dgm_core_keep_for(dgm_core *core, int64_t retention_ms, int64_t keep_tasks_ms)
