@@ -2,24 +2,18 @@
  * core/core_int.h - what the files of this folder share: calls, live tasks, runs.
  *
  *   core.c        calls: to the loop that owns the task, and back with the answer
- *   table.c       hash tables of one loop: live tasks, messages on their way
- *   live.c        a task in memory: appending to it, writing to the store, publishing, resting
- *   load.c        from the store: a task, and older records of one that is here
- *   ask.c         what is asked of a task: get, subscribe, cancel, settle, disconnected
- *   names.c       what a task is found by beside its id: turns, calls
- *   find.c        finding it so
- *   note.c        what callers want remembered that is no task
- *   send.c        a message comes in: may it be taken, and where does it go
- *   deadline.c    a send that must be answered in time
- *   left.c        a caller that disconnects before there is a task
- *   message_turn.c  Message answers that are stored as turns, without a task
- *   resend.c      was it here before: messages on their way, and what a copy of one is given
- *   run.c         an execution of an agent for a turn: what it emits becomes records
- *   dgm_core_run_fill.c    ids, times and marks of what it emits
- *   lint_append.c what it should not have emitted
- *   recover.c     what a crash left unfinished
- *   drain.c       the end of the server
- *   retention.c   removes old turns, tasks and notes from the store
+ *   table.c       hash tables of one loop: live tasks, messages that are not stored yet
+ *   live.c        a task in memory: its states, appending to it, writing to the store, publishing
+ *   load.c        from the store: a task, and older records of a task in memory
+ *   ask.c         calls that a task handles: get, subscribe, cancel, settle, disconnected
+ *   find.c        other names of a task: turns, calls; finding it by them
+ *   notes.c       notes without a task, and Message answers that are stored as turns
+ *   send.c        a message comes in: may it be accepted, where does it go, when is its caller answered
+ *   resend.c      the same message again: messages that are not stored yet, and the answer to a copy
+ *   run.c         an execution of an agent for a turn: its states; its events become records
+ *   run_fill.c    the rules for its events; their ids, times and marks
+ *   list.c        pages of tasks
+ *   server_life.c recovery, retention, drain
  */
 #pragma once
 

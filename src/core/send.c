@@ -1,4 +1,18 @@
-/* core/send.c - a message comes in: may it be taken, and where does it go? */
+/*
+ * core/send.c - a message comes in: may it be accepted, where does it go, and when is its caller answered?
+ *
+ * A send may have to be answered in time, whatever the agent does (dgm_send.answer_ms):
+ *
+ *   its run has emitted nothing ──────────────► the run gets its task now
+ *   it is a copy of a message like that ──────► likewise
+ *   it waits for the task's run to end ───────► it is answered with the task as it is, and stays in the queue
+ *
+ * In every other case the answer waits for the store, not for an agent.
+ *
+ * A caller may disconnect before there is a task. No client can find, read or stop a run without a task, so the run
+ * ends when all callers that wait for its first event have left. A message that was sent several times has several
+ * callers.
+ */
 #include "core/core_int.h"
 #include "model/form.h"
 
@@ -201,4 +215,110 @@ void dgm_send_to_task(struct live *l, struct call *c)
     l->calls.n_queued++;
     c->send.queue = l;
     dgm_deadline_start(l->shard, c);
+}
+
+/* ---- deadlines --------------------------------------------------------------------------------------------------- */
+
+struct deadline {
+    dgm_timer timer;
+    dgm_loop_stop stop;
+    struct shard *shard;
+    struct call *call;
+};
+
+void dgm_deadline_stop(struct call *c)
+{
+    struct deadline *d = dgm_take(c->send.deadline);
+    if (!d)
+        return;
+    dgm_loop_off_stop(d->shard->loop, &d->stop);
+    dgm_timer_close(&d->timer, free, d);
+}
+
+static void end_at_stop(void *arg)
+{
+    struct deadline *d = arg;
+    dgm_deadline_stop(d->call);
+}
+
+static void deadline_passed(void *arg)
+{
+    struct deadline *d = arg;
+    struct call *c = d->call,
+                *first = c->send.waits_for ? dgm_resend_first_of(c->send.waits_for) : c;
+    struct live *l = c->send.queue;
+    dgm_deadline_stop(c);
+    if (l) {
+        l->held++;
+        dgm_send_answer_early(l, c);
+        l->held--;
+        return;
+    }
+    if (!first)
+        return;
+    first->send.is_late = true; /* if the store has not answered yet whether the message is new */
+    if (first->send.run)
+        dgm_core_run_make_task(first->send.run);
+}
+
+void dgm_deadline_start(struct shard *s, struct call *c)
+{
+    if (!c->send.answer_ms || c->send.deadline)
+        return;
+    struct deadline *d = c->send.deadline = dgm_xcalloc(1, sizeof *d);
+    d->shard = s;
+    d->call = c;
+    dgm_timer_init(s->loop, &d->timer, deadline_passed, d);
+    dgm_timer_start(&d->timer, c->send.answer_ms);
+    d->stop = (dgm_loop_stop){.fn = end_at_stop, .arg = d};
+    dgm_loop_on_stop(s->loop, &d->stop);
+}
+
+/* ---- callers that leave ------------------------------------------------------------------------------------------ */
+
+struct leaving {
+    dgm_core *core;
+    uint64_t number;
+};
+
+static bool all_callers_left(const struct call *first)
+{
+    for (const struct call *c = dgm_resend_copies_of(first); c; c = c->next) {
+        if (!c->send.has_left)
+            return false;
+    }
+    return first->send.has_left;
+}
+
+/* Messages without an id that is remembered are only known by their runs. */
+static struct call *find_send(struct shard *s, uint64_t number, struct call **ret_first)
+{
+    struct call *c = dgm_resend_find(s, number, ret_first);
+    for (struct run *r = s->runs; !c && r; r = r->next) {
+        if (r->caller && r->caller->send.number == number)
+            c = *ret_first = r->caller;
+    }
+    return c;
+}
+
+static void handle_caller_left(void *arg)
+{
+    struct leaving *l = arg;
+    struct shard *s = &l->core->shards[l->number % DGM_MAX_LOOPS];
+    struct call *first = NULL, *c = find_send(s, l->number, &first);
+    free(l);
+    if (!c)
+        return; /* it was decided before */
+    c->send.has_left = true;
+    if (first && first->send.run && all_callers_left(first))
+        dgm_core_run_abandon(first->send.run);
+}
+
+void dgm_core_caller_left(dgm_core *core, uint64_t sent)
+{
+    if (!sent)
+        return;
+    struct leaving *l = dgm_xmalloc(sizeof *l);
+    *l = (struct leaving){core, sent};
+    dgm_loop_post(core->shards[sent % DGM_MAX_LOOPS].loop, handle_caller_left, l);
 }

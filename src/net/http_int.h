@@ -1,13 +1,12 @@
 /*
  * net/http_int.h - what the files of the server share.
  *
- *   http_server.c    the server and its shards: starting, draining, going
- *   http_accept.c    listeners: who comes in
- *   http_conn.c      connections: bytes in and out
- *   http_exchange.c  a request and its answer
+ *   http_server.c    the server and its shards: start, drain, stop
+ *   http_accept.c    listeners: new connections
+ *   http_conn.c      connections: states, bytes in and out, timeouts
+ *   http_exchange.c  a request and its response
  *   http_budget.c    how many bytes requests may hold
- *   http_head.c      heads of answers
- *   http_timer.c     who waited too long
+ *   http_head.c      heads of responses
  *
  * A server has a shard per loop: its listener, its connections, its timers. A connection is a socket under
  * uv_poll and two queues; its parser exists only while a request is being read, so an idle one is small.
@@ -204,8 +203,6 @@ struct dgm_http_server {
     void *drained_arg;
     atomic_size_t undrained;
 };
-
-/* ---- http_timer.c ------------------------------------------------------------------------------------------ */
 
 void dgm_http_conn_set_timer(http_conn *c, enum http_timer kind);
 void dgm_http_on_tick(void *shard);

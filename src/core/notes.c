@@ -1,15 +1,62 @@
 /*
- * core/message_turn.c - Message answers that are stored as turns, without a task (dgm_send.keep_turn).
+ * core/notes.c - notes: texts that frontends store without a task, and Message answers that are stored as turns
+ * (dgm_send.keep_turn).
  *
- * They are notes: found by protocol and caller_id, in no list of tasks and in no context's history. A note has a
- * size limit, so the text is cut into pieces: the first has the caller_id as its name, the others that and a number.
+ * A stored Message answer is found by protocol and caller_id, in no list of tasks and in no context's history. A note
+ * has a size limit, so the text is cut into pieces: the name of the first is the caller_id, the others have that and a
+ * number.
  *
- *   text: "1 N1 N2 N3 N4 N5 TIME\n", and behind it agent, context, previous, request, record, of N1 to N5 bytes
+ *   text: "1 N1 N2 N3 N4 N5 TIME\n", then agent, context, previous, request, record, of N1 to N5 bytes
  */
 #include "core/core_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+/* The answer to one that came too late; never from inside the call. */
+struct late {
+    dgm_store_done done;
+    dgm_on_note_found found;
+    void *arg;
+};
+
+static void note_refuse(void *arg)
+{
+    struct late *l = arg;
+    dgm_err err = {0};
+    dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
+    if (l->found)
+        l->found(err.code, (dgm_str){0}, &err, l->arg);
+    else
+        l->done(err.code, &err, l->arg);
+    free(l);
+}
+
+static void refuse_soon(struct late late)
+{
+    struct late *l = dgm_xmalloc(sizeof *l);
+    *l = late;
+    dgm_loop_post(dgm_loop_current(), note_refuse, l);
+}
+
+void dgm_core_put_note(dgm_core *core, const dgm_note *note, dgm_store_done done, void *arg)
+{
+    if (core->stopping)
+        refuse_soon((struct late){.done = done, .arg = arg});
+    else
+        dgm_store_put_note(core->o.store, note, done, arg);
+}
+
+void dgm_core_get_note(dgm_core *core, dgm_owner owner, dgm_str kind, dgm_str name,
+                       dgm_on_note_found found, void *arg)
+{
+    if (core->stopping)
+        refuse_soon((struct late){.found = found, .arg = arg});
+    else
+        dgm_store_get_note(core->o.store, owner, kind, name, found, arg);
+}
+
+/* ---- Message answers --------------------------------------------------------------------------------------------- */
 
 #define PIECE_BYTES (DGM_MAX_NOTE_BYTES / 2)
 #define MAX_PIECES 64 /* 32 MiB: a request and a record have 8 MiB each at most */
