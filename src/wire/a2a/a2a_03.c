@@ -1,29 +1,13 @@
-/* wire/a2a/a2a_03.c - nouns and events in the kind-tagged dialect of 0.3's JSON-RPC. */
-#include "wire/a2a/a2a_int.h"
+/*
+ * wire/a2a/a2a_03.c - the kind-tagged dialect of 0.3's JSON-RPC: the functions of its tables, and those that both
+ * dialects of 0.3 share.
+ */
+#include "wire/a2a/a2a_card_int.h"
+
+#define DIALECT_03
+#include "model/a2a_table.h"
 
 const char dgm_a2a_03_name[] = "a2a-0.3";
-
-static const char *const state_names[DGM_N_STATES] = {
-    [DGM_STATE_UNKNOWN] = "unknown",
-    [DGM_STATE_SUBMITTED] = "submitted",
-    [DGM_STATE_WORKING] = "working",
-    [DGM_STATE_COMPLETED] = "completed",
-    [DGM_STATE_FAILED] = "failed",
-    [DGM_STATE_CANCELED] = "canceled",
-    [DGM_STATE_INPUT_REQUIRED] = "input-required",
-    [DGM_STATE_REJECTED] = "rejected",
-    [DGM_STATE_AUTH_REQUIRED] = "auth-required",
-};
-/* `created` is document 000's word for submitted; two Ls come from peers that mix the dialects. */
-static const dgm_enum_alias state_aliases[] = {
-    {"created", DGM_STATE_SUBMITTED}, {"cancelled", DGM_STATE_CANCELED}, {NULL, 0}};
-const dgm_enum_names dgm_a2a_03_states = {
-    .what = "task state", .names = state_names, .n = DGM_N_STATES, .aliases = state_aliases};
-
-static const char *const role_names[] = {NULL, "user", "agent"};
-static const dgm_enum_alias role_aliases[] = {{"assistant", DGM_ROLE_AGENT}, {NULL, 0}};
-const dgm_enum_names dgm_a2a_03_roles = {
-    .what = "role", .names = role_names, .n = 3, .aliases = role_aliases};
 
 /* ---- data that is no object -------------------------------------------------------------------------- */
 
@@ -97,123 +81,7 @@ static inline yyjson_val *kind_of(yyjson_val *v)
     return dgm_json_get(v, DGM_STR("kind"));
 }
 
-/* ---- parts --------------------------------------------------------------------------------------------- */
-
-static const dgm_field text_fields[] = {
-    DGM_F_CONST("kind", "text"),
-    DGM_F_ONE(dgm_part, content, "text", STR, DGM_PART_TEXT, NULL),
-    DGM_F(dgm_part, metadata, "metadata", MAP_JSON, 0),
-};
-static const dgm_field file_fields[] = {
-    DGM_F(dgm_part, filename, "name", STR, 0),
-    DGM_F(dgm_part, media_type, "mimeType", STR, 0),
-    DGM_F_ONE(dgm_part, content, "bytes", BASE64, DGM_PART_RAW, NULL),
-    DGM_F_ONE(dgm_part, content, "uri", STR, DGM_PART_URL, NULL),
-    /* Spellings in the prose of 0.3 and in peers that mix the dialects. */
-    DGM_F_ONE_READ(dgm_part, content, "fileWithBytes", BASE64, DGM_PART_RAW, NULL),
-    DGM_F_ONE_READ(dgm_part, content, "data", BASE64, DGM_PART_RAW, NULL),
-    DGM_F_ONE_READ(dgm_part, content, "fileWithUri", STR, DGM_PART_URL, NULL),
-    DGM_F_ONE_READ(dgm_part, content, "url", STR, DGM_PART_URL, NULL),
-};
-static const dgm_shape file_shape = {
-    .what = "file",
-    .size = sizeof(dgm_part),
-    DGM_FIELDS(file_fields),
-    .extra_at = offsetof(dgm_part, nested_extra),
-    .tag_at = offsetof(dgm_part, kind),
-    .one_required = true,
-};
-static const dgm_field file_part_fields[] = {
-    DGM_F_CONST("kind", "file"),
-    DGM_F_NEST("file", DGM_REQUIRED, &file_shape),
-    DGM_F(dgm_part, metadata, "metadata", MAP_JSON, 0),
-};
-static const dgm_field data_fields[] = {
-    DGM_F_CONST("kind", "data"),
-    DGM_F_ONE(dgm_part, data, "data", MAP_JSON, DGM_PART_DATA, NULL),
-    DGM_F(dgm_part, metadata, "metadata", MAP_JSON, 0),
-};
-
-static void write_wrapped_data(dgm_writer *w, const void *part)
-{
-    dgm_buf_add_lit(w->out, "{\"kind\":\"data\",\"data\":");
-    dgm_a2a_put_wrapped(w, part);
-    dgm_buf_add_char(w->out, ',');
-    dgm_a2a_put_marked_metadata(w, part);
-    dgm_buf_add_char(w->out, '}');
-}
-
-#define PART_SHAPE(fields_)                                                                        \
-    .what = "part", .size = sizeof(dgm_part), DGM_FIELDS(fields_),                                 \
-    .extra_at = offsetof(dgm_part, extra), .tag_at = offsetof(dgm_part, kind)
-static const dgm_shape text_part = {PART_SHAPE(text_fields), .one_required = true};
-static const dgm_shape file_part = {PART_SHAPE(file_part_fields)};
-static const dgm_shape data_part = {PART_SHAPE(data_fields), .one_required = true,
-                                    .after_read = dgm_a2a_unwrap_data};
-static const dgm_shape wrapped_data_part = {PART_SHAPE(data_fields),
-                                            .write_instead = write_wrapped_data};
-
-/* kind is required by the schema and left out by some: then the member that is there tells. */
-static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at)
-{
-    static const struct {
-        dgm_str kind;
-        const dgm_shape *shape;
-    } shapes[] = {{{"text", 4}, &text_part}, {{"file", 4}, &file_part}, {{"data", 4}, &data_part}};
-    yyjson_val *kind = kind_of(v);
-    if (yyjson_is_str(kind) && dgm_str_is(dgm_json_str(kind), "text"))
-        return &text_part; /* nearly all of them */
-    if (!yyjson_is_obj(v)) {
-        dgm_read_wrong(r, v, at, "an object (part)");
-        return NULL;
-    }
-    if (kind && !yyjson_is_str(kind) && !yyjson_is_null(kind)) {
-        dgm_read_wrong(r, kind, DGM_AT_LIT(at, "kind"), "a string");
-        return NULL;
-    }
-    for (size_t i = 0; i < 3; i++) {
-        dgm_str name = shapes[i].kind;
-        if (yyjson_is_str(kind) ? dgm_str_eq(dgm_json_str(kind), name)
-                                : dgm_json_get(v, name) != NULL)
-            return shapes[i].shape;
-    }
-    if (yyjson_is_str(kind))
-        dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "kind"),
-                 "\"%.*s\" is not a kind of part; allowed values: \"text\", \"file\" or \"data\"",
-                 (int)(dgm_json_str(kind).n < 60 ? dgm_json_str(kind).n : 60),
-                 dgm_json_str(kind).p);
-    else
-        dgm_fail(r->err, DGM_BAD_PARAMS, at,
-                 "a part holds exactly one of text, file, data; it has none");
-    return NULL;
-}
-
-static dgm_picked pick_part_write(const void *object)
-{
-    const dgm_part *part = object;
-    switch (part->kind) {
-    case DGM_PART_RAW:
-    case DGM_PART_URL: return (dgm_picked){&file_part, object};
-    case DGM_PART_DATA:
-        return (dgm_picked){yyjson_is_obj((yyjson_val *)(uintptr_t)part->data) ? &data_part
-                                                                               : &wrapped_data_part,
-                            object};
-    case DGM_PART_NONE:
-    case DGM_PART_TEXT: break;
-    }
-    return (dgm_picked){&text_part, object};
-}
-
-const dgm_shape dgm_a2a_03_part = {
-    .what = "part",
-    .size = sizeof(dgm_part),
-    .extra_at = DGM_NOWHERE,
-    .tag_at = DGM_NOWHERE,
-    .pick_read = pick_part,
-    .pick_write = pick_part_write,
-};
-
-/* ---- messages ------------------------------------------------------------------------------------------- */
+/* ---- messages, tasks, events ---------------------------------------------------------------------- */
 
 /* Document 002 shows a status message as {role, content}: one text part. */
 static dgm_code read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
@@ -227,29 +95,7 @@ static dgm_code read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at, voi
     m->parts = (dgm_parts){part, 1};
     return DGM_OK;
 }
-static const dgm_custom content = {.read = read_content};
-
-static const dgm_field message_fields[] = {
-    DGM_F_CONST("kind", "message"),
-    DGM_F(dgm_message, message_id, "messageId", STR, DGM_REQUIRED | DGM_NONEMPTY | DGM_MINTED),
-    DGM_F(dgm_message, context_id, "contextId", STR, 0),
-    DGM_F(dgm_message, task_id, "taskId", STR, 0),
-    DGM_F_OF(dgm_message, role, "role", ENUM, DGM_REQUIRED | DGM_NONEMPTY, &dgm_a2a_03_roles),
-    DGM_F_OF(dgm_message, parts, "parts", LIST, DGM_REQUIRED | DGM_NONEMPTY, &dgm_a2a_03_part),
-    DGM_F(dgm_message, metadata, "metadata", MAP_JSON, 0),
-    DGM_F(dgm_message, extensions, "extensions", STRS, 0),
-    DGM_F(dgm_message, reference_task_ids, "referenceTaskIds", STRS, 0),
-    DGM_F_CUSTOM_FOR(dgm_message, parts, "content", &content),
-};
-const dgm_shape dgm_a2a_03_message = {
-    .what = "message",
-    .size = sizeof(dgm_message),
-    DGM_FIELDS(message_fields),
-    .extra_at = offsetof(dgm_message, extra),
-    .tag_at = DGM_NOWHERE,
-};
-
-/* ---- status messages that say nothing ------------------------------------------------------------- */
+static const dgm_custom content_text = {.read = read_content};
 
 static bool is_blank(const yyjson_val *v)
 {
@@ -258,7 +104,7 @@ static bool is_blank(const yyjson_val *v)
            (yyjson_is_str(it) && unsafe_yyjson_get_len(it) == 0);
 }
 
-bool dgm_a2a_says_nothing(const dgm_reader *r, const yyjson_val *message)
+bool dgm_a2a_message_is_empty(const dgm_reader *r, const yyjson_val *message)
 {
     static const char *const members[] = {"parts", "content", "messageId", "message_id",
                                           "metadata"};
@@ -299,80 +145,6 @@ dgm_code dgm_a2a_drop_empty_message(dgm_reader *r, void *object, yyjson_val *v, 
     return DGM_OK;
 }
 
-static const dgm_shape *pick_status_message(dgm_reader *r, yyjson_val *v, const dgm_at *at)
-{
-    (void)at;
-    return dgm_a2a_says_nothing(r, v) ? &dgm_a2a_no_message : &dgm_a2a_03_message;
-}
-
-static dgm_picked pick_message_write(const void *object)
-{
-    return (dgm_picked){&dgm_a2a_03_message, object};
-}
-
-static const dgm_shape status_message = {
-    .what = "message",
-    .size = sizeof(dgm_message),
-    DGM_FIELDS(message_fields),
-    .extra_at = DGM_NOWHERE,
-    .tag_at = DGM_NOWHERE,
-    .pick_read = pick_status_message,
-    .pick_write = pick_message_write,
-};
-
-/* ---- tasks ------------------------------------------------------------------------------------------------ */
-
-static const dgm_field status_fields[] = {
-    DGM_F_OF(dgm_status, state, "state", ENUM, DGM_REQUIRED, &dgm_a2a_03_states),
-    DGM_F_OF(dgm_status, message, "message", OBJECT, 0, &status_message),
-    DGM_F(dgm_status, timestamp, "timestamp", TIME, 0),
-};
-const dgm_shape dgm_a2a_03_status = {
-    .what = "status",
-    .size = sizeof(dgm_status),
-    DGM_FIELDS(status_fields),
-    .extra_at = offsetof(dgm_status, extra),
-    .tag_at = DGM_NOWHERE,
-    .after_read = dgm_a2a_drop_empty_message,
-};
-
-static const dgm_field artifact_fields[] = {
-    DGM_F(dgm_artifact, artifact_id, "artifactId", STR, DGM_REQUIRED | DGM_NONEMPTY | DGM_MINTED),
-    DGM_F(dgm_artifact, name, "name", STR, 0),
-    DGM_F(dgm_artifact, description, "description", STR, 0),
-    DGM_F_OF(dgm_artifact, parts, "parts", LIST, DGM_REQUIRED | DGM_NONEMPTY | DGM_STRICT,
-             &dgm_a2a_03_part),
-    DGM_F(dgm_artifact, metadata, "metadata", MAP_JSON, 0),
-    DGM_F(dgm_artifact, extensions, "extensions", STRS, 0),
-};
-const dgm_shape dgm_a2a_03_artifact = {
-    .what = "artifact",
-    .size = sizeof(dgm_artifact),
-    DGM_FIELDS(artifact_fields),
-    .extra_at = offsetof(dgm_artifact, extra),
-    .tag_at = DGM_NOWHERE,
-};
-
-static const dgm_field task_fields[] = {
-    DGM_F_CONST("kind", "task"),
-    DGM_F(dgm_task, id, "id", STR, DGM_REQUIRED | DGM_NONEMPTY | DGM_MINTED),
-    /* Required by 0.3's schema but not by 1.0: a task that came from there without one has "". */
-    DGM_F(dgm_task, context_id, "contextId", STR, DGM_REQUIRED | DGM_MINTED),
-    DGM_F_OF(dgm_task, status, "status", INLINE, DGM_REQUIRED, &dgm_a2a_03_status),
-    DGM_F_OF(dgm_task, artifacts, "artifacts", LIST, 0, &dgm_a2a_03_artifact),
-    DGM_F_OF(dgm_task, history, "history", LIST, 0, &dgm_a2a_03_message),
-    DGM_F(dgm_task, metadata, "metadata", MAP_JSON, 0),
-};
-const dgm_shape dgm_a2a_03_task = {
-    .what = "task",
-    .size = sizeof(dgm_task),
-    DGM_FIELDS(task_fields),
-    .extra_at = offsetof(dgm_task, extra),
-    .tag_at = DGM_NOWHERE,
-};
-
-/* ---- events ------------------------------------------------------------------------------------------------ */
-
 static dgm_code read_final(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     dgm_opt_bool ignored;
@@ -391,40 +163,60 @@ static void write_final(dgm_writer *w, const dgm_field *f, const void *object)
 }
 const dgm_custom dgm_a2a_final = {read_final, write_final};
 
-static const dgm_field status_update_fields[] = {
-    DGM_F_CONST("kind", "status-update"),
-    DGM_F(dgm_status_update, task_id, "taskId", STR, DGM_REQUIRED | DGM_NONEMPTY | DGM_MINTED),
-    DGM_F(dgm_status_update, context_id, "contextId", STR,
-          DGM_REQUIRED | DGM_NONEMPTY | DGM_MINTED),
-    DGM_F_OF(dgm_status_update, status, "status", INLINE, DGM_REQUIRED, &dgm_a2a_03_status),
-    DGM_F_CUSTOM("final", 0, &dgm_a2a_final),
-    DGM_F(dgm_status_update, metadata, "metadata", MAP_JSON, 0),
-};
-const dgm_shape dgm_a2a_03_status_update = {
-    .what = "status-update",
-    .size = sizeof(dgm_status_update),
-    DGM_FIELDS(status_update_fields),
-    .extra_at = offsetof(dgm_status_update, extra),
-    .tag_at = DGM_NOWHERE,
-};
+static const dgm_shape NAME(status_message);
+#include "model/a2a_objects.def"
 
-static const dgm_field artifact_update_fields[] = {
-    DGM_F_CONST("kind", "artifact-update"),
-    DGM_F(dgm_artifact_update, task_id, "taskId", STR, DGM_REQUIRED | DGM_NONEMPTY | DGM_MINTED),
-    DGM_F(dgm_artifact_update, context_id, "contextId", STR,
-          DGM_REQUIRED | DGM_NONEMPTY | DGM_MINTED),
-    DGM_F_OF(dgm_artifact_update, artifact, "artifact", INLINE, DGM_REQUIRED, &dgm_a2a_03_artifact),
-    DGM_F(dgm_artifact_update, append, "append", BOOL, 0),
-    DGM_F(dgm_artifact_update, last_chunk, "lastChunk", BOOL, 0),
-    DGM_F(dgm_artifact_update, metadata, "metadata", MAP_JSON, 0),
-};
-const dgm_shape dgm_a2a_03_artifact_update = {
-    .what = "artifact-update",
-    .size = sizeof(dgm_artifact_update),
-    DGM_FIELDS(artifact_update_fields),
-    .extra_at = offsetof(dgm_artifact_update, extra),
-    .tag_at = DGM_NOWHERE,
-};
+/* ---- parts ------------------------------------------------------------------------------------------ */
+
+#include "wire/a2a/a2a_03_parts.def"
+
+static void write_wrapped_data(dgm_writer *w, const void *part)
+{
+    dgm_buf_add_lit(w->out, "{\"kind\":\"data\",\"data\":");
+    dgm_a2a_put_wrapped(w, part);
+    dgm_buf_add_char(w->out, ',');
+    dgm_a2a_put_marked_metadata(w, part);
+    dgm_buf_add_char(w->out, '}');
+}
+
+/* kind is required by the schema and left out by some: then the member that is there tells. */
+static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+{
+    static const struct {
+        dgm_str kind;
+        const dgm_shape *shape;
+    } shapes[] = {{{"text", 4}, &NAME(text_part)},
+                  {{"file", 4}, &NAME(file_part)},
+                  {{"data", 4}, &NAME(data_part)}};
+    yyjson_val *kind = kind_of(v);
+    if (yyjson_is_str(kind) && dgm_str_is(dgm_json_str(kind), "text"))
+        return &NAME(text_part); /* nearly all of them */
+    if (!yyjson_is_obj(v)) {
+        dgm_read_wrong(r, v, at, "an object (part)");
+        return NULL;
+    }
+    if (kind && !yyjson_is_str(kind) && !yyjson_is_null(kind)) {
+        dgm_read_wrong(r, kind, DGM_AT_LIT(at, "kind"), "a string");
+        return NULL;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        dgm_str name = shapes[i].kind;
+        if (yyjson_is_str(kind) ? dgm_str_eq(dgm_json_str(kind), name)
+                                : dgm_json_get(v, name) != NULL)
+            return shapes[i].shape;
+    }
+    if (yyjson_is_str(kind))
+        dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "kind"),
+                 "\"%.*s\" is not a kind of part; allowed values: \"text\", \"file\" or \"data\"",
+                 (int)(dgm_json_str(kind).n < 60 ? dgm_json_str(kind).n : 60),
+                 dgm_json_str(kind).p);
+    else
+        dgm_fail(r->err, DGM_BAD_PARAMS, at,
+                 "a part holds exactly one of text, file, data; it has none");
+    return NULL;
+}
+
+/* ---- events ------------------------------------------------------------------------------------------ */
 
 /* 0.3 has no wrapper: the kind says which of the four it is. */
 static const struct {
@@ -506,3 +298,91 @@ const dgm_shape dgm_a2a_03_stream_response = {
     .read_instead = read_event,
     .pick_write = pick_event_write,
 };
+
+/* ---- requests ---------------------------------------------------------------------------------------- */
+
+/* 0.3: a configuration without an id goes by its task's; so that id need not be said. */
+static dgm_code read_push_id(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    dgm_push_config *c = object;
+    return dgm_read_str(r, v, at, &c->id);
+}
+
+static void write_push_id(dgm_writer *w, const dgm_field *f, const void *object)
+{
+    const dgm_push_config *c = object;
+    if (!c->id.p || (c->id.n && dgm_str_eq(c->id, c->task_id)))
+        return;
+    dgm_put_key(w, f);
+    dgm_json_put_str(w->out, c->id);
+}
+static const dgm_custom push_id = {read_push_id, write_push_id};
+
+static dgm_code fill_push_id(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
+{
+    dgm_push_config *c = object;
+    (void)r;
+    (void)v;
+    (void)at;
+    if (!c->id.n && c->task_id.n)
+        c->id = c->task_id;
+    return DGM_OK;
+}
+static const dgm_shape NAME(push_config);
+
+static dgm_code read_push_list(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    dgm_push_config_list *list = object;
+    return dgm_read_list(r, &NAME(push_config), v, at, &list->configs);
+}
+
+static void write_push_list(dgm_writer *w, const void *object)
+{
+    const dgm_push_config_list *list = object;
+    dgm_buf_add_char(w->out, '[');
+    for (size_t i = 0; i < list->configs.n; i++) {
+        if (i)
+            dgm_buf_add_char(w->out, ',');
+        dgm_shape_write(w, &NAME(push_config), &list->configs.at[i]);
+    }
+    dgm_buf_add_char(w->out, ']');
+}
+
+/* 0.3 says the opposite: blocking. Absent means wait in both. */
+dgm_code dgm_a2a_read_blocking(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+{
+    dgm_send_configuration *c = object;
+    dgm_opt_bool blocking;
+    dgm_code rc = dgm_read_bool(r, v, at, &blocking);
+    if (!rc)
+        c->return_immediately = blocking == DGM_TRUE ? DGM_FALSE : DGM_TRUE;
+    return rc;
+}
+
+static void write_blocking(dgm_writer *w, const dgm_field *f, const void *object)
+{
+    const dgm_send_configuration *c = object;
+    if (c->return_immediately == DGM_UNSET)
+        return;
+    dgm_put_key(w, f);
+    if (c->return_immediately == DGM_TRUE)
+        dgm_buf_add_lit(w->out, "false");
+    else
+        dgm_buf_add_lit(w->out, "true");
+}
+static const dgm_custom blocking = {dgm_a2a_read_blocking, write_blocking};
+
+/* Without a configuration id 0.3 means the one whose id is the task's. */
+dgm_code dgm_a2a_fill_config_id(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
+{
+    dgm_task_request *q = object;
+    (void)r;
+    (void)v;
+    (void)at;
+    if (!q->config_id.n)
+        q->config_id = q->task_id;
+    return DGM_OK;
+}
+
+#include "wire/a2a/a2a_card.def"
+#include "wire/a2a/a2a_requests.def"

@@ -7,54 +7,6 @@
  */
 #include "wire/a2a/a2a_card_int.h"
 
-/* ---- small things, spelled alike everywhere ---------------------------------------------------- */
-
-static const dgm_field provider_fields[] = {
-    DGM_F(dgm_agent_provider, url, "url", STR, DGM_A2A_EMPTY_IF_MISSING),
-    DGM_F(dgm_agent_provider, organization, "organization", STR, DGM_A2A_EMPTY_IF_MISSING),
-};
-static const dgm_shape provider =
-    DGM_A2A_SHAPE(dgm_agent_provider, "provider", provider_fields, true);
-
-static const dgm_field signature_fields[] = {
-    DGM_F(dgm_card_signature, protected_header, "protected", STR, DGM_REQUIRED),
-    DGM_F(dgm_card_signature, signature, "signature", STR, DGM_REQUIRED),
-    DGM_F(dgm_card_signature, header, "header", MAP_JSON, 0),
-};
-static const dgm_shape signature =
-    DGM_A2A_SHAPE(dgm_card_signature, "card signature", signature_fields, true);
-
-static const dgm_field extension_fields[] = {
-    DGM_F(dgm_agent_extension, uri, "uri", STR, DGM_A2A_EMPTY_IF_MISSING),
-    DGM_F(dgm_agent_extension, description, "description", STR, 0),
-    DGM_F(dgm_agent_extension, required, "required", BOOL, 0),
-    DGM_F(dgm_agent_extension, params, "params", MAP_JSON, 0),
-};
-static const dgm_shape extension =
-    DGM_A2A_SHAPE(dgm_agent_extension, "extension", extension_fields, true);
-static const dgm_shape extension_03 =
-    DGM_A2A_SHAPE(dgm_agent_extension, "extension", extension_fields, false);
-
-/* ---- interfaces -------------------------------------------------------------------------------- */
-
-#define ADDRESS (DGM_REQUIRED | DGM_NONEMPTY)
-
-static const dgm_field interface_fields[] = {
-    DGM_F(dgm_agent_interface, url, "url", STR, ADDRESS),
-    DGM_F(dgm_agent_interface, protocol_binding, "protocolBinding", STR, ADDRESS),
-    DGM_F(dgm_agent_interface, tenant, "tenant", STR, 0),
-    DGM_F(dgm_agent_interface, protocol_version, "protocolVersion", STR, DGM_A2A_EMPTY_IF_MISSING),
-};
-static const dgm_shape interface_10 =
-    DGM_A2A_SHAPE(dgm_agent_interface, "interface", interface_fields, true);
-
-static const dgm_field interface_03_fields[] = {
-    DGM_F(dgm_agent_interface, url, "url", STR, ADDRESS),
-    DGM_F(dgm_agent_interface, protocol_binding, "transport", STR, ADDRESS),
-};
-static const dgm_shape interface_03 =
-    DGM_A2A_SHAPE(dgm_agent_interface, "interface", interface_03_fields, true);
-
 /* How well a version fits into a card of 0.3. */
 enum fit { ANOTHER_VERSION, OLDER, FITS };
 
@@ -88,132 +40,23 @@ static enum fit best_fit(const dgm_agent_interfaces *list)
     return best;
 }
 
-/* ---- capabilities ------------------------------------------------------------------------------ */
-
-#define CAN(member, json, flags) DGM_F(dgm_agent_capabilities, member, json, BOOL, flags)
-#define EXTENSIONS(shape) DGM_F_OF(dgm_agent_capabilities, extensions, "extensions", LIST, 0, shape)
-
-static const dgm_field capabilities_fields[] = {
-    CAN(streaming, "streaming", DGM_PRESENCE),
-    CAN(push_notifications, "pushNotifications", DGM_PRESENCE),
-    EXTENSIONS(&extension),
-    CAN(extended_agent_card, "extendedAgentCard", DGM_PRESENCE),
-    CAN(state_transition_history, "stateTransitionHistory", DGM_READ_ONLY), /* 0.3's */
-};
-static const dgm_field capabilities_03_fields[] = {
-    CAN(streaming, "streaming", 0),
-    CAN(push_notifications, "pushNotifications", 0),
-    CAN(state_transition_history, "stateTransitionHistory", 0),
-    EXTENSIONS(&extension_03),
-};
-static const dgm_field capabilities_03_rest_fields[] = {
-    CAN(streaming, "streaming", 0),
-    CAN(push_notifications, "pushNotifications", 0),
-    EXTENSIONS(&extension),
-};
-static const dgm_shape capabilities =
-    DGM_A2A_SHAPE(dgm_agent_capabilities, "capabilities", capabilities_fields, true);
-static const dgm_shape capabilities_03 =
-    DGM_A2A_SHAPE(dgm_agent_capabilities, "capabilities", capabilities_03_fields, false);
-static const dgm_shape capabilities_03_rest =
-    DGM_A2A_SHAPE(dgm_agent_capabilities, "capabilities", capabilities_03_rest_fields, true);
-
 /* ---- skills ------------------------------------------------------------------------------------ */
 
 /* 0.3's `security`, where 1.0's securityRequirements say nothing. An empty list says nothing: were it
  * to win, the skill would seem open to everybody. */
-static dgm_code take_security(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
+dgm_code dgm_a2a_read_skill_security(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
 {
     dgm_agent_skill *skill = object;
     yyjson_val *security = dgm_json_get(v, DGM_STR("security"));
     if (skill->security_requirements.n || !security || yyjson_is_null(security))
         return DGM_OK;
-    return dgm_read_list(r, &dgm_a2a_10_requirement, security, DGM_AT_LIT(at, "security"),
+    return dgm_read_list(r, &dgm_form_requirement, security, DGM_AT_LIT(at, "security"),
                          &skill->security_requirements);
 }
 
-static const dgm_custom read_later = {NULL, NULL};
-
-#define SKILL_ROWS                                                                                 \
-    DGM_F(dgm_agent_skill, id, "id", STR, DGM_REQUIRED | DGM_NONEMPTY),                            \
-        DGM_F(dgm_agent_skill, name, "name", STR, DGM_REQUIRED),                                   \
-        DGM_F(dgm_agent_skill, description, "description", STR, DGM_A2A_EMPTY_IF_MISSING),         \
-        DGM_F(dgm_agent_skill, tags, "tags", STRS, DGM_A2A_EMPTY_IF_MISSING),                      \
-        DGM_F(dgm_agent_skill, examples, "examples", STRS, 0),                                     \
-        DGM_F(dgm_agent_skill, input_modes, "inputModes", STRS, 0),                                \
-        DGM_F(dgm_agent_skill, output_modes, "outputModes", STRS, 0)
-#define SKILL_SECURITY(json, shape)                                                                \
-    DGM_F_OF(dgm_agent_skill, security_requirements, json, LIST, 0, shape)
-
-static const dgm_field skill_fields[] = {
-    SKILL_ROWS,
-    SKILL_SECURITY("securityRequirements", &dgm_a2a_10_requirement),
-    DGM_F_CUSTOM("security", 0, &read_later),
-};
-static const dgm_field skill_03_fields[] = {
-    SKILL_ROWS,
-    SKILL_SECURITY("security", &dgm_a2a_03_requirement),
-};
-static const dgm_field skill_03_rest_fields[] = {
-    SKILL_ROWS,
-    SKILL_SECURITY("security", &dgm_a2a_10_requirement),
-};
-static const dgm_shape skill = {
-    .what = "skill",
-    .size = sizeof(dgm_agent_skill),
-    DGM_FIELDS(skill_fields),
-    .extra_at = offsetof(dgm_agent_skill, extra),
-    .tag_at = DGM_NOWHERE,
-    .proto = true,
-    .after_read = take_security,
-};
-static const dgm_shape skill_03 = DGM_A2A_SHAPE(dgm_agent_skill, "skill", skill_03_fields, false);
-static const dgm_shape skill_03_rest =
-    DGM_A2A_SHAPE(dgm_agent_skill, "skill", skill_03_rest_fields, true);
+const dgm_custom dgm_a2a_ignored = {NULL, NULL};
 
 /* ---- the card: 1.0, and reading ---------------------------------------------------------------- */
-
-/* A card with the members that only 0.3 has. */
-struct card {
-    dgm_agent_card it; /* first: rows for this serve a plain dgm_agent_card too */
-    dgm_str url, transport, version;
-    dgm_agent_interfaces additional;
-    dgm_opt_bool extended;
-    dgm_security_requirements security;
-};
-
-#define CARD(member, json, kind, flags) DGM_F(struct card, member, json, kind, flags)
-#define CARD_OF(member, json, kind, flags, of) DGM_F_OF(struct card, member, json, kind, flags, of)
-#define EMPTY DGM_A2A_EMPTY_IF_MISSING
-
-static const dgm_field card_fields[] = {
-    CARD(it.name, "name", STR, DGM_REQUIRED),
-    CARD(it.description, "description", STR, EMPTY),
-    /* Not DGM_REQUIRED: read_card() asks for it, or for url. */
-    CARD_OF(it.interfaces, "supportedInterfaces", LIST, DGM_PRESENCE, &interface_10),
-    CARD_OF(it.provider, "provider", OBJECT, 0, &provider),
-    CARD(it.version, "version", STR, EMPTY),
-    CARD(it.documentation_url, "documentationUrl", STR, DGM_PRESENCE),
-    CARD_OF(it.capabilities, "capabilities", INLINE, EMPTY, &capabilities),
-    CARD_OF(it.security_schemes, "securitySchemes", MAP, 0, &dgm_a2a_10_scheme),
-    CARD_OF(it.security_requirements, "securityRequirements", LIST, 0, &dgm_a2a_10_requirement),
-    CARD(it.default_input_modes, "defaultInputModes", STRS, EMPTY),
-    CARD(it.default_output_modes, "defaultOutputModes", STRS, EMPTY),
-    CARD_OF(it.skills, "skills", LIST, EMPTY, &skill),
-    CARD_OF(it.signatures, "signatures", LIST, 0, &signature),
-    CARD(it.icon_url, "iconUrl", STR, DGM_PRESENCE),
-    CARD(url, "url", STR, DGM_READ_ONLY),
-    CARD(transport, "preferredTransport", STR, DGM_READ_ONLY),
-    CARD(version, "protocolVersion", STR, DGM_READ_ONLY),
-    CARD_OF(additional, "additionalInterfaces", LIST, DGM_READ_ONLY, &interface_03),
-    CARD(extended, "supportsAuthenticatedExtendedCard", BOOL, DGM_READ_ONLY),
-    CARD_OF(security, "security", LIST, DGM_READ_ONLY, &dgm_a2a_10_requirement),
-};
-
-#define CARD_SHAPE(T, fields_, proto_)                                                             \
-    .what = "card", .size = sizeof(T), DGM_FIELDS(fields_),                                        \
-    .extra_at = offsetof(struct card, it.extra), .tag_at = DGM_NOWHERE, .proto = (proto_)
-static const dgm_shape any_card = {CARD_SHAPE(struct card, card_fields, true)};
 
 static bool same_place(const dgm_agent_interface *a, const dgm_agent_interface *b)
 {
@@ -247,7 +90,7 @@ static void add_interfaces_03(dgm_arena *a, struct card *card)
 static dgm_code read_card(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object, bool v03)
 {
     struct card card = {0};
-    dgm_code rc = dgm_shape_read(r, &any_card, v, at, &card);
+    dgm_code rc = dgm_shape_read(r, &dgm_form_card_members, v, at, &card);
     if (rc)
         return rc;
     size_t listed = card.it.interfaces.n;
@@ -268,18 +111,15 @@ static dgm_code read_card(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *
     return DGM_OK;
 }
 
-static dgm_code read_card_10(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+dgm_code dgm_a2a_read_card_10(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     return read_card(r, v, at, object, false);
 }
 
-static dgm_code read_card_03(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+dgm_code dgm_a2a_read_card_03(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     return read_card(r, v, at, object, true);
 }
-
-const dgm_shape dgm_a2a_10_card = {CARD_SHAPE(dgm_agent_card, card_fields, true),
-                                   .read_instead = read_card_10};
 
 /* ---- the card: writing 0.3 --------------------------------------------------------------------- */
 
@@ -304,40 +144,13 @@ static void write_additional(dgm_writer *w, const dgm_field *f, const void *obje
         } else {
             dgm_buf_add_char(w->out, ',');
         }
-        dgm_shape_write(w, &interface_03, &list->at[i]);
+        dgm_shape_write(w, &dgm_a2a_03_rest_interface, &list->at[i]);
     }
     if (kept > 1)
         dgm_buf_add_char(w->out, ']');
 }
 
-static const dgm_custom additional = {NULL, write_additional};
-
-#define CARD_03_ROWS(capabilities_, scheme, requirement, skill_)                                   \
-    CARD(it.name, "name", STR, DGM_REQUIRED),                                                      \
-        CARD(it.description, "description", STR, DGM_REQUIRED),                                    \
-        CARD(url, "url", STR, DGM_REQUIRED),                                                       \
-        CARD_OF(it.provider, "provider", OBJECT, 0, &provider),                                    \
-        CARD(it.version, "version", STR, DGM_REQUIRED),                                            \
-        CARD(it.documentation_url, "documentationUrl", STR, 0),                                    \
-        CARD_OF(it.capabilities, "capabilities", INLINE, DGM_REQUIRED, capabilities_),             \
-        CARD_OF(it.security_schemes, "securitySchemes", MAP, 0, scheme),                           \
-        CARD_OF(it.security_requirements, "security", LIST, 0, requirement),                       \
-        CARD(it.default_input_modes, "defaultInputModes", STRS, DGM_REQUIRED),                     \
-        CARD(it.default_output_modes, "defaultOutputModes", STRS, DGM_REQUIRED),                   \
-        CARD_OF(it.skills, "skills", LIST, DGM_REQUIRED, skill_),                                  \
-        CARD(extended, "supportsAuthenticatedExtendedCard", BOOL, 0),                              \
-        CARD(transport, "preferredTransport", STR, DGM_REQUIRED),                                  \
-        DGM_F_CUSTOM("additionalInterfaces", 0, &additional),                                      \
-        CARD(version, "protocolVersion", STR, DGM_REQUIRED),                                       \
-        CARD_OF(it.signatures, "signatures", LIST, 0, &signature),                                 \
-        CARD(it.icon_url, "iconUrl", STR, 0)
-
-static const dgm_field card_03_fields[] = {
-    CARD_03_ROWS(&capabilities_03, &dgm_a2a_03_scheme, &dgm_a2a_03_requirement, &skill_03)};
-static const dgm_field card_03_rest_fields[] = {CARD_03_ROWS(
-    &capabilities_03_rest, &dgm_a2a_03_rest_scheme, &dgm_a2a_10_requirement, &skill_03_rest)};
-static const dgm_shape card_03 = {CARD_SHAPE(struct card, card_03_fields, false)};
-static const dgm_shape card_03_rest = {CARD_SHAPE(struct card, card_03_rest_fields, true)};
+const dgm_custom dgm_a2a_additional = {NULL, write_additional};
 
 static void write_card(dgm_writer *w, const dgm_shape *s, const dgm_agent_card *it)
 {
@@ -357,21 +170,15 @@ static void write_card(dgm_writer *w, const dgm_shape *s, const dgm_agent_card *
     dgm_shape_write(w, s, &card);
 }
 
-static void write_card_03(dgm_writer *w, const void *object)
+void dgm_a2a_write_card_03(dgm_writer *w, const void *object)
 {
-    write_card(w, &card_03, object);
+    write_card(w, &dgm_a2a_03_card_members, object);
 }
 
-static void write_card_03_rest(dgm_writer *w, const void *object)
+void dgm_a2a_write_card_03_rest(dgm_writer *w, const void *object)
 {
-    write_card(w, &card_03_rest, object);
+    write_card(w, &dgm_a2a_03_rest_card_members, object);
 }
-
-const dgm_shape dgm_a2a_03_card = {CARD_SHAPE(dgm_agent_card, card_03_fields, false),
-                                   .read_instead = read_card_03, .write_instead = write_card_03};
-const dgm_shape dgm_a2a_03_rest_card = {CARD_SHAPE(dgm_agent_card, card_03_rest_fields, true),
-                                        .read_instead = read_card_03,
-                                        .write_instead = write_card_03_rest};
 
 /* ---- telling cards apart ----------------------------------------------------------------------- */
 

@@ -9,9 +9,25 @@
 #include "wire/a2a/a2a_card.h"
 #include "wire/a2a/a2a_int.h"
 
-/* Always written; a reader takes a missing one for empty, because ProtoJSON writers leave out what
- * is empty even where the card's definition asks for it. */
-#define DGM_A2A_EMPTY_IF_MISSING (DGM_REQUIRED | DGM_STRICT)
+/* A card with the members that only 0.3 has. */
+struct card {
+    dgm_agent_card it; /* first: rows for this serve a plain dgm_agent_card too */
+    dgm_str url, transport, version;
+    dgm_agent_interfaces additional;
+    dgm_opt_bool extended;
+    dgm_security_requirements security;
+};
+extern const dgm_shape dgm_form_card_members, dgm_a2a_03_card_members, dgm_a2a_03_rest_card_members;
+extern const dgm_shape dgm_a2a_03_rest_interface;
+
+/* a2a_card.c: functions of the card's table. */
+dgm_code dgm_a2a_read_card_10(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object);
+dgm_code dgm_a2a_read_card_03(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object);
+void dgm_a2a_write_card_03(dgm_writer *w, const void *object);
+void dgm_a2a_write_card_03_rest(dgm_writer *w, const void *object);
+dgm_code dgm_a2a_read_skill_security(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at);
+extern const dgm_custom dgm_a2a_additional; /* the interfaces of a card of 0.3 but the first */
+extern const dgm_custom dgm_a2a_ignored;    /* neither read nor written here */
 
 /* A plain object that keeps its unknown members. */
 #define DGM_A2A_SHAPE(T, what_, fields_, proto_)                                                   \
@@ -21,9 +37,8 @@
     }
 
 /* a2a_card_security.c */
-extern const dgm_shape dgm_a2a_10_scheme, dgm_a2a_03_scheme, dgm_a2a_03_rest_scheme;
-extern const dgm_shape dgm_a2a_10_requirement,
-    dgm_a2a_03_requirement; /* 0.3-rest has that of 1.0 */
+extern const dgm_shape dgm_form_scheme, dgm_a2a_03_scheme, dgm_a2a_03_rest_scheme;
+extern const dgm_shape dgm_form_requirement, dgm_a2a_03_requirement; /* 0.3-rest has that of 1.0 */
 bool dgm_a2a_scheme_is_wrapped(const yyjson_val *v);
 
 /* The JS SDK's 1.x servers publish cards as they have them in memory, where a union is an object

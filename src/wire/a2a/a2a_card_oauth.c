@@ -35,19 +35,19 @@ static const dgm_field authorization_code_fields[] = {
     URL(authorization_url, "authorizationUrl"),
     URL(token_url, "tokenUrl"),
     OPTIONAL_URL(refresh_url, "refreshUrl"),
-    SCOPES(DGM_A2A_EMPTY_IF_MISSING),
+    SCOPES((DGM_REQUIRED | DGM_STRICT)),
     DGM_F(dgm_oauth_flow, pkce_required, "pkceRequired", BOOL, 0), /* since 1.0 */
 };
 static const dgm_field client_credentials_fields[] = {
     URL(token_url, "tokenUrl"),
     OPTIONAL_URL(refresh_url, "refreshUrl"),
-    SCOPES(DGM_A2A_EMPTY_IF_MISSING),
+    SCOPES((DGM_REQUIRED | DGM_STRICT)),
 };
 static const dgm_field device_code_fields[] = {
     URL(device_authorization_url, "deviceAuthorizationUrl"),
     URL(token_url, "tokenUrl"),
     OPTIONAL_URL(refresh_url, "refreshUrl"),
-    SCOPES(DGM_A2A_EMPTY_IF_MISSING),
+    SCOPES((DGM_REQUIRED | DGM_STRICT)),
 };
 /* Deprecated in 1.0, which no longer asks for any of their members; 0.3 does. */
 static const dgm_field implicit_10_fields[] = {

@@ -260,7 +260,7 @@ static const dgm_shape *pick_scheme(dgm_reader *r, yyjson_val *v, const dgm_at *
     return &flat[DGM_SCHEME_NONE];
 }
 
-const dgm_shape dgm_a2a_10_scheme = {WRAPPED(wrapped_fields), .pick_read = pick_scheme};
+const dgm_shape dgm_form_scheme = {WRAPPED(wrapped_fields), .pick_read = pick_scheme};
 const dgm_shape dgm_a2a_03_rest_scheme = {WRAPPED(wrapped_03_fields)};
 const dgm_shape dgm_a2a_03_scheme = {
     .what = "security scheme",
@@ -314,7 +314,7 @@ static dgm_code read_requirement(dgm_reader *r, yyjson_val *v, const dgm_at *at,
     return dgm_shape_read(r, &requirement, v, at, object);
 }
 
-const dgm_shape dgm_a2a_10_requirement = {
+const dgm_shape dgm_form_requirement = {
     .what = "security requirement",
     .size = sizeof(dgm_security_requirement),
     DGM_FIELDS(requirement_fields),

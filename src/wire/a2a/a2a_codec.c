@@ -8,95 +8,19 @@ struct dialect {
     const char *name;
     bool v1;
     bool rest;
-    const dgm_shape *(*request)(dgm_object_kind kind);
     dgm_object_kind (*detect)(const yyjson_val *v, bool in_stream);
-    const dgm_shape *message, *task, *status_update, *artifact_update, *stream_response,
-        *send_response, *part, *artifact, *status, *card;
+    const dgm_shape *const
+        *shapes; /* by kind. Errors and the empty object are not read by table. */
 };
 
 static const struct dialect dialect_10 = {
-    .name = dgm_form_name,
-    .v1 = true,
-    .request = dgm_a2a_10_request,
-    .detect = dgm_a2a_10_detect,
-    .message = &dgm_form_message,
-    .task = &dgm_form_task,
-    .status_update = &dgm_form_status_update,
-    .artifact_update = &dgm_form_artifact_update,
-    .stream_response = &dgm_form_stream_response,
-    .send_response = &dgm_form_send_response,
-    .part = &dgm_form_part,
-    .artifact = &dgm_form_artifact,
-    .status = &dgm_form_status,
-    .card = &dgm_a2a_10_card,
-};
-
+    .name = dgm_form_name, .v1 = true, .detect = dgm_a2a_10_detect, .shapes = dgm_form_shapes};
 static const struct dialect dialect_03 = {
-    .name = dgm_a2a_03_name,
-    .request = dgm_a2a_03_request,
-    .detect = dgm_a2a_03_detect,
-    .message = &dgm_a2a_03_message,
-    .task = &dgm_a2a_03_task,
-    .status_update = &dgm_a2a_03_status_update,
-    .artifact_update = &dgm_a2a_03_artifact_update,
-    .stream_response = &dgm_a2a_03_stream_response,
-    .send_response = &dgm_a2a_03_stream_response,
-    .part = &dgm_a2a_03_part,
-    .artifact = &dgm_a2a_03_artifact,
-    .status = &dgm_a2a_03_status,
-    .card = &dgm_a2a_03_card,
-};
-
-static const struct dialect dialect_03_rest = {
-    .name = dgm_a2a_03_rest_name,
-    .rest = true,
-    .request = dgm_a2a_03_rest_request,
-    .detect = dgm_a2a_03_rest_detect,
-    .message = &dgm_a2a_03_rest_message,
-    .task = &dgm_a2a_03_rest_task,
-    .status_update = &dgm_a2a_03_rest_status_update,
-    .artifact_update = &dgm_a2a_03_rest_artifact_update,
-    .stream_response = &dgm_a2a_03_rest_stream_response,
-    .send_response = &dgm_a2a_03_rest_send_response,
-    .part = &dgm_a2a_03_rest_part,
-    .artifact = &dgm_a2a_03_rest_artifact,
-    .status = &dgm_a2a_03_rest_status,
-    .card = &dgm_a2a_03_rest_card,
-};
-
-/* NULL: the dialect has no such object. Errors and the empty object are not read by table. */
-static const dgm_shape *shape_of(const struct dialect *d, dgm_object_kind kind)
-{
-    switch (kind) {
-    case DGM_OBJECT_MESSAGE: return d->message;
-    case DGM_OBJECT_TASK: return d->task;
-    case DGM_OBJECT_STATUS_UPDATE: return d->status_update;
-    case DGM_OBJECT_ARTIFACT_UPDATE: return d->artifact_update;
-    case DGM_OBJECT_STREAM_RESPONSE: return d->stream_response;
-    case DGM_OBJECT_SEND_RESPONSE: return d->send_response;
-    case DGM_OBJECT_PART: return d->part;
-    case DGM_OBJECT_ARTIFACT: return d->artifact;
-    case DGM_OBJECT_STATUS: return d->status;
-    case DGM_OBJECT_CARD: return d->card;
-    case DGM_OBJECT_INTERNAL_EVENT: return &dgm_form_internal;
-    case DGM_OBJECT_SEND_REQUEST:
-    case DGM_OBJECT_GET_TASK_REQUEST:
-    case DGM_OBJECT_LIST_TASKS_REQUEST:
-    case DGM_OBJECT_LIST_TASKS_RESPONSE:
-    case DGM_OBJECT_CANCEL_REQUEST:
-    case DGM_OBJECT_SUBSCRIBE_REQUEST:
-    case DGM_OBJECT_PUSH_CONFIG:
-    case DGM_OBJECT_PUSH_CONFIG_LIST:
-    case DGM_OBJECT_PUSH_GET_REQUEST:
-    case DGM_OBJECT_PUSH_LIST_REQUEST:
-    case DGM_OBJECT_PUSH_DELETE_REQUEST:
-    case DGM_OBJECT_EXTENDED_CARD_REQUEST: return d->request(kind);
-    case DGM_OBJECT_NONE:
-    case DGM_OBJECT_ERROR:
-    case DGM_OBJECT_EMPTY: break;
-    }
-    return NULL;
-}
+    .name = dgm_a2a_03_name, .detect = dgm_a2a_03_detect, .shapes = dgm_a2a_03_shapes};
+static const struct dialect dialect_03_rest = {.name = dgm_a2a_03_rest_name,
+                                               .rest = true,
+                                               .detect = dgm_a2a_03_rest_detect,
+                                               .shapes = dgm_a2a_03_rest_shapes};
 
 /* ---- methods ---------------------------------------------------------------------------------------------- */
 
@@ -141,7 +65,7 @@ static inline dgm_code decode_object(const struct dialect *d, dgm_reader *r, dgm
         it = dgm_new(r->arena, dgm_error);
         rc = dgm_a2a_read_rest_error(r, v, at, it);
     } else {
-        const dgm_shape *shape = shape_of(d, kind);
+        const dgm_shape *shape = d->shapes[kind];
         if (!shape)
             return dgm_fail(r->err, DGM_UNSUPPORTED_OPERATION, at, "%s has no %s", d->name,
                             dgm_object_kind_name(kind));
@@ -258,7 +182,7 @@ static bool decode_usual_10(dgm_reader *r, dgm_str text, dgm_frame *ret)
 {
     if (!dgm_str_starts(text, DGM_STR("{\"artifactUpdate\":{")))
         return false;
-    const dgm_shape *shape = dialect_10.stream_response;
+    const dgm_shape *shape = &dgm_form_stream_response;
     void *it = dgm_arena_alloc(r->arena, shape->size);
     r->format = dialect_10.name;
     *ret = (dgm_frame){.object = {DGM_OBJECT_STREAM_RESPONSE, it}};
@@ -288,7 +212,7 @@ static inline dgm_code encode_object(const struct dialect *d, dgm_writer *w, con
             dgm_a2a_10_write_rest_error(w, o->it);
         return DGM_OK;
     }
-    const dgm_shape *shape = shape_of(d, o->kind);
+    const dgm_shape *shape = d->shapes[o->kind];
     if (!shape)
         return dgm_fail(err, DGM_UNSUPPORTED_OPERATION, NULL, "%s has no %s", d->name,
                         dgm_object_kind_name(o->kind));
@@ -355,8 +279,7 @@ CODEC(03_rest, dgm_a2a_03_rest_name, false, NULL, "A2A 0.3, HTTP+JSON: the Proto
 
 const dgm_shape *dgm_a2a_shape(const dgm_codec *codec, dgm_object_kind kind)
 {
-    return shape_of(codec == &dgm_codec_a2a_10   ? &dialect_10
-                    : codec == &dgm_codec_a2a_03 ? &dialect_03
-                                                 : &dialect_03_rest,
-                    kind);
+    return (codec == &dgm_codec_a2a_10   ? dgm_form_shapes
+            : codec == &dgm_codec_a2a_03 ? dgm_a2a_03_shapes
+                                         : dgm_a2a_03_rest_shapes)[kind];
 }

@@ -7,24 +7,18 @@
 /* The formats' names; their addresses tag unknown members. 1.0's is dgm_form_name. */
 extern const char dgm_a2a_03_name[], dgm_a2a_03_rest_name[];
 
-/* a2a_card*.c: the agent card. */
-extern const dgm_shape dgm_a2a_10_card, dgm_a2a_03_card, dgm_a2a_03_rest_card;
-
-/* a2a_03.c, a2a_03_rest.c: nouns and events; 1.0 has those of model/form.h. */
-extern const dgm_shape dgm_a2a_03_part, dgm_a2a_03_message, dgm_a2a_03_status, dgm_a2a_03_artifact,
-    dgm_a2a_03_task, dgm_a2a_03_status_update, dgm_a2a_03_artifact_update,
-    dgm_a2a_03_stream_response;
-extern const dgm_shape dgm_a2a_03_rest_part, dgm_a2a_03_rest_message, dgm_a2a_03_rest_status,
-    dgm_a2a_03_rest_artifact, dgm_a2a_03_rest_task, dgm_a2a_03_rest_status_update,
-    dgm_a2a_03_rest_artifact_update, dgm_a2a_03_rest_stream_response, dgm_a2a_03_rest_send_response;
-extern const dgm_enum_names dgm_a2a_03_roles, dgm_a2a_03_states, dgm_a2a_03_rest_roles,
-    dgm_a2a_03_rest_states;
+/* a2a_10.c, a2a_03.c, a2a_03_rest.c: a dialect's shape for each kind of object; NULL where it has no such object. */
+#define DGM_A2A_N_SHAPES (DGM_OBJECT_EMPTY + 1)
+extern const dgm_shape *const dgm_form_shapes[DGM_A2A_N_SHAPES],
+    *const dgm_a2a_03_shapes[DGM_A2A_N_SHAPES], *const dgm_a2a_03_rest_shapes[DGM_A2A_N_SHAPES];
+extern const dgm_shape dgm_a2a_03_part, dgm_a2a_03_stream_response, dgm_a2a_03_rest_part;
+extern const dgm_shape dgm_form_card, dgm_a2a_03_card, dgm_a2a_03_rest_card;
 
 /* 0.3's `final`: any boolean is read, the state decides what is written. */
 extern const dgm_custom dgm_a2a_final;
 
 /* Python's REST layer for 0.3 turns "no status message" into one that says nothing: read as absent. */
-bool dgm_a2a_says_nothing(const dgm_reader *r, const yyjson_val *message);
+bool dgm_a2a_message_is_empty(const dgm_reader *r, const yyjson_val *message);
 extern const dgm_shape dgm_a2a_no_message; /* reads nothing */
 dgm_code dgm_a2a_drop_empty_message(dgm_reader *r, void *status, yyjson_val *v, const dgm_at *at);
 
@@ -34,12 +28,7 @@ dgm_code dgm_a2a_unwrap_data(dgm_reader *r, void *part, yyjson_val *v, const dgm
 void dgm_a2a_put_wrapped(dgm_writer *w, const dgm_part *part); /* `{"value":x}` */
 void dgm_a2a_put_marked_metadata(dgm_writer *w, const dgm_part *part);
 
-/* a2a_requests*.c: requests and results of one dialect, by kind; NULL where it has no such object. */
-const dgm_shape *dgm_a2a_10_request(dgm_object_kind kind);
-const dgm_shape *dgm_a2a_03_request(dgm_object_kind kind);
-const dgm_shape *dgm_a2a_03_rest_request(dgm_object_kind kind);
-
-/* ... and what both dialects of 0.3 share. */
+/* Of requests: 0.3's `blocking`, and the push configuration that has its task's id. */
 dgm_code dgm_a2a_read_blocking(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object);
 dgm_code dgm_a2a_fill_config_id(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at);
 

@@ -7,7 +7,7 @@
 static const struct dialect {
     const char *name;
     const dgm_shape *shape;
-} V10 = {dgm_form_name, &dgm_a2a_10_card}, V03 = {dgm_a2a_03_name, &dgm_a2a_03_card},
+} V10 = {dgm_form_name, &dgm_form_card}, V03 = {dgm_a2a_03_name, &dgm_a2a_03_card},
   REST = {dgm_a2a_03_rest_name, &dgm_a2a_03_rest_card};
 static const struct dialect *const all[] = {&V10, &V03, &REST};
 
