@@ -16,14 +16,38 @@ extern "C" {
 /* A JSON value as it was read, numbers as their text. Look inside with dgm_json_text(). */
 typedef struct yyjson_val dgm_json;
 
-/* Members that the format in question has no name for: kept, and written back by the same format. */
+/* Formats by id; new ones are added at the end. */
+#define DGM_FORMAT_IDS(X) /* symbol, name */                                                       \
+    X(A2A_10, "a2a-1.0")                                                                           \
+    X(A2A_03, "a2a-0.3")                                                                           \
+    X(A2A_03_REST, "a2a-0.3-rest")                                                                 \
+    X(CHAT, "openai-chat")                                                                         \
+    X(RESPONSES, "openai-responses")                                                               \
+    X(AG_UI, "ag-ui")                                                                              \
+    X(AG_UI_0, "ag-ui-0")                                                                          \
+    X(AG_UI_PROTO, "ag-ui-proto")                                                                  \
+    X(AI_SDK, "ai-sdk")                                                                            \
+    X(LANGCHAIN, "langchain")                                                                      \
+    X(AG_UI_SIMPLE, "ag-ui-simple")                                                                \
+    X(RESPONSES_SIMPLE, "responses-simple")
+
+typedef enum dgm_format_id {
+    DGM_FORMAT_NONE,
+#define X(sym, name) DGM_FORMAT_##sym,
+    DGM_FORMAT_IDS(X)
+#undef X
+} dgm_format_id;
+
+DGM_API const char *dgm_format_id_name(dgm_format_id id); /* "a2a-1.0"; "" for NONE */
+
+/* Unknown members: those that a format has no name for. Only the same format writes them back. */
 typedef struct dgm_member {
     dgm_str key;
     const dgm_json *value;
 } dgm_member;
 
 typedef struct dgm_extra {
-    const char *format; /* who wrote them; other formats leave them out */
+    dgm_format_id format; /* that they were read from */
     dgm_member *at;
     size_t n;
 } dgm_extra;

@@ -122,7 +122,7 @@ static inline void fake_artifact(struct fake *f, const dgm_artifact_update *u)
 
 static inline dgm_code fake_add(struct fake *f, const dgm_event *e, dgm_author author, dgm_err *err)
 {
-    dgm_writer w = {.out = &f->events, .format = dgm_form_name};
+    dgm_writer w = {.out = &f->events, .format = DGM_FORMAT_A2A_10};
     dgm_code rc = dgm_fold_add(f->fold, e, author, err);
     dgm_form_write_event(&w, e);
     dgm_buf_add_char(&f->events, '\n');
@@ -201,7 +201,7 @@ static dgm_code fake_emit(dgm_run *run, const dgm_event *event, dgm_err *err)
         dgm_buf_clear(&f->final);
         fake_text(&f->final, &message.parts);
         f->has_final = true;
-        dgm_writer w = {.out = &f->events, .format = dgm_form_name};
+        dgm_writer w = {.out = &f->events, .format = DGM_FORMAT_A2A_10};
         dgm_form_write_event(&w, &e);
         dgm_arena_free(a);
         return DGM_OK;

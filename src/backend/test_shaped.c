@@ -26,7 +26,8 @@ static void start_script(void *agent, dgm_run *run)
         dgm_event event;
         dgm_err err = {0};
         dgm_mint mint = {0};
-        dgm_reader r = {.arena = run->arena, .format = dgm_form_name, .mint = &mint, .err = &err};
+        dgm_reader r = {
+            .arena = run->arena, .format = DGM_FORMAT_A2A_10, .mint = &mint, .err = &err};
         if (script[i][0] == '!') {
             error = script[i] + 1;
             break;

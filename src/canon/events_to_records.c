@@ -279,7 +279,7 @@ static void on_step(dgm_events_to_records *m, const dgm_canon_event *e)
 /* What from_records made of an artifact becomes one again. */
 static bool restore_artifact(dgm_events_to_records *m, const dgm_json *value)
 {
-    dgm_reader r = {.arena = m->scratch, .format = dgm_form_name, .mint = &m->params.mint};
+    dgm_reader r = {.arena = m->scratch, .format = DGM_FORMAT_A2A_10, .mint = &m->params.mint};
     dgm_artifact_update u = {.task_id = m->task_id, .context_id = m->context_id};
     yyjson_val *artifact = dgm_json_get(value, DGM_STR("artifact"));
     if (!artifact || dgm_shape_read(&r, &dgm_form_artifact, artifact, NULL, &u.artifact))

@@ -33,7 +33,7 @@ static dgm_code run(const char *lines, dgm_buf *out, dgm_err *err)
     dgm_buf_init(out, SIZE_MAX);
     while (*lines) {
         size_t n = strcspn(lines, "\n");
-        dgm_reader r = {.arena = a, .format = dgm_form_name, .mint = &mint, .err = err};
+        dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .mint = &mint, .err = err};
         dgm_message m = {0};
         yyjson_val *v;
         check_ok(dgm_json_read(a, (dgm_str){lines, n}, DGM_MAX_OBJECT_BYTES, "", &v, err), *err);

@@ -189,7 +189,7 @@ static inline dgm_code dump_event(void *arg, const dgm_canon_event *e)
 static inline void read_record(dgm_arena *a, dgm_mint *mint, dgm_str text, dgm_event *ret)
 {
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .mint = mint, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .mint = mint, .err = &err};
     yyjson_val *v;
     check_ok(dgm_json_read(a, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, &err), err);
     check_ok(dgm_form_read_event(&r, v, NULL, ret), err);

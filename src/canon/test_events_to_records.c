@@ -12,7 +12,7 @@
 static dgm_code put_line(void *arg, const dgm_event *e)
 {
     dgm_buf *b = arg;
-    dgm_writer w = {.out = b, .format = dgm_form_name};
+    dgm_writer w = {.out = b, .format = DGM_FORMAT_A2A_10};
     dgm_form_write_event(&w, e);
     dgm_buf_add_char(b, '\n');
     return DGM_OK;

@@ -38,7 +38,7 @@ static void digest_of(const dgm_message *m, dgm_buf *scratch, unsigned char dige
 {
     dgm_message said = {.message_id = DGM_STR("-"), .role = m->role, .parts = m->parts};
     dgm_buf_clear(scratch);
-    dgm_writer w = {.out = scratch, .format = dgm_form_name};
+    dgm_writer w = {.out = scratch, .format = DGM_FORMAT_A2A_10};
     dgm_shape_write(&w, &dgm_form_message, &said);
     static uv_once_t once = UV_ONCE_INIT;
     uv_once(&once, find_sha256);

@@ -68,8 +68,8 @@ typedef struct dgm_enum_names {
 
 typedef struct dgm_reader {
     dgm_arena *arena;
-    const char *format; /* whose unknown members these are */
-    dgm_mint *mint;     /* NULL: a missing id is an error */
+    dgm_format_id format; /* tags unknown members */
+    dgm_mint *mint;       /* NULL: a missing id is an error */
     dgm_str now; /* RFC 3339, for missing times; absent: a missing required time is an error */
     bool strict; /* a server's own rules: see DGM_STRICT */
     bool drop_unknown; /* counted in n_unknown either way */
@@ -84,7 +84,7 @@ typedef struct dgm_reader {
 
 typedef struct dgm_writer {
     dgm_buf *out;
-    const char *format; /* whose unknown members may be written */
+    dgm_format_id format; /* whose unknown members may be written */
 } dgm_writer;
 
 typedef struct dgm_custom {

@@ -303,7 +303,6 @@ static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void
     if (s->extra_at != DGM_NOWHERE) {
         const dgm_extra *x =
             *(const dgm_extra *const *)(const void *)((const char *)object + s->extra_at);
-        /* Formats are told apart by their name's address: each has one. */
         if (x && x->format == w->format)
             out = put_extra(w, out, x);
     }

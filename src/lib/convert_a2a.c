@@ -36,7 +36,7 @@ static void write_chat(dgm_converter *c, const struct input *in, const dgm_chat_
     settle_framing(c, in->item->alone, list || in->in_list || messages->n != 1);
     for (size_t i = 0; i < messages->n; i++) {
         begin_value(c, in->item->sse_id, (dgm_str){0});
-        dgm_writer w = {.out = &c->out, .format = dgm_chat_name};
+        dgm_writer w = {.out = &c->out, .format = DGM_FORMAT_CHAT};
         dgm_chat_write(&w, &messages->at[i]);
         end_value(c);
     }

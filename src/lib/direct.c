@@ -153,7 +153,7 @@ static void add_call(struct making *k, const dgm_content_call *from, bool legacy
 /* A chat part that we kept as it was. Whoever wrote it down, it must be one. */
 static bool read_part(dgm_arena *a, yyjson_val *v, dgm_chat_part *ret)
 {
-    dgm_reader r = {.arena = a, .format = dgm_chat_name};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_CHAT};
     dgm_chat_part part = {0};
     if (yyjson_is_str(v) && /* no good as a value: kept as its text */
         dgm_json_read(a, dgm_json_str(v), DGM_MAX_OBJECT_BYTES, "object_bytes", &v, NULL))
@@ -377,7 +377,7 @@ static dgm_code text_of_message(const dgm_chat_message *m, char **ret_text, dgm_
 {
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
-    dgm_writer w = {.out = &b, .format = dgm_chat_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_CHAT};
     dgm_chat_write(&w, m);
     if (b.over) {
         dgm_buf_done(&b);

@@ -99,7 +99,7 @@ static dgm_part other_part(dgm_arena *a, const dgm_chat_part *from)
         return p;
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_writer w = {.out = &b, .format = dgm_chat_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_CHAT};
     dgm_shape_write(&w, &dgm_chat_part_shape, from);
     p.data = dgm_json_parse_trusted(a, dgm_buf_str(&b));
     if (!can_be_data(p.data)) {
@@ -270,7 +270,7 @@ static bool joined(const dgm_chat_content *c, dgm_buf *b)
 
 static void put_parts(dgm_buf *b, const dgm_chat_parts *parts)
 {
-    dgm_writer w = {.out = b, .format = dgm_chat_name};
+    dgm_writer w = {.out = b, .format = DGM_FORMAT_CHAT};
     dgm_buf_add_char(b, '[');
     for (size_t i = 0; i < parts->n; i++) {
         if (i)

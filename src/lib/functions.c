@@ -189,7 +189,7 @@ void dgm_functions_out_init(dgm_functions_out *o)
     dgm_buf_add_char(&o->text, '[');
 }
 
-dgm_writer dgm_functions_next(dgm_functions_out *o, const char *format)
+dgm_writer dgm_functions_next(dgm_functions_out *o, dgm_format_id format)
 {
     if (o->n++)
         dgm_buf_add_char(&o->text, ',');
@@ -221,7 +221,7 @@ dgm_code dgm_functions_out_done(dgm_functions_out *o, dgm_code rc, char **ret_te
 void dgm_functions_put_simple(dgm_functions_out *o, const dgm_simple_events *events)
 {
     for (size_t i = 0; i < events->n; i++) {
-        dgm_writer w = dgm_functions_next(o, dgm_agui_simple_name);
+        dgm_writer w = dgm_functions_next(o, DGM_FORMAT_AG_UI_SIMPLE);
         dgm_agui_simple_write(&w, &events->at[i]);
     }
 }

@@ -240,7 +240,7 @@ static dgm_code fold(dgm_arena *a, const dgm_canon_events *events, dgm_canon_fol
 
 static void put_chat(dgm_functions_out *out, const dgm_chat_message *m)
 {
-    dgm_writer w = dgm_functions_next(out, dgm_chat_name);
+    dgm_writer w = dgm_functions_next(out, DGM_FORMAT_CHAT);
     dgm_chat_write(&w, m);
 }
 
@@ -272,7 +272,7 @@ dgm_code dgm_convert_agui_event_to_openai_chat(const char *text, size_t n, char 
 /* [openai_message or null,[tool_messages]] */
 static void put_pair(dgm_buf *b, const dgm_direct_pair *pair)
 {
-    dgm_writer w = {.out = b, .format = dgm_chat_name};
+    dgm_writer w = {.out = b, .format = DGM_FORMAT_CHAT};
     dgm_buf_add_char(b, '[');
     if (pair->openai_message)
         dgm_chat_write(&w, pair->openai_message);
@@ -325,7 +325,7 @@ dgm_code dgm_convert_a2a_text_to_openai(const char *text, size_t n, char **ret_t
     if (!rc && (rc = dgm_direct_to_chat(a, m, at, false, &pair, &fault)))
         dgm_functions_respell(o.codec, &fault);
     if (!rc)
-        put_pair(dgm_functions_next(&out, NULL).out, &pair);
+        put_pair(dgm_functions_next(&out, DGM_FORMAT_NONE).out, &pair);
     rc = dgm_functions_out_done(&out, rc, ret_text, ret_n, &fault);
     return rc ? dgm_functions_failed(in, &fault, err) : DGM_OK;
 }

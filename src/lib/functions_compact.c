@@ -5,7 +5,7 @@
 static void put_canon(dgm_functions_out *out, dgm_arena *a, const dgm_canon_events *events)
 {
     for (size_t i = 0; i < events->n; i++) {
-        dgm_writer w = dgm_functions_next(out, dgm_agui_name);
+        dgm_writer w = dgm_functions_next(out, DGM_FORMAT_AG_UI);
         dgm_agui_write_event(&w, &events->at[i], (dgm_agui_peer){0}, a);
     }
 }

@@ -51,7 +51,7 @@ typedef struct dgm_functions_out {
 } dgm_functions_out;
 
 void dgm_functions_out_init(dgm_functions_out *o);
-dgm_writer dgm_functions_next(dgm_functions_out *o, const char *format); /* for the next value */
+dgm_writer dgm_functions_next(dgm_functions_out *o, dgm_format_id format); /* for the next value */
 /* Takes the text, or frees it when rc is not DGM_OK; err is where that goes. */
 dgm_code dgm_functions_out_done(dgm_functions_out *o, dgm_code rc, char **ret_text, size_t *ret_n,
                                 dgm_err *err);

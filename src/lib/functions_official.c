@@ -21,7 +21,7 @@ static dgm_code put_canon(void *arg, const dgm_canon_event *e)
     size_t before = k->out->text.n, n = k->out->n;
     if (k->working && e->kind == DGM_CANON_STEP_FINISHED)
         return DGM_OK;
-    dgm_writer w = dgm_functions_next(k->out, dgm_agui_name);
+    dgm_writer w = dgm_functions_next(k->out, DGM_FORMAT_AG_UI);
     size_t begin = w.out->n;
     dgm_agui_write_event(&w, e, (dgm_agui_peer){0}, k->a);
     if (w.out->n == begin) { /* it says nothing */

@@ -69,7 +69,7 @@ void dgm_loss_writing_request(dgm_loss_writing *l, const dgm_canon_input *input)
     dgm_err ignored = {0};
     dgm_buf text;
     dgm_buf_init(&text, DGM_MAX_OUTPUT_BYTES);
-    dgm_writer w = {.out = &text, .format = dgm_codec_agui.name};
+    dgm_writer w = {.out = &text, .format = DGM_FORMAT_AG_UI};
     l->form = DGM_FORM_REQUEST;
     if (!dgm_codec_agui.write_request(&w, input, &l->stream, &ignored) && !text.over)
         on_written_frame(l, (dgm_str){0}, dgm_buf_str(&text));

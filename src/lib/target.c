@@ -156,7 +156,7 @@ static dgm_code write_request(dgm_target *t, const dgm_canon_input *input)
         dgm_target_send_request(t->arena, input, &t->params.mint, &made);
         return give_a2a(t, DGM_OBJECT_SEND_REQUEST, &made.request);
     }
-    dgm_writer w = {.out = &t->text, .format = codec->name};
+    dgm_writer w = {.out = &t->text, .format = codec->format};
     dgm_buf_clear(&t->text);
     dgm_code rc = codec->write_request(&w, input, &t->stream, t->err);
     return rc ? rc : give_text(t);

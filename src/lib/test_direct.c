@@ -28,7 +28,7 @@ static void read_form(dgm_arena *a, const dgm_shape *shape, dgm_str text, void *
 {
     dgm_mint mint = {0};
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .mint = &mint, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .mint = &mint, .err = &err};
     yyjson_val *v;
     check_ok(dgm_json_read(a, text, SIZE_MAX, "none", &v, &err), err);
     check_ok(dgm_shape_read(&r, shape, v, NULL, object), err);
@@ -45,7 +45,7 @@ static dgm_str chat_text(dgm_arena *a, const dgm_chat_messages *list)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_writer w = {.out = &b, .format = dgm_chat_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_CHAT};
     for (size_t i = 0; i < list->n; i++) {
         if (i)
             dgm_buf_add_char(&b, '\n');
@@ -60,7 +60,7 @@ static dgm_str a2a_text(dgm_arena *a, const dgm_message *m)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_writer w = {.out = &b, .format = dgm_form_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_A2A_10};
     dgm_shape_write(&w, &dgm_form_message, m);
     dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
@@ -71,7 +71,7 @@ static dgm_chat_messages chat(dgm_arena *a, const char *text)
 {
     dgm_mint mint = {0};
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_chat_name, .mint = &mint, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_CHAT, .mint = &mint, .err = &err};
     dgm_chat_messages list = {0};
     yyjson_val *v;
     check_ok(dgm_json_read(a, quoted(a, text), SIZE_MAX, "none", &v, &err), err);

@@ -56,7 +56,7 @@ static void both_roads_agree(void **state)
     for (size_t i = 0; i < 20000; i++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         dgm_err err = {0}, direct_err = {0}, said_err = {0};
-        dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
+        dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &err};
         dgm_message m = {0};
         dgm_direct_pair pair = {0};
         dgm_content said;

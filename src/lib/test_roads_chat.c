@@ -12,7 +12,7 @@
 
 static void put_list(dgm_buf *b, const dgm_chat_messages *list)
 {
-    dgm_writer w = {.out = b, .format = dgm_chat_name};
+    dgm_writer w = {.out = b, .format = DGM_FORMAT_CHAT};
     for (size_t i = 0; i < list->n; i++) {
         dgm_chat_write(&w, &list->at[i]);
         dgm_buf_add_char(b, '\n');
@@ -64,7 +64,7 @@ static void both_roads_agree(void **state)
     for (size_t i = 0; i < 20000; i++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         dgm_err err = {0}, canon_err = {0};
-        dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
+        dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &err};
         dgm_message m = {0};
         dgm_chat_messages direct = {0};
         yyjson_val *v;

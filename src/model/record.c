@@ -69,7 +69,7 @@ dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *s
                         "artifactUpdate, or internal");
     dgm_buf_clear(scratch);
     scratch->max = DGM_MAX_RECORD_BYTES + WRITER_SLACK;
-    dgm_writer w = {.out = scratch, .format = dgm_form_name};
+    dgm_writer w = {.out = scratch, .format = DGM_FORMAT_A2A_10};
     dgm_form_write_event(&w, event);
     dgm_str bytes = dgm_buf_str(scratch);
     if (scratch->over) /* of unknown size: writing stopped */
@@ -173,7 +173,7 @@ dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_even
     yyjson_val *root;
     dgm_event event;
     dgm_err fault = {0};
-    dgm_reader reader = {.arena = a, .format = dgm_form_name, .err = &fault};
+    dgm_reader reader = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &fault};
     if (r->head.kind == DGM_EVENT_ARTIFACT && dgm_record_chunk(dgm_record_bytes(r), a, ret_event))
         return DGM_OK;
     dgm_code rc =

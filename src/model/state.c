@@ -78,3 +78,13 @@ dgm_object_kind dgm_object_kind_by_name(dgm_str name)
     }
     return DGM_OBJECT_NONE;
 }
+
+const char *dgm_format_id_name(dgm_format_id id)
+{
+    static const char *const names[] = {"",
+#define X(sym, name) name,
+                                        DGM_FORMAT_IDS(X)
+#undef X
+    };
+    return (size_t)id < sizeof names / sizeof *names ? names[id] : "";
+}

@@ -36,7 +36,7 @@ static inline void end(struct log *l)
 static inline dgm_code add_as(struct log *l, dgm_author author, const char *quoted)
 {
     dgm_event event;
-    dgm_reader r = {.arena = l->scratch, .format = dgm_form_name, .err = &l->err};
+    dgm_reader r = {.arena = l->scratch, .format = DGM_FORMAT_A2A_10, .err = &l->err};
     dgm_str text = dgm_arena_dup(l->scratch, dgm_str_from(quoted));
     for (char *p = (char *)(uintptr_t)text.p; *p; p++)
         *p = *p == '\'' ? '"' : *p;
@@ -55,7 +55,7 @@ static inline dgm_code add_as(struct log *l, dgm_author author, const char *quot
 static inline dgm_str task_text(struct log *l)
 {
     dgm_buf b;
-    dgm_writer w = {.out = &b, .format = dgm_form_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_A2A_10};
     dgm_buf_init(&b, SIZE_MAX);
     assert_non_null(dgm_fold_task(l->fold));
     dgm_shape_write(&w, &dgm_form_task, dgm_fold_task(l->fold));

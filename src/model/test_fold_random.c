@@ -145,7 +145,7 @@ static void any_sequence_of_events_is_survived(void **state)
         if (dgm_fold_task(l.fold)) {
             dgm_str first = task_text(&l);
             dgm_task again = {0};
-            dgm_reader r = {.arena = l.scratch, .format = dgm_form_name, .err = &l.err};
+            dgm_reader r = {.arena = l.scratch, .format = DGM_FORMAT_A2A_10, .err = &l.err};
             check_ok(dgm_shape_read(&r, &dgm_form_task, dgm_json_parse_trusted(l.scratch, first),
                                     NULL, &again),
                      l.err);

@@ -13,7 +13,7 @@ static dgm_str double_quoted(dgm_arena *a, const char *quoted)
 static dgm_code read_as(dgm_arena *a, const dgm_shape *s, const char *text, void **ret,
                         dgm_err *err)
 {
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .err = err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = err};
     *ret = dgm_arena_alloc(a, s->size);
     return dgm_shape_read(&r, s, dgm_json_parse_trusted(a, double_quoted(a, text)), NULL, *ret);
 }
@@ -25,7 +25,7 @@ static void check_form(const dgm_shape *s, const char *text, const char *want)
     dgm_err err = {0};
     void *object;
     dgm_buf b;
-    dgm_writer w = {.out = &b, .format = dgm_form_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_A2A_10};
     check_ok(read_as(a, s, text, &object, &err), err);
     dgm_buf_init(&b, SIZE_MAX);
     dgm_shape_write(&w, s, object);
@@ -151,7 +151,7 @@ static void every_member_of_an_artifact(void **state)
     check_refused(&dgm_form_artifact, "{'artifactId':'a'}", "/parts", "missing");
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new(); /* our own agents must send parts */
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err, .strict = true};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &err, .strict = true};
     dgm_artifact artifact = {0};
     check_fails(
         dgm_shape_read(&r, &dgm_form_artifact,
@@ -385,7 +385,7 @@ static void an_event_is_told_by_its_kind(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &err};
     dgm_event event;
     (void)state;
     static const struct {

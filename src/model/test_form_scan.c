@@ -12,13 +12,14 @@
 
 static bool scan(dgm_arena *a, dgm_str text, dgm_event *ret)
 {
-    dgm_reader r = {.arena = a, .format = dgm_form_name};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10};
     return dgm_shape_scan(&r, &dgm_form_stream_response, text, ret);
 }
 
 static bool read_long(dgm_arena *a, dgm_str text, dgm_event *ret)
 {
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .drop_nulls = true, .drop_empties = true};
+    dgm_reader r = {
+        .arena = a, .format = DGM_FORMAT_A2A_10, .drop_nulls = true, .drop_empties = true};
     yyjson_val *v;
     return !dgm_json_read(a, text, SIZE_MAX, "none", &v, NULL) &&
            !dgm_shape_read(&r, &dgm_form_stream_response, v, NULL, ret);
@@ -35,7 +36,7 @@ static bool is_taken(const char *bytes, size_t n)
     bool taken = scan(a, text, &quick);
     if (taken) {
         dgm_buf one, other;
-        dgm_writer w = {.out = &one, .format = dgm_form_name};
+        dgm_writer w = {.out = &one, .format = DGM_FORMAT_A2A_10};
         dgm_buf_init(&one, SIZE_MAX);
         dgm_buf_init(&other, SIZE_MAX);
         if (!read_long(a, text, &slow))

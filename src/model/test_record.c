@@ -12,7 +12,7 @@ static dgm_event event_of(dgm_arena *a, const char *text)
 {
     dgm_event event;
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &err};
     check_ok(dgm_form_read_event(&r, dgm_json_parse_trusted(a, dgm_str_from(text)), NULL, &event),
              err);
     return event;
@@ -81,7 +81,7 @@ static void what_a_store_kept_is_the_event_again(void **state)
         check_ok(dgm_record_event(stored, a, &event, &err), err);
         assert_int_equal(event.kind, rows[i].kind);
         dgm_buf b;
-        dgm_writer w = {.out = &b, .format = dgm_form_name};
+        dgm_writer w = {.out = &b, .format = DGM_FORMAT_A2A_10};
         dgm_buf_init(&b, 10000);
         dgm_form_write_event(&w, &event);
         check_str(b, rows[i].text);

@@ -35,7 +35,7 @@ static bool parse(dgm_arena *a, dgm_str bytes, dgm_event *ret)
 {
     yyjson_val *root;
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &err};
     return !dgm_json_read(a, bytes, SIZE_MAX, "record_bytes", &root, &err) &&
            !dgm_form_read_event(&r, root, NULL, ret);
 }

@@ -61,7 +61,7 @@ static void look(const struct row *row)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &err};
     dgm_event e;
     assert_int_equal(
         dgm_form_read_event(&r, dgm_json_parse_trusted(a, dgm_str_from(row->event)), NULL, &e),

@@ -10,7 +10,7 @@ static dgm_message read_message(dgm_arena *a, const char *text)
 {
     dgm_message m = {0};
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &err};
     if (dgm_shape_read(&r, &dgm_form_message, dgm_json_parse_trusted(a, dgm_str_from(text)), NULL,
                        &m))
         fail_msg("%s at %s", err.msg, err.at);

@@ -67,7 +67,8 @@ typedef struct dgm_loss_rows {
     }
 
 typedef struct dgm_canon_codec {
-    const char *name; /* its address tags unknown members */
+    const char *name;
+    dgm_format_id format; /* tags unknown members */
     const char *about;
     /* What ends a stream behind its last frame, as a frame's payload ("[DONE]"); NULL: nothing does. */
     const char *stream_end;

@@ -57,7 +57,8 @@ typedef struct dgm_frame {
 } dgm_frame;
 
 typedef struct dgm_codec {
-    const char *name; /* in configs, logs, the names of vectors; its address tags unknown members */
+    const char *name;     /* in configs, logs, the names of vectors */
+    dgm_format_id format; /* tags unknown members */
     const char *about;
     bool envelopes;
     /* How likely is it that a peer of this format wrote v? 0: it did not; more: it could have. */

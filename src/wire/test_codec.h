@@ -78,7 +78,7 @@ static inline dgm_code decode_lines(const dgm_canon_codec *from, const dgm_strea
     dgm_code rc = DGM_OK;
     while (!rc && lines.n) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-        dgm_reader r = {.arena = a, .format = from->name, .err = err};
+        dgm_reader r = {.arena = a, .format = from->format, .err = err};
         const char *end = memchr(lines.p, '\n', lines.n);
         size_t n = end ? (size_t)(end - lines.p) : lines.n;
         yyjson_val *v;
@@ -101,7 +101,7 @@ static inline dgm_code convert_messages(const dgm_canon_codec *from, const dgm_c
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_mint mint = {.count = 0};
-    dgm_reader r = {.arena = a, .format = from->name, .mint = &mint, .err = err};
+    dgm_reader r = {.arena = a, .format = from->format, .mint = &mint, .err = err};
     dgm_stream_params params = {0};
     dgm_canon_messages messages;
     yyjson_val *v;
@@ -117,7 +117,7 @@ static inline dgm_code dump_messages_of(const dgm_canon_codec *from, const char 
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_mint mint = {.count = 0};
-    dgm_reader r = {.arena = a, .format = from->name, .mint = &mint, .err = err};
+    dgm_reader r = {.arena = a, .format = from->format, .mint = &mint, .err = err};
     dgm_canon_messages messages;
     yyjson_val *v;
     dgm_code rc;

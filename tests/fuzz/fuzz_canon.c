@@ -56,13 +56,13 @@ static dgm_code read_model_again(void *arg, const dgm_event *event)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &err};
     dgm_event again;
     dgm_buf b;
     yyjson_val *v;
     (void)arg;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_writer w = {.out = &b, .format = dgm_form_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_A2A_10};
     dgm_form_write_event(&w, event);
     dgm_code rc = dgm_json_read(a, dgm_buf_str(&b), SIZE_MAX, "none", &v, &err);
     if (!rc)
@@ -169,7 +169,7 @@ static void as_records(dgm_records_params p, dgm_str input)
     dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f = dgm_records_to_events_new(&p);
     dgm_err err = {0};
     dgm_mint mint = {.count = 0};
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .mint = &mint, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .mint = &mint, .err = &err};
     struct readers readers;
     dgm_str rest = input;
     open_readers(&readers, !p.fragment, input);
@@ -194,7 +194,7 @@ static void as_history(dgm_str input)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
     dgm_mint mint = {.count = 0};
-    dgm_reader r = {.arena = a, .format = dgm_agui_simple_name, .mint = &mint, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_AG_UI_SIMPLE, .mint = &mint, .err = &err};
     dgm_simple_events all = {dgm_new_n(a, dgm_simple_event, 1000), 0}, out;
     dgm_str rest = input;
     while (rest.n && all.n < 900) {

@@ -29,7 +29,7 @@ static dgm_str written(dgm_arena *a, const dgm_chat_messages *list)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_writer w = {.out = &b, .format = dgm_chat_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_CHAT};
     dgm_buf_add_char(&b, '[');
     for (size_t i = 0; i < list->n; i++) {
         if (i)
@@ -46,7 +46,7 @@ static dgm_chat_messages read_again(dgm_arena *a, dgm_str text)
 {
     dgm_mint mint = {0};
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_chat_name, .mint = &mint, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_CHAT, .mint = &mint, .err = &err};
     dgm_chat_messages list = {0};
     yyjson_val *v = NULL;
     dgm_code rc = dgm_json_read(a, text, SIZE_MAX, "none", &v, &err);
@@ -65,11 +65,11 @@ static dgm_chat_messages trip(dgm_arena *a, const dgm_chat_messages *in)
     for (size_t i = 0; i < in->n; i++) {
         dgm_message m = {0}, again = {0};
         dgm_err err = {0};
-        dgm_reader r = {.arena = a, .format = dgm_form_name, .err = &err};
+        dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &err};
         yyjson_val *v = NULL;
         dgm_buf b;
         dgm_buf_init(&b, SIZE_MAX);
-        dgm_writer w = {.out = &b, .format = dgm_form_name};
+        dgm_writer w = {.out = &b, .format = DGM_FORMAT_A2A_10};
         dgm_direct_from_chat(a, &in->at[i], &mint, &m);
         dgm_shape_write(&w, &dgm_form_message, &m);
         must(!dgm_json_read(a, dgm_buf_str(&b), SIZE_MAX, "none", &v, &err) &&
@@ -123,7 +123,7 @@ static bool rewrite(dgm_arena *a, dgm_str text, bool request, dgm_str *ret)
     dgm_buf b;
     bool ok = false;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_writer w = {.out = &b, .format = dgm_chat_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_CHAT};
     dgm_canon_input input = {0};
     if (dgm_json_read(a, text, SIZE_MAX, "none", &v, &err))
         ok = false;
@@ -247,11 +247,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dgm_chat_recognise(v);
     check_rewriting(a, text, true);
     check_rewriting(a, text, false);
-    dgm_reader r = {.arena = a, .format = dgm_chat_name, .mint = &mint, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_CHAT, .mint = &mint, .err = &err};
     if (!dgm_chat_read(&r, v, NULL, &list))
         check_list(a, &list);
 
-    r.format = dgm_form_name;
+    r.format = DGM_FORMAT_A2A_10;
     dgm_message m = {0};
     if (!dgm_shape_read(&r, &dgm_form_message, v, NULL, &m)) {
         for (int trusted = 0; trusted < 2; trusted++) {

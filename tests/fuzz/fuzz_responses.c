@@ -173,7 +173,7 @@ static bool write_request(dgm_arena *a, yyjson_val *v, dgm_buf *out)
         return false;
     }
     dgm_buf_init(out, SIZE_MAX);
-    dgm_writer w = {.out = out, .format = dgm_codec_responses.name};
+    dgm_writer w = {.out = out, .format = DGM_FORMAT_RESPONSES};
     must(!dgm_codec_responses.write_request(&w, &in, &p, &err), "cannot write", DGM_STR(""),
          err.msg);
     return true;

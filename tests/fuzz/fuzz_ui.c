@@ -140,7 +140,7 @@ static void as_messages(const dgm_canon_codec *codec, dgm_str input)
         if (v && codec->read_request && !codec->read_request(&r, v, NULL, &request)) {
             dgm_buf b;
             dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
-            dgm_writer w = {.out = &b, .format = codec->name};
+            dgm_writer w = {.out = &b, .format = codec->format};
             dgm_codec_aisdk.write_request(&w, &request, &p, &err);
             yyjson_val *again;
             dgm_code rc = dgm_json_read(a, dgm_buf_str(&b), SIZE_MAX, "none", &again, &err);

@@ -9,7 +9,7 @@
 
 static void put_json(const dgm_run_input *in, dgm_str key, dgm_buf *out)
 {
-    dgm_writer w = {.out = out, .format = dgm_form_name};
+    dgm_writer w = {.out = out, .format = DGM_FORMAT_A2A_10};
     dgm_buf_add_lit(out, "{\"message\":");
     dgm_shape_write(&w, &dgm_form_message, in->message);
     dgm_buf_add_lit(out, ",\"task\":");

@@ -87,7 +87,7 @@ static const dgm_extra *type_member(struct op *op, dgm_code code)
     dgm_extra *extra = dgm_arena_alloc(op->arena, sizeof *extra);
     member->key = DGM_STR("type");
     member->value = dgm_json_parse_trusted(op->arena, dgm_arena_printf(op->arena, "\"%s\"", type));
-    *extra = (dgm_extra){.format = op->codec->name, .at = member, .n = 1};
+    *extra = (dgm_extra){.format = op->codec->format, .at = member, .n = 1};
     return extra;
 }
 

@@ -91,7 +91,7 @@ static const dgm_json *value_of(dgm_arena *a, const dgm_json *from, const dgm_ar
 const dgm_json *openai_links_put(struct openai_links *l, dgm_arena *a, const dgm_json *value,
                                  bool images)
 {
-    dgm_reader r = {.arena = a, .format = dgm_form_name};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10};
     dgm_artifact artifact = {0};
     yyjson_val *v = dgm_json_get(value, DGM_STR("artifact"));
     if (!v || dgm_shape_read(&r, &dgm_form_artifact, v, NULL, &artifact) || !has_bytes(&artifact))

@@ -58,7 +58,7 @@ static dgm_extra *members_of(dgm_arena *a, yyjson_val *request)
     dgm_extra *extra = dgm_new(a, dgm_extra);
     yyjson_val *key, *value;
     size_t i, n;
-    extra->format = dgm_codec_responses.name;
+    extra->format = DGM_FORMAT_RESPONSES;
     extra->at = dgm_new_n(a, dgm_member, yyjson_obj_size(request) + 1);
     yyjson_obj_foreach (request, i, n, key, value)
         extra->at[extra->n++] = (dgm_member){dgm_json_str(key), value};

@@ -40,7 +40,7 @@ static void check_parts(const char *text, bool with_history, const char *parts)
     assert_int_equal(m.role, DGM_ROLE_USER);
     m.message_id = DGM_STR("-");
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_writer w = {.out = &b, .format = dgm_form_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_A2A_10};
     dgm_shape_write(&w, &dgm_form_message, &m);
     dgm_str wanted =
         dgm_arena_printf(e.a, "{\"messageId\":\"-\",\"role\":\"ROLE_USER\",\"parts\":[%s]}", parts);

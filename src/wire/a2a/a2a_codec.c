@@ -6,6 +6,7 @@
 
 struct dialect {
     const char *name;
+    dgm_format_id format;
     bool v1;
     bool rest;
     dgm_object_kind (*detect)(const yyjson_val *v, bool in_stream);
@@ -13,11 +14,17 @@ struct dialect {
         *shapes; /* by kind. Errors and the empty object are not read by table. */
 };
 
-static const struct dialect dialect_10 = {
-    .name = dgm_form_name, .v1 = true, .detect = dgm_a2a_10_detect, .shapes = dgm_form_shapes};
-static const struct dialect dialect_03 = {
-    .name = dgm_a2a_03_name, .detect = dgm_a2a_03_detect, .shapes = dgm_a2a_03_shapes};
+static const struct dialect dialect_10 = {.name = dgm_form_name,
+                                          .format = DGM_FORMAT_A2A_10,
+                                          .v1 = true,
+                                          .detect = dgm_a2a_10_detect,
+                                          .shapes = dgm_form_shapes};
+static const struct dialect dialect_03 = {.name = dgm_a2a_03_name,
+                                          .format = DGM_FORMAT_A2A_03,
+                                          .detect = dgm_a2a_03_detect,
+                                          .shapes = dgm_a2a_03_shapes};
 static const struct dialect dialect_03_rest = {.name = dgm_a2a_03_rest_name,
+                                               .format = DGM_FORMAT_A2A_03_REST,
                                                .rest = true,
                                                .detect = dgm_a2a_03_rest_detect,
                                                .shapes = dgm_a2a_03_rest_shapes};
@@ -155,7 +162,7 @@ static inline __attribute__((always_inline)) dgm_code decode(const struct dialec
                                                              bool in_stream, dgm_frame *ret)
 {
     dgm_code rc;
-    r->format = d->name;
+    r->format = d->format;
     r->drop_nulls = true;
     r->drop_empties = d->v1 || d->rest;
     if (!kind && is_update(d, v)) {
@@ -184,7 +191,7 @@ static bool decode_usual_10(dgm_reader *r, dgm_str text, dgm_frame *ret)
         return false;
     const dgm_shape *shape = &dgm_form_stream_response;
     void *it = dgm_arena_alloc(r->arena, shape->size);
-    r->format = dialect_10.name;
+    r->format = DGM_FORMAT_A2A_10;
     *ret = (dgm_frame){.object = {DGM_OBJECT_STREAM_RESPONSE, it}};
     return dgm_shape_scan(r, shape, text, it);
 }
@@ -224,7 +231,7 @@ static inline __attribute__((always_inline)) dgm_code encode(const struct dialec
                                                              const dgm_frame *f, dgm_err *err)
 {
     dgm_code rc;
-    w->format = d->name;
+    w->format = d->format;
     if (d->rest || f->envelope == DGM_ENVELOPE_NONE)
         return encode_object(d, w, f, err);
     if (f->envelope == DGM_ENVELOPE_RESPONSE) {
@@ -265,6 +272,7 @@ static inline __attribute__((always_inline)) dgm_code encode(const struct dialec
     }                                                                                              \
     const dgm_codec dgm_codec_a2a_##short_name = {                                                 \
         .name = name_,                                                                             \
+        .format = dialect_##short_name.format,                                                     \
         .about = about_,                                                                           \
         .envelopes = envelopes_,                                                                   \
         .recognise = dgm_a2a_##short_name##_recognise,                                             \

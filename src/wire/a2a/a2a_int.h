@@ -4,7 +4,7 @@
 #include "model/form.h"
 #include "wire/a2a/a2a.h"
 
-/* The formats' names; their addresses tag unknown members. 1.0's is dgm_form_name. */
+/* Names of the formats; the one of 1.0 is dgm_form_name. */
 extern const char dgm_a2a_03_name[], dgm_a2a_03_rest_name[];
 
 /* a2a_10.c, a2a_03.c, a2a_03_rest.c: a dialect's shape for each kind of object; NULL where it has no such object. */

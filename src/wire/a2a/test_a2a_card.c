@@ -5,10 +5,10 @@
 /* ---- helpers ----------------------------------------------------------------------------------- */
 
 static const struct dialect {
-    const char *name;
+    dgm_format_id format;
     const dgm_shape *shape;
-} V10 = {dgm_form_name, &dgm_form_card}, V03 = {dgm_a2a_03_name, &dgm_a2a_03_card},
-  REST = {dgm_a2a_03_rest_name, &dgm_a2a_03_rest_card};
+} V10 = {DGM_FORMAT_A2A_10, &dgm_form_card}, V03 = {DGM_FORMAT_A2A_03, &dgm_a2a_03_card},
+  REST = {DGM_FORMAT_A2A_03_REST, &dgm_a2a_03_rest_card};
 static const struct dialect *const all[] = {&V10, &V03, &REST};
 
 static yyjson_val *parse(dgm_arena *a, const char *text)
@@ -22,7 +22,7 @@ static yyjson_val *parse(dgm_arena *a, const char *text)
 static dgm_code read_as(dgm_arena *a, const struct dialect *d, const char *text, bool strict,
                         dgm_agent_card *ret_card, dgm_err *err)
 {
-    dgm_reader r = {.arena = a, .format = d->name, .strict = strict, .err = err};
+    dgm_reader r = {.arena = a, .format = d->format, .strict = strict, .err = err};
     *ret_card = (dgm_agent_card){0};
     return dgm_shape_read(&r, d->shape, parse(a, text), NULL, ret_card);
 }
@@ -31,7 +31,7 @@ static const char *write_as(dgm_arena *a, const struct dialect *d, const dgm_age
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_writer w = {&b, d->name};
+    dgm_writer w = {&b, d->format};
     dgm_shape_write(&w, d->shape, card);
     const char *text = dgm_arena_dup(a, dgm_buf_str(&b)).p;
     dgm_buf_done(&b);
@@ -414,7 +414,7 @@ static void unknown_members_are_counted_and_may_be_dropped(void **state)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_agent_card card = {0};
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = V10.name, .drop_unknown = true, .err = &err};
+    dgm_reader r = {.arena = a, .format = V10.format, .drop_unknown = true, .err = &err};
     (void)state;
     check_ok(dgm_shape_read(&r, V10.shape,
                             parse(a, CARD_10_WITH("\"x\":1,\"provider\":{\"y\":2},"

@@ -11,7 +11,7 @@
 #include "canon/canon.h"
 #include "json/shape.h"
 
-extern const char dgm_agui_name[]; /* "ag-ui": its address tags unknown members */
+extern const char dgm_agui_name[]; /* "ag-ui" */
 
 /* How a peer from before 1.0 is spoken to: it has no protocolVersion, and takes badly what is new. */
 typedef struct dgm_agui_peer {

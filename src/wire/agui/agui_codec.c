@@ -106,7 +106,7 @@ static dgm_code read_message(dgm_reader *r, yyjson_val *v, const dgm_at *at,
 static dgm_code agui_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                                    dgm_canon_messages *ret)
 {
-    r->format = dgm_agui_name;
+    r->format = DGM_FORMAT_AG_UI;
     return dgm_read_messages(r, v, at, read_message, ret);
 }
 
@@ -118,7 +118,7 @@ static dgm_code agui_write_messages(const dgm_canon_messages *messages,
     dgm_code rc = DGM_OK;
     e->err = err;
     for (size_t i = 0; !rc && i < messages->n; i++) {
-        dgm_writer w = {.out = &e->text, .format = dgm_agui_name};
+        dgm_writer w = {.out = &e->text, .format = DGM_FORMAT_AG_UI};
         dgm_buf_clear(&e->text);
         dgm_agui_write_message(&w, &messages->at[i]);
         rc = give(e);
@@ -182,7 +182,7 @@ static bool put_plain_text(dgm_buf *b, const dgm_canon_event *e)
 static dgm_code agui_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err)
 {
     struct encoder *e = encoder;
-    dgm_writer w = {.out = &e->text, .format = dgm_agui_name};
+    dgm_writer w = {.out = &e->text, .format = DGM_FORMAT_AG_UI};
     e->err = err;
     dgm_buf_clear(&e->text);
     if (put_plain_text(&e->text, event))
@@ -200,6 +200,7 @@ static dgm_code agui_encoder_end(void *encoder, dgm_err *err)
 
 const dgm_canon_codec dgm_codec_agui = {
     .name = dgm_agui_name,
+    .format = DGM_FORMAT_AG_UI,
     .about = "AG-UI 1.0 events; peers from before 1.0 are read too",
     .builds_messages = true,
     .recognise = agui_recognise,
@@ -268,6 +269,7 @@ static int old_recognise(const yyjson_val *v, dgm_form *ret_form)
 
 const dgm_canon_codec dgm_codec_agui_old = {
     .name = "ag-ui-0",
+    .format = DGM_FORMAT_AG_UI_0,
     .about = "AG-UI for peers from before 1.0",
     .builds_messages = true,
     .recognise = old_recognise,
@@ -366,7 +368,7 @@ static void simple_decoder_free(void *decoder)
 static dgm_code write_simple(void *arg, const dgm_simple_event *event)
 {
     struct encoder *e = arg;
-    dgm_writer w = {.out = &e->text, .format = dgm_agui_simple_name};
+    dgm_writer w = {.out = &e->text, .format = DGM_FORMAT_AG_UI_SIMPLE};
     dgm_buf_clear(&e->text);
     dgm_agui_simple_write(&w, event);
     return give(e);
@@ -399,6 +401,7 @@ static int simple_recognise(const yyjson_val *v, dgm_form *ret_form)
 
 const dgm_canon_codec dgm_codec_agui_simple = {
     .name = dgm_agui_simple_name,
+    .format = DGM_FORMAT_AG_UI_SIMPLE,
     .about = "document 000's dialect of AG-UI: whole events",
     .recognise = simple_recognise,
     .decoder_new = simple_decoder_new,

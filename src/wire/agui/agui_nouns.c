@@ -334,7 +334,7 @@ const dgm_shape dgm_agui_input = {
 dgm_code dgm_agui_read_input(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                              dgm_canon_input *ret_input)
 {
-    r->format = dgm_agui_name;
+    r->format = DGM_FORMAT_AG_UI;
     *ret_input = (dgm_canon_input){0};
     return dgm_shape_read(r, &dgm_agui_input, v, at, ret_input);
 }

@@ -99,7 +99,7 @@ dgm_code dgm_agui_simple_read(dgm_reader *r, yyjson_val *v, const dgm_at *at, E 
     yyjson_val *type = dgm_json_get(v, DGM_STR("type"));
     dgm_code rc;
     E e = {0};
-    r->format = dgm_agui_simple_name;
+    r->format = DGM_FORMAT_AG_UI_SIMPLE;
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "an object (event)");
     if (!yyjson_is_str(type))

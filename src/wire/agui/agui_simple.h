@@ -9,7 +9,7 @@
 #include "canon/simple.h"
 #include "json/shape.h"
 
-extern const char dgm_agui_simple_name[]; /* "ag-ui-simple": its address tags unknown members */
+extern const char dgm_agui_simple_name[]; /* "ag-ui-simple" */
 
 dgm_code dgm_agui_simple_read(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                               dgm_simple_event *ret_event);

@@ -10,7 +10,7 @@ struct row {
 static dgm_code read_text(dgm_arena *a, const char *text, dgm_canon_event *ret,
                           dgm_agui_found *ret_found, dgm_err *err)
 {
-    dgm_reader r = {.arena = a, .format = dgm_agui_name, .err = err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_AG_UI, .err = err};
     yyjson_val *v;
     dgm_code rc;
     if ((rc = dgm_json_read(a, dgm_str_from(text), DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err)))
@@ -28,7 +28,7 @@ static void check_written(const char *in, const char *want, dgm_agui_peer peer)
     dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
     check_ok(read_text(a, in, &e, &found, &err), err);
     assert_int_equal(found, DGM_AGUI_EVENT);
-    dgm_writer w = {.out = &b, .format = dgm_agui_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_AG_UI};
     dgm_agui_write_event(&w, &e, peer, a);
     check_str(b, want);
     dgm_buf_done(&b);
@@ -321,7 +321,7 @@ static void requests_of_all_ages_are_read(void **state)
         check_ok(dgm_json_read(a, dgm_str_from(requests[i][0]), 10000, "object_bytes", &v, &err),
                  err);
         check_ok(dgm_agui_read_input(&r, v, NULL, &input), err);
-        dgm_writer w = {.out = &b, .format = dgm_agui_name};
+        dgm_writer w = {.out = &b, .format = DGM_FORMAT_AG_UI};
         dgm_agui_write_input(&w, &input);
         check_str(b, requests[i][1] ? requests[i][1] : requests[i][0]);
         assert_int_equal(dgm_agui_recognise(v), 2);

@@ -174,7 +174,7 @@ static void messages_and_requests_are_told_and_come_back(void **state)
         "{\"id\":\"2\",\"role\":\"tool\",\"content\":\"x\",\"toolCallId\":\"c\"}]";
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = AGUI->name, .err = &err};
+    dgm_reader r = {.arena = a, .format = AGUI->format, .err = &err};
     dgm_stream_params params = {0};
     dgm_buf out;
     yyjson_val *v;
@@ -187,7 +187,7 @@ static void messages_and_requests_are_told_and_come_back(void **state)
     assert_int_equal(form, DGM_FORM_REQUEST);
     dgm_canon_input input;
     assert_false(AGUI->read_request(&r, v, NULL, &input));
-    dgm_writer w = {.out = &out, .format = AGUI->name};
+    dgm_writer w = {.out = &out, .format = AGUI->format};
     assert_false(AGUI->write_request(&w, &input, &params, &err));
     assert_true(dgm_str_eq(dgm_buf_str(&out), dgm_str_from(request)));
 
@@ -254,7 +254,7 @@ static void peers_from_before_have_a_format(void **state)
     dgm_buf_init(&out, 4096);
     check_ok(old->read_request(&r, dgm_json_parse_trusted(a, dgm_str_from(request)), NULL, &input),
              err);
-    dgm_writer w = {.out = &out, .format = old->name};
+    dgm_writer w = {.out = &out, .format = old->format};
     check_ok(old->write_request(&w, &input, &params, &err), err);
     check_str(
         out,

@@ -11,7 +11,7 @@
 static dgm_code put_line(void *arg, const dgm_simple_event *e)
 {
     dgm_buf *b = arg;
-    dgm_writer w = {.out = b, .format = dgm_agui_simple_name};
+    dgm_writer w = {.out = b, .format = DGM_FORMAT_AG_UI_SIMPLE};
     dgm_agui_simple_write(&w, e);
     dgm_buf_add_char(b, '\n');
     return DGM_OK;
@@ -31,7 +31,7 @@ static dgm_code encode(void *arg, const dgm_canon_event *e)
 static void feed_line(dgm_arena *a, dgm_records_to_events *f, dgm_str line, dgm_mint *mint,
                       struct road *road)
 {
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .mint = mint, .err = road->err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .mint = mint, .err = road->err};
     dgm_event e;
     yyjson_val *v;
     check_ok(dgm_json_read(a, line, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, road->err),
@@ -262,12 +262,12 @@ static void events_come_back_and_become_messages(void **state)
         dgm_buf b;
         dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
         check_ok(read_text(a, rows[i].in, &e, &err), err);
-        dgm_writer w = {.out = &b, .format = dgm_agui_simple_name};
+        dgm_writer w = {.out = &b, .format = DGM_FORMAT_AG_UI_SIMPLE};
         dgm_agui_simple_write(&w, &e);
         check_str(b, rows[i].in);
         dgm_buf_clear(&b);
         dgm_simple_to_model(a, &e, (dgm_simple_run){DGM_STR("c"), DGM_STR("t")}, &mint, &model);
-        w.format = dgm_form_name;
+        w.format = DGM_FORMAT_A2A_10;
         dgm_form_write_event(&w, &model);
         check_str(b, rows[i].model);
         dgm_buf_done(&b);

@@ -11,7 +11,7 @@ struct out {
 static dgm_code write_line(void *arg, const dgm_canon_event *e)
 {
     struct out *o = arg;
-    dgm_writer w = {.out = &o->b, .format = dgm_agui_name};
+    dgm_writer w = {.out = &o->b, .format = DGM_FORMAT_AG_UI};
     dgm_agui_write_event(&w, e, (dgm_agui_peer){0}, o->a);
     dgm_buf_add_char(&o->b, '\n');
     return DGM_OK;

@@ -24,6 +24,7 @@ static int recognise(const yyjson_val *v, dgm_form *ret_form)
 
 const dgm_canon_codec dgm_codec_aisdk = {
     .name = dgm_aisdk_name,
+    .format = DGM_FORMAT_AI_SDK,
     .about = "the AI SDK's UI message stream, UI messages and requests",
     .stream_end = "[DONE]",
     .recognise = recognise,

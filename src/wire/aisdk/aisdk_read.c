@@ -352,7 +352,7 @@ static dgm_code read_message(dgm_reader *r, yyjson_val *v, const dgm_at *at,
 dgm_code dgm_aisdk_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                                  dgm_canon_messages *ret)
 {
-    r->format = dgm_aisdk_name;
+    r->format = DGM_FORMAT_AI_SDK;
     return dgm_read_messages(r, v, at, read_message, ret);
 }
 

@@ -44,7 +44,7 @@ dgm_code dgm_aisdk_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
 {
     dgm_canon_input input = {0};
     dgm_code rc;
-    r->format = dgm_aisdk_name;
+    r->format = DGM_FORMAT_AI_SDK;
     if ((rc = dgm_shape_read(r, &request_shape, v, at, &input)))
         return rc;
     if (r->mint)
@@ -56,7 +56,7 @@ dgm_code dgm_aisdk_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
 static bool has_trigger(const dgm_canon_input *input)
 {
     const dgm_extra *x = input->extra;
-    for (size_t i = 0; x && x->format == dgm_aisdk_name && i < x->n; i++) {
+    for (size_t i = 0; x && x->format == DGM_FORMAT_AI_SDK && i < x->n; i++) {
         if (dgm_str_is(x->at[i].key, "trigger"))
             return true;
     }
@@ -67,7 +67,8 @@ dgm_code dgm_aisdk_write_request(dgm_writer *w, const dgm_canon_input *input,
                                  const dgm_stream_params *params, dgm_err *err)
 {
     struct list list = {w->out};
-    dgm_shape_write(&(dgm_writer){.out = w->out, .format = dgm_aisdk_name}, &request_shape, input);
+    dgm_shape_write(&(dgm_writer){.out = w->out, .format = DGM_FORMAT_AI_SDK}, &request_shape,
+                    input);
     w->out->n--; /* the brace */
     if (!has_trigger(input))
         dgm_aisdk_put_member(w->out, "\"trigger\"", DGM_STR("submit-message"));

@@ -184,7 +184,7 @@ static const dgm_shape rest_shape = {
 static void put_rest(struct writing *w, const dgm_canon_message *m)
 {
     size_t at = w->out.n;
-    dgm_shape_write(&(dgm_writer){.out = &w->out, .format = dgm_aisdk_name}, &rest_shape, m);
+    dgm_shape_write(&(dgm_writer){.out = &w->out, .format = DGM_FORMAT_AI_SDK}, &rest_shape, m);
     if (w->out.n > at + 2) {
         w->out.p[at] = ','; /* members of the object around it */
         w->out.n--;

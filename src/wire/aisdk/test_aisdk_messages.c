@@ -140,7 +140,7 @@ static void requests_come_back(void **state)
     check_ok(SDK->read_request(&r, v, NULL, &input), err);
     check_str(input.thread_id, "chat");
     assert_int_equal(input.messages.n, 1);
-    dgm_writer w = {.out = &b, .format = SDK->name};
+    dgm_writer w = {.out = &b, .format = SDK->format};
     check_ok(SDK->write_request(&w, &input, &params, &err), err);
     check_str(b, text);
     input.extra = NULL; /* of another format */

@@ -11,7 +11,7 @@
 
 #include <dragoman/convert.h>
 
-extern const char dgm_chat_name[]; /* "openai-chat": its address tags unknown members */
+extern const char dgm_chat_name[]; /* "openai-chat" */
 
 typedef enum dgm_chat_role {
     DGM_CHAT_ROLE_NONE,

@@ -112,7 +112,7 @@ static void tell_part(dgm_chat_encoder *e, dgm_arena *a, dgm_str id, const dgm_p
 void dgm_chat_add_artifact(dgm_chat_encoder *e, const dgm_json *value)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_reader r = {.arena = a, .format = dgm_form_name, .mint = &e->params.mint};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .mint = &e->params.mint};
     dgm_artifact artifact = {0};
     yyjson_val *v = dgm_json_get(value, DGM_STR("artifact"));
     if (!v || dgm_shape_read(&r, &dgm_form_artifact, v, NULL, &artifact))

@@ -18,7 +18,7 @@ static dgm_str text_of(const dgm_json *v)
 /* A completion that was read and is written again keeps what only it can say. */
 static void put_extra(dgm_chat_encoder *e, const dgm_extra *x)
 {
-    for (size_t i = 0; x && x->format == dgm_chat_name && i < x->n; i++) {
+    for (size_t i = 0; x && x->format == DGM_FORMAT_CHAT && i < x->n; i++) {
         if (dgm_str_is(x->at[i].key, "model"))
             continue;
         dgm_buf_add_char(&e->out, ',');
@@ -32,7 +32,7 @@ static dgm_str model_of(const dgm_chat_encoder *e, const dgm_extra *x)
 {
     if (e->model.n)
         return dgm_buf_str(&e->model);
-    for (size_t i = 0; x && x->format == dgm_chat_name && i < x->n; i++) {
+    for (size_t i = 0; x && x->format == DGM_FORMAT_CHAT && i < x->n; i++) {
         dgm_str model = text_of(x->at[i].value);
         if (dgm_str_is(x->at[i].key, "model") && model.n)
             return model;

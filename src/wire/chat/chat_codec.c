@@ -14,7 +14,7 @@ static dgm_code write_messages(const dgm_canon_messages *messages, const dgm_str
     dgm_buf b;
     (void)params;
     dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
-    dgm_writer w = {.out = &b, .format = dgm_chat_name};
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_CHAT};
     for (size_t i = 0; !rc && i < list.n; i++) {
         dgm_buf_clear(&b);
         dgm_chat_write(&w, &list.at[i]);
@@ -31,6 +31,7 @@ static dgm_code write_messages(const dgm_canon_messages *messages, const dgm_str
 
 const dgm_canon_codec dgm_codec_openai_chat = {
     .name = dgm_chat_name,
+    .format = DGM_FORMAT_CHAT,
     .about = "OpenAI Chat Completions: requests, messages, completions and their chunks",
     .stream_end = "[DONE]",
     .has_response = true,

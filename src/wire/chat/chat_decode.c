@@ -81,7 +81,7 @@ static const dgm_extra *extra_of(dgm_chat_decoder *d, yyjson_val *v)
 {
     static const char *const keys[] = {"model", "service_tier", "system_fingerprint"};
     dgm_extra *x = dgm_new(d->arena, dgm_extra);
-    *x = (dgm_extra){dgm_chat_name, dgm_new_n(d->arena, dgm_member, 3), 0};
+    *x = (dgm_extra){DGM_FORMAT_CHAT, dgm_new_n(d->arena, dgm_member, 3), 0};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         yyjson_val *m = member(v, keys[i]);
         if (m)

@@ -24,7 +24,7 @@ const dgm_extra *dgm_chat_without(dgm_arena *a, const dgm_extra *x, const char *
 /* A part that was read here, of a type that we do not know. */
 static bool restore(dgm_arena *a, const dgm_canon_part *p, dgm_chat_part *ret)
 {
-    dgm_reader r = {.arena = a, .format = dgm_chat_name};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_CHAT};
     yyjson_val *v = (yyjson_val *)(uintptr_t)dgm_chat_extra(p->extra, "type");
     dgm_chat_part part = {0};
     if (!yyjson_is_obj(v) || dgm_shape_read(&r, &dgm_chat_part_shape, v, NULL, &part))
@@ -115,7 +115,7 @@ static dgm_chat_part part_of(dgm_arena *a, const dgm_canon_part *p, bool *own_li
     } else {
         out = file_part(a, p, &file);
     }
-    if (p->extra && p->extra->format == dgm_chat_name)
+    if (p->extra && p->extra->format == DGM_FORMAT_CHAT)
         out.extra = dgm_chat_without(a, p->extra, "type");
     return out;
 }
@@ -166,7 +166,7 @@ static void add_calls(dgm_arena *a, const dgm_canon_calls *from, dgm_chat_messag
     for (size_t i = 0; i < from->n; i++) {
         const dgm_canon_call *c = &from->at[i];
         dgm_str type = dgm_chat_extra_text(c->extra, "type");
-        bool ours = c->extra && c->extra->format == dgm_chat_name;
+        bool ours = c->extra && c->extra->format == DGM_FORMAT_CHAT;
         bool custom = dgm_str_is(type, "custom");
         dgm_chat_call call = {.id = c->id,
                               .kind = custom ? DGM_CHAT_CALL_CUSTOM : DGM_CHAT_CALL_FUNCTION,
@@ -208,7 +208,7 @@ static dgm_chat_message message_of(dgm_arena *a, const dgm_canon_message *m)
                             .name = m->name,
                             .content = content_of(a, m),
                             .tool_call_id = m->tool_call_id};
-    if (m->extra && m->extra->format == dgm_chat_name)
+    if (m->extra && m->extra->format == DGM_FORMAT_CHAT)
         out.extra = m->extra;
     if (dgm_str_is(dgm_chat_extra_text(out.extra, "role"), "function") && m->name.n) {
         out.role = DGM_CHAT_FUNCTION;

@@ -171,7 +171,7 @@ dgm_code dgm_chat_read(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_chat_
 {
     yyjson_val *list;
     dgm_code rc;
-    r->format = dgm_chat_name;
+    r->format = DGM_FORMAT_CHAT;
     if (yyjson_is_arr(v))
         return read_list(r, v, at, false, ret);
     if ((list = list_in(v, DGM_STR("messages"))))

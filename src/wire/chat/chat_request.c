@@ -158,7 +158,7 @@ static dgm_code keep(dgm_reader *r, dgm_str key, const dgm_json *value, const dg
         return DGM_OK;
     if (!x) {
         input->extra = x = dgm_new(r->arena, dgm_extra);
-        x->format = dgm_chat_name;
+        x->format = DGM_FORMAT_CHAT;
     }
     if (x->n == DGM_MAX_UNKNOWN_MEMBERS)
         return dgm_fail(r->err, DGM_TOO_LARGE, at,
@@ -204,7 +204,7 @@ dgm_code dgm_chat_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
     yyjson_obj_iter it;
     yyjson_val *key;
     dgm_code rc;
-    r->format = dgm_chat_name;
+    r->format = DGM_FORMAT_CHAT;
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "an object (the body of a chat request)");
     if (!yyjson_is_arr(dgm_json_get(v, DGM_STR("messages"))))
@@ -280,7 +280,7 @@ dgm_code dgm_chat_write_request(dgm_writer *w, const dgm_canon_input *input,
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     const dgm_extra *x = input->extra;
-    bool ours = x && x->format == dgm_chat_name;
+    bool ours = x && x->format == DGM_FORMAT_CHAT;
     (void)err;
     dgm_buf_add_lit(w->out, "{\"model\":");
     dgm_json_put_str(w->out, model_of(input, params));

@@ -8,7 +8,7 @@
 
 const dgm_json *dgm_chat_extra(const dgm_extra *x, const char *key)
 {
-    for (size_t i = 0; x && x->format == dgm_chat_name && i < x->n; i++) {
+    for (size_t i = 0; x && x->format == DGM_FORMAT_CHAT && i < x->n; i++) {
         if (dgm_str_eq(x->at[i].key, dgm_str_from(key)))
             return x->at[i].value;
     }
@@ -28,7 +28,7 @@ const dgm_extra *dgm_chat_with(dgm_arena *a, const dgm_extra *x, const char *key
         return x;
     size_t n = x ? x->n : 0;
     dgm_extra *more = dgm_new(a, dgm_extra);
-    *more = (dgm_extra){dgm_chat_name, dgm_new_n(a, dgm_member, n + 1), n + 1};
+    *more = (dgm_extra){DGM_FORMAT_CHAT, dgm_new_n(a, dgm_member, n + 1), n + 1};
     if (n)
         memcpy(more->at, x->at, n * sizeof *x->at);
     more->at[n] = (dgm_member){dgm_str_from(key), value};
@@ -114,7 +114,7 @@ static dgm_canon_part stranger(dgm_arena *a, const dgm_chat_part *p)
     if (!value) {
         dgm_buf b;
         dgm_buf_init(&b, SIZE_MAX);
-        dgm_writer w = {.out = &b, .format = dgm_chat_name};
+        dgm_writer w = {.out = &b, .format = DGM_FORMAT_CHAT};
         dgm_shape_write(&w, &dgm_chat_part_shape, p);
         value = dgm_json_parse_trusted(a, dgm_buf_str(&b));
         dgm_buf_done(&b);

@@ -6,7 +6,7 @@
 static dgm_code read_text(dgm_arena *a, const char *text, dgm_chat_messages *ret, dgm_err *err)
 {
     static dgm_mint mint;
-    dgm_reader r = {.arena = a, .format = dgm_chat_name, .mint = &mint, .err = err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_CHAT, .mint = &mint, .err = err};
     yyjson_val *v;
     dgm_code rc;
     mint = (dgm_mint){0};
@@ -17,7 +17,7 @@ static dgm_code read_text(dgm_arena *a, const char *text, dgm_chat_messages *ret
 
 static void write_all(dgm_buf *b, const dgm_chat_messages *m)
 {
-    dgm_writer w = {.out = b, .format = dgm_chat_name};
+    dgm_writer w = {.out = b, .format = DGM_FORMAT_CHAT};
     for (size_t i = 0; i < m->n; i++) {
         if (i)
             dgm_buf_add_char(b, '\n');
@@ -208,7 +208,7 @@ static void a_call_without_id_and_without_mint_is_refused(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
-    dgm_reader r = {.arena = a, .format = dgm_chat_name, .err = &err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_CHAT, .err = &err};
     dgm_chat_messages m = {0};
     (void)state;
     yyjson_val *v = dgm_json_parse_trusted(a, DGM_STR(A("\"tool_calls\":[{" FN("f") "}]")));

@@ -196,7 +196,7 @@ static void check_request(const char *in, size_t unknown, const char *want)
     size_t n;
     dgm_buf out;
     dgm_buf_init(&out, SIZE_MAX);
-    dgm_writer w = {.out = &out, .format = CHAT->name};
+    dgm_writer w = {.out = &out, .format = CHAT->format};
     check_ok(read_request(a, in, &input, &n, &err), err);
     assert_int_equal(n, unknown);
     assert_true(input.thread_id.n && input.run_id.n);
@@ -239,7 +239,7 @@ static void the_context_is_told_in_metadata(void **state)
     check_str(input.thread_id, "c");
     input = (dgm_canon_input){.thread_id = DGM_STR("t"), .run_id = DGM_STR("r")};
     dgm_buf_init(&out, SIZE_MAX);
-    dgm_writer w = {.out = &out, .format = CHAT->name};
+    dgm_writer w = {.out = &out, .format = CHAT->format};
     check_ok(CHAT->write_request(&w, &input, &p, &err), err);
     check_str(out, "{\"model\":\"m\",\"messages\":[],\"metadata\":{\"a2a_context_id\":\"t\"}}");
     dgm_buf_done(&out);

@@ -26,6 +26,7 @@ static bool is_one(const yyjson_val *array)
 
 const dgm_canon_codec dgm_codec_langchain = {
     .name = dgm_langchain_name,
+    .format = DGM_FORMAT_LANGCHAIN,
     .about = "LangChain's messages and chunks as JSON",
     .streams_messages = true,
     .recognise = recognise,

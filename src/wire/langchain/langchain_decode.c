@@ -286,7 +286,7 @@ dgm_code dgm_lc_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm_ca
     lc_element e = {.message = v};
     d->r = r;
     d->sink = sink;
-    r->format = dgm_langchain_name;
+    r->format = DGM_FORMAT_LANGCHAIN;
     bool inside = dgm_lc_open_element(v, &e);
     if (e.message || e.interrupts)
         begin(d, dgm_json_str_member(e.metadata, "thread_id"));

@@ -182,7 +182,7 @@ dgm_code dgm_lc_read_message(dgm_reader *r, yyjson_val *v, const dgm_at *at,
     lc_opened o;
     struct lc_data d = {0};
     dgm_code rc;
-    r->format = dgm_langchain_name;
+    r->format = DGM_FORMAT_LANGCHAIN;
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "an object (message)");
     if (!dgm_lc_open(v, &o))

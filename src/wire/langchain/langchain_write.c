@@ -79,7 +79,7 @@ static const dgm_shape rest_shape = {
 static void put_rest(dgm_buf *b, const dgm_canon_message *m)
 {
     size_t at = b->n;
-    dgm_shape_write(&(dgm_writer){.out = b, .format = dgm_langchain_name}, &rest_shape, m);
+    dgm_shape_write(&(dgm_writer){.out = b, .format = DGM_FORMAT_LANGCHAIN}, &rest_shape, m);
     if (b->n > at + 2) {
         b->p[at] = ','; /* members of the object around it */
         b->n--;
@@ -91,7 +91,7 @@ static void put_rest(dgm_buf *b, const dgm_canon_message *m)
 static bool has_kept(const dgm_canon_message *m, dgm_str key)
 {
     const dgm_extra *x = m->extra;
-    for (size_t i = 0; x && x->format == dgm_langchain_name && i < x->n; i++) {
+    for (size_t i = 0; x && x->format == DGM_FORMAT_LANGCHAIN && i < x->n; i++) {
         if (dgm_str_eq(x->at[i].key, key))
             return true;
     }

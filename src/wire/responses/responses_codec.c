@@ -94,7 +94,7 @@ static dgm_code write_messages(const dgm_canon_messages *messages, const dgm_str
     struct items k = {.sink = sink, .err = err};
     (void)params;
     dgm_buf_init(&k.text, DGM_MAX_OUTPUT_BYTES);
-    k.w = (dgm_writer){.out = &k.text, .format = dgm_responses_name};
+    k.w = (dgm_writer){.out = &k.text, .format = DGM_FORMAT_RESPONSES};
     dgm_code rc = dgm_responses_write_items(messages, (dgm_responses_items){&k.w, give_item, &k});
     dgm_buf_done(&k.text);
     return rc;
@@ -104,6 +104,7 @@ static dgm_code write_messages(const dgm_canon_messages *messages, const dgm_str
 
 const dgm_canon_codec dgm_codec_responses = {
     .name = dgm_responses_name,
+    .format = DGM_FORMAT_RESPONSES,
     .about = "OpenAI Responses: requests, items, response objects, events",
     .stream_end = "[DONE]",
     .has_response = true,

@@ -204,7 +204,7 @@ dgm_code dgm_responses_decoder_feed(void *handle, dgm_reader *r, yyjson_val *v, 
     decoder *d = handle;
     dgm_str type = text_of(v, "type");
     yyjson_val *response = dgm_responses_get(v, "response");
-    r->format = dgm_responses_name;
+    r->format = DGM_FORMAT_RESPONSES;
     d->r = r;
     d->sink = sink;
     if (!yyjson_is_obj(v))
@@ -238,7 +238,7 @@ dgm_code dgm_responses_decoder_end(void *handle, dgm_canon_sink sink, dgm_err *e
 {
     decoder *d = handle;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_reader r = {.arena = a, .format = dgm_responses_name, .err = err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_RESPONSES, .err = err};
     d->r = &r;
     d->sink = sink;
     if (d->rc || d->finished)

@@ -29,7 +29,7 @@ static const dgm_extra *echo_of(dgm_arena *a, yyjson_val *response)
     yyjson_obj_iter it = yyjson_obj_iter_with(response);
     yyjson_val *key;
     dgm_extra *extra = dgm_new(a, dgm_extra);
-    extra->format = dgm_responses_name;
+    extra->format = DGM_FORMAT_RESPONSES;
     extra->at = dgm_new_n(a, dgm_member, yyjson_obj_size(response));
     while ((key = yyjson_obj_iter_next(&it))) {
         bool own = false;

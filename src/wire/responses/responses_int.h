@@ -4,7 +4,7 @@
 #include "canon/message_content.h"
 #include "wire/responses/responses.h"
 
-extern const char dgm_responses_name[]; /* its address tags unknown members */
+extern const char dgm_responses_name[]; /* "openai-responses" */
 
 /* An item that canonical events have no word for: the value of a CUSTOM event of this name, the content of an
  * activity of this type. */

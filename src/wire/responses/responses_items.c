@@ -88,7 +88,7 @@ static void keep_content(struct reading *k, dgm_canon_message *m, yyjson_val *co
     if (is_plain(content))
         return;
     dgm_extra *extra = dgm_new(k->r->arena, dgm_extra);
-    *extra = (dgm_extra){dgm_responses_name, dgm_new_n(k->r->arena, dgm_member, n + 1), n + 1};
+    *extra = (dgm_extra){DGM_FORMAT_RESPONSES, dgm_new_n(k->r->arena, dgm_member, n + 1), n + 1};
     for (size_t i = 0; i < n; i++)
         extra->at[i] = m->extra->at[i];
     extra->at[n] = (dgm_member){DGM_STR("content"), content};
@@ -259,7 +259,7 @@ dgm_code dgm_responses_read_items(dgm_reader *r, yyjson_val *v, const dgm_at *at
     yyjson_val *e;
     size_t n;
     dgm_code rc = DGM_OK;
-    r->format = dgm_responses_name;
+    r->format = DGM_FORMAT_RESPONSES;
     if (!yyjson_is_arr(v)) {
         rc = read_item(&k, v, at);
     } else {

@@ -68,7 +68,7 @@ static bool is_told_elsewhere(dgm_str name)
 
 static void put_unknown(dgm_buf *b, const dgm_extra *extra)
 {
-    for (size_t i = 0; extra && extra->format == dgm_responses_name && i < extra->n; i++) {
+    for (size_t i = 0; extra && extra->format == DGM_FORMAT_RESPONSES && i < extra->n; i++) {
         if (is_told_elsewhere(extra->at[i].key))
             continue;
         dgm_buf_add_char(b, ',');
@@ -106,12 +106,12 @@ static void put_constant(dgm_buf *b, const dgm_canon_event *started, size_t row)
     dgm_buf_add_str(b, dgm_str_from(defaults[row].name));
     dgm_buf_add_lit(b, "\":");
     if (v && !strcmp(defaults[row].name, "tools") && input && input->tools.n) {
-        dgm_writer w = {.out = b, .format = dgm_responses_name};
+        dgm_writer w = {.out = b, .format = DGM_FORMAT_RESPONSES};
         dgm_responses_put_tools(&w, &input->tools, v);
     } else if (v) {
         dgm_json_put(b, v);
     } else if (!strcmp(defaults[row].name, "tools") && input) {
-        dgm_writer w = {.out = b, .format = dgm_responses_name};
+        dgm_writer w = {.out = b, .format = DGM_FORMAT_RESPONSES};
         dgm_responses_put_tools(&w, &input->tools, NULL);
     } else if (!strcmp(defaults[row].name, "previous_response_id") && parent.n) {
         dgm_responses_put_id(b, "resp_", parent);

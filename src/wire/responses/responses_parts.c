@@ -7,7 +7,7 @@
 
 const dgm_json *dgm_responses_extra(const dgm_extra *extra, dgm_str name)
 {
-    for (size_t i = 0; extra && extra->format == dgm_responses_name && i < extra->n; i++) {
+    for (size_t i = 0; extra && extra->format == DGM_FORMAT_RESPONSES && i < extra->n; i++) {
         if (dgm_str_eq(extra->at[i].key, name))
             return extra->at[i].value;
     }
@@ -27,7 +27,7 @@ const dgm_extra *dgm_responses_rest(dgm_arena *a, yyjson_val *v, const char *con
             continue;
         if (!extra) {
             extra = dgm_new(a, dgm_extra);
-            extra->format = dgm_responses_name;
+            extra->format = DGM_FORMAT_RESPONSES;
             extra->at = dgm_new_n(a, dgm_member, yyjson_obj_size(v));
         }
         extra->at[extra->n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
@@ -37,7 +37,7 @@ const dgm_extra *dgm_responses_rest(dgm_arena *a, yyjson_val *v, const char *con
 
 void dgm_responses_put_rest(dgm_writer *w, const dgm_extra *extra, const char *const *but)
 {
-    for (size_t i = 0; extra && extra->format == dgm_responses_name && i < extra->n; i++) {
+    for (size_t i = 0; extra && extra->format == DGM_FORMAT_RESPONSES && i < extra->n; i++) {
         size_t k = 0;
         while (but && but[k] && !dgm_str_eq(dgm_str_from(but[k]), extra->at[i].key))
             k++;

@@ -149,7 +149,7 @@ static void keep_tools(dgm_reader *r, dgm_canon_input *in, const dgm_json *other
     size_t n = in->extra ? in->extra->n : 0;
     if (!others)
         return;
-    *extra = (dgm_extra){dgm_responses_name, dgm_new_n(r->arena, dgm_member, n + 1), n + 1};
+    *extra = (dgm_extra){DGM_FORMAT_RESPONSES, dgm_new_n(r->arena, dgm_member, n + 1), n + 1};
     if (n)
         memcpy(extra->at, in->extra->at, n * sizeof *extra->at);
     extra->at[n] = (dgm_member){DGM_STR("tools"), others};
@@ -180,7 +180,7 @@ dgm_code dgm_responses_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *
     const dgm_json *others = NULL;
     dgm_canon_input in = {.protocol_version = DGM_STR(DGM_AGUI_VERSION)};
     dgm_code rc;
-    r->format = dgm_responses_name;
+    r->format = DGM_FORMAT_RESPONSES;
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "an object (request)");
     if ((rc = read_input(r, dgm_responses_get(v, "input"), DGM_AT_LIT(at, "input"), &in.messages)))
@@ -218,7 +218,7 @@ static void put_items(dgm_writer *w, dgm_canon_messages messages)
 /* Where the conversation is known by an id of ours, it is told to a server that may know it too. */
 static void put_context(dgm_writer *w, const dgm_canon_input *in)
 {
-    bool ours = in->extra && in->extra->format == dgm_responses_name;
+    bool ours = in->extra && in->extra->format == DGM_FORMAT_RESPONSES;
     if (ours || !in->thread_id.n)
         return;
     dgm_buf_add_lit(w->out, ",\"metadata\":{\"" DGM_RESPONSES_CONTEXT "\":");

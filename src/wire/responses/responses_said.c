@@ -344,7 +344,7 @@ static void custom(struct responses_encoder *e, const dgm_canon_event *event)
         else if (dgm_str_is(why, "content_filter"))
             e->early = "content_filter";
     } else if (dgm_str_is(event->custom.name, "dragoman:artifact")) {
-        dgm_reader r = {.arena = e->scratch, .format = dgm_form_name, .mint = &e->params.mint};
+        dgm_reader r = {.arena = e->scratch, .format = DGM_FORMAT_A2A_10, .mint = &e->params.mint};
         dgm_artifact artifact = {0};
         yyjson_val *v = dgm_responses_get(value, "artifact");
         if (!v || dgm_shape_read(&r, &dgm_form_artifact, v, NULL, &artifact))

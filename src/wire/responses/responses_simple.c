@@ -76,7 +76,7 @@ static void put_message(struct encoder *e, const dgm_simple_message *m)
         [DGM_CANON_REASONING] = "assistant", [DGM_CANON_ACTIVITY] = "assistant"};
     put_text(e, "role", dgm_str_from(roles[m->role]));
     if (m->content.kind == DGM_CANON_CONTENT_PARTS) {
-        dgm_writer w = {.out = &e->text, .format = dgm_responses_name};
+        dgm_writer w = {.out = &e->text, .format = DGM_FORMAT_RESPONSES};
         LIT(",\"content\":");
         dgm_responses_put_content(&w, &m->content);
     } else {
@@ -232,6 +232,7 @@ static int recognise(const yyjson_val *v, dgm_form *ret_form)
 
 const dgm_canon_codec dgm_codec_responses_simple = {
     .name = dgm_responses_simple_name,
+    .format = DGM_FORMAT_RESPONSES_SIMPLE,
     .about = "document 000's dialect of Responses: whole events",
     .recognise = recognise,
     .decoder_new = dgm_responses_simple_decoder_new,

@@ -187,7 +187,7 @@ dgm_code dgm_responses_simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_
     struct decoder *d = decoder;
     yyjson_val *name = dgm_responses_get(v, "event"), *data = dgm_responses_get(v, "data");
     dgm_simple_kind kind;
-    r->format = dgm_responses_simple_name;
+    r->format = DGM_FORMAT_RESPONSES_SIMPLE;
     d->r = r;
     d->sink = sink;
     if (!yyjson_is_obj(v))

@@ -195,7 +195,7 @@ static void check_request(const char *request, const char *again, dgm_canon_inpu
     assert_int_equal(codec->recognise(v, &form), 2);
     assert_int_equal(form, DGM_FORM_REQUEST);
     check_ok(codec->read_request(&r, v, NULL, ret), err);
-    dgm_writer w = {.out = &b, .format = codec->name};
+    dgm_writer w = {.out = &b, .format = codec->format};
     check_ok(codec->write_request(&w, ret, &params, &err), err);
     check_str(b, again);
     dgm_buf_done(&b);
@@ -245,7 +245,7 @@ static void a_request_of_another_format(void **state)
     dgm_buf b;
     (void)state;
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_writer w = {.out = &b, .format = codec->name};
+    dgm_writer w = {.out = &b, .format = codec->format};
     check_ok(codec->write_request(&w, &in, &params, &err), err);
     check_str(b, "{\"model\":\"agent\",\"input\":[{\"type\":\"message\",\"role\":\"user\","
                  "\"content\":[{\"type\":"

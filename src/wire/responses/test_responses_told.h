@@ -138,7 +138,7 @@ static inline void told_tool(struct told *t, const dgm_canon_event *e)
 
 static inline void told_artifact(struct told *t, const dgm_json *value)
 {
-    dgm_reader r = {.arena = t->a, .format = dgm_form_name};
+    dgm_reader r = {.arena = t->a, .format = DGM_FORMAT_A2A_10};
     dgm_artifact artifact = {0};
     assert_false(dgm_shape_read(&r, &dgm_form_artifact, dgm_responses_get(value, "artifact"), NULL,
                                 &artifact));
