@@ -3,6 +3,7 @@
  * dialects of 0.3 share.
  */
 #include "wire/a2a/a2a_card_int.h"
+#include "json/build.h"
 
 #define DIALECT_03
 #include "model/a2a_table.h"
@@ -22,24 +23,18 @@ dgm_code dgm_a2a_unwrap_data(dgm_reader *r, void *object, yyjson_val *v, const d
         yyjson_obj_size((yyjson_val *)(uintptr_t)part->data) != 1)
         return DGM_OK;
     part->data = value;
-    /* The mark is the wire's, not the sender's: what is left of the metadata goes on. */
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
+    /* The mark belongs to the encoding, not to the sender: the other metadata is retained. */
+    dgm_json_build b = dgm_json_build_start(r->arena);
     yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)part->metadata);
     yyjson_val *key;
-    dgm_buf_add_char(&b, '{');
+    dgm_json_build_object(&b, NULL);
     while ((key = yyjson_obj_iter_next(&it))) {
-        if (dgm_str_is(dgm_json_str(key), DGM_A2A_COMPAT_MARK))
-            continue;
-        if (b.n > 1)
-            dgm_buf_add_char(&b, ',');
-        dgm_json_put_str(&b, dgm_json_str(key));
-        dgm_buf_add_char(&b, ':');
-        dgm_json_put(&b, yyjson_obj_iter_get_val(key));
+        if (!dgm_str_is(dgm_json_str(key), DGM_A2A_COMPAT_MARK))
+            dgm_json_build_member(&b, dgm_json_str(key), yyjson_obj_iter_get_val(key));
     }
-    dgm_buf_add_char(&b, '}');
-    part->metadata = b.n > 2 ? dgm_json_parse_trusted(r->arena, dgm_buf_str(&b)) : NULL;
-    dgm_buf_done(&b);
+    dgm_json_build_close(&b);
+    yyjson_val *metadata = dgm_json_build_end(&b);
+    part->metadata = yyjson_obj_size(metadata) ? metadata : NULL;
     return DGM_OK;
 }
 
