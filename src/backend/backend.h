@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "model/names.h"
 #include "net/loop.h"
 #include "json/json.h"
 
@@ -152,23 +153,6 @@ typedef struct dgm_backend {
 /* All of them, NULL-terminated. */
 extern const dgm_backend *const dgm_backends[];
 const dgm_backend *dgm_backend_by_type(dgm_str type); /* NULL: there is none */
-
-/* ---- what callers of some protocols say besides their message ------------------------------------------ */
-
-/* In the metadata of the request. */
-#define DGM_META_TOOLS "dragoman:tools" /* the caller's: [{name, description, parameters}] */
-#define DGM_META_TOOL_CHOICE "dragoman:tool_choice"         /* as the caller has it */
-#define DGM_META_RESPONSE_FORMAT "dragoman:response_format" /* likewise: JSON, and its schema */
-#define DGM_META_INSTRUCTIONS "dragoman:instructions"
-#define DGM_META_STATE "dragoman:state"     /* AG-UI's shared state */
-#define DGM_META_CONTEXT "dragoman:context" /* AG-UI's: [{description, value}] */
-#define DGM_META_RESUME "dragoman:resume"   /* AG-UI's: [{interruptId, status, payload}] */
-#define DGM_META_FORWARDED_PROPS "dragoman:forwarded_props" /* AG-UI's, as the caller has them */
-/* In the metadata of the message: who sent it, where that is known. Set by the core over what was sent. */
-#define DGM_META_PRINCIPAL "dragoman:principal"
-#define DGM_META_TENANT "dragoman:tenant"
-/* In the metadata of a part: "transcript" is what was said before, by both; the message comes behind it. */
-#define DGM_META_PART "dragoman:part"
 
 /* ---- what most agents need, on top of emit ------------------------------------------------------------ */
 

@@ -15,6 +15,9 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/mint.h"
+#include "model/names.h"
 
 #include <dragoman/model.h>
 
@@ -245,6 +248,7 @@ typedef struct dgm_canon_usages {
 
 /* ---- events -------------------------------------------------------------------------------------- */
 
+/* AG-UI's. */
 #define DGM_CANON_KINDS(X)                                                                         \
     X(RUN_STARTED)                                                                                 \
     X(RUN_FINISHED)                                                                                \
@@ -283,8 +287,9 @@ typedef enum dgm_canon_kind {
 #define X(sym) DGM_CANON_##sym,
     DGM_CANON_KINDS(X)
 #undef X
+        DGM_CANON_ARTIFACT, /* not AG-UI's: there it is CUSTOM "dragoman:artifact" */
 } dgm_canon_kind;
-#define DGM_N_CANON_KINDS 32 /* with NONE */
+#define DGM_N_CANON_KINDS 33 /* with NONE */
 
 /*
  * Members without a comment are the wire's. `whole`, `parts` of a text, `increment`, `pending`, `changed`
@@ -378,11 +383,26 @@ typedef struct dgm_canon_event {
             dgm_str name;
             const dgm_json *value; /* NULL is null */
         } custom;
+        /* Files and data of an artifact; its text is a text message. */
+        struct {
+            const dgm_artifact *artifact; /* without its text parts */
+            bool append, last_chunk;
+            bool has_text;         /* the artifact has text, too */
+            const dgm_json *value; /* what a decoder read; AG-UI's encoder writes it unchanged */
+        } artifact;
     };
 } dgm_canon_event;
 
 /* "RUN_STARTED"; "" for NONE. */
 const char *dgm_canon_kind_name(dgm_canon_kind kind);
+
+/*
+ * ARTIFACT as the value of AG-UI's CUSTOM event: {"artifact":{...},"append":true,"lastChunk":true,"text":true}.
+ * from_custom: a CUSTOM event named "dragoman:artifact" whose value is one becomes ARTIFACT; others stay as they are.
+ */
+void dgm_canon_put_artifact(dgm_buf *out, const dgm_canon_event *event);
+const dgm_json *dgm_canon_artifact_value(dgm_arena *a, const dgm_canon_event *event);
+void dgm_canon_artifact_from_custom(dgm_arena *a, dgm_mint *mint, dgm_canon_event *event);
 
 /* RUN_FINISHED, RUN_ERROR. */
 static inline bool dgm_canon_is_terminal(dgm_canon_kind kind)

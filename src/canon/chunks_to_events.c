@@ -108,7 +108,8 @@ static dgm_code close_before(dgm_chunks *x, const dgm_canon_event *e, dgm_canon_
     case DGM_CANON_REASONING_END:
     case DGM_CANON_SUBAGENT_FINISHED:
     case DGM_CANON_SUBAGENT_ERROR:
-    case DGM_CANON_CUSTOM: break;
+    case DGM_CANON_CUSTOM:
+    case DGM_CANON_ARTIFACT: break;
     }
     struct lane *l = lane_of(x, e->subagent_run_id);
     return l ? close_lane(l, sink) : DGM_OK;

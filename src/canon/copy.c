@@ -1,5 +1,6 @@
 /* canon/copy.c - see copy.h. Structs are copied flat, then everything they point to is. */
 #include "canon/copy.h"
+#include "model/fold.h"
 #include "json/json.h"
 
 static void text(dgm_arena *a, dgm_str *s)
@@ -266,6 +267,28 @@ static void copy_result_event(dgm_arena *a, dgm_canon_event *e)
     value(a, &e->result.value);
 }
 
+static void copy_artifact_event(dgm_arena *a, dgm_canon_event *e)
+{
+    const dgm_artifact *from = e->artifact.artifact;
+    dgm_artifact *to = dgm_new(a, dgm_artifact);
+    dgm_message rest = {.parts = from->parts,
+                        .metadata = from->metadata,
+                        .extensions = from->extensions,
+                        .extra = from->extra};
+    rest = dgm_message_copy(a, &rest);
+    *to = (dgm_artifact){.artifact_id = dgm_arena_dup(a, from->artifact_id),
+                         .name = from->name,
+                         .description = from->description,
+                         .parts = rest.parts,
+                         .metadata = rest.metadata,
+                         .extensions = rest.extensions,
+                         .extra = rest.extra};
+    text(a, &to->name);
+    text(a, &to->description);
+    e->artifact.artifact = to;
+    value(a, &e->artifact.value);
+}
+
 dgm_canon_event dgm_canon_copy_event(dgm_arena *a, const dgm_canon_event *from)
 {
     dgm_canon_event e = *from;
@@ -323,6 +346,7 @@ dgm_canon_event dgm_canon_copy_event(dgm_arena *a, const dgm_canon_event *from)
         text(a, &e.custom.name);
         value(a, &e.custom.value);
         break;
+    case DGM_CANON_ARTIFACT: copy_artifact_event(a, &e); break;
     }
     return e;
 }

@@ -262,7 +262,7 @@ static void add_result(dgm_canon_fold *f, const dgm_canon_event *e)
         return;
     m->it.tool_call_id = id;
     set_content(f, m, &e->result.content);
-    if (!f->over && yyjson_is_true(dgm_json_get(e->metadata, DGM_STR("dragoman:error")))) {
+    if (!f->over && yyjson_is_true(dgm_json_get(e->metadata, DGM_STR(DGM_META_ERROR)))) {
         dgm_str error = keep(f, e->result.content.text.p ? e->result.content.text : DGM_STR(""));
         if (!f->over)
             m->it.error = error;

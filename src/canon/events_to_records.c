@@ -276,36 +276,30 @@ static void on_step(dgm_events_to_records *m, const dgm_canon_event *e)
         dgm_to_internal(m, &internal);
 }
 
-/* What from_records made of an artifact becomes one again. */
-static bool restore_artifact(dgm_events_to_records *m, const dgm_json *value)
+static void on_artifact(dgm_events_to_records *m, const dgm_canon_event *e)
 {
-    dgm_reader r = {.arena = m->scratch, .format = DGM_FORMAT_A2A_10, .mint = &m->params.mint};
-    dgm_artifact_update u = {.task_id = m->task_id, .context_id = m->context_id};
-    yyjson_val *artifact = dgm_json_get(value, DGM_STR("artifact"));
-    if (!artifact || dgm_shape_read(&r, &dgm_form_artifact, artifact, NULL, &u.artifact))
-        return false;
-    bool append = yyjson_is_true(dgm_json_get(value, DGM_STR("append")));
-    /* What else it holds stands beside its text, and must not take its place. */
-    if (yyjson_is_true(dgm_json_get(value, DGM_STR("text"))))
-        append = dgm_map_get(&m->artifacts, u.artifact.artifact_id) != NULL;
+    dgm_artifact_update u = {
+        .task_id = m->task_id, .context_id = m->context_id, .artifact = *e->artifact.artifact};
+    dgm_str id = u.artifact.artifact_id;
+    /* The other parts are sent besides the text and must not replace it. */
+    bool append =
+        e->artifact.has_text ? dgm_map_get(&m->artifacts, id) != NULL : e->artifact.append;
     u.append = append ? DGM_TRUE : DGM_FALSE;
-    dgm_map_put(&m->artifacts, dgm_arena_dup(m->arena, u.artifact.artifact_id), 0);
-    u.last_chunk = yyjson_is_true(dgm_json_get(value, DGM_STR("lastChunk"))) ? DGM_TRUE : DGM_FALSE;
+    u.last_chunk = e->artifact.last_chunk ? DGM_TRUE : DGM_FALSE;
+    dgm_map_put(&m->artifacts, dgm_arena_dup(m->arena, id), 0);
+    dgm_to_work(m);
     dgm_to_out(m, &(dgm_event){.kind = DGM_EVENT_ARTIFACT, .artifact = &u});
-    return true;
 }
 
 static void on_custom(dgm_events_to_records *m, const dgm_canon_event *e)
 {
     const dgm_json *value = e->custom.value;
-    if (dgm_str_is(e->custom.name, "dragoman:metadata") &&
+    if (dgm_str_is(e->custom.name, DGM_NAME_METADATA) &&
         yyjson_is_obj((yyjson_val *)(uintptr_t)value)) {
         m->metadata = dgm_json_copy(m->arena, value);
         return;
     }
     dgm_to_work(m);
-    if (dgm_str_is(e->custom.name, "dragoman:artifact") && restore_artifact(m, value))
-        return;
     custom(m, e->custom.name, value);
 }
 
@@ -336,6 +330,7 @@ static void within_run(dgm_events_to_records *m, const dgm_canon_event *e)
     case DGM_CANON_SUBAGENT_FINISHED:
     case DGM_CANON_SUBAGENT_ERROR: on_subagent(m, e); break;
     case DGM_CANON_CUSTOM: on_custom(m, e); break;
+    case DGM_CANON_ARTIFACT: on_artifact(m, e); break;
     default: break; /* has no place in A2A */
     }
 }

@@ -109,7 +109,7 @@ void dgm_to_start_text(dgm_events_to_records *m, const dgm_canon_event *e)
 {
     struct to_item *it = dgm_to_open(m, &m->texts, e->text.message_id);
     it->role = e->text.role ? e->text.role : DGM_CANON_ASSISTANT;
-    const dgm_json *artifact = dgm_json_get(e->metadata, DGM_STR("dragoman:artifact"));
+    const dgm_json *artifact = dgm_json_get(e->metadata, DGM_STR(DGM_NAME_ARTIFACT));
     dgm_str id = dgm_json_str_member(artifact, "artifactId"),
             name = dgm_json_str_member(artifact, "name");
     if (id.n)
@@ -273,7 +273,7 @@ static const dgm_json *output_of(dgm_events_to_records *m, const dgm_canon_event
 void dgm_to_result(dgm_events_to_records *m, const dgm_canon_event *e)
 {
     const dgm_json *output = output_of(m, e);
-    bool failed = yyjson_is_true(dgm_json_get(e->metadata, DGM_STR("dragoman:error")));
+    bool failed = yyjson_is_true(dgm_json_get(e->metadata, DGM_STR(DGM_META_ERROR)));
     if (m->in_run) {
         dgm_internal internal = {.kind = DGM_INTERNAL_TOOL_COMPLETE,
                                  .tool_call_id = e->result.tool_call_id,

@@ -87,7 +87,7 @@ bool dgm_to_message(dgm_arena *a, const dgm_canon_message *from, dgm_mint *mint,
     dgm_message m = {.message_id = from->id.n ? from->id : dgm_mint_id(mint, a),
                      .role = DGM_ROLE_USER,
                      .metadata = from->metadata};
-    dgm_member mark = {DGM_STR("dragoman:role"), NULL};
+    dgm_member mark = {DGM_STR(DGM_META_ROLE), NULL};
     switch (from->role) {
     case DGM_CANON_ROLE_NONE:
     case DGM_CANON_REASONING:

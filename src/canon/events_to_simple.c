@@ -337,7 +337,8 @@ dgm_code dgm_simple_encoder_feed(dgm_simple_encoder *s, const dgm_canon_event *e
     case DGM_CANON_SUBAGENT_FINISHED:
     case DGM_CANON_SUBAGENT_ERROR:
     case DGM_CANON_RAW:
-    case DGM_CANON_CUSTOM: break; /* no such event in the dialect */
+    case DGM_CANON_CUSTOM:
+    case DGM_CANON_ARTIFACT: break; /* no such event in the dialect */
     }
     dgm_arena_reset(s->scratch);
     return s->rc;

@@ -315,7 +315,7 @@ static dgm_canon_content content_of(const struct reading *k)
 
 static dgm_canon_role role_of(const dgm_message *m, bool trusted)
 {
-    dgm_str mark = trusted ? dgm_json_str_member(m->metadata, "dragoman:role") : (dgm_str){0};
+    dgm_str mark = trusted ? dgm_json_str_member(m->metadata, DGM_META_ROLE) : (dgm_str){0};
     if (m->role == DGM_ROLE_AGENT)
         return DGM_CANON_ASSISTANT;
     if (dgm_str_is(mark, "system"))

@@ -91,7 +91,7 @@ static void say_result(struct saying *s, const dgm_canon_message *m)
         e.result.content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = DGM_STR("")};
     e.result.role = DGM_STR("tool");
     if (m->error.p && !e.metadata)
-        e.metadata = dgm_json_parse_trusted(s->a, DGM_STR("{\"dragoman:error\":true}"));
+        e.metadata = dgm_json_parse_trusted(s->a, DGM_STR("{\"" DGM_META_ERROR "\":true}"));
     say(s, &e);
 }
 

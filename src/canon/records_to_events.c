@@ -131,6 +131,7 @@ void dgm_from_custom(dgm_records_to_events *f, dgm_str name, const dgm_json *val
     dgm_canon_event e = {.kind = DGM_CANON_CUSTOM};
     e.custom.name = name;
     e.custom.value = value;
+    dgm_canon_artifact_from_custom(f->scratch, NULL, &e);
     dgm_from_out(f, &e);
 }
 

@@ -9,7 +9,7 @@
  *   task, submitted          RUN_STARTED; its artifacts and status as if they came one by one
  *   working                  STEP_STARTED "working", once; its text is progress (ACTIVITY_SNAPSHOT),
  *                            unless canonical_type or answer_source says that it is the answer
- *   artifact-update          text: a message of its own; anything else: CUSTOM "dragoman:artifact"
+ *   artifact-update          text: a message of its own; anything else: ARTIFACT
  *   message of the agent     the answer; without a task also the end
  *   input-, auth-required    the question as text, then RUN_FINISHED with an interrupt; with calls that
  *                            wait for the caller RUN_FINISHED with pending calls

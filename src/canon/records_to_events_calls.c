@@ -230,7 +230,7 @@ static void result(dgm_records_to_events *f, dgm_str call_id, dgm_str content,
     e.result.content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = content};
     e.result.value = value;
     if (failed)
-        e.metadata = dgm_json_parse_trusted(f->scratch, DGM_STR("{\"dragoman:error\":true}"));
+        e.metadata = dgm_json_parse_trusted(f->scratch, DGM_STR("{\"" DGM_META_ERROR "\":true}"));
     dgm_from_out(f, &e);
     f->after_result = true;
 }

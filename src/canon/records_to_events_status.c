@@ -92,7 +92,7 @@ static void metadata(dgm_records_to_events *f, const dgm_json *value, bool faile
 {
     size_t n = yyjson_obj_size((yyjson_val *)(uintptr_t)value);
     if (n > (failed && dgm_metadata_error(value).n ? 1 : 0))
-        dgm_from_custom(f, DGM_STR("dragoman:metadata"), value);
+        dgm_from_custom(f, DGM_STR(DGM_NAME_METADATA), value);
 }
 
 /* ---- status ---------------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
  */
 #include "base/limits.h"
 #include "canon/records_to_events_int.h"
-#include "model/form.h"
+#include "json/build.h"
 
 static void flush_pieces(dgm_records_to_events *f);
 
@@ -21,20 +21,17 @@ static size_t new_text(dgm_records_to_events *f, dgm_str id)
 
 static const dgm_json *artifact_metadata(dgm_records_to_events *f, const struct from_text *t)
 {
-    dgm_buf b;
     if (!t->artifact_id.n)
         return NULL;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"dragoman:artifact\":{\"artifactId\":");
-    dgm_json_put_str(&b, t->artifact_id);
-    if (t->artifact_name.n) {
-        dgm_buf_add_lit(&b, ",\"name\":");
-        dgm_json_put_str(&b, t->artifact_name);
-    }
-    dgm_buf_add_lit(&b, "}}");
-    const dgm_json *v = dgm_json_parse_trusted(f->scratch, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return v;
+    dgm_json_build b = dgm_json_build_start(f->scratch);
+    dgm_json_build_object(&b, NULL);
+    dgm_json_build_object(&b, DGM_NAME_ARTIFACT);
+    dgm_json_build_str(&b, "artifactId", t->artifact_id);
+    if (t->artifact_name.n)
+        dgm_json_build_str(&b, "name", t->artifact_name);
+    dgm_json_build_close(&b);
+    dgm_json_build_close(&b);
+    return dgm_json_build_end(&b);
 }
 
 static void start_text(dgm_records_to_events *f, size_t i)
@@ -186,8 +183,8 @@ void dgm_from_whole_text(dgm_records_to_events *f, dgm_str text, dgm_str message
 
 /* ---- artifacts --------------------------------------------------------------------------------------------- */
 
-/* {"artifact":{...},"append":true,"lastChunk":true}, without the text; "text":true: there is some. */
-static void tell_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, bool append,
+/* The text parts become a text message. */
+static void emit_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, bool append,
                           bool last, bool text)
 {
     dgm_artifact rest = *artifact;
@@ -196,21 +193,12 @@ static void tell_artifact(dgm_records_to_events *f, const dgm_artifact *artifact
         if (artifact->parts.at[i].kind != DGM_PART_TEXT)
             rest.parts.at[rest.parts.n++] = artifact->parts.at[i];
     }
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_writer w = {.out = &b};
-    dgm_buf_add_lit(&b, "{\"artifact\":");
-    dgm_shape_write(&w, &dgm_form_artifact, &rest);
-    if (append)
-        dgm_buf_add_lit(&b, ",\"append\":true");
-    if (last)
-        dgm_buf_add_lit(&b, ",\"lastChunk\":true");
-    if (text)
-        dgm_buf_add_lit(&b, ",\"text\":true");
-    dgm_buf_add_char(&b, '}');
-    dgm_from_custom(f, DGM_STR("dragoman:artifact"),
-                    dgm_json_parse_trusted(f->scratch, dgm_buf_str(&b)));
-    dgm_buf_done(&b);
+    dgm_canon_event e = {.kind = DGM_CANON_ARTIFACT};
+    e.artifact.artifact = &rest;
+    e.artifact.append = append;
+    e.artifact.last_chunk = last;
+    e.artifact.has_text = text;
+    dgm_from_out(f, &e);
 }
 
 void dgm_from_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, bool append,
@@ -220,7 +208,7 @@ void dgm_from_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, b
     dgm_str text = dgm_content_text(f->scratch, &artifact->parts, &others);
     size_t *known = dgm_map_get(&f->artifacts, artifact->artifact_id), i;
     if (others)
-        tell_artifact(f, artifact, append, last, known || text.n);
+        emit_artifact(f, artifact, append, last, known || text.n);
     if (!known && !text.n)
         return;
     if (known) {

@@ -166,6 +166,7 @@ static inline void dump_members(dgm_buf *b, const dgm_canon_event *e)
     case DGM_CANON_SUBAGENT_FINISHED:
     case DGM_CANON_SUBAGENT_ERROR: dump_str(b, "", e->subagent.name); break;
     case DGM_CANON_RAW: dump_json(b, "", e->raw.event); break;
+    case DGM_CANON_ARTIFACT: dgm_buf_add_char(b, ' '), dgm_canon_put_artifact(b, e); break;
     case DGM_CANON_CUSTOM:
         dump_str(b, "", e->custom.name);
         dump_json(b, "", e->custom.value);

@@ -184,12 +184,11 @@ static void what_is_no_text_is_custom(void **state)
                             LAST) "{\"statusUpdate\":{\"taskId\":\"t\",\"contextId\":\"c\","
                                   "\"status\":{\"state\":\"TASK_"
                                   "STATE_COMPLETED\"},\"metadata\":{\"k\":1}}}\n",
-              BEGUN
-              "CUSTOM dragoman:artifact {\"artifact\":{\"artifactId\":\"a\",\"parts\":[{\"data\":{"
-              "\"n\":1.0}}]},\"lastChunk\":true,\"text\":true}\nTEXT_MESSAGE_START t-m1" AS(
-                  "a") "\n"
-                       "TEXT_MESSAGE_CONTENT t-m1 \"See\" whole\nTEXT_MESSAGE_END t-m1\n"
-                       "CUSTOM dragoman:metadata {\"k\":1}\nRUN_FINISHED c t\n");
+              BEGUN "ARTIFACT {\"artifact\":{\"artifactId\":\"a\",\"parts\":[{\"data\":{"
+                    "\"n\":1.0}}]},\"lastChunk\":true,\"text\":true}\nTEXT_MESSAGE_START t-m1" AS(
+                        "a") "\n"
+                             "TEXT_MESSAGE_CONTENT t-m1 \"See\" whole\nTEXT_MESSAGE_END t-m1\n"
+                             "CUSTOM dragoman:metadata {\"k\":1}\nRUN_FINISHED c t\n");
 }
 
 static void a_message_is_an_answer(void **state)

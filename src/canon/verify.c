@@ -231,7 +231,8 @@ static dgm_order_rule within_run(dgm_verify *v, const dgm_canon_event *e, dgm_er
     case DGM_CANON_ACTIVITY_DELTA:
     case DGM_CANON_REASONING_ENCRYPTED_VALUE:
     case DGM_CANON_RAW:
-    case DGM_CANON_CUSTOM: return DGM_ORDER_FINE;
+    case DGM_CANON_CUSTOM:
+    case DGM_CANON_ARTIFACT: return DGM_ORDER_FINE;
     }
     switch ((int)e->kind) {
     case DGM_CANON_TEXT_MESSAGE_START: return open_item(v, e, TEXT, message, who, err);

@@ -83,7 +83,7 @@ static dgm_str mark_of_part(const struct making *k, const dgm_part *p, const cha
 /* The mark's kind where the part can be that, else the part's own. */
 static dgm_chat_part_kind kind_of_file(const struct making *k, const dgm_part *p)
 {
-    dgm_str mark = mark_of_part(k, p, DIRECT_PART);
+    dgm_str mark = mark_of_part(k, p, DGM_META_PART);
     if (dgm_str_is(mark, "image_url"))
         return DGM_CHAT_PART_IMAGE;
     if (dgm_str_is(mark, "video_url"))
@@ -97,7 +97,7 @@ static dgm_chat_part_kind kind_of_file(const struct making *k, const dgm_part *p
 
 static void add_file(struct making *k, const dgm_part *p)
 {
-    dgm_str media_type = dgm_media_type(p), mark = mark_of_part(k, p, DIRECT_PART);
+    dgm_str media_type = dgm_media_type(p), mark = mark_of_part(k, p, DGM_META_PART);
     dgm_chat_part_kind kind = kind_of_file(k, p);
     dgm_chat_part *part = add_piece(k, kind, kind == DGM_CHAT_PART_TEXT);
     switch (kind) {
@@ -105,7 +105,7 @@ static void add_file(struct making *k, const dgm_part *p)
     case DGM_CHAT_PART_VIDEO:
         part->url =
             p->kind == DGM_PART_URL ? p->content : dgm_media_data_url(k->a, media_type, p->content);
-        part->detail = mark_of_part(k, p, DIRECT_DETAIL);
+        part->detail = mark_of_part(k, p, DGM_META_DETAIL);
         return;
     case DGM_CHAT_PART_AUDIO:
         part->data = p->content;
@@ -117,7 +117,7 @@ static void add_file(struct making *k, const dgm_part *p)
         part->file_data = dgm_media_data_url(
             k->a, media_type.n ? media_type : DGM_STR("application/octet-stream"), p->content);
         part->filename = p->filename;
-        part->file_id = mark_of_part(k, p, DIRECT_FILE_ID);
+        part->file_id = mark_of_part(k, p, DGM_META_FILE_ID);
         if (!part->filename.n && !mark.n) /* OpenAI wants one */
             part->filename = dgm_arena_printf(k->a, "file.%s", dgm_media_extension(media_type));
         return;
@@ -183,9 +183,10 @@ static void add_result(struct making *k, const dgm_content_result *from, bool li
 {
     k->tools = dgm_list_grow(k->a, k->tools, k->n_tools, sizeof *k->tools);
     dgm_chat_message *tool = &k->tools[k->n_tools++];
-    dgm_str name = k->how.trusted ? dgm_json_str_member(k->m->metadata, DIRECT_NAME) : (dgm_str){0};
-    bool legacy =
-        k->how.trusted && dgm_str_is(dgm_json_str_member(k->m->metadata, DIRECT_ROLE), "function");
+    dgm_str name =
+        k->how.trusted ? dgm_json_str_member(k->m->metadata, DGM_META_NAME) : (dgm_str){0};
+    bool legacy = k->how.trusted &&
+                  dgm_str_is(dgm_json_str_member(k->m->metadata, DGM_META_ROLE), "function");
     yyjson_val *output = (yyjson_val *)(uintptr_t)from->output;
     tool->role = legacy ? DGM_CHAT_FUNCTION : DGM_CHAT_TOOL;
     if (!legacy)
@@ -213,7 +214,7 @@ static dgm_code add_tools(struct making *k, const dgm_part *p, const dgm_at *at)
 {
     dgm_content_tools tools = {0};
     bool agent = k->m->role == DGM_ROLE_AGENT;
-    dgm_str mark = mark_of_part(k, p, DIRECT_PART);
+    dgm_str mark = mark_of_part(k, p, DGM_META_PART);
     dgm_code rc;
     const dgm_at *data = DGM_AT_LIT(at, "data"), *inner = DGM_AT_LIT(data, "data");
     at = k->how.spelling == DGM_DIRECT_REST ? inner : data;
@@ -238,7 +239,7 @@ static dgm_code add_data(struct making *k, const dgm_part *p, const dgm_at *at)
         (k->m->role == DGM_ROLE_AGENT && dgm_content_data_member(p, DGM_DATA_CALLS)))
         return add_tools(k, p, at);
     dgm_chat_part part;
-    if (dgm_str_is(mark_of_part(k, p, DIRECT_PART), "other") &&
+    if (dgm_str_is(mark_of_part(k, p, DGM_META_PART), "other") &&
         read_part(k->a, (yyjson_val *)(uintptr_t)p->data, &part)) {
         *add_piece(k, part.kind, false) = part;
         return DGM_OK;
@@ -251,7 +252,7 @@ static dgm_code add_data(struct making *k, const dgm_part *p, const dgm_at *at)
 
 static void add_text(struct making *k, const dgm_part *p)
 {
-    dgm_str mark = mark_of_part(k, p, DIRECT_PART);
+    dgm_str mark = mark_of_part(k, p, DGM_META_PART);
     if (dgm_str_is(mark, "message_refusal") && !k->refusal.p) {
         k->refusal = p->content.p ? p->content : DGM_STR("");
         k->only_results = false;
@@ -322,7 +323,7 @@ static bool says_nothing(const struct making *k)
 
 static dgm_chat_role role_of(const dgm_message *m, bool trusted)
 {
-    dgm_str mark = trusted ? dgm_json_str_member(m->metadata, DIRECT_ROLE) : (dgm_str){0};
+    dgm_str mark = trusted ? dgm_json_str_member(m->metadata, DGM_META_ROLE) : (dgm_str){0};
     if (m->role == DGM_ROLE_AGENT)
         return DGM_CHAT_ASSISTANT;
     if (dgm_str_is(mark, "system"))
@@ -358,8 +359,8 @@ dgm_code dgm_direct_make(dgm_arena *a, const dgm_message *m, const dgm_at *at, d
     out->tool_calls = (dgm_chat_calls){k.calls, k.n_calls};
     out->function_call = k.function_call;
     if (how.trusted) {
-        out->name = dgm_json_str_member(m->metadata, DIRECT_NAME);
-        out->reasoning_content = dgm_json_str_member(m->metadata, DIRECT_REASONING);
+        out->name = dgm_json_str_member(m->metadata, DGM_META_NAME);
+        out->reasoning_content = dgm_json_str_member(m->metadata, DGM_META_REASONING);
     }
     ret_pair->openai_message = out;
     return DGM_OK;

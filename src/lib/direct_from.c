@@ -70,9 +70,9 @@ static const dgm_json *marks(dgm_arena *a, dgm_str part, dgm_str detail, dgm_str
         return NULL;
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_add_char(&b, '{');
-    put_text(&b, DIRECT_PART, part);
-    put_text(&b, DIRECT_DETAIL, detail);
-    put_text(&b, DIRECT_FILE_ID, file_id);
+    put_text(&b, DGM_META_PART, part);
+    put_text(&b, DGM_META_DETAIL, detail);
+    put_text(&b, DGM_META_FILE_ID, file_id);
     dgm_buf_add_char(&b, '}');
     return made(a, &b);
 }
@@ -329,9 +329,9 @@ static const dgm_json *metadata_of(dgm_arena *a, const dgm_chat_message *m, cons
     dgm_buf_add_char(&b, '{');
     put_text(&b, DIRECT_CANONICAL_TYPE, dgm_str_from(type));
     if (foreign)
-        put_text(&b, DIRECT_ROLE, dgm_str_from(dgm_chat_role_name(m->role)));
-    put_text(&b, DIRECT_NAME, m->name);
-    put_text(&b, DIRECT_REASONING, m->reasoning_content);
+        put_text(&b, DGM_META_ROLE, dgm_str_from(dgm_chat_role_name(m->role)));
+    put_text(&b, DGM_META_NAME, m->name);
+    put_text(&b, DGM_META_REASONING, m->reasoning_content);
     dgm_buf_add_char(&b, '}');
     return made(a, &b);
 }

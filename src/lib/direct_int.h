@@ -6,19 +6,14 @@
 #include "canon/media.h"
 #include "canon/message_content.h"
 #include "lib/direct.h"
+#include "model/names.h"
 
 /*
- * What A2A has no place for, as metadata. Values of DIRECT_PART beside the names of chat parts:
+ * What A2A has no place for, as metadata. Values of DGM_META_PART beside the names of chat parts:
  * "message_refusal" a message's own `refusal`, "other" a chat part of unknown type as it was,
  * "function_call" the legacy way to call, "content" results whose output is a list of chat parts.
  */
 #define DIRECT_CANONICAL_TYPE "canonical_type"
-#define DIRECT_ROLE "dragoman:role"
-#define DIRECT_NAME "dragoman:name"
-#define DIRECT_REASONING "dragoman:reasoning_content"
-#define DIRECT_PART "dragoman:part"
-#define DIRECT_DETAIL "dragoman:detail"
-#define DIRECT_FILE_ID "dragoman:file_id"
 
 /* How a message is to be taken. */
 typedef struct dgm_direct_how {

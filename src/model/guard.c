@@ -1,10 +1,11 @@
 /* model/guard.c - metadata that only the server sets. */
 #include "model/guard.h"
+#include "model/names.h"
 #include "json/json.h"
 
 bool dgm_guard_is_servers(dgm_str key)
 {
-    return dgm_str_starts(key, DGM_STR("aion:")) || dgm_str_starts(key, DGM_STR("dragoman:"));
+    return dgm_str_starts(key, DGM_STR("aion:")) || dgm_str_starts(key, DGM_STR(DGM_NAME_PREFIX));
 }
 
 static bool guard_removes(const dgm_guard *g, dgm_str key, bool drop_type)

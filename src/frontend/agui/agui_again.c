@@ -119,7 +119,8 @@ static void take(agui_again *g, const dgm_canon_event *e)
     case DGM_CANON_STATE_DELTA:
     case DGM_CANON_ACTIVITY_DELTA:
     case DGM_CANON_REASONING_ENCRYPTED_VALUE:
-    case DGM_CANON_CUSTOM: add(g, &g->kept, e); break;
+    case DGM_CANON_CUSTOM:
+    case DGM_CANON_ARTIFACT: add(g, &g->kept, e); break;
     default:
         if (end_of(e->kind))
             add(g, &g->open, e);

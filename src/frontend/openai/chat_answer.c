@@ -45,12 +45,10 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
         openai_question_keep(&w->question, NULL, NULL);
     if (openai_asks_nothing(event))
         rc = openai_ask(event, openai_output_into(&chain));
-    if (rc || event->kind != DGM_CANON_CUSTOM ||
-        !dgm_str_is(event->custom.name, "dragoman:artifact"))
+    if (rc || event->kind != DGM_CANON_ARTIFACT)
         return rc ? rc : openai_output_event(&w->output, event, next);
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    linked = *event;
-    linked.custom.value = openai_links_put(&w->links, a, event->custom.value, true);
+    linked = openai_links_put(&w->links, a, event, true);
     return openai_output_event(&w->output, &linked, next);
 }
 

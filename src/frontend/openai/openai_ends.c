@@ -65,7 +65,7 @@ dgm_code openai_ask(const dgm_canon_event *end, dgm_canon_sink next)
     bool auth = needs_credentials(&end->run_finished.outcome);
     dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
     dgm_code rc;
-    e.text.message_id = DGM_STR("dragoman:question");
+    e.text.message_id = DGM_STR(DGM_NAME_QUESTION);
     e.text.role = DGM_CANON_ASSISTANT;
     if ((rc = dgm_canon_emit(next, &e)))
         return rc;

@@ -41,11 +41,9 @@ struct openai_links {
 /* base is found out: before the request is forgotten. */
 void openai_links_init(struct openai_links *l, const dgm_turn_request *q, dgm_str agent,
                        dgm_str task_id);
-/*
- * The value of a CUSTOM `dragoman:artifact`, with links instead of bytes; images: of those too. What has none is
- * given back as it is. In the arena.
- */
-const dgm_json *openai_links_put(struct openai_links *l, dgm_arena *a, const dgm_json *artifact,
+/* An ARTIFACT event with links instead of bytes; images: for images, too. An event without bytes is returned
+ * unchanged. In the arena. */
+dgm_canon_event openai_links_put(struct openai_links *l, dgm_arena *a, const dgm_canon_event *event,
                                  bool images);
 
 /* ---- in requests ----------------------------------------------------------------------------------------------- */

@@ -5,7 +5,6 @@
 #include "frontend/cached.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
-#include "model/form.h"
 
 /* ---- in answers --------------------------------------------------------------------------------------------------- */
 
@@ -69,47 +68,31 @@ static bool has_bytes(const dgm_artifact *artifact)
     return false;
 }
 
-/* The event's value again, about this artifact. */
-static const dgm_json *value_of(dgm_arena *a, const dgm_json *from, const dgm_artifact *artifact)
-{
-    static const char *const marks[] = {"append", "lastChunk", "text"};
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_writer w = {.out = &b};
-    dgm_buf_add_lit(&b, "{\"artifact\":");
-    dgm_shape_write(&w, &dgm_form_artifact, artifact);
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        if (yyjson_is_true(dgm_json_get(from, dgm_str_from(marks[i]))))
-            dgm_buf_printf(&b, ",\"%s\":true", marks[i]);
-    }
-    dgm_buf_add_char(&b, '}');
-    const dgm_json *value = dgm_json_parse_trusted(a, dgm_arena_dup(a, dgm_buf_str(&b)));
-    dgm_buf_done(&b);
-    return value;
-}
-
-const dgm_json *openai_links_put(struct openai_links *l, dgm_arena *a, const dgm_json *value,
+dgm_canon_event openai_links_put(struct openai_links *l, dgm_arena *a, const dgm_canon_event *event,
                                  bool images)
 {
-    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10};
-    dgm_artifact artifact = {0};
-    yyjson_val *v = dgm_json_get(value, DGM_STR("artifact"));
-    if (!v || dgm_shape_read(&r, &dgm_form_artifact, v, NULL, &artifact) || !has_bytes(&artifact))
-        return value;
-    struct openai_made *made = made_of(l, artifact.artifact_id);
+    const dgm_artifact *from = event->artifact.artifact;
+    struct openai_made *made = has_bytes(from) ? made_of(l, from->artifact_id) : NULL;
+    dgm_canon_event linked = *event;
     if (!made)
-        return value;
-    if (!yyjson_is_true(dgm_json_get(value, DGM_STR("append"))))
+        return linked;
+    if (!event->artifact.append)
         made->n = 0;
-    for (size_t i = 0; i < artifact.parts.n; i++) {
-        dgm_part *p = &artifact.parts.at[i];
+    dgm_artifact *to = dgm_new(a, dgm_artifact);
+    *to = *from;
+    to->parts.at = dgm_new_n(a, dgm_part, from->parts.n);
+    for (size_t i = 0; i < from->parts.n; i++) {
+        dgm_part *p = &to->parts.at[i];
+        *p = from->parts.at[i];
         if (p->kind != DGM_PART_RAW)
             continue;
         size_t index = made->n++;
         if (images || !dgm_media_is(dgm_media_type(p), DGM_STR("image/")))
-            link_part(l, a, p, artifact.artifact_id, index);
+            link_part(l, a, p, from->artifact_id, index);
     }
-    return value_of(a, value, &artifact);
+    linked.artifact.artifact = to;
+    linked.artifact.value = NULL;
+    return linked;
 }
 
 /* ---- in requests ---------------------------------------------------------------------------------------------------- */

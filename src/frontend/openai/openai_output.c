@@ -6,9 +6,6 @@
 #include "canon/message_content.h"
 #include "json/json.h"
 
-#define ANSWER_ID                                                                                  \
-    "dragoman:json" /* of the message that holds the data; no message of an agent has it */
-
 /* An event that is held back. Neighbouring deltas of a text are one, in `text`. */
 struct openai_held {
     dgm_canon_event event;
@@ -140,30 +137,21 @@ void openai_output_done(struct openai_output *o)
 
 /* ---- holding back ---------------------------------------------------------------------------------------------------- */
 
-static bool output_is_artifact(const dgm_canon_event *e)
-{
-    return e->kind == DGM_CANON_CUSTOM && dgm_str_is(e->custom.name, "dragoman:artifact");
-}
-
 static bool output_is_text(const dgm_canon_event *e)
 {
     return e->kind == DGM_CANON_TEXT_MESSAGE_START || e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT ||
            e->kind == DGM_CANON_TEXT_MESSAGE_END || e->kind == DGM_CANON_MESSAGES_SNAPSHOT;
 }
 
-static dgm_str output_artifact_id(const dgm_canon_event *e)
-{
-    return dgm_json_str_member(dgm_json_get(e->custom.value, DGM_STR("artifact")), "artifactId");
-}
-
 /* An artifact that starts again replaces what was held back of it. */
 static void output_drop_replaced(struct openai_output *o, const dgm_canon_event *e)
 {
-    if (yyjson_is_true(dgm_json_get(e->custom.value, DGM_STR("append"))))
+    if (e->artifact.append)
         return;
     for (size_t i = 0; i < o->n_held; i++) {
-        if (output_is_artifact(&o->held[i].event) &&
-            dgm_str_eq(output_artifact_id(&o->held[i].event), output_artifact_id(e)))
+        const dgm_canon_event *held = &o->held[i].event;
+        if (held->kind == DGM_CANON_ARTIFACT &&
+            dgm_str_eq(held->artifact.artifact->artifact_id, e->artifact.artifact->artifact_id))
             o->held[i].is_dropped = true;
     }
 }
@@ -182,13 +170,14 @@ static dgm_code output_hold(struct openai_output *o, const dgm_canon_event *e)
     if (is_delta && last && last->event.kind == e->kind &&
         dgm_str_eq(last->event.text.message_id, e->text.message_id))
         return output_hold_delta(o, last, e->text.delta);
-    if (output_is_artifact(e)) {
+    if (e->kind == DGM_CANON_ARTIFACT)
         output_drop_replaced(o, e);
-        o->bytes += dgm_json_text_in(o->arena, e->custom.value).n;
-    }
+    size_t used = dgm_arena_used(o->arena);
     o->held = dgm_list_grow(o->arena, o->held, o->n_held, sizeof *o->held);
     struct openai_held *h = &o->held[o->n_held++];
     *h = (struct openai_held){.event = dgm_canon_copy_event(o->arena, e)};
+    if (e->kind == DGM_CANON_ARTIFACT)
+        o->bytes += dgm_arena_used(o->arena) - used;
     dgm_buf_init(&h->text, SIZE_MAX);
     o->bytes += sizeof *h;
     if (is_delta)
@@ -225,16 +214,15 @@ static bool output_has_all(const yyjson_val *data, const dgm_strs *required)
 static yyjson_val *output_find_data(const struct openai_output *o, const dgm_strs *required,
                                     size_t *ret_at, bool *ret_fits)
 {
-    yyjson_val *found = NULL, *part;
-    size_t k, n;
+    yyjson_val *found = NULL;
     *ret_fits = false;
     for (size_t i = 0; i < o->n_held; i++) {
         const struct openai_held *h = &o->held[i];
-        if (h->is_dropped || !output_is_artifact(&h->event))
+        if (h->is_dropped || h->event.kind != DGM_CANON_ARTIFACT)
             continue;
-        yyjson_val *artifact = dgm_json_get(h->event.custom.value, DGM_STR("artifact"));
-        yyjson_arr_foreach (dgm_json_get(artifact, DGM_STR("parts")), k, n, part) {
-            yyjson_val *data = dgm_json_get(part, DGM_STR("data"));
+        const dgm_parts *parts = &h->event.artifact.artifact->parts;
+        for (size_t k = 0; k < parts->n; k++) {
+            yyjson_val *data = (yyjson_val *)(uintptr_t)parts->at[k].data;
             bool fits = data && output_has_all(data, required);
             if (!data || (*ret_fits && !fits))
                 continue;
@@ -267,7 +255,7 @@ static dgm_code output_emit_json(struct openai_output *o, const yyjson_val *data
 {
     dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
     dgm_code rc;
-    e.text.message_id = DGM_STR(ANSWER_ID);
+    e.text.message_id = DGM_STR(DGM_NAME_JSON);
     e.text.role = DGM_CANON_ASSISTANT;
     if ((rc = dgm_canon_emit(next, &e)))
         return rc;
@@ -365,8 +353,8 @@ static dgm_code output_emit_end(const dgm_canon_event *end, dgm_str call_id, dgm
 dgm_code openai_output_event(struct openai_output *o, const dgm_canon_event *event,
                              dgm_canon_sink next)
 {
-    bool is_held =
-        output_is_artifact(event) ? o->json || o->n_tools : output_is_text(event) && o->json;
+    bool is_held = event->kind == DGM_CANON_ARTIFACT ? o->json || o->n_tools
+                                                     : output_is_text(event) && o->json;
     if (is_held)
         return output_hold(o, event);
     if (!dgm_canon_is_terminal(event->kind))

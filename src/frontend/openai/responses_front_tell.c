@@ -75,18 +75,13 @@ static dgm_code begin(const struct told *t, const dgm_canon_event *event, dgm_ca
     return dgm_canon_emit(next, &echo);
 }
 
-static bool is_artifact(const dgm_canon_event *e)
-{
-    return e->kind == DGM_CANON_CUSTOM && dgm_str_is(e->custom.name, "dragoman:artifact");
-}
-
 static bool shows(const dgm_canon_event *e)
 {
     return e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT || e->kind == DGM_CANON_TOOL_CALL_RESULT ||
            e->kind == DGM_CANON_REASONING_MESSAGE_CONTENT ||
            (e->kind == DGM_CANON_ACTIVITY_SNAPSHOT &&
             dgm_json_str_member(e->activity.content, "text").n) ||
-           is_artifact(e);
+           e->kind == DGM_CANON_ARTIFACT;
 }
 
 /* Clients take a failure before any output for one of the server's, and ask again: the agent would run three
@@ -113,8 +108,7 @@ static bool is_failure(const dgm_canon_event *e)
 static dgm_code show_files(struct told *t, const dgm_canon_event *event, dgm_canon_sink next)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_canon_event linked = *event;
-    linked.custom.value = openai_links_put(&t->links, a, event->custom.value, false);
+    dgm_canon_event linked = openai_links_put(&t->links, a, event, false);
     return openai_output_event(&t->output, &linked, next);
 }
 
@@ -135,7 +129,7 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     else if (openai_asks_nothing(event))
         rc = openai_ask(event, openai_output_into(&chain));
     t->shown |= shows(event);
-    if (is_artifact(event))
+    if (event->kind == DGM_CANON_ARTIFACT)
         return show_files(t, event, next);
     return rc ? rc : openai_output_event(&t->output, event, next);
 }

@@ -49,13 +49,11 @@ static void feed_text(struct fed *f, const char *text)
 
 static void feed_data(struct fed *f, const char *id, const char *data, bool append)
 {
-    dgm_canon_event e = {.kind = DGM_CANON_CUSTOM};
-    e.custom.name = DGM_STR("dragoman:artifact");
-    e.custom.value = dgm_json_parse_trusted(
-        f->a, dgm_arena_printf(f->a,
-                               "{\"artifact\":{\"artifactId\":\"%s\",\"parts\":[{\"data\":%s}]},"
-                               "\"append\":%s}",
-                               id, data, append ? "true" : "false"));
+    dgm_part part = {.kind = DGM_PART_DATA,
+                     .data = dgm_json_parse_trusted(f->a, dgm_str_from(data))};
+    dgm_artifact artifact = {.artifact_id = dgm_str_from(id), .parts = {&part, 1}};
+    dgm_canon_event e = {.kind = DGM_CANON_ARTIFACT,
+                         .artifact = {.artifact = &artifact, .append = append}};
     feed(f, &e);
 }
 
@@ -139,7 +137,7 @@ static void a_question_is_no_data(void **state)
     feed_data(&f, "a", "{\"city\":1}", false);
     feed_text(&f, "Which?");
     feed_end(&f, (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT});
-    check_fed(&f, "CUSTOM\nTEXT_MESSAGE_CONTENT Which?\nRUN_FINISHED 0\n");
+    check_fed(&f, "ARTIFACT\nTEXT_MESSAGE_CONTENT Which?\nRUN_FINISHED 0\n");
 }
 
 #define TOOLS                                                                                      \
@@ -172,7 +170,7 @@ static void data_that_fits_no_tool_stays_data(void **state)
     (void)state;
     feed_data(&f, "d", "{\"town\":1}", false);
     feed_end(&f, (dgm_canon_outcome){0});
-    check_fed(&f, "CUSTOM\nRUN_FINISHED 0\n");
+    check_fed(&f, "ARTIFACT\nRUN_FINISHED 0\n");
 }
 
 static void nothing_is_held_where_nothing_was_requested(void **state)
@@ -185,7 +183,7 @@ static void nothing_is_held_where_nothing_was_requested(void **state)
     feed_data(&f, "d", "{\"city\":1}", false);
     e.run_finished.usage = (dgm_canon_usages){&usage, 1};
     feed(&f, &e);
-    check_fed(&f, "TEXT_MESSAGE_CONTENT a\nCUSTOM\nRUN_FINISHED 5\n");
+    check_fed(&f, "TEXT_MESSAGE_CONTENT a\nARTIFACT\nRUN_FINISHED 5\n");
 }
 
 DGM_TEST_MAIN(dgm_test(data_is_the_answer_where_json_was_requested),

@@ -230,7 +230,7 @@ void dgm_turn_get_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_s
  * for those who show it. agent is needed. */
 void dgm_turn_get_whole_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,
                                 dgm_str context_id, dgm_on_history on_history, void *arg);
-/* And with artifacts that are no text: activities, of the type "dragoman:artifact", with what CUSTOM events of that
- * name have. */
+/* And with artifacts that are not text: activities of the type DGM_NAME_ARTIFACT, with the value of AG-UI's CUSTOM
+ * event of that name. */
 void dgm_turn_get_shown_history(dgm_turns *turns, dgm_arena *a, dgm_owner owner, dgm_str agent,
                                 dgm_str context_id, dgm_on_history on_history, void *arg);

@@ -103,12 +103,13 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event)
 /* Files and data stand between the messages, as activities of that name. */
 static dgm_code on_event_or_artifact(void *arg, const dgm_canon_event *event)
 {
-    if (event->kind != DGM_CANON_CUSTOM || !dgm_str_is(event->custom.name, "dragoman:artifact"))
+    if (event->kind != DGM_CANON_ARTIFACT)
         return on_event(arg, event);
-    dgm_canon_message m = {
-        .role = DGM_CANON_ACTIVITY,
-        .activity_type = event->custom.name,
-        .content = {.kind = DGM_CANON_CONTENT_OBJECT, .object = event->custom.value}};
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_canon_message m = {.role = DGM_CANON_ACTIVITY,
+                           .activity_type = DGM_STR(DGM_NAME_ARTIFACT),
+                           .content = {.kind = DGM_CANON_CONTENT_OBJECT,
+                                       .object = dgm_canon_artifact_value(a, event)}};
     dgm_canon_fold_add_message(arg, &m);
     return DGM_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * wire/agui/agui_events.c - the 31 events, a table each, and the five that were retired.
+ * wire/agui/agui_events.c - the 31 events and the artifacts, a table each, and the five retired events.
  */
 #include "wire/agui/agui_int.h"
 
@@ -234,10 +234,23 @@ EVENT(SUBAGENT_ERROR, ID(subagent_run_id, "subagentRunId"), ID(subagent.message,
 EVENT(RAW, DGM_F(E, raw.event, "event", JSON, NEED), MAY(raw.source, "source"), BY)
 EVENT(CUSTOM, ID(custom.name, "name"), DGM_F(E, custom.value, "value", JSON, NEED), BY)
 
+/* Written as a CUSTOM event; dgm_agui_read_event() turns it back. */
+static void write_artifact(dgm_writer *w, const dgm_field *f, const void *object)
+{
+    dgm_put_key(w, f);
+    dgm_canon_put_artifact(w->out, object);
+}
+static const dgm_custom artifact_value = {NULL, write_artifact};
+
+static const dgm_field artifact_fields[] = {TYPE("CUSTOM"), DGM_F_CONST("name", DGM_NAME_ARTIFACT),
+                                            DGM_F_CUSTOM("value", 0, &artifact_value), BY, BASE};
+static const dgm_shape artifact_shape = DGM_AGUI_SHAPE(E, "CUSTOM event", artifact_fields);
+
 const dgm_shape *const dgm_agui_event_shapes[DGM_N_CANON_KINDS] = {
 #define X(sym) [DGM_CANON_##sym] = &sym##_shape,
     DGM_CANON_KINDS(X)
 #undef X
+        [DGM_CANON_ARTIFACT] = &artifact_shape,
 };
 
 /* ---- retired ------------------------------------------------------------------------------------------- */
@@ -329,6 +342,8 @@ dgm_code dgm_agui_read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, E *
     if ((rc = dgm_shape_read(r, shape, v, at, &e)) || (rc = check_event(r, &e, at)))
         return rc;
     drop_nulls(&e);
+    if (e.kind == DGM_CANON_CUSTOM)
+        dgm_canon_artifact_from_custom(r->arena, r->mint, &e);
     *ret_event = e;
     return DGM_OK;
 }

@@ -121,6 +121,9 @@ static const struct row rows[] = {
     {"RAW null", EV("RAW", "\"event\":null"), NULL},
     {"CUSTOM", EV("CUSTOM", "\"name\":\"dragoman:x\",\"value\":[]" ALL), NULL},
     {"CUSTOM null", EV("CUSTOM", "\"name\":\"dragoman:x\",\"value\":null"), NULL},
+    {"CUSTOM of an artifact",
+     EV("CUSTOM", "\"name\":\"dragoman:artifact\",\"value\":{\"x\":1,\"append\":true,"
+        "\"artifact\":{\"artifactId\":\"a\",\"later\":2,\"parts\":[{\"data\":1.0}]}}" ALL), NULL},
 
     /* tolerance */
     {"members nobody knows", EV("RUN_ERROR", "\"message\":\"no\",\"later\":{\"a\":1}"), NULL},

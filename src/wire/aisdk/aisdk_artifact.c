@@ -4,15 +4,6 @@
 #include "model/form.h"
 #include "wire/aisdk/aisdk_int.h"
 
-bool dgm_aisdk_read_artifact(dgm_arena *scratch, const dgm_json *value, dgm_artifact *ret)
-{
-    dgm_err err = {0};
-    dgm_reader r = {.arena = scratch, .err = &err};
-    yyjson_val *v = dgm_json_get(value, DGM_STR("artifact"));
-    *ret = (dgm_artifact){0};
-    return v && !dgm_shape_read(&r, &dgm_form_artifact, v, NULL, ret);
-}
-
 static bool is_file(const dgm_part *p)
 {
     return p->kind == DGM_PART_RAW || p->kind == DGM_PART_URL;
@@ -35,9 +26,9 @@ bool dgm_aisdk_put_artifact_file(dgm_buf *b, dgm_arena *scratch, const dgm_part 
     return dgm_aisdk_put_file(b, &part);
 }
 
-bool dgm_aisdk_put_artifact_data(dgm_buf *b, dgm_arena *scratch, const dgm_json *value,
-                                 const dgm_artifact *artifact)
+bool dgm_aisdk_put_artifact_data(dgm_buf *b, dgm_arena *scratch, const dgm_canon_event *event)
 {
+    const dgm_artifact *artifact = event->artifact.artifact;
     dgm_artifact a = *artifact;
     a.parts = (dgm_parts){dgm_new_n(scratch, dgm_part, artifact->parts.n), 0};
     for (size_t i = 0; i < artifact->parts.n; i++) {
@@ -47,7 +38,7 @@ bool dgm_aisdk_put_artifact_data(dgm_buf *b, dgm_arena *scratch, const dgm_json 
     if (!a.parts.n)
         return false;
     dgm_buf_add_lit(b, "{\"type\":\"" AISDK_ARTIFACT "\"");
-    if (!yyjson_is_true(dgm_json_get(value, DGM_STR("append"))))
+    if (!event->artifact.append)
         dgm_aisdk_put_member(b, "\"id\"", a.artifact_id);
     dgm_buf_add_lit(b, ",\"data\":");
     dgm_shape_write(&(dgm_writer){.out = b}, &dgm_form_artifact, &a);

@@ -66,7 +66,7 @@ static void result(D *d, C *c, const dgm_json *output, dgm_str error)
         (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
                             .text = error.p ? error : dgm_content_value_text(a, output)};
     if (error.p)
-        e.metadata = dgm_json_parse_trusted(a, DGM_STR("{\"dragoman:error\":true}"));
+        e.metadata = dgm_json_parse_trusted(a, DGM_STR("{\"" DGM_META_ERROR "\":true}"));
     else if (!yyjson_is_str((yyjson_val *)(uintptr_t)output))
         e.result.value = output;
     dgm_aisdk_give(d, &e);

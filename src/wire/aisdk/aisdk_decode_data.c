@@ -20,15 +20,16 @@ static void custom(D *d, dgm_str name, const dgm_json *value)
     dgm_canon_event e = {.kind = DGM_CANON_CUSTOM};
     e.custom.name = name;
     e.custom.value = value;
+    dgm_canon_artifact_from_custom(d->r->arena, d->r->mint, &e);
     dgm_aisdk_give(d, &e);
 }
 
-/* {"artifact":...}, as from_records tells of one. */
-static void artifact(D *d, const dgm_json *it)
+/* As AG-UI's event has it, in case that it cannot be read. */
+static void data_artifact(D *d, const dgm_json *it)
 {
     dgm_member m = {DGM_STR("artifact"), it};
     if (yyjson_is_obj((yyjson_val *)(uintptr_t)it))
-        custom(d, DGM_STR("dragoman:artifact"), dgm_json_object(d->r->arena, &m, 1));
+        custom(d, DGM_STR(DGM_NAME_ARTIFACT), dgm_json_object(d->r->arena, &m, 1));
 }
 
 dgm_code dgm_aisdk_file_chunk(D *d, yyjson_val *v)
@@ -38,21 +39,14 @@ dgm_code dgm_aisdk_file_chunk(D *d, yyjson_val *v)
     dgm_str filename = rc ? (dgm_str){0} : dgm_json_str_member(part.metadata, "filename");
     if (rc)
         return d->rc = rc;
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"artifactId\":");
-    dgm_json_put_str(&b, dgm_aisdk_made_id(d, 'f'));
-    dgm_buf_add_str(&b, part.source.kind == DGM_CANON_SOURCE_DATA
-                            ? DGM_STR(",\"parts\":[{\"raw\":")
-                            : DGM_STR(",\"parts\":[{\"url\":"));
-    dgm_json_put_str(&b, part.source.value);
-    if (part.source.mime_type.n)
-        dgm_aisdk_put_member(&b, "\"mediaType\"", part.source.mime_type);
-    if (filename.n)
-        dgm_aisdk_put_member(&b, "\"filename\"", filename);
-    dgm_buf_add_lit(&b, "}]}");
-    artifact(d, dgm_json_parse_trusted(d->r->arena, dgm_buf_str(&b)));
-    dgm_buf_done(&b);
+    bool has_bytes = part.source.kind == DGM_CANON_SOURCE_DATA;
+    dgm_part file = {.kind = has_bytes ? DGM_PART_RAW : DGM_PART_URL,
+                     .content = part.source.value,
+                     .media_type = part.source.mime_type,
+                     .filename = filename};
+    dgm_artifact artifact = {.artifact_id = dgm_aisdk_made_id(d, 'f'), .parts = {&file, 1}};
+    dgm_canon_event e = {.kind = DGM_CANON_ARTIFACT, .artifact = {.artifact = &artifact}};
+    dgm_aisdk_give(d, &e);
     return d->rc;
 }
 
@@ -76,7 +70,7 @@ void dgm_aisdk_data_chunk(D *d, yyjson_val *v, dgm_str type)
         e.state_delta.patch = data;
         dgm_aisdk_give(d, &e);
     } else if (dgm_str_is(type, AISDK_ARTIFACT)) {
-        artifact(d, data);
+        data_artifact(d, data);
     } else if (dgm_str_is(type, AISDK_CUSTOM) && name.p) {
         custom(d, name, dgm_json_get(data, DGM_STR("value")));
     } else {

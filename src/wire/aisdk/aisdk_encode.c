@@ -234,6 +234,7 @@ static void feed(E *e, const dgm_canon_event *event)
     case DGM_CANON_STATE_SNAPSHOT:
     case DGM_CANON_STATE_DELTA: dgm_aisdk_state(e, event); break;
     case DGM_CANON_CUSTOM: dgm_aisdk_custom(e, event); break;
+    case DGM_CANON_ARTIFACT: dgm_aisdk_artifact(e, event); break;
     case DGM_CANON_RUN_FINISHED:
     case DGM_CANON_RUN_ERROR: end_run(e, event); break;
     default: break; /* see the losses */

@@ -104,7 +104,7 @@ void dgm_aisdk_result(E *e, const dgm_canon_event *event)
         return; /* of a call in another message: the reader has no part to put it on */
     bool by_agent = !c->pending;
     tell(e, c, by_agent);
-    bool failed = yyjson_is_true(dgm_json_get(event->metadata, DGM_STR("dragoman:error")));
+    bool failed = yyjson_is_true(dgm_json_get(event->metadata, DGM_STR(DGM_META_ERROR)));
     begin_call(e, failed ? "tool-output-error" : "tool-output-available", c);
     if (failed) {
         dgm_str why = dgm_aisdk_content_text(e->scratch, &event->result.content);

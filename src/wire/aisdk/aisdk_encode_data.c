@@ -29,20 +29,18 @@ void dgm_aisdk_state(E *e, const dgm_canon_event *event)
 /* ---- artifacts ----------------------------------------------------------------------------------------------- */
 
 /* Files have chunks of their own; what is left is data. */
-static void artifact(E *e, const dgm_json *value)
+void dgm_aisdk_artifact(E *e, const dgm_canon_event *event)
 {
-    dgm_artifact a;
-    if (!dgm_aisdk_read_artifact(e->scratch, value, &a))
-        return;
-    for (size_t i = 0; i < a.parts.n; i++) {
+    const dgm_parts *parts = &event->artifact.artifact->parts;
+    for (size_t i = 0; i < parts->n; i++) {
         dgm_buf_clear(&e->out);
-        if (!dgm_aisdk_put_artifact_file(&e->out, e->scratch, &a.parts.at[i]))
+        if (!dgm_aisdk_put_artifact_file(&e->out, e->scratch, &parts->at[i]))
             continue;
         e->out.n--;
         dgm_aisdk_send(e);
     }
     dgm_buf_clear(&e->out);
-    if (!dgm_aisdk_put_artifact_data(&e->out, e->scratch, value, &a))
+    if (!dgm_aisdk_put_artifact_data(&e->out, e->scratch, event))
         return;
     e->out.n--;
     dgm_aisdk_send(e);
@@ -50,9 +48,7 @@ static void artifact(E *e, const dgm_json *value)
 
 void dgm_aisdk_custom(E *e, const dgm_canon_event *event)
 {
-    if (dgm_str_is(event->custom.name, "dragoman:artifact")) {
-        artifact(e, event->custom.value);
-    } else if (dgm_str_is(event->custom.name, "dragoman:metadata")) {
+    if (dgm_str_is(event->custom.name, DGM_NAME_METADATA)) {
         dgm_aisdk_begin(e, "message-metadata");
         dgm_buf_add_lit(&e->out, ",\"messageMetadata\":{\"metadata\":");
         dgm_json_put(&e->out, event->custom.value);

@@ -37,13 +37,9 @@ dgm_str dgm_aisdk_content_text(dgm_arena *a, const dgm_canon_content *content);
 void dgm_aisdk_put_status(dgm_buf *b, const dgm_json *content);
 void dgm_aisdk_put_activity(dgm_buf *b, dgm_str id, dgm_str type, const dgm_json *content);
 
-/* What CUSTOM "dragoman:artifact" tells of: a file for each part that is one, and what is left as data. False: there
- * is none. An artifact that goes on has no id of its own, or it would take the place of what it goes on with. */
-#define AISDK_DRAGOMAN_ARTIFACT "dragoman:artifact"
-bool dgm_aisdk_read_artifact(dgm_arena *scratch, const dgm_json *value, dgm_artifact *ret);
+/* Of an ARTIFACT event: a file for each part that is one, and the other parts as data. False: not written. */
 bool dgm_aisdk_put_artifact_file(dgm_buf *b, dgm_arena *scratch, const dgm_part *p);
-bool dgm_aisdk_put_artifact_data(dgm_buf *b, dgm_arena *scratch, const dgm_json *value,
-                                 const dgm_artifact *artifact);
+bool dgm_aisdk_put_artifact_data(dgm_buf *b, dgm_arena *scratch, const dgm_canon_event *event);
 
 /* ---- reading pieces -------------------------------------------------------------------------------------- */
 
@@ -121,6 +117,7 @@ void dgm_aisdk_result(struct aisdk_encoder *e, const dgm_canon_event *event);
 void dgm_aisdk_close_calls(struct aisdk_encoder *e, const dgm_strs *pending);
 
 void dgm_aisdk_activity(struct aisdk_encoder *e, const dgm_canon_event *event);
+void dgm_aisdk_artifact(struct aisdk_encoder *e, const dgm_canon_event *event);
 void dgm_aisdk_custom(struct aisdk_encoder *e, const dgm_canon_event *event);
 void dgm_aisdk_state(struct aisdk_encoder *e, const dgm_canon_event *event);
 void dgm_aisdk_finished(struct aisdk_encoder *e, const dgm_canon_event *event);

@@ -123,13 +123,16 @@ static void put_said(struct writing *w, const dgm_canon_message *m)
 /* What comes back from the reader's stream is in one place, wherever it came from. */
 static void put_artifact(struct writing *w, const dgm_json *value)
 {
-    dgm_artifact a;
-    if (!dgm_aisdk_read_artifact(w->scratch, value, &a))
+    dgm_canon_event e = {.kind = DGM_CANON_CUSTOM,
+                         .custom = {.name = DGM_STR(DGM_NAME_ARTIFACT), .value = value}};
+    dgm_canon_artifact_from_custom(w->scratch, NULL, &e);
+    if (e.kind != DGM_CANON_ARTIFACT)
         return;
-    for (size_t i = 0; i < a.parts.n; i++) {
+    const dgm_parts *parts = &e.artifact.artifact->parts;
+    for (size_t i = 0; i < parts->n; i++) {
         dgm_buf part;
         dgm_buf_init(&part, DGM_MAX_OUTPUT_BYTES);
-        if (dgm_aisdk_put_artifact_file(&part, w->scratch, &a.parts.at[i])) {
+        if (dgm_aisdk_put_artifact_file(&part, w->scratch, &parts->at[i])) {
             begin_part(w);
             dgm_buf_add_str(&w->out, dgm_buf_str(&part));
         }
@@ -137,7 +140,7 @@ static void put_artifact(struct writing *w, const dgm_json *value)
     }
     size_t before = w->out.n;
     begin_part(w);
-    if (!dgm_aisdk_put_artifact_data(&w->out, w->scratch, value, &a))
+    if (!dgm_aisdk_put_artifact_data(&w->out, w->scratch, &e))
         w->out.n = before;
 }
 
@@ -151,7 +154,7 @@ static void put_message(struct writing *w, const dgm_canon_message *m)
     case DGM_CANON_ACTIVITY:
         if (is_progress(m))
             break;
-        if (dgm_str_is(m->activity_type, AISDK_DRAGOMAN_ARTIFACT)) {
+        if (dgm_str_is(m->activity_type, DGM_NAME_ARTIFACT)) {
             put_artifact(w, m->content.object);
             break;
         }

@@ -109,27 +109,21 @@ static void tell_part(dgm_chat_encoder *e, dgm_arena *a, dgm_str id, const dgm_p
         dgm_chat_say(e, t, text);
 }
 
-void dgm_chat_add_artifact(dgm_chat_encoder *e, const dgm_json *value)
+void dgm_chat_add_artifact(dgm_chat_encoder *e, const dgm_canon_event *event)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .mint = &e->params.mint};
-    dgm_artifact artifact = {0};
-    yyjson_val *v = dgm_json_get(value, DGM_STR("artifact"));
-    if (!v || dgm_shape_read(&r, &dgm_form_artifact, v, NULL, &artifact))
-        return;
-    size_t *told = dgm_map_get(&e->artifacts, artifact.artifact_id);
-    if (!told) {
-        dgm_map_put(&e->artifacts, dgm_arena_dup(e->arena, artifact.artifact_id), 0);
-        told = dgm_map_get(&e->artifacts, artifact.artifact_id);
+    const dgm_artifact *artifact = event->artifact.artifact;
+    dgm_str id = artifact->artifact_id;
+    size_t *n_parts = dgm_map_get(&e->artifacts, id);
+    if (!n_parts) {
+        dgm_map_put(&e->artifacts, dgm_arena_dup(e->arena, id), 0);
+        n_parts = dgm_map_get(&e->artifacts, id);
     }
-    if (!yyjson_is_true(dgm_json_get(value, DGM_STR("append"))))
-        *told = 0;
-    for (size_t i = 0; i < artifact.parts.n; i++) {
-        const dgm_part *p = &artifact.parts.at[i];
+    if (!event->artifact.append)
+        *n_parts = 0;
+    for (size_t i = 0; i < artifact->parts.n; i++) {
+        const dgm_part *p = &artifact->parts.at[i];
         if (p->kind != DGM_PART_TEXT)
-            tell_part(
-                e, a,
-                dgm_arena_printf(a, "artifact/%zu/%.*s", (*told)++, DGM_P(artifact.artifact_id)),
-                p);
+            tell_part(e, a, dgm_arena_printf(a, "artifact/%zu/%.*s", (*n_parts)++, DGM_P(id)), p);
     }
 }

@@ -174,12 +174,10 @@ static void end_run(dgm_chat_encoder *e, const dgm_canon_event *event)
     e->finished = true;
 }
 
-/* What the agent makes that is no text; what it says about its end, where its protocol has no word for it. */
+/* Why the agent's run ended, if its protocol has no member for it. */
 static void note(dgm_chat_encoder *e, const dgm_canon_event *event)
 {
-    if (dgm_str_is(event->custom.name, "dragoman:artifact"))
-        dgm_chat_add_artifact(e, event->custom.value);
-    if (!dgm_str_is(event->custom.name, "dragoman:metadata"))
+    if (!dgm_str_is(event->custom.name, DGM_NAME_METADATA))
         return;
     dgm_str reason = dgm_json_str_member(event->custom.value, "finish_reason");
     if (dgm_str_is(reason, "length"))
@@ -206,6 +204,7 @@ static void feed(dgm_chat_encoder *e, const dgm_canon_event *event)
     case DGM_CANON_ACTIVITY_SNAPSHOT: dgm_chat_add_progress(e, event); break;
     case DGM_CANON_REASONING_MESSAGE_CONTENT: dgm_chat_add_reasoning(e, event); break;
     case DGM_CANON_CUSTOM: note(e, event); break;
+    case DGM_CANON_ARTIFACT: dgm_chat_add_artifact(e, event); break;
     case DGM_CANON_NONE:
     case DGM_CANON_STEP_STARTED:
     case DGM_CANON_STEP_FINISHED:

@@ -89,7 +89,7 @@ void dgm_chat_answer(dgm_chat_encoder *e, dgm_str call_id);
 void dgm_chat_ask_calls(dgm_chat_encoder *e, dgm_strs pending);
 
 /* chat_artifacts.c */
-void dgm_chat_add_artifact(dgm_chat_encoder *e, const dgm_json *value);
+void dgm_chat_add_artifact(dgm_chat_encoder *e, const dgm_canon_event *event);
 /* ,"annotations":[...]; nothing where nothing is linked to. */
 void dgm_chat_put_citations(dgm_chat_encoder *e);
 /* The text of this index is said now, behind a gap of so many characters. */

@@ -44,7 +44,7 @@ void dgm_chat_start_text(dgm_chat_encoder *e, const dgm_canon_event *event)
     struct chat_text *t = dgm_chat_text_of(e, event->text.message_id);
     t->foreign = role != DGM_CANON_ROLE_NONE && role != DGM_CANON_ASSISTANT;
     t->open = true;
-    t->artifact = dgm_json_get(event->metadata, DGM_STR("dragoman:artifact"));
+    t->artifact = dgm_json_get(event->metadata, DGM_STR(DGM_NAME_ARTIFACT));
 }
 
 /* Deltas of a chat completion are one text. One that begins while another is open waits for its end. */

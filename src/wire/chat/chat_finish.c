@@ -111,7 +111,7 @@ static void note_finish(dgm_chat_decoder *d)
     if (!dgm_str_is(d->finish, "length") && !dgm_str_is(d->finish, "content_filter"))
         return;
     dgm_member reason = {DGM_STR("finish_reason"), dgm_json_make_string(d->arena, d->finish)};
-    e.custom.name = DGM_STR("dragoman:metadata");
+    e.custom.name = DGM_STR(DGM_NAME_METADATA);
     e.custom.value = dgm_json_object(d->arena, &reason, 1);
     dgm_chat_out(d, &e);
 }

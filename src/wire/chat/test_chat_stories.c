@@ -42,12 +42,11 @@ static void speaks(struct telling *t, dgm_str id)
 }
 
 /* Files and data speak, too; one that is made again may be another. */
-static void shows(struct telling *t, const dgm_json *value)
+static void shows(struct telling *t, const dgm_canon_event *e)
 {
-    dgm_str id = dgm_json_str_member(dgm_json_get(value, DGM_STR("artifact")), "artifactId");
-    bool append = dgm_json_get(value, DGM_STR("append"));
-    dgm_str name = dgm_arena_printf(t->a, "artifact %.*s", DGM_P(id));
-    t->taken_back |= !append && dgm_map_get(&t->spoken, name);
+    dgm_str name =
+        dgm_arena_printf(t->a, "artifact %.*s", DGM_P(e->artifact.artifact->artifact_id));
+    t->taken_back |= !e->artifact.append && dgm_map_get(&t->spoken, name);
     dgm_buf_clear(&t->last);
     speaks(t, name);
 }
@@ -66,8 +65,8 @@ static dgm_code tell(void *arg, const dgm_canon_event *e)
         t->rejected |= dgm_str_is(e->run_error.code, "rejected");
     if (e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT && e->text.delta.n)
         speaks(t, e->text.message_id);
-    if (e->kind == DGM_CANON_CUSTOM && dgm_str_is(e->custom.name, "dragoman:artifact"))
-        shows(t, e->custom.value);
+    if (e->kind == DGM_CANON_ARTIFACT)
+        shows(t, e);
     return encode_one(&t->to, e);
 }
 

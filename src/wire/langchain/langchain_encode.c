@@ -302,7 +302,7 @@ static void end_call(E *e, dgm_str id)
 
 static void result(E *e, const dgm_canon_event *event)
 {
-    bool failed = yyjson_is_true(dgm_json_get(event->metadata, DGM_STR("dragoman:error")));
+    bool failed = yyjson_is_true(dgm_json_get(event->metadata, DGM_STR(DGM_META_ERROR)));
     dgm_canon_message m = {.role = DGM_CANON_TOOL,
                            .id = event->result.message_id,
                            .tool_call_id = event->result.tool_call_id,

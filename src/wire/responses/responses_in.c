@@ -343,7 +343,7 @@ void dgm_responses_in_arguments(decoder *d, item *it, dgm_str text, bool whole)
 static void give_result(decoder *d, dgm_str call_id, dgm_str output, bool failed)
 {
     dgm_canon_event e = {.kind = DGM_CANON_TOOL_CALL_RESULT};
-    dgm_member mark = {DGM_STR("dragoman:error"), NULL};
+    dgm_member mark = {DGM_STR(DGM_META_ERROR), NULL};
     e.result.message_id = made_id(d, "r");
     e.result.tool_call_id = call_id;
     e.result.role = DGM_STR("tool");

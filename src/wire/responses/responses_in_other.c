@@ -123,31 +123,24 @@ static void custom(decoder *d, dgm_str name, const dgm_json *value)
     dgm_responses_in_out(d, &e);
 }
 
-static bool is_base64(dgm_arena *a, dgm_str text)
-{
-    dgm_str normal;
-    return text.n && dgm_base64_normalise(a, text, &normal);
-}
-
 static void image(decoder *d, yyjson_val *v)
 {
     dgm_str result = dgm_json_str_member(v, "result"),
             format = dgm_json_str_member(v, "output_format");
-    dgm_buf b;
-    if (!is_base64(d->r->arena, result)) {
+    dgm_str normal;
+    if (!result.n || !dgm_base64_normalise(d->r->arena, result, &normal)) {
         custom(d, DGM_STR(DGM_RESPONSES_ITEM), v);
         return;
     }
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"artifact\":{\"artifactId\":");
-    dgm_json_put_str(&b, dgm_json_str_member(v, "id"));
-    dgm_buf_add_lit(&b, ",\"parts\":[{\"raw\":");
-    dgm_json_put_str(&b, result);
-    dgm_buf_add_lit(&b, ",\"mediaType\":\"image/");
-    dgm_json_put_chars(&b, format.n ? format : DGM_STR("png"));
-    dgm_buf_add_lit(&b, "\"}]},\"lastChunk\":true}");
-    custom(d, DGM_STR("dragoman:artifact"), dgm_json_parse_trusted(d->r->arena, dgm_buf_str(&b)));
-    dgm_buf_done(&b);
+    format = format.n ? format : DGM_STR("png");
+    dgm_part part = {.kind = DGM_PART_RAW,
+                     .content = normal,
+                     .media_type = dgm_arena_printf(d->r->arena, "image/%.*s", DGM_P(format))};
+    dgm_artifact artifact = {.artifact_id = dgm_json_str_member(v, "id"), .parts = {&part, 1}};
+    dgm_canon_event e = {.kind = DGM_CANON_ARTIFACT,
+                         .artifact = {.artifact = &artifact, .last_chunk = true}};
+    d->said_anything = true;
+    dgm_responses_in_out(d, &e);
 }
 
 /* ---- the end of items ------------------------------------------------------------------------------------------- */

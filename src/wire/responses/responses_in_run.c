@@ -188,7 +188,7 @@ static void tell_reason(decoder *d, yyjson_val *response)
     if (dgm_str_is(reason, "max_output_tokens"))
         reason = DGM_STR("length");
     dgm_member why = {DGM_STR(DGM_RESPONSES_FINISH), dgm_json_make_string(d->r->arena, reason)};
-    e.custom.name = DGM_STR("dragoman:metadata");
+    e.custom.name = DGM_STR(DGM_NAME_METADATA);
     e.custom.value = dgm_json_object(d->r->arena, &why, 1);
     dgm_responses_in_out(d, &e);
 }

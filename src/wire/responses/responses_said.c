@@ -190,7 +190,7 @@ static void add_result(struct responses_encoder *e, const dgm_canon_event *event
     settle(e);
     it->kind = RESPONSES_MCP;
     it->answered = true;
-    it->failed = yyjson_is_true(dgm_responses_get(event->metadata, "dragoman:error"));
+    it->failed = yyjson_is_true(dgm_responses_get(event->metadata, DGM_META_ERROR));
     for (size_t i = 0; c->kind == DGM_CANON_CONTENT_PARTS && i < c->parts.n; i++) {
         if (dgm_responses_keep(e, c->parts.at[i].text.n))
             dgm_json_put_chars(&it->output, c->parts.at[i].text);
@@ -334,25 +334,23 @@ static void give_file(struct responses_encoder *e, const dgm_part *p)
     }
 }
 
+static void responses_add_artifact(struct responses_encoder *e, const dgm_parts *parts)
+{
+    for (size_t i = 0; i < parts->n; i++) {
+        if (parts->at[i].kind != DGM_PART_TEXT)
+            give_file(e, &parts->at[i]);
+    }
+}
+
 static void custom(struct responses_encoder *e, const dgm_canon_event *event)
 {
     const dgm_json *value = event->custom.value;
-    if (dgm_str_is(event->custom.name, "dragoman:metadata")) {
+    if (dgm_str_is(event->custom.name, DGM_NAME_METADATA)) {
         dgm_str why = dgm_json_str_member(value, DGM_RESPONSES_FINISH);
         if (dgm_str_is(why, "length"))
             e->early = "max_output_tokens";
         else if (dgm_str_is(why, "content_filter"))
             e->early = "content_filter";
-    } else if (dgm_str_is(event->custom.name, "dragoman:artifact")) {
-        dgm_reader r = {.arena = e->scratch, .format = DGM_FORMAT_A2A_10, .mint = &e->params.mint};
-        dgm_artifact artifact = {0};
-        yyjson_val *v = dgm_responses_get(value, "artifact");
-        if (!v || dgm_shape_read(&r, &dgm_form_artifact, v, NULL, &artifact))
-            return;
-        for (size_t i = 0; i < artifact.parts.n; i++) {
-            if (artifact.parts.at[i].kind != DGM_PART_TEXT)
-                give_file(e, &artifact.parts.at[i]);
-        }
     } else if (dgm_str_is(event->custom.name, DGM_RESPONSES_ITEM) &&
                yyjson_is_obj((yyjson_val *)(uintptr_t)value)) {
         settle(e);
@@ -384,6 +382,7 @@ void dgm_responses_within_run(struct responses_encoder *e, const dgm_canon_event
     case DGM_CANON_REASONING_END: end_span(e, event->text.message_id); break;
     case DGM_CANON_REASONING_ENCRYPTED_VALUE: responses_store_encrypted_value(e, event); break;
     case DGM_CANON_CUSTOM: custom(e, event); break;
+    case DGM_CANON_ARTIFACT: responses_add_artifact(e, &event->artifact.artifact->parts); break;
     case DGM_CANON_NONE:
     case DGM_CANON_RUN_STARTED:
     case DGM_CANON_RUN_FINISHED:

@@ -248,7 +248,7 @@ static void strangers_are_counted_and_their_items_kept(void **state)
         2);
     check_lines(
         CREATED COMPLETED("{\"id\":\"ig\",\"type\":\"image_generation_call\",\"result\":\"aGk=\"}"),
-        RUN "CUSTOM dragoman:artifact "
+        RUN "ARTIFACT "
             "{\"artifact\":{\"artifactId\":\"ig\",\"parts\":[{\"raw\":\"aGk=\","
             "\"mediaType\":\"image/png\"}]},\"lastChunk\":true}\n" FINISHED);
 }

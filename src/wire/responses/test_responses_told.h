@@ -136,14 +136,10 @@ static inline void told_tool(struct told *t, const dgm_canon_event *e)
     }
 }
 
-static inline void told_artifact(struct told *t, const dgm_json *value)
+static inline void told_artifact(struct told *t, const dgm_parts *parts)
 {
-    dgm_reader r = {.arena = t->a, .format = DGM_FORMAT_A2A_10};
-    dgm_artifact artifact = {0};
-    assert_false(dgm_shape_read(&r, &dgm_form_artifact, dgm_responses_get(value, "artifact"), NULL,
-                                &artifact));
-    for (size_t i = 0; i < artifact.parts.n; i++) {
-        const dgm_part *p = &artifact.parts.at[i];
+    for (size_t i = 0; i < parts->n; i++) {
+        const dgm_part *p = &parts->at[i];
         dgm_buf_add_str(&told_new_text(t, t->texts, &t->n_texts, DGM_STR("-"))->text,
                         p->kind == DGM_PART_DATA ? dgm_content_spaced_json(t->a, p->data)
                                                  : dgm_content_file_text(t->a, p));
@@ -221,8 +217,8 @@ static inline dgm_code tell_event(void *arg, const dgm_canon_event *e)
         told_snapshot(t, e);
     else if (e->kind == DGM_CANON_ACTIVITY_SNAPSHOT)
         told_progress(t, e);
-    else if (e->kind == DGM_CANON_CUSTOM && dgm_str_is(e->custom.name, "dragoman:artifact"))
-        told_artifact(t, e->custom.value);
+    else if (e->kind == DGM_CANON_ARTIFACT)
+        told_artifact(t, &e->artifact.artifact->parts);
     return DGM_OK;
 }
 
