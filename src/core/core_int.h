@@ -336,7 +336,7 @@ struct run {
     dgm_arena *arena;        /* of the run */
     dgm_arena *given;        /* of the message and what came with it */
     dgm_arena *scratch;      /* of the event it emits; NULL in between */
-    unsigned told;           /* rules it broke that were told, a bit each */
+    unsigned warned;         /* rules it broke that were reported, a bit each */
     dgm_guard guard;         /* removes the server's metadata from what the agent emits */
     enum run_state state;
     bool is_starting; /* start() has not returned: if the run ends, it is finished then */

@@ -420,7 +420,6 @@ void dgm_live_end_turn(struct live *l)
 
 void dgm_live_run_ended(struct live *l)
 {
-    dgm_err over = {0};
     l->run = NULL;
     dgm_live_end_turn(l);
     while (l->calls.queued && !l->run && l->state == LIVE_READY &&
@@ -432,8 +431,9 @@ void dgm_live_run_ended(struct live *l)
         dgm_deadline_stop(next); /* it has its turn now, and with it an answer */
         dgm_send_to_task(l, next);
     }
-    if (!dgm_state_is_terminal(l->task_state))
+    if (!l->calls.queued || !dgm_state_is_terminal(l->task_state))
         return;
+    dgm_err over = {0};
     dgm_fail(&over, DGM_UNSUPPORTED_OPERATION, NULL,
              "the task has ended: send a message without its id, in the same context");
     dgm_call_refuse_all(&l->calls.queued, &over);

@@ -217,9 +217,9 @@ static dgm_code fail_over_limit(struct run *r, dgm_err *err)
 static void warn_of_fold(struct run *r, size_t n_before)
 {
     const unsigned bit = 1u << N_RULES;
-    if (dgm_fold_n_warnings(r->live->fold) == n_before || r->told & bit)
+    if (dgm_fold_n_warnings(r->live->fold) == n_before || r->warned & bit)
         return;
-    r->told |= bit;
+    r->warned |= bit;
     dgm_core_run_warn(r, "fold", dgm_fold_warning(r->live->fold));
 }
 
@@ -227,10 +227,10 @@ static void warn_of_fold(struct run *r, size_t n_before)
 static void warn_of_metadata(struct run *r)
 {
     const unsigned bit = 1u << (N_RULES + 1);
-    dgm_err what = {0};
-    if (!r->guard.removed || r->told & bit)
+    if (!r->guard.removed || r->warned & bit)
         return;
-    r->told |= bit;
+    dgm_err what = {0};
+    r->warned |= bit;
     dgm_fail(&what, DGM_INVALID_AGENT_RESPONSE, NULL,
              "the agent set metadata that only the server sets (keys with the prefix aion: or "
              "dragoman:, and canonical_type of tasks and updates): removed");

@@ -23,7 +23,7 @@ static void lint_report(struct run *r, dgm_event_rule rule, const dgm_event_view
 {
     dgm_err what = {0};
     dgm_event_breaks(rule, v, &what);
-    r->told |= 1u << rule;
+    r->warned |= 1u << rule;
     atomic_fetch_add_explicit(&r->shard->core->broken[rule], 1, memory_order_relaxed);
     dgm_core_run_warn(r, dgm_event_rule_id(rule), &what);
 }
@@ -37,10 +37,10 @@ void dgm_core_run_lint(struct run *r, const dgm_event *e)
                         .state = r->live ? r->live->task_state : DGM_STATE_SUBMITTED};
     if (r->live && e->kind == DGM_EVENT_ARTIFACT)
         v.artifact = dgm_fold_artifact_of(r->live->fold, e->artifact->artifact.artifact_id);
-    for (int i = 0; i < DGM_N_EVENT_RULES; i++) {
-        dgm_event_rule rule = (dgm_event_rule)i;
-        if (!(r->told >> i & 1) && dgm_event_breaks(rule, &v, NULL))
-            lint_report(r, rule, &v);
+    unsigned broken = dgm_event_broken_rules(&v, r->warned);
+    for (unsigned i = 0; broken >> i; i++) {
+        if (broken >> i & 1)
+            lint_report(r, (dgm_event_rule)i, &v);
     }
 }
 

@@ -60,6 +60,36 @@ static bool may_be_deep(const dgm_event *event, size_t n)
     return u->metadata || u->extra || x->metadata || x->extra;
 }
 
+/* A streamed chunk: one text part and no optional member but append and lastChunk. Most records are such, and this is
+ * several times faster than the tables of form.c. False: it is something else, and nothing was written. */
+static bool write_plain_chunk(dgm_buf *out, const dgm_event *event)
+{
+    const dgm_artifact_update *u = event->artifact;
+    if (event->kind != DGM_EVENT_ARTIFACT || event->extra || u->metadata || u->extra)
+        return false;
+    const dgm_artifact *x = &u->artifact;
+    const dgm_part *part = x->parts.at;
+    if (x->parts.n != 1 || x->name.n || x->description.n || x->metadata || x->extensions.n ||
+        x->extra || part->kind != DGM_PART_TEXT || part->filename.n || part->media_type.n ||
+        part->metadata || part->extra || part->nested_extra)
+        return false;
+    dgm_buf_add_lit(out, "{\"artifactUpdate\":{\"taskId\":");
+    dgm_json_put_str(out, u->task_id);
+    dgm_buf_add_lit(out, ",\"contextId\":");
+    dgm_json_put_str(out, u->context_id);
+    dgm_buf_add_lit(out, ",\"artifact\":{\"artifactId\":");
+    dgm_json_put_str(out, x->artifact_id);
+    dgm_buf_add_lit(out, ",\"parts\":[{\"text\":");
+    dgm_json_put_str(out, part->content);
+    dgm_buf_add_lit(out, "}]}");
+    if (u->append == DGM_TRUE)
+        dgm_buf_add_lit(out, ",\"append\":true");
+    if (u->last_chunk == DGM_TRUE)
+        dgm_buf_add_lit(out, ",\"lastChunk\":true");
+    dgm_buf_add_lit(out, "}}");
+    return true;
+}
+
 dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *scratch,
                         dgm_record **ret_record, dgm_err *err)
 {
@@ -70,7 +100,8 @@ dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *s
     dgm_buf_clear(scratch);
     scratch->max = DGM_MAX_RECORD_BYTES + WRITER_SLACK;
     dgm_writer w = {.out = scratch, .format = DGM_FORMAT_A2A_10};
-    dgm_form_write_event(&w, event);
+    if (!write_plain_chunk(scratch, event))
+        dgm_form_write_event(&w, event);
     dgm_str bytes = dgm_buf_str(scratch);
     if (scratch->over) /* of unknown size: writing stopped */
         bytes.n = DGM_MAX_RECORD_BYTES + 1;

@@ -195,7 +195,7 @@ enum {
 };
 
 static const struct {
-    unsigned of; /* the kinds of events it is about */
+    unsigned kinds; /* of events that it applies to */
     bool (*is_broken)(const dgm_event_view *v, dgm_err *what);
 } checks[DGM_N_EVENT_RULES] = {
     [DGM_RULE_REQUIRED_MEMBER] = {ARTIFACT, is_nameless_artifact},
@@ -232,5 +232,15 @@ const char *dgm_event_rule_about(dgm_event_rule rule)
 
 bool dgm_event_breaks(dgm_event_rule rule, const dgm_event_view *v, dgm_err *ret_what)
 {
-    return checks[rule].of >> v->event->kind & 1 && checks[rule].is_broken(v, ret_what);
+    return checks[rule].kinds >> v->event->kind & 1 && checks[rule].is_broken(v, ret_what);
+}
+
+unsigned dgm_event_broken_rules(const dgm_event_view *v, unsigned ignored)
+{
+    unsigned broken = 0;
+    for (unsigned i = 0; i < DGM_N_EVENT_RULES; i++)
+        if (checks[i].kinds >> v->event->kind & 1 && !(ignored >> i & 1) &&
+            checks[i].is_broken(v, NULL))
+            broken |= 1u << i;
+    return broken;
 }

@@ -74,3 +74,5 @@ const char *dgm_event_rule_about(dgm_event_rule rule);
 /* Does the event break the rule? Then ret_what (NULL is fine) says how, with a pointer below the task, message, status- or
  * artifact-update, in the names of A2A 1.0. */
 bool dgm_event_breaks(dgm_event_rule rule, const dgm_event_view *v, dgm_err *ret_what);
+/* A bit for each rule that is broken, without those in `ignored`. */
+unsigned dgm_event_broken_rules(const dgm_event_view *v, unsigned ignored);
