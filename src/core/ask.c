@@ -11,7 +11,7 @@ static void live_handle_get(struct live *l, struct call *c)
         dgm_call_refuse_with(
             c, DGM_TOO_LARGE,
             "the task is larger than the limit record_bytes (8 MiB): subscribe to it "
-            "with Last-Event-ID 0 to read what it said, event by event");
+            "with Last-Event-ID 0 to read its events one by one");
 }
 
 /* ---- subscribing --------------------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static void wait_then(struct live *l, uint64_t ms, void (*fn)(struct wait *, str
     dgm_loop_on_stop(l->shard->loop, &w->stop);
 }
 
-/* The agent takes its time: say how the task stands. */
+/* The agent has not stopped in time: answer with the task as it is. */
 static void cancel_timed_out(struct wait *w, struct live *l)
 {
     (void)w;
@@ -143,7 +143,7 @@ static void live_handle_cancel(struct live *l, struct call *c)
     }
 }
 
-/* ---- nobody waits for it any more ------------------------------------------------------------------------------- */
+/* ---- the caller has disconnected --------------------------------------------------------------------------------- */
 
 static void cancel_without_readers(struct wait *w, struct live *l)
 {

@@ -223,7 +223,7 @@ struct call *dgm_call_new(dgm_core *core, enum call_kind kind, dgm_owner owner)
     return c;
 }
 
-/* When it drains, what is there is still told; nothing new begins. */
+/* While the server drains, existing tasks can still be read; nothing new starts. */
 static bool is_refused(struct call *c)
 {
     bool begins = c->kind == CALL_SEND || c->kind == CALL_SUBSCRIBE;
@@ -325,7 +325,7 @@ static void call_handle_send(void *arg)
     dgm_send_start(&c->core->shards[dgm_loop_index(here)], c);
 }
 
-/* Can it be a record, in a Task? Only what came in much can be too much: spelled our way, a message is
+/* Can it be a record, in a Task? Only a large request can be too large: encoded by us, a message is
  * hardly longer than it was. */
 static dgm_code check_size(const struct call *c, const dgm_send *send, dgm_err *err)
 {

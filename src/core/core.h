@@ -2,8 +2,8 @@
  * core/core.h - tasks, turns and runs: what frontends ask for, whoever the agent and the store are.
  *
  * A task is owned by one loop, found by hashing its id; every call is carried there and answered, by a
- * callback, on the loop it came from. What is handed out (records, logs) is counted and may be kept
- * with a reference of one's own; everything else lives until the callback returns.
+ * callback, on the loop it came from. Records and logs have reference counts: a caller that retains one
+ * takes a reference of its own. Everything else is valid until the callback returns.
  *
  * What is not yours does not exist: an unknown task, somebody else's and another agent's give the same
  * error, DGM_TASK_NOT_FOUND. Where an agent is asked for, "" is the default one.
@@ -20,7 +20,7 @@ typedef struct dgm_core_agent {
     dgm_str id;
     const dgm_backend *backend;
     void *agent;
-    bool foreign; /* of another maker: faults are warnings */
+    bool foreign; /* third-party: faults are warnings */
     bool dedupe;  /* a resent message finds its first turn */
     bool keep_transitory;
 } dgm_core_agent;
@@ -63,7 +63,7 @@ dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *e
  * The server ends, first step; from any thread, once. New messages and subscriptions are refused
  * (DGM_UNAVAILABLE); everything else is answered as always. Readers of tasks that rest are over at once,
  * and their cursors are good at the next start. What runs may go on for ms and ends as it ends; what is
- * left then becomes failed, with metadata.error, and its agent is told to stop: so every stream has an
+ * left then becomes failed, with metadata.error, and its agent is asked to stop: so every stream has an
  * end and no task is left in the middle. on_drained: on the first loop, when all of that is stored.
  */
 void dgm_core_drain(dgm_core *core, uint64_t ms, dgm_loop_fn on_drained, void *arg);
@@ -181,7 +181,7 @@ typedef struct dgm_found_turn {
 
 /*
  * The turn that a send of this protocol and caller_id began: the newest, if there were several. agent.p NULL:
- * at whichever agent. DGM_TASK_NOT_FOUND: there is none, or its records are not kept any more.
+ * at whichever agent. DGM_TASK_NOT_FOUND: it is unknown, or its records were trimmed.
  * Read it with a reader behind first_seq - 1.
  */
 typedef void (*dgm_on_turn)(dgm_code code, const dgm_found_turn *turn, const dgm_err *err,
@@ -194,9 +194,9 @@ void dgm_core_find_turn(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str 
 void dgm_core_find_call(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str call_id,
                         dgm_on_task on_task, void *arg);
 
-/* ---- what callers want remembered that is no task --------------------------------------------------------- */
+/* ---- notes: texts that callers store without a task -------------------------------------------------------- */
 
-/* See dgm_store_put_note. text absent: there is none. */
+/* See dgm_store_put_note. text absent: it is unknown. */
 typedef void (*dgm_on_note_found)(dgm_code code, dgm_str text, const dgm_err *err, void *arg);
 void dgm_core_put_note(dgm_core *core, const dgm_note *note, dgm_store_done done, void *arg);
 void dgm_core_get_note(dgm_core *core, dgm_owner owner, dgm_str kind, dgm_str name,
@@ -209,7 +209,7 @@ void dgm_core_cancel(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str tas
 
 /*
  * The connection that began this turn is gone, and it is not to go on without readers (on_disconnect:
- * cancel): if nobody reads the task then or within grace_ms, its run is canceled. For frontends; there
+ * cancel): if it has no reader then or within grace_ms, its run is canceled. For frontends; there
  * is no answer.
  */
 void dgm_core_disconnected(dgm_core *core, dgm_owner owner, dgm_str agent, dgm_str task_id,

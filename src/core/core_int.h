@@ -33,7 +33,7 @@ struct call;
 
 /* ---- tables ------------------------------------------------------------------------------------------------- */
 
-struct node { /* the first member of what stands in a table */
+struct node { /* the first member of the objects in a table */
     struct node *next;
     uint64_t hash;
 };
@@ -65,11 +65,11 @@ struct shard {
     struct run *runs;
     size_t n_runs, n_writing; /* executions; appends the store has not answered */
     dgm_buf scratch;          /* records are put together here */
-    dgm_buf batch;            /* records to be written, when they stand in several segments */
+    dgm_buf batch;            /* records to be written, when they are in several segments */
     dgm_arena *spare;         /* for one event of a run; NULL while it is lent out */
     size_t sweep;             /* the slot of lives that was looked at last */
     dgm_core_limits limits;
-    bool is_draining, drained; /* has heard of it; has said that it is done: drain.c */
+    bool is_draining, drained; /* it knows; it has reported that it is done: server_life.c */
 };
 
 struct retention; /* retention.c */
@@ -181,12 +181,12 @@ struct call {
 };
 
 struct shard *dgm_core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key);
-const dgm_core_agent *dgm_core_find_agent(dgm_core *core, dgm_str id); /* NULL: there is none */
+const dgm_core_agent *dgm_core_find_agent(dgm_core *core, dgm_str id); /* NULL: unknown */
 const dgm_core_agent *dgm_core_find_agent_or_default(dgm_core *core,
                                                      dgm_str id); /* empty: the default */
 struct call *dgm_call_new(dgm_core *core, enum call_kind kind, dgm_owner owner); /* of this loop */
 void dgm_call_post_to_task(struct call *c); /* to the loop that owns it, by its task_id */
-/* Ends a task that nobody works on as failed; leaves one alone that is over, waits, or runs. */
+/* Ends a task without a run as failed, unless it has ended or waits for input. */
 void dgm_core_settle(dgm_core *core, dgm_owner owner, dgm_str task_id, dgm_on_task on_task,
                      void *arg);
 void dgm_call_answer(struct call *c); /* goes home; the call is gone for the caller */
@@ -291,7 +291,7 @@ bool dgm_live_load_older(struct live *l, struct call *c, uint64_t seq);
 dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author author, dgm_err *err);
 /* A status by the server's own word, when nothing runs or what runs does not count any more. */
 dgm_code dgm_live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err);
-/* The next turn begins, with this event; what stands to be written of the one before is written. */
+/* Starts the next turn with this event. The records of the turn before are written first. */
 dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *event, dgm_err *err);
 /* Its last record begins a turn. */
 void dgm_live_add_turn(struct live *l, const struct call *c);
@@ -303,9 +303,9 @@ void dgm_live_clear_open_calls(struct live *l);
 void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq);
 dgm_record *dgm_live_snapshot(struct live *l); /* a reference of the caller's */
 void dgm_live_run_ended(struct live *l);
-void dgm_live_free_if_idle(struct live *l); /* goes if nobody needs it */
+void dgm_live_free_if_idle(struct live *l); /* if nothing runs, waits or reads */
 void dgm_live_drop(struct live *l);         /* the process ends */
-void dgm_live_end_turn(struct live *l);     /* nothing runs: write down where it stands */
+void dgm_live_end_turn(struct live *l);     /* nothing runs: write the folded task */
 
 /* ---- runs and sending ---------------------------------------------------------------------------------------- */
 
@@ -331,7 +331,7 @@ struct run {
     struct live *live;   /* NULL while undecided, and for a Message answer */
     struct call *caller; /* the send: answered when the turn has its first record; then NULL */
     dgm_run_input input;
-    dgm_message *message;    /* of the input; NULL: nobody needs it any more */
+    dgm_message *message;    /* of the input; NULL: not needed any more */
     dgm_record *task_before; /* what input.task was decoded from */
     dgm_arena *arena;        /* of the run */
     dgm_arena *given;        /* of the message and what came with it */
@@ -355,7 +355,7 @@ void dgm_core_run_make_task(struct run *r);
 void dgm_core_run_abandon(struct run *r);
 void dgm_core_run_drop(struct run *r); /* the process ends: its agent will not hear of it */
 void dgm_core_run_abort(
-    struct run *r); /* the server ends: its task fails, its agent is told to stop */
+    struct run *r); /* the server ends: its task fails, its agent is asked to stop */
 
 dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e); /* in r->scratch */
 void dgm_core_run_lint(struct run *r, const dgm_event *e);      /* as the agent made it */
@@ -383,7 +383,7 @@ void dgm_send_answer_early(struct live *l, struct call *c);
 
 void dgm_deadline_start(struct shard *s,
                         struct call *c); /* if it has one; on the loop that owns it */
-void dgm_deadline_stop(struct call *c);  /* fine when there is none */
+void dgm_deadline_stop(struct call *c);  /* no effect without one */
 
 /* Stores a Message answer, then answers the call. */
 void dgm_message_turn_store(struct shard *s, struct call *c, const dgm_record *message);

@@ -130,7 +130,7 @@ static void on_turn_row(dgm_code code, const dgm_turn_row *turn, dgm_str task_id
     }
 }
 
-/* What stands in front of the next one belongs to it. */
+/* A turn ends before the first record of the next one. */
 static uint64_t last_of(const struct live *l, const struct turn_at *at)
 {
     if (at->turn == l->turns.last.turn)

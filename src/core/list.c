@@ -1,8 +1,8 @@
 /*
  * core/list.c - pages of tasks.
  *
- * The store says which tasks and in what order. A task that rests stands there as a whole; one that has
- * moved since is asked for, so that a list says of it what a look-up would.
+ * The store decides which tasks and in what order. The row of a task that rests has the complete task. One that has
+ * changed since is requested from its loop, so that a list shows the same as dgm_core_get.
  */
 #include "core/core_int.h"
 

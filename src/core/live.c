@@ -1,9 +1,9 @@
 /*
  * core/live.c - a task in memory: appending, writing, publishing, resting.
  *
- *   LOADING ──► READY ──► (rests: nothing runs, nobody reads) gone; the store has it
+ *   LOADING ──► READY ──► FREED (nothing runs, no reader); the store has it
  *      │          └─────► BROKEN: the store refused; readers keep what was published
- *      └──► not there: every call is told so
+ *      └──► FREED (not found): every call is refused
  *
  * What must stay true: an answer that speaks of a record goes out when the record is published, and a
  * record is published when the store has it.
@@ -115,7 +115,7 @@ void dgm_live_drop(struct live *l)
     live_release(l);
 }
 
-/* Nothing runs, nothing is being written or read, nobody waits. */
+/* Nothing runs, nothing is being written or read, no call waits. */
 static bool is_idle(const struct live *l)
 {
     return l->state != LIVE_LOADING && !l->held && !l->run && !l->write.n_appends &&

@@ -301,7 +301,7 @@ static void end_older(struct older_load *o, bool found)
     struct call *calls = o->calls;
     if (found)
         dgm_log_prepend(l->log, o->records, o->n);
-    else /* they were trimmed, or the store has a fault: the Task itself is all there is */
+    else /* they were trimmed, or the store has a fault: only the Task itself remains */
         l->kept_first = dgm_log_first(l->log);
     for (size_t i = 0; !found && i < o->n; i++)
         dgm_record_unref(o->records[i]);
@@ -316,7 +316,7 @@ static void end_older(struct older_load *o, bool found)
     dgm_live_free_if_idle(l);
 }
 
-/* Those that cannot do with the Task alone are told why there is no more. */
+/* Refuses the calls that need the records and not only the Task. */
 static void refuse_turns(struct call **list, const dgm_err *err)
 {
     while (*list) {

@@ -29,7 +29,7 @@ void dgm_log_unref(dgm_log *log); /* NULL is fine */
 void dgm_log_append(dgm_log *log, dgm_record *record);
 uint64_t dgm_log_last(const dgm_log *log); /* appended, published or not; first_seq - 1: none */
 size_t dgm_log_bytes(const dgm_log *log);  /* of all records */
-/* The last n of them (n > 0), in order and borrowed; in scratch (that has no limit), if they do not stand
+/* The last n of them (n > 0), in order and borrowed; in scratch (that has no limit), if they are not
  * in one place, until it is used again. */
 dgm_record **dgm_log_tail(const dgm_log *log, size_t n, dgm_buf *scratch);
 void dgm_log_publish(dgm_log *log, uint64_t seq); /* everything up to seq may be read */

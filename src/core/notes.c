@@ -231,7 +231,7 @@ static void on_piece(dgm_code code, dgm_str text, const dgm_err *err, void *arg)
         end_finding(f);
         return;
     }
-    if (!text.n) { /* there is none, or it has expired */
+    if (!text.n) { /* unknown, or expired */
         fail_finding(f);
         return;
     }

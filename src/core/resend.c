@@ -15,7 +15,7 @@ struct inflight {
     dgm_arena *arena;
     dgm_owner owner;
     dgm_str agent, context_id, message_id;
-    struct call *first;       /* copy, until it is decided what becomes of it */
+    struct call *first;       /* copy, until it is decided how it is answered */
     unsigned char digest[32]; /* from then on */
     struct live *live;        /* the task it became; NULL: not decided */
     uint64_t first_seq;       /* where its turn begins there */

@@ -1,7 +1,7 @@
 /*
  * core/run.c - one execution of an agent for one turn.
  *
- *   UNDECIDED ── message, refuse ──► ANSWERED: with a Message or an error; there is no task, nothing may follow
+ *   UNDECIDED ── message, refuse ──► ANSWERED: with a Message or an error, without a task; nothing may follow
  *       ├─────── any other event ──► TASK: created and stored; from here on every event is a record of its log
  *       ├─────── time is up ───────► EARLY_TASK: created before the agent's first event, which makes it TASK
  *       └─────── the caller left ──► ABANDONED: events are ignored; becomes ANSWERED when the agent has stopped
@@ -74,7 +74,7 @@ static struct call *release_send(struct run *r)
     return c;
 }
 
-/* One record in a log of its own: there is no task. */
+/* One record in a log of its own, without a task. */
 static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_err *err)
 {
     dgm_record *record;
@@ -181,7 +181,7 @@ static dgm_code run_decide(struct run *r, const dgm_event *event, dgm_err *err)
     return dgm_live_append(r->live, event, DGM_BY_AGENT, err);
 }
 
-/* Once its agent has read it, and it stands in the log. */
+/* Once its agent has read it, and the log has it. */
 static void run_release_input(struct run *r)
 {
     if (!r->has_read || r->caller) /* undecided */
@@ -199,7 +199,7 @@ static bool is_over_limit(const struct run *r)
 {
     const dgm_core_limits *max = &r->shard->limits;
     return dgm_log_bytes(r->live->log) >= max->log_bytes ||
-           dgm_log_last(r->live->log) + 1 >= max->log_records; /* the last one says so */
+           dgm_log_last(r->live->log) + 1 >= max->log_records; /* the last one reports the limit */
 }
 
 static dgm_code fail_over_limit(struct run *r, dgm_err *err)
@@ -213,7 +213,7 @@ static dgm_code fail_over_limit(struct run *r, dgm_err *err)
                     "more than the limits log_bytes and log_records allow: the task has failed");
 }
 
-/* What the fold could not apply, once per run; the rules have told of most of it. */
+/* Reports once per run what the fold could not apply; the rules report most of it. */
 static void warn_of_fold(struct run *r, size_t n_before)
 {
     const unsigned bit = 1u << N_RULES;
@@ -320,7 +320,7 @@ static void free_run(struct run *r)
     dgm_arena_free(r->arena); /* r lives in it */
 }
 
-/* The state that says how it went, if the agent has not said so itself. */
+/* Sets the final state, if the agent has not emitted one. */
 static void run_settle(struct run *r)
 {
     dgm_err err = {0};

@@ -33,7 +33,7 @@ static void find_sha256(void)
         sha256 = EVP_sha256();
 }
 
-/* Role and parts, as the record form spells them. */
+/* Role and parts in the record form. */
 static void digest_of(const dgm_message *m, dgm_buf *scratch, unsigned char digest[32])
 {
     dgm_message said = {.message_id = DGM_STR("-"), .role = m->role, .parts = m->parts};

@@ -5,7 +5,7 @@
  * failed. Those of agents that can resume are left alone.
  *
  * Drain: every loop ends the readers of tasks that rest ─► runs end by themselves, or time is up: their tasks fail,
- * their agents are told to stop ─► all of it is stored ─► on_drained
+ * their agents are asked to stop ─► all of it is stored ─► on_drained
  */
 #include "core/core_int.h"
 
@@ -41,7 +41,7 @@ static void on_settled(dgm_code code, dgm_record *snapshot, const dgm_err *err, 
 {
     struct recovery *r = arg;
     (void)snapshot;
-    /* An agent that is not configured any more has nobody to settle its tasks: they stay as they are. */
+    /* Tasks of an agent that is not configured any more stay as they are. */
     if (code && code != DGM_TASK_NOT_FOUND && !r->code) {
         r->code = code;
         r->err = *err;

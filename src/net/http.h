@@ -35,7 +35,7 @@ typedef struct dgm_http_request {
     bool is_tls;
 } dgm_http_request;
 
-/* The first header of that (lower case) name; absent if there is none. */
+/* The first header of that (lower case) name; absent if it was not sent. */
 dgm_str dgm_http_header_of(const dgm_http_request *r, dgm_str name);
 
 /* Bytes that requests hold from their head on until they are answered or forgotten: bodies, and what was
@@ -108,7 +108,7 @@ void dgm_http_server_set_limits(dgm_http_server *s, size_t max_body, size_t max_
                                 size_t max_in_flight);
 /* Bytes of the server's budget that are in use. From any thread. */
 size_t dgm_http_server_in_flight(const dgm_http_server *s);
-/* No new connections; idle ones close; exchanges go on, and those that asked are told (dgm_http_on_drain).
+/* No new connections; idle ones close; exchanges go on, and those with dgm_http_on_drain are notified.
  * on_drained when all are over or after ms. */
 void dgm_http_server_drain(dgm_http_server *s, uint64_t ms, dgm_loop_fn on_drained, void *arg);
 /* NULL is fine. After dgm_loops_free: what was posted to the loops may still end exchanges, and that is
@@ -177,7 +177,7 @@ void dgm_http_end(dgm_http_exchange *x);
 size_t dgm_http_backlog(const dgm_http_exchange *x);
 /* room: the backlog was above the mark and is no more. gone: the peer is not there any more (a write
  * failed or the connection was reset; a FIN alone is a half-close), or took no byte for 60 s. After gone,
- * the exchange must still be ended, by dgm_http_end or dgm_http_respond, whose bytes nobody gets. Both come
+ * the exchange must still be ended, by dgm_http_end or dgm_http_respond, whose bytes are dropped. Both come
  * from the loop, never from inside a call; gone comes once for every watch, also when it had happened before. */
 void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_gone, void *arg);
 /* on_fin(arg of watch) when the peer has sent its FIN, once, also when it had happened before: it may still read, but
@@ -186,6 +186,6 @@ void dgm_http_on_fin(dgm_http_exchange *x, dgm_loop_fn on_fin);
 /* on_drain(arg of watch) when the server begins to drain, once, also when it has begun before: a stream
  * without an end of its own ends here. After watch. */
 void dgm_http_on_drain(dgm_http_exchange *x, dgm_loop_fn on_drain);
-/* Of a stream: when nothing was written for 15 s, this is: a comment that tells us whether the peer is
- * there, and the boxes between us that we are. It is not copied. */
+/* Of a stream: when nothing was written for 15 s, this is: a comment. It shows us whether the peer is
+ * there, and it keeps proxies from closing the connection. It is not copied. */
 void dgm_http_keep_alive(dgm_http_exchange *x, dgm_str text);

@@ -2,7 +2,7 @@
  * net/http1.c - llhttp's callbacks, and what we refuse beyond it.
  *
  * The first bytes of a request are copied in one piece, and what is found in them is not copied again: most
- * requests are whole there. What is cut by the end of a piece is put together anew. The limit on the
+ * requests are whole there. What is cut by the end of a piece is put together again. The limit on the
  * head is kept by handing llhttp no more bytes than may belong to it.
  */
 #include "net/http1.h"

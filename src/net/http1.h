@@ -2,7 +2,7 @@
  * net/http1.h - one HTTP/1.1 request out of bytes: a pure step, no socket, no clock.
  *
  * llhttp reads strictly; what it lets pass and we do not is refused here. The parser, the request and
- * a small body live in the caller's arena, so a connection between two requests holds none of it.
+ * a small body live in the caller's arena, so a connection between two requests holds nothing.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 typedef enum dgm_http1_step {
     DGM_HTTP1_MORE,     /* all was used; the request is not whole yet */
-    DGM_HTTP1_CONTINUE, /* the same, and the peer waits for "100 Continue"; said once */
+    DGM_HTTP1_CONTINUE, /* the same, and the peer waits for "100 Continue"; returned once */
     /* Only if stops_at_head is set, once: the head is complete and the body is not. Feed on (0 bytes are fine)
      * to go on with the body. */
     DGM_HTTP1_HEAD,

@@ -86,7 +86,7 @@ void dgm_http_on_backoff(void *arg)
         uv_poll_start(&s->listener, UV_READABLE, on_listener);
 }
 
-/* No descriptor is left: the reserve lets us tell one peer so, then nobody is asked in for a moment. */
+/* No descriptor is left: the reserve is used to refuse one peer, then accepting pauses for a moment. */
 static void accept_without_descriptors(http_shard *s)
 {
     static const char sorry[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"

@@ -93,7 +93,7 @@ void dgm_http_on_tick(void *arg)
 #define AHEAD_BYTES ((size_t)16 << 10)
 #define WRITE_PARTS 32
 #define BODY_STEP ((size_t)16 << 10) /* in body_ms: 546 bytes per second */
-#define REFUSED_CONNECTIONS 64       /* beyond the limit, being told so */
+#define REFUSED_CONNECTIONS 64       /* beyond the limit, being refused */
 
 /* ---- states ------------------------------------------------------------------------------------------------ */
 
@@ -294,12 +294,12 @@ static int conn_write(http_conn *c)
         c->restart = true;
         dgm_out_drop(wire, &c->shard->pool, (size_t)wrote);
         if ((size_t)wrote < n)
-            return 0; /* the socket is full: asking again would only say so */
+            return 0; /* the socket is full: another call would only return EAGAIN */
     }
     return 1;
 }
 
-/* The end of a turn: everything that was said in it leaves in one piece. */
+/* The end of a turn: everything that was written in it is sent at once. */
 static void conn_flush(void *arg)
 {
     http_conn *c = arg;
@@ -385,7 +385,7 @@ static void conn_read_tls(http_conn *c, const char *p, size_t n)
 {
     size_t got;
     if (!c->has_tls_bytes && *p >= 'A' && *p <= 'Z') {
-        dgm_tls_free(c->tls); /* a plain request: it can be told so in plain */
+        dgm_tls_free(c->tls); /* a plain request gets a plain response */
         c->tls = NULL;
         dgm_http_conn_refuse(c, 400, "this port uses HTTPS");
         return;

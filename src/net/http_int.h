@@ -237,7 +237,7 @@ void dgm_http_refuse_body(http_conn *c, dgm_http_refusal refusal, const char *wh
 void dgm_http_exchange_drop(dgm_http_exchange *x, int status);
 /* Answers a connection that goes no further; there may be no request. */
 void dgm_http_conn_refuse(http_conn *c, int status, const char *why);
-void dgm_http_report_refusal(http_shard *s, int status, const char *why); /* tells the handler */
+void dgm_http_report_refusal(http_shard *s, int status, const char *why); /* to the handler */
 
 /* ---- http_budget.c ----------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* net/listen.c - addresses, the probe, socket files nobody listens to any more. */
+/* net/listen.c - addresses, the probe, socket files without a listener. */
 #include "net/listen.h"
 
 #include "base/arena.h"

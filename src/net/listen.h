@@ -12,5 +12,5 @@ typedef struct dgm_listeners {
 
 /* "127.0.0.1:8484", "[::1]:0", "localhost:8484", "unix:/run/x.sock". n sockets on the same address share its
  * connections (SO_REUSEPORT), after a probe without that: an address in use is an error. A socket file
- * is replaced if nobody answers behind it. */
+ * is replaced if no process listens on it. */
 dgm_code dgm_listen(const char *address, size_t n, dgm_listeners *ret_listeners, dgm_err *err);

@@ -62,7 +62,7 @@ struct dgm_loop {
     pthread_mutex_t lock; /* for the rest */
     struct jobs queue;
     bool awake;
-    bool stopped; /* nobody may call uv_async_send any more */
+    bool stopped; /* uv_async_send must not be called any more */
 };
 
 struct dgm_loops {
@@ -84,7 +84,7 @@ static void jobs_push(struct jobs *q, dgm_loop_fn fn, void *arg)
     q->at[q->n++] = (struct job){fn, arg};
 }
 
-/* What is posted meanwhile waits for the next call, so that a job that posts itself starves nobody. */
+/* Jobs that are posted meanwhile wait for the next call, so that a job that posts itself starves no other. */
 static bool run_posted(dgm_loop *l)
 {
     struct jobs spare = l->running;

@@ -141,7 +141,7 @@ void dgm_out_open_chunk(dgm_out *o, dgm_out_pool *pool)
     o->chunk_n = 0;
 }
 
-/* What stands in front of the size in its piece (the head of the answer) moves up to it. */
+/* The bytes before the size in its piece (the head of the response) move up to it. */
 void dgm_out_close_chunk(dgm_out *o, dgm_out_pool *pool)
 {
     dgm_out_piece *piece = o->chunk;

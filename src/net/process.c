@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Who holds the pipes of a dead child open has left its group on purpose; nobody waits for that. */
+/* A process that holds the pipes of a dead child open has left its group on purpose; we do not wait for it. */
 #define DRAIN_MS 500
 #define LOOK_MS 20 /* without pidfd: how often we look whether it is still there */
 #define READ_BYTES 65536

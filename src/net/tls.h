@@ -21,7 +21,7 @@ void dgm_tls_free(dgm_tls *t); /* NULL is fine */
 dgm_out *dgm_tls_wire(dgm_tls *t);
 bool dgm_tls_is_ready(const dgm_tls *t); /* the handshake is over */
 
-/* Bytes from the peer; read them all, by dgm_tls_read until it says MORE, before the next ones. */
+/* Bytes from the peer; read them all, by dgm_tls_read until it returns MORE, before the next ones. */
 void dgm_tls_feed(dgm_tls *t, const char *p, size_t n);
 typedef enum dgm_tls_step { DGM_TLS_BYTES, DGM_TLS_MORE, DGM_TLS_END, DGM_TLS_FAILED } dgm_tls_step;
 dgm_tls_step dgm_tls_read(dgm_tls *t, char *to, size_t room, size_t *ret_n);
