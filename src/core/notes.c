@@ -137,10 +137,8 @@ void dgm_message_turn_store(struct shard *s, struct call *c, const dgm_record *m
         return;
     }
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_char(&b, '1');
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        dgm_buf_printf(&b, " %zu", texts[i].n);
-    dgm_buf_printf(&b, " %lld\n", (long long)message->head.time);
+    dgm_buf_printf(&b, "1 %zu %zu %zu %zu %zu %lld\n", texts[0].n, texts[1].n, texts[2].n,
+                   texts[3].n, texts[4].n, (long long)message->head.time);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         dgm_buf_add_str(&b, texts[i]);
     put_pieces(s, c, dgm_buf_str(&b));

@@ -137,5 +137,5 @@ dgm_str dgm_front_address(dgm_arena *a, const dgm_http_request *r, dgm_str confi
         return configured;
     if (!is_host(host))
         host = DGM_STR("localhost");
-    return dgm_arena_printf(a, "%s://%.*s", r->is_tls ? "https" : "http", DGM_P(host));
+    return dgm_arena_join(a, r->is_tls ? DGM_STR("https://") : DGM_STR("http://"), host);
 }

@@ -75,10 +75,14 @@ static const char *escape_at(const unsigned char *p, size_t n, size_t *ret_len)
 static size_t next_line_end(const char *p, size_t i, size_t n)
 {
     size_t len;
-    uint64_t word;
+    uint64_t words[4];
     for (; i < n; i++) {
-        /* nearly all is ASCII: eight bytes at a time */
-        while (n - i >= 8 && (memcpy(&word, p + i, 8), !(word & 0x8080808080808080u)))
+        /* nearly all is ASCII: 32 bytes at a time, then eight */
+        while (n - i >= 32 &&
+               (memcpy(words, p + i, 32),
+                !((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080u)))
+            i += 32;
+        while (n - i >= 8 && (memcpy(words, p + i, 8), !(words[0] & 0x8080808080808080u)))
             i += 8;
         if (i == n)
             break;
