@@ -152,7 +152,7 @@ static void written_chunks_are_those_of_the_tables(void **state)
         assert_int_equal(dgm_record_new(&e, (dgm_record_head){.seq = 1}, &scratch, &r, NULL),
                          DGM_OK);
         dgm_buf_clear(&slow);
-        dgm_writer w = {.out = &slow, .format = dgm_form_name};
+        dgm_writer w = {.out = &slow, .format = DGM_FORMAT_A2A_10};
         dgm_form_write_event(&w, &e);
         assert_int_equal(r->n, slow.n);
         assert_memory_equal(r->bytes, slow.p, slow.n);

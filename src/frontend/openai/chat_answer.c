@@ -40,7 +40,7 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     struct openai_output_chain chain = {&w->output, next};
     if (dgm_canon_is_terminal(event->kind))
         openai_end_note(w->x, &w->end, event);
-    w->asks = w->question.key.n && openai_is_question(event);
+    w->asks = w->question.seed.n && openai_is_question(event);
     if (w->asks && w->stream)
         openai_question_keep(&w->question, NULL, NULL);
     if (openai_asks_nothing(event))
@@ -130,7 +130,7 @@ void chat_answer(struct chat *c, const dgm_sent *sent)
         .turns = c->q.turns,
         .owner = {keep(x, c->q.owner.tenant), keep(x, c->q.owner.principal)},
         .agent = c->agent->id,
-        .key = keep(x, c->question_key),
+        .seed = keep(x, c->question_seed),
         .task_id = w->task_id,
         .turn = sent->turn};
     openai_links_init(&w->links, &c->q, c->agent->id, sent->task_id);

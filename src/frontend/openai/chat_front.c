@@ -92,7 +92,7 @@ static void chat_find_conversation(void *arg)
         chat_ask(c);
         return;
     }
-    c->question_key = openai_question_key(&c->q, c->agent, c->body, &c->input.messages);
+    c->question_seed = openai_question_seed(&c->q, c->agent, c->body, &c->input.messages);
     openai_question_find(
         &(struct openai_question_search){.q = &c->q,
                                          .agent = c->agent,

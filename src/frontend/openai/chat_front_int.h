@@ -22,10 +22,10 @@ struct chat {
     dgm_str context_id; /* empty: a new conversation */
     bool
         is_found; /* by the question that the request answers: its messages are the conversation's */
-    dgm_str question_key; /* of a request that names no conversation; empty: it names one */
-    dgm_str caller_id;    /* "chatcmpl-..." */
-    dgm_str message_id;   /* the caller's Idempotency-Key; empty: none */
-    dgm_str ignored;      /* names of what is ignored; empty: nothing */
+    dgm_str question_seed; /* of a request that names no conversation; empty: it names one */
+    dgm_str caller_id;     /* "chatcmpl-..." */
+    dgm_str message_id;    /* the caller's Idempotency-Key; empty: none */
+    dgm_str ignored;       /* names of what is ignored; empty: nothing */
 };
 
 extern const struct openai_rule chat_rules[];

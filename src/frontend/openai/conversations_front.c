@@ -136,7 +136,7 @@ void conversation_keep(struct responses_op *op, const struct conversation *c,
     put_list(&b, "added", c->added);
     put_list(&b, "gone", c->gone);
     dgm_buf_add_char(&b, '}');
-    if (b.over || c->too_large)
+    if (b.over)
         conversation_fail_size(op);
     else
         keep_text(op, c->id, dgm_buf_str(&b), done, arg);
@@ -181,7 +181,6 @@ static void on_resolved(void *arg)
     if (!conversation_can_take(k->op, k->items, k->n))
         return;
     k->c.added = conversation_with(k->op->arena, NULL, k->items, k->n, (dgm_str){0});
-    k->c.too_large = !k->c.added;
     conversation_keep(k->op, &k->c, respond_changed, k);
 }
 

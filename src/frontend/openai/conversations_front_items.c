@@ -21,14 +21,10 @@ void conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_ite
 bool conversation_can_take(struct responses_op *op, yyjson_val *const *items, size_t n)
 {
     dgm_err err = {0};
-    dgm_mint mint = dgm_turn_mint();
-    dgm_reader r = dgm_turn_reader(op->x, &mint, &err);
+    dgm_reader r = dgm_turn_reader(op->x, NULL, &err); /* every item has an id */
     dgm_canon_messages messages;
-    yyjson_val *list = responses_array_of(op->arena, items, n, DGM_STR("added"));
-    if (!list)
-        dgm_fail(&err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "items"),
-                 "larger than the limit output_bytes of %zu", DGM_MAX_OUTPUT_BYTES);
-    else if (!dgm_codec_responses.read_messages(&r, list, DGM_AT_LIT(NULL, "items"), &messages))
+    yyjson_val *list = dgm_responses_build_items(op->arena, items, n, DGM_STR("added"));
+    if (!dgm_codec_responses.read_messages(&r, list, DGM_AT_LIT(NULL, "items"), &messages))
         return true;
     responses_fail(op, &err);
     return false;
@@ -38,28 +34,20 @@ yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **item
                               dgm_str last_message)
 {
     dgm_str scope = responses_new_scope(a);
+    dgm_json_build b = dgm_json_build_start(a);
     yyjson_val *e;
     size_t i, n;
-    dgm_buf b;
-    dgm_buf_init(&b, DGM_MAX_NOTE_BYTES);
-    dgm_buf_add_char(&b, '[');
-    yyjson_arr_foreach (added, i, n, e) {
-        dgm_json_put(&b, e);
-        dgm_buf_add_char(&b, ',');
+    dgm_json_build_array(&b, NULL);
+    yyjson_arr_foreach (added, i, n, e)
+        dgm_json_build_value(&b, NULL, e);
+    for (i = 0; i < n_items; i++) {
+        dgm_json_build_object(&b, NULL);
+        dgm_json_build_str(&b, "after", last_message);
+        dgm_responses_build_item(&b, "item", items[i], scope, "c", i);
+        dgm_json_build_close(&b);
     }
-    for (i = 0; i < n_items && !b.over; i++) {
-        dgm_buf_add_lit(&b, "{\"after\":");
-        dgm_json_put_str(&b, last_message);
-        dgm_buf_add_lit(&b, ",\"item\":");
-        responses_put_item(&b, items[i], scope, "c", i);
-        dgm_buf_add_lit(&b, "},");
-    }
-    if (b.n > 1)
-        b.n--;
-    dgm_buf_add_char(&b, ']');
-    yyjson_val *with = b.over ? NULL : dgm_json_parse_trusted(a, dgm_arena_dup(a, dgm_buf_str(&b)));
-    dgm_buf_done(&b);
-    return with;
+    dgm_json_build_close(&b);
+    return dgm_json_build_end(&b);
 }
 
 void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_str last_message,
@@ -116,7 +104,6 @@ static yyjson_val *with_id(dgm_arena *a, dgm_str id, yyjson_val *item)
 static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
 {
     struct listing *l = arg;
-    dgm_buf b;
     (void)name;
     dgm_arena_reset(l->scratch);
     yyjson_val *item = dgm_json_parse_trusted(l->scratch, dgm_arena_dup(l->scratch, payload));
@@ -127,10 +114,9 @@ static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
                               DGM_P(is_message ? l->id : dgm_json_str_member(item, "call_id")));
         item = with_id(l->scratch, id, item);
     }
-    dgm_buf_init(&b, SIZE_MAX);
-    responses_put_item(&b, item, (dgm_str){0}, "", 0);
-    add(l, dgm_arena_dup(l->arena, dgm_buf_str(&b)), dgm_arena_dup(l->arena, id));
-    dgm_buf_done(&b);
+    dgm_json_build b = dgm_json_build_start(l->scratch);
+    dgm_responses_build_item(&b, NULL, item, (dgm_str){0}, "", 0);
+    add(l, dgm_json_text_in(l->arena, dgm_json_build_end(&b)), dgm_arena_dup(l->arena, id));
     return DGM_OK;
 }
 
@@ -254,7 +240,6 @@ static void add_found(struct looking *k, const dgm_canon_messages *said)
 {
     k->c.added = conversation_with(k->op->arena, k->c.added, k->items, k->n,
                                    said->n ? said->at[said->n - 1].id : (dgm_str){0});
-    k->c.too_large = !k->c.added;
     conversation_keep(k->op, &k->c, respond_added, k);
 }
 
@@ -310,21 +295,17 @@ static void respond_deleted(void *arg)
 static void delete_found(struct looking *k, const dgm_canon_messages *said)
 {
     struct responses_list list = conversation_items(k->op->arena, &k->c, said);
+    dgm_json_build b = dgm_json_build_start(k->op->arena);
     yyjson_val *e;
     size_t at = find_item(k->op, &list), i, n;
-    dgm_buf b;
     if (at == list.n)
         return;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_char(&b, '[');
-    yyjson_arr_foreach (k->c.gone, i, n, e) {
-        dgm_json_put(&b, e);
-        dgm_buf_add_char(&b, ',');
-    }
-    dgm_json_put_str(&b, list.ids[at]);
-    dgm_buf_add_char(&b, ']');
-    k->c.gone = dgm_json_parse_trusted(k->op->arena, dgm_arena_dup(k->op->arena, dgm_buf_str(&b)));
-    dgm_buf_done(&b);
+    dgm_json_build_array(&b, NULL);
+    yyjson_arr_foreach (k->c.gone, i, n, e)
+        dgm_json_build_value(&b, NULL, e);
+    dgm_json_build_str(&b, NULL, list.ids[at]);
+    dgm_json_build_close(&b);
+    k->c.gone = dgm_json_build_end(&b);
     conversation_keep(k->op, &k->c, respond_deleted, k);
 }
 

@@ -87,8 +87,9 @@ static void name_request(dgm_http_exchange *x)
         return; /* it is the caller's name that is told */
     dgm_http_header *also = dgm_new(dgm_http_arena(x), dgm_http_header);
     dgm_uuid7(uuid);
-    *also = (dgm_http_header){DGM_STR("x-request-id"),
-                              dgm_arena_printf(dgm_http_arena(x), "req_%s", uuid)};
+    *also = (dgm_http_header){
+        DGM_STR("x-request-id"),
+        dgm_arena_join(dgm_http_arena(x), DGM_STR("req_"), (dgm_str){uuid, DGM_UUID_CHARS})};
     dgm_http_add_headers(x, also, 1);
     if (note)
         note->request = dgm_http_keep_text(x, also->value);

@@ -48,11 +48,11 @@ static dgm_str question_squeeze(dgm_arena *a, dgm_str text)
     return (dgm_str){to, n};
 }
 
-static void question_hash_text(EVP_MD_CTX *hash, dgm_str text)
+static void question_add_text(dgm_buf *seed, dgm_str text)
 {
     uint64_t n = text.n;
-    EVP_DigestUpdate(hash, &n, sizeof n);
-    EVP_DigestUpdate(hash, text.p ? text.p : "", text.n);
+    dgm_buf_add(seed, &n, sizeof n);
+    dgm_buf_add_str(seed, text);
 }
 
 /*
@@ -61,8 +61,8 @@ static void question_hash_text(EVP_MD_CTX *hash, dgm_str text)
  * for two transcripts with one sum, but such an attacker gains nothing: the key only finds questions in a transcript that
  * the same principal sent, and knowing that transcript is enough to send it again.
  */
-static void question_hash_messages(EVP_MD_CTX *hash, dgm_arena *a, const dgm_canon_messages *list,
-                                   size_t n)
+static void question_add_messages(dgm_buf *seed, dgm_arena *a, const dgm_canon_messages *list,
+                                  size_t n)
 {
     dgm_canon_role role = DGM_CANON_ROLE_NONE;
     dgm_sum sum = {0};
@@ -78,41 +78,45 @@ static void question_hash_messages(EVP_MD_CTX *hash, dgm_arena *a, const dgm_can
         role = m->role;
         dgm_sum_add(&sum, text);
     }
-    EVP_DigestUpdate(hash, &sum.n, sizeof sum.n);
-    EVP_DigestUpdate(hash, sum.lanes, sizeof sum.lanes);
-    EVP_DigestUpdate(hash, sum.tail, sum.n % DGM_SUM_BLOCK);
+    dgm_buf_add(seed, &sum.n, sizeof sum.n);
+    dgm_buf_add(seed, sum.lanes, sizeof sum.lanes);
+    dgm_buf_add(seed, sum.tail, sum.n % DGM_SUM_BLOCK);
 }
 
 /* Of the first n messages. */
-static dgm_str question_key_of(dgm_arena *a, const dgm_turn_agent *agent, const yyjson_val *body,
-                               const dgm_canon_messages *messages, size_t n)
+static dgm_str question_seed(dgm_arena *a, const dgm_turn_agent *agent, const yyjson_val *body,
+                             const dgm_canon_messages *messages, size_t n)
+{
+    dgm_buf seed;
+    dgm_buf_init(&seed, SIZE_MAX);
+    question_add_text(&seed, agent->id);
+    question_add_text(&seed, dgm_json_str_member(body, "user"));
+    question_add_text(&seed, dgm_json_str_member(body, "safety_identifier"));
+    question_add_messages(&seed, a, messages, n);
+    dgm_str copy = dgm_arena_dup(a, dgm_buf_str(&seed));
+    dgm_buf_done(&seed);
+    return copy;
+}
+
+/* SHA-256 of the seed, in hexadecimal digits. Empty: no memory; then the question is not found. */
+static dgm_str question_key(dgm_arena *a, dgm_str seed)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned size = 0;
-    char *hex;
-    EVP_MD_CTX *hash = EVP_MD_CTX_new();
-    if (!hash || !EVP_DigestInit_ex(hash, EVP_sha256(), NULL)) {
-        EVP_MD_CTX_free(hash);
-        return (dgm_str){0}; /* no memory: then the question is not found */
-    }
-    question_hash_text(hash, agent->id);
-    question_hash_text(hash, dgm_json_str_member(body, "user"));
-    question_hash_text(hash, dgm_json_str_member(body, "safety_identifier"));
-    question_hash_messages(hash, a, messages, n);
-    EVP_DigestFinal_ex(hash, digest, &size);
-    EVP_MD_CTX_free(hash);
-    hex = dgm_arena_alloc(a, 2 * (size_t)size + 1);
+    if (!EVP_Digest(seed.p, seed.n, digest, &size, EVP_sha256(), NULL))
+        return (dgm_str){0};
+    char *hex = dgm_arena_alloc(a, 2 * (size_t)size + 1);
     for (unsigned i = 0; i < size; i++)
         snprintf(hex + 2 * (size_t)i, 3, "%02x", digest[i]);
     return (dgm_str){hex, 2 * (size_t)size};
 }
 
-dgm_str openai_question_key(const dgm_turn_request *q, const dgm_turn_agent *agent,
-                            const yyjson_val *body, const dgm_canon_messages *messages)
+dgm_str openai_question_seed(const dgm_turn_request *q, const dgm_turn_agent *agent,
+                             const yyjson_val *body, const dgm_canon_messages *messages)
 {
     if (dgm_turns_options_of(q->turns)->openai_by_id_only)
         return (dgm_str){0};
-    return question_key_of(dgm_http_arena(q->x), agent, body, messages, messages->n);
+    return question_seed(dgm_http_arena(q->x), agent, body, messages, messages->n);
 }
 
 /* ---- the tasks that are stored under a key -------------------------------------------------------------------------------- */
@@ -346,7 +350,8 @@ void openai_question_find(const struct openai_question_search *search)
                  .on_waiting = question_on_match,
                  .on_end = question_on_all_seen},
         .search = *search,
-        .key = question_key_of(a, search->agent, search->body, search->messages, start),
+        .key =
+            question_key(a, question_seed(a, search->agent, search->body, search->messages, start)),
         .answer = question_answer(a, search->messages, start, end)};
     f->once = (dgm_turn_once){
         .name = question_lock(a, q->owner, f->key), .go_on = question_look, .arg = f};
@@ -450,7 +455,7 @@ void openai_question_keep(const struct openai_question *question, dgm_loop_fn on
                  .on_waiting = question_still_waits,
                  .on_end = question_on_pruned},
         .turns = question->turns,
-        .key = dgm_arena_dup(a, question->key),
+        .key = question_key(a, question->seed),
         .entry = {dgm_arena_dup(a, question->task_id), question->turn},
         .on_kept = on_kept,
         .arg = arg};

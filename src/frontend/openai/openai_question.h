@@ -17,9 +17,11 @@
 
 #include "frontend/turn/turn.h"
 
-/* The key of a request: of all its messages. body: the request. In the exchange's arena; empty: openai.continue_questions is off. */
-dgm_str openai_question_key(const dgm_turn_request *q, const dgm_turn_agent *agent,
-                            const yyjson_val *body, const dgm_canon_messages *messages);
+/* The bytes that the key of a request is the hash of: few, however many messages it has. Most turns do not end with a
+ * question, so the key itself is made when it is needed. body: the request. In the exchange's arena; empty:
+ * openai.continue_questions is off. */
+dgm_str openai_question_seed(const dgm_turn_request *q, const dgm_turn_agent *agent,
+                             const yyjson_val *body, const dgm_canon_messages *messages);
 
 struct openai_question_search {
     const dgm_turn_request *q; /* this, and all that it points to, lives until on_found */
@@ -38,8 +40,8 @@ void openai_question_find(const struct openai_question_search *search);
 struct openai_question {
     dgm_turns *turns;
     dgm_owner owner;
-    dgm_str agent, key,
-        task_id; /* key empty: its question is found by the id of the conversation */
+    dgm_str agent, seed,
+        task_id; /* seed empty: its question is found by the id of the conversation */
     uint32_t turn;
 };
 /* The turn has ended with a question. Everything is copied. A request that answers it finds it from now on, even before it is

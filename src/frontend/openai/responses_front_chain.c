@@ -76,26 +76,20 @@ static void give_chain(struct looking *k)
 
 static yyjson_val *copy_list(struct looking *k, dgm_arena *scratch, yyjson_val *list)
 {
-    dgm_str text = list ? dgm_json_text_in(scratch, list) : (dgm_str){0};
-    k->bytes += text.n;
-    return text.n && k->bytes <= DGM_MAX_RECORD_BYTES
-               ? dgm_json_parse_trusted(k->op->arena, dgm_arena_dup(k->op->arena, text))
-               : NULL;
+    k->bytes += list ? dgm_json_text_in(scratch, list).n : 0;
+    return k->bytes <= DGM_MAX_RECORD_BYTES ? dgm_json_copy(k->op->arena, list) : NULL;
 }
 
 /* Only the items are copied: the response itself is released at once. */
 static void add_link(struct looking *k, const dgm_found_turn *found)
 {
     dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
-    struct responses_turn turn = responses_turn_of(k->id, found);
+    struct responses_turn turn = responses_turn_of(scratch, k->id, found);
     dgm_str text = responses_so_far(k->op, &turn, scratch);
     yyjson_val *response = responses_read_text(scratch, text);
-    yyjson_val *request =
-        found->request.n ? dgm_json_parse_trusted(scratch, dgm_arena_dup(scratch, found->request))
-                         : NULL;
     k->chain = dgm_list_grow(k->op->arena, k->chain, k->n_links, sizeof *k->chain);
     k->chain[k->n_links++] =
-        (struct link){copy_list(k, scratch, responses_get(request, "input")),
+        (struct link){copy_list(k, scratch, responses_get(turn.request, "input")),
                       copy_list(k, scratch, responses_get(response, "output"))};
 }
 

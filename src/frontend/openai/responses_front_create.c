@@ -11,10 +11,11 @@ struct creating {
     struct responses_asked asked;
     const dgm_turn_agent *agent;
     struct responses_place place;
-    dgm_str request; /* as it is kept */
+    yyjson_val *request; /* as it is stored */
+    dgm_str request_text;
     dgm_str ignored;
     dgm_canon_input input;
-    dgm_str question_key; /* of a request that names no conversation; empty: it names one */
+    dgm_str question_seed; /* of a request that names no conversation; empty: it names one */
 };
 
 /* ---- the answer -------------------------------------------------------------------------------------------------------- */
@@ -33,7 +34,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
                                   .request = c->request,
                                   .log = sent->log,
                                   .first_seq = sent->first_seq,
-                                  .question_key = c->question_key,
+                                  .question_seed = c->question_seed,
                                   .turn = sent->turn};
     dgm_front_note_task(c->op->x, sent->task_id, sent->turn);
     uint32_t began = c->asked.background ? 0 : sent->turn; /* whoever leaves comes back */
@@ -69,18 +70,14 @@ static dgm_code check_files(const struct creating *c, dgm_err *err)
 /* What came before goes in front. */
 static dgm_code prepend(struct creating *c, dgm_err *err)
 {
-    dgm_mint mint = dgm_turn_mint();
-    dgm_reader r = dgm_turn_reader(c->op->x, &mint, err);
+    dgm_reader r = dgm_turn_reader(c->op->x, NULL, err);
     dgm_canon_messages before = {0}, own = c->input.messages, all;
     dgm_arena *a = c->op->arena;
     if (!c->place.n_items)
         return DGM_OK;
-    yyjson_val *items = responses_array_of(a, c->place.items, c->place.n_items, c->asked.scope);
-    if (!items)
-        return dgm_fail(err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "previous_response_id"),
-                        "the items before it are larger than the limit output_bytes of %zu",
-                        DGM_MAX_OUTPUT_BYTES);
-    dgm_code rc = dgm_codec_responses.read_messages(&r, items, NULL, &before);
+    dgm_code rc = dgm_codec_responses.read_messages(
+        &r, dgm_responses_build_items(a, c->place.items, c->place.n_items, c->asked.scope), NULL,
+        &before);
     if (rc)
         return rc;
     all.at = dgm_new_n(a, dgm_canon_message, before.n + 1 + own.n);
@@ -98,18 +95,18 @@ static dgm_code prepend(struct creating *c, dgm_err *err)
 
 static dgm_code read_input(struct creating *c, dgm_err *err)
 {
-    dgm_mint mint = dgm_turn_mint();
-    dgm_reader r = dgm_turn_reader(c->op->x, &mint, err);
+    dgm_arena *a = c->op->arena;
+    dgm_reader r = dgm_turn_reader(c->op->x, NULL, err); /* every item has an id */
     dgm_code rc = check_files(c, err);
     if (rc)
         return rc;
-    c->request = responses_kept_request(c->op->arena, c->op->body, &c->asked);
-    if (!c->request.p)
+    c->request = dgm_responses_build_request(a, c->op->body, c->asked.items, c->asked.n_items,
+                                             c->asked.scope);
+    c->request_text = dgm_json_text_in(a, c->request);
+    if (c->request_text.n > DGM_MAX_RECORD_BYTES)
         return dgm_fail(err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "input"),
                         "longer than the limit record_bytes of %zu", DGM_MAX_RECORD_BYTES);
-    rc = dgm_codec_responses.read_request(&r, dgm_json_parse_trusted(c->op->arena, c->request),
-                                          NULL, &c->input);
-    return rc;
+    return dgm_codec_responses.read_request(&r, c->request, NULL, &c->input);
 }
 
 static void responses_ask(void *arg)
@@ -139,7 +136,7 @@ static void responses_ask(void *arg)
         ask.accepted_output_modes = (dgm_strs){json_only, 1};
     if (c->asked.store) {
         ask.caller_id = c->asked.id;
-        ask.request = c->request;
+        ask.request = c->request_text;
     }
     dgm_turn_ask(&ask, on_sent, c);
 }
@@ -160,7 +157,7 @@ static void responses_find_conversation(void *arg)
         responses_ask(c);
         return;
     }
-    c->question_key = openai_question_key(&c->op->q, c->agent, c->op->body, &c->input.messages);
+    c->question_seed = openai_question_seed(&c->op->q, c->agent, c->op->body, &c->input.messages);
     openai_question_find(&(struct openai_question_search){.q = &c->op->q,
                                                           .agent = c->agent,
                                                           .body = c->op->body,

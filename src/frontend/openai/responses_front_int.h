@@ -94,13 +94,6 @@ struct responses_asked {
 /* Of a body that was checked. */
 dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
                               dgm_err *err);
-/* The request as it is kept, with ids for all items. Absent: it is larger than DGM_MAX_RECORD_BYTES. */
-dgm_str responses_kept_request(dgm_arena *a, yyjson_val *body, const struct responses_asked *asked);
-/* An item as lists have it: with id and type, and messages with parts. Without an id of its own it is
- * msg_SCOPE_TAGn. */
-void responses_put_item(dgm_buf *b, yyjson_val *item, dgm_str scope, const char *tag, size_t n);
-/* All of them. NULL: they are larger than DGM_MAX_OUTPUT_BYTES. */
-yyjson_val *responses_array_of(dgm_arena *a, yyjson_val *const *items, size_t n, dgm_str scope);
 /* What of the request goes to the agent beside the messages; NULL: nothing. */
 const dgm_json *responses_metadata(dgm_arena *a, yyjson_val *body);
 bool responses_wants_json(yyjson_val *body);
@@ -115,14 +108,16 @@ dgm_str responses_new_scope(dgm_arena *a);
 
 /* A turn that is a response. Strings are copied when it is told. */
 struct responses_turn {
-    dgm_str id, agent, task_id, context_id, request;
+    dgm_str id, agent, task_id, context_id;
+    const yyjson_val *request; /* as it is stored; NULL: it is not stored */
     dgm_log *log;
     uint64_t first_seq;
-    /* Of a turn that is told to the caller who began it. question_key: see openai_question.h; empty: it is not needed. */
-    dgm_str question_key;
+    /* Of a turn that is told to the caller who began it. question_seed: see openai_question.h; empty: it is not needed. */
+    dgm_str question_seed;
     uint32_t turn;
 };
-struct responses_turn responses_turn_of(dgm_str id, const dgm_found_turn *found);
+/* request: in the arena. */
+struct responses_turn responses_turn_of(dgm_arena *a, dgm_str id, const dgm_found_turn *found);
 
 /* Answers with events; after: how many of them are known. began: the turn, if this caller began it. */
 void responses_stream(struct responses_op *op, const struct responses_turn *t, uint64_t after,
@@ -212,7 +207,6 @@ struct conversation {
     yyjson_val *metadata; /* an object; NULL: empty */
     yyjson_val *added;    /* [{after: id of the message before, item}]; NULL: none */
     yyjson_val *gone;     /* ids of items that were deleted; NULL: none */
-    bool too_large;       /* `added` does not fit into a note: it cannot be stored */
 };
 /* Not called when it was answered. */
 typedef void (*conversation_on_found)(void *arg, const struct conversation *c);
@@ -232,7 +226,7 @@ void conversation_respond(struct responses_op *op, const struct conversation *c)
 void conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_items, size_t *ret_n);
 /* False: they cannot be read as messages, and the caller was told. */
 bool conversation_can_take(struct responses_op *op, yyjson_val *const *items, size_t n);
-/* What was put in, and these behind the message of that id. NULL: that is larger than DGM_MAX_NOTE_BYTES. */
+/* What was put in, and these behind the message of that id. */
 yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items, size_t n_items,
                               dgm_str last_message);
 /* All items: what was said, and what was put in. */

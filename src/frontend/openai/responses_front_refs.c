@@ -85,12 +85,10 @@ static void fail_size(struct resolving *k, const char *what, const char *limit, 
 
 static void read_response(struct resolving *k, const dgm_found_turn *found, struct reading *r)
 {
-    struct responses_turn turn = responses_turn_of(k->id, found);
+    struct responses_turn turn = responses_turn_of(r->scratch, k->id, found);
     dgm_str text = responses_so_far(k->op, &turn, r->scratch);
     r->output = responses_get(responses_read_text(r->scratch, text), "output");
-    if (found->request.n)
-        r->input = responses_get(
-            dgm_json_parse_trusted(r->scratch, dgm_arena_dup(r->scratch, found->request)), "input");
+    r->input = responses_get(turn.request, "input");
     k->read_bytes += text.n + found->request.n;
 }
 
@@ -105,12 +103,10 @@ static struct copied *copy_item(struct resolving *k, struct reading *r, dgm_str 
         item = find_in(r->input, id);
     if (!item)
         return NULL;
-    dgm_str text = dgm_json_text_in(r->scratch, item);
     r->copied = dgm_list_grow(r->scratch, r->copied, r->n, sizeof *r->copied);
-    r->copied[r->n] = (struct copied){.bytes = text.n};
-    if (text.n <= k->room.bytes) /* else it is refused */
-        r->copied[r->n].item =
-            dgm_json_parse_trusted(k->op->arena, dgm_arena_dup(k->op->arena, text));
+    r->copied[r->n] = (struct copied){.bytes = dgm_json_text_in(r->scratch, item).n};
+    if (r->copied[r->n].bytes <= k->room.bytes) /* else it is refused */
+        r->copied[r->n].item = dgm_json_copy(k->op->arena, item);
     dgm_map_put(&r->by_id, id, r->n);
     return &r->copied[r->n++];
 }

@@ -76,7 +76,7 @@ static void retrieve(void *arg, const dgm_found_turn *found)
     uint64_t after;
     if (!is_there(op, found))
         return;
-    struct responses_turn turn = responses_turn_of(op->id, found);
+    struct responses_turn turn = responses_turn_of(op->arena, op->id, found);
     dgm_front_note_task(op->x, turn.task_id, found->turn);
     if (!dgm_str_is(dgm_turn_query(op->x, "stream"), "true"))
         responses_give(op, &turn, (dgm_str){0});
@@ -96,9 +96,8 @@ static void list_input(void *arg, const dgm_found_turn *found)
     struct responses_op *op = arg;
     if (!is_there(op, found))
         return;
-    yyjson_val *request =
-        found->request.n ? dgm_json_parse_trusted(op->arena, found->request) : NULL;
-    struct responses_list list = responses_list_of(op->arena, responses_get(request, "input"));
+    struct responses_turn turn = responses_turn_of(op->arena, op->id, found);
+    struct responses_list list = responses_list_of(op->arena, responses_get(turn.request, "input"));
     responses_give_page(op, &list, NULL);
 }
 
@@ -159,9 +158,8 @@ static void cancel_found(void *arg, const dgm_found_turn *found)
     struct responses_op *op = arg;
     if (!is_there(op, found))
         return;
-    yyjson_val *request =
-        found->request.n ? dgm_json_parse_trusted(op->arena, found->request) : NULL;
-    if (!yyjson_is_true(responses_get(request, "background"))) {
+    struct responses_turn turn = responses_turn_of(op->arena, op->id, found);
+    if (!yyjson_is_true(responses_get(turn.request, "background"))) {
         openai_fail_param(op->x, "invalid_value", "response_id",
                           "Only responses that were created with background=true can be "
                           "cancelled.");

@@ -1,8 +1,8 @@
 /*
  * frontend/openai/responses_front_tell.c - a turn as a response.
  *
- * The response repeats what its request said: that is kept with the turn, and given to the encoder where the run
- * begins. All else is in the turn's records, so a response is the same whenever it is told.
+ * The response repeats members of its request. They are stored with the turn, and the encoder gets them with
+ * RUN_STARTED. Everything else is in the turn's records, so a response is the same whenever it is read.
  */
 #include "frontend/openai/openai_output.h"
 #include "frontend/openai/openai_question.h"
@@ -13,7 +13,7 @@
 /* Lives as long as the exchange. */
 struct told {
     dgm_http_exchange *x;
-    dgm_str request; /* what is repeated of it */
+    const dgm_extra *repeated; /* members of the request; NULL: it is not stored */
     struct openai_end end;
     bool shown; /* something of the output was told */
     struct openai_links links;
@@ -25,54 +25,29 @@ struct told {
     size_t n_headers;
 };
 
-struct responses_turn responses_turn_of(dgm_str id, const dgm_found_turn *found)
+struct responses_turn responses_turn_of(dgm_arena *a, dgm_str id, const dgm_found_turn *found)
 {
-    return (struct responses_turn){.id = id,
-                                   .agent = found->agent,
-                                   .task_id = found->task_id,
-                                   .context_id = found->context_id,
-                                   .request = found->request,
-                                   .log = found->log,
-                                   .first_seq = found->first_seq};
+    return (struct responses_turn){
+        .id = id,
+        .agent = found->agent,
+        .task_id = found->task_id,
+        .context_id = found->context_id,
+        .request =
+            found->request.n ? dgm_json_parse_trusted(a, dgm_arena_dup(a, found->request)) : NULL,
+        .log = found->log,
+        .first_seq = found->first_seq};
 }
 
-/* ---- the request, repeated ------------------------------------------------------------------------------------------ */
-
-/* Everything but the input, which may be large and is not repeated. */
-static dgm_str without_input(dgm_arena *a, dgm_str request)
-{
-    yyjson_val *all = request.n ? dgm_json_parse_trusted(a, request) : NULL, *key, *value;
-    dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(all) + 1);
-    size_t i, max, n = 0;
-    if (!all)
-        return (dgm_str){0};
-    yyjson_obj_foreach (all, i, max, key, value) {
-        if (!dgm_str_is(dgm_json_str(key), "input"))
-            members[n++] = (dgm_member){dgm_json_str(key), value};
-    }
-    return dgm_json_text_in(a, dgm_json_object(a, members, n));
-}
-
-static dgm_extra *members_of(dgm_arena *a, yyjson_val *request)
-{
-    dgm_extra *extra = dgm_new(a, dgm_extra);
-    yyjson_val *key, *value;
-    size_t i, n;
-    extra->format = DGM_FORMAT_RESPONSES;
-    extra->at = dgm_new_n(a, dgm_member, yyjson_obj_size(request) + 1);
-    yyjson_obj_foreach (request, i, n, key, value)
-        extra->at[extra->n++] = (dgm_member){dgm_json_str(key), value};
-    return extra;
-}
+/* ---- events of the turn --------------------------------------------------------------------------------------------- */
 
 /* The tools are repeated as they came, and no more: a tool of the agent's may be called as one of the caller's, and
  * the records say whose a call is. */
-static dgm_code begin(const struct told *t, const dgm_canon_event *event, dgm_canon_sink next)
+static dgm_code responses_start_run(const struct told *t, const dgm_canon_event *event,
+                                    dgm_canon_sink next)
 {
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_canon_event echo = *event;
-    echo.extra = members_of(a, dgm_json_parse_trusted(a, t->request));
-    return dgm_canon_emit(next, &echo);
+    dgm_canon_event started = *event;
+    started.extra = t->repeated;
+    return dgm_canon_emit(next, &started);
 }
 
 static bool shows(const dgm_canon_event *e)
@@ -117,11 +92,11 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     struct told *t = arg;
     struct openai_output_chain chain = {&t->output, next};
     dgm_code rc = DGM_OK;
-    if (event->kind == DGM_CANON_RUN_STARTED && t->request.n)
-        return begin(t, event, next);
+    if (event->kind == DGM_CANON_RUN_STARTED && t->repeated)
+        return responses_start_run(t, event, next);
     if (dgm_canon_is_terminal(event->kind))
         openai_end_note(t->x, &t->end, event);
-    t->asks = t->question.key.n && openai_is_question(event);
+    t->asks = t->question.seed.n && openai_is_question(event);
     if (t->asks && t->stream)
         openai_question_keep(&t->question, NULL, NULL);
     if (is_failure(event) && !t->shown)
@@ -159,15 +134,13 @@ static struct told *new_told(struct responses_op *op, const struct responses_tur
 {
     struct told *t = dgm_http_alloc(op->x, sizeof *t);
     t->x = op->x;
-    dgm_str request = without_input(op->arena, turn->request);
-    t->request = (dgm_str){dgm_http_keep_text(op->x, request), request.n};
     openai_links_init(&t->links, &op->q, turn->agent, turn->task_id);
-    if (turn->question_key.n)
+    if (turn->question_seed.n)
         t->question = (struct openai_question){
             .turns = op->q.turns,
             .owner = {told_copy(t, op->q.owner.tenant), told_copy(t, op->q.owner.principal)},
             .agent = told_copy(t, turn->agent),
-            .key = told_copy(t, turn->question_key),
+            .seed = told_copy(t, turn->question_seed),
             .task_id = told_copy(t, turn->task_id),
             .turn = turn->turn};
     add_header(t, DGM_STR("X-A2A-Context-Id"), turn->context_id);
@@ -189,8 +162,9 @@ static bool answers_in_status(const struct responses_op *op, dgm_str agent)
 static dgm_tell tell_of(const struct responses_op *op, const struct responses_turn *turn,
                         struct told *t)
 {
-    openai_output_init(&t->output,
-                       t->request.n ? dgm_json_parse_trusted(op->arena, t->request) : NULL);
+    openai_output_init(&t->output, turn->request);
+    if (turn->request)
+        t->repeated = dgm_responses_repeated(t->output.arena, turn->request);
     return (dgm_tell){.codec = &dgm_codec_responses,
                       .params = {.scoped_ids = true},
                       .thread_id = turn->context_id,
@@ -288,7 +262,7 @@ static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn
 
 dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *turn, dgm_arena *a)
 {
-    struct told t = {.x = op->x, .request = without_input(a, turn->request)};
+    struct told t = {.x = op->x};
     openai_links_init(&t.links, &op->q, turn->agent, turn->task_id);
     return so_far(op, turn, &t, DGM_MAX_OBJECT_BYTES, a);
 }

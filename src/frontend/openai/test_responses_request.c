@@ -28,11 +28,9 @@ static void ids_of_items_lead_to_their_response(void **state)
 static void check_item(const char *in, const char *want)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    responses_put_item(&b, json(a, in), DGM_STR("S"), "i", 2);
-    check_str(b, want);
-    dgm_buf_done(&b);
+    dgm_json_build b = dgm_json_build_start(a);
+    dgm_responses_build_item(&b, NULL, json(a, in), DGM_STR("S"), "i", 2);
+    check_str(dgm_json_text_in(a, dgm_json_build_end(&b)), want);
 }
 
 static void items_have_ids_and_types(void **state)
@@ -73,13 +71,12 @@ static void what_is_kept_of_a_request(void **state)
     check_str(asked.conversation, "c");
     assert_true(asked.stream && asked.store && asked.background && !asked.previous.n);
     assert_int_equal(asked.n_items, 1);
-    asked.scope = DGM_STR("S");
     check_str(
-        responses_kept_request(a, body, &asked),
+        dgm_json_text_in(a, dgm_responses_build_request(a, body, asked.items, 1, DGM_STR("S"))),
         "{\"input\":[{\"id\":\"msg_S_i0\",\"type\":\"message\",\"status\":\"completed\","
         "\"content\":[{\"type\":\"input_text\",\"text\":\"Hi\"}],\"role\":\"user\"}],\"model\":"
-        "\"a2a/x\",\"background\":true,\"temperature\":0.50,\"metadata\":{\"k\":\"v\"},\"text\":{"
-        "\"format\":{\"type\":\"text\"},\"verbosity\":\"low\"},\"conversation\":{\"id\":\"c\"}}");
+        "\"a2a/x\",\"temperature\":0.50,\"text\":{\"format\":{\"type\":\"text\"},\"verbosity\":"
+        "\"low\"},\"conversation\":{\"id\":\"c\"},\"metadata\":{\"k\":\"v\"},\"background\":true}");
 }
 
 static void check_refused(const char *text, const char *pointer)

@@ -13,8 +13,24 @@
 #pragma once
 
 #include "wire/canon_codec.h"
+#include "json/build.h"
 
 extern const dgm_canon_codec dgm_codec_responses, dgm_codec_responses_simple;
 
 /* What gets lost. */
 extern const dgm_loss_rows dgm_responses_lost_reading, dgm_responses_lost_writing;
+
+/* ---- for a server -------------------------------------------------------------------------------------------- */
+
+/* An item of a request as lists and stored requests have it: with id and type, a message also with status and parts.
+ * The id of an item without one is made of its type, the scope, the tag and n. Texts are shared with the item. */
+void dgm_responses_build_item(dgm_json_build *b, const char *key, const yyjson_val *item,
+                              dgm_str scope, const char *tag, size_t n);
+/* A list of them; the tag is "i", n their index. */
+yyjson_val *dgm_responses_build_items(dgm_arena *a, yyjson_val *const *items, size_t n,
+                                      dgm_str scope);
+/* The request as it is stored: these items as `input`, and the members that a response repeats. */
+yyjson_val *dgm_responses_build_request(dgm_arena *a, const yyjson_val *body,
+                                        yyjson_val *const *items, size_t n, dgm_str scope);
+/* The members of a stored request that a response repeats, copied into the arena: the `extra` of RUN_STARTED. */
+const dgm_extra *dgm_responses_repeated(dgm_arena *a, const yyjson_val *request);

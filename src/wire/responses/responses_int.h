@@ -35,8 +35,41 @@ const dgm_json *dgm_responses_extra(const dgm_extra *extra, dgm_str name);
 const dgm_extra *dgm_responses_rest(dgm_arena *a, yyjson_val *v, const char *const *known);
 void dgm_responses_put_rest(dgm_writer *w, const dgm_extra *extra, const char *const *but);
 
+/* Members of a request that its response repeats, with what the response says if the request has not got them. */
+#define DGM_RESPONSES_REPEATED(X)                                                                  \
+    X("background", "false")                                                                       \
+    X("instructions", "null")                                                                      \
+    X("max_output_tokens", "null")                                                                 \
+    X("max_tool_calls", "null")                                                                    \
+    X("parallel_tool_calls", "true")                                                               \
+    X("previous_response_id", "null")                                                              \
+    X("conversation", "null")                                                                      \
+    X("prompt_cache_key", "null")                                                                  \
+    X("reasoning", "{\"effort\":null,\"summary\":null}")                                           \
+    X("safety_identifier", "null")                                                                 \
+    X("service_tier", "\"default\"")                                                               \
+    X("store", "true")                                                                             \
+    X("temperature", "1.0")                                                                        \
+    X("text", "{\"format\":{\"type\":\"text\"},\"verbosity\":\"medium\"}")                         \
+    X("tool_choice", "\"auto\"")                                                                   \
+    X("tools", "[]")                                                                               \
+    X("top_logprobs", "0")                                                                         \
+    X("top_p", "1.0")                                                                              \
+    X("presence_penalty", "0.0")                                                                   \
+    X("frequency_penalty", "0.0")                                                                  \
+    X("truncation", "\"disabled\"")                                                                \
+    X("user", "null")
+#define DGM_RESPONSES_COUNT(name, value) +1
+#define DGM_RESPONSES_N_REPEATED (0 DGM_RESPONSES_REPEATED(DGM_RESPONSES_COUNT))
+/* The row of a member; DGM_RESPONSES_N_REPEATED: it is not in the table. */
+size_t dgm_responses_repeated_row(dgm_str name);
+
 /* The item id of a canonical one: with that prefix, unless it has it. */
 void dgm_responses_put_id(dgm_buf *b, const char *prefix, dgm_str id);
+
+/* msg_SCOPE_TAGn: the id of an item that leads back to its response, resp_SCOPE. */
+dgm_str dgm_responses_scoped_id(dgm_arena *a, const char *prefix, dgm_str scope, const char *tag,
+                                size_t n);
 
 /* ---- parts of messages (responses_parts.c) ---------------------------------------------------------------- */
 

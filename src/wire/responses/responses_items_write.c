@@ -1,4 +1,4 @@
-/* wire/responses/responses_items_write.c - messages as items; see responses_items.c. */
+/* wire/responses/responses_items_write.c - messages as items; items of requests with all their members. */
 #include "wire/responses/responses_int.h"
 
 static const char *role_name(dgm_canon_role role)
@@ -170,4 +170,83 @@ dgm_code dgm_responses_write_items(const dgm_canon_messages *messages, dgm_respo
         rc = to.give(to.arg);
     }
     return rc;
+}
+
+/* ---- items of requests ------------------------------------------------------------------------------------------- */
+
+static const char *item_id_prefix(dgm_str type)
+{
+    static const char *const prefixes[][2] = {
+        {"message", "msg_"},
+        {"function_call", "fc_"},
+        {"reasoning", "rs_"},
+        {"mcp_call", "mcp_"},
+        {"function_call_output", "fco_"},
+        {"custom_tool_call", "ctc_"},
+        {"custom_tool_call_output", "ctco_"},
+    };
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        if (dgm_str_eq(type, dgm_str_from(prefixes[i][0])))
+            return prefixes[i][1];
+    }
+    return "item_";
+}
+
+/* A text as the list of parts that it abbreviates. */
+static void build_text_part(dgm_json_build *b, const yyjson_val *text, bool assistant)
+{
+    dgm_json_build_array(b, "content");
+    dgm_json_build_object(b, NULL);
+    dgm_json_build_lit(b, "type", assistant ? "output_text" : "input_text");
+    if (assistant) {
+        dgm_json_build_array(b, "annotations");
+        dgm_json_build_close(b);
+        dgm_json_build_array(b, "logprobs");
+        dgm_json_build_close(b);
+    }
+    dgm_json_build_value(b, "text", text);
+    dgm_json_build_close(b);
+    dgm_json_build_close(b);
+}
+
+void dgm_responses_build_item(dgm_json_build *b, const char *key, const yyjson_val *item,
+                              dgm_str scope, const char *tag, size_t n)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)item);
+    dgm_str type = dgm_json_str_member(item, "type");
+    bool is_message = !type.n || dgm_str_is(type, "message");
+    yyjson_val *text = is_message ? dgm_responses_get(item, "content") : NULL, *name;
+    if (!type.n)
+        type = DGM_STR("message");
+    if (!yyjson_is_str(text))
+        text = NULL;
+    dgm_json_build_object(b, key);
+    if (dgm_json_str_member(item, "id").n)
+        dgm_json_build_value(b, "id", dgm_responses_get(item, "id"));
+    else
+        dgm_json_build_lit(
+            b, "id", dgm_responses_scoped_id(b->arena, item_id_prefix(type), scope, tag, n).p);
+    dgm_json_build_str(b, "type", type);
+    if (is_message && !dgm_responses_get(item, "status"))
+        dgm_json_build_lit(b, "status", "completed");
+    if (text)
+        build_text_part(b, text, dgm_str_is(dgm_json_str_member(item, "role"), "assistant"));
+    while ((name = yyjson_obj_iter_next(&it))) {
+        dgm_str member = dgm_json_str(name);
+        if (!dgm_str_is(member, "id") && !dgm_str_is(member, "type") &&
+            !(text && dgm_str_is(member, "content")))
+            dgm_json_build_member(b, member, yyjson_obj_iter_get_val(name));
+    }
+    dgm_json_build_close(b);
+}
+
+yyjson_val *dgm_responses_build_items(dgm_arena *a, yyjson_val *const *items, size_t n,
+                                      dgm_str scope)
+{
+    dgm_json_build b = dgm_json_build_start(a);
+    dgm_json_build_array(&b, NULL);
+    for (size_t i = 0; i < n; i++)
+        dgm_responses_build_item(&b, NULL, items[i], scope, "i", i);
+    dgm_json_build_close(&b);
+    return dgm_json_build_end(&b);
 }

@@ -13,126 +13,107 @@ static void put_word(struct responses_encoder *e, const char *word)
 
 /* ---- the response: what is always the same ------------------------------------------------------------------ */
 
-#define DEFAULTS(X)                                                                                \
-    X("background", "false")                                                                       \
-    X("instructions", "null")                                                                      \
-    X("max_output_tokens", "null")                                                                 \
-    X("max_tool_calls", "null")                                                                    \
-    X("parallel_tool_calls", "true")                                                               \
-    X("previous_response_id", "null")                                                              \
-    X("conversation", "null")                                                                      \
-    X("prompt_cache_key", "null")                                                                  \
-    X("reasoning", "{\"effort\":null,\"summary\":null}")                                           \
-    X("safety_identifier", "null")                                                                 \
-    X("service_tier", "\"default\"")                                                               \
-    X("store", "true")                                                                             \
-    X("temperature", "1.0")                                                                        \
-    X("text", "{\"format\":{\"type\":\"text\"},\"verbosity\":\"medium\"}")                         \
-    X("tool_choice", "\"auto\"")                                                                   \
-    X("tools", "[]")                                                                               \
-    X("top_logprobs", "0")                                                                         \
-    X("top_p", "1.0")                                                                              \
-    X("presence_penalty", "0.0")                                                                   \
-    X("frequency_penalty", "0.0")                                                                  \
-    X("truncation", "\"disabled\"")                                                                \
-    X("user", "null")
-
 static const struct {
-    const char *name, *value;
-} defaults[] = {
-#define X(name, value) {name, value},
-    DEFAULTS(X)
+    dgm_str name;
+    size_t bytes; /* of its text in responses_defaults */
+} repeated[] = {
+#define X(name, value) {{name, sizeof name - 1}, sizeof ",\"" name "\":" value - 1},
+    DGM_RESPONSES_REPEATED(X)
 #undef X
 };
-#define N_DEFAULTS (sizeof defaults / sizeof *defaults)
 
-/* All of them as they are written when nobody says otherwise. */
+/* All of them as they are written when the request has not one. */
 #define X(name, value) ",\"" name "\":" value
-static const char all_defaults[] = DEFAULTS(X);
+static const char responses_defaults[] = DGM_RESPONSES_REPEATED(X);
 #undef X
 
-/* Members that have their own place. */
-static bool is_told_elsewhere(dgm_str name)
+size_t dgm_responses_repeated_row(dgm_str name)
 {
-    static const char *const own[] = {"model", "metadata", "stream", "input"};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        if (dgm_str_eq(dgm_str_from(own[i]), name))
-            return true;
+    size_t i = 0;
+    while (i < DGM_RESPONSES_N_REPEATED && !dgm_str_eq(repeated[i].name, name))
+        i++;
+    return i;
+}
+
+/* What the response repeats, and where the members come from: a response that was read, else the request. */
+struct responses_repeats {
+    const dgm_canon_input *input;
+    dgm_str parent;
+    const dgm_json *rows[DGM_RESPONSES_N_REPEATED];
+    const dgm_json *model, *metadata;
+};
+
+static void collect_repeated(struct responses_repeats *r, const dgm_extra *extra)
+{
+    for (size_t i = 0; extra && extra->format == DGM_FORMAT_RESPONSES && i < extra->n; i++) {
+        dgm_str name = extra->at[i].key;
+        size_t row = dgm_responses_repeated_row(name);
+        const dgm_json **to = row < DGM_RESPONSES_N_REPEATED ? &r->rows[row]
+                              : dgm_str_is(name, "model")    ? &r->model
+                              : dgm_str_is(name, "metadata") ? &r->metadata
+                                                             : NULL;
+        if (to && !*to)
+            *to = extra->at[i].value;
     }
-    for (size_t i = 0; i < N_DEFAULTS; i++) {
-        if (dgm_str_eq(dgm_str_from(defaults[i].name), name))
-            return true;
-    }
-    return false;
 }
 
 static void put_unknown(dgm_buf *b, const dgm_extra *extra)
 {
     for (size_t i = 0; extra && extra->format == DGM_FORMAT_RESPONSES && i < extra->n; i++) {
-        if (is_told_elsewhere(extra->at[i].key))
-            continue;
+        dgm_str name = extra->at[i].key;
+        if (dgm_responses_repeated_row(name) < DGM_RESPONSES_N_REPEATED ||
+            dgm_str_is(name, "model") || dgm_str_is(name, "metadata") ||
+            dgm_str_is(name, "stream") || dgm_str_is(name, "input"))
+            continue; /* it has its own place */
         dgm_buf_add_char(b, ',');
-        dgm_json_put_str(b, extra->at[i].key);
+        dgm_json_put_str(b, name);
         dgm_buf_add_char(b, ':');
         dgm_json_put(b, extra->at[i].value);
     }
 }
 
-/* What of the request the response repeats: told by a response that was read, or by the request. */
-static const dgm_json *echoed(const dgm_canon_event *started, const char *name)
+/* before: the defaults of the rows before it. False: this one is a default, too, and nothing was written. */
+static bool put_repeated(dgm_buf *b, const struct responses_repeats *r, size_t row, dgm_str before)
 {
-    const dgm_canon_input *input = started ? started->run_started.input : NULL;
-    const dgm_json *v = NULL;
-    if (started)
-        v = dgm_responses_extra(started->extra, dgm_str_from(name));
-    if (!v && input)
-        v = dgm_responses_extra(input->extra, dgm_str_from(name));
-    return v;
-}
-
-/* Nothing is known of a request: as for every run of an A2A agent. */
-static bool repeats_nothing(const dgm_canon_event *started)
-{
-    return !started || (!started->extra && !started->run_started.input &&
-                        !started->run_started.parent_run_id.n);
-}
-
-static void put_constant(dgm_buf *b, const dgm_canon_event *started, size_t row)
-{
-    const dgm_canon_input *input = started ? started->run_started.input : NULL;
-    const dgm_json *v = echoed(started, defaults[row].name);
-    dgm_str parent = started ? started->run_started.parent_run_id : (dgm_str){0};
+    const dgm_json *v = r->rows[row];
+    dgm_str name = repeated[row].name;
+    bool tools = r->input && dgm_str_is(name, "tools") && (r->input->tools.n || !v);
+    bool parent = !v && r->parent.n && dgm_str_is(name, "previous_response_id");
+    if (!v && !tools && !parent)
+        return false;
+    dgm_buf_add_str(b, before);
     dgm_buf_add_lit(b, ",\"");
-    dgm_buf_add_str(b, dgm_str_from(defaults[row].name));
+    dgm_buf_add_str(b, name);
     dgm_buf_add_lit(b, "\":");
-    if (v && !strcmp(defaults[row].name, "tools") && input && input->tools.n) {
+    if (tools) {
         dgm_writer w = {.out = b, .format = DGM_FORMAT_RESPONSES};
-        dgm_responses_put_tools(&w, &input->tools, v);
-    } else if (v) {
-        dgm_json_put(b, v);
-    } else if (!strcmp(defaults[row].name, "tools") && input) {
-        dgm_writer w = {.out = b, .format = DGM_FORMAT_RESPONSES};
-        dgm_responses_put_tools(&w, &input->tools, NULL);
-    } else if (!strcmp(defaults[row].name, "previous_response_id") && parent.n) {
-        dgm_responses_put_id(b, "resp_", parent);
+        dgm_responses_put_tools(&w, &r->input->tools, v);
+    } else if (parent) {
+        dgm_responses_put_id(b, "resp_", r->parent);
     } else {
-        dgm_buf_add_str(b, dgm_str_from(defaults[row].value));
+        dgm_json_put(b, v);
     }
+    return true;
 }
 
-static void make_tail(struct responses_encoder *e, const dgm_canon_event *started)
+static void make_tail(struct responses_encoder *e, const dgm_canon_event *started,
+                      const struct responses_repeats *r)
 {
+    const char *text = responses_defaults, *from = text;
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_RECORD_BYTES);
     dgm_buf_add_lit(&b, ",\"model\":");
     dgm_json_put_str(&b, e->model);
-    if (repeats_nothing(started))
-        dgm_buf_add(&b, all_defaults, sizeof all_defaults - 1);
-    for (size_t i = 0; !repeats_nothing(started) && i < N_DEFAULTS; i++)
-        put_constant(&b, started, i);
+    for (size_t i = 0; i < DGM_RESPONSES_N_REPEATED; i++) {
+        const char *end = text + repeated[i].bytes;
+        if (put_repeated(&b, r, i, (dgm_str){from, (size_t)(text - from)}))
+            from = end;
+        text = end;
+    }
+    dgm_buf_add(&b, from, (size_t)(text - from));
     if (started) {
         put_unknown(&b, started->extra);
-        put_unknown(&b, started->run_started.input ? started->run_started.input->extra : NULL);
+        put_unknown(&b, r->input ? r->input->extra : NULL);
     }
     dgm_buf_add_char(&b, '}');
     if (b.over && !e->rc)
@@ -157,20 +138,26 @@ static int64_t seconds(const struct responses_encoder *e, const dgm_canon_event 
 
 void dgm_responses_describe(struct responses_encoder *e, const dgm_canon_event *started)
 {
-    const dgm_json *model = echoed(started, "model"), *metadata = echoed(started, "metadata");
+    struct responses_repeats r = {0};
     dgm_str run_id = started ? started->run_started.run_id : (dgm_str){0};
     e->run_id = run_id.n ? dgm_arena_dup(e->arena, run_id) : dgm_mint_id(&e->params.mint, e->arena);
     e->id = text_in(e->arena, "resp_", e->run_id);
-    if (started)
+    if (started) {
         e->thread_id = dgm_arena_dup(e->arena, started->run_started.thread_id);
+        r.input = started->run_started.input;
+        r.parent = started->run_started.parent_run_id;
+        collect_repeated(&r, started->extra);
+        collect_repeated(&r, r.input ? r.input->extra : NULL);
+    }
     e->created = seconds(e, started);
     e->model = e->params.model.n ? e->params.model
-               : yyjson_is_str((yyjson_val *)(uintptr_t)model)
-                   ? dgm_arena_dup(e->arena, dgm_json_str(model))
+               : yyjson_is_str((yyjson_val *)(uintptr_t)r.model)
+                   ? dgm_arena_dup(e->arena, dgm_json_str(r.model))
                    : DGM_STR("dragoman");
-    e->metadata =
-        yyjson_is_obj((yyjson_val *)(uintptr_t)metadata) ? dgm_json_copy(e->arena, metadata) : NULL;
-    make_tail(e, started);
+    e->metadata = yyjson_is_obj((yyjson_val *)(uintptr_t)r.metadata)
+                      ? dgm_json_copy(e->arena, r.metadata)
+                      : NULL;
+    make_tail(e, started, &r);
 }
 
 /* ---- the response ----------------------------------------------------------------------------------------------- */

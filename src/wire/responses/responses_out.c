@@ -156,13 +156,6 @@ void dgm_responses_forget(struct responses_encoder *e)
     dgm_arena_reset(e->arena);
 }
 
-/* msg_RESPONSE_0 */
-static dgm_str scoped_id(struct responses_encoder *e, const char *prefix)
-{
-    return dgm_arena_printf(e->arena, "%s%.*s_%u", prefix, (int)e->id.n - 5, e->id.p + 5,
-                            e->n_given);
-}
-
 /* Two items of one response never share an id, whatever the ids were before. */
 static dgm_str item_id(struct responses_encoder *e, const char *prefix, dgm_str id, bool again)
 {
@@ -179,7 +172,9 @@ void dgm_responses_add(struct responses_encoder *e, struct responses_item *it, c
                        dgm_str id)
 {
     bool scoped = e->params.scoped_ids && *prefix && e->id.n > 5;
-    it->id = scoped ? scoped_id(e, prefix) : item_id(e, prefix, id, false);
+    it->id = scoped ? dgm_responses_scoped_id(e->arena, prefix, (dgm_str){e->id.p + 5, e->id.n - 5},
+                                              "", e->n_given)
+                    : item_id(e, prefix, id, false);
     if (dgm_map_get(&e->ids, it->id))
         it->id = item_id(e, prefix, id, true);
     dgm_map_put(&e->ids, it->id, 0);

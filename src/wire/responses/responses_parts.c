@@ -59,6 +59,26 @@ void dgm_responses_put_id(dgm_buf *b, const char *prefix, dgm_str id)
     dgm_buf_add_char(b, '"');
 }
 
+dgm_str dgm_responses_scoped_id(dgm_arena *a, const char *prefix, dgm_str scope, const char *tag,
+                                size_t n)
+{
+    char end[32], *digits = end + sizeof end;
+    do
+        *--digits = (char)('0' + n % 10);
+    while (n /= 10);
+    dgm_str parts[] = {dgm_str_from(prefix),
+                       scope,
+                       DGM_STR("_"),
+                       dgm_str_from(tag),
+                       {digits, (size_t)(end + sizeof end - digits)}};
+    char *id = dgm_arena_alloc_raw(a, parts[0].n + scope.n + parts[3].n + sizeof end + 2);
+    size_t size = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; size += parts[i++].n)
+        memcpy(id + size, parts[i].p ? parts[i].p : "", parts[i].n);
+    id[size] = 0;
+    return (dgm_str){id, size};
+}
+
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static void set_name(dgm_reader *r, dgm_canon_part *p, yyjson_val *filename)

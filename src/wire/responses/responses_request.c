@@ -259,3 +259,82 @@ dgm_code dgm_responses_write_request(dgm_writer *w, const dgm_canon_input *in,
     dgm_buf_add_char(w->out, '}');
     return DGM_OK;
 }
+
+/* ---- what a server stores of a request ----------------------------------------------------------------------------- */
+
+static yyjson_val *request_member(const yyjson_val *v, const char *name)
+{
+    yyjson_val *m = dgm_responses_get(v, name);
+    return dgm_responses_is_null(m) ? NULL : m;
+}
+
+/* `text` with the defaults of what it leaves out. */
+static void build_text_setting(dgm_json_build *b, const yyjson_val *text)
+{
+    dgm_json_build_object(b, "text");
+    if (request_member(text, "format")) {
+        dgm_json_build_value(b, "format", request_member(text, "format"));
+    } else {
+        dgm_json_build_object(b, "format");
+        dgm_json_build_lit(b, "type", "text");
+        dgm_json_build_close(b);
+    }
+    if (request_member(text, "verbosity"))
+        dgm_json_build_value(b, "verbosity", request_member(text, "verbosity"));
+    else
+        dgm_json_build_lit(b, "verbosity", "medium");
+    dgm_json_build_close(b);
+}
+
+static void build_conversation(dgm_json_build *b, yyjson_val *conversation)
+{
+    yyjson_val *id =
+        yyjson_is_str(conversation) ? conversation : dgm_responses_get(conversation, "id");
+    if (!yyjson_is_str(id) || !yyjson_get_len(id))
+        return;
+    dgm_json_build_object(b, "conversation");
+    dgm_json_build_value(b, "id", id);
+    dgm_json_build_close(b);
+}
+
+yyjson_val *dgm_responses_build_request(dgm_arena *a, const yyjson_val *body,
+                                        yyjson_val *const *items, size_t n, dgm_str scope)
+{
+    dgm_json_build b = dgm_json_build_start(a);
+    yyjson_val *key, *value;
+    size_t i, max;
+    dgm_json_build_object(&b, NULL);
+    dgm_json_build_array(&b, "input");
+    for (i = 0; i < n; i++)
+        dgm_responses_build_item(&b, NULL, items[i], scope, "i", i);
+    dgm_json_build_close(&b);
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)body, i, max, key, value) {
+        dgm_str name = dgm_json_str(key);
+        if (yyjson_is_null(value))
+            continue;
+        if (dgm_str_is(name, "text"))
+            build_text_setting(&b, value);
+        else if (dgm_str_is(name, "conversation"))
+            build_conversation(&b, value);
+        else if (dgm_str_is(name, "model") || dgm_str_is(name, "metadata") ||
+                 dgm_responses_repeated_row(name) < DGM_RESPONSES_N_REPEATED)
+            dgm_json_build_member(&b, name, value);
+    }
+    dgm_json_build_close(&b);
+    return dgm_json_build_end(&b);
+}
+
+const dgm_extra *dgm_responses_repeated(dgm_arena *a, const yyjson_val *request)
+{
+    dgm_extra *extra = dgm_new(a, dgm_extra);
+    yyjson_val *key, *value, *object = (yyjson_val *)(uintptr_t)request;
+    size_t i, n;
+    extra->format = DGM_FORMAT_RESPONSES;
+    extra->at = dgm_new_n(a, dgm_member, yyjson_obj_size(object) + 1);
+    yyjson_obj_foreach (object, i, n, key, value) {
+        if (!dgm_str_is(dgm_json_str(key), "input"))
+            extra->at[extra->n++] =
+                (dgm_member){dgm_arena_dup(a, dgm_json_str(key)), dgm_json_copy(a, value)};
+    }
+    return extra;
+}
