@@ -24,21 +24,6 @@ const struct dgm_list_limit dgm_list_limits_aisdk[] = {
     {NULL, 0, NULL},
 };
 
-const struct dgm_list_limit dgm_list_limits_chat[] = {
-    {"messages", MESSAGES},
-    {"messages/*/content", PARTS},
-    {"messages/*/tool_calls", PARTS},
-    {"tools", TOOLS},
-    {"functions", TOOLS},
-    {"tool_choice/allowed_tools/tools", TOOLS},
-    {"prediction/content", PARTS},
-    {"metadata", WORDS},
-    {"logit_bias", DGM_MAX_UNKNOWN_MEMBERS, "unknown_members"},
-    {"modalities", WORDS},
-    {"stop", WORDS},
-    {NULL, 0, NULL},
-};
-
 const struct dgm_list_limit dgm_list_limits_responses[] = {
     {"input", MESSAGES},
     {"input/*/content", PARTS},
@@ -46,12 +31,6 @@ const struct dgm_list_limit dgm_list_limits_responses[] = {
     {"input/*/output", PARTS},
     {"input/*/content/*/annotations", PARTS},
     {"input/*/content/*/logprobs", PARTS},
-    {"items", MESSAGES},
-    {"items/*/content", PARTS},
-    {"items/*/summary", PARTS},
-    {"items/*/output", PARTS},
-    {"items/*/content/*/annotations", PARTS},
-    {"items/*/content/*/logprobs", PARTS},
     {"tools", TOOLS},
     {"tool_choice/tools", TOOLS},
     {"prompt/variables", WORDS},

@@ -3,7 +3,8 @@
  *
  * A codec reads every list that it knows, and a frontend then does work per entry: it looks something up, copies it, or
  * sends it to the agent. So the numbers are checked first, by a table per protocol, before any entry is read. Values
- * that pass through unread (state, forwardedProps, arguments, schemas) have no row: object_bytes limits them.
+ * that pass through unread (state, forwardedProps, arguments, schemas) have no row: object_bytes limits them. The requests
+ * of OpenAI have these numbers in the tables of wire/chat and wire/responses.
  */
 #pragma once
 
@@ -24,5 +25,4 @@ dgm_code dgm_check_list(size_t n, size_t max, const char *limit, const dgm_at *a
 
 extern const struct dgm_list_limit dgm_list_limits_agui[];
 extern const struct dgm_list_limit dgm_list_limits_aisdk[];
-extern const struct dgm_list_limit dgm_list_limits_chat[];
-extern const struct dgm_list_limit dgm_list_limits_responses[]; /* and conversations */
+extern const struct dgm_list_limit dgm_list_limits_responses[]; /* of the simple dialect */

@@ -2,7 +2,6 @@
 #include "base/ids.h"
 #include "base/limits.h"
 #include "canon/message_content.h"
-#include "frontend/list_limits.h"
 #include "frontend/openai/chat_front_int.h"
 #include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
@@ -179,7 +178,7 @@ static bool read_settings(struct chat *c)
     }
     c->stream = is_true(c->body, "stream");
     c->usage = is_true(dgm_json_get(c->body, DGM_STR("stream_options")), "include_usage");
-    c->ignored = chat_ignored(c);
+    c->ignored = dgm_chat_ignored(dgm_http_arena(c->q.x), c->body);
     return chat_tools_can_be_used(c);
 }
 
@@ -215,12 +214,7 @@ static dgm_code read_messages(struct chat *c, dgm_err *err)
 static dgm_code read_body(struct chat *c, dgm_err *err)
 {
     dgm_code rc = dgm_turn_body(c->q.x, &c->body, err);
-    if (!rc && !yyjson_is_obj(c->body))
-        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s",
-                      dgm_json_type(c->body));
-    if (!rc)
-        rc = dgm_check_lists(c->body, dgm_list_limits_chat, err);
-    return rc ? rc : openai_check(c->body, chat_rules, NULL, err);
+    return rc ? rc : dgm_chat_check_request(c->body, err);
 }
 
 void chat_take(const dgm_turn_request *q)

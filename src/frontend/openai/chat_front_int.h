@@ -2,13 +2,11 @@
  * frontend/openai/chat_front_int.h - a chat completion on its way.
  *
  *   chat_front.c    a request: its agent, its conversation, its message         ─► a turn is asked for
- *   chat_rules.c    what types its members have
  *   chat_tools.c    the caller's tools, and what the agent is to know of the request beside the message
  *   chat_answer.c   the turn, told as chunks or as one completion
  */
 #pragma once
 
-#include "frontend/openai/openai_check.h"
 #include "frontend/turn/turn.h"
 
 /* One request, in its exchange's arena until the turn has begun. */
@@ -28,15 +26,11 @@ struct chat {
     dgm_str ignored;       /* names of what is ignored; empty: nothing */
 };
 
-extern const struct openai_rule chat_rules[];
-
 /* POST /v1/chat/completions */
 void chat_take(const dgm_turn_request *q);
 
 /* False: the caller wants its tools used in a way that this agent cannot; it was told so. */
 bool chat_tools_can_be_used(struct chat *c);
-/* Names of what is ignored, as a header has them: members, and tools that are no functions. */
-dgm_str chat_ignored(struct chat *c);
 /* Metadata of the request for the agent. NULL: none. */
 const dgm_json *chat_metadata(struct chat *c);
 

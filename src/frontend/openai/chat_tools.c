@@ -70,20 +70,6 @@ bool chat_tools_can_be_used(struct chat *c)
     return false;
 }
 
-dgm_str chat_ignored(struct chat *c)
-{
-    dgm_arena *a = dgm_http_arena(c->q.x);
-    dgm_str names = openai_ignored(a, c->body, chat_rules);
-    yyjson_val *tool;
-    size_t i, n;
-    yyjson_arr_foreach (dgm_json_get(c->body, DGM_STR("tools")), i, n, tool) {
-        dgm_str type = dgm_json_str_member(tool, "type");
-        if (type.n && !dgm_str_is(type, "function") && names.n < 1000)
-            names = dgm_arena_printf(a, "%.*s%stools[%zu]", DGM_P(names), names.n ? ", " : "", i);
-    }
-    return names;
-}
-
 /* ---- metadata ----------------------------------------------------------------------------------------------------- */
 
 struct members {

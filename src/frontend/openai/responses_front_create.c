@@ -194,7 +194,7 @@ void responses_create(struct responses_op *op)
     struct creating *c = dgm_new(op->arena, struct creating);
     dgm_err err = {0};
     c->op = op;
-    if (!responses_read_body(op, responses_check_request))
+    if (!responses_read_body(op, dgm_responses_check_request))
         return;
     if (responses_read_asked(op->arena, op->body, &c->asked, &err)) {
         responses_fail(op, &err);
@@ -213,7 +213,7 @@ void responses_create(struct responses_op *op)
         openai_fail_tools(op->x, "tool_choice");
         return;
     }
-    c->ignored = responses_ignored(op->arena, op->body);
+    c->ignored = dgm_responses_ignored(op->arena, op->body);
     struct responses_room room = {DGM_MAX_RECORD_BYTES, "record_bytes"};
     responses_resolve(op, c->asked.items, c->asked.n_items, "input", room, on_resolved, c);
 }

@@ -2,7 +2,6 @@
  * frontend/openai/responses_front_int.h - one request for responses or conversations on its way.
  *
  *   responses_front.c          paths: which operation
- *   responses_front_check.c    is the body what the API says?         (responses_front_rules.c: the types)
  *   responses_front_request.c  what a request says, and what of it is kept with its turn
  *   responses_front_refs.c     references to items of earlier responses
  *   responses_front_chain.c    where it goes on: previous_response_id, conversation
@@ -20,7 +19,6 @@
 
 #include "base/limits.h"
 #include "canon/message_content.h"
-#include "frontend/openai/openai_check.h"
 #include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
@@ -67,17 +65,6 @@ void responses_fail_missing(struct responses_op *op, const char *what, dgm_str i
 void responses_respond(struct responses_op *op, dgm_str json);
 /* The body as JSON, an object. False: it was answered. */
 bool responses_read_body(struct responses_op *op, dgm_code (*check)(yyjson_val *, dgm_err *));
-
-/* ---- responses_front_check.c ---------------------------------------------------------------------------------------- */
-
-extern const struct openai_rule responses_request_rules[]; /* POST /v1/responses */
-extern const struct openai_rule conversation_rules[];      /* POST /v1/conversations, and /{id} */
-extern const struct openai_rule conversation_items_rules[];
-dgm_code responses_check_request(yyjson_val *body, dgm_err *err);
-dgm_code responses_check_conversation(yyjson_val *body, dgm_err *err);
-dgm_code responses_check_items(yyjson_val *body, dgm_err *err);
-/* Names of what is taken and does nothing: "temperature, top_p"; absent: nothing is. */
-dgm_str responses_ignored(dgm_arena *a, yyjson_val *body);
 
 /* ---- responses_front_request.c --------------------------------------------------------------------------------------- */
 

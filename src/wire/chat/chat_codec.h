@@ -9,8 +9,17 @@
 #pragma once
 
 #include "wire/canon_codec.h"
+#include "json/check.h"
 
 extern const dgm_canon_codec dgm_codec_openai_chat;
 
 /* What gets lost. */
 extern const dgm_loss_rows dgm_chat_lost_reading, dgm_chat_lost_writing;
+
+/* ---- for a server -------------------------------------------------------------------------------------------- */
+
+/* The types of all known members; the number of entries of its lists. */
+dgm_code dgm_chat_check_request(yyjson_val *body, dgm_err *err);
+extern const dgm_json_rule dgm_chat_rules[];
+/* Names of what has no effect, for a response header: members, and tools that are not functions. Empty: there are none. */
+dgm_str dgm_chat_ignored(dgm_arena *a, yyjson_val *body);

@@ -14,6 +14,7 @@
 
 #include "wire/canon_codec.h"
 #include "json/build.h"
+#include "json/check.h"
 
 extern const dgm_canon_codec dgm_codec_responses, dgm_codec_responses_simple;
 
@@ -21,6 +22,15 @@ extern const dgm_canon_codec dgm_codec_responses, dgm_codec_responses_simple;
 extern const dgm_loss_rows dgm_responses_lost_reading, dgm_responses_lost_writing;
 
 /* ---- for a server -------------------------------------------------------------------------------------------- */
+
+/* Bodies of POST /v1/responses, /v1/conversations (and /{id}), /v1/conversations/{id}/items: the types of all known
+ * members, the number of entries of their lists, OpenAI's limits for metadata. */
+dgm_code dgm_responses_check_request(yyjson_val *body, dgm_err *err);
+dgm_code dgm_responses_check_conversation(yyjson_val *body, dgm_err *err);
+dgm_code dgm_responses_check_items(yyjson_val *body, dgm_err *err);
+extern const dgm_json_rule dgm_responses_request_rules[];
+/* Names of what has no effect, for a response header: members, and tools that are not functions. Empty: there are none. */
+dgm_str dgm_responses_ignored(dgm_arena *a, yyjson_val *body);
 
 /* An item of a request as lists and stored requests have it: with id and type, a message also with status and parts.
  * The id of an item without one is made of its type, the scope, the tag and n. Texts are shared with the item. */

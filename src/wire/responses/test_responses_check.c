@@ -2,21 +2,22 @@
  * test_responses_check.c - requests of which one member is wrong: every row of the tables, with every type that it
  * does not take, is refused by its own name.
  */
-#include "frontend/openai/responses_front_int.h"
+#include "base/limits.h"
 #include "support/check.h"
+#include "wire/responses/responses.h"
 
 #define MAX_TEXT 4000
 
 static const struct {
     unsigned kind;
     const char *text;
-} samples[] = {{OPENAI_TEXT, "\"x\""}, {OPENAI_INT | OPENAI_NUMBER, "7"},
-               {OPENAI_NUMBER, "0.5"}, {OPENAI_BOOL, "true"},
-               {OPENAI_LIST, "[]"},    {OPENAI_OBJECT, "{}"}};
+} samples[] = {{DGM_JSON_TEXT, "\"x\""}, {DGM_JSON_INT | DGM_JSON_NUMBER, "7"},
+               {DGM_JSON_NUMBER, "0.5"}, {DGM_JSON_BOOL, "true"},
+               {DGM_JSON_LIST, "[]"},    {DGM_JSON_OBJECT, "{}"}};
 #define N_SAMPLES (sizeof samples / sizeof *samples)
 
 /* A request with one member that is said to be wrong; %s is where it stands. */
-static void check_wrong(const char *around, const char *pointer, const struct openai_rule *row)
+static void check_wrong(const char *around, const char *pointer, const dgm_json_rule *row)
 {
     for (size_t i = 0; i < N_SAMPLES; i++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -24,11 +25,12 @@ static void check_wrong(const char *around, const char *pointer, const struct op
         dgm_err err = {0};
         if (samples[i].kind & row->types)
             continue;
-        snprintf(member, sizeof member, "\"%s\":%s", row->name, samples[i].text);
+        snprintf(member, sizeof member, "\"%s\":%s", row->name.p, samples[i].text);
         snprintf(text, sizeof text, around, member);
-        snprintf(want, sizeof want, "%s/%s", pointer, row->name);
+        snprintf(want, sizeof want, "%s/%s", pointer, row->name.p);
         yyjson_val *body = dgm_json_parse_trusted(a, dgm_str_from(text));
-        if (responses_check_request(body, &err) != DGM_BAD_PARAMS || strcmp(err.at, want) != 0) {
+        if (dgm_responses_check_request(body, &err) != DGM_BAD_PARAMS ||
+            strcmp(err.at, want) != 0) {
             print_error("%s\n  gave %s %s, not %s\n", text, err.at, err.msg, want);
             fail();
         }
@@ -38,45 +40,45 @@ static void check_wrong(const char *around, const char *pointer, const struct op
 static void members_of_requests(void **state)
 {
     (void)state;
-    for (const struct openai_rule *row = responses_request_rules; row->name; row++) {
-        bool is_model = !strcmp(row->name, "model"), list = row->types & OPENAI_LIST;
+    for (const dgm_json_rule *row = dgm_responses_request_rules; row->name.p; row++) {
+        bool is_model = !strcmp(row->name.p, "model"), list = row->types & DGM_JSON_LIST;
         char around[100], pointer[60];
         check_wrong(is_model ? "{%s}" : "{\"model\":\"m\",%s}", "", row);
-        snprintf(around, sizeof around, "{\"model\":\"m\",\"%s\":%s{%%s}%s}", row->name,
+        snprintf(around, sizeof around, "{\"model\":\"m\",\"%s\":%s{%%s}%s}", row->name.p,
                  list ? "[" : "", list ? "]" : "");
-        snprintf(pointer, sizeof pointer, "/%s%s", row->name, list ? "/0" : "");
-        for (const struct openai_rule *m = row->members; m && m->name; m++) {
-            if (m == row->members || !row->members->must)
+        snprintf(pointer, sizeof pointer, "/%s%s", row->name.p, list ? "/0" : "");
+        for (const dgm_json_rule *m = row->members; m && m->name.p; m++) {
+            if (m == row->members || !row->members->is_required)
                 check_wrong(around, pointer, m);
         }
     }
 }
 
-static const struct openai_rule *rule_of(const struct openai_rule *rules, const char *name)
+static const dgm_json_rule *rule_of(const dgm_json_rule *rules, const char *name)
 {
-    while (strcmp(rules->name, name) != 0)
+    while (strcmp(rules->name.p, name) != 0)
         rules++;
     return rules;
 }
 
 /* Rows of what is told by its type, with all that must be there in front. */
 static void check_typed(const char *outer, const char *pointer, const char *type,
-                        const struct openai_rule *list)
+                        const dgm_json_rule *list)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_str sample = dgm_arena_printf(a, "{\"type\":\"%s\",\"role\":\"user\"}", type);
-    const struct openai_rule *own = list->pick(dgm_json_parse_trusted(a, sample));
-    for (const struct openai_rule *row = own; row->name; row++) {
+    const dgm_json_rule *own = list->pick(dgm_json_parse_trusted(a, sample));
+    for (const dgm_json_rule *row = own; row->name.p; row++) {
         char around[MAX_TEXT], inner[1000] = "";
         size_t n = 0;
-        if (!strcmp(row->name, "type"))
+        if (!strcmp(row->name.p, "type"))
             continue;
-        for (const struct openai_rule *r = own; r < row; r++) {
-            if (r->must && strcmp(r->name, "type") != 0)
-                n += (size_t)snprintf(inner + n, sizeof inner - n, "\"%s\":%s,", r->name,
-                                      r->types & OPENAI_TEXT   ? "\"x\""
-                                      : r->types & OPENAI_LIST ? "[]"
-                                                               : "{}");
+        for (const dgm_json_rule *r = own; r < row; r++) {
+            if (r->is_required && strcmp(r->name.p, "type") != 0)
+                n += (size_t)snprintf(inner + n, sizeof inner - n, "\"%s\":%s,", r->name.p,
+                                      r->types & DGM_JSON_TEXT   ? "\"x\""
+                                      : r->types & DGM_JSON_LIST ? "[]"
+                                                                 : "{}");
         }
         snprintf(around, sizeof around, outer, type, inner);
         check_wrong(around, pointer, row);
@@ -97,8 +99,8 @@ static void items_and_parts_by_their_types(void **state)
     static const char *const parts[] = {"input_text", "output_text", "refusal", "input_image",
                                         "input_file", "input_audio", NULL};
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    const struct openai_rule *input = rule_of(responses_request_rules, "input");
-    const struct openai_rule *message =
+    const dgm_json_rule *input = rule_of(dgm_responses_request_rules, "input");
+    const dgm_json_rule *message =
         input->pick(dgm_json_parse_trusted(a, DGM_STR("{\"type\":\"message\"}")));
     (void)state;
     for (size_t i = 0; items[i]; i++)
@@ -109,14 +111,14 @@ static void items_and_parts_by_their_types(void **state)
                     "%s%%s}]}]}",
                     "/input/0/content/0", parts[i], rule_of(message, "content"));
     check_typed("{\"model\":\"m\",\"tools\":[{\"type\":\"%s\",%s%%s}]}", "/tools/0", "function",
-                rule_of(responses_request_rules, "tools"));
+                rule_of(dgm_responses_request_rules, "tools"));
 }
 
 static void check_at(const char *text, const char *pointer)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
-    dgm_code rc = responses_check_request(dgm_json_parse_trusted(a, dgm_str_from(text)), &err);
+    dgm_code rc = dgm_responses_check_request(dgm_json_parse_trusted(a, dgm_str_from(text)), &err);
     assert_int_equal(rc, pointer ? DGM_BAD_PARAMS : DGM_OK);
     if (pointer)
         assert_string_equal(err.at, pointer);
@@ -188,13 +190,13 @@ static void what_is_ignored_is_named(void **state)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
     check_str(
-        responses_ignored(a, dgm_json_parse_trusted(
-                                 a, DGM_STR("{\"model\":\"m\",\"top_p\":1,\"temperature\":0.5,"
-                                            "\"user\":null,\"tools\":[{\"type\":\"function\"},{"
-                                            "\"type\":\"web_search\"}]}"))),
+        dgm_responses_ignored(a, dgm_json_parse_trusted(
+                                     a, DGM_STR("{\"model\":\"m\",\"top_p\":1,\"temperature\":0.5,"
+                                                "\"user\":null,\"tools\":[{\"type\":\"function\"},{"
+                                                "\"type\":\"web_search\"}]}"))),
         "top_p, temperature, tools[1]");
     assert_int_equal(
-        responses_ignored(a, dgm_json_parse_trusted(a, DGM_STR("{\"model\":\"m\"}"))).n, 0);
+        dgm_responses_ignored(a, dgm_json_parse_trusted(a, DGM_STR("{\"model\":\"m\"}"))).n, 0);
 }
 
 DGM_TEST_MAIN(dgm_test(members_of_requests), dgm_test(items_and_parts_by_their_types),

@@ -1,13 +1,12 @@
-/* frontend/openai/test_openai_check.c - types of a request's members, and what is ignored. */
-#include "frontend/openai/chat_front_int.h"
+/* test_chat_check.c - types of a request's members, and which of them are ignored. */
 #include "support/check.h"
+#include "wire/chat/chat_codec.h"
 
 static void check_fault(const char *body, const char *at)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
-    dgm_code rc =
-        openai_check(dgm_json_parse_trusted(a, dgm_str_from(body)), chat_rules, NULL, &err);
+    dgm_code rc = dgm_chat_check_request(dgm_json_parse_trusted(a, dgm_str_from(body)), &err);
     assert_int_equal(rc, at ? DGM_BAD_PARAMS : DGM_OK);
     assert_string_equal(err.at, at ? at : "");
 }
@@ -54,13 +53,13 @@ static void ignored_names(void **state)
     yyjson_val *body = dgm_json_parse_trusted(
         a, DGM_STR("{\"model\":\"m\",\"temperature\":1,\"seed\":null,\"my_own\":1,\"a b\":1,"
                    "\"\":1,\"n\":1,\"user\":\"u\"}"));
-    assert_true(dgm_str_is(openai_ignored(a, body, chat_rules), "temperature, my_own, user"));
+    assert_true(dgm_str_is(dgm_chat_ignored(a, body), "temperature, my_own, user"));
     body = dgm_json_parse_trusted(a, DGM_STR("{\"model\":\"m\"}"));
-    assert_int_equal(openai_ignored(a, body, chat_rules).n, 0);
+    assert_int_equal(dgm_chat_ignored(a, body).n, 0);
     for (int i = 0; i < 200; i++)
         snprintf(longer + strlen(longer), 20, "\"name%d\":1,", i);
     strcpy(longer + strlen(longer) - 1, "}");
-    dgm_str names = openai_ignored(a, dgm_json_parse_trusted(a, dgm_str_from(longer)), chat_rules);
+    dgm_str names = dgm_chat_ignored(a, dgm_json_parse_trusted(a, dgm_str_from(longer)));
     assert_true(names.n > 900 && names.n <= 1000);
     assert_true(names.p[names.n - 1] != ',' && names.p[names.n - 1] != ' ');
 }
