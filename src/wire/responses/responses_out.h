@@ -2,8 +2,8 @@
  * wire/responses/responses_out.h - the inside of the encoder.
  *
  * responses_encode.c begins and ends the response, responses_said.c decides what events become in between;
- * responses_out.c keeps the items and gives the frames of their lives; responses_item.c and
- * responses_object.c spell items and the response.
+ * responses_out.c keeps the items and gives the frames of their lives; responses_object.c writes
+ * items and the response.
  *
  * Text is kept as it stands in JSON, escaped: it is written once with every delta and four times when it is
  * done. The first failure stays in rc; from then on nothing is given.
@@ -114,7 +114,7 @@ struct responses_end {
     const dgm_canon_usages *usage;
 };
 
-/* ---- responses_item.c, responses_object.c ------------------------------------------------------------------------------------------ */
+/* ---- responses_object.c ------------------------------------------------------------------------------------------ */
 
 /* Reads what the run says of itself, prepares what is always the same. */
 void dgm_responses_describe(struct responses_encoder *e, const dgm_canon_event *started);
