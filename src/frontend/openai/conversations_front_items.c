@@ -89,17 +89,6 @@ static void add(struct listing *l, dgm_str item, dgm_str id)
         responses_list_add(l->arena, &l->list, item, id);
 }
 
-static yyjson_val *with_id(dgm_arena *a, dgm_str id, yyjson_val *item)
-{
-    dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(item) + 1);
-    yyjson_val *key, *value;
-    size_t i, n, count = 0;
-    members[count++] = (dgm_member){DGM_STR("id"), dgm_json_make_string(a, id)};
-    yyjson_obj_foreach (item, i, n, key, value)
-        members[count++] = (dgm_member){dgm_json_str(key), value};
-    return dgm_json_object(a, members, count);
-}
-
 /* Those that the codec leaves without an id have one in a list. */
 static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
 {
@@ -112,7 +101,12 @@ static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
         bool is_message = dgm_str_is(type, "message");
         id = dgm_arena_printf(l->scratch, "%s%.*s", is_message ? "msg_" : "fco_",
                               DGM_P(is_message ? l->id : dgm_json_str_member(item, "call_id")));
-        item = with_id(l->scratch, id, item);
+        dgm_json_build with_id = dgm_json_build_start(l->scratch);
+        dgm_json_build_object(&with_id, NULL);
+        dgm_json_build_str(&with_id, "id", id);
+        dgm_json_build_members_of(&with_id, item);
+        dgm_json_build_close(&with_id);
+        item = dgm_json_build_end(&with_id);
     }
     dgm_json_build b = dgm_json_build_start(l->scratch);
     dgm_responses_build_item(&b, NULL, item, (dgm_str){0}, "", 0);
