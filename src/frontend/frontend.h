@@ -1,38 +1,124 @@
 /*
- * frontend/frontend.h - what frontends tell of a request while they answer it: for logs and metrics.
+ * frontend/frontend.h - the contract of a frontend: one protocol that callers use.
  *
- * The router hangs a note on every exchange; who answers writes on it. Without a router there is none, and
- * nothing is written.
+ * A frontend is one struct: its name, its routes, and how it reports errors. The router (app/serve) finds the route of
+ * a request from its head (route.h), checks the caller and the size of the body, and calls the route's handler. No
+ * frontend knows another one. docs/internals/adding-a-protocol.md has an example.
+ *
+ * The router also attaches a note to every exchange, for logs and metrics; frontends fill it in. In tests without a
+ * router there is no note, and nothing is written.
  */
 #pragma once
 
+#include "core/core.h"
 #include "net/http.h"
 
 #include <stdatomic.h>
 
-typedef enum dgm_front_kind {
-    DGM_FRONT_NONE, /* nobody answered to that path */
-    DGM_FRONT_RPC,
-    DGM_FRONT_REST,
-    DGM_FRONT_CARD,
-    DGM_FRONT_CATALOG,
-    DGM_FRONT_PAGE,
-    DGM_FRONT_OPS,
-    DGM_FRONT_AGUI,
-    DGM_FRONT_OPENAI,
-    DGM_FRONT_AISDK,
-    DGM_FRONT_SIMPLE,
-    DGM_N_FRONT_KINDS
-} dgm_front_kind;
+typedef struct dgm_frontend dgm_frontend;
+typedef struct dgm_front_request dgm_front_request;
+
+/* ---- routes ------------------------------------------------------------------------------------------------------ */
+
+typedef enum dgm_route_method {
+    DGM_ROUTE_GET,    /* and HEAD */
+    DGM_ROUTE_STREAM, /* GET without HEAD: a stream has no length to report */
+    DGM_ROUTE_POST,
+    DGM_ROUTE_DELETE
+} dgm_route_method;
+
+typedef enum dgm_access {
+    DGM_ACCESS_PUBLIC,  /* no token is needed */
+    DGM_ACCESS_CALLER,  /* a known token, or any caller of a server without tokens */
+    DGM_ACCESS_OPERATOR /* the operator of the server; others get 403 */
+} dgm_access;
+
+typedef enum dgm_body_limit {
+    DGM_BODY_SMALL,   /* DGM_MAX_SMALL_BODY_BYTES: a few members at most */
+    DGM_BODY_MESSAGES /* limits.http_body_bytes: the body has messages */
+} dgm_body_limit;
+
+typedef enum dgm_route_scope {
+    DGM_SCOPE_AGENT,  /* at "/" (the default agent) and below "/agents/ID" */
+    DGM_SCOPE_SERVER, /* a path of the server: not below "/agents/ID" */
+    DGM_SCOPE_ANY     /* like AGENT, and the handler answers also for an ID that does not exist */
+} dgm_route_scope;
+
+/*
+ * One row of the route table. Segments of a pattern:
+ *
+ *   name           this text
+ *   {id}           any text that is not empty; {id}:cancel with this text behind it
+ *   {id...}        the rest of the path, slashes included; {id...}/content with this text behind it
+ *   [/]            at the end: with or without a slash
+ *
+ * Text wins over placeholders, and there is no way back: where "/tasks" is a route, no tenant of "/{tenant}/..." is
+ * called "tasks". A pattern may have {tenant} and two more placeholders.
+ */
+typedef struct dgm_route {
+    dgm_route_method method;
+    const char *pattern;   /* below the address of the agent: "/" or "/agents/ID" */
+    const char *operation; /* for logs and docs; NULL: the handler sets it */
+    dgm_access access;
+    dgm_body_limit body;
+    void (*handle)(const dgm_front_request *q); /* responds, now or later */
+    int op;                                     /* the frontend's own number for the operation */
+    dgm_route_scope scope;
+} dgm_route;
+
+struct dgm_frontend {
+    const char *name;        /* the label `route` of metrics: "openai" */
+    const char *title;       /* in the index at /, with `base`; NULL: not listed there */
+    const char *base;        /* "/v1" */
+    const dgm_route *routes; /* DGM_ROUTES(array) sets both */
+    size_t n_routes;
+    const char *const
+        *prefixes; /* NULL-terminated: unknown paths below these get its errors; NULL: none */
+    const char *unknown_path; /* the message then; NULL: the router's */
+    bool lists_options;       /* Allow names OPTIONS */
+    bool serves_early;        /* also before the first configuration is in use */
+    bool is_probe;            /* its requests are logged at debug */
+    /* Responds with an error of the router (credentials, origin, unknown path, too large) in the protocol's format. NULL:
+     * like the other frontends at this path. */
+    void (*refuse)(const dgm_front_request *q, const dgm_err *err, const dgm_http_header *headers,
+                   size_t n);
+    /* Responds to a method that the path does not have. allow: the value of the header. NULL: such a request is one for
+     * an unknown path. */
+    void (*refuse_method)(const dgm_front_request *q, const char *allow);
+};
+#define DGM_ROUTES(array) .routes = (array), .n_routes = sizeof(array) / sizeof *(array)
+
+/* One request, in the exchange's arena. */
+struct dgm_front_request {
+    dgm_http_exchange *x;
+    struct dgm_turns *turns; /* the state that frontends share: turn/turn.h */
+    const struct dgm_turn_agent
+        *agent;       /* at /agents/ID; NULL: the default, or what the body names */
+    dgm_owner owner;  /* the caller */
+    dgm_strs may_set; /* prefixes of the server's metadata that the caller's token may set */
+    bool any_tenant;  /* the caller may name any tenant (no tokens); else only its own */
+    dgm_str path;     /* below the agent's address */
+    /* the match (route.h) */
+    const dgm_route *route;       /* NULL: the path or the method is unknown */
+    const dgm_frontend *front;    /* of the route, or of the path; NULL: unknown path */
+    const dgm_frontend *reporter; /* reports errors at this path; it has `refuse` */
+    const char *allow;            /* the methods of the path; NULL: unknown path */
+    dgm_access access;
+    dgm_str agent_id;  /* from "/agents/ID"; p NULL: none */
+    dgm_str tenant;    /* {tenant}; absent: none */
+    dgm_str params[2]; /* the other placeholders, in order; not decoded */
+};
+
+/* ---- notes ------------------------------------------------------------------------------------------------------- */
 
 typedef struct dgm_front_note {
-    dgm_front_kind kind;
-    uint32_t turn;         /* 0: none */
-    const char *operation; /* "SendMessage", of a fixed set; NULL: not known */
-    const char *task;      /* its id, cut; NULL: none */
-    const char *request;   /* what its answer calls the request, of its own accord; NULL: nothing */
+    const dgm_frontend *front; /* NULL: an unknown path */
+    uint32_t turn;             /* 0: none */
+    const char *operation;     /* "SendMessage", of a fixed set; NULL: not known */
+    const char *task;          /* its id, cut; NULL: none */
+    const char *request;       /* an id of the request that the response names; NULL: none */
     bool is_stream;
-    _Atomic int64_t *n_streams; /* that are open */
+    _Atomic int64_t *n_streams; /* open ones */
 } dgm_front_note;
 
 static inline dgm_front_note *dgm_front_note_of(const dgm_http_exchange *x)
@@ -40,14 +126,11 @@ static inline dgm_front_note *dgm_front_note_of(const dgm_http_exchange *x)
     return dgm_http_tag(x);
 }
 
-static inline void dgm_front_note_kind(dgm_http_exchange *x, dgm_front_kind kind,
-                                       const char *operation)
+static inline void dgm_front_note_operation(dgm_http_exchange *x, const char *operation)
 {
     dgm_front_note *n = dgm_front_note_of(x);
-    if (!n)
-        return;
-    n->kind = kind;
-    n->operation = operation ? operation : n->operation;
+    if (n)
+        n->operation = operation;
 }
 
 static inline void dgm_front_note_task(dgm_http_exchange *x, dgm_str id, uint32_t turn)
@@ -60,7 +143,7 @@ static inline void dgm_front_note_task(dgm_http_exchange *x, dgm_str id, uint32_
     n->turn = turn;
 }
 
-/* The answer is a stream from here on. */
+/* The response is a stream. */
 static inline void dgm_front_note_stream(dgm_http_exchange *x)
 {
     dgm_front_note *n = dgm_front_note_of(x);

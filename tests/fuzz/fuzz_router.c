@@ -1,8 +1,9 @@
 /*
- * fuzz_router.c - any target finds its operation or none; what it names lies within it, and what is decoded
+ * fuzz_router.c - any target finds its route or none; what it names lies within it, and what is decoded
  * of it is text. Lines of the input: the target, then Host, Origin and Authorization.
  */
 #include "app/serve/gate.h"
+#include "app/serve/routes.h"
 #include "frontend/a2a/a2a_front_int.h"
 #include "fuzz/fuzz.h"
 
@@ -62,14 +63,21 @@ static void codes_come_back(dgm_arena *a, dgm_str text)
 
 static void look_at_path(dgm_arena *a, dgm_str path)
 {
-    struct route r = route_of(path);
-    dgm_str parts[] = {r.tenant, r.task_id, r.config_id};
-    must((route_allows(&r) == NULL) == (r.kind == ROUTE_NONE));
-    must(r.kind == ROUTE_NONE || r.on_get || r.on_post || r.on_delete);
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const methods[] = {"GET", "HEAD", "POST", "DELETE", "OPTIONS"};
+    static dgm_route_tree *tree;
+    dgm_front_request q = {0};
+    if (!tree)
+        tree = dgm_route_tree_new(dgm_frontends);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        q = (dgm_front_request){0};
+        dgm_route_match(tree, dgm_str_from(methods[i]), path, &q);
+        must(q.reporter && q.reporter->refuse);
+        must(q.allow ? q.front != NULL : !q.route);
+    }
+    dgm_str parts[] = {q.tenant, q.params[0], q.params[1], q.agent_id};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         dgm_str text;
         must(is_within(parts[i], path));
-        must(!parts[i].n || !memchr(parts[i].p, '/', parts[i].n));
         if (!dgm_percent_decode(a, parts[i], false, &text))
             continue;
         must(text.n <= parts[i].n && dgm_utf8_check(text) == text.n);

@@ -1,27 +1,13 @@
 /* app/serve/debug.c - the traces of state machines, as JSON and as log lines. */
 #include "app/serve/debug.h"
-#include "frontend/frontend.h"
+#include "app/serve/pages.h"
+#include "app/serve/router.h"
 #include "model/stamp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define MAX_LOGGED 4096 /* lines; more would not fit into the logger's buffer */
-
-bool dgm_debug_is_path(dgm_str path)
-{
-    return dgm_str_starts(path, DGM_STR("/debug/"));
-}
-
-static bool debug_task_of_path(dgm_str path, dgm_str *ret_id)
-{
-    dgm_str start = DGM_STR("/debug/tasks/"), end = DGM_STR("/trace");
-    if (!dgm_str_starts(path, start) || path.n <= start.n + end.n ||
-        memcmp(path.p + path.n - end.n, end.p, end.n) != 0)
-        return false;
-    *ret_id = (dgm_str){path.p + start.n, path.n - start.n - end.n};
-    return !memchr(ret_id->p, '/', ret_id->n);
-}
 
 static dgm_str debug_time_text(int64_t unix_ms, char room[40])
 {
@@ -54,25 +40,23 @@ static void debug_put_task(dgm_buf *b, dgm_loops *loops, dgm_str task_id)
     free(all);
 }
 
-bool dgm_debug_handle(dgm_loops *loops, dgm_http_exchange *x, const dgm_http_request *q)
+static void debug_handle_trace(const dgm_front_request *q)
 {
-    static const dgm_http_header allow = {{"Allow", 5}, {"GET, HEAD", 9}};
-    static const dgm_http_header no_store = {{"Cache-Control", 13}, {"no-store", 8}};
-    dgm_str task_id;
     dgm_buf b;
-    if (!debug_task_of_path(q->path, &task_id))
-        return false;
-    dgm_front_note_kind(x, DGM_FRONT_OPS, NULL);
-    if (!dgm_str_is(q->method, "GET") && !dgm_str_is(q->method, "HEAD")) {
-        dgm_http_respond(x, 405, DGM_STR("application/json"), &allow, 1, DGM_STR("{}"));
-        return true;
-    }
     dgm_buf_init(&b, SIZE_MAX); /* bounded by the size of the traces */
-    debug_put_task(&b, loops, task_id);
-    dgm_http_respond(x, 200, DGM_STR("application/json"), &no_store, 1, dgm_buf_str(&b));
+    debug_put_task(&b, dgm_router_loops(dgm_router_of(q->x)), q->params[0]);
+    dgm_pages_respond(q->x, 200, dgm_buf_str(&b));
     dgm_buf_done(&b);
-    return true;
 }
+
+/* clang-format off */
+static const dgm_route debug_routes[] = {
+    {DGM_ROUTE_GET, "/debug/tasks/{id}/trace", "trace", DGM_ACCESS_OPERATOR, DGM_BODY_SMALL, debug_handle_trace, 0, DGM_SCOPE_SERVER},
+};
+/* clang-format on */
+
+const dgm_frontend dgm_front_debug = {
+    .name = "debug", DGM_ROUTES(debug_routes), .refuse_method = dgm_pages_refuse_method};
 
 /* Tasks are named by the end of their id, connections and exchanges by a number. */
 static dgm_str debug_object_text(const dgm_transition *t, char room[24])

@@ -216,13 +216,13 @@ static dgm_str bearer_of(const dgm_http_request *r)
 
 dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm_owner *ret_owner)
 {
-    dgm_str bearer = bearer_of(r);
     const dgm_config_token *found = NULL;
-    bool sent = dgm_http_header_of(r, DGM_STR("authorization")).n != 0;
     bool differ = false;
     *ret_owner = (dgm_owner){DGM_STR(""), DGM_STR("")};
     if (!c->tokens.n)
         return DGM_GATE_OPEN;
+    dgm_str bearer = bearer_of(r);
+    bool sent = dgm_http_header_of(r, DGM_STR("authorization")).n != 0;
     for (size_t i = 0; i < c->tokens.n; i++) {
         const dgm_config_token *t = &c->tokens.at[i];
         bool is_key = t->kind == DGM_TOKEN_API_KEY;

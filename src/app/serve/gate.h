@@ -38,7 +38,7 @@ dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm
 /* may_set_metadata of the token that was sent; none: not any, or there is no such token. */
 dgm_strs dgm_gate_may_set(const dgm_config *c, const dgm_http_request *r);
 
-/* May the caller read the paths below /debug/? Without tokens every caller of this machine may. */
+/* Has the token that was sent the role of an operator? On a server without tokens a caller of this machine is the operator. */
 bool dgm_gate_is_operator(const dgm_config *c, const dgm_http_request *r);
 
 /* The value of WWW-Authenticate. In the arena. */

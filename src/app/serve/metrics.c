@@ -1,5 +1,6 @@
 /* app/serve/metrics.c - counters, a histogram, and how they are told. */
 #include "app/serve/metrics.h"
+#include "app/serve/routes.h"
 #include "base/limits.h"
 
 #include <stdio.h>
@@ -18,19 +19,16 @@ static const double bounds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                 0.25,   0.5,   1,      2.5,   5,    10,    30};
 #define N_BOUNDS (sizeof bounds / sizeof *bounds)
 
-static const char *const kinds[DGM_N_FRONT_KINDS] = {
-    [DGM_FRONT_NONE] = "none",    [DGM_FRONT_RPC] = "jsonrpc",     [DGM_FRONT_REST] = "rest",
-    [DGM_FRONT_CARD] = "card",    [DGM_FRONT_CATALOG] = "catalog", [DGM_FRONT_PAGE] = "page",
-    [DGM_FRONT_OPS] = "ops",      [DGM_FRONT_AGUI] = "ag-ui",      [DGM_FRONT_OPENAI] = "openai",
-    [DGM_FRONT_AISDK] = "ai-sdk", [DGM_FRONT_SIMPLE] = "simple"};
+#define N_ROUTES                                                                                   \
+    (DGM_MAX_FRONTENDS + 1) /* by the position of the frontend; behind them: unknown paths */
 
 typedef _Atomic uint64_t counter;
 
 /* Of one loop: only it writes. */
 struct row {
-    counter requests[DGM_N_FRONT_KINDS][N_CODES];
-    counter took[DGM_N_FRONT_KINDS][N_BOUNDS + 1];
-    counter took_ns[DGM_N_FRONT_KINDS];
+    counter requests[N_ROUTES][N_CODES];
+    counter took[N_ROUTES][N_BOUNDS + 1];
+    counter took_ns[N_ROUTES];
     counter streams, bytes_in, bytes_out;
 };
 
@@ -85,7 +83,8 @@ void dgm_metrics_count(dgm_metrics *m, size_t loop, const dgm_front_note *note, 
                        uint64_t ns, uint64_t bytes_in, uint64_t bytes_out)
 {
     struct row *r = &m->rows[loop];
-    add(&r->requests[note->kind][code_index(status)], 1);
+    size_t route = dgm_frontend_index(note->front);
+    add(&r->requests[route][code_index(status)], 1);
     add(&r->bytes_in, bytes_in);
     add(&r->bytes_out, bytes_out);
     if (note->is_stream) { /* lasts as long as its task: no matter of latency */
@@ -96,8 +95,8 @@ void dgm_metrics_count(dgm_metrics *m, size_t loop, const dgm_front_note *note, 
     size_t i = 0;
     while (i < N_BOUNDS && (double)ns > bounds[i] * 1e9)
         i++;
-    add(&r->took[note->kind][i], 1);
-    add(&r->took_ns[note->kind], ns);
+    add(&r->took[route][i], 1);
+    add(&r->took_ns[route], ns);
 }
 
 void dgm_metrics_refused(dgm_metrics *m, int status)
@@ -134,15 +133,20 @@ static void put_code(dgm_buf *b, size_t i)
         dgm_buf_printf(b, "code=\"%s\"", codes[i] == 0 ? "gone" : "other");
 }
 
+static const char *route_name(size_t i)
+{
+    return dgm_frontends[i] ? dgm_frontends[i]->name : "none";
+}
+
 static void put_requests(dgm_metrics *m, dgm_buf *b)
 {
     put_about(b, "dragoman_http_requests_total", "counter", "Requests answered.");
-    for (size_t k = 0; k < DGM_N_FRONT_KINDS; k++) {
+    for (size_t k = 0; k < N_ROUTES; k++) {
         for (size_t i = 0; i < N_CODES; i++) {
             uint64_t n = SUM(m, requests[k][i]);
             if (!n)
                 continue;
-            dgm_buf_printf(b, "dragoman_http_requests_total{route=\"%s\",", kinds[k]);
+            dgm_buf_printf(b, "dragoman_http_requests_total{route=\"%s\",", route_name(k));
             put_code(b, i);
             dgm_buf_printf(b, "} %llu\n", (unsigned long long)n);
         }
@@ -162,7 +166,7 @@ static void put_latencies(dgm_metrics *m, dgm_buf *b)
 {
     put_about(b, "dragoman_http_request_duration_seconds", "histogram",
               "From the whole request to the end of its answer; streams are not counted.");
-    for (size_t k = 0; k < DGM_N_FRONT_KINDS; k++) {
+    for (size_t k = 0; k < N_ROUTES; k++) {
         uint64_t n = 0, all = 0;
         for (size_t i = 0; i <= N_BOUNDS; i++)
             all += SUM(m, took[k][i]);
@@ -171,7 +175,7 @@ static void put_latencies(dgm_metrics *m, dgm_buf *b)
             dgm_buf_printf(b,
                            "dragoman_http_request_duration_seconds_bucket{route=\"%s\",le=\"%g\"} "
                            "%llu\n",
-                           kinds[k], bounds[i], (unsigned long long)n);
+                           route_name(k), bounds[i], (unsigned long long)n);
         }
         if (all)
             dgm_buf_printf(
@@ -179,8 +183,8 @@ static void put_latencies(dgm_metrics *m, dgm_buf *b)
                 "dragoman_http_request_duration_seconds_bucket{route=\"%s\",le=\"+Inf\"} %llu\n"
                 "dragoman_http_request_duration_seconds_sum{route=\"%s\"} %.9f\n"
                 "dragoman_http_request_duration_seconds_count{route=\"%s\"} %llu\n",
-                kinds[k], (unsigned long long)all, kinds[k], (double)SUM(m, took_ns[k]) / 1e9,
-                kinds[k], (unsigned long long)all);
+                route_name(k), (unsigned long long)all, route_name(k),
+                (double)SUM(m, took_ns[k]) / 1e9, route_name(k), (unsigned long long)all);
     }
 }
 

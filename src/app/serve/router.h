@@ -1,9 +1,9 @@
 /*
- * app/serve/router.h - where a request goes: past the gate, then by its path to whoever answers.
+ * app/serve/router.h - from a request to the handler of its route.
  *
- *   gate (Host, Origin, CORS) ─► /healthz /readyz /metrics ─► /debug (operators) ─► page, catalog ─► tokens ─► an agent's frontend
+ *   route (frontend/route.h) ─► gate (Host, Origin, CORS) ─► access of the route ─► limit of the body ─► handler
  *
- * It keeps the note of every request and logs and counts it when it has its answer.
+ * It owns the note of every request, and logs and counts the request when it has its answer.
  */
 #pragma once
 
@@ -32,3 +32,14 @@ const dgm_config *dgm_router_config(const dgm_router *r);
 
 /* Why /readyz is red; NULL: it is not, as far as we know (the store has its own word). A literal. */
 void dgm_router_set_reason(dgm_router *r, const char *why_not_ready);
+
+/* ---- for the server's own pages ----------------------------------------------------------------------------------- */
+
+dgm_router *dgm_router_of(const dgm_http_exchange *x);
+const dgm_site *dgm_router_site_of(const dgm_http_exchange *x);
+dgm_loops *dgm_router_loops(const dgm_router *r);
+/* *ret_why: what is missing. */
+bool dgm_router_is_ready(dgm_router *r, dgm_arena *a, dgm_str *ret_why);
+void dgm_router_put_metrics(dgm_router *r, dgm_arena *a, dgm_buf *out);
+/* Refuses like a path that does not exist. From a handler. */
+void dgm_router_refuse_path(const dgm_front_request *q);

@@ -142,7 +142,8 @@ static void make_turns(dgm_site *s, dgm_core *core, const dgm_agents *opened)
             .organization = card->provider ? card->provider->organization : (dgm_str){0},
             .type = dgm_agents_backend(opened, f->config->id)->type,
             .created_s = s->made_s,
-            .answer_in_status = f->config->manner.answer_source == DGM_ANSWER_IN_STATUS};
+            .answer_in_status = f->config->manner.answer_source == DGM_ANSWER_IN_STATUS,
+            .a2a = f->a2a};
         f->turn_agent = &agents[i];
         if (f == s->first)
             o.first = &agents[i];
@@ -220,15 +221,10 @@ void dgm_site_free(dgm_site *s)
     free(s);
 }
 
-dgm_site_agent *dgm_site_find(const dgm_site *s, dgm_str *path)
+dgm_site_agent *dgm_site_find(const dgm_site *s, dgm_str id)
 {
-    dgm_str prefix = DGM_STR("/agents/");
-    if (!dgm_str_starts(*path, prefix))
+    if (!id.p)
         return s->first;
-    dgm_str rest = {path->p + prefix.n, path->n - prefix.n};
-    const char *slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
-    dgm_str id = {rest.p, slash ? (size_t)(slash - rest.p) : rest.n};
-    *path = slash ? (dgm_str){slash, rest.n - id.n} : DGM_STR("/");
     for (size_t i = 0; i < s->n_agents; i++) {
         if (dgm_str_eq(s->agents[i].config->id, id))
             return &s->agents[i];

@@ -36,6 +36,5 @@ dgm_code dgm_site_new(dgm_core *core, const dgm_agents *agents, dgm_config *conf
                       dgm_site **ret_site, dgm_err *err);
 void dgm_site_free(dgm_site *s); /* NULL is fine */
 
-/* The agent that a path is for: the default agent, unless it starts with "/agents/ID", which is removed from the path
- * also if the agent is unknown. NULL: unknown agent. */
-dgm_site_agent *dgm_site_find(const dgm_site *s, dgm_str *path);
+/* id.p NULL: the default agent. NULL: unknown agent. */
+dgm_site_agent *dgm_site_find(const dgm_site *s, dgm_str id);

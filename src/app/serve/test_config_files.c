@@ -6,6 +6,7 @@
  * `# schema: refuses`.
  * After a change on purpose: DGM_CONFIG_UPDATE=1 build-test/src/test_config_files writes them anew.
  */
+#include "app/serve/routes.h"
 #include "config_int.h"
 #include "support/check.h"
 
@@ -308,36 +309,13 @@ static void the_schema_is_shipped_as_the_table_has_it(void **state)
     dgm_buf_done(&b);
 }
 
-static void the_docs_say_what_the_table_says(void **state)
+/* The lines between the line that starts with `mark` and the next "<!-- end -->" are what `put` writes. */
+static void check_section(const char *path, const char *mark, void (*put)(dgm_buf *))
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    static const char path[] = "docs/configuration.md";
-    static const char begin[] = "<!-- begin: made from the table -->\n";
-    static const char end[] = "<!-- end -->\n";
     dgm_str text = slurp(a, path);
     dgm_buf b;
-    (void)state;
-    const char *from = text.p ? strstr(text.p, begin) : NULL, *to = from ? strstr(from, end) : NULL;
-    if (!from || !to) {
-        fail_msg("%s has lost its marks", path);
-        return;
-    }
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add(&b, text.p, (size_t)(from - text.p) + strlen(begin));
-    dgm_config_put_docs(&b);
-    dgm_buf_add_str(&b, dgm_str_from(to));
-    check_file(a, path, dgm_arena_dup(a, dgm_buf_str(&b)));
-    dgm_buf_done(&b);
-}
-
-static void the_guide_has_the_settings_of_exec(void **state)
-{
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    static const char path[] = "docs/agents.md";
-    dgm_str text = slurp(a, path);
-    dgm_buf b;
-    (void)state;
-    const char *from = text.p ? strstr(text.p, "<!-- settings of exec: ") : NULL;
+    const char *from = text.p ? strstr(text.p, mark) : NULL;
     const char *to = from ? strstr(from, "<!-- end -->\n") : NULL;
     from = from ? strchr(from, '\n') : NULL;
     if (!from || !to) {
@@ -346,10 +324,34 @@ static void the_guide_has_the_settings_of_exec(void **state)
     }
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_add(&b, text.p, (size_t)(from + 1 - text.p));
-    assert_true(dgm_config_put_settings_docs(&b, DGM_STR("exec")));
+    put(&b);
     dgm_buf_add_str(&b, dgm_str_from(to));
     check_file(a, path, dgm_arena_dup(a, dgm_buf_str(&b)));
     dgm_buf_done(&b);
+}
+
+static void the_docs_say_what_the_table_says(void **state)
+{
+    (void)state;
+    check_section("docs/configuration.md", "<!-- begin: made from the table -->",
+                  dgm_config_put_docs);
+}
+
+static void put_settings_of_exec(dgm_buf *b)
+{
+    assert_true(dgm_config_put_settings_docs(b, DGM_STR("exec")));
+}
+
+static void the_guide_has_the_settings_of_exec(void **state)
+{
+    (void)state;
+    check_section("docs/agents.md", "<!-- settings of exec: ", put_settings_of_exec);
+}
+
+static void the_guide_has_the_routes(void **state)
+{
+    (void)state;
+    check_section("docs/operations.md", "<!-- routes: ", dgm_routes_put_markdown);
 }
 
 int main(void)
@@ -360,6 +362,7 @@ int main(void)
         dgm_test(the_schema_is_shipped_as_the_table_has_it),
         dgm_test(the_docs_say_what_the_table_says),
         dgm_test(the_guide_has_the_settings_of_exec),
+        dgm_test(the_guide_has_the_routes),
     };
     update = getenv("DGM_CONFIG_UPDATE") != NULL;
     go_to_root();

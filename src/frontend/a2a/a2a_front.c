@@ -1,7 +1,10 @@
-/* frontend/a2a/a2a_front.c - what lives on, and where a request begins. */
+/*
+ * frontend/a2a/a2a_front.c - routes of A2A, and where a request starts.
+ *
+ * Three frontends share an operation's code: JSON-RPC, REST (1.0 at the address, 0.3 below /v1) and the card.
+ */
 #include "frontend/a2a/a2a_front_int.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define KEEP_BYTES ((size_t)256 << 10) /* of a loop's buffer, between answers */
@@ -41,77 +44,162 @@ struct scratch *front_scratch(dgm_a2a_front *f)
     return s;
 }
 
-static struct op *new_op(dgm_a2a_front *f, dgm_http_exchange *x, const dgm_a2a_caller *who)
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
+
+/* The caller's dialect, before anything else of the request was checked. */
+static const dgm_codec *a2a_codec_of(const struct op *op, bool is_rpc)
 {
-    dgm_arena *a = dgm_http_arena(x);
+    bool said;
+    enum version asked = version_of(dgm_http_request_of(op->x), op->arena, &said);
+    if (is_rpc)
+        return asked == VERSION_03 && !op->front->o.no_03 ? &dgm_codec_a2a_03 : &dgm_codec_a2a_10;
+    return op->below_v1 && asked != VERSION_10 ? &dgm_codec_a2a_03_rest : &dgm_codec_a2a_10;
+}
+
+static struct op *a2a_new_op(const dgm_front_request *q, bool is_rpc)
+{
+    dgm_arena *a = dgm_http_arena(q->x);
     struct op *op = dgm_new(a, struct op);
-    op->front = f;
-    op->x = x;
+    op->front = (q->agent ? q->agent : dgm_turns_options_of(q->turns)->first)->a2a;
+    op->x = q->x;
     op->arena = a;
-    if (who)
-        op->who = *who;
+    op->owner = q->owner;
+    op->may_set = q->may_set;
+    op->any_tenant = q->any_tenant;
     op->extensions = DGM_STR("");
+    op->rest = !is_rpc;
+    op->below_v1 = !is_rpc && dgm_str_starts(q->path, DGM_STR("/v1/"));
+    op->method = q->route ? (dgm_method)q->route->op : DGM_METHOD_NONE;
+    op->codec = a2a_codec_of(op, is_rpc);
     return op;
 }
 
-static void not_that_method(struct op *op, const char *allowed, bool is_options)
+static void a2a_handle_rpc(const dgm_front_request *q)
 {
-    dgm_http_header allow = {DGM_STR("Allow"), dgm_str_from(allowed)};
+    rpc_take(a2a_new_op(q, true), dgm_http_request_of(q->x));
+}
+
+static void a2a_handle_rest(const dgm_front_request *q)
+{
+    rest_take(a2a_new_op(q, false), q);
+}
+
+static void a2a_handle_card(const dgm_front_request *q)
+{
+    card_give(a2a_new_op(q, false), dgm_http_request_of(q->x));
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+
+static void a2a_refuse_as(struct op *op, const dgm_err *err, const dgm_http_header *headers,
+                          size_t n)
+{
+    op_fail_as(op, err, dgm_code_http(err->code, op->front->o.errors_1_0_0), headers, n);
+}
+
+static void a2a_refuse_rpc(const dgm_front_request *q, const dgm_err *err,
+                           const dgm_http_header *headers, size_t n)
+{
+    struct op *op = a2a_new_op(q, true);
+    op->rest = !dgm_str_is(dgm_http_request_of(q->x)->method, "POST"); /* no envelope */
+    a2a_refuse_as(op, err, headers, n);
+}
+
+static void a2a_refuse_rest(const dgm_front_request *q, const dgm_err *err,
+                            const dgm_http_header *headers, size_t n)
+{
+    a2a_refuse_as(a2a_new_op(q, false), err, headers, n);
+}
+
+static void a2a_refuse_method(struct op *op, const char *allow)
+{
+    dgm_http_header header = {DGM_STR("Allow"), dgm_str_from(allow)};
     dgm_err err = {0};
-    if (is_options) {
-        dgm_http_respond(op->x, 204, (dgm_str){0}, &allow, 1, (dgm_str){0});
+    if (dgm_str_is(dgm_http_request_of(op->x)->method, "OPTIONS")) {
+        dgm_http_respond(op->x, 204, (dgm_str){0}, &header, 1, (dgm_str){0});
         return;
     }
-    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "method not allowed: this path supports %s", allowed);
-    op_fail_as(op, &err, 405, &allow, 1);
+    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "method not allowed: this path supports %s", allow);
+    op_fail_as(op, &err, 405, &header, 1);
 }
 
-bool dgm_a2a_front_take(dgm_a2a_front *f, dgm_http_exchange *x, const dgm_a2a_caller *who,
-                        dgm_str path)
+static void a2a_refuse_rpc_method(const dgm_front_request *q, const char *allow)
 {
-    const dgm_http_request *r = dgm_http_request_of(x);
-    struct route route = route_of(path);
-    bool get = dgm_str_is(r->method, "GET"), post = dgm_str_is(r->method, "POST");
-    bool head = dgm_str_is(r->method, "HEAD") && route.on_get != DGM_METHOD_SUBSCRIBE;
-    dgm_method method = get || head                       ? route.on_get
-                        : post                            ? route.on_post
-                        : dgm_str_is(r->method, "DELETE") ? route.on_delete
-                                                          : DGM_METHOD_NONE;
-    if (route.kind == ROUTE_NONE || (!method && (get || head) && dgm_str_is(path, "/")))
-        return false; /* a page at "/" is not ours to give */
-    struct op *op = new_op(f, x, who);
-    op->method = method;
-    op->rest = route.kind != ROUTE_RPC;
-    op->codec = codec_at(f, &route, r, op->arena);
-    dgm_front_note_kind(x,
-                        route.kind == ROUTE_CARD  ? DGM_FRONT_CARD
-                        : route.kind == ROUTE_RPC ? DGM_FRONT_RPC
-                                                  : DGM_FRONT_REST,
-                        NULL);
-    if (!method)
-        not_that_method(op, dgm_a2a_front_allows(path), dgm_str_is(r->method, "OPTIONS"));
-    else if (route.kind == ROUTE_CARD)
-        card_give(op, r);
-    else if (route.kind == ROUTE_RPC)
-        rpc_take(op, r);
-    else
-        rest_take(op, r, &route);
-    return true;
+    a2a_refuse_method(a2a_new_op(q, true), allow);
 }
 
-void dgm_a2a_front_refuse(dgm_a2a_front *f, dgm_http_exchange *x, dgm_str path, const dgm_err *err,
-                          const dgm_http_header *headers, size_t n)
+static void a2a_refuse_rest_method(const dgm_front_request *q, const char *allow)
 {
-    const dgm_http_request *r = dgm_http_request_of(x);
-    struct route route = route_of(path);
-    struct op *op = new_op(f, x, NULL);
-    op->rest = route.kind != ROUTE_RPC || !dgm_str_is(r->method, "POST");
-    op->codec = codec_at(f, &route, r, op->arena);
-    op_fail_as(op, err, dgm_code_http(err->code, f->o.errors_1_0_0), headers, n);
+    a2a_refuse_method(a2a_new_op(q, false), allow);
 }
 
-const char *dgm_a2a_front_allows(dgm_str path)
-{
-    struct route route = route_of(path);
-    return dgm_str_is(path, "/") ? "GET, HEAD, POST, OPTIONS" : route_allows(&route);
-}
+/* ---- routes ------------------------------------------------------------------------------------------------------ */
+
+#define RPC(pattern)                                                                               \
+    {                                                                                              \
+        DGM_ROUTE_POST, pattern, NULL, DGM_ACCESS_CALLER, DGM_BODY_MESSAGES, a2a_handle_rpc, 0,    \
+            DGM_SCOPE_AGENT                                                                        \
+    }
+#define REST(method, pattern, operation, body, op)                                                 \
+    {                                                                                              \
+        DGM_ROUTE_##method, pattern, operation, DGM_ACCESS_CALLER, DGM_BODY_##body,                \
+            a2a_handle_rest, DGM_METHOD_##op, DGM_SCOPE_AGENT                                      \
+    }
+
+/* tasks/ID/subscribe is the path that Rust's clients use. */
+#define REST_ROUTES(base, card)                                                                    \
+    REST(POST, base "/message:send", "SendMessage", MESSAGES, SEND),                               \
+        REST(POST, base "/message:stream", "SendStreamingMessage", MESSAGES, STREAM),              \
+        REST(GET, base "/tasks", "ListTasks", SMALL, LIST),                                        \
+        REST(GET, base "/tasks/{task}", "GetTask", SMALL, GET),                                    \
+        REST(POST, base "/tasks/{task}:cancel", "CancelTask", SMALL, CANCEL),                      \
+        REST(STREAM, base "/tasks/{task}:subscribe", "SubscribeToTask", SMALL, SUBSCRIBE),         \
+        REST(POST, base "/tasks/{task}:subscribe", "SubscribeToTask", SMALL, SUBSCRIBE),           \
+        REST(STREAM, base "/tasks/{task}/subscribe", "SubscribeToTask", SMALL, SUBSCRIBE),         \
+        REST(POST, base "/tasks/{task}/subscribe", "SubscribeToTask", SMALL, SUBSCRIBE),           \
+        REST(GET, base "/tasks/{task}/pushNotificationConfigs", "ListTaskPushNotificationConfigs", \
+             SMALL, PUSH_LIST),                                                                    \
+        REST(POST, base "/tasks/{task}/pushNotificationConfigs",                                   \
+             "CreateTaskPushNotificationConfig", SMALL, PUSH_CREATE),                              \
+        REST(GET, base "/tasks/{task}/pushNotificationConfigs/{config}",                           \
+             "GetTaskPushNotificationConfig", SMALL, PUSH_GET),                                    \
+        REST(DELETE, base "/tasks/{task}/pushNotificationConfigs/{config}",                        \
+             "DeleteTaskPushNotificationConfig", SMALL, PUSH_DELETE),                              \
+        REST(GET, base card, "GetExtendedAgentCard", SMALL, EXTENDED_CARD)
+
+/* clang-format off */
+static const dgm_route rpc_routes[] = {RPC("/"), RPC("/a2a[/]"), RPC("/api/a2a[/]")};
+static const dgm_route rest_routes[] = {
+    REST_ROUTES("", "/extendedAgentCard"),
+    REST_ROUTES("/v1", "/card"),
+    REST_ROUTES("/{tenant}", "/extendedAgentCard"),
+};
+static const dgm_route card_routes[] = {
+    {DGM_ROUTE_GET, "/.well-known/agent-card.json", "GetAgentCard", DGM_ACCESS_PUBLIC, DGM_BODY_SMALL, a2a_handle_card, 0, DGM_SCOPE_AGENT},
+};
+/* clang-format on */
+
+/* Of the paths below /v1, OpenAI has the others. */
+static const char *const rest_prefixes[] = {
+    "/", "/v1/tasks", "/v1/tasks{rest}", "/v1/card", "/v1/card{rest}", "/v1/message:{verb}", NULL};
+
+const dgm_frontend dgm_front_a2a_rpc = {.name = "jsonrpc",
+                                        .title = "A2A",
+                                        .base = "/",
+                                        DGM_ROUTES(rpc_routes),
+                                        .lists_options = true,
+                                        .refuse = a2a_refuse_rpc,
+                                        .refuse_method = a2a_refuse_rpc_method};
+const dgm_frontend dgm_front_a2a_rest = {.name = "rest",
+                                         DGM_ROUTES(rest_routes),
+                                         .prefixes = rest_prefixes,
+                                         .lists_options = true,
+                                         .refuse = a2a_refuse_rest,
+                                         .refuse_method = a2a_refuse_rest_method};
+const dgm_frontend dgm_front_a2a_card = {.name = "card",
+                                         .title = "card",
+                                         .base = "/.well-known/agent-card.json",
+                                         DGM_ROUTES(card_routes),
+                                         .lists_options = true,
+                                         .refuse = a2a_refuse_rest,
+                                         .refuse_method = a2a_refuse_rest_method};

@@ -3,14 +3,12 @@
  *
  *   request ─► route, version, codec ─► core ─► records ─► the caller's dialect ─► response or SSE
  *
- * There is one frontend per agent. The router has looked at Host, Origin and credentials; which paths
- * below the agent's address are A2A's, and which methods they take, is decided here.
+ * There is one dgm_a2a_front per agent: its settings. The router has checked Host, Origin and credentials.
  */
 #pragma once
 
-#include "core/core.h"
 #include "frontend/a2a/a2a_front_card.h"
-#include "net/http.h"
+#include "frontend/frontend.h"
 
 typedef struct dgm_a2a_front dgm_a2a_front;
 
@@ -52,23 +50,5 @@ typedef struct dgm_a2a_options {
 dgm_a2a_front *dgm_a2a_front_new(dgm_core *core, const dgm_a2a_options *o);
 void dgm_a2a_front_free(dgm_a2a_front *f); /* NULL is fine */
 
-/* Who calls. */
-typedef struct dgm_a2a_caller {
-    dgm_owner owner;
-    dgm_strs
-        may_set; /* metadata of the server's that its token may set, as prefixes; none: not any */
-    bool any_tenant; /* may name any tenant (a server without tokens); else only its own */
-} dgm_a2a_caller;
-
-/* False: no path of A2A's. On true it is, or will be, answered: 405 for a method that the path does not
- * take, 204 with Allow for OPTIONS. path: the request's, below the agent's address ("/", "/tasks/x"). */
-bool dgm_a2a_front_take(dgm_a2a_front *f, dgm_http_exchange *x, const dgm_a2a_caller *who,
-                        dgm_str path);
-
-/* What the router refuses at a path (not found, no credentials, too much), in the dialect a caller
- * there speaks. Extra headers as for dgm_http_respond. */
-void dgm_a2a_front_refuse(dgm_a2a_front *f, dgm_http_exchange *x, dgm_str path, const dgm_err *err,
-                          const dgm_http_header *headers, size_t n);
-
-/* The methods that a path takes, as Allow has them ("GET, HEAD"); NULL: no path of A2A's. */
-const char *dgm_a2a_front_allows(dgm_str path);
+/* JSON-RPC, REST and the card. The agent of a request has the frontend in `a2a`. */
+extern const dgm_frontend dgm_front_a2a_rpc, dgm_front_a2a_rest, dgm_front_a2a_card;

@@ -23,7 +23,7 @@ static dgm_str keep(char **room, dgm_str s)
 
 struct began *began_by(struct op *op)
 {
-    dgm_owner owner = op->who.owner;
+    dgm_owner owner = op->owner;
     if (!op->front->o.cancel_on_disconnect || !op->turn)
         return NULL;
     struct began *b =

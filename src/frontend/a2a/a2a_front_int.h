@@ -1,8 +1,7 @@
 /*
  * frontend/a2a/a2a_front_int.h - one operation on its way.
  *
- *   a2a_front.c          what lives on, and where a request begins
- *   a2a_front_routes.c   paths: which operation, whose, of which version
+ *   a2a_front.c          routes, and where a request starts
  *   a2a_front_headers.c  what headers and the query say: versions, media types, extensions
  *   a2a_front_rpc.c      JSON-RPC:  body  ─┐
  *   a2a_front_rest.c     REST: path, query, body ─┴─► an operation and its request
@@ -14,7 +13,7 @@
 
 #include "base/limits.h"
 #include "frontend/a2a/a2a_front.h"
-#include "frontend/frontend.h"
+#include "frontend/turn/turn.h"
 #include "frontend/words.h"
 #include "wire/a2a/a2a.h"
 
@@ -40,9 +39,12 @@ struct op {
     dgm_a2a_front *front;
     dgm_http_exchange *x;
     dgm_arena *arena;
-    dgm_a2a_caller who;     /* owner.tenant: the one that was named, if it may be */
+    dgm_owner owner;        /* tenant: the one that was named, if the caller may */
+    dgm_strs may_set;       /* as in dgm_front_request */
+    bool any_tenant;        /* likewise */
     const dgm_codec *codec; /* of the caller's dialect */
     bool rest;              /* no envelope */
+    bool below_v1;          /* a path of 0.3 */
     /* A streaming call of JSON-RPC: a2a-go reads nothing but events, and all other SDKs read an error in either form. */
     bool wants_sse_errors;
     const dgm_json *id; /* of the envelope */
@@ -67,20 +69,6 @@ static inline bool op_is_10(const struct op *op)
     return op->codec == &dgm_codec_a2a_10;
 }
 
-/* ---- a2a_front_routes.c ------------------------------------------------------------------------------------ */
-
-enum route_kind { ROUTE_NONE, ROUTE_CARD, ROUTE_RPC, ROUTE_REST };
-
-struct route {
-    enum route_kind kind;
-    bool v03;                              /* below /v1 */
-    dgm_method on_get, on_post, on_delete; /* NONE: not taken */
-    dgm_str tenant, task_id, config_id;    /* as the path has them: not decoded */
-};
-
-struct route route_of(dgm_str path);
-const char *route_allows(const struct route *r); /* "GET, HEAD", ...; NULL: ROUTE_NONE */
-
 /* ---- a2a_front_headers.c ------------------------------------------------------------------------------------- */
 
 enum version { VERSION_03, VERSION_10, VERSION_OTHER };
@@ -97,11 +85,8 @@ bool takes_media_type(dgm_strs modes, dgm_str type); /* no modes take all, and n
 /* ---- a2a_front_rpc.c, a2a_front_rest.c ------------------------------------------------------------------------- */
 
 void rpc_take(struct op *op, const dgm_http_request *r);
-void rest_take(struct op *op, const dgm_http_request *r, const struct route *route);
+void rest_take(struct op *op, const dgm_front_request *q);
 void fail_version(struct op *op); /* with a word about those that are spoken */
-/* Of whoever speaks at this route, before anything is known to be right. */
-const dgm_codec *codec_at(const dgm_a2a_front *f, const struct route *route,
-                          const dgm_http_request *r, dgm_arena *a);
 
 /* ---- a2a_front_ops.c, a2a_front_list.c -------------------------------------------------------------------------- */
 

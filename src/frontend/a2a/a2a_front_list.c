@@ -98,7 +98,7 @@ static int64_t unix_ms(dgm_str t)
 static dgm_code read_query(const struct op *op, const dgm_list_tasks_request *q, struct list *l,
                            dgm_list_query *ret, dgm_err *err)
 {
-    *ret = (dgm_list_query){.owner = op->who.owner,
+    *ret = (dgm_list_query){.owner = op->owner,
                             .agent = op->front->o.agent,
                             .context_id = q->context_id,
                             .state = q->status};

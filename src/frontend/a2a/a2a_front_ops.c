@@ -58,8 +58,8 @@ static bool set_tenant(struct op *op, dgm_str tenant)
         return true;
     for (size_t i = 0; !known && i < there->n; i++)
         known = dgm_str_eq(there->at[i], tenant);
-    if (op->who.any_tenant ? known : dgm_str_eq(tenant, op->who.owner.tenant)) {
-        op->who.owner.tenant = tenant;
+    if (op->any_tenant ? known : dgm_str_eq(tenant, op->owner.tenant)) {
+        op->owner.tenant = tenant;
         return true;
     }
     fail_tenant(op);
@@ -101,9 +101,9 @@ struct op *op_release_request(struct op *op)
     kept->cursor = cursor_of(op);
     dgm_http_forget_request(op->x); /* goes at the end of this turn: until then it can be read */
     dgm_arena *a = kept->arena = dgm_http_arena(op->x);
-    kept->who.owner = (dgm_owner){dgm_arena_dup(a, op->who.owner.tenant),
-                                  dgm_arena_dup(a, op->who.owner.principal)};
-    kept->who.may_set = (dgm_strs){0};
+    kept->owner =
+        (dgm_owner){dgm_arena_dup(a, op->owner.tenant), dgm_arena_dup(a, op->owner.principal)};
+    kept->may_set = (dgm_strs){0};
     kept->id = dgm_json_copy(a, op->id);
     kept->task_id = dgm_arena_dup(a, op->task_id);
     kept->extensions = dgm_arena_dup(a, op->extensions);
@@ -140,7 +140,7 @@ static void give_task_now(struct op *op)
     if (task)
         op_give_record(op, task);
     else
-        dgm_core_get(op->front->core, op->who.owner, op->front->o.agent, op->task_id, on_task, op);
+        dgm_core_get(op->front->core, op->owner, op->front->o.agent, op->task_id, on_task, op);
     dgm_record_unref(task);
 }
 
@@ -322,7 +322,7 @@ static void run_send(struct op *op, const dgm_send_request *q)
     dgm_send send = {.agent = op->front->o.agent,
                      .message = q->message,
                      .metadata = q->metadata,
-                     .may_set = op->who.may_set,
+                     .may_set = op->may_set,
                      .protocol = DGM_STR("a2a"),
                      .bytes = dgm_http_request_of(op->x)->body.n};
     if (!has_good_lists(op, q))
@@ -340,7 +340,7 @@ static void run_send(struct op *op, const dgm_send_request *q)
     op->task_id = q->message->task_id;
     if (!has_extensions(op) || !has_good_types(op, q) || !set_tenant(op, q->tenant))
         return;
-    send.owner = op->who.owner;
+    send.owner = op->owner;
     if (op->return_immediately)
         send.answer_ms = FIRST_EVENT_MS;
     struct op *kept = op_release_request(op);
@@ -368,7 +368,7 @@ static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_recor
     if (!code)
         op_stream(op, log, after, snapshot);
     else if (code == DGM_UNSUPPORTED_OPERATION && !op_is_10(op)) /* 0.3 sends the Task and ends */
-        dgm_core_get(op->front->core, op->who.owner, op->front->o.agent, op->task_id, on_ended, op);
+        dgm_core_get(op->front->core, op->owner, op->front->o.agent, op->task_id, on_ended, op);
     else
         op_fail(op, err);
 }
@@ -383,11 +383,11 @@ static void run_on_task(struct op *op, const dgm_task_request *q)
         return;
     op = op_release_request(op);
     if (op->method == DGM_METHOD_GET)
-        dgm_core_get(core, op->who.owner, agent, op->task_id, on_task, op);
+        dgm_core_get(core, op->owner, agent, op->task_id, on_task, op);
     else if (op->method == DGM_METHOD_CANCEL)
-        dgm_core_cancel(core, op->who.owner, agent, op->task_id, on_task, op);
+        dgm_core_cancel(core, op->owner, agent, op->task_id, on_task, op);
     else
-        dgm_core_subscribe(core, op->who.owner, agent, op->task_id, op->cursor, on_subscribed, op);
+        dgm_core_subscribe(core, op->owner, agent, op->task_id, op->cursor, on_subscribed, op);
 }
 
 static void run_list(struct op *op, const dgm_list_tasks_request *q)
@@ -409,7 +409,7 @@ static const char *name_of(dgm_method method)
 
 void op_run(struct op *op, void *request)
 {
-    dgm_front_note_kind(op->x, op->rest ? DGM_FRONT_REST : DGM_FRONT_RPC, name_of(op->method));
+    dgm_front_note_operation(op->x, name_of(op->method));
     switch (op->method) {
     case DGM_METHOD_SEND:
     case DGM_METHOD_STREAM: run_send(op, request); return;

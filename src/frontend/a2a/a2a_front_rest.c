@@ -4,29 +4,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
-const dgm_codec *codec_at(const dgm_a2a_front *f, const struct route *route,
-                          const dgm_http_request *r, dgm_arena *a)
-{
-    bool said;
-    enum version asked = version_of(r, a, &said);
-    if (route->kind == ROUTE_RPC)
-        return asked == VERSION_03 && !f->o.no_03 ? &dgm_codec_a2a_03 : &dgm_codec_a2a_10;
-    return route->v03 && asked != VERSION_10 ? &dgm_codec_a2a_03_rest : &dgm_codec_a2a_10;
-}
-
 /* /v1 is 0.3's and nothing else is; a 1.0 route without a version is refused, or served if the server
  * is lenient. */
-static bool settle_version(struct op *op, const dgm_http_request *r, const struct route *route)
+static bool settle_version(struct op *op)
 {
     const dgm_a2a_options *o = &op->front->o;
     bool said;
-    enum version asked = version_of(r, op->arena, &said);
-    if (route->v03 && asked == VERSION_10) {
+    enum version asked = version_of(dgm_http_request_of(op->x), op->arena, &said);
+    if (op->below_v1 && asked == VERSION_10) {
         op_fail_with(op, DGM_NO_SUCH_METHOD, "unknown path in A2A 1.0");
         return false;
     }
-    if (route->v03 ? asked == VERSION_03 && !o->no_03
-                   : !o->no_10 && (asked == VERSION_10 || (!said && o->lenient_version)))
+    if (op->below_v1 ? asked == VERSION_03 && !o->no_03
+                     : !o->no_10 && (asked == VERSION_10 || (!said && o->lenient_version)))
         return true;
     fail_version(op);
     return false;
@@ -168,29 +158,29 @@ static dgm_code read_request(struct op *op, dgm_str tenant, void **ret_request, 
     return read_task_request(op, tenant, ret_request, err);
 }
 
-static bool decode_path(struct op *op, const struct route *route, dgm_str *ret_tenant)
+static bool decode_path(struct op *op, const dgm_front_request *q, dgm_str *ret_tenant)
 {
     *ret_tenant = dgm_query_value(op->arena, dgm_http_request_of(op->x)->query, "tenant");
     if (!op_is_10(op))
         *ret_tenant = (dgm_str){0};
-    return (!route->tenant.n || dgm_percent_decode(op->arena, route->tenant, false, ret_tenant)) &&
-           (!route->task_id.n ||
-            dgm_percent_decode(op->arena, route->task_id, false, &op->task_id));
+    return (!q->tenant.n || dgm_percent_decode(op->arena, q->tenant, false, ret_tenant)) &&
+           (!q->params[0].n || dgm_percent_decode(op->arena, q->params[0], false, &op->task_id));
 }
 
-void rest_take(struct op *op, const dgm_http_request *r, const struct route *route)
+void rest_take(struct op *op, const dgm_front_request *q)
 {
+    const dgm_http_request *r = dgm_http_request_of(op->x);
     void *request = NULL;
     dgm_str tenant;
     dgm_err err = {0};
     find_extensions(op);
-    if (!settle_version(op, r, route) || !op_is_offered(op))
+    if (!settle_version(op) || !op_is_offered(op))
         return;
     if (r->body.n && !is_json_type(dgm_http_header_of(r, DGM_STR("content-type")))) {
         op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED, "send application/json");
         return;
     }
-    if (!decode_path(op, route, &tenant))
+    if (!decode_path(op, q, &tenant))
         op_fail_with(op, DGM_BAD_PARAMS, "invalid percent-encoding in the path");
     else if (read_request(op, tenant, &request, &err))
         op_fail(op, &err);

@@ -2,32 +2,6 @@
 #include "frontend/agui/agui_front_int.h"
 #include "frontend/words.h"
 
-/* ---- paths --------------------------------------------------------------------------------------------------------- */
-
-enum agui_route agui_route_of(dgm_str path, dgm_str *ret_thread)
-{
-    dgm_str threads = DGM_STR("/ag-ui/threads/"), tail = DGM_STR("/messages");
-    *ret_thread = (dgm_str){0};
-    if (dgm_str_is(path, "/ag-ui") || dgm_str_is(path, "/ag-ui/"))
-        return AGUI_RUN;
-    if (dgm_str_is(path, "/ag-ui/connect"))
-        return AGUI_CONNECT;
-    if (dgm_str_is(path, "/ag-ui/capabilities"))
-        return AGUI_CAPABILITIES;
-    if (!dgm_str_starts(path, threads) || path.n <= threads.n + tail.n)
-        return AGUI_NONE;
-    dgm_str id = {path.p + threads.n, path.n - threads.n - tail.n};
-    if (memchr(id.p, '/', id.n) || !dgm_str_eq((dgm_str){id.p + id.n, tail.n}, tail))
-        return AGUI_NONE;
-    *ret_thread = id;
-    return AGUI_MESSAGES;
-}
-
-static bool takes_post(enum agui_route route)
-{
-    return route == AGUI_RUN || route == AGUI_CONNECT;
-}
-
 /* ---- refusals ------------------------------------------------------------------------------------------------------ */
 
 /* {"error":{"code":400,"status":"INVALID_ARGUMENT","message":"...","pointer":"/messages/0/id"}} */
@@ -71,27 +45,22 @@ void agui_fail_with(struct agui_op *op, dgm_code code, const dgm_at *at, const c
     agui_fail(op, &err);
 }
 
-static bool refuse(dgm_http_exchange *x, dgm_str path, const dgm_err *err,
-                   const dgm_http_header *headers, size_t n)
+static void agui_refuse(const dgm_front_request *q, const dgm_err *err,
+                        const dgm_http_header *headers, size_t n)
 {
-    dgm_str thread;
-    if (!agui_route_of(path, &thread) && !dgm_str_starts(path, DGM_STR("/ag-ui/")))
-        return false;
-    refuse_as(x, err, dgm_code_http(err->code, true), headers, n);
-    return true;
+    refuse_as(q->x, err, dgm_code_http(err->code, true), headers, n);
 }
 
-static void not_that_method(dgm_http_exchange *x, enum agui_route route, bool is_options)
+static void agui_refuse_method(const dgm_front_request *q, const char *allow)
 {
-    const char *allowed = takes_post(route) ? "POST, OPTIONS" : "GET, HEAD, OPTIONS";
-    dgm_http_header allow = {DGM_STR("Allow"), dgm_str_from(allowed)};
+    dgm_http_header header = {DGM_STR("Allow"), dgm_str_from(allow)};
     dgm_err err = {0};
-    if (is_options) {
-        dgm_http_respond(x, 204, (dgm_str){0}, &allow, 1, (dgm_str){0});
+    if (dgm_str_is(dgm_http_request_of(q->x)->method, "OPTIONS")) {
+        dgm_http_respond(q->x, 204, (dgm_str){0}, &header, 1, (dgm_str){0});
         return;
     }
-    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "method not allowed: this path supports %s", allowed);
-    refuse_as(x, &err, 405, &allow, 1);
+    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "method not allowed: this path supports %s", allow);
+    refuse_as(q->x, &err, 405, &header, 1);
 }
 
 /* ---- what the agent can do -------------------------------------------------------------------------------------------- */
@@ -105,9 +74,9 @@ static void put_text(dgm_buf *b, const char *name, dgm_str value)
 }
 
 /* What is left out is not known: most agents do not say what they do inside. */
-static void give_capabilities(struct agui_op *op)
+static void agui_handle_capabilities(const dgm_front_request *q)
 {
-    const dgm_turn_agent *a = op->agent;
+    const dgm_turn_agent *a = q->agent ? q->agent : dgm_turns_options_of(q->turns)->first;
     dgm_str type = dgm_str_from(a->type);
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
@@ -131,13 +100,13 @@ static void give_capabilities(struct agui_op *op)
     else
         dgm_buf_add_lit(&b, ",\"humanInTheLoop\":{\"supported\":true,\"interrupts\":true}");
     dgm_buf_add_char(&b, '}');
-    dgm_http_respond(op->x, 200, DGM_STR("application/json"), NULL, 0, dgm_buf_str(&b));
+    dgm_http_respond(q->x, 200, DGM_STR("application/json"), NULL, 0, dgm_buf_str(&b));
     dgm_buf_done(&b);
 }
 
 /* ---- a request ----------------------------------------------------------------------------------------------------------- */
 
-static struct agui_op *new_op(const dgm_turn_request *q)
+static struct agui_op *new_op(const dgm_front_request *q)
 {
     dgm_arena *a = dgm_http_arena(q->x);
     struct agui_op *op = dgm_new(a, struct agui_op);
@@ -149,44 +118,46 @@ static struct agui_op *new_op(const dgm_turn_request *q)
     return op;
 }
 
-static void give_messages(struct agui_op *op, dgm_str thread)
+static void agui_handle_run(const dgm_front_request *q)
 {
+    struct agui_op *op = new_op(q);
+    if (agui_read(op))
+        agui_run(op);
+}
+
+static void agui_handle_connect(const dgm_front_request *q)
+{
+    struct agui_op *op = new_op(q);
+    if (agui_read(op))
+        agui_connect(op);
+}
+
+static void agui_handle_messages(const dgm_front_request *q)
+{
+    struct agui_op *op = new_op(q);
     dgm_str id;
-    if (!dgm_percent_decode(op->arena, thread, false, &id))
+    if (!dgm_percent_decode(op->arena, q->params[0], false, &id))
         agui_fail_with(op, DGM_BAD_PARAMS, NULL,
                        "invalid thread id in the path: percent-encode its UTF-8");
     else
         agui_messages(op, id);
 }
 
-static bool take(const dgm_turn_request *q)
-{
-    static const char *const names[] = {[AGUI_RUN] = "run",
-                                        [AGUI_CONNECT] = "connect",
-                                        [AGUI_MESSAGES] = "messages",
-                                        [AGUI_CAPABILITIES] = "capabilities"};
-    dgm_str method = dgm_http_request_of(q->x)->method, thread;
-    enum agui_route route = agui_route_of(q->path, &thread);
-    if (!route)
-        return false;
-    dgm_front_note_kind(q->x, DGM_FRONT_AGUI, names[route]);
-    bool get = dgm_str_is(method, "GET") || dgm_str_is(method, "HEAD");
-    if (takes_post(route) ? !dgm_str_is(method, "POST") : !get) {
-        not_that_method(q->x, route, dgm_str_is(method, "OPTIONS"));
-        return true;
-    }
-    struct agui_op *op = new_op(q);
-    if (route == AGUI_CAPABILITIES)
-        give_capabilities(op);
-    else if (route == AGUI_MESSAGES)
-        give_messages(op, thread);
-    else if (!agui_read(op))
-        return true;
-    else if (route == AGUI_CONNECT)
-        agui_connect(op);
-    else
-        agui_run(op);
-    return true;
-}
+/* clang-format off */
+static const dgm_route agui_routes[] = {
+    {DGM_ROUTE_POST, "/ag-ui[/]",                        "run",          DGM_ACCESS_CALLER, DGM_BODY_MESSAGES, agui_handle_run,          0, DGM_SCOPE_AGENT},
+    {DGM_ROUTE_POST, "/ag-ui/connect",                   "connect",      DGM_ACCESS_CALLER, DGM_BODY_MESSAGES, agui_handle_connect,      0, DGM_SCOPE_AGENT},
+    {DGM_ROUTE_GET,  "/ag-ui/threads/{thread}/messages", "messages",     DGM_ACCESS_CALLER, DGM_BODY_SMALL,    agui_handle_messages,     0, DGM_SCOPE_AGENT},
+    {DGM_ROUTE_GET,  "/ag-ui/capabilities",              "capabilities", DGM_ACCESS_CALLER, DGM_BODY_SMALL,    agui_handle_capabilities, 0, DGM_SCOPE_AGENT},
+};
+/* clang-format on */
+static const char *const agui_prefixes[] = {"/ag-ui", NULL};
 
-const dgm_turn_front dgm_front_agui = {.name = AGUI_PROTOCOL, .take = take, .refuse = refuse};
+const dgm_frontend dgm_front_agui = {.name = AGUI_PROTOCOL,
+                                     .title = "AG-UI",
+                                     .base = "/ag-ui",
+                                     DGM_ROUTES(agui_routes),
+                                     .prefixes = agui_prefixes,
+                                     .lists_options = true,
+                                     .refuse = agui_refuse,
+                                     .refuse_method = agui_refuse_method};

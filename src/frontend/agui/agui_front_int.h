@@ -17,14 +17,9 @@
 
 #define AGUI_PROTOCOL "ag-ui"
 
-enum agui_route { AGUI_NONE, AGUI_RUN, AGUI_CONNECT, AGUI_MESSAGES, AGUI_CAPABILITIES };
-
-/* ret_thread: of AGUI_MESSAGES, as the path has it: not decoded. */
-enum agui_route agui_route_of(dgm_str path, dgm_str *ret_thread);
-
 /* Lives in the exchange's arena, until it is answered or told. */
 struct agui_op {
-    dgm_turn_request q;
+    dgm_front_request q;
     dgm_http_exchange *x;
     dgm_arena *arena;
     dgm_core *core;

@@ -159,7 +159,7 @@ void agui_attach(struct agui_op *op, const dgm_found_turn *turn)
 {
     uint64_t cursor;
     agui_begun(op);
-    dgm_front_note_kind(op->x, DGM_FRONT_AGUI, "attach");
+    dgm_front_note_operation(op->x, "attach");
     op->log = dgm_log_ref(turn->log);
     op->first_seq = turn->first_seq;
     op->task_id = dgm_arena_dup(op->arena, turn->task_id);

@@ -2,25 +2,6 @@
 #include "frontend/agui/agui_front_int.h"
 #include "support/check.h"
 
-static void paths(void **state)
-{
-    dgm_str thread;
-    (void)state;
-    assert_int_equal(agui_route_of(DGM_STR("/ag-ui"), &thread), AGUI_RUN);
-    assert_int_equal(agui_route_of(DGM_STR("/ag-ui/"), &thread), AGUI_RUN);
-    assert_int_equal(agui_route_of(DGM_STR("/ag-ui/connect"), &thread), AGUI_CONNECT);
-    assert_int_equal(agui_route_of(DGM_STR("/ag-ui/capabilities"), &thread), AGUI_CAPABILITIES);
-    assert_int_equal(agui_route_of(DGM_STR("/ag-ui/threads/a%2Fb/messages"), &thread),
-                     AGUI_MESSAGES);
-    check_str(thread, "a%2Fb");
-    assert_int_equal(agui_route_of(DGM_STR("/ag-ui/threads//messages"), &thread), AGUI_NONE);
-    assert_int_equal(agui_route_of(DGM_STR("/ag-ui/threads/a/b/messages"), &thread), AGUI_NONE);
-    assert_int_equal(agui_route_of(DGM_STR("/ag-ui/threads/a/message"), &thread), AGUI_NONE);
-    assert_int_equal(agui_route_of(DGM_STR("/ag-ui/threads/"), &thread), AGUI_NONE);
-    assert_int_equal(agui_route_of(DGM_STR("/ag-uix"), &thread), AGUI_NONE);
-    assert_int_equal(agui_route_of(DGM_STR("/"), &thread), AGUI_NONE);
-}
-
 static void peers(void **state)
 {
     bool old;
@@ -160,6 +141,6 @@ static void what_was_asked_again_counts(void **state)
     check_shown(NULL, 0, "");
 }
 
-DGM_TEST_MAIN(dgm_test(paths), dgm_test(peers), dgm_test(interrupts_have_the_name_of_their_turn),
+DGM_TEST_MAIN(dgm_test(peers), dgm_test(interrupts_have_the_name_of_their_turn),
               dgm_test(what_is_new), dgm_test(answers_in_words), dgm_test(cursors),
               dgm_test(where_a_run_begins), dgm_test(what_was_asked_again_counts))

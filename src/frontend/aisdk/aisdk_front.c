@@ -2,31 +2,6 @@
 #include "frontend/aisdk/aisdk_front_int.h"
 #include "frontend/words.h"
 
-/* ---- paths ------------------------------------------------------------------------------------------------- */
-
-struct aisdk_path aisdk_path_of(dgm_str path)
-{
-    static const struct {
-        dgm_str end;
-        enum aisdk_route route;
-    } ends[] = {{{"/stream", 7}, AISDK_STREAM},
-                {{"/cancel", 7}, AISDK_CANCEL},
-                {{"/messages", 9}, AISDK_MESSAGES}};
-    struct aisdk_path none = {0};
-    if (dgm_str_is(path, "/ai-sdk"))
-        return (struct aisdk_path){.route = AISDK_CHAT};
-    if (!dgm_str_starts(path, DGM_STR("/ai-sdk/")))
-        return none;
-    path = (dgm_str){path.p + 8, path.n - 8};
-    const char *slash = path.n ? memchr(path.p, '/', path.n) : NULL;
-    size_t n = slash ? (size_t)(slash - path.p) : 0;
-    for (size_t i = 0; n && i < sizeof ends / sizeof *ends; i++) {
-        if (dgm_str_eq((dgm_str){path.p + n, path.n - n}, ends[i].end))
-            return (struct aisdk_path){ends[i].route, {path.p, n}};
-    }
-    return none;
-}
-
 /* ---- refusals ---------------------------------------------------------------------------------------------- */
 
 static int status_of(dgm_code code)
@@ -55,73 +30,63 @@ void aisdk_give_nothing(dgm_http_exchange *x)
     dgm_http_respond(x, 204, (dgm_str){0}, &not_kept, 1, (dgm_str){0});
 }
 
-static void refuse_method(dgm_http_exchange *x, const char *allow)
+static void aisdk_refuse_method(const dgm_front_request *q, const char *allow)
 {
     dgm_http_header header = {DGM_STR("Allow"), dgm_str_from(allow)};
-    dgm_http_respond(x, 405, DGM_STR("text/plain; charset=utf-8"), &header, 1,
-                     dgm_arena_printf(dgm_http_arena(x), "this address takes %s", allow));
+    dgm_http_respond(q->x, 405, DGM_STR("text/plain; charset=utf-8"), &header, 1,
+                     dgm_arena_printf(dgm_http_arena(q->x), "this address takes %s", allow));
 }
 
-static bool refuse(dgm_http_exchange *x, dgm_str path, const dgm_err *err,
-                   const dgm_http_header *headers, size_t n)
+static void aisdk_refuse_request(const dgm_front_request *q, const dgm_err *err,
+                                 const dgm_http_header *headers, size_t n)
 {
-    if (aisdk_path_of(path).route == AISDK_NONE)
-        return false;
-    dgm_front_note_kind(x, DGM_FRONT_AISDK, NULL);
-    aisdk_refuse(x, err, headers, n);
-    return true;
+    aisdk_refuse(q->x, err, headers, n);
 }
 
 /* ---- requests ---------------------------------------------------------------------------------------------- */
 
-struct way {
-    const char *allow;
-    const char *operation; /* for logs */
-    void (*take)(struct aisdk_ask *ask);
-};
-
-/* take NULL: the path does not take the method. */
-static struct way way_of(enum aisdk_route route, dgm_str method)
+/* NULL: the path is invalid, and the request was refused. */
+static struct aisdk_ask *aisdk_new_ask(const dgm_front_request *q)
 {
-    static const struct way ways[] = {
-        [AISDK_CHAT] = {"POST, OPTIONS", "Chat", aisdk_chat},
-        [AISDK_STREAM] = {"GET, DELETE, OPTIONS", "ResumeChat", aisdk_stream},
-        [AISDK_CANCEL] = {"POST, OPTIONS", "CancelChat", aisdk_cancel},
-        [AISDK_MESSAGES] = {"GET, HEAD, OPTIONS", "ChatMessages", aisdk_messages},
-    };
-    bool get = dgm_str_is(method, "GET"), post = dgm_str_is(method, "POST");
-    struct way way = ways[route];
-    if (route == AISDK_STREAM && dgm_str_is(method, "DELETE"))
-        way = ways[AISDK_CANCEL];
-    else if (route == AISDK_MESSAGES ? !get && !dgm_str_is(method, "HEAD")
-                                     : !(route == AISDK_STREAM ? get : post))
-        way.take = NULL;
-    return way;
-}
-
-static bool take(const dgm_turn_request *q)
-{
-    struct aisdk_path path = aisdk_path_of(q->path);
-    if (path.route == AISDK_NONE)
-        return false;
     dgm_arena *a = dgm_http_arena(q->x);
     struct aisdk_ask *ask = dgm_new(a, struct aisdk_ask);
-    struct way way = way_of(path.route, dgm_http_request_of(q->x)->method);
+    dgm_err err = {0};
     ask->q = *q;
     if (!ask->q.agent)
         ask->q.agent = dgm_turns_options_of(q->turns)->first;
-    dgm_front_note_kind(q->x, DGM_FRONT_AISDK, way.operation);
-    if (!way.take) {
-        refuse_method(q->x, way.allow);
-    } else if (path.chat.n && !dgm_percent_decode(a, path.chat, false, &ask->chat)) {
-        dgm_err err = {0};
-        dgm_fail(&err, DGM_BAD_PARAMS, NULL,
-                 "invalid chat id in the path: percent-encode its UTF-8");
-        aisdk_refuse(q->x, &err, NULL, 0);
-    } else {
-        way.take(ask);
-    }
-    return true;
+    if (!q->params[0].n || dgm_percent_decode(a, q->params[0], false, &ask->chat))
+        return ask;
+    dgm_fail(&err, DGM_BAD_PARAMS, NULL, "invalid chat id in the path: percent-encode its UTF-8");
+    aisdk_refuse(q->x, &err, NULL, 0);
+    return NULL;
 }
 
-const dgm_turn_front dgm_front_aisdk = {.name = "ai-sdk", .take = take, .refuse = refuse};
+#define AISDK_HANDLER(name)                                                                        \
+    static void name##_request(const dgm_front_request *q)                                         \
+    {                                                                                              \
+        struct aisdk_ask *ask = aisdk_new_ask(q);                                                  \
+        if (ask)                                                                                   \
+            name(ask);                                                                             \
+    }
+AISDK_HANDLER(aisdk_chat)
+AISDK_HANDLER(aisdk_stream)
+AISDK_HANDLER(aisdk_cancel)
+AISDK_HANDLER(aisdk_messages)
+
+/* clang-format off */
+static const dgm_route aisdk_routes[] = {
+    {DGM_ROUTE_POST,   "/ai-sdk",                 "Chat",         DGM_ACCESS_CALLER, DGM_BODY_MESSAGES, aisdk_chat_request,     0, DGM_SCOPE_AGENT},
+    {DGM_ROUTE_STREAM, "/ai-sdk/{chat}/stream",   "ResumeChat",   DGM_ACCESS_CALLER, DGM_BODY_SMALL,    aisdk_stream_request,   0, DGM_SCOPE_AGENT},
+    {DGM_ROUTE_DELETE, "/ai-sdk/{chat}/stream",   "CancelChat",   DGM_ACCESS_CALLER, DGM_BODY_SMALL,    aisdk_cancel_request,   0, DGM_SCOPE_AGENT},
+    {DGM_ROUTE_POST,   "/ai-sdk/{chat}/cancel",   "CancelChat",   DGM_ACCESS_CALLER, DGM_BODY_SMALL,    aisdk_cancel_request,   0, DGM_SCOPE_AGENT},
+    {DGM_ROUTE_GET,    "/ai-sdk/{chat}/messages", "ChatMessages", DGM_ACCESS_CALLER, DGM_BODY_SMALL,    aisdk_messages_request, 0, DGM_SCOPE_AGENT},
+};
+/* clang-format on */
+
+const dgm_frontend dgm_front_aisdk = {.name = "ai-sdk",
+                                      .title = "AI SDK",
+                                      .base = "/ai-sdk",
+                                      DGM_ROUTES(aisdk_routes),
+                                      .lists_options = true,
+                                      .refuse = aisdk_refuse_request,
+                                      .refuse_method = aisdk_refuse_method};

@@ -13,4 +13,4 @@
 
 #include "frontend/turn/turn.h"
 
-extern const dgm_turn_front dgm_front_aisdk;
+extern const dgm_frontend dgm_front_aisdk;

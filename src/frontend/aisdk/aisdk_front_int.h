@@ -17,17 +17,10 @@
 
 /* ---- aisdk_front.c ----------------------------------------------------------------------------------------- */
 
-enum aisdk_route { AISDK_NONE, AISDK_CHAT, AISDK_STREAM, AISDK_CANCEL, AISDK_MESSAGES };
-struct aisdk_path {
-    enum aisdk_route route;
-    dgm_str chat; /* its id as the path has it: not decoded */
-};
-struct aisdk_path aisdk_path_of(dgm_str path);
-
 /* Lives in the exchange's arena, until it is answered or a turn is told. */
 struct aisdk_ask {
-    dgm_turn_request q; /* q.agent is never NULL */
-    dgm_str chat;       /* its id: the context's */
+    dgm_front_request q; /* q.agent is never NULL */
+    dgm_str chat;        /* its id: the context's */
 };
 
 void aisdk_refuse(dgm_http_exchange *x, const dgm_err *err, const dgm_http_header *headers,

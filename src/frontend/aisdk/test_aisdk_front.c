@@ -1,33 +1,6 @@
-/* frontend/aisdk/test_aisdk_front.c - paths, what requests say, what is noted, which messages are shown. */
+/* frontend/aisdk/test_aisdk_front.c - what requests say, what is noted, which messages are shown. */
 #include "frontend/aisdk/aisdk_front_int.h"
 #include "support/check.h"
-
-static void paths(void **state)
-{
-    static const struct {
-        const char *path;
-        enum aisdk_route route;
-        const char *chat;
-    } rows[] = {
-        {"/ai-sdk", AISDK_CHAT, ""},
-        {"/ai-sdk/c/stream", AISDK_STREAM, "c"},
-        {"/ai-sdk/a%2Fb/cancel", AISDK_CANCEL, "a%2Fb"},
-        {"/ai-sdk/stream/messages", AISDK_MESSAGES, "stream"},
-        {"/ai-sdk/", AISDK_NONE, ""},
-        {"/ai-sdk/c", AISDK_NONE, ""},
-        {"/ai-sdk//stream", AISDK_NONE, ""},
-        {"/ai-sdk/c/stream/", AISDK_NONE, ""},
-        {"/ai-sdk/c/d/stream", AISDK_NONE, ""},
-        {"/ai-sdks", AISDK_NONE, ""},
-        {"", AISDK_NONE, ""},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct aisdk_path p = aisdk_path_of(dgm_str_from(rows[i].path));
-        assert_int_equal(p.route, rows[i].route);
-        assert_true(dgm_str_eq(p.chat, dgm_str_from(rows[i].chat)));
-    }
-}
 
 static dgm_code read_text(dgm_arena *a, const char *text, struct aisdk_request *ret, dgm_err *err)
 {
@@ -216,7 +189,7 @@ static void what_was_said_again_takes_the_place(void **state)
     check_ids(aisdk_as_seen(a, &(dgm_canon_messages){list, 11}), "u u.answer v v.answer w ");
 }
 
-DGM_TEST_MAIN(dgm_test(paths), dgm_test(a_message_of_the_users_has_an_answer),
+DGM_TEST_MAIN(dgm_test(a_message_of_the_users_has_an_answer),
               dgm_test(edited_and_regenerated_messages_are_new_turns),
               dgm_test(results_go_on_with_their_message), dgm_test(tools_are_a_list_or_named),
               dgm_test(what_is_wrong_is_named), dgm_test(notes_come_back),

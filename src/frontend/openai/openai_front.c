@@ -1,82 +1,11 @@
-/* frontend/openai/openai_front.c - paths below /v1. */
+/* frontend/openai/openai_front.c - routes below /v1. */
 #include "frontend/openai/openai_front.h"
 #include "base/ids.h"
 #include "frontend/openai/chat_front_int.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
 #include "frontend/openai/openai_model.h"
-
-/* What stands behind the prefix; absent: it has another. "/models" is no prefix of "/modelsx". */
-static dgm_str below(dgm_str path, dgm_str prefix)
-{
-    if (!dgm_str_starts(path, prefix) || (path.n > prefix.n && path.p[prefix.n] != '/'))
-        return (dgm_str){0};
-    return (dgm_str){path.p + prefix.n, path.n - prefix.n};
-}
-
-/* The path below /v1. Absent: it is not below /v1, or it belongs to A2A 0.3 over HTTP, which has these names there.
- * Every other path is ours, also an unknown one: OpenAI's libraries can read only OpenAI's errors. */
-static dgm_str ours(dgm_str path)
-{
-    static const char *const a2a[] = {"/message:", "/tasks", "/card"};
-    dgm_str rest = below(path, DGM_STR("/v1"));
-    for (size_t i = 0; rest.p && i < sizeof a2a / sizeof *a2a; i++) {
-        if (dgm_str_starts(rest, dgm_str_from(a2a[i])))
-            return (dgm_str){0};
-    }
-    return rest;
-}
-
-static void fail_unknown(dgm_http_exchange *x)
-{
-    dgm_err err = {0};
-    dgm_front_note_kind(x, DGM_FRONT_OPENAI, NULL);
-    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL,
-             "unknown path; below /v1 there are /chat/completions, /responses, /conversations, "
-             "/models and /files");
-    openai_fail_err(x, &err, NULL);
-}
-
-/* False: another method, and the caller was told. */
-static bool is_method(dgm_http_exchange *x, bool post)
-{
-    dgm_str method = dgm_http_request_of(x)->method;
-    if (post ? dgm_str_is(method, "POST") : dgm_str_is(method, "GET") || dgm_str_is(method, "HEAD"))
-        return true;
-    openai_fail_method(x, post ? "POST" : "GET, HEAD");
-    return false;
-}
-
-static void take_models(const dgm_turn_request *q, dgm_str rest)
-{
-    dgm_front_note_kind(q->x, DGM_FRONT_OPENAI, "models");
-    if (!is_method(q->x, false))
-        return;
-    if (rest.n > 1)
-        openai_model_give(q, (dgm_str){rest.p + 1, rest.n - 1});
-    else
-        openai_model_list(q);
-}
-
-/* /ID/content */
-static void take_files(const dgm_turn_request *q, dgm_str rest)
-{
-    dgm_str end = DGM_STR("/content");
-    dgm_front_note_kind(q->x, DGM_FRONT_OPENAI, "files.content");
-    if (rest.n < end.n + 2 || memcmp(rest.p + rest.n - end.n, end.p, end.n) != 0)
-        fail_unknown(q->x);
-    else if (is_method(q->x, false))
-        openai_file_give(q, (dgm_str){rest.p + 1, rest.n - end.n - 1});
-}
-
-static void take_chat(const dgm_turn_request *q, dgm_str rest)
-{
-    dgm_front_note_kind(q->x, DGM_FRONT_OPENAI, "chat.completions");
-    if (!dgm_str_is(rest, "/completions"))
-        fail_unknown(q->x);
-    else if (is_method(q->x, true))
-        chat_take(q);
-}
+#include "frontend/openai/responses_front_int.h"
 
 /* OpenAI's libraries show how an answer calls its request, with every error: it is found in the log by that. */
 static void name_request(dgm_http_exchange *x)
@@ -95,33 +24,97 @@ static void name_request(dgm_http_exchange *x)
         note->request = dgm_http_keep_text(x, also->value);
 }
 
-static bool take(const dgm_turn_request *q)
+static void openai_refuse(const dgm_front_request *q, const dgm_err *err,
+                          const dgm_http_header *headers, size_t n)
 {
-    dgm_str path = ours(q->path), rest;
-    if (!path.p)
-        return false;
     name_request(q->x);
-    if ((rest = below(path, DGM_STR("/chat"))).p)
-        take_chat(q, rest);
-    else if ((rest = below(path, DGM_STR("/models"))).p)
-        take_models(q, rest);
-    else if ((rest = below(path, DGM_STR("/files"))).p)
-        take_files(q, rest);
-    else if (!dgm_responses_take(q, path))
-        fail_unknown(q->x);
-    return true;
+    struct openai_error e = openai_error_of(dgm_http_arena(q->x), err, NULL);
+    openai_fail_with(q->x, &e, headers, n);
 }
 
-static bool refuse(dgm_http_exchange *x, dgm_str path, const dgm_err *err,
-                   const dgm_http_header *headers, size_t n)
+static void openai_refuse_method(const dgm_front_request *q, const char *allow)
 {
-    if (!ours(path).p)
-        return false;
-    dgm_front_note_kind(x, DGM_FRONT_OPENAI, NULL);
-    name_request(x);
-    struct openai_error e = openai_error_of(dgm_http_arena(x), err, NULL);
-    openai_fail_with(x, &e, headers, n);
-    return true;
+    name_request(q->x);
+    openai_fail_method(q->x, allow);
 }
 
-const dgm_turn_front dgm_front_openai = {.name = "openai", .take = take, .refuse = refuse};
+/* ---- routes ----------------------------------------------------------------------------------------------------- */
+
+static void openai_handle_chat(const dgm_front_request *q)
+{
+    name_request(q->x);
+    chat_take(q);
+}
+
+static void openai_handle_models(const dgm_front_request *q)
+{
+    name_request(q->x);
+    if (q->params[0].n)
+        openai_model_give(q, q->params[0]);
+    else
+        openai_model_list(q);
+}
+
+static void openai_handle_file(const dgm_front_request *q)
+{
+    name_request(q->x);
+    openai_file_give(q, q->params[0]);
+}
+
+#define RESPONSES_HANDLER(name)                                                                    \
+    static void name##_request(const dgm_front_request *q)                                         \
+    {                                                                                              \
+        name_request(q->x);                                                                        \
+        name(responses_new_op(q));                                                                 \
+    }
+RESPONSES_HANDLER(responses_create)
+RESPONSES_HANDLER(responses_retrieve)
+RESPONSES_HANDLER(responses_delete)
+RESPONSES_HANDLER(responses_cancel)
+RESPONSES_HANDLER(responses_input_items)
+RESPONSES_HANDLER(conversation_create)
+RESPONSES_HANDLER(conversation_give)
+RESPONSES_HANDLER(conversation_update)
+RESPONSES_HANDLER(conversation_delete)
+RESPONSES_HANDLER(conversation_list_items)
+RESPONSES_HANDLER(conversation_add_items)
+RESPONSES_HANDLER(conversation_give_item)
+RESPONSES_HANDLER(conversation_delete_item)
+
+/* clang-format off */
+#define ROUTE(method, pattern, operation, body, handle) {DGM_ROUTE_##method, pattern, operation, DGM_ACCESS_CALLER, DGM_BODY_##body, handle, 0, DGM_SCOPE_AGENT}
+static const dgm_route openai_routes[] = {
+    ROUTE(POST,   "/v1/chat/completions",                "chat.completions",       MESSAGES, openai_handle_chat),
+    ROUTE(GET,    "/v1/models[/]",                       "models",                 SMALL,    openai_handle_models),
+    ROUTE(GET,    "/v1/models/{model...}",               "models",                 SMALL,    openai_handle_models),
+    ROUTE(GET,    "/v1/files/{file...}/content",         "files.content",          SMALL,    openai_handle_file),
+    ROUTE(POST,   "/v1/responses[/]",                    "CreateResponse",         MESSAGES, responses_create_request),
+    ROUTE(GET,    "/v1/responses/{response}[/]",         "GetResponse",            SMALL,    responses_retrieve_request),
+    ROUTE(DELETE, "/v1/responses/{response}[/]",         "DeleteResponse",         SMALL,    responses_delete_request),
+    ROUTE(POST,   "/v1/responses/{response}/cancel[/]",  "CancelResponse",         SMALL,    responses_cancel_request),
+    ROUTE(GET,    "/v1/responses/{response}/input_items[/]", "ListInputItems",     SMALL,    responses_input_items_request),
+    ROUTE(POST,   "/v1/conversations[/]",                "CreateConversation",     MESSAGES, conversation_create_request),
+    ROUTE(GET,    "/v1/conversations/{conversation}[/]", "GetConversation",        SMALL,    conversation_give_request),
+    ROUTE(POST,   "/v1/conversations/{conversation}[/]", "UpdateConversation",     SMALL,    conversation_update_request),
+    ROUTE(DELETE, "/v1/conversations/{conversation}[/]", "DeleteConversation",     SMALL,    conversation_delete_request),
+    ROUTE(GET,    "/v1/conversations/{conversation}/items[/]", "ListConversationItems", SMALL,    conversation_list_items_request),
+    ROUTE(POST,   "/v1/conversations/{conversation}/items[/]", "AddConversationItems",  MESSAGES, conversation_add_items_request),
+    ROUTE(GET,    "/v1/conversations/{conversation}/items/{item}[/]", "GetConversationItem",    SMALL, conversation_give_item_request),
+    ROUTE(DELETE, "/v1/conversations/{conversation}/items/{item}[/]", "DeleteConversationItem", SMALL, conversation_delete_item_request),
+};
+/* clang-format on */
+
+/* Also unknown paths get OpenAI's errors, because its libraries can read no others. A2A 0.3 over HTTP has some paths
+ * below /v1, too. */
+static const char *const openai_prefixes[] = {"/v1", NULL};
+
+const dgm_frontend dgm_front_openai = {
+    .name = "openai",
+    .title = "OpenAI",
+    .base = "/v1",
+    DGM_ROUTES(openai_routes),
+    .prefixes = openai_prefixes,
+    .unknown_path = "unknown path; below /v1 there are /chat/completions, /responses, "
+                    "/conversations, /models and /files",
+    .refuse = openai_refuse,
+    .refuse_method = openai_refuse_method};

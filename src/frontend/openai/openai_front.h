@@ -7,8 +7,4 @@
 
 #include "frontend/turn/turn.h"
 
-extern const dgm_turn_front dgm_front_openai;
-
-/* responses_front.c: /v1/responses... and /v1/conversations..., path "/responses..." (below /v1). False: no path
- * of its. */
-bool dgm_responses_take(const dgm_turn_request *q, dgm_str path_below_v1);
+extern const dgm_frontend dgm_front_openai;

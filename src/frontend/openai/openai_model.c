@@ -4,39 +4,6 @@
 #include "frontend/openai/openai_errors.h"
 #include "frontend/words.h"
 
-static const dgm_turn_agent *agent_of(const dgm_turns_options *o, dgm_str id)
-{
-    for (size_t i = 0; i < o->n_agents; i++) {
-        if (dgm_str_eq(o->agents[i].id, id))
-            return &o->agents[i];
-    }
-    return NULL;
-}
-
-/* What stands behind the prefix; absent: it has another. */
-static dgm_str behind(dgm_str s, dgm_str prefix)
-{
-    return dgm_str_starts(s, prefix) ? (dgm_str){s.p + prefix.n, s.n - prefix.n} : (dgm_str){0};
-}
-
-static dgm_str behind_tenant(dgm_str model, dgm_str tenant)
-{
-    dgm_str rest = tenant.n ? behind(model, tenant) : (dgm_str){0};
-    return rest.n ? behind(rest, DGM_STR("/")) : (dgm_str){0};
-}
-
-const dgm_turn_agent *openai_model_named(const dgm_turns_options *o, dgm_str tenant, dgm_str model)
-{
-    const dgm_turn_agent *found;
-    dgm_str names[] = {model, behind(model, DGM_STR("a2a/")), behind(model, DGM_STR("agent:")),
-                       behind_tenant(model, tenant)};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (names[i].n && (found = agent_of(o, names[i])))
-            return found;
-    }
-    return NULL;
-}
-
 /* Agents of these types call no tool of a caller and produce no data that could be a call's arguments. */
 bool openai_looks_at_tools(const dgm_turn_agent *agent)
 {
@@ -132,7 +99,7 @@ void openai_model_give(const dgm_turn_request *q, dgm_str raw_id)
     dgm_str id;
     const dgm_turn_agent *agent = NULL;
     if (dgm_percent_decode(dgm_http_arena(q->x), raw_id, false, &id))
-        agent = openai_model_named(dgm_turns_options_of(q->turns), q->owner.tenant, id);
+        agent = dgm_turns_find_agent(dgm_turns_options_of(q->turns), q->owner.tenant, id);
     if (!agent || (q->agent && agent != q->agent)) {
         openai_fail_model(q, raw_id);
         return;

@@ -1,5 +1,5 @@
 /*
- * frontend/openai/openai_model.h - agents as models: `x`, `a2a/x`, `agent:x`, `TENANT/x` are the agent x.
+ * frontend/openai/openai_model.h - agents as models, by the names of dgm_turns_find_agent.
  *
  * At /agents/ID/v1/... it is that agent whatever the model is called, for clients that cannot choose one. The
  * spelling of the request is what answers echo.
@@ -8,13 +8,11 @@
 
 #include "frontend/turn/turn.h"
 
-/* By its name alone; tenant: the caller's. NULL: there is none. */
-const dgm_turn_agent *openai_model_named(const dgm_turns_options *o, dgm_str tenant, dgm_str model);
 /* The agent that a request is for. */
 static inline const dgm_turn_agent *openai_model_find(const dgm_turn_request *q, dgm_str model)
 {
     return q->agent ? q->agent
-                    : openai_model_named(dgm_turns_options_of(q->turns), q->owner.tenant, model);
+                    : dgm_turns_find_agent(dgm_turns_options_of(q->turns), q->owner.tenant, model);
 }
 /* May it call a tool of its caller, or produce data that can be the arguments of one (openai_output.h)? */
 bool openai_looks_at_tools(const dgm_turn_agent *agent);

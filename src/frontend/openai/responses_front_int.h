@@ -1,7 +1,7 @@
 /*
  * frontend/openai/responses_front_int.h - one request for responses or conversations on its way.
  *
- *   responses_front.c          paths: which operation
+ *   responses_front.c          one request and its answer
  *   responses_front_request.c  what a request says, and what of it is kept with its turn
  *   responses_front_refs.c     references to items of earlier responses
  *   responses_front_chain.c    where it goes on: previous_response_id, conversation
@@ -58,6 +58,7 @@ static inline yyjson_val *responses_given(const yyjson_val *v, const char *name)
 
 /* ---- responses_front.c -------------------------------------------------------------------------------------------- */
 
+struct responses_op *responses_new_op(const dgm_front_request *q);
 void responses_fail(struct responses_op *op,
                     const dgm_err *err); /* the pointer is one into the body */
 /* 404: "Response with id 'resp_x' not found." */

@@ -3,7 +3,6 @@
 #include "base/limits.h"
 #include "canon/message_content.h"
 #include "frontend/list_limits.h"
-#include "frontend/openai/openai_model.h"
 #include "frontend/words.h"
 #include "wire/agui/agui_codec.h"
 #include "wire/responses/responses.h"
@@ -41,32 +40,19 @@ static void refuse_for(dgm_http_exchange *x, const dgm_err *err, const dgm_http_
 
 /* ---- requests ---------------------------------------------------------------------------------------------- */
 
-struct dialect {
-    const char *path;
-    const char *operation;
+static const struct dialect {
     const dgm_canon_codec *requests, *events;
     const struct dgm_list_limit *lists;
     int leave; /* DGM_LEAVE_ */
+} dialects[] = {
+    {&dgm_codec_agui, &dgm_codec_agui_simple, dgm_list_limits_agui, DGM_LEAVE_AGUI},
+    {&dgm_codec_responses, &dgm_codec_responses_simple, dgm_list_limits_responses,
+     DGM_LEAVE_RESPONSES},
 };
-static const struct dialect dialects[] = {
-    {"/simple/ag-ui", "SimpleRun", &dgm_codec_agui, &dgm_codec_agui_simple, dgm_list_limits_agui,
-     DGM_LEAVE_AGUI},
-    {"/simple/responses", "SimpleResponse", &dgm_codec_responses, &dgm_codec_responses_simple,
-     dgm_list_limits_responses, DGM_LEAVE_RESPONSES},
-};
-
-static const struct dialect *dialect_of(dgm_str path)
-{
-    for (size_t i = 0; i < sizeof dialects / sizeof *dialects; i++) {
-        if (dgm_str_eq(path, dgm_str_from(dialects[i].path)))
-            return &dialects[i];
-    }
-    return NULL;
-}
 
 /* Lives in the exchange's arena. */
 struct run {
-    dgm_turn_request q;
+    dgm_front_request q;
     const struct dialect *dialect;
     dgm_canon_input input;
     dgm_str context; /* empty: a new one */
@@ -95,7 +81,6 @@ static dgm_code read_conversation(dgm_reader *r, yyjson_val *body, dgm_str *ret)
 /* What Responses says of where it goes, and to whom. */
 static dgm_code read_address(dgm_reader *r, yyjson_val *body, struct run *run)
 {
-    const dgm_turns_options *o = dgm_turns_options_of(run->q.turns);
     dgm_str model, other;
     dgm_code rc;
     if ((rc = need_text(r, body, "model", &model)) ||
@@ -107,7 +92,8 @@ static dgm_code read_address(dgm_reader *r, yyjson_val *body, struct run *run)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "previous_response_id"),
                         "events of this dialect name no responses: go on with `conversation`");
     if (model.n && !run->q.agent &&
-        !(run->q.agent = openai_model_named(o, run->q.owner.tenant, model)))
+        !(run->q.agent =
+              dgm_turns_find_agent(dgm_turns_options_of(run->q.turns), run->q.owner.tenant, model)))
         return dgm_fail(r->err, DGM_NO_SUCH_METHOD, DGM_AT_LIT(NULL, "model"), "unknown agent");
     return DGM_OK;
 }
@@ -190,37 +176,41 @@ static void ask(struct run *run)
     dgm_turn_ask(ask, on_sent, run);
 }
 
-static bool take(const dgm_turn_request *q)
+static void simple_handle(const dgm_front_request *q)
 {
-    const struct dialect *dialect = dialect_of(q->path);
-    dgm_err err = {0};
-    if (!dialect)
-        return false;
-    dgm_front_note_kind(q->x, DGM_FRONT_SIMPLE, dialect->operation);
-    if (!dgm_str_is(dgm_http_request_of(q->x)->method, "POST")) {
-        static const dgm_http_header allow = {{"Allow", 5}, {"POST, OPTIONS", 13}};
-        dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "method not allowed: use POST");
-        refuse_with(q->x, &err, 405, &allow, 1);
-        return true;
-    }
     struct run *run = dgm_new(dgm_http_arena(q->x), struct run);
+    dgm_err err = {0};
     run->q = *q;
-    run->dialect = dialect;
+    run->dialect = &dialects[q->route->op];
     if (read_run(run, &err))
         refuse_for(q->x, &err, NULL, 0);
     else
         ask(run);
-    return true;
 }
 
-static bool refuse(dgm_http_exchange *x, dgm_str path, const dgm_err *err,
-                   const dgm_http_header *headers, size_t n)
+static void simple_refuse(const dgm_front_request *q, const dgm_err *err,
+                          const dgm_http_header *headers, size_t n)
 {
-    if (!dialect_of(path))
-        return false;
-    dgm_front_note_kind(x, DGM_FRONT_SIMPLE, NULL);
-    refuse_for(x, err, headers, n);
-    return true;
+    refuse_for(q->x, err, headers, n);
 }
 
-const dgm_turn_front dgm_front_simple = {.name = "simple", .take = take, .refuse = refuse};
+static void simple_refuse_method(const dgm_front_request *q, const char *allow)
+{
+    dgm_http_header header = {DGM_STR("Allow"), dgm_str_from(allow)};
+    dgm_err err = {0};
+    dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "method not allowed: use POST");
+    refuse_with(q->x, &err, 405, &header, 1);
+}
+
+/* clang-format off */
+static const dgm_route simple_routes[] = {
+    {DGM_ROUTE_POST, "/simple/ag-ui",     "SimpleRun",      DGM_ACCESS_CALLER, DGM_BODY_MESSAGES, simple_handle, 0, DGM_SCOPE_AGENT},
+    {DGM_ROUTE_POST, "/simple/responses", "SimpleResponse", DGM_ACCESS_CALLER, DGM_BODY_MESSAGES, simple_handle, 1, DGM_SCOPE_AGENT},
+};
+/* clang-format on */
+
+const dgm_frontend dgm_front_simple = {.name = "simple",
+                                       DGM_ROUTES(simple_routes),
+                                       .lists_options = true,
+                                       .refuse = simple_refuse,
+                                       .refuse_method = simple_refuse_method};

@@ -11,4 +11,4 @@
 
 #include "frontend/turn/turn.h"
 
-extern const dgm_turn_front dgm_front_simple;
+extern const dgm_frontend dgm_front_simple;

@@ -47,6 +47,36 @@ struct scratch *turns_scratch(dgm_turns *t)
     return s;
 }
 
+/* ---- agents by name -------------------------------------------------------------------------------------------- */
+
+static const dgm_turn_agent *turns_agent_of(const dgm_turns_options *o, dgm_str id)
+{
+    for (size_t i = 0; i < o->n_agents; i++) {
+        if (dgm_str_eq(o->agents[i].id, id))
+            return &o->agents[i];
+    }
+    return NULL;
+}
+
+/* The text behind the prefix; absent: the string has another one. */
+static dgm_str turns_without(dgm_str s, dgm_str prefix)
+{
+    return dgm_str_starts(s, prefix) ? (dgm_str){s.p + prefix.n, s.n - prefix.n} : (dgm_str){0};
+}
+
+const dgm_turn_agent *dgm_turns_find_agent(const dgm_turns_options *o, dgm_str tenant, dgm_str name)
+{
+    const dgm_turn_agent *found;
+    dgm_str rest = tenant.n ? turns_without(name, tenant) : (dgm_str){0};
+    dgm_str ids[] = {name, turns_without(name, DGM_STR("a2a/")),
+                     turns_without(name, DGM_STR("agent:")), turns_without(rest, DGM_STR("/"))};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        if (ids[i].n && (found = turns_agent_of(o, ids[i])))
+            return found;
+    }
+    return NULL;
+}
+
 /* ---- requests ------------------------------------------------------------------------------------------------- */
 
 dgm_code dgm_turn_body(dgm_http_exchange *x, yyjson_val **ret_body, dgm_err *err)

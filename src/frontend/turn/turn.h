@@ -24,7 +24,8 @@ typedef struct dgm_turn_agent {
     dgm_str organization;               /* who provides it; may be empty */
     const char *type;                   /* of backend */
     int64_t created_s;
-    bool answer_in_status; /* answer_source: status */
+    bool answer_in_status;     /* answer_source: status */
+    struct dgm_a2a_front *a2a; /* its settings for A2A */
 } dgm_turn_agent;
 
 /* Runs that nobody waits for: what becomes of them, per protocol (config: on_disconnect). */
@@ -50,27 +51,11 @@ typedef struct dgm_turns dgm_turns;
 dgm_turns *dgm_turns_new(const dgm_turns_options *o);
 void dgm_turns_free(dgm_turns *t); /* NULL is fine */
 const dgm_turns_options *dgm_turns_options_of(const dgm_turns *t);
+/* The agent that a caller of this tenant names: `x`, `a2a/x`, `agent:x`, `TENANT/x` are the agent x. NULL: unknown. */
+const dgm_turn_agent *dgm_turns_find_agent(const dgm_turns_options *o, dgm_str tenant,
+                                           dgm_str name);
 
-/* One request for a frontend. */
-typedef struct dgm_turn_request {
-    dgm_turns *turns;
-    dgm_http_exchange *x;
-    dgm_owner owner; /* who asks */
-    const dgm_turn_agent
-        *agent;   /* whose address it is; NULL: nobody's, the default unless the body names one */
-    dgm_str path; /* below the agent's address */
-} dgm_turn_request;
-
-/* A frontend, as the router knows it. */
-typedef struct dgm_turn_front {
-    const char *name; /* "ag-ui", "openai", "ai-sdk", "simple" */
-    /* False: no path of its. On true it is, or will be, answered (405 for a method that the path does not take). */
-    bool (*take)(const dgm_turn_request *q);
-    /* What the router refuses (credentials, origin, not found) at a path of its, in its own words; false: no
-     * path of its. */
-    bool (*refuse)(dgm_http_exchange *x, dgm_str path, const dgm_err *err,
-                   const dgm_http_header *headers, size_t n);
-} dgm_turn_front;
+typedef dgm_front_request dgm_turn_request;
 
 /* ---- reading requests ----------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* frontend/web/web.c - the page's files and the catalog. */
 #include "frontend/web/web.h"
 #include "frontend/cached.h"
-#include "frontend/frontend.h"
 #include "frontend/web/web_files.h"
 #include "json/json.h"
 
@@ -24,7 +23,6 @@ static void give_file(dgm_http_exchange *x, const dgm_web_file *f)
                      .vary = DGM_STR("Accept, Origin"),
                      .more = more,
                      .n_more = sizeof more / sizeof *more};
-    dgm_front_note_kind(x, DGM_FRONT_PAGE, NULL);
     dgm_cached_give(x, &it);
 }
 
@@ -41,8 +39,6 @@ bool dgm_web_wants_page(const dgm_http_request *r)
 {
     dgm_str accept = dgm_http_header_of(r, DGM_STR("accept"));
     dgm_str html = DGM_STR("text/html");
-    if (!dgm_str_is(r->method, "GET") && !dgm_str_is(r->method, "HEAD"))
-        return false;
     for (size_t i = 0; i + html.n <= accept.n; i++) {
         if (dgm_str_eq_nocase((dgm_str){accept.p + i, html.n}, html))
             return true;
@@ -55,14 +51,9 @@ void dgm_web_give_page(dgm_http_exchange *x)
     give_file(x, find_file(DGM_STR("index.html")));
 }
 
-bool dgm_web_give_file(dgm_http_exchange *x, dgm_str path)
+bool dgm_web_give_file(dgm_http_exchange *x, dgm_str name)
 {
-    dgm_str folder = DGM_STR("/web/");
-    const dgm_http_request *r = dgm_http_request_of(x);
-    if (!dgm_str_starts(path, folder) ||
-        (!dgm_str_is(r->method, "GET") && !dgm_str_is(r->method, "HEAD")))
-        return false;
-    const dgm_web_file *f = find_file((dgm_str){path.p + folder.n, path.n - folder.n});
+    const dgm_web_file *f = find_file(name);
     if (f)
         give_file(x, f);
     return f;
@@ -120,6 +111,5 @@ void dgm_web_give_catalog(dgm_http_exchange *x, const dgm_web_agent *agents, siz
                      .vary = DGM_STR("Origin"),
                      .modified_s = made_s};
     dgm_buf_done(&b);
-    dgm_front_note_kind(x, DGM_FRONT_CATALOG, NULL);
     dgm_cached_give(x, &it);
 }

@@ -18,8 +18,8 @@ typedef struct dgm_web_agent {
 void dgm_web_give_catalog(dgm_http_exchange *x, const dgm_web_agent *agents, size_t n,
                           dgm_str public_url, int64_t made_s);
 
-/* Is it a browser that wants to see something at this path? */
+/* Does a GET or HEAD come from a browser that wants to show something? */
 bool dgm_web_wants_page(const dgm_http_request *r);
 void dgm_web_give_page(dgm_http_exchange *x);
-/* "/web/page.js": false: there is no such file. GET and HEAD. */
-bool dgm_web_give_file(dgm_http_exchange *x, dgm_str path);
+/* "page.js"; false: there is no such file. */
+bool dgm_web_give_file(dgm_http_exchange *x, dgm_str name);

@@ -1,5 +1,5 @@
-/* frontend/openai/test_openai_model.c - names of models. */
-#include "frontend/openai/openai_model.h"
+/* frontend/turn/test_turn_agents.c - names of agents. */
+#include "frontend/turn/turn.h"
 #include "support/check.h"
 
 static const dgm_turn_agent agents[] = {{.id = {"hello", 5}}, {.id = {"demo", 4}}};
@@ -7,7 +7,7 @@ static const dgm_turns_options options = {.agents = agents, .n_agents = 2, .firs
 
 static const dgm_turn_agent *named(const char *tenant, const char *model)
 {
-    return openai_model_named(&options, dgm_str_from(tenant), dgm_str_from(model));
+    return dgm_turns_find_agent(&options, dgm_str_from(tenant), dgm_str_from(model));
 }
 
 static void an_agent_has_four_names(void **state)
@@ -20,7 +20,7 @@ static void an_agent_has_four_names(void **state)
     assert_ptr_equal(named("", "hello"), &agents[0]);
 }
 
-static void other_names_are_nobodys(void **state)
+static void other_names_are_unknown(void **state)
 {
     static const char *const names[] = {"",       "gpt-4o",     "demo2",     "dem",      "a2a/",
                                         "agent:", "other/demo", "a2a/a2a/x", "/demo",    "demo/",
@@ -33,4 +33,4 @@ static void other_names_are_nobodys(void **state)
     assert_null(named("", "acme/demo"));
 }
 
-DGM_TEST_MAIN(dgm_test(an_agent_has_four_names), dgm_test(other_names_are_nobodys))
+DGM_TEST_MAIN(dgm_test(an_agent_has_four_names), dgm_test(other_names_are_unknown))
