@@ -155,3 +155,19 @@ def _(wire):
     check(r.get("content-length"), r)
     check(r.get("date"), f"no Date: {r}")
     same(r.get("x-powered-by"), None, "X-Powered-By")
+
+
+# ---- an envelope where an object of another kind is expected -----------------------------------------------------------
+
+INNER = {"a request for another method": {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "x"}},
+         "an error": {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "x"}}}
+
+
+@each("an envelope that carries something else is invalid as params: {}", INNER)
+def _(what):
+    client(RPC1).rpc({"jsonrpc": "2.0", "id": 7, "method": "SendMessage", "params": INNER[what]}, id=7).expect("InvalidParams")
+
+
+@each("an envelope that carries something else is invalid as a body of REST: {}", INNER)
+def _(what):
+    client(REST1).rest("POST", "/message:send", json_bytes(INNER[what])).expect("InvalidParams")

@@ -86,6 +86,9 @@ bool takes_media_type(dgm_strs modes, dgm_str type); /* no modes take all, and n
 
 void rpc_take(struct op *op, const dgm_http_request *r);
 void rest_take(struct op *op, const dgm_front_request *q);
+/* An object of this kind, and no other. */
+dgm_code a2a_decode_request(struct op *op, const dgm_codec *codec, yyjson_val *v,
+                            dgm_object_kind kind, void **ret_request, dgm_err *err);
 void fail_version(struct op *op); /* with a word about those that are spoken */
 
 /* ---- a2a_front_ops.c, a2a_front_list.c -------------------------------------------------------------------------- */

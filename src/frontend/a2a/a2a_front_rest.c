@@ -54,10 +54,8 @@ static dgm_code query_list(struct op *op, void **ret_request, dgm_err *err)
                  {"pageSize", false},       {"pageToken", false},
                  {"historyLength", false},  {"statusTimestampAfter", false},
                  {"includeArtifacts", true}};
-    dgm_reader reader = {.arena = op->arena, .strict = true, .drop_unknown = true, .err = err};
     struct scratch *s = front_scratch(op->front);
     yyjson_val *v;
-    dgm_frame frame;
     dgm_buf_add_char(&s->out, '{');
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         dgm_str value =
@@ -73,11 +71,9 @@ static dgm_code query_list(struct op *op, void **ret_request, dgm_err *err)
     dgm_buf_add_char(&s->out, '}');
     dgm_code rc = dgm_json_read(op->arena, dgm_arena_dup(op->arena, dgm_buf_str(&s->out)),
                                 DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err);
-    if (!rc)
-        rc = dgm_codec_a2a_10.decode(&reader, v, DGM_OBJECT_LIST_TASKS_REQUEST, false, &frame);
-    if (!rc)
-        *ret_request = frame.object.it;
-    return rc;
+    return rc ? rc
+              : a2a_decode_request(op, &dgm_codec_a2a_10, v, DGM_OBJECT_LIST_TASKS_REQUEST,
+                                   ret_request, err);
 }
 
 /* ---- the body --------------------------------------------------------------------------------------------------------- */
@@ -85,17 +81,11 @@ static dgm_code query_list(struct op *op, void **ret_request, dgm_err *err)
 static dgm_code read_body(struct op *op, dgm_object_kind kind, void **ret_request, dgm_err *err)
 {
     dgm_str body = dgm_http_request_of(op->x)->body;
-    dgm_reader reader = {.arena = op->arena, .strict = true, .drop_unknown = true, .err = err};
     yyjson_val *v;
-    dgm_frame frame;
     dgm_code rc = dgm_json_read(op->arena, body, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err);
     if (!rc && !yyjson_is_obj(v))
         rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s", dgm_json_type(v));
-    if (!rc)
-        rc = op->codec->decode(&reader, v, kind, false, &frame);
-    if (!rc)
-        *ret_request = frame.object.it;
-    return rc;
+    return rc ? rc : a2a_decode_request(op, op->codec, v, kind, ret_request, err);
 }
 
 /* Of a request whose path says all: the body may be missing, null, or an object that adds a tenant. */

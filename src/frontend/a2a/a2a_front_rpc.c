@@ -60,22 +60,32 @@ static bool settle_method(struct op *op, dgm_str name, enum version asked, bool 
     return false;
 }
 
+dgm_code a2a_decode_request(struct op *op, const dgm_codec *codec, yyjson_val *v,
+                            dgm_object_kind kind, void **ret_request, dgm_err *err)
+{
+    dgm_reader reader = {.arena = op->arena, .strict = true, .drop_unknown = true, .err = err};
+    dgm_frame frame;
+    dgm_code rc = codec->decode(&reader, v, kind, false, &frame);
+    /* a value that looks like a JSON-RPC envelope is decoded as the object that it carries */
+    if (!rc && frame.object.kind != kind)
+        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected %s, got %s", dgm_object_kind_name(kind),
+                      dgm_object_kind_name(frame.object.kind));
+    if (!rc)
+        *ret_request = frame.object.it;
+    return rc;
+}
+
 static dgm_code read_params(struct op *op, const dgm_rpc *rpc, void **ret_request, dgm_err *err)
 {
     static const dgm_task_request nothing;
     yyjson_val *params;
-    dgm_frame frame;
-    dgm_reader reader = {.arena = op->arena, .strict = true, .drop_unknown = true, .err = err};
     dgm_code rc = dgm_rpc_params(rpc, op->method == DGM_METHOD_EXTENDED_CARD, NULL, &params, err);
     if (rc)
         return rc;
     *ret_request = (void *)(uintptr_t)&nothing;
     if (!params)
         return DGM_OK;
-    rc = op->codec->decode(&reader, params, methods[op->method].params, false, &frame);
-    if (!rc)
-        *ret_request = frame.object.it;
-    return rc;
+    return a2a_decode_request(op, op->codec, params, methods[op->method].params, ret_request, err);
 }
 
 static bool streams(dgm_method method)
