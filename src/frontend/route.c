@@ -78,7 +78,7 @@ static struct route_node *route_add_text(dgm_route_tree *t, struct route_node *n
     struct route_node *child = route_text_child(node, text);
     if (child)
         return child;
-    if ((node->n_edges + 1) * 2 > (node->edges ? node->mask + 1 : 0)) {
+    if ((node->n_edges + 1) * 4 > (node->edges ? node->mask + 1 : 0)) { /* few collisions */
         size_t size = node->edges ? (node->mask + 1) * 2 : 4;
         struct route_edge *edges = dgm_new_n(t->arena, struct route_edge, size);
         for (size_t i = 0; node->edges && i <= node->mask; i++) {
@@ -260,11 +260,12 @@ static const struct route_node *route_walk(const dgm_route_tree *t, dgm_str path
 
 static const dgm_route *route_of_method(const struct route_node *node, dgm_str method, size_t *ret)
 {
-    bool is_head = dgm_str_is(method, "HEAD");
-    *ret = is_head || dgm_str_is(method, "GET") ? ROW_GET
-           : dgm_str_is(method, "POST")         ? ROW_POST
-           : dgm_str_is(method, "DELETE")       ? ROW_DELETE
-                                                : N_ROWS;
+    bool is_head = false;
+    *ret = dgm_str_is(method, "GET")                ? ROW_GET
+           : dgm_str_is(method, "POST")             ? ROW_POST
+           : (is_head = dgm_str_is(method, "HEAD")) ? ROW_GET
+           : dgm_str_is(method, "DELETE")           ? ROW_DELETE
+                                                    : N_ROWS;
     const dgm_route *row = *ret < N_ROWS ? node->rows[*ret] : NULL;
     return row && is_head && row->method == DGM_ROUTE_STREAM ? NULL : row;
 }
@@ -277,7 +278,7 @@ void dgm_route_match(const dgm_route_tree *t, dgm_str method, dgm_str path, dgm_
     size_t i;
     q->path = path;
     q->agent_id = (dgm_str){0};
-    if (path.n > agents.n && dgm_str_starts(path, agents)) {
+    if (path.n > agents.n && path.p[1] == 'a' && dgm_str_starts(path, agents)) {
         dgm_str rest = {path.p + agents.n, path.n - agents.n};
         const char *slash = memchr(rest.p, '/', rest.n);
         q->agent_id = (dgm_str){rest.p, slash ? (size_t)(slash - rest.p) : rest.n};

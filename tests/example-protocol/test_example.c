@@ -54,8 +54,9 @@ static void requests_reach_the_frontend(void **state)
     dgm_err err = {0};
     (void)state;
     check_ok(dgm_loops_new(1, &loops, &err), err);
-    check_ok(dgm_http_server_new(
-                 loops, &o, (dgm_http_handler){.on_request = on_request, .user = tree}, &server, &err),
+    check_ok(dgm_http_server_new(loops, &o,
+                                 (dgm_http_handler){.on_request = on_request, .user = tree},
+                                 &server, &err),
              err);
     check_ok(dgm_http_server_start(server, &err), err);
     check_ok(dgm_loops_start(loops, &err), err);

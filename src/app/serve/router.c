@@ -431,7 +431,7 @@ static bool refuse_head(struct visit *v, const dgm_http_request *q, bool is_new)
 /* Browsers ask before they send a request of another origin; operations are not for pages. */
 static bool is_preflight(const struct head *h, const dgm_http_request *q)
 {
-    return dgm_gate_is_preflight(q) && !(h->q.front && h->q.front->serves_early);
+    return !(h->q.front && h->q.front->serves_early) && dgm_gate_is_preflight(q);
 }
 
 /* The body has not arrived: what is refused here is not waited for. */

@@ -8,7 +8,8 @@
 #include "frontend/openai/openai_front.h"
 #include "frontend/simple/simple_front.h"
 
-const dgm_frontend *const dgm_frontends[] = {&dgm_front_a2a_rpc,
+const dgm_frontend *const dgm_frontends[] = {&dgm_front_operations,
+                                             &dgm_front_a2a_rpc,
                                              &dgm_front_a2a_rest,
                                              &dgm_front_openai,
                                              &dgm_front_agui,
@@ -17,7 +18,6 @@ const dgm_frontend *const dgm_frontends[] = {&dgm_front_a2a_rpc,
                                              &dgm_front_a2a_card,
                                              &dgm_front_catalog,
                                              &dgm_front_page,
-                                             &dgm_front_operations,
                                              &dgm_front_debug,
                                              NULL};
 
