@@ -1,4 +1,4 @@
-"""dragoman formats: for people, for programs, for docs/losses.md."""
+"""dragoman formats: for people, for programs, for docs/internals/losses.md."""
 import json
 import os
 import re
@@ -63,11 +63,11 @@ def _():
     check_same(succeeded(run("formats", "a2a-1.0", "a2a-1.0")).out, b"a2a-1.0 to a2a-1.0: nothing is lost.\n")
 
 
-@test("docs/losses.md is what formats --markdown prints")
+@test("docs/internals/losses.md is what formats --markdown prints")
 def _():
-    path = os.path.join(ROOT, "docs/losses.md")
+    path = os.path.join(ROOT, "docs/internals/losses.md")
     check(os.path.exists(path) and read(path) == succeeded(run("formats", "--markdown")).out,
-          "out of date: build/dragoman formats --markdown > docs/losses.md")
+          "out of date: build/dragoman formats --markdown > docs/internals/losses.md")
 
 
 @test("the links of formats --markdown lead to its sections, its tables hold every loss")

@@ -1,4 +1,4 @@
-"""docs/tck.md tells which of our tests hold which requirement of the conformance kits: they have to be there."""
+"""docs/internals/tck.md tells which of our tests hold which requirement of the conformance kits: they have to be there."""
 import glob
 import importlib
 import os
@@ -11,12 +11,12 @@ from lib.tap import check, test
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-@test("every test that docs/tck.md names is there, and every row names one or says why not")
+@test("every test that docs/internals/tck.md names is there, and every row names one or says why not")
 def _():
     for path in glob.glob(os.path.join(HERE, "test_*.py")):
         importlib.import_module(os.path.basename(path)[:-3])
     names = [f"{t.module[5:]}: {t.name}" for t in tap.TESTS]
-    with open(os.path.join(ROOT, "docs/tck.md"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "docs/internals/tck.md"), encoding="utf-8") as f:
         page = f.read().partition("\n## Exceptions")[0]
     rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| id", "| file"))]
     check(len(rows) > 100, f"{len(rows)} rows")

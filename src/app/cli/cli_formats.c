@@ -1,7 +1,7 @@
 /*
  * cli_formats.c - `dragoman formats`: what converts to what, and what is lost on the way.
  *
- * All of it comes from the library; docs/losses.md is the --markdown of it.
+ * All of it comes from the library; docs/internals/losses.md is the --markdown of it.
  */
 #include "cli.h"
 

@@ -165,7 +165,7 @@ const dgm_cli_command dgm_cli_formats_command = {
             "these are, by object and member. With FROM alone: towards every format.",
     .options =
         OPTIONS({.name = "json", .about = "print JSON, for programs"},
-                {.name = "markdown", .about = "print the page docs/losses.md: all pairs"}, HELP),
+                {.name = "markdown", .about = "print the page docs/internals/losses.md: all pairs"}, HELP),
     .arguments = ARGUMENTS({"FROM", &dgm_cli_formats, false, false, "format that is read"},
                            {"TO", &dgm_cli_formats, false, false, "format that is written"}),
     .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),

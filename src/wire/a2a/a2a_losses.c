@@ -2,7 +2,7 @@
  * wire/a2a/a2a_losses.c - what A2A's spellings cannot hold of each other.
  *
  * tests/roundtrip holds every row against what the codecs do: a row that nothing shows is as much a
- * failure as a loss without a row. docs/losses.md and `dragoman formats` are made from these.
+ * failure as a loss without a row. docs/internals/losses.md and `dragoman formats` are made from these.
  */
 #include "wire/a2a/a2a_losses.h"
 #include "wire/a2a/a2a_card.h"

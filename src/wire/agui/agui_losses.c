@@ -1,4 +1,4 @@
-/* wire/agui/agui_losses.c - what AG-UI's spellings lose: docs/losses.md is made of this, tests/roundtrip/losses holds it true. */
+/* wire/agui/agui_losses.c - what AG-UI's spellings lose: docs/internals/losses.md is made of this, tests/roundtrip/losses holds it true. */
 #include "wire/agui/agui_codec.h"
 
 static const dgm_loss agui_reading[] = {

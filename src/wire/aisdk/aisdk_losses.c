@@ -1,4 +1,4 @@
-/* wire/aisdk/aisdk_losses.c - what the AI SDK loses: docs/losses.md is made of this, tests/roundtrip/losses holds it true. */
+/* wire/aisdk/aisdk_losses.c - what the AI SDK loses: docs/internals/losses.md is made of this, tests/roundtrip/losses holds it true. */
 #include "wire/aisdk/aisdk_int.h"
 
 static const dgm_loss aisdk_reading[] = {

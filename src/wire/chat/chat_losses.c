@@ -1,4 +1,4 @@
-/* wire/chat/chat_losses.c - what Chat Completions lose: docs/losses.md is made of this, tests/roundtrip/losses holds it true. */
+/* wire/chat/chat_losses.c - what Chat Completions lose: docs/internals/losses.md is made of this, tests/roundtrip/losses holds it true. */
 #include "wire/chat/chat_codec.h"
 
 /* Chat's own names; what canonical events have no place for. */

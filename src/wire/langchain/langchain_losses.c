@@ -1,4 +1,4 @@
-/* wire/langchain/langchain_losses.c - what LangChain loses: docs/losses.md is made of this, tests/roundtrip/losses holds it true. */
+/* wire/langchain/langchain_losses.c - what LangChain loses: docs/internals/losses.md is made of this, tests/roundtrip/losses holds it true. */
 #include "wire/langchain/langchain_int.h"
 
 static const dgm_loss lc_reading[] = {

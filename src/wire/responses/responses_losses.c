@@ -1,4 +1,4 @@
-/* wire/responses/responses_losses.c - what Responses lose: docs/losses.md is made of this, tests/roundtrip/losses holds it true. */
+/* wire/responses/responses_losses.c - what Responses lose: docs/internals/losses.md is made of this, tests/roundtrip/losses holds it true. */
 #include "wire/responses/responses.h"
 
 /* The names of Responses; what canonical events have no place for. */

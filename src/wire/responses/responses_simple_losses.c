@@ -1,4 +1,4 @@
-/* wire/responses/responses_simple_losses.c - what document 000's dialect of Responses loses: docs/losses.md is made of this, tests/roundtrip/losses holds it true. */
+/* wire/responses/responses_simple_losses.c - what document 000's dialect of Responses loses: docs/internals/losses.md is made of this, tests/roundtrip/losses holds it true. */
 #include "wire/responses/responses_simple.h"
 
 static const dgm_loss responses_simple_reading[] = {
