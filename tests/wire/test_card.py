@@ -165,7 +165,7 @@ def _():
     same(bool(ask(s.address, "GET", PATH, None, ONE_HEADER).json["capabilities"].get("streaming")), False, "streaming")
 
 
-@test("extensions are told in the card")
+@test("extensions are listed in the card")
 def _():
     e = [{"uri": "urn:example:a", "description": "a"}]
     s = server("tck", config=settings(extensions=e))
