@@ -303,8 +303,8 @@ static void programs_get_no_secrets_of_the_server(void **state)
     /* a failure names what it did not get, and no value */
     struct fake *f = exec_open_with("exit 3", "", &options);
     fake_run(f, "hi");
-    check_has(f->notes, "fault: the agent ended with exit status 3; environment variables that it "
-                        "does not get: ");
+    check_has(f->notes, "fault: the agent ended with exit status 3; environment variables that are "
+                        "not passed to it: ");
     check_has(f->notes, "DGM_TOKEN");
     check_has(f->notes, "DGM_OTHER");
     dgm_buf_add_char(&f->notes, '\0');
@@ -768,8 +768,8 @@ static void one_principal_does_not_get_all_of_them(void **state)
     assert_int_equal(dgm_exec_share_enter(x, &alice, &shares[3]), EXEC_CALLER_BUSY);
     f->principal = DGM_STR("alice");
     fake_run(f, "hi");
-    check_error(f, "the agent works for you as often as it may: wait for a task to end, or cancel "
-                   "one");
+    check_error(
+        f, "too many tasks of yours are running on this agent: wait for one to end, or cancel one");
     check_has(f->notes, "max_processes_per_principal: 3");
     assert_int_equal(dgm_exec_share_enter(x, &tenant_alice, &shares[3]), EXEC_ROOM);
     assert_int_equal(dgm_exec_share_enter(x, &anybody, &shares[4]), EXEC_ROOM);

@@ -22,10 +22,10 @@
       .canon = &dgm_codec_openai_chat, .direct = true)                                                       \
     X("openai-responses", "OpenAI Responses: requests, items, response objects, events", false,              \
       .canon = &dgm_codec_responses)                                                                         \
-    X("ag-ui", "AG-UI 1.0: events, messages, requests; peers from before 1.0 are read too", false,           \
+    X("ag-ui", "AG-UI 1.0: events, messages, requests; input of older clients is accepted too", false,           \
       .canon = &dgm_codec_agui)                                                                              \
-    X("ag-ui-0", "AG-UI as peers from before 1.0 take it", false, .canon = &dgm_codec_agui_old)              \
-    X("ag-ui-proto", "AG-UI 1.0 events in protobuf: binary, a length before each", false,                    \
+    X("ag-ui-0", "AG-UI as clients older than 1.0 accept it", false, .canon = &dgm_codec_agui_old)              \
+    X("ag-ui-proto", "AG-UI 1.0 events in protobuf: binary, each with a length prefix", false,                    \
       .canon = &dgm_codec_agui_proto)                                                                        \
     X("ai-sdk", "the AI SDK's UI message stream, UI messages and requests", false, .canon = &dgm_codec_aisdk) \
     X("langchain", "LangChain messages and message chunks, as dicts", false, .canon = &dgm_codec_langchain)    \

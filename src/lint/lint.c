@@ -120,7 +120,7 @@ dgm_code dgm_linter_new(const dgm_lint_options *options, dgm_linter **ret_linter
     if (from && !asked)
         return dgm_fail(
             err, DGM_BAD_REQUEST, NULL,
-            "lint knows no format \"%.60s\": there are a2a-1.0, a2a-0.3, a2a-0.3-rest, ag-ui",
+            "unknown format \"%.60s\" for lint; formats: a2a-1.0, a2a-0.3, a2a-0.3-rest, ag-ui",
             from);
     dgm_linter *l = dgm_xcalloc(1, sizeof *l);
     l->o = *options;

@@ -99,17 +99,18 @@ static void look_at_final(dgm_linter *l, const dgm_event *e, const yyjson_val *o
     if (e->kind != DGM_EVENT_STATUS || l->format->dialect == LINT_10)
         return;
     if (!final && l->format->dialect == LINT_03) {
-        lint_tell_in(l, LINT_REQUIRED_MEMBER, "/final", "missing: a status-update of 0.3 needs it");
+        lint_tell_in(l, LINT_REQUIRED_MEMBER, "/final",
+                     "missing: required in a status-update of 0.3");
         return;
     }
     bool is_final = final && yyjson_is_true(final);
     dgm_task_state s = e->status->status.state;
     if (!is_final && dgm_state_is_terminal(s))
         lint_tell_in(l, LINT_FINAL_CONTRADICTS, "/final",
-                     "final is not true, and the state beside it ends the task");
+                     "final is not true, but the state ends the task");
     if (is_final && (s == DGM_STATE_SUBMITTED || s == DGM_STATE_WORKING))
         lint_tell_in(l, LINT_FINAL_CONTRADICTS, "/final",
-                     "final is true, and the task goes on by the state beside it");
+                     "final is true, but the state does not end the task");
 }
 
 /* The schema of 0.3 wants the tag; readers tell by the members. */
@@ -117,7 +118,7 @@ static void look_for_kind(dgm_linter *l, const yyjson_val *o)
 {
     if (l->format->dialect == LINT_03 && !dgm_json_get(o, DGM_STR("kind")))
         lint_tell_in(l, LINT_REQUIRED_MEMBER, "/kind",
-                     "missing: objects of A2A 0.3 are tagged by it");
+                     "missing: A2A 0.3 needs it to identify the object");
 }
 
 static void take_event(dgm_linter *l, dgm_event *e, yyjson_val *v, bool in_stream)

@@ -26,7 +26,7 @@ static void need(dgm_linter *l, yyjson_val *v, const char *at, const char *const
         if (!is_blank(member) && !empty)
             continue;
         snprintf(pointer, sizeof pointer, "%s/%s", at, *members);
-        lint_tell_in(l, LINT_REQUIRED_MEMBER, pointer, "%s: a card needs it",
+        lint_tell_in(l, LINT_REQUIRED_MEMBER, pointer, "%s: required in a card",
                      member && !yyjson_is_null(member) ? "empty" : "missing");
     }
 }
@@ -210,7 +210,7 @@ static void look_at_place(dgm_linter *l, yyjson_val *v, const dgm_agent_card *c)
     /* below a path, too: one host may have many agents */
     if (path.n < place.n || memcmp(path.p + path.n - place.n, place.p, place.n) != 0)
         lint_tell_in(l, LINT_CARD_PLACE, "",
-                     "the card is at %.*s: clients look for it at " CARD_PLACE,
+                     "the card is at %.*s: clients read it from " CARD_PLACE,
                      (int)(path.n < 100 ? path.n : 100), path.p);
     for (size_t i = 0; i < c->interfaces.n; i++) {
         dgm_str theirs = origin_of(c->interfaces.at[i].url);

@@ -198,7 +198,7 @@ static void look_at_begin(dgm_linter *l, const dgm_event *e)
         lint_tell_in(l, LINT_FIRST_EVENT, "", NULL);
     if (s->ended && !s->has_task)
         lint_tell_in(l, LINT_AFTER_TERMINAL, "",
-                     "an event follows the message that was the answer");
+                     "an event follows the message that ended the stream");
 }
 
 static void move_on(dgm_linter *l, const dgm_event *e)
@@ -265,7 +265,7 @@ void lint_stream_end(dgm_linter *l)
         lint_tell(l, LINT_MISSING_FINAL, "", NULL);
     if (s->any && s->n_unsealed)
         lint_tell(l, LINT_MISSING_LAST_CHUNK, "",
-                  "%zu artifact%s that came in chunks never had lastChunk", s->n_unsealed,
+                  "%zu artifact%s sent in chunks without a lastChunk", s->n_unsealed,
                   s->n_unsealed == 1 ? "" : "s");
     l->item = item;
     lint_seen_clear(&s->artifacts);

@@ -31,10 +31,10 @@ static void tell(struct walk *w, lint_rule rule, const dgm_at *at, dgm_str name)
     dgm_at_text(at, pointer, sizeof pointer);
     if (rule == LINT_SNAKE_CASE)
         lint_tell(w->l, rule, pointer,
-                  "%.*s is in snake_case: conformance kits and strict readers refuse it",
+                  "%.*s is in snake_case: conformance kits and strict readers reject it",
                   (int)(name.n < 60 ? name.n : 60), name.p);
     else if (rule == LINT_NULL_MEMBER || rule == LINT_AGUI_NULLS)
-        lint_tell(w->l, rule, pointer, "%.*s is null, and the protocol has no null there",
+        lint_tell(w->l, rule, pointer, "%.*s is null, which the protocol does not allow",
                   (int)(name.n < 60 ? name.n : 60), name.p);
     else
         lint_tell(w->l, rule, pointer, NULL);
@@ -150,7 +150,8 @@ static void look_for_kind(struct walk *w, yyjson_val *part, const dgm_at *at)
         dgm_json_get(part, DGM_STR("kind")))
         return;
     dgm_at_text(DGM_AT_LIT(at, "kind"), pointer, sizeof pointer);
-    lint_tell(w->l, LINT_REQUIRED_MEMBER, pointer, "missing: parts of A2A 0.3 are tagged by it");
+    lint_tell(w->l, LINT_REQUIRED_MEMBER, pointer,
+              "missing: A2A 0.3 needs it to identify the part");
 }
 
 static void walk_a2a(struct walk *w, yyjson_val *v, const dgm_at *at, bool in_part, bool free_names)

@@ -155,8 +155,7 @@ dgm_code dgm_append_misfit(const dgm_append *b, const uint64_t *last, dgm_err *e
 {
     unsigned long long first = dgm_append_first(b);
     if (!last)
-        return dgm_fail(err, DGM_INTERNAL, NULL,
-                        "append to task %.*s from seq %llu: there is no such task",
+        return dgm_fail(err, DGM_INTERNAL, NULL, "append to task %.*s from seq %llu: unknown task",
                         DGM_P(b->row.id), first);
     return dgm_fail(err, DGM_INTERNAL, NULL,
                     "append to task %.*s from seq %llu: its log ends at %llu", DGM_P(b->row.id),

@@ -93,7 +93,7 @@ static void an_append_begins_where_the_log_ends(void **state)
     struct making m;
     dgm_err err = {0};
     make_deltas(&m, alice, "t1", 4, 1, 1);
-    check_code(append(&e, &m.batch, &err), DGM_INTERNAL, &err, "there is no such task");
+    check_code(append(&e, &m.batch, &err), DGM_INTERNAL, &err, "unknown task");
     unmake(&m);
     assert_null(get_task(&e, alice, "t1"));
     assert_int_equal(append_deltas(&e, alice, "t1", 0, 2, 1), DGM_OK);

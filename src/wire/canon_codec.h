@@ -58,7 +58,7 @@ typedef struct dgm_loss_rows {
 #define DGM_LOST_BY_ALL_OTHERS                                                                     \
     {"events", "/rawEvent", "left out"},                                                           \
         {"events", "/subagentRunId",                                                               \
-         "left out: what a subagent says is told as if the agent had said it"},                    \
+         "left out: the text of a subagent is written as text of the agent"},                      \
         {"events", "SUBAGENT_*", "left out"}, {"events", "RAW", "left out"},                       \
         {"events", "ACTIVITY_DELTA", "left out"},                                                  \
         {"events", "TEXT_MESSAGE_START/name", "left out"},                                         \

@@ -20,7 +20,7 @@ def _():
         check(times == sorted(times) and times[0] > 0, times)
         check(got["server_cpu_s"] > 0 and got["client_cpu_s"] > 0 and got["requests_per_s"] > 0, got)
         out = succeeded(run("bench", "--requests", "5", server.url)).out.decode()
-        check(re.search(r"^requests +5, \d+ a second$", out, re.M) and re.search(r"^errors +0$", out, re.M), out)
+        check(re.search(r"^requests +5, \d+ per second$", out, re.M) and re.search(r"^errors +0$", out, re.M), out)
 
 
 @test("bench counts the events of streams, and asks for tasks")
@@ -66,12 +66,12 @@ def _():
 def _():
     with Server(agent="bench") as server:
         url = server.url
-        failed(run("bench", "--mode", "startup", url, "--", DRAGOMAN), 1, "answers at", "already")
+        failed(run("bench", "--mode", "startup", url, "--", DRAGOMAN), 1, "already responds at")
     listen = url.removeprefix("http://")
     got = figures("--mode", "startup", "--requests", "2", url, "--", DRAGOMAN, "serve", "--agent", "bench",
                   "--store", "memory:", "--listen", listen)
     check_same((got["requests"], got["errors"]), (2, 0))
-    failed(run("bench", "--mode", "startup", url, "--", "false"), 1, "false ended before it answered")
+    failed(run("bench", "--mode", "startup", url, "--", "false"), 1, "false ended before it responded")
 
 
 class Nonsense(http.server.BaseHTTPRequestHandler):
@@ -109,10 +109,10 @@ def _():
     right = {"jsonrpc": "2.0", "id": 1, "result": {"message": {
         "messageId": "x", "contextId": "c", "role": "ROLE_AGENT", "parts": [{"text": "another text"}]}}}
     for body, code, said in [
-            (b"{}", 200, 'does not hold "result"'),
+            (b"{}", 200, 'does not contain "result"'),
             (b'{"jsonrpc":"2.0","id":1,"result":{"message":{"role":"ROLE_AGENT","parts":5}}}', 200, "not a2a-1.0"),
-            (json.dumps(right).encode(), 200, 'does not hold "echo hello"'),
-            (b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}', 200, 'does not hold "result"'),
+            (json.dumps(right).encode(), 200, 'does not contain "echo hello"'),
+            (b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}', 200, 'does not contain "result"'),
             (b"gone", 410, "answers HTTP/1.1 410")]:
         server, url = nonsense(body, code)
         ended = run("bench", "--requests", "3", "-n", "1", url)
@@ -143,7 +143,7 @@ def _():
     for body, said in [
             (b"{}", "not openai-chat"),
             (completion(message=5), "not openai-chat"),
-            (completion(message={"role": "assistant", "content": "hello"}), 'does not hold "echo hello"')]:
+            (completion(message={"role": "assistant", "content": "hello"}), 'does not contain "echo hello"')]:
         failed(ended_of(body, "--api", "chat"), 1, said)
 
     def delta(text, **more):
@@ -152,8 +152,8 @@ def _():
     right = [delta("1"), delta("2"), delta("", delta={}, finish_reason="stop"), "[DONE]"]
     asked = ["--api", "chat", "--mode", "stream", "--text", "chunks 2"]
     succeeded(ended_of(sse(*right), *asked, base=Stream))
-    failed(ended_of(sse(*right[1:]), *asked, base=Stream), 1, "with 1 pieces of text where another number")
-    failed(ended_of(sse(*right[:3]), *asked, base=Stream), 1, "and no good end")
+    failed(ended_of(sse(*right[1:]), *asked, base=Stream), 1, "with 1 text chunks does not have the requested number")
+    failed(ended_of(sse(*right[:3]), *asked, base=Stream), 1, "has no successful end")
 
 
 @test("bench says what is wrong with its command line, and who cannot be reached")

@@ -261,10 +261,10 @@ def _():
         ended = run("send", *wire, server(), "ask")
         check_same(ended.status, 0, ended)
         check(b"?" in ended.out, ended)
-        line = re.search(r"^hint: the agent waits for your answer: dragoman send (\S+) --task (\S+) TEXT$", ended.err, re.M)
+        line = re.search(r"^hint: the agent is waiting for your answer: dragoman send (\S+) --task (\S+) TEXT$", ended.err, re.M)
         check(line and line[1] == server(), ended)
         check(b"Ada" in succeeded(run("send", *wire, server(), "--task", line[2], "Ada")).out, "the answer")
-    check("wants you to authenticate" in run("send", server(), "auth").err, "auth")
+    check("requires authentication" in run("send", server(), "auth").err, "auth")
 
 
 @test("--no-wait prints the task's id; get, subscribe and list show the rest")
@@ -336,7 +336,7 @@ def _():
         out = run("task", "cancel", *wire, server(), id)
         check(out.status == 0 and b"state    canceled" in out.out, out)
         id = task_of(events(run("send", "--json", server(), QUICK)))
-        failed(run("task", "cancel", *wire, server(), id), 1, "the server refused the request: ")
+        failed(run("task", "cancel", *wire, server(), id), 1, "the server rejected the request: ")
 
 
 @test("Ctrl-C asks the server to cancel and waits for it")
@@ -373,10 +373,10 @@ def _():
     failed(run("send", "--data", "{", server(), "x"), 1, "--data:1:")
     failed(run("send", "--file", "/nowhere", server(), "x"), 1, "cannot read /nowhere")
     failed(run("send", "http://127.0.0.1:1", "x"), 1, "cannot reach http://127.0.0.1:1", "is the server running")
-    failed(run("send", "--task", "no-such", server(), "x"), 1, "the server refused the request: ", "dragoman task list")
+    failed(run("send", "--task", "no-such", server(), "x"), 1, "the server rejected the request: ", "dragoman task list")
     failed(run("task", "get", server()), 2, "get needs the ID")
-    failed(run("task", "get", server(), "no-such"), 1, "the server refused the request: Task not found", "dragoman task list")
-    failed(run("task", "get", "--binding", "rest", server(), "no such/one"), 1, "the server refused the request: ")
+    failed(run("task", "get", server(), "no-such"), 1, "the server rejected the request: Task not found", "dragoman task list")
+    failed(run("task", "get", "--binding", "rest", server(), "no such/one"), 1, "the server rejected the request: ")
     failed(run("task", "list", server(), "x"), 2, "list needs no ID")
     failed(run("task", "look", server()), 2, "unknown action 'look'")
 
@@ -495,7 +495,7 @@ def with_sdk(version):
             p.send_signal(signal.SIGINT)
             ended = end(p)
             check(ended.status == 1 and b"TASK_STATE_CANCELED" in ended.out, ended)
-            failed(run("task", "get", *wire, sdk.url, "no-such"), 1, "the server refused the request: ")
+            failed(run("task", "get", *wire, sdk.url, "no-such"), 1, "the server rejected the request: ")
         check("without faults" in succeeded(run("card", "get", "--validate", sdk.url)).out.decode(), "the card")
 
 

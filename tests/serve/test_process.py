@@ -517,7 +517,7 @@ def _(how):
         check(not refused.ok, refused)
         for body in r.body, refused.response.body:
             check(path.encode() not in body, body)
-        soon(lambda: any("the store does not work" in line and path in line for line in s.log), "the log names it", 30)
+        soon(lambda: any("the store failed" in line and path in line for line in s.log), "the log names it", 30)
         if how == "moved":
             os.rename(path + ".aside", path)
             soon(lambda: ask(s.address, "GET", "/readyz").status == 200, "it works again", 30)

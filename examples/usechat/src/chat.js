@@ -4,8 +4,8 @@ import { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } fro
 /** A chat with the agent at `api`, for instance http://127.0.0.1:8484/ai-sdk. */
 export function openChat({ api, id, tools = {} }) {
     class Transport extends DefaultChatTransport {
-        // When the page is loaded: is an answer under way, and what was said before? In this order, so that an
-        // answer that ends in between is among the messages.
+        // When the page is loaded: first the answer in progress, then the stored messages. In this order, so that an
+        // answer that ends between the two requests is among the messages.
         async reconnectToStream(options) {
             const stream = await super.reconnectToStream(options);
             const saved = await fetch(`${api}/${encodeURIComponent(id)}/messages`);
@@ -16,7 +16,7 @@ export function openChat({ api, id, tools = {} }) {
     const chat = new Chat({
         id,
         transport: new Transport({ api }),
-        // Tools that run in the page: the agent asks, and goes on with the result.
+        // Tools that run in the page: the agent calls them, and continues with the result.
         onToolCall({ toolCall }) {
             const run = tools[toolCall.toolName];
             if (run) chat.addToolOutput({ tool: toolCall.toolName, toolCallId: toolCall.toolCallId, output: run(toolCall.input) });
@@ -26,17 +26,17 @@ export function openChat({ api, id, tools = {} }) {
     return chat;
 }
 
-/** stop() of the SDK only hangs up, and the agent works on; this ends its work. The stream then ends by itself. */
+/** stop() of the SDK only disconnects, and the agent continues; this ends its work. The stream then ends, too. */
 export async function cancel({ api, chat }) {
     while (chat.status === 'submitted' || chat.status === 'streaming') {
         const answer = await fetch(`${api}/${encodeURIComponent(chat.id)}/cancel`, { method: 'POST' });
         if (!answer.ok) return chat.stop();
         if (answer.status === 200) return;
-        await new Promise((again) => setTimeout(again, 100)); // 204: it has not begun yet, or is just over
+        await new Promise((again) => setTimeout(again, 100)); // 204: it has not started yet, or has just ended
     }
 }
 
-/** The parts to show: a text that stands instead of the one before takes its place. */
+/** The parts to show: a text marked `instead` replaces the previous text. */
 export function partsToShow(message) {
     const shown = [];
     for (const part of message.parts) {

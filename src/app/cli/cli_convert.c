@@ -68,7 +68,7 @@ static void advise(const dgm_convert_options *o, const dgm_err *err)
     case DGM_BAD_PARAMS:
     case DGM_NO_SUCH_METHOD:
         if (near_top(err) && !automatic)
-            dgm_cli_hint("is it really %s? `--from auto` looks for itself", o->from);
+            dgm_cli_hint("is the input really %s? `--from auto` detects the format", o->from);
         else if (near_top(err))
             dgm_cli_hint("`--from` names the format, `--object` what the object is");
         break;

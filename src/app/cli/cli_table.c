@@ -134,12 +134,12 @@ const dgm_cli_command dgm_cli_root = {
         OPTIONS(HELP, {.name = "version", .letter = 'V', .about = "show the version and exit"}),
     .arguments = ARGUMENTS(
         {"COMMAND", &dgm_cli_command_names, true, false,
-         "what to do; `dragoman help COMMAND` says more"},
+         "what to do; `dragoman help COMMAND` explains it"},
         {"ARGUMENT", &dgm_cli_any_text, false, true, "the command's own options and arguments"}),
-    .exits = NOTES(EXIT_0, {"1", "the input was bad, or something could not be read or written"},
-                   EXIT_2),
+    .exits = NOTES(
+        EXIT_0, {"1", "the input was invalid, or something could not be read or written"}, EXIT_2),
     .examples = NOTES({"dragoman convert --from a2a-1.0 --to a2a-0.3 message.json",
-                       "A message for an older peer"},
+                       "A message for an older client"},
                       {"dragoman formats a2a-1.0 openai-chat", "What that conversion loses"}),
     .run = run_root,
 };
@@ -150,13 +150,13 @@ static const dgm_cli_command version = {
     .text = "The program and its library have the same version.",
     .options = OPTIONS(HELP),
     .exits = NOTES(EXIT_0, EXIT_1_OUTPUT, EXIT_2),
-    .examples = NOTES({"dragoman version", "Which one is this?"}),
+    .examples = NOTES({"dragoman version", "Show the version"}),
     .run = run_version,
 };
 
 static const dgm_cli_command help = {
     .name = "help",
-    .about = "show help, of one command or of all",
+    .about = "show help for one command or for all",
     .text = "`dragoman help COMMAND` and `dragoman COMMAND --help` are the same.",
     .options = OPTIONS(HELP),
     .arguments =

@@ -90,7 +90,7 @@ static const dgm_cli_kind states = {"state", state_word, false};
      .about = "give up after this time without data",                                              \
      .more = "Default 600."}
 #define URL_ROW {"URL", &dgm_cli_any_text, true, false,                                            \
-                 "the agent: its address, or that of its card"}
+                 "the URL of the agent, or of its card"}
 /* clang-format on */
 
 const dgm_cli_command dgm_cli_send = {
@@ -105,35 +105,35 @@ const dgm_cli_command dgm_cli_send = {
         "to answer. Ctrl-C asks the server to cancel the task and waits for it; a second Ctrl-C "
         "ends the program at once.",
     .options = OPTIONS(
-        {.name = "task", .value = "ID", .kind = &dgm_cli_any_text, .about = "go on with this task"},
+        {.name = "task", .value = "ID", .kind = &dgm_cli_any_text, .about = "continue this task"},
         {.name = "context",
          .value = "ID",
          .kind = &dgm_cli_any_text,
-         .about = "go on with this conversation"},
+         .about = "continue this conversation"},
         {.name = "file",
          .value = "FILE",
          .kind = &dgm_cli_files,
          .repeats = true,
-         .about = "send FILE along; may be repeated"},
+         .about = "attach FILE; may be repeated"},
         {.name = "data",
          .value = "JSON",
          .kind = &dgm_cli_any_text,
          .repeats = true,
-         .about = "send a JSON value along; may be repeated",
+         .about = "attach a JSON value; may be repeated",
          .more = "`@FILE` reads it from there."},
         {.name = "no-wait",
          .about = "return as soon as the agent has started",
          .more = "Prints the task's id; `dragoman task get` and `subscribe` show the rest."},
-        {.name = "no-stream", .about = "ask for the whole answer at once"},
+        {.name = "no-stream", .about = "request the complete answer instead of a stream"},
         {.name = "json",
          .about = "print every event as a line of JSON",
          .more = "In the format of A2A 1.0, also if the server uses 0.3."},
         OF_PEER, HELP),
-    .arguments = ARGUMENTS(
-        URL_ROW, {"TEXT", &dgm_cli_any_text, false, true, "what to say; `-` reads standard input"}),
-    .exits = NOTES({"0", "the agent completed the task, answered, or asks something back"},
+    .arguments = ARGUMENTS(URL_ROW, {"TEXT", &dgm_cli_any_text, false, true,
+                                     "the text to send; `-` reads standard input"}),
+    .exits = NOTES({"0", "the agent completed the task, answered, or asks a question"},
                    {"1", "the task failed, was rejected or canceled, or the server could not be "
-                         "reached or did not speak A2A"},
+                         "reached or does not support A2A"},
                    EXIT_2),
     .examples =
         NOTES({"dragoman send http://127.0.0.1:8484 help", "What can the demo agent do?"},
@@ -170,16 +170,15 @@ const dgm_cli_command dgm_cli_task = {
         {.name = "after",
          .value = "EVENT",
          .kind = &dgm_cli_any_text,
-         .about = "`subscribe`: go on after this event id"},
+         .about = "`subscribe`: continue after this event id"},
         OF_PEER, HELP),
     .arguments =
         ARGUMENTS({"ACTION", &task_actions, true, false, "`get`, `list`, `cancel` or `subscribe`"},
                   URL_ROW, {"ID", &dgm_cli_any_text, false, false, "the task; not for `list`"}),
-    .exits = NOTES(
-        EXIT_0,
-        {"1", "there is no such task, the server could not be asked, or a task that was followed "
-              "did not complete"},
-        EXIT_2),
+    .exits = NOTES(EXIT_0,
+                   {"1", "the task was not found, the server could not be reached, or the task "
+                         "that was followed did not complete"},
+                   EXIT_2),
     .examples = NOTES({"dragoman task list http://127.0.0.1:8484", "The tasks of an agent"},
                       {"dragoman task list --json --state completed http://127.0.0.1:8484",
                        "The same for a program"}),
@@ -207,15 +206,15 @@ const dgm_cli_command dgm_cli_card = {
 const dgm_cli_command dgm_cli_bench = {
     .name = "bench",
     .about = "load a server and measure it",
-    .text =
-        "Sends requests over many connections and prints how many a second were answered and how "
-        "long each took. Every answer is checked, not only its status. The server speaks A2A 1.0 "
-        "over JSON-RPC, or what `--api` says; its agent gets what `--text` says, and the defaults "
-        "suit `dragoman serve --agent bench`.\n\n"
-        "`send`: a message and its answer. `get`: GetTask of a task made beforehand. `stream`: a "
-        "streamed message; events are counted. `hold`: opens that many streams and keeps them "
-        "open. `startup`: runs COMMAND again and again and measures the time to the first answer "
-        "at URL.",
+    .text = "Sends requests over many connections and prints the number of responses per second "
+            "and the latency. Every response is checked, not only its status. The requests use A2A "
+            "1.0 over JSON-RPC, or the protocol of `--api`, and contain the text of `--text`; the "
+            "defaults are for `dragoman serve --agent bench`.\n"
+            "\n"
+            "`send`: a message and its answer. `get`: GetTask of a task created beforehand. "
+            "`stream`: a streamed message; events are counted. `hold`: opens that many streams and "
+            "leaves them open. `startup`: runs COMMAND repeatedly and measures the time to the "
+            "first response at URL.",
     .options = OPTIONS(
         {.name = "mode",
          .value = "MODE",
@@ -225,13 +224,13 @@ const dgm_cli_command dgm_cli_bench = {
         {.name = "api",
          .value = "API",
          .kind = &apis,
-         .about = "what the server speaks at URL",
+         .about = "the protocol of the server at URL",
          .more = "Default `a2a`. `chat` and `responses` are OpenAI's; `ag-ui` and `ai-sdk` have "
                  "only streams."},
         {.name = "model",
          .value = "MODEL",
          .kind = &dgm_cli_any_text,
-         .about = "`chat`, `responses`: which model, that is, which agent",
+         .about = "`chat`, `responses`: the model, which is the id of the agent",
          .more = "Default `bench`."},
         {.name = "connections",
          .letter = 'n',
@@ -256,18 +255,18 @@ const dgm_cli_command dgm_cli_bench = {
         {.name = "rate",
          .value = "N",
          .kind = &dgm_cli_any_text,
-         .about = "begin at most N requests a second, in all"},
+         .about = "start at most N requests per second in total"},
         {.name = "text",
          .value = "TEXT",
          .kind = &dgm_cli_any_text,
-         .about = "what the messages say",
+         .about = "the text of the messages",
          .more = "Default `echo hello`, for streams `chunks 100`, for `get` `chunks 3`, for `hold` "
                  "`hold 3600`."},
         {.name = "expect",
          .value = "TEXT",
          .kind = &dgm_cli_any_text,
-         .about = "what whole answers say",
-         .more = "Default: what the agent `bench` says to such a text."},
+         .about = "the expected text of complete answers",
+         .more = "Default: the answer of the agent `bench` to that text."},
         {.name = "pid",
          .value = "PID",
          .kind = &dgm_cli_any_text,
@@ -279,28 +278,29 @@ const dgm_cli_command dgm_cli_bench = {
          .about = "send it as `Authorization: Bearer TOKEN`"},
         HELP),
     .arguments = ARGUMENTS(
-        {"URL", &dgm_cli_any_text, true, false, "the endpoint: for A2A that of JSON-RPC"},
+        {"URL", &dgm_cli_any_text, true, false, "the endpoint; for A2A the JSON-RPC endpoint"},
         {"COMMAND", &dgm_cli_any_text, false, true, "`startup`: the server to start, after `--`"}),
-    .exits =
-        NOTES(EXIT_0, {"1", "some answers were wrong, or the server could not be reached"}, EXIT_2),
+    .exits = NOTES(EXIT_0, {"1", "some responses were wrong, or the server could not be reached"},
+                   EXIT_2),
     .examples = NOTES({"dragoman bench --seconds 1 http://127.0.0.1:8484", "Messages a second"},
                       {"dragoman bench --seconds 1 --mode stream --json http://127.0.0.1:8484",
-                       "Events a second, for a program"}),
+                       "Events per second, for a program"}),
     .page = true,
     .run = dgm_cli_run_outside,
 };
 
 const dgm_cli_command dgm_cli_lint = {
     .name = "lint",
-    .about = "tell what is wrong with streams, tasks, messages, cards, or a server",
-    .text =
-        "Reads FILEs, or standard input: A2A 1.0 and 0.3 or AG-UI, as a JSON value, an array, JSON "
-        "lines or server-sent events. Holds them against the rules of their protocol and prints "
-        "every finding: where, what, the rule's name, and what to do about it. What is not JSON is "
-        "a finding too, and lint goes on with the next value.\n\n"
-        "With a URL it fetches the card of that A2A server, sends it a message, reads the stream "
-        "of its answer, and judges both.\n\n"
-        "`--rules` lists the rules; docs/lint.md has them in a table.",
+    .about = "check streams, tasks, messages, cards or a server for protocol errors",
+    .text = "Reads FILEs, or standard input: A2A 1.0 and 0.3 or AG-UI, as a JSON value, an array, "
+            "JSON lines or server-sent events. Checks them against the rules of their protocol and "
+            "prints every finding: the position, the problem, the name of the rule, and what to do "
+            "about it. Invalid JSON is a finding too, and lint continues with the next value.\n"
+            "\n"
+            "With a URL it fetches the card of that A2A server, sends it a message, reads the "
+            "stream of its answer, and checks both.\n"
+            "\n"
+            "`--rules` lists the rules; docs/lint.md has them in a table.",
     .options = OPTIONS(
         {.name = "format",
          .value = "FORMAT",
@@ -313,27 +313,28 @@ const dgm_cli_command dgm_cli_lint = {
          .value = "FORMAT",
          .kind = &linted,
          .about = "format of the input",
-         .more = "Default `auto`: told by its shape."},
-        {.name = "strict", .about = "warnings count as errors do"},
+         .more = "Default `auto`: detected from the input."},
+        {.name = "strict", .about = "treat warnings as errors"},
         {.name = "rules", .about = "print the rules and exit"},
         {.name = "markdown", .about = "print the page docs/lint.md: all rules"},
         {.name = "fetched-from",
          .value = "URL",
          .kind = &dgm_cli_any_text,
-         .about = "where the card in FILE was found: check that, too"},
+         .about = "the URL of the card in FILE; it is checked too"},
         {.name = "message",
          .value = "TEXT",
          .kind = &dgm_cli_any_text,
-         .about = "URL: what to say",
+         .about = "URL: the text to send",
          .more = "Default `hello`."},
         OF_PEER, HELP),
-    .arguments = ARGUMENTS({"FILE", &dgm_cli_files, false, true,
-                            "what to read; none, or `-`, is standard input; or one http(s) URL"}),
+    .arguments =
+        ARGUMENTS({"FILE", &dgm_cli_files, false, true,
+                   "the input; without FILE, or with `-`, standard input; or one http(s) URL"}),
     .exits = NOTES({"0", "no errors were found; with `--strict` no warnings either"},
-                   {"1", "there were some, or something could not be read or reached"}, EXIT_2),
+                   {"1", "errors were found, or something could not be read or reached"}, EXIT_2),
     .examples = NOTES({"dragoman lint task.json", "What is wrong with a task?"},
                       {"dragoman lint --format sarif task.json", "The same for a code scanner"},
-                      {"dragoman lint http://127.0.0.1:8484", "Is this server right?"}),
+                      {"dragoman lint http://127.0.0.1:8484", "Is this server correct?"}),
     .page = true,
     .run = dgm_cli_run_lint,
 };

@@ -320,7 +320,7 @@ static void misuse_is_named_and_advice_given(void **state)
         {{"convert", "-q"}, "unknown option '-q'", "`dragoman help convert`"},
         {{"convert", "--to"}, "'--to' needs a value", "allowed values: a2a-1.0, "},
         {{"convert", "-t"}, "'-t' needs a value", "allowed values: a2a-1.0, "},
-        {{"convert", "--seed"}, "'--seed' needs a value", "--seed TEXT: seed of"},
+        {{"convert", "--seed"}, "'--seed' needs a value", "--seed TEXT: seed for"},
         {{"convert", "--to", "a2a"}, "unknown format 'a2a'", "did you mean 'a2a-1.0'?"},
         {{"convert", "--to", "auto"}, "unknown format 'auto'", "allowed values: a2a-1.0, "},
         {{"convert", "--from", "openai"}, "unknown format 'openai'", "did you mean 'openai-chat'?"},

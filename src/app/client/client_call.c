@@ -142,7 +142,7 @@ static dgm_code refused(dgm_err *err, const dgm_error *e)
         snprintf(number, sizeof number, "HTTP status %d", e->http_status);
     else if (e->rpc_code && !e->message.n)
         snprintf(number, sizeof number, "error %d without a message", e->rpc_code);
-    return dgm_fail(err, code, NULL, "the server refused the request: %s%s%.*s", number,
+    return dgm_fail(err, code, NULL, "the server rejected the request: %s%s%.*s", number,
                     number[0] && e->message.n ? ": " : "", DGM_P(e->message));
 }
 

@@ -77,7 +77,7 @@ static int cancel(struct follow *f)
     if (f->leaves)
         return DGM_CLI_FAILED;
     if (!f->s->task_id.n) {
-        dgm_cli_complain("interrupted before the server had named a task");
+        dgm_cli_complain("interrupted before the server returned a task id");
         return DGM_CLI_FAILED;
     }
     http_forget_interrupt();
@@ -94,8 +94,8 @@ static int cancel(struct follow *f)
 static void say_how_to_go_on(const struct follow *f)
 {
     const show *s = f->s;
-    const char *what =
-        s->state == DGM_STATE_AUTH_REQUIRED ? "wants you to authenticate" : "waits for your answer";
+    const char *what = s->state == DGM_STATE_AUTH_REQUIRED ? "requires authentication"
+                                                           : "is waiting for your answer";
     if (s->json)
         return;
     dgm_cli_hint("the agent %s: dragoman send %s --task %.*s TEXT", what, f->p->address,

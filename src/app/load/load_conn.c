@@ -251,7 +251,7 @@ static size_t take(struct conn *c, const char *p, size_t n)
         end = memmem(c->in.p, c->in.n, "\r\n\r\n", 4);
         if (!end) {
             if (c->in.n > HEAD_BYTES) {
-                load_wrong(c->load, "%s does not answer in HTTP", c->load->url);
+                load_wrong(c->load, "%s does not respond with HTTP", c->load->url);
                 return SIZE_MAX;
             }
             return n;
@@ -286,7 +286,7 @@ enum conn_news conn_read(struct conn *c)
             return CONN_ANSWERED;
         }
         if (got <= 0) {
-            load_wrong(c->load, "%s ended the connection in the middle of an answer: %s",
+            load_wrong(c->load, "%s closed the connection in the middle of a response: %s",
                        c->load->url, got < 0 ? strerror(errno) : "end of file");
             return CONN_BROKEN;
         }
@@ -314,7 +314,7 @@ static bool prove(struct conn *c)
     dgm_buf *b = c->is_stream ? &c->proof : &c->in;
     size_t n;
     if (dgm_convert(&options, b->p ? b->p : "", b->n, &out, &n, &err)) {
-        load_wrong(c->load, "the answer is not %s: %s at \"%s\"", c->load->api->format, err.msg,
+        load_wrong(c->load, "the response is not %s: %s at \"%s\"", c->load->api->format, err.msg,
                    err.at);
         return false;
     }
@@ -333,14 +333,15 @@ bool conn_check(struct conn *c)
     if (c->is_stream) {
         if (c->saw_end && (l->want_chunks == UINT64_MAX || c->n_chunks == l->want_chunks))
             return true;
-        load_wrong(l, "a stream of %llu events with %llu pieces of text %s",
+        load_wrong(l, "a stream of %llu events with %llu text chunks %s",
                    (unsigned long long)c->n_events, (unsigned long long)c->n_chunks,
-                   c->saw_end ? "where another number was asked for" : "and no good end");
+                   c->saw_end ? "does not have the requested number of chunks"
+                              : "has no successful end");
         return false;
     }
     for (size_t i = 0; i < 2 && l->want[i]; i++) {
         if (!holds(c->in.p ? c->in.p : "", c->in.n, l->want[i])) {
-            load_wrong(l, "the answer does not hold %s: %.*s", l->want[i],
+            load_wrong(l, "the response does not contain %s: %.*s", l->want[i],
                        (int)(c->in.n < 300 ? c->in.n : 300), c->in.p ? c->in.p : "");
             return false;
         }

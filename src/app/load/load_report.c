@@ -82,10 +82,10 @@ static void report_text(const struct load *l, const struct figures *f, FILE *out
     fprintf(out, "%-10s %s, \"%s\", %zu connections, %.2f s\n", "mode", names[l->mode], l->text,
             l->n_connections, f->seconds);
     if (l->mode != MODE_HOLD && l->mode != MODE_STARTUP)
-        fprintf(out, "%-10s %llu, %.0f a second\n", "requests", (unsigned long long)l->requests,
+        fprintf(out, "%-10s %llu, %.0f per second\n", "requests", (unsigned long long)l->requests,
                 f->per_s);
     if (l->mode == MODE_STREAM)
-        fprintf(out, "%-10s %llu, %.0f a second\n", "events", (unsigned long long)l->events,
+        fprintf(out, "%-10s %llu, %.0f per second\n", "events", (unsigned long long)l->events,
                 f->events_per_s);
     if (l->mode == MODE_HOLD)
         fprintf(out, "%-10s %llu open\n", "streams", (unsigned long long)l->requests);
@@ -100,11 +100,11 @@ static void report_text(const struct load *l, const struct figures *f, FILE *out
     if (l->mode != MODE_STARTUP)
         fprintf(out, "%-10s %.2f s of CPU here", "cost", f->client_cpu_s);
     if (l->pid && l->mode != MODE_STARTUP)
-        fprintf(out, ", %.2f s in the server, %.1f us a request", f->server_cpu_s, f->cpu_us);
+        fprintf(out, ", %.2f s in the server, %.1f us per request", f->server_cpu_s, f->cpu_us);
     if (l->mode != MODE_STARTUP)
         putc('\n', out);
     if (l->pid && l->mode == MODE_HOLD)
-        fprintf(out, "%-10s %.1f KiB a stream\n", "memory", f->per_stream / 1024);
+        fprintf(out, "%-10s %.1f KiB per stream\n", "memory", f->per_stream / 1024);
     fprintf(out, "%-10s %llu\n", "errors", (unsigned long long)l->errors);
 }
 

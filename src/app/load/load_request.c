@@ -161,7 +161,7 @@ static bool make_task(struct load *l)
         }
     }
     if (!good)
-        load_wrong(l, "\"%s\" made no task", l->text);
+        load_wrong(l, "the message \"%s\" did not create a task", l->text);
     dgm_document_free(d);
     dgm_buf_done(&body);
     return good;

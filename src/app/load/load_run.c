@@ -216,7 +216,7 @@ static void run_load(struct runner *r)
         if (l->measuring && is_done(r, now))
             break;
         if (now - r->last_news > GIVE_UP_NS && now > r->last_news) {
-            load_wrong(l, "%s has said nothing for 30 seconds", l->url);
+            load_wrong(l, "no data from %s for 30 seconds", l->url);
             break;
         }
         begin_due(r, now);
@@ -244,7 +244,7 @@ static void run_hold(struct runner *r)
     while (r->n_held < l->n_connections && now_ns() < patience && !l->errors)
         turn(r, 100);
     if (r->n_held < l->n_connections)
-        load_wrong(l, "%zu of %zu streams have begun", r->n_held, l->n_connections);
+        load_wrong(l, "%zu of %zu streams have started", r->n_held, l->n_connections);
     l->began_ns = now_ns();
     l->own_cpu = own_cpu_ns();
     l->server_cpu = cpu_ns_of(l->pid);
@@ -310,7 +310,7 @@ bool load_once(struct load *l, int wait, dgm_buf *ret_body)
     if (news == CONN_ANSWERED)
         good = conn_check(&c);
     else if (is_open && news == CONN_GOES_ON)
-        load_wrong(l, "no answer from %s in %d ms", l->url, wait);
+        load_wrong(l, "timeout: no response from %s in %d ms", l->url, wait);
     if (good && ret_body)
         dgm_buf_add(ret_body, c.in.p, c.in.n);
     if (is_open)

@@ -38,13 +38,12 @@ static bool is_up(struct load *l, pid_t pid, uint64_t began, bool *ret_gone)
             *ret_gone = true;
             l->errors = 0;
             l->first_error[0] = '\0';
-            load_wrong(l, "%s ended before it answered: run it by itself to see why",
-                       l->command[0]);
+            load_wrong(l, "%s ended before it responded: run it alone to see why", l->command[0]);
             return false;
         }
         poll(NULL, 0, 1); /* not there yet: a millisecond is as fine as this needs to be */
     }
-    load_wrong(l, "no answer at %s after %d s", l->url, FIRST_ANSWER_MS / 1000);
+    load_wrong(l, "timeout: no response at %s after %d s", l->url, FIRST_ANSWER_MS / 1000);
     return false;
 }
 
@@ -52,7 +51,7 @@ bool load_startup(struct load *l)
 {
     uint64_t rounds = l->max_requests ? l->max_requests : 10;
     if (load_once(l, 1000, NULL)) {
-        load_wrong(l, "somebody answers at %s already", l->url);
+        load_wrong(l, "another server already responds at %s", l->url);
         return true;
     }
     l->errors = 0;

@@ -362,7 +362,7 @@ static void fill_key(filler *f, const dgm_config_row *list, yyjson_val *key, yyj
         wrong(f, twice, DGM_AT(at, dgm_str_from(list->lead)),
               dgm_arena_printf(f->arena, "remove it: the key \"%.*s\" is the %s",
                                DGM_P(dgm_json_str(key)), list->lead),
-              dgm_arena_printf(f->arena, "the %s is given twice", list->lead).p);
+              dgm_arena_printf(f->arena, "the %s is set twice", list->lead).p);
     else
         fill_value(f, row, key, element, at);
 }

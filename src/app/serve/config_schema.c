@@ -346,9 +346,11 @@ void dgm_config_put_docs(dgm_buf *b)
     collect(&all, &dgm_config_root, true);
     for (size_t i = 0; i < all.n; i++)
         put_shape_md(b, all.at[i], all.reloads[i], false);
-    dgm_buf_add_lit(
-        b, "## Compatibility switches\n\nFor clients, agents and test kits that need another"
-           " behaviour than the default. Most servers use none of them.\n\n");
+    dgm_buf_add_lit(b, "## Compatibility switches\n"
+                       "\n"
+                       "For clients, agents and test kits that need another behaviour than the "
+                       "default. Most servers do not use them.\n"
+                       "\n");
     for (size_t i = 0; i < all.n; i++)
         put_shape_md(b, all.at[i], all.reloads[i], true);
     dgm_buf_add_lit(

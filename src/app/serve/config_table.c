@@ -266,9 +266,8 @@ static const dgm_config_format secret = {NULL, "visible ASCII without blanks, at
                                          is_visible};
 static const dgm_config_format env_name = {
     "^[A-Za-z_][A-Za-z0-9_]*$", "the name of an environment variable, without ${}", is_env_name};
-static const dgm_config_format key_header = {"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
-                                             "a header name that is not taken by HTTP itself",
-                                             is_key_header};
+static const dgm_config_format key_header = {
+    "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", "a header name that HTTP does not use itself", is_key_header};
 static const dgm_config_format uri = {"^[^:]+:.", "a URI like https://example.com/ext/v1", is_uri};
 static const dgm_config_format media_type = {"^[^/,]+/[^,]+$", "a media type like text/plain",
                                              is_media_type};
@@ -280,12 +279,13 @@ static const dgm_config_row skill_rows[] = {
     {"id", DGM_CONFIG_TEXT, .flags = REQUIRED, .format = &some_text, .about = "unique in the card"},
     {"name", DGM_CONFIG_TEXT, .flags = REQUIRED, .format = &some_text, .about = "for people"},
     {"description", DGM_CONFIG_TEXT, .flags = REQUIRED, .about = "what it does"},
-    {"tags", DGM_CONFIG_TEXTS, .flags = REQUIRED, .max = MAX_ITEMS, .about = "words to find it by"},
-    {"examples", DGM_CONFIG_TEXTS, .max = MAX_ITEMS, .about = "what one might write to it"},
+    {"tags", DGM_CONFIG_TEXTS, .flags = REQUIRED, .max = MAX_ITEMS,
+     .about = "keywords for searching"},
+    {"examples", DGM_CONFIG_TEXTS, .max = MAX_ITEMS, .about = "example messages"},
     {"inputModes", DGM_CONFIG_TEXTS, .max = MAX_ITEMS, .format = &media_type,
-     .about = "media types it takes, when not the card's"},
+     .about = "accepted media types, if different from the card's"},
     {"outputModes", DGM_CONFIG_TEXTS, .max = MAX_ITEMS, .format = &media_type,
-     .about = "media types it gives, when not the card's"},
+     .about = "media types of its output, if different from the card's"},
     {"securityRequirements", DGM_CONFIG_ARRAY, .about = "as in A2A 1.0"},
     {0},
 };
@@ -293,7 +293,7 @@ static const dgm_config_shape skill = {"A skill", "A row of a card's `skills`.",
 
 static const dgm_config_row provider_rows[] = {
     {"organization", DGM_CONFIG_TEXT, .flags = REQUIRED, .format = &some_text,
-     .about = "who runs the agent"},
+     .about = "the organization that runs the agent"},
     {"url", DGM_CONFIG_TEXT, .flags = REQUIRED, .format = &web_url, .about = "their web site"},
     {0},
 };
@@ -304,16 +304,19 @@ static const dgm_config_row card_rows[] = {
     {"description", DGM_CONFIG_TEXT, .format = &some_text, .about = "what the agent is for"},
     {"version", DGM_CONFIG_TEXT, .flags = NUMBER, .format = &some_text, .about = "of the agent"},
     {"provider", DGM_CONFIG_SHAPED, .of = &provider, .about = "who runs it"},
-    {"documentationUrl", DGM_CONFIG_TEXT, .format = &web_url, .about = "where to read more"},
+    {"documentationUrl", DGM_CONFIG_TEXT, .format = &web_url,
+     .about = "the URL of its documentation"},
     {"iconUrl", DGM_CONFIG_TEXT, .format = &web_url, .about = "a picture"},
     {"defaultInputModes", DGM_CONFIG_TEXTS, .min = 1, .max = MAX_ITEMS, .format = &media_type,
-     .about = "media types it takes"},
+     .about = "accepted media types"},
     {"defaultOutputModes", DGM_CONFIG_TEXTS, .min = 1, .max = MAX_ITEMS, .format = &media_type,
-     .about = "media types it gives"},
+     .about = "media types of its output"},
     {"skills", DGM_CONFIG_LIST, .max = MAX_ITEMS, .of = &skill, .about = "what it can do"},
     {"securitySchemes", DGM_CONFIG_JSON,
-     .about = "as in A2A 1.0, for a proxy that asks for more; made from `tokens` when absent"},
-    {"securityRequirements", DGM_CONFIG_ARRAY, .about = "as in A2A 1.0; likewise"},
+     .about =
+         "as in A2A 1.0, for a proxy with further requirements. Default: derived from `tokens`"},
+    {"securityRequirements", DGM_CONFIG_ARRAY,
+     .about = "as in A2A 1.0. Default: derived from `tokens`"},
     {0},
 };
 static const dgm_config_shape card = {"A card",
@@ -328,13 +331,13 @@ static const dgm_config_shape card = {"A card",
 
 static const dgm_config_row extension_rows[] = {
     {"uri", DGM_CONFIG_TEXT, offsetof(dgm_config_extension, uri), .flags = REQUIRED, .format = &uri,
-     .about = "what clients list in `A2A-Extensions`"},
+     .about = "the URI that clients list in `A2A-Extensions`"},
     {"description", DGM_CONFIG_TEXT, offsetof(dgm_config_extension, description), .def = "\"\"",
      .about = "for people"},
     {"required", DGM_CONFIG_SWITCH, offsetof(dgm_config_extension, required), .def = "false",
-     .about = "refuse callers who do not list it"},
+     .about = "reject requests that do not list it"},
     {"params", DGM_CONFIG_JSON, offsetof(dgm_config_extension, params),
-     .about = "whatever the extension defines"},
+     .about = "parameters that the extension defines"},
     {0},
 };
 static const dgm_config_shape extension = {"An extension", "A row of `a2a.extensions`.",
@@ -343,60 +346,60 @@ static const dgm_config_shape extension = {"An extension", "A row of `a2a.extens
 static const dgm_config_row a2a_rows[] = {
     {"versions", DGM_CONFIG_NAMES, A2A(versions), .def = "[\"1.0\",\"0.3\"]",
      .values = WORDS("1.0", "0.3"), .flags = LIVE | NUMBER,
-     .about = "which versions are answered and listed in the card"},
+     .about = "versions that are accepted and listed in the card"},
     {"error_table", DGM_CONFIG_NAME, A2A(error_table), .def = "\"1.0.1\"",
      .values = WORDS("1.0.1", "1.0.0"), .flags = LIVE | COMPAT,
-     .about = "which text's HTTP statuses errors get: 1.0.0 has 409, 415 and 502 where 1.0.1 has"
-              " 400 and 500"},
+     .about = "the version of the specification that defines the HTTP statuses of errors: 1.0.0 "
+              "has 409, 415 and 502 where 1.0.1 has 400 and 500"},
     {"card_headerless", DGM_CONFIG_NAME, A2A(card_headerless), .def = "\"hybrid\"",
      .values = WORDS("hybrid", "pure-1.0"), .flags = LIVE | COMPAT,
-     .about =
-         "the card for requests without `A2A-Version`: with the members of both versions, or of"
-         " 1.0 alone"},
+     .about = "the card for requests without `A2A-Version`: with the members of both versions, or "
+              "of 1.0 only"},
     {"version_mode", DGM_CONFIG_NAME, A2A(version_mode), .def = "\"strict\"",
      .values = WORDS("strict", "lenient"), .flags = LIVE | COMPAT,
-     .about = "a 1.0 method without `A2A-Version`: refused as the text says, or served"},
+     .about = "a 1.0 method without `A2A-Version`: rejected, as the specification requires, or "
+              "accepted"},
     {"rest_media_type", DGM_CONFIG_NAME, A2A(rest_media_type), .def = "\"auto\"",
      .values = WORDS("auto", "json", "a2a"), .flags = LIVE | COMPAT,
-     .about = "type of REST answers: what the caller names, always `application/json`, or always"
-              " `application/a2a+json`"},
+     .about = "media type of REST responses: the one that the caller accepts, always "
+              "`application/json`, or always `application/a2a+json`"},
     {"stream_at_input_required", DGM_CONFIG_NAME, A2A(stream_at_input_required), .def = "\"close\"",
      .values = WORDS("close", "open"), .flags = LIVE | COMPAT,
-     .about = "does the stream of a send end when the agent asks for input? Subscriptions stay open"
-              " in any case"},
+     .about = "close the stream of a send when the agent asks for input. Subscriptions always stay "
+              "open"},
     {"blocking_limit_s", DGM_CONFIG_INT, A2A(blocking_limit_s), .def = "300", .min = 1,
      .max = 86400, .flags = LIVE,
-     .about = "how long a blocking send waits before it answers with the task as it is"},
+     .about = "how long a blocking send waits before it returns the task in its current state"},
     {"canonical_type", DGM_CONFIG_SWITCH, A2A(canonical_type), .def = "true",
      .flags = LIVE | COMPAT,
-     .about =
-         "write `metadata.canonical_type` on messages (the conformance kits refuse keys in snake"
-         " case)"},
+     .about = "write `metadata.canonical_type` on messages (the conformance kits reject keys in "
+              "snake case)"},
     {"media_types", DGM_CONFIG_NAME, A2A(media_types), .def = "\"enforce\"",
      .values = WORDS("enforce", "accept"), .flags = LIVE | COMPAT,
-     .about = "parts of a media type that the card does not list: refused, or accepted"},
+     .about = "parts of a media type that the card does not list: rejected or accepted"},
     {"security_requirements", DGM_CONFIG_SWITCH, A2A(security_requirements), .def = "true",
      .flags = LIVE | COMPAT,
      .about = "`securityRequirements` in the card of a server with tokens; `false` for clients of "
               "a2a-go, which cannot read it"},
     {"streaming", DGM_CONFIG_SWITCH, A2A(streaming), .def = "true", .flags = LIVE | COMPAT,
-     .about = "offer streams; off: the card says so and the operations are refused"},
+     .about =
+         "offer streams; if off, the card declares no streaming and the operations are rejected"},
     {"stream_errors", DGM_CONFIG_NAME, A2A(stream_errors), .def = "\"event\"",
      .values = WORDS("event", "json"), .flags = LIVE | COMPAT,
-     .about = "a streaming call over JSON-RPC 1.0 that is refused: an event, which all SDKs read, "
-              "or JSON, which the conformance kit reads"},
+     .about = "the response to a streaming call over JSON-RPC 1.0 that is rejected: an event, "
+              "which all SDKs read, or JSON, which the conformance kit reads"},
     {"card_max_age_s", DGM_CONFIG_INT, A2A(card_max_age_s), .def = "300", .min = 0, .max = 31536000,
      .flags = LIVE, .about = "`max-age` of the card"},
     {"extensions", DGM_CONFIG_LIST, A2A(extensions), .def = "[]", .max = MAX_ITEMS,
      .of = &extension, .flags = LIVE, .about = "extensions the card lists"},
     {0},
 };
-static const dgm_config_shape a2a = {"A2A",
-                                     "`a2a`: switches for the points where versions of the "
-                                     "protocol, conformance kits and clients differ."
-                                     " Most servers need none of them. An agent may have its own "
-                                     "`a2a`; the rest comes from the server.",
-                                     a2a_rows};
+static const dgm_config_shape a2a = {
+    "A2A",
+    "`a2a`: switches for the points where versions of the protocol, conformance kits and clients "
+    "differ. Most servers do not need them. An agent may have its own `a2a`; the other members "
+    "come from the server.",
+    a2a_rows};
 
 /* ---- agents -------------------------------------------------------------------------------------------------- */
 
@@ -416,7 +419,7 @@ static const char *const agent_types[] = {"hello", "demo", "exec", "tck", "bench
          .def = "\"full\"",                                                                        \
          .flags = LIVE | COMPAT,                                                                   \
          .values = WORDS("full", "omit"),                                                          \
-         .about = "does `completed` repeat the complete text in its status message?"},             \
+         .about = "repeat the complete text in the status message of `completed`"},                \
         {"answer_source",                                                                          \
          DGM_CONFIG_NAME,                                                                          \
          (base) + offsetof(dgm_config_manner, answer_source),                                      \
@@ -439,9 +442,8 @@ static const char *const agent_types[] = {"hello", "demo", "exec", "tck", "bench
     {                                                                                              \
         "dedupe", DGM_CONFIG_SWITCH, (base) + offsetof(dgm_config_manner, dedupe),                 \
             .def = "true", .flags = LIVE | COMPAT,                                                 \
-            .about =                                                                               \
-                "a message that is sent again (same `messageId`, same content) finds its turn"     \
-                " instead of starting a new one"                                                   \
+            .about = "a message that is sent again (same `messageId`, same content) continues "    \
+                     "its turn instead of starting a new one"                                      \
     }
 
 static const dgm_config_row manner_rows[] = {MANNER_ROWS(0), {0}};
@@ -487,16 +489,16 @@ static const dgm_config_row token_rows[] = {
     {"token", DGM_CONFIG_TEXT, TOKEN(token), .format = &secret, .flags = SECRET,
      .about = "the secret itself"},
     {"token_env", DGM_CONFIG_TEXT, TOKEN(token_env), .format = &env_name,
-     .about = "the environment variable that holds it"},
+     .about = "the environment variable that contains it"},
     {"token_file", DGM_CONFIG_TEXT, TOKEN(token_file), .format = &path,
-     .about = "the file that holds it (one line)"},
+     .about = "the file that contains it (one line)"},
     {"kind", DGM_CONFIG_NAME, TOKEN(kind), .def = "\"bearer\"",
      .values = WORDS("bearer", "api-key"),
      .about = "sent as `Authorization: Bearer`, or in a header of its own"},
     {"header", DGM_CONFIG_TEXT, TOKEN(header), .def = "\"X-API-Key\"", .format = &key_header,
      .about = "where an API key is sent"},
     {"tenant", DGM_CONFIG_TEXT, TOKEN(tenant), .def = "\"\"", .format = &tenant,
-     .about = "whose it is; empty: the tenant without a name"},
+     .about = "the tenant of the caller; empty: the tenant without a name"},
     {"principal", DGM_CONFIG_TEXT, TOKEN(principal), .flags = REQUIRED, .format = &some_text,
      .about = "the name of the caller. A caller sees only its own tasks"},
     {"role", DGM_CONFIG_NAME, TOKEN(role), .def = "\"caller\"",
@@ -504,8 +506,8 @@ static const dgm_config_row token_rows[] = {
      .about = "`operator`: may also read the paths below `/debug/`"},
     {"may_set_metadata", DGM_CONFIG_TEXTS, TOKEN(may_set_metadata), .def = "[]", .max = MAX_ITEMS,
      .format = &metadata_prefix,
-     .about = "metadata of the server's that stays in this caller's A2A requests, as prefixes of "
-              "keys: for a trusted router in front"},
+     .about = "prefixes of reserved metadata keys that this caller may send in A2A requests: for a "
+              "trusted router in front of the server"},
     {0},
 };
 static const dgm_config_shape token = {
@@ -534,7 +536,7 @@ static const dgm_config_shape log_shape = {"Log", "`log`: on standard error.", l
 static const dgm_config_row cors_rows[] = {
     {"origins", DGM_CONFIG_TEXTS, offsetof(dgm_config, cors_origins), .def = "[]", .max = MAX_ITEMS,
      .format = &origin, .flags = LIVE,
-     .about = "web pages that may call, besides those on loopback; `*`: all"},
+     .about = "origins of web pages that may call the server, besides loopback; `*`: all"},
     {0},
 };
 static const dgm_config_shape cors = {"CORS", "`cors`: for browsers.", cors_rows};
@@ -546,19 +548,19 @@ static const dgm_config_row limit_rows[] = {
      .max = DGM_MAX_HTTP_BODY_BYTES, .flags = LIVE, .about = "a request's body"},
     {"in_flight_bytes", DGM_CONFIG_INT, LIMIT(in_flight_bytes), .def = "268435456", .min = 1048576,
      .max = 1099511627776, .flags = LIVE,
-     .about = "bodies of requests in progress and what was decoded from them, of the whole server; "
-              "more is answered with 503"},
+     .about = "memory for request bodies in progress and the values decoded from them, for the "
+              "whole server; requests beyond it get status 503"},
     {"in_flight_bytes_per_principal", DGM_CONFIG_INT, LIMIT(in_flight_bytes_per_principal),
      .def = "134217728", .min = 1048576, .max = 1099511627776, .flags = LIVE,
-     .about = "likewise of one principal, or (without tokens) of one address beyond loopback; more "
-              "is answered with 429"},
+     .about = "the same for one principal, or (without tokens) for one address beyond loopback; "
+              "requests beyond it get status 429"},
     {"connections", DGM_CONFIG_INT, LIMIT(connections), .def = "20000", .min = 1, .max = 1000000,
      .flags = LIVE, .about = "open connections per loop"},
     {"log_bytes", DGM_CONFIG_INT, LIMIT(log_bytes), .def = "268435456", .min = 65536,
      .max = (int64_t)1 << 40, .flags = LIVE,
-     .about = "the log of one task; over it the task fails"},
+     .about = "the size of the log of one task; a task that exceeds it fails"},
     {"log_records", DGM_CONFIG_INT, LIMIT(log_records), .def = "1000000", .min = 16,
-     .max = 1000000000, .flags = LIVE, .about = "likewise, counted in events"},
+     .max = 1000000000, .flags = LIVE, .about = "the same, counted in events"},
     {"queued_messages", DGM_CONFIG_INT, LIMIT(queued_messages), .def = "16", .min = 0, .max = 1000,
      .flags = LIVE, .about = "messages that wait for a task that is working"},
     {"subscribers", DGM_CONFIG_INT, LIMIT(subscribers), .def = "10000", .min = 1, .max = 1000000,
@@ -620,7 +622,8 @@ static const dgm_config_row agui_rows[] = {
          " always interrupts"},
     {0},
 };
-static const dgm_config_shape agui = {"AG-UI", "`ag-ui`: how AG-UI is spoken.", agui_rows};
+static const dgm_config_shape agui = {"AG-UI", "`ag-ui`: details of the AG-UI protocol.",
+                                      agui_rows};
 
 static const dgm_config_row openai_rows[] = {
     {"continue_questions", DGM_CONFIG_SWITCH, AT(openai_continue_questions), .def = "true",
@@ -630,7 +633,7 @@ static const dgm_config_row openai_rows[] = {
     {0},
 };
 static const dgm_config_shape openai = {
-    "OpenAI", "`openai`: how Chat Completions and Responses are spoken.", openai_rows};
+    "OpenAI", "`openai`: details of Chat Completions and Responses.", openai_rows};
 
 /* `a2a` and `agent_defaults` stand before `agents`, which begin with them. */
 static const dgm_config_row root_rows[] = {
@@ -663,9 +666,9 @@ static const dgm_config_row root_rows[] = {
      .flags = LIVE,
      .about = "how long an ended task is stored, with its history and artifacts; 0: without limit"},
     {"loops", DGM_CONFIG_INT, AT(loops), .def = "0", .min = 0, .max = DGM_MAX_LOOPS,
-     .about = "threads that serve; 0: one per core"},
+     .about = "number of event loop threads; 0: one per core"},
     {"drain_s", DGM_CONFIG_INT, AT(drain_s), .def = "10", .min = 0, .max = 3600, .flags = LIVE,
-     .about = "how long a server that stops waits for open requests"},
+     .about = "how long the server waits for open requests when it stops"},
     {"log", DGM_CONFIG_OBJECT, 0, .of = &log_shape, .flags = LIVE, .lead = "level",
      .about = "how much is logged, and how"},
     {"limits", DGM_CONFIG_OBJECT, 0, .of = &limits, .flags = LIVE, .about = "sizes"},
@@ -701,11 +704,10 @@ const dgm_config_shape dgm_config_root = {"The file", "", root_rows, sizeof(dgm_
 const dgm_config_profile_row dgm_config_profiles[] = {
     {"tck",
      "for the conformance kits of A2A (a2aproject/a2a-tck): branch 1.0-dev against `/`, branch "
-     "0.3.x"
-     " against `/agents/tck-0.3/`. The kit for 1.0 asks for the error table of 1.0.0 and, without a"
-     " version header, for a card that has no other member; that for 0.3 asks, without a version"
-     " header, for a card of its own. Both send one messageId many times and refuse keys in snake"
-     " case. The kit for 1.0 takes a stream with an error in it for a success.",
+     "0.3.x against `/agents/tck-0.3/`. The kit for 1.0 requires the error table of 1.0.0 and, "
+     "without a version header, a card with no other members; the kit for 0.3 requires, without a "
+     "version header, a 0.3 card. Both send the same messageId many times and reject keys in snake "
+     "case. The kit for 1.0 counts a stream that contains an error as a success.",
      "{\"a2a\":{\"error_table\":\"1.0.0\",\"card_headerless\":\"pure-1.0\","
      "\"rest_media_type\":\"json\",\"media_types\":\"accept\",\"canonical_type\":false,"
      "\"stream_errors\":\"json\"},"

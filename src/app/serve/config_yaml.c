@@ -247,13 +247,12 @@ static dgm_str expand(reader *r, dgm_str s, dgm_config_said where, bool *ret_cha
 static void complain_of_syntax(reader *r, dgm_str text)
 {
     const yaml_parser_t *y = &r->yaml;
-    dgm_str todo =
-        DGM_STR("see that the line above is complete, and that lists and maps are indented"
-                " with spaces");
+    dgm_str todo = DGM_STR(
+        "check that the line above is complete and that lists and maps are indented with spaces");
     if (y->error == YAML_READER_ERROR) {
         dgm_config_find(r->findings, at_byte(r, text, y->problem_offset),
                         DGM_STR("remove it, or write it as an escape in double quotes"), "%s",
-                        y->problem ? y->problem : "this cannot be read");
+                        y->problem ? y->problem : "invalid character");
         return;
     }
     size_t line = y->problem_mark.line, column = y->problem_mark.column;
@@ -305,7 +304,7 @@ static void refuse_tag(reader *r, const node *n, const yaml_char_t *tag)
 {
     if (tag)
         dgm_config_find(r->findings, at_node(r, n), DGM_STR("leave the tag out"),
-                        "the tag %s is not read here", (const char *)tag);
+                        "the tag %s is not supported", (const char *)tag);
 }
 
 static node *scalar(reader *r, const yaml_event_t *e)
@@ -371,7 +370,7 @@ static node *parse(reader *r, dgm_str text)
                 r->failed = true;
                 dgm_config_find(
                     r->findings, at_mark(r, e.start_mark.line + 1, e.start_mark.column + 1, NULL),
-                    DGM_STR("keep one file for each server"), "a second document begins here");
+                    DGM_STR("use one file for each server"), "a second document starts here");
             }
             break;
         case YAML_SCALAR_EVENT: n = scalar(r, &e); break;
@@ -511,8 +510,8 @@ static dgm_str key_text(reader *r, const node *key, const dgm_at *at)
                         "a list or map cannot be a key");
     } else if (n->plain && dgm_str_is(n->text, "<<")) {
         dgm_config_find(r->findings, where,
-                        DGM_STR("write the members out, or use *name for a whole value"),
-                        "merge keys (<<) are not read");
+                        DGM_STR("write the members, or use *name for a complete value"),
+                        "merge keys (<<) are not supported");
     } else {
         return n->text;
     }
@@ -595,7 +594,7 @@ static void read_yaml(reader *r, dgm_str text)
     dgm_buf_done(&r->json);
     if (!r->failed && dgm_json_read(r->arena, json, SIZE_MAX, "config_bytes", &r->doc->root, &err))
         dgm_config_find(r->findings, at_mark(r, 1, 1, NULL), DGM_STR("please report this"),
-                        "our own JSON of it is broken: %s", err.msg);
+                        "internal error: invalid JSON after the conversion from YAML: %s", err.msg);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
@@ -635,10 +634,11 @@ static void read_json(reader *r, dgm_str text)
 {
     dgm_err err = {0};
     if (dgm_json_read(r->arena, text, DGM_MAX_CONFIG_BYTES, "config_bytes", &r->doc->root, &err)) {
-        dgm_config_find(r->findings, at_mark(r, err.line, err.column, NULL),
-                        DGM_STR("repair it, or call the file .yaml to have comments and trailing"
-                                " commas"),
-                        "%s", err.msg);
+        dgm_config_find(
+            r->findings, at_mark(r, err.line, err.column, NULL),
+            DGM_STR(
+                "correct it, or rename the file to .yaml to allow comments and trailing commas"),
+            "%s", err.msg);
         return;
     }
     if (dgm_json_deeper_than(r->doc->root, DGM_MAX_CONFIG_DEPTH)) {
@@ -682,7 +682,8 @@ static void finish(reader *r, yyjson_val *v, bool is_json, const dgm_at *at)
             const size_t *before = dgm_map_get(&seen, name);
             if (before)
                 dgm_config_find(r->findings, dgm_config_said_by(r->doc, key, DGM_AT(at, name)),
-                                DGM_STR("keep one of them"), "\"%.*s\" was set in line %zu already",
+                                DGM_STR("remove one of them"),
+                                "\"%.*s\" was set in line %zu already",
                                 (int)(name.n < 80 ? name.n : 80), name.p, *before);
             else
                 dgm_map_put(&seen, name, dgm_config_mark_of(r->doc, key)->line);

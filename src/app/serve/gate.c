@@ -118,10 +118,12 @@ const char *dgm_gate_refuses(const dgm_config *c, const dgm_http_request *r)
     dgm_str host = dgm_http_header_of(r, DGM_STR("host"));
     dgm_str origin = dgm_http_header_of(r, DGM_STR("origin"));
     if (!is_host_allowed(c, host))
-        return "this server does not answer to that Host: list it under `hosts` if it should";
+        return "unknown Host: add it to `hosts` in the configuration if it is a name of this "
+               "server";
     if (origin.n && !is_listed_origin(c->cors_origins, origin) && !is_own_origin(c, origin, host) &&
         !dgm_gate_is_loopback(host_of_origin(origin)))
-        return "pages of that Origin may not call: list it under `cors.origins` if they should";
+        return "this Origin is not allowed: add it to `cors.origins` in the configuration to allow "
+               "it";
     return NULL;
 }
 

@@ -152,7 +152,7 @@ static void put_requests(dgm_metrics *m, dgm_buf *b)
         }
     }
     put_about(b, "dragoman_http_refused_total", "counter",
-              "Connections that were refused before they had sent a request.");
+              "Connections rejected before a complete request was read.");
     for (size_t i = 0; i < N_CODES; i++) {
         if (!m->refused[i])
             continue;
@@ -165,7 +165,7 @@ static void put_requests(dgm_metrics *m, dgm_buf *b)
 static void put_latencies(dgm_metrics *m, dgm_buf *b)
 {
     put_about(b, "dragoman_http_request_duration_seconds", "histogram",
-              "From the whole request to the end of its answer; streams are not counted.");
+              "Time from the complete request to the end of the response, without streams.");
     for (size_t k = 0; k < N_ROUTES; k++) {
         uint64_t n = 0, all = 0;
         for (size_t i = 0; i <= N_BOUNDS; i++)
@@ -195,19 +195,19 @@ static void put_core(dgm_buf *b, dgm_core *core)
     uint64_t broken;
 #define N(name_, about_, member)                                                                   \
     put_one(b, "dragoman_" name_ "_total", "counter", about_, (double)c.member)
-    N("sends", "Messages that were accepted.", sends);
-    N("resends", "Messages that had come before and found their turn.", resends);
-    N("runs", "Executions of agents that were started.", runs);
-    N("messages", "Answers that were a Message.", messages);
-    N("tasks", "Tasks that were made.", tasks);
-    N("records", "Events that were appended to logs.", records);
+    N("sends", "Messages accepted.", sends);
+    N("resends", "Repeated messages that continued an existing turn.", resends);
+    N("runs", "Agent executions started.", runs);
+    N("messages", "Sends answered with a Message instead of a Task.", messages);
+    N("tasks", "Tasks created.", tasks);
+    N("records", "Events appended to task logs.", records);
 #undef N
-    put_one(b, "dragoman_tasks_in_memory", "gauge", "Tasks that are held in memory.",
+    put_one(b, "dragoman_tasks_in_memory", "gauge", "Tasks currently held in memory.",
             (double)c.live);
-    put_one(b, "dragoman_runs_running", "gauge", "Executions of agents that go on.",
+    put_one(b, "dragoman_runs_running", "gauge", "Agent executions in progress.",
             (double)c.running);
     put_about(b, "dragoman_agent_warnings_total", "counter",
-              "Runs in which an agent did what it should not, by rule.");
+              "Runs in which an agent violated a lint rule, by rule.");
     for (size_t i = 0; dgm_core_rule(core, i, &name, &about, &broken); i++)
         dgm_buf_printf(b, "dragoman_agent_warnings_total{rule=\"%s\"} %llu\n", name,
                        (unsigned long long)broken);
@@ -217,7 +217,7 @@ static void put_commits(dgm_buf *b, const dgm_store_stats *s)
 {
     uint64_t n = 0;
     put_about(b, "dragoman_store_commit_duration_seconds", "histogram",
-              "From the begin of a transaction to its end on the disk.");
+              "Time of a store transaction, from its start until it is on disk.");
     for (size_t i = 0; i < DGM_N_COMMIT_BOUNDS; i++) {
         n += s->commit_took[i];
         dgm_buf_printf(b, "dragoman_store_commit_duration_seconds_bucket{le=\"%g\"} %llu\n",
@@ -236,14 +236,12 @@ static void put_store(dgm_buf *b, dgm_store *store)
     dgm_store_stats s = dgm_store_stats_of(store);
     put_commits(b, &s);
     put_one(b, "dragoman_store_commits_total", "counter", "Commits.", (double)s.commits);
-    put_one(b, "dragoman_store_appends_total", "counter", "Appends that were stored.",
-            (double)s.appends);
-    put_one(b, "dragoman_store_records_total", "counter", "Records that were stored.",
-            (double)s.records);
-    put_one(b, "dragoman_store_bytes_total", "counter", "Bytes of records that were stored.",
+    put_one(b, "dragoman_store_appends_total", "counter", "Appends stored.", (double)s.appends);
+    put_one(b, "dragoman_store_records_total", "counter", "Records stored.", (double)s.records);
+    put_one(b, "dragoman_store_bytes_total", "counter", "Bytes of stored records.",
             (double)s.bytes);
     put_one(b, "dragoman_store_reads_total", "counter", "Look-ups.", (double)s.reads);
-    put_one(b, "dragoman_store_queued", "gauge", "Appends that wait for the store.",
+    put_one(b, "dragoman_store_queued", "gauge", "Appends waiting for the store.",
             (double)s.queued);
 }
 
@@ -263,14 +261,14 @@ static void put_process(const dgm_metrics *m, dgm_buf *b)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    put_one(b, "process_resident_memory_bytes", "gauge", "Memory that is in use.",
+    put_one(b, "process_resident_memory_bytes", "gauge", "Memory in use.",
             (double)resident_bytes());
-    put_one(b, "process_cpu_seconds_total", "counter", "Time spent, user and system.",
+    put_one(b, "process_cpu_seconds_total", "counter", "CPU time used, user and system.",
             (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
                 (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
-    put_one(b, "process_start_time_seconds", "gauge", "When it was started, Unix time.",
+    put_one(b, "process_start_time_seconds", "gauge", "Start time of the process, Unix time.",
             (double)m->started);
-    put_about(b, "dragoman_build_info", "gauge", "Which Dragoman this is.");
+    put_about(b, "dragoman_build_info", "gauge", "Version of this Dragoman.");
     dgm_buf_add_lit(b, "dragoman_build_info{version=\"" DGM_VERSION "\"} 1\n");
 }
 
@@ -278,15 +276,15 @@ void dgm_metrics_put(dgm_metrics *m, dgm_buf *b, dgm_core *core, dgm_store *stor
 {
     put_requests(m, b);
     put_latencies(m, b);
-    put_one(b, "dragoman_streams_open", "gauge", "Streams that are open.", (double)m->open_streams);
-    put_one(b, "dragoman_streams_total", "counter", "Streams that have ended.",
-            (double)SUM(m, streams));
-    put_one(b, "dragoman_http_received_bytes_total", "counter", "Bytes of requests' bodies.",
+    put_one(b, "dragoman_streams_open", "gauge", "Open streams.", (double)m->open_streams);
+    put_one(b, "dragoman_streams_total", "counter", "Streams ended.", (double)SUM(m, streams));
+    put_one(b, "dragoman_http_received_bytes_total", "counter", "Bytes of request bodies.",
             (double)SUM(m, bytes_in));
-    put_one(b, "dragoman_http_sent_bytes_total", "counter", "Bytes of answers' bodies.",
+    put_one(b, "dragoman_http_sent_bytes_total", "counter", "Bytes of response bodies.",
             (double)SUM(m, bytes_out));
     put_core(b, core);
     put_store(b, store);
-    put_one(b, "dragoman_ready", "gauge", "1: takes work, as /readyz says.", is_ready);
+    put_one(b, "dragoman_ready", "gauge", "1 if the server accepts work (same as /readyz), else 0.",
+            is_ready);
     put_process(m, b);
 }

@@ -293,7 +293,7 @@ static void refuse_body(const struct head *h, dgm_http_refusal refusal)
 {
     if (refusal == DGM_HTTP_TOO_LARGE)
         refuse(h, DGM_TOO_LARGE,
-               "the body is too large (limit http_body_bytes; at addresses that take no messages "
+               "the body is too large (limit http_body_bytes; for paths that accept no messages "
                "small_body_bytes): send less at once",
                NULL, 0);
     else if (refusal == DGM_HTTP_CALLER_FULL)

@@ -194,7 +194,7 @@ static dgm_code start(struct server *s, dgm_err *err)
         size_t n = strlen(err->msg);
         snprintf(err->msg + n, sizeof err->msg - n, "%s",
                  strstr(err->msg, strerror(EMFILE)) ? ": raise the limit (ulimit -n)"
-                                                    : " (--listen 127.0.0.1:0 takes a free port)");
+                                                    : " (--listen 127.0.0.1:0 uses a free port)");
         return rc;
     }
     dgm_router_set_reason(s->router, NULL);
@@ -312,10 +312,10 @@ static void reload_tls(struct server *s, const dgm_config *c)
 static const char *lowers_protection(const dgm_config *running, const dgm_config *c)
 {
     if (running->tokens.n && !c->tokens.n)
-        return "the new config has no tokens, and the listener stays open: restart the server to "
-               "serve without tokens";
+        return "the new configuration has no tokens, but the listener stays open: restart the "
+               "server to serve without tokens";
     if (!c->is_loopback && !c->tokens.n && !running->insecure)
-        return "the listener stays open to others, and `insecure` needs a restart";
+        return "other machines can still reach the listener; changing `insecure` needs a restart";
     return NULL;
 }
 
@@ -353,7 +353,7 @@ static dgm_config *load_again(struct server *s, struct reload_counts *counts)
     if (c->n_errors)
         log_findings(s, c);
     if (c->n_errors || no) {
-        no = no ? no : "the new config does not fit the listener that stays open";
+        no = no ? no : "the new configuration does not match the open listener";
         dgm_logger_says(s->logger, DGM_LOG_ERROR, "nothing reloaded", {"why", dgm_str_from(no), 0});
         return NULL;
     }
@@ -411,7 +411,7 @@ static void log_store(struct server *s)
     bool failed = !dgm_store_is_healthy(s->store, &why);
     dgm_str store = dgm_router_config(s->router)->store;
     if (failed && !s->store_failed)
-        dgm_logger_says(s->logger, DGM_LOG_ERROR, "the store does not work",
+        dgm_logger_says(s->logger, DGM_LOG_ERROR, "the store failed",
                         {"why", dgm_str_from(why.msg), 0}, {"store", store, 0});
     else if (!failed && s->store_failed)
         dgm_logger_says(s->logger, DGM_LOG_INFO, "the store works again", {"store", store, 0});

@@ -146,7 +146,7 @@ static void a_value_with_two_meanings_names_the_line_to_write(void **state)
     finds(load("agents: {a: demo}"),
           "dragoman.yaml:1:13: expected an object, got text, at /agents/a: write ID: {type: TYPE}");
     finds(load("agents: {a: {id: b, type: demo}}"),
-          "dragoman.yaml:1:18: the id is given twice, at /agents/a/id: remove it: the key \"a\" is "
+          "dragoman.yaml:1:18: the id is set twice, at /agents/a/id: remove it: the key \"a\" is "
           "the id");
     finds(load("agents: {a: {type: dmeo}, 'x/y': {type: demo}}"),
           "dragoman.yaml:1:20: unknown agent type \"dmeo\", at /agents/a/type: did you mean "

@@ -6,11 +6,10 @@
 
 const char demo_card[] =
     "{\"name\":\"Demo\",\"description\":\"Shows what an A2A agent can do: write "
-    "help.\",\"defaultInputModes\":[\"text/plain\",\"application/json\",\"image/png\","
-    "\"image/jpeg\",\"text/csv\",\"application/pdf\",\"*/*\"],\"skills\":[{\"id\":"
-    "\"demo\",\"name\":\"Demo scripts\",\"description\":\"Streams text, shows status, makes files "
-    "and "
-    "data, asks back, asks for credentials, fails, refuses: write help for the "
+    "help.\",\"defaultInputModes\":[\"text/plain\",\"application/json\",\"image/png\",\"image/"
+    "jpeg\",\"text/csv\",\"application/pdf\",\"*/*\"],\"skills\":[{\"id\":\"demo\",\"name\":\"Demo "
+    "scripts\",\"description\":\"Streams text, shows status, makes files and data, asks a "
+    "question, asks for credentials, fails, refuses: write help for the "
     "list.\",\"tags\":[\"demo\"],\"examples\":[\"help\",\"stream\",\"status\",\"file\",\"ask\"]}]}";
 
 /* ---- texts ----------------------------------------------------------------------------------------------- */
@@ -66,11 +65,9 @@ static dgm_str slow_text(const dgm_run *run, dgm_str rest)
 
 #define STREAMED                                                                                   \
     "An A2A task is a small story: it is submitted, the agent works, and while it works its "      \
-    "answer "                                                                                      \
-    "arrives in pieces, each one an artifact update that adds to the last. When the story is "     \
-    "over, "                                                                                       \
-    "the completed status tells it once more, whole. What you have read by then and what you are " \
-    "told at the end are the same words."
+    "answer arrives in pieces, each one an artifact update that adds to the last. When the story " \
+    "is over, the completed status repeats it as a whole. The text that you have read by then "    \
+    "and the text at the end are the same."
 
 static const struct demo_step one_message[] = {{.op = DEMO_MESSAGE}};
 
@@ -218,9 +215,9 @@ static const struct demo_script scripts[] = {
      status, NULL},
     {"file", "files: a table, a picture, a link", file, NULL},
     {"data", "structured data beside the answer", data, NULL},
-    {"ask", "asks for your name and goes on with what you answer", ask, NULL},
-    {"auth", "asks for credentials, goes on with your next message", auth, NULL},
-    {"fail", "fails, and says why", fail, NULL},
+    {"ask", "asks for your name and continues with your answer", ask, NULL},
+    {"auth", "asks for credentials, continues with your next message", auth, NULL},
+    {"fail", "fails, with a reason", fail, NULL},
     {"break", "fails in the middle of its answer", break_off, NULL},
     {"reject", "refuses", reject, NULL},
     {"long", "a long text; `long 10000` for that many lines", long_script, long_text},
@@ -228,15 +225,14 @@ static const struct demo_script scripts[] = {
     {"slow", "one word per second; `slow 60` for that many", slow, slow_text},
     {"tools", "looks the weather up with a tool of its own", demo_tools, NULL},
     {"parallel-tools", "two tools at the same time", demo_parallel_tools, NULL},
-    {"client-tool", "asks you to run the tool `get_weather`, and goes on with its result",
+    {"client-tool", "asks you to run the tool `get_weather`, and continues with its result",
      demo_client_tool, NULL},
     {"state", "shared state: a snapshot, then changes", demo_state, NULL},
     {"reasoning", "thinks before it answers", demo_reasoning, NULL},
-    {"interrupt", "asks for approval, and goes on with yes or no", demo_interrupt, NULL},
-    {"usage", "tells what the answer cost", demo_usage, NULL},
+    {"interrupt", "asks for approval, and continues with yes or no", demo_interrupt, NULL},
+    {"usage", "reports the usage of the answer", demo_usage, NULL},
     {"subagent", "lets another agent work for it", demo_subagent, NULL},
-    {"files", "says which files came with your message, and gives them back", demo_files,
-     demo_files_text},
+    {"files", "lists the files of your message and sends them back", demo_files, demo_files_text},
     {"", NULL, echo, you_said},
 };
 #define N_SCRIPTS (sizeof scripts / sizeof *scripts)
@@ -269,7 +265,8 @@ static dgm_str help_text(const dgm_run *run, dgm_str rest)
         if (scripts[i].about)
             dgm_buf_printf(&b, "- `%s`: %s\n", scripts[i].word, scripts[i].about);
     }
-    dgm_buf_add_lit(&b, "\nAnything else is said back to you, streamed.");
+    dgm_buf_add_lit(&b, "\n"
+                        "Any other text is repeated to you, streamed.");
     dgm_str text = dgm_arena_dup(run->arena, dgm_buf_str(&b));
     dgm_buf_done(&b);
     return text;

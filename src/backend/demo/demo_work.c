@@ -135,7 +135,7 @@ const struct demo_step demo_reasoning[] = {
     {.op = DEMO_WORKING},
     THINK("The user wants to see me think. "),
     THINK("So I think of something: "),
-    THINK("17 is prime, because none of 2, 3 and 4 divides it."),
+    THINK("17 is prime, because 2, 3 and 4 do not divide it."),
     {.op = DEMO_TEXT, .wait = 40, .text = "17 is a prime number."},
     {.op = DEMO_END},
 };

@@ -93,7 +93,7 @@ static void settle(struct job *j, dgm_task_state state, const char *error)
             rc = dgm_run_status(j->run, state, (dgm_str){0}, &err);
     }
     if (rc)
-        dgm_run_note(j->run, "the last status was refused: %s", err.msg);
+        dgm_run_note(j->run, "the last status was rejected: %s", err.msg);
     j->settled = true;
     j->state = state;
 }
@@ -295,11 +295,12 @@ static void on_exit_(void *user, dgm_process_exit how)
     const char *withheld = "";
     j->process = NULL;
     if (j->exec->withheld.n) /* a program that lacks one of them often fails */
-        withheld = dgm_arena_printf(j->run->arena,
-                                    "environment variables that it does not get: %s (inherit_env"
-                                    " passes them)",
-                                    j->exec->withheld.p)
-                       .p;
+        withheld =
+            dgm_arena_printf(
+                j->run->arena,
+                "environment variables that are not passed to it: %s (inherit_env passes them)",
+                j->exec->withheld.p)
+                .p;
     if (how.signal)
         snprintf(safe, sizeof safe, "the agent was killed by signal %d (%s)", how.signal,
                  strsignal(how.signal));
@@ -307,7 +308,7 @@ static void on_exit_(void *user, dgm_process_exit how)
         snprintf(safe, sizeof safe, "the agent ended with exit status %d", how.status);
     bool is_told = j->settled || dgm_state_is_interrupted(j->state);
     if (is_told && how.status != 0 && !how.killed) {
-        snprintf(late, sizeof late, "%s, after it had answered", safe);
+        snprintf(late, sizeof late, "%s, after its answer", safe);
         store_fault(j, late, withheld);
     }
     if (j->run->canceled)
@@ -383,7 +384,8 @@ static void refuse_busy(const struct exec *x, dgm_run *run, enum exec_room room)
     snprintf(detail, sizeof detail,
              "max_processes_per_principal: %zu of its programs are running for this caller",
              x->max_processes_per_principal);
-    refuse(run, "the agent works for you as often as it may: wait for a task to end, or cancel one",
+    refuse(run,
+           "too many tasks of yours are running on this agent: wait for one to end, or cancel one",
            detail);
 }
 

@@ -30,14 +30,14 @@ const dgm_setting dgm_exec_settings[] = {
     {"env", DGM_SETTING_ENV, AT(env), .def = "{}",
      .about = "environment variables for it: `NAME: value`"},
     {"inherit_env", DGM_SETTING_NAMES, AT(inherit_env), .choices = "all", .def = "[]",
-     .about = "variables of the server's environment that it gets beyond the usual ones, or `all`"},
+     .about = "further variables of the server's environment that are passed to it, or `all`"},
     {"cwd", DGM_SETTING_STR, AT(cwd), .def = "the folder of the configuration",
      .about = "the folder that it runs in"},
     {"max_processes", DGM_SETTING_INT, AT(max_processes), .min = 1, .max = 10000, .def = "64",
-     .about = "how many of it run at a time; more are refused"},
+     .about = "how many of its processes may run at the same time; more are rejected"},
     {"max_processes_per_principal", DGM_SETTING_INT, AT(max_processes_per_principal), .min = 1,
      .max = 10000, .def = "half of `max_processes`",
-     .about = "how many of them one principal may occupy; callers without a token are not limited"},
+     .about = "how many of these one principal may use; callers without a token are not limited"},
     {0},
 };
 #undef AT

@@ -118,7 +118,7 @@ dgm_code exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_str l
     if ((rc = codec->decode(&r, v, DGM_OBJECT_STREAM_RESPONSE, true, &frame)))
         return rc;
     if (frame.object.kind != DGM_OBJECT_STREAM_RESPONSE)
-        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "no event of a stream");
+        return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "not an event of a stream");
     *ret_event = *(dgm_event *)frame.object.it;
     clear_minted_ids(v, ret_event);
     return DGM_OK;

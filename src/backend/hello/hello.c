@@ -84,7 +84,7 @@ DGM_SHAPED_OPEN(open_shaped, inner)
 
 const dgm_backend dgm_backend_hello = {
     .type = "hello",
-    .about = "says hello: one Message, no task",
+    .about = "replies hello: one Message, no task",
     .card = card,
     DGM_SHAPED(open_shaped),
 };

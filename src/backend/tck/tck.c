@@ -194,7 +194,7 @@ static void cancel(void *agent, dgm_run *run)
 
 static const dgm_setting tck_settings[] = {
     {"stay_seconds", DGM_SETTING_NUMBER, offsetof(struct tck, stay_seconds), .max = 600,
-     .def = "4.5", .about = "how long a task that the kits subscribe to or cancel keeps working"},
+     .def = "4.5", .about = "how long a task works that the kits subscribe to or cancel"},
     {"ask_seconds", DGM_SETTING_NUMBER, offsetof(struct tck, ask_seconds), .max = 600, .def = "0.1",
      .about = "how long it works before it asks for input"},
     {0},

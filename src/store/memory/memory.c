@@ -131,8 +131,8 @@ static void submit(dgm_store *base, dgm_job *job)
 static dgm_code open_memory(const char *rest, dgm_store **ret_store, dgm_err *err)
 {
     if (*rest)
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL,
-                        "the store memory: has no path, but \"%.200s\" follows", rest);
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "the store memory: has no path, got \"%.200s\"",
+                        rest);
     struct memory_store *s = dgm_xcalloc(1, sizeof *s);
     s->base.driver = &dgm_store_memory;
     s->last_ended = &s->first_ended;

@@ -27,8 +27,8 @@ static dgm_code open_existing(const char *path, dgm_conn *ret_conn, dgm_err *err
     code = dgm_conn_identify(&c, &version, err);
     if (!code && version < DGM_SCHEMA_VERSION)
         code = dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "%.160s has tables of version %d, this dragoman %d: start `dragoman serve` "
-                        "with it once",
+                        "%.160s has tables of version %d, this dragoman needs %d: start `dragoman "
+                        "serve` with it once",
                         path, version, DGM_SCHEMA_VERSION);
     if (code)
         dgm_conn_close(&c);
@@ -153,7 +153,7 @@ static dgm_code check_log(struct check *k, const struct task *t, sqlite3_stmt *r
         say(k, "task %.*s: its log ends at %lld, its row says %lld", DGM_P(t->id),
             (long long)next - 1, (long long)t->last_seq);
     if (*ret_first > t->folded_seq + 1)
-        say(k, "task %.*s: its log begins at %lld, its folded Task ends at %lld", DGM_P(t->id),
+        say(k, "task %.*s: its log starts at %lld, its folded Task ends at %lld", DGM_P(t->id),
             (long long)*ret_first, (long long)t->folded_seq);
     return DGM_OK;
 }
@@ -487,8 +487,8 @@ static dgm_code export_row(sqlite3_stmt *row, dgm_buf *b, dgm_arena *a, dgm_db_w
     uint64_t first = (uint64_t)sqlite3_column_int64(row, 5) & UINT32_MAX;
     if (!dgm_frame_open(dgm_column_str(row, 6), first, &f))
         return dgm_fail(err, DGM_INTERNAL, NULL,
-                        "the database is damaged: record %llu of task %.*s cannot be read: look "
-                        "with `dragoman db check`",
+                        "the database is damaged: record %llu of task %.*s cannot be read: run "
+                        "`dragoman db check`",
                         (unsigned long long)first, DGM_P(dgm_column_str(row, 2)));
     while (dgm_frame_next(&f)) {
         put_line(b, a, row, &f);

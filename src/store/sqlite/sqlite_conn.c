@@ -73,10 +73,10 @@ dgm_code dgm_file_fault(const char *path, const char *doing, int error, dgm_err 
                         path);
     case ENOSPC:
     case EDQUOT:
-        return dgm_fail(err, DGM_UNAVAILABLE, NULL,
-                        "cannot %s %.160s: the disk is full: free some space, work then goes on "
-                        "by itself",
-                        doing, path);
+        return dgm_fail(
+            err, DGM_UNAVAILABLE, NULL,
+            "cannot %s %.160s: the disk is full: free some space, writing then continues", doing,
+            path);
     case EFBIG:
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "cannot %s %.160s: the limit on file sizes is reached: raise it (ulimit "
@@ -119,10 +119,10 @@ dgm_code dgm_conn_fault(dgm_conn *c, int rc, bool reading, dgm_err *err)
                         c->path, (unsigned)geteuid());
     case SQLITE_IOERR: return dgm_file_fault(path, doing, error, err);
     case SQLITE_CORRUPT:
-        return dgm_fail(err, reading ? DGM_INTERNAL : DGM_UNAVAILABLE, NULL,
-                        "%s is damaged (%s): look with `dragoman db check`, then "
-                        "`dragoman db restore` a backup",
-                        name, c->db ? sqlite3_errmsg(c->db) : "corrupt");
+        return dgm_fail(
+            err, reading ? DGM_INTERNAL : DGM_UNAVAILABLE, NULL,
+            "%s is damaged (%s): run `dragoman db check`, then `dragoman db restore` a backup",
+            name, c->db ? sqlite3_errmsg(c->db) : "corrupt");
     case SQLITE_NOTADB:
         return dgm_fail(
             err, reading ? DGM_INTERNAL : DGM_UNAVAILABLE, NULL,

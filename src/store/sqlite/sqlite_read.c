@@ -48,10 +48,10 @@ static dgm_task_row row_of(dgm_job *job, sqlite3_stmt *st)
     if (sqlite3_column_type(st, 10) != SQLITE_NULL)
         row.folded = text(job, st, 10);
     if ((unsigned)row.state >= DGM_N_STATES)
-        job->code = dgm_fail(&job->err, DGM_INTERNAL, NULL,
-                             "the database is damaged: task %.*s is in state %d: look with "
-                             "`dragoman db check`",
-                             DGM_P(row.id), (int)row.state);
+        job->code =
+            dgm_fail(&job->err, DGM_INTERNAL, NULL,
+                     "the database is damaged: task %.*s is in state %d: run `dragoman db check`",
+                     DGM_P(row.id), (int)row.state);
     return row;
 }
 
@@ -112,10 +112,10 @@ struct taking {
 
 static void damaged(dgm_job *job, uint64_t seq)
 {
-    job->code = dgm_fail(&job->err, DGM_INTERNAL, NULL,
-                         "the database is damaged: record %llu of task %.*s cannot be read: look "
-                         "with `dragoman db check`",
-                         (unsigned long long)seq, DGM_P(job->task.task_id));
+    job->code = dgm_fail(
+        &job->err, DGM_INTERNAL, NULL,
+        "the database is damaged: record %llu of task %.*s cannot be read: run `dragoman db check`",
+        (unsigned long long)seq, DGM_P(job->task.task_id));
 }
 
 /* Takes what is wanted of one row; false: that is enough. */
@@ -255,8 +255,8 @@ static void take_dedupe(dgm_job *job, sqlite3_stmt *st)
         memcpy(row->digest, digest.p, sizeof row->digest);
     else
         job->code = dgm_fail(&job->err, DGM_INTERNAL, NULL,
-                             "the database is damaged: a message id has a digest of %zu bytes: "
-                             "look with `dragoman db check`",
+                             "the database is damaged: a message id has a digest of %zu bytes: run "
+                             "`dragoman db check`",
                              digest.n);
     job->got.dedupe = row;
 }

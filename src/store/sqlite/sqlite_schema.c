@@ -129,7 +129,7 @@ dgm_code dgm_conn_identify(dgm_conn *c, int *ret_version, dgm_err *err)
     if (version > N_MIGRATIONS)
         return dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "%.160s was written by a newer dragoman (tables of version %d, this one "
-                        "knows %d): use that one, or restore an older backup",
+                        "supports %d): use the newer one, or restore an older backup",
                         c->path, (int)version, N_MIGRATIONS);
     *ret_version = (int)version;
     return DGM_OK;

@@ -107,7 +107,7 @@ static const struct harm {
     const char *sql, *said;
 } harms[] = {
     {"DELETE FROM log WHERE at=(1<<32)+6", "turn 2 is of records 6 to 10, the log of 11 to 15"},
-    {"UPDATE log SET at=at+1 WHERE at>>32=2", "begins at 2"},
+    {"UPDATE log SET at=at+1 WHERE at>>32=2", "starts at 2"},
     {"DELETE FROM log WHERE at=(1<<32)+11", "ends at 10, its row says 15"},
     {"DELETE FROM log WHERE at>>32=2", "its log is empty, it should end at 3"},
     {"UPDATE log SET bytes=zeroblob(50) WHERE at>>32=2", "is damaged"},

@@ -1,7 +1,7 @@
 /*
- * wire/a2a/a2a_card_losses.c - what a card loses on its way from one spelling to another.
+ * wire/a2a/a2a_card_losses.c - losses of a card that is converted from one A2A dialect to another.
  *
- * Unknown members are no rows here: they are written back by the format they came from, in all
+ * Unknown members have no rows here: they are written back by the format they came from, in all
  * objects alike.
  */
 #include "wire/a2a/a2a_card_int.h"
@@ -15,35 +15,39 @@
 
 #define FROM_10                                                                                    \
     ROW("/supportedInterfaces/*",                                                                  \
-        "kept when its protocolVersion is empty or from 0.3 to below 1.0: the first such becomes " \
-        "url and preferredTransport, the others additionalInterfaces; all others are left out"),   \
+        "copied if its protocolVersion is empty or at least 0.3 and below 1.0: the first of "      \
+        "these becomes url and preferredTransport, the others additionalInterfaces; other "        \
+        "entries are left out"),                                                                   \
         ROW("/supportedInterfaces",                                                                \
-            "when no entry is of 0.3, those of an older version are kept instead; when there are " \
-            "none, the first entry is written as if it were of 0.3.0",                             \
+            "if no entry has version 0.3, entries of an older version are used instead; without "  \
+            "those, the first entry is written as version 0.3.0",                                  \
             DGM_LOSS_NOT_REPORTED),                                                                \
         ROW("/supportedInterfaces/*/protocolVersion",                                              \
-            "one for the whole card, that of the first entry kept; 0.3.0 when it is empty"),       \
+            "one for the whole card: the version of the first entry that is copied; 0.3.0 if it "  \
+            "is empty"),                                                                           \
         ROW("/supportedInterfaces/*/tenant", "left out"),                                          \
         ROW("/securitySchemes/*/oauth2SecurityScheme/flows/deviceCode", "left out"),               \
         ROW("/securitySchemes/*/oauth2SecurityScheme/flows/authorizationCode/pkceRequired",        \
             "left out"),                                                                           \
-        ROW("/signatures", "kept, but they sign the card of 1.0: they do not verify this one"),    \
-        ROW("/url",                                                                                \
-            "in a hybrid card the members of 0.3 are read only where those of 1.0 are missing: "   \
-            "this and its transport become an interface when no listed one is of 0.3")
+        ROW("/signatures",                                                                         \
+            "copied, but they sign the 1.0 card: they do not verify the converted card"),          \
+        ROW("/url", "in a hybrid card the 0.3 members are read only where the 1.0 members are "    \
+                    "missing: url and preferredTransport become an interface if no listed "        \
+                    "interface has version 0.3")
 
 const dgm_loss dgm_a2a_card_losses_10_to_03[] = {FROM_10};
 
 const dgm_loss dgm_a2a_card_losses_10_to_03_rest[] = {
     FROM_10,
-    ROW("/capabilities/streaming", "false is left out: 0.3 cannot tell it from absent",
+    ROW("/capabilities/streaming", "false is left out: 0.3 does not distinguish it from absent",
         DGM_LOSS_FALSE),
-    ROW("/capabilities/pushNotifications", "false is left out: 0.3 cannot tell it from absent",
-        DGM_LOSS_FALSE),
-    ROW("/capabilities/extendedAgentCard", "false is left out: 0.3 cannot tell it from absent",
-        DGM_LOSS_FALSE),
-    ROW("/documentationUrl", "left out when empty: 0.3 cannot tell it from absent", DGM_LOSS_EMPTY),
-    ROW("/iconUrl", "left out when empty: 0.3 cannot tell it from absent", DGM_LOSS_EMPTY),
+    ROW("/capabilities/pushNotifications",
+        "false is left out: 0.3 does not distinguish it from absent", DGM_LOSS_FALSE),
+    ROW("/capabilities/extendedAgentCard",
+        "false is left out: 0.3 does not distinguish it from absent", DGM_LOSS_FALSE),
+    ROW("/documentationUrl", "left out when empty: 0.3 does not distinguish it from absent",
+        DGM_LOSS_EMPTY),
+    ROW("/iconUrl", "left out when empty: 0.3 does not distinguish it from absent", DGM_LOSS_EMPTY),
 };
 
 /* ---- from 0.3 ---------------------------------------------------------------------------------- */
@@ -73,12 +77,13 @@ const dgm_loss dgm_a2a_card_losses_10_to_03_rest[] = {
 
 #define ONE_FLOW                                                                                   \
     ROW("/securitySchemes/*/flows/*",                                                              \
-        "one is kept, the first of authorizationCode, clientCredentials, implicit, password",      \
+        "only one is copied, the first of authorizationCode, clientCredentials, implicit, "        \
+        "password",                                                                                \
         DGM_LOSS_NOT_FIRST)
 
 #define SIGNED_03                                                                                  \
-    ROW("/signatures",                                                                             \
-        "kept, but they sign the card of 0.3: they do not verify this one; left out when empty")
+    ROW("/signatures", "copied, but they sign the 0.3 card: they do not verify the converted "     \
+                       "card; left out when empty")
 
 const dgm_loss dgm_a2a_card_losses_03_to_10[] = {
     FROM_03,         ROW("/capabilities/stateTransitionHistory", "left out"), ONE_FLOW, SIGNED_03,

@@ -1,8 +1,8 @@
 /*
- * wire/a2a/a2a_losses.c - what A2A's spellings cannot hold of each other.
+ * wire/a2a/a2a_losses.c - losses between the A2A dialects.
  *
- * tests/roundtrip holds every row against what the codecs do: a row that nothing shows is as much a
- * failure as a loss without a row. docs/internals/losses.md and `dragoman formats` are made from these.
+ * tests/roundtrip compares every row with the codecs: a row that no test shows is a failure, and so is
+ * a loss without a row. docs/internals/losses.md and `dragoman formats` are generated from these rows.
  */
 #include "wire/a2a/a2a_losses.h"
 #include "wire/a2a/a2a_card.h"
@@ -12,18 +12,18 @@
 /* clang-format off: rows, not bodies */
 #define UNKNOWN_MEMBERS                                                                            \
     {                                                                                              \
-        "any", "/*", "members that the format does not name are kept within one format only"       \
+        "any", "/*", "unknown members are written back by the format that they came from only"     \
     }
 #define NO_LISTS                                                                                   \
-    {"list-tasks-request", "", "0.3 has no such object: refused"},                                 \
+    {"list-tasks-request", "", "0.3 has no such object: rejected"},                                \
     {                                                                                              \
-        "list-tasks-response", "", "0.3 has no such object: refused"                               \
+        "list-tasks-response", "", "0.3 has no such object: rejected"                              \
     }
 #define PART_NAMES                                                                                 \
-    {"part", "/filename", "dropped from text and data parts: 0.3 knows it for files",              \
+    {"part", "/filename", "dropped from text and data parts: 0.3 has it for files only",           \
      DGM_LOSS_NOT_BESIDE, "raw url"},                                                              \
     {                                                                                              \
-        "part", "/mediaType", "dropped from text and data parts: 0.3 knows it for files",          \
+        "part", "/mediaType", "dropped from text and data parts: 0.3 has it for files only",       \
             DGM_LOSS_NOT_BESIDE, "raw url"                                                         \
     }
 #define TENANTS                                                                                    \
@@ -57,29 +57,31 @@
 #define FINAL                                                                                      \
     {                                                                                              \
         "stream-response", "/final",                                                               \
-            "1.0 has no such member; read back, it follows from the state", DGM_LOSS_NOT_REPORTED  \
+            "1.0 has no such member; on the way back it is derived from the state",                \
+            DGM_LOSS_NOT_REPORTED                                                                  \
     }
 #define SCHEMES                                                                                    \
     {                                                                                              \
-        "any", "/authentication/schemes/*", "1.0 has room for one scheme: the first",              \
+        "any", "/authentication/schemes/*", "1.0 has one scheme: only the first is copied",        \
             DGM_LOSS_NOT_FIRST                                                                     \
     }
 #define ENVELOPE                                                                                   \
     {                                                                                              \
-        "any", "/jsonrpc", "REST has no envelope: params, result or error alone are written"       \
+        "any", "/jsonrpc", "REST has no envelope: only params, result or error is written"         \
     }
 #define REFERENCES                                                                                 \
     {                                                                                              \
-        "message", "/referenceTaskIds", "dropped: the proto of 0.3 has no such field"              \
+        "message", "/referenceTaskIds", "dropped: the 0.3 proto has no such field"                 \
     }
 #define ZERO_HISTORY                                                                               \
     {                                                                                              \
-        "any", "/historyLength", "0 reads as not set: the proto of 0.3 cannot say it",             \
+        "any", "/historyLength", "0 is read as not set: the 0.3 proto cannot express it",          \
             DGM_LOSS_ZERO                                                                          \
     }
 #define HTTP_STATUS                                                                                \
     {                                                                                              \
-        "error", "/error/code", "0.3 has the JSON-RPC code instead; back, the status of A2A 1.0.1" \
+        "error", "/error/code",                                                                    \
+            "0.3 has the JSON-RPC code instead; it comes back as the HTTP status of A2A 1.0.1"     \
     }
 
 /* clang-format on */
@@ -89,13 +91,15 @@ static const dgm_loss from_10_to_03[] = {
     PART_NAMES,
     TENANTS,
     NO_LISTS,
-    {"stream-response", "/task", "0.3 has no wrapper: outside a stream it comes back bare",
+    {"stream-response", "/task", "0.3 has no wrapper: outside a stream the object comes back bare",
      DGM_LOSS_NOT_REPORTED},
-    {"stream-response", "/message", "0.3 has no wrapper: outside a stream it comes back bare",
+    {"stream-response", "/message",
+     "0.3 has no wrapper: outside a stream the object comes back bare", DGM_LOSS_NOT_REPORTED},
+    {"any", "/result/status",
+     "a bare Task as result comes back wrapped, as the response to a send request",
      DGM_LOSS_NOT_REPORTED},
-    {"any", "/result/status", "a bare Task as result comes back wrapped, as the answer to a send",
+    {"push-config", "/id", "if it is absent, it comes back as the task's id",
      DGM_LOSS_NOT_REPORTED},
-    {"push-config", "/id", "where it is absent it comes back as the task's", DGM_LOSS_NOT_REPORTED},
     HTTP_STATUS,
     {"push-list-request", "/pageSize", "dropped: 0.3 lists have one page"},
     {"push-list-request", "/pageToken", "dropped: 0.3 lists have one page"},
@@ -107,8 +111,7 @@ static const dgm_loss from_03_to_10[] = {
     FINAL,
     DEFAULTS,
     SCHEMES,
-    {"send-request", "/configuration/blocking", "where it is absent it comes back as true",
-     DGM_LOSS_NOT_REPORTED},
+    {"send-request", "/configuration/blocking", "absent comes back as true", DGM_LOSS_NOT_REPORTED},
     {"get-task-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
     {"subscribe-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
     {"push-get-request", "/metadata", "dropped: 1.0 has it on cancel and send requests only"},
@@ -124,19 +127,19 @@ static const dgm_loss from_10_to_03_rest[] = {
     ENVELOPE,
     REFERENCES,
     ZERO_HISTORY,
-    {"cancel-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
+    {"cancel-request", "/metadata", "dropped: the 0.3 proto has no such field"},
     {"send-request", "/configuration/taskPushNotificationConfig/taskId",
-     "dropped: 0.3 has no room for it there, and the server fills it in anyway"},
+     "dropped: 0.3 has no member for it there, and the server sets it anyway"},
     HTTP_STATUS,
 };
 
 static const dgm_loss from_03_rest_to_10[] = {
     UNKNOWN_MEMBERS,
     {"stream-response", "/statusUpdate/final",
-     "1.0 has no such member; read back, it follows from the state", DGM_LOSS_NOT_REPORTED},
+     "1.0 has no such member; on the way back it is derived from the state", DGM_LOSS_NOT_REPORTED},
     SCHEMES,
     {"error", "/code",
-     "REST errors of 1.0 have no such code: one that A2A does not name becomes -32603"},
+     "REST errors of 1.0 have no such code: a code that A2A does not define becomes -32603"},
 };
 
 static const dgm_loss from_03_to_03_rest[] = {
@@ -145,25 +148,26 @@ static const dgm_loss from_03_to_03_rest[] = {
     REFERENCES,
     ZERO_HISTORY,
     DEFAULTS,
-    {"stream-response", "/final", "where it contradicts the state, the state is believed",
+    {"stream-response", "/final", "if it contradicts the state, the state is used",
      DGM_LOSS_NOT_REPORTED},
-    {"send-request", "/configuration/blocking", "where it is absent it comes back as true",
-     DGM_LOSS_NOT_REPORTED},
-    {"get-task-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
-    {"cancel-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
-    {"subscribe-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
-    {"push-get-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
-    {"push-list-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
-    {"push-delete-request", "/metadata", "dropped: the proto of 0.3 has no such field"},
+    {"send-request", "/configuration/blocking", "absent comes back as true", DGM_LOSS_NOT_REPORTED},
+    {"get-task-request", "/metadata", "dropped: the 0.3 proto has no such field"},
+    {"cancel-request", "/metadata", "dropped: the 0.3 proto has no such field"},
+    {"subscribe-request", "/metadata", "dropped: the 0.3 proto has no such field"},
+    {"push-get-request", "/metadata", "dropped: the 0.3 proto has no such field"},
+    {"push-list-request", "/metadata", "dropped: the 0.3 proto has no such field"},
+    {"push-delete-request", "/metadata", "dropped: the 0.3 proto has no such field"},
 };
 
 static const dgm_loss from_03_rest_to_03[] = {
     UNKNOWN_MEMBERS,
-    {"stream-response", "/statusUpdate/final",
-     "where it contradicts the state, the state is believed", DGM_LOSS_NOT_REPORTED},
-    {"stream-response", "/task", "no wrapper there: outside a stream it comes back bare",
+    {"stream-response", "/statusUpdate/final", "if it contradicts the state, the state is used",
      DGM_LOSS_NOT_REPORTED},
-    {"stream-response", "/message", "no wrapper there: outside a stream it comes back bare",
+    {"stream-response", "/task",
+     "that format has no wrapper: outside a stream the object comes back bare",
+     DGM_LOSS_NOT_REPORTED},
+    {"stream-response", "/message",
+     "that format has no wrapper: outside a stream the object comes back bare",
      DGM_LOSS_NOT_REPORTED},
     {"push-list-request", "/pageSize", "dropped: 0.3 JSON-RPC lists have one page"},
     {"push-list-request", "/pageToken", "dropped: 0.3 JSON-RPC lists have one page"},

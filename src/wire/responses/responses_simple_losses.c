@@ -1,30 +1,31 @@
-/* wire/responses/responses_simple_losses.c - what document 000's dialect of Responses loses: docs/internals/losses.md is made of this, tests/roundtrip/losses holds it true. */
+/* wire/responses/responses_simple_losses.c - losses of the simple dialect of Responses. docs/internals/losses.md is generated from these rows; tests/roundtrip/losses checks them. */
 #include "wire/responses/responses_simple.h"
 
 static const dgm_loss responses_simple_reading[] = {
     {"events", "*", "events of other names are left out and counted"},
     {"events", "run.step.started/data/name", "steps other than `working` are left out",
      DGM_LOSS_IS_NOT, "working"},
-    {"events", "message.delta/data/content", "cut as it came, or as its end adds to it",
+    {"events", "message.delta/data/content",
+     "written in the chunks that were received; the end adds the missing text",
      DGM_LOSS_NOT_REPORTED},
     {"events", "message.delta/data/message_id",
-     "of calls that are their message's only event: left out", DGM_LOSS_NOT_REPORTED},
+     "left out for calls that are the only event of their message", DGM_LOSS_NOT_REPORTED},
     {"events", "message.delta/data/tool_calls/*/index",
-     "of a call that came whole: added where it is told in pieces", DGM_LOSS_NOT_REPORTED},
+     "added when a complete call is written in chunks", DGM_LOSS_NOT_REPORTED},
 };
 const dgm_loss_rows dgm_responses_simple_lost_reading = {
     responses_simple_reading, sizeof responses_simple_reading / sizeof *responses_simple_reading};
 
 static const dgm_loss responses_simple_writing[] = {
     DGM_LOST_BY_ALL_OTHERS,
-    {"events", "TOOL_CALL_RESULT/content", "parts and values that are no text become text",
+    {"events", "TOOL_CALL_RESULT/content", "parts, and values that are not strings, become text",
      DGM_LOSS_NOT_TEXT},
     {"events", "RUN_FINISHED/outcome",
-     "an interrupt, and calls that wait, are run.step.done with the state input-required; canceled "
-     "is run.error",
+     "interrupts and pending calls become run.step.done with the state input-required; canceled "
+     "becomes run.error",
      DGM_LOSS_MORE_THAN, "success"},
-    {"events", "RUN_ERROR/code", "others than rejected and canceled become failed", DGM_LOSS_IS_NOT,
-     "rejected canceled cancelled failed"},
+    {"events", "RUN_ERROR/code", "values other than rejected and canceled become failed",
+     DGM_LOSS_IS_NOT, "rejected canceled cancelled failed"},
     {"events", "RUN_FINISHED/result", "left out"},
     {"events", "/usage", "left out"},
     {"events", "REASONING_*", "left out"},
@@ -33,15 +34,15 @@ static const dgm_loss responses_simple_writing[] = {
     {"events", "CUSTOM", "left out"},
     {"events", "/stepName", "all steps are called `working`", DGM_LOSS_IS_NOT, "working"},
     {"events", "MESSAGES_SNAPSHOT",
-     "messages that were not streamed are told behind the others; a text that was streamed "
-     "otherwise is said again"},
+     "messages that were not streamed are appended; a final text that differs from the streamed "
+     "text is written again"},
     {"events", "TEXT_MESSAGE_CONTENT/delta",
-     "what changed is said once more, and so is the question of an interrupt",
+     "a text that changed is written again, followed by the question of an interrupt",
      DGM_LOSS_NOT_REPORTED},
-    {"events", "/messageId", "of what users say, and of results: left out", DGM_LOSS_NOT_REPORTED},
-    {"events", "/role", "system and developer become user; that of a result is left out",
+    {"events", "/messageId", "left out for user messages and for results", DGM_LOSS_NOT_REPORTED},
+    {"events", "/role", "system and developer become user; the role of a result is left out",
      DGM_LOSS_IS, "system developer tool"},
-    {"events", "/parentMessageId", "of calls that are their message's only event: left out",
+    {"events", "/parentMessageId", "left out for calls that are the only event of their message",
      DGM_LOSS_NOT_REPORTED},
     {"events", "RUN_STARTED/parentRunId", "left out"},
     {"events", "RUN_STARTED/input", "left out"},
