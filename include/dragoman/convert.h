@@ -1,9 +1,9 @@
 /*
- * dragoman/convert.h - from one format to another: whole texts, streams, single objects.
+ * dragoman/convert.h - converts between formats: complete texts, streams, single objects.
  *
- * Nothing here keeps global state: two threads may convert at the same time, each with handles of
- * its own. Texts passed in are not kept; texts handed out as char * are NUL-terminated and freed
- * with dgm_free(). Same input, options and version: same output, minted ids included.
+ * There is no global state: two threads may convert at the same time, each with its own handles.
+ * Input text is not retained. Returned strings are NUL-terminated; free them with dgm_free().
+ * The same input, options and version produce the same output, including generated ids.
  */
 #pragma once
 
@@ -79,9 +79,9 @@ typedef struct dgm_loss {
 } dgm_loss;
 
 /*
- * Writes up to max pointers to static rows; returns how many rows there are. What is not between A2A's
- * spellings goes through canonical events: to NULL, what is lost on the way there; from NULL, what from
- * there. A pair loses both.
+ * Writes up to max pointers to static rows; returns how many rows there are. A conversion that is not
+ * between two A2A dialects uses canonical events: with to == NULL the losses of reading `from`, with from == NULL
+ * the losses of writing `to`. A pair has both.
  */
 DGM_API size_t dgm_losses(const char *from, const char *to, const dgm_loss **ret_losses,
                           size_t max);
@@ -106,23 +106,23 @@ typedef enum dgm_form {
     DGM_FORM_EVENTS,   /* a stream */
     DGM_FORM_RESPONSE, /* the same as one object: chat.completion, response, Task */
     DGM_FORM_MESSAGES, /* a history, or one message of it */
-    DGM_FORM_REQUEST   /* what begins a run */
+    DGM_FORM_REQUEST   /* a request that starts a run */
 } dgm_form;
 
-/* Document 000's map-reduce-map: what was streamed, as if it had been said at once. */
+/* Compaction replaces the chunks of a streamed text, of arguments and of reasoning by the complete value. */
 typedef enum dgm_compaction {
-    DGM_COMPACT_DOCUMENTS, /* arrays and single objects, on their way to another format */
+    DGM_COMPACT_DOCUMENTS, /* arrays and single objects that are converted to another format */
     DGM_COMPACT_NEVER,
-    DGM_COMPACT_ALWAYS /* streams too: they are kept until they end, up to the limit object_bytes */
+    DGM_COMPACT_ALWAYS /* streams too: they are held in memory until they end, up to the limit object_bytes */
 } dgm_compaction;
 
 typedef struct dgm_convert_options {
-    const char *from;       /* a format's name; NULL or "auto": told by the input */
+    const char *from;       /* a format's name; NULL or "auto": detected from the input */
     const char *to;         /* a format's name; NULL: the input's */
     dgm_framing framing;    /* of the output */
-    dgm_object_kind object; /* what each input object is; DGM_OBJECT_NONE: told by its shape */
-    const char *seed;       /* NULL is fine: minted ids depend on it and on the input */
-    dgm_form as;            /* what comes out; DGM_FORM_NONE: decided by what goes in */
+    dgm_object_kind object; /* type of each input object; DGM_OBJECT_NONE: detected */
+    const char *seed;       /* may be NULL: generated ids depend on it and on the input */
+    dgm_form as;            /* kind of output; DGM_FORM_NONE: the kind of the input */
     dgm_compaction compact;
     bool status_is_answer; /* A2A: texts of `working` are the answer, not progress */
     bool losses;           /* count what is lost: see dgm_converter_losses() */
@@ -144,10 +144,11 @@ DGM_API dgm_code dgm_converter_new(const dgm_convert_options *options,
 DGM_API void dgm_converter_free(dgm_converter *c); /* NULL is fine */
 DGM_API dgm_code dgm_converter_feed(dgm_converter *c, const char *bytes, size_t n, dgm_err *err);
 DGM_API dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err);
-/* Both in one, for a text that is all there: spares a copy of it. */
+/* Feeds the complete input and ends it. Same as feed + end, but without buffering a copy. */
 DGM_API dgm_code dgm_converter_whole(dgm_converter *c, const char *bytes, size_t n, dgm_err *err);
 DGM_API dgm_str dgm_converter_output(const dgm_converter *c); /* valid until the next call on c */
-DGM_API void dgm_converter_taken(dgm_converter *c, size_t n); /* drops the first n bytes of it */
+DGM_API void dgm_converter_taken(dgm_converter *c,
+                                 size_t n); /* drops the first n bytes of the output */
 
 /* A row of dgm_losses() that applied to the input so far. */
 typedef struct dgm_loss_seen {
@@ -172,7 +173,7 @@ DGM_API size_t dgm_converter_losses(const dgm_converter *c, const dgm_loss_seen 
 /* An object with the memory it lives in. */
 typedef struct dgm_document dgm_document;
 
-/* kind may be DGM_OBJECT_NONE: told by the shape. format: an A2A format's name, or "auto". */
+/* kind may be DGM_OBJECT_NONE: detected from the input. format: an A2A format's name, or "auto". */
 DGM_API dgm_code dgm_document_read(const char *format, dgm_object_kind kind, const char *text,
                                    size_t n, dgm_document **ret_document, dgm_err *err);
 DGM_API void dgm_document_free(dgm_document *d); /* NULL is fine */
@@ -189,7 +190,7 @@ DGM_API char *dgm_json_text(const dgm_json *value);
 
 typedef struct dgm_openai_messages {
     char *openai_message; /* the user or assistant message; NULL when there are only tool results */
-    char **tool_messages; /* one per tool result, in order; in a history they stand first */
+    char **tool_messages; /* one per tool result, in order; in a history they come first */
     size_t n_tool_messages;
 } dgm_openai_messages;
 
@@ -197,30 +198,30 @@ DGM_API dgm_code dgm_convert_a2a_message_to_openai(const dgm_message *message,
                                                    dgm_openai_messages *ret_messages, dgm_err *err);
 DGM_API void dgm_openai_messages_done(dgm_openai_messages *m);
 
-/* ---- the documents' functions, on JSON text ------------------------------------------------------------ */
+/* ---- functions on JSON text ------------------------------------------------------------ */
 
 /*
- * Document 000's map, reduce, map, as three functions, and document 001's direct one. Each reads JSON and
- * gives JSON, so that any language can use them with no structs of ours. The events are those of the
- * document unless AG-UI's own are asked for, and both kinds are read. They have no memory: what a
- * stream says step by step is a converter's business.
+ * Three functions that convert a history through events (map, reduce, map), and a direct one. Each reads and
+ * returns JSON, so that any language can use them without our structs. The events are those of the simple
+ * dialect unless the official events of AG-UI are requested; both kinds are accepted as input. The functions
+ * have no state: use a converter for live streams.
  *
  *     history --convert_a2a_message_to_agui_event--> events --compact_events--> events
  *             --convert_agui_event_to_openai_chat--> messages
  *
- * Errors have a JSON pointer into the text that was given, and line and column of what it names.
+ * Errors have a JSON pointer into the input text, and the line and column of that position.
  */
 typedef enum dgm_event_spelling {
-    DGM_EVENTS_SIMPLE,  /* document 000's: {"type":"tool-call-start",...}, each whole */
+    DGM_EVENTS_SIMPLE,  /* simple dialect: {"type":"tool-call-start",...}, each complete */
     DGM_EVENTS_OFFICIAL /* AG-UI's: TOOL_CALL_START, TOOL_CALL_ARGS, TOOL_CALL_END */
 } dgm_event_spelling;
 
 /*
- * A message, a Task, a status- or artifact-update, or what carries one (a send request, a stream
- * response, a JSON-RPC envelope), in any spelling of A2A. One event is given by itself, several as an
- * array, none as *ret_text NULL. Events of one message share a parent, so that they become one message
- * again. A Task says all it holds: that it began, its history, its artifacts, its state. A list of
- * objects gives the array of all their events.
+ * A message, a Task, a status- or artifact-update, or an object that contains one (a send request, a stream
+ * response, a JSON-RPC envelope), in any dialect of A2A. One event is returned as an object, several as an
+ * array; without events *ret_text is NULL. Events of one message share a parent, so that they can be merged into
+ * one message again. A Task is converted to its start, its history, its artifacts and its state. A list of
+ * objects is converted to the array of all their events.
  */
 DGM_API dgm_code dgm_convert_a2a_message_to_agui_event(const char *text, size_t n,
                                                        dgm_event_spelling spelling, char **ret_text,
@@ -230,19 +231,19 @@ DGM_API dgm_code dgm_message_to_agui_event(const dgm_message *message, dgm_event
                                            char **ret_text, size_t *ret_n, dgm_err *err);
 
 /*
- * An array of events, with what was streamed as if it had been said at once: always an array again.
- * Chunks of a text that its End follows vanish, others become one End; pieces of arguments are merged
- * into their call. In the array null is nothing, and an array stands for its elements: what the
- * function above gave for each message of a history may be put in as it is.
- * DGM_BAD_PARAMS names a call whose pieces are no arguments, and no final call says them.
+ * Compacts an array of events; the result is always an array. Chunks of a text are removed if its End
+ * follows, otherwise they are merged into one End; chunks of arguments are merged into their call. null in
+ * the array is ignored and a nested array is flattened, so the results of the function above for each
+ * message of a history can be passed unchanged. DGM_BAD_PARAMS names a call whose merged chunks are not
+ * valid arguments and that has no final event.
  */
 DGM_API dgm_code dgm_compact_events(const char *text, size_t n, char **ret_text, size_t *ret_n,
                                     dgm_err *err);
 
 /*
- * One event: its message of Chat Completions, or *ret_text NULL where it has none (chunks, runs, steps).
- * An array of events: always an array of messages; calls that share a parent become one message, with the
- * text that was said beside them.
+ * One event: its message of Chat Completions, or *ret_text NULL if it has none (chunks, runs, steps).
+ * An array of events: always an array of messages; calls that share a parent become one message, together
+ * with the text of that parent.
  */
 DGM_API dgm_code dgm_convert_agui_event_to_openai_chat(const char *text, size_t n, char **ret_text,
                                                        size_t *ret_n, dgm_err *err);

@@ -7,9 +7,9 @@
  *         dgm_linter_feed(l, bytes, n);
  *     dgm_linter_end(l);
  *
- * Reads A2A (1.0, 0.3, 0.3-rest) and AG-UI in any framing that dgm_convert() reads. Findings are told as they
- * are met; nothing stops at the first. Memory is bound by the largest single value: of streams only ids
- * and sums are kept, as many as base/limits.h allows.
+ * Reads A2A (1.0, 0.3, 0.3-rest) and AG-UI in any framing that dgm_convert() reads. Findings are reported as they
+ * are found; a finding does not stop the check. Memory is bounded by the largest single value: of streams only ids
+ * and hashes are stored, up to a fixed limit.
  */
 #pragma once
 
@@ -49,11 +49,11 @@ typedef struct dgm_finding {
 } dgm_finding;
 
 typedef struct dgm_lint_options {
-    const char *
-        from; /* "a2a-1.0", "a2a-0.3", "a2a-0.3-rest" or "ag-ui"; NULL or "auto": told by the input */
-    const char
-        *url; /* where the input was fetched from; NULL: not known, and rules about it are silent */
-    void (*on_finding)(void *arg, const dgm_finding *finding); /* lives until this returns */
+    /* "a2a-1.0", "a2a-0.3", "a2a-0.3-rest" or "ag-ui"; NULL or "auto": detected from the input */
+    const char *from;
+    /* where the input was fetched from; NULL: unknown, the rules about it are not checked */
+    const char *url;
+    void (*on_finding)(void *arg, const dgm_finding *finding); /* valid until this returns */
     void *arg;
 } dgm_lint_options;
 
@@ -62,12 +62,12 @@ DGM_API size_t dgm_lint_formats(const char *const **ret_names);
 
 typedef struct dgm_linter dgm_linter;
 
-/* DGM_BAD_REQUEST: there is no format of that name. */
+/* DGM_BAD_REQUEST: unknown format. */
 DGM_API dgm_code dgm_linter_new(const dgm_lint_options *options, dgm_linter **ret_linter,
                                 dgm_err *err);
 DGM_API void dgm_linter_free(dgm_linter *l); /* NULL is fine */
 DGM_API void dgm_linter_feed(dgm_linter *l, const char *bytes, size_t n);
-DGM_API void dgm_linter_end(dgm_linter *l); /* the input is over: tells what is missing */
+DGM_API void dgm_linter_end(dgm_linter *l); /* end of input: reports what is missing */
 /* How many findings of a severity there were. */
 DGM_API size_t dgm_linter_found(const dgm_linter *l, dgm_severity s);
 

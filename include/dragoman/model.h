@@ -1,8 +1,8 @@
 /*
- * dragoman/model.h - A2A's nouns and events as C structs.
+ * dragoman/model.h - A2A's objects and events as C structs.
  *
- * Version-free: A2A 1.0 and 0.3 are two spellings of these. A struct borrows everything it points
- * to; whoever made it (a dgm_object, an arena) owns the memory. Absent text is {NULL, 0}, absent
+ * They do not depend on the version: A2A 1.0 and 0.3 are two dialects of them. A struct borrows everything
+ * it points to; its creator (a dgm_document, an arena) owns the memory. Absent text is {NULL, 0}, absent
  * objects are NULL, empty lists have n == 0.
  */
 #pragma once
@@ -178,8 +178,8 @@ typedef struct dgm_artifact_update {
 } dgm_artifact_update;
 
 /*
- * What an agent tells us and an A2A client never sees. The four kinds of document 002 have exactly
- * its members; the others are of the same build.
+ * Events that an agent sends to the server and an A2A client never sees. The first four kinds have the members
+ * of document 002; the others have the same structure.
  */
 typedef enum dgm_internal_kind {
     DGM_INTERNAL_LLM_CALL,      /* taskId, iteration, timestamp */
@@ -412,7 +412,7 @@ typedef enum dgm_scheme_kind {
 } dgm_scheme_kind;
 
 typedef struct dgm_security_scheme {
-    dgm_str name; /* the key it stands under in the card */
+    dgm_str name; /* its key in the card */
     dgm_scheme_kind kind;
     dgm_str description;
     dgm_str location; /* api key: query, header or cookie */
@@ -509,7 +509,7 @@ typedef struct dgm_error {
     int32_t http_status; /* 0: not given */
     dgm_str status;      /* the gRPC status name of a REST error */
     dgm_str message;
-    const dgm_json *details; /* `data` or `details` as it came; NULL when there was none */
+    const dgm_json *details; /* `data` or `details` unchanged; NULL if absent */
     const dgm_extra *extra;
 } dgm_error;
 

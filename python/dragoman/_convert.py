@@ -25,7 +25,7 @@ def formats() -> Tuple[Format, ...]:
 
 def _bytes_of(data: Union[str, bytes, bytearray, memoryview]) -> bytes:
     if isinstance(data, str):
-        return data.encode("utf-8", "surrogatepass")  # the library says where half a pair stands
+        return data.encode("utf-8", "surrogatepass")  # the library reports the position of an unpaired surrogate
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"expected text or bytes, got {type(data).__name__}")
     return data if isinstance(data, bytes) else bytes(data)
@@ -146,14 +146,14 @@ def convert(text: _Text, from_: str, to: str, *, framing: str = "auto", as_: Opt
     from_    a format's name, or "auto"
     to       a format's name; formats() lists them
     framing  of the output: "auto", "json", "array", "lines", "sse"
-    as_      what comes out: "events", "response", "messages", "request"; None: decided by what goes in
-    object   what each A2A object of the input is; None: told by its shape
-    seed     ids that have to be made up depend on it and on the input
-    compact  True: always; False: never; None: documents are, streams are not
+    as_      kind of output: "events", "response", "messages", "request"; None: the kind of the input
+    object   type of each A2A object in the input; None: detected from the input
+    seed     generated ids depend on it and on the input
+    compact  True: always; False: never; None: documents are compacted, streams are not
     answer_source  "status": texts of `working` states are the answer, not progress
     """
     if isinstance(text, str) and lib.dgm_format_is_binary(to.encode()):
-        raise TypeError(f"{to} is no text: give bytes to get bytes")
+        raise TypeError(f"{to} is binary: pass bytes to get bytes")
     with Converter(from_, to, framing=framing, as_=as_, object=object, seed=seed, compact=compact,
                    answer_source=answer_source) as converter:
         return converter._whole(text)

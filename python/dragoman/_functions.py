@@ -18,19 +18,19 @@ _SIMPLE, _OFFICIAL = 0, 1
 def convert_a2a_message_to_agui_event(msg: Any, *, official: bool = False) -> Union[Event, List[Event], None]:
     """The AG-UI event of an A2A message, Task, status- or artifact-update.
 
-    One event, a list when the message holds several, None where there is none. `official` asks for AG-UI's own
-    events instead of document 000's. `msg` is a dict or an object: a2a-sdk 0.3 and 1.x, or anything with
-    attributes. A list of messages gives the list of all their events.
+    Returns one event, a list if the message has several, or None. `official` returns the official events of AG-UI
+    instead of the simple dialect. `msg` is a dict or an object: a2a-sdk 0.3 and 1.x, or any object with
+    attributes. A list of messages is converted to the list of all their events.
     """
     text = call(lib.dgm_convert_a2a_message_to_agui_event, text_of(msg), _OFFICIAL if official else _SIMPLE)
     return None if text is None else _read(text.decode())
 
 
 def compact_events(events: Union[Iterable[Any], Mapping[str, Any], None]) -> List[Event]:
-    """The events, with what was streamed as if it had been said at once.
+    """The events, with streamed chunks replaced by complete events.
 
-    Takes what convert_a2a_message_to_agui_event() gave for each message of a history, as it is: None is nothing, a
-    list stands for its elements.
+    Accepts the results of convert_a2a_message_to_agui_event() for each message of a history unchanged: None is
+    ignored, a nested list is flattened.
     """
     if events is not None and not isinstance(events, (list, tuple, Mapping)) and _is_iterator(events):
         events = list(events)
@@ -53,9 +53,9 @@ def convert_agui_event_to_openai_chat(event: Any) -> Union[ChatMessage, List[Cha
 
 
 def convert_agui_event_to_openai_chat(event: Any) -> Union[ChatMessage, List[ChatMessage], None]:
-    """The message of an event, None for one that is no message (chunks, runs, steps).
+    """The message of an event, or None if it has none (chunks, runs, steps).
 
-    A list of events gives a list of messages: calls that share a parent become one.
+    A list of events is converted to a list of messages: calls that share a parent become one message.
     """
     if event is None:
         return None
@@ -64,7 +64,7 @@ def convert_agui_event_to_openai_chat(event: Any) -> Union[ChatMessage, List[Cha
 
 
 def convert_a2a_message_to_openai(msg: Any) -> Tuple[Optional[ChatMessage], List[ChatMessage]]:
-    """(openai_message, tool_messages) of an A2A message; in a history the tool messages stand first."""
+    """(openai_message, tool_messages) of an A2A message; in a history the tool messages come first."""
     text = call(lib.dgm_convert_a2a_text_to_openai, text_of(msg))
     message, tools = _read((text or b"[null, []]").decode())
     return message, tools

@@ -94,8 +94,8 @@ def _load() -> ctypes.CDLL:
             tried.append(f"{path}: {e}")
         except AttributeError:
             tried.append(f"{path}: of another version, it has no {name}")
-    raise ImportError("dragoman needs libdragoman.so and finds none that it can use:\n  " + "\n  ".join(tried) +
-                      "\nBuild it (`make`) and install the package again, or name it: DRAGOMAN_LIB=/path/to/it")
+    raise ImportError("dragoman needs libdragoman.so, which was not found:\n  " + "\n  ".join(tried) +
+                      "\nBuild it (`make`) and install the package again, or set DRAGOMAN_LIB=/path/to/libdragoman.so")
 
 
 lib = _load()
@@ -109,7 +109,7 @@ def error(err: Err, output: bytes = b"") -> ConvertError:
 
 
 def call(function: Callable[..., int], text: bytes, *how: int) -> Optional[bytes]:
-    """Text in, text out; None where there is none."""
+    """Calls a function of the library: text in, text out; None if it returns no text."""
     out, n, err = ctypes.c_void_p(), ctypes.c_size_t(), Err()
     if function(text, len(text), *how, ctypes.byref(out), ctypes.byref(n), ctypes.byref(err)):
         raise error(err)
