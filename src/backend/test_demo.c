@@ -107,13 +107,13 @@ static void status_takes_five_seconds(void **state)
     dgm_str rest;
     (void)state;
     dgm_run run = {.input = &(dgm_run_input){0}};
-    const struct demo_step *step = demo_script_for(&run, DGM_STR("status"), &rest)->steps;
+    const struct demo_step *step = dgm_demo_script_for(&run, DGM_STR("status"), &rest)->steps;
     for (; step->op != DEMO_END; step++) {
         size_t pieces = 1;
         if (step->op == DEMO_TEXT) {
             dgm_str text = dgm_str_from(step->text);
             for (pieces = 0; text.n > 0; pieces++) {
-                size_t n = demo_piece(text, step->cut);
+                size_t n = dgm_demo_chunk(text, step->cut);
                 text = (dgm_str){text.p + n, text.n - n};
             }
         }

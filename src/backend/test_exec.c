@@ -190,7 +190,7 @@ static void ids_that_a_program_leaves_out_are_empty(void **state)
         dgm_mint mint = {{1, 2}};
         dgm_event e = {0};
         dgm_err err = {0};
-        check_ok(exec_read_event(a, &mint, 0, dgm_str_from(rows[i].line), &e, &err), err);
+        check_ok(dgm_exec_read_event(a, &mint, 0, dgm_str_from(rows[i].line), &e, &err), err);
         dgm_str task_id = e.kind == DGM_EVENT_TASK     ? e.task->id
                           : e.kind == DGM_EVENT_STATUS ? e.status->task_id
                                                        : e.artifact->task_id;

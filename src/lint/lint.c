@@ -14,18 +14,18 @@
 
 static void look_at_value(dgm_linter *l, yyjson_val *v)
 {
-    const lint_format *found = l->asked ? l->asked : lint_format_recognise(v, l->format);
+    const lint_format *found = l->asked ? l->asked : dgm_lint_format_detect(v, l->format);
     l->object[0] = 0;
     memset(l->told, 0, sizeof l->told);
     if (!yyjson_is_obj(v) || !found) {
-        lint_tell(l, LINT_UNKNOWN_VALUE, "", NULL);
+        dgm_lint_report(l, LINT_UNKNOWN_VALUE, "", NULL);
         return;
     }
     l->format = found;
     if (found->a2a)
-        lint_a2a_value(l, v);
+        dgm_lint_a2a_value(l, v);
     else
-        lint_agui_value(l, v);
+        dgm_lint_agui_value(l, v);
 }
 
 /* An array that holds an update is a stream written down; else it is a list of messages, tasks, ... */
@@ -51,7 +51,7 @@ static void look_at_array(dgm_linter *l, yyjson_val *array)
     size_t i, n;
     l->where.in_stream = l->where.in_stream || holds_events(array);
     l->where.in_list = true;
-    lint_first_element(l);
+    dgm_lint_first_element(l);
     yyjson_arr_foreach (array, i, n, e) {
         snprintf(l->base, sizeof l->base, "/%zu", i);
         l->i = i;
@@ -74,7 +74,7 @@ static bool look_at_item(dgm_linter *l, const dgm_frames_item *item)
     l->where = (lint_where){.in_stream = !item->alone, .in_list = !item->alone};
     if (item->done) {
         l->n_values++;
-        lint_tell(l, LINT_DONE_MARKER, "", NULL);
+        dgm_lint_report(l, LINT_DONE_MARKER, "", NULL);
         return true;
     }
     dgm_code rc = dgm_json_read(l->arena, item->text,
@@ -84,7 +84,7 @@ static bool look_at_item(dgm_linter *l, const dgm_frames_item *item)
         return false;
     l->n_values++;
     if (rc)
-        lint_tell_text(l, rc == DGM_PARSE ? LINT_JSON : LINT_LIMIT, &err);
+        dgm_lint_report_text(l, rc == DGM_PARSE ? LINT_JSON : LINT_LIMIT, &err);
     else if (yyjson_is_arr(v))
         look_at_array(l, v);
     else
@@ -108,7 +108,7 @@ static void look_at_items(dgm_linter *l)
     if (!rc || l->over)
         return;
     l->over = true; /* the framing has lost its way */
-    lint_tell_text(l, LINT_LIMIT, &err);
+    dgm_lint_report_text(l, LINT_LIMIT, &err);
 }
 
 /* ---- the handle ------------------------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ static void look_at_items(dgm_linter *l)
 dgm_code dgm_linter_new(const dgm_lint_options *options, dgm_linter **ret_linter, dgm_err *err)
 {
     const char *from = options->from && strcmp(options->from, "auto") != 0 ? options->from : NULL;
-    const lint_format *asked = from ? lint_format_by_name(from) : NULL;
+    const lint_format *asked = from ? dgm_lint_format_by_name(from) : NULL;
     if (from && !asked)
         return dgm_fail(
             err, DGM_BAD_REQUEST, NULL,
@@ -138,9 +138,9 @@ void dgm_linter_free(dgm_linter *l)
     if (!l)
         return;
     l->o.on_finding = NULL;
-    lint_agui_end(l);
-    lint_seen_clear(&l->stream.artifacts);
-    lint_seen_clear(&l->calls);
+    dgm_lint_agui_end(l);
+    dgm_lint_seen_clear(&l->stream.artifacts);
+    dgm_lint_seen_clear(&l->calls);
     dgm_frames_done(&l->frames);
     dgm_arena_free(l->arena);
     free(l);
@@ -163,10 +163,10 @@ void dgm_linter_end(dgm_linter *l)
     if (!l->n_values && !l->over && dgm_frames_what(&l->frames) != DGM_FRAMES_SSE) {
         dgm_err err = {0};
         dgm_fail(&err, DGM_PARSE, NULL, "expected JSON or server-sent events, got nothing");
-        lint_tell_text(l, LINT_JSON, &err);
+        dgm_lint_report_text(l, LINT_JSON, &err);
     }
-    lint_agui_end(l);
-    lint_stream_end(l);
+    dgm_lint_agui_end(l);
+    dgm_lint_stream_end(l);
     l->over = true;
 }
 

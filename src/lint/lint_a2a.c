@@ -99,26 +99,26 @@ static void look_at_final(dgm_linter *l, const dgm_event *e, const yyjson_val *o
     if (e->kind != DGM_EVENT_STATUS || l->format->dialect == LINT_10)
         return;
     if (!final && l->format->dialect == LINT_03) {
-        lint_tell_in(l, LINT_REQUIRED_MEMBER, "/final",
-                     "missing: required in a status-update of 0.3");
+        dgm_lint_report_in(l, LINT_REQUIRED_MEMBER, "/final",
+                           "missing: required in a status-update of 0.3");
         return;
     }
     bool is_final = final && yyjson_is_true(final);
     dgm_task_state s = e->status->status.state;
     if (!is_final && dgm_state_is_terminal(s))
-        lint_tell_in(l, LINT_FINAL_CONTRADICTS, "/final",
-                     "final is not true, but the state ends the task");
+        dgm_lint_report_in(l, LINT_FINAL_CONTRADICTS, "/final",
+                           "final is not true, but the state ends the task");
     if (is_final && (s == DGM_STATE_SUBMITTED || s == DGM_STATE_WORKING))
-        lint_tell_in(l, LINT_FINAL_CONTRADICTS, "/final",
-                     "final is true, but the state does not end the task");
+        dgm_lint_report_in(l, LINT_FINAL_CONTRADICTS, "/final",
+                           "final is true, but the state does not end the task");
 }
 
 /* The schema of 0.3 wants the tag; readers tell by the members. */
 static void look_for_kind(dgm_linter *l, const yyjson_val *o)
 {
     if (l->format->dialect == LINT_03 && !dgm_json_get(o, DGM_STR("kind")))
-        lint_tell_in(l, LINT_REQUIRED_MEMBER, "/kind",
-                     "missing: A2A 0.3 needs it to identify the object");
+        dgm_lint_report_in(l, LINT_REQUIRED_MEMBER, "/kind",
+                           "missing: A2A 0.3 needs it to identify the object");
 }
 
 static void take_event(dgm_linter *l, dgm_event *e, yyjson_val *v, bool in_stream)
@@ -127,7 +127,7 @@ static void take_event(dgm_linter *l, dgm_event *e, yyjson_val *v, bool in_strea
     forget_made_up(e, o);
     look_for_kind(l, o);
     look_at_final(l, e, o);
-    lint_event(l, e, in_stream);
+    dgm_lint_event(l, e, in_stream);
 }
 
 static void take_noun(dgm_linter *l, dgm_event_kind kind, void *it, yyjson_val *v)
@@ -137,7 +137,7 @@ static void take_noun(dgm_linter *l, dgm_event_kind kind, void *it, yyjson_val *
     look_for_kind(l, v);
     if (kind == DGM_EVENT_STATUS)
         look_at_final(l, &e, v);
-    lint_event(l, &e, false);
+    dgm_lint_event(l, &e, false);
 }
 
 static void take_tasks(dgm_linter *l, const dgm_tasks *tasks, yyjson_val *v)
@@ -166,7 +166,7 @@ static bool is_of_stream(const dgm_linter *l, const dgm_frame *f)
 static void take_request(dgm_linter *l, dgm_send_request *request, yyjson_val *v)
 {
     yyjson_val *message = dgm_json_get(v, DGM_STR("message"));
-    lint_stream_end(l); /* what follows it is another stream */
+    dgm_lint_stream_end(l); /* what follows it is another stream */
     if (!yyjson_is_obj(message))
         return;
     step_into(l, "message");
@@ -180,7 +180,7 @@ static void take_object(dgm_linter *l, const dgm_frame *f, yyjson_val *o)
     case DGM_OBJECT_STREAM_RESPONSE:
     case DGM_OBJECT_SEND_RESPONSE:
         if (is_of_stream(l, f) && f->envelope == DGM_ENVELOPE_RESPONSE)
-            lint_request_id(l, f->id);
+            dgm_lint_request_id(l, f->id);
         take_event(l, it, o, is_of_stream(l, f));
         break;
     case DGM_OBJECT_TASK: take_noun(l, DGM_EVENT_TASK, it, o); break;
@@ -191,10 +191,10 @@ static void take_object(dgm_linter *l, const dgm_frame *f, yyjson_val *o)
     case DGM_OBJECT_LIST_TASKS_RESPONSE:
         take_tasks(l, &((dgm_list_tasks_result *)it)->tasks, o);
         break;
-    case DGM_OBJECT_CARD: lint_card(l, o, it); break;
+    case DGM_OBJECT_CARD: dgm_lint_card(l, o, it); break;
     case DGM_OBJECT_ERROR:
         if (l->where.in_stream)
-            lint_stream_error(l);
+            dgm_lint_stream_error(l);
         break;
     default: break; /* requests and parts: the decoder has said all */
     }
@@ -207,27 +207,27 @@ static dgm_code decode(dgm_linter *l, yyjson_val *v, bool strict, dgm_frame *ret
     return l->format->a2a->decode(&r, v, DGM_OBJECT_NONE, l->where.in_stream, ret);
 }
 
-void lint_a2a_value(dgm_linter *l, yyjson_val *v)
+void dgm_lint_a2a_value(dgm_linter *l, yyjson_val *v)
 {
     dgm_err err = {0};
     dgm_frame frame;
     yyjson_val *o = open_envelope(l, v);
     bool is_card = dgm_a2a_looks_like_card(o);
     if (is_internal(o)) {
-        lint_tell_in(l, LINT_INTERNAL_EVENT, "/kind", NULL);
+        dgm_lint_report_in(l, LINT_INTERNAL_EVENT, "/kind", NULL);
         return;
     }
     /* what a decoder says of a mixture follows from that */
-    bool told = lint_walk_a2a(l, v, is_card);
+    bool told = dgm_lint_walk_a2a(l, v, is_card);
     size_t before = l->found[DGM_SEVERITY_ERROR];
     if (is_card)
-        lint_card_members(l, o);
+        dgm_lint_card_members(l, o);
     else if (decode(l, v, true, &frame, &err) && !told)
-        lint_tell_decoder(l, v, &err);
+        dgm_lint_report_decoder(l, v, &err);
     told = told || l->found[DGM_SEVERITY_ERROR] > before;
     if (decode(l, v, false, &frame, &err)) {
         if (!told)
-            lint_tell_decoder(l, v, &err);
+            dgm_lint_report_decoder(l, v, &err);
         return;
     }
     take_object(l, &frame, o);

@@ -65,11 +65,11 @@ static const char *place_of(dgm_order_rule rule)
 static void hear(dgm_linter *l, const dgm_canon_event *e)
 {
     if (e->kind == DGM_CANON_TEXT_MESSAGE_START)
-        lint_text_begin(l, e->text.message_id, (dgm_str){0});
+        dgm_lint_text_start(l, e->text.message_id, (dgm_str){0});
     else if (e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT)
-        lint_text_more(l, e->text.message_id, e->text.delta, "/delta");
+        dgm_lint_text_append(l, e->text.message_id, e->text.delta, "/delta");
     else if (e->kind == DGM_CANON_TEXT_MESSAGE_END)
-        lint_text_whole(l, e->text.message_id, "/messageId");
+        dgm_lint_text_complete(l, e->text.message_id, "/messageId");
 }
 
 /* A stream that begins in the middle is told so once, and judged as if its run had begun. */
@@ -93,8 +93,8 @@ static dgm_code take_expanded(void *arg, const dgm_canon_event *e)
     dgm_err err = {0};
     dgm_order_rule rule = judge(l->agui, e, &err);
     if (rule)
-        lint_tell(l, (lint_rule)(LINT_AGUI_FIRST + (rule - DGM_ORDER_FIRST)), place_of(rule), "%s",
-                  err.msg);
+        dgm_lint_report(l, (lint_rule)(LINT_AGUI_FIRST + (rule - DGM_ORDER_FIRST)), place_of(rule),
+                        "%s", err.msg);
     hear(l, e);
     return DGM_OK;
 }
@@ -111,9 +111,10 @@ static void keep_id(struct lint_id *to, dgm_str id)
 static void hold_id(dgm_linter *l, const struct lint_id *began, dgm_str ends, const char *at)
 {
     if (began->n && !dgm_str_eq((dgm_str){began->text, began->n}, ends))
-        lint_tell(l, LINT_CHANGING_IDS, at, "%s is \"%.*s\" here and was \"%.*s\" in RUN_STARTED",
-                  at + 1, (int)(ends.n < 60 ? ends.n : 60), ends.p,
-                  (int)(began->n < 60 ? began->n : 60), began->text);
+        dgm_lint_report(l, LINT_CHANGING_IDS, at,
+                        "%s is \"%.*s\" here and was \"%.*s\" in RUN_STARTED", at + 1,
+                        (int)(ends.n < 60 ? ends.n : 60), ends.p,
+                        (int)(began->n < 60 ? began->n : 60), began->text);
 }
 
 static bool is_version(dgm_str v)
@@ -131,7 +132,7 @@ static void look_at_calls(dgm_linter *l, const dgm_canon_messages *messages)
     for (size_t i = 0; i < messages->n; i++) {
         const dgm_canon_calls *calls = &messages->at[i].tool_calls;
         for (size_t k = 0; k < calls->n; k++)
-            lint_call_made(l, calls->at[k].id);
+            dgm_lint_add_call(l, calls->at[k].id);
     }
 }
 
@@ -140,7 +141,7 @@ static void look_at_start(dgm_linter *l, const dgm_canon_event *e)
     keep_id(&l->agui->thread_id, e->run_started.thread_id);
     keep_id(&l->agui->run_id, e->run_started.run_id);
     if (e->run_started.protocol_version.p && !is_version(e->run_started.protocol_version))
-        lint_tell(l, LINT_AGUI_VERSION, "/protocolVersion", NULL);
+        dgm_lint_report(l, LINT_AGUI_VERSION, "/protocolVersion", NULL);
     if (e->run_started.input)
         look_at_calls(l, &e->run_started.input->messages);
     l->texts.n = l->texts.pieces = 0;
@@ -154,13 +155,13 @@ static void look_at_finish(dgm_linter *l, const dgm_canon_event *e)
     struct lint_seen ids = {0};
     for (size_t i = 0; i < all->n; i++) {
         char at[64];
-        if (lint_seen_find(&ids, all->at[i].id)) {
+        if (dgm_lint_seen_find(&ids, all->at[i].id)) {
             snprintf(at, sizeof at, "/outcome/interrupts/%zu/id", i);
-            lint_tell(l, LINT_AGUI_INTERRUPTS, at, NULL);
+            dgm_lint_report(l, LINT_AGUI_INTERRUPTS, at, NULL);
         }
-        lint_seen_add(&ids, all->at[i].id);
+        dgm_lint_seen_add(&ids, all->at[i].id);
     }
-    lint_seen_clear(&ids);
+    dgm_lint_seen_clear(&ids);
 }
 
 /* ---- one event -------------------------------------------------------------------------------------------------- */
@@ -184,59 +185,59 @@ static void look_at_event(dgm_linter *l, const dgm_canon_event *e)
     else if (e->kind == DGM_CANON_MESSAGES_SNAPSHOT)
         look_at_calls(l, &e->snapshot.messages);
     else if (e->kind == DGM_CANON_TOOL_CALL_START || e->kind == DGM_CANON_TOOL_CALL_CHUNK)
-        lint_call_made(l, e->call.tool_call_id);
+        dgm_lint_add_call(l, e->call.tool_call_id);
     else if (e->kind == DGM_CANON_TOOL_CALL_RESULT && l->where.in_stream)
-        lint_result_made(l, e->result.tool_call_id, "/toolCallId");
+        dgm_lint_add_result(l, e->result.tool_call_id, "/toolCallId");
     if (has_empty_delta(e))
-        lint_tell(l, LINT_AGUI_EMPTY_DELTA, "/delta", NULL);
+        dgm_lint_report(l, LINT_AGUI_EMPTY_DELTA, "/delta", NULL);
 }
 
 static void look_at_request(dgm_linter *l, dgm_reader *r, yyjson_val *v)
 {
     dgm_canon_input input;
     if (dgm_agui_read_input(r, v, NULL, &input))
-        lint_tell_decoder(l, v, r->err);
+        dgm_lint_report_decoder(l, v, r->err);
     else if (input.protocol_version.p && !is_version(input.protocol_version))
-        lint_tell(l, LINT_AGUI_VERSION, "/protocolVersion", NULL);
+        dgm_lint_report(l, LINT_AGUI_VERSION, "/protocolVersion", NULL);
 }
 
-void lint_agui_value(dgm_linter *l, yyjson_val *v)
+void dgm_lint_agui_value(dgm_linter *l, yyjson_val *v)
 {
     struct lint_agui *s = stream_of(l);
     dgm_err err = {0};
     dgm_reader r = {.arena = l->arena, .err = &err};
     dgm_canon_event e;
     dgm_agui_found found;
-    lint_walk_agui(l, v);
+    dgm_lint_walk_agui(l, v);
     if (!dgm_json_get(v, DGM_STR("type")) && dgm_agui_recognise(v)) {
         look_at_request(l, &r, v);
         return;
     }
     if (dgm_agui_read_event(&r, v, NULL, &e, &found)) {
-        lint_tell_decoder(l, v, &err);
+        dgm_lint_report_decoder(l, v, &err);
         return;
     }
     if (found == DGM_AGUI_UNKNOWN) {
-        lint_tell(l, LINT_AGUI_UNKNOWN, "/type", NULL);
+        dgm_lint_report(l, LINT_AGUI_UNKNOWN, "/type", NULL);
         return;
     }
     if (found == DGM_AGUI_RETIRED)
-        lint_tell(l, LINT_AGUI_RETIRED, "/type", NULL);
+        dgm_lint_report(l, LINT_AGUI_RETIRED, "/type", NULL);
     look_at_event(l, &e);
     /* it can be read: what the decoder still refuses is a chunk in the wrong place */
     if (l->where.in_stream &&
         dgm_agui_decoder_feed(s->decoder, &r, v, (dgm_canon_sink){take_expanded, l}))
-        lint_tell(l, LINT_AGUI_CHUNK, err.at, "%s", err.msg);
+        dgm_lint_report(l, LINT_AGUI_CHUNK, err.at, "%s", err.msg);
 }
 
-void lint_agui_end(dgm_linter *l)
+void dgm_lint_agui_end(dgm_linter *l)
 {
     dgm_err err = {0};
     if (!l->agui)
         return;
     /* a chunk that is open when the stream ends is closed by nobody: that is no fault of its own */
     if (dgm_verify_end(l->agui->verify, &err))
-        lint_tell(l, LINT_MISSING_FINAL, "", "%s", err.msg);
+        dgm_lint_report(l, LINT_MISSING_FINAL, "", "%s", err.msg);
     dgm_agui_decoder_free(l->agui->decoder);
     dgm_verify_free(l->agui->verify);
     free(l->agui);

@@ -26,8 +26,8 @@ static void need(dgm_linter *l, yyjson_val *v, const char *at, const char *const
         if (!is_blank(member) && !empty)
             continue;
         snprintf(pointer, sizeof pointer, "%s/%s", at, *members);
-        lint_tell_in(l, LINT_REQUIRED_MEMBER, pointer, "%s: required in a card",
-                     member && !yyjson_is_null(member) ? "empty" : "missing");
+        dgm_lint_report_in(l, LINT_REQUIRED_MEMBER, pointer, "%s: required in a card",
+                           member && !yyjson_is_null(member) ? "empty" : "missing");
     }
 }
 
@@ -44,7 +44,7 @@ static void need_in_list(dgm_linter *l, yyjson_val *card, const char *list,
     }
 }
 
-void lint_card_members(dgm_linter *l, yyjson_val *v)
+void dgm_lint_card_members(dgm_linter *l, yyjson_val *v)
 {
     static const char *const of_all[] = {"name",
                                          "description",
@@ -110,17 +110,17 @@ static void look_at_interface(dgm_linter *l, yyjson_val *v, const dgm_agent_inte
     int url_n = (int)(f->url.n < 100 ? f->url.n : 100);
     interface_at(v, i, "url", at);
     if (f->url.n && !is_grpc && !is_http(f->url))
-        lint_tell_in(l, LINT_CARD_URL, at, "\"%.*s\" is not an absolute http or https URL", url_n,
-                     f->url.p);
+        dgm_lint_report_in(l, LINT_CARD_URL, at, "\"%.*s\" is not an absolute http or https URL",
+                           url_n, f->url.p);
     interface_at(v, i, "protocolBinding", at);
     if (f->protocol_binding.n && !is_known_transport(f->protocol_binding))
-        lint_tell_in(l, LINT_CARD_TRANSPORT, at, NULL);
+        dgm_lint_report_in(l, LINT_CARD_TRANSPORT, at, NULL);
     interface_at(v, i, "protocolVersion", at);
     if (f->protocol_version.n && !is_version(f->protocol_version) &&
         (i == 0 || !dgm_a2a_card_is_03(v)))
-        lint_tell_in(l, LINT_CARD_VERSION, at, "\"%.*s\" is not a version of A2A",
-                     (int)(f->protocol_version.n < 40 ? f->protocol_version.n : 40),
-                     f->protocol_version.p);
+        dgm_lint_report_in(l, LINT_CARD_VERSION, at, "\"%.*s\" is not a version of A2A",
+                           (int)(f->protocol_version.n < 40 ? f->protocol_version.n : 40),
+                           f->protocol_version.p);
 }
 
 /* No address need be listed twice. 1.0 lists one that speaks several transports once for each; 0.3's url has
@@ -135,8 +135,8 @@ static void look_for_conflicts(dgm_linter *l, yyjson_val *v, const dgm_agent_int
         dgm_str key =
             dgm_arena_printf(l->arena, "%.*s\n%.*s\n%.*s\n%.*s", DGM_P(f->url), DGM_P(f->tenant),
                              DGM_P(f->protocol_version), DGM_P(binding));
-        uint64_t *first = lint_seen_find(&seen, key);
-        if (!first && (first = lint_seen_add(&seen, key))) {
+        uint64_t *first = dgm_lint_seen_find(&seen, key);
+        if (!first && (first = dgm_lint_seen_add(&seen, key))) {
             *first = i;
             continue;
         }
@@ -145,12 +145,12 @@ static void look_for_conflicts(dgm_linter *l, yyjson_val *v, const dgm_agent_int
         bool same = dgm_str_eq_nocase(f->protocol_binding, all->at[*first].protocol_binding);
         char at[AT];
         interface_at(v, i, same ? "url" : "protocolBinding", at);
-        lint_tell_in(l, LINT_CARD_INTERFACES, at,
-                     same ? "the same address, transport and version as interface %zu"
-                          : "interface %zu has this address with another transport",
-                     (size_t)*first);
+        dgm_lint_report_in(l, LINT_CARD_INTERFACES, at,
+                           same ? "the same address, transport and version as interface %zu"
+                                : "interface %zu has this address with another transport",
+                           (size_t)*first);
     }
-    lint_seen_clear(&seen);
+    dgm_lint_seen_clear(&seen);
 }
 
 /* ---- names that must be right -------------------------------------------------------------------------------- */
@@ -161,13 +161,13 @@ static void look_at_skills(dgm_linter *l, const dgm_agent_card *c)
     for (size_t i = 0; i < c->skills.n; i++) {
         dgm_str id = c->skills.at[i].id;
         char at[AT];
-        if (id.n && lint_seen_find(&ids, id)) {
+        if (id.n && dgm_lint_seen_find(&ids, id)) {
             snprintf(at, sizeof at, "/skills/%zu/id", i);
-            lint_tell_in(l, LINT_CARD_SKILLS, at, NULL);
+            dgm_lint_report_in(l, LINT_CARD_SKILLS, at, NULL);
         }
-        lint_seen_add(&ids, id);
+        dgm_lint_seen_add(&ids, id);
     }
-    lint_seen_clear(&ids);
+    dgm_lint_seen_clear(&ids);
 }
 
 static void look_at_security(dgm_linter *l, yyjson_val *v, const dgm_agent_card *c)
@@ -176,20 +176,21 @@ static void look_at_security(dgm_linter *l, yyjson_val *v, const dgm_agent_card 
         dgm_json_get(v, DGM_STR("securityRequirements")) ? "securityRequirements" : "security";
     struct lint_seen schemes = {0};
     for (size_t i = 0; i < c->security_schemes.n; i++)
-        lint_seen_add(&schemes, c->security_schemes.at[i].name);
+        dgm_lint_seen_add(&schemes, c->security_schemes.at[i].name);
     for (size_t i = 0; i < c->security_requirements.n; i++) {
         const dgm_required_schemes *all = &c->security_requirements.at[i].schemes;
         for (size_t k = 0; k < all->n; k++) {
             char at[AT];
             dgm_str name = all->at[k].name;
-            if (lint_seen_find(&schemes, name) || schemes.full)
+            if (dgm_lint_seen_find(&schemes, name) || schemes.full)
                 continue;
             snprintf(at, sizeof at, "/%s/%zu", list, i);
-            lint_tell_in(l, LINT_CARD_SECURITY, at, "\"%.*s\" is not among the securitySchemes",
-                         (int)(name.n < 60 ? name.n : 60), name.p);
+            dgm_lint_report_in(l, LINT_CARD_SECURITY, at,
+                               "\"%.*s\" is not among the securitySchemes",
+                               (int)(name.n < 60 ? name.n : 60), name.p);
         }
     }
-    lint_seen_clear(&schemes);
+    dgm_lint_seen_clear(&schemes);
 }
 
 /* ---- where it was found ------------------------------------------------------------------------------------------ */
@@ -209,20 +210,20 @@ static void look_at_place(dgm_linter *l, yyjson_val *v, const dgm_agent_card *c)
     dgm_str path = {url.p + origin.n, url.n - origin.n}, place = DGM_STR(CARD_PLACE);
     /* below a path, too: one host may have many agents */
     if (path.n < place.n || memcmp(path.p + path.n - place.n, place.p, place.n) != 0)
-        lint_tell_in(l, LINT_CARD_PLACE, "",
-                     "the card is at %.*s: clients read it from " CARD_PLACE,
-                     (int)(path.n < 100 ? path.n : 100), path.p);
+        dgm_lint_report_in(l, LINT_CARD_PLACE, "",
+                           "the card is at %.*s: clients read it from " CARD_PLACE,
+                           (int)(path.n < 100 ? path.n : 100), path.p);
     for (size_t i = 0; i < c->interfaces.n; i++) {
         dgm_str theirs = origin_of(c->interfaces.at[i].url);
         char at[AT];
         if (!is_http(c->interfaces.at[i].url) || dgm_str_eq_nocase(theirs, origin))
             continue;
         interface_at(v, i, "url", at);
-        lint_tell_in(l, LINT_CARD_HOST, at, NULL);
+        dgm_lint_report_in(l, LINT_CARD_HOST, at, NULL);
     }
 }
 
-void lint_card(dgm_linter *l, yyjson_val *v, const dgm_agent_card *card)
+void dgm_lint_card(dgm_linter *l, yyjson_val *v, const dgm_agent_card *card)
 {
     for (size_t i = 0; i < card->interfaces.n; i++)
         look_at_interface(l, v, &card->interfaces.at[i], i);

@@ -20,7 +20,7 @@ size_t dgm_lint_formats(const char *const **ret_names)
     return N_FORMATS;
 }
 
-const lint_format *lint_format_by_name(const char *name)
+const lint_format *dgm_lint_format_by_name(const char *name)
 {
     for (size_t i = 0; i < N_FORMATS; i++) {
         if (strcmp(formats[i].name, name) == 0)
@@ -41,7 +41,7 @@ static bool is_event_name(dgm_str s)
     return parted;
 }
 
-const lint_format *lint_format_recognise(const yyjson_val *v, const lint_format *guess)
+const lint_format *dgm_lint_format_detect(const yyjson_val *v, const lint_format *guess)
 {
     yyjson_val *type = dgm_json_get(v, DGM_STR("type"));
     /* A2A has no `type` where its events begin. Of the formats of AG-UI's kind all events have one. */

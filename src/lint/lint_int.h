@@ -20,9 +20,9 @@ typedef struct lint_format {
 
 enum lint_dialect { LINT_10 = 1, LINT_03 = 2, LINT_03_REST = 4, LINT_ANY_DIALECT = 7 };
 
-const lint_format *lint_format_by_name(const char *name); /* NULL: there is none */
+const lint_format *dgm_lint_format_by_name(const char *name); /* NULL: there is none */
 /* Who wrote v? `guess` wins a tie. NULL: nobody we know. */
-const lint_format *lint_format_recognise(const yyjson_val *v, const lint_format *guess);
+const lint_format *dgm_lint_format_detect(const yyjson_val *v, const lint_format *guess);
 
 /* ---- ids that were there (lint_seen.c) ----------------------------------------------------------------- */
 
@@ -36,9 +36,9 @@ struct lint_seen {
     bool full; /* some were left out */
 };
 
-uint64_t *lint_seen_find(const struct lint_seen *s, dgm_str id); /* NULL: was not there */
-uint64_t *lint_seen_add(struct lint_seen *s, dgm_str id);        /* NULL: no room */
-void lint_seen_clear(struct lint_seen *s);                       /* frees, too */
+uint64_t *dgm_lint_seen_find(const struct lint_seen *s, dgm_str id); /* NULL: was not there */
+uint64_t *dgm_lint_seen_add(struct lint_seen *s, dgm_str id);        /* NULL: no room */
+void dgm_lint_seen_clear(struct lint_seen *s);                       /* frees, too */
 
 /* ---- texts (lint_text.c) ---------------------------------------------------------------------------------- */
 
@@ -53,12 +53,13 @@ struct lint_texts {
     size_t pieces; /* of all of them */
 };
 
-void lint_text_begin(dgm_linter *l, dgm_str id, dgm_str text); /* a text, anew */
-void lint_text_more(dgm_linter *l, dgm_str id, dgm_str delta,
-                    const char *at); /* may be a whole again */
-void lint_text_whole(dgm_linter *l, dgm_str id,
-                     const char *at); /* it is complete: is it another's? */
-void lint_text_final(dgm_linter *l, dgm_str text, const char *at); /* of a task that completed */
+void dgm_lint_text_start(dgm_linter *l, dgm_str id, dgm_str text); /* a text, anew */
+void dgm_lint_text_append(dgm_linter *l, dgm_str id, dgm_str delta,
+                          const char *at); /* may be a whole again */
+void dgm_lint_text_complete(dgm_linter *l, dgm_str id,
+                            const char *at); /* it is complete: is it another's? */
+void dgm_lint_text_final(dgm_linter *l, dgm_str text,
+                         const char *at); /* of a task that completed */
 
 /* ---- one stream of A2A (lint_stream.c) ----------------------------------------------------------------- */
 
@@ -78,16 +79,16 @@ struct lint_stream {
 };
 
 /* An event, or a task or message alone. */
-void lint_event(dgm_linter *l, const dgm_event *e, bool in_stream);
-void lint_request_id(dgm_linter *l, const dgm_json *id);
-void lint_stream_error(dgm_linter *l); /* an error in the place of an event */
-void lint_stream_end(dgm_linter *l);   /* and nothing of it is left */
+void dgm_lint_event(dgm_linter *l, const dgm_event *e, bool in_stream);
+void dgm_lint_request_id(dgm_linter *l, const dgm_json *id);
+void dgm_lint_stream_error(dgm_linter *l); /* an error in the place of an event */
+void dgm_lint_stream_end(dgm_linter *l);   /* and nothing of it is left */
 
 /* ---- tools (lint_tools.c) ------------------------------------------------------------------------------- */
 
-void lint_message_tools(dgm_linter *l, const dgm_message *m, const dgm_at *at);
-void lint_call_made(dgm_linter *l, dgm_str call_id);
-void lint_result_made(dgm_linter *l, dgm_str call_id, const char *at);
+void dgm_lint_message_tools(dgm_linter *l, const dgm_message *m, const dgm_at *at);
+void dgm_lint_add_call(dgm_linter *l, dgm_str call_id);
+void dgm_lint_add_result(dgm_linter *l, dgm_str call_id, const char *at);
 
 /* ---- the rest --------------------------------------------------------------------------------------------- */
 
@@ -130,27 +131,27 @@ struct dgm_linter {
     struct lint_agui *agui; /* NULL: no event yet */
 };
 
-void lint_a2a_value(dgm_linter *l, yyjson_val *v); /* lint_a2a.c; by l->format */
-void lint_agui_value(dgm_linter *l, yyjson_val *v);
-void lint_agui_end(dgm_linter *l);                                        /* frees, too */
-void lint_card(dgm_linter *l, yyjson_val *v, const dgm_agent_card *card); /* in l->object */
+void dgm_lint_a2a_value(dgm_linter *l, yyjson_val *v); /* lint_a2a.c; by l->format */
+void dgm_lint_agui_value(dgm_linter *l, yyjson_val *v);
+void dgm_lint_agui_end(dgm_linter *l);                                        /* frees, too */
+void dgm_lint_card(dgm_linter *l, yyjson_val *v, const dgm_agent_card *card); /* in l->object */
 /* What is asked of a card, as far as v says it; before it is decoded. */
-void lint_card_members(dgm_linter *l, yyjson_val *v);
+void dgm_lint_card_members(dgm_linter *l, yyjson_val *v);
 
 /* Names and nulls, and what shows the dialect (lint_walk.c). True: it is in two dialects at once. */
-bool lint_walk_a2a(dgm_linter *l, yyjson_val *v, bool is_card);
-void lint_walk_agui(dgm_linter *l, yyjson_val *v);
+bool dgm_lint_walk_a2a(dgm_linter *l, yyjson_val *v, bool is_card);
+void dgm_lint_walk_agui(dgm_linter *l, yyjson_val *v);
 
 /* ---- telling (lint_tell.c) --------------------------------------------------------------------------------- */
 
 /* at: pointer from the value, or from l->object. fmt NULL: what the table says. */
-void lint_tell(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, ...)
+void dgm_lint_report(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, ...)
     DGM_PRINTF(4, 5);
-void lint_tell_in(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, ...)
+void dgm_lint_report_in(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, ...)
     DGM_PRINTF(4, 5);
 /* An array is about to be looked at. */
-void lint_first_element(dgm_linter *l);
+void dgm_lint_first_element(dgm_linter *l);
 /* A text that is no JSON: err says where. */
-void lint_tell_text(dgm_linter *l, lint_rule rule, const dgm_err *err);
+void dgm_lint_report_text(dgm_linter *l, lint_rule rule, const dgm_err *err);
 /* What a decoder said of the value. */
-void lint_tell_decoder(dgm_linter *l, yyjson_val *v, const dgm_err *err);
+void dgm_lint_report_decoder(dgm_linter *l, yyjson_val *v, const dgm_err *err);

@@ -30,7 +30,7 @@ static void grow(struct lint_seen *s)
     free(old.slots);
 }
 
-uint64_t *lint_seen_find(const struct lint_seen *s, dgm_str id)
+uint64_t *dgm_lint_seen_find(const struct lint_seen *s, dgm_str id)
 {
     if (!s->cap)
         return NULL;
@@ -38,9 +38,9 @@ uint64_t *lint_seen_find(const struct lint_seen *s, dgm_str id)
     return slot->hash ? &slot->value : NULL;
 }
 
-uint64_t *lint_seen_add(struct lint_seen *s, dgm_str id)
+uint64_t *dgm_lint_seen_add(struct lint_seen *s, dgm_str id)
 {
-    uint64_t hash = hash_of(id), *there = lint_seen_find(s, id);
+    uint64_t hash = hash_of(id), *there = dgm_lint_seen_find(s, id);
     if (there)
         return there;
     if (s->n == DGM_MAX_LINT_ITEMS) {
@@ -55,7 +55,7 @@ uint64_t *lint_seen_add(struct lint_seen *s, dgm_str id)
     return &slot->value;
 }
 
-void lint_seen_clear(struct lint_seen *s)
+void dgm_lint_seen_clear(struct lint_seen *s)
 {
     free(s->slots);
     *s = (struct lint_seen){0};

@@ -49,7 +49,7 @@ static void keep_ids(struct lint_stream *s, const dgm_event *e)
     keep_id(&s->context_id, context);
 }
 
-void lint_request_id(dgm_linter *l, const dgm_json *id)
+void dgm_lint_request_id(dgm_linter *l, const dgm_json *id)
 {
     struct lint_stream *s = &l->stream;
     if (!id)
@@ -60,10 +60,10 @@ void lint_request_id(dgm_linter *l, const dgm_json *id)
         return;
     }
     if (!dgm_str_eq(id_of(&s->request_id), json) && !s->ended)
-        lint_tell(l, LINT_CHANGING_REQUEST, "/id",
-                  "the JSON-RPC id is %.*s here and was %.*s before",
-                  (int)(json.n < 60 ? json.n : 60), json.p,
-                  (int)(s->request_id.n < 60 ? s->request_id.n : 60), s->request_id.text);
+        dgm_lint_report(l, LINT_CHANGING_REQUEST, "/id",
+                        "the JSON-RPC id is %.*s here and was %.*s before",
+                        (int)(json.n < 60 ? json.n : 60), json.p,
+                        (int)(s->request_id.n < 60 ? s->request_id.n : 60), s->request_id.text);
 }
 
 /* ---- artifacts ---------------------------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ static dgm_fold_artifact artifact_of(const struct lint_stream *s, const dgm_even
 {
     if (e->kind != DGM_EVENT_ARTIFACT || !e->artifact->artifact.artifact_id.n)
         return DGM_ARTIFACT_OPEN; /* nothing can be said */
-    uint64_t *there = lint_seen_find(&s->artifacts, e->artifact->artifact.artifact_id);
+    uint64_t *there = dgm_lint_seen_find(&s->artifacts, e->artifact->artifact.artifact_id);
     if (!there)
         return s->artifacts.full ? DGM_ARTIFACT_OPEN : DGM_ARTIFACT_NEW;
     return *there & SEALED ? DGM_ARTIFACT_SEALED : DGM_ARTIFACT_OPEN;
@@ -82,7 +82,7 @@ static void keep_artifact(struct lint_stream *s, const dgm_artifact_update *u)
 {
     if (!u->artifact.artifact_id.n)
         return;
-    uint64_t *there = lint_seen_add(&s->artifacts, u->artifact.artifact_id);
+    uint64_t *there = dgm_lint_seen_add(&s->artifacts, u->artifact.artifact_id);
     if (!there)
         return;
     bool was_owed = *there & IN_CHUNKS && !(*there & SEALED);
@@ -98,7 +98,7 @@ static void keep_artifact(struct lint_stream *s, const dgm_artifact_update *u)
 static void keep_task_artifacts(struct lint_stream *s, const dgm_task *t)
 {
     for (size_t i = 0; i < t->artifacts.n; i++) {
-        uint64_t *there = lint_seen_add(&s->artifacts, t->artifacts.at[i].artifact_id);
+        uint64_t *there = dgm_lint_seen_add(&s->artifacts, t->artifacts.at[i].artifact_id);
         if (there)
             *there |= OPEN;
     }
@@ -118,11 +118,11 @@ static void hear_artifact(dgm_linter *l, const dgm_artifact_update *u)
     if (!id.n)
         return;
     if (u->append == DGM_TRUE)
-        lint_text_more(l, id, text, "/artifact/parts");
+        dgm_lint_text_append(l, id, text, "/artifact/parts");
     else
-        lint_text_begin(l, id, text);
+        dgm_lint_text_start(l, id, text);
     if (u->append != DGM_TRUE || u->last_chunk == DGM_TRUE)
-        lint_text_whole(l, id, "/artifact/parts");
+        dgm_lint_text_complete(l, id, "/artifact/parts");
 }
 
 static void hear_status(dgm_linter *l, const dgm_status *s)
@@ -130,7 +130,7 @@ static void hear_status(dgm_linter *l, const dgm_status *s)
     const char *at =
         l->format->dialect == LINT_03_REST ? "/status/message/content" : "/status/message/parts";
     if (s->state == DGM_STATE_COMPLETED && s->message)
-        lint_text_final(l, text_of(l, &s->message->parts), at);
+        dgm_lint_text_final(l, text_of(l, &s->message->parts), at);
 }
 
 /* ---- one event ------------------------------------------------------------------------------------------------ */
@@ -155,7 +155,7 @@ static void apply_rules(dgm_linter *l, const dgm_event_view *view)
         if (rule == DGM_RULE_REQUIRED_MEMBER || !dgm_event_breaks(rule, view, &what))
             continue;
         spell(l, what.at, sizeof what.at);
-        lint_tell_in(l, (lint_rule)(LINT_REQUIRED_MEMBER + i), what.at, "%s", what.msg);
+        dgm_lint_report_in(l, (lint_rule)(LINT_REQUIRED_MEMBER + i), what.at, "%s", what.msg);
     }
 }
 
@@ -171,11 +171,12 @@ static void look_at_tools(dgm_linter *l, const dgm_event *e)
     const dgm_status *status = status_of(e);
     const dgm_at *history = DGM_AT_LIT(NULL, "history");
     for (size_t i = 0; e->kind == DGM_EVENT_TASK && i < e->task->history.n; i++)
-        lint_message_tools(l, &e->task->history.at[i], DGM_AT_I(history, i));
+        dgm_lint_message_tools(l, &e->task->history.at[i], DGM_AT_I(history, i));
     if (status && status->message)
-        lint_message_tools(l, status->message, DGM_AT_LIT(DGM_AT_LIT(NULL, "status"), "message"));
+        dgm_lint_message_tools(l, status->message,
+                               DGM_AT_LIT(DGM_AT_LIT(NULL, "status"), "message"));
     if (e->kind == DGM_EVENT_MESSAGE)
-        lint_message_tools(l, e->message, NULL);
+        dgm_lint_message_tools(l, e->message, NULL);
 }
 
 /* Of a stream that was resumed behind its first event: ids count from 1. */
@@ -193,12 +194,12 @@ static void look_at_begin(dgm_linter *l, const dgm_event *e)
     struct lint_stream *s = &l->stream;
     if (s->ended && e->kind == DGM_EVENT_TASK && s->task_id.n &&
         !dgm_str_eq(e->task->id, id_of(&s->task_id)))
-        lint_stream_end(l);
+        dgm_lint_stream_end(l);
     if (!s->any && e->kind != DGM_EVENT_TASK && e->kind != DGM_EVENT_MESSAGE && !is_resumed(l))
-        lint_tell_in(l, LINT_FIRST_EVENT, "", NULL);
+        dgm_lint_report_in(l, LINT_FIRST_EVENT, "", NULL);
     if (s->ended && !s->has_task)
-        lint_tell_in(l, LINT_AFTER_TERMINAL, "",
-                     "an event follows the message that ended the stream");
+        dgm_lint_report_in(l, LINT_AFTER_TERMINAL, "",
+                           "an event follows the message that ended the stream");
 }
 
 static void move_on(dgm_linter *l, const dgm_event *e)
@@ -220,7 +221,7 @@ static void move_on(dgm_linter *l, const dgm_event *e)
     s->ended = s->ended || dgm_state_is_terminal(s->state);
 }
 
-void lint_event(dgm_linter *l, const dgm_event *e, bool in_stream)
+void dgm_lint_event(dgm_linter *l, const dgm_event *e, bool in_stream)
 {
     const struct lint_stream *s = &l->stream;
     const dgm_status *status = status_of(e);
@@ -235,7 +236,7 @@ void lint_event(dgm_linter *l, const dgm_event *e, bool in_stream)
     }
     apply_rules(l, &view);
     if (status && status->state == DGM_STATE_UNKNOWN)
-        lint_tell_in(l, LINT_UNKNOWN_STATE, "/status/state", NULL);
+        dgm_lint_report_in(l, LINT_UNKNOWN_STATE, "/status/state", NULL);
     if (in_stream || l->where.in_list || e->kind == DGM_EVENT_TASK)
         look_at_tools(l, e);
     if (!in_stream)
@@ -249,26 +250,26 @@ void lint_event(dgm_linter *l, const dgm_event *e, bool in_stream)
 
 /* ---- the end --------------------------------------------------------------------------------------------------- */
 
-void lint_stream_error(dgm_linter *l)
+void dgm_lint_stream_error(dgm_linter *l)
 {
     if (l->stream.ended)
-        lint_tell_in(l, LINT_AFTER_TERMINAL, "", NULL);
+        dgm_lint_report_in(l, LINT_AFTER_TERMINAL, "", NULL);
     l->stream.any = l->stream.ended = true;
 }
 
-void lint_stream_end(dgm_linter *l)
+void dgm_lint_stream_end(dgm_linter *l)
 {
     struct lint_stream *s = &l->stream;
     const dgm_frames_item *item = l->item;
     l->item = NULL; /* it is about what came before */
     if (s->any && !s->ended && !dgm_state_is_interrupted(s->state))
-        lint_tell(l, LINT_MISSING_FINAL, "", NULL);
+        dgm_lint_report(l, LINT_MISSING_FINAL, "", NULL);
     if (s->any && s->n_unsealed)
-        lint_tell(l, LINT_MISSING_LAST_CHUNK, "",
-                  "%zu artifact%s sent in chunks without a lastChunk", s->n_unsealed,
-                  s->n_unsealed == 1 ? "" : "s");
+        dgm_lint_report(l, LINT_MISSING_LAST_CHUNK, "",
+                        "%zu artifact%s sent in chunks without a lastChunk", s->n_unsealed,
+                        s->n_unsealed == 1 ? "" : "s");
     l->item = item;
-    lint_seen_clear(&s->artifacts);
+    dgm_lint_seen_clear(&s->artifacts);
     *s = (struct lint_stream){0};
     l->texts.n = l->texts.pieces = 0;
     l->dialects = l->asked && l->asked->dialect ? l->asked->dialect : LINT_ANY_DIALECT;

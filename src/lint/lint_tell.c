@@ -36,7 +36,7 @@ static void count_lines(dgm_str text, size_t from, size_t to, size_t *line, size
     }
 }
 
-void lint_first_element(dgm_linter *l)
+void dgm_lint_first_element(dgm_linter *l)
 {
     dgm_str text = l->item->text;
     size_t pos = dgm_json_find(text, "/0");
@@ -117,7 +117,7 @@ static void tell(dgm_linter *l, lint_rule rule, const char *from, const char *at
     give(l, rule, &f);
 }
 
-void lint_tell(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, ...)
+void dgm_lint_report(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -125,7 +125,7 @@ void lint_tell(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, .
     va_end(args);
 }
 
-void lint_tell_in(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, ...)
+void dgm_lint_report_in(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -133,7 +133,7 @@ void lint_tell_in(dgm_linter *l, lint_rule rule, const char *at, const char *fmt
     va_end(args);
 }
 
-void lint_tell_text(dgm_linter *l, lint_rule rule, const dgm_err *err)
+void dgm_lint_report_text(dgm_linter *l, lint_rule rule, const dgm_err *err)
 {
     dgm_err where = *err;
     dgm_finding f = {.message = where.msg, .at = where.at};
@@ -180,10 +180,10 @@ static bool is_empty(yyjson_val *v)
 }
 
 /* Decoders tell the first fault. Where there is nothing, something is missing; else it is wrong. */
-void lint_tell_decoder(dgm_linter *l, yyjson_val *v, const dgm_err *err)
+void dgm_lint_report_decoder(dgm_linter *l, yyjson_val *v, const dgm_err *err)
 {
     lint_rule rule = err->code == DGM_TOO_LARGE                     ? LINT_LIMIT
                      : err->at[0] && is_empty(value_at(v, err->at)) ? LINT_REQUIRED_MEMBER
                                                                     : LINT_WRONG_VALUE;
-    lint_tell(l, rule, err->at, "%s", err->msg);
+    dgm_lint_report(l, rule, err->at, "%s", err->msg);
 }

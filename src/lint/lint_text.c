@@ -33,7 +33,7 @@ static struct lint_text *find(struct lint_texts *t, dgm_str id)
     return NULL;
 }
 
-void lint_text_begin(dgm_linter *l, dgm_str id, dgm_str text)
+void dgm_lint_text_start(dgm_linter *l, dgm_str id, dgm_str text)
 {
     struct lint_text *it = find(&l->texts, id);
     if (!text.n && !it)
@@ -45,16 +45,16 @@ void lint_text_begin(dgm_linter *l, dgm_str id, dgm_str text)
     l->texts.pieces++;
 }
 
-void lint_text_more(dgm_linter *l, dgm_str id, dgm_str delta, const char *at)
+void dgm_lint_text_append(dgm_linter *l, dgm_str id, dgm_str delta, const char *at)
 {
     struct lint_text *it = find(&l->texts, id);
     if (!it || !delta.n) {
         if (!it)
-            lint_text_begin(l, id, delta);
+            dgm_lint_text_start(l, id, delta);
         return;
     }
     if (it->sum.n >= TELLING && dgm_sum_is_prefix(&it->sum, delta)) {
-        lint_tell_in(l, LINT_FINAL_TEXT_AS_DELTA, at, NULL);
+        dgm_lint_report_in(l, LINT_FINAL_TEXT_AS_DELTA, at, NULL);
         it->sum = (dgm_sum){0}; /* what its sender thinks it has said */
     }
     dgm_sum_add(&it->sum, delta);
@@ -62,20 +62,20 @@ void lint_text_more(dgm_linter *l, dgm_str id, dgm_str delta, const char *at)
     l->texts.pieces++;
 }
 
-void lint_text_whole(dgm_linter *l, dgm_str id, const char *at)
+void dgm_lint_text_complete(dgm_linter *l, dgm_str id, const char *at)
 {
     const struct lint_text *it = find(&l->texts, id);
     for (size_t i = oldest(&l->texts); it && it->sum.n >= TELLING && i < l->texts.n; i++) {
         const struct lint_text *other = text_at(&l->texts, i);
         if (other->id != it->id && dgm_sum_eq(&other->sum, &it->sum)) {
-            lint_tell_in(l, LINT_FINAL_TEXT_TWICE, at, NULL);
+            dgm_lint_report_in(l, LINT_FINAL_TEXT_TWICE, at, NULL);
             return;
         }
     }
 }
 
 /* The authoritative text, held against the last that was streamed. */
-void lint_text_final(dgm_linter *l, dgm_str text, const char *at)
+void dgm_lint_text_final(dgm_linter *l, dgm_str text, const char *at)
 {
     const struct lint_texts *t = &l->texts;
     if (!t->n || !text.n)
@@ -83,11 +83,11 @@ void lint_text_final(dgm_linter *l, dgm_str text, const char *at)
     const dgm_sum *sum = &text_at(&l->texts, t->n - 1)->sum;
     if (sum->n >= TELLING && text.n == 2 * sum->n && dgm_sum_is_prefix(sum, text) &&
         dgm_sum_is_prefix(sum, (dgm_str){text.p + sum->n, sum->n})) {
-        lint_tell_in(l, LINT_FINAL_TEXT_TWICE, at,
-                     "the final text contains the streamed text twice");
+        dgm_lint_report_in(l, LINT_FINAL_TEXT_TWICE, at,
+                           "the final text contains the streamed text twice");
         return;
     }
     /* A document beside a word about it is no answer in pieces: only what was streamed counts. */
     if (t->n == 1 && t->pieces > 1 && !dgm_sum_is_prefix(sum, text))
-        lint_tell_in(l, LINT_FINAL_TEXT_DIFFERS, at, NULL);
+        dgm_lint_report_in(l, LINT_FINAL_TEXT_DIFFERS, at, NULL);
 }

@@ -4,18 +4,18 @@
 #include "base/err.h"
 #include "canon/message_content.h"
 
-void lint_call_made(dgm_linter *l, dgm_str call_id)
+void dgm_lint_add_call(dgm_linter *l, dgm_str call_id)
 {
-    lint_seen_add(&l->calls, call_id);
+    dgm_lint_seen_add(&l->calls, call_id);
 }
 
-void lint_result_made(dgm_linter *l, dgm_str call_id, const char *at)
+void dgm_lint_add_result(dgm_linter *l, dgm_str call_id, const char *at)
 {
-    if (lint_seen_find(&l->calls, call_id) || l->calls.full)
+    if (dgm_lint_seen_find(&l->calls, call_id) || l->calls.full)
         return;
-    lint_tell_in(l, LINT_RESULT_WITHOUT_CALL, at,
-                 "a result for \"%.*s\", which is not the id of a call",
-                 (int)(call_id.n < 60 ? call_id.n : 60), call_id.p);
+    dgm_lint_report_in(l, LINT_RESULT_WITHOUT_CALL, at,
+                       "a result for \"%.*s\", which is not the id of a call",
+                       (int)(call_id.n < 60 ? call_id.n : 60), call_id.p);
 }
 
 static void look_at_part(dgm_linter *l, const dgm_message *m, size_t i, const dgm_at *at)
@@ -34,18 +34,18 @@ static void look_at_part(dgm_linter *l, const dgm_message *m, size_t i, const dg
         !dgm_content_data_member(part, DGM_DATA_RESULTS))
         return;
     if (dgm_content_read_tools(l->arena, part, m->role, data, &tools, &err)) {
-        lint_tell_in(l, LINT_WRONG_VALUE, err.at, "%s", err.msg);
+        dgm_lint_report_in(l, LINT_WRONG_VALUE, err.at, "%s", err.msg);
         return;
     }
     for (size_t k = 0; k < tools.calls.n; k++)
-        lint_call_made(l, tools.calls.at[k].call_id);
+        dgm_lint_add_call(l, tools.calls.at[k].call_id);
     for (size_t k = 0; k < tools.results.n; k++) {
         dgm_at_text(DGM_AT_I(results, k), pointer, sizeof pointer);
-        lint_result_made(l, tools.results.at[k].call_id, pointer);
+        dgm_lint_add_result(l, tools.results.at[k].call_id, pointer);
     }
 }
 
-void lint_message_tools(dgm_linter *l, const dgm_message *m, const dgm_at *at)
+void dgm_lint_message_tools(dgm_linter *l, const dgm_message *m, const dgm_at *at)
 {
     for (size_t i = 0; i < m->parts.n; i++) {
         if (m->parts.at[i].kind == DGM_PART_DATA)

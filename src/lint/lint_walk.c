@@ -30,14 +30,14 @@ static void tell(struct walk *w, lint_rule rule, const dgm_at *at, dgm_str name)
     char pointer[sizeof((dgm_err *)0)->at];
     dgm_at_text(at, pointer, sizeof pointer);
     if (rule == LINT_SNAKE_CASE)
-        lint_tell(w->l, rule, pointer,
-                  "%.*s is in snake_case: conformance kits and strict readers reject it",
-                  (int)(name.n < 60 ? name.n : 60), name.p);
+        dgm_lint_report(w->l, rule, pointer,
+                        "%.*s is in snake_case: conformance kits and strict readers reject it",
+                        (int)(name.n < 60 ? name.n : 60), name.p);
     else if (rule == LINT_NULL_MEMBER || rule == LINT_AGUI_NULLS)
-        lint_tell(w->l, rule, pointer, "%.*s is null, which the protocol does not allow",
-                  (int)(name.n < 60 ? name.n : 60), name.p);
+        dgm_lint_report(w->l, rule, pointer, "%.*s is null, which the protocol does not allow",
+                        (int)(name.n < 60 ? name.n : 60), name.p);
     else
-        lint_tell(w->l, rule, pointer, NULL);
+        dgm_lint_report(w->l, rule, pointer, NULL);
 }
 
 /* ---- marks of A2A's dialects ----------------------------------------------------------------------------- */
@@ -139,7 +139,8 @@ static void look_at_enum(struct walk *w, dgm_str key, yyjson_val *v, const dgm_a
     if ((!dgm_str_is(key, "state") && !dgm_str_is(key, "role")) || !yyjson_is_raw(v))
         return;
     dgm_at_text(at, pointer, sizeof pointer);
-    lint_tell(w->l, LINT_WRONG_VALUE, pointer, "%.*s is a number: write its name", DGM_P(key));
+    dgm_lint_report(w->l, LINT_WRONG_VALUE, pointer, "%.*s is a number: write its name",
+                    DGM_P(key));
 }
 
 /* The schema of 0.3 wants the tag on parts; decoders tell by the member that is there. */
@@ -150,8 +151,8 @@ static void look_for_kind(struct walk *w, yyjson_val *part, const dgm_at *at)
         dgm_json_get(part, DGM_STR("kind")))
         return;
     dgm_at_text(DGM_AT_LIT(at, "kind"), pointer, sizeof pointer);
-    lint_tell(w->l, LINT_REQUIRED_MEMBER, pointer,
-              "missing: A2A 0.3 needs it to identify the part");
+    dgm_lint_report(w->l, LINT_REQUIRED_MEMBER, pointer,
+                    "missing: A2A 0.3 needs it to identify the part");
 }
 
 static void walk_a2a(struct walk *w, yyjson_val *v, const dgm_at *at, bool in_part, bool free_names)
@@ -180,7 +181,7 @@ static void walk_a2a(struct walk *w, yyjson_val *v, const dgm_at *at, bool in_pa
     }
 }
 
-bool lint_walk_a2a(dgm_linter *l, yyjson_val *v, bool is_card)
+bool dgm_lint_walk_a2a(dgm_linter *l, yyjson_val *v, bool is_card)
 {
     struct walk w = {.l = l, .is_card = is_card};
     if (yyjson_is_ctn(v))
@@ -225,7 +226,7 @@ static void walk_agui(struct walk *w, yyjson_val *v, const dgm_at *at)
     }
 }
 
-void lint_walk_agui(dgm_linter *l, yyjson_val *v)
+void dgm_lint_walk_agui(dgm_linter *l, yyjson_val *v)
 {
     yyjson_val *type = dgm_json_get(v, DGM_STR("type"));
     struct walk w = {.l = l};

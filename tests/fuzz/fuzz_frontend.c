@@ -123,7 +123,7 @@ static void emit_line(struct play *p, dgm_str line)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_mint mint = {{0}, 0, {0}};
     dgm_event event;
-    if (!exec_read_event(a, &mint, 1, line, &event, NULL))
+    if (!dgm_exec_read_event(a, &mint, 1, line, &event, NULL))
         p->run->ops->emit(p->run, &event, NULL);
 }
 

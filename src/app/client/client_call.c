@@ -204,7 +204,7 @@ static void on_tick(void *arg)
         t->call->on_tick(t->call->arg);
 }
 
-dgm_error *peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body)
+dgm_error *dgm_peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body)
 {
     yyjson_val *v;
     dgm_frame frame;
@@ -223,7 +223,7 @@ dgm_error *peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body)
 static dgm_code http_refusal(struct taking *t, const struct http_answer *answer)
 {
     long status = answer->status;
-    dgm_error *e = peer_error_of(t->arena, t->p->codec, dgm_buf_str(&answer->body));
+    dgm_error *e = dgm_peer_error_of(t->arena, t->p->codec, dgm_buf_str(&answer->body));
     if (e) {
         if (!e->http_status)
             e->http_status = (int32_t)status;
@@ -274,7 +274,7 @@ static size_t headers_of(const peer *p, const struct peer_call *call, dgm_arena 
     return n;
 }
 
-dgm_code peer_call(peer *p, const struct peer_call *call, dgm_err *err)
+dgm_code dgm_peer_call(peer *p, const struct peer_call *call, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new(), *objects = dgm_arena_new();
     const char *headers[DGM_CLI_MAX_VALUES + 8], *method = "POST";
@@ -301,10 +301,10 @@ dgm_code peer_call(peer *p, const struct peer_call *call, dgm_err *err)
                                  .on_stream = on_stream,
                                  .on_tick = on_tick,
                                  .arg = &t};
-        rc = http_call(p->http, &q, &answer, err);
+        rc = dgm_client_http_call(p->http, &q, &answer, err);
         if (!rc || t.code)
             rc = look(&t, &answer);
-        http_answer_done(&answer);
+        dgm_client_http_response_done(&answer);
     }
     dgm_sse_done(&t.sse);
     dgm_buf_done(&url);

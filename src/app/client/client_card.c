@@ -108,7 +108,7 @@ int dgm_client_card(const dgm_cli_line *line)
     int status;
     if (line->n_args < 2)
         return dgm_cli_refuse(line, "get needs URL");
-    if (!(status = peer_open_card(&p, line, line->args[1]))) {
+    if (!(status = dgm_peer_open_card(&p, line, line->args[1]))) {
         if (validate && j.faults)
             status = DGM_CLI_FAILED;
         else if (validate)
@@ -119,6 +119,6 @@ int dgm_client_card(const dgm_cli_line *line)
         else if (!show_json(DGM_OBJECT_CARD, p.card, true))
             status = DGM_CLI_FAILED;
     }
-    peer_close(&p);
+    dgm_peer_close(&p);
     return status;
 }

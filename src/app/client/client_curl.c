@@ -12,7 +12,7 @@ static const struct {
 #undef X
 };
 
-const struct curl_library *curl_library_open(dgm_err *err)
+const struct curl_library *dgm_client_curl_open(dgm_err *err)
 {
     static struct curl_library library;
     static void *handle;

@@ -36,4 +36,4 @@ struct curl_library {
 };
 
 /* NULL: err says why. Once open it stays. */
-const struct curl_library *curl_library_open(dgm_err *err);
+const struct curl_library *dgm_client_curl_open(dgm_err *err);

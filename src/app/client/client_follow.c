@@ -42,7 +42,7 @@ static dgm_code ask(struct follow *f, dgm_method method, void *params, const cha
                              .take = take,
                              .on_tick = tick,
                              .arg = f};
-    return peer_call(f->p, &call, err);
+    return dgm_peer_call(f->p, &call, err);
 }
 
 static dgm_task_request request_of(const struct follow *f)
@@ -57,7 +57,7 @@ static dgm_code wait_for_task(struct follow *f, dgm_err *err)
 {
     useconds_t pause = POLL_MIN_US;
     dgm_code rc = DGM_OK;
-    while (!rc && f->s->task_id.n && !show_is_settled(f->s) && !http_was_interrupted()) {
+    while (!rc && f->s->task_id.n && !show_is_settled(f->s) && !dgm_client_http_was_interrupted()) {
         dgm_task_request get = request_of(f);
         usleep(pause); /* a signal ends it early */
         show_tick(f->s);
@@ -80,9 +80,9 @@ static int cancel(struct follow *f)
         dgm_cli_complain("interrupted before the server returned a task id");
         return DGM_CLI_FAILED;
     }
-    http_forget_interrupt();
+    dgm_client_http_release_interrupt();
     if (ask(f, DGM_METHOD_CANCEL, &request, NULL, &err))
-        peer_complain(f->p, &err);
+        dgm_peer_report_error(f->p, &err);
     else if (f->s->state != DGM_STATE_CANCELED)
         dgm_cli_complain("the task was not canceled: it is %s", show_state_name(f->s->state));
     show_end(f->s);
@@ -122,17 +122,17 @@ static int status_of(const struct follow *f)
     return DGM_CLI_FAILED;
 }
 
-int follow_call(struct follow *f, dgm_method method, void *params, const char *last_event)
+int dgm_client_follow(struct follow *f, dgm_method method, void *params, const char *last_event)
 {
     dgm_err err = {0}, second = {0};
     dgm_code rc = ask(f, method, params, last_event, &err);
-    if (f->waits && !http_was_interrupted() && f->s->task_id.n && !f->s->failed &&
+    if (f->waits && !dgm_client_http_was_interrupted() && f->s->task_id.n && !f->s->failed &&
         (!rc || rc == DGM_UNAVAILABLE) && wait_for_task(f, &second) == DGM_OK)
         rc = DGM_OK; /* the stream broke, the task did not */
     if (f->s->failed)
         return DGM_CLI_FAILED; /* main() tells what became of standard output */
-    if (http_was_interrupted())
+    if (dgm_client_http_was_interrupted())
         return cancel(f);
     show_end(f->s);
-    return rc ? peer_complain(f->p, &err) : status_of(f);
+    return rc ? dgm_peer_report_error(f->p, &err) : status_of(f);
 }

@@ -11,4 +11,4 @@ struct follow {
 };
 
 /* An exit status; everything was said. */
-int follow_call(struct follow *f, dgm_method method, void *params, const char *last_event);
+int dgm_client_follow(struct follow *f, dgm_method method, void *params, const char *last_event);

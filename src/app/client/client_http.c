@@ -17,7 +17,7 @@
 #define TICK_MS 100
 #define CONNECT_S 15L
 
-static const struct curl_library *curl; /* once http_new() has been here */
+static const struct curl_library *curl; /* once dgm_client_http_new() has been here */
 
 struct http {
     CURLM *multi;
@@ -41,7 +41,7 @@ static void on_interrupt(int sig)
     (void)unheard; /* a full pipe wakes as well */
 }
 
-void http_catch_interrupt(void)
+void dgm_client_http_catch_interrupt(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
@@ -54,12 +54,12 @@ void http_catch_interrupt(void)
     }
 }
 
-bool http_was_interrupted(void)
+bool dgm_client_http_was_interrupted(void)
 {
     return interrupted;
 }
 
-void http_forget_interrupt(void)
+void dgm_client_http_release_interrupt(void)
 {
     char byte;
     interrupted = 0;
@@ -69,10 +69,10 @@ void http_forget_interrupt(void)
 
 /* ---- handles --------------------------------------------------------------------------------------------- */
 
-struct http *http_new(long timeout_s, const char *ca_file, dgm_err *err)
+struct http *dgm_client_http_new(long timeout_s, const char *ca_file, dgm_err *err)
 {
     struct http *h;
-    if (!(curl = curl_library_open(err)))
+    if (!(curl = dgm_client_curl_open(err)))
         return NULL;
     h = dgm_xcalloc(1, sizeof *h);
     signal(SIGPIPE, SIG_IGN); /* standard output is written by functions that look themselves */
@@ -84,7 +84,7 @@ struct http *http_new(long timeout_s, const char *ca_file, dgm_err *err)
     return h;
 }
 
-void http_free(struct http *h)
+void dgm_client_http_free(struct http *h)
 {
     if (!h)
         return;
@@ -94,7 +94,7 @@ void http_free(struct http *h)
     free(h);
 }
 
-void http_answer_done(struct http_answer *a)
+void dgm_client_http_response_done(struct http_answer *a)
 {
     dgm_buf_done(&a->body);
 }
@@ -198,8 +198,8 @@ static CURLcode perform(struct call *c)
     return result;
 }
 
-dgm_code http_call(struct http *h, const struct http_request *q, struct http_answer *ret_answer,
-                   dgm_err *err)
+dgm_code dgm_client_http_call(struct http *h, const struct http_request *q,
+                              struct http_answer *ret_answer, dgm_err *err)
 {
     struct call c = {.h = h, .q = q, .a = ret_answer};
     struct curl_slist *headers = NULL;

@@ -31,18 +31,18 @@ struct http_answer {
 };
 
 /* ca_file: certificates to trust instead of this machine's; NULL: those. Returns NULL: err says why. */
-struct http *http_new(long timeout_s, const char *ca_file, dgm_err *err);
-void http_free(struct http *h);
+struct http *dgm_client_http_new(long timeout_s, const char *ca_file, dgm_err *err);
+void dgm_client_http_free(struct http *h);
 
 /* DGM_OK: there was an answer, whatever it says. DGM_UNAVAILABLE: none, err says why. */
-dgm_code http_call(struct http *h, const struct http_request *q, struct http_answer *ret_answer,
-                   dgm_err *err);
-void http_answer_done(struct http_answer *a);
+dgm_code dgm_client_http_call(struct http *h, const struct http_request *q,
+                              struct http_answer *ret_answer, dgm_err *err);
+void dgm_client_http_response_done(struct http_answer *a);
 
 /* Ctrl-C ends the call that is under way, and the program when it comes again. */
-void http_catch_interrupt(void);
-bool http_was_interrupted(void);
-void http_forget_interrupt(void); /* for the call that tells the server */
+void dgm_client_http_catch_interrupt(void);
+bool dgm_client_http_was_interrupted(void);
+void dgm_client_http_release_interrupt(void); /* for the call that tells the server */
 
 /* ---- the other side (client_peer.c) --------------------------------------------------------------------- */
 
@@ -66,13 +66,13 @@ typedef struct peer {
 
 /* Reads what the options say, fetches the card unless it is not needed, chooses an interface. Complains
  * itself: the exit status, or DGM_CLI_OK. */
-int peer_open(peer *p, const dgm_cli_line *line, const char *url);
+int dgm_peer_open(peer *p, const dgm_cli_line *line, const char *url);
 /* The same without choosing an interface. */
-int peer_open_card(peer *p, const dgm_cli_line *line, const char *url);
-void peer_close(peer *p);
+int dgm_peer_open_card(peer *p, const dgm_cli_line *line, const char *url);
+void dgm_peer_close(peer *p);
 
 /* A number of an option within limits; complains if it is none. */
-bool client_number(const dgm_cli_line *line, const char *option, long low, long high, long *to);
+bool dgm_client_number(const dgm_cli_line *line, const char *option, long low, long high, long *to);
 
 /* ---- calls (client_call.c) -------------------------------------------------------------------------------- */
 
@@ -93,13 +93,13 @@ struct peer_call {
 };
 
 /* DGM_OK: answered, all of it. What the server refuses is err with its code, and a sentence. */
-dgm_code peer_call(peer *p, const struct peer_call *call, dgm_err *err);
+dgm_code dgm_peer_call(peer *p, const struct peer_call *call, dgm_err *err);
 
 /* The error in the body of an HTTP response; NULL: it has none that we can read. In the arena. */
-dgm_error *peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body);
+dgm_error *dgm_peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body);
 
 /* Says err in this program's words, with what to do about it. An exit status. */
-int peer_complain(const peer *p, const dgm_err *err);
+int dgm_peer_report_error(const peer *p, const dgm_err *err);
 
 /* ---- what people see (client_show.c) -------------------------------------------------------------------------- */
 

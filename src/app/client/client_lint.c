@@ -55,11 +55,11 @@ static int lint_answer(struct linting *t, peer *p)
     dgm_err err = {0};
     t->report.from = p->codec->name; /* what the card has promised */
     t->stream = dgm_cli_report_linter(&t->report, dgm_arena_dup(p->arena, p->url).p, NULL);
-    dgm_code rc = t->stream ? peer_call(p, &call, &err) : DGM_OK;
+    dgm_code rc = t->stream ? dgm_peer_call(p, &call, &err) : DGM_OK;
     if (t->stream && !rc)
         dgm_linter_end(t->stream);
     dgm_linter_free(t->stream);
-    return rc ? peer_complain(p, &err) : DGM_CLI_OK;
+    return rc ? dgm_peer_report_error(p, &err) : DGM_CLI_OK;
 }
 
 int dgm_client_lint(const dgm_cli_line *line)
@@ -67,12 +67,12 @@ int dgm_client_lint(const dgm_cli_line *line)
     struct linting t = {.stream = NULL};
     dgm_cli_report_begin(&t.report, line);
     peer p = {.on_card = take_card, .on_card_arg = &t};
-    int status = peer_open(&p, line, line->args[0]);
+    int status = dgm_peer_open(&p, line, line->args[0]);
     if (!status) {
-        http_catch_interrupt();
+        dgm_client_http_catch_interrupt();
         status = lint_answer(&t, &p);
     }
-    peer_close(&p);
+    dgm_peer_close(&p);
     int found = dgm_cli_report_end(&t.report);
     return status ? status : found;
 }

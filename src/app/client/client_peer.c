@@ -11,7 +11,7 @@
 #define CARD_PATH "/.well-known/agent-card.json"
 #define TIMEOUT_S 600
 
-bool client_number(const dgm_cli_line *line, const char *option, long low, long high, long *to)
+bool dgm_client_number(const dgm_cli_line *line, const char *option, long low, long high, long *to)
 {
     const char *text = dgm_cli_get(line, option);
     char *end;
@@ -100,7 +100,7 @@ static dgm_code get_card(peer *p, const char *url, struct http_answer *answer, d
     for (size_t i = 0; p->headers[i]; i++)
         headers[n++] = p->headers[i];
     headers[n] = NULL;
-    return http_call(p->http, &q, answer, err);
+    return dgm_client_http_call(p->http, &q, answer, err);
 }
 
 static dgm_code read_card(peer *p, dgm_str text, dgm_err *err)
@@ -162,7 +162,7 @@ static int fetch_card(peer *p)
             if (p->on_card)
                 p->on_card(p->on_card_arg, url, dgm_buf_str(&answer.body));
             rc = read_card(p, dgm_buf_str(&answer.body), &err);
-            http_answer_done(&answer);
+            dgm_client_http_response_done(&answer);
             if (!rc)
                 return DGM_CLI_OK;
             dgm_cli_complain("%s is not an agent card: %s%s%s", url, err.msg,
@@ -171,10 +171,10 @@ static int fetch_card(peer *p)
         }
         status = answer.status;
         if (!rc && !of_host)
-            refusal = peer_error_of(p->arena, &dgm_codec_a2a_10, dgm_buf_str(&answer.body));
-        http_answer_done(&answer);
+            refusal = dgm_peer_error_of(p->arena, &dgm_codec_a2a_10, dgm_buf_str(&answer.body));
+        dgm_client_http_response_done(&answer);
         if (rc)
-            return peer_complain(p, &err);
+            return dgm_peer_report_error(p, &err);
         if (!of_host)
             p->card_url = url;
         if (status != 404 && status != 405)
@@ -293,24 +293,24 @@ static int begin(peer *p, const dgm_cli_line *line, const char *url)
                 .arena = dgm_arena_new(),
                 .on_card = p->on_card,
                 .on_card_arg = p->on_card_arg};
-    if (!client_number(line, "timeout", 1, 86400, &timeout))
+    if (!dgm_client_number(line, "timeout", 1, 86400, &timeout))
         return DGM_CLI_MISUSED;
     if (!strstr(url, "://"))
         p->address = dgm_arena_printf(p->arena, "http://%s", url).p;
     if (strncmp(p->address, "http://", 7) != 0 && strncmp(p->address, "https://", 8) != 0)
         return dgm_cli_refuse(line, "%s: expected a URL with http:// or https://", url);
-    if (!(p->http = http_new(timeout, dgm_cli_get(line, "ca"), &err)))
-        return peer_complain(p, &err);
+    if (!(p->http = dgm_client_http_new(timeout, dgm_cli_get(line, "ca"), &err)))
+        return dgm_peer_report_error(p, &err);
     return collect_headers(p);
 }
 
-int peer_open_card(peer *p, const dgm_cli_line *line, const char *url)
+int dgm_peer_open_card(peer *p, const dgm_cli_line *line, const char *url)
 {
     int status = begin(p, line, url);
     return status ? status : fetch_card(p);
 }
 
-int peer_open(peer *p, const dgm_cli_line *line, const char *url)
+int dgm_peer_open(peer *p, const dgm_cli_line *line, const char *url)
 {
     const char *protocol = dgm_cli_get(line, "protocol"), *binding = dgm_cli_get(line, "binding");
     int status = begin(p, line, url);
@@ -326,16 +326,16 @@ int peer_open(peer *p, const dgm_cli_line *line, const char *url)
     return choose(p) ? DGM_CLI_OK : no_interface(p);
 }
 
-void peer_close(peer *p)
+void dgm_peer_close(peer *p)
 {
-    http_free(p->http);
+    dgm_client_http_free(p->http);
     dgm_arena_free(p->arena);
     *p = (peer){0};
 }
 
-int peer_complain(const peer *p, const dgm_err *err)
+int dgm_peer_report_error(const peer *p, const dgm_err *err)
 {
-    if (http_was_interrupted())
+    if (dgm_client_http_was_interrupted())
         return DGM_CLI_FAILED; /* whoever did it knows */
     dgm_cli_complain("%s", err->msg);
     switch (err->code) {

@@ -181,7 +181,7 @@ static int send_message(peer *p, dgm_message *message, show *s)
                                 .message = message,
                                 .configuration = waits && p->is_v1 ? NULL : &configuration};
     struct follow f = {.p = p, .s = s, .waits = waits};
-    return follow_call(&f, streams ? DGM_METHOD_STREAM : DGM_METHOD_SEND, &request, NULL);
+    return dgm_client_follow(&f, streams ? DGM_METHOD_STREAM : DGM_METHOD_SEND, &request, NULL);
 }
 
 int dgm_client_send(const dgm_cli_line *line)
@@ -194,11 +194,11 @@ int dgm_client_send(const dgm_cli_line *line)
     if (status)
         return status;
     show_init(&s, dgm_cli_get(line, "json"));
-    if (!(status = peer_open(&p, line, line->args[0]))) {
-        http_catch_interrupt();
+    if (!(status = dgm_peer_open(&p, line, line->args[0]))) {
+        dgm_client_http_catch_interrupt();
         status = send_message(&p, &message, &s);
     }
-    peer_close(&p);
+    dgm_peer_close(&p);
     show_done(&s);
     return status;
 }

@@ -48,15 +48,15 @@ static int get(peer *p, const char *id)
     struct peer_call call = {
         .method = DGM_METHOD_GET, .params = &request, .take = take_task, .arg = &g};
     long history = 0;
-    if (!client_number(p->line, "history", 0, INT32_MAX, &history))
+    if (!dgm_client_number(p->line, "history", 0, INT32_MAX, &history))
         return DGM_CLI_MISUSED;
     request.history_length = (dgm_opt_int){dgm_cli_get(p->line, "history"), (int32_t)history};
     show_init(&s, dgm_cli_get(p->line, "json"));
     s.is_calm = true;
-    dgm_code rc = peer_call(p, &call, &err);
+    dgm_code rc = dgm_peer_call(p, &call, &err);
     show_end(&s);
     show_done(&s);
-    return rc ? peer_complain(p, &err) : DGM_CLI_OK;
+    return rc ? dgm_peer_report_error(p, &err) : DGM_CLI_OK;
 }
 
 static int cancel(peer *p, const char *id)
@@ -69,10 +69,10 @@ static int cancel(peer *p, const char *id)
         .method = DGM_METHOD_CANCEL, .params = &request, .take = take_task, .arg = &g};
     show_init(&s, dgm_cli_get(p->line, "json"));
     s.is_calm = true;
-    dgm_code rc = peer_call(p, &call, &err);
+    dgm_code rc = dgm_peer_call(p, &call, &err);
     show_end(&s);
     show_done(&s);
-    return rc ? peer_complain(p, &err) : DGM_CLI_OK;
+    return rc ? dgm_peer_report_error(p, &err) : DGM_CLI_OK;
 }
 
 static int subscribe(peer *p, const char *id)
@@ -86,8 +86,8 @@ static int subscribe(peer *p, const char *id)
         return dgm_cli_refuse(p->line, "--after: an event id is one line");
     show_init(&s, dgm_cli_get(p->line, "json"));
     s.task_id = dgm_str_from(id);
-    http_catch_interrupt();
-    status = follow_call(&f, DGM_METHOD_SUBSCRIBE, &request, after);
+    dgm_client_http_catch_interrupt();
+    status = dgm_client_follow(&f, DGM_METHOD_SUBSCRIBE, &request, after);
     show_done(&s);
     return status;
 }
@@ -196,7 +196,7 @@ static int list(peer *p)
     long limit = PAGE;
     dgm_err err = {0};
     dgm_code rc;
-    if (!client_number(line, "limit", 0, INT32_MAX, &limit))
+    if (!dgm_client_number(line, "limit", 0, INT32_MAX, &limit))
         return DGM_CLI_MISUSED;
     if (!p->is_v1) {
         dgm_cli_complain("A2A 0.3 has no lists, and %s has no newer version", p->address);
@@ -207,7 +207,7 @@ static int list(peer *p)
                         .left = limit ? limit : INT32_MAX,
                         .arena = p->arena};
     long history = l.json ? 0 : PREVIEW_HISTORY;
-    if (!client_number(line, "history", 0, INT32_MAX, &history))
+    if (!dgm_client_number(line, "history", 0, INT32_MAX, &history))
         return DGM_CLI_MISUSED;
     do {
         dgm_list_tasks_request request = {
@@ -219,7 +219,7 @@ static int list(peer *p)
             .page_token = l.next};
         struct peer_call call = {
             .method = DGM_METHOD_LIST, .params = &request, .take = take_page, .arg = &l};
-        rc = peer_call(p, &call, &err);
+        rc = dgm_peer_call(p, &call, &err);
     } while (!rc && l.next.n && l.left > 0 && !l.failed);
     if (!rc && !l.json && l.next.n) {
         if (l.total > l.n)
@@ -227,7 +227,7 @@ static int list(peer *p)
         else
             dgm_cli_hint("the first %zu tasks; --limit 0 lists all", l.n);
     }
-    return rc ? peer_complain(p, &err) : DGM_CLI_OK;
+    return rc ? dgm_peer_report_error(p, &err) : DGM_CLI_OK;
 }
 
 int dgm_client_task(const dgm_cli_line *line)
@@ -242,7 +242,7 @@ int dgm_client_task(const dgm_cli_line *line)
         return dgm_cli_refuse(line, "%s needs the ID of a task", action);
     if (lists && id)
         return dgm_cli_refuse(line, "list needs no ID; --context and --state select tasks");
-    if (!(status = peer_open(&p, line, line->args[1]))) {
+    if (!(status = dgm_peer_open(&p, line, line->args[1]))) {
         switch (action[0]) { /* one of the table's words: the parser saw to it */
         case 'g': status = get(&p, id); break;
         case 'l': status = list(&p); break;
@@ -250,6 +250,6 @@ int dgm_client_task(const dgm_cli_line *line)
         default: status = subscribe(&p, id); break;
         }
     }
-    peer_close(&p);
+    dgm_peer_close(&p);
     return status;
 }

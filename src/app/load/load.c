@@ -100,7 +100,7 @@ static bool options(const dgm_cli_line *line, struct load *l)
         dgm_cli_refuse(line, "COMMAND is only for --mode startup");
         return false;
     }
-    if (l->api != load_api("a2a") && (l->mode == MODE_GET || l->mode == MODE_HOLD)) {
+    if (l->api != dgm_load_api("a2a") && (l->mode == MODE_GET || l->mode == MODE_HOLD)) {
         dgm_cli_refuse(line, "--mode %s is only for --api a2a", dgm_cli_get(line, "mode"));
         return false;
     }
@@ -128,7 +128,7 @@ int dgm_load_bench(const dgm_cli_line *line)
     dgm_buf_init(&l->request, SIZE_MAX);
     l->mode = mode_of(dgm_cli_get(line, "mode"));
     l->text = word_of(line, "text", default_text(l->mode));
-    l->api = load_api(word_of(line, "api", "a2a"));
+    l->api = dgm_load_api(word_of(line, "api", "a2a"));
     l->model = word_of(line, "model", "bench");
     l->expected = dgm_cli_get(line, "expect");
     l->token = dgm_cli_get(line, "token");
@@ -138,10 +138,10 @@ int dgm_load_bench(const dgm_cli_line *line)
     l->n_connections = 16;
     if (options(line, l)) {
         bool ran = false;
-        if (load_prepare(l))
-            ran = l->mode == MODE_STARTUP ? load_startup(l) : load_run(l);
+        if (dgm_load_prepare(l))
+            ran = l->mode == MODE_STARTUP ? dgm_load_startup(l) : dgm_load_run(l);
         if (ran)
-            load_report(l, stdout);
+            dgm_load_report(l, stdout);
         if (l->first_error[0])
             dgm_cli_complain("%s", l->first_error);
         status = ran && !l->errors && (l->requests || l->events) ? DGM_CLI_OK : DGM_CLI_FAILED;

@@ -20,7 +20,7 @@
 #define BODY_BYTES ((size_t)64 << 20)
 #define READ_BYTES ((size_t)64 << 10)
 
-void load_wrong(struct load *l, const char *fmt, ...)
+void dgm_load_fail(struct load *l, const char *fmt, ...)
 {
     va_list args;
     l->errors++;
@@ -33,7 +33,7 @@ void load_wrong(struct load *l, const char *fmt, ...)
 
 /* ---- opening, closing, beginning ---------------------------------------------------------------------- */
 
-bool conn_open(struct conn *c, struct load *load)
+bool dgm_load_conn_open(struct conn *c, struct load *load)
 {
     int one = 1;
     *c = (struct conn){.load = load, .fd = -1};
@@ -41,20 +41,20 @@ bool conn_open(struct conn *c, struct load *load)
     dgm_buf_init(&c->proof, BODY_BYTES);
     c->fd = socket(load->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (c->fd < 0) {
-        load_wrong(load, "cannot open a socket: %s", strerror(errno));
+        dgm_load_fail(load, "cannot open a socket: %s", strerror(errno));
         return false;
     }
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     c->state = CONN_CONNECTING;
     if (connect(c->fd, (struct sockaddr *)&load->to, load->to_n) && errno != EINPROGRESS) {
-        load_wrong(load, "cannot connect to %s: %s", load->url, strerror(errno));
-        conn_close(c);
+        dgm_load_fail(load, "cannot connect to %s: %s", load->url, strerror(errno));
+        dgm_load_conn_close(c);
         return false;
     }
     return true;
 }
 
-void conn_close(struct conn *c)
+void dgm_load_conn_close(struct conn *c)
 {
     if (c->fd >= 0)
         close(c->fd);
@@ -64,7 +64,7 @@ void conn_close(struct conn *c)
     c->state = CONN_CLOSED;
 }
 
-void conn_begin(struct conn *c, uint64_t when)
+void dgm_load_conn_start(struct conn *c, uint64_t when)
 {
     c->id = c->load->next_id++;
     c->began = when;
@@ -86,7 +86,7 @@ static void put_digits(struct load *l, uint64_t id)
     }
 }
 
-enum conn_news conn_write(struct conn *c)
+enum conn_news dgm_load_conn_write(struct conn *c)
 {
     struct load *l = c->load;
     put_digits(l, c->id);
@@ -97,7 +97,7 @@ enum conn_news conn_write(struct conn *c)
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return CONN_GOES_ON;
         if (n < 0) {
-            load_wrong(l, "cannot write to %s: %s", l->url, strerror(errno));
+            dgm_load_fail(l, "cannot write to %s: %s", l->url, strerror(errno));
             return CONN_BROKEN;
         }
         c->sent += (size_t)n;
@@ -186,7 +186,8 @@ static bool read_head(struct conn *c, dgm_str head)
     dgm_str length = header(head, "content-length"), coding = header(head, "transfer-encoding");
     dgm_str type = header(head, "content-type"), stays = header(head, "connection");
     if (head.n < 12 || memcmp(head.p, "HTTP/1.1 200", 12) != 0) {
-        load_wrong(c->load, "%s answers %.*s", c->load->url, (int)strcspn(head.p, "\r\n"), head.p);
+        dgm_load_fail(c->load, "%s answers %.*s", c->load->url, (int)strcspn(head.p, "\r\n"),
+                      head.p);
         return false;
     }
     c->is_chunked = coding.n >= 7 && holds(coding.p, coding.n, "chunked");
@@ -251,7 +252,7 @@ static size_t take(struct conn *c, const char *p, size_t n)
         end = memmem(c->in.p, c->in.n, "\r\n\r\n", 4);
         if (!end) {
             if (c->in.n > HEAD_BYTES) {
-                load_wrong(c->load, "%s does not respond with HTTP", c->load->url);
+                dgm_load_fail(c->load, "%s does not respond with HTTP", c->load->url);
                 return SIZE_MAX;
             }
             return n;
@@ -272,7 +273,7 @@ static size_t take(struct conn *c, const char *p, size_t n)
     return some;
 }
 
-enum conn_news conn_read(struct conn *c)
+enum conn_news dgm_load_conn_read(struct conn *c)
 {
     static char bytes[READ_BYTES];
     for (;;) {
@@ -286,8 +287,8 @@ enum conn_news conn_read(struct conn *c)
             return CONN_ANSWERED;
         }
         if (got <= 0) {
-            load_wrong(c->load, "%s closed the connection in the middle of a response: %s",
-                       c->load->url, got < 0 ? strerror(errno) : "end of file");
+            dgm_load_fail(c->load, "%s closed the connection in the middle of a response: %s",
+                          c->load->url, got < 0 ? strerror(errno) : "end of file");
             return CONN_BROKEN;
         }
         for (size_t i = 0; i < (size_t)got && !c->is_over;) {
@@ -314,8 +315,8 @@ static bool prove(struct conn *c)
     dgm_buf *b = c->is_stream ? &c->proof : &c->in;
     size_t n;
     if (dgm_convert(&options, b->p ? b->p : "", b->n, &out, &n, &err)) {
-        load_wrong(c->load, "the response is not %s: %s at \"%s\"", c->load->api->format, err.msg,
-                   err.at);
+        dgm_load_fail(c->load, "the response is not %s: %s at \"%s\"", c->load->api->format,
+                      err.msg, err.at);
         return false;
     }
     dgm_free(out);
@@ -325,7 +326,7 @@ static bool prove(struct conn *c)
     return true;
 }
 
-bool conn_check(struct conn *c)
+bool dgm_load_conn_check(struct conn *c)
 {
     struct load *l = c->load;
     if (!c->is_proven && !prove(c))
@@ -333,16 +334,16 @@ bool conn_check(struct conn *c)
     if (c->is_stream) {
         if (c->saw_end && (l->want_chunks == UINT64_MAX || c->n_chunks == l->want_chunks))
             return true;
-        load_wrong(l, "a stream of %llu events with %llu text chunks %s",
-                   (unsigned long long)c->n_events, (unsigned long long)c->n_chunks,
-                   c->saw_end ? "does not have the requested number of chunks"
-                              : "has no successful end");
+        dgm_load_fail(l, "a stream of %llu events with %llu text chunks %s",
+                      (unsigned long long)c->n_events, (unsigned long long)c->n_chunks,
+                      c->saw_end ? "does not have the requested number of chunks"
+                                 : "has no successful end");
         return false;
     }
     for (size_t i = 0; i < 2 && l->want[i]; i++) {
         if (!holds(c->in.p ? c->in.p : "", c->in.n, l->want[i])) {
-            load_wrong(l, "the response does not contain %s: %.*s", l->want[i],
-                       (int)(c->in.n < 300 ? c->in.n : 300), c->in.p ? c->in.p : "");
+            dgm_load_fail(l, "the response does not contain %s: %.*s", l->want[i],
+                          (int)(c->in.n < 300 ? c->in.n : 300), c->in.p ? c->in.p : "");
             return false;
         }
     }

@@ -21,7 +21,7 @@ static uint64_t value_of(size_t i) /* the middle of its place */
     return low + ((1ull << shift) >> 1);
 }
 
-void hist_add(struct hist *h, uint64_t ns)
+void dgm_load_hist_add(struct hist *h, uint64_t ns)
 {
     h->at[place_of(ns)]++;
     h->n++;
@@ -32,7 +32,7 @@ void hist_add(struct hist *h, uint64_t ns)
         h->max = ns;
 }
 
-uint64_t hist_at(const struct hist *h, double fraction)
+uint64_t dgm_load_hist_at(const struct hist *h, double fraction)
 {
     uint64_t want = (uint64_t)((double)h->n * fraction), seen = 0;
     for (size_t i = 0; i < sizeof h->at / sizeof *h->at; i++) {

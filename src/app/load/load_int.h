@@ -21,15 +21,16 @@ struct hist {
     double sum;
 };
 
-void hist_add(struct hist *h, uint64_t ns);
-uint64_t hist_at(const struct hist *h, double fraction); /* 0.99: as long as 99 of 100, in ns */
+void dgm_load_hist_add(struct hist *h, uint64_t ns);
+uint64_t dgm_load_hist_at(const struct hist *h,
+                          double fraction); /* 0.99: as long as 99 of 100, in ns */
 
 /* ---- another process (load_proc.c) ------------------------------------------------------------------- */
 
-uint64_t now_ns(void);
-uint64_t own_cpu_ns(void);
-uint64_t cpu_ns_of(pid_t pid);        /* all its threads, since it began; 0: cannot be told */
-int64_t rss_anon_bytes_of(pid_t pid); /* -1: cannot be told */
+uint64_t dgm_load_now_ns(void);
+uint64_t dgm_load_own_cpu_ns(void);
+uint64_t dgm_load_cpu_ns(pid_t pid);        /* all its threads, since it began; 0: cannot be told */
+int64_t dgm_load_rss_anon_bytes(pid_t pid); /* -1: cannot be told */
 
 /* ---- what is asked for --------------------------------------------------------------------------------- */
 
@@ -112,30 +113,30 @@ struct conn {
 enum conn_news { CONN_GOES_ON, CONN_ANSWERED, CONN_BROKEN };
 
 /* Connects, without waiting. False: load->first_error says why. */
-bool conn_open(struct conn *c, struct load *load);
-void conn_close(struct conn *c);
-void conn_begin(struct conn *c, uint64_t when); /* the next request */
-enum conn_news conn_write(struct conn *c);
-enum conn_news conn_read(struct conn *c);
+bool dgm_load_conn_open(struct conn *c, struct load *load);
+void dgm_load_conn_close(struct conn *c);
+void dgm_load_conn_start(struct conn *c, uint64_t when); /* the next request */
+enum conn_news dgm_load_conn_write(struct conn *c);
+enum conn_news dgm_load_conn_read(struct conn *c);
 /* The answer is complete: is it right? */
-bool conn_check(struct conn *c);
+bool dgm_load_conn_check(struct conn *c);
 
-void load_wrong(struct load *l, const char *fmt, ...) DGM_PRINTF(2, 3);
+void dgm_load_fail(struct load *l, const char *fmt, ...) DGM_PRINTF(2, 3);
 
 /* ---- requests (load_request.c) ------------------------------------------------------------------------------ */
 
-const struct api *load_api(const char *name);
+const struct api *dgm_load_api(const char *name);
 /* Makes the request; first the task that it needs. False: first_error says why. */
-bool load_prepare(struct load *l);
+bool dgm_load_prepare(struct load *l);
 
 /* ---- runs (load_run.c, load_startup.c) ---------------------------------------------------------------------- */
 
 /* False: could not be run at all, and that was said. */
-bool load_run(struct load *l);
-bool load_startup(struct load *l);
+bool dgm_load_run(struct load *l);
+bool dgm_load_startup(struct load *l);
 
 /* One request and its answer on a connection of its own; false with first_error set. ret_body may be
  * NULL. Waits up to wait_ms for it. */
-bool load_once(struct load *l, int wait_ms, dgm_buf *ret_body);
+bool dgm_load_request_once(struct load *l, int wait_ms, dgm_buf *ret_body);
 
-void load_report(const struct load *l, FILE *out); /* load_report.c */
+void dgm_load_report(const struct load *l, FILE *out); /* load_report.c */

@@ -9,21 +9,21 @@ static uint64_t ns_of(struct timespec t)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-uint64_t now_ns(void)
+uint64_t dgm_load_now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return ns_of(t);
 }
 
-uint64_t own_cpu_ns(void)
+uint64_t dgm_load_own_cpu_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return ns_of(t);
 }
 
-uint64_t cpu_ns_of(pid_t pid)
+uint64_t dgm_load_cpu_ns(pid_t pid)
 {
     clockid_t clock;
     struct timespec t;
@@ -32,7 +32,7 @@ uint64_t cpu_ns_of(pid_t pid)
     return ns_of(t);
 }
 
-int64_t rss_anon_bytes_of(pid_t pid)
+int64_t dgm_load_rss_anon_bytes(pid_t pid)
 {
     char name[64], line[256];
     long kib = -1;

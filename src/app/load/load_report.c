@@ -57,7 +57,7 @@ static void report_json(const struct load *l, const struct figures *f, FILE *out
                 h->sum / (double)h->n / 1000);
         for (size_t i = 0; i < sizeof percentiles / sizeof *percentiles; i++)
             fprintf(out, ",\"%s\":%.1f", percentiles[i].name,
-                    us(hist_at(h, percentiles[i].fraction)));
+                    us(dgm_load_hist_at(h, percentiles[i].fraction)));
         fprintf(out, ",\"max\":%.1f}", us(h->max));
     }
     if (l->pid)
@@ -94,7 +94,7 @@ static void report_text(const struct load *l, const struct figures *f, FILE *out
         fprintf(out, " min %.2f", us(h->min) / 1000);
         for (size_t i = 0; i < sizeof percentiles / sizeof *percentiles; i++)
             fprintf(out, ", %s %.2f", percentiles[i].name,
-                    us(hist_at(h, percentiles[i].fraction)) / 1000);
+                    us(dgm_load_hist_at(h, percentiles[i].fraction)) / 1000);
         fprintf(out, ", max %.2f ms\n", us(h->max) / 1000);
     }
     if (l->mode != MODE_STARTUP)
@@ -108,7 +108,7 @@ static void report_text(const struct load *l, const struct figures *f, FILE *out
     fprintf(out, "%-10s %llu\n", "errors", (unsigned long long)l->errors);
 }
 
-void load_report(const struct load *l, FILE *out)
+void dgm_load_report(const struct load *l, FILE *out)
 {
     struct figures f = figures_of(l);
     if (l->json)

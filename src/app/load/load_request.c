@@ -57,7 +57,7 @@ static const struct api apis[] = {
      .end = "\"finish\""},
 };
 
-const struct api *load_api(const char *name)
+const struct api *dgm_load_api(const char *name)
 {
     for (size_t i = 0; i < sizeof apis / sizeof *apis; i++) {
         if (strcmp(apis[i].name, name) == 0)
@@ -74,7 +74,7 @@ const struct api *load_api(const char *name)
 /* Each run has ids of its own: a server that knows them again would not do the work. */
 static uint64_t first_id(void)
 {
-    return (now_ns() << 20) ^ ((uint64_t)getpid() << 44);
+    return (dgm_load_now_ns() << 20) ^ ((uint64_t)getpid() << 44);
 }
 
 static void fill(struct load *l, const char *body, dgm_str text, dgm_buf *out)
@@ -149,7 +149,7 @@ static bool make_task(struct load *l)
     bool good = false;
     dgm_buf_init(&body, SIZE_MAX);
     put_request(l, l->api->send, dgm_str_from(l->text));
-    if (load_once(l, 60000, &body) &&
+    if (dgm_load_request_once(l, 60000, &body) &&
         !dgm_document_read("a2a-1.0", DGM_OBJECT_SEND_RESPONSE, body.p, body.n, &d, &err)) {
         const dgm_event *e = dgm_document_get(d);
         if (dgm_document_kind(d) == DGM_OBJECT_SEND_RESPONSE && e->kind == DGM_EVENT_TASK &&
@@ -161,13 +161,13 @@ static bool make_task(struct load *l)
         }
     }
     if (!good)
-        load_wrong(l, "the message \"%s\" did not create a task", l->text);
+        dgm_load_fail(l, "the message \"%s\" did not create a task", l->text);
     dgm_document_free(d);
     dgm_buf_done(&body);
     return good;
 }
 
-bool load_prepare(struct load *l)
+bool dgm_load_prepare(struct load *l)
 {
     bool streams = l->mode == MODE_STREAM || l->mode == MODE_HOLD;
     l->next_id = first_id();

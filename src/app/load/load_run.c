@@ -38,9 +38,9 @@ static void watch(struct runner *r, struct conn *c, bool added, uint32_t events)
 static bool reopen(struct runner *r, struct conn *c)
 {
     struct load *l = r->l;
-    conn_close(c);
+    dgm_load_conn_close(c);
     l->reconnects++;
-    if (!conn_open(c, l))
+    if (!dgm_load_conn_open(c, l))
         return false;
     watch(r, c, false, EPOLLIN | EPOLLOUT | EPOLLET);
     return true;
@@ -55,7 +55,7 @@ static bool may_begin(const struct runner *r)
 static void broken(struct runner *r, struct conn *c)
 {
     if (r->stopping || r->l->errors > 1000 || !reopen(r, c))
-        conn_close(c);
+        dgm_load_conn_close(c);
 }
 
 static void begin(struct runner *r, struct conn *c, uint64_t now)
@@ -70,8 +70,8 @@ static void begin(struct runner *r, struct conn *c, uint64_t now)
         return;
     }
     r->begun++;
-    conn_begin(c, now);
-    if (conn_write(c) == CONN_BROKEN)
+    dgm_load_conn_start(c, now);
+    if (dgm_load_conn_write(c) == CONN_BROKEN)
         broken(r, c);
 }
 
@@ -79,10 +79,10 @@ static void begin_due(struct runner *r, uint64_t now)
 {
     while (r->step_ns && r->n_idle && r->next_ns <= now && may_begin(r)) {
         struct conn *c = r->idle[--r->n_idle];
-        conn_begin(c, r->next_ns);
+        dgm_load_conn_start(c, r->next_ns);
         r->begun++;
         r->next_ns += r->step_ns;
-        if (conn_write(c) == CONN_BROKEN)
+        if (dgm_load_conn_write(c) == CONN_BROKEN)
             broken(r, c);
     }
 }
@@ -90,10 +90,10 @@ static void begin_due(struct runner *r, uint64_t now)
 static void answered(struct runner *r, struct conn *c, uint64_t now)
 {
     struct load *l = r->l;
-    bool good = conn_check(c);
+    bool good = dgm_load_conn_check(c);
     if (good && l->measuring) {
         l->requests++;
-        hist_add(&l->latencies, now - c->began);
+        dgm_load_hist_add(&l->latencies, now - c->began);
     }
     if (!c->keeps_open) {
         broken(r, c);
@@ -115,23 +115,23 @@ static void on_event(struct runner *r, struct conn *c, uint32_t events)
             return;
         getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &why, &n);
         if (why) {
-            load_wrong(r->l, "cannot connect to %s: %s", r->l->url, strerror(why));
-            conn_close(c);
+            dgm_load_fail(r->l, "cannot connect to %s: %s", r->l->url, strerror(why));
+            dgm_load_conn_close(c);
             return;
         }
-        begin(r, c, now_ns());
+        begin(r, c, dgm_load_now_ns());
         return;
     }
     if (c->state == CONN_SENDING && (events & EPOLLOUT))
-        news = conn_write(c);
+        news = dgm_load_conn_write(c);
     if (news == CONN_GOES_ON && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) &&
         (c->state == CONN_HEAD || c->state == CONN_BODY)) {
         uint64_t events_before = c->n_events;
-        news = conn_read(c);
+        news = dgm_load_conn_read(c);
         if (r->l->mode == MODE_HOLD && events_before < 2 && c->n_events >= 2)
             r->n_held++;
     }
-    now = now_ns();
+    now = dgm_load_now_ns();
     r->last_news = now;
     if (news == CONN_ANSWERED)
         answered(r, c, now);
@@ -177,8 +177,8 @@ static void start_measuring(struct runner *r, uint64_t now)
     struct load *l = r->l;
     l->measuring = true;
     l->began_ns = now;
-    l->own_cpu = own_cpu_ns();
-    l->server_cpu = cpu_ns_of(l->pid);
+    l->own_cpu = dgm_load_own_cpu_ns();
+    l->server_cpu = dgm_load_cpu_ns(l->pid);
     l->bytes = 0;
     r->begun = 0;
     r->until = now + (uint64_t)(l->seconds * 1e9);
@@ -188,9 +188,9 @@ static void start_measuring(struct runner *r, uint64_t now)
 
 static void stop_measuring(struct load *l)
 {
-    l->ended_ns = now_ns();
-    l->own_cpu = own_cpu_ns() - l->own_cpu;
-    l->server_cpu = l->pid ? cpu_ns_of(l->pid) - l->server_cpu : 0;
+    l->ended_ns = dgm_load_now_ns();
+    l->own_cpu = dgm_load_own_cpu_ns() - l->own_cpu;
+    l->server_cpu = l->pid ? dgm_load_cpu_ns(l->pid) - l->server_cpu : 0;
     l->measuring = false;
 }
 
@@ -205,18 +205,18 @@ static bool is_done(const struct runner *r, uint64_t now)
 static void run_load(struct runner *r)
 {
     struct load *l = r->l;
-    uint64_t now = now_ns();
+    uint64_t now = dgm_load_now_ns();
     r->last_news = now;
     r->warm_until = now + (uint64_t)(l->warmup * 1e9);
     r->next_ns = now;
     for (;;) {
-        now = now_ns();
+        now = dgm_load_now_ns();
         if (!l->measuring && now >= r->warm_until)
             start_measuring(r, now);
         if (l->measuring && is_done(r, now))
             break;
         if (now - r->last_news > GIVE_UP_NS && now > r->last_news) {
-            load_wrong(l, "no data from %s for 30 seconds", l->url);
+            dgm_load_fail(l, "no data from %s for 30 seconds", l->url);
             break;
         }
         begin_due(r, now);
@@ -233,25 +233,25 @@ static void run_hold(struct runner *r)
     struct load *l = r->l;
     uint64_t patience;
     for (size_t i = 0; i < l->n_connections; i++) {
-        if (!conn_open(&r->conns[i], l))
+        if (!dgm_load_conn_open(&r->conns[i], l))
             return;
         watch(r, &r->conns[i], false, EPOLLIN | EPOLLOUT | EPOLLET);
-        patience = now_ns() + GIVE_UP_NS;
-        while (i + 1 - r->n_held > 64 && now_ns() < patience && !l->errors)
+        patience = dgm_load_now_ns() + GIVE_UP_NS;
+        while (i + 1 - r->n_held > 64 && dgm_load_now_ns() < patience && !l->errors)
             turn(r, 100);
     }
-    patience = now_ns() + GIVE_UP_NS;
-    while (r->n_held < l->n_connections && now_ns() < patience && !l->errors)
+    patience = dgm_load_now_ns() + GIVE_UP_NS;
+    while (r->n_held < l->n_connections && dgm_load_now_ns() < patience && !l->errors)
         turn(r, 100);
     if (r->n_held < l->n_connections)
-        load_wrong(l, "%zu of %zu streams have started", r->n_held, l->n_connections);
-    l->began_ns = now_ns();
-    l->own_cpu = own_cpu_ns();
-    l->server_cpu = cpu_ns_of(l->pid);
-    patience = now_ns() + (uint64_t)(l->seconds * 1e9);
-    while (now_ns() < patience && !l->errors)
+        dgm_load_fail(l, "%zu of %zu streams have started", r->n_held, l->n_connections);
+    l->began_ns = dgm_load_now_ns();
+    l->own_cpu = dgm_load_own_cpu_ns();
+    l->server_cpu = dgm_load_cpu_ns(l->pid);
+    patience = dgm_load_now_ns() + (uint64_t)(l->seconds * 1e9);
+    while (dgm_load_now_ns() < patience && !l->errors)
         turn(r, 100);
-    l->rss_after = rss_anon_bytes_of(l->pid);
+    l->rss_after = dgm_load_rss_anon_bytes(l->pid);
     for (size_t i = 0; i < l->n_connections; i++) {
         l->requests += r->conns[i].state == CONN_BODY;
         l->events += r->conns[i].n_events;
@@ -259,7 +259,7 @@ static void run_hold(struct runner *r)
     stop_measuring(l);
 }
 
-bool load_run(struct load *l)
+bool dgm_load_run(struct load *l)
 {
     struct runner r = {.l = l,
                        .conns = dgm_xcalloc(l->n_connections, sizeof *r.conns),
@@ -267,21 +267,21 @@ bool load_run(struct load *l)
                        .epoll = epoll_create1(EPOLL_CLOEXEC),
                        .step_ns = l->rate > 0 ? (uint64_t)(1e9 / l->rate) : 0};
     bool good = r.epoll >= 0;
-    l->rss_before = rss_anon_bytes_of(l->pid);
+    l->rss_before = dgm_load_rss_anon_bytes(l->pid);
     for (size_t i = 0; good && i < l->n_connections; i++)
         r.conns[i].fd = -1;
     if (good && l->mode == MODE_HOLD) {
         run_hold(&r);
     } else if (good) {
         for (size_t i = 0; i < l->n_connections && !l->errors; i++) {
-            if (conn_open(&r.conns[i], l))
+            if (dgm_load_conn_open(&r.conns[i], l))
                 watch(&r, &r.conns[i], false, EPOLLIN | EPOLLOUT | EPOLLET);
         }
         run_load(&r);
     }
     for (size_t i = 0; i < l->n_connections; i++) {
         if (r.conns[i].fd >= 0)
-            conn_close(&r.conns[i]);
+            dgm_load_conn_close(&r.conns[i]);
     }
     if (r.epoll >= 0)
         close(r.epoll);
@@ -292,28 +292,28 @@ bool load_run(struct load *l)
 
 /* ---- one request ----------------------------------------------------------------------------------------------- */
 
-bool load_once(struct load *l, int wait, dgm_buf *ret_body)
+bool dgm_load_request_once(struct load *l, int wait, dgm_buf *ret_body)
 {
     struct conn c;
-    uint64_t until = now_ns() + (uint64_t)wait * 1000000u;
+    uint64_t until = dgm_load_now_ns() + (uint64_t)wait * 1000000u;
     enum conn_news news = CONN_GOES_ON;
-    bool good = false, is_open = conn_open(&c, l);
-    while (is_open && news == CONN_GOES_ON && now_ns() < until) {
+    bool good = false, is_open = dgm_load_conn_open(&c, l);
+    while (is_open && news == CONN_GOES_ON && dgm_load_now_ns() < until) {
         bool out = c.state == CONN_CONNECTING || c.state == CONN_SENDING;
         struct pollfd p = {.fd = c.fd, .events = out ? POLLOUT : POLLIN};
         if (poll(&p, 1, 100) <= 0)
             continue;
         if (c.state == CONN_CONNECTING)
-            conn_begin(&c, now_ns());
-        news = c.state == CONN_SENDING ? conn_write(&c) : conn_read(&c);
+            dgm_load_conn_start(&c, dgm_load_now_ns());
+        news = c.state == CONN_SENDING ? dgm_load_conn_write(&c) : dgm_load_conn_read(&c);
     }
     if (news == CONN_ANSWERED)
-        good = conn_check(&c);
+        good = dgm_load_conn_check(&c);
     else if (is_open && news == CONN_GOES_ON)
-        load_wrong(l, "timeout: no response from %s in %d ms", l->url, wait);
+        dgm_load_fail(l, "timeout: no response from %s in %d ms", l->url, wait);
     if (good && ret_body)
         dgm_buf_add(ret_body, c.in.p, c.in.n);
     if (is_open)
-        conn_close(&c);
+        dgm_load_conn_close(&c);
     return good;
 }

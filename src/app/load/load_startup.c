@@ -29,36 +29,37 @@ static pid_t start(char **command)
 /* False: it will not be. *ret_gone: it has ended by itself. */
 static bool is_up(struct load *l, pid_t pid, uint64_t began, bool *ret_gone)
 {
-    while (now_ns() - began < (uint64_t)FIRST_ANSWER_MS * 1000000u) {
+    while (dgm_load_now_ns() - began < (uint64_t)FIRST_ANSWER_MS * 1000000u) {
         l->errors = 0;
         l->first_error[0] = '\0'; /* a refused connection is no fault yet */
-        if (load_once(l, FIRST_ANSWER_MS, NULL))
+        if (dgm_load_request_once(l, FIRST_ANSWER_MS, NULL))
             return true;
         if (waitpid(pid, NULL, WNOHANG) == pid) {
             *ret_gone = true;
             l->errors = 0;
             l->first_error[0] = '\0';
-            load_wrong(l, "%s ended before it responded: run it alone to see why", l->command[0]);
+            dgm_load_fail(l, "%s ended before it responded: run it alone to see why",
+                          l->command[0]);
             return false;
         }
         poll(NULL, 0, 1); /* not there yet: a millisecond is as fine as this needs to be */
     }
-    load_wrong(l, "timeout: no response at %s after %d s", l->url, FIRST_ANSWER_MS / 1000);
+    dgm_load_fail(l, "timeout: no response at %s after %d s", l->url, FIRST_ANSWER_MS / 1000);
     return false;
 }
 
-bool load_startup(struct load *l)
+bool dgm_load_startup(struct load *l)
 {
     uint64_t rounds = l->max_requests ? l->max_requests : 10;
-    if (load_once(l, 1000, NULL)) {
-        load_wrong(l, "another server already responds at %s", l->url);
+    if (dgm_load_request_once(l, 1000, NULL)) {
+        dgm_load_fail(l, "another server already responds at %s", l->url);
         return true;
     }
     l->errors = 0;
     l->first_error[0] = '\0';
-    l->began_ns = now_ns();
+    l->began_ns = dgm_load_now_ns();
     for (uint64_t i = 0; i < rounds && !l->errors; i++) {
-        uint64_t began = now_ns();
+        uint64_t began = dgm_load_now_ns();
         bool gone = false;
         pid_t pid = start(l->command);
         if (pid < 0) {
@@ -66,7 +67,7 @@ bool load_startup(struct load *l)
             return false;
         }
         if (is_up(l, pid, began, &gone)) {
-            hist_add(&l->latencies, now_ns() - began);
+            dgm_load_hist_add(&l->latencies, dgm_load_now_ns() - began);
             l->requests++;
         }
         if (gone)
@@ -74,6 +75,6 @@ bool load_startup(struct load *l)
         kill(pid, SIGTERM);
         waitpid(pid, NULL, 0);
     }
-    l->ended_ns = now_ns();
+    l->ended_ns = dgm_load_now_ns();
     return true;
 }

@@ -54,7 +54,7 @@ static dgm_code text_step(struct play *p, bool *ret_more, dgm_err *err)
         p->whole = step->text ? dgm_str_from(step->text) : p->made;
         p->text = p->whole;
     }
-    size_t n = demo_piece(p->text, step->cut);
+    size_t n = dgm_demo_chunk(p->text, step->cut);
     bool last = n == p->text.n || (step->op == DEMO_BREAK && 2 * p->text.n < p->whole.n);
     *ret_more = !last;
     return chunk(p, n, last, err);
@@ -97,9 +97,9 @@ static dgm_code step(struct play *p, bool *ret_over, bool *ret_more, dgm_err *er
     case DEMO_FILE:
     case DEMO_LINK: return file_step(p, err);
     case DEMO_DATA: return data_step(p, err);
-    case DEMO_TELL: return demo_tell(run, p->step, err);
-    case DEMO_INVOKE: return demo_invoke(run, p->step, err);
-    case DEMO_RETURN: return demo_return(run, err);
+    case DEMO_TELL: return dgm_demo_emit(run, p->step, err);
+    case DEMO_INVOKE: return dgm_demo_invoke(run, p->step, err);
+    case DEMO_RETURN: return dgm_demo_return(run, err);
     case DEMO_CALL:
     case DEMO_END:
     case DEMO_MESSAGE:
@@ -112,9 +112,9 @@ static dgm_code step(struct play *p, bool *ret_over, bool *ret_more, dgm_err *er
     *ret_over = true;
     switch (p->step->op) {
     case DEMO_MESSAGE: return dgm_run_reply(run, text, err);
-    case DEMO_CALL: return demo_call(run, p->step, err);
+    case DEMO_CALL: return dgm_demo_call(run, p->step, err);
     case DEMO_ASK: return dgm_run_status(run, DGM_STATE_INPUT_REQUIRED, text, err);
-    case DEMO_APPROVE: return demo_approve(run, p->step, err);
+    case DEMO_APPROVE: return dgm_demo_approve(run, p->step, err);
     case DEMO_AUTH: return dgm_run_status(run, DGM_STATE_AUTH_REQUIRED, text, err);
     case DEMO_FAIL: return dgm_run_fail(run, text, err);
     case DEMO_REJECT: return dgm_run_status(run, DGM_STATE_REJECTED, text, err);
@@ -175,7 +175,7 @@ static void on_stop(void *arg)
 static void start(void *agent, dgm_run *run)
 {
     dgm_str rest, text = dgm_run_text(run, run->arena);
-    const struct demo_script *script = demo_script_for(run, text, &rest);
+    const struct demo_script *script = dgm_demo_script_for(run, text, &rest);
     struct play *p = dgm_xcalloc(1, sizeof *p);
     p->run = run;
     p->demo = agent;

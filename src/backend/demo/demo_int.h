@@ -52,23 +52,23 @@ extern const struct demo_step demo_tools[], demo_parallel_tools[], demo_client_t
     demo_reasoning[], demo_interrupt[], demo_usage[], demo_subagent[], demo_files[];
 extern const char demo_interrupt_question[];
 
-dgm_str demo_files_text(const dgm_run *run, dgm_str rest);
+dgm_str dgm_demo_files_text(const dgm_run *run, dgm_str rest);
 /* What goes on after these have asked. */
-dgm_str demo_after_client_tool(const dgm_run *run, dgm_str rest);
-dgm_str demo_after_interrupt(const dgm_run *run, dgm_str rest);
-bool demo_asked_for_a_tool(const dgm_task *task);
+dgm_str dgm_demo_after_client_tool(const dgm_run *run, dgm_str rest);
+dgm_str dgm_demo_after_interrupt(const dgm_run *run, dgm_str rest);
+bool dgm_demo_requested_tool(const dgm_task *task);
 
 /* A step's event, where its type is none that every agent has. */
-dgm_code demo_tell(dgm_run *run, const struct demo_step *step, dgm_err *err);
-dgm_code demo_invoke(dgm_run *run, const struct demo_step *step, dgm_err *err);
-dgm_code demo_return(dgm_run *run, dgm_err *err);
-dgm_code demo_approve(dgm_run *run, const struct demo_step *step, dgm_err *err);
-dgm_code demo_call(dgm_run *run, const struct demo_step *step, dgm_err *err);
+dgm_code dgm_demo_emit(dgm_run *run, const struct demo_step *step, dgm_err *err);
+dgm_code dgm_demo_invoke(dgm_run *run, const struct demo_step *step, dgm_err *err);
+dgm_code dgm_demo_return(dgm_run *run, dgm_err *err);
+dgm_code dgm_demo_approve(dgm_run *run, const struct demo_step *step, dgm_err *err);
+dgm_code dgm_demo_call(dgm_run *run, const struct demo_step *step, dgm_err *err);
 
 /* The script for a message; ret_rest is what stands behind its word. */
-const struct demo_script *demo_script_for(const dgm_run *run, dgm_str text, dgm_str *ret_rest);
+const struct demo_script *dgm_demo_script_for(const dgm_run *run, dgm_str text, dgm_str *ret_rest);
 
 /* The length of the first piece. */
-size_t demo_piece(dgm_str text, enum demo_cut cut);
+size_t dgm_demo_chunk(dgm_str text, enum demo_cut cut);
 
 extern const char demo_card[];

@@ -232,7 +232,8 @@ static const struct demo_script scripts[] = {
     {"interrupt", "asks for approval, and continues with yes or no", demo_interrupt, NULL},
     {"usage", "reports the usage of the answer", demo_usage, NULL},
     {"subagent", "lets another agent work for it", demo_subagent, NULL},
-    {"files", "lists the files of your message and sends them back", demo_files, demo_files_text},
+    {"files", "lists the files of your message and sends them back", demo_files,
+     dgm_demo_files_text},
     {"", NULL, echo, you_said},
 };
 #define N_SCRIPTS (sizeof scripts / sizeof *scripts)
@@ -241,13 +242,13 @@ static const struct demo_script scripts[] = {
 static const struct demo_script after_ask = {"", NULL, answered, you_answered};
 static const struct demo_script after_nothing = {"", NULL, ask_again, NULL};
 static const struct demo_script after_auth = {"", NULL, authorized, NULL};
-static const struct demo_script after_tool = {"", NULL, answered, demo_after_client_tool};
-static const struct demo_script after_interrupt = {"", NULL, answered, demo_after_interrupt};
+static const struct demo_script after_tool = {"", NULL, answered, dgm_demo_after_client_tool};
+static const struct demo_script after_interrupt = {"", NULL, answered, dgm_demo_after_interrupt};
 
 static const struct demo_script *after_question(const dgm_run *run, dgm_str said)
 {
     const dgm_message *question = run->input->task->status.message;
-    if (demo_asked_for_a_tool(run->input->task))
+    if (dgm_demo_requested_tool(run->input->task))
         return &after_tool;
     if (question && dgm_str_eq(dgm_parts_text(question->parts, run->arena),
                                dgm_str_from(demo_interrupt_question)))
@@ -272,7 +273,7 @@ static dgm_str help_text(const dgm_run *run, dgm_str rest)
     return text;
 }
 
-const struct demo_script *demo_script_for(const dgm_run *run, dgm_str text, dgm_str *ret_rest)
+const struct demo_script *dgm_demo_script_for(const dgm_run *run, dgm_str text, dgm_str *ret_rest)
 {
     const dgm_task *task = run->input->task;
     *ret_rest = dgm_text_trim(text);
@@ -287,7 +288,7 @@ const struct demo_script *demo_script_for(const dgm_run *run, dgm_str text, dgm_
     return &scripts[N_SCRIPTS - 1];
 }
 
-size_t demo_piece(dgm_str text, enum demo_cut cut)
+size_t dgm_demo_chunk(dgm_str text, enum demo_cut cut)
 {
     size_t n = 1;
     if (cut == DEMO_WORDS) { /* with the spaces behind it */

@@ -69,12 +69,12 @@ static yyjson_val *first_of(const dgm_parts *parts, const char *member)
     return NULL;
 }
 
-bool demo_asked_for_a_tool(const dgm_task *task)
+bool dgm_demo_requested_tool(const dgm_task *task)
 {
     return task->status.message && first_of(&task->status.message->parts, "tool_calls");
 }
 
-dgm_str demo_after_client_tool(const dgm_run *run, dgm_str rest)
+dgm_str dgm_demo_after_client_tool(const dgm_run *run, dgm_str rest)
 {
     yyjson_val *result = first_of(&run->input->message->parts, "tool_results");
     yyjson_val *output = result ? dgm_json_get(result, DGM_STR("output")) : NULL;
@@ -98,7 +98,7 @@ static dgm_str call_id(const dgm_run *run, const char *name)
     return dgm_arena_printf(run->arena, "%s-%.*s", name, (int)n, task.p + task.n - n);
 }
 
-dgm_code demo_call(dgm_run *run, const struct demo_step *step, dgm_err *err)
+dgm_code dgm_demo_call(dgm_run *run, const struct demo_step *step, dgm_err *err)
 {
     dgm_str data = dgm_arena_printf(
         run->arena, "{\"tool_calls\":[{\"call_id\":\"%.*s\",\"name\":\"%s\",\"arguments\":%s}]}",
@@ -158,7 +158,7 @@ const struct demo_step demo_subagent[] = {
     {.op = DEMO_END},
 };
 
-dgm_code demo_tell(dgm_run *run, const struct demo_step *step, dgm_err *err)
+dgm_code dgm_demo_emit(dgm_run *run, const struct demo_step *step, dgm_err *err)
 {
     dgm_internal it = {.kind = step->kind, .tool_call_id = {0}};
     dgm_str text = step->text ? dgm_str_from(step->text) : (dgm_str){0};
@@ -188,7 +188,7 @@ dgm_code demo_tell(dgm_run *run, const struct demo_step *step, dgm_err *err)
     return run->ops->emit(run, &event, err);
 }
 
-dgm_code demo_invoke(dgm_run *run, const struct demo_step *step, dgm_err *err)
+dgm_code dgm_demo_invoke(dgm_run *run, const struct demo_step *step, dgm_err *err)
 {
     dgm_str data = dgm_arena_printf(
         run->arena,
@@ -211,7 +211,7 @@ const struct demo_step demo_interrupt[] = {
     {.op = DEMO_APPROVE, .wait = 100, .text = demo_interrupt_question, .name = "delete_file"},
 };
 
-dgm_code demo_approve(dgm_run *run, const struct demo_step *step, dgm_err *err)
+dgm_code dgm_demo_approve(dgm_run *run, const struct demo_step *step, dgm_err *err)
 {
     dgm_str data = dgm_arena_printf(run->arena,
                                     "{\"type\":\"approval-request\",\"id\":\"approval-1\","
@@ -228,7 +228,7 @@ dgm_code demo_approve(dgm_run *run, const struct demo_step *step, dgm_err *err)
 }
 
 /* Words, or data {"approved": true} as forms send it. */
-dgm_str demo_after_interrupt(const dgm_run *run, dgm_str rest)
+dgm_str dgm_demo_after_interrupt(const dgm_run *run, dgm_str rest)
 {
     const dgm_parts *parts = &run->input->message->parts;
     bool yes = rest.n >= 3 && dgm_str_eq_nocase((dgm_str){rest.p, 3}, DGM_STR("yes")) &&
@@ -256,7 +256,7 @@ static bool is_file(const dgm_part *p)
     return p->kind == DGM_PART_RAW || p->kind == DGM_PART_URL;
 }
 
-dgm_str demo_files_text(const dgm_run *run, dgm_str rest)
+dgm_str dgm_demo_files_text(const dgm_run *run, dgm_str rest)
 {
     const dgm_parts *parts = &run->input->message->parts;
     size_t n = 0;
@@ -278,7 +278,7 @@ dgm_str demo_files_text(const dgm_run *run, dgm_str rest)
     return text;
 }
 
-dgm_code demo_return(dgm_run *run, dgm_err *err)
+dgm_code dgm_demo_return(dgm_run *run, dgm_err *err)
 {
     const dgm_parts *parts = &run->input->message->parts;
     dgm_code rc = DGM_OK;

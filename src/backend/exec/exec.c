@@ -165,7 +165,7 @@ static void on_json(struct job *j, dgm_str line, dgm_line_end end)
     j->n_lines++;
     if (dgm_text_trim(line).n == 0)
         return;
-    if (exec_read_event(j->scratch, &j->mint, dgm_loop_unix_ms(), line, &event, &err)) {
+    if (dgm_exec_read_event(j->scratch, &j->mint, dgm_loop_unix_ms(), line, &event, &err)) {
         char detail[800];
         bool is_object = dgm_text_trim(line).p[0] == '{', is_json = err.code != DGM_PARSE;
         snprintf(detail, sizeof detail, "%s%s%s, in: %.*s", err.at, *err.at ? ": " : "", err.msg,
@@ -188,7 +188,7 @@ static void on_text(struct job *j, dgm_str line, dgm_line_end end)
 {
     dgm_err err = {0};
     dgm_code rc = DGM_OK;
-    dgm_str text = exec_clean_text(j->scratch, &j->tail, line, end != DGM_LINE_CUT);
+    dgm_str text = dgm_exec_clean_text(j->scratch, &j->tail, line, end != DGM_LINE_CUT);
     /* a newline is told with what follows it, so that an answer does not end with one */
     if (j->owes_newline)
         text = dgm_arena_printf(j->scratch, "\n%.*s", DGM_P(text));
@@ -336,7 +336,7 @@ static void feed(struct job *j)
 {
     dgm_buf in;
     dgm_buf_init(&in, SIZE_MAX);
-    exec_write_input(j->run, (enum exec_form)j->exec->input, &in);
+    dgm_exec_write_input(j->run, (enum exec_form)j->exec->input, &in);
     dgm_process_write(j->process, dgm_buf_str(&in));
     dgm_process_end_input(j->process);
     dgm_buf_done(&in);
@@ -441,8 +441,8 @@ static void cancel(void *agent, dgm_run *run)
 }
 
 static const dgm_inner inner = {
-    .open = exec_open,
-    .close = exec_close,
+    .open = dgm_exec_open,
+    .close = dgm_exec_close,
     .start = start,
     .cancel = cancel,
     .lacks_final_text = true,

@@ -98,8 +98,8 @@ static dgm_code check_program(const struct exec *x, dgm_err *err)
     return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "command"), "%s", why.msg);
 }
 
-dgm_code exec_open(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
-                   dgm_err *err)
+dgm_code dgm_exec_open(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
+                       dgm_err *err)
 {
     struct settings s = {.timeout = 300, .grace = 2, .max_processes = DGM_MAX_PROCESSES};
     dgm_code rc = dgm_settings_read(config, dgm_exec_settings, &s, err);
@@ -129,7 +129,7 @@ dgm_code exec_open(const dgm_json *config, const dgm_agent_options *options, voi
     return DGM_OK;
 }
 
-void exec_close(void *agent)
+void dgm_exec_close(void *agent)
 {
     struct exec *x = agent;
     pthread_mutex_destroy(&x->lock);

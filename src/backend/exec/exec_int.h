@@ -30,9 +30,9 @@ struct exec {
 
 /* exec_config.c */
 extern const dgm_setting dgm_exec_settings[];
-dgm_code exec_open(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
-                   dgm_err *err);
-void exec_close(void *agent);
+dgm_code dgm_exec_open(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,
+                       dgm_err *err);
+void dgm_exec_close(void *agent);
 
 /* exec_env.c */
 
@@ -53,12 +53,12 @@ void dgm_exec_share_leave(struct exec *x, struct exec_share *share);
 /* exec_text.c */
 
 /* What goes to the program: one line of JSON, or the text. */
-void exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out);
+void dgm_exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out);
 
 /* One line of JSON to an event: A2A 1.0, 0.3 or an internal event. A taskId or contextId that the line
  * leaves out is empty in the event: the core fills it in, and its rules must not see an invented one. */
-dgm_code exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_str line,
-                         dgm_event *ret_event, dgm_err *err);
+dgm_code dgm_exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_str line,
+                             dgm_event *ret_event, dgm_err *err);
 
 /* Bytes to UTF-8: what is none becomes U+FFFD. A character cut off at the end is kept in `tail` for
  * the next call, unless it is the last. The result is borrowed from bytes or lives in the arena. */
@@ -66,4 +66,4 @@ struct exec_tail {
     char p[4];
     size_t n;
 };
-dgm_str exec_clean_text(dgm_arena *a, struct exec_tail *tail, dgm_str bytes, bool last);
+dgm_str dgm_exec_clean_text(dgm_arena *a, struct exec_tail *tail, dgm_str bytes, bool last);

@@ -38,7 +38,7 @@ static void put_json(const dgm_run_input *in, dgm_str key, dgm_buf *out)
     dgm_buf_add_lit(out, "]}\n");
 }
 
-void exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out)
+void dgm_exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out)
 {
     if (form == EXEC_JSON) {
         put_json(run->input, dgm_exec_context_key(run->arena, run->input), out);
@@ -94,8 +94,8 @@ static void clear_minted_ids(yyjson_val *v, const dgm_event *e)
     }
 }
 
-dgm_code exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_str line,
-                         dgm_event *ret_event, dgm_err *err)
+dgm_code dgm_exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_str line,
+                             dgm_event *ret_event, dgm_err *err)
 {
     yyjson_val *v;
     dgm_frame frame;
@@ -137,7 +137,7 @@ static size_t cut_off(dgm_str s)
     return 0;
 }
 
-dgm_str exec_clean_text(dgm_arena *a, struct exec_tail *tail, dgm_str bytes, bool last)
+dgm_str dgm_exec_clean_text(dgm_arena *a, struct exec_tail *tail, dgm_str bytes, bool last)
 {
     if (tail->n > 0) {
         char *p = dgm_arena_alloc_raw(a, tail->n + bytes.n);

@@ -21,19 +21,19 @@ static void give_task(dgm_job *job, const struct task *t)
 
 static void get_task(struct memory_store *s, dgm_job *job)
 {
-    give_task(job, memory_find_task(s, job->task.owner, job->task.task_id));
+    give_task(job, dgm_memory_find_task(s, job->task.owner, job->task.task_id));
 }
 
 static void find_call(struct memory_store *s, dgm_job *job)
 {
     const struct asked *a =
-        memory_find_asked(s, job->find.owner, job->find.agent, job->find.call_id);
+        dgm_memory_find_call(s, job->find.owner, job->find.agent, job->find.call_id);
     give_task(job, a ? a->task : NULL);
 }
 
 static void get_records(struct memory_store *s, dgm_job *job)
 {
-    const struct task *t = memory_find_task(s, job->task.owner, job->task.task_id);
+    const struct task *t = dgm_memory_find_task(s, job->task.owner, job->task.task_id);
     uint64_t from = !t || job->task.seq > t->first ? job->task.seq : t->first;
     if (!t || from - t->first >= t->n_records)
         return;
@@ -48,7 +48,7 @@ static void get_records(struct memory_store *s, dgm_job *job)
 
 static void get_turns(struct memory_store *s, dgm_job *job)
 {
-    const struct task *t = memory_find_task(s, job->task.owner, job->task.task_id);
+    const struct task *t = dgm_memory_find_task(s, job->task.owner, job->task.task_id);
     size_t n = 0;
     for (const struct turn *turn = t ? t->turns : NULL; turn; turn = turn->next)
         n++;
@@ -64,8 +64,8 @@ static void get_turns(struct memory_store *s, dgm_job *job)
 
 static void find_turn(struct memory_store *s, dgm_job *job)
 {
-    const struct caller *c = memory_find_caller(s, job->find.owner, job->find.agent,
-                                                job->find.protocol, job->find.caller_id);
+    const struct caller *c = dgm_memory_find_caller(s, job->find.owner, job->find.agent,
+                                                    job->find.protocol, job->find.caller_id);
     for (const struct turn *turn = c ? c->task->turns : NULL; turn; turn = turn->next) {
         if (turn->turn != c->turn)
             continue;
@@ -80,8 +80,8 @@ static void find_turn(struct memory_store *s, dgm_job *job)
 static void find_dedupe(struct memory_store *s, dgm_job *job)
 {
     dgm_str context_id = job->find.context_id;
-    const struct taken *d =
-        memory_find_taken(s, job->find.owner, job->find.agent, context_id, job->find.message_id);
+    const struct taken *d = dgm_memory_find_message(s, job->find.owner, job->find.agent, context_id,
+                                                    job->find.message_id);
     int64_t expires_ms = d ? d->keys[taken_by(context_id)].expires_ms : 0;
     if (!d || (expires_ms && expires_ms <= dgm_loop_unix_ms()))
         return;
@@ -102,7 +102,7 @@ static bool is_unknown(dgm_store *base, dgm_owner owner, dgm_str agent, dgm_str 
 {
     struct memory_store *s = (struct memory_store *)base;
     pthread_mutex_lock(&s->lock);
-    bool unknown = !memory_find_taken(s, owner, agent, context_id, message_id);
+    bool unknown = !dgm_memory_find_message(s, owner, agent, context_id, message_id);
     pthread_mutex_unlock(&s->lock);
     return unknown;
 }
@@ -112,12 +112,12 @@ static bool is_unknown(dgm_store *base, dgm_owner owner, dgm_str agent, dgm_str 
 static void submit(dgm_store *base, dgm_job *job)
 {
     static void (*const work[])(struct memory_store *, dgm_job *) = {
-        [DGM_JOB_APPEND] = memory_append, [DGM_JOB_TASK] = get_task,
-        [DGM_JOB_RECORDS] = get_records,  [DGM_JOB_TURNS] = get_turns,
-        [DGM_JOB_FIND_TURN] = find_turn,  [DGM_JOB_FIND_DEDUPE] = find_dedupe,
-        [DGM_JOB_LIST] = memory_list,     [DGM_JOB_UNFINISHED] = memory_list_unfinished,
-        [DGM_JOB_FIND_CALL] = find_call,  [DGM_JOB_GET_NOTE] = memory_get_note,
-        [DGM_JOB_TRIM] = memory_trim,     [DGM_JOB_PUT_NOTE] = memory_put_note,
+        [DGM_JOB_APPEND] = dgm_memory_append, [DGM_JOB_TASK] = get_task,
+        [DGM_JOB_RECORDS] = get_records,      [DGM_JOB_TURNS] = get_turns,
+        [DGM_JOB_FIND_TURN] = find_turn,      [DGM_JOB_FIND_DEDUPE] = find_dedupe,
+        [DGM_JOB_LIST] = dgm_memory_list,     [DGM_JOB_UNFINISHED] = dgm_memory_list_unfinished,
+        [DGM_JOB_FIND_CALL] = find_call,      [DGM_JOB_GET_NOTE] = dgm_memory_get_note,
+        [DGM_JOB_TRIM] = dgm_memory_trim,     [DGM_JOB_PUT_NOTE] = dgm_memory_put_note,
     };
     struct memory_store *s = (struct memory_store *)base;
     pthread_mutex_lock(&s->lock);
@@ -145,7 +145,7 @@ static dgm_code open_memory(const char *rest, dgm_store **ret_store, dgm_err *er
 static void close_memory(dgm_store *base)
 {
     struct memory_store *s = (struct memory_store *)base;
-    memory_forget_all(s);
+    dgm_memory_delete_all(s);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }

@@ -6,7 +6,7 @@
 
 static void drop_caller(struct memory_store *s, struct caller *c)
 {
-    memory_table_drop(&s->callers, &c->node);
+    dgm_memory_table_drop(&s->callers, &c->node);
     free(c);
 }
 
@@ -14,14 +14,14 @@ static void drop_caller_of(struct memory_store *s, const struct task *t, const s
 {
     dgm_turn_row row = turn_row(turn);
     struct caller *c =
-        memory_find_caller(s, task_owner(t), task_agent(t), row.protocol, row.caller_id);
+        dgm_memory_find_caller(s, task_owner(t), task_agent(t), row.protocol, row.caller_id);
     if (c && c->task == t && c->turn == turn->turn)
         drop_caller(s, c);
 }
 
-void memory_drop_taken(struct memory_store *s, struct taken *d, enum taken_by by)
+void dgm_memory_drop_message(struct memory_store *s, struct taken *d, enum taken_by by)
 {
-    memory_table_drop(&s->taken[by], &d->keys[by].node);
+    dgm_memory_table_drop(&s->taken[by], &d->keys[by].node);
     d->has[by] = false;
     if (d->has[BY_CONTEXT] || d->has[BY_NONE])
         return;
@@ -31,9 +31,9 @@ void memory_drop_taken(struct memory_store *s, struct taken *d, enum taken_by by
     free(d);
 }
 
-void memory_drop_asked(struct memory_store *s, struct asked *a)
+void dgm_memory_drop_calls(struct memory_store *s, struct asked *a)
 {
-    memory_table_drop(&s->asked, &a->node);
+    dgm_memory_table_drop(&s->asked, &a->node);
     *a->to_this = a->next;
     if (a->next)
         a->next->to_this = a->to_this;
@@ -44,7 +44,7 @@ void memory_drop_asked(struct memory_store *s, struct asked *a)
 static void drop_all_asked(struct memory_store *s, struct task *t)
 {
     while (t->asked)
-        memory_drop_asked(s, t->asked);
+        dgm_memory_drop_calls(s, t->asked);
 }
 
 static void free_task(struct task *t)
@@ -62,7 +62,7 @@ static void free_task(struct task *t)
 
 /* ---- tasks that ended ---------------------------------------------------------------------------------- */
 
-void memory_note_end(struct memory_store *s, struct task *t)
+void dgm_memory_note_end(struct memory_store *s, struct task *t)
 {
     if (t->to_this || !dgm_state_is_terminal(t->state))
         return;
@@ -77,7 +77,7 @@ static void drop_all_taken(struct memory_store *s, struct task *t)
         next = d->next;
         for (size_t by = 0; by < N_TAKEN_KEYS; by++) {
             if (d->has[by])
-                memory_table_drop(&s->taken[by], &d->keys[by].node);
+                dgm_memory_table_drop(&s->taken[by], &d->keys[by].node);
         }
         free(d);
     }
@@ -98,12 +98,12 @@ static void forget(struct memory_store *s, struct task *t) /* one that has ended
     for (size_t i = 0; i < t->n_records; i++)
         s->bytes -= t->records[i]->n;
     s->bytes -= t->folded_n;
-    memory_table_drop(&s->tasks, &t->node);
-    memory_table_drop(&s->contexts, &t->in_context);
+    dgm_memory_table_drop(&s->tasks, &t->node);
+    dgm_memory_table_drop(&s->contexts, &t->in_context);
     free_task(t);
 }
 
-void memory_forget_some(struct memory_store *s)
+void dgm_memory_delete_some(struct memory_store *s)
 {
     /* the one that ended last may still be written to */
     while (s->first_ended && s->first_ended->later &&
@@ -111,7 +111,7 @@ void memory_forget_some(struct memory_store *s)
         forget(s, s->first_ended);
 }
 
-void memory_forget_all(struct memory_store *s)
+void dgm_memory_delete_all(struct memory_store *s)
 {
     for (size_t i = 0; i < s->callers.cap; i++) {
         while (s->callers.slots[i])
@@ -125,7 +125,7 @@ void memory_forget_all(struct memory_store *s)
             free_task((struct task *)at);
         }
     }
-    memory_drop_all_notes(s);
+    dgm_memory_drop_all_notes(s);
     free(s->callers.slots);
     free(s->tasks.slots);
     free(s->contexts.slots);
@@ -156,7 +156,7 @@ static void empty_first_turn(struct memory_store *s, struct task *t)
     t->first = last + 1;
     drop_caller_of(s, t, turn);
     dgm_turn_row left = {.turn = turn->turn, .first_seq = last + 1, .last_seq = last};
-    t->turns = memory_make_turn(&left);
+    t->turns = dgm_memory_add_turn(&left);
     t->turns->next = turn->next;
     free(turn);
 }
@@ -189,12 +189,12 @@ static void drop_expired(struct memory_store *s, enum taken_by by, int64_t now)
             struct taken *d = taken_of(at, by);
             next = at->next;
             if (d->keys[by].expires_ms && d->keys[by].expires_ms <= now)
-                memory_drop_taken(s, d, by);
+                dgm_memory_drop_message(s, d, by);
         }
     }
 }
 
-void memory_trim(struct memory_store *s, dgm_job *job)
+void dgm_memory_trim(struct memory_store *s, dgm_job *job)
 {
     int64_t now = dgm_loop_unix_ms();
     for (struct task *t = s->first_ended, *later; t; t = later) {
@@ -208,5 +208,5 @@ void memory_trim(struct memory_store *s, dgm_job *job)
     }
     drop_expired(s, BY_CONTEXT, now);
     drop_expired(s, BY_NONE, now);
-    memory_drop_expired_notes(s);
+    dgm_memory_drop_expired_notes(s);
 }

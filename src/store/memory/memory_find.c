@@ -8,7 +8,7 @@ static struct node **slot_of(const struct table *t, uint64_t hash)
     return &t->slots[hash & (t->cap - 1)];
 }
 
-struct node *memory_table_first(const struct table *t, uint64_t hash)
+struct node *dgm_memory_table_first(const struct table *t, uint64_t hash)
 {
     return t->cap ? *slot_of(t, hash) : NULL;
 }
@@ -28,7 +28,7 @@ static void widen(struct table *t)
     *t = wide;
 }
 
-void memory_table_put(struct table *t, struct node *node)
+void dgm_memory_table_put(struct table *t, struct node *node)
 {
     if (t->n >= t->cap)
         widen(t);
@@ -37,7 +37,7 @@ void memory_table_put(struct table *t, struct node *node)
     t->n++;
 }
 
-void memory_table_drop(struct table *t, struct node *node)
+void dgm_memory_table_drop(struct table *t, struct node *node)
 {
     struct node **at = slot_of(t, node->hash);
     while (*at != node)
@@ -54,15 +54,15 @@ static uint64_t hash_of(uint64_t seed, const dgm_str *texts, size_t n)
     return seed;
 }
 
-uint64_t memory_task_hash(dgm_owner owner, dgm_str id)
+uint64_t dgm_memory_task_hash(dgm_owner owner, dgm_str id)
 {
     return hash_of(1, (dgm_str[]){owner.tenant, owner.principal, id}, 3);
 }
 
-struct task *memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id)
+struct task *dgm_memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id)
 {
-    uint64_t hash = memory_task_hash(owner, id);
-    for (struct node *at = memory_table_first(&s->tasks, hash); at; at = at->next) {
+    uint64_t hash = dgm_memory_task_hash(owner, id);
+    for (struct node *at = dgm_memory_table_first(&s->tasks, hash); at; at = at->next) {
         struct task *t = (struct task *)at;
         if (at->hash == hash && memory_same_owner(task_owner(t), owner) &&
             dgm_str_eq(task_id(t), id))
@@ -71,22 +71,22 @@ struct task *memory_find_task(const struct memory_store *s, dgm_owner owner, dgm
     return NULL;
 }
 
-uint64_t memory_context_hash(dgm_owner owner, dgm_str context_id)
+uint64_t dgm_memory_context_hash(dgm_owner owner, dgm_str context_id)
 {
     return hash_of(5, (dgm_str[]){owner.tenant, owner.principal, context_id}, 3);
 }
 
-uint64_t memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id)
+uint64_t dgm_memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id)
 {
     return hash_of(2, (dgm_str[]){owner.tenant, owner.principal, protocol, caller_id}, 4);
 }
 
-struct caller *memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str agent,
-                                  dgm_str protocol, dgm_str caller_id)
+struct caller *dgm_memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                      dgm_str protocol, dgm_str caller_id)
 {
-    uint64_t hash = memory_caller_hash(owner, protocol, caller_id);
+    uint64_t hash = dgm_memory_caller_hash(owner, protocol, caller_id);
     struct caller *found = NULL;
-    for (struct node *at = memory_table_first(&s->callers, hash); at; at = at->next) {
+    for (struct node *at = dgm_memory_table_first(&s->callers, hash); at; at = at->next) {
         struct caller *c = (struct caller *)at;
         if (at->hash == hash && memory_same_owner(task_owner(c->task), owner) &&
             (!agent.n || dgm_str_eq(task_agent(c->task), agent)) &&
@@ -98,17 +98,17 @@ struct caller *memory_find_caller(const struct memory_store *s, dgm_owner owner,
     return found;
 }
 
-uint64_t memory_asked_hash(dgm_owner owner, dgm_str call_id)
+uint64_t dgm_memory_call_hash(dgm_owner owner, dgm_str call_id)
 {
     return hash_of(4, (dgm_str[]){owner.tenant, owner.principal, call_id}, 3);
 }
 
-struct asked *memory_find_asked(const struct memory_store *s, dgm_owner owner, dgm_str agent,
-                                dgm_str call_id)
+struct asked *dgm_memory_find_call(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                   dgm_str call_id)
 {
-    uint64_t hash = memory_asked_hash(owner, call_id);
+    uint64_t hash = dgm_memory_call_hash(owner, call_id);
     struct asked *found = NULL;
-    for (struct node *at = memory_table_first(&s->asked, hash); at; at = at->next) {
+    for (struct node *at = dgm_memory_table_first(&s->asked, hash); at; at = at->next) {
         struct asked *a = (struct asked *)at;
         if (at->hash == hash && memory_same_owner(task_owner(a->task), owner) &&
             (!agent.n || dgm_str_eq(task_agent(a->task), agent)) &&
@@ -118,18 +118,19 @@ struct asked *memory_find_asked(const struct memory_store *s, dgm_owner owner, d
     return found;
 }
 
-uint64_t memory_taken_hash(dgm_owner owner, dgm_str agent, dgm_str context_id, dgm_str message_id)
+uint64_t dgm_memory_message_hash(dgm_owner owner, dgm_str agent, dgm_str context_id,
+                                 dgm_str message_id)
 {
     dgm_str key[] = {owner.tenant, owner.principal, agent, context_id, message_id};
     return hash_of(3, key, 5);
 }
 
-struct taken *memory_find_taken(const struct memory_store *s, dgm_owner owner, dgm_str agent,
-                                dgm_str context_id, dgm_str message_id)
+struct taken *dgm_memory_find_message(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                      dgm_str context_id, dgm_str message_id)
 {
     enum taken_by by = taken_by(context_id);
-    uint64_t hash = memory_taken_hash(owner, agent, context_id, message_id);
-    for (struct node *at = memory_table_first(&s->taken[by], hash); at; at = at->next) {
+    uint64_t hash = dgm_memory_message_hash(owner, agent, context_id, message_id);
+    for (struct node *at = dgm_memory_table_first(&s->taken[by], hash); at; at = at->next) {
         struct taken *d = taken_of(at, by);
         if (at->hash == hash && memory_same_owner(task_owner(d->task), owner) &&
             dgm_str_eq(task_agent(d->task), agent) && dgm_str_eq(taken_message(d), message_id) &&

@@ -31,8 +31,8 @@ struct table {
     size_t n, cap; /* cap is a power of two, or 0 */
 };
 
-void memory_table_put(struct table *t, struct node *node);
-void memory_table_drop(struct table *t, struct node *node);
+void dgm_memory_table_put(struct table *t, struct node *node);
+void dgm_memory_table_drop(struct table *t, struct node *node);
 
 /* ---- what is kept ------------------------------------------------------------------------------------- */
 
@@ -196,41 +196,43 @@ static inline bool memory_same_owner(dgm_owner a, dgm_owner b)
 
 /* ---- memory_find.c: NULL when it is not there ----------------------------------------------------------- */
 
-uint64_t memory_task_hash(dgm_owner owner, dgm_str id);
-uint64_t memory_context_hash(dgm_owner owner, dgm_str context_id);
-uint64_t memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id);
-uint64_t memory_taken_hash(dgm_owner owner, dgm_str agent, dgm_str context_id, dgm_str message_id);
-struct task *memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id);
+uint64_t dgm_memory_task_hash(dgm_owner owner, dgm_str id);
+uint64_t dgm_memory_context_hash(dgm_owner owner, dgm_str context_id);
+uint64_t dgm_memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id);
+uint64_t dgm_memory_message_hash(dgm_owner owner, dgm_str agent, dgm_str context_id,
+                                 dgm_str message_id);
+struct task *dgm_memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id);
 /* At an agent; empty: at any, the newest. */
-struct caller *memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str agent,
-                                  dgm_str protocol, dgm_str caller_id);
-uint64_t memory_asked_hash(dgm_owner owner, dgm_str call_id);
-struct asked *memory_find_asked(const struct memory_store *s, dgm_owner owner, dgm_str agent,
-                                dgm_str call_id);
-struct node *memory_table_first(const struct table *t, uint64_t hash); /* all that may have it */
-struct taken *memory_find_taken(const struct memory_store *s, dgm_owner owner, dgm_str agent,
-                                dgm_str context_id, dgm_str message_id);
+struct caller *dgm_memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                      dgm_str protocol, dgm_str caller_id);
+uint64_t dgm_memory_call_hash(dgm_owner owner, dgm_str call_id);
+struct asked *dgm_memory_find_call(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                   dgm_str call_id);
+struct node *dgm_memory_table_first(const struct table *t,
+                                    uint64_t hash); /* all that may have it */
+struct taken *dgm_memory_find_message(const struct memory_store *s, dgm_owner owner, dgm_str agent,
+                                      dgm_str context_id, dgm_str message_id);
 
 /* ---- jobs ------------------------------------------------------------------------------------------------ */
 
-void memory_append(struct memory_store *s, dgm_job *job);
-void memory_trim(struct memory_store *s, dgm_job *job);
-void memory_list(struct memory_store *s, dgm_job *job);
-void memory_list_unfinished(struct memory_store *s, dgm_job *job);
-void memory_put_note(struct memory_store *s, dgm_job *job);
-void memory_get_note(struct memory_store *s, dgm_job *job);
+void dgm_memory_append(struct memory_store *s, dgm_job *job);
+void dgm_memory_trim(struct memory_store *s, dgm_job *job);
+void dgm_memory_list(struct memory_store *s, dgm_job *job);
+void dgm_memory_list_unfinished(struct memory_store *s, dgm_job *job);
+void dgm_memory_put_note(struct memory_store *s, dgm_job *job);
+void dgm_memory_get_note(struct memory_store *s, dgm_job *job);
 
 /* ---- memory_keep.c, memory_drop.c ------------------------------------------------------------------------- */
 
-struct turn *memory_make_turn(const dgm_turn_row *row);
-void memory_put_text(char **at, dgm_str text); /* copies it there, and goes behind it */
-void memory_drop_taken(struct memory_store *s, struct taken *d, enum taken_by by);
-void memory_drop_asked(struct memory_store *s, struct asked *a);
-void memory_note_end(struct memory_store *s, struct task *t);
-void memory_forget_some(struct memory_store *s); /* if there is too much */
-void memory_forget_all(struct memory_store *s);
+struct turn *dgm_memory_add_turn(const dgm_turn_row *row);
+void dgm_memory_put_text(char **at, dgm_str text); /* copies it there, and goes behind it */
+void dgm_memory_drop_message(struct memory_store *s, struct taken *d, enum taken_by by);
+void dgm_memory_drop_calls(struct memory_store *s, struct asked *a);
+void dgm_memory_note_end(struct memory_store *s, struct task *t);
+void dgm_memory_delete_some(struct memory_store *s); /* if there is too much */
+void dgm_memory_delete_all(struct memory_store *s);
 
 /* ---- memory_note.c ------------------------------------------------------------------------------------------ */
 
-void memory_drop_expired_notes(struct memory_store *s);
-void memory_drop_all_notes(struct memory_store *s);
+void dgm_memory_drop_expired_notes(struct memory_store *s);
+void dgm_memory_drop_all_notes(struct memory_store *s);

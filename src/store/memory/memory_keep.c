@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-void memory_put_text(char **at, dgm_str text)
+void dgm_memory_put_text(char **at, dgm_str text)
 {
     if (text.n)
         memcpy(*at, text.p, text.n);
@@ -16,7 +16,7 @@ static struct task *make_task(struct memory_store *s, const dgm_task_row *row)
         row->owner.tenant.n + row->owner.principal.n + row->id.n + row->context_id.n + row->agent.n;
     struct task *t = dgm_xmalloc(sizeof *t + n);
     char *at = t->texts;
-    *t = (struct task){.node.hash = memory_task_hash(row->owner, row->id),
+    *t = (struct task){.node.hash = dgm_memory_task_hash(row->owner, row->id),
                        .created_ms = row->created_ms,
                        .first = 1,
                        .tenant_n = (uint32_t)row->owner.tenant.n,
@@ -24,14 +24,14 @@ static struct task *make_task(struct memory_store *s, const dgm_task_row *row)
                        .id_n = (uint32_t)row->id.n,
                        .context_id_n = (uint32_t)row->context_id.n,
                        .agent_n = (uint32_t)row->agent.n};
-    memory_put_text(&at, row->owner.tenant);
-    memory_put_text(&at, row->owner.principal);
-    memory_put_text(&at, row->id);
-    memory_put_text(&at, row->context_id);
-    memory_put_text(&at, row->agent);
-    memory_table_put(&s->tasks, &t->node);
-    t->in_context.hash = memory_context_hash(task_owner(t), task_context(t));
-    memory_table_put(&s->contexts, &t->in_context);
+    dgm_memory_put_text(&at, row->owner.tenant);
+    dgm_memory_put_text(&at, row->owner.principal);
+    dgm_memory_put_text(&at, row->id);
+    dgm_memory_put_text(&at, row->context_id);
+    dgm_memory_put_text(&at, row->agent);
+    dgm_memory_table_put(&s->tasks, &t->node);
+    t->in_context.hash = dgm_memory_context_hash(task_owner(t), task_context(t));
+    dgm_memory_table_put(&s->contexts, &t->in_context);
     return t;
 }
 
@@ -40,24 +40,24 @@ static void keep_caller(struct memory_store *s, struct task *t, const dgm_turn_r
     if (row->caller_id.n == 0)
         return;
     struct caller *c =
-        memory_find_caller(s, task_owner(t), task_agent(t), row->protocol, row->caller_id);
+        dgm_memory_find_caller(s, task_owner(t), task_agent(t), row->protocol, row->caller_id);
     if (!c) {
         c = dgm_xmalloc(sizeof *c + row->protocol.n + row->caller_id.n);
         char *at = c->texts;
-        *c = (struct caller){.node.hash =
-                                 memory_caller_hash(task_owner(t), row->protocol, row->caller_id),
-                             .protocol_n = (uint32_t)row->protocol.n,
-                             .caller_id_n = (uint32_t)row->caller_id.n};
-        memory_put_text(&at, row->protocol);
-        memory_put_text(&at, row->caller_id);
-        memory_table_put(&s->callers, &c->node);
+        *c = (struct caller){
+            .node.hash = dgm_memory_caller_hash(task_owner(t), row->protocol, row->caller_id),
+            .protocol_n = (uint32_t)row->protocol.n,
+            .caller_id_n = (uint32_t)row->caller_id.n};
+        dgm_memory_put_text(&at, row->protocol);
+        dgm_memory_put_text(&at, row->caller_id);
+        dgm_memory_table_put(&s->callers, &c->node);
     }
     c->task = t;
     c->turn = row->turn;
     c->order = ++s->order;
 }
 
-struct turn *memory_make_turn(const dgm_turn_row *row)
+struct turn *dgm_memory_add_turn(const dgm_turn_row *row)
 {
     struct turn *t = dgm_xmalloc(sizeof *t + row->protocol.n + row->caller_id.n + row->request.n +
                                  row->previous.n);
@@ -69,16 +69,16 @@ struct turn *memory_make_turn(const dgm_turn_row *row)
                        .caller_id_n = (uint32_t)row->caller_id.n,
                        .request_n = (uint32_t)row->request.n,
                        .previous_n = (uint32_t)row->previous.n};
-    memory_put_text(&at, row->protocol);
-    memory_put_text(&at, row->caller_id);
-    memory_put_text(&at, row->request);
-    memory_put_text(&at, row->previous);
+    dgm_memory_put_text(&at, row->protocol);
+    dgm_memory_put_text(&at, row->caller_id);
+    dgm_memory_put_text(&at, row->request);
+    dgm_memory_put_text(&at, row->previous);
     return t;
 }
 
 static void keep_turn(struct memory_store *s, struct task *t, const dgm_turn_row *row)
 {
-    struct turn **at = &t->turns, *made = memory_make_turn(row), *old;
+    struct turn **at = &t->turns, *made = dgm_memory_add_turn(row), *old;
     while ((old = *at) && old->turn < row->turn)
         at = &old->next;
     made->next = old;
@@ -103,7 +103,7 @@ static struct taken *make_taken(struct task *t, const dgm_taken *from, uint32_t 
                         .turn = turn,
                         .message_id_n = (uint32_t)from->message_id.n};
     memcpy(d->digest, from->digest, sizeof d->digest);
-    memory_put_text(&at, from->message_id);
+    dgm_memory_put_text(&at, from->message_id);
     if (d->next)
         d->next->to_this = &d->next;
     t->taken = d;
@@ -116,13 +116,13 @@ static void put_key(struct memory_store *s, struct taken *d, dgm_str context_id,
     dgm_owner owner = task_owner(d->task);
     dgm_str agent = task_agent(d->task), message_id = taken_message(d);
     enum taken_by by = taken_by(context_id);
-    struct taken *old = memory_find_taken(s, owner, agent, context_id, message_id);
+    struct taken *old = dgm_memory_find_message(s, owner, agent, context_id, message_id);
     if (old)
-        memory_drop_taken(s, old, by);
+        dgm_memory_drop_message(s, old, by);
     d->has[by] = true;
     d->keys[by].expires_ms = expires_ms;
-    d->keys[by].node.hash = memory_taken_hash(owner, agent, context_id, message_id);
-    memory_table_put(&s->taken[by], &d->keys[by].node);
+    d->keys[by].node.hash = dgm_memory_message_hash(owner, agent, context_id, message_id);
+    dgm_memory_table_put(&s->taken[by], &d->keys[by].node);
 }
 
 static void keep_taken(struct memory_store *s, struct task *t, const dgm_append *b)
@@ -139,22 +139,22 @@ static void keep_taken(struct memory_store *s, struct task *t, const dgm_append 
 /* In place of whoever of this agent's asked for it. */
 static void keep_asked(struct memory_store *s, struct task *t, dgm_str call_id)
 {
-    struct asked *a = memory_find_asked(s, task_owner(t), task_agent(t), call_id);
+    struct asked *a = dgm_memory_find_call(s, task_owner(t), task_agent(t), call_id);
     if (a)
-        memory_drop_asked(s, a);
+        dgm_memory_drop_calls(s, a);
     a = dgm_xmalloc(sizeof *a + call_id.n);
     char *at = a->texts;
-    *a = (struct asked){.node.hash = memory_asked_hash(task_owner(t), call_id),
+    *a = (struct asked){.node.hash = dgm_memory_call_hash(task_owner(t), call_id),
                         .next = t->asked,
                         .to_this = &t->asked,
                         .task = t,
                         .order = ++s->order,
                         .call_id_n = (uint32_t)call_id.n};
-    memory_put_text(&at, call_id);
+    dgm_memory_put_text(&at, call_id);
     if (a->next)
         a->next->to_this = &a->next;
     t->asked = a;
-    memory_table_put(&s->asked, &a->node);
+    dgm_memory_table_put(&s->asked, &a->node);
     s->bytes += sizeof *a + call_id.n;
 }
 
@@ -181,11 +181,11 @@ static void keep_records(struct task *t, dgm_record **records, size_t n)
         t->records[t->n_records++] = dgm_record_ref(records[i]);
 }
 
-void memory_append(struct memory_store *s, dgm_job *job)
+void dgm_memory_append(struct memory_store *s, dgm_job *job)
 {
     const dgm_append *b = &job->append.batch;
     uint64_t first = dgm_append_first(b);
-    struct task *t = memory_find_task(s, b->row.owner, b->row.id);
+    struct task *t = dgm_memory_find_task(s, b->row.owner, b->row.id);
     uint64_t last = t ? t->last_seq : 0;
     if ((job->code = dgm_append_check(b, &job->err)))
         return;
@@ -208,8 +208,8 @@ void memory_append(struct memory_store *s, dgm_job *job)
     for (size_t i = 0; i < b->open_calls.n; i++)
         keep_asked(s, t, b->open_calls.at[i]);
     s->bytes += job->append.bytes;
-    memory_note_end(s, t);
-    memory_forget_some(s);
+    dgm_memory_note_end(s, t);
+    dgm_memory_delete_some(s);
     s->stats.appends++;
     s->stats.commits++;
     s->stats.records += b->n_records;

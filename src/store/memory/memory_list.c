@@ -101,13 +101,13 @@ static void look_at(dgm_job *job, struct page *p, const struct task *t)
         offer(p, t);
 }
 
-void memory_list(struct memory_store *s, dgm_job *job)
+void dgm_memory_list(struct memory_store *s, dgm_job *job)
 {
     const dgm_list_query *q = &job->list;
     struct page page = page_of(s, q->page_size, false);
     struct node *at;
     if (q->context_id.n) { /* every request of some frontends asks for its context's newest */
-        at = memory_table_first(&s->contexts, memory_context_hash(q->owner, q->context_id));
+        at = dgm_memory_table_first(&s->contexts, dgm_memory_context_hash(q->owner, q->context_id));
         for (; at; at = at->next)
             look_at(job, &page, task_in_context(at));
     } else {
@@ -119,7 +119,7 @@ void memory_list(struct memory_store *s, dgm_job *job)
     take_page(job, &page, q->page_size);
 }
 
-void memory_list_unfinished(struct memory_store *s, dgm_job *job)
+void dgm_memory_list_unfinished(struct memory_store *s, dgm_job *job)
 {
     const dgm_task_row *after = job->unfinished.has_after ? &job->unfinished.after : NULL;
     struct page page = page_of(s, job->unfinished.page_size, true);

@@ -27,7 +27,7 @@ static dgm_note note_of(const struct note *n)
 static struct note *find(const struct memory_store *s, const dgm_note *like)
 {
     uint64_t hash = hash_of(like);
-    for (struct node *at = memory_table_first(&s->notes, hash); at; at = at->next) {
+    for (struct node *at = dgm_memory_table_first(&s->notes, hash); at; at = at->next) {
         struct note *n = (struct note *)at;
         dgm_note is = note_of(n);
         if (at->hash == hash && memory_same_owner(is.owner, like->owner) &&
@@ -49,7 +49,7 @@ static void drop(struct memory_store *s, struct note *n)
         n->later->to_this = n->to_this;
     else
         s->last_note = n->to_this;
-    memory_table_drop(&s->notes, &n->node);
+    dgm_memory_table_drop(&s->notes, &n->node);
     s->note_bytes -= bytes_of(n);
     free(n);
 }
@@ -67,18 +67,18 @@ static void add(struct memory_store *s, const dgm_note *from)
                        .kind_n = (uint32_t)from->kind.n,
                        .name_n = (uint32_t)from->name.n,
                        .text_n = (uint32_t)from->text.n};
-    memory_put_text(&at, from->owner.tenant);
-    memory_put_text(&at, from->owner.principal);
-    memory_put_text(&at, from->kind);
-    memory_put_text(&at, from->name);
-    memory_put_text(&at, from->text);
+    dgm_memory_put_text(&at, from->owner.tenant);
+    dgm_memory_put_text(&at, from->owner.principal);
+    dgm_memory_put_text(&at, from->kind);
+    dgm_memory_put_text(&at, from->name);
+    dgm_memory_put_text(&at, from->text);
     *s->last_note = n;
     s->last_note = &n->later;
-    memory_table_put(&s->notes, &n->node);
+    dgm_memory_table_put(&s->notes, &n->node);
     s->note_bytes += bytes_of(n);
 }
 
-void memory_put_note(struct memory_store *s, dgm_job *job)
+void dgm_memory_put_note(struct memory_store *s, dgm_job *job)
 {
     struct note *old = find(s, &job->note);
     if (old)
@@ -90,14 +90,14 @@ void memory_put_note(struct memory_store *s, dgm_job *job)
     s->stats.commits++;
 }
 
-void memory_get_note(struct memory_store *s, dgm_job *job)
+void dgm_memory_get_note(struct memory_store *s, dgm_job *job)
 {
     const struct note *n = find(s, &job->note);
     if (n && !dgm_note_has_expired(n->expires_ms))
         job->got.note = dgm_arena_dup(dgm_job_arena(job), note_of(n).text);
 }
 
-void memory_drop_expired_notes(struct memory_store *s)
+void dgm_memory_drop_expired_notes(struct memory_store *s)
 {
     for (struct note *n = s->first_note, *later; n; n = later) {
         later = n->later;
@@ -106,7 +106,7 @@ void memory_drop_expired_notes(struct memory_store *s)
     }
 }
 
-void memory_drop_all_notes(struct memory_store *s)
+void dgm_memory_drop_all_notes(struct memory_store *s)
 {
     while (s->first_note)
         drop(s, s->first_note);
