@@ -595,7 +595,6 @@ static void grandchildren_hold_nothing_up(void **state)
 
 static void a_program_that_is_not_there_fails_the_task(void **state)
 {
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     char path[] = "/tmp/dgm-agent-XXXXXX", config[100];
     int fd = mkstemp(path);
     (void)state;

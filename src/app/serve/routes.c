@@ -8,18 +8,10 @@
 #include "frontend/openai/openai_front.h"
 #include "frontend/simple/simple_front.h"
 
-const dgm_frontend *const dgm_frontends[] = {&dgm_front_operations,
-                                             &dgm_front_a2a_rpc,
-                                             &dgm_front_a2a_rest,
-                                             &dgm_front_openai,
-                                             &dgm_front_agui,
-                                             &dgm_front_aisdk,
-                                             &dgm_front_simple,
-                                             &dgm_front_a2a_card,
-                                             &dgm_front_catalog,
-                                             &dgm_front_page,
-                                             &dgm_front_debug,
-                                             NULL};
+const dgm_frontend *const dgm_frontends[] = {
+    &dgm_front_operations, &dgm_front_a2a_rpc, &dgm_front_a2a_rest, &dgm_front_openai,
+    &dgm_front_agui,       &dgm_front_aisdk,   &dgm_front_simple,   &dgm_front_a2a_card,
+    &dgm_front_catalog,    &dgm_front_page,    &dgm_front_debug,    NULL};
 
 _Static_assert(sizeof dgm_frontends / sizeof *dgm_frontends <= DGM_MAX_FRONTENDS + 1,
                "DGM_MAX_FRONTENDS");
