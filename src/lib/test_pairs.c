@@ -1,6 +1,6 @@
 /*
  * test_pairs.c - random agents through every format and back: order rules hold, and the answer, the calls and
- * their results are what they were. What else a format has no room for is in docs/losses.md.
+ * their results are what they were. What else a format has no room for is in docs/internals/losses.md.
  */
 #include "canon/test_stories.h"
 #include "canon/verify.h"
@@ -196,7 +196,7 @@ static dgm_str sorted_lines(dgm_arena *a, dgm_str text)
     return all;
 }
 
-/* A model's answer has no room for what the agent did by itself: docs/losses.md. */
+/* A model's answer has no room for what the agent did by itself: docs/internals/losses.md. */
 static bool tells_of_calls(const char *format)
 {
     return strcmp(format, "openai-chat") != 0 && strcmp(format, "openai-responses") != 0;
@@ -250,7 +250,7 @@ static void answers_and_calls_survive_every_format(void **state)
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         const char *through = names[i % n];
         dgm_str in = story(a, 100000 + i);
-        /* Not all of them can take back what was said, or have several runs: docs/losses.md. */
+        /* Not all of them can take back what was said, or have several runs: docs/internals/losses.md. */
         dgm_str events = convert(a, "a2a-1.0", "ag-ui", DGM_FORM_NONE, in);
         const char *run = strstr(events.p, "RUN_STARTED");
         if (strstr(events.p, "MESSAGES_SNAPSHOT") || !run || strstr(run + 1, "RUN_STARTED"))

@@ -47,7 +47,7 @@ typedef struct dgm_stream_params {
     dgm_mint mint;
 } dgm_stream_params;
 
-/* Rows for docs/losses.md. object is the form's name, or "any"; member a pointer, or of events the type and of
+/* Rows for docs/internals/losses.md. object is the form's name, or "any"; member a pointer, or of events the type and of
  * messages the role, with a pointer behind it or without; a name may end with "*". */
 typedef struct dgm_loss_rows {
     const dgm_loss *at;

@@ -260,7 +260,7 @@ static inline __attribute__((always_inline)) dgm_code encode(const struct dialec
 
 /* ---- the codecs -------------------------------------------------------------------------------------------------- */
 
-#define CODEC(short_name, name_, envelopes_, usual_, about_)                                       \
+#define CODEC(short_name, name_, format_, envelopes_, usual_, about_)                              \
     static dgm_code decode_##short_name(dgm_reader *r, yyjson_val *v, dgm_object_kind kind,        \
                                         bool in_stream, dgm_frame *ret)                            \
     {                                                                                              \
@@ -272,7 +272,7 @@ static inline __attribute__((always_inline)) dgm_code encode(const struct dialec
     }                                                                                              \
     const dgm_codec dgm_codec_a2a_##short_name = {                                                 \
         .name = name_,                                                                             \
-        .format = dialect_##short_name.format,                                                     \
+        .format = DGM_FORMAT_A2A_##format_,                                                        \
         .about = about_,                                                                           \
         .envelopes = envelopes_,                                                                   \
         .recognise = dgm_a2a_##short_name##_recognise,                                             \
@@ -281,9 +281,10 @@ static inline __attribute__((always_inline)) dgm_code encode(const struct dialec
         .encode = encode_##short_name,                                                             \
     }
 
-CODEC(10, dgm_form_name, true, decode_usual_10, "A2A 1.0: JSON-RPC, REST, push bodies, cards");
-CODEC(03, dgm_a2a_03_name, true, NULL, "A2A 0.3, JSON-RPC: objects tagged by kind");
-CODEC(03_rest, dgm_a2a_03_rest_name, false, NULL, "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto");
+CODEC(10, dgm_form_name, 10, true, decode_usual_10, "A2A 1.0: JSON-RPC, REST, push bodies, cards");
+CODEC(03, dgm_a2a_03_name, 03, true, NULL, "A2A 0.3, JSON-RPC: objects tagged by kind");
+CODEC(03_rest, dgm_a2a_03_rest_name, 03_REST, false, NULL,
+      "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto");
 
 const dgm_shape *dgm_a2a_shape(const dgm_codec *codec, dgm_object_kind kind)
 {
