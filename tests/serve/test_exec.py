@@ -259,7 +259,7 @@ def _():
             h.until("WORKING")
         refused = alice.send("x").task
         same(refused["status"]["state"], "TASK_STATE_FAILED", "alice's third")
-        check("wait for a task to end, or cancel one" in json.dumps(refused), refused)
+        check("wait for one to end, or cancel one" in json.dumps(refused), refused)
         with bob.stream("x") as events:
             events.until("WORKING")
         for h in held:

@@ -396,6 +396,14 @@ def _():
         same(m["metadata"].get("aion:network"), kept, token)
 
 
+@setting("tokens.role", "operators may read traces, other callers may not")
+def _():
+    refuses({"tokens": [{"token": "t", "principal": "p", "role": "root"}]}, "role")
+    s = serve({"tokens": [{"token": "t", "principal": "p"}, {"token": "o", "principal": "p", "role": "operator"}]}, "demo")
+    for token, status in ("t", 403), ("o", 200):
+        same(ask(s.address, "GET", "/debug/tasks/x/trace", None, [("Authorization", f"Bearer {token}")]).status, status, token)
+
+
 TOKEN_FILE = os.path.join(folder(), "token")
 with open(TOKEN_FILE, "w", encoding="utf-8") as f:
     f.write("from-a-file\n")
