@@ -56,7 +56,7 @@ void dgm_to_internal(dgm_events_to_records *m, dgm_internal *e);
 dgm_message *dgm_to_agent_message(dgm_events_to_records *m, dgm_str id, dgm_part part);
 
 /* events_to_records_items.c */
-/* The item of that id; a new one if there is none. */
+/* Finds the item with this id, or adds one. */
 struct to_item *dgm_to_open(dgm_events_to_records *m, dgm_map *map, dgm_str id);
 struct to_item *dgm_to_find(const dgm_events_to_records *m, const dgm_map *map, dgm_str id);
 void dgm_to_start_text(dgm_events_to_records *m, const dgm_canon_event *e);

@@ -77,10 +77,11 @@ void dgm_to_flush(dgm_events_to_records *m)
 
 /* ---- text ----------------------------------------------------------------------------------------------------- */
 
-/* anew: instead of what the artifact has. */
-static void chunk(dgm_events_to_records *m, struct to_item *it, dgm_str text, bool last, bool anew)
+/* replaces: the text replaces the parts that the artifact has. */
+static void chunk(dgm_events_to_records *m, struct to_item *it, dgm_str text, bool last,
+                  bool replaces)
 {
-    bool append = !anew && dgm_map_get(&m->artifacts, it->artifact_id);
+    bool append = !replaces && dgm_map_get(&m->artifacts, it->artifact_id);
     dgm_part part = {.kind = DGM_PART_TEXT, .content = text.p ? text : DGM_STR("")};
     dgm_artifact_update u = {
         .task_id = m->task_id,

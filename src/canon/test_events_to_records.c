@@ -1,5 +1,5 @@
 /*
- * test_events_to_records.c - canonical events as A2A's. Most stories are told in A2A, become canonical events, and come
+ * test_events_to_records.c - canonical events as A2A's. Most tests start with A2A events, which become canonical events, and come
  * back: what must come back is what was told, in the words of our own agents.
  */
 #include "canon/events_to_messages.h"

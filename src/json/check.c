@@ -94,7 +94,7 @@ static dgm_code check_member(yyjson_val *v, const dgm_json_rule *rule, const dgm
     return yyjson_is_obj(v) && rule->of ? check_all_members(v, rule->of, at, err) : DGM_OK;
 }
 
-/* The row of that name; the length of the table: there is none. */
+/* Index of the row with this name; the length of the table if no row has it. */
 static size_t check_row(const dgm_json_rule *rules, dgm_str name)
 {
     size_t i = 0;

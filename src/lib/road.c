@@ -87,12 +87,13 @@ static dgm_code complete_snapshot(dgm_road *road, const dgm_canon_event *event)
     for (size_t i = 0; i < changed->n; i++)
         dgm_canon_fold_set_text(road->fold, changed->at[i].id, changed->at[i].content.text);
     if (dgm_canon_fold_is_over(road->fold)) {
-        dgm_canon_messages anew = {dgm_new_n(a, dgm_canon_message, changed->n), changed->n};
-        for (size_t i = 0; i < anew.n; i++) {
-            anew.at[i] = changed->at[i];
-            anew.at[i].id = dgm_arena_printf(a, "%.*s-final", DGM_P(changed->at[i].id));
+        dgm_canon_messages changed_messages = {dgm_new_n(a, dgm_canon_message, changed->n),
+                                               changed->n};
+        for (size_t i = 0; i < changed_messages.n; i++) {
+            changed_messages.at[i] = changed->at[i];
+            changed_messages.at[i].id = dgm_arena_printf(a, "%.*s-final", DGM_P(changed->at[i].id));
         }
-        return dgm_messages_to_events(a, &anew, &road->params.target.mint, false,
+        return dgm_messages_to_events(a, &changed_messages, &road->params.target.mint, false,
                                       (dgm_canon_sink){on_passed, road});
     }
     all.snapshot.messages = dgm_canon_fold_messages(road->fold, a);

@@ -13,7 +13,7 @@ static void name_request(dgm_http_exchange *x)
     dgm_front_note *note = dgm_front_note_of(x);
     char uuid[DGM_UUID_CHARS + 1];
     if (dgm_http_header_of(dgm_http_request_of(x), DGM_STR("x-request-id")).n)
-        return; /* it is the caller's name that is told */
+        return; /* the response repeats the caller's own request id */
     dgm_http_header *also = dgm_new(dgm_http_arena(x), dgm_http_header);
     dgm_uuid7(uuid);
     *also = (dgm_http_header){

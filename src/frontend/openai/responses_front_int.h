@@ -100,7 +100,7 @@ struct responses_turn {
     const yyjson_val *request; /* as it is stored; NULL: it is not stored */
     dgm_log *log;
     uint64_t first_seq;
-    /* Of a turn that is told to the caller who began it. question_seed: see openai_question.h; empty: it is not needed. */
+    /* Of a turn whose stream goes to the caller who started it. question_seed: see openai_question.h; empty: it is not needed. */
     dgm_str question_seed;
     uint32_t turn;
 };
