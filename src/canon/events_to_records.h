@@ -46,4 +46,11 @@ dgm_code dgm_events_to_records_end(dgm_events_to_records *m, dgm_err *err);
 bool dgm_to_message(dgm_arena *a, const dgm_canon_message *from, dgm_mint *mint,
                     dgm_message *ret_message);
 
+/* The messages of a request as the one message that A2A sends: those after the assistant's last one, joined, with the
+ * id and the role of the last. At least the last message is sent. */
+void dgm_messages_to_send(dgm_arena *a, const dgm_canon_messages *messages, dgm_mint *mint,
+                          dgm_message *ret_message);
+/* The index after the assistant's last message; 0: there is no such message. */
+size_t dgm_messages_tail(const dgm_canon_messages *messages);
+
 DGM_DEFINE_AUTO(dgm_events_to_records, dgm_events_to_records_free)

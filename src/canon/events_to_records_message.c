@@ -115,6 +115,35 @@ bool dgm_to_message(dgm_arena *a, const dgm_canon_message *from, dgm_mint *mint,
     return true;
 }
 
+size_t dgm_messages_tail(const dgm_canon_messages *messages)
+{
+    size_t i = messages->n;
+    while (i && messages->at[i - 1].role != DGM_CANON_ASSISTANT)
+        i--;
+    return i;
+}
+
+void dgm_messages_to_send(dgm_arena *a, const dgm_canon_messages *messages, dgm_mint *mint,
+                          dgm_message *ret_message)
+{
+    dgm_message m = {.role = DGM_ROLE_USER}, one;
+    size_t i = dgm_messages_tail(messages);
+    for (i = i < messages->n ? i : messages->n - (i > 0); i < messages->n; i++) {
+        if (!dgm_to_message(a, &messages->at[i], mint, &one))
+            continue;
+        m.role = one.role;
+        m.message_id = one.message_id;
+        m.metadata = one.metadata;
+        for (size_t k = 0; k < one.parts.n; k++) {
+            m.parts.at = dgm_list_grow(a, m.parts.at, m.parts.n, sizeof *m.parts.at);
+            m.parts.at[m.parts.n++] = one.parts.at[k];
+        }
+    }
+    if (!m.message_id.n)
+        m.message_id = dgm_mint_id(mint, a);
+    *ret_message = m;
+}
+
 /* ---- usage ---------------------------------------------------------------------------------------------- */
 
 void dgm_to_usage(dgm_events_to_records *m, const dgm_canon_usages *usages)

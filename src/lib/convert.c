@@ -69,12 +69,12 @@ static inline dgm_code convert_value(dgm_converter *c, const struct input *in, d
 {
     dgm_code rc;
     /* A stream of events stays what it was; A2A's spellings may change. */
-    if (c->from_any && !(c->road && c->from->canon)) {
+    if (c->from_any && !(c->stream && c->from->canon)) {
         const dgm_format *found = dgm_format_recognise(in->value, c->from);
         if (!found)
             return dgm_fail(r->err, DGM_BAD_PARAMS, in->at,
                             "cannot detect the format: set it with --from");
-        if (c->road && !found->a2a && (rc = dgm_convert_end_road(c, r->err)))
+        if (c->stream && !found->a2a && (rc = dgm_convert_end_stream(c, r->err)))
             return rc;
         c->from = found;
     }
@@ -201,8 +201,8 @@ static dgm_code convert_all(dgm_converter *c, const struct input *in, dgm_reader
     dgm_code rc = array ? convert_array(c, in, r) : convert_value(c, in, r);
     if (rc || !in->item->alone)
         return rc;
-    rc = dgm_convert_end_road(c, r->err);
-    if (!rc && open && !array && c->framing == DGM_FRAMING_ARRAY && c->over_road)
+    rc = dgm_convert_end_stream(c, r->err);
+    if (!rc && open && !array && c->framing == DGM_FRAMING_ARRAY && c->over_events)
         unlist(c, before);
     return rc;
 }
@@ -242,8 +242,8 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
 {
     dgm_code rc;
     if (item->done) { /* OpenAI's end of stream */
-        if (c->road)
-            dgm_road_done(c->road);
+        if (c->stream)
+            dgm_stream_done(c->stream);
         return DGM_OK;
     }
     dgm_arena_reset(c->arena);
@@ -268,7 +268,7 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
     }
     if (c->losses)
         dgm_loss_watch_end(c->losses, &r);
-    c->keeps_deep = c->look_deep && c->road;
+    c->keeps_deep = c->look_deep && c->stream;
     return rc;
 }
 
@@ -364,7 +364,8 @@ void dgm_converter_free(dgm_converter *c)
 {
     if (!c)
         return;
-    dgm_road_free(c->road);
+    dgm_stream_free(c->stream);
+    dgm_loss_writing_free(c->loss_writing);
     dgm_loss_watch_free(c->losses);
     dgm_frames_done(&c->frames);
     dgm_agui_proto_done(&c->proto);
@@ -391,7 +392,7 @@ dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err)
     if (!rc)
         rc = dgm_agui_proto_end(&c->proto, &c->err);
     c->out.max = c->out.n + DGM_MAX_OUTPUT_BYTES;
-    if (!rc && !(rc = dgm_convert_end_road(c, &c->err)))
+    if (!rc && !(rc = dgm_convert_end_stream(c, &c->err)))
         rc = check_output(c, &c->err);
     if (!rc && !c->n_in && dgm_frames_what(&c->frames) != DGM_FRAMES_SSE)
         rc = dgm_fail(&c->err, DGM_PARSE, NULL, "expected JSON or server-sent events, got nothing");

@@ -1,11 +1,12 @@
 /*
- * lib/convert_canon.c - values over a road: which form they have, what becomes of it, who shares one.
+ * lib/convert_canon.c - values through canonical events: which form they have, and which stream converts them.
  *
- * The values of a stream, and the elements of an array, are pieces of one story and share a road, which
- * ends with them. A request, a response, a message among lines has a road of its own.
+ * The values of a stream, and the elements of an array, belong together: one dgm_stream converts all of them. A request,
+ * a response and a message among lines have a dgm_stream of their own.
  */
 #include "lib/convert_int.h"
 #include "wire/a2a/a2a.h"
+#include "wire/a2a/a2a_encode.h"
 
 #include <stdio.h>
 
@@ -81,11 +82,11 @@ static dgm_form out_form(const dgm_converter *c, dgm_form in)
     return in;
 }
 
-/* ---- roads ------------------------------------------------------------------------------------------------- */
+/* ---- streams ----------------------------------------------------------------------------------------------- */
 
 static void settle(dgm_converter *c, const struct input *in, dgm_form out, bool shared)
 {
-    if (in->item->alone) /* how many frames it gives, it will show: see dgm_convert_end_road */
+    if (in->item->alone) /* how many frames it gives, it will show: see dgm_convert_end_stream */
         settle_framing(c, true, true);
     else if (shared && out != DGM_FORM_EVENTS) /* of a whole stream */
         settle_framing(c, true, out == DGM_FORM_MESSAGES);
@@ -100,45 +101,53 @@ enum share {
     SHARED, /* those of a stream or an array */
 };
 
-static dgm_road *open_road(dgm_converter *c, const struct input *in, dgm_form form,
-                           enum share share)
+static dgm_stream *open_stream(dgm_converter *c, const struct input *in, dgm_form form,
+                               enum share share)
 {
     dgm_form out = out_form(c, form);
     bool shared = share == SHARED, piece = share == PIECE && out == DGM_FORM_EVENTS;
     bool run = in->in_stream || form == DGM_FORM_RESPONSE || out == DGM_FORM_RESPONSE;
     dgm_mint mint = c->mint;
+    if (c->losses && !c->loss_writing)
+        c->loss_writing = dgm_loss_writing_new(c->losses, c->to);
     mint.seed[0] += c->n_in;
     dgm_mint_seed(&mint, in->item->text);
     bool compact = c->compact == DGM_COMPACT_ALWAYS ||
                    (c->compact == DGM_COMPACT_DOCUMENTS && in->item->alone && c->from != c->to);
-    dgm_road_params params = {
-        .target = {.to = c->to,
-                   .form = out,
-                   .fragment = !run,
+    dgm_stream_options options = {
+        .to = c->to->canon ? c->to->canon : dgm_a2a_canon_codec(c->to->a2a),
+        .form = out,
+        .params = {.fragment = !run,
                    .alone = in->item->alone && !in->in_list,
-                   .mint = mint,
-                   .sink = {on_frame, c},
-                   .losses = c->from == c->to ? NULL : c->losses},
+                   .usage = true,
+                   .mint = mint},
+        .records = {.answer_source = c->status_is_answer ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO,
+                    .fragment = !run,
+                    .say_history = !run || out == DGM_FORM_MESSAGES || out == DGM_FORM_REQUEST,
+                    .many_turns = shared,
+                    .open_end = piece,
+                    .complete = true,
+                    .trusted = true},
+        .many_tasks = true,
         .compact = out == DGM_FORM_EVENTS && !piece && compact,
         .compact_simple = compact,
-        .status_is_answer = c->status_is_answer,
-        .say_history = !run || out == DGM_FORM_MESSAGES || out == DGM_FORM_REQUEST,
-        .many_turns = shared,
-        .open_end = piece,
+        .sink = {on_frame, c},
     };
+    if (c->losses && c->from != c->to)
+        dgm_loss_writing_observe(c->loss_writing, &options);
     settle(c, in, out, shared);
-    c->over_road = true;
+    c->over_events = true;
     c->stream_written = c->stream_written || out == DGM_FORM_EVENTS;
-    return dgm_road_new(&params);
+    return dgm_stream_new(&options);
 }
 
-dgm_code dgm_convert_end_road(dgm_converter *c, dgm_err *err)
+dgm_code dgm_convert_end_stream(dgm_converter *c, dgm_err *err)
 {
-    if (!c->road)
+    if (!c->stream)
         return DGM_OK;
-    dgm_code rc = dgm_road_end(c->road, err);
-    dgm_road_free(c->road);
-    c->road = NULL;
+    dgm_code rc = dgm_stream_end(c->stream, err);
+    dgm_stream_free(c->stream);
+    c->stream = NULL;
     return rc;
 }
 
@@ -174,12 +183,13 @@ static dgm_code no_conversation(dgm_reader *r, const dgm_converter *c, const dgm
                     c->to->name, dgm_object_kind_name(o->kind));
 }
 
-static dgm_code feed_object(dgm_converter *c, dgm_road *road, const dgm_object *o, dgm_reader *r)
+static dgm_code feed_object(dgm_converter *c, dgm_stream *stream, const dgm_object *o,
+                            dgm_reader *r)
 {
     dgm_event event = {.any = o->it};
     switch (o->kind) {
-    case DGM_OBJECT_SEND_REQUEST: return dgm_road_send_request(road, r->arena, o->it, r->err);
-    case DGM_OBJECT_ERROR: return dgm_road_error(road, r->arena, o->it, r->err);
+    case DGM_OBJECT_SEND_REQUEST: return dgm_stream_send_request(stream, r->arena, o->it, r->err);
+    case DGM_OBJECT_ERROR: return dgm_stream_error(stream, r->arena, o->it, r->err);
     case DGM_OBJECT_STREAM_RESPONSE:
     case DGM_OBJECT_SEND_RESPONSE: event = *(const dgm_event *)o->it; break;
     case DGM_OBJECT_MESSAGE: event.kind = DGM_EVENT_MESSAGE; break;
@@ -190,7 +200,7 @@ static dgm_code feed_object(dgm_converter *c, dgm_road *road, const dgm_object *
     case DGM_OBJECT_EMPTY: return DGM_OK;
     default: return no_conversation(r, c, o);
     }
-    return dgm_road_event(road, &event, r->err);
+    return dgm_stream_record(stream, &event, r->err);
 }
 
 static bool is_message(const dgm_object *o)
@@ -218,15 +228,15 @@ static bool begins_log(const dgm_converter *c, const dgm_object *first)
            dgm_frames_what(&c->frames) != DGM_FRAMES_SSE;
 }
 
-static dgm_road *open_stream(dgm_converter *c, const struct input *in, dgm_form form,
-                             const dgm_object *first)
+static dgm_stream *open_for_object(dgm_converter *c, const struct input *in, dgm_form form,
+                                   const dgm_object *first)
 {
     struct input as = *in;
     as.in_stream = in->in_stream && !begins_log(c, first);
-    return open_road(c, &as, form,
-                     !in->item->alone || in->in_list ? SHARED
-                     : is_message(first)             ? PIECE
-                                                     : OWN);
+    return open_stream(c, &as, form,
+                       !in->item->alone || in->in_list ? SHARED
+                       : is_message(first)             ? PIECE
+                                                       : OWN);
 }
 
 static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_reader *r)
@@ -242,20 +252,20 @@ static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_rea
             frame.object = (dgm_object){DGM_OBJECT_MESSAGE, request->message};
     }
     dgm_form form = form_of_object(&frame.object, in->in_stream);
-    bool direct = !c->road && c->to->direct && !c->as && begins_log(c, &frame.object);
+    bool direct = !c->stream && c->to->direct && !c->as && begins_log(c, &frame.object);
     if (c->losses && in->value)
         dgm_loss_watch_a2a(c->losses, direct ? DGM_LOSS_DIRECT : DGM_LOSS_READING, c->from, c->to,
                            in->value, &frame);
     if (direct)
         return dgm_convert_to_chat(c, in, &frame, r);
-    dgm_auto(dgm_road_free) dgm_road *own = NULL;
+    dgm_auto(dgm_stream_free) dgm_stream *own = NULL;
     if (form == DGM_FORM_REQUEST)
-        own = open_road(c, in, form, OWN);
-    else if (!c->road)
-        c->road = open_stream(c, in, form, &frame.object);
-    rc = feed_object(c, own ? own : c->road, &frame.object, r);
+        own = open_stream(c, in, form, OWN);
+    else if (!c->stream)
+        c->stream = open_for_object(c, in, form, &frame.object);
+    rc = feed_object(c, own ? own : c->stream, &frame.object, r);
     if (!rc && own)
-        rc = dgm_road_end(own, r->err);
+        rc = dgm_stream_end(own, r->err);
     if (rc && r->err)
         dgm_convert_respell(r->err, &frame, c->from->a2a);
     return rc;
@@ -263,20 +273,20 @@ static dgm_code convert_object(dgm_converter *c, const struct input *in, dgm_rea
 
 /* ---- the others -------------------------------------------------------------------------------------------- */
 
-static dgm_code convert_messages(dgm_converter *c, dgm_road *road, const struct input *in,
+static dgm_code convert_messages(dgm_converter *c, dgm_stream *stream, const struct input *in,
                                  dgm_reader *r)
 {
     dgm_canon_messages messages;
     dgm_code rc = c->from->canon->read_messages(r, in->value, in->at, &messages);
-    return rc ? rc : dgm_road_messages(road, &messages, r->err);
+    return rc ? rc : dgm_stream_messages(stream, &messages, r->err);
 }
 
-static dgm_code convert_request(dgm_converter *c, dgm_road *road, const struct input *in,
+static dgm_code convert_request(dgm_converter *c, dgm_stream *stream, const struct input *in,
                                 dgm_reader *r)
 {
     dgm_canon_input input = {0};
     dgm_code rc = c->from->canon->read_request(r, in->value, in->at, &input);
-    return rc ? rc : dgm_road_request(road, &input, r->err);
+    return rc ? rc : dgm_stream_request(stream, &input, r->err);
 }
 
 static dgm_code convert_other(dgm_converter *c, const struct input *in, dgm_reader *r)
@@ -286,22 +296,22 @@ static dgm_code convert_other(dgm_converter *c, const struct input *in, dgm_read
     dgm_code rc;
     codec->recognise(in->value, &form);
     if (codec->streams_messages && form == DGM_FORM_MESSAGES &&
-        (c->road || (in->in_stream && dgm_frames_what(&c->frames) == DGM_FRAMES_SSE)))
+        (c->stream || (in->in_stream && dgm_frames_what(&c->frames) == DGM_FRAMES_SSE)))
         form = DGM_FORM_EVENTS;
     bool messages = form == DGM_FORM_MESSAGES && codec->read_messages;
     bool request = form == DGM_FORM_REQUEST && codec->read_request;
     if (c->losses)
         dgm_loss_watch_canon(c->losses, c->from, c->to, in->value, form);
     if (form == DGM_FORM_EVENTS) {
-        if (!c->road)
-            c->road = open_road(c, in, form, !in->item->alone || in->in_list ? SHARED : OWN);
-        return dgm_road_value(c->road, codec, r, in->value);
+        if (!c->stream)
+            c->stream = open_stream(c, in, form, !in->item->alone || in->in_list ? SHARED : OWN);
+        return dgm_stream_value(c->stream, codec, r, in->value);
     }
-    dgm_auto(dgm_road_free) dgm_road *own = open_road(c, in, form, OWN);
+    dgm_auto(dgm_stream_free) dgm_stream *own = open_stream(c, in, form, OWN);
     rc = messages  ? convert_messages(c, own, in, r)
          : request ? convert_request(c, own, in, r)
-                   : dgm_road_value(own, codec, r, in->value);
-    return rc ? rc : dgm_road_end(own, r->err);
+                   : dgm_stream_value(own, codec, r, in->value);
+    return rc ? rc : dgm_stream_end(own, r->err);
 }
 
 /* ---- values ------------------------------------------------------------------------------------------------ */
@@ -356,11 +366,11 @@ bool dgm_convert_canon_array(dgm_converter *c, struct input *in, dgm_reader *r, 
         if (!from->canon->recognise(e, &form) || form != DGM_FORM_MESSAGES)
             return false;
     }
-    dgm_auto(dgm_road_free) dgm_road *road = open_road(c, in, DGM_FORM_MESSAGES, SHARED);
+    dgm_auto(dgm_stream_free) dgm_stream *stream = open_stream(c, in, DGM_FORM_MESSAGES, SHARED);
     if (c->losses)
         dgm_loss_watch_canon(c->losses, c->from, c->to, in->value, DGM_FORM_MESSAGES);
-    *ret_rc = convert_messages(c, road, in, r);
+    *ret_rc = convert_messages(c, stream, in, r);
     if (!*ret_rc)
-        *ret_rc = dgm_road_end(road, r->err);
+        *ret_rc = dgm_stream_end(stream, r->err);
     return true;
 }

@@ -2,15 +2,15 @@
 #pragma once
 
 #include "lib/loss_watch.h"
-#include "lib/road.h"
 #include "wire/agui/agui_proto.h"
 #include "wire/frames/frames.h"
+#include "wire/stream.h"
 
 struct dgm_converter {
     const dgm_format *from; /* as asked for, or as told by the input so far */
     const dgm_format *to;   /* NULL: as `from`, once that is known */
     bool from_any, settled;
-    bool between_a2a;    /* and nothing else was asked for: the shortest road */
+    bool between_a2a;    /* and nothing else was asked for: the shortest path */
     dgm_framing framing; /* as asked for; AUTO until the first value shows what the input is */
     dgm_object_kind object;
     dgm_form as;
@@ -30,12 +30,13 @@ struct dgm_converter {
     bool look_deep;  /* the input nests so deep that the output might be too deep to be read */
     bool too_deep;   /* and it is */
     bool failed;
-    bool over_road;         /* something went through canonical events */
-    bool stream_written;    /* events of the target: its mark of the end follows them */
-    dgm_road *road;         /* what the values of a stream, or of an array, go over together */
-    bool keeps_deep;        /* it may hold values that nest deep */
-    dgm_err err;            /* that made it fail */
-    dgm_loss_watch *losses; /* NULL: not requested */
+    bool over_events;               /* something went through canonical events */
+    bool stream_written;            /* events of the target: its mark of the end follows them */
+    dgm_stream *stream;             /* of the values of a stream, or of an array */
+    bool keeps_deep;                /* it may hold values that nest deep */
+    dgm_err err;                    /* that made it fail */
+    dgm_loss_watch *losses;         /* NULL: not requested */
+    dgm_loss_writing *loss_writing; /* NULL: not yet needed */
 };
 
 /* One value of the input. */
@@ -89,7 +90,7 @@ static inline void end_value(dgm_converter *c)
 
 /* ---- values ------------------------------------------------------------------------------------ */
 
-/* convert_a2a.c: between spellings of A2A, and over the direct road. */
+/* convert_a2a.c: between spellings of A2A, and the direct path. */
 dgm_code dgm_convert_decode(dgm_converter *c, const struct input *in, dgm_reader *r,
                             dgm_frame *ret_frame);
 dgm_code dgm_convert_a2a(dgm_converter *c, const struct input *in, dgm_reader *r);
@@ -116,5 +117,5 @@ dgm_code dgm_convert_write_a2a(dgm_converter *c, const struct input *in, const d
 dgm_code dgm_convert_canon(dgm_converter *c, const struct input *in, dgm_reader *r);
 /* A whole array, if its elements belong together; false: they go one by one. */
 bool dgm_convert_canon_array(dgm_converter *c, struct input *in, dgm_reader *r, dgm_code *ret_rc);
-/* What the values so far went over together ends. */
-dgm_code dgm_convert_end_road(dgm_converter *c, dgm_err *err);
+/* Ends the stream of the values so far. */
+dgm_code dgm_convert_end_stream(dgm_converter *c, dgm_err *err);

@@ -10,6 +10,7 @@
 
 #include "lib/formats.h"
 #include "wire/frames/frames.h"
+#include "wire/stream.h"
 
 typedef enum dgm_loss_path {
     DGM_LOSS_A2A,     /* one dialect of A2A to another */
@@ -44,14 +45,13 @@ void dgm_loss_watch_canon(dgm_loss_watch *w, const dgm_format *from, const dgm_f
 /* A canonical event came out of the value. */
 void dgm_loss_watch_passed(dgm_loss_watch *w);
 
-/* loss_writing.c: what one target (target.h) writes, in AG-UI's names. */
+/* loss_writing.c: what streams (wire/stream.h) write, in AG-UI's names. */
 typedef struct dgm_loss_writing dgm_loss_writing;
 
 dgm_loss_writing *dgm_loss_writing_new(dgm_loss_watch *w, const dgm_format *to);
 void dgm_loss_writing_free(dgm_loss_writing *l); /* NULL is fine */
-void dgm_loss_writing_event(dgm_loss_writing *l, const dgm_canon_event *event);
-void dgm_loss_writing_messages(dgm_loss_writing *l, const dgm_canon_messages *messages);
-void dgm_loss_writing_request(dgm_loss_writing *l, const dgm_canon_input *input);
+/* Sets the hooks of a stream. */
+void dgm_loss_writing_observe(dgm_loss_writing *l, dgm_stream_options *options);
 /* For it: a value in AG-UI's names. */
 void dgm_loss_watch_written(dgm_loss_watch *w, const dgm_format *to, yyjson_val *value,
                             dgm_form form);

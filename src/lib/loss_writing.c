@@ -48,24 +48,35 @@ void dgm_loss_writing_free(dgm_loss_writing *l)
     free(l);
 }
 
-/* A value that cannot be encoded is an error of the conversion, which reports it. */
-void dgm_loss_writing_event(dgm_loss_writing *l, const dgm_canon_event *event)
+static dgm_code on_passed_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
-    dgm_err ignored = {0};
-    l->form = DGM_FORM_EVENTS;
-    dgm_codec_agui.encoder_feed(l->encoder, event, &ignored);
+    dgm_loss_watch_passed(((dgm_loss_writing *)arg)->watch);
+    return dgm_canon_emit(next, event);
 }
 
-void dgm_loss_writing_messages(dgm_loss_writing *l, const dgm_canon_messages *messages)
+/* A value that cannot be encoded is an error of the conversion, which reports it. */
+static dgm_code on_written_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
+    dgm_loss_writing *l = arg;
+    dgm_err ignored = {0};
+    l->form = DGM_FORM_EVENTS;
+    dgm_loss_watch_passed(l->watch);
+    dgm_codec_agui.encoder_feed(l->encoder, event, &ignored);
+    return dgm_canon_emit(next, event);
+}
+
+static void on_written_messages(void *arg, const dgm_canon_messages *messages)
+{
+    dgm_loss_writing *l = arg;
     dgm_err ignored = {0};
     l->form = DGM_FORM_MESSAGES;
     dgm_codec_agui.write_messages(messages, &l->stream, (dgm_frame_sink){on_written_frame, l},
                                   &ignored);
 }
 
-void dgm_loss_writing_request(dgm_loss_writing *l, const dgm_canon_input *input)
+static void on_written_request(void *arg, const dgm_canon_input *input)
 {
+    dgm_loss_writing *l = arg;
     dgm_err ignored = {0};
     dgm_buf text;
     dgm_buf_init(&text, DGM_MAX_OUTPUT_BYTES);
@@ -74,4 +85,13 @@ void dgm_loss_writing_request(dgm_loss_writing *l, const dgm_canon_input *input)
     if (!dgm_codec_agui.write_request(&w, input, &l->stream, &ignored) && !text.over)
         on_written_frame(l, (dgm_str){0}, dgm_buf_str(&text));
     dgm_buf_done(&text);
+}
+
+void dgm_loss_writing_observe(dgm_loss_writing *l, dgm_stream_options *options)
+{
+    bool events = options->form == DGM_FORM_EVENTS || options->form == DGM_FORM_RESPONSE;
+    options->on_event = events ? on_written_event : on_passed_event;
+    options->on_messages = on_written_messages;
+    options->on_request = on_written_request;
+    options->arg = l;
 }

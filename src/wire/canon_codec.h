@@ -29,6 +29,7 @@ typedef struct dgm_frame_sink {
 
 typedef struct dgm_stream_params {
     bool old_peer; /* ag-ui: of before 1.0 */
+    bool alone;    /* a2a: a message is written by itself, not as an event of a stream */
     bool fragment; /* no whole run: begin and end nothing that is not in it */
     bool whole;    /* encoders: the response, not its events */
     /* Decoders of ag-ui-simple and responses-simple: all events are compacted before they are decoded. */
@@ -74,6 +75,8 @@ typedef struct dgm_canon_codec {
     const char *stream_end;
     /* Its readers build messages of events: snapshots must have them all (dgm_records_params). */
     bool builds_messages;
+    /* Its encoder handles snapshots itself (A2A). */
+    bool own_snapshots;
     /* Its frames are bytes that follow one another as they are: no JSON, in no other framing. */
     bool binary;
     /* Its streams hold whole messages beside their pieces: there they are events. */

@@ -19,13 +19,8 @@
 
 struct cut cut_messages(dgm_arena *a, const dgm_canon_messages *messages)
 {
-    struct cut cut = {0};
-    for (size_t i = 0; i < messages->n; i++) {
-        if (messages->at[i].role == DGM_CANON_ASSISTANT) {
-            cut.tail = i + 1;
-            cut.has_assistant = true;
-        }
-    }
+    struct cut cut = {.tail = dgm_messages_tail(messages)};
+    cut.has_assistant = cut.tail > 0;
     for (size_t i = cut.tail; i < messages->n; i++) {
         if (messages->at[i].role != DGM_CANON_TOOL)
             continue;

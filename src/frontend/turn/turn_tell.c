@@ -1,7 +1,7 @@
 /*
  * frontend/turn/turn_tell.c - a turn, told from its first record on.
  *
- *   log ─► record ─► dgm_records_to_events ─► canonical events ─► the frontend's hook ─► encoder ─► frames ─► socket
+ *   log ─► record ─► dgm_stream (wire/stream.h), with the frontend's hook ─► frames ─► socket
  *
  * Nothing here depends on when it is told or to whom: ids are made of the task's and the turn's, times are the
  * records'. Who comes back gets the same frames, and what was told before is left out. All that is there is
@@ -10,6 +10,7 @@
 #include "canon/copy.h"
 #include "frontend/turn/turn_int.h"
 #include "wire/sse/sse.h"
+#include "wire/stream.h"
 
 #include <stdlib.h>
 
@@ -21,8 +22,7 @@ struct telling {
     dgm_tell t; /* its strings are copies (dgm_http_keep_text); its messages are in `before` */
     dgm_arena *before; /* until the encoder has copied them; NULL: there are none */
     dgm_log_reader *reader;
-    dgm_records_to_events *from;
-    void *encoder;
+    dgm_stream *stream;      /* NULL: no record was read yet */
     struct scratch *scratch; /* while frames are put */
     dgm_buf whole;
     dgm_timer *timer; /* of its own memory: closing it takes longer than the exchange lives */
@@ -102,13 +102,7 @@ static void flush(struct telling *g)
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-static dgm_code encode(void *arg, const dgm_canon_event *event)
-{
-    struct telling *g = arg;
-    return g->t.codec->encoder_feed(g->encoder, event, NULL);
-}
-
-static dgm_code on_event(void *arg, const dgm_canon_event *event)
+static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     struct telling *g = arg;
     dgm_canon_event timed;
@@ -122,8 +116,7 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event)
         timed.run_error.code = DGM_STR("server_shutdown");
         timed.run_error.message = DGM_STR("the server is shutting down");
     }
-    return g->t.on_event ? g->t.on_event(g->t.arg, event, (dgm_canon_sink){encode, g})
-                         : encode(g, event);
+    return g->t.on_event ? g->t.on_event(g->t.arg, event, next) : dgm_canon_emit(next, event);
 }
 
 /* What the agent said cannot be told (a call without a name, ...): the run ends here for this reader. */
@@ -132,7 +125,7 @@ static void tell_fault(struct telling *g, const dgm_err *err)
     dgm_canon_event e = {.kind = DGM_CANON_RUN_ERROR};
     e.run_error.message = err->msg[0] ? dgm_str_from(err->msg) : DGM_STR("internal error");
     e.run_error.code = DGM_STR("failed");
-    on_event(g, &e);
+    on_event(g, &e, dgm_stream_encoder(g->stream));
 }
 
 /* What ids are derived from: the task's id; of a Message answer, which has no task, the message's. */
@@ -145,30 +138,33 @@ static dgm_str identity_of(struct telling *g, const dgm_record *first)
     return event.message->message_id;
 }
 
-static void make_encoder(struct telling *g, const dgm_record *first)
+static void open_stream(struct telling *g, const dgm_record *first)
 {
     dgm_stream_params params = g->t.params;
     dgm_str identity = identity_of(g, first);
     char turn[24];
     int n = snprintf(turn, sizeof turn, "/%u", first->head.turn);
-    params.whole = is_whole(g);
     params.now = first->head.time;
     params.task_id = g->t.task_id;
     params.no_task = first->head.kind == DGM_EVENT_MESSAGE;
     params.mint = (dgm_mint){{0}, 0, {0}};
     dgm_mint_seed(&params.mint, identity);
     dgm_mint_seed(&params.mint, (dgm_str){turn, (size_t)n});
-    g->encoder = g->t.codec->encoder_new(&params, (dgm_frame_sink){put_frame, g});
-    g->from = dgm_records_to_events_new(&(dgm_records_params){
-        .thread_id = g->t.thread_id,
-        .run_id = g->t.run_id,
-        .answer_source = g->t.answer_in_status ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO,
-        .whole_snapshots = g->t.codec->builds_messages,
-        .messages = g->t.messages,
-        .turn = first->head.turn,
-        .say_history = g->t.say_caller,
-        .trusted = true});
-    g->t.messages = (dgm_canon_messages){0}; /* dgm_records_to_events_new has copied them */
+    g->stream = dgm_stream_new(&(dgm_stream_options){
+        .to = g->t.codec,
+        .form = is_whole(g) ? DGM_FORM_RESPONSE : DGM_FORM_EVENTS,
+        .params = params,
+        .records = {.thread_id = g->t.thread_id,
+                    .run_id = g->t.run_id,
+                    .answer_source = g->t.answer_in_status ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO,
+                    .messages = g->t.messages,
+                    .turn = first->head.turn,
+                    .say_history = g->t.say_caller,
+                    .trusted = true},
+        .sink = {put_frame, g},
+        .on_event = on_event,
+        .arg = g});
+    g->t.messages = (dgm_canon_messages){0}; /* dgm_stream_new has copied them */
     dgm_arena_free(g->before);
     g->before = NULL;
 }
@@ -182,13 +178,12 @@ static bool is_callers(const dgm_event *e)
 
 static dgm_code tell_event(struct telling *g, const dgm_event *event, dgm_err *err)
 {
-    dgm_canon_sink sink = {on_event, g};
     if (!is_callers(event))
-        return dgm_records_to_events_feed(g->from, event, sink, err);
+        return dgm_stream_record(g->stream, event, err);
     if (!g->t.say_caller)
         return DGM_OK;
     dgm_event said = {.kind = DGM_EVENT_MESSAGE, .message = event->internal->message};
-    return dgm_records_to_events_feed(g->from, &said, sink, err);
+    return dgm_stream_record(g->stream, &said, err);
 }
 
 static void tell_record(struct telling *g, const dgm_record *r)
@@ -197,15 +192,15 @@ static void tell_record(struct telling *g, const dgm_record *r)
     dgm_err err = {0};
     g->seq = r->head.seq;
     g->time = r->head.time;
-    if (!g->encoder)
-        make_encoder(g, r);
+    if (!g->stream)
+        open_stream(g, r);
     dgm_arena_reset(g->scratch->arena);
     dgm_code rc = dgm_record_event(r, g->scratch->arena, &event, &err);
     if (!rc)
         rc = tell_event(g, &event, &err);
     if (rc)
         tell_fault(g, &err);
-    g->is_over = rc || dgm_records_to_events_is_over(g->from);
+    g->is_over = rc || dgm_stream_is_over(g->stream);
 }
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
@@ -215,11 +210,8 @@ static void let_go(struct telling *g)
 {
     dgm_log_reader_close(g->reader);
     g->reader = NULL;
-    if (g->encoder)
-        g->t.codec->encoder_free(g->encoder);
-    g->encoder = NULL;
-    dgm_records_to_events_free(g->from);
-    g->from = NULL;
+    dgm_stream_free(g->stream);
+    g->stream = NULL;
     dgm_arena_free(g->before);
     g->before = NULL;
     if (g->timer)
@@ -294,15 +286,15 @@ static void cut_short(struct telling *g)
 {
     dgm_err err = {0};
     g->shutting_down = true;
-    if (g->from)
-        dgm_records_to_events_end(g->from, (dgm_canon_sink){on_event, g}, &err);
+    if (g->stream)
+        dgm_stream_end_input(g->stream, &err);
     g->is_over = true;
 }
 
 static void finish(struct telling *g)
 {
-    if (g->encoder)
-        g->t.codec->encoder_end(g->encoder, NULL);
+    if (g->stream)
+        dgm_stream_end_output(g->stream, NULL);
     if (!is_whole(g)) {
         close_frame(g);
         end_stream(g);
@@ -314,9 +306,9 @@ static void finish(struct telling *g)
 static void caught_up(struct telling *g)
 {
     dgm_err err = {0};
-    if (!g->t.on_pause || !g->encoder)
+    if (!g->t.on_pause || !g->stream)
         return;
-    dgm_code rc = g->t.on_pause(g->t.arg, (dgm_canon_sink){encode, g});
+    dgm_code rc = g->t.on_pause(g->t.arg, dgm_stream_encoder(g->stream));
     g->t.on_pause = NULL;
     if (rc) {
         tell_fault(g, &err);
@@ -380,7 +372,7 @@ static struct telling *new_telling(dgm_http_exchange *x, const dgm_tell *t)
     g->t.task_id = keep(g, t->task_id);
     g->t.owner = (dgm_owner){keep(g, t->owner.tenant), keep(g, t->owner.principal)};
     g->t.params.model = keep(g, t->params.model);
-    g->t.params.task_id = (dgm_str){0}; /* make_encoder sets it */
+    g->t.params.task_id = (dgm_str){0}; /* open_stream sets it */
     g->t.headers = NULL;
     g->t.n_headers = 0;
     g->t.content_type = (dgm_str){0};
@@ -443,8 +435,8 @@ dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, 
     g.reader = dgm_log_reader_open(log, first_seq - 1, nothing, NULL);
     while (!g.is_over && !g.whole.over && (r = dgm_log_reader_next(g.reader)))
         tell_record(&g, r);
-    if (g.encoder)
-        tell->codec->encoder_end(g.encoder, NULL);
+    if (g.stream)
+        dgm_stream_end_output(g.stream, NULL);
     if (!g.whole.over && g.whole.n)
         payload = dgm_arena_dup(a, dgm_buf_str(&g.whole));
     let_go(&g);
