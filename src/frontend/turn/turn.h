@@ -2,7 +2,7 @@
  * frontend/turn/turn.h - what the frontends of AG-UI, OpenAI and the AI SDK share.
  *
  *   a request ── codec ──► canonical input ── dgm_turn_ask ──► a turn of a task      (turn_ask.c, turn_message.c)
- *   a turn's records ──► canonical events ── codec ──► frames ──► the caller         (turn_tell.c)
+ *   a turn's records ──► canonical events ── codec ──► frames ──► the caller         (turn_stream.c)
  *   a context's tasks ──► messages                                                   (turn_history.c)
  *
  * A turn is a row beside its task's log: it is told from its first record on, the same way every time, to

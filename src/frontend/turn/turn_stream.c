@@ -1,5 +1,5 @@
 /*
- * frontend/turn/turn_tell.c - a turn, told from its first record on.
+ * frontend/turn/turn_stream.c - a turn, told from its first record on.
  *
  *   log ─► record ─► dgm_stream (wire/stream.h), with the frontend's hook ─► frames ─► socket
  *
