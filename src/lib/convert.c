@@ -17,140 +17,62 @@ DGM_DEFINE_AUTO(dgm_converter, dgm_converter_free)
 
 /* ---- output ------------------------------------------------------------------------------------------- */
 
-void dgm_convert_begin_event(dgm_converter *c, dgm_str id, dgm_str event)
+void dgm_convert_settle_framing(dgm_converter *c, bool alone, bool list)
 {
-    if (id.p) {
-        dgm_buf_add_lit(&c->out, "id: ");
-        dgm_buf_add_str(&c->out, id);
-        dgm_buf_add_char(&c->out, '\n');
-    }
-    if (event.n) {
-        dgm_buf_add_lit(&c->out, "event: ");
-        dgm_buf_add_str(&c->out, event);
-        dgm_buf_add_char(&c->out, '\n');
-    }
-    dgm_buf_add_lit(&c->out, "data: ");
-}
-
-void dgm_convert_look_deep(dgm_converter *c)
-{
-    dgm_str value = {c->out.p + c->value_at, c->out.n - c->value_at};
-    c->too_deep = c->too_deep || dgm_json_depth_fault(value) < value.n;
+    if (c->framing == DGM_FRAMING_AUTO)
+        c->framing = !alone ? DGM_FRAMING_SSE : list ? DGM_FRAMING_ARRAY : DGM_FRAMING_JSON;
+    else if (c->framing == DGM_FRAMING_JSON && (!alone || list))
+        c->framing = DGM_FRAMING_ARRAY;
 }
 
 dgm_code dgm_convert_settle_target(dgm_converter *c, dgm_err *err)
 {
     c->to = c->to ? c->to : c->from;
     c->settled = true;
-    if (c->to->canon && c->to->canon->binary)
-        c->framing = DGM_FRAMING_LINES; /* and not even those: see on_frame */
-    c->between_a2a = c->to->a2a && !c->as && c->compact != DGM_COMPACT_ALWAYS;
-    return !c->as || dgm_format_has(c->to, c->as)
+    if (c->to->binary)
+        c->framing = DGM_FRAMING_LINES; /* and no line ends: see convert_on_frame() */
+    c->between_objects = c->to->encode && !c->as && c->compact != DGM_COMPACT_ALWAYS;
+    return !c->as || dgm_codec_has(c->to, c->as)
                ? DGM_OK
                : dgm_fail(err, DGM_BAD_REQUEST, NULL, "%s has no %s: --as another form, or none",
                           c->to->name, dgm_form_word(c->as));
 }
 
-static void end_output(dgm_converter *c)
+void dgm_convert_start_value(dgm_converter *c, dgm_str id, dgm_str event)
 {
-    const char *mark = c->to && c->to->canon && c->stream_written ? c->to->canon->stream_end : NULL;
-    if (c->framing == DGM_FRAMING_SSE && mark)
-        dgm_sse_put(&c->out, (dgm_str){0}, (dgm_str){0}, dgm_str_from(mark));
-    if (c->framing != DGM_FRAMING_ARRAY)
-        return;
-    if (!c->n_out)
-        dgm_buf_add_char(&c->out, '[');
-    dgm_buf_add_lit(&c->out, "]\n");
+    if (c->framing == DGM_FRAMING_SSE && id.p) {
+        dgm_buf_add_lit(&c->out, "id: ");
+        dgm_buf_add_str(&c->out, id);
+        dgm_buf_add_char(&c->out, '\n');
+    }
+    if (c->framing == DGM_FRAMING_SSE && event.n) {
+        dgm_buf_add_lit(&c->out, "event: ");
+        dgm_buf_add_str(&c->out, event);
+        dgm_buf_add_char(&c->out, '\n');
+    }
+    if (c->framing == DGM_FRAMING_SSE)
+        dgm_buf_add_lit(&c->out, "data: ");
+    else if (c->framing == DGM_FRAMING_ARRAY)
+        dgm_buf_add_char(&c->out, c->n_out ? ',' : '[');
+    c->n_out++;
+    c->value_at = c->out.n;
+}
+
+void dgm_convert_end_value(dgm_converter *c)
+{
+    if (c->look_deep) {
+        dgm_str value = {c->out.p + c->value_at, c->out.n - c->value_at};
+        c->too_deep = c->too_deep || dgm_json_depth_fault(value) < value.n;
+    }
+    if (c->framing == DGM_FRAMING_SSE) {
+        dgm_sse_escape_line_ends(&c->out, c->value_at);
+        dgm_buf_add_lit(&c->out, "\n\n");
+    } else if (c->framing != DGM_FRAMING_ARRAY) {
+        dgm_buf_add_char(&c->out, '\n');
+    }
 }
 
 /* ---- one value -------------------------------------------------------------------------------------------- */
-
-static inline dgm_code convert_value(dgm_converter *c, const struct input *in, dgm_reader *r)
-{
-    dgm_code rc;
-    /* A stream of events stays what it was; A2A's spellings may change. */
-    if (c->from_any && !(c->stream && c->from->canon)) {
-        const dgm_format *found = dgm_format_recognise(in->value, c->from);
-        if (!found)
-            return dgm_fail(r->err, DGM_BAD_PARAMS, in->at,
-                            "cannot detect the format: set it with --from");
-        if (c->stream && !found->a2a && (rc = dgm_convert_end_stream(c, r->err)))
-            return rc;
-        c->from = found;
-    }
-    if (!c->settled && (rc = dgm_convert_settle_target(c, r->err)))
-        return rc;
-    if (c->from->a2a && c->between_a2a) {
-        rc = dgm_convert_a2a(c, in, r);
-    } else if (dgm_convert_compact_a2a(c, in, r, &rc)) {
-        /* written */
-    } else if (!dgm_convert_is_direct(c, in)) {
-        rc = dgm_convert_canon(c, in, r);
-    } else if (c->from->a2a) {
-        rc = dgm_convert_a2a(c, in, r);
-    } else {
-        return dgm_convert_chat(c, in, r);
-    }
-    if (rc && in->at && r->err)
-        dgm_err_below(in->at, r->err);
-    return rc;
-}
-
-dgm_code dgm_convert_frame(dgm_converter *c, const struct input *in, dgm_reader *r)
-{
-    if (c->from->a2a && (c->between_a2a || c->to->a2a))
-        return dgm_convert_a2a(c, in, r);
-    return dgm_convert_is_direct(c, in) ? dgm_convert_a2a(c, in, r) : dgm_convert_canon(c, in, r);
-}
-
-/* 0.3 answers tasks/pushNotificationConfig/list with a bare array: that is one object. */
-static bool is_push_list(const dgm_converter *c, yyjson_val *v)
-{
-    yyjson_val *e;
-    size_t i, n;
-    if (c->object == DGM_OBJECT_PUSH_CONFIG_LIST)
-        return true;
-    if (c->object || !(c->from_any || c->from->a2a) || yyjson_arr_size(v) == 0)
-        return false;
-    yyjson_arr_foreach (v, i, n, e) {
-        if (!yyjson_is_obj(dgm_json_get(e, DGM_STR("pushNotificationConfig"))) ||
-            dgm_json_get(e, DGM_STR("name")))
-            return false;
-    }
-    return true;
-}
-
-/* An array that holds an update is a stream written down: its tasks and messages are events too. */
-static bool holds_updates(yyjson_val *v)
-{
-    yyjson_val *e;
-    size_t i, n;
-    yyjson_arr_foreach (v, i, n, e) {
-        yyjson_val *kind = dgm_json_get(e, DGM_STR("kind"));
-        if (yyjson_is_str(kind) && (dgm_str_is(dgm_json_str(kind), "status-update") ||
-                                    dgm_str_is(dgm_json_str(kind), "artifact-update")))
-            return true;
-        if (dgm_json_get(e, DGM_STR("statusUpdate")) || dgm_json_get(e, DGM_STR("artifactUpdate")))
-            return true;
-    }
-    return false;
-}
-
-/* Does it hold pieces of messages? Then only the elements together say what was said. */
-static bool holds_pieces(yyjson_val *v)
-{
-    yyjson_val *e;
-    size_t i, n;
-    yyjson_arr_foreach (v, i, n, e) {
-        yyjson_val *inner = dgm_json_get(e, DGM_STR("message"));
-        yyjson_val *metadata = dgm_json_get(inner ? inner : e, DGM_STR("metadata"));
-        yyjson_val *type = dgm_json_get(metadata, DGM_STR("canonical_type"));
-        if (yyjson_is_str(type) && (dgm_str_is(dgm_json_str(type), "TextMessageChunkEvent") ||
-                                    dgm_str_is(dgm_json_str(type), "ToolCallArgsEvent")))
-            return true;
-    }
-    return false;
-}
 
 static dgm_code convert_array(dgm_converter *c, const struct input *whole, dgm_reader *r)
 {
@@ -160,19 +82,19 @@ static dgm_code convert_array(dgm_converter *c, const struct input *whole, dgm_r
     size_t i, n;
     dgm_code rc = DGM_OK;
     in.in_list = true;
-    if (dgm_convert_canon_array(c, &in, r, &rc))
+    if (dgm_convert_message_array(c, &in, r, &rc))
         return rc;
-    in.in_stream = in.in_stream || holds_updates(array);
-    settle_framing(c, in.item->alone, true);
-    if (c->compact != DGM_COMPACT_NEVER && !in.in_stream && holds_pieces(array) &&
+    in.in_stream = in.in_stream || dgm_a2a_is_stream(array);
+    dgm_convert_settle_framing(c, in.item->alone, true);
+    if (c->compact != DGM_COMPACT_NEVER && !in.in_stream && dgm_a2a_has_chunks(array) &&
         dgm_convert_pieces(c, &in, r, &rc))
         return rc;
-    c->from_any = any && !(c->from && c->from->canon);
+    c->from_any = any && (!c->from || c->from->decode);
     yyjson_arr_foreach (array, i, n, in.value) {
         in.at = DGM_AT_I(NULL, i);
         if (c->losses)
             dgm_loss_watch_below(c->losses, in.at);
-        if ((rc = convert_value(c, &in, r)))
+        if ((rc = dgm_convert_value(c, &in, r)))
             break;
     }
     if (c->losses)
@@ -195,10 +117,10 @@ static void unlist(dgm_converter *c, size_t from)
 static dgm_code convert_all(dgm_converter *c, const struct input *in, dgm_reader *r)
 {
     bool open = c->framing == DGM_FRAMING_AUTO || c->framing == DGM_FRAMING_JSON;
-    bool array = yyjson_is_arr(in->value) && !is_push_list(c, in->value) &&
-                 !dgm_format_has_array(c->from_any ? NULL : c->from, in->value);
+    bool array = yyjson_is_arr(in->value) && c->object != DGM_OBJECT_PUSH_CONFIG_LIST &&
+                 (c->object || !dgm_codec_has_array(c->from_any ? NULL : c->from, in->value));
     size_t before = c->out.n;
-    dgm_code rc = array ? convert_array(c, in, r) : convert_value(c, in, r);
+    dgm_code rc = array ? convert_array(c, in, r) : dgm_convert_value(c, in, r);
     if (rc || !in->item->alone)
         return rc;
     rc = dgm_convert_end_stream(c, r->err);
@@ -226,8 +148,8 @@ static dgm_code check_output(const dgm_converter *c, dgm_err *err)
 static inline bool is_usual(const dgm_converter *c, const dgm_frames_item *item, dgm_reader *r,
                             dgm_frame *ret_frame)
 {
-    return !c->from_any && c->from->a2a && c->from->a2a->decode_usual && !item->alone &&
-           !c->object && c->from->a2a->decode_usual(r, item->text, ret_frame);
+    return !c->from_any && c->from->decode_usual && !item->alone && !c->object &&
+           c->from->decode_usual(r, item->text, ret_frame);
 }
 
 static dgm_code read_item(dgm_converter *c, const dgm_frames_item *item, yyjson_val **ret_value,
@@ -310,8 +232,7 @@ static dgm_code convert_binary(dgm_converter *c, dgm_str bytes, dgm_err *err)
 static dgm_code convert_bytes(dgm_converter *c, dgm_str bytes, dgm_err *err)
 {
     if (!c->fed) {
-        c->binary = dgm_agui_proto_begins(*bytes.p) &&
-                    (c->from_any || (c->from->canon && c->from->canon->binary));
+        c->binary = dgm_agui_proto_begins(*bytes.p) && (c->from_any || c->from->binary);
         c->frames.stream_at_once |= c->binary;
         c->fed = true;
     }
@@ -344,8 +265,8 @@ dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **r
     c->arena = dgm_arena_new();
     c->scratch = dgm_arena_new();
     c->from_any = !options->from || strcmp(options->from, "auto") == 0;
-    if ((!c->from_any && !(c->from = dgm_format_by_name(options->from, err))) ||
-        (options->to && !(c->to = dgm_format_by_name(options->to, err))))
+    if ((!c->from_any && !(c->from = dgm_codec_by_name(options->from, err))) ||
+        (options->to && !(c->to = dgm_codec_by_name(options->to, err))))
         return DGM_BAD_REQUEST;
     c->framing = options->framing;
     c->object = options->object;
@@ -396,8 +317,16 @@ dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err)
         rc = check_output(c, &c->err);
     if (!rc && !c->n_in && dgm_frames_what(&c->frames) != DGM_FRAMES_SSE)
         rc = dgm_fail(&c->err, DGM_PARSE, NULL, "expected JSON or server-sent events, got nothing");
-    if (!rc)
-        end_output(c);
+    if (rc)
+        return guarded(c, rc, err);
+    const char *mark = c->to && c->stream_written ? c->to->stream_end : NULL;
+    if (c->framing == DGM_FRAMING_SSE && mark)
+        dgm_sse_put(&c->out, (dgm_str){0}, (dgm_str){0}, dgm_str_from(mark));
+    if (c->framing == DGM_FRAMING_ARRAY) {
+        if (!c->n_out)
+            dgm_buf_add_char(&c->out, '[');
+        dgm_buf_add_lit(&c->out, "]\n");
+    }
     return guarded(c, rc, err);
 }
 

@@ -2,34 +2,10 @@
  * lib/convert_pieces.c - A2A messages that were streamed in pieces: compacted before they are converted.
  *
  * An array of messages is a history. It is compacted as compact_events() compacts its events (canon/compact.h),
- * and then converted as an array of complete messages. So is the history of a Task.
+ * and then converted as an array of complete messages.
  */
 #include "canon/compact.h"
 #include "lib/convert_int.h"
-
-static const dgm_message *message_in(const dgm_object *o)
-{
-    const dgm_event *event = o->it;
-    if (o->kind == DGM_OBJECT_MESSAGE)
-        return o->it;
-    return (o->kind == DGM_OBJECT_STREAM_RESPONSE || o->kind == DGM_OBJECT_SEND_RESPONSE) &&
-                   event->kind == DGM_EVENT_MESSAGE
-               ? event->message
-               : NULL;
-}
-
-static const dgm_task *task_in(const dgm_object *o)
-{
-    const dgm_event *event = o->it;
-    if (o->kind == DGM_OBJECT_TASK)
-        return o->it;
-    return (o->kind == DGM_OBJECT_STREAM_RESPONSE || o->kind == DGM_OBJECT_SEND_RESPONSE) &&
-                   event->kind == DGM_EVENT_TASK
-               ? event->task
-               : NULL;
-}
-
-/* ---- arrays ------------------------------------------------------------------------------------------------ */
 
 static dgm_code write_compacted(dgm_converter *c, struct input *in, dgm_compactor *compactor,
                                 dgm_reader *r)
@@ -42,7 +18,7 @@ static dgm_code write_compacted(dgm_converter *c, struct input *in, dgm_compacto
         one.frame = &frame;
         one.value = NULL;
         one.at = NULL;
-        rc = dgm_convert_frame(c, &one, r);
+        rc = dgm_convert_value(c, &one, r);
     }
     return rc;
 }
@@ -53,8 +29,8 @@ static bool is_all_a2a(dgm_converter *c, yyjson_val *array)
     yyjson_val *e;
     size_t i, n;
     yyjson_arr_foreach (array, i, n, e) {
-        const dgm_format *found = c->from_any ? dgm_format_recognise(e, c->from) : c->from;
-        if (!found || !found->a2a)
+        const dgm_codec *found = c->from_any ? dgm_codec_detect(e, c->from, NULL) : c->from;
+        if (!found || !found->decode)
             return false;
         c->from = found;
     }
@@ -67,10 +43,11 @@ static void watch_message(dgm_converter *c, const struct input *in, const dgm_fr
     if (!c->losses)
         return;
     dgm_loss_watch_below(c->losses, in->at);
+    enum dgm_path path = dgm_convert_path(c, in, &frame->object, DGM_FORM_NONE);
     dgm_loss_watch_a2a(c->losses,
-                       c->to->a2a                     ? DGM_LOSS_A2A
-                       : dgm_convert_is_direct(c, in) ? DGM_LOSS_DIRECT
-                                                      : DGM_LOSS_READING,
+                       path == DGM_PATH_OBJECTS  ? DGM_LOSS_A2A
+                       : path == DGM_PATH_DIRECT ? DGM_LOSS_DIRECT
+                                                 : DGM_LOSS_READING,
                        c->from, c->to, in->value, frame);
     dgm_loss_watch_below(c->losses, NULL);
 }
@@ -83,16 +60,16 @@ static dgm_code convert_element(dgm_converter *c, struct input *in, dgm_reader *
     dgm_code rc;
     const dgm_at *wrapped = DGM_AT_LIT(NULL, "message");
     if (c->from_any)
-        c->from = dgm_format_recognise(in->value, c->from);
-    if ((rc = dgm_convert_decode(c, in, r, &frame)))
+        c->from = dgm_codec_detect(in->value, c->from, NULL);
+    if ((rc = c->from->decode(r, in->value, in->kind, in->in_stream, &frame)))
         return rc;
-    const dgm_message *m = message_in(&frame.object);
+    const dgm_message *m = dgm_a2a_message_in(&frame.object);
     if (m) {
         watch_message(c, in, &frame);
         if (!*compactor)
             *compactor = dgm_compactor_new(r->arena, true);
         if ((rc = dgm_compactor_add(*compactor, m, wrapped, r->err)))
-            dgm_convert_respell(r->err, &frame, c->from->a2a);
+            dgm_a2a_name_pointer(c->from, &frame, r->err);
         return rc;
     }
     if (*compactor && (rc = write_compacted(c, in, *compactor, r)))
@@ -100,7 +77,8 @@ static dgm_code convert_element(dgm_converter *c, struct input *in, dgm_reader *
     *compactor = NULL;
     struct input one = *in;
     one.frame = &frame;
-    return dgm_convert_frame(c, &one, r);
+    one.at = NULL;
+    return dgm_convert_value(c, &one, r);
 }
 
 bool dgm_convert_pieces(dgm_converter *c, struct input *in, dgm_reader *r, dgm_code *ret_rc)
@@ -112,8 +90,9 @@ bool dgm_convert_pieces(dgm_converter *c, struct input *in, dgm_reader *r, dgm_c
         return false;
     if (!c->settled && (*ret_rc = dgm_convert_settle_target(c, r->err)))
         return true;
-    if (c->between_a2a)
+    if (c->between_objects)
         return false; /* from one dialect of A2A to another every message stays */
+    in->compacted = true;
     yyjson_arr_foreach (array, i, n, in->value) {
         in->at = DGM_AT_I(NULL, i);
         if ((*ret_rc = convert_element(c, in, r, &compactor))) {
@@ -124,33 +103,5 @@ bool dgm_convert_pieces(dgm_converter *c, struct input *in, dgm_reader *r, dgm_c
     }
     if (compactor)
         *ret_rc = write_compacted(c, in, compactor, r);
-    return true;
-}
-
-/* ---- tasks ------------------------------------------------------------------------------------------------- */
-
-bool dgm_convert_compact_a2a(dgm_converter *c, const struct input *in, dgm_reader *r,
-                             dgm_code *ret_rc)
-{
-    dgm_frame frame;
-    dgm_task whole;
-    if (!c->from->a2a || !c->to->a2a || c->as || c->compact != DGM_COMPACT_ALWAYS || in->in_stream)
-        return false;
-    if ((*ret_rc = dgm_convert_decode(c, in, r, &frame)))
-        return true;
-    const dgm_task *task = task_in(&frame.object);
-    if (!task && !message_in(&frame.object))
-        return false;
-    if (task) {
-        const dgm_at *at = DGM_AT_LIT(NULL, "task");
-        if ((*ret_rc = dgm_compact_task(r->arena, task, true, at, &whole, r->err))) {
-            dgm_convert_respell(r->err, &frame, c->from->a2a);
-            return true;
-        }
-        frame.object = (dgm_object){DGM_OBJECT_TASK, &whole};
-    }
-    if (c->losses)
-        dgm_loss_watch_a2a(c->losses, DGM_LOSS_A2A, c->from, c->to, in->value, &frame);
-    *ret_rc = dgm_convert_write_a2a(c, in, &frame, r->err);
     return true;
 }

@@ -1,5 +1,7 @@
 /* lib/direct_losses.c - losses and changes of the direct conversion between A2A messages and chat messages. */
 #include "lib/direct_int.h"
+#include "wire/a2a/a2a.h"
+#include "wire/formats.h"
 
 /* ---- A2A to chat ---------------------------------------------------------------------------------------- */
 
@@ -153,4 +155,34 @@ size_t dgm_direct_losses(const char *from, const char *to, const dgm_loss **ret_
         return pairs[i].n;
     }
     return 0;
+}
+
+/* ---- all pairs --------------------------------------------------------------------------------------------- */
+
+static size_t add_losses(const dgm_loss_rows *rows, const dgm_loss **ret, size_t n, size_t max)
+{
+    for (size_t i = 0; rows && i < rows->n; i++, n++) {
+        if (n < max)
+            ret[n] = &rows->at[i];
+    }
+    return n;
+}
+
+size_t dgm_losses(const char *from, const char *to, const dgm_loss **ret_losses, size_t max)
+{
+    const dgm_codec *f = from ? dgm_codec_by_name(from, NULL) : NULL;
+    const dgm_codec *t = to ? dgm_codec_by_name(to, NULL) : NULL;
+    size_t n = 0;
+    if (f == t || (from && !f) || (to && !t))
+        return 0;
+    if (f && t && f->decode && t->encode)
+        return dgm_a2a_losses(f, t, ret_losses, max);
+    if (f && t && (f->decode || t->encode) && (f->direct || t->direct)) {
+        n = dgm_direct_losses(f->name, t->name, ret_losses, max);
+        /* streams and complete responses pass through canonical events */
+        return add_losses(f->direct ? f->lost_reading : t->lost_writing, ret_losses, n, max);
+    }
+    if (f)
+        n = add_losses(f->lost_reading, ret_losses, n, max);
+    return t ? add_losses(t->lost_writing, ret_losses, n, max) : n;
 }

@@ -1,6 +1,6 @@
 /* lib/document.c - single A2A objects as structs, with the memory they live in. */
 #include "base/limits.h"
-#include "lib/formats.h"
+#include "wire/formats.h"
 
 #include <stdlib.h>
 
@@ -13,16 +13,16 @@ DGM_DEFINE_AUTO(dgm_document, dgm_document_free)
 
 static const dgm_codec *a2a_codec(const char *format, const yyjson_val *v, dgm_err *err)
 {
-    const dgm_format *f;
+    const dgm_codec *f;
     if (format && strcmp(format, "auto") != 0)
-        f = dgm_format_by_name(format, err);
-    else if (!(f = dgm_format_recognise(v, NULL)))
+        f = dgm_codec_by_name(format, err);
+    else if (!(f = dgm_codec_detect(v, NULL, NULL)))
         dgm_fail(err, DGM_BAD_PARAMS, NULL, "cannot detect the format: set it");
-    if (f && !f->a2a) {
+    if (f && !f->decode) {
         dgm_fail(err, DGM_BAD_REQUEST, NULL, "%s is not an A2A format", f->name);
         return NULL;
     }
-    return f ? f->a2a : NULL;
+    return f;
 }
 
 dgm_code dgm_document_read(const char *format, dgm_object_kind kind, const char *text, size_t n,
@@ -71,8 +71,8 @@ dgm_code dgm_document_write(const dgm_document *d, const char *format, char **re
                             size_t *ret_n, dgm_err *err)
 {
     dgm_err fault = {0};
-    const dgm_format *f = dgm_format_by_name(format, &fault);
-    if (f && !f->a2a) {
+    const dgm_codec *f = dgm_codec_by_name(format, &fault);
+    if (f && !f->decode) {
         dgm_fail(&fault, DGM_BAD_REQUEST, NULL, "%s is not an A2A format", f->name);
         f = NULL;
     }
@@ -81,7 +81,7 @@ dgm_code dgm_document_write(const dgm_document *d, const char *format, char **re
         dgm_buf out;
         dgm_buf_init(&out, DGM_MAX_OUTPUT_BYTES);
         dgm_writer w = {.out = &out};
-        rc = f->a2a->encode(&w, &d->frame, &fault);
+        rc = f->encode(&w, &d->frame, &fault);
         if (!rc && out.over)
             rc = dgm_fail(&fault, DGM_TOO_LARGE, NULL,
                           "becomes more than the limit output_bytes of %zu", DGM_MAX_OUTPUT_BYTES);
@@ -102,4 +102,14 @@ char *dgm_json_text(const dgm_json *value)
     dgm_buf_init(&b, SIZE_MAX);
     dgm_json_put(&b, value);
     return dgm_buf_steal(&b, NULL);
+}
+
+void dgm_free(void *p)
+{
+    free(p);
+}
+
+const char *dgm_version(void)
+{
+    return DGM_VERSION;
 }

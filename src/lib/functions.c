@@ -49,10 +49,11 @@ dgm_code dgm_functions_read_object(dgm_arena *a, yyjson_val *v, dgm_str text, si
     dgm_mint mint = dgm_mint_for(&none, n, text);
     dgm_reader r = {.arena = a, .mint = &mint, .err = err};
     dgm_functions_object o = {0};
+    dgm_form form;
     int best = 0;
     dgm_code rc;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
-        int score = spellings[i]->recognise(v);
+        int score = spellings[i]->recognise(v, &form);
         if (score > best) {
             best = score;
             o.codec = spellings[i];

@@ -1,7 +1,7 @@
 /* lib/loss_watch.c - see loss_watch.h. */
 #include "lib/loss_watch.h"
 #include "lib/direct.h"
-#include "wire/a2a/a2a_losses.h"
+#include "wire/a2a/a2a.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct dgm_loss_watch {
     char unknown_at[sizeof((dgm_loss_seen *)0)->at];
     /* the rows for its path */
     const void *rows_of[3];
-    const dgm_format *from, *to; /* as for the last value */
+    const dgm_codec *from, *to; /* as for the last value */
     dgm_loss_path path;
     const dgm_loss *rows[MAX_ROWS];
     size_t n_rows;
@@ -281,7 +281,7 @@ static void match_steps(dgm_loss_watch *w, const dgm_loss *loss, const char *pat
         match_each(w, loss, rest, v, p);
         return;
     }
-    if (!w->canonical && w->from->a2a && yyjson_is_obj(v))
+    if (!w->canonical && w->from->decode && yyjson_is_obj(v))
         step = dialect_name(v, step);
     yyjson_val *member = yyjson_is_obj(v) ? dgm_json_get(v, step) : NULL;
     if (member) {
@@ -352,10 +352,10 @@ static void match_object(dgm_loss_watch *w, const char *object, bool any, yyjson
 
 /* ---- the rows of a path ------------------------------------------------------------------------ */
 
-static void add_loss_rows(dgm_loss_watch *w, dgm_loss_rows rows)
+static void add_loss_rows(dgm_loss_watch *w, const dgm_loss_rows *rows)
 {
-    for (size_t i = 0; i < rows.n && w->n_rows < MAX_ROWS; i++)
-        w->rows[w->n_rows++] = &rows.at[i];
+    for (size_t i = 0; rows && i < rows->n && w->n_rows < MAX_ROWS; i++)
+        w->rows[w->n_rows++] = &rows->at[i];
 }
 
 static bool start_rows(dgm_loss_watch *w, const void *a, const void *b, const void *c)
@@ -369,8 +369,8 @@ static bool start_rows(dgm_loss_watch *w, const void *a, const void *b, const vo
     return true;
 }
 
-static void find_path_rows(dgm_loss_watch *w, dgm_loss_path path, const dgm_format *from,
-                           const dgm_format *to)
+static void find_path_rows(dgm_loss_watch *w, dgm_loss_path path, const dgm_codec *from,
+                           const dgm_codec *to)
 {
     static const char paths[] = {DGM_LOSS_A2A, DGM_LOSS_DIRECT, DGM_LOSS_READING};
     w->canonical = false;
@@ -380,11 +380,11 @@ static void find_path_rows(dgm_loss_watch *w, dgm_loss_path path, const dgm_form
     if (!start_rows(w, from, to, &paths[path]) || from == to)
         return;
     switch (path) {
-    case DGM_LOSS_A2A: w->n_rows = dgm_a2a_losses(from->a2a, to->a2a, w->rows, MAX_ROWS); break;
+    case DGM_LOSS_A2A: w->n_rows = dgm_a2a_losses(from, to, w->rows, MAX_ROWS); break;
     case DGM_LOSS_DIRECT:
         w->n_rows = dgm_direct_losses(from->name, to->name, w->rows, MAX_ROWS);
         break;
-    case DGM_LOSS_READING: add_loss_rows(w, dgm_format_lost_reading(from)); break;
+    case DGM_LOSS_READING: add_loss_rows(w, from->lost_reading); break;
     }
     w->n_rows = w->n_rows < MAX_ROWS ? w->n_rows : MAX_ROWS;
 }
@@ -461,8 +461,8 @@ static bool is_internal(const dgm_object *o)
 static const dgm_loss internal_loss = {"internal-event", "",
                                        "left out: the target has no events of this kind"};
 
-void dgm_loss_watch_a2a(dgm_loss_watch *w, dgm_loss_path path, const dgm_format *from,
-                        const dgm_format *to, yyjson_val *value, const dgm_frame *frame)
+void dgm_loss_watch_a2a(dgm_loss_watch *w, dgm_loss_path path, const dgm_codec *from,
+                        const dgm_codec *to, yyjson_val *value, const dgm_frame *frame)
 {
     dgm_at inside = {0};
     const dgm_at *at = frame->envelope ? &inside : NULL;
@@ -512,7 +512,7 @@ static void walk_messages(dgm_loss_watch *w, const char *object, yyjson_val *v, 
     }
 }
 
-void dgm_loss_watch_chat(dgm_loss_watch *w, const dgm_format *from, const dgm_format *to,
+void dgm_loss_watch_chat(dgm_loss_watch *w, const dgm_codec *from, const dgm_codec *to,
                          yyjson_val *value)
 {
     yyjson_val *messages = dgm_json_get(value, DGM_STR("messages")), *e;
@@ -556,18 +556,18 @@ static void walk_form(dgm_loss_watch *w, yyjson_val *v, dgm_form form)
     }
 }
 
-void dgm_loss_watch_canon(dgm_loss_watch *w, const dgm_format *from, const dgm_format *to,
+void dgm_loss_watch_canon(dgm_loss_watch *w, const dgm_codec *from, const dgm_codec *to,
                           yyjson_val *value, dgm_form form)
 {
     find_path_rows(w, DGM_LOSS_READING, from, to);
     walk_form(w, value, form);
 }
 
-void dgm_loss_watch_written(dgm_loss_watch *w, const dgm_format *to, yyjson_val *value,
+void dgm_loss_watch_written(dgm_loss_watch *w, const dgm_codec *to, yyjson_val *value,
                             dgm_form form)
 {
     if (start_rows(w, NULL, to, NULL))
-        add_loss_rows(w, dgm_format_lost_writing(to));
+        add_loss_rows(w, to->lost_writing);
     w->canonical = true;
     walk_form(w, value, form);
     w->canonical = false;
@@ -658,12 +658,12 @@ static const dgm_loss *find_unknown_row(dgm_loss_watch *w)
     const dgm_loss *row = find_row(w, "/*");
     if (row || w->path != DGM_LOSS_READING)
         return row;
-    dgm_loss_rows rows = dgm_format_lost_writing(w->to);
-    for (size_t i = 0; i < rows.n; i++) {
-        if (strcmp(rows.at[i].member, "/*") == 0)
-            return &rows.at[i];
+    const dgm_loss_rows *rows = w->to->lost_writing;
+    for (size_t i = 0; rows && i < rows->n; i++) {
+        if (strcmp(rows->at[i].member, "/*") == 0)
+            return &rows->at[i];
     }
-    return w->to->a2a ? &unknown : NULL;
+    return w->to->decode ? &unknown : NULL;
 }
 
 void dgm_loss_watch_end(dgm_loss_watch *w, const dgm_reader *r)

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "lib/formats.h"
+#include "wire/formats.h"
 #include "wire/frames/frames.h"
 #include "wire/stream.h"
 
@@ -33,13 +33,13 @@ void dgm_loss_watch_below(dgm_loss_watch *w, const dgm_at *at);
 void dgm_loss_watch_end(dgm_loss_watch *w, const dgm_reader *r);
 
 /* An object of A2A, as it was decoded. */
-void dgm_loss_watch_a2a(dgm_loss_watch *w, dgm_loss_path path, const dgm_format *from,
-                        const dgm_format *to, yyjson_val *value, const dgm_frame *frame);
+void dgm_loss_watch_a2a(dgm_loss_watch *w, dgm_loss_path path, const dgm_codec *from,
+                        const dgm_codec *to, yyjson_val *value, const dgm_frame *frame);
 /* Chat messages, a chat request or a chat completion on the direct path. */
-void dgm_loss_watch_chat(dgm_loss_watch *w, const dgm_format *from, const dgm_format *to,
+void dgm_loss_watch_chat(dgm_loss_watch *w, const dgm_codec *from, const dgm_codec *to,
                          yyjson_val *value);
 /* A value of another format; messages may be a list. */
-void dgm_loss_watch_canon(dgm_loss_watch *w, const dgm_format *from, const dgm_format *to,
+void dgm_loss_watch_canon(dgm_loss_watch *w, const dgm_codec *from, const dgm_codec *to,
                           yyjson_val *value, dgm_form form);
 
 /* A canonical event came out of the value. */
@@ -48,10 +48,10 @@ void dgm_loss_watch_passed(dgm_loss_watch *w);
 /* loss_writing.c: what streams (wire/stream.h) write, in AG-UI's names. */
 typedef struct dgm_loss_writing dgm_loss_writing;
 
-dgm_loss_writing *dgm_loss_writing_new(dgm_loss_watch *w, const dgm_format *to);
+dgm_loss_writing *dgm_loss_writing_new(dgm_loss_watch *w, const dgm_codec *to);
 void dgm_loss_writing_free(dgm_loss_writing *l); /* NULL is fine */
 /* Sets the hooks of a stream. */
 void dgm_loss_writing_observe(dgm_loss_writing *l, dgm_stream_options *options);
 /* For it: a value in AG-UI's names. */
-void dgm_loss_watch_written(dgm_loss_watch *w, const dgm_format *to, yyjson_val *value,
+void dgm_loss_watch_written(dgm_loss_watch *w, const dgm_codec *to, yyjson_val *value,
                             dgm_form form);

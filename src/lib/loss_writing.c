@@ -12,7 +12,7 @@
 
 struct dgm_loss_writing {
     dgm_loss_watch *watch;
-    const dgm_format *to;
+    const dgm_codec *to;
     dgm_arena *arena;
     dgm_stream_params stream;
     void *encoder;
@@ -28,7 +28,7 @@ static dgm_code on_written_frame(void *arg, dgm_str name, dgm_str payload)
     return DGM_OK;
 }
 
-dgm_loss_writing *dgm_loss_writing_new(dgm_loss_watch *w, const dgm_format *to)
+dgm_loss_writing *dgm_loss_writing_new(dgm_loss_watch *w, const dgm_codec *to)
 {
     dgm_loss_writing *l = dgm_xcalloc(1, sizeof *l);
     l->watch = w;

@@ -4,9 +4,9 @@
  */
 #include "canon/test_stories.h"
 #include "canon/verify.h"
-#include "lib/formats.h"
 #include "support/check.h"
 #include "wire/agui/agui.h"
+#include "wire/formats.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -62,9 +62,8 @@ static size_t streaming_formats(bool a2a, const char **names, size_t max)
     const dgm_format_info *all;
     size_t n = dgm_formats(&all), found = 0;
     for (size_t i = 0; i < n; i++) {
-        const dgm_format *f = dgm_format_by_name(all[i].name, NULL);
-        bool binary = f->canon && f->canon->binary;
-        if (dgm_format_has(f, DGM_FORM_EVENTS) && !binary && (a2a || !f->a2a) && found < max)
+        const dgm_codec *f = dgm_codec_by_name(all[i].name, NULL);
+        if (dgm_codec_has(f, DGM_FORM_EVENTS) && !f->binary && (a2a || !f->decode) && found < max)
             names[found++] = all[i].name;
     }
     return found;

@@ -50,9 +50,10 @@ const lint_format *dgm_lint_format_detect(const yyjson_val *v, const lint_format
         return agui;
     const lint_format *best = NULL;
     int best_score = 0;
+    dgm_form form;
     for (size_t i = 0; i < N_FORMATS; i++) {
         const lint_format *f = &formats[i];
-        int score = f->a2a ? f->a2a->recognise(v) : 0;
+        int score = f->a2a ? f->a2a->recognise(v, &form) : 0;
         if (score > best_score || (score && score == best_score && f == guess)) {
             best = f;
             best_score = score;

@@ -1,14 +1,28 @@
 /*
- * wire/codec.h - the whole surface of a format that speaks A2A.
+ * wire/codec.h - the contract of a format: one struct, filled once per format and listed in wire/formats.c.
  *
- * A codec is pure: bytes to model structs in the caller's arena, and back. It touches no socket,
- * clock or global. Two formats never meet here; converting is one's decode and the other's encode.
+ * A codec is pure: it touches no socket, clock or global, and generated ids come from its parameters. It includes no
+ * other format. Framing (SSE, lines, an array) is the caller's.
+ *
+ * A format has up to five kinds of values; a member that is NULL means that the format does not have the kind:
+ *
+ *   objects   A2A only: the values are structs of the model. decode() and encode() convert one value, and two formats with
+ *             objects need nothing else. Everything else converts through canonical events (wire/stream.h)
+ *   events    a stream: chunks, server-sent events. A decoder gets its values and emits canonical events; an encoder
+ *             gets those and emits frames
+ *   response  the same as one object (chat.completion, response), with the same handles. A decoder detects it; an
+ *             encoder that gets params.whole emits one frame, at the end
+ *   messages  a history, or one message of it
+ *   request   starts a run: messages, tools, settings
  */
 #pragma once
 
+#include "canon/canon.h"
 #include "json/shape.h"
 
 #include <dragoman/convert.h>
+
+/* ---- objects of A2A ---------------------------------------------------------------------------------------- */
 
 /* One object: its kind and the struct DGM_OBJECT_KINDS names for it. */
 typedef struct dgm_object {
@@ -56,18 +70,113 @@ typedef struct dgm_frame {
     dgm_object object;
 } dgm_frame;
 
+/* ---- streams ----------------------------------------------------------------------------------------------- */
+
+/* One payload, with the name that server-sent events give it; empty where the format names none. Both
+ * live until this returns. */
+typedef struct dgm_frame_sink {
+    dgm_code (*on_frame)(void *arg, dgm_str name, dgm_str payload);
+    void *arg;
+} dgm_frame_sink;
+
+typedef struct dgm_stream_params {
+    bool old_peer; /* ag-ui: of before 1.0 */
+    bool alone;    /* a2a: a message is written by itself, not as an event of a stream */
+    bool fragment; /* no whole run: begin and end nothing that is not in it */
+    bool whole;    /* encoders: the response, not its events */
+    /* Decoders of ag-ui-simple and responses-simple: all events are compacted before they are decoded. */
+    bool compact;
+    bool usage;  /* openai-chat: the chunk that tells of usage was asked for */
+    bool so_far; /* openai-responses, whole: a run that has not ended is in progress */
+    /* openai-responses: ids of items are made of the response's and a number, so that they lead back to it */
+    bool scoped_ids;
+    /* openai-chat: the answer is to be JSON: data is said bare, not as a block of code */
+    bool json;
+    dgm_str model; /* what OpenAI's formats call the agent; absent: "dragoman" */
+    /* openai, ai-sdk: of this task all answers tell; absent: as the format has it, in chat only of one that waits */
+    dgm_str task_id;
+    bool no_task; /* the answer is a Message: there is no task, and no state, to name */
+    int64_t now;  /* Unix milliseconds, for what has a time and was given none */
+    dgm_mint mint;
+} dgm_stream_params;
+
+/* Rows for docs/internals/losses.md. object is the form's name, or "any"; member a pointer, or of events the type and of
+ * messages the role, with a pointer behind it or without; a name may end with "*". */
+typedef struct dgm_loss_rows {
+    const dgm_loss *at;
+    size_t n;
+} dgm_loss_rows;
+
+/* What only AG-UI has a place for, of events: rows of all others. */
+#define DGM_LOST_BY_ALL_OTHERS                                                                     \
+    {"events", "/rawEvent", "left out"},                                                           \
+        {"events", "/subagentRunId",                                                               \
+         "left out: the text of a subagent is written as text of the agent"},                      \
+        {"events", "SUBAGENT_*", "left out"}, {"events", "RAW", "left out"},                       \
+        {"events", "ACTIVITY_DELTA", "left out"},                                                  \
+        {"events", "TEXT_MESSAGE_START/name", "left out"},                                         \
+    {                                                                                              \
+        "events", "/*", "members that AG-UI 1.0 does not know are left out"                        \
+    }
+
+/* ---- the contract ------------------------------------------------------------------------------------------ */
+
 typedef struct dgm_codec {
     const char *name;     /* in configs, logs, the names of vectors */
     dgm_format_id format; /* tags unknown members */
-    const char *about;
-    bool envelopes;
-    /* How likely is it that a peer of this format wrote v? 0: it did not; more: it could have. */
-    int (*recognise)(const yyjson_val *v);
-    /* kind: what v (or the result in it) is; NONE: tell by its shape. in_stream: one of several. */
+    /* The payload of the frame that ends a stream ("[DONE]"); NULL: there is none. */
+    const char *stream_end;
+    /* Its readers build messages from events: snapshots must be complete (dgm_records_params). */
+    bool builds_messages;
+    bool own_snapshots; /* its encoder handles snapshots itself */
+    /* Its frames are bytes, one after the other: not JSON, without another framing. */
+    bool binary;
+    /* Its streams hold complete messages beside their chunks: there they are events. */
+    bool streams_messages;
+    bool has_response; /* its encoder knows params.whole */
+    /* Complete messages from and to objects do not pass through events (lib/direct.h). */
+    bool direct;
+
+    /* How likely is it that v is of this format? 0: it is not; 1: possible; 2 and more: it has the marks of the format.
+     * ret_form: the kind of value; not set by formats with objects. */
+    int (*recognise)(const yyjson_val *v, dgm_form *ret_form);
+    /* Is the array one value of the format, not a list of them? NULL: never. */
+    bool (*is_one)(const yyjson_val *array);
+
+    /* Objects. kind: that of v, or of the result in it; NONE: detect it. in_stream: v is an event of a stream. */
     dgm_code (*decode)(dgm_reader *r, yyjson_val *v, dgm_object_kind kind, bool in_stream,
                        dgm_frame *ret_frame);
-    /* Straight from the text of an event of a stream, if that is of the usual kind; false: it is not, it is
-     * for decode(). What is made borrows from the text. NULL: the format has no such short way. */
+    /* A fast path for the most frequent event of a stream: decodes its text without JSON values in between. The result
+     * borrows from the text. false: another event, for decode(). NULL: none. */
     bool (*decode_usual)(dgm_reader *r, dgm_str text, dgm_frame *ret_frame);
     dgm_code (*encode)(dgm_writer *w, const dgm_frame *frame, dgm_err *err);
+
+    /* Events and responses. The decoder retains neither v nor an event after it returns. */
+    void *(*decoder_new)(const dgm_stream_params *params);
+    dgm_code (*decoder_feed)(void *decoder, dgm_reader *r, yyjson_val *v, dgm_canon_sink sink);
+    /* The frame that ends a stream was read (stream_end). NULL: the decoder does not need it. */
+    void (*decoder_done)(void *decoder);
+    dgm_code (*decoder_end)(void *decoder, dgm_canon_sink sink, dgm_err *err);
+    void (*decoder_free)(void *decoder);
+
+    void *(*encoder_new)(const dgm_stream_params *params, dgm_frame_sink sink);
+    dgm_code (*encoder_feed)(void *encoder, const dgm_canon_event *event, dgm_err *err);
+    dgm_code (*encoder_end)(void *encoder, dgm_err *err);
+    void (*encoder_free)(void *encoder);
+
+    /* Messages. v: one message, or a list. Writing emits a frame for each element of the format's list; their number may
+     * differ from the number of messages. */
+    dgm_code (*read_messages)(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                              dgm_canon_messages *ret_messages);
+    dgm_code (*write_messages)(const dgm_canon_messages *messages, const dgm_stream_params *params,
+                               dgm_frame_sink sink, dgm_err *err);
+
+    /* Requests. Members that only this format has are stored in the input's `extra`. */
+    dgm_code (*read_request)(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                             dgm_canon_input *ret_input);
+    dgm_code (*write_request)(dgm_writer *w, const dgm_canon_input *input,
+                              const dgm_stream_params *params, dgm_err *err);
+
+    /* What the format loses when it becomes canonical events, and what those lose in the format. NULL: nothing. */
+    const dgm_loss_rows *lost_reading, *lost_writing;
 } dgm_codec;

@@ -16,7 +16,7 @@ struct dgm_stream {
     dgm_err *err; /* the caller's */
     /* input: one of these */
     dgm_records_to_events *from;
-    const dgm_canon_codec *codec;
+    const dgm_codec *codec;
     void *decoder;
     dgm_buf task_id; /* many_tasks: the last one */
     /* in between: complete snapshots for readers that build messages, no snapshots for others */
@@ -239,15 +239,6 @@ dgm_code dgm_stream_record(dgm_stream *s, const dgm_event *event, dgm_err *err)
     return dgm_records_to_events_feed(s->from, event, (dgm_canon_sink){stream_on_event, s}, err);
 }
 
-dgm_code dgm_stream_error(dgm_stream *s, dgm_arena *a, const dgm_error *error, dgm_err *err)
-{
-    dgm_member message = {DGM_STR("error"), dgm_json_make_string(a, error->message)};
-    dgm_status_update failed = {.status = {.state = DGM_STATE_FAILED},
-                                .metadata = dgm_json_object(a, &message, 1)};
-    dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &failed};
-    return dgm_stream_record(s, &event, err);
-}
-
 bool dgm_stream_is_over(const dgm_stream *s)
 {
     return s->from && dgm_records_to_events_is_over(s->from);
@@ -255,9 +246,9 @@ bool dgm_stream_is_over(const dgm_stream *s)
 
 /* ---- values of other formats ------------------------------------------------------------------------------- */
 
-static void stream_open_decoder(dgm_stream *s, const dgm_canon_codec *from)
+static void stream_open_decoder(dgm_stream *s, const dgm_codec *from)
 {
-    const dgm_canon_codec *to = s->o.to;
+    const dgm_codec *to = s->o.to;
     dgm_stream_params params = {
         .fragment = s->o.params.fragment, .compact = s->o.compact_simple, .mint = s->o.params.mint};
     s->codec = from;
@@ -268,7 +259,7 @@ static void stream_open_decoder(dgm_stream *s, const dgm_canon_codec *from)
         s->snapshots = dgm_snapshots_new(s->o.params.mint);
 }
 
-dgm_code dgm_stream_value(dgm_stream *s, const dgm_canon_codec *from, dgm_reader *r, yyjson_val *v)
+dgm_code dgm_stream_value(dgm_stream *s, const dgm_codec *from, dgm_reader *r, yyjson_val *v)
 {
     s->err = r->err;
     if (!s->decoder)
@@ -331,14 +322,16 @@ dgm_code dgm_stream_request(dgm_stream *s, const dgm_canon_input *input, dgm_err
     return dgm_stream_messages(s, &input->messages, err);
 }
 
+/* ---- objects ----------------------------------------------------------------------------------------------- */
+
 static dgm_code stream_fold(void *arg, const dgm_canon_event *event)
 {
     dgm_canon_fold_add(arg, event);
     return DGM_OK;
 }
 
-dgm_code dgm_stream_send_request(dgm_stream *s, dgm_arena *a, const dgm_send_request *request,
-                                 dgm_err *err)
+static dgm_code stream_send_request(dgm_stream *s, dgm_arena *a, const dgm_send_request *request,
+                                    dgm_err *err)
 {
     dgm_auto(dgm_records_to_events_free) dgm_records_to_events *from = dgm_records_to_events_new(
         &(dgm_records_params){.fragment = true, .say_history = true, .trusted = true});
@@ -352,6 +345,38 @@ dgm_code dgm_stream_send_request(dgm_stream *s, dgm_arena *a, const dgm_send_req
     dgm_canon_input input = {.thread_id = request->message->context_id,
                              .messages = dgm_canon_fold_messages(fold, a)};
     return dgm_stream_request(s, &input, err);
+}
+
+static dgm_code stream_error(dgm_stream *s, dgm_arena *a, const dgm_error *error, dgm_err *err)
+{
+    dgm_member message = {DGM_STR("error"), dgm_json_make_string(a, error->message)};
+    dgm_status_update failed = {.status = {.state = DGM_STATE_FAILED},
+                                .metadata = dgm_json_object(a, &message, 1)};
+    dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &failed};
+    return dgm_stream_record(s, &event, err);
+}
+
+dgm_code dgm_stream_object(dgm_stream *s, const dgm_object *o, dgm_arena *a, dgm_err *err)
+{
+    dgm_event event = {.any = o->it};
+    switch (o->kind) {
+    case DGM_OBJECT_SEND_REQUEST: return stream_send_request(s, a, o->it, err);
+    case DGM_OBJECT_ERROR: return stream_error(s, a, o->it, err);
+    case DGM_OBJECT_STREAM_RESPONSE:
+    case DGM_OBJECT_SEND_RESPONSE: return dgm_stream_record(s, o->it, err);
+    case DGM_OBJECT_MESSAGE: event.kind = DGM_EVENT_MESSAGE; break;
+    case DGM_OBJECT_TASK: event.kind = DGM_EVENT_TASK; break;
+    case DGM_OBJECT_STATUS_UPDATE: event.kind = DGM_EVENT_STATUS; break;
+    case DGM_OBJECT_ARTIFACT_UPDATE: event.kind = DGM_EVENT_ARTIFACT; break;
+    case DGM_OBJECT_INTERNAL_EVENT: event.kind = DGM_EVENT_INTERNAL; break;
+    case DGM_OBJECT_EMPTY: return DGM_OK;
+    default:
+        return dgm_fail(
+            err, DGM_UNSUPPORTED_OPERATION, NULL,
+            "is not part of a conversation, and %s has nothing else: \"%s\" stays in A2A",
+            s->o.to->name, dgm_object_kind_name(o->kind));
+    }
+    return dgm_stream_record(s, &event, err);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------- */

@@ -11,10 +11,10 @@
 #pragma once
 
 #include "canon/records_to_events.h"
-#include "wire/canon_codec.h"
+#include "wire/codec.h"
 
 typedef struct dgm_stream_options {
-    const dgm_canon_codec *to;
+    const dgm_codec *to;
     dgm_form form;            /* of the output; `to` has it */
     dgm_stream_params params; /* of decoder and encoder; `whole` is set by `form` */
     /* Of dgm_stream_record(); whole_snapshots is set by `to` and `form`. */
@@ -39,18 +39,17 @@ typedef struct dgm_stream dgm_stream;
 dgm_stream *dgm_stream_new(const dgm_stream_options *options);
 void dgm_stream_free(dgm_stream *s); /* NULL is allowed */
 
-/* Events of A2A, and the error that ends an A2A stream. */
+/* Events of A2A. */
 dgm_code dgm_stream_record(dgm_stream *s, const dgm_event *event, dgm_err *err);
-dgm_code dgm_stream_error(dgm_stream *s, dgm_arena *a, const dgm_error *error, dgm_err *err);
+/* The same as decoded objects; and requests, and the error that ends a stream. `a` is for temporary values. */
+dgm_code dgm_stream_object(dgm_stream *s, const dgm_object *o, dgm_arena *a, dgm_err *err);
 /* An event or a response of another format. */
-dgm_code dgm_stream_value(dgm_stream *s, const dgm_canon_codec *from, dgm_reader *r, yyjson_val *v);
+dgm_code dgm_stream_value(dgm_stream *s, const dgm_codec *from, dgm_reader *r, yyjson_val *v);
 /* The mark that ends the other format's stream. */
 void dgm_stream_done(dgm_stream *s);
 /* Or, instead of events: */
 dgm_code dgm_stream_messages(dgm_stream *s, const dgm_canon_messages *messages, dgm_err *err);
 dgm_code dgm_stream_request(dgm_stream *s, const dgm_canon_input *input, dgm_err *err);
-dgm_code dgm_stream_send_request(dgm_stream *s, dgm_arena *a, const dgm_send_request *request,
-                                 dgm_err *err);
 
 /* The encoder, behind the hook. Its errors have a code and no text. */
 dgm_canon_sink dgm_stream_encoder(dgm_stream *s);

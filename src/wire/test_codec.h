@@ -7,7 +7,7 @@
 #include "canon/events_to_messages.h"
 #include "canon/records_to_events.h"
 #include "canon/test_dump.h"
-#include "wire/canon_codec.h"
+#include "wire/codec.h"
 
 /* ---- frames as lines ------------------------------------------------------------------------------------- */
 
@@ -20,7 +20,7 @@ static inline dgm_code put_line(void *arg, dgm_str name, dgm_str payload)
 }
 
 struct codec_road {
-    const dgm_canon_codec *to;
+    const dgm_codec *to;
     void *encoder;
     dgm_canon_fold *fold;                /* what the events say */
     dgm_arena *arena;                    /* may be NULL: nobody asks for n_again */
@@ -49,7 +49,7 @@ static inline dgm_code cross_road(void *arg, const dgm_canon_event *e)
 }
 
 /* Records, a line each, as lines of the format. */
-static inline void encode_records(const dgm_canon_codec *to, const dgm_stream_params *params,
+static inline void encode_records(const dgm_codec *to, const dgm_stream_params *params,
                                   const dgm_records_params *from, const char *records, dgm_buf *out)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -71,7 +71,7 @@ static inline void encode_records(const dgm_canon_codec *to, const dgm_stream_pa
 }
 
 /* Lines of the format to a sink. */
-static inline dgm_code decode_lines(const dgm_canon_codec *from, const dgm_stream_params *params,
+static inline dgm_code decode_lines(const dgm_codec *from, const dgm_stream_params *params,
                                     dgm_str lines, dgm_canon_sink sink, dgm_err *err)
 {
     void *decoder = from->decoder_new(params);
@@ -96,7 +96,7 @@ static inline dgm_code decode_lines(const dgm_canon_codec *from, const dgm_strea
 /* ---- messages and requests ------------------------------------------------------------------------------- */
 
 /* One message or a list through canonical messages; lines come out. */
-static inline dgm_code convert_messages(const dgm_canon_codec *from, const dgm_canon_codec *to,
+static inline dgm_code convert_messages(const dgm_codec *from, const dgm_codec *to,
                                         const char *text, dgm_buf *out, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -112,7 +112,7 @@ static inline dgm_code convert_messages(const dgm_canon_codec *from, const dgm_c
     return to->write_messages(&messages, &params, (dgm_frame_sink){put_line, out}, err);
 }
 
-static inline dgm_code dump_messages_of(const dgm_canon_codec *from, const char *text, dgm_buf *out,
+static inline dgm_code dump_messages_of(const dgm_codec *from, const char *text, dgm_buf *out,
                                         dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();

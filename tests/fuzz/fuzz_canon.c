@@ -139,7 +139,7 @@ static void close_readers(struct readers *r)
 
 /* ---- the three readings of the input ------------------------------------------------------------------------------ */
 
-static void as_stream(const dgm_canon_codec *codec, bool fragment, dgm_str input)
+static void as_stream(const dgm_codec *codec, bool fragment, dgm_str input)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_stream_params p = {.fragment = fragment};

@@ -176,7 +176,7 @@ static dgm_code on_event(void *arg, const dgm_canon_event *e)
 /* Lines in; what they are as a whole out, and as chunks if asked for. False: refused. */
 static bool stream(dgm_str lines, dgm_buf *chunks, dgm_buf *whole, struct ends *to)
 {
-    const dgm_canon_codec *codec = &dgm_codec_openai_chat;
+    const dgm_codec *codec = &dgm_codec_openai_chat;
     dgm_stream_params params = {.usage = true};
     dgm_err err = {0};
     dgm_code rc = DGM_OK;

@@ -25,7 +25,7 @@ static void must(bool ok, const char *what, dgm_str text, const char *why)
 
 /* A decoder that reads again what an encoder writes. */
 struct again {
-    const dgm_canon_codec *codec;
+    const dgm_codec *codec;
     void *decoder;
     size_t ends;
 };
@@ -95,7 +95,7 @@ static void close_readers(struct readers *r, bool over)
 {
     dgm_err err = {0};
     for (int i = 0; i < N_ENCODERS; i++) {
-        const dgm_canon_codec *codec = r->again[i].codec;
+        const dgm_codec *codec = r->again[i].codec;
         dgm_code rc = codec->encoder_end(r->encoders[i], &err);
         if (over && !rc &&
             !codec->decoder_end(r->again[i].decoder, (dgm_canon_sink){count_ends, &r->again[i]},
@@ -107,7 +107,7 @@ static void close_readers(struct readers *r, bool over)
     dgm_verify_free(r->verify);
 }
 
-static void as_stream(const dgm_canon_codec *codec, bool fragment, dgm_str input)
+static void as_stream(const dgm_codec *codec, bool fragment, dgm_str input)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_stream_params p = {.fragment = fragment};
@@ -146,7 +146,7 @@ static dgm_code add_item(void *arg, dgm_str name, dgm_str payload)
 
 static bool write_items(dgm_arena *a, yyjson_val *v, dgm_buf *out)
 {
-    const dgm_canon_codec *codec = &dgm_codec_responses;
+    const dgm_codec *codec = &dgm_codec_responses;
     dgm_stream_params p = {0};
     dgm_err err = {0};
     dgm_reader r = {.arena = a, .err = &err};

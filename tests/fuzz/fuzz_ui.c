@@ -27,7 +27,7 @@ static void must(bool ok, const char *what, dgm_str text, const char *why)
 /* ---- what is written is read again ------------------------------------------------------------------------ */
 
 struct again {
-    const dgm_canon_codec *codec;
+    const dgm_codec *codec;
     void *decoder; /* NULL: messages */
     size_t ends;
 };
@@ -79,7 +79,7 @@ static dgm_code on_event(void *arg, const dgm_canon_event *e)
     return DGM_OK;
 }
 
-static void as_stream(const dgm_canon_codec *codec, bool fragment, dgm_str input)
+static void as_stream(const dgm_codec *codec, bool fragment, dgm_str input)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_stream_params p = {.fragment = fragment};
@@ -119,7 +119,7 @@ static void as_stream(const dgm_canon_codec *codec, bool fragment, dgm_str input
 
 /* ---- messages and requests ------------------------------------------------------------------------------------ */
 
-static void as_messages(const dgm_canon_codec *codec, dgm_str input)
+static void as_messages(const dgm_codec *codec, dgm_str input)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};

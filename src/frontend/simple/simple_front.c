@@ -41,7 +41,7 @@ static void refuse_for(dgm_http_exchange *x, const dgm_err *err, const dgm_http_
 /* ---- requests ---------------------------------------------------------------------------------------------- */
 
 static const struct dialect {
-    const dgm_canon_codec *requests, *events;
+    const dgm_codec *requests, *events;
     const struct dgm_list_limit *lists;
     int leave; /* DGM_LEAVE_ */
 } dialects[] = {

@@ -13,7 +13,7 @@
 #include "canon/records_to_events.h"
 #include "core/core.h"
 #include "frontend/frontend.h"
-#include "wire/canon_codec.h"
+#include "wire/codec.h"
 
 /* ---- what lives on ----------------------------------------------------------------------------------------- */
 
@@ -136,7 +136,7 @@ typedef enum dgm_tell_as {
 /* How a turn is told. */
 struct dgm_turn_hold;
 typedef struct dgm_tell {
-    const dgm_canon_codec *codec;
+    const dgm_codec *codec;
     dgm_stream_params params; /* mint and now are set by the turn: the same every time */
     dgm_str thread_id,
         run_id; /* as the protocol calls context and turn; empty: the context, the task */

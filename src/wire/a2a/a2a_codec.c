@@ -260,7 +260,8 @@ static inline __attribute__((always_inline)) dgm_code encode(const struct dialec
 
 /* ---- the codecs -------------------------------------------------------------------------------------------------- */
 
-#define CODEC(short_name, name_, format_, envelopes_, usual_, about_)                              \
+/* Functions of one dialect: decode() and encode() are inlined into them with its table. */
+#define CODEC(short_name, name_, format_, usual_)                                                  \
     static dgm_code decode_##short_name(dgm_reader *r, yyjson_val *v, dgm_object_kind kind,        \
                                         bool in_stream, dgm_frame *ret)                            \
     {                                                                                              \
@@ -270,21 +271,44 @@ static inline __attribute__((always_inline)) dgm_code encode(const struct dialec
     {                                                                                              \
         return encode(&dialect_##short_name, w, f, err);                                           \
     }                                                                                              \
+    static void *encoder_new_##short_name(const dgm_stream_params *params, dgm_frame_sink sink)    \
+    {                                                                                              \
+        return dgm_a2a_encoder_new(&dgm_codec_a2a_##short_name, params, sink);                     \
+    }                                                                                              \
+    static dgm_code write_messages_##short_name(const dgm_canon_messages *messages,                \
+                                                const dgm_stream_params *params,                   \
+                                                dgm_frame_sink sink, dgm_err *err)                 \
+    {                                                                                              \
+        return dgm_a2a_write_messages(&dgm_codec_a2a_##short_name, messages, params, sink, err);   \
+    }                                                                                              \
+    static dgm_code write_request_##short_name(dgm_writer *w, const dgm_canon_input *input,        \
+                                               const dgm_stream_params *params, dgm_err *err)      \
+    {                                                                                              \
+        return dgm_a2a_write_request(&dgm_codec_a2a_##short_name, w, input, params, err);          \
+    }                                                                                              \
     const dgm_codec dgm_codec_a2a_##short_name = {                                                 \
         .name = name_,                                                                             \
         .format = DGM_FORMAT_A2A_##format_,                                                        \
-        .about = about_,                                                                           \
-        .envelopes = envelopes_,                                                                   \
+        .own_snapshots = true,                                                                     \
+        .has_response = true,                                                                      \
         .recognise = dgm_a2a_##short_name##_recognise,                                             \
+        .is_one = dgm_a2a_is_push_list,                                                            \
         .decode = decode_##short_name,                                                             \
         .decode_usual = usual_,                                                                    \
         .encode = encode_##short_name,                                                             \
+        .encoder_new = encoder_new_##short_name,                                                   \
+        .encoder_feed = dgm_a2a_encoder_feed,                                                      \
+        .encoder_end = dgm_a2a_encoder_end,                                                        \
+        .encoder_free = dgm_a2a_encoder_free,                                                      \
+        .write_messages = write_messages_##short_name,                                             \
+        .write_request = write_request_##short_name,                                               \
+        .lost_reading = &dgm_a2a_lost_reading,                                                     \
+        .lost_writing = &dgm_a2a_lost_writing,                                                     \
     }
 
-CODEC(10, dgm_form_name, 10, true, decode_usual_10, "A2A 1.0: JSON-RPC, REST, push bodies, cards");
-CODEC(03, dgm_a2a_03_name, 03, true, NULL, "A2A 0.3, JSON-RPC: objects tagged by kind");
-CODEC(03_rest, dgm_a2a_03_rest_name, 03_REST, false, NULL,
-      "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto");
+CODEC(10, dgm_form_name, 10, decode_usual_10);
+CODEC(03, dgm_a2a_03_name, 03, NULL);
+CODEC(03_rest, dgm_a2a_03_rest_name, 03_REST, NULL);
 
 const dgm_shape *dgm_a2a_shape(const dgm_codec *codec, dgm_object_kind kind)
 {

@@ -8,6 +8,8 @@
 #include "wire/a2a/a2a_card.h"
 #include "wire/a2a/a2a_int.h"
 
+#include <stdio.h>
+
 static bool is_there(const yyjson_val *v, const char *member)
 {
     return dgm_json_get(v, dgm_str_from(member)) != NULL;
@@ -328,8 +330,8 @@ static unsigned marks_at_top(const yyjson_val *v)
     return marks ? marks : marks_of_part(v);
 }
 
-static int recognise(const yyjson_val *v, unsigned mine,
-                     dgm_object_kind (*detect)(const yyjson_val *, bool))
+static int a2a_recognise(const yyjson_val *v, unsigned mine,
+                         dgm_object_kind (*detect)(const yyjson_val *, bool))
 {
     unsigned marks = marks_at_top(v);
     if (marks)
@@ -340,17 +342,118 @@ static int recognise(const yyjson_val *v, unsigned mine,
     return detect(v, false) != DGM_OBJECT_NONE || has(v, "jsonrpc", NULL);
 }
 
-int dgm_a2a_10_recognise(const yyjson_val *v)
+/* The form of an object depends on whether it is in a stream: dgm_a2a_form(). */
+int dgm_a2a_10_recognise(const yyjson_val *v, dgm_form *ret_form)
 {
-    return recognise(v, MARK_10, dgm_a2a_10_detect);
+    (void)ret_form;
+    return a2a_recognise(v, MARK_10, dgm_a2a_10_detect);
 }
 
-int dgm_a2a_03_recognise(const yyjson_val *v)
+int dgm_a2a_03_recognise(const yyjson_val *v, dgm_form *ret_form)
 {
-    return recognise(v, MARK_03, dgm_a2a_03_detect);
+    (void)ret_form;
+    return a2a_recognise(v, MARK_03, dgm_a2a_03_detect);
 }
 
-int dgm_a2a_03_rest_recognise(const yyjson_val *v)
+int dgm_a2a_03_rest_recognise(const yyjson_val *v, dgm_form *ret_form)
 {
-    return recognise(v, MARK_03_REST, dgm_a2a_03_rest_detect);
+    (void)ret_form;
+    return a2a_recognise(v, MARK_03_REST, dgm_a2a_03_rest_detect);
+}
+
+/* ---- arrays ------------------------------------------------------------------------------------------------ */
+
+bool dgm_a2a_is_push_list(const yyjson_val *array)
+{
+    yyjson_val *v = (yyjson_val *)(uintptr_t)array, *e;
+    size_t i, n;
+    yyjson_arr_foreach (v, i, n, e) {
+        if (!is_object(e, "pushNotificationConfig") || dgm_json_get(e, DGM_STR("name")))
+            return false;
+    }
+    return yyjson_arr_size(v) > 0;
+}
+
+bool dgm_a2a_is_stream(yyjson_val *array)
+{
+    yyjson_val *e;
+    size_t i, n;
+    yyjson_arr_foreach (array, i, n, e) {
+        dgm_str kind = text_of(e, "kind");
+        if (dgm_str_is(kind, "status-update") || dgm_str_is(kind, "artifact-update") ||
+            dgm_json_get(e, DGM_STR("statusUpdate")) || dgm_json_get(e, DGM_STR("artifactUpdate")))
+            return true;
+    }
+    return false;
+}
+
+bool dgm_a2a_has_chunks(yyjson_val *array)
+{
+    yyjson_val *e;
+    size_t i, n;
+    yyjson_arr_foreach (array, i, n, e) {
+        yyjson_val *inner = dgm_json_get(e, DGM_STR("message"));
+        dgm_str type =
+            text_of(dgm_json_get(inner ? inner : e, DGM_STR("metadata")), "canonical_type");
+        if (dgm_str_is(type, "TextMessageChunkEvent") || dgm_str_is(type, "ToolCallArgsEvent"))
+            return true;
+    }
+    return false;
+}
+
+/* ---- objects ----------------------------------------------------------------------------------------------- */
+
+const dgm_message *dgm_a2a_message_in(const dgm_object *o)
+{
+    const dgm_event *event = o->it;
+    if (o->kind == DGM_OBJECT_MESSAGE)
+        return o->it;
+    return (o->kind == DGM_OBJECT_STREAM_RESPONSE || o->kind == DGM_OBJECT_SEND_RESPONSE) &&
+                   event->kind == DGM_EVENT_MESSAGE
+               ? event->message
+               : NULL;
+}
+
+const dgm_task *dgm_a2a_task_in(const dgm_object *o)
+{
+    const dgm_event *event = o->it;
+    if (o->kind == DGM_OBJECT_TASK)
+        return o->it;
+    return (o->kind == DGM_OBJECT_STREAM_RESPONSE || o->kind == DGM_OBJECT_SEND_RESPONSE) &&
+                   event->kind == DGM_EVENT_TASK
+               ? event->task
+               : NULL;
+}
+
+dgm_form dgm_a2a_form(const dgm_object *o, bool in_stream)
+{
+    if (o->kind == DGM_OBJECT_SEND_REQUEST)
+        return DGM_FORM_REQUEST;
+    return !in_stream && (dgm_a2a_message_in(o) || dgm_a2a_task_in(o)) ? DGM_FORM_MESSAGES
+                                                                       : DGM_FORM_EVENTS;
+}
+
+/* ---- pointers of errors ------------------------------------------------------------------------------------ */
+
+void dgm_a2a_name_pointer(const dgm_codec *codec, const dgm_frame *frame, dgm_err *err)
+{
+    bool bare = codec == &dgm_codec_a2a_03 ? frame->object.kind != DGM_OBJECT_SEND_REQUEST
+                                           : frame->object.kind == DGM_OBJECT_MESSAGE ||
+                                                 frame->object.kind == DGM_OBJECT_TASK ||
+                                                 frame->object.kind == DGM_OBJECT_STATUS_UPDATE;
+    const char *top = frame->envelope == DGM_ENVELOPE_REQUEST    ? "/params"
+                      : frame->envelope == DGM_ENVELOPE_RESPONSE ? "/result"
+                                                                 : "";
+    char old[sizeof err->at];
+    size_t n = strlen(top);
+    memcpy(old, err->at, sizeof old);
+    const char *rest = bare && old[0] ? strchr(old + 1, '/') : old, *parts = NULL;
+    memcpy(err->at, top, n + 1);
+    if (codec == &dgm_codec_a2a_03_rest && rest && (parts = strstr(rest, "/parts/"))) {
+        n += (size_t)snprintf(err->at + n, sizeof err->at - n, "%.*s/content/", (int)(parts - rest),
+                              rest);
+        rest = parts + sizeof "/parts/" - 1;
+    }
+    if (rest && n < sizeof err->at)
+        snprintf(err->at + n, sizeof err->at - n, "%s", rest);
 }

@@ -5,11 +5,11 @@
  * formats brings the whole conversation; an A2A agent has it already. So only the messages after the agent's last one
  * are sent, as one message.
  */
-#include "wire/a2a/a2a_encode.h"
 #include "base/limits.h"
 #include "canon/events_to_records.h"
 #include "model/fold.h"
 #include "model/stamp.h"
+#include "wire/a2a/a2a_int.h"
 #include "json/build.h"
 
 #include <stdlib.h>
@@ -128,8 +128,8 @@ static struct a2a_encoder *a2a_new(const dgm_codec *codec, const dgm_stream_para
     return e;
 }
 
-static void *a2a_encoder_new(const dgm_codec *codec, const dgm_stream_params *params,
-                             dgm_frame_sink sink)
+void *dgm_a2a_encoder_new(const dgm_codec *codec, const dgm_stream_params *params,
+                          dgm_frame_sink sink)
 {
     struct a2a_encoder *e = a2a_new(codec, params, sink);
     dgm_events_params records = {.mint = params->mint, .fragment = params->fragment};
@@ -140,14 +140,14 @@ static void *a2a_encoder_new(const dgm_codec *codec, const dgm_stream_params *pa
     return e;
 }
 
-static dgm_code a2a_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err)
+dgm_code dgm_a2a_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err)
 {
     struct a2a_encoder *e = encoder;
     e->err = err;
     return dgm_events_to_records_feed(e->to_records, event, err);
 }
 
-static dgm_code a2a_encoder_end(void *encoder, dgm_err *err)
+dgm_code dgm_a2a_encoder_end(void *encoder, dgm_err *err)
 {
     struct a2a_encoder *e = encoder;
     e->err = err;
@@ -156,7 +156,7 @@ static dgm_code a2a_encoder_end(void *encoder, dgm_err *err)
     return task ? a2a_put_object(e, DGM_OBJECT_TASK, task) : rc;
 }
 
-static void a2a_encoder_free(void *encoder)
+void dgm_a2a_encoder_free(void *encoder)
 {
     struct a2a_encoder *e = encoder;
     dgm_events_to_records_free(e->to_records);
@@ -169,9 +169,8 @@ static void a2a_encoder_free(void *encoder)
 
 /* ---- messages and requests --------------------------------------------------------------------------------- */
 
-static dgm_code a2a_write_messages(const dgm_codec *codec, const dgm_canon_messages *messages,
-                                   const dgm_stream_params *params, dgm_frame_sink sink,
-                                   dgm_err *err)
+dgm_code dgm_a2a_write_messages(const dgm_codec *codec, const dgm_canon_messages *messages,
+                                const dgm_stream_params *params, dgm_frame_sink sink, dgm_err *err)
 {
     struct a2a_encoder *e = a2a_new(codec, params, sink);
     dgm_code rc = DGM_OK;
@@ -181,13 +180,12 @@ static dgm_code a2a_write_messages(const dgm_codec *codec, const dgm_canon_messa
         if (dgm_to_message(e->arena, &messages->at[i], &e->mint, &m))
             rc = a2a_put_message(e, &m);
     }
-    a2a_encoder_free(e);
+    dgm_a2a_encoder_free(e);
     return rc;
 }
 
-static dgm_code a2a_write_request(const dgm_codec *codec, dgm_writer *w,
-                                  const dgm_canon_input *input, const dgm_stream_params *params,
-                                  dgm_err *err)
+dgm_code dgm_a2a_write_request(const dgm_codec *codec, dgm_writer *w, const dgm_canon_input *input,
+                               const dgm_stream_params *params, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_mint mint = params->mint;
@@ -197,44 +195,4 @@ static dgm_code a2a_write_request(const dgm_codec *codec, dgm_writer *w,
     dgm_messages_to_send(a, &input->messages, &mint, &m);
     m.context_id = input->thread_id;
     return codec->encode(w, &frame, err);
-}
-
-/* ---- the dialects ------------------------------------------------------------------------------------------ */
-
-#define ENCODER(short_name)                                                                        \
-    static void *encoder_new_##short_name(const dgm_stream_params *params, dgm_frame_sink sink)    \
-    {                                                                                              \
-        return a2a_encoder_new(&dgm_codec_a2a_##short_name, params, sink);                         \
-    }                                                                                              \
-    static dgm_code write_messages_##short_name(const dgm_canon_messages *messages,                \
-                                                const dgm_stream_params *params,                   \
-                                                dgm_frame_sink sink, dgm_err *err)                 \
-    {                                                                                              \
-        return a2a_write_messages(&dgm_codec_a2a_##short_name, messages, params, sink, err);       \
-    }                                                                                              \
-    static dgm_code write_request_##short_name(dgm_writer *w, const dgm_canon_input *input,        \
-                                               const dgm_stream_params *params, dgm_err *err)      \
-    {                                                                                              \
-        return a2a_write_request(&dgm_codec_a2a_##short_name, w, input, params, err);              \
-    }                                                                                              \
-    static const dgm_canon_codec canon_##short_name = {                                            \
-        .own_snapshots = true,                                                                     \
-        .has_response = true,                                                                      \
-        .encoder_new = encoder_new_##short_name,                                                   \
-        .encoder_feed = a2a_encoder_feed,                                                          \
-        .encoder_end = a2a_encoder_end,                                                            \
-        .encoder_free = a2a_encoder_free,                                                          \
-        .write_messages = write_messages_##short_name,                                             \
-        .write_request = write_request_##short_name,                                               \
-    }
-
-ENCODER(10);
-ENCODER(03);
-ENCODER(03_rest);
-
-const dgm_canon_codec *dgm_a2a_canon_codec(const dgm_codec *codec)
-{
-    return codec == &dgm_codec_a2a_10   ? &canon_10
-           : codec == &dgm_codec_a2a_03 ? &canon_03
-                                        : &canon_03_rest;
 }

@@ -43,9 +43,24 @@ void dgm_a2a_03_write_error(dgm_writer *w, const dgm_error *e); /* JSON-RPC and 
 dgm_object_kind dgm_a2a_10_detect(const yyjson_val *v, bool in_stream);
 dgm_object_kind dgm_a2a_03_detect(const yyjson_val *v, bool in_stream);
 dgm_object_kind dgm_a2a_03_rest_detect(const yyjson_val *v, bool in_stream);
-int dgm_a2a_10_recognise(const yyjson_val *v);
-int dgm_a2a_03_recognise(const yyjson_val *v);
-int dgm_a2a_03_rest_recognise(const yyjson_val *v);
+int dgm_a2a_10_recognise(const yyjson_val *v, dgm_form *ret_form);
+int dgm_a2a_03_recognise(const yyjson_val *v, dgm_form *ret_form);
+int dgm_a2a_03_rest_recognise(const yyjson_val *v, dgm_form *ret_form);
+bool dgm_a2a_is_push_list(const yyjson_val *array);
+
+/* a2a_encode.c: from canonical events, messages and requests; the members of dgm_codec. */
+void *dgm_a2a_encoder_new(const dgm_codec *codec, const dgm_stream_params *params,
+                          dgm_frame_sink sink);
+dgm_code dgm_a2a_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err);
+dgm_code dgm_a2a_encoder_end(void *encoder, dgm_err *err);
+void dgm_a2a_encoder_free(void *encoder);
+dgm_code dgm_a2a_write_messages(const dgm_codec *codec, const dgm_canon_messages *messages,
+                                const dgm_stream_params *params, dgm_frame_sink sink, dgm_err *err);
+dgm_code dgm_a2a_write_request(const dgm_codec *codec, dgm_writer *w, const dgm_canon_input *input,
+                               const dgm_stream_params *params, dgm_err *err);
+
+/* a2a_losses.c: to canonical events, and from them */
+extern const dgm_loss_rows dgm_a2a_lost_reading, dgm_a2a_lost_writing;
 
 /* a2a_codec.c: the table by which a codec reads and writes a kind; NULL where it has none. */
 const dgm_shape *dgm_a2a_shape(const dgm_codec *codec, dgm_object_kind kind);

@@ -198,10 +198,9 @@ static dgm_code agui_encoder_end(void *encoder, dgm_err *err)
     return DGM_OK;
 }
 
-const dgm_canon_codec dgm_codec_agui = {
+const dgm_codec dgm_codec_agui = {
     .name = dgm_agui_name,
     .format = DGM_FORMAT_AG_UI,
-    .about = "AG-UI 1.0 events; peers from before 1.0 are read too",
     .builds_messages = true,
     .recognise = agui_recognise,
     .decoder_new = agui_decoder_new,
@@ -267,10 +266,9 @@ static int old_recognise(const yyjson_val *v, dgm_form *ret_form)
     return 0; /* what comes in is ag-ui's */
 }
 
-const dgm_canon_codec dgm_codec_agui_old = {
+const dgm_codec dgm_codec_agui_old = {
     .name = "ag-ui-0",
     .format = DGM_FORMAT_AG_UI_0,
-    .about = "AG-UI for peers from before 1.0",
     .builds_messages = true,
     .recognise = old_recognise,
     .decoder_new = agui_decoder_new,
@@ -399,10 +397,9 @@ static int simple_recognise(const yyjson_val *v, dgm_form *ret_form)
     return dgm_agui_simple_recognise(v);
 }
 
-const dgm_canon_codec dgm_codec_agui_simple = {
+const dgm_codec dgm_codec_agui_simple = {
     .name = dgm_agui_simple_name,
     .format = DGM_FORMAT_AG_UI_SIMPLE,
-    .about = "document 000's dialect of AG-UI: whole events",
     .recognise = simple_recognise,
     .decoder_new = simple_decoder_new,
     .decoder_feed = simple_decoder_feed,

@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "wire/canon_codec.h"
+#include "wire/codec.h"
 
-extern const dgm_canon_codec dgm_codec_agui, dgm_codec_agui_old, dgm_codec_agui_simple;
+extern const dgm_codec dgm_codec_agui, dgm_codec_agui_old, dgm_codec_agui_simple;
 
 /* What gets lost. */
 extern const dgm_loss_rows dgm_agui_lost_reading, dgm_agui_old_lost_writing,

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "wire/canon_codec.h"
+#include "wire/codec.h"
 
 #define DGM_AGUI_PROTO_TYPE "application/vnd.ag-ui.event+proto"
 #define DGM_AGUI_PROTO_HEAD 4 /* bytes that a frame's length takes */
@@ -44,4 +44,4 @@ static inline bool dgm_agui_proto_begins(char first)
 /* ---- the codec ------------------------------------------------------------------------------------------ */
 
 /* Its decoder takes values as dgm_agui_proto_read gives them, its encoder gives frames with their length. */
-extern const dgm_canon_codec dgm_codec_agui_proto;
+extern const dgm_codec dgm_codec_agui_proto;

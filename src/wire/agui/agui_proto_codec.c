@@ -108,10 +108,9 @@ static void decoder_free(void *d)
     dgm_codec_agui.decoder_free(d);
 }
 
-const dgm_canon_codec dgm_codec_agui_proto = {
+const dgm_codec dgm_codec_agui_proto = {
     .name = name,
     .format = DGM_FORMAT_AG_UI_PROTO,
-    .about = "AG-UI 1.0 events in protobuf, each with its length before it",
     .builds_messages = true,
     .binary = true,
     .recognise = recognise,

@@ -12,7 +12,7 @@ static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
 }
 
 struct road {
-    const dgm_canon_codec *to;
+    const dgm_codec *to;
     void *encoder;
     dgm_err err;
 };
@@ -23,7 +23,7 @@ static dgm_code cross(void *arg, const dgm_canon_event *e)
     return r->to->encoder_feed(r->encoder, e, &r->err);
 }
 
-static void check_convert(const dgm_canon_codec *from, const dgm_canon_codec *to, bool fragment,
+static void check_convert(const dgm_codec *from, const dgm_codec *to, bool fragment,
                           const char *lines, const char *want)
 {
     dgm_stream_params p = {.fragment = fragment};
@@ -207,7 +207,7 @@ static void messages_and_requests_are_told_and_come_back(void **state)
     dgm_buf_done(&out);
 }
 
-static dgm_code read_many(const dgm_canon_codec *codec, size_t how_many, dgm_err *err)
+static dgm_code read_many(const dgm_codec *codec, size_t how_many, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_reader r = {.arena = a, .err = err};
@@ -226,7 +226,7 @@ static dgm_code read_many(const dgm_canon_codec *codec, size_t how_many, dgm_err
 
 static void lists_of_messages_have_a_limit(void **state)
 {
-    static const dgm_canon_codec *const codecs[] = {&dgm_codec_agui, &dgm_codec_agui_old};
+    static const dgm_codec *const codecs[] = {&dgm_codec_agui, &dgm_codec_agui_old};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         dgm_err err = {0};
@@ -243,7 +243,7 @@ static void peers_from_before_have_a_format(void **state)
                                   "\"messages\":[{\"id\":\"1\","
                                   "\"role\":\"tool\",\"toolCallId\":\"c\",\"content\":[{\"type\":"
                                   "\"text\",\"text\":\"x\"}]}]}";
-    const dgm_canon_codec *old = &dgm_codec_agui_old;
+    const dgm_codec *old = &dgm_codec_agui_old;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
     dgm_reader r = {.arena = a, .err = &err};

@@ -8,6 +8,6 @@
  */
 #pragma once
 
-#include "wire/canon_codec.h"
+#include "wire/codec.h"
 
-extern const dgm_canon_codec dgm_codec_aisdk;
+extern const dgm_codec dgm_codec_aisdk;

@@ -22,10 +22,9 @@ static int recognise(const yyjson_val *v, dgm_form *ret_form)
     return 2;
 }
 
-const dgm_canon_codec dgm_codec_aisdk = {
+const dgm_codec dgm_codec_aisdk = {
     .name = dgm_aisdk_name,
     .format = DGM_FORMAT_AI_SDK,
-    .about = "the AI SDK's UI message stream, UI messages and requests",
     .stream_end = "[DONE]",
     .recognise = recognise,
     .decoder_new = dgm_aisdk_decoder_new,

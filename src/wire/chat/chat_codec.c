@@ -29,10 +29,10 @@ static dgm_code write_messages(const dgm_canon_messages *messages, const dgm_str
 
 /* ---- losses ------------------------------------------------------------------------------------------------- */
 
-const dgm_canon_codec dgm_codec_openai_chat = {
+const dgm_codec dgm_codec_openai_chat = {
     .name = dgm_chat_name,
     .format = DGM_FORMAT_CHAT,
-    .about = "OpenAI Chat Completions: requests, messages, completions and their chunks",
+    .direct = true,
     .stream_end = "[DONE]",
     .has_response = true,
     .recognise = dgm_chat_recognise_form,

@@ -8,10 +8,10 @@
  */
 #pragma once
 
-#include "wire/canon_codec.h"
+#include "wire/codec.h"
 #include "json/check.h"
 
-extern const dgm_canon_codec dgm_codec_openai_chat;
+extern const dgm_codec dgm_codec_openai_chat;
 
 /* What gets lost. */
 extern const dgm_loss_rows dgm_chat_lost_reading, dgm_chat_lost_writing;

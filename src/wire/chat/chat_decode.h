@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "wire/canon_codec.h"
+#include "wire/codec.h"
 
 /* A call as far as it was read. */
 struct chat_read_call {

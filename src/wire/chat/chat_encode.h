@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "wire/canon_codec.h"
+#include "wire/codec.h"
 
 /* A text message, in the order they began. */
 struct chat_text {

@@ -11,8 +11,8 @@
  */
 #pragma once
 
-#include "wire/canon_codec.h"
 #include "wire/chat/chat.h"
+#include "wire/codec.h"
 
 /* An assistant's `reasoning_content` is a message of its own, before it. Ids are minted if r can. */
 dgm_code dgm_chat_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,

@@ -10,6 +10,6 @@
  */
 #pragma once
 
-#include "wire/canon_codec.h"
+#include "wire/codec.h"
 
-extern const dgm_canon_codec dgm_codec_langchain;
+extern const dgm_codec dgm_codec_langchain;

@@ -24,10 +24,9 @@ static bool is_one(const yyjson_val *array)
     return dgm_lc_open_element(array, &e);
 }
 
-const dgm_canon_codec dgm_codec_langchain = {
+const dgm_codec dgm_codec_langchain = {
     .name = dgm_langchain_name,
     .format = DGM_FORMAT_LANGCHAIN,
-    .about = "LangChain's messages and chunks as JSON",
     .streams_messages = true,
     .recognise = recognise,
     .is_one = is_one,

@@ -12,11 +12,11 @@
  */
 #pragma once
 
-#include "wire/canon_codec.h"
+#include "wire/codec.h"
 #include "json/build.h"
 #include "json/check.h"
 
-extern const dgm_canon_codec dgm_codec_responses, dgm_codec_responses_simple;
+extern const dgm_codec dgm_codec_responses, dgm_codec_responses_simple;
 
 /* What gets lost. */
 extern const dgm_loss_rows dgm_responses_lost_reading, dgm_responses_lost_writing;

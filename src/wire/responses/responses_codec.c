@@ -102,10 +102,9 @@ static dgm_code write_messages(const dgm_canon_messages *messages, const dgm_str
 
 /* ---- what has no place ------------------------------------------------------------------------------------------------ */
 
-const dgm_canon_codec dgm_codec_responses = {
+const dgm_codec dgm_codec_responses = {
     .name = dgm_responses_name,
     .format = DGM_FORMAT_RESPONSES,
-    .about = "OpenAI Responses: requests, items, response objects, events",
     .stream_end = "[DONE]",
     .has_response = true,
     .recognise = recognise,

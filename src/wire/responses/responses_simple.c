@@ -230,10 +230,9 @@ static int recognise(const yyjson_val *v, dgm_form *ret_form)
     return dgm_responses_simple_kind(dgm_json_str_member(v, "event")) ? 2 : 0;
 }
 
-const dgm_canon_codec dgm_codec_responses_simple = {
+const dgm_codec dgm_codec_responses_simple = {
     .name = dgm_responses_simple_name,
     .format = DGM_FORMAT_RESPONSES_SIMPLE,
-    .about = "document 000's dialect of Responses: whole events",
     .recognise = recognise,
     .decoder_new = dgm_responses_simple_decoder_new,
     .decoder_feed = dgm_responses_simple_decoder_feed,

@@ -1,7 +1,7 @@
 /* test_responses_items.c - items as messages, requests, and back. */
 #include "wire/responses/test_responses.h"
 
-static const dgm_canon_codec *const codec = &dgm_codec_responses;
+static const dgm_codec *const codec = &dgm_codec_responses;
 
 static dgm_code add_line(void *arg, dgm_str name, dgm_str payload)
 {

@@ -4,7 +4,7 @@
 #include "canon/test_stories.h"
 #include "wire/responses/responses_int.h"
 
-static const dgm_canon_codec *const codec = &dgm_codec_responses_simple;
+static const dgm_codec *const codec = &dgm_codec_responses_simple;
 
 struct road {
     void *encoder;
