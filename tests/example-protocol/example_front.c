@@ -1,8 +1,8 @@
 /*
  * example_front.c - POST /example/{name}/greeting with a text gets {"name":...,"text":...}.
  *
- * A real protocol has a codec in wire/ and starts a turn (dgm_turn_ask); this one only shows the contract of a
- * frontend: its routes, its errors, its struct.
+ * A real frontend reads the request with its codec and starts a turn (dgm_turn_ask); this one only shows the contract
+ * of a frontend: its routes, its errors, its struct. The codec is in example_codec.c.
  */
 #include "example_front.h"
 #include "frontend/words.h"
