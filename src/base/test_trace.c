@@ -47,7 +47,7 @@ static void a_ring_holds_the_last_entries(void **state)
     (void)state;
     assert_int_equal(dgm_trace_read(t, all), 0);
     for (unsigned i = 0; i < 10; i++)
-        dgm_trace_add(t, &(dgm_transition){&door, i, 1000 + i, OPEN, BUSY});
+        dgm_trace_add(t, &door, i, 1000 + i, OPEN, BUSY);
     assert_int_equal(dgm_trace_read(t, all), 10);
     assert_ptr_equal(all[9].machine, &door);
     assert_int_equal(all[9].object, 9);
@@ -55,7 +55,7 @@ static void a_ring_holds_the_last_entries(void **state)
     assert_int_equal(all[9].from, OPEN);
     assert_int_equal(all[9].to, BUSY);
     for (unsigned i = 10; i < 2 * DGM_TRACE_ENTRIES; i++)
-        dgm_trace_add(t, &(dgm_transition){&door, i, 1000 + i, OPEN, BUSY});
+        dgm_trace_add(t, &door, i, 1000 + i, OPEN, BUSY);
     size_t n = dgm_trace_read(t, all);
     assert_in_range(n, DGM_TRACE_ENTRIES - 2, DGM_TRACE_ENTRIES);
     assert_int_equal(all[n - 1].object, 2 * DGM_TRACE_ENTRIES - 1);

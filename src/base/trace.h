@@ -54,13 +54,13 @@ typedef struct dgm_trace {
     } slots[DGM_TRACE_ENTRIES];
 } dgm_trace;
 
-static inline void dgm_trace_add(dgm_trace *t, const dgm_transition *e)
+static inline void dgm_trace_add(dgm_trace *t, const dgm_machine *m, uint64_t object, uint64_t ms,
+                                 unsigned from, unsigned to)
 {
     uint64_t n = atomic_load_explicit(&t->n, memory_order_relaxed), i = n % DGM_TRACE_ENTRIES;
-    atomic_store_explicit(&t->slots[i].machine, (uintptr_t)e->machine, memory_order_relaxed);
-    atomic_store_explicit(&t->slots[i].object, e->object, memory_order_relaxed);
-    atomic_store_explicit(&t->slots[i].when, e->ms << 16 | (uint64_t)e->from << 8 | e->to,
-                          memory_order_relaxed);
+    atomic_store_explicit(&t->slots[i].machine, (uintptr_t)m, memory_order_relaxed);
+    atomic_store_explicit(&t->slots[i].object, object, memory_order_relaxed);
+    atomic_store_explicit(&t->slots[i].when, ms << 16 | from << 8 | to, memory_order_relaxed);
     atomic_store_explicit(&t->n, n + 1, memory_order_release);
 }
 

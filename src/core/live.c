@@ -120,7 +120,7 @@ static bool is_idle(const struct live *l)
 {
     return l->state != LIVE_LOADING && !l->held && !l->run && !l->write.n_appends &&
            !l->write.n_records && !l->calls.waiting && !l->calls.queued && !l->calls.canceling &&
-           !l->older_load && !l->calls.n_lookups && !dgm_loop_is_queued(&l->write.flush);
+           !l->older_load && !l->calls.n_lookups && !l->write.flush.next;
 }
 
 void dgm_live_free_if_idle(struct live *l)
@@ -377,7 +377,7 @@ dgm_record *dgm_live_snapshot(struct live *l)
 dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *event, dgm_err *err)
 {
     dgm_code rc;
-    if (dgm_loop_is_queued(&l->write.flush) && (l->write.turn || l->write.message)) {
+    if (l->write.flush.next && (l->write.turn || l->write.message)) {
         dgm_loop_not_at_turn_end(l->shard->loop, &l->write.flush);
         write_now(l);
     }

@@ -192,7 +192,7 @@ void dgm_drain_check(struct shard *s)
         return;
     for (size_t i = 0; i < s->lives.cap; i++) {
         for (struct node *at = s->lives.slots[i]; at; at = at->next) {
-            if (dgm_loop_is_queued(&((struct live *)(void *)at)->write.flush))
+            if (((struct live *)(void *)at)->write.flush.next)
                 return; /* it looks again when that is written */
         }
     }

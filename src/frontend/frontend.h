@@ -114,16 +114,16 @@ struct dgm_front_request {
 typedef struct dgm_front_note {
     const dgm_frontend *front; /* NULL: an unknown path */
     uint32_t turn;             /* 0: none */
-    const char *operation;     /* "SendMessage", of a fixed set; NULL: not known */
-    const char *task;          /* its id, cut; NULL: none */
-    const char *request;       /* an id of the request that the response names; NULL: none */
     bool is_stream;
+    const char *operation;      /* "SendMessage", of a fixed set; NULL: not known */
+    const char *task;           /* its id, cut; NULL: none */
+    const char *request;        /* an id of the request that the response names; NULL: none */
     _Atomic int64_t *n_streams; /* open ones */
 } dgm_front_note;
 
-static inline dgm_front_note *dgm_front_note_of(const dgm_http_exchange *x)
+static inline dgm_front_note *dgm_front_note_of(dgm_http_exchange *x)
 {
-    return dgm_http_tag(x);
+    return *dgm_http_tag(x);
 }
 
 static inline void dgm_front_note_operation(dgm_http_exchange *x, const char *operation)

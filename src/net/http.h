@@ -119,7 +119,6 @@ void dgm_http_server_free(dgm_http_server *s);
 /* ---- answering ------------------------------------------------------------------------------------------ */
 
 dgm_arena *dgm_http_arena(dgm_http_exchange *x);
-dgm_loop *dgm_http_loop(dgm_http_exchange *x);
 const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x);
 /* Lowers the limit on the body of this request; from on_head. */
 void dgm_http_set_max_body(dgm_http_exchange *x, size_t max_body);
@@ -134,9 +133,9 @@ size_t dgm_http_peer(const dgm_http_exchange *x);
 /* Memory that lives as long as the exchange, whatever is forgotten. */
 void *dgm_http_alloc(dgm_http_exchange *x, size_t n);               /* zeroed */
 const char *dgm_http_keep_text(dgm_http_exchange *x, dgm_str text); /* a copy, terminated */
-/* For an answer that takes long: the request and all that lies in the arena go at the end of this turn (or
- * when the kernel has what was borrowed), and dgm_http_arena gives a new small one from here on. Of the
- * request there are still its method, target, path and query. Before or after begin. */
+/* For a response that takes long: the request and everything in the arena are freed at the end of this turn (or when
+ * the kernel has the bytes that were borrowed), and dgm_http_arena returns a new small one from here on. Of the request,
+ * the method, target, path and query remain. Before or after begin; a second call frees the small arena, too. */
 void dgm_http_forget_request(dgm_http_exchange *x);
 
 /* Extra headers are written as given, names in their usual case; a line break in a value becomes a space.
@@ -154,9 +153,8 @@ void dgm_http_respond_shared(dgm_http_exchange *x, int status, dgm_str content_t
 /* Headers that the answer gets whoever gives it, before its own: what a gate in front of the handlers has
  * decided. Before the answer; a second call adds to the first. They live as long as the exchange's arena. */
 void dgm_http_add_headers(dgm_http_exchange *x, const dgm_http_header *headers, size_t n);
-/* A word of the handler's own, for on_answered. */
-void dgm_http_set_tag(dgm_http_exchange *x, void *tag);
-void *dgm_http_tag(const dgm_http_exchange *x);
+/* A pointer of the handler's own, for on_answered; NULL at first. */
+void **dgm_http_tag(dgm_http_exchange *x);
 
 /* A stream: headers now, then chunks. HEAD gets the headers alone; HTTP/1.0 a body that ends with the
  * connection. */
@@ -175,17 +173,21 @@ void dgm_http_end(dgm_http_exchange *x);
  * on_room; nothing is refused, the writer's patience is the limit. */
 #define DGM_HTTP_BACKLOG_MARK ((size_t)64 << 10)
 size_t dgm_http_backlog(const dgm_http_exchange *x);
-/* room: the backlog was above the mark and is no more. gone: the peer is not there any more (a write
- * failed or the connection was reset; a FIN alone is a half-close), or took no byte for 60 s. After gone,
- * the exchange must still be ended, by dgm_http_end or dgm_http_respond, whose bytes are dropped. Both come
- * from the loop, never from inside a call; gone comes once for every watch, also when it had happened before. */
-void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_gone, void *arg);
-/* on_fin(arg of watch) when the peer has sent its FIN, once, also when it had happened before: it may still read, but
- * it sends nothing any more. NULL: not of interest. After watch, which takes it back. */
-void dgm_http_on_fin(dgm_http_exchange *x, dgm_loop_fn on_fin);
-/* on_drain(arg of watch) when the server begins to drain, once, also when it has begun before: a stream
- * without an end of its own ends here. After watch. */
-void dgm_http_on_drain(dgm_http_exchange *x, dgm_loop_fn on_drain);
-/* Of a stream: when nothing was written for 15 s, this is: a comment. It shows us whether the peer is
- * there, and it keeps proxies from closing the connection. It is not copied. */
-void dgm_http_keep_alive(dgm_http_exchange *x, dgm_str text);
+/* What a handler wants to be told while it responds, with the arg of dgm_http_watch. Members that are not set are not of
+ * interest. The callbacks come from the loop, never from inside a call. */
+typedef struct dgm_http_watcher {
+    dgm_loop_fn on_room; /* the backlog was above the mark and is below it again */
+    /* The peer has disconnected (a write failed or the connection was reset; a FIN alone is a half-close), or it read no
+     * byte for 60 s. Once for every watch, also if it had happened before. The exchange must still be ended, by
+     * dgm_http_end or dgm_http_respond, whose bytes are dropped. */
+    dgm_loop_fn on_gone;
+    /* The peer has sent its FIN: it sends nothing more, but it may still read. Once, also if it had happened before. */
+    dgm_loop_fn on_fin;
+    /* The server starts to drain: a stream without an end of its own ends here. Once, also if it had happened before. */
+    dgm_loop_fn on_drain;
+    /* Of a stream, after dgm_http_begin: sent whenever nothing was written for 15 s. A comment shows us whether the peer is
+     * there, and it keeps proxies from closing the connection. */
+    dgm_str ping;
+} dgm_http_watcher;
+/* The watcher is not copied. It replaces the one before; NULL: none. */
+void dgm_http_watch(dgm_http_exchange *x, const dgm_http_watcher *w, void *arg);

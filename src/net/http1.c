@@ -25,20 +25,16 @@ static int http1_refuse(dgm_http1 *h, int status, const char *why)
     return HPE_USER;
 }
 
-static bool is_in_first(const dgm_http1 *h, const char *p)
+/* Bytes within the first ones of the request are not copied. A text that goes on grows in place: it is the arena's last
+ * allocation. */
+static void http1_append(dgm_http1 *h, dgm_str *s, const char *p, size_t n)
 {
-    return p >= h->first && p < h->first + h->n_first;
-}
-
-/* A text that goes on grows in place: it is the arena's last allocation. */
-static void append(dgm_http1 *h, dgm_str *s, const char *p, size_t n)
-{
-    if (!s->n && is_in_first(h, p)) {
+    if (!s->n && (uintptr_t)p - (uintptr_t)h->first < h->n_first) {
         *s = (dgm_str){p, n};
         return;
     }
     char *to;
-    if (s->n && !is_in_first(h, s->p)) {
+    if (s->n && (uintptr_t)s->p - (uintptr_t)h->first >= h->n_first) {
         to = dgm_arena_realloc(h->arena, (char *)s->p, s->n, s->n + n);
     } else {
         to = dgm_arena_alloc_raw(h->arena, s->n + n);
@@ -55,7 +51,7 @@ static void append(dgm_http1 *h, dgm_str *s, const char *p, size_t n)
 static int on_url(llhttp_t *l, const char *p, size_t n)
 {
     dgm_http1 *h = l->data;
-    append(h, &h->request.target, p, n);
+    http1_append(h, &h->request.target, p, n);
     return 0;
 }
 
@@ -95,7 +91,7 @@ static int on_header_field(llhttp_t *l, const char *p, size_t n)
         h->in_name = true;
     }
     dgm_str *name = &r->headers[r->n_headers - 1].name;
-    append(h, name, p, n);
+    http1_append(h, name, p, n);
     for (char *c = (char *)name->p + name->n - n; c < name->p + name->n; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
     return 0;
@@ -108,7 +104,7 @@ static int on_header_value(llhttp_t *l, const char *p, size_t n)
         return count_extra(h, n);
     h->in_name = false;
     if (n)
-        append(h, &h->request.headers[h->request.n_headers - 1].value, p, n);
+        http1_append(h, &h->request.headers[h->request.n_headers - 1].value, p, n);
     return 0;
 }
 
@@ -189,57 +185,57 @@ static int read_target(dgm_http1 *h, dgm_str *ret_authority)
     return 0;
 }
 
-/* llhttp sets no flag for a Transfer-Encoding without a value, so the header itself decides. */
-static int read_host(dgm_http1 *h, dgm_str authority, bool *ret_has_encoding)
+static void http1_free_body(void *arg)
 {
-    dgm_http_header *host = NULL;
-    for (size_t i = 0; i < h->request.n_headers; i++) {
-        dgm_str name = h->request.headers[i].name;
-        if (dgm_str_is(name, "transfer-encoding")) {
-            if (*ret_has_encoding)
+    dgm_buf_done(arg);
+}
+
+/* Host, and the headers about the body: RFC 9112 3.2, 6.1, 6.3; RFC 9110 10.1.1. */
+static int read_headers(dgm_http1 *h, dgm_str authority)
+{
+    const llhttp_t *l = &h->parser;
+    dgm_http_header *host = NULL, *encoding = NULL, *expect = NULL;
+    for (dgm_http_header *e = h->request.headers; e < h->request.headers + h->request.n_headers;
+         e++) {
+        if (dgm_str_is(e->name, "host")) {
+            if (host)
+                return http1_refuse(h, 400, "there is more than one Host header");
+            if (!is_host(e->value))
+                return http1_refuse(h, 400, "the Host header is not a valid host");
+            host = e;
+        } else if (dgm_str_is(
+                       e->name,
+                       "transfer-encoding")) { /* also without a value, which llhttp ignores */
+            if (encoding)
                 return http1_refuse(h, 400, "there is more than one Transfer-Encoding header");
-            *ret_has_encoding = true;
+            encoding = e;
+        } else if (!expect && dgm_str_is(e->name, "expect")) {
+            expect = e;
         }
-        if (!dgm_str_is(name, "host"))
-            continue;
-        if (host)
-            return http1_refuse(h, 400, "there is more than one Host header");
-        host = &h->request.headers[i];
-        if (!is_host(host->value))
-            return http1_refuse(h, 400, "the Host header is not a valid host");
     }
     if (!host && !h->is_http10)
         return http1_refuse(h, 400, "the Host header is missing");
     if (host && authority.p)
         host->value = authority;
-    return 0;
-}
-
-static int read_body_headers(dgm_http1 *h, bool has_encoding)
-{
-    const llhttp_t *l = &h->parser;
-    bool has_body = l->flags & F_CHUNKED || l->content_length > 0;
-    if (has_encoding) {
-        if (l->flags & F_CONTENT_LENGTH)
-            return http1_refuse(h, 400, "Content-Length and Transfer-Encoding exclude each other");
-        if (h->is_http10)
-            return http1_refuse(h, 400, "HTTP/1.0 has no Transfer-Encoding");
-        if (!dgm_str_eq_nocase(dgm_http_header_of(&h->request, DGM_STR("transfer-encoding")),
-                               DGM_STR("chunked")))
-            return http1_refuse(h, 501, "unsupported Transfer-Encoding: only chunked");
-    }
+    if (encoding && l->flags & F_CONTENT_LENGTH)
+        return http1_refuse(h, 400, "Content-Length and Transfer-Encoding exclude each other");
+    if (encoding && h->is_http10)
+        return http1_refuse(h, 400, "HTTP/1.0 has no Transfer-Encoding");
+    if (encoding && !dgm_str_eq_nocase(encoding->value, DGM_STR("chunked")))
+        return http1_refuse(h, 501, "unsupported Transfer-Encoding: only chunked");
     if (l->content_length > h->max_body)
         return http1_refuse(h, 413, "the body is too large (http_body_bytes)");
-    dgm_str expect = dgm_http_header_of(&h->request, DGM_STR("expect"));
-    if (expect.p && !h->is_http10) {
-        if (!dgm_str_eq_nocase(expect, DGM_STR("100-continue")))
+    if (expect && !h->is_http10) {
+        if (!dgm_str_eq_nocase(expect->value, DGM_STR("100-continue")))
             return http1_refuse(h, 417, "unsupported Expect header: only 100-continue");
-        h->wants_continue = has_body;
+        h->wants_continue = l->flags & F_CHUNKED || l->content_length > 0;
     }
     h->is_small = !(l->flags & F_CHUNKED) && l->content_length <= SMALL_BODY;
     h->length = l->content_length;
-    if (!h->is_small)
+    if (!h->is_small) {
         dgm_buf_init(&h->body, h->max_body);
+        dgm_arena_defer(h->arena, http1_free_body, &h->body);
+    }
     return 0;
 }
 
@@ -247,7 +243,6 @@ static int on_headers_complete(llhttp_t *l)
 {
     dgm_http1 *h = l->data;
     dgm_str authority = {0};
-    bool has_encoding = false;
     h->head_done = true;
     if (l->http_major != 1 || l->http_minor > 1)
         return http1_refuse(h, 505, "unsupported HTTP version: use HTTP/1.1"), -1;
@@ -256,10 +251,7 @@ static int on_headers_complete(llhttp_t *l)
     h->is_http10 = l->http_minor == 0;
     l->upgrade = 0; /* h2c, websocket: an offer that we do not take up */
     h->request.method = dgm_str_from(llhttp_method_name((llhttp_method_t)l->method));
-    if (read_target(h, &authority) || read_host(h, authority, &has_encoding) ||
-        read_body_headers(h, has_encoding))
-        return -1;
-    return 0;
+    return read_target(h, &authority) || read_headers(h, authority) ? -1 : 0;
 }
 
 /* ---- the body ------------------------------------------------------------------------------------------- */
@@ -278,7 +270,7 @@ static int on_body(llhttp_t *l, const char *p, size_t n)
     dgm_http1 *h = l->data;
     h->wants_continue = false; /* it did not wait */
     if (h->is_small) {
-        if (n == h->length && is_in_first(h, p)) {
+        if (n == h->length && (uintptr_t)p - (uintptr_t)h->first < h->n_first) {
             h->request.body = (dgm_str){p, n};
             return 0;
         }
@@ -314,17 +306,11 @@ static const llhttp_settings_t settings = {
 
 /* ---- public ---------------------------------------------------------------------------------------------- */
 
-static void free_body(void *arg)
-{
-    dgm_buf_done(arg);
-}
-
 void dgm_http1_init(dgm_http1 *h, dgm_arena *a, size_t max_body)
 {
     *h = (dgm_http1){.arena = a, .max_body = max_body, .request.body = DGM_STR("")};
     llhttp_init(&h->parser, HTTP_REQUEST, &settings);
     h->parser.data = h;
-    dgm_arena_defer(a, free_body, &h->body);
 }
 
 static void refuse_llhttp(dgm_http1 *h, llhttp_errno_t e)

@@ -25,40 +25,28 @@ static void on_handoff(void *arg)
     free(h);
 }
 
-static bool is_loopback_of(const struct sockaddr_storage *a)
-{
-    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-    if (a->ss_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
-    if (a->ss_family != AF_INET6)
-        return false;
-    const struct in6_addr *six = &((const struct sockaddr_in6 *)a)->sin6_addr;
-    return IN6_IS_ADDR_LOOPBACK(six) ||
-           (memcmp(six, mapped, sizeof mapped) == 0 && six->s6_addr[12] == 127);
-}
-
-/* Which addresses share a number must not be for others to choose: the pointer differs with every start. */
+/* Peers must not be able to choose which addresses share a number: the pointer differs with every start. */
 static size_t peer_of(const http_shard *s, const struct sockaddr_storage *a)
 {
     const unsigned char *p = (const unsigned char *)&((const struct sockaddr_in *)a)->sin_addr;
     size_t n = 4;
     uint64_t h = (uintptr_t)s->server;
-    if (is_loopback_of(a))
-        return DGM_HTTP_PEERS;
     if (a->ss_family == AF_INET6) {
-        p = ((const struct sockaddr_in6 *)a)->sin6_addr.s6_addr;
-        n = 8;
-        if (IN6_IS_ADDR_V4MAPPED(&((const struct sockaddr_in6 *)a)->sin6_addr)) {
-            p += 12;
-            n = 4;
-        }
+        const struct in6_addr *six = &((const struct sockaddr_in6 *)a)->sin6_addr;
+        bool is_mapped = IN6_IS_ADDR_V4MAPPED(six);
+        if (IN6_IS_ADDR_LOOPBACK(six))
+            return DGM_HTTP_PEERS;
+        p = six->s6_addr + (is_mapped ? 12 : 0);
+        n = is_mapped ? 4 : 8;
     }
+    if (n == 4 && p[0] == 127 && (a->ss_family == AF_INET || a->ss_family == AF_INET6))
+        return DGM_HTTP_PEERS;
     for (size_t i = 0; i < n; i++)
         h = (h ^ p[i]) * 0x9E3779B97F4A7C15u;
     return (size_t)(h >> 40) % DGM_HTTP_PEERS;
 }
 
-static void accepted(http_shard *s, int fd, const struct sockaddr_storage *peer)
+static void listener_add_conn(http_shard *s, int fd, const struct sockaddr_storage *peer)
 {
     int on = 1;
     if (!s->server->listeners.path) {
@@ -103,7 +91,7 @@ static void accept_without_descriptors(http_shard *s)
     }
     dgm_http_report_refusal(s, 503, "too many open files: raise the limit (ulimit -n)");
     uv_poll_stop(&s->listener);
-    dgm_timer_start(&s->backoff, s->server->times.backoff_ms);
+    dgm_timer_start(&s->backoff, s->server->backoff_ms);
 }
 
 static void on_listener(uv_poll_t *h, int status, int events)
@@ -115,7 +103,7 @@ static void on_listener(uv_poll_t *h, int status, int events)
         socklen_t n = sizeof peer;
         int fd = accept4(s->listen_fd, (struct sockaddr *)&peer, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            accepted(s, fd, &peer);
+            listener_add_conn(s, fd, &peer);
             continue;
         }
         switch (errno) {
@@ -145,7 +133,7 @@ void dgm_http_listener_open(http_shard *s)
     if (s->listen_fd < 0)
         return;
     s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (uv_poll_init(dgm_loop_uv(s->loop), &s->listener, s->listen_fd) != 0) {
+    if (uv_poll_init(s->tick.uv.loop, &s->listener, s->listen_fd) != 0) {
         dgm_http_report_refusal(s, 503, "cannot watch the listening socket");
         close(s->listen_fd);
         s->listen_fd = -1;

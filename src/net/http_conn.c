@@ -13,25 +13,9 @@
 
 /* ---- timeouts ---------------------------------------------------------------------------------------------------- */
 
-static uint64_t wait_of(const http_shard *s, enum http_timer kind)
+static void shard_set_tick(http_shard *s, uint64_t when)
 {
-    const dgm_http_times *t = &s->server->times;
-    switch (kind) {
-    case T_HEADERS: return t->headers_ms;
-    case T_BODY: return t->body_ms;
-    case T_IDLE: return t->idle_ms;
-    case T_WRITE: return t->write_ms;
-    case T_LINGER: return t->linger_ms;
-    case T_PING: return t->ping_ms;
-    case T_NONE:
-    case N_TIMERS: break;
-    }
-    return 0;
-}
-
-static void arm(http_shard *s, uint64_t when)
-{
-    uint64_t now = uv_now(dgm_loop_uv(s->loop));
+    uint64_t now = uv_now(s->tick.uv.loop);
     if (when >= s->armed || s->closing)
         return;
     s->armed = when;
@@ -52,19 +36,19 @@ void dgm_http_conn_set_timer(http_conn *c, enum http_timer kind)
     c->timer = kind;
     if (kind) {
         struct http_timers *t = &s->timers[kind];
-        c->deadline = uv_now(dgm_loop_uv(s->loop)) + wait_of(s, kind);
+        c->deadline = uv_now(s->tick.uv.loop) + s->server->waits_ms[kind];
         c->t_prev = t->last;
         c->t_next = NULL;
         *(t->last ? &t->last->t_next : &t->first) = c;
         t->last = c;
-        arm(s, c->deadline);
+        shard_set_tick(s, c->deadline);
     }
 }
 
 void dgm_http_on_tick(void *arg)
 {
     http_shard *s = arg;
-    uint64_t now = uv_now(dgm_loop_uv(s->loop)), next = UINT64_MAX;
+    uint64_t now = uv_now(s->tick.uv.loop), next = UINT64_MAX;
     s->armed = UINT64_MAX;
     for (enum http_timer kind = T_HEADERS; kind < N_TIMERS; kind++) {
         http_conn *c;
@@ -78,7 +62,7 @@ void dgm_http_on_tick(void *arg)
             } else if (kind == T_PING) {
                 dgm_http_conn_set_timer(c, T_NONE); /* the end of the turn starts it again */
                 if (c->x) /* else it ended a moment ago, and that turn end comes */
-                    dgm_http_write(c->x, (dgm_str){c->x->ping, c->x->ping_n});
+                    dgm_http_write(c->x, c->x->watcher->ping);
             } else {
                 dgm_http_conn_lost(c);
             }
@@ -86,7 +70,7 @@ void dgm_http_on_tick(void *arg)
         if (c && c->deadline < next)
             next = c->deadline;
     }
-    arm(s, next);
+    shard_set_tick(s, next);
 }
 
 /* Of requests behind the one being answered; then no reading. */
@@ -116,28 +100,12 @@ void dgm_http_conn_set_state(http_conn *c, enum http_conn_state to)
 
 /* ---- small things ------------------------------------------------------------------------------------------ */
 
-static dgm_out *wire_of(http_conn *c)
-{
-    return c->tls ? dgm_tls_wire(c->tls) : &c->out;
-}
-
 size_t dgm_http_conn_backlog(const http_conn *c)
 {
-    return c->out.n + (c->tls ? dgm_tls_wire(c->tls)->n : 0);
-}
-
-void dgm_http_conn_flush_later(http_conn *c)
-{
-    dgm_loop_at_turn_end(c->shard->loop, &c->turn);
+    return c->out.n + (c->tls ? c->wire->n : 0);
 }
 
 /* ---- reading requests ---------------------------------------------------------------------------------------- */
-
-static bool conn_accepts_bytes(const http_conn *c)
-{
-    return c->state <= CONN_BODY &&
-           (c->state != CONN_IDLE || dgm_http_conn_backlog(c) <= DGM_HTTP_BACKLOG_MARK);
-}
 
 /* Drops would keep a body alive for ever: the timer starts over when enough of it has come. */
 static void conn_body_grew(http_conn *c)
@@ -155,7 +123,8 @@ static void conn_body_grew(http_conn *c)
 static size_t conn_parse(http_conn *c, const char *p, size_t n)
 {
     size_t used = 0, took;
-    while (used < n && conn_accepts_bytes(c)) {
+    while (used < n && c->state <= CONN_BODY &&
+           (c->state != CONN_IDLE || dgm_http_conn_backlog(c) <= DGM_HTTP_BACKLOG_MARK)) {
         if (!c->x) {
             dgm_http_exchange_new(c);
             dgm_http_conn_set_state(c, CONN_HEAD);
@@ -171,7 +140,7 @@ static size_t conn_parse(http_conn *c, const char *p, size_t n)
         switch (s) {
         case DGM_HTTP1_CONTINUE:
             dgm_out_add(&c->out, &c->shard->pool, DGM_STR("HTTP/1.1 100 Continue\r\n\r\n"));
-            dgm_http_conn_flush_later(c);
+            dgm_loop_at_turn_end(c->shard->loop, &c->turn);
             /* fallthrough */
         case DGM_HTTP1_HEAD:
         case DGM_HTTP1_MORE:
@@ -180,7 +149,12 @@ static size_t conn_parse(http_conn *c, const char *p, size_t n)
             if (c->x->in->head_done)
                 conn_body_grew(c);
             break;
-        case DGM_HTTP1_REQUEST: dgm_http_exchange_deliver(c); break;
+        case DGM_HTTP1_REQUEST:
+            if (c->x->in->request.body.n < LARGE_BODY)
+                dgm_http_exchange_deliver(c);
+            else
+                dgm_http_exchange_queue(c);
+            break;
         case DGM_HTTP1_REFUSED:
             if (c->x->in->status == 413)
                 dgm_http_refuse_body(c, DGM_HTTP_TOO_LARGE, c->x->in->why);
@@ -208,20 +182,15 @@ static void conn_read_bytes(http_conn *c, const char *p, size_t n)
     c->ahead_n += (uint32_t)left;
 }
 
-static void conn_drop_ahead(http_conn *c)
-{
-    free(c->ahead);
-    c->ahead = NULL;
-    c->ahead_at = c->ahead_n = 0;
-}
-
+/* The bytes that came behind the last request. */
 static void conn_parse_ahead(http_conn *c)
 {
-    if (!c->ahead)
-        return;
     c->ahead_at += (uint32_t)conn_parse(c, c->ahead + c->ahead_at, c->ahead_n - c->ahead_at);
-    if (c->ahead_at == c->ahead_n || c->state >= CONN_CLOSING)
-        conn_drop_ahead(c);
+    if (c->ahead_at == c->ahead_n || c->state >= CONN_CLOSING) {
+        free(c->ahead);
+        c->ahead = NULL;
+        c->ahead_at = c->ahead_n = 0;
+    }
 }
 
 /* ---- connections ---------------------------------------------------------------------------------------------- */
@@ -241,7 +210,7 @@ static void on_conn_closed(uv_handle_t *h)
 {
     http_conn *c = h->data;
     dgm_http_conn_set_state(c, CONN_CLOSED);
-    if (!dgm_loop_is_queued(&c->turn)) /* else the end of the turn does it */
+    if (!c->turn.next) /* else the end of the turn does it */
         conn_free(c);
 }
 
@@ -259,9 +228,12 @@ void dgm_http_conn_close(http_conn *c)
     dgm_http_conn_set_state(c, CONN_DEAD);
     dgm_http_conn_set_timer(c, T_NONE);
     dgm_out_clear(&c->out, &c->shard->pool);
-    dgm_tls_free(c->tls);
+    if (c->tls)
+        dgm_tls_free(c->tls);
     c->tls = NULL;
-    conn_drop_ahead(c);
+    c->wire = &c->out;
+    free(c->ahead);
+    c->ahead = NULL;
     uv_close((uv_handle_t *)&c->poll, on_conn_closed);
     close(c->fd);
 }
@@ -278,7 +250,7 @@ void dgm_http_conn_lost(http_conn *c)
 /* 1 all sent, 0 the kernel takes no more now, -1 the peer is gone */
 static int conn_write(http_conn *c)
 {
-    dgm_out *wire = wire_of(c);
+    dgm_out *wire = c->wire;
     struct iovec iov[WRITE_PARTS];
     while (wire->n) {
         struct msghdr m = {.msg_iov = iov, .msg_iovlen = dgm_out_front(wire, iov, WRITE_PARTS)};
@@ -317,10 +289,10 @@ static void conn_flush(void *arg)
     dgm_http_exchange *x = c->x;
     if (x && x->above && dgm_http_conn_backlog(c) <= DGM_HTTP_BACKLOG_MARK) {
         x->above = false;
-        if (x->on_room)
-            x->on_room(x->arg);
+        if (x->watcher->on_room)
+            x->watcher->on_room(x->arg);
     }
-    if (!c->x && dgm_http_conn_backlog(c) == 0)
+    if (!c->x && c->ahead && dgm_http_conn_backlog(c) == 0)
         conn_parse_ahead(c);
     dgm_http_conn_update(c);
 }
@@ -332,7 +304,7 @@ static void conn_start_linger(http_conn *c)
     if (c->tls && c->state == CONN_CLOSING) {
         dgm_http_conn_set_state(c, CONN_TLS_END);
         dgm_tls_end(c->tls);
-        if (dgm_tls_wire(c->tls)->n && conn_write(c) == 0)
+        if (c->wire->n && conn_write(c) == 0)
             return; /* flush comes again when there is room */
     }
     if (c->eof) {
@@ -349,7 +321,7 @@ static void on_conn_event(uv_poll_t *h, int status, int events);
 void dgm_http_conn_update(http_conn *c)
 {
     bool sent = dgm_http_conn_backlog(c) == 0, is_idle = c->state == CONN_IDLE && !c->ahead;
-    if (sent && !dgm_loop_is_queued(&c->turn)) {
+    if (sent && !c->turn.next) {
         if (c->state == CONN_CLOSING || c->state == CONN_TLS_END) {
             conn_start_linger(c);
         } else if (c->state <= CONN_BODY && c->eof && !c->ahead) {
@@ -361,7 +333,7 @@ void dgm_http_conn_update(http_conn *c)
     }
     if (c->state >= CONN_DEAD)
         return;
-    sent = wire_of(c)->n == 0;
+    sent = c->wire->n == 0;
 
     bool reads = !c->eof && c->ahead_n - c->ahead_at < AHEAD_BYTES;
     int events = (reads ? UV_READABLE : UV_PRIORITIZED) | (sent ? 0 : UV_WRITABLE);
@@ -371,7 +343,7 @@ void dgm_http_conn_update(http_conn *c)
     }
     dgm_http_conn_set_timer(c, c->state == CONN_LINGER   ? T_LINGER
                                : !sent                   ? T_WRITE
-                               : c->state == CONN_BUSY   ? (c->x->ping_n ? T_PING : T_NONE)
+                               : c->state == CONN_BUSY   ? (c->x->watcher->ping.n ? T_PING : T_NONE)
                                : c->state == CONN_QUEUED ? T_NONE
                                : c->tls && !dgm_tls_is_ready(c->tls) ? T_HEADERS
                                : c->state == CONN_HEAD               ? T_HEADERS
@@ -387,6 +359,7 @@ static void conn_read_tls(http_conn *c, const char *p, size_t n)
     if (!c->has_tls_bytes && *p >= 'A' && *p <= 'Z') {
         dgm_tls_free(c->tls); /* a plain request gets a plain response */
         c->tls = NULL;
+        c->wire = &c->out;
         dgm_http_conn_refuse(c, 400, "this port uses HTTPS");
         return;
     }
@@ -405,13 +378,23 @@ static void conn_read_tls(http_conn *c, const char *p, size_t n)
         }
         break;
     }
-    if (wire_of(c)->n)
-        dgm_http_conn_flush_later(c);
+    if (c->wire->n)
+        dgm_loop_at_turn_end(c->shard->loop, &c->turn);
 }
 
-static void on_readable(http_conn *c)
+static void on_conn_event(uv_poll_t *h, int status, int events)
 {
+    http_conn *c = h->data;
     http_shard *s = c->shard;
+    /* Urgent data we never asked for, or a hang-up while we do not read: either way that was all. */
+    if (status < 0 || events & UV_PRIORITIZED) {
+        dgm_http_conn_lost(c);
+        return;
+    }
+    if (events & UV_WRITABLE)
+        dgm_loop_at_turn_end(s->loop, &c->turn);
+    if (!(events & UV_READABLE))
+        return;
     size_t room = c->state >= CONN_QUEUED || c->ahead ? AHEAD_BYTES : READ_BYTES;
     ssize_t n = recv(c->fd, s->read, room, 0);
     if (n < 0) {
@@ -423,33 +406,16 @@ static void on_readable(http_conn *c)
         dgm_http_conn_close(c);
         return;
     }
-    if (n == 0) {
+    if (n == 0)
         c->eof = true;
-    } else if (c->state >= CONN_CLOSING) {
-        /* not read any more */
-    } else if (c->tls) {
+    else if (c->state < CONN_CLOSING && c->tls)
         conn_read_tls(c, s->read, (size_t)n);
-    } else {
+    else if (c->state < CONN_CLOSING)
         conn_read_bytes(c, s->read, (size_t)n);
-    }
-    if (c->eof && c->state == CONN_BUSY && c->x->on_fin)
+    if (c->eof && c->state == CONN_BUSY && c->x->watcher->on_fin)
         dgm_loop_at_turn_end(s->loop, &c->x->turn);
-    if (c->state < CONN_DEAD && !dgm_loop_is_queued(&c->turn))
+    if (c->state < CONN_DEAD && !c->turn.next)
         dgm_http_conn_update(c);
-}
-
-static void on_conn_event(uv_poll_t *h, int status, int events)
-{
-    http_conn *c = h->data;
-    /* Urgent data we never asked for, or a hang-up while we do not read: either way that was all. */
-    if (status < 0 || events & UV_PRIORITIZED) {
-        dgm_http_conn_lost(c);
-        return;
-    }
-    if (events & UV_WRITABLE)
-        dgm_http_conn_flush_later(c);
-    if (events & UV_READABLE)
-        on_readable(c);
 }
 
 void dgm_http_conn_new(http_shard *s, int fd, size_t peer)
@@ -461,13 +427,14 @@ void dgm_http_conn_new(http_shard *s, int fd, size_t peer)
         return;
     }
     c = dgm_xcalloc(1, sizeof *c);
-    if (uv_poll_init(dgm_loop_uv(s->loop), &c->poll, fd) != 0) {
+    if (uv_poll_init(s->tick.uv.loop, &c->poll, fd) != 0) {
         close(fd);
         free(c);
         return;
     }
     c->poll.data = c;
     c->shard = s;
+    c->wire = &c->out;
     c->fd = fd;
     c->number = ++s->n_accepted;
     c->is_loopback = peer == DGM_HTTP_PEERS;
@@ -489,5 +456,7 @@ void dgm_http_conn_new(http_shard *s, int fd, size_t peer)
         dgm_http_conn_lost(c);
         return;
     }
+    if (c->tls)
+        c->wire = dgm_tls_wire(c->tls);
     dgm_http_conn_update(c);
 }

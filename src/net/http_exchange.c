@@ -6,23 +6,15 @@
 
 #define REQUEST_BYTES ((size_t)2496) /* a message of a few words, read and answered */
 #define SPARE_ARENA_BYTES ((size_t)8 << 10)
-#define OWN_BYTES ((size_t)496)      /* the first block of what a forgotten request leaves */
+#define SMALL_ARENA_BYTES                                                                          \
+    ((size_t)496) /* the first block of the arena after a request was forgotten */
 #define COPY_BYTES ((size_t)4 << 10) /* up to here a copy is cheaper than a part of its own */
-/* Bodies from this size on are handed over for this long per turn of the loop. Decoding one takes up to 20 ms, and hundreds
- * may become whole in the same turn: other requests wait for one of them at most. */
-#define LARGE_BODY ((size_t)64 << 10)
-#define LARGE_NS ((uint64_t)5 * 1000 * 1000)
 
 /* ---- arenas ------------------------------------------------------------------------------------------------- */
 
-static dgm_arena *exchange_get_arena(http_shard *s)
+static void exchange_return_arena(http_shard *s, dgm_arena *a, bool is_small)
 {
-    return s->n_arenas ? s->arenas[--s->n_arenas] : dgm_arena_new_small(REQUEST_BYTES);
-}
-
-static void exchange_return_arena(http_shard *s, dgm_arena *a)
-{
-    if (s->n_arenas < SPARE_ARENAS && dgm_arena_used(a) <= SPARE_ARENA_BYTES) {
+    if (!is_small && s->n_arenas < SPARE_ARENAS && dgm_arena_used(a) <= SPARE_ARENA_BYTES) {
         dgm_arena_reset(a);
         s->arenas[s->n_arenas++] = a;
     } else {
@@ -50,34 +42,36 @@ static void exchange_set_state(dgm_http_exchange *x, enum http_exchange_state to
     x->state = (uint8_t)to;
 }
 
-static bool is_disconnected(const dgm_http_exchange *x)
-{
-    return !x->c && x->state != EXCHANGE_ENDED;
-}
-
 /* ---- exchanges: being read ------------------------------------------------------------------------------------ */
+
+static const dgm_http_watcher watches_nothing;
 
 void dgm_http_exchange_new(http_conn *c)
 {
+    http_shard *s = c->shard;
     dgm_http_exchange *x = dgm_xcalloc(1, sizeof *x);
-    x->arena = exchange_get_arena(c->shard);
-    x->shard = c->shard;
+    x->arena = s->n_arenas ? s->arenas[--s->n_arenas] : dgm_arena_new_small(REQUEST_BYTES);
+    x->watcher = &watches_nothing;
+    x->shard = s;
     x->c = c;
     x->number = c->number;
     x->turn = (dgm_loop_turn){.fn = dgm_http_exchange_turn_end, .arg = x};
     x->in = dgm_arena_alloc_raw(x->arena, sizeof *x->in);
-    dgm_http1_init(x->in, x->arena, c->shard->server->max_body);
+    dgm_http1_init(x->in, x->arena, s->server->max_body);
     x->in->stops_at_head = true;
     c->x = x;
 }
 
 void dgm_http_exchange_free(dgm_http_exchange *x)
 {
+    if (x->retired)
+        exchange_return_arena(x->shard, x->retired, x->retired_small);
     if (x->arena)
-        exchange_return_arena(x->shard, x->arena);
+        exchange_return_arena(x->shard, x->arena, x->forgotten);
     if (x->charged)
         dgm_http_uncharge(x);
-    dgm_arena_free(x->own);
+    if (x->more)
+        dgm_arena_free(x->more);
     free(x);
 }
 
@@ -90,32 +84,32 @@ void dgm_http_exchange_drop(dgm_http_exchange *x, int status)
     dgm_http_exchange_free(x);
 }
 
-/* An exchange that has ended goes at the end of the turn, so that whoever ended it may still look at it,
- * and not before the kernel has the bytes it borrowed. */
+/* An exchange that has ended is freed at the end of the turn, so that whoever ended it may still read it, and not before
+ * the kernel has the bytes that it borrowed. */
 void dgm_http_exchange_turn_end(void *arg)
 {
     dgm_http_exchange *x = arg;
-    if (x->forgotten && x->arena && !x->borrowed) {
-        exchange_return_arena(x->shard, x->arena);
-        x->arena = NULL;
+    const dgm_http_watcher *w = x->watcher;
+    if (x->retired && !x->borrowed) {
+        exchange_return_arena(x->shard, x->retired, x->retired_small);
+        x->retired = NULL;
         if (x->charged)
             dgm_http_uncharge(x);
     }
     if (x->state == EXCHANGE_ENDED) {
         if (!x->borrowed)
             dgm_http_exchange_free(x);
-    } else if (is_disconnected(x) && x->on_gone) {
-        dgm_loop_fn on_gone = x->on_gone;
-        x->on_gone = NULL;
-        on_gone(x->arg);
-    } else if (x->on_fin && x->c && x->c->eof) {
-        dgm_loop_fn on_fin = x->on_fin;
-        x->on_fin = NULL;
-        on_fin(x->arg);
-    } else if (x->shard->draining && x->on_drain && x->c) {
-        dgm_loop_fn on_drain = x->on_drain;
-        x->on_drain = NULL;
-        on_drain(x->arg);
+    } else if (!x->c) {
+        if (w->on_gone && !x->reported_gone) {
+            x->reported_gone = true;
+            w->on_gone(x->arg);
+        }
+    } else if (w->on_fin && x->c->eof && !x->reported_fin) {
+        x->reported_fin = true;
+        w->on_fin(x->arg);
+    } else if (w->on_drain && x->shard->draining && !x->reported_drain) {
+        x->reported_drain = true;
+        w->on_drain(x->arg);
     }
 }
 
@@ -133,13 +127,13 @@ static void exchange_end(dgm_http_exchange *x)
     if (h->on_answered)
         h->on_answered(h->user, x, x->status, x->sent);
     exchange_set_state(x, EXCHANGE_ENDED);
-    x->on_room = x->on_gone = x->on_fin = x->on_drain = NULL;
+    x->watcher = &watches_nothing;
     if (c) {
         x->c = NULL;
         c->x = NULL;
         c->restart = true;
         dgm_http_conn_set_state(c, x->keep_alive && !c->shard->draining ? CONN_IDLE : CONN_CLOSING);
-        dgm_http_conn_flush_later(c);
+        dgm_loop_at_turn_end(c->shard->loop, &c->turn);
     }
     dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
@@ -156,15 +150,18 @@ void dgm_http_conn_refuse(http_conn *c, int status, const char *why)
     dgm_str text = dgm_str_from(why);
     if (!c->x || c->x->state == EXCHANGE_READING)
         dgm_http_report_refusal(c->shard, status, why);
-    dgm_http_put_head(c, status, DGM_STR("text/plain; charset=utf-8"), (http_headers){0},
-                      (http_headers){0}, BY_LENGTH, text.n + 1, "close");
+    dgm_http_put_head(c, &(struct http_head){.status = status,
+                                             .type = DGM_STR("text/plain; charset=utf-8"),
+                                             .framing = BY_LENGTH,
+                                             .length = text.n + 1,
+                                             .connection = "close"});
     dgm_out_add(&c->out, &c->shard->pool, text);
     dgm_out_add(&c->out, &c->shard->pool, DGM_STR("\n"));
     if (c->x)
         dgm_http_exchange_drop(c->x, status);
     c->x = NULL;
     dgm_http_conn_set_state(c, CONN_CLOSING);
-    dgm_http_conn_flush_later(c);
+    dgm_loop_at_turn_end(c->shard->loop, &c->turn);
 }
 
 /* The handler gets it in this state. */
@@ -182,7 +179,7 @@ static dgm_http_exchange *exchange_show(http_conn *c, enum http_exchange_state s
 }
 
 /* A request that stays counts with the memory that it really takes. */
-static void exchange_deliver_now(http_conn *c)
+void dgm_http_exchange_deliver(http_conn *c)
 {
     const dgm_http_handler *h = &c->shard->server->handler;
     dgm_http_exchange *x = exchange_show(c, EXCHANGE_OPEN);
@@ -192,13 +189,9 @@ static void exchange_deliver_now(http_conn *c)
         dgm_http_charge_actual(x);
 }
 
-void dgm_http_exchange_deliver(http_conn *c)
+void dgm_http_exchange_queue(http_conn *c)
 {
     http_shard *s = c->shard;
-    if (c->x->in->request.body.n < LARGE_BODY) {
-        exchange_deliver_now(c);
-        return;
-    }
     dgm_http_conn_set_state(c, CONN_QUEUED);
     if (!s->large)
         dgm_timer_start(&s->next_large, 1);
@@ -225,9 +218,9 @@ void dgm_http_on_next_large(void *arg)
     while (s->large && uv_hrtime() - began < LARGE_NS) {
         dgm_http_exchange *x = s->large;
         dgm_http_exchange_unqueue(x);
-        dgm_http_conn_flush_later(
-            x->c); /* what follows from the answer, and the bytes behind the request */
-        exchange_deliver_now(x->c);
+        /* for what follows from the response, and for the bytes behind the request */
+        dgm_loop_at_turn_end(s->loop, &x->c->turn);
+        dgm_http_exchange_deliver(x->c);
     }
     if (s->large)
         dgm_timer_start(&s->next_large, 1);
@@ -268,42 +261,34 @@ bool dgm_http_exchange_admit(http_conn *c)
 
 /* ---- public: answering ---------------------------------------------------------------------------------------------- */
 
-static dgm_arena *own_arena(dgm_http_exchange *x)
+static dgm_arena *exchange_more(dgm_http_exchange *x)
 {
-    if (!x->own)
-        x->own = dgm_arena_new_small(OWN_BYTES);
-    return x->own;
+    if (!x->more)
+        x->more = dgm_arena_new_small(SMALL_ARENA_BYTES);
+    return x->more;
 }
 
 dgm_arena *dgm_http_arena(dgm_http_exchange *x)
 {
-    return x->forgotten ? own_arena(x) : x->arena;
-}
-
-dgm_loop *dgm_http_loop(dgm_http_exchange *x)
-{
-    return x->shard->loop;
-}
-
-static size_t exchange_room(const dgm_http_exchange *x)
-{
-    return (size_t)KEEP_BYTES - x->kept - x->kept_texts;
+    if (!x->arena)
+        x->arena = dgm_arena_new_small(SMALL_ARENA_BYTES);
+    return x->arena;
 }
 
 void *dgm_http_alloc(dgm_http_exchange *x, size_t n)
 {
-    size_t room = (n + KEEP_ALIGN - 1) & ~(size_t)(KEEP_ALIGN - 1);
-    if (n > KEEP_BYTES || room > exchange_room(x))
-        return dgm_arena_alloc(own_arena(x), n);
+    size_t size = (n + KEEP_ALIGN - 1) & ~(size_t)(KEEP_ALIGN - 1);
+    if (n > KEEP_BYTES || size > (size_t)KEEP_BYTES - x->kept - x->kept_texts)
+        return dgm_arena_alloc(exchange_more(x), n);
     void *p = x->room + x->kept;
-    x->kept = (uint16_t)(x->kept + room);
+    x->kept = (uint16_t)(x->kept + size);
     return p;
 }
 
 const char *dgm_http_keep_text(dgm_http_exchange *x, dgm_str text)
 {
-    if (text.n >= exchange_room(x))
-        return text.n ? dgm_arena_dup(own_arena(x), text).p : "";
+    if (text.n >= (size_t)KEEP_BYTES - x->kept - x->kept_texts)
+        return text.n ? dgm_arena_dup(exchange_more(x), text).p : "";
     x->kept_texts = (uint16_t)(x->kept_texts + text.n + 1);
     char *p = x->room + KEEP_BYTES - x->kept_texts; /* all of room is zeroed */
     return text.n ? memcpy(p, text.p, text.n) : p;
@@ -316,7 +301,7 @@ static dgm_http_request *exchange_rebuild_request(dgm_http_exchange *x)
     struct http_left *l = x->left;
     if (l->request)
         return l->request;
-    l->request = dgm_new(own_arena(x), dgm_http_request);
+    l->request = dgm_new(exchange_more(x), dgm_http_request);
     *l->request = (dgm_http_request){
         .method = dgm_str_from(l->method),
         .target = {l->target, l->target_n},
@@ -333,16 +318,6 @@ const dgm_http_request *dgm_http_request_of(dgm_http_exchange *x)
     return x->forgotten ? exchange_rebuild_request(x) : &x->in->request;
 }
 
-/* Does s lie in `from`? The path of a target without one does not. */
-static bool is_within(dgm_str s, dgm_str from, uint32_t *ret_at, uint32_t *ret_n)
-{
-    if (!s.p || (uintptr_t)s.p - (uintptr_t)from.p > from.n)
-        return false;
-    *ret_at = (uint32_t)(s.p - from.p);
-    *ret_n = (uint32_t)s.n;
-    return true;
-}
-
 /* Headers that were added for a response that has not been sent are in the arena, too. */
 static void exchange_copy_headers(dgm_http_exchange *x)
 {
@@ -355,24 +330,42 @@ static void exchange_copy_headers(dgm_http_exchange *x)
     x->also = all;
 }
 
+static void exchange_free_arena(void *arena)
+{
+    dgm_arena_free(arena);
+}
+
 void dgm_http_forget_request(dgm_http_exchange *x)
 {
     assert(x->state != EXCHANGE_ENDED);
-    if (x->forgotten)
-        return;
-    const dgm_http_request *r = &x->in->request;
-    if (x->state < EXCHANGE_RESPONDING && x->n_also)
-        exchange_copy_headers(x);
-    struct http_left *l = dgm_http_alloc(x, sizeof *l + r->target.n);
-    *l = (struct http_left){.method = r->method.p, /* llhttp's own */
-                            .target_n = (uint32_t)r->target.n,
-                            .is_loopback = r->is_loopback,
-                            .is_tls = r->is_tls};
-    memcpy(l->target, r->target.p, r->target.n);
-    l->has_path = is_within(r->path, r->target, &l->path_at, &l->path_n);
-    l->has_query = is_within(r->query, r->target, &l->query_at, &l->query_n);
-    x->left = l;
-    x->forgotten = true;
+    bool is_small = x->forgotten;
+    if (!x->forgotten) {
+        const dgm_http_request *r = &x->in->request;
+        if (x->state < EXCHANGE_RESPONDING && x->n_also)
+            exchange_copy_headers(x);
+        struct http_left *l = dgm_http_alloc(x, sizeof *l + r->target.n);
+        *l = (struct http_left){.method = r->method.p, /* llhttp's own */
+                                .target_n = (uint32_t)r->target.n,
+                                .is_loopback = r->is_loopback,
+                                .is_tls = r->is_tls};
+        memcpy(l->target, r->target.p, r->target.n);
+        /* the path of a target without one is not in it */
+        l->has_path = (uintptr_t)r->path.p - (uintptr_t)r->target.p <= r->target.n;
+        l->path_at = l->has_path ? (uint32_t)(r->path.p - r->target.p) : 0;
+        l->path_n = (uint32_t)r->path.n;
+        l->has_query = r->query.p;
+        l->query_at = l->has_query ? (uint32_t)(r->query.p - r->target.p) : 0;
+        l->query_n = (uint32_t)r->query.n;
+        x->left = l;
+        x->forgotten = true;
+    }
+    if (x->retired && x->arena) { /* twice in a turn */
+        dgm_arena_defer(x->retired, exchange_free_arena, x->arena);
+    } else if (x->arena) {
+        x->retired = x->arena;
+        x->retired_small = is_small;
+    }
+    x->arena = NULL;
     dgm_loop_at_turn_end(x->shard->loop, &x->turn);
 }
 
@@ -392,14 +385,9 @@ void dgm_http_add_headers(dgm_http_exchange *x, const dgm_http_header *headers, 
     x->n_also = (uint16_t)n;
 }
 
-void dgm_http_set_tag(dgm_http_exchange *x, void *tag)
+void **dgm_http_tag(dgm_http_exchange *x)
 {
-    x->tag = tag;
-}
-
-void *dgm_http_tag(const dgm_http_exchange *x)
-{
-    return x->tag;
+    return &x->tag;
 }
 
 static void exchange_start_response(dgm_http_exchange *x, int status, dgm_str type,
@@ -413,12 +401,15 @@ static void exchange_start_response(dgm_http_exchange *x, int status, dgm_str ty
     x->keep_alive &= framing != BY_CLOSE && !x->shard->draining;
     x->chunked = framing == BY_CHUNKS && !x->no_body;
     if (x->c)
-        dgm_http_put_head(x->c, status, type, (http_headers){x->also, x->n_also},
-                          (http_headers){headers, n}, x->no_body && !x->is_head ? NO_BODY : framing,
-                          length,
-                          !x->keep_alive ? "close"
-                          : x->is_http10 ? "keep-alive"
-                                         : NULL);
+        dgm_http_put_head(
+            x->c, &(struct http_head){.status = status,
+                                      .type = type,
+                                      .framing = x->no_body && !x->is_head ? NO_BODY : framing,
+                                      .length = length,
+                                      .connection = !x->keep_alive ? "close"
+                                                    : x->is_http10 ? "keep-alive"
+                                                                   : NULL,
+                                      .headers = {{x->also, x->n_also}, {headers, n}}});
 }
 
 void dgm_http_respond(dgm_http_exchange *x, int status, dgm_str content_type,
@@ -455,50 +446,38 @@ void dgm_http_begin(dgm_http_exchange *x, int status, dgm_str content_type,
     exchange_start_response(x, status, content_type, headers, n,
                             x->is_http10 ? BY_CLOSE : BY_CHUNKS, 0);
     if (x->c)
-        dgm_http_conn_flush_later(x->c);
-}
-
-/* Is there anybody to write to? Then the chunk is open. */
-static bool exchange_start_write(dgm_http_exchange *x, dgm_str bytes)
-{
-    assert(x->state == EXCHANGE_RESPONDING);
-    if (!x->c || x->no_body || !bytes.n)
-        return false;
-    if (x->chunked)
-        dgm_out_open_chunk(&x->c->out, &x->shard->pool);
-    x->sent += bytes.n;
-    dgm_http_conn_flush_later(x->c);
-    return true;
-}
-
-static void exchange_end_write(dgm_http_exchange *x)
-{
-    if (dgm_http_conn_backlog(x->c) > DGM_HTTP_BACKLOG_MARK)
-        x->above = true;
+        dgm_loop_at_turn_end(x->shard->loop, &x->c->turn);
 }
 
 void dgm_http_write(dgm_http_exchange *x, dgm_str bytes)
 {
-    if (!exchange_start_write(x, bytes))
+    assert(x->state == EXCHANGE_RESPONDING);
+    if (!x->c || x->no_body || !bytes.n)
         return;
+    if (x->chunked)
+        dgm_out_open_chunk(&x->c->out, &x->shard->pool);
     dgm_out_add(&x->c->out, &x->shard->pool, bytes);
-    exchange_end_write(x);
+    x->sent += bytes.n;
+    x->above |= dgm_http_conn_backlog(x->c) > DGM_HTTP_BACKLOG_MARK;
+    dgm_loop_at_turn_end(x->shard->loop, &x->c->turn);
 }
 
 void dgm_http_write_shared(dgm_http_exchange *x, dgm_str bytes, dgm_loop_fn release, void *arg)
 {
-    if (exchange_start_write(x, bytes)) {
-        if (bytes.n > COPY_BYTES) {
-            x->borrowed++;
-            dgm_out_share(&x->c->out, bytes, release, arg, on_piece_dropped, x);
-            exchange_end_write(x);
-            return;
-        }
-        dgm_out_add(&x->c->out, &x->shard->pool, bytes);
-        exchange_end_write(x);
+    if (!x->c || x->no_body || bytes.n <= COPY_BYTES) {
+        dgm_http_write(x, bytes);
+        if (release)
+            release(arg);
+        return;
     }
-    if (release)
-        release(arg);
+    assert(x->state == EXCHANGE_RESPONDING);
+    if (x->chunked)
+        dgm_out_open_chunk(&x->c->out, &x->shard->pool);
+    x->borrowed++;
+    dgm_out_share(&x->c->out, bytes, release, arg, on_piece_dropped, x);
+    x->sent += bytes.n;
+    x->above |= dgm_http_conn_backlog(x->c) > DGM_HTTP_BACKLOG_MARK;
+    dgm_loop_at_turn_end(x->shard->loop, &x->c->turn);
 }
 
 void dgm_http_end(dgm_http_exchange *x)
@@ -521,35 +500,14 @@ size_t dgm_http_backlog(const dgm_http_exchange *x)
     return x->c ? dgm_http_conn_backlog(x->c) : 0;
 }
 
-void dgm_http_watch(dgm_http_exchange *x, dgm_loop_fn on_room, dgm_loop_fn on_gone, void *arg)
+void dgm_http_watch(dgm_http_exchange *x, const dgm_http_watcher *w, void *arg)
 {
-    x->on_room = on_room;
-    x->on_gone = on_gone;
-    x->on_fin = NULL;
+    x->watcher = w = w ? w : &watches_nothing;
     x->arg = arg;
-    if (is_disconnected(x))
+    x->reported_gone = x->reported_fin = x->reported_drain = false;
+    if (!x->c ? w->on_gone != NULL
+              : (w->on_fin && x->c->eof) || (w->on_drain && x->shard->draining))
         dgm_loop_at_turn_end(x->shard->loop, &x->turn);
-}
-
-void dgm_http_on_fin(dgm_http_exchange *x, dgm_loop_fn on_fin)
-{
-    x->on_fin = on_fin;
-    if (x->c && x->c->eof)
-        dgm_loop_at_turn_end(x->shard->loop, &x->turn);
-}
-
-void dgm_http_on_drain(dgm_http_exchange *x, dgm_loop_fn on_drain)
-{
-    x->on_drain = on_drain;
-    if (x->shard->draining)
-        dgm_loop_at_turn_end(x->shard->loop, &x->turn);
-}
-
-void dgm_http_keep_alive(dgm_http_exchange *x, dgm_str text)
-{
-    assert(x->state == EXCHANGE_RESPONDING);
-    x->ping = text.p;
-    x->ping_n = (uint32_t)text.n;
-    if (x->c)
-        dgm_http_conn_flush_later(x->c); /* which sets the timer */
+    if (x->c && w->ping.n)
+        dgm_loop_at_turn_end(x->shard->loop, &x->c->turn); /* which sets the timer */
 }

@@ -90,56 +90,45 @@ static char *put_value(char *p, dgm_str s)
     return p;
 }
 
-static size_t room_of(http_headers list)
+void dgm_http_put_head(http_conn *c, const struct http_head *h)
 {
-    size_t room = 0;
-    for (size_t i = 0; i < list.n; i++)
-        room += list.at[i].name.n + list.at[i].value.n + 4;
-    return room;
-}
-
-static char *put_headers(char *p, http_headers list)
-{
-    for (size_t i = 0; i < list.n; i++) {
-        p = PUT(p, "\r\n");
-        p = put_value(p, list.at[i].name);
-        p = PUT(p, ": ");
-        p = put_value(p, list.at[i].value);
-    }
-    return p;
-}
-
-void dgm_http_put_head(http_conn *c, int status, dgm_str type, http_headers also, http_headers own,
-                       enum http_framing framing, size_t length, const char *connection)
-{
-    size_t room = 256 + type.n + room_of(also) + room_of(own);
+    size_t room = 256 + h->type.n;
+    for (const struct http_header_list *l = h->headers; l < h->headers + 2; l++)
+        for (size_t i = 0; i < l->n; i++)
+            room += l->items[i].name.n + l->items[i].value.n + 4;
     char *from = dgm_out_room(&c->out, &c->shard->pool, room), *p = from;
-    if (status == 200) {
+    if (h->status == 200) {
         p = PUT(p, "HTTP/1.1 200 OK\r\nDate: ");
     } else {
         p = PUT(p, "HTTP/1.1 ");
-        p = head_put_number(p, (unsigned)status);
+        p = head_put_number(p, (unsigned)h->status);
         p = PUT(p, " ");
-        p = head_put(p, dgm_str_from(reason_of(status)));
+        p = head_put(p, dgm_str_from(reason_of(h->status)));
         p = PUT(p, "\r\nDate: ");
     }
     p = head_put(p, date_of(c->shard));
-    if (type.n) {
+    if (h->type.n) {
         p = PUT(p, "\r\nContent-Type: ");
-        p = put_value(p, type);
+        p = put_value(p, h->type);
     }
-    if (framing == BY_LENGTH) {
+    if (h->framing == BY_LENGTH) {
         p = PUT(p, "\r\nContent-Length: ");
-        p = head_put_number(p, length);
-    } else if (framing == BY_CHUNKS) {
+        p = head_put_number(p, h->length);
+    } else if (h->framing == BY_CHUNKS) {
         p = PUT(p, "\r\nTransfer-Encoding: chunked");
     }
-    if (connection) {
+    if (h->connection) {
         p = PUT(p, "\r\nConnection: ");
-        p = head_put(p, dgm_str_from(connection));
+        p = head_put(p, dgm_str_from(h->connection));
     }
-    p = put_headers(p, also);
-    p = put_headers(p, own);
+    for (const struct http_header_list *l = h->headers; l < h->headers + 2; l++) {
+        for (size_t i = 0; i < l->n; i++) {
+            p = PUT(p, "\r\n");
+            p = put_value(p, l->items[i].name);
+            p = PUT(p, ": ");
+            p = put_value(p, l->items[i].value);
+        }
+    }
     p = PUT(p, "\r\n\r\n");
     assert((size_t)(p - from) <= room);
     dgm_out_wrote(&c->out, (size_t)(p - from));

@@ -41,9 +41,13 @@
 
 #define READ_BYTES ((size_t)64 << 10) /* one buffer per loop */
 #define PLAIN_BYTES ((size_t)16 << 10)
-#define KEEP_BYTES 272 /* a handler's notes on a request, and what is left of a forgotten one */
+#define KEEP_BYTES 304 /* a handler's notes on a request, and the rest of a forgotten one */
 #define KEEP_ALIGN 8
 #define SPARE_ARENAS 32 /* of requests that are answered in the same turn */
+/* Bodies from this size on are delivered for at most LARGE_NS per turn of the loop. Decoding one takes up to 20 ms, and
+ * hundreds may become complete in the same turn: other requests wait for one of them at most. */
+#define LARGE_BODY ((size_t)64 << 10)
+#define LARGE_NS ((uint64_t)5 * 1000 * 1000)
 
 #define HTTP_CONN_STATES(X) /* state, name, legal next states */                                   \
     X(CONN_IDLE, "idle", 1u << CONN_HEAD | 1u << CONN_CLOSING | 1u << CONN_DEAD)                   \
@@ -86,8 +90,9 @@ typedef struct http_conn {
     dgm_loop_turn turn;
     dgm_http_exchange *x; /* being read (HEAD, BODY) or answered (BUSY) */
     dgm_tls *tls;
-    dgm_out out; /* plaintext, if there is TLS */
-    char *ahead; /* what came behind the request that is being answered */
+    dgm_out out;   /* plaintext, if there is TLS */
+    dgm_out *wire; /* for the socket: `out`, or the output of TLS */
+    char *ahead;   /* what came behind the request that is being answered */
     uint32_t ahead_at, ahead_n;
     int fd;
     int events;           /* that libuv watches */
@@ -116,14 +121,13 @@ struct dgm_http_exchange {
         struct http_left *left;
     };
     http_shard *shard;
-    http_conn *c; /* NULL: the peer has disconnected, or the exchange has ended */
-    dgm_arena
-        *arena; /* what is decoded and built; if forgotten it goes when nothing of it is needed */
-    dgm_arena *own; /* what stays and is too much for `room`; NULL: nothing yet */
+    http_conn *c;     /* NULL: the peer has disconnected, or the exchange has ended */
+    dgm_arena *arena; /* what is decoded and built; NULL: forgotten, and nothing was built since */
+    dgm_arena *retired; /* of a forgotten request; freed when no borrowed bytes can be in it */
+    dgm_arena *more;    /* allocations that `room` is too small for; NULL: none yet */
     dgm_loop_turn turn;
-    dgm_loop_fn on_room, on_gone, on_fin, on_drain;
-    void *arg;
-    const char *ping;
+    const dgm_http_watcher *watcher; /* never NULL */
+    void *arg;                       /* of the watcher */
     void *tag;
     const dgm_http_header *also;
     dgm_http_budget *budget;   /* besides the server's; NULL: none */
@@ -134,16 +138,17 @@ struct dgm_http_exchange {
         uint64_t sent;  /* bytes of the answer's body */
     };
     uint32_t borrowed; /* pieces on their way; they may lie in the arena */
-    uint32_t ping_n;
     uint16_t n_also;
-    uint16_t status; /* 0: there is no response yet */
-    uint8_t state;   /* enum http_exchange_state */
-    bool forgotten;  /* the request */
+    uint16_t status;    /* 0: there is no response yet */
+    uint8_t state;      /* enum http_exchange_state */
+    bool forgotten;     /* the request */
+    bool retired_small; /* `retired` was made after the request was forgotten */
     bool is_head, is_http10, chunked, no_body, keep_alive;
-    bool above;                                 /* the mark: on_room will be called */
-    uint32_t number;                            /* of its connection, for the trace */
-    uint16_t kept, kept_texts;                  /* of room: from the front, from the back */
-    _Alignas(KEEP_ALIGN) char room[KEEP_BYTES]; /* what dgm_http_alloc gives out first */
+    bool above;                                       /* the mark: on_room will be called */
+    bool reported_gone, reported_fin, reported_drain; /* to the watcher */
+    uint32_t number;                                  /* of its connection, for the trace */
+    uint16_t kept, kept_texts;                        /* of room: from the front, from the back */
+    _Alignas(KEEP_ALIGN) char room[KEEP_BYTES];       /* what dgm_http_alloc gives out first */
 };
 
 struct http_timers {
@@ -183,7 +188,7 @@ struct http_shard {
 struct dgm_http_server {
     dgm_loops *loops;
     dgm_http_handler handler;
-    dgm_http_times times;
+    uint64_t waits_ms[N_TIMERS], backoff_ms; /* see dgm_http_times */
     atomic_size_t max_body, max_connections;
     dgm_http_budget in_flight;
     char *listen;
@@ -211,13 +216,19 @@ void dgm_http_on_tick(void *shard);
 
 enum http_framing { BY_LENGTH, BY_CHUNKS, BY_CLOSE, NO_BODY };
 
-typedef struct http_headers {
-    const dgm_http_header *at;
-    size_t n;
-} http_headers;
+struct http_head {
+    int status;
+    dgm_str type;
+    enum http_framing framing;
+    size_t length;          /* BY_LENGTH */
+    const char *connection; /* NULL: no such header */
+    struct http_header_list {
+        const dgm_http_header *items;
+        size_t n;
+    } headers[2];
+};
 
-void dgm_http_put_head(http_conn *c, int status, dgm_str type, http_headers also, http_headers own,
-                       enum http_framing framing, size_t length, const char *connection);
+void dgm_http_put_head(http_conn *c, const struct http_head *h);
 
 /* ---- http_exchange.c --------------------------------------------------------------------------------------- */
 
@@ -226,7 +237,9 @@ void dgm_http_exchange_new(http_conn *c); /* becomes c->x */
 void dgm_http_exchange_free(dgm_http_exchange *x);
 /* The end of a turn: reports that the peer has disconnected; frees the exchange when it has ended. */
 void dgm_http_exchange_turn_end(void *exchange);
-void dgm_http_exchange_deliver(http_conn *c); /* c->x is whole */
+void dgm_http_exchange_deliver(http_conn *c); /* c->x is complete */
+void dgm_http_exchange_queue(
+    http_conn *c); /* likewise, with a large body: delivered in a later turn */
 void dgm_http_on_next_large(void *shard);
 void dgm_http_exchange_unqueue(dgm_http_exchange *x);
 /* Its head is complete: asks the handler and the budgets. False: it was answered. */
@@ -253,9 +266,8 @@ void dgm_http_conn_set_state(http_conn *c,
                              enum http_conn_state to); /* the only writer of c->state */
 void dgm_http_conn_new(http_shard *s, int fd, size_t peer);
 void dgm_http_conn_close(http_conn *c);
-void dgm_http_conn_lost(http_conn *c);        /* the peer is not there any more */
-void dgm_http_conn_update(http_conn *c);      /* ends, what to watch, which timer; may close it */
-void dgm_http_conn_flush_later(http_conn *c); /* flush at the end of this turn */
+void dgm_http_conn_lost(http_conn *c);   /* the peer is not there any more */
+void dgm_http_conn_update(http_conn *c); /* ends, what to watch, which timer; may close it */
 size_t dgm_http_conn_backlog(const http_conn *c);
 
 /* ---- http_accept.c ----------------------------------------------------------------------------------------- */

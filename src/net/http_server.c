@@ -111,23 +111,15 @@ static void shard_drain(void *arg)
     for (http_conn *c = s->conns, *next; c; c = next) {
         next = c->next;
         if (c->state == CONN_IDLE)
-            dgm_http_conn_flush_later(c); /* settle closes it, if nothing is left to be done */
-        else if (c->state == CONN_BUSY && c->x->on_drain)
+            dgm_loop_at_turn_end(s->loop,
+                                 &c->turn); /* settle closes it, if nothing is left to be done */
+        else if (c->state == CONN_BUSY && c->x->watcher->on_drain)
             dgm_loop_at_turn_end(s->loop, &c->x->turn);
     }
     dgm_http_shard_check(s);
 }
 
 /* ---- public: the server ------------------------------------------------------------------------------------------- */
-
-static dgm_http_times times_of(const dgm_http_times *t)
-{
-#define MS(of, ms) .of = t->of ? t->of : (ms)
-    return (dgm_http_times){MS(headers_ms, 10000), MS(body_ms, 30000),  MS(idle_ms, 60000),
-                            MS(write_ms, 60000),   MS(linger_ms, 2000), MS(backoff_ms, 100),
-                            MS(ping_ms, 15000)};
-#undef MS
-}
 
 void dgm_http_server_set_limits(dgm_http_server *s, size_t max_body, size_t max_connections,
                                 size_t max_in_flight)
@@ -147,7 +139,14 @@ dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_ht
     s->handler = handler;
     s->listen = memcpy(dgm_xmalloc(strlen(o->listen) + 1), o->listen, strlen(o->listen) + 1);
     dgm_http_server_set_limits(s, o->max_body, o->max_connections, o->max_in_flight);
-    s->times = times_of(&o->times);
+    const dgm_http_times *t = &o->times;
+    s->backoff_ms = t->backoff_ms ? t->backoff_ms : 100;
+    s->waits_ms[T_HEADERS] = t->headers_ms ? t->headers_ms : 10000;
+    s->waits_ms[T_BODY] = t->body_ms ? t->body_ms : 30000;
+    s->waits_ms[T_IDLE] = t->idle_ms ? t->idle_ms : 60000;
+    s->waits_ms[T_WRITE] = t->write_ms ? t->write_ms : 60000;
+    s->waits_ms[T_LINGER] = t->linger_ms ? t->linger_ms : 2000;
+    s->waits_ms[T_PING] = t->ping_ms ? t->ping_ms : 15000;
     if (!o->tls_cert != !o->tls_key)
         rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "TLS needs both a certificate and a key");
     else

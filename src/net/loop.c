@@ -75,15 +75,6 @@ static _Thread_local dgm_loop *current;
 
 /* ---- the queue -------------------------------------------------------------------------------------------- */
 
-static void jobs_push(struct jobs *q, dgm_loop_fn fn, void *arg)
-{
-    if (q->n == q->cap) {
-        q->cap = q->cap ? q->cap * 2 : 64;
-        q->at = dgm_xrealloc(q->at, q->cap * sizeof *q->at);
-    }
-    q->at[q->n++] = (struct job){fn, arg};
-}
-
 /* Jobs that are posted meanwhile wait for the next call, so that a job that posts itself starves no other. */
 static bool run_posted(dgm_loop *l)
 {
@@ -110,8 +101,13 @@ static bool run_posted(dgm_loop *l)
 
 void dgm_loop_post(dgm_loop *l, dgm_loop_fn fn, void *arg)
 {
+    struct jobs *q = &l->queue;
     pthread_mutex_lock(&l->lock);
-    jobs_push(&l->queue, fn, arg);
+    if (q->n == q->cap) {
+        q->cap = q->cap ? q->cap * 2 : 64;
+        q->at = dgm_xrealloc(q->at, q->cap * sizeof *q->at);
+    }
+    q->at[q->n++] = (struct job){fn, arg};
     if (!l->awake) {
         l->awake = true;
         if (current == l)
@@ -129,7 +125,7 @@ static dgm_loop_turn no_more; /* behind the last of a list: who is queued has a 
 void dgm_loop_at_turn_end(dgm_loop *l, dgm_loop_turn *node)
 {
     assert(current == l);
-    if (dgm_loop_is_queued(node))
+    if (node->next)
         return;
     node->next = &no_more;
     if (l->turn_last)
@@ -152,7 +148,7 @@ static bool remove_turn(dgm_loop_turn **list, dgm_loop_turn *node)
 void dgm_loop_not_at_turn_end(dgm_loop *l, dgm_loop_turn *node)
 {
     assert(current == l);
-    if (!dgm_loop_is_queued(node))
+    if (!node->next)
         return;
     if (!remove_turn(&l->turn_running, node) && remove_turn(&l->turn_first, node)) {
         if (l->turn_first == &no_more)
@@ -456,11 +452,7 @@ int64_t dgm_loop_unix_ms(void)
 void dgm_loop_trace(dgm_loop *l, const dgm_machine *m, uint64_t object, unsigned from, unsigned to)
 {
     assert(dgm_machine_allows(m, from, to));
-    dgm_trace_add(&l->trace, &(dgm_transition){.machine = m,
-                                               .object = object,
-                                               .ms = uv_now(&l->uv),
-                                               .from = (uint8_t)from,
-                                               .to = (uint8_t)to});
+    dgm_trace_add(&l->trace, m, object, uv_now(&l->uv), from, to);
 }
 
 size_t dgm_loops_read_trace(dgm_loops *l, dgm_transition **ret_entries)

@@ -47,14 +47,10 @@ void dgm_loop_post(dgm_loop *l, dgm_loop_fn fn, void *arg);
 /* Runs fn(arg) once more at the end of this turn of the loop, however often it is asked for before
  * then: how a connection writes all it has once per turn. `node` is embedded by the caller. */
 typedef struct dgm_loop_turn {
-    struct dgm_loop_turn *next; /* NULL: it is not queued */
+    struct dgm_loop_turn *next; /* NULL: it is not queued; readable from outside */
     dgm_loop_fn fn;
     void *arg;
 } dgm_loop_turn;
-static inline bool dgm_loop_is_queued(const dgm_loop_turn *node)
-{
-    return node->next;
-}
 void dgm_loop_at_turn_end(dgm_loop *l, dgm_loop_turn *node);
 void dgm_loop_not_at_turn_end(dgm_loop *l,
                               dgm_loop_turn *node); /* takes it back; a no-op if it ran */

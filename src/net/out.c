@@ -21,30 +21,25 @@ struct dgm_out_piece {
 };
 #define PIECE_CAP (PIECE_BYTES - sizeof(dgm_out_piece))
 
-static void out_push(dgm_out *o, dgm_out_piece *piece)
+/* Adds a piece with room for so many bytes; for 0 one that borrows its bytes. */
+static dgm_out_piece *out_add_piece(dgm_out *o, dgm_out_pool *pool, size_t room)
 {
-    piece->next = NULL;
-    if (o->last)
-        o->last->next = piece;
-    else
-        o->first = piece;
-    o->last = piece;
-}
-
-static dgm_out_piece *new_piece(dgm_out_pool *pool, size_t room)
-{
-    dgm_out_piece *piece = pool->free;
-    if (room <= PIECE_CAP && piece) {
+    dgm_out_piece *piece;
+    if (room && room <= PIECE_CAP && pool->free) {
+        piece = pool->free;
         pool->free = piece->next;
         pool->n--;
     } else {
-        size_t cap = room <= PIECE_CAP ? PIECE_CAP : room;
+        size_t cap = room && room <= PIECE_CAP ? PIECE_CAP : room;
         piece = dgm_xmalloc(sizeof *piece + cap);
         piece->cap = cap;
     }
+    piece->next = NULL;
     piece->p = piece->data;
     piece->n = 0;
     piece->release = piece->on_dropped = NULL;
+    *(o->last ? &o->last->next : &o->first) = piece;
+    o->last = piece;
     return piece;
 }
 
@@ -91,7 +86,7 @@ void dgm_out_clear(dgm_out *o, dgm_out_pool *pool)
 char *dgm_out_room(dgm_out *o, dgm_out_pool *pool, size_t n)
 {
     if (room_in(o->last) < n)
-        out_push(o, new_piece(pool, n));
+        out_add_piece(o, pool, n);
     return (char *)o->last->p + o->last->n;
 }
 
@@ -120,13 +115,12 @@ void dgm_out_add(dgm_out *o, dgm_out_pool *pool, dgm_str bytes)
 void dgm_out_share(dgm_out *o, dgm_str bytes, dgm_loop_fn release, void *arg,
                    dgm_loop_fn on_dropped, void *owner)
 {
-    dgm_out_piece *piece = dgm_xcalloc(1, sizeof *piece);
+    dgm_out_piece *piece = out_add_piece(o, NULL, 0);
     piece->p = bytes.p;
     piece->release = release;
     piece->arg = arg;
     piece->on_dropped = on_dropped;
     piece->owner = owner;
-    out_push(o, piece);
     dgm_out_wrote(o, bytes.n);
 }
 

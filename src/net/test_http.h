@@ -26,8 +26,9 @@ static struct world {
     dgm_http_server *server;
     atomic_long last_answer; /* status and bytes */
     atomic_int requests, refused, last_refused, gone, released, rooms, drained;
-    atomic_size_t highest;                /* backlog seen by a writer */
-    _Atomic(dgm_http_exchange *) waiting; /* at /wait, for let_go() */
+    atomic_size_t highest; /* backlog seen by a writer */
+    _Atomic(dgm_http_exchange *) waiting;
+    dgm_loop *waiting_on; /* at /wait, for let_go() */
 } w;
 
 struct stream {
@@ -94,7 +95,7 @@ static inline void answer_later(void *arg)
 static inline void let_go(void)
 {
     dgm_http_exchange *x = atomic_load(&w.waiting);
-    dgm_loop_post(dgm_http_loop(x), answer_later, x);
+    dgm_loop_post(w.waiting_on, answer_later, x);
 }
 
 struct ticks {
@@ -111,7 +112,7 @@ static inline void on_tick(void *arg)
     dgm_http_write(t->x, dgm_str_from(text));
     dgm_http_write(t->x, DGM_STR("tock\n")); /* the same chunk */
     if (--t->left)
-        dgm_loop_at_turn_end(dgm_http_loop(t->x), &t->turn);
+        dgm_loop_at_turn_end(dgm_loop_current(), &t->turn);
     else
         dgm_http_end(t->x);
 }
@@ -119,20 +120,22 @@ static inline void on_tick(void *arg)
 static inline void answer(dgm_http_exchange *x, const dgm_http_request *r)
 {
     dgm_arena *a = dgm_http_arena(x);
-    assert_ptr_equal(dgm_loop_current(), dgm_http_loop(x));
+    assert_non_null(dgm_loop_current());
     if (dgm_str_is(r->path, "/later")) {
-        dgm_loop_post(dgm_http_loop(x), answer_later, x);
+        dgm_loop_post(dgm_loop_current(), answer_later, x);
     } else if (dgm_str_is(r->path, "/wait")) {
+        w.waiting_on = dgm_loop_current();
         atomic_store(&w.waiting, x);
     } else if (dgm_str_is(r->path, "/ticks")) {
         struct ticks *t = dgm_new(a, struct ticks);
         *t = (struct ticks){x, {.fn = on_tick, .arg = t}, 3};
         dgm_http_begin(x, 200, DGM_STR("text/event-stream"), NULL, 0);
-        dgm_loop_at_turn_end(dgm_http_loop(x), &t->turn);
+        dgm_loop_at_turn_end(dgm_loop_current(), &t->turn);
     } else if (dgm_str_is(r->path, "/hold") || dgm_str_is(r->path, "/silence")) {
         struct stream *s = dgm_new(a, struct stream);
         s->x = x;
-        dgm_http_watch(x, NULL, on_gone, s);
+        static const dgm_http_watcher holds = {.on_gone = on_gone};
+        dgm_http_watch(x, &holds, s);
         if (dgm_str_is(r->path, "/hold")) {
             dgm_http_begin(x, 200, DGM_STR("text/event-stream"), NULL, 0);
             dgm_http_write(x, DGM_STR(": hello\n\n"));
@@ -143,7 +146,8 @@ static inline void answer(dgm_http_exchange *x, const dgm_http_request *r)
         memcpy(n, r->query.p, r->query.n < 19 ? r->query.n : 19);
         *s = (struct stream){x, strtoul(n, NULL, 10), dgm_arena_alloc_raw(a, BLOCK), false};
         memset(s->block, 'b', BLOCK);
-        dgm_http_watch(x, on_room, on_gone, s);
+        static const dgm_http_watcher sends = {.on_room = on_room, .on_gone = on_gone};
+        dgm_http_watch(x, &sends, s);
         dgm_http_begin(x, 200, DGM_STR("text/plain"), NULL, 0);
         pump(s);
     } else if (dgm_str_is(r->path, "/burst")) { /* 10 MB and no patience */
@@ -158,7 +162,7 @@ static inline void answer(dgm_http_exchange *x, const dgm_http_request *r)
         static const dgm_http_header also[] = {{{"X-Also", 6}, {"this", 4}}};
         dgm_http_header own[] = {{DGM_STR("X-Own"), DGM_STR("that")}};
         dgm_http_add_headers(x, also, 1);
-        dgm_http_set_tag(x, &w);
+        *dgm_http_tag(x) = &w;
         dgm_http_begin(x, 201, DGM_STR("text/plain"), own, 1);
         dgm_http_write(x, DGM_STR("one "));
         dgm_http_write(x, DGM_STR("two"));
@@ -168,9 +172,9 @@ static inline void answer(dgm_http_exchange *x, const dgm_http_request *r)
         s->x = x;
         dgm_http_begin(x, 200, DGM_STR("text/event-stream"), NULL, 0);
         dgm_http_write(x, DGM_STR(": hello\n\n"));
-        dgm_http_watch(x, NULL, on_gone, s);
-        dgm_http_on_drain(x, on_drain);
-        dgm_http_keep_alive(x, DGM_STR(": ping\n\n"));
+        static const dgm_http_watcher idles = {
+            .on_gone = on_gone, .on_drain = on_drain, .ping = {": ping\n\n", 8}};
+        dgm_http_watch(x, &idles, s);
         dgm_http_forget_request(x);
         s->block =
             dgm_http_arena(x) == a ? NULL : (char *)dgm_arena_dup(dgm_http_arena(x), r->path).p;
@@ -180,9 +184,9 @@ static inline void answer(dgm_http_exchange *x, const dgm_http_request *r)
         dgm_http_end(x);
     } else if (dgm_str_is(r->path, "/who")) {
         dgm_http_header extra[] = {{DGM_STR("X-Evil"), DGM_STR("a\r\nX-Injected: b")}};
-        dgm_str t = dgm_arena_printf(a, "%s %s %zu %.*s", r->is_loopback ? "loopback" : "far",
-                                     r->is_tls ? "tls" : "plain", dgm_loop_index(dgm_http_loop(x)),
-                                     DGM_P(dgm_http_header_of(r, DGM_STR("host"))));
+        dgm_str t = dgm_arena_printf(
+            a, "%s %s %zu %.*s", r->is_loopback ? "loopback" : "far", r->is_tls ? "tls" : "plain",
+            dgm_loop_index(dgm_loop_current()), DGM_P(dgm_http_header_of(r, DGM_STR("host"))));
         dgm_http_respond(x, 200, DGM_STR("text/plain"), extra, 1, t);
     } else { /* echo */
         dgm_str t = dgm_arena_printf(a, "%.*s %.*s ", DGM_P(r->method), DGM_P(r->path));
@@ -218,7 +222,7 @@ static inline void on_refused(void *user, int status, const char *why)
 static inline void on_answered(void *user, dgm_http_exchange *x, int status, uint64_t bytes)
 {
     (void)user;
-    if (dgm_http_tag(x) == &w)
+    if (*dgm_http_tag(x) == &w)
         atomic_store(&w.last_answer, status * 1000 + (long)bytes);
 }
 

@@ -181,9 +181,9 @@ dgm_code dgm_router_use(dgm_router *r, dgm_config *config, dgm_err *err)
 
 /* ---- for pages ------------------------------------------------------------------------------------------------------ */
 
-dgm_router *dgm_router_of(const dgm_http_exchange *x)
+dgm_router *dgm_router_of(dgm_http_exchange *x)
 {
-    return ((struct visit *)dgm_http_tag(x))->router;
+    return ((struct visit *)*dgm_http_tag(x))->router;
 }
 
 dgm_loops *dgm_router_loops(const dgm_router *r)
@@ -191,9 +191,9 @@ dgm_loops *dgm_router_loops(const dgm_router *r)
     return r->o.loops;
 }
 
-const dgm_site *dgm_router_site_of(const dgm_http_exchange *x)
+const dgm_site *dgm_router_site_of(dgm_http_exchange *x)
 {
-    return ((struct visit *)dgm_http_tag(x))->site;
+    return ((struct visit *)*dgm_http_tag(x))->site;
 }
 
 bool dgm_router_is_ready(dgm_router *r, dgm_arena *a, dgm_str *ret_why)
@@ -266,7 +266,7 @@ static void refuse_path(const dgm_site *s, const struct head *h)
 
 void dgm_router_refuse_path(const dgm_front_request *q)
 {
-    struct visit *v = dgm_http_tag(q->x);
+    struct visit *v = *dgm_http_tag(q->x);
     if (!refuse_stranger(v->site, v->head))
         refuse_path(v->site, v->head);
 }
@@ -356,7 +356,7 @@ static struct visit *new_visit(dgm_router *r, struct lane *lane, dgm_http_exchan
     take_request_id(v, x, q);
     if (v->site)
         atomic_fetch_add_explicit(&v->site->refs, 1, memory_order_relaxed);
-    dgm_http_set_tag(x, v);
+    *dgm_http_tag(x) = v;
     return v;
 }
 
@@ -376,13 +376,13 @@ static void add_headers(dgm_http_exchange *x, const dgm_http_request *q, const s
 static struct visit *visit_of(dgm_router *r, dgm_http_exchange *x, const dgm_http_request *q,
                               bool *ret_is_new)
 {
-    struct visit *v = dgm_http_tag(x);
+    struct visit *v = *dgm_http_tag(x);
     *ret_is_new = !v;
     if (v) {
         v->bytes_in = q->body.n;
         return v;
     }
-    v = new_visit(r, &r->lanes[dgm_loop_index(dgm_http_loop(x))], x, q);
+    v = new_visit(r, &r->lanes[dgm_loop_index(dgm_loop_current())], x, q);
     struct head *h = v->head = dgm_new(dgm_http_arena(x), struct head);
     h->q.x = x;
     dgm_route_match(r->routes, q->method, q->path, &h->q);
@@ -509,7 +509,7 @@ static void log_visit(dgm_router *r, dgm_http_exchange *x, const struct visit *v
     if (!dgm_logger_wants(r->o.logger, level))
         return;
     const dgm_http_request *q = dgm_http_request_of(x);
-    snprintf(number, sizeof number, "%zu-%llu", dgm_loop_index(dgm_http_loop(x)),
+    snprintf(number, sizeof number, "%zu-%llu", dgm_loop_index(dgm_loop_current()),
              (unsigned long long)v->number);
     dgm_log_field fields[] = {
         {"method", q->method, 0},
@@ -533,9 +533,9 @@ static void log_visit(dgm_router *r, dgm_http_exchange *x, const struct visit *v
 static void on_answered(void *user, dgm_http_exchange *x, int status, uint64_t bytes)
 {
     dgm_router *r = user;
-    struct visit *v = dgm_http_tag(x);
+    struct visit *v = *dgm_http_tag(x);
     uint64_t ns = uv_hrtime() - v->began_ns;
-    dgm_metrics_count(r->metrics, dgm_loop_index(dgm_http_loop(x)), &v->note, status, ns,
+    dgm_metrics_count(r->metrics, dgm_loop_index(dgm_loop_current()), &v->note, status, ns,
                       v->bytes_in, bytes);
     log_visit(r, x, v, status, ns, bytes);
     if (v->site)

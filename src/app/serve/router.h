@@ -35,8 +35,8 @@ void dgm_router_set_reason(dgm_router *r, const char *why_not_ready);
 
 /* ---- for the server's own pages ----------------------------------------------------------------------------------- */
 
-dgm_router *dgm_router_of(const dgm_http_exchange *x);
-const dgm_site *dgm_router_site_of(const dgm_http_exchange *x);
+dgm_router *dgm_router_of(dgm_http_exchange *x);
+const dgm_site *dgm_router_site_of(dgm_http_exchange *x);
 dgm_loops *dgm_router_loops(const dgm_router *r);
 /* *ret_why: what is missing. */
 bool dgm_router_is_ready(dgm_router *r, dgm_arena *a, dgm_str *ret_why);

@@ -95,12 +95,15 @@ static uint64_t cursor_of(struct op *op)
 /* A caller can make the request as large as http_body_bytes, and the answer may take minutes. */
 struct op *op_release_request(struct op *op)
 {
-    struct op *kept = dgm_http_alloc(op->x, sizeof *kept);
+    dgm_str media = rest_type(op);
+    uint64_t cursor = cursor_of(op);
+    dgm_http_forget_request(op->x); /* freed at the end of this turn: until then it can be read */
+    dgm_arena *a = dgm_http_arena(op->x);
+    struct op *kept = dgm_new(a, struct op);
     *kept = *op;
-    kept->media = rest_type(op);
-    kept->cursor = cursor_of(op);
-    dgm_http_forget_request(op->x); /* goes at the end of this turn: until then it can be read */
-    dgm_arena *a = kept->arena = dgm_http_arena(op->x);
+    kept->arena = a;
+    kept->media = media;
+    kept->cursor = cursor;
     kept->owner =
         (dgm_owner){dgm_arena_dup(a, op->owner.tenant), dgm_arena_dup(a, op->owner.principal)};
     kept->may_set = (dgm_strs){0};
@@ -136,7 +139,7 @@ static void give_task_now(struct op *op)
     if (task)
         dgm_record_ref(task);
     end_wait(op);
-    dgm_http_watch(op->x, NULL, NULL, NULL);
+    dgm_http_watch(op->x, NULL, NULL);
     if (task)
         op_give_record(op, task);
     else
@@ -188,7 +191,7 @@ static void on_gone(void *arg)
 static uint64_t ms_left(const struct op *op)
 {
     uint64_t limit = op->front->o.blocking_ms ? op->front->o.blocking_ms : BLOCKING_MS;
-    uint64_t waited = uv_now(dgm_loop_uv(dgm_http_loop(op->x))) - op->sent_at;
+    uint64_t waited = uv_now(dgm_loop_uv(dgm_loop_current())) - op->sent_at;
     if (op->return_immediately)
         limit = FIRST_EVENT_MS;
     return waited < limit ? limit - waited : 0;
@@ -201,10 +204,11 @@ static void wait_for_answer(struct op *op, const dgm_sent *sent)
         give_task_now(op);
         return;
     }
+    static const dgm_http_watcher waits = {.on_gone = on_gone};
     op->began = began_by(op);
-    dgm_http_watch(op->x, NULL, on_gone, op);
+    dgm_http_watch(op->x, &waits, op);
     op->timer = dgm_xcalloc(1, sizeof *op->timer);
-    dgm_timer_init(dgm_http_loop(op->x), op->timer, waited_enough, op);
+    dgm_timer_init(dgm_loop_current(), op->timer, waited_enough, op);
     dgm_timer_start(op->timer, ms_left(op));
 }
 
@@ -229,7 +233,7 @@ static void stream_sent(struct op *op, const dgm_sent *sent)
 static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
 {
     struct op *op = arg;
-    dgm_http_watch(op->x, NULL, NULL, NULL); /* whoever answers watches for itself */
+    dgm_http_watch(op->x, NULL, NULL); /* whoever answers watches for itself */
     if (code) {
         op_fail(op, err);
         return;
@@ -344,10 +348,10 @@ static void run_send(struct op *op, const dgm_send_request *q)
     if (op->return_immediately)
         send.answer_ms = FIRST_EVENT_MS;
     struct op *kept = op_release_request(op);
-    kept->sent_at = uv_now(dgm_loop_uv(dgm_http_loop(op->x)));
+    kept->sent_at = uv_now(dgm_loop_uv(dgm_loop_current()));
     kept->sent = dgm_core_send(op->front->core, &send, on_sent, kept);
-    dgm_http_watch(kept->x, NULL, on_left, kept);
-    dgm_http_on_fin(kept->x, on_left);
+    static const dgm_http_watcher waits = {.on_gone = on_left, .on_fin = on_left};
+    dgm_http_watch(kept->x, &waits, kept);
 }
 
 /* ---- the others --------------------------------------------------------------------------------------------------------- */

@@ -229,9 +229,9 @@ void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot
         dgm_http_end(s->x);
         return;
     }
-    dgm_http_watch(s->x, on_ready, on_gone, s);
-    dgm_http_on_drain(s->x, on_drain);
-    dgm_http_keep_alive(s->x, DGM_STR(": ping\n\n"));
+    static const dgm_http_watcher streams = {
+        .on_room = on_ready, .on_gone = on_gone, .on_drain = on_drain, .ping = {": ping\n\n", 8}};
+    dgm_http_watch(s->x, &streams, s);
     s->reader = dgm_log_reader_open(log, after, on_ready, s);
     dgm_http_forget_request(s->x); /* op with it */
 }

@@ -41,7 +41,7 @@ static void on_left(void *arg)
 static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
 {
     struct asking *k = arg;
-    dgm_http_watch(k->ask.x, NULL, NULL, NULL); /* whoever answers watches for itself */
+    dgm_http_watch(k->ask.x, NULL, NULL); /* whoever answers watches for itself */
     bool is_gone = code == DGM_UNSUPPORTED_OPERATION || code == DGM_TASK_NOT_FOUND;
     if (is_gone && k->task_id.n && !k->ask.task_id.n) {
         k->newest = k->task_id;
@@ -79,8 +79,8 @@ static void send_it(struct asking *k)
                          dgm_str_is(ask->protocol, "openai-responses"), /* if it has an id */
                      .always_new = !ask->dedupe};
     k->sent = dgm_core_send(ask->turns->o.core, &send, on_sent, k);
-    dgm_http_watch(ask->x, NULL, on_left, k);
-    dgm_http_on_fin(ask->x, on_left);
+    static const dgm_http_watcher waits = {.on_gone = on_left, .on_fin = on_left};
+    dgm_http_watch(ask->x, &waits, k);
 }
 
 /* ---- looking ---------------------------------------------------------------------------------------------------------- */

@@ -241,7 +241,7 @@ static void fail_whole(struct telling *g, dgm_code code, const char *why)
     dgm_fail(&err, code, NULL, "%s", why);
     let_go(g);
     dgm_buf_done(&g->whole);
-    dgm_http_watch(g->x, NULL, NULL, NULL);
+    dgm_http_watch(g->x, NULL, NULL);
     g->t.on_fault(g->t.arg, &err);
 }
 
@@ -261,7 +261,7 @@ static void give_whole(struct telling *g)
     }
     dgm_buf payload = g->whole;
     let_go(g);
-    dgm_http_watch(g->x, NULL, NULL, NULL);
+    dgm_http_watch(g->x, NULL, NULL);
     g->t.on_whole(g->t.arg, dgm_buf_str(&payload));
     dgm_buf_done(&payload);
 }
@@ -405,15 +405,17 @@ void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uin
     struct telling *g = new_telling(x, tell);
     g->reader = dgm_log_reader_open(log, first_seq - 1, deliver, g);
     if (is_whole(g)) {
-        dgm_http_watch(x, NULL, on_left, g);
+        static const dgm_http_watcher waits = {.on_gone = on_left};
+        dgm_http_watch(x, &waits, g);
         g->timer = dgm_xcalloc(1, sizeof *g->timer);
-        dgm_timer_init(dgm_http_loop(x), g->timer, took_too_long, g);
+        dgm_timer_init(dgm_loop_current(), g->timer, took_too_long, g);
         dgm_timer_start(g->timer, DGM_MAX_ANSWER_MS);
     } else {
         begin_stream(x, tell);
-        dgm_http_watch(x, deliver, on_left, g);
-        if (tell->as == DGM_TELL_SSE)
-            dgm_http_keep_alive(x, DGM_STR(": ping\n\n"));
+        static const dgm_http_watcher streams = {.on_room = deliver, .on_gone = on_left};
+        static const dgm_http_watcher streams_sse = {
+            .on_room = deliver, .on_gone = on_left, .ping = {": ping\n\n", 8}};
+        dgm_http_watch(x, tell->as == DGM_TELL_SSE ? &streams_sse : &streams, g);
     }
     deliver(g);
     if (!g->is_over) /* it may take long */
