@@ -289,6 +289,9 @@ bool dgm_live_load_older(struct live *l, struct call *c, uint64_t seq);
 
 /* One event at the end of its log. Faults leave it as it was. */
 dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author author, dgm_err *err);
+/* The same for an agent's chunk that continues a streamed text. False: use dgm_live_append(). True: it was appended, and
+ * it breaks no rule. */
+bool dgm_live_append_next_chunk(struct live *l, const dgm_event *event, int64_t now);
 /* A status by the server's own word, when nothing runs or what runs does not count any more. */
 dgm_code dgm_live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err);
 /* Starts the next turn with this event. The records of the turn before are written first. */

@@ -309,6 +309,15 @@ static const dgm_status *event_status(const dgm_event *e)
     return e->kind == DGM_EVENT_TASK ? &e->task->status : &e->status->status;
 }
 
+static void live_add_record(struct live *l, dgm_record *record)
+{
+    l->write.bytes += record->n;
+    l->write.n_records++;
+    dgm_log_append(l->log, record);
+    atomic_fetch_add_explicit(&l->shard->core->records, 1, memory_order_relaxed);
+    write_soon(l);
+}
+
 dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author author, dgm_err *err)
 {
     dgm_record *record;
@@ -328,12 +337,27 @@ dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author auth
             dgm_live_add_open_calls(l, event_status(event)->message);
     }
     l->write.sync = l->write.sync || acknowledges(event, l->task_state);
-    l->write.bytes += record->n;
-    l->write.n_records++;
-    dgm_log_append(l->log, record);
-    atomic_fetch_add_explicit(&l->shard->core->records, 1, memory_order_relaxed);
-    write_soon(l);
+    live_add_record(l, record);
     return DGM_OK;
+}
+
+bool dgm_live_append_next_chunk(struct live *l, const dgm_event *event, int64_t now)
+{
+    const dgm_record *before = dgm_log_newest(l->log);
+    dgm_record_head head = {
+        .seq = dgm_log_last(l->log) + 1, .time = now, .turn = l->turns.last.turn};
+    dgm_record *record = before ? dgm_record_next_chunk(before, event, head) : NULL;
+    if (!record)
+        return false;
+    const dgm_artifact_update *u = event->artifact;
+    if ((u->task_id.n && !dgm_str_eq(u->task_id, l->id)) ||
+        (u->context_id.n && !dgm_str_eq(u->context_id, l->context_id)) ||
+        !dgm_fold_add_next_chunk(l->fold, u)) {
+        dgm_record_unref(record);
+        return false;
+    }
+    live_add_record(l, record);
+    return true;
 }
 
 dgm_code dgm_live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err)

@@ -192,6 +192,11 @@ dgm_record **dgm_log_tail(const dgm_log *log, size_t n, dgm_buf *scratch)
     return at;
 }
 
+dgm_record *dgm_log_newest(const dgm_log *log)
+{
+    return log->last < log->tail->base ? NULL : log->tail->slots[log->last - log->tail->base];
+}
+
 size_t dgm_log_bytes(const dgm_log *log)
 {
     return log->bytes;

@@ -270,9 +270,13 @@ static dgm_code run_emit(dgm_run *base, const dgm_event *event, dgm_err *err)
     if (r->state == RUN_ANSWERED)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "nothing follows a Message answer");
     r->now = dgm_loop_unix_ms();
-    borrow_scratch(r);
-    dgm_code rc = run_handle_event(r, event, err);
-    return_scratch(r);
+    dgm_code rc = DGM_OK;
+    if (r->state != RUN_TASK || is_over_limit(r) ||
+        !dgm_live_append_next_chunk(r->live, event, r->now)) {
+        borrow_scratch(r);
+        rc = run_handle_event(r, event, err);
+        return_scratch(r);
+    }
     if (r->given)
         run_release_input(r);
     return rc;

@@ -56,6 +56,12 @@ void dgm_fold_free(dgm_fold *f); /* NULL is fine */
  */
 dgm_code dgm_fold_add(dgm_fold *f, const dgm_event *event, dgm_author author, dgm_err *err);
 
+/*
+ * The same for a chunk that continues the last artifact: append of plain text, as dgm_record_next_chunk() accepts it.
+ * False: use dgm_fold_add(). True: it was added, and it breaks no rule of rules.h (ids not considered).
+ */
+bool dgm_fold_add_next_chunk(dgm_fold *f, const dgm_artifact_update *u);
+
 /* The Task so far, until the next add; NULL before there is one. */
 const dgm_task *dgm_fold_task(dgm_fold *f);
 

@@ -487,6 +487,20 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from)
         mark_stale(f, i);
 }
 
+bool dgm_fold_add_text(dgm_fold *f, size_t i, dgm_str text)
+{
+    dgm_parts *parts = &f->task.artifacts.at[i].parts;
+    dgm_part *last = &parts->at[parts->n - 1];
+    if (last->kind != DGM_PART_TEXT || last->filename.n || last->media_type.n || last->metadata ||
+        last->extra || last->nested_extra)
+        return false;
+    size_t before = dgm_arena_used(f->arena);
+    if (text.n)
+        join_text(f, &f->slots[i], &last->content, text);
+    f->slots[i].bytes += since(f, before);
+    return true;
+}
+
 /* ---- the task itself ------------------------------------------------------------------------------------ */
 
 void dgm_fold_begin_task(dgm_fold *f, dgm_str id, dgm_str context_id)

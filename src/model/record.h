@@ -36,8 +36,9 @@ typedef struct dgm_record {
     dgm_record_head head;
     _Atomic(dgm_payload *) payloads; /* grows in front; goes with the record */
     _Atomic uint32_t refs;
-    uint32_t n;   /* DGM_MAX_RECORD_BYTES fits */
-    char bytes[]; /* n of them, then a NUL */
+    uint32_t n;       /* DGM_MAX_RECORD_BYTES fits */
+    uint32_t text_at; /* offset of the text, if dgm_record_new() wrote a plain chunk; else 0 */
+    char bytes[];     /* n of them, then a NUL */
 } dgm_record;
 
 static inline dgm_str dgm_record_bytes(const dgm_record *r)
@@ -52,6 +53,14 @@ static inline dgm_str dgm_record_bytes(const dgm_record *r)
  */
 dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *scratch,
                         dgm_record **ret_record, dgm_err *err);
+
+/*
+ * The same for the next chunk of a streamed text: it differs from the record before it only in the text and in append and
+ * lastChunk, so the rest is copied. NULL: use dgm_record_new() (another artifact, optional members, a text with
+ * escapes). The event's taskId and contextId are not read: they are those of the record before it.
+ */
+dgm_record *dgm_record_next_chunk(const dgm_record *before, const dgm_event *event,
+                                  dgm_record_head head);
 
 /* From what a store kept. The bytes are copied and not looked at before dgm_record_event(). */
 dgm_code dgm_record_from_bytes(dgm_record_head head, dgm_str bytes, dgm_record **ret_record,

@@ -33,15 +33,20 @@ static inline void end(struct log *l)
     dgm_arena_free(l->scratch);
 }
 
-static inline dgm_code add_as(struct log *l, dgm_author author, const char *quoted)
+static inline void read_event(struct log *l, const char *quoted, dgm_event *ret_event)
 {
-    dgm_event event;
     dgm_reader r = {.arena = l->scratch, .format = DGM_FORMAT_A2A_10, .err = &l->err};
     dgm_str text = dgm_arena_dup(l->scratch, dgm_str_from(quoted));
     for (char *p = (char *)(uintptr_t)text.p; *p; p++)
         *p = *p == '\'' ? '"' : *p;
-    check_ok(dgm_form_read_event(&r, dgm_json_parse_trusted(l->scratch, text), NULL, &event),
+    check_ok(dgm_form_read_event(&r, dgm_json_parse_trusted(l->scratch, text), NULL, ret_event),
              l->err);
+}
+
+static inline dgm_code add_as(struct log *l, dgm_author author, const char *quoted)
+{
+    dgm_event event;
+    read_event(l, quoted, &event);
     dgm_code rc = dgm_fold_add(l->fold, &event, author, &l->err);
     dgm_arena_reset(l->scratch);
     return rc;

@@ -1,4 +1,6 @@
 /* model/test_fold_random.c - random events, against a fold that is simple and slow. */
+#include "model/record.h"
+#include "model/rules.h"
 #include "model/test_fold.h"
 
 static uint64_t next(uint64_t *seed)
@@ -93,51 +95,58 @@ static void random_events_fold_as_a_naive_fold_does(void **state)
     }
 }
 
+static const char *const pool[] = {
+    TASK,
+    "{'task':{'id':'u','status':{'state':'TASK_STATE_WORKING','message':" SAY(
+        "AGENT", "s",
+        "x") "},'history':[" SAY("USER", "m",
+                                 "x") "," SAY("USER", "m",
+                                              "y") "],'artifacts':[{'artifactId':'a','parts':[]"
+                                                   "},{'artifactId':'a','parts':[{'text':'x'}],"
+                                                   "'metadata':{}}],'metadata':{'a':1,'a':2,'"
+                                                   "aion:x':1}}}",
+    "{'task':{'id':'t','status':{'state':'TASK_STATE_COMPLETED'},'x':[{}]}}",
+    STATUS("UNSPECIFIED"),
+    STATUS("SUBMITTED"),
+    STATUS("WORKING"),
+    STATUS("INPUT_REQUIRED"),
+    STATUS_SAYS("WORKING", "m", "x"),
+    STATUS_SAYS("WORKING", "s", "y"),
+    STATUS_SAYS("AUTH_REQUIRED", "m", "y"),
+    STATUS_META("WORKING", "{}"),
+    STATUS_META("WORKING", "{'a':{'b':[]},'dragoman:y':null}"),
+    "{'message':" SAY("USER", "m", "x") "}",
+    "{'message':" SAY("AGENT", "s", "y") "}",
+    "{'kind':'internal:message','taskId':'t','message':" SAY(
+        "AGENT", "m", "y") ",'timestamp':'2026-01-02T03:04:05Z'}",
+    "{'kind':'internal:step','taskId':'v','name':'','timestamp':'2026-01-02T03:04:05Z'}",
+    CHUNK("a", "1", ""),
+    CHUNK("a", "2", APPEND),
+    CHUNK("a", "3", APPEND LAST),
+    CHUNK("b", "4", APPEND),
+    CHUNK("b", "5", LAST),
+    CHUNK("a", "", APPEND),
+    CHUNK("b", "a longer piece of text", APPEND),
+    CHUNK("b", "\\n", APPEND),
+    CHUNK("\\n", "8", ""),
+    CHUNK("\\n", "9", APPEND),
+    CHUNK(DGM_STREAM_DELTA_ID, "6", APPEND),
+    CHUNK(DGM_STREAM_DELTA_ID, "7", LAST),
+    "{'artifactUpdate':{" IDS ",'artifact':{'artifactId':'a','name':'n','parts':[],'metadata':{"
+    "'k':{}},'extensions':['e','e'],'z':1}}}",
+};
+#define N_POOL (sizeof pool / sizeof *pool)
+
 static void any_sequence_of_events_is_survived(void **state)
 {
     /* Whatever was decoded: no crash, no leak, and a Task that is written and read back the same. */
-    static const char *const pool[] = {
-        TASK,
-        "{'task':{'id':'u','status':{'state':'TASK_STATE_WORKING','message':" SAY(
-            "AGENT", "s",
-            "x") "},'history':[" SAY("USER", "m",
-                                     "x") "," SAY("USER", "m",
-                                                  "y") "],'artifacts':[{'artifactId':'a','parts':[]"
-                                                       "},{'artifactId':'a','parts':[{'text':'x'}],"
-                                                       "'metadata':{}}],'metadata':{'a':1,'a':2,'"
-                                                       "aion:x':1}}}",
-        "{'task':{'id':'t','status':{'state':'TASK_STATE_COMPLETED'},'x':[{}]}}",
-        STATUS("UNSPECIFIED"),
-        STATUS("SUBMITTED"),
-        STATUS("WORKING"),
-        STATUS("INPUT_REQUIRED"),
-        STATUS_SAYS("WORKING", "m", "x"),
-        STATUS_SAYS("WORKING", "s", "y"),
-        STATUS_SAYS("AUTH_REQUIRED", "m", "y"),
-        STATUS_META("WORKING", "{}"),
-        STATUS_META("WORKING", "{'a':{'b':[]},'dragoman:y':null}"),
-        "{'message':" SAY("USER", "m", "x") "}",
-        "{'message':" SAY("AGENT", "s", "y") "}",
-        "{'kind':'internal:message','taskId':'t','message':" SAY(
-            "AGENT", "m", "y") ",'timestamp':'2026-01-02T03:04:05Z'}",
-        "{'kind':'internal:step','taskId':'v','name':'','timestamp':'2026-01-02T03:04:05Z'}",
-        CHUNK("a", "1", ""),
-        CHUNK("a", "2", APPEND),
-        CHUNK("a", "3", APPEND LAST),
-        CHUNK("b", "4", APPEND),
-        CHUNK("b", "5", LAST),
-        CHUNK(DGM_STREAM_DELTA_ID, "6", APPEND),
-        CHUNK(DGM_STREAM_DELTA_ID, "7", LAST),
-        "{'artifactUpdate':{" IDS ",'artifact':{'artifactId':'a','name':'n','parts':[],'metadata':{"
-        "'k':{}},'extensions':['e','e'],'z':1}}}",
-    };
     uint64_t seed = 815;
     (void)state;
     for (int round = 0; round < 1000; round++) {
         struct log l =
             begin_with((dgm_fold_options){.foreign = round % 2, .keep_transitory = round % 3 == 0});
         for (int step = 0; step < 40; step++) {
-            const char *event = pool[next(&seed) % (sizeof pool / sizeof *pool)];
+            const char *event = pool[next(&seed) % N_POOL];
             add_as(&l, next(&seed) % 4 ? DGM_BY_AGENT : DGM_BY_SERVER, event);
             if (next(&seed) % 8 == 0)
                 dgm_fold_task(l.fold);
@@ -161,5 +170,76 @@ static void any_sequence_of_events_is_survived(void **state)
     dgm_fold_free(NULL);
 }
 
-DGM_TEST_MAIN(dgm_test(random_events_fold_as_a_naive_fold_does),
+/* Records and fold of the next chunk: what the fast path accepts, the slow path accepts with the same result. */
+static bool add_fast(dgm_fold *fast, const dgm_fold *slow, const dgm_event *e, dgm_record *want,
+                     dgm_record **before)
+{
+    dgm_event_view v = {.event = e,
+                        .task_id = DGM_STR("t"),
+                        .context_id = DGM_STR("c"),
+                        .has_task = true,
+                        .state = dgm_fold_state(slow)};
+    if (e->kind == DGM_EVENT_ARTIFACT)
+        v.artifact = dgm_fold_artifact_of(slow, e->artifact->artifact.artifact_id);
+    dgm_record *made = *before ? dgm_record_next_chunk(*before, e, want->head) : NULL;
+    bool is_added = made && dgm_fold_add_next_chunk(fast, e->artifact);
+    if (made) {
+        check_same(dgm_record_bytes(made), dgm_record_bytes(want));
+        assert_int_equal(made->text_at, want->text_at);
+        assert_memory_equal(&made->head, &want->head, sizeof made->head);
+        assert_int_equal(made->bytes[made->n], 0);
+    }
+    if (is_added)
+        assert_int_equal(dgm_event_broken_rules(&v, 0), 0);
+    dgm_record_unref(made);
+    return is_added;
+}
+
+static void next_chunks_are_those_of_the_slow_path(void **state)
+{
+    uint64_t seed = 42;
+    size_t n_fast = 0;
+    dgm_buf text;
+    (void)state;
+    dgm_buf_init(&text, SIZE_MAX);
+    for (int round = 0; round < 1000; round++) {
+        dgm_fold_options o = {.foreign = round % 2, .keep_transitory = round % 3 == 0};
+        struct log slow = begin_with(o), fast = begin_with(o);
+        dgm_record *before = NULL, *made;
+        size_t last = 0;
+        for (int step = 0; step < 60; step++) {
+            dgm_event e;
+            if (next(&seed) % 3) /* mostly chunks, and often of the same artifact */
+                last = N_POOL - 13 + next(&seed) % 12;
+            else if (!step || next(&seed) % 2)
+                last = step ? next(&seed) % N_POOL : 0;
+            read_event(&slow, pool[last], &e);
+            dgm_record_head head = {.seq = (uint64_t)step + 1, .time = step, .turn = 3};
+            assert_int_equal(dgm_record_new(&e, head, &text, &made, NULL), DGM_OK);
+            bool is_fast = add_fast(fast.fold, slow.fold, &e, made, &before);
+            dgm_code rc = dgm_fold_add(slow.fold, &e, DGM_BY_AGENT, &slow.err);
+            n_fast += is_fast;
+            if (is_fast)
+                assert_int_equal(rc, DGM_OK);
+            else
+                assert_int_equal(dgm_fold_add(fast.fold, &e, DGM_BY_AGENT, &fast.err), rc);
+            assert_int_equal(dgm_fold_n_warnings(fast.fold), dgm_fold_n_warnings(slow.fold));
+            assert_int_equal(dgm_fold_cost_of(fast.fold).copied,
+                             dgm_fold_cost_of(slow.fold).copied);
+            dgm_record_unref(before);
+            before = made;
+            dgm_arena_reset(slow.scratch);
+            if (dgm_fold_task(slow.fold))
+                check_same(task_text(&fast), task_text(&slow));
+        }
+        dgm_record_unref(before);
+        end(&slow);
+        end(&fast);
+    }
+    dgm_buf_done(&text);
+    assert_true(n_fast > 1000);
+}
+
+DGM_TEST_MAIN(dgm_test(next_chunks_are_those_of_the_slow_path),
+              dgm_test(random_events_fold_as_a_naive_fold_does),
               dgm_test(any_sequence_of_events_is_survived))
