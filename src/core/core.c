@@ -1,6 +1,7 @@
 /* core/core.c - calls: to the loop that owns the task, and home with the answer. */
 #include "core/core_int.h"
 
+#include <openssl/evp.h>
 #include <stdlib.h>
 
 /* First blocks of arenas: for the ids of a call; for the marks of a message; at most. */
@@ -100,6 +101,7 @@ void dgm_core_free(dgm_core *core)
         dgm_buf_done(&s->scratch);
         dgm_buf_done(&s->batch);
         dgm_arena_free(s->spare);
+        EVP_MD_CTX_free(s->sha256);
     }
     dgm_retention_free(core);
     free(core->shards);

@@ -63,11 +63,12 @@ struct shard {
     struct table lives;
     struct table inflights; /* messages that are not in the store yet */
     struct run *runs;
-    size_t n_runs, n_writing; /* executions; appends the store has not answered */
-    dgm_buf scratch;          /* records are put together here */
-    dgm_buf batch;            /* records to be written, when they are in several segments */
-    dgm_arena *spare;         /* for one event of a run; NULL while it is lent out */
-    size_t sweep;             /* the slot of lives that was looked at last */
+    size_t n_runs, n_writing;     /* executions; appends the store has not answered */
+    dgm_buf scratch;              /* records are put together here */
+    struct evp_md_ctx_st *sha256; /* for digests of messages; NULL before the first one */
+    dgm_buf batch;                /* records to be written, when they are in several segments */
+    dgm_arena *spare;             /* for one event of a run; NULL while it is lent out */
+    size_t sweep;                 /* the slot of lives that was looked at last */
     dgm_core_limits limits;
     bool is_draining, drained; /* it knows; it has reported that it is done: server_life.c */
 };

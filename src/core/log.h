@@ -32,7 +32,7 @@ size_t dgm_log_bytes(const dgm_log *log);  /* of all records */
 /* The last n of them (n > 0), in order and borrowed; in scratch (that has no limit), if they are not
  * in one place, until it is used again. */
 dgm_record **dgm_log_tail(const dgm_log *log, size_t n, dgm_buf *scratch);
-dgm_record *dgm_log_newest(const dgm_log *log); /* the last one, borrowed; NULL: none */
+dgm_record *dgm_log_newest(const dgm_log *log);   /* the last one, borrowed; NULL: none */
 void dgm_log_publish(dgm_log *log, uint64_t seq); /* everything up to seq may be read */
 /* Those that came before the first one, published already; takes over a reference to each. The last of
  * them is first_seq - 1. */

@@ -27,11 +27,14 @@ struct inflight {
 
 static uint64_t inflight_hash(const struct call *c, dgm_str context_id)
 {
-    uint64_t h = dgm_hash(dgm_hash_seed() + 1, c->owner.tenant.p, c->owner.tenant.n);
-    h = dgm_hash(h + 1, c->owner.principal.p, c->owner.principal.n);
-    h = dgm_hash(h + 1, c->agent->id.p, c->agent->id.n);
-    h = dgm_hash(h + 1, context_id.p, context_id.n);
-    return dgm_hash(h + 1, c->send.message_id.p, c->send.message_id.n);
+    uint64_t h = dgm_hash(dgm_hash_seed(), c->agent->id.p, c->agent->id.n);
+    if (c->owner.tenant.n)
+        h = dgm_hash(h + 1, c->owner.tenant.p, c->owner.tenant.n);
+    if (c->owner.principal.n)
+        h = dgm_hash(h + 2, c->owner.principal.p, c->owner.principal.n);
+    if (context_id.n)
+        h = dgm_hash(h + 3, context_id.p, context_id.n);
+    return dgm_hash(h + 4, c->send.message_id.p, c->send.message_id.n);
 }
 
 static bool has_same_content(const struct inflight *f, struct call *c)

@@ -18,40 +18,28 @@
 
 #include <openssl/evp.h>
 #include <stdlib.h>
-#include <uv.h>
 
 /* How long a send that named no context is known by its message id alone. */
 #define NAMELESS_MS ((int64_t)24 * 3600 * 1000)
 
-/* SHA256() looks its own implementation up every time, which costs more than the digest of a message. */
-static const EVP_MD *sha256;
-
-static void find_sha256(void)
-{
-    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL); /* stays for good */
-    if (!sha256)
-        sha256 = EVP_sha256();
-}
-
-/* Role and parts in the record form. */
-static void digest_of(const dgm_message *m, dgm_buf *scratch, unsigned char digest[32])
-{
-    dgm_message said = {.message_id = DGM_STR("-"), .role = m->role, .parts = m->parts};
-    dgm_buf_clear(scratch);
-    dgm_writer w = {.out = scratch, .format = DGM_FORMAT_A2A_10};
-    dgm_shape_write(&w, &dgm_form_message, &said);
-    static uv_once_t once = UV_ONCE_INIT;
-    uv_once(&once, find_sha256);
-    if (EVP_Digest(scratch->p, scratch->n, digest, NULL, sha256, NULL) != 1)
-        abort(); /* there is no server without it */
-}
-
-/* Most messages never need one: those that become a task do, and those whose name was here before. */
+/* Of role and parts in the record form. Most messages never need one: those that become a task do, and those whose id was
+ * seen before. */
 const unsigned char *dgm_call_digest(struct call *c)
 {
-    if (!c->send.has_digest)
-        digest_of(c->send.message, &c->core->shards[dgm_loop_index(dgm_loop_current())].scratch,
-                  c->send.digest);
+    if (c->send.has_digest)
+        return c->send.digest;
+    struct shard *s = &c->core->shards[dgm_loop_index(dgm_loop_current())];
+    dgm_message content = {
+        .message_id = DGM_STR("-"), .role = c->send.message->role, .parts = c->send.message->parts};
+    dgm_buf_clear(&s->scratch);
+    dgm_writer w = {.out = &s->scratch, .format = DGM_FORMAT_A2A_10};
+    dgm_shape_write(&w, &dgm_form_message, &content);
+    /* The context is used again: to make one, and to find the implementation, costs more than the digest. */
+    bool ok = s->sha256 ? EVP_DigestInit_ex(s->sha256, NULL, NULL)
+                        : EVP_DigestInit_ex(s->sha256 = EVP_MD_CTX_new(), EVP_sha256(), NULL);
+    if (!ok || !EVP_DigestUpdate(s->sha256, s->scratch.p, s->scratch.n) ||
+        !EVP_DigestFinal_ex(s->sha256, c->send.digest, NULL))
+        abort(); /* there is no server without it */
     c->send.has_digest = true;
     return c->send.digest;
 }

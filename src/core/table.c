@@ -53,9 +53,12 @@ void dgm_core_table_done(struct table *t)
 
 static uint64_t task_hash(dgm_owner owner, dgm_str id)
 {
-    uint64_t h = dgm_hash(dgm_hash_seed(), owner.tenant.p, owner.tenant.n);
-    h = dgm_hash(h + 1, owner.principal.p, owner.principal.n);
-    return dgm_hash(h + 1, id.p, id.n);
+    uint64_t h = dgm_hash_seed();
+    if (owner.tenant.n)
+        h = dgm_hash(h, owner.tenant.p, owner.tenant.n);
+    if (owner.principal.n)
+        h = dgm_hash(h + 1, owner.principal.p, owner.principal.n);
+    return dgm_hash(h + 2, id.p, id.n);
 }
 
 /* The same hash decides which loop owns what. */

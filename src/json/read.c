@@ -221,11 +221,15 @@ static size_t count_brackets(dgm_str text)
     size_t n = 0, i = 0;
 #ifdef __SSE2__
     const __m128i bit = _mm_set1_epi8(0x20), brace = _mm_set1_epi8('{');
-    for (; i + 16 <= text.n; i += 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(text.p + i));
-        int found = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_or_si128(bytes, bit), brace));
-        for (; found; found &= found - 1)
-            n++;
+    while (i + 16 <= text.n) {
+        size_t end = text.n - i < 255 * 16 ? text.n - 15 : i + 255 * 16; /* a byte per counter */
+        __m128i counts = _mm_setzero_si128();
+        for (; i < end; i += 16) {
+            __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(text.p + i));
+            counts = _mm_sub_epi8(counts, _mm_cmpeq_epi8(_mm_or_si128(bytes, bit), brace));
+        }
+        __m128i sums = _mm_sad_epu8(counts, _mm_setzero_si128());
+        n += (size_t)_mm_cvtsi128_si32(sums) + (size_t)_mm_extract_epi16(sums, 4);
     }
 #endif
     for (; i < text.n; i++)

@@ -362,28 +362,6 @@ dgm_code dgm_fold_add(dgm_fold *f, const dgm_event *event, dgm_author author, dg
     return rc;
 }
 
-bool dgm_fold_add_next_chunk(dgm_fold *f, const dgm_artifact_update *u)
-{
-    dgm_str id = u->artifact.artifact_id;
-    if (u->append != DGM_TRUE || !id.n || !f->task.context_id.n || is_frozen(f))
-        return false;
-    if (is_transitory(f, id)) {
-        if (!f->delta.open || f->delta.sealed)
-            return false;
-        f->delta.sealed = u->last_chunk == DGM_TRUE;
-        return true;
-    }
-    size_t n = f->task.artifacts.n;
-    const dgm_artifact *x = n ? &f->task.artifacts.at[n - 1] : NULL;
-    if (!x || f->slots[n - 1].sealed || !dgm_str_eq(x->artifact_id, id) ||
-        !x->parts.n || x->parts.n >= DGM_MAX_LIST_ITEMS ||
-        !dgm_fold_add_text(f, n - 1, u->artifact.parts.at->content))
-        return false;
-    f->slots[n - 1].sealed = u->last_chunk == DGM_TRUE;
-    dgm_fold_tidy(f);
-    return true;
-}
-
 const dgm_task *dgm_fold_task(dgm_fold *f)
 {
     dgm_fold_refresh(f);

@@ -86,9 +86,6 @@ void dgm_fold_clear_artifact(dgm_fold *f, size_t i);
 /* To an empty one: all there is. */
 void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from);
 
-/* Plain text to the artifact's last part; false: that is not plain text. */
-bool dgm_fold_add_text(dgm_fold *f, size_t i, dgm_str text);
-
 void dgm_fold_begin_task(dgm_fold *f, dgm_str id, dgm_str context_id);
 void dgm_fold_set_context(dgm_fold *f, dgm_str context_id);
 void dgm_fold_set_extra(dgm_fold *f, const dgm_extra *extra);

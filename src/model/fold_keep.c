@@ -487,17 +487,37 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from)
         mark_stale(f, i);
 }
 
-bool dgm_fold_add_text(dgm_fold *f, size_t i, dgm_str text)
+bool dgm_fold_add_next_chunk(dgm_fold *f, const dgm_artifact_update *u)
 {
-    dgm_parts *parts = &f->task.artifacts.at[i].parts;
-    dgm_part *last = &parts->at[parts->n - 1];
+    dgm_str id = u->artifact.artifact_id, text = u->artifact.parts.at->content;
+    bool is_last = u->last_chunk == DGM_TRUE;
+    if (u->append != DGM_TRUE || !id.n || !f->task.context_id.n ||
+        dgm_state_is_terminal(f->task.status.state))
+        return false;
+    if (!f->options.keep_transitory && dgm_str_is(id, DGM_STREAM_DELTA_ID)) {
+        if (!f->delta.open || f->delta.sealed)
+            return false;
+        f->delta.sealed = is_last;
+        return true;
+    }
+    if (!f->task.artifacts.n)
+        return false;
+    const dgm_artifact *x = &f->task.artifacts.at[f->task.artifacts.n - 1];
+    struct slot *slot = &f->slots[f->task.artifacts.n - 1];
+    if (slot->sealed || !x->parts.n || x->parts.n >= DGM_MAX_LIST_ITEMS ||
+        !dgm_str_eq(x->artifact_id, id))
+        return false;
+    dgm_part *last = &x->parts.at[x->parts.n - 1];
     if (last->kind != DGM_PART_TEXT || last->filename.n || last->media_type.n || last->metadata ||
         last->extra || last->nested_extra)
         return false;
     size_t before = dgm_arena_used(f->arena);
     if (text.n)
-        join_text(f, &f->slots[i], &last->content, text);
-    f->slots[i].bytes += since(f, before);
+        join_text(f, slot, &last->content, text);
+    slot->bytes += since(f, before);
+    slot->sealed = is_last;
+    if (f->garbage >= GARBAGE_FLOOR)
+        dgm_fold_tidy(f);
     return true;
 }
 

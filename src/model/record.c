@@ -10,6 +10,19 @@
 /* Writers ask for a little more room than they use; the limit is looked at afterwards. */
 #define WRITER_SLACK 256
 
+static bool is_ascii(dgm_str s)
+{
+    uint64_t all = 0, eight;
+    size_t i = 0;
+    for (; s.n - i >= sizeof eight; i += sizeof eight) {
+        memcpy(&eight, s.p + i, sizeof eight);
+        all |= eight;
+    }
+    for (; i < s.n; i++)
+        all |= (unsigned char)s.p[i] & 0x80;
+    return !(all & UINT64_C(0x8080808080808080));
+}
+
 static dgm_code make(dgm_record_head head, dgm_str bytes, dgm_record **ret_record, dgm_err *err)
 {
     if (bytes.n > DGM_MAX_RECORD_BYTES)
@@ -24,6 +37,8 @@ static dgm_code make(dgm_record_head head, dgm_str bytes, dgm_record **ret_recor
     atomic_init(&r->payloads, NULL);
     r->n = (uint32_t)bytes.n;
     r->text_at = 0;
+    r->block = NULL;
+    r->is_ascii = false;
     if (bytes.n)
         memcpy(r->bytes, bytes.p, bytes.n);
     r->bytes[bytes.n] = 0;
@@ -102,6 +117,40 @@ static size_t write_plain_chunk(dgm_buf *out, const dgm_artifact_update *u)
     return text_at;
 }
 
+/* Memory of several records, freed with the last one. */
+struct dgm_record_block {
+    _Atomic uint32_t refs; /* the records in it */
+    uint32_t n, cap;       /* bytes of data: used by the owner of the log alone */
+    uint32_t n_records;    /* it has room for so many of the first one's size */
+    _Alignas(dgm_record) char data[];
+};
+
+#define FIRST_RECORDS 4
+#define MOST_RECORDS 32
+#define BLOCK_BYTES ((size_t)16 << 10) /* larger ones hold one record */
+
+#define ALIGNED(n) (((n) + _Alignof(dgm_record) - 1) & ~(_Alignof(dgm_record) - 1))
+
+/* Behind the record before it, if there is room; else in a new block with room for twice as many. */
+static dgm_record *alloc_behind(const dgm_record *before, size_t size)
+{
+    struct dgm_record_block *b = before->block;
+    if (!b || b->cap - b->n < size) {
+        uint32_t n = !b                            ? FIRST_RECORDS
+                     : b->n_records < MOST_RECORDS ? 2 * b->n_records
+                                                   : MOST_RECORDS;
+        if (n * size > BLOCK_BYTES)
+            n = 1;
+        b = dgm_xmalloc(sizeof *b + n * size);
+        *b = (struct dgm_record_block){.cap = (uint32_t)(n * size), .n_records = n};
+    }
+    dgm_record *r = (dgm_record *)(void *)(b->data + b->n);
+    r->block = b;
+    b->n += (uint32_t)size;
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    return r;
+}
+
 static char *put_literal(char *to, const char *text, size_t n)
 {
     memcpy(to, text, n);
@@ -112,25 +161,27 @@ dgm_record *dgm_record_next_chunk(const dgm_record *before, const dgm_event *eve
                                   dgm_record_head head)
 {
     enum { LONGEST_END = sizeof AFTER_TEXT APPEND LAST "}}" };
-    _Static_assert(LONGEST_END >= DGM_COPY_SLACK, "room for dgm_copy_clean");
     if (!before->text_at || !is_plain_chunk(event))
         return NULL;
     const dgm_artifact_update *u = event->artifact;
     dgm_str id = u->artifact.artifact_id, text = u->artifact.parts.at->content;
     /* The artifact of the record before it. An id that needs escapes differs from its text there. */
     size_t around = sizeof ID_KEY - 1 + sizeof TEXT_KEY - 1;
-    const char *key = before->bytes + before->text_at - around - id.n;
-    if (id.n + around > before->text_at || memcmp(key, ID_KEY, sizeof ID_KEY - 1) != 0 ||
-        memcmp(key + sizeof ID_KEY - 1, id.p, id.n) != 0 ||
+    if (id.n + around > before->text_at ||
         text.n > DGM_MAX_RECORD_BYTES - LONGEST_END - before->text_at)
         return NULL;
-    dgm_record *r = dgm_xmalloc(sizeof *r + before->text_at + text.n + LONGEST_END);
+    const char *key = before->bytes + before->text_at - around - id.n;
+    unsigned high = 0;
+    if (memcmp(key, ID_KEY, sizeof ID_KEY - 1) != 0 ||
+        memcmp(key + sizeof ID_KEY - 1, id.p, id.n) != 0 ||
+        dgm_span_clean(text.p, text.n, &high) < text.n)
+        return NULL;
+    size_t most = before->text_at + text.n + LONGEST_END;
+    dgm_record *r = alloc_behind(before, ALIGNED(offsetof(dgm_record, bytes) + most));
     memcpy(r->bytes, before->bytes, before->text_at);
     char *to = r->bytes + before->text_at;
-    if (dgm_copy_clean(to, text.p, text.n) < text.n) {
-        free(r);
-        return NULL;
-    }
+    if (text.n)
+        memcpy(to, text.p, text.n);
     to = put_literal(to + text.n, AFTER_TEXT, sizeof AFTER_TEXT - 1);
     if (u->append == DGM_TRUE)
         to = put_literal(to, APPEND, sizeof APPEND - 1);
@@ -145,6 +196,7 @@ dgm_record *dgm_record_next_chunk(const dgm_record *before, const dgm_event *eve
     atomic_init(&r->payloads, NULL);
     r->n = (uint32_t)(to - r->bytes);
     r->text_at = before->text_at;
+    r->is_ascii = before->is_ascii && !high;
     return r;
 }
 
@@ -179,8 +231,10 @@ dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *s
     head.kind = event->kind;
     head.state = state_of(event);
     dgm_code rc = make(head, bytes, ret_record, err);
-    if (!rc)
+    if (!rc && text_at) {
         (*ret_record)->text_at = (uint32_t)text_at;
+        (*ret_record)->is_ascii = is_ascii(bytes);
+    }
     return rc;
 }
 
@@ -212,7 +266,10 @@ void dgm_record_unref(dgm_record *r)
         next = p->next;
         free(p);
     }
-    free(r);
+    if (!r->block)
+        free(r);
+    else if (atomic_fetch_sub_explicit(&r->block->refs, 1, memory_order_acq_rel) == 1)
+        free(r->block);
 }
 
 static const dgm_payload *find_payload(const dgm_payload *p, unsigned dialect)

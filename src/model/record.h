@@ -35,9 +35,11 @@ typedef struct dgm_payload {
 typedef struct dgm_record {
     dgm_record_head head;
     _Atomic(dgm_payload *) payloads; /* grows in front; goes with the record */
+    struct dgm_record_block *block;  /* that it shares with other records; NULL: none */
     _Atomic uint32_t refs;
     uint32_t n;       /* DGM_MAX_RECORD_BYTES fits */
     uint32_t text_at; /* offset of the text, if dgm_record_new() wrote a plain chunk; else 0 */
+    bool is_ascii;    /* false: not known */
     char bytes[];     /* n of them, then a NUL */
 } dgm_record;
 
@@ -56,7 +58,8 @@ dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *s
 
 /*
  * The same for the next chunk of a streamed text: it differs from the record before it only in the text and in append and
- * lastChunk, so the rest is copied. NULL: use dgm_record_new() (another artifact, optional members, a text with
+ * lastChunk, so the rest is copied. Records of one text share blocks of memory: only the owner of a log calls this, with the
+ * newest record. NULL: use dgm_record_new() (another artifact, optional members, a text with
  * escapes). The event's taskId and contextId are not read: they are those of the record before it.
  */
 dgm_record *dgm_record_next_chunk(const dgm_record *before, const dgm_event *event,

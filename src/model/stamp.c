@@ -169,11 +169,10 @@ dgm_message *dgm_error_message(dgm_arena *a, dgm_str text)
     return m;
 }
 
-static char *put_digits(char *at, unsigned value, int n)
+static void put_digits(char *at, unsigned value, int n)
 {
     for (int i = n; i-- > 0; value /= 10)
         at[i] = (char)('0' + value % 10);
-    return at + n;
 }
 
 /* The date of a day since 1970: years begin in March, so that the leap day is the last, and 400 of them
@@ -191,28 +190,34 @@ static void date_of(int64_t days, unsigned *ret_year, unsigned *ret_month, unsig
     *ret_year = (unsigned)((era * 400 + year + (month >= 10)) % 10000);
 }
 
-dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms)
+#define TIME_CHARS 24
+
+static void print_time(char text[TIME_CHARS], int64_t unix_ms)
 {
-    enum { CHARS = 24 };
     int64_t day_ms = (int64_t)24 * 3600 * 1000;
     int64_t days = unix_ms / day_ms - (unix_ms % day_ms < 0);
     unsigned ms = (unsigned)(unix_ms - days * day_ms), year, month, day;
-    char *text = dgm_arena_alloc_raw(a, CHARS + 1), *at = text;
     date_of(days, &year, &month, &day);
-    at = put_digits(at, year, 4);
-    *at++ = '-';
-    at = put_digits(at, month, 2);
-    *at++ = '-';
-    at = put_digits(at, day, 2);
-    *at++ = 'T';
-    at = put_digits(at, ms / 3600000, 2);
-    *at++ = ':';
-    at = put_digits(at, ms / 60000 % 60, 2);
-    *at++ = ':';
-    at = put_digits(at, ms / 1000 % 60, 2);
-    *at++ = '.';
-    at = put_digits(at, ms % 1000, 3);
-    *at++ = 'Z';
-    *at = 0;
-    return (dgm_str){text, CHARS};
+    memcpy(text, "yyyy-mm-ddThh:mm:ss.mmmZ", TIME_CHARS);
+    put_digits(text, year, 4);
+    put_digits(text + 5, month, 2);
+    put_digits(text + 8, day, 2);
+    put_digits(text + 11, ms / 3600000, 2);
+    put_digits(text + 14, ms / 60000 % 60, 2);
+    put_digits(text + 17, ms / 1000 % 60, 2);
+    put_digits(text + 20, ms % 1000, 3);
+}
+
+dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms)
+{
+    /* Events of one moment, mostly: printed once. */
+    static _Thread_local struct {
+        int64_t unix_ms;
+        char text[TIME_CHARS];
+    } last = {0, "1970-01-01T00:00:00.000Z"};
+    if (last.unix_ms != unix_ms) {
+        print_time(last.text, unix_ms);
+        last.unix_ms = unix_ms;
+    }
+    return dgm_arena_dup(a, (dgm_str){last.text, TIME_CHARS});
 }

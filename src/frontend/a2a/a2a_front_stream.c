@@ -74,7 +74,7 @@ static unsigned shared_dialect(const struct stream *s, const dgm_record *r)
 static bool find_payload(struct stream *s, dgm_record *r, dgm_str *ret)
 {
     unsigned dialect;
-    if (view_is_plain(&s->view, r) && !has_line_ends(dgm_record_bytes(r))) {
+    if (view_is_plain(&s->view, r) && (r->is_ascii || !has_line_ends(dgm_record_bytes(r)))) {
         *ret = dgm_record_bytes(r);
         return true;
     }
