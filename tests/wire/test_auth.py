@@ -331,6 +331,17 @@ def _():
     same(ask(s.address, "GET", "/debug/else", None, [("Authorization", f"Bearer {OPERATOR}")]).status, 404, "another path")
 
 
+@test("the trace of a task has the states of the streams of its turns")
+def _():
+    needs_ours()
+    s = operated()
+    body = json_bytes({"model": "tck", "stream": True, "messages": [{"role": "user", "content": "tck-complete-task"}]})
+    r = ask(s.address, "POST", "/v1/chat/completions", body, [("Authorization", f"Bearer {TOKENS['alice']}"), ("Content-Type", "application/json")])
+    same(r.status, 200, "status")
+    got = [t for t in transitions(trace(s, r.get("x-a2a-task-id"), OPERATOR)) if t.startswith("stream: ")]
+    same((got[0], got[-1]), ("stream: waiting > replaying", "stream: ended > closed"), got)
+
+
 @test("the trace of a task: 403 for other callers, 401 without a token")
 def _():
     needs_ours()

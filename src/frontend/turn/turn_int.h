@@ -24,6 +24,29 @@ struct dgm_turns {
 
 struct scratch *turns_scratch(dgm_turns *t); /* this loop's, emptied */
 
+/* ---- turn_stream.c ------------------------------------------------------------------------------------------- */
+
+/*
+ *   waiting ──► replaying ──► live ──► ended ──► closed
+ *
+ * waiting: no record was read yet. replaying: it reads the records that existed when the stream was opened. live: these
+ * were sent, further ones follow as the agent emits them. cut: the log has ended and the turn has not, because the server
+ * shuts down. ended: the last event was encoded. closed: everything that the stream owned is released; a client that
+ * disconnects and a response that takes too long lead here from any state before `cut`.
+ */
+#define TURN_STREAM_STATES(X) /* state, name, legal next states */                                 \
+    X(TURN_WAITING, "waiting", 1u << TURN_REPLAYING | 1u << TURN_CUT | 1u << TURN_CLOSED)          \
+    X(TURN_REPLAYING, "replaying",                                                                 \
+      1u << TURN_LIVE | 1u << TURN_CUT | 1u << TURN_ENDED | 1u << TURN_CLOSED)                     \
+    X(TURN_LIVE, "live", 1u << TURN_CUT | 1u << TURN_ENDED | 1u << TURN_CLOSED)                    \
+    X(TURN_CUT, "cut", 1u << TURN_ENDED)                                                           \
+    X(TURN_ENDED, "ended", 1u << TURN_CLOSED)                                                      \
+    X(TURN_CLOSED, "closed", 0)
+#define X(state, name, may_become) state,
+enum turn_stream_state { TURN_STREAM_STATES(X) N_TURN_STREAM_STATES };
+#undef X
+extern const dgm_machine dgm_turn_stream_machine;
+
 /* ---- turn_unsent.c ------------------------------------------------------------------------------------------- */
 
 struct unsent *unsent_new(void);

@@ -30,9 +30,28 @@ struct telling {
     int64_t time;     /* its; Unix milliseconds */
     uint64_t n_frames;
     bool frame_is_open; /* its blank line is still to come: an id may go before it */
-    bool shutting_down; /* the log ended, the turn did not */
-    bool is_over;
+    enum turn_stream_state state;
 };
+
+#define X(state, name, may_become) name,
+static const char *const turn_state_names[] = {TURN_STREAM_STATES(X)};
+#undef X
+#define X(state, name, may_become) [state] = (may_become),
+static const uint16_t turn_may_become[] = {TURN_STREAM_STATES(X)};
+#undef X
+const dgm_machine dgm_turn_stream_machine = {.name = "stream",
+                                             .states = turn_state_names,
+                                             .may_become = turn_may_become,
+                                             .n = N_TURN_STREAM_STATES,
+                                             .is_of_task = true};
+
+static void turn_set_state(struct telling *g, enum turn_stream_state to) /* the only writer */
+{
+    dgm_loop *loop = g->x ? dgm_http_loop(g->x) : dgm_loop_current();
+    dgm_loop_trace(loop, &dgm_turn_stream_machine, dgm_trace_task_object(g->t.task_id), g->state,
+                   to);
+    g->state = to;
+}
 
 static bool is_whole(const struct telling *g)
 {
@@ -112,20 +131,21 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
             timed.timestamp = (dgm_opt_long){true, g->time};
         event = &timed;
     }
-    if (g->shutting_down && event->kind == DGM_CANON_RUN_ERROR) {
+    if (g->state == TURN_CUT && event->kind == DGM_CANON_RUN_ERROR) {
         timed.run_error.code = DGM_STR("server_shutdown");
         timed.run_error.message = DGM_STR("the server is shutting down");
     }
     return g->t.on_event ? g->t.on_event(g->t.arg, event, next) : dgm_canon_emit(next, event);
 }
 
-/* What the agent said cannot be told (a call without a name, ...): the run ends here for this reader. */
-static void tell_fault(struct telling *g, const dgm_err *err)
+/* An event of the agent cannot be encoded (a call without a name, ...): the run ends here for this client. */
+static void turn_end_with_error(struct telling *g, const dgm_err *err)
 {
     dgm_canon_event e = {.kind = DGM_CANON_RUN_ERROR};
     e.run_error.message = err->msg[0] ? dgm_str_from(err->msg) : DGM_STR("internal error");
     e.run_error.code = DGM_STR("failed");
     on_event(g, &e, dgm_stream_encoder(g->stream));
+    turn_set_state(g, TURN_ENDED);
 }
 
 /* What ids are derived from: the task's id; of a Message answer, which has no task, the message's. */
@@ -192,42 +212,41 @@ static void tell_record(struct telling *g, const dgm_record *r)
     dgm_err err = {0};
     g->seq = r->head.seq;
     g->time = r->head.time;
-    if (!g->stream)
+    if (g->state == TURN_WAITING) {
         open_stream(g, r);
+        turn_set_state(g, TURN_REPLAYING);
+    }
     dgm_arena_reset(g->scratch->arena);
     dgm_code rc = dgm_record_event(r, g->scratch->arena, &event, &err);
     if (!rc)
         rc = tell_event(g, &event, &err);
     if (rc)
-        tell_fault(g, &err);
-    g->is_over = rc || dgm_stream_is_over(g->stream);
+        turn_end_with_error(g, &err);
+    else if (dgm_stream_is_over(g->stream))
+        turn_set_state(g, TURN_ENDED);
 }
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
-/* Before the exchange goes, or another answers it. */
-static void let_go(struct telling *g)
+/* Releases everything that the stream owns, except `whole`: before the exchange ends, or another function responds. */
+static void turn_close(struct telling *g)
 {
+    turn_set_state(g, TURN_CLOSED);
     dgm_log_reader_close(g->reader);
-    g->reader = NULL;
     dgm_stream_free(g->stream);
-    g->stream = NULL;
     dgm_arena_free(g->before);
-    g->before = NULL;
     if (g->timer)
         dgm_timer_close(g->timer, free, g->timer);
-    g->timer = NULL;
     if (g->t.on_release)
         g->t.on_release(g->t.arg);
-    g->t.on_release = NULL;
-    dgm_turn_release_hold(dgm_take(g->t.hold));
+    dgm_turn_release_hold(g->t.hold);
 }
 
 static void on_left(void *arg)
 {
     struct telling *g = arg;
     const dgm_tell *t = &g->t;
-    let_go(g); /* before it is asked who reads */
+    turn_close(g); /* first: dgm_core_disconnected counts the readers */
     if (t->leave.cancel && t->turn)
         dgm_core_disconnected(t->turns->o.core, t->owner, t->agent, t->task_id, t->turn,
                               t->leave.grace_ms);
@@ -239,7 +258,7 @@ static void fail_whole(struct telling *g, dgm_code code, const char *why)
 {
     dgm_err err = {0};
     dgm_fail(&err, code, NULL, "%s", why);
-    let_go(g);
+    turn_close(g);
     dgm_buf_done(&g->whole);
     dgm_http_watch(g->x, NULL, NULL);
     g->t.on_fault(g->t.arg, &err);
@@ -260,7 +279,7 @@ static void give_whole(struct telling *g)
         return;
     }
     dgm_buf payload = g->whole;
-    let_go(g);
+    turn_close(g);
     dgm_http_watch(g->x, NULL, NULL);
     g->t.on_whole(g->t.arg, dgm_buf_str(&payload));
     dgm_buf_done(&payload);
@@ -275,21 +294,11 @@ static void end_stream(struct telling *g)
         close_frame(g);
     }
     flush(g);
-    let_go(g);
+    turn_close(g);
     dgm_http_end(g->x); /* g goes with it */
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
-
-/* The log is over and the turn is not: the server ends. */
-static void cut_short(struct telling *g)
-{
-    dgm_err err = {0};
-    g->shutting_down = true;
-    if (g->stream)
-        dgm_stream_end_input(g->stream, &err);
-    g->is_over = true;
-}
 
 static void finish(struct telling *g)
 {
@@ -303,17 +312,13 @@ static void finish(struct telling *g)
     }
 }
 
-static void caught_up(struct telling *g)
+/* The records that existed when the stream was opened were sent. */
+static void turn_go_live(struct telling *g)
 {
     dgm_err err = {0};
-    if (!g->t.on_pause || !g->stream)
-        return;
-    dgm_code rc = g->t.on_pause(g->t.arg, dgm_stream_encoder(g->stream));
-    g->t.on_pause = NULL;
-    if (rc) {
-        tell_fault(g, &err);
-        g->is_over = true;
-    }
+    turn_set_state(g, TURN_LIVE);
+    if (g->t.on_pause && g->t.on_pause(g->t.arg, dgm_stream_encoder(g->stream)))
+        turn_end_with_error(g, &err);
     close_frame(g);
 }
 
@@ -323,16 +328,20 @@ static void deliver(void *arg)
     dgm_record *r = NULL;
     bool has_room;
     g->scratch = turns_scratch(g->t.turns);
-    while ((has_room = dgm_http_backlog(g->x) + g->scratch->out.n < BACKLOG_BYTES) && !g->is_over &&
-           (r = dgm_log_reader_next(g->reader))) {
+    while ((has_room = dgm_http_backlog(g->x) + g->scratch->out.n < BACKLOG_BYTES) &&
+           g->state < TURN_CUT && (r = dgm_log_reader_next(g->reader))) {
         tell_record(g, r);
         close_frame(g);
     }
-    if (has_room && !g->is_over)
-        caught_up(g);
-    if (!g->is_over && dgm_log_reader_is_over(g->reader))
-        cut_short(g);
-    if (g->is_over)
+    if (has_room && g->state == TURN_REPLAYING)
+        turn_go_live(g);
+    if (g->state < TURN_CUT && dgm_log_reader_is_over(g->reader)) {
+        turn_set_state(g, TURN_CUT);
+        if (g->stream)
+            dgm_stream_end_input(g->stream, NULL);
+        turn_set_state(g, TURN_ENDED);
+    }
+    if (g->state == TURN_ENDED)
         finish(g);
     else
         flush(g);
@@ -418,7 +427,7 @@ void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uin
         dgm_http_watch(x, tell->as == DGM_TELL_SSE ? &streams_sse : &streams, g);
     }
     deliver(g);
-    if (!g->is_over) /* it may take long */
+    if (g->state < TURN_CUT) /* it may take long */
         dgm_http_forget_request(x);
 }
 
@@ -435,13 +444,13 @@ dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, 
     g.t.as = DGM_TELL_WHOLE;
     dgm_buf_init(&g.whole, max_of(tell));
     g.reader = dgm_log_reader_open(log, first_seq - 1, nothing, NULL);
-    while (!g.is_over && !g.whole.over && (r = dgm_log_reader_next(g.reader)))
+    while (g.state < TURN_CUT && !g.whole.over && (r = dgm_log_reader_next(g.reader)))
         tell_record(&g, r);
     if (g.stream)
         dgm_stream_end_output(g.stream, NULL);
     if (!g.whole.over && g.whole.n)
         payload = dgm_arena_dup(a, dgm_buf_str(&g.whole));
-    let_go(&g);
+    turn_close(&g);
     dgm_buf_done(&g.whole);
     return payload;
 }

@@ -1,5 +1,5 @@
-/* frontend/turn/test_turn_agents.c - names of agents. */
-#include "frontend/turn/turn.h"
+/* frontend/turn/test_turn.c - names of agents; the states of a streamed turn. */
+#include "frontend/turn/turn_int.h"
 #include "support/check.h"
 
 static const dgm_turn_agent agents[] = {{.id = {"hello", 5}}, {.id = {"demo", 4}}};
@@ -33,4 +33,23 @@ static void other_names_are_unknown(void **state)
     assert_null(named("", "acme/demo"));
 }
 
-DGM_TEST_MAIN(dgm_test(an_agent_has_four_names), dgm_test(other_names_are_unknown))
+/* Each state in a row; one character per next state, in the order of enum turn_stream_state. */
+static void the_transitions_of_a_streamed_turn(void **state)
+{
+    static const char *const legal[N_TURN_STREAM_STATES] = {
+        [TURN_WAITING] = "-+-+-+", [TURN_REPLAYING] = "--++++", [TURN_LIVE] = "---+++",
+        [TURN_CUT] = "----+-",     [TURN_ENDED] = "-----+",     [TURN_CLOSED] = "------",
+    };
+    const dgm_machine *m = &dgm_turn_stream_machine;
+    (void)state;
+    assert_null(dgm_machine_fault(m));
+    assert_int_equal(m->n, N_TURN_STREAM_STATES);
+    assert_true(m->is_of_task);
+    for (unsigned from = 0; from < m->n; from++) {
+        for (unsigned to = 0; to < m->n; to++)
+            assert_int_equal(dgm_machine_allows(m, from, to), legal[from][to] == '+');
+    }
+}
+
+DGM_TEST_MAIN(dgm_test(the_transitions_of_a_streamed_turn), dgm_test(an_agent_has_four_names),
+              dgm_test(other_names_are_unknown))
