@@ -9,7 +9,6 @@
 #include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
-#include "frontend/openai/openai_output.h"
 #include "frontend/openai/openai_question.h"
 #include "wire/chat/chat_codec.h"
 
@@ -17,7 +16,7 @@
 struct answer {
     dgm_http_exchange *x;
     struct openai_links links;
-    struct openai_output output;
+    dgm_output output;
     dgm_str context_id, task_id, ignored;
     struct openai_end end;
     struct openai_question question;
@@ -37,25 +36,24 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     struct answer *w = arg;
     dgm_canon_event linked;
     dgm_code rc = DGM_OK;
-    struct openai_output_chain chain = {&w->output, next};
     if (dgm_canon_is_terminal(event->kind))
         openai_end_note(w->x, &w->end, event);
     w->asks = w->question.seed.n && openai_is_question(event);
     if (w->asks && w->stream)
         openai_question_keep(&w->question, NULL, NULL);
     if (openai_asks_nothing(event))
-        rc = openai_ask(event, openai_output_into(&chain));
+        rc = openai_ask(&w->output, event, next);
     if (rc || event->kind != DGM_CANON_ARTIFACT)
-        return rc ? rc : openai_output_event(&w->output, event, next);
+        return rc ? rc : dgm_output_event(&w->output, event, next);
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     linked = openai_links_put(&w->links, a, event, true);
-    return openai_output_event(&w->output, &linked, next);
+    return dgm_output_event(&w->output, &linked, next);
 }
 
 static void on_close(void *arg)
 {
     struct answer *w = arg;
-    openai_output_done(&w->output);
+    dgm_output_done(&w->output);
 }
 
 /* ---- answering -------------------------------------------------------------------------------------------------------- */
@@ -134,27 +132,29 @@ void chat_answer(struct chat *c, const dgm_sent *sent)
         .task_id = w->task_id,
         .turn = sent->turn};
     openai_links_init(&w->links, &c->q, c->agent->id, sent->task_id);
-    openai_output_init(&w->output, c->body);
+    dgm_output_init(&w->output, &c->form);
     dgm_front_note_task(x, sent->task_id, sent->turn);
-    dgm_tell tell = {
-        .codec = &dgm_codec_openai_chat,
-        .params = {.usage = c->usage, .json = c->json, .model = c->model, .task_id = w->task_id},
-        .thread_id = w->context_id,
-        .run_id = c->caller_id,
-        .as = c->stream ? DGM_TELL_SSE : DGM_TELL_WHOLE,
-        .headers = headers,
-        .n_headers = headers_of(w, headers),
-        .on_event = on_event,
-        .on_whole = on_whole,
-        .on_fault = on_fault,
-        .on_release = on_close,
-        .arg = w,
-        .turns = c->q.turns,
-        .owner = c->q.owner,
-        .agent = c->agent->id,
-        .task_id = sent->task_id,
-        .leave = o->leave[DGM_LEAVE_CHAT],
-        .answer_in_status = c->agent->answer_in_status,
-        .turn = sent->is_resend ? 0 : sent->turn};
+    dgm_tell tell = {.codec = &dgm_codec_openai_chat,
+                     .params = {.usage = c->usage,
+                                .json = c->form.json,
+                                .model = c->model,
+                                .task_id = w->task_id},
+                     .thread_id = w->context_id,
+                     .run_id = c->caller_id,
+                     .as = c->stream ? DGM_TELL_SSE : DGM_TELL_WHOLE,
+                     .headers = headers,
+                     .n_headers = headers_of(w, headers),
+                     .on_event = on_event,
+                     .on_whole = on_whole,
+                     .on_fault = on_fault,
+                     .on_release = on_close,
+                     .arg = w,
+                     .turns = c->q.turns,
+                     .owner = c->q.owner,
+                     .agent = c->agent->id,
+                     .task_id = sent->task_id,
+                     .leave = o->leave[DGM_LEAVE_CHAT],
+                     .answer_in_status = c->agent->answer_in_status,
+                     .turn = sent->is_resend ? 0 : sent->turn};
     dgm_turn_tell(x, &tell, sent->log, sent->first_seq);
 }

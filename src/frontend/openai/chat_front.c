@@ -67,8 +67,8 @@ static void chat_ask(void *arg)
                    .context_id = c->context_id,
                    .fork_on_difference = c->context_id.n && !c->is_found,
                    .message_id = c->message_id,
-                   .metadata = chat_metadata(c),
-                   .accepted_output_modes = {&json, c->json ? 1 : 0},
+                   .metadata = openai_metadata(dgm_http_arena(c->q.x), c->body, &c->form, false),
+                   .accepted_output_modes = {&json, c->form.json ? 1 : 0},
                    .protocol = DGM_STR(PROTOCOL),
                    .caller_id = c->caller_id,
                    .dedupe = c->message_id.n > 0};
@@ -159,8 +159,7 @@ static void forget_our_words(struct chat *c)
 /* False: it was answered. */
 static bool read_settings(struct chat *c)
 {
-    yyjson_val *format = dgm_json_get(c->body, DGM_STR("response_format"));
-    dgm_str type = dgm_json_str_member(format, "type");
+    dgm_err err = {0};
     int64_t n = 1;
     yyjson_val *choices = dgm_json_get(c->body, DGM_STR("n"));
     if (choices && !yyjson_is_null(choices))
@@ -170,16 +169,19 @@ static bool read_settings(struct chat *c)
                           "n: an agent gives one answer: send 1, or leave it out");
         return false;
     }
-    c->json = dgm_str_is(type, "json_object") || dgm_str_is(type, "json_schema");
-    if (yyjson_is_obj(format) && !c->json && !dgm_str_is(type, "text")) {
-        openai_fail_param(c->q.x, "invalid_value", "response_format.type",
-                          "response_format.type: expected text, json_object or json_schema");
+    if (dgm_chat_read_output_form(dgm_http_arena(c->q.x), c->body, &c->input.tools, &c->form,
+                                  &err)) {
+        openai_fail_err(c->q.x, &err, NULL);
+        return false;
+    }
+    if (c->form.must_call && !openai_looks_at_tools(c->agent)) {
+        openai_fail_tools(c->q.x, c->form.choice);
         return false;
     }
     c->stream = is_true(c->body, "stream");
     c->usage = is_true(dgm_json_get(c->body, DGM_STR("stream_options")), "include_usage");
     c->ignored = dgm_chat_ignored(dgm_http_arena(c->q.x), c->body);
-    return chat_tools_can_be_used(c);
+    return true;
 }
 
 static bool find_agent(struct chat *c)

@@ -2,12 +2,12 @@
  * frontend/openai/chat_front_int.h - a chat completion on its way.
  *
  *   chat_front.c    a request: its agent, its conversation, its message         ─► a turn is asked for
- *   chat_tools.c    the caller's tools, and what the agent is to know of the request beside the message
  *   chat_answer.c   the turn, told as chunks or as one completion
  */
 #pragma once
 
 #include "frontend/turn/turn.h"
+#include "wire/output_form.h"
 
 /* One request, in its exchange's arena until the turn has begun. */
 struct chat {
@@ -16,7 +16,8 @@ struct chat {
     dgm_str model; /* as the caller spells it */
     const dgm_turn_agent *agent;
     dgm_canon_input input;
-    bool stream, usage, json;
+    bool stream, usage;
+    dgm_output_form form;
     dgm_str context_id; /* empty: a new conversation */
     bool
         is_found; /* by the question that the request answers: its messages are the conversation's */
@@ -28,11 +29,6 @@ struct chat {
 
 /* POST /v1/chat/completions */
 void chat_take(const dgm_turn_request *q);
-
-/* False: the caller wants its tools used in a way that this agent cannot; it was told so. */
-bool chat_tools_can_be_used(struct chat *c);
-/* Metadata of the request for the agent. NULL: none. */
-const dgm_json *chat_metadata(struct chat *c);
 
 /* Tells the turn that was sent. */
 void chat_answer(struct chat *c, const dgm_sent *sent);

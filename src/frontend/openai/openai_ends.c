@@ -60,22 +60,11 @@ dgm_str openai_our_question(bool auth)
     return auth ? DGM_STR(NEEDS_CREDENTIALS) : DGM_STR(NEEDS_INPUT);
 }
 
-dgm_code openai_ask(const dgm_canon_event *end, dgm_canon_sink next)
+dgm_code openai_ask(dgm_output *output, const dgm_canon_event *end, dgm_canon_sink next)
 {
-    bool auth = needs_credentials(&end->run_finished.outcome);
-    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
-    dgm_code rc;
-    e.text.message_id = DGM_STR(DGM_NAME_QUESTION);
-    e.text.role = DGM_CANON_ASSISTANT;
-    if ((rc = dgm_canon_emit(next, &e)))
-        return rc;
-    e.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
-    e.text.delta = openai_our_question(auth);
-    if ((rc = dgm_canon_emit(next, &e)))
-        return rc;
-    e.kind = DGM_CANON_TEXT_MESSAGE_END;
-    e.text.delta = (dgm_str){0};
-    return dgm_canon_emit(next, &e);
+    return dgm_output_text(output, DGM_STR(DGM_NAME_QUESTION),
+                           openai_our_question(needs_credentials(&end->run_finished.outcome)),
+                           next);
 }
 
 bool openai_is_our_question(dgm_str text)

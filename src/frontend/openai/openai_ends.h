@@ -1,8 +1,8 @@
 /* frontend/openai/openai_ends.h - how runs end, as both of OpenAI's APIs tell it. */
 #pragma once
 
-#include "canon/canon.h"
 #include "net/http.h"
+#include "wire/output_form.h"
 
 /* How a turn ended, for the status and the headers of an answer that is one body. */
 struct openai_end {
@@ -21,8 +21,8 @@ bool openai_is_question(const dgm_canon_event *event);
 
 /* An agent that waits without saying for what: clients show an answer, and this would be an empty one. */
 bool openai_asks_nothing(const dgm_canon_event *event);
-/* Says what it did not, before that event. */
-dgm_code openai_ask(const dgm_canon_event *end, dgm_canon_sink next);
-/* Is this what was said for it? */
+/* Emits a question in its place, before that event. */
+dgm_code openai_ask(dgm_output *output, const dgm_canon_event *end, dgm_canon_sink next);
+/* Is this such a question? */
 bool openai_is_our_question(dgm_str text);
 dgm_str openai_our_question(bool auth);

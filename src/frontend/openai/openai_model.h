@@ -14,7 +14,7 @@ static inline const dgm_turn_agent *openai_model_find(const dgm_turn_request *q,
     return q->agent ? q->agent
                     : dgm_turns_find_agent(dgm_turns_options_of(q->turns), q->owner.tenant, model);
 }
-/* May it call a tool of its caller, or produce data that can be the arguments of one (openai_output.h)? */
+/* May it call a tool of its caller, or produce data that can be the arguments of one (wire/output_form.h)? */
 bool openai_looks_at_tools(const dgm_turn_agent *agent);
 /* 400: it does not, and one is to be called. param: "tool_choice". */
 void openai_fail_tools(dgm_http_exchange *x, const char *param);

@@ -9,15 +9,6 @@ static const char *const headers[] = {"x-a2a-context-id", "x-conversation-id",
 static const char *const members[] = {"a2a_context_id", "conversation_id"};
 #define N(list) (sizeof(list) / sizeof *(list))
 
-bool openai_is_for_agent(dgm_str name)
-{
-    for (size_t i = 0; i < N(members); i++) {
-        if (dgm_str_eq(name, dgm_str_from(members[i])))
-            return false;
-    }
-    return !dgm_guard_is_servers(name);
-}
-
 /* "x-librechat-session-id" and the like. */
 static bool is_session_header(dgm_str name)
 {
@@ -71,4 +62,31 @@ dgm_code openai_session(const dgm_http_request *r, const yyjson_val *metadata, d
         return check(*ret_key, name, DGM_AT(DGM_AT_LIT(NULL, "metadata"), name), err);
     }
     return DGM_OK;
+}
+
+static bool is_for_agent(dgm_str name, bool marks)
+{
+    for (size_t i = 0; i < N(members); i++) {
+        if (dgm_str_eq(name, dgm_str_from(members[i])))
+            return false;
+    }
+    return !dgm_guard_is_servers(name) && !(marks && dgm_str_starts(name, DGM_STR("a2a_")));
+}
+
+const dgm_json *openai_metadata(dgm_arena *a, const yyjson_val *body, const dgm_output_form *form,
+                                bool marks)
+{
+    yyjson_val *metadata = dgm_json_get(body, DGM_STR("metadata")), *key, *value;
+    yyjson_val *choice = dgm_json_get(body, DGM_STR("tool_choice"));
+    dgm_member *list = dgm_new_n(a, dgm_member, yyjson_obj_size(metadata) + 2);
+    size_t i, max, n = 0;
+    yyjson_obj_foreach (metadata, i, max, key, value) {
+        if (!yyjson_is_null(value) && is_for_agent(dgm_json_str(key), marks))
+            list[n++] = (dgm_member){dgm_json_str(key), value};
+    }
+    if (choice && !yyjson_is_null(choice))
+        list[n++] = (dgm_member){DGM_STR(DGM_META_TOOL_CHOICE), choice};
+    if (form->json)
+        list[n++] = (dgm_member){DGM_STR(DGM_META_RESPONSE_FORMAT), form->format};
+    return n ? dgm_json_object(a, list, n) : NULL;
 }

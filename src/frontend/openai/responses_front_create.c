@@ -32,6 +32,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
                                   .task_id = sent->task_id,
                                   .context_id = sent->context_id,
                                   .request = c->request,
+                                  .form = c->asked.form,
                                   .log = sent->log,
                                   .first_seq = sent->first_seq,
                                   .question_seed = c->question_seed,
@@ -129,10 +130,10 @@ static void responses_ask(void *arg)
                    .task_id = place->task_id,
                    .context_has_history = place->has_history,
                    .fork_on_difference = place->may_fork,
-                   .metadata = responses_metadata(op->arena, op->body),
+                   .metadata = openai_metadata(op->arena, op->body, &c->asked.form, true),
                    .protocol = DGM_STR(RESPONSES_PROTOCOL),
                    .previous = c->asked.previous};
-    if (responses_wants_json(op->body))
+    if (c->asked.form.json)
         ask.accepted_output_modes = (dgm_strs){json_only, 1};
     if (c->asked.store) {
         ask.caller_id = c->asked.id;
@@ -209,7 +210,7 @@ void responses_create(struct responses_op *op)
         openai_fail_model(&op->q, c->asked.model);
         return;
     }
-    if (responses_must_call(op->body) && !openai_looks_at_tools(c->agent)) {
+    if (c->asked.form.must_call && !openai_looks_at_tools(c->agent)) {
         openai_fail_tools(op->x, "tool_choice");
         return;
     }

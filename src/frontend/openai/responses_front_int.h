@@ -77,16 +77,12 @@ struct responses_asked {
     dgm_str scope, id;  /* of the response that it will be */
     yyjson_val **items; /* of the input; references are replaced by what they refer to */
     size_t n_items;
+    dgm_output_form form;
 };
 
 /* Of a body that was checked. */
 dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
                               dgm_err *err);
-/* What of the request goes to the agent beside the messages; NULL: nothing. */
-const dgm_json *responses_metadata(dgm_arena *a, yyjson_val *body);
-bool responses_wants_json(yyjson_val *body);
-/* A tool is to be called, this one or any. */
-bool responses_must_call(yyjson_val *body);
 /* The response that an item's id leads to, resp_SCOPE; absent: it leads nowhere. */
 dgm_str responses_of_item(dgm_arena *a, dgm_str item_id);
 /* A new one: 32 hexadecimal digits that ascend. */
@@ -98,6 +94,7 @@ dgm_str responses_new_scope(dgm_arena *a);
 struct responses_turn {
     dgm_str id, agent, task_id, context_id;
     const yyjson_val *request; /* as it is stored; NULL: it is not stored */
+    dgm_output_form form;
     dgm_log *log;
     uint64_t first_seq;
     /* Of a turn whose stream goes to the caller who started it. question_seed: see openai_question.h; empty: it is not needed. */

@@ -68,52 +68,6 @@ static void read_items(dgm_arena *a, yyjson_val *input, struct responses_asked *
         asked->items[asked->n_items++] = e;
 }
 
-static bool has_function(yyjson_val *tools, dgm_str name)
-{
-    yyjson_val *e;
-    size_t i, n;
-    yyjson_arr_foreach (tools, i, n, e) {
-        yyjson_val *nested = responses_get(e, "function");
-        if (dgm_str_is(dgm_json_str_member(e, "type"), "function") &&
-            (!name.n || dgm_str_eq(dgm_json_str_member(nested ? nested : e, "name"), name)))
-            return true;
-    }
-    return false;
-}
-
-static bool is_word_of_choice(dgm_str word)
-{
-    return dgm_str_is(word, "none") || dgm_str_is(word, "auto") || dgm_str_is(word, "required");
-}
-
-bool responses_must_call(yyjson_val *body)
-{
-    yyjson_val *choice = responses_given(body, "tool_choice");
-    if (yyjson_is_str(choice))
-        return dgm_str_is(dgm_json_str(choice), "required");
-    if (dgm_str_is(dgm_json_str_member(choice, "type"), "allowed_tools"))
-        return dgm_str_is(dgm_json_str_member(choice, "mode"), "required");
-    return choice;
-}
-
-/* What cannot be honoured is refused: an agent cannot be made to call what is not there. */
-static dgm_code check_choice(yyjson_val *body, dgm_err *err)
-{
-    const dgm_at *at = DGM_AT_LIT(NULL, "tool_choice");
-    yyjson_val *choice = responses_given(body, "tool_choice"),
-               *tools = responses_get(body, "tools");
-    dgm_str type = dgm_json_str_member(choice, "type"), name = dgm_json_str_member(choice, "name");
-    if (yyjson_is_str(choice) && !is_word_of_choice(dgm_json_str(choice)))
-        return dgm_fail(err, DGM_BAD_PARAMS, at, "expected \"none\", \"auto\" or \"required\"");
-    if (!responses_must_call(body))
-        return DGM_OK;
-    bool any = yyjson_is_str(choice) || dgm_str_is(type, "allowed_tools");
-    if (any ? has_function(tools, (dgm_str){0})
-            : dgm_str_is(type, "function") && name.n && has_function(tools, name))
-        return DGM_OK;
-    return dgm_fail(err, DGM_BAD_PARAMS, at, "unknown function: `tools` does not have it");
-}
-
 static dgm_code check_background(const struct responses_asked *asked, dgm_err *err)
 {
     if (asked->background && !asked->store)
@@ -137,45 +91,11 @@ dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_a
                                     .scope = responses_new_scope(a)};
     dgm_code rc = check_background(&asked, err);
     if (!rc)
-        rc = check_choice(body, err);
+        rc = dgm_responses_read_output_form(a, body, &asked.form, err);
     if (rc)
         return rc;
     asked.id = dgm_arena_join(a, DGM_STR("resp_"), asked.scope);
     read_items(a, responses_given(body, "input"), &asked);
     *ret = asked;
     return DGM_OK;
-}
-
-/* ---- what the agent gets ------------------------------------------------------------------------------------------------ */
-
-bool responses_wants_json(yyjson_val *body)
-{
-    dgm_str type =
-        dgm_json_str_member(responses_get(responses_get(body, "text"), "format"), "type");
-    return dgm_str_starts(type, DGM_STR("json"));
-}
-
-/* Marks of answers are no words of the caller's. */
-static bool is_for_agent(dgm_str key)
-{
-    return openai_is_for_agent(key) && !dgm_str_starts(key, DGM_STR("a2a_"));
-}
-
-const dgm_json *responses_metadata(dgm_arena *a, yyjson_val *body)
-{
-    yyjson_val *metadata = responses_given(body, "metadata"), *key;
-    yyjson_val *choice = responses_given(body, "tool_choice");
-    yyjson_obj_iter it = yyjson_obj_iter_with(metadata);
-    dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(metadata) + 2);
-    size_t n = 0;
-    while ((key = yyjson_obj_iter_next(&it))) {
-        if (is_for_agent(dgm_json_str(key)))
-            members[n++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
-    }
-    if (choice)
-        members[n++] = (dgm_member){DGM_STR(DGM_META_TOOL_CHOICE), choice};
-    if (responses_wants_json(body))
-        members[n++] = (dgm_member){DGM_STR(DGM_META_RESPONSE_FORMAT),
-                                    responses_get(responses_get(body, "text"), "format")};
-    return n ? dgm_json_object(a, members, n) : NULL;
 }

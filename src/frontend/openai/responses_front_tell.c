@@ -4,7 +4,6 @@
  * The response repeats members of its request. They are stored with the turn, and the encoder gets them with
  * RUN_STARTED. Everything else is in the turn's records, so a response is the same whenever it is read.
  */
-#include "frontend/openai/openai_output.h"
 #include "frontend/openai/openai_question.h"
 #include "frontend/openai/responses_front_int.h"
 
@@ -17,7 +16,7 @@ struct told {
     struct openai_end end;
     bool shown; /* something of the output was told */
     struct openai_links links;
-    struct openai_output output;
+    dgm_output output;
     struct openai_question question;
     bool stream, asks; /* asks: it ended with a question */
     dgm_str payload;   /* that is sent when the question is stored */
@@ -27,15 +26,17 @@ struct told {
 
 struct responses_turn responses_turn_of(dgm_arena *a, dgm_str id, const dgm_found_turn *found)
 {
-    return (struct responses_turn){
-        .id = id,
-        .agent = found->agent,
-        .task_id = found->task_id,
-        .context_id = found->context_id,
-        .request =
-            found->request.n ? dgm_json_parse_trusted(a, dgm_arena_dup(a, found->request)) : NULL,
-        .log = found->log,
-        .first_seq = found->first_seq};
+    struct responses_turn turn = {.id = id,
+                                  .agent = found->agent,
+                                  .task_id = found->task_id,
+                                  .context_id = found->context_id,
+                                  .log = found->log,
+                                  .first_seq = found->first_seq};
+    if (found->request.n) {
+        turn.request = dgm_json_parse_trusted(a, dgm_arena_dup(a, found->request));
+        dgm_responses_read_output_form(a, turn.request, &turn.form, NULL); /* it was checked */
+    }
+    return turn;
 }
 
 /* ---- events of the turn --------------------------------------------------------------------------------------------- */
@@ -84,13 +85,12 @@ static dgm_code show_files(struct told *t, const dgm_canon_event *event, dgm_can
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_canon_event linked = openai_links_put(&t->links, a, event, false);
-    return openai_output_event(&t->output, &linked, next);
+    return dgm_output_event(&t->output, &linked, next);
 }
 
 static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     struct told *t = arg;
-    struct openai_output_chain chain = {&t->output, next};
     dgm_code rc = DGM_OK;
     if (event->kind == DGM_CANON_RUN_STARTED && t->repeated)
         return responses_start_run(t, event, next);
@@ -102,17 +102,17 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     if (is_failure(event) && !t->shown)
         rc = show_failure(event, next);
     else if (openai_asks_nothing(event))
-        rc = openai_ask(event, openai_output_into(&chain));
+        rc = openai_ask(&t->output, event, next);
     t->shown |= shows(event);
     if (event->kind == DGM_CANON_ARTIFACT)
         return show_files(t, event, next);
-    return rc ? rc : openai_output_event(&t->output, event, next);
+    return rc ? rc : dgm_output_event(&t->output, event, next);
 }
 
 static void on_close(void *arg)
 {
     struct told *t = arg;
-    openai_output_done(&t->output);
+    dgm_output_done(&t->output);
 }
 
 /* ---- telling --------------------------------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static bool answers_in_status(const struct responses_op *op, dgm_str agent)
 static dgm_tell tell_of(const struct responses_op *op, const struct responses_turn *turn,
                         struct told *t)
 {
-    openai_output_init(&t->output, turn->request);
+    dgm_output_init(&t->output, &turn->form);
     if (turn->request)
         t->repeated = dgm_responses_repeated(t->output.arena, turn->request);
     return (dgm_tell){.codec = &dgm_codec_responses,

@@ -56,13 +56,14 @@ static void who_waits_without_a_word_asks(void **state)
     dgm_canon_interrupt says = {.reason = DGM_STR("input_required"), .message = DGM_STR("Who?")};
     dgm_canon_event e =
         finished((dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = {&says, 1}});
+    dgm_output none = {0}; /* nothing is held back */
     dgm_buf b;
     (void)state;
     assert_false(openai_asks_nothing(&e));
     e.run_finished.outcome.interrupts.at = &silent;
     assert_true(openai_asks_nothing(&e));
     dgm_buf_init(&b, SIZE_MAX);
-    assert_int_equal(openai_ask(&e, (dgm_canon_sink){keep_text, &b}), DGM_OK);
+    assert_int_equal(openai_ask(&none, &e, (dgm_canon_sink){keep_text, &b}), DGM_OK);
     check_str(b,
               "TEXT_MESSAGE_START \nTEXT_MESSAGE_CONTENT The agent needs credentials before it can "
               "go on.\nTEXT_MESSAGE_END \n");

@@ -38,6 +38,15 @@ static void headers_in_their_order(void **state)
     assert_true(dgm_str_is(key(a, all, 8, NULL), "context"));
 }
 
+static void check_metadata(const char *body, bool marks, const char *want)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    dgm_output_form form = {0};
+    const dgm_json *m =
+        openai_metadata(a, dgm_json_parse_trusted(a, dgm_str_from(body)), &form, marks);
+    assert_string_equal(m ? dgm_json_text_in(a, m).p : "", want ? want : "");
+}
+
 static void metadata_comes_after_headers(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -48,10 +57,12 @@ static void metadata_comes_after_headers(void **state)
     assert_true(dgm_str_is(key(a, all, 4, "{\"a2a_context_id\":\"x\"}"), "any"));
     assert_int_equal(key(a, NULL, 0, "{\"user\":\"u\",\"a2a_context_id\":\"\"}").n, 0);
     assert_int_equal(key(a, NULL, 0, "{\"a2a_context_id\":null}").n, 0);
-    assert_false(openai_is_for_agent(DGM_STR("a2a_context_id")));
-    assert_false(openai_is_for_agent(DGM_STR("conversation_id")));
-    assert_false(openai_is_for_agent(DGM_STR("dragoman:tools")));
-    assert_true(openai_is_for_agent(DGM_STR("topic")));
+    check_metadata("{\"metadata\":{\"a2a_context_id\":\"x\"}}", true, NULL);
+    check_metadata("{\"metadata\":{\"conversation_id\":\"x\",\"dragoman:tools\":\"x\"}}", false,
+                   NULL);
+    check_metadata("{\"metadata\":{\"topic\":\"x\",\"a2a_k\":\"y\"}}", false,
+                   "{\"topic\":\"x\",\"a2a_k\":\"y\"}");
+    check_metadata("{\"metadata\":{\"topic\":\"x\",\"a2a_k\":\"y\"}}", true, "{\"topic\":\"x\"}");
 }
 
 static void keys_that_could_not_be_told_again(void **state)

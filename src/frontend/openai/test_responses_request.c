@@ -111,11 +111,12 @@ static void what_the_agent_is_told_beside_messages(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
-    assert_null(responses_metadata(a, json(a, "{\"metadata\":{\"a2a_context_id\":\"x\"}}")));
-    const dgm_json *m =
-        responses_metadata(a, json(a, "{\"metadata\":{\"k\":\"v\",\"conversation_id\":\"x\","
-                                      "\"dragoman:tools\":\"x\"},\"tool_choice\":\"none\","
-                                      "\"text\":{\"format\":{\"type\":\"json_object\"}}}"));
+    yyjson_val *body = json(a, "{\"metadata\":{\"k\":\"v\",\"conversation_id\":\"x\","
+                               "\"dragoman:tools\":\"x\"},\"tool_choice\":\"none\","
+                               "\"text\":{\"format\":{\"type\":\"json_object\"}}}");
+    dgm_output_form form;
+    assert_int_equal(dgm_responses_read_output_form(a, body, &form, NULL), DGM_OK);
+    const dgm_json *m = openai_metadata(a, body, &form, true);
     check_str(dgm_json_text_in(a, m), "{\"k\":\"v\",\"dragoman:tool_choice\":\"none\","
                                       "\"dragoman:response_format\":{\"type\":\"json_object\"}}");
 }

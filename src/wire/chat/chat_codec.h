@@ -9,6 +9,7 @@
 #pragma once
 
 #include "wire/codec.h"
+#include "wire/output_form.h"
 #include "json/check.h"
 
 extern const dgm_codec dgm_codec_openai_chat;
@@ -23,3 +24,7 @@ dgm_code dgm_chat_check_request(yyjson_val *body, dgm_err *err);
 extern const dgm_json_rule dgm_chat_rules[];
 /* Names of what has no effect, for a response header: members, and tools that are not functions. Empty: there are none. */
 dgm_str dgm_chat_ignored(dgm_arena *a, yyjson_val *body);
+/* response_format, and tool_choice or function_call. tools: the functions of the request. An error points to the member;
+ * a call is refused that is not possible. The tools are in the arena. */
+dgm_code dgm_chat_read_output_form(dgm_arena *a, yyjson_val *body, const dgm_canon_tools *tools,
+                                   dgm_output_form *ret, dgm_err *err);

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "canon/message_content.h"
+#include "wire/chat/chat_codec.h"
 #include "wire/chat/chat_messages.h"
 
 /* Where a session is told: clients can set it in any library. */
@@ -298,4 +299,95 @@ dgm_code dgm_chat_write_request(dgm_writer *w, const dgm_canon_input *input,
         put_context(w, input);
     dgm_buf_add_char(w->out, '}');
     return DGM_OK;
+}
+
+/* ---- the form of the answer ------------------------------------------------------------------------------------------ */
+
+/* A member that is not null. */
+static yyjson_val *chat_member(const yyjson_val *v, const char *name)
+{
+    yyjson_val *m = dgm_json_get(v, dgm_str_from(name));
+    return yyjson_is_null(m) ? NULL : m;
+}
+
+static dgm_code chat_read_response_format(yyjson_val *body, dgm_output_form *form, dgm_err *err)
+{
+    yyjson_val *format = chat_member(body, "response_format");
+    yyjson_val *schema = chat_member(format, "json_schema");
+    dgm_str type = dgm_json_str_member(format, "type");
+    form->json = dgm_str_is(type, "json_object") || dgm_str_is(type, "json_schema");
+    if (format && !form->json && !dgm_str_is(type, "text"))
+        return dgm_fail(err, DGM_BAD_PARAMS,
+                        DGM_AT_LIT(DGM_AT_LIT(NULL, "response_format"), "type"),
+                        "expected text, json_object or json_schema");
+    if (form->json) {
+        form->format = format;
+        form->schema = chat_member(schema ? schema : format, "schema");
+    }
+    return DGM_OK;
+}
+
+/* Is a function of this name in a list of allowed tools? */
+static bool chat_is_allowed(yyjson_val *list, dgm_str name)
+{
+    yyjson_val *e;
+    size_t i, n;
+    yyjson_arr_foreach (list, i, n, e) {
+        yyjson_val *nested = chat_member(e, "function");
+        if (dgm_str_eq(dgm_json_str_member(nested ? nested : e, "name"), name))
+            return true;
+    }
+    return false;
+}
+
+/* "required"; {"type":"function","function":{"name"}}; {"name"}, of function_call; {"type":"allowed_tools","allowed_tools":
+ * {"mode","tools"}}. */
+static dgm_code chat_read_choice(dgm_arena *a, yyjson_val *choice, const dgm_canon_tools *tools,
+                                 dgm_output_form *form, dgm_err *err)
+{
+    const dgm_at *at = DGM_AT(NULL, dgm_str_from(form->choice));
+    yyjson_val *among = NULL;
+    dgm_str name = {0};
+    if (yyjson_is_str(choice)) {
+        dgm_str word = dgm_json_str(choice);
+        form->must_call = dgm_str_is(word, "required");
+        if (!form->must_call && !dgm_str_is(word, "none") && !dgm_str_is(word, "auto"))
+            return dgm_fail(err, DGM_BAD_PARAMS, at, "expected none, auto or required");
+    } else if (dgm_str_is(dgm_json_str_member(choice, "type"), "allowed_tools")) {
+        yyjson_val *nested = chat_member(choice, "allowed_tools");
+        among = chat_member(nested ? nested : choice, "tools");
+        form->must_call =
+            dgm_str_is(dgm_json_str_member(nested ? nested : choice, "mode"), "required");
+    } else {
+        yyjson_val *nested = chat_member(choice, "function");
+        name = dgm_json_str_member(nested ? nested : chat_member(choice, "custom"), "name");
+        if (!name.n)
+            name = dgm_json_str_member(choice, "name");
+        form->must_call = true;
+    }
+    if (!form->must_call)
+        return DGM_OK;
+    if (!tools->n)
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "there are no tools to be called");
+    form->tools = dgm_new_n(a, dgm_output_tool, tools->n);
+    for (size_t i = 0; i < tools->n && !(name.n && form->n_tools); i++) {
+        const dgm_canon_tool *t = &tools->at[i];
+        if (name.n ? dgm_str_eq(t->name, name)
+                   : yyjson_is_str(choice) || !among || chat_is_allowed(among, t->name))
+            form->tools[form->n_tools++] = (dgm_output_tool){t->name, t->parameters};
+    }
+    if (name.n && !form->n_tools)
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "unknown tool: `tools` does not have it");
+    return DGM_OK;
+}
+
+dgm_code dgm_chat_read_output_form(dgm_arena *a, yyjson_val *body, const dgm_canon_tools *tools,
+                                   dgm_output_form *ret, dgm_err *err)
+{
+    yyjson_val *choice = chat_member(body, "tool_choice");
+    *ret = (dgm_output_form){.choice = choice ? "tool_choice" : "function_call"};
+    if (!choice)
+        choice = chat_member(body, "function_call");
+    dgm_code rc = chat_read_response_format(body, ret, err);
+    return rc || !choice ? rc : chat_read_choice(a, choice, tools, ret, err);
 }

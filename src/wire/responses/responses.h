@@ -13,6 +13,7 @@
 #pragma once
 
 #include "wire/codec.h"
+#include "wire/output_form.h"
 #include "json/build.h"
 #include "json/check.h"
 
@@ -31,6 +32,11 @@ dgm_code dgm_responses_check_items(yyjson_val *body, dgm_err *err);
 extern const dgm_json_rule dgm_responses_request_rules[];
 /* Names of what has no effect, for a response header: members, and tools that are not functions. Empty: there are none. */
 dgm_str dgm_responses_ignored(dgm_arena *a, yyjson_val *body);
+
+/* text.format and tool_choice, of a request or of one that was stored. A choice is refused that is not possible: the error
+ * points to it. The tools are in the arena. */
+dgm_code dgm_responses_read_output_form(dgm_arena *a, const yyjson_val *request,
+                                        dgm_output_form *ret, dgm_err *err);
 
 /* An item of a request as lists and stored requests have it: with id and type, a message also with status and parts.
  * The id of an item without one is made of its type, the scope, the tag and n. Texts are shared with the item. */

@@ -338,3 +338,76 @@ const dgm_extra *dgm_responses_repeated(dgm_arena *a, const yyjson_val *request)
     }
     return extra;
 }
+
+/* ---- the form of the answer ------------------------------------------------------------------------------------------ */
+
+/* Flat, or nested as Chat has it. */
+static const yyjson_val *function_of(const yyjson_val *tool)
+{
+    yyjson_val *nested = request_member(tool, "function");
+    return nested ? nested : tool;
+}
+
+static bool is_among(yyjson_val *list, dgm_str name)
+{
+    yyjson_val *e;
+    size_t i, n;
+    yyjson_arr_foreach (list, i, n, e) {
+        if (dgm_str_eq(dgm_json_str_member(function_of(e), "name"), name))
+            return true;
+    }
+    return false;
+}
+
+/* "required"; {"type":"function","name"}; {"type":"allowed_tools","mode","tools"}. */
+static dgm_code read_choice(dgm_arena *a, yyjson_val *choice, yyjson_val *tools,
+                            dgm_output_form *form, dgm_err *err)
+{
+    const dgm_at *at = DGM_AT_LIT(NULL, "tool_choice");
+    yyjson_val *among = NULL, *e;
+    size_t i, n;
+    bool is_word = yyjson_is_str(choice), has_function = false;
+    dgm_str word = is_word ? dgm_json_str(choice) : dgm_json_str_member(choice, "type"), name = {0};
+    form->must_call = !is_word || dgm_str_is(word, "required");
+    if (is_word && !form->must_call && !dgm_str_is(word, "none") && !dgm_str_is(word, "auto"))
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "expected \"none\", \"auto\" or \"required\"");
+    bool is_named = !is_word && !dgm_str_is(word, "allowed_tools");
+    if (is_named) {
+        name = dgm_json_str_member(choice, "name");
+    } else if (!is_word) {
+        form->must_call = dgm_str_is(dgm_json_str_member(choice, "mode"), "required");
+        among = request_member(choice, "tools");
+    }
+    if (!form->must_call)
+        return DGM_OK;
+    form->tools = dgm_new_n(a, dgm_output_tool, yyjson_arr_size(tools) + 1);
+    yyjson_arr_foreach (tools, i, n, e) {
+        const yyjson_val *function = function_of(e);
+        dgm_output_tool tool = {dgm_json_str_member(function, "name"),
+                                request_member(function, "parameters")};
+        bool is_function = dgm_str_is(dgm_json_str_member(e, "type"), "function");
+        has_function |= is_function && (!is_named || dgm_str_eq(tool.name, name));
+        if (is_named ? dgm_str_eq(tool.name, name) && !form->n_tools
+                     : tool.name.n && (!among || is_among(among, tool.name)))
+            form->tools[form->n_tools++] = tool;
+    }
+    if (!has_function || (is_named && (!name.n || !dgm_str_is(word, "function"))))
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "unknown function: `tools` does not have it");
+    return DGM_OK;
+}
+
+dgm_code dgm_responses_read_output_form(dgm_arena *a, const yyjson_val *request,
+                                        dgm_output_form *ret, dgm_err *err)
+{
+    yyjson_val *choice = request_member(request, "tool_choice");
+    yyjson_val *format = request_member(request_member(request, "text"), "format");
+    dgm_str type = dgm_json_str_member(format, "type");
+    *ret = (dgm_output_form){.choice = "tool_choice"};
+    if (dgm_str_is(type, "json_object") || dgm_str_is(type, "json_schema")) {
+        yyjson_val *nested = request_member(format, "json_schema"); /* as Chat has it */
+        ret->json = true;
+        ret->format = format;
+        ret->schema = request_member(nested ? nested : format, "schema");
+    }
+    return choice ? read_choice(a, choice, request_member(request, "tools"), ret, err) : DGM_OK;
+}

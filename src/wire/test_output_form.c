@@ -1,7 +1,9 @@
-/* test_openai_output.c - the form that a request wants its answer in. */
+/* test_output_form.c - the form that a request wants its answer in. */
 #include "canon/message_content.h"
-#include "frontend/openai/openai_output.h"
 #include "support/check.h"
+#include "wire/chat/chat_codec.h"
+#include "wire/output_form.h"
+#include "wire/responses/responses.h"
 
 /* What came out: kinds and their words, one per line. */
 static dgm_code put_line(void *arg, const dgm_canon_event *e)
@@ -22,21 +24,33 @@ static dgm_code put_line(void *arg, const dgm_canon_event *e)
 
 struct fed {
     dgm_arena *a;
-    struct openai_output o;
+    dgm_output o;
     dgm_buf out;
 };
 
+/* A chat request has messages. */
 static struct fed fed_for(const char *request)
 {
     struct fed f = {.a = dgm_arena_new()};
+    dgm_err err = {0};
+    dgm_reader r = {.arena = f.a, .err = &err};
+    yyjson_val *body = dgm_json_parse_trusted(f.a, dgm_str_from(request));
+    dgm_output_form form;
+    dgm_canon_input input;
     dgm_buf_init(&f.out, SIZE_MAX);
-    openai_output_init(&f.o, dgm_json_parse_trusted(f.a, dgm_str_from(request)));
+    if (dgm_json_get(body, DGM_STR("messages"))) {
+        assert_int_equal(dgm_codec_openai_chat.read_request(&r, body, NULL, &input), DGM_OK);
+        assert_int_equal(dgm_chat_read_output_form(f.a, body, &input.tools, &form, &err), DGM_OK);
+    } else {
+        assert_int_equal(dgm_responses_read_output_form(f.a, body, &form, &err), DGM_OK);
+    }
+    dgm_output_init(&f.o, &form);
     return f;
 }
 
 static void feed(struct fed *f, const dgm_canon_event *e)
 {
-    assert_int_equal(openai_output_event(&f->o, e, (dgm_canon_sink){put_line, &f->out}), DGM_OK);
+    assert_int_equal(dgm_output_event(&f->o, e, (dgm_canon_sink){put_line, &f->out}), DGM_OK);
 }
 
 static void feed_text(struct fed *f, const char *text)
@@ -70,19 +84,21 @@ static void check_fed(struct fed *f, const char *want)
     dgm_buf_add_char(&f->out, 0);
     assert_string_equal(f->out.p, want);
     dgm_buf_done(&f->out);
-    openai_output_done(&f->o);
-    openai_output_done(&f->o);
+    dgm_output_done(&f->o);
+    dgm_output_done(&f->o);
     dgm_arena_free(f->a);
 }
 
+#define CHAT "\"messages\":[],"
 #define SCHEMA                                                                                     \
-    "{\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":{\"required\":["   \
+    "{" CHAT                                                                                       \
+    "\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":{\"required\":["    \
     "\"city\"]}}}}"
 
 static void data_is_the_answer_where_json_was_requested(void **state)
 {
     const char *const requests[] = {
-        "{\"response_format\":{\"type\":\"json_object\"}}", SCHEMA,
+        "{" CHAT "\"response_format\":{\"type\":\"json_object\"}}", SCHEMA,
         "{\"text\":{\"format\":{\"type\":\"json_schema\",\"schema\":{}}}}"};
     (void)state;
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
@@ -144,12 +160,21 @@ static void a_question_is_no_data(void **state)
     "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"other\",\"parameters\":{"          \
     "\"required\":[\"x\"]}}},{\"type\":\"function\",\"name\":\"weather\",\"parameters\":{"         \
     "\"required\":[\"city\"]}}]"
+#define CHAT_TOOLS                                                                                 \
+    CHAT "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"other\",\"parameters\":{"     \
+         "\"required\":[\"x\"]}}},{\"type\":\"function\",\"function\":{\"name\":\"weather\","      \
+         "\"parameters\":{\"required\":[\"city\"]}}}]"
 
 static void data_is_the_arguments_of_a_required_call(void **state)
 {
     const char *const requests[] = {
         "{\"tool_choice\":\"required\"," TOOLS "}",
-        "{\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"weather\"}}," TOOLS "}",
+        "{\"tool_choice\":\"required\"," CHAT_TOOLS "}",
+        "{\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"weather\"}}," CHAT_TOOLS
+        "}",
+        "{\"function_call\":{\"name\":\"weather\"}," CHAT_TOOLS "}",
+        "{\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"required\","
+        "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"weather\"}}]}}," CHAT_TOOLS "}",
         "{\"tool_choice\":{\"type\":\"function\",\"name\":\"weather\"}," TOOLS "}",
         "{\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"required\",\"tools\":[{\"name\":"
         "\"weather\"}]}," TOOLS "}"};
@@ -186,7 +211,52 @@ static void nothing_is_held_where_nothing_was_requested(void **state)
     check_fed(&f, "TEXT_MESSAGE_CONTENT a\nARTIFACT\nRUN_FINISHED 5\n");
 }
 
-DGM_TEST_MAIN(dgm_test(data_is_the_answer_where_json_was_requested),
+/* The error's pointer and text; "": the form can be honoured. */
+static void check_refused(const char *request, const char *at, const char *why)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    yyjson_val *body = dgm_json_parse_trusted(a, dgm_str_from(request));
+    dgm_canon_input input = {0};
+    dgm_err err = {0};
+    dgm_reader r = {.arena = a, .err = &err};
+    dgm_output_form form;
+    if (dgm_json_get(body, DGM_STR("messages"))) {
+        assert_int_equal(dgm_codec_openai_chat.read_request(&r, body, NULL, &input), DGM_OK);
+        dgm_chat_read_output_form(a, body, &input.tools, &form, &err);
+    } else {
+        dgm_responses_read_output_form(a, body, &form, &err);
+    }
+    assert_string_equal(err.at, at);
+    assert_string_equal(err.msg, why);
+}
+
+static void what_cannot_be_called_is_refused(void **state)
+{
+    static const char unknown[] = "unknown function: `tools` does not have it";
+    static const char unknown_tool[] = "unknown tool: `tools` does not have it";
+    (void)state;
+    check_refused("{" CHAT "\"response_format\":{\"type\":\"xml\"}}", "/response_format/type",
+                  "expected text, json_object or json_schema");
+    check_refused("{" CHAT "\"tool_choice\":\"any\"}", "/tool_choice",
+                  "expected none, auto or required");
+    check_refused("{" CHAT "\"tool_choice\":\"none\"}", "", "");
+    check_refused("{" CHAT "\"function_call\":{\"name\":\"x\"}}", "/function_call",
+                  "there are no tools to be called");
+    check_refused("{\"tool_choice\":{\"type\":\"custom\",\"custom\":{\"name\":\"c\"}}," CHAT_TOOLS
+                  "}",
+                  "/tool_choice", unknown_tool);
+    check_refused("{\"tool_choice\":\"any\"}", "/tool_choice",
+                  "expected \"none\", \"auto\" or \"required\"");
+    check_refused("{\"tool_choice\":\"required\"}", "/tool_choice", unknown);
+    check_refused("{\"tool_choice\":{\"type\":\"function\",\"name\":\"x\"}," TOOLS "}",
+                  "/tool_choice", unknown);
+    check_refused("{\"tool_choice\":{\"type\":\"custom\",\"name\":\"weather\"}," TOOLS "}",
+                  "/tool_choice", unknown);
+    check_refused("{\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"auto\"}}", "", "");
+}
+
+DGM_TEST_MAIN(dgm_test(what_cannot_be_called_is_refused),
+              dgm_test(data_is_the_answer_where_json_was_requested),
               dgm_test(without_data_texts_pass), dgm_test(of_several_the_last_that_fits),
               dgm_test(a_question_is_no_data), dgm_test(data_is_the_arguments_of_a_required_call),
               dgm_test(data_that_fits_no_tool_stays_data),
