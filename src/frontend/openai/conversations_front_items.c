@@ -74,84 +74,57 @@ void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_st
 
 struct listing {
     dgm_arena *arena;
-    dgm_arena *scratch;    /* of one item */
     dgm_map gone;          /* ids of items */
     dgm_map places;        /* of messages, from 1 */
-    yyjson_arr_iter added; /* what was put in */
+    yyjson_arr_iter added; /* by hand */
     yyjson_val *next;      /* of it; NULL: no more */
-    struct responses_list list;
-    dgm_str id; /* of the message that is written */
+    dgm_responses_list list;
 };
 
-static void add(struct listing *l, dgm_str item, dgm_str id)
+/* Items from that index on, except deleted ones. */
+static void remove_deleted(struct listing *l, size_t from)
 {
-    if (!dgm_map_get(&l->gone, id))
-        responses_list_add(l->arena, &l->list, item, id);
-}
-
-/* Those that the codec leaves without an id have one in a list. */
-static dgm_code add_frame(void *arg, dgm_str name, dgm_str payload)
-{
-    struct listing *l = arg;
-    (void)name;
-    dgm_arena_reset(l->scratch);
-    yyjson_val *item = dgm_json_parse_trusted(l->scratch, dgm_arena_dup(l->scratch, payload));
-    dgm_str type = dgm_json_str_member(item, "type"), id = dgm_json_str_member(item, "id");
-    if (!id.n) {
-        bool is_message = dgm_str_is(type, "message");
-        id = dgm_arena_printf(l->scratch, "%s%.*s", is_message ? "msg_" : "fco_",
-                              DGM_P(is_message ? l->id : dgm_json_str_member(item, "call_id")));
-        dgm_json_build with_id = dgm_json_build_start(l->scratch);
-        dgm_json_build_object(&with_id, NULL);
-        dgm_json_build_str(&with_id, "id", id);
-        dgm_json_build_members_of(&with_id, item);
-        dgm_json_build_close(&with_id);
-        item = dgm_json_build_end(&with_id);
+    dgm_responses_list *list = &l->list;
+    size_t n = from;
+    for (size_t i = from; i < list->n; i++) {
+        if (dgm_map_get(&l->gone, list->ids[i]))
+            continue;
+        list->ids[n] = list->ids[i];
+        list->items[n++] = list->items[i];
     }
-    dgm_json_build b = dgm_json_build_start(l->scratch);
-    dgm_responses_build_item(&b, NULL, item, (dgm_str){0}, "", 0);
-    add(l, dgm_json_text_in(l->arena, dgm_json_build_end(&b)), dgm_arena_dup(l->arena, id));
-    return DGM_OK;
+    list->n = n;
 }
 
-/* What was put in behind a message that stands up to here, or that is not known any more. */
+/* Items that were added after a message of this place or before it, or after one that is unknown. */
 static void add_added(struct listing *l, size_t place)
 {
     for (; l->next; l->next = yyjson_arr_iter_next(&l->added)) {
         size_t *at = dgm_map_get(&l->places, dgm_json_str_member(l->next, "after"));
-        yyjson_val *item = responses_get(l->next, "item");
         if (at && *at > place)
             return;
-        add(l, dgm_json_text_in(l->arena, item), dgm_json_str_member(item, "id"));
+        dgm_responses_list_add(l->arena, &l->list, responses_get(l->next, "item"));
+        remove_deleted(l, l->list.n - 1);
     }
 }
 
-static void map_ids(struct listing *l, const struct conversation *c, const dgm_canon_messages *said)
+dgm_responses_list conversation_items(dgm_arena *a, const struct conversation *c,
+                                      const dgm_canon_messages *said)
 {
+    struct listing l = {.arena = a, .added = yyjson_arr_iter_with(c->added)};
     yyjson_val *e;
     size_t i, n;
-    dgm_map_init(&l->gone);
-    dgm_map_init(&l->places);
+    dgm_map_init(&l.gone);
+    dgm_map_init(&l.places);
     yyjson_arr_foreach (c->gone, i, n, e)
-        dgm_map_put(&l->gone, dgm_json_str(e), 0);
+        dgm_map_put(&l.gone, dgm_json_str(e), 0);
     for (i = 0; i < said->n; i++)
-        dgm_map_put(&l->places, said->at[i].id, i + 1);
-}
-
-struct responses_list conversation_items(dgm_arena *a, const struct conversation *c,
-                                         const dgm_canon_messages *said)
-{
-    dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
-    struct listing l = {.arena = a, .scratch = scratch, .added = yyjson_arr_iter_with(c->added)};
-    dgm_stream_params params = {0};
-    map_ids(&l, c, said);
+        dgm_map_put(&l.places, said->at[i].id, i + 1);
     l.next = yyjson_arr_iter_next(&l.added);
     add_added(&l, 0);
-    for (size_t i = 0; i < said->n; i++) {
-        dgm_canon_messages one = {&said->at[i], 1};
-        l.id = said->at[i].id;
-        /* one that is too large is left out: the others are not */
-        dgm_codec_responses.write_messages(&one, &params, (dgm_frame_sink){add_frame, &l}, NULL);
+    for (i = 0; i < said->n; i++) {
+        n = l.list.n;
+        dgm_responses_list_message(a, &l.list, &said->at[i]);
+        remove_deleted(&l, n);
         add_added(&l, i + 1);
     }
     dgm_map_done(&l.gone);
@@ -201,7 +174,7 @@ static void look(struct responses_op *op,
 
 static void list_found(struct looking *k, const dgm_canon_messages *said)
 {
-    struct responses_list list = conversation_items(k->op->arena, &k->c, said);
+    dgm_responses_list list = conversation_items(k->op->arena, &k->c, said);
     responses_give_page(k->op, &list, dgm_turn_take_hold(k->history));
 }
 
@@ -214,18 +187,17 @@ void conversation_list_items(struct responses_op *op)
 static void respond_added(void *arg)
 {
     struct looking *k = arg;
-    struct responses_list list = {0};
-    struct responses_page page = {.limit = SIZE_MAX, .ascending = true};
+    dgm_responses_list list = {0};
+    dgm_responses_page page = {.limit = SIZE_MAX, .ascending = true};
     size_t n = yyjson_arr_size(k->c.added);
     dgm_err err = {0};
     dgm_buf b;
     for (size_t i = n - k->n; i < n; i++) {
         yyjson_val *item = responses_get(yyjson_arr_get(k->c.added, i), "item");
-        responses_list_add(k->op->arena, &list, dgm_json_text_in(k->op->arena, item),
-                           dgm_json_str_member(item, "id"));
+        dgm_responses_list_add(k->op->arena, &list, item);
     }
     dgm_buf_init(&b, SIZE_MAX);
-    responses_put_page(&b, &list, &page, &err);
+    dgm_responses_put_page(&b, &list, &page, &err);
     responses_respond(k->op, dgm_buf_str(&b));
     dgm_buf_done(&b);
 }
@@ -257,7 +229,7 @@ void conversation_add_items(struct responses_op *op)
 }
 
 /* Its place in the list; the length: it is not there, and that was told. */
-static size_t find_item(struct responses_op *op, const struct responses_list *list)
+static size_t find_item(struct responses_op *op, const dgm_responses_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {
         if (dgm_str_eq(list->ids[i], op->item))
@@ -269,7 +241,7 @@ static size_t find_item(struct responses_op *op, const struct responses_list *li
 
 static void give_found(struct looking *k, const dgm_canon_messages *said)
 {
-    struct responses_list list = conversation_items(k->op->arena, &k->c, said);
+    dgm_responses_list list = conversation_items(k->op->arena, &k->c, said);
     size_t i = find_item(k->op, &list);
     if (i < list.n)
         responses_respond(k->op, list.items[i]);
@@ -288,7 +260,7 @@ static void respond_deleted(void *arg)
 
 static void delete_found(struct looking *k, const dgm_canon_messages *said)
 {
-    struct responses_list list = conversation_items(k->op->arena, &k->c, said);
+    dgm_responses_list list = conversation_items(k->op->arena, &k->c, said);
     dgm_json_build b = dgm_json_build_start(k->op->arena);
     yyjson_val *e;
     size_t at = find_item(k->op, &list), i, n;

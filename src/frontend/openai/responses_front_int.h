@@ -8,7 +8,6 @@
  *   responses_front_create.c   POST /v1/responses: asks the agent
  *   responses_front_tell.c     a turn as a response: streamed, whole, as far as it is
  *   responses_front_stored.c   GET, cancel, DELETE, input_items: responses by their ids
- *   responses_front_list.c     pages of items
  *   conversations_front.c      /v1/conversations                      (conversations_front_items.c: their items)
  *
  * A response is a turn by its caller's id, resp_SCOPE; ids of items are made of the scope and a number, so that they
@@ -158,29 +157,8 @@ void responses_find_place(struct responses_op *op, const struct responses_asked 
 
 void responses_create(struct responses_op *op);
 
-/* ---- responses_front_list.c --------------------------------------------------------------------------------------------------- */
-
-/* Items as JSON texts, under their ids, the oldest first. */
-struct responses_list {
-    dgm_str *items, *ids;
-    size_t n;
-};
-void responses_list_add(dgm_arena *a, struct responses_list *list, dgm_str item, dgm_str id);
-/* Of an array of items that have ids. */
-struct responses_list responses_list_of(dgm_arena *a, yyjson_val *items);
-
-struct responses_page {
-    size_t limit;
-    bool ascending;
-    dgm_str after;
-};
-/* Reads `limit`, `order`, `after`; absent ones are. */
-dgm_code responses_read_page(dgm_str limit, dgm_str order, dgm_str after,
-                             struct responses_page *ret, dgm_err *err);
-dgm_code responses_put_page(dgm_buf *b, const struct responses_list *list,
-                            const struct responses_page *page, dgm_err *err);
 /* Answers with the page that the query asks for. The hold, which may be NULL, is released when it was sent. */
-void responses_give_page(struct responses_op *op, const struct responses_list *list,
+void responses_give_page(struct responses_op *op, const dgm_responses_list *list,
                          dgm_turn_hold *hold);
 
 /* ---- conversations_front.c, conversations_front_items.c ------------------------------------------------------------------------ */
@@ -215,8 +193,8 @@ bool conversation_can_take(struct responses_op *op, yyjson_val *const *items, si
 yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items, size_t n_items,
                               dgm_str last_message);
 /* All items: what was said, and what was put in. */
-struct responses_list conversation_items(dgm_arena *a, const struct conversation *c,
-                                         const dgm_canon_messages *said);
+dgm_responses_list conversation_items(dgm_arena *a, const struct conversation *c,
+                                      const dgm_canon_messages *said);
 
 void conversation_create(struct responses_op *op);
 void conversation_give(struct responses_op *op);

@@ -91,13 +91,35 @@ void responses_retrieve(struct responses_op *op)
 
 /* ---- input_items --------------------------------------------------------------------------------------------------------- */
 
+void responses_give_page(struct responses_op *op, const dgm_responses_list *list,
+                         dgm_turn_hold *hold)
+{
+    dgm_responses_page page = {0};
+    dgm_err err = {0};
+    dgm_buf b;
+    dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
+    if (dgm_responses_read_page(dgm_turn_query(op->x, "limit"), dgm_turn_query(op->x, "order"),
+                                dgm_turn_query(op->x, "after"), &page, &err) ||
+        dgm_responses_put_page(&b, list, &page, &err)) {
+        dgm_turn_release_hold(hold);
+        responses_fail(op, &err);
+    } else {
+        dgm_turn_respond_held(op->x, DGM_STR("application/json"), NULL, 0, &b, hold);
+    }
+    dgm_buf_done(&b);
+}
+
 static void list_input(void *arg, const dgm_found_turn *found)
 {
     struct responses_op *op = arg;
     if (!is_there(op, found))
         return;
     struct responses_turn turn = responses_turn_of(op->arena, op->id, found);
-    struct responses_list list = responses_list_of(op->arena, responses_get(turn.request, "input"));
+    dgm_responses_list list = {0};
+    yyjson_val *item;
+    size_t i, n;
+    yyjson_arr_foreach (responses_get(turn.request, "input"), i, n, item)
+        dgm_responses_list_add(op->arena, &list, item);
     responses_give_page(op, &list, NULL);
 }
 

@@ -126,15 +126,16 @@ static void what_the_agent_is_told_beside_messages(void **state)
 static void check_page(const char *limit, const char *order, const char *after, const char *want)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    struct responses_list list =
-        responses_list_of(a, json(a, "[{\"id\":\"a\"},{\"id\":\"b\"},{\"id\":\"c\"}]"));
-    struct responses_page page;
+    dgm_responses_list list = {0};
+    for (const char *id = "a\0b\0c"; list.n < 3; id += 2)
+        dgm_responses_list_add(a, &list, json(a, dgm_arena_printf(a, "{\"id\":\"%s\"}", id).p));
+    dgm_responses_page page;
     dgm_err err = {0};
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    if (!responses_read_page(dgm_str_from(limit), dgm_str_from(order), dgm_str_from(after), &page,
-                             &err))
-        responses_put_page(&b, &list, &page, &err);
+    if (!dgm_responses_read_page(dgm_str_from(limit), dgm_str_from(order), dgm_str_from(after),
+                                 &page, &err))
+        dgm_responses_put_page(&b, &list, &page, &err);
     check_str(b, err.code ? "" : want);
     if (err.code)
         assert_string_equal(err.at, want);
@@ -177,7 +178,7 @@ static void check_items(const struct conversation *c, const dgm_canon_messages *
                         const char *want)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    struct responses_list list = conversation_items(a, c, messages);
+    dgm_responses_list list = conversation_items(a, c, messages);
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     for (size_t i = 0; i < list.n; i++) {

@@ -50,3 +50,28 @@ yyjson_val *dgm_responses_build_request(dgm_arena *a, const yyjson_val *body,
                                         yyjson_val *const *items, size_t n, dgm_str scope);
 /* The members of a stored request that a response repeats, copied into the arena: the `extra` of RUN_STARTED. */
 const dgm_extra *dgm_responses_repeated(dgm_arena *a, const yyjson_val *request);
+
+/* ---- lists of items --------------------------------------------------------------------------------------------- */
+
+/* Items as JSON texts, under their ids, the oldest first. */
+typedef struct dgm_responses_list {
+    dgm_str *items, *ids;
+    size_t n;
+} dgm_responses_list;
+/* One item that has an id. */
+void dgm_responses_list_add(dgm_arena *a, dgm_responses_list *list, const yyjson_val *item);
+/* The items of a message; the ids of those without one are made of the message's id or the call's. Items that are larger than
+ * output_bytes are left out. */
+void dgm_responses_list_message(dgm_arena *a, dgm_responses_list *list,
+                                const dgm_canon_message *message);
+
+typedef struct dgm_responses_page {
+    size_t limit;
+    bool ascending;
+    dgm_str after;
+} dgm_responses_page;
+/* The query's `limit`, `order`, `after`; absent: the defaults. */
+dgm_code dgm_responses_read_page(dgm_str limit, dgm_str order, dgm_str after,
+                                 dgm_responses_page *ret, dgm_err *err);
+dgm_code dgm_responses_put_page(dgm_buf *b, const dgm_responses_list *list,
+                                const dgm_responses_page *page, dgm_err *err);

@@ -95,7 +95,8 @@ static dgm_code write_messages(const dgm_canon_messages *messages, const dgm_str
     (void)params;
     dgm_buf_init(&k.text, DGM_MAX_OUTPUT_BYTES);
     k.w = (dgm_writer){.out = &k.text, .format = DGM_FORMAT_RESPONSES};
-    dgm_code rc = dgm_responses_write_items(messages, (dgm_responses_items){&k.w, give_item, &k});
+    dgm_code rc =
+        dgm_responses_write_items(messages, &(dgm_responses_items){&k.w, give_item, &k, NULL, {0}});
     dgm_buf_done(&k.text);
     return rc;
 }

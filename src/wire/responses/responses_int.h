@@ -82,13 +82,15 @@ void dgm_responses_put_content(dgm_writer *w, const dgm_canon_content *c);
 
 dgm_code dgm_responses_read_items(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                                   dgm_canon_messages *ret);
-/* Each through give(): the number of items is not that of the messages. */
+/* on_item is called for each: the number of items is not that of the messages. */
 typedef struct dgm_responses_items {
     dgm_writer *w;
-    dgm_code (*give)(void *arg); /* one item stands in w->out */
+    dgm_code (*on_item)(void *arg); /* w->out has one item */
     void *arg;
+    dgm_arena *list; /* as lists have them: each has an id, in front; NULL: as requests have them */
+    dgm_str id;      /* list: of the item in w->out */
 } dgm_responses_items;
-dgm_code dgm_responses_write_items(const dgm_canon_messages *messages, dgm_responses_items to);
+dgm_code dgm_responses_write_items(const dgm_canon_messages *messages, dgm_responses_items *to);
 /* Would an item of this type be read as a message, a call or a result? */
 bool dgm_responses_is_item(const yyjson_val *v);
 

@@ -206,10 +206,10 @@ static dgm_code next_item(void *arg)
 
 static void put_items(dgm_writer *w, dgm_canon_messages messages)
 {
-    dgm_responses_items to = {w, next_item, w};
+    dgm_responses_items to = {.w = w, .on_item = next_item, .arg = w};
     size_t before = w->out->n;
     dgm_buf_add_lit(w->out, ",\"input\":[");
-    dgm_responses_write_items(&messages, to);
+    dgm_responses_write_items(&messages, &to);
     if (w->out->n > before && w->out->p[w->out->n - 1] == ',')
         w->out->n--;
     dgm_buf_add_char(w->out, ']');
