@@ -19,7 +19,7 @@ static int show(const char *text)
         dgm_document_free(document);
         return 1;
     }
-    /* in a history the tool messages stand first */
+    /* in a history the tool messages come first */
     for (size_t i = 0; i < chat.n_tool_messages; i++)
         printf("tool_messages[%zu]: %s\n", i, chat.tool_messages[i]);
     printf("openai_message:   %s\n\n", chat.openai_message ? chat.openai_message : "(none)");

@@ -1,4 +1,4 @@
-// The page: which agent, what was said, what is being said.
+// The page: the agent, the conversation, the answer that is being streamed.
 import { A2AError, Client, is_over, is_waiting, text_of } from "./a2a.js";
 import { make, Turn } from "./turn.js";
 

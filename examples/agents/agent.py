@@ -2,7 +2,7 @@
 """An agent for `type: exec`: one message in, A2A events out. Standard library only.
 
 Dragoman starts it for each message. One line of JSON comes on stdin: the message, the task so far (null for a new one),
-the metadata of the request, taskId, contextId, and who asks (tenant, principal, contextKey). Each line on stdout is one event: a StreamResponse of A2A 1.0. Ids and
+the metadata of the request, taskId, contextId, and the caller (tenant, principal, contextKey). Each line on stdout is one event: a StreamResponse of A2A 1.0. Ids and
 times are filled in. Exit status 0 completes the task, any other one fails it; stderr goes to the server's log.
 
     count 5        streams an answer, with progress
@@ -36,7 +36,7 @@ def artifact(id, part, append=False, last=True):
 
 
 def stream(pieces):
-    """The answer as it comes: the first piece begins it, the others add to it, the last one says so."""
+    """Streams the answer: the first chunk starts the artifact, the others append to it, the last one is marked as the last."""
     pieces, text = list(pieces), ""
     for i, piece in enumerate(pieces):
         artifact("answer", {"text": piece}, append=i > 0, last=i == len(pieces) - 1)

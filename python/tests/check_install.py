@@ -14,7 +14,7 @@ HI = ('import dragoman; print(dragoman.convert_a2a_message_to_openai({"role": "u
 
 def run(*command, env=None, cwd="/"):
     clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "DRAGOMAN_LIB", "VIRTUAL_ENV")}
-    # an address that nobody answers: a build that asks the network fails, and at once
+    # an address without a server: a build that uses the network fails at once
     clean.update({"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
                   "PIP_NO_CACHE_DIR": "1"})
     return subprocess.run(command, cwd=cwd, env={**clean, **(env or {})}, stdin=subprocess.DEVNULL,
@@ -73,7 +73,7 @@ class Install(unittest.TestCase):
         self.assertEqual(self.pip("uninstall", "-y", "dragoman").returncode, 0)
 
     def test_5_wrong_library(self):
-        """a library that is none is refused when the wheel is built"""
+        """a missing library is an error when the wheel is built"""
         p = self.pip("install", os.path.join(tap.TREE, "python"), env={"DRAGOMAN_LIB": "/nowhere/libdragoman.so"})
         self.assertNotEqual(p.returncode, 0)
         self.assertIn("DRAGOMAN_LIB=/nowhere/libdragoman.so is no libdragoman.so", p.stdout)

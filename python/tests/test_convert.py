@@ -59,7 +59,7 @@ class Convert(unittest.TestCase):
             convert(json.loads(HI), "auto", "openai-chat")
 
     def test_binary(self):
-        """a format that is no text takes and gives bytes"""
+        """a binary format accepts and returns bytes"""
         event = '{"type":"STEP_STARTED","stepName":"working"}'
         binary = convert(event.encode(), "ag-ui", "ag-ui-proto")
         self.assertIn(b"working", binary)
@@ -117,7 +117,7 @@ class Streams(unittest.TestCase):
                 converter.end()
 
     def test_closed(self):
-        """a closed converter says so"""
+        """a closed converter raises an error"""
         converter = Converter("auto", "a2a-1.0")
         converter.close()
         converter.close()
@@ -126,7 +126,7 @@ class Streams(unittest.TestCase):
                 use()
 
     def test_thrown_away(self):
-        """converters that nobody closes are freed, those that could not be made too"""
+        """converters that are not closed are freed, also those whose creation failed"""
         for _ in range(100):
             Converter("auto", "a2a-1.0").feed(STREAM[:100])
             with self.assertRaises(ConvertError):

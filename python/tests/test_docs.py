@@ -1,4 +1,4 @@
-"""The examples of the docs run as they stand."""
+"""The examples of the docs run unchanged."""
 import doctest
 import os
 import subprocess
@@ -10,7 +10,7 @@ import tap
 
 class Docs(unittest.TestCase):
     def test_page(self):
-        """every example of docs/python.md gives what stands there"""
+        """every example of docs/python.md has the output that the page shows"""
         page = os.path.join(tap.TREE, "docs", "python.md")
         with open(page, encoding="utf-8") as f:
             text = f.read()
@@ -21,7 +21,7 @@ class Docs(unittest.TestCase):
         self.assertGreater(result.attempted, 15)
 
     def test_programs(self):
-        """the Python programs of examples/ print what stands beside them"""
+        """the Python programs of examples/ print the text of their .expected files"""
         folder = os.path.join(tap.TREE, "examples")
         programs = sorted(f for f in os.listdir(folder) if f.endswith(".py"))
         self.assertGreater(len(programs), 0)

@@ -110,7 +110,7 @@ class Documents(unittest.TestCase):
         self.assertEqual((message["content"], len(message["tool_calls"])), ("Well.", 2))
 
     def test_none(self):
-        """nothing is None, and None is nothing"""
+        """no event is None; None and empty lists are skipped"""
         self.assertIsNone(convert_a2a_message_to_agui_event(status("unknown")))
         self.assertIsNone(convert_agui_event_to_openai_chat(None))
         self.assertEqual(compact_events(None), [])
@@ -186,8 +186,8 @@ class Objects(unittest.TestCase):
         """a message needs no id [R001-10]"""
         self.assertEqual(convert_a2a_message_to_openai({"role": "user", "parts": [{"text": "Hi"}]}), self.HI)
 
-    def test_what_is_no_message(self):
-        """what is no message is refused in words"""
+    def test_not_a_message(self):
+        """a value that is not a message is refused with a readable error"""
         for wrong in ("text", b"text", object(), 7, lambda: 0):
             with self.subTest(wrong=wrong), self.assertRaises((TypeError, dragoman.ConvertError)) as caught:
                 convert_a2a_message_to_openai(wrong)
@@ -223,7 +223,7 @@ class Errors(unittest.TestCase):
         self.assertEqual(caught.exception.code, "PARSE")
 
     def test_pieces_that_are_no_call(self):
-        """pieces of arguments that are none name the call [R000-37]"""
+        """invalid chunks of arguments name the call in the error [R000-37]"""
         with self.assertRaisesRegex(dragoman.ConvertError, '"k"'):
             compact_events([convert_a2a_message_to_agui_event(call('{"a', "ToolCallArgsEvent"))])
 

@@ -63,7 +63,7 @@ static void look_at_array(dgm_linter *l, yyjson_val *array)
 
 /* ---- texts --------------------------------------------------------------------------------------------------- */
 
-/* False: it is no value, take what really stands there. */
+/* False: the guess of the framing was wrong, the item is not one JSON value: dgm_frames_retry(). */
 static bool look_at_item(dgm_linter *l, const dgm_frames_item *item)
 {
     dgm_err err = {0};

@@ -22,7 +22,7 @@ static void step_into(dgm_linter *l, const char *key)
     snprintf(l->object + n, sizeof l->object - n, "/%s", key);
 }
 
-/* ---- what stands in a value -------------------------------------------------------------------------------- */
+/* ---- the content of a value -------------------------------------------------------------------------------- */
 
 static yyjson_val *open_envelope(dgm_linter *l, yyjson_val *v)
 {
@@ -37,7 +37,7 @@ static yyjson_val *open_envelope(dgm_linter *l, yyjson_val *v)
     return v;
 }
 
-/* 1.0 and both REST dialects wrap their events: the member under which this one stands. */
+/* 1.0 and both REST dialects wrap their events: returns the member that holds this event. */
 static yyjson_val *open_wrapper(dgm_linter *l, yyjson_val *v, dgm_event_kind kind)
 {
     static const char *const names[][3] = {
@@ -196,7 +196,7 @@ static void take_object(dgm_linter *l, const dgm_frame *f, yyjson_val *o)
         if (l->where.in_stream)
             dgm_lint_stream_error(l);
         break;
-    default: break; /* requests and parts: the decoder has said all */
+    default: break; /* requests and parts: the decoder has reported every fault */
     }
 }
 

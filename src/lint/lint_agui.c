@@ -61,7 +61,7 @@ static const char *place_of(dgm_order_rule rule)
     return "/type";
 }
 
-/* Texts are told apart from calls, whose ids may be the same. */
+/* Texts only: a tool call may have the same id as a text. */
 static void hear(dgm_linter *l, const dgm_canon_event *e)
 {
     if (e->kind == DGM_CANON_TEXT_MESSAGE_START)
@@ -72,7 +72,7 @@ static void hear(dgm_linter *l, const dgm_canon_event *e)
         dgm_lint_text_complete(l, e->text.message_id, "/messageId");
 }
 
-/* A stream that begins in the middle is told so once, and judged as if its run had begun. */
+/* A stream without RUN_STARTED is reported once, then checked as if the run had started. */
 static dgm_order_rule judge(struct lint_agui *s, const dgm_canon_event *e, dgm_err *err)
 {
     static const dgm_canon_event started = {.kind = DGM_CANON_RUN_STARTED};
@@ -235,7 +235,7 @@ void dgm_lint_agui_end(dgm_linter *l)
     dgm_err err = {0};
     if (!l->agui)
         return;
-    /* a chunk that is open when the stream ends is closed by nobody: that is no fault of its own */
+    /* *_CHUNK events have no end event, so a text that is still open here is not a fault */
     if (dgm_verify_end(l->agui->verify, &err))
         dgm_lint_report(l, LINT_MISSING_FINAL, "", "%s", err.msg);
     dgm_agui_decoder_free(l->agui->decoder);

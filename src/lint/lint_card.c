@@ -20,7 +20,7 @@ static void need(dgm_linter *l, yyjson_val *v, const char *at, const char *const
     for (; *members; members++) {
         char pointer[AT];
         yyjson_val *member = dgm_json_get(v, dgm_str_from(*members));
-        /* a list without elements says that there are none, but of interfaces and modes one is needed */
+        /* an empty list of skills or tags is valid; interfaces and modes need at least one element */
         bool empty = yyjson_is_arr(member) && !unsafe_yyjson_get_len(member) &&
                      strcmp(*members, "skills") != 0 && strcmp(*members, "tags") != 0;
         if (!is_blank(member) && !empty)
@@ -71,7 +71,7 @@ void dgm_lint_card_members(dgm_linter *l, yyjson_val *v)
 
 /* ---- interfaces ------------------------------------------------------------------------------------------------ */
 
-/* Where an interface of the decoded card stands: 0.3 has its first one at the top. */
+/* The JSON pointer of an interface of the decoded card: 0.3 has its first one at the top level. */
 static void interface_at(yyjson_val *v, size_t i, const char *member, char *to)
 {
     bool transport = strcmp(member, "protocolBinding") == 0;

@@ -1,4 +1,4 @@
-/* lint/lint_format.c - which protocol, and which spelling of it. */
+/* lint/lint_format.c - detects the protocol and its dialect. */
 #include "lint/lint_int.h"
 #include "wire/a2a/a2a.h"
 #include "wire/agui/agui.h"

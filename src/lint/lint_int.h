@@ -20,8 +20,8 @@ typedef struct lint_format {
 
 enum lint_dialect { LINT_10 = 1, LINT_03 = 2, LINT_03_REST = 4, LINT_ANY_DIALECT = 7 };
 
-const lint_format *dgm_lint_format_by_name(const char *name); /* NULL: there is none */
-/* Who wrote v? `guess` wins a tie. NULL: nobody we know. */
+const lint_format *dgm_lint_format_by_name(const char *name); /* NULL: unknown name */
+/* Detects the format of v. `guess` wins a tie. NULL: unknown. */
 const lint_format *dgm_lint_format_detect(const yyjson_val *v, const lint_format *guess);
 
 /* ---- ids that were there (lint_seen.c) ----------------------------------------------------------------- */
@@ -42,7 +42,7 @@ void dgm_lint_seen_clear(struct lint_seen *s);                       /* frees, t
 
 /* ---- texts (lint_text.c) ---------------------------------------------------------------------------------- */
 
-/* The last texts of a stream, each by the id it is told under: lengths and sums only. */
+/* The last texts of a stream, each by its message or artifact id: lengths and hashes only. */
 struct lint_texts {
     struct lint_text {
         uint64_t id;
@@ -53,7 +53,7 @@ struct lint_texts {
     size_t pieces; /* of all of them */
 };
 
-void dgm_lint_text_start(dgm_linter *l, dgm_str id, dgm_str text); /* a text, anew */
+void dgm_lint_text_start(dgm_linter *l, dgm_str id, dgm_str text); /* replaces the text of id */
 void dgm_lint_text_append(dgm_linter *l, dgm_str id, dgm_str delta,
                           const char *at); /* may be a whole again */
 void dgm_lint_text_complete(dgm_linter *l, dgm_str id,
@@ -102,9 +102,9 @@ typedef struct lint_where {
 
 struct dgm_linter {
     dgm_lint_options o;
-    const lint_format *asked;  /* NULL: told by the input */
+    const lint_format *asked;  /* NULL: detected from the input */
     const lint_format *format; /* of the last value */
-    unsigned dialects;         /* those in which all of the stream so far could be spelled */
+    unsigned dialects; /* the dialects that every value of the stream so far can belong to */
     dgm_frames frames;
     dgm_arena *arena; /* of one value */
     bool over;        /* nothing more can be read */
@@ -120,8 +120,8 @@ struct dgm_linter {
         size_t i, pos;  /* an element of the array, and where it starts */
         size_t line_at; /* where its line does */
         size_t line;
-    } element;       /* the last that something was told of: places are looked for from there */
-    size_t i;        /* of the element being looked at; 0: no array, or its first */
+    } element; /* the last element with a finding: the search for the next position starts there */
+    size_t i;  /* index of the current element; 0: not an array, or its first */
     char object[64]; /* pointer from there to the event or noun: "/result/statusUpdate" */
     size_t line, column, character; /* of the last value */
 
@@ -135,7 +135,7 @@ void dgm_lint_a2a_value(dgm_linter *l, yyjson_val *v); /* lint_a2a.c; by l->form
 void dgm_lint_agui_value(dgm_linter *l, yyjson_val *v);
 void dgm_lint_agui_end(dgm_linter *l);                                        /* frees, too */
 void dgm_lint_card(dgm_linter *l, yyjson_val *v, const dgm_agent_card *card); /* in l->object */
-/* What is asked of a card, as far as v says it; before it is decoded. */
+/* Checks the required members of a card in v, before it is decoded. */
 void dgm_lint_card_members(dgm_linter *l, yyjson_val *v);
 
 /* Names and nulls, and what shows the dialect (lint_walk.c). True: it is in two dialects at once. */
@@ -151,7 +151,7 @@ void dgm_lint_report_in(dgm_linter *l, lint_rule rule, const char *at, const cha
     DGM_PRINTF(4, 5);
 /* An array is about to be looked at. */
 void dgm_lint_first_element(dgm_linter *l);
-/* A text that is no JSON: err says where. */
+/* Invalid JSON: err has the position. */
 void dgm_lint_report_text(dgm_linter *l, lint_rule rule, const dgm_err *err);
-/* What a decoder said of the value. */
+/* An error of the decoder about the value. */
 void dgm_lint_report_decoder(dgm_linter *l, yyjson_val *v, const dgm_err *err);

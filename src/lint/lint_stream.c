@@ -71,7 +71,7 @@ void dgm_lint_request_id(dgm_linter *l, const dgm_json *id)
 static dgm_fold_artifact artifact_of(const struct lint_stream *s, const dgm_event *e)
 {
     if (e->kind != DGM_EVENT_ARTIFACT || !e->artifact->artifact.artifact_id.n)
-        return DGM_ARTIFACT_OPEN; /* nothing can be said */
+        return DGM_ARTIFACT_OPEN; /* without an id there is nothing to check */
     uint64_t *there = dgm_lint_seen_find(&s->artifacts, e->artifact->artifact.artifact_id);
     if (!there)
         return s->artifacts.full ? DGM_ARTIFACT_OPEN : DGM_ARTIFACT_NEW;

@@ -179,7 +179,7 @@ static bool is_empty(yyjson_val *v)
            (yyjson_is_arr(v) && !unsafe_yyjson_get_len(v));
 }
 
-/* Decoders tell the first fault. Where there is nothing, something is missing; else it is wrong. */
+/* A decoder reports the first fault only. If nothing is at its pointer, a member is missing; else its value is wrong. */
 void dgm_lint_report_decoder(dgm_linter *l, yyjson_val *v, const dgm_err *err)
 {
     lint_rule rule = err->code == DGM_TOO_LARGE                     ? LINT_LIMIT

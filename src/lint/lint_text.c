@@ -1,5 +1,5 @@
 /*
- * lint/lint_text.c - is a text said twice?
+ * lint/lint_text.c - finds texts that are sent twice.
  *
  * Of every text its length and a running sum are kept. Short texts repeat by chance ("ha", "haha"), so that
  * only those of some length are held against others.
@@ -55,7 +55,8 @@ void dgm_lint_text_append(dgm_linter *l, dgm_str id, dgm_str delta, const char *
     }
     if (it->sum.n >= TELLING && dgm_sum_is_prefix(&it->sum, delta)) {
         dgm_lint_report_in(l, LINT_FINAL_TEXT_AS_DELTA, at, NULL);
-        it->sum = (dgm_sum){0}; /* what its sender thinks it has said */
+        it->sum = (dgm_sum){
+            0}; /* from here on, compare with the repeated text: the sender starts again */
     }
     dgm_sum_add(&it->sum, delta);
     it->pieces++;

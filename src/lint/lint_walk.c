@@ -13,7 +13,7 @@ struct walk {
     dgm_linter *l;
     bool is_card;
     bool is_subagent; /* a SUBAGENT_ event */
-    bool mixed;       /* was told: one mark of another dialect says all */
+    bool mixed;       /* already reported: one finding per value is enough */
 };
 
 static bool is_one_of(dgm_str key, const char *const *names)
@@ -42,7 +42,7 @@ static void tell(struct walk *w, lint_rule rule, const dgm_at *at, dgm_str name)
 
 /* ---- marks of A2A's dialects ----------------------------------------------------------------------------- */
 
-/* In which dialects can this stand? All that was met so far is in l->dialects. */
+/* The value at `at` can belong to these dialects only. l->dialects has those that fit the whole stream. */
 static void mark(struct walk *w, unsigned dialects, const dgm_at *at)
 {
     dgm_linter *l = w->l;

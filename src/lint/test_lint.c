@@ -1,5 +1,5 @@
 /*
- * lint/test_lint.c - what vectors cannot show: limits, several streams, options, memory of what was said.
+ * lint/test_lint.c - tests that vectors cannot express: limits, several streams, options, memory for repeated texts.
  * The rules themselves are in tests/lint.
  */
 #include "base/buf.h"
@@ -66,7 +66,7 @@ static void a_format_that_lint_does_not_know_is_refused(void **state)
     dgm_linter_free(NULL);
 }
 
-static void nobody_needs_to_listen(void **state)
+static void the_callback_is_optional(void **state)
 {
     dgm_lint_options o = {.from = "auto"};
     dgm_linter *l;
@@ -230,7 +230,7 @@ static void lint_texts_is_a_limit(void **state)
     dgm_linter_free(l);
 }
 
-static void what_is_too_large_is_told_and_ends_it(void **state)
+static void a_value_over_the_limit_is_reported_and_ends_the_check(void **state)
 {
     struct heard h;
     dgm_linter *l = begin(&h, NULL);
@@ -266,10 +266,11 @@ static void ids_of_any_length_are_held_against_each_other_or_not_at_all(void **s
 }
 
 DGM_TEST_MAIN(dgm_test(a_format_that_lint_does_not_know_is_refused),
-              dgm_test(nobody_needs_to_listen), dgm_test(one_that_is_given_up_tells_nothing_more),
+              dgm_test(the_callback_is_optional), dgm_test(one_that_is_given_up_tells_nothing_more),
               dgm_test(several_streams_in_a_row_are_several), dgm_test(an_error_ends_a_stream),
               dgm_test(one_value_alone_has_no_order),
               dgm_test(places_in_an_array_are_those_of_the_text),
               dgm_test(lint_findings_is_a_limit), dgm_test(lint_items_is_a_limit),
-              dgm_test(lint_texts_is_a_limit), dgm_test(what_is_too_large_is_told_and_ends_it),
+              dgm_test(lint_texts_is_a_limit),
+              dgm_test(a_value_over_the_limit_is_reported_and_ends_the_check),
               dgm_test(ids_of_any_length_are_held_against_each_other_or_not_at_all))

@@ -4,7 +4,7 @@
  *   bench_convert                 MB/s, ns per event, ratios to both baselines; then the mark
  *   bench_convert --json          the same for programs
  *   bench_convert --emit BYTES    writes a stream of about that size to stdout (a2a-1.0, JSON lines)
- *   bench_convert --once FROM TO  converts the stream once and says nothing: for profilers
+ *   bench_convert --once FROM TO  converts the stream once without output: for profilers
  *
  * The baseline reads each line with yyjson and writes the document it got, nothing more: the least
  * that anything which understands JSON has to do. Two of them: plain, as its manual shows it (read,
@@ -66,7 +66,7 @@ static void add_run(struct text *t, unsigned run, bool brief)
         "- renewals in the \\\"enterprise\\\" tier, which came in early this year\\n\\n",
         "Costs grew more slowly than expected, and the churn rate is down to 1.2%. ",
         "What remains open is how much of this the second quarter will keep: ",
-        "the two largest contracts end in May, and neither side has said a word",
+        "the two largest contracts end in May, and neither side has said a word", /* words: ok */
         " about the price. I would plan with a range rather than with a figure",
         ", and look at it again when the pipeline for the summer is known.\\n\\n"};
     char ids[128];

@@ -47,7 +47,7 @@ class MoreRow(Row):
 TIMES_ITS_REQUESTS = 10
 LITELLM = os.path.join(ROOT, "tests/bench/peer/.venv-litellm/bin")
 START_S = 180
-# LiteLLM puts the role before the text, so that it is none of the agent's commands: it says which there are, to both
+# LiteLLM puts the role before the text, so the agent knows no such command and answers both with its list of commands
 TEXT, ANSWER = "hello", "echo TEXT | chunks N [yield] | hold SECONDS"
 KEY = "sk-" + secrets.token_hex(32)  # LiteLLM does not start without one: both ask for it
 
@@ -84,7 +84,7 @@ class Litellm:
                 time.sleep(0.5)
         with open(os.path.join(FOLDER, "litellm.log"), encoding="utf-8", errors="replace") as f:
             said = [line.strip() for line in f if line.strip()]
-        raise Failed("LiteLLM's proxy did not start: " + (said[-1][:200] if said else "it said nothing"))
+        raise Failed("LiteLLM's proxy did not start: " + (said[-1][:200] if said else "it printed nothing"))
 
     def __enter__(self):
         return self

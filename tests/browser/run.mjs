@@ -102,7 +102,7 @@ test("an answer streams, whole and once", async () => {
   await settled();
   const shown = await text(".answer");
   contains(shown, "so many words");
-  same(shown.split("so many words").length, 2, "how often it stands there, plus one");
+  same(shown.split("so many words").length, 2, "how often it is in the text, plus one");
   same(await last(".activity").isVisible(), false, "the activity line is there at the end");
 });
 
@@ -118,10 +118,10 @@ test("status is shown apart from the answer", async () => {
   const steps = [...seen].filter((t) => !["Waiting for the agent", "Working", "Answering", ""].includes(t));
   check(steps.length >= 2, `steps: ${JSON.stringify([...seen])}`);
   const answer = await text(".answer");
-  for (const t of steps) check(!answer.includes(t), `${t} stands in the answer: ${answer}`);
+  for (const t of steps) check(!answer.includes(t), `${t} is in the answer: ${answer}`);
 });
 
-test("a task that works without a message has a generic indicator, which is no part of the answer [R004-06]", async () => {
+test("a task that works without a message has a generic indicator, which is not part of the answer [R004-06]", async () => {
   await open();
   await say("slow 3");
   // not waitForFunction: the page's Content-Security-Policy has no unsafe-eval
@@ -215,7 +215,7 @@ test("a reload finds the conversation again", async () => {
   await page.reload();
   await page.waitForSelector(".answer");
   contains(await text(".answer"), "remember me");
-  same(await page.locator(".user").innerText(), "echo remember me", "what was said");
+  same(await page.locator(".user").innerText(), "echo remember me", "the text of the user");
 });
 
 test("a reload in the middle of an answer reads it to the end", async () => {

@@ -70,7 +70,7 @@ test("useChat: a second message is answered behind the first", async () => {
     await say(words);
     await ready();
   }
-  same(await page.locator("article.user").allInnerTexts(), ["echo one", "echo two"], "what was said");
+  same(await page.locator("article.user").allInnerTexts(), ["echo one", "echo two"], "the texts of the user");
   const answers = await page.locator("article.assistant .answer").allInnerTexts();
   check(answers.length === 2 && answers[0].includes("echo one") && answers[1].includes("echo two"), `answers: ${answers}`);
 });
@@ -88,7 +88,7 @@ test("useChat: status is shown, and never inside the answer", async () => {
   check(seen.length >= 2, `what was seen: ${seen}`);
   const [answer, ...more] = await last(".answer").allInnerTexts();
   same(more, [], "more answers");
-  for (const t of seen) check(!answer.includes(t), `${t} stands in ${answer}`);
+  for (const t of seen) check(!answer.includes(t), `${t} is in ${answer}`);
   same(await last(".status").count(), 0, "status lines at the end");
 });
 
@@ -171,7 +171,7 @@ test("useChat: a question, and its answer", async () => {
   same((await tasks()).length, 1, "tasks");
 });
 
-test("useChat: files are shown, an error is told", async () => {
+test("useChat: files and errors are shown", async () => {
   await open();
   await say("file");
   await ready();

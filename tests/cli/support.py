@@ -159,7 +159,7 @@ def succeeded(ended):
 
 
 def failed(ended, status, *said):
-    """It ended so, and said all of that on standard error, where every line is ours."""
+    """It ended with this status and printed all of this on standard error, where every line is ours."""
     check(ended.status == status, ended)
     for text in said:
         check(text in ended.err, f"stderr does not say {text!r}\n{ended}")

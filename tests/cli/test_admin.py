@@ -33,7 +33,7 @@ def _():
     check_same(run("db", "check", "-d", "sqlite:" + path).out.decode(), out)
 
 
-@test("db check finds a damaged page and says so")
+@test("db check finds and reports a damaged page")
 def _():
     path = os.path.join(folder(), "a.db")
     filled(path, 20)

@@ -55,7 +55,7 @@ def _():
         check(got["rss_anon_after"] > 0 and "bytes_per_stream" in got, got)
 
 
-@test("bench keeps to a rate and runs for as long as it is told")
+@test("bench keeps to a rate and runs for the given time")
 def _():
     with Server(agent="bench") as server:
         got = figures("--rate", "50", "--seconds", "0.5", "--warmup", "0.1", server.url)

@@ -1,4 +1,4 @@
-"""What is read: files, folders, standard input; what is said when something is wrong with it."""
+"""Input: files, folders, standard input; the errors when one cannot be read."""
 import json
 import os
 import pty
@@ -26,7 +26,7 @@ def _():
     check_same([json.loads(line)["parts"][0]["text"] for line in out.splitlines()], ["two", "one", "two"])
 
 
-@test("single values of several files stand on a line each, streams follow each other")
+@test("single values of several files are written one per line, streams follow each other")
 def _():
     here = folder()
     a, b = write(os.path.join(here, "a"), compact(message("a")) + "\n\n"), write(os.path.join(here, "b"), compact(message("b")))

@@ -28,7 +28,7 @@ def _():
     ended(1, WRONG)
     ended(0, BAD)
     ended(1, "--strict", BAD)
-    check("missing-last-chunk" in ended(0, "--strict", NOTE), "the note is told")
+    check("missing-last-chunk" in ended(0, "--strict", NOTE), "the note is reported")
 
 
 @test("lint: text names file, line, column, severity, rule and pointer, and says once what to do [R004-14]")
@@ -56,7 +56,7 @@ def _():
     here = folder()
     e = run("lint", os.path.join(here, "none.json"), BAD, here)
     check(e.status == 1 and e.err.count("dragoman: cannot ") == 2 and b"working-status-text" in e.out, e)
-    check("[json]" in ended(1, stdin=b""), "nothing is no JSON")
+    check("[json]" in ended(1, stdin=b""), "empty input is not JSON")
 
 
 @test("lint: what is not JSON is a finding, and what follows is still looked at")
@@ -138,7 +138,7 @@ def _():
 # ---- servers ----------------------------------------------------------------------------------------------------------
 
 def scripts():
-    """What the demo agent can be told; `slow` and `auth` wait for somebody."""
+    """The commands of the demo agent; `slow` and `auth` wait for the caller."""
     text = open(os.path.join(ROOT, "src/backend/demo/demo_scripts.c"), encoding="utf-8").read()
     return [w for w in re.findall(r'^    \{"([a-z-]+)"', text, re.M) if w not in ("slow", "auth")]
 
@@ -208,7 +208,7 @@ def wrong_frames(id):
     yield "{broken"
 
 
-@test("lint: a wrong server's card and stream are told, each with its address")
+@test("lint: faults of a server's card and stream are reported, each with its URL")
 def _():
     with Wrong(wrong_frames) as server:
         found = [json.loads(line) for line in ended(1, "--format", "json", "--message", "Hi there", server.url).splitlines()]
@@ -221,7 +221,7 @@ def _():
         check_same(results[1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], server.url + "/rpc")
 
 
-@test("lint: a card that cannot be read is told before the program gives up; a server that is not there is no finding")
+@test("lint: an invalid card is reported before the program ends; a server that does not answer is not a finding")
 def _():
     with Wrong(wrong_frames, {**CARD, "supportedInterfaces": "none", "version": ""}) as server:
         e = run("lint", "--format", "json", server.url)

@@ -127,7 +127,7 @@ def try_examples(command, here, server):
     return ran
 
 
-@test("the examples of every help text work as they stand")
+@test("the examples of every help text work unchanged")
 def _():
     tour = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/tour")
     here = folder()

@@ -98,7 +98,7 @@ def _():
     check_same(json.loads(succeeded(run(*TO_03, "-o", "-", stdin=ONE)).out), message_03())
 
 
-@test("-o to a folder, into no folder, or to nothing says so before anything is read")
+@test("-o with a folder, a missing folder or an empty name is an error before anything is read")
 def _():
     here = folder()
     for path, why in ((here, "Is a directory"), (here + "/no/such", "No such file or directory"), ("", "without a name")):

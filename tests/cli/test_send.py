@@ -129,7 +129,7 @@ def _():
         check_same(json.loads(recorder.requests[-1]["body"])["method"], "message/stream")
 
 
-@test("--json prints every event as a line in the spelling of A2A 1.0, whatever is spoken")
+@test("--json prints every event as a line of A2A 1.0, whatever version the server has")
 def _():
     for version, binding in WIRES:
         lines = events(run("send", "--json", "--protocol", version, "--binding", binding, server(), QUICK))
@@ -200,7 +200,7 @@ def _():
     check_same(on_terminal("send", "--json", server(), "slow 2")[1], "", "with --json there is none")
 
 
-@test("send reads standard input if there is no TEXT and it is not a terminal")
+@test("send without TEXT reads standard input if it is not a terminal")
 def _():
     check(b"from a pipe" in succeeded(run("send", server(), stdin="message from a pipe\n")).out, "stdin")
     failed(run("send", server(), stdin=b"\n"), 2, "nothing to send")
@@ -224,7 +224,7 @@ def _():
     failed(run("card", "get"), 2, "card needs URL")
 
 
-@test("a wrong token: the error says so, and where to put the right one")
+@test("a wrong token: the error names it, and where to set the right one")
 def _():
     here = folder()
     write(os.path.join(here, "t.yaml"), "tokens: [{token: right, principal: p}]\n")
@@ -381,7 +381,7 @@ def _():
     failed(run("task", "look", server()), 2, "unknown action 'look'")
 
 
-@test("a server that speaks something else is told from one that refuses")
+@test("a server of another protocol and one that refuses have different errors")
 def _():
     for body, status, said in [(b"<html>", 200, "not A2A 1.0"), (b'{"jsonrpc":"2.0","id":1}', 200, "not A2A"),
                                (b"", 502, "HTTP status 502"), (b"no", 401, "--token TOKEN"),
@@ -418,7 +418,7 @@ def _():
         check(b"\x1b" not in shown and b"\x07" not in shown and b"\xc2\x9b" not in shown and b"\\x1b[2Jb" in shown, shown)
 
 
-@test("send ends silently when nobody reads its answer")
+@test("send ends silently when standard output is closed")
 def _():
     p = start("send", server(), "long 20000")
     p.stdout.read(100)
@@ -451,7 +451,7 @@ def _():
         for said in ("/name: empty", "/supportedInterfaces/0/url: \"/rpc\"", "/supportedInterfaces/0/protocolVersion: \"one\"",
                      "/defaultOutputModes: missing", "/skills/0/description: empty", "/skills/1/id: two skills of a card have the same id",
                      "\"key\" is not among the securitySchemes"):
-            check(said in ended.err, f"{said} is not said\n{ended}")
+            check(said in ended.err, f"{said} is not printed\n{ended}")
 
 
 # ---- the official SDK's servers -----------------------------------------------------------------------------------------
@@ -511,7 +511,7 @@ def _():
 
 # ---- TLS ---------------------------------------------------------------------------------------------------
 
-@test("send and task speak HTTPS, and trust whom they are told to trust")
+@test("send and task use HTTPS, and trust the given certificates")
 def _():
     where = folder()
     cert, key = os.path.join(where, "cert.pem"), os.path.join(where, "key.pem")

@@ -33,7 +33,7 @@ def _():
     succeeded(end(p))
 
 
-@test("each JSON line is out before the next is sent, where --frame says it is a stream")
+@test("with --frame for a stream, each JSON line is written before the next is sent")
 def _():
     for frame, before, ending in (("lines", b"", b"\n"), ("sse", b"data: ", b"\n\n")):
         p = start(*TO_03, "--frame", frame)

@@ -46,7 +46,7 @@ def _():
     check(ended.err.startswith("Usage: dragoman"), ended)
 
 
-WRONG = [  # what is typed, what is said
+WRONG = [  # the command line, the error
     (["convrt"], "unknown command 'convrt'", "did you mean 'convert'?"),
     (["--nonsense"], "unknown option '--nonsense'", "dragoman help"),
     (["--to", "a2a-1.0"], "unknown option '--to'", "dragoman convert --to"),

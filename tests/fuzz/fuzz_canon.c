@@ -1,8 +1,8 @@
 /*
  * fuzz_canon.c - lines of JSON as AG-UI events, as events of the dialect, as records.
  *
- * Held: records never make events out of order, and exactly one end; what is written as AG-UI, in either
- * spelling, is read again; what canonical events become in A2A can be read again.
+ * Checked: records never produce events out of order, and exactly one end; AG-UI output, in either
+ * dialect, is read again; A2A output is read again.
  */
 #include "base/limits.h"
 #include "canon/compact.h"

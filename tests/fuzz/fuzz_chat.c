@@ -1,5 +1,5 @@
 /*
- * fuzz_chat.c - Chat Completions: messages, the direct road between A2A and them, requests, streams.
+ * fuzz_chat.c - Chat Completions: messages, the direct conversion from A2A, requests, streams.
  *
  * What is read must be written so that we read it the same; what an A2A message becomes must be a
  * chat message that we would take from anybody; and after one trip through the other side, further

@@ -1,9 +1,9 @@
 /*
  * fuzz_convert.c - any bytes through every decoder and encoder.
  *
- * Held for each pair of formats: no crash, an error has a message, pieces give what the whole gives,
- * and what we write we read: converting the output to its own format works; between A2A's spellings and of
- * chat messages it changes nothing more.
+ * Checked for each pair of formats: no crash, an error has a message, input in pieces has the same result,
+ * and we read what we write: converting the output to its own format works; between A2A's dialects and for
+ * chat messages it changes nothing.
  */
 #include "base/str.h"
 #include "fuzz/fuzz.h"
@@ -83,7 +83,7 @@ static void again(const char *to, dgm_str out)
     if (rc)
         fprintf(stderr, "%s at %s\n", err.msg, err.at);
     must(rc == DGM_OK, "we do not read what we wrote", to, to, out);
-    if (same_n) /* a stream that says nothing is none */
+    if (same_n) /* an empty output is not a stream */
         rc = convert(to, to, DGM_FRAMING_AUTO, (dgm_str){same, same_n}, &more, &more_n, &err);
     must(rc == DGM_OK, "we do not read what we wrote twice", to, to, out);
     must(!is_fixed(to, out) || dgm_str_eq((dgm_str){same, same_n}, (dgm_str){more, more_n}),

@@ -584,7 +584,7 @@ static size_t number(dgm_str s)
     return n;
 }
 
-/* Before the server runs: the agent's scripts are all there. */
+/* Before the server runs: reads all scripts of the agent. */
 static void read_scripts(dgm_str rest)
 {
     struct script *s = NULL;

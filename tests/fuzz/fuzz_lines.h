@@ -3,7 +3,7 @@
 #include "base/limits.h"
 #include "json/json.h"
 
-/* The next line's value, NULL when it has none; rest is what stands behind it. */
+/* The value in the next line, NULL when it is not JSON; rest: the lines after it. */
 static inline yyjson_val *next_line(dgm_arena *a, dgm_str *rest)
 {
     const char *end = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;

@@ -1,7 +1,7 @@
 /*
  * fuzz_lint.c - any bytes through every rule.
  *
- * Held, for the format told by the input and for each that can be named: no crash, every finding is a whole
+ * Checked, for the format detected from the input and for each that can be named: no crash, every finding is a complete
  * one (a rule of the table, a sentence and a pointer in UTF-8, a place within the input), they are counted,
  * and the same bytes in pieces give the same findings.
  */

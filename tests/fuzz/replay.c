@@ -1,6 +1,6 @@
 /*
- * replay.c - the main() of a fuzz target when nobody fuzzes: feeds it every file named, and every
- * file below every folder named, once. Prints TAP with one test, or dies in a sanitizer.
+ * replay.c - the main() of a fuzz target without a fuzzer: runs it once on every file named, and on every
+ * file below every folder named. Prints TAP with one test, or ends in a sanitizer.
  */
 #include "fuzz/fuzz.h"
 

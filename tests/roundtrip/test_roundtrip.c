@@ -84,7 +84,7 @@ static bool is_note(const dgm_loss *loss)
     return strncmp(loss->what, "kept, but", 9) == 0;
 }
 
-/* What stands under a member of this name: the object kinds that rows are about. */
+/* The kind of object in a member of this name, for the kinds that rows are about. */
 static const struct {
     const char *name, *kind;
 } places[] = {
@@ -128,7 +128,7 @@ static bool is_kind(const char *kind, const char *subject, const char *pointer, 
             memcmp(places[i].name, pointer + start, n - start) == 0)
             return strcmp(places[i].kind, kind) == 0;
     }
-    /* Inside an envelope stands what --object says, or what its method does. */
+    /* The content of an envelope has the kind of --object or of its method. */
     return n == 7 && (memcmp(pointer, "/params", 7) == 0 || memcmp(pointer, "/result", 7) == 0);
 }
 
@@ -177,8 +177,8 @@ static bool covers(const dgm_loss *loss, const char *subject, const char *pointe
 
 typedef struct subject {
     const char *name;   /* for people */
-    const char *kind;   /* what it is; "" when nobody can tell */
-    const char *object; /* what the converter is told; "": it has to see for itself */
+    const char *kind;   /* the kind of object; "": unknown */
+    const char *object; /* --object of the converter; "": it detects the kind */
     const char *format;
     const char *p;
     size_t n;
@@ -342,8 +342,8 @@ static void run_trip(const subject *s, const char *via, bool normalise, FILE *wh
         goto done;
     }
     compare_trip(&t, yyjson_doc_get_root(before), yyjson_doc_get_root(after));
-    /* What came back once comes back again: losses do not add up. Values without an envelope may
-     * need to be told what they are, so only where the kind is known. */
+    /* A second round trip changes nothing: losses do not add up. A value without an envelope may
+     * need --object, so only if the kind is known. */
     if (*s->object && has_envelopes(via) &&
         !convert(s->format, via, s->object, back, n_back, &again, &n_again, &err)) {
         if (convert(via, s->format, s->object, again, n_again, &twice, &n_twice, &err))
@@ -379,7 +379,7 @@ static char *read_all(const char *path, size_t *ret_n)
     return p;
 }
 
-/* FORMAT of something.FORMAT.json; NULL when it is none of the three. */
+/* FORMAT of something.FORMAT.json; NULL when it is not one of the three. */
 static const char *format_of(const char *behind)
 {
     for (size_t i = 0; i < N_DIALECTS; i++) {
@@ -420,7 +420,7 @@ static void run_full(const char *dir)
             size_t n_why = 0;
             FILE *w = open_memstream(&why, &n_why);
             run_trip(&s, dialects[v], false, w);
-            /* Events also without being told what they are. */
+            /* Events also without --object. */
             if (strcmp(kind, "stream-response") == 0) {
                 subject by_shape = s;
                 by_shape.object = "";

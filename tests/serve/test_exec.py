@@ -170,7 +170,7 @@ def _():
         same(warnings(s), [], "warnings")
 
 
-@test("a file for a program that reads text is rejected, and `dragoman send --file` says so")
+@test("a file for a program that reads text is rejected, and `dragoman send --file` reports it")
 def _():
     path = os.path.join(folder(), "x.png")
     with open(path, "wb") as f:
@@ -233,7 +233,7 @@ def _():
     check(p.returncode == 0 and SECRETS["OTHER_KEY"] not in p.stdout + p.stderr and '"KEY": "***"' in p.stdout, p)
 
 
-# ---- who asks --------------------------------------------------------------------------------------------------------------------------
+# ---- the caller ------------------------------------------------------------------------------------------------------------------------
 
 @test("callers: a program can keep apart what two principals name alike")
 def _():

@@ -23,7 +23,7 @@ def banner(s):
     return [line.strip() for line in s.log if line.startswith("  ") and not line.startswith(("  agent ", "  tasks ", "  settings "))]
 
 
-@test("the banner's curl line works as it stands")
+@test("the banner's curl line works unchanged")
 def _():
     s = server("demo")
     line = next(x for x in banner(s) if x.startswith("curl "))
@@ -31,7 +31,7 @@ def _():
     check("You said: hello" in p.stdout, p)
 
 
-@test("the banner's line for Chat Completions works as it stands")
+@test("the banner's line for Chat Completions works unchanged")
 def _():
     s = server("demo")
     line = next(x for x in banner(s) if "/v1/chat/completions" in x)
@@ -39,7 +39,7 @@ def _():
     check("You said: hello" in p.stdout, p)
 
 
-@test("the banner's send line works as it stands")
+@test("the banner's send line works unchanged")
 def _():
     s = server("demo")
     line = next(x for x in banner(s) if " send " in x)
@@ -49,7 +49,7 @@ def _():
     check(p.returncode == 0 and "hello" in p.stdout, p)
 
 
-@test("the banner's browser line works as it stands")
+@test("the banner's browser line works unchanged")
 def _():
     s = server("demo")
     url = next(x for x in banner(s) if x.startswith("http"))
@@ -320,7 +320,7 @@ def _():
         check(not any("request" in line for line in r.s.log[n:]), r.s.log[n:])
 
 
-@each("SIGHUP with mistakes changes nothing and tells them: {}", [
+@each("SIGHUP with an invalid configuration changes nothing and logs the errors: {}", [
     ("no JSON", "{"), ("a typo", {"lisen": 1}), ("a tenant of ours", {"tokens": [{"token": "t", "principal": "p", "tenant": "v1"}]})])
 def _(config):
     with Reloaded({"tokens": [{"token": "old", "principal": "p"}]}) as r:
@@ -382,7 +382,7 @@ def _(first, config):
         p.stderr.close()
 
 
-@test("SIGHUP without a change says so")
+@test("SIGHUP without a change logs that nothing changed")
 def _():
     with Reloaded({"agents": [agent("demo")]}) as r:
         r.reload({"agents": [agent("demo")]}, "reloaded: the settings are the same")
@@ -611,7 +611,7 @@ def _():
         check(any("careful" in line and t["id"] in line for line in s.log), "\n".join(s.log))
 
 
-@test("what an agent of another maker does wrong is a warning in the log, and counted")
+@test("a protocol error of a third-party agent is a warning in the log, and counted")
 def _():
     bad = """cat >/dev/null; echo '{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true,"lastChunk":true}}'"""
     with Server(None, config={"agents": [agent("exec", settings={"command": ["/bin/sh", "-c", bad]})]}) as s:
@@ -643,7 +643,7 @@ def _():
         check(not any("s3cret-word" in line for line in s.log), "\n".join(s.log))
 
 
-@test("a log that nobody reads holds up nobody", timeout=120)
+@test("a log without a reader does not block the server", timeout=120)
 def _():
     p = subprocess.Popen([DRAGOMAN, "serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--agent", "tck"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder())
     try:

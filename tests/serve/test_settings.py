@@ -93,14 +93,14 @@ def tls_ask(s):
         return data, c.getpeercert(True)
 
 
-@setting("tls.cert", "HTTPS, and cards say so")
+@setting("tls.cert", "HTTPS, and cards have https URLs")
 def _():
     cert, key = certificate()
     with Server("tck", config={"tls": {"cert": cert, "key": key}}) as s:
         check(b'"url":"https://localhost:1/"' in tls_ask(s)[0], "the card")
 
 
-@setting("tls.cert", "SIGHUP takes a new one from the same file, and keeps the old one if it is none")
+@setting("tls.cert", "SIGHUP reads a new one from the same file, and keeps the old one if the new one is invalid")
 def _():
     cert, key = certificate()
     with Server("tck", config={"tls": {"cert": cert, "key": key}}) as s:
@@ -213,7 +213,7 @@ def _():
         same([Client(s, RPC1).get(id).task["status"]["state"] for id in (old, young)], ["TASK_STATE_COMPLETED"] * 2, "states")
 
 
-@setting("keep_tasks_days", "tasks that ended before go with all they said")
+@setting("keep_tasks_days", "tasks that ended earlier are deleted with their records")
 def _():
     for s, path, (old, young) in aged_server([3 * DAY, DAY], keep_tasks_days=2, retention_hours=100000):
         soon(lambda: not Client(s, RPC1).get(old).ok, "the task is there")
@@ -242,7 +242,7 @@ def _():
         check(time.monotonic() - began < 60, "it waited for the run")
 
 
-@setting("log.level", "how much is said")
+@setting("log.level", "how much is logged")
 def _():
     for level, there in ("info", True), ("warn", False):
         with Server("tck", config={"log": {"level": level}}) as s:
@@ -297,7 +297,7 @@ def _():
     same(second_large_request(s, bob, carol), 100, "bob and carol")
 
 
-@setting("limits.connections", "more are told so")
+@setting("limits.connections", "further connections get 503")
 def _():
     s = serve({"limits": {"connections": 2}, "loops": 1})
     with Conn(s.address) as a, Conn(s.address) as b:
@@ -307,7 +307,7 @@ def _():
         same(ask(s.address, "GET", "/healthz").status, 503, "the third")
 
 
-@setting("limits.log_bytes", "a task that says more fails")
+@setting("limits.log_bytes", "a task with a longer log fails")
 def _():
     s = serve({"limits": {"log_bytes": 65536}}, "bench")
     t = Client(s, RPC1).send("chunks 2000 words").task
@@ -346,7 +346,7 @@ def _():
 def _():
     refuses({"tenants": ["acme"], "tokens": [{"token": "t", "principal": "p", "tenant": "other"}]}, "other")
     c = Client(serve({"tenants": ["acme"]}), RPC1, tenant="nobody")
-    check(not c.send(id=tck("complete-task")).ok, "a tenant that is none")
+    check(not c.send(id=tck("complete-task")).ok, "an unknown tenant")
 
 
 @setting("a2a.stream_errors", "how a streaming call over JSON-RPC is refused")
@@ -417,7 +417,7 @@ def who(headers):
 
 for key, headers in {"token": [("Authorization", "Bearer plain")], "token_env": [("Authorization", "Bearer from-env")], "token_file": [("Authorization", "Bearer from-a-file")],
                      "kind": [("X-My-Key", "key")], "header": [("x-my-key", "key")]}.items():
-    setting(f"tokens.{key}", "lets its bearer in and nobody else")(lambda headers=headers: same((who(headers), who([])), (404, 401), "statuses"))
+    setting(f"tokens.{key}", "accepts its bearer and no other caller")(lambda headers=headers: same((who(headers), who([])), (404, 401), "statuses"))
 
 
 @setting("tokens.principal", "what is not yours does not exist")
@@ -580,7 +580,7 @@ def _():
         same(a.ok, good, rule)
 
 
-@setting("a2a.streaming", "off: the card says so and streams are refused")
+@setting("a2a.streaming", "off: the card has streaming false and streams are refused")
 def _():
     s = serve({"a2a": {"streaming": False}})
     same(card(s)["capabilities"]["streaming"], False, "streaming")
@@ -596,7 +596,7 @@ EXTENSION = {"uri": "urn:example:needed", "description": "words", "required": Tr
 
 
 for key in "uri", "description", "params":
-    setting(f"a2a.extensions.{key}", "told in the card")(lambda key=key: same(card(serve({"a2a": {"extensions": [EXTENSION]}}))["capabilities"]["extensions"][0][key], EXTENSION[key], key))
+    setting(f"a2a.extensions.{key}", "listed in the card")(lambda key=key: same(card(serve({"a2a": {"extensions": [EXTENSION]}}))["capabilities"]["extensions"][0][key], EXTENSION[key], key))
 
 
 @setting("a2a.extensions.required", "who does not list it is refused")
@@ -647,7 +647,7 @@ def _():
     same([card(s, path=p + PATH)["capabilities"]["streaming"] for p in ("", "/agents/two")], [True, False], "streaming")
 
 
-@setting("agents.settings", "mistakes in them are told with their place")
+@setting("agents.settings", "errors in them are reported with their position")
 def _():
     refuses({"agents": [{"type": "exec", "settings": {"commands": ["x"]}}]}, "/agents/0/settings")
     p = subprocess.run([DRAGOMAN, "serve", "--check", "-c", write({"agents": [{"type": "exec", "settings": {"command": []}}]})], env=ENV, capture_output=True, text=True, timeout=60)
@@ -726,7 +726,7 @@ def _(client):
 # ---- is that all? ----------------------------------------------------------------------------------------------------------------
 
 ELSEWHERE = {}
-PARTS = {"agents.card": "checked by shape in tests/config, told in the card", "agents.extended_card": ""}
+PARTS = {"agents.card": "checked by shape in tests/config, copied to the card", "agents.extended_card": ""}
 
 
 def leaves(schema, root, at=""):

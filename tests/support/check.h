@@ -9,7 +9,7 @@
  *                   dgm_test_holds(user_text_gives_a_user_message, "R001-02 R001-06"))
  *
  * A test file is one program that prints TAP. Names must be unique within their file; ids of
- * docs/internals/requirements.md ride in brackets at the end of the name, where tests/run finds them.
+ * docs/internals/requirements.md are in brackets at the end of the name, where tests/run finds them.
  */
 #pragma once
 #include <setjmp.h> /* cmocka wants these four before itself */

@@ -107,7 +107,7 @@ static bool same_text(compare *c, yyjson_val *got, yyjson_val *want)
     const char *hole = c->holes ? strstr(w, "<uuid") : NULL, *end = hole ? strchr(hole, '>') : NULL;
     if (!end)
         return gn == wn && memcmp(g, w, gn) == 0;
-    /* it may stand within a text: resp_<uuid> */
+    /* it may be part of a longer string: resp_<uuid> */
     size_t before = (size_t)(hole - w), behind = wn - (size_t)(end + 1 - w);
     char name[64], id[37];
     if (gn != before + 36 + behind || memcmp(g, w, before) != 0 ||

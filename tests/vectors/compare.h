@@ -3,7 +3,7 @@
  *
  * Members in any order, numbers by their text (1.0 is not 1), arrays in order, doubled keys by
  * their turn. With holes, the wanted string "<uuid>" fits any UUID, and "<uuid:x>" fits one that is
- * the same wherever "<uuid:x>" stands and another one elsewhere.
+ * the same in every "<uuid:x>" and differs from every other.
  */
 #pragma once
 

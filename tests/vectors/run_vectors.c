@@ -595,7 +595,7 @@ int main(int argc, char **argv)
     walk(dir, "", only, program);
     if (!program && n_prefixes) {
         char why[80];
-        snprintf(why, sizeof why, "%zu of %zu ended with an error that says nothing\n", n_silent,
+        snprintf(why, sizeof why, "%zu of %zu ended with an empty error message\n", n_silent,
                  n_prefixes);
         tap(n_silent == 0, "every input cut anywhere ends well or with an error", "", why);
     }

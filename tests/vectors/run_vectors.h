@@ -9,10 +9,10 @@ typedef struct text {
     size_t n;
 } text;
 
-/* How one conversion went, by whichever road. */
+/* The outcome of one conversion, by any path. */
 typedef struct outcome {
     int exit;     /* 0 or 1; what a program would end with. Others: it did not end well */
-    bool has_err; /* err is filled (the library); else said is what the program wrote to stderr */
+    bool has_err; /* err is filled (the library); else `said` has the program's stderr */
     dgm_code code;
     dgm_err err;
     text out;

@@ -90,7 +90,7 @@ def _():
 # ---- two principals ---------------------------------------------------------------------------------------------------------------
 
 def not_there(wire, op, params):
-    """What bob gets for a task of alice's, and what anybody gets for a task that is nobody's: the same."""
+    """bob gets the same answer for a task of alice's as any caller gets for an unknown task."""
     theirs, nobodys = bob(wire).open(op, params), bob(wire).open(op, {**params, **({"id": "nobody"} if "id" in params else {}), **({"message": {**params["message"], "taskId": "nobody"}} if "message" in params else {})})
     if isinstance(theirs, Events):
         for s in theirs, nobodys:

@@ -159,7 +159,7 @@ def _():
     same((c.get("streaming"), bool(c.get("pushNotifications")), bool(c.get("extendedAgentCard"))), (True, False, False), "capabilities")
 
 
-@test("streaming off is told in the card")
+@test("streaming off is shown in the card")
 def _():
     s = server("tck", config=settings(streaming=False))
     same(bool(ask(s.address, "GET", PATH, None, ONE_HEADER).json["capabilities"].get("streaming")), False, "streaming")

@@ -17,7 +17,7 @@ KILLS = int(os.environ.get("DRAGOMAN_KILLS", "10"))
 
 
 class Load:
-    """Clients that send, stream, subscribe and cancel until the server is gone, and remember what they were told."""
+    """Clients that send, stream, subscribe and cancel until the server is killed, and remember every answer."""
 
     def __init__(self, server, random):
         self.server, self.random, self.gone = server, random, threading.Event()
@@ -82,7 +82,7 @@ def _():
                 got = c.get(task).task
                 now = got["status"]["state"]
                 check(now in TERMINAL, f"round {n}: {task} is {now} after the restart")
-                check(state not in TERMINAL or now == state, f"round {n}: {task} was told to be {state} and is {now}")
+                check(state not in TERMINAL or now == state, f"round {n}: {task} was reported as {state} and is {now}")
                 if now == "TASK_STATE_FAILED":
                     check(isinstance(got.get("metadata", {}).get("error"), str), got.get("metadata"))
                 seen = load.frames.get(task)
@@ -139,7 +139,7 @@ def _():
         check(Client(s, RPC1).send("echo x").ok, "the first goes on")
 
 
-@test("a database that is none is refused by one sentence, and left as it is")
+@test("a file that is not a database is refused by one sentence, and not changed")
 def _():
     needs_ours("needs a store that stays")
     path = os.path.join(folder(), "dragoman.db")

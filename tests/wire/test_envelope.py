@@ -31,7 +31,7 @@ def _(data):
     client(REST1).rest("POST", "/message:send", data).expect("Parse")
 
 
-@each("JSON that is no object is an invalid request with id null, {}", [(f"{what}, {w}", w, data) for w in RPC for what, data in
+@each("JSON that is not an object is an invalid request with id null, {}", [(f"{what}, {w}", w, data) for w in RPC for what, data in
       [("a string", b'"SendMessage"'), ("a number", b"42"), ("null", b"null"), ("true", b"true")]])
 def _(wire, data):
     client(wire).rpc(data, id=None).expect("InvalidRequest")
@@ -42,7 +42,7 @@ def _(wire, n):
     client(wire).rpc([call(wire)] * n, id=None).expect("InvalidRequest")
 
 
-@each("JSON that is no object is 400 on REST, {}", [("array", b"[]"), ("string", b'"x"'), ("number", b"1"), ("null", b"null")])
+@each("JSON that is not an object is 400 on REST, {}", [("array", b"[]"), ("string", b'"x"'), ("number", b"1"), ("null", b"null")])
 def _(data):
     same(client(REST1).rest("POST", "/message:send", data).refused().response.status, 400, "status")
 
@@ -56,7 +56,7 @@ def _(wire, change):
     client(wire).rpc(call(wire, **change), id=7).expect("InvalidRequest")
 
 
-@each("an id that is none is an invalid request with id null, {}", [(f"{what}, {w}", w, id) for w in RPC for what, id in
+@each("an invalid id is an invalid request with id null, {}", [(f"{what}, {w}", w, id) for w in RPC for what, id in
       [("object", {}), ("array", [1]), ("true", True), ("false", False), ("fraction", 1.5)]])
 def _(wire, id):
     client(wire).rpc(call(wire, id=id), id=None).expect("InvalidRequest")

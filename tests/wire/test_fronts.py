@@ -1,4 +1,4 @@
-"""One log, many tongues: the frontends besides A2A's tell the same story of the same tasks."""
+"""One log, many protocols: the frontends other than A2A's show the same content of the same tasks."""
 from lib import fronts
 from lib.a2a import REST1, RPC1, Client, artifact_texts, task_text
 from lib.agents import DEMO_ALL, DEMO_ASK, DEMO_AUTH, DEMO_FAIL, DEMO_MORE, DEMO_REJECT
@@ -96,7 +96,7 @@ def _(word, name):
     task = Client(s, RPC1).send(word).task
     told = fronts.ALL[name](s, word)
     check(words(task_text(task)) in words(told.text), f"A2A: {task_text(task)!r}, {name}: {told.text!r}")
-    check(words(told.text).count(words(task_text(task))) == 1 or not task_text(task), f"said twice: {told.text!r}")
+    check(words(told.text).count(words(task_text(task))) == 1 or not task_text(task), f"sent twice: {told.text!r}")
 
 
 ENDS = {"fail": {"chat": "task_failed", "chat, streamed": "task_failed", "responses": "task_failed", "responses, streamed": "failed",
@@ -116,15 +116,15 @@ def _(word, name):
     same(fronts.ALL[name](demo(), word).end, ENDS[word][name], "the end")
 
 
-@each("what was said before it broke off is shown as A2A shows it: {}", [(n, n) for n in fronts.ALL if n not in ("chat", "responses")])  # whole, these have an error
+@each("the text that was sent before the task broke off is shown as A2A shows it: {}", [(n, n) for n in fronts.ALL if n not in ("chat", "responses")])  # whole, these have an error
 def _(name):
     s = demo()
     said = "".join(artifact_texts(Client(s, RPC1).send("break").task))
-    check(said, "nothing was said")
-    same(fronts.ALL[name](s, "break").text, said, "what was said")
+    check(said, "no text was sent")
+    same(fronts.ALL[name](s, "break").text, said, "the text")
 
 
-@each("why it was rejected is told as A2A tells it: {}", [(n, n) for n in fronts.ALL])
+@each("the reason of a rejection is the same as in A2A: {}", [(n, n) for n in fronts.ALL])
 def _(name):
     s = demo()
     why = task_text(Client(s, RPC1).send("reject").task)
@@ -194,7 +194,7 @@ def _():
 
 # ---- durable ----------------------------------------------------------------------------------------------------
 
-@test("a response is told again, frame by frame, after kill -9")
+@test("a response is streamed again, frame by frame, after kill -9")
 def _():
     from lib.server import folder
     with Server(None, store=f"sqlite:{folder()}/d.db", config=settings(agents=[agent("demo", settings={"pace": 0})])) as s:

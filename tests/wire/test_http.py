@@ -169,7 +169,7 @@ BAD = {
     "a bare CR": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: a\rb\r\n\r\n",
     "a control character in the target": b"GET /\x01 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     "a blank in the target": b"GET /a b HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-    "a method that is none": b"G{T / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "an invalid method": b"G{T / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     "no Host": b"GET /.well-known/agent-card.json HTTP/1.1\r\n\r\n",
     "two Hosts": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n",
 }

@@ -97,7 +97,7 @@ def _(m):
 
 
 LIST = [("pageSize 0", {"pageSize": 0}), ("pageSize -1", {"pageSize": -1}), ("pageSize 101", {"pageSize": 101}), ("pageSize a word", {"pageSize": "many"}), ("historyLength -1", {"historyLength": -1}), ("an unknown status", {"status": "TASK_STATE_ASLEEP"}), ("a status of 0.3", {"status": "completed"}),
-        ("a pageToken that is none", {"pageToken": "not-a-token"}), ("a bad timestamp", {"statusTimestampAfter": "yesterday"}), ("a timestamp out of range", {"statusTimestampAfter": "2026-13-45T00:00:00Z"}), ("includeArtifacts a word", {"includeArtifacts": "perhaps"})]
+        ("an invalid pageToken", {"pageToken": "not-a-token"}), ("a bad timestamp", {"statusTimestampAfter": "yesterday"}), ("a timestamp out of range", {"statusTimestampAfter": "2026-13-45T00:00:00Z"}), ("includeArtifacts a word", {"includeArtifacts": "perhaps"})]
 
 
 @each("ListTasks refuses {}", bad(ONE, LIST))
@@ -119,8 +119,8 @@ WRONG = ["text/plain", "text/html", "application/xml", "application/x-www-form-u
 def _(wire, type):
     c = client(wire)
     headers = [("Content-Type", type)]
-    a = c.rpc(b"this is no JSON", headers=headers, id=None) if wire.is_rpc else \
-        c.rest("POST", "/message:send" if wire.is_1 else "/v1/message:send", b"this is no JSON", headers=headers)
+    a = c.rpc(b"this is not JSON", headers=headers, id=None) if wire.is_rpc else \
+        c.rest("POST", "/message:send" if wire.is_1 else "/v1/message:send", b"this is not JSON", headers=headers)
     a.expect("ContentTypeNotSupported")
 
 

@@ -79,7 +79,7 @@ def whole(c, text):
 
 @each("a stream is read again from every one of its ids: {}", ALL)
 def _(wire):
-    needs_ours("nobody else keeps cursors")
+    needs_ours("other servers have no cursors")
     c = Client(server("bench"), wire)
     task, all_ = whole(c, "chunks 30 x")
     for n, (id, _) in enumerate(all_):
@@ -89,7 +89,7 @@ def _(wire):
 
 @test("Last-Event-ID beyond the end gives a snapshot, never silence")
 def _():
-    needs_ours("nobody else keeps cursors")
+    needs_ours("other servers have no cursors")
     c = Client(server("tck"), RPC1)
     t = waiting(c)
     with c.open("subscribe", {"id": t["id"]}, headers=[("Last-Event-ID", "100000")]) as s:
@@ -98,7 +98,7 @@ def _():
 
 @test("a running task, cut and resumed at 200 random points, is seen exactly once, in order", timeout=300)
 def _():
-    needs_ours("nobody else keeps cursors")
+    needs_ours("other servers have no cursors")
     pick = rng("cuts")
 
     async def go():
@@ -130,7 +130,7 @@ def _():
 
 @test("a finished task, read at 200 random points, gives exactly the rest", timeout=300)
 def _():
-    needs_ours("nobody else keeps cursors")
+    needs_ours("other servers have no cursors")
     pick = rng("finished")
     c = Client(server("bench"), RPC1)
     task, all_ = whole(c, "chunks 100 x")
@@ -142,7 +142,7 @@ def _():
 
 @test("a reader that is cut within a frame loses nothing", timeout=120)
 def _():
-    needs_ours("nobody else keeps cursors")
+    needs_ours("other servers have no cursors")
     c = Client(server("bench"), RPC1)
     with c.stream("chunks 5000 yield x") as s:
         task = s.next().body["id"]
@@ -155,7 +155,7 @@ def _():
 
 @each("a cursor of one wire is good on another: {}", ALL)
 def _(wire):
-    needs_ours("nobody else keeps cursors")
+    needs_ours("other servers have no cursors")
     s = server("bench")
     task, all_ = whole(Client(s, RPC1), "chunks 10 x")
     with Client(s, wire).subscribe(task, last=all_[4][0]) as r:
@@ -164,7 +164,7 @@ def _(wire):
 
 @test("a cursor goes over several turns of a task")
 def _():
-    needs_ours("nobody else keeps cursors")
+    needs_ours("other servers have no cursors")
     c = Client(server("tck"), RPC1)
     t = waiting(c)
     with c.subscribe(t["id"]) as s:
@@ -182,7 +182,7 @@ def _():
 
 @test("a resumed subscription to a task that waits stays open for its next turn")
 def _():
-    needs_ours("nobody else keeps cursors")
+    needs_ours("other servers have no cursors")
     c = Client(server("tck"), RPC1)
     t = waiting(c)
     with c.subscribe(t["id"]) as s:

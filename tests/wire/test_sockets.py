@@ -49,7 +49,7 @@ def stream(address, text):
 
 # ---- descriptors -----------------------------------------------------------------------------------------------------
 
-@test("too many open files: those inside are served, new ones wait or are told, later all is well", timeout=120)
+@test("too many open files: open connections are served, new ones wait or get 503, later all are served", timeout=120)
 def _():
     needs_ours("a promise of ours")
     with Server("bench") as s:
@@ -61,7 +61,7 @@ def _():
         _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 5, hard))
         outside = [socket.create_connection(s.address, timeout=30) for _ in range(40)]
-        for _ in range(20):  # for about a second, while nobody can come in
+        for _ in range(20):  # for about a second, while no client can connect
             inside.send(call("echo hi"))
             check(inside.response().status == 200, "meanwhile")
             time.sleep(0.05)
@@ -144,7 +144,7 @@ def tls(address, alpn=("http/1.1",), highest=None):
     return context.wrap_socket(socket.create_connection(address, timeout=30))
 
 
-@test("TLS: the same answers, http/1.1 by ALPN, 1.2 at least, plain HTTP is told")
+@test("TLS: the same answers, http/1.1 by ALPN, 1.2 at least, plain HTTP gets an error")
 def _():
     needs_ours("a promise of ours")
     cert, key = certificate(folder(), "first")
@@ -166,7 +166,7 @@ def _():
 
 
 def name_of(address):
-    """Whose certificate it shows: the common name stands in it as it is."""
+    """The common name of the server's certificate, which contains it as plain text."""
     with tls(address) as t:
         der = t.getpeercert(binary_form=True)
     return next((n for n in ("first", "second") if n.encode() in der), None)
@@ -223,7 +223,7 @@ def _():
 
 # ---- the end -------------------------------------------------------------------------------------------------------------
 
-@test("SIGTERM: streams end whole, idle connections close, nobody comes in, exit status 0", timeout=120)
+@test("SIGTERM: streams are completed, idle connections close, new ones are refused, exit status 0", timeout=120)
 def _():
     needs_ours("a promise of ours")
     with Server("bench", config={"drain_s": 3}) as s:  # which the tasks are given: they hold for longer

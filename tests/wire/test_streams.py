@@ -337,7 +337,7 @@ def _(wire):
 
 @each("HTTP/1.0 clients get a stream that ends with the connection: {}", [RPC1])
 def _(wire):
-    needs_ours("not asked of others")
+    needs_ours("not required of other servers")
     c = client(wire, "bench")
     _, method, target, body, headers = c.prepare("stream", c.params("chunks 2 x"))
     conn = Conn(c.server.address)

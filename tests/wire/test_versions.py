@@ -48,14 +48,14 @@ def _(name):
     check("message" in post(SEND1, (name, "1.0")).json.get("result", {}), name)
 
 
-@test("the version may stand in the query, the header wins")
+@test("the version may be in the query, the header wins")
 def _():
     check("message" in post(SEND1, path="/?A2A-Version=1.0").json.get("result", {}), "query")
     same(error_of(post(SEND1, ("A2A-Version", "99.0"), path="/?A2A-Version=1.0")), -32009, "code with a bad header")
     check("message" in post(SEND1, ("A2A-Version", "1.0"), path="/?A2A-Version=99.0").json.get("result", {}), "good header, bad query")
 
 
-@test("the version may stand in the query, 1.0 REST")
+@test("the version may be in the query, 1.0 REST")
 def _():
     r = Client(server("bench"), REST1).raw("GET", "/tasks/nobody?A2A-Version=1.0", version=False)
     same((r.status, r.json["error"]["status"]), (404, "NOT_FOUND"), "status")
@@ -102,7 +102,7 @@ def _(version):
     check(a.message, a)
 
 
-@test("the two versions see the same task, each in its own spelling")
+@test("the two versions see the same task, each in its own format")
 def _():
     s = server("tck")
     t = waiting(Client(s, RPC03))
@@ -213,7 +213,7 @@ def _(wire):
 
 @each("activated extensions are named on errors too, {}", ONE)
 def _(wire):
-    needs_ours("not said in the specification")
+    needs_ours("not in the specification")
     a = extended(wire).get("nobody", headers=[("A2A-Extensions", "urn:example:a")]).expect("TaskNotFound")
     same(activated(a.response, wire), ["urn:example:a"], "activated")
 

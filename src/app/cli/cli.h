@@ -19,7 +19,7 @@ enum { DGM_CLI_OK = 0, DGM_CLI_FAILED = 1, DGM_CLI_MISUSED = 2 };
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-/* What may stand in some place: one of some words, a file's name, or any text. */
+/* The values that an argument or option allows: one word of a list, a file name, or any text. */
 typedef struct dgm_cli_kind {
     const char *noun;              /* "format": what error messages call it */
     const char *(*word)(size_t i); /* the i-th of its words, NULL after the last; NULL: any text */
@@ -78,7 +78,7 @@ extern const dgm_cli_kind dgm_cli_forms;    /* in the order of dgm_form */
 
 extern int (*dgm_cli_outside)(const dgm_cli_line *line); /* set by main() */
 
-/* NULL: there is none of that name. */
+/* NULL: no command has that name. */
 const dgm_cli_command *dgm_cli_command_find(const char *name);
 
 /* ---- the command line (cli_args.c) --------------------------------------------------------------- */
@@ -118,7 +118,7 @@ const char *dgm_cli_nearest(const dgm_cli_kind *kind, const char *typed);
 
 /* ---- what is made from the table ------------------------------------------------------------------ */
 
-/* One line without its newline; `mark` stands around what is typed literally. */
+/* One line without its newline. `mark` is written before and after text that is typed literally. */
 void dgm_cli_synopsis(const dgm_cli_command *c, const char *mark, FILE *out);
 void dgm_cli_help(const dgm_cli_command *c, FILE *out);
 void dgm_cli_man(const dgm_cli_command *c, FILE *out);

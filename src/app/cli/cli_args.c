@@ -1,5 +1,5 @@
 /*
- * cli_args.c - a command line held against the table: found right, or told what to type instead.
+ * cli_args.c - checks a command line against the table of commands, and reports what to type instead.
  *
  * --name value, --name=value, -n value, -nvalue; options and arguments in any order; after -- all
  * are arguments; given twice, the last counts unless the table says that it repeats. Long names are
@@ -326,7 +326,7 @@ bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse
             if (!take_option(&line, argv, argc, &i, ret_misuse))
                 return false;
             if (dgm_cli_get(&line, "help"))
-                break; /* whoever asks for help need not get the rest right */
+                break; /* with --help, the rest of the line may be invalid */
         } else if (is_root(line.command)) {
             const dgm_cli_command *c = dgm_cli_command_find(argv[i]);
             if (!c)

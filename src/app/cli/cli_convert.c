@@ -62,7 +62,7 @@ static void advise(const dgm_convert_options *o, const dgm_err *err)
 {
     bool automatic = strcmp(o->from, "auto") == 0;
     if (strstr(err->msg, "--"))
-        return; /* says itself what to type */
+        return; /* the message already names the option */
     switch (err->code) {
     case DGM_BAD_REQUEST:
     case DGM_BAD_PARAMS:

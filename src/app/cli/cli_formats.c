@@ -18,7 +18,7 @@ struct losses {
     size_t n;
 };
 
-/* What happens to one kind of object stands together, in the order the library has. */
+/* Groups the losses by kind of object; within a kind the order is the library's. */
 static void group(struct losses *l)
 {
     for (size_t i = 1; i < l->n; i++) {
@@ -220,7 +220,7 @@ static void table(struct losses l)
     free(l.at);
 }
 
-/* Has the pair a road of its own, or does it lose what its two ends lose? */
+/* Does the pair have a conversion of its own? If not, it loses what its decoder and its encoder lose. */
 static bool has_own_road(const char *from, const char *to)
 {
     struct losses pair = losses_of(from, to);

@@ -1,7 +1,7 @@
 /*
  * app/cli/cli_lint.h - what `dragoman lint` shares between files and addresses.
  *
- * cli_lint.c reads files; app/client reads a server and tells the same report.
+ * cli_lint.c reads files; app/client reads from a server and prints the same report.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ typedef struct dgm_cli_report {
     bool strict;         /* warnings count as errors do */
     const char *name;    /* of the input: a file's, or an address */
     bool *explained;     /* by rule: text says once how to mend it */
-    bool any;            /* a finding was told */
+    bool any;            /* a finding was reported */
     bool faulty;         /* one that counts */
     const char *fetched; /* --fetched-from */
     const char *from;    /* --from */

@@ -23,7 +23,7 @@ static void number(const char *name, size_t value)
 
 /* ---- text ----------------------------------------------------------------------------------------------------- */
 
-/* What stood in a document may hold what a terminal obeys. */
+/* Text from a document may contain control sequences of a terminal. */
 static void put_plain(const char *text)
 {
     for (const char *p = text; *p; p++) {

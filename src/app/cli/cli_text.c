@@ -82,8 +82,8 @@ void dgm_cli_json_string(const char *text, FILE *out)
 
 /* ---- complaints --------------------------------------------------------------------------------------- */
 
-/* File names and what stood in a document may hold anything, also what a terminal obeys: the C0
- * controls, DEL, and the C1 controls (0xc2 0x80..0x9f in UTF-8). These are shown as \xNN. */
+/* File names and text from a document may contain control characters that a terminal would obey: C0,
+ * DEL, and C1 (0xc2 0x80..0x9f in UTF-8). These are shown as \xNN. */
 static void DGM_PRINTF(2, 0) say(const char *prefix, const char *fmt, va_list args)
 {
     char text[8192], line[4 * sizeof text];

@@ -107,7 +107,7 @@ static void every_option_is_described_and_unique(void **state)
     }
 }
 
-static void arguments_stand_in_a_possible_order(void **state)
+static void optional_arguments_come_last(void **state)
 {
     const dgm_cli_command *c;
     (void)state;
@@ -155,7 +155,7 @@ static void help_names_everything(void **state)
     }
 }
 
-/* A text as roff spells it, for names: hyphens alone are special there. */
+/* A name as roff writes it: only hyphens need an escape. */
 static const char *spelled(const char *text, char *to)
 {
     size_t n = 0;
@@ -391,7 +391,7 @@ static void json_strings_are_escaped(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(every_command_is_described), dgm_test(every_option_is_described_and_unique),
-              dgm_test(arguments_stand_in_a_possible_order), dgm_test(help_names_everything),
+              dgm_test(optional_arguments_come_last), dgm_test(help_names_everything),
               dgm_test(man_pages_name_everything), dgm_test(completions_name_everything),
               dgm_test(options_may_be_typed_in_four_ways), dgm_test(two_dashes_end_the_options),
               dgm_test(values_may_be_empty_or_look_like_options),

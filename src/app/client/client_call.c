@@ -1,5 +1,5 @@
 /*
- * app/client/client_call.c - one operation: the request in the peer's spelling, the answer in ours.
+ * app/client/client_call.c - one operation: encodes the request in the peer's dialect, decodes the response.
  *
  * What comes back is decoded by the codec of the version and binding that was chosen; whoever asked sees
  * model structs and no version.

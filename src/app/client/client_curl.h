@@ -1,8 +1,8 @@
 /*
  * app/client/client_curl.h - libcurl, loaded when it is needed.
  *
- * libcurl brings some thirty other libraries along. A server and a translator need none of them, and would
- * start three times slower for it: so it is opened by the commands that talk to others.
+ * libcurl loads about thirty other libraries. The server and the converter do not need them, and would
+ * start three times slower with them, so only the commands that call other servers open it.
  */
 #pragma once
 

@@ -22,8 +22,8 @@ static bool take(const dgm_object *o, dgm_str event_id, void *arg)
         return false;
     if (e->kind == DGM_EVENT_STATUS && dgm_state_is_terminal(f->s->state))
         return false; /* nothing follows, even if the server keeps the stream open */
-    /* A server may keep the stream open for what others will say; we have to go on ourselves. (A task
-     * at the beginning of a stream tells how it was before our message.) */
+    /* A server may leave the stream open although the task waits for input; then we stop reading. (A task
+     * at the start of a stream has the state before our message.) */
     return f->leaves || e->kind != DGM_EVENT_STATUS || !dgm_state_is_interrupted(f->s->state);
 }
 
@@ -130,7 +130,7 @@ int dgm_client_follow(struct follow *f, dgm_method method, void *params, const c
         (!rc || rc == DGM_UNAVAILABLE) && wait_for_task(f, &second) == DGM_OK)
         rc = DGM_OK; /* the stream broke, the task did not */
     if (f->s->failed)
-        return DGM_CLI_FAILED; /* main() tells what became of standard output */
+        return DGM_CLI_FAILED; /* main() reports the error of standard output */
     if (dgm_client_http_was_interrupted())
         return cancel(f);
     show_end(f->s);

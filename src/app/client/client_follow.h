@@ -6,9 +6,9 @@
 struct follow {
     peer *p;
     show *s;
-    bool waits;  /* until the task needs nobody any more, or somebody */
-    bool leaves; /* Ctrl-C goes away and leaves the task alone */
+    bool waits;  /* until the task is finished or waits for input */
+    bool leaves; /* Ctrl-C disconnects and does not cancel the task */
 };
 
-/* An exit status; everything was said. */
+/* Returns an exit status; errors were already printed. */
 int dgm_client_follow(struct follow *f, dgm_method method, void *params, const char *last_event);

@@ -42,7 +42,7 @@ void dgm_client_http_response_done(struct http_answer *a);
 /* Ctrl-C ends the call that is under way, and the program when it comes again. */
 void dgm_client_http_catch_interrupt(void);
 bool dgm_client_http_was_interrupted(void);
-void dgm_client_http_release_interrupt(void); /* for the call that tells the server */
+void dgm_client_http_release_interrupt(void); /* for the call that cancels the task */
 
 /* ---- the other side (client_peer.c) --------------------------------------------------------------------- */
 
@@ -52,7 +52,7 @@ typedef struct peer {
     struct http *http;
     const char *address;         /* as it was typed */
     const char *card_url;        /* where the card was; NULL: none was fetched */
-    bool card_is_of_host;        /* there was none below address */
+    bool card_is_of_host;        /* the host's card: the address itself had no card */
     const yyjson_val *card_json; /* as it came */
     const dgm_agent_card *card;
     const dgm_codec *codec; /* what it speaks */
@@ -71,7 +71,7 @@ int dgm_peer_open(peer *p, const dgm_cli_line *line, const char *url);
 int dgm_peer_open_card(peer *p, const dgm_cli_line *line, const char *url);
 void dgm_peer_close(peer *p);
 
-/* A number of an option within limits; complains if it is none. */
+/* The number in an option, within limits; prints an error if the value is not such a number. */
 bool dgm_client_number(const dgm_cli_line *line, const char *option, long low, long high, long *to);
 
 /* ---- calls (client_call.c) -------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ typedef struct show {
     bool out_is_tty, err_is_tty;
     dgm_arena *arena; /* ids below */
     dgm_str task_id, context_id;
-    dgm_task_state state; /* UNKNOWN: none was told */
+    dgm_task_state state; /* UNKNOWN: not received yet */
     bool is_message;      /* answered without a task */
     struct show_text *texts, *current;
     dgm_text_pieces pieces; /* of texts in working statuses */
@@ -127,10 +127,10 @@ typedef struct show {
 
 void show_init(show *s, bool json);
 void show_done(show *s);
-bool show_event(show *s, const dgm_event *e); /* false: nobody reads it any more */
+bool show_event(show *s, const dgm_event *e); /* false: standard output is closed */
 void show_tick(void *arg);
 void show_end(show *s); /* the last line ends, the spinner goes */
 const char *show_state_name(dgm_task_state s);
-/* One object as a line of JSON in the spelling of A2A 1.0; pretty: over several lines. */
+/* One object as a line of A2A 1.0 JSON; pretty: over several lines. */
 bool show_json(dgm_object_kind kind, const void *it, bool pretty);
 bool show_is_settled(const show *s); /* a message, or a task that will not go on by itself */

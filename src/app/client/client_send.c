@@ -173,7 +173,7 @@ static int send_message(peer *p, dgm_message *message, show *s)
     bool waits = !dgm_cli_get(line, "no-wait");
     bool streams = waits && !dgm_cli_get(line, "no-stream") &&
                    (!p->card || p->card->capabilities.streaming == DGM_TRUE);
-    /* 0.3 servers differ in what they take for the default: say it */
+    /* 0.3 servers have different defaults, so always send the value */
     dgm_send_configuration configuration = {.return_immediately = !waits     ? DGM_TRUE
                                                                   : p->is_v1 ? DGM_UNSET
                                                                              : DGM_FALSE};

@@ -2,9 +2,9 @@
  * app/client/client_show.c - events as a person reads them: the answer on standard output, everything
  * about it elsewhere.
  *
- * An answer comes in pieces, and most agents say it again at the end, as a status or a whole task. What
- * was printed cannot be taken back, so each text remembers itself: the same again prints nothing, more of
- * it prints the rest, something else starts a new paragraph.
+ * An answer arrives in chunks, and most agents repeat it at the end, in a status or a complete task. Printed
+ * text cannot be removed, so each text is compared with what was printed: the same text prints nothing, a
+ * longer one prints the rest, a different one starts a new paragraph.
  */
 #include "app/client/client_int.h"
 #include "base/limits.h"
@@ -206,7 +206,7 @@ static dgm_text_sink show_sink(show *s)
                            .arg = s};
 }
 
-/* An answer said once more: nothing new if it is any text, or all of them together, that is there. */
+/* A repeated answer: prints nothing if it equals one of the printed texts, or all of them joined. */
 static void say_finally(show *s, dgm_str all)
 {
     dgm_buf joined, apart; /* without and with a blank line between them */
@@ -244,8 +244,7 @@ static bool is_indicator(const dgm_part *part)
            dgm_str_is(dgm_json_str(type), "status-indicator");
 }
 
-/* Texts one after the other; other things stand on a line of their own. Bytes of files stay out: they
- * are no text. */
+/* Texts are joined; each other part is on its own line. The bytes of files are not printed. */
 static dgm_str text_of_parts(dgm_arena *a, const dgm_parts *parts)
 {
     dgm_buf b;

@@ -3,7 +3,7 @@
  *
  * Reading is tolerant: null optionals are absent, snake_case names are read, retired shapes (THINKING_*
  * events, `binary` parts) become what replaced them, unknown events and union members are left out and
- * counted, unknown members ride in `extra`. What is known and mistyped is refused. Writing is strict:
+ * counted, unknown members are stored in `extra`. A known member with the wrong type is an error. Writing is strict:
  * no nulls where the protocol has none, no empty deltas, integers for integers.
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 extern const char dgm_agui_name[]; /* "ag-ui" */
 
-/* How a peer from before 1.0 is spoken to: it has no protocolVersion, and takes badly what is new. */
+/* What an older peer (before 1.0) understands: it has no protocolVersion and rejects new events and members. */
 typedef struct dgm_agui_peer {
     bool old;
 } dgm_agui_peer;
@@ -29,7 +29,7 @@ typedef enum dgm_agui_found {
 dgm_code dgm_agui_read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                              dgm_canon_event *ret_event, dgm_agui_found *ret_found);
 
-/* Writes nothing for what the peer must not see, or what says nothing (an empty delta). a: scratch. */
+/* Writes nothing if the peer does not understand the event, or if the event is an empty delta. a: scratch. */
 void dgm_agui_write_event(dgm_writer *w, const dgm_canon_event *event, dgm_agui_peer peer,
                           dgm_arena *a);
 

@@ -1,4 +1,4 @@
-/* wire/agui/agui_codec.c - the handles of all spellings. */
+/* wire/agui/agui_codec.c - the codecs of all AG-UI dialects. */
 #include "wire/agui/agui_codec.h"
 #include "base/limits.h"
 #include "base/list.h"
@@ -63,8 +63,8 @@ static bool has_any(const yyjson_val *v, const char *const *names, size_t n)
 }
 #define HAS_ANY(v, names) has_any((v), (names), sizeof(names) / sizeof *(names))
 
-/* Messages have the members of others' too: only some show whose they are. Ids have few of the others,
- * and of those who have one each has a member of its own. */
+/* Most members of a message exist in other formats too; only some identify the format. Few other formats have
+ * an id in their messages, and each of those has a member that AG-UI does not have. */
 static int recognise_message(const yyjson_val *v)
 {
     static const char *const ours[] = {"toolCalls", "toolCallId", "activityType"};
@@ -239,7 +239,7 @@ static dgm_code old_write_messages(const dgm_canon_messages *messages,
     return rc;
 }
 
-/* All of these were required then, and no version was told. */
+/* Before 1.0 all of these members were required, and there was no protocol version. */
 static dgm_code old_write_request(dgm_writer *w, const dgm_canon_input *input,
                                   const dgm_stream_params *params, dgm_err *err)
 {

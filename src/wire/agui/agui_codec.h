@@ -1,9 +1,9 @@
 /*
- * wire/agui/agui_codec.h - AG-UI's spellings as codecs.
+ * wire/agui/agui_codec.h - the codecs of AG-UI's dialects.
  *
  * ag-ui         the official wire, 1.0 and before
- * ag-ui-0       the same, written for peers from before 1.0, which take badly what is new
- * ag-ui-simple  document 000's dialect
+ * ag-ui-0       the same, written for older peers (before 1.0), which reject new events and members
+ * ag-ui-simple  the simple dialect, of document 000
  */
 #pragma once
 

@@ -33,7 +33,7 @@ dgm_code dgm_agui_read_outcome(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                                dgm_canon_outcome *ret);
 void dgm_agui_put_outcome(dgm_writer *w, const dgm_canon_outcome *o);
 
-/* For peers from before 1.0: a copy without what they take badly. */
+/* For older peers (before 1.0): a copy without the members that they reject. */
 void dgm_agui_age_messages(dgm_arena *a, dgm_canon_messages *list);
 
 /* Is it one of them? A name that is not is a stranger, no error. */

@@ -14,7 +14,7 @@
 #define DGM_AGUI_PROTO_TYPE "application/vnd.ag-ui.event+proto"
 #define DGM_AGUI_PROTO_HEAD 4 /* bytes that a frame's length takes */
 
-/* The length that stands in front of a frame. */
+/* The length in the head of a frame. */
 size_t dgm_agui_proto_length(const char head[DGM_AGUI_PROTO_HEAD]);
 
 /* One message without its length, as JSON behind what out has. *ret_known false: an event of a later

@@ -16,7 +16,7 @@ struct encoder {
     dgm_err *err;
 };
 
-/* Is it an event that a peer from before 1.0 has an arm for? */
+/* Is it an event that exists in the schema of older peers (before 1.0)? */
 static bool is_old(const yyjson_val *event)
 {
     dgm_str type = dgm_json_str(dgm_json_get(event, DGM_STR("type")));

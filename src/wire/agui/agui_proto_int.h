@@ -23,7 +23,7 @@ typedef struct pb_field {
     uint8_t number;
     uint8_t kind;
     const char *name;
-    const char *in; /* the member stands in this object of the JSON; NULL: in the message's own */
+    const char *in; /* the member is in this object of the JSON; NULL: in the message itself */
     const pb_message *of;
     const char *const *names;
 } pb_field;
@@ -41,7 +41,7 @@ struct pb_message {
 extern const pb_message dgm_pb_event;
 /* Of the arms of an event: the type's number in the base. */
 unsigned dgm_pb_event_number(dgm_str type);
-/* Arms that peers from before 1.0 know. */
+/* The number of union arms in the schema of older peers (before 1.0). */
 #define PB_OLD_ARMS 18
 
 /* ---- reading -------------------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ typedef struct pb_found {
 } pb_found;
 
 void dgm_pb_fail(pb_reading *r, const char *why);
-/* The next field of a message; false: there is none, or it is broken (then s is not empty). */
+/* The next field of a message; false: end of the message, or invalid bytes (then s is not empty). */
 bool dgm_pb_next(dgm_str *s, pb_found *ret);
 bool dgm_pb_is_whole(dgm_str message);
 /* The last field of that number and wire type: it is the one that counts. */

@@ -133,7 +133,7 @@ static void put_members(R *r, const pb_message *m, dgm_str message, const char *
         if (same_in(f, in)) {
             put_member(r, f, message);
         } else if (!in && f->in && !(last_in && strcmp(last_in, f->in) == 0)) {
-            last_in = f->in; /* all of that object at once, where its first row stands */
+            last_in = f->in; /* the first row of a nested object writes the complete object */
             if (!has_any_in(m, message, f->in))
                 continue;
             put_key(r, f->in);

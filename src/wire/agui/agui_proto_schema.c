@@ -1,5 +1,5 @@
 /*
- * wire/agui/agui_proto_schema.c - what stands where: numbers and types of every member.
+ * wire/agui/agui_proto_schema.c - the field number and type of every member.
  *
  * Members with another name in the JSON have that name here; `content` is one of three on the wire.
  */
@@ -63,7 +63,7 @@ MESSAGE(op, {1, PB_ENUM, "op", NULL, NULL, op_names}, STR(2, "path"), OPT(3, "fr
 
 /* ---- events ---------------------------------------------------------------------------------------------- */
 
-/* The type stands before these: see write_base. */
+/* The type is written before these: see write_base(). */
 MESSAGE(base, INT(2, "timestamp"), VALUE(3, "rawEvent"), STRUCT(4, "metadata"));
 #define EVENT(name, ...) MESSAGE(name, {1, PB_BASE, "", NULL, &base, NULL}, __VA_ARGS__)
 

@@ -127,7 +127,7 @@ static void put_one(dgm_buf *b, unsigned number, const pb_message *m, const yyjs
     end_message(b, at);
 }
 
-/* false: none of its arms has that type. */
+/* false: the union has no arm of that type. */
 static bool put_arm(dgm_buf *b, const pb_message *m, const yyjson_val *v)
 {
     const yyjson_val *type = dgm_json_get(v, DGM_STR("type"));

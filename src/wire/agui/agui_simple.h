@@ -1,5 +1,5 @@
 /*
- * wire/agui/agui_simple.h - document 000's spelling of its events, `ag-ui-simple`.
+ * wire/agui/agui_simple.h - the simple dialect of AG-UI events, `ag-ui-simple` (document 000).
  *
  * The three bodies it shows are written exactly so; the other types have the official camelCase members.
  * No official client understands it: it is spoken only where it is asked for by name.

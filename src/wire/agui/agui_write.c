@@ -1,5 +1,5 @@
 /*
- * wire/agui/agui_write.c - events to bytes, and what peers from before 1.0 must be spared.
+ * wire/agui/agui_write.c - encodes events; leaves out what older peers (before 1.0) reject.
  */
 #include "wire/agui/agui_int.h"
 
@@ -15,7 +15,7 @@ static bool says_nothing(const E *e)
     }
 }
 
-/* ---- peers from before 1.0 ------------------------------------------------------------------------------- */
+/* ---- older peers, before 1.0 ----------------------------------------------------------------------------- */
 
 static dgm_str text_of_parts(dgm_arena *a, const dgm_canon_parts *parts)
 {

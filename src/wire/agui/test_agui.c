@@ -175,7 +175,7 @@ static void every_event_comes_back(void **state)
     }
 }
 
-/* ---- peers from before 1.0 ---------------------------------------------------------------------------- */
+/* ---- older peers, before 1.0 -------------------------------------------------------------------------- */
 
 /* clang-format off */
 static const struct row old_rows[] = {
@@ -283,7 +283,7 @@ static void lists_keep_to_their_limit(void **state)
     dgm_buf_done(&b);
 }
 
-static void an_unknown_event_is_told(void **state)
+static void an_unknown_event_is_reported(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_canon_event e = {0};
@@ -335,4 +335,4 @@ static void requests_of_all_ages_are_read(void **state)
 DGM_TEST_MAIN(dgm_test_holds(every_event_comes_back, "R000-01"),
               dgm_test_holds(older_peers_are_spared_what_is_new, "R000-18"),
               dgm_test(what_is_wrong_is_named), dgm_test(lists_keep_to_their_limit),
-              dgm_test(an_unknown_event_is_told), dgm_test(requests_of_all_ages_are_read))
+              dgm_test(an_unknown_event_is_reported), dgm_test(requests_of_all_ages_are_read))

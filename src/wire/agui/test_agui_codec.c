@@ -1,4 +1,4 @@
-/* test_agui_codec.c - both spellings through canonical events: each into the other and into itself. */
+/* test_agui_codec.c - both dialects through canonical events: each to the other and to itself. */
 #include "base/limits.h"
 #include "support/check.h"
 #include "wire/agui/agui_codec.h"
@@ -162,7 +162,7 @@ static dgm_code add_line(void *arg, dgm_str name, dgm_str payload)
     return DGM_OK;
 }
 
-static void messages_and_requests_are_told_and_come_back(void **state)
+static void messages_and_requests_survive_a_round_trip(void **state)
 {
     static const char request[] =
         "{\"threadId\":\"t\",\"runId\":\"r\",\"protocolVersion\":\"1.0\",\"state\":{},\"messages\":"
@@ -277,7 +277,7 @@ static void peers_from_before_have_a_format(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(peers_from_before_have_a_format),
-              dgm_test(messages_and_requests_are_told_and_come_back),
+              dgm_test(messages_and_requests_survive_a_round_trip),
               dgm_test(lists_of_messages_have_a_limit), dgm_test(the_official_wire_comes_back),
               dgm_test_holds(official_to_simple_and_back, "R000-05"),
               dgm_test_holds(the_documents_three_examples, "R000-24 R000-25 R000-26"),

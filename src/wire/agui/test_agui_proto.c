@@ -242,7 +242,7 @@ static dgm_code put_read(void *arg, dgm_str name, dgm_str payload)
     return DGM_OK;
 }
 
-/* Both spellings of a story are the same values. */
+/* JSON and protobuf of the same events decode to the same values. */
 static void random_stories_are_the_same_in_both(void **state)
 {
     (void)state;

@@ -1,10 +1,10 @@
 /*
  * wire/aisdk/aisdk.h - the AI SDK's UI: the message stream that useChat reads, UI messages, its requests.
  *
- * A stream tells of one message of the assistant. Text parts only grow: where a text turns out to be another
- * than was streamed, it follows as another part, and the last text part is the one that counts; it says so in
- * its providerMetadata, {"dragoman":{"instead":true}}. A UI message holds what other formats have as several:
- * reasoning, calls with their results, the text behind them, in steps.
+ * A stream is one message of the assistant. Text parts only grow: if the final text differs from the streamed
+ * one, it is sent as another part with providerMetadata {"dragoman":{"instead":true}}, and the last text part
+ * counts. One UI message contains what other formats send as several messages: reasoning, calls with their
+ * results and the text after them, in steps.
  */
 #pragma once
 

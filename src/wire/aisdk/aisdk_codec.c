@@ -1,4 +1,4 @@
-/* wire/aisdk/aisdk_codec.c - the codec: how the format is told, what gets lost. */
+/* wire/aisdk/aisdk_codec.c - the codec: detection of the format, losses. */
 #include "wire/aisdk/aisdk_int.h"
 
 static bool is_request(const yyjson_val *v)

@@ -213,7 +213,7 @@ static void feed(E *e, const dgm_canon_event *event)
 {
     switch ((int)event->kind) {
     case DGM_CANON_TEXT_MESSAGE_START:
-        if (is_answer(event)) /* what others said is not in this message */
+        if (is_answer(event)) /* texts of other roles are not part of this message */
             start_text(e, event, false);
         break;
     case DGM_CANON_REASONING_MESSAGE_START: start_text(e, event, true); break;

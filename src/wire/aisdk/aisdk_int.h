@@ -18,7 +18,7 @@ extern const char dgm_aisdk_name[]; /* "ai-sdk" */
 #define AISDK_INSTEAD "{\"dragoman\":{\"instead\":true}}"
 #define AISDK_A2A_STATUS "a2a-status" /* the type of such an activity */
 
-/* Does its providerMetadata say that it stands instead of the text before? */
+/* Does its providerMetadata mark it as the replacement of the text before? */
 bool dgm_aisdk_is_instead(const yyjson_val *part);
 /* "search" of "tool-search"; absent when the type names no tool. */
 dgm_str dgm_aisdk_tool_of(dgm_str type);
@@ -28,7 +28,7 @@ dgm_str dgm_aisdk_tool_of(dgm_str type);
 void dgm_aisdk_put_member(dgm_buf *b, const char *quoted_key, dgm_str value); /* ,"key":"value" */
 /* {"type":"file","mediaType":...,"url":...}; false: a handle that only its provider understands. */
 bool dgm_aisdk_put_file(dgm_buf *b, const dgm_canon_part *p);
-/* Arguments as a value: the text if it is JSON, {} for none; false: it is no JSON, nothing is written. */
+/* Arguments as a value: the text if it is JSON, {} if it is empty; false: invalid JSON, nothing is written. */
 bool dgm_aisdk_put_input(dgm_buf *b, dgm_arena *scratch, dgm_str arguments);
 /* A result: the value it was made of, else its text or parts. */
 void dgm_aisdk_put_output(dgm_buf *b, const dgm_canon_content *content, const dgm_json *value);
@@ -72,7 +72,7 @@ struct aisdk_call {
     bool told;    /* that its input is complete */
 };
 
-/* A text or reasoning that is open. Its id on the wire is the event's, and more where it stands instead. */
+/* A text or reasoning that is open. Its id on the wire is the event's, with a suffix if it is a replacement. */
 struct aisdk_open {
     dgm_buf wire_id;
     size_t id_n;
@@ -106,14 +106,14 @@ void dgm_aisdk_encoder_free(void *encoder);
 /* One chunk: begin, members, send. */
 void dgm_aisdk_begin(struct aisdk_encoder *e, const char *type);
 void dgm_aisdk_send(struct aisdk_encoder *e);
-/* A model call ends where a result was given and something else is said. */
+/* Starts the next step: a model call ends when text follows a tool result. */
 void dgm_aisdk_next_step(struct aisdk_encoder *e);
 
 void dgm_aisdk_start_call(struct aisdk_encoder *e, const dgm_canon_event *event);
 void dgm_aisdk_add_arguments(struct aisdk_encoder *e, const dgm_canon_event *event);
 void dgm_aisdk_end_call(struct aisdk_encoder *e, const dgm_canon_event *event);
 void dgm_aisdk_result(struct aisdk_encoder *e, const dgm_canon_event *event);
-/* The run is over: calls nobody answered are complete too; pending: those the caller is to run. */
+/* The run is over: calls without a result are closed too; pending: the calls that the client must run. */
 void dgm_aisdk_close_calls(struct aisdk_encoder *e, const dgm_strs *pending);
 
 void dgm_aisdk_activity(struct aisdk_encoder *e, const dgm_canon_event *event);

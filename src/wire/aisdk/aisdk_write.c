@@ -1,8 +1,8 @@
 /*
  * wire/aisdk/aisdk_write.c - canonical messages as UI messages.
  *
- * What the assistant says, thinks, calls and gets back between two messages of others is one UI message.
- * Results stand on the part of their call, wherever they come in the list.
+ * All texts, reasoning, calls and results of the assistant between two messages of other roles are one UI message.
+ * A result is written into the part of its call, no matter where it is in the list.
  */
 #include "base/limits.h"
 #include "wire/aisdk/aisdk_int.h"
@@ -12,7 +12,7 @@ struct writing {
     dgm_buf out;
     dgm_arena *scratch;
     dgm_map results; /* tool call id -> its first result that is not written yet */
-    size_t *next;    /* of a result: the next one with the same id; 0: there is none */
+    size_t *next;    /* of a result: the next one with the same id; 0: the last one */
     size_t *call_of; /* of a result: the message that made the call */
     dgm_map calls;   /* ids of calls: a result without one has a part of its own */
     dgm_frame_sink sink;
@@ -162,7 +162,7 @@ static void put_message(struct writing *w, const dgm_canon_message *m)
         dgm_aisdk_put_activity(&w->out, m->id, m->activity_type, m->content.object);
         break;
     case DGM_CANON_TOOL:
-        if (!dgm_map_get(&w->calls, m->tool_call_id)) /* nobody has asked for it here */
+        if (!dgm_map_get(&w->calls, m->tool_call_id)) /* a result without a call in this list */
             put_call(w, m->tool_call_id, m->name.n ? m->name : DGM_STR("unknown"), (dgm_str){0}, m);
         break;
     case DGM_CANON_ASSISTANT: put_said(w, m); break;

@@ -77,7 +77,7 @@ static void odd_parts(void **state)
         "{\"id\":\"e\",\"role\":\"assistant\",\"parts\":[]}]",
         " {assistant a 1=f({\"a\")} {user u \"old\"} {assistant b \"See\\nhttps://x\"}"
         " {assistant e \"\"}");
-    /* the last text part counts where it says so, in its step or before */
+    /* a text part marked as a replacement replaces the texts of its step or of earlier steps */
     check_read(
         "{\"id\":\"a\",\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"text\":"
         "\"Hullo\"},{\"type\":\"text\",\"text\":\"Hello\",\"providerMetadata\":{\"dragoman\":"

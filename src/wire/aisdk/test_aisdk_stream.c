@@ -236,7 +236,7 @@ static void dump_story(dgm_buf *b, const dgm_canon_fold *fold)
         if (m->role == DGM_CANON_REASONING)
             dump_text(b, m->content.text);
     }
-    /* whose calls they are is not told there */
+    /* the stream does not name the message that a call belongs to */
     for (size_t i = 0; i < all.n; i++) {
         const dgm_canon_message *m = &all.at[i];
         for (size_t k = 0; k < m->tool_calls.n; k++) {

@@ -3,10 +3,10 @@
  *
  *   UNKNOWN ──► SSE                                           dgm_sse does the work
  *      └──► JSON: BETWEEN ──► IN_VALUE ──┬──► BETWEEN         in a stream
- *                                        └──► HOLDING         the first value: does it stand alone?
+ *                                        └──► HOLDING         the first value: is it the only one?
  *
- * A value that lies in one read is given out where it stands; only what the end of a read cuts is
- * copied to `hold`.
+ * A value that is complete in one read is returned as a slice of the caller's bytes; only a value that the
+ * end of a read splits is copied to `hold`.
  */
 #include "base/err.h"
 #include "frames_int.h"
@@ -60,7 +60,7 @@ void dgm_frames_place(const dgm_frames_item *item, dgm_err *err)
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-/* May the value be n bytes long? One that may yet stand alone has the larger limit. */
+/* May the value be n bytes long? A value that may be the only one has the larger limit. */
 static bool fits(const dgm_frames *f, size_t n)
 {
     return n <= (f->kind == DGM_FRAMES_JSON ? DGM_MAX_OBJECT_BYTES : DGM_MAX_RECORD_BYTES);

@@ -27,7 +27,7 @@ typedef struct dgm_frames_item {
     dgm_str text;      /* p == NULL: no text yet */
     bool alone;        /* it is the whole input; false: an element of a stream */
     bool guess;        /* a whole line, taken for one value: see dgm_frames_retry */
-    bool done;         /* the `[DONE]` that closes OpenAI's streams: text says so, and is no JSON */
+    bool done;         /* the `[DONE]` that ends OpenAI's streams; text is "[DONE]", not JSON */
     dgm_str sse_id;    /* p == NULL: none */
     dgm_str sse_event; /* p == NULL: none */
     size_t line;       /* 1-based: where text starts in the input */
@@ -35,7 +35,7 @@ typedef struct dgm_frames_item {
     size_t margin;     /* bytes of the input before each further line of text (`data: `) */
 } dgm_frames_item;
 
-/* Where the scanner stands in one JSON value; zero at its start. */
+/* The state of the scanner within one JSON value; all zero at its start. */
 typedef struct dgm_frames_scan {
     size_t depth;
     bool in_string, escaped;
@@ -52,7 +52,7 @@ typedef struct dgm_frames {
     bool stream_at_once, ended, failed;
     bool
         is_all; /* what is fed is the whole input: set it before, and a value alone needs no copy */
-    /* JSON: the value being read, and the first one while it is not known if it stands alone */
+    /* JSON: the value being read, and the first one while it is not known whether it is the only one */
     enum { DGM_FRAMES_BETWEEN, DGM_FRAMES_IN_VALUE, DGM_FRAMES_HOLDING } state;
     enum { DGM_FRAMES_BRACKETS, DGM_FRAMES_STRING, DGM_FRAMES_WORD } shape;
     dgm_frames_scan scan;
@@ -78,17 +78,17 @@ void dgm_frames_feed(dgm_frames *f, const char *bytes, size_t n);
 void dgm_frames_end(dgm_frames *f);
 
 /*
- * The next text, borrowed until the next call; text.p == NULL when there is none yet. An empty input
- * has none at all. DGM_TOO_LARGE: a value alone over object_bytes, one of a stream over
- * record_bytes, or what dgm_sse_next says; found before more than that is held in memory; err says
- * in which line the value starts. That is final: every further call gives the same.
+ * The next text, borrowed until the next call; text.p == NULL: more input is needed. An empty input
+ * has no text. DGM_TOO_LARGE: a single value over object_bytes, a value of a stream over
+ * record_bytes, or an error of dgm_sse_next(); reported before more than that is held in memory; err has
+ * the line in which the value starts. It is final: every further call returns the same error.
  */
 dgm_code dgm_frames_next(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *err);
 
 /*
- * In a stream a line from `{` to `}` is most likely one value, and the parser finds out anyway: such
- * a line is given out as a guess, without looking for the value's end. When it does not parse, say
- * so here before anything else; next then gives what really stands there, and no guess.
+ * In a stream a line from `{` to `}` is most likely one value, and the parser checks it anyway: such
+ * a line is returned as a guess, without a scan for the end of the value. If it does not parse, call
+ * this before any other function; dgm_frames_next() then scans the line and returns its values.
  */
 void dgm_frames_retry(dgm_frames *f);
 

@@ -54,7 +54,7 @@ static dgm_code feed(dgm_frames *f, const char *p, size_t n, dgm_buf *out)
 struct how {
     size_t first, step; /* one read of `first` bytes, then reads of `step`; 0: random ones */
     bool at_once;
-    bool end_early; /* the end is told before the last bytes are read */
+    bool end_early; /* dgm_frames_end() is called before the last bytes are read */
 };
 
 static dgm_buf items_in(dgm_str text, struct how how)
@@ -108,7 +108,7 @@ static void check_items_of(dgm_str text, bool at_once, const char *want)
 
 /* ---- JSON -------------------------------------------------------------------------------------- */
 
-static void a_single_value_stands_alone(void **state)
+static void a_single_value_is_alone(void **state)
 {
     (void)state;
     check_items("{\"a\":1}", "1:1= {\"a\":1}|");
@@ -168,7 +168,7 @@ static void a_byte_order_mark_is_skipped(void **state)
     check_items("\xef", "1:1= \xef|");
 }
 
-static void what_is_no_json_is_handed_over_as_it_is(void **state)
+static void invalid_json_is_returned_unchanged(void **state)
 {
     (void)state;
     check_items("hello", "1:1= hello|");
@@ -290,7 +290,7 @@ static void a_line_of_a_stream_is_guessed_to_be_a_value(void **state)
 
 /* ---- events -------------------------------------------------------------------------------------- */
 
-static void events_are_told_by_their_first_field(void **state)
+static void sse_is_detected_from_its_first_field(void **state)
 {
     (void)state;
     check_items("data: {}\n\n", "1:7 {}|");
@@ -421,7 +421,7 @@ static void a_value_in_a_stream_may_be_as_large_as_record_bytes(void **state)
     check_ends(
         long_text("{}\n{\"a\":\"", DGM_MAX_RECORD_BYTES + 2, "\"}"), false,
         "1:1 {}|error at 2:1: a JSON value in a stream is longer than the limit record_bytes");
-    /* the first: it may be large as long as it may stand alone */
+    /* the first value has the larger limit as long as it may be the only one */
     check_ends(long_text("{\"a\":\"", DGM_MAX_RECORD_BYTES - 2, "\"}\n{}"), false, "|2:1 {}|");
     check_ends(long_text("{\"a\":\"", DGM_MAX_RECORD_BYTES - 1, "\"}\n"), false, "xxx\"}|");
     check_ends(long_text("{\"a\":\"", DGM_MAX_RECORD_BYTES - 1, "\"}\n{}"), false,
@@ -587,22 +587,24 @@ static void random_input_gives_the_same_in_any_pieces(void **state)
     }
 }
 
-DGM_TEST_MAIN(
-    dgm_test(a_single_value_stands_alone), dgm_test(an_empty_input_has_no_text),
-    dgm_test(a_second_value_makes_a_stream), dgm_test(strings_hide_brackets_and_quotes),
-    dgm_test(text_sequences_are_streams), dgm_test(a_byte_order_mark_is_skipped),
-    dgm_test(what_is_no_json_is_handed_over_as_it_is), dgm_test(nuls_and_bad_bytes_are_bytes),
-    dgm_test(a_cut_value_is_handed_over_at_the_end),
-    dgm_test(a_line_end_in_a_string_ends_the_value), dgm_test(a_stream_at_once_holds_nothing_back),
-    dgm_test(a_value_in_one_read_is_not_copied),
-    dgm_test(a_line_of_a_stream_is_guessed_to_be_a_value),
-    dgm_test(many_values_in_one_line_cost_no_more_than_its_length),
-    dgm_test(events_are_told_by_their_first_field), dgm_test(done_is_a_mark_and_no_value),
-    dgm_test(events_of_blanks_are_skipped), dgm_test(the_stream_of_the_reference_comes_out),
-    dgm_test(what_an_input_is_can_be_asked), dgm_test(errors_are_placed_in_the_input),
-    dgm_test(a_value_alone_may_be_as_large_as_object_bytes),
-    dgm_test(a_value_in_a_stream_may_be_as_large_as_record_bytes),
-    dgm_test(an_event_may_be_as_large_as_record_bytes), dgm_test(memory_is_bound_by_the_limit),
-    dgm_test(a_large_value_does_not_stay_in_memory),
-    dgm_test(the_fast_scanners_agree_with_the_plain_one),
-    dgm_test(random_input_gives_the_same_in_any_pieces))
+DGM_TEST_MAIN(dgm_test(a_single_value_is_alone), dgm_test(an_empty_input_has_no_text),
+              dgm_test(a_second_value_makes_a_stream), dgm_test(strings_hide_brackets_and_quotes),
+              dgm_test(text_sequences_are_streams), dgm_test(a_byte_order_mark_is_skipped),
+              dgm_test(invalid_json_is_returned_unchanged), dgm_test(nuls_and_bad_bytes_are_bytes),
+              dgm_test(a_cut_value_is_handed_over_at_the_end),
+              dgm_test(a_line_end_in_a_string_ends_the_value),
+              dgm_test(a_stream_at_once_holds_nothing_back),
+              dgm_test(a_value_in_one_read_is_not_copied),
+              dgm_test(a_line_of_a_stream_is_guessed_to_be_a_value),
+              dgm_test(many_values_in_one_line_cost_no_more_than_its_length),
+              dgm_test(sse_is_detected_from_its_first_field), dgm_test(done_is_a_mark_and_no_value),
+              dgm_test(events_of_blanks_are_skipped),
+              dgm_test(the_stream_of_the_reference_comes_out),
+              dgm_test(what_an_input_is_can_be_asked), dgm_test(errors_are_placed_in_the_input),
+              dgm_test(a_value_alone_may_be_as_large_as_object_bytes),
+              dgm_test(a_value_in_a_stream_may_be_as_large_as_record_bytes),
+              dgm_test(an_event_may_be_as_large_as_record_bytes),
+              dgm_test(memory_is_bound_by_the_limit),
+              dgm_test(a_large_value_does_not_stay_in_memory),
+              dgm_test(the_fast_scanners_agree_with_the_plain_one),
+              dgm_test(random_input_gives_the_same_in_any_pieces))

@@ -6,7 +6,7 @@
  * OpenAI's shape and content as text or blocks. Written as messages_to_dict does.
  *
  * A stream is one of chunks (AIMessageChunk) and whole messages. The text of a whole message with
- * the id of chunks stands instead of theirs.
+ * the id of earlier chunks replaces their text.
  */
 #pragma once
 

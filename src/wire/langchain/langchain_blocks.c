@@ -1,8 +1,8 @@
 /*
  * wire/langchain/langchain_blocks.c - content: text, or blocks of many kinds.
  *
- * Known are LangChain's standard blocks in Python's and JavaScript's spelling, the data blocks they had before,
- * and what providers' own messages mostly hold. Others are left out and counted.
+ * Supported: LangChain's standard blocks with the member names of Python and of JavaScript, the older data blocks,
+ * and the usual blocks of providers. Other blocks are left out and counted.
  */
 #include "base/limits.h"
 #include "base/list.h"

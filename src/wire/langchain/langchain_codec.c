@@ -1,4 +1,4 @@
-/* wire/langchain/langchain_codec.c - the codec: how the format is told, what gets lost. */
+/* wire/langchain/langchain_codec.c - the codec: detection of the format, losses. */
 #include "wire/langchain/langchain_int.h"
 
 static int recognise(const yyjson_val *v, dgm_form *ret_form)

@@ -1,10 +1,10 @@
 /*
  * wire/langchain/langchain_decode.c - chunks and whole messages of a stream as canonical events.
  *
- * Chunks of one message have its id, or the placeholder of a run until the provider has told one; LangGraph
- * tells their node, too. Those of several may come interleaved: a text is closed when another message speaks,
- * and goes on later. Their
- * tool_calls are guesses at half of the arguments: only tool_call_chunks count.
+ * Chunks of one message have its id, or a placeholder for the run until the provider has sent the id; LangGraph
+ * also sends their node. Chunks of several messages may be interleaved: a text is closed when a chunk of another
+ * message arrives, and continues later. tool_calls of a chunk are parsed from incomplete arguments, so only
+ * tool_call_chunks are read.
  */
 #include "wire/langchain/langchain_decode.h"
 #include "base/list.h"
@@ -201,7 +201,7 @@ static void feed_chunk(lc_decoder *d, const lc_opened *o, dgm_str node)
 
 /* ---- whole messages -------------------------------------------------------------------------------------------------- */
 
-/* Of a message that chunks have told: what they have not. A text that is another goes by another id. */
+/* Emits the parts of a complete message that its chunks did not contain. A different text gets another id. */
 static void reconcile(lc_decoder *d, dgm_canon_message *m)
 {
     size_t *at = dgm_map_get(&d->texts, m->id);

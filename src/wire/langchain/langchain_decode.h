@@ -6,12 +6,12 @@
 
 struct lc_call {
     dgm_str id;
-    size_t owner; /* said */
+    size_t owner; /* index in texts */
     int64_t index;
     bool open, answered;
 };
 
-/* What chunks have said under an id. */
+/* The text that chunks with one id have sent. */
 struct lc_said {
     dgm_str id;
     dgm_str placeholder; /* that of its run, once there was one */
@@ -36,7 +36,7 @@ typedef struct lc_decoder {
     size_t n_said, cap_said;
     struct lc_call *calls;
     size_t n_calls, cap_calls, first_open; /* before it none is */
-    dgm_map texts, by_id, by_node;         /* said, calls, the last said of a node */
+    dgm_map texts, by_id, by_node;         /* texts by id, calls by id, the last text of a node */
     dgm_canon_usage usage;
     dgm_str error, error_code;
     dgm_canon_interrupts interrupts;

@@ -8,7 +8,7 @@ static void add_interrupt(lc_decoder *d, dgm_str id, dgm_str question)
     dgm_canon_interrupts *list = &d->interrupts;
     for (size_t i = 0; i < list->n; i++) {
         if (dgm_str_eq(list->at[i].id, id))
-            return; /* updates and values tell the same */
+            return; /* the modes updates and values repeat the same message */
     }
     list->at = dgm_list_grow(d->arena, list->at, list->n, sizeof *list->at);
     list->at[list->n++] =

@@ -1,9 +1,9 @@
 /*
  * wire/langchain/langchain_encode.c - canonical events as a stream of chunks and messages.
  *
- * Text and calls of the assistant are chunks with the id of their message, the last of which says that it is;
- * what others say, and results, are whole messages. How the run ended stands in the response_metadata of a
- * last chunk.
+ * Text and calls of the assistant are chunks with the id of their message; the last one is marked as the last.
+ * Texts of other roles and results are complete messages. The response_metadata of the last chunk has the
+ * outcome of the run.
  */
 #include "base/limits.h"
 #include "base/list.h"
@@ -15,7 +15,7 @@
 struct open {
     dgm_buf id;
     unsigned n_calls;
-    bool text; /* is being said */
+    bool text; /* its text is open */
     size_t calls_open;
 };
 
@@ -36,7 +36,7 @@ struct encoder {
     struct call *calls;
     size_t n_calls, cap_calls;
     dgm_map by_id;
-    dgm_canon_role role; /* of a text that is not the assistant's, while it is said */
+    dgm_canon_role role; /* of the open text, if it is not the assistant's */
     dgm_buf run_id;
     bool started, over, fragment;
 };
@@ -184,7 +184,7 @@ static void start_text(E *e, const dgm_canon_event *event)
         open_message(e, event->text.message_id)->text = true;
 }
 
-/* What others say is mostly told at once. */
+/* Texts of other roles are collected and written as one message. */
 static void others_text(E *e, const dgm_canon_event *event)
 {
     const char *type = chunk_type(e->role);
@@ -234,7 +234,7 @@ static void add_reasoning(E *e, const dgm_canon_event *event)
     send_chunk(e);
 }
 
-/* Chunks cannot be taken back: a whole message of the same id stands instead of them. */
+/* Chunks cannot be revoked: a complete message with the same id replaces their text. */
 static void instead(E *e, const dgm_canon_event *event)
 {
     for (size_t i = 0; event->snapshot.changed.n && i < event->snapshot.messages.n; i++) {
@@ -308,7 +308,7 @@ static void result(E *e, const dgm_canon_event *event)
                            .tool_call_id = event->result.tool_call_id,
                            .content = event->result.content,
                            .error = failed ? DGM_STR("") : (dgm_str){0}};
-    end_call(e, event->result.tool_call_id); /* arguments that come later are nobody's */
+    end_call(e, event->result.tool_call_id); /* later arguments are ignored */
     close_idle(e, (dgm_str){0});
     dgm_buf_clear(&e->out);
     dgm_lc_put_message(&e->out, e->scratch, &m, NULL);

@@ -3,7 +3,7 @@
  *
  * By the modes that were asked for, an element is the payload, [mode, payload], [namespace, payload] or
  * [namespace, mode, payload]; of Python's second version {"type": mode, "ns": namespace, "data": payload}. The
- * payload of the mode `messages` is a pair: the message, and what is known of the node that said it.
+ * payload of the mode `messages` is a pair: the message, and metadata of the node that sent it.
  */
 #include "wire/langchain/langchain_int.h"
 
@@ -33,7 +33,7 @@ static bool is_namespace(yyjson_val *v)
     return true;
 }
 
-/* What LangGraph knows of a node: members of others would make it somebody else's object. */
+/* Is it LangGraph's metadata of a node? Any other member means that the object is something else. */
 static bool is_metadata(yyjson_val *v)
 {
     yyjson_val *key, *value;

@@ -31,7 +31,7 @@ typedef struct lc_opened {
 /* "lc_run--...", "run-...": LangChain's own, until the provider's comes. */
 bool dgm_lc_is_placeholder(dgm_str id);
 
-/* false: none of LangChain's forms. */
+/* false: not a form of LangChain. */
 bool dgm_lc_open(const yyjson_val *v, lc_opened *ret);
 
 /* ---- LangGraph ------------------------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ bool dgm_lc_open(const yyjson_val *v, lc_opened *ret);
 typedef struct lc_element {
     yyjson_val *message; /* NULL: of another mode than `messages` */
     yyjson_val *metadata;
-    yyjson_val *interrupts; /* a list of {id, value}; NULL: there are none */
+    yyjson_val *interrupts; /* a list of {id, value}; NULL: no interrupts */
     bool in_data;           /* the pair is the member data */
     size_t in_array;        /* or this one of an array; 0: it is the value itself */
 } lc_element;
@@ -61,7 +61,7 @@ dgm_code dgm_lc_read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at, lc_
 dgm_canon_content dgm_lc_content_of(dgm_arena *a, const lc_content *c);
 /* An assistant has only text: files become links. */
 dgm_str dgm_lc_answer_of(dgm_arena *a, const lc_content *c);
-/* "text", or [blocks]; reasoning stands first. */
+/* "text", or [blocks]; reasoning is the first block. */
 void dgm_lc_put_content(dgm_buf *b, const dgm_canon_content *c, const dgm_strs *reasoning);
 
 /* ---- messages ----------------------------------------------------------------------------------------------- */

@@ -54,7 +54,7 @@ static dgm_code read_call(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_ca
                         "missing: the name of the tool");
     if (!id.n && !r->mint)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "id"),
-                        "missing: the result could not be told from others");
+                        "missing: the result of this call could not be assigned to it");
     calls->at = dgm_list_grow(r->arena, calls->at, calls->n, sizeof *calls->at);
     calls->at[calls->n++] = (dgm_canon_call){
         .id = id.n ? id : dgm_mint_id(r->mint, r->arena),
@@ -110,7 +110,7 @@ static dgm_canon_message *add(dgm_reader *r, dgm_canon_messages *list, dgm_canon
     return m;
 }
 
-/* What it thought comes before what it said. */
+/* Reasoning comes before the text. */
 static void add_reasoning(dgm_reader *r, dgm_canon_messages *list, const lc_content *content,
                           const yyjson_val *data, dgm_str id)
 {

@@ -109,7 +109,7 @@ static void langgraphs_stream_is_read_once(void **state)
                  "TEXT_MESSAGE_END msg_1-2\n");
 }
 
-static void ends_are_told(void **state)
+static void the_outcome_of_a_run_is_decoded(void **state)
 {
     struct dump dump;
     dgm_stream_params params = {0};
@@ -141,7 +141,7 @@ static void ends_are_told(void **state)
     }
 }
 
-static void a_text_that_differs_is_told_whole(void **state)
+static void a_text_that_differs_is_emitted_completely(void **state)
 {
     dgm_stream_params params = {0};
     dgm_records_params from = {0};
@@ -230,5 +230,6 @@ static void random_stories_come_back(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(a_run_is_chunks_and_results), dgm_test(and_back),
-              dgm_test(langgraphs_stream_is_read_once), dgm_test(ends_are_told),
-              dgm_test(a_text_that_differs_is_told_whole), dgm_test(random_stories_come_back))
+              dgm_test(langgraphs_stream_is_read_once), dgm_test(the_outcome_of_a_run_is_decoded),
+              dgm_test(a_text_that_differs_is_emitted_completely),
+              dgm_test(random_stories_come_back))

@@ -23,7 +23,7 @@ typedef struct dgm_sse_event {
     size_t column; /* 1-based, in bytes: where in that line */
 } dgm_sse_event;
 
-/* What a field has said so far; a short text that is always copied. */
+/* The value of a field so far; a short text that is always copied. */
 typedef struct dgm_sse_name {
     bool set;
     size_t n;
@@ -37,7 +37,7 @@ typedef struct dgm_sse {
     const char *in;
     size_t n, pos, lf, cr;
     /* The event so far. Its data is borrowed from `in`, or held: then it is the front of hold.
-     * Behind it, or alone in hold, stands the line that the end of a read has cut. */
+     * The line that the end of a read has split follows it in hold, or is alone there. */
     bool has_data, held, given;
     dgm_str data;
     dgm_buf hold;
@@ -47,7 +47,7 @@ typedef struct dgm_sse {
     bool skip_lf; /* a CR ended the last line: an LF right behind it belongs to it */
     bool ended;
     const dgm_sse_fault *fault;
-    int64_t retry_ms; /* the last `retry:`; -1: there was none */
+    int64_t retry_ms; /* the last `retry:`; -1: not sent */
 } dgm_sse;
 
 void dgm_sse_init(dgm_sse *s);
@@ -59,7 +59,7 @@ void dgm_sse_feed(dgm_sse *s, const char *bytes, size_t n);
 void dgm_sse_end(dgm_sse *s);
 
 /*
- * The next event, borrowed until the next call; data.p == NULL when there is none yet.
+ * The next event, borrowed until the next call; data.p == NULL: more input is needed.
  * DGM_TOO_LARGE: a line over sse_line_bytes, data over record_bytes, a name over id_bytes; err says
  * in which line. That is final: every further call gives the same.
  */
@@ -67,7 +67,7 @@ dgm_code dgm_sse_next(dgm_sse *s, dgm_sse_event *ret_event, dgm_err *err);
 
 /* ---- writing ----------------------------------------------------------------------------------- */
 
-/* One event. id and event may be absent, and are left out if they cannot stand in one line. Line
+/* One event. id and event may be absent, and are left out if they contain a line break. Line
  * ends in data, of any kind, start another `data:` line and reach the reader as LF. */
 void dgm_sse_put(dgm_buf *b, dgm_str id, dgm_str event, dgm_str data);
 

@@ -1,8 +1,8 @@
 /*
  * wire/sse/sse_read.c - bytes to events.
  *
- * Whole lines are read where they stand in the caller's bytes. Only what the end of a read cuts is
- * copied: the data so far and the cut line, one behind the other in `hold`. Each byte is looked at
+ * Complete lines are read in place, from the caller's bytes. Only an event that the end of a read splits is
+ * copied: the data so far and the incomplete line, one after the other in `hold`. Each byte is read
  * a fixed number of times, whatever the sizes of reads, lines and events.
  */
 #include "base/err.h"
@@ -85,7 +85,7 @@ static bool hold_cut_line(dgm_sse *s, const char *p, size_t n)
     return true;
 }
 
-/* The start of the input: true when it is over, that is, a mark was skipped or there is none. */
+/* Skips a byte order mark at the start of the input: true when that is decided. */
 static bool skip_bom(dgm_sse *s)
 {
     while (s->bom < BOM_BYTES && s->pos < s->n && s->in[s->pos] == BOM[s->bom]) {

@@ -449,7 +449,7 @@ static void what_is_written_reads_back(void **state)
     dgm_buf_done(&b);
 }
 
-/* Some readers take them for line ends: wherever they stand, they are written as escapes. */
+/* Some readers treat them as line ends, so they are always written as escapes. */
 static void unusual_line_ends_are_escaped(void **state)
 {
     static const struct {

@@ -67,7 +67,7 @@ def texts():
         for to, theirs in (("a2a-1.0", plain.to_10), ("openai-chat", plain.to_chat)):
             if json.loads(dragoman.convert(text, "a2a-0.3", to)) != json.loads(theirs(text)):
                 sys.exit(f"bench: plain.py gives another {to} than dragoman")
-            fresh = iter([given.decode() for _ in range(ROUNDS)])  # a text that nobody has looked at yet
+            fresh = iter([given.decode() for _ in range(ROUNDS)])  # strings that were not read before
             for kind, ours, them in (
                     ("bytes", lambda: dragoman.convert(given, "a2a-0.3", to), lambda: theirs(given).encode()),
                     ("str", lambda: dragoman.convert(next(fresh), "a2a-0.3", to), lambda: theirs(text))):

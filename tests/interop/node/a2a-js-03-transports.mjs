@@ -40,7 +40,7 @@ function restView(value, key = '') {
     if ('protocolVersion' in value) lost.add('iconUrl');
     return Object.fromEntries(Object.entries(value).filter(([k]) => !lost.has(k)).map(([k, v]) => [k, restView(v, k)]));
 }
-/** The same for what it writes, in the REST spelling. */
+/** The same for what it writes, in the REST dialect. */
 function restWritten(value, key = '') {
     if (Array.isArray(value)) return value.map((v) => restWritten(v, key));
     if (value === null || typeof value !== 'object' || ['metadata', 'header'].includes(key)) return value;

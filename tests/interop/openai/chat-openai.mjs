@@ -11,7 +11,7 @@ const ask = (model, more) => client.chat.completions.create(body(model, more));
 
 function check_usage(s, usage) {
     if (s.usage) equal([usage.prompt_tokens, usage.completion_tokens, usage.completion_tokens_details.reasoning_tokens], s.usage, 'the usage');
-    else check(!usage, 'no usage that nobody told');
+    else check(!usage, 'no usage that the agent did not send');
 }
 
 function check_message(s, message, text) {

@@ -26,7 +26,7 @@ HELLO = [{'role': 'user', 'content': 'Hello'}]
 
 
 def streamed(s):
-    """Nobody can take back what was streamed: the final text follows, apart."""
+    """Streamed text cannot be revoked: a different final text follows as a new paragraph."""
     return s['text'] + '\n\n' + s['final'] if 'final' in s else s.get('text', '')
 
 

@@ -50,14 +50,14 @@ for (const stream of [false, true]) {
         check(second.finalOutput.startsWith('You said: again'), second.finalOutput);
     });
 
-    test(`agents: a failure is told${way}`, async () => {
+    test(`agents: a failure is reported${way}`, async () => {
         const error = await failure(answer(new Agent({ name: 'a', model: model('demo') }), 'fail'));
         check(String(error.message).includes('asked to fail'), error);
     });
 
     test(`agents: a handoff from one agent of ours to another${way}`, async () => {
         const hello = new Agent({ name: 'Hello', handoffDescription: 'greets', model: model('hello') });
-        const first = new Agent({ name: 'First', model: model('told'), handoffs: [hello] });
+        const first = new Agent({ name: 'First', model: model('probe'), handoffs: [hello] });
         const result = await answer(first, 'call transfer_to_Hello');
         equal(result.lastAgent.name, 'Hello', 'who answered');
         check(result.finalOutput.startsWith('Hello'), result.finalOutput);

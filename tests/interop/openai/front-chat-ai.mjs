@@ -65,7 +65,7 @@ for (const [who, make] of Object.entries(makers)) {
         equal(second.response.headers['x-a2a-task-id'], first.response.headers['x-a2a-task-id'], 'the task');
     });
 
-    test(`${who}: a failure is told, and runs once`, async () => {
+    test(`${who}: a failure is reported, and the task runs once`, async () => {
         const error = await failure(generateText({ model: make('demo'), prompt: 'fail' }));
         check(APICallError.isInstance(error), error);
         equal([error.statusCode, error.isRetryable, error.message], [424, false, 'the demo was asked to fail'], 'the error');
@@ -80,7 +80,7 @@ for (const [who, make] of Object.entries(makers)) {
 
     test(`${who}: data, where an object is asked for`, async () => {
         const schema = z.object({ city: z.string() }).passthrough();
-        const { output } = await generateText({ model: make('told'), prompt: 'json', output: Output.object({ schema }) });
+        const { output } = await generateText({ model: make('probe'), prompt: 'json', output: Output.object({ schema }) });
         equal(output, { city: 'Oakland' }, 'the object');
     });
 }

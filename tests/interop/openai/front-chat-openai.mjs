@@ -17,7 +17,7 @@ async function chunks(stream) {
 }
 const text = (all) => all.map((c) => c.choices[0]?.delta?.content ?? '').join('');
 
-/** The task, as A2A tells it. */
+/** The task, from A2A. */
 async function task(id) {
     const response = await fetch(`${server.url}/tasks/${id}`, { headers: { 'A2A-Version': '1.0' } });
     return response.json();
@@ -227,7 +227,7 @@ test('openai: every answer names its request', async () => {
     const { response } = await client.chat.completions.create({ model: 'demo', messages: [user('x')] }, { headers: { 'X-Request-Id': 'mine' } }).withResponse();
     equal(response.headers.get('x-request-id'), 'mine', 'the name that the caller gave');
     const crossed = await fetch(`${server.url}/v1/models`, { headers: { Origin: 'http://localhost:3000' } });
-    check(/^req_/.test(crossed.headers.get('x-request-id')) && crossed.headers.get('access-control-allow-origin'), 'beside the headers of others');
+    check(/^req_/.test(crossed.headers.get('x-request-id')) && crossed.headers.get('access-control-allow-origin'), 'in addition to the CORS headers');
 });
 
 test('openai: tokens', async () => {
@@ -241,7 +241,7 @@ test('openai: tokens', async () => {
     equal(mine.model, 'acme/demo', 'the model, behind its tenant');
     const id = /files\/([^/]+)\/content/.exec(mine.choices[0].message.content)[1];
     check((await (await as('secret').files.content(id)).text()).startsWith('month'), 'the owner has the file');
-    equal((await failure(as('other').files.content(id))).status, 404, 'nobody else has');
+    equal((await failure(as('other').files.content(id))).status, 404, 'no other caller has');
     equal((await failure(as('other').chat.completions.create({ model: 'globex/demo', messages: [user('x')] }))).status, 404, 'another tenant');
     await guarded.stop();
 });
@@ -273,7 +273,7 @@ test('openai: agents are models', async () => {
     equal(all.map((m) => m.id), agents.map((a) => a.id), 'the models');
     check(all.every((m) => m.object === 'model' && Number.isInteger(m.created) && m.owned_by), JSON.stringify(all));
     equal((await client.models.retrieve('a2a/hello')).id, 'hello', 'one, by another of its names');
-    check((await failure(client.models.retrieve('nobody'))) instanceof NotFoundError, 'and one that is none');
+    check((await failure(client.models.retrieve('nobody'))) instanceof NotFoundError, 'and an unknown one');
 });
 
 test('openai: an agent at its own address', async () => {

@@ -68,7 +68,7 @@ for (const stream of [false, true]) {
         const second = await go('demo', 'stream', { session });
         check(second.finalOutput.startsWith('An A2A task is a small story'), second.finalOutput);
         const items = await session.getItems();
-        equal(items.filter((i) => i.role === 'user').length, 2, 'what the user said');
+        equal(items.filter((i) => i.role === 'user').length, 2, 'the texts of the user');
         check(items.length >= 4, 'and what was answered');
         await session.popItem();
         equal((await session.getItems()).length, items.length - 1, 'the last one is gone');

@@ -1,4 +1,4 @@
-// The programs of docs/clients/responses.md, run as they stand there; what they print stands below them.
+// The programs of docs/clients/responses.md, run unchanged; their output is compared with the text below them.
 import { run, test } from '../server/node/lib/tap.mjs';
 import { page } from './lib/docs.mjs';
 import { live } from './lib/live.mjs';

@@ -27,7 +27,7 @@ test('openai: a response', async () => {
     check(data.completed_at >= data.created_at, 'it ended after it began');
 });
 
-test('openai: the spelling of the model is repeated', async () => {
+test('openai: the name of the model is returned as it was sent', async () => {
     for (const model of ['demo', 'a2a/demo', 'agent:demo']) equal((await ask('stream', { model })).model, model, 'the model');
 });
 
@@ -184,7 +184,7 @@ test('openai: what is stored can be deleted, what is not cannot be found', async
     equal([next.status, next.code, next.param], [400, 'previous_response_not_found', 'previous_response_id'], 'a chain behind it');
     const kept = await ask('hello', { store: false });
     check(await failure(client.responses.retrieve(kept.id)) instanceof NotFoundError, 'store: false');
-    equal(kept.store, false, 'it says so');
+    equal(kept.store, false, 'store is false in the response');
 });
 
 test('openai: errors as the API has them', async () => {

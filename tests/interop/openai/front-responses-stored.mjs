@@ -100,10 +100,10 @@ test('openai: killed with -9 in the middle: the stream goes on after the restart
     const error = await failure((async () => {
         for await (const event of await client.responses.retrieve(id, { stream: true, starting_after: from })) rest.push(event);
     })());
-    check(/restart|interrupt|crash|server/i.test(error.message), error.message); // what was lost is told as an error
+    check(/restart|interrupt|crash|server/i.test(error.message), error.message); // the loss is reported as an error
     const again = await client.responses.retrieve(id);
     equal([again.status, again.model, again.background], ['failed', 'gate', true], 'the response');
-    check(again.output_text.startsWith('one'), 'what was said before is there');
+    check(again.output_text.startsWith('one'), 'the text before the kill is there');
 });
 
 test('openai: ended before the kill: all of it is as it was', async () => {
@@ -146,7 +146,7 @@ test('openai: items of a conversation are added, found, deleted', async () => {
     equal(left.slice(0, 2).map((i) => i.content[0].text), ['two', 'three'], 'what is left');
     const said = left.find((i) => i.role === 'assistant' && i !== left[0]);
     await client.conversations.items.delete(said.id, { conversation_id: id });
-    equal((await client.conversations.items.list(id)).data.some((i) => i.id === said.id), false, 'what was said is gone from the list, too');
+    equal((await client.conversations.items.list(id)).data.some((i) => i.id === said.id), false, 'the item is deleted from the list, too');
     check(await failure(client.conversations.items.retrieve(said.id, { conversation_id: id })) instanceof NotFoundError, 'and cannot be had');
 });
 

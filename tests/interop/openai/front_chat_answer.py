@@ -1,4 +1,4 @@
-"""What becomes of an agent's events in a chat completion, whole and streamed. One test per rule."""
+"""The conversion of an agent's events to a chat completion, complete and streamed. One test per rule."""
 
 import http.client
 import json
@@ -38,7 +38,7 @@ def answers(*events, **more):
 
 SAID = {
     'a text in one artifact': ([artifact('a', 'Hello', lastChunk=True), DONE], 'Hello'),
-    'a new artifact stands apart': ([artifact('a', 'one', lastChunk=True), artifact('b', 'two', lastChunk=True), DONE], 'one\n\ntwo'),
+    'a new artifact is a new paragraph': ([artifact('a', 'one', lastChunk=True), artifact('b', 'two', lastChunk=True), DONE], 'one\n\ntwo'),
     'append: what is added': ([artifact('a', 'Hel'), artifact('a', 'lo', append=True, lastChunk=True), DONE], 'Hello'),
     'white space counts': ([artifact('a', ' a'), artifact('a', '\n', append=True), artifact('a', ' b ', append=True, lastChunk=True), DONE], ' a\n b '),
     'a replacement that goes on: the rest': ([artifact('a', 'Hel'), artifact('a', 'Hello', lastChunk=True), DONE], 'Hello'),
@@ -58,13 +58,13 @@ for name, (events, want) in SAID.items():
         equal([whole.status, whole.content, streamed.said()], [200, want, want], 'the answer')
 
 
-@test('text: a replacement that is another is told once more, apart; whole it wins')
+@test('text: a different replacement is streamed as a new paragraph; a complete answer contains only the replacement')
 def _():
     whole, streamed = answers(artifact('a', 'Helo'), artifact('a', 'Hello', lastChunk=True), DONE)
     equal([whole.content, streamed.said()], ['Hello', 'Helo\n\nHello'], 'the answer')
 
 
-@test('status: what is said while it works is thought, not answer')
+@test('status: the text of a working status is reasoning, not answer')
 def _():
     whole, streamed = answers(status('WORKING', 'Looking'), status('WORKING', 'Looking it up'), artifact('a', 'Found', lastChunk=True), DONE)
     message = whole.body['choices'][0]['message']
@@ -119,7 +119,7 @@ def _():
     check('credentials' in whole.content and streamed.said() == whole.content, whole.content)
 
 
-@test('failed: 424 task_failed that is not tried again; in a stream an error behind what was said')
+@test('failed: 424 task_failed that is not tried again; in a stream an error after the text')
 def _():
     whole, streamed = answers(artifact('a', 'So far', lastChunk=True), status('FAILED', metadata={'error': 'out of luck'}))
     equal([whole.status, whole.headers['x-should-retry'], whole.headers['x-a2a-task-state']], [424, 'false', 'failed'], 'the status')
@@ -215,7 +215,7 @@ def _():
     equal(len(streamed.said().split('\n\n')), 2, 'the stream')
 
 
-@test('files that are none: 404')
+@test('unknown files: 404')
 def _():
     for id in ['x', 'file-', 'file-abc', 'file-dG9sZAp0CjAKbWFkZQ', '%ff', 'file-' + 'A' * 5000]:
         answer = call(server, 'GET', f'/v1/files/{id}/content')

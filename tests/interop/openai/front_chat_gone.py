@@ -53,16 +53,16 @@ WORDS = 20
 
 @test(f'gone at every chunk of {WORDS} words: canceled')
 def _():
-    ids, before = [], set(states('told'))
+    ids, before = [], set(states('probe'))
     for n in range(WORDS + 2):  # one for the role
-        s = begin(body('told', f'wait {WORDS}'))
+        s = begin(body('probe', f'wait {WORDS}'))
         if n:
             id = read_chunks(s, n).split(b'"task_id":"')[1].split(b'"')[0].decode()
         else:  # it has not read a byte: the task is the one that is new
-            id = until(lambda: next(iter(set(states('told')) - before), None), 'the task begins')
+            id = until(lambda: next(iter(set(states('probe')) - before), None), 'the task begins')
         reset(s)
         ids.append(id)
-    ends = [settled('told', id) for id in ids]
+    ends = [settled('probe', id) for id in ids]
     equal(ends, ['CANCELED'] * len(ids), 'the ends')
 
 
@@ -105,7 +105,7 @@ def _():
 @test('a server that ends tells so, and the stream ends in order')
 def _():
     ending = front(drain_s=1)
-    s = begin(body('told', 'wait 3'), ending)
+    s = begin(body('probe', 'wait 3'), ending)
     got = read_chunks(s, 4)
     equal(ending.stop(60), 0, 'its status')
     while piece := s.recv(4096):

@@ -83,7 +83,7 @@ def _():
     class City(BaseModel):
         city: str
 
-    parsed = client.chat.completions.parse(model='told', messages=[user('json')], response_format=City)
+    parsed = client.chat.completions.parse(model='probe', messages=[user('json')], response_format=City)
     equal(parsed.choices[0].message.parsed, City(city='Oakland'), 'the object')
 
 
@@ -110,7 +110,7 @@ def _():
 
 @test('python: models and files')
 def _():
-    equal([m.id for m in client.models.list()], ['demo', 'steady', 'hello', 'caller', 'gate', 'told'], 'the models')
+    equal([m.id for m in client.models.list()], ['demo', 'steady', 'hello', 'caller', 'gate', 'probe'], 'the models')
     equal(client.models.retrieve('agent:hello').id, 'hello', 'one')
     content = ask('file').choices[0].message.content
     equal(client.files.content(content.split('/v1/files/')[1].split('/')[0]).text[:11], 'month,sales', 'a file')

@@ -1,4 +1,4 @@
-"""What becomes of a chat request: whose agent, which conversation, what the agent is told. One test per rule."""
+"""The conversion of a chat request: which agent, which conversation, what the agent receives. One test per rule."""
 
 import json
 import sys
@@ -20,15 +20,15 @@ def said(content):
     return {'role': 'assistant', 'content': content}
 
 
-def told(messages, **more):
-    """What the agent was told."""
+def probe(messages, **more):
+    """The input of the agent."""
     answer = chat(server, messages, **more)
     equal(answer.status, 200, answer.text)
     return json.loads(answer.content)
 
 
 def parts(messages, **more):
-    return told(messages, **more)['message']['parts']
+    return probe(messages, **more)['message']['parts']
 
 
 def as_(who):
@@ -37,8 +37,8 @@ def as_(who):
 
 # ---- which agent -----------------------------------------------------------------------------------------------
 
-for name in ['told', 'a2a/told', 'agent:told']:
-    @test(f'the model {name} is the agent told, and its spelling is echoed')
+for name in ['probe', 'a2a/probe', 'agent:probe']:
+    @test(f'the model {name} is the agent probe, and the name is echoed')
     def _(name=name):
         answer = chat(server, 'what', model=name)
         equal([answer.status, answer.body['model']], [200, name], 'the answer')
@@ -47,10 +47,10 @@ for name in ['told', 'a2a/told', 'agent:told']:
 
 @test('a model behind its tenant, for whom it is')
 def _():
-    equal(chat(guarded, 'what', model='acme/told', headers=as_('ann')).status, 200, 'the caller of the tenant')
+    equal(chat(guarded, 'what', model='acme/probe', headers=as_('ann')).status, 200, 'the caller of the tenant')
     unknown = chat(guarded, 'what', model='nobody', headers=as_('eve'))
-    other = chat(guarded, 'what', model='acme/told', headers=as_('eve'))
-    equal([other.status, other.error['code']], [unknown.status, unknown.error['code']], 'another tenant gets what is said of a model that is none')
+    other = chat(guarded, 'what', model='acme/probe', headers=as_('eve'))
+    equal([other.status, other.error['code']], [unknown.status, unknown.error['code']], 'another tenant gets the error of an unknown model')
 
 
 @test('an agent at its own address takes any model, or none')
@@ -63,7 +63,7 @@ def _():
 @test('models have an owner and a time')
 def _():
     models = call(server, 'GET', '/v1/models').body['data']
-    equal([m['id'] for m in models], ['demo', 'steady', 'hello', 'caller', 'gate', 'told'], 'the models')
+    equal([m['id'] for m in models], ['demo', 'steady', 'hello', 'caller', 'gate', 'probe'], 'the models')
     check(all(m['owned_by'] == 'dragoman' and m['created'] > 1700000000 for m in models), models)
     equal(call(guarded, 'GET', '/v1/models/demo', headers=as_('ann')).body['owned_by'], 'acme', 'the tenant')
     equal(call(server, 'GET', '/v1/models/a2a%2Fdemo').body['id'], 'demo', 'a slash comes in percent codes')
@@ -90,38 +90,38 @@ for header in ['X-A2A-Context-Id', 'X-Conversation-ID', 'X-OpenWebUI-Chat-Id', '
         equal(json.loads(second.content)['message']['referenceTaskIds'], [first.headers['x-a2a-task-id']], 'the task before')
 
 for key in ['a2a_context_id', 'conversation_id']:
-    @test(f'metadata.{key} names the conversation, and is not told to the agent')
+    @test(f'metadata.{key} names the conversation, and is not passed to the agent')
     def _(key=key):
-        answer = told('what', metadata={key: f'by {key}', 'color': 'red'})
-        equal([answer['contextId'], answer['metadata']], [f'by {key}', {'color': 'red'}], 'what it was told')
+        answer = probe('what', metadata={key: f'by {key}', 'color': 'red'})
+        equal([answer['contextId'], answer['metadata']], [f'by {key}', {'color': 'red'}], 'its input')
 
 
 @test('headers come before metadata')
 def _():
-    equal(told('what', headers={'X-Session-Id': 'header'}, metadata={'a2a_context_id': 'metadata'})['contextId'], 'header', 'the context')
+    equal(probe('what', headers={'X-Session-Id': 'header'}, metadata={'a2a_context_id': 'metadata'})['contextId'], 'header', 'the context')
 
 
 @test('the user is not a conversation')
 def _():
-    a, b = [told('what', user='ann')['contextId'] for _ in range(2)]
+    a, b = [probe('what', user='ann')['contextId'] for _ in range(2)]
     check(a != b, 'two contexts')
 
 
 @test('without a key it is a new conversation')
 def _():
-    check(told('what')['contextId'] != told('what')['contextId'], 'two contexts')
+    check(probe('what')['contextId'] != probe('what')['contextId'], 'two contexts')
 
 
 @test('a name is one of its caller and agent alone')
 def _():
     asked = chat(guarded, 'nothing', headers={**as_('ann'), 'X-Session-Id': 'mine'})
     equal(asked.body['a2a']['state'], 'input-required', 'the state')
-    for who, model in [('bob', 'told'), ('eve', 'told'), ('ann', 'hello')]:
+    for who, model in [('bob', 'probe'), ('eve', 'probe'), ('ann', 'hello')]:
         answer = chat(guarded, 'what', model=model, headers={**as_(who), 'X-Session-Id': 'mine'})
         # hello answers with a Message, which has no task
         check(answer.body.get('a2a', {}).get('task_id') != asked.body['a2a']['task_id'], f'{who} at {model} began another')
     again = chat(guarded, [user('nothing'), said(asked.content), user('what')], headers={**as_('ann'), 'X-Session-Id': 'mine'})
-    equal(again.body['a2a']['task_id'], asked.body['a2a']['task_id'], 'the task of who asked')
+    equal(again.body['a2a']['task_id'], asked.body['a2a']['task_id'], 'the task of this caller')
 
 
 @test('a task that waits is gone on with, one that is over is not')
@@ -141,7 +141,7 @@ def _():
         equal([answer.status, answer.error['param']], [400, f'metadata.{list(metadata)[0]}'], 'the error')
 
 
-# ---- what the agent is told -----------------------------------------------------------------------------------------
+# ---- the input of the agent -----------------------------------------------------------------------------------------
 
 @test('all that follows the last answer is one message')
 def _():
@@ -168,15 +168,15 @@ def _():
 def _():
     headers = {'X-Session-Id': 'edited'}
     chat(server, 'what', headers=headers)
-    got = told([user('what'), said('never said'), user('what')], headers=headers)
+    got = probe([user('what'), said('an invented answer'), user('what')], headers=headers)
     check(got['contextId'] != 'edited', got['contextId'])
-    equal([p['text'] for p in got['message']['parts']], ['user: what\nassistant: never said\n', 'what'], 'the parts')
+    equal([p['text'] for p in got['message']['parts']], ['user: what\nassistant: an invented answer\n', 'what'], 'the parts')
 
 
-@test('instructions are told apart from the user')
+@test('instructions are separate from the texts of the user')
 def _():
-    got = told([{'role': 'system', 'content': 'Be brief.'}, {'role': 'developer', 'content': [{'type': 'text', 'text': 'In verse.'}]}, user('what')])
-    equal([got['metadata']['dragoman:instructions'], got['message']['parts']], ['Be brief.\n\nIn verse.', [{'text': 'what'}]], 'what it was told')
+    got = probe([{'role': 'system', 'content': 'Be brief.'}, {'role': 'developer', 'content': [{'type': 'text', 'text': 'In verse.'}]}, user('what')])
+    equal([got['metadata']['dragoman:instructions'], got['message']['parts']], ['Be brief.\n\nIn verse.', [{'text': 'what'}]], 'its input')
 
 
 PARTS = {
@@ -225,9 +225,9 @@ def _():
 def _():
     for kind in ['json_object', 'json_schema']:
         format = {'type': kind, **({'json_schema': {'name': 'x', 'schema': {'type': 'object'}}} if kind == 'json_schema' else {})}
-        got = told('what', response_format=format)
+        got = probe('what', response_format=format)
         equal([got['acceptedOutputModes'], got['metadata']['dragoman:response_format']], [['application/json'], format], kind)
-    equal(told('what', response_format={'type': 'text'})['acceptedOutputModes'], [], 'text')
+    equal(probe('what', response_format={'type': 'text'})['acceptedOutputModes'], [], 'text')
     equal(chat(server, 'what', response_format={'type': 'xml'}).error['param'], 'response_format.type', 'another')
 
 
@@ -247,7 +247,7 @@ def _():
 
 @test('metadata is the request\'s, but what only we may say')
 def _():
-    got = told('what', metadata={'color': 'red', 'dragoman:tools': 'x', 'aion:x': 'y'})
+    got = probe('what', metadata={'color': 'red', 'dragoman:tools': 'x', 'aion:x': 'y'})
     equal(got['metadata'], {'color': 'red'}, 'the metadata')
 
 
@@ -256,25 +256,25 @@ TOOL = {'type': 'function', 'function': {'name': 'look_up', 'description': 'look
 
 @test('tools reach the agent')
 def _():
-    got = told('what', tools=[TOOL, {'type': 'custom', 'custom': {'name': 'c'}}], tool_choice='auto')['metadata']
+    got = probe('what', tools=[TOOL, {'type': 'custom', 'custom': {'name': 'c'}}], tool_choice='auto')['metadata']
     equal(got['dragoman:tools'], [TOOL['function']], 'the tools')
     equal(got['dragoman:tool_choice'], 'auto', 'the choice')
-    legacy = told('what', functions=[TOOL['function']], function_call='auto')['metadata']
+    legacy = probe('what', functions=[TOOL['function']], function_call='auto')['metadata']
     equal(legacy['dragoman:tools'], [TOOL['function']], 'functions, as they were once called')
 
 
-@test('tools that must be called: an agent that can be told is told')
+@test('tools that must be called: an agent that supports tool_choice receives it')
 def _():
     named = {'type': 'function', 'function': {'name': 'look_up'}}
     for choice in ['required', named, {'type': 'allowed_tools', 'allowed_tools': {'mode': 'required', 'tools': [named]}}]:
-        equal(told('what', tools=[TOOL], tool_choice=choice)['metadata']['dragoman:tool_choice'], choice, 'the choice')
+        equal(probe('what', tools=[TOOL], tool_choice=choice)['metadata']['dragoman:tool_choice'], choice, 'the choice')
 
 
 @test('tools that must be called: 400 where that cannot be honoured')
 def _():
     named = {'type': 'function', 'function': {'name': 'nobody'}}
-    rows = [('hello', [TOOL], 'required'), ('hello', [TOOL], {'type': 'function', 'function': {'name': 'look_up'}}), ('told', [], 'required'),
-            ('told', [TOOL], named), ('told', [TOOL], 'always')]
+    rows = [('hello', [TOOL], 'required'), ('hello', [TOOL], {'type': 'function', 'function': {'name': 'look_up'}}), ('probe', [], 'required'),
+            ('probe', [TOOL], named), ('probe', [TOOL], 'always')]
     for model, tools, choice in rows:
         answer = chat(server, 'what', model=model, tools=tools, tool_choice=choice)
         equal([answer.status, answer.error['param']], [400, 'tool_choice'], f'{model} {choice}')

@@ -1,4 +1,4 @@
-"""Wrong types at every member of a chat request, generated from the types of PyPI `openai`; bodies that are none."""
+"""Wrong types at every member of a chat request, generated from the types of PyPI `openai`; invalid bodies."""
 
 import json
 import sys
@@ -58,7 +58,7 @@ def _():
         equal([answer.status, answer.error['param']], [400, param], json.dumps(body))
 
 
-@test('words that are none')
+@test('unknown values of enumerations')
 def _():
     user = {'role': 'user', 'content': 'x'}
     for body, param in [({'messages': [{'role': 'king', 'content': 'x'}]}, 'messages[0].role'),
@@ -94,7 +94,7 @@ def _():
     equal([answer.status, answer.error['type'], answer.error['code']], [413, 'invalid_request_error', 'request_too_large'], 'the answer')
 
 
-@test('methods and paths that are none')
+@test('unknown methods and paths')
 def _():
     for method, path, want in [('GET', '/v1/chat/completions', 405), ('DELETE', '/v1/models', 405), ('POST', '/v1/models/demo', 405),
                                ('GET', '/v1/chat', 404), ('POST', '/v1/chat/completions/x', 404), ('GET', '/v1/files', 404)]:

@@ -107,7 +107,7 @@ def _():
     equal([i.content[0].text for i in client.responses.input_items.list(id)], ['reasoning'], 'the input')
 
 
-@test('openai for Python: killed in the middle: what was said stays, the end says why')
+@test('openai for Python: killed in the middle: the streamed text stays, the end has the reason')
 def _():
     seen = []
     try:

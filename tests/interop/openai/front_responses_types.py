@@ -147,7 +147,7 @@ def _():
     equal(bad[:10], [], f'{len(bad)} of {n} answers')
 
 
-@test('a type that is none is named')
+@test('the error names an unknown type')
 def _():
     for path in [('input', 0), ('input', 0, 'content', 0), ('tools', 0)]:
         status, body = call('POST', '/v1/responses', with_wrong(SAMPLE, path + ('type',), 7))
@@ -206,7 +206,7 @@ def _():
     check(seen.get(200, 0) > 50 and seen.get(400, 0) > 50, seen)
 
 
-@test('paths and methods that are none')
+@test('unknown paths and methods')
 def _():
     for method, path, want in [('GET', '/v1/responses', 405), ('PUT', '/v1/responses/x', 405), ('GET', '/v1/responses/x/cancel', 405),
                                ('POST', '/v1/responses/x/input_items', 405), ('GET', '/v1/conversations', 405),
@@ -217,7 +217,7 @@ def _():
         equal([status, sorted(body['error'])], [want, ['code', 'message', 'param', 'type']], f'{method} {path}')
 
 
-@test('pages and numbers that are none')
+@test('invalid pages and numbers')
 def _():
     _, response = call('POST', '/v1/responses', {'model': 'demo', 'input': 'hello'})
     for query in ['limit=0', 'limit=101', 'limit=x', 'order=up', 'after=nobody']:
@@ -298,7 +298,7 @@ def _():
     _, response = call('POST', '/agents/hello/v1/responses', {'model': 'whatever', 'input': 'hi'})
     equal([response['status'], response['model']], ['completed', 'whatever'], 'any model will do there')
     equal(call('GET', f'/agents/hello/v1/responses/{response["id"]}')[0], 200, 'at its address')
-    equal(call('GET', f'/v1/responses/{response["id"]}')[0], 200, "at nobody's")
+    equal(call('GET', f'/v1/responses/{response["id"]}')[0], 200, "without an agent in the path")
     equal(call('GET', f'/agents/demo/v1/responses/{response["id"]}')[0], 404, "at another's")
 
 
@@ -326,7 +326,7 @@ def _():
     for method, path in [('GET', one), ('GET', one + '?stream=true'), ('GET', one + '/input_items'), ('POST', one + '/cancel'), ('DELETE', one),
                          ('GET', other), ('DELETE', other), ('GET', other + '/items')]:
         equal(call_as('bob', method, path)[0], 404, f"another's {method} {path}")
-        equal(call_as(None, method, path)[0], 401, f"nobody's {method} {path}")
+        equal(call_as(None, method, path)[0], 401, f"without a token: {method} {path}")
     request = {'model': 'demo', 'input': 'x'}
     equal(call_as('bob', 'POST', '/v1/responses', {**request, 'previous_response_id': response['id']})[0], 400, "another's chain")
     equal(call_as('bob', 'POST', '/v1/responses', {**request, 'conversation': conversation['id']})[0], 404, "another's conversation")

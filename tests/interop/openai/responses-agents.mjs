@@ -85,7 +85,7 @@ test('@openai/agents: a failure is an error, once', async () => {
     equal(seen.length, 1, 'the requests');
 });
 
-test('@openai/agents: a refusal is told as one', async () => {
+test('@openai/agents: a refusal is reported as one', async () => {
     const error = await failure(runner.run(agent('rejected'), 'Hello', { maxTurns: 3 }));
     check(`${error.name} ${error.message}`.match(/refus/i), `${error.name}: ${error.message}`);
 });

@@ -101,7 +101,7 @@ test('ai: a failure that is no stream', async () => {
     equal(seen.length, 1, 'the requests');
 });
 
-test('ai: a refusal is told as one', async () => {
+test('ai: a refusal is reported as one', async () => {
     const result = await generateText(ask('rejected'));
     equal(result.finishReason, 'content-filter', 'the reason');
     equal(result.text, story('rejected').refusal, 'the text');

@@ -1,4 +1,4 @@
-"""Every A2A object through a2a-sdk 0.3.x, in both of its spellings: the pydantic models of JSON-RPC and
+"""Every A2A object through a2a-sdk 0.3.x, in both of its dialects: the pydantic models of JSON-RPC and
 the protobuf messages of REST. What we write it reads, what it writes we read."""
 
 import json

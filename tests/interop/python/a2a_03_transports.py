@@ -336,7 +336,7 @@ async def rest_server():
     same(convert_json(REST, NEXT, reply.text), in_dialect('card with everything', NEXT), 'card')
 
 
-@test("a2a-sdk 0.3's REST server waits when we say so, and not when we do not")
+@test("a2a-sdk 0.3's REST server waits if `blocking` is true, and only then")
 async def rest_server_waits():
     agent, http = served(rest=True)
     reply = await http.post('/v1/message:send', content=convert(NEXT, REST, {'message': NEW_MESSAGE, 'configuration': {}}))

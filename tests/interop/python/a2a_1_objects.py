@@ -113,7 +113,7 @@ def presence():
     equal(request.HasField('history_length'), False, 'no historyLength')
 
 
-@test('we read a2a-sdk 1 parts whose data is no object, into 0.3 and back')
+@test('we read a2a-sdk 1 parts whose data is not an object, convert them to 0.3 and back')
 def wrapped_data():
     m = pb.Message(message_id='m', role=pb.ROLE_AGENT)
     for value in (7, 'text', True, [1, {'a': None}]):

@@ -36,10 +36,10 @@ for (const peer of peers) {
             if (got.failed) throw got.failed;
             const said = of(got.messages, 'assistant').filter((m) => m.content);
             if (s.ends !== 'rejected' || s.text === undefined)
-                equal(said.map((m) => m.content), s.texts ?? (s.text ? [s.text] : []), 'what was said');
+                equal(said.map((m) => m.content), s.texts ?? (s.text ? [s.text] : []), 'the texts');
             const calls = of(got.messages, 'assistant').flatMap((m) => m.toolCalls ?? []);
             equal(calls.map((c) => ({ id: c.id, name: c.function.name, arguments: JSON.parse(c.function.arguments) })), s.calls, 'the calls');
-            check(new Set(of(got.messages, 'assistant').filter((m) => m.toolCalls).map((m) => m.id)).size <= 1, 'calls of one turn stand in one message');
+            check(new Set(of(got.messages, 'assistant').filter((m) => m.toolCalls).map((m) => m.id)).size <= 1, 'calls of one turn are in one message');
             equal(Object.fromEntries(of(got.messages, 'tool').map((m) => [m.toolCallId, m.content])), s.results, 'the results');
             equal(of(got.messages, 'reasoning').map((m) => m.content), s.thought ? [s.thought] : [], 'what was thought');
             if (s.shared) equal(got.state, s.shared, 'the state');

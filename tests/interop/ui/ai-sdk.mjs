@@ -29,7 +29,7 @@ for (const s of stories) {
         equal(errors.map((e) => e.message).filter((e) => !failed || !e), [], 'errors');
         if (s.error) equal(chunks.filter((c) => c.type === 'error').map((c) => c.errorText), [s.error], 'the error');
         if (s.name === 'corrected') equal(texts(message), [s.said, s.text], 'both texts, the last one counts');
-        else if (!failed || s.error) equal(texts(message), s.texts ?? (s.text ? [s.text] : []), 'what was said');
+        else if (!failed || s.error) equal(texts(message), s.texts ?? (s.text ? [s.text] : []), 'the texts');
         equal(tools(message).map((p) => ({ id: p.toolCallId, name: p.toolName, arguments: p.input })), s.calls, 'the calls');
         for (const p of tools(message)) {
             equal(p.state, p.toolCallId in s.results ? 'output-available' : 'input-available', `the state of ${p.toolCallId}`);
@@ -41,7 +41,7 @@ for (const s of stories) {
         equal(status, s.progress ? ['completed'] : [], 'progress is over');
         if (s.progress) check(chunks.some((c) => c.type === 'data-a2a-status' && c.data.text === s.progress), 'progress was shown');
         if (s.file) equal(message.parts.filter((p) => p.type === 'file').map((p) => p.url), [s.file], 'the file');
-        if (s.shared) check(chunks.some((c) => c.type === 'data-state'), 'the state is told');
+        if (s.shared) check(chunks.some((c) => c.type === 'data-state'), 'the state is sent');
         const last = chunks.at(-1);
         equal(last.type, s.ends === 'cancelled' ? 'abort' : 'finish', 'the end');
         if (last.type === 'finish') equal(last.finishReason, { failed: 'error', rejected: 'error', pending: 'tool-calls' }[s.ends] ?? 'stop', 'why');
@@ -53,7 +53,7 @@ for (const s of stories) {
         const valid = await safeValidateUIMessages({ messages });
         if (!valid.success && messages.length) throw valid.error;
         if (!messages.length || s.ends === 'rejected') return;
-        equal(messages.flatMap(texts), s.texts ?? (s.text ? [s.text] : []), 'what was said');
+        equal(messages.flatMap(texts), s.texts ?? (s.text ? [s.text] : []), 'the texts');
         equal(messages.flatMap(tools).map((p) => ({ id: p.toolCallId, name: p.toolName, arguments: p.input })), s.calls, 'the calls');
         const model = await convertToModelMessages(messages, { ignoreIncompleteToolCalls: true });
         equal(model.filter((m) => m.role === 'tool').flatMap((m) => m.content).map((c) => c.toolCallId), Object.keys(s.results), 'results for the model');
@@ -70,8 +70,8 @@ test('messages of a reader come back through AG-UI', async () => {
     equal(agui.messages[1].toolCalls[0].id, agui.messages[2].toolCallId, 'the call and its result');
     const back = JSON.parse(convert('ag-ui', 'ai-sdk', agui));
     equal(back.messages.length, 2, 'two messages again');
-    equal(back.messages[0].parts, user.parts, 'what the user said');
-    equal(texts(back.messages[1]), texts(message), 'what was said');
+    equal(back.messages[0].parts, user.parts, 'the parts of the user');
+    equal(texts(back.messages[1]), texts(message), 'the texts');
     const valid = await safeValidateUIMessages({ messages: back.messages });
     if (!valid.success) throw valid.error;
 });

@@ -1,4 +1,4 @@
-// Whoever comes back to a run or a thread ends up with what was said, once: by cursor, by the ids of the run, after a reload.
+// A client that reconnects to a run or a thread has every message once: by cursor, by the ids of the run, after a reload.
 import { randomUUID } from 'node:crypto';
 import { Server } from '../server/node/lib/server.mjs';
 import { check, equal, run as runTests, test, until } from '../server/node/lib/tap.mjs';
@@ -22,7 +22,7 @@ for (const peer of peers) {
         equal(said(agent), [['user', text], ['assistant', whole]], 'the messages');
     });
 
-    test(`${peer.name}: a run that is over is told again, and nothing runs twice`, async () => {
+    test(`${peer.name}: a finished run is streamed again, and nothing runs twice`, async () => {
         for (const script of ['stream', 'parallel-tools', 'reasoning', 'interrupt', 'status', 'unicode']) {
             const agent = await open(peer);
             const runId = randomUUID();
@@ -37,7 +37,7 @@ for (const peer of peers) {
         }
     });
 
-    test(`${peer.name}: later turns of a task are told again, too`, async () => {
+    test(`${peer.name}: later turns of a task are streamed again, too`, async () => {
         const asking = await open(peer);
         const { finished } = await say(asking, 'interrupt');
         const calling = await open(peer);
@@ -148,7 +148,7 @@ for (const peer of peers) {
         none.addMessage({ id: 'x', role: 'assistant', content: 'Welcome' });
         const nothing = await run(none, {}, undefined, 'connectAgent');
         check(nothing.finished && !nothing.failed, String(nothing.failed));
-        equal(said(none), [['assistant', 'Welcome']], 'what nobody here knows better');
+        equal(said(none), [['assistant', 'Welcome']], 'the messages of the client stay');
     });
 }
 
@@ -167,7 +167,7 @@ test('with Last-Event-ID exactly what is missing comes, from every cursor', asyn
         for (const wrong of ['999999', 'x', '-1', '0']) {
             const again = frames(await (await post(body, { headers: { 'Last-Event-ID': wrong } })).text());
             if (wrong === '0') equal(again, all, `${script}: everything`);
-            else equal(again.slice(0, 2).map((f) => f.event.type), ['RUN_STARTED', 'MESSAGES_SNAPSHOT'], `${script}: a cursor that is none`);
+            else equal(again.slice(0, 2).map((f) => f.event.type), ['RUN_STARTED', 'MESSAGES_SNAPSHOT'], `${script}: an invalid cursor`);
         }
     }
 });
@@ -193,7 +193,7 @@ test('copies of a request that come at once are one run', async () => {
     }
 });
 
-test('a run that is told again without messages has those of its thread', async () => {
+test('a run that is streamed again without messages has those of its thread', async () => {
     const threadId = randomUUID();
     await events(await post(input({ threadId, messages: [{ ...user('one'), id: 'u1' }] })));
     const second = input({ threadId, messages: [{ ...user('tools'), id: 'u2' }] });
@@ -225,7 +225,7 @@ test('runs and threads survive the server', async () => {
     await s.stop();
 });
 
-test('a thread\'s messages as JSON; nobody else\'s', async () => {
+test('a thread\'s messages as JSON; for its owner only', async () => {
     const { url } = await server('closed');
     const as = (who) => ({ Authorization: `Bearer ${who}-token`, 'Content-Type': 'application/json' });
     const body = input({ threadId: 'ours/ä', messages: [{ ...user('tools'), id: 'u' }] });

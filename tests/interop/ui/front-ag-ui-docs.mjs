@@ -1,4 +1,4 @@
-// The programs of docs/clients/ag-ui.md, run as they stand there; what they print stands below them.
+// The programs of docs/clients/ag-ui.md, run unchanged; their output is compared with the text below them.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { check, equal, run as runTests, test } from '../server/node/lib/tap.mjs';

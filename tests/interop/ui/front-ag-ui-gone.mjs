@@ -46,7 +46,7 @@ test('a client that leaves in the middle has its task canceled, which 1.0 calls 
     await leave(url, '/agents/paced/ag-ui', body, 4, true);
     await until(async () => stateOf((await tasksOf(body.threadId, { at: 'cancel', agent: 'paced' }))[0]) === 'CANCELED', 'it is canceled');
     const again = await events(await post({ ...body, messages: [] }, { at: 'cancel', path: '/agents/paced/ag-ui' }));
-    equal(again.at(-1).outcome, { type: 'cancelled' }, 'who comes back is told so');
+    equal(again.at(-1).outcome, { type: 'cancelled' }, 'a client that reconnects gets the outcome');
     const old = await events(await post({ ...body, protocolVersion: undefined }, { at: 'cancel', path: '/agents/paced/ag-ui' }));
     equal([old.at(-1).type, old.at(-1).code], ['RUN_ERROR', 'cancelled'], 'and one of before 1.0 in its words');
 });
@@ -75,7 +75,7 @@ test('somebody who watches keeps a run alive whose client left', async () => {
     const abort = new AbortController();
     const began = await post(body, { at: 'cancel', path: '/agents/gate/ag-ui', signal: abort.signal });
     const watching = await post(input({ threadId: body.threadId }), { at: 'cancel', path: '/agents/gate/ag-ui/connect' });
-    check(began.ok && watching.ok && url, 'both are told of it');
+    check(began.ok && watching.ok && url, 'both get the stream');
     abort.abort();
     await began.text().catch(() => {});
     await new Promise((done) => setTimeout(done, 300)); // a run that should not end has time to

@@ -49,7 +49,7 @@ function changed(path, value) {
 
 /**
  * Where we differ from the schema, on purpose: null is absent (serializers of old peers write it), unions that we do not know are
- * passed over as the client does with ours, and a call is one of a function even if it does not say so.
+ * ignored, as the client ignores ours, and a call without a type is a function call.
  */
 function differs(path, value) {
     const name = path.at(-1);
@@ -87,7 +87,7 @@ for (const key of Object.keys(whole())) {
     });
 }
 
-test('whole bodies that are none', async () => {
+test('invalid bodies', async () => {
     for (const [body, status] of [['', 400], ['{', 400], ['[]', 400], ['null', 400], ['"x"', 400], ['{}', 400], ['{"threadId":"\\ud800"}', 400],
         [`{"threadId":"t","runId":"r","messages":${'['.repeat(10000)}`, 400], ['{"threadId":"a","threadId":"b"}', 400]]) {
         const response = await post(body);
@@ -96,7 +96,7 @@ test('whole bodies that are none', async () => {
     }
 });
 
-test('ids that are none', async () => {
+test('invalid ids', async () => {
     for (const [key, value] of [['threadId', ''], ['runId', ''], ['threadId', 'x'.repeat(2000)], ['runId', 'x'.repeat(2000)]]) {
         const response = await post({ ...whole(), [key]: value });
         equal([response.status, (await response.json()).error.pointer], [400, `/${key}`], 'the error');
@@ -118,11 +118,11 @@ test('content types, sizes and methods', async () => {
         check((await response.json()).error.message, 'an error');
     }
     const nothing = await fetch(`${url}/ag-ui/nothing`, { method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json' } });
-    equal([nothing.status, (await nothing.json()).error.code], [404, 404], 'a path that is none');
-    equal((await fetch(`${url}/agents/nobody/ag-ui`, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } })).status, 404, 'an agent that is none');
+    equal([nothing.status, (await nothing.json()).error.code], [404, 404], 'an unknown path');
+    equal((await fetch(`${url}/agents/nobody/ag-ui`, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } })).status, 404, 'an unknown agent');
 });
 
-test('pages of others are kept out', async () => {
+test('pages of other origins are refused', async () => {
     const foreign = await post(whole(), { headers: { Origin: 'https://example.com' } });
     equal(foreign.status, 403, 'a foreign origin');
     const { url } = await server('go_on');

@@ -1,5 +1,5 @@
-// The clients of AG-UI, 1.0 and before, against a live server: what they show is what the agent said, once; tools, questions,
-// state and errors go both ways; and the same task is seen over A2A.
+// The clients of AG-UI, 1.0 and older, with a live server: they show every text of the agent once; tools, questions,
+// state and errors work in both directions; and the same task is visible over A2A.
 import { randomUUID } from 'node:crypto';
 import { Server } from '../server/node/lib/server.mjs';
 import { check, equal, run as runTests, test, until } from '../server/node/lib/tap.mjs';
@@ -25,11 +25,11 @@ for (const peer of peers) {
             const seen = await say(agent, script);
             equal(texts(agent).join(''), await answerTo(script), 'the answer');
             check(seen.finished && !seen.error, 'it ends well');
-            equal(of(agent.messages, 'user').map((m) => m.content), [script], 'what the user said');
+            equal(of(agent.messages, 'user').map((m) => m.content), [script], 'the text of the user');
         });
     }
 
-    test(`${peer.name}: parallel tools are one message, their results stand behind it`, async () => {
+    test(`${peer.name}: parallel tools are one message, their results follow it`, async () => {
         const agent = await open(peer);
         await say(agent, 'parallel-tools');
         equal(agent.messages.map((m) => m.role), ['user', 'assistant', 'tool', 'tool', 'assistant'], 'the messages');
@@ -45,13 +45,13 @@ for (const peer of peers) {
         const first = await say(agent, 'client-tool', { tools });
         const [call] = of(agent.messages, 'assistant').flatMap((m) => m.toolCalls ?? []);
         equal([call.function.name, JSON.parse(call.function.arguments)], ['get_weather', { location: 'Oakland' }], 'the call');
-        equal(of(agent.messages, 'tool'), [], 'results that nobody gave');
+        equal(of(agent.messages, 'tool'), [], 'results that were not sent');
         check(!agent.pendingInterrupts?.length, 'it is no interrupt');
         if (peer.current) equal(first.finished.outcome?.pendingToolCallIds, [call.id], 'calls that wait');
         agent.addMessage({ id: randomUUID(), role: 'tool', toolCallId: call.id, content: 'Rain, 50°F' });
         const second = await run(agent, { tools });
         check(!second.failed && second.finished, `run 2: ${second.failed}`);
-        check(!second.events.some((e) => e.type.startsWith('TOOL_CALL')), 'the old call is not told again');
+        check(!second.events.some((e) => e.type.startsWith('TOOL_CALL')), 'the old call is not streamed again');
         equal(texts(agent), ['Your tool says: Rain, 50°F'], 'the answer');
         equal(agent.messages.map((m) => m.role), ['user', 'assistant', 'tool', 'assistant'], 'the messages');
         equal((await tasksOf(agent.threadId)).map(stateOf), ['COMPLETED'], 'one task');
@@ -134,7 +134,7 @@ for (const peer of peers) {
         equal(all.filter((e) => e.type === 'REASONING_START').length, 1, 'spans');
     });
 
-    test(`${peer.name}: usage, subagents, status and files are told beside the answer`, async () => {
+    test(`${peer.name}: usage, subagents, status and files are sent in addition to the answer`, async () => {
         const agent = await open(peer);
         const { finished } = await say(agent, 'usage');
         equal([finished.usage[0].inputTokens, finished.usage[0].outputTokens], [12, 9], 'the usage');
@@ -165,7 +165,7 @@ for (const peer of peers) {
     test(`${peer.name}: an agent that takes back its words is shown with the last ones`, async () => {
         const agent = await open(peer, { agent: 'fickle' });
         const { events: all } = await say(agent, 'hi');
-        check(all.some((e) => e.delta === 'Hello'), 'it said something else');
+        check(all.some((e) => e.delta === 'Hello'), 'it sent another text before');
         equal(texts(agent), ['Goodbye'], 'the answer');
         equal(agent.messages.map((m) => m.role), ['user', 'assistant'], 'the messages');
     });
@@ -182,7 +182,7 @@ for (const peer of peers) {
 
     test(`${peer.name}: what is refused before it runs is an HTTP error`, async () => {
         const agent = await open(peer);
-        const seen = await run(agent); // nothing was said
+        const seen = await run(agent); // without a message
         check(/HTTP 400/.test(seen.failed?.message), String(seen.failed));
         if (peer.current) equal(seen.failed.payload.error.pointer, '/messages', 'the pointer');
     });
@@ -225,7 +225,7 @@ test('an answer that comes twice is harmless', async () => {
     equal((await tasksOf(threadId)).map(stateOf), ['COMPLETED'], 'one task');
 });
 
-test('an answer to nobody is ignored, and what else is said counts', async () => {
+test('an answer to an unknown interrupt is ignored, the message is handled', async () => {
     const resume = [{ interruptId: 'nobody', status: 'resolved', payload: 'yes' }];
     const response = await post(input({ messages: [user('hi')], resume }));
     equal(response.headers.get('x-dragoman-ignored'), 'resume[0]', 'the header');
@@ -235,7 +235,7 @@ test('an answer to nobody is ignored, and what else is said counts', async () =>
 test('somebody else\'s question cannot be answered from another thread', async () => {
     const { threadId, interrupt } = await asks();
     const resume = [{ interruptId: interrupt.id, status: 'resolved', payload: 'yes' }];
-    equal((await events(await post(input({ resume })))).map((e) => e.type), ['RUN_STARTED', 'RUN_FINISHED'], 'what is told');
+    equal((await events(await post(input({ resume })))).map((e) => e.type), ['RUN_STARTED', 'RUN_FINISHED'], 'the events');
     equal((await tasksOf(threadId)).map(stateOf), ['INPUT_REQUIRED'], 'the task');
 });
 

@@ -1,4 +1,4 @@
-// docs/clients/ai-sdk.md: its programs run as they stand there, and print what stands below them; what is a file of the example is that file.
+// docs/clients/ai-sdk.md: its programs run unchanged and print the text below them; a block that shows a file of the example equals that file.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { check, equal, run, test } from '../server/node/lib/tap.mjs';

@@ -29,16 +29,16 @@ test('what is not taken is refused, in words', async () => {
         const r = await at(path, method);
         equal([r.status, r.headers.get('allow'), await r.text()], [405, allow, `this address takes ${allow}`], `${method} ${path}`);
     }
-    equal((await at('/ai-sdk/x', 'GET')).status, 404, 'a path that is none');
-    equal((await at('/ai-sdk/%ff/messages', 'GET')).status, 400, 'an id that is no text');
-    equal((await at('/agents/nobody/ai-sdk', 'POST')).status, 404, 'an agent that is none');
+    equal((await at('/ai-sdk/x', 'GET')).status, 404, 'an unknown path');
+    equal((await at('/ai-sdk/%ff/messages', 'GET')).status, 400, 'an id that is not UTF-8');
+    equal((await at('/agents/nobody/ai-sdk', 'POST')).status, 404, 'an unknown agent');
     const plain = await post(body('x'), { 'content-type': 'text/plain' });
     equal([plain.status, plain.headers.get('content-type')], [415, 'text/plain; charset=utf-8'], 'another media type');
     equal((await post('{"id":')).status, 400, 'no JSON');
     equal((await post('')).status, 400, 'no body');
     equal((await post({ ...body('x'), id: 'x'.repeat(2000) })).status, 400, 'an id that is too long');
     const far = await fetch(api, { method: 'POST', headers: { 'content-type': 'application/json', origin: 'https://evil.example' }, body: JSON.stringify(body('x')) });
-    equal([far.status, far.headers.get('content-type')], [403, 'text/plain; charset=utf-8'], 'a page of others');
+    equal([far.status, far.headers.get('content-type')], [403, 'text/plain; charset=utf-8'], 'a page of another origin');
 });
 
 test('an id of a chat may hold anything', async () => {

@@ -77,7 +77,7 @@ test('a file of the user reaches the agent', async () => {
     equal(chat.lastMessage.parts.filter((p) => p.type === 'file').map((p) => p.url), ['data:text/plain;base64,aGk='], 'it came back');
 });
 
-test('state, thoughts and costs are told', async () => {
+test('state, reasoning and usage are sent', async () => {
     const state = open();
     await state.say('state');
     check(state.chunks.some((c) => c.type === 'data-state' && c.data.recipe === 'pancakes'), 'the state');
@@ -133,8 +133,8 @@ test('what the user decides about a call goes to the agent that asked', async ()
     Object.assign(toolsOf(asked)[0], { state: 'approval-responded', approval: { id: 'x', approved: true } });
     chat.messages = [chat.messages[0], asked];
     await chat.sendMessage();
-    equal((await chat.tasks()).map(stateOf), ['FAILED'], 'the agent was told {"approved": true}, which is no event');
-    equal((await chat.tasks())[0].history.at(-1).parts[0].data.tool_results, [{ call_id: 'delete-1', name: 'delete', output: '{"approved": true}' }], 'what it was told');
+    equal((await chat.tasks()).map(stateOf), ['FAILED'], 'the agent got {"approved": true}, which is not an event');
+    equal((await chat.tasks())[0].history.at(-1).parts[0].data.tool_results, [{ call_id: 'delete-1', name: 'delete', output: '{"approved": true}' }], 'its input');
 });
 
 // ---- questions, errors ------------------------------------------------------------------------------------------
@@ -150,13 +150,13 @@ test('a question is text, and the answer goes to its task', async () => {
 });
 
 for (const [script, code] of [['fail', 'failed'], ['reject', 'rejected'], ['break', 'failed']])
-    test(`${script}: the reason is an error, what was said stays`, async () => {
+    test(`${script}: the reason is an error, the streamed text stays`, async () => {
         const chat = open();
         await chat.say(script);
         equal(chat.status, 'error', 'the status');
         const [task] = await chat.tasks();
         equal(chat.errors.map((e) => e.message), [task.metadata?.error ?? said(task.status.message.parts)], 'the error');
-        if (script === 'break') check(answerOf(chat.lastMessage).length, 'what was said');
+        if (script === 'break') check(answerOf(chat.lastMessage).length, 'the streamed text');
         equal(stateOf(task).toLowerCase(), code, 'the state');
     });
 
@@ -170,7 +170,7 @@ test('a refusal is a sentence', async () => {
 
 // ---- again --------------------------------------------------------------------------------------------------------
 
-test('what was said in a chat is its messages', async () => {
+test('the messages of a chat can be read', async () => {
     const chat = open();
     await chat.say('echo one');
     await chat.say('ask');
@@ -210,7 +210,7 @@ test('nothing runs, nothing is resumed', async () => {
     for (const before of [false, true]) {
         if (before) await chat.say('echo one');
         const r = await fetch(`${chat.api}/${chat.id}/stream`);
-        equal([r.status, await r.text()], [204, ''], before ? 'of a chat that rests' : 'of a chat that is none');
+        equal([r.status, await r.text()], [204, ''], before ? 'of a chat that rests' : 'of an unknown chat');
         equal((await chat.cancel()).status, 204, 'cancel');
         await chat.resumeStream();
         equal([chat.status, chat.errors.length], ['ready', 0], 'the status');
@@ -300,7 +300,7 @@ test("a chat is its owner's, and survives kill -9", async () => {
     await until(() => cut.lastMessage?.role === 'assistant' && answerOf(cut.lastMessage), 'the beginning');
     equal(await of('bob').saved(), [], "bob's chat of that name");
     equal((await of('bob', { agent: 'say' }).cancel()).status, 204, "and he cancels nothing of alice's");
-    equal((await fetch(`${chat.api}/x/messages`)).status, 401, 'nobody');
+    equal((await fetch(`${chat.api}/x/messages`)).status, 401, 'without a token');
     await other.kill();
     await talk;
     check(cut.errors.length === 1, 'the connection was lost');
@@ -312,7 +312,7 @@ test("a chat is its owner's, and survives kill -9", async () => {
     await other.stop();
 });
 
-test('a server that ends says so', async () => {
+test('a server that shuts down ends the stream with an error', async () => {
     const g = gate();
     const other = await start();
     const chat = new Chat({ server: other, agent: 'say' });

@@ -29,7 +29,7 @@ def thoughts_of(messages):
 
 def check_story(s, messages):
     if s['ends'] != 'rejected':
-        equal(texts_of(messages), s.get('texts') or ([s['text']] if s['text'] else []), 'what was said')
+        equal(texts_of(messages), s.get('texts') or ([s['text']] if s['text'] else []), 'the texts')
     equal(calls_of(messages), s['calls'], 'the calls')
     equal([m.invalid_tool_calls for m in messages if isinstance(m, AIMessage) and m.invalid_tool_calls], [], 'invalid calls')
     equal(results_of(messages), s['results'], 'the results')
@@ -91,7 +91,7 @@ def through_chat():
     equal([m['role'] for m in chat], ['system', 'user', 'assistant', 'tool', 'assistant'], 'who spoke')
     equal(json.loads(chat[2]['tool_calls'][0]['function']['arguments']), {'q': 1}, 'the arguments')
     back = messages_from_dict(json.loads(convert('openai-chat', 'langchain', text)))
-    equal(texts_of(back), ['Wait', 'Three'], 'what was said')
+    equal(texts_of(back), ['Wait', 'Three'], 'the texts')
     equal(results_of(back), {'c': '3'}, 'the results')
 
 

@@ -19,7 +19,7 @@ const framed = (parts) => Buffer.concat(parts.flatMap((p) => {
 const values = (text) => text.split('\n').filter((l) => l.startsWith('data: ')).map((l) => JSON.parse(l.slice(6)));
 
 for (const s of stories) {
-    test(`@ag-ui/proto reads ${s.name} as the JSON says it`, async () => {
+    test(`@ag-ui/proto reads ${s.name} with the values of the JSON`, async () => {
         equal([...frames(tell(s, 'ag-ui-proto'))].map((f) => decode(f)), values(tell(s, 'ag-ui').toString()), 'the events');
     });
     test(`@ag-ui/proto writes ${s.name} as we read it`, async () => {

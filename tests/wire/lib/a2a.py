@@ -1,5 +1,5 @@
-"""A2A clients on four wires: JSON-RPC and REST, 1.0 and 0.3. Tests speak 1.0; what goes out is spelled
-as the wire has it, what comes in is checked in its own spelling (shapes.py) and then read as 1.0."""
+"""A2A clients on four wires: JSON-RPC and REST, 1.0 and 0.3. Tests use 1.0; requests are converted to the dialect
+of the wire, answers are checked in that dialect (shapes.py) and then converted to 1.0."""
 import base64
 import json
 import uuid
@@ -89,7 +89,7 @@ ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 
 
 def check_details(details, e, where):
-    check(isinstance(details, list), f"{where} is no array: {show(details)}")
+    check(isinstance(details, list), f"{where} is not an array: {show(details)}")
     for d in details:
         check(isinstance(d, dict) and isinstance(d.get("@type"), str), f"an object with @type in {where}: {show(d)}")
     infos = [d for d in details if d["@type"] == ERROR_INFO and d.get("domain") == "a2a-protocol.org"]
@@ -102,11 +102,11 @@ def check_details(details, e, where):
     same(infos[0].get("reason"), e.reason, "reason")
     check(set(infos[0]) <= {"@type", "reason", "domain", "metadata"}, show(infos[0]))
     for k, v in infos[0].get("metadata", {}).items():
-        check(isinstance(v, str), f"ErrorInfo.metadata.{k} is no string: {v!r}")
+        check(isinstance(v, str), f"ErrorInfo.metadata.{k} is not a string: {v!r}")
 
 
 class Answer:
-    """What came back for one call: .result in the wire's spelling, .value as 1.0; or an error."""
+    """The answer to one call: .result in the dialect of the wire, .value as 1.0; or an error."""
 
     def __init__(self, wire, op, response, id=None, profile="1.0.1"):
         self.wire, self.op, self.response, self.id, self.profile = wire, op, response, id, profile
@@ -211,7 +211,7 @@ def envelope(body, id):
 
 class Event:
     def __init__(self, frame, payload, value):
-        self.frame, self.id, self.payload = frame, frame.id, payload  # payload: the event in the wire's spelling
+        self.frame, self.id, self.payload = frame, frame.id, payload  # payload: the event in the dialect of the wire
         (self.kind, self.body), = value.items()  # as 1.0: task, message, statusUpdate, artifactUpdate
         self.state = self.body["status"]["state"] if "status" in self.body else None
 
@@ -282,7 +282,7 @@ class Events:
         check(False, f"the stream ended before; it had {self.seen}")
 
     def answer(self):
-        """Of a JSON-RPC call that was refused: the one event that says so, as the Answer it is in a body."""
+        """Of a JSON-RPC call that was refused: its only event, the error, as the Answer that a body would be."""
         check(self.wire.is_rpc and not self.seen, self)
         frame = self.stream.next()
         check(frame is not None and frame.event is None, lambda: f"the event is {frame}")

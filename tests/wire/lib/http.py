@@ -35,7 +35,7 @@ class Response:
         try:
             return json.loads(self.body.decode("utf-8"), object_pairs_hook=no_duplicates)
         except ValueError as e:
-            raise Failure(f"the body is no JSON ({e}): status {self.status}, {show(self.body)}")
+            raise Failure(f"the body is not JSON ({e}): status {self.status}, {show(self.body)}")
 
     def __repr__(self):
         return f"HTTP {self.status} {dict(self.headers)} {show(self.body)}"
@@ -197,14 +197,14 @@ class Frame:
         try:
             return json.loads(self.data, object_pairs_hook=no_duplicates)
         except ValueError as e:
-            raise Failure(f"a frame's data is no JSON ({e}): {show(self.data)}")
+            raise Failure(f"a frame's data is not JSON ({e}): {show(self.data)}")
 
     def __repr__(self):
         return f"id {self.id}, event {self.event}: {show(self.data)}"
 
 
 class SseParser:
-    """Fed with bytes, gives frames. Holds the server to what the reference says it writes: LF, one data
+    """Reads bytes, returns frames. Checks that the server writes what the reference promises: LF, one data
     line, nothing but id, event, data and comments, no retry."""
 
     def __init__(self):

@@ -22,7 +22,7 @@ IS_STANDIN = "standin" in DRAGOMAN
 
 
 def is_sanitized():
-    """Memory and times of a build with sanitizers say nothing."""
+    """Memory and times of a build with sanitizers are not representative."""
     with open(DRAGOMAN, "rb") as f:
         return b"__asan_init" in f.read()
 
@@ -39,7 +39,7 @@ def folder():
     return tempfile.mkdtemp(dir=FOLDER)
 
 
-# ---- configuration: every key that a test sets is spelled here and nowhere else --------------------------
+# ---- configuration: every key that a test sets is named here only ----------------------------------------
 
 TOKENS = {"alice": "alice-secret", "bob": "bob-secret"}  # bearer tokens: two principals without tenant
 KEYS = {"carol": "carol-key"}  # X-API-Key

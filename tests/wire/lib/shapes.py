@@ -1,4 +1,4 @@
-"""The objects of A2A as each dialect spells them: strict checks of what the server wrote, and the ways
+"""The objects of A2A in each dialect: strict checks of what the server wrote, and the conversions
 between the dialects that the client needs. Written from the reference, not from our own codecs."""
 import base64
 import re
@@ -90,7 +90,7 @@ def check_plain(value, at, opaque=False):
 
 
 def check_shape(value, name, dialect, at):
-    check(isinstance(value, dict), f"{at or '/'} is no object: {show(value)}")
+    check(isinstance(value, dict), f"{at or '/'} is not an object: {show(value)}")
     members = {}
     for word in SHAPES[dialect][name].split():
         m = re.fullmatch(r"(\w+)(!?)(?::(.+))?", word)
@@ -113,7 +113,7 @@ def check_shape(value, name, dialect, at):
 
 def check_kind(v, kind, dialect, at):
     if kind in ("id", "str", "base64", "time"):
-        check(isinstance(v, str) and (v or kind == "str"), f"{at} is no text: {show(v)}")
+        check(isinstance(v, str) and (v or kind == "str"), f"{at} is not a string: {show(v)}")
         if kind == "time":
             check(TIME.fullmatch(v), f"{at}: {v} is no UTC time with Z")
         if kind == "base64":
@@ -128,7 +128,7 @@ def check_kind(v, kind, dialect, at):
     elif kind == "kind":
         check(v in ("text", "file", "data"), f"{at}: {v!r}")
     elif kind.startswith("["):
-        check(isinstance(v, list), f"{at} is no array: {show(v)}")
+        check(isinstance(v, list), f"{at} is not an array: {show(v)}")
         item = kind[2:] if kind.startswith("[]") else kind[1:-1]
         check(v or kind.startswith("[]"), f"{at} is empty instead of absent")
         for i, x in enumerate(v):

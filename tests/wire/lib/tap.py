@@ -24,7 +24,7 @@ class Test:
 
 
 def test(name, timeout=120):
-    """Registers a function. Requirement ids stand in brackets at the end of the name."""
+    """Registers a function. Requirement ids are in brackets at the end of the name."""
     def keep(function):
         TESTS.append(Test(name, function, timeout, function.__module__))
         return function

@@ -1,5 +1,5 @@
 // What the interop programs share: TAP output, `dragoman convert`, and the objects of ../objects.json
-// with their spelling in every A2A dialect.
+// in every A2A dialect.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -80,13 +80,13 @@ function spell(value, dialect) {
     return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, spell(v, dialect)]));
 }
 
-/** The named object as the dialect spells it; undefined when the dialect has no word for it. */
+/** The named object in the dialect; undefined when the dialect does not have it. */
 export function inDialect(name, dialect) {
     if (!table[name]) throw new Error(`objects.json has no "${name}"`);
     return spell(table[name][dialect], dialect);
 }
 
-/** [{name, object, hint}] of the objects that the dialect can spell; hint: what --object must say. */
+/** [{name, object, hint}] of the objects that the dialect has; hint: the value for --object. */
 export const objectsOf = (dialect) =>
     Object.entries(table)
         .filter(([, o]) => dialect in o)
@@ -104,8 +104,8 @@ const opaque = new Set(['metadata', 'header', 'scopes']);
 const isEmpty = (v) =>
     v === undefined || v === null || v === '' || v === false || v === 0 || (Array.isArray(v) && v.length === 0);
 
-/** The same value for every way to say it: members with default values may be left out, times have
- *  one spelling. What is opaque to A2A (metadata, data, params of an extension) stays as it is. */
+/** The same value for every way to write it: members with default values may be left out, times have
+ *  one format. Values that are opaque to A2A (metadata, data, params of an extension) are not changed. */
 export function normal(value) {
     if (Array.isArray(value)) return value.map((v) => normal(v));
     if (value === null || typeof value !== 'object') return value;

@@ -1,5 +1,5 @@
-// A server that tells the stories as Chat Completions: the model's name is the story's. A request that has the
-// results of calls gets what comes then.
+// A server that answers with the stories as Chat Completions: the model's name is the story's. A request with the
+// results of calls gets the part of the story after them.
 import { convert, serve, sse, story } from './world.mjs';
 
 /** A story's events as a stream of chunks, or as one completion. */
@@ -20,5 +20,5 @@ export const server = () => serve((body, path) => {
 /** Clients cannot take back what was streamed: there the final text follows, apart. */
 export const streamed = (s) => (s.final ? `${s.text}\n\n${s.final}` : s.text ?? '');
 export const reason = (s) => (s.calls ? 'tool_calls' : 'stop');
-/** What the client is told when it goes wrong. */
+/** The error that the client gets. */
 export const wrong = (s) => s.error ?? (s.name === 'canceled' ? 'The task was canceled' : undefined);

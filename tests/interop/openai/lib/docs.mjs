@@ -1,4 +1,4 @@
-// Pages whose programs are run as they stand there: every block of js, python or sh, and the text below it.
+// Runs the programs of a page unchanged: every block of js, python or sh, and compares with the text below it.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { check, equal, test } from '../../server/node/lib/tap.mjs';

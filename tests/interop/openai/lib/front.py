@@ -1,15 +1,15 @@
-"""A live server with one more agent, and chat completions asked for by hand. `told`: see told.py."""
+"""A live server with one more agent, and chat completions asked for by hand. `probe`: see probe.py."""
 
 import http.client
 import json
 
 from live import AGENTS, HERE, live
 
-TOLD = {'id': 'told', 'type': 'exec', 'settings': {'command': [str(HERE / 'told.py')]}}
+PROBE = {'id': 'probe', 'type': 'exec', 'settings': {'command': [str(HERE / 'probe.py')]}}
 
 
 def front(**more):
-    return live(**{'agents': AGENTS + [TOLD], **more})
+    return live(**{'agents': AGENTS + [PROBE], **more})
 
 
 class Answer:
@@ -47,6 +47,6 @@ def call(server, method, path, body=None, headers=None, raw=None):
     return answer
 
 
-def chat(server, messages, model='told', headers=None, **more):
+def chat(server, messages, model='probe', headers=None, **more):
     messages = [{'role': 'user', 'content': messages}] if isinstance(messages, str) else messages
     return call(server, 'POST', '/v1/chat/completions', {'model': model, 'messages': messages, **more}, headers)

@@ -1,5 +1,5 @@
-// A server that tells the stories as Responses: the model's name is the story's. A request that has the outputs
-// of calls gets what comes then.
+// A server that answers with the stories as Responses: the model's name is the story's. A request with the outputs
+// of calls gets the part of the story after them.
 import { convert, serve, sse, story } from './world.mjs';
 
 const has_outputs = (input) => Array.isArray(input) && input.some((item) => item.type === 'function_call_output');

@@ -1,5 +1,5 @@
 """What the interop programs share: TAP output, `dragoman convert`, and the objects of ../objects.json
-with their spelling in every A2A dialect."""
+in every A2A dialect."""
 
 import asyncio
 import inspect
@@ -103,7 +103,7 @@ METHODS, STREAMS, ERRORS = _calls['methods'], _calls['streams'], _calls['errors'
 
 
 def in_dialect(name, dialect):
-    """The named object as the dialect spells it."""
+    """The named object in the dialect."""
 
     def spell(value):
         if isinstance(value, list):
@@ -120,7 +120,7 @@ def has(name, dialect):
 
 
 def objects_of(dialect):
-    """(name, kind, what --object must say or None) of the objects that the dialect can spell."""
+    """(name, kind, the value for --object or None) of the objects that the dialect has."""
     return [(n, o['object'], o['object'] if o.get('ask') else None) for n, o in _objects.items() if dialect in o]
 
 
@@ -138,8 +138,8 @@ _OPAQUE = {'metadata', 'header', 'scopes'}
 
 
 def normal(value):
-    """The same value for every way to say it: members with default values may be left out, times
-    have one spelling. What is opaque to A2A (metadata, data, params of an extension) stays."""
+    """The same value for every way to write it: members with default values may be left out, times
+    have one format. Values that are opaque to A2A (metadata, data, params of an extension) are not changed."""
     if isinstance(value, list):
         return [normal(v) for v in value]
     if not isinstance(value, dict):

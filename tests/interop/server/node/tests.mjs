@@ -168,7 +168,7 @@ each('lists: filters and pages', async (kind) => {
     for (const text of ['stream', 'fail', 'stream']) ids.push((await c.send(message(text, { contextId }))).task.id);
     const all = await c.list({ contextId });
     equal([all.tasks.map((t) => t.id).sort(), all.totalSize ?? 0, all.nextPageToken ?? ''], [[...ids].sort(), 3, ''], 'all of the context');
-    check(all.tasks.every((t) => !t.artifacts?.length), 'artifacts nobody asked for');
+    check(all.tasks.every((t) => !t.artifacts?.length), 'artifacts that were not requested');
     const failed = await c.list({ contextId, status: 'TASK_STATE_FAILED' });
     equal(failed.tasks.map((t) => t.id), [ids[1]], 'those that failed');
     const pages = [];

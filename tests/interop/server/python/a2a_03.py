@@ -27,7 +27,7 @@ def plain(model):
 
 
 def event_of(answer):
-    """What the SDK hands out is a Message, or the Task so far with what was new."""
+    """The SDK returns a Message, or the Task so far with the new event."""
     new = answer if isinstance(answer, Message) else answer[1] or answer[0]
     return to_1(plain(new), 'event', '0.3')
 

@@ -1,4 +1,4 @@
-"""The programs of docs/clients/a2a-sdk.md, run as they stand there; what they print stands below them."""
+"""The programs of docs/clients/a2a-sdk.md, run unchanged; their output is compared with the text below them."""
 
 import re
 import subprocess

@@ -1,5 +1,5 @@
-// Stands in for CopilotKit's runtime, which is too much to install for one line: what it is given it clones and runs, one agent after
-// the other, as the runtime does with each request.
+// Replaces CopilotKit's runtime, which is too large to install for one line: it clones and runs the agents one after
+// the other, as the runtime does for each request.
 import { register } from 'node:module';
 
 const runtime = `export class CopilotRuntime {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An agent that says what it is told to: a line of the message is an event to emit, `wait FILE` waits for the file, and
-anything else is a line of text. What a tool of the caller gave back is a message, too."""
+"""An agent that emits its message: each line is an event to emit, `wait FILE` waits for the file, and
+any other line is text. The result of a client's tool is a message, too."""
 import json
 import os
 import sys

@@ -15,7 +15,7 @@ BINARY = ROOT / os.environ.get('DRAGOMAN', 'build/dragoman')
 
 
 def stories():
-    """They are told in JavaScript: node prints them."""
+    """They are written in JavaScript: node prints them."""
     js = "import { stories } from './lib/world.mjs'; console.log(JSON.stringify(stories));"
     r = subprocess.run(['node', '--input-type=module', '-e', js], cwd=HERE.parent, capture_output=True, timeout=60, check=True)
     return json.loads(r.stdout)

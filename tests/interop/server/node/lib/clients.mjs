@@ -50,7 +50,7 @@ class Client1 {
     constructor(client, tenant) {
         Object.assign(this, { client, tenant });
     }
-    /** The client itself would not even ask where the card offers nothing: its transport does, and needs to be told. */
+    /** The client does not send a request for what the card does not offer; its transport does. */
     get raw() {
         return { serviceParameters: { 'A2A-Version': this.client.protocolVersion } };
     }
@@ -161,7 +161,7 @@ const kind = (label, version, binding, sdk, Client, more) => {
     };
 };
 
-// forgets: the readers of 0.3's ProtoJSON do not hand out `append`, nor the names of files
+// forgets: the readers of 0.3's ProtoJSON do not return `append`, nor the names of files
 export const clients = [
     kind('1.3.0', '1.0', 'JSONRPC', client1, Client1),
     kind('1.3.0', '1.0', 'HTTP+JSON', client1, Client1),

@@ -26,7 +26,7 @@ def one(kind):
 
 
 def reads_bytes(kind):
-    """a2a-sdk 0.3's REST client takes the bytes of a file for text, and fails where they are none."""
+    """a2a-sdk 0.3's REST client reads the bytes of a file as text, and fails if they are not text."""
     return one(kind) or kind.rpc
 
 
@@ -202,7 +202,7 @@ def define():
         everything = await c.list(contextId=context)
         listed = [t['id'] for t in everything['tasks']]
         equal((sorted(listed), everything['totalSize'], everything.get('nextPageToken', '')), (sorted(ids), 3, ''), 'all of the context')
-        check(not any(t.get('artifacts') for t in everything['tasks']), 'artifacts nobody asked for')
+        check(not any(t.get('artifacts') for t in everything['tasks']), 'artifacts that were not requested')
         equal([t['id'] for t in (await c.list(contextId=context, status='TASK_STATE_FAILED'))['tasks']], [ids[1]], 'those that failed')
         pages, token = [], None
         while token != '':

@@ -1,4 +1,4 @@
-/* vectors/roads.c - the roads a conversion can take: the library whole, in pieces, the program. */
+/* vectors/paths.c - the ways to run a conversion: the library with the complete input or in pieces, the program. */
 #include "vectors/run_vectors.h"
 
 #include <errno.h>

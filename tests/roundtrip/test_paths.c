@@ -1,10 +1,10 @@
 /*
- * roundtrip/test_roads.c - both roads on every message of the golden files.
+ * roundtrip/test_paths.c - both paths for every message of the golden files.
  *
- *     test_roads VECTORS_DIRECTORY
+ *     test_paths VECTORS_DIRECTORY
  *
- * Document 001's direct function, and document 000's map, reduce, map through events, say the same of every
- * complete message that stands anywhere in a golden file of A2A; of a broken one both say where it is broken.
+ * Document 001's direct function, and document 000's map, reduce, map through events, have the same result for every
+ * complete message in a golden file of A2A; for an invalid one both report the same position.
  */
 #define _XOPEN_SOURCE 700 /* nftw */
 #include "vectors/compare.h"
@@ -67,7 +67,7 @@ static void check_answers(const char *path, const char *text, const char *direct
     if (!says) {
         n_pieces++; /* an intermediate message: the direct function takes complete ones */
     } else if (!history || !is_same(root, yyjson_doc_get_root(history))) {
-        tell(path, text, "the roads part");
+        tell(path, text, "the paths differ");
         printf("#   direct  %.300s\n#   through %.300s\n", direct, over ? over : "(nothing)");
     } else {
         n_complete++;
@@ -124,7 +124,7 @@ static int on_file(const char *path, const struct stat *st, int kind, struct FTW
     size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
     if (f)
         fclose(f);
-    /* one value, or one on each line; what is no JSON is no message */
+    /* one value, or one on each line; invalid JSON is skipped */
     yyjson_doc *whole = compare_read(text, n, NULL);
     n_files++;
     look_for_messages(path, yyjson_doc_get_root(whole));
@@ -143,13 +143,13 @@ static int on_file(const char *path, const struct stat *st, int kind, struct FTW
 int main(int argc, char **argv)
 {
     if (argc != 2 || nftw(argv[1], on_file, 16, FTW_PHYS)) {
-        fprintf(stderr, "usage: test_roads VECTORS_DIRECTORY\n");
+        fprintf(stderr, "usage: test_paths VECTORS_DIRECTORY\n");
         return 2;
     }
     bool enough = n_complete > 100 && n_broken > 5;
     printf("# %zu files: %zu complete messages, %zu pieces, %zu broken\n", n_files, n_complete,
            n_pieces, n_broken);
-    printf("%sok 1 - both roads agree on every message of the golden files "
+    printf("%sok 1 - both paths agree on every message of the golden files "
            "[R000-22 R000-27 R000-29 R001-01]\n1..1\n",
            n_failed || !enough ? "not " : "");
     return n_failed || !enough;

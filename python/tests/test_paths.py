@@ -100,12 +100,12 @@ class Roads(unittest.TestCase):
         return 1
 
     def test_vectors(self):
-        """both roads agree on every complete message of the vectors [R001-01 R000-22 R000-29 R000-33]"""
+        """both paths agree on every complete message of the vectors [R001-01 R000-22 R000-29 R000-33]"""
         n = sum(self.compare(m, name) for name, m in vector_messages())
         self.assertGreater(n, 300)
 
     def test_random(self):
-        """both roads agree on four thousand random messages [R001-01 R001-06 R001-07 R001-09 R000-22 R000-28 R000-29]"""
+        """both paths agree on four thousand random messages [R001-01 R001-06 R001-07 R001-09 R000-22 R000-28 R000-29]"""
         for seed in range(4000):
             r = random.Random(seed)
             message = {"role": r.choice(["user", "agent"]), "parts": [random_part(r) for _ in range(r.randrange(1, 6))]}

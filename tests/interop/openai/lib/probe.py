@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent for tests: says what it was told, and does what its last text says.
+"""An agent for tests: returns its input, or does what the last text asks for.
 
 what   all that it reads, as JSON: message, metadata, acceptedOutputModes, state of the task
 json   data, and no text          nothing, credentials   waits, without a word
@@ -43,6 +43,6 @@ elif word.startswith('['):
         artifact(*things, lastChunk=True)
         status('COMPLETED')
 else:
-    told = {k: run[k] for k in ('message', 'metadata', 'acceptedOutputModes', 'contextId')}
-    told['state'] = (run['task'] or {}).get('status', {}).get('state')
-    status('COMPLETED', {'text': json.dumps(told, ensure_ascii=False)})
+    probe = {k: run[k] for k in ('message', 'metadata', 'acceptedOutputModes', 'contextId')}
+    probe['state'] = (run['task'] or {}).get('status', {}).get('state')
+    status('COMPLETED', {'text': json.dumps(probe, ensure_ascii=False)})
