@@ -10,7 +10,7 @@
 
 #include <dragoman/lint.h>
 
-/* ---- formats (lint_format.c) ------------------------------------------------------------------------ */
+/* ---- formats (lint.c) ------------------------------------------------------------------------------- */
 
 typedef struct lint_format {
     const char *name;
@@ -40,7 +40,7 @@ uint64_t *dgm_lint_seen_find(const struct lint_seen *s, dgm_str id); /* NULL: wa
 uint64_t *dgm_lint_seen_add(struct lint_seen *s, dgm_str id);        /* NULL: no room */
 void dgm_lint_seen_clear(struct lint_seen *s);                       /* frees, too */
 
-/* ---- texts (lint_text.c) ---------------------------------------------------------------------------------- */
+/* ---- texts (lint_seen.c) ---------------------------------------------------------------------------------- */
 
 /* The last texts of a stream, each by its message or artifact id: lengths and hashes only. */
 struct lint_texts {

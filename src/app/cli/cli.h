@@ -126,7 +126,7 @@ void dgm_cli_bash(FILE *out);
 void dgm_cli_zsh(FILE *out);
 void dgm_cli_fish(FILE *out);
 
-/* ---- text (cli_text.c) ------------------------------------------------------------------------------ */
+/* ---- text (cli_help.c) ------------------------------------------------------------------------------ */
 
 /* Columns a text takes on a terminal. */
 size_t dgm_cli_width(const char *text);
@@ -139,7 +139,7 @@ void dgm_cli_plain(const char *text, FILE *out); /* `code` as 'code' */
 void dgm_cli_spaces(size_t n, FILE *out);
 void dgm_cli_json_string(const char *text, FILE *out); /* with its quotes */
 
-/* What c lost or changed of the file, on standard error (cli_losses.c). */
+/* Prints what c lost or changed of the file to standard error (cli_formats.c). */
 void dgm_cli_print_losses(const char *file, const dgm_converter *c, bool json);
 
 /* "dragoman: ...", "hint: ..." on standard error, one line, control characters made visible. */

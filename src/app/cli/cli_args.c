@@ -8,6 +8,7 @@
 #include "cli.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
@@ -361,4 +362,39 @@ const char *dgm_cli_get_nth(const dgm_cli_line *line, const char *option, size_t
             return line->values[j].value;
     }
     return NULL;
+}
+
+/* ---- the program: parse, run, check that the output was written ------------------------------------------------ */
+
+/* Buffered output may also fail to be written, and a network file reports errors only when it is closed. */
+static int finish(int status)
+{
+    bool failed = ferror(stdout);
+    if (fclose(stdout) == 0 && !failed)
+        return status;
+    if (errno == EPIPE)
+        dgm_cli_end_by_sigpipe();
+    if (status == DGM_CLI_OK) {
+        dgm_cli_complain("cannot write to standard output: %s", strerror(errno));
+        status = DGM_CLI_FAILED;
+    }
+    return status;
+}
+
+int dgm_cli_main(int argc, char **argv)
+{
+    dgm_cli_line line;
+    dgm_cli_misuse misuse = {"", ""};
+    dgm_cli_guard_descriptors();
+    if (!dgm_cli_parse(argc, argv, &line, &misuse)) {
+        dgm_cli_complain("%s", misuse.what);
+        if (misuse.hint[0])
+            dgm_cli_hint("%s", misuse.hint);
+        return DGM_CLI_MISUSED;
+    }
+    if (dgm_cli_get(&line, "help")) {
+        dgm_cli_help(line.command, stdout);
+        return finish(DGM_CLI_OK);
+    }
+    return finish(line.command->run(&line));
 }

@@ -4,7 +4,7 @@
  * A stream that breaks, or a server that answers before the task is over, is no reason to give up: the
  * task is asked for until it is settled. Ctrl-C becomes CancelTask.
  */
-#include "app/client/client_follow.h"
+#include "app/client/client_int.h"
 
 #include <unistd.h>
 

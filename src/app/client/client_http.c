@@ -1,13 +1,14 @@
 /*
- * app/client/client_http.c - one request at a time over libcurl, streams handed on as they come.
+ * app/client/client_http.c - one request at a time over libcurl; streams are passed on as they arrive.
  *
- * The multi interface is used for its poll: it also wakes for Ctrl-C, which a signal handler tells by a
+ * The multi interface is used for its poll: it also wakes for Ctrl-C, which a signal handler reports through a
  * pipe, and for the spinner.
  */
-#include "app/client/client_curl.h"
 #include "app/client/client_int.h"
 #include "base/limits.h"
 
+#include <curl/curl.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,7 +18,69 @@
 #define TICK_MS 100
 #define CONNECT_S 15L
 
-static const struct curl_library *curl; /* once dgm_client_http_new() has been here */
+/* ---- libcurl ------------------------------------------------------------------------------------------ */
+
+/* libcurl loads about thirty other libraries. The server and the converter do not need them, and would
+ * start three times slower with them, so only the commands that call other servers open it. */
+
+#define CURL_FUNCTIONS(X)                                                                          \
+    X(global_init)                                                                                 \
+    X(global_cleanup)                                                                              \
+    X(easy_init)                                                                                   \
+    X(easy_cleanup)                                                                                \
+    X(easy_reset)                                                                                  \
+    X(easy_setopt)                                                                                 \
+    X(easy_getinfo)                                                                                \
+    X(easy_strerror)                                                                               \
+    X(slist_append)                                                                                \
+    X(slist_free_all)                                                                              \
+    X(multi_init)                                                                                  \
+    X(multi_cleanup)                                                                               \
+    X(multi_add_handle)                                                                            \
+    X(multi_remove_handle)                                                                         \
+    X(multi_perform)                                                                               \
+    X(multi_poll)                                                                                  \
+    X(multi_info_read)
+
+struct curl_library {
+#define X(name) __typeof__(&curl_##name) name;
+    CURL_FUNCTIONS(X)
+#undef X
+};
+
+static const struct {
+    const char *symbol;
+    size_t at;
+} functions[] = {
+#define X(name) {"curl_" #name, offsetof(struct curl_library, name)},
+    CURL_FUNCTIONS(X)
+#undef X
+};
+
+/* NULL: err has the reason. Once open it stays open. */
+static const struct curl_library *client_curl_open(dgm_err *err)
+{
+    static struct curl_library library;
+    static void *handle;
+    if (handle)
+        return &library;
+    if (!(handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL))) {
+        dgm_fail(err, DGM_UNAVAILABLE, NULL, "%s: install it (Debian: libcurl4)", dlerror());
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *found = dlsym(handle, functions[i].symbol);
+        if (!found) {
+            dgm_fail(err, DGM_UNAVAILABLE, NULL, "libcurl.so.4 is too old: it has no %s",
+                     functions[i].symbol);
+            return NULL;
+        }
+        memcpy((char *)&library + functions[i].at, &found, sizeof found);
+    }
+    return &library;
+}
+
+static const struct curl_library *curl; /* set by dgm_client_http_new() */
 
 struct http {
     CURLM *multi;
@@ -72,7 +135,7 @@ void dgm_client_http_release_interrupt(void)
 struct http *dgm_client_http_new(long timeout_s, const char *ca_file, dgm_err *err)
 {
     struct http *h;
-    if (!(curl = dgm_client_curl_open(err)))
+    if (!(curl = client_curl_open(err)))
         return NULL;
     h = dgm_xcalloc(1, sizeof *h);
     signal(SIGPIPE, SIG_IGN); /* standard output is written by functions that look themselves */

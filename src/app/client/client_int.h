@@ -134,3 +134,15 @@ const char *show_state_name(dgm_task_state s);
 /* One object as a line of A2A 1.0 JSON; pretty: over several lines. */
 bool show_json(dgm_object_kind kind, const void *it, bool pretty);
 bool show_is_settled(const show *s); /* a message, or a task that will not go on by itself */
+
+/* ---- a call whose answer may take its time: shown, waited for, canceled (client_follow.c) --------- */
+
+struct follow {
+    peer *p;
+    show *s;
+    bool waits;  /* until the task is finished or waits for input */
+    bool leaves; /* Ctrl-C disconnects and does not cancel the task */
+};
+
+/* Returns an exit status; errors were already printed. */
+int dgm_client_follow(struct follow *f, dgm_method method, void *params, const char *last_event);

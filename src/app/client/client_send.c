@@ -1,5 +1,4 @@
 /* app/client/client_send.c - `dragoman send`: a message, and its answer as it comes. */
-#include "app/client/client_follow.h"
 #include "app/client/client_int.h"
 #include "base/ids.h"
 #include "base/limits.h"

@@ -1,5 +1,5 @@
 /* app/client/client_task.c - `dragoman task get|list|cancel|subscribe`. */
-#include "app/client/client_follow.h"
+#include "app/client/client_int.h"
 
 #define PAGE 50
 

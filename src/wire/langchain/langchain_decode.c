@@ -6,11 +6,67 @@
  * message arrives, and continues later. tool_calls of a chunk are parsed from incomplete arguments, so only
  * tool_call_chunks are read.
  */
-#include "wire/langchain/langchain_decode.h"
 #include "base/list.h"
+#include "canon/message_content.h"
 #include "canon/messages_to_events.h"
+#include "canon/reconcile.h"
+#include "wire/langchain/langchain_int.h"
 
 #include <stdlib.h>
+
+struct lc_call {
+    dgm_str id;
+    size_t owner; /* index in texts */
+    int64_t index;
+    bool open, answered;
+};
+
+/* The text that chunks with one id have sent. */
+struct lc_said {
+    dgm_str id;
+    dgm_str placeholder; /* that of its run, once there was one */
+    dgm_str node;        /* of LangGraph, with the task that it runs as */
+    bool loose;          /* the id is a placeholder, or ours: another may follow */
+    bool done;
+    dgm_sum text;
+};
+
+typedef struct lc_decoder {
+    dgm_arena *arena;
+    dgm_mint mint;
+    dgm_reader *r;
+    dgm_canon_sink sink;
+    dgm_code rc;
+    dgm_str thread_id, run_id;
+    /* the message that chunks add to; n_said == 0: none was begun */
+    size_t current;
+    bool has_current, text_open;
+    dgm_str reasoning; /* the id of the one that is open */
+    struct lc_said *said;
+    size_t n_said, cap_said;
+    struct lc_call *calls;
+    size_t n_calls, cap_calls, first_open; /* before it none is */
+    dgm_map texts, by_id, by_node;         /* texts by id, calls by id, the last text of a node */
+    dgm_canon_usage usage;
+    dgm_str error, error_code;
+    dgm_canon_interrupts interrupts;
+    bool fragment, begun, cancelled;
+    unsigned n_made;
+} lc_decoder;
+
+/* langchain_decode.c */
+void dgm_lc_give(lc_decoder *d, const dgm_canon_event *e);
+/* Another message speaks. */
+void dgm_lc_leave_current(lc_decoder *d);
+
+/* langchain_decode_who.c: the message that a chunk is a piece of becomes the current one. node: LangGraph's, or
+ * absent. */
+void dgm_lc_open_current(lc_decoder *d, dgm_str id, dgm_str node);
+
+/* langchain_decode_end.c: how the run went */
+void dgm_lc_look_at_end(lc_decoder *d, const yyjson_val *data);
+void dgm_lc_read_interrupts(lc_decoder *d, yyjson_val *list);
+void dgm_lc_end_run(lc_decoder *d);
 
 void dgm_lc_give(lc_decoder *d, const dgm_canon_event *e)
 {
@@ -341,4 +397,162 @@ void dgm_lc_decoder_free(void *decoder)
     free(d->calls);
     dgm_arena_free(d->arena);
     free(d);
+}
+
+/* ---- the message that a chunk belongs to ----------------------------------------------------------------------- */
+
+/*
+ * The id is not enough: a stream may have the provider's id and the placeholder of its run for one message. Two
+ * placeholders are two runs, and two nodes of LangGraph are two messages, whatever the ids are.
+ */
+
+/* Can a chunk with this id, of this node, be a piece of it? */
+static bool goes_on(const struct lc_said *s, dgm_str id, dgm_str node)
+{
+    if (node.n && s->node.n && !dgm_str_eq(node, s->node))
+        return false;
+    if (!id.n || dgm_str_eq(id, s->id))
+        return true;
+    if (dgm_lc_is_placeholder(id))
+        return !s->placeholder.n || dgm_str_eq(id, s->placeholder);
+    return s->loose;
+}
+
+static size_t add_said(lc_decoder *d, dgm_str id)
+{
+    d->said = dgm_list_reserve(d->said, d->n_said, &d->cap_said, sizeof *d->said);
+    d->said[d->n_said] =
+        (struct lc_said){.id = id.n ? dgm_arena_dup(d->arena, id) : dgm_mint_id(&d->mint, d->arena),
+                         .loose = !id.n || dgm_lc_is_placeholder(id)};
+    dgm_map_put(&d->texts, d->said[d->n_said].id, d->n_said);
+    return d->n_said++;
+}
+
+/* The message that a chunk of another than the current one is of. */
+static size_t find_said(lc_decoder *d, dgm_str id, dgm_str node)
+{
+    size_t *known = id.n ? dgm_map_get(&d->texts, id) : NULL;
+    if (known)
+        return *known;
+    known = node.n ? dgm_map_get(&d->by_node, node) : NULL;
+    if (known && !d->said[*known].done && goes_on(&d->said[*known], id, node))
+        return *known;
+    return add_said(d, id);
+}
+
+static void note_names(lc_decoder *d, struct lc_said *s, dgm_str id, dgm_str node)
+{
+    if (!s->placeholder.n && dgm_lc_is_placeholder(id))
+        s->placeholder = dgm_str_eq(id, s->id) ? s->id : dgm_arena_dup(d->arena, id);
+    if (!node.n)
+        return;
+    if (!s->node.n)
+        s->node = dgm_arena_dup(d->arena, node);
+    size_t *last = dgm_map_get(&d->by_node, node);
+    if (last)
+        *last = d->current;
+    else
+        dgm_map_put(&d->by_node, s->node, d->current);
+}
+
+void dgm_lc_open_current(lc_decoder *d, dgm_str id, dgm_str node)
+{
+    if (!d->has_current || !goes_on(&d->said[d->current], id, node)) {
+        dgm_lc_leave_current(d);
+        d->current = find_said(d, id, node);
+        d->has_current = true;
+    }
+    note_names(d, &d->said[d->current], id, node);
+}
+
+/* ---- the outcome of a run: usage, errors, questions, pending calls --------------------------------------------- */
+
+static void add_interrupt(lc_decoder *d, dgm_str id, dgm_str question)
+{
+    dgm_canon_interrupts *list = &d->interrupts;
+    for (size_t i = 0; i < list->n; i++) {
+        if (dgm_str_eq(list->at[i].id, id))
+            return; /* the modes updates and values repeat the same message */
+    }
+    list->at = dgm_list_grow(d->arena, list->at, list->n, sizeof *list->at);
+    list->at[list->n++] =
+        (dgm_canon_interrupt){.id = dgm_arena_dup(d->arena, id),
+                              .reason = DGM_STR("input_required"),
+                              .message = question.p ? dgm_arena_dup(d->arena, question) : question};
+}
+
+/* LangGraph's: a text, or an object that mostly has one. */
+void dgm_lc_read_interrupts(lc_decoder *d, yyjson_val *list)
+{
+    static const char *const names[] = {"message", "question", "prompt", "text"};
+    yyjson_val *v;
+    size_t i, n;
+    yyjson_arr_foreach (list, i, n, v) {
+        yyjson_val *value = dgm_json_get(v, DGM_STR("value"));
+        dgm_str question = yyjson_is_str(value) ? dgm_json_str(value) : (dgm_str){0};
+        for (size_t k = 0; !question.n && k < sizeof names / sizeof *names; k++)
+            question = dgm_json_str_member(value, names[k]);
+        if (!question.n && value)
+            question = dgm_content_value_text(d->arena, value);
+        dgm_str id = dgm_json_str_member(v, "id");
+        add_interrupt(d, id.n ? id : d->run_id, question);
+    }
+}
+
+/* How a run went, in the words of our encoder and of most providers. */
+void dgm_lc_look_at_end(lc_decoder *d, const yyjson_val *data)
+{
+    const yyjson_val *metadata = dgm_json_get(data, DGM_STR("response_metadata"));
+    const yyjson_val *error = dgm_json_get(metadata, DGM_STR("error"));
+    dgm_str model = dgm_json_str_member(metadata, "model_name"),
+            reason = dgm_json_str_member(metadata, "finish_reason");
+    dgm_lc_add_usage(&d->usage, data);
+    if (model.n && !d->usage.model.n)
+        d->usage.model = dgm_arena_dup(d->arena, model);
+    if (dgm_str_is(reason, "cancelled"))
+        d->cancelled = true;
+    if (dgm_str_is(reason, "interrupt") && !d->interrupts.n)
+        add_interrupt(d, d->run_id, (dgm_str){0});
+    if (dgm_str_is(reason, "error") && dgm_json_str_member(error, "message").p) {
+        d->error = dgm_arena_dup(d->arena, dgm_json_str_member(error, "message"));
+        d->error_code = dgm_json_str_member(error, "code");
+        if (d->error_code.p)
+            d->error_code = dgm_arena_dup(d->arena, d->error_code);
+    }
+}
+
+static bool has_usage(const dgm_canon_usage *u)
+{
+    return u->input_tokens.set || u->output_tokens.set || u->total_tokens.set;
+}
+
+void dgm_lc_end_run(lc_decoder *d)
+{
+    dgm_canon_usages usage = {&d->usage, has_usage(&d->usage)};
+    dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
+    dgm_strs pending = {dgm_new_n(d->arena, dgm_str, d->n_calls + 1), 0};
+    if (d->error.p) {
+        e.kind = DGM_CANON_RUN_ERROR;
+        e.run_error.message = d->error;
+        e.run_error.code = d->error_code;
+        e.run_error.usage = usage;
+        dgm_lc_give(d, &e);
+        return;
+    }
+    for (size_t i = 0; i < d->n_calls; i++) {
+        if (!d->calls[i].answered)
+            pending.at[pending.n++] = d->calls[i].id;
+    }
+    e.run_finished.thread_id = d->thread_id;
+    e.run_finished.run_id = d->run_id;
+    e.run_finished.usage = usage;
+    if (d->cancelled)
+        e.run_finished.outcome.kind = DGM_CANON_CANCELLED;
+    else if (d->interrupts.n)
+        e.run_finished.outcome =
+            (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = d->interrupts};
+    else if (pending.n)
+        e.run_finished.outcome =
+            (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS, .pending_tool_call_ids = pending};
+    dgm_lc_give(d, &e);
 }

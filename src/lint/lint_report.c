@@ -1,4 +1,4 @@
-/* lint/lint_tell.c - from a rule and a pointer to a finding with a place in the input. */
+/* lint/lint_report.c - from a rule and a pointer to a finding with a place in the input. */
 #include "lint/lint_int.h"
 
 #include <stdarg.h>
