@@ -47,9 +47,8 @@ const dgm_machine dgm_turn_stream_machine = {.name = "stream",
 
 static void turn_set_state(struct telling *g, enum turn_stream_state to) /* the only writer */
 {
-    dgm_loop *loop = g->x ? dgm_http_loop(g->x) : dgm_loop_current();
-    dgm_loop_trace(loop, &dgm_turn_stream_machine, dgm_trace_task_object(g->t.task_id), g->state,
-                   to);
+    dgm_loop_trace(dgm_loop_current(), &dgm_turn_stream_machine,
+                   dgm_trace_task_object(g->t.task_id), g->state, to);
     g->state = to;
 }
 
