@@ -131,15 +131,17 @@ struct reading {
     const dgm_message *m;
     dgm_err *err;
     dgm_content *said;
-    dgm_canon_part *pieces;
-    size_t n_pieces;
+    const dgm_part *part; /* being read */
     bool other; /* said something, if only that it calls nothing: there is content, be it empty */
 };
 
 static dgm_canon_part *add_piece(struct reading *k, dgm_canon_part_kind kind, bool own_line)
 {
-    k->pieces = dgm_list_grow(k->a, k->pieces, k->n_pieces, sizeof *k->pieces);
-    dgm_canon_part *p = &k->pieces[k->n_pieces++];
+    dgm_content *s = k->said;
+    s->piece_from = dgm_list_grow(k->a, s->piece_from, s->pieces.n, sizeof *s->piece_from);
+    s->pieces.at = dgm_list_grow(k->a, s->pieces.at, s->pieces.n, sizeof *s->pieces.at);
+    s->piece_from[s->pieces.n] = k->part;
+    dgm_canon_part *p = &s->pieces.at[s->pieces.n++];
     p->kind = kind;
     p->own_line = own_line;
     k->other = true;
@@ -244,11 +246,13 @@ static dgm_code add_tools(struct reading *k, const dgm_part *p, const dgm_at *at
         return rc;
     for (size_t i = 0; i < tools.calls.n; i++) {
         s->calls.at = dgm_list_grow(k->a, s->calls.at, s->calls.n, sizeof *s->calls.at);
-        s->calls.at[s->calls.n++] = tools.calls.at[i];
+        s->calls.at[s->calls.n] = tools.calls.at[i];
+        s->calls.at[s->calls.n++].part = p;
     }
     for (size_t i = 0; i < tools.results.n; i++) {
         s->results.at = dgm_list_grow(k->a, s->results.at, s->results.n, sizeof *s->results.at);
-        s->results.at[s->results.n++] = tools.results.at[i];
+        s->results.at[s->results.n] = tools.results.at[i];
+        s->results.at[s->results.n++].part = p;
     }
     yyjson_val *calls = dgm_content_data_member(p, DGM_DATA_CALLS);
     if (agent && calls)
@@ -260,6 +264,7 @@ static dgm_code add_tools(struct reading *k, const dgm_part *p, const dgm_at *at
 
 static dgm_code add_part(struct reading *k, const dgm_part *p, const dgm_at *at)
 {
+    k->part = p;
     switch (p->kind) {
     case DGM_PART_TEXT: add_piece(k, DGM_CANON_PART_TEXT, false)->text = p->content; return DGM_OK;
     case DGM_PART_RAW:
@@ -297,11 +302,12 @@ dgm_str dgm_content_join(dgm_arena *a, const dgm_canon_part *pieces, size_t n)
 
 static dgm_canon_content content_of(const struct reading *k)
 {
+    const dgm_canon_parts *pieces = &k->said->pieces;
     bool only_text = true, empty = true;
-    for (size_t i = 0; i < k->n_pieces; i++) {
-        bool text = k->pieces[i].kind == DGM_CANON_PART_TEXT;
+    for (size_t i = 0; i < pieces->n; i++) {
+        bool text = pieces->at[i].kind == DGM_CANON_PART_TEXT;
         only_text &= text;
-        empty &= text && !k->pieces[i].text.n;
+        empty &= text && !pieces->at[i].text.n;
     }
     if (!k->other && k->m->parts.n)
         return (dgm_canon_content){0};
@@ -309,8 +315,8 @@ static dgm_canon_content content_of(const struct reading *k)
         return (dgm_canon_content){0}; /* empty texts beside results are no message */
     if (only_text)
         return (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
-                                   .text = dgm_content_join(k->a, k->pieces, k->n_pieces)};
-    return (dgm_canon_content){.kind = DGM_CANON_CONTENT_PARTS, .parts = {k->pieces, k->n_pieces}};
+                                   .text = dgm_content_join(k->a, pieces->at, pieces->n)};
+    return (dgm_canon_content){.kind = DGM_CANON_CONTENT_PARTS, .parts = *pieces};
 }
 
 static dgm_canon_role role_of(const dgm_message *m, bool trusted)

@@ -3,8 +3,8 @@
  *
  * Text parts are joined without a separator. Data that holds `tool_calls` (of an agent) or
  * `tool_results` becomes those; other data becomes JSON text on a line of its own. Files of a user
- * become parts; of an agent, who has only text in AG-UI, links and names in the text. These are the
- * rules of document 001's direct function too: both roads agree.
+ * become parts; of an agent, who has only text in AG-UI, links and names in the text. Document 001's direct function
+ * (lib/direct.c) uses the same reading.
  */
 #pragma once
 
@@ -19,6 +19,7 @@ typedef struct dgm_content_call {
     dgm_str name;
     const dgm_json *arguments; /* an object or its text; NULL: none */
     const dgm_json *type;      /* as it came; NULL: none */
+    const dgm_part *part;      /* that it is in */
 } dgm_content_call;
 
 typedef struct dgm_content_calls {
@@ -30,6 +31,7 @@ typedef struct dgm_content_result {
     dgm_str call_id;
     dgm_str name;
     const dgm_json *output; /* NULL: none */
+    const dgm_part *part;   /* that it is in */
 } dgm_content_result;
 
 typedef struct dgm_content_results {
@@ -48,6 +50,8 @@ typedef struct dgm_content {
     dgm_canon_content content; /* ABSENT: nothing but calls or results */
     dgm_content_calls calls;
     dgm_content_results results;
+    dgm_canon_parts pieces;      /* of `content`, also if it is joined or absent */
+    const dgm_part **piece_from; /* the part of the message that each piece comes from */
 } dgm_content;
 
 /*

@@ -76,14 +76,8 @@ static dgm_code convert_object_to_chat(dgm_converter *c, const struct input *in,
 {
     dgm_chat_messages messages;
     bool list;
-    dgm_direct_spelling spelling = c->from == &dgm_codec_a2a_10   ? DGM_DIRECT_WRAPPED
-                                   : c->from == &dgm_codec_a2a_03 ? DGM_DIRECT_BARE
-                                                                  : DGM_DIRECT_REST;
-    const dgm_at *at = frame->envelope == DGM_ENVELOPE_NONE      ? NULL
-                       : frame->envelope == DGM_ENVELOPE_REQUEST ? DGM_AT_LIT(NULL, "params")
-                                                                 : DGM_AT_LIT(NULL, "result");
-    dgm_code rc = dgm_direct_object_to_chat(r->arena, &frame->object, at, spelling, true, &messages,
-                                            &list, r->err);
+    dgm_code rc =
+        dgm_direct_object_to_chat(r->arena, frame, c->from, true, &messages, &list, r->err);
     if (!rc)
         convert_write_chat(c, in, &messages, list);
     return rc;

@@ -58,22 +58,14 @@ typedef dgm_code (*dgm_on_message)(void *arg, const dgm_message *m, const dgm_at
 dgm_code dgm_direct_each_message(dgm_arena *a, const dgm_task *t, const dgm_at *at,
                                  dgm_on_message on_message, void *arg);
 
-/* What a message's members are called in the format it came in: for the pointers of errors. */
-typedef enum dgm_direct_spelling {
-    DGM_DIRECT_BARE,    /* a2a-0.3: /parts/0/data; a task or message stands by itself */
-    DGM_DIRECT_WRAPPED, /* a2a-1.0: the same, in a member `task` or `message` of responses, events */
-    DGM_DIRECT_REST     /* a2a-0.3-rest: wrapped, and /content/0/data/data */
-} dgm_direct_spelling;
-
 /*
- * Any object: messages, tasks, artifacts, and what holds one (send requests, responses, stream
- * events). The rows that document 000 calls N/A (status- and artifact-updates, internal events) give
- * nothing; what is no conversation (cards, push configurations, ...) fails.
+ * Any object: messages, tasks, artifacts, and objects that hold one (send requests, responses, stream events). Objects
+ * that document 000 calls N/A (status- and artifact-updates, internal events) become nothing; others (cards, push
+ * configurations, ...) fail. Pointers of errors have the names of codec, the dialect of A2A that the frame was decoded by.
  * ret_is_list: false when it is a message, so that one result need not become an array.
  */
-dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_object *o, const dgm_at *at,
-                                   dgm_direct_spelling spelling, bool trusted,
-                                   dgm_chat_messages *ret_messages, bool *ret_is_list,
+dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_frame *frame, const dgm_codec *codec,
+                                   bool trusted, dgm_chat_messages *ret_messages, bool *ret_is_list,
                                    dgm_err *err);
 
 /* Cannot fail. The message id is minted; contextId and taskId stay absent. */

@@ -8,6 +8,7 @@
 #include "lib/direct_int.h"
 #include "model/history.h"
 #include "model/stamp.h"
+#include "wire/a2a/a2a.h"
 
 /* ---- histories ------------------------------------------------------------------------------------------- */
 
@@ -17,12 +18,12 @@ static void append(dgm_arena *a, dgm_chat_messages *list, const dgm_chat_message
     list->at[list->n++] = *m;
 }
 
-static dgm_code add_message(dgm_arena *a, const dgm_message *m, const dgm_at *at,
-                            dgm_direct_how how, dgm_chat_messages *list, dgm_err *err)
+static dgm_code add_message(dgm_arena *a, const dgm_message *m, const dgm_at *at, bool trusted,
+                            dgm_chat_messages *list, dgm_err *err)
 {
     dgm_direct_pair pair = {0};
     dgm_code rc;
-    if ((rc = dgm_direct_make(a, m, at, how, &pair, err)))
+    if ((rc = dgm_direct_to_chat(a, m, at, trusted, &pair, err)))
         return rc;
     const dgm_chat_message *one = pair.openai_message;
     bool calls = one && (one->tool_calls.n || one->function_call);
@@ -40,7 +41,7 @@ dgm_code dgm_direct_message_to_chat(dgm_arena *a, const dgm_message *m, const dg
 {
     dgm_chat_messages list = {0};
     dgm_code rc;
-    if ((rc = add_message(a, m, at, (dgm_direct_how){.trusted = trusted}, &list, err)))
+    if ((rc = add_message(a, m, at, trusted, &list, err)))
         return rc;
     *ret_messages = list;
     return DGM_OK;
@@ -157,7 +158,7 @@ dgm_code dgm_direct_each_message(dgm_arena *a, const dgm_task *t, const dgm_at *
 
 struct adding {
     dgm_arena *a;
-    dgm_direct_how how;
+    bool trusted;
     dgm_chat_messages *list;
     dgm_err *err;
 };
@@ -165,25 +166,18 @@ struct adding {
 static dgm_code add_next(void *arg, const dgm_message *m, const dgm_at *at)
 {
     struct adding *k = arg;
-    return add_message(k->a, m, at, k->how, k->list, k->err);
+    return add_message(k->a, m, at, k->trusted, k->list, k->err);
 }
 
-static dgm_code add_task(dgm_arena *a, const dgm_task *t, const dgm_at *at, dgm_direct_how how,
+static dgm_code add_task(dgm_arena *a, const dgm_task *t, const dgm_at *at, bool trusted,
                          dgm_chat_messages *list, dgm_err *err)
 {
-    struct adding k = {a, how, list, err};
+    struct adding k = {a, trusted, list, err};
     dgm_task whole;
     dgm_code rc;
-    if ((rc = dgm_compact_task(a, t, how.trusted, at, &whole, err)))
+    if ((rc = dgm_compact_task(a, t, trusted, at, &whole, err)))
         return rc;
     return dgm_direct_each_message(a, &whole, at, add_next, &k);
-}
-
-static dgm_code add_artifact(dgm_arena *a, const dgm_artifact *artifact, const dgm_at *at,
-                             dgm_direct_how how, dgm_chat_messages *list, dgm_err *err)
-{
-    dgm_message m = {.role = DGM_ROLE_AGENT, .parts = artifact->parts};
-    return m.parts.n ? add_message(a, &m, at, how, list, err) : DGM_OK;
 }
 
 dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *at, bool trusted,
@@ -191,7 +185,7 @@ dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *
 {
     dgm_chat_messages list = {0};
     dgm_code rc;
-    if ((rc = add_task(a, t, at, (dgm_direct_how){.trusted = trusted}, &list, err)))
+    if ((rc = add_task(a, t, at, trusted, &list, err)))
         return rc;
     *ret_messages = list;
     return DGM_OK;
@@ -199,75 +193,39 @@ dgm_code dgm_direct_task_to_chat(dgm_arena *a, const dgm_task *t, const dgm_at *
 
 /* ---- any object -------------------------------------------------------------------------------------------- */
 
-static dgm_code add_event(dgm_arena *a, const dgm_event *e, const dgm_at *at, dgm_direct_how how,
-                          dgm_chat_messages *list, dgm_err *err)
+dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_frame *frame, const dgm_codec *codec,
+                                   bool trusted, dgm_chat_messages *ret_messages, bool *ret_is_list,
+                                   dgm_err *err)
 {
-    bool bare = how.spelling == DGM_DIRECT_BARE;
-    const dgm_at *task = bare ? at : DGM_AT_LIT(at, "task");
-    const dgm_at *message = bare ? at : DGM_AT_LIT(at, "message");
-    switch (e->kind) {
-    case DGM_EVENT_TASK: return add_task(a, e->task, task, how, list, err);
-    case DGM_EVENT_MESSAGE: return add_message(a, e->message, message, how, list, err);
-    case DGM_EVENT_NONE:
-    case DGM_EVENT_STATUS:
-    case DGM_EVENT_ARTIFACT:
-    case DGM_EVENT_INTERNAL: break;
-    }
-    return DGM_OK;
-}
-
-dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_object *o, const dgm_at *at,
-                                   dgm_direct_spelling spelling, bool trusted,
-                                   dgm_chat_messages *ret_messages, bool *ret_is_list, dgm_err *err)
-{
-    const dgm_direct_how how = {trusted, spelling};
+    const dgm_object *o = &frame->object;
+    const dgm_task *task = dgm_a2a_task_in(o);
+    const dgm_message *message = dgm_a2a_message_in(o);
     dgm_chat_messages list = {0};
-    bool is_list = false;
+    dgm_message artifact = {.role = DGM_ROLE_AGENT};
     dgm_code rc = DGM_OK;
-    switch (o->kind) {
-    case DGM_OBJECT_MESSAGE: rc = add_message(a, o->it, at, how, &list, err); break;
-    case DGM_OBJECT_TASK:
-        is_list = true;
-        rc = add_task(a, o->it, at, how, &list, err);
-        break;
-    case DGM_OBJECT_ARTIFACT: rc = add_artifact(a, o->it, at, how, &list, err); break;
-    case DGM_OBJECT_STREAM_RESPONSE:
-    case DGM_OBJECT_SEND_RESPONSE:
-        is_list = ((const dgm_event *)o->it)->kind == DGM_EVENT_TASK;
-        rc = add_event(a, o->it, at, how, &list, err);
-        break;
-    case DGM_OBJECT_SEND_REQUEST:
-        rc = add_message(a, ((const dgm_send_request *)o->it)->message, DGM_AT_LIT(at, "message"),
-                         how, &list, err);
-        break;
-    case DGM_OBJECT_STATUS_UPDATE:
-    case DGM_OBJECT_ARTIFACT_UPDATE:
-    case DGM_OBJECT_INTERNAL_EVENT: break;
-    case DGM_OBJECT_NONE:
-    case DGM_OBJECT_PART:
-    case DGM_OBJECT_STATUS:
-    case DGM_OBJECT_GET_TASK_REQUEST:
-    case DGM_OBJECT_LIST_TASKS_REQUEST:
-    case DGM_OBJECT_LIST_TASKS_RESPONSE:
-    case DGM_OBJECT_CANCEL_REQUEST:
-    case DGM_OBJECT_SUBSCRIBE_REQUEST:
-    case DGM_OBJECT_PUSH_CONFIG:
-    case DGM_OBJECT_PUSH_CONFIG_LIST:
-    case DGM_OBJECT_PUSH_GET_REQUEST:
-    case DGM_OBJECT_PUSH_LIST_REQUEST:
-    case DGM_OBJECT_PUSH_DELETE_REQUEST:
-    case DGM_OBJECT_CARD:
-    case DGM_OBJECT_EXTENDED_CARD_REQUEST:
-    case DGM_OBJECT_ERROR:
-    case DGM_OBJECT_EMPTY:
-        return dgm_fail(err, DGM_BAD_PARAMS, at,
-                        "a %s is not part of a conversation: only messages and tasks become chat "
-                        "messages",
-                        dgm_object_kind_name(o->kind));
-    }
-    if (rc)
+    if (o->kind == DGM_OBJECT_SEND_REQUEST)
+        message = ((const dgm_send_request *)o->it)->message;
+    if (o->kind == DGM_OBJECT_ARTIFACT)
+        artifact.parts = ((const dgm_artifact *)o->it)->parts;
+    if (message)
+        rc = add_message(a, message, DGM_AT_LIT(NULL, "message"), trusted, &list, err);
+    else if (task)
+        rc = add_task(a, task, DGM_AT_LIT(NULL, "task"), trusted, &list, err);
+    else if (artifact.parts.n)
+        rc = add_message(a, &artifact, DGM_AT_LIT(NULL, "artifact"), trusted, &list, err);
+    else if (o->kind != DGM_OBJECT_ARTIFACT && o->kind != DGM_OBJECT_STREAM_RESPONSE &&
+             o->kind != DGM_OBJECT_SEND_RESPONSE && o->kind != DGM_OBJECT_STATUS_UPDATE &&
+             o->kind != DGM_OBJECT_ARTIFACT_UPDATE && o->kind != DGM_OBJECT_INTERNAL_EVENT)
+        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL,
+                      "a %s is not part of a conversation: only messages and tasks become chat "
+                      "messages",
+                      dgm_object_kind_name(o->kind));
+    if (rc) {
+        if (err)
+            dgm_a2a_name_pointer(codec, frame, err);
         return rc;
+    }
     *ret_messages = list;
-    *ret_is_list = is_list;
+    *ret_is_list = task != NULL;
     return DGM_OK;
 }

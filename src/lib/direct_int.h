@@ -15,14 +15,5 @@
  */
 #define DIRECT_CANONICAL_TYPE "canonical_type"
 
-/* How a message is to be taken. */
-typedef struct dgm_direct_how {
-    bool trusted;
-    dgm_direct_spelling spelling;
-} dgm_direct_how;
-
-dgm_code dgm_direct_make(dgm_arena *a, const dgm_message *m, const dgm_at *at, dgm_direct_how how,
-                         dgm_direct_pair *ret_pair, dgm_err *err);
-
-/* What a part becomes by itself, without marks. TEXT: its text, JSON text, or a link. */
+/* direct.c: the kind of chat part that a part becomes without marks. TEXT: its text, JSON text, or a link. */
 dgm_chat_part_kind dgm_direct_part_kind(const dgm_part *p, dgm_role role);

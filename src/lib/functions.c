@@ -9,26 +9,6 @@
 
 /* ---- errors ---------------------------------------------------------------------------------------------- */
 
-/* Puts `other` where `this` stands in the pointer, if it does and there is room. */
-static void respell(dgm_err *err, const char *this, const char *other)
-{
-    char *at = strstr(err->at, this);
-    size_t n = strlen(this), m = strlen(other), rest = at ? strlen(at + n) + 1 : 0;
-    if (!at || (size_t)(at - err->at) + m + rest > sizeof err->at)
-        return;
-    memmove(at + m, at + n, rest);
-    memcpy(at, other, m);
-}
-
-void dgm_functions_respell(const dgm_codec *codec, dgm_err *err)
-{
-    if (codec != &dgm_codec_a2a_03_rest)
-        return;
-    if (!strstr(err->at, "/artifact"))
-        respell(err, "/parts/", "/content/");
-    respell(err, "/data/tool_", "/data/data/tool_");
-}
-
 dgm_code dgm_functions_failed(dgm_str text, dgm_err *fault, dgm_err *err)
 {
     if (!fault->line && fault->code != DGM_TOO_LARGE && fault->code != DGM_PARSE)

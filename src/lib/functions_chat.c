@@ -11,6 +11,7 @@
 #include "canon/message_content.h"
 #include "lib/direct.h"
 #include "lib/functions_int.h"
+#include "wire/a2a/a2a.h"
 
 #include <stdlib.h>
 
@@ -287,21 +288,6 @@ static void put_pair(dgm_buf *b, const dgm_direct_pair *pair)
     dgm_buf_add_lit(b, "]]");
 }
 
-/* A message by itself, or in what carries one: a request, an event. */
-static const dgm_message *message_in(const dgm_object *o, const dgm_at **ret_at)
-{
-    static const dgm_at inner = {.key = {"message", 7}};
-    const dgm_event *e = o->it;
-    *ret_at = NULL;
-    if (o->kind == DGM_OBJECT_MESSAGE)
-        return o->it;
-    *ret_at = &inner;
-    if (o->kind == DGM_OBJECT_SEND_REQUEST)
-        return ((const dgm_send_request *)o->it)->message;
-    bool event = o->kind == DGM_OBJECT_STREAM_RESPONSE || o->kind == DGM_OBJECT_SEND_RESPONSE;
-    return event && e->kind == DGM_EVENT_MESSAGE ? e->message : NULL;
-}
-
 dgm_code dgm_convert_a2a_text_to_openai(const char *text, size_t n, char **ret_text, size_t *ret_n,
                                         dgm_err *err)
 {
@@ -310,20 +296,22 @@ dgm_code dgm_convert_a2a_text_to_openai(const char *text, size_t n, char **ret_t
     dgm_functions_object o = {0};
     dgm_functions_out out;
     dgm_direct_pair pair = {0};
-    const dgm_at *at;
+    const dgm_message *m = NULL;
     dgm_err fault = {0};
     yyjson_val *v;
     dgm_functions_out_init(&out);
     dgm_code rc = dgm_json_read(a, in, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, &fault);
-    if (!rc)
-        rc = dgm_functions_read_object(a, v, in, 0, &o, &fault);
-    const dgm_message *m = rc ? NULL : message_in(&o.frame.object, &at);
+    if (!rc && !(rc = dgm_functions_read_object(a, v, in, 0, &o, &fault)))
+        m = o.frame.object.kind == DGM_OBJECT_SEND_REQUEST
+                ? ((const dgm_send_request *)o.frame.object.it)->message
+                : dgm_a2a_message_in(&o.frame.object);
     if (!rc && !m)
         rc = dgm_fail(&fault, DGM_BAD_PARAMS, NULL,
                       "this is a %s: only a message becomes messages of Chat Completions",
                       dgm_object_kind_name(o.frame.object.kind));
+    const dgm_at *at = DGM_AT_LIT(NULL, "message");
     if (!rc && (rc = dgm_direct_to_chat(a, m, at, false, &pair, &fault)))
-        dgm_functions_respell(o.codec, &fault);
+        dgm_a2a_name_pointer(o.codec, &o.frame, &fault);
     if (!rc)
         put_pair(dgm_functions_next(&out, DGM_FORMAT_NONE).out, &pair);
     rc = dgm_functions_out_done(&out, rc, ret_text, ret_n, &fault);

@@ -219,19 +219,17 @@ static dgm_code from_artifact(struct making *k, const dgm_artifact_update *u, co
     return m.parts.n ? say(k, &m, DGM_AT_LIT(at, "artifact")) : DGM_OK;
 }
 
-static dgm_code from_event(struct making *k, const dgm_event *e, const dgm_at *at, bool wrapped)
+/* Pointers of errors start with the wrapper: dgm_a2a_name_pointer() removes it where the input has none. */
+static dgm_code from_event(struct making *k, const dgm_event *e)
 {
-    const dgm_at *task = wrapped ? DGM_AT_LIT(at, "task") : at;
-    const dgm_at *message = wrapped ? DGM_AT_LIT(at, "message") : at;
-    const dgm_at *status = wrapped ? DGM_AT_LIT(at, "statusUpdate") : at;
-    const dgm_at *artifact = wrapped ? DGM_AT_LIT(at, "artifactUpdate") : at;
     switch (e->kind) {
-    case DGM_EVENT_TASK: return from_task(k, e->task, task);
-    case DGM_EVENT_MESSAGE: return say(k, e->message, message);
-    case DGM_EVENT_STATUS: return from_status(k, e->status, status);
-    case DGM_EVENT_ARTIFACT: return from_artifact(k, e->artifact, artifact);
+    case DGM_EVENT_TASK: return from_task(k, e->task, DGM_AT_LIT(NULL, "task"));
+    case DGM_EVENT_MESSAGE: return say(k, e->message, DGM_AT_LIT(NULL, "message"));
+    case DGM_EVENT_STATUS: return from_status(k, e->status, DGM_AT_LIT(NULL, "statusUpdate"));
+    case DGM_EVENT_ARTIFACT:
+        return from_artifact(k, e->artifact, DGM_AT_LIT(NULL, "artifactUpdate"));
     case DGM_EVENT_NONE:
-    case DGM_EVENT_INTERNAL: break; /* for nobody's eyes but ours */
+    case DGM_EVENT_INTERNAL: break; /* clients do not get internal events */
     }
     return DGM_OK;
 }
@@ -281,15 +279,11 @@ static dgm_code put_object(dgm_arena *a, const dgm_functions_object *o, dgm_even
     dgm_code rc;
     if ((rc = event_of(&o->frame.object, &e, err)))
         return rc;
-    bool wrapped = (o->frame.object.kind == DGM_OBJECT_STREAM_RESPONSE ||
-                    o->frame.object.kind == DGM_OBJECT_SEND_RESPONSE) &&
-                   o->codec != &dgm_codec_a2a_03;
-    wrapped = wrapped || o->frame.object.kind == DGM_OBJECT_SEND_REQUEST;
-    const dgm_at *at = o->frame.envelope == DGM_ENVELOPE_NONE      ? NULL
-                       : o->frame.envelope == DGM_ENVELOPE_REQUEST ? DGM_AT_LIT(NULL, "params")
-                                                                   : DGM_AT_LIT(NULL, "result");
-    if ((rc = from_event(&k, &e, at, wrapped)))
+    if ((rc = from_event(&k, &e))) {
+        if (err)
+            dgm_a2a_name_pointer(o->codec, &o->frame, err);
         return rc;
+    }
     if (spelling == DGM_EVENTS_OFFICIAL)
         return dgm_functions_put_official(out, a, &k.list, &e, err);
     if (o->made_id && e.kind == DGM_EVENT_MESSAGE)
@@ -303,8 +297,8 @@ static dgm_code put_value(dgm_arena *a, yyjson_val *v, dgm_str text, size_t i, c
 {
     dgm_functions_object o;
     dgm_code rc = dgm_functions_read_object(a, v, text, i, &o, err);
-    if (!rc && (rc = put_object(a, &o, spelling, out, err)))
-        dgm_functions_respell(o.codec, err);
+    if (!rc)
+        rc = put_object(a, &o, spelling, out, err);
     if (rc)
         dgm_err_below(at, err);
     return rc;

@@ -35,9 +35,6 @@ typedef struct dgm_functions_events {
 dgm_code dgm_functions_read_events(dgm_arena *a, dgm_str text, dgm_functions_events *ret_events,
                                    dgm_err *err);
 
-/* Pointers into what was read, with the names that A2A 0.3's REST has for messages' parts. */
-void dgm_functions_respell(const dgm_codec *codec, dgm_err *err);
-
 /* Line and column of what the pointer of err names, where they are not known yet; copies it out. */
 dgm_code dgm_functions_failed(dgm_str text, dgm_err *fault, dgm_err *err);
 

@@ -9,6 +9,7 @@
 #include "model/form.h"
 #include "model/stamp.h"
 #include "support/check.h"
+#include "wire/a2a/a2a.h"
 
 #define N(array) (sizeof(array) / sizeof *(array))
 #define USER(...) "{`role`:`ROLE_USER`,`parts`:[" __VA_ARGS__ "]}"
@@ -826,22 +827,23 @@ static void faults_in_a_task_are_named(void **state)
     for (size_t i = 0; i < N(rows); i++) {
         dgm_task t = {0};
         dgm_event e = {.kind = DGM_EVENT_TASK, .task = &t};
-        dgm_object o = {DGM_OBJECT_STREAM_RESPONSE, &e};
+        dgm_frame f = {.object = {DGM_OBJECT_STREAM_RESPONSE, &e}};
         dgm_chat_messages list = {0};
         bool is_list;
         dgm_err err = {0};
         read_form(a, &dgm_form_task, quoted(a, rows[i][0]), &t);
         check_fails(
-            dgm_direct_object_to_chat(a, &o, NULL, DGM_DIRECT_WRAPPED, true, &list, &is_list, &err),
+            dgm_direct_object_to_chat(a, &f, &dgm_codec_a2a_10, true, &list, &is_list, &err),
             DGM_BAD_PARAMS, err, rows[i][1]);
         /* 0.3 has no wrapper; its REST has, and other names */
         check_fails(
-            dgm_direct_object_to_chat(a, &o, NULL, DGM_DIRECT_BARE, true, &list, &is_list, &err),
+            dgm_direct_object_to_chat(a, &f, &dgm_codec_a2a_03, true, &list, &is_list, &err),
             DGM_BAD_PARAMS, err, rows[i][1] + strlen("/task"));
         assert_int_equal(
-            dgm_direct_object_to_chat(a, &o, NULL, DGM_DIRECT_REST, true, &list, &is_list, &err),
+            dgm_direct_object_to_chat(a, &f, &dgm_codec_a2a_03_rest, true, &list, &is_list, &err),
             DGM_BAD_PARAMS);
-        assert_non_null(strstr(err.at, "/content/0/data/data/tool_calls/0/name"));
+        assert_non_null(strstr(err.at, i == 2 ? "/parts/0/data/data/tool_calls/0/name"
+                                              : "/content/0/data/data/tool_calls/0/name"));
     }
 }
 
@@ -901,8 +903,8 @@ static void only_conversations_become_chat(void **state)
         dgm_chat_messages list = {0};
         bool is_list;
         dgm_err err = {0};
-        dgm_code rc = dgm_direct_object_to_chat(a, &rows[i].o, NULL, DGM_DIRECT_WRAPPED, true,
-                                                &list, &is_list, &err);
+        dgm_code rc = dgm_direct_object_to_chat(a, &(dgm_frame){.object = rows[i].o},
+                                                &dgm_codec_a2a_10, true, &list, &is_list, &err);
         assert_int_equal(rc, rows[i].fails ? DGM_BAD_PARAMS : DGM_OK);
         if (!rc) {
             assert_int_equal(list.n, rows[i].n);

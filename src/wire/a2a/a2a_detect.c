@@ -435,25 +435,34 @@ dgm_form dgm_a2a_form(const dgm_object *o, bool in_stream)
 
 /* ---- pointers of errors ------------------------------------------------------------------------------------ */
 
+/* Replaces `name` in the pointer, if it is there and there is room. */
+static void replace_in_pointer(dgm_err *err, const char *name, const char *other)
+{
+    char *at = strstr(err->at, name);
+    size_t n = strlen(name), m = strlen(other), rest = at ? strlen(at + n) + 1 : 0;
+    if (!at || (size_t)(at - err->at) + m + rest > sizeof err->at)
+        return;
+    memmove(at + m, at + n, rest);
+    memcpy(at, other, m);
+}
+
 void dgm_a2a_name_pointer(const dgm_codec *codec, const dgm_frame *frame, dgm_err *err)
 {
-    bool bare = codec == &dgm_codec_a2a_03 ? frame->object.kind != DGM_OBJECT_SEND_REQUEST
-                                           : frame->object.kind == DGM_OBJECT_MESSAGE ||
-                                                 frame->object.kind == DGM_OBJECT_TASK ||
-                                                 frame->object.kind == DGM_OBJECT_STATUS_UPDATE;
-    const char *top = frame->envelope == DGM_ENVELOPE_REQUEST    ? "/params"
-                      : frame->envelope == DGM_ENVELOPE_RESPONSE ? "/result"
-                                                                 : "";
+    dgm_object_kind kind = frame->object.kind;
+    bool event = kind == DGM_OBJECT_STREAM_RESPONSE || kind == DGM_OBJECT_SEND_RESPONSE;
+    bool wrapped =
+        kind == DGM_OBJECT_SEND_REQUEST || (event && codec != &dgm_codec_a2a_03) || !err->at[0];
     char old[sizeof err->at];
-    size_t n = strlen(top);
     memcpy(old, err->at, sizeof old);
-    const char *rest = bare && old[0] ? strchr(old + 1, '/') : old, *parts = NULL;
-    memcpy(err->at, top, n + 1);
-    if (codec == &dgm_codec_a2a_03_rest && rest && (parts = strstr(rest, "/parts/"))) {
-        n += (size_t)snprintf(err->at + n, sizeof err->at - n, "%.*s/content/", (int)(parts - rest),
-                              rest);
-        rest = parts + sizeof "/parts/" - 1;
-    }
-    if (rest && n < sizeof err->at)
-        snprintf(err->at + n, sizeof err->at - n, "%s", rest);
+    const char *rest = wrapped ? old : strchr(old + 1, '/');
+    snprintf(err->at, sizeof err->at, "%s%s",
+             frame->envelope == DGM_ENVELOPE_REQUEST    ? "/params"
+             : frame->envelope == DGM_ENVELOPE_RESPONSE ? "/result"
+                                                        : "",
+             rest ? rest : "");
+    if (codec != &dgm_codec_a2a_03_rest)
+        return;
+    if (!strstr(err->at, "/artifact"))
+        replace_in_pointer(err, "/parts/", "/content/");
+    replace_in_pointer(err, "/data/tool_", "/data/data/tool_");
 }
