@@ -34,7 +34,7 @@
 #define ALIGN 16
 #define CLEARED_BYTES ((size_t)1 << 10)
 /* All together 1 KiB: what malloc keeps at hand for the next one. */
-#define FIRST_BLOCK (1024 - sizeof(dgm_arena) - sizeof(struct block))
+#define FIRST_BLOCK (1024 - sizeof(dgm_arena))
 
 struct block {
     struct block *older;
@@ -54,14 +54,8 @@ struct dgm_arena {
     size_t used;
     size_t next_size; /* of the next block, unless something larger is wanted */
     struct deferred *deferred;
-    /* the first block */
+    struct block first; /* its data are behind the arena */
 };
-
-static struct block *first_of(dgm_arena *a)
-{
-    _Static_assert(sizeof *a % ALIGN == 0, "the first block is aligned");
-    return (struct block *)(void *)(a + 1);
-}
 
 static void (*oom_hook)(size_t n);
 
@@ -70,10 +64,8 @@ void dgm_set_oom_hook(void (*hook)(size_t n))
     oom_hook = hook;
 }
 
-static void *or_die(void *p, size_t n)
+static _Noreturn void die_without_memory(size_t n)
 {
-    if (p)
-        return p;
     if (oom_hook)
         oom_hook(n);
     fprintf(stderr, "dragoman: out of memory (%zu bytes)\n", n);
@@ -82,7 +74,10 @@ static void *or_die(void *p, size_t n)
 
 void *dgm_xmalloc(size_t n)
 {
-    return or_die(malloc(n ? n : 1), n);
+    void *p = malloc(n ? n : 1);
+    if (!p)
+        die_without_memory(n);
+    return p;
 }
 
 void *dgm_xcalloc(size_t count, size_t n)
@@ -90,12 +85,18 @@ void *dgm_xcalloc(size_t count, size_t n)
     /* glibc's calloc does not look at what the thread has at hand, its malloc does. */
     if (count <= CLEARED_BYTES && n <= CLEARED_BYTES && count * n <= CLEARED_BYTES)
         return memset(dgm_xmalloc(count * n), 0, count * n);
-    return or_die(calloc(count ? count : 1, n ? n : 1), count * n);
+    void *p = calloc(count ? count : 1, n ? n : 1);
+    if (!p)
+        die_without_memory(count * n);
+    return p;
 }
 
 void *dgm_xrealloc(void *p, size_t n)
 {
-    return or_die(realloc(p, n ? n : 1), n);
+    void *q = realloc(p, n ? n : 1);
+    if (!q)
+        die_without_memory(n);
+    return q;
 }
 
 static void run_deferred(dgm_arena *a)
@@ -124,11 +125,9 @@ static void use_block(dgm_arena *a, struct block *b)
 dgm_arena *dgm_arena_new_small(size_t first_block)
 {
     size_t size = (first_block + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    dgm_arena *a = dgm_xmalloc(sizeof *a + sizeof(struct block) + size);
-    struct block *b = first_of(a);
-    *a = (dgm_arena){.next_size = 2 * size};
-    *b = (struct block){.size = size};
-    use_block(a, b);
+    dgm_arena *a = dgm_xmalloc(sizeof *a + size);
+    *a = (dgm_arena){.next_size = 2 * size, .first = {.size = size}};
+    use_block(a, &a->first);
     return a;
 }
 
@@ -140,7 +139,7 @@ dgm_arena *dgm_arena_new(void)
 /* Frees all blocks but the first and the largest of those that may stay. */
 static __attribute__((noinline)) struct block *keep_one(dgm_arena *a)
 {
-    struct block *first = first_of(a), *keep = first, *older;
+    struct block *first = &a->first, *keep = first, *older;
     for (struct block *b = a->newest; b; b = older) {
         older = b->older;
         if (b->size > keep->size && b->size <= DGM_ARENA_KEEP_BYTES) {
@@ -160,7 +159,7 @@ static __attribute__((noinline)) struct block *keep_one(dgm_arena *a)
 /* Between two events: many arenas had nothing to do, most of the others have all in one block. */
 void dgm_arena_reset(dgm_arena *a)
 {
-    struct block *keep = a->newest, *first = first_of(a);
+    struct block *keep = a->newest, *first = &a->first;
     if (!a->used)
         return;
     if (a->deferred)
@@ -174,17 +173,17 @@ void dgm_arena_reset(dgm_arena *a)
 
 void dgm_arena_free(dgm_arena *a)
 {
-    struct block *first, *older;
+    struct block *older;
     if (!a)
         return;
-    run_deferred(a);
-    first = first_of(a);
+    if (a->deferred)
+        run_deferred(a);
     for (struct block *b = a->newest; b; b = older) {
         older = b->older;
-        if (b != first)
-            free_block(b);
+        UNPOISON(b->data, b->size);
+        if (b != &a->first)
+            free(b);
     }
-    UNPOISON(first->data, first->size);
     free(a);
 }
 
@@ -219,7 +218,7 @@ static void add_block(dgm_arena *a)
 static __attribute__((noinline, cold)) void *alloc_in_new_block(dgm_arena *a, size_t n)
 {
     if (n > SIZE_MAX / 2)
-        or_die(NULL, n);
+        die_without_memory(n);
     if (room_for(n) > a->next_size)
         return alloc_alone(a, n, room_for(n));
     add_block(a);
@@ -247,11 +246,11 @@ void *dgm_arena_alloc(dgm_arena *a, size_t n)
 static struct block **own_block_of(dgm_arena *a, const char *p, size_t room)
 {
     struct block *newest = a->newest, *alone = newest->older;
-    if (newest != first_of(a) && newest->data == p && a->free == p + room &&
+    if (newest != &a->first && newest->data == p && a->free == p + room &&
         a->end == newest->data + newest->size)
         return &a->newest;
-    return alone && alone != first_of(a) && alone->data == p && alone->size == room ? &newest->older
-                                                                                    : NULL;
+    return alone && alone != &a->first && alone->data == p && alone->size == room ? &newest->older
+                                                                                  : NULL;
 }
 
 /* So that a long list does not leave a trail of shorter ones behind (yyjson grows its list of values by

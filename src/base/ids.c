@@ -12,33 +12,6 @@
 #include <sys/random.h>
 #include <time.h>
 
-static uint64_t next_tick(void)
-{
-    static _Atomic uint64_t last; /* milliseconds << 12 | count */
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    uint64_t now = ((uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000) << 12;
-    uint64_t seen = atomic_load_explicit(&last, memory_order_relaxed), mine;
-    do {
-        mine = now > seen ? now : seen + 1;
-    } while (!atomic_compare_exchange_weak_explicit(&last, &seen, mine, memory_order_relaxed,
-                                                    memory_order_relaxed));
-    return mine;
-}
-
-static uint64_t random_bits(void)
-{
-    /* A system call per id would cost more than the rest: a page of them at a time. */
-    static _Thread_local uint64_t pool[64];
-    static _Thread_local size_t left;
-    if (!left) {
-        if (getrandom(pool, sizeof pool, 0) != (ssize_t)sizeof pool)
-            abort(); /* the kernel never fails for 256 bytes or less, and is asked for little more */
-        left = sizeof pool / sizeof *pool;
-    }
-    return pool[--left];
-}
-
 /* Eight hexadecimal digits at once: each nibble gets a byte of its own, and the letters what they are
  * further from '9' than the next digit would be. */
 static void put_hex(char out[8], uint32_t bits)
@@ -57,9 +30,27 @@ static void put_hex(char out[8], uint32_t bits)
 
 void dgm_uuid7(char out[DGM_UUID_CHARS + 1])
 {
-    uint64_t tick = next_tick();
+    static _Atomic uint64_t last; /* milliseconds << 12 | count */
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    uint64_t now = ((uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000) << 12;
+    uint64_t seen = atomic_load_explicit(&last, memory_order_relaxed), tick;
+    do {
+        tick = now > seen ? now : seen + 1;
+    } while (!atomic_compare_exchange_weak_explicit(&last, &seen, tick, memory_order_relaxed,
+                                                    memory_order_relaxed));
+
+    /* A system call per id would cost more than the rest: the random bits of 64 ids at a time. */
+    static _Thread_local uint64_t pool[64];
+    static _Thread_local size_t left;
+    if (!left) {
+        if (getrandom(pool, sizeof pool, 0) != (ssize_t)sizeof pool)
+            abort(); /* the kernel never fails for 256 bytes or less, and this is little more */
+        left = sizeof pool / sizeof *pool;
+    }
+
     uint64_t hi = (tick >> 12) << 16 | 0x7000 | (tick & 0xFFF);
-    uint64_t lo = (random_bits() & 0x3FFFFFFFFFFFFFFFu) | 0x8000000000000000u;
+    uint64_t lo = (pool[--left] & 0x3FFFFFFFFFFFFFFFu) | 0x8000000000000000u;
     char digits[32];
     put_hex(digits, (uint32_t)(hi >> 32));
     put_hex(digits + 8, (uint32_t)hi);

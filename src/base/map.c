@@ -48,22 +48,6 @@ static dgm_map_slot *in_row(const dgm_map *m, dgm_str key)
     return NULL;
 }
 
-static bool put_in_row(dgm_map *m, dgm_str key, size_t value)
-{
-    dgm_map_slot *s = in_row(m, key);
-    if (!s && m->n == ROW_CAP)
-        return false;
-    if (!s) {
-        if (m->n == m->cap) {
-            m->cap = m->cap ? ROW_CAP : FIRST_CAP;
-            m->slots = dgm_xrealloc(m->slots, m->cap * sizeof *m->slots);
-        }
-        s = &m->slots[m->n++];
-    }
-    *s = (dgm_map_slot){key, value, 0};
-    return true;
-}
-
 /* ---- hashed --------------------------------------------------------------------------------------------- */
 
 static dgm_map_slot *slot_for(const dgm_map *m, dgm_str key, uint64_t hash)
@@ -90,17 +74,6 @@ static void widen(dgm_map *m)
     free(old.slots);
 }
 
-static void put_hashed(dgm_map *m, dgm_str key, size_t value)
-{
-    uint64_t hash = dgm_hash(dgm_hash_seed(), key.p, key.n);
-    if (m->cap <= ROW_CAP || ((size_t)m->n + 1) * 3 > (size_t)m->cap * 2)
-        widen(m);
-    dgm_map_slot *s = slot_for(m, key, hash);
-    if (!s->key.p)
-        m->n++;
-    *s = (dgm_map_slot){key, value, hash};
-}
-
 /* ---- from outside --------------------------------------------------------------------------------------- */
 
 size_t *dgm_map_get(const dgm_map *m, dgm_str key)
@@ -114,8 +87,29 @@ size_t *dgm_map_get(const dgm_map *m, dgm_str key)
 
 void dgm_map_put(dgm_map *m, dgm_str key, size_t value)
 {
+    dgm_map_slot *s;
     if (!key.p)
         key.p = "";
-    if (m->cap > ROW_CAP || !put_in_row(m, key, value))
-        put_hashed(m, key, value);
+    if (m->cap <= ROW_CAP) {
+        if ((s = in_row(m, key))) {
+            *s = (dgm_map_slot){key, value, 0};
+            return;
+        }
+        if (m->n < ROW_CAP) {
+            if (m->n == m->cap) {
+                m->cap = m->cap ? ROW_CAP : FIRST_CAP;
+                m->slots = dgm_xrealloc(m->slots, m->cap * sizeof *m->slots);
+            }
+            m->slots[m->n++] = (dgm_map_slot){key, value, 0};
+            return;
+        }
+        widen(m);
+    } else if (((size_t)m->n + 1) * 3 > (size_t)m->cap * 2) {
+        widen(m);
+    }
+    uint64_t hash = dgm_hash(dgm_hash_seed(), key.p, key.n);
+    s = slot_for(m, key, hash);
+    if (!s->key.p)
+        m->n++;
+    *s = (dgm_map_slot){key, value, hash};
 }

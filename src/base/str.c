@@ -1,17 +1,13 @@
 /* base/str.c - text without copies: comparison, hashing, UTF-8. */
 #include "base/str.h"
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 bool dgm_str_eq_nocase(dgm_str a, dgm_str b)
 {
     if (a.n != b.n)
         return false;
     for (size_t i = 0; i < a.n; i++) {
-        if (lower(a.p[i]) != lower(b.p[i]))
+        unsigned char differ = (unsigned char)(a.p[i] ^ b.p[i]), low = (unsigned char)(a.p[i] | 32);
+        if (differ && (differ != 32 || low < 'a' || low > 'z'))
             return false;
     }
     return true;
@@ -26,32 +22,24 @@ static uint64_t mix(uint64_t h)
     return h ^ h >> 32;
 }
 
-/* The n bytes at s, fewer than 8, as a copy into a word of zeros has them. With 8 and more before their end
- * no copy of unknown length is needed. */
-static uint64_t few_bytes(const unsigned char *s, size_t n, bool has_8)
-{
-    uint64_t word = 0;
-    if (!n)
-        return 0;
-    if (has_8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
-        memcpy(&word, s + n - 8, 8);
-        return word >> (8 * (8 - n));
-    }
-    memcpy(&word, s, n);
-    return word;
-}
-
 uint64_t dgm_hash(uint64_t seed, const void *p, size_t n)
 {
     const unsigned char *s = p;
-    uint64_t h = seed ^ n * 0x9e3779b97f4a7c15u;
+    uint64_t h = seed ^ n * 0x9e3779b97f4a7c15u, word;
     bool has_8 = n >= 8;
     for (; n >= 8; s += 8, n -= 8) {
-        uint64_t word;
         memcpy(&word, s, 8);
         h = mix(h ^ word) + 0x9e3779b97f4a7c15u;
     }
-    return mix(h ^ few_bytes(s, n, has_8) ^ (uint64_t)n << 56);
+    /* The rest as a copy into a word of zeros has it. With 8 bytes before its end no copy of unknown length is needed. */
+    word = 0;
+    if (n && has_8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+        memcpy(&word, s + n - 8, 8);
+        word >>= 8 * (8 - n);
+    } else if (n) {
+        memcpy(&word, s, n);
+    }
+    return mix(h ^ word ^ (uint64_t)n << 56);
 }
 
 /* Behind the next bytes, by eights, as long as all of them are ASCII. */

@@ -37,53 +37,40 @@ static inline unsigned dgm_escapes_in(__m128i v)
     return (unsigned)_mm_movemask_epi8(_mm_or_si128(low, slash));
 }
 
-static inline __m128i dgm_load16(const char *p)
+/* Copies up to the first byte that needs an escape; returns how many bytes that is. */
+static inline __attribute__((always_inline)) size_t dgm_copy_clean(char *out, const char *p,
+                                                                   size_t n)
 {
-    return _mm_loadu_si128((const __m128i *)(const void *)p);
-}
-
-static inline void dgm_store16(char *out, __m128i v)
-{
-    _mm_storeu_si128((__m128i *)(void *)out, v);
-}
-
-/* 4 to 15 bytes: two loads that overlap see all of them. */
-static inline bool dgm_copy_short(char *out, const char *p, size_t n)
-{
+    if (n >= 16) {
+        for (size_t i = 0;;
+             i = n - i - 16 < 16 ? n - 16 : i + 16) { /* the last bytes may overlap */
+            __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+            unsigned escapes = dgm_escapes_in(v);
+            _mm_storeu_si128((__m128i *)(void *)(out + i), v);
+            if (escapes)
+                return i + (unsigned)__builtin_ctz(escapes);
+            if (i == n - 16)
+                return n;
+        }
+    }
+    /* 4 to 15 bytes: two loads that overlap see all of them. */
     if (n >= 8) {
         __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)p);
         __m128i last = _mm_loadl_epi64((const __m128i *)(const void *)(p + n - 8));
         _mm_storel_epi64((__m128i *)(void *)out, first);
         _mm_storel_epi64((__m128i *)(void *)(out + n - 8), last);
-        return !dgm_escapes_in(_mm_unpacklo_epi64(first, last));
+        if (!dgm_escapes_in(_mm_unpacklo_epi64(first, last)))
+            return n;
+    } else if (n >= 4) {
+        int first, last;
+        memcpy(&first, p, 4);
+        memcpy(&last, p + n - 4, 4);
+        memcpy(out, &first, 4);
+        memcpy(out + n - 4, &last, 4);
+        if (!(dgm_escapes_in(_mm_set_epi32(0, 0, last, first)) & 0xff))
+            return n;
     }
-    int first, last;
-    memcpy(&first, p, 4);
-    memcpy(&last, p + n - 4, 4);
-    memcpy(out, &first, 4);
-    memcpy(out + n - 4, &last, 4);
-    __m128i both = _mm_unpacklo_epi32(_mm_cvtsi32_si128(first), _mm_cvtsi32_si128(last));
-    return !(dgm_escapes_in(both) & 0xff);
-}
-
-/* Copies up to the first byte that needs an escape; returns how many bytes that is. */
-static inline __attribute__((always_inline)) size_t dgm_copy_clean(char *out, const char *p,
-                                                                   size_t n)
-{
-    if (n < 16)
-        return n >= 4 && dgm_copy_short(out, p, n) ? n : dgm_copy_bytes(out, p, 0, n);
-    size_t last = n - 16;
-    for (size_t i = 0; i < last; i += 16) {
-        __m128i v = dgm_load16(p + i);
-        unsigned escapes = dgm_escapes_in(v);
-        dgm_store16(out + i, v);
-        if (escapes)
-            return i + (unsigned)__builtin_ctz(escapes);
-    }
-    __m128i v = dgm_load16(p + last); /* with some bytes that were seen already, mostly */
-    unsigned escapes = dgm_escapes_in(v);
-    dgm_store16(out + last, v);
-    return escapes ? last + (unsigned)__builtin_ctz(escapes) : n;
+    return dgm_copy_bytes(out, p, 0, n);
 }
 
 /* How many bytes need no escape. Sets *high if some of them, or soon behind them, may be no ASCII. */
@@ -91,7 +78,7 @@ static inline size_t dgm_span_clean(const char *p, size_t n, unsigned *high)
 {
     size_t i = 0;
     for (; n - i >= 16; i += 16) {
-        __m128i v = dgm_load16(p + i);
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
         unsigned escapes = dgm_escapes_in(v);
         *high |= (unsigned)_mm_movemask_epi8(v);
         if (escapes)

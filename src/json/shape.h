@@ -261,9 +261,11 @@ static inline void dgm_put_comma(dgm_writer *w)
         dgm_buf_add_char(b, ',');
 }
 
-/* Room for DGM_KEY_ROOM bytes is there. Most keys are short: one copy of 16 bytes. */
+/* There is room for DGM_KEY_ROOM + 1 bytes, and out is inside an object. Most keys are short: one copy of 16 bytes. */
 static inline char *dgm_copy_key(char *out, const dgm_field *f)
 {
+    if (out[-1] != '{')
+        *out++ = ',';
     memcpy(out, f->quoted, 16);
     if (f->quoted_n > 16)
         memcpy(out + 16, f->quoted + 16, DGM_KEY_ROOM - 16);
@@ -275,10 +277,7 @@ static inline void dgm_put_key(dgm_writer *w, const dgm_field *f)
     dgm_buf *b = w->out;
     if (!dgm_buf_room(b, DGM_KEY_ROOM + 1))
         return;
-    char *out = b->p + b->n;
-    if (b->n && out[-1] != '{' && out[-1] != '[')
-        *out++ = ',';
-    b->n = (size_t)(dgm_copy_key(out, f) - b->p);
+    b->n = (size_t)(dgm_copy_key(b->p + b->n, f) - b->p);
 }
 
 void dgm_put_strs(dgm_writer *w, dgm_strs list);

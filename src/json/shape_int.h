@@ -10,33 +10,18 @@ struct any_list { /* the layout all lists of the model share */
     size_t n;
 };
 
-static inline uint64_t load8(const char *p)
-{
-    uint64_t w;
-    memcpy(&w, p, 8);
-    return w;
-}
-
-static inline uint32_t load4(const char *p)
-{
-    uint32_t w;
-    memcpy(&w, p, 4);
-    return w;
-}
-
-/* memcmp for names, without a call: short, and mostly equal when their lengths are. Loads overlap at
- * the end. */
+/* memcmp for names, without a call: short, and mostly equal when their lengths are. Comparisons overlap at the end. */
 static inline bool same_bytes(const char *a, const char *b, size_t n)
 {
     if (n >= 8) {
         for (size_t i = 8; i < n - 8; i += 8) {
-            if (load8(a + i) != load8(b + i))
+            if (memcmp(a + i, b + i, 8) != 0)
                 return false;
         }
-        return load8(a) == load8(b) && load8(a + n - 8) == load8(b + n - 8);
+        return memcmp(a, b, 8) == 0 && memcmp(a + n - 8, b + n - 8, 8) == 0;
     }
     if (n >= 4)
-        return load4(a) == load4(b) && load4(a + n - 4) == load4(b + n - 4);
+        return memcmp(a, b, 4) == 0 && memcmp(a + n - 4, b + n - 4, 4) == 0;
     return !n || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
 }
 

@@ -7,13 +7,12 @@
 
 /* ---- lists of text, unknown members ------------------------------------------------------------- */
 
-static dgm_code list_room(dgm_reader *r, size_t n, const dgm_at *at)
+static __attribute__((noinline, cold)) dgm_code list_too_long(dgm_reader *r, size_t n,
+                                                              const dgm_at *at)
 {
-    if (n > DGM_MAX_LIST_ITEMS)
-        return dgm_fail(r->err, DGM_TOO_LARGE, at,
-                        "%zu entries, more than the limit list_items of %d: send fewer at once", n,
-                        DGM_MAX_LIST_ITEMS);
-    return DGM_OK;
+    return dgm_fail(r->err, DGM_TOO_LARGE, at,
+                    "%zu entries, more than the limit list_items of %d: send fewer at once", n,
+                    DGM_MAX_LIST_ITEMS);
 }
 
 dgm_code dgm_read_strs(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_strs *ret)
@@ -22,8 +21,8 @@ dgm_code dgm_read_strs(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_strs 
     if (!yyjson_is_arr(v))
         return dgm_read_wrong(r, v, at, "an array of strings");
     size_t i, n = yyjson_arr_size(v);
-    if ((rc = list_room(r, n, at)))
-        return rc;
+    if (n > DGM_MAX_LIST_ITEMS)
+        return list_too_long(r, n, at);
     dgm_strs list = {dgm_new_n(r->arena, dgm_str, n), n};
     yyjson_val *e;
     yyjson_arr_foreach (v, i, n, e) {
@@ -66,11 +65,6 @@ dgm_code dgm_read_unknown(dgm_reader *r, dgm_str key, yyjson_val *v, const dgm_a
 
 /* ---- finding the row -------------------------------------------------------------------------- */
 
-static inline bool is_named(const dgm_field *f, dgm_str key)
-{
-    return f->name_n == key.n && same_bytes(f->quoted + 1, key.p, key.n);
-}
-
 /* message_id -> messageId, into a buffer that fits any name we know. */
 static dgm_str camel(dgm_str key, char *out, size_t size)
 {
@@ -93,8 +87,9 @@ static dgm_str camel(dgm_str key, char *out, size_t size)
 static __attribute__((noinline)) const dgm_field *find(const dgm_shape *s, dgm_str key)
 {
     for (size_t i = 0; i < s->n_fields; i++) {
-        if (is_named(&s->fields[i], key))
-            return &s->fields[i];
+        const dgm_field *f = &s->fields[i];
+        if (f->name_n == key.n && same_bytes(f->quoted + 1, key.p, key.n))
+            return f;
     }
     if (s->proto && memchr(key.p, '_', key.n)) {
         char name[48];
@@ -130,8 +125,8 @@ dgm_code dgm_read_list(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const d
     if (!yyjson_is_arr(v))
         return dgm_read_wrong(r, v, at, "an array");
     size_t i, n = yyjson_arr_size(v);
-    if ((rc = list_room(r, n, at)))
-        return rc;
+    if (n > DGM_MAX_LIST_ITEMS)
+        return list_too_long(r, n, at);
     char *items = dgm_arena_alloc(r->arena, n * s->size);
     yyjson_val *e;
     yyjson_arr_foreach (v, i, n, e) {
@@ -167,7 +162,9 @@ dgm_code dgm_read_map(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dg
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "an object");
     size_t n = yyjson_obj_size(v), i = 0;
-    if ((rc = list_room(r, n, at)) || (n > 1 && (rc = check_keys(r, v, at))))
+    if (n > DGM_MAX_LIST_ITEMS)
+        return list_too_long(r, n, at);
+    if (n > 1 && (rc = check_keys(r, v, at)))
         return rc;
     char *items = dgm_arena_alloc(r->arena, n * s->size);
     yyjson_obj_iter it = yyjson_obj_iter_with(v);
@@ -242,14 +239,6 @@ static dgm_code read_member(dgm_reader *r, const dgm_field *f, yyjson_val *v, co
 }
 
 /* ---- required members --------------------------------------------------------------------------- */
-
-static bool is_empty(const dgm_field *f, const void *object)
-{
-    const void *from = (const char *)object + f->at;
-    if (f->kind <= DGM_FIELD_MAP)
-        return ((const struct any_list *)from)->n == 0;
-    return f->kind == DGM_FIELD_ENUM && *(const int *)from == 0;
-}
 
 static __attribute__((noinline, cold)) dgm_code missing(dgm_reader *r, const dgm_shape *s,
                                                         const dgm_field *f, bool is_there,
@@ -351,7 +340,11 @@ static __attribute__((noinline)) dgm_code read_other(struct reading *o, const dg
         return union_fault(o->r, o->s, DGM_AT(o->at, dgm_json_str(key)), "it has a second one");
     if ((rc = read_member(o->r, f, val, DGM_AT(o->at, dgm_json_str(key)), o->object)))
         return rc;
-    return is_empty(main, o->object) ? check_empty(o, f, main) : DGM_OK;
+    const void *from = o->object + main->at;
+    bool is_empty = main->kind <= DGM_FIELD_MAP
+                        ? ((const struct any_list *)from)->n == 0
+                        : main->kind == DGM_FIELD_ENUM && !*(const int *)from;
+    return is_empty ? check_empty(o, f, main) : DGM_OK;
 }
 
 static __attribute__((noinline, cold)) dgm_code keep_unknown(struct reading *o, yyjson_val *key)
@@ -447,8 +440,10 @@ static inline __attribute__((always_inline)) dgm_code read_members(struct readin
     for (size_t m = unsafe_yyjson_get_len(v); m > 0; m--) {
         dgm_str name = dgm_json_str(key);
         o->next = f;
-        for (; f < end && !is_named(f, name); f++)
+        while (f < end && !(f->name_n == name.n && same_bytes(f->quoted + 1, name.p, name.n))) {
+            f++;
             bit <<= 1;
+        }
         if (f == end && (f = find(o->s, name)))
             bit = (uint64_t)1 << (f - o->s->fields);
         if (!f || f->flags & DGM_READ_ONLY || o->seen & bit) {

@@ -3,7 +3,7 @@
  *
  * Within this file the end of what is written travels as a pointer, `out`, from function to function:
  * in a register, where the buffer's own length would be stored and loaded for every member. The
- * buffer is told (`leave`) before anybody else gets to see it, and asked again afterwards (`enter`).
+ * buffer gets it (`leave`) before other code reads the buffer, and `out` is loaded again afterwards.
  */
 #include "json/copy_clean.h"
 #include "json/shape.h"
@@ -15,11 +15,6 @@ struct any_list { /* the layout all lists of the model share */
 
 /* ---- the cursor --------------------------------------------------------------------------------- */
 
-static inline char *enter(dgm_writer *w)
-{
-    return w->out->p + w->out->n;
-}
-
 static inline void leave(dgm_writer *w, char *out)
 {
     w->out->n = (size_t)(out - w->out->p);
@@ -28,7 +23,7 @@ static inline void leave(dgm_writer *w, char *out)
 static __attribute__((noinline, cold)) char *grow(dgm_writer *w, char *out, size_t more)
 {
     leave(w, out);
-    return dgm_buf_grow(w->out, more) ? enter(w) : NULL;
+    return dgm_buf_grow(w->out, more) ? w->out->p + w->out->n : NULL;
 }
 
 /* Where to write `more` bytes that follow what is at out; NULL when the limit does not allow it: out
@@ -52,18 +47,10 @@ static inline char *put_char(dgm_writer *w, char *out, char c)
     return to + 1;
 }
 
-/* Room for a key is there. Members are only ever written inside an object. */
-static inline char *copy_key(char *out, const dgm_field *f)
-{
-    if (out[-1] != '{')
-        *out++ = ',';
-    return dgm_copy_key(out, f);
-}
-
 static inline char *put_key(dgm_writer *w, char *out, const dgm_field *f)
 {
     char *to = room(w, out, DGM_KEY_ROOM + 1);
-    return to ? copy_key(to, f) : out;
+    return to ? dgm_copy_key(to, f) : out;
 }
 
 /* ---- members -------------------------------------------------------------------------------------- */
@@ -73,7 +60,7 @@ static __attribute__((noinline)) char *put_rest(dgm_writer *w, char *out, const 
     leave(w, out);
     dgm_json_put_chars(w->out, (dgm_str){p, n});
     dgm_buf_add_char(w->out, '"');
-    return enter(w);
+    return w->out->p + w->out->n;
 }
 
 /* The most frequent member of all: key and text with one look at the room. */
@@ -83,7 +70,7 @@ put_text_here(dgm_writer *w, char *out, const dgm_field *f, const char *p, size_
     char *to = room(w, out, DGM_KEY_ROOM + 3 + n + DGM_COPY_SLACK);
     if (!to)
         return out;
-    to = copy_key(to, f);
+    to = dgm_copy_key(to, f);
     *to++ = '"';
     size_t clean = dgm_copy_clean(to, p, n);
     if (clean < n)
@@ -98,17 +85,11 @@ static __attribute__((noinline)) char *put_text(dgm_writer *w, char *out, const 
     return put_text_here(w, out, f, s.p, s.n);
 }
 
-static dgm_str enum_name(const dgm_enum_names *names, int value)
-{
-    const char *name = value >= 0 && value < names->n ? names->names[value] : NULL;
-    return dgm_str_from(name ? name : names->names[0] ? names->names[0] : "");
-}
-
 static char *put_int(dgm_writer *w, char *out, const dgm_field *f, int64_t n)
 {
     leave(w, put_key(w, out, f));
     dgm_json_put_int(w->out, n);
-    return enter(w);
+    return w->out->p + w->out->n;
 }
 
 static inline char *put_bool(dgm_writer *w, char *out, const dgm_field *f, bool set)
@@ -116,17 +97,10 @@ static inline char *put_bool(dgm_writer *w, char *out, const dgm_field *f, bool 
     char *to = room(w, out, DGM_KEY_ROOM + 1 + 8);
     if (!to)
         return out;
-    to = copy_key(to, f);
+    to = dgm_copy_key(to, f);
     static const char words[2][8] = {"false", "true"};
     memcpy(to, words[set], sizeof words[set]);
     return to + (set ? 4 : 5);
-}
-
-static char *put_json(dgm_writer *w, char *out, const dgm_field *f, const yyjson_val *v)
-{
-    leave(w, put_key(w, out, f));
-    dgm_json_put(w->out, v);
-    return enter(w);
 }
 
 static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void *object);
@@ -151,7 +125,7 @@ static char *put_map(dgm_writer *w, char *out, const dgm_shape *s, const struct 
             out = put_char(w, out, ',');
         leave(w, out);
         dgm_json_put_str(w->out, *(const dgm_str *)item);
-        out = put_object(w, put_char(w, enter(w), ':'), s, item);
+        out = put_object(w, put_char(w, w->out->p + w->out->n, ':'), s, item);
     }
     return put_char(w, out, '}');
 }
@@ -186,15 +160,15 @@ static __attribute__((noinline)) char *put_member(dgm_writer *w, char *out, cons
         const dgm_opt_int *n = from;
         return always || (n->set && (defaults || n->value)) ? put_int(w, out, f, n->value) : out;
     }
-    case DGM_FIELD_ENUM: {
-        int value = *(const int *)from;
-        return always || value ? put_text(w, out, f, enum_name(f->of.names, value)) : out;
-    }
+    case DGM_FIELD_ENUM:
     case DGM_FIELD_OPT_ENUM: {
-        const dgm_opt_int *n = from;
-        return n->set && (defaults || n->value)
-                   ? put_text(w, out, f, enum_name(f->of.names, n->value))
-                   : out;
+        const dgm_enum_names *names = f->of.names;
+        const dgm_opt_int *opt = f->kind == DGM_FIELD_OPT_ENUM ? from : NULL;
+        int value = opt ? opt->value : *(const int *)from;
+        if (opt ? !opt->set || (!defaults && !value) : !always && !value)
+            return out;
+        const char *name = value >= 0 && value < names->n ? names->names[value] : NULL;
+        return put_text(w, out, f, dgm_str_from(name ? name : names->names[0]));
     }
     case DGM_FIELD_STRS: {
         const dgm_strs *list = from;
@@ -202,12 +176,16 @@ static __attribute__((noinline)) char *put_member(dgm_writer *w, char *out, cons
             return out;
         leave(w, put_key(w, out, f));
         dgm_put_strs(w, *list);
-        return enter(w);
+        return w->out->p + w->out->n;
     }
     case DGM_FIELD_JSON:
     case DGM_FIELD_MAP_JSON: {
         const yyjson_val *v = *(yyjson_val *const *)from;
-        return always || v ? put_json(w, out, f, v) : out;
+        if (!always && !v)
+            return out;
+        leave(w, put_key(w, out, f));
+        dgm_json_put(w->out, v);
+        return w->out->p + w->out->n;
     }
     case DGM_FIELD_OBJECT: {
         const void *o = *(void *const *)from;
@@ -230,7 +208,7 @@ static __attribute__((noinline)) char *put_member(dgm_writer *w, char *out, cons
             return out;
         leave(w, out);
         f->of.custom->write(w, f, object);
-        return enter(w);
+        return w->out->p + w->out->n;
     }
     return out;
 }
@@ -246,7 +224,7 @@ static char *put_extra(dgm_writer *w, char *out, const dgm_extra *x)
         dgm_buf_add_char(w->out, ':');
         dgm_json_put(w->out, x->at[i].value);
     }
-    return enter(w);
+    return w->out->p + w->out->n;
 }
 
 static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void *object)
@@ -259,7 +237,7 @@ static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void
     if (s->write_instead) {
         leave(w, out);
         s->write_instead(w, object);
-        return enter(w);
+        return w->out->p + w->out->n;
     }
     char *to = room(w, out, 1);
     if (!to)
@@ -323,5 +301,5 @@ void dgm_put_strs(dgm_writer *w, dgm_strs list)
 void dgm_shape_write(dgm_writer *w, const dgm_shape *s, const void *object)
 {
     if (dgm_buf_room(w->out, 1))
-        leave(w, put_object(w, enter(w), s, object));
+        leave(w, put_object(w, w->out->p + w->out->n, s, object));
 }
