@@ -123,6 +123,12 @@ static int on_header_value_complete(llhttp_t *l)
 /* host [":" port], RFC 3986 3.2: a name, an IPv4 address or "[...]" */
 static bool is_host(dgm_str s)
 {
+    static const bool in_name[256] = {
+        ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['.'] = true,
+        ['-'] = true,         ['_'] = true,         ['~'] = true,         ['%'] = true,
+        ['!'] = true,         ['$'] = true,         ['&'] = true,         ['\''] = true,
+        ['('] = true,         [')'] = true,         ['*'] = true,         ['+'] = true,
+        [','] = true,         [';'] = true,         ['='] = true};
     size_t i = 0, digits = 0;
     if (s.n && s.p[0] == '[') {
         for (i = 1; i < s.n && s.p[i] != ']'; i++)
@@ -131,12 +137,8 @@ static bool is_host(dgm_str s)
         if (i < 3 || i++ == s.n)
             return false;
     } else {
-        for (; i < s.n && s.p[i] != ':'; i++) {
-            char c = s.p[i];
-            bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-            if (!alnum && c != '.' && c != '-' && (!c || !strchr("_~%!$&'()*+,;=", c)))
-                return false;
-        }
+        while (i < s.n && in_name[(unsigned char)s.p[i]])
+            i++;
         if (i == 0)
             return false;
     }
@@ -330,11 +332,23 @@ enum http1_line { LINE_START, LINE_METHOD, LINE_BLANK, LINE_TARGET, LINE_VERSION
 
 static bool check_request_line(dgm_http1 *h, const char *p, size_t n)
 {
+    /* mostly the line is complete and correct */
+    const char *end = p + n, *one = memchr(p, ' ', n), *two;
+    if (h->line == LINE_START && *p >= 'A' && one && end - one > 2 && one[1] != ' ' &&
+        (two = memchr(one + 1, ' ', (size_t)(end - one - 1))) && end - two > 1 && two[1] == 'H') {
+        h->line = LINE_CHECKED;
+        return true;
+    }
     for (size_t i = 0; i < n && h->line != LINE_CHECKED; i++) {
         const char *blank;
         switch ((enum http1_line)h->line) {
         case LINE_START: h->line = p[i] == '\r' || p[i] == '\n' ? LINE_START : LINE_METHOD; break;
-        case LINE_METHOD: h->line = p[i] == ' ' ? LINE_BLANK : LINE_METHOD; break;
+        case LINE_METHOD:
+            if (!(blank = memchr(p + i, ' ', n - i)))
+                return true;
+            i = (size_t)(blank - p);
+            h->line = LINE_BLANK;
+            break;
         case LINE_BLANK:
             if (p[i] == ' ') {
                 http1_refuse(h, 400, "there is more than one blank before the request target");

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define REQUEST_BYTES ((size_t)2496) /* a message of a few words, read and answered */
+#define REQUEST_BYTES ((size_t)3008) /* a message of a few words, read and answered */
 #define SPARE_ARENA_BYTES ((size_t)8 << 10)
 #define SMALL_ARENA_BYTES                                                                          \
     ((size_t)496) /* the first block of the arena after a request was forgotten */

@@ -98,13 +98,14 @@ static void look_at_headers(dgm_arena *a, const dgm_http_request *r)
 {
     dgm_http_header headers[8];
     dgm_owner owner;
+    dgm_strs may_set;
     bool said;
-    dgm_gate_word word = dgm_gate_owner(config(), r, &owner);
+    dgm_gate_word word = dgm_gate_owner(config(), r, &owner, &may_set);
     const char *why = dgm_gate_refuses(config(), r);
     must(word != DGM_GATE_OPEN && (!why || *why));
     if (word != DGM_GATE_KNOWN)
         must(dgm_gate_challenge(a, config(), word).n > 0);
-    size_t n = dgm_gate_cors(a, r, headers);
+    size_t n = dgm_gate_cors(r, headers);
     must(n <= 3 && dgm_gate_preflight(a, config(), r, headers + n) <= 3);
     dgm_gate_is_preflight(r);
     version_of(r, a, &said);

@@ -104,20 +104,14 @@ static bool is_public_host(const dgm_config *c, dgm_str host)
  * rebinding): then only names that we know are fine. An address is: a page can have it as its host only if it was
  * loaded from here.
  */
-static bool is_host_allowed(const dgm_config *c, dgm_str host)
-{
-    bool is_open = !c->is_loopback && !c->hosts.n;
-    if (is_open && c->tokens.n)
-        return true;
-    return dgm_gate_is_loopback(host) || is_listed_host(c->hosts, host) ||
-           (is_open && host.n && (is_address(host) || is_public_host(c, host)));
-}
-
 const char *dgm_gate_refuses(const dgm_config *c, const dgm_http_request *r)
 {
     dgm_str host = dgm_http_header_of(r, DGM_STR("host"));
     dgm_str origin = dgm_http_header_of(r, DGM_STR("origin"));
-    if (!is_host_allowed(c, host))
+    bool is_open = !c->is_loopback && !c->hosts.n;
+    if (!(is_open && c->tokens.n) && !dgm_gate_is_loopback(host) &&
+        !is_listed_host(c->hosts, host) &&
+        !(is_open && host.n && (is_address(host) || is_public_host(c, host))))
         return "unknown Host: add it to `hosts` in the configuration if it is a name of this "
                "server";
     if (origin.n && !is_listed_origin(c->cors_origins, origin) && !is_own_origin(c, origin, host) &&
@@ -129,11 +123,10 @@ const char *dgm_gate_refuses(const dgm_config *c, const dgm_http_request *r)
 
 /* ---- CORS -------------------------------------------------------------------------------------------------------- */
 
-size_t dgm_gate_cors(dgm_arena *a, const dgm_http_request *r, dgm_http_header *ret_headers)
+size_t dgm_gate_cors(const dgm_http_request *r, dgm_http_header *ret_headers)
 {
     dgm_str origin = dgm_http_header_of(r, DGM_STR("origin"));
     size_t n = 0;
-    (void)a;
     if (!origin.n)
         return 0;
     ret_headers[n++] = (dgm_http_header){DGM_STR("Access-Control-Allow-Origin"), origin};
@@ -216,11 +209,13 @@ static dgm_str bearer_of(const dgm_http_request *r)
     return auth;
 }
 
-dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm_owner *ret_owner)
+dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm_owner *ret_owner,
+                             dgm_strs *ret_may_set)
 {
     const dgm_config_token *found = NULL;
     bool differ = false;
     *ret_owner = (dgm_owner){DGM_STR(""), DGM_STR("")};
+    *ret_may_set = (dgm_strs){0};
     if (!c->tokens.n)
         return DGM_GATE_OPEN;
     dgm_str bearer = bearer_of(r);
@@ -235,6 +230,8 @@ dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm
         differ |= found && (!dgm_str_eq(found->tenant, t->tenant) ||
                             !dgm_str_eq(found->principal, t->principal));
         found = t;
+        if (t->may_set_metadata.n)
+            *ret_may_set = t->may_set_metadata;
     }
     if (!found || differ)
         return sent ? DGM_GATE_WRONG : DGM_GATE_MISSING;
@@ -246,17 +243,6 @@ static bool is_sent(const dgm_http_request *r, const dgm_config_token *t)
 {
     return is_secret(t->kind == DGM_TOKEN_API_KEY ? header_nocase(r, t->header) : bearer_of(r),
                      t->secret);
-}
-
-dgm_strs dgm_gate_may_set(const dgm_config *c, const dgm_http_request *r)
-{
-    dgm_strs found = {0};
-    for (size_t i = 0; i < c->tokens.n; i++) {
-        const dgm_config_token *t = &c->tokens.at[i];
-        if (t->may_set_metadata.n && is_sent(r, t))
-            found = t->may_set_metadata;
-    }
-    return found;
 }
 
 bool dgm_gate_is_operator(const dgm_config *c, const dgm_http_request *r)

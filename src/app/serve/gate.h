@@ -17,7 +17,7 @@ bool dgm_gate_is_loopback(dgm_str host);
 const char *dgm_gate_refuses(const dgm_config *c, const dgm_http_request *r);
 
 /* What every answer to a caller of this origin needs (CORS). At most 3; 0: it names no origin. */
-size_t dgm_gate_cors(dgm_arena *a, const dgm_http_request *r, dgm_http_header *ret_headers);
+size_t dgm_gate_cors(const dgm_http_request *r, dgm_http_header *ret_headers);
 
 /* The answer to a browser that asks before it asks: what we read, and whatever else it wants to send. At most 3 more. */
 bool dgm_gate_is_preflight(const dgm_http_request *r);
@@ -25,18 +25,16 @@ size_t dgm_gate_preflight(dgm_arena *a, const dgm_config *c, const dgm_http_requ
                           dgm_http_header *ret_headers);
 
 typedef enum dgm_gate_word {
-    DGM_GATE_OPEN,    /* nobody is asked: there are no tokens */
-    DGM_GATE_KNOWN,   /* ret_owner is who it is */
+    DGM_GATE_OPEN,    /* the server has no tokens */
+    DGM_GATE_KNOWN,   /* ret_owner is the caller */
     DGM_GATE_MISSING, /* no credentials */
-    DGM_GATE_WRONG    /* nobody's */
+    DGM_GATE_WRONG    /* unknown credentials */
 } dgm_gate_word;
 
-/* Every token is compared, and each in a time that does not depend on what was sent. Credentials of two
- * different callers are nobody's. */
-dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm_owner *ret_owner);
-
-/* may_set_metadata of the token that was sent; none: not any, or there is no such token. */
-dgm_strs dgm_gate_may_set(const dgm_config *c, const dgm_http_request *r);
+/* Every token is compared, and each in a time that does not depend on the bytes that were sent. Credentials of two
+ * different callers are wrong. ret_may_set: may_set_metadata of the token that was sent. */
+dgm_gate_word dgm_gate_owner(const dgm_config *c, const dgm_http_request *r, dgm_owner *ret_owner,
+                             dgm_strs *ret_may_set);
 
 /* Has the token that was sent the role of an operator? On a server without tokens a caller of this machine is the operator. */
 bool dgm_gate_is_operator(const dgm_config *c, const dgm_http_request *r);

@@ -30,6 +30,7 @@ struct head {
     dgm_front_request q;
     const dgm_site_agent *agent; /* NULL: there is no such agent */
     dgm_gate_word word;
+    bool is_preflight;
 };
 
 /* Bytes that the requests of a principal hold. It stays as long as the router: requests of an old config and of a
@@ -49,6 +50,7 @@ struct lane { /* of one loop */
 struct dgm_router {
     dgm_router_options o;
     dgm_metrics *metrics;
+    _Atomic int64_t *open_streams; /* of the metrics */
     dgm_route_tree *routes;
     struct lane lanes[DGM_MAX_LOOPS];
     _Atomic(const char *) reason;
@@ -65,6 +67,7 @@ dgm_router *dgm_router_new(const dgm_router_options *o)
     dgm_router *r = dgm_xcalloc(1, sizeof *r);
     r->o = *o;
     r->metrics = dgm_metrics_new(dgm_loops_count(o->loops));
+    r->open_streams = dgm_metrics_streams(r->metrics);
     r->routes = dgm_route_tree_new(dgm_frontends);
     r->reason = "it is starting";
     r->peers = dgm_xcalloc(DGM_HTTP_PEERS, sizeof *r->peers);
@@ -225,16 +228,12 @@ static void refuse(const struct head *h, dgm_code code, const char *why,
     h->q.reporter->refuse(&h->q, &err, headers, n);
 }
 
-/* True: the caller has no credentials, or unknown ones, and the request was refused. */
-static bool refuse_stranger(const dgm_site *s, const struct head *h)
+static void refuse_stranger(const dgm_site *s, const struct head *h)
 {
-    if (h->word != DGM_GATE_MISSING && h->word != DGM_GATE_WRONG)
-        return false;
     dgm_http_header ask = {DGM_STR("WWW-Authenticate"),
                            dgm_gate_challenge(dgm_http_arena(h->q.x), s->config, h->word)};
     refuse(h, DGM_UNAUTHENTICATED,
            h->word == DGM_GATE_WRONG ? "unknown token or key" : "missing token or key", &ask, 1);
-    return true;
 }
 
 /* True: the caller may not use this route, and the request was refused. */
@@ -242,8 +241,10 @@ static bool refuse_caller(const dgm_site *s, const struct head *h)
 {
     if (h->q.access == DGM_ACCESS_PUBLIC)
         return false;
-    if (refuse_stranger(s, h))
+    if (h->word == DGM_GATE_MISSING || h->word == DGM_GATE_WRONG) {
+        refuse_stranger(s, h);
         return true;
+    }
     if (h->q.access != DGM_ACCESS_OPERATOR ||
         dgm_gate_is_operator(s->config, dgm_http_request_of(h->q.x)))
         return false;
@@ -267,7 +268,9 @@ static void refuse_path(const dgm_site *s, const struct head *h)
 void dgm_router_refuse_path(const dgm_front_request *q)
 {
     struct visit *v = *dgm_http_tag(q->x);
-    if (!refuse_stranger(v->site, v->head))
+    if (v->head->word == DGM_GATE_MISSING || v->head->word == DGM_GATE_WRONG)
+        refuse_stranger(v->site, v->head);
+    else
         refuse_path(v->site, v->head);
 }
 
@@ -308,12 +311,11 @@ static void refuse_body(const struct head *h, dgm_http_refusal refusal)
                NULL, 0);
 }
 
-/* False: the body is more than its address takes, or more than is decoded at once, and the request was answered. */
+/* False: the body is larger than its path allows, or has more values than are decoded at once, and the request was
+ * answered. Only for bodies above DGM_MAX_SMALL_BODY_BYTES. */
 static bool check_body(const dgm_site *s, const struct head *h, const dgm_http_request *q)
 {
     size_t n = q->body.n;
-    if (n <= DGM_MAX_SMALL_BODY_BYTES)
-        return true;
     if (n > max_body_of(s, h)) {
         refuse_body(h, DGM_HTTP_TOO_LARGE);
         return false;
@@ -330,46 +332,28 @@ static bool check_body(const dgm_site *s, const struct head *h, const dgm_http_r
 
 /* ---- requests ------------------------------------------------------------------------------------------------------------ */
 
-/* Ids that callers send to find their request again; what would not fit into a line of a log is not one. */
-static void take_request_id(struct visit *v, dgm_http_exchange *x, const dgm_http_request *q)
-{
-    dgm_str id = dgm_http_header_of(q, DGM_STR("x-request-id"));
-    if (id.n > MAX_REQUEST_ID)
-        return;
-    for (size_t i = 0; i < id.n; i++)
-        if (id.p[i] <= ' ' || id.p[i] > '~' || id.p[i] == '"' || id.p[i] == '\\')
-            return;
-    if (id.n)
-        v->request_id = dgm_http_keep_text(x, id);
-}
-
 static struct visit *new_visit(dgm_router *r, struct lane *lane, dgm_http_exchange *x,
                                const dgm_http_request *q)
 {
     struct visit *v = dgm_http_alloc(x, sizeof *v);
-    v->note.n_streams = dgm_metrics_streams(r->metrics);
+    v->note.n_streams = r->open_streams;
     v->router = r;
     v->site = lane->site;
     v->began_ns = uv_hrtime();
     v->bytes_in = q->body.n;
     v->number = ++lane->n_requests;
-    take_request_id(v, x, q);
     if (v->site)
         atomic_fetch_add_explicit(&v->site->refs, 1, memory_order_relaxed);
     *dgm_http_tag(x) = v;
-    return v;
-}
 
-static void add_headers(dgm_http_exchange *x, const dgm_http_request *q, const struct visit *v)
-{
-    dgm_arena *a = dgm_http_arena(x);
-    if (!v->request_id && !dgm_http_header_of(q, DGM_STR("origin")).n)
-        return;
-    dgm_http_header *also = dgm_new_n(a, dgm_http_header, 4);
-    size_t n = dgm_gate_cors(a, q, also);
-    if (v->request_id)
-        also[n++] = (dgm_http_header){DGM_STR("X-Request-Id"), dgm_str_from(v->request_id)};
-    dgm_http_add_headers(x, also, n);
+    /* Callers send an id to find their request again. One that does not fit into a line of a log is ignored. */
+    dgm_str id = dgm_http_header_of(q, DGM_STR("x-request-id"));
+    size_t i = 0;
+    while (i < id.n && id.p[i] > ' ' && id.p[i] <= '~' && id.p[i] != '"' && id.p[i] != '\\')
+        i++;
+    if (id.n && i == id.n && id.n <= MAX_REQUEST_ID)
+        v->request_id = dgm_http_keep_text(x, id);
+    return v;
 }
 
 /* Finds the route and the caller. A request that comes in two pieces, head and body, gets here twice. */
@@ -399,8 +383,9 @@ static struct visit *visit_of(dgm_router *r, dgm_http_exchange *x, const dgm_htt
     if (h->q.agent_id.p && agent)
         h->q.agent = agent->turn_agent;
     h->q.any_tenant = !v->site->config->tokens.n;
-    h->word = dgm_gate_owner(v->site->config, q, &h->q.owner);
-    h->q.may_set = dgm_gate_may_set(v->site->config, q);
+    h->word = dgm_gate_owner(v->site->config, q, &h->q.owner, &h->q.may_set);
+    /* Browsers ask before they send a request of another origin; operations are not for pages. */
+    h->is_preflight = dgm_str_is(q->method, "OPTIONS") && dgm_gate_is_preflight(q);
     return v;
 }
 
@@ -420,18 +405,17 @@ static bool refuse_head(struct visit *v, const dgm_http_request *q, bool is_new)
         refuse(h, DGM_FORBIDDEN, no, NULL, 0);
         return true;
     }
-    if (v->site && is_new)
-        add_headers(h->q.x, q, v);
+    if (v->site && is_new && (v->request_id || dgm_http_header_of(q, DGM_STR("origin")).n)) {
+        dgm_http_header *also = dgm_new_n(dgm_http_arena(h->q.x), dgm_http_header, 4);
+        size_t n = dgm_gate_cors(q, also);
+        if (v->request_id)
+            also[n++] = (dgm_http_header){DGM_STR("X-Request-Id"), dgm_str_from(v->request_id)};
+        dgm_http_add_headers(h->q.x, also, n);
+    }
     if (v->site || (h->q.front && h->q.front->serves_early))
         return false;
     respond_starting(h->q.x);
     return true;
-}
-
-/* Browsers ask before they send a request of another origin; operations are not for pages. */
-static bool is_preflight(const struct head *h, const dgm_http_request *q)
-{
-    return !(h->q.front && h->q.front->serves_early) && dgm_gate_is_preflight(q);
 }
 
 /* The body has not arrived: what is refused here is not waited for. */
@@ -448,7 +432,7 @@ static void on_head(void *user, dgm_http_exchange *x, const dgm_http_request *q)
         dgm_http_set_max_body(x, DGM_MAX_SMALL_BODY_BYTES);
         return;
     }
-    if (!is_preflight(h, q) && h->q.access != DGM_ACCESS_PUBLIC) {
+    if (!h->is_preflight && h->q.access != DGM_ACCESS_PUBLIC) {
         if (refuse_caller(s, h))
             return;
         if (!h->agent || !h->q.allow) {
@@ -471,7 +455,7 @@ static void on_body_refused(void *user, dgm_http_exchange *x, const dgm_http_req
         return;
     if (!v->site)
         respond_starting(x);
-    else if (is_preflight(v->head, q) || !refuse_caller(v->site, v->head))
+    else if (v->head->is_preflight || !refuse_caller(v->site, v->head))
         refuse_body(v->head, refusal);
 }
 
@@ -483,13 +467,14 @@ static void on_request(void *user, dgm_http_exchange *x, const dgm_http_request 
     const dgm_site *s = v->site;
     if (refuse_head(v, q, is_new))
         return;
-    if (is_preflight(h, q)) {
+    if (h->is_preflight) {
         dgm_http_header headers[3];
         size_t n = dgm_gate_preflight(dgm_http_arena(x), s->config, q, headers);
         dgm_http_respond(x, 204, (dgm_str){0}, headers, n, (dgm_str){0});
         return;
     }
-    if (s && (!check_body(s, h, q) || refuse_caller(s, h)))
+    if (s &&
+        ((q->body.n > DGM_MAX_SMALL_BODY_BYTES && !check_body(s, h, q)) || refuse_caller(s, h)))
         return;
     if (h->q.route && (h->agent || h->q.route->scope != DGM_SCOPE_AGENT))
         h->q.route->handle(&h->q);
@@ -500,14 +485,9 @@ static void on_request(void *user, dgm_http_exchange *x, const dgm_http_request 
 }
 
 static void log_visit(dgm_router *r, dgm_http_exchange *x, const struct visit *v, int status,
-                      uint64_t ns, uint64_t bytes)
+                      uint64_t ns, uint64_t bytes, dgm_config_log_level level)
 {
-    dgm_config_log_level level = status >= 500                              ? DGM_LOG_WARN
-                                 : v->note.front && v->note.front->is_probe ? DGM_LOG_DEBUG
-                                                                            : DGM_LOG_INFO;
     char number[40];
-    if (!dgm_logger_wants(r->o.logger, level))
-        return;
     const dgm_http_request *q = dgm_http_request_of(x);
     snprintf(number, sizeof number, "%zu-%llu", dgm_loop_index(dgm_loop_current()),
              (unsigned long long)v->number);
@@ -537,7 +517,11 @@ static void on_answered(void *user, dgm_http_exchange *x, int status, uint64_t b
     uint64_t ns = uv_hrtime() - v->began_ns;
     dgm_metrics_count(r->metrics, dgm_loop_index(dgm_loop_current()), &v->note, status, ns,
                       v->bytes_in, bytes);
-    log_visit(r, x, v, status, ns, bytes);
+    dgm_config_log_level level = status >= 500                              ? DGM_LOG_WARN
+                                 : v->note.front && v->note.front->is_probe ? DGM_LOG_DEBUG
+                                                                            : DGM_LOG_INFO;
+    if (dgm_logger_wants(r->o.logger, level))
+        log_visit(r, x, v, status, ns, bytes, level);
     if (v->site)
         atomic_fetch_sub_explicit(&v->site->refs, 1, memory_order_release);
 }
