@@ -1,8 +1,7 @@
 /*
  * net/http_int.h - what the files of the server share.
  *
- *   http_server.c    the server and its shards: start, drain, stop
- *   http_accept.c    listeners: new connections
+ *   http_server.c    the server, its shards and their listeners: start, accept, drain, stop
  *   http_conn.c      connections: states, bytes in and out, timeouts
  *   http_exchange.c  a request and its response
  *   http_budget.c    how many bytes requests may hold
@@ -269,12 +268,6 @@ void dgm_http_conn_close(http_conn *c);
 void dgm_http_conn_lost(http_conn *c);   /* the peer is not there any more */
 void dgm_http_conn_update(http_conn *c); /* ends, what to watch, which timer; may close it */
 size_t dgm_http_conn_backlog(const http_conn *c);
-
-/* ---- http_accept.c ----------------------------------------------------------------------------------------- */
-
-void dgm_http_listener_open(http_shard *s); /* on its loop; there may be none */
-void dgm_http_listener_close(http_shard *s);
-void dgm_http_on_backoff(void *shard);
 
 /* ---- http_server.c ----------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  *
  * When the child ends, whatever it started in its group is killed. When its loop stops, all of them are
  * killed at once, and on_exit comes as always. When we are killed, the child is killed at once by the
- * kernel (PDEATHSIG), and the processes of its group by process_guard.c. It is read only while its reader wants more,
+ * kernel (PDEATHSIG), and the processes of its group by the guard of process_spawn.c. It is read only while its reader wants more,
  * so one that writes without end fills its pipe and waits. All calls are made on the loop it was
  * started on; callbacks come there, never from inside a call.
  *

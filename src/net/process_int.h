@@ -20,8 +20,6 @@ dgm_code dgm_process_spawn(const struct dgm_process_spawn *s, pid_t *ret_pid, dg
 bool dgm_process_open_pipe(int ends[2]);
 void dgm_process_close_all(int *fds, size_t n); /* -1: not open */
 
-/* ---- process_guard.c */
-
 /* A group of processes that has to end when we are killed, and one that has ended. From any thread. */
 void dgm_process_guard_add(pid_t group);
 void dgm_process_guard_remove(pid_t group);

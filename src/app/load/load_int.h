@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* ---- latencies (load_hist.c) ------------------------------------------------------------------------ */
+/* ---- latencies (load_report.c) ------------------------------------------------------------------------ */
 
 /* Like HDR histograms: 64 steps to every doubling, so that no figure is off by more than 1.6 %. */
 #define LOAD_STEPS 64
@@ -25,7 +25,7 @@ void dgm_load_hist_add(struct hist *h, uint64_t ns);
 uint64_t dgm_load_hist_at(const struct hist *h,
                           double fraction); /* 0.99: as long as 99 of 100, in ns */
 
-/* ---- another process (load_proc.c) ------------------------------------------------------------------- */
+/* ---- another process (load_startup.c) ------------------------------------------------------------------- */
 
 uint64_t dgm_load_now_ns(void);
 uint64_t dgm_load_own_cpu_ns(void);

@@ -3,9 +3,14 @@
  */
 #pragma once
 
+#include "app/serve/logger.h"
 #include "app/serve/site.h"
 
 extern const dgm_frontend dgm_front_operations, dgm_front_page, dgm_front_catalog;
+extern const dgm_frontend dgm_front_debug; /* GET /debug/tasks/{id}/trace */
+
+/* Writes the last transitions of all state machines (base/trace.h) to the log, oldest first. */
+void dgm_debug_log_trace(dgm_loops *loops, dgm_logger *logger);
 
 /* The error for a path below "/agents/" whose agent does not exist. It lists the agents. In the arena. */
 const char *dgm_pages_unknown_agent(const dgm_site *s, dgm_arena *a, dgm_str id);

@@ -1,6 +1,5 @@
 /* app/serve/routes.c - the list of frontends, and their routes as a table for docs. */
 #include "app/serve/routes.h"
-#include "app/serve/debug.h"
 #include "app/serve/pages.h"
 #include "frontend/a2a/a2a_front.h"
 #include "frontend/agui/agui_front.h"

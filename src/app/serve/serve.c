@@ -5,7 +5,7 @@
  */
 #include "app/serve/serve.h"
 #include "app/serve/banner.h"
-#include "app/serve/debug.h"
+#include "app/serve/pages.h"
 #include "app/serve/router.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
-/* app/admin/admin_db.c - `dragoman db ACTION [FILE]`: store/sqlite/admin.h for a person. */
+/* app/admin/admin.c - `dragoman db ACTION [FILE]` (store/sqlite/admin.h) and `dragoman init KIND [FOLDER]`. */
 #include "app/admin/admin.h"
 #include "app/serve/config.h"
+#include "app/serve/init.h"
 #include "store/sqlite/admin.h"
 
 #include <inttypes.h>
@@ -104,4 +105,24 @@ int dgm_admin_db(const dgm_cli_line *line)
     case 'b': return dgm_db_backup(path, file, &err) ? fail(&err) : DGM_CLI_OK;
     default: return dgm_db_restore(path, file, &err) ? fail(&err) : DGM_CLI_OK;
     }
+}
+
+int dgm_admin_init(const dgm_cli_line *line)
+{
+    const dgm_init_kind *kind = dgm_init_kind_find(dgm_str_from(line->args[0]));
+    const char *folder = line->n_args > 1 ? line->args[1] : ".";
+    dgm_err err = {0};
+    if (!kind)
+        return dgm_cli_refuse(line, "unknown kind of agent '%s'", line->args[0]);
+    if (dgm_init_write(kind, folder, &err)) {
+        dgm_cli_complain("%s", err.msg);
+        return DGM_CLI_FAILED;
+    }
+    for (const dgm_init_file *f = kind->files; f->name; f++)
+        printf("wrote %s/%s\n", folder, f->name);
+    printf("\nTry:\n  ");
+    if (line->n_args > 1)
+        printf("cd %s && ", folder);
+    printf("dragoman serve\n");
+    return DGM_CLI_OK;
 }
