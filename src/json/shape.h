@@ -228,8 +228,10 @@ static inline dgm_str dgm_field_name(const dgm_field *f)
 /* Reads v into a zeroed struct. */
 dgm_code dgm_shape_read(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dgm_at *at,
                         void *object);
-/* The same, from compact text that has nothing unusual in it (shape_scan.c). False: it has, or is no JSON at
- * all; dgm_shape_read() into another struct will tell. Texts are borrowed from the text. */
+/* The same, from compact text that has nothing unusual in it (shape_scan.c). False: use dgm_shape_read() with another
+ * struct. Strings are borrowed from the text. Longer texts are not scanned, which also bounds the memory for
+ * unescaped strings. */
+#define DGM_SCAN_MAX_BYTES ((size_t)8 << 10)
 bool dgm_shape_scan(dgm_reader *r, const dgm_shape *s, dgm_str text, void *object);
 void dgm_shape_write(dgm_writer *w, const dgm_shape *s, const void *object);
 

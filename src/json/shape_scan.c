@@ -1,17 +1,14 @@
 /*
- * json/shape_scan.c - from text straight to structs, for what streams are made of.
+ * json/shape_scan.c - reads text directly into structs, for the events that streams mostly consist of.
  *
- * Nearly all of a stream is one event again and again: compact, members that are known, each once, text and
- * truth values in them, lists of one. Such an event needs no values in between. Whatever else there may be is
- * none of this file's business: it gives up, and who asked reads the text by the long way, which has the rules
- * and the errors. So nothing here may be taken that is not taken there, and nothing may mean something else:
- * model/test_form_scan.c holds the one against the other.
+ * Nearly every event of a stream is compact JSON with known members, each once, that are strings, booleans or lists of
+ * one element. Such an event is read without yyjson. Anything unusual returns false; the caller then falls back to
+ * yyjson and dgm_shape_read(), which have the rules and the errors. This file must not accept anything that they
+ * reject or read differently: model/test_form_scan.c compares the two.
  */
 #include "json/copy_clean.h"
 #include "json/shape_int.h"
 
-/* What is longer is no usual event. It also bounds what unescaping may take of the arena. */
-#define MAX_BYTES ((size_t)8 << 10)
 /* Levels of objects; no event has as many. */
 #define MAX_DEPTH 8
 
@@ -177,6 +174,6 @@ static const char *read_object(struct scan *in, const char *p, const dgm_shape *
 bool dgm_shape_scan(dgm_reader *r, const dgm_shape *s, dgm_str text, void *object)
 {
     struct scan in = {.r = r, .end = text.p + text.n};
-    return text.n && text.n <= MAX_BYTES && in.end[-1] == '}' &&
+    return text.n && text.n <= DGM_SCAN_MAX_BYTES && in.end[-1] == '}' &&
            read_object(&in, text.p, s, object, 0) && (!in.high || dgm_utf8_check(text) == text.n);
 }

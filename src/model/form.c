@@ -124,6 +124,19 @@ dgm_code dgm_form_read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm
     return DGM_OK;
 }
 
+bool dgm_form_scan_chunk(dgm_reader *r, dgm_str text, dgm_event *ret_event)
+{
+    static const dgm_str head = {"{\"artifactUpdate\":", 18};
+    if (!dgm_str_starts(text, head) || text.p[text.n - 1] != '}')
+        return false;
+    dgm_str inner = {text.p + head.n, text.n - head.n - 1};
+    dgm_artifact_update *update = dgm_new(r->arena, dgm_artifact_update);
+    if (!dgm_shape_scan(r, &dgm_form_artifact_update, inner, update))
+        return false;
+    *ret_event = (dgm_event){.kind = DGM_EVENT_ARTIFACT, .artifact = update};
+    return true;
+}
+
 void dgm_form_write_event(dgm_writer *w, const dgm_event *event)
 {
     if (event->kind == DGM_EVENT_INTERNAL)

@@ -22,4 +22,7 @@ const char *dgm_internal_kind_name(dgm_internal_kind kind);
 
 /* A StreamResponse or an internal event, whichever it is. */
 dgm_code dgm_form_read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_event *ret_event);
+/* The fast path for a chunk of an artifact, the event that streams mostly consist of: text without a parser, see
+ * dgm_shape_scan(). False: it is something else; use dgm_form_read_event(). Strings are borrowed from the text. */
+bool dgm_form_scan_chunk(dgm_reader *r, dgm_str text, dgm_event *ret_event);
 void dgm_form_write_event(dgm_writer *w, const dgm_event *event);

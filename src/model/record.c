@@ -2,7 +2,6 @@
 #include "model/record.h"
 #include "base/limits.h"
 #include "model/form.h"
-#include "model/record_int.h"
 #include "json/copy_clean.h"
 
 #include <stdlib.h>
@@ -320,14 +319,12 @@ dgm_code dgm_record_payload(dgm_record *r, unsigned dialect, dgm_payload_fn enco
     return DGM_OK;
 }
 
-dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_event, dgm_err *err)
+static dgm_code record_parse(const dgm_record *r, dgm_arena *a, dgm_event *ret_event, dgm_err *err)
 {
     yyjson_val *root;
     dgm_event event;
     dgm_err fault = {0};
     dgm_reader reader = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &fault};
-    if (r->head.kind == DGM_EVENT_ARTIFACT && dgm_record_chunk(dgm_record_bytes(r), a, ret_event))
-        return DGM_OK;
     dgm_code rc =
         dgm_json_read(a, dgm_record_bytes(r), DGM_MAX_RECORD_BYTES, "record_bytes", &root, &fault);
     if (!rc)
@@ -347,4 +344,14 @@ dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_even
         err->column = fault.column;
     }
     return DGM_INTERNAL;
+}
+
+/* Most records are a chunk of text: a scan of a copy reads them, and the others are parsed. */
+dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_event, dgm_err *err)
+{
+    dgm_reader reader = {.arena = a, .format = DGM_FORMAT_A2A_10};
+    if (r->head.kind == DGM_EVENT_ARTIFACT && r->n <= DGM_SCAN_MAX_BYTES &&
+        dgm_form_scan_chunk(&reader, dgm_arena_dup(a, dgm_record_bytes(r)), ret_event))
+        return DGM_OK;
+    return record_parse(r, a, ret_event, err);
 }

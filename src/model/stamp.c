@@ -60,8 +60,8 @@ static const struct stamps *stamps(void)
     struct stamps *mine = dgm_xmalloc(sizeof *mine); /* whose pointers a leak checker can follow */
     mine->arena = a;
     for (size_t i = 0; i < N_TYPES; i++) {
-        dgm_str text = dgm_arena_printf(a, "{\"" CANONICAL_TYPE "\":\"%s\"}", type_names[i]);
-        mine->at[i] = dgm_json_parse_trusted(a, text);
+        yyjson_val *type = dgm_json_make_string(a, dgm_str_from(type_names[i]));
+        mine->at[i] = dgm_json_object(a, &(dgm_member){DGM_STR(CANONICAL_TYPE), type}, 1);
     }
     if (atomic_compare_exchange_strong_explicit(&made, &seen, mine, memory_order_acq_rel,
                                                 memory_order_acquire))
@@ -126,14 +126,7 @@ const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value)
 
 const dgm_json *dgm_error_metadata(dgm_arena *a, dgm_str text)
 {
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"error\":");
-    dgm_json_put_str(&b, text);
-    dgm_buf_add_char(&b, '}');
-    const dgm_json *made = dgm_json_parse_trusted(a, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return made;
+    return dgm_metadata_with_text(a, NULL, DGM_STR("error"), text);
 }
 
 dgm_str dgm_metadata_error(const dgm_json *metadata)
@@ -146,12 +139,7 @@ dgm_str dgm_metadata_error(const dgm_json *metadata)
 const dgm_json *dgm_metadata_with_text(dgm_arena *a, const dgm_json *metadata, dgm_str key,
                                        dgm_str text)
 {
-    dgm_buf b;
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_json_put_str(&b, text);
-    const dgm_json *value = dgm_json_parse_trusted(a, dgm_buf_str(&b));
-    dgm_buf_done(&b);
-    return with_member(a, metadata, key, value);
+    return with_member(a, metadata, key, dgm_json_make_string(a, text));
 }
 
 const dgm_json *dgm_metadata_with_error(dgm_arena *a, const dgm_json *metadata, dgm_str text)

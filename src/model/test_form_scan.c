@@ -13,7 +13,7 @@
 static bool scan(dgm_arena *a, dgm_str text, dgm_event *ret)
 {
     dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10};
-    return dgm_shape_scan(&r, &dgm_form_stream_response, text, ret);
+    return dgm_form_scan_chunk(&r, text, ret);
 }
 
 static bool read_long(dgm_arena *a, dgm_str text, dgm_event *ret)

@@ -369,7 +369,61 @@ static void a_dialect_is_encoded_once_for_all(void **state)
     assert_int_equal(n_encoded, so_far);
 }
 
-DGM_TEST_MAIN(dgm_test(a_dialect_is_encoded_once_for_all),
+/* With one member at a time that the fast path does not write. */
+static void written_chunks_are_those_of_the_tables(void **state)
+{
+    static const dgm_str texts[] = {
+        {"1 ", 2},        {"", 0},           {"a\n\"b\\\t\x01\x7f/", 10},
+        {"a\xff\xc3", 3}, {"gr\xc3\xbc", 4}, {"\xf0\x9f\x99\x82", 4}};
+    static dgm_str extension = {"e", 1};
+    dgm_buf scratch, slow;
+    (void)state;
+    dgm_buf_init(&scratch, SIZE_MAX);
+    dgm_buf_init(&slow, SIZE_MAX);
+    for (int i = 0; i < 6 * 9 * 10; i++) {
+        int other = i / 54;
+        dgm_part parts[] = {{.kind = DGM_PART_TEXT, .content = texts[i % 6]},
+                            {.kind = DGM_PART_TEXT, .content = texts[0]}};
+        dgm_artifact_update u = {.task_id = DGM_STR("t\n"),
+                                 .context_id = DGM_STR("c"),
+                                 .artifact = {.artifact_id = texts[i % 6], .parts = {parts, 1}},
+                                 .append = (dgm_opt_bool)(i / 6 % 3),
+                                 .last_chunk = (dgm_opt_bool)(i / 18 % 3)};
+        dgm_event e = {.kind = DGM_EVENT_ARTIFACT, .artifact = &u};
+        if (other == 1)
+            u.artifact.name = DGM_STR("n");
+        if (other == 2)
+            u.artifact.description = DGM_STR("d");
+        if (other == 3)
+            u.artifact.extensions = (dgm_strs){&extension, 1};
+        if (other == 4)
+            u.artifact.parts.n = 2;
+        if (other == 5)
+            parts[0].filename = DGM_STR("f");
+        if (other == 6)
+            parts[0].media_type = DGM_STR("text/plain");
+        if (other == 7)
+            parts[0].kind = DGM_PART_URL;
+        if (other == 8)
+            u.artifact.parts.n = 0;
+        if (other == 9)
+            parts[0].media_type = u.artifact.name = DGM_STR("");
+        dgm_record *r;
+        assert_int_equal(dgm_record_new(&e, (dgm_record_head){.seq = 1}, &scratch, &r, NULL),
+                         DGM_OK);
+        dgm_buf_clear(&slow);
+        dgm_writer w = {.out = &slow, .format = DGM_FORMAT_A2A_10};
+        dgm_form_write_event(&w, &e);
+        assert_int_equal(r->n, slow.n);
+        assert_memory_equal(r->bytes, slow.p, slow.n);
+        dgm_record_unref(r);
+    }
+    dgm_buf_done(&scratch);
+    dgm_buf_done(&slow);
+}
+
+DGM_TEST_MAIN(dgm_test(written_chunks_are_those_of_the_tables),
+              dgm_test(a_dialect_is_encoded_once_for_all),
               dgm_test_holds(its_bytes_are_the_1_0_stream_response, "R002-01"),
               dgm_test_holds(what_a_store_kept_is_the_event_again, "R002-19 R002-33"),
               dgm_test(a_decoded_event_outlives_its_record),

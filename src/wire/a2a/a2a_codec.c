@@ -184,16 +184,12 @@ static inline __attribute__((always_inline)) dgm_code decode(const struct dialec
     return decode_object(d, r, kind, v, NULL, &ret->object);
 }
 
-/* A piece of an artifact: what streams are made of. */
 static bool decode_usual_10(dgm_reader *r, dgm_str text, dgm_frame *ret)
 {
-    if (!dgm_str_starts(text, DGM_STR("{\"artifactUpdate\":{")))
-        return false;
-    const dgm_shape *shape = &dgm_form_stream_response;
-    void *it = dgm_arena_alloc(r->arena, shape->size);
+    dgm_event *event = dgm_new(r->arena, dgm_event);
     r->format = DGM_FORMAT_A2A_10;
-    *ret = (dgm_frame){.object = {DGM_OBJECT_STREAM_RESPONSE, it}};
-    return dgm_shape_scan(r, shape, text, it);
+    *ret = (dgm_frame){.object = {DGM_OBJECT_STREAM_RESPONSE, event}};
+    return dgm_form_scan_chunk(r, text, event);
 }
 
 /* ---- encoding ------------------------------------------------------------------------------------------------- */
