@@ -367,8 +367,8 @@ static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *er
         dgm_guard_message(&guard, a, &clean, 0);
     c->send.message = dgm_new(a, dgm_message);
     *c->send.message = dgm_message_copy(a, &clean);
-    c->send.metadata = dgm_value_keep(
-        a, send->is_ours ? send->metadata : dgm_guard_metadata(&guard, a, send->metadata));
+    c->send.metadata = dgm_json_copy(
+        a, send->is_ours ? send->metadata : dgm_guard_metadata(&guard, a, send->metadata, false));
     if (send->accepted_output_modes.n)
         c->send.accepted_output_modes.at = dgm_new_n(a, dgm_str, send->accepted_output_modes.n);
     for (size_t i = 0; i < send->accepted_output_modes.n; i++)

@@ -158,7 +158,7 @@ static dgm_status_update *fill_status_update(struct run *r, const dgm_status_upd
     u->task_id = r->input.task_id;
     u->context_id = r->input.context_id;
     fill_status(r, &u->status);
-    u->metadata = dgm_guard_event_metadata(&r->guard, r->scratch, u->metadata);
+    u->metadata = dgm_guard_metadata(&r->guard, r->scratch, u->metadata, true);
     u->metadata = fill_failure(r, &u->status, u->metadata);
     return u;
 }
@@ -172,7 +172,7 @@ static dgm_artifact_update *fill_artifact_update(struct run *r, const dgm_artifa
     if (!u->artifact.artifact_id.n)
         u->artifact.artifact_id = dgm_uuid7_in(r->scratch);
     dgm_guard_artifact(&r->guard, r->scratch, &u->artifact);
-    u->metadata = dgm_guard_event_metadata(&r->guard, r->scratch, u->metadata);
+    u->metadata = dgm_guard_metadata(&r->guard, r->scratch, u->metadata, true);
     return u;
 }
 

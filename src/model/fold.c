@@ -41,31 +41,24 @@ static dgm_code check_room(size_t have, size_t more, const dgm_at *at, dgm_err *
     return DGM_OK;
 }
 
-static dgm_code check_id(dgm_fold *f, dgm_author author, dgm_str ours, dgm_str theirs,
-                         const dgm_at *at, dgm_err *err)
-{
-    char text[300];
-    if (!f->has_task || !ours.n || !theirs.n || dgm_str_eq(ours, theirs))
-        return DGM_OK;
-    snprintf(text, sizeof text,
-             "\"%.*s\" in the log of \"%.*s\": all events of a task carry the same",
-             (int)(theirs.n < 100 ? theirs.n : 100), theirs.p, (int)(ours.n < 100 ? ours.n : 100),
-             ours.p);
-    return fault(f, author, err, at, text);
-}
-
+/* All events of a task carry its ids; an empty id is not compared. task_key: the member that has the task's id. */
 static dgm_code check_ids(dgm_fold *f, dgm_author author, dgm_str task_id, dgm_str context_id,
-                          const dgm_at *at, dgm_err *err)
+                          const dgm_at *at, dgm_str task_key, dgm_err *err)
 {
-    dgm_code rc = check_id(f, author, f->task.id, task_id, DGM_AT_LIT(at, "taskId"), err);
-    if (rc)
-        return rc;
-    return check_id(f, author, f->task.context_id, context_id, DGM_AT_LIT(at, "contextId"), err);
-}
-
-static bool is_frozen(const dgm_fold *f)
-{
-    return f->has_task && dgm_state_is_terminal(f->task.status.state);
+    const dgm_str ours[] = {f->task.id, f->task.context_id}, theirs[] = {task_id, context_id};
+    const dgm_str keys[] = {task_key, DGM_STR("contextId")};
+    dgm_code rc = DGM_OK;
+    char text[300];
+    for (int i = 0; i < 2 && !rc && f->has_task; i++) {
+        if (!ours[i].n || !theirs[i].n || dgm_str_eq(ours[i], theirs[i]))
+            continue;
+        snprintf(text, sizeof text,
+                 "\"%.*s\" in the log of \"%.*s\": all events of a task carry the same",
+                 (int)(theirs[i].n < 100 ? theirs[i].n : 100), theirs[i].p,
+                 (int)(ours[i].n < 100 ? ours[i].n : 100), ours[i].p);
+        rc = fault(f, author, err, DGM_AT(at, keys[i]), text);
+    }
+    return rc;
 }
 
 static dgm_code frozen(dgm_fold *f, dgm_author author, const dgm_at *at, dgm_err *err)
@@ -83,21 +76,7 @@ static bool is_transitory(const dgm_fold *f, dgm_str id)
     return !f->options.keep_transitory && dgm_str_is(id, DGM_STREAM_DELTA_ID);
 }
 
-static dgm_code must_have_task(dgm_fold *f, dgm_author author, const dgm_at *at, dgm_err *err)
-{
-    if (f->has_task)
-        return DGM_OK;
-    return fault(f, author, err, at, "the first event of a task is the task itself");
-}
-
-/* Events of foreign agents may come before their task; a task may leave its context out. */
-static void learn_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id)
-{
-    if (!f->has_task)
-        dgm_fold_begin_task(f, task_id, context_id);
-    else if (!f->task.context_id.n && context_id.n)
-        dgm_fold_set_context(f, context_id);
-}
+static const char no_task[] = "the first event of a task is the task itself";
 
 static dgm_code check_state(dgm_fold *f, dgm_author author, dgm_task_state to, const dgm_at *status,
                             bool *ret_legal, dgm_err *err)
@@ -117,12 +96,12 @@ static dgm_code add_status(dgm_fold *f, const dgm_status_update *u, dgm_author a
     const dgm_at *at = DGM_AT_LIT(NULL, "statusUpdate");
     bool legal;
     dgm_code rc;
-    if ((rc = must_have_task(f, author, at, err)) ||
-        (rc = check_ids(f, author, u->task_id, u->context_id, at, err)) ||
+    if ((!f->has_task && (rc = fault(f, author, err, at, no_task))) ||
+        (rc = check_ids(f, author, u->task_id, u->context_id, at, DGM_STR("taskId"), err)) ||
         (rc = check_state(f, author, u->status.state, DGM_AT_LIT(at, "status"), &legal, err)) ||
         !legal || (rc = check_room(f->task.history.n, f->task.status.message != NULL, at, err)))
         return rc;
-    learn_ids(f, u->task_id, u->context_id);
+    dgm_fold_learn_ids(f, u->task_id, u->context_id);
     dgm_fold_set_status(f, &u->status);
     dgm_fold_merge(f, &f->metadata, u->metadata,
                    author == DGM_BY_SERVER ? NULL : DGM_AT_LIT(at, "metadata"));
@@ -154,10 +133,10 @@ static dgm_code add_artifact(dgm_fold *f, const dgm_artifact_update *u, dgm_auth
     const dgm_at *at = DGM_AT_LIT(NULL, "artifactUpdate");
     const dgm_at *artifact_at = DGM_AT_LIT(at, "artifact");
     dgm_code rc;
-    if ((rc = must_have_task(f, author, at, err)) ||
-        (rc = check_ids(f, author, u->task_id, u->context_id, at, err)))
+    if ((!f->has_task && (rc = fault(f, author, err, at, no_task))) ||
+        (rc = check_ids(f, author, u->task_id, u->context_id, at, DGM_STR("taskId"), err)))
         return rc;
-    if (is_frozen(f))
+    if (dgm_state_is_terminal(f->task.status.state))
         return frozen(f, author, at, err);
     bool transitory = is_transitory(f, u->artifact.artifact_id), append;
     size_t *found = transitory ? NULL : dgm_map_get(&f->artifacts, u->artifact.artifact_id);
@@ -175,7 +154,7 @@ static dgm_code add_artifact(dgm_fold *f, const dgm_artifact_update *u, dgm_auth
         return rc;
     if ((rc = check_append(f, u, known, sealed, author, at, &append, err)))
         return rc;
-    learn_ids(f, u->task_id, u->context_id);
+    dgm_fold_learn_ids(f, u->task_id, u->context_id);
     bool is_last = u->last_chunk == DGM_TRUE;
     if (transitory) {
         f->delta.open = true;
@@ -194,10 +173,10 @@ static dgm_code add_artifact(dgm_fold *f, const dgm_artifact_update *u, dgm_auth
 static dgm_code add_message(dgm_fold *f, const dgm_message *m, dgm_author author, const dgm_at *at,
                             dgm_err *err)
 {
-    dgm_code rc = check_ids(f, author, m->task_id, m->context_id, at, err);
+    dgm_code rc = check_ids(f, author, m->task_id, m->context_id, at, DGM_STR("taskId"), err);
     if (rc)
         return rc;
-    if (is_frozen(f))
+    if (dgm_state_is_terminal(f->task.status.state))
         return frozen(f, author, at, err);
     if ((rc = check_room(f->task.history.n, 1 + (f->task.status.message != NULL), at, err)))
         return rc;
@@ -208,7 +187,7 @@ static dgm_code add_message(dgm_fold *f, const dgm_message *m, dgm_author author
 
 static dgm_code add_internal(dgm_fold *f, const dgm_internal *e, dgm_author author, dgm_err *err)
 {
-    dgm_code rc = check_id(f, author, f->task.id, e->task_id, DGM_AT_LIT(NULL, "taskId"), err);
+    dgm_code rc = check_ids(f, author, e->task_id, (dgm_str){0}, NULL, DGM_STR("taskId"), err);
     if (rc || e->kind != DGM_INTERNAL_MESSAGE || !e->message)
         return rc;
     return add_message(f, e->message, author, DGM_AT_LIT(NULL, "message"), err);
@@ -238,7 +217,7 @@ static bool has_message(dgm_messages list, dgm_str id)
 static void settle_status_message(dgm_fold *f, const dgm_task *t)
 {
     const dgm_message *old = f->task.status.message, *new = t->status.message;
-    if (is_frozen(f) && !new)
+    if (dgm_state_is_terminal(f->task.status.state) && !new)
         return; /* the last word of a task that ended: a snapshot without it changes nothing */
     /* If the snapshot has it in its history it goes there with it, else before what is new. */
     if (dgm_status_content_of(f->task.status.state, old) != DGM_STATUS_PASSING &&
@@ -253,14 +232,12 @@ static dgm_code add_task(dgm_fold *f, const dgm_task *t, dgm_author author, dgm_
     const dgm_at *at = DGM_AT_LIT(NULL, "task"), *parts_at = DGM_AT_LIT(at, "artifacts");
     bool legal = true;
     dgm_code rc;
-    if ((rc = check_id(f, author, f->task.id, t->id, DGM_AT_LIT(at, "id"), err)) ||
-        (rc = check_id(f, author, f->task.context_id, t->context_id, DGM_AT_LIT(at, "contextId"),
-                       err)))
+    if ((rc = check_ids(f, author, t->id, t->context_id, at, DGM_STR("id"), err)))
         return rc;
     if ((!f->has_task || t->status.state != f->task.status.state) &&
         (rc = check_state(f, author, t->status.state, DGM_AT_LIT(at, "status"), &legal, err)))
         return rc;
-    if (!legal && is_frozen(f))
+    if (!legal && dgm_state_is_terminal(f->task.status.state))
         return DGM_OK; /* a warning was given */
     if ((rc = check_room(f->task.history.n, t->history.n + 1, DGM_AT_LIT(at, "history"), err)) ||
         (rc = check_room(f->task.artifacts.n, t->artifacts.n, parts_at, err)))
@@ -271,7 +248,7 @@ static dgm_code add_task(dgm_fold *f, const dgm_task *t, dgm_author author, dgm_
             (rc = check_room(0, t->artifacts.at[i].extensions.n, DGM_AT_LIT(x, "extensions"), err)))
             return rc;
     }
-    learn_ids(f, t->id, t->context_id);
+    dgm_fold_learn_ids(f, t->id, t->context_id);
     if (legal && f->task.status.message)
         settle_status_message(f, t);
     join_history(f, t->history);
@@ -293,20 +270,6 @@ static dgm_code add_task(dgm_fold *f, const dgm_task *t, dgm_author author, dgm_
     if (t->extra)
         dgm_fold_set_extra(f, t->extra);
     return DGM_OK;
-}
-
-static dgm_code add_event(dgm_fold *f, const dgm_event *event, dgm_author author, dgm_err *err)
-{
-    switch (event->kind) {
-    case DGM_EVENT_TASK: return add_task(f, event->task, author, err);
-    case DGM_EVENT_MESSAGE:
-        return add_message(f, event->message, author, DGM_AT_LIT(NULL, "message"), err);
-    case DGM_EVENT_STATUS: return add_status(f, event->status, author, err);
-    case DGM_EVENT_ARTIFACT: return add_artifact(f, event->artifact, author, err);
-    case DGM_EVENT_INTERNAL: return add_internal(f, event->internal, author, err);
-    case DGM_EVENT_NONE: break;
-    }
-    return fault(f, author, err, NULL, "an event without content");
 }
 
 /* ---- from outside ---------------------------------------------------------------------------------------------- */
@@ -355,8 +318,18 @@ void dgm_fold_free(dgm_fold *f)
 dgm_code dgm_fold_add(dgm_fold *f, const dgm_event *event, dgm_author author, dgm_err *err)
 {
     size_t before = dgm_arena_used(f->arena);
+    dgm_code rc = DGM_OK;
     f->grown = 0;
-    dgm_code rc = add_event(f, event, author, err);
+    switch (event->kind) {
+    case DGM_EVENT_TASK: rc = add_task(f, event->task, author, err); break;
+    case DGM_EVENT_MESSAGE:
+        rc = add_message(f, event->message, author, DGM_AT_LIT(NULL, "message"), err);
+        break;
+    case DGM_EVENT_STATUS: rc = add_status(f, event->status, author, err); break;
+    case DGM_EVENT_ARTIFACT: rc = add_artifact(f, event->artifact, author, err); break;
+    case DGM_EVENT_INTERNAL: rc = add_internal(f, event->internal, author, err); break;
+    case DGM_EVENT_NONE: rc = fault(f, author, err, NULL, "an event without content"); break;
+    }
     f->cost.copied += dgm_arena_used(f->arena) - before - f->grown;
     dgm_fold_tidy(f);
     return rc;

@@ -86,8 +86,8 @@ void dgm_fold_clear_artifact(dgm_fold *f, size_t i);
 /* To an empty one: all there is. */
 void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from);
 
-void dgm_fold_begin_task(dgm_fold *f, dgm_str id, dgm_str context_id);
-void dgm_fold_set_context(dgm_fold *f, dgm_str context_id);
+/* Events of foreign agents may come before their task; a task may leave its context out. */
+void dgm_fold_learn_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id);
 void dgm_fold_set_extra(dgm_fold *f, const dgm_extra *extra);
 
 void dgm_fold_tidy(dgm_fold *f);    /* if it is worth it */

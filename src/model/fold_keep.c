@@ -15,31 +15,14 @@
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
-/* How many a list of n entries has room for when one more comes. From `first` on lists double. */
-static uint32_t cap_for(uint32_t cap, size_t n, uint32_t first)
-{
-    return n < cap ? cap : cap ? cap * 2 : first;
-}
-
-static void *resize(dgm_fold *f, void *list, size_t n, size_t cap, size_t size)
-{
-    f->cost.moved += n * size;
-    return dgm_xrealloc(list, cap * size);
-}
-
-/* Room for one more. */
-static void *grow_from(dgm_fold *f, uint32_t first, void *list, size_t n, uint32_t *cap,
-                       size_t size)
+/* Room for one more entry. From `first` on lists double. */
+static void *grow(dgm_fold *f, uint32_t first, void *list, size_t n, uint32_t *cap, size_t size)
 {
     if (n < *cap)
         return list;
-    *cap = cap_for(*cap, n, first);
-    return resize(f, list, n, *cap, size);
-}
-
-static void *grow(dgm_fold *f, void *list, size_t n, uint32_t *cap, size_t size)
-{
-    return grow_from(f, 6, list, n, cap, size);
+    *cap = *cap ? *cap * 2 : first;
+    f->cost.moved += n * size;
+    return dgm_xrealloc(list, *cap * size);
 }
 
 static dgm_strs copy_strs(dgm_arena *a, dgm_strs from)
@@ -110,12 +93,6 @@ static dgm_message keep_message(dgm_fold *f, const dgm_message *from)
     return bare;
 }
 
-/* Bytes of the arena since `before`. */
-static size_t since(const dgm_fold *f, size_t before)
-{
-    return dgm_arena_used(f->arena) - before;
-}
-
 /* Copies s over *to, unless it says the same already; returns how many bytes became garbage. */
 static size_t replace_text(dgm_fold *f, dgm_str *to, dgm_str s)
 {
@@ -144,19 +121,16 @@ static bool put_member(dgm_fold *f, struct members *m, dgm_str key, const dgm_js
             return false;
         f->garbage += m->bytes[*found];
         m->at[*found].value = dgm_json_copy(f->arena, value);
-        m->bytes[*found] = (uint32_t)since(f, before);
+        m->bytes[*found] = (uint32_t)(dgm_arena_used(f->arena) - before);
         return true;
     }
-    uint32_t cap = cap_for(m->cap, m->n, 6);
-    if (cap > m->cap) {
-        m->at = resize(f, m->at, m->n, cap, sizeof *m->at);
-        m->bytes = resize(f, m->bytes, m->n, cap, sizeof *m->bytes);
-        m->cap = cap;
-    }
+    uint32_t cap = m->cap;
+    m->at = grow(f, 6, m->at, m->n, &cap, sizeof *m->at);
+    m->bytes = grow(f, 6, m->bytes, m->n, &m->cap, sizeof *m->bytes);
     dgm_str kept = dgm_arena_dup(f->arena, key);
     before = dgm_arena_used(f->arena);
     m->at[m->n] = (dgm_member){kept, dgm_json_copy(f->arena, value)};
-    m->bytes[m->n] = (uint32_t)since(f, before);
+    m->bytes[m->n] = (uint32_t)(dgm_arena_used(f->arena) - before);
     dgm_map_put(&m->index, kept, m->n++);
     return true;
 }
@@ -197,7 +171,7 @@ static const dgm_json *object_of(dgm_fold *f, struct members *m)
     size_t before = dgm_arena_used(f->arena);
     f->garbage += m->object_bytes;
     const dgm_json *object = m->there ? dgm_json_object(f->arena, m->at, m->n) : NULL;
-    m->object_bytes = since(f, before);
+    m->object_bytes = dgm_arena_used(f->arena) - before;
     m->stale = false;
     f->cost.moved += m->object_bytes;
     return object;
@@ -216,7 +190,7 @@ static void index_messages(dgm_fold *f)
 static void push_message(dgm_fold *f, dgm_message m)
 {
     dgm_messages *h = &f->task.history;
-    h->at = grow_from(f, 1, h->at, h->n, &f->history_cap, sizeof *h->at); /* mostly one */
+    h->at = grow(f, 1, h->at, h->n, &f->history_cap, sizeof *h->at); /* mostly one */
     h->at[h->n++] = m;
     if (f->messages.n)
         dgm_map_put(&f->messages, m.message_id, h->n - 1);
@@ -277,7 +251,7 @@ static void remember_passed(dgm_fold *f, dgm_str id)
     if (!id.n)
         return;
     if (f->n_passed < PASSED_IDS)
-        f->passed = grow(f, f->passed, f->n_passed, &f->passed_cap, sizeof *f->passed);
+        f->passed = grow(f, 6, f->passed, f->n_passed, &f->passed_cap, sizeof *f->passed);
     f->passed[f->n_passed++ % PASSED_IDS] = hash_of_id(id);
 }
 
@@ -315,18 +289,6 @@ void dgm_fold_retire_status_message(dgm_fold *f)
     dgm_fold_drop_status_message(f);
 }
 
-/* All of a log are as long as each other: over the old one. */
-static void set_timestamp(dgm_fold *f, dgm_str s)
-{
-    dgm_str *to = &f->task.status.timestamp;
-    if (s.n && s.n == to->n) {
-        memcpy((char *)(uintptr_t)to->p, s.p, s.n);
-        return;
-    }
-    f->garbage += to->n;
-    *to = dgm_arena_dup(f->arena, s);
-}
-
 void dgm_fold_set_status(dgm_fold *f, const dgm_status *s)
 {
     const dgm_message *old = f->task.status.message;
@@ -341,13 +303,19 @@ void dgm_fold_set_status(dgm_fold *f, const dgm_status *s)
     f->task.status = (dgm_status){.state = s->state,
                                   .timestamp = f->task.status.timestamp,
                                   .extra = copy_extra(f->arena, s->extra)};
-    f->status_extra_bytes = (uint32_t)since(f, before);
-    set_timestamp(f, s->timestamp);
+    f->status_extra_bytes = (uint32_t)(dgm_arena_used(f->arena) - before);
+    dgm_str *time = &f->task.status.timestamp;
+    if (s->timestamp.n && s->timestamp.n == time->n) { /* all of a log are of one length */
+        memcpy((char *)(uintptr_t)time->p, s->timestamp.p, time->n);
+    } else {
+        f->garbage += time->n;
+        *time = dgm_arena_dup(f->arena, s->timestamp);
+    }
     if (s->message) {
         before = dgm_arena_used(f->arena);
         f->task.status.message = dgm_new(f->arena, dgm_message);
         *f->task.status.message = keep_message(f, s->message);
-        f->message_bytes = (uint32_t)since(f, before);
+        f->message_bytes = (uint32_t)(dgm_arena_used(f->arena) - before);
     }
 }
 
@@ -390,7 +358,7 @@ static void join_text(dgm_fold *f, struct slot *slot, dgm_str *text, dgm_str mor
         slot->bytes -= room;
         f->garbage += room;
         f->cost.moved += text->n;
-        f->grown += since(f, before);
+        f->grown += dgm_arena_used(f->arena) - before;
     }
     char *to = (char *)(uintptr_t)text->p;
     memcpy(to + text->n, more.p, more.n);
@@ -407,7 +375,7 @@ static void add_part(dgm_fold *f, struct slot *slot, dgm_parts *parts, const dgm
             join_text(f, slot, &last->content, from->content);
         return;
     }
-    parts->at = grow_from(f, 1, parts->at, parts->n, &slot->parts_cap, sizeof *parts->at);
+    parts->at = grow(f, 1, parts->at, parts->n, &slot->parts_cap, sizeof *parts->at);
     parts->at[parts->n++] = copy_part(f->arena, from);
     slot->text_cap = 0;
     f->cost.copied += sizeof *parts->at;
@@ -420,19 +388,16 @@ static void mark_stale(dgm_fold *f, size_t i)
     if (f->slots[i].queued)
         return;
     f->slots[i].queued = true;
-    f->stale = grow(f, f->stale, f->n_stale, &f->stale_cap, sizeof *f->stale);
+    f->stale = grow(f, 6, f->stale, f->n_stale, &f->stale_cap, sizeof *f->stale);
     f->stale[f->n_stale++] = (uint32_t)i;
 }
 
 size_t dgm_fold_open_artifact(dgm_fold *f, dgm_str id)
 {
     dgm_artifacts *list = &f->task.artifacts;
-    uint32_t cap = cap_for(f->artifacts_cap, list->n, 6);
-    if (cap > f->artifacts_cap) {
-        list->at = resize(f, list->at, list->n, cap, sizeof *list->at);
-        f->slots = resize(f, f->slots, list->n, cap, sizeof *f->slots);
-        f->artifacts_cap = cap;
-    }
+    uint32_t cap = f->artifacts_cap;
+    list->at = grow(f, 6, list->at, list->n, &cap, sizeof *list->at);
+    f->slots = grow(f, 6, f->slots, list->n, &f->artifacts_cap, sizeof *f->slots);
     size_t i = list->n++;
     list->at[i] = (dgm_artifact){.artifact_id = dgm_arena_dup(f->arena, id)};
     f->slots[i] = (struct slot){0};
@@ -470,17 +435,17 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from)
         if (dgm_map_get(&slot->extensions, from->extensions.at[k]))
             continue;
         dgm_str name = dgm_arena_dup(f->arena, from->extensions.at[k]);
-        x->extensions.at = grow(f, x->extensions.at, x->extensions.n, &slot->extensions_cap,
+        x->extensions.at = grow(f, 6, x->extensions.at, x->extensions.n, &slot->extensions_cap,
                                 sizeof *x->extensions.at);
         dgm_map_put(&slot->extensions, name, x->extensions.n);
         x->extensions.at[x->extensions.n++] = name;
     }
-    slot->bytes += since(f, before);
+    slot->bytes += dgm_arena_used(f->arena) - before;
     if (from->extra) { /* nobody can say how unknown members add up: the newest count */
         f->garbage += slot->extra_bytes;
         before = dgm_arena_used(f->arena);
         x->extra = copy_extra(f->arena, from->extra);
-        slot->extra_bytes = since(f, before);
+        slot->extra_bytes = dgm_arena_used(f->arena) - before;
     }
     dgm_fold_merge(f, &slot->metadata, from->metadata, NULL);
     if (slot->metadata.stale)
@@ -514,7 +479,7 @@ bool dgm_fold_add_next_chunk(dgm_fold *f, const dgm_artifact_update *u)
     size_t before = dgm_arena_used(f->arena);
     if (text.n)
         join_text(f, slot, &last->content, text);
-    slot->bytes += since(f, before);
+    slot->bytes += dgm_arena_used(f->arena) - before;
     slot->sealed = is_last;
     if (f->garbage >= GARBAGE_FLOOR)
         dgm_fold_tidy(f);
@@ -523,16 +488,13 @@ bool dgm_fold_add_next_chunk(dgm_fold *f, const dgm_artifact_update *u)
 
 /* ---- the task itself ------------------------------------------------------------------------------------ */
 
-void dgm_fold_begin_task(dgm_fold *f, dgm_str id, dgm_str context_id)
+void dgm_fold_learn_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id)
 {
+    if (!f->has_task)
+        f->task.id = dgm_arena_dup(f->arena, task_id);
+    if (!f->has_task || (!f->task.context_id.n && context_id.n))
+        f->task.context_id = dgm_arena_dup(f->arena, context_id);
     f->has_task = true;
-    f->task.id = dgm_arena_dup(f->arena, id);
-    f->task.context_id = dgm_arena_dup(f->arena, context_id);
-}
-
-void dgm_fold_set_context(dgm_fold *f, dgm_str context_id)
-{
-    f->task.context_id = dgm_arena_dup(f->arena, context_id);
 }
 
 void dgm_fold_set_extra(dgm_fold *f, const dgm_extra *extra)
@@ -540,7 +502,7 @@ void dgm_fold_set_extra(dgm_fold *f, const dgm_extra *extra)
     size_t before = dgm_arena_used(f->arena);
     f->garbage += f->extra_bytes;
     f->task.extra = copy_extra(f->arena, extra);
-    f->extra_bytes = (uint32_t)since(f, before);
+    f->extra_bytes = (uint32_t)(dgm_arena_used(f->arena) - before);
 }
 
 /* ---- tidying up ---------------------------------------------------------------------------------------------- */
@@ -552,7 +514,7 @@ static void move_members(dgm_fold *f, struct members *m)
         dgm_str key = dgm_arena_dup(f->arena, m->at[i].key);
         size_t before = dgm_arena_used(f->arena);
         m->at[i] = (dgm_member){key, dgm_json_copy(f->arena, m->at[i].value)};
-        m->bytes[i] = (uint32_t)since(f, before);
+        m->bytes[i] = (uint32_t)(dgm_arena_used(f->arena) - before);
         dgm_map_put(&m->index, key, i);
     }
     m->object_bytes = 0;
@@ -583,10 +545,10 @@ static void move_artifact(dgm_fold *f, size_t i)
         x->extensions.at[k] = dgm_arena_dup(f->arena, x->extensions.at[k]);
         dgm_map_put(&slot->extensions, x->extensions.at[k], k);
     }
-    slot->bytes = since(f, before);
+    slot->bytes = dgm_arena_used(f->arena) - before;
     before = dgm_arena_used(f->arena);
     x->extra = copy_extra(f->arena, x->extra);
-    slot->extra_bytes = since(f, before);
+    slot->extra_bytes = dgm_arena_used(f->arena) - before;
     move_members(f, &slot->metadata);
     x->metadata = NULL;
     slot->queued = false;
@@ -608,17 +570,17 @@ void dgm_fold_tidy(dgm_fold *f)
     t->context_id = dgm_arena_dup(f->arena, t->context_id);
     size_t before = dgm_arena_used(f->arena);
     t->extra = copy_extra(f->arena, t->extra);
-    f->extra_bytes = (uint32_t)since(f, before);
+    f->extra_bytes = (uint32_t)(dgm_arena_used(f->arena) - before);
     t->status.timestamp = dgm_arena_dup(f->arena, t->status.timestamp);
     before = dgm_arena_used(f->arena);
     t->status.extra = copy_extra(f->arena, t->status.extra);
-    f->status_extra_bytes = (uint32_t)since(f, before);
+    f->status_extra_bytes = (uint32_t)(dgm_arena_used(f->arena) - before);
     if (t->status.message) {
         before = dgm_arena_used(f->arena);
         dgm_message m = keep_message(f, t->status.message);
         t->status.message = dgm_new(f->arena, dgm_message);
         *t->status.message = m;
-        f->message_bytes = (uint32_t)since(f, before);
+        f->message_bytes = (uint32_t)(dgm_arena_used(f->arena) - before);
     }
     for (size_t i = 0; i < t->history.n; i++)
         t->history.at[i] = keep_message(f, &t->history.at[i]);

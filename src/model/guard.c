@@ -21,9 +21,11 @@ static bool guard_removes(const dgm_guard *g, dgm_str key, bool drop_type)
     return true;
 }
 
-static const dgm_json *without_servers(dgm_guard *g, dgm_arena *a, const dgm_json *metadata,
-                                       bool drop_type)
+const dgm_json *dgm_guard_metadata(dgm_guard *g, dgm_arena *a, const dgm_json *metadata,
+                                   bool drop_type)
 {
+    if (!metadata)
+        return NULL;
     yyjson_val *object = (yyjson_val *)(uintptr_t)metadata, *key, *value;
     size_t i, max, n = 0, removed = 0;
     yyjson_obj_foreach (object, i, max, key, value)
@@ -39,21 +41,11 @@ static const dgm_json *without_servers(dgm_guard *g, dgm_arena *a, const dgm_jso
     return n ? dgm_json_object(a, members, n) : NULL;
 }
 
-const dgm_json *dgm_guard_metadata(dgm_guard *g, dgm_arena *a, const dgm_json *metadata)
-{
-    return without_servers(g, a, metadata, false);
-}
-
-const dgm_json *dgm_guard_event_metadata(dgm_guard *g, dgm_arena *a, const dgm_json *metadata)
-{
-    return without_servers(g, a, metadata, true);
-}
-
 static void guard_parts(dgm_guard *g, dgm_arena *a, dgm_parts *parts, size_t from)
 {
     bool copied = false;
     for (size_t i = from; i < parts->n; i++) {
-        const dgm_json *clean = dgm_guard_metadata(g, a, parts->at[i].metadata);
+        const dgm_json *clean = dgm_guard_metadata(g, a, parts->at[i].metadata, false);
         if (clean == parts->at[i].metadata)
             continue;
         if (!copied) {
@@ -68,19 +60,19 @@ static void guard_parts(dgm_guard *g, dgm_arena *a, dgm_parts *parts, size_t fro
 
 void dgm_guard_message(dgm_guard *g, dgm_arena *a, dgm_message *m, size_t from_part)
 {
-    m->metadata = dgm_guard_metadata(g, a, m->metadata);
+    m->metadata = dgm_guard_metadata(g, a, m->metadata, false);
     guard_parts(g, a, &m->parts, from_part);
 }
 
 void dgm_guard_artifact(dgm_guard *g, dgm_arena *a, dgm_artifact *artifact)
 {
-    artifact->metadata = dgm_guard_metadata(g, a, artifact->metadata);
+    artifact->metadata = dgm_guard_metadata(g, a, artifact->metadata, false);
     guard_parts(g, a, &artifact->parts, 0);
 }
 
 void dgm_guard_task(dgm_guard *g, dgm_arena *a, dgm_task *t)
 {
-    t->metadata = dgm_guard_event_metadata(g, a, t->metadata);
+    t->metadata = dgm_guard_metadata(g, a, t->metadata, true);
     if (t->history.n) {
         dgm_message *copy = dgm_new_n(a, dgm_message, t->history.n);
         memcpy(copy, t->history.at, t->history.n * sizeof *copy);

@@ -22,10 +22,10 @@ bool dgm_guard_is_servers(dgm_str key);
 
 /* The functions below change copies: what they are given points to is only read. */
 
-/* Without the server's members; the same object if it has none, NULL if nothing remains. */
-const dgm_json *dgm_guard_metadata(dgm_guard *g, dgm_arena *a, const dgm_json *metadata);
-/* Likewise for Tasks and updates, which never have `canonical_type` either. */
-const dgm_json *dgm_guard_event_metadata(dgm_guard *g, dgm_arena *a, const dgm_json *metadata);
+/* Without the server's members; the same object if it has none, NULL if nothing remains. drop_type: for Tasks and
+ * updates, which never have `canonical_type` either. */
+const dgm_json *dgm_guard_metadata(dgm_guard *g, dgm_arena *a, const dgm_json *metadata,
+                                   bool drop_type);
 /* Of a message and its parts, from this part on. */
 void dgm_guard_message(dgm_guard *g, dgm_arena *a, dgm_message *m, size_t from_part);
 /* Of an artifact and its parts. */

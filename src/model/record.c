@@ -45,19 +45,6 @@ static dgm_code make(dgm_record_head head, dgm_str bytes, dgm_record **ret_recor
     return DGM_OK;
 }
 
-static dgm_task_state state_of(const dgm_event *event)
-{
-    switch (event->kind) {
-    case DGM_EVENT_TASK: return event->task->status.state;
-    case DGM_EVENT_STATUS: return event->status->status.state;
-    case DGM_EVENT_NONE:
-    case DGM_EVENT_MESSAGE:
-    case DGM_EVENT_ARTIFACT:
-    case DGM_EVENT_INTERNAL: break;
-    }
-    return DGM_STATE_UNKNOWN;
-}
-
 /* Only what others nested is deep: values that we pass on without looking into them. Most records are
  * chunks of text without any. */
 static bool may_be_deep(const dgm_event *event, size_t n)
@@ -150,12 +137,6 @@ static dgm_record *alloc_behind(const dgm_record *before, size_t size)
     return r;
 }
 
-static char *put_literal(char *to, const char *text, size_t n)
-{
-    memcpy(to, text, n);
-    return to + n;
-}
-
 dgm_record *dgm_record_next_chunk(const dgm_record *before, const dgm_event *event,
                                   dgm_record_head head)
 {
@@ -181,13 +162,12 @@ dgm_record *dgm_record_next_chunk(const dgm_record *before, const dgm_event *eve
     char *to = r->bytes + before->text_at;
     if (text.n)
         memcpy(to, text.p, text.n);
-    to = put_literal(to + text.n, AFTER_TEXT, sizeof AFTER_TEXT - 1);
+    to = stpcpy(to + text.n, AFTER_TEXT);
     if (u->append == DGM_TRUE)
-        to = put_literal(to, APPEND, sizeof APPEND - 1);
+        to = stpcpy(to, APPEND);
     if (u->last_chunk == DGM_TRUE)
-        to = put_literal(to, LAST, sizeof LAST - 1);
-    to = put_literal(to, "}}", 2);
-    *to = 0;
+        to = stpcpy(to, LAST);
+    to = stpcpy(to, "}}");
     head.kind = DGM_EVENT_ARTIFACT;
     head.state = DGM_STATE_UNKNOWN;
     r->head = head;
@@ -228,7 +208,9 @@ dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *s
         return DGM_TOO_LARGE;
     }
     head.kind = event->kind;
-    head.state = state_of(event);
+    head.state = event->kind == DGM_EVENT_TASK     ? event->task->status.state
+                 : event->kind == DGM_EVENT_STATUS ? event->status->status.state
+                                                   : DGM_STATE_UNKNOWN;
     dgm_code rc = make(head, bytes, ret_record, err);
     if (!rc && text_at) {
         (*ret_record)->text_at = (uint32_t)text_at;

@@ -119,11 +119,6 @@ void dgm_message_drop_progress(dgm_message *m)
     m->parts.n = n;
 }
 
-const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value)
-{
-    return dgm_json_copy(a, value);
-}
-
 const dgm_json *dgm_error_metadata(dgm_arena *a, dgm_str text)
 {
     return dgm_metadata_with_text(a, NULL, DGM_STR("error"), text);
@@ -163,33 +158,25 @@ static void put_digits(char *at, unsigned value, int n)
         at[i] = (char)('0' + value % 10);
 }
 
-/* The date of a day since 1970: years begin in March, so that the leap day is the last, and 400 of them
- * have 146097 days. */
-static void date_of(int64_t days, unsigned *ret_year, unsigned *ret_month, unsigned *ret_day)
-{
-    days += 719468; /* since 0000-03-01 */
-    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-    unsigned of_era = (unsigned)(days - era * 146097);
-    unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    unsigned of_year = of_era - (365 * year + year / 4 - year / 100);
-    unsigned month = (5 * of_year + 2) / 153; /* from March */
-    *ret_day = of_year - (153 * month + 2) / 5 + 1;
-    *ret_month = month < 10 ? month + 3 : month - 9;
-    *ret_year = (unsigned)((era * 400 + year + (month >= 10)) % 10000);
-}
-
 #define TIME_CHARS 24
 
 static void print_time(char text[TIME_CHARS], int64_t unix_ms)
 {
     int64_t day_ms = (int64_t)24 * 3600 * 1000;
     int64_t days = unix_ms / day_ms - (unix_ms % day_ms < 0);
-    unsigned ms = (unsigned)(unix_ms - days * day_ms), year, month, day;
-    date_of(days, &year, &month, &day);
+    unsigned ms = (unsigned)(unix_ms - days * day_ms);
+    /* The date of a day since 1970: years begin in March, so that the leap day is the last, and 400 of them have
+     * 146097 days. */
+    days += 719468; /* since 0000-03-01 */
+    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+    unsigned of_era = (unsigned)(days - era * 146097);
+    unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    unsigned of_year = of_era - (365 * year + year / 4 - year / 100);
+    unsigned month = (5 * of_year + 2) / 153; /* from March */
     memcpy(text, "yyyy-mm-ddThh:mm:ss.mmmZ", TIME_CHARS);
-    put_digits(text, year, 4);
-    put_digits(text + 5, month, 2);
-    put_digits(text + 8, day, 2);
+    put_digits(text, (unsigned)((era * 400 + year + (month >= 10)) % 10000), 4);
+    put_digits(text + 5, month < 10 ? month + 3 : month - 9, 2);
+    put_digits(text + 8, of_year - (153 * month + 2) / 5 + 1, 2);
     put_digits(text + 11, ms / 3600000, 2);
     put_digits(text + 14, ms / 60000 % 60, 2);
     put_digits(text + 17, ms / 1000 % 60, 2);

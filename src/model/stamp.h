@@ -37,9 +37,6 @@ dgm_status_content dgm_status_content_of(dgm_task_state state, const dgm_message
 /* Removes text parts and status indicators from the message of a status that is DGM_STATUS_CALLS. */
 void dgm_message_drop_progress(dgm_message *m);
 
-/* A copy of a value in another arena. NULL is fine. */
-const dgm_json *dgm_value_keep(dgm_arena *a, const dgm_json *value);
-
 /* The object with this member set to a text; the others stay. metadata may be NULL. */
 const dgm_json *dgm_metadata_with_text(dgm_arena *a, const dgm_json *metadata, dgm_str key,
                                        dgm_str text);

@@ -53,8 +53,7 @@ static void members_are_removed(void **state)
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         const dgm_json *in = dgm_json_parse_trusted(a, dgm_str_from(rows[i].in));
         dgm_guard g = {.may_set = rows[i].may_set};
-        const dgm_json *out =
-            rows[i].of_event ? dgm_guard_event_metadata(&g, a, in) : dgm_guard_metadata(&g, a, in);
+        const dgm_json *out = dgm_guard_metadata(&g, a, in, rows[i].of_event);
         assert_int_equal(g.removed, rows[i].removed);
         if (!rows[i].out)
             assert_ptr_equal(out, in);
