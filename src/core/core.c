@@ -323,8 +323,12 @@ static void call_handle_send(void *arg)
     struct call *c = arg;
     if (is_refused(c))
         return;
-    dgm_loop *here = dgm_loop_current();
-    dgm_send_start(&c->core->shards[dgm_loop_index(here)], c);
+    struct shard *s = c->shard = &c->core->shards[dgm_loop_index(dgm_loop_current())];
+    dgm_deadline_start(s, c);
+    if (c->send.dedupes)
+        dgm_resend_or_start(s, c);
+    else
+        dgm_core_run_start(s, c, NULL, NULL);
 }
 
 /* Can it be a record, in a Task? Only a large request can be too large: encoded by us, a message is
@@ -343,15 +347,6 @@ static dgm_code check_size(const struct call *c, const dgm_send *send, dgm_err *
     return rc;
 }
 
-/* Roughly what its copy takes. */
-static size_t message_bytes(const dgm_message *m)
-{
-    size_t bytes = sizeof *m + m->message_id.n + m->context_id.n + m->task_id.n + GIVEN_ROOM;
-    for (size_t i = 0; i < m->parts.n && bytes < GIVEN_MOST; i++)
-        bytes += sizeof(dgm_part) + m->parts.at[i].content.n + 16;
-    return bytes < GIVEN_MOST ? bytes : GIVEN_MOST;
-}
-
 /* Copies: the caller's may go when this returns. The message has an arena of its own, which the run takes
  * over. */
 static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *err)
@@ -360,7 +355,11 @@ static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *er
     dgm_code rc = check_size(c, send, err);
     if (rc)
         return rc;
-    dgm_arena *a = c->send.given = dgm_arena_new_small(message_bytes(m));
+    /* roughly the bytes of its copy */
+    size_t bytes = sizeof *m + m->message_id.n + m->context_id.n + m->task_id.n + GIVEN_ROOM;
+    for (size_t i = 0; i < m->parts.n && bytes < GIVEN_MOST; i++)
+        bytes += sizeof(dgm_part) + m->parts.at[i].content.n + 16;
+    dgm_arena *a = c->send.given = dgm_arena_new_small(bytes < GIVEN_MOST ? bytes : GIVEN_MOST);
     dgm_guard guard = {.may_set = send->may_set};
     dgm_message clean = *m;
     if (!send->is_ours)
@@ -387,18 +386,8 @@ static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *er
         c->turn.previous = dgm_arena_dup(c->arena, send->previous);
     c->send.keep_turn = send->keep_turn && send->caller_id.n;
     c->send.answer_ms = send->answer_ms;
-    c->send.always_new = send->always_new;
+    c->send.dedupes = c->agent->dedupe && c->send.message_id.n && !send->always_new;
     return DGM_OK;
-}
-
-/* Where one that names no task is dealt with. */
-static struct shard *shard_of_send(dgm_core *core, const struct call *c)
-{
-    if (c->turn.context_id.n)
-        return dgm_core_shard_of(core, c->owner, c->turn.context_id);
-    if (dgm_call_dedupes(c)) /* all copies of a message meet on one loop */
-        return dgm_core_shard_of(core, c->owner, c->send.message_id);
-    return &core->shards[dgm_loop_index(c->home)]; /* its context will be one of this loop's */
 }
 
 uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent, void *arg)
@@ -420,7 +409,10 @@ uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent
         dgm_call_post_to_task(c);
         return 0; /* there is a task: nothing to leave */
     }
-    struct shard *s = shard_of_send(core, c);
+    /* All copies of a message meet on one loop. If the message names nothing, its context will be one of this loop. */
+    struct shard *s = c->turn.context_id.n ? dgm_core_shard_of(core, c->owner, c->turn.context_id)
+                      : c->send.dedupes    ? dgm_core_shard_of(core, c->owner, c->send.message_id)
+                                           : &core->shards[dgm_loop_index(c->home)];
     uint64_t number = c->send.number = (n + 1) * DGM_MAX_LOOPS + (uint64_t)(s - core->shards);
     dgm_loop_post(s->loop, call_handle_send, c);
     return number;

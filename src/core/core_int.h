@@ -141,9 +141,10 @@ struct call_send {
     struct call *copies; /* of one that waits for a run to end */
     unsigned char digest[32]; /* of role and parts, once it was needed: dgm_call_digest */
     bool has_digest;
-    bool always_new, keep_turn; /* see dgm_send */
-    bool is_late;               /* answer_ms are over */
-    bool has_left;              /* the caller */
+    bool dedupes;   /* a message like it is searched for, and it is found by its id later */
+    bool keep_turn; /* see dgm_send */
+    bool is_late;   /* answer_ms are over */
+    bool has_left;  /* the caller */
     bool is_message, is_resend; /* see dgm_sent */
 };
 
@@ -303,7 +304,8 @@ const struct turn_at *dgm_live_find_turn(const struct live *l,
                                          uint32_t turn); /* NULL: it is not kept */
 /* The calls that a message asks for are written with it. NULL is fine. */
 void dgm_live_add_open_calls(struct live *l, const dgm_message *m);
-void dgm_live_clear_open_calls(struct live *l);
+void dgm_live_clear_names(struct live *l); /* the message id and the calls that are to be written */
+void dgm_live_flush(void *arg);            /* writes the records of a struct live to the store */
 void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq);
 dgm_record *dgm_live_snapshot(struct live *l); /* a reference of the caller's */
 void dgm_live_run_ended(struct live *l);
@@ -365,19 +367,12 @@ dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e); /* in r->scratch
 void dgm_core_run_lint(struct run *r, const dgm_event *e);      /* as the agent made it */
 void dgm_core_run_warn(struct run *r, const char *rule, const dgm_err *what);
 
-/* Is it known by its message id: is one like it looked for, and found by it later? */
-static inline bool dgm_call_dedupes(const struct call *c)
-{
-    return c->agent->dedupe && c->send.message_id.n && !c->send.always_new;
-}
-
 /* What the server writes on a message that comes in: who sent it, where that is known, and its canonical type. */
 void dgm_send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m);
 
 /* True: it has as many readers as it may have, and the call was refused. */
 bool dgm_live_has_max_readers(struct live *l, struct call *c);
 void dgm_live_handle_turn(struct live *l, struct call *c);
-void dgm_send_start(struct shard *s, struct call *c); /* on the loop that will own the task */
 void dgm_send_to_task(struct live *l, struct call *c);
 void dgm_send_store_id(struct live *l, struct call *c); /* its id is written with the turn */
 const unsigned char *dgm_call_digest(struct call *c);   /* 32 bytes, of role and parts */

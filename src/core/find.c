@@ -78,8 +78,10 @@ void dgm_live_add_open_calls(struct live *l, const dgm_message *m)
         all->at[all->n++] = dgm_arena_dup(a, ids.at[i]);
 }
 
-void dgm_live_clear_open_calls(struct live *l)
+void dgm_live_clear_names(struct live *l)
 {
+    free(l->write.message);
+    l->write.message = NULL;
     if (l->write.open_calls)
         dgm_arena_free(l->write.open_calls->arena); /* it lives in it */
     l->write.open_calls = NULL;

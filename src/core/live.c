@@ -64,8 +64,6 @@ void dgm_live_set_task_state(struct live *l, dgm_task_state to)
     l->task_state = to;
 }
 
-static void live_flush(void *arg);
-
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
 struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
@@ -89,8 +87,7 @@ static void live_release(struct live *l)
     dgm_resend_drop(l);
     dgm_core_table_remove(&l->shard->lives, &l->node);
     atomic_fetch_sub_explicit(&l->shard->core->live, 1, memory_order_relaxed);
-    free(l->write.message);
-    dgm_live_clear_open_calls(l);
+    dgm_live_clear_names(l);
     free(l->turns.items);
     free(l->turns.texts);
     dgm_fold_free(l->fold);
@@ -115,19 +112,13 @@ void dgm_live_drop(struct live *l)
     live_release(l);
 }
 
-/* Nothing runs, nothing is being written or read, no call waits. */
-static bool is_idle(const struct live *l)
-{
-    return l->state != LIVE_LOADING && !l->held && !l->run && !l->write.n_appends &&
-           !l->write.n_records && !l->calls.waiting && !l->calls.queued && !l->calls.canceling &&
-           !l->older_load && !l->calls.n_lookups && !l->write.flush.next;
-}
-
 void dgm_live_free_if_idle(struct live *l)
 {
     bool over = l->state == LIVE_BROKEN || dgm_state_is_terminal(l->task_state);
-    if (!is_idle(l))
-        return;
+    if (l->state == LIVE_LOADING || l->held || l->run || l->write.n_appends || l->write.n_records ||
+        l->calls.waiting || l->calls.queued || l->calls.canceling || l->older_load ||
+        l->calls.n_lookups || dgm_loop_is_queued(&l->write.flush))
+        return; /* it runs, it is being written or read, or a call waits */
     if (over)
         dgm_log_close(l->log);
     else if (l->shard->core->draining)
@@ -139,13 +130,6 @@ void dgm_live_free_if_idle(struct live *l)
 
 /* ---- answers that wait ------------------------------------------------------------------------------------------- */
 
-static void live_add_waiting(struct live *l, struct call *c)
-{
-    c->next = NULL;
-    *l->calls.waiting_end = c;
-    l->calls.waiting_end = &c->next;
-}
-
 void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq)
 {
     c->wait_seq = seq;
@@ -153,22 +137,10 @@ void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq
         dgm_call_refuse(c, l->store_fault);
     else if (dgm_log_published(l->log) >= seq)
         dgm_call_answer(c);
-    else
-        live_add_waiting(l, c);
-}
-
-static void answer_published(struct live *l)
-{
-    uint64_t published = dgm_log_published(l->log);
-    struct call *c = l->calls.waiting, *next;
-    l->calls.waiting = NULL;
-    l->calls.waiting_end = &l->calls.waiting;
-    for (; c; c = next) {
-        next = c->next;
-        if (c->wait_seq > published)
-            live_add_waiting(l, c);
-        else
-            dgm_call_answer(c);
+    else {
+        c->next = NULL;
+        *l->calls.waiting_end = c;
+        l->calls.waiting_end = &c->next;
     }
 }
 
@@ -211,20 +183,18 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
         live_break(l, err);
     } else if (!code && l->state != LIVE_BROKEN) {
         dgm_log_publish(l->log, last);
-        answer_published(l);
+        struct call *c = l->calls.waiting, *next;
+        l->calls.waiting = NULL;
+        l->calls.waiting_end = &l->calls.waiting;
+        for (; c; c = next) {
+            next = c->next;
+            dgm_live_answer_when_published(l, c, c->wait_seq);
+        }
         dgm_resend_stored(l);
     }
     l->held--;
     dgm_live_free_if_idle(l);
     dgm_drain_check(s);
-}
-
-/* What is to be found by other names than the task's. */
-static void live_clear_names(struct live *l)
-{
-    free(l->write.message);
-    l->write.message = NULL;
-    dgm_live_clear_open_calls(l);
 }
 
 static void write_now(struct live *l)
@@ -237,7 +207,7 @@ static void write_now(struct live *l)
     }
     if (l->state == LIVE_BROKEN) { /* what was to be written is not */
         l->write.n_records = 0;
-        live_clear_names(l);
+        dgm_live_clear_names(l);
         return;
     }
     if (l->write.folded)
@@ -273,11 +243,11 @@ static void write_now(struct live *l)
     dgm_buf_shrink(&l->shard->batch, BATCH_KEEP_BYTES);
     dgm_record_unref(folded);
     l->write.n_records = 0;
-    live_clear_names(l);
+    dgm_live_clear_names(l);
     l->write.sync = l->write.turn = l->write.folded = false;
 }
 
-static void live_flush(void *arg)
+void dgm_live_flush(void *arg)
 {
     struct live *l = arg;
     write_now(l);
@@ -285,29 +255,7 @@ static void live_flush(void *arg)
         dgm_live_free_if_idle(l);
 }
 
-static void write_soon(struct live *l)
-{
-    l->write.flush.fn = live_flush;
-    l->write.flush.arg = l;
-    dgm_loop_at_turn_end(l->shard->loop, &l->write.flush);
-}
-
 /* ---- appending ------------------------------------------------------------------------------------------------- */
-
-/* What acknowledges something must be on the disk; text need not. */
-static bool acknowledges(const dgm_event *e, dgm_task_state state)
-{
-    if (e->kind == DGM_EVENT_TASK)
-        return true;
-    if (e->kind == DGM_EVENT_STATUS)
-        return dgm_state_is_terminal(state) || dgm_state_is_interrupted(state);
-    return e->kind == DGM_EVENT_INTERNAL && e->internal->kind == DGM_INTERNAL_MESSAGE;
-}
-
-static const dgm_status *event_status(const dgm_event *e)
-{
-    return e->kind == DGM_EVENT_TASK ? &e->task->status : &e->status->status;
-}
 
 static void live_add_record(struct live *l, dgm_record *record)
 {
@@ -315,7 +263,7 @@ static void live_add_record(struct live *l, dgm_record *record)
     l->write.n_records++;
     dgm_log_append(l->log, record);
     atomic_fetch_add_explicit(&l->shard->core->records, 1, memory_order_relaxed);
-    write_soon(l);
+    dgm_loop_at_turn_end(l->shard->loop, &l->write.flush);
 }
 
 dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author author, dgm_err *err)
@@ -330,13 +278,19 @@ dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author auth
         dgm_record_unref(record);
         return rc;
     }
-    if (event->kind == DGM_EVENT_TASK || event->kind == DGM_EVENT_STATUS) {
+    /* An event that acknowledges something must be on the disk; text need not. */
+    bool is_task = event->kind == DGM_EVENT_TASK;
+    l->write.sync |= is_task || (event->kind == DGM_EVENT_INTERNAL &&
+                                 event->internal->kind == DGM_INTERNAL_MESSAGE);
+    if (is_task || event->kind == DGM_EVENT_STATUS) {
         dgm_live_set_task_state(l, dgm_fold_state(l->fold));
         l->status_ms = head.time;
+        l->write.sync |=
+            dgm_state_is_terminal(l->task_state) || dgm_state_is_interrupted(l->task_state);
         if (dgm_state_is_interrupted(l->task_state))
-            dgm_live_add_open_calls(l, event_status(event)->message);
+            dgm_live_add_open_calls(l, is_task ? event->task->status.message
+                                               : event->status->status.message);
     }
-    l->write.sync = l->write.sync || acknowledges(event, l->task_state);
     live_add_record(l, record);
     return DGM_OK;
 }
@@ -417,8 +371,14 @@ dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *ev
     return DGM_OK;
 }
 
-static void answer_cancels(struct live *l)
+void dgm_live_end_turn(struct live *l)
 {
+    l->turns.last.last_seq = dgm_log_last(l->log);
+    l->write.turn = l->write.folded = true;
+    l->write.sync = true;
+    dgm_loop_at_turn_end(l->shard->loop, &l->write.flush);
+    if (!dgm_state_is_terminal(l->task_state))
+        return;
     while (l->calls.canceling) {
         struct call *c = l->calls.canceling;
         l->calls.canceling = c->next;
@@ -430,16 +390,6 @@ static void answer_cancels(struct live *l)
                                  "the task ended before it was canceled");
         }
     }
-}
-
-void dgm_live_end_turn(struct live *l)
-{
-    l->turns.last.last_seq = dgm_log_last(l->log);
-    l->write.turn = l->write.folded = true;
-    l->write.sync = true;
-    write_soon(l);
-    if (dgm_state_is_terminal(l->task_state))
-        answer_cancels(l);
 }
 
 void dgm_live_run_ended(struct live *l)

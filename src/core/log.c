@@ -67,18 +67,15 @@ static struct segment *own_segment(dgm_log *log)
     return (struct segment *)(void *)(log->loops + log->n_loops);
 }
 
-static void init_segment(struct segment *s, uint64_t base, uint32_t cap)
+/* In these bytes; NULL: allocated. */
+static struct segment *new_segment(struct segment *s, uint64_t base, uint32_t cap)
 {
+    if (!s)
+        s = dgm_xmalloc(sizeof *s + cap * sizeof(dgm_record *));
     atomic_init(&s->next, NULL);
     s->prev = NULL;
     s->base = base;
     s->cap = cap;
-}
-
-static struct segment *new_segment(uint64_t base, uint32_t cap)
-{
-    struct segment *s = dgm_xmalloc(sizeof *s + cap * sizeof(dgm_record *));
-    init_segment(s, base, cap);
     return s;
 }
 
@@ -93,8 +90,7 @@ dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq)
     log->last = first_seq - 1;
     log->published = first_seq - 1;
     log->n_loops = n;
-    log->head = log->tail = own_segment(log);
-    init_segment(log->tail, first_seq, FIRST_SLOTS);
+    log->head = log->tail = new_segment(own_segment(log), first_seq, FIRST_SLOTS);
     for (size_t i = 0; i < n; i++) {
         log->loops[i].log = log;
         log->loops[i].loop = dgm_loops_at(loops, i);
@@ -131,7 +127,7 @@ void dgm_log_append(dgm_log *log, dgm_record *record)
     assert(seq == log->last + 1);
     if (seq >= log->tail->base + log->tail->cap) {
         uint32_t cap = log->tail->cap * MORE_SLOTS;
-        struct segment *s = new_segment(seq, cap < MAX_SLOTS ? cap : MAX_SLOTS);
+        struct segment *s = new_segment(NULL, seq, cap < MAX_SLOTS ? cap : MAX_SLOTS);
         s->prev = log->tail;
         atomic_store_explicit(&log->tail->next, s, memory_order_release);
         log->tail = s;
@@ -150,7 +146,7 @@ void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n)
         assert(seq + (n - i) == log->first_seq);
         if (seq < head->base) {
             uint32_t cap = i + 1 < MAX_SLOTS ? (uint32_t)i + 1 : MAX_SLOTS;
-            struct segment *s = new_segment(head->base - cap, cap);
+            struct segment *s = new_segment(NULL, head->base - cap, cap);
             atomic_store_explicit(&s->next, head, memory_order_release);
             head->prev = s;
             head = s;
@@ -271,12 +267,6 @@ bool dgm_log_is_shared(const dgm_log *log)
     return atomic_load(&log->refs) > 1;
 }
 
-static void first_ready(void *arg)
-{
-    dgm_log_reader *r = arg;
-    r->on_ready(r->arg);
-}
-
 dgm_log_reader *dgm_log_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, void *arg)
 {
     dgm_loop *loop = dgm_loop_current();
@@ -288,7 +278,7 @@ dgm_log_reader *dgm_log_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on
                           .seq = after,
                           .on_ready = on_ready,
                           .arg = arg,
-                          .turn = {.fn = first_ready, .arg = r}};
+                          .turn = {.fn = on_ready, .arg = arg}};
     r->next = at->readers;
     r->prev = &at->readers;
     if (r->next)

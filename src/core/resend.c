@@ -143,7 +143,7 @@ void dgm_resend_decided(struct shard *s, struct call *first, struct live *live)
     struct call *c, *waiting, *copies = first->send.copies;
     first->send.inflight = NULL;
     first->send.copies = NULL;
-    if (!f && live && dgm_call_dedupes(first))
+    if (!f && live && first->send.dedupes)
         f = inflight_add(s, first, live->context_id);
     if (!f)
         return;
@@ -311,7 +311,7 @@ static void got_row_of_task(dgm_code code, const dgm_dedupe_row *row, const dgm_
 
 bool dgm_resend_attach(struct live *l, struct call *c)
 {
-    if (!dgm_call_dedupes(c))
+    if (!c->send.dedupes)
         return false;
     for (const struct inflight *f = l->inflights; f; f = f->next_of_live) {
         if (has_same_content(f, c)) {
@@ -320,7 +320,7 @@ bool dgm_resend_attach(struct live *l, struct call *c)
         }
     }
     for (struct call *q = l->calls.queued; q; q = q->next) {
-        if (dgm_call_dedupes(q) && dgm_str_eq(q->send.message_id, c->send.message_id) &&
+        if (q->send.dedupes && dgm_str_eq(q->send.message_id, c->send.message_id) &&
             memcmp(dgm_call_digest(q), dgm_call_digest(c), sizeof q->send.digest) == 0) {
             c->next = q->send.copies;
             q->send.copies = c;

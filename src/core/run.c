@@ -39,11 +39,6 @@ static void run_set_state(struct run *r, enum run_state to)
     r->state = to;
 }
 
-static struct run *run_of(dgm_run *base)
-{
-    return (struct run *)(void *)base;
-}
-
 /* One event is dealt with at a time on a loop, except that a Message answer may start the next copy of
  * its message: then that one has an arena of its own. */
 static void borrow_scratch(struct run *r)
@@ -168,19 +163,6 @@ static dgm_event as_update(struct run *r, const dgm_task *t)
     return (dgm_event){.kind = DGM_EVENT_STATUS, .status = u};
 }
 
-static dgm_code run_decide(struct run *r, const dgm_event *event, dgm_err *err)
-{
-    dgm_code rc;
-    if (event->kind == DGM_EVENT_MESSAGE)
-        return answer_with_message(r, event, err);
-    if ((rc = run_create_task(r, event->kind == DGM_EVENT_TASK ? event->task : NULL, err)))
-        return rc;
-    run_set_state(r, RUN_TASK);
-    if (event->kind == DGM_EVENT_TASK)
-        return DGM_OK;
-    return dgm_live_append(r->live, event, DGM_BY_AGENT, err);
-}
-
 /* Once its agent has read it, and the log has it. */
 static void run_release_input(struct run *r)
 {
@@ -213,37 +195,34 @@ static dgm_code fail_over_limit(struct run *r, dgm_err *err)
                     "more than the limits log_bytes and log_records allow: the task has failed");
 }
 
-/* Reports once per run what the fold could not apply; the rules report most of it. */
-static void warn_of_fold(struct run *r, size_t n_before)
-{
-    const unsigned bit = 1u << N_RULES;
-    if (dgm_fold_n_warnings(r->live->fold) == n_before || r->warned & bit)
-        return;
-    r->warned |= bit;
-    dgm_core_run_warn(r, "fold", dgm_fold_warning(r->live->fold));
-}
-
-/* Metadata that was removed, once per run. */
-static void warn_of_metadata(struct run *r)
-{
-    const unsigned bit = 1u << (N_RULES + 1);
-    if (!r->guard.removed || r->warned & bit)
-        return;
-    dgm_err what = {0};
-    r->warned |= bit;
-    dgm_fail(&what, DGM_INVALID_AGENT_RESPONSE, NULL,
-             "the agent set metadata that only the server sets (keys with the prefix aion: or "
-             "dragoman:, and canonical_type of tasks and updates): removed");
-    dgm_core_run_warn(r, "server-metadata", &what);
-}
+/* Bits of r->warned behind those of the rules: reported once per run. */
+#define WARNED_FOLD (1u << N_RULES)
+#define WARNED_METADATA (1u << (N_RULES + 1))
 
 static dgm_code run_handle_event(struct run *r, const dgm_event *event, dgm_err *err)
 {
+    dgm_code rc;
     dgm_core_run_lint(r, event);
     dgm_event filled = dgm_core_run_fill(r, event);
-    warn_of_metadata(r);
-    if (!r->live)
-        return r->state == RUN_ABANDONED ? DGM_OK : run_decide(r, &filled, err);
+    if (r->guard.removed && !(r->warned & WARNED_METADATA)) {
+        dgm_err what = {0};
+        r->warned |= WARNED_METADATA;
+        dgm_fail(&what, DGM_INVALID_AGENT_RESPONSE, NULL,
+                 "the agent set metadata that only the server sets (keys with the prefix aion: or "
+                 "dragoman:, and canonical_type of tasks and updates): removed");
+        dgm_core_run_warn(r, "server-metadata", &what);
+    }
+    if (!r->live) {
+        if (r->state == RUN_ABANDONED)
+            return DGM_OK;
+        if (filled.kind == DGM_EVENT_MESSAGE)
+            return answer_with_message(r, &filled, err);
+        bool is_task = filled.kind == DGM_EVENT_TASK;
+        if ((rc = run_create_task(r, is_task ? filled.task : NULL, err)))
+            return rc;
+        run_set_state(r, RUN_TASK);
+        return is_task ? DGM_OK : dgm_live_append(r->live, &filled, DGM_BY_AGENT, err);
+    }
     if (dgm_state_is_terminal(r->live->task_state))
         return DGM_OK; /* too late, and of no consequence */
     if (is_over_limit(r))
@@ -255,15 +234,19 @@ static dgm_code run_handle_event(struct run *r, const dgm_event *event, dgm_err 
             filled = as_update(r, filled.task);
         run_set_state(r, RUN_TASK);
     }
+    /* Events that the fold could not apply: the rules report most of them. */
     size_t n_warnings = dgm_fold_n_warnings(r->live->fold);
-    dgm_code rc = dgm_live_append(r->live, &filled, DGM_BY_AGENT, err);
-    warn_of_fold(r, n_warnings);
+    rc = dgm_live_append(r->live, &filled, DGM_BY_AGENT, err);
+    if (dgm_fold_n_warnings(r->live->fold) > n_warnings && !(r->warned & WARNED_FOLD)) {
+        r->warned |= WARNED_FOLD;
+        dgm_core_run_warn(r, "fold", dgm_fold_warning(r->live->fold));
+    }
     return rc;
 }
 
 static dgm_code run_emit(dgm_run *base, const dgm_event *event, dgm_err *err)
 {
-    struct run *r = run_of(base);
+    struct run *r = (struct run *)(void *)base;
     assert(r->state != RUN_ENDED);
     if (event->kind == DGM_EVENT_NONE)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, NULL, "an event without a kind");
@@ -296,7 +279,7 @@ static bool run_is_full(const dgm_run *base)
 
 static void run_note(dgm_run *base, dgm_str line)
 {
-    struct run *r = run_of(base);
+    struct run *r = (struct run *)(void *)base;
     const dgm_core_options *o = &r->shard->core->o;
     if (o->on_note)
         o->on_note(o->user, r->agent->id, r->input.task_id, line);
@@ -304,7 +287,7 @@ static void run_note(dgm_run *base, dgm_str line)
 
 static void run_report_fault(dgm_run *base, const dgm_run_fault *what)
 {
-    struct run *r = run_of(base);
+    struct run *r = (struct run *)(void *)base;
     const dgm_core_options *o = &r->shard->core->o;
     if (o->on_fault)
         o->on_fault(o->user, r->agent->id, r->input.task_id, what);
@@ -324,43 +307,33 @@ static void free_run(struct run *r)
     dgm_arena_free(r->arena); /* r lives in it */
 }
 
-/* Sets the final state, if the agent has not emitted one. */
-static void run_settle(struct run *r)
-{
-    dgm_err err = {0};
-    if (r->caller && run_create_task(r, NULL, &err)) { /* no event at all is a task, too */
-        answer_with_error(r, &err);
-        return;
-    }
-    if (!r->live)
-        return;
-    struct live *l = r->live;
-    if (dgm_state_is_terminal(l->task_state) ||
-        (dgm_state_is_interrupted(l->task_state) && !r->error && !r->base.canceled))
-        return;
-    if (r->error)
-        dgm_live_end_task(l, DGM_STATE_FAILED, r->error, &err);
-    else
-        dgm_live_end_task(l, r->base.canceled ? DGM_STATE_CANCELED : DGM_STATE_COMPLETED, NULL,
-                          &err);
-}
-
 static void run_finish(struct run *r)
 {
     struct shard *s = r->shard;
+    struct live *l;
+    dgm_err err = {0};
     r->now = dgm_loop_unix_ms();
     borrow_scratch(r);
-    run_settle(r);
+    if (r->caller && run_create_task(r, NULL, &err)) /* no event at all is a task, too */
+        answer_with_error(r, &err);
+    /* Sets the final state, if the agent has not emitted one. */
+    if ((l = r->live) && !dgm_state_is_terminal(l->task_state) &&
+        (!dgm_state_is_interrupted(l->task_state) || r->error || r->base.canceled))
+        dgm_live_end_task(l,
+                          r->error           ? DGM_STATE_FAILED
+                          : r->base.canceled ? DGM_STATE_CANCELED
+                                             : DGM_STATE_COMPLETED,
+                          r->error, &err);
     return_scratch(r);
-    if (r->live)
-        dgm_live_run_ended(r->live);
+    if (l)
+        dgm_live_run_ended(l);
     free_run(r);
     dgm_drain_check(s);
 }
 
 static void run_end(dgm_run *base, const char *error)
 {
-    struct run *r = run_of(base);
+    struct run *r = (struct run *)(void *)base;
     if (r->state == RUN_ABANDONED) {
         dgm_err err = {0};
         dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the caller disconnected before there was a task");
@@ -375,7 +348,7 @@ static void run_end(dgm_run *base, const char *error)
 
 static void run_refuse(dgm_run *base, const dgm_err *error)
 {
-    struct run *r = run_of(base);
+    struct run *r = (struct run *)(void *)base;
     if (r->caller)
         answer_with_error(r, error);
     run_end(base, error->msg); /* of a task that is there already it is the reason of its failure */
@@ -383,7 +356,7 @@ static void run_refuse(dgm_run *base, const dgm_err *error)
 
 static void run_has_read(dgm_run *base)
 {
-    struct run *r = run_of(base);
+    struct run *r = (struct run *)(void *)base;
     r->has_read = true;
     run_release_input(r);
 }
@@ -403,7 +376,8 @@ static dgm_str draw_id(struct shard *s, dgm_arena *a, dgm_owner owner)
     return dgm_arena_dup(a, (dgm_str){id, DGM_UUID_CHARS});
 }
 
-static struct run *new_run(struct shard *s, const struct call *c, struct live *live)
+/* The message of the call becomes the run's own: it may outlive the call. */
+static struct run *new_run(struct shard *s, struct call *c, struct live *live)
 {
     dgm_arena *a = dgm_arena_new_small(sizeof(struct run) + RUN_ROOM + c->owner.tenant.n +
                                        c->owner.principal.n);
@@ -413,6 +387,22 @@ static struct run *new_run(struct shard *s, const struct call *c, struct live *l
     r->agent = c->agent;
     r->live = live;
     r->base = (dgm_run){.ops = &ops, .input = &r->input, .loop = s->loop, .arena = a};
+    r->given = dgm_take(c->send.given);
+    r->message = c->send.message;
+    r->input = (dgm_run_input){
+        .context_id = live                   ? dgm_arena_dup(a, live->context_id)
+                      : c->turn.context_id.n ? dgm_arena_dup(a, c->turn.context_id)
+                                             : draw_id(s, a, c->owner),
+        .task_id = live ? dgm_arena_dup(a, live->id) : draw_id(s, a, c->owner),
+        .message = r->message,
+        .metadata = c->send.metadata,
+        .accepted_output_modes = c->send.accepted_output_modes,
+        .agent = r->agent->id,
+        .tenant = c->owner.tenant.n ? dgm_arena_dup(a, c->owner.tenant) : (dgm_str){0},
+        .principal = c->owner.principal.n ? dgm_arena_dup(a, c->owner.principal) : (dgm_str){0}};
+    r->message->context_id = r->input.context_id;
+    r->message->task_id = r->input.task_id;
+    dgm_send_mark_message(r->given, c->owner, r->message);
     r->next = s->runs;
     r->prev = &s->runs;
     if (r->next)
@@ -422,29 +412,6 @@ static struct run *new_run(struct shard *s, const struct call *c, struct live *l
     atomic_fetch_add_explicit(&s->core->runs, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->core->running, 1, memory_order_relaxed);
     return r;
-}
-
-/* The message becomes the run's own: it may outlive the call. */
-static void fill_input(struct run *r, struct call *c, const struct live *live)
-{
-    dgm_arena *a = r->arena;
-    r->given = dgm_take(c->send.given);
-    r->message = c->send.message;
-    r->input.context_id = live                   ? dgm_arena_dup(a, live->context_id)
-                          : c->turn.context_id.n ? dgm_arena_dup(a, c->turn.context_id)
-                                                 : draw_id(r->shard, a, c->owner);
-    r->input.task_id = live ? dgm_arena_dup(a, live->id) : draw_id(r->shard, a, c->owner);
-    r->message->context_id = r->input.context_id;
-    r->message->task_id = r->input.task_id;
-    dgm_send_mark_message(r->given, c->owner, r->message);
-    r->input.message = r->message;
-    r->input.metadata = c->send.metadata;
-    r->input.accepted_output_modes = c->send.accepted_output_modes;
-    r->input.agent = r->agent->id;
-    if (c->owner.tenant.n)
-        r->input.tenant = dgm_arena_dup(a, c->owner.tenant);
-    if (c->owner.principal.n)
-        r->input.principal = dgm_arena_dup(a, c->owner.principal);
 }
 
 void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_record *before)
@@ -461,7 +428,6 @@ void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_
         return;
     }
     struct run *r = new_run(s, c, live);
-    fill_input(r, c, live);
     if (live) {
         run_set_state(r, RUN_TASK);
         live->run = r;

@@ -74,23 +74,17 @@ static dgm_message *fill_message(struct run *r, const dgm_message *m, bool in_ta
     return filled;
 }
 
-/* What the agent marked as TextMessageEndEvent while it works stays as it is: the mark is what makes its
- * text content, also next to calls. */
-static bool is_stamped(dgm_task_state state, const dgm_message *m)
-{
-    bool is_early = state == DGM_STATE_WORKING || state == DGM_STATE_SUBMITTED;
-    dgm_status_content content = dgm_status_content_of(state, m);
-    return !is_early || content == DGM_STATUS_CALLS ||
-           (content == DGM_STATUS_COMPLETE && !dgm_metadata_has_type(m->metadata));
-}
-
+/* Every message that may enter the history gets a canonical_type. Progress has none: with it, it would be content. A
+ * message that the agent marked as TextMessageEndEvent while it works stays as it is: the mark makes its text content,
+ * also next to calls. */
 static void fill_status(struct run *r, dgm_status *s)
 {
-    s->message = fill_message(r, s->message, true);
-    /* Every message that may enter the history has a canonical_type. Progress has none: with it, it would
-     * be content. */
-    if (s->message && is_stamped(s->state, s->message))
-        dgm_message_stamp(r->scratch, s->message);
+    dgm_message *m = s->message = fill_message(r, s->message, true);
+    dgm_status_content content = m ? dgm_status_content_of(s->state, m) : DGM_STATUS_PASSING;
+    bool is_early = s->state == DGM_STATE_WORKING || s->state == DGM_STATE_SUBMITTED;
+    if (m && (!is_early || content == DGM_STATUS_CALLS ||
+              (content == DGM_STATUS_COMPLETE && !dgm_metadata_has_type(m->metadata))))
+        dgm_message_stamp(r->scratch, m);
     if (!s->timestamp.n)
         s->timestamp = dgm_time_text(r->scratch, r->now);
 }
@@ -113,9 +107,9 @@ static dgm_str message_text(struct run *r, const dgm_message *m)
  * the other is made of it. */
 static const dgm_json *fill_failure(struct run *r, dgm_status *s, const dgm_json *metadata)
 {
-    dgm_str why = dgm_metadata_error(metadata);
     if (s->state != DGM_STATE_FAILED)
         return metadata;
+    dgm_str why = dgm_metadata_error(metadata);
     if (!why.n) {
         dgm_str text = message_text(r, s->message);
         why = text.n ? text : DGM_STR("the agent failed and did not say why");
@@ -151,31 +145,6 @@ static dgm_task *fill_task(struct run *r, const dgm_task *from)
     return t;
 }
 
-static dgm_status_update *fill_status_update(struct run *r, const dgm_status_update *from)
-{
-    dgm_status_update *u = dgm_new(r->scratch, dgm_status_update);
-    *u = *from;
-    u->task_id = r->input.task_id;
-    u->context_id = r->input.context_id;
-    fill_status(r, &u->status);
-    u->metadata = dgm_guard_metadata(&r->guard, r->scratch, u->metadata, true);
-    u->metadata = fill_failure(r, &u->status, u->metadata);
-    return u;
-}
-
-static dgm_artifact_update *fill_artifact_update(struct run *r, const dgm_artifact_update *from)
-{
-    dgm_artifact_update *u = dgm_new(r->scratch, dgm_artifact_update);
-    *u = *from;
-    u->task_id = r->input.task_id;
-    u->context_id = r->input.context_id;
-    if (!u->artifact.artifact_id.n)
-        u->artifact.artifact_id = dgm_uuid7_in(r->scratch);
-    dgm_guard_artifact(&r->guard, r->scratch, &u->artifact);
-    u->metadata = dgm_guard_metadata(&r->guard, r->scratch, u->metadata, true);
-    return u;
-}
-
 static dgm_internal *fill_internal(struct run *r, const dgm_internal *from)
 {
     dgm_internal *i = dgm_new(r->scratch, dgm_internal);
@@ -195,8 +164,27 @@ dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e)
     dgm_event filled = {.kind = e->kind};
     switch (e->kind) {
     case DGM_EVENT_TASK: filled.task = fill_task(r, e->task); break;
-    case DGM_EVENT_STATUS: filled.status = fill_status_update(r, e->status); break;
-    case DGM_EVENT_ARTIFACT: filled.artifact = fill_artifact_update(r, e->artifact); break;
+    case DGM_EVENT_STATUS: {
+        dgm_status_update *u = filled.status = dgm_new(r->scratch, dgm_status_update);
+        *u = *e->status;
+        u->task_id = r->input.task_id;
+        u->context_id = r->input.context_id;
+        fill_status(r, &u->status);
+        u->metadata = dgm_guard_metadata(&r->guard, r->scratch, u->metadata, true);
+        u->metadata = fill_failure(r, &u->status, u->metadata);
+        break;
+    }
+    case DGM_EVENT_ARTIFACT: {
+        dgm_artifact_update *u = filled.artifact = dgm_new(r->scratch, dgm_artifact_update);
+        *u = *e->artifact;
+        u->task_id = r->input.task_id;
+        u->context_id = r->input.context_id;
+        if (!u->artifact.artifact_id.n)
+            u->artifact.artifact_id = dgm_uuid7_in(r->scratch);
+        dgm_guard_artifact(&r->guard, r->scratch, &u->artifact);
+        u->metadata = dgm_guard_metadata(&r->guard, r->scratch, u->metadata, true);
+        break;
+    }
     case DGM_EVENT_INTERNAL: filled.internal = fill_internal(r, e->internal); break;
     case DGM_EVENT_MESSAGE:
         filled.message = fill_message(r, e->message, r->live);

@@ -57,7 +57,7 @@ void dgm_send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m)
 
 void dgm_send_store_id(struct live *l, struct call *c)
 {
-    if (!dgm_call_dedupes(c))
+    if (!c->send.dedupes)
         return;
     bool nameless = !c->send.asked_context.n && !c->send.asked_task.n;
     l->write.message = dgm_xmalloc(sizeof *l->write.message + c->send.message_id.n);
@@ -65,16 +65,6 @@ void dgm_send_store_id(struct live *l, struct call *c)
     l->write.message->message_id = dgm_core_copy_text(&at, c->send.message_id);
     l->write.message->nameless_until_ms = nameless ? dgm_loop_unix_ms() + NAMELESS_MS : 0;
     memcpy(l->write.message->digest, dgm_call_digest(c), sizeof l->write.message->digest);
-}
-
-void dgm_send_start(struct shard *s, struct call *c)
-{
-    c->shard = s;
-    dgm_deadline_start(s, c);
-    if (dgm_call_dedupes(c))
-        dgm_resend_or_start(s, c);
-    else
-        dgm_core_run_start(s, c, NULL, NULL);
 }
 
 /* ---- to a task ----------------------------------------------------------------------------------------------- */
