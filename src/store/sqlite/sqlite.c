@@ -220,15 +220,6 @@ static dgm_job *take_batch(struct sqlite_store *s, dgm_job_kind kind, size_t *re
     return chain;
 }
 
-static void count(struct sqlite_store *s, const dgm_job *job)
-{
-    if (job->code || job->kind != DGM_JOB_APPEND)
-        return;
-    s->stats.appends++;
-    s->stats.records += job->append.batch.n_records;
-    s->stats.bytes += job->append.bytes;
-}
-
 static void fail_batch(dgm_job *chain, dgm_code code, const dgm_err *err)
 {
     for (dgm_job *job = chain; job; job = job->next) {
@@ -259,9 +250,14 @@ static void write_batch(struct sqlite_store *s, dgm_job_kind kind)
     dgm_store_count_commit(&s->stats, took);
     for (dgm_job *job = chain, *next; job; job = next) {
         next = job->next;
-        count(s, job);
-        if (kind == DGM_JOB_APPEND)
+        if (kind == DGM_JOB_APPEND) {
             lane_of(s, job)->n_appends--;
+            if (!job->code) {
+                s->stats.appends++;
+                s->stats.records += job->append.batch.n_records;
+                s->stats.bytes += job->append.bytes;
+            }
+        }
         is_done(s, job, &a);
     }
     post(s, &a);
@@ -285,11 +281,9 @@ static void write_trim(struct sqlite_store *s)
     post(s, &a);
 }
 
-static void maybe_checkpoint(struct sqlite_store *s)
+static void checkpoint(struct sqlite_store *s)
 {
     dgm_err err = {0};
-    if (s->writer.wal_pages < (s->writes.first ? CHECKPOINT_PAGES_BUSY : CHECKPOINT_PAGES))
-        return;
     pthread_mutex_unlock(&s->lock);
     dgm_code code = dgm_sql_writer_checkpoint(&s->writer, &err);
     pthread_mutex_lock(&s->lock);
@@ -335,7 +329,8 @@ static void *writer_main(void *arg)
             break;
         else
             wait_for_work(s);
-        maybe_checkpoint(s);
+        if (s->writer.wal_pages >= (s->writes.first ? CHECKPOINT_PAGES_BUSY : CHECKPOINT_PAGES))
+            checkpoint(s);
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;

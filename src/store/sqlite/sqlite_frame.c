@@ -27,23 +27,17 @@ static uint64_t get_le(const unsigned char *p, int n)
     return v;
 }
 
-static uint64_t get_le8(const unsigned char *p) /* in one load where the machine is of that kind */
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-#else
-    return get_le(p, 8);
-#endif
-}
-
 /* One multiplication per 8 bytes; not against malice, and the same on every machine. */
 static uint64_t checksum(const unsigned char *p, size_t n)
 {
     uint64_t h = 0x9e3779b97f4a7c15u ^ n;
     for (; n >= 8; p += 8, n -= 8) {
-        h = (h ^ get_le8(p)) * 0xd6e8feb86659fd93u;
+        uint64_t word;
+        memcpy(&word, p, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        word = __builtin_bswap64(word);
+#endif
+        h = (h ^ word) * 0xd6e8feb86659fd93u;
         h ^= h >> 32;
     }
     h = (h ^ get_le(p, (int)n)) * 0xd6e8feb86659fd93u;

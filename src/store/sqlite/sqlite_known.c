@@ -120,24 +120,23 @@ void dgm_known_is_complete(dgm_known *k)
     k->complete = true;
 }
 
-static bool has(const struct filter *f, struct key key)
-{
-    for (int i = 0; i < PROBES; i++) {
-        uint64_t bit = bit_of(f, &key);
-        uint64_t word = atomic_load_explicit(&f->words[bit / 64], memory_order_relaxed);
-        if (!(word >> bit % 64 & 1))
-            return false;
-    }
-    return true;
-}
-
 bool dgm_known_may_have(const dgm_known *k, dgm_str message_id, uint64_t scope)
 {
     struct key key = key_of(message_id, scope);
     if (!k->complete || k->is_full)
         return true;
     for (size_t i = k->n; i-- > 0;) {
-        if (has(&k->filters[i], key))
+        const struct filter *f = &k->filters[i];
+        struct key next = key;
+        int set = 0;
+        while (set < PROBES) {
+            uint64_t bit = bit_of(f, &next);
+            uint64_t word = atomic_load_explicit(&f->words[bit / 64], memory_order_relaxed);
+            if (!(word >> bit % 64 & 1))
+                break;
+            set++;
+        }
+        if (set == PROBES)
             return true;
     }
     return false;

@@ -43,11 +43,6 @@ struct kind {
     void (*column)(const struct cursor *c, sqlite3_context *to, int i);
 };
 
-static const dgm_group *group_of(const struct cursor *c)
-{
-    return &c->w->part[c->group];
-}
-
 static void give_text(sqlite3_context *to, dgm_str s)
 {
     sqlite3_result_text(to, s.p ? s.p : "", (int)s.n, SQLITE_STATIC);
@@ -57,7 +52,7 @@ static void give_text(sqlite3_context *to, dgm_str s)
 
 static bool next_task(struct cursor *c)
 {
-    const dgm_group *g = group_of(c);
+    const dgm_group *g = &c->w->part[c->group];
     bool first = !c->job;
     c->job = g->first;
     return first && g->is_new;
@@ -66,7 +61,7 @@ static bool next_task(struct cursor *c)
 /* As the first append made it and the last one left it. */
 static void task_column(const struct cursor *c, sqlite3_context *to, int i)
 {
-    const dgm_group *g = group_of(c);
+    const dgm_group *g = &c->w->part[c->group];
     const dgm_task_row *made = &g->first->append.batch.row, *row = &g->last->append.batch.row;
     switch (i) {
     case 0: sqlite3_result_int64(to, g->n); break;
@@ -84,28 +79,26 @@ static void task_column(const struct cursor *c, sqlite3_context *to, int i)
 
 /* ---- log: what a group appends, a row for every turn and megabyte ---------------------------------- */
 
-static const dgm_record *next_record(struct cursor *c)
-{
-    while (c->log.job && c->log.record == c->log.job->append.batch.n_records) {
-        c->log.job = c->log.job->group_next;
-        c->log.record = 0;
-    }
-    return c->log.job ? c->log.job->append.batch.records[c->log.record] : NULL;
-}
-
 static bool next_log_row(struct cursor *c)
 {
-    const dgm_record *r;
     dgm_buf *row = &c->w->row;
     uint32_t turn = 0;
     if (!c->job) {
-        c->job = c->log.job = group_of(c)->first;
+        c->job = c->log.job = c->w->part[c->group].first;
         c->log.record = 0;
     }
     c->log.count = 0;
     dgm_frame_begin(row);
-    while ((r = next_record(c)) &&
-           (!c->log.count || (r->head.turn == turn && row->n + r->n <= DGM_LOG_ROW_BYTES))) {
+    while (c->log.job) {
+        const dgm_append *batch = &c->log.job->append.batch;
+        if (c->log.record == batch->n_records) {
+            c->log.job = c->log.job->group_next;
+            c->log.record = 0;
+            continue;
+        }
+        const dgm_record *r = batch->records[c->log.record];
+        if (c->log.count && (r->head.turn != turn || row->n + r->n > DGM_LOG_ROW_BYTES))
+            break;
         if (c->log.count++ == 0) {
             c->log.first = r->head.seq;
             turn = r->head.turn;
@@ -120,7 +113,7 @@ static bool next_log_row(struct cursor *c)
 static void log_column(const struct cursor *c, sqlite3_context *to, int i)
 {
     switch (i) {
-    case 0: sqlite3_result_int64(to, dgm_key(group_of(c)->n, c->log.first)); break;
+    case 0: sqlite3_result_int64(to, dgm_key(c->w->part[c->group].n, c->log.first)); break;
     case 1: sqlite3_result_int64(to, (int64_t)c->log.count); break;
     case 2: sqlite3_result_blob64(to, c->w->row.p, c->w->row.n, SQLITE_STATIC); break;
     }
@@ -130,24 +123,33 @@ static void log_column(const struct cursor *c, sqlite3_context *to, int i)
 
 static bool next_turn(struct cursor *c)
 {
-    c->job = c->job ? c->job->group_next : group_of(c)->first;
+    c->job = c->job ? c->job->group_next : c->w->part[c->group].first;
     while (c->job && !c->job->append.batch.turn)
         c->job = c->job->group_next;
     return c->job;
 }
 
-static void taken_column(const struct cursor *c, sqlite3_context *to, int i)
+static void turn_column(const struct cursor *c, sqlite3_context *to, int i)
 {
-    const dgm_task_row *made = &group_of(c)->first->append.batch.row;
+    const dgm_turn_row *t = c->job->append.batch.turn;
     const dgm_taken *taken = c->job->append.batch.taken;
-    dgm_str context = {0};
+    const dgm_task_row *made = &c->w->part[c->group].first->append.batch.row;
     switch (i) {
+    case 0: sqlite3_result_int64(to, dgm_key(c->w->part[c->group].n, t->turn)); break;
+    case 1: sqlite3_result_int64(to, (int64_t)t->first_seq); break;
+    case 2: sqlite3_result_int64(to, (int64_t)t->last_seq); break;
+    case 3: sqlite3_result_int64(to, c->job->append.ended_ms); break;
+    case 4: give_text(to, t->protocol); break;
+    case 5: give_text(to, t->caller_id); break;
+    case 6: give_text(to, t->request); break;
+    case 7: give_text(to, t->previous); break;
     case 8: give_text(to, taken ? taken->message_id : (dgm_str){0}); break;
-    case 9:
-        if (taken && !taken->nameless_until_ms)
-            context = made->context_id;
+    case 9: {
+        bool is_named = taken && !taken->nameless_until_ms;
+        dgm_str context = is_named ? made->context_id : (dgm_str){0};
         sqlite3_result_int64(to, taken ? (int64_t)dgm_scope(made->owner, made->agent, context) : 0);
         break;
+    }
     case 10: sqlite3_result_int64(to, taken ? taken->nameless_until_ms : 0); break;
     case 11:
         if (taken)
@@ -158,29 +160,13 @@ static void taken_column(const struct cursor *c, sqlite3_context *to, int i)
     }
 }
 
-static void turn_column(const struct cursor *c, sqlite3_context *to, int i)
-{
-    const dgm_turn_row *t = c->job->append.batch.turn;
-    switch (i) {
-    case 0: sqlite3_result_int64(to, dgm_key(group_of(c)->n, t->turn)); break;
-    case 1: sqlite3_result_int64(to, (int64_t)t->first_seq); break;
-    case 2: sqlite3_result_int64(to, (int64_t)t->last_seq); break;
-    case 3: sqlite3_result_int64(to, c->job->append.ended_ms); break;
-    case 4: give_text(to, t->protocol); break;
-    case 5: give_text(to, t->caller_id); break;
-    case 6: give_text(to, t->request); break;
-    case 7: give_text(to, t->previous); break;
-    default: taken_column(c, to, i);
-    }
-}
-
 /* ---- folded Tasks: the last one of a group --------------------------------------------------------- */
 
 static bool next_fold(struct cursor *c)
 {
     if (c->job)
         return false;
-    for (const dgm_job *job = group_of(c)->first; job; job = job->group_next) {
+    for (const dgm_job *job = c->w->part[c->group].first; job; job = job->group_next) {
         if (job->append.batch.row.folded.p)
             c->job = job;
     }
@@ -191,7 +177,7 @@ static void fold_column(const struct cursor *c, sqlite3_context *to, int i)
 {
     const dgm_task_row *row = &c->job->append.batch.row;
     switch (i) {
-    case 0: sqlite3_result_int64(to, group_of(c)->n); break;
+    case 0: sqlite3_result_int64(to, c->w->part[c->group].n); break;
     case 1: sqlite3_result_int64(to, (int64_t)row->folded_seq); break;
     case 2: sqlite3_result_blob64(to, row->folded.p, row->folded.n, SQLITE_STATIC); break;
     }
@@ -203,7 +189,7 @@ static bool next_call(struct cursor *c)
 {
     c->call++;
     if (!c->job) {
-        c->job = group_of(c)->first;
+        c->job = c->w->part[c->group].first;
         c->call = 0;
     }
     for (; c->job; c->job = c->job->group_next, c->call = 0) {
@@ -221,7 +207,7 @@ static void call_column(const struct cursor *c, sqlite3_context *to, int i)
     case 1: give_text(to, b->row.owner.tenant); break;
     case 2: give_text(to, b->row.owner.principal); break;
     case 3: give_text(to, b->row.agent); break;
-    case 4: sqlite3_result_int64(to, group_of(c)->n); break;
+    case 4: sqlite3_result_int64(to, c->w->part[c->group].n); break;
     }
 }
 
@@ -292,7 +278,7 @@ static int on_next(sqlite3_vtab_cursor *cursor)
     struct cursor *c = (struct cursor *)(void *)cursor;
     c->rowid++;
     for (; c->group < c->w->n_part; c->group++, c->job = NULL) {
-        if (group_of(c)->n && c->kind->next(c))
+        if (c->w->part[c->group].n && c->kind->next(c))
             return SQLITE_OK;
     }
     c->end = true;

@@ -27,21 +27,6 @@ static bool same_task(const dgm_task_row *a, const dgm_task_row *b)
            dgm_str_eq(a->owner.tenant, b->owner.tenant);
 }
 
-static void make_room(dgm_sql_writer *w, size_t n)
-{
-    if (w->cap_groups < n) {
-        w->cap_groups = n * 2;
-        w->groups = dgm_xrealloc(w->groups, w->cap_groups * sizeof *w->groups);
-    }
-    size_t slots = 64;
-    while (slots < n * 2)
-        slots *= 2;
-    if (w->cap_slots < slots)
-        w->slots = dgm_xrealloc(w->slots, slots * sizeof *w->slots);
-    w->cap_slots = slots;
-    memset(w->slots, 0, slots * sizeof *w->slots);
-}
-
 /* A job that does not fit behind the one before it is refused here, and in no group. */
 static void join(dgm_group *g, dgm_job *job)
 {
@@ -56,16 +41,24 @@ static void join(dgm_group *g, dgm_job *job)
 
 static size_t make_groups(dgm_sql_writer *w, dgm_job *chain, size_t n)
 {
-    size_t n_groups = 0, mask;
-    make_room(w, n);
-    mask = w->cap_slots - 1;
+    size_t n_groups = 0, slots = 64;
+    if (w->cap_groups < n) {
+        w->cap_groups = n * 2;
+        w->groups = dgm_xrealloc(w->groups, w->cap_groups * sizeof *w->groups);
+    }
+    while (slots < n * 2)
+        slots *= 2;
+    if (w->cap_slots < slots)
+        w->slots = dgm_xrealloc(w->slots, slots * sizeof *w->slots);
+    w->cap_slots = slots;
+    memset(w->slots, 0, slots * sizeof *w->slots);
     for (dgm_job *job = chain; job; job = job->next) {
         job->group_next = NULL;
         if ((job->code = dgm_append_check(&job->append.batch, &job->err)))
             continue;
-        size_t i = job->hash & mask;
+        size_t i = job->hash & (slots - 1);
         dgm_group *g = NULL;
-        for (; w->slots[i]; i = (i + 1) & mask) {
+        for (; w->slots[i]; i = (i + 1) & (slots - 1)) {
             g = &w->groups[w->slots[i] - 1];
             if (g->hash == job->hash &&
                 same_task(&g->first->append.batch.row, &job->append.batch.row))
@@ -260,27 +253,6 @@ static int time_of(dgm_sql_writer *w, const dgm_append *b, int64_t n, uint64_t s
     return sqlite3_reset(st);
 }
 
-/* Which tables a part has rows for. */
-struct wanted {
-    bool tasks, log, turns, folds, calls;
-};
-
-static struct wanted wanted_by(const dgm_sql_writer *w)
-{
-    struct wanted any = {0};
-    for (size_t i = 0; i < w->n_part; i++) {
-        const dgm_group *g = &w->part[i];
-        any.tasks |= g->is_new;
-        for (const dgm_job *job = g->n ? g->first : NULL; job; job = job->group_next) {
-            any.log |= job->append.batch.n_records > 0;
-            any.turns |= job->append.batch.turn != NULL;
-            any.folds |= job->append.batch.row.folded.p != NULL;
-            any.calls |= job->append.batch.open_calls.n > 0;
-        }
-    }
-    return any;
-}
-
 /* Behind the log: the last record of a turn may be in a row that was just written. */
 static int find_ends(dgm_sql_writer *w)
 {
@@ -301,7 +273,19 @@ static int put_part(dgm_sql_writer *w, const dgm_group *groups, size_t n)
     int rc = SQLITE_OK;
     w->part = groups;
     w->n_part = n;
-    struct wanted wanted = wanted_by(w);
+    struct {
+        bool tasks, log, turns, folds, calls;
+    } wanted = {0}; /* the tables that it has rows for */
+    for (size_t i = 0; i < n; i++) {
+        const dgm_group *g = &groups[i];
+        wanted.tasks |= g->is_new;
+        for (const dgm_job *job = g->n ? g->first : NULL; job; job = job->group_next) {
+            wanted.log |= job->append.batch.n_records > 0;
+            wanted.turns |= job->append.batch.turn != NULL;
+            wanted.folds |= job->append.batch.row.folded.p != NULL;
+            wanted.calls |= job->append.batch.open_calls.n > 0;
+        }
+    }
     if (wanted.tasks)
         rc = dgm_conn_run(&w->conn, DGM_SQL_TASKS_INSERT);
     if (!rc && wanted.log)
@@ -336,22 +320,14 @@ static int put_groups(dgm_sql_writer *w, dgm_group *groups, size_t n, bool look)
 
 /* ---- commits --------------------------------------------------------------------------------------- */
 
-static int set_sync(dgm_sql_writer *w, bool full)
-{
-    if (w->full == full)
-        return SQLITE_OK;
-    int rc =
-        sqlite3_exec(w->conn.db, full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
-                     NULL, NULL, NULL);
-    if (!rc)
-        w->full = full;
-    return rc;
-}
-
 int dgm_sql_begin(dgm_sql_writer *w, bool sync)
 {
-    int rc = set_sync(w, sync);
-    return rc ? rc : dgm_conn_run(&w->conn, DGM_SQL_BEGIN);
+    const char *pragma = sync ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL";
+    int rc = w->full == sync ? SQLITE_OK : sqlite3_exec(w->conn.db, pragma, NULL, NULL, NULL);
+    if (rc)
+        return rc;
+    w->full = sync;
+    return dgm_conn_run(&w->conn, DGM_SQL_BEGIN);
 }
 
 /* Commits what went well, takes back what did not. The fault is told before a rollback forgets it. */
@@ -369,20 +345,13 @@ dgm_code dgm_sql_end(dgm_sql_writer *w, int rc, dgm_err *err)
     return code;
 }
 
-static bool wants_sync(const dgm_group *g)
-{
-    for (const dgm_job *job = g->first; job; job = job->group_next) {
-        if (job->append.batch.sync)
-            return true;
-    }
-    return false;
-}
-
 static dgm_code commit(dgm_sql_writer *w, dgm_group *groups, size_t n, bool look, dgm_err *err)
 {
     bool sync = false;
-    for (size_t i = 0; i < n; i++)
-        sync |= wants_sync(&groups[i]);
+    for (size_t i = 0; i < n && !sync; i++) {
+        for (const dgm_job *job = groups[i].first; job; job = job->group_next)
+            sync |= job->append.batch.sync;
+    }
     int rc = dgm_sql_begin(w, sync);
     return dgm_sql_end(w, rc ? rc : put_groups(w, groups, n, look), err);
 }
