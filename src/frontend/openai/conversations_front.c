@@ -188,7 +188,7 @@ void conversation_create(struct responses_op *op)
 {
     struct changing *k = dgm_new(op->arena, struct changing);
     if (dgm_http_request_of(op->x)->body.n &&
-        !responses_read_body(op, dgm_responses_check_conversation))
+        !responses_read_body(op, dgm_responses_conversation_rules))
         return;
     k->op = op;
     k->c = (struct conversation){
@@ -222,7 +222,7 @@ static void update_found(void *arg, const struct conversation *c)
 
 void conversation_update(struct responses_op *op)
 {
-    if (responses_read_body(op, dgm_responses_check_conversation))
+    if (responses_read_body(op, dgm_responses_conversation_rules))
         conversation_find(op, op->id, NULL, update_found, op);
 }
 

@@ -219,7 +219,7 @@ static void on_resolved(void *arg)
 void conversation_add_items(struct responses_op *op)
 {
     struct looking *k = dgm_new(op->arena, struct looking);
-    if (!responses_read_body(op, dgm_responses_check_items))
+    if (!responses_read_body(op, dgm_responses_conversation_items_rules))
         return;
     k->op = op;
     k->then = add_found;

@@ -27,10 +27,10 @@ void responses_respond(struct responses_op *op, dgm_str json)
     dgm_http_respond(op->x, 200, DGM_STR("application/json"), NULL, 0, json);
 }
 
-bool responses_read_body(struct responses_op *op, dgm_code (*check)(yyjson_val *, dgm_err *))
+bool responses_read_body(struct responses_op *op, const dgm_json_rule *rules)
 {
     dgm_err err = {0};
-    if (!dgm_turn_body(op->x, &op->body, &err) && !check(op->body, &err))
+    if (!dgm_turn_body(op->x, &op->body, &err) && !dgm_responses_check(op->body, rules, &err))
         return true;
     responses_fail(op, &err);
     return false;

@@ -195,7 +195,7 @@ void responses_create(struct responses_op *op)
     struct creating *c = dgm_new(op->arena, struct creating);
     dgm_err err = {0};
     c->op = op;
-    if (!responses_read_body(op, dgm_responses_check_request))
+    if (!responses_read_body(op, dgm_responses_request_rules))
         return;
     if (responses_read_asked(op->arena, op->body, &c->asked, &err)) {
         responses_fail(op, &err);

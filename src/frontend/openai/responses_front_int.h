@@ -64,7 +64,7 @@ void responses_fail(struct responses_op *op,
 void responses_fail_missing(struct responses_op *op, const char *what, dgm_str id);
 void responses_respond(struct responses_op *op, dgm_str json);
 /* The body as JSON, an object. False: it was answered. */
-bool responses_read_body(struct responses_op *op, dgm_code (*check)(yyjson_val *, dgm_err *));
+bool responses_read_body(struct responses_op *op, const dgm_json_rule *rules);
 
 /* ---- responses_front_request.c --------------------------------------------------------------------------------------- */
 

@@ -24,12 +24,12 @@ extern const dgm_loss_rows dgm_responses_lost_reading, dgm_responses_lost_writin
 
 /* ---- for a server -------------------------------------------------------------------------------------------- */
 
-/* Bodies of POST /v1/responses, /v1/conversations (and /{id}), /v1/conversations/{id}/items: the types of all known
- * members, the number of entries of their lists, OpenAI's limits for metadata. */
-dgm_code dgm_responses_check_request(yyjson_val *body, dgm_err *err);
-dgm_code dgm_responses_check_conversation(yyjson_val *body, dgm_err *err);
-dgm_code dgm_responses_check_items(yyjson_val *body, dgm_err *err);
-extern const dgm_json_rule dgm_responses_request_rules[];
+/* Checks the body of a request: the types of all known members, the number of entries of their lists, OpenAI's limits for
+ * metadata. */
+dgm_code dgm_responses_check(yyjson_val *body, const dgm_json_rule *rules, dgm_err *err);
+/* POST /v1/responses, /v1/conversations (and /{id}), /v1/conversations/{id}/items */
+extern const dgm_json_rule dgm_responses_request_rules[], dgm_responses_conversation_rules[],
+    dgm_responses_conversation_items_rules[];
 /* Names of what has no effect, for a response header: members, and tools that are not functions. Empty: there are none. */
 dgm_str dgm_responses_ignored(dgm_arena *a, yyjson_val *body);
 

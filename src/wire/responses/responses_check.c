@@ -184,10 +184,10 @@ const dgm_json_rule dgm_responses_request_rules[] = {
     RULE("access_programs", OBJECT, .is_ignored = true),
     RULE("image", OBJECT, .is_ignored = true),
     END};
-static const dgm_json_rule conversation_rules[] = {
+const dgm_json_rule dgm_responses_conversation_rules[] = {
     RULE("items", LIST, .of = OBJECT, .pick = pick_item, MESSAGES), RULE("metadata", OBJECT, WORDS),
     END};
-static const dgm_json_rule conversation_items_rules[] = {
+const dgm_json_rule dgm_responses_conversation_items_rules[] = {
     RULE("items", LIST, .of = OBJECT, .pick = pick_item, .is_required = true, MESSAGES), END};
 
 /* ---- requests --------------------------------------------------------------------------------------------------- */
@@ -200,17 +200,23 @@ static const dgm_json_rule conversation_items_rules[] = {
 #define MAX_METADATA_KEY 64
 #define MAX_METADATA_VALUE 512
 
-static dgm_code check_metadata(yyjson_val *v, dgm_err *err)
+dgm_code dgm_responses_check(yyjson_val *body, const dgm_json_rule *rules, dgm_err *err)
 {
     const dgm_at *at = DGM_AT_LIT(NULL, "metadata");
-    yyjson_val *key, *value;
+    yyjson_val *metadata = dgm_responses_get(body, "metadata"), *key, *value;
     size_t i, n;
-    if (!yyjson_is_obj(v))
-        return DGM_OK; /* absent, or null */
-    if (yyjson_obj_size(v) > MAX_METADATA)
-        return dgm_fail(err, DGM_BAD_PARAMS, at, "%zu pairs: there may be %d", yyjson_obj_size(v),
-                        MAX_METADATA);
-    yyjson_obj_foreach (v, i, n, key, value) {
+    dgm_code rc;
+    if (!yyjson_is_obj(body))
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s",
+                        dgm_json_type(body));
+    if (dgm_json_deeper_than(body, MAX_DEPTH))
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "nested deeper than %d levels", MAX_DEPTH);
+    if ((rc = dgm_json_check(body, rules, NULL, err)))
+        return rc;
+    if (yyjson_obj_size(metadata) > MAX_METADATA)
+        return dgm_fail(err, DGM_BAD_PARAMS, at, "%zu pairs: there may be %d",
+                        yyjson_obj_size(metadata), MAX_METADATA);
+    yyjson_obj_foreach (metadata, i, n, key, value) {
         const dgm_at *here = DGM_AT(at, dgm_json_str(key));
         if (dgm_json_str(key).n > MAX_METADATA_KEY)
             return dgm_fail(err, DGM_BAD_PARAMS, at, "a key is longer than %d characters",
@@ -223,32 +229,6 @@ static dgm_code check_metadata(yyjson_val *v, dgm_err *err)
                             MAX_METADATA_VALUE);
     }
     return DGM_OK;
-}
-
-static dgm_code check_body(yyjson_val *body, const dgm_json_rule *rules, dgm_err *err)
-{
-    if (!yyjson_is_obj(body))
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s",
-                        dgm_json_type(body));
-    if (dgm_json_deeper_than(body, MAX_DEPTH))
-        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "nested deeper than %d levels", MAX_DEPTH);
-    dgm_code rc = dgm_json_check(body, rules, NULL, err);
-    return rc ? rc : check_metadata(dgm_responses_get(body, "metadata"), err);
-}
-
-dgm_code dgm_responses_check_request(yyjson_val *body, dgm_err *err)
-{
-    return check_body(body, dgm_responses_request_rules, err);
-}
-
-dgm_code dgm_responses_check_conversation(yyjson_val *body, dgm_err *err)
-{
-    return check_body(body, conversation_rules, err);
-}
-
-dgm_code dgm_responses_check_items(yyjson_val *body, dgm_err *err)
-{
-    return check_body(body, conversation_items_rules, err);
 }
 
 /* ---- ignored members ------------------------------------------------------------------------------- */

@@ -6,21 +6,15 @@
 
 #define NONE DGM_RESPONSES_NONE
 
-static dgm_str keep(dgm_str s)
-{
-    char *copy = s.n ? dgm_xmalloc(s.n) : NULL;
-    if (copy)
-        memcpy(copy, s.p, s.n);
-    return (dgm_str){copy, s.n};
-}
-
 void *dgm_responses_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink)
 {
-    struct responses_encoder *e = dgm_xcalloc(1, sizeof *e);
+    dgm_str model = params->model, task_id = params->task_id;
+    struct responses_encoder *e = dgm_xcalloc(1, sizeof *e + model.n + task_id.n);
+    char *texts = (char *)(e + 1); /* both are behind the struct */
     e->sink = sink;
     e->params = *params;
-    e->params.model = keep(params->model);
-    e->params.task_id = keep(params->task_id);
+    e->params.model.p = model.n ? memcpy(texts, model.p, model.n) : NULL;
+    e->params.task_id.p = task_id.n ? memcpy(texts + model.n, task_id.p, task_id.n) : NULL;
     e->arena = dgm_arena_new();
     e->scratch = dgm_arena_new();
     dgm_buf_init(&e->out, DGM_MAX_OUTPUT_BYTES);
@@ -48,8 +42,6 @@ void dgm_responses_encoder_free(void *encoder)
     free(e->items);
     free(e->pieces);
     free(e->order);
-    free((char *)(uintptr_t)e->params.model.p);
-    free((char *)(uintptr_t)e->params.task_id.p);
     free(e);
 }
 
@@ -61,12 +53,12 @@ static void response_frame(struct responses_encoder *e, const struct responses_e
         return;
     dgm_buf_add_lit(&e->out, ",\"response\":");
     dgm_responses_put_response(e, what);
-    dgm_responses_give(e, what->event);
+    dgm_responses_emit(e, what->event);
 }
 
 static void begin(struct responses_encoder *e, const dgm_canon_event *started)
 {
-    struct responses_end now = {.event = "response.created", .status = "in_progress"};
+    struct responses_end now = {.event = DGM_STR("response.created"), .status = "in_progress"};
     const dgm_canon_input *input = started ? started->run_started.input : NULL;
     dgm_responses_forget(e);
     e->begun = true;
@@ -77,7 +69,7 @@ static void begin(struct responses_encoder *e, const dgm_canon_event *started)
         dgm_map_put(&e->client_tools, dgm_arena_dup(e->arena, input->tools.at[i].name), 0);
     dgm_responses_describe(e, started);
     response_frame(e, &now);
-    now.event = "response.in_progress";
+    now.event = DGM_STR("response.in_progress");
     response_frame(e, &now);
 }
 
@@ -115,25 +107,25 @@ static void release_calls(struct responses_encoder *e, const dgm_canon_outcome *
     }
 }
 
-static void give_response(struct responses_encoder *e, const struct responses_end *what)
+static void emit_response(struct responses_encoder *e, const struct responses_end *what)
 {
     if (e->rc)
         return;
     dgm_buf_clear(&e->out);
     dgm_responses_put_response(e, what);
-    e->out.n -= !e->out.over; /* give() closes what a frame opened */
-    dgm_responses_give(e, "");
+    e->out.n -= !e->out.over; /* dgm_responses_emit() closes what a frame opened */
+    dgm_responses_emit(e, DGM_STR(""));
 }
 
 static void end_response(struct responses_encoder *e, const struct responses_end *end)
 {
     e->finished = true;
-    if (end->message.p && dgm_responses_frame(e, "error")) {
+    if (end->message.p && dgm_responses_frame(e, DGM_STR("error"))) {
         dgm_responses_put_error(e, end);
-        dgm_responses_give(e, "error");
+        dgm_responses_emit(e, DGM_STR("error"));
     }
     if (e->params.whole)
-        give_response(e, end);
+        emit_response(e, end);
     else
         response_frame(e, end);
 }
@@ -141,16 +133,16 @@ static void end_response(struct responses_encoder *e, const struct responses_end
 static void finish(struct responses_encoder *e, const dgm_canon_event *event)
 {
     const dgm_canon_outcome *o = &event->run_finished.outcome;
-    struct responses_end end = {.event = "response.completed",
+    struct responses_end end = {.event = DGM_STR("response.completed"),
                                 .status = "completed",
                                 .state = "completed",
                                 .usage = &event->run_finished.usage};
     bool cancelled = o->kind == DGM_CANON_CANCELLED;
     if ((end.reason = e->early)) {
-        end.event = "response.incomplete";
+        end.event = DGM_STR("response.incomplete");
         end.status = "incomplete";
     } else if (cancelled) {
-        end.event = "response.incomplete";
+        end.event = DGM_STR("response.incomplete");
         end.status = "cancelled";
         end.state = "canceled";
     } else if (o->kind == DGM_CANON_INTERRUPT) {
@@ -167,7 +159,7 @@ static void finish(struct responses_encoder *e, const dgm_canon_event *event)
 static void fail_run(struct responses_encoder *e, const dgm_canon_event *event, dgm_str message,
                      dgm_str code)
 {
-    struct responses_end end = {.event = "response.failed",
+    struct responses_end end = {.event = DGM_STR("response.failed"),
                                 .status = "failed",
                                 .state = "failed",
                                 .code = code,
@@ -177,13 +169,13 @@ static void fail_run(struct responses_encoder *e, const dgm_canon_event *event, 
     release_calls(e, NULL);
     if (dgm_str_is(code, "rejected")) {
         dgm_responses_refuse(e, message);
-        end = (struct responses_end){.event = "response.completed",
+        end = (struct responses_end){.event = DGM_STR("response.completed"),
                                      .status = "completed",
                                      .state = "rejected",
                                      .usage = end.usage};
     } else if (dgm_str_is(code, "canceled") || dgm_str_is(code, "cancelled") ||
                dgm_str_is(code, "abort")) {
-        end = (struct responses_end){.event = "response.incomplete",
+        end = (struct responses_end){.event = DGM_STR("response.incomplete"),
                                      .status = "cancelled",
                                      .state = "canceled",
                                      .usage = end.usage};
@@ -224,7 +216,7 @@ dgm_code dgm_responses_encoder_end(void *encoder, dgm_err *err)
         return e->rc;
     e->completed = e->params.now / 1000;
     if (e->params.whole && e->params.so_far) {
-        give_response(e, &(struct responses_end){.status = "in_progress", .state = "working"});
+        emit_response(e, &(struct responses_end){.status = "in_progress", .state = "working"});
     } else if (e->begun && !e->params.fragment) {
         fail_run(e, NULL, DGM_STR("The stream ended before its run did"), DGM_STR("incomplete"));
     } else if (e->params.whole) {

@@ -15,14 +15,9 @@ struct reading {
     size_t i; /* the item's */
 };
 
-static dgm_str text_of(const yyjson_val *v, const char *name)
-{
-    return dgm_json_str_member(v, name);
-}
-
 static dgm_str id_of(struct reading *k, yyjson_val *v)
 {
-    dgm_str id = text_of(v, "id");
+    dgm_str id = dgm_json_str_member(v, "id");
     if (id.n)
         return id;
     return k->r->mint ? dgm_mint_id(k->r->mint, k->r->arena)
@@ -36,24 +31,6 @@ static dgm_canon_message *add(struct reading *k, dgm_canon_role role, dgm_str id
     m->role = role;
     m->id = id;
     return m;
-}
-
-static const struct {
-    const char *name;
-    dgm_canon_role role;
-} roles[] = {{"user", DGM_CANON_USER},
-             {"assistant", DGM_CANON_ASSISTANT},
-             {"system", DGM_CANON_SYSTEM},
-             {"developer", DGM_CANON_DEVELOPER}};
-#define N_ROLES (sizeof roles / sizeof *roles)
-
-static dgm_canon_role role_of(dgm_str name)
-{
-    for (size_t i = 0; i < N_ROLES; i++) {
-        if (dgm_str_eq(dgm_str_from(roles[i].name), name))
-            return roles[i].role;
-    }
-    return DGM_CANON_ROLE_NONE;
 }
 
 static void join_parts(struct reading *k, dgm_canon_message *m)
@@ -73,7 +50,7 @@ static void join_parts(struct reading *k, dgm_canon_message *m)
 static bool is_plain(yyjson_val *content)
 {
     yyjson_val *only = yyjson_arr_get_first(content);
-    dgm_str type = text_of(only, "type");
+    dgm_str type = dgm_json_str_member(only, "type");
     if (!yyjson_is_arr(content))
         return true;
     return yyjson_arr_size(content) == 1 &&
@@ -98,8 +75,12 @@ static void keep_content(struct reading *k, dgm_canon_message *m, yyjson_val *co
 static dgm_code read_message(struct reading *k, yyjson_val *v, const dgm_at *at)
 {
     static const char *const known[] = {"type", "id", "role", "content", NULL};
-    dgm_str name = text_of(v, "role");
-    dgm_canon_role role = role_of(name);
+    dgm_str name = dgm_json_str_member(v, "role");
+    dgm_canon_role role = dgm_str_is(name, "user")        ? DGM_CANON_USER
+                          : dgm_str_is(name, "assistant") ? DGM_CANON_ASSISTANT
+                          : dgm_str_is(name, "system")    ? DGM_CANON_SYSTEM
+                          : dgm_str_is(name, "developer") ? DGM_CANON_DEVELOPER
+                                                          : DGM_CANON_ROLE_NONE;
     yyjson_val *content = dgm_responses_get(v, "content");
     dgm_code rc;
     if (!role)
@@ -152,9 +133,10 @@ static dgm_code read_call(struct reading *k, yyjson_val *v, const dgm_at *at, bo
     static const char *const known[] = {"call_id", "name", "arguments", "input", NULL};
     yyjson_val *arguments = dgm_responses_get(v, "arguments");
     yyjson_val *output = dgm_responses_get(v, "output"), *error = dgm_responses_get(v, "error");
-    dgm_str call_id = text_of(v, mcp ? "id" : "call_id"), name = text_of(v, "name");
+    dgm_str call_id = dgm_json_str_member(v, mcp ? "id" : "call_id"),
+            name = dgm_json_str_member(v, "name");
     if (!call_id.n)
-        call_id = text_of(v, "id"); /* some servers have but one */
+        call_id = dgm_json_str_member(v, "id"); /* some servers have but one */
     if (!call_id.n)
         return missing(k, at, "call_id", "a call");
     if (!name.n)
@@ -187,7 +169,7 @@ static dgm_code read_output(struct reading *k, yyjson_val *v, const dgm_at *at)
 {
     static const char *const known[] = {"id", "call_id", "output", NULL};
     yyjson_val *output = dgm_responses_get(v, "output");
-    dgm_str call_id = text_of(v, "call_id");
+    dgm_str call_id = dgm_json_str_member(v, "call_id");
     if (!call_id.n)
         return missing(k, at, "call_id", "the output of a call");
     dgm_canon_message *m = add_result(k, id_of(k, v), call_id);
@@ -206,7 +188,7 @@ static void add_thoughts(dgm_buf *b, yyjson_val *list)
     yyjson_arr_foreach (list, i, n, part) {
         if (b->n)
             dgm_buf_add_lit(b, "\n\n");
-        dgm_buf_add_str(b, text_of(part, "text"));
+        dgm_buf_add_str(b, dgm_json_str_member(part, "text"));
     }
 }
 
@@ -214,7 +196,7 @@ static void read_reasoning(struct reading *k, yyjson_val *v)
 {
     static const char *const known[] = {"type", "id", "encrypted_content", NULL};
     dgm_canon_message *m = add(k, DGM_CANON_REASONING, id_of(k, v));
-    dgm_str encrypted = text_of(v, "encrypted_content");
+    dgm_str encrypted = dgm_json_str_member(v, "encrypted_content");
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     add_thoughts(&b, dgm_responses_get(v, "summary"));
@@ -228,7 +210,7 @@ static void read_reasoning(struct reading *k, yyjson_val *v)
 
 static dgm_code read_item(struct reading *k, yyjson_val *v, const dgm_at *at)
 {
-    dgm_str type = text_of(v, "type");
+    dgm_str type = dgm_json_str_member(v, "type");
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(k->r, v, at, "an object (item)");
     if (dgm_str_is(type, "message") || (!type.n && dgm_responses_get(v, "role")))
@@ -243,7 +225,7 @@ static dgm_code read_item(struct reading *k, yyjson_val *v, const dgm_at *at)
         read_reasoning(k, v);
         return DGM_OK;
     }
-    if (!type.n && !text_of(v, "id").n)
+    if (!type.n && !dgm_json_str_member(v, "id").n)
         return dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "type"),
                         "missing: the type of the item");
     dgm_canon_message *m = add(k, DGM_CANON_ACTIVITY, id_of(k, v)); /* references, searches, ... */

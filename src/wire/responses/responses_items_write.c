@@ -210,23 +210,6 @@ static const char *item_id_prefix(dgm_str type)
     return "item_";
 }
 
-/* A text as the list of parts that it abbreviates. */
-static void build_text_part(dgm_json_build *b, const yyjson_val *text, bool assistant)
-{
-    dgm_json_build_array(b, "content");
-    dgm_json_build_object(b, NULL);
-    dgm_json_build_lit(b, "type", assistant ? "output_text" : "input_text");
-    if (assistant) {
-        dgm_json_build_array(b, "annotations");
-        dgm_json_build_close(b);
-        dgm_json_build_array(b, "logprobs");
-        dgm_json_build_close(b);
-    }
-    dgm_json_build_value(b, "text", text);
-    dgm_json_build_close(b);
-    dgm_json_build_close(b);
-}
-
 void dgm_responses_build_item(dgm_json_build *b, const char *key, const yyjson_val *item,
                               dgm_str scope, const char *tag, size_t n)
 {
@@ -247,8 +230,21 @@ void dgm_responses_build_item(dgm_json_build *b, const char *key, const yyjson_v
     dgm_json_build_str(b, "type", type);
     if (is_message && !dgm_responses_get(item, "status"))
         dgm_json_build_lit(b, "status", "completed");
-    if (text)
-        build_text_part(b, text, dgm_str_is(dgm_json_str_member(item, "role"), "assistant"));
+    if (text) { /* as the list of parts that it abbreviates */
+        bool assistant = dgm_str_is(dgm_json_str_member(item, "role"), "assistant");
+        dgm_json_build_array(b, "content");
+        dgm_json_build_object(b, NULL);
+        dgm_json_build_lit(b, "type", assistant ? "output_text" : "input_text");
+        if (assistant) {
+            dgm_json_build_array(b, "annotations");
+            dgm_json_build_close(b);
+            dgm_json_build_array(b, "logprobs");
+            dgm_json_build_close(b);
+        }
+        dgm_json_build_value(b, "text", text);
+        dgm_json_build_close(b);
+        dgm_json_build_close(b);
+    }
     while ((name = yyjson_obj_iter_next(&it))) {
         dgm_str member = dgm_json_str(name);
         if (!dgm_str_is(member, "id") && !dgm_str_is(member, "type") &&

@@ -4,13 +4,6 @@
 
 #define LIT(lit) dgm_buf_add_lit(&e->out, lit)
 
-static void put_word(struct responses_encoder *e, const char *word)
-{
-    dgm_buf_add_char(&e->out, '"');
-    dgm_buf_add_str(&e->out, dgm_str_from(word));
-    dgm_buf_add_char(&e->out, '"');
-}
-
 /* In quotes: it is escaped already. */
 static void put_escaped(struct responses_encoder *e, const dgm_buf *text)
 {
@@ -138,8 +131,9 @@ void dgm_responses_put_item(struct responses_encoder *e, const struct responses_
         break;
     }
     if (it->kind != RESPONSES_REASONING) { /* which has none while it is made */
-        LIT(",\"status\":");
-        put_word(e, it->status ? it->status : "in_progress");
+        LIT(",\"status\":\"");
+        dgm_buf_add_str(&e->out, dgm_str_from(it->status ? it->status : "in_progress"));
+        dgm_buf_add_char(&e->out, '"');
     }
     dgm_buf_add_char(&e->out, '}');
 }
@@ -205,43 +199,34 @@ static void put_unknown(dgm_buf *b, const dgm_extra *extra)
     }
 }
 
-/* before: the defaults of the rows before it. False: this one is a default, too, and nothing was written. */
-static bool put_repeated(dgm_buf *b, const struct responses_repeats *r, size_t row, dgm_str before)
-{
-    const dgm_json *v = r->rows[row];
-    dgm_str name = repeated[row].name;
-    bool tools = r->input && dgm_str_is(name, "tools") && (r->input->tools.n || !v);
-    bool parent = !v && r->parent.n && dgm_str_is(name, "previous_response_id");
-    if (!v && !tools && !parent)
-        return false;
-    dgm_buf_add_str(b, before);
-    dgm_buf_add_lit(b, ",\"");
-    dgm_buf_add_str(b, name);
-    dgm_buf_add_lit(b, "\":");
-    if (tools) {
-        dgm_writer w = {.out = b, .format = DGM_FORMAT_RESPONSES};
-        dgm_responses_put_tools(&w, &r->input->tools, v);
-    } else if (parent) {
-        dgm_responses_put_id(b, "resp_", r->parent);
-    } else {
-        dgm_json_put(b, v);
-    }
-    return true;
-}
-
 static void make_tail(struct responses_encoder *e, const dgm_canon_event *started,
                       const struct responses_repeats *r)
 {
-    const char *text = responses_defaults, *from = text;
+    const char *text = responses_defaults,
+               *from = text; /* from: defaults that are not written yet */
     dgm_buf b;
+    dgm_writer w = {.out = &b, .format = DGM_FORMAT_RESPONSES};
     dgm_buf_init(&b, DGM_MAX_RECORD_BYTES);
     dgm_buf_add_lit(&b, ",\"model\":");
     dgm_json_put_str(&b, e->model);
-    for (size_t i = 0; i < DGM_RESPONSES_N_REPEATED; i++) {
-        const char *end = text + repeated[i].bytes;
-        if (put_repeated(&b, r, i, (dgm_str){from, (size_t)(text - from)}))
-            from = end;
-        text = end;
+    for (size_t i = 0; i < DGM_RESPONSES_N_REPEATED; text += repeated[i++].bytes) {
+        const dgm_json *v = r->rows[i];
+        dgm_str name = repeated[i].name;
+        bool tools = r->input && dgm_str_is(name, "tools") && (r->input->tools.n || !v);
+        bool parent = !v && r->parent.n && dgm_str_is(name, "previous_response_id");
+        if (!v && !tools && !parent)
+            continue;
+        dgm_buf_add(&b, from, (size_t)(text - from));
+        from = text + repeated[i].bytes;
+        dgm_buf_add_lit(&b, ",\"");
+        dgm_buf_add_str(&b, name);
+        dgm_buf_add_lit(&b, "\":");
+        if (tools)
+            dgm_responses_put_tools(&w, &r->input->tools, v);
+        else if (parent)
+            dgm_responses_put_id(&b, "resp_", r->parent);
+        else
+            dgm_json_put(&b, v);
     }
     dgm_buf_add(&b, from, (size_t)(text - from));
     if (started) {
@@ -258,23 +243,14 @@ static void make_tail(struct responses_encoder *e, const dgm_canon_event *starte
     dgm_buf_done(&b);
 }
 
-static dgm_str text_in(dgm_arena *a, const char *prefix, dgm_str id)
-{
-    return dgm_str_starts(id, dgm_str_from(prefix)) ? dgm_arena_dup(a, id)
-                                                    : dgm_arena_join(a, dgm_str_from(prefix), id);
-}
-
-static int64_t seconds(const struct responses_encoder *e, const dgm_canon_event *event)
-{
-    return (event && event->timestamp.set ? event->timestamp.value : e->params.now) / 1000;
-}
-
 void dgm_responses_describe(struct responses_encoder *e, const dgm_canon_event *started)
 {
     struct responses_repeats r = {0};
     dgm_str run_id = started ? started->run_started.run_id : (dgm_str){0};
     e->run_id = run_id.n ? dgm_arena_dup(e->arena, run_id) : dgm_mint_id(&e->params.mint, e->arena);
-    e->id = text_in(e->arena, "resp_", e->run_id);
+    e->id = dgm_str_starts(e->run_id, DGM_STR("resp_"))
+                ? e->run_id
+                : dgm_arena_join(e->arena, DGM_STR("resp_"), e->run_id);
     if (started) {
         e->thread_id = dgm_arena_dup(e->arena, started->run_started.thread_id);
         r.input = started->run_started.input;
@@ -282,7 +258,8 @@ void dgm_responses_describe(struct responses_encoder *e, const dgm_canon_event *
         collect_repeated(&r, started->extra);
         collect_repeated(&r, r.input ? r.input->extra : NULL);
     }
-    e->created = seconds(e, started);
+    e->created =
+        (started && started->timestamp.set ? started->timestamp.value : e->params.now) / 1000;
     e->model = e->params.model.n ? e->params.model
                : yyjson_is_str((yyjson_val *)(uintptr_t)r.model)
                    ? dgm_arena_dup(e->arena, dgm_json_str(r.model))
@@ -295,24 +272,8 @@ void dgm_responses_describe(struct responses_encoder *e, const dgm_canon_event *
 
 /* ---- the response ----------------------------------------------------------------------------------------------- */
 
-static void put_member(struct responses_encoder *e, dgm_str name)
-{
-    if (e->out.p[e->out.n - 1] != '{')
-        dgm_buf_add_char(&e->out, ',');
-    dgm_json_put_str(&e->out, name);
-    dgm_buf_add_char(&e->out, ':');
-}
-
 /* Values longer than this are refused by OpenAI's clients. */
 #define MAX_METADATA_VALUE 512
-
-static void put_mark(struct responses_encoder *e, dgm_str name, dgm_str value)
-{
-    if (!value.n || value.n > MAX_METADATA_VALUE)
-        return;
-    put_member(e, name);
-    dgm_json_put_str(&e->out, value);
-}
 
 static bool is_mark(dgm_str key)
 {
@@ -322,40 +283,47 @@ static bool is_mark(dgm_str key)
 
 static void put_metadata(struct responses_encoder *e, const char *state)
 {
-    yyjson_val *key;
-    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)e->metadata);
+    dgm_str task_id = e->params.task_id.n ? e->params.task_id : e->run_id;
+    dgm_str marks[][2] = {{DGM_STR(DGM_RESPONSES_CONTEXT), e->thread_id},
+                          {DGM_STR(DGM_RESPONSES_TASK), task_id},
+                          {DGM_STR(DGM_RESPONSES_STATE), dgm_str_from(state)}};
+    dgm_writer w = {.out = &e->out};
+    yyjson_val *key, *value;
+    size_t i, n;
     LIT(",\"metadata\":{");
-    while ((key = yyjson_obj_iter_next(&it))) {
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)e->metadata, i, n, key, value) {
         if (is_mark(dgm_json_str(key)))
             continue;
-        put_member(e, dgm_json_str(key));
-        dgm_json_put(&e->out, yyjson_obj_iter_get_val(key));
+        dgm_put_comma(&w);
+        dgm_json_put_str(&e->out, dgm_json_str(key));
+        dgm_buf_add_char(&e->out, ':');
+        dgm_json_put(&e->out, value);
     }
-    put_mark(e, DGM_STR(DGM_RESPONSES_CONTEXT), e->thread_id);
-    if (!e->params.no_task) {
-        put_mark(e, DGM_STR(DGM_RESPONSES_TASK),
-                 e->params.task_id.n ? e->params.task_id : e->run_id);
-        put_mark(e, DGM_STR(DGM_RESPONSES_STATE), dgm_str_from(state));
+    for (i = 0; i < (e->params.no_task ? 1 : 3); i++) {
+        if (!marks[i][1].n || marks[i][1].n > MAX_METADATA_VALUE)
+            continue;
+        dgm_put_comma(&w);
+        dgm_json_put_str(&e->out, marks[i][0]);
+        dgm_buf_add_char(&e->out, ':');
+        dgm_json_put_str(&e->out, marks[i][1]);
     }
     dgm_buf_add_char(&e->out, '}');
-}
-
-static void add_count(dgm_opt_long *sum, dgm_opt_long count)
-{
-    if (count.set && count.value >= 0 && count.value < INT64_MAX / 4 && sum->value < INT64_MAX / 4)
-        *sum = (dgm_opt_long){true, sum->value + count.value};
 }
 
 static void put_usage(struct responses_encoder *e, const dgm_canon_usages *usages)
 {
     dgm_canon_usage sum = {0};
+    dgm_opt_long *sums[] = {&sum.input_tokens, &sum.output_tokens, &sum.total_tokens,
+                            &sum.reasoning_tokens, &sum.cached_input_tokens};
     for (size_t i = 0; usages && i < usages->n; i++) {
         const dgm_canon_usage *u = &usages->at[i];
-        add_count(&sum.input_tokens, u->input_tokens);
-        add_count(&sum.output_tokens, u->output_tokens);
-        add_count(&sum.total_tokens, u->total_tokens);
-        add_count(&sum.reasoning_tokens, u->reasoning_tokens);
-        add_count(&sum.cached_input_tokens, u->cached_input_tokens);
+        dgm_opt_long counts[] = {u->input_tokens, u->output_tokens, u->total_tokens,
+                                 u->reasoning_tokens, u->cached_input_tokens};
+        for (size_t k = 0; k < 5; k++) {
+            if (counts[k].set && counts[k].value >= 0 && counts[k].value < INT64_MAX / 4 &&
+                sums[k]->value < INT64_MAX / 4)
+                *sums[k] = (dgm_opt_long){true, sums[k]->value + counts[k].value};
+        }
     }
     if (!sum.input_tokens.set && !sum.output_tokens.set && !sum.total_tokens.set) {
         LIT(",\"usage\":null"); /* zeros would be a lie */
@@ -409,9 +377,9 @@ void dgm_responses_put_response(struct responses_encoder *e, const struct respon
         dgm_json_put_int(&e->out, e->completed);
     else
         LIT("null");
-    LIT(",\"status\":");
-    put_word(e, end->status);
-    LIT(",\"error\":");
+    LIT(",\"status\":\"");
+    dgm_buf_add_str(&e->out, dgm_str_from(end->status));
+    LIT("\",\"error\":");
     if (end->message.p) {
         LIT("{\"type\":\"server_error\",");
         put_error_members(e, end);
@@ -421,9 +389,9 @@ void dgm_responses_put_response(struct responses_encoder *e, const struct respon
     }
     LIT(",\"incomplete_details\":");
     if (end->reason) {
-        LIT("{\"reason\":");
-        put_word(e, end->reason);
-        dgm_buf_add_char(&e->out, '}');
+        LIT("{\"reason\":\"");
+        dgm_buf_add_str(&e->out, dgm_str_from(end->reason));
+        LIT("\"}");
     } else {
         LIT("null");
     }

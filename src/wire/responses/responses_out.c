@@ -17,25 +17,19 @@
 
 /* ---- frames ------------------------------------------------------------------------------------------------ */
 
-static void put_type(struct responses_encoder *e, dgm_str event)
-{
-    dgm_buf_clear(&e->out);
-    LIT("{\"type\":\"");
-    dgm_buf_add_str(&e->out, event);
-    dgm_buf_add_char(&e->out, '"');
-}
-
-bool dgm_responses_frame(struct responses_encoder *e, const char *event)
+bool dgm_responses_frame(struct responses_encoder *e, dgm_str event)
 {
     if (e->rc || e->params.whole)
         return false;
-    put_type(e, dgm_str_from(event));
-    LIT(",\"sequence_number\":");
+    dgm_buf_clear(&e->out);
+    LIT("{\"type\":\"");
+    dgm_buf_add_str(&e->out, event);
+    LIT("\",\"sequence_number\":");
     dgm_json_put_int(&e->out, e->sequence++);
     return true;
 }
 
-static void give(struct responses_encoder *e, dgm_str event)
+void dgm_responses_emit(struct responses_encoder *e, dgm_str event)
 {
     dgm_buf_add_char(&e->out, '}');
     if (e->out.over)
@@ -44,11 +38,6 @@ static void give(struct responses_encoder *e, dgm_str event)
                          DGM_MAX_OUTPUT_BYTES);
     else
         e->rc = e->sink.on_frame(e->sink.arg, event, dgm_buf_str(&e->out));
-}
-
-void dgm_responses_give(struct responses_encoder *e, const char *event)
-{
-    give(e, dgm_str_from(event));
 }
 
 bool dgm_responses_keep(struct responses_encoder *e, size_t n)
@@ -74,14 +63,17 @@ static void put_place(struct responses_encoder *e, const struct responses_item *
 static dgm_str delta_prefix(struct responses_encoder *e, const struct responses_item *it,
                             dgm_str event, const char *rest)
 {
-    put_type(e, event);
+    dgm_buf_clear(&e->out);
+    LIT("{\"type\":\"");
+    dgm_buf_add_str(&e->out, event);
+    dgm_buf_add_char(&e->out, '"');
     put_place(e, it);
     dgm_buf_add_str(&e->out, dgm_str_from(rest));
     LIT(",\"sequence_number\":");
     return dgm_arena_dup(e->arena, dgm_buf_str(&e->out));
 }
 
-static void give_delta(struct responses_encoder *e, dgm_str prefix, dgm_str event, dgm_str lead,
+static void emit_delta(struct responses_encoder *e, dgm_str prefix, dgm_str event, dgm_str lead,
                        dgm_str escaped)
 {
     if (e->rc || e->params.whole)
@@ -93,7 +85,7 @@ static void give_delta(struct responses_encoder *e, dgm_str prefix, dgm_str even
     dgm_buf_add_str(&e->out, lead);
     dgm_buf_add_str(&e->out, escaped);
     dgm_buf_add_char(&e->out, '"');
-    give(e, event);
+    dgm_responses_emit(e, event);
 }
 
 /* Adds to what is kept; returns it as it stands there. */
@@ -183,39 +175,39 @@ void dgm_responses_add(struct responses_encoder *e, struct responses_item *it, c
     e->has_message |= it->kind == RESPONSES_MESSAGE;
     e->order = dgm_list_reserve(e->order, e->n_given, &e->cap_order, sizeof *e->order);
     e->order[e->n_given++] = (size_t)(it - e->items);
-    if (!dgm_responses_frame(e, "response.output_item.added"))
+    if (!dgm_responses_frame(e, DGM_STR("response.output_item.added")))
         return;
     LIT(",\"output_index\":");
     dgm_json_put_int(&e->out, it->index);
     LIT(",\"item\":");
     dgm_responses_put_item(e, it);
-    dgm_responses_give(e, "response.output_item.added");
+    dgm_responses_emit(e, DGM_STR("response.output_item.added"));
 }
 
 void dgm_responses_close(struct responses_encoder *e, struct responses_item *it, const char *status)
 {
     it->state = RESPONSES_DONE;
     it->status = status;
-    if (!dgm_responses_frame(e, "response.output_item.done"))
+    if (!dgm_responses_frame(e, DGM_STR("response.output_item.done")))
         return;
     LIT(",\"output_index\":");
     dgm_json_put_int(&e->out, it->index);
     LIT(",\"item\":");
     dgm_responses_put_item(e, it);
-    dgm_responses_give(e, "response.output_item.done");
+    dgm_responses_emit(e, DGM_STR("response.output_item.done"));
 }
 
 /* ---- messages --------------------------------------------------------------------------------------------------- */
 
 static void content_frame(struct responses_encoder *e, const struct responses_item *it,
-                          const char *event, bool empty)
+                          dgm_str event, bool empty)
 {
     if (!dgm_responses_frame(e, event))
         return;
     put_place(e, it);
     LIT(",\"content_index\":0,\"part\":");
     dgm_responses_put_part(e, it, empty);
-    dgm_responses_give(e, event);
+    dgm_responses_emit(e, event);
 }
 
 /* Where a text began. */
@@ -233,14 +225,14 @@ void dgm_responses_say(struct responses_encoder *e, size_t piece, dgm_str text)
     bool first = !p->prefix.p, leads = first && (it->follows || it->first != piece);
     if (first && it->state == RESPONSES_HELD) {
         dgm_responses_add(e, it, "msg_", p->id);
-        content_frame(e, it, "response.content_part.added", true);
+        content_frame(e, it, DGM_STR("response.content_part.added"), true);
     }
     if (first)
         p->prefix = it->first == piece ? delta_prefix(e, it, DGM_STR("response.output_text.delta"),
                                                       ",\"content_index\":0,\"logprobs\":[]")
                                        : e->pieces[it->first].prefix;
     dgm_str escaped = keep_text(e, p->moved ? &e->pieces[first_of(e, piece)].text : &p->text, text);
-    give_delta(e, p->prefix, DGM_STR("response.output_text.delta"),
+    emit_delta(e, p->prefix, DGM_STR("response.output_text.delta"),
                leads ? DGM_STR("\\n\\n") : (dgm_str){0}, escaped);
 }
 
@@ -249,13 +241,13 @@ void dgm_responses_close_message(struct responses_encoder *e, struct responses_i
 {
     if (it->state != RESPONSES_OPEN)
         return;
-    if (dgm_responses_frame(e, "response.output_text.done")) {
+    if (dgm_responses_frame(e, DGM_STR("response.output_text.done"))) {
         put_place(e, it);
         LIT(",\"content_index\":0,\"logprobs\":[],\"text\":");
         dgm_responses_put_text(e, it);
-        dgm_responses_give(e, "response.output_text.done");
+        dgm_responses_emit(e, DGM_STR("response.output_text.done"));
     }
-    content_frame(e, it, "response.content_part.done", false);
+    content_frame(e, it, DGM_STR("response.content_part.done"), false);
     dgm_responses_close(e, it, status);
 }
 
@@ -264,24 +256,24 @@ void dgm_responses_refuse(struct responses_encoder *e, dgm_str text)
     struct responses_item *it = dgm_responses_new_item(e, RESPONSES_REFUSAL);
     it->first = it->last = dgm_responses_new_piece(e, (dgm_str){0});
     dgm_responses_add(e, it, "msg_", (dgm_str){0});
-    content_frame(e, it, "response.content_part.added", true);
+    content_frame(e, it, DGM_STR("response.content_part.added"), true);
     dgm_str prefix = delta_prefix(e, it, DGM_STR("response.refusal.delta"), ",\"content_index\":0");
     dgm_str escaped = keep_text(e, &e->pieces[it->first].text, text);
-    give_delta(e, prefix, DGM_STR("response.refusal.delta"), (dgm_str){0}, escaped);
-    if (dgm_responses_frame(e, "response.refusal.done")) {
+    emit_delta(e, prefix, DGM_STR("response.refusal.delta"), (dgm_str){0}, escaped);
+    if (dgm_responses_frame(e, DGM_STR("response.refusal.done"))) {
         put_place(e, it);
         LIT(",\"content_index\":0,\"refusal\":");
         dgm_responses_put_text(e, it);
-        dgm_responses_give(e, "response.refusal.done");
+        dgm_responses_emit(e, DGM_STR("response.refusal.done"));
     }
-    content_frame(e, it, "response.content_part.done", false);
+    content_frame(e, it, DGM_STR("response.content_part.done"), false);
     dgm_responses_close(e, it, "completed");
 }
 
 /* ---- reasoning ---------------------------------------------------------------------------------------------------- */
 
 static void summary_frame(struct responses_encoder *e, const struct responses_piece *p,
-                          const char *event, bool empty)
+                          dgm_str event, bool empty)
 {
     if (!dgm_responses_frame(e, event))
         return;
@@ -290,7 +282,7 @@ static void summary_frame(struct responses_encoder *e, const struct responses_pi
     dgm_json_put_int(&e->out, p->index);
     LIT(",\"part\":");
     dgm_responses_put_summary(e, p, empty);
-    dgm_responses_give(e, event);
+    dgm_responses_emit(e, event);
 }
 
 void dgm_responses_append_reasoning(struct responses_encoder *e, size_t piece, dgm_str text)
@@ -299,12 +291,12 @@ void dgm_responses_append_reasoning(struct responses_encoder *e, size_t piece, d
     if (!p->prefix.p) {
         char index[40];
         snprintf(index, sizeof index, ",\"summary_index\":%u", p->index);
-        summary_frame(e, p, "response.reasoning_summary_part.added", true);
+        summary_frame(e, p, DGM_STR("response.reasoning_summary_part.added"), true);
         p->prefix = delta_prefix(e, &e->items[p->item],
                                  DGM_STR("response.reasoning_summary_text.delta"), index);
     }
     dgm_str escaped = keep_text(e, &p->text, text);
-    give_delta(e, p->prefix, DGM_STR("response.reasoning_summary_text.delta"), (dgm_str){0},
+    emit_delta(e, p->prefix, DGM_STR("response.reasoning_summary_text.delta"), (dgm_str){0},
                escaped);
 }
 
@@ -314,27 +306,26 @@ void dgm_responses_end_thought(struct responses_encoder *e, size_t piece)
     if (p->ended)
         return;
     p->ended = true;
-    if (dgm_responses_frame(e, "response.reasoning_summary_text.done")) {
+    if (dgm_responses_frame(e, DGM_STR("response.reasoning_summary_text.done"))) {
         put_place(e, &e->items[p->item]);
         LIT(",\"summary_index\":");
         dgm_json_put_int(&e->out, p->index);
         LIT(",\"text\":\"");
         dgm_buf_add_str(&e->out, dgm_buf_str(&p->text));
         dgm_buf_add_char(&e->out, '"');
-        dgm_responses_give(e, "response.reasoning_summary_text.done");
+        dgm_responses_emit(e, DGM_STR("response.reasoning_summary_text.done"));
     }
-    summary_frame(e, p, "response.reasoning_summary_part.done", false);
+    summary_frame(e, p, DGM_STR("response.reasoning_summary_part.done"), false);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------------------------------- */
 
-static void place_frame(struct responses_encoder *e, const struct responses_item *it,
-                        const char *event)
+static void place_frame(struct responses_encoder *e, const struct responses_item *it, dgm_str event)
 {
     if (!dgm_responses_frame(e, event))
         return;
     put_place(e, it);
-    dgm_responses_give(e, event);
+    dgm_responses_emit(e, event);
 }
 
 static dgm_str delta_event(const struct responses_item *it)
@@ -348,10 +339,10 @@ void dgm_responses_open_call(struct responses_encoder *e, struct responses_item 
     bool mcp = it->kind == RESPONSES_MCP;
     dgm_responses_add(e, it, mcp ? "mcp_" : "fc_", it->call_id);
     if (mcp)
-        place_frame(e, it, "response.mcp_call.in_progress");
+        place_frame(e, it, DGM_STR("response.mcp_call.in_progress"));
     it->prefix = delta_prefix(e, it, delta_event(it), "");
     if (it->text.n) /* what came while it was held */
-        give_delta(e, it->prefix, delta_event(it), (dgm_str){0}, dgm_buf_str(&it->text));
+        emit_delta(e, it->prefix, delta_event(it), (dgm_str){0}, dgm_buf_str(&it->text));
 }
 
 void dgm_responses_append_arguments(struct responses_encoder *e, struct responses_item *it,
@@ -359,15 +350,15 @@ void dgm_responses_append_arguments(struct responses_encoder *e, struct response
 {
     dgm_str escaped = keep_text(e, &it->text, text);
     if (it->state == RESPONSES_OPEN)
-        give_delta(e, it->prefix, delta_event(it), (dgm_str){0}, escaped);
+        emit_delta(e, it->prefix, delta_event(it), (dgm_str){0}, escaped);
 }
 
 void dgm_responses_close_call(struct responses_encoder *e, struct responses_item *it,
                               const char *status)
 {
     bool mcp = it->kind == RESPONSES_MCP;
-    const char *event =
-        mcp ? "response.mcp_call_arguments.done" : "response.function_call_arguments.done";
+    dgm_str event = mcp ? DGM_STR("response.mcp_call_arguments.done")
+                        : DGM_STR("response.function_call_arguments.done");
     if (!it->text.n) /* no arguments are an empty object: nobody can parse nothing */
         dgm_responses_append_arguments(e, it, DGM_STR("{}"));
     if (dgm_responses_frame(e, event)) {
@@ -377,9 +368,11 @@ void dgm_responses_close_call(struct responses_encoder *e, struct responses_item
         LIT(",\"arguments\":\"");
         dgm_buf_add_str(&e->out, dgm_buf_str(&it->text));
         dgm_buf_add_char(&e->out, '"');
-        dgm_responses_give(e, event);
+        dgm_responses_emit(e, event);
     }
     if (mcp && it->answered)
-        place_frame(e, it, it->failed ? "response.mcp_call.failed" : "response.mcp_call.completed");
+        place_frame(e, it,
+                    it->failed ? DGM_STR("response.mcp_call.failed")
+                               : DGM_STR("response.mcp_call.completed"));
     dgm_responses_close(e, it, status);
 }

@@ -107,10 +107,11 @@ struct responses_encoder {
 
 /* How a response ends. */
 struct responses_end {
-    const char *event, *status; /* "response.completed", "completed" */
-    const char *state;          /* a2a_task_state; NULL: not told */
-    dgm_str code, message;      /* of a failure */
-    const char *reason;         /* incomplete_details */
+    dgm_str event;         /* "response.completed" */
+    const char *status;    /* "completed" */
+    const char *state;     /* a2a_task_state; NULL: not told */
+    dgm_str code, message; /* of a failure */
+    const char *reason;    /* incomplete_details */
     const dgm_canon_usages *usage;
 };
 
@@ -136,9 +137,9 @@ struct responses_item *dgm_responses_new_item(struct responses_encoder *e,
 size_t dgm_responses_new_piece(struct responses_encoder *e, dgm_str id);
 void dgm_responses_forget(struct responses_encoder *e);
 
-/* A frame: dgm_responses_frame(), members, dgm_responses_give(). False: nothing is given, write nothing. */
-bool dgm_responses_frame(struct responses_encoder *e, const char *event);
-void dgm_responses_give(struct responses_encoder *e, const char *event);
+/* A frame: dgm_responses_frame(), members, dgm_responses_emit(). False: nothing is emitted, write nothing. */
+bool dgm_responses_frame(struct responses_encoder *e, dgm_str event);
+void dgm_responses_emit(struct responses_encoder *e, dgm_str event);
 /* Room for so much more, against the limit. */
 bool dgm_responses_keep(struct responses_encoder *e, size_t n);
 

@@ -114,29 +114,15 @@ bool dgm_responses_is_request(const yyjson_val *v)
            !dgm_responses_get(v, "object");
 }
 
-static dgm_code read_input(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_messages *ret)
-{
-    if (dgm_responses_is_null(v))
-        return DGM_OK;
-    if (!yyjson_is_str(v))
-        return dgm_responses_read_items(r, v, at, ret);
-    *ret = (dgm_canon_messages){dgm_new(r->arena, dgm_canon_message), 1};
-    ret->at[0] =
-        (dgm_canon_message){.role = DGM_CANON_USER,
-                            .id = r->mint ? dgm_mint_id(r->mint, r->arena) : DGM_STR("input"),
-                            .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = dgm_json_str(v)}};
-    return DGM_OK;
-}
-
-static void prepend_instructions(dgm_reader *r, yyjson_val *v, dgm_canon_messages *list)
+/* A message with this text, in front of the others. */
+static void prepend_text(dgm_reader *r, dgm_canon_role role, dgm_str id, yyjson_val *text,
+                         dgm_canon_messages *list)
 {
     dgm_canon_messages all = {dgm_new_n(r->arena, dgm_canon_message, list->n + 1), list->n + 1};
-    if (!yyjson_is_str(v))
-        return;
-    all.at[0] =
-        (dgm_canon_message){.role = DGM_CANON_SYSTEM,
-                            .id = DGM_STR(INSTRUCTIONS),
-                            .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = dgm_json_str(v)}};
+    all.at[0] = (dgm_canon_message){
+        .role = role,
+        .id = id,
+        .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = dgm_json_str(text)}};
     if (list->n)
         memcpy(all.at + 1, list->at, list->n * sizeof *all.at);
     *list = all;
@@ -147,8 +133,6 @@ static void keep_tools(dgm_reader *r, dgm_canon_input *in, const dgm_json *other
 {
     dgm_extra *extra = dgm_new(r->arena, dgm_extra);
     size_t n = in->extra ? in->extra->n : 0;
-    if (!others)
-        return;
     *extra = (dgm_extra){DGM_FORMAT_RESPONSES, dgm_new_n(r->arena, dgm_member, n + 1), n + 1};
     if (n)
         memcpy(extra->at, in->extra->at, n * sizeof *extra->at);
@@ -156,42 +140,43 @@ static void keep_tools(dgm_reader *r, dgm_canon_input *in, const dgm_json *other
     in->extra = extra;
 }
 
-static void name_input(dgm_reader *r, yyjson_val *v, dgm_canon_input *in)
-{
-    yyjson_val *conversation = dgm_responses_get(v, "conversation");
-    in->thread_id = yyjson_is_str(conversation) ? dgm_json_str(conversation)
-                                                : dgm_json_str_member(conversation, "id");
-    if (!in->thread_id.n)
-        in->thread_id =
-            dgm_json_str_member(dgm_responses_get(v, "metadata"), DGM_RESPONSES_CONTEXT);
-    in->parent_run_id = dgm_json_str_member(v, "previous_response_id");
-    if (r->mint && !in->thread_id.n)
-        in->thread_id = dgm_mint_id(r->mint, r->arena);
-    if (r->mint)
-        in->run_id = dgm_mint_id(r->mint, r->arena);
-}
-
 dgm_code dgm_responses_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                                     dgm_canon_input *ret_input)
 {
     static const char *const known[] = {"input", "instructions", "tools", "previous_response_id",
                                         NULL};
-    yyjson_val *tools = dgm_responses_get(v, "tools");
+    yyjson_val *input = dgm_responses_get(v, "input"), *tools = dgm_responses_get(v, "tools");
+    yyjson_val *instructions = dgm_responses_get(v, "instructions");
+    yyjson_val *conversation = dgm_responses_get(v, "conversation");
     const dgm_json *others = NULL;
     dgm_canon_input in = {.protocol_version = DGM_STR(DGM_AGUI_VERSION)};
     dgm_code rc;
     r->format = DGM_FORMAT_RESPONSES;
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "an object (request)");
-    if ((rc = read_input(r, dgm_responses_get(v, "input"), DGM_AT_LIT(at, "input"), &in.messages)))
+    if (yyjson_is_str(input))
+        prepend_text(r, DGM_CANON_USER, r->mint ? dgm_mint_id(r->mint, r->arena) : DGM_STR("input"),
+                     input, &in.messages);
+    else if (!dgm_responses_is_null(input) &&
+             (rc = dgm_responses_read_items(r, input, DGM_AT_LIT(at, "input"), &in.messages)))
         return rc;
-    prepend_instructions(r, dgm_responses_get(v, "instructions"), &in.messages);
+    if (yyjson_is_str(instructions))
+        prepend_text(r, DGM_CANON_SYSTEM, DGM_STR(INSTRUCTIONS), instructions, &in.messages);
     if (!dgm_responses_is_null(tools) &&
         (rc = dgm_responses_read_tools(r, tools, DGM_AT_LIT(at, "tools"), &in.tools, &others)))
         return rc;
     in.extra = dgm_responses_rest(r->arena, v, known);
-    keep_tools(r, &in, others);
-    name_input(r, v, &in);
+    if (others)
+        keep_tools(r, &in, others);
+    in.parent_run_id = dgm_json_str_member(v, "previous_response_id");
+    in.thread_id = yyjson_is_str(conversation) ? dgm_json_str(conversation)
+                                               : dgm_json_str_member(conversation, "id");
+    if (!in.thread_id.n)
+        in.thread_id = dgm_json_str_member(dgm_responses_get(v, "metadata"), DGM_RESPONSES_CONTEXT);
+    if (r->mint && !in.thread_id.n)
+        in.thread_id = dgm_mint_id(r->mint, r->arena);
+    if (r->mint)
+        in.run_id = dgm_mint_id(r->mint, r->arena);
     *ret_input = in;
     return DGM_OK;
 }

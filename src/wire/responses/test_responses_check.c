@@ -29,7 +29,7 @@ static void check_wrong(const char *around, const char *pointer, const dgm_json_
         snprintf(text, sizeof text, around, member);
         snprintf(want, sizeof want, "%s/%s", pointer, row->name.p);
         yyjson_val *body = dgm_json_parse_trusted(a, dgm_str_from(text));
-        if (dgm_responses_check_request(body, &err) != DGM_BAD_PARAMS ||
+        if (dgm_responses_check(body, dgm_responses_request_rules, &err) != DGM_BAD_PARAMS ||
             strcmp(err.at, want) != 0) {
             print_error("%s\n  gave %s %s, not %s\n", text, err.at, err.msg, want);
             fail();
@@ -118,7 +118,8 @@ static void check_at(const char *text, const char *pointer)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
-    dgm_code rc = dgm_responses_check_request(dgm_json_parse_trusted(a, dgm_str_from(text)), &err);
+    dgm_code rc = dgm_responses_check(dgm_json_parse_trusted(a, dgm_str_from(text)),
+                                      dgm_responses_request_rules, &err);
     assert_int_equal(rc, pointer ? DGM_BAD_PARAMS : DGM_OK);
     if (pointer)
         assert_string_equal(err.at, pointer);
