@@ -117,7 +117,7 @@ void dgm_live_free_if_idle(struct live *l)
     bool over = l->state == LIVE_BROKEN || dgm_state_is_terminal(l->task_state);
     if (l->state == LIVE_LOADING || l->held || l->run || l->write.n_appends || l->write.n_records ||
         l->calls.waiting || l->calls.queued || l->calls.canceling || l->older_load ||
-        l->calls.n_lookups || dgm_loop_is_queued(&l->write.flush))
+        l->calls.n_lookups || l->write.flush.next)
         return; /* it runs, it is being written or read, or a call waits */
     if (over)
         dgm_log_close(l->log);

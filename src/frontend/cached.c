@@ -1,5 +1,6 @@
 /* frontend/cached.c - conditional requests (RFC 9110, section 13) for bodies made in memory. */
 #include "frontend/cached.h"
+#include "frontend/words.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -51,23 +52,14 @@ static bool read_date(dgm_str text, int64_t *ret_s)
 
 /* ---- does the caller have it? ------------------------------------------------------------------------------- */
 
-static dgm_str without_blanks(dgm_str s)
-{
-    while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
-        s = (dgm_str){s.p + 1, s.n - 1};
-    while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-        s.n--;
-    return s;
-}
-
 /* A list of tags, strong or weak: for GET they compare alike. Ours hold no comma. */
 static bool has_tag(dgm_str list, dgm_str tag)
 {
-    if (dgm_str_is(without_blanks(list), "*"))
+    if (dgm_str_is(dgm_trim(list), "*"))
         return true;
     while (list.n) {
         const char *comma = memchr(list.p, ',', list.n);
-        dgm_str one = without_blanks((dgm_str){list.p, comma ? (size_t)(comma - list.p) : list.n});
+        dgm_str one = dgm_trim((dgm_str){list.p, comma ? (size_t)(comma - list.p) : list.n});
         if (dgm_str_starts(one, DGM_STR("W/")))
             one = (dgm_str){one.p + 2, one.n - 2};
         if (dgm_str_eq(one, tag))
@@ -115,19 +107,6 @@ void dgm_cached_give(dgm_http_exchange *x, const dgm_cached *it)
 
 /* ---- where are we? ------------------------------------------------------------------------------------------- */
 
-/* It is repeated in JSON and in URLs: nothing that could mean something else there. */
-static bool is_host(dgm_str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-              strchr(".-_:[]", c)) ||
-            !c)
-            return false;
-    }
-    return s.n && s.n <= 255;
-}
-
 dgm_str dgm_front_address(dgm_arena *a, const dgm_http_request *r, dgm_str configured)
 {
     dgm_str host = dgm_http_header_of(r, DGM_STR("host"));
@@ -135,7 +114,13 @@ dgm_str dgm_front_address(dgm_arena *a, const dgm_http_request *r, dgm_str confi
         configured.n--;
     if (configured.n)
         return configured;
-    if (!is_host(host))
+    bool is_valid = host.n && host.n <= 255;
+    for (size_t i = 0; is_valid && i < host.n; i++) { /* it is repeated in JSON and in URLs */
+        char c = host.p[i];
+        is_valid = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                   (c && strchr(".-_:[]", c));
+    }
+    if (!is_valid)
         host = DGM_STR("localhost");
     return dgm_arena_join(a, r->is_tls ? DGM_STR("https://") : DGM_STR("http://"), host);
 }

@@ -111,6 +111,7 @@ struct dgm_front_request {
 
 /* ---- notes ------------------------------------------------------------------------------------------------------- */
 
+/* The tag of an exchange (dgm_http_tag); NULL: it has none. */
 typedef struct dgm_front_note {
     const dgm_frontend *front; /* NULL: an unknown path */
     uint32_t turn;             /* 0: none */
@@ -121,21 +122,16 @@ typedef struct dgm_front_note {
     _Atomic int64_t *n_streams; /* open ones */
 } dgm_front_note;
 
-static inline dgm_front_note *dgm_front_note_of(dgm_http_exchange *x)
-{
-    return *dgm_http_tag(x);
-}
-
 static inline void dgm_front_note_operation(dgm_http_exchange *x, const char *operation)
 {
-    dgm_front_note *n = dgm_front_note_of(x);
+    dgm_front_note *n = dgm_http_tag(x);
     if (n)
         n->operation = operation;
 }
 
 static inline void dgm_front_note_task(dgm_http_exchange *x, dgm_str id, uint32_t turn)
 {
-    dgm_front_note *n = dgm_front_note_of(x);
+    dgm_front_note *n = dgm_http_tag(x);
     size_t most = 63;
     if (!n || !id.n)
         return;
@@ -146,7 +142,7 @@ static inline void dgm_front_note_task(dgm_http_exchange *x, dgm_str id, uint32_
 /* The response is a stream. */
 static inline void dgm_front_note_stream(dgm_http_exchange *x)
 {
-    dgm_front_note *n = dgm_front_note_of(x);
+    dgm_front_note *n = dgm_http_tag(x);
     if (!n || n->is_stream)
         return;
     n->is_stream = true;

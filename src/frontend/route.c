@@ -44,25 +44,14 @@ struct dgm_route_tree {
 
 /* ---- segments ---------------------------------------------------------------------------------------------------- */
 
-static size_t route_hash(dgm_str s)
-{
-    unsigned first = s.n ? (unsigned char)s.p[0] : 0;
-    unsigned last = s.n ? (unsigned char)s.p[s.n - 1] : 0;
-    unsigned middle = s.n ? (unsigned char)s.p[s.n / 2] : 0;
-    return s.n * 7 + first * 31 + last * 5 + middle;
-}
-
 static struct route_edge *route_slot(struct route_edge *edges, size_t mask, dgm_str text)
 {
-    size_t i = route_hash(text) & mask;
+    const unsigned char *p = (const unsigned char *)text.p;
+    size_t hash = text.n ? text.n * 7 + p[0] * 31u + p[text.n - 1] * 5u + p[text.n / 2] : 0;
+    size_t i = hash & mask;
     while (edges[i].text.p && !dgm_str_eq(edges[i].text, text))
         i = (i + 1) & mask;
     return &edges[i];
-}
-
-static struct route_node *route_text_child(const struct route_node *node, dgm_str text)
-{
-    return node->edges ? route_slot(node->edges, node->mask, text)->to : NULL;
 }
 
 static bool route_fits(const struct route_pattern *p, dgm_str s)
@@ -75,7 +64,7 @@ static bool route_fits(const struct route_pattern *p, dgm_str s)
 
 static struct route_node *route_add_text(dgm_route_tree *t, struct route_node *node, dgm_str text)
 {
-    struct route_node *child = route_text_child(node, text);
+    struct route_node *child = node->edges ? route_slot(node->edges, node->mask, text)->to : NULL;
     if (child)
         return child;
     if ((node->n_edges + 1) * 4 > (node->edges ? node->mask + 1 : 0)) { /* few collisions */
@@ -238,7 +227,9 @@ static const struct route_node *route_walk(const dgm_route_tree *t, dgm_str path
         const char *slash = memchr(p, '/', (size_t)(end - p));
         dgm_str text = {p, (size_t)((slash ? slash : end) - p)};
         /* the slash of [/] is the last one */
-        const struct route_node *child = text.n || !slash ? route_text_child(node, text) : NULL;
+        const struct route_node *child = (text.n || !slash) && node->edges
+                                             ? route_slot(node->edges, node->mask, text)->to
+                                             : NULL;
         for (const struct route_pattern *q = node->patterns; q && !child; q = q->next) {
             if (q->is_rest) {
                 text.n = (size_t)(end - p);
@@ -258,24 +249,16 @@ static const struct route_node *route_walk(const dgm_route_tree *t, dgm_str path
     return node;
 }
 
-static const dgm_route *route_of_method(const struct route_node *node, dgm_str method, size_t *ret)
-{
-    bool is_head = false;
-    *ret = dgm_str_is(method, "GET")                ? ROW_GET
-           : dgm_str_is(method, "POST")             ? ROW_POST
-           : (is_head = dgm_str_is(method, "HEAD")) ? ROW_GET
-           : dgm_str_is(method, "DELETE")           ? ROW_DELETE
-                                                    : N_ROWS;
-    const dgm_route *row = *ret < N_ROWS ? node->rows[*ret] : NULL;
-    return row && is_head && row->method == DGM_ROUTE_STREAM ? NULL : row;
-}
-
 void dgm_route_match(const dgm_route_tree *t, dgm_str method, dgm_str path, dgm_front_request *q)
 {
     static const dgm_str agents = {"/agents/", 8};
     dgm_str slots[N_SLOTS] = {{0}};
     const dgm_frontend *unknown;
-    size_t i;
+    bool is_head = dgm_str_is(method, "HEAD");
+    size_t i = is_head || dgm_str_is(method, "GET") ? ROW_GET
+               : dgm_str_is(method, "POST")         ? ROW_POST
+               : dgm_str_is(method, "DELETE")       ? ROW_DELETE
+                                                    : N_ROWS;
     q->path = path;
     q->agent_id = (dgm_str){0};
     if (path.n > agents.n && path.p[1] == 'a' && dgm_str_starts(path, agents)) {
@@ -285,7 +268,9 @@ void dgm_route_match(const dgm_route_tree *t, dgm_str method, dgm_str path, dgm_
         q->path = slash ? (dgm_str){slash, rest.n - q->agent_id.n} : DGM_STR("/");
     }
     const struct route_node *node = route_walk(t, q->path, slots, &unknown);
-    const dgm_route *row = node && node->allow ? route_of_method(node, method, &i) : NULL;
+    const dgm_route *row = node && node->allow && i < N_ROWS ? node->rows[i] : NULL;
+    if (row && is_head && row->method == DGM_ROUTE_STREAM)
+        row = NULL;
     bool is_known = row || (node && node->allow && node->owner && node->owner->refuse_method);
     if (!is_known || (q->agent_id.p && node->is_server)) {
         q->route = NULL;

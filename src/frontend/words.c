@@ -1,16 +1,11 @@
 /* frontend/words.c - see words.h. */
 #include "frontend/words.h"
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 dgm_str dgm_trim(dgm_str s)
 {
-    while (s.n && is_blank(s.p[0]))
+    while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
         s = (dgm_str){s.p + 1, s.n - 1};
-    while (s.n && is_blank(s.p[s.n - 1]))
+    while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
         s.n--;
     return s;
 }

@@ -60,7 +60,7 @@ static struct op *a2a_new_op(const dgm_front_request *q, bool is_rpc)
 {
     dgm_arena *a = dgm_http_arena(q->x);
     struct op *op = dgm_new(a, struct op);
-    op->front = (q->agent ? q->agent : dgm_turns_options_of(q->turns)->first)->a2a;
+    op->front = (q->agent ? q->agent : q->turns->o.first)->a2a;
     op->x = q->x;
     op->arena = a;
     op->owner = q->owner;

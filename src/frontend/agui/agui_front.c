@@ -76,7 +76,7 @@ static void put_text(dgm_buf *b, const char *name, dgm_str value)
 /* What is left out is not known: most agents do not say what they do inside. */
 static void agui_handle_capabilities(const dgm_front_request *q)
 {
-    const dgm_turn_agent *a = q->agent ? q->agent : dgm_turns_options_of(q->turns)->first;
+    const dgm_turn_agent *a = q->agent ? q->agent : q->turns->o.first;
     dgm_str type = dgm_str_from(a->type);
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
@@ -113,8 +113,8 @@ static struct agui_op *new_op(const dgm_front_request *q)
     op->q = *q;
     op->x = q->x;
     op->arena = a;
-    op->core = dgm_turns_options_of(q->turns)->core;
-    op->agent = q->agent ? q->agent : dgm_turns_options_of(q->turns)->first;
+    op->core = q->turns->o.core;
+    op->agent = q->agent ? q->agent : q->turns->o.first;
     return op;
 }
 

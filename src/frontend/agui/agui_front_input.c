@@ -120,7 +120,7 @@ void agui_follow(const struct agui_op *op, dgm_tell *tell)
     dgm_str parent = op->input.parent_run_id;
     *f = (struct agui_following){
         .parent_run_id = {parent.n ? dgm_http_keep_text(op->x, parent) : NULL, parent.n},
-        .interrupts = dgm_turns_options_of(op->q.turns)->agui_interrupts};
+        .interrupts = op->q.turns->o.agui_interrupts};
     tell->on_event = agui_follow_event;
     tell->arg = f;
 }

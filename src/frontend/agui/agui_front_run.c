@@ -29,7 +29,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
     dgm_tell tell = agui_tell_of(op);
     tell.messages = op->input.messages;
     tell.task_id = sent->task_id;
-    tell.leave = dgm_turns_options_of(op->q.turns)->leave[DGM_LEAVE_AGUI];
+    tell.leave = op->q.turns->o.leave[DGM_LEAVE_AGUI];
     tell.turn = sent->turn;
     agui_follow(op, &tell);
     dgm_front_note_task(op->x, sent->task_id, sent->turn);

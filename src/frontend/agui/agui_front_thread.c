@@ -73,7 +73,7 @@ static void tell_again(struct agui_op *op, const agui_again_params *params)
     dgm_tell tell = agui_tell_of(op);
     dgm_log *log = dgm_take(op->log);
     agui_again_init(again, params);
-    again->params.interrupts = dgm_turns_options_of(op->q.turns)->agui_interrupts;
+    again->params.interrupts = op->q.turns->o.agui_interrupts;
     tell.messages = params->before;
     tell.task_id = op->task_id;
     tell.on_event = agui_again_on_event;

@@ -53,7 +53,7 @@ static struct aisdk_ask *aisdk_new_ask(const dgm_front_request *q)
     dgm_err err = {0};
     ask->q = *q;
     if (!ask->q.agent)
-        ask->q.agent = dgm_turns_options_of(q->turns)->first;
+        ask->q.agent = q->turns->o.first;
     if (!q->params[0].n || dgm_percent_decode(a, q->params[0], false, &ask->chat))
         return ask;
     dgm_fail(&err, DGM_BAD_PARAMS, NULL, "invalid chat id in the path: percent-encode its UTF-8");

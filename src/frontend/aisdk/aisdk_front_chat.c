@@ -9,7 +9,7 @@
 
 static dgm_core *core_of(const struct aisdk_ask *ask)
 {
-    return dgm_turns_options_of(ask->q.turns)->core;
+    return ask->q.turns->o.core;
 }
 
 /* ---- telling ----------------------------------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static void tell(struct aisdk_ask *ask, const struct turn *t)
                               .owner = ask->q.owner,
                               .agent = ask->q.agent->id,
                               .task_id = t->task_id,
-                              .leave = dgm_turns_options_of(ask->q.turns)->leave[DGM_LEAVE_AISDK],
+                              .leave = ask->q.turns->o.leave[DGM_LEAVE_AISDK],
                               .answer_in_status = ask->q.agent->answer_in_status,
                               .turn = t->turn},
                   t->log, t->first_seq);

@@ -24,30 +24,26 @@ struct answer {
     dgm_str payload;   /* that is sent when the question is stored */
 };
 
-static dgm_str keep(dgm_http_exchange *x, dgm_str s)
-{
-    return (dgm_str){dgm_http_keep_text(x, s), s.n};
-}
-
 /* ---- what is told of it ---------------------------------------------------------------------------------------------- */
 
 static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     struct answer *w = arg;
-    dgm_canon_event linked;
     dgm_code rc = DGM_OK;
-    if (dgm_canon_is_terminal(event->kind))
+    if (event->kind == DGM_CANON_ARTIFACT) { /* files are links */
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_canon_event linked = openai_links_put(&w->links, a, event, true);
+        return dgm_output_event(&w->output, &linked, next);
+    }
+    if (dgm_canon_is_terminal(event->kind)) {
         openai_end_note(w->x, &w->end, event);
-    w->asks = w->question.seed.n && openai_is_question(event);
-    if (w->asks && w->stream)
-        openai_question_keep(&w->question, NULL, NULL);
-    if (openai_asks_nothing(event))
-        rc = openai_ask(&w->output, event, next);
-    if (rc || event->kind != DGM_CANON_ARTIFACT)
-        return rc ? rc : dgm_output_event(&w->output, event, next);
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    linked = openai_links_put(&w->links, a, event, true);
-    return dgm_output_event(&w->output, &linked, next);
+        w->asks = w->question.seed.n && w->end.is_question;
+        if (w->asks && w->stream)
+            openai_question_keep(&w->question, NULL, NULL);
+        if (w->end.lacks_question)
+            rc = openai_ask(&w->output, event, next);
+    }
+    return rc ? rc : dgm_output_event(&w->output, event, next);
 }
 
 static void on_close(void *arg)
@@ -83,7 +79,7 @@ static void on_whole(void *arg, dgm_str payload)
         chat_respond(w);
         return;
     }
-    w->payload = keep(w->x, payload);
+    w->payload = dgm_turn_copy(w->x, payload);
     openai_question_keep(&w->question, chat_respond, w);
 }
 
@@ -116,19 +112,19 @@ static void on_fault(void *arg, const dgm_err *err)
 void chat_answer(struct chat *c, const dgm_sent *sent)
 {
     dgm_http_exchange *x = c->q.x;
-    const dgm_turns_options *o = dgm_turns_options_of(c->q.turns);
+    const dgm_turns_options *o = &c->q.turns->o;
     struct answer *w = dgm_http_alloc(x, sizeof *w);
     dgm_http_header headers[MAX_HEADERS];
     *w = (struct answer){.x = x,
-                         .context_id = keep(x, sent->context_id),
-                         .task_id = keep(x, sent->task_id),
-                         .ignored = keep(x, c->ignored),
+                         .context_id = dgm_turn_copy(x, sent->context_id),
+                         .task_id = dgm_turn_copy(x, sent->task_id),
+                         .ignored = dgm_turn_copy(x, c->ignored),
                          .stream = c->stream};
     w->question = (struct openai_question){
         .turns = c->q.turns,
-        .owner = {keep(x, c->q.owner.tenant), keep(x, c->q.owner.principal)},
+        .owner = {dgm_turn_copy(x, c->q.owner.tenant), dgm_turn_copy(x, c->q.owner.principal)},
         .agent = c->agent->id,
-        .seed = keep(x, c->question_seed),
+        .seed = dgm_turn_copy(x, c->question_seed),
         .task_id = w->task_id,
         .turn = sent->turn};
     openai_links_init(&w->links, &c->q, c->agent->id, sent->task_id);

@@ -51,8 +51,8 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
     else if (sent->first_seq)
         chat_answer(c, sent);
     else
-        dgm_core_find_turn(dgm_turns_options_of(c->q.turns)->core, c->q.owner, c->agent->id,
-                           DGM_STR(PROTOCOL), c->caller_id, on_turn, c);
+        dgm_core_find_turn(c->q.turns->o.core, c->q.owner, c->agent->id, DGM_STR(PROTOCOL),
+                           c->caller_id, on_turn, c);
 }
 
 static void chat_ask(void *arg)

@@ -58,14 +58,14 @@ static void on_note(dgm_code code, dgm_str text, const dgm_err *err, void *arg)
         return;
     }
     yyjson_val *note = dgm_json_parse_trusted(s->op->arena, dgm_arena_dup(s->op->arena, text));
-    if (responses_get(note, "deleted")) {
+    if (dgm_json_get(note, DGM_STR("deleted"))) {
         fail_missing(s);
         return;
     }
-    dgm_json_int(responses_get(note, "created_at"), &s->c.created_s);
-    s->c.metadata = responses_get(note, "metadata");
-    s->c.added = responses_get(note, "added");
-    s->c.gone = responses_get(note, "gone");
+    dgm_json_int(dgm_json_get(note, DGM_STR("created_at")), &s->c.created_s);
+    s->c.metadata = dgm_json_get(note, DGM_STR("metadata"));
+    s->c.added = dgm_json_get(note, DGM_STR("added"));
+    s->c.gone = dgm_json_get(note, DGM_STR("gone"));
     s->on_found(s->arg, &s->c);
 }
 
@@ -216,7 +216,7 @@ static void update_found(void *arg, const struct conversation *c)
     k->op = arg;
     k->c = *c;
     if (responses_given(k->op->body, "metadata"))
-        k->c.metadata = responses_get(k->op->body, "metadata");
+        k->c.metadata = dgm_json_get(k->op->body, DGM_STR("metadata"));
     conversation_keep(k->op, &k->c, respond_changed, k);
 }
 

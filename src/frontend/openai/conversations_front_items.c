@@ -62,7 +62,7 @@ void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_st
     *ret_items = dgm_new_n(a, yyjson_val *, yyjson_arr_size(c->added) + 1);
     *ret_n = 0;
     yyjson_arr_foreach (c->added, i, n, e) {
-        yyjson_val *item = responses_get(e, "item");
+        yyjson_val *item = dgm_json_get(e, DGM_STR("item"));
         if (dgm_str_eq(dgm_json_str_member(e, "after"), last_message) &&
             !dgm_map_get(&gone, dgm_json_str_member(item, "id")))
             (*ret_items)[(*ret_n)++] = item;
@@ -102,7 +102,7 @@ static void add_added(struct listing *l, size_t place)
         size_t *at = dgm_map_get(&l->places, dgm_json_str_member(l->next, "after"));
         if (at && *at > place)
             return;
-        dgm_responses_list_add(l->arena, &l->list, responses_get(l->next, "item"));
+        dgm_responses_list_add(l->arena, &l->list, dgm_json_get(l->next, DGM_STR("item")));
         remove_deleted(l, l->list.n - 1);
     }
 }
@@ -193,7 +193,7 @@ static void respond_added(void *arg)
     dgm_err err = {0};
     dgm_buf b;
     for (size_t i = n - k->n; i < n; i++) {
-        yyjson_val *item = responses_get(yyjson_arr_get(k->c.added, i), "item");
+        yyjson_val *item = dgm_json_get(yyjson_arr_get(k->c.added, i), DGM_STR("item"));
         dgm_responses_list_add(k->op->arena, &list, item);
     }
     dgm_buf_init(&b, SIZE_MAX);

@@ -24,35 +24,26 @@ const char *openai_state_of(const dgm_canon_event *end)
     return o->pending_tool_call_ids.n ? "input-required" : "completed";
 }
 
-static void end_note_failure(dgm_http_exchange *x, struct openai_end *end, dgm_str code,
-                             dgm_str message)
-{
-    end->failed = true;
-    end->code = dgm_http_keep_text(x, code);
-    end->message = dgm_http_keep_text(x, message);
-}
-
 void openai_end_note(dgm_http_exchange *x, struct openai_end *end, const dgm_canon_event *e)
 {
+    const dgm_canon_outcome *o = &e->run_finished.outcome;
+    dgm_str code = {0}, message = {0};
     end->state = openai_state_of(e);
-    if (e->kind == DGM_CANON_RUN_ERROR && !dgm_str_is(e->run_error.code, "rejected"))
-        end_note_failure(x, end, e->run_error.code, e->run_error.message);
-    else if (e->kind == DGM_CANON_RUN_FINISHED &&
-             e->run_finished.outcome.kind == DGM_CANON_CANCELLED)
-        end_note_failure(x, end, DGM_STR("canceled"), DGM_STR("The task was canceled"));
-}
-
-bool openai_is_question(const dgm_canon_event *event)
-{
-    return event->kind == DGM_CANON_RUN_FINISHED &&
-           event->run_finished.outcome.kind == DGM_CANON_INTERRUPT;
-}
-
-bool openai_asks_nothing(const dgm_canon_event *event)
-{
-    const dgm_canon_outcome *o = &event->run_finished.outcome;
-    return event->kind == DGM_CANON_RUN_FINISHED && o->kind == DGM_CANON_INTERRUPT &&
-           o->interrupts.n && !o->interrupts.at[0].message.n;
+    if (e->kind == DGM_CANON_RUN_ERROR && !dgm_str_is(e->run_error.code, "rejected")) {
+        end->failed = true;
+        code = e->run_error.code;
+        message = e->run_error.message;
+    } else if (e->kind == DGM_CANON_RUN_FINISHED && o->kind == DGM_CANON_CANCELLED) {
+        end->failed = true;
+        code = DGM_STR("canceled");
+        message = DGM_STR("The task was canceled");
+    }
+    if (end->failed) {
+        end->code = dgm_http_keep_text(x, code);
+        end->message = dgm_http_keep_text(x, message);
+    }
+    end->is_question = e->kind == DGM_CANON_RUN_FINISHED && o->kind == DGM_CANON_INTERRUPT;
+    end->lacks_question = end->is_question && o->interrupts.n && !o->interrupts.at[0].message.n;
 }
 
 dgm_str openai_our_question(bool auth)

@@ -215,6 +215,5 @@ void openai_file_give(const dgm_turn_request *q, dgm_str raw_id)
         fail_unknown(q->x);
         return;
     }
-    dgm_core_get(dgm_turns_options_of(q->turns)->core, q->owner, g->file.agent, g->file.task_id,
-                 on_task, g);
+    dgm_core_get(q->turns->o.core, q->owner, g->file.agent, g->file.task_id, on_task, g);
 }

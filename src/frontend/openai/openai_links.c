@@ -14,20 +14,15 @@ struct openai_made { /* an artifact with bytes */
     size_t n; /* parts so far */
 };
 
-static dgm_str keep(dgm_http_exchange *x, dgm_str s)
-{
-    return (dgm_str){dgm_http_keep_text(x, s), s.n};
-}
-
 void openai_links_init(struct openai_links *l, const dgm_turn_request *q, dgm_str agent,
                        dgm_str task_id)
 {
-    dgm_str url = dgm_turns_options_of(q->turns)->public_url;
+    dgm_str url = q->turns->o.public_url;
     dgm_str base = dgm_front_address(dgm_http_arena(q->x), dgm_http_request_of(q->x), url);
     *l = (struct openai_links){.x = q->x,
-                               .base = keep(q->x, base),
-                               .agent = keep(q->x, agent),
-                               .task_id = keep(q->x, task_id)};
+                               .base = dgm_turn_copy(q->x, base),
+                               .agent = dgm_turn_copy(q->x, agent),
+                               .task_id = dgm_turn_copy(q->x, task_id)};
 }
 
 /* NULL: there are too many already. */
@@ -39,7 +34,7 @@ static struct openai_made *made_of(struct openai_links *l, dgm_str id)
     if (m || l->n_made == DGM_MAX_OPEN_ITEMS)
         return m;
     m = dgm_http_alloc(l->x, sizeof *m);
-    *m = (struct openai_made){.next = l->made, .id = keep(l->x, id)};
+    *m = (struct openai_made){.next = l->made, .id = dgm_turn_copy(l->x, id)};
     l->made = m;
     l->n_made++;
     return m;
@@ -153,38 +148,32 @@ static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, voi
     next_file(g);
 }
 
-/* The next part that names a file; false: there is none. */
-static bool find_next(struct fetching *g, dgm_str *ret_id)
+/* Reads the next file that a part names. */
+static void next_file(struct fetching *g)
 {
     const dgm_canon_messages *all = &g->f.messages;
+    const dgm_canon_part *found = NULL;
     for (; g->message < all->n; g->message++, g->part = 0) {
         const dgm_canon_message *m = &all->at[g->message];
         bool has_parts = m->content.kind == DGM_CANON_CONTENT_PARTS;
-        for (; has_parts && g->part < m->content.parts.n; g->part++) {
+        for (; has_parts && !found && g->part < m->content.parts.n; g->part += !found) {
             const dgm_canon_part *p = &m->content.parts.at[g->part];
-            *ret_id = p->source.value;
             if (p->kind != DGM_CANON_PART_TEXT && p->source.kind == DGM_CANON_SOURCE_FILE)
-                return true;
+                found = p;
         }
+        if (found)
+            break;
         g->in_request += m->role != DGM_CANON_REASONING; /* which is a member there */
     }
-    return false;
-}
-
-static void next_file(struct fetching *g)
-{
-    dgm_str id;
-    if (!find_next(g, &id)) {
+    if (!found)
         g->f.on_done(g->f.arg);
-        return;
-    }
-    if (g->n++ == DGM_MAX_REQUEST_FILES)
+    else if (g->n++ == DGM_MAX_REQUEST_FILES)
         fail(g, "more files by their id than the limit request_files");
-    else if (!openai_file_read_id(g->arena, id, &g->file))
+    else if (!openai_file_read_id(g->arena, found->source.value, &g->file))
         fail(g, "unknown file id");
     else
-        dgm_core_get(dgm_turns_options_of(g->f.q->turns)->core, g->f.q->owner, g->file.agent,
-                     g->file.task_id, on_task, g);
+        dgm_core_get(g->f.q->turns->o.core, g->f.q->owner, g->file.agent, g->file.task_id, on_task,
+                     g);
 }
 
 void openai_fetch_files(const struct openai_fetch *f)

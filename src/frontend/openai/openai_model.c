@@ -37,7 +37,7 @@ static dgm_str model_names(dgm_arena *a, const dgm_turns_options *o)
 void openai_fail_model(const dgm_turn_request *q, dgm_str model)
 {
     dgm_arena *a = dgm_http_arena(q->x);
-    dgm_str names = model_names(a, dgm_turns_options_of(q->turns));
+    dgm_str names = model_names(a, &q->turns->o);
     if (model.n > DGM_MAX_QUOTED_BYTES)
         model.n = DGM_MAX_QUOTED_BYTES;
     while (dgm_utf8_check(model) != model.n)
@@ -79,7 +79,7 @@ static void answer(dgm_http_exchange *x, dgm_buf *b)
 
 void openai_model_list(const dgm_turn_request *q)
 {
-    const dgm_turns_options *o = dgm_turns_options_of(q->turns);
+    const dgm_turns_options *o = &q->turns->o;
     const dgm_turn_agent *list = q->agent ? q->agent : o->agents;
     size_t n = q->agent ? 1 : o->n_agents;
     dgm_buf b;
@@ -99,7 +99,7 @@ void openai_model_give(const dgm_turn_request *q, dgm_str raw_id)
     dgm_str id;
     const dgm_turn_agent *agent = NULL;
     if (dgm_percent_decode(dgm_http_arena(q->x), raw_id, false, &id))
-        agent = dgm_turns_find_agent(dgm_turns_options_of(q->turns), q->owner.tenant, id);
+        agent = dgm_turns_find_agent(&q->turns->o, q->owner.tenant, id);
     if (!agent || (q->agent && agent != q->agent)) {
         openai_fail_model(q, raw_id);
         return;

@@ -11,8 +11,7 @@
 /* The agent that a request is for. */
 static inline const dgm_turn_agent *openai_model_find(const dgm_turn_request *q, dgm_str model)
 {
-    return q->agent ? q->agent
-                    : dgm_turns_find_agent(dgm_turns_options_of(q->turns), q->owner.tenant, model);
+    return q->agent ? q->agent : dgm_turns_find_agent(&q->turns->o, q->owner.tenant, model);
 }
 /* May it call a tool of its caller, or produce data that can be the arguments of one (wire/output_form.h)? */
 bool openai_looks_at_tools(const dgm_turn_agent *agent);

@@ -15,11 +15,6 @@
 
 /* ---- keys -------------------------------------------------------------------------------------------------------------- */
 
-static bool question_counts(const dgm_canon_message *m)
-{
-    return m->role == DGM_CANON_USER || m->role == DGM_CANON_ASSISTANT;
-}
-
 #define BYTES_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* The text without white space, in the arena. */
@@ -48,13 +43,6 @@ static dgm_str question_squeeze(dgm_arena *a, dgm_str text)
     return (dgm_str){to, n};
 }
 
-static void question_add_text(dgm_buf *seed, dgm_str text)
-{
-    uint64_t n = text.n;
-    dgm_buf_add(seed, &n, sizeof n);
-    dgm_buf_add_str(seed, text);
-}
-
 /*
  * Messages of one role that follow each other are one: APIs split answers in different ways. The texts are hashed by
  * dgm_sum, which is ten times as fast as SHA-256 on a transcript of megabytes. It does not resist an attacker who looks
@@ -68,7 +56,7 @@ static void question_add_messages(dgm_buf *seed, dgm_arena *a, const dgm_canon_m
     dgm_sum sum = {0};
     for (size_t i = 0; i < n; i++) {
         const dgm_canon_message *m = &list->at[i];
-        if (!question_counts(m))
+        if (m->role != DGM_CANON_USER && m->role != DGM_CANON_ASSISTANT)
             continue;
         dgm_str text = question_squeeze(a, dgm_canon_content_text(a, &m->content));
         if (!text.n)
@@ -89,9 +77,13 @@ static dgm_str question_seed(dgm_arena *a, const dgm_turn_agent *agent, const yy
 {
     dgm_buf seed;
     dgm_buf_init(&seed, SIZE_MAX);
-    question_add_text(&seed, agent->id);
-    question_add_text(&seed, dgm_json_str_member(body, "user"));
-    question_add_text(&seed, dgm_json_str_member(body, "safety_identifier"));
+    dgm_str texts[] = {agent->id, dgm_json_str_member(body, "user"),
+                       dgm_json_str_member(body, "safety_identifier")};
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t length = texts[i].n;
+        dgm_buf_add(&seed, &length, sizeof length);
+        dgm_buf_add_str(&seed, texts[i]);
+    }
     question_add_messages(&seed, a, messages, n);
     dgm_str copy = dgm_arena_dup(a, dgm_buf_str(&seed));
     dgm_buf_done(&seed);
@@ -114,7 +106,7 @@ static dgm_str question_key(dgm_arena *a, dgm_str seed)
 dgm_str openai_question_seed(const dgm_turn_request *q, const dgm_turn_agent *agent,
                              const yyjson_val *body, const dgm_canon_messages *messages)
 {
-    if (dgm_turns_options_of(q->turns)->openai_by_id_only)
+    if (q->turns->o.openai_by_id_only)
         return (dgm_str){0};
     return question_seed(dgm_http_arena(q->x), agent, body, messages, messages->n);
 }
@@ -334,7 +326,7 @@ static dgm_str question_answer(dgm_arena *a, const dgm_canon_messages *list, siz
 void openai_question_find(const struct openai_question_search *search)
 {
     const dgm_turn_request *q = search->q;
-    const dgm_turns_options *o = dgm_turns_options_of(q->turns);
+    const dgm_turns_options *o = &q->turns->o;
     dgm_arena *a = dgm_http_arena(q->x);
     size_t start, end;
     if (o->openai_by_id_only || !question_split(search->messages, &start, &end)) {
@@ -449,7 +441,7 @@ void openai_question_keep(const struct openai_question *question, dgm_loop_fn on
     struct question_keeping *k = dgm_new(a, struct question_keeping);
     *k = (struct question_keeping){
         .walk = {.arena = a,
-                 .core = dgm_turns_options_of(question->turns)->core,
+                 .core = question->turns->o.core,
                  .owner = {dgm_arena_dup(a, owner.tenant), dgm_arena_dup(a, owner.principal)},
                  .agent = dgm_arena_dup(a, question->agent),
                  .on_waiting = question_still_waits,

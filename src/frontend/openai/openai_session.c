@@ -9,14 +9,6 @@ static const char *const headers[] = {"x-a2a-context-id", "x-conversation-id",
 static const char *const members[] = {"a2a_context_id", "conversation_id"};
 #define N(list) (sizeof(list) / sizeof *(list))
 
-/* "x-librechat-session-id" and the like. */
-static bool is_session_header(dgm_str name)
-{
-    dgm_str end = DGM_STR("-session-id");
-    return name.n > end.n + 2 && dgm_str_starts(name, DGM_STR("x-")) &&
-           memcmp(name.p + name.n - end.n, end.p, end.n) == 0;
-}
-
 static const dgm_http_header *header_of(const dgm_http_request *r)
 {
     for (size_t i = 0; i < N(headers); i++) {
@@ -25,8 +17,10 @@ static const dgm_http_header *header_of(const dgm_http_request *r)
                 return &r->headers[k];
         }
     }
-    for (size_t k = 0; k < r->n_headers; k++) {
-        if (r->headers[k].value.n && is_session_header(r->headers[k].name))
+    for (size_t k = 0; k < r->n_headers; k++) { /* "x-librechat-session-id" and the like */
+        dgm_str name = r->headers[k].name, end = DGM_STR("-session-id");
+        if (r->headers[k].value.n && name.n > end.n + 2 && dgm_str_starts(name, DGM_STR("x-")) &&
+            memcmp(name.p + name.n - end.n, end.p, end.n) == 0)
             return &r->headers[k];
     }
     return NULL;

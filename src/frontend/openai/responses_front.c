@@ -41,14 +41,12 @@ bool responses_read_body(struct responses_op *op, const dgm_json_rule *rules)
 struct responses_op *responses_new_op(const dgm_front_request *q)
 {
     struct responses_op *op = dgm_new(dgm_http_arena(q->x), struct responses_op);
-    *op = (struct responses_op){.q = *q,
-                                .x = q->x,
-                                .arena = dgm_http_arena(q->x),
-                                .core = dgm_turns_options_of(q->turns)->core};
+    *op = (struct responses_op){
+        .q = *q, .x = q->x, .arena = dgm_http_arena(q->x), .core = q->turns->o.core};
     /* with an invalid percent code it is not an id of ours either */
-    if (!dgm_percent_decode(op->arena, q->params[0], false, &op->id))
+    if (q->params[0].n && !dgm_percent_decode(op->arena, q->params[0], false, &op->id))
         op->id = q->params[0];
-    if (!dgm_percent_decode(op->arena, q->params[1], false, &op->item))
+    if (q->params[1].n && !dgm_percent_decode(op->arena, q->params[1], false, &op->item))
         op->item = q->params[1];
     return op;
 }

@@ -31,11 +31,6 @@ struct link {
     yyjson_val *input, *output;
 };
 
-static void give(struct looking *k)
-{
-    k->on_place(k->arg, &k->place);
-}
-
 static void fail_previous(struct looking *k)
 {
     struct openai_error e = {
@@ -71,7 +66,7 @@ static void give_chain(struct looking *k)
         add_items(k, k->chain[k->n_links].input);
         add_items(k, k->chain[k->n_links].output);
     }
-    give(k);
+    k->on_place(k->arg, &k->place);
 }
 
 static yyjson_val *copy_list(struct looking *k, dgm_arena *scratch, yyjson_val *list)
@@ -89,8 +84,8 @@ static void add_link(struct looking *k, const dgm_found_turn *found)
     yyjson_val *response = responses_read_text(scratch, text);
     k->chain = dgm_list_grow(k->op->arena, k->chain, k->n_links, sizeof *k->chain);
     k->chain[k->n_links++] =
-        (struct link){copy_list(k, scratch, responses_get(turn.request, "input")),
-                      copy_list(k, scratch, responses_get(response, "output"))};
+        (struct link){copy_list(k, scratch, dgm_json_get(turn.request, DGM_STR("input"))),
+                      copy_list(k, scratch, dgm_json_get(response, DGM_STR("output")))};
 }
 
 static void fail_chain(struct looking *k)
@@ -138,7 +133,7 @@ static void on_newest(dgm_code code, const dgm_listed *listed, const dgm_err *er
         k->place.has_history = true;
         if (state == DGM_STATE_INPUT_REQUIRED || state == DGM_STATE_AUTH_REQUIRED)
             k->place.task_id = k->task_id; /* that asked: not another that asks for the same */
-        give(k);
+        k->on_place(k->arg, &k->place);
         return;
     }
     k->place.context_id = (dgm_str){0};
@@ -182,7 +177,7 @@ static void on_history(dgm_code code, const dgm_turn_history *history, const dgm
     conversation_added_since(k->op->arena, k->conversation,
                              said->n ? said->at[said->n - 1].id : (dgm_str){0}, &k->place.items,
                              &k->place.n_items);
-    give(k);
+    k->on_place(k->arg, &k->place);
 }
 
 static void on_conversation(void *arg, const struct conversation *c)
@@ -196,7 +191,7 @@ static void on_conversation(void *arg, const struct conversation *c)
         return;
     }
     k->place.has_history = true;
-    give(k);
+    k->on_place(k->arg, &k->place);
 }
 
 void responses_find_place(struct responses_op *op, const struct responses_asked *asked,
@@ -221,5 +216,5 @@ void responses_find_place(struct responses_op *op, const struct responses_asked 
         return;
     }
     k->place.has_history = k->place.may_fork = k->place.context_id.n;
-    give(k);
+    k->on_place(k->arg, &k->place);
 }

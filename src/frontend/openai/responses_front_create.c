@@ -49,33 +49,12 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
 
 /* ---- what is asked ------------------------------------------------------------------------------------------------------ */
 
-/* Of files that cannot be ours it is known which item names them. */
-static dgm_code check_files(const struct creating *c, dgm_err *err)
-{
-    const dgm_at *input = DGM_AT_LIT(NULL, "input");
-    yyjson_val *part;
-    size_t k, n;
-    for (size_t i = 0; i < c->asked.n_items; i++) {
-        const dgm_at *content = DGM_AT_LIT(DGM_AT_I(input, i), "content");
-        yyjson_arr_foreach (responses_get(c->asked.items[i], "content"), k, n, part) {
-            struct openai_file file;
-            yyjson_val *id = responses_given(part, "file_id");
-            if (id && !openai_file_read_id(c->op->arena, dgm_json_str(id), &file))
-                return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(DGM_AT_I(content, k), "file_id"),
-                                "unknown file id: send its bytes or a URL");
-        }
-    }
-    return DGM_OK;
-}
-
 /* What came before goes in front. */
 static dgm_code prepend(struct creating *c, dgm_err *err)
 {
     dgm_reader r = dgm_turn_reader(c->op->x, NULL, err);
     dgm_canon_messages before = {0}, own = c->input.messages, all;
     dgm_arena *a = c->op->arena;
-    if (!c->place.n_items)
-        return DGM_OK;
     dgm_code rc = dgm_codec_responses.read_messages(
         &r, dgm_responses_build_items(a, c->place.items, c->place.n_items, c->asked.scope), NULL,
         &before);
@@ -96,17 +75,27 @@ static dgm_code prepend(struct creating *c, dgm_err *err)
 
 static dgm_code read_input(struct creating *c, dgm_err *err)
 {
+    const dgm_at *input = DGM_AT_LIT(NULL, "input");
     dgm_arena *a = c->op->arena;
     dgm_reader r = dgm_turn_reader(c->op->x, NULL, err); /* every item has an id */
-    dgm_code rc = check_files(c, err);
-    if (rc)
-        return rc;
+    yyjson_val *part;
+    size_t k, n;
+    for (size_t i = 0; i < c->asked.n_items; i++) { /* here it is known which item names a file */
+        const dgm_at *content = DGM_AT_LIT(DGM_AT_I(input, i), "content");
+        yyjson_arr_foreach (dgm_json_get(c->asked.items[i], DGM_STR("content")), k, n, part) {
+            struct openai_file file;
+            yyjson_val *id = responses_given(part, "file_id");
+            if (id && !openai_file_read_id(a, dgm_json_str(id), &file))
+                return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(DGM_AT_I(content, k), "file_id"),
+                                "unknown file id: send its bytes or a URL");
+        }
+    }
     c->request = dgm_responses_build_request(a, c->op->body, c->asked.items, c->asked.n_items,
                                              c->asked.scope);
     c->request_text = dgm_json_text_in(a, c->request);
     if (c->request_text.n > DGM_MAX_RECORD_BYTES)
-        return dgm_fail(err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "input"),
-                        "longer than the limit record_bytes of %zu", DGM_MAX_RECORD_BYTES);
+        return dgm_fail(err, DGM_TOO_LARGE, input, "longer than the limit record_bytes of %zu",
+                        DGM_MAX_RECORD_BYTES);
     return dgm_codec_responses.read_request(&r, c->request, NULL, &c->input);
 }
 
@@ -117,7 +106,7 @@ static void responses_ask(void *arg)
     const struct responses_place *place = &c->place;
     dgm_err err = {0};
     static dgm_str json_only[] = {{"application/json", sizeof "application/json" - 1}};
-    if (prepend(c, &err)) {
+    if (place->n_items && prepend(c, &err)) {
         responses_fail(op, &err);
         return;
     }

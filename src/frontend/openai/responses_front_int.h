@@ -43,15 +43,10 @@ struct responses_op {
     dgm_str item; /* likewise, of an item */
 };
 
-static inline yyjson_val *responses_get(const yyjson_val *v, const char *name)
-{
-    return dgm_json_get(v, dgm_str_from(name));
-}
-
 /* A member that is there and not null. */
 static inline yyjson_val *responses_given(const yyjson_val *v, const char *name)
 {
-    yyjson_val *m = responses_get(v, name);
+    yyjson_val *m = dgm_json_get(v, dgm_str_from(name));
     return m && !yyjson_is_null(m) ? m : NULL;
 }
 

@@ -43,7 +43,7 @@ static bool is_reference(yyjson_val *item)
 {
     yyjson_val *type = responses_given(item, "type");
     return type ? yyjson_is_str(type) && dgm_str_is(dgm_json_str(type), "item_reference")
-                : !responses_get(item, "role") && responses_get(item, "id");
+                : !dgm_json_get(item, DGM_STR("role")) && dgm_json_get(item, DGM_STR("id"));
 }
 
 static yyjson_val *find_in(yyjson_val *items, dgm_str id)
@@ -87,8 +87,8 @@ static void read_response(struct resolving *k, const dgm_found_turn *found, stru
 {
     struct responses_turn turn = responses_turn_of(r->scratch, k->id, found);
     dgm_str text = responses_so_far(k->op, &turn, r->scratch);
-    r->output = responses_get(responses_read_text(r->scratch, text), "output");
-    r->input = responses_get(turn.request, "input");
+    r->output = dgm_json_get(responses_read_text(r->scratch, text), DGM_STR("output"));
+    r->input = dgm_json_get(turn.request, DGM_STR("input"));
     k->read_bytes += text.n + found->request.n;
 }
 
@@ -184,22 +184,11 @@ static void next(struct resolving *k)
         fail_item(k, id);
 }
 
-static dgm_code check_number(const struct resolving *k, dgm_err *err)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < k->n; i++)
-        n += is_reference(k->items[i]);
-    if (n <= DGM_MAX_ITEM_REFERENCES)
-        return DGM_OK;
-    return dgm_fail(err, DGM_TOO_LARGE, DGM_AT(NULL, dgm_str_from(k->param)),
-                    "%zu item references, more than the limit item_references of %d", n,
-                    DGM_MAX_ITEM_REFERENCES);
-}
-
 void responses_resolve(struct responses_op *op, yyjson_val **items, size_t n, const char *param,
                        struct responses_room room, responses_on_done done, void *arg)
 {
     struct resolving *k = dgm_new(op->arena, struct resolving);
+    size_t n_references = 0;
     dgm_err err = {0};
     *k = (struct resolving){.op = op,
                             .items = items,
@@ -210,8 +199,14 @@ void responses_resolve(struct responses_op *op, yyjson_val **items, size_t n, co
                             .max = room.bytes,
                             .done = done,
                             .arg = arg};
-    if (check_number(k, &err))
-        responses_fail(op, &err);
-    else
+    for (size_t i = 0; i < n; i++)
+        n_references += is_reference(items[i]);
+    if (n_references <= DGM_MAX_ITEM_REFERENCES) {
         next(k);
+        return;
+    }
+    dgm_fail(&err, DGM_TOO_LARGE, DGM_AT(NULL, dgm_str_from(param)),
+             "%zu item references, more than the limit item_references of %d", n_references,
+             DGM_MAX_ITEM_REFERENCES);
+    responses_fail(op, &err);
 }

@@ -45,37 +45,6 @@ static bool is_true(yyjson_val *body, const char *name, bool otherwise)
     return v ? yyjson_is_true(v) : otherwise;
 }
 
-/* A text as the item it stands for. */
-static yyjson_val *text_item(dgm_arena *a, yyjson_val *text)
-{
-    dgm_member members[] = {{DGM_STR("role"), dgm_json_make_string(a, DGM_STR("user"))},
-                            {DGM_STR("content"), text}};
-    return dgm_json_object(a, members, 2);
-}
-
-static void read_items(dgm_arena *a, yyjson_val *input, struct responses_asked *asked)
-{
-    yyjson_val *e;
-    size_t i, n;
-    if (yyjson_is_str(input)) {
-        asked->items = dgm_new(a, yyjson_val *);
-        asked->items[0] = text_item(a, input);
-        asked->n_items = 1;
-        return;
-    }
-    asked->items = dgm_new_n(a, yyjson_val *, yyjson_arr_size(input) + 1);
-    yyjson_arr_foreach (input, i, n, e)
-        asked->items[asked->n_items++] = e;
-}
-
-static dgm_code check_background(const struct responses_asked *asked, dgm_err *err)
-{
-    if (asked->background && !asked->store)
-        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "background"),
-                        "a response in the background has to be stored: leave store out");
-    return DGM_OK;
-}
-
 dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
                               dgm_err *err)
 {
@@ -89,13 +58,23 @@ dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_a
                                     .background = is_true(body, "background", false),
                                     .store = is_true(body, "store", true),
                                     .scope = responses_new_scope(a)};
-    dgm_code rc = check_background(&asked, err);
-    if (!rc)
-        rc = dgm_responses_read_output_form(a, body, &asked.form, err);
-    if (rc)
+    yyjson_val *input = responses_given(body, "input"), *e;
+    size_t i, n;
+    dgm_code rc;
+    if (asked.background && !asked.store)
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "background"),
+                        "a response in the background has to be stored: leave store out");
+    if ((rc = dgm_responses_read_output_form(a, body, &asked.form, err)))
         return rc;
     asked.id = dgm_arena_join(a, DGM_STR("resp_"), asked.scope);
-    read_items(a, responses_given(body, "input"), &asked);
+    asked.items = dgm_new_n(a, yyjson_val *, yyjson_arr_size(input) + 1);
+    yyjson_arr_foreach (input, i, n, e)
+        asked.items[asked.n_items++] = e;
+    if (yyjson_is_str(input)) { /* the user's message */
+        dgm_member members[] = {{DGM_STR("role"), dgm_json_make_string(a, DGM_STR("user"))},
+                                {DGM_STR("content"), input}};
+        asked.items[asked.n_items++] = dgm_json_object(a, members, 2);
+    }
     *ret = asked;
     return DGM_OK;
 }

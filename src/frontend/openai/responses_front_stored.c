@@ -118,7 +118,7 @@ static void list_input(void *arg, const dgm_found_turn *found)
     dgm_responses_list list = {0};
     yyjson_val *item;
     size_t i, n;
-    yyjson_arr_foreach (responses_get(turn.request, "input"), i, n, item)
+    yyjson_arr_foreach (dgm_json_get(turn.request, DGM_STR("input")), i, n, item)
         dgm_responses_list_add(op->arena, &list, item);
     responses_give_page(op, &list, NULL);
 }
@@ -181,7 +181,7 @@ static void cancel_found(void *arg, const dgm_found_turn *found)
     if (!is_there(op, found))
         return;
     struct responses_turn turn = responses_turn_of(op->arena, op->id, found);
-    if (!yyjson_is_true(responses_get(turn.request, "background"))) {
+    if (!yyjson_is_true(dgm_json_get(turn.request, DGM_STR("background")))) {
         openai_fail_param(op->x, "invalid_value", "response_id",
                           "Only responses that were created with background=true can be "
                           "cancelled.");

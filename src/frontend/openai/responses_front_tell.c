@@ -41,23 +41,12 @@ struct responses_turn responses_turn_of(dgm_arena *a, dgm_str id, const dgm_foun
 
 /* ---- events of the turn --------------------------------------------------------------------------------------------- */
 
-/* The tools are repeated as they came, and no more: a tool of the agent's may be called as one of the caller's, and
- * the records say whose a call is. */
-static dgm_code responses_start_run(const struct told *t, const dgm_canon_event *event,
-                                    dgm_canon_sink next)
-{
-    dgm_canon_event started = *event;
-    started.extra = t->repeated;
-    return dgm_canon_emit(next, &started);
-}
-
 static bool shows(const dgm_canon_event *e)
 {
     return e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT || e->kind == DGM_CANON_TOOL_CALL_RESULT ||
            e->kind == DGM_CANON_REASONING_MESSAGE_CONTENT ||
            (e->kind == DGM_CANON_ACTIVITY_SNAPSHOT &&
-            dgm_json_str_member(e->activity.content, "text").n) ||
-           e->kind == DGM_CANON_ARTIFACT;
+            dgm_json_str_member(e->activity.content, "text").n);
 }
 
 /* Clients take a failure before any output for one of the server's, and ask again: the agent would run three
@@ -74,38 +63,35 @@ static dgm_code show_failure(const dgm_canon_event *failed, dgm_canon_sink next)
     return dgm_canon_emit(next, &note);
 }
 
-static bool is_failure(const dgm_canon_event *e)
-{
-    return e->kind == DGM_CANON_RUN_ERROR && !dgm_str_is(e->run_error.code, "rejected") &&
-           !dgm_str_is(e->run_error.code, "canceled");
-}
-
-/* Files are links; pictures have items of their own. */
-static dgm_code show_files(struct told *t, const dgm_canon_event *event, dgm_canon_sink next)
-{
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_canon_event linked = openai_links_put(&t->links, a, event, false);
-    return dgm_output_event(&t->output, &linked, next);
-}
-
 static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     struct told *t = arg;
     dgm_code rc = DGM_OK;
-    if (event->kind == DGM_CANON_RUN_STARTED && t->repeated)
-        return responses_start_run(t, event, next);
-    if (dgm_canon_is_terminal(event->kind))
+    if (event->kind == DGM_CANON_RUN_STARTED && t->repeated) {
+        /* The tools are repeated as they came, and no more: a tool of the agent's may be called as one of the caller's, and
+         * the records say whose a call is. */
+        dgm_canon_event started = *event;
+        started.extra = t->repeated;
+        return dgm_canon_emit(next, &started);
+    }
+    if (event->kind == DGM_CANON_ARTIFACT) { /* files are links; pictures have items of their own */
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_canon_event linked = openai_links_put(&t->links, a, event, false);
+        t->shown = true;
+        return dgm_output_event(&t->output, &linked, next);
+    }
+    if (dgm_canon_is_terminal(event->kind)) {
         openai_end_note(t->x, &t->end, event);
-    t->asks = t->question.seed.n && openai_is_question(event);
-    if (t->asks && t->stream)
-        openai_question_keep(&t->question, NULL, NULL);
-    if (is_failure(event) && !t->shown)
-        rc = show_failure(event, next);
-    else if (openai_asks_nothing(event))
-        rc = openai_ask(&t->output, event, next);
+        t->asks = t->question.seed.n && t->end.is_question;
+        if (t->asks && t->stream)
+            openai_question_keep(&t->question, NULL, NULL);
+        if (event->kind == DGM_CANON_RUN_ERROR && t->end.failed && !t->shown &&
+            !dgm_str_is(event->run_error.code, "canceled"))
+            rc = show_failure(event, next);
+        else if (t->end.lacks_question)
+            rc = openai_ask(&t->output, event, next);
+    }
     t->shown |= shows(event);
-    if (event->kind == DGM_CANON_ARTIFACT)
-        return show_files(t, event, next);
     return rc ? rc : dgm_output_event(&t->output, event, next);
 }
 
@@ -120,13 +106,7 @@ static void on_close(void *arg)
 static void add_header(struct told *t, dgm_str name, dgm_str value)
 {
     if (value.n && t->n_headers < MAX_HEADERS)
-        t->headers[t->n_headers++] =
-            (dgm_http_header){name, {dgm_http_keep_text(t->x, value), value.n}};
-}
-
-static dgm_str told_copy(const struct told *t, dgm_str s)
-{
-    return (dgm_str){dgm_http_keep_text(t->x, s), s.n};
+        t->headers[t->n_headers++] = (dgm_http_header){name, dgm_turn_copy(t->x, value)};
 }
 
 static struct told *new_told(struct responses_op *op, const struct responses_turn *turn,
@@ -136,13 +116,14 @@ static struct told *new_told(struct responses_op *op, const struct responses_tur
     t->x = op->x;
     openai_links_init(&t->links, &op->q, turn->agent, turn->task_id);
     if (turn->question_seed.n)
-        t->question = (struct openai_question){
-            .turns = op->q.turns,
-            .owner = {told_copy(t, op->q.owner.tenant), told_copy(t, op->q.owner.principal)},
-            .agent = told_copy(t, turn->agent),
-            .seed = told_copy(t, turn->question_seed),
-            .task_id = told_copy(t, turn->task_id),
-            .turn = turn->turn};
+        t->question =
+            (struct openai_question){.turns = op->q.turns,
+                                     .owner = {dgm_turn_copy(t->x, op->q.owner.tenant),
+                                               dgm_turn_copy(t->x, op->q.owner.principal)},
+                                     .agent = dgm_turn_copy(t->x, turn->agent),
+                                     .seed = dgm_turn_copy(t->x, turn->question_seed),
+                                     .task_id = dgm_turn_copy(t->x, turn->task_id),
+                                     .turn = turn->turn};
     add_header(t, DGM_STR("X-A2A-Context-Id"), turn->context_id);
     add_header(t, DGM_STR("X-A2A-Task-Id"), turn->task_id);
     add_header(t, DGM_STR("x-dragoman-ignored"), ignored);
@@ -151,7 +132,7 @@ static struct told *new_told(struct responses_op *op, const struct responses_tur
 
 static bool answers_in_status(const struct responses_op *op, dgm_str agent)
 {
-    const dgm_turns_options *o = dgm_turns_options_of(op->q.turns);
+    const dgm_turns_options *o = &op->q.turns->o;
     for (size_t i = 0; i < o->n_agents; i++) {
         if (dgm_str_eq(o->agents[i].id, agent))
             return o->agents[i].answer_in_status;
@@ -211,7 +192,7 @@ static void on_whole(void *arg, dgm_str payload)
         responses_respond_whole(t);
         return;
     }
-    t->payload = told_copy(t, payload);
+    t->payload = dgm_turn_copy(t->x, payload);
     openai_question_keep(&t->question, responses_respond_whole, t);
 }
 
@@ -235,7 +216,7 @@ void responses_stream(struct responses_op *op, const struct responses_turn *turn
     tell.as = DGM_TELL_SSE;
     tell.after_frames = after;
     tell.turn = began;
-    tell.leave = dgm_turns_options_of(op->q.turns)->leave[DGM_LEAVE_RESPONSES];
+    tell.leave = op->q.turns->o.leave[DGM_LEAVE_RESPONSES];
     dgm_turn_tell(op->x, &tell, turn->log, turn->first_seq);
 }
 
@@ -247,7 +228,7 @@ void responses_wait(struct responses_op *op, const struct responses_turn *turn, 
     tell.on_whole = on_whole;
     tell.on_fault = on_fault;
     tell.turn = began;
-    tell.leave = dgm_turns_options_of(op->q.turns)->leave[DGM_LEAVE_RESPONSES];
+    tell.leave = op->q.turns->o.leave[DGM_LEAVE_RESPONSES];
     dgm_turn_tell(op->x, &tell, turn->log, turn->first_seq);
 }
 

@@ -92,8 +92,7 @@ static dgm_code read_address(dgm_reader *r, yyjson_val *body, struct run *run)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "previous_response_id"),
                         "events of this dialect name no responses: go on with `conversation`");
     if (model.n && !run->q.agent &&
-        !(run->q.agent =
-              dgm_turns_find_agent(dgm_turns_options_of(run->q.turns), run->q.owner.tenant, model)))
+        !(run->q.agent = dgm_turns_find_agent(&run->q.turns->o, run->q.owner.tenant, model)))
         return dgm_fail(r->err, DGM_NO_SUCH_METHOD, DGM_AT_LIT(NULL, "model"), "unknown agent");
     return DGM_OK;
 }
@@ -115,7 +114,7 @@ static dgm_code read_run(struct run *run, dgm_err *err)
     if (!rc && run->context.n > DGM_MAX_ID_BYTES)
         rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "the id is longer than the limit id_bytes");
     if (!run->q.agent)
-        run->q.agent = dgm_turns_options_of(run->q.turns)->first;
+        run->q.agent = run->q.turns->o.first;
     return rc;
 }
 
@@ -152,7 +151,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
                     .owner = run->q.owner,
                     .agent = run->q.agent->id,
                     .task_id = sent->task_id,
-                    .leave = dgm_turns_options_of(run->q.turns)->leave[run->dialect->leave],
+                    .leave = run->q.turns->o.leave[run->dialect->leave],
                     .answer_in_status = run->q.agent->answer_in_status,
                     .turn = sent->is_resend ? 0 : sent->turn},
         sent->log, sent->first_seq);

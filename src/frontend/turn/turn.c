@@ -11,10 +11,11 @@ dgm_turns *dgm_turns_new(const dgm_turns_options *o)
 {
     dgm_turns *t = dgm_xcalloc(1, sizeof *t);
     t->o = *o;
-    pthread_mutex_init(&t->lock, NULL);
-    t->unsent = unsent_new();
+    t->state = dgm_xcalloc(1, sizeof *t->state);
+    pthread_mutex_init(&t->state->lock, NULL);
+    t->state->unsent = unsent_new();
     for (size_t i = 0; i < DGM_MAX_LOOPS; i++)
-        dgm_buf_init(&t->scratch[i].out, DGM_MAX_OUTPUT_BYTES);
+        dgm_buf_init(&t->state->scratch[i].out, DGM_MAX_OUTPUT_BYTES);
     return t;
 }
 
@@ -23,22 +24,18 @@ void dgm_turns_free(dgm_turns *t)
     if (!t)
         return;
     for (size_t i = 0; i < DGM_MAX_LOOPS; i++) {
-        dgm_buf_done(&t->scratch[i].out);
-        dgm_arena_free(t->scratch[i].arena);
+        dgm_buf_done(&t->state->scratch[i].out);
+        dgm_arena_free(t->state->scratch[i].arena);
     }
-    pthread_mutex_destroy(&t->lock);
-    unsent_unref(t->unsent);
+    pthread_mutex_destroy(&t->state->lock);
+    unsent_unref(t->state->unsent);
+    free(t->state);
     free(t);
-}
-
-const dgm_turns_options *dgm_turns_options_of(const dgm_turns *t)
-{
-    return &t->o;
 }
 
 struct scratch *turns_scratch(dgm_turns *t)
 {
-    struct scratch *s = &t->scratch[dgm_loop_index(dgm_loop_current())];
+    struct scratch *s = &t->state->scratch[dgm_loop_index(dgm_loop_current())];
     dgm_buf_shrink(&s->out, KEEP_BYTES);
     dgm_buf_clear(&s->out);
     s->out.over = false;
@@ -49,30 +46,21 @@ struct scratch *turns_scratch(dgm_turns *t)
 
 /* ---- agents by name -------------------------------------------------------------------------------------------- */
 
-static const dgm_turn_agent *turns_agent_of(const dgm_turns_options *o, dgm_str id)
-{
-    for (size_t i = 0; i < o->n_agents; i++) {
-        if (dgm_str_eq(o->agents[i].id, id))
-            return &o->agents[i];
-    }
-    return NULL;
-}
-
-/* The text behind the prefix; absent: the string has another one. */
-static dgm_str turns_without(dgm_str s, dgm_str prefix)
-{
-    return dgm_str_starts(s, prefix) ? (dgm_str){s.p + prefix.n, s.n - prefix.n} : (dgm_str){0};
-}
-
 const dgm_turn_agent *dgm_turns_find_agent(const dgm_turns_options *o, dgm_str tenant, dgm_str name)
 {
-    const dgm_turn_agent *found;
-    dgm_str rest = tenant.n ? turns_without(name, tenant) : (dgm_str){0};
-    dgm_str ids[] = {name, turns_without(name, DGM_STR("a2a/")),
-                     turns_without(name, DGM_STR("agent:")), turns_without(rest, DGM_STR("/"))};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        if (ids[i].n && (found = turns_agent_of(o, ids[i])))
-            return found;
+    dgm_str ids[4] = {name};
+    size_t n = 1;
+    if (dgm_str_starts(name, DGM_STR("a2a/")))
+        ids[n++] = (dgm_str){name.p + 4, name.n - 4};
+    if (dgm_str_starts(name, DGM_STR("agent:")))
+        ids[n++] = (dgm_str){name.p + 6, name.n - 6};
+    if (tenant.n && name.n > tenant.n && dgm_str_starts(name, tenant) && name.p[tenant.n] == '/')
+        ids[n++] = (dgm_str){name.p + tenant.n + 1, name.n - tenant.n - 1};
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; ids[i].n && k < o->n_agents; k++) {
+            if (dgm_str_eq(o->agents[k].id, ids[i]))
+                return &o->agents[k];
+        }
     }
     return NULL;
 }
@@ -107,6 +95,11 @@ dgm_mint dgm_turn_mint(void)
     dgm_mint_seed(&m, (dgm_str){id[0], DGM_UUID_CHARS});
     dgm_mint_seed(&m, (dgm_str){id[1], DGM_UUID_CHARS});
     return m;
+}
+
+dgm_str dgm_turn_copy(dgm_http_exchange *x, dgm_str s)
+{
+    return s.n ? (dgm_str){dgm_http_keep_text(x, s), s.n} : (dgm_str){0};
 }
 
 dgm_str dgm_turn_query(dgm_http_exchange *x, const char *name)

@@ -47,10 +47,12 @@ typedef struct dgm_turns_options {
 } dgm_turns_options;
 
 /* One per site. What the options point to is borrowed. */
-typedef struct dgm_turns dgm_turns;
+typedef struct dgm_turns {
+    dgm_turns_options o;
+    struct turns_state *state; /* turn_int.h */
+} dgm_turns;
 dgm_turns *dgm_turns_new(const dgm_turns_options *o);
 void dgm_turns_free(dgm_turns *t); /* NULL is fine */
-const dgm_turns_options *dgm_turns_options_of(const dgm_turns *t);
 /* The agent that a caller of this tenant names: `x`, `a2a/x`, `agent:x`, `TENANT/x` are the agent x. NULL: unknown. */
 const dgm_turn_agent *dgm_turns_find_agent(const dgm_turns_options *o, dgm_str tenant,
                                            dgm_str name);
@@ -68,6 +70,9 @@ dgm_code dgm_turn_body(dgm_http_exchange *x, yyjson_val **ret_body, dgm_err *err
  * may leave out; seeded from the clock and random bits. */
 dgm_reader dgm_turn_reader(dgm_http_exchange *x, dgm_mint *mint, dgm_err *err);
 dgm_mint dgm_turn_mint(void);
+
+/* A copy that lives as long as the exchange; for what outlives the request. */
+dgm_str dgm_turn_copy(dgm_http_exchange *x, dgm_str s);
 
 /* A query parameter, decoded; absent: there is none. */
 dgm_str dgm_turn_query(dgm_http_exchange *x, const char *name);

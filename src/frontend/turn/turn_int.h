@@ -14,8 +14,7 @@ struct scratch {
 
 #define BEGINNING_SLOTS 256
 
-struct dgm_turns {
-    dgm_turns_options o;
+struct turns_state {
     pthread_mutex_t lock;
     dgm_turn_once *beginning[BEGINNING_SLOTS]; /* by name: see turn_once.c */
     struct unsent *unsent;                     /* a reference */

@@ -52,11 +52,6 @@ static void turn_set_state(struct telling *g, enum turn_stream_state to) /* the 
     g->state = to;
 }
 
-static bool is_whole(const struct telling *g)
-{
-    return g->t.as == DGM_TELL_WHOLE;
-}
-
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 static void close_frame(struct telling *g)
@@ -95,7 +90,7 @@ static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
 {
     struct telling *g = arg;
     bool was_told = g->n_frames++ < g->t.after_frames || g->seq <= g->t.after_seq;
-    if (is_whole(g))
+    if (g->t.as == DGM_TELL_WHOLE)
         dgm_buf_add_str(&g->whole, payload);
     else if (was_told)
         return DGM_OK;
@@ -113,7 +108,7 @@ static void flush(struct telling *g)
     dgm_buf *out = &g->scratch->out;
     if (out->n && g->t.hold)
         turns_write_held(g->x, out, dgm_take(g->t.hold));
-    else if (out->n && !is_whole(g))
+    else if (out->n && g->t.as != DGM_TELL_WHOLE)
         dgm_http_write(g->x, dgm_buf_str(out));
     dgm_buf_clear(out);
 }
@@ -147,22 +142,16 @@ static void turn_end_with_error(struct telling *g, const dgm_err *err)
     turn_set_state(g, TURN_ENDED);
 }
 
-/* What ids are derived from: the task's id; of a Message answer, which has no task, the message's. */
-static dgm_str identity_of(struct telling *g, const dgm_record *first)
-{
-    dgm_event event;
-    if (first->head.kind != DGM_EVENT_MESSAGE ||
-        dgm_record_event(first, g->scratch->arena, &event, NULL))
-        return g->t.task_id;
-    return event.message->message_id;
-}
-
 static void open_stream(struct telling *g, const dgm_record *first)
 {
     dgm_stream_params params = g->t.params;
-    dgm_str identity = identity_of(g, first);
+    dgm_str identity = g->t.task_id; /* that ids are derived from */
+    dgm_event event;
     char turn[24];
     int n = snprintf(turn, sizeof turn, "/%u", first->head.turn);
+    if (first->head.kind == DGM_EVENT_MESSAGE && /* an answer without a task */
+        !dgm_record_event(first, g->scratch->arena, &event, NULL))
+        identity = event.message->message_id;
     params.now = first->head.time;
     params.task_id = g->t.task_id;
     params.no_task = first->head.kind == DGM_EVENT_MESSAGE;
@@ -171,7 +160,7 @@ static void open_stream(struct telling *g, const dgm_record *first)
     dgm_mint_seed(&params.mint, (dgm_str){turn, (size_t)n});
     g->stream = dgm_stream_new(&(dgm_stream_options){
         .to = g->t.codec,
-        .form = is_whole(g) ? DGM_FORM_RESPONSE : DGM_FORM_EVENTS,
+        .form = g->t.as == DGM_TELL_WHOLE ? DGM_FORM_RESPONSE : DGM_FORM_EVENTS,
         .params = params,
         .records = {.thread_id = g->t.thread_id,
                     .run_id = g->t.run_id,
@@ -188,26 +177,9 @@ static void open_stream(struct telling *g, const dgm_record *first)
     g->before = NULL;
 }
 
-/* What the caller said itself begins a later turn's log: most need not be told of it. */
-static bool is_callers(const dgm_event *e)
-{
-    return e->kind == DGM_EVENT_INTERNAL && e->internal->kind == DGM_INTERNAL_MESSAGE &&
-           e->internal->message && e->internal->message->role == DGM_ROLE_USER;
-}
-
-static dgm_code tell_event(struct telling *g, const dgm_event *event, dgm_err *err)
-{
-    if (!is_callers(event))
-        return dgm_stream_record(g->stream, event, err);
-    if (!g->t.say_caller)
-        return DGM_OK;
-    dgm_event said = {.kind = DGM_EVENT_MESSAGE, .message = event->internal->message};
-    return dgm_stream_record(g->stream, &said, err);
-}
-
 static void tell_record(struct telling *g, const dgm_record *r)
 {
-    dgm_event event;
+    dgm_event event = {0};
     dgm_err err = {0};
     g->seq = r->head.seq;
     g->time = r->head.time;
@@ -217,8 +189,13 @@ static void tell_record(struct telling *g, const dgm_record *r)
     }
     dgm_arena_reset(g->scratch->arena);
     dgm_code rc = dgm_record_event(r, g->scratch->arena, &event, &err);
-    if (!rc)
-        rc = tell_event(g, &event, &err);
+    const dgm_internal *internal = event.kind == DGM_EVENT_INTERNAL ? event.internal : NULL;
+    bool is_callers = !rc && internal && internal->kind == DGM_INTERNAL_MESSAGE &&
+                      internal->message && internal->message->role == DGM_ROLE_USER;
+    if (is_callers) /* the message that starts a later turn: most frontends leave it out */
+        event = (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = internal->message};
+    if (!rc && (!is_callers || g->t.say_caller))
+        rc = dgm_stream_record(g->stream, &event, &err);
     if (rc)
         turn_end_with_error(g, &err);
     else if (dgm_stream_is_over(g->stream))
@@ -238,7 +215,8 @@ static void turn_close(struct telling *g)
         dgm_timer_close(g->timer, free, g->timer);
     if (g->t.on_release)
         g->t.on_release(g->t.arg);
-    dgm_turn_release_hold(g->t.hold);
+    if (g->t.hold)
+        dgm_turn_release_hold(g->t.hold);
 }
 
 static void on_left(void *arg)
@@ -284,9 +262,18 @@ static void give_whole(struct telling *g)
     dgm_buf_done(&payload);
 }
 
-static void end_stream(struct telling *g)
+/* ---- life ---------------------------------------------------------------------------------------------------------- */
+
+static void finish(struct telling *g)
 {
     const char *end = g->t.codec->stream_end;
+    if (g->stream)
+        dgm_stream_end_output(g->stream, NULL);
+    if (g->t.as == DGM_TELL_WHOLE) {
+        give_whole(g);
+        return;
+    }
+    close_frame(g);
     if (end && g->t.as == DGM_TELL_SSE) {
         g->t.seq_ids = false;
         put_sse(g, (dgm_str){0}, dgm_str_from(end));
@@ -295,20 +282,6 @@ static void end_stream(struct telling *g)
     flush(g);
     turn_close(g);
     dgm_http_end(g->x); /* g goes with it */
-}
-
-/* ---- life ---------------------------------------------------------------------------------------------------------- */
-
-static void finish(struct telling *g)
-{
-    if (g->stream)
-        dgm_stream_end_output(g->stream, NULL);
-    if (!is_whole(g)) {
-        close_frame(g);
-        end_stream(g);
-    } else {
-        give_whole(g);
-    }
 }
 
 /* The records that existed when the stream was opened were sent. */
@@ -346,23 +319,10 @@ static void deliver(void *arg)
         flush(g);
 }
 
-static size_t max_of(const dgm_tell *t)
-{
-    return t->max_bytes ? t->max_bytes : DGM_MAX_OUTPUT_BYTES;
-}
-
-static dgm_str keep(struct telling *g, dgm_str s)
-{
-    return s.n ? (dgm_str){dgm_http_keep_text(g->x, s), s.n} : (dgm_str){0};
-}
-
 /* Only codecs that build messages need them, and only until the first record. */
 static void copy_messages(struct telling *g, const dgm_canon_messages *messages)
 {
     dgm_canon_event all = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
-    g->t.messages = (dgm_canon_messages){0};
-    if (!messages->n || !g->t.codec->builds_messages)
-        return;
     g->before = dgm_arena_new();
     all.snapshot.messages = *messages;
     g->t.messages = dgm_canon_copy_event(g->before, &all).snapshot.messages;
@@ -374,27 +334,22 @@ static struct telling *new_telling(dgm_http_exchange *x, const dgm_tell *t)
     struct telling *g = dgm_http_alloc(x, sizeof *g);
     g->x = x;
     g->t = *t;
-    g->t.thread_id = keep(g, t->thread_id);
-    g->t.run_id = keep(g, t->run_id);
-    g->t.agent = keep(g, t->agent);
-    g->t.task_id = keep(g, t->task_id);
-    g->t.owner = (dgm_owner){keep(g, t->owner.tenant), keep(g, t->owner.principal)};
-    g->t.params.model = keep(g, t->params.model);
+    g->t.thread_id = dgm_turn_copy(x, t->thread_id);
+    g->t.run_id = dgm_turn_copy(x, t->run_id);
+    g->t.agent = dgm_turn_copy(x, t->agent);
+    g->t.task_id = dgm_turn_copy(x, t->task_id);
+    g->t.owner =
+        (dgm_owner){dgm_turn_copy(x, t->owner.tenant), dgm_turn_copy(x, t->owner.principal)};
+    g->t.params.model = dgm_turn_copy(x, t->params.model);
     g->t.params.task_id = (dgm_str){0}; /* open_stream sets it */
     g->t.headers = NULL;
     g->t.n_headers = 0;
     g->t.content_type = (dgm_str){0};
-    copy_messages(g, &t->messages);
-    dgm_buf_init(&g->whole, max_of(t));
+    g->t.messages = (dgm_canon_messages){0};
+    if (t->messages.n && t->codec->builds_messages)
+        copy_messages(g, &t->messages);
+    dgm_buf_init(&g->whole, t->max_bytes ? t->max_bytes : DGM_MAX_OUTPUT_BYTES);
     return g;
-}
-
-static dgm_str type_of(const dgm_tell *t)
-{
-    return t->content_type.n         ? t->content_type
-           : t->as == DGM_TELL_LINES ? DGM_STR("application/x-ndjson")
-           : t->as == DGM_TELL_BYTES ? DGM_STR("application/octet-stream")
-                                     : DGM_STR("text/event-stream");
 }
 
 static void begin_stream(dgm_http_exchange *x, const dgm_tell *t)
@@ -404,15 +359,19 @@ static void begin_stream(dgm_http_exchange *x, const dgm_tell *t)
     headers[1] = (dgm_http_header){DGM_STR("X-Accel-Buffering"), DGM_STR("no")};
     for (size_t i = 0; i < t->n_headers; i++)
         headers[2 + i] = t->headers[i];
+    dgm_str type = t->content_type.n         ? t->content_type
+                   : t->as == DGM_TELL_LINES ? DGM_STR("application/x-ndjson")
+                   : t->as == DGM_TELL_BYTES ? DGM_STR("application/octet-stream")
+                                             : DGM_STR("text/event-stream");
     dgm_front_note_stream(x);
-    dgm_http_begin(x, 200, type_of(t), headers, t->n_headers + 2);
+    dgm_http_begin(x, 200, type, headers, t->n_headers + 2);
 }
 
 void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uint64_t first_seq)
 {
     struct telling *g = new_telling(x, tell);
     g->reader = dgm_log_reader_open(log, first_seq - 1, deliver, g);
-    if (is_whole(g)) {
+    if (g->t.as == DGM_TELL_WHOLE) {
         static const dgm_http_watcher waits = {.on_gone = on_left};
         dgm_http_watch(x, &waits, g);
         g->timer = dgm_xcalloc(1, sizeof *g->timer);
@@ -441,7 +400,7 @@ dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, 
     dgm_str payload = {0};
     dgm_record *r;
     g.t.as = DGM_TELL_WHOLE;
-    dgm_buf_init(&g.whole, max_of(tell));
+    dgm_buf_init(&g.whole, tell->max_bytes ? tell->max_bytes : DGM_MAX_OUTPUT_BYTES);
     g.reader = dgm_log_reader_open(log, first_seq - 1, nothing, NULL);
     while (g.state < TURN_CUT && !g.whole.over && (r = dgm_log_reader_next(g.reader)))
         tell_record(&g, r);

@@ -52,7 +52,7 @@ static size_t slot_of(dgm_owner owner)
 dgm_code turns_hold(dgm_turns *t, dgm_owner owner, size_t bytes, dgm_turn_hold **ret_hold,
                     dgm_err *err)
 {
-    struct unsent *u = t->unsent;
+    struct unsent *u = t->state->unsent;
     size_t slot = slot_of(owner);
     *ret_hold = NULL;
     if (bytes <= SMALL_BYTES)
