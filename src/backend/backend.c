@@ -113,17 +113,11 @@ void dgm_run_has_read(dgm_run *run)
         run->ops->has_read(run);
 }
 
-/* Only a first part can be: see frontend/turn. */
-static bool is_transcript(const dgm_part *p)
-{
-    yyjson_val *mark = dgm_json_get(p->metadata, DGM_STR(DGM_META_PART));
-    return yyjson_is_str(mark) && dgm_str_is(dgm_json_str(mark), "transcript");
-}
-
 dgm_str dgm_run_text(const dgm_run *run, dgm_arena *a)
 {
     dgm_parts parts = run->input->message->parts;
-    if (parts.n && is_transcript(&parts.at[0]))
+    if (parts.n && parts.at[0].metadata && /* only the first part can be: see frontend/turn */
+        dgm_str_is(dgm_json_str_member(parts.at[0].metadata, DGM_META_PART), "transcript"))
         parts = (dgm_parts){parts.at + 1, parts.n - 1};
     return dgm_parts_text(parts, a);
 }
@@ -169,16 +163,13 @@ dgm_part dgm_status_indicator(dgm_arena *a, dgm_str text)
 
 /* ---- words ---------------------------------------------------------------------------------------------- */
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
+static const char spaces[4] = {' ', '\t', '\n', '\r'};
 
 dgm_str dgm_text_trim(dgm_str text)
 {
-    while (text.n > 0 && is_space(*text.p))
+    while (text.n > 0 && memchr(spaces, *text.p, 4))
         text.p++, text.n--;
-    while (text.n > 0 && is_space(text.p[text.n - 1]))
+    while (text.n > 0 && memchr(spaces, text.p[text.n - 1], 4))
         text.n--;
     return text;
 }
@@ -188,7 +179,7 @@ bool dgm_text_command(dgm_str text, const char *word, dgm_str *ret_rest)
     size_t n = strlen(word);
     text = dgm_text_trim(text);
     if (text.n < n || !dgm_str_eq_nocase((dgm_str){text.p, n}, (dgm_str){word, n}) ||
-        (text.n > n && !is_space(text.p[n])))
+        (text.n > n && !memchr(spaces, text.p[n], 4)))
         return false;
     if (ret_rest)
         *ret_rest = dgm_text_trim((dgm_str){text.p + n, text.n - n});

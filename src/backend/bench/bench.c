@@ -75,40 +75,29 @@ static void finish(struct bench *b, const char *error)
     run->ops->end(run, error);
 }
 
-static dgm_code complete(dgm_run *run, uint32_t n, dgm_err *err)
-{
-    dgm_buf text;
-    dgm_buf_init(&text, DGM_MAX_RECORD_BYTES);
-    for (uint32_t i = 1; i <= n && dgm_buf_room(&text, 11); i++)
-        text.n += put_number(text.p + text.n, i);
-    dgm_code rc = dgm_run_status(run, DGM_STATE_COMPLETED, dgm_buf_str(&text), err);
-    dgm_buf_done(&text);
-    return rc;
-}
-
 /* ---- chunks ---------------------------------------------------------------------------------------------- */
 
-static dgm_code chunk(dgm_run *run, uint32_t i, bool last, dgm_err *err)
-{
-    char text[12];
-    size_t n = put_number(text, i);
-    return dgm_run_chunk(run, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, (dgm_str){text, n}, i > 1, last,
-                         err);
-}
-
-/* Up to `most` chunks, while there is room. False: it is over, and b gone. */
+/* Up to `most` chunks, while there is room; after the last one the end. False: it is over, and b is freed. */
 static bool send_chunks(struct bench *b, uint32_t most)
 {
     dgm_err err = {0};
     dgm_code rc = DGM_OK;
+    char number[12];
+    dgm_buf text;
     for (; !rc && most > 0 && b->sent < b->n && !b->run->ops->is_full(b->run); most--) {
-        b->sent++;
-        rc = chunk(b->run, b->sent, b->sent == b->n, &err);
+        size_t n = put_number(number, ++b->sent);
+        rc = dgm_run_chunk(b->run, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, (dgm_str){number, n},
+                           b->sent > 1, b->sent == b->n, &err);
     }
     if (!rc && b->sent < b->n)
         return true;
-    if (!rc)
-        rc = complete(b->run, b->n, &err);
+    if (!rc) { /* the final text has all of them */
+        dgm_buf_init(&text, DGM_MAX_RECORD_BYTES);
+        for (uint32_t i = 1; i <= b->n && dgm_buf_room(&text, 11); i++)
+            text.n += put_number(text.p + text.n, i);
+        rc = dgm_run_status(b->run, DGM_STATE_COMPLETED, dgm_buf_str(&text), &err);
+        dgm_buf_done(&text);
+    }
     finish(b, rc ? err.msg : NULL);
     return false;
 }
@@ -166,6 +155,7 @@ static void cancel(void *agent, dgm_run *run)
 
 /* ---- what is asked for ----------------------------------------------------------------------------------- */
 
+/* The text of the request is released. */
 static struct bench *begin(dgm_run *run, dgm_loop_fn on_timer)
 {
     struct bench *b = dgm_xcalloc(1, sizeof *b);
@@ -194,25 +184,6 @@ static bool read_number(dgm_str *text, double max, double *ret)
     return *end == '\0' && *ret <= max;
 }
 
-static void start_chunks(dgm_run *run, uint32_t n, bool yield)
-{
-    dgm_err err = {0};
-    if (dgm_run_status(run, DGM_STATE_WORKING, (dgm_str){0}, &err)) {
-        run->ops->end(run, err.msg);
-        return;
-    }
-    struct bench *b = begin(run, on_room);
-    b->n = n;
-    if (yield && n > 0) {
-        b->idle = dgm_xmalloc(sizeof *b->idle);
-        uv_idle_init(dgm_loop_uv(run->loop), b->idle);
-        b->idle->data = b;
-        uv_idle_start(b->idle, on_turn);
-    } else {
-        on_room(b);
-    }
-}
-
 static void start(void *agent, dgm_run *run)
 {
     dgm_err err = {0};
@@ -220,21 +191,37 @@ static void start(void *agent, dgm_run *run)
     double number;
     dgm_code rc;
     (void)agent;
-    if (dgm_text_command(text, "chunks", &rest) && read_number(&rest, MAX_CHUNKS, &number)) {
-        start_chunks(run, (uint32_t)number, dgm_text_command(rest, "yield", NULL));
+    bool chunks =
+        dgm_text_command(text, "chunks", &rest) && read_number(&rest, MAX_CHUNKS, &number);
+    bool hold =
+        !chunks && dgm_text_command(text, "hold", &rest) && read_number(&rest, MAX_HOLD_S, &number);
+    if (!chunks && !hold)
+        rc = dgm_run_reply(run,
+                           dgm_text_command(text, "echo", NULL)
+                               ? text
+                               : DGM_STR("echo TEXT | chunks N [yield] | hold SECONDS"),
+                           &err);
+    else
+        rc = dgm_run_status(run, DGM_STATE_WORKING, (dgm_str){0}, &err);
+    if (rc || (!chunks && !hold)) {
+        run->ops->end(run, rc ? err.msg : NULL);
         return;
     }
-    if (dgm_text_command(text, "hold", &rest) && read_number(&rest, MAX_HOLD_S, &number)) {
-        if (!(rc = dgm_run_status(run, DGM_STATE_WORKING, (dgm_str){0}, &err))) {
-            dgm_timer_start(&begin(run, on_held)->timer, (uint64_t)(number * 1000));
-            return;
-        }
-    } else if (dgm_text_command(text, "echo", NULL)) {
-        rc = dgm_run_reply(run, text, &err);
-    } else {
-        rc = dgm_run_reply(run, DGM_STR("echo TEXT | chunks N [yield] | hold SECONDS"), &err);
+    bool yield = chunks && dgm_text_command(rest, "yield", NULL);
+    struct bench *b = begin(run, chunks ? on_room : on_held);
+    if (hold) {
+        dgm_timer_start(&b->timer, (uint64_t)(number * 1000));
+        return;
     }
-    run->ops->end(run, rc ? err.msg : NULL);
+    b->n = (uint32_t)number;
+    if (b->n > 0 && yield) {
+        b->idle = dgm_xmalloc(sizeof *b->idle);
+        uv_idle_init(dgm_loop_uv(run->loop), b->idle);
+        b->idle->data = b;
+        uv_idle_start(b->idle, on_turn);
+    } else {
+        on_room(b);
+    }
 }
 
 static const dgm_inner inner = {.start = start, .cancel = cancel};
