@@ -124,14 +124,14 @@ typedef struct dgm_front_note {
 
 static inline void dgm_front_note_operation(dgm_http_exchange *x, const char *operation)
 {
-    dgm_front_note *n = dgm_http_tag(x);
+    dgm_front_note *n = *dgm_http_tag(x);
     if (n)
         n->operation = operation;
 }
 
 static inline void dgm_front_note_task(dgm_http_exchange *x, dgm_str id, uint32_t turn)
 {
-    dgm_front_note *n = dgm_http_tag(x);
+    dgm_front_note *n = *dgm_http_tag(x);
     size_t most = 63;
     if (!n || !id.n)
         return;
@@ -142,7 +142,7 @@ static inline void dgm_front_note_task(dgm_http_exchange *x, dgm_str id, uint32_
 /* The response is a stream. */
 static inline void dgm_front_note_stream(dgm_http_exchange *x)
 {
-    dgm_front_note *n = dgm_http_tag(x);
+    dgm_front_note *n = *dgm_http_tag(x);
     if (!n || n->is_stream)
         return;
     n->is_stream = true;

@@ -46,16 +46,6 @@ struct scratch *front_scratch(dgm_a2a_front *f)
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-/* The caller's dialect, before anything else of the request was checked. */
-static const dgm_codec *a2a_codec_of(const struct op *op, bool is_rpc)
-{
-    bool said;
-    enum version asked = version_of(dgm_http_request_of(op->x), op->arena, &said);
-    if (is_rpc)
-        return asked == VERSION_03 && !op->front->o.no_03 ? &dgm_codec_a2a_03 : &dgm_codec_a2a_10;
-    return op->below_v1 && asked != VERSION_10 ? &dgm_codec_a2a_03_rest : &dgm_codec_a2a_10;
-}
-
 static struct op *a2a_new_op(const dgm_front_request *q, bool is_rpc)
 {
     dgm_arena *a = dgm_http_arena(q->x);
@@ -70,7 +60,13 @@ static struct op *a2a_new_op(const dgm_front_request *q, bool is_rpc)
     op->rest = !is_rpc;
     op->below_v1 = !is_rpc && dgm_str_starts(q->path, DGM_STR("/v1/"));
     op->method = q->route ? (dgm_method)q->route->op : DGM_METHOD_NONE;
-    op->codec = a2a_codec_of(op, is_rpc);
+    op->version = version_of(dgm_http_request_of(q->x), a, &op->has_version);
+    /* before anything else of the request is checked: errors are in the caller's dialect */
+    op->codec = &dgm_codec_a2a_10;
+    if (is_rpc && op->version == VERSION_03 && !op->front->o.no_03)
+        op->codec = &dgm_codec_a2a_03;
+    else if (op->below_v1 && op->version != VERSION_10)
+        op->codec = &dgm_codec_a2a_03_rest;
     return op;
 }
 

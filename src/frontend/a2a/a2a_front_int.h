@@ -31,7 +31,9 @@ struct dgm_a2a_front {
 
 struct scratch *front_scratch(dgm_a2a_front *f); /* this loop's, emptied */
 
-struct began; /* a2a_front_gone.c */
+enum version { VERSION_03, VERSION_10, VERSION_OTHER };
+
+struct began; /* a2a_front_ops.c */
 
 /* Lives in the exchange's arena until the core has the request; then as long as the exchange, with what the answer
  * needs (op_release_request). */
@@ -43,6 +45,8 @@ struct op {
     dgm_strs may_set;       /* as in dgm_front_request */
     bool any_tenant;        /* likewise */
     const dgm_codec *codec; /* of the caller's dialect */
+    enum version version;   /* that the request asks for */
+    bool has_version;       /* it says so */
     bool rest;              /* no envelope */
     bool below_v1;          /* a path of 0.3 */
     /* A streaming call of JSON-RPC: a2a-go reads nothing but events, and all other SDKs read an error in either form. */
@@ -71,8 +75,6 @@ static inline bool op_is_10(const struct op *op)
 
 /* ---- a2a_front_headers.c ------------------------------------------------------------------------------------- */
 
-enum version { VERSION_03, VERSION_10, VERSION_OTHER };
-
 /* The header, else the query parameter; nothing is 0.3. Patch numbers do not count. */
 enum version version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said);
 bool is_json_type(dgm_str content_type);             /* absent is */
@@ -99,6 +101,9 @@ bool op_is_offered(struct op *op);
 struct op *op_release_request(struct op *op);
 void op_run(struct op *op, void *request); /* of the type that DGM_METHODS names for op->method */
 void op_list(struct op *op, const dgm_list_tasks_request *q);
+/* What is to be done when the connection that started a turn is lost; NULL: nothing, by setting. */
+struct began *began_by(struct op *op);
+void began_gone(const struct began *b); /* NULL is fine */
 
 /* ---- a2a_front_answer.c, a2a_front_errors.c ----------------------------------------------------------------------- */
 
@@ -135,12 +140,6 @@ bool view_put(const struct view *v, const dgm_record *r, dgm_object_kind as, dgm
 /* Takes over: the op is of no more use. snapshot, if any, comes first; log NULL: it is all. */
 void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot);
 void op_stream_error(struct op *op, const dgm_err *err); /* one event, and the end */
-
-/* ---- a2a_front_gone.c ------------------------------------------------------------------------------------------------ */
-
-/* What is to be told when the connection that began a turn is gone; NULL: nothing, by setting. */
-struct began *began_by(struct op *op);
-void began_gone(const struct began *b); /* NULL is fine */
 
 /* ---- a2a_front_card.c ------------------------------------------------------------------------------------------------ */
 

@@ -77,33 +77,23 @@ static bool is_length(struct op *op, dgm_opt_int n, const dgm_at *at)
     return false;
 }
 
-/* Last-Event-ID: the number of the last frame that arrived. */
-static uint64_t cursor_of(struct op *op)
-{
-    dgm_str text = dgm_http_header_of(dgm_http_request_of(op->x), DGM_STR("last-event-id"));
-    uint64_t n = 0;
-    if (!text.n || text.n > 18)
-        return DGM_NO_CURSOR;
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9')
-            return DGM_NO_CURSOR;
-        n = n * 10 + (uint64_t)(text.p[i] - '0');
-    }
-    return n;
-}
-
 /* A caller can make the request as large as http_body_bytes, and the answer may take minutes. */
 struct op *op_release_request(struct op *op)
 {
-    dgm_str media = rest_type(op);
-    uint64_t cursor = cursor_of(op);
-    dgm_http_forget_request(op->x); /* freed at the end of this turn: until then it can be read */
+    dgm_str cursor = dgm_http_header_of(dgm_http_request_of(op->x), DGM_STR("last-event-id"));
+    dgm_str media = op->rest ? rest_type(op) : op->media;
+    uint64_t after = cursor.n && cursor.n <= 18 ? 0 : DGM_NO_CURSOR;
+    for (size_t i = 0; i < cursor.n && after != DGM_NO_CURSOR; i++) {
+        bool is_digit = cursor.p[i] >= '0' && cursor.p[i] <= '9';
+        after = is_digit ? after * 10 + (uint64_t)(cursor.p[i] - '0') : DGM_NO_CURSOR;
+    }
+    dgm_http_forget_request(op->x); /* goes at the end of this turn: until then it can be read */
     dgm_arena *a = dgm_http_arena(op->x);
     struct op *kept = dgm_new(a, struct op);
     *kept = *op;
     kept->arena = a;
     kept->media = media;
-    kept->cursor = cursor;
+    kept->cursor = after;
     kept->owner =
         (dgm_owner){dgm_arena_dup(a, op->owner.tenant), dgm_arena_dup(a, op->owner.principal)};
     kept->may_set = (dgm_strs){0};
@@ -111,6 +101,45 @@ struct op *op_release_request(struct op *op)
     kept->task_id = dgm_arena_dup(a, op->task_id);
     kept->extensions = dgm_arena_dup(a, op->extensions);
     return kept;
+}
+
+/* ---- lost connections -------------------------------------------------------------------------------------------- */
+
+/* Runs belong to tasks, not to connections. But a server may be configured to cancel a run when the caller that started
+ * it has disconnected and no other client reads (on_disconnect: cancel). */
+/* Lives as long as the exchange: the request may be forgotten before. */
+struct began {
+    dgm_a2a_front *front;
+    uint32_t turn;
+    dgm_str tenant, principal, task_id;
+    char room[];
+};
+
+struct began *began_by(struct op *op)
+{
+    dgm_owner owner = op->owner;
+    if (!op->front->o.cancel_on_disconnect || !op->turn)
+        return NULL;
+    struct began *b =
+        dgm_http_alloc(op->x, sizeof *b + owner.tenant.n + owner.principal.n + op->task_id.n);
+    char *room = b->room;
+    dgm_str texts[] = {owner.tenant, owner.principal, op->task_id};
+    dgm_str *copies[] = {&b->tenant, &b->principal, &b->task_id};
+    b->front = op->front;
+    b->turn = op->turn;
+    for (size_t i = 0; i < 3; room += texts[i++].n) {
+        *copies[i] = (dgm_str){room, texts[i].n};
+        if (texts[i].n)
+            memcpy(room, texts[i].p, texts[i].n);
+    }
+    return b;
+}
+
+void began_gone(const struct began *b)
+{
+    if (b)
+        dgm_core_disconnected(b->front->core, (dgm_owner){b->tenant, b->principal},
+                              b->front->o.agent, b->task_id, b->turn, b->front->o.grace_ms);
 }
 
 /* ---- sending ---------------------------------------------------------------------------------------------------------- */
@@ -220,16 +249,6 @@ static void give_message(struct op *op, const dgm_sent *sent)
     end_wait(op);
 }
 
-/* Who sends again because the connection broke may say how far it had come. */
-static void stream_sent(struct op *op, const dgm_sent *sent)
-{
-    uint64_t cursor = sent->is_resend ? op->cursor : DGM_NO_CURSOR;
-    if (cursor != DGM_NO_CURSOR && cursor > sent->after && cursor <= dgm_log_published(sent->log))
-        op_stream(op, sent->log, cursor, NULL);
-    else
-        op_stream(op, sent->log, sent->after, sent->snapshot);
-}
-
 static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
 {
     struct op *op = arg;
@@ -242,12 +261,17 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
     if (sent->task_id.n)
         dgm_front_note_task(op->x, sent->task_id, sent->turn);
     op->turn = sent->is_message || sent->is_resend ? 0 : sent->turn;
-    if (op->method == DGM_METHOD_STREAM)
-        stream_sent(op, sent);
-    else if (sent->is_message)
+    if (op->method == DGM_METHOD_STREAM) {
+        /* a client that sends again because the connection broke may name the last event that it has */
+        bool resumes = sent->is_resend && op->cursor != DGM_NO_CURSOR && op->cursor > sent->after &&
+                       op->cursor <= dgm_log_published(sent->log);
+        op_stream(op, sent->log, resumes ? op->cursor : sent->after,
+                  resumes ? NULL : sent->snapshot);
+    } else if (sent->is_message) {
         give_message(op, sent);
-    else
+    } else {
         wait_for_answer(op, sent);
+    }
 }
 
 /* No client can stop a run without a task: it does not go on without its caller. Here a FIN is enough. */
@@ -342,7 +366,8 @@ static void run_send(struct op *op, const dgm_send_request *q)
         send.accepted_output_modes = c->accepted_output_modes;
     }
     op->task_id = q->message->task_id;
-    if (!has_extensions(op) || !has_good_types(op, q) || !set_tenant(op, q->tenant))
+    if ((op->front->o.n_extensions && !has_extensions(op)) || !has_good_types(op, q) ||
+        (q->tenant.n && !set_tenant(op, q->tenant)))
         return;
     send.owner = op->owner;
     if (op->return_immediately)
@@ -400,20 +425,14 @@ static void run_list(struct op *op, const dgm_list_tasks_request *q)
         op_list(op, q);
 }
 
-/* As logs and metrics have it, whatever the binding: 1.0's name. */
-static const char *name_of(dgm_method method)
+void op_run(struct op *op, void *request)
 {
-    static const char *const names[] = {NULL,
+    static const char *const names[] = {NULL, /* for logs and metrics, whatever the binding */
 #define X(sym, v1, v03, params, result) v1,
                                         DGM_METHODS(X)
 #undef X
     };
-    return names[method];
-}
-
-void op_run(struct op *op, void *request)
-{
-    dgm_front_note_operation(op->x, name_of(op->method));
+    dgm_front_note_operation(op->x, names[op->method]);
     switch (op->method) {
     case DGM_METHOD_SEND:
     case DGM_METHOD_STREAM: run_send(op, request); return;

@@ -9,14 +9,14 @@
 static bool settle_version(struct op *op)
 {
     const dgm_a2a_options *o = &op->front->o;
-    bool said;
-    enum version asked = version_of(dgm_http_request_of(op->x), op->arena, &said);
+    enum version asked = op->version;
     if (op->below_v1 && asked == VERSION_10) {
         op_fail_with(op, DGM_NO_SUCH_METHOD, "unknown path in A2A 1.0");
         return false;
     }
-    if (op->below_v1 ? asked == VERSION_03 && !o->no_03
-                     : !o->no_10 && (asked == VERSION_10 || (!said && o->lenient_version)))
+    if (op->below_v1
+            ? asked == VERSION_03 && !o->no_03
+            : !o->no_10 && (asked == VERSION_10 || (!op->has_version && o->lenient_version)))
         return true;
     fail_version(op);
     return false;

@@ -88,20 +88,14 @@ static dgm_code read_params(struct op *op, const dgm_rpc *rpc, void **ret_reques
     return a2a_decode_request(op, op->codec, params, methods[op->method].params, ret_request, err);
 }
 
-static bool streams(dgm_method method)
-{
-    return method == DGM_METHOD_STREAM || method == DGM_METHOD_SUBSCRIBE;
-}
-
 void rpc_take(struct op *op, const dgm_http_request *r)
 {
-    bool said;
-    enum version asked = version_of(r, op->arena, &said);
     yyjson_val *v;
     dgm_rpc rpc;
     void *request;
     dgm_err err = {0};
-    find_extensions(op);
+    if (op->front->o.n_extensions)
+        find_extensions(op);
     if (!is_json_type(dgm_http_header_of(r, DGM_STR("content-type")))) {
         op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED, "send application/json");
         return;
@@ -111,7 +105,7 @@ void rpc_take(struct op *op, const dgm_http_request *r)
         return;
     }
     op->id = dgm_rpc_id_of(v);
-    if (asked == VERSION_OTHER) {
+    if (op->version == VERSION_OTHER) {
         fail_version(op);
         return;
     }
@@ -121,10 +115,11 @@ void rpc_take(struct op *op, const dgm_http_request *r)
         op_fail(op, &err);
         return;
     }
-    if (!settle_method(op, rpc.method, asked, said))
+    if (!settle_method(op, rpc.method, op->version, op->has_version))
         return;
-    op->wants_sse_errors = streams(op->method) && accepts_only_events(r) &&
-                           !(op_is_10(op) && op->front->o.json_stream_errors);
+    op->wants_sse_errors =
+        (op->method == DGM_METHOD_STREAM || op->method == DGM_METHOD_SUBSCRIBE) &&
+        accepts_only_events(r) && !(op_is_10(op) && op->front->o.json_stream_errors);
     if (!op_is_offered(op))
         return;
     if (read_params(op, &rpc, &request, &err))

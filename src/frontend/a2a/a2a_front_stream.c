@@ -22,6 +22,7 @@ struct stream {
     dgm_log_reader *reader;
     struct view view;
     bool ends_at_question;
+    bool is_draining;
     bool has_tail; /* of an envelope */
     uint32_t head_n;
     char head[]; /* of an envelope, up to the result */
@@ -141,36 +142,24 @@ static void finish(struct stream *s)
     dgm_http_end(s->x); /* s goes with it */
 }
 
-static bool ends_stream(const struct stream *s, const dgm_record *r)
+/* Sends the records that exist, as long as there is room. */
+static void deliver(void *arg)
 {
-    if (r->head.kind == DGM_EVENT_MESSAGE)
-        return true;
-    return r->head.kind == DGM_EVENT_STATUS &&
-           (dgm_state_is_terminal(r->head.state) ||
-            (r->head.state == DGM_STATE_INPUT_REQUIRED && s->ends_at_question));
-}
-
-/* All that is there and has room. True: that was the end, and s is gone. */
-static bool deliver(struct stream *s)
-{
+    struct stream *s = arg;
     struct scratch *scratch = front_scratch(s->front);
     dgm_record *r;
     bool end = false;
     while (!end && dgm_http_backlog(s->x) + scratch->out.n < BACKLOG_BYTES &&
            (r = dgm_log_reader_next(s->reader))) {
         put_record(s, r, scratch);
-        end = ends_stream(s, r);
+        end = r->head.kind == DGM_EVENT_MESSAGE ||
+              (r->head.kind == DGM_EVENT_STATUS &&
+               (dgm_state_is_terminal(r->head.state) ||
+                (r->head.state == DGM_STATE_INPUT_REQUIRED && s->ends_at_question)));
     }
     flush(s, &scratch->out);
-    end = end || dgm_log_reader_is_over(s->reader);
-    if (end)
+    if (end || s->is_draining || dgm_log_reader_is_over(s->reader))
         finish(s);
-    return end;
-}
-
-static void on_ready(void *arg)
-{
-    deliver(arg);
 }
 
 static void on_gone(void *arg)
@@ -185,8 +174,8 @@ static void on_gone(void *arg)
 /* The server ends: what is published is told, and the client may come back with its cursor. */
 static void on_drain(void *arg)
 {
-    if (!deliver(arg))
-        finish(arg);
+    ((struct stream *)arg)->is_draining = true;
+    deliver(arg);
 }
 
 static void begin(struct op *op)
@@ -230,9 +219,9 @@ void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot
         return;
     }
     static const dgm_http_watcher streams = {
-        .on_room = on_ready, .on_gone = on_gone, .on_drain = on_drain, .ping = {": ping\n\n", 8}};
+        .on_room = deliver, .on_gone = on_gone, .on_drain = on_drain, .ping = {": ping\n\n", 8}};
     dgm_http_watch(s->x, &streams, s);
-    s->reader = dgm_log_reader_open(log, after, on_ready, s);
+    s->reader = dgm_log_reader_open(log, after, deliver, s);
     dgm_http_forget_request(s->x); /* op with it */
 }
 

@@ -10,7 +10,7 @@
 /* OpenAI's libraries show how an answer calls its request, with every error: it is found in the log by that. */
 static void name_request(dgm_http_exchange *x)
 {
-    dgm_front_note *note = dgm_http_tag(x);
+    dgm_front_note *note = *dgm_http_tag(x);
     char uuid[DGM_UUID_CHARS + 1];
     if (dgm_http_header_of(dgm_http_request_of(x), DGM_STR("x-request-id")).n)
         return; /* the response repeats the caller's own request id */
