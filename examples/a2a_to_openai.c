@@ -1,5 +1,5 @@
 /*
- * a2a_to_openai.c - one A2A message to Chat Completions messages (document 001).
+ * a2a_to_openai.c - one A2A message to Chat Completions messages.
  *
  *     cc -std=c17 a2a_to_openai.c $(pkg-config --cflags --libs dragoman) -o a2a_to_openai
  */

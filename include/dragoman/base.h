@@ -88,7 +88,7 @@ typedef struct dgm_err {
 /* "OK", "BAD_PARAMS", ...: the symbol without its prefix. */
 DGM_API const char *dgm_code_name(dgm_code code);
 
-/* The library's version, "0.1.0". */
+/* The library's version, "0.2.0". */
 DGM_API const char *dgm_version(void);
 
 #ifdef __cplusplus

@@ -178,8 +178,8 @@ typedef struct dgm_artifact_update {
 } dgm_artifact_update;
 
 /*
- * Events that an agent sends to the server and an A2A client never sees. The first four kinds have the members
- * of document 002; the others have the same structure.
+ * Events that an agent sends to the server and an A2A client never sees. The members of each kind are listed
+ * behind it.
  */
 typedef enum dgm_internal_kind {
     DGM_INTERNAL_LLM_CALL,      /* taskId, iteration, timestamp */
