@@ -1,19 +1,19 @@
-# A thin front: meson and ninja do the building, scripts/ and tests/ the rest. `make help` lists.
+# meson and ninja build, scripts/ and tests/ do everything else. `make help` lists the targets.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 600
 
-# scripts/setup test puts the node and the Go of the tests there
+# scripts/setup test installs the node and the Go of the tests there
 export PATH := $(CURDIR)/.setup/bin:$(PATH)
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
-# On a terminal ninja shows its status line; elsewhere only what goes wrong.
+# On a terminal ninja shows its status line; elsewhere only warnings and errors.
 ninja = @if [ -t 1 ]; then ninja -C $(1); else ninja -C $(1) --quiet | sed '/no work to do/d'; fi
 
-# Builds of the same sources: build/ is what gets installed; build-test/ has ASan and UBSan, the unit
+# Builds of the same sources: build/ is installed; build-test/ has ASan and UBSan, the unit
 # tests and the corpus replay; build-clang/ is the second compiler and libFuzzer; build-tsan/ has the
-# unit tests of what threads share, with TSan; build-bench/ is build/ with the benchmarks.
+# unit tests of code that several threads use, with TSan; build-bench/ is build/ with the benchmarks.
 
 .PHONY: build run tour test check bench fuzz soak tck test-fresh format tidy install clean help
 .DEFAULT_GOAL := build
@@ -21,14 +21,14 @@ ninja = @if [ -t 1 ]; then ninja -C $(1); else ninja -C $(1) --quiet | sed '/no 
 build: build/build.ninja ## build build/dragoman and build/libdragoman.{so,a}
 	$(call ninja,build)
 
-run: build ## set up, build, and start the server with the built-in agents (ARGS="--listen ..."); FRESH=1 forgets its tasks
+run: build ## set up, build, and start the server with the built-in agents (ARGS="--listen ..."); FRESH=1 deletes its tasks
 	@$(if $(FRESH),rm -f build/run.db build/run.db-wal build/run.db-shm)
 	@build/dragoman serve -c examples/run/dragoman.yaml $(ARGS)
 
 tour: build ## take the guided tour of the translator
 	@scripts/tour
 
-test: setup-test build/build.ninja build-test/build.ninja build-clang/build.ninja ## set up and run every test there is
+test: setup-test build/build.ninja build-test/build.ninja build-clang/build.ninja ## set up and run all tests
 	$(call ninja,build)
 	$(call ninja,build-test)
 	$(call ninja,build-clang)
@@ -39,7 +39,7 @@ check: setup-test build-test/build.ninja build-clang/build.ninja ## the quick ha
 	$(call ninja,build-test)
 	@tests/run --quick
 
-bench: bench-convert bench-server bench-memory ## everything that is measured; the server's figures go to docs/performance.md
+bench: bench-convert bench-server bench-memory ## all benchmarks; the server's figures go to docs/performance.md
 
 bench-convert: build-bench/build.ninja ## the translator against bare yyjson, same bytes, same run
 	$(call ninja,build-bench)
@@ -56,7 +56,7 @@ fuzz: setup-test build-clang/build.ninja ## fuzz every decoder, FUZZ_SECONDS in 
 	$(call ninja,build-clang)
 	@scripts/fuzz $(FUZZ_SECONDS)
 
-soak: setup-test build/build.ninja build-clang/build.ninja ## hours, not minutes: many kills, long fuzzing, a huge stream in little memory, races
+soak: setup-test build/build.ninja build-clang/build.ninja ## tests that take hours: many kills, long fuzzing, a huge stream in little memory, races
 	$(call ninja,build)
 	$(call ninja,build-clang)
 	@scripts/soak
@@ -81,7 +81,7 @@ install: build ## install below $(DESTDIR)$(PREFIX)
 	@meson install -C build --quiet --no-rebuild --strip $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 	@$(if $(DESTDIR),:,ldconfig 2>/dev/null || :)
 
-clean: ## remove what was built
+clean: ## remove all builds
 	rm -rf build build-test build-clang build-tsan build-bench tests/out
 
 help: ## this list

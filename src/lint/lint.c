@@ -1,7 +1,7 @@
 /*
- * lint/lint.c - bytes in, values out of their framing, each to the rules of its protocol.
+ * lint/lint.c - the linter: splits the input into values and checks each by the rules of its protocol.
  *
- * One arena serves one value at a time. What is kept between values is in the handle, and bounded.
+ * The arena is reset for each value. The state between values is in the handle and has a limit.
  */
 #include "lint/lint_int.h"
 #include "lint/lint_rules.h"
@@ -30,7 +30,7 @@ static void look_at_value(dgm_linter *l, yyjson_val *v)
         dgm_lint_agui_value(l, v);
 }
 
-/* An array that holds an update is a stream written down; else it is a list of messages, tasks, ... */
+/* An array with an update is a recorded stream; any other array is a list of messages, tasks, ... */
 static bool holds_events(yyjson_val *array)
 {
     yyjson_val *e;

@@ -1,8 +1,8 @@
 /*
  * lint/lint_a2a.c - one value of A2A: an envelope, an event, a noun, a card.
  *
- * It is decoded twice: strictly, for the first fault a decoder sees, and then as leniently as `convert` does,
- * so that the rules about the stream go on behind a fault.
+ * It is decoded twice: strictly, for the first fault that the decoder finds, and then as tolerantly as `convert` does,
+ * so that the rules for streams are checked after a fault, too.
  */
 #include "lint/lint_int.h"
 

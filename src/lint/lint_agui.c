@@ -1,8 +1,8 @@
 /*
  * lint/lint_agui.c - one stream of AG-UI.
  *
- * The order is judged by canon/verify.h, behind the decoder that takes chunks apart; everything else is seen on
- * the event as it came.
+ * The order is checked by canon/verify.h, after the decoder has expanded chunk events; all other rules check the
+ * event as it was received.
  */
 #include "lint/lint_int.h"
 

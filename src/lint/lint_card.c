@@ -1,4 +1,4 @@
-/* lint/lint_card.c - agent cards: what they must say, and what they may not say twice. */
+/* lint/lint_card.c - agent cards: required members, and entries that must be unique. */
 #include "lint/lint_int.h"
 
 #include "wire/a2a/a2a_card.h"

@@ -1,4 +1,4 @@
-/* lint/lint_int.h - what the files of this folder share. */
+/* lint/lint_int.h - declarations that the files of this folder share. */
 #pragma once
 
 #include "base/limits.h"

@@ -1,4 +1,4 @@
-/* lint/lint_report.c - from a rule and a pointer to a finding with a place in the input. */
+/* lint/lint_report.c - makes a finding of a rule and a JSON pointer: finds the line and the column in the input. */
 #include "lint/lint_int.h"
 
 #include <stdarg.h>

@@ -135,7 +135,7 @@ void dgm_lint_text_complete(dgm_linter *l, dgm_str id, const char *at)
     }
 }
 
-/* The authoritative text, held against the last that was streamed. */
+/* Compares the final text with the last one that was streamed. */
 void dgm_lint_text_final(dgm_linter *l, dgm_str text, const char *at)
 {
     const struct lint_texts *t = &l->texts;
@@ -148,7 +148,7 @@ void dgm_lint_text_final(dgm_linter *l, dgm_str text, const char *at)
                            "the final text contains the streamed text twice");
         return;
     }
-    /* A document beside a word about it is no answer in pieces: only what was streamed counts. */
+    /* An artifact that was sent complete is not a streamed answer: only streamed texts are compared. */
     if (t->n == 1 && t->pieces > 1 && !dgm_sum_is_prefix(sum, text))
         dgm_lint_report_in(l, LINT_FINAL_TEXT_DIFFERS, at, NULL);
 }

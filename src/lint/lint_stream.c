@@ -1,9 +1,9 @@
 /*
  * lint/lint_stream.c - events of A2A in their order.
  *
- * What single events show is model/rules.h's; here is what they are held against, and what only a whole stream
- * shows. A file may hold several streams one after the other: a task that follows the end of another begins
- * the next.
+ * model/rules.h checks single events. This file has the state that they are checked against, and the rules for complete
+ * streams. A file may contain several streams one after the other: a task after the end of another one starts the
+ * next stream.
  */
 #include "lint/lint_int.h"
 

@@ -1,9 +1,8 @@
 /*
- * lint/lint_walk.c - what every member of a value shows by itself: its name, that it is null, which dialect
- * it belongs to.
+ * lint/lint_walk.c - checks every member of a value: its name, null, the dialect that it belongs to.
  *
- * The decoders forgive these on purpose, so the JSON is looked at as it came. What the sender chose freely
- * (metadata, data, state, ...) is not entered.
+ * The decoders tolerate these faults, so the JSON itself is checked. Members with content of the sender's choice
+ * (metadata, data, state, ...) are skipped.
  */
 #include "lint/lint_int.h"
 
@@ -104,7 +103,7 @@ static bool is_free_a2a(dgm_str key)
     return is_one_of(key, names);
 }
 
-/* Whose members have names of the sender's choice. */
+/* Objects whose members have names of the sender's choice. */
 static bool has_free_names(dgm_str key)
 {
     static const char *const names[] = {"securitySchemes", "scopes", "schemes", "security", NULL};
@@ -191,7 +190,7 @@ bool dgm_lint_walk_a2a(dgm_linter *l, yyjson_val *v, bool is_card)
 
 /* ---- AG-UI -------------------------------------------------------------------------------------------------- */
 
-/* What may hold any JSON; of these null itself is a value. */
+/* Members that may have any JSON value, also null. */
 static bool may_be_null_agui(dgm_str key)
 {
     static const char *const names[] = {"value", "event", "snapshot", "state", "payload", NULL};

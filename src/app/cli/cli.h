@@ -1,10 +1,10 @@
 /*
- * app/cli/cli.h - the program `dragoman`: one table, and everything that is made from it.
+ * app/cli/cli.h - the command line of the program `dragoman`: one table, and everything that is made from it.
  *
  * cli_table.c describes every command, option, argument, exit status and example. The parser, the
- * help texts, the man pages and the completions read that table and know no command by name: a new
- * command is a row there and a run function. This folder uses the library as any stranger would:
- * <dragoman/...>, libc and POSIX, nothing else; main.c alone brings the server and the client in.
+ * help texts, the man pages and the completions are made from that table and name no command: a new
+ * command is a row there and a run function. This folder uses the library as any other program would:
+ * only <dragoman/...>, libc and POSIX; only main.c includes the server and the client.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * cli_completion.c - what bash, zsh and fish complete, made from the table.
+ * cli_completion.c - completions for bash, zsh and fish, made from the table.
  *
- * The words a place may hold are written into the scripts: completing never runs the program.
+ * The allowed words are written into the scripts: a completion never runs the program.
  */
 #include "cli.h"
 

@@ -1,5 +1,5 @@
 /*
- * cli_convert.c - `dragoman convert`, `dragoman compact`: files through a converter, piece by piece.
+ * cli_convert.c - `dragoman convert`, `dragoman compact`: feed files to a converter, chunk by chunk.
  *
  * Memory is the converter's own (one event) and one piece of input here, however long the stream.
  */
@@ -51,8 +51,8 @@ static dgm_convert_options convert_options(const dgm_cli_line *line)
 
 /* ---- what went wrong --------------------------------------------------------------------------------- */
 
-/* A fault deep in a document is the document's. One at its top may be ours to look at: the wrong
- * format was named, or found. */
+/* A fault inside a document is a fault of the document. A fault at its top may have another reason: the wrong
+ * format was named or detected. */
 static bool near_top(const dgm_err *err)
 {
     return !err->at[0] || !strchr(err->at + 1, '/');
@@ -97,7 +97,7 @@ static void complain(const char *name, const dgm_convert_options *o, const dgm_e
 
 /* ---- one file ----------------------------------------------------------------------------------------- */
 
-/* Writes all the converter has ready. */
+/* Writes the output that the converter has ready. */
 static bool drain(dgm_converter *c, dgm_cli_output *out)
 {
     dgm_str ready;
@@ -124,7 +124,7 @@ static enum losses losses_of(const dgm_cli_line *line)
     return isatty(STDERR_FILENO) ? LOSSES_COUNTED : LOSSES_IGNORED;
 }
 
-/* What all files share. */
+/* The state that all files share. */
 struct job {
     const dgm_convert_options *options;
     dgm_cli_output out;

@@ -1,5 +1,5 @@
 /*
- * cli_io.c - bytes in and out: whole writes, files that appear complete or not at all.
+ * cli_io.c - reads and writes bytes: complete writes, files that are created complete or not at all.
  *
  * No stdio here: a reader at the other end of a pipe sees each piece when it is written.
  */

@@ -1,5 +1,5 @@
 /*
- * app/cli/cli_lint.h - what `dragoman lint` shares between files and addresses.
+ * app/cli/cli_lint.h - the parts of `dragoman lint` that files and URLs share.
  *
  * cli_lint.c reads files; app/client reads from a server and prints the same report.
  */
@@ -18,7 +18,7 @@ typedef struct dgm_cli_report {
     dgm_cli_report_form form;
     bool strict;         /* warnings count as errors do */
     const char *name;    /* of the input: a file's, or an address */
-    bool *explained;     /* by rule: text says once how to mend it */
+    bool *explained;     /* by rule: the text form explains each rule once */
     bool any;            /* a finding was reported */
     bool faulty;         /* one that counts */
     const char *fetched; /* --fetched-from */
@@ -28,7 +28,7 @@ typedef struct dgm_cli_report {
 void dgm_cli_report_begin(dgm_cli_report *r, const dgm_cli_line *line);
 int dgm_cli_report_end(dgm_cli_report *r); /* an exit status */
 
-/* A linter that tells this report; NULL: it complained. name: of the input. */
+/* A linter that writes to this report; NULL: an error was printed. name: of the input. */
 dgm_linter *dgm_cli_report_linter(dgm_cli_report *r, const char *name, const char *url);
 
 /* The table of rules: for a person, for a program, for docs/. */

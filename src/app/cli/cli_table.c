@@ -1,5 +1,5 @@
 /*
- * cli_table.c - every command, option, argument, exit status and example, once.
+ * cli_table.c - the table of all commands, options, arguments, exit statuses and examples.
  *
  * --help, the man pages and the completions are made from these rows, and from those of
  * cli_table_convert.c, cli_table_client.c and cli_table_server.c. To add a command: a dgm_cli_command, a line in

@@ -1,5 +1,5 @@
 /*
- * cli_table.h - what the files of the table share: its macros, its kinds of words, its commands.
+ * cli_table.h - macros, kinds of words and commands that the files of the table share.
  */
 #pragma once
 
@@ -48,5 +48,5 @@ extern const dgm_cli_command dgm_cli_convert, dgm_cli_compact, dgm_cli_formats_c
 extern const dgm_cli_command dgm_cli_send, dgm_cli_task, dgm_cli_card, dgm_cli_bench, dgm_cli_lint;
 extern const dgm_cli_command dgm_cli_serve, dgm_cli_db, dgm_cli_init, dgm_cli_schema;
 
-/* Runs what main() has brought along. */
+/* Runs a command of the server or the client, which main() has registered. */
 int dgm_cli_run_outside(const dgm_cli_line *line);

@@ -1,5 +1,5 @@
 /*
- * cli_table_client.c - the rows of the table about talking to A2A servers, anybody's.
+ * cli_table_client.c - the commands that call an A2A server.
  */
 #include "cli_lint.h"
 #include "cli_table.h"

@@ -1,5 +1,5 @@
 /*
- * cli_table_server.c - the rows of the table about running a server and looking after its files.
+ * cli_table_server.c - the commands that run a server and manage its files.
  */
 #include "cli_table.h"
 

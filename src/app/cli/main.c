@@ -1,4 +1,4 @@
-/* app/cli/main.c - the one place that sees the command line, the server and the client. */
+/* app/cli/main.c - main(): the only file that includes the command line, the server and the client. */
 #include "app/admin/admin.h"
 #include "app/client/client.h"
 #include "app/load/load.h"

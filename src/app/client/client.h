@@ -1,7 +1,7 @@
 /*
  * app/client/client.h - `dragoman send`, `task` and `card`: a client of any A2A server.
  *
- * Blocking, one request at a time: a person waits for it.
+ * Calls block, one request at a time: the user waits for the answer.
  */
 #pragma once
 

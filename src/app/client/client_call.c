@@ -1,8 +1,8 @@
 /*
  * app/client/client_call.c - one operation: encodes the request in the peer's dialect, decodes the response.
  *
- * What comes back is decoded by the codec of the version and binding that was chosen; whoever asked sees
- * model structs and no version.
+ * The response is decoded by the codec of the chosen version and binding; the caller gets model structs, which do not
+ * depend on the version.
  */
 #include "app/client/client_int.h"
 #include "base/limits.h"

@@ -1,4 +1,4 @@
-/* app/client/client_card.c - `dragoman card get`: a card for a person, for a program, or judged. */
+/* app/client/client_card.c - `dragoman card get`: a card as text, as JSON, or checked; `dragoman lint URL`. */
 #include "app/cli/cli_lint.h"
 #include "app/client/client_int.h"
 #include "base/ids.h"
@@ -150,7 +150,7 @@ static void take_bytes(void *arg, const char *bytes, size_t n)
     fflush(stdout); /* a stream may take its time */
 }
 
-/* A server may keep the stream open for what others will say to an agent that waits. */
+/* A server may leave the stream open while its agent waits for input. */
 static bool goes_on(const dgm_object *o, dgm_str event_id, void *arg)
 {
     const dgm_event *e = o->it;

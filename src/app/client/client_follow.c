@@ -1,8 +1,8 @@
 /*
- * app/client/client_follow.c - a call whose answer may take its time.
+ * app/client/client_follow.c - a call whose answer may take long.
  *
- * A stream that breaks, or a server that answers before the task is over, is no reason to give up: the
- * task is asked for until it is settled. Ctrl-C becomes CancelTask.
+ * After a broken stream, or an answer before the task has ended, the task is polled until it has ended or waits for
+ * input. Ctrl-C becomes CancelTask.
  */
 #include "app/client/client_int.h"
 

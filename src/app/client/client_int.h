@@ -1,4 +1,4 @@
-/* app/client/client_int.h - what the files of this folder share. */
+/* app/client/client_int.h - declarations that the files of this folder share. */
 #pragma once
 
 #include "app/client/client.h"
@@ -34,12 +34,12 @@ struct http_answer {
 struct http *dgm_client_http_new(long timeout_s, const char *ca_file, dgm_err *err);
 void dgm_client_http_free(struct http *h);
 
-/* DGM_OK: there was an answer, whatever it says. DGM_UNAVAILABLE: none, err says why. */
+/* DGM_OK: a response with any status. DGM_UNAVAILABLE: no response, err has the reason. */
 dgm_code dgm_client_http_call(struct http *h, const struct http_request *q,
                               struct http_answer *ret_answer, dgm_err *err);
 void dgm_client_http_response_done(struct http_answer *a);
 
-/* Ctrl-C ends the call that is under way, and the program when it comes again. */
+/* The first Ctrl-C ends the current call, the second one ends the program. */
 void dgm_client_http_catch_interrupt(void);
 bool dgm_client_http_was_interrupted(void);
 void dgm_client_http_release_interrupt(void); /* for the call that cancels the task */
@@ -64,8 +64,8 @@ typedef struct peer {
     void *on_card_arg;
 } peer;
 
-/* Reads what the options say, fetches the card unless it is not needed, chooses an interface. Complains
- * itself: the exit status, or DGM_CLI_OK. */
+/* Reads the options, fetches the card if it is needed, chooses an interface. Prints its own errors; returns the exit
+ * status, or DGM_CLI_OK. */
 int dgm_peer_open(peer *p, const dgm_cli_line *line, const char *url);
 /* The same without choosing an interface. */
 int dgm_peer_open_card(peer *p, const dgm_cli_line *line, const char *url);
@@ -76,8 +76,8 @@ bool dgm_client_number(const dgm_cli_line *line, const char *option, long low, l
 
 /* ---- calls (client_call.c) -------------------------------------------------------------------------------- */
 
-/* One object that was answered: of a stream each, else the only one. False ends the stream. It lives
- * until the next one. event_id is absent where there is none. */
+/* One object of the answer: each event of a stream, else the only one. False ends the stream. It is valid
+ * until the next one. event_id is absent if the event has no id. */
 typedef bool (*peer_take)(const dgm_object *object, dgm_str event_id, void *arg);
 
 struct peer_call {
@@ -92,13 +92,13 @@ struct peer_call {
     void *arg;
 };
 
-/* DGM_OK: answered, all of it. What the server refuses is err with its code, and a sentence. */
+/* DGM_OK: the answer is complete. A refusal of the server is err, with its code and a sentence. */
 dgm_code dgm_peer_call(peer *p, const struct peer_call *call, dgm_err *err);
 
 /* The error in the body of an HTTP response; NULL: it has none that we can read. In the arena. */
 dgm_error *dgm_peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body);
 
-/* Says err in this program's words, with what to do about it. An exit status. */
+/* Prints err with a hint what to do. Returns an exit status. */
 int dgm_peer_report_error(const peer *p, const dgm_err *err);
 
 /* ---- what people see (client_show.c) -------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * app/client/client_peer.c - who is at the other end: its card, and what we speak with it.
+ * app/client/client_peer.c - the server: reads its card and chooses an interface.
  */
 #include "app/client/client_int.h"
 #include "base/limits.h"

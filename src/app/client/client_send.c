@@ -1,4 +1,4 @@
-/* app/client/client_send.c - `dragoman send`: a message, and its answer as it comes. */
+/* app/client/client_send.c - `dragoman send`: sends a message and prints the answer while it is streamed. */
 #include "app/client/client_int.h"
 #include "base/ids.h"
 #include "base/limits.h"

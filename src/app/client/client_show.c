@@ -1,6 +1,6 @@
 /*
- * app/client/client_show.c - events as a person reads them: the answer on standard output, everything
- * about it elsewhere.
+ * app/client/client_show.c - prints events for people: the answer on standard output, everything about it on
+ * standard error.
  *
  * An answer arrives in chunks, and most agents repeat it at the end, in a status or a complete task. Printed
  * text cannot be removed, so each text is compared with what was printed: the same text prints nothing, a
@@ -39,7 +39,7 @@ static void clear_spinner(show *s)
     s->spinning = false;
 }
 
-/* What a terminal would obey is shown instead: the text is a stranger's. */
+/* Control characters are shown as text, because the text comes from another server. */
 static void put_visibly(show *s, dgm_str text)
 {
     char shown[8];
@@ -101,7 +101,7 @@ static void add_to(show *s, struct show_text *t, dgm_str more)
     put_text(s, more);
 }
 
-/* The text is this now, as a whole. */
+/* Sets the complete text. */
 static void become(show *s, struct show_text *t, dgm_str all)
 {
     if (dgm_str_starts(all, dgm_buf_str(&t->text))) {

@@ -49,8 +49,8 @@ bool dgm_agui_is_input(const yyjson_val *v);
 /* ---- a stream ------------------------------------------------------------------------------------ */
 
 /*
- * Reads the events of one stream: what is retired gets its ids, chunks become START, CONTENT, END.
- * The events given live until the sink returns.
+ * Reads the events of one stream: retired events get ids, chunk events become START, CONTENT, END.
+ * The events are valid until the sink returns.
  */
 typedef struct dgm_agui_decoder dgm_agui_decoder;
 
@@ -58,7 +58,7 @@ dgm_agui_decoder *dgm_agui_decoder_new(void);
 void dgm_agui_decoder_free(dgm_agui_decoder *d); /* NULL is fine */
 dgm_code dgm_agui_decoder_feed(dgm_agui_decoder *d, dgm_reader *r, yyjson_val *v,
                                dgm_canon_sink sink);
-/* The stream is over: closes what chunks left open. */
+/* End of the stream: closes the items that chunk events have opened. */
 dgm_code dgm_agui_decoder_end(dgm_agui_decoder *d, dgm_canon_sink sink);
 
 DGM_DEFINE_AUTO(dgm_agui_decoder, dgm_agui_decoder_free)

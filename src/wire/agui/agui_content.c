@@ -1,8 +1,8 @@
 /*
  * wire/agui/agui_content.c - numbers, and the content of messages: text, or parts of many kinds.
  *
- * A list leaves out parts that it does not know, as the official client does: a newer peer must not
- * break us.
+ * Unknown parts of a list are left out, as the official client does, so that a newer peer causes no
+ * errors.
  */
 #include "base/limits.h"
 #include "wire/agui/agui_int.h"
@@ -168,7 +168,7 @@ static dgm_code read_binary(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_
     return DGM_OK;
 }
 
-/* Of a type that we know, with a source that we know? Strangers are no error. */
+/* Are its type and its source known? Unknown ones are not an error. */
 static bool is_known_part(yyjson_val *v)
 {
     dgm_str type = dgm_json_str_member(v, "type");

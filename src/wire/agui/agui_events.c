@@ -124,7 +124,7 @@ EVENT(TOOL_CALL_RESULT, ID(result.message_id, "messageId"), ID(result.tool_call_
 
 /* ---- state, messages, activities ------------------------------------------------------------------------ */
 
-/* Only what the protocol asks of every operation; the rest is the business of who applies it. */
+/* Checks only the members that every operation must have; applying the patch checks the rest. */
 static dgm_code check_patch(dgm_reader *r, yyjson_val *v, const dgm_at *at)
 {
     size_t i, n;

@@ -1,4 +1,4 @@
-/* wire/agui/agui_int.h - what the files of this folder share. */
+/* wire/agui/agui_int.h - declarations that the files of this folder share. */
 #pragma once
 
 #include "wire/agui/agui.h"
@@ -36,12 +36,12 @@ void dgm_agui_put_outcome(dgm_writer *w, const dgm_canon_outcome *o);
 /* For older peers (before 1.0): a copy without the members that they reject. */
 void dgm_agui_age_messages(dgm_arena *a, dgm_canon_messages *list);
 
-/* Is it one of them? A name that is not is a stranger, no error. */
+/* Is it one of these names? An unknown name is not an error. */
 bool dgm_agui_is_name(const dgm_enum_names *names, dgm_str s);
 /* An array that keeps to the limit? */
 dgm_code dgm_agui_list_room(dgm_reader *r, yyjson_val *v, const dgm_at *at);
 
-/* null is no value where it does not stand for one. */
+/* null counts as absent, except where it is a value. */
 static inline void dgm_agui_drop_null(const dgm_json **v)
 {
     if (*v && yyjson_is_null((yyjson_val *)(uintptr_t)*v))

@@ -1,7 +1,7 @@
 /*
  * wire/agui/agui_nouns.c - messages, calls, outcomes, requests: the tables.
  *
- * A list leaves out messages of roles it does not know, as the official client does.
+ * Messages with an unknown role are left out of a list, as the official client does.
  */
 #include "wire/agui/agui_int.h"
 

@@ -1,11 +1,11 @@
 /*
  * wire/agui/agui_proto.h - AG-UI's binary events: application/vnd.ag-ui.event+proto.
  *
- * A body is a row of frames: a length in four bytes, the highest first, then one protobuf message `Event`. What
- * is in it is what the JSON has, member by member (agui_proto_schema.c), so both ways lead through the JSON:
- * reading a frame gives the text that an ag-ui decoder takes.
+ * A body is a list of frames: a length in four bytes, big endian, then one protobuf message `Event`. It has the same
+ * members as the JSON (agui_proto_schema.c), so both directions go through the JSON: reading a frame returns the text
+ * that the ag-ui decoder reads.
  *
- * Numbers in open JSON are doubles there. Members that the protocol does not know have no place.
+ * Numbers in open JSON are doubles in protobuf. Unknown members cannot be written.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ void dgm_agui_proto_done(dgm_agui_proto_frames *f);
 /* The events of all frames that are whole by now, a line each, behind what lines has. */
 dgm_code dgm_agui_proto_feed(dgm_agui_proto_frames *f, dgm_str bytes, dgm_buf *lines, dgm_err *err);
 dgm_code dgm_agui_proto_end(const dgm_agui_proto_frames *f, dgm_err *err); /* was that all? */
-/* By its first byte: no text begins so, and no frame is so long that it would begin otherwise. */
+/* Detected by the first byte: no text starts with 0, and every frame does, because its length is limited. */
 static inline bool dgm_agui_proto_begins(char first)
 {
     return first == 0;
@@ -43,5 +43,5 @@ static inline bool dgm_agui_proto_begins(char first)
 
 /* ---- the codec ------------------------------------------------------------------------------------------ */
 
-/* Its decoder takes values as dgm_agui_proto_read gives them, its encoder gives frames with their length. */
+/* Its decoder reads the values of dgm_agui_proto_read(), its encoder writes frames with their length. */
 extern const dgm_codec dgm_codec_agui_proto;

@@ -1,4 +1,4 @@
-/* wire/agui/agui_proto_codec.c - the binary events as a codec: the JSON's, and a step more. */
+/* wire/agui/agui_proto_codec.c - the codec of the binary events: the JSON codec and one more conversion. */
 #include "base/limits.h"
 #include "wire/agui/agui_codec.h"
 #include "wire/agui/agui_proto.h"
@@ -84,7 +84,7 @@ static void encoder_free(void *encoder)
     free(e);
 }
 
-/* What it is shows in the bytes, not in their values, which are ag-ui's. */
+/* The format is detected from the bytes; the values are those of ag-ui. */
 static int recognise(const yyjson_val *v, dgm_form *ret_form)
 {
     (void)v;

@@ -1,8 +1,8 @@
 /*
  * wire/agui/agui_proto_read.c - protobuf to JSON by the tables.
  *
- * Fields may come in any order, and lists in pieces. So for every row of a table the message is walked once more:
- * what is inside a field is skipped in one step, and no memory is needed. All that is skipped was checked before.
+ * Fields may come in any order, and lists in several pieces. So the message is walked once for every row of a table:
+ * a field is skipped in one step, and no memory is needed. Every skipped field was checked before.
  */
 #include "base/limits.h"
 #include "wire/agui/agui_proto_int.h"

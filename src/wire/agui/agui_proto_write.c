@@ -50,7 +50,7 @@ static void end_message(dgm_buf *b, size_t from)
 
 /* ---- open JSON ---------------------------------------------------------------------------------------------- */
 
-/* Without the host's locale: that may have other ideas of a decimal point. */
+/* Independent of the locale, which may have another decimal point. */
 static double number_of(const yyjson_val *v)
 {
     char text[512]; /* longer ones have no more digits that count */

@@ -1,8 +1,8 @@
 /*
  * wire/agui/agui_simple.h - the simple dialect of AG-UI events, `ag-ui-simple` (document 000).
  *
- * The three bodies it shows are written exactly so; the other types have the official camelCase members.
- * No official client understands it: it is spoken only where it is asked for by name.
+ * The three event bodies in the document are written exactly as shown there; the other types have the official camelCase
+ * members. No official client understands the dialect: it is used only where it is named.
  */
 #pragma once
 

@@ -115,7 +115,7 @@ static bool age(dgm_arena *a, E *e)
     return true;
 }
 
-/* Apart, so that the others pay nothing for the copy. */
+/* A separate function, so that other events do not pay for the copy. */
 static __attribute__((noinline)) void write_aged(dgm_writer *w, const E *event, dgm_arena *a)
 {
     E aged = *event;

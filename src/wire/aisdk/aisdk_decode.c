@@ -1,8 +1,8 @@
 /*
  * wire/aisdk/aisdk_decode.c - a UI message stream as canonical events.
  *
- * Text ids are only unique while they are open: one that comes again is another text. An error does not end a
- * stream there; the run fails when `finish` or the end comes.
+ * Ids are unique only among open texts: an id that is used again is another text. In this format an error does not end
+ * the stream; the run fails at `finish` or at the end of the stream.
  */
 #include "base/list.h"
 #include "wire/aisdk/aisdk_int.h"

@@ -1,8 +1,8 @@
 /*
  * wire/aisdk/aisdk_encode.c - canonical events as a UI message stream: runs, texts, reasoning.
  *
- * The SDK is strict: a delta or an end without its start, a result without its call end the message with an
- * error. Nothing of that leaves us, whatever comes in.
+ * The SDK is strict: a delta or an end without its start, or a result without its call, ends the message with an
+ * error. The encoder never writes these, whatever events it gets.
  */
 #include "base/limits.h"
 #include "base/list.h"
@@ -115,7 +115,7 @@ static void end_text(E *e, struct aisdk_open *o)
     *o = e->open[--e->n_open];
 }
 
-/* The text is another than was streamed: it follows as a part of its own. One that has ended does so at once. */
+/* The text differs from the streamed one: it follows as a separate part, at once if the streamed one has ended. */
 static void instead(E *e, const dgm_canon_event *event)
 {
     dgm_str id = event->snapshot.changed;

@@ -1,4 +1,4 @@
-/* wire/aisdk/aisdk_int.h - what the files of this folder share. */
+/* wire/aisdk/aisdk_int.h - declarations that the files of this folder share. */
 #pragma once
 
 #include "base/map.h"
@@ -45,7 +45,7 @@ bool dgm_aisdk_put_artifact_data(dgm_buf *b, dgm_arena *scratch, const dgm_canon
 
 /* {"type":"file",...} as a part. */
 dgm_code dgm_aisdk_read_file(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_part *ret);
-/* What stands for it in the text of an assistant. */
+/* Its replacement in the text of an assistant. */
 dgm_str dgm_aisdk_file_text(dgm_arena *a, const dgm_canon_part *p);
 /* Progress as it was before dgm_aisdk_put_status. */
 const dgm_json *dgm_aisdk_status_content(dgm_arena *a, yyjson_val *data);

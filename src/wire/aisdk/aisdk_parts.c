@@ -1,4 +1,4 @@
-/* wire/aisdk/aisdk_parts.c - what stream and messages have in common: files, arguments, results, progress. */
+/* wire/aisdk/aisdk_parts.c - parts that streams and messages share: files, arguments, results, progress, artifacts. */
 #include "base/limits.h"
 #include "canon/media.h"
 #include "canon/message_content.h"
@@ -30,7 +30,7 @@ void dgm_aisdk_put_member(dgm_buf *b, const char *quoted_key, dgm_str value)
 
 /* ---- files ------------------------------------------------------------------------------------------------ */
 
-/* The SDK wants to know of every file what it is. */
+/* The SDK requires a media type for every file. */
 static dgm_str media_type_of(const dgm_canon_part *p)
 {
     if (p->source.mime_type.n)

@@ -1,9 +1,9 @@
 /*
  * wire/aisdk/aisdk_read.c - UI messages to canonical ones, and requests.
  *
- * One message of the assistant holds a whole turn: steps, each with reasoning, text, calls and their results.
- * It becomes as many messages as other formats need. Its id stays with the first that the assistant says; the
- * others get it with a number behind.
+ * One message of the assistant is a complete turn: steps, each with reasoning, text, calls and their results.
+ * It becomes as many messages as other formats need. The first message of the assistant gets its id; the
+ * others get the id with a number.
  */
 #include "base/limits.h"
 #include "base/list.h"
@@ -179,7 +179,7 @@ static void add_result(struct reading *k, yyjson_val *v, dgm_str state, dgm_str 
         m->error = why;
 }
 
-/* What the user has decided about a call is its result: the agent that asked goes on with it. */
+/* The user's decision about a call is its result, which the agent that asked for it receives. */
 static void add_decision(struct reading *k, yyjson_val *v, dgm_str id)
 {
     static const char *const names[] = {"approved", "reason"};
@@ -277,7 +277,7 @@ static void finish_user(struct reading *k)
             .text = k->parts.n ? dgm_aisdk_content_text(k->r->arena, &parts) : DGM_STR("")};
 }
 
-/* The id and what else is known of the UI message go to what the assistant says first. */
+/* The first message of the assistant gets the id and the other members of the UI message. */
 static void name_messages(struct reading *k)
 {
     size_t main = k->first;

@@ -26,7 +26,7 @@ static bool is_own(const dgm_canon_message *m)
            m->role == DGM_CANON_DEVELOPER;
 }
 
-/* How it is going is of the moment: a history that says "working" would be wrong. */
+/* Progress is not written: a history with a "working" status would be wrong. */
 static bool is_progress(const dgm_canon_message *m)
 {
     return m->role == DGM_CANON_ACTIVITY && dgm_str_is(m->activity_type, AISDK_A2A_STATUS);

@@ -149,7 +149,7 @@ static bool match_bom(const dgm_frames *f, bool *ret_whole)
     return f->base + f->pos == f->start_n && match(f, "\xef\xbb\xbf", ret_whole);
 }
 
-/* Reads as far as it takes to tell; kind stays UNKNOWN when that is further than what was fed. */
+/* Reads as many bytes as the detection needs; kind stays UNKNOWN if there are not enough yet. */
 static void detect(dgm_frames *f)
 {
     bool whole = false;
@@ -256,7 +256,7 @@ static dgm_code read_value(dgm_frames *f, dgm_err *err)
     return DGM_OK;
 }
 
-/* The first value is complete: what follows it? True: it can be given out. */
+/* The first value is complete: what follows it? True: it can be returned. */
 static bool decide(dgm_frames *f)
 {
     skip_space(f);
@@ -276,8 +276,8 @@ static bool decide(dgm_frames *f)
     return true;
 }
 
-/* The line behind the one that was found is wanted as soon as that has been worked on, which is just the time
- * it takes to get it from afar: asked for now, it is there then. */
+/* Prefetches the next line: it is read when the current line has been converted, which takes about as long as
+ * loading it from memory. */
 static inline __attribute__((always_inline)) void fetch_ahead(const dgm_frames *f)
 {
     if (f->line_end >= f->n || f->n - f->line_end < FETCH_AHEAD)

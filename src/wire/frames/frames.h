@@ -6,10 +6,10 @@
  *         ...
  *     (more bytes, and so on; at the end of input dgm_frames_end(&f) and the same loop once more)
  *
- * What the input is shows in its first bytes: server-sent events, or JSON: one value (a top-level
+ * The kind of input is detected from its first bytes: server-sent events, or JSON: one value (a top-level
  * array is one), or a stream of values: JSON lines, concatenated values, an RFC 7464 sequence.
- * Nothing is validated here: that is the parser's job, and so every byte that is not white space
- * between values ends up in some text, broken ones as they are.
+ * Nothing is validated here, the parser does that: every byte that is not white space
+ * between values becomes part of some text, also invalid bytes.
  */
 #pragma once
 
@@ -72,9 +72,9 @@ typedef struct dgm_frames {
 void dgm_frames_init(dgm_frames *f, bool stream_at_once);
 void dgm_frames_done(dgm_frames *f);
 
-/* Only when next has used up what was fed before. The bytes are borrowed until it has again. */
+/* Call it only when dgm_frames_next() needs more input. The bytes are borrowed until then. */
 void dgm_frames_feed(dgm_frames *f, const char *bytes, size_t n);
-/* No more bytes will come. Next still gives out what was fed and what waited for more. */
+/* End of input. dgm_frames_next() still returns the remaining texts. */
 void dgm_frames_end(dgm_frames *f);
 
 /*
@@ -92,7 +92,7 @@ dgm_code dgm_frames_next(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *err)
  */
 void dgm_frames_retry(dgm_frames *f);
 
-/* What the input has turned out to be so far. */
+/* The kind of input as far as it is known. */
 static inline dgm_frames_kind dgm_frames_what(const dgm_frames *f)
 {
     return f->kind;

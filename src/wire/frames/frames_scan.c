@@ -2,8 +2,8 @@
  * wire/frames/frames_scan.c - where does a value that began with a bracket end?
  *
  * 64 bytes at a time become bit masks, one bit per byte: quotes, backslashes, brackets, line ends.
- * From the quotes follows what is inside strings, without a branch; what is left to walk are the
- * brackets outside, a dozen in an event of 300 bytes.
+ * The quotes show which bytes are inside strings, without a branch; only the brackets outside strings
+ * are walked, about a dozen in an event of 300 bytes.
  */
 #include "frames_int.h"
 
@@ -20,7 +20,7 @@ static inline uint64_t below(unsigned i) /* bits 0 .. i-1; i < 64 */
     return ((uint64_t)1 << i) - 1;
 }
 
-/* Which bytes do backslashes take with them? A few per block at most, so one by one. */
+/* The bytes that backslashes escape. A block has only a few backslashes, so one by one. */
 static inline uint64_t find_escaped(uint64_t backslashes, bool *carry)
 {
     uint64_t escaped = *carry;

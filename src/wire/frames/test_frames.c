@@ -207,7 +207,7 @@ static void a_cut_value_is_handed_over_at_the_end(void **state)
     check_items("{\n\n", "1:1= {\n\n|");
 }
 
-/* A writer that was killed leaves half a line; the next line is not to be swallowed by its string. */
+/* A writer that was killed leaves half a line; its open string must not consume the next line. */
 static void a_line_end_in_a_string_ends_the_value(void **state)
 {
     (void)state;
@@ -437,7 +437,7 @@ static void an_event_may_be_as_large_as_record_bytes(void **state)
     check_ends(long_text("\n\ndata: ", 2 * DGM_MAX_RECORD_BYTES, ""), false, "sse_line_bytes");
 }
 
-/* What will be refused is not collected first. */
+/* A value over the limit is not collected in memory first. */
 static void memory_is_bound_by_the_limit(void **state)
 {
     static char piece[65536];

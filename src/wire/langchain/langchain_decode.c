@@ -59,11 +59,10 @@ void dgm_lc_give(lc_decoder *d, const dgm_canon_event *e);
 /* Another message speaks. */
 void dgm_lc_leave_current(lc_decoder *d);
 
-/* langchain_decode_who.c: the message that a chunk is a piece of becomes the current one. node: LangGraph's, or
- * absent. */
+/* Makes the message that a chunk belongs to the current one. node: LangGraph's, or absent. */
 void dgm_lc_open_current(lc_decoder *d, dgm_str id, dgm_str node);
 
-/* langchain_decode_end.c: how the run went */
+/* The outcome of the run. */
 void dgm_lc_look_at_end(lc_decoder *d, const yyjson_val *data);
 void dgm_lc_read_interrupts(lc_decoder *d, yyjson_val *list);
 void dgm_lc_end_run(lc_decoder *d);
@@ -159,7 +158,7 @@ static void call_event(lc_decoder *d, dgm_canon_kind kind, const struct lc_call 
     dgm_lc_give(d, &e);
 }
 
-/* The open call of that index; of those that tell none the last one. */
+/* The open call with that index; the last one if the chunk has no index. */
 static struct lc_call *find_call(const lc_decoder *d, bool has_index, int64_t index)
 {
     for (size_t i = d->n_calls; i > d->first_open; i--) {
@@ -221,7 +220,7 @@ void dgm_lc_leave_current(lc_decoder *d)
     d->has_current = false;
 }
 
-/* Nothing more comes of it. */
+/* The message is complete. */
 static void close_message(lc_decoder *d, size_t said)
 {
     if (d->has_current && d->current == said)
@@ -286,7 +285,7 @@ static void reconcile(lc_decoder *d, dgm_canon_message *m)
     m->tool_calls.n = kept;
 }
 
-/* A result ends its call; calls of whole messages are whole. */
+/* A result ends its call; calls in complete messages are complete. */
 static void note_calls(lc_decoder *d, const dgm_canon_message *m)
 {
     size_t *at = dgm_map_get(&d->by_id, m->tool_call_id);
@@ -428,7 +427,7 @@ static size_t add_said(lc_decoder *d, dgm_str id)
     return d->n_said++;
 }
 
-/* The message that a chunk of another than the current one is of. */
+/* The message of a chunk that does not belong to the current one. */
 static size_t find_said(lc_decoder *d, dgm_str id, dgm_str node)
 {
     size_t *known = id.n ? dgm_map_get(&d->texts, id) : NULL;
@@ -499,7 +498,7 @@ void dgm_lc_read_interrupts(lc_decoder *d, yyjson_val *list)
     }
 }
 
-/* How a run went, in the words of our encoder and of most providers. */
+/* The outcome of a run, in the words of our encoder and of most providers. */
 void dgm_lc_look_at_end(lc_decoder *d, const yyjson_val *data)
 {
     const yyjson_val *metadata = dgm_json_get(data, DGM_STR("response_metadata"));

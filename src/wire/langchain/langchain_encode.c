@@ -61,7 +61,7 @@ static void begin_chunk(E *e, const char *type)
     dgm_buf_printf(&e->out, "{\"type\":\"%s\",\"data\":{\"content\":", type);
 }
 
-/* Readers take LangChain's own ids for placeholders, which chunks of any message may have. */
+/* Readers treat LangChain's own ids as placeholders, which chunks of any message may have. */
 static dgm_str wire_id(E *e, dgm_str id)
 {
     return dgm_lc_is_placeholder(id) ? dgm_arena_printf(e->scratch, "id-%.*s", DGM_P(id)) : id;
@@ -122,7 +122,7 @@ static struct open *find_open(const E *e, dgm_str id)
     return NULL;
 }
 
-/* The last chunk of a message; with the end of the run it says how that went. */
+/* The last chunk of a message; at the end of the run it has the outcome. */
 static void last_chunk(E *e, dgm_str id, const dgm_canon_event *end)
 {
     begin_chunk(e, AI);
@@ -141,7 +141,7 @@ static void close_message(E *e, struct open *o, const dgm_canon_event *end)
     *o = e->open[--e->n_open];
 }
 
-/* Nothing more is to be expected of messages that say and call nothing at the moment. */
+/* Completes the messages that have no open text and no open call. */
 static void close_idle(E *e, dgm_str but)
 {
     for (size_t i = e->n_open; i > 0; i--) {

@@ -1,4 +1,4 @@
-/* wire/langchain/langchain_int.h - what the files of this folder share. */
+/* wire/langchain/langchain_int.h - declarations that the files of this folder share. */
 #pragma once
 
 #include "base/map.h"
@@ -66,7 +66,7 @@ void dgm_lc_put_content(dgm_buf *b, const dgm_canon_content *c, const dgm_strs *
 
 /* ---- messages ----------------------------------------------------------------------------------------------- */
 
-/* Adds what one value says to the list: nothing, a message, or reasoning and a message. */
+/* Appends the messages of one value to the list: none, a message, or reasoning and a message. */
 dgm_code dgm_lc_read_message(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                              dgm_canon_messages *list);
 dgm_code dgm_lc_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,

@@ -34,7 +34,7 @@ static lc_kind kind_of(dgm_str name, bool *ret_chunk)
     return LC_NONE;
 }
 
-/* A chat message says its role; developers are a kind of system. */
+/* A chat message has a member with its role; developer is a kind of system. */
 static void look_closer(lc_opened *o)
 {
     bool chunk;
@@ -162,7 +162,7 @@ static bool open_pair(yyjson_val *v, lc_element *ret)
     return true;
 }
 
-/* Of other modes only that the graph waits for an answer is read. */
+/* Of other modes only interrupts are read. */
 static bool open_payload(const yyjson_val *mode, yyjson_val *payload, lc_element *ret)
 {
     if (dgm_str_is(dgm_json_str(mode), "messages"))

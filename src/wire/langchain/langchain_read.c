@@ -5,7 +5,7 @@
 #include "wire/langchain/langchain_int.h"
 #include "wire/read_messages.h"
 
-/* What we know of a message; the rest (usage_metadata, response_metadata, artifact, ...) is kept for LangChain. */
+/* The members that we read; all others (usage_metadata, response_metadata, artifact, ...) are stored for LangChain. */
 struct lc_data {
     dgm_str id, name, tool_call_id, status;
     const dgm_json *content, *tool_calls, *invalid_tool_calls;

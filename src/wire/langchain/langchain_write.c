@@ -40,7 +40,7 @@ static bool put_arguments(dgm_buf *b, dgm_arena *scratch, dgm_str text)
     return true;
 }
 
-/* What can be called, or what cannot. */
+/* Valid calls, or invalid ones. */
 static void put_calls(dgm_buf *b, dgm_arena *scratch, const dgm_canon_calls *calls, bool valid)
 {
     dgm_buf_add_str(b, valid ? DGM_STR(",\"tool_calls\":[") : DGM_STR(",\"invalid_tool_calls\":["));
@@ -75,7 +75,7 @@ static const dgm_shape rest_shape = {
     .tag_at = DGM_NOWHERE,
 };
 
-/* What was kept of the message of LangChain's that this one was. */
+/* The members that were stored when this message was read from LangChain. */
 static void put_rest(dgm_buf *b, const dgm_canon_message *m)
 {
     size_t at = b->n;
@@ -148,7 +148,7 @@ static dgm_code give(struct writing *w, const dgm_canon_message *m)
     return w->sink.on_frame(w->sink.arg, (dgm_str){0}, dgm_buf_str(&w->out));
 }
 
-/* Thoughts that nothing followed are a message too. */
+/* Reasoning without a following text becomes a message, too. */
 static dgm_code give_thoughts(struct writing *w)
 {
     dgm_canon_message m = {.role = DGM_CANON_ASSISTANT, .id = w->reasoning_id};

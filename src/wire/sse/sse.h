@@ -7,8 +7,8 @@
  *     (more bytes, and so on; at the end of input dgm_sse_end(&s) and the same loop once more)
  *
  * LF, CRLF and CR end a line, also when CR and LF come in different reads. Comments, unknown fields
- * and events without data are skipped; an event that the end of input cuts off is still given out.
- * Work is linear in the input however it is cut; memory is bound by one event.
+ * and events without data are skipped; an event without its blank line at the end of input is still returned.
+ * Time is linear in the input, memory is limited to one event, whatever the sizes of the reads.
  */
 #pragma once
 
@@ -53,15 +53,15 @@ typedef struct dgm_sse {
 void dgm_sse_init(dgm_sse *s);
 void dgm_sse_done(dgm_sse *s);
 
-/* Only when next has used up what was fed before. The bytes are borrowed until it has again. */
+/* Call it only when dgm_sse_next() needs more input. The bytes are borrowed until then. */
 void dgm_sse_feed(dgm_sse *s, const char *bytes, size_t n);
-/* No more bytes will come. Next still gives out what was fed and what waited for more. */
+/* End of input. dgm_sse_next() still returns the remaining events. */
 void dgm_sse_end(dgm_sse *s);
 
 /*
  * The next event, borrowed until the next call; data.p == NULL: more input is needed.
- * DGM_TOO_LARGE: a line over sse_line_bytes, data over record_bytes, a name over id_bytes; err says
- * in which line. That is final: every further call gives the same.
+ * DGM_TOO_LARGE: a line over sse_line_bytes, data over record_bytes, a name over id_bytes; err has
+ * the line. It is final: every further call returns the same error.
  */
 dgm_code dgm_sse_next(dgm_sse *s, dgm_sse_event *ret_event, dgm_err *err);
 

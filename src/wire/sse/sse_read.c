@@ -67,7 +67,7 @@ static bool line_fits(dgm_sse *s, size_t line_n)
     return false;
 }
 
-/* Moves to hold what is not ours and would be gone after this read: the data, then a cut line. */
+/* Copies to hold what is borrowed and would be invalid after this read: the data, then an incomplete line. */
 static void hold_data(dgm_sse *s)
 {
     if (s->has_data && !s->held) {
@@ -101,7 +101,7 @@ static bool skip_bom(dgm_sse *s)
     return true;
 }
 
-/* False: what was fed holds no further line end; the rest of it went to hold. */
+/* False: the input has no further line end; the rest of it was copied to hold. */
 static bool next_line(dgm_sse *s, dgm_str *ret_line)
 {
     if (s->skip_lf && s->pos < s->n) {
@@ -229,7 +229,7 @@ static void forget_event(dgm_sse *s)
     dgm_buf_shrink(&s->hold, KEEP_BYTES);
 }
 
-/* A blank line, or the end: is there an event to give out? */
+/* A blank line, or the end: is there an event to return? */
 static bool close_event(dgm_sse *s, dgm_sse_event *ret_event)
 {
     if (!s->has_data || !s->data.n) {
