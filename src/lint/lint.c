@@ -12,11 +12,73 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* ---- the protocol and its dialect ------------------------------------------------------------------------------ */
+
+#define N_FORMATS 4
+
+static const lint_format formats[N_FORMATS] = {
+    {"a2a-1.0", &dgm_codec_a2a_10, LINT_10},
+    {"a2a-0.3", &dgm_codec_a2a_03, LINT_03},
+    {"a2a-0.3-rest", &dgm_codec_a2a_03_rest, LINT_03_REST},
+    {"ag-ui", NULL, 0},
+};
+static const lint_format *const agui = &formats[3];
+
+size_t dgm_lint_formats(const char *const **ret_names)
+{
+    static const char *const names[N_FORMATS] = {"a2a-1.0", "a2a-0.3", "a2a-0.3-rest", "ag-ui"};
+    *ret_names = names;
+    return N_FORMATS;
+}
+
+static const lint_format *lint_format_by_name(const char *name)
+{
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        if (strcmp(formats[i].name, name) == 0)
+            return &formats[i];
+    }
+    return NULL;
+}
+
+/* RUN_STARTED, SOME_NEW_EVENT */
+static bool is_event_name(dgm_str s)
+{
+    bool parted = false;
+    for (size_t i = 0; i < s.n; i++) {
+        if ((s.p[i] < 'A' || s.p[i] > 'Z') && s.p[i] != '_')
+            return false;
+        parted = parted || s.p[i] == '_';
+    }
+    return parted;
+}
+
+/* `guess` wins a tie. NULL: unknown. */
+static const lint_format *lint_format_detect(const yyjson_val *v, const lint_format *guess)
+{
+    yyjson_val *type = dgm_json_get(v, DGM_STR("type"));
+    /* A2A has no `type` where its events begin. Of the formats of AG-UI's kind all events have one. */
+    if (dgm_agui_recognise(v) ||
+        (yyjson_is_str(type) && (guess == agui || is_event_name(dgm_json_str(type)))))
+        return agui;
+    const lint_format *best = NULL;
+    int best_score = 0;
+    dgm_form form;
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        const lint_format *f = &formats[i];
+        int score = f->a2a ? f->a2a->recognise(v, &form) : 0;
+        if (score > best_score || (score && score == best_score && f == guess)) {
+            best = f;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
 /* ---- values ------------------------------------------------------------------------------------------------ */
 
 static void look_at_value(dgm_linter *l, yyjson_val *v)
 {
-    const lint_format *found = l->asked ? l->asked : dgm_lint_format_detect(v, l->format);
+    const lint_format *found = l->asked ? l->asked : lint_format_detect(v, l->format);
     l->object[0] = 0;
     memset(l->told, 0, sizeof l->told);
     if (!yyjson_is_obj(v) || !found) {
@@ -118,7 +180,7 @@ static void look_at_items(dgm_linter *l)
 dgm_code dgm_linter_new(const dgm_lint_options *options, dgm_linter **ret_linter, dgm_err *err)
 {
     const char *from = options->from && strcmp(options->from, "auto") != 0 ? options->from : NULL;
-    const lint_format *asked = from ? dgm_lint_format_by_name(from) : NULL;
+    const lint_format *asked = from ? lint_format_by_name(from) : NULL;
     if (from && !asked)
         return dgm_fail(
             err, DGM_BAD_REQUEST, NULL,
@@ -175,67 +237,6 @@ void dgm_linter_end(dgm_linter *l)
 size_t dgm_linter_found(const dgm_linter *l, dgm_severity s)
 {
     return l->found[s];
-}
-
-/* ---- the protocol and its dialect ------------------------------------------------------------------------------ */
-
-#define N_FORMATS 4
-
-static const lint_format formats[N_FORMATS] = {
-    {"a2a-1.0", &dgm_codec_a2a_10, LINT_10},
-    {"a2a-0.3", &dgm_codec_a2a_03, LINT_03},
-    {"a2a-0.3-rest", &dgm_codec_a2a_03_rest, LINT_03_REST},
-    {"ag-ui", NULL, 0},
-};
-static const lint_format *const agui = &formats[3];
-
-size_t dgm_lint_formats(const char *const **ret_names)
-{
-    static const char *const names[N_FORMATS] = {"a2a-1.0", "a2a-0.3", "a2a-0.3-rest", "ag-ui"};
-    *ret_names = names;
-    return N_FORMATS;
-}
-
-const lint_format *dgm_lint_format_by_name(const char *name)
-{
-    for (size_t i = 0; i < N_FORMATS; i++) {
-        if (strcmp(formats[i].name, name) == 0)
-            return &formats[i];
-    }
-    return NULL;
-}
-
-/* RUN_STARTED, SOME_NEW_EVENT */
-static bool is_event_name(dgm_str s)
-{
-    bool parted = false;
-    for (size_t i = 0; i < s.n; i++) {
-        if ((s.p[i] < 'A' || s.p[i] > 'Z') && s.p[i] != '_')
-            return false;
-        parted = parted || s.p[i] == '_';
-    }
-    return parted;
-}
-
-const lint_format *dgm_lint_format_detect(const yyjson_val *v, const lint_format *guess)
-{
-    yyjson_val *type = dgm_json_get(v, DGM_STR("type"));
-    /* A2A has no `type` where its events begin. Of the formats of AG-UI's kind all events have one. */
-    if (dgm_agui_recognise(v) ||
-        (yyjson_is_str(type) && (guess == agui || is_event_name(dgm_json_str(type)))))
-        return agui;
-    const lint_format *best = NULL;
-    int best_score = 0;
-    dgm_form form;
-    for (size_t i = 0; i < N_FORMATS; i++) {
-        const lint_format *f = &formats[i];
-        int score = f->a2a ? f->a2a->recognise(v, &form) : 0;
-        if (score > best_score || (score && score == best_score && f == guess)) {
-            best = f;
-            best_score = score;
-        }
-    }
-    return best;
 }
 
 /* ---- the table of rules ---------------------------------------------------------------------------------------- */

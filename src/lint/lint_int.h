@@ -20,10 +20,6 @@ typedef struct lint_format {
 
 enum lint_dialect { LINT_10 = 1, LINT_03 = 2, LINT_03_REST = 4, LINT_ANY_DIALECT = 7 };
 
-const lint_format *dgm_lint_format_by_name(const char *name); /* NULL: unknown name */
-/* Detects the format of v. `guess` wins a tie. NULL: unknown. */
-const lint_format *dgm_lint_format_detect(const yyjson_val *v, const lint_format *guess);
-
 /* ---- ids that were there (lint_seen.c) ----------------------------------------------------------------- */
 
 /* Ids by their hash, each with a number, as many as lint_items allows. */

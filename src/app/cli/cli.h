@@ -113,9 +113,6 @@ const char *dgm_cli_get(const dgm_cli_line *line, const char *option);
 /* The i-th value of an option that repeats; NULL after the last. */
 const char *dgm_cli_get_nth(const dgm_cli_line *line, const char *option, size_t i);
 
-/* The word of the kind that was probably meant; NULL: none is near. */
-const char *dgm_cli_nearest(const dgm_cli_kind *kind, const char *typed);
-
 /* ---- what is made from the table ------------------------------------------------------------------ */
 
 /* One line without its newline. `mark` is written before and after text that is typed literally. */
@@ -135,7 +132,6 @@ size_t dgm_cli_width(const char *text);
  * the first begin at column `indent`, where the first is taken to begin. Ends with a newline. */
 void dgm_cli_wrap(const char *text, size_t indent, size_t width, FILE *out);
 
-void dgm_cli_plain(const char *text, FILE *out); /* `code` as 'code' */
 void dgm_cli_spaces(size_t n, FILE *out);
 void dgm_cli_json_string(const char *text, FILE *out); /* with its quotes */
 

@@ -64,7 +64,8 @@ static void consider(struct guess *g, const char *word)
     }
 }
 
-const char *dgm_cli_nearest(const dgm_cli_kind *kind, const char *typed)
+/* The word of the kind that was probably meant; NULL: none is near. */
+static const char *cli_nearest(const dgm_cli_kind *kind, const char *typed)
 {
     struct guess g = {typed, NULL, 0};
     const char *word;
@@ -111,7 +112,7 @@ static void advise_help(dgm_cli_misuse *m, const dgm_cli_command *c)
 static void advise_word(dgm_cli_misuse *m, const dgm_cli_command *c, const dgm_cli_kind *kind,
                         const char *typed)
 {
-    const char *near = dgm_cli_nearest(kind, typed), *word;
+    const char *near = cli_nearest(kind, typed), *word;
     size_t n = 0;
     if (near) {
         advise(m, "did you mean '%s'?", near);

@@ -7,6 +7,67 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- columns -------------------------------------------------------------------------------------- */
+
+static size_t width_of(const char *p, size_t n)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < n; i++)
+        width += ((unsigned char)p[i] & 0xc0) != 0x80;
+    return width;
+}
+
+size_t dgm_cli_width(const char *text)
+{
+    return width_of(text, strlen(text));
+}
+
+static void write_plain(const char *p, size_t n, FILE *out)
+{
+    for (size_t i = 0; i < n; i++)
+        putc(p[i] == '`' ? '\'' : p[i], out);
+}
+
+/* `code` as 'code' */
+static void cli_plain(const char *text, FILE *out)
+{
+    write_plain(text, strlen(text), out);
+}
+
+void dgm_cli_spaces(size_t n, FILE *out)
+{
+    while (n--)
+        putc(' ', out);
+}
+
+void dgm_cli_wrap(const char *text, size_t indent, size_t width, FILE *out)
+{
+    size_t column = indent;
+    for (const char *p = text; *p;) {
+        size_t n, w;
+        if (*p == ' ') {
+            p++;
+            continue;
+        }
+        n = strcspn(p, " ");
+        w = width_of(p, n);
+        if (column > indent && column + 1 + w > width) {
+            putc('\n', out);
+            dgm_cli_spaces(indent, out);
+            column = indent;
+        } else if (column > indent) {
+            putc(' ', out);
+            column++;
+        }
+        write_plain(p, n, out);
+        column += w;
+        p += n;
+    }
+    putc('\n', out);
+}
+
+/* ---- help ------------------------------------------------------------------------------------------------------ */
+
 #define WIDTH 80
 
 void dgm_cli_synopsis(const dgm_cli_command *c, const char *mark, FILE *out)
@@ -51,7 +112,7 @@ static void row(const char *head, const char *text, size_t column, FILE *out)
 {
     size_t w = dgm_cli_width(head);
     fputs("  ", out);
-    dgm_cli_plain(head, out);
+    cli_plain(head, out);
     if (w + 4 > column) {
         putc('\n', out);
         w = 0;
@@ -140,64 +201,6 @@ void dgm_cli_help(const dgm_cli_command *c, FILE *out)
     fputs("\nExamples:\n", out);
     for (const dgm_cli_note *e = c->examples; e && e->head; e++)
         fprintf(out, "%s  # %s\n  %s\n", e == c->examples ? "" : "\n", e->about, e->head);
-}
-
-/* ---- columns -------------------------------------------------------------------------------------- */
-
-static size_t width_of(const char *p, size_t n)
-{
-    size_t width = 0;
-    for (size_t i = 0; i < n; i++)
-        width += ((unsigned char)p[i] & 0xc0) != 0x80;
-    return width;
-}
-
-size_t dgm_cli_width(const char *text)
-{
-    return width_of(text, strlen(text));
-}
-
-static void write_plain(const char *p, size_t n, FILE *out)
-{
-    for (size_t i = 0; i < n; i++)
-        putc(p[i] == '`' ? '\'' : p[i], out);
-}
-
-void dgm_cli_plain(const char *text, FILE *out)
-{
-    write_plain(text, strlen(text), out);
-}
-
-void dgm_cli_spaces(size_t n, FILE *out)
-{
-    while (n--)
-        putc(' ', out);
-}
-
-void dgm_cli_wrap(const char *text, size_t indent, size_t width, FILE *out)
-{
-    size_t column = indent;
-    for (const char *p = text; *p;) {
-        size_t n, w;
-        if (*p == ' ') {
-            p++;
-            continue;
-        }
-        n = strcspn(p, " ");
-        w = width_of(p, n);
-        if (column > indent && column + 1 + w > width) {
-            putc('\n', out);
-            dgm_cli_spaces(indent, out);
-            column = indent;
-        } else if (column > indent) {
-            putc(' ', out);
-            column++;
-        }
-        write_plain(p, n, out);
-        column += w;
-        p += n;
-    }
-    putc('\n', out);
 }
 
 /* ---- JSON --------------------------------------------------------------------------------------------- */

@@ -31,8 +31,4 @@ int dgm_cli_report_end(dgm_cli_report *r); /* an exit status */
 /* A linter that writes to this report; NULL: an error was printed. name: of the input. */
 dgm_linter *dgm_cli_report_linter(dgm_cli_report *r, const char *name, const char *url);
 
-/* The table of rules: for a person, for a program, for docs/. */
-void dgm_cli_lint_rules(dgm_cli_report_form form);
-void dgm_cli_lint_markdown(void);
-
 int dgm_cli_run_lint(const dgm_cli_line *line);

@@ -1,48 +1,6 @@
 /* wire/aisdk/aisdk_codec.c - the codec: detection of the format, losses, requests. */
 #include "wire/aisdk/aisdk_int.h"
 
-static bool is_request(const yyjson_val *v)
-{
-    yyjson_val *messages = dgm_json_get(v, DGM_STR("messages"));
-    if (!yyjson_is_arr(messages))
-        return false;
-    return yyjson_arr_size(messages) ? dgm_aisdk_is_message(yyjson_arr_get_first(messages))
-                                     : dgm_json_str_member(v, "trigger").p != NULL;
-}
-
-static int recognise(const yyjson_val *v, dgm_form *ret_form)
-{
-    *ret_form = DGM_FORM_EVENTS;
-    if (is_request(v))
-        *ret_form = DGM_FORM_REQUEST;
-    else if (dgm_aisdk_is_message(v))
-        *ret_form = DGM_FORM_MESSAGES;
-    else if (!dgm_aisdk_is_chunk(v))
-        return 0;
-    return 2;
-}
-
-const dgm_codec dgm_codec_aisdk = {
-    .name = dgm_aisdk_name,
-    .format = DGM_FORMAT_AI_SDK,
-    .stream_end = "[DONE]",
-    .recognise = recognise,
-    .decoder_new = dgm_aisdk_decoder_new,
-    .decoder_feed = dgm_aisdk_decoder_feed,
-    .decoder_end = dgm_aisdk_decoder_end,
-    .decoder_free = dgm_aisdk_decoder_free,
-    .encoder_new = dgm_aisdk_encoder_new,
-    .encoder_feed = dgm_aisdk_encoder_feed,
-    .encoder_end = dgm_aisdk_encoder_end,
-    .encoder_free = dgm_aisdk_encoder_free,
-    .read_messages = dgm_aisdk_read_messages,
-    .write_messages = dgm_aisdk_write_messages,
-    .read_request = dgm_aisdk_read_request,
-    .write_request = dgm_aisdk_write_request,
-    .lost_reading = &dgm_aisdk_lost_reading,
-    .lost_writing = &dgm_aisdk_lost_writing,
-};
-
 /* ---- losses: docs/internals/losses.md is generated from these rows; tests/roundtrip/losses checks them ------- */
 
 static const dgm_loss aisdk_reading[] = {
@@ -187,7 +145,7 @@ static dgm_code add_message(void *arg, dgm_str name, dgm_str payload)
 }
 static void write_nothing(dgm_writer *w, const dgm_field *f, const void *object)
 {
-    (void)w, (void)f, (void)object; /* see dgm_aisdk_write_request: it can fail */
+    (void)w, (void)f, (void)object; /* see aisdk_write_request: it can fail */
 }
 static const dgm_custom messages = {read_messages, write_nothing};
 
@@ -204,8 +162,8 @@ static const dgm_shape request_shape = {
     .tag_at = DGM_NOWHERE,
 };
 
-dgm_code dgm_aisdk_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
-                                dgm_canon_input *ret)
+static dgm_code aisdk_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                   dgm_canon_input *ret)
 {
     dgm_canon_input input = {0};
     dgm_code rc;
@@ -228,8 +186,8 @@ static bool has_trigger(const dgm_canon_input *input)
     return false;
 }
 
-dgm_code dgm_aisdk_write_request(dgm_writer *w, const dgm_canon_input *input,
-                                 const dgm_stream_params *params, dgm_err *err)
+static dgm_code aisdk_write_request(dgm_writer *w, const dgm_canon_input *input,
+                                    const dgm_stream_params *params, dgm_err *err)
 {
     struct list list = {w->out};
     dgm_shape_write(&(dgm_writer){.out = w->out, .format = DGM_FORMAT_AI_SDK}, &request_shape,
@@ -243,3 +201,47 @@ dgm_code dgm_aisdk_write_request(dgm_writer *w, const dgm_canon_input *input,
     dgm_buf_add_lit(w->out, "]}");
     return rc;
 }
+
+/* ---- the codec ------------------------------------------------------------------------------------------------- */
+
+static bool is_request(const yyjson_val *v)
+{
+    yyjson_val *list = dgm_json_get(v, DGM_STR("messages"));
+    if (!yyjson_is_arr(list))
+        return false;
+    return yyjson_arr_size(list) ? dgm_aisdk_is_message(yyjson_arr_get_first(list))
+                                 : dgm_json_str_member(v, "trigger").p != NULL;
+}
+
+static int recognise(const yyjson_val *v, dgm_form *ret_form)
+{
+    *ret_form = DGM_FORM_EVENTS;
+    if (is_request(v))
+        *ret_form = DGM_FORM_REQUEST;
+    else if (dgm_aisdk_is_message(v))
+        *ret_form = DGM_FORM_MESSAGES;
+    else if (!dgm_aisdk_is_chunk(v))
+        return 0;
+    return 2;
+}
+
+const dgm_codec dgm_codec_aisdk = {
+    .name = dgm_aisdk_name,
+    .format = DGM_FORMAT_AI_SDK,
+    .stream_end = "[DONE]",
+    .recognise = recognise,
+    .decoder_new = dgm_aisdk_decoder_new,
+    .decoder_feed = dgm_aisdk_decoder_feed,
+    .decoder_end = dgm_aisdk_decoder_end,
+    .decoder_free = dgm_aisdk_decoder_free,
+    .encoder_new = dgm_aisdk_encoder_new,
+    .encoder_feed = dgm_aisdk_encoder_feed,
+    .encoder_end = dgm_aisdk_encoder_end,
+    .encoder_free = dgm_aisdk_encoder_free,
+    .read_messages = dgm_aisdk_read_messages,
+    .write_messages = dgm_aisdk_write_messages,
+    .read_request = aisdk_read_request,
+    .write_request = aisdk_write_request,
+    .lost_reading = &dgm_aisdk_lost_reading,
+    .lost_writing = &dgm_aisdk_lost_writing,
+};

@@ -33,8 +33,6 @@ bool dgm_aisdk_put_input(dgm_buf *b, dgm_arena *scratch, dgm_str arguments);
 /* A result: the value it was made of, else its text or parts. */
 void dgm_aisdk_put_output(dgm_buf *b, const dgm_canon_content *content, const dgm_json *value);
 dgm_str dgm_aisdk_content_text(dgm_arena *a, const dgm_canon_content *content);
-/* {"state":"working", and what the status indicator has}. */
-void dgm_aisdk_put_status(dgm_buf *b, const dgm_json *content);
 void dgm_aisdk_put_activity(dgm_buf *b, dgm_str id, dgm_str type, const dgm_json *content);
 
 /* Of an ARTIFACT event: a file for each part that is one, and the other parts as data. False: not written. */
@@ -47,7 +45,7 @@ bool dgm_aisdk_put_artifact_data(dgm_buf *b, dgm_arena *scratch, const dgm_canon
 dgm_code dgm_aisdk_read_file(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_part *ret);
 /* Its replacement in the text of an assistant. */
 dgm_str dgm_aisdk_file_text(dgm_arena *a, const dgm_canon_part *p);
-/* Progress as it was before dgm_aisdk_put_status. */
+/* Progress as it was before it was written as a status part. */
 const dgm_json *dgm_aisdk_status_content(dgm_arena *a, yyjson_val *data);
 
 dgm_code dgm_aisdk_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
@@ -55,10 +53,6 @@ dgm_code dgm_aisdk_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
 dgm_code dgm_aisdk_write_messages(const dgm_canon_messages *messages,
                                   const dgm_stream_params *params, dgm_frame_sink sink,
                                   dgm_err *err);
-dgm_code dgm_aisdk_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
-                                dgm_canon_input *ret);
-dgm_code dgm_aisdk_write_request(dgm_writer *w, const dgm_canon_input *input,
-                                 const dgm_stream_params *params, dgm_err *err);
 bool dgm_aisdk_is_message(const yyjson_val *v);
 
 /* ---- the stream: encoding --------------------------------------------------------------------------------- */

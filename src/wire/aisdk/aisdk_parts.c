@@ -194,7 +194,8 @@ dgm_str dgm_aisdk_content_text(dgm_arena *a, const dgm_canon_content *content)
 
 /* ---- progress ------------------------------------------------------------------------------------------------ */
 
-void dgm_aisdk_put_status(dgm_buf *b, const dgm_json *content)
+/* {"state":"working", and the members of the status}. */
+static void aisdk_put_status(dgm_buf *b, const dgm_json *content)
 {
     dgm_buf_add_lit(b, "{\"state\":\"working\"");
     yyjson_val *key, *value;
@@ -228,7 +229,7 @@ void dgm_aisdk_put_activity(dgm_buf *b, dgm_str id, dgm_str type, const dgm_json
     if (dgm_str_is(type, AISDK_A2A_STATUS)) {
         dgm_buf_add_lit(b,
                         "{\"type\":\"" AISDK_STATUS "\",\"id\":\"" AISDK_STATUS_ID "\",\"data\":");
-        dgm_aisdk_put_status(b, content);
+        aisdk_put_status(b, content);
     } else {
         dgm_buf_add_lit(b, "{\"type\":\"" AISDK_ACTIVITY "\"");
         dgm_aisdk_put_member(b, "\"id\"", id);

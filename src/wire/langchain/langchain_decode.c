@@ -54,20 +54,7 @@ typedef struct lc_decoder {
     unsigned n_made;
 } lc_decoder;
 
-/* langchain_decode.c */
-void dgm_lc_give(lc_decoder *d, const dgm_canon_event *e);
-/* Another message speaks. */
-void dgm_lc_leave_current(lc_decoder *d);
-
-/* Makes the message that a chunk belongs to the current one. node: LangGraph's, or absent. */
-void dgm_lc_open_current(lc_decoder *d, dgm_str id, dgm_str node);
-
-/* The outcome of the run. */
-void dgm_lc_look_at_end(lc_decoder *d, const yyjson_val *data);
-void dgm_lc_read_interrupts(lc_decoder *d, yyjson_val *list);
-void dgm_lc_end_run(lc_decoder *d);
-
-void dgm_lc_give(lc_decoder *d, const dgm_canon_event *e)
+static void lc_emit(lc_decoder *d, const dgm_canon_event *e)
 {
     if (!d->rc)
         d->rc = dgm_canon_emit(d->sink, e);
@@ -86,7 +73,7 @@ static void begin(lc_decoder *d, dgm_str thread_id)
     e.run_started.run_id = d->run_id;
     e.run_started.protocol_version = DGM_STR(DGM_AGUI_VERSION);
     if (!d->fragment)
-        dgm_lc_give(d, &e);
+        lc_emit(d, &e);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------------------------------- */
@@ -100,7 +87,7 @@ static void text_event(lc_decoder *d, dgm_canon_kind kind, dgm_str id, dgm_str d
         e.text.role = DGM_CANON_ASSISTANT;
     if (kind == DGM_CANON_REASONING_MESSAGE_START)
         e.text.role = DGM_CANON_REASONING;
-    dgm_lc_give(d, &e);
+    lc_emit(d, &e);
 }
 
 static void end_reasoning(lc_decoder *d)
@@ -155,7 +142,7 @@ static void call_event(lc_decoder *d, dgm_canon_kind kind, const struct lc_call 
     } else if (kind == DGM_CANON_TOOL_CALL_ARGS) {
         e.call.delta = text;
     }
-    dgm_lc_give(d, &e);
+    lc_emit(d, &e);
 }
 
 /* The open call with that index; the last one if the chunk has no index. */
@@ -208,10 +195,10 @@ static void read_call_chunk(lc_decoder *d, yyjson_val *v, const dgm_at *at)
         call_event(d, DGM_CANON_TOOL_CALL_ARGS, c, args);
 }
 
-/* ---- chunks ---------------------------------------------------------------------------------------------------------- */
+/* ---- the message that a chunk belongs to ----------------------------------------------------------------------- */
 
-/* Another message speaks. */
-void dgm_lc_leave_current(lc_decoder *d)
+/* Closes the text and the reasoning of the current message: another message follows. */
+static void lc_leave_current(lc_decoder *d)
 {
     if (!d->has_current)
         return;
@@ -220,11 +207,169 @@ void dgm_lc_leave_current(lc_decoder *d)
     d->has_current = false;
 }
 
+/*
+ * The id is not enough: a stream may have the provider's id and the placeholder of its run for one message. Two
+ * placeholders are two runs, and two nodes of LangGraph are two messages, whatever the ids are.
+ */
+
+/* Can a chunk with this id, of this node, be a piece of it? */
+static bool goes_on(const struct lc_said *s, dgm_str id, dgm_str node)
+{
+    if (node.n && s->node.n && !dgm_str_eq(node, s->node))
+        return false;
+    if (!id.n || dgm_str_eq(id, s->id))
+        return true;
+    if (dgm_lc_is_placeholder(id))
+        return !s->placeholder.n || dgm_str_eq(id, s->placeholder);
+    return s->loose;
+}
+
+static size_t add_said(lc_decoder *d, dgm_str id)
+{
+    d->said = dgm_list_reserve(d->said, d->n_said, &d->cap_said, sizeof *d->said);
+    d->said[d->n_said] =
+        (struct lc_said){.id = id.n ? dgm_arena_dup(d->arena, id) : dgm_mint_id(&d->mint, d->arena),
+                         .loose = !id.n || dgm_lc_is_placeholder(id)};
+    dgm_map_put(&d->texts, d->said[d->n_said].id, d->n_said);
+    return d->n_said++;
+}
+
+/* The message of a chunk that does not belong to the current one. */
+static size_t find_said(lc_decoder *d, dgm_str id, dgm_str node)
+{
+    size_t *known = id.n ? dgm_map_get(&d->texts, id) : NULL;
+    if (known)
+        return *known;
+    known = node.n ? dgm_map_get(&d->by_node, node) : NULL;
+    if (known && !d->said[*known].done && goes_on(&d->said[*known], id, node))
+        return *known;
+    return add_said(d, id);
+}
+
+static void note_names(lc_decoder *d, struct lc_said *s, dgm_str id, dgm_str node)
+{
+    if (!s->placeholder.n && dgm_lc_is_placeholder(id))
+        s->placeholder = dgm_str_eq(id, s->id) ? s->id : dgm_arena_dup(d->arena, id);
+    if (!node.n)
+        return;
+    if (!s->node.n)
+        s->node = dgm_arena_dup(d->arena, node);
+    size_t *last = dgm_map_get(&d->by_node, node);
+    if (last)
+        *last = d->current;
+    else
+        dgm_map_put(&d->by_node, s->node, d->current);
+}
+
+static void lc_open_current(lc_decoder *d, dgm_str id, dgm_str node)
+{
+    if (!d->has_current || !goes_on(&d->said[d->current], id, node)) {
+        lc_leave_current(d);
+        d->current = find_said(d, id, node);
+        d->has_current = true;
+    }
+    note_names(d, &d->said[d->current], id, node);
+}
+
+/* ---- the outcome of a run: usage, errors, questions, pending calls --------------------------------------------- */
+
+static void add_interrupt(lc_decoder *d, dgm_str id, dgm_str question)
+{
+    dgm_canon_interrupts *list = &d->interrupts;
+    for (size_t i = 0; i < list->n; i++) {
+        if (dgm_str_eq(list->at[i].id, id))
+            return; /* the modes updates and values repeat the same message */
+    }
+    list->at = dgm_list_grow(d->arena, list->at, list->n, sizeof *list->at);
+    list->at[list->n++] =
+        (dgm_canon_interrupt){.id = dgm_arena_dup(d->arena, id),
+                              .reason = DGM_STR("input_required"),
+                              .message = question.p ? dgm_arena_dup(d->arena, question) : question};
+}
+
+/* LangGraph's: a text, or an object that mostly has one. */
+static void lc_read_interrupts(lc_decoder *d, yyjson_val *list)
+{
+    static const char *const names[] = {"message", "question", "prompt", "text"};
+    yyjson_val *v;
+    size_t i, n;
+    yyjson_arr_foreach (list, i, n, v) {
+        yyjson_val *value = dgm_json_get(v, DGM_STR("value"));
+        dgm_str question = yyjson_is_str(value) ? dgm_json_str(value) : (dgm_str){0};
+        for (size_t k = 0; !question.n && k < sizeof names / sizeof *names; k++)
+            question = dgm_json_str_member(value, names[k]);
+        if (!question.n && value)
+            question = dgm_content_value_text(d->arena, value);
+        dgm_str id = dgm_json_str_member(v, "id");
+        add_interrupt(d, id.n ? id : d->run_id, question);
+    }
+}
+
+/* The outcome of a run, in the words of our encoder and of most providers. */
+static void lc_read_outcome(lc_decoder *d, const yyjson_val *data)
+{
+    const yyjson_val *metadata = dgm_json_get(data, DGM_STR("response_metadata"));
+    const yyjson_val *error = dgm_json_get(metadata, DGM_STR("error"));
+    dgm_str model = dgm_json_str_member(metadata, "model_name"),
+            reason = dgm_json_str_member(metadata, "finish_reason");
+    dgm_lc_add_usage(&d->usage, data);
+    if (model.n && !d->usage.model.n)
+        d->usage.model = dgm_arena_dup(d->arena, model);
+    if (dgm_str_is(reason, "cancelled"))
+        d->cancelled = true;
+    if (dgm_str_is(reason, "interrupt") && !d->interrupts.n)
+        add_interrupt(d, d->run_id, (dgm_str){0});
+    if (dgm_str_is(reason, "error") && dgm_json_str_member(error, "message").p) {
+        d->error = dgm_arena_dup(d->arena, dgm_json_str_member(error, "message"));
+        d->error_code = dgm_json_str_member(error, "code");
+        if (d->error_code.p)
+            d->error_code = dgm_arena_dup(d->arena, d->error_code);
+    }
+}
+
+static bool has_usage(const dgm_canon_usage *u)
+{
+    return u->input_tokens.set || u->output_tokens.set || u->total_tokens.set;
+}
+
+static void lc_end_run(lc_decoder *d)
+{
+    dgm_canon_usages usage = {&d->usage, has_usage(&d->usage)};
+    dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
+    dgm_strs pending = {dgm_new_n(d->arena, dgm_str, d->n_calls + 1), 0};
+    if (d->error.p) {
+        e.kind = DGM_CANON_RUN_ERROR;
+        e.run_error.message = d->error;
+        e.run_error.code = d->error_code;
+        e.run_error.usage = usage;
+        lc_emit(d, &e);
+        return;
+    }
+    for (size_t i = 0; i < d->n_calls; i++) {
+        if (!d->calls[i].answered)
+            pending.at[pending.n++] = d->calls[i].id;
+    }
+    e.run_finished.thread_id = d->thread_id;
+    e.run_finished.run_id = d->run_id;
+    e.run_finished.usage = usage;
+    if (d->cancelled)
+        e.run_finished.outcome.kind = DGM_CANON_CANCELLED;
+    else if (d->interrupts.n)
+        e.run_finished.outcome =
+            (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = d->interrupts};
+    else if (pending.n)
+        e.run_finished.outcome =
+            (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS, .pending_tool_call_ids = pending};
+    lc_emit(d, &e);
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------------------------------- */
+
 /* The message is complete. */
 static void close_message(lc_decoder *d, size_t said)
 {
     if (d->has_current && d->current == said)
-        dgm_lc_leave_current(d);
+        lc_leave_current(d);
     d->said[said].done = true;
     for (size_t i = d->first_open; i < d->n_calls; i++) {
         if (d->calls[i].owner == said)
@@ -241,7 +386,7 @@ static void feed_chunk(lc_decoder *d, const lc_opened *o, dgm_str node)
     if ((d->rc = dgm_lc_read_content(d->r, dgm_json_get(o->data, DGM_STR("content")),
                                      DGM_AT_LIT(at, "content"), &content)))
         return;
-    dgm_lc_open_current(d, dgm_json_str_member(o->data, "id"), node);
+    lc_open_current(d, dgm_json_str_member(o->data, "id"), node);
     for (i = 0; i < content.reasoning.n; i++)
         add_reasoning(d, content.reasoning.at[i]);
     add_text(d, dgm_lc_answer_of(d->r->arena, &content));
@@ -312,7 +457,7 @@ static void feed_message(lc_decoder *d, yyjson_val *v)
     d->r->mint = kept;
     if (d->rc)
         return;
-    dgm_lc_leave_current(d);
+    lc_leave_current(d);
     for (size_t i = 0; i < list.n; i++) {
         reconcile(d, &list.at[i]);
         note_calls(d, &list.at[i]);
@@ -328,7 +473,7 @@ static void feed_value(lc_decoder *d, yyjson_val *v, dgm_str node)
     lc_opened o;
     bool opened = dgm_lc_open(v, &o);
     if (opened)
-        dgm_lc_look_at_end(d, o.data);
+        lc_read_outcome(d, o.data);
     if (opened && o.chunk && o.kind == LC_AI)
         feed_chunk(d, &o, node);
     else
@@ -345,7 +490,7 @@ dgm_code dgm_lc_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm_ca
     bool inside = dgm_lc_open_element(v, &e);
     if (e.message || e.interrupts)
         begin(d, dgm_json_str_member(e.metadata, "thread_id"));
-    dgm_lc_read_interrupts(d, e.interrupts);
+    lc_read_interrupts(d, e.interrupts);
     if (!d->rc && e.message)
         feed_value(d, e.message, dgm_json_str_member(e.metadata, "langgraph_checkpoint_ns"));
     else if (!d->rc)
@@ -364,11 +509,11 @@ dgm_code dgm_lc_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err)
     lc_decoder *d = decoder;
     d->sink = sink;
     (void)err;
-    dgm_lc_leave_current(d);
+    lc_leave_current(d);
     for (size_t i = d->first_open; i < d->n_calls; i++)
         end_call(d, &d->calls[i]);
     if (d->begun && !d->fragment)
-        dgm_lc_end_run(d);
+        lc_end_run(d);
     return d->rc;
 }
 
@@ -396,162 +541,4 @@ void dgm_lc_decoder_free(void *decoder)
     free(d->calls);
     dgm_arena_free(d->arena);
     free(d);
-}
-
-/* ---- the message that a chunk belongs to ----------------------------------------------------------------------- */
-
-/*
- * The id is not enough: a stream may have the provider's id and the placeholder of its run for one message. Two
- * placeholders are two runs, and two nodes of LangGraph are two messages, whatever the ids are.
- */
-
-/* Can a chunk with this id, of this node, be a piece of it? */
-static bool goes_on(const struct lc_said *s, dgm_str id, dgm_str node)
-{
-    if (node.n && s->node.n && !dgm_str_eq(node, s->node))
-        return false;
-    if (!id.n || dgm_str_eq(id, s->id))
-        return true;
-    if (dgm_lc_is_placeholder(id))
-        return !s->placeholder.n || dgm_str_eq(id, s->placeholder);
-    return s->loose;
-}
-
-static size_t add_said(lc_decoder *d, dgm_str id)
-{
-    d->said = dgm_list_reserve(d->said, d->n_said, &d->cap_said, sizeof *d->said);
-    d->said[d->n_said] =
-        (struct lc_said){.id = id.n ? dgm_arena_dup(d->arena, id) : dgm_mint_id(&d->mint, d->arena),
-                         .loose = !id.n || dgm_lc_is_placeholder(id)};
-    dgm_map_put(&d->texts, d->said[d->n_said].id, d->n_said);
-    return d->n_said++;
-}
-
-/* The message of a chunk that does not belong to the current one. */
-static size_t find_said(lc_decoder *d, dgm_str id, dgm_str node)
-{
-    size_t *known = id.n ? dgm_map_get(&d->texts, id) : NULL;
-    if (known)
-        return *known;
-    known = node.n ? dgm_map_get(&d->by_node, node) : NULL;
-    if (known && !d->said[*known].done && goes_on(&d->said[*known], id, node))
-        return *known;
-    return add_said(d, id);
-}
-
-static void note_names(lc_decoder *d, struct lc_said *s, dgm_str id, dgm_str node)
-{
-    if (!s->placeholder.n && dgm_lc_is_placeholder(id))
-        s->placeholder = dgm_str_eq(id, s->id) ? s->id : dgm_arena_dup(d->arena, id);
-    if (!node.n)
-        return;
-    if (!s->node.n)
-        s->node = dgm_arena_dup(d->arena, node);
-    size_t *last = dgm_map_get(&d->by_node, node);
-    if (last)
-        *last = d->current;
-    else
-        dgm_map_put(&d->by_node, s->node, d->current);
-}
-
-void dgm_lc_open_current(lc_decoder *d, dgm_str id, dgm_str node)
-{
-    if (!d->has_current || !goes_on(&d->said[d->current], id, node)) {
-        dgm_lc_leave_current(d);
-        d->current = find_said(d, id, node);
-        d->has_current = true;
-    }
-    note_names(d, &d->said[d->current], id, node);
-}
-
-/* ---- the outcome of a run: usage, errors, questions, pending calls --------------------------------------------- */
-
-static void add_interrupt(lc_decoder *d, dgm_str id, dgm_str question)
-{
-    dgm_canon_interrupts *list = &d->interrupts;
-    for (size_t i = 0; i < list->n; i++) {
-        if (dgm_str_eq(list->at[i].id, id))
-            return; /* the modes updates and values repeat the same message */
-    }
-    list->at = dgm_list_grow(d->arena, list->at, list->n, sizeof *list->at);
-    list->at[list->n++] =
-        (dgm_canon_interrupt){.id = dgm_arena_dup(d->arena, id),
-                              .reason = DGM_STR("input_required"),
-                              .message = question.p ? dgm_arena_dup(d->arena, question) : question};
-}
-
-/* LangGraph's: a text, or an object that mostly has one. */
-void dgm_lc_read_interrupts(lc_decoder *d, yyjson_val *list)
-{
-    static const char *const names[] = {"message", "question", "prompt", "text"};
-    yyjson_val *v;
-    size_t i, n;
-    yyjson_arr_foreach (list, i, n, v) {
-        yyjson_val *value = dgm_json_get(v, DGM_STR("value"));
-        dgm_str question = yyjson_is_str(value) ? dgm_json_str(value) : (dgm_str){0};
-        for (size_t k = 0; !question.n && k < sizeof names / sizeof *names; k++)
-            question = dgm_json_str_member(value, names[k]);
-        if (!question.n && value)
-            question = dgm_content_value_text(d->arena, value);
-        dgm_str id = dgm_json_str_member(v, "id");
-        add_interrupt(d, id.n ? id : d->run_id, question);
-    }
-}
-
-/* The outcome of a run, in the words of our encoder and of most providers. */
-void dgm_lc_look_at_end(lc_decoder *d, const yyjson_val *data)
-{
-    const yyjson_val *metadata = dgm_json_get(data, DGM_STR("response_metadata"));
-    const yyjson_val *error = dgm_json_get(metadata, DGM_STR("error"));
-    dgm_str model = dgm_json_str_member(metadata, "model_name"),
-            reason = dgm_json_str_member(metadata, "finish_reason");
-    dgm_lc_add_usage(&d->usage, data);
-    if (model.n && !d->usage.model.n)
-        d->usage.model = dgm_arena_dup(d->arena, model);
-    if (dgm_str_is(reason, "cancelled"))
-        d->cancelled = true;
-    if (dgm_str_is(reason, "interrupt") && !d->interrupts.n)
-        add_interrupt(d, d->run_id, (dgm_str){0});
-    if (dgm_str_is(reason, "error") && dgm_json_str_member(error, "message").p) {
-        d->error = dgm_arena_dup(d->arena, dgm_json_str_member(error, "message"));
-        d->error_code = dgm_json_str_member(error, "code");
-        if (d->error_code.p)
-            d->error_code = dgm_arena_dup(d->arena, d->error_code);
-    }
-}
-
-static bool has_usage(const dgm_canon_usage *u)
-{
-    return u->input_tokens.set || u->output_tokens.set || u->total_tokens.set;
-}
-
-void dgm_lc_end_run(lc_decoder *d)
-{
-    dgm_canon_usages usage = {&d->usage, has_usage(&d->usage)};
-    dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
-    dgm_strs pending = {dgm_new_n(d->arena, dgm_str, d->n_calls + 1), 0};
-    if (d->error.p) {
-        e.kind = DGM_CANON_RUN_ERROR;
-        e.run_error.message = d->error;
-        e.run_error.code = d->error_code;
-        e.run_error.usage = usage;
-        dgm_lc_give(d, &e);
-        return;
-    }
-    for (size_t i = 0; i < d->n_calls; i++) {
-        if (!d->calls[i].answered)
-            pending.at[pending.n++] = d->calls[i].id;
-    }
-    e.run_finished.thread_id = d->thread_id;
-    e.run_finished.run_id = d->run_id;
-    e.run_finished.usage = usage;
-    if (d->cancelled)
-        e.run_finished.outcome.kind = DGM_CANON_CANCELLED;
-    else if (d->interrupts.n)
-        e.run_finished.outcome =
-            (dgm_canon_outcome){.kind = DGM_CANON_INTERRUPT, .interrupts = d->interrupts};
-    else if (pending.n)
-        e.run_finished.outcome =
-            (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS, .pending_tool_call_ids = pending};
-    dgm_lc_give(d, &e);
 }
