@@ -76,11 +76,11 @@ static const lint_format *lint_format_detect(const yyjson_val *v, const lint_for
 
 /* ---- values ------------------------------------------------------------------------------------------------ */
 
-static void look_at_value(dgm_linter *l, yyjson_val *v)
+static void lint_check_value(dgm_linter *l, yyjson_val *v)
 {
-    const lint_format *found = l->asked ? l->asked : lint_format_detect(v, l->format);
+    const lint_format *found = l->requested ? l->requested : lint_format_detect(v, l->format);
     l->object[0] = 0;
-    memset(l->told, 0, sizeof l->told);
+    memset(l->reported, 0, sizeof l->reported);
     if (!yyjson_is_obj(v) || !found) {
         dgm_lint_report(l, LINT_UNKNOWN_VALUE, "", NULL);
         return;
@@ -109,7 +109,7 @@ static bool holds_events(yyjson_val *array)
     return false;
 }
 
-static void look_at_array(dgm_linter *l, yyjson_val *array)
+static void lint_check_array(dgm_linter *l, yyjson_val *array)
 {
     yyjson_val *e;
     size_t i, n;
@@ -119,7 +119,7 @@ static void look_at_array(dgm_linter *l, yyjson_val *array)
     yyjson_arr_foreach (array, i, n, e) {
         snprintf(l->base, sizeof l->base, "/%zu", i);
         l->i = i;
-        look_at_value(l, e);
+        lint_check_value(l, e);
     }
     l->base[0] = 0;
     l->i = 0;
@@ -128,13 +128,13 @@ static void look_at_array(dgm_linter *l, yyjson_val *array)
 /* ---- texts --------------------------------------------------------------------------------------------------- */
 
 /* False: the guess of the framing was wrong, the item is not one JSON value: dgm_frames_retry(). */
-static bool look_at_item(dgm_linter *l, const dgm_frames_item *item)
+static bool lint_check_item(dgm_linter *l, const dgm_frames_item *item)
 {
     dgm_err err = {0};
     yyjson_val *v;
     dgm_arena_reset(l->arena);
     l->item = item;
-    memset(l->told, 0, sizeof l->told);
+    memset(l->reported, 0, sizeof l->reported);
     l->where = (lint_where){.in_stream = !item->alone, .in_list = !item->alone};
     if (item->done) {
         l->n_values++;
@@ -150,22 +150,22 @@ static bool look_at_item(dgm_linter *l, const dgm_frames_item *item)
     if (rc)
         dgm_lint_report_text(l, rc == DGM_PARSE ? LINT_JSON : LINT_LIMIT, &err);
     else if (yyjson_is_arr(v))
-        look_at_array(l, v);
+        lint_check_array(l, v);
     else
-        look_at_value(l, v);
+        lint_check_value(l, v);
     l->line = item->line;
     l->column = item->column;
     l->character = item->column;
     return true;
 }
 
-static void look_at_items(dgm_linter *l)
+static void lint_check_items(dgm_linter *l)
 {
     dgm_frames_item item;
     dgm_err err = {0};
     dgm_code rc = DGM_OK;
     while (!l->over && !(rc = dgm_frames_next(&l->frames, &item, &err)) && item.text.p) {
-        if (!look_at_item(l, &item))
+        if (!lint_check_item(l, &item))
             dgm_frames_retry(&l->frames);
         l->item = NULL;
     }
@@ -180,16 +180,16 @@ static void look_at_items(dgm_linter *l)
 dgm_code dgm_linter_new(const dgm_lint_options *options, dgm_linter **ret_linter, dgm_err *err)
 {
     const char *from = options->from && strcmp(options->from, "auto") != 0 ? options->from : NULL;
-    const lint_format *asked = from ? lint_format_by_name(from) : NULL;
-    if (from && !asked)
+    const lint_format *requested = from ? lint_format_by_name(from) : NULL;
+    if (from && !requested)
         return dgm_fail(
             err, DGM_BAD_REQUEST, NULL,
             "unknown format \"%.60s\" for lint; formats: a2a-1.0, a2a-0.3, a2a-0.3-rest, ag-ui",
             from);
     dgm_linter *l = dgm_xcalloc(1, sizeof *l);
     l->o = *options;
-    l->asked = l->format = asked;
-    l->dialects = asked && asked->dialect ? asked->dialect : LINT_ANY_DIALECT;
+    l->requested = l->format = requested;
+    l->dialects = requested && requested->dialect ? requested->dialect : LINT_ANY_DIALECT;
     l->arena = dgm_arena_new();
     l->line = l->column = l->character = 1;
     dgm_frames_init(&l->frames, false);
@@ -215,14 +215,14 @@ void dgm_linter_feed(dgm_linter *l, const char *bytes, size_t n)
     if (l->over || !n)
         return;
     dgm_frames_feed(&l->frames, bytes, n);
-    look_at_items(l);
+    lint_check_items(l);
 }
 
 void dgm_linter_end(dgm_linter *l)
 {
     if (!l->over) {
         dgm_frames_end(&l->frames);
-        look_at_items(l);
+        lint_check_items(l);
     }
     if (!l->n_values && !l->over && dgm_frames_what(&l->frames) != DGM_FRAMES_SSE) {
         dgm_err err = {0};

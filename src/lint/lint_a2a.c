@@ -93,7 +93,7 @@ static void forget_made_up(dgm_event *e, const yyjson_val *o)
 }
 
 /* 0.3's final: its schema wants it, ProtoJSON leaves false out. */
-static void look_at_final(dgm_linter *l, const dgm_event *e, const yyjson_val *o)
+static void lint_check_final(dgm_linter *l, const dgm_event *e, const yyjson_val *o)
 {
     yyjson_val *final = dgm_json_get(o, DGM_STR("final"));
     if (e->kind != DGM_EVENT_STATUS || l->format->dialect == LINT_10)
@@ -114,33 +114,33 @@ static void look_at_final(dgm_linter *l, const dgm_event *e, const yyjson_val *o
 }
 
 /* The schema of 0.3 wants the tag; readers tell by the members. */
-static void look_for_kind(dgm_linter *l, const yyjson_val *o)
+static void lint_check_kind(dgm_linter *l, const yyjson_val *o)
 {
     if (l->format->dialect == LINT_03 && !dgm_json_get(o, DGM_STR("kind")))
         dgm_lint_report_in(l, LINT_REQUIRED_MEMBER, "/kind",
                            "missing: A2A 0.3 needs it to identify the object");
 }
 
-static void take_event(dgm_linter *l, dgm_event *e, yyjson_val *v, bool in_stream)
+static void lint_check_event(dgm_linter *l, dgm_event *e, yyjson_val *v, bool in_stream)
 {
     yyjson_val *o = open_wrapper(l, v, e->kind);
     forget_made_up(e, o);
-    look_for_kind(l, o);
-    look_at_final(l, e, o);
+    lint_check_kind(l, o);
+    lint_check_final(l, e, o);
     dgm_lint_event(l, e, in_stream);
 }
 
-static void take_noun(dgm_linter *l, dgm_event_kind kind, void *it, yyjson_val *v)
+static void lint_check_noun(dgm_linter *l, dgm_event_kind kind, void *it, yyjson_val *v)
 {
     dgm_event e = {.kind = kind, .any = it};
     forget_made_up(&e, v);
-    look_for_kind(l, v);
+    lint_check_kind(l, v);
     if (kind == DGM_EVENT_STATUS)
-        look_at_final(l, &e, v);
+        lint_check_final(l, &e, v);
     dgm_lint_event(l, &e, false);
 }
 
-static void take_tasks(dgm_linter *l, const dgm_tasks *tasks, yyjson_val *v)
+static void lint_check_tasks(dgm_linter *l, const dgm_tasks *tasks, yyjson_val *v)
 {
     yyjson_val *list = dgm_json_get(v, DGM_STR("tasks"));
     size_t before = strlen(l->object);
@@ -148,7 +148,7 @@ static void take_tasks(dgm_linter *l, const dgm_tasks *tasks, yyjson_val *v)
         char key[40];
         snprintf(key, sizeof key, "tasks/%zu", i);
         step_into(l, key);
-        take_noun(l, DGM_EVENT_TASK, &tasks->at[i], yyjson_arr_get(list, i));
+        lint_check_noun(l, DGM_EVENT_TASK, &tasks->at[i], yyjson_arr_get(list, i));
         l->object[before] = 0;
     }
 }
@@ -163,17 +163,17 @@ static bool is_of_stream(const dgm_linter *l, const dgm_frame *f)
            !(e->kind == DGM_EVENT_MESSAGE && e->message->role == DGM_ROLE_USER);
 }
 
-static void take_request(dgm_linter *l, dgm_send_request *request, yyjson_val *v)
+static void lint_check_request(dgm_linter *l, dgm_send_request *request, yyjson_val *v)
 {
     yyjson_val *message = dgm_json_get(v, DGM_STR("message"));
     dgm_lint_stream_end(l); /* what follows it is another stream */
     if (!yyjson_is_obj(message))
         return;
     step_into(l, "message");
-    take_noun(l, DGM_EVENT_MESSAGE, request->message, message);
+    lint_check_noun(l, DGM_EVENT_MESSAGE, request->message, message);
 }
 
-static void take_object(dgm_linter *l, const dgm_frame *f, yyjson_val *o)
+static void lint_check_object(dgm_linter *l, const dgm_frame *f, yyjson_val *o)
 {
     void *it = f->object.it;
     switch (f->object.kind) {
@@ -181,15 +181,15 @@ static void take_object(dgm_linter *l, const dgm_frame *f, yyjson_val *o)
     case DGM_OBJECT_SEND_RESPONSE:
         if (is_of_stream(l, f) && f->envelope == DGM_ENVELOPE_RESPONSE)
             dgm_lint_request_id(l, f->id);
-        take_event(l, it, o, is_of_stream(l, f));
+        lint_check_event(l, it, o, is_of_stream(l, f));
         break;
-    case DGM_OBJECT_TASK: take_noun(l, DGM_EVENT_TASK, it, o); break;
-    case DGM_OBJECT_MESSAGE: take_noun(l, DGM_EVENT_MESSAGE, it, o); break;
-    case DGM_OBJECT_STATUS_UPDATE: take_noun(l, DGM_EVENT_STATUS, it, o); break;
-    case DGM_OBJECT_ARTIFACT_UPDATE: take_noun(l, DGM_EVENT_ARTIFACT, it, o); break;
-    case DGM_OBJECT_SEND_REQUEST: take_request(l, it, o); break;
+    case DGM_OBJECT_TASK: lint_check_noun(l, DGM_EVENT_TASK, it, o); break;
+    case DGM_OBJECT_MESSAGE: lint_check_noun(l, DGM_EVENT_MESSAGE, it, o); break;
+    case DGM_OBJECT_STATUS_UPDATE: lint_check_noun(l, DGM_EVENT_STATUS, it, o); break;
+    case DGM_OBJECT_ARTIFACT_UPDATE: lint_check_noun(l, DGM_EVENT_ARTIFACT, it, o); break;
+    case DGM_OBJECT_SEND_REQUEST: lint_check_request(l, it, o); break;
     case DGM_OBJECT_LIST_TASKS_RESPONSE:
-        take_tasks(l, &((dgm_list_tasks_result *)it)->tasks, o);
+        lint_check_tasks(l, &((dgm_list_tasks_result *)it)->tasks, o);
         break;
     case DGM_OBJECT_CARD: dgm_lint_card(l, o, it); break;
     case DGM_OBJECT_ERROR:
@@ -218,17 +218,17 @@ void dgm_lint_a2a_value(dgm_linter *l, yyjson_val *v)
         return;
     }
     /* what a decoder says of a mixture follows from that */
-    bool told = dgm_lint_walk_a2a(l, v, is_card);
+    bool faulty = dgm_lint_walk_a2a(l, v, is_card);
     size_t before = l->found[DGM_SEVERITY_ERROR];
     if (is_card)
         dgm_lint_card_members(l, o);
-    else if (decode(l, v, true, &frame, &err) && !told)
+    else if (decode(l, v, true, &frame, &err) && !faulty)
         dgm_lint_report_decoder(l, v, &err);
-    told = told || l->found[DGM_SEVERITY_ERROR] > before;
+    faulty = faulty || l->found[DGM_SEVERITY_ERROR] > before;
     if (decode(l, v, false, &frame, &err)) {
-        if (!told)
+        if (!faulty)
             dgm_lint_report_decoder(l, v, &err);
         return;
     }
-    take_object(l, &frame, o);
+    lint_check_object(l, &frame, o);
 }

@@ -62,7 +62,7 @@ static const char *place_of(dgm_order_rule rule)
 }
 
 /* Texts only: a tool call may have the same id as a text. */
-static void hear(dgm_linter *l, const dgm_canon_event *e)
+static void agui_lint_text(dgm_linter *l, const dgm_canon_event *e)
 {
     if (e->kind == DGM_CANON_TEXT_MESSAGE_START)
         dgm_lint_text_start(l, e->text.message_id, (dgm_str){0});
@@ -73,7 +73,7 @@ static void hear(dgm_linter *l, const dgm_canon_event *e)
 }
 
 /* A stream without RUN_STARTED is reported once, then checked as if the run had started. */
-static dgm_order_rule judge(struct lint_agui *s, const dgm_canon_event *e, dgm_err *err)
+static dgm_order_rule agui_lint_order(struct lint_agui *s, const dgm_canon_event *e, dgm_err *err)
 {
     static const dgm_canon_event started = {.kind = DGM_CANON_RUN_STARTED};
     bool late = s->assumed && e->kind == DGM_CANON_RUN_STARTED;
@@ -87,34 +87,34 @@ static dgm_order_rule judge(struct lint_agui *s, const dgm_canon_event *e, dgm_e
     return rule;
 }
 
-static dgm_code take_expanded(void *arg, const dgm_canon_event *e)
+static dgm_code agui_lint_expanded(void *arg, const dgm_canon_event *e)
 {
     dgm_linter *l = arg;
     dgm_err err = {0};
-    dgm_order_rule rule = judge(l->agui, e, &err);
+    dgm_order_rule rule = agui_lint_order(l->agui, e, &err);
     if (rule)
         dgm_lint_report(l, (lint_rule)(LINT_AGUI_FIRST + (rule - DGM_ORDER_FIRST)), place_of(rule),
                         "%s", err.msg);
-    hear(l, e);
+    agui_lint_text(l, e);
     return DGM_OK;
 }
 
 /* ---- runs ---------------------------------------------------------------------------------------------------- */
 
-static void keep_id(struct lint_id *to, dgm_str id)
+static void agui_lint_set_id(struct lint_id *to, dgm_str id)
 {
     to->n = id.n <= sizeof to->text ? id.n : 0;
     if (to->n)
         memcpy(to->text, id.p, id.n);
 }
 
-static void hold_id(dgm_linter *l, const struct lint_id *began, dgm_str ends, const char *at)
+static void hold_id(dgm_linter *l, const struct lint_id *started, dgm_str ends, const char *at)
 {
-    if (began->n && !dgm_str_eq((dgm_str){began->text, began->n}, ends))
+    if (started->n && !dgm_str_eq((dgm_str){started->text, started->n}, ends))
         dgm_lint_report(l, LINT_CHANGING_IDS, at,
                         "%s is \"%.*s\" here and was \"%.*s\" in RUN_STARTED", at + 1,
                         (int)(ends.n < 60 ? ends.n : 60), ends.p,
-                        (int)(began->n < 60 ? began->n : 60), began->text);
+                        (int)(started->n < 60 ? started->n : 60), started->text);
 }
 
 static bool is_version(dgm_str v)
@@ -127,7 +127,7 @@ static bool is_version(dgm_str v)
     return dot && dot > v.p && dot < v.p + v.n - 1;
 }
 
-static void look_at_calls(dgm_linter *l, const dgm_canon_messages *messages)
+static void agui_lint_calls(dgm_linter *l, const dgm_canon_messages *messages)
 {
     for (size_t i = 0; i < messages->n; i++) {
         const dgm_canon_calls *calls = &messages->at[i].tool_calls;
@@ -136,18 +136,18 @@ static void look_at_calls(dgm_linter *l, const dgm_canon_messages *messages)
     }
 }
 
-static void look_at_start(dgm_linter *l, const dgm_canon_event *e)
+static void agui_lint_start(dgm_linter *l, const dgm_canon_event *e)
 {
-    keep_id(&l->agui->thread_id, e->run_started.thread_id);
-    keep_id(&l->agui->run_id, e->run_started.run_id);
+    agui_lint_set_id(&l->agui->thread_id, e->run_started.thread_id);
+    agui_lint_set_id(&l->agui->run_id, e->run_started.run_id);
     if (e->run_started.protocol_version.p && !is_version(e->run_started.protocol_version))
         dgm_lint_report(l, LINT_AGUI_VERSION, "/protocolVersion", NULL);
     if (e->run_started.input)
-        look_at_calls(l, &e->run_started.input->messages);
+        agui_lint_calls(l, &e->run_started.input->messages);
     l->texts.n = l->texts.pieces = 0;
 }
 
-static void look_at_finish(dgm_linter *l, const dgm_canon_event *e)
+static void agui_lint_finish(dgm_linter *l, const dgm_canon_event *e)
 {
     const dgm_canon_interrupts *all = &e->run_finished.outcome.interrupts;
     hold_id(l, &l->agui->thread_id, e->run_finished.thread_id, "/threadId");
@@ -176,14 +176,14 @@ static bool has_empty_delta(const dgm_canon_event *e)
     }
 }
 
-static void look_at_event(dgm_linter *l, const dgm_canon_event *e)
+static void agui_lint_event(dgm_linter *l, const dgm_canon_event *e)
 {
     if (e->kind == DGM_CANON_RUN_STARTED)
-        look_at_start(l, e);
+        agui_lint_start(l, e);
     else if (e->kind == DGM_CANON_RUN_FINISHED)
-        look_at_finish(l, e);
+        agui_lint_finish(l, e);
     else if (e->kind == DGM_CANON_MESSAGES_SNAPSHOT)
-        look_at_calls(l, &e->snapshot.messages);
+        agui_lint_calls(l, &e->snapshot.messages);
     else if (e->kind == DGM_CANON_TOOL_CALL_START || e->kind == DGM_CANON_TOOL_CALL_CHUNK)
         dgm_lint_add_call(l, e->call.tool_call_id);
     else if (e->kind == DGM_CANON_TOOL_CALL_RESULT && l->where.in_stream)
@@ -192,7 +192,7 @@ static void look_at_event(dgm_linter *l, const dgm_canon_event *e)
         dgm_lint_report(l, LINT_AGUI_EMPTY_DELTA, "/delta", NULL);
 }
 
-static void look_at_request(dgm_linter *l, dgm_reader *r, yyjson_val *v)
+static void agui_lint_request(dgm_linter *l, dgm_reader *r, yyjson_val *v)
 {
     dgm_canon_input input;
     if (dgm_agui_read_input(r, v, NULL, &input))
@@ -210,7 +210,7 @@ void dgm_lint_agui_value(dgm_linter *l, yyjson_val *v)
     dgm_agui_found found;
     dgm_lint_walk_agui(l, v);
     if (!dgm_json_get(v, DGM_STR("type")) && dgm_agui_recognise(v)) {
-        look_at_request(l, &r, v);
+        agui_lint_request(l, &r, v);
         return;
     }
     if (dgm_agui_read_event(&r, v, NULL, &e, &found)) {
@@ -223,10 +223,10 @@ void dgm_lint_agui_value(dgm_linter *l, yyjson_val *v)
     }
     if (found == DGM_AGUI_RETIRED)
         dgm_lint_report(l, LINT_AGUI_RETIRED, "/type", NULL);
-    look_at_event(l, &e);
+    agui_lint_event(l, &e);
     /* it can be read: what the decoder still refuses is a chunk in the wrong place */
     if (l->where.in_stream &&
-        dgm_agui_decoder_feed(s->decoder, &r, v, (dgm_canon_sink){take_expanded, l}))
+        dgm_agui_decoder_feed(s->decoder, &r, v, (dgm_canon_sink){agui_lint_expanded, l}))
         dgm_lint_report(l, LINT_AGUI_CHUNK, err.at, "%s", err.msg);
 }
 

@@ -103,7 +103,8 @@ static bool is_known_transport(dgm_str t)
            dgm_str_eq_nocase(t, DGM_STR("GRPC")) || (t.n && memchr(t.p, ':', t.n));
 }
 
-static void look_at_interface(dgm_linter *l, yyjson_val *v, const dgm_agent_interface *f, size_t i)
+static void lint_card_interface(dgm_linter *l, yyjson_val *v, const dgm_agent_interface *f,
+                                size_t i)
 {
     char at[AT];
     bool is_grpc = dgm_str_eq_nocase(f->protocol_binding, DGM_STR("GRPC"));
@@ -125,7 +126,7 @@ static void look_at_interface(dgm_linter *l, yyjson_val *v, const dgm_agent_inte
 
 /* No address need be listed twice. 1.0 lists one that speaks several transports once for each; 0.3's url has
  * the preferredTransport, and no other. */
-static void look_for_conflicts(dgm_linter *l, yyjson_val *v, const dgm_agent_interfaces *all)
+static void lint_card_conflicts(dgm_linter *l, yyjson_val *v, const dgm_agent_interfaces *all)
 {
     bool is_03 = dgm_a2a_card_is_03(v);
     struct lint_seen seen = {0};
@@ -155,7 +156,7 @@ static void look_for_conflicts(dgm_linter *l, yyjson_val *v, const dgm_agent_int
 
 /* ---- names that must be right -------------------------------------------------------------------------------- */
 
-static void look_at_skills(dgm_linter *l, const dgm_agent_card *c)
+static void lint_card_skills(dgm_linter *l, const dgm_agent_card *c)
 {
     struct lint_seen ids = {0};
     for (size_t i = 0; i < c->skills.n; i++) {
@@ -170,7 +171,7 @@ static void look_at_skills(dgm_linter *l, const dgm_agent_card *c)
     dgm_lint_seen_clear(&ids);
 }
 
-static void look_at_security(dgm_linter *l, yyjson_val *v, const dgm_agent_card *c)
+static void lint_card_security(dgm_linter *l, yyjson_val *v, const dgm_agent_card *c)
 {
     const char *list =
         dgm_json_get(v, DGM_STR("securityRequirements")) ? "securityRequirements" : "security";
@@ -204,7 +205,7 @@ static dgm_str origin_of(dgm_str url)
     return (dgm_str){url.p, n};
 }
 
-static void look_at_place(dgm_linter *l, yyjson_val *v, const dgm_agent_card *c)
+static void lint_card_place(dgm_linter *l, yyjson_val *v, const dgm_agent_card *c)
 {
     dgm_str url = dgm_str_from(l->o.url), origin = origin_of(url);
     dgm_str path = {url.p + origin.n, url.n - origin.n}, place = DGM_STR(CARD_PLACE);
@@ -226,10 +227,10 @@ static void look_at_place(dgm_linter *l, yyjson_val *v, const dgm_agent_card *c)
 void dgm_lint_card(dgm_linter *l, yyjson_val *v, const dgm_agent_card *card)
 {
     for (size_t i = 0; i < card->interfaces.n; i++)
-        look_at_interface(l, v, &card->interfaces.at[i], i);
-    look_for_conflicts(l, v, &card->interfaces);
-    look_at_skills(l, card);
-    look_at_security(l, v, card);
+        lint_card_interface(l, v, &card->interfaces.at[i], i);
+    lint_card_conflicts(l, v, &card->interfaces);
+    lint_card_skills(l, card);
+    lint_card_security(l, v, card);
     if (l->o.url)
-        look_at_place(l, v, card);
+        lint_card_place(l, v, card);
 }

@@ -98,8 +98,8 @@ typedef struct lint_where {
 
 struct dgm_linter {
     dgm_lint_options o;
-    const lint_format *asked;  /* NULL: detected from the input */
-    const lint_format *format; /* of the last value */
+    const lint_format *requested; /* NULL: detected from the input */
+    const lint_format *format;    /* of the last value */
     unsigned dialects; /* the dialects that every value of the stream so far can belong to */
     dgm_frames frames;
     dgm_arena *arena; /* of one value */
@@ -111,7 +111,7 @@ struct dgm_linter {
     size_t n_values;
     lint_where where;
     char base[24]; /* pointer to it in the text: "", or "/3" in an array */
-    uint8_t told[LINT_N_RULES];
+    uint8_t reported[LINT_N_RULES];
     struct {
         size_t i, pos;  /* an element of the array, and where it starts */
         size_t line_at; /* where its line does */

@@ -80,7 +80,7 @@ static void mend(char *text)
         text[i] = '?';
 }
 
-static void give(dgm_linter *l, lint_rule rule, dgm_finding *f)
+static void lint_emit(dgm_linter *l, lint_rule rule, dgm_finding *f)
 {
     const dgm_lint_rule *rules;
     dgm_lint_rules(&rules);
@@ -91,15 +91,15 @@ static void give(dgm_linter *l, lint_rule rule, dgm_finding *f)
         l->o.on_finding(l->o.arg, f);
 }
 
-static void tell(dgm_linter *l, lint_rule rule, const char *from, const char *at, const char *fmt,
-                 va_list args)
+static void lint_emit_at(dgm_linter *l, lint_rule rule, const char *from, const char *at,
+                         const char *fmt, va_list args)
 {
     const dgm_lint_rule *rules;
     dgm_finding f = {.line = l->line, .column = l->column, .character = l->character};
     char text[sizeof((dgm_err *)0)->msg];
     char pointer[sizeof((dgm_err *)0)->at + sizeof l->base + sizeof l->object];
-    if (l->item && l->told[rule]++ >= DGM_MAX_LINT_FINDINGS) {
-        l->told[rule] = DGM_MAX_LINT_FINDINGS;
+    if (l->item && l->reported[rule]++ >= DGM_MAX_LINT_FINDINGS) {
+        l->reported[rule] = DGM_MAX_LINT_FINDINGS;
         return;
     }
     dgm_lint_rules(&rules);
@@ -114,14 +114,14 @@ static void tell(dgm_linter *l, lint_rule rule, const char *from, const char *at
     mend(pointer);
     f.message = text;
     f.at = pointer;
-    give(l, rule, &f);
+    lint_emit(l, rule, &f);
 }
 
 void dgm_lint_report(dgm_linter *l, lint_rule rule, const char *at, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    tell(l, rule, "", at, fmt, args);
+    lint_emit_at(l, rule, "", at, fmt, args);
     va_end(args);
 }
 
@@ -129,7 +129,7 @@ void dgm_lint_report_in(dgm_linter *l, lint_rule rule, const char *at, const cha
 {
     va_list args;
     va_start(args, fmt);
-    tell(l, rule, l->object, at, fmt, args);
+    lint_emit_at(l, rule, l->object, at, fmt, args);
     va_end(args);
 }
 
@@ -149,7 +149,7 @@ void dgm_lint_report_text(dgm_linter *l, lint_rule rule, const dgm_err *err)
         pos = line_at + (where.column ? where.column - 1 : 0);
         place(l, pos, line, line_at, &f);
     }
-    give(l, rule, &f);
+    lint_emit(l, rule, &f);
 }
 
 /* ---- decoders ------------------------------------------------------------------------------------------ */

@@ -169,7 +169,7 @@ void dgm_lint_add_result(dgm_linter *l, dgm_str call_id, const char *at)
                        (int)(call_id.n < 60 ? call_id.n : 60), call_id.p);
 }
 
-static void look_at_part(dgm_linter *l, const dgm_message *m, size_t i, const dgm_at *at)
+static void lint_check_part(dgm_linter *l, const dgm_message *m, size_t i, const dgm_at *at)
 {
     const dgm_part *part = &m->parts.at[i];
     bool rest = l->format->dialect == LINT_03_REST;
@@ -200,6 +200,6 @@ void dgm_lint_message_tools(dgm_linter *l, const dgm_message *m, const dgm_at *a
 {
     for (size_t i = 0; i < m->parts.n; i++) {
         if (m->parts.at[i].kind == DGM_PART_DATA)
-            look_at_part(l, m, i, at);
+            lint_check_part(l, m, i, at);
     }
 }

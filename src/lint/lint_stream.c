@@ -23,7 +23,7 @@ static dgm_str id_of(const struct lint_id *id)
 }
 
 /* One that is longer than any we know of is not kept: its rule is silent. */
-static void keep_id(struct lint_id *to, dgm_str id)
+static void lint_store_id(struct lint_id *to, dgm_str id)
 {
     if (to->n || id.n > sizeof to->text)
         return;
@@ -32,7 +32,7 @@ static void keep_id(struct lint_id *to, dgm_str id)
     to->n = id.n;
 }
 
-static void keep_ids(struct lint_stream *s, const dgm_event *e)
+static void lint_store_ids(struct lint_stream *s, const dgm_event *e)
 {
     dgm_str task = {0}, context = {0};
     if (e->kind == DGM_EVENT_TASK) {
@@ -45,8 +45,8 @@ static void keep_ids(struct lint_stream *s, const dgm_event *e)
         task = e->artifact->task_id;
         context = e->artifact->context_id;
     }
-    keep_id(&s->task_id, task);
-    keep_id(&s->context_id, context);
+    lint_store_id(&s->task_id, task);
+    lint_store_id(&s->context_id, context);
 }
 
 void dgm_lint_request_id(dgm_linter *l, const dgm_json *id)
@@ -56,7 +56,7 @@ void dgm_lint_request_id(dgm_linter *l, const dgm_json *id)
         return;
     dgm_str json = dgm_json_text_in(l->arena, id);
     if (!s->request_id.n || json.n > sizeof s->request_id.text) {
-        keep_id(&s->request_id, json);
+        lint_store_id(&s->request_id, json);
         return;
     }
     if (!dgm_str_eq(id_of(&s->request_id), json) && !s->ended)
@@ -78,7 +78,7 @@ static dgm_fold_artifact artifact_of(const struct lint_stream *s, const dgm_even
     return *there & SEALED ? DGM_ARTIFACT_SEALED : DGM_ARTIFACT_OPEN;
 }
 
-static void keep_artifact(struct lint_stream *s, const dgm_artifact_update *u)
+static void lint_store_artifact(struct lint_stream *s, const dgm_artifact_update *u)
 {
     if (!u->artifact.artifact_id.n)
         return;
@@ -95,7 +95,7 @@ static void keep_artifact(struct lint_stream *s, const dgm_artifact_update *u)
     s->n_unsealed += (size_t)is_owed - (size_t)was_owed;
 }
 
-static void keep_task_artifacts(struct lint_stream *s, const dgm_task *t)
+static void lint_store_task_artifacts(struct lint_stream *s, const dgm_task *t)
 {
     for (size_t i = 0; i < t->artifacts.n; i++) {
         uint64_t *there = dgm_lint_seen_add(&s->artifacts, t->artifacts.at[i].artifact_id);
@@ -112,7 +112,7 @@ static dgm_str text_of(dgm_linter *l, const dgm_parts *parts)
     return dgm_content_text(l->arena, parts, &others);
 }
 
-static void hear_artifact(dgm_linter *l, const dgm_artifact_update *u)
+static void lint_artifact_text(dgm_linter *l, const dgm_artifact_update *u)
 {
     dgm_str id = u->artifact.artifact_id, text = text_of(l, &u->artifact.parts);
     if (!id.n)
@@ -125,7 +125,7 @@ static void hear_artifact(dgm_linter *l, const dgm_artifact_update *u)
         dgm_lint_text_complete(l, id, "/artifact/parts");
 }
 
-static void hear_status(dgm_linter *l, const dgm_status *s)
+static void lint_status_text(dgm_linter *l, const dgm_status *s)
 {
     const char *at =
         l->format->dialect == LINT_03_REST ? "/status/message/content" : "/status/message/parts";
@@ -136,7 +136,7 @@ static void hear_status(dgm_linter *l, const dgm_status *s)
 /* ---- one event ------------------------------------------------------------------------------------------------ */
 
 /* Messages of 0.3's proto have `content` where the others have `parts`. */
-static void spell(const dgm_linter *l, char *at, size_t size)
+static void lint_pointer_of_dialect(const dgm_linter *l, char *at, size_t size)
 {
     char rest[sizeof((dgm_err *)0)->at], *parts = strstr(at, "message/parts/");
     if (l->format->dialect != LINT_03_REST || !parts)
@@ -154,7 +154,7 @@ static void apply_rules(dgm_linter *l, const dgm_event_view *view)
         /* the decoder has looked for required members */
         if (rule == DGM_RULE_REQUIRED_MEMBER || !dgm_event_breaks(rule, view, &what))
             continue;
-        spell(l, what.at, sizeof what.at);
+        lint_pointer_of_dialect(l, what.at, sizeof what.at);
         dgm_lint_report_in(l, (lint_rule)(LINT_REQUIRED_MEMBER + i), what.at, "%s", what.msg);
     }
 }
@@ -166,7 +166,7 @@ static const dgm_status *status_of(const dgm_event *e)
                                        : NULL;
 }
 
-static void look_at_tools(dgm_linter *l, const dgm_event *e)
+static void lint_check_tools(dgm_linter *l, const dgm_event *e)
 {
     const dgm_status *status = status_of(e);
     const dgm_at *history = DGM_AT_LIT(NULL, "history");
@@ -189,7 +189,7 @@ static bool is_resumed(const dgm_linter *l)
     return number && !dgm_str_is(id, "1");
 }
 
-static void look_at_begin(dgm_linter *l, const dgm_event *e)
+static void lint_check_first(dgm_linter *l, const dgm_event *e)
 {
     struct lint_stream *s = &l->stream;
     if (s->ended && e->kind == DGM_EVENT_TASK && s->task_id.n &&
@@ -207,11 +207,11 @@ static void move_on(dgm_linter *l, const dgm_event *e)
     struct lint_stream *s = &l->stream;
     const dgm_status *status = status_of(e);
     s->any = true;
-    keep_ids(s, e);
+    lint_store_ids(s, e);
     if (e->kind == DGM_EVENT_ARTIFACT)
-        keep_artifact(s, e->artifact);
+        lint_store_artifact(s, e->artifact);
     if (e->kind == DGM_EVENT_TASK)
-        keep_task_artifacts(s, e->task);
+        lint_store_task_artifacts(s, e->task);
     if (e->kind == DGM_EVENT_MESSAGE)
         s->ended = true;
     else
@@ -227,7 +227,7 @@ void dgm_lint_event(dgm_linter *l, const dgm_event *e, bool in_stream)
     const dgm_status *status = status_of(e);
     dgm_event_view view = {.event = e, .artifact = DGM_ARTIFACT_OPEN};
     if (in_stream) {
-        look_at_begin(l, e);
+        lint_check_first(l, e);
         view.task_id = id_of(&s->task_id);
         view.context_id = id_of(&s->context_id);
         view.has_task = s->has_task;
@@ -238,13 +238,13 @@ void dgm_lint_event(dgm_linter *l, const dgm_event *e, bool in_stream)
     if (status && status->state == DGM_STATE_UNKNOWN)
         dgm_lint_report_in(l, LINT_UNKNOWN_STATE, "/status/state", NULL);
     if (in_stream || l->where.in_list || e->kind == DGM_EVENT_TASK)
-        look_at_tools(l, e);
+        lint_check_tools(l, e);
     if (!in_stream)
         return;
     if (e->kind == DGM_EVENT_ARTIFACT)
-        hear_artifact(l, e->artifact);
+        lint_artifact_text(l, e->artifact);
     if (e->kind == DGM_EVENT_STATUS && !s->ended)
-        hear_status(l, &e->status->status);
+        lint_status_text(l, &e->status->status);
     move_on(l, e);
 }
 
@@ -272,5 +272,5 @@ void dgm_lint_stream_end(dgm_linter *l)
     dgm_lint_seen_clear(&s->artifacts);
     *s = (struct lint_stream){0};
     l->texts.n = l->texts.pieces = 0;
-    l->dialects = l->asked && l->asked->dialect ? l->asked->dialect : LINT_ANY_DIALECT;
+    l->dialects = l->requested && l->requested->dialect ? l->requested->dialect : LINT_ANY_DIALECT;
 }

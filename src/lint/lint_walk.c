@@ -24,7 +24,7 @@ static bool is_one_of(dgm_str key, const char *const *names)
     return false;
 }
 
-static void tell(struct walk *w, lint_rule rule, const dgm_at *at, dgm_str name)
+static void walk_report(struct walk *w, lint_rule rule, const dgm_at *at, dgm_str name)
 {
     char pointer[sizeof((dgm_err *)0)->at];
     dgm_at_text(at, pointer, sizeof pointer);
@@ -49,7 +49,7 @@ static void mark(struct walk *w, unsigned dialects, const dgm_at *at)
         return; /* a card may be in both versions at once */
     w->mixed = !(l->dialects & dialects);
     if (w->mixed)
-        tell(w, LINT_DIALECT_MIXING, at, (dgm_str){0});
+        walk_report(w, LINT_DIALECT_MIXING, at, (dgm_str){0});
     else
         l->dialects &= dialects;
 }
@@ -122,17 +122,17 @@ static bool may_be_null_a2a(dgm_str key, const dgm_at *at, bool in_part)
            (in_part && dgm_str_is(key, "data"));
 }
 
-static void look_at_time(struct walk *w, dgm_str key, yyjson_val *v, const dgm_at *at)
+static void walk_check_time(struct walk *w, dgm_str key, yyjson_val *v, const dgm_at *at)
 {
     if (!dgm_str_is(key, "timestamp") || !yyjson_is_str(v))
         return;
     dgm_str time = dgm_json_str(v);
     if (!time.n || time.p[time.n - 1] != 'Z')
-        tell(w, LINT_TIME_ZONE, at, key);
+        walk_report(w, LINT_TIME_ZONE, at, key);
 }
 
 /* Decoders read the number of a name as well, as ProtoJSON wants. */
-static void look_at_enum(struct walk *w, dgm_str key, yyjson_val *v, const dgm_at *at)
+static void walk_check_enum(struct walk *w, dgm_str key, yyjson_val *v, const dgm_at *at)
 {
     char pointer[sizeof((dgm_err *)0)->at];
     if ((!dgm_str_is(key, "state") && !dgm_str_is(key, "role")) || !yyjson_is_raw(v))
@@ -143,7 +143,7 @@ static void look_at_enum(struct walk *w, dgm_str key, yyjson_val *v, const dgm_a
 }
 
 /* The schema of 0.3 wants the tag on parts; decoders tell by the member that is there. */
-static void look_for_kind(struct walk *w, yyjson_val *part, const dgm_at *at)
+static void walk_check_kind(struct walk *w, yyjson_val *part, const dgm_at *at)
 {
     char pointer[sizeof((dgm_err *)0)->at];
     if (w->l->format->dialect != LINT_03 || !yyjson_is_obj(part) ||
@@ -159,7 +159,7 @@ static void walk_a2a(struct walk *w, yyjson_val *v, const dgm_at *at, bool in_pa
     size_t i, n;
     yyjson_val *e;
     if (in_part)
-        look_for_kind(w, v, at);
+        walk_check_kind(w, v, at);
     yyjson_arr_foreach (v, i, n, e)
         walk_a2a(w, e, DGM_AT_I(at, i), in_part, free_names);
     yyjson_obj_iter it = yyjson_obj_iter_with(v);
@@ -168,12 +168,12 @@ static void walk_a2a(struct walk *w, yyjson_val *v, const dgm_at *at, bool in_pa
         dgm_str key = dgm_json_str(e);
         const dgm_at *here = DGM_AT(at, key);
         if (!free_names && is_snake_case(key))
-            tell(w, LINT_SNAKE_CASE, here, key);
+            walk_report(w, LINT_SNAKE_CASE, here, key);
         if (yyjson_is_null(member) && !may_be_null_a2a(key, at, in_part))
-            tell(w, LINT_NULL_MEMBER, here, key);
+            walk_report(w, LINT_NULL_MEMBER, here, key);
         mark(w, marks_of(key, member, in_part), here);
-        look_at_time(w, key, member, here);
-        look_at_enum(w, key, member, here);
+        walk_check_time(w, key, member, here);
+        walk_check_enum(w, key, member, here);
         if (yyjson_is_ctn(member) && !is_free_a2a(key))
             walk_a2a(w, member, here, dgm_str_is(key, "parts") || dgm_str_is(key, "content"),
                      has_free_names(key));
@@ -219,7 +219,7 @@ static void walk_agui(struct walk *w, yyjson_val *v, const dgm_at *at)
         const dgm_at *here = DGM_AT(at, key);
         bool of_subagent = (w->is_subagent && !at) || dgm_str_is(key, "subagentRunId");
         if (yyjson_is_null(member) && !may_be_null_agui(key))
-            tell(w, of_subagent ? LINT_AGUI_NULLS : LINT_NULL_MEMBER, here, key);
+            walk_report(w, of_subagent ? LINT_AGUI_NULLS : LINT_NULL_MEMBER, here, key);
         if (yyjson_is_ctn(member) && !is_free_agui(key, member))
             walk_agui(w, member, here);
     }

@@ -15,7 +15,7 @@ struct heard {
     char all[2000];
 };
 
-static void hear(void *arg, const dgm_finding *f)
+static void count_finding(void *arg, const dgm_finding *f)
 {
     struct heard *h = arg;
     size_t used = strlen(h->all);
@@ -26,7 +26,7 @@ static void hear(void *arg, const dgm_finding *f)
 
 static dgm_linter *begin(struct heard *h, const char *from)
 {
-    dgm_lint_options o = {.from = from, .on_finding = hear, .arg = h};
+    dgm_lint_options o = {.from = from, .on_finding = count_finding, .arg = h};
     dgm_linter *l;
     *h = (struct heard){.n = 0};
     assert_int_equal(dgm_linter_new(&o, &l, NULL), DGM_OK);
@@ -79,7 +79,7 @@ static void the_callback_is_optional(void **state)
     dgm_linter_free(l);
 }
 
-static void one_that_is_given_up_tells_nothing_more(void **state)
+static void a_linter_that_gave_up_reports_nothing_more(void **state)
 {
     struct heard h;
     dgm_linter *l = begin(&h, NULL);
@@ -131,7 +131,7 @@ static void one_value_alone_has_no_order(void **state)
     assert_string_equal(h.all, "");
 }
 
-static void hear_place(void *arg, const dgm_finding *f)
+static void store_place(void *arg, const dgm_finding *f)
 {
     char *all = arg;
     size_t n = strlen(all);
@@ -144,7 +144,7 @@ static void places_in_an_array_are_those_of_the_text(void **state)
         "[ {\"a_b\":1,\"url\":\"u\",\"taskId\":\"t\"},\n\n{\"url\":\"u\",\"taskId\":\"[,\"},"
         " {\"url\":\"u\",\n \"taskId\":null, \"token\":\"x\"}\n, 7 ]\n";
     char all[200] = "";
-    dgm_lint_options o = {.from = "a2a-1.0", .on_finding = hear_place, .arg = all};
+    dgm_lint_options o = {.from = "a2a-1.0", .on_finding = store_place, .arg = all};
     dgm_linter *l;
     (void)state;
     assert_int_equal(dgm_linter_new(&o, &l, NULL), DGM_OK);
@@ -266,7 +266,8 @@ static void ids_of_any_length_are_held_against_each_other_or_not_at_all(void **s
 }
 
 DGM_TEST_MAIN(dgm_test(a_format_that_lint_does_not_know_is_refused),
-              dgm_test(the_callback_is_optional), dgm_test(one_that_is_given_up_tells_nothing_more),
+              dgm_test(the_callback_is_optional),
+              dgm_test(a_linter_that_gave_up_reports_nothing_more),
               dgm_test(several_streams_in_a_row_are_several), dgm_test(an_error_ends_a_stream),
               dgm_test(one_value_alone_has_no_order),
               dgm_test(places_in_an_array_are_those_of_the_text),

@@ -88,7 +88,8 @@ const dgm_cli_command *dgm_cli_command_find(const char *name);
 
 struct dgm_cli_line {
     const dgm_cli_command *command;
-    const char *given[DGM_CLI_MAX_OPTIONS]; /* by row: its value, "" for a flag; NULL: not given */
+    /* by row of the table: the option's value, "" for a flag; NULL: not given */
+    const char *values_by_row[DGM_CLI_MAX_OPTIONS];
     struct {
         const dgm_cli_option *option;
         const char *value;

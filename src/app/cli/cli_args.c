@@ -76,7 +76,7 @@ static const char *cli_nearest(const dgm_cli_kind *kind, const char *typed)
 
 /* ---- what is wrong -------------------------------------------------------------------------------- */
 
-static void DGM_PRINTF(2, 3) say(dgm_cli_misuse *m, const char *fmt, ...)
+static void DGM_PRINTF(2, 3) misuse_set(dgm_cli_misuse *m, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -147,12 +147,12 @@ static bool good_word(const dgm_cli_command *c, const dgm_cli_kind *kind, const 
     if (!kind || !kind->word || is_word_of(kind, typed))
         return true;
     if (strcmp(kind->noun, "action") == 0 && strstr(typed, "://")) {
-        say(m, "%s needs an action before the URL", c->name);
+        misuse_set(m, "%s needs an action before the URL", c->name);
         advise(m, "dragoman %s %s %s", c->name, is_word_of(kind, "list") ? "list" : kind->word(0),
                typed);
         return false;
     }
-    say(m, "unknown %s '%s'", kind->noun, typed);
+    misuse_set(m, "unknown %s '%s'", kind->noun, typed);
     advise_word(m, c, kind, typed);
     return false;
 }
@@ -181,7 +181,7 @@ static bool no_such_option(const dgm_cli_command *c, const char *typed, size_t n
 {
     char name[LONGEST + 1] = "";
     struct guess g = {name, NULL, 0};
-    say(m, "unknown option '%.*s'", (int)n, typed);
+    misuse_set(m, "unknown option '%.*s'", (int)n, typed);
     advise_help(m, c);
     if (n < 3 || n - 2 > LONGEST || strncmp(typed, "--", 2) != 0)
         return false;
@@ -201,11 +201,11 @@ static bool no_such_option(const dgm_cli_command *c, const char *typed, size_t n
     return false;
 }
 
-static bool keep_value(dgm_cli_line *line, const dgm_cli_option *o, const char *value,
-                       dgm_cli_misuse *m)
+static bool store_value(dgm_cli_line *line, const dgm_cli_option *o, const char *value,
+                        dgm_cli_misuse *m)
 {
     if (line->n_values == DGM_CLI_MAX_VALUES) {
-        say(m, "more than %d options that may be repeated", DGM_CLI_MAX_VALUES);
+        misuse_set(m, "more than %d options that may be repeated", DGM_CLI_MAX_VALUES);
         advise_help(m, line->command);
         return false;
     }
@@ -215,7 +215,7 @@ static bool keep_value(dgm_cli_line *line, const dgm_cli_option *o, const char *
 }
 
 /* Takes the option in argv[*i], and its value from there or from the next. */
-static bool take_option(dgm_cli_line *line, char **argv, int argc, int *i, dgm_cli_misuse *m)
+static bool parse_option(dgm_cli_line *line, char **argv, int argc, int *i, dgm_cli_misuse *m)
 {
     const dgm_cli_command *c = line->command;
     const char *typed = argv[*i], *value = NULL;
@@ -236,14 +236,14 @@ static bool take_option(dgm_cli_line *line, char **argv, int argc, int *i, dgm_c
     if (!o)
         return no_such_option(c, typed, n, m);
     if (!o->value && value) {
-        say(m, "'%.*s' takes no value", (int)n, typed);
+        misuse_set(m, "'%.*s' takes no value", (int)n, typed);
         advise_help(m, c);
         return false;
     }
     if (o->value && !value && *i + 1 < argc)
         value = argv[++*i];
     if (o->value && !value) {
-        say(m, "'%.*s' needs a value", (int)n, typed);
+        misuse_set(m, "'%.*s' needs a value", (int)n, typed);
         if (o->kind->word)
             advise_word(m, c, o->kind, "");
         else
@@ -252,15 +252,15 @@ static bool take_option(dgm_cli_line *line, char **argv, int argc, int *i, dgm_c
     }
     if (value && !good_word(c, o->kind, value, m))
         return false;
-    line->given[o - c->options] = value ? value : "";
-    return !o->repeats || keep_value(line, o, value, m);
+    line->values_by_row[o - c->options] = value ? value : "";
+    return !o->repeats || store_value(line, o, value, m);
 }
 
 static bool required_options(const dgm_cli_line *line, dgm_cli_misuse *m)
 {
     for (const dgm_cli_option *o = line->command->options; o && o->name; o++) {
-        if (o->required && !line->given[o - line->command->options]) {
-            say(m, "%s needs --%s %s", line->command->name, o->name, o->value);
+        if (o->required && !line->values_by_row[o - line->command->options]) {
+            misuse_set(m, "%s needs --%s %s", line->command->name, o->name, o->value);
             if (o->kind->word)
                 advise_word(m, line->command, o->kind, "");
             else
@@ -279,7 +279,7 @@ static bool good_arguments(const dgm_cli_line *line, dgm_cli_misuse *m)
     const dgm_cli_argument *a = c->arguments;
     for (size_t i = 0; i < line->n_args; i++) {
         if (!a || !a->name) {
-            say(m, "'%s' is one argument too many", line->args[i]);
+            misuse_set(m, "'%s' is one argument too many", line->args[i]);
             advise_help(m, c);
             return false;
         }
@@ -289,7 +289,7 @@ static bool good_arguments(const dgm_cli_line *line, dgm_cli_misuse *m)
             a++;
     }
     if (a && a->name && a->required && !(a->repeats && line->n_args)) {
-        say(m, "%s needs %s", c->name, a->name);
+        misuse_set(m, "%s needs %s", c->name, a->name);
         if (a->kind->word)
             advise_word(m, c, a->kind, "");
         else
@@ -325,7 +325,7 @@ bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse
         if (!options_over && strcmp(argv[i], "--") == 0) {
             options_over = true;
         } else if (!options_over && argv[i][0] == '-' && argv[i][1]) {
-            if (!take_option(&line, argv, argc, &i, ret_misuse))
+            if (!parse_option(&line, argv, argc, &i, ret_misuse))
                 return false;
             if (dgm_cli_get(&line, "help"))
                 break; /* with --help, the rest of the line may be invalid */
@@ -334,7 +334,7 @@ bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse
             if (!c)
                 return good_word(line.command, dgm_cli_root.arguments[0].kind, argv[i], ret_misuse);
             line.command = c;
-            memset(line.given, 0, sizeof line.given);
+            memset(line.values_by_row, 0, sizeof line.values_by_row);
         } else {
             line.args[line.n_args++] = argv[i];
         }
@@ -351,7 +351,7 @@ const char *dgm_cli_get(const dgm_cli_line *line, const char *option)
 {
     const dgm_cli_option *o = option_by_name(line->command, option, strlen(option));
     assert(o);
-    return o ? line->given[o - line->command->options] : NULL;
+    return o ? line->values_by_row[o - line->command->options] : NULL;
 }
 
 const char *dgm_cli_get_nth(const dgm_cli_line *line, const char *option, size_t i)

@@ -221,7 +221,7 @@ static void table(struct losses l)
 }
 
 /* Does the pair have a conversion of its own? If not, it loses what its decoder and its encoder lose. */
-static bool has_own_road(const char *from, const char *to)
+static bool has_own_conversion(const char *from, const char *to)
 {
     struct losses pair = losses_of(from, to);
     struct losses read = losses_of(from, NULL), written = losses_of(NULL, to);
@@ -256,7 +256,7 @@ static void pair_cell(const char *from, const char *to)
     putchar(' ');
     if (n == 0) {
         fputs("nothing", stdout);
-    } else if (has_own_road(from, to)) {
+    } else if (has_own_conversion(from, to)) {
         link_to(n, from, " to ", to);
     } else {
         link_to(dgm_losses(from, NULL, NULL, 0), from, ", read", "");
@@ -270,7 +270,7 @@ static void sections(const dgm_format_info *formats, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < n; j++) {
-            if (has_own_road(formats[i].name, formats[j].name) &&
+            if (has_own_conversion(formats[i].name, formats[j].name) &&
                 dgm_losses(formats[i].name, formats[j].name, NULL, 0)) {
                 printf("\n## %s to %s\n", formats[i].name, formats[j].name);
                 table(losses_of(formats[i].name, formats[j].name));

@@ -49,7 +49,7 @@ static size_t index_of(const dgm_lint_rule *rule)
     return (size_t)(rule - rules);
 }
 
-static void tell_text(dgm_cli_report *r, const dgm_finding *f)
+static void report_text(dgm_cli_report *r, const dgm_finding *f)
 {
     put_plain(r->name);
     printf(":%zu:%zu: %s: ", f->line, f->column, dgm_severity_name(f->rule->severity));
@@ -67,7 +67,7 @@ static void tell_text(dgm_cli_report *r, const dgm_finding *f)
 
 /* ---- JSON lines ------------------------------------------------------------------------------------------------ */
 
-static void tell_json(const dgm_cli_report *r, const dgm_finding *f)
+static void report_json(const dgm_cli_report *r, const dgm_finding *f)
 {
     putchar('{');
     member("file", r->name);
@@ -143,7 +143,7 @@ static void begin_sarif(void)
     fputs("]}},\"columnKind\":\"unicodeCodePoints\",\"results\":[", stdout);
 }
 
-static void tell_sarif(const dgm_cli_report *r, const dgm_finding *f)
+static void report_sarif(const dgm_cli_report *r, const dgm_finding *f)
 {
     fputs(r->any ? ",\n{" : "\n{", stdout);
     member("ruleId", f->rule->id);
@@ -166,13 +166,13 @@ static void tell_sarif(const dgm_cli_report *r, const dgm_finding *f)
 
 /* ---- all of them -------------------------------------------------------------------------------------------------- */
 
-static void tell(void *arg, const dgm_finding *f)
+static void report_finding(void *arg, const dgm_finding *f)
 {
     dgm_cli_report *r = arg;
     switch (r->form) {
-    case DGM_CLI_REPORT_TEXT: tell_text(r, f); break;
-    case DGM_CLI_REPORT_JSON: tell_json(r, f); break;
-    case DGM_CLI_REPORT_SARIF: tell_sarif(r, f); break;
+    case DGM_CLI_REPORT_TEXT: report_text(r, f); break;
+    case DGM_CLI_REPORT_JSON: report_json(r, f); break;
+    case DGM_CLI_REPORT_SARIF: report_sarif(r, f); break;
     }
     r->any = true;
     r->faulty = r->faulty || f->rule->severity == DGM_SEVERITY_ERROR ||
@@ -209,7 +209,7 @@ int dgm_cli_report_end(dgm_cli_report *r)
 
 dgm_linter *dgm_cli_report_linter(dgm_cli_report *r, const char *name, const char *url)
 {
-    dgm_lint_options o = {.from = r->from, .url = url, .on_finding = tell, .arg = r};
+    dgm_lint_options o = {.from = r->from, .url = url, .on_finding = report_finding, .arg = r};
     dgm_linter *l = NULL;
     dgm_err err = {0};
     r->name = name;

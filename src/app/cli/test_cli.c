@@ -300,7 +300,7 @@ static void help_needs_nothing_else_to_be_right(void **state)
     assert_string_equal(line.command->name, "convert");
 }
 
-static void misuse_is_named_and_advice_given(void **state)
+static void misuse_is_reported_with_advice(void **state)
 {
     static const struct {
         const char *words[MAX_WORDS];
@@ -396,6 +396,6 @@ DGM_TEST_MAIN(dgm_test(every_command_is_described), dgm_test(every_option_is_des
               dgm_test(options_may_be_typed_in_four_ways), dgm_test(two_dashes_end_the_options),
               dgm_test(values_may_be_empty_or_look_like_options),
               dgm_test(help_needs_nothing_else_to_be_right),
-              dgm_test(misuse_is_named_and_advice_given),
+              dgm_test(misuse_is_reported_with_advice),
               dgm_test(words_of_any_length_are_refused_safely), dgm_test(text_is_broken_at_blanks),
               dgm_test(json_strings_are_escaped))

@@ -122,7 +122,7 @@ static dgm_code put_body(const peer *p, const struct peer_call *call, dgm_arena 
 
 /* ---- the answer ------------------------------------------------------------------------------------------------ */
 
-struct taking {
+struct reading {
     peer *p;
     const struct peer_call *call;
     dgm_arena *arena; /* of one object */
@@ -147,7 +147,7 @@ static dgm_code refused(dgm_err *err, const dgm_error *e)
 }
 
 /* False: enough, or it failed and code is set. */
-static bool take_text(struct taking *t, dgm_str text, dgm_str event_id)
+static bool call_read_text(struct reading *t, dgm_str text, dgm_str event_id)
 {
     yyjson_val *v;
     dgm_frame frame;
@@ -173,15 +173,15 @@ static bool take_text(struct taking *t, dgm_str text, dgm_str event_id)
         t->code = refused(t->err, frame.object.it);
         return false;
     }
-    t->enough = !t->call->take(&frame.object, event_id, t->call->arg);
+    t->enough = !t->call->on_object(&frame.object, event_id, t->call->arg);
     return !t->enough;
 }
 
-static bool take_events(struct taking *t)
+static bool call_read_events(struct reading *t)
 {
     dgm_sse_event e;
     while (!(t->code = dgm_sse_next(&t->sse, &e, t->err)) && e.data.p) {
-        if (!take_text(t, e.data, e.id))
+        if (!call_read_text(t, e.data, e.id))
             return false;
     }
     return !t->code;
@@ -189,17 +189,17 @@ static bool take_events(struct taking *t)
 
 static bool on_stream(const char *bytes, size_t n, void *arg)
 {
-    struct taking *t = arg;
+    struct reading *t = arg;
     t->in_stream = true;
     if (t->call->raw)
         t->call->raw(t->call->arg, bytes, n);
     dgm_sse_feed(&t->sse, bytes, n);
-    return take_events(t);
+    return call_read_events(t);
 }
 
 static void on_tick(void *arg)
 {
-    struct taking *t = arg;
+    struct reading *t = arg;
     if (t->call->on_tick)
         t->call->on_tick(t->call->arg);
 }
@@ -220,7 +220,7 @@ dgm_error *dgm_peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body)
 }
 
 /* An HTTP status other than 2xx: what the body reports, if it can be read. */
-static dgm_code http_refusal(struct taking *t, const struct http_answer *answer)
+static dgm_code http_refusal(struct reading *t, const struct http_answer *answer)
 {
     long status = answer->status;
     dgm_error *e = dgm_peer_error_of(t->arena, t->p->codec, dgm_buf_str(&answer->body));
@@ -238,7 +238,7 @@ static dgm_code http_refusal(struct taking *t, const struct http_answer *answer)
                     status);
 }
 
-static dgm_code look(struct taking *t, const struct http_answer *answer)
+static dgm_code call_read_answer(struct reading *t, const struct http_answer *answer)
 {
     if (t->code || t->enough)
         return t->code;
@@ -247,11 +247,11 @@ static dgm_code look(struct taking *t, const struct http_answer *answer)
     if (!answer->is_stream) {
         if (t->call->raw)
             t->call->raw(t->call->arg, answer->body.p, answer->body.n);
-        take_text(t, dgm_buf_str(&answer->body), (dgm_str){0});
+        call_read_text(t, dgm_buf_str(&answer->body), (dgm_str){0});
         return t->code;
     }
     dgm_sse_end(&t->sse);
-    take_events(t);
+    call_read_events(t);
     return t->code;
 }
 
@@ -278,7 +278,7 @@ dgm_code dgm_peer_call(peer *p, const struct peer_call *call, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new(), *objects = dgm_arena_new();
     const char *headers[DGM_CLI_MAX_VALUES + 8], *method = "POST";
-    struct taking t = {.p = p, .call = call, .arena = objects, .err = err};
+    struct reading t = {.p = p, .call = call, .arena = objects, .err = err};
     struct http_answer answer = {0};
     dgm_buf url, body;
     dgm_code rc = DGM_OK;
@@ -303,7 +303,7 @@ dgm_code dgm_peer_call(peer *p, const struct peer_call *call, dgm_err *err)
                                  .arg = &t};
         rc = dgm_client_http_call(p->http, &q, &answer, err);
         if (!rc || t.code)
-            rc = look(&t, &answer);
+            rc = call_read_answer(&t, &answer);
         dgm_client_http_response_done(&answer);
     }
     dgm_sse_done(&t.sse);

@@ -79,7 +79,7 @@ struct judge {
     size_t faults;
 };
 
-static void tell_fault(void *arg, const dgm_finding *f)
+static void print_card_finding(void *arg, const dgm_finding *f)
 {
     struct judge *j = arg;
     if (f->rule->severity == DGM_SEVERITY_NOTE)
@@ -92,7 +92,7 @@ static void tell_fault(void *arg, const dgm_finding *f)
 static void judge_card(void *arg, const char *url, dgm_str text)
 {
     struct judge *j = arg;
-    dgm_lint_options o = {.url = url, .on_finding = tell_fault, .arg = j};
+    dgm_lint_options o = {.url = url, .on_finding = print_card_finding, .arg = j};
     dgm_linter *l;
     j->url = url;
     if (dgm_linter_new(&o, &l, NULL))
@@ -132,7 +132,7 @@ struct linting {
     dgm_linter *stream;
 };
 
-static void take_card(void *arg, const char *url, dgm_str text)
+static void lint_read_card(void *arg, const char *url, dgm_str text)
 {
     struct linting *t = arg;
     dgm_linter *l = dgm_cli_report_linter(&t->report, url, url);
@@ -143,7 +143,7 @@ static void take_card(void *arg, const char *url, dgm_str text)
     dgm_linter_free(l);
 }
 
-static void take_bytes(void *arg, const char *bytes, size_t n)
+static void lint_read_bytes(void *arg, const char *bytes, size_t n)
 {
     struct linting *t = arg;
     dgm_linter_feed(t->stream, bytes, n);
@@ -151,7 +151,7 @@ static void take_bytes(void *arg, const char *bytes, size_t n)
 }
 
 /* A server may leave the stream open while its agent waits for input. */
-static bool goes_on(const dgm_object *o, dgm_str event_id, void *arg)
+static bool lint_on_object(const dgm_object *o, dgm_str event_id, void *arg)
 {
     const dgm_event *e = o->it;
     (void)event_id;
@@ -171,8 +171,8 @@ static int lint_answer(struct linting *t, peer *p)
     bool streams = !p->card || p->card->capabilities.streaming == DGM_TRUE;
     struct peer_call call = {.method = streams ? DGM_METHOD_STREAM : DGM_METHOD_SEND,
                              .params = &request,
-                             .take = goes_on,
-                             .raw = take_bytes,
+                             .on_object = lint_on_object,
+                             .raw = lint_read_bytes,
                              .arg = t};
     dgm_err err = {0};
     t->report.from = p->codec->name; /* what the card has promised */
@@ -188,7 +188,7 @@ int dgm_client_lint(const dgm_cli_line *line)
 {
     struct linting t = {.stream = NULL};
     dgm_cli_report_begin(&t.report, line);
-    peer p = {.on_card = take_card, .on_card_arg = &t};
+    peer p = {.on_card = lint_read_card, .on_card_arg = &t};
     int status = dgm_peer_open(&p, line, line->args[0]);
     if (!status) {
         dgm_client_http_catch_interrupt();

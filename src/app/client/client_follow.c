@@ -11,7 +11,7 @@
 #define POLL_MIN_US 100000
 #define POLL_MAX_US 2000000
 
-static bool take(const dgm_object *o, dgm_str event_id, void *arg)
+static bool follow_on_object(const dgm_object *o, dgm_str event_id, void *arg)
 {
     struct follow *f = arg;
     dgm_event whole = {.kind = DGM_EVENT_TASK, .any = o->it};
@@ -39,7 +39,7 @@ static dgm_code ask(struct follow *f, dgm_method method, void *params, const cha
     struct peer_call call = {.method = method,
                              .params = params,
                              .last_event = last_event,
-                             .take = take,
+                             .on_object = follow_on_object,
                              .on_tick = tick,
                              .arg = f};
     return dgm_peer_call(f->p, &call, err);
@@ -91,7 +91,7 @@ static int cancel(struct follow *f)
 
 /* ---- the end ------------------------------------------------------------------------------------------------------ */
 
-static void say_how_to_go_on(const struct follow *f)
+static void print_how_to_continue(const struct follow *f)
 {
     const show *s = f->s;
     const char *what = s->state == DGM_STATE_AUTH_REQUIRED ? "requires authentication"
@@ -108,7 +108,7 @@ static int status_of(const struct follow *f)
     if (s->is_message || s->state == DGM_STATE_COMPLETED)
         return DGM_CLI_OK;
     if (dgm_state_is_interrupted(s->state)) {
-        say_how_to_go_on(f);
+        print_how_to_continue(f);
         return DGM_CLI_OK;
     }
     if (dgm_state_is_terminal(s->state))

@@ -172,7 +172,7 @@ struct call {
     bool enough; /* the reader wants no more */
 };
 
-static void look_at_head(struct call *c)
+static void read_response_head(struct call *c)
 {
     char *type = NULL;
     curl->easy_getinfo(c->h->easy, CURLINFO_RESPONSE_CODE, &c->a->status);
@@ -186,7 +186,7 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
     struct call *c = arg;
     n *= size;
     if (!c->looked)
-        look_at_head(c);
+        read_response_head(c);
     if (c->a->is_stream && c->q->on_stream) {
         c->enough = !c->q->on_stream(p, n, c->q->arg);
         return c->enough ? CURL_WRITEFUNC_ERROR : n;
@@ -256,7 +256,7 @@ static CURLcode perform(struct call *c)
     if (running)
         result = CURLE_ABORTED_BY_CALLBACK;
     if (!c->looked)
-        look_at_head(c);
+        read_response_head(c);
     curl->multi_remove_handle(m, c->h->easy);
     return result;
 }

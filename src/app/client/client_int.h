@@ -78,13 +78,13 @@ bool dgm_client_number(const dgm_cli_line *line, const char *option, long low, l
 
 /* One object of the answer: each event of a stream, else the only one. False ends the stream. It is valid
  * until the next one. event_id is absent if the event has no id. */
-typedef bool (*peer_take)(const dgm_object *object, dgm_str event_id, void *arg);
+typedef bool (*peer_on_object)(const dgm_object *object, dgm_str event_id, void *arg);
 
 struct peer_call {
     dgm_method method;
     void *params;           /* the struct that DGM_METHODS names */
     const char *last_event; /* Last-Event-ID; NULL: none */
-    peer_take take;
+    peer_on_object on_object;
     /* The bytes of the answer, before anybody looks at them. Then what cannot be read in a stream is passed
      * over. May be NULL. */
     void (*raw)(void *arg, const char *bytes, size_t n);

@@ -207,7 +207,7 @@ static dgm_text_sink show_sink(show *s)
 }
 
 /* A repeated answer: prints nothing if it equals one of the printed texts, or all of them joined. */
-static void say_finally(show *s, dgm_str all)
+static void show_final_text(show *s, dgm_str all)
 {
     dgm_buf joined, apart; /* without and with a blank line between them */
     dgm_text_pieces_close(&s->pieces, show_sink(s));
@@ -290,11 +290,11 @@ static void set_progress(show *s, const dgm_message *m)
     size_t n = 0;
     for (size_t i = 0; m && i < m->parts.n && !text.n; i++) {
         const dgm_part *p = &m->parts.at[i];
-        const yyjson_val *said = is_indicator(p) ? dgm_json_get(p->data, DGM_STR("text")) : NULL;
+        const yyjson_val *label = is_indicator(p) ? dgm_json_get(p->data, DGM_STR("text")) : NULL;
         if (p->kind == DGM_PART_TEXT)
             text = p->content;
-        else if (said && yyjson_is_str((yyjson_val *)(uintptr_t)said))
-            text = dgm_json_str(said);
+        else if (label && yyjson_is_str((yyjson_val *)(uintptr_t)label))
+            text = dgm_json_str(label);
     }
     if (!text.n && s->state == DGM_STATE_WORKING)
         text = DGM_STR("Working"); /* most agents send no text: show that something happens */
@@ -361,14 +361,14 @@ static void show_status(show *s, dgm_arena *a, const dgm_status *status, const d
         return;
     case DGM_STATE_COMPLETED:
     case DGM_STATE_INPUT_REQUIRED:
-    case DGM_STATE_AUTH_REQUIRED: say_finally(s, text); return;
+    case DGM_STATE_AUTH_REQUIRED: show_final_text(s, text); return;
     case DGM_STATE_CANCELED: how = "was canceled"; break;
     case DGM_STATE_REJECTED: how = "was rejected"; break;
     case DGM_STATE_FAILED: break;
     }
     text = reason(text, metadata);
     if (s->is_calm) {
-        say_finally(s, text);
+        show_final_text(s, text);
         return;
     }
     show_end(s);

@@ -21,7 +21,7 @@ static void print_text(dgm_str text) /* one line, nothing that a terminal obeys 
         putchar((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f ? ' ' : text.p[i]);
 }
 
-static bool take_task(const dgm_object *o, dgm_str event_id, void *arg)
+static bool on_task(const dgm_object *o, dgm_str event_id, void *arg)
 {
     struct getting *g = arg;
     dgm_task *task = o->it;
@@ -46,7 +46,7 @@ static int get(peer *p, const char *id)
     struct getting g = {p, &s};
     dgm_task_request request = {.tenant = tenant_of(p), .task_id = dgm_str_from(id)};
     struct peer_call call = {
-        .method = DGM_METHOD_GET, .params = &request, .take = take_task, .arg = &g};
+        .method = DGM_METHOD_GET, .params = &request, .on_object = on_task, .arg = &g};
     long history = 0;
     if (!dgm_client_number(p->line, "history", 0, INT32_MAX, &history))
         return DGM_CLI_MISUSED;
@@ -66,7 +66,7 @@ static int cancel(peer *p, const char *id)
     struct getting g = {p, &s};
     dgm_task_request request = {.tenant = tenant_of(p), .task_id = dgm_str_from(id)};
     struct peer_call call = {
-        .method = DGM_METHOD_CANCEL, .params = &request, .take = take_task, .arg = &g};
+        .method = DGM_METHOD_CANCEL, .params = &request, .on_object = on_task, .arg = &g};
     show_init(&s, dgm_cli_get(p->line, "json"));
     s.is_calm = true;
     dgm_code rc = dgm_peer_call(p, &call, &err);
@@ -160,7 +160,7 @@ static void print_row(const dgm_task *t)
     printf("%s\n", is_cut ? "..." : "");
 }
 
-static bool take_page(const dgm_object *o, dgm_str event_id, void *arg)
+static bool on_task_page(const dgm_object *o, dgm_str event_id, void *arg)
 {
     struct listing *l = arg;
     const dgm_list_tasks_result *page = o->it;
@@ -218,7 +218,7 @@ static int list(peer *p)
             .history_length = {dgm_cli_get(line, "history") || !l.json, (int32_t)history},
             .page_token = l.next};
         struct peer_call call = {
-            .method = DGM_METHOD_LIST, .params = &request, .take = take_page, .arg = &l};
+            .method = DGM_METHOD_LIST, .params = &request, .on_object = on_task_page, .arg = &l};
         rc = dgm_peer_call(p, &call, &err);
     } while (!rc && l.next.n && l.left > 0 && !l.failed);
     if (!rc && !l.json && l.next.n) {

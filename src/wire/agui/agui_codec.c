@@ -21,7 +21,7 @@ struct encoder {
     dgm_err *err;
 };
 
-static dgm_code give(struct encoder *e)
+static dgm_code agui_emit_frame(struct encoder *e)
 {
     if (e->text.over)
         return dgm_fail(e->err, DGM_TOO_LARGE, NULL,
@@ -121,7 +121,7 @@ static dgm_code agui_write_messages(const dgm_canon_messages *messages,
         dgm_writer w = {.out = &e->text, .format = DGM_FORMAT_AG_UI};
         dgm_buf_clear(&e->text);
         dgm_agui_write_message(&w, &messages->at[i]);
-        rc = give(e);
+        rc = agui_emit_frame(e);
     }
     free_encoder(e);
     return rc;
@@ -186,9 +186,9 @@ static dgm_code agui_encoder_feed(void *encoder, const dgm_canon_event *event, d
     e->err = err;
     dgm_buf_clear(&e->text);
     if (put_plain_text(&e->text, event))
-        return give(e);
+        return agui_emit_frame(e);
     dgm_agui_write_event(&w, event, e->peer, e->scratch);
-    dgm_code rc = give(e);
+    dgm_code rc = agui_emit_frame(e);
     dgm_arena_reset(e->scratch);
     return rc;
 }
@@ -296,8 +296,8 @@ struct decoder {
     dgm_simple_run run;
     dgm_mint mint;
     bool compact;
-    dgm_arena *kept_arena; /* compact: of the events so far */
-    dgm_simple_events kept;
+    dgm_arena *events_arena; /* compact: of the events so far */
+    dgm_simple_events events;
 };
 
 static void *simple_decoder_new(const dgm_stream_params *params)
@@ -311,7 +311,7 @@ static void *simple_decoder_new(const dgm_stream_params *params)
     d->arena = dgm_arena_new();
     d->mint = params->mint;
     d->compact = params->compact;
-    d->kept_arena = params->compact ? dgm_arena_new() : NULL;
+    d->events_arena = params->compact ? dgm_arena_new() : NULL;
     return d;
 }
 
@@ -337,7 +337,7 @@ static dgm_code simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v,
     dgm_code rc;
     if ((rc = dgm_agui_simple_read(r, v, NULL, &e)))
         return rc;
-    return d->compact ? dgm_simple_append_copy(d->kept_arena, &d->kept, &e, r->err)
+    return d->compact ? dgm_simple_append_copy(d->events_arena, &d->events, &e, r->err)
                       : simple_decode_event(d, r->arena, &e, sink, r->err);
 }
 
@@ -345,10 +345,10 @@ static dgm_code simple_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *
 {
     struct decoder *d = decoder;
     dgm_code rc = DGM_OK;
-    if (d->compact && (rc = dgm_compact_simple(d->kept_arena, &d->kept, &d->kept, err)))
+    if (d->compact && (rc = dgm_compact_simple(d->events_arena, &d->events, &d->events, err)))
         return rc;
-    for (size_t i = 0; !rc && i < d->kept.n; i++)
-        rc = simple_decode_event(d, d->kept_arena, &d->kept.at[i], sink, err);
+    for (size_t i = 0; !rc && i < d->events.n; i++)
+        rc = simple_decode_event(d, d->events_arena, &d->events.at[i], sink, err);
     return rc ? rc : dgm_records_to_events_end(d->from, sink, err);
 }
 
@@ -359,7 +359,7 @@ static void simple_decoder_free(void *decoder)
         return;
     dgm_records_to_events_free(d->from);
     dgm_arena_free(d->arena);
-    dgm_arena_free(d->kept_arena);
+    dgm_arena_free(d->events_arena);
     free(d);
 }
 
@@ -369,7 +369,7 @@ static dgm_code write_simple(void *arg, const dgm_simple_event *event)
     dgm_writer w = {.out = &e->text, .format = DGM_FORMAT_AG_UI_SIMPLE};
     dgm_buf_clear(&e->text);
     dgm_agui_simple_write(&w, event);
-    return give(e);
+    return agui_emit_frame(e);
 }
 
 static void *simple_encoder_new(const dgm_stream_params *params, dgm_frame_sink sink)

@@ -5,7 +5,7 @@
 
 typedef dgm_canon_event E;
 
-static bool says_nothing(const E *e)
+static bool is_empty_delta(const E *e)
 {
     switch ((int)e->kind) {
     case DGM_CANON_TEXT_MESSAGE_CONTENT:
@@ -43,12 +43,12 @@ static void age_content(dgm_arena *a, dgm_canon_content *c, bool to_text)
         *c = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = text};
         return;
     }
-    dgm_canon_parts kept = {dgm_new_n(a, dgm_canon_part, c->parts.n), 0};
+    dgm_canon_parts known = {dgm_new_n(a, dgm_canon_part, c->parts.n), 0};
     for (size_t i = 0; i < c->parts.n; i++) {
         if (c->parts.at[i].source.kind != DGM_CANON_SOURCE_FILE)
-            kept.at[kept.n++] = c->parts.at[i];
+            known.at[known.n++] = c->parts.at[i];
     }
-    c->parts = kept;
+    c->parts = known;
 }
 
 void dgm_agui_age_messages(dgm_arena *a, dgm_canon_messages *list)
@@ -125,7 +125,7 @@ static __attribute__((noinline)) void write_aged(dgm_writer *w, const E *event, 
 
 void dgm_agui_write_event(dgm_writer *w, const E *event, dgm_agui_peer peer, dgm_arena *a)
 {
-    if (event->kind == DGM_CANON_NONE || says_nothing(event))
+    if (event->kind == DGM_CANON_NONE || is_empty_delta(event))
         return;
     if (peer.old)
         write_aged(w, event, a);

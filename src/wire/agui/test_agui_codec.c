@@ -11,7 +11,7 @@ static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
     return DGM_OK;
 }
 
-struct road {
+struct path {
     const dgm_codec *to;
     void *encoder;
     dgm_err err;
@@ -19,7 +19,7 @@ struct road {
 
 static dgm_code cross(void *arg, const dgm_canon_event *e)
 {
-    struct road *r = arg;
+    struct path *r = arg;
     return r->to->encoder_feed(r->encoder, e, &r->err);
 }
 
@@ -29,26 +29,26 @@ static void check_convert(const dgm_codec *from, const dgm_codec *to, bool fragm
     dgm_stream_params p = {.fragment = fragment};
     dgm_buf out;
     dgm_buf_init(&out, DGM_MAX_OUTPUT_BYTES);
-    struct road road = {.to = to,
+    struct path path = {.to = to,
                         .encoder = to->encoder_new(&p, (dgm_frame_sink){put_frame, &out})};
-    dgm_canon_sink sink = {cross, &road};
+    dgm_canon_sink sink = {cross, &path};
     void *decoder = from->decoder_new(&p);
     while (*lines) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-        dgm_reader r = {.arena = a, .err = &road.err};
+        dgm_reader r = {.arena = a, .err = &path.err};
         size_t n = strcspn(lines, "\n");
         yyjson_val *v;
-        check_ok(dgm_json_read(a, (dgm_str){lines, n}, 100000, "", &v, &road.err), road.err);
+        check_ok(dgm_json_read(a, (dgm_str){lines, n}, 100000, "", &v, &path.err), path.err);
         dgm_form form;
         assert_int_equal(from->recognise(v, &form), 2);
         assert_int_equal(form, DGM_FORM_EVENTS);
-        check_ok(from->decoder_feed(decoder, &r, v, sink), road.err);
+        check_ok(from->decoder_feed(decoder, &r, v, sink), path.err);
         lines += n + (lines[n] == '\n');
     }
-    check_ok(from->decoder_end(decoder, sink, &road.err), road.err);
-    check_ok(to->encoder_end(road.encoder, &road.err), road.err);
+    check_ok(from->decoder_end(decoder, sink, &path.err), path.err);
+    check_ok(to->encoder_end(path.encoder, &path.err), path.err);
     from->decoder_free(decoder);
-    to->encoder_free(road.encoder);
+    to->encoder_free(path.encoder);
     check_str(out, want);
     dgm_buf_done(&out);
 }

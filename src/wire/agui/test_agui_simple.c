@@ -17,28 +17,28 @@ static dgm_code put_line(void *arg, const dgm_simple_event *e)
     return DGM_OK;
 }
 
-struct road {
+struct path {
     dgm_simple_encoder *encoder;
     dgm_err *err;
 };
 
 static dgm_code encode(void *arg, const dgm_canon_event *e)
 {
-    struct road *r = arg;
+    struct path *r = arg;
     return dgm_simple_encoder_feed(r->encoder, e, r->err);
 }
 
 static void feed_line(dgm_arena *a, dgm_records_to_events *f, dgm_str line, dgm_mint *mint,
-                      struct road *road)
+                      struct path *path)
 {
-    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .mint = mint, .err = road->err};
+    dgm_reader r = {.arena = a, .format = DGM_FORMAT_A2A_10, .mint = mint, .err = path->err};
     dgm_event e;
     yyjson_val *v;
-    check_ok(dgm_json_read(a, line, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, road->err),
-             *road->err);
-    check_ok(dgm_form_read_event(&r, v, NULL, &e), *road->err);
-    check_ok(dgm_records_to_events_feed(f, &e, (dgm_canon_sink){encode, road}, road->err),
-             *road->err);
+    check_ok(dgm_json_read(a, line, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, path->err),
+             *path->err);
+    check_ok(dgm_form_read_event(&r, v, NULL, &e), *path->err);
+    check_ok(dgm_records_to_events_feed(f, &e, (dgm_canon_sink){encode, path}, path->err),
+             *path->err);
 }
 
 static void check_out(dgm_records_params p, const char *lines, const char *want)
@@ -51,13 +51,13 @@ static void check_out(dgm_records_params p, const char *lines, const char *want)
     dgm_buf_init(&out, DGM_MAX_OUTPUT_BYTES);
     dgm_auto(dgm_simple_encoder_free) dgm_simple_encoder *s =
         dgm_simple_encoder_new(put_line, &out);
-    struct road road = {s, &err};
+    struct path path = {s, &err};
     while (*lines) {
         size_t n = strcspn(lines, "\n");
-        feed_line(a, f, (dgm_str){lines, n}, &mint, &road);
+        feed_line(a, f, (dgm_str){lines, n}, &mint, &path);
         lines += n + (lines[n] == '\n');
     }
-    check_ok(dgm_records_to_events_end(f, (dgm_canon_sink){encode, &road}, &err), err);
+    check_ok(dgm_records_to_events_end(f, (dgm_canon_sink){encode, &path}, &err), err);
     check_ok(dgm_simple_encoder_end(s, &err), err);
     check_str(out, want);
     dgm_buf_done(&out);
@@ -306,7 +306,7 @@ static void what_is_wrong_is_named(void **state)
     }
 }
 
-static void a_text_too_long_to_keep_is_refused(void **state)
+static void a_text_over_the_limit_is_refused(void **state)
 {
     static char text[1 << 20];
     dgm_buf out;
@@ -336,4 +336,4 @@ DGM_TEST_MAIN(dgm_test_holds(
               dgm_test_holds(a_message_of_several_events_has_a_parent, "R000-28 R000-29"),
               dgm_test_holds(a_whole_run, "R000-32"),
               dgm_test_holds(events_come_back_and_become_messages, "R000-20 R000-22"),
-              dgm_test(what_is_wrong_is_named), dgm_test(a_text_too_long_to_keep_is_refused))
+              dgm_test(what_is_wrong_is_named), dgm_test(a_text_over_the_limit_is_refused))

@@ -13,7 +13,7 @@ typedef struct aisdk_decoder D;
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
 
-void dgm_aisdk_give(D *d, const dgm_canon_event *e)
+void dgm_aisdk_emit(D *d, const dgm_canon_event *e)
 {
     if (!d->rc)
         d->rc = dgm_canon_emit(d->sink, e);
@@ -47,7 +47,7 @@ static void begin_run(D *d, yyjson_val *v)
     e.run_started.thread_id = d->thread_id;
     e.run_started.run_id = d->run_id;
     e.run_started.protocol_version = DGM_STR(DGM_AGUI_VERSION);
-    dgm_aisdk_give(d, &e);
+    dgm_aisdk_emit(d, &e);
     d->fragment = false;
 }
 
@@ -62,7 +62,7 @@ static void text_event(D *d, dgm_canon_kind kind, const struct aisdk_reading *o,
         e.text.role = DGM_CANON_ASSISTANT;
     if (kind == DGM_CANON_REASONING_MESSAGE_START)
         e.text.role = DGM_CANON_REASONING;
-    dgm_aisdk_give(d, &e);
+    dgm_aisdk_emit(d, &e);
 }
 
 static struct aisdk_reading *find_open(const D *d, dgm_str id, bool reasoning)
@@ -169,7 +169,7 @@ static void fail_run(D *d, dgm_str message, dgm_str code)
     e.run_error.message = message;
     e.run_error.code = code;
     close_all(d);
-    dgm_aisdk_give(d, &e);
+    dgm_aisdk_emit(d, &e);
     d->over = true;
 }
 
@@ -193,7 +193,7 @@ static void finish_run(D *d, yyjson_val *v, bool aborted)
         o->kind = DGM_CANON_INTERRUPT;
     else if (pending.n)
         *o = (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS, .pending_tool_call_ids = pending};
-    dgm_aisdk_give(d, &e);
+    dgm_aisdk_emit(d, &e);
     d->over = true;
 }
 

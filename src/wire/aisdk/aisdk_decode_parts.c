@@ -24,7 +24,7 @@ static C *start_call(D *d, dgm_str id, dgm_str name)
     e.call.tool_call_id = c->id;
     e.call.name = name;
     e.call.parent_message_id = d->parent;
-    dgm_aisdk_give(d, &e);
+    dgm_aisdk_emit(d, &e);
     return c;
 }
 
@@ -37,7 +37,7 @@ static void add_arguments(D *d, C *c, dgm_str text, bool whole)
     e.call.delta = text;
     e.call.whole = whole;
     c->has_text = true;
-    dgm_aisdk_give(d, &e);
+    dgm_aisdk_emit(d, &e);
 }
 
 static void end_call(D *d, C *c)
@@ -49,7 +49,7 @@ static void end_call(D *d, C *c)
     c->ended = true;
     dgm_canon_event e = {.kind = DGM_CANON_TOOL_CALL_END};
     e.call.tool_call_id = c->id;
-    dgm_aisdk_give(d, &e);
+    dgm_aisdk_emit(d, &e);
 }
 
 static void result(D *d, C *c, const dgm_json *output, dgm_str error)
@@ -69,7 +69,7 @@ static void result(D *d, C *c, const dgm_json *output, dgm_str error)
         e.metadata = dgm_json_parse_trusted(a, DGM_STR("{\"" DGM_META_ERROR "\":true}"));
     else if (!yyjson_is_str((yyjson_val *)(uintptr_t)output))
         e.result.value = output;
-    dgm_aisdk_give(d, &e);
+    dgm_aisdk_emit(d, &e);
 }
 
 dgm_code dgm_aisdk_call_chunk(D *d, yyjson_val *v, dgm_str what)
@@ -120,7 +120,7 @@ static void activity(D *d, dgm_str id, dgm_str type, const dgm_json *content)
     e.activity.message_id = id;
     e.activity.activity_type = type;
     e.activity.content = content;
-    dgm_aisdk_give(d, &e);
+    dgm_aisdk_emit(d, &e);
 }
 
 static void custom(D *d, dgm_str name, const dgm_json *value)
@@ -129,7 +129,7 @@ static void custom(D *d, dgm_str name, const dgm_json *value)
     e.custom.name = name;
     e.custom.value = value;
     dgm_canon_artifact_from_custom(d->r->arena, d->r->mint, &e);
-    dgm_aisdk_give(d, &e);
+    dgm_aisdk_emit(d, &e);
 }
 
 /* As AG-UI's event has it, in case that it cannot be read. */
@@ -154,7 +154,7 @@ dgm_code dgm_aisdk_file_chunk(D *d, yyjson_val *v)
                      .filename = filename};
     dgm_artifact artifact = {.artifact_id = dgm_aisdk_made_id(d, 'f'), .parts = {&file, 1}};
     dgm_canon_event e = {.kind = DGM_CANON_ARTIFACT, .artifact = {.artifact = &artifact}};
-    dgm_aisdk_give(d, &e);
+    dgm_aisdk_emit(d, &e);
     return d->rc;
 }
 
@@ -172,11 +172,11 @@ void dgm_aisdk_data_chunk(D *d, yyjson_val *v, dgm_str type)
                  dgm_json_str_member(data, "activityType"), dgm_json_get(data, DGM_STR("content")));
     } else if (dgm_str_is(type, AISDK_STATE)) {
         e.state.snapshot = data;
-        dgm_aisdk_give(d, &e);
+        dgm_aisdk_emit(d, &e);
     } else if (dgm_str_is(type, AISDK_STATE_DELTA) && yyjson_is_arr(data)) {
         e.kind = DGM_CANON_STATE_DELTA;
         e.state_delta.patch = data;
-        dgm_aisdk_give(d, &e);
+        dgm_aisdk_emit(d, &e);
     } else if (dgm_str_is(type, AISDK_ARTIFACT)) {
         data_artifact(d, data);
     } else if (dgm_str_is(type, AISDK_CUSTOM) && name.p) {

@@ -55,7 +55,7 @@ void dgm_aisdk_start_call(E *e, const dgm_canon_event *event)
 void dgm_aisdk_add_arguments(E *e, const dgm_canon_event *event)
 {
     struct aisdk_call *c = find_call(e, event->call.tool_call_id);
-    if (!c || c->told || !event->call.delta.n)
+    if (!c || c->input_sent || !event->call.delta.n)
         return;
     dgm_buf_add_str(&c->arguments, event->call.delta);
     if (c->arguments.over && !e->rc)
@@ -71,9 +71,9 @@ void dgm_aisdk_add_arguments(E *e, const dgm_canon_event *event)
 /* The input is complete, and we know who runs the tool. */
 static void tell(E *e, struct aisdk_call *c, bool by_agent)
 {
-    if (c->told)
+    if (c->input_sent)
         return;
-    c->told = true;
+    c->input_sent = true;
     e->n_untold--;
     begin_call(e, "tool-input-available", c);
     dgm_aisdk_put_member(&e->out, "\"toolName\"", c->name);

@@ -62,8 +62,8 @@ struct aisdk_call {
     dgm_buf arguments;
     bool
         clients; /* a tool of the caller's: it has a part type of its own, and is the caller's to run */
-    bool pending; /* it is known to be the caller's to run */
-    bool told;    /* that its input is complete */
+    bool pending;    /* it is known to be the caller's to run */
+    bool input_sent; /* that its input is complete */
 };
 
 /* A text or reasoning that is open. Its id on the wire is the event's, with a suffix if it is a replacement. */
@@ -147,7 +147,7 @@ struct aisdk_decoder {
     bool fragment, begun, over;
 };
 
-void dgm_aisdk_give(struct aisdk_decoder *d, const dgm_canon_event *e);
+void dgm_aisdk_emit(struct aisdk_decoder *d, const dgm_canon_event *e);
 dgm_code dgm_aisdk_bad(struct aisdk_decoder *d, const char *key, const char *why);
 dgm_str dgm_aisdk_made_id(struct aisdk_decoder *d, char what);
 

@@ -215,13 +215,13 @@ static void aisdk_put_status(dgm_buf *b, const dgm_json *content)
 const dgm_json *dgm_aisdk_status_content(dgm_arena *a, yyjson_val *data)
 {
     dgm_member *members = dgm_new_n(a, dgm_member, yyjson_obj_size(data) + 1);
-    size_t kept = 0;
+    size_t n_members = 0;
     yyjson_val *key;
     for (yyjson_obj_iter it = yyjson_obj_iter_with(data); (key = yyjson_obj_iter_next(&it));) {
         if (!dgm_str_is(dgm_json_str(key), "state"))
-            members[kept++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
+            members[n_members++] = (dgm_member){dgm_json_str(key), yyjson_obj_iter_get_val(key)};
     }
-    return dgm_json_object(a, members, kept);
+    return dgm_json_object(a, members, n_members);
 }
 
 void dgm_aisdk_put_activity(dgm_buf *b, dgm_str id, dgm_str type, const dgm_json *content)

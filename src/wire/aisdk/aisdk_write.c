@@ -107,7 +107,7 @@ static size_t *find_result(struct writing *w, dgm_str id, size_t message)
     return at && (w->call_of[*at] == message || w->call_of[*at] == SIZE_MAX) ? at : NULL;
 }
 
-static void put_said(struct writing *w, const dgm_canon_message *m)
+static void put_assistant(struct writing *w, const dgm_canon_message *m)
 {
     begin_step(w);
     if (m->content.kind != DGM_CANON_CONTENT_TEXT || m->content.text.n || !m->tool_calls.n)
@@ -165,7 +165,7 @@ static void put_message(struct writing *w, const dgm_canon_message *m)
         if (!dgm_map_get(&w->calls, m->tool_call_id)) /* a result without a call in this list */
             put_call(w, m->tool_call_id, m->name.n ? m->name : DGM_STR("unknown"), (dgm_str){0}, m);
         break;
-    case DGM_CANON_ASSISTANT: put_said(w, m); break;
+    case DGM_CANON_ASSISTANT: put_assistant(w, m); break;
     default: put_content(w, &m->content); break;
     }
 }
@@ -196,12 +196,12 @@ static void put_rest(struct writing *w, const dgm_canon_message *m)
     }
 }
 
-static bool says_something(const struct writing *w, size_t from, size_t to)
+static bool has_content(const struct writing *w, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {
         const dgm_canon_message *m = &w->list->at[i];
-        bool told = m->role == DGM_CANON_TOOL && dgm_map_get(&w->calls, m->tool_call_id);
-        if (!told && !is_progress(m))
+        bool is_result = m->role == DGM_CANON_TOOL && dgm_map_get(&w->calls, m->tool_call_id);
+        if (!is_result && !is_progress(m))
             return true;
     }
     return false;
@@ -210,7 +210,7 @@ static bool says_something(const struct writing *w, size_t from, size_t to)
 static dgm_code write_group(struct writing *w, size_t from, size_t to)
 {
     const dgm_canon_message *all = w->list->at, *main = &all[from];
-    if (!says_something(w, from, to))
+    if (!has_content(w, from, to))
         return DGM_OK;
     for (size_t i = from; i < to && main->role != DGM_CANON_ASSISTANT && !is_own(main); i++)
         main = all[i].role == DGM_CANON_ASSISTANT ? &all[i] : main;

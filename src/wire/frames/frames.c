@@ -319,7 +319,7 @@ static bool guess_line(dgm_frames *f, dgm_frames_item *ret_item)
     ret_item->column = column_of(f, f->pos);
     f->pos += n;
     f->guess_n = n;
-    f->given = true;
+    f->returned = true;
     return true;
 }
 
@@ -344,13 +344,13 @@ static dgm_code next_value(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *er
             return too_large(f, err);
     }
     *ret_item = f->item;
-    f->given = true;
+    f->returned = true;
     return DGM_OK;
 }
 
 void dgm_frames_retry(dgm_frames *f)
 {
-    assert(f->given && f->guess_n);
+    assert(f->returned && f->guess_n);
     f->pos -= f->guess_n; /* no line end was passed: line and column are still right */
     /* one wrong guess per line: it costs as much as the line is long */
     f->guess_from = f->line_end;
@@ -409,7 +409,7 @@ void dgm_frames_done(dgm_frames *f)
 
 void dgm_frames_feed(dgm_frames *f, const char *bytes, size_t n)
 {
-    assert(f->pos == f->n && !f->given && !f->ended);
+    assert(f->pos == f->n && !f->returned && !f->ended);
     if (f->kind == DGM_FRAMES_SSE) {
         dgm_sse_feed(&f->sse, bytes, n);
         return;
@@ -432,8 +432,8 @@ dgm_code dgm_frames_next(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *err)
     *ret_item = (dgm_frames_item){0};
     if (f->failed)
         return too_large(f, err);
-    if (f->given) {
-        f->given = false;
+    if (f->returned) {
+        f->returned = false;
         if (f->hold.n) {
             dgm_buf_clear(&f->hold);
             dgm_buf_shrink(&f->hold, KEEP_BYTES);

@@ -327,7 +327,7 @@ static void the_stream_of_the_reference_comes_out(void **state)
                 "6:7<error> {\n\"error\":{}}|");
 }
 
-static void what_an_input_is_can_be_asked(void **state)
+static void the_kind_of_input_is_known(void **state)
 {
     static const struct {
         const char *text;
@@ -565,7 +565,7 @@ static void the_fast_scanners_agree_with_the_plain_one(void **state)
     }
 }
 
-static void random_input_gives_the_same_in_any_pieces(void **state)
+static void random_input_has_the_same_result_in_any_pieces(void **state)
 {
     (void)state;
     srand(12);
@@ -599,12 +599,12 @@ DGM_TEST_MAIN(dgm_test(a_single_value_is_alone), dgm_test(an_empty_input_has_no_
               dgm_test(many_values_in_one_line_cost_no_more_than_its_length),
               dgm_test(sse_is_detected_from_its_first_field), dgm_test(done_is_a_mark_and_no_value),
               dgm_test(events_of_blanks_are_skipped),
-              dgm_test(the_stream_of_the_reference_comes_out),
-              dgm_test(what_an_input_is_can_be_asked), dgm_test(errors_are_placed_in_the_input),
+              dgm_test(the_stream_of_the_reference_comes_out), dgm_test(the_kind_of_input_is_known),
+              dgm_test(errors_are_placed_in_the_input),
               dgm_test(a_value_alone_may_be_as_large_as_object_bytes),
               dgm_test(a_value_in_a_stream_may_be_as_large_as_record_bytes),
               dgm_test(an_event_may_be_as_large_as_record_bytes),
               dgm_test(memory_is_bound_by_the_limit),
               dgm_test(a_large_value_does_not_stay_in_memory),
               dgm_test(the_fast_scanners_agree_with_the_plain_one),
-              dgm_test(random_input_gives_the_same_in_any_pieces))
+              dgm_test(random_input_has_the_same_result_in_any_pieces))

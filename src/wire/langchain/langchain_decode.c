@@ -22,7 +22,7 @@ struct lc_call {
 };
 
 /* The text that chunks with one id have sent. */
-struct lc_said {
+struct lc_text {
     dgm_str id;
     dgm_str placeholder; /* that of its run, once there was one */
     dgm_str node;        /* of LangGraph, with the task that it runs as */
@@ -42,8 +42,8 @@ typedef struct lc_decoder {
     size_t current;
     bool has_current, text_open;
     dgm_str reasoning; /* the id of the one that is open */
-    struct lc_said *said;
-    size_t n_said, cap_said;
+    struct lc_text *text_list;
+    size_t n_texts, cap_texts;
     struct lc_call *calls;
     size_t n_calls, cap_calls, first_open; /* before it none is */
     dgm_map texts, by_id, by_node;         /* texts by id, calls by id, the last text of a node */
@@ -103,7 +103,7 @@ static void add_reasoning(lc_decoder *d, dgm_str text)
 {
     if (!d->reasoning.p) {
         d->reasoning =
-            dgm_arena_printf(d->arena, "%.*s-t%u", DGM_P(d->said[d->current].id), ++d->n_made);
+            dgm_arena_printf(d->arena, "%.*s-t%u", DGM_P(d->text_list[d->current].id), ++d->n_made);
         text_event(d, DGM_CANON_REASONING_START, d->reasoning, (dgm_str){0});
         text_event(d, DGM_CANON_REASONING_MESSAGE_START, d->reasoning, (dgm_str){0});
     }
@@ -113,13 +113,13 @@ static void add_reasoning(lc_decoder *d, dgm_str text)
 static void end_text(lc_decoder *d)
 {
     if (d->text_open)
-        text_event(d, DGM_CANON_TEXT_MESSAGE_END, d->said[d->current].id, (dgm_str){0});
+        text_event(d, DGM_CANON_TEXT_MESSAGE_END, d->text_list[d->current].id, (dgm_str){0});
     d->text_open = false;
 }
 
 static void add_text(lc_decoder *d, dgm_str text)
 {
-    struct lc_said *s = &d->said[d->current];
+    struct lc_text *s = &d->text_list[d->current];
     if (!text.n)
         return;
     end_reasoning(d);
@@ -138,7 +138,7 @@ static void call_event(lc_decoder *d, dgm_canon_kind kind, const struct lc_call 
     e.call.tool_call_id = c->id;
     if (kind == DGM_CANON_TOOL_CALL_START) {
         e.call.name = text;
-        e.call.parent_message_id = d->said[d->current].id;
+        e.call.parent_message_id = d->text_list[d->current].id;
     } else if (kind == DGM_CANON_TOOL_CALL_ARGS) {
         e.call.delta = text;
     }
@@ -213,7 +213,7 @@ static void lc_leave_current(lc_decoder *d)
  */
 
 /* Can a chunk with this id, of this node, be a piece of it? */
-static bool goes_on(const struct lc_said *s, dgm_str id, dgm_str node)
+static bool goes_on(const struct lc_text *s, dgm_str id, dgm_str node)
 {
     if (node.n && s->node.n && !dgm_str_eq(node, s->node))
         return false;
@@ -224,29 +224,29 @@ static bool goes_on(const struct lc_said *s, dgm_str id, dgm_str node)
     return s->loose;
 }
 
-static size_t add_said(lc_decoder *d, dgm_str id)
+static size_t lc_add_text(lc_decoder *d, dgm_str id)
 {
-    d->said = dgm_list_reserve(d->said, d->n_said, &d->cap_said, sizeof *d->said);
-    d->said[d->n_said] =
-        (struct lc_said){.id = id.n ? dgm_arena_dup(d->arena, id) : dgm_mint_id(&d->mint, d->arena),
+    d->text_list = dgm_list_reserve(d->text_list, d->n_texts, &d->cap_texts, sizeof *d->text_list);
+    d->text_list[d->n_texts] =
+        (struct lc_text){.id = id.n ? dgm_arena_dup(d->arena, id) : dgm_mint_id(&d->mint, d->arena),
                          .loose = !id.n || dgm_lc_is_placeholder(id)};
-    dgm_map_put(&d->texts, d->said[d->n_said].id, d->n_said);
-    return d->n_said++;
+    dgm_map_put(&d->texts, d->text_list[d->n_texts].id, d->n_texts);
+    return d->n_texts++;
 }
 
 /* The message of a chunk that does not belong to the current one. */
-static size_t find_said(lc_decoder *d, dgm_str id, dgm_str node)
+static size_t lc_find_text(lc_decoder *d, dgm_str id, dgm_str node)
 {
     size_t *known = id.n ? dgm_map_get(&d->texts, id) : NULL;
     if (known)
         return *known;
     known = node.n ? dgm_map_get(&d->by_node, node) : NULL;
-    if (known && !d->said[*known].done && goes_on(&d->said[*known], id, node))
+    if (known && !d->text_list[*known].done && goes_on(&d->text_list[*known], id, node))
         return *known;
-    return add_said(d, id);
+    return lc_add_text(d, id);
 }
 
-static void note_names(lc_decoder *d, struct lc_said *s, dgm_str id, dgm_str node)
+static void note_names(lc_decoder *d, struct lc_text *s, dgm_str id, dgm_str node)
 {
     if (!s->placeholder.n && dgm_lc_is_placeholder(id))
         s->placeholder = dgm_str_eq(id, s->id) ? s->id : dgm_arena_dup(d->arena, id);
@@ -263,12 +263,12 @@ static void note_names(lc_decoder *d, struct lc_said *s, dgm_str id, dgm_str nod
 
 static void lc_open_current(lc_decoder *d, dgm_str id, dgm_str node)
 {
-    if (!d->has_current || !goes_on(&d->said[d->current], id, node)) {
+    if (!d->has_current || !goes_on(&d->text_list[d->current], id, node)) {
         lc_leave_current(d);
-        d->current = find_said(d, id, node);
+        d->current = lc_find_text(d, id, node);
         d->has_current = true;
     }
-    note_names(d, &d->said[d->current], id, node);
+    note_names(d, &d->text_list[d->current], id, node);
 }
 
 /* ---- the outcome of a run: usage, errors, questions, pending calls --------------------------------------------- */
@@ -366,13 +366,13 @@ static void lc_end_run(lc_decoder *d)
 /* ---- chunks ---------------------------------------------------------------------------------------------------------- */
 
 /* The message is complete. */
-static void close_message(lc_decoder *d, size_t said)
+static void close_message(lc_decoder *d, size_t text_list)
 {
-    if (d->has_current && d->current == said)
+    if (d->has_current && d->current == text_list)
         lc_leave_current(d);
-    d->said[said].done = true;
+    d->text_list[text_list].done = true;
     for (size_t i = d->first_open; i < d->n_calls; i++) {
-        if (d->calls[i].owner == said)
+        if (d->calls[i].owner == text_list)
             end_call(d, &d->calls[i]);
     }
 }
@@ -408,7 +408,7 @@ static void reconcile(lc_decoder *d, dgm_canon_message *m)
     if (m->role != DGM_CANON_ASSISTANT || !at)
         return;
     dgm_str text = m->content.text;
-    struct lc_said *s = &d->said[*at];
+    struct lc_text *s = &d->text_list[*at];
     for (size_t i = 0; i < m->tool_calls.n; i++) {
         size_t *call = dgm_map_get(&d->by_id, m->tool_calls.at[i].id);
         if (call) /* now it is whole */
@@ -537,7 +537,7 @@ void dgm_lc_decoder_free(void *decoder)
     dgm_map_done(&d->texts);
     dgm_map_done(&d->by_id);
     dgm_map_done(&d->by_node);
-    free(d->said);
+    free(d->text_list);
     free(d->calls);
     dgm_arena_free(d->arena);
     free(d);

@@ -35,7 +35,7 @@ static lc_kind kind_of(dgm_str name, bool *ret_chunk)
 }
 
 /* A chat message has a member with its role; developer is a kind of system. */
-static void look_closer(lc_opened *o)
+static void lc_set_role_kind(lc_opened *o)
 {
     bool chunk;
     if (o->kind == LC_CHAT)
@@ -92,7 +92,7 @@ bool dgm_lc_open(const yyjson_val *v, lc_opened *ret)
         }
     }
     if (o.kind)
-        look_closer(&o);
+        lc_set_role_kind(&o);
     *ret = o;
     return o.kind != LC_NONE;
 }

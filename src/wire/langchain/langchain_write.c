@@ -88,7 +88,7 @@ static void put_rest(dgm_buf *b, const dgm_canon_message *m)
     }
 }
 
-static bool has_kept(const dgm_canon_message *m, dgm_str key)
+static bool has_stored(const dgm_canon_message *m, dgm_str key)
 {
     const dgm_extra *x = m->extra;
     for (size_t i = 0; x && x->format == DGM_FORMAT_LANGCHAIN && i < x->n; i++) {
@@ -107,7 +107,7 @@ void dgm_lc_put_message(dgm_buf *b, dgm_arena *scratch, const dgm_canon_message 
     dgm_buf_add_lit(b, ",\"data\":{\"content\":");
     dgm_lc_put_content(b, &m->content, reasoning);
     put_rest(b, m);
-    if (m->role == DGM_CANON_DEVELOPER && !has_kept(m, DGM_STR("additional_kwargs")))
+    if (m->role == DGM_CANON_DEVELOPER && !has_stored(m, DGM_STR("additional_kwargs")))
         dgm_buf_add_lit(b, ",\"additional_kwargs\":{\"__openai_role__\":\"developer\"}");
     dgm_lc_put_member(b, "\"type\"", type);
     if (m->name.n)
@@ -136,7 +136,7 @@ struct writing {
     dgm_err *err;
 };
 
-static dgm_code give(struct writing *w, const dgm_canon_message *m)
+static dgm_code lc_emit_message(struct writing *w, const dgm_canon_message *m)
 {
     dgm_buf_clear(&w->out);
     dgm_lc_put_message(&w->out, w->scratch, m, &w->reasoning);
@@ -149,10 +149,10 @@ static dgm_code give(struct writing *w, const dgm_canon_message *m)
 }
 
 /* Reasoning without a following text becomes a message, too. */
-static dgm_code give_thoughts(struct writing *w)
+static dgm_code lc_emit_reasoning(struct writing *w)
 {
     dgm_canon_message m = {.role = DGM_CANON_ASSISTANT, .id = w->reasoning_id};
-    return w->reasoning.n ? give(w, &m) : DGM_OK;
+    return w->reasoning.n ? lc_emit_message(w, &m) : DGM_OK;
 }
 
 static dgm_code write_message(struct writing *w, const dgm_canon_message *m)
@@ -168,8 +168,8 @@ static dgm_code write_message(struct writing *w, const dgm_canon_message *m)
         return DGM_OK;
     }
     if (m->role != DGM_CANON_ASSISTANT)
-        rc = give_thoughts(w);
-    return rc ? rc : give(w, m);
+        rc = lc_emit_reasoning(w);
+    return rc ? rc : lc_emit_message(w, m);
 }
 
 dgm_code dgm_lc_write_messages(const dgm_canon_messages *messages, const dgm_stream_params *params,
@@ -182,7 +182,7 @@ dgm_code dgm_lc_write_messages(const dgm_canon_messages *messages, const dgm_str
     for (size_t i = 0; !rc && i < messages->n; i++)
         rc = write_message(&w, &messages->at[i]);
     if (!rc)
-        rc = give_thoughts(&w);
+        rc = lc_emit_reasoning(&w);
     dgm_buf_done(&w.out);
     dgm_arena_free(w.scratch);
     return rc;

@@ -43,7 +43,7 @@ static void stored_messages_come_back(void **state)
     check_convert("[" HUMAN "," AI "," TOOL "]", HUMAN "\n" AI "\n" TOOL "\n");
 }
 
-static void the_four_forms_say_the_same(void **state)
+static void the_four_forms_are_equivalent(void **state)
 {
     static const char *const forms[] = {
         AI,
@@ -175,6 +175,6 @@ static void what_is_wrong_is_refused(void **state)
     }
 }
 
-DGM_TEST_MAIN(dgm_test(stored_messages_come_back), dgm_test(the_four_forms_say_the_same),
+DGM_TEST_MAIN(dgm_test(stored_messages_come_back), dgm_test(the_four_forms_are_equivalent),
               dgm_test(roles_and_kinds), dgm_test(blocks), dgm_test(what_it_is_shows),
               dgm_test(what_is_wrong_is_refused))

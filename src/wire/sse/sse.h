@@ -38,7 +38,7 @@ typedef struct dgm_sse {
     size_t n, pos, lf, cr;
     /* The event so far. Its data is borrowed from `in`, or held: then it is the front of hold.
      * The line that the end of a read has split follows it in hold, or is alone there. */
-    bool has_data, held, given;
+    bool has_data, held, returned;
     dgm_str data;
     dgm_buf hold;
     dgm_sse_name event, id;

@@ -29,7 +29,7 @@ static const char BOM[] = "\xef\xbb\xbf";
 #define BOM_BYTES 3u
 #define BOM_OVER 4u
 
-static dgm_code say_fault(const dgm_sse *s, dgm_err *err)
+static dgm_code sse_report_fault(const dgm_sse *s, dgm_err *err)
 {
     dgm_fail(err, DGM_TOO_LARGE, NULL,
              "%s is longer than the limit %s of %zu bytes: send less in one event", s->fault->what,
@@ -222,7 +222,7 @@ static dgm_str name_text(const dgm_sse_name *name)
 
 static void forget_event(dgm_sse *s)
 {
-    s->has_data = s->held = s->given = false;
+    s->has_data = s->held = s->returned = false;
     s->data = (dgm_str){0};
     s->event.set = s->id.set = false;
     dgm_buf_clear(&s->hold);
@@ -243,7 +243,7 @@ static bool close_event(dgm_sse *s, dgm_sse_event *ret_event)
         .line = s->data_line,
         .column = s->data_column,
     };
-    s->given = true;
+    s->returned = true;
     return true;
 }
 
@@ -260,7 +260,7 @@ void dgm_sse_done(dgm_sse *s)
 
 void dgm_sse_feed(dgm_sse *s, const char *bytes, size_t n)
 {
-    assert(s->pos == s->n && !s->given && !s->ended);
+    assert(s->pos == s->n && !s->returned && !s->ended);
     s->in = n ? bytes : "";
     s->n = n;
     s->pos = 0;
@@ -277,7 +277,7 @@ dgm_code dgm_sse_next(dgm_sse *s, dgm_sse_event *ret_event, dgm_err *err)
 {
     dgm_str line;
     *ret_event = (dgm_sse_event){0};
-    if (s->given)
+    if (s->returned)
         forget_event(s);
     if (!s->fault && (s->bom == BOM_OVER || skip_bom(s))) {
         while (!s->fault && next_line(s, &line)) {
@@ -293,14 +293,14 @@ dgm_code dgm_sse_next(dgm_sse *s, dgm_sse_event *ret_event, dgm_err *err)
         }
     }
     if (s->fault)
-        return say_fault(s, err);
+        return sse_report_fault(s, err);
     hold_data(s);
     if (s->ended) {
         if ((line = cut_line(s)).n)
             read_field(s, line);
         drop_cut_line(s);
         if (s->fault)
-            return say_fault(s, err);
+            return sse_report_fault(s, err);
         close_event(s, ret_event);
     }
     return DGM_OK;

@@ -12,7 +12,7 @@ static bool has_end(dgm_str s)
 }
 
 /* Up to the next line end, which is skipped; false when this is the last line. */
-static bool take_line(dgm_str *rest, dgm_str *ret_line)
+static bool next_line(dgm_str *rest, dgm_str *ret_line)
 {
     size_t n = 0, next;
     while (n < rest->n && !is_end(rest->p[n]))
@@ -51,7 +51,7 @@ void dgm_sse_put(dgm_buf *b, dgm_str id, dgm_str event, dgm_str data)
         more = false;
     }
     while (more) {
-        more = take_line(&data, &line);
+        more = next_line(&data, &line);
         put_field(b, DGM_STR("data: "), line);
     }
     dgm_buf_add_char(b, '\n');
@@ -120,7 +120,7 @@ void dgm_sse_put_comment(dgm_buf *b, dgm_str text)
     bool more = text.n > 0;
     dgm_buf_add_char(b, ':');
     while (more) {
-        more = take_line(&text, &line);
+        more = next_line(&text, &line);
         dgm_buf_add_char(b, ' ');
         dgm_buf_add_str(b, line);
     }

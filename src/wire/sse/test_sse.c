@@ -166,14 +166,14 @@ static void an_id_with_nul_is_no_id(void **state)
     check_events("id: 1\nid: a\0b\ndata: x\n\nid: a\0b\ndata: y\n\n", "3:7 [1] x;6:7 y;");
 }
 
-static void names_are_the_last_ones_given(void **state)
+static void the_last_name_counts(void **state)
 {
     (void)state;
     check_events("event: a\nevent: b\nid: 1\nid: 2\ndata: x\n\n", "5:7 [2] <b> x;");
     check_events("event: a\nevent:\ndata: x\n\n", "3:7 x;");
 }
 
-static void retry_is_kept_when_it_is_a_number(void **state)
+static void retry_is_stored_if_it_is_a_number(void **state)
 {
     dgm_sse s;
     dgm_buf out;
@@ -257,7 +257,7 @@ static dgm_buf data_in_random_pieces(dgm_str text)
     return out;
 }
 
-static void random_text_gives_what_the_definition_says(void **state)
+static void random_text_has_the_result_of_the_definition(void **state)
 {
     static const char *const words[] = {"data", "data:", "data: ", "\n",    "\r", "\r\n",
                                         "\n\n", "x",     ":",      "id: 1", " ",  "event: e"};
@@ -480,9 +480,9 @@ DGM_TEST_MAIN(dgm_test(a_blank_line_ends_an_event), dgm_test(lines_end_with_lf_c
               dgm_test(pings_of_sse_starlette_are_skipped),
               dgm_test(a_byte_order_mark_is_skipped_at_the_start_only),
               dgm_test(the_end_of_input_ends_an_event), dgm_test(an_id_belongs_to_its_event),
-              dgm_test(an_id_with_nul_is_no_id), dgm_test(names_are_the_last_ones_given),
-              dgm_test(retry_is_kept_when_it_is_a_number),
-              dgm_test(random_text_gives_what_the_definition_says),
+              dgm_test(an_id_with_nul_is_no_id), dgm_test(the_last_name_counts),
+              dgm_test(retry_is_stored_if_it_is_a_number),
+              dgm_test(random_text_has_the_result_of_the_definition),
               dgm_test(a_line_over_the_limit_is_refused), dgm_test(data_over_the_limit_is_refused),
               dgm_test(an_id_over_the_limit_is_refused),
               dgm_test(a_fault_is_final_and_names_its_line),
