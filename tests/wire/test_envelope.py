@@ -165,7 +165,9 @@ INNER = {"a request for another method": {"jsonrpc": "2.0", "id": 1, "method": "
 
 @each("an envelope that carries something else is invalid as params: {}", INNER)
 def _(what):
-    client(RPC1).rpc({"jsonrpc": "2.0", "id": 7, "method": "SendMessage", "params": INNER[what]}, id=7).expect("InvalidParams")
+    answer = client(RPC1).rpc({"jsonrpc": "2.0", "id": 7, "method": "SendMessage", "params": INNER[what]}, id=7).expect("InvalidParams")
+    got = "those of GetTask" if "method" in INNER[what] else "an object of the kind error"
+    check(f"expected the params of SendMessage, got {got}" in answer.error["message"], answer.error["message"])
 
 
 @each("an envelope that carries something else is invalid as a body of REST: {}", INNER)

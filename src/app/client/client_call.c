@@ -11,14 +11,6 @@
 
 #include <ctype.h>
 
-static const struct {
-    dgm_object_kind params, result;
-} methods[] = {{DGM_OBJECT_NONE, DGM_OBJECT_NONE},
-#define X(sym, v1, v03, params, result) {DGM_OBJECT_##params, DGM_OBJECT_##result},
-               DGM_METHODS(X)
-#undef X
-};
-
 /* ---- the request ------------------------------------------------------------------------------------------- */
 
 static void put_escaped(dgm_buf *b, dgm_str s)
@@ -108,7 +100,7 @@ static dgm_code put_body(const peer *p, const struct peer_call *call, dgm_arena 
     dgm_frame frame = {.envelope = p->is_rest ? DGM_ENVELOPE_NONE : DGM_ENVELOPE_REQUEST,
                        .id = dgm_json_parse_trusted(a, DGM_STR("1")),
                        .method = call->method,
-                       .object = {methods[call->method].params, call->params}};
+                       .object = {dgm_a2a_methods[call->method].params, call->params}};
     dgm_writer w = {.out = body};
     if (p->is_rest && call->method == DGM_METHOD_CANCEL) {
         dgm_buf_add_lit(body, "{}");
@@ -156,7 +148,8 @@ static bool call_read_text(struct reading *t, dgm_str text, dgm_str event_id)
     dgm_arena_reset(t->arena);
     t->code = dgm_json_read(t->arena, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, t->err);
     if (!t->code)
-        t->code = t->p->codec->decode(&r, v, methods[t->call->method].result, t->in_stream, &frame);
+        t->code = t->p->codec->decode(&r, v, dgm_a2a_methods[t->call->method].result, t->in_stream,
+                                      &frame);
     if (t->code && t->call->raw) {
         t->code = DGM_OK;
         return true;
@@ -261,7 +254,7 @@ static size_t headers_of(const peer *p, const struct peer_call *call, dgm_arena 
 {
     size_t n = 0;
     to[n++] = "Content-Type: application/json";
-    to[n++] = methods[call->method].result == DGM_OBJECT_STREAM_RESPONSE
+    to[n++] = dgm_a2a_methods[call->method].result == DGM_OBJECT_STREAM_RESPONSE
                   ? "Accept: text/event-stream, application/json"
                   : "Accept: application/json";
     to[n++] = p->is_v1 ? "A2A-Version: 1.0" : "A2A-Version: 0.3";

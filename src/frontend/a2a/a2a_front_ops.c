@@ -427,12 +427,8 @@ static void run_list(struct op *op, const dgm_list_tasks_request *q)
 
 void op_run(struct op *op, void *request)
 {
-    static const char *const names[] = {NULL, /* for logs and metrics, whatever the binding */
-#define X(sym, v1, v03, params, result) v1,
-                                        DGM_METHODS(X)
-#undef X
-    };
-    dgm_front_note_operation(op->x, names[op->method]);
+    /* the name of 1.0, for every binding */
+    dgm_front_note_operation(op->x, dgm_a2a_methods[op->method].v10);
     switch (op->method) {
     case DGM_METHOD_SEND:
     case DGM_METHOD_STREAM: run_send(op, request); return;

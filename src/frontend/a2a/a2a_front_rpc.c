@@ -2,25 +2,6 @@
 #include "frontend/a2a/a2a_front_int.h"
 #include "wire/jsonrpc/jsonrpc.h"
 
-static const struct {
-    const char *v1, *v03;
-    dgm_object_kind params;
-} methods[] = {{NULL, NULL, DGM_OBJECT_NONE},
-#define X(sym, v1, v03, params, result) {v1, v03, DGM_OBJECT_##params},
-               DGM_METHODS(X)
-#undef X
-};
-
-static dgm_method find_method(dgm_str name, bool v1)
-{
-    for (size_t i = 1; i < sizeof methods / sizeof *methods; i++) {
-        const char *own = v1 ? methods[i].v1 : methods[i].v03;
-        if (own && dgm_str_eq(name, dgm_str_from(own)))
-            return (dgm_method)i;
-    }
-    return DGM_METHOD_NONE;
-}
-
 void fail_version(struct op *op)
 {
     const dgm_a2a_options *o = &op->front->o;
@@ -39,9 +20,9 @@ static bool settle_method(struct op *op, dgm_str name, enum version asked, bool 
     const dgm_a2a_options *o = &op->front->o;
     dgm_err err = {0};
     bool served = asked == VERSION_10 ? !o->no_10 : asked == VERSION_03 && !o->no_03;
-    dgm_method v1 = find_method(name, true);
+    dgm_method v1 = dgm_a2a_find_method(name, true);
     if (served)
-        op->method = asked == VERSION_10 ? v1 : find_method(name, false);
+        op->method = asked == VERSION_10 ? v1 : dgm_a2a_find_method(name, false);
     if (served && op->method)
         return true;
     if (v1 && !said && !o->no_10) {
@@ -50,7 +31,7 @@ static bool settle_method(struct op *op, dgm_str name, enum version asked, bool 
         if (o->lenient_version)
             return true;
         fail_version(op);
-    } else if (!served && (said || v1 || find_method(name, false))) {
+    } else if (!served && (said || v1 || dgm_a2a_find_method(name, false))) {
         fail_version(op);
     } else {
         dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "\"%.*s\" is not a method of A2A %s",
@@ -67,9 +48,12 @@ dgm_code a2a_decode_request(struct op *op, const dgm_codec *codec, yyjson_val *v
     dgm_frame frame;
     dgm_code rc = codec->decode(&reader, v, kind, false, &frame);
     /* a value that looks like a JSON-RPC envelope is decoded as the object that it carries */
-    if (!rc && frame.object.kind != kind)
-        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected %s, got %s", dgm_object_kind_name(kind),
-                      dgm_object_kind_name(frame.object.kind));
+    if (!rc && frame.object.kind != kind) {
+        const char *other = dgm_a2a_method_with(frame.object.kind);
+        rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected the params of %s, got %s%s",
+                      dgm_a2a_method_with(kind), other ? "those of " : "an object of the kind ",
+                      other ? other : dgm_object_kind_name(frame.object.kind));
+    }
     if (!rc)
         *ret_request = frame.object.it;
     return rc;
@@ -85,7 +69,8 @@ static dgm_code read_params(struct op *op, const dgm_rpc *rpc, void **ret_reques
     *ret_request = (void *)(uintptr_t)&nothing;
     if (!params)
         return DGM_OK;
-    return a2a_decode_request(op, op->codec, params, methods[op->method].params, ret_request, err);
+    return a2a_decode_request(op, op->codec, params, dgm_a2a_methods[op->method].params,
+                              ret_request, err);
 }
 
 void rpc_take(struct op *op, const dgm_http_request *r)

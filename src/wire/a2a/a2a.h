@@ -11,6 +11,16 @@
 
 extern const dgm_codec dgm_codec_a2a_10, dgm_codec_a2a_03, dgm_codec_a2a_03_rest;
 
+/* By dgm_method; [DGM_METHOD_NONE] is empty. */
+typedef struct dgm_a2a_method {
+    const char *v10, *v03;          /* NULL: the version does not have it */
+    dgm_object_kind params, result; /* result: of each event, if it streams */
+} dgm_a2a_method;
+extern const dgm_a2a_method dgm_a2a_methods[];
+dgm_method dgm_a2a_find_method(dgm_str name, bool v10);
+/* The method of 1.0 that has params of this kind; NULL: none. */
+const char *dgm_a2a_method_with(dgm_object_kind params);
+
 /* The message or the task that an object is or holds; NULL: none. */
 const dgm_message *dgm_a2a_message_in(const dgm_object *o);
 const dgm_task *dgm_a2a_task_in(const dgm_object *o);

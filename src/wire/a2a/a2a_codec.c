@@ -31,29 +31,30 @@ static const struct dialect dialect_03_rest = {.name = dgm_a2a_03_rest_name,
 
 /* ---- methods ---------------------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *v1, *v03;
-    dgm_object_kind params;
-} methods[] = {{NULL, NULL, DGM_OBJECT_NONE},
-#define X(sym, v1, v03, params, result) {v1, v03, DGM_OBJECT_##params},
-               DGM_METHODS(X)
+const dgm_a2a_method dgm_a2a_methods[] = {{NULL, NULL, DGM_OBJECT_NONE, DGM_OBJECT_NONE},
+#define X(sym, v10, v03, params, result) {v10, v03, DGM_OBJECT_##params, DGM_OBJECT_##result},
+                                          DGM_METHODS(X)
 #undef X
 };
-#define N_METHODS (sizeof methods / sizeof *methods)
+#define N_METHODS (sizeof dgm_a2a_methods / sizeof *dgm_a2a_methods)
 
-static const char *method_name(const struct dialect *d, dgm_method m)
-{
-    return d->v1 ? methods[m].v1 : methods[m].v03;
-}
-
-static dgm_method method_by_name(const struct dialect *d, dgm_str name)
+dgm_method dgm_a2a_find_method(dgm_str name, bool v10)
 {
     for (size_t i = 1; i < N_METHODS; i++) {
-        const char *own = method_name(d, (dgm_method)i);
+        const char *own = v10 ? dgm_a2a_methods[i].v10 : dgm_a2a_methods[i].v03;
         if (own && dgm_str_eq(name, dgm_str_from(own)))
             return (dgm_method)i;
     }
     return DGM_METHOD_NONE;
+}
+
+const char *dgm_a2a_method_with(dgm_object_kind params)
+{
+    for (size_t i = 1; i < N_METHODS; i++) {
+        if (dgm_a2a_methods[i].params == params)
+            return dgm_a2a_methods[i].v10;
+    }
+    return NULL;
 }
 
 /* ---- decoding ---------------------------------------------------------------------------------------------- */
@@ -104,7 +105,7 @@ static dgm_code decode_request(const struct dialect *d, dgm_reader *r, const dgm
 {
     dgm_code rc;
     yyjson_val *params;
-    dgm_method method = method_by_name(d, rpc->method);
+    dgm_method method = dgm_a2a_find_method(rpc->method, d->v1);
     if (!method)
         return dgm_fail(r->err, DGM_NO_SUCH_METHOD, DGM_AT_LIT(NULL, "method"),
                         "\"%.*s\" is not a method of %s",
@@ -113,10 +114,11 @@ static dgm_code decode_request(const struct dialect *d, dgm_reader *r, const dgm
         return rc;
     *ret = (dgm_frame){.envelope = DGM_ENVELOPE_REQUEST, .id = rpc->id, .method = method};
     if (!params) {
-        ret->object = (dgm_object){methods[method].params, dgm_new(r->arena, dgm_task_request)};
+        ret->object =
+            (dgm_object){dgm_a2a_methods[method].params, dgm_new(r->arena, dgm_task_request)};
         return DGM_OK;
     }
-    return decode_object(d, r, methods[method].params, params, DGM_AT_LIT(NULL, "params"),
+    return decode_object(d, r, dgm_a2a_methods[method].params, params, DGM_AT_LIT(NULL, "params"),
                          &ret->object);
 }
 
@@ -141,7 +143,7 @@ static dgm_code decode_response(const struct dialect *d, dgm_reader *r, const dg
     return decode_object(d, r, kind, rpc->result, DGM_AT_LIT(NULL, "result"), &ret->object);
 }
 
-/* The usual case in a stream, seen in its first member: no need to ask for every member there is. */
+/* The usual case in a stream, found by its first member: then the object need not be searched for every member. */
 static inline bool is_update(const struct dialect *d, yyjson_val *v)
 {
     if (yyjson_obj_size(v) == 0)
@@ -150,7 +152,8 @@ static inline bool is_update(const struct dialect *d, yyjson_val *v)
     dgm_str name = dgm_json_str(first);
     if (d->v1 || d->rest)
         return yyjson_obj_size(v) == 1 &&
-               (dgm_str_is(name, "artifactUpdate") || dgm_str_is(name, "statusUpdate"));
+               (dgm_str_is(name, "artifactUpdate") || dgm_str_is(name, "statusUpdate") ||
+                (dgm_str_is(name, "task") && yyjson_is_obj(first + 1)));
     if (!dgm_str_is(name, "kind") || !yyjson_is_str(first + 1))
         return false;
     dgm_str kind = dgm_json_str(first + 1);
@@ -236,11 +239,12 @@ static inline __attribute__((always_inline)) dgm_code encode(const struct dialec
         else
             dgm_rpc_put_result(w->out, f->id);
     } else {
-        const char *name = method_name(d, f->method);
+        const dgm_a2a_method *method = &dgm_a2a_methods[f->method];
+        const char *name = d->v1 ? method->v10 : method->v03;
         if (!name)
             return dgm_fail(err, DGM_UNSUPPORTED_OPERATION, DGM_AT_LIT(NULL, "method"),
                             "%s has no %s", d->name,
-                            f->method ? methods[f->method].v1 : "such method");
+                            f->method ? dgm_a2a_methods[f->method].v10 : "such method");
         /* 0.3's extended card has no params at all. */
         if (!d->v1 && f->method == DGM_METHOD_EXTENDED_CARD) {
             dgm_rpc_put_bare_request(w->out, f->id, dgm_str_from(name));
