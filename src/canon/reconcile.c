@@ -116,12 +116,18 @@ size_t dgm_reconcile_open(dgm_reconcile *r)
 
 /* ---- what is new --------------------------------------------------------------------------------------- */
 
-static dgm_text_change more(struct stream *s, size_t stream, dgm_str text)
+dgm_text_change dgm_reconcile_delta(dgm_reconcile *r, size_t stream, dgm_str text)
 {
     if (!text.n)
         return (dgm_text_change){DGM_TEXT_UNCHANGED, stream, {0}};
-    dgm_sum_add(&s->sum, text);
+    dgm_sum_add(&r->streams[stream].sum, text);
     return (dgm_text_change){DGM_TEXT_APPEND, stream, text};
+}
+
+/* The text from byte n on is new. */
+static dgm_text_change reconcile_rest(dgm_reconcile *r, size_t stream, dgm_str text, size_t n)
+{
+    return dgm_reconcile_delta(r, stream, (dgm_str){text.p + n, text.n - n});
 }
 
 static dgm_text_change instead(struct stream *s, size_t stream, dgm_str text)
@@ -131,20 +137,12 @@ static dgm_text_change instead(struct stream *s, size_t stream, dgm_str text)
     return (dgm_text_change){DGM_TEXT_REPLACE, stream, text};
 }
 
-static dgm_str behind(dgm_str text, size_t n)
-{
-    return (dgm_str){text.p + n, text.n - n};
-}
-
-dgm_text_change dgm_reconcile_delta(dgm_reconcile *r, size_t stream, dgm_str text)
-{
-    return more(&r->streams[stream], stream, text);
-}
-
 dgm_text_change dgm_reconcile_replace(dgm_reconcile *r, size_t stream, dgm_str text)
 {
     struct stream *s = &r->streams[stream];
-    return dgm_sum_is_prefix(&s->sum, text) ? more(s, stream, behind(text, s->sum.n))
+    if (!s->sum.n)
+        return dgm_reconcile_delta(r, stream, text);
+    return dgm_sum_is_prefix(&s->sum, text) ? reconcile_rest(r, stream, text, s->sum.n)
                                             : instead(s, stream, text);
 }
 
@@ -168,7 +166,7 @@ dgm_text_change dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str te
     struct stream *s = &r->streams[stream];
     size_t before = s->sum.n;
     if (!text.n)
-        return more(s, stream, text);
+        return dgm_reconcile_delta(r, stream, text);
     bool extends =
         s->mode != DGM_TEXT_DELTAS && text.n > before && dgm_sum_is_prefix(&s->sum, text);
     dgm_text_step step = dgm_text_next_step(&s->mode, before, extends);
@@ -179,11 +177,11 @@ dgm_text_change dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str te
     }
     switch (step) {
     case DGM_STEP_ADD: break;
-    case DGM_STEP_ADD_REST: return more(s, stream, behind(text, before));
+    case DGM_STEP_ADD_REST: return reconcile_rest(r, stream, text, before);
     case DGM_STEP_TAKE_BACK: return take_back(s, stream, text);
     case DGM_STEP_REPLACE: return dgm_reconcile_replace(r, stream, text);
     }
-    return more(s, stream, text);
+    return dgm_reconcile_delta(r, stream, text);
 }
 
 size_t dgm_reconcile_begins(const dgm_reconcile *r, size_t stream, dgm_str text)
@@ -210,7 +208,7 @@ static size_t end_of_all(const dgm_reconcile *r, dgm_str text)
     size_t at = 0;
     for (size_t i = r->first; i < r->n; i++) {
         size_t skipped = 0;
-        while (!dgm_sum_is_prefix(&r->streams[i].sum, behind(text, at))) {
+        while (!dgm_sum_is_prefix(&r->streams[i].sum, (dgm_str){text.p + at, text.n - at})) {
             if (i == r->first || skipped++ == MAX_BLANKS || at == text.n || !is_blank(text.p[at]))
                 return 0;
             at++;
@@ -238,9 +236,9 @@ dgm_text_change dgm_reconcile_final(dgm_reconcile *r, dgm_str text)
         return (dgm_text_change){DGM_TEXT_APPEND, DGM_NO_STREAM, text};
     struct stream *s = &r->streams[last];
     if (dgm_sum_is_prefix(&s->sum, text))
-        return more(s, last, behind(text, s->sum.n));
+        return reconcile_rest(r, last, text, s->sum.n);
     if ((end = end_of_all(r, text)))
-        return more(s, last, behind(text, end));
+        return reconcile_rest(r, last, text, end);
     if (is_said(r, text))
         return (dgm_text_change){DGM_TEXT_UNCHANGED, last, {0}};
     return instead(s, last, text);

@@ -7,11 +7,6 @@
 
 /* ---- the machine ---------------------------------------------------------------------------------------- */
 
-static dgm_str keep(dgm_arena *a, dgm_str s)
-{
-    return s.p ? dgm_arena_dup(a, s) : (dgm_str){0};
-}
-
 static void begin_turn(dgm_records_to_events *f)
 {
     f->texts_said = dgm_reconcile_new(f->params.status_texts);
@@ -48,8 +43,10 @@ dgm_records_to_events *dgm_records_to_events_new(const dgm_records_params *param
     f->scratch = dgm_arena_new();
     dgm_buf_init(&f->speaker, SIZE_MAX);
     f->more.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
-    f->thread_id = keep(f->arena, params->thread_id);
-    f->run_id = keep(f->arena, params->run_id);
+    if (params->thread_id.p)
+        f->thread_id = dgm_arena_dup(f->arena, params->thread_id);
+    if (params->run_id.p)
+        f->run_id = dgm_arena_dup(f->arena, params->run_id);
     if (params->whole_snapshots) {
         f->fold = dgm_canon_fold_new(DGM_MAX_SNAPSHOT_BYTES);
         for (size_t i = 0; i < params->messages.n; i++)
@@ -66,7 +63,8 @@ void dgm_records_to_events_free(dgm_records_to_events *f)
     if (!f)
         return;
     end_turn(f);
-    dgm_canon_fold_free(f->fold);
+    if (f->fold)
+        dgm_canon_fold_free(f->fold);
     dgm_buf_done(&f->speaker);
     dgm_arena_free(f->arena);
     dgm_arena_free(f->scratch);
@@ -97,7 +95,7 @@ void dgm_from_out(dgm_records_to_events *f, dgm_canon_event *e)
     /* our own snapshots are made of the fold */
     if (f->fold && e->kind != DGM_CANON_MESSAGES_SNAPSHOT)
         dgm_canon_fold_add(f->fold, e);
-    dgm_from_fail(f, dgm_canon_emit(f->sink, e));
+    f->rc = f->sink.on_event(f->sink.arg, e);
 }
 
 dgm_str dgm_from_id(dgm_records_to_events *f, char letter)
@@ -137,21 +135,16 @@ void dgm_from_custom(dgm_records_to_events *f, dgm_str name, const dgm_json *val
 
 /* ---- the run -------------------------------------------------------------------------------------------- */
 
-/* Its ids are those of the caller, of the task, or at least the same for the same message. */
-static void name_run(dgm_records_to_events *f, dgm_str context_id, dgm_str task_id)
+void dgm_from_begin(dgm_records_to_events *f, dgm_str context_id, dgm_str task_id, bool start)
 {
+    /* The ids are those of the caller, of the task, or at least the same for the same message. */
     if (!f->task_id.n && task_id.n)
         f->task_id = dgm_arena_dup(f->arena, task_id);
     if (!f->run_id.n)
         f->run_id = dgm_arena_dup(f->arena, task_id.n ? task_id : DGM_STR("run"));
     if (!f->thread_id.n)
         f->thread_id = context_id.n ? dgm_arena_dup(f->arena, context_id) : f->run_id;
-}
-
-void dgm_from_begin(dgm_records_to_events *f, dgm_str context_id, dgm_str task_id)
-{
-    name_run(f, context_id, task_id);
-    if (f->started)
+    if (f->started || (f->params.fragment && !start))
         return;
     f->started = true;
     dgm_canon_event e = {.kind = DGM_CANON_RUN_STARTED};
@@ -161,46 +154,41 @@ void dgm_from_begin(dgm_records_to_events *f, dgm_str context_id, dgm_str task_i
     dgm_from_out(f, &e);
 }
 
-void dgm_from_ensure_begun(dgm_records_to_events *f, dgm_str context_id, dgm_str task_id)
-{
-    if (f->params.fragment)
-        name_run(f, context_id, task_id);
-    else
-        dgm_from_begin(f, context_id, task_id);
-}
-
-static void close_all(dgm_records_to_events *f)
+/* Ends everything that is open, then the run. */
+static void end_run(dgm_records_to_events *f, dgm_canon_event *e)
 {
     dgm_from_close_texts(f);
-    dgm_from_close_calls(f);
-    dgm_from_end_reasoning(f);
-    dgm_from_close_steps(f);
-    dgm_from_close_subagents(f);
+    if (f->n_calls)
+        dgm_from_close_calls(f);
+    if (f->reasoning.n)
+        dgm_from_end_reasoning(f);
+    if (f->n_steps)
+        dgm_from_close_steps(f);
+    if (f->n_subagents)
+        dgm_from_close_subagents(f);
+    dgm_from_out(f, e);
+    f->finished = true;
 }
 
 void dgm_from_finish(dgm_records_to_events *f, dgm_canon_outcome outcome)
 {
-    close_all(f);
     dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
     e.run_finished.thread_id = f->thread_id;
     e.run_finished.run_id = f->run_id;
     e.run_finished.outcome = outcome;
     e.run_finished.usage = f->usage;
-    dgm_from_out(f, &e);
-    f->finished = true;
+    end_run(f, &e);
 }
 
 void dgm_from_finish_with_error(dgm_records_to_events *f, dgm_str message, dgm_str code)
 {
-    close_all(f);
     dgm_canon_event e = {.kind = DGM_CANON_RUN_ERROR};
     e.run_error.message = message;
     e.run_error.code = code;
     e.run_error.thread_id = f->thread_id;
     e.run_error.run_id = f->run_id;
     e.run_error.usage = f->usage;
-    dgm_from_out(f, &e);
-    f->finished = true;
+    end_run(f, &e);
 }
 
 /* ---- internal events ----------------------------------------------------------------------------------------- */
@@ -233,13 +221,11 @@ static void on_internal(dgm_records_to_events *f, const dgm_internal *e)
 
 /* ---- events ------------------------------------------------------------------------------------------------- */
 
-/* After an interrupt the same task may go on: another run, with an id of its own. */
-static void maybe_go_on(dgm_records_to_events *f, const dgm_event *e)
+/* After an interrupt the same task may continue: another run, with an id of its own. */
+static void start_next_run(dgm_records_to_events *f, const dgm_event *e)
 {
-    bool goes_on =
-        e->kind == DGM_EVENT_MESSAGE ||
-        (e->kind == DGM_EVENT_STATUS && !dgm_state_is_interrupted(e->status->status.state));
-    if (!f->interrupted || !f->params.many_turns || !goes_on)
+    if (e->kind != DGM_EVENT_MESSAGE &&
+        (e->kind != DGM_EVENT_STATUS || dgm_state_is_interrupted(e->status->status.state)))
         return;
     end_turn(f);
     begin_turn(f);
@@ -250,7 +236,8 @@ static void maybe_go_on(dgm_records_to_events *f, const dgm_event *e)
 dgm_code dgm_records_to_events_feed(dgm_records_to_events *f, const dgm_event *event,
                                     dgm_canon_sink sink, dgm_err *err)
 {
-    maybe_go_on(f, event);
+    if (f->interrupted && f->params.many_turns)
+        start_next_run(f, event);
     if (f->rc || f->finished)
         return f->rc;
     f->sink = sink;
@@ -263,22 +250,19 @@ dgm_code dgm_records_to_events_feed(dgm_records_to_events *f, const dgm_event *e
         const dgm_status_update *u = event->status;
         const dgm_at *at = DGM_AT_LIT(NULL, "statusUpdate");
         f->has_task = true;
-        if (u->status.state == DGM_STATE_SUBMITTED)
-            dgm_from_begin(f, u->context_id, u->task_id);
-        else
-            dgm_from_ensure_begun(f, u->context_id, u->task_id);
+        dgm_from_begin(f, u->context_id, u->task_id, u->status.state == DGM_STATE_SUBMITTED);
         dgm_from_on_status(f, &u->status, u->metadata, DGM_AT_LIT(at, "status"));
         break;
     }
     case DGM_EVENT_ARTIFACT: {
         const dgm_artifact_update *u = event->artifact;
         f->has_task = true;
-        dgm_from_ensure_begun(f, u->context_id, u->task_id);
+        dgm_from_begin(f, u->context_id, u->task_id, false);
         dgm_from_artifact(f, &u->artifact, u->append == DGM_TRUE, u->last_chunk == DGM_TRUE);
         break;
     }
     case DGM_EVENT_INTERNAL:
-        dgm_from_ensure_begun(f, (dgm_str){0}, event->internal->task_id);
+        dgm_from_begin(f, (dgm_str){0}, event->internal->task_id, false);
         on_internal(f, event->internal);
         break;
     }
@@ -303,7 +287,7 @@ dgm_code dgm_records_to_events_end(dgm_records_to_events *f, dgm_canon_sink sink
     } else if (f->answered && !f->has_task) {
         dgm_from_finish_well(f, dgm_from_waiting_calls(f));
     } else {
-        dgm_from_ensure_begun(f, (dgm_str){0}, (dgm_str){0});
+        dgm_from_begin(f, (dgm_str){0}, (dgm_str){0}, false);
         dgm_from_finish_with_error(f, DGM_STR("The agent's stream ended before its task did"),
                                    DGM_STR("incomplete"));
     }

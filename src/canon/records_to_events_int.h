@@ -91,9 +91,8 @@ void dgm_from_fail(dgm_records_to_events *f, dgm_code rc);
 dgm_str dgm_from_id(dgm_records_to_events *f, char letter);
 /* The id, if it is there and no other message has it; else a made up one. */
 dgm_str dgm_from_message_id(dgm_records_to_events *f, dgm_str id);
-void dgm_from_begin(dgm_records_to_events *f, dgm_str context_id, dgm_str task_id);
-/* As far as there is a run: pieces of one begin none. */
-void dgm_from_ensure_begun(dgm_records_to_events *f, dgm_str context_id, dgm_str task_id);
+/* Starts the run, if it has not started. A fragment starts one only if `start` is set. */
+void dgm_from_begin(dgm_records_to_events *f, dgm_str context_id, dgm_str task_id, bool start);
 /* Closes what is open and gives the terminal event. */
 void dgm_from_finish(dgm_records_to_events *f, dgm_canon_outcome outcome);
 void dgm_from_finish_with_error(dgm_records_to_events *f, dgm_str message, dgm_str code);

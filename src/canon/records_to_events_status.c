@@ -57,8 +57,8 @@ void dgm_from_on_message(dgm_records_to_events *f, const dgm_message *m)
 {
     const dgm_at *at = DGM_AT_LIT(NULL, "message");
     dgm_content said;
-    dgm_from_ensure_begun(f, m->context_id,
-                          m->task_id.n || f->has_task ? m->task_id : m->message_id);
+    dgm_from_begin(f, m->context_id, m->task_id.n || f->has_task ? m->task_id : m->message_id,
+                   false);
     if (m->role != DGM_ROLE_AGENT) {
         if (f->params.say_history || f->params.fragment)
             say_message(f, m, at);
@@ -85,14 +85,6 @@ void dgm_from_on_message(dgm_records_to_events *f, const dgm_message *m)
         f->answered = true;
     else
         dgm_from_finish_well(f, waiting_calls(f, &said));
-}
-
-/* An error alone is told by the event that ends the run. */
-static void metadata(dgm_records_to_events *f, const dgm_json *value, bool failed)
-{
-    size_t n = yyjson_obj_size((yyjson_val *)(uintptr_t)value);
-    if (n > (failed && dgm_metadata_error(value).n ? 1 : 0))
-        dgm_from_custom(f, DGM_STR(DGM_NAME_METADATA), value);
 }
 
 /* ---- status ---------------------------------------------------------------------------------------------- */
@@ -140,8 +132,7 @@ static void on_working(dgm_records_to_events *f, const dgm_message *m, const dgm
 static void closing_message(dgm_records_to_events *f, const dgm_message *m, const dgm_at *at,
                             dgm_content *said)
 {
-    *said = (dgm_content){0};
-    if (!m || !dgm_from_read(f, m, at, said))
+    if (!dgm_from_read(f, m, at, said))
         return;
     dgm_from_results(f, said);
     dgm_from_final(f, dgm_canon_content_text(f->scratch, &said->content), m->message_id);
@@ -219,12 +210,13 @@ static const dgm_json *interrupt_metadata(dgm_records_to_events *f, const dgm_me
 static void on_interrupted(dgm_records_to_events *f, dgm_task_state state, const dgm_message *m,
                            const dgm_at *at)
 {
-    dgm_content said;
+    dgm_content said = {0};
     const dgm_json *approval = approval_of(m);
     bool text_only = state == DGM_STATE_INPUT_REQUIRED && is_text_only(m);
     if (approval)
         m = without_approval(f, m, approval);
-    closing_message(f, m, at, &said);
+    if (m)
+        closing_message(f, m, at, &said);
     if (waiting_calls(f, &said).n) { /* of the caller's own tools: no question, but work */
         dgm_from_finish_well(f, waiting_calls(f, &said));
     } else {
@@ -262,21 +254,27 @@ static void on_failed(dgm_records_to_events *f, dgm_task_state state, const dgm_
                                rejected ? DGM_STR("rejected") : DGM_STR("failed"));
 }
 
-/* Agents whose internal events do not reach us tell what a turn cost when it is over. */
-static void cost_of_turn(dgm_records_to_events *f, dgm_task_state state, const dgm_json *meta)
+/* The metadata of a status: a CUSTOM event; and the usage of the turn from agents whose internal events are not sent. */
+static void on_metadata(dgm_records_to_events *f, dgm_task_state state, const dgm_json *meta)
 {
+    bool failed = state == DGM_STATE_FAILED || state == DGM_STATE_REJECTED;
     bool over = dgm_state_is_terminal(state) || dgm_state_is_interrupted(state);
-    if (over && !f->usage.n && yyjson_is_obj(dgm_json_get(meta, DGM_STR("usage"))))
-        dgm_from_usage(f, dgm_json_get(meta, DGM_STR("usage")));
+    yyjson_val *usage = dgm_json_get(meta, DGM_STR("usage"));
+    /* the event that ends the run has the error */
+    if (yyjson_obj_size((yyjson_val *)(uintptr_t)meta) >
+        (failed && dgm_metadata_error(meta).n ? 1 : 0))
+        dgm_from_custom(f, DGM_STR(DGM_NAME_METADATA), meta);
+    if (over && !f->usage.n && yyjson_is_obj(usage))
+        dgm_from_usage(f, usage);
 }
 
 void dgm_from_on_status(dgm_records_to_events *f, const dgm_status *s, const dgm_json *meta,
                         const dgm_at *at)
 {
     const dgm_at *message = DGM_AT_LIT(at, "message");
-    dgm_content said;
-    metadata(f, meta, s->state == DGM_STATE_FAILED || s->state == DGM_STATE_REJECTED);
-    cost_of_turn(f, s->state, meta);
+    dgm_content said = {0};
+    if (meta)
+        on_metadata(f, s->state, meta);
     switch (s->state) {
     case DGM_STATE_UNKNOWN: break;
     case DGM_STATE_SUBMITTED: break;
@@ -284,8 +282,9 @@ void dgm_from_on_status(dgm_records_to_events *f, const dgm_status *s, const dgm
     case DGM_STATE_INPUT_REQUIRED:
     case DGM_STATE_AUTH_REQUIRED: on_interrupted(f, s->state, s->message, message); break;
     case DGM_STATE_COMPLETED:
-        closing_message(f, s->message, message, &said);
-        dgm_from_finish_well(f, waiting_calls(f, &said));
+        if (s->message)
+            closing_message(f, s->message, message, &said);
+        dgm_from_finish_well(f, said.calls.n ? waiting_calls(f, &said) : (dgm_strs){0});
         break;
     case DGM_STATE_CANCELED:
         if (s->message && dgm_from_read(f, s->message, message, &said))
@@ -349,7 +348,7 @@ void dgm_from_on_task(dgm_records_to_events *f, const dgm_task *given)
     const dgm_task *t = given;
     dgm_task compacted;
     f->has_task = true;
-    dgm_from_begin(f, t->context_id, t->id);
+    dgm_from_begin(f, t->context_id, t->id, true);
     if (!f->task_seen && f->params.say_history && dgm_messages_have_pieces(&t->history)) {
         dgm_code rc = dgm_compact_task(f->scratch, given, f->params.trusted, task, &compacted,
                                        f->params.complete ? f->err : NULL);

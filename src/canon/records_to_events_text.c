@@ -21,8 +21,6 @@ static size_t new_text(dgm_records_to_events *f, dgm_str id)
 
 static const dgm_json *artifact_metadata(dgm_records_to_events *f, const struct from_text *t)
 {
-    if (!t->artifact_id.n)
-        return NULL;
     dgm_json_build b = dgm_json_build_start(f->scratch);
     dgm_json_build_object(&b, NULL);
     dgm_json_build_object(&b, DGM_NAME_ARTIFACT);
@@ -39,9 +37,12 @@ static void start_text(dgm_records_to_events *f, size_t i)
     struct from_text *t = &f->texts[i];
     if (t->open)
         return;
-    dgm_from_end_reasoning(f);
+    if (f->reasoning.n)
+        dgm_from_end_reasoning(f);
     t->open = true;
-    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START, .metadata = artifact_metadata(f, t)};
+    dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
+    if (t->artifact_id.n)
+        e.metadata = artifact_metadata(f, t);
     e.text.message_id = t->id;
     e.text.role = DGM_CANON_ASSISTANT;
     dgm_from_out(f, &e);
@@ -61,23 +62,18 @@ static void end_text(dgm_records_to_events *f, size_t i)
 
 void dgm_from_settle_texts(dgm_records_to_events *f)
 {
-    flush_pieces(f);
+    if (f->pieces.has_held)
+        flush_pieces(f);
     if (f->touched != DGM_NO_STREAM && f->texts[f->touched].sealed)
         end_text(f, f->touched);
 }
 
 void dgm_from_close_texts(dgm_records_to_events *f)
 {
-    flush_pieces(f);
+    if (f->pieces.has_held)
+        flush_pieces(f);
     for (size_t i = 0; i < f->n_texts; i++)
         end_text(f, i);
-}
-
-static void touch(dgm_records_to_events *f, size_t i)
-{
-    if (f->touched != i && f->touched != DGM_NO_STREAM && f->texts[f->touched].sealed)
-        end_text(f, f->touched);
-    f->touched = i;
 }
 
 /* Too much was said to say it all again: the text goes on as another message. */
@@ -118,7 +114,9 @@ static void correct(dgm_records_to_events *f, size_t i, dgm_str text)
 
 static void say(dgm_records_to_events *f, dgm_text_change what, bool whole)
 {
-    touch(f, what.stream);
+    if (f->touched != what.stream && f->touched != DGM_NO_STREAM && f->texts[f->touched].sealed)
+        end_text(f, f->touched);
+    f->touched = what.stream;
     if (what.kind == DGM_TEXT_UNCHANGED)
         return;
     f->parent = f->texts[what.stream].id; /* calls that follow are made by the same message */
@@ -163,7 +161,8 @@ void dgm_from_user_text(dgm_records_to_events *f, dgm_str text, dgm_canon_parts 
     if (!text.n && !parts.n)
         return;
     f->user_messages++;
-    flush_pieces(f);
+    if (f->pieces.has_held)
+        flush_pieces(f);
     say_for(f, text, parts, dgm_from_message_id(f, message_id), role);
     if (!parts.n || !f->fold || dgm_canon_fold_is_over(f->fold))
         return;
@@ -177,7 +176,8 @@ static void message_add_whole(void *arg, dgm_str message_id, dgm_str whole);
 
 void dgm_from_whole_text(dgm_records_to_events *f, dgm_str text, dgm_str message_id)
 {
-    flush_pieces(f);
+    if (f->pieces.has_held)
+        flush_pieces(f);
     message_add_whole(f, message_id, text);
 }
 
@@ -219,7 +219,8 @@ void dgm_from_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, b
         f->texts[i].artifact_name = dgm_arena_dup(f->arena, artifact->name);
         dgm_map_put(&f->artifacts, f->texts[i].artifact_id, i);
     }
-    flush_pieces(f);
+    if (f->pieces.has_held)
+        flush_pieces(f);
     f->texts[i].sealed = last;
     say(f,
         append ? dgm_reconcile_delta(f->texts_said, i, text)
@@ -295,13 +296,13 @@ void dgm_from_piece(dgm_records_to_events *f, dgm_str text, dgm_str message_id, 
 
 static void flush_pieces(dgm_records_to_events *f)
 {
-    if (f->pieces.has_held)
-        dgm_text_pieces_flush(&f->pieces, message_sink(f));
+    dgm_text_pieces_flush(&f->pieces, message_sink(f));
 }
 
 void dgm_from_final(dgm_records_to_events *f, dgm_str text, dgm_str message_id)
 {
-    flush_pieces(f);
+    if (f->pieces.has_held)
+        flush_pieces(f);
     dgm_text_change what = dgm_reconcile_final(f->texts_said, text);
     if (what.stream == DGM_NO_STREAM)
         dgm_from_whole_text(f, what.text, message_id);

@@ -40,18 +40,8 @@ dgm_code dgm_convert_settle_target(dgm_converter *c, dgm_err *err)
 
 void dgm_convert_start_value(dgm_converter *c, dgm_str id, dgm_str event)
 {
-    if (c->framing == DGM_FRAMING_SSE && id.p) {
-        dgm_buf_add_lit(&c->out, "id: ");
-        dgm_buf_add_str(&c->out, id);
-        dgm_buf_add_char(&c->out, '\n');
-    }
-    if (c->framing == DGM_FRAMING_SSE && event.n) {
-        dgm_buf_add_lit(&c->out, "event: ");
-        dgm_buf_add_str(&c->out, event);
-        dgm_buf_add_char(&c->out, '\n');
-    }
     if (c->framing == DGM_FRAMING_SSE)
-        dgm_buf_add_lit(&c->out, "data: ");
+        dgm_sse_start(&c->out, id, event);
     else if (c->framing == DGM_FRAMING_ARRAY)
         dgm_buf_add_char(&c->out, c->n_out ? ',' : '[');
     c->n_out++;
@@ -64,12 +54,10 @@ void dgm_convert_end_value(dgm_converter *c)
         dgm_str value = {c->out.p + c->value_at, c->out.n - c->value_at};
         c->too_deep = c->too_deep || dgm_json_depth_fault(value) < value.n;
     }
-    if (c->framing == DGM_FRAMING_SSE) {
-        dgm_sse_escape_line_ends(&c->out, c->value_at);
-        dgm_buf_add_lit(&c->out, "\n\n");
-    } else if (c->framing != DGM_FRAMING_ARRAY) {
+    if (c->framing == DGM_FRAMING_SSE)
+        dgm_sse_end_data(&c->out, c->value_at, true);
+    else if (c->framing != DGM_FRAMING_ARRAY)
         dgm_buf_add_char(&c->out, '\n');
-    }
 }
 
 /* ---- one value -------------------------------------------------------------------------------------------- */
@@ -129,35 +117,15 @@ static dgm_code convert_all(dgm_converter *c, const struct input *in, dgm_reader
     return rc;
 }
 
-/* Has what was written since kept the limits? */
-static dgm_code check_output(const dgm_converter *c, dgm_err *err)
+/* The output has passed a limit. */
+static dgm_code fail_output(const dgm_converter *c, dgm_err *err)
 {
     if (c->out.over)
         return dgm_fail(err, DGM_TOO_LARGE, NULL, "becomes more than the limit output_bytes of %zu",
                         DGM_MAX_OUTPUT_BYTES);
-    if (c->too_deep)
-        return dgm_fail(
-            err, DGM_TOO_LARGE, NULL,
-            "becomes nested deeper than the limit json_depth of %d: flatten the document",
-            DGM_MAX_JSON_DEPTH);
-    return DGM_OK;
-}
-
-/* An event that is read from its text, without values in between: see dgm_codec. Where the format is yet to be
- * told, or an object was named, there is no usual event. */
-static inline bool is_usual(const dgm_converter *c, const dgm_frames_item *item, dgm_reader *r,
-                            dgm_frame *ret_frame)
-{
-    return !c->from_any && c->from->decode_usual && !item->alone && !c->object &&
-           c->from->decode_usual(r, item->text, ret_frame);
-}
-
-static dgm_code read_item(dgm_converter *c, const dgm_frames_item *item, yyjson_val **ret_value,
-                          dgm_err *err)
-{
-    return dgm_json_read(c->arena, item->text,
-                         item->alone ? DGM_MAX_OBJECT_BYTES : DGM_MAX_RECORD_BYTES,
-                         item->alone ? "object_bytes" : "record_bytes", ret_value, err);
+    return dgm_fail(err, DGM_TOO_LARGE, NULL,
+                    "becomes nested deeper than the limit json_depth of %d: flatten the document",
+                    DGM_MAX_JSON_DEPTH);
 }
 
 static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_err *err)
@@ -173,9 +141,13 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
     dgm_reader r = {.arena = c->arena, .mint = &mint, .err = err};
     struct input in = {.item = item, .kind = c->object, .in_stream = !item->alone};
     dgm_frame frame;
-    if (!c->losses && is_usual(c, item, &r, &frame))
+    /* the fast path of dgm_codec; not if the format is still to be detected, or an object was named */
+    if (!c->losses && !c->from_any && !item->alone && !c->object && c->from->decode_usual &&
+        c->from->decode_usual(&r, item->text, &frame))
         in.frame = &frame;
-    else if ((rc = read_item(c, item, &in.value, err)))
+    else if ((rc = dgm_json_read(c->arena, item->text,
+                                 item->alone ? DGM_MAX_OBJECT_BYTES : DGM_MAX_RECORD_BYTES,
+                                 item->alone ? "object_bytes" : "record_bytes", &in.value, err)))
         return rc;
     c->n_in++;
     c->out.max = c->out.n + DGM_MAX_OUTPUT_BYTES;
@@ -184,7 +156,10 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
     size_t before = c->out.n, n_before = c->n_out;
     if (c->losses)
         dgm_loss_watch_start(c->losses, item, in.value, &r);
-    if ((rc = convert_all(c, &in, &r)) || (rc = check_output(c, err))) {
+    rc = convert_all(c, &in, &r);
+    if (!rc && (c->out.over || c->too_deep))
+        rc = fail_output(c, err);
+    if (rc) {
         c->out.n = before;
         c->n_out = n_before;
     }
@@ -229,26 +204,13 @@ static dgm_code convert_binary(dgm_converter *c, dgm_str bytes, dgm_err *err)
     return before ? before : rc;
 }
 
-static dgm_code convert_bytes(dgm_converter *c, dgm_str bytes, dgm_err *err)
+/* After an error nothing more is converted: every later call returns it again. */
+static dgm_code convert_failed(dgm_converter *c, dgm_err *err)
 {
-    if (!c->fed) {
-        c->binary = dgm_agui_proto_begins(*bytes.p) && (c->from_any || c->from->binary);
-        c->frames.stream_at_once |= c->binary;
-        c->fed = true;
-    }
-    if (c->binary)
-        return convert_binary(c, bytes, err);
-    dgm_frames_feed(&c->frames, bytes.p, bytes.n);
-    return convert_items(c, err);
-}
-
-/* After a fault nothing more is converted: every later call repeats it. */
-static dgm_code guarded(dgm_converter *c, dgm_code rc, dgm_err *err)
-{
-    c->failed = c->failed || rc;
-    if (c->failed && err)
+    c->failed = true;
+    if (err)
         *err = c->err;
-    return c->failed ? c->err.code : DGM_OK;
+    return c->err.code;
 }
 
 /* ---- the handle ------------------------------------------------------------------------------------------------ */
@@ -256,7 +218,7 @@ static dgm_code guarded(dgm_converter *c, dgm_code rc, dgm_err *err)
 dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **ret_converter,
                            dgm_err *err)
 {
-    dgm_auto(dgm_converter_free) dgm_converter *c = dgm_xcalloc(1, sizeof *c);
+    dgm_converter *c = dgm_xcalloc(1, sizeof *c);
     dgm_frames_init(&c->frames,
                     options->framing == DGM_FRAMING_LINES || options->framing == DGM_FRAMING_SSE);
     dgm_buf_init(&c->out, SIZE_MAX);
@@ -265,19 +227,20 @@ dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **r
     c->arena = dgm_arena_new();
     c->scratch = dgm_arena_new();
     c->from_any = !options->from || strcmp(options->from, "auto") == 0;
-    if ((!c->from_any && !(c->from = dgm_codec_by_name(options->from, err))) ||
-        (options->to && !(c->to = dgm_codec_by_name(options->to, err))))
-        return DGM_BAD_REQUEST;
     c->framing = options->framing;
     c->object = options->object;
     c->as = options->as;
     c->compact = options->compact;
     c->status_is_answer = options->status_is_answer;
     c->losses = options->losses ? dgm_loss_watch_new() : NULL;
-    if ((c->from || c->to) && dgm_convert_settle_target(c, err))
-        return DGM_BAD_REQUEST;
     dgm_mint_seed(&c->mint, dgm_str_from(options->seed ? options->seed : ""));
-    *ret_converter = dgm_take(c);
+    if ((!c->from_any && !(c->from = dgm_codec_by_name(options->from, err))) ||
+        (options->to && !(c->to = dgm_codec_by_name(options->to, err))) ||
+        ((c->from || c->to) && dgm_convert_settle_target(c, err))) {
+        dgm_converter_free(c);
+        return DGM_BAD_REQUEST;
+    }
+    *ret_converter = c;
     return DGM_OK;
 }
 
@@ -286,8 +249,10 @@ void dgm_converter_free(dgm_converter *c)
     if (!c)
         return;
     dgm_stream_free(c->stream);
-    dgm_loss_writing_free(c->loss_writing);
-    dgm_loss_watch_free(c->losses);
+    if (c->losses) {
+        dgm_loss_writing_free(c->loss_writing);
+        dgm_loss_watch_free(c->losses);
+    }
     dgm_frames_done(&c->frames);
     dgm_agui_proto_done(&c->proto);
     dgm_buf_done(&c->lines);
@@ -299,26 +264,38 @@ void dgm_converter_free(dgm_converter *c)
 
 dgm_code dgm_converter_feed(dgm_converter *c, const char *bytes, size_t n, dgm_err *err)
 {
+    dgm_code rc = DGM_OK;
     if (c->failed || !n)
-        return guarded(c, DGM_OK, err);
-    return guarded(c, convert_bytes(c, (dgm_str){bytes, n}, &c->err), err);
+        return c->failed ? convert_failed(c, err) : DGM_OK;
+    if (!c->fed) {
+        c->binary = dgm_agui_proto_begins(*bytes) && (c->from_any || c->from->binary);
+        c->frames.stream_at_once |= c->binary;
+        c->fed = true;
+    }
+    if (c->binary) {
+        rc = convert_binary(c, (dgm_str){bytes, n}, &c->err);
+    } else {
+        dgm_frames_feed(&c->frames, bytes, n);
+        rc = convert_items(c, &c->err);
+    }
+    return rc ? convert_failed(c, err) : DGM_OK;
 }
 
 dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err)
 {
     if (c->failed)
-        return guarded(c, DGM_OK, err);
+        return convert_failed(c, err);
     dgm_frames_end(&c->frames);
     dgm_code rc = convert_items(c, &c->err);
     if (!rc)
         rc = dgm_agui_proto_end(&c->proto, &c->err);
     c->out.max = c->out.n + DGM_MAX_OUTPUT_BYTES;
-    if (!rc && !(rc = dgm_convert_end_stream(c, &c->err)))
-        rc = check_output(c, &c->err);
+    if (!rc && !(rc = dgm_convert_end_stream(c, &c->err)) && (c->out.over || c->too_deep))
+        rc = fail_output(c, &c->err);
     if (!rc && !c->n_in && dgm_frames_what(&c->frames) != DGM_FRAMES_SSE)
         rc = dgm_fail(&c->err, DGM_PARSE, NULL, "expected JSON or server-sent events, got nothing");
     if (rc)
-        return guarded(c, rc, err);
+        return convert_failed(c, err);
     const char *mark = c->to && c->stream_written ? c->to->stream_end : NULL;
     if (c->framing == DGM_FRAMING_SSE && mark)
         dgm_sse_put(&c->out, (dgm_str){0}, (dgm_str){0}, dgm_str_from(mark));
@@ -327,7 +304,7 @@ dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err)
             dgm_buf_add_char(&c->out, '[');
         dgm_buf_add_lit(&c->out, "]\n");
     }
-    return guarded(c, rc, err);
+    return DGM_OK;
 }
 
 dgm_code dgm_converter_whole(dgm_converter *c, const char *bytes, size_t n, dgm_err *err)

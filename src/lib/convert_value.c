@@ -230,7 +230,7 @@ static dgm_code convert_stream_object(dgm_converter *c, const struct input *in,
 {
     const dgm_object *o = &frame->object;
     dgm_form form = dgm_a2a_form(o, in->in_stream);
-    dgm_auto(dgm_stream_free) dgm_stream *own = NULL;
+    dgm_stream *own = NULL;
     if (form == DGM_FORM_REQUEST) {
         own = convert_open_stream(c, in, form, OWN);
     } else if (!c->stream) {
@@ -242,8 +242,10 @@ static dgm_code convert_stream_object(dgm_converter *c, const struct input *in,
                                                                         : OWN);
     }
     dgm_code rc = dgm_stream_object(own ? own : c->stream, o, r->arena, r->err);
-    if (!rc && own)
-        rc = dgm_stream_end(own, r->err);
+    if (own) {
+        rc = rc ? rc : dgm_stream_end(own, r->err);
+        dgm_stream_free(own);
+    }
     if (rc && r->err)
         dgm_a2a_name_pointer(c->from, frame, r->err);
     return rc;

@@ -46,7 +46,8 @@ static void stream_close_output(dgm_stream *s)
 {
     if (s->encoder)
         s->o.to->encoder_free(s->encoder);
-    dgm_canon_fold_free(s->messages);
+    if (s->messages)
+        dgm_canon_fold_free(s->messages);
     s->encoder = NULL;
     s->messages = NULL;
     s->has_messages = false;
@@ -145,6 +146,7 @@ static dgm_code stream_complete_snapshot(dgm_stream *s, const dgm_canon_event *e
     return stream_pass(s, &all);
 }
 
+/* Only if there is a fold or a list of snapshots. */
 static dgm_code stream_on_event(void *arg, const dgm_canon_event *event)
 {
     dgm_stream *s = arg;
@@ -155,6 +157,15 @@ static dgm_code stream_on_event(void *arg, const dgm_canon_event *event)
     if (s->fold)
         dgm_canon_fold_add(s->fold, event);
     return stream_pass(s, event);
+}
+
+/* The first step of an event that was read: most streams only encode it. */
+static dgm_canon_sink stream_input(dgm_stream *s)
+{
+    return (dgm_canon_sink){s->snapshots || s->fold     ? stream_on_event
+                            : s->arena || s->o.on_event ? stream_pass
+                                                        : stream_encode,
+                            s};
 }
 
 /* ---- the handle -------------------------------------------------------------------------------------------- */
@@ -184,8 +195,10 @@ void dgm_stream_free(dgm_stream *s)
         s->codec->decoder_free(s->decoder);
     dgm_records_to_events_free(s->from);
     stream_close_output(s);
-    dgm_canon_fold_free(s->fold);
-    dgm_snapshots_free(s->snapshots);
+    if (s->fold)
+        dgm_canon_fold_free(s->fold);
+    if (s->snapshots)
+        dgm_snapshots_free(s->snapshots);
     dgm_buf_done(&s->task_id);
     dgm_arena_free(s->arena);
     free(s);
@@ -210,7 +223,7 @@ static dgm_str stream_task_id(const dgm_event *event)
 static dgm_code stream_start_task(dgm_stream *s, dgm_str task_id)
 {
     dgm_code rc = DGM_OK;
-    if (dgm_stream_is_over(s)) {
+    if (s->from && dgm_records_to_events_is_over(s->from)) {
         dgm_records_to_events_free(s->from);
         s->from = NULL;
         if (s->o.form == DGM_FORM_EVENTS && !s->arena) {
@@ -236,7 +249,7 @@ dgm_code dgm_stream_record(dgm_stream *s, const dgm_event *event, dgm_err *err)
     }
     if (!s->from)
         s->from = dgm_records_to_events_new(&s->o.records);
-    return dgm_records_to_events_feed(s->from, event, (dgm_canon_sink){stream_on_event, s}, err);
+    return dgm_records_to_events_feed(s->from, event, stream_input(s), err);
 }
 
 bool dgm_stream_is_over(const dgm_stream *s)
@@ -264,7 +277,7 @@ dgm_code dgm_stream_value(dgm_stream *s, const dgm_codec *from, dgm_reader *r, y
     s->err = r->err;
     if (!s->decoder)
         stream_open_decoder(s, from);
-    return s->codec->decoder_feed(s->decoder, r, v, (dgm_canon_sink){stream_on_event, s});
+    return s->codec->decoder_feed(s->decoder, r, v, stream_input(s));
 }
 
 void dgm_stream_done(dgm_stream *s)
@@ -393,7 +406,7 @@ static dgm_code stream_write_compacted(dgm_stream *s)
 
 dgm_code dgm_stream_end_input(dgm_stream *s, dgm_err *err)
 {
-    dgm_canon_sink sink = {stream_on_event, s};
+    dgm_canon_sink sink = stream_input(s);
     dgm_code rc = DGM_OK;
     s->err = err;
     if (s->from)

@@ -229,9 +229,9 @@ void op_stream_error(struct op *op, const dgm_err *err)
 {
     struct scratch *s = front_scratch(op->front);
     /* without a name: a2a-sdk 1.3 has no type for a named error of a 0.3 server */
-    dgm_buf_add_lit(&s->out, "data: ");
+    size_t data = dgm_sse_start(&s->out, (dgm_str){0}, (dgm_str){0});
     op_put_error(op, err, 200, &s->out);
-    dgm_buf_add_lit(&s->out, "\n\n");
+    dgm_sse_end_data(&s->out, data, true);
     begin(op);
     dgm_http_write(op->x, dgm_buf_str(&s->out));
     dgm_http_end(op->x);

@@ -24,11 +24,9 @@ static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
         dgm_buf_add_str(&f->out, payload);
         return DGM_OK;
     }
-    dgm_buf_add_lit(&f->out, "data: ");
-    size_t from = f->out.n;
+    size_t data = dgm_sse_start(&f->out, (dgm_str){0}, (dgm_str){0});
     dgm_buf_add_str(&f->out, payload);
-    dgm_sse_escape_line_ends(&f->out, from);
-    dgm_buf_add_lit(&f->out, "\n\n");
+    dgm_sse_end_data(&f->out, data, true);
     return DGM_OK;
 }
 

@@ -73,16 +73,9 @@ static void put_sse(struct telling *g, dgm_str name, dgm_str payload)
     dgm_buf *out = &g->scratch->out;
     if (g->frame_is_open)
         dgm_buf_add_char(out, '\n');
-    if (name.n) {
-        dgm_buf_add_lit(out, "event: ");
-        dgm_buf_add_str(out, name);
-        dgm_buf_add_char(out, '\n');
-    }
-    dgm_buf_add_lit(out, "data: ");
-    size_t from = out->n;
+    size_t data = dgm_sse_start(out, (dgm_str){0}, name);
     dgm_buf_add_str(out, payload);
-    dgm_sse_escape_line_ends(out, from);
-    dgm_buf_add_char(out, '\n');
+    dgm_sse_end_data(out, data, false);
     g->frame_is_open = true;
 }
 

@@ -72,6 +72,14 @@ dgm_code dgm_sse_next(dgm_sse *s, dgm_sse_event *ret_event, dgm_err *err);
 void dgm_sse_put(dgm_buf *b, dgm_str id, dgm_str event, dgm_str data);
 
 /*
+ * One event whose data is JSON without line ends, written in place: start, append the JSON to b, end. id, event: one line
+ * each; absent: none. Returns where the data starts, for dgm_sse_end_data(). close: the event ends, too; otherwise other
+ * fields of it may follow, and an empty line ends it.
+ */
+size_t dgm_sse_start(dgm_buf *b, dgm_str id, dgm_str event);
+void dgm_sse_end_data(dgm_buf *b, size_t data, bool close);
+
+/*
  * Python's line readers also end lines at U+0085, U+2028 and U+2029, inside JSON strings too. Writes
  * those from byte `from` of b on as JSON escapes; for JSON only.
  */

@@ -114,6 +114,22 @@ void dgm_sse_escape_line_ends(dgm_buf *b, size_t from)
     dgm_buf_done(&rest);
 }
 
+size_t dgm_sse_start(dgm_buf *b, dgm_str id, dgm_str event)
+{
+    if (id.p)
+        put_field(b, DGM_STR("id: "), id);
+    if (event.n)
+        put_field(b, DGM_STR("event: "), event);
+    dgm_buf_add_lit(b, "data: ");
+    return b->n;
+}
+
+void dgm_sse_end_data(dgm_buf *b, size_t data, bool close)
+{
+    dgm_sse_escape_line_ends(b, data);
+    dgm_buf_add(b, "\n\n", close ? 2 : 1);
+}
+
 void dgm_sse_put_comment(dgm_buf *b, dgm_str text)
 {
     dgm_str line;
