@@ -24,7 +24,7 @@
 
 #include "base/err.h"
 #include "canon/canon.h"
-#include "canon/reconcile.h"
+#include "model/reconcile.h"
 
 typedef enum dgm_answer_source {
     DGM_ANSWER_AUTO,  /* texts of `working` are progress, unless they say otherwise */

@@ -3,7 +3,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "canon/messages_to_events.h"
-#include "canon/reconcile.h"
+#include "model/reconcile.h"
 
 #include <stdlib.h>
 

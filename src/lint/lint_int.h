@@ -3,8 +3,8 @@
 
 #include "base/limits.h"
 #include "canon/canon.h"
-#include "canon/reconcile.h"
 #include "lint/lint_rules.h"
+#include "model/reconcile.h"
 #include "wire/codec.h"
 #include "wire/frames/frames.h"
 

@@ -3,8 +3,8 @@
 #include "frontend/openai/openai_question.h"
 #include "base/limits.h"
 #include "canon/message_content.h"
-#include "canon/reconcile.h"
 #include "frontend/openai/openai_ends.h"
+#include "model/reconcile.h"
 
 #include <ctype.h>
 #include <openssl/evp.h>

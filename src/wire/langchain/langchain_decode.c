@@ -9,7 +9,7 @@
 #include "base/list.h"
 #include "canon/message_content.h"
 #include "canon/messages_to_events.h"
-#include "canon/reconcile.h"
+#include "model/reconcile.h"
 #include "wire/langchain/langchain_int.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "canon/reconcile.h"
+#include "model/reconcile.h"
 #include "wire/responses/responses_int.h"
 
 enum responses_in_kind {

@@ -1,5 +1,5 @@
-/* canon/reconcile.c - see reconcile.h. */
-#include "canon/reconcile.h"
+/* model/reconcile.c - see reconcile.h. */
+#include "model/reconcile.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "model/text_pieces.h"

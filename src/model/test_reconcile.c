@@ -5,7 +5,7 @@
  * keeps it all. DRAGOMAN_TEST_ALL=1 runs all 100,000 stories, otherwise a tenth.
  */
 #include "base/buf.h"
-#include "canon/reconcile.h"
+#include "model/reconcile.h"
 #include "support/check.h"
 
 /* ---- single steps ----------------------------------------------------------------------------------- */

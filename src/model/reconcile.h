@@ -1,5 +1,5 @@
 /*
- * canon/reconcile.h - text without duplicates.
+ * model/reconcile.h - text without duplicates.
  *
  * Agents say a text in deltas, or in full again and again, or both and then a last time when they are
  * done. Here it is decided what of each is new. Of what was said only length and a running hash are
