@@ -22,6 +22,7 @@
 #include "backend/backend_int.h"
 #include "base/limits.h"
 #include "model/fold.h"
+#include "model/reconcile.h"
 #include "model/text_pieces.h"
 
 #include <stdlib.h>
@@ -32,13 +33,6 @@ struct shaped {
     dgm_agent_options options;
     char *working_message;
 };
-
-/* A text, by length and hash: enough to tell whether another one is the same. */
-struct print {
-    size_t n;
-    uint64_t hash;
-};
-#define EMPTY_PRINT ((struct print){0, 0xcbf29ce484222325u})
 
 /* A text that working statuses stream. */
 struct status_text {
@@ -62,26 +56,13 @@ struct shape {
     size_t n_status_texts, status_bytes;
     bool status_over; /* more than final_text_bytes: they are not repeated */
     /* all others */
-    bool said_working;   /* the working message was told */
-    bool said_early;     /* before the agent said anything: its own first `working` is not news */
-    size_t n_texts;      /* text streams of artifacts so far */
-    dgm_str text_id;     /* of the last one, in the run's arena */
-    struct print stream; /* its text */
-    dgm_buf text; /* the text itself, while there is one stream only and it is not too long */
+    bool said_working; /* the working message was told */
+    bool said_early;   /* before the agent said anything: its own first `working` is not news */
+    size_t n_texts;    /* text streams of artifacts so far */
+    dgm_str text_id;   /* of the last one, in the run's arena */
+    dgm_sum stream;    /* its text */
+    dgm_buf text;      /* the text itself, while there is one stream only and it is not too long */
 };
-
-static struct print add_print(struct print x, dgm_str s)
-{
-    for (size_t i = 0; i < s.n; i++) /* FNV-1a: goes on where it stopped */
-        x.hash = (x.hash ^ (unsigned char)s.p[i]) * 0x100000001b3u;
-    x.n += s.n;
-    return x;
-}
-
-static bool same_print(struct print a, struct print b)
-{
-    return a.n == b.n && a.hash == b.hash;
-}
 
 static bool is_all_text(dgm_parts parts)
 {
@@ -473,12 +454,12 @@ static void watch_text(struct shape *s, const dgm_artifact_update *u)
         s->n_texts += !starts_over;
         if (!starts_over)
             s->text_id = dgm_arena_dup(s->run.arena, u->artifact.artifact_id);
-        s->stream = EMPTY_PRINT;
+        s->stream = (dgm_sum){0};
         dgm_buf_clear(&s->text);
         s->text.over = false;
     }
     for (size_t i = 0; i < u->artifact.parts.n; i++) {
-        s->stream = add_print(s->stream, u->artifact.parts.at[i].content);
+        dgm_sum_add(&s->stream, u->artifact.parts.at[i].content);
         if (s->shaped->inner->lacks_final_text)
             dgm_buf_add_str(&s->text, u->artifact.parts.at[i].content);
     }
@@ -487,21 +468,24 @@ static void watch_text(struct shape *s, const dgm_artifact_update *u)
 static dgm_code complete_without_text(struct shape *s, const dgm_status_update *u, dgm_err *err)
 {
     const dgm_message *said = u->status.message;
-    struct print final = EMPTY_PRINT;
+    dgm_sum final = {0}, streamed = {0};
     dgm_code rc;
     for (size_t i = 0; i < said->parts.n; i++)
-        final = add_print(final, said->parts.at[i].content);
+        dgm_sum_add(&final, said->parts.at[i].content);
     dgm_status_update bare = *u;
     bare.status.message = NULL;
     dgm_event event = {.kind = DGM_EVENT_STATUS, .status = &bare};
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_str answer;
     bool by_status = s->n_texts == 0 && status_answer(s, a, &answer);
-    struct print streamed = by_status ? add_print(EMPTY_PRINT, answer) : s->stream;
+    if (by_status)
+        dgm_sum_add(&streamed, answer);
+    else
+        streamed = s->stream;
     if (s->n_texts == 0 && !by_status &&
         (rc = dgm_run_artifact(s->outer, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, said->parts, err)))
         return rc;
-    if ((s->n_texts > 0 || by_status) && !same_print(final, streamed))
+    if ((s->n_texts > 0 || by_status) && !dgm_sum_eq(&final, &streamed))
         bare.status.message = u->status.message; /* it says more than was streamed */
     return pass(s, &event, err);
 }
@@ -694,7 +678,7 @@ void dgm_shaped_start(void *agent, dgm_run *run)
     s->shaped = x;
     s->as_task = x->options.reply == DGM_REPLY_TASK || run->input->task;
     s->as_message = x->options.reply == DGM_REPLY_MESSAGE && !s->as_task;
-    s->stream = EMPTY_PRINT;
+    s->stream = (dgm_sum){0};
     dgm_text_pieces_init(&s->pieces);
     dgm_buf_init(&s->text, DGM_MAX_FINAL_TEXT_BYTES);
     run->agent_data = s;
