@@ -72,31 +72,30 @@ typedef struct dgm_frame {
 
 /* ---- streams ----------------------------------------------------------------------------------------------- */
 
-/* One payload, with the name that server-sent events give it; empty where the format names none. Both
- * live until this returns. */
+/* One payload, with the name of its server-sent event; empty: none. Both are valid until this returns. */
 typedef struct dgm_frame_sink {
     dgm_code (*on_frame)(void *arg, dgm_str name, dgm_str payload);
     void *arg;
 } dgm_frame_sink;
 
 typedef struct dgm_stream_params {
-    bool old_peer; /* ag-ui: of before 1.0 */
+    bool old_peer; /* ag-ui: a client older than 1.0 */
     bool alone;    /* a2a: a message is written by itself, not as an event of a stream */
-    bool fragment; /* no whole run: begin and end nothing that is not in it */
+    bool fragment; /* not a complete run: start and end nothing that is not in the input */
     bool whole;    /* encoders: the response, not its events */
     /* Decoders of ag-ui-simple and responses-simple: all events are compacted before they are decoded. */
     bool compact;
-    bool usage;  /* openai-chat: the chunk that tells of usage was asked for */
+    bool usage;  /* openai-chat: the chunk with the usage was requested */
     bool so_far; /* openai-responses, whole: a run that has not ended is in progress */
-    /* openai-responses: ids of items are made of the response's and a number, so that they lead back to it */
+    /* openai-responses: ids of items are the id of the response and a number, so that the response can be found */
     bool scoped_ids;
-    /* openai-chat: the answer is to be JSON: data is said bare, not as a block of code */
+    /* openai-chat: JSON was requested as the answer: data is written as it is, not as a block of code */
     bool json;
-    dgm_str model; /* what OpenAI's formats call the agent; absent: "dragoman" */
-    /* openai, ai-sdk: of this task all answers tell; absent: as the format has it, in chat only of one that waits */
+    dgm_str model; /* the agent, in OpenAI's formats; absent: "dragoman" */
+    /* openai, ai-sdk: every answer names this task; absent: as the format does, in chat only of a task that waits */
     dgm_str task_id;
-    bool no_task; /* the answer is a Message: there is no task, and no state, to name */
-    int64_t now;  /* Unix milliseconds, for what has a time and was given none */
+    bool no_task; /* the answer is a Message: there is no task and no state */
+    int64_t now;  /* Unix milliseconds, for values that need a time and have none */
     dgm_mint mint;
 } dgm_stream_params;
 
