@@ -1,7 +1,275 @@
-/* frontend/a2a/a2a_front_card.c - to whom which card is told, and how caches may keep it. */
-#include "frontend/a2a/a2a_front_card_int.h"
+/*
+ * frontend/a2a/a2a_front_card.c - agent cards: made from the configuration, the agent and the features of the server; sent in
+ * the caller's dialect, with headers for caches.
+ */
+#include "frontend/a2a/a2a_front_card.h"
+#include "base/limits.h"
 #include "frontend/a2a/a2a_front_int.h"
 #include "frontend/cached.h"
+
+#include <stdlib.h>
+
+struct dgm_a2a_card {
+    dgm_a2a_card_options o; /* its texts are in the arena */
+    dgm_agent_card card;    /* without interfaces */
+    dgm_arena *arena;
+};
+
+/* ---- what is said --------------------------------------------------------------------------------------------- */
+
+static void put_member(dgm_buf *b, const dgm_a2a_card_options *o, const char *name,
+                       const char *otherwise)
+{
+    const yyjson_val *v = NULL;
+    for (size_t i = 0; !v && i < sizeof o->said / sizeof *o->said; i++)
+        v = dgm_json_get(o->said[i], dgm_str_from(name));
+    if (!v && !otherwise)
+        return;
+    dgm_buf_printf(b, ",\"%s\":", name);
+    if (v)
+        dgm_json_put(b, v);
+    else
+        dgm_buf_add_str(b, dgm_str_from(otherwise));
+}
+
+/* The codec reads it, so what the config has wrong is found with its pointer. */
+static dgm_code read_said(dgm_a2a_card *c, const dgm_a2a_card_options *o, dgm_err *err)
+{
+    static const struct {
+        const char *name, *otherwise;
+    } members[] = {
+        {"name", "\"Dragoman agent\""},
+        {"description", "\"An agent behind Dragoman\""},
+        {"version", "\"" DGM_VERSION "\""},
+        {"provider", NULL},
+        {"documentationUrl", NULL},
+        {"iconUrl", NULL},
+        {"securitySchemes", NULL},
+        {"securityRequirements", NULL},
+        {"defaultInputModes", "[\"text/plain\"]"},
+        {"defaultOutputModes", "[\"text/plain\"]"},
+        {"skills", "[]"},
+    };
+    dgm_reader r = {.arena = c->arena, .err = err};
+    dgm_frame frame;
+    yyjson_val *v;
+    dgm_buf b;
+    dgm_code rc;
+    dgm_buf_init(&b, DGM_MAX_OBJECT_BYTES);
+    dgm_buf_add_lit(&b, "{\"supportedInterfaces\":[{\"url\":\"http://localhost/\","
+                        "\"protocolBinding\":\"JSONRPC\",\"protocolVersion\":\"1.0\"}]");
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        put_member(&b, o, members[i].name, members[i].otherwise);
+    dgm_buf_add_char(&b, '}');
+    rc = dgm_json_read(c->arena, dgm_arena_dup(c->arena, dgm_buf_str(&b)), DGM_MAX_OBJECT_BYTES,
+                       "object_bytes", &v, err);
+    dgm_buf_done(&b);
+    if (rc || (rc = dgm_codec_a2a_10.decode(&r, v, DGM_OBJECT_CARD, false, &frame)))
+        return rc;
+    c->card = *(const dgm_agent_card *)frame.object.it;
+    return DGM_OK;
+}
+
+/* ---- what the server adds ---------------------------------------------------------------------------------------- */
+
+static bool is_first(dgm_strs list, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (dgm_str_eq_nocase(list.at[k], list.at[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Any one of them will do: a requirement each. */
+static void add_schemes(dgm_a2a_card *c, const dgm_a2a_card_options *o)
+{
+    dgm_arena *a = c->arena;
+    dgm_agent_card *card = &c->card;
+    size_t most = o->key_headers.n + 1;
+    dgm_security_schemes schemes = {dgm_new_n(a, dgm_security_scheme, most), 0};
+    dgm_security_requirements needs = {dgm_new_n(a, dgm_security_requirement, most), 0};
+    if (o->bearer)
+        schemes.at[schemes.n++] = (dgm_security_scheme){
+            .name = DGM_STR("bearer"), .kind = DGM_SCHEME_HTTP, .scheme = DGM_STR("Bearer")};
+    for (size_t i = 0; i < o->key_headers.n; i++) {
+        dgm_str header = dgm_arena_dup(a, o->key_headers.at[i]);
+        if (is_first(o->key_headers, i))
+            schemes.at[schemes.n++] = (dgm_security_scheme){
+                .name = schemes.n > (o->bearer ? 1u : 0u)
+                            ? dgm_arena_printf(a, "apiKey-%.*s", DGM_P(header))
+                            : DGM_STR("apiKey"),
+                .kind = DGM_SCHEME_API_KEY,
+                .location = DGM_STR("header"),
+                .key_name = header};
+    }
+    for (; needs.n < schemes.n; needs.n++) {
+        dgm_required_scheme *one = dgm_new(a, dgm_required_scheme);
+        one->name = schemes.at[needs.n].name;
+        needs.at[needs.n].schemes = (dgm_required_schemes){one, 1};
+    }
+    if (!card->security_schemes.n)
+        card->security_schemes = schemes;
+    if (!card->security_requirements.n && !o->no_requirements)
+        card->security_requirements = needs;
+}
+
+static void add_capabilities(dgm_a2a_card *c, const dgm_a2a_card_options *o)
+{
+    dgm_agent_capabilities *can = &c->card.capabilities;
+    size_t n = o->extensions.n;
+    can->streaming = o->streaming ? DGM_TRUE : DGM_FALSE;
+    can->push_notifications = DGM_FALSE;
+    can->extended_agent_card = o->extended ? DGM_TRUE : DGM_FALSE;
+    if (n)
+        can->extensions = (dgm_agent_extensions){dgm_new_n(c->arena, dgm_agent_extension, n), n};
+    for (size_t i = 0; i < n; i++) {
+        const dgm_agent_extension *e = &o->extensions.at[i];
+        can->extensions.at[i] =
+            (dgm_agent_extension){.uri = dgm_arena_dup(c->arena, e->uri),
+                                  .description = dgm_arena_dup(c->arena, e->description),
+                                  .required = e->required,
+                                  .params = e->params ? dgm_json_copy(c->arena, e->params) : NULL};
+    }
+}
+
+/* ---- life ----------------------------------------------------------------------------------------------------------- */
+
+dgm_code dgm_a2a_card_new(const dgm_a2a_card_options *o, dgm_a2a_card **ret_card, dgm_err *err)
+{
+    dgm_a2a_card *c = dgm_xcalloc(1, sizeof *c);
+    dgm_code rc;
+    c->arena = dgm_arena_new();
+    c->o = *o;
+    c->o.path = dgm_arena_dup(c->arena, o->path);
+    c->o.public_url = dgm_arena_dup(c->arena, o->public_url);
+    rc = read_said(c, o, err);
+    if (rc) {
+        dgm_a2a_card_free(c);
+        return rc;
+    }
+    if (o->bearer || o->key_headers.n)
+        add_schemes(c, o);
+    add_capabilities(c, o);
+    *ret_card = c;
+    return DGM_OK;
+}
+
+void dgm_a2a_card_free(dgm_a2a_card *c)
+{
+    if (!c)
+        return;
+    dgm_arena_free(c->arena);
+    free(c);
+}
+
+/* ---- telling ---------------------------------------------------------------------------------------------------------- */
+
+static void add_interfaces(dgm_agent_interfaces *list, dgm_str rpc, dgm_str rest, dgm_str version)
+{
+    list->at[list->n++] = (dgm_agent_interface){
+        .url = rpc, .protocol_binding = DGM_STR("JSONRPC"), .protocol_version = version};
+    list->at[list->n++] = (dgm_agent_interface){
+        .url = rest, .protocol_binding = DGM_STR("HTTP+JSON"), .protocol_version = version};
+}
+
+const dgm_agent_card *dgm_a2a_card_of(const dgm_a2a_card *c)
+{
+    return &c->card;
+}
+
+const dgm_agent_card *dgm_a2a_card_for(const dgm_a2a_card *c, dgm_arena *a,
+                                       const dgm_http_request *r)
+{
+    dgm_agent_card *card = dgm_new(a, dgm_agent_card);
+    dgm_str address = dgm_front_address(a, r, c->o.public_url);
+    /* REST clients put "/message:send" behind what they are told, JSON-RPC clients nothing. */
+    dgm_str rest = dgm_arena_printf(a, "%.*s%.*s", DGM_P(address), DGM_P(c->o.path));
+    dgm_str rpc = dgm_arena_printf(a, "%.*s/", DGM_P(rest));
+    *card = c->card;
+    card->interfaces = (dgm_agent_interfaces){dgm_new_n(a, dgm_agent_interface, 4), 0};
+    if (c->o.v10)
+        add_interfaces(&card->interfaces, rpc, rest, DGM_STR("1.0"));
+    if (c->o.v03)
+        add_interfaces(&card->interfaces, rpc, rest, DGM_STR("0.3"));
+    return card;
+}
+
+static dgm_str card_text(dgm_arena *a, const dgm_codec *codec, const dgm_agent_card *card)
+{
+    dgm_frame frame = {.object = {DGM_OBJECT_CARD, (void *)(uintptr_t)card}};
+    dgm_str text;
+    dgm_buf b;
+    dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
+    dgm_writer w = {.out = &b};
+    codec->encode(&w, &frame, NULL);
+    text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
+}
+
+static void put_both(dgm_buf *b, const yyjson_val *one, const yyjson_val *other);
+
+static void put_both_objects(dgm_buf *b, const yyjson_val *one, const yyjson_val *other)
+{
+    yyjson_val *key, *v;
+    size_t i, n;
+    const char *comma = "";
+    dgm_buf_add_char(b, '{');
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)one, i, n, key, v) {
+        dgm_buf_printf(b, "%s", comma);
+        dgm_json_put_str(b, dgm_json_str(key));
+        dgm_buf_add_char(b, ':');
+        put_both(b, v, dgm_json_get(other, dgm_json_str(key)));
+        comma = ",";
+    }
+    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)other, i, n, key, v) {
+        if (dgm_json_get(one, dgm_json_str(key)))
+            continue;
+        dgm_buf_printf(b, "%s", comma);
+        dgm_json_put_str(b, dgm_json_str(key));
+        dgm_buf_add_char(b, ':');
+        dgm_json_put(b, v);
+        comma = ",";
+    }
+    dgm_buf_add_char(b, '}');
+}
+
+/* The members of both; where both have a plain value, one's. Lists (skills) are of the same length. */
+static void put_both(dgm_buf *b, const yyjson_val *one, const yyjson_val *other)
+{
+    yyjson_val *v;
+    size_t i, n;
+    if (other && yyjson_is_obj((yyjson_val *)(uintptr_t)one)) {
+        put_both_objects(b, one, other);
+    } else if (other && yyjson_is_arr((yyjson_val *)(uintptr_t)one)) {
+        dgm_buf_add_char(b, '[');
+        yyjson_arr_foreach ((yyjson_val *)(uintptr_t)one, i, n, v) {
+            if (i)
+                dgm_buf_add_char(b, ',');
+            put_both(b, v, yyjson_arr_get((yyjson_val *)(uintptr_t)other, i));
+        }
+        dgm_buf_add_char(b, ']');
+    } else {
+        dgm_json_put(b, one);
+    }
+}
+
+/* Peers read the members they know: those of both versions do not collide. */
+static dgm_str card_hybrid(dgm_arena *a, const dgm_agent_card *card)
+{
+    const yyjson_val *one = dgm_json_parse_trusted(a, card_text(a, &dgm_codec_a2a_10, card));
+    const yyjson_val *old = dgm_json_parse_trusted(a, card_text(a, &dgm_codec_a2a_03, card));
+    dgm_str text;
+    dgm_buf b;
+    dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
+    put_both_objects(&b, one, old);
+    text = dgm_arena_dup(a, dgm_buf_str(&b));
+    dgm_buf_done(&b);
+    return text;
+}
+
+/* ---- responses ----------------------------------------------------------------------------------------------------- */
 
 void card_give(struct op *op, const dgm_http_request *r)
 {

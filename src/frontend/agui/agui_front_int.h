@@ -4,9 +4,7 @@
  *   agui_front.c         paths, methods, refusals; what the agent can do
  *   agui_front_input.c   the body: a RunAgentInput, and what of it counts here
  *   agui_front_run.c     a new run: what it answers, and the sending
- *   agui_front_resume.c  which of the interrupts that it names are open
  *   agui_front_thread.c  what is there already: runs and threads, told again
- *   agui_messages.c      which of a thread's messages that takes
  *   agui_again.c         how a run is told to somebody who comes in the middle of it
  */
 #pragma once
@@ -62,7 +60,7 @@ void agui_follow(const struct agui_op *op, dgm_tell *tell);
 /* Of the header Last-Event-ID; false: there is none, or no number. */
 bool agui_cursor_of(const dgm_http_request *r, uint64_t *ret);
 
-/* ---- agui_front_run.c, agui_front_resume.c ---------------------------------------------------------------------- */
+/* ---- agui_front_run.c ------------------------------------------------------------------------------------------- */
 
 void agui_run(struct agui_op *op);
 /* The run has begun, or will not: copies of its request may go on. Before it is answered. */
@@ -86,7 +84,7 @@ void agui_messages(struct agui_op *op, dgm_str thread_id);
 /* A run without a turn: it begins and ends, that is all. */
 void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_canon_outcome outcome);
 
-/* ---- agui_messages.c ---------------------------------------------------------------------------------------------- */
+/* ---- agui_front_thread.c: messages ---------------------------------------------------------------------------------------------- */
 
 /* Without activities: how things went is of no use when they are over, and clients do not send it, either. What the user
  * asked again (the same message, sent once more) stands for what was answered the first time, and all that followed. */

@@ -5,7 +5,6 @@
  *   aisdk_front_read.c      what a request says, what is noted of a turn
  *   aisdk_front_chat.c      asking; telling, also again; canceling
  *   aisdk_front_before.c    what a message had before it went on
- *   aisdk_front_messages.c  the messages of a chat
  */
 #pragma once
 
@@ -54,7 +53,7 @@ void aisdk_chat(struct aisdk_ask *ask);
 void aisdk_stream(struct aisdk_ask *ask);
 void aisdk_cancel(struct aisdk_ask *ask);
 
-/* ---- aisdk_front_messages.c -------------------------------------------------------------------------------------- */
+/* ---- aisdk_front_before.c: messages -------------------------------------------------------------------------------------- */
 
 void aisdk_messages(struct aisdk_ask *ask);
 /* As the client has them: answers are named after what they answer, and what was said again, or otherwise,

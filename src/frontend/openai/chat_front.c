@@ -1,16 +1,183 @@
-/* frontend/openai/chat_front.c - POST /v1/chat/completions: a request becomes a turn. */
+/*
+ * frontend/openai/chat_front.c - POST /v1/chat/completions: a request becomes a turn, the turn chunks or one completion.
+ *
+ * A stream reports everything in its chunks. A completion has a status of its own: 200 for an answer, a question and a
+ * refusal, 424 for a run that failed, so that no client starts another run.
+ */
 #include "base/ids.h"
 #include "base/limits.h"
 #include "canon/message_content.h"
-#include "frontend/openai/chat_front_int.h"
-#include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
+#include "frontend/openai/openai_front.h"
 #include "frontend/openai/openai_model.h"
 #include "frontend/openai/openai_question.h"
 #include "frontend/openai/openai_session.h"
 #include "wire/chat/chat_codec.h"
 #include "wire/chat/chat_messages.h"
+
+/* One request, in its exchange's arena until the turn has begun. */
+struct chat {
+    dgm_turn_request q;
+    yyjson_val *body;
+    dgm_str model; /* as the request has it */
+    const dgm_turn_agent *agent;
+    dgm_canon_input input;
+    bool stream, usage;
+    dgm_output_form form;
+    dgm_str context_id; /* empty: a new conversation */
+    bool
+        is_found; /* by the question that the request answers: its messages are the conversation's */
+    dgm_str question_seed; /* of a request that names no conversation; empty: it names one */
+    dgm_str caller_id;     /* "chatcmpl-..." */
+    dgm_str message_id;    /* the caller's Idempotency-Key; empty: none */
+    dgm_str ignored;       /* names of what is ignored; empty: nothing */
+};
+
+/* ---- the response -------------------------------------------------------------------------------------------------- */
+
+/* Lives as long as the exchange. */
+struct answer {
+    dgm_http_exchange *x;
+    struct openai_links links;
+    dgm_output output;
+    dgm_str context_id, task_id, ignored;
+    struct openai_end end;
+    struct openai_question question;
+    bool stream, asks; /* asks: it ended with a question */
+    dgm_str payload;   /* that is sent when the question is stored */
+};
+
+/* ---- what is told of it ---------------------------------------------------------------------------------------------- */
+
+static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+{
+    struct answer *w = arg;
+    dgm_code rc = DGM_OK;
+    if (event->kind == DGM_CANON_ARTIFACT) { /* files are links */
+        dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+        dgm_canon_event linked = openai_links_put(&w->links, a, event, true);
+        return dgm_output_event(&w->output, &linked, next);
+    }
+    if (dgm_canon_is_terminal(event->kind)) {
+        openai_end_note(w->x, &w->end, event);
+        w->asks = w->question.seed.n && w->end.is_question;
+        if (w->asks && w->stream)
+            openai_question_keep(&w->question, NULL, NULL);
+        if (w->end.lacks_question)
+            rc = openai_ask(&w->output, event, next);
+    }
+    return rc ? rc : dgm_output_event(&w->output, event, next);
+}
+
+static void on_close(void *arg)
+{
+    struct answer *w = arg;
+    dgm_output_done(&w->output);
+}
+
+/* ---- answering -------------------------------------------------------------------------------------------------------- */
+
+#define MAX_HEADERS 4
+
+static size_t headers_of(const struct answer *w, dgm_http_header headers[MAX_HEADERS])
+{
+    size_t n = 0;
+    headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Context-Id"), w->context_id};
+    if (w->task_id.n) /* a Message answer has no task */
+        headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-Id"), w->task_id};
+    if (w->ignored.n)
+        headers[n++] = (dgm_http_header){DGM_STR("x-dragoman-ignored"), w->ignored};
+    if (w->end.state && w->task_id.n)
+        headers[n++] = (dgm_http_header){DGM_STR("X-A2A-Task-State"), dgm_str_from(w->end.state)};
+    return n;
+}
+
+static void chat_respond(void *arg);
+
+static void on_whole(void *arg, dgm_str payload)
+{
+    struct answer *w = arg;
+    w->payload = payload;
+    if (!w->asks) {
+        chat_respond(w);
+        return;
+    }
+    w->payload = dgm_turn_copy(w->x, payload);
+    openai_question_keep(&w->question, chat_respond, w);
+}
+
+static void chat_respond(void *arg)
+{
+    struct answer *w = arg;
+    dgm_http_header headers[MAX_HEADERS];
+    size_t n = headers_of(w, headers);
+    if (!w->end.failed) {
+        dgm_http_respond(w->x, 200, DGM_STR("application/json"), headers, n, w->payload);
+        return;
+    }
+    struct openai_error e =
+        openai_error_of_end(dgm_str_from(w->end.code), dgm_str_from(w->end.message));
+    openai_fail_with(w->x, &e, headers, n);
+}
+
+/* The agent is at work, or was: not to be asked again. */
+static void on_fault(void *arg, const dgm_err *err)
+{
+    struct answer *w = arg;
+    dgm_http_header headers[MAX_HEADERS];
+    size_t n = headers_of(w, headers);
+    struct openai_error e = openai_error_of_end(
+        err->code == DGM_UPSTREAM_TIMEOUT ? DGM_STR("timeout") : DGM_STR("answer_not_told"),
+        dgm_str_from(err->msg));
+    openai_fail_with(w->x, &e, headers, n);
+}
+
+static void chat_answer(struct chat *c, const dgm_sent *sent)
+{
+    dgm_http_exchange *x = c->q.x;
+    const dgm_turns_options *o = &c->q.turns->o;
+    struct answer *w = dgm_http_alloc(x, sizeof *w);
+    dgm_http_header headers[MAX_HEADERS];
+    *w = (struct answer){.x = x,
+                         .context_id = dgm_turn_copy(x, sent->context_id),
+                         .task_id = dgm_turn_copy(x, sent->task_id),
+                         .ignored = dgm_turn_copy(x, c->ignored),
+                         .stream = c->stream};
+    w->question = (struct openai_question){
+        .turns = c->q.turns,
+        .owner = {dgm_turn_copy(x, c->q.owner.tenant), dgm_turn_copy(x, c->q.owner.principal)},
+        .agent = c->agent->id,
+        .seed = dgm_turn_copy(x, c->question_seed),
+        .task_id = w->task_id,
+        .turn = sent->turn};
+    openai_links_init(&w->links, &c->q, c->agent->id, sent->task_id);
+    dgm_output_init(&w->output, &c->form);
+    dgm_front_note_task(x, sent->task_id, sent->turn);
+    dgm_tell tell = {.codec = &dgm_codec_openai_chat,
+                     .params = {.usage = c->usage,
+                                .json = c->form.json,
+                                .model = c->model,
+                                .task_id = w->task_id},
+                     .thread_id = w->context_id,
+                     .run_id = c->caller_id,
+                     .as = c->stream ? DGM_TELL_SSE : DGM_TELL_WHOLE,
+                     .headers = headers,
+                     .n_headers = headers_of(w, headers),
+                     .on_event = on_event,
+                     .on_whole = on_whole,
+                     .on_fault = on_fault,
+                     .on_release = on_close,
+                     .arg = w,
+                     .turns = c->q.turns,
+                     .owner = c->q.owner,
+                     .agent = c->agent->id,
+                     .task_id = sent->task_id,
+                     .leave = o->leave[DGM_LEAVE_CHAT],
+                     .answer_in_status = c->agent->answer_in_status,
+                     .turn = sent->is_resend ? 0 : sent->turn};
+    dgm_turn_tell(x, &tell, sent->log, sent->first_seq);
+}
 
 #define PROTOCOL "openai-chat"
 #define MAX_IDEMPOTENCY_KEY 255 /* bytes */

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "frontend/turn/turn.h"
+#include "wire/output_form.h"
 
 enum openai_retry {
     OPENAI_RETRY_BY_STATUS, /* nothing is said about it */
@@ -48,3 +49,26 @@ dgm_str openai_param(dgm_arena *a, const char *pointer);
 /* How a run that had begun ended without an answer: code and message of RUN_ERROR; `canceled` for an outcome of
  * that kind. Never to be tried again. Borrows both. */
 struct openai_error openai_error_of_end(dgm_str code, dgm_str message);
+
+/* ---- how runs end ---------------------------------------------------------------------------------------------- */
+
+/* How a turn ended: the status and the headers of an answer that is one body. */
+struct openai_end {
+    const char *state;          /* of the task; NULL: it has not ended */
+    bool failed;                /* or was canceled: the answer is an error */
+    const char *code, *message; /* why */
+    bool is_question;
+    /* An agent that waits and does not say for what: clients show an answer, and this would be an empty one. */
+    bool lacks_question;
+};
+/* Of the event that ends the run. Texts live as long as the exchange. */
+void openai_end_note(dgm_http_exchange *x, struct openai_end *end, const dgm_canon_event *event);
+
+/* The state that the task has then: "completed", "input-required", ... Of RUN_FINISHED and RUN_ERROR. */
+const char *openai_state_of(const dgm_canon_event *end);
+
+/* Emits a question in its place, before that event. */
+dgm_code openai_ask(dgm_output *output, const dgm_canon_event *end, dgm_canon_sink next);
+/* Is this such a question? */
+bool openai_is_our_question(dgm_str text);
+dgm_str openai_our_question(bool auth);

@@ -1,7 +1,6 @@
 /* frontend/openai/openai_front.c - routes below /v1. */
 #include "frontend/openai/openai_front.h"
 #include "base/ids.h"
-#include "frontend/openai/chat_front_int.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
 #include "frontend/openai/openai_model.h"

@@ -8,3 +8,6 @@
 #include "frontend/turn/turn.h"
 
 extern const dgm_frontend dgm_front_openai;
+
+/* POST /v1/chat/completions: chat_front.c */
+void chat_take(const dgm_turn_request *q);

@@ -3,7 +3,7 @@
 #include "frontend/openai/openai_question.h"
 #include "base/limits.h"
 #include "canon/message_content.h"
-#include "frontend/openai/openai_ends.h"
+#include "frontend/openai/openai_errors.h"
 #include "model/reconcile.h"
 
 #include <ctype.h>

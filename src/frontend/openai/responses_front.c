@@ -1,4 +1,5 @@
-/* frontend/openai/responses_front.c - requests for responses and conversations, and how they are answered. */
+/* frontend/openai/responses_front.c - requests for responses and conversations: errors, responses, ids, settings. */
+#include "base/ids.h"
 #include "frontend/openai/responses_front_int.h"
 #include "frontend/words.h"
 
@@ -49,4 +50,83 @@ struct responses_op *responses_new_op(const dgm_front_request *q)
     if (q->params[1].n && !dgm_percent_decode(op->arena, q->params[1], false, &op->item))
         op->item = q->params[1];
     return op;
+}
+
+/* ---- settings of a request ----------------------------------------------------------------------------------------- */
+
+/* ---- ids ----------------------------------------------------------------------------------------------------------- */
+
+#define SCOPE_CHARS 32
+
+dgm_str responses_new_scope(dgm_arena *a)
+{
+    dgm_str uuid = dgm_uuid7_in(a);
+    char *scope = dgm_arena_alloc(a, SCOPE_CHARS + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < uuid.n; i++) {
+        if (uuid.p[i] != '-')
+            scope[n++] = uuid.p[i];
+    }
+    return (dgm_str){scope, n};
+}
+
+static bool is_hex(dgm_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (!((s.p[i] >= '0' && s.p[i] <= '9') || (s.p[i] >= 'a' && s.p[i] <= 'f')))
+            return false;
+    }
+    return true;
+}
+
+dgm_str responses_of_item(dgm_arena *a, dgm_str item_id)
+{
+    const char *at = item_id.n ? memchr(item_id.p, '_', item_id.n) : NULL;
+    size_t left = at ? item_id.n - (size_t)(at - item_id.p) - 1 : 0;
+    if (left < SCOPE_CHARS + 2 || at[1 + SCOPE_CHARS] != '_')
+        return (dgm_str){0};
+    dgm_str scope = {at + 1, SCOPE_CHARS};
+    return is_hex(scope) ? dgm_arena_printf(a, "resp_%.*s", DGM_P(scope)) : (dgm_str){0};
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------------- */
+
+static bool is_true(yyjson_val *body, const char *name, bool otherwise)
+{
+    yyjson_val *v = responses_given(body, name);
+    return v ? yyjson_is_true(v) : otherwise;
+}
+
+dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
+                              dgm_err *err)
+{
+    yyjson_val *conversation = responses_given(body, "conversation");
+    struct responses_asked asked = {.model = dgm_json_str_member(body, "model"),
+                                    .previous = dgm_json_str_member(body, "previous_response_id"),
+                                    .conversation = yyjson_is_str(conversation)
+                                                        ? dgm_json_str(conversation)
+                                                        : dgm_json_str_member(conversation, "id"),
+                                    .stream = is_true(body, "stream", false),
+                                    .background = is_true(body, "background", false),
+                                    .store = is_true(body, "store", true),
+                                    .scope = responses_new_scope(a)};
+    yyjson_val *input = responses_given(body, "input"), *e;
+    size_t i, n;
+    dgm_code rc;
+    if (asked.background && !asked.store)
+        return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "background"),
+                        "a response in the background has to be stored: leave store out");
+    if ((rc = dgm_responses_read_output_form(a, body, &asked.form, err)))
+        return rc;
+    asked.id = dgm_arena_join(a, DGM_STR("resp_"), asked.scope);
+    asked.items = dgm_new_n(a, yyjson_val *, yyjson_arr_size(input) + 1);
+    yyjson_arr_foreach (input, i, n, e)
+        asked.items[asked.n_items++] = e;
+    if (yyjson_is_str(input)) { /* the user's message */
+        dgm_member members[] = {{DGM_STR("role"), dgm_json_make_string(a, DGM_STR("user"))},
+                                {DGM_STR("content"), input}};
+        asked.items[asked.n_items++] = dgm_json_object(a, members, 2);
+    }
+    *ret = asked;
+    return DGM_OK;
 }

@@ -1,8 +1,7 @@
 /*
  * frontend/openai/responses_front_int.h - one request for responses or conversations on its way.
  *
- *   responses_front.c          one request and its answer
- *   responses_front_request.c  what a request says, and what of it is kept with its turn
+ *   responses_front.c          one request: its settings, its ids, its errors
  *   responses_front_refs.c     references to items of earlier responses
  *   responses_front_chain.c    where it goes on: previous_response_id, conversation
  *   responses_front_create.c   POST /v1/responses: asks the agent
@@ -18,7 +17,6 @@
 
 #include "base/limits.h"
 #include "canon/message_content.h"
-#include "frontend/openai/openai_ends.h"
 #include "frontend/openai/openai_errors.h"
 #include "frontend/openai/openai_files.h"
 #include "frontend/openai/openai_front.h"
@@ -60,8 +58,6 @@ void responses_fail_missing(struct responses_op *op, const char *what, dgm_str i
 void responses_respond(struct responses_op *op, dgm_str json);
 /* The body as JSON, an object. False: it was answered. */
 bool responses_read_body(struct responses_op *op, const dgm_json_rule *rules);
-
-/* ---- responses_front_request.c --------------------------------------------------------------------------------------- */
 
 /* What a request says. */
 struct responses_asked {

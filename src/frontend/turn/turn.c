@@ -1,5 +1,6 @@
-/* frontend/turn/turn.c - what lives on, and what all of these frontends read a request with. */
+/* frontend/turn/turn.c - the state that these frontends share, and how they read requests. */
 #include "base/ids.h"
+#include "base/map.h"
 #include "frontend/turn/turn_int.h"
 #include "frontend/words.h"
 
@@ -105,4 +106,49 @@ dgm_str dgm_turn_copy(dgm_http_exchange *x, dgm_str s)
 dgm_str dgm_turn_query(dgm_http_exchange *x, const char *name)
 {
     return dgm_query_value(dgm_http_arena(x), dgm_http_request_of(x)->query, name);
+}
+
+/* ---- turns of one name -------------------------------------------------------------------------------------------- */
+
+/*
+ * A client that got no response sends its request again. Whether the turn exists is looked up on several threads, so two
+ * copies that arrive at once would both find that it does not, and run. The second waits here until the first has started,
+ * and then finds it.
+ */
+static dgm_turn_once **place_of(dgm_turns *t, dgm_str name)
+{
+    dgm_turn_once **at =
+        &t->state->beginning[dgm_hash(dgm_hash_seed(), name.p, name.n) % BEGINNING_SLOTS];
+    while (*at && !dgm_str_eq((*at)->name, name))
+        at = &(*at)->next;
+    return at;
+}
+
+bool dgm_turn_begin(dgm_turns *t, dgm_turn_once *once)
+{
+    once->next = once->behind = NULL;
+    once->last = once;
+    once->loop = dgm_loop_current();
+    pthread_mutex_lock(&t->state->lock);
+    dgm_turn_once **at = place_of(t, once->name), *first = *at;
+    if (first)
+        first->last = first->last->behind = once;
+    else
+        *at = once;
+    pthread_mutex_unlock(&t->state->lock);
+    return !first;
+}
+
+void dgm_turn_begun(dgm_turns *t, dgm_turn_once *once)
+{
+    pthread_mutex_lock(&t->state->lock);
+    dgm_turn_once **at = place_of(t, once->name), *then = once->behind;
+    *at = then ? then : once->next;
+    if (then) {
+        then->next = once->next;
+        then->last = once->last;
+    }
+    pthread_mutex_unlock(&t->state->lock);
+    if (then)
+        dgm_loop_post(then->loop, then->go_on, then->arg);
 }

@@ -120,7 +120,7 @@ typedef struct dgm_turn_once {
     dgm_str name; /* whose turn at whose agent it is included */
     dgm_loop_fn go_on;
     void *arg;
-    dgm_loop *loop; /* these are turn_once.c's */
+    dgm_loop *loop; /* set by dgm_turn_begin */
     struct dgm_turn_once *next, *behind, *last;
 } dgm_turn_once;
 

@@ -16,7 +16,7 @@ struct scratch {
 
 struct turns_state {
     pthread_mutex_t lock;
-    dgm_turn_once *beginning[BEGINNING_SLOTS]; /* by name: see turn_once.c */
+    dgm_turn_once *beginning[BEGINNING_SLOTS]; /* by name: see turn.c */
     struct unsent *unsent;                     /* a reference */
     struct scratch scratch[DGM_MAX_LOOPS];
 };
