@@ -30,7 +30,7 @@ typedef struct dgm_run_input {
     const dgm_json *metadata;   /* of the request; may be NULL */
     dgm_strs accepted_output_modes;
     dgm_str task_id, context_id; /* what the task is or would be called */
-    /* Who asks whom: the id of the agent, and the caller as its token names it (both empty: the server has
+    /* Agent and caller: the id of the agent, and the caller as its token names it (both empty: the server has
      * no tokens). A contextId is chosen by callers: it is unique only together with these three. */
     dgm_str agent, tenant, principal;
 } dgm_run_input;
@@ -59,7 +59,7 @@ typedef struct dgm_run_ops {
     /* How full the log's queue to the store is: agents that can, wait while it is true. */
     bool (*is_full)(const dgm_run *run);
     /* A line for the operator's log, never for callers: what a program wrote to stderr, what exactly
-     * was wrong with its output. May be NULL: nobody listens. */
+     * was wrong with its output. May be NULL: it is not reported. */
     void (*note)(dgm_run *run, dgm_str line);
     /* Instead of end, while nothing was emitted: the caller gets this error, and there is no task. For
      * agents that answer with Messages only. May be NULL: then end it is, and a failed task. */
@@ -137,7 +137,7 @@ typedef struct dgm_backend {
     const char *type;  /* "demo": in configs and --agent */
     const char *about; /* one line for a person */
     bool can_resume;   /* a run may go on after a restart of the process */
-    bool foreign;      /* events are made by a program of others: their faults become warnings */
+    bool foreign;      /* a third-party program makes the events: their faults become warnings */
     const dgm_setting *settings; /* ends with a row of zeros; NULL: none */
     /* config: the agent's own settings, an object or NULL; errors carry a pointer into it. */
     dgm_code (*open)(const dgm_json *config, const dgm_agent_options *options, void **ret_agent,

@@ -27,7 +27,7 @@ typedef struct dgm_output_form {
     bool json;
     const dgm_json *format; /* of json: the member that asks for it */
     const dgm_json *schema; /* of json; NULL: any */
-    const char *choice;     /* must_call: the member that says so */
+    const char *choice;     /* must_call: the name of the member */
     bool must_call;
     dgm_output_tool *tools; /* must_call: one of these */
     size_t n_tools;

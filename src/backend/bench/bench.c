@@ -6,7 +6,7 @@
  *   chunks N yield ...  the same with a turn of the event loop between chunks
  *   hold S ...          submitted, working, then silence for S seconds, completed
  *
- * The chunks count: "1 ", "2 ", ... so that whoever reads can tell what is missing.
+ * The chunks count: "1 ", "2 ", ... so that a reader can detect a missing one.
  */
 #include "backend/backend_int.h"
 #include "base/limits.h"
@@ -126,7 +126,7 @@ static void on_held(void *arg)
 
 /* ---- what ends it early ---------------------------------------------------------------------------------- */
 
-/* Whoever reads the text is told that it is over. */
+/* Readers of the text get its last chunk. */
 static dgm_code close_text(struct bench *b, dgm_err *err)
 {
     if (b->sent == 0 || b->sent == b->n)

@@ -2,7 +2,7 @@
  * backend/demo/demo.c - an agent whose answers are scripts, picked by what the user writes.
  *
  * A timer goes from step to step, so a run can be canceled between any two: an open text is closed
- * first (its last chunk says so), then the task is canceled.
+ * first (with a last chunk), then the task is canceled.
  */
 #include "backend/demo/demo_int.h"
 
@@ -156,7 +156,7 @@ static void on_time(void *arg)
     play(arg, true);
 }
 
-/* Whoever reads the text is told that it is over. */
+/* Readers of the text get its last chunk. */
 static dgm_code close_text(struct play *p, dgm_err *err)
 {
     if (!p->in_text)

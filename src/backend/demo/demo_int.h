@@ -42,7 +42,7 @@ struct demo_script {
     const char *word;  /* what the user writes; "": anything else */
     const char *about; /* for `help`; NULL: not listed */
     const struct demo_step *steps;
-    /* rest: what stood behind the word. Texts live in the arena. */
+    /* rest: the text after the word. Texts live in the arena. */
     dgm_str (*text)(const dgm_run *run, dgm_str rest);
 };
 
@@ -58,14 +58,14 @@ dgm_str dgm_demo_after_client_tool(const dgm_run *run, dgm_str rest);
 dgm_str dgm_demo_after_interrupt(const dgm_run *run, dgm_str rest);
 bool dgm_demo_requested_tool(const dgm_task *task);
 
-/* A step's event, where its type is none that every agent has. */
+/* A step's event, if its type is not one that every agent has. */
 dgm_code dgm_demo_emit(dgm_run *run, const struct demo_step *step, dgm_err *err);
 dgm_code dgm_demo_invoke(dgm_run *run, const struct demo_step *step, dgm_err *err);
 dgm_code dgm_demo_return(dgm_run *run, dgm_err *err);
 dgm_code dgm_demo_approve(dgm_run *run, const struct demo_step *step, dgm_err *err);
 dgm_code dgm_demo_call(dgm_run *run, const struct demo_step *step, dgm_err *err);
 
-/* The script for a message; ret_rest is what stands behind its word. */
+/* The script for a message; ret_rest is the text after its word. */
 const struct demo_script *dgm_demo_script_for(const dgm_run *run, dgm_str text, dgm_str *ret_rest);
 
 /* The length of the first piece. */

@@ -39,8 +39,8 @@ struct job {
     size_t n_lines, n_error_lines;
     dgm_buf error_tail;          /* the end of stderr, up to twice DGM_MAX_STDERR_TAIL_BYTES */
     dgm_str fault, fault_detail; /* the first one, in the run's arena; reported when all is read */
-    dgm_task_state state;        /* as it was told */
-    bool settled;                /* a terminal state or a Message was told: nothing may follow */
+    dgm_task_state state;        /* as it was emitted */
+    bool settled;                /* a terminal state or a Message was emitted: nothing may follow */
     struct open_text *texts;
     /* output: text */
     struct exec_tail tail;
@@ -49,7 +49,7 @@ struct job {
 
 /* ---- telling --------------------------------------------------------------------------------------------- */
 
-/* Before a state of ours that ends the task: whoever reads a text is told that it is over. */
+/* Before a state of ours that ends the task: readers of a text get its last chunk. */
 static dgm_code close_texts(struct job *j, dgm_err *err)
 {
     dgm_code rc = DGM_OK;
@@ -79,7 +79,7 @@ static void watch_text(struct job *j, const dgm_artifact_update *u)
         t->open = text && u->last_chunk != DGM_TRUE;
 }
 
-/* The end as we tell it; the process may still have to go. */
+/* The end that is reported; the process may still run. */
 static void settle(struct job *j, dgm_task_state state, const char *error)
 {
     dgm_err err = {0};
@@ -149,7 +149,7 @@ static void note_event(struct job *j, const dgm_event *e)
     else if (e->kind == DGM_EVENT_ARTIFACT)
         watch_text(j, e->artifact);
     j->settled = e->kind == DGM_EVENT_MESSAGE || dgm_state_is_terminal(j->state);
-    if (j->settled) /* it has said all it can say, and has so long to go */
+    if (j->settled) /* its output is complete; it has this long to exit */
         dgm_timer_start(&j->timeout, ms(j->exec->grace) + 1);
 }
 
@@ -189,7 +189,7 @@ static void on_text(struct job *j, dgm_str line, dgm_line_end end)
     dgm_err err = {0};
     dgm_code rc = DGM_OK;
     dgm_str text = dgm_exec_clean_text(j->scratch, &j->tail, line, end != DGM_LINE_CUT);
-    /* a newline is told with what follows it, so that an answer does not end with one */
+    /* a newline is emitted with the text that follows it, so that an answer does not end with one */
     if (j->owes_newline)
         text = dgm_arena_printf(j->scratch, "\n%.*s", DGM_P(text));
     j->owes_newline = end == DGM_LINE_WHOLE;
@@ -285,7 +285,7 @@ static void finish(struct job *j)
     dgm_buf_done(&j->error_tail);
     dgm_timer_stop(&j->room);
     dgm_timer_close(&j->timeout, on_timeout_closed, j);
-    run->ops->end(run, NULL); /* how it went was told already */
+    run->ops->end(run, NULL); /* the result was emitted before */
 }
 
 static void on_exit_(void *user, dgm_process_exit how)

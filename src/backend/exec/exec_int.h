@@ -60,7 +60,7 @@ void dgm_exec_write_input(const dgm_run *run, enum exec_form form, dgm_buf *out)
 dgm_code dgm_exec_read_event(dgm_arena *a, dgm_mint *mint, int64_t now_ms, dgm_str line,
                              dgm_event *ret_event, dgm_err *err);
 
-/* Bytes to UTF-8: what is none becomes U+FFFD. A character cut off at the end is kept in `tail` for
+/* Bytes to UTF-8: invalid bytes become U+FFFD. A character cut off at the end is kept in `tail` for
  * the next call, unless it is the last. The result is borrowed from bytes or lives in the arena. */
 struct exec_tail {
     char p[4];

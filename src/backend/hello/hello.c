@@ -21,7 +21,7 @@ static const char *const greetings[] = {
     "hello", "hi", "hey", "hallo", "moin", "servus", "bonjour", "hola", "ciao", "howdy", "yo",
 };
 
-#define MAX_NAME_BYTES 100 /* what is longer is no name */
+#define MAX_NAME_BYTES 100 /* a longer text is not taken for a name */
 
 static bool is_mark(char c)
 {

@@ -1,8 +1,8 @@
 /*
  * backend/tck/tck.c - the agent that the conformance kits expect to find.
  *
- * What it does is told by how the messageId begins, the longest match winning (reference a2a.md 9.3);
- * ids that do not begin with tck- come from the older kits, which want every task to ask back (9.5).
+ * The start of the messageId decides what it does, the longest match winning (reference a2a.md 9.3);
+ * ids that do not begin with tck- come from the older kits, which expect a question from every task (9.5).
  */
 #include "backend/backend_int.h"
 

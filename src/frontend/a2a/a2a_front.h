@@ -35,8 +35,9 @@ typedef struct dgm_a2a_options {
     bool no_canonical_type;     /* metadata.canonical_type is not written */
     dgm_a2a_media rest_media;   /* type of REST answers; AUTO: what the caller names */
     uint64_t blocking_ms;       /* how long a blocking send waits; 0: 5 minutes */
-    bool cancel_on_disconnect;  /* a run whose caller is gone, and whom nobody else reads */
-    uint64_t grace_ms;          /* and nobody within this */
+    bool
+        cancel_on_disconnect; /* a run whose caller has disconnected, and that no other client reads */
+    uint64_t grace_ms;        /* and none starts to read within this time */
     const dgm_a2a_extension *extensions;
     size_t n_extensions;
     dgm_strs input_modes;  /* media types that parts may have; none: all */

@@ -1,7 +1,7 @@
 /*
  * frontend/a2a/a2a_front_answer.c - results in the caller's dialect.
  *
- * A 1.0 caller who asks for nothing special gets the record's own bytes: a `task` record is
+ * A 1.0 caller without special requests gets the record's own bytes: a `task` record is
  * {"task":{...}}, which is a SendMessageResponse, and what is inside is the Task of GetTask.
  */
 #define _GNU_SOURCE /* memmem */
@@ -70,7 +70,7 @@ static void drop_types(dgm_arena *a, dgm_event *e)
 bool view_event(const struct view *v, const dgm_record *r, dgm_arena *a, dgm_event *ret_event)
 {
     if (dgm_record_event(r, a, ret_event, NULL))
-        return false; /* it was readable when it was written: a damaged store has said so elsewhere */
+        return false; /* it was readable when it was written: a damaged store was reported elsewhere */
     if (ret_event->kind == DGM_EVENT_TASK)
         cut_history(ret_event->task, v->history_length);
     if (v->no_canonical_type)

@@ -15,7 +15,7 @@ struct dgm_a2a_card {
     dgm_arena *arena;
 };
 
-/* ---- what is said --------------------------------------------------------------------------------------------- */
+/* ---- the members --------------------------------------------------------------------------------------------- */
 
 static void put_member(dgm_buf *b, const dgm_a2a_card_options *o, const char *name,
                        const char *otherwise)
@@ -183,7 +183,7 @@ const dgm_agent_card *dgm_a2a_card_for(const dgm_a2a_card *c, dgm_arena *a,
 {
     dgm_agent_card *card = dgm_new(a, dgm_agent_card);
     dgm_str address = dgm_front_address(a, r, c->o.public_url);
-    /* REST clients put "/message:send" behind what they are told, JSON-RPC clients nothing. */
+    /* REST clients put "/message:send" after the address of the card, JSON-RPC clients nothing. */
     dgm_str rest = dgm_arena_printf(a, "%.*s%.*s", DGM_P(address), DGM_P(c->o.path));
     dgm_str rpc = dgm_arena_printf(a, "%.*s/", DGM_P(rest));
     *card = c->card;
@@ -277,7 +277,7 @@ void card_give(struct op *op, const dgm_http_request *r)
     dgm_arena *a = op->arena;
     const dgm_agent_card *card = dgm_a2a_card_for(c, a, r);
     bool said;
-    bool is_03 = version_of(r, a, &said) == VERSION_03; /* also of those who say nothing */
+    bool is_03 = version_of(r, a, &said) == VERSION_03; /* also without a version */
     bool both = c->o.v03 && is_03 && (said || !c->o.headerless_10);
     dgm_cached it = {.type = DGM_STR("application/json"),
                      .body = both ? card_hybrid(a, card) : card_text(a, &dgm_codec_a2a_10, card),

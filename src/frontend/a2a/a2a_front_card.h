@@ -1,7 +1,7 @@
 /*
  * frontend/a2a/a2a_front_card.h - an agent's card, in the words of either version.
  *
- *   A2A-Version: 1.0, or one nobody knows   the card of 1.0 and nothing else
+ *   A2A-Version: 1.0, or an unknown one     the card of 1.0 and nothing else
  *   none, or 0.3                            a hybrid: with the members of 0.3 as well
  *
  * It is made once; only where the server is reached may follow the request.
@@ -35,8 +35,8 @@ typedef struct dgm_a2a_card_options {
 dgm_code dgm_a2a_card_new(const dgm_a2a_card_options *o, dgm_a2a_card **ret_card, dgm_err *err);
 void dgm_a2a_card_free(dgm_a2a_card *c); /* NULL is fine */
 
-/* What it says whoever asks; without its interfaces. */
+/* The same for every caller; without its interfaces. */
 const dgm_agent_card *dgm_a2a_card_of(const dgm_a2a_card *c);
-/* As told to this caller; in the arena. */
+/* As this caller gets it; in the arena. */
 const dgm_agent_card *dgm_a2a_card_for(const dgm_a2a_card *c, dgm_arena *a,
                                        const dgm_http_request *r);

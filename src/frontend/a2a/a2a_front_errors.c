@@ -3,7 +3,7 @@
  *
  *   1.0 JSON-RPC  error.data       [ErrorInfo | BadRequest]
  *   1.0 REST      error.details    the same, with the HTTP status and the gRPC name of the table in use
- *   0.3           code and message; where something is wrong stands in the message
+ *   0.3           code and message; the message names the place
  *   0.3 REST      also `type`, the one member by which a2a-sdk 1.x knows the errors of 0.3 servers
  */
 #include "frontend/a2a/a2a_front_int.h"
@@ -74,7 +74,7 @@ static const char *type_of(dgm_code code)
     case DGM_EXTENDED_CARD_NOT_CONFIGURED: return "ExtendedAgentCardNotConfiguredError";
     case DGM_EXTENSION_REQUIRED: return "ExtensionSupportRequiredError";
     case DGM_VERSION_NOT_SUPPORTED: return "VersionNotSupportedError";
-    default: return NULL; /* the HTTP status says it */
+    default: return NULL; /* the HTTP status is enough */
     }
 }
 
@@ -125,7 +125,7 @@ void op_fail_as(struct op *op, const dgm_err *err, int http, const dgm_http_head
 void op_fail(struct op *op, const dgm_err *err)
 {
     int http = dgm_code_http(err->code, op->front->o.errors_1_0_0);
-    /* JSON-RPC says it in the body; what the transport refuses keeps its status there too. */
+    /* JSON-RPC reports it in the body; errors of the transport have their status there too. */
     bool in_body = !op->rest && err->code < DGM_UNAUTHENTICATED;
     if (op->wants_sse_errors && in_body)
         op_stream_error(op, err);

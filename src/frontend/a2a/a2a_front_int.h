@@ -46,7 +46,7 @@ struct op {
     bool any_tenant;        /* likewise */
     const dgm_codec *codec; /* of the caller's dialect */
     enum version version;   /* that the request asks for */
-    bool has_version;       /* it says so */
+    bool has_version;       /* it names a version */
     bool rest;              /* no envelope */
     bool below_v1;          /* a path of 0.3 */
     /* A streaming call of JSON-RPC: a2a-go reads nothing but events, and all other SDKs read an error in either form. */
@@ -95,7 +95,7 @@ void fail_version(struct op *op); /* with a word about those that are spoken */
 
 /* ---- a2a_front_ops.c, a2a_front_list.c -------------------------------------------------------------------------- */
 
-/* False: this server does not do that, and the caller was told so. Before the params are looked at. */
+/* False: this server does not offer it, and has responded. Before the params are read. */
 bool op_is_offered(struct op *op);
 /* The same operation without its request, which is forgotten: what is needed for the answer is copied. */
 struct op *op_release_request(struct op *op);

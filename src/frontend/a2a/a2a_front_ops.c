@@ -41,7 +41,7 @@ bool op_is_offered(struct op *op)
     return true;
 }
 
-/* Tenants are not told from what does not exist. */
+/* The error does not show whether the tenant or the task is unknown. */
 static void fail_tenant(struct op *op)
 {
     if (op->task_id.n)
@@ -207,7 +207,7 @@ static void on_ready(void *arg)
         give_task_now(arg);
 }
 
-/* Nobody is there to be answered any more. */
+/* The client has disconnected. */
 static void on_gone(void *arg)
 {
     struct op *op = arg;

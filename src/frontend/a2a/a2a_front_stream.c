@@ -171,7 +171,7 @@ static void on_gone(void *arg)
     finish(s);
 }
 
-/* The server ends: what is published is told, and the client may come back with its cursor. */
+/* The server shuts down: published records are sent, and the client may reconnect with its cursor. */
 static void on_drain(void *arg)
 {
     ((struct stream *)arg)->is_draining = true;

@@ -137,7 +137,7 @@ static void put_all(dgm_map *ids, const dgm_canon_messages *list)
         dgm_map_put(ids, list->at[i].id, i);
 }
 
-/* Activities are no part of it: a client that finds one in a snapshot forgets all others. They are told by events. */
+/* Activities are no part of it: a client that finds one in a snapshot forgets all others. They are sent as events. */
 static void push(dgm_canon_messages *list, const dgm_canon_message *m)
 {
     if (m->role != DGM_CANON_ACTIVITY)
@@ -228,7 +228,7 @@ static dgm_code end_prelude(agui_again *g, dgm_canon_sink next)
 
 /* ---- events ----------------------------------------------------------------------------------------------------------------- */
 
-/* What whoever tells it says when the prelude did not work out. */
+/* Emitted when the prelude failed. */
 static dgm_code emit_fault(const dgm_canon_event *event, dgm_canon_sink next)
 {
     dgm_canon_event e = *event;

@@ -1,8 +1,8 @@
 /*
- * frontend/agui/agui_again.h - a run, told to somebody who comes in the middle of it.
+ * frontend/agui/agui_again.h - a run, streamed to a client that connects in the middle of it.
  *
  *   RUN_STARTED
- *   MESSAGES_SNAPSHOT    what was said before the run, and in it so far
+ *   MESSAGES_SNAPSHOT    the messages before the run, and those of the run so far
  *   state, activities    and what else has no place among messages
  *   STEP_STARTED, ...    what is open: TEXT_MESSAGE_START and the like, without what is in them
  *   ... and from there on everything as it comes
@@ -15,11 +15,11 @@
 #include "canon/events_to_messages.h"
 
 typedef struct agui_again_params {
-    /* What was said before the run. */
+    /* The messages before the run. */
     dgm_canon_messages before;
     /* What the client says that it has; strangers among it go first, so that the order is right. */
     dgm_canon_messages held;
-    bool only_before; /* `before` has what the run said, too */
+    bool only_before; /* `before` has the messages of the run, too */
     bool no_messages; /* the client has them all */
     bool ends_well;   /* however the run ended, this telling of it is in order */
     bool interrupts;  /* also for a question that is only text: see agui_as_message */
@@ -35,7 +35,7 @@ typedef struct agui_events {
 typedef struct agui_again {
     agui_again_params params; /* what it points to is in the arena */
     dgm_arena *arena;         /* NULL: the prelude is over */
-    dgm_canon_fold *fold;     /* what the run said */
+    dgm_canon_fold *fold;     /* the messages of the run */
     dgm_canon_event started;
     agui_events open; /* what began and has not ended */
     agui_events kept; /* state, activities and so on */

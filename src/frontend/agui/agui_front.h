@@ -1,7 +1,7 @@
 /*
  * frontend/agui/agui_front.h - AG-UI over HTTP, 1.0 and before.
  *
- *   POST /ag-ui                            a run; one that is known by its ids is told again
+ *   POST /ag-ui                            a run; one that is known by its ids is streamed again
  *   POST /ag-ui/connect                    a thread as it is: its messages, its state, and the run that is going on
  *   GET  /ag-ui/threads/{threadId}/messages  the same messages as JSON
  *   GET  /ag-ui/capabilities               what the agent can do, in AG-UI's words

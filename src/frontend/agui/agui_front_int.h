@@ -4,8 +4,8 @@
  *   agui_front.c         paths, methods, refusals; what the agent can do
  *   agui_front_input.c   the body: a RunAgentInput, and what of it counts here
  *   agui_front_run.c     a new run: what it answers, and the sending
- *   agui_front_thread.c  what is there already: runs and threads, told again
- *   agui_again.c         how a run is told to somebody who comes in the middle of it
+ *   agui_front_thread.c  existing runs and threads, streamed again
+ *   agui_again.c         how a run is streamed to a client that connects in the middle of it
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 #define AGUI_PROTOCOL "ag-ui"
 
-/* Lives in the exchange's arena, until it is answered or told. */
+/* Lives in the exchange's arena, until the response or the stream starts. */
 struct agui_op {
     dgm_front_request q;
     dgm_http_exchange *x;
@@ -29,10 +29,10 @@ struct agui_op {
     bool old_peer;       /* of before 1.0 */
     bool binary;         /* it asked for protobuf */
     bool had_resume;     /* and some of it may be left */
-    dgm_str ignored;     /* entries of `resume` that nobody waits for, as the header names them */
+    dgm_str ignored;     /* entries of `resume` that no task waits for, as the header lists them */
     size_t resume_at;    /* the entry that is looked at */
     dgm_turn_hold *hold; /* of a thread's messages, until they are sent; NULL: none */
-    /* the run that is told again */
+    /* the run that is streamed again */
     dgm_log *log; /* a reference */
     uint64_t first_seq;
     dgm_str task_id, message_id; /* message_id: what began it */
@@ -45,7 +45,7 @@ void agui_fail_with(struct agui_op *op, dgm_code code, const dgm_at *at, const c
 
 /* ---- agui_front_input.c -------------------------------------------------------------------------------------- */
 
-/* False: it is wrong, and the caller was told so. */
+/* False: it is invalid, and the exchange has its response. */
 bool agui_read(struct agui_op *op);
 /* Is there a word of the user's, or the result of a call, behind the agent's last? */
 bool agui_has_news(const dgm_canon_messages *messages);
@@ -53,7 +53,7 @@ bool agui_has_news(const dgm_canon_messages *messages);
 const dgm_json *agui_plain_payload(const dgm_json *payload);
 /* 1.0 or 0.x? False: neither, a protocol that we do not speak. */
 bool agui_peer_of(dgm_str version, bool *ret_old);
-/* What says how this caller is told things. */
+/* The format of the stream for this caller. */
 dgm_tell agui_tell_of(const struct agui_op *op);
 /* Sets the hook of a run that is followed without a prelude (agui_again.h has the other). */
 void agui_follow(const struct agui_op *op, dgm_tell *tell);
@@ -78,7 +78,7 @@ bool agui_split_interrupt(dgm_str id, dgm_str *ret_task, uint32_t *ret_turn);
 /* A known run. What `turn` points to is copied. */
 void agui_attach(struct agui_op *op, const dgm_found_turn *turn);
 void agui_connect(struct agui_op *op);
-/* A request with nothing new in it: how the thread stands, again. */
+/* A request with nothing new in it: the state of the thread, again. */
 void agui_stand(struct agui_op *op);
 void agui_messages(struct agui_op *op, dgm_str thread_id);
 /* A run without a turn: it begins and ends, that is all. */

@@ -1,5 +1,5 @@
 /*
- * frontend/agui/agui_front_thread.c - what is there already: runs and threads, told again.
+ * frontend/agui/agui_front_thread.c - existing runs and threads, streamed again.
  *
  * Three ask for it: who comes back to a run (agui_attach), who comes back to a thread (agui_connect), and who has nothing
  * new to say (agui_stand). All three read the log of a turn from its first record; agui_again makes of it what they need.
@@ -12,7 +12,7 @@
 
 /* ---- messages ------------------------------------------------------------------------------------------------------ */
 
-/* Where the message stands already, with the same words: n if it does not. */
+/* The index of the same message with the same text; n: it is not in the list. */
 static size_t first_time(dgm_arena *a, const dgm_canon_messages *list, const dgm_map *ids,
                          const dgm_canon_message *m)
 {
@@ -220,7 +220,7 @@ void agui_attach(struct agui_op *op, const dgm_found_turn *turn)
 
 /* ---- a thread ----------------------------------------------------------------------------------------------------------- */
 
-/* How a thread is told, while its newest task is looked at. */
+/* A thread that is streamed, while its newest task is read. */
 struct thread {
     struct agui_op *op;
     dgm_canon_messages messages;
@@ -298,7 +298,7 @@ static void on_history_of_thread(dgm_code code, const dgm_turn_history *history,
     struct agui_op *op = arg;
     if (code)
         agui_fail(op, err);
-    else if (!history->task_id.n) /* what the client has, if anything, nobody here knows better */
+    else if (!history->task_id.n) /* the client's own messages, if any, are all there is */
         agui_answer(op, NULL, (dgm_canon_outcome){0});
     else
         tell_thread(op, history, false);

@@ -100,7 +100,7 @@ dgm_code aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_n
     b.reader = dgm_log_reader_open(log, begin - 1, on_ready, NULL);
     while (!rc && (r = next_record(&b, first_seq)) && read_event(&b, r, &e)) {
         if (r->head.seq == first_seq && !callers(&e))
-            break; /* it is told as part of the turn */
+            break; /* it is streamed as part of the turn */
         if (callers(&e))
             e = (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = e.internal->message};
         rc = dgm_records_to_events_feed(from, &e, (dgm_canon_sink){on_event, &b}, NULL);
@@ -115,7 +115,7 @@ dgm_code aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_n
 static void drop_behind(dgm_canon_messages *list, const dgm_map *users, dgm_str id)
 {
     size_t *at = dgm_map_get(users, id);
-    /* what stood there may have been dropped before, and something else stand there now */
+    /* that entry may have been dropped before, and another one may have its index now */
     if (at && *at < list->n && dgm_str_eq(list->at[*at].id, id))
         list->n = *at;
 }

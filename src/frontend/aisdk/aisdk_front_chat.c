@@ -1,8 +1,8 @@
 /*
- * frontend/aisdk/aisdk_front_chat.c - turns of a chat: begun, told, told again, canceled.
+ * frontend/aisdk/aisdk_front_chat.c - turns of a chat: started, streamed, streamed again, canceled.
  *
  * A turn is found by its chat: the newest is the one that runs, or none does. The client that comes back
- * forgets what it has of the UI message, so it is told from the message's beginning; if the message went on
+ * forgets what it has of the UI message, so it is streamed from the message's start; if the message went on
  * with results of the caller's tools, that is before the turn's.
  */
 #include "frontend/aisdk/aisdk_front_int.h"
@@ -14,11 +14,11 @@ static dgm_core *core_of(const struct aisdk_ask *ask)
 
 /* ---- telling ----------------------------------------------------------------------------------------------- */
 
-/* What is told beside the turn. Kept with the exchange; it owns its log and its note. */
+/* What is sent beside the turn. Lives as long as the exchange; it owns its log and its note. */
 struct beside {
     dgm_canon_tools tools;
-    dgm_log
-        *log; /* a reference; NULL: the turn starts its message, or the part before it was told */
+    dgm_log *
+        log; /* a reference; NULL: the turn starts its message, or the part before it was streamed */
     uint64_t first_seq;
     dgm_arena *arena; /* of the note */
     struct aisdk_note note;
@@ -80,7 +80,7 @@ struct turn {
     uint32_t turn; /* that this caller began; 0: somebody did */
     dgm_str task_id;
     struct aisdk_note note;
-    bool again; /* whoever is told has forgotten what the message had */
+    bool again; /* the client has forgotten the parts of the message */
 };
 
 /* Where a client that keeps count has read to. */

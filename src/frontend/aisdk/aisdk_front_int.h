@@ -16,7 +16,7 @@
 
 /* ---- aisdk_front.c ----------------------------------------------------------------------------------------- */
 
-/* Lives in the exchange's arena, until it is answered or a turn is told. */
+/* Lives in the exchange's arena, until it has its response or a turn is streamed. */
 struct aisdk_ask {
     dgm_front_request q; /* q.agent is never NULL */
     dgm_str chat;        /* its id: the context's */
@@ -28,7 +28,7 @@ void aisdk_give_nothing(dgm_http_exchange *x); /* 204 */
 
 /* ---- aisdk_front_read.c -------------------------------------------------------------------------------------- */
 
-/* What is noted of a turn, so that it can be told again. */
+/* What is noted of a turn, so that it can be streamed again. */
 struct aisdk_note {
     dgm_str message_id; /* of the UI message that it writes */
     dgm_strs tools;     /* names of the caller's tools */
@@ -56,8 +56,8 @@ void aisdk_cancel(struct aisdk_ask *ask);
 /* ---- aisdk_front_before.c: messages -------------------------------------------------------------------------------------- */
 
 void aisdk_messages(struct aisdk_ask *ask);
-/* As the client has them: answers are named after what they answer, and what was said again, or otherwise,
- * takes the place of what stood there and behind it. */
+/* As the client has them: answers are named after what they answer, and a message that was sent again, or changed,
+ * replaces the message there and all after it. */
 dgm_canon_messages aisdk_as_seen(dgm_arena *a, const dgm_canon_messages *messages);
 
 /* ---- aisdk_front_before.c ------------------------------------------------------------------------------------------ */

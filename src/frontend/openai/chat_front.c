@@ -48,7 +48,7 @@ struct answer {
     dgm_str payload;   /* that is sent when the question is stored */
 };
 
-/* ---- what is told of it ---------------------------------------------------------------------------------------------- */
+/* ---- events of the turn ---------------------------------------------------------------------------------------------- */
 
 static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
@@ -307,7 +307,7 @@ static dgm_code read_key(struct chat *c, dgm_err *err)
 }
 
 /*
- * What we said for an agent that said nothing, and a refusal, which no task holds as its answer, are no answers in the
+ * The question that we add for an agent without one, and a refusal, which no task has as its answer, are not in the
  * conversation's own history: they must not make it another one.
  */
 static void forget_our_words(struct chat *c)

@@ -1,7 +1,7 @@
 /*
  * frontend/openai/conversations_front.c - /v1/conversations.
  *
- * A conversation is a context, by its id: what was said in it is in its tasks. What OpenAI has beside that, its
+ * A conversation is a context, by its id: its messages are in its tasks. What OpenAI has beside that, its
  * metadata, items that were put there by hand or taken away, is a note of that name. A context that other protocols
  * have begun is a conversation, too, without a note until somebody changes it.
  */
@@ -41,7 +41,7 @@ static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *er
         fail_missing(s);
         return;
     }
-    s->c.created_s = listed->last_status_ms / 1000; /* when it began nobody has written down */
+    s->c.created_s = listed->last_status_ms / 1000; /* the time of its start is not stored */
     s->on_found(s->arg, &s->c);
 }
 

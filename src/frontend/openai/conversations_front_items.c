@@ -1,7 +1,7 @@
 /*
  * frontend/openai/conversations_front_items.c - the items of a conversation.
  *
- * What its tasks say, as items; what was put in by hand stands behind the message that was the last when it came.
+ * The messages of its tasks, as items. An item that was added by hand follows the message that was the last one then.
  */
 #include "base/map.h"
 #include "frontend/openai/responses_front_int.h"
@@ -228,7 +228,7 @@ void conversation_add_items(struct responses_op *op)
     responses_resolve(op, k->items, k->n, "items", room, on_resolved, k);
 }
 
-/* Its place in the list; the length: it is not there, and that was told. */
+/* Its place in the list; the length: it is missing, and the exchange has its response. */
 static size_t find_item(struct responses_op *op, const dgm_responses_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {

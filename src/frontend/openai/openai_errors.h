@@ -10,7 +10,7 @@
 #include "wire/output_form.h"
 
 enum openai_retry {
-    OPENAI_RETRY_BY_STATUS, /* nothing is said about it */
+    OPENAI_RETRY_BY_STATUS, /* without a header */
     OPENAI_RETRY,
     OPENAI_RETRY_NEVER
 };
@@ -21,7 +21,7 @@ struct openai_error {
     dgm_str code, param; /* absent: null */
     dgm_str message;
     enum openai_retry should_retry;
-    int retry_after; /* seconds; 0: not said */
+    int retry_after; /* seconds; 0: without the header */
 };
 
 /* The body. */
@@ -38,7 +38,7 @@ void openai_fail_param(dgm_http_exchange *x, const char *code, const char *param
 /* 405. allow: "GET, HEAD". */
 void openai_fail_method(dgm_http_exchange *x, const char *allow);
 
-/* What went wrong on our side of the agent. body: what was read, so that what is missing is told from what is
+/* What went wrong on our side of the agent. body: what was read, so that a missing member differs from one that is
  * wrong; NULL: not known. Texts live in the arena. */
 struct openai_error openai_error_of(dgm_arena *a, const dgm_err *err, yyjson_val *body);
 void openai_fail_err(dgm_http_exchange *x, const dgm_err *err, yyjson_val *body);

@@ -2,7 +2,7 @@
  * frontend/openai/openai_files.h - files that agents make, at /v1/files/ID/content.
  *
  * Nothing is stored for it: an id says whose task, which artifact, which of its parts; whoever may see the task may
- * have the file. So base64 never stands in a text, and what a caller was told of once can be sent back by its id.
+ * have the file. So no text has base64, and a client can send a file back by its id.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * frontend/openai/openai_front.h - agents behind OpenAI's API, below /v1: chat completions, responses, models, files.
  *
- * Nothing is run and nothing is kept here: a completion and a response are turns, told from their task's log.
+ * Nothing is run or stored here: a completion and a response are turns, streamed from their task's log.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * frontend/openai/openai_model.h - agents as models, by the names of dgm_turns_find_agent.
  *
- * At /agents/ID/v1/... it is that agent whatever the model is called, for clients that cannot choose one. The
- * spelling of the request is what answers echo.
+ * At /agents/ID/v1/... it is that agent whatever the model is called, for clients that cannot choose one. Responses
+ * repeat the name of the request.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * frontend/openai/openai_session.h - which conversation a request goes on with, where only its caller can say.
  *
- * What is named is used as it is, as the A2A context of this caller and agent: nobody else's of the same name is
+ * What is named is used as it is, as the A2A context of this caller and agent: another caller's context of the same name is not
  * reached by it.
  */
 #pragma once
@@ -10,7 +10,7 @@
 #include "wire/output_form.h"
 
 /* The first of: the headers X-A2A-Context-Id, X-Conversation-ID, X-OpenWebUI-Chat-Id, X-Session-Id, any
- * X-...-Session-Id; metadata.a2a_context_id, metadata.conversation_id. Empty: none of them. */
+ * X-...-Session-Id; metadata.a2a_context_id, metadata.conversation_id. Empty: no key. */
 dgm_code openai_session(const dgm_http_request *r, const yyjson_val *metadata, dgm_str *ret_key,
                         dgm_err *err);
 /* Metadata of the request for the agent: that of the caller, without members that say where the request goes and without

@@ -2,7 +2,7 @@
  * frontend/openai/responses_front_chain.c - where a request goes on.
  *
  *   previous_response_id ──► that response is the last of its context: there
- *                        └─► others came after it, or the agent is another: a new context, and what was said up to
+ *                        └─► others came after it, or the agent is another: a new context, and the items up to
  *                            it goes along, from the first response of the chain
  *   conversation ─────────► the context of that id; what was put into it since goes along
  *   a session key ────────► the context of that name
@@ -100,7 +100,7 @@ static void fail_chain(struct looking *k)
 static void on_link(void *arg, const dgm_found_turn *found)
 {
     struct looking *k = arg;
-    if (!found) { /* what is not kept any more cannot be told */
+    if (!found) { /* it is not stored any more */
         give_chain(k);
         return;
     }

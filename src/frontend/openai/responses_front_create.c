@@ -1,7 +1,7 @@
 /*
  * frontend/openai/responses_front_create.c - POST /v1/responses.
  *
- *   body ─► checked ─► references ─► where it goes on ─► the agent is asked ─► told: events, whole, or at once
+ *   body ─► checked ─► references ─► where it goes on ─► the agent is asked ─► events, the whole response, or its state
  */
 #include "frontend/openai/openai_question.h"
 #include "frontend/openai/responses_front_int.h"
@@ -64,7 +64,7 @@ static dgm_code prepend(struct creating *c, dgm_err *err)
     all.n = before.n;
     if (before.n)
         memcpy(all.at, before.at, before.n * sizeof *all.at);
-    if (!c->place.has_history) /* nobody has answered to it, but it is not what is asked now */
+    if (!c->place.has_history) /* it has no answer, but it is not the current question */
         all.at[all.n++] = (dgm_canon_message){.role = DGM_CANON_ASSISTANT};
     if (own.n)
         memcpy(all.at + all.n, own.at, own.n * sizeof *all.at);

@@ -80,7 +80,7 @@ dgm_str responses_new_scope(dgm_arena *a);
 
 /* ---- responses_front_tell.c --------------------------------------------------------------------------------------------- */
 
-/* A turn that is a response. Strings are copied when it is told. */
+/* A turn that is a response. Strings are copied when it is streamed. */
 struct responses_turn {
     dgm_str id, agent, task_id, context_id;
     const yyjson_val *request; /* as it is stored; NULL: it is not stored */
@@ -167,7 +167,7 @@ typedef void (*conversation_on_found)(void *arg, const struct conversation *c);
 /* param: of the request that names it; NULL: the path does. */
 void conversation_find(struct responses_op *op, dgm_str id, const char *param,
                        conversation_on_found on_found, void *arg);
-/* What was added behind the message of this id, or behind all of them; to be told to the agent. */
+/* What was added behind the message of this id, or behind all of them; to be sent to the agent. */
 void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_str last_message,
                               yyjson_val ***ret_items, size_t *ret_n);
 /* Stores it. done is not called when the request was answered: it is too large, or the store failed. */
@@ -178,12 +178,12 @@ void conversation_respond(struct responses_op *op, const struct conversation *c)
 
 /* `items` of a body, as a list that references can be replaced in. */
 void conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_items, size_t *ret_n);
-/* False: they cannot be read as messages, and the caller was told. */
+/* False: they cannot be read as messages, and the exchange has its response. */
 bool conversation_can_take(struct responses_op *op, yyjson_val *const *items, size_t n);
 /* What was put in, and these behind the message of that id. */
 yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items, size_t n_items,
                               dgm_str last_message);
-/* All items: what was said, and what was put in. */
+/* All items: those of the messages, and added ones. */
 dgm_responses_list conversation_items(dgm_arena *a, const struct conversation *c,
                                       const dgm_canon_messages *said);
 

@@ -157,7 +157,7 @@ static void delete_found(void *arg, const dgm_found_turn *found)
         dgm_core_put_note(op->core, &note, on_noted, op);
 }
 
-/* It is no more to be found. Its task is not its own: what was said there stays said. */
+/* It cannot be found any more. Its task is shared with other responses: it stays. */
 void responses_delete(struct responses_op *op)
 {
     responses_find(op, op->id, delete_found, op);

@@ -14,7 +14,7 @@ struct told {
     dgm_http_exchange *x;
     const dgm_extra *repeated; /* members of the request; NULL: it is not stored */
     struct openai_end end;
-    bool shown; /* something of the output was told */
+    bool shown; /* a part of the output was sent */
     struct openai_links links;
     dgm_output output;
     struct openai_question question;

@@ -5,7 +5,7 @@
  *   POST /simple/responses  a request of Responses in, `responses-simple` events out
  *
  * Server-sent events, or a line of JSON each for who accepts application/x-ndjson or application/jsonl. What the
- * caller said is told too: a row of the document is a message of anybody's.
+ * caller sent is streamed too: a row of the document is a message of either side.
  */
 #pragma once
 

@@ -5,8 +5,8 @@
  *   a turn's records ──► canonical events ── codec ──► frames ──► the caller         (turn_stream.c)
  *   a context's tasks ──► messages                                                   (turn_history.c)
  *
- * A turn is a row beside its task's log: it is told from its first record on, the same way every time, to
- * whoever asks. So nothing here runs an agent or keeps an answer; a frontend has its paths, its errors, its names.
+ * A turn is a row beside its task's log: it is streamed from its first record on, the same way every time, to
+ * every caller. So nothing here runs an agent or stores an answer; a frontend has its paths, its errors, its names.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ typedef struct dgm_turn_agent {
     struct dgm_a2a_front *a2a; /* its settings for A2A */
 } dgm_turn_agent;
 
-/* Runs that nobody waits for: what becomes of them, per protocol (config: on_disconnect). */
+/* Runs that no client waits for: what happens to them, per protocol (config: on_disconnect). */
 typedef struct dgm_turn_leave {
     bool cancel;
     uint64_t grace_ms;
@@ -61,8 +61,8 @@ typedef dgm_front_request dgm_turn_request;
 
 /* ---- reading requests ----------------------------------------------------------------------------------------- */
 
-/* The body as JSON: DGM_CONTENT_TYPE_NOT_SUPPORTED for another media type (a page of others could send it
- * without asking), DGM_PARSE and so on for what is none. In the exchange's arena. */
+/* The body as JSON: DGM_CONTENT_TYPE_NOT_SUPPORTED for another media type (any web page could send
+ * it), DGM_PARSE and so on for invalid JSON. In the exchange's arena. */
 dgm_code dgm_turn_body(dgm_http_exchange *x, yyjson_val **ret_body, dgm_err *err);
 
 /* A reader as the server reads: what is missing is refused; what is unknown is kept, for formats whose
@@ -105,7 +105,7 @@ typedef struct dgm_ask {
 } dgm_ask;
 
 /*
- * Finds where it goes and sends it. What only some protocols have stands in the request's metadata, under the names
+ * Finds where it goes and sends it. Members that only some protocols have are in the request's metadata, under the names
  * of backend.h. Results of calls go to the task that waits for them, wherever it is (the
  * open calls' index); an answer to a question to the newest task of the context, if that waits; anything else
  * begins a task there. What the ask points to lives until the answer: in the exchange's arena.
@@ -138,7 +138,7 @@ typedef enum dgm_tell_as {
     DGM_TELL_WHOLE  /* one payload: params.whole is set */
 } dgm_tell_as;
 
-/* How a turn is told. */
+/* How a turn is streamed. */
 struct dgm_turn_hold;
 typedef struct dgm_tell {
     const dgm_codec *codec;
@@ -147,18 +147,18 @@ typedef struct dgm_tell {
         run_id; /* as the protocol calls context and turn; empty: the context, the task */
     dgm_tell_as as;
     bool seq_ids;          /* SSE: `id:` on the last frame of a record is the record's number */
-    uint64_t after_seq;    /* frames of records up to this were told before: they are left out */
-    uint64_t after_frames; /* so many frames were told before */
-    bool say_caller;       /* what the caller said in this turn is told, too */
+    uint64_t after_seq;    /* frames of records up to this were sent before: they are left out */
+    uint64_t after_frames; /* so many frames were sent before */
+    bool say_caller;       /* the caller's message of this turn is streamed, too */
     dgm_canon_messages messages;    /* that the caller has already, for complete snapshots */
     const dgm_http_header *headers; /* of the answer, beside its own */
     size_t n_headers;
-    dgm_str content_type; /* empty: as it is told */
+    dgm_str content_type; /* empty: by `as` */
     size_t max_bytes;     /* of WHOLE; 0: DGM_MAX_OUTPUT_BYTES */
     /* Each event on its way to the codec: give it on, changed or not, or others, or none. NULL: all as they are. */
     dgm_code (*on_event)(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
     /* Streams: all that was there when the telling began has been given to on_event; once, unless the turn ended
-     * before. Who held events back gives what stands for them. NULL: nobody did. */
+     * before. A hook that held events back emits their replacement. NULL: none are held back. */
     dgm_code (*on_pause)(void *arg, dgm_canon_sink next);
     /* WHOLE: the payload. Answers the exchange. */
     void (*on_whole)(void *arg, dgm_str payload);
@@ -186,7 +186,7 @@ typedef struct dgm_tell {
  * So the request and the exchange's arena are always released: nothing may use them after this call. */
 void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uint64_t first_seq);
 
-/* What WHOLE would be by now, at once and without an exchange: params.so_far tells the codec that it may not have
+/* What WHOLE would be by now, at once and without an exchange: with params.so_far the codec knows that it may not have
  * ended. In the arena; absent: there is nothing yet, or too much. */
 dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, dgm_arena *a);
 

@@ -90,7 +90,7 @@ static bool waits(dgm_task_state state)
     return state == DGM_STATE_INPUT_REQUIRED || state == DGM_STATE_AUTH_REQUIRED;
 }
 
-/* The newest task of the context, and how it stands. */
+/* The newest task of the context, and its state. */
 static void take_newest(struct asking *k, dgm_str id, dgm_task_state state)
 {
     k->knows = true;
@@ -100,7 +100,7 @@ static void take_newest(struct asking *k, dgm_str id, dgm_task_state state)
         k->newest = id;
 }
 
-/* Nobody waits in the context, but somebody else asked for these results. */
+/* No task waits in the context, but one elsewhere asked for these results. */
 static void send_where_it_is_due(struct asking *k)
 {
     if (!k->task_id.n && k->asked_by.n) {

@@ -1,9 +1,9 @@
 /*
- * frontend/turn/turn_history.c - all that was said in a context.
+ * frontend/turn/turn_history.c - all messages of a context.
  *
  * A page of tasks after the other, the newest first, until there are DGM_MAX_HISTORY_BYTES of them; then each as messages,
  * the newest first, until there is too much of it. A task is released when its messages were read. They are given
- * in the order the tasks were begun: ids of tasks ascend. A Task has what was said; its log also has how the agent came
+ * in the order the tasks were begun: ids of tasks ascend. A Task has the messages; its log also has how the agent came
  * to it: calls, results, thoughts. Each is put together by itself: ids of messages and calls are its own.
  */
 #include "canon/copy.h"
@@ -100,7 +100,7 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event)
     return DGM_OK;
 }
 
-/* Files and data stand between the messages, as activities of that name. */
+/* Files and data are between the messages, as activities of that name. */
 static dgm_code on_event_or_artifact(void *arg, const dgm_canon_event *event)
 {
     if (event->kind != DGM_CANON_ARTIFACT)
@@ -114,7 +114,7 @@ static dgm_code on_event_or_artifact(void *arg, const dgm_canon_event *event)
     return DGM_OK;
 }
 
-/* What a message repeats of others, in its first part (turn_message.c), was said there. */
+/* The first part of a message may repeat earlier ones (turn_message.c): it is left out. */
 static void drop_transcript(dgm_message *m)
 {
     if (m->parts.n &&
@@ -145,7 +145,7 @@ static void read_task(struct looking *l, const dgm_record *r, dgm_canon_fold *fo
         dgm_records_to_events_end(from, sink, &err);
 }
 
-/* What the caller said stands in later turns' logs as an internal message, of which the text is not told. */
+/* In the logs of later turns the caller's message is an internal one, whose text is not streamed. */
 static dgm_event as_said(const dgm_event *e)
 {
     bool said = e->kind == DGM_EVENT_INTERNAL && e->internal->kind == DGM_INTERNAL_MESSAGE &&
