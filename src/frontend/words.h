@@ -8,7 +8,7 @@ dgm_str dgm_trim(dgm_str s);
 /* The next of several, up to `end`, trimmed; *list moves on. False: that was all. */
 bool dgm_next_word(dgm_str *list, char end, dgm_str *ret);
 
-/* False: a code that is none, or bytes that are no UTF-8. */
+/* False: an invalid percent code, or invalid UTF-8. */
 bool dgm_percent_decode(dgm_arena *a, dgm_str in, bool plus_is_space, dgm_str *ret);
 /* A query parameter's value, decoded; absent: there is none. Empty ones count as absent. */
 dgm_str dgm_query_value(dgm_arena *a, dgm_str query, const char *name);

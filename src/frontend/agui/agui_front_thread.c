@@ -298,7 +298,7 @@ static void on_history_of_thread(dgm_code code, const dgm_turn_history *history,
     struct agui_op *op = arg;
     if (code)
         agui_fail(op, err);
-    else if (!history->task_id.n) /* the client's own messages, if any, are all there is */
+    else if (!history->task_id.n) /* only the client may have messages */
         agui_answer(op, NULL, (dgm_canon_outcome){0});
     else
         tell_thread(op, history, false);

@@ -74,6 +74,6 @@ dgm_code make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cut, b
 const dgm_json *make_metadata(dgm_arena *a, const dgm_ask *ask);
 
 /* Do the messages before the cut say what the context holds? Those that only give the new one do, too; and those
- * that say more of the agent's answers than their words: links to files, several texts as one. */
+ * whose answers of the agent have more than the text: links to files, several texts as one. */
 bool extends_history(dgm_arena *a, const dgm_canon_messages *messages, const struct cut *cut,
                      const dgm_canon_messages *stored);

@@ -1,10 +1,10 @@
 /*
- * frontend/turn/turn_stream.c - a turn, told from its first record on.
+ * frontend/turn/turn_stream.c - streams a turn from its first record on.
  *
  *   log ─► record ─► dgm_stream (wire/stream.h), with the frontend's hook ─► frames ─► socket
  *
- * Nothing here depends on when it is told or to whom: ids are made of the task's and the turn's, times are the
- * records'. Who comes back gets the same frames, and what was told before is left out. All that is there is
+ * Nothing here depends on the time or the client: ids are made of the task's and the turn's, times are the
+ * records'. A client that reconnects gets the same frames without those that it has. Everything that exists is
  * written once per turn of the loop; a caller who does not keep up is waited for.
  */
 #include "canon/copy.h"
@@ -26,7 +26,7 @@ struct telling {
     struct scratch *scratch; /* while frames are put */
     dgm_buf whole;
     dgm_timer *timer; /* of its own memory: closing it takes longer than the exchange lives */
-    uint64_t seq;     /* of the record that is told */
+    uint64_t seq;     /* of the current record */
     int64_t time;     /* its; Unix milliseconds */
     uint64_t n_frames;
     bool frame_is_open; /* its blank line is still to come: an id may go before it */

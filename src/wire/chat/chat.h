@@ -2,7 +2,7 @@
  * wire/chat/chat.h - messages of OpenAI's Chat Completions, complete ones only.
  *
  * Bytes to structs and back. Reading is tolerant (content absent, null, text or a list; arguments as
- * an object; calls without a type), writing is strict. Members without a name here ride in `extra`
+ * an object; calls without a type), writing is strict. Unknown members are stored in `extra`
  * and are written back by this format alone. Chunks of a stream are refused.
  */
 #pragma once

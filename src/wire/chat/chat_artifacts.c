@@ -1,8 +1,8 @@
 /*
- * wire/chat/chat_artifacts.c - what an agent makes that is no text, as the text of an answer: data as a block of
+ * wire/chat/chat_artifacts.c - artifacts that are not text, as the text of an answer: data as a block of
  * JSON, files as links, which are cited as well.
  *
- * A part that is made anew is told like a text that turned out to be another: once more, at the end.
+ * A part that is replaced is emitted like a text that was replaced: once more, at the end.
  */
 #include "base/list.h"
 #include "canon/media.h"

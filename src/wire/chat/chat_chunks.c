@@ -223,7 +223,7 @@ void dgm_chat_chunk_usage(dgm_chat_encoder *e, const dgm_canon_usages *usages)
     e->out.n = e->top;
     dgm_buf_add_lit(&e->out, ",\"choices\":[]");
     if (!dgm_chat_put_usage(&e->out, usages))
-        return; /* nobody told us: no zeros that look like a count */
+        return; /* unknown: zeros would look like a count */
     dgm_buf_add_char(&e->out, '}');
     dgm_chat_give(e);
 }

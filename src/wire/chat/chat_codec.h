@@ -3,7 +3,7 @@
  *
  * Written: a stream as OpenAI's clients want it (role first, one finish_reason, ids and names once), text of
  * several messages joined by a blank line, reasoning and progress as `reasoning_content`. A call reaches the
- * client only if nobody else answered it: those that an agent makes by itself would be made again.
+ * client only if it was not answered: calls that an agent makes by itself would be made again.
  * Read: what servers of many makers send.
  */
 #pragma once

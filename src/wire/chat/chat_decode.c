@@ -319,7 +319,7 @@ static bool read_error(dgm_chat_decoder *d, yyjson_val *v)
     yyjson_val *code = member(from, "code");
     bool told = yyjson_is_str(code) || yyjson_is_raw(code);
     dgm_str type = text_member(from, "type");
-    if (dgm_str_is(type, "server_error")) /* says nothing: most are */
+    if (dgm_str_is(type, "server_error")) /* adds nothing: most are */
         type = (dgm_str){0};
     begin(d, v);
     dgm_chat_fail_run(d, message.n ? message : DGM_STR("The server reported an error"),

@@ -8,11 +8,11 @@
 struct chat_read_call {
     bool has_index;
     int64_t index;
-    dgm_str told, name; /* its id as the server says it; empty: not told yet */
-    dgm_str id;         /* as we say it: no two calls have the same */
+    dgm_str told, name; /* its id as the server sends it; empty: not sent yet */
+    dgm_str id;         /* as we emit it: no two calls have the same */
     dgm_buf text;       /* of its arguments, so far */
     bool started;       /* TOOL_CALL_START was given */
-    bool holding;       /* `{}` was read and not passed on: what follows may stand instead */
+    bool holding;       /* `{}` was read and not passed on: the next arguments may replace it */
 };
 
 typedef struct dgm_chat_decoder {
@@ -32,7 +32,7 @@ typedef struct dgm_chat_decoder {
     struct chat_read_call *calls;
     size_t n_calls, cap_calls, last_call; /* the one that was spoken of last */
     dgm_str finish;                       /* its reason */
-    bool done;                            /* the server said that it is */
+    bool done;                            /* the server sent its end */
     dgm_canon_usage usage;
     bool has_usage;
     dgm_str state; /* `a2a`: of a run that waits */

@@ -1,7 +1,7 @@
 /*
  * wire/chat/chat_decode_calls.c - tool calls that come in pieces.
  *
- * Which call a piece belongs to is told by its index, its id, its name or its place, depending on the server.
+ * The call of a piece is found by its index, its id, its name or its place, depending on the server.
  * Arguments are passed on as they come, except for what some servers send twice.
  */
 #include "base/limits.h"

@@ -2,7 +2,7 @@
  * wire/chat/chat_encode.c - canonical events as the chunks of a chat completion, or as the completion.
  *
  * What must stay true: the role comes first, text only grows, one chunk has a finish_reason and behind it
- * stands nothing but usage. Whatever goes wrong is remembered in rc; from then on nothing is given.
+ * is nothing but usage. The first error is stored in rc; from then on nothing is emitted.
  */
 #include "wire/chat/chat_encode.h"
 #include "base/limits.h"
@@ -112,7 +112,7 @@ static const char *reason_of(const dgm_chat_encoder *e)
     return e->n_given ? "tool_calls" : e->finish_reason ? e->finish_reason : "stop";
 }
 
-/* NULL: it is nobody's task, and need not be told. */
+/* NULL: there is no task to name. */
 static const char *state_of(const dgm_chat_encoder *e, const dgm_canon_outcome *o)
 {
     const dgm_canon_interrupt *asked = o->interrupts.n ? &o->interrupts.at[0] : NULL;

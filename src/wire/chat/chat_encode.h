@@ -9,11 +9,11 @@
 struct chat_text {
     dgm_str id;
     bool foreign;  /* not the assistant's: no part of the answer */
-    bool instead;  /* `text` stands instead of what was streamed */
+    bool instead;  /* `text` replaces what was streamed */
     dgm_buf text;  /* a completion has it from the start */
     bool open;     /* its END has not come */
     bool artifact; /* of an artifact: agents often leave out its end */
-    bool waits;    /* another text is open: what this one has is told behind it */
+    bool waits;    /* another text is open: this one is emitted after it */
 };
 
 /* An address that the answer links to. */
@@ -50,14 +50,15 @@ typedef struct dgm_chat_encoder {
     size_t n_waiting;                   /* texts that wait for the speaker's end */
     bool spoke;
     dgm_map texts_by_id;
-    uint64_t n_chars;  /* of the answer so far, in a stream */
-    dgm_map artifacts; /* by id: how many of its parts were told since it began, or began again */
+    uint64_t n_chars; /* of the answer so far, in a stream */
+    dgm_map
+        artifacts; /* by id: how many of its parts were emitted since it started, or started again */
     struct chat_citation *citations;
     size_t n_citations, cap_citations;
     struct chat_call *calls;
     size_t n_calls, cap_calls, n_given;
     dgm_map calls_by_id;
-    dgm_buf thinker;   /* id of the reasoning that was told last; empty: progress */
+    dgm_buf thinker;   /* id of the reasoning that was emitted last; empty: progress */
     dgm_buf progress;  /* the last text of it */
     dgm_buf reasoning; /* a completion's */
     bool thought;
@@ -69,7 +70,7 @@ typedef struct dgm_chat_encoder {
 void dgm_chat_give(dgm_chat_encoder *e);
 
 /* chat_encode_said.c */
-/* What cannot be told yet, or may have to be compared. */
+/* Text that cannot be emitted yet, or may have to be compared. */
 void dgm_chat_keep(dgm_chat_encoder *e, dgm_buf *b, dgm_str text);
 struct chat_text *dgm_chat_text_of(dgm_chat_encoder *e, dgm_str id);
 void dgm_chat_say(dgm_chat_encoder *e, const struct chat_text *t, dgm_str text);
@@ -85,14 +86,14 @@ void dgm_chat_add_progress(dgm_chat_encoder *e, const dgm_canon_event *event);
 void dgm_chat_start_call(dgm_chat_encoder *e, const dgm_canon_event *event);
 void dgm_chat_add_arguments(dgm_chat_encoder *e, const dgm_canon_event *event);
 void dgm_chat_answer(dgm_chat_encoder *e, dgm_str call_id);
-/* Which calls are the client's? Those that are named; nobody names any: all that were not answered. */
+/* Which calls are the client's? Those that the run names; if it names none: all that were not answered. */
 void dgm_chat_ask_calls(dgm_chat_encoder *e, dgm_strs pending);
 
 /* chat_artifacts.c */
 void dgm_chat_add_artifact(dgm_chat_encoder *e, const dgm_canon_event *event);
 /* ,"annotations":[...]; nothing where nothing is linked to. */
 void dgm_chat_put_citations(dgm_chat_encoder *e);
-/* The text of this index is said now, behind a gap of so many characters. */
+/* The text of this index is emitted now, after a gap of so many characters. */
 void dgm_chat_place_citations(dgm_chat_encoder *e, size_t text, unsigned gap, dgm_str said);
 
 /* chat_chunks.c: one chunk each */

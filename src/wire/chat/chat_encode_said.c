@@ -1,8 +1,8 @@
 /*
- * wire/chat/chat_encode_said.c - what is said in a run: text, reasoning, progress, calls.
+ * wire/chat/chat_encode_said.c - the content of a run: text, reasoning, progress, calls.
  *
- * Chunks are given as soon as it is sure what they are. A call is the client's when its maker says so, or when
- * nobody answered it by the end of the run; until then it waits.
+ * Chunks are emitted as soon as their kind is known. A call is the client's when the run says that it is pending, or when
+ * it has no answer at the end of the run; until then it waits.
  */
 #include "base/limits.h"
 #include "base/list.h"
@@ -107,7 +107,7 @@ void dgm_chat_end_text(dgm_chat_encoder *e, const dgm_canon_event *event)
 
 /*
  * A text is not what was streamed. That cannot be taken back, and an agent may change its mind many times:
- * the text it settles for is told once, at the end.
+ * the final text is emitted once, at the end.
  */
 void dgm_chat_correct(dgm_chat_encoder *e, const dgm_canon_event *event)
 {
@@ -172,7 +172,7 @@ void dgm_chat_add_progress(dgm_chat_encoder *e, const dgm_canon_event *event)
     if (!dgm_str_is(event->activity.activity_type, "a2a-status") || !text.n ||
         dgm_str_eq(text, last))
         return;
-    /* a line that grows is not told again */
+    /* a line that grows is not emitted again */
     bool grows = last.n && !e->thinker.n && dgm_str_starts(text, last);
     think(e, !grows, grows ? (dgm_str){text.p + last.n, text.n - last.n} : text);
     dgm_buf_clear(&e->thinker);

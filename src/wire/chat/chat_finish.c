@@ -14,7 +14,7 @@ static dgm_opt_long count(yyjson_val *v, const char *in, const char *name)
     return n.set ? n : (dgm_opt_long){0};
 }
 
-/* The last one counts: some tell it with every chunk. */
+/* The last one counts: some servers send it with every chunk. */
 void dgm_chat_read_usage(dgm_chat_decoder *d, yyjson_val *v)
 {
     d->usage = (dgm_canon_usage){

@@ -1,10 +1,10 @@
-/* wire/chat/chat_from_canon.c - canonical messages as chat messages. See chat_messages.h for what rides along. */
+/* wire/chat/chat_from_canon.c - canonical messages as chat messages. See chat_messages.h for `extra`. */
 #include "base/list.h"
 #include "canon/media.h"
 #include "canon/message_content.h"
 #include "wire/chat/chat_messages.h"
 
-/* ---- what rides along ------------------------------------------------------------------------------------ */
+/* ---- extra ------------------------------------------------------------------------------------ */
 
 const dgm_extra *dgm_chat_without(dgm_arena *a, const dgm_extra *x, const char *key)
 {
@@ -89,12 +89,12 @@ static dgm_chat_part audio_part(const dgm_canon_part *p)
                            .inner_extra = p->source.extra};
 }
 
-/* What has no part becomes a text: *own_line. The rules are those of the direct road. */
+/* Content without a part of its own becomes a text: *own_line. The rules are those of the direct function. */
 static dgm_chat_part part_of(dgm_arena *a, const dgm_canon_part *p, bool *own_line)
 {
     dgm_part file = file_of(p);
     bool data = p->source.kind == DGM_CANON_SOURCE_DATA;
-    bool ours = p->extra || p->source.extra; /* told apart from what others sent */
+    bool ours = p->extra || p->source.extra; /* differs from what other formats sent */
     dgm_chat_part out = {.kind = DGM_CHAT_PART_TEXT, .text = p->text};
     *own_line = p->own_line;
     if (p->kind == DGM_CANON_PART_TEXT || p->kind == DGM_CANON_PART_NONE) {

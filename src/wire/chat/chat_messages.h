@@ -1,7 +1,7 @@
 /*
  * wire/chat/chat_messages.h - chat messages and the messages of canonical requests, each as the other.
  *
- * What only chat can say rides in `extra`, tagged with dgm_chat_name. Beside members that nobody knows these
+ * Members that only chat has are stored in `extra`, tagged with dgm_chat_name. Beside unknown members these
  * are there, under names that cannot be unknown ones:
  *
  *   message   "role": "function"; "refusal": its text

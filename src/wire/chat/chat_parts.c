@@ -1,5 +1,5 @@
 /*
- * wire/chat/chat_parts.c - the tables of content parts: text, files, refusals, and what nobody knows.
+ * wire/chat/chat_parts.c - the tables of content parts: text, files, refusals, and unknown ones.
  */
 #include "wire/chat/chat.h"
 
@@ -23,7 +23,7 @@ const char *dgm_chat_part_name(dgm_chat_part_kind kind)
     return part_names[kind];
 }
 
-/* The value that a name stands for; 0 when it is none of them. */
+/* The value of a name; 0: unknown. */
 static int named(const dgm_enum_names *names, const yyjson_val *v)
 {
     dgm_reader quiet = {0};
@@ -136,7 +136,7 @@ static const dgm_field video_part_fields[] = {TYPE_OF_PART,
 static const dgm_field refusal_part_fields[] = {
     TYPE_OF_PART, DGM_F(dgm_chat_part, text, "refusal", STR, DGM_REQUIRED)};
 
-/* A part may come without a type: then its one member tells it, and pick_part has seen which. */
+/* A part may come without a type: then its one member shows it, and pick_part has read it. */
 static dgm_chat_part_kind kind_of_part(yyjson_val *v)
 {
     yyjson_val *type = dgm_json_get(v, DGM_STR("type"));

@@ -1,7 +1,7 @@
 /*
  * wire/chat/chat_read.c - what of Chat Completions a value is, and the messages in it.
  *
- * An array is told by its first element.
+ * An array is detected from its first element.
  */
 #include "base/limits.h"
 #include "wire/chat/chat.h"
@@ -50,7 +50,7 @@ static bool has_parts_of_responses(const yyjson_val *v)
 static int looks_like_message(const yyjson_val *v)
 {
     static const char *const marks[] = {"tool_calls", "function_call", "refusal", "tool_call_id"};
-    /* A2A, with its parts missing: let it say so; AG-UI; the AI SDK */
+    /* A2A, with its parts missing: its reader reports that; AG-UI; the AI SDK */
     static const char *const others[] = {"parts",        "kind",      "messageId",
                                          "activityType", "toolCalls", "toolCallId"};
     if (!has_role(v) || HAS_ANY(v, others))
@@ -59,7 +59,7 @@ static int looks_like_message(const yyjson_val *v)
         return 2;
     if (!dgm_json_get(v, DGM_STR("content")))
         return 0;
-    /* chat messages have no id and no type; those of others look the same but for that */
+    /* chat messages have no id and no type; those of other formats look the same except for that */
     return dgm_json_get(v, DGM_STR("id")) || dgm_json_get(v, DGM_STR("type")) ||
                    has_parts_of_responses(v)
                ? 1

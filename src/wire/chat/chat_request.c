@@ -1,8 +1,8 @@
 /*
  * wire/chat/chat_request.c - the body of a chat request as the input of a run, and back.
  *
- * Messages and function tools have their place there. Everything else a body says rides in `extra`; tools that
- * are no functions too, under `tools`.
+ * Messages and function tools have their place there. All other members of a body are stored in `extra`; tools
+ * that are not functions too, under `tools`.
  */
 #include "base/limits.h"
 #include "base/list.h"
@@ -10,7 +10,7 @@
 #include "wire/chat/chat_codec.h"
 #include "wire/chat/chat_messages.h"
 
-/* Where a session is told: clients can set it in any library. */
+/* Names the session: clients can set it in any library. */
 #define CONTEXT_KEY "a2a_context_id"
 
 /* ---- tools --------------------------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ static bool is_function(yyjson_val *tool)
            dgm_str_is(dgm_json_str(type), "function");
 }
 
-/* Those that are none; NULL: there are none. */
+/* Tools that are not functions; NULL: all are. */
 static const dgm_json *others_of(dgm_arena *a, yyjson_val *list)
 {
     dgm_buf b;
@@ -266,7 +266,7 @@ static dgm_str model_of(const dgm_canon_input *input, const dgm_stream_params *p
     return model.n ? model : DGM_STR("dragoman");
 }
 
-/* The conversation that another format names. A request of our own has said it, if it wanted to. */
+/* The conversation that another format names. A chat request has its own metadata. */
 static void put_context(dgm_writer *w, const dgm_canon_input *input)
 {
     if (!input->thread_id.n)

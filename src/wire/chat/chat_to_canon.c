@@ -1,10 +1,10 @@
-/* wire/chat/chat_to_canon.c - chat messages as canonical ones. See chat_messages.h for what rides along. */
+/* wire/chat/chat_to_canon.c - chat messages as canonical ones. See chat_messages.h for `extra`. */
 #include "base/list.h"
 #include "canon/media.h"
 #include "canon/message_content.h"
 #include "wire/chat/chat_messages.h"
 
-/* ---- what rides along ------------------------------------------------------------------------------------ */
+/* ---- extra ------------------------------------------------------------------------------------ */
 
 const dgm_json *dgm_chat_extra(const dgm_extra *x, const char *key)
 {
@@ -107,7 +107,7 @@ static bool from_file(dgm_arena *a, const dgm_chat_part *p, dgm_canon_source *re
 
 /* ---- parts --------------------------------------------------------------------------------------------------- */
 
-/* Nobody else knows it: the others get its JSON as a line of text. */
+/* Unknown to other formats: they get its JSON as a line of text. */
 static dgm_canon_part stranger(dgm_arena *a, const dgm_chat_part *p)
 {
     const dgm_json *value = p->value;
@@ -192,7 +192,7 @@ static dgm_canon_content content_of(dgm_arena *a, const dgm_chat_message *m)
         out.kind = DGM_CANON_CONTENT_PARTS;
         return out;
     }
-    /* of the others only texts: what is none has a line of its own */
+    /* other roles have only texts: other content has a line of its own */
     for (size_t i = 0; i < out.parts.n; i++) {
         dgm_canon_part *p = &out.parts.at[i];
         if (c->parts.at[i].kind == DGM_CHAT_PART_REFUSAL)

@@ -7,7 +7,7 @@
  * thoughts and progress reasoning. Deltas cannot be taken back: where a text turned out to be another, the
  * `done` events behind it and response.completed have the right one.
  *
- * What A2A needs to find its task again rides in the response's metadata: a2a_context_id, a2a_task_id,
+ * A2A's ids of the task are stored in the response's metadata: a2a_context_id, a2a_task_id,
  * a2a_task_state.
  */
 #pragma once

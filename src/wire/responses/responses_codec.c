@@ -1,4 +1,4 @@
-/* wire/responses/responses_codec.c - openai-responses: its handles, how it is told from others. */
+/* wire/responses/responses_codec.c - openai-responses: its handles, how it is detected. */
 #include "base/limits.h"
 #include "wire/responses/responses_int.h"
 

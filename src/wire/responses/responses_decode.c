@@ -65,7 +65,7 @@ enum what {
     REASONING_DELTA,
     REASONING_DONE,
     FAILS,
-    SKIPPED /* known; what it has is told by others too */
+    SKIPPED /* known; other events have its content, too */
 };
 
 static const struct {

@@ -253,7 +253,7 @@ void dgm_responses_in_whole_part(decoder *d, item *it, yyjson_val *index, dgm_st
         dgm_responses_in_text(d, it, dgm_responses_in_rest(text, it->said_of_part.n));
 }
 
-/* The item's text is another than was said. */
+/* The item's text differs from the deltas. */
 static void correct(decoder *d, item *it, dgm_str text)
 {
     dgm_canon_message m = {.role = DGM_CANON_ASSISTANT,

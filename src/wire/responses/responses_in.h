@@ -2,7 +2,7 @@
  * wire/responses/responses_in.h - the inside of the decoder.
  *
  * Servers leave out what they like: events of parts, `done` events, even all of them but response.completed.
- * So every event of an item tells what it has that was not told before: deltas, then what `done` has behind
+ * So every event of an item adds the content that is new: deltas, then what `done` has behind
  * them, then the item, then the response. Of texts only length and hash are kept.
  */
 #pragma once
@@ -53,7 +53,7 @@ struct responses_decoder {
     size_t message; /* the item that spoke last; SIZE_MAX: none */
     dgm_map taken;  /* canonical ids in use, behind a letter for their kind */
     dgm_buf refusal;
-    size_t refused; /* the item that said it */
+    size_t refused; /* the item with the refusal */
     bool has_error;
     dgm_str error_code, error_message;
 
@@ -86,7 +86,7 @@ void dgm_responses_in_begin(struct responses_decoder *d, struct responses_in_ite
                             yyjson_val *item);
 void dgm_responses_in_text(struct responses_decoder *d, struct responses_in_item *it,
                            dgm_str delta);
-/* The text of the part that is being said, whole. */
+/* The complete text of the part that is open. */
 void dgm_responses_in_whole_part(struct responses_decoder *d, struct responses_in_item *it,
                                  yyjson_val *index, dgm_str text);
 void dgm_responses_in_part(struct responses_in_item *it, yyjson_val *index);
@@ -98,7 +98,7 @@ void dgm_responses_in_reasoning(struct responses_decoder *d, struct responses_in
 /* A thought: of the summary, or of the reasoning itself. */
 void dgm_responses_in_thought(struct responses_decoder *d, struct responses_in_item *it,
                               yyjson_val *index, bool is_content, dgm_str text, bool whole);
-/* Whole items: what they have that was not told. */
+/* Complete items: their content that is new. */
 void dgm_responses_in_message(struct responses_decoder *d, struct responses_in_item *it,
                               yyjson_val *item);
 void dgm_responses_in_call(struct responses_decoder *d, struct responses_in_item *it,
@@ -108,14 +108,14 @@ void dgm_responses_in_output(struct responses_decoder *d, yyjson_val *item);
 void dgm_responses_in_done(struct responses_decoder *d, struct responses_in_item *it,
                            yyjson_val *item);
 void dgm_responses_in_close(struct responses_decoder *d, struct responses_in_item *it);
-/* What was refused is said after all. */
+/* The refusal is emitted as text after all. */
 void dgm_responses_in_say_refusal(struct responses_decoder *d);
 
 /* ---- responses_in_run.c ------------------------------------------------------------------------------------------- */
 
 /* RUN_STARTED, once. response: NULL when there is none. */
 void dgm_responses_in_run(struct responses_decoder *d, yyjson_val *response);
-/* What of its output was not told yet. */
+/* The part of its output that is new. */
 void dgm_responses_in_items(struct responses_decoder *d, yyjson_val *response);
 /* It has ended, one way or the other. */
 void dgm_responses_in_end(struct responses_decoder *d, yyjson_val *response, dgm_str status);

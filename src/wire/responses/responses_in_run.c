@@ -109,7 +109,7 @@ static void whole_reasoning(decoder *d, item *it, yyjson_val *v)
         e.encrypted.subtype = DGM_STR("message");
         e.encrypted.entity_id = it->id;
         e.encrypted.encrypted_value = encrypted;
-        if (!it->told) { /* nothing but that: it still needs something to stand on */
+        if (!it->told) { /* nothing else: it still needs a message */
             reasoning_event(d, DGM_CANON_REASONING_START, it->id, (dgm_str){0});
             it->parts = 1;
             name_thought(d, it);
@@ -213,7 +213,7 @@ static void set_time(dgm_canon_event *e, const yyjson_val *response, const char 
         e->timestamp = (dgm_opt_long){true, n * 1000};
 }
 
-/* Members of the response that say nothing of how it goes: they are for whoever writes it again. */
+/* Members of the response that do not describe its progress: an encoder writes them again. */
 static const dgm_extra *echo_of(dgm_arena *a, yyjson_val *response)
 {
     static const char *const told[] = {"id",     "object",     "created_at", "completed_at",
@@ -371,7 +371,7 @@ static dgm_str last_text(decoder *d, yyjson_val *response)
     return text;
 }
 
-/* Not all that would have been said was said. */
+/* The response ended early. */
 static void tell_reason(decoder *d, yyjson_val *response)
 {
     dgm_str reason = text_of(dgm_responses_get(response, "incomplete_details"), "reason");

@@ -1,7 +1,7 @@
 /*
  * wire/responses/responses_items.c - items as messages, and messages as items.
  *
- * Calls are items of their own: they join the assistant's message before them, and stand behind it again when
+ * Calls are items of their own: they join the assistant's message before them, and follow it again when
  * they are written. Items that no message can be (references, searches, ...) are kept as they are.
  */
 #include "base/limits.h"

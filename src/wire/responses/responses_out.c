@@ -88,7 +88,7 @@ static void emit_delta(struct responses_encoder *e, dgm_str prefix, dgm_str even
     dgm_responses_emit(e, event);
 }
 
-/* Adds to what is kept; returns it as it stands there. */
+/* Appends to the stored text; returns the appended characters, escaped. */
 static dgm_str keep_text(struct responses_encoder *e, dgm_buf *to, dgm_str text)
 {
     size_t before = to->n;
@@ -359,7 +359,7 @@ void dgm_responses_close_call(struct responses_encoder *e, struct responses_item
     bool mcp = it->kind == RESPONSES_MCP;
     dgm_str event = mcp ? DGM_STR("response.mcp_call_arguments.done")
                         : DGM_STR("response.function_call_arguments.done");
-    if (!it->text.n) /* no arguments are an empty object: nobody can parse nothing */
+    if (!it->text.n) /* no arguments are an empty object: an empty string is not JSON */
         dgm_responses_append_arguments(e, it, DGM_STR("{}"));
     if (dgm_responses_frame(e, event)) {
         put_place(e, it);

@@ -5,7 +5,7 @@
  * responses_out.c keeps the items and gives the frames of their lives; responses_object.c writes
  * items and the response.
  *
- * Text is kept as it stands in JSON, escaped: it is written once with every delta and four times when it is
+ * Text is stored escaped, as JSON has it: it is written once with every delta and four times when it is
  * done. The first failure stays in rc; from then on nothing is given.
  */
 #pragma once
@@ -39,14 +39,14 @@ enum responses_state {
 /* A text of its own: of a message, joined with others of its item by a blank line; of reasoning, a part of
  * its summary. */
 struct responses_piece {
-    dgm_str id; /* canonical; absent: nobody else speaks of it */
+    dgm_str id; /* canonical; absent: no event names it */
     size_t item, next;
     size_t earlier; /* the piece with which this text began, if it goes on in another item */
     dgm_buf text;   /* escaped */
     dgm_str prefix; /* of its deltas, up to the sequence number */
     unsigned index; /* of reasoning: in the summary */
     bool ended;
-    bool moved; /* it was taken back: all of it stands where it began */
+    bool moved; /* the text was replaced; its full new value is in the first piece */
 };
 
 struct responses_item {
@@ -77,7 +77,7 @@ struct responses_encoder {
 
     bool begun, finished;
     const char *early; /* why it ends before its time: the reason of incomplete_details */
-    bool implicit;     /* an old peer: calls that nobody answered are the caller's */
+    bool implicit;     /* an old peer: calls without an answer are the caller's */
     dgm_str id, run_id, thread_id, model;
     int64_t created, completed; /* seconds */
     dgm_str tail; /* what of the response is always the same: begins with a comma, ends with '}' */
@@ -99,17 +99,17 @@ struct responses_encoder {
     dgm_map ids;             /* of items, in use */
     size_t current;          /* the piece that spoke last */
     size_t message;          /* the message that can go on; or none */
-    size_t said;             /* the piece of a message that stands last */
+    size_t said;             /* the last piece of a message */
     dgm_str span;            /* the reasoning that was begun last; or none */
     bool has_message;
-    dgm_str progress; /* said last */
+    dgm_str progress; /* the last one */
 };
 
 /* How a response ends. */
 struct responses_end {
     dgm_str event;         /* "response.completed" */
     const char *status;    /* "completed" */
-    const char *state;     /* a2a_task_state; NULL: not told */
+    const char *state;     /* a2a_task_state; NULL: not written */
     dgm_str code, message; /* of a failure */
     const char *reason;    /* incomplete_details */
     const dgm_canon_usages *usage;

@@ -2,7 +2,7 @@
  * wire/responses/responses_request.c - what begins a response.
  *
  * `input` and `instructions` are messages, functions are tools; what only Responses knows (temperature, store,
- * tools that OpenAI runs itself, ...) rides in the input's extra.
+ * tools that OpenAI runs itself, ...) is stored in the input's extra.
  */
 #include "base/limits.h"
 #include "wire/responses/responses_int.h"
@@ -200,7 +200,7 @@ static void put_items(dgm_writer *w, dgm_canon_messages messages)
     dgm_buf_add_char(w->out, ']');
 }
 
-/* Where the conversation is known by an id of ours, it is told to a server that may know it too. */
+/* Where the conversation is known by an id of ours, it is sent to a server that may know it too. */
 static void put_context(dgm_writer *w, const dgm_canon_input *in)
 {
     bool ours = in->extra && in->extra->format == DGM_FORMAT_RESPONSES;

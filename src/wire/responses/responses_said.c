@@ -6,7 +6,7 @@
  * still turn out to be another.
  *
  * A call is held back until it shows whose it is: with a result it was the agent's, at the end of the run it
- * is the caller's. Where the run says which tools the caller has, calls of those are told as they come.
+ * is the caller's. Where the run says which tools the caller has, calls of those are emitted as they come.
  */
 #include "canon/media.h"
 #include "model/form.h"
@@ -44,7 +44,7 @@ void dgm_responses_close_reasoning(struct responses_encoder *e, struct responses
 
 /* ---- text --------------------------------------------------------------------------------------------------- */
 
-/* The item that a text stands in is known when it says something. */
+/* The item of a text is known when its first character arrives. */
 static void attach(struct responses_encoder *e, size_t piece)
 {
     struct responses_piece *p = &e->pieces[piece];
@@ -133,7 +133,7 @@ static void replace(struct responses_encoder *e, size_t piece, dgm_str text)
         dgm_json_put_chars(&e->pieces[piece].text, text);
 }
 
-/* A text is not what was said: whatever is yet to come of it has the right one. */
+/* A text differs from its deltas: all later frames of it have the right one. */
 static void correct(struct responses_encoder *e, const dgm_canon_event *event)
 {
     size_t *known = dgm_map_get(&e->texts, event->snapshot.changed);
@@ -225,7 +225,7 @@ static size_t add_thought(struct responses_encoder *e, size_t item, dgm_str id)
     return piece;
 }
 
-/* Nothing is thought yet: the item stands where the first word is. */
+/* There is no text yet: the item gets its place with the first one. */
 static void start_span(struct responses_encoder *e, dgm_str id)
 {
     e->span = dgm_arena_dup(e->arena, id);
@@ -241,7 +241,7 @@ static size_t begin_span(struct responses_encoder *e, dgm_str id, size_t *span)
     return *span;
 }
 
-/* The item that a thought stands in: the span of its name, or the one that was begun last, unless another
+/* The item of a thought: the span of its name, or the one that was begun last, unless another
  * thought is being thought there. */
 static size_t span_of(struct responses_encoder *e, dgm_str id)
 {
@@ -300,7 +300,7 @@ static void responses_store_encrypted_value(struct responses_encoder *e,
         e->items[item].encrypted = dgm_arena_dup(e->arena, event->encrypted.encrypted_value);
 }
 
-/* How it is going: thoughts that are whole at once. The message that is being said stays open. */
+/* Progress: complete thoughts. The message that is open stays open. */
 static void progress(struct responses_encoder *e, const dgm_canon_event *event)
 {
     dgm_str text = dgm_json_str_member(event->activity.content, "text");
@@ -387,7 +387,7 @@ void dgm_responses_within_run(struct responses_encoder *e, const dgm_canon_event
     case DGM_CANON_RUN_STARTED:
     case DGM_CANON_RUN_FINISHED:
     case DGM_CANON_RUN_ERROR:               /* the response's own */
-    case DGM_CANON_REASONING_MESSAGE_START: /* nothing is said yet */
+    case DGM_CANON_REASONING_MESSAGE_START: /* no content yet */
     case DGM_CANON_TEXT_MESSAGE_CHUNK:
     case DGM_CANON_TOOL_CALL_CHUNK:
     case DGM_CANON_REASONING_MESSAGE_CHUNK:
