@@ -10,11 +10,13 @@
  */
 #pragma once
 
-#include "backend/backend.h"
 #include "core/log.h"
-#include "store/store.h"
+#include "model/owner.h"
 
 typedef struct dgm_core dgm_core;
+typedef struct dgm_store dgm_store;         /* store/store.h */
+typedef struct dgm_backend dgm_backend;     /* backend/backend.h */
+typedef struct dgm_run_fault dgm_run_fault; /* backend/backend.h */
 
 typedef struct dgm_core_agent {
     dgm_str id;

@@ -17,12 +17,14 @@
  */
 #pragma once
 
+#include "backend/backend.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "core/core.h"
 #include "model/fold.h"
 #include "model/guard.h"
 #include "model/stamp.h"
+#include "store/store.h"
 
 #include <stdatomic.h>
 

@@ -5,9 +5,11 @@
  */
 #pragma once
 
+#include "backend/backend.h"
 #include "core/core.h"
 #include "core/core_int.h"
 #include "model/form.h"
+#include "store/store.h"
 #include "support/check.h"
 
 #include <sched.h>

@@ -5,7 +5,9 @@
  * Every reader checks that it sees each record once and in order; at the end no task is left in the
  * middle. Made for ThreadSanitizer (tests/tsan), right everywhere. DRAGOMAN_STRESS_S: how long, in all.
  */
+#include "backend/backend.h"
 #include "core/core.h"
+#include "store/store.h"
 #include "support/check.h"
 
 #include <semaphore.h>

@@ -15,16 +15,11 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "model/owner.h"
 #include "model/record.h"
 #include "net/loop.h"
 
 typedef struct dgm_store dgm_store;
-
-/* Whose. Both may be empty: a server without tokens has one owner. */
-typedef struct dgm_owner {
-    dgm_str tenant;
-    dgm_str principal;
-} dgm_owner;
 
 /* The row of a task: what lists and look-ups need without its log. */
 typedef struct dgm_task_row {
@@ -94,8 +89,6 @@ typedef struct dgm_append {
     bool sync;
 } dgm_append;
 
-typedef void (*dgm_store_done)(dgm_code code, const dgm_err *err, void *arg);
-
 /* What a batch points to is copied before this returns, records are referenced. DGM_UNAVAILABLE: it is
  * not stored, now; the message says why and what to do. The same append may be tried again. */
 void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done, void *arg);
@@ -144,33 +137,12 @@ bool dgm_store_is_unknown(dgm_store *s, dgm_owner owner, dgm_str agent, dgm_str 
 
 /* ---- notes --------------------------------------------------------------------------------------------- */
 
-/* What a caller wants remembered that is no task (conversations of OpenAI's, responses that were deleted):
- * a text by (owner, kind, name). Of limited size: DGM_MAX_NOTE_BYTES, more is DGM_TOO_LARGE. Once answered it
- * is on the disk. */
-typedef struct dgm_note {
-    dgm_owner owner;
-    dgm_str kind, name;
-    dgm_str text;       /* in place of what was there; absent: it goes */
-    int64_t expires_ms; /* 0: never */
-} dgm_note;
 void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done, void *arg);
 
 /* text absent: there is none, or it has expired. */
 typedef void (*dgm_store_got_note)(dgm_code code, dgm_str text, const dgm_err *err, void *arg);
 void dgm_store_get_note(dgm_store *s, dgm_owner owner, dgm_str kind, dgm_str name,
                         dgm_store_got_note got, void *arg);
-
-typedef struct dgm_list_query {
-    dgm_owner owner;
-    dgm_str agent;          /* empty: any */
-    dgm_str context_id;     /* empty: any */
-    dgm_opt_int state;      /* a dgm_task_state */
-    int64_t status_from_ms; /* status_ms >= this; 0: any */
-    size_t page_size;
-    /* Where the page before ended; id empty: the first page. Sorted by status_ms, then id, both down. */
-    int64_t after_status_ms;
-    dgm_str after_id;
-} dgm_list_query;
 
 /* A page may hold fewer rows than asked for (DGM_MAX_STORE_PAGE_BYTES): `more` tells. total: all that
  * match, on whichever page; 0 for dgm_store_list_unfinished. */

@@ -28,6 +28,7 @@
 #include "backend/backend_int.h"
 #include "backend/exec/exec_int.h"
 #include "fuzz/fuzz.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

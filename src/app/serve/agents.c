@@ -1,5 +1,6 @@
 /* app/serve/agents.c - the list of opened agents. */
 #include "app/serve/agents.h"
+#include "backend/backend.h"
 
 #include <stdlib.h>
 

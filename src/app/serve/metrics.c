@@ -2,6 +2,7 @@
 #include "app/serve/metrics.h"
 #include "app/serve/routes.h"
 #include "base/limits.h"
+#include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,8 @@
 #include "app/serve/banner.h"
 #include "app/serve/pages.h"
 #include "app/serve/router.h"
+#include "backend/backend.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <malloc.h>

@@ -1,5 +1,6 @@
 /* app/serve/site.c - from settings to cards and frontends. */
 #include "app/serve/site.h"
+#include "backend/backend.h"
 
 #include <stdlib.h>
 
