@@ -11,12 +11,15 @@ static int show(const char *text)
 {
     dgm_document *document = NULL;
     dgm_openai_messages chat = {0};
-    dgm_err err = {0};
+    dgm_err *err = dgm_err_new();
+    const dgm_convert_options options = {
+        .size = sizeof options, .from = DGM_FORMAT_A2A_03, .object = DGM_OBJECT_MESSAGE};
 
-    if (dgm_document_read("a2a-0.3", DGM_OBJECT_MESSAGE, text, strlen(text), &document, &err) ||
-        dgm_convert_a2a_message_to_openai(dgm_document_get(document), &chat, &err)) {
-        printf("error at %s: %s\n\n", err.at, err.msg);
+    if (dgm_document_decode(&options, text, strlen(text), &document, err) ||
+        dgm_message_to_openai(dgm_document_object(document, 0), &chat, err)) {
+        printf("error at %s: %s\n\n", dgm_err_pointer(err), dgm_err_message(err));
         dgm_document_free(document);
+        dgm_err_free(err);
         return 1;
     }
     /* in a history the tool messages come first */
@@ -26,6 +29,7 @@ static int show(const char *text)
 
     dgm_openai_messages_done(&chat);
     dgm_document_free(document);
+    dgm_err_free(err);
     return 0;
 }
 

@@ -27,36 +27,38 @@ static void take(dgm_converter *c, size_t fed)
     if (!ready.n)
         return;
     printf("after %zu bytes:\n%.*s", fed, (int)ready.n, ready.p);
-    dgm_converter_taken(c, ready.n);
+    dgm_converter_consume(c, ready.n);
 }
 
 int main(void)
 {
-    const dgm_convert_options options = {.from = "a2a-0.3", .to = "a2a-1.0"};
+    const dgm_convert_options options = {
+        .size = sizeof options, .from = DGM_FORMAT_A2A_03, .to = DGM_FORMAT_A2A_10};
     const size_t total = sizeof stream - 1, piece = 7;
     dgm_converter *c = NULL;
-    dgm_err err = {0};
+    dgm_err *err = dgm_err_new();
 
-    if (dgm_converter_new(&options, &c, &err)) {
-        fprintf(stderr, "%s\n", err.msg);
+    if (dgm_converter_new(&options, &c, err)) {
+        fprintf(stderr, "%s\n", dgm_err_message(err));
         return 1;
     }
     for (size_t at = 0; at < total; at += piece) {
         size_t n = total - at < piece ? total - at : piece;
-        if (dgm_converter_feed(c, stream + at, n, &err)) {
+        if (dgm_converter_feed(c, stream + at, n, err)) {
             take(c, at + n); /* what came before the fault is good */
-            fprintf(stderr, "error at %s: %s\n", err.at, err.msg);
+            fprintf(stderr, "error at %s: %s\n", dgm_err_pointer(err), dgm_err_message(err));
             dgm_converter_free(c);
             return 1;
         }
         take(c, at + n);
     }
-    if (dgm_converter_end(c, &err)) {
-        fprintf(stderr, "error at %s: %s\n", err.at, err.msg);
+    if (dgm_converter_end(c, err)) {
+        fprintf(stderr, "error at %s: %s\n", dgm_err_pointer(err), dgm_err_message(err));
         dgm_converter_free(c);
         return 1;
     }
     take(c, total);
     dgm_converter_free(c);
+    dgm_err_free(err);
     return 0;
 }

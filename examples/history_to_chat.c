@@ -23,7 +23,8 @@ static const char history[] =
 
 static int fail(const dgm_err *err)
 {
-    printf("error at %s, line %zu: %s\n", err->at, err->line, err->msg);
+    printf("error at %s, line %zu: %s\n", dgm_err_pointer(err), dgm_err_line(err),
+           dgm_err_message(err));
     return 1;
 }
 
@@ -32,18 +33,19 @@ static int show(const char *text)
 {
     char *events = NULL, *compacted = NULL, *chat = NULL;
     size_t n = strlen(text);
-    dgm_err err = {0};
+    dgm_err *err = dgm_err_new();
     int rc = 0;
 
-    if (dgm_convert_a2a_message_to_agui_event(text, n, DGM_EVENTS_SIMPLE, &events, &n, &err) ||
-        dgm_compact_events(events, n, &compacted, &n, &err) ||
-        dgm_convert_agui_event_to_openai_chat(compacted, n, &chat, &n, &err))
-        rc = fail(&err);
+    if (dgm_convert_a2a_message_to_agui_event(text, n, DGM_EVENTS_SIMPLE, &events, &n, err) ||
+        dgm_compact_events(events, n, &compacted, &n, err) ||
+        dgm_convert_agui_event_to_openai_chat(compacted, n, &chat, &n, err))
+        rc = fail(err);
     else
         printf("events:    %s\n\ncompacted: %s\n\nmessages:  %s\n\n", events, compacted, chat);
     dgm_free(events);
     dgm_free(compacted);
     dgm_free(chat);
+    dgm_err_free(err);
     return rc;
 }
 

@@ -21,7 +21,7 @@ static const char text[] =
     " \"artifacts\": [{\"artifactId\": \"a-1\", \"name\": \"map\","
     "   \"parts\": [{\"url\": \"https://maps.example/azulejo.png\", \"mediaType\": "
     "\"image/png\"}]}],"
-    " \"priority\": 1.0}"; /* not A2A's: kept, and written back by the same format */
+    " \"priority\": 1.0}"; /* not a member of A2A: written back by the same format */
 
 static void show_part(const dgm_part *p)
 {
@@ -62,28 +62,31 @@ static void show_task(const dgm_task *t)
 
 int main(void)
 {
-    static const char *const formats[] = {"a2a-1.0", "a2a-0.3"};
+    static const dgm_format_id formats[] = {DGM_FORMAT_A2A_10, DGM_FORMAT_A2A_03};
+    dgm_convert_options options = {.size = sizeof options};
     dgm_document *d = NULL;
-    dgm_err err = {0};
+    dgm_err *err = dgm_err_new();
 
-    if (dgm_document_read("auto", DGM_OBJECT_NONE, text, strlen(text), &d, &err)) {
-        fprintf(stderr, "error at %s: %s\n", err.at, err.msg);
+    if (dgm_document_decode(&options, text, strlen(text), &d, err)) {
+        fprintf(stderr, "error at %s: %s\n", dgm_err_pointer(err), dgm_err_message(err));
         return 1;
     }
-    printf("this is a %s\n", dgm_object_kind_name(dgm_document_kind(d)));
-    if (dgm_document_kind(d) == DGM_OBJECT_TASK)
-        show_task(dgm_document_get(d));
+    printf("this is a %s\n", dgm_object_kind_name(dgm_document_kind(d, 0)));
+    if (dgm_document_kind(d, 0) == DGM_OBJECT_TASK)
+        show_task(dgm_document_object(d, 0));
 
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         char *written = NULL;
-        if (dgm_document_write(d, formats[i], &written, NULL, &err)) {
-            fprintf(stderr, "error at %s: %s\n", err.at, err.msg);
+        options.to = formats[i];
+        if (dgm_document_encode(d, &options, &written, NULL, err)) {
+            fprintf(stderr, "error at %s: %s\n", dgm_err_pointer(err), dgm_err_message(err));
             dgm_document_free(d);
             return 1;
         }
-        printf("%s: %s\n", formats[i], written);
+        printf("%s: %s\n", dgm_format_id_name(formats[i]), written);
         dgm_free(written);
     }
     dgm_document_free(d);
+    dgm_err_free(err);
     return 0;
 }

@@ -26,7 +26,7 @@ static void take(dgm_converter *c)
     dgm_str ready = dgm_converter_output(c);
     fwrite(ready.p, 1, ready.n, stdout);
     fflush(stdout); /* whoever waits for it has it now */
-    dgm_converter_taken(c, ready.n);
+    dgm_converter_consume(c, ready.n);
 }
 
 static dgm_code feed_file(dgm_converter *c, FILE *from, dgm_err *err)
@@ -45,19 +45,20 @@ int main(int argc, char **argv)
 {
     static const char options[] = "{\"from\": \"a2a-1.0\", \"to\": \"openai-chat\"}";
     dgm_converter *c = NULL;
-    dgm_err err = {0};
-    dgm_code rc = dgm_converter_open(options, sizeof options - 1, &c, &err);
+    dgm_err *err = dgm_err_new();
+    dgm_code rc = dgm_converter_new_json(options, sizeof options - 1, &c, err);
 
     if (!rc && argc > 1 && strcmp(argv[1], "-") == 0)
-        rc = feed_file(c, stdin, &err);
+        rc = feed_file(c, stdin, err);
     else if (!rc)
-        rc = dgm_converter_feed(c, sample, sizeof sample - 1, &err);
+        rc = dgm_converter_feed(c, sample, sizeof sample - 1, err);
     if (!rc)
-        rc = dgm_converter_end(c, &err);
+        rc = dgm_converter_end(c, err);
     if (c)
         take(c); /* what came before a fault is good */
     if (rc)
-        fprintf(stderr, "error at %s: %s\n", err.at, err.msg);
+        fprintf(stderr, "error at %s: %s\n", dgm_err_pointer(err), dgm_err_message(err));
     dgm_converter_free(c);
+    dgm_err_free(err);
     return rc ? 1 : 0;
 }

@@ -1,7 +1,7 @@
 /*
- * dragoman/base.h - the words every other header uses: strings, errors, visibility.
+ * dragoman/base.h - the types of all other headers: strings, errors, memory.
  *
- * Nothing here allocates. A dgm_str borrows: it lives as long as the object it came from.
+ * A dgm_str borrows: it is valid as long as the object that it came from.
  */
 #pragma once
 
@@ -32,61 +32,73 @@ typedef struct dgm_strs {
 } dgm_strs;
 
 /*
- * One row per thing that can go wrong, and what it is called in every binding:
- * symbol, JSON-RPC code, HTTP status and gRPC status by the tables of A2A 1.0.1 and of 1.0.0,
- * ErrorInfo reason ("" for errors that A2A does not name), default message.
+ * Codes of errors; their numbers never change. The functions of this library return PARSE, BAD_REQUEST, BAD_PARAMS,
+ * INTERNAL and TOO_LARGE. The others are errors of A2A and of servers: dgm_error has them when a peer sent one.
  */
-#define DGM_CODES(X)                                                                               \
-    X(OK, 0, 200, 0, 200, 0, "", "ok")                                                             \
-    X(PARSE, -32700, 400, 3, 400, 3, "", "Invalid JSON payload")                                   \
-    X(BAD_REQUEST, -32600, 400, 3, 400, 3, "", "Request payload validation error")                 \
-    X(NO_SUCH_METHOD, -32601, 404, 12, 404, 12, "", "Method not found")                            \
-    X(BAD_PARAMS, -32602, 400, 3, 400, 3, "", "Invalid parameters")                                \
-    X(INTERNAL, -32603, 500, 13, 500, 13, "", "Internal error")                                    \
-    X(TASK_NOT_FOUND, -32001, 404, 5, 404, 5, "TASK_NOT_FOUND", "Task not found")                  \
-    X(TASK_NOT_CANCELABLE, -32002, 400, 9, 409, 9, "TASK_NOT_CANCELABLE",                          \
-      "Task cannot be canceled")                                                                   \
-    X(PUSH_NOT_SUPPORTED, -32003, 400, 9, 400, 12, "PUSH_NOTIFICATION_NOT_SUPPORTED",              \
-      "Push Notification is not supported")                                                        \
-    X(UNSUPPORTED_OPERATION, -32004, 400, 9, 400, 12, "UNSUPPORTED_OPERATION",                     \
-      "This operation is not supported")                                                           \
-    X(CONTENT_TYPE_NOT_SUPPORTED, -32005, 400, 3, 415, 3, "CONTENT_TYPE_NOT_SUPPORTED",            \
-      "Incompatible content types")                                                                \
-    X(INVALID_AGENT_RESPONSE, -32006, 500, 13, 502, 13, "INVALID_AGENT_RESPONSE",                  \
-      "Invalid agent response type")                                                               \
-    X(EXTENDED_CARD_NOT_CONFIGURED, -32007, 400, 9, 400, 9, "EXTENDED_AGENT_CARD_NOT_CONFIGURED",  \
-      "Extended Agent Card not configured")                                                        \
-    X(EXTENSION_REQUIRED, -32008, 400, 9, 400, 9, "EXTENSION_SUPPORT_REQUIRED",                    \
-      "Extension support required")                                                                \
-    X(VERSION_NOT_SUPPORTED, -32009, 400, 9, 400, 12, "VERSION_NOT_SUPPORTED",                     \
-      "Version not supported")                                                                     \
-    X(UNAUTHENTICATED, -32000, 401, 16, 401, 16, "", "Unauthenticated")                            \
-    X(FORBIDDEN, -32000, 403, 7, 403, 7, "", "Forbidden")                                          \
-    X(TOO_LARGE, -32600, 413, 8, 413, 8, "", "Limit exceeded")                                     \
-    X(RATE_LIMITED, -32000, 429, 8, 429, 8, "", "Rate limited")                                    \
-    X(UNAVAILABLE, -32000, 503, 14, 503, 14, "", "Service unavailable")                            \
-    X(UPSTREAM_TIMEOUT, -32000, 504, 4, 504, 4, "", "Upstream timeout")
-
 typedef enum dgm_code {
-#define X(sym, rpc, http, grpc, http_100, grpc_100, reason, text) DGM_##sym,
-    DGM_CODES(X)
-#undef X
+    DGM_OK = 0,
+    DGM_PARSE = 1,       /* the text is not valid JSON, or a text is not valid UTF-8 */
+    DGM_BAD_REQUEST = 2, /* invalid options, or an unknown format */
+    DGM_NO_SUCH_METHOD = 3,
+    DGM_BAD_PARAMS = 4, /* a value in the input is invalid; an argument is invalid */
+    DGM_INTERNAL = 5,   /* a fault of the library */
+    DGM_TASK_NOT_FOUND = 6,
+    DGM_TASK_NOT_CANCELABLE = 7,
+    DGM_PUSH_NOT_SUPPORTED = 8,
+    DGM_UNSUPPORTED_OPERATION = 9,
+    DGM_CONTENT_TYPE_NOT_SUPPORTED = 10,
+    DGM_INVALID_AGENT_RESPONSE = 11,
+    DGM_EXTENDED_CARD_NOT_CONFIGURED = 12,
+    DGM_EXTENSION_REQUIRED = 13,
+    DGM_VERSION_NOT_SUPPORTED = 14,
+    DGM_UNAUTHENTICATED = 15,
+    DGM_FORBIDDEN = 16,
+    DGM_TOO_LARGE = 17, /* a limit of the library was exceeded */
+    DGM_RATE_LIMITED = 18,
+    DGM_UNAVAILABLE = 19,
+    DGM_UPSTREAM_TIMEOUT = 20,
 } dgm_code;
-
-/*
- * An error: a code for programs, a JSON pointer for whoever sent the document, a sentence for a
- * person. Zero-initialise it; it is written only when a function returns something but DGM_OK.
- */
-typedef struct dgm_err {
-    dgm_code code;
-    char at[256];  /* JSON pointer into what was being read; "" is the whole of it */
-    char msg[400]; /* for a person: nothing ever parses it */
-    size_t line;   /* 1-based position in the input for syntax errors, 0 when not known */
-    size_t column; /* in bytes, 1-based */
-} dgm_err;
 
 /* "OK", "BAD_PARAMS", ...: the symbol without its prefix. */
 DGM_API const char *dgm_code_name(dgm_code code);
+
+/*
+ * An error: a code for programs, a JSON pointer for the sender of the document, a sentence for people.
+ *
+ *     dgm_err *err = dgm_err_new();
+ *     if (dgm_convert(&options, text, n, &out, &out_n, err))
+ *         fprintf(stderr, "%s (at %s)\n", dgm_err_message(err), dgm_err_pointer(err));
+ *     dgm_err_free(err);
+ *
+ * Functions write it only when they return a code other than DGM_OK; one object may be used for many calls, by one
+ * thread at a time. Every function accepts NULL where it expects a dgm_err. The strings are valid until the next
+ * call that gets the same object.
+ */
+typedef struct dgm_err dgm_err;
+
+DGM_API dgm_err *dgm_err_new(void);
+DGM_API void dgm_err_free(dgm_err *err);           /* NULL is allowed */
+DGM_API dgm_code dgm_err_code(const dgm_err *err); /* DGM_OK: no error so far */
+DGM_API const char *
+dgm_err_message(const dgm_err *err); /* a sentence; programs must not parse it */
+DGM_API const char *
+dgm_err_pointer(const dgm_err *err);             /* JSON pointer into the input; "" is all of it */
+DGM_API size_t dgm_err_line(const dgm_err *err); /* in the input, 1-based; 0: unknown */
+DGM_API size_t dgm_err_column(const dgm_err *err); /* in bytes, 1-based; 0: unknown */
+
+/* ---- memory ------------------------------------------------------------------------------------ */
+
+/* Frees text that a function of this library returned. NULL is allowed. */
+DGM_API void dgm_free(void *p);
+
+/*
+ * Sets the function that is called when memory cannot be allocated, with the size that was requested; NULL removes
+ * it. It is one per process, may be called by any thread, and must not call this library. If it returns, or if
+ * no hook is set, the process is aborted: a function of this library never returns for lack of memory. To survive,
+ * it must leave by longjmp(); the handles of the interrupted call then leak and must not be used any more.
+ * Sizes that the input determines are limited before memory is allocated: those give DGM_TOO_LARGE.
+ */
+DGM_API void dgm_oom_set_hook(void (*hook)(size_t n));
 
 /* The library's version, "0.2.0". */
 DGM_API const char *dgm_version(void);

@@ -2,43 +2,37 @@
  * dragoman/model.h - A2A's objects and events as C structs.
  *
  * They do not depend on the version: A2A 1.0 and 0.3 are two dialects of them. A struct borrows everything
- * it points to; its creator (a dgm_document, an arena) owns the memory. Absent text is {NULL, 0}, absent
+ * it points to; its creator (often a dgm_document) owns the memory. Absent text is {NULL, 0}, absent
  * objects are NULL, empty lists have n == 0.
  */
 #pragma once
 
 #include <dragoman/base.h>
+#include <dragoman/json.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A JSON value as it was read, numbers as their text. Look inside with dgm_json_text(). */
-typedef struct yyjson_val dgm_json;
-
-/* Formats by id; new ones are added at the end. */
-#define DGM_FORMAT_IDS(X) /* symbol, name */                                                       \
-    X(A2A_10, "a2a-1.0")                                                                           \
-    X(A2A_03, "a2a-0.3")                                                                           \
-    X(A2A_03_REST, "a2a-0.3-rest")                                                                 \
-    X(CHAT, "openai-chat")                                                                         \
-    X(RESPONSES, "openai-responses")                                                               \
-    X(AG_UI, "ag-ui")                                                                              \
-    X(AG_UI_0, "ag-ui-0")                                                                          \
-    X(AG_UI_PROTO, "ag-ui-proto")                                                                  \
-    X(AI_SDK, "ai-sdk")                                                                            \
-    X(LANGCHAIN, "langchain")                                                                      \
-    X(AG_UI_SIMPLE, "ag-ui-simple")                                                                \
-    X(RESPONSES_SIMPLE, "responses-simple")
-
+/* Formats by id; the numbers never change. dgm_format_id_name() has their names. */
 typedef enum dgm_format_id {
-    DGM_FORMAT_NONE,
-#define X(sym, name) DGM_FORMAT_##sym,
-    DGM_FORMAT_IDS(X)
-#undef X
+    DGM_FORMAT_NONE = 0,              /* to be detected, or the format of the input */
+    DGM_FORMAT_A2A_10 = 1,            /* "a2a-1.0" */
+    DGM_FORMAT_A2A_03 = 2,            /* "a2a-0.3" */
+    DGM_FORMAT_A2A_03_REST = 3,       /* "a2a-0.3-rest" */
+    DGM_FORMAT_CHAT = 4,              /* "openai-chat" */
+    DGM_FORMAT_RESPONSES = 5,         /* "openai-responses" */
+    DGM_FORMAT_AG_UI = 6,             /* "ag-ui" */
+    DGM_FORMAT_AG_UI_0 = 7,           /* "ag-ui-0" */
+    DGM_FORMAT_AG_UI_PROTO = 8,       /* "ag-ui-proto" */
+    DGM_FORMAT_AI_SDK = 9,            /* "ai-sdk" */
+    DGM_FORMAT_LANGCHAIN = 10,        /* "langchain" */
+    DGM_FORMAT_AG_UI_SIMPLE = 11,     /* "ag-ui-simple" */
+    DGM_FORMAT_RESPONSES_SIMPLE = 12, /* "responses-simple" */
 } dgm_format_id;
 
-DGM_API const char *dgm_format_id_name(dgm_format_id id); /* "a2a-1.0"; "" for NONE */
+DGM_API const char *dgm_format_id_name(dgm_format_id id);      /* "a2a-1.0"; "" for NONE */
+DGM_API dgm_format_id dgm_format_id_by_name(const char *name); /* NONE: there is no such format */
 
 /* Unknown members: those that a format has no name for. Only the same format writes them back. */
 typedef struct dgm_member {
@@ -52,7 +46,7 @@ typedef struct dgm_extra {
     size_t n;
 } dgm_extra;
 
-typedef enum dgm_opt_bool { DGM_UNSET, DGM_FALSE, DGM_TRUE } dgm_opt_bool;
+typedef enum dgm_opt_bool { DGM_UNSET = 0, DGM_FALSE = 1, DGM_TRUE = 2 } dgm_opt_bool;
 
 typedef struct dgm_opt_int {
     bool set;
@@ -61,14 +55,14 @@ typedef struct dgm_opt_int {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-typedef enum dgm_role { DGM_ROLE_UNSPECIFIED, DGM_ROLE_USER, DGM_ROLE_AGENT } dgm_role;
+typedef enum dgm_role { DGM_ROLE_UNSPECIFIED = 0, DGM_ROLE_USER = 1, DGM_ROLE_AGENT = 2 } dgm_role;
 
 typedef enum dgm_part_kind {
-    DGM_PART_NONE,
-    DGM_PART_TEXT,
-    DGM_PART_RAW, /* a file by its bytes */
-    DGM_PART_URL, /* a file by its address */
-    DGM_PART_DATA /* any JSON value */
+    DGM_PART_NONE = 0,
+    DGM_PART_TEXT = 1,
+    DGM_PART_RAW = 2, /* a file by its bytes */
+    DGM_PART_URL = 3, /* a file by its address */
+    DGM_PART_DATA = 4 /* any JSON value */
 } dgm_part_kind;
 
 typedef struct dgm_part {
@@ -108,17 +102,16 @@ typedef struct dgm_messages {
 
 /* The numbers are those of A2A's protobuf enum. */
 typedef enum dgm_task_state {
-    DGM_STATE_UNKNOWN,
-    DGM_STATE_SUBMITTED,
-    DGM_STATE_WORKING,
-    DGM_STATE_COMPLETED,
-    DGM_STATE_FAILED,
-    DGM_STATE_CANCELED,
-    DGM_STATE_INPUT_REQUIRED,
-    DGM_STATE_REJECTED,
-    DGM_STATE_AUTH_REQUIRED
+    DGM_STATE_UNKNOWN = 0,
+    DGM_STATE_SUBMITTED = 1,
+    DGM_STATE_WORKING = 2,
+    DGM_STATE_COMPLETED = 3,
+    DGM_STATE_FAILED = 4,
+    DGM_STATE_CANCELED = 5,
+    DGM_STATE_INPUT_REQUIRED = 6,
+    DGM_STATE_REJECTED = 7,
+    DGM_STATE_AUTH_REQUIRED = 8
 } dgm_task_state;
-#define DGM_N_STATES 9
 
 typedef struct dgm_status {
     dgm_task_state state;
@@ -182,18 +175,17 @@ typedef struct dgm_artifact_update {
  * behind it.
  */
 typedef enum dgm_internal_kind {
-    DGM_INTERNAL_LLM_CALL,      /* taskId, iteration, timestamp */
-    DGM_INTERNAL_TOOL_START,    /* taskId, toolName, toolCallId, timestamp (+ arguments) */
-    DGM_INTERNAL_TOOL_COMPLETE, /* taskId, toolCallId, success, timestamp (+ result or error) */
-    DGM_INTERNAL_CHECKPOINT,    /* taskId, iteration, timestamp */
-    DGM_INTERNAL_MESSAGE,       /* taskId, message, timestamp: history only */
-    DGM_INTERNAL_REASONING,     /* taskId, text, timestamp */
-    DGM_INTERNAL_STATE,         /* taskId, value, timestamp */
-    DGM_INTERNAL_STEP,          /* taskId, name, timestamp, success once it is over */
-    DGM_INTERNAL_USAGE,         /* taskId, value, timestamp */
-    DGM_INTERNAL_CUSTOM         /* taskId, name, value, timestamp */
+    DGM_INTERNAL_LLM_CALL = 0,      /* taskId, iteration, timestamp */
+    DGM_INTERNAL_TOOL_START = 1,    /* taskId, toolName, toolCallId, timestamp (+ arguments) */
+    DGM_INTERNAL_TOOL_COMPLETE = 2, /* taskId, toolCallId, success, timestamp (+ result or error) */
+    DGM_INTERNAL_CHECKPOINT = 3,    /* taskId, iteration, timestamp */
+    DGM_INTERNAL_MESSAGE = 4,       /* taskId, message, timestamp: history only */
+    DGM_INTERNAL_REASONING = 5,     /* taskId, text, timestamp */
+    DGM_INTERNAL_STATE = 6,         /* taskId, value, timestamp */
+    DGM_INTERNAL_STEP = 7,          /* taskId, name, timestamp, success once it is over */
+    DGM_INTERNAL_USAGE = 8,         /* taskId, value, timestamp */
+    DGM_INTERNAL_CUSTOM = 9         /* taskId, name, value, timestamp */
 } dgm_internal_kind;
-#define DGM_N_INTERNAL_KINDS 10
 
 typedef struct dgm_internal {
     dgm_internal_kind kind;
@@ -214,12 +206,12 @@ typedef struct dgm_internal {
 } dgm_internal;
 
 typedef enum dgm_event_kind {
-    DGM_EVENT_NONE,
-    DGM_EVENT_TASK,
-    DGM_EVENT_MESSAGE,
-    DGM_EVENT_STATUS,
-    DGM_EVENT_ARTIFACT,
-    DGM_EVENT_INTERNAL
+    DGM_EVENT_NONE = 0,
+    DGM_EVENT_TASK = 1,
+    DGM_EVENT_MESSAGE = 2,
+    DGM_EVENT_STATUS = 3,
+    DGM_EVENT_ARTIFACT = 4,
+    DGM_EVENT_INTERNAL = 5
 } dgm_event_kind;
 
 typedef struct dgm_event {
@@ -378,12 +370,12 @@ typedef struct dgm_named_texts {
 } dgm_named_texts;
 
 typedef enum dgm_oauth_flow_kind {
-    DGM_FLOW_NONE,
-    DGM_FLOW_AUTHORIZATION_CODE,
-    DGM_FLOW_CLIENT_CREDENTIALS,
-    DGM_FLOW_IMPLICIT,
-    DGM_FLOW_PASSWORD,
-    DGM_FLOW_DEVICE_CODE
+    DGM_FLOW_NONE = 0,
+    DGM_FLOW_AUTHORIZATION_CODE = 1,
+    DGM_FLOW_CLIENT_CREDENTIALS = 2,
+    DGM_FLOW_IMPLICIT = 3,
+    DGM_FLOW_PASSWORD = 4,
+    DGM_FLOW_DEVICE_CODE = 5
 } dgm_oauth_flow_kind;
 
 typedef struct dgm_oauth_flow {
@@ -403,12 +395,12 @@ typedef struct dgm_oauth_flows {
 } dgm_oauth_flows;
 
 typedef enum dgm_scheme_kind {
-    DGM_SCHEME_NONE,
-    DGM_SCHEME_API_KEY,
-    DGM_SCHEME_HTTP,
-    DGM_SCHEME_OAUTH2,
-    DGM_SCHEME_OPENID,
-    DGM_SCHEME_MTLS
+    DGM_SCHEME_NONE = 0,
+    DGM_SCHEME_API_KEY = 1,
+    DGM_SCHEME_HTTP = 2,
+    DGM_SCHEME_OAUTH2 = 3,
+    DGM_SCHEME_OPENID = 4,
+    DGM_SCHEME_MTLS = 5
 } dgm_scheme_kind;
 
 typedef struct dgm_security_scheme {
@@ -515,38 +507,34 @@ typedef struct dgm_error {
 
 /* ---- any of them ----------------------------------------------------------------------------------- */
 
-#define DGM_OBJECT_KINDS(X) /* symbol, name on the command line, struct */                         \
-    X(MESSAGE, "message", dgm_message)                                                             \
-    X(TASK, "task", dgm_task)                                                                      \
-    X(STATUS_UPDATE, "status-update", dgm_status_update)                                           \
-    X(ARTIFACT_UPDATE, "artifact-update", dgm_artifact_update)                                     \
-    X(STREAM_RESPONSE, "stream-response", dgm_event)                                               \
-    X(SEND_RESPONSE, "send-response", dgm_event)                                                   \
-    X(INTERNAL_EVENT, "internal-event", dgm_internal)                                              \
-    X(PART, "part", dgm_part)                                                                      \
-    X(ARTIFACT, "artifact", dgm_artifact)                                                          \
-    X(STATUS, "status", dgm_status)                                                                \
-    X(SEND_REQUEST, "send-request", dgm_send_request)                                              \
-    X(GET_TASK_REQUEST, "get-task-request", dgm_task_request)                                      \
-    X(LIST_TASKS_REQUEST, "list-tasks-request", dgm_list_tasks_request)                            \
-    X(LIST_TASKS_RESPONSE, "list-tasks-response", dgm_list_tasks_result)                           \
-    X(CANCEL_REQUEST, "cancel-request", dgm_task_request)                                          \
-    X(SUBSCRIBE_REQUEST, "subscribe-request", dgm_task_request)                                    \
-    X(PUSH_CONFIG, "push-config", dgm_push_config)                                                 \
-    X(PUSH_CONFIG_LIST, "push-config-list", dgm_push_config_list)                                  \
-    X(PUSH_GET_REQUEST, "push-get-request", dgm_task_request)                                      \
-    X(PUSH_LIST_REQUEST, "push-list-request", dgm_task_request)                                    \
-    X(PUSH_DELETE_REQUEST, "push-delete-request", dgm_task_request)                                \
-    X(CARD, "card", dgm_agent_card)                                                                \
-    X(EXTENDED_CARD_REQUEST, "extended-card-request", dgm_task_request)                            \
-    X(ERROR, "error", dgm_error)                                                                   \
-    X(EMPTY, "empty", void)
-
+/* Kinds of objects and the struct of each; the numbers never change. */
 typedef enum dgm_object_kind {
-    DGM_OBJECT_NONE,
-#define X(sym, name, type) DGM_OBJECT_##sym,
-    DGM_OBJECT_KINDS(X)
-#undef X
+    DGM_OBJECT_NONE = 0,
+    DGM_OBJECT_MESSAGE = 1,                /* dgm_message */
+    DGM_OBJECT_TASK = 2,                   /* dgm_task */
+    DGM_OBJECT_STATUS_UPDATE = 3,          /* dgm_status_update */
+    DGM_OBJECT_ARTIFACT_UPDATE = 4,        /* dgm_artifact_update */
+    DGM_OBJECT_STREAM_RESPONSE = 5,        /* dgm_event */
+    DGM_OBJECT_SEND_RESPONSE = 6,          /* dgm_event */
+    DGM_OBJECT_INTERNAL_EVENT = 7,         /* dgm_internal */
+    DGM_OBJECT_PART = 8,                   /* dgm_part */
+    DGM_OBJECT_ARTIFACT = 9,               /* dgm_artifact */
+    DGM_OBJECT_STATUS = 10,                /* dgm_status */
+    DGM_OBJECT_SEND_REQUEST = 11,          /* dgm_send_request */
+    DGM_OBJECT_GET_TASK_REQUEST = 12,      /* dgm_task_request */
+    DGM_OBJECT_LIST_TASKS_REQUEST = 13,    /* dgm_list_tasks_request */
+    DGM_OBJECT_LIST_TASKS_RESPONSE = 14,   /* dgm_list_tasks_result */
+    DGM_OBJECT_CANCEL_REQUEST = 15,        /* dgm_task_request */
+    DGM_OBJECT_SUBSCRIBE_REQUEST = 16,     /* dgm_task_request */
+    DGM_OBJECT_PUSH_CONFIG = 17,           /* dgm_push_config */
+    DGM_OBJECT_PUSH_CONFIG_LIST = 18,      /* dgm_push_config_list */
+    DGM_OBJECT_PUSH_GET_REQUEST = 19,      /* dgm_task_request */
+    DGM_OBJECT_PUSH_LIST_REQUEST = 20,     /* dgm_task_request */
+    DGM_OBJECT_PUSH_DELETE_REQUEST = 21,   /* dgm_task_request */
+    DGM_OBJECT_CARD = 22,                  /* dgm_agent_card */
+    DGM_OBJECT_EXTENDED_CARD_REQUEST = 23, /* dgm_task_request */
+    DGM_OBJECT_ERROR = 24,                 /* dgm_error */
+    DGM_OBJECT_EMPTY = 25,                 /* has no struct */
 } dgm_object_kind;
 
 DGM_API const char *dgm_object_kind_name(dgm_object_kind kind); /* "message"; "" for NONE */

@@ -17,7 +17,7 @@ import zipfile
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TREE = os.path.dirname(HERE)
-NEWEST = "dgm_format_is_binary"  # a library without it is older than this package
+NEWEST = "dgm_converter_new_json"  # a library without it is older than this package
 
 
 def _version():

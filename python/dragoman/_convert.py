@@ -6,7 +6,7 @@ import json
 import threading
 from typing import Any, Dict, NamedTuple, Optional, Tuple, TypeVar, Union
 
-from ._library import Err, FormatInfo, error, lib
+from ._library import Err, error, lib
 
 _Text = TypeVar("_Text", str, bytes)
 
@@ -18,9 +18,12 @@ class Format(NamedTuple):
 
 def formats() -> Tuple[Format, ...]:
     """All formats, in the order they are shown to people."""
-    rows = ctypes.POINTER(FormatInfo)()
-    n = lib.dgm_formats(ctypes.byref(rows))
-    return tuple(Format(rows[i].name.decode(), rows[i].about.decode()) for i in range(n))
+    rows = (lib.dgm_format_at(i).contents for i in range(lib.dgm_format_count()))
+    return tuple(Format(row.name.decode(), row.about.decode()) for row in rows)
+
+
+_BINARY = frozenset(row.name.decode() for i in range(lib.dgm_format_count())
+                    for row in [lib.dgm_format_at(i).contents] if row.binary)
 
 
 def _bytes_of(data: Union[str, bytes, bytearray, memoryview]) -> bytes:
@@ -78,7 +81,7 @@ class Converter:
         self._handle: Optional[ctypes.c_void_p] = None
         self._lock = threading.Lock()
         handle, err = ctypes.c_void_p(), Err()
-        if lib.dgm_converter_open(text, len(text), ctypes.byref(handle), ctypes.byref(err)):
+        if lib.dgm_converter_new_json(text, len(text), ctypes.byref(handle), err):
             raise error(err)
         self._handle = handle
 
@@ -86,20 +89,20 @@ class Converter:
         """What is ready after these bytes; often nothing."""
         given, err = _bytes_of(data), Err()
         with self._lock:
-            rc = lib.dgm_converter_feed(self._open(), given, len(given), ctypes.byref(err))
+            rc = lib.dgm_converter_feed(self._open(), given, len(given), err)
             return self._taken(rc, err)
 
     def end(self) -> bytes:
         """The rest. Fails where the stream ends in the middle of something."""
         err = Err()
         with self._lock:
-            rc = lib.dgm_converter_end(self._open(), ctypes.byref(err))
+            rc = lib.dgm_converter_end(self._open(), err)
             return self._taken(rc, err)
 
     def _whole(self, data: _Text) -> _Text:
         """feed() and end() with one copy of what comes out; of a text that fails nothing does."""
         (given, n), err = _given(data), Err()
-        rc = lib.dgm_converter_whole(self._open(), given, n, ctypes.byref(err))
+        rc = lib.dgm_converter_feed_all(self._open(), given, n, err)
         if rc:
             raise error(err)
         if isinstance(data, bytes):
@@ -122,7 +125,7 @@ class Converter:
     def _taken(self, rc: int, err: Err) -> bytes:
         ready = lib.dgm_converter_output(self._handle)
         output = ctypes.string_at(ready.p, ready.n) if ready.n else b""
-        lib.dgm_converter_taken(self._handle, ready.n)
+        lib.dgm_converter_consume(self._handle, ready.n)
         if rc:
             raise error(err, output)
         return output
@@ -152,7 +155,7 @@ def convert(text: _Text, from_: str, to: str, *, framing: str = "auto", as_: Opt
     compact  True: always; False: never; None: documents are compacted, streams are not
     answer_source  "status": texts of `working` states are the answer, not progress
     """
-    if isinstance(text, str) and lib.dgm_format_is_binary(to.encode()):
+    if isinstance(text, str) and to in _BINARY:
         raise TypeError(f"{to} is binary: pass bytes to get bytes")
     with Converter(from_, to, framing=framing, as_=as_, object=object, seed=seed, compact=compact,
                    answer_source=answer_source) as converter:

@@ -65,6 +65,6 @@ def convert_agui_event_to_openai_chat(event: Any) -> Union[ChatMessage, List[Cha
 
 def convert_a2a_message_to_openai(msg: Any) -> Tuple[Optional[ChatMessage], List[ChatMessage]]:
     """(openai_message, tool_messages) of an A2A message; in a history the tool messages come first."""
-    text = call(lib.dgm_convert_a2a_text_to_openai, text_of(msg))
+    text = call(lib.dgm_convert_a2a_message_to_openai, text_of(msg))
     message, tools = _read((text or b"[null, []]").decode())
     return message, tools

@@ -1,4 +1,4 @@
-"""libdragoman.so: where it is, what it offers, and its errors as exceptions."""
+"""libdragoman.so: loads it, declares its functions, raises its errors as exceptions."""
 from __future__ import annotations
 
 import ctypes
@@ -9,7 +9,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class ConvertError(ValueError):
-    """What was given cannot be converted.
+    """The input cannot be converted.
 
     `code` is for programs ("PARSE", "BAD_PARAMS", "TOO_LARGE", ...), `pointer` is the JSON pointer of what is
     wrong ("" is the whole of it), `line` and `column` are its place in the text, counted from 1 (0: not known).
@@ -26,11 +26,14 @@ class ConvertError(ValueError):
         return f"{self.pointer}: {self.message}" if self.pointer else self.message
 
 
-class Err(ctypes.Structure):
-    """dgm_err of dragoman/base.h"""
+class Err:
+    """A dgm_err of dragoman/base.h, freed with this object."""
 
-    _fields_ = [("code", ctypes.c_int), ("at", ctypes.c_char * 256), ("msg", ctypes.c_char * 400),
-                ("line", ctypes.c_size_t), ("column", ctypes.c_size_t)]
+    def __init__(self) -> None:
+        self._as_parameter_ = ctypes.c_void_p(lib.dgm_err_new())
+
+    def __del__(self) -> None:
+        lib.dgm_err_free(self)
 
 
 class Str(ctypes.Structure):
@@ -42,28 +45,36 @@ class Str(ctypes.Structure):
 class FormatInfo(ctypes.Structure):
     """dgm_format_info"""
 
-    _fields_ = [("name", ctypes.c_char_p), ("about", ctypes.c_char_p), ("envelopes", ctypes.c_bool)]
+    _fields_ = [("id", ctypes.c_int), ("name", ctypes.c_char_p), ("about", ctypes.c_char_p),
+                ("envelopes", ctypes.c_bool), ("binary", ctypes.c_bool)]
 
 
 _BYTES, _SIZE, _HANDLE, _INT = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int
-_OUT = [ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(_SIZE), ctypes.POINTER(Err)]
+_OUT = [ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(_SIZE), _HANDLE]
 _PROTOTYPES = {
     "dgm_free": (None, [ctypes.c_void_p]),
     "dgm_version": (_BYTES, []),
     "dgm_code_name": (_BYTES, [_INT]),
-    "dgm_format_is_binary": (ctypes.c_bool, [_BYTES]),
-    "dgm_formats": (_SIZE, [ctypes.POINTER(ctypes.POINTER(FormatInfo))]),
+    "dgm_err_new": (_HANDLE, []),
+    "dgm_err_free": (None, [_HANDLE]),
+    "dgm_err_code": (_INT, [_HANDLE]),
+    "dgm_err_message": (_BYTES, [_HANDLE]),
+    "dgm_err_pointer": (_BYTES, [_HANDLE]),
+    "dgm_err_line": (_SIZE, [_HANDLE]),
+    "dgm_err_column": (_SIZE, [_HANDLE]),
+    "dgm_format_at": (ctypes.POINTER(FormatInfo), [_SIZE]),
+    "dgm_format_count": (_SIZE, []),
     "dgm_convert_a2a_message_to_agui_event": (_INT, [_BYTES, _SIZE, _INT, *_OUT]),
     "dgm_compact_events": (_INT, [_BYTES, _SIZE, *_OUT]),
     "dgm_convert_agui_event_to_openai_chat": (_INT, [_BYTES, _SIZE, *_OUT]),
-    "dgm_convert_a2a_text_to_openai": (_INT, [_BYTES, _SIZE, *_OUT]),
-    "dgm_converter_open": (_INT, [_BYTES, _SIZE, ctypes.POINTER(_HANDLE), ctypes.POINTER(Err)]),
+    "dgm_convert_a2a_message_to_openai": (_INT, [_BYTES, _SIZE, *_OUT]),
+    "dgm_converter_new_json": (_INT, [_BYTES, _SIZE, ctypes.POINTER(_HANDLE), _HANDLE]),
     "dgm_converter_free": (None, [_HANDLE]),
-    "dgm_converter_feed": (_INT, [_HANDLE, _BYTES, _SIZE, ctypes.POINTER(Err)]),
-    "dgm_converter_whole": (_INT, [_HANDLE, _BYTES, _SIZE, ctypes.POINTER(Err)]),
-    "dgm_converter_end": (_INT, [_HANDLE, ctypes.POINTER(Err)]),
+    "dgm_converter_feed": (_INT, [_HANDLE, _BYTES, _SIZE, _HANDLE]),
+    "dgm_converter_feed_all": (_INT, [_HANDLE, _BYTES, _SIZE, _HANDLE]),
+    "dgm_converter_end": (_INT, [_HANDLE, _HANDLE]),
     "dgm_converter_output": (Str, [_HANDLE]),
-    "dgm_converter_taken": (None, [_HANDLE, _SIZE]),
+    "dgm_converter_consume": (None, [_HANDLE, _SIZE]),
 }
 
 
@@ -75,7 +86,7 @@ def _candidates() -> List[str]:
     found = [os.path.join(_HERE, "libdragoman.so")]
     if os.path.exists(os.path.join(tree, "include", "dragoman", "dragoman.h")):
         found.append(os.path.join(tree, "build", "libdragoman.so"))
-    return found + ["libdragoman.so.0"]
+    return found + ["libdragoman.so.1"]
 
 
 def _load() -> ctypes.CDLL:
@@ -103,15 +114,16 @@ version: str = lib.dgm_version().decode()
 
 
 def error(err: Err, output: bytes = b"") -> ConvertError:
-    code = lib.dgm_code_name(err.code).decode()
-    return ConvertError(err.msg.decode("utf-8", "replace"), code, err.at.decode("utf-8", "replace"), err.line,
-                        err.column, output)
+    return ConvertError(lib.dgm_err_message(err).decode("utf-8", "replace"),
+                        lib.dgm_code_name(lib.dgm_err_code(err)).decode(),
+                        lib.dgm_err_pointer(err).decode("utf-8", "replace"), lib.dgm_err_line(err),
+                        lib.dgm_err_column(err), output)
 
 
 def call(function: Callable[..., int], text: bytes, *how: int) -> Optional[bytes]:
     """Calls a function of the library: text in, text out; None if it returns no text."""
     out, n, err = ctypes.c_void_p(), ctypes.c_size_t(), Err()
-    if function(text, len(text), *how, ctypes.byref(out), ctypes.byref(n), ctypes.byref(err)):
+    if function(text, len(text), *how, ctypes.byref(out), ctypes.byref(n), err):
         raise error(err)
     if not out:
         return None

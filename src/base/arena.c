@@ -58,17 +58,18 @@ struct dgm_arena {
     struct block first; /* its data are behind the arena */
 };
 
-static void (*oom_hook)(size_t n);
+static void (*_Atomic oom_hook)(size_t n); /* set and called by any thread */
 
-void dgm_set_oom_hook(void (*hook)(size_t n))
+void dgm_oom_set_hook(void (*hook)(size_t n))
 {
     oom_hook = hook;
 }
 
 static _Noreturn void die_without_memory(size_t n)
 {
-    if (oom_hook)
-        oom_hook(n);
+    void (*hook)(size_t) = oom_hook;
+    if (hook)
+        hook(n);
     fprintf(stderr, "dragoman: out of memory (%zu bytes)\n", n);
     abort();
 }

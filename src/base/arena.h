@@ -2,7 +2,7 @@
  * base/arena.h - memory that goes in one stroke.
  *
  * One arena per request or per event holds all that was decoded from it and all that is built to
- * answer it. Allocation never fails: when memory is gone the program ends (dgm_set_oom_hook).
+ * answer it. Allocation never fails: when memory is gone the program ends (dgm_oom_set_hook).
  * An arena belongs to one thread at a time.
  */
 #pragma once
@@ -37,9 +37,6 @@ void dgm_arena_defer(dgm_arena *a, void (*fn)(void *), void *arg); /* runs at re
 void *dgm_xmalloc(size_t n);
 void *dgm_xcalloc(size_t count, size_t n);
 void *dgm_xrealloc(void *p, size_t n);
-
-/* Called with the size that could not be had; if it returns, abort() follows. */
-void dgm_set_oom_hook(void (*hook)(size_t n));
 
 /* Free-at-end-of-scope for handles: dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new(); */
 #define DGM_DEFINE_AUTO(T, fn)                                                                     \

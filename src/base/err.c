@@ -12,7 +12,7 @@ struct row {
 
 static const struct row rows[] = {
 #define X(sym, rpc, http, grpc, http_100, grpc_100, reason, text)                                  \
-    {#sym, rpc, http, grpc, http_100, grpc_100, reason, text},
+    [DGM_##sym] = {#sym, rpc, http, grpc, http_100, grpc_100, reason, text},
     DGM_CODES(X)
 #undef X
 };
@@ -177,4 +177,23 @@ void dgm_err_below(const dgm_at *at, dgm_err *err)
     memcpy(err->at, step, n);
     memcpy(err->at + n, rest, m);
     err->at[n + m] = 0;
+}
+
+dgm_code dgm_options_copy(void *own, size_t own_size, const void *options, dgm_err *err)
+{
+    size_t size = 0;
+    if (options)
+        memcpy(&size, options, sizeof size);
+    if (size < sizeof size || size > (size_t)1 << 16)
+        return dgm_fail(
+            err, DGM_BAD_REQUEST, NULL,
+            "options are missing, or their member size is not set: write .size = sizeof");
+    for (size_t i = own_size; i < size; i++) {
+        if (((const char *)options)[i])
+            return dgm_fail(err, DGM_BAD_REQUEST, NULL,
+                            "an option is set that this version of the library does not have");
+    }
+    memset(own, 0, own_size);
+    memcpy(own, options, size < own_size ? size : own_size);
+    return DGM_OK;
 }

@@ -10,6 +10,7 @@
  */
 #include "base/ids.h"
 #include "core/core_int.h"
+#include "model/kinds.h"
 
 #include <stdlib.h>
 

@@ -218,29 +218,38 @@ static dgm_code convert_failed(dgm_converter *c, dgm_err *err)
 dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **ret_converter,
                            dgm_err *err)
 {
-    dgm_converter *c = dgm_xcalloc(1, sizeof *c);
-    dgm_frames_init(&c->frames,
-                    options->framing == DGM_FRAMING_LINES || options->framing == DGM_FRAMING_SSE);
+    dgm_convert_options o;
+    dgm_code rc = ret_converter
+                      ? dgm_options_copy(&o, sizeof o, options, err)
+                      : dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument: ret_converter");
+    if (!rc && ((unsigned)o.framing > DGM_FRAMING_SSE || (unsigned)o.as > DGM_FORM_REQUEST ||
+                (unsigned)o.compact > DGM_COMPACT_ALWAYS ||
+                (o.object && !*dgm_object_kind_name(o.object))))
+        rc =
+            dgm_fail(err, DGM_BAD_REQUEST, NULL, "unknown value of framing, as, compact or object");
+    if (rc)
+        return rc;
+    dgm_auto(dgm_converter_free) dgm_converter *c = dgm_xcalloc(1, sizeof *c);
+    dgm_frames_init(&c->frames, o.framing == DGM_FRAMING_LINES || o.framing == DGM_FRAMING_SSE);
     dgm_buf_init(&c->out, SIZE_MAX);
     dgm_buf_init(&c->lines, DGM_MAX_OUTPUT_BYTES);
     dgm_agui_proto_init(&c->proto);
     c->arena = dgm_arena_new();
     c->scratch = dgm_arena_new();
-    c->from_any = !options->from || strcmp(options->from, "auto") == 0;
-    c->framing = options->framing;
-    c->object = options->object;
-    c->as = options->as;
-    c->compact = options->compact;
-    c->status_is_answer = options->status_is_answer;
-    c->losses = options->losses ? dgm_loss_watch_new() : NULL;
-    dgm_mint_seed(&c->mint, dgm_str_from(options->seed ? options->seed : ""));
-    if ((!c->from_any && !(c->from = dgm_codec_by_name(options->from, err))) ||
-        (options->to && !(c->to = dgm_codec_by_name(options->to, err))) ||
-        ((c->from || c->to) && dgm_convert_settle_target(c, err))) {
-        dgm_converter_free(c);
+    c->from_any = !o.from;
+    if ((o.from && !(c->from = dgm_codec_by_id(o.from, err))) ||
+        (o.to && !(c->to = dgm_codec_by_id(o.to, err))))
         return DGM_BAD_REQUEST;
-    }
-    *ret_converter = c;
+    c->framing = o.framing;
+    c->object = o.object;
+    c->as = o.as;
+    c->compact = o.compact;
+    c->status_is_answer = o.status_is_answer;
+    c->losses = o.losses ? dgm_loss_watch_new() : NULL;
+    if ((c->from || c->to) && dgm_convert_settle_target(c, err))
+        return DGM_BAD_REQUEST;
+    dgm_mint_seed(&c->mint, dgm_str_from(o.seed ? o.seed : ""));
+    *ret_converter = dgm_take(c);
     return DGM_OK;
 }
 
@@ -264,6 +273,8 @@ void dgm_converter_free(dgm_converter *c)
 
 dgm_code dgm_converter_feed(dgm_converter *c, const char *bytes, size_t n, dgm_err *err)
 {
+    if (!c || (!bytes && n))
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
     dgm_code rc = DGM_OK;
     if (c->failed || !n)
         return c->failed ? convert_failed(c, err) : DGM_OK;
@@ -283,6 +294,8 @@ dgm_code dgm_converter_feed(dgm_converter *c, const char *bytes, size_t n, dgm_e
 
 dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err)
 {
+    if (!c)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
     if (c->failed)
         return convert_failed(c, err);
     dgm_frames_end(&c->frames);
@@ -307,27 +320,36 @@ dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err)
     return DGM_OK;
 }
 
-dgm_code dgm_converter_whole(dgm_converter *c, const char *bytes, size_t n, dgm_err *err)
+dgm_code dgm_converter_feed_all(dgm_converter *c, const char *bytes, size_t n, dgm_err *err)
 {
-    c->frames.is_all = !c->fed;
+    if (c)
+        c->frames.is_all = !c->fed;
     dgm_code rc = dgm_converter_feed(c, bytes, n, err);
     return rc ? rc : dgm_converter_end(c, err);
 }
 
 dgm_str dgm_converter_output(const dgm_converter *c)
 {
-    return dgm_buf_str(&c->out);
+    return c ? dgm_buf_str(&c->out) : (dgm_str){0};
 }
 
-size_t dgm_converter_losses(const dgm_converter *c, const dgm_loss_seen **ret_losses)
+size_t dgm_converter_loss_count(const dgm_converter *c)
 {
-    *ret_losses = NULL;
-    return c->losses ? dgm_loss_watch_seen(c->losses, ret_losses) : 0;
+    const dgm_loss_seen *rows;
+    return c && c->losses ? dgm_loss_watch_seen(c->losses, &rows) : 0;
 }
 
-void dgm_converter_taken(dgm_converter *c, size_t n)
+const dgm_loss_seen *dgm_converter_loss_at(const dgm_converter *c, size_t index)
 {
-    dgm_buf_drop_front(&c->out, n);
+    const dgm_loss_seen *rows;
+    return c && c->losses && index < dgm_loss_watch_seen(c->losses, &rows) ? &rows[index] : NULL;
+}
+
+void dgm_converter_consume(dgm_converter *c, size_t n)
+{
+    if (!c)
+        return;
+    dgm_buf_drop_front(&c->out, n < c->out.n ? n : c->out.n);
     /* One large event must not stay in memory for the rest of the stream. */
     if (!c->out.n)
         dgm_buf_shrink(&c->out, DGM_ARENA_KEEP_BYTES);
@@ -338,7 +360,10 @@ dgm_code dgm_convert(const dgm_convert_options *options, const char *text, size_
 {
     dgm_auto(dgm_converter_free) dgm_converter *c = NULL;
     dgm_code rc;
-    if ((rc = dgm_converter_new(options, &c, err)) || (rc = dgm_converter_whole(c, text, n, err)))
+    if (!ret_text)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument: ret_text");
+    if ((rc = dgm_converter_new(options, &c, err)) ||
+        (rc = dgm_converter_feed_all(c, text, n, err)))
         return rc;
     c->out.max = SIZE_MAX;
     *ret_text = dgm_buf_steal(&c->out, ret_n);

@@ -256,13 +256,15 @@ static dgm_code text_of_message(const dgm_chat_message *m, char **ret_text, dgm_
     return DGM_OK;
 }
 
-dgm_code dgm_convert_a2a_message_to_openai(const dgm_message *message,
-                                           dgm_openai_messages *ret_messages, dgm_err *err)
+dgm_code dgm_message_to_openai(const dgm_message *message, dgm_openai_messages *ret_messages,
+                               dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_direct_pair pair = {0};
     dgm_openai_messages out = {0};
     dgm_code rc;
+    if (!message || !ret_messages)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
     /* The message may be a stranger's: what it says about itself under our names is not believed. */
     if ((rc = dgm_direct_to_chat(a, message, NULL, false, &pair, err)))
         return rc;
@@ -283,6 +285,8 @@ dgm_code dgm_convert_a2a_message_to_openai(const dgm_message *message,
 
 void dgm_openai_messages_done(dgm_openai_messages *m)
 {
+    if (!m)
+        return;
     for (size_t i = 0; i < m->n_tool_messages; i++)
         free(m->tool_messages[i]);
     free(m->tool_messages);

@@ -168,10 +168,13 @@ static size_t add_losses(const dgm_loss_rows *rows, const dgm_loss **ret, size_t
     return n;
 }
 
-size_t dgm_losses(const char *from, const char *to, const dgm_loss **ret_losses, size_t max)
+size_t dgm_format_losses(dgm_format_id from, dgm_format_id to, const dgm_loss **ret_losses,
+                         size_t max)
 {
-    const dgm_codec *f = from ? dgm_codec_by_name(from, NULL) : NULL;
-    const dgm_codec *t = to ? dgm_codec_by_name(to, NULL) : NULL;
+    const dgm_codec *f = from ? dgm_codec_by_id(from, NULL) : NULL;
+    const dgm_codec *t = to ? dgm_codec_by_id(to, NULL) : NULL;
+    if (!ret_losses)
+        max = 0;
     size_t n = 0;
     if (f == t || (from && !f) || (to && !t))
         return 0;

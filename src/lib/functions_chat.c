@@ -248,6 +248,8 @@ static void put_chat(dgm_functions_out *out, const dgm_chat_message *m)
 dgm_code dgm_convert_agui_event_to_openai_chat(const char *text, size_t n, char **ret_text,
                                                size_t *ret_n, dgm_err *err)
 {
+    if (!ret_text || (!text && n))
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_auto(dgm_canon_fold_free) dgm_canon_fold *f = dgm_canon_fold_new(DGM_MAX_OUTPUT_BYTES);
     const dgm_str in = {text, n};
@@ -288,9 +290,11 @@ static void put_pair(dgm_buf *b, const dgm_direct_pair *pair)
     dgm_buf_add_lit(b, "]]");
 }
 
-dgm_code dgm_convert_a2a_text_to_openai(const char *text, size_t n, char **ret_text, size_t *ret_n,
-                                        dgm_err *err)
+dgm_code dgm_convert_a2a_message_to_openai(const char *text, size_t n, char **ret_text,
+                                           size_t *ret_n, dgm_err *err)
 {
+    if (!ret_text || (!text && n))
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     const dgm_str in = {text, n};
     dgm_functions_object o = {0};

@@ -13,6 +13,8 @@ static void put_canon(dgm_functions_out *out, dgm_arena *a, const dgm_canon_even
 dgm_code dgm_compact_events(const char *text, size_t n, char **ret_text, size_t *ret_n,
                             dgm_err *err)
 {
+    if (!ret_text || (!text && n))
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     const dgm_str in = {text, n};
     dgm_functions_events events;

@@ -271,7 +271,7 @@ static void forget_made_id(struct making *k)
         k->list.at[i].message_id = (dgm_str){0};
 }
 
-static dgm_code put_object(dgm_arena *a, const dgm_functions_object *o, dgm_event_spelling spelling,
+static dgm_code put_object(dgm_arena *a, const dgm_functions_object *o, dgm_event_dialect dialect,
                            dgm_functions_out *out, dgm_err *err)
 {
     struct making k = {.a = a, .err = err};
@@ -284,7 +284,7 @@ static dgm_code put_object(dgm_arena *a, const dgm_functions_object *o, dgm_even
             dgm_a2a_name_pointer(o->codec, &o->frame, err);
         return rc;
     }
-    if (spelling == DGM_EVENTS_OFFICIAL)
+    if (dialect == DGM_EVENTS_OFFICIAL)
         return dgm_functions_put_official(out, a, &k.list, &e, err);
     if (o->made_id && e.kind == DGM_EVENT_MESSAGE)
         forget_made_id(&k);
@@ -293,21 +293,23 @@ static dgm_code put_object(dgm_arena *a, const dgm_functions_object *o, dgm_even
 }
 
 static dgm_code put_value(dgm_arena *a, yyjson_val *v, dgm_str text, size_t i, const dgm_at *at,
-                          dgm_event_spelling spelling, dgm_functions_out *out, dgm_err *err)
+                          dgm_event_dialect dialect, dgm_functions_out *out, dgm_err *err)
 {
     dgm_functions_object o;
     dgm_code rc = dgm_functions_read_object(a, v, text, i, &o, err);
     if (!rc)
-        rc = put_object(a, &o, spelling, out, err);
+        rc = put_object(a, &o, dialect, out, err);
     if (rc)
         dgm_err_below(at, err);
     return rc;
 }
 
 dgm_code dgm_convert_a2a_message_to_agui_event(const char *text, size_t n,
-                                               dgm_event_spelling spelling, char **ret_text,
+                                               dgm_event_dialect dialect, char **ret_text,
                                                size_t *ret_n, dgm_err *err)
 {
+    if (!ret_text || (!text && n))
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     const dgm_str in = {text, n};
     dgm_functions_out out;
@@ -320,11 +322,11 @@ dgm_code dgm_convert_a2a_message_to_agui_event(const char *text, size_t n,
         out.is_list = true;
         yyjson_arr_foreach (root, i, count, v) {
             const dgm_at *at = DGM_AT_I(NULL, i);
-            if ((rc = put_value(a, v, in, i, at, spelling, &out, &fault)))
+            if ((rc = put_value(a, v, in, i, at, dialect, &out, &fault)))
                 break;
         }
     } else if (!rc) {
-        rc = put_value(a, root, in, 0, NULL, spelling, &out, &fault);
+        rc = put_value(a, root, in, 0, NULL, dialect, &out, &fault);
     }
     rc = dgm_functions_out_done(&out, rc, ret_text, ret_n, &fault);
     return rc ? dgm_functions_failed(in, &fault, err) : DGM_OK;
@@ -340,10 +342,12 @@ static dgm_str id_of_parts(dgm_arena *a, const dgm_parts *parts)
     return dgm_mint_id(&mint, a);
 }
 
-dgm_code dgm_message_to_agui_event(const dgm_message *message, dgm_event_spelling spelling,
+dgm_code dgm_message_to_agui_event(const dgm_message *message, dgm_event_dialect dialect,
                                    char **ret_text, size_t *ret_n, dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    if (!message || !ret_text)
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
     dgm_message copy = *message;
     dgm_functions_object o = {.frame.object = {DGM_OBJECT_MESSAGE, &copy},
                               .codec = &dgm_codec_a2a_10,
@@ -352,6 +356,6 @@ dgm_code dgm_message_to_agui_event(const dgm_message *message, dgm_event_spellin
         copy.message_id = id_of_parts(a, &message->parts);
     dgm_functions_out out;
     dgm_functions_out_init(&out);
-    return dgm_functions_out_done(&out, put_object(a, &o, spelling, &out, err), ret_text, ret_n,
+    return dgm_functions_out_done(&out, put_object(a, &o, dialect, &out, err), ret_text, ret_n,
                                   err);
 }

@@ -1,6 +1,7 @@
 /* lib/functions_options.c - a converter whose options are JSON: for languages that have no structs of ours. */
 #include "base/limits.h"
 #include "lib/functions_int.h"
+#include "wire/formats.h"
 #include "json/shape.h"
 
 #include <dragoman/convert.h>
@@ -64,21 +65,29 @@ static const char *text_of(dgm_arena *a, dgm_str s)
     return s.p ? dgm_arena_dup(a, s).p : NULL; /* a copy ends with a NUL */
 }
 
-dgm_code dgm_converter_open(const char *options, size_t n, dgm_converter **ret_converter,
-                            dgm_err *err)
+dgm_code dgm_converter_new_json(const char *options, size_t n, dgm_converter **ret_converter,
+                                dgm_err *err)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_reader r = {.arena = a, .err = err};
     struct options o = {0};
     yyjson_val *v;
     dgm_code rc;
+    if (!ret_converter || (!options && n))
+        return dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument");
     if ((rc = dgm_json_read(a, (dgm_str){options, n}, DGM_MAX_OBJECT_BYTES, "object_bytes", &v,
                             err)) ||
         (rc = dgm_shape_read(&r, &shape, v, NULL, &o)) || (rc = refuse_unknown(v, err)))
         return rc;
+    const dgm_codec *from = NULL, *to;
+    if ((o.from.p && !dgm_str_eq(o.from, DGM_STR("auto")) &&
+         !(from = dgm_codec_by_name(text_of(a, o.from), err))) ||
+        !(to = dgm_codec_by_name(text_of(a, o.to), err)))
+        return DGM_BAD_REQUEST;
     const dgm_convert_options plain = {
-        .from = text_of(a, o.from),
-        .to = text_of(a, o.to),
+        .size = sizeof plain,
+        .from = from ? from->format : DGM_FORMAT_NONE,
+        .to = to->format,
         .framing = (dgm_framing)o.framing,
         .object = dgm_object_kind_by_name(o.object),
         .seed = text_of(a, o.seed),

@@ -1,5 +1,5 @@
 /*
- * lib/loss_watch.h - which rows of dgm_losses() apply to the input that is being converted.
+ * lib/loss_watch.h - which rows of dgm_format_losses() apply to the input that is being converted.
  *
  * A row is an object, a pattern and a condition. The watch matches the rows of the path that a value takes
  * (between dialects of A2A, directly to or from chat messages, or through canonical events) against the members that

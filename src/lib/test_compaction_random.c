@@ -202,8 +202,11 @@ static void flatten(const char *chat, dgm_buf *out)
 
 static char *convert(const char *from, const char *to, const char *text, dgm_compaction compact)
 {
-    const dgm_convert_options options = {
-        .from = from, .to = to, .framing = DGM_FRAMING_AUTO, .compact = compact};
+    const dgm_convert_options options = {.size = sizeof options,
+                                         .from = dgm_format_id_by_name(from),
+                                         .to = dgm_format_id_by_name(to),
+                                         .framing = DGM_FRAMING_AUTO,
+                                         .compact = compact};
     dgm_err err = {0};
     char *out = NULL;
     size_t n = 0;

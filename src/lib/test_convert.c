@@ -1,4 +1,5 @@
 /* lib/test_convert.c - the public functions as a stranger would call them. */
+#include "base/err.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "support/check.h"
@@ -21,27 +22,30 @@ static char *convert(const dgm_convert_options *o, const char *text)
 
 static void formats_are_listed_and_named_in_errors(void **state)
 {
-    const dgm_format_info *formats;
-    size_t n = dgm_formats(&formats);
+    size_t n = dgm_format_count();
     (void)state;
+    assert_null(dgm_format_at(n));
     for (size_t i = 0; i < n; i++) {
+        const dgm_format_info *f = dgm_format_at(i);
         dgm_converter *c;
-        dgm_convert_options o = {.to = formats[i].name};
+        dgm_convert_options o = {.size = sizeof o, .to = f->id};
+        assert_string_equal(dgm_format_id_name(f->id), f->name);
+        assert_int_equal(dgm_format_id_by_name(f->name), f->id);
         assert_int_equal(dgm_converter_new(&o, &c, NULL), DGM_OK);
         dgm_converter_free(c);
     }
-    dgm_convert_options o = {.from = "a2a-1.0", .to = "a2a-9"};
+    dgm_convert_options o = {.size = sizeof o, .from = DGM_FORMAT_A2A_10, .to = (dgm_format_id)99};
     dgm_converter *c = NULL;
     dgm_err err = {0};
     assert_int_equal(dgm_converter_new(&o, &c, &err), DGM_BAD_REQUEST);
     assert_null(c);
     for (size_t i = 0; i < n; i++)
-        assert_non_null(strstr(err.msg, formats[i].name));
+        assert_non_null(strstr(err.msg, dgm_format_at(i)->name));
 }
 
 static void the_seed_and_the_input_make_the_ids(void **state)
 {
-    dgm_convert_options o = {.from = "a2a-0.3", .to = "a2a-1.0"};
+    dgm_convert_options o = {.size = sizeof o, .from = DGM_FORMAT_A2A_03, .to = DGM_FORMAT_A2A_10};
     (void)state;
     char *once = convert(&o, MESSAGE), *again = convert(&o, MESSAGE),
          *other = convert(&o, MESSAGE " ");
@@ -58,7 +62,10 @@ static void the_seed_and_the_input_make_the_ids(void **state)
 
 static void a_fault_is_final_and_what_came_before_stays(void **state)
 {
-    dgm_convert_options o = {.from = "a2a-0.3", .to = "a2a-1.0", .framing = DGM_FRAMING_LINES};
+    dgm_convert_options o = {.size = sizeof o,
+                             .from = DGM_FORMAT_A2A_03,
+                             .to = DGM_FORMAT_A2A_10,
+                             .framing = DGM_FRAMING_LINES};
     dgm_converter *c;
     dgm_err err = {0};
     static const char good[] = EVENT "\n", bad[] = "{\"kind\":\"task\"}\n";
@@ -75,14 +82,14 @@ static void a_fault_is_final_and_what_came_before_stays(void **state)
     assert_int_equal(dgm_converter_end(c, &later), DGM_BAD_PARAMS);
     assert_string_equal(later.msg, err.msg);
     assert_int_equal(dgm_converter_output(c).n, n);
-    dgm_converter_taken(c, n - 1);
+    dgm_converter_consume(c, n - 1);
     check_str(dgm_converter_output(c), "\n");
     dgm_converter_free(c);
 }
 
 static void nothing_in_is_an_error(void **state)
 {
-    dgm_convert_options o = {.to = "a2a-1.0"};
+    dgm_convert_options o = {.size = sizeof o, .to = DGM_FORMAT_A2A_10};
     dgm_err err = {0};
     char *out = NULL;
     (void)state;
@@ -98,7 +105,7 @@ static void output_bytes_is_held(void **state)
     static const char tiny[] = "{\"role\":\"user\",\"content\":\"\"},";
     size_t count = DGM_MAX_OBJECT_BYTES / sizeof tiny, n = 1;
     char *text = malloc(count * sizeof tiny + 2), *out = NULL;
-    dgm_convert_options o = {.from = "openai-chat", .to = "a2a-1.0"};
+    dgm_convert_options o = {.size = sizeof o, .from = DGM_FORMAT_CHAT, .to = DGM_FORMAT_A2A_10};
     dgm_err err = {0};
     (void)state;
     text[0] = '[';
@@ -121,30 +128,30 @@ static void a_document_is_read_walked_and_written(void **state)
     dgm_err err = {0};
     char *out = NULL;
     (void)state;
-    assert_int_equal(dgm_document_read("auto", DGM_OBJECT_NONE, text, sizeof text - 1, &d, &err),
-                     DGM_OK);
-    assert_int_equal(dgm_document_kind(d), DGM_OBJECT_TASK);
-    const dgm_task *task = dgm_document_get(d);
+    dgm_convert_options o = {.size = sizeof o};
+    assert_int_equal(dgm_document_decode(&o, text, sizeof text - 1, &d, &err), DGM_OK);
+    assert_int_equal(dgm_document_count(d), 1);
+    assert_int_equal(dgm_document_kind(d, 0), DGM_OBJECT_TASK);
+    const dgm_task *task = dgm_document_object(d, 0);
     check_str(task->id, "t");
     assert_int_equal(task->status.state, DGM_STATE_COMPLETED);
     char *data = dgm_json_text(task->artifacts.at[0].parts.at[0].data);
     assert_string_equal(data, "{\"n\":1.0}");
     dgm_free(data);
-    assert_int_equal(dgm_document_write(d, "a2a-1.0", &out, NULL, &err), DGM_OK);
+    o.to = DGM_FORMAT_A2A_10;
+    assert_int_equal(dgm_document_encode(d, &o, &out, NULL, &err), DGM_OK);
     assert_string_equal(out, "{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":"
                              "\"TASK_STATE_COMPLETED\"},\"artifacts\":[{\"artifactId\":\"a\","
                              "\"parts\":[{\"data\":{\"n\":1.0}}]}]}");
     dgm_free(out);
-    assert_int_equal(dgm_document_write(d, "openai-chat", &out, NULL, &err), DGM_BAD_REQUEST);
-    assert_int_equal(dgm_document_write(d, "nonsense", &out, NULL, &err), DGM_BAD_REQUEST);
+    o.to = (dgm_format_id)99;
+    assert_int_equal(dgm_document_encode(d, &o, &out, NULL, &err), DGM_BAD_REQUEST);
     dgm_document_free(d);
     d = NULL;
-    assert_int_equal(dgm_document_read("openai-chat", DGM_OBJECT_NONE, text, 2, &d, &err),
-                     DGM_PARSE);
-    assert_int_equal(dgm_document_read("openai-chat", DGM_OBJECT_NONE, "{}", 2, &d, &err),
-                     DGM_BAD_REQUEST);
-    assert_int_equal(dgm_document_read("auto", DGM_OBJECT_NONE, "[1]", 3, &d, NULL),
-                     DGM_BAD_PARAMS);
+    o = (dgm_convert_options){.size = sizeof o, .from = DGM_FORMAT_A2A_10};
+    assert_int_equal(dgm_document_decode(&o, text, 2, &d, &err), DGM_PARSE);
+    o.from = DGM_FORMAT_NONE;
+    assert_int_equal(dgm_document_decode(&o, "[1]", 3, &d, NULL), DGM_BAD_PARAMS);
     assert_null(d);
 }
 
@@ -174,14 +181,14 @@ static void the_public_types_hold_an_agent_s_events(void **state)
 static void losses_are_counted_and_given(void **state)
 {
     const dgm_loss *rows[200];
-    size_t n = dgm_losses("a2a-1.0", "a2a-0.3", rows, 200);
+    size_t n = dgm_format_losses(DGM_FORMAT_A2A_10, DGM_FORMAT_A2A_03, rows, 200);
     (void)state;
     assert_true(n > 0 && n < 200);
     for (size_t i = 0; i < n; i++)
         assert_true(*rows[i]->object && *rows[i]->what);
-    assert_int_equal(dgm_losses("a2a-1.0", "a2a-0.3", NULL, 0), n);
-    assert_int_equal(dgm_losses("a2a-1.0", "a2a-1.0", rows, 200), 0);
-    assert_int_equal(dgm_losses("nobody", "a2a-1.0", rows, 200), 0);
+    assert_int_equal(dgm_format_losses(DGM_FORMAT_A2A_10, DGM_FORMAT_A2A_03, NULL, 0), n);
+    assert_int_equal(dgm_format_losses(DGM_FORMAT_A2A_10, DGM_FORMAT_A2A_10, rows, 200), 0);
+    assert_int_equal(dgm_format_losses((dgm_format_id)99, DGM_FORMAT_A2A_10, rows, 200), 0);
 }
 
 /* Binary events there and back, in pieces of every size, and what is wrong with them. */
@@ -200,7 +207,7 @@ static void a_whole_text_is_what_its_pieces_are(void **state)
                                         "[" M ",",
                                         M "\n{\"role\":1}",
                                         "\xEF\xBB\xBF" M};
-    dgm_convert_options o = {.from = "a2a-1.0", .to = "a2a-0.3"};
+    dgm_convert_options o = {.size = sizeof o, .from = DGM_FORMAT_A2A_10, .to = DGM_FORMAT_A2A_03};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         dgm_converter *whole = NULL, *pieces = NULL;
@@ -208,7 +215,7 @@ static void a_whole_text_is_what_its_pieces_are(void **state)
         size_t n = strlen(texts[i]);
         assert_int_equal(dgm_converter_new(&o, &whole, &err), DGM_OK);
         assert_int_equal(dgm_converter_new(&o, &pieces, &err), DGM_OK);
-        dgm_code rc = dgm_converter_whole(whole, texts[i], n, &err), other_rc = DGM_OK;
+        dgm_code rc = dgm_converter_feed_all(whole, texts[i], n, &err), other_rc = DGM_OK;
         for (size_t k = 0; k < n && !other_rc; k++)
             other_rc = dgm_converter_feed(pieces, texts[i] + k, 1, &other);
         if (!other_rc)
@@ -230,13 +237,16 @@ static void binary_events_go_through(void **state)
 {
     static const char events[] = "{\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n"
                                  "{\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n";
-    dgm_convert_options to = {.from = "ag-ui", .to = "ag-ui-proto"};
-    dgm_convert_options from = {.to = "ag-ui", .framing = DGM_FRAMING_LINES};
+    dgm_convert_options to = {
+        .size = sizeof to, .from = DGM_FORMAT_AG_UI, .to = DGM_FORMAT_AG_UI_PROTO};
+    dgm_convert_options from = {
+        .size = sizeof from, .to = DGM_FORMAT_AG_UI, .framing = DGM_FRAMING_LINES};
     dgm_err err = {0};
     char *bytes = NULL;
     size_t n = 0;
     (void)state;
-    assert_true(dgm_format_is_binary("ag-ui-proto") && !dgm_format_is_binary("ag-ui"));
+    for (size_t i = 0; i < dgm_format_count(); i++)
+        assert_int_equal(dgm_format_at(i)->binary, dgm_format_at(i)->id == DGM_FORMAT_AG_UI_PROTO);
     check_ok(dgm_convert(&to, events, strlen(events), &bytes, &n, &err), err);
     for (size_t piece = 1; piece <= n; piece++) {
         dgm_converter *c;
@@ -251,7 +261,7 @@ static void binary_events_go_through(void **state)
     assert_int_equal(dgm_convert(&from, bytes, n - 1, &out, NULL, &err), DGM_PARSE);
     assert_non_null(strstr(err.msg, "cut short"));
     assert_int_equal(dgm_convert(&from, "\0\0\0\2\x13\x14", 6, &out, NULL, &err), DGM_BAD_PARAMS);
-    from.from = "ag-ui-proto"; /* longer than any event may be */
+    from.from = DGM_FORMAT_AG_UI_PROTO; /* longer than any event may be */
     assert_int_equal(dgm_convert(&from, "\0\xff\xff\xff", 4, &out, NULL, &err), DGM_TOO_LARGE);
     assert_non_null(strstr(err.msg, "record_bytes"));
     dgm_free(bytes);

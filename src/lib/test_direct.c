@@ -11,6 +11,8 @@
 #include "support/check.h"
 #include "wire/a2a/a2a.h"
 
+#include <dragoman/document.h>
+
 #define N(array) (sizeof(array) / sizeof *(array))
 #define USER(...) "{`role`:`ROLE_USER`,`parts`:[" __VA_ARGS__ "]}"
 #define AGENT(...) "{`role`:`ROLE_AGENT`,`parts`:[" __VA_ARGS__ "]}"
@@ -93,9 +95,11 @@ static struct answer convert(const char *format, const char *text)
     dgm_str s = quoted(a, text);
     struct answer x = {0};
     dgm_err err = {0};
-    check_ok(dgm_document_read(format, DGM_OBJECT_MESSAGE, s.p, s.n, &x.document, &err), err);
-    assert_int_equal(dgm_document_kind(x.document), DGM_OBJECT_MESSAGE);
-    check_ok(dgm_convert_a2a_message_to_openai(dgm_document_get(x.document), &x.got, &err), err);
+    const dgm_convert_options o = {
+        .size = sizeof o, .from = dgm_format_id_by_name(format), .object = DGM_OBJECT_MESSAGE};
+    check_ok(dgm_document_decode(&o, s.p, s.n, &x.document, &err), err);
+    assert_int_equal(dgm_document_kind(x.document, 0), DGM_OBJECT_MESSAGE);
+    check_ok(dgm_message_to_openai(dgm_document_object(x.document, 0), &x.got, &err), err);
     return x;
 }
 
@@ -186,20 +190,20 @@ static void a_struct_without_message_id_is_taken(void **state)
     dgm_openai_messages got;
     dgm_err err = {0};
     (void)state;
-    check_ok(dgm_convert_a2a_message_to_openai(&m, &got, &err), err);
+    check_ok(dgm_message_to_openai(&m, &got, &err), err);
     check_text(got.openai_message, "{`role`:`user`,`content`:`ab\\nnull`}");
     dgm_openai_messages_done(&got);
     m.parts.n = 0;
-    check_ok(dgm_convert_a2a_message_to_openai(&m, &got, &err), err);
+    check_ok(dgm_message_to_openai(&m, &got, &err), err);
     check_text(got.openai_message, "{`role`:`user`,`content`:``}");
     dgm_openai_messages_done(&got);
     m.parts.n = 1;
     m.role = DGM_ROLE_UNSPECIFIED;
-    check_fails(dgm_convert_a2a_message_to_openai(&m, &got, &err), DGM_BAD_PARAMS, err, "/role");
+    check_fails(dgm_message_to_openai(&m, &got, &err), DGM_BAD_PARAMS, err, "/role");
     m.role = DGM_ROLE_USER;
     parts[0].kind = DGM_PART_NONE;
-    check_fails(dgm_convert_a2a_message_to_openai(&m, &got, &err), DGM_BAD_PARAMS, err, "/parts/0");
-    assert_int_equal(dgm_convert_a2a_message_to_openai(&m, &got, NULL), DGM_BAD_PARAMS);
+    check_fails(dgm_message_to_openai(&m, &got, &err), DGM_BAD_PARAMS, err, "/parts/0");
+    assert_int_equal(dgm_message_to_openai(&m, &got, NULL), DGM_BAD_PARAMS);
 }
 
 static void intermediate_messages_give_nothing(void **state)
@@ -435,8 +439,7 @@ static void faults_are_named_with_their_pointer(void **state)
         dgm_chat_messages list = {0};
         dgm_openai_messages got;
         dgm_err err = {0};
-        check_fails(dgm_convert_a2a_message_to_openai(&m, &got, &err), DGM_BAD_PARAMS, err,
-                    faults[i].at);
+        check_fails(dgm_message_to_openai(&m, &got, &err), DGM_BAD_PARAMS, err, faults[i].at);
         char below[300];
         snprintf(below, sizeof below, "/history/3%s", faults[i].at);
         const dgm_at *history = DGM_AT_LIT(NULL, "history");

@@ -2,6 +2,7 @@
  * test_functions.c - the documents' functions on JSON text: the twelve rows, the examples, what is none and
  * what is wrong.
  */
+#include "base/err.h"
 #include "support/check.h"
 
 #include <dragoman/dragoman.h>
@@ -140,13 +141,13 @@ static void the_examples(void **state)
                 "\"type\":\"function\",\"function\":{\"name\":\"get_weather\",\"arguments\":"
                 "\"{\\\"location\\\": \\\"Oakland\\\"}\"}}]}");
     check_gives(to_event, result, rows[8].event);
-    check_gives(dgm_convert_a2a_text_to_openai, weather,
+    check_gives(dgm_convert_a2a_message_to_openai, weather,
                 "[{\"role\":\"user\",\"content\":\"What's the weather?\"},[]]");
-    check_gives(dgm_convert_a2a_text_to_openai, call,
+    check_gives(dgm_convert_a2a_message_to_openai, call,
                 "[{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"call_abc123\","
                 "\"type\":\"function\",\"function\":{\"name\":\"get_weather\",\"arguments\":"
                 "\"{\\\"location\\\": \\\"Oakland\\\"}\"}}]},[]]");
-    check_gives(dgm_convert_a2a_text_to_openai, result,
+    check_gives(dgm_convert_a2a_message_to_openai, result,
                 "[null,[{\"role\":\"tool\",\"tool_call_id\":\"call_abc123\",\"content\":\"Sunny, "
                 "72°F\"}]]");
 }

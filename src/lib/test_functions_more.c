@@ -1,4 +1,5 @@
 /* test_functions_more.c - tasks, artifacts, states with words, all spellings; and errors, with where they are. */
+#include "base/err.h"
 #include "support/check.h"
 
 #include <dragoman/dragoman.h>
@@ -185,7 +186,7 @@ static void custom_tools_keep_their_type(void **state)
     check_gives(to_event, in, event);
     check_gives(dgm_convert_agui_event_to_openai_chat, event, chat);
     snprintf(direct, sizeof direct, "[%s,[]]", chat);
-    check_gives(dgm_convert_a2a_text_to_openai, in, direct);
+    check_gives(dgm_convert_a2a_message_to_openai, in, direct);
 }
 
 /* ---- errors --------------------------------------------------------------------------------------------------- */
@@ -212,12 +213,12 @@ static void errors_say_where(void **state)
                   "\"call_id\":\"1\",\"name\":\"f\",\"arguments\":7}]}}]}}",
                   DGM_BAD_PARAMS, "/message/parts/0/data/tool_calls/0/arguments", "an object", 1);
     for (int i = 0; i < 2; i++)
-        check_refuses(i ? to_event : dgm_convert_a2a_text_to_openai,
+        check_refuses(i ? to_event : dgm_convert_a2a_message_to_openai,
                       "{\"role\":\"ROLE_AGENT\",\"content\":[{\"data\":{\"data\":{\"tool_calls\":[{"
                       "\"call_id\":\"1\"}]}}}]}",
                       DGM_BAD_PARAMS, "/content/0/data/data/tool_calls/0/name", "missing", 1);
     check_refuses(
-        dgm_convert_a2a_text_to_openai,
+        dgm_convert_a2a_message_to_openai,
         "{\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}",
         DGM_BAD_PARAMS, "", "this is a task", 1);
     check_refuses(chat, "{\"type\":\"run-starting\"}", DGM_BAD_PARAMS, "/type", "ag-ui-simple", 1);

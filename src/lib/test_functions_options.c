@@ -1,4 +1,5 @@
 /* test_functions_options.c - a converter whose options are JSON. */
+#include "base/err.h"
 #include "support/check.h"
 
 #include <dragoman/dragoman.h>
@@ -7,7 +8,7 @@ static dgm_code convert(const char *options, const char *in, dgm_str *ret, char 
                         dgm_err *err)
 {
     dgm_converter *c = NULL;
-    dgm_code rc = dgm_converter_open(options, strlen(options), &c, err);
+    dgm_code rc = dgm_converter_new_json(options, strlen(options), &c, err);
     for (size_t i = 0; !rc && in[i]; i++) /* byte by byte */
         rc = dgm_converter_feed(c, in + i, 1, err);
     if (!rc && !(rc = dgm_converter_end(c, err))) {
@@ -76,13 +77,13 @@ static void check_refuses_(const char *options, dgm_code code, const char *at, c
 {
     dgm_converter *c = (dgm_converter *)(uintptr_t)1;
     dgm_err err = {0};
-    dgm_code rc = dgm_converter_open(options, strlen(options), &c, &err);
+    dgm_code rc = dgm_converter_new_json(options, strlen(options), &c, &err);
     if (rc != code || strcmp(err.at, at) != 0 || !strstr(err.msg, words)) {
         print_error("%s\n  code %d at \"%s\": %s\n", options, rc, err.at, err.msg);
         _fail(__FILE__, line);
     }
     assert_true(c == (dgm_converter *)(uintptr_t)1);
-    assert_int_equal(dgm_converter_open(options, strlen(options), &c, NULL), code);
+    assert_int_equal(dgm_converter_new_json(options, strlen(options), &c, NULL), code);
 }
 #define check_refuses(options, code, at, words) check_refuses_(options, code, at, words, __LINE__)
 

@@ -2,6 +2,7 @@
  * test_functions_roads.c - map, reduce, map gives what document 001's direct function gives, on every
  * complete message; and of a broken one both say the same.
  */
+#include "base/err.h"
 #include "base/mint.h"
 #include "lib/test_roads.h"
 #include "support/check.h"
@@ -45,9 +46,11 @@ static dgm_code long_road(dgm_str in, char **ret, dgm_err *err)
 static dgm_code short_road(dgm_str in, dgm_openai_messages *ret, dgm_err *err)
 {
     dgm_document *d = NULL;
-    dgm_code rc = dgm_document_read("a2a-1.0", DGM_OBJECT_MESSAGE, in.p, in.n, &d, err);
+    const dgm_convert_options o = {
+        .size = sizeof o, .from = DGM_FORMAT_A2A_10, .object = DGM_OBJECT_MESSAGE};
+    dgm_code rc = dgm_document_decode(&o, in.p, in.n, &d, err);
     if (!rc)
-        rc = dgm_convert_a2a_message_to_openai(dgm_document_get(d), ret, err);
+        rc = dgm_message_to_openai(dgm_document_object(d, 0), ret, err);
     dgm_document_free(d);
     return rc;
 }

@@ -1,4 +1,5 @@
 /* lib/test_loss_watch.c - which losses a conversion reports for an input. */
+#include "base/err.h"
 #include "base/str.h"
 #include "support/check.h"
 
@@ -9,19 +10,22 @@
 static const char *losses_of(const char *from, const char *to, const char *text)
 {
     static char out[4096];
-    dgm_convert_options o = {.from = from, .to = to, .losses = true};
+    dgm_convert_options o = {.size = sizeof o,
+                             .from = dgm_format_id_by_name(from),
+                             .to = dgm_format_id_by_name(to),
+                             .losses = true};
     dgm_converter *c;
     dgm_err err = {0};
     const dgm_loss_seen *seen;
     check_ok(dgm_converter_new(&o, &c, &err), err);
-    check_ok(dgm_converter_whole(c, text, strlen(text), &err), err);
-    size_t n = dgm_converter_losses(c, &seen), used = 0;
+    check_ok(dgm_converter_feed_all(c, text, strlen(text), &err), err);
+    size_t used = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < n; i++)
-        used += (size_t)snprintf(out + used, sizeof out - used, "%s%s %s*%zu@%zu:%zu%s ",
-                                 seen[i].canonical ? "AG-UI " : "", seen[i].loss->object,
-                                 seen[i].loss->member, seen[i].count, seen[i].line, seen[i].column,
-                                 seen[i].at);
+    for (size_t i = 0; (seen = dgm_converter_loss_at(c, i)); i++)
+        used +=
+            (size_t)snprintf(out + used, sizeof out - used, "%s%s %s*%zu@%zu:%zu%s ",
+                             seen->canonical ? "AG-UI " : "", seen->loss->object,
+                             seen->loss->member, seen->count, seen->line, seen->column, seen->at);
     dgm_converter_free(c);
     return out;
 }
@@ -30,14 +34,14 @@ static void nothing_is_counted_unless_requested(void **state)
 {
     static const char text[] = "{\"messageId\":\"m\",\"contextId\":\"c\",\"role\":\"ROLE_USER\","
                                "\"parts\":[{\"text\":\"a\"}],\"extensions\":[\"x\"]}";
-    dgm_convert_options o = {.to = "openai-chat"};
+    dgm_convert_options o = {.size = sizeof o, .to = DGM_FORMAT_CHAT};
     dgm_converter *c;
     dgm_err err = {0};
-    const dgm_loss_seen *seen;
     (void)state;
     check_ok(dgm_converter_new(&o, &c, &err), err);
-    check_ok(dgm_converter_whole(c, text, strlen(text), &err), err);
-    assert_int_equal(dgm_converter_losses(c, &seen), 0);
+    check_ok(dgm_converter_feed_all(c, text, strlen(text), &err), err);
+    assert_int_equal(dgm_converter_loss_count(c), 0);
+    assert_null(dgm_converter_loss_at(c, 0));
     dgm_converter_free(c);
 }
 
@@ -176,12 +180,12 @@ static void a_request_reports_its_settings(void **state)
 /* Every condition with words has some, and every other has none. */
 static void conditions_of_all_rows_are_complete(void **state)
 {
-    const dgm_format_info *formats;
-    size_t n = dgm_formats(&formats);
+    size_t n = dgm_format_count();
     (void)state;
     for (size_t i = 0; i < n * n; i++) {
         const dgm_loss *rows[256];
-        size_t n_rows = dgm_losses(formats[i / n].name, formats[i % n].name, rows, 256);
+        size_t n_rows =
+            dgm_format_losses(dgm_format_at(i / n)->id, dgm_format_at(i % n)->id, rows, 256);
         assert_true(n_rows <= 256);
         for (size_t k = 0; k < n_rows; k++)
             assert_int_equal(!rows[k]->words, rows[k]->when < DGM_LOSS_IS ||

@@ -17,8 +17,11 @@
 static dgm_str convert(dgm_arena *a, const char *from, const char *to, dgm_form as, dgm_str text)
 {
     bool back = strcmp(to, "ag-ui") == 0;
-    dgm_convert_options o = {
-        .from = from, .to = to, .as = as, .framing = back ? DGM_FRAMING_LINES : DGM_FRAMING_SSE};
+    dgm_convert_options o = {.size = sizeof o,
+                             .from = dgm_format_id_by_name(from),
+                             .to = dgm_format_id_by_name(to),
+                             .as = as,
+                             .framing = back ? DGM_FRAMING_LINES : DGM_FRAMING_SSE};
     dgm_err err = {0};
     char *out = NULL;
     size_t n = 0;
@@ -59,12 +62,11 @@ static dgm_str story(dgm_arena *a, uint64_t number)
 /* Those that have events. */
 static size_t streaming_formats(bool a2a, const char **names, size_t max)
 {
-    const dgm_format_info *all;
-    size_t n = dgm_formats(&all), found = 0;
+    size_t n = dgm_format_count(), found = 0;
     for (size_t i = 0; i < n; i++) {
-        const dgm_codec *f = dgm_codec_by_name(all[i].name, NULL);
+        const dgm_codec *f = dgm_codec_by_name(dgm_format_at(i)->name, NULL);
         if (dgm_codec_has(f, DGM_FORM_EVENTS) && !f->binary && (a2a || !f->decode) && found < max)
-            names[found++] = all[i].name;
+            names[found++] = dgm_format_at(i)->name;
     }
     return found;
 }

@@ -17,24 +17,22 @@
 #define N_FORMATS 4
 
 static const lint_format formats[N_FORMATS] = {
-    {"a2a-1.0", &dgm_codec_a2a_10, LINT_10},
-    {"a2a-0.3", &dgm_codec_a2a_03, LINT_03},
-    {"a2a-0.3-rest", &dgm_codec_a2a_03_rest, LINT_03_REST},
-    {"ag-ui", NULL, 0},
+    {DGM_FORMAT_A2A_10, &dgm_codec_a2a_10, LINT_10},
+    {DGM_FORMAT_A2A_03, &dgm_codec_a2a_03, LINT_03},
+    {DGM_FORMAT_A2A_03_REST, &dgm_codec_a2a_03_rest, LINT_03_REST},
+    {DGM_FORMAT_AG_UI, NULL, 0},
 };
 static const lint_format *const agui = &formats[3];
 
-size_t dgm_lint_formats(const char *const **ret_names)
+dgm_format_id dgm_lint_format_at(size_t index)
 {
-    static const char *const names[N_FORMATS] = {"a2a-1.0", "a2a-0.3", "a2a-0.3-rest", "ag-ui"};
-    *ret_names = names;
-    return N_FORMATS;
+    return index < N_FORMATS ? formats[index].id : DGM_FORMAT_NONE;
 }
 
-static const lint_format *lint_format_by_name(const char *name)
+static const lint_format *lint_format_by_id(dgm_format_id id)
 {
     for (size_t i = 0; i < N_FORMATS; i++) {
-        if (strcmp(formats[i].name, name) == 0)
+        if (formats[i].id == id)
             return &formats[i];
     }
     return NULL;
@@ -179,15 +177,19 @@ static void lint_check_items(dgm_linter *l)
 
 dgm_code dgm_linter_new(const dgm_lint_options *options, dgm_linter **ret_linter, dgm_err *err)
 {
-    const char *from = options->from && strcmp(options->from, "auto") != 0 ? options->from : NULL;
-    const lint_format *requested = from ? lint_format_by_name(from) : NULL;
-    if (from && !requested)
+    dgm_lint_options own;
+    dgm_code rc = ret_linter ? dgm_options_copy(&own, sizeof own, options, err)
+                             : dgm_fail(err, DGM_BAD_PARAMS, NULL, "missing argument: ret_linter");
+    if (rc)
+        return rc;
+    const lint_format *requested = own.from ? lint_format_by_id(own.from) : NULL;
+    if (own.from && !requested)
         return dgm_fail(
             err, DGM_BAD_REQUEST, NULL,
-            "unknown format \"%.60s\" for lint; formats: a2a-1.0, a2a-0.3, a2a-0.3-rest, ag-ui",
-            from);
+            "unknown format \"%s\" for lint; formats: a2a-1.0, a2a-0.3, a2a-0.3-rest, ag-ui",
+            dgm_format_id_name(own.from));
     dgm_linter *l = dgm_xcalloc(1, sizeof *l);
-    l->o = *options;
+    l->o = own;
     l->requested = l->format = requested;
     l->dialects = requested && requested->dialect ? requested->dialect : LINT_ANY_DIALECT;
     l->arena = dgm_arena_new();
@@ -212,7 +214,7 @@ void dgm_linter_free(dgm_linter *l)
 
 void dgm_linter_feed(dgm_linter *l, const char *bytes, size_t n)
 {
-    if (l->over || !n)
+    if (!l || !bytes || l->over || !n)
         return;
     dgm_frames_feed(&l->frames, bytes, n);
     lint_check_items(l);
@@ -220,6 +222,8 @@ void dgm_linter_feed(dgm_linter *l, const char *bytes, size_t n)
 
 void dgm_linter_end(dgm_linter *l)
 {
+    if (!l)
+        return;
     if (!l->over) {
         dgm_frames_end(&l->frames);
         lint_check_items(l);
@@ -234,9 +238,9 @@ void dgm_linter_end(dgm_linter *l)
     l->over = true;
 }
 
-size_t dgm_linter_found(const dgm_linter *l, dgm_severity s)
+size_t dgm_linter_count(const dgm_linter *l, dgm_severity s)
 {
-    return l->found[s];
+    return l && (size_t)s < sizeof l->found / sizeof *l->found ? l->found[s] : 0;
 }
 
 /* ---- the table of rules ---------------------------------------------------------------------------------------- */
@@ -247,14 +251,18 @@ static const dgm_lint_rule rules[LINT_N_RULES] = {
 #undef X
 };
 
-size_t dgm_lint_rules(const dgm_lint_rule **ret_rules)
+size_t dgm_lint_rule_count(void)
 {
-    *ret_rules = rules;
     return LINT_N_RULES;
+}
+
+const dgm_lint_rule *dgm_lint_rule_at(size_t index)
+{
+    return index < LINT_N_RULES ? &rules[index] : NULL;
 }
 
 const char *dgm_severity_name(dgm_severity s)
 {
-    static const char *const names[DGM_N_SEVERITIES] = {"note", "warning", "error"};
-    return names[s];
+    static const char *const names[] = {"note", "warning", "error"};
+    return (size_t)s < sizeof names / sizeof *names ? names[s] : "";
 }

@@ -13,7 +13,7 @@
 /* ---- formats (lint.c) ------------------------------------------------------------------------------- */
 
 typedef struct lint_format {
-    const char *name;
+    dgm_format_id id;
     const dgm_codec *a2a; /* NULL: ag-ui */
     unsigned dialect;     /* a bit of enum lint_dialect; ag-ui: 0 */
 } lint_format;
@@ -104,7 +104,7 @@ struct dgm_linter {
     dgm_frames frames;
     dgm_arena *arena; /* of one value */
     bool over;        /* nothing more can be read */
-    size_t found[DGM_N_SEVERITIES];
+    size_t found[DGM_SEVERITY_ERROR + 1];
 
     /* the value being looked at */
     const dgm_frames_item *item; /* NULL: between values */

@@ -82,9 +82,7 @@ static void mend(char *text)
 
 static void lint_emit(dgm_linter *l, lint_rule rule, dgm_finding *f)
 {
-    const dgm_lint_rule *rules;
-    dgm_lint_rules(&rules);
-    f->rule = &rules[rule];
+    f->rule = dgm_lint_rule_at(rule);
     f->value = l->n_values;
     l->found[f->rule->severity]++;
     if (l->o.on_finding)
@@ -94,7 +92,6 @@ static void lint_emit(dgm_linter *l, lint_rule rule, dgm_finding *f)
 static void lint_emit_at(dgm_linter *l, lint_rule rule, const char *from, const char *at,
                          const char *fmt, va_list args)
 {
-    const dgm_lint_rule *rules;
     dgm_finding f = {.line = l->line, .column = l->column, .character = l->character};
     char text[sizeof((dgm_err *)0)->msg];
     char pointer[sizeof((dgm_err *)0)->at + sizeof l->base + sizeof l->object];
@@ -102,8 +99,7 @@ static void lint_emit_at(dgm_linter *l, lint_rule rule, const char *from, const 
         l->reported[rule] = DGM_MAX_LINT_FINDINGS;
         return;
     }
-    dgm_lint_rules(&rules);
-    snprintf(text, sizeof text, "%s", rules[rule].about);
+    snprintf(text, sizeof text, "%s", dgm_lint_rule_at(rule)->about);
     if (fmt)
         vsnprintf(text, sizeof text, fmt, args);
     size_t n = (size_t)snprintf(pointer, sizeof pointer, "%s", l->item ? l->base : "");

@@ -3,6 +3,7 @@
  * The rules themselves are in tests/lint.
  */
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/limits.h"
 #include "support/check.h"
 
@@ -26,7 +27,10 @@ static void count_finding(void *arg, const dgm_finding *f)
 
 static dgm_linter *begin(struct heard *h, const char *from)
 {
-    dgm_lint_options o = {.from = from, .on_finding = count_finding, .arg = h};
+    dgm_lint_options o = {.size = sizeof o,
+                          .from = dgm_format_id_by_name(from),
+                          .on_finding = count_finding,
+                          .arg = h};
     dgm_linter *l;
     *h = (struct heard){.n = 0};
     assert_int_equal(dgm_linter_new(&o, &l, NULL), DGM_OK);
@@ -56,7 +60,7 @@ static void lint(struct heard *h, const char *text)
 
 static void a_format_that_lint_does_not_know_is_refused(void **state)
 {
-    dgm_lint_options o = {.from = "openai-chat"};
+    dgm_lint_options o = {.size = sizeof o, .from = DGM_FORMAT_CHAT};
     dgm_linter *l = NULL;
     dgm_err err = {0};
     (void)state;
@@ -68,13 +72,13 @@ static void a_format_that_lint_does_not_know_is_refused(void **state)
 
 static void the_callback_is_optional(void **state)
 {
-    dgm_lint_options o = {.from = "auto"};
+    dgm_lint_options o = {.size = sizeof o, .from = DGM_FORMAT_NONE};
     dgm_linter *l;
     (void)state;
     assert_int_equal(dgm_linter_new(&o, &l, NULL), DGM_OK);
     feed(l, DONE("t") DONE("u"));
     dgm_linter_end(l);
-    assert_int_equal(dgm_linter_found(l, DGM_SEVERITY_ERROR),
+    assert_int_equal(dgm_linter_count(l, DGM_SEVERITY_ERROR),
                      3); /* first event, id, after the end */
     dgm_linter_free(l);
 }
@@ -144,7 +148,8 @@ static void places_in_an_array_are_those_of_the_text(void **state)
         "[ {\"a_b\":1,\"url\":\"u\",\"taskId\":\"t\"},\n\n{\"url\":\"u\",\"taskId\":\"[,\"},"
         " {\"url\":\"u\",\n \"taskId\":null, \"token\":\"x\"}\n, 7 ]\n";
     char all[200] = "";
-    dgm_lint_options o = {.from = "a2a-1.0", .on_finding = store_place, .arg = all};
+    dgm_lint_options o = {
+        .size = sizeof o, .from = DGM_FORMAT_A2A_10, .on_finding = store_place, .arg = all};
     dgm_linter *l;
     (void)state;
     assert_int_equal(dgm_linter_new(&o, &l, NULL), DGM_OK);

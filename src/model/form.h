@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "model/kinds.h"
 #include "json/shape.h"
 
 extern const char dgm_form_name[]; /* "a2a-1.0": tags the unknown members of this form */

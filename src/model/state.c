@@ -9,7 +9,7 @@
  * Any state that is not terminal may be followed by any other: agents skip steps. `unknown` says
  * nothing, so it forbids nothing and ends nothing.
  */
-#include <dragoman/model.h>
+#include "model/kinds.h"
 
 #include "base/str.h"
 
@@ -25,17 +25,17 @@ static const struct {
 
 bool dgm_state_is_terminal(dgm_task_state s)
 {
-    return class_of[s].terminal;
+    return (unsigned)s < DGM_N_STATES && class_of[s].terminal;
 }
 
 bool dgm_state_is_interrupted(dgm_task_state s)
 {
-    return class_of[s].interrupted;
+    return (unsigned)s < DGM_N_STATES && class_of[s].interrupted;
 }
 
 bool dgm_state_is_final_03(dgm_task_state s)
 {
-    return class_of[s].final_03;
+    return (unsigned)s < DGM_N_STATES && class_of[s].final_03;
 }
 
 /* SUBMITTED is where a task begins; nothing goes back there once it has moved. */
@@ -54,7 +54,8 @@ static const unsigned may_become[DGM_N_STATES] = {
 
 bool dgm_state_may_become(dgm_task_state from, dgm_task_state to)
 {
-    return may_become[from] >> to & 1;
+    return (unsigned)from < DGM_N_STATES && (unsigned)to < DGM_N_STATES &&
+           may_become[from] >> to & 1;
 }
 
 /* ---- kinds of objects ---------------------------------------------------------------------------- */
@@ -79,12 +80,35 @@ dgm_object_kind dgm_object_kind_by_name(dgm_str name)
     return DGM_OBJECT_NONE;
 }
 
+static const char *const format_names[] = {"",
+#define X(sym, name) name,
+                                           DGM_FORMAT_IDS(X)
+#undef X
+};
+
 const char *dgm_format_id_name(dgm_format_id id)
 {
-    static const char *const names[] = {"",
-#define X(sym, name) name,
-                                        DGM_FORMAT_IDS(X)
-#undef X
-    };
-    return (size_t)id < sizeof names / sizeof *names ? names[id] : "";
+    return (size_t)id < sizeof format_names / sizeof *format_names ? format_names[id] : "";
 }
+
+dgm_format_id dgm_format_id_by_name(const char *name)
+{
+    for (size_t i = 1; name && i < sizeof format_names / sizeof *format_names; i++) {
+        if (strcmp(format_names[i], name) == 0)
+            return (dgm_format_id)i;
+    }
+    return DGM_FORMAT_NONE;
+}
+
+#define X(sym, name) DGM_ROW_OF_FORMAT_##sym,
+enum { DGM_ROW_OF_FORMAT_NONE, DGM_FORMAT_IDS(X) };
+#undef X
+#define X(sym, name, type) DGM_ROW_OF_OBJECT_##sym,
+enum { DGM_ROW_OF_OBJECT_NONE, DGM_OBJECT_KINDS(X) };
+#undef X
+#define X(sym, ...) _Static_assert((int)DGM_FORMAT_##sym == (int)DGM_ROW_OF_FORMAT_##sym, #sym);
+DGM_FORMAT_IDS(X)
+#undef X
+#define X(sym, ...) _Static_assert((int)DGM_OBJECT_##sym == (int)DGM_ROW_OF_OBJECT_##sym, #sym);
+DGM_OBJECT_KINDS(X)
+#undef X

@@ -1,7 +1,6 @@
 /* test_state.c - every pair of states, and what each state is. */
-#include <dragoman/model.h>
-
 #include "base/str.h"
+#include "model/kinds.h"
 #include "support/check.h"
 
 static const char *const names[DGM_N_STATES] = {"unknown",        "submitted", "working",

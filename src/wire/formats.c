@@ -11,38 +11,52 @@
 #include <stdio.h>
 
 /* clang-format off */
-#define FORMATS(X) /* name, what it is, whether it has JSON-RPC envelopes, its codec; in the order shown, and tried */ \
-    X("a2a-1.0", "A2A 1.0: JSON-RPC, REST, push bodies, cards", true, &dgm_codec_a2a_10)              \
-    X("a2a-0.3", "A2A 0.3, JSON-RPC: objects tagged by kind", true, &dgm_codec_a2a_03)                \
-    X("a2a-0.3-rest", "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto", false, &dgm_codec_a2a_03_rest) \
-    X("openai-chat", "OpenAI Chat Completions: requests, messages, completions and their chunks", false,     \
+#define FORMATS(X) /* id, name, what it is, whether it has JSON-RPC envelopes, its codec; in the order shown, and tried */ \
+    X(A2A_10, "a2a-1.0", "A2A 1.0: JSON-RPC, REST, push bodies, cards", true, &dgm_codec_a2a_10)              \
+    X(A2A_03, "a2a-0.3", "A2A 0.3, JSON-RPC: objects tagged by kind", true, &dgm_codec_a2a_03)                \
+    X(A2A_03_REST, "a2a-0.3-rest", "A2A 0.3, HTTP+JSON: the ProtoJSON of its proto", false, &dgm_codec_a2a_03_rest) \
+    X(CHAT, "openai-chat", "OpenAI Chat Completions: requests, messages, completions and their chunks", false,     \
       &dgm_codec_openai_chat)                                                       \
-    X("openai-responses", "OpenAI Responses: requests, items, response objects, events", false,              \
+    X(RESPONSES, "openai-responses", "OpenAI Responses: requests, items, response objects, events", false,              \
       &dgm_codec_responses)                                                                         \
-    X("ag-ui", "AG-UI 1.0: events, messages, requests; input of older clients is accepted too", false,           \
+    X(AG_UI, "ag-ui", "AG-UI 1.0: events, messages, requests; input of older clients is accepted too", false,           \
       &dgm_codec_agui)                                                                              \
-    X("ag-ui-0", "AG-UI as clients older than 1.0 accept it", false, &dgm_codec_agui_old)              \
-    X("ag-ui-proto", "AG-UI 1.0 events in protobuf: binary, each with a length prefix", false,                    \
+    X(AG_UI_0, "ag-ui-0", "AG-UI as clients older than 1.0 accept it", false, &dgm_codec_agui_old)              \
+    X(AG_UI_PROTO, "ag-ui-proto", "AG-UI 1.0 events in protobuf: binary, each with a length prefix", false,                    \
       &dgm_codec_agui_proto)                                                                        \
-    X("ai-sdk", "the AI SDK's UI message stream, UI messages and requests", false, &dgm_codec_aisdk) \
-    X("langchain", "LangChain messages and message chunks, as dicts", false, &dgm_codec_langchain)    \
-    X("ag-ui-simple", "the simple dialect of AG-UI: complete events", false, &dgm_codec_agui_simple) \
-    X("responses-simple", "the simple dialect of Responses: complete events", false,                        \
+    X(AI_SDK, "ai-sdk", "the AI SDK's UI message stream, UI messages and requests", false, &dgm_codec_aisdk) \
+    X(LANGCHAIN, "langchain", "LangChain messages and message chunks, as dicts", false, &dgm_codec_langchain)    \
+    X(AG_UI_SIMPLE, "ag-ui-simple", "the simple dialect of AG-UI: complete events", false, &dgm_codec_agui_simple) \
+    X(RESPONSES_SIMPLE, "responses-simple", "the simple dialect of Responses: complete events", false,                        \
       &dgm_codec_responses_simple)
 /* clang-format on */
 
-#define ROW(name_, about_, envelopes_, codec_) codec_,
+#define ROW(sym, name_, about_, envelopes_, codec_) codec_,
 static const dgm_codec *const codecs[] = {FORMATS(ROW)};
 #undef ROW
 #define N_CODECS (sizeof codecs / sizeof *codecs)
 
-size_t dgm_formats(const dgm_format_info **ret_formats)
+size_t dgm_format_count(void)
 {
-#define ROW(name_, about_, envelopes_, codec_) {name_, about_, envelopes_},
+    return N_CODECS;
+}
+
+const dgm_format_info *dgm_format_at(size_t index)
+{
+#define ROW(sym, name_, about_, envelopes_, codec_)                                                \
+    {DGM_FORMAT_##sym, name_, about_, envelopes_, DGM_FORMAT_##sym == DGM_FORMAT_AG_UI_PROTO},
     static const dgm_format_info infos[N_CODECS] = {FORMATS(ROW)};
 #undef ROW
-    *ret_formats = infos;
-    return N_CODECS;
+    return index < N_CODECS ? &infos[index] : NULL;
+}
+
+const dgm_codec *dgm_codec_by_id(dgm_format_id id, dgm_err *err)
+{
+    char number[16];
+    const char *name = dgm_format_id_name(id);
+    if (!*name) /* for the error message */
+        snprintf(number, sizeof number, "%d", (int)id);
+    return dgm_codec_by_name(*name ? name : number, err);
 }
 
 const dgm_codec *dgm_codec_by_name(const char *name, dgm_err *err)
@@ -57,12 +71,6 @@ const dgm_codec *dgm_codec_by_name(const char *name, dgm_err *err)
     dgm_fail(err, DGM_BAD_REQUEST, NULL, "unknown format \"%.60s\"; allowed values: %s",
              name ? name : "", names);
     return NULL;
-}
-
-bool dgm_format_is_binary(const char *name)
-{
-    const dgm_codec *codec = dgm_codec_by_name(name, NULL);
-    return codec && codec->binary;
 }
 
 bool dgm_codec_has(const dgm_codec *codec, dgm_form form)

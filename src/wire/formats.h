@@ -4,6 +4,7 @@
 #include "wire/codec.h"
 
 const dgm_codec *dgm_codec_by_name(const char *name, dgm_err *err); /* NULL: err is set */
+const dgm_codec *dgm_codec_by_id(dgm_format_id id, dgm_err *err);   /* likewise */
 
 /* The format of v; `guess` (the format of the values before, or NULL) wins a tie. NULL: unknown. ret_score: as recognise()
  * returns it; NULL: not needed. */

@@ -14,6 +14,8 @@
  * Every round runs all three one after the other, so that what else the machine does meets all alike;
  * the median ratio is that of the rounds' ratios, the best one that of the best times.
  */
+#include "base/err.h"
+
 #include <dragoman/dragoman.h>
 
 #include <stdio.h>
@@ -166,7 +168,10 @@ static double run_convert(const struct text *t, const char *from, const char *to
 {
     dgm_err err = {0};
     dgm_converter *c;
-    dgm_convert_options o = {.from = from, .to = to, .framing = DGM_FRAMING_LINES};
+    dgm_convert_options o = {.size = sizeof o,
+                             .from = dgm_format_id_by_name(from),
+                             .to = dgm_format_id_by_name(to),
+                             .framing = DGM_FRAMING_LINES};
     double start = now();
     if (dgm_converter_new(&o, &c, &err))
         abort();
@@ -180,7 +185,7 @@ static double run_convert(const struct text *t, const char *from, const char *to
         sink += out.n;
         if (keep)
             add(keep, out.p, out.n);
-        dgm_converter_taken(c, out.n);
+        dgm_converter_consume(c, out.n);
     }
     if (dgm_converter_end(c, &err))
         exit(1);

@@ -259,7 +259,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 check_list(a, &list);
         }
         dgm_openai_messages public;
-        if (!dgm_convert_a2a_message_to_openai(&m, &public, &err))
+        if (!dgm_message_to_openai(&m, &public, &err))
             dgm_openai_messages_done(&public);
     }
     dgm_task t = {0};

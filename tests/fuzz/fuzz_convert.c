@@ -5,6 +5,7 @@
  * and we read what we write: converting the output to its own format works; between A2A's dialects and for
  * chat messages it changes nothing.
  */
+#include "base/err.h"
 #include "base/str.h"
 #include "fuzz/fuzz.h"
 
@@ -15,12 +16,11 @@
 /* All that are text. The first one is no format: the library is to find out. */
 static size_t list_formats(const char **names, size_t max)
 {
-    const dgm_format_info *all;
-    size_t n = dgm_formats(&all), found = 1;
+    size_t n = dgm_format_count(), found = 1;
     names[0] = "auto";
     for (size_t i = 0; i < n && found < max; i++) {
-        if (strcmp(all[i].name, "ag-ui-proto") != 0)
-            names[found++] = all[i].name;
+        if (strcmp(dgm_format_at(i)->name, "ag-ui-proto") != 0)
+            names[found++] = dgm_format_at(i)->name;
     }
     return found;
 }
@@ -36,14 +36,18 @@ static void must(bool holds, const char *what, const char *from, const char *to,
 static dgm_code convert(const char *from, const char *to, dgm_framing framing, dgm_str in,
                         char **ret, size_t *ret_n, dgm_err *err)
 {
-    dgm_convert_options o = {.from = from, .to = to, .framing = framing};
+    dgm_convert_options o = {.size = sizeof o,
+                             .from = dgm_format_id_by_name(from),
+                             .to = dgm_format_id_by_name(to),
+                             .framing = framing};
     return dgm_convert(&o, in.p, in.n, ret, ret_n, err);
 }
 
 static void in_pieces(const char *from, const char *to, dgm_str in, dgm_code want_rc, dgm_str want,
                       uint64_t seed)
 {
-    dgm_convert_options o = {.from = from, .to = to};
+    dgm_convert_options o = {
+        .size = sizeof o, .from = dgm_format_id_by_name(from), .to = dgm_format_id_by_name(to)};
     dgm_converter *c;
     dgm_err err = {0};
     dgm_code rc = dgm_converter_new(&o, &c, &err);

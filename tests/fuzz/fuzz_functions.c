@@ -4,6 +4,7 @@
  * Held: what one of them gives the next one reads; compacting twice is compacting once; for a complete message map,
  * reduce, map fails only where the direct function fails.
  */
+#include "base/err.h"
 #include "fuzz/fuzz.h"
 
 #include <dragoman/dragoman.h>
@@ -75,12 +76,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(in.p, data, size);
     dgm_code direct_rc =
-        dgm_convert_a2a_text_to_openai(in.p, in.n, &direct.p, &direct.n, &direct_err);
+        dgm_convert_a2a_message_to_openai(in.p, in.n, &direct.p, &direct.n, &direct_err);
     dgm_free(direct.p);
     for (int spelling = DGM_EVENTS_SIMPLE; spelling <= DGM_EVENTS_OFFICIAL; spelling++) {
         out = (text){0};
-        dgm_code rc = dgm_convert_a2a_message_to_agui_event(
-            in.p, in.n, (dgm_event_spelling)spelling, &out.p, &out.n, &err);
+        dgm_code rc = dgm_convert_a2a_message_to_agui_event(in.p, in.n, (dgm_event_dialect)spelling,
+                                                            &out.p, &out.n, &err);
         must(rc || out.p || !out.n, "nothing that has a length", in, &err);
         must(!rc || direct_rc || rc == DGM_TOO_LARGE, "the direct function takes it", in, &err);
         if (!rc && out.p)

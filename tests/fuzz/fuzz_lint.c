@@ -14,7 +14,7 @@
 
 struct taken {
     dgm_buf text;
-    size_t found[DGM_N_SEVERITIES];
+    size_t found[DGM_SEVERITY_ERROR + 1];
     size_t lines; /* of the input */
 };
 
@@ -35,9 +35,10 @@ static bool is_text(const char *s)
 static void take(void *arg, const dgm_finding *f)
 {
     struct taken *t = arg;
-    const dgm_lint_rule *rules;
-    size_t n = dgm_lint_rules(&rules);
-    must(f->rule >= rules && f->rule < rules + n, "a rule that is not in the table");
+    size_t i = 0;
+    while (i < dgm_lint_rule_count() && dgm_lint_rule_at(i) != f->rule)
+        i++;
+    must(i < dgm_lint_rule_count(), "a rule that is not in the table");
     must(is_text(f->message) && f->message[0], "no sentence");
     must(is_text(f->at) && (!f->at[0] || f->at[0] == '/'), "no pointer");
     must(f->line && f->column && f->character && f->line <= t->lines, "no place");
@@ -48,9 +49,10 @@ static void take(void *arg, const dgm_finding *f)
 }
 
 /* step 0: in one piece */
-static void lint(dgm_str in, const char *from, size_t step, struct taken *t)
+static void lint(dgm_str in, dgm_format_id from, size_t step, struct taken *t)
 {
-    dgm_lint_options o = {.from = from,
+    dgm_lint_options o = {.size = sizeof o,
+                          .from = from,
                           .url = "https://agent.example/.well-known/agent-card.json",
                           .on_finding = take,
                           .arg = t};
@@ -71,20 +73,20 @@ static void lint(dgm_str in, const char *from, size_t step, struct taken *t)
         free(copy);
     }
     dgm_linter_end(l);
-    for (int s = 0; s < DGM_N_SEVERITIES; s++)
-        must(dgm_linter_found(l, (dgm_severity)s) == t->found[s], "counted wrongly");
+    for (int s = 0; s <= DGM_SEVERITY_ERROR; s++)
+        must(dgm_linter_count(l, (dgm_severity)s) == t->found[s], "counted wrongly");
     dgm_linter_free(l);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     dgm_str in = {(const char *)data, size};
-    const char *const *names;
-    size_t n = dgm_lint_formats(&names), step = 1 + dgm_hash(1, data, size) % 100;
-    for (size_t i = 0; i <= n; i++) {
+    size_t step = 1 + dgm_hash(1, data, size) % 100;
+    for (size_t i = 0; !i || dgm_lint_format_at(i - 1); i++) {
+        dgm_format_id from = i ? dgm_lint_format_at(i - 1) : DGM_FORMAT_NONE;
         struct taken whole, pieces;
-        lint(in, i ? names[i - 1] : NULL, 0, &whole);
-        lint(in, i ? names[i - 1] : NULL, step, &pieces);
+        lint(in, from, 0, &whole);
+        lint(in, from, step, &pieces);
         if (!dgm_str_eq(dgm_buf_str(&whole.text), dgm_buf_str(&pieces.text)))
             fprintf(stderr, "whole:\n%.*s\nin pieces:\n%.*s\n", DGM_P(dgm_buf_str(&whole.text)),
                     DGM_P(dgm_buf_str(&pieces.text)));

@@ -2,6 +2,7 @@
  * fuzz_sse.c - events must not depend on how the bytes were cut, and what is written must read back.
  * The first byte of the input says how to cut the rest.
  */
+#include "base/err.h"
 #include "fuzz/fuzz.h"
 #include "wire/sse/sse.h"
 

@@ -7,6 +7,7 @@
  * complete message in a golden file of A2A; for an invalid one both report the same position.
  */
 #define _XOPEN_SOURCE 700 /* nftw */
+#include "base/err.h"
 #include "vectors/compare.h"
 
 #include <dragoman/dragoman.h>
@@ -83,7 +84,7 @@ static void check_message(const char *path, yyjson_val *v)
     dgm_err err = {0}, long_err = {0};
     if (!text)
         return;
-    dgm_code rc = dgm_convert_a2a_text_to_openai(text, n, &direct, &n_direct, &err);
+    dgm_code rc = dgm_convert_a2a_message_to_openai(text, n, &direct, &n_direct, &err);
     dgm_code long_rc = long_road(text, n, &over, &long_err);
     if (rc && (rc != long_rc || strcmp(err.at, long_err.at) != 0))
         tell(path, text, "one road alone says what is wrong");

@@ -5,12 +5,13 @@
  *
  * Subjects are the files of full/ (KIND[+label].FORMAT.json, every member filled) and the single
  * values among the golden files. Each goes from its dialect through every other one and back. What
- * then differs must be covered by a row of dgm_losses(), and every row must be seen at work: a row
+ * then differs must be covered by a row of dgm_format_losses(), and every row must be seen at work: a row
  * that nothing shows is stale.
  */
+#include "base/err.h"
 #include "vectors/compare.h"
 
-#include <dragoman/convert.h>
+#include <dragoman/document.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -69,7 +70,10 @@ static void read_rows(void)
     for (size_t f = 0; f < N_DIALECTS; f++) {
         for (size_t t = 0; t < N_DIALECTS; t++) {
             const dgm_loss *losses[MAX_ROWS];
-            size_t n = f == t ? 0 : dgm_losses(dialects[f], dialects[t], losses, MAX_ROWS);
+            size_t n =
+                f == t ? 0
+                       : dgm_format_losses(dgm_format_id_by_name(dialects[f]),
+                                           dgm_format_id_by_name(dialects[t]), losses, MAX_ROWS);
             if (n > MAX_ROWS)
                 die("more than %d rows", MAX_ROWS);
             for (size_t i = 0; i < n; i++)
@@ -219,8 +223,11 @@ static void see(void *ctx, const char *pointer, yyjson_val *got, yyjson_val *wan
 static dgm_code convert(const char *from, const char *to, const char *kind, const char *p, size_t n,
                         char **ret, size_t *ret_n, dgm_err *err)
 {
-    dgm_convert_options options = {
-        .from = from, .to = to, .object = dgm_object_kind_by_name((dgm_str){kind, strlen(kind)})};
+    dgm_convert_options options = {.size = sizeof options,
+                                   .from = dgm_format_id_by_name(from),
+                                   .to = dgm_format_id_by_name(to),
+                                   .object =
+                                       dgm_object_kind_by_name((dgm_str){kind, strlen(kind)})};
     return dgm_convert(&options, p, n, ret, ret_n, err);
 }
 
@@ -243,11 +250,10 @@ static bool same(yyjson_val *a, yyjson_val *b)
 
 static bool has_envelopes(const char *format)
 {
-    const dgm_format_info *formats;
-    size_t n = dgm_formats(&formats);
+    size_t n = dgm_format_count();
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(formats[i].name, format) == 0)
-            return formats[i].envelopes;
+        if (strcmp(dgm_format_at(i)->name, format) == 0)
+            return dgm_format_at(i)->envelopes;
     }
     return false;
 }
@@ -472,8 +478,9 @@ static void run_vector(const char *dir, const char *name, const char *file, cons
     s.p = text;
     dgm_document *document = NULL;
     dgm_err err = {0};
-    if (!*kind && !dgm_document_read(format, DGM_OBJECT_NONE, s.p, s.n, &document, &err))
-        s.kind = dgm_object_kind_name(dgm_document_kind(document));
+    const dgm_convert_options o = {.size = sizeof o, .from = dgm_format_id_by_name(format)};
+    if (!*kind && !dgm_document_decode(&o, s.p, s.n, &document, &err))
+        s.kind = dgm_object_kind_name(dgm_document_kind(document, 0));
     dgm_document_free(document);
     yyjson_doc *doc = compare_read(s.p, s.n, NULL);
     if (doc && yyjson_is_obj(yyjson_doc_get_root(doc))) {

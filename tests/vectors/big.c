@@ -205,9 +205,10 @@ static void run_recipe(const recipe *r, const char *program)
     char name[128], *text_why = NULL;
     size_t n_why = 0;
     FILE *why = open_memstream(&text_why, &n_why);
-    job j = {.options = {.from = "a2a-1.0", .to = "a2a-0.3"},
-             .argv = {"convert", "--from", "a2a-1.0", "--to", "a2a-0.3"},
-             .argc = 5};
+    job j = {
+        .options = {.size = sizeof j.options, .from = DGM_FORMAT_A2A_10, .to = DGM_FORMAT_A2A_03},
+        .argv = {"convert", "--from", "a2a-1.0", "--to", "a2a-0.3"},
+        .argc = 5};
     outcome o;
     snprintf(name, sizeof name, "big/%s", r->name);
     if (program) {

@@ -1,4 +1,5 @@
 /* vectors/paths.c - the ways to run a conversion: the library with the complete input or in pieces, the program. */
+#include "base/err.h"
 #include "vectors/run_vectors.h"
 
 #include <errno.h>
@@ -61,7 +62,7 @@ static void take(dgm_converter *c, size_t most, outcome *ret)
     dgm_str ready = dgm_converter_output(c);
     size_t n = ready.n < most ? ready.n : most;
     append(&ret->out, ready.p ? ready.p : "", n);
-    dgm_converter_taken(c, n);
+    dgm_converter_consume(c, n);
 }
 
 void run_pieces(const job *j, text in, uint64_t seed, outcome *ret)
@@ -132,7 +133,7 @@ static void measured_child(const job *j, source *from, void *ctx, int to)
         r.code = dgm_converter_feed(c, piece, n, &r.err);
         dgm_str ready = dgm_converter_output(c);
         r.n_out += ready.n;
-        dgm_converter_taken(c, ready.n);
+        dgm_converter_consume(c, ready.n);
     }
     if (!r.code)
         r.code = dgm_converter_end(c, &r.err);

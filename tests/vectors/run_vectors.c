@@ -350,9 +350,9 @@ static void set_option(job *j, const char *name, const char *value)
     else if (strcmp(name, "--seed") == 0)
         j->options.seed = value;
     else if (strcmp(name, "--from") == 0)
-        j->options.from = value;
+        j->options.from = dgm_format_id_by_name(value);
     else if (strcmp(name, "--to") == 0)
-        j->options.to = value;
+        j->options.to = dgm_format_id_by_name(value);
     else if (strcmp(name, "--as") == 0)
         j->options.as = form_by_name(value);
     else if (strcmp(name, "--answer-source") == 0)
@@ -375,7 +375,9 @@ static void set_option(job *j, const char *name, const char *value)
 static job make_job(const vcase *c, const vector *in, const char *to, const char *out_ext)
 {
     bool compact = yyjson_get_bool(yyjson_obj_get(c->root, "compact"));
-    job j = {.argv = {compact ? "compact" : "convert"}, .argc = 1};
+    job j = {.options = {.size = sizeof j.options},
+             .argv = {compact ? "compact" : "convert"},
+             .argc = 1};
     set_option(&j, "--from", in->format);
     if (compact)
         j.options.compact = DGM_COMPACT_ALWAYS;

@@ -1,6 +1,8 @@
 /* vectors/run_vectors.h - what the parts of the runner share. */
 #pragma once
 
+#include "base/err.h"
+
 #include <dragoman/convert.h>
 #include <stdio.h>
 

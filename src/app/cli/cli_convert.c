@@ -28,9 +28,9 @@ static size_t chosen(const dgm_cli_line *line, const char *option, const dgm_cli
 
 static dgm_convert_options options_of(const dgm_cli_line *line)
 {
-    const char *from = dgm_cli_get(line, "from");
     return (dgm_convert_options){
-        .from = from ? from : "auto",
+        .size = sizeof(dgm_convert_options),
+        .from = dgm_format_id_by_name(dgm_cli_get(line, "from")),
         .framing = (dgm_framing)chosen(line, "frame", &dgm_cli_framings),
     };
 }
@@ -39,7 +39,7 @@ static dgm_convert_options convert_options(const dgm_cli_line *line)
 {
     dgm_convert_options o = options_of(line);
     const char *object = dgm_cli_get(line, "object"), *answer = dgm_cli_get(line, "answer-source");
-    o.to = dgm_cli_get(line, "to");
+    o.to = dgm_format_id_by_name(dgm_cli_get(line, "to"));
     o.seed = dgm_cli_get(line, "seed");
     o.as = (dgm_form)chosen(line, "as", &dgm_cli_forms);
     o.compact = dgm_cli_get(line, "no-compact") ? DGM_COMPACT_NEVER : DGM_COMPACT_DOCUMENTS;
@@ -55,25 +55,29 @@ static dgm_convert_options convert_options(const dgm_cli_line *line)
  * format was named or detected. */
 static bool near_top(const dgm_err *err)
 {
-    return !err->at[0] || !strchr(err->at + 1, '/');
+    const char *pointer = dgm_err_pointer(err);
+    return !pointer[0] || !strchr(pointer + 1, '/');
 }
 
 static void advise(const dgm_convert_options *o, const dgm_err *err)
 {
-    bool automatic = strcmp(o->from, "auto") == 0;
-    if (strstr(err->msg, "--"))
+    if (strstr(dgm_err_message(err), "--"))
         return; /* the message already names the option */
-    switch (err->code) {
+    switch (dgm_err_code(err)) {
     case DGM_BAD_REQUEST:
     case DGM_BAD_PARAMS:
     case DGM_NO_SUCH_METHOD:
-        if (near_top(err) && !automatic)
-            dgm_cli_hint("is the input really %s? `--from auto` detects the format", o->from);
+        if (near_top(err) && o->from)
+            dgm_cli_hint("is the input really %s? `--from auto` detects the format",
+                         dgm_format_id_name(o->from));
         else if (near_top(err))
             dgm_cli_hint("`--from` names the format, `--object` what the object is");
         break;
     case DGM_UNSUPPORTED_OPERATION:
-        dgm_cli_hint("`dragoman formats` lists what %s cannot represent", o->to ? o->to : o->from);
+        dgm_cli_hint("`dragoman formats` lists what %s cannot represent",
+                     o->to     ? dgm_format_id_name(o->to)
+                     : o->from ? dgm_format_id_name(o->from)
+                               : "auto");
         break;
     case DGM_INTERNAL: dgm_cli_hint("this is a fault in dragoman: please report it"); break;
     default: break;
@@ -84,14 +88,16 @@ static void advise(const dgm_convert_options *o, const dgm_err *err)
 static void complain(const char *name, const dgm_convert_options *o, const dgm_err *err)
 {
     char where[64] = "";
-    if (err->line && err->column)
-        snprintf(where, sizeof where, ":%zu:%zu", err->line, err->column);
-    else if (err->line)
-        snprintf(where, sizeof where, ":%zu", err->line);
-    if (err->at[0])
-        dgm_cli_complain("%s%s: %s (at %s)", name, where, err->msg, err->at);
+    const char *pointer = dgm_err_pointer(err);
+    size_t line = dgm_err_line(err), column = dgm_err_column(err);
+    if (line && column)
+        snprintf(where, sizeof where, ":%zu:%zu", line, column);
+    else if (line)
+        snprintf(where, sizeof where, ":%zu", line);
+    if (pointer[0])
+        dgm_cli_complain("%s%s: %s (at %s)", name, where, dgm_err_message(err), pointer);
     else
-        dgm_cli_complain("%s%s: %s", name, where, err->msg);
+        dgm_cli_complain("%s%s: %s", name, where, dgm_err_message(err));
     advise(o, err);
 }
 
@@ -104,7 +110,7 @@ static bool drain(dgm_converter *c, dgm_cli_output *out)
     while ((ready = dgm_converter_output(c)).n > 0) {
         if (!dgm_cli_output_write(out, ready.p, ready.n))
             return false;
-        dgm_converter_taken(c, ready.n);
+        dgm_converter_consume(c, ready.n);
     }
     return true;
 }
@@ -135,10 +141,9 @@ struct job {
 
 static void report_losses(struct job *job, const char *name, const dgm_converter *c)
 {
-    const dgm_loss_seen *seen;
     if (!c || job->losses == LOSSES_IGNORED)
         return;
-    job->n_lost += dgm_converter_losses(c, &seen);
+    job->n_lost += dgm_converter_loss_count(c);
     if (job->losses != LOSSES_COUNTED)
         dgm_cli_print_losses(name, c, job->losses == LOSSES_AS_JSON);
 }
@@ -148,17 +153,17 @@ static enum outcome convert_fd(struct job *job, int fd, const char *name)
     const dgm_convert_options *o = job->options;
     dgm_cli_output *out = &job->out;
     dgm_converter *c = NULL;
-    dgm_err err = {0};
+    dgm_err *err = dgm_err_new();
     bool writing = true;
     long n = 0;
-    dgm_code rc = dgm_converter_new(o, &c, &err);
+    dgm_code rc = dgm_converter_new(o, &c, err);
     out->empty = true;
     while (rc == DGM_OK && writing && (n = dgm_cli_read(fd, job->piece, PIECE)) > 0) {
-        rc = dgm_converter_feed(c, job->piece, (size_t)n, &err);
+        rc = dgm_converter_feed(c, job->piece, (size_t)n, err);
         writing = drain(c, out);
     }
     if (rc == DGM_OK && writing && n == 0) {
-        rc = dgm_converter_end(c, &err);
+        rc = dgm_converter_end(c, err);
         writing = drain(c, out);
     }
     if (n < 0)
@@ -166,10 +171,11 @@ static enum outcome convert_fd(struct job *job, int fd, const char *name)
     report_losses(job, name, c);
     dgm_converter_free(c);
     /* a value ends with its line, also one that broke off: the next file starts on a new one */
-    if (writing && !out->empty && out->last != '\n' && !(o->to && dgm_format_is_binary(o->to)))
+    if (writing && !out->empty && out->last != '\n' && o->to != DGM_FORMAT_AG_UI_PROTO)
         writing = dgm_cli_output_write(out, "\n", 1);
     if (rc != DGM_OK)
-        complain(name, o, &err);
+        complain(name, o, err);
+    dgm_err_free(err);
     return !writing ? NO_OUTPUT : rc != DGM_OK || n < 0 ? BAD_INPUT : CONVERTED;
 }
 

@@ -33,11 +33,16 @@ static void group(struct losses *l)
     }
 }
 
+static size_t count_losses(const char *from, const char *to)
+{
+    return dgm_format_losses(dgm_format_id_by_name(from), dgm_format_id_by_name(to), NULL, 0);
+}
+
 static struct losses losses_of(const char *from, const char *to)
 {
-    struct losses l = {NULL, dgm_losses(from, to, NULL, 0)};
+    struct losses l = {NULL, count_losses(from, to)};
     if (l.n > 0 && (l.at = calloc(l.n, sizeof *l.at)))
-        l.n = dgm_losses(from, to, l.at, l.n);
+        l.n = dgm_format_losses(dgm_format_id_by_name(from), dgm_format_id_by_name(to), l.at, l.n);
     else
         l.n = 0;
     group(&l);
@@ -60,26 +65,26 @@ static size_t line_width(void)
     return isatty(STDOUT_FILENO) ? 80 : (size_t)-1;
 }
 
-static size_t widest_name(const dgm_format_info *formats, size_t n)
+static size_t widest_name(size_t n)
 {
     size_t widest = 0;
     for (size_t i = 0; i < n; i++) {
-        size_t w = strlen(formats[i].name);
+        size_t w = strlen(dgm_format_at(i)->name);
         widest = w > widest ? w : widest;
     }
     return widest;
 }
 
 /* Columns are numbered, not named: the table must still fit when there are a dozen formats. */
-static void overview(const dgm_format_info *formats, size_t n)
+static void overview(size_t n)
 {
-    int names = (int)widest_name(formats, n);
+    int names = (int)widest_name(n);
     size_t width = line_width(), column = (size_t)names + 18;
     printf("    %-*s  JSON-RPC  what it is\n", names, "format");
     for (size_t i = 0; i < n; i++) {
-        printf("%2zu  %-*s  %-8s  ", i + 1, names, formats[i].name,
-               formats[i].envelopes ? "yes" : "no");
-        dgm_cli_wrap(formats[i].about, column, width, stdout);
+        printf("%2zu  %-*s  %-8s  ", i + 1, names, dgm_format_at(i)->name,
+               dgm_format_at(i)->envelopes ? "yes" : "no");
+        dgm_cli_wrap(dgm_format_at(i)->about, column, width, stdout);
     }
     fputs("\n"
           "Every format converts to every other. The table shows how many things a conversion from "
@@ -92,14 +97,14 @@ static void overview(const dgm_format_info *formats, size_t n)
         printf(" %4zu", i + 1);
     putchar('\n');
     for (size_t i = 0; i < n; i++) {
-        printf("%2zu  %-*s", i + 1, names, formats[i].name);
+        printf("%2zu  %-*s", i + 1, names, dgm_format_at(i)->name);
         for (size_t j = 0; j < n; j++)
-            printf(" %4zu", dgm_losses(formats[i].name, formats[j].name, NULL, 0));
+            printf(" %4zu", count_losses(dgm_format_at(i)->name, dgm_format_at(j)->name));
         putchar('\n');
     }
     printf("\n"
            "To list them: dragoman formats %s %s\n",
-           formats[0].name, formats[n - 1].name);
+           dgm_format_at(0)->name, dgm_format_at(n - 1)->name);
 }
 
 static void pair_for_people(const char *from, const char *to)
@@ -156,25 +161,25 @@ static void pair_as_json(const char *from, const char *to)
     free(l.at);
 }
 
-static void all_as_json(const dgm_format_info *formats, size_t n, const char *from, const char *to)
+static void all_as_json(size_t n, const char *from, const char *to)
 {
     bool first = true;
     putchar('{');
     member("version", dgm_version(), ",\n\"formats\":[");
     for (size_t i = 0; i < n; i++) {
         fputs(i ? ",\n{" : "\n{", stdout);
-        member("name", formats[i].name, ",");
-        member("about", formats[i].about, ",");
-        printf("\"envelopes\":%s}", formats[i].envelopes ? "true" : "false");
+        member("name", dgm_format_at(i)->name, ",");
+        member("about", dgm_format_at(i)->about, ",");
+        printf("\"envelopes\":%s}", dgm_format_at(i)->envelopes ? "true" : "false");
     }
     fputs("],\n\"conversions\":[", stdout);
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < n; j++) {
-            if ((from && strcmp(from, formats[i].name) != 0) ||
-                (to && strcmp(to, formats[j].name) != 0))
+            if ((from && strcmp(from, dgm_format_at(i)->name) != 0) ||
+                (to && strcmp(to, dgm_format_at(j)->name) != 0))
                 continue;
             fputs(first ? "\n" : ",\n", stdout);
-            pair_as_json(formats[i].name, formats[j].name);
+            pair_as_json(dgm_format_at(i)->name, dgm_format_at(j)->name);
             first = false;
         }
     }
@@ -252,44 +257,44 @@ static void link_to(size_t n, const char *first, const char *middle, const char 
 
 static void pair_cell(const char *from, const char *to)
 {
-    size_t n = dgm_losses(from, to, NULL, 0);
+    size_t n = count_losses(from, to);
     putchar(' ');
     if (n == 0) {
         fputs("nothing", stdout);
     } else if (has_own_conversion(from, to)) {
         link_to(n, from, " to ", to);
     } else {
-        link_to(dgm_losses(from, NULL, NULL, 0), from, ", read", "");
+        link_to(count_losses(from, NULL), from, ", read", "");
         fputs(" + ", stdout);
-        link_to(dgm_losses(NULL, to, NULL, 0), to, ", written", "");
+        link_to(count_losses(NULL, to), to, ", written", "");
     }
     fputs(" |", stdout);
 }
 
-static void sections(const dgm_format_info *formats, size_t n)
+static void sections(size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < n; j++) {
-            if (has_own_conversion(formats[i].name, formats[j].name) &&
-                dgm_losses(formats[i].name, formats[j].name, NULL, 0)) {
-                printf("\n## %s to %s\n", formats[i].name, formats[j].name);
-                table(losses_of(formats[i].name, formats[j].name));
+            if (has_own_conversion(dgm_format_at(i)->name, dgm_format_at(j)->name) &&
+                count_losses(dgm_format_at(i)->name, dgm_format_at(j)->name)) {
+                printf("\n## %s to %s\n", dgm_format_at(i)->name, dgm_format_at(j)->name);
+                table(losses_of(dgm_format_at(i)->name, dgm_format_at(j)->name));
             }
         }
     }
     for (size_t i = 0; i < n; i++) {
-        if (dgm_losses(formats[i].name, NULL, NULL, 0)) {
-            printf("\n## %s, read\n", formats[i].name);
-            table(losses_of(formats[i].name, NULL));
+        if (count_losses(dgm_format_at(i)->name, NULL)) {
+            printf("\n## %s, read\n", dgm_format_at(i)->name);
+            table(losses_of(dgm_format_at(i)->name, NULL));
         }
-        if (dgm_losses(NULL, formats[i].name, NULL, 0)) {
-            printf("\n## %s, written\n", formats[i].name);
-            table(losses_of(NULL, formats[i].name));
+        if (count_losses(NULL, dgm_format_at(i)->name)) {
+            printf("\n## %s, written\n", dgm_format_at(i)->name);
+            table(losses_of(NULL, dgm_format_at(i)->name));
         }
     }
 }
 
-static void all_as_markdown(const dgm_format_info *formats, size_t n)
+static void all_as_markdown(size_t n)
 {
     fputs("# What a conversion loses or changes\n"
           "\n"
@@ -309,31 +314,30 @@ static void all_as_markdown(const dgm_format_info *formats, size_t n)
           "\n",
           stdout);
     for (size_t i = 0; i < n; i++) {
-        printf("- `%s`: ", formats[i].name);
-        cell(formats[i].about);
+        printf("- `%s`: ", dgm_format_at(i)->name);
+        cell(dgm_format_at(i)->about);
         putchar('\n');
     }
     fputs("\n| from \\ to |", stdout);
     for (size_t i = 0; i < n; i++)
-        printf(" %s |", formats[i].name);
+        printf(" %s |", dgm_format_at(i)->name);
     fputs("\n|---|", stdout);
     for (size_t i = 0; i < n; i++)
         fputs("---|", stdout);
     for (size_t i = 0; i < n; i++) {
-        printf("\n| %s |", formats[i].name);
+        printf("\n| %s |", dgm_format_at(i)->name);
         for (size_t j = 0; j < n; j++)
-            pair_cell(formats[i].name, formats[j].name);
+            pair_cell(dgm_format_at(i)->name, dgm_format_at(j)->name);
     }
     putchar('\n');
-    sections(formats, n);
+    sections(n);
 }
 
 /* ---- the command ----------------------------------------------------------------------------------------- */
 
 int dgm_cli_run_formats(const dgm_cli_line *line)
 {
-    const dgm_format_info *formats;
-    size_t n = dgm_formats(&formats);
+    size_t n = dgm_format_count();
     const char *from = line->n_args > 0 ? line->args[0] : NULL;
     const char *to = line->n_args > 1 ? line->args[1] : NULL;
     bool json = dgm_cli_get(line, "json"), markdown = dgm_cli_get(line, "markdown");
@@ -343,18 +347,18 @@ int dgm_cli_run_formats(const dgm_cli_line *line)
     if (markdown && from)
         return dgm_cli_refuse(line, "--markdown prints all formats and needs no arguments");
     if (json) {
-        all_as_json(formats, n, from, to);
+        all_as_json(n, from, to);
     } else if (markdown) {
-        all_as_markdown(formats, n);
+        all_as_markdown(n);
     } else if (!from) {
-        overview(formats, n);
+        overview(n);
     } else if (to) {
         pair_for_people(from, to);
     } else {
         for (size_t i = 0; i < n; i++) {
             if (i > 0)
                 putchar('\n');
-            pair_for_people(from, formats[i].name);
+            pair_for_people(from, dgm_format_at(i)->name);
         }
     }
     return DGM_CLI_OK;
@@ -408,11 +412,10 @@ static void print_loss_json(const char *file, const dgm_loss_seen *seen)
 void dgm_cli_print_losses(const char *file, const dgm_converter *c, bool json)
 {
     const dgm_loss_seen *seen;
-    size_t n = dgm_converter_losses(c, &seen);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; (seen = dgm_converter_loss_at(c, i)); i++) {
         if (json)
-            print_loss_json(file, &seen[i]);
+            print_loss_json(file, seen);
         else
-            print_loss(file, &seen[i]);
+            print_loss(file, seen);
     }
 }

@@ -44,9 +44,10 @@ static void put_plain(const char *text)
 
 static size_t index_of(const dgm_lint_rule *rule)
 {
-    const dgm_lint_rule *rules;
-    dgm_lint_rules(&rules);
-    return (size_t)(rule - rules);
+    size_t i = 0;
+    while (i < dgm_lint_rule_count() && dgm_lint_rule_at(i) != rule)
+        i++;
+    return i;
 }
 
 static void report_text(dgm_cli_report *r, const dgm_finding *f)
@@ -120,24 +121,23 @@ static void put_text(const char *name, const char *text)
 
 static void begin_sarif(void)
 {
-    const dgm_lint_rule *rules;
-    size_t n = dgm_lint_rules(&rules);
+    const dgm_lint_rule *rule;
     fputs("{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\","
           "\"runs\":[{\"tool\":{\"driver\":{\"name\":\"dragoman\",",
           stdout);
     member("version", dgm_version());
     fputs(",\"rules\":[", stdout);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; (rule = dgm_lint_rule_at(i)); i++) {
         fputs(i ? ",\n{" : "\n{", stdout);
-        member("id", rules[i].id);
+        member("id", rule->id);
         putchar(',');
-        put_text("shortDescription", rules[i].about);
+        put_text("shortDescription", rule->about);
         putchar(',');
-        put_text("help", rules[i].fix);
+        put_text("help", rule->fix);
         fputs(",\"defaultConfiguration\":{", stdout);
-        member("level", dgm_severity_name(rules[i].severity));
+        member("level", dgm_severity_name(rule->severity));
         fputs("},\"properties\":{", stdout);
-        member("protocol", rules[i].of);
+        member("protocol", rule->of);
         fputs("}}", stdout);
     }
     fputs("]}},\"columnKind\":\"unicodeCodePoints\",\"results\":[", stdout);
@@ -181,7 +181,6 @@ static void report_finding(void *arg, const dgm_finding *f)
 
 void dgm_cli_report_begin(dgm_cli_report *r, const dgm_cli_line *line)
 {
-    const dgm_lint_rule *rules;
     const char *form = dgm_cli_get(line, "format");
     *r = (dgm_cli_report){.strict = dgm_cli_get(line, "strict"),
                           .fetched = dgm_cli_get(line, "fetched-from"),
@@ -192,7 +191,7 @@ void dgm_cli_report_begin(dgm_cli_report *r, const dgm_cli_line *line)
                                    : DGM_CLI_REPORT_TEXT;
     if (dgm_cli_get(line, "rules"))
         return;
-    r->explained = calloc(dgm_lint_rules(&rules), sizeof *r->explained);
+    r->explained = calloc(dgm_lint_rule_count() + 1, sizeof *r->explained);
     if (!r->explained)
         abort();
     if (r->form == DGM_CLI_REPORT_SARIF)
@@ -209,33 +208,40 @@ int dgm_cli_report_end(dgm_cli_report *r)
 
 dgm_linter *dgm_cli_report_linter(dgm_cli_report *r, const char *name, const char *url)
 {
-    dgm_lint_options o = {.from = r->from, .url = url, .on_finding = report_finding, .arg = r};
+    dgm_lint_options o = {.size = sizeof o,
+                          .from = dgm_format_id_by_name(r->from),
+                          .url = url,
+                          .on_finding = report_finding,
+                          .arg = r};
     dgm_linter *l = NULL;
-    dgm_err err = {0};
+    dgm_err *err = dgm_err_new();
     r->name = name;
-    if (dgm_linter_new(&o, &l, &err))
-        dgm_cli_complain("%s", err.msg);
+    if (dgm_linter_new(&o, &l, err))
+        dgm_cli_complain("%s", dgm_err_message(err));
+    dgm_err_free(err);
     return l;
 }
 
 /* ---- the table of rules: `dragoman lint --rules` ------------------------------------------------------------- */
 
-static void as_text(const dgm_lint_rule *rules, size_t n)
+static void as_text(size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        printf("%s (%s, %s)\n    %s.\n    fix: %s\n", rules[i].id,
-               dgm_severity_name(rules[i].severity), rules[i].of, rules[i].about, rules[i].fix);
+        printf("%s (%s, %s)\n    %s.\n    fix: %s\n", dgm_lint_rule_at(i)->id,
+               dgm_severity_name(dgm_lint_rule_at(i)->severity), dgm_lint_rule_at(i)->of,
+               dgm_lint_rule_at(i)->about, dgm_lint_rule_at(i)->fix);
     }
 }
 
-static void as_json(const dgm_lint_rule *rules, size_t n)
+static void as_json(size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *const members[][2] = {{"id", rules[i].id},
-                                          {"severity", dgm_severity_name(rules[i].severity)},
-                                          {"protocol", rules[i].of},
-                                          {"about", rules[i].about},
-                                          {"fix", rules[i].fix}};
+        const char *const members[][2] = {
+            {"id", dgm_lint_rule_at(i)->id},
+            {"severity", dgm_severity_name(dgm_lint_rule_at(i)->severity)},
+            {"protocol", dgm_lint_rule_at(i)->of},
+            {"about", dgm_lint_rule_at(i)->about},
+            {"fix", dgm_lint_rule_at(i)->fix}};
         for (size_t k = 0; k < sizeof members / sizeof *members; k++) {
             printf("%c\"%s\":", k ? ',' : '{', members[k][0]);
             dgm_cli_json_string(members[k][1], stdout);
@@ -246,12 +252,11 @@ static void as_json(const dgm_lint_rule *rules, size_t n)
 
 static void print_lint_rules(dgm_cli_report_form form)
 {
-    const dgm_lint_rule *rules;
-    size_t n = dgm_lint_rules(&rules);
+    size_t n = dgm_lint_rule_count();
     if (form == DGM_CLI_REPORT_TEXT)
-        as_text(rules, n);
+        as_text(n);
     else
-        as_json(rules, n);
+        as_json(n);
 }
 
 /* ---- docs/lint.md: `dragoman lint --markdown` ----------------------------------------------------------------- */
@@ -267,17 +272,17 @@ static void cell(const char *text)
 
 static void section(const char *of, const char *title, const char *about)
 {
-    const dgm_lint_rule *rules;
-    size_t n = dgm_lint_rules(&rules);
+    size_t n = dgm_lint_rule_count();
     printf("\n## %s\n\n%s\n\n| rule | severity | what is wrong | what to do |\n|---|---|---|---|\n",
            title, about);
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(rules[i].of, of) != 0)
+        if (strcmp(dgm_lint_rule_at(i)->of, of) != 0)
             continue;
-        printf("| `%s` | %s | ", rules[i].id, dgm_severity_name(rules[i].severity));
-        cell(rules[i].about);
+        printf("| `%s` | %s | ", dgm_lint_rule_at(i)->id,
+               dgm_severity_name(dgm_lint_rule_at(i)->severity));
+        cell(dgm_lint_rule_at(i)->about);
         fputs(" | ", stdout);
-        cell(rules[i].fix);
+        cell(dgm_lint_rule_at(i)->fix);
         fputs(" |\n", stdout);
     }
 }

@@ -13,9 +13,7 @@
 
 static const char *format_word(size_t i)
 {
-    const dgm_format_info *formats;
-    size_t n = dgm_formats(&formats);
-    return i < n ? formats[i].name : NULL;
+    return i < dgm_format_count() ? dgm_format_at(i)->name : NULL;
 }
 
 static const char *source_word(size_t i)
@@ -43,12 +41,8 @@ static const char *answer_word(size_t i)
 
 static const char *object_word(size_t i)
 {
-    static const char *const words[] = {
-#define X(sym, name, type) name,
-        DGM_OBJECT_KINDS(X)
-#undef X
-    };
-    return i < sizeof words / sizeof *words ? words[i] : NULL;
+    const char *name = dgm_object_kind_name((dgm_object_kind)(i + 1));
+    return *name ? name : NULL;
 }
 
 static const char *shell_word(size_t i)

@@ -55,9 +55,8 @@ static const char *report_word(size_t i)
 
 static const char *linted_word(size_t i)
 {
-    const char *const *names;
-    size_t n = dgm_lint_formats(&names);
-    return i == 0 ? "auto" : i <= n ? names[i - 1] : NULL;
+    const char *name = i ? dgm_format_id_name(dgm_lint_format_at(i - 1)) : "auto";
+    return *name ? name : NULL;
 }
 
 static const dgm_cli_kind reports = {"format of findings", report_word, false};

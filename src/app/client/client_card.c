@@ -92,7 +92,7 @@ static void print_card_finding(void *arg, const dgm_finding *f)
 static void judge_card(void *arg, const char *url, dgm_str text)
 {
     struct judge *j = arg;
-    dgm_lint_options o = {.url = url, .on_finding = print_card_finding, .arg = j};
+    dgm_lint_options o = {.size = sizeof o, .url = url, .on_finding = print_card_finding, .arg = j};
     dgm_linter *l;
     j->url = url;
     if (dgm_linter_new(&o, &l, NULL))

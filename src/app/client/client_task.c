@@ -1,5 +1,6 @@
 /* app/client/client_task.c - `dragoman task get|list|cancel|subscribe`. */
 #include "app/client/client_int.h"
+#include "model/kinds.h"
 
 #define PAGE 50
 

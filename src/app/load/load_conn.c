@@ -7,6 +7,8 @@
 #define _GNU_SOURCE /* memmem: nothing portable is as fast */
 #include "app/load/load_int.h"
 
+#include "base/err.h"
+
 #include <dragoman/dragoman.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -311,7 +313,8 @@ static bool prove(struct conn *c)
 {
     dgm_err err = {0};
     char *out = NULL;
-    dgm_convert_options options = {.from = c->load->api->format, .to = c->load->api->format};
+    const dgm_format_id format = dgm_format_id_by_name(c->load->api->format);
+    dgm_convert_options options = {.size = sizeof options, .from = format, .to = format};
     dgm_buf *b = c->is_stream ? &c->proof : &c->in;
     size_t n;
     if (dgm_convert(&options, b->p ? b->p : "", b->n, &out, &n, &err)) {

@@ -145,14 +145,16 @@ static bool make_task(struct load *l)
 {
     dgm_buf body;
     dgm_err err = {0};
+    const dgm_convert_options o = {
+        .size = sizeof o, .from = DGM_FORMAT_A2A_10, .object = DGM_OBJECT_SEND_RESPONSE};
     dgm_document *d = NULL;
     bool good = false;
     dgm_buf_init(&body, SIZE_MAX);
     put_request(l, l->api->send, dgm_str_from(l->text));
     if (dgm_load_request_once(l, 60000, &body) &&
-        !dgm_document_read("a2a-1.0", DGM_OBJECT_SEND_RESPONSE, body.p, body.n, &d, &err)) {
-        const dgm_event *e = dgm_document_get(d);
-        if (dgm_document_kind(d) == DGM_OBJECT_SEND_RESPONSE && e->kind == DGM_EVENT_TASK &&
+        !dgm_document_decode(&o, body.p, body.n, &d, &err)) {
+        const dgm_event *e = dgm_document_object(d, 0);
+        if (dgm_document_kind(d, 0) == DGM_OBJECT_SEND_RESPONSE && e->kind == DGM_EVENT_TASK &&
             e->task->id.n < sizeof l->task_id - 2) {
             snprintf(l->task_id, sizeof l->task_id, "\"%.*s\"", DGM_P(e->task->id));
             put_request(l, RPC("GetTask", "{\"id\":$}"), e->task->id);

@@ -1,5 +1,6 @@
 /* store/sqlite/admin.c - `dragoman db check|backup|restore|vacuum|export`. */
 #include "admin.h"
+#include "model/kinds.h"
 #include "model/stamp.h"
 #include "sqlite_int.h"
 #include "json/json.h"

@@ -4,6 +4,7 @@
  * A reader sees the last commit. What it finds broken is DGM_INTERNAL: somebody has to look at the
  * database; what it cannot reach is DGM_UNAVAILABLE.
  */
+#include "model/kinds.h"
 #include "sqlite_int.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
 /* Texts of single values out of any input, whatever the pieces it comes in. */
 #include "base/arena.h"
+#include "base/err.h"
 #include "frames_int.h"
 #include "support/check.h"
 

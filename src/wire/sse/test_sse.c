@@ -1,5 +1,6 @@
 /* Server-Sent Events: what is an event, whatever the pieces it comes in. */
 #include "base/arena.h"
+#include "base/err.h"
 #include "support/check.h"
 #include "wire/sse/sse.h"
 
