@@ -33,7 +33,7 @@ typedef struct dgm_strs {
 
 /*
  * Codes of errors; their numbers never change. The functions of this library return PARSE, BAD_REQUEST, BAD_PARAMS,
- * INTERNAL and TOO_LARGE. The others are errors of A2A and of servers: dgm_error has them when a peer sent one.
+ * INTERNAL and TOO_LARGE. The others are errors of A2A and of servers: dgm_peer_error has them when a peer sent one.
  */
 typedef enum dgm_code {
     DGM_OK = 0,

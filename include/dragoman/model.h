@@ -495,7 +495,7 @@ typedef struct dgm_agent_card {
 
 /* ---- errors as peers send them ------------------------------------------------------------------- */
 
-typedef struct dgm_error {
+typedef struct dgm_peer_error {
     dgm_code code;       /* DGM_OK when no code of ours fits: then only the members below tell */
     int32_t rpc_code;    /* 0: not given */
     int32_t http_status; /* 0: not given */
@@ -503,7 +503,7 @@ typedef struct dgm_error {
     dgm_str message;
     const dgm_json *details; /* `data` or `details` unchanged; NULL if absent */
     const dgm_extra *extra;
-} dgm_error;
+} dgm_peer_error;
 
 /* ---- any of them ----------------------------------------------------------------------------------- */
 
@@ -533,7 +533,7 @@ typedef enum dgm_object_kind {
     DGM_OBJECT_PUSH_DELETE_REQUEST = 21,   /* dgm_task_request */
     DGM_OBJECT_CARD = 22,                  /* dgm_agent_card */
     DGM_OBJECT_EXTENDED_CARD_REQUEST = 23, /* dgm_task_request */
-    DGM_OBJECT_ERROR = 24,                 /* dgm_error */
+    DGM_OBJECT_ERROR = 24,                 /* dgm_peer_error */
     DGM_OBJECT_EMPTY = 25,                 /* has no struct */
 } dgm_object_kind;
 

@@ -48,5 +48,5 @@
     X(PUSH_DELETE_REQUEST, "push-delete-request", dgm_task_request)                                \
     X(CARD, "card", dgm_agent_card)                                                                \
     X(EXTENDED_CARD_REQUEST, "extended-card-request", dgm_task_request)                            \
-    X(ERROR, "error", dgm_error)                                                                   \
+    X(ERROR, "error", dgm_peer_error)                                                              \
     X(EMPTY, "empty", char) /* has no struct */

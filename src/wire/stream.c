@@ -360,7 +360,7 @@ static dgm_code stream_send_request(dgm_stream *s, dgm_arena *a, const dgm_send_
     return dgm_stream_request(s, &input, err);
 }
 
-static dgm_code stream_error(dgm_stream *s, dgm_arena *a, const dgm_error *error, dgm_err *err)
+static dgm_code stream_error(dgm_stream *s, dgm_arena *a, const dgm_peer_error *error, dgm_err *err)
 {
     dgm_member message = {DGM_STR("error"), dgm_json_make_string(a, error->message)};
     dgm_status_update failed = {.status = {.state = DGM_STATE_FAILED},

@@ -126,7 +126,7 @@ struct reading {
 };
 
 /* The server's own sentence. The number of a JSON-RPC error is printed only if there is no sentence. */
-static dgm_code refused(dgm_err *err, const dgm_error *e)
+static dgm_code refused(dgm_err *err, const dgm_peer_error *e)
 {
     dgm_code code = e->code ? e->code : DGM_INTERNAL;
     char number[48] = "";
@@ -197,7 +197,7 @@ static void on_tick(void *arg)
         t->call->on_tick(t->call->arg);
 }
 
-dgm_error *dgm_peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body)
+dgm_peer_error *dgm_peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body)
 {
     yyjson_val *v;
     dgm_frame frame;
@@ -216,7 +216,7 @@ dgm_error *dgm_peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body)
 static dgm_code http_refusal(struct reading *t, const struct http_answer *answer)
 {
     long status = answer->status;
-    dgm_error *e = dgm_peer_error_of(t->arena, t->p->codec, dgm_buf_str(&answer->body));
+    dgm_peer_error *e = dgm_peer_error_of(t->arena, t->p->codec, dgm_buf_str(&answer->body));
     if (e) {
         if (!e->http_status)
             e->http_status = (int32_t)status;

@@ -96,7 +96,7 @@ struct peer_call {
 dgm_code dgm_peer_call(peer *p, const struct peer_call *call, dgm_err *err);
 
 /* The error in the body of an HTTP response; NULL: it has none that we can read. In the arena. */
-dgm_error *dgm_peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body);
+dgm_peer_error *dgm_peer_error_of(dgm_arena *a, const dgm_codec *codec, dgm_str body);
 
 /* Prints err with a hint what to do. Returns an exit status. */
 int dgm_peer_report_error(const peer *p, const dgm_err *err);

@@ -131,7 +131,7 @@ static void hint_credentials(long status)
 }
 
 /* The last response had no card. */
-static int no_card(const peer *p, long status, const dgm_error *e)
+static int no_card(const peer *p, long status, const dgm_peer_error *e)
 {
     dgm_str why = e ? e->message : (dgm_str){0};
     dgm_cli_complain("no agent card at %s: HTTP status %ld%s%.*s", p->card_url, status,
@@ -149,7 +149,7 @@ static int fetch_card(peer *p)
     struct http_answer answer;
     dgm_err err = {0};
     dgm_code rc;
-    dgm_error *refusal = NULL;
+    dgm_peer_error *refusal = NULL;
     long status = 0;
     for (int of_host = 0; of_host < 2; of_host++) {
         const char *url = card_url(p, of_host);

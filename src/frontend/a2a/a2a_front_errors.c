@@ -94,13 +94,13 @@ static const dgm_extra *type_member(struct op *op, dgm_code code)
 void op_put_error(struct op *op, const dgm_err *err, int http, dgm_buf *out)
 {
     bool old = op->front->o.errors_1_0_0;
-    dgm_error e = {.code = err->code,
-                   .rpc_code = dgm_code_rpc(err->code),
-                   .http_status = http,
-                   .status = dgm_str_from(dgm_grpc_status_name(dgm_code_grpc(err->code, old))),
-                   .message = dgm_str_from(err->msg),
-                   .details = details_of(op, err),
-                   .extra = type_member(op, err->code)};
+    dgm_peer_error e = {.code = err->code,
+                        .rpc_code = dgm_code_rpc(err->code),
+                        .http_status = http,
+                        .status = dgm_str_from(dgm_grpc_status_name(dgm_code_grpc(err->code, old))),
+                        .message = dgm_str_from(err->msg),
+                        .details = details_of(op, err),
+                        .extra = type_member(op, err->code)};
     if (err->at[0])
         e.message = dgm_arena_printf(op->arena, "%s (at %s)", err->msg, err->at);
     dgm_frame frame = {.envelope = op->rest ? DGM_ENVELOPE_NONE : DGM_ENVELOPE_RESPONSE,

@@ -70,7 +70,7 @@ static inline dgm_code decode_object(const struct dialect *d, dgm_reader *r, dgm
         return DGM_OK;
     }
     if (kind == DGM_OBJECT_ERROR) {
-        it = dgm_new(r->arena, dgm_error);
+        it = dgm_new(r->arena, dgm_peer_error);
         rc = dgm_a2a_read_rest_error(r, v, at, it);
     } else {
         const dgm_shape *shape = d->shapes[kind];
@@ -127,7 +127,7 @@ static dgm_code decode_response(const struct dialect *d, dgm_reader *r, const dg
 {
     *ret = (dgm_frame){.envelope = DGM_ENVELOPE_RESPONSE, .id = rpc->id};
     if (rpc->error) {
-        dgm_error *e = dgm_new(r->arena, dgm_error);
+        dgm_peer_error *e = dgm_new(r->arena, dgm_peer_error);
         ret->object = (dgm_object){DGM_OBJECT_ERROR, e};
         return dgm_a2a_read_rpc_error(r, rpc->error, DGM_AT_LIT(NULL, "error"), e);
     }

@@ -59,7 +59,7 @@ static const yyjson_val *find_detail(const yyjson_val *details, dgm_str type)
 }
 
 /* By reason first, then by JSON-RPC code, then by HTTP status where one code alone has it. */
-static dgm_code code_of(const dgm_error *e)
+static dgm_code code_of(const dgm_peer_error *e)
 {
     const yyjson_val *info = find_detail(e->details, DGM_STR(ERROR_INFO));
     yyjson_val *reason = info ? dgm_json_get(info, DGM_STR("reason")) : NULL;
@@ -94,48 +94,48 @@ static dgm_code code_of(const dgm_error *e)
 /* ---- reading --------------------------------------------------------------------------------------------- */
 
 static const dgm_field rpc_fields[] = {
-    DGM_F(dgm_error, rpc_code, "code", INT, DGM_REQUIRED),
-    DGM_F(dgm_error, message, "message", STR, DGM_REQUIRED),
-    DGM_F(dgm_error, details, "data", JSON, 0),
+    DGM_F(dgm_peer_error, rpc_code, "code", INT, DGM_REQUIRED),
+    DGM_F(dgm_peer_error, message, "message", STR, DGM_REQUIRED),
+    DGM_F(dgm_peer_error, details, "data", JSON, 0),
 };
 static const dgm_shape rpc_error = {
     .what = "JSON-RPC error",
-    .size = sizeof(dgm_error),
+    .size = sizeof(dgm_peer_error),
     DGM_FIELDS(rpc_fields),
-    .extra_at = offsetof(dgm_error, extra),
+    .extra_at = offsetof(dgm_peer_error, extra),
     .tag_at = DGM_NOWHERE,
 };
 
 static const dgm_field rest_inner_fields[] = {
-    DGM_F(dgm_error, http_status, "code", INT, 0),
-    DGM_F(dgm_error, status, "status", STR, 0),
-    DGM_F(dgm_error, message, "message", STR, 0),
-    DGM_F(dgm_error, details, "details", JSON, 0),
+    DGM_F(dgm_peer_error, http_status, "code", INT, 0),
+    DGM_F(dgm_peer_error, status, "status", STR, 0),
+    DGM_F(dgm_peer_error, message, "message", STR, 0),
+    DGM_F(dgm_peer_error, details, "details", JSON, 0),
 };
 static const dgm_shape rest_error = {
     .what = "REST error",
-    .size = sizeof(dgm_error),
+    .size = sizeof(dgm_peer_error),
     DGM_FIELDS(rest_inner_fields),
-    .extra_at = offsetof(dgm_error, extra),
+    .extra_at = offsetof(dgm_peer_error, extra),
     .tag_at = DGM_NOWHERE,
 };
 
 /* 0.3's REST errors: {code, message, data}; Python's have the message alone. */
 static const dgm_field loose_fields[] = {
-    DGM_F(dgm_error, rpc_code, "code", INT, 0),
-    DGM_F(dgm_error, message, "message", STR, DGM_REQUIRED),
-    DGM_F(dgm_error, details, "data", JSON, 0),
+    DGM_F(dgm_peer_error, rpc_code, "code", INT, 0),
+    DGM_F(dgm_peer_error, message, "message", STR, DGM_REQUIRED),
+    DGM_F(dgm_peer_error, details, "data", JSON, 0),
 };
 static const dgm_shape loose_error = {
     .what = "REST error",
-    .size = sizeof(dgm_error),
+    .size = sizeof(dgm_peer_error),
     DGM_FIELDS(loose_fields),
-    .extra_at = offsetof(dgm_error, extra),
+    .extra_at = offsetof(dgm_peer_error, extra),
     .tag_at = DGM_NOWHERE,
 };
 
 static dgm_code read_with(dgm_reader *r, const dgm_shape *shape, yyjson_val *v, const dgm_at *at,
-                          dgm_error *ret)
+                          dgm_peer_error *ret)
 {
     dgm_code rc = dgm_shape_read(r, shape, v, at, ret);
     if (rc)
@@ -146,12 +146,13 @@ static dgm_code read_with(dgm_reader *r, const dgm_shape *shape, yyjson_val *v, 
     return DGM_OK;
 }
 
-dgm_code dgm_a2a_read_rpc_error(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_error *ret)
+dgm_code dgm_a2a_read_rpc_error(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_peer_error *ret)
 {
     return read_with(r, &rpc_error, v, at, ret);
 }
 
-dgm_code dgm_a2a_read_rest_error(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_error *ret)
+dgm_code dgm_a2a_read_rest_error(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                 dgm_peer_error *ret)
 {
     yyjson_val *inner = dgm_json_get(v, DGM_STR("error"));
     if (inner)
@@ -161,13 +162,13 @@ dgm_code dgm_a2a_read_rest_error(dgm_reader *r, yyjson_val *v, const dgm_at *at,
 
 /* ---- writing ------------------------------------------------------------------------------------------------ */
 
-static void put_message(dgm_writer *w, const dgm_error *e)
+static void put_message(dgm_writer *w, const dgm_peer_error *e)
 {
     dgm_json_put_str(w->out, e->message.p ? e->message : dgm_str_from(dgm_code_message(e->code)));
 }
 
 /* Typed details, with an ErrorInfo in front for errors that A2A has a reason for. */
-static void put_typed(dgm_writer *w, const dgm_error *e, const char *key)
+static void put_typed(dgm_writer *w, const dgm_peer_error *e, const char *key)
 {
     const char *reason = dgm_code_reason(e->code);
     bool typed = is_typed(e->details);
@@ -199,7 +200,7 @@ static void put_typed(dgm_writer *w, const dgm_error *e, const char *key)
     dgm_buf_add_char(w->out, ']');
 }
 
-static void put_unknown(dgm_writer *w, const dgm_error *e)
+static void put_unknown(dgm_writer *w, const dgm_peer_error *e)
 {
     for (size_t i = 0; e->extra && e->extra->format == w->format && i < e->extra->n; i++) {
         dgm_put_comma(w);
@@ -209,14 +210,14 @@ static void put_unknown(dgm_writer *w, const dgm_error *e)
     }
 }
 
-static int rpc_code_of(const dgm_error *e)
+static int rpc_code_of(const dgm_peer_error *e)
 {
     if (e->rpc_code)
         return e->rpc_code;
     return e->code ? dgm_code_rpc(e->code) : dgm_code_rpc(DGM_INTERNAL);
 }
 
-void dgm_a2a_10_write_rpc_error(dgm_writer *w, const dgm_error *e)
+void dgm_a2a_10_write_rpc_error(dgm_writer *w, const dgm_peer_error *e)
 {
     dgm_buf_add_lit(w->out, "{\"code\":");
     dgm_json_put_int(w->out, rpc_code_of(e));
@@ -227,7 +228,7 @@ void dgm_a2a_10_write_rpc_error(dgm_writer *w, const dgm_error *e)
     dgm_buf_add_char(w->out, '}');
 }
 
-void dgm_a2a_10_write_rest_error(dgm_writer *w, const dgm_error *e)
+void dgm_a2a_10_write_rest_error(dgm_writer *w, const dgm_peer_error *e)
 {
     dgm_code code = e->code ? e->code : DGM_INTERNAL;
     int http = e->http_status ? e->http_status : dgm_code_http(code, false);
@@ -252,7 +253,7 @@ static bool is_bare_info(const yyjson_val *detail)
            !dgm_json_get(detail, DGM_STR("metadata"));
 }
 
-void dgm_a2a_03_write_error(dgm_writer *w, const dgm_error *e)
+void dgm_a2a_03_write_error(dgm_writer *w, const dgm_peer_error *e)
 {
     const yyjson_val *data = e->details;
     dgm_buf_add_lit(w->out, "{\"code\":");

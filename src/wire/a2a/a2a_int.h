@@ -33,11 +33,13 @@ dgm_code dgm_a2a_read_blocking(dgm_reader *r, yyjson_val *v, const dgm_at *at, v
 dgm_code dgm_a2a_fill_config_id(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at);
 
 /* a2a_error.c */
-dgm_code dgm_a2a_read_rpc_error(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_error *ret);
-dgm_code dgm_a2a_read_rest_error(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_error *ret);
-void dgm_a2a_10_write_rpc_error(dgm_writer *w, const dgm_error *e);
-void dgm_a2a_10_write_rest_error(dgm_writer *w, const dgm_error *e);
-void dgm_a2a_03_write_error(dgm_writer *w, const dgm_error *e); /* JSON-RPC and REST alike */
+dgm_code dgm_a2a_read_rpc_error(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                dgm_peer_error *ret);
+dgm_code dgm_a2a_read_rest_error(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                 dgm_peer_error *ret);
+void dgm_a2a_10_write_rpc_error(dgm_writer *w, const dgm_peer_error *e);
+void dgm_a2a_10_write_rest_error(dgm_writer *w, const dgm_peer_error *e);
+void dgm_a2a_03_write_error(dgm_writer *w, const dgm_peer_error *e); /* JSON-RPC and REST alike */
 
 /* a2a_detect.c: what is this? NONE when it cannot be told. in_stream: it is one of a stream. */
 dgm_object_kind dgm_a2a_10_detect(const yyjson_val *v, bool in_stream);
