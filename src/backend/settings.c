@@ -10,7 +10,7 @@ struct check {
     size_t n_faults;
 };
 
-static yyjson_val *plain(const dgm_json *v) /* yyjson's readers do not say const */
+static yyjson_val *settings_plain(const dgm_json *v) /* yyjson's readers do not say const */
 {
     return (yyjson_val *)(uintptr_t)v;
 }
@@ -36,12 +36,13 @@ static bool setting_fault(struct check *c, const dgm_at *at, const char *todo, c
 /* A number, true or false: where text is meant, its letters. A variable may look like one. */
 static bool is_plain_scalar(const dgm_json *v)
 {
-    return yyjson_is_num(plain(v)) || yyjson_is_raw(plain(v)) || yyjson_is_bool(plain(v));
+    return yyjson_is_num(settings_plain(v)) || yyjson_is_raw(settings_plain(v)) ||
+           yyjson_is_bool(settings_plain(v));
 }
 
 static bool check_text(struct check *c, const dgm_json *v, const dgm_at *at)
 {
-    if (!yyjson_is_str(plain(v)))
+    if (!yyjson_is_str(settings_plain(v)))
         return setting_fault(c, at, "put it in quotes if it is meant as text",
                              "expected text, got %s", dgm_json_type(v));
     if (memchr(dgm_json_str(v).p, '\0', dgm_json_str(v).n))
@@ -56,9 +57,10 @@ static bool read_number(struct check *c, const dgm_json *v, const dgm_setting *r
     const char *kind = row->kind == DGM_SETTING_INT ? "a whole number" : "a number";
     double number;
     snprintf(todo, sizeof todo, "write %s from %g to %g", kind, row->min, row->max);
-    if (yyjson_is_num(plain(v))) {
-        number = yyjson_get_num(plain(v));
-    } else if ((yyjson_is_raw(plain(v)) || yyjson_is_str(plain(v))) && dgm_json_str(v).n < 60) {
+    if (yyjson_is_num(settings_plain(v))) {
+        number = yyjson_get_num(settings_plain(v));
+    } else if ((yyjson_is_raw(settings_plain(v)) || yyjson_is_str(settings_plain(v))) &&
+               dgm_json_str(v).n < 60) {
         snprintf(text, sizeof text, "%.*s", DGM_P(dgm_json_str(v)));
         number = strtod(text, &end);
         if (*end || end == text)
@@ -74,12 +76,12 @@ static bool read_number(struct check *c, const dgm_json *v, const dgm_setting *r
     return true;
 }
 
-static bool read_choice(struct check *c, const dgm_json *v, const char *choices, const dgm_at *at,
-                        int *ret)
+static bool settings_read_choice(struct check *c, const dgm_json *v, const char *choices,
+                                 const dgm_at *at, int *ret)
 {
     char allowed[100] = "allowed values: ";
     size_t used = strlen(allowed);
-    dgm_str text = yyjson_is_str(plain(v)) ? dgm_json_str(v) : (dgm_str){0};
+    dgm_str text = yyjson_is_str(settings_plain(v)) ? dgm_json_str(v) : (dgm_str){0};
     const char *p = choices;
     for (int i = 0; *p; i++) {
         size_t n = strcspn(p, "|");
@@ -103,14 +105,14 @@ static bool check_command(struct check *c, const dgm_json *v, const dgm_at *at)
     yyjson_val *item;
     size_t i, n;
     bool good = true;
-    if (yyjson_is_str(plain(v)))
+    if (yyjson_is_str(settings_plain(v)))
         return check_text(c, v, at) &&
                (dgm_text_trim(dgm_json_str(v)).n || setting_fault(c, at, todo, "it is empty"));
-    if (!yyjson_is_arr(plain(v)))
+    if (!yyjson_is_arr(settings_plain(v)))
         return setting_fault(c, at, todo, "expected a list or text, got %s", dgm_json_type(v));
-    if (yyjson_arr_size(plain(v)) == 0)
+    if (yyjson_arr_size(settings_plain(v)) == 0)
         return setting_fault(c, at, todo, "it is empty");
-    yyjson_arr_foreach (plain(v), i, n, item) {
+    yyjson_arr_foreach (settings_plain(v), i, n, item) {
         if (is_plain_scalar(item))
             continue;
         good &= check_text(c, item, DGM_AT_I(at, i));
@@ -132,10 +134,10 @@ static bool check_env(struct check *c, const dgm_json *v, const dgm_at *at)
     yyjson_val *key, *item;
     size_t i, n;
     bool good = true;
-    if (!yyjson_is_obj(plain(v)))
+    if (!yyjson_is_obj(settings_plain(v)))
         return setting_fault(c, at, "write NAME: value lines below it",
                              "expected an object, got %s", dgm_json_type(v));
-    yyjson_obj_foreach (plain(v), i, n, key, item) {
+    yyjson_obj_foreach (settings_plain(v), i, n, key, item) {
         const dgm_at *here = DGM_AT(at, dgm_json_str(key));
         good &= check_name(c, dgm_json_str(key), here);
         good &= is_plain_scalar(item) || check_text(c, item, here);
@@ -150,12 +152,12 @@ static bool check_names(struct check *c, const dgm_json *v, const char *all, con
     size_t i, n;
     bool good = true;
     snprintf(todo, sizeof todo, "write [NAME, NAME], or %s", all);
-    if (yyjson_is_str(plain(v)) && dgm_str_eq(dgm_json_str(v), dgm_str_from(all)))
+    if (yyjson_is_str(settings_plain(v)) && dgm_str_eq(dgm_json_str(v), dgm_str_from(all)))
         return true;
-    if (!yyjson_is_arr(plain(v)))
+    if (!yyjson_is_arr(settings_plain(v)))
         return setting_fault(c, at, todo, "expected a list of names, got %s",
-                             yyjson_is_str(plain(v)) ? "text" : dgm_json_type(v));
-    yyjson_arr_foreach (plain(v), i, n, item) {
+                             yyjson_is_str(settings_plain(v)) ? "text" : dgm_json_type(v));
+    yyjson_arr_foreach (settings_plain(v), i, n, item) {
         good &= check_text(c, item, DGM_AT_I(at, i)) &&
                 check_name(c, dgm_json_str(item), DGM_AT_I(at, i));
     }
@@ -181,7 +183,7 @@ static void read_setting(struct check *c, const dgm_json *v, const dgm_setting *
             *(int64_t *)(void *)(object + row->at) = (int64_t)number;
         break;
     case DGM_SETTING_CHOICE:
-        if (read_choice(c, v, row->choices, at, &choice) && object)
+        if (settings_read_choice(c, v, row->choices, at, &choice) && object)
             *(int *)(void *)(object + row->at) = choice;
         break;
     case DGM_SETTING_COMMAND:
@@ -198,7 +200,7 @@ static void read_setting(struct check *c, const dgm_json *v, const dgm_setting *
 
 /* ---- all of them ------------------------------------------------------------------------------------------- */
 
-static const dgm_setting *row_of(const dgm_setting *rows, dgm_str name)
+static const dgm_setting *settings_row_of(const dgm_setting *rows, dgm_str name)
 {
     for (; rows && rows->name; rows++) {
         if (dgm_str_eq(name, dgm_str_from(rows->name)))
@@ -213,15 +215,15 @@ size_t dgm_settings_check(const dgm_json *config, const dgm_setting *rows, void 
     struct check c = {.on_fault = on_fault, .user = user};
     yyjson_val *key, *v;
     size_t i, n;
-    if (config && !yyjson_is_obj(plain(config))) {
+    if (config && !yyjson_is_obj(settings_plain(config))) {
         setting_fault(&c, NULL, "write name: value lines below it", "expected an object, got %s",
                       dgm_json_type(config));
         return c.n_faults;
     }
-    yyjson_obj_foreach (plain(config), i, n, key, v) {
+    yyjson_obj_foreach (settings_plain(config), i, n, key, v) {
         dgm_str name = dgm_json_str(key);
         const dgm_at *at = DGM_AT(NULL, name);
-        const dgm_setting *row = row_of(rows, name);
+        const dgm_setting *row = settings_row_of(rows, name);
         char what[120];
         if (row) {
             if (!yyjson_is_null(v)) /* what an empty `name:` reads as: the default */

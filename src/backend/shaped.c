@@ -80,7 +80,7 @@ static dgm_code pass(struct shape *s, const dgm_event *event, dgm_err *err)
 
 /* ---- text in a status ------------------------------------------------------------------------------------- */
 
-static bool is_answer(const struct shape *s, const dgm_message *m)
+static bool shaped_is_answer(const struct shape *s, const dgm_message *m)
 {
     yyjson_val *type = dgm_json_get(m->metadata, DGM_STR("canonical_type"));
     if (s->shaped->options.answer_in_status)
@@ -212,8 +212,8 @@ static bool status_answer(struct shape *s, dgm_arena *a, dgm_str *ret_text)
 static void watch_status(struct shape *s, const dgm_status *status)
 {
     const dgm_message *m = status->message;
-    if (status->state != DGM_STATE_WORKING || !m || !is_all_text(m->parts) || !is_answer(s, m) ||
-        s->status_over)
+    if (status->state != DGM_STATE_WORKING || !m || !is_all_text(m->parts) ||
+        !shaped_is_answer(s, m) || s->status_over)
         return;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_str text = dgm_parts_text(m->parts, a);
@@ -255,7 +255,7 @@ struct answer {
     size_t n, cap;
 };
 
-static void add_part(struct answer *x, const dgm_part *part)
+static void shaped_add_part(struct answer *x, const dgm_part *part)
 {
     if (x->n == x->cap) {
         size_t cap = x->cap ? 2 * x->cap : 8;
@@ -266,12 +266,12 @@ static void add_part(struct answer *x, const dgm_part *part)
 }
 
 /* Texts of several artifacts are set apart by a blank line. */
-static void add_text(struct answer *x, dgm_str text, bool is_first)
+static void shaped_add_text(struct answer *x, dgm_str text, bool is_first)
 {
     dgm_part part = {.kind = DGM_PART_TEXT, .content = text};
     if (!is_first)
         part.content = dgm_arena_printf(x->a, "\n\n%.*s", DGM_P(text));
-    add_part(x, &part);
+    shaped_add_part(x, &part);
 }
 
 static dgm_code answer_with_message(struct shape *s, dgm_err *err)
@@ -283,11 +283,11 @@ static dgm_code answer_with_message(struct shape *s, dgm_err *err)
     bool has_text = false;
     for (size_t i = 0; said && i < said->parts.n; i++) {
         has_text |= said->parts.at[i].kind == DGM_PART_TEXT;
-        add_part(&x, &said->parts.at[i]);
+        shaped_add_part(&x, &said->parts.at[i]);
     }
     dgm_str answer;
     if (!has_text && status_answer(s, a, &answer)) {
-        add_text(&x, answer, true);
+        shaped_add_text(&x, answer, true);
         has_text = true;
     }
     bool text_was_said = has_text;
@@ -295,16 +295,16 @@ static dgm_code answer_with_message(struct shape *s, dgm_err *err)
         dgm_parts parts = task->artifacts.at[i].parts;
         dgm_str text = dgm_parts_text(parts, a);
         if (text.n > 0 && !text_was_said) {
-            add_text(&x, text, !has_text);
+            shaped_add_text(&x, text, !has_text);
             has_text = true;
         }
         for (size_t k = 0; k < parts.n; k++) {
             if (parts.at[k].kind != DGM_PART_TEXT)
-                add_part(&x, &parts.at[k]);
+                shaped_add_part(&x, &parts.at[k]);
         }
     }
     if (x.n == 0)
-        add_text(&x, DGM_STR(""), true); /* a Message has at least one part */
+        shaped_add_text(&x, DGM_STR(""), true); /* a Message has at least one part */
     dgm_message message = {
         .role = DGM_ROLE_AGENT,
         .parts = {x.at, x.n},

@@ -17,39 +17,39 @@ static const struct row rows[] = {
 #undef X
 };
 
-static const struct row *row_of(dgm_code code)
+static const struct row *err_row_of(dgm_code code)
 {
     return (size_t)code < sizeof rows / sizeof *rows ? &rows[code] : &rows[DGM_INTERNAL];
 }
 
 const char *dgm_code_name(dgm_code code)
 {
-    return row_of(code)->name;
+    return err_row_of(code)->name;
 }
 
 int dgm_code_rpc(dgm_code code)
 {
-    return row_of(code)->rpc;
+    return err_row_of(code)->rpc;
 }
 
 int dgm_code_http(dgm_code code, bool v1_0_0)
 {
-    return v1_0_0 ? row_of(code)->http_100 : row_of(code)->http;
+    return v1_0_0 ? err_row_of(code)->http_100 : err_row_of(code)->http;
 }
 
 int dgm_code_grpc(dgm_code code, bool v1_0_0)
 {
-    return v1_0_0 ? row_of(code)->grpc_100 : row_of(code)->grpc;
+    return v1_0_0 ? err_row_of(code)->grpc_100 : err_row_of(code)->grpc;
 }
 
 const char *dgm_code_reason(dgm_code code)
 {
-    return row_of(code)->reason;
+    return err_row_of(code)->reason;
 }
 
 const char *dgm_code_message(dgm_code code)
 {
-    return row_of(code)->message;
+    return err_row_of(code)->message;
 }
 
 const char *dgm_grpc_status_name(int grpc)

@@ -69,7 +69,7 @@ void dgm_canon_artifact_from_custom(dgm_arena *a, dgm_mint *mint, dgm_canon_even
 
 /* ---- parts ------------------------------------------------------------------------------------------------- */
 
-static dgm_str keep(dgm_arena *a, dgm_str s)
+static dgm_str canon_keep(dgm_arena *a, dgm_str s)
 {
     return s.p ? dgm_arena_dup(a, s) : (dgm_str){0};
 }
@@ -79,11 +79,11 @@ dgm_canon_parts dgm_canon_copy_parts(dgm_arena *a, dgm_canon_parts from)
     dgm_canon_parts to = {dgm_new_n(a, dgm_canon_part, from.n), from.n};
     for (size_t i = 0; i < from.n; i++) {
         to.at[i] = from.at[i];
-        to.at[i].text = keep(a, from.at[i].text);
-        to.at[i].source.value = keep(a, from.at[i].source.value);
-        to.at[i].source.mime_type = keep(a, from.at[i].source.mime_type);
-        to.at[i].source.provider = keep(a, from.at[i].source.provider);
-        to.at[i].id = keep(a, from.at[i].id);
+        to.at[i].text = canon_keep(a, from.at[i].text);
+        to.at[i].source.value = canon_keep(a, from.at[i].source.value);
+        to.at[i].source.mime_type = canon_keep(a, from.at[i].source.mime_type);
+        to.at[i].source.provider = canon_keep(a, from.at[i].source.provider);
+        to.at[i].id = canon_keep(a, from.at[i].id);
         to.at[i].metadata = dgm_json_copy(a, from.at[i].metadata);
         to.at[i].extra = to.at[i].source.extra = NULL;
     }

@@ -122,7 +122,7 @@ static bool is_call(const dgm_canon_event *e)
     return e->kind == DGM_CANON_TOOL_CALL_CHUNK;
 }
 
-static dgm_str id_of(const dgm_canon_event *e)
+static dgm_str from_chunks_id_of(const dgm_canon_event *e)
 {
     return is_call(e) ? e->call.tool_call_id : e->text.message_id;
 }
@@ -132,7 +132,7 @@ static dgm_code open_lane(dgm_chunks *x, struct lane *l, const dgm_canon_event *
 {
     bool call = is_call(e);
     const char *id_name = call ? "toolCallId" : "messageId";
-    if (!id_of(e).p)
+    if (!from_chunks_id_of(e).p)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT(NULL, dgm_str_from(id_name)),
                         "missing: the first %s needs it", dgm_canon_kind_name(e->kind));
     if (call && !e->call.name.p)
@@ -146,7 +146,7 @@ static dgm_code open_lane(dgm_chunks *x, struct lane *l, const dgm_canon_event *
         l = &x->lanes[x->n++];
         *l = (struct lane){0};
     }
-    dgm_str from[4] = {e->subagent_run_id, id_of(e), call ? e->call.name : e->text.name,
+    dgm_str from[4] = {e->subagent_run_id, from_chunks_id_of(e), call ? e->call.name : e->text.name,
                        call ? e->call.parent_message_id : (dgm_str){0}};
     size_t n = 1;
     for (int i = 0; i < 4; i++)
@@ -203,8 +203,8 @@ static dgm_code feed_chunk(dgm_chunks *x, const dgm_canon_event *e, dgm_canon_si
 {
     struct lane *l = lane_of(x, e->subagent_run_id);
     dgm_code rc;
-    bool goes_on =
-        l && l->opened_by == e->kind && (!id_of(e).p || dgm_str_eq(id_of(e), l->words[ID]));
+    bool goes_on = l && l->opened_by == e->kind &&
+                   (!from_chunks_id_of(e).p || dgm_str_eq(from_chunks_id_of(e), l->words[ID]));
     if (goes_on) {
         if ((rc = check_same(l, e, err)))
             return rc;

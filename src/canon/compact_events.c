@@ -21,7 +21,7 @@ struct compacting {
     dgm_map index; /* kind and id -> item that goes on */
 };
 
-static size_t give(struct compacting *k, const dgm_canon_event *e)
+static size_t compact_events_give(struct compacting *k, const dgm_canon_event *e)
 {
     k->out.at = dgm_list_grow(k->a, k->out.at, k->out.n, sizeof *k->out.at);
     k->out.at[k->out.n] = *e;
@@ -76,7 +76,8 @@ static struct item *add_item(struct compacting *k, dgm_str key)
     return it;
 }
 
-static void add_content(struct compacting *k, struct item *it, const dgm_canon_event *e)
+static void compact_events_add_content(struct compacting *k, struct item *it,
+                                       const dgm_canon_event *e)
 {
     bool call = e->kind == DGM_CANON_TOOL_CALL_ARGS;
     if (!it->any) {
@@ -106,7 +107,7 @@ static void fill(struct compacting *k, struct item *it)
     dgm_buf_done(&it->text);
 }
 
-static void add(struct compacting *k, const dgm_canon_event *e)
+static void compact_events_add(struct compacting *k, const dgm_canon_event *e)
 {
     static const dgm_canon_event nothing = {.kind = DGM_CANON_NONE};
     char kind = 0;
@@ -117,7 +118,7 @@ static void add(struct compacting *k, const dgm_canon_event *e)
         dgm_map_init(&k->index);
     }
     if (phase == BARRIER || phase == OTHER) {
-        give(k, e);
+        compact_events_give(k, e);
         return;
     }
     dgm_str key = dgm_arena_printf(k->a, "%c%.*s", kind, DGM_P(id));
@@ -127,17 +128,17 @@ static void add(struct compacting *k, const dgm_canon_event *e)
     if (phase == START || (phase == CONTENT && (!it || ended))) {
         it = add_item(k, key);
         if (phase == START)
-            give(k, e);
-        it->content = give(k, &nothing);
+            compact_events_give(k, e);
+        it->content = compact_events_give(k, &nothing);
         if (phase == START)
-            it->end = give(k, &nothing);
+            it->end = compact_events_give(k, &nothing);
     }
     if (phase == CONTENT)
-        add_content(k, it, e);
+        compact_events_add_content(k, it, e);
     else if (phase == END && it && it->end != SIZE_MAX && !ended)
         k->out.at[it->end] = *e;
     else if (phase == END)
-        give(k, e);
+        compact_events_give(k, e);
 }
 
 void dgm_compact_canon(dgm_arena *a, const dgm_canon_events *events, dgm_canon_events *ret_events)
@@ -146,7 +147,7 @@ void dgm_compact_canon(dgm_arena *a, const dgm_canon_events *events, dgm_canon_e
     size_t n = 0;
     dgm_map_init(&k.index);
     for (size_t i = 0; i < events->n; i++)
-        add(&k, &events->at[i]);
+        compact_events_add(&k, &events->at[i]);
     for (size_t i = 0; i < k.n; i++)
         fill(&k, &k.items[i]);
     for (size_t i = 0; i < k.out.n; i++) {

@@ -215,7 +215,7 @@ static dgm_compacted *result_of_group(dgm_compactor *c, dgm_str id, bool is_text
     return at && !(is_text && c->results[*at].has_text) ? &c->out.at[*at] : NULL;
 }
 
-static void place(dgm_compactor *c, const dgm_simple_event *e)
+static void compact_messages_place(dgm_compactor *c, const dgm_simple_event *e)
 {
     struct source *from = &c->sources[e->source];
     bool text = e->kind == DGM_SIMPLE_TEXT_END, call = e->kind == DGM_SIMPLE_CALL_START;
@@ -272,7 +272,7 @@ dgm_code dgm_compactor_end(dgm_compactor *c, dgm_compacted_list *ret_list, dgm_e
         c->sources[e->source].starts = i;
     }
     for (size_t i = 0; i < c->events.n; i++)
-        place(c, &c->events.at[i]);
+        compact_messages_place(c, &c->events.at[i]);
     dgm_map_done(&c->groups);
     *ret_list = c->out;
     return DGM_OK;

@@ -68,7 +68,8 @@ static void merge(struct compacting *k, struct call *c, const dgm_json *object)
     }
 }
 
-static void add_piece(struct compacting *k, struct call *c, const dgm_json *arguments)
+static void compact_simple_add_piece(struct compacting *k, struct call *c,
+                                     const dgm_json *arguments)
 {
     if (!arguments)
         return;
@@ -146,7 +147,8 @@ static bool is_open(const struct compacting *k, const struct call *c)
     return c && !c->done && !c->answered && (c->start == SIZE_MAX || c->turn == k->turn);
 }
 
-static struct call *add_call(struct compacting *k, const dgm_simple_event *e, size_t at)
+static struct call *compact_simple_add_call(struct compacting *k, const dgm_simple_event *e,
+                                            size_t at)
 {
     struct call *before = call_of(k, e);
     bool late = before && before->done && !before->answered && before->turn == k->turn;
@@ -162,7 +164,7 @@ static struct call *add_call(struct compacting *k, const dgm_simple_event *e, si
 
 /* ---- texts ------------------------------------------------------------------------------------------------ */
 
-static size_t give(struct compacting *k, const dgm_simple_event *e)
+static size_t compact_simple_give(struct compacting *k, const dgm_simple_event *e)
 {
     k->out.at = dgm_list_grow(k->a, k->out.at, k->out.n, sizeof *k->out.at);
     k->out.at[k->out.n] = *e;
@@ -224,7 +226,7 @@ static void on_chunk(struct compacting *k, size_t at)
             dgm_map_put(&k->loose_by_id, e->message_id, i);
         k->loose = dgm_list_grow(k->a, k->loose, k->n_loose, sizeof *k->loose);
         k->loose[k->n_loose++] = (struct loose){.message_id = e->message_id, .source = e->source};
-        k->loose[i].at = give(k, &(dgm_simple_event){.kind = DGM_SIMPLE_NONE});
+        k->loose[i].at = compact_simple_give(k, &(dgm_simple_event){.kind = DGM_SIMPLE_NONE});
         dgm_buf_init(&k->loose[i].text, SIZE_MAX);
     }
     k->loose[i].chunks++;
@@ -314,7 +316,8 @@ static void on_start(struct compacting *k, const dgm_simple_event *e)
 {
     struct call *c = call_of(k, e);
     if (!is_open(k, c)) {
-        c = add_call(k, e, give(k, e)); /* for pieces that may follow */
+        c = compact_simple_add_call(k, e,
+                                    compact_simple_give(k, e)); /* for pieces that may follow */
         c->done = true;
         return;
     }
@@ -331,8 +334,9 @@ static void on_args(struct compacting *k, const dgm_simple_event *e)
 {
     struct call *c = call_of(k, e);
     if (!is_open(k, c))
-        c = add_call(k, e, give(k, e)); /* its place, until there is a Start */
-    add_piece(k, c, e->call.arguments);
+        c = compact_simple_add_call(
+            k, e, compact_simple_give(k, e)); /* its place, until there is a Start */
+    compact_simple_add_piece(k, c, e->call.arguments);
 }
 
 static void on_result(struct compacting *k, const dgm_simple_event *e)
@@ -340,7 +344,7 @@ static void on_result(struct compacting *k, const dgm_simple_event *e)
     size_t *at = dgm_map_get(&k->calls_by_id, e->tool_call_id);
     if (at)
         k->calls[*at].answered = true;
-    give(k, e);
+    compact_simple_give(k, e);
 }
 
 static void compact(struct compacting *k)
@@ -352,7 +356,7 @@ static void compact(struct compacting *k)
         case DGM_SIMPLE_TEXT_END:
             if (covers_loose(k, e))
                 drop_loose(k);
-            give(k, e);
+            compact_simple_give(k, e);
             break;
         case DGM_SIMPLE_CALL_ARGS: on_args(k, e); break;
         case DGM_SIMPLE_CALL_START: on_start(k, e); break;
@@ -362,11 +366,11 @@ static void compact(struct compacting *k)
         case DGM_SIMPLE_TEXT_CONTENT: /* a text does not go on behind another's turn */
             keep_loose(k);
             k->turn++;
-            give(k, e);
+            compact_simple_give(k, e);
             break;
         case DGM_SIMPLE_CALL_RESULT: on_result(k, e); break;
         case DGM_SIMPLE_STEP_STARTED:
-        case DGM_SIMPLE_STEP_FINISHED: give(k, e); break;
+        case DGM_SIMPLE_STEP_FINISHED: compact_simple_give(k, e); break;
         case DGM_SIMPLE_NONE: break;
         }
     }

@@ -47,7 +47,7 @@ dgm_canon_fold *dgm_canon_fold_new(size_t max_bytes)
     return f;
 }
 
-static void forget(dgm_canon_fold *f)
+static void to_messages_forget(dgm_canon_fold *f)
 {
     for (size_t i = 0; i < f->n; i++) {
         struct message *m = f->at[i];
@@ -68,7 +68,7 @@ void dgm_canon_fold_free(dgm_canon_fold *f)
 {
     if (!f)
         return;
-    forget(f);
+    to_messages_forget(f);
     dgm_map_done(&f->messages);
     dgm_map_done(&f->calls);
     free(f->at);
@@ -89,21 +89,21 @@ size_t dgm_canon_fold_bytes(const dgm_canon_fold *f)
 }
 
 /* false: no room, all is forgotten. */
-static bool take(dgm_canon_fold *f, size_t bytes)
+static bool to_messages_take(dgm_canon_fold *f, size_t bytes)
 {
     f->bytes += bytes + 64;
     if (!f->over && f->bytes > f->max_bytes) {
         f->over = true;
-        forget(f);
+        to_messages_forget(f);
     }
     return !f->over;
 }
 
 /* ---- copies ------------------------------------------------------------------------------------------- */
 
-static dgm_str keep(dgm_canon_fold *f, dgm_str s)
+static dgm_str to_messages_keep(dgm_canon_fold *f, dgm_str s)
 {
-    return s.p && take(f, s.n) ? dgm_arena_dup(f->arena, s) : (dgm_str){0};
+    return s.p && to_messages_take(f, s.n) ? dgm_arena_dup(f->arena, s) : (dgm_str){0};
 }
 
 static const dgm_json *keep_json(dgm_canon_fold *f, const dgm_json *v)
@@ -112,19 +112,19 @@ static const dgm_json *keep_json(dgm_canon_fold *f, const dgm_json *v)
         return NULL;
     size_t before = dgm_arena_used(f->arena);
     const dgm_json *copy = dgm_json_copy(f->arena, v);
-    return take(f, dgm_arena_used(f->arena) - before) ? copy : NULL;
+    return to_messages_take(f, dgm_arena_used(f->arena) - before) ? copy : NULL;
 }
 
 static dgm_canon_parts keep_parts(dgm_canon_fold *f, dgm_canon_parts from)
 {
     size_t before = dgm_arena_used(f->arena);
     dgm_canon_parts to = dgm_canon_copy_parts(f->arena, from);
-    return take(f, dgm_arena_used(f->arena) - before) ? to : (dgm_canon_parts){0};
+    return to_messages_take(f, dgm_arena_used(f->arena) - before) ? to : (dgm_canon_parts){0};
 }
 
 /* ---- messages ------------------------------------------------------------------------------------------ */
 
-static struct message *find(const dgm_canon_fold *f, dgm_str id)
+static struct message *to_messages_find(const dgm_canon_fold *f, dgm_str id)
 {
     size_t *at = dgm_map_get(&f->messages, id);
     return at ? f->made[*at] : NULL;
@@ -132,7 +132,7 @@ static struct message *find(const dgm_canon_fold *f, dgm_str id)
 
 static struct message *insert(dgm_canon_fold *f, size_t at, dgm_canon_role role, dgm_str id)
 {
-    if (!take(f, sizeof(struct message)))
+    if (!to_messages_take(f, sizeof(struct message)))
         return NULL;
     f->at = dgm_list_reserve(f->at, f->n, &f->cap, sizeof *f->at);
     struct message *m = dgm_xcalloc(1, sizeof *m);
@@ -141,7 +141,7 @@ static struct message *insert(dgm_canon_fold *f, size_t at, dgm_canon_role role,
     f->at[at] = m;
     f->n++;
     m->it.role = role;
-    dgm_str copy = keep(f, id);
+    dgm_str copy = to_messages_keep(f, id);
     if (f->over)
         return NULL;
     m->it.id = copy;
@@ -155,13 +155,13 @@ static struct message *insert(dgm_canon_fold *f, size_t at, dgm_canon_role role,
 
 static struct message *open_message(dgm_canon_fold *f, dgm_canon_role role, dgm_str id)
 {
-    struct message *m = find(f, id);
+    struct message *m = to_messages_find(f, id);
     return m ? m : insert(f, f->n, role, id);
 }
 
-static void add_text(dgm_canon_fold *f, struct message *m, dgm_str text)
+static void to_messages_add_text(dgm_canon_fold *f, struct message *m, dgm_str text)
 {
-    if (!m || !take(f, text.n))
+    if (!m || !to_messages_take(f, text.n))
         return;
     m->it.content.kind = DGM_CANON_CONTENT_TEXT;
     dgm_buf_add_str(&m->text, text);
@@ -169,7 +169,8 @@ static void add_text(dgm_canon_fold *f, struct message *m, dgm_str text)
 
 /* ---- calls ---------------------------------------------------------------------------------------------- */
 
-static struct call *find_call(const dgm_canon_fold *f, dgm_str id, struct message **ret_owner)
+static struct call *to_messages_find_call(const dgm_canon_fold *f, dgm_str id,
+                                          struct message **ret_owner)
 {
     size_t *at = dgm_map_get(&f->calls, id);
     if (!at)
@@ -178,15 +179,16 @@ static struct call *find_call(const dgm_canon_fold *f, dgm_str id, struct messag
     return &f->owned[*at].by->calls[f->owned[*at].call];
 }
 
-static struct call *add_call(dgm_canon_fold *f, struct message *m, dgm_str id, dgm_str name)
+static struct call *to_messages_add_call(dgm_canon_fold *f, struct message *m, dgm_str id,
+                                         dgm_str name)
 {
-    if (!m || !take(f, sizeof(struct call)))
+    if (!m || !to_messages_take(f, sizeof(struct call)))
         return NULL;
     m->calls = dgm_list_reserve(m->calls, m->n_calls, &m->cap_calls, sizeof *m->calls);
     struct call *c = &m->calls[m->n_calls++];
     *c = (struct call){0};
     dgm_buf_init(&c->text, f->max_bytes);
-    dgm_str kept_id = keep(f, id), kept_name = keep(f, name);
+    dgm_str kept_id = to_messages_keep(f, id), kept_name = to_messages_keep(f, name);
     if (f->over)
         return NULL;
     c->it.id = kept_id;
@@ -199,7 +201,7 @@ static struct call *add_call(dgm_canon_fold *f, struct message *m, dgm_str id, d
     return c;
 }
 
-static void start_call(dgm_canon_fold *f, const dgm_canon_event *e)
+static void to_messages_start_call(dgm_canon_fold *f, const dgm_canon_event *e)
 {
     size_t *known = dgm_map_get(&f->calls, e->call.tool_call_id);
     if (known && !f->owned[*known].ended)
@@ -208,21 +210,21 @@ static void start_call(dgm_canon_fold *f, const dgm_canon_event *e)
     struct message *m = parent.n ? open_message(f, DGM_CANON_ASSISTANT, parent) : NULL;
     if (!m || m->it.role != DGM_CANON_ASSISTANT)
         m = insert(f, f->n, DGM_CANON_ASSISTANT, e->call.tool_call_id);
-    add_call(f, m, e->call.tool_call_id, e->call.name);
+    to_messages_add_call(f, m, e->call.tool_call_id, e->call.name);
 }
 
-static void end_call(dgm_canon_fold *f, const dgm_canon_event *e)
+static void to_messages_end_call(dgm_canon_fold *f, const dgm_canon_event *e)
 {
     size_t *known = dgm_map_get(&f->calls, e->call.tool_call_id);
     if (known)
         f->owned[*known].ended = true;
 }
 
-static void add_arguments(dgm_canon_fold *f, const dgm_canon_event *e)
+static void to_messages_add_arguments(dgm_canon_fold *f, const dgm_canon_event *e)
 {
     struct message *owner;
-    struct call *c = find_call(f, e->call.tool_call_id, &owner);
-    if (c && take(f, e->call.delta.n))
+    struct call *c = to_messages_find_call(f, e->call.tool_call_id, &owner);
+    if (c && to_messages_take(f, e->call.delta.n))
         dgm_buf_add_str(&c->text, e->call.delta);
 }
 
@@ -242,28 +244,29 @@ static void set_content(dgm_canon_fold *f, struct message *m, const dgm_canon_co
         m->it.content = (dgm_canon_content){.kind = c->kind, .object = object};
     } else if (c->kind == DGM_CANON_CONTENT_TEXT) {
         dgm_buf_clear(&m->text);
-        add_text(f, m, c->text);
+        to_messages_add_text(f, m, c->text);
     }
 }
 
-static void add_result(dgm_canon_fold *f, const dgm_canon_event *e)
+static void to_messages_add_result(dgm_canon_fold *f, const dgm_canon_event *e)
 {
     struct message *owner;
     size_t at = f->n;
-    if (find_call(f, e->result.tool_call_id, &owner)) {
+    if (to_messages_find_call(f, e->result.tool_call_id, &owner)) {
         while (at && f->at[at - 1] != owner) /* mostly one of the last */
             at--;
         while (at < f->n && f->at[at]->it.role == DGM_CANON_TOOL)
             at++;
     }
     struct message *m = insert(f, at, DGM_CANON_TOOL, e->result.message_id);
-    dgm_str id = keep(f, e->result.tool_call_id);
+    dgm_str id = to_messages_keep(f, e->result.tool_call_id);
     if (!m || f->over)
         return;
     m->it.tool_call_id = id;
     set_content(f, m, &e->result.content);
     if (!f->over && yyjson_is_true(dgm_json_get(e->metadata, DGM_STR(DGM_META_ERROR)))) {
-        dgm_str error = keep(f, e->result.content.text.p ? e->result.content.text : DGM_STR(""));
+        dgm_str error =
+            to_messages_keep(f, e->result.content.text.p ? e->result.content.text : DGM_STR(""));
         if (!f->over)
             m->it.error = error;
     }
@@ -275,12 +278,12 @@ void dgm_canon_fold_add_message(dgm_canon_fold *f, const dgm_canon_message *from
 {
     struct message *m = insert(f, f->n, from->role, from->id);
     dgm_canon_message to = {.role = from->role,
-                            .name = keep(f, from->name),
-                            .tool_call_id = keep(f, from->tool_call_id),
-                            .error = keep(f, from->error),
-                            .activity_type = keep(f, from->activity_type),
-                            .encrypted_value = keep(f, from->encrypted_value),
-                            .subagent_run_id = keep(f, from->subagent_run_id),
+                            .name = to_messages_keep(f, from->name),
+                            .tool_call_id = to_messages_keep(f, from->tool_call_id),
+                            .error = to_messages_keep(f, from->error),
+                            .activity_type = to_messages_keep(f, from->activity_type),
+                            .encrypted_value = to_messages_keep(f, from->encrypted_value),
+                            .subagent_run_id = to_messages_keep(f, from->subagent_run_id),
                             .metadata = keep_json(f, from->metadata)};
     if (!m || f->over)
         return;
@@ -289,15 +292,15 @@ void dgm_canon_fold_add_message(dgm_canon_fold *f, const dgm_canon_message *from
     set_content(f, m, &from->content);
     for (size_t i = 0; !f->over && i < from->tool_calls.n; i++) {
         const dgm_canon_call *call = &from->tool_calls.at[i];
-        struct call *c = add_call(f, m, call->id, call->name);
-        if (c && take(f, call->arguments.n))
+        struct call *c = to_messages_add_call(f, m, call->id, call->name);
+        if (c && to_messages_take(f, call->arguments.n))
             dgm_buf_add_str(&c->text, call->arguments);
     }
 }
 
 bool dgm_canon_fold_set_text(dgm_canon_fold *f, dgm_str id, dgm_str text)
 {
-    struct message *m = find(f, id);
+    struct message *m = to_messages_find(f, id);
     if (!m)
         return false;
     set_content(f, m, &(dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = text});
@@ -306,19 +309,19 @@ bool dgm_canon_fold_set_text(dgm_canon_fold *f, dgm_str id, dgm_str text)
 
 static void set_messages(dgm_canon_fold *f, const dgm_canon_messages *list)
 {
-    forget(f);
+    to_messages_forget(f);
     for (size_t i = 0; !f->over && i < list->n; i++)
         dgm_canon_fold_add_message(f, &list->at[i]);
 }
 
 static void set_activity(dgm_canon_fold *f, const dgm_canon_event *e)
 {
-    struct message *m = find(f, e->activity.message_id);
+    struct message *m = to_messages_find(f, e->activity.message_id);
     if (m && e->activity.replace == DGM_FALSE)
         return;
     if (!m)
         m = insert(f, f->n, DGM_CANON_ACTIVITY, e->activity.message_id);
-    dgm_str type = keep(f, e->activity.activity_type);
+    dgm_str type = to_messages_keep(f, e->activity.activity_type);
     if (!m || f->over)
         return;
     m->it.activity_type = type;
@@ -332,7 +335,7 @@ static void set_activity(dgm_canon_fold *f, const dgm_canon_event *e)
 static void add_missing(dgm_canon_fold *f, const dgm_canon_messages *list)
 {
     for (size_t i = 0; !f->over && i < list->n; i++) {
-        if (!find(f, list->at[i].id))
+        if (!to_messages_find(f, list->at[i].id))
             dgm_canon_fold_add_message(f, &list->at[i]);
     }
 }
@@ -349,25 +352,26 @@ void dgm_canon_fold_add(dgm_canon_fold *f, const dgm_canon_event *e)
     case DGM_CANON_TEXT_MESSAGE_START: {
         struct message *m =
             open_message(f, e->text.role ? e->text.role : DGM_CANON_ASSISTANT, e->text.message_id);
-        add_text(f, m, (dgm_str){"", 0});
+        to_messages_add_text(f, m, (dgm_str){"", 0});
         break;
     }
     case DGM_CANON_REASONING_MESSAGE_START:
-        add_text(f, open_message(f, DGM_CANON_REASONING, e->text.message_id), (dgm_str){"", 0});
+        to_messages_add_text(f, open_message(f, DGM_CANON_REASONING, e->text.message_id),
+                             (dgm_str){"", 0});
         break;
     case DGM_CANON_TEXT_MESSAGE_CONTENT:
     case DGM_CANON_REASONING_MESSAGE_CONTENT:
         if (e->text.parts.n)
             set_content(
-                f, find(f, e->text.message_id),
+                f, to_messages_find(f, e->text.message_id),
                 &(dgm_canon_content){.kind = DGM_CANON_CONTENT_PARTS, .parts = e->text.parts});
         else
-            add_text(f, find(f, e->text.message_id), e->text.delta);
+            to_messages_add_text(f, to_messages_find(f, e->text.message_id), e->text.delta);
         break;
-    case DGM_CANON_TOOL_CALL_START: start_call(f, e); break;
-    case DGM_CANON_TOOL_CALL_ARGS: add_arguments(f, e); break;
-    case DGM_CANON_TOOL_CALL_END: end_call(f, e); break;
-    case DGM_CANON_TOOL_CALL_RESULT: add_result(f, e); break;
+    case DGM_CANON_TOOL_CALL_START: to_messages_start_call(f, e); break;
+    case DGM_CANON_TOOL_CALL_ARGS: to_messages_add_arguments(f, e); break;
+    case DGM_CANON_TOOL_CALL_END: to_messages_end_call(f, e); break;
+    case DGM_CANON_TOOL_CALL_RESULT: to_messages_add_result(f, e); break;
     case DGM_CANON_MESSAGES_SNAPSHOT: set_messages(f, &e->snapshot.messages); break;
     case DGM_CANON_ACTIVITY_SNAPSHOT: set_activity(f, e); break;
     default: break;

@@ -116,7 +116,7 @@ static dgm_message *text_message(dgm_events_to_records *m, dgm_str text, dgm_str
 
 /* ---- the run -------------------------------------------------------------------------------------------------- */
 
-static void start(dgm_events_to_records *m, const dgm_canon_event *e)
+static void to_records_start(dgm_events_to_records *m, const dgm_canon_event *e)
 {
     const dgm_canon_input *input = e->run_started.input;
     dgm_to_flush(m);
@@ -160,7 +160,7 @@ static void finish_asking(dgm_events_to_records *m, const dgm_canon_outcome *o)
     dgm_to_status(m, auth ? DGM_STATE_AUTH_REQUIRED : DGM_STATE_INPUT_REQUIRED, message);
 }
 
-static void finish(dgm_events_to_records *m, const dgm_canon_event *e)
+static void to_records_finish(dgm_events_to_records *m, const dgm_canon_event *e)
 {
     const dgm_canon_outcome *o = &e->run_finished.outcome;
     const struct to_item *last = m->last_text < m->n_items ? &m->items[m->last_text] : NULL;
@@ -211,7 +211,7 @@ static void indicate(dgm_events_to_records *m, const dgm_json *content)
         dgm_to_agent_message(m, (dgm_str){0}, (dgm_part){.kind = DGM_PART_DATA, .data = content}));
 }
 
-static void custom(dgm_events_to_records *m, dgm_str name, const dgm_json *value)
+static void to_records_custom(dgm_events_to_records *m, dgm_str name, const dgm_json *value)
 {
     dgm_internal internal = {.kind = DGM_INTERNAL_CUSTOM, .name = name, .value = value};
     dgm_to_internal(m, &internal);
@@ -220,7 +220,7 @@ static void custom(dgm_events_to_records *m, dgm_str name, const dgm_json *value
 static void on_activity(dgm_events_to_records *m, const dgm_canon_event *e)
 {
     if (!dgm_str_is(dgm_json_str_member(e->activity.content, "type"), "status-indicator"))
-        custom(m, DGM_STR("ag-ui:activity"), e->activity.content);
+        to_records_custom(m, DGM_STR("ag-ui:activity"), e->activity.content);
     else if (!dgm_json_get(e->activity.content, DGM_STR("agent"))) /* else SUBAGENT_* told it */
         indicate(m, e->activity.content);
 }
@@ -257,7 +257,7 @@ static void on_state_delta(dgm_events_to_records *m, const dgm_json *patch)
                   dgm_str_is(dgm_json_str_member(op, "op"), "add") && path.p[0] == '/' &&
                   !memchr(path.p + 1, '/', path.n - 1) && !memchr(path.p, '~', path.n);
     if (!simple) {
-        custom(m, DGM_STR("ag-ui:state-delta"), patch);
+        to_records_custom(m, DGM_STR("ag-ui:state-delta"), patch);
         return;
     }
     dgm_internal internal = {.kind = DGM_INTERNAL_STATE,
@@ -300,14 +300,14 @@ static void on_custom(dgm_events_to_records *m, const dgm_canon_event *e)
         return;
     }
     dgm_to_work(m);
-    custom(m, e->custom.name, value);
+    to_records_custom(m, e->custom.name, value);
 }
 
 static void within_run(dgm_events_to_records *m, const dgm_canon_event *e)
 {
     dgm_internal internal = {.kind = DGM_INTERNAL_REASONING};
     switch ((int)e->kind) {
-    case DGM_CANON_RUN_FINISHED: finish(m, e); break;
+    case DGM_CANON_RUN_FINISHED: to_records_finish(m, e); break;
     case DGM_CANON_RUN_ERROR:
         fail_run(m, e->run_error.message, e->run_error.code, &e->run_error.usage);
         break;
@@ -352,7 +352,7 @@ dgm_code dgm_events_to_records_feed(dgm_events_to_records *m, const dgm_canon_ev
     m->err = err;
     m->now = e;
     switch ((int)e->kind) {
-    case DGM_CANON_RUN_STARTED: start(m, e); break;
+    case DGM_CANON_RUN_STARTED: to_records_start(m, e); break;
     case DGM_CANON_TEXT_MESSAGE_START: dgm_to_start_text(m, e); break;
     case DGM_CANON_TEXT_MESSAGE_CONTENT: dgm_to_add_text(m, e); break;
     case DGM_CANON_TEXT_MESSAGE_END: dgm_to_end_text(m, e); break;

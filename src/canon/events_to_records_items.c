@@ -133,7 +133,7 @@ void dgm_to_add_text(dgm_events_to_records *m, const dgm_canon_event *e)
         chunk(m, it, e->text.delta, e->text.whole, false);
 }
 
-static dgm_canon_message message_of(const struct to_item *it)
+static dgm_canon_message to_records_message_of(const struct to_item *it)
 {
     bool parts = it->parts.n > 0;
     return (dgm_canon_message){
@@ -146,7 +146,7 @@ static dgm_canon_message message_of(const struct to_item *it)
 
 static void end_message(dgm_events_to_records *m, struct to_item *it)
 {
-    dgm_canon_message whole = message_of(it);
+    dgm_canon_message whole = to_records_message_of(it);
     dgm_message out;
     if (!is_whole(m, it))
         return;
@@ -173,7 +173,7 @@ void dgm_to_end_text(dgm_events_to_records *m, const dgm_canon_event *e)
         if (it->begun && !it->sealed)
             chunk(m, it, (dgm_str){0}, true, false);
     } else {
-        dgm_canon_message whole = message_of(it);
+        dgm_canon_message whole = to_records_message_of(it);
         dgm_message message;
         dgm_internal internal = {.kind = DGM_INTERNAL_MESSAGE, .message = &message};
         if (dgm_to_message(m->scratch, &whole, &m->params.mint, &message))

@@ -14,32 +14,34 @@ void dgm_to_put_call(dgm_buf *b, dgm_arena *a, dgm_str id, dgm_str name, dgm_str
 
 /* ---- parts ---------------------------------------------------------------------------------------------- */
 
-static void add_part(dgm_arena *a, dgm_message *m, dgm_part part)
+static void to_records_add_part(dgm_arena *a, dgm_message *m, dgm_part part)
 {
     m->parts.at = dgm_list_grow(a, m->parts.at, m->parts.n, sizeof *m->parts.at);
     m->parts.at[m->parts.n++] = part;
 }
 
-static void add_text(dgm_arena *a, dgm_message *m, dgm_str text)
+static void to_records_add_text(dgm_arena *a, dgm_message *m, dgm_str text)
 {
-    add_part(a, m, (dgm_part){.kind = DGM_PART_TEXT, .content = text.p ? text : DGM_STR("")});
+    to_records_add_part(a, m,
+                        (dgm_part){.kind = DGM_PART_TEXT, .content = text.p ? text : DGM_STR("")});
 }
 
-static void add_content(dgm_arena *a, dgm_message *m, const dgm_canon_content *c)
+static void to_records_add_content(dgm_arena *a, dgm_message *m, const dgm_canon_content *c)
 {
     if (c->kind == DGM_CANON_CONTENT_TEXT)
-        add_text(a, m, c->text);
+        to_records_add_text(a, m, c->text);
     for (size_t i = 0; c->kind == DGM_CANON_CONTENT_PARTS && i < c->parts.n; i++) {
         const dgm_canon_part *p = &c->parts.at[i];
         if (p->kind == DGM_CANON_PART_TEXT)
-            add_text(a, m, p->text);
+            to_records_add_text(a, m, p->text);
         else
-            add_part(a, m,
-                     (dgm_part){.kind = p->source.kind == DGM_CANON_SOURCE_DATA ? DGM_PART_RAW
-                                                                                : DGM_PART_URL,
-                                .content = p->source.value,
-                                .media_type = p->source.mime_type,
-                                .filename = dgm_json_str_member(p->metadata, "filename")});
+            to_records_add_part(
+                a, m,
+                (dgm_part){.kind = p->source.kind == DGM_CANON_SOURCE_DATA ? DGM_PART_RAW
+                                                                           : DGM_PART_URL,
+                           .content = p->source.value,
+                           .media_type = p->source.mime_type,
+                           .filename = dgm_json_str_member(p->metadata, "filename")});
     }
 }
 
@@ -54,12 +56,13 @@ static void add_calls(dgm_arena *a, dgm_message *m, const dgm_canon_calls *calls
         dgm_to_put_call(&b, a, calls->at[i].id, calls->at[i].name, calls->at[i].arguments);
     }
     dgm_buf_add_lit(&b, "]}");
-    add_part(a, m,
-             (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(a, dgm_buf_str(&b))});
+    to_records_add_part(
+        a, m,
+        (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(a, dgm_buf_str(&b))});
     dgm_buf_done(&b);
 }
 
-static void add_result(dgm_arena *a, dgm_message *m, const dgm_canon_message *from)
+static void to_records_add_result(dgm_arena *a, dgm_message *m, const dgm_canon_message *from)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
@@ -75,8 +78,9 @@ static void add_result(dgm_arena *a, dgm_message *m, const dgm_canon_message *fr
     dgm_json_put_str(&b, dgm_buf_str(&text));
     dgm_buf_done(&text);
     dgm_buf_add_lit(&b, "}]}");
-    add_part(a, m,
-             (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(a, dgm_buf_str(&b))});
+    to_records_add_part(
+        a, m,
+        (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(a, dgm_buf_str(&b))});
     dgm_buf_done(&b);
 }
 
@@ -97,20 +101,20 @@ bool dgm_to_message(dgm_arena *a, const dgm_canon_message *from, dgm_mint *mint,
         mark.value = dgm_json_make_string(a, from->role == DGM_CANON_SYSTEM ? DGM_STR("system")
                                                                             : DGM_STR("developer"));
         m.metadata = dgm_json_object(a, &mark, 1);
-        add_content(a, &m, &from->content);
+        to_records_add_content(a, &m, &from->content);
         break;
-    case DGM_CANON_USER: add_content(a, &m, &from->content); break;
-    case DGM_CANON_TOOL: add_result(a, &m, from); break;
+    case DGM_CANON_USER: to_records_add_content(a, &m, &from->content); break;
+    case DGM_CANON_TOOL: to_records_add_result(a, &m, from); break;
     case DGM_CANON_ASSISTANT:
         m.role = DGM_ROLE_AGENT;
         if (from->content.text.n || !from->tool_calls.n)
-            add_text(a, &m, from->content.text);
+            to_records_add_text(a, &m, from->content.text);
         if (from->tool_calls.n)
             add_calls(a, &m, &from->tool_calls);
         break;
     }
     if (!m.parts.n)
-        add_text(a, &m, DGM_STR(""));
+        to_records_add_text(a, &m, DGM_STR(""));
     *ret = m;
     return true;
 }

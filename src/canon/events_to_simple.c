@@ -70,7 +70,7 @@ void dgm_simple_encoder_free(dgm_simple_encoder *s)
 
 /* ---- giving ---------------------------------------------------------------------------------------------- */
 
-static void give(dgm_simple_encoder *s, const dgm_simple_event *e)
+static void to_simple_give(dgm_simple_encoder *s, const dgm_simple_event *e)
 {
     if (!s->rc)
         s->rc = s->on_event(s->arg, e);
@@ -83,14 +83,14 @@ static void release(dgm_simple_encoder *s, bool with_parent)
         return;
     if (with_parent)
         s->held.parent_message_id = s->held_parent;
-    give(s, &s->held);
+    to_simple_give(s, &s->held);
     s->held.kind = DGM_SIMPLE_NONE;
     dgm_arena_reset(s->held_arena);
 }
 
 /* ---- items ------------------------------------------------------------------------------------------------ */
 
-static struct item *find(const dgm_simple_encoder *s, const dgm_map *map, dgm_str id)
+static struct item *to_simple_find(const dgm_simple_encoder *s, const dgm_map *map, dgm_str id)
 {
     size_t *at = dgm_map_get(map, id);
     return at ? &s->items[*at] : NULL;
@@ -98,7 +98,7 @@ static struct item *find(const dgm_simple_encoder *s, const dgm_map *map, dgm_st
 
 static struct item *open_item(dgm_simple_encoder *s, dgm_map *map, dgm_str id)
 {
-    struct item *it = find(s, map, id);
+    struct item *it = to_simple_find(s, map, id);
     if (it) /* it goes on */
         return it;
     s->items = dgm_list_reserve(s->items, s->n, &s->cap, sizeof *s->items);
@@ -109,7 +109,7 @@ static struct item *open_item(dgm_simple_encoder *s, dgm_map *map, dgm_str id)
     return it;
 }
 
-static void add_text(dgm_simple_encoder *s, struct item *it, dgm_str text)
+static void to_simple_add_text(dgm_simple_encoder *s, struct item *it, dgm_str text)
 {
     dgm_buf_add_str(&it->text, text);
     if (it->text.over && !s->rc)
@@ -120,7 +120,7 @@ static void add_text(dgm_simple_encoder *s, struct item *it, dgm_str text)
 
 /* ---- text ------------------------------------------------------------------------------------------------- */
 
-static void start_text(dgm_simple_encoder *s, const dgm_canon_event *e)
+static void to_simple_start_text(dgm_simple_encoder *s, const dgm_canon_event *e)
 {
     struct item *it = open_item(s, &s->texts, e->text.message_id);
     it->role = e->text.role ? e->text.role : DGM_CANON_ASSISTANT;
@@ -131,22 +131,22 @@ static void start_text(dgm_simple_encoder *s, const dgm_canon_event *e)
 
 static void add_delta(dgm_simple_encoder *s, const dgm_canon_event *e)
 {
-    struct item *it = find(s, &s->texts, e->text.message_id);
+    struct item *it = to_simple_find(s, &s->texts, e->text.message_id);
     if (!it || (!e->text.delta.n && !e->text.parts.n))
         return;
-    add_text(s, it, e->text.delta);
+    to_simple_add_text(s, it, e->text.delta);
     if (e->text.parts.n)
         it->parts = dgm_canon_copy_parts(s->arena, e->text.parts);
     if (it->role != DGM_CANON_ASSISTANT || e->text.whole)
         return;
     dgm_simple_event out = {
         .kind = DGM_SIMPLE_TEXT_CHUNK, .message_id = it->id, .delta = e->text.delta};
-    give(s, &out);
+    to_simple_give(s, &out);
 }
 
-static void end_text(dgm_simple_encoder *s, dgm_str id)
+static void to_simple_end_text(dgm_simple_encoder *s, dgm_str id)
 {
-    struct item *it = find(s, &s->texts, id);
+    struct item *it = to_simple_find(s, &s->texts, id);
     if (!it)
         return;
     bool agent = it->role == DGM_CANON_ASSISTANT;
@@ -159,30 +159,30 @@ static void end_text(dgm_simple_encoder *s, dgm_str id)
     if (it->parts.n)
         out.message.content =
             (dgm_canon_content){.kind = DGM_CANON_CONTENT_PARTS, .parts = it->parts};
-    give(s, &out);
+    to_simple_give(s, &out);
     it->ended = true;
     s->last_text = (size_t)(it - s->items);
 }
 
 /* A text that is not what was streamed. Its End says so, or said what must be said again. */
-static void correct(dgm_simple_encoder *s, const dgm_canon_event *e)
+static void to_simple_correct(dgm_simple_encoder *s, const dgm_canon_event *e)
 {
-    struct item *it = find(s, &s->texts, e->snapshot.changed);
+    struct item *it = to_simple_find(s, &s->texts, e->snapshot.changed);
     for (size_t i = 0; it && i < e->snapshot.messages.n; i++) {
         const dgm_canon_message *m = &e->snapshot.messages.at[i];
         if (!dgm_str_eq(m->id, it->id))
             continue;
         dgm_buf_clear(&it->text);
         it->text.over = false;
-        add_text(s, it, m->content.text);
+        to_simple_add_text(s, it, m->content.text);
         if (it->ended)
-            end_text(s, it->id);
+            to_simple_end_text(s, it->id);
     }
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------ */
 
-static void start_call(dgm_simple_encoder *s, const dgm_canon_event *e)
+static void to_simple_start_call(dgm_simple_encoder *s, const dgm_canon_event *e)
 {
     struct item *it = open_item(s, &s->calls, e->call.tool_call_id);
     it->name = dgm_arena_dup(s->arena, e->call.name);
@@ -195,16 +195,16 @@ static void start_call(dgm_simple_encoder *s, const dgm_canon_event *e)
 static bool has_company(const dgm_simple_encoder *s, const struct item *it)
 {
     return it->parent.n &&
-           (find(s, &s->texts, it->parent) || dgm_str_eq(s->last_parent, it->parent));
+           (to_simple_find(s, &s->texts, it->parent) || dgm_str_eq(s->last_parent, it->parent));
 }
 
-static void add_arguments(dgm_simple_encoder *s, const dgm_canon_event *e)
+static void to_simple_add_arguments(dgm_simple_encoder *s, const dgm_canon_event *e)
 {
-    struct item *it = find(s, &s->calls, e->call.tool_call_id);
+    struct item *it = to_simple_find(s, &s->calls, e->call.tool_call_id);
     if (!it)
         return;
     if (e->call.delta.n)
-        add_text(s, it, e->call.delta);
+        to_simple_add_text(s, it, e->call.delta);
     if (e->call.whole || (!e->call.increment && !e->call.delta.n))
         return;
     dgm_simple_event out = {.kind = DGM_SIMPLE_CALL_ARGS, .call = {.id = it->id, .name = it->name}};
@@ -212,12 +212,12 @@ static void add_arguments(dgm_simple_encoder *s, const dgm_canon_event *e)
         e->call.increment ? e->call.increment : dgm_json_make_string(s->scratch, e->call.delta);
     if (has_company(s, it))
         out.parent_message_id = it->parent;
-    give(s, &out);
+    to_simple_give(s, &out);
 }
 
-static void end_call(dgm_simple_encoder *s, const dgm_canon_event *e)
+static void to_simple_end_call(dgm_simple_encoder *s, const dgm_canon_event *e)
 {
-    struct item *it = find(s, &s->calls, e->call.tool_call_id);
+    struct item *it = to_simple_find(s, &s->calls, e->call.tool_call_id);
     if (!it)
         return;
     dgm_simple_event out = {.kind = DGM_SIMPLE_CALL_START,
@@ -231,13 +231,13 @@ static void end_call(dgm_simple_encoder *s, const dgm_canon_event *e)
         s->held_parent = it->parent;
     } else {
         out.parent_message_id = it->parent;
-        give(s, &out);
+        to_simple_give(s, &out);
     }
     s->last_parent = it->parent;
     dgm_buf_done(&it->text);
 }
 
-static void add_result(dgm_simple_encoder *s, const dgm_canon_event *e)
+static void to_simple_add_result(dgm_simple_encoder *s, const dgm_canon_event *e)
 {
     dgm_simple_event out = {.kind = DGM_SIMPLE_CALL_RESULT, .tool_call_id = e->result.tool_call_id};
     dgm_buf b;
@@ -249,13 +249,13 @@ static void add_result(dgm_simple_encoder *s, const dgm_canon_event *e)
         dgm_buf_add_str(&b, c->text);
     out.result =
         e->result.value ? e->result.value : dgm_json_make_string(s->scratch, dgm_buf_str(&b));
-    give(s, &out);
+    to_simple_give(s, &out);
     dgm_buf_done(&b);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------------------- */
 
-static void finish(dgm_simple_encoder *s, const dgm_canon_event *e)
+static void to_simple_finish(dgm_simple_encoder *s, const dgm_canon_event *e)
 {
     const dgm_canon_outcome *o = &e->run_finished.outcome;
     dgm_simple_event out = {.kind = DGM_SIMPLE_RUN_FINISHED,
@@ -269,7 +269,7 @@ static void finish(dgm_simple_encoder *s, const dgm_canon_event *e)
         out.error_message = DGM_STR("The task was canceled");
         out.code = DGM_STR("canceled");
     }
-    give(s, &out);
+    to_simple_give(s, &out);
 }
 
 static void step(dgm_simple_encoder *s, const dgm_canon_event *e)
@@ -281,7 +281,7 @@ static void step(dgm_simple_encoder *s, const dgm_canon_event *e)
                             .step_name = e->step.name};
     /* That `working` is over is told by what follows; here it would mean that input is required. */
     if (starts || !dgm_str_is(e->step.name, "working"))
-        give(s, &out);
+        to_simple_give(s, &out);
 }
 
 static void run_event(dgm_simple_encoder *s, const dgm_canon_event *e)
@@ -297,7 +297,7 @@ static void run_event(dgm_simple_encoder *s, const dgm_canon_event *e)
         out.thread_id = e->run_error.thread_id;
         out.run_id = e->run_error.run_id;
     }
-    give(s, &out);
+    to_simple_give(s, &out);
 }
 
 dgm_code dgm_simple_encoder_feed(dgm_simple_encoder *s, const dgm_canon_event *e, dgm_err *err)
@@ -308,17 +308,17 @@ dgm_code dgm_simple_encoder_feed(dgm_simple_encoder *s, const dgm_canon_event *e
     switch (e->kind) {
     case DGM_CANON_RUN_STARTED:
     case DGM_CANON_RUN_ERROR: run_event(s, e); break;
-    case DGM_CANON_RUN_FINISHED: finish(s, e); break;
+    case DGM_CANON_RUN_FINISHED: to_simple_finish(s, e); break;
     case DGM_CANON_STEP_STARTED:
     case DGM_CANON_STEP_FINISHED: step(s, e); break;
-    case DGM_CANON_TEXT_MESSAGE_START: start_text(s, e); break;
+    case DGM_CANON_TEXT_MESSAGE_START: to_simple_start_text(s, e); break;
     case DGM_CANON_TEXT_MESSAGE_CONTENT: add_delta(s, e); break;
-    case DGM_CANON_TEXT_MESSAGE_END: end_text(s, e->text.message_id); break;
-    case DGM_CANON_TOOL_CALL_START: start_call(s, e); break;
-    case DGM_CANON_TOOL_CALL_ARGS: add_arguments(s, e); break;
-    case DGM_CANON_TOOL_CALL_END: end_call(s, e); break;
-    case DGM_CANON_TOOL_CALL_RESULT: add_result(s, e); break;
-    case DGM_CANON_MESSAGES_SNAPSHOT: correct(s, e); break;
+    case DGM_CANON_TEXT_MESSAGE_END: to_simple_end_text(s, e->text.message_id); break;
+    case DGM_CANON_TOOL_CALL_START: to_simple_start_call(s, e); break;
+    case DGM_CANON_TOOL_CALL_ARGS: to_simple_add_arguments(s, e); break;
+    case DGM_CANON_TOOL_CALL_END: to_simple_end_call(s, e); break;
+    case DGM_CANON_TOOL_CALL_RESULT: to_simple_add_result(s, e); break;
+    case DGM_CANON_MESSAGES_SNAPSHOT: to_simple_correct(s, e); break;
     case DGM_CANON_NONE:
     case DGM_CANON_TEXT_MESSAGE_CHUNK:
     case DGM_CANON_TOOL_CALL_CHUNK:

@@ -135,7 +135,8 @@ struct reading {
     bool other; /* said something, if only that it calls nothing: there is content, be it empty */
 };
 
-static dgm_canon_part *add_piece(struct reading *k, dgm_canon_part_kind kind, bool own_line)
+static dgm_canon_part *message_content_add_piece(struct reading *k, dgm_canon_part_kind kind,
+                                                 bool own_line)
 {
     dgm_content *s = k->said;
     s->piece_from = dgm_list_grow(k->a, s->piece_from, s->pieces.n, sizeof *s->piece_from);
@@ -210,10 +211,11 @@ static void add_file(struct reading *k, const dgm_part *p)
 {
     dgm_str media_type = dgm_media_type(p);
     if (k->m->role == DGM_ROLE_AGENT) {
-        add_piece(k, DGM_CANON_PART_TEXT, true)->text = dgm_content_file_text(k->a, p);
+        message_content_add_piece(k, DGM_CANON_PART_TEXT, true)->text =
+            dgm_content_file_text(k->a, p);
         return;
     }
-    dgm_canon_part *part = add_piece(k, dgm_media_kind(media_type), false);
+    dgm_canon_part *part = message_content_add_piece(k, dgm_media_kind(media_type), false);
     bool raw = p->kind == DGM_PART_RAW;
     part->source.kind = raw ? DGM_CANON_SOURCE_DATA : DGM_CANON_SOURCE_URL;
     part->source.value = p->content;
@@ -232,7 +234,7 @@ static void add_file(struct reading *k, const dgm_part *p)
 static void add_calls_as_text(struct reading *k, yyjson_val *calls)
 {
     dgm_member m = {DGM_STR(DGM_DATA_CALLS), calls};
-    add_piece(k, DGM_CANON_PART_TEXT, true)->text =
+    message_content_add_piece(k, DGM_CANON_PART_TEXT, true)->text =
         dgm_content_spaced_json(k->a, dgm_json_object(k->a, &m, 1));
 }
 
@@ -262,18 +264,21 @@ static dgm_code add_tools(struct reading *k, const dgm_part *p, const dgm_at *at
     return DGM_OK;
 }
 
-static dgm_code add_part(struct reading *k, const dgm_part *p, const dgm_at *at)
+static dgm_code message_content_add_part(struct reading *k, const dgm_part *p, const dgm_at *at)
 {
     k->part = p;
     switch (p->kind) {
-    case DGM_PART_TEXT: add_piece(k, DGM_CANON_PART_TEXT, false)->text = p->content; return DGM_OK;
+    case DGM_PART_TEXT:
+        message_content_add_piece(k, DGM_CANON_PART_TEXT, false)->text = p->content;
+        return DGM_OK;
     case DGM_PART_RAW:
     case DGM_PART_URL: add_file(k, p); return DGM_OK;
     case DGM_PART_DATA:
         if (dgm_content_data_member(p, DGM_DATA_RESULTS) ||
             (k->m->role == DGM_ROLE_AGENT && dgm_content_data_member(p, DGM_DATA_CALLS)))
             return add_tools(k, p, at);
-        add_piece(k, DGM_CANON_PART_TEXT, true)->text = dgm_content_spaced_json(k->a, p->data);
+        message_content_add_piece(k, DGM_CANON_PART_TEXT, true)->text =
+            dgm_content_spaced_json(k->a, p->data);
         return DGM_OK;
     case DGM_PART_NONE: break;
     }
@@ -300,7 +305,7 @@ dgm_str dgm_content_join(dgm_arena *a, const dgm_canon_part *pieces, size_t n)
     return text;
 }
 
-static dgm_canon_content content_of(const struct reading *k)
+static dgm_canon_content message_content_of(const struct reading *k)
 {
     const dgm_canon_parts *pieces = &k->said->pieces;
     bool only_text = true, empty = true;
@@ -350,10 +355,10 @@ dgm_code dgm_content_read(dgm_arena *a, const dgm_message *m, bool trusted, cons
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "role"),
                         "missing: a message is a user's or an agent's");
     for (size_t i = 0; i < m->parts.n; i++) {
-        if ((rc = add_part(&k, &m->parts.at[i], DGM_AT_I(parts, i))))
+        if ((rc = message_content_add_part(&k, &m->parts.at[i], DGM_AT_I(parts, i))))
             return rc;
     }
-    said.content = content_of(&k);
+    said.content = message_content_of(&k);
     said.delta = is_delta(m, &said);
     *ret_said = said;
     return DGM_OK;

@@ -9,7 +9,7 @@ struct saying {
     dgm_code rc;
 };
 
-static void say(struct saying *s, const dgm_canon_event *e)
+static void from_messages_say(struct saying *s, const dgm_canon_event *e)
 {
     if (!s->rc)
         s->rc = dgm_canon_emit(s->sink, e);
@@ -35,7 +35,7 @@ static void say_text(struct saying *s, const dgm_canon_message *m)
     e.text.message_id = m->id;
     e.text.role = m->role;
     e.text.name = m->name;
-    say(s, &e);
+    from_messages_say(s, &e);
     e.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
     e.metadata = NULL;
     e.text.name = (dgm_str){0};
@@ -43,11 +43,11 @@ static void say_text(struct saying *s, const dgm_canon_message *m)
     e.text.whole = true;
     if (files)
         e.text.parts = m->content.parts;
-    say(s, &e);
+    from_messages_say(s, &e);
     e = (dgm_canon_event){.kind = DGM_CANON_TEXT_MESSAGE_END,
                           .subagent_run_id = m->subagent_run_id};
     e.text.message_id = m->id;
-    say(s, &e);
+    from_messages_say(s, &e);
 }
 
 static void say_call(struct saying *s, const dgm_canon_message *m, const dgm_canon_call *call)
@@ -58,25 +58,25 @@ static void say_call(struct saying *s, const dgm_canon_message *m, const dgm_can
     e.call.tool_call_id = call->id;
     e.call.name = call->name;
     e.call.parent_message_id = m->id;
-    say(s, &e);
+    from_messages_say(s, &e);
     e.kind = DGM_CANON_TOOL_CALL_ARGS;
     e.metadata = NULL;
     e.call.name = e.call.parent_message_id = (dgm_str){0};
     e.call.delta = call->arguments;
     e.call.whole = true;
     if (call->arguments.n)
-        say(s, &e);
+        from_messages_say(s, &e);
     e.kind = DGM_CANON_TOOL_CALL_END;
     e.call.delta = (dgm_str){0};
     e.call.whole = false;
-    say(s, &e);
+    from_messages_say(s, &e);
     if (!call->encrypted_value.n)
         return;
     e = (dgm_canon_event){.kind = DGM_CANON_REASONING_ENCRYPTED_VALUE};
     e.encrypted.subtype = DGM_STR("tool-call");
     e.encrypted.entity_id = call->id;
     e.encrypted.encrypted_value = call->encrypted_value;
-    say(s, &e);
+    from_messages_say(s, &e);
 }
 
 static void say_result(struct saying *s, const dgm_canon_message *m)
@@ -92,7 +92,7 @@ static void say_result(struct saying *s, const dgm_canon_message *m)
     e.result.role = DGM_STR("tool");
     if (m->error.p && !e.metadata)
         e.metadata = dgm_json_parse_trusted(s->a, DGM_STR("{\"" DGM_META_ERROR "\":true}"));
-    say(s, &e);
+    from_messages_say(s, &e);
 }
 
 static void say_reasoning(struct saying *s, const dgm_canon_message *m)
@@ -112,7 +112,7 @@ static void say_reasoning(struct saying *s, const dgm_canon_message *m)
             e.text.whole = true;
         }
         if (text.n || kinds[i] == DGM_CANON_REASONING_START || kinds[i] == DGM_CANON_REASONING_END)
-            say(s, &e);
+            from_messages_say(s, &e);
     }
     if (!m->encrypted_value.n)
         return;
@@ -120,7 +120,7 @@ static void say_reasoning(struct saying *s, const dgm_canon_message *m)
     e.encrypted.subtype = DGM_STR("message");
     e.encrypted.entity_id = m->id;
     e.encrypted.encrypted_value = m->encrypted_value;
-    say(s, &e);
+    from_messages_say(s, &e);
 }
 
 static void say_activity(struct saying *s, const dgm_canon_message *m)
@@ -130,7 +130,7 @@ static void say_activity(struct saying *s, const dgm_canon_message *m)
     e.activity.message_id = m->id;
     e.activity.activity_type = m->activity_type;
     e.activity.content = m->content.object;
-    say(s, &e);
+    from_messages_say(s, &e);
 }
 
 static void say_message(struct saying *s, const dgm_canon_message *m)
@@ -166,7 +166,7 @@ dgm_code dgm_messages_to_events(dgm_arena *a, const dgm_canon_messages *messages
     if (with_files && files) {
         dgm_canon_event e = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
         e.snapshot.messages = named;
-        say(&s, &e);
+        from_messages_say(&s, &e);
     }
     return s.rc;
 }

@@ -155,7 +155,7 @@ void dgm_from_begin(dgm_records_to_events *f, dgm_str context_id, dgm_str task_i
 }
 
 /* Ends everything that is open, then the run. */
-static void end_run(dgm_records_to_events *f, dgm_canon_event *e)
+static void from_records_end_run(dgm_records_to_events *f, dgm_canon_event *e)
 {
     dgm_from_close_texts(f);
     if (f->n_calls)
@@ -177,7 +177,7 @@ void dgm_from_finish(dgm_records_to_events *f, dgm_canon_outcome outcome)
     e.run_finished.run_id = f->run_id;
     e.run_finished.outcome = outcome;
     e.run_finished.usage = f->usage;
-    end_run(f, &e);
+    from_records_end_run(f, &e);
 }
 
 void dgm_from_finish_with_error(dgm_records_to_events *f, dgm_str message, dgm_str code)
@@ -188,7 +188,7 @@ void dgm_from_finish_with_error(dgm_records_to_events *f, dgm_str message, dgm_s
     e.run_error.thread_id = f->thread_id;
     e.run_error.run_id = f->run_id;
     e.run_error.usage = f->usage;
-    end_run(f, &e);
+    from_records_end_run(f, &e);
 }
 
 /* ---- internal events ----------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 
 /* ---- one call ------------------------------------------------------------------------------------------- */
 
-static struct from_call *find_call(const dgm_records_to_events *f, dgm_str id)
+static struct from_call *from_records_find_call(const dgm_records_to_events *f, dgm_str id)
 {
     size_t *at = dgm_map_get(&f->calls_by_id, id);
     return at ? &f->calls[*at] : NULL;
@@ -17,7 +17,7 @@ static struct from_call *find_call(const dgm_records_to_events *f, dgm_str id)
 
 bool dgm_from_is_waiting(const dgm_records_to_events *f, dgm_str call_id)
 {
-    const struct from_call *c = find_call(f, call_id);
+    const struct from_call *c = from_records_find_call(f, call_id);
     return c && !c->answered;
 }
 
@@ -42,8 +42,8 @@ static void choose_parent(dgm_records_to_events *f, dgm_str preferred)
         f->parent = dgm_from_message_id(f, preferred);
 }
 
-static struct from_call *start_call(dgm_records_to_events *f, dgm_str id, dgm_str name,
-                                    dgm_str preferred)
+static struct from_call *from_records_start_call(dgm_records_to_events *f, dgm_str id, dgm_str name,
+                                                 dgm_str preferred)
 {
     f->calls = dgm_list_reserve(f->calls, f->n_calls, &f->cap_calls, sizeof *f->calls);
     struct from_call *c = &f->calls[f->n_calls];
@@ -64,7 +64,8 @@ static struct from_call *start_call(dgm_records_to_events *f, dgm_str id, dgm_st
     return c;
 }
 
-static void add_text(dgm_records_to_events *f, struct from_call *c, dgm_str text, bool whole)
+static void from_records_add_text(dgm_records_to_events *f, struct from_call *c, dgm_str text,
+                                  bool whole)
 {
     if (!text.n)
         return;
@@ -76,7 +77,7 @@ static void add_text(dgm_records_to_events *f, struct from_call *c, dgm_str text
     dgm_from_out(f, &e);
 }
 
-static void end_call(dgm_records_to_events *f, struct from_call *c)
+static void from_records_end_call(dgm_records_to_events *f, struct from_call *c)
 {
     if (c->ended)
         return;
@@ -112,12 +113,13 @@ static void merge(dgm_records_to_events *f, struct from_call *c, const dgm_json 
     }
 }
 
-static void add_piece(dgm_records_to_events *f, struct from_call *c, const dgm_json *arguments)
+static void from_records_add_piece(dgm_records_to_events *f, struct from_call *c,
+                                   const dgm_json *arguments)
 {
     if (!arguments)
         return;
     if (yyjson_is_str((yyjson_val *)(uintptr_t)arguments)) {
-        add_text(f, c, dgm_json_str(arguments), false);
+        from_records_add_text(f, c, dgm_json_str(arguments), false);
         return;
     }
     merge(f, c, arguments);
@@ -134,7 +136,7 @@ static bool same_value(dgm_records_to_events *f, dgm_str text, const dgm_json *a
            dgm_json_equal(v, arguments);
 }
 
-static bool is_json(dgm_records_to_events *f, dgm_str text)
+static bool from_records_is_json(dgm_records_to_events *f, dgm_str text)
 {
     yyjson_val *v;
     return !dgm_json_read(f->scratch, text, SIZE_MAX, "object_bytes", &v, NULL);
@@ -155,15 +157,15 @@ static void complete(dgm_records_to_events *f, struct from_call *c, const dgm_js
         dgm_str text = dgm_content_value_text(f->scratch, arguments);
         /* What was passed on as text stays. A final text may say it all, or be the last piece. */
         if (!said.n)
-            add_text(f, c, text, true);
+            from_records_add_text(f, c, text, true);
         else if (dgm_str_starts(text, said))
-            add_text(f, c, (dgm_str){text.p + said.n, text.n - said.n}, false);
-        else if (!object && !is_json(f, said) && !is_json(f, text))
-            add_text(f, c, text, false);
+            from_records_add_text(f, c, (dgm_str){text.p + said.n, text.n - said.n}, false);
+        else if (!object && !from_records_is_json(f, said) && !from_records_is_json(f, text))
+            from_records_add_text(f, c, text, false);
     } else if (!arguments && !said.n) {
-        add_text(f, c, DGM_STR("{}"), true);
+        from_records_add_text(f, c, DGM_STR("{}"), true);
     }
-    end_call(f, c);
+    from_records_end_call(f, c);
 }
 
 void dgm_from_close_calls(dgm_records_to_events *f)
@@ -176,7 +178,7 @@ void dgm_from_check_calls(dgm_records_to_events *f)
 {
     for (size_t i = 0; i < f->n_calls; i++) {
         const struct from_call *c = &f->calls[i];
-        if (!c->ended && c->text.n && !f->rc && !is_json(f, dgm_buf_str(&c->text)))
+        if (!c->ended && c->text.n && !f->rc && !from_records_is_json(f, dgm_buf_str(&c->text)))
             f->rc = dgm_fail(f->err, DGM_BAD_PARAMS, NULL,
                              "the arguments of the call \"%.*s\" are not JSON, and no final call "
                              "follows: add it, or take its pieces out",
@@ -188,7 +190,7 @@ void dgm_from_check_calls(dgm_records_to_events *f)
  * a later message of the user, is of another call. */
 static struct from_call *current_call(const dgm_records_to_events *f, dgm_str id, bool may_repeat)
 {
-    struct from_call *c = find_call(f, id);
+    struct from_call *c = from_records_find_call(f, id);
     bool is_over = c && c->ended && (c->answered || c->turn != f->user_messages);
     return may_repeat && is_over ? NULL : c;
 }
@@ -202,11 +204,11 @@ void dgm_from_calls(dgm_records_to_events *f, const dgm_content *said, dgm_str m
         const dgm_content_call *from = &said->calls.at[i];
         struct from_call *c = current_call(f, from->call_id, may_repeat);
         if (!c)
-            c = start_call(f, from->call_id, from->name, message_id);
+            c = from_records_start_call(f, from->call_id, from->name, message_id);
         if (c->ended)
             continue;
         if (said->delta)
-            add_piece(f, c, from->arguments);
+            from_records_add_piece(f, c, from->arguments);
         else
             complete(f, c, from->arguments);
     }
@@ -215,7 +217,7 @@ void dgm_from_calls(dgm_records_to_events *f, const dgm_content *said, dgm_str m
 static void result(dgm_records_to_events *f, dgm_str call_id, dgm_str content,
                    const dgm_json *value, bool failed)
 {
-    struct from_call *c = find_call(f, call_id);
+    struct from_call *c = from_records_find_call(f, call_id);
     if (c && c->answered)
         return;
     if (c) {
@@ -247,9 +249,9 @@ void dgm_from_results(dgm_records_to_events *f, const dgm_content *said)
 
 void dgm_from_tool_start(dgm_records_to_events *f, const dgm_internal *e)
 {
-    struct from_call *c = find_call(f, e->tool_call_id);
+    struct from_call *c = from_records_find_call(f, e->tool_call_id);
     if (!c)
-        c = start_call(f, e->tool_call_id, e->tool_name, (dgm_str){0});
+        c = from_records_start_call(f, e->tool_call_id, e->tool_name, (dgm_str){0});
     complete(f, c, e->arguments);
 }
 

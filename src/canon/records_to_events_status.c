@@ -89,7 +89,7 @@ void dgm_from_on_message(dgm_records_to_events *f, const dgm_message *m)
 
 /* ---- status ---------------------------------------------------------------------------------------------- */
 
-static bool is_answer(const dgm_records_to_events *f, const dgm_message *m)
+static bool from_records_is_answer(const dgm_records_to_events *f, const dgm_message *m)
 {
     dgm_str type = dgm_json_str_member(m->metadata, "canonical_type");
     return f->params.answer_source == DGM_ANSWER_STATUS ||
@@ -121,7 +121,7 @@ static void on_working(dgm_records_to_events *f, const dgm_message *m, const dgm
     bool ends =
         dgm_str_is(dgm_json_str_member(m->metadata, "canonical_type"), "TextMessageEndEvent");
     dgm_from_results(f, &said);
-    if (is_answer(f, m))
+    if (from_records_is_answer(f, m))
         dgm_from_piece(f, dgm_canon_content_text(f->scratch, &said.content), m->message_id, ends);
     else if (!said.calls.n && !said.results.n)
         dgm_from_status_progress(f, m);

@@ -32,7 +32,7 @@ static const dgm_json *artifact_metadata(dgm_records_to_events *f, const struct 
     return dgm_json_build_end(&b);
 }
 
-static void start_text(dgm_records_to_events *f, size_t i)
+static void from_records_start_text(dgm_records_to_events *f, size_t i)
 {
     struct from_text *t = &f->texts[i];
     if (t->open)
@@ -49,7 +49,7 @@ static void start_text(dgm_records_to_events *f, size_t i)
     f->after_result = false;
 }
 
-static void end_text(dgm_records_to_events *f, size_t i)
+static void from_records_end_text(dgm_records_to_events *f, size_t i)
 {
     struct from_text *t = &f->texts[i];
     if (!t->open)
@@ -65,7 +65,7 @@ void dgm_from_settle_texts(dgm_records_to_events *f)
     if (f->pieces.has_held)
         flush_pieces(f);
     if (f->touched != DGM_NO_STREAM && f->texts[f->touched].sealed)
-        end_text(f, f->touched);
+        from_records_end_text(f, f->touched);
 }
 
 void dgm_from_close_texts(dgm_records_to_events *f)
@@ -73,17 +73,17 @@ void dgm_from_close_texts(dgm_records_to_events *f)
     if (f->pieces.has_held)
         flush_pieces(f);
     for (size_t i = 0; i < f->n_texts; i++)
-        end_text(f, i);
+        from_records_end_text(f, i);
 }
 
 /* Too much was said to say it all again: the text goes on as another message. */
 static void begin_anew(dgm_records_to_events *f, size_t i, dgm_str text)
 {
-    end_text(f, i);
+    from_records_end_text(f, i);
     f->texts[i].id = dgm_from_message_id(f, (dgm_str){0});
     if (!text.n)
         return;
-    start_text(f, i);
+    from_records_start_text(f, i);
     dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_CONTENT};
     e.text.message_id = f->texts[i].id;
     e.text.delta = text;
@@ -91,7 +91,7 @@ static void begin_anew(dgm_records_to_events *f, size_t i, dgm_str text)
 }
 
 /* The text is not what we said: the reader gets it as a whole. */
-static void correct(dgm_records_to_events *f, size_t i, dgm_str text)
+static void from_records_correct(dgm_records_to_events *f, size_t i, dgm_str text)
 {
     dgm_canon_message one = {.role = DGM_CANON_ASSISTANT,
                              .id = f->texts[i].id,
@@ -112,26 +112,26 @@ static void correct(dgm_records_to_events *f, size_t i, dgm_str text)
     dgm_from_out(f, &e);
 }
 
-static void say(dgm_records_to_events *f, dgm_text_change what, bool whole)
+static void from_records_say(dgm_records_to_events *f, dgm_text_change what, bool whole)
 {
     if (f->touched != what.stream && f->touched != DGM_NO_STREAM && f->texts[f->touched].sealed)
-        end_text(f, f->touched);
+        from_records_end_text(f, f->touched);
     f->touched = what.stream;
     if (what.kind == DGM_TEXT_UNCHANGED)
         return;
     f->parent = f->texts[what.stream].id; /* calls that follow are made by the same message */
     if (what.kind == DGM_TEXT_REPLACE) {
-        correct(f, what.stream, what.text);
+        from_records_correct(f, what.stream, what.text);
         return;
     }
     bool all = whole && !f->texts[what.stream].open;
-    start_text(f, what.stream);
+    from_records_start_text(f, what.stream);
     f->more.text.message_id = f->texts[what.stream].id;
     f->more.text.delta = what.text;
     f->more.text.whole = all;
     dgm_from_out(f, &f->more);
     if (all)
-        end_text(f, what.stream);
+        from_records_end_text(f, what.stream);
 }
 
 /* ---- whole texts ----------------------------------------------------------------------------------------- */
@@ -222,10 +222,10 @@ void dgm_from_artifact(dgm_records_to_events *f, const dgm_artifact *artifact, b
     if (f->pieces.has_held)
         flush_pieces(f);
     f->texts[i].sealed = last;
-    say(f,
-        append ? dgm_reconcile_delta(f->texts_said, i, text)
-               : dgm_reconcile_replace(f->texts_said, i, text),
-        !known && last);
+    from_records_say(f,
+                     append ? dgm_reconcile_delta(f->texts_said, i, text)
+                            : dgm_reconcile_replace(f->texts_said, i, text),
+                     !known && last);
 }
 
 /* ---- messages and status texts -------------------------------------------------------------------------------- */
@@ -239,13 +239,13 @@ static size_t message_open(void *arg, dgm_str message_id)
 static void message_add(void *arg, size_t i, dgm_str piece)
 {
     dgm_records_to_events *f = arg;
-    say(f, dgm_reconcile_status(f->texts_said, i, piece), false);
+    from_records_say(f, dgm_reconcile_status(f->texts_said, i, piece), false);
 }
 
 static void message_replace(void *arg, size_t i, dgm_str whole)
 {
     dgm_records_to_events *f = arg;
-    say(f, dgm_reconcile_replace(f->texts_said, i, whole), false);
+    from_records_say(f, dgm_reconcile_replace(f->texts_said, i, whole), false);
 }
 
 static void message_close(void *arg, size_t i)
@@ -253,7 +253,7 @@ static void message_close(void *arg, size_t i)
     dgm_records_to_events *f = arg;
     f->texts[i].sealed = true;
     if (f->touched != i)
-        end_text(f, i);
+        from_records_end_text(f, i);
 }
 
 static void message_add_whole(void *arg, dgm_str message_id, dgm_str whole)
@@ -263,7 +263,7 @@ static void message_add_whole(void *arg, dgm_str message_id, dgm_str whole)
         return;
     size_t i = new_text(f, dgm_from_message_id(f, message_id));
     f->texts[i].sealed = true;
-    say(f, dgm_reconcile_delta(f->texts_said, i, whole), true);
+    from_records_say(f, dgm_reconcile_delta(f->texts_said, i, whole), true);
 }
 
 static size_t message_begins(void *arg, size_t i, dgm_str whole)
@@ -307,7 +307,7 @@ void dgm_from_final(dgm_records_to_events *f, dgm_str text, dgm_str message_id)
     if (what.stream == DGM_NO_STREAM)
         dgm_from_whole_text(f, what.text, message_id);
     else
-        say(f, what, false);
+        from_records_say(f, what, false);
     if (what.stream != DGM_NO_STREAM && text.n)
         f->parent = f->texts[what.stream].id;
     dgm_text_pieces_close(&f->pieces, message_sink(f));

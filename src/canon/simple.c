@@ -34,15 +34,15 @@ dgm_simple_kind dgm_simple_by_type(dgm_str type)
 
 /* ---- from a message --------------------------------------------------------------------------------------- */
 
-static dgm_simple_event *add(dgm_arena *a, dgm_simple_events *list, dgm_simple_kind kind)
+static dgm_simple_event *simple_add(dgm_arena *a, dgm_simple_events *list, dgm_simple_kind kind)
 {
     list->at = dgm_list_grow(a, list->at, list->n, sizeof *list->at);
     list->at[list->n].kind = kind;
     return &list->at[list->n++];
 }
 
-static void add_content(dgm_arena *a, dgm_simple_events *list, const dgm_message *m,
-                        const dgm_content *said)
+static void simple_add_content(dgm_arena *a, dgm_simple_events *list, const dgm_message *m,
+                               const dgm_content *said)
 {
     const dgm_canon_content *c = &said->content;
     bool agent = said->role == DGM_CANON_ASSISTANT;
@@ -50,10 +50,10 @@ static void add_content(dgm_arena *a, dgm_simple_events *list, const dgm_message
         (c->kind == DGM_CANON_CONTENT_TEXT && !c->text.n && said->calls.n))
         return;
     bool chunk = agent && said->delta;
-    dgm_simple_event *e = add(a, list,
-                              chunk   ? DGM_SIMPLE_TEXT_CHUNK
-                              : agent ? DGM_SIMPLE_TEXT_END
-                                      : DGM_SIMPLE_TEXT_CONTENT);
+    dgm_simple_event *e = simple_add(a, list,
+                                     chunk   ? DGM_SIMPLE_TEXT_CHUNK
+                                     : agent ? DGM_SIMPLE_TEXT_END
+                                             : DGM_SIMPLE_TEXT_CONTENT);
     if (agent)
         e->message_id = m->message_id;
     if (chunk) {
@@ -76,7 +76,7 @@ static void add_calls(dgm_arena *a, dgm_simple_events *list, const dgm_message *
     bool alone = !list->n && said->calls.n == 1;
     for (size_t i = 0; i < said->calls.n; i++) {
         dgm_simple_event *e =
-            add(a, list, said->delta ? DGM_SIMPLE_CALL_ARGS : DGM_SIMPLE_CALL_START);
+            simple_add(a, list, said->delta ? DGM_SIMPLE_CALL_ARGS : DGM_SIMPLE_CALL_START);
         e->call.id = said->calls.at[i].call_id;
         e->call.name = said->calls.at[i].name;
         e->call.arguments = said->calls.at[i].arguments;
@@ -91,7 +91,7 @@ static void add_calls(dgm_arena *a, dgm_simple_events *list, const dgm_message *
 static void add_results(dgm_arena *a, dgm_simple_events *list, const dgm_content *said)
 {
     for (size_t i = 0; i < said->results.n; i++) {
-        dgm_simple_event *e = add(a, list, DGM_SIMPLE_CALL_RESULT);
+        dgm_simple_event *e = simple_add(a, list, DGM_SIMPLE_CALL_RESULT);
         e->tool_call_id = said->results.at[i].call_id;
         e->result = said->results.at[i].output ? said->results.at[i].output
                                                : dgm_json_make_string(a, DGM_STR(""));
@@ -108,7 +108,7 @@ dgm_code dgm_simple_from_message(dgm_arena *a, const dgm_message *m, bool truste
         return rc;
     if (!said.calls.n)
         add_results(a, &list, &said);
-    add_content(a, &list, m, &said);
+    simple_add_content(a, &list, m, &said);
     add_calls(a, &list, m, &said);
     if (said.calls.n) /* its own: results stand behind their calls */
         add_results(a, &list, &said);
@@ -124,7 +124,7 @@ static dgm_part *only_part(dgm_arena *a, dgm_message *m)
     return m->parts.at;
 }
 
-static void put_text(dgm_arena *a, dgm_message *m, dgm_str text)
+static void simple_put_text(dgm_arena *a, dgm_message *m, dgm_str text)
 {
     *only_part(a, m) = (dgm_part){.kind = DGM_PART_TEXT, .content = text.p ? text : DGM_STR("")};
 }
@@ -184,7 +184,7 @@ static const dgm_json *result_data(dgm_arena *a, const dgm_simple_event *e)
     return v;
 }
 
-static dgm_message *message_of(dgm_arena *a, const dgm_simple_event *e, dgm_mint *mint)
+static dgm_message *simple_message_of(dgm_arena *a, const dgm_simple_event *e, dgm_mint *mint)
 {
     dgm_message *m = dgm_new(a, dgm_message);
     bool user = e->kind == DGM_SIMPLE_TEXT_CONTENT || e->kind == DGM_SIMPLE_CALL_RESULT;
@@ -200,9 +200,9 @@ static dgm_message *message_of(dgm_arena *a, const dgm_simple_event *e, dgm_mint
     if (says && e->message.content.kind == DGM_CANON_CONTENT_PARTS)
         put_parts(a, m, &e->message.content.parts);
     else if (says)
-        put_text(a, m, e->message.content.text);
+        simple_put_text(a, m, e->message.content.text);
     else if (e->kind == DGM_SIMPLE_TEXT_CHUNK)
-        put_text(a, m, e->delta);
+        simple_put_text(a, m, e->delta);
     else
         *only_part(a, m) = (dgm_part){
             .kind = DGM_PART_DATA,
@@ -221,7 +221,7 @@ static dgm_internal *step_of(dgm_arena *a, const dgm_simple_event *e, dgm_simple
     return step;
 }
 
-static dgm_task_state state_of(const dgm_simple_event *e)
+static dgm_task_state simple_state_of(const dgm_simple_event *e)
 {
     switch (e->kind) {
     case DGM_SIMPLE_STEP_STARTED: return DGM_STATE_WORKING;
@@ -251,7 +251,7 @@ static dgm_status_update *update_of(dgm_arena *a, const dgm_simple_event *e, dgm
     dgm_str thread = e->thread_id.n ? e->thread_id : ids.thread_id;
     u->task_id = run.n ? run : dgm_mint_id(mint, a);
     u->context_id = thread.n ? thread : dgm_mint_id(mint, a);
-    u->status.state = state_of(e);
+    u->status.state = simple_state_of(e);
     bool refused = u->status.state == DGM_STATE_FAILED || u->status.state == DGM_STATE_REJECTED;
     if (refused && e->error_message.n) {
         dgm_member error = {DGM_STR("error"), dgm_json_make_string(a, e->error_message)};
@@ -290,7 +290,8 @@ void dgm_simple_to_model(dgm_arena *a, const dgm_simple_event *e, dgm_simple_run
     case DGM_SIMPLE_CALL_ARGS:
     case DGM_SIMPLE_CALL_START:
     case DGM_SIMPLE_CALL_RESULT:
-        *ret_event = (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = message_of(a, e, mint)};
+        *ret_event =
+            (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = simple_message_of(a, e, mint)};
         break;
     }
 }

@@ -32,7 +32,7 @@ dgm_snapshots *dgm_snapshots_new(dgm_mint mint)
     return s; /* maps are empty when they are zero */
 }
 
-static void forget(dgm_snapshots *s)
+static void from_snapshots_forget(dgm_snapshots *s)
 {
     dgm_map_done(&s->texts);
     dgm_map_done(&s->calls);
@@ -46,7 +46,7 @@ void dgm_snapshots_free(dgm_snapshots *s)
 {
     if (!s)
         return;
-    forget(s);
+    from_snapshots_forget(s);
     free(s->sums);
     dgm_arena_free(s->arena);
     free(s);
@@ -77,9 +77,9 @@ static dgm_str bytes_of(const dgm_sum *sum)
     return (dgm_str){(const char *)sum, sizeof *sum};
 }
 
-static void begin(dgm_snapshots *s, const dgm_canon_input *input)
+static void from_snapshots_begin(dgm_snapshots *s, const dgm_canon_input *input)
 {
-    forget(s);
+    from_snapshots_forget(s);
     dgm_arena_reset(s->arena);
     for (size_t i = 0; input && i < input->messages.n; i++)
         note(s, &s->old, input->messages.at[i].id);
@@ -88,7 +88,7 @@ static void begin(dgm_snapshots *s, const dgm_canon_input *input)
 static void listen(dgm_snapshots *s, const dgm_canon_event *e)
 {
     switch (e->kind) {
-    case DGM_CANON_RUN_STARTED: begin(s, e->run_started.input); break;
+    case DGM_CANON_RUN_STARTED: from_snapshots_begin(s, e->run_started.input); break;
     case DGM_CANON_TEXT_MESSAGE_START:
     case DGM_CANON_REASONING_START:
     case DGM_CANON_REASONING_MESSAGE_START: sum_of(s, e->text.message_id); break;
@@ -116,7 +116,8 @@ static dgm_code on_said(void *arg, const dgm_canon_event *event)
     return dgm_canon_emit(h->sink, event);
 }
 
-static dgm_code say(dgm_snapshots *s, dgm_arena *a, dgm_canon_message *m, dgm_canon_sink sink)
+static dgm_code from_snapshots_say(dgm_snapshots *s, dgm_arena *a, dgm_canon_message *m,
+                                   dgm_canon_sink sink)
 {
     struct hearing h = {s, sink};
     dgm_canon_messages one = {m, 1};
@@ -156,16 +157,17 @@ static void leave_new_calls(const dgm_snapshots *s, dgm_arena *a, dgm_canon_mess
     }
 }
 
-static dgm_code add_message(dgm_snapshots *s, dgm_arena *a, dgm_canon_message m,
-                            dgm_canon_sink sink)
+static dgm_code from_snapshots_add_message(dgm_snapshots *s, dgm_arena *a, dgm_canon_message m,
+                                           dgm_canon_sink sink)
 {
     dgm_str text = dgm_canon_content_text(a, &m.content);
     bool known = m.id.n && dgm_map_get(&s->texts, m.id);
     dgm_code rc = DGM_OK;
     if (m.role == DGM_CANON_TOOL)
-        return dgm_map_get(&s->results, m.tool_call_id) ? DGM_OK : say(s, a, &m, sink);
+        return dgm_map_get(&s->results, m.tool_call_id) ? DGM_OK
+                                                        : from_snapshots_say(s, a, &m, sink);
     if (m.role == DGM_CANON_ACTIVITY)
-        return known ? DGM_OK : say(s, a, &m, sink);
+        return known ? DGM_OK : from_snapshots_say(s, a, &m, sink);
     leave_new_calls(s, a, &m);
     const dgm_sum *sum = known ? &s->sums[*dgm_map_get(&s->texts, m.id)] : NULL;
     if (text.n &&
@@ -177,7 +179,7 @@ static dgm_code add_message(dgm_snapshots *s, dgm_arena *a, dgm_canon_message m,
         m.content = (dgm_canon_content){0};
     }
     bool says = m.tool_calls.n || (!known && m.content.kind != DGM_CANON_CONTENT_ABSENT);
-    return rc || !says ? rc : say(s, a, &m, sink);
+    return rc || !says ? rc : from_snapshots_say(s, a, &m, sink);
 }
 
 static dgm_code open_up(dgm_snapshots *s, const dgm_canon_messages *all, dgm_canon_sink sink)
@@ -191,7 +193,7 @@ static dgm_code open_up(dgm_snapshots *s, const dgm_canon_messages *all, dgm_can
     }
     for (size_t i = first; !rc && i < all->n; i++) {
         if (!dgm_map_get(&s->old, all->at[i].id))
-            rc = add_message(s, a, all->at[i], sink);
+            rc = from_snapshots_add_message(s, a, all->at[i], sink);
     }
     return rc;
 }
@@ -206,7 +208,7 @@ static dgm_code say_questions(dgm_snapshots *s, const dgm_canon_outcome *o, dgm_
         m.content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
                                         .text = o->interrupts.at[i].message};
         if (m.content.text.n && !was_said(s, m.content.text))
-            rc = say(s, a, &m, sink);
+            rc = from_snapshots_say(s, a, &m, sink);
     }
     return rc;
 }

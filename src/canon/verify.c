@@ -61,7 +61,7 @@ void dgm_verify_free(dgm_verify *v)
     free(v);
 }
 
-static void forget(dgm_verify *v)
+static void verify_forget(dgm_verify *v)
 {
     dgm_map_done(&v->index);
     dgm_map_init(&v->index);
@@ -86,7 +86,7 @@ static dgm_str key_of(dgm_verify *v, enum kind kind, dgm_str id, dgm_str owner)
     return dgm_buf_str(&v->key);
 }
 
-static struct item *find(dgm_verify *v, enum kind kind, dgm_str id, dgm_str owner)
+static struct item *verify_find(dgm_verify *v, enum kind kind, dgm_str id, dgm_str owner)
 {
     size_t *at = dgm_map_get(&v->index, key_of(v, kind, id, owner));
     return at ? &v->items[*at] : NULL;
@@ -100,7 +100,7 @@ static dgm_order_rule broken(dgm_order_rule rule, const dgm_canon_event *e, dgm_
     return rule;
 }
 
-static void keep(dgm_verify *v, struct item i)
+static void verify_keep(dgm_verify *v, struct item i)
 {
     v->items = dgm_list_reserve(v->items, v->n, &v->cap, sizeof *v->items);
     i.id = dgm_arena_dup(v->arena, i.id);
@@ -120,7 +120,7 @@ static void forget_closed(dgm_verify *v)
     v->n = 0;
     for (size_t i = 0; i < n; i++) {
         if (v->items[i].open || v->items[i].kind == SUBAGENT)
-            keep(v, v->items[i]); /* never behind the one that is read */
+            verify_keep(v, v->items[i]); /* never behind the one that is read */
     }
     dgm_arena_free(old);
     v->full = 2 * v->n > DGM_MAX_LINT_ITEMS || 2 * dgm_arena_used(v->arena) > MAX_BYTES;
@@ -133,11 +133,11 @@ static dgm_order_rule open_item(dgm_verify *v, const dgm_canon_event *e, enum ki
         return DGM_ORDER_FINE;
     if (v->n == DGM_MAX_LINT_ITEMS || dgm_arena_used(v->arena) > MAX_BYTES)
         forget_closed(v);
-    struct item *i = find(v, kind, id, owner);
+    struct item *i = verify_find(v, kind, id, owner);
     if (i && (i->open || kind == SUBAGENT))
         return broken(kinds[kind].open, e, err, "it is there already:", id);
     if (!i)
-        keep(v, (struct item){id, owner, kind, true});
+        verify_keep(v, (struct item){id, owner, kind, true});
     else if (!dgm_str_eq(i->owner, owner))
         i->owner = dgm_arena_dup(v->arena, owner);
     if (i)
@@ -151,7 +151,7 @@ static dgm_order_rule use_item(dgm_verify *v, const dgm_canon_event *e, enum kin
                                bool closes, dgm_err *err)
 {
     dgm_str owner = e->subagent_run_id;
-    struct item *i = find(v, kind, id, owner);
+    struct item *i = verify_find(v, kind, id, owner);
     if (!i || !i->open)
         return broken(kinds[kind].closed, e, err, "it is not open:", id);
     if (closes) {
@@ -165,7 +165,7 @@ static dgm_order_rule use_item(dgm_verify *v, const dgm_canon_event *e, enum kin
 
 /* ---- events -------------------------------------------------------------------------------------------- */
 
-static dgm_order_rule finish(dgm_verify *v, const dgm_canon_event *e, dgm_err *err)
+static dgm_order_rule verify_finish(dgm_verify *v, const dgm_canon_event *e, dgm_err *err)
 {
     v->state = FINISHED;
     for (int k = 0; k < N_KINDS; k++) {
@@ -177,11 +177,12 @@ static dgm_order_rule finish(dgm_verify *v, const dgm_canon_event *e, dgm_err *e
     return DGM_ORDER_FINE;
 }
 
-static dgm_order_rule start_call(dgm_verify *v, const dgm_canon_event *e, dgm_err *err)
+static dgm_order_rule verify_start_call(dgm_verify *v, const dgm_canon_event *e, dgm_err *err)
 {
     dgm_order_rule rule = open_item(v, e, CALL, e->call.tool_call_id, e->subagent_run_id, err);
-    struct item *parent =
-        e->call.parent_message_id.p ? find(v, TEXT, e->call.parent_message_id, (dgm_str){0}) : NULL;
+    struct item *parent = e->call.parent_message_id.p
+                              ? verify_find(v, TEXT, e->call.parent_message_id, (dgm_str){0})
+                              : NULL;
     if (!rule && parent && e->subagent_run_id.p && !dgm_str_eq(parent->owner, e->subagent_run_id))
         return broken(DGM_ORDER_OWNER, e, err, "another subagent speaks in", parent->id);
     return rule;
@@ -190,7 +191,7 @@ static dgm_order_rule start_call(dgm_verify *v, const dgm_canon_event *e, dgm_er
 static dgm_order_rule start_subagent(dgm_verify *v, const dgm_canon_event *e, dgm_err *err)
 {
     dgm_str parent = e->subagent.parent_subagent_run_id;
-    if (parent.p && !find(v, SUBAGENT, parent, (dgm_str){0}))
+    if (parent.p && !verify_find(v, SUBAGENT, parent, (dgm_str){0}))
         return broken(DGM_ORDER_SUBAGENT_START, e, err, "its parent was not started:", parent);
     return open_item(v, e, SUBAGENT, e->subagent_run_id, (dgm_str){0}, err);
 }
@@ -201,7 +202,7 @@ static dgm_order_rule within_run(dgm_verify *v, const dgm_canon_event *e, dgm_er
     switch (e->kind) {
     case DGM_CANON_RUN_STARTED:
         return broken(DGM_ORDER_SECOND_RUN, e, err, "a run is active", (dgm_str){0});
-    case DGM_CANON_RUN_FINISHED: return finish(v, e, err);
+    case DGM_CANON_RUN_FINISHED: return verify_finish(v, e, err);
     case DGM_CANON_RUN_ERROR: v->state = ERRED; return DGM_ORDER_FINE;
     case DGM_CANON_STEP_STARTED: return open_item(v, e, STEP, e->step.name, who, err);
     case DGM_CANON_STEP_FINISHED: return use_item(v, e, STEP, e->step.name, true, err);
@@ -213,7 +214,7 @@ static dgm_order_rule within_run(dgm_verify *v, const dgm_canon_event *e, dgm_er
     case DGM_CANON_REASONING_MESSAGE_START:
     case DGM_CANON_REASONING_MESSAGE_CONTENT:
     case DGM_CANON_REASONING_MESSAGE_END: message = e->text.message_id; break;
-    case DGM_CANON_TOOL_CALL_START: return start_call(v, e, err);
+    case DGM_CANON_TOOL_CALL_START: return verify_start_call(v, e, err);
     case DGM_CANON_TOOL_CALL_ARGS:
     case DGM_CANON_TOOL_CALL_END: call = e->call.tool_call_id; break;
     case DGM_CANON_SUBAGENT_STARTED: return start_subagent(v, e, err);
@@ -257,7 +258,7 @@ dgm_order_rule dgm_verify_feed(dgm_verify *v, const dgm_canon_event *e, dgm_err 
     if (v->state == FINISHED && !starts && !errs)
         return broken(DGM_ORDER_AFTER_FINISH, e, err, "the run has finished", (dgm_str){0});
     if (starts && v->state != RUNNING) {
-        forget(v);
+        verify_forget(v);
         v->state = RUNNING;
         return DGM_ORDER_FINE;
     }

@@ -84,7 +84,7 @@ static dgm_str camel(dgm_str key, char *out, size_t size)
 }
 
 /* Members mostly come in the order of the table, so this is asked for those that do not. */
-static __attribute__((noinline)) const dgm_field *find(const dgm_shape *s, dgm_str key)
+static __attribute__((noinline)) const dgm_field *shape_read_find(const dgm_shape *s, dgm_str key)
 {
     for (size_t i = 0; i < s->n_fields; i++) {
         const dgm_field *f = &s->fields[i];
@@ -95,7 +95,7 @@ static __attribute__((noinline)) const dgm_field *find(const dgm_shape *s, dgm_s
         char name[48];
         dgm_str other = camel(key, name, sizeof name);
         if (other.p && !memchr(other.p, '_', other.n))
-            return find(s, other);
+            return shape_read_find(s, other);
     }
     return NULL;
 }
@@ -444,7 +444,7 @@ static inline __attribute__((always_inline)) dgm_code read_members(struct readin
             f++;
             bit <<= 1;
         }
-        if (f == end && (f = find(o->s, name)))
+        if (f == end && (f = shape_read_find(o->s, name)))
             bit = (uint64_t)1 << (f - o->s->fields);
         if (!f || f->flags & DGM_READ_ONLY || o->seen & bit) {
             if ((rc = read_stray(o, f, key)))

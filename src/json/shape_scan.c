@@ -23,7 +23,8 @@ struct scan {
     unsigned high; /* not 0: some byte may be no ASCII */
 };
 
-static inline const char *take(const struct scan *in, const char *p, const char *bytes, size_t n)
+static inline const char *shape_scan_take(const struct scan *in, const char *p, const char *bytes,
+                                          size_t n)
 {
     return (size_t)(in->end - p) >= n && same_bytes(p, bytes, n) ? p + n : NULL;
 }
@@ -101,7 +102,7 @@ static inline const char *read_list(struct scan *in, const char *p, const dgm_sh
 static inline const char *read_bool(struct scan *in, const char *p, dgm_opt_bool *ret)
 {
     *ret = *p == 't' ? DGM_TRUE : DGM_FALSE;
-    return *p == 't' ? take(in, p, "true", 4) : take(in, p, "false", 5);
+    return *p == 't' ? shape_scan_take(in, p, "true", 4) : shape_scan_take(in, p, "false", 5);
 }
 
 static inline const char *read_value(struct scan *in, const char *p, const dgm_field *f, void *to,
@@ -126,7 +127,7 @@ static inline const char *take_key(const struct scan *in, const char *p, const d
     for (size_t left = s->n_fields; left > 0; left--, row++) {
         if (row == end)
             row = s->fields;
-        const char *value = take(in, p, row->quoted, row->quoted_n);
+        const char *value = shape_scan_take(in, p, row->quoted, row->quoted_n);
         if (value) {
             *f = row;
             return value;

@@ -47,7 +47,7 @@ static inline char *put_char(dgm_writer *w, char *out, char c)
     return to + 1;
 }
 
-static inline char *put_key(dgm_writer *w, char *out, const dgm_field *f)
+static inline char *shape_write_put_key(dgm_writer *w, char *out, const dgm_field *f)
 {
     char *to = room(w, out, DGM_KEY_ROOM + 1);
     return to ? dgm_copy_key(to, f) : out;
@@ -79,15 +79,15 @@ put_text_here(dgm_writer *w, char *out, const dgm_field *f, const char *p, size_
     return to + n + 1;
 }
 
-static __attribute__((noinline)) char *put_text(dgm_writer *w, char *out, const dgm_field *f,
-                                                dgm_str s)
+static __attribute__((noinline)) char *shape_write_put_text(dgm_writer *w, char *out,
+                                                            const dgm_field *f, dgm_str s)
 {
     return put_text_here(w, out, f, s.p, s.n);
 }
 
 static char *put_int(dgm_writer *w, char *out, const dgm_field *f, int64_t n)
 {
-    leave(w, put_key(w, out, f));
+    leave(w, shape_write_put_key(w, out, f));
     dgm_json_put_int(w->out, n);
     return w->out->p + w->out->n;
 }
@@ -105,7 +105,8 @@ static inline char *put_bool(dgm_writer *w, char *out, const dgm_field *f, bool 
 
 static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void *object);
 
-static char *put_list(dgm_writer *w, char *out, const dgm_shape *s, const struct any_list *list)
+static char *shape_write_put_list(dgm_writer *w, char *out, const dgm_shape *s,
+                                  const struct any_list *list)
 {
     out = put_char(w, out, '[');
     for (size_t i = 0; i < list->n; i++) {
@@ -131,8 +132,10 @@ static char *put_map(dgm_writer *w, char *out, const dgm_shape *s, const struct 
 }
 
 /* A member that a glance did not show to be absent. */
-static __attribute__((noinline)) char *put_member(dgm_writer *w, char *out, const dgm_shape *s,
-                                                  const dgm_field *f, const void *object)
+static __attribute__((noinline)) char *shape_write_put_member(dgm_writer *w, char *out,
+                                                              const dgm_shape *s,
+                                                              const dgm_field *f,
+                                                              const void *object)
 {
     const void *from = (const char *)object + f->at;
     /* What is always there: a required member, the one of the union that the tag names. */
@@ -143,8 +146,9 @@ static __attribute__((noinline)) char *put_member(dgm_writer *w, char *out, cons
     case DGM_FIELD_TIME:
     case DGM_FIELD_BASE64: {
         const dgm_str *str = from;
-        return always || (defaults ? str->p != NULL : str->n != 0) ? put_text(w, out, f, *str)
-                                                                   : out;
+        return always || (defaults ? str->p != NULL : str->n != 0)
+                   ? shape_write_put_text(w, out, f, *str)
+                   : out;
     }
     case DGM_FIELD_BOOL: {
         dgm_opt_bool b = *(const dgm_opt_bool *)from;
@@ -168,13 +172,13 @@ static __attribute__((noinline)) char *put_member(dgm_writer *w, char *out, cons
         if (opt ? !opt->set || (!defaults && !value) : !always && !value)
             return out;
         const char *name = value >= 0 && value < names->n ? names->names[value] : NULL;
-        return put_text(w, out, f, dgm_str_from(name ? name : names->names[0]));
+        return shape_write_put_text(w, out, f, dgm_str_from(name ? name : names->names[0]));
     }
     case DGM_FIELD_STRS: {
         const dgm_strs *list = from;
         if (!always && !(defaults ? list->at != NULL : list->n != 0))
             return out;
-        leave(w, put_key(w, out, f));
+        leave(w, shape_write_put_key(w, out, f));
         dgm_put_strs(w, *list);
         return w->out->p + w->out->n;
     }
@@ -183,26 +187,26 @@ static __attribute__((noinline)) char *put_member(dgm_writer *w, char *out, cons
         const yyjson_val *v = *(yyjson_val *const *)from;
         if (!always && !v)
             return out;
-        leave(w, put_key(w, out, f));
+        leave(w, shape_write_put_key(w, out, f));
         dgm_json_put(w->out, v);
         return w->out->p + w->out->n;
     }
     case DGM_FIELD_OBJECT: {
         const void *o = *(void *const *)from;
-        return o ? put_object(w, put_key(w, out, f), f->of.shape, o) : out;
+        return o ? put_object(w, shape_write_put_key(w, out, f), f->of.shape, o) : out;
     }
-    case DGM_FIELD_INLINE: return put_object(w, put_key(w, out, f), f->of.shape, from);
-    case DGM_FIELD_NEST: return put_object(w, put_key(w, out, f), f->of.shape, object);
+    case DGM_FIELD_INLINE: return put_object(w, shape_write_put_key(w, out, f), f->of.shape, from);
+    case DGM_FIELD_NEST: return put_object(w, shape_write_put_key(w, out, f), f->of.shape, object);
     case DGM_FIELD_LIST:
     case DGM_FIELD_MAP: {
         const struct any_list *list = from;
         if (!always && !(defaults ? list->at != NULL : list->n != 0))
             return out;
-        out = put_key(w, out, f);
-        return f->kind == DGM_FIELD_LIST ? put_list(w, out, f->of.shape, list)
+        out = shape_write_put_key(w, out, f);
+        return f->kind == DGM_FIELD_LIST ? shape_write_put_list(w, out, f->of.shape, list)
                                          : put_map(w, out, f->of.shape, list);
     }
-    case DGM_FIELD_CONST: return put_key(w, out, f);
+    case DGM_FIELD_CONST: return shape_write_put_key(w, out, f);
     case DGM_FIELD_CUSTOM:
         if (!f->of.custom->write)
             return out;
@@ -265,17 +269,17 @@ static char *put_object(dgm_writer *w, char *out, const dgm_shape *s, const void
             if (str->n || !s->proto || f->flags & (DGM_REQUIRED | DGM_ONE_OF | DGM_PRESENCE))
                 out = put_text_here(w, out, f, str->p, str->n);
         } else if (f->kind == DGM_FIELD_CONST) {
-            out = put_key(w, out, f);
+            out = shape_write_put_key(w, out, f);
         } else if (f->kind == DGM_FIELD_INLINE) {
-            out = put_object(w, put_key(w, out, f), f->of.shape, from);
+            out = put_object(w, shape_write_put_key(w, out, f), f->of.shape, from);
         } else if (f->kind == DGM_FIELD_OBJECT && *(void *const *)from) {
-            out = put_object(w, put_key(w, out, f), f->of.shape, *(void *const *)from);
+            out = put_object(w, shape_write_put_key(w, out, f), f->of.shape, *(void *const *)from);
         } else if (f->kind == DGM_FIELD_LIST && ((const struct any_list *)from)->n) {
-            out = put_list(w, put_key(w, out, f), f->of.shape, from);
+            out = shape_write_put_list(w, shape_write_put_key(w, out, f), f->of.shape, from);
         } else if (f->kind == DGM_FIELD_BOOL && *(const dgm_opt_bool *)from == DGM_TRUE) {
             out = put_bool(w, out, f, true);
         } else {
-            out = put_member(w, out, s, f, object);
+            out = shape_write_put_member(w, out, s, f, object);
         }
     }
     if (s->extra_at != DGM_NOWHERE) {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* yyjson's functions want pointers to values that may change; they do not change them. */
-static yyjson_val *plain(const dgm_json *v)
+static yyjson_val *api_json_plain(const dgm_json *v)
 {
     return (yyjson_val *)(uintptr_t)v;
 }
@@ -19,7 +19,7 @@ static yyjson_val *plain(const dgm_json *v)
 
 dgm_json_kind dgm_json_kind_of(const dgm_json *value)
 {
-    switch (yyjson_get_type(plain(value))) {
+    switch (yyjson_get_type(api_json_plain(value))) {
     case YYJSON_TYPE_NULL: return DGM_JSON_KIND_NULL;
     case YYJSON_TYPE_BOOL: return DGM_JSON_KIND_BOOL;
     case YYJSON_TYPE_RAW:
@@ -33,25 +33,25 @@ dgm_json_kind dgm_json_kind_of(const dgm_json *value)
 
 dgm_str dgm_json_string(const dgm_json *value)
 {
-    return yyjson_is_str(plain(value)) ? dgm_json_str(value) : (dgm_str){0};
+    return yyjson_is_str(api_json_plain(value)) ? dgm_json_str(value) : (dgm_str){0};
 }
 
 dgm_str dgm_json_number(const dgm_json *value)
 {
-    return yyjson_is_raw(plain(value)) ? dgm_json_str(value) : (dgm_str){0};
+    return yyjson_is_raw(api_json_plain(value)) ? dgm_json_str(value) : (dgm_str){0};
 }
 
 bool dgm_json_to_bool(const dgm_json *value, bool *ret)
 {
-    bool is_bool = ret && yyjson_is_bool(plain(value));
+    bool is_bool = ret && yyjson_is_bool(api_json_plain(value));
     if (is_bool)
-        *ret = yyjson_get_bool(plain(value));
+        *ret = yyjson_get_bool(api_json_plain(value));
     return is_bool;
 }
 
 bool dgm_json_to_int64(const dgm_json *value, int64_t *ret)
 {
-    return ret && yyjson_is_raw(plain(value)) && dgm_json_int(value, ret);
+    return ret && yyjson_is_raw(api_json_plain(value)) && dgm_json_int(value, ret);
 }
 
 bool dgm_json_to_double(const dgm_json *value, double *ret)
@@ -76,7 +76,7 @@ bool dgm_json_to_double(const dgm_json *value, double *ret)
 
 size_t dgm_json_count(const dgm_json *value)
 {
-    return yyjson_is_ctn(plain(value)) ? unsafe_yyjson_get_len(plain(value)) : 0;
+    return yyjson_is_ctn(api_json_plain(value)) ? unsafe_yyjson_get_len(api_json_plain(value)) : 0;
 }
 
 const dgm_json *dgm_json_member(const dgm_json *object, const char *key)
@@ -86,18 +86,18 @@ const dgm_json *dgm_json_member(const dgm_json *object, const char *key)
 
 const dgm_json *dgm_json_element(const dgm_json *array, size_t index)
 {
-    return yyjson_arr_get(plain(array), index);
+    return yyjson_arr_get(api_json_plain(array), index);
 }
 
 const dgm_json *dgm_json_iterate(const dgm_json *container, const dgm_json *previous,
                                  dgm_str *ret_key)
 {
-    if (!yyjson_is_ctn(plain(container)))
+    if (!yyjson_is_ctn(api_json_plain(container)))
         return NULL;
-    const dgm_json *v = previous ? unsafe_yyjson_get_next(plain(previous)) : container + 1;
-    if (v >= unsafe_yyjson_get_next(plain(container)))
+    const dgm_json *v = previous ? unsafe_yyjson_get_next(api_json_plain(previous)) : container + 1;
+    if (v >= unsafe_yyjson_get_next(api_json_plain(container)))
         return NULL;
-    bool is_object = yyjson_is_obj(plain(container));
+    bool is_object = yyjson_is_obj(api_json_plain(container));
     if (ret_key)
         *ret_key = is_object ? dgm_json_str(v) : (dgm_str){0};
     return is_object ? v + 1 : v;
@@ -162,9 +162,9 @@ static bool builder_accepts(dgm_json_builder *b, const char **key)
     const yyjson_val *parent = b->build.open == SIZE_MAX ? NULL : &b->build.values[b->build.open];
     if (!parent && b->build.n)
         return builder_fail(b, "the value is complete: nothing can follow it");
-    if (parent && yyjson_is_obj(plain(parent)) && !*key)
+    if (parent && yyjson_is_obj(api_json_plain(parent)) && !*key)
         return builder_fail(b, "a member of an object needs a key");
-    if (*key && !(parent && yyjson_is_obj(plain(parent))))
+    if (*key && !(parent && yyjson_is_obj(api_json_plain(parent))))
         return builder_fail(b, "only a member of an object has a key");
     if (*key && dgm_utf8_check(dgm_str_from(*key)) < strlen(*key))
         return builder_fail(b, "a key is not valid UTF-8");

@@ -45,7 +45,7 @@ static yyjson_val *made(dgm_arena *a, dgm_buf *b)
     return v;
 }
 
-static void put_key(dgm_buf *b, const char *key)
+static void direct_from_put_key(dgm_buf *b, const char *key)
 {
     if (b->n && b->p[b->n - 1] != '{')
         dgm_buf_add_char(b, ',');
@@ -54,11 +54,11 @@ static void put_key(dgm_buf *b, const char *key)
 }
 
 /* Nothing when the text is absent. */
-static void put_text(dgm_buf *b, const char *key, dgm_str text)
+static void direct_from_put_text(dgm_buf *b, const char *key, dgm_str text)
 {
     if (!text.p)
         return;
-    put_key(b, key);
+    direct_from_put_key(b, key);
     dgm_json_put_str(b, text);
 }
 
@@ -70,9 +70,9 @@ static const dgm_json *marks(dgm_arena *a, dgm_str part, dgm_str detail, dgm_str
         return NULL;
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_add_char(&b, '{');
-    put_text(&b, DGM_META_PART, part);
-    put_text(&b, DGM_META_DETAIL, detail);
-    put_text(&b, DGM_META_FILE_ID, file_id);
+    direct_from_put_text(&b, DGM_META_PART, part);
+    direct_from_put_text(&b, DGM_META_DETAIL, detail);
+    direct_from_put_text(&b, DGM_META_FILE_ID, file_id);
     dgm_buf_add_char(&b, '}');
     return made(a, &b);
 }
@@ -214,15 +214,15 @@ static void put_arguments(dgm_arena *a, dgm_buf *b, dgm_str text)
         dgm_json_put_str(b, text);
 }
 
-static void put_call(dgm_arena *a, dgm_buf *b, const dgm_chat_call *call, dgm_str id)
+static void direct_from_put_call(dgm_arena *a, dgm_buf *b, const dgm_chat_call *call, dgm_str id)
 {
     dgm_buf_add_char(b, '{');
-    put_text(b, "call_id", id);
-    put_text(b, "name", call->name);
-    put_key(b, "arguments");
+    direct_from_put_text(b, "call_id", id);
+    direct_from_put_text(b, "name", call->name);
+    direct_from_put_key(b, "arguments");
     if (call->kind == DGM_CHAT_CALL_CUSTOM) {
         dgm_json_put_str(b, call->arguments);
-        put_text(b, "type", DGM_STR("custom"));
+        direct_from_put_text(b, "type", DGM_STR("custom"));
     } else {
         put_arguments(a, b, call->arguments);
     }
@@ -237,7 +237,7 @@ static dgm_part calls_part(dgm_arena *a, const dgm_chat_message *m)
     for (size_t i = 0; i < m->tool_calls.n; i++) {
         if (i)
             dgm_buf_add_char(&b, ',');
-        put_call(a, &b, &m->tool_calls.at[i], m->tool_calls.at[i].id);
+        direct_from_put_call(a, &b, &m->tool_calls.at[i], m->tool_calls.at[i].id);
     }
     dgm_buf_add_lit(&b, "]}");
     return (dgm_part){.kind = DGM_PART_DATA, .data = made(a, &b)};
@@ -249,7 +249,7 @@ static dgm_part legacy_call_part(dgm_arena *a, const dgm_chat_call *call)
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_add_lit(&b, "{\"" DGM_DATA_CALLS "\":[");
-    put_call(a, &b, call, call->name);
+    direct_from_put_call(a, &b, call, call->name);
     dgm_buf_add_lit(&b, "]}");
     return (dgm_part){
         .kind = DGM_PART_DATA, .data = made(a, &b), .metadata = mark(a, "function_call")};
@@ -287,9 +287,9 @@ static dgm_part result_part(dgm_arena *a, const dgm_chat_message *m)
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_init(&text, SIZE_MAX);
     dgm_buf_add_lit(&b, "{\"" DGM_DATA_RESULTS "\":[{");
-    put_text(&b, "call_id", m->role == DGM_CHAT_FUNCTION ? m->name : m->tool_call_id);
-    put_text(&b, "name", m->name);
-    put_key(&b, "output");
+    direct_from_put_text(&b, "call_id", m->role == DGM_CHAT_FUNCTION ? m->name : m->tool_call_id);
+    direct_from_put_text(&b, "name", m->name);
+    direct_from_put_key(&b, "output");
     if (joined(&m->content, &text)) {
         dgm_json_put_str(&b, dgm_buf_str(&text));
     } else {
@@ -311,7 +311,7 @@ static dgm_part result_part(dgm_arena *a, const dgm_chat_message *m)
 
 /* ---- messages ------------------------------------------------------------------------------------------------ */
 
-static void add_content(dgm_arena *a, const dgm_chat_message *m, dgm_message *out)
+static void direct_from_add_content(dgm_arena *a, const dgm_chat_message *m, dgm_message *out)
 {
     const dgm_chat_content *c = &m->content;
     for (size_t i = 0; c->kind == DGM_CHAT_CONTENT_PARTS && i < c->parts.n; i++)
@@ -327,11 +327,11 @@ static const dgm_json *metadata_of(dgm_arena *a, const dgm_chat_message *m, cons
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_add_char(&b, '{');
-    put_text(&b, DIRECT_CANONICAL_TYPE, dgm_str_from(type));
+    direct_from_put_text(&b, DIRECT_CANONICAL_TYPE, dgm_str_from(type));
     if (foreign)
-        put_text(&b, DGM_META_ROLE, dgm_str_from(dgm_chat_role_name(m->role)));
-    put_text(&b, DGM_META_NAME, m->name);
-    put_text(&b, DGM_META_REASONING, m->reasoning_content);
+        direct_from_put_text(&b, DGM_META_ROLE, dgm_str_from(dgm_chat_role_name(m->role)));
+    direct_from_put_text(&b, DGM_META_NAME, m->name);
+    direct_from_put_text(&b, DGM_META_REASONING, m->reasoning_content);
     dgm_buf_add_char(&b, '}');
     return made(a, &b);
 }
@@ -349,7 +349,7 @@ void dgm_direct_from_chat(dgm_arena *a, const dgm_chat_message *m, dgm_mint *min
     if (m->role == DGM_CHAT_TOOL || m->role == DGM_CHAT_FUNCTION)
         out.parts.at[out.parts.n++] = result_part(a, m);
     else
-        add_content(a, m, &out);
+        direct_from_add_content(a, m, &out);
     if (m->refusal.p)
         out.parts.at[out.parts.n++] = (dgm_part){
             .kind = DGM_PART_TEXT, .content = m->refusal, .metadata = mark(a, "message_refusal")};

@@ -18,8 +18,8 @@ static void append(dgm_arena *a, dgm_chat_messages *list, const dgm_chat_message
     list->at[list->n++] = *m;
 }
 
-static dgm_code add_message(dgm_arena *a, const dgm_message *m, const dgm_at *at, bool trusted,
-                            dgm_chat_messages *list, dgm_err *err)
+static dgm_code direct_history_add_message(dgm_arena *a, const dgm_message *m, const dgm_at *at,
+                                           bool trusted, dgm_chat_messages *list, dgm_err *err)
 {
     dgm_direct_pair pair = {0};
     dgm_code rc;
@@ -41,7 +41,7 @@ dgm_code dgm_direct_message_to_chat(dgm_arena *a, const dgm_message *m, const dg
 {
     dgm_chat_messages list = {0};
     dgm_code rc;
-    if ((rc = add_message(a, m, at, trusted, &list, err)))
+    if ((rc = direct_history_add_message(a, m, at, trusted, &list, err)))
         return rc;
     *ret_messages = list;
     return DGM_OK;
@@ -71,7 +71,7 @@ static bool is_reason(dgm_arena *a, const dgm_task *t)
 }
 
 /* Does the status message belong to the conversation? Not when it only tells how things are going. */
-static bool is_answer(dgm_arena *a, const dgm_task *t)
+static bool direct_history_is_answer(dgm_arena *a, const dgm_task *t)
 {
     const dgm_status *s = &t->status;
     if (!s->message || is_reason(a, t))
@@ -98,13 +98,13 @@ static bool is_in_history(dgm_arena *a, const dgm_messages *history, const dgm_m
 /* The text that an artifact may be a copy of: the final answer's. */
 static dgm_str final_text(dgm_arena *a, const dgm_task *t)
 {
-    if (is_answer(a, t) && t->status.message->role == DGM_ROLE_AGENT)
+    if (direct_history_is_answer(a, t) && t->status.message->role == DGM_ROLE_AGENT)
         return plain_text(a, &t->status.message->parts);
     const dgm_message *last = t->history.n ? &t->history.at[t->history.n - 1] : NULL;
     return last && last->role == DGM_ROLE_AGENT ? plain_text(a, &last->parts) : (dgm_str){0};
 }
 
-static bool is_blank(char c)
+static bool direct_history_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -120,8 +120,8 @@ static bool is_said(dgm_str final, size_t *from, dgm_str text)
     size_t at = *from;
     if (!text.p)
         return false;
-    while (at < final.n && at - *from < MAX_BLANKS && is_blank(final.p[at]) &&
-           !(text.n && is_blank(text.p[0])))
+    while (at < final.n && at - *from < MAX_BLANKS && direct_history_is_blank(final.p[at]) &&
+           !(text.n && direct_history_is_blank(text.p[0])))
         at++;
     if (dgm_str_starts((dgm_str){final.p + at, final.n - at}, text)) {
         *from = at + text.n;
@@ -150,7 +150,7 @@ dgm_code dgm_direct_each_message(dgm_arena *a, const dgm_task *t, const dgm_at *
         if ((rc = on_message(arg, &m, DGM_AT_I(artifacts, i))))
             return rc;
     }
-    if (!is_answer(a, t) || is_in_history(a, &t->history, t->status.message))
+    if (!direct_history_is_answer(a, t) || is_in_history(a, &t->history, t->status.message))
         return DGM_OK;
     const dgm_at *status = DGM_AT_LIT(at, "status");
     return on_message(arg, t->status.message, DGM_AT_LIT(status, "message"));
@@ -166,7 +166,7 @@ struct adding {
 static dgm_code add_next(void *arg, const dgm_message *m, const dgm_at *at)
 {
     struct adding *k = arg;
-    return add_message(k->a, m, at, k->trusted, k->list, k->err);
+    return direct_history_add_message(k->a, m, at, k->trusted, k->list, k->err);
 }
 
 static dgm_code add_task(dgm_arena *a, const dgm_task *t, const dgm_at *at, bool trusted,
@@ -208,11 +208,13 @@ dgm_code dgm_direct_object_to_chat(dgm_arena *a, const dgm_frame *frame, const d
     if (o->kind == DGM_OBJECT_ARTIFACT)
         artifact.parts = ((const dgm_artifact *)o->it)->parts;
     if (message)
-        rc = add_message(a, message, DGM_AT_LIT(NULL, "message"), trusted, &list, err);
+        rc = direct_history_add_message(a, message, DGM_AT_LIT(NULL, "message"), trusted, &list,
+                                        err);
     else if (task)
         rc = add_task(a, task, DGM_AT_LIT(NULL, "task"), trusted, &list, err);
     else if (artifact.parts.n)
-        rc = add_message(a, &artifact, DGM_AT_LIT(NULL, "artifact"), trusted, &list, err);
+        rc = direct_history_add_message(a, &artifact, DGM_AT_LIT(NULL, "artifact"), trusted, &list,
+                                        err);
     else if (o->kind != DGM_OBJECT_ARTIFACT && o->kind != DGM_OBJECT_STREAM_RESPONSE &&
              o->kind != DGM_OBJECT_SEND_RESPONSE && o->kind != DGM_OBJECT_STATUS_UPDATE &&
              o->kind != DGM_OBJECT_ARTIFACT_UPDATE && o->kind != DGM_OBJECT_INTERNAL_EVENT)

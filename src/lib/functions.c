@@ -63,7 +63,7 @@ struct reading {
 };
 
 /* What an event points to lives as long as the text, but for what the decoder remembers. */
-static dgm_code keep(void *arg, const dgm_canon_event *event)
+static dgm_code functions_keep(void *arg, const dgm_canon_event *event)
 {
     struct reading *k = arg;
     dgm_canon_events *list = &k->ret->canon;
@@ -110,7 +110,7 @@ static dgm_code read_event(struct reading *k, yyjson_val *v, const dgm_at *at)
                         "apart");
     }
     if (ret->official) {
-        if ((rc = dgm_agui_decoder_feed(k->decoder, &k->r, v, (dgm_canon_sink){keep, k})))
+        if ((rc = dgm_agui_decoder_feed(k->decoder, &k->r, v, (dgm_canon_sink){functions_keep, k})))
             dgm_err_below(at, k->r.err);
         return rc;
     }
@@ -158,7 +158,7 @@ dgm_code dgm_functions_read_events(dgm_arena *a, dgm_str text, dgm_functions_eve
     if ((rc = ret->is_list ? read_elements(&k, v, NULL, false) : read_event(&k, v, NULL)))
         return rc;
     ret->chunk = ret->chunk && !ret->is_list;
-    return dgm_agui_decoder_end(decoder, (dgm_canon_sink){keep, &k});
+    return dgm_agui_decoder_end(decoder, (dgm_canon_sink){functions_keep, &k});
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ struct making {
     dgm_err *err;
 };
 
-static dgm_chat_message *add(struct making *k, dgm_chat_role role)
+static dgm_chat_message *functions_chat_add(struct making *k, dgm_chat_role role)
 {
     k->list.at = dgm_list_grow(k->a, k->list.at, k->list.n, sizeof *k->list.at);
     dgm_chat_message *m = &k->list.at[k->list.n++];
@@ -43,7 +43,8 @@ static dgm_chat_role role_of(dgm_canon_role role)
 }
 
 /* Which of its parts chat has parts for is known to document 001's function. */
-static dgm_code content_of(struct making *k, const dgm_simple_event *e, dgm_chat_content *ret)
+static dgm_code functions_chat_content_of(struct making *k, const dgm_simple_event *e,
+                                          dgm_chat_content *ret)
 {
     const dgm_canon_content *c = &e->message.content;
     dgm_mint none = {0};
@@ -62,38 +63,38 @@ static dgm_code content_of(struct making *k, const dgm_simple_event *e, dgm_chat
     return DGM_OK;
 }
 
-static dgm_chat_message *message_of(struct making *k, dgm_str id)
+static dgm_chat_message *functions_chat_message_of(struct making *k, dgm_str id)
 {
     size_t *at = id.n ? dgm_map_get(&k->by_parent, id) : NULL;
     return at ? &k->list.at[*at] : NULL;
 }
 
-static dgm_code add_text(struct making *k, const dgm_simple_event *e)
+static dgm_code functions_chat_add_text(struct making *k, const dgm_simple_event *e)
 {
     dgm_chat_role role = role_of(e->message.role);
     dgm_str id = role == DGM_CHAT_ASSISTANT ? e->message_id : (dgm_str){0};
-    dgm_chat_message *m = message_of(k, id);
+    dgm_chat_message *m = functions_chat_message_of(k, id);
     dgm_chat_content content = {0};
     dgm_code rc;
-    if ((rc = content_of(k, e, &content)))
+    if ((rc = functions_chat_content_of(k, e, &content)))
         return rc;
     if (!m || m->content.text.n) { /* not what stands beside calls that were made before */
         if (id.n)
             dgm_map_put(&k->by_parent, id, k->list.n);
-        m = add(k, role);
+        m = functions_chat_add(k, role);
     }
     m->content = content;
     return DGM_OK;
 }
 
-static void add_call(struct making *k, const dgm_simple_event *e)
+static void functions_chat_add_call(struct making *k, const dgm_simple_event *e)
 {
     dgm_str parent = e->parent_message_id;
-    dgm_chat_message *m = message_of(k, parent);
+    dgm_chat_message *m = functions_chat_message_of(k, parent);
     if (!m) {
         if (parent.n)
             dgm_map_put(&k->by_parent, parent, k->list.n);
-        m = add(k, DGM_CHAT_ASSISTANT);
+        m = functions_chat_add(k, DGM_CHAT_ASSISTANT);
         m->content = (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT, .text = DGM_STR("")};
     }
     m->tool_calls.at =
@@ -106,9 +107,9 @@ static void add_call(struct making *k, const dgm_simple_event *e)
     };
 }
 
-static void add_result(struct making *k, const dgm_simple_event *e)
+static void functions_chat_add_result(struct making *k, const dgm_simple_event *e)
 {
-    dgm_chat_message *m = add(k, DGM_CHAT_TOOL);
+    dgm_chat_message *m = functions_chat_add(k, DGM_CHAT_TOOL);
     dgm_str text = dgm_content_value_text(k->a, e->result);
     m->tool_call_id = e->tool_call_id;
     m->content = (dgm_chat_content){.kind = DGM_CHAT_CONTENT_TEXT, .text = text};
@@ -121,9 +122,9 @@ static dgm_code add_events(struct making *k, const dgm_simple_events *events)
         const dgm_simple_event *e = &events->at[i];
         switch (e->kind) {
         case DGM_SIMPLE_TEXT_CONTENT:
-        case DGM_SIMPLE_TEXT_END: rc = add_text(k, e); break;
-        case DGM_SIMPLE_CALL_START: add_call(k, e); break;
-        case DGM_SIMPLE_CALL_RESULT: add_result(k, e); break;
+        case DGM_SIMPLE_TEXT_END: rc = functions_chat_add_text(k, e); break;
+        case DGM_SIMPLE_CALL_START: functions_chat_add_call(k, e); break;
+        case DGM_SIMPLE_CALL_RESULT: functions_chat_add_result(k, e); break;
         case DGM_SIMPLE_NONE:
         case DGM_SIMPLE_RUN_STARTED:
         case DGM_SIMPLE_STEP_STARTED:

@@ -18,7 +18,7 @@ struct making {
     dgm_err *err;
 };
 
-static dgm_simple_event *add(struct making *k, dgm_simple_kind kind)
+static dgm_simple_event *functions_events_add(struct making *k, dgm_simple_kind kind)
 {
     k->list.at = dgm_list_grow(k->a, k->list.at, k->list.n, sizeof *k->list.at);
     dgm_simple_event *e = &k->list.at[k->list.n++];
@@ -59,7 +59,7 @@ static void part_lines(dgm_arena *a, dgm_canon_content *c)
     }
 }
 
-static dgm_code say(struct making *k, const dgm_message *m, const dgm_at *at)
+static dgm_code functions_events_say(struct making *k, const dgm_message *m, const dgm_at *at)
 {
     dgm_simple_events events;
     dgm_code rc;
@@ -68,7 +68,7 @@ static dgm_code say(struct making *k, const dgm_message *m, const dgm_at *at)
     for (size_t i = 0; i < events.n; i++) {
         if (events.at[i].message.content.kind == DGM_CANON_CONTENT_PARTS)
             part_lines(k->a, &events.at[i].message.content);
-        *add(k, events.at[i].kind) = events.at[i];
+        *functions_events_add(k, events.at[i].kind) = events.at[i];
     }
     return DGM_OK;
 }
@@ -78,7 +78,7 @@ static dgm_code say_whole(struct making *k, const dgm_message *m, const dgm_at *
 {
     dgm_message whole = *m;
     whole.metadata = NULL;
-    return say(k, &whole, at);
+    return functions_events_say(k, &whole, at);
 }
 
 /* ---- states ---------------------------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static dgm_code say_while_working(struct making *k, const dgm_message *m, const 
         dgm_str_is(type, "TextMessageChunkEvent") || dgm_str_is(type, "TextMessageEndEvent");
     size_t before = k->list.n, n = before;
     dgm_code rc;
-    if ((rc = say(k, m, at)))
+    if ((rc = functions_events_say(k, m, at)))
         return rc;
     for (size_t i = before; i < k->list.n; i++) {
         const dgm_simple_event *e = &k->list.at[i];
@@ -104,7 +104,7 @@ static dgm_code say_while_working(struct making *k, const dgm_message *m, const 
     return DGM_OK;
 }
 
-static dgm_str text_of(struct making *k, const dgm_message *m)
+static dgm_str functions_events_text_of(struct making *k, const dgm_message *m)
 {
     bool others;
     return m ? dgm_content_text(k->a, &m->parts, &others) : (dgm_str){0};
@@ -113,7 +113,7 @@ static dgm_str text_of(struct making *k, const dgm_message *m)
 /* An error is told once: by its event if that has no other words. */
 static bool is_only_error(struct making *k, const dgm_status *s, const dgm_json *metadata)
 {
-    dgm_str text = text_of(k, s->message), error = dgm_metadata_error(metadata);
+    dgm_str text = functions_events_text_of(k, s->message), error = dgm_metadata_error(metadata);
     return (s->state == DGM_STATE_FAILED || s->state == DGM_STATE_REJECTED) &&
            (!error.n || dgm_str_eq(text, error));
 }
@@ -128,8 +128,8 @@ static void add_error(struct making *k, const dgm_status *s, const dgm_json *met
     bool canceled = s->state == DGM_STATE_CANCELED;
     dgm_str error = canceled ? (dgm_str){0} : dgm_metadata_error(metadata);
     if (!error.n && !canceled)
-        error = text_of(k, s->message);
-    dgm_simple_event *e = add(k, DGM_SIMPLE_RUN_ERROR);
+        error = functions_events_text_of(k, s->message);
+    dgm_simple_event *e = functions_events_add(k, DGM_SIMPLE_RUN_ERROR);
     e->error_message = error.n ? error : dgm_str_from(codes[s->state][1]);
     e->code = dgm_str_from(codes[s->state][0]);
 }
@@ -141,7 +141,7 @@ struct run {
 
 static void add_run(struct making *k, dgm_simple_kind kind, const struct run *run)
 {
-    dgm_simple_event *e = add(k, kind);
+    dgm_simple_event *e = functions_events_add(k, kind);
     e->thread_id = run->thread_id;
     e->run_id = run->run_id;
 }
@@ -151,10 +151,12 @@ static void add_state(struct making *k, const dgm_status *s, const struct run *r
     switch (s->state) {
     case DGM_STATE_UNKNOWN: break;
     case DGM_STATE_SUBMITTED: add_run(k, DGM_SIMPLE_RUN_STARTED, run); break;
-    case DGM_STATE_WORKING: add(k, DGM_SIMPLE_STEP_STARTED)->step_name = DGM_STR("working"); break;
+    case DGM_STATE_WORKING:
+        functions_events_add(k, DGM_SIMPLE_STEP_STARTED)->step_name = DGM_STR("working");
+        break;
     case DGM_STATE_INPUT_REQUIRED:
     case DGM_STATE_AUTH_REQUIRED:
-        add(k, DGM_SIMPLE_STEP_FINISHED)->step_name = DGM_STR("working");
+        functions_events_add(k, DGM_SIMPLE_STEP_FINISHED)->step_name = DGM_STR("working");
         break;
     case DGM_STATE_COMPLETED: add_run(k, DGM_SIMPLE_RUN_FINISHED, run); break;
     case DGM_STATE_FAILED:
@@ -189,7 +191,7 @@ static dgm_code say_of_task(void *arg, const dgm_message *m, const dgm_at *at)
 {
     struct making *k = arg;
     if (m != k->task->status.message)
-        return say(k, m, at);
+        return functions_events_say(k, m, at);
     return is_only_error(k, &k->task->status, k->task->metadata) ? DGM_OK : say_whole(k, m, at);
 }
 
@@ -216,7 +218,7 @@ static dgm_code from_artifact(struct making *k, const dgm_artifact_update *u, co
                      .role = DGM_ROLE_AGENT,
                      .parts = u->artifact.parts,
                      .metadata = whole ? NULL : dgm_json_object(k->a, &mark, 1)};
-    return m.parts.n ? say(k, &m, DGM_AT_LIT(at, "artifact")) : DGM_OK;
+    return m.parts.n ? functions_events_say(k, &m, DGM_AT_LIT(at, "artifact")) : DGM_OK;
 }
 
 /* Pointers of errors start with the wrapper: dgm_a2a_name_pointer() removes it where the input has none. */
@@ -224,7 +226,7 @@ static dgm_code from_event(struct making *k, const dgm_event *e)
 {
     switch (e->kind) {
     case DGM_EVENT_TASK: return from_task(k, e->task, DGM_AT_LIT(NULL, "task"));
-    case DGM_EVENT_MESSAGE: return say(k, e->message, DGM_AT_LIT(NULL, "message"));
+    case DGM_EVENT_MESSAGE: return functions_events_say(k, e->message, DGM_AT_LIT(NULL, "message"));
     case DGM_EVENT_STATUS: return from_status(k, e->status, DGM_AT_LIT(NULL, "statusUpdate"));
     case DGM_EVENT_ARTIFACT:
         return from_artifact(k, e->artifact, DGM_AT_LIT(NULL, "artifactUpdate"));

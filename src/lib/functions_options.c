@@ -60,7 +60,7 @@ static dgm_code refuse_unknown(yyjson_val *v, dgm_err *err)
     return DGM_OK;
 }
 
-static const char *text_of(dgm_arena *a, dgm_str s)
+static const char *functions_options_text_of(dgm_arena *a, dgm_str s)
 {
     return s.p ? dgm_arena_dup(a, s).p : NULL; /* a copy ends with a NUL */
 }
@@ -81,8 +81,8 @@ dgm_code dgm_converter_new_json(const char *options, size_t n, dgm_converter **r
         return rc;
     const dgm_codec *from = NULL, *to;
     if ((o.from.p && !dgm_str_eq(o.from, DGM_STR("auto")) &&
-         !(from = dgm_codec_by_name(text_of(a, o.from), err))) ||
-        !(to = dgm_codec_by_name(text_of(a, o.to), err)))
+         !(from = dgm_codec_by_name(functions_options_text_of(a, o.from), err))) ||
+        !(to = dgm_codec_by_name(functions_options_text_of(a, o.to), err)))
         return DGM_BAD_REQUEST;
     const dgm_convert_options plain = {
         .size = sizeof plain,
@@ -90,7 +90,7 @@ dgm_code dgm_converter_new_json(const char *options, size_t n, dgm_converter **r
         .to = to->format,
         .framing = (dgm_framing)o.framing,
         .object = dgm_object_kind_by_name(o.object),
-        .seed = text_of(a, o.seed),
+        .seed = functions_options_text_of(a, o.seed),
         .as = (dgm_form)o.as,
         .compact = o.compact == DGM_TRUE    ? DGM_COMPACT_ALWAYS
                    : o.compact == DGM_FALSE ? DGM_COMPACT_NEVER

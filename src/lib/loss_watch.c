@@ -130,7 +130,7 @@ static bool is_word(const char *words, dgm_str s)
     return false;
 }
 
-static dgm_str text_of(yyjson_val *v)
+static dgm_str loss_watch_text_of(yyjson_val *v)
 {
     return yyjson_is_str(v) ? dgm_json_str(v) : (dgm_str){0};
 }
@@ -167,7 +167,7 @@ static bool is_empty_value(yyjson_val *v)
 
 static dgm_str member_text(yyjson_val *object, dgm_str name)
 {
-    return yyjson_is_obj(object) ? text_of(dgm_json_get(object, name)) : (dgm_str){0};
+    return yyjson_is_obj(object) ? loss_watch_text_of(dgm_json_get(object, name)) : (dgm_str){0};
 }
 
 static size_t steps_between(const dgm_at *at, const dgm_at *above)
@@ -194,8 +194,8 @@ static bool condition_holds(const dgm_loss_watch *w, const dgm_loss *loss, yyjso
     case DGM_LOSS_NOT_FIRST:
         v = yyjson_is_obj(v) ? dgm_json_get(v, DGM_STR("index")) : NULL;
         return p->i > 0 || (v && dgm_json_int(v, &number) && number > 0);
-    case DGM_LOSS_IS: return is_word(loss->words, text_of(v));
-    case DGM_LOSS_IS_NOT: return !is_word(loss->words, text_of(v));
+    case DGM_LOSS_IS: return is_word(loss->words, loss_watch_text_of(v));
+    case DGM_LOSS_IS_NOT: return !is_word(loss->words, loss_watch_text_of(v));
     case DGM_LOSS_NAME_IS_NOT: return p->key.p && !is_word(loss->words, p->key);
     case DGM_LOSS_TYPE_IS: return is_word(loss->words, member_text(v, DGM_STR("type")));
     case DGM_LOSS_TYPE_IS_NOT: return !is_word(loss->words, member_text(v, DGM_STR("type")));
@@ -497,7 +497,7 @@ static dgm_str name_of_value(yyjson_val *v, bool message)
     yyjson_val *name = dgm_json_get(v, message ? DGM_STR("role") : DGM_STR("type"));
     if (!name)
         name = dgm_json_get(v, message ? DGM_STR("type") : DGM_STR("event"));
-    return text_of(name);
+    return loss_watch_text_of(name);
 }
 
 static void walk_messages(dgm_loss_watch *w, const char *object, yyjson_val *v, const dgm_at *at)

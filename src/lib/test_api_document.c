@@ -6,7 +6,7 @@
 
 /* ---- a document with one of each ------------------------------------------------------------------ */
 
-static const dgm_json *make_metadata(dgm_document *d)
+static const dgm_json *dgm_make_metadata(dgm_document *d)
 {
     const dgm_json *v = NULL;
     dgm_json_builder *b = dgm_json_builder_new(d);
@@ -20,44 +20,44 @@ static const dgm_json *make_metadata(dgm_document *d)
 static dgm_parts make_parts(dgm_document *d)
 {
     dgm_part *p = dgm_document_alloc(d, 4 * sizeof *p);
-    p[0] =
-        (dgm_part){.kind = DGM_PART_TEXT, .content = DGM_STR("Hi"), .metadata = make_metadata(d)};
+    p[0] = (dgm_part){
+        .kind = DGM_PART_TEXT, .content = DGM_STR("Hi"), .metadata = dgm_make_metadata(d)};
     p[1] = (dgm_part){.kind = DGM_PART_RAW,
                       .content = DGM_STR("aGk="),
                       .filename = DGM_STR("a.txt"),
                       .media_type = DGM_STR("text/plain")};
     p[2] = (dgm_part){.kind = DGM_PART_URL, .content = DGM_STR("https://example.org/a.png")};
-    p[3] = (dgm_part){.kind = DGM_PART_DATA, .data = make_metadata(d)};
+    p[3] = (dgm_part){.kind = DGM_PART_DATA, .data = dgm_make_metadata(d)};
     return (dgm_parts){p, 4};
 }
 
-static dgm_message make_message(dgm_document *d, dgm_role role)
+static dgm_message dgm_make_message(dgm_document *d, dgm_role role)
 {
     return (dgm_message){.message_id = DGM_STR("m"),
                          .context_id = DGM_STR("c"),
                          .role = role,
                          .parts = make_parts(d),
-                         .metadata = make_metadata(d)};
+                         .metadata = dgm_make_metadata(d)};
 }
 
 static void fill(dgm_document *d, dgm_object_kind kind, void *it)
 {
     dgm_message *m = dgm_document_alloc(d, sizeof *m);
     dgm_artifact *a = dgm_document_alloc(d, sizeof *a);
-    *m = make_message(d, DGM_ROLE_AGENT);
+    *m = dgm_make_message(d, DGM_ROLE_AGENT);
     *a =
         (dgm_artifact){.artifact_id = DGM_STR("a"), .name = DGM_STR("map"), .parts = make_parts(d)};
     const dgm_status status = {
         .state = DGM_STATE_WORKING, .message = m, .timestamp = DGM_STR("2026-01-05T09:30:02Z")};
     if (kind == DGM_OBJECT_MESSAGE)
-        *(dgm_message *)it = make_message(d, DGM_ROLE_USER);
+        *(dgm_message *)it = dgm_make_message(d, DGM_ROLE_USER);
     if (kind == DGM_OBJECT_TASK)
         *(dgm_task *)it = (dgm_task){.id = DGM_STR("t"),
                                      .context_id = DGM_STR("c"),
                                      .status = status,
                                      .artifacts = {a, 1},
                                      .history = {m, 1},
-                                     .metadata = make_metadata(d)};
+                                     .metadata = dgm_make_metadata(d)};
     if (kind == DGM_OBJECT_STATUS_UPDATE)
         *(dgm_status_update *)it = (dgm_status_update){
             .task_id = DGM_STR("t"), .context_id = DGM_STR("c"), .status = status};
@@ -237,7 +237,7 @@ static void events_are_built_encoded_and_decoded(void **state)
     *dgm_document_add_agui(d) =
         (dgm_agui_event){.type = DGM_AGUI_TEXT_MESSAGE_END, .message_id = DGM_STR("m")};
     *dgm_document_add_agui(d) = (dgm_agui_event){
-        .type = DGM_AGUI_CUSTOM, .name = DGM_STR("own"), .value = make_metadata(d)};
+        .type = DGM_AGUI_CUSTOM, .name = DGM_STR("own"), .value = dgm_make_metadata(d)};
     *dgm_document_add_agui(d) = (dgm_agui_event){
         .type = DGM_AGUI_RUN_FINISHED, .thread_id = DGM_STR("th"), .run_id = DGM_STR("r")};
     assert_null(dgm_document_add(d, DGM_OBJECT_TASK));

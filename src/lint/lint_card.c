@@ -10,7 +10,7 @@
 
 /* ---- required members ------------------------------------------------------------------------------------- */
 
-static bool is_blank(yyjson_val *v)
+static bool lint_card_is_blank(yyjson_val *v)
 {
     return !v || yyjson_is_null(v) || (yyjson_is_str(v) && !unsafe_yyjson_get_len(v));
 }
@@ -23,7 +23,7 @@ static void need(dgm_linter *l, yyjson_val *v, const char *at, const char *const
         /* an empty list of skills or tags is valid; interfaces and modes need at least one element */
         bool empty = yyjson_is_arr(member) && !unsafe_yyjson_get_len(member) &&
                      strcmp(*members, "skills") != 0 && strcmp(*members, "tags") != 0;
-        if (!is_blank(member) && !empty)
+        if (!lint_card_is_blank(member) && !empty)
             continue;
         snprintf(pointer, sizeof pointer, "%s/%s", at, *members);
         dgm_lint_report_in(l, LINT_REQUIRED_MEMBER, pointer, "%s: required in a card",

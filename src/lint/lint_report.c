@@ -14,7 +14,8 @@ static size_t characters(dgm_str text, size_t from, size_t to)
 }
 
 /* pos is on the line-th line of the text, which begins at line_at. */
-static void place(dgm_linter *l, size_t pos, size_t line, size_t line_at, dgm_finding *f)
+static void lint_report_place(dgm_linter *l, size_t pos, size_t line, size_t line_at,
+                              dgm_finding *f)
 {
     size_t framing = line == 1 ? l->item->column - 1 : l->item->margin;
     dgm_err err = {.line = line, .column = pos - line_at + 1};
@@ -69,7 +70,7 @@ static void find_place(dgm_linter *l, const char *pointer, dgm_finding *f)
     }
     size_t pos = from + dgm_json_find((dgm_str){text.p + from, text.n - from}, pointer);
     count_lines(text, from, pos, &line, &line_at);
-    place(l, pos, line, line_at, f);
+    lint_report_place(l, pos, line, line_at, f);
 }
 
 /* Ids are cut to fit into a sentence, pointers at a length: a character that was cut through becomes `?`. */
@@ -143,7 +144,7 @@ void dgm_lint_report_text(dgm_linter *l, lint_rule rule, const dgm_err *err)
         while (line < where.line && pos < l->item->text.n)
             count_lines(l->item->text, pos, pos + 1, &line, &line_at), pos++;
         pos = line_at + (where.column ? where.column - 1 : 0);
-        place(l, pos, line, line_at, &f);
+        lint_report_place(l, pos, line, line_at, &f);
     }
     lint_emit(l, rule, &f);
 }

@@ -84,7 +84,7 @@ static size_t oldest(const struct lint_texts *t)
     return t->n > DGM_MAX_LINT_TEXTS ? t->n - DGM_MAX_LINT_TEXTS : 0;
 }
 
-static struct lint_text *find(struct lint_texts *t, dgm_str id)
+static struct lint_text *lint_seen_find(struct lint_texts *t, dgm_str id)
 {
     for (size_t i = t->n; i > oldest(t); i--) {
         if (text_at(t, i - 1)->id == text_hash(id))
@@ -95,7 +95,7 @@ static struct lint_text *find(struct lint_texts *t, dgm_str id)
 
 void dgm_lint_text_start(dgm_linter *l, dgm_str id, dgm_str text)
 {
-    struct lint_text *it = find(&l->texts, id);
+    struct lint_text *it = lint_seen_find(&l->texts, id);
     if (!text.n && !it)
         return;
     if (!it)
@@ -107,7 +107,7 @@ void dgm_lint_text_start(dgm_linter *l, dgm_str id, dgm_str text)
 
 void dgm_lint_text_append(dgm_linter *l, dgm_str id, dgm_str delta, const char *at)
 {
-    struct lint_text *it = find(&l->texts, id);
+    struct lint_text *it = lint_seen_find(&l->texts, id);
     if (!it || !delta.n) {
         if (!it)
             dgm_lint_text_start(l, id, delta);
@@ -125,7 +125,7 @@ void dgm_lint_text_append(dgm_linter *l, dgm_str id, dgm_str delta, const char *
 
 void dgm_lint_text_complete(dgm_linter *l, dgm_str id, const char *at)
 {
-    const struct lint_text *it = find(&l->texts, id);
+    const struct lint_text *it = lint_seen_find(&l->texts, id);
     for (size_t i = oldest(&l->texts); it && it->sum.n >= LEAST_BYTES && i < l->texts.n; i++) {
         const struct lint_text *other = text_at(&l->texts, i);
         if (other->id != it->id && dgm_sum_eq(&other->sum, &it->sum)) {

@@ -17,7 +17,7 @@ enum lint_artifact { OPEN = 1, SEALED = 2, IN_CHUNKS = 4 };
 
 /* ---- ids ---------------------------------------------------------------------------------------------------- */
 
-static dgm_str id_of(const struct lint_id *id)
+static dgm_str lint_stream_id_of(const struct lint_id *id)
 {
     return (dgm_str){id->text, id->n};
 }
@@ -59,7 +59,7 @@ void dgm_lint_request_id(dgm_linter *l, const dgm_json *id)
         lint_store_id(&s->request_id, json);
         return;
     }
-    if (!dgm_str_eq(id_of(&s->request_id), json) && !s->ended)
+    if (!dgm_str_eq(lint_stream_id_of(&s->request_id), json) && !s->ended)
         dgm_lint_report(l, LINT_CHANGING_REQUEST, "/id",
                         "the JSON-RPC id is %.*s here and was %.*s before",
                         (int)(json.n < 60 ? json.n : 60), json.p,
@@ -106,7 +106,7 @@ static void lint_store_task_artifacts(struct lint_stream *s, const dgm_task *t)
 
 /* ---- texts -------------------------------------------------------------------------------------------------- */
 
-static dgm_str text_of(dgm_linter *l, const dgm_parts *parts)
+static dgm_str lint_stream_text_of(dgm_linter *l, const dgm_parts *parts)
 {
     bool others;
     return dgm_content_text(l->arena, parts, &others);
@@ -114,7 +114,7 @@ static dgm_str text_of(dgm_linter *l, const dgm_parts *parts)
 
 static void lint_artifact_text(dgm_linter *l, const dgm_artifact_update *u)
 {
-    dgm_str id = u->artifact.artifact_id, text = text_of(l, &u->artifact.parts);
+    dgm_str id = u->artifact.artifact_id, text = lint_stream_text_of(l, &u->artifact.parts);
     if (!id.n)
         return;
     if (u->append == DGM_TRUE)
@@ -130,7 +130,7 @@ static void lint_status_text(dgm_linter *l, const dgm_status *s)
     const char *at =
         l->format->dialect == LINT_03_REST ? "/status/message/content" : "/status/message/parts";
     if (s->state == DGM_STATE_COMPLETED && s->message)
-        dgm_lint_text_final(l, text_of(l, &s->message->parts), at);
+        dgm_lint_text_final(l, lint_stream_text_of(l, &s->message->parts), at);
 }
 
 /* ---- one event ------------------------------------------------------------------------------------------------ */
@@ -159,7 +159,7 @@ static void apply_rules(dgm_linter *l, const dgm_event_view *view)
     }
 }
 
-static const dgm_status *status_of(const dgm_event *e)
+static const dgm_status *lint_stream_status_of(const dgm_event *e)
 {
     return e->kind == DGM_EVENT_STATUS ? &e->status->status
            : e->kind == DGM_EVENT_TASK ? &e->task->status
@@ -168,7 +168,7 @@ static const dgm_status *status_of(const dgm_event *e)
 
 static void lint_check_tools(dgm_linter *l, const dgm_event *e)
 {
-    const dgm_status *status = status_of(e);
+    const dgm_status *status = lint_stream_status_of(e);
     const dgm_at *history = DGM_AT_LIT(NULL, "history");
     for (size_t i = 0; e->kind == DGM_EVENT_TASK && i < e->task->history.n; i++)
         dgm_lint_message_tools(l, &e->task->history.at[i], DGM_AT_I(history, i));
@@ -193,7 +193,7 @@ static void lint_check_first(dgm_linter *l, const dgm_event *e)
 {
     struct lint_stream *s = &l->stream;
     if (s->ended && e->kind == DGM_EVENT_TASK && s->task_id.n &&
-        !dgm_str_eq(e->task->id, id_of(&s->task_id)))
+        !dgm_str_eq(e->task->id, lint_stream_id_of(&s->task_id)))
         dgm_lint_stream_end(l);
     if (!s->any && e->kind != DGM_EVENT_TASK && e->kind != DGM_EVENT_MESSAGE && !is_resumed(l))
         dgm_lint_report_in(l, LINT_FIRST_EVENT, "", NULL);
@@ -205,7 +205,7 @@ static void lint_check_first(dgm_linter *l, const dgm_event *e)
 static void move_on(dgm_linter *l, const dgm_event *e)
 {
     struct lint_stream *s = &l->stream;
-    const dgm_status *status = status_of(e);
+    const dgm_status *status = lint_stream_status_of(e);
     s->any = true;
     lint_store_ids(s, e);
     if (e->kind == DGM_EVENT_ARTIFACT)
@@ -224,12 +224,12 @@ static void move_on(dgm_linter *l, const dgm_event *e)
 void dgm_lint_event(dgm_linter *l, const dgm_event *e, bool in_stream)
 {
     const struct lint_stream *s = &l->stream;
-    const dgm_status *status = status_of(e);
+    const dgm_status *status = lint_stream_status_of(e);
     dgm_event_view view = {.event = e, .artifact = DGM_ARTIFACT_OPEN};
     if (in_stream) {
         lint_check_first(l, e);
-        view.task_id = id_of(&s->task_id);
-        view.context_id = id_of(&s->context_id);
+        view.task_id = lint_stream_id_of(&s->task_id);
+        view.context_id = lint_stream_id_of(&s->context_id);
         view.has_task = s->has_task;
         view.state = s->state;
         view.artifact = artifact_of(s, e);

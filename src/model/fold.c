@@ -170,8 +170,8 @@ static dgm_code add_artifact(dgm_fold *f, const dgm_artifact_update *u, dgm_auth
     return DGM_OK;
 }
 
-static dgm_code add_message(dgm_fold *f, const dgm_message *m, dgm_author author, const dgm_at *at,
-                            dgm_err *err)
+static dgm_code fold_add_message(dgm_fold *f, const dgm_message *m, dgm_author author,
+                                 const dgm_at *at, dgm_err *err)
 {
     dgm_code rc = check_ids(f, author, m->task_id, m->context_id, at, DGM_STR("taskId"), err);
     if (rc)
@@ -190,7 +190,7 @@ static dgm_code add_internal(dgm_fold *f, const dgm_internal *e, dgm_author auth
     dgm_code rc = check_ids(f, author, e->task_id, (dgm_str){0}, NULL, DGM_STR("taskId"), err);
     if (rc || e->kind != DGM_INTERNAL_MESSAGE || !e->message)
         return rc;
-    return add_message(f, e->message, author, DGM_AT_LIT(NULL, "message"), err);
+    return fold_add_message(f, e->message, author, DGM_AT_LIT(NULL, "message"), err);
 }
 
 /* Messages whose id we have are those we have: a snapshot's history is the same conversation. */
@@ -323,7 +323,7 @@ dgm_code dgm_fold_add(dgm_fold *f, const dgm_event *event, dgm_author author, dg
     switch (event->kind) {
     case DGM_EVENT_TASK: rc = add_task(f, event->task, author, err); break;
     case DGM_EVENT_MESSAGE:
-        rc = add_message(f, event->message, author, DGM_AT_LIT(NULL, "message"), err);
+        rc = fold_add_message(f, event->message, author, DGM_AT_LIT(NULL, "message"), err);
         break;
     case DGM_EVENT_STATUS: rc = add_status(f, event->status, author, err); break;
     case DGM_EVENT_ARTIFACT: rc = add_artifact(f, event->artifact, author, err); break;

@@ -113,7 +113,7 @@ static const dgm_json *member_of(const struct members *m, dgm_str key)
     return i ? m->at[*i].value : NULL;
 }
 
-static bool put_member(dgm_fold *f, struct members *m, dgm_str key, const dgm_json *value)
+static bool fold_keep_put_member(dgm_fold *f, struct members *m, dgm_str key, const dgm_json *value)
 {
     size_t before = dgm_arena_used(f->arena), *found = dgm_map_get(&m->index, key);
     if (found) {
@@ -147,7 +147,7 @@ void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, cons
         dgm_str key = dgm_json_str(k);
         const dgm_json *value = yyjson_obj_iter_get_val(k);
         if (!guard || !dgm_guard_is_servers(key))
-            changed |= put_member(f, m, key, value);
+            changed |= fold_keep_put_member(f, m, key, value);
         else if (!dgm_json_same(member_of(m, key), value))
             dgm_fold_warn(f, DGM_AT(guard, key),
                           "only the server may change this member: left as it was");
@@ -367,7 +367,8 @@ static void join_text(dgm_fold *f, struct slot *slot, dgm_str *text, dgm_str mor
     f->cost.copied += more.n;
 }
 
-static void add_part(dgm_fold *f, struct slot *slot, dgm_parts *parts, const dgm_part *from)
+static void fold_keep_add_part(dgm_fold *f, struct slot *slot, dgm_parts *parts,
+                               const dgm_part *from)
 {
     dgm_part *last = parts->n ? &parts->at[parts->n - 1] : NULL;
     if (last && are_one_text(last, from)) {
@@ -429,7 +430,7 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from)
     bool is_append = x->parts.n > 0;
     for (size_t k = 0; k < from->parts.n; k++) {
         if (!is_append || !is_empty_text(&from->parts.at[k]))
-            add_part(f, slot, &x->parts, &from->parts.at[k]);
+            fold_keep_add_part(f, slot, &x->parts, &from->parts.at[k]);
     }
     for (size_t k = 0; k < from->extensions.n; k++) {
         if (dgm_map_get(&slot->extensions, from->extensions.at[k]))

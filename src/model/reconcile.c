@@ -192,7 +192,7 @@ size_t dgm_reconcile_begins(const dgm_reconcile *r, size_t stream, dgm_str text)
 
 /* ---- final texts ------------------------------------------------------------------------------------------- */
 
-static bool is_blank(char c)
+static bool reconcile_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -209,7 +209,8 @@ static size_t end_of_all(const dgm_reconcile *r, dgm_str text)
     for (size_t i = r->first; i < r->n; i++) {
         size_t skipped = 0;
         while (!dgm_sum_is_prefix(&r->streams[i].sum, (dgm_str){text.p + at, text.n - at})) {
-            if (i == r->first || skipped++ == MAX_BLANKS || at == text.n || !is_blank(text.p[at]))
+            if (i == r->first || skipped++ == MAX_BLANKS || at == text.n ||
+                !reconcile_is_blank(text.p[at]))
                 return 0;
             at++;
         }

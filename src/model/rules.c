@@ -4,7 +4,7 @@
 #include "model/stamp.h"
 #include "json/json.h"
 
-static const dgm_status *status_of(const dgm_event *e) /* of a task or a status-update */
+static const dgm_status *rules_status_of(const dgm_event *e) /* of a task or a status-update */
 {
     return e->kind == DGM_EVENT_STATUS ? &e->status->status : &e->task->status;
 }
@@ -137,7 +137,7 @@ static bool has_mistyped_message(const dgm_event *e, dgm_err *what)
         return is_mistyped(e->message, NULL, what);
     const dgm_at *in_status = DGM_AT_LIT(DGM_AT_LIT(NULL, "status"), "message");
     const dgm_at *in_history = DGM_AT_LIT(NULL, "history");
-    if (status_of(e)->message && is_mistyped(status_of(e)->message, in_status, what))
+    if (rules_status_of(e)->message && is_mistyped(rules_status_of(e)->message, in_status, what))
         return true;
     for (size_t i = 0; e->kind == DGM_EVENT_TASK && i < e->task->history.n; i++) {
         if (is_mistyped(&e->task->history.at[i], DGM_AT_I(in_history, i), what))
@@ -151,7 +151,7 @@ static bool breaks_content(dgm_event_rule rule, const dgm_event_view *v, dgm_err
     const dgm_event *e = v->event;
     if (rule == DGM_RULE_CANONICAL_TYPE)
         return has_mistyped_message(e, what);
-    const dgm_status *s = status_of(e);
+    const dgm_status *s = rules_status_of(e);
     if (rule == DGM_RULE_FAILED_WITHOUT_ERROR) {
         if (s->state != DGM_STATE_FAILED ||
             dgm_metadata_error(e->kind == DGM_EVENT_STATUS ? e->status->metadata

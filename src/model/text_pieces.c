@@ -24,7 +24,7 @@ void dgm_text_pieces_done(dgm_text_pieces *p)
 
 /* ---- open texts ------------------------------------------------------------------------------------------ */
 
-static size_t find_open(const dgm_text_pieces *p, dgm_str id)
+static size_t text_pieces_find_open(const dgm_text_pieces *p, dgm_str id)
 {
     if (!id.n)
         return SIZE_MAX;
@@ -66,7 +66,7 @@ static size_t open_text(dgm_text_pieces *p, dgm_text_sink sink, dgm_str id)
     return p->current = p->n_open++;
 }
 
-static void add_piece(dgm_text_pieces *p, dgm_text_sink sink, size_t at, dgm_str piece)
+static void text_pieces_add_piece(dgm_text_pieces *p, dgm_text_sink sink, size_t at, dgm_str piece)
 {
     p->current = at;
     p->open[at].pieces++;
@@ -89,7 +89,7 @@ static void join_held(dgm_text_pieces *p, dgm_text_sink sink)
 {
     p->has_held = false;
     p->ids_differ = true;
-    add_piece(p, sink, p->current, dgm_buf_str(&p->held));
+    text_pieces_add_piece(p, sink, p->current, dgm_buf_str(&p->held));
 }
 
 /* It begins a text of its own. */
@@ -97,7 +97,8 @@ static void part_held(dgm_text_pieces *p, dgm_text_sink sink)
 {
     p->has_held = false;
     p->ids_repeat = true;
-    add_piece(p, sink, open_text(p, sink, dgm_buf_str(&p->held_id)), dgm_buf_str(&p->held));
+    text_pieces_add_piece(p, sink, open_text(p, sink, dgm_buf_str(&p->held_id)),
+                          dgm_buf_str(&p->held));
 }
 
 void dgm_text_pieces_flush(dgm_text_pieces *p, dgm_text_sink sink)
@@ -113,14 +114,14 @@ void dgm_text_pieces_flush(dgm_text_pieces *p, dgm_text_sink sink)
 
 void dgm_text_pieces_chunk(dgm_text_pieces *p, dgm_text_sink sink, dgm_str id, dgm_str piece)
 {
-    size_t at = find_open(p, id);
+    size_t at = text_pieces_find_open(p, id);
     if (p->has_held) {
         bool repeats = at != SIZE_MAX || (id.n && dgm_str_eq(id, dgm_buf_str(&p->held_id)));
         if (repeats)
             part_held(p, sink);
         else
             join_held(p, sink);
-        at = find_open(p, id);
+        at = text_pieces_find_open(p, id);
     }
     if (!p->n_open) {
         at = open_text(p, sink, id);
@@ -134,7 +135,7 @@ void dgm_text_pieces_chunk(dgm_text_pieces *p, dgm_text_sink sink, dgm_str id, d
     } else {
         at = p->current;
     }
-    add_piece(p, sink, at, piece);
+    text_pieces_add_piece(p, sink, at, piece);
 }
 
 /* ---- Ends -------------------------------------------------------------------------------------------------- */
@@ -154,7 +155,7 @@ static size_t covered(const dgm_text_pieces *p, dgm_text_sink sink, dgm_str whol
 
 static void settle_held(dgm_text_pieces *p, dgm_text_sink sink, dgm_str id, dgm_str whole)
 {
-    size_t at = find_open(p, id);
+    size_t at = text_pieces_find_open(p, id);
     if (dgm_str_eq(id, dgm_buf_str(&p->held_id))) {
         part_held(p, sink);
         return;
@@ -172,7 +173,7 @@ void dgm_text_pieces_end(dgm_text_pieces *p, dgm_text_sink sink, dgm_str id, dgm
 {
     if (p->has_held)
         settle_held(p, sink, id, whole);
-    size_t at = find_open(p, id), end;
+    size_t at = text_pieces_find_open(p, id), end;
     bool unnamed = p->n_open == 1 && (!id.n || !p->open[0].id.n);
     if (at == SIZE_MAX && (unnamed || (p->n_open && !whole.n)))
         at = p->current; /* without text it only says that something ends */
@@ -183,7 +184,7 @@ void dgm_text_pieces_end(dgm_text_pieces *p, dgm_text_sink sink, dgm_str id, dgm
             sink.replace(sink.arg, p->open[at].text, whole);
         close_text(p, sink, at);
     } else if (p->n_open && (end = covered(p, sink, whole)) != SIZE_MAX) {
-        add_piece(p, sink, p->n_open - 1, (dgm_str){whole.p + end, whole.n - end});
+        text_pieces_add_piece(p, sink, p->n_open - 1, (dgm_str){whole.p + end, whole.n - end});
         while (p->n_open)
             close_text(p, sink, p->n_open - 1);
     } else if (whole.n) {

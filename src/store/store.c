@@ -99,7 +99,7 @@ void dgm_job_post(dgm_job *chain)
 
 /* ---- for drivers ----------------------------------------------------------------------------------- */
 
-static void keep(dgm_arena *a, dgm_str *s)
+static void store_keep(dgm_arena *a, dgm_str *s)
 {
     if (s->p)
         *s = dgm_arena_dup(a, *s);
@@ -107,30 +107,30 @@ static void keep(dgm_arena *a, dgm_str *s)
 
 void dgm_task_row_keep(dgm_arena *a, dgm_task_row *row)
 {
-    keep(a, &row->owner.tenant);
-    keep(a, &row->owner.principal);
-    keep(a, &row->id);
-    keep(a, &row->context_id);
-    keep(a, &row->agent);
-    keep(a, &row->folded);
+    store_keep(a, &row->owner.tenant);
+    store_keep(a, &row->owner.principal);
+    store_keep(a, &row->id);
+    store_keep(a, &row->context_id);
+    store_keep(a, &row->agent);
+    store_keep(a, &row->folded);
 }
 
 void dgm_turn_row_keep(dgm_arena *a, dgm_turn_row *row)
 {
-    keep(a, &row->protocol);
-    keep(a, &row->caller_id);
-    keep(a, &row->request);
-    keep(a, &row->previous);
+    store_keep(a, &row->protocol);
+    store_keep(a, &row->caller_id);
+    store_keep(a, &row->request);
+    store_keep(a, &row->previous);
 }
 
 void dgm_dedupe_row_keep(dgm_arena *a, dgm_dedupe_row *row)
 {
-    keep(a, &row->owner.tenant);
-    keep(a, &row->owner.principal);
-    keep(a, &row->agent);
-    keep(a, &row->context_id);
-    keep(a, &row->message_id);
-    keep(a, &row->task_id);
+    store_keep(a, &row->owner.tenant);
+    store_keep(a, &row->owner.principal);
+    store_keep(a, &row->agent);
+    store_keep(a, &row->context_id);
+    store_keep(a, &row->message_id);
+    store_keep(a, &row->task_id);
 }
 
 dgm_code dgm_append_check(const dgm_append *b, dgm_err *err)

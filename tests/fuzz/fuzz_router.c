@@ -108,7 +108,7 @@ static void look_at_headers(dgm_arena *a, const dgm_http_request *r)
     size_t n = dgm_gate_cors(r, headers);
     must(n <= 3 && dgm_gate_preflight(a, config(), r, headers + n) <= 3);
     dgm_gate_is_preflight(r);
-    version_of(r, a, &said);
+    dgm_version_of(r, a, &said);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static int fail(const dgm_err *err)
+static int admin_fail(const dgm_err *err)
 {
     dgm_cli_complain("%s", err->msg);
     return DGM_CLI_FAILED;
@@ -23,7 +23,7 @@ static int check(const char *path)
     dgm_db_counts n = {0};
     dgm_err err = {0};
     if (dgm_db_check(path, say_fault, (void *)(uintptr_t)path, &n, &err))
-        return fail(&err);
+        return admin_fail(&err);
     printf("%" PRIu64 " tasks, %" PRIu64 " turns, %" PRIu64 " records, %" PRIu64 " faults\n",
            n.tasks, n.turns, n.records, n.faults);
     if (n.faults)
@@ -36,7 +36,7 @@ static int vacuum(const char *path)
     int64_t before, after;
     dgm_err err = {0};
     if (dgm_db_vacuum(path, &before, &after, &err))
-        return fail(&err);
+        return admin_fail(&err);
     printf("%" PRId64 " bytes before, %" PRId64 " after\n", before, after);
     return DGM_CLI_OK;
 }
@@ -55,7 +55,7 @@ static int export(const char *path)
     dgm_err err = {0};
     if (!dgm_cli_output_open(&out, NULL))
         return DGM_CLI_FAILED;
-    return dgm_db_export(path, write_line, &out, &err) ? fail(&err) : DGM_CLI_OK;
+    return dgm_db_export(path, write_line, &out, &err) ? admin_fail(&err) : DGM_CLI_OK;
 }
 
 /* The database that `dragoman serve` would use here. NULL: no database; the reason was reported. */
@@ -102,8 +102,8 @@ int dgm_admin_db(const dgm_cli_line *line)
     case 'c': return check(path);
     case 'v': return vacuum(path);
     case 'e': return export(path);
-    case 'b': return dgm_db_backup(path, file, &err) ? fail(&err) : DGM_CLI_OK;
-    default: return dgm_db_restore(path, file, &err) ? fail(&err) : DGM_CLI_OK;
+    case 'b': return dgm_db_backup(path, file, &err) ? admin_fail(&err) : DGM_CLI_OK;
+    default: return dgm_db_restore(path, file, &err) ? admin_fail(&err) : DGM_CLI_OK;
     }
 }
 

@@ -368,7 +368,7 @@ const char *dgm_cli_get_nth(const dgm_cli_line *line, const char *option, size_t
 /* ---- the program: parse, run, check that the output was written ------------------------------------------------ */
 
 /* Buffered output may also fail to be written, and a network file reports errors only when it is closed. */
-static int finish(int status)
+static int cli_args_finish(int status)
 {
     bool failed = ferror(stdout);
     if (fclose(stdout) == 0 && !failed)
@@ -395,7 +395,7 @@ int dgm_cli_main(int argc, char **argv)
     }
     if (dgm_cli_get(&line, "help")) {
         dgm_cli_help(line.command, stdout);
-        return finish(DGM_CLI_OK);
+        return cli_args_finish(DGM_CLI_OK);
     }
-    return finish(line.command->run(&line));
+    return cli_args_finish(line.command->run(&line));
 }

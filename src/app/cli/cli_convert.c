@@ -197,7 +197,7 @@ static enum outcome convert_file(struct job *job, const char *path)
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
-static int run(const dgm_cli_line *line, dgm_convert_options o, enum losses losses)
+static int cli_convert_run(const dgm_cli_line *line, dgm_convert_options o, enum losses losses)
 {
     enum outcome worst = CONVERTED;
     struct job job = {.options = &o, .piece = malloc(PIECE), .losses = losses};
@@ -232,12 +232,12 @@ static int run(const dgm_cli_line *line, dgm_convert_options o, enum losses loss
 
 int dgm_cli_run_convert(const dgm_cli_line *line)
 {
-    return run(line, convert_options(line), losses_of(line));
+    return cli_convert_run(line, convert_options(line), losses_of(line));
 }
 
 int dgm_cli_run_compact(const dgm_cli_line *line)
 {
     dgm_convert_options o = options_of(line);
     o.compact = DGM_COMPACT_ALWAYS;
-    return run(line, o, LOSSES_IGNORED);
+    return cli_convert_run(line, o, LOSSES_IGNORED);
 }

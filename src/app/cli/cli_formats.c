@@ -137,7 +137,7 @@ static void pair_for_people(const char *from, const char *to)
 
 /* ---- for a program ------------------------------------------------------------------------------------- */
 
-static void member(const char *name, const char *value, const char *end)
+static void cli_formats_member(const char *name, const char *value, const char *end)
 {
     printf("\"%s\":", name);
     dgm_cli_json_string(value, stdout);
@@ -148,13 +148,13 @@ static void pair_as_json(const char *from, const char *to)
 {
     struct losses l = losses_of(from, to);
     putchar('{');
-    member("from", from, ",");
-    member("to", to, ",\"losses\":[");
+    cli_formats_member("from", from, ",");
+    cli_formats_member("to", to, ",\"losses\":[");
     for (size_t i = 0; i < l.n; i++) {
         fputs(i ? ",\n{" : "\n{", stdout);
-        member("object", l.at[i]->object, ",");
-        member("member", l.at[i]->member, ",");
-        member("what", l.at[i]->what, ",");
+        cli_formats_member("object", l.at[i]->object, ",");
+        cli_formats_member("member", l.at[i]->member, ",");
+        cli_formats_member("what", l.at[i]->what, ",");
         printf("\"reported\":%s}", l.at[i]->when == DGM_LOSS_NOT_REPORTED ? "false" : "true");
     }
     fputs("]}", stdout);
@@ -165,11 +165,11 @@ static void all_as_json(size_t n, const char *from, const char *to)
 {
     bool first = true;
     putchar('{');
-    member("version", dgm_version(), ",\n\"formats\":[");
+    cli_formats_member("version", dgm_version(), ",\n\"formats\":[");
     for (size_t i = 0; i < n; i++) {
         fputs(i ? ",\n{" : "\n{", stdout);
-        member("name", dgm_format_at(i)->name, ",");
-        member("about", dgm_format_at(i)->about, ",");
+        cli_formats_member("name", dgm_format_at(i)->name, ",");
+        cli_formats_member("about", dgm_format_at(i)->about, ",");
         printf("\"envelopes\":%s}", dgm_format_at(i)->envelopes ? "true" : "false");
     }
     fputs("],\n\"conversions\":[", stdout);

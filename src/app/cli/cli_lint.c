@@ -15,7 +15,7 @@
 
 /* ---- findings: JSON members ------------------------------------------------------------------------------- */
 
-static void member(const char *name, const char *value)
+static void cli_lint_member(const char *name, const char *value)
 {
     printf("\"%s\":", name);
     dgm_cli_json_string(value, stdout);
@@ -71,7 +71,7 @@ static void report_text(dgm_cli_report *r, const dgm_finding *f)
 static void report_json(const dgm_cli_report *r, const dgm_finding *f)
 {
     putchar('{');
-    member("file", r->name);
+    cli_lint_member("file", r->name);
     putchar(',');
     number("line", f->line);
     putchar(',');
@@ -79,15 +79,15 @@ static void report_json(const dgm_cli_report *r, const dgm_finding *f)
     putchar(',');
     number("value", f->value);
     putchar(',');
-    member("rule", f->rule->id);
+    cli_lint_member("rule", f->rule->id);
     putchar(',');
-    member("severity", dgm_severity_name(f->rule->severity));
+    cli_lint_member("severity", dgm_severity_name(f->rule->severity));
     putchar(',');
-    member("message", f->message);
+    cli_lint_member("message", f->message);
     putchar(',');
-    member("pointer", f->at);
+    cli_lint_member("pointer", f->at);
     putchar(',');
-    member("fix", f->rule->fix);
+    cli_lint_member("fix", f->rule->fix);
     fputs("}\n", stdout);
 }
 
@@ -112,10 +112,10 @@ static void put_uri(const char *path)
     putchar('"');
 }
 
-static void put_text(const char *name, const char *text)
+static void cli_lint_put_text(const char *name, const char *text)
 {
     printf("\"%s\":{", name);
-    member("text", text);
+    cli_lint_member("text", text);
     putchar('}');
 }
 
@@ -125,19 +125,19 @@ static void begin_sarif(void)
     fputs("{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\","
           "\"runs\":[{\"tool\":{\"driver\":{\"name\":\"dragoman\",",
           stdout);
-    member("version", dgm_version());
+    cli_lint_member("version", dgm_version());
     fputs(",\"rules\":[", stdout);
     for (size_t i = 0; (rule = dgm_lint_rule_at(i)); i++) {
         fputs(i ? ",\n{" : "\n{", stdout);
-        member("id", rule->id);
+        cli_lint_member("id", rule->id);
         putchar(',');
-        put_text("shortDescription", rule->about);
+        cli_lint_put_text("shortDescription", rule->about);
         putchar(',');
-        put_text("help", rule->fix);
+        cli_lint_put_text("help", rule->fix);
         fputs(",\"defaultConfiguration\":{", stdout);
-        member("level", dgm_severity_name(rule->severity));
+        cli_lint_member("level", dgm_severity_name(rule->severity));
         fputs("},\"properties\":{", stdout);
-        member("protocol", rule->of);
+        cli_lint_member("protocol", rule->of);
         fputs("}}", stdout);
     }
     fputs("]}},\"columnKind\":\"unicodeCodePoints\",\"results\":[", stdout);
@@ -146,13 +146,13 @@ static void begin_sarif(void)
 static void report_sarif(const dgm_cli_report *r, const dgm_finding *f)
 {
     fputs(r->any ? ",\n{" : "\n{", stdout);
-    member("ruleId", f->rule->id);
+    cli_lint_member("ruleId", f->rule->id);
     putchar(',');
     number("ruleIndex", index_of(f->rule));
     putchar(',');
-    member("level", dgm_severity_name(f->rule->severity));
+    cli_lint_member("level", dgm_severity_name(f->rule->severity));
     putchar(',');
-    put_text("message", f->message);
+    cli_lint_put_text("message", f->message);
     fputs(",\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":", stdout);
     put_uri(r->name);
     fputs("},\"region\":{", stdout);
@@ -160,7 +160,7 @@ static void report_sarif(const dgm_cli_report *r, const dgm_finding *f)
     putchar(',');
     number("startColumn", f->character);
     fputs("}},\"logicalLocations\":[{", stdout);
-    member("fullyQualifiedName", f->at);
+    cli_lint_member("fullyQualifiedName", f->at);
     fputs(",\"kind\":\"member\"}]}]}", stdout);
 }
 

@@ -42,7 +42,7 @@ static const struct {
     {"bench", dgm_load_bench}, {"lint", dgm_client_lint}, {"schema", schema},
 };
 
-static int run(const dgm_cli_line *line)
+static int main_run(const dgm_cli_line *line)
 {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(commands[i].command, line->command->name) == 0)
@@ -53,6 +53,6 @@ static int run(const dgm_cli_line *line)
 
 int main(int argc, char **argv)
 {
-    dgm_cli_outside = run;
+    dgm_cli_outside = main_run;
     return dgm_cli_main(argc, argv);
 }

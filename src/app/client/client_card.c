@@ -6,7 +6,7 @@
 
 /* ---- for a person -------------------------------------------------------------------------------------------- */
 
-static void plain(dgm_str text)
+static void client_card_plain(dgm_str text)
 {
     for (size_t i = 0; i < text.n; i++)
         putchar((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f ? ' ' : text.p[i]);
@@ -17,7 +17,7 @@ static void row(const char *name, dgm_str text)
     if (!text.n)
         return;
     printf("%-14s", name);
-    plain(text);
+    client_card_plain(text);
     putchar('\n');
 }
 
@@ -28,7 +28,7 @@ static void words(const char *name, const dgm_strs *list)
     printf("%-14s", name);
     for (size_t i = 0; i < list->n; i++) {
         printf("%s", i ? ", " : "");
-        plain(list->at[i]);
+        client_card_plain(list->at[i]);
     }
     putchar('\n');
 }
@@ -54,10 +54,10 @@ static void print_card(const dgm_agent_card *c)
     for (size_t i = 0; i < c->interfaces.n; i++) {
         const dgm_agent_interface *at = &c->interfaces.at[i];
         printf("  A2A %-4.*s %-10.*s ", DGM_P(at->protocol_version), DGM_P(at->protocol_binding));
-        plain(at->url);
+        client_card_plain(at->url);
         if (at->tenant.n) {
             printf(" tenant ");
-            plain(at->tenant);
+            client_card_plain(at->tenant);
         }
         putchar('\n');
     }
@@ -65,9 +65,9 @@ static void print_card(const dgm_agent_card *c)
     for (size_t i = 0; i < c->skills.n; i++) {
         const dgm_agent_skill *s = &c->skills.at[i];
         printf("  ");
-        plain(s->name);
+        client_card_plain(s->name);
         printf(": ");
-        plain(s->description);
+        client_card_plain(s->description);
         putchar('\n');
     }
 }
@@ -118,7 +118,7 @@ int dgm_client_card(const dgm_cli_line *line)
                    dgm_a2a_card_is_03(p.card_json) ? "0.3" : "1.0");
         else if (!dgm_cli_get(line, "json"))
             print_card(p.card);
-        else if (!show_json(DGM_OBJECT_CARD, p.card, true))
+        else if (!dgm_show_json(DGM_OBJECT_CARD, p.card, true))
             status = DGM_CLI_FAILED;
     }
     dgm_peer_close(&p);

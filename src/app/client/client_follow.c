@@ -18,7 +18,7 @@ static bool follow_on_object(const dgm_object *o, dgm_str event_id, void *arg)
     if (event_id.n)
         f->s->last_event = dgm_arena_dup(f->s->arena, event_id);
     const dgm_event *e = o->kind == DGM_OBJECT_TASK ? &whole : o->it;
-    if (!show_event(f->s, e))
+    if (!dgm_show_event(f->s, e))
         return false;
     if (e->kind == DGM_EVENT_STATUS && dgm_state_is_terminal(f->s->state))
         return false; /* nothing follows, even if the server keeps the stream open */
@@ -30,7 +30,7 @@ static bool follow_on_object(const dgm_object *o, dgm_str event_id, void *arg)
 static void tick(void *arg)
 {
     struct follow *f = arg;
-    show_tick(f->s);
+    dgm_show_tick(f->s);
 }
 
 static dgm_code ask(struct follow *f, dgm_method method, void *params, const char *last_event,
@@ -57,10 +57,11 @@ static dgm_code wait_for_task(struct follow *f, dgm_err *err)
 {
     useconds_t pause = POLL_MIN_US;
     dgm_code rc = DGM_OK;
-    while (!rc && f->s->task_id.n && !show_is_settled(f->s) && !dgm_client_http_was_interrupted()) {
+    while (!rc && f->s->task_id.n && !dgm_show_is_settled(f->s) &&
+           !dgm_client_http_was_interrupted()) {
         dgm_task_request get = request_of(f);
         usleep(pause); /* a signal ends it early */
-        show_tick(f->s);
+        dgm_show_tick(f->s);
         pause = pause * 2 < POLL_MAX_US ? pause * 2 : POLL_MAX_US;
         rc = ask(f, DGM_METHOD_GET, &get, NULL, err);
     }
@@ -69,11 +70,11 @@ static dgm_code wait_for_task(struct follow *f, dgm_err *err)
 
 /* ---- canceling ------------------------------------------------------------------------------------------------ */
 
-static int cancel(struct follow *f)
+static int client_follow_cancel(struct follow *f)
 {
     dgm_task_request request = request_of(f);
     dgm_err err = {0};
-    show_end(f->s);
+    dgm_show_end(f->s);
     if (f->leaves)
         return DGM_CLI_FAILED;
     if (!f->s->task_id.n) {
@@ -84,8 +85,8 @@ static int cancel(struct follow *f)
     if (ask(f, DGM_METHOD_CANCEL, &request, NULL, &err))
         dgm_peer_report_error(f->p, &err);
     else if (f->s->state != DGM_STATE_CANCELED)
-        dgm_cli_complain("the task was not canceled: it is %s", show_state_name(f->s->state));
-    show_end(f->s);
+        dgm_cli_complain("the task was not canceled: it is %s", dgm_show_state_name(f->s->state));
+    dgm_show_end(f->s);
     return DGM_CLI_FAILED;
 }
 
@@ -102,7 +103,7 @@ static void print_how_to_continue(const struct follow *f)
                  DGM_P(s->task_id));
 }
 
-static int status_of(const struct follow *f)
+static int client_follow_status_of(const struct follow *f)
 {
     const show *s = f->s;
     if (s->is_message || s->state == DGM_STATE_COMPLETED)
@@ -132,7 +133,7 @@ int dgm_client_follow(struct follow *f, dgm_method method, void *params, const c
     if (f->s->failed)
         return DGM_CLI_FAILED; /* main() reports the error of standard output */
     if (dgm_client_http_was_interrupted())
-        return cancel(f);
-    show_end(f->s);
-    return rc ? dgm_peer_report_error(f->p, &err) : status_of(f);
+        return client_follow_cancel(f);
+    dgm_show_end(f->s);
+    return rc ? dgm_peer_report_error(f->p, &err) : client_follow_status_of(f);
 }

@@ -125,15 +125,15 @@ typedef struct show {
     bool failed; /* standard output is gone */
 } show;
 
-void show_init(show *s, bool json);
-void show_done(show *s);
-bool show_event(show *s, const dgm_event *e); /* false: standard output is closed */
-void show_tick(void *arg);
-void show_end(show *s); /* the last line ends, the spinner goes */
-const char *show_state_name(dgm_task_state s);
+void dgm_show_init(show *s, bool json);
+void dgm_show_done(show *s);
+bool dgm_show_event(show *s, const dgm_event *e); /* false: standard output is closed */
+void dgm_show_tick(void *arg);
+void dgm_show_end(show *s); /* the last line ends, the spinner goes */
+const char *dgm_show_state_name(dgm_task_state s);
 /* One object as a line of A2A 1.0 JSON; pretty: over several lines. */
-bool show_json(dgm_object_kind kind, const void *it, bool pretty);
-bool show_is_settled(const show *s); /* a message, or a task that will not go on by itself */
+bool dgm_show_json(dgm_object_kind kind, const void *it, bool pretty);
+bool dgm_show_is_settled(const show *s); /* a message, or a task that will not go on by itself */
 
 /* ---- a call whose answer may take its time: shown, waited for, canceled (client_follow.c) --------- */
 

@@ -186,7 +186,7 @@ static int fetch_card(peer *p)
 /* ---- the interface ---------------------------------------------------------------------------------------------- */
 
 /* 1: A2A 1.x, 3: 0.3 and what follows it, 0: neither. */
-static int version_of(dgm_str v)
+static int dgm_version_of(dgm_str v)
 {
     if (dgm_str_starts(v, DGM_STR("1.")) || dgm_str_is(v, "1"))
         return 1;
@@ -200,7 +200,7 @@ static bool speaks(const peer *p, const dgm_agent_interface *i, bool *ret_rest, 
     bool is_rpc = dgm_str_eq_nocase(i->protocol_binding, DGM_STR("JSONRPC"));
     bool is_rest = dgm_str_eq_nocase(i->protocol_binding, DGM_STR("HTTP+JSON")) ||
                    dgm_str_eq_nocase(i->protocol_binding, DGM_STR("REST"));
-    int version = version_of(i->protocol_version);
+    int version = dgm_version_of(i->protocol_version);
     if ((!is_rpc && !is_rest) || !version || !dgm_str_starts(i->url, DGM_STR("http")))
         return false;
     if (protocol && (strcmp(protocol, "1.0") == 0) != (version == 1))
@@ -284,7 +284,7 @@ static int no_interface(const peer *p)
 
 /* ---- public ---------------------------------------------------------------------------------------------------------- */
 
-static int begin(peer *p, const dgm_cli_line *line, const char *url)
+static int client_peer_begin(peer *p, const dgm_cli_line *line, const char *url)
 {
     long timeout = TIMEOUT_S;
     dgm_err err = {0};
@@ -306,14 +306,14 @@ static int begin(peer *p, const dgm_cli_line *line, const char *url)
 
 int dgm_peer_open_card(peer *p, const dgm_cli_line *line, const char *url)
 {
-    int status = begin(p, line, url);
+    int status = client_peer_begin(p, line, url);
     return status ? status : fetch_card(p);
 }
 
 int dgm_peer_open(peer *p, const dgm_cli_line *line, const char *url)
 {
     const char *protocol = dgm_cli_get(line, "protocol"), *binding = dgm_cli_get(line, "binding");
-    int status = begin(p, line, url);
+    int status = client_peer_begin(p, line, url);
     if (status)
         return status;
     if (protocol && binding) {

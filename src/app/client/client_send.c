@@ -132,7 +132,7 @@ static bool looks_like_url(const char *text)
     return strpbrk(text, ":./") || strcmp(text, "localhost") == 0;
 }
 
-static int message_of(dgm_arena *a, const dgm_cli_line *line, dgm_message *ret)
+static int client_send_message_of(dgm_arena *a, const dgm_cli_line *line, dgm_message *ret)
 {
     const char *one;
     dgm_part *parts = dgm_new_n(a, dgm_part, line->n_values + 2);
@@ -189,15 +189,15 @@ int dgm_client_send(const dgm_cli_line *line)
     show s;
     dgm_message message;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    int status = message_of(a, line, &message);
+    int status = client_send_message_of(a, line, &message);
     if (status)
         return status;
-    show_init(&s, dgm_cli_get(line, "json"));
+    dgm_show_init(&s, dgm_cli_get(line, "json"));
     if (!(status = dgm_peer_open(&p, line, line->args[0]))) {
         dgm_client_http_catch_interrupt();
         status = send_message(&p, &message, &s);
     }
     dgm_peer_close(&p);
-    show_done(&s);
+    dgm_show_done(&s);
     return status;
 }

@@ -55,7 +55,7 @@ static void put_visibly(show *s, dgm_str text)
     }
 }
 
-static void put_text(show *s, dgm_str text)
+static void client_show_put_text(show *s, dgm_str text)
 {
     if (!text.n)
         return;
@@ -71,7 +71,7 @@ static void put_text(show *s, dgm_str text)
 
 /* ---- texts ------------------------------------------------------------------------------------------------- */
 
-static struct show_text *text_of(show *s, dgm_str id)
+static struct show_text *client_show_text_of(show *s, dgm_str id)
 {
     struct show_text **at = &s->texts;
     for (; *at; at = &(*at)->next) {
@@ -87,7 +87,7 @@ static struct show_text *text_of(show *s, dgm_str id)
 static void new_paragraph(show *s)
 {
     if (s->printed)
-        put_text(s, s->at_line_start ? DGM_STR("\n") : DGM_STR("\n\n"));
+        client_show_put_text(s, s->at_line_start ? DGM_STR("\n") : DGM_STR("\n\n"));
 }
 
 static void add_to(show *s, struct show_text *t, dgm_str more)
@@ -98,7 +98,7 @@ static void add_to(show *s, struct show_text *t, dgm_str more)
         new_paragraph(s);
     s->current = t;
     dgm_buf_add_str(&t->text, more);
-    put_text(s, more);
+    client_show_put_text(s, more);
 }
 
 /* Sets the complete text. */
@@ -131,7 +131,7 @@ static size_t show_open(void *arg, dgm_str message_id)
     (void)message_id;
     if ((n & (n - 1)) == 0) /* a power of two: the list is full */
         s->status_texts = dgm_xrealloc(s->status_texts, (n ? 2 * n : 1) * sizeof *s->status_texts);
-    struct show_text *t = text_of(s, dgm_arena_printf(s->arena, "\1status%zu", n));
+    struct show_text *t = client_show_text_of(s, dgm_arena_printf(s->arena, "\1status%zu", n));
     t->open = true;
     dgm_buf_init(&t->whole, DGM_MAX_OUTPUT_BYTES);
     s->status_texts[n] = t;
@@ -231,7 +231,7 @@ static void show_final_text(show *s, dgm_str all)
     if (last && last->text.n && dgm_str_starts(all, dgm_buf_str(&last->text)))
         become(s, last, all);
     else
-        become(s, text_of(s, DGM_STR("\1final")), all);
+        become(s, client_show_text_of(s, DGM_STR("\1final")), all);
 }
 
 /* ---- parts --------------------------------------------------------------------------------------------------- */
@@ -301,10 +301,10 @@ static void set_progress(show *s, const dgm_message *m)
     for (size_t i = 0; i < text.n && n < sizeof line - 1; i++)
         line[n++] = (unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f ? ' ' : text.p[i];
     s->progress = dgm_arena_dup(s->arena, (dgm_str){line, n});
-    show_tick(s);
+    dgm_show_tick(s);
 }
 
-void show_tick(void *arg)
+void dgm_show_tick(void *arg)
 {
     show *s = arg;
     if (!s->err_is_tty || s->json || !s->progress.n ||
@@ -371,13 +371,13 @@ static void show_status(show *s, dgm_arena *a, const dgm_status *status, const d
         show_final_text(s, text);
         return;
     }
-    show_end(s);
+    dgm_show_end(s);
     dgm_cli_complain("the task %s%s%.*s", how, text.n ? ": " : "", DGM_P(text));
 }
 
 static void show_artifact(show *s, dgm_arena *a, const dgm_artifact *artifact, bool append)
 {
-    struct show_text *t = text_of(s, artifact->artifact_id);
+    struct show_text *t = client_show_text_of(s, artifact->artifact_id);
     dgm_str text = text_of_parts(a, &artifact->parts);
     dgm_text_pieces_flush(&s->pieces, show_sink(s));
     if (append)
@@ -394,11 +394,11 @@ static void show_task(show *s, dgm_arena *a, const dgm_task *task)
     show_status(s, a, &task->status, task->metadata);
 }
 
-bool show_event(show *s, const dgm_event *e)
+bool dgm_show_event(show *s, const dgm_event *e)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     if (s->json) {
-        if (!show_json(DGM_OBJECT_STREAM_RESPONSE, e, false))
+        if (!dgm_show_json(DGM_OBJECT_STREAM_RESPONSE, e, false))
             s->failed = true;
     }
     /* the state and the ids are needed in any case; with --json the texts go nowhere */
@@ -420,14 +420,14 @@ bool show_event(show *s, const dgm_event *e)
         learn(s, (dgm_str){0}, e->message->context_id);
         s->is_message = true;
         if (!s->json)
-            become(s, text_of(s, DGM_STR("\1message")), text_of_message(a, e->message));
+            become(s, client_show_text_of(s, DGM_STR("\1message")), text_of_message(a, e->message));
     }
     return !s->failed;
 }
 
 /* ---- public --------------------------------------------------------------------------------------------------------- */
 
-void show_init(show *s, bool json)
+void dgm_show_init(show *s, bool json)
 {
     *s = (show){.json = json, .arena = dgm_arena_new(), .at_line_start = true};
     dgm_text_pieces_init(&s->pieces);
@@ -435,7 +435,7 @@ void show_init(show *s, bool json)
     s->err_is_tty = isatty(STDERR_FILENO);
 }
 
-void show_done(show *s)
+void dgm_show_done(show *s)
 {
     while (s->texts) {
         struct show_text *t = s->texts;
@@ -449,15 +449,15 @@ void show_done(show *s)
     dgm_arena_free(s->arena);
 }
 
-void show_end(show *s)
+void dgm_show_end(show *s)
 {
     dgm_text_pieces_close(&s->pieces, show_sink(s));
     clear_spinner(s);
     if (s->printed && !s->at_line_start)
-        put_text(s, DGM_STR("\n"));
+        client_show_put_text(s, DGM_STR("\n"));
 }
 
-const char *show_state_name(dgm_task_state s)
+const char *dgm_show_state_name(dgm_task_state s)
 {
     switch (s) {
     case DGM_STATE_UNKNOWN: return "unknown";
@@ -473,7 +473,7 @@ const char *show_state_name(dgm_task_state s)
     return "";
 }
 
-bool show_json(dgm_object_kind kind, const void *it, bool pretty)
+bool dgm_show_json(dgm_object_kind kind, const void *it, bool pretty)
 {
     dgm_frame frame = {.object = {kind, (void *)(uintptr_t)it}};
     dgm_err err = {0};
@@ -496,7 +496,7 @@ bool show_json(dgm_object_kind kind, const void *it, bool pretty)
     return good;
 }
 
-bool show_is_settled(const show *s)
+bool dgm_show_is_settled(const show *s)
 {
     return s->is_message || dgm_state_is_terminal(s->state) || dgm_state_is_interrupted(s->state);
 }

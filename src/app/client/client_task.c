@@ -22,22 +22,22 @@ static void print_text(dgm_str text) /* one line, nothing that a terminal obeys 
         putchar((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f ? ' ' : text.p[i]);
 }
 
-static bool on_task(const dgm_object *o, dgm_str event_id, void *arg)
+static bool client_task_on_task(const dgm_object *o, dgm_str event_id, void *arg)
 {
     struct getting *g = arg;
     dgm_task *task = o->it;
     (void)event_id;
     if (g->s->json)
-        return show_json(DGM_OBJECT_TASK, task, true);
+        return dgm_show_json(DGM_OBJECT_TASK, task, true);
     printf("task     ");
     print_text(task->id);
     printf("\ncontext  ");
     print_text(task->context_id);
-    printf("\nstate    %s", show_state_name(task->status.state));
+    printf("\nstate    %s", dgm_show_state_name(task->status.state));
     if (task->status.timestamp.n)
         printf(" since %.*s", DGM_P(task->status.timestamp));
     printf("\n\n");
-    return show_event(g->s, &(dgm_event){.kind = DGM_EVENT_TASK, .task = task});
+    return dgm_show_event(g->s, &(dgm_event){.kind = DGM_EVENT_TASK, .task = task});
 }
 
 static int get(peer *p, const char *id)
@@ -47,32 +47,34 @@ static int get(peer *p, const char *id)
     struct getting g = {p, &s};
     dgm_task_request request = {.tenant = tenant_of(p), .task_id = dgm_str_from(id)};
     struct peer_call call = {
-        .method = DGM_METHOD_GET, .params = &request, .on_object = on_task, .arg = &g};
+        .method = DGM_METHOD_GET, .params = &request, .on_object = client_task_on_task, .arg = &g};
     long history = 0;
     if (!dgm_client_number(p->line, "history", 0, INT32_MAX, &history))
         return DGM_CLI_MISUSED;
     request.history_length = (dgm_opt_int){dgm_cli_get(p->line, "history"), (int32_t)history};
-    show_init(&s, dgm_cli_get(p->line, "json"));
+    dgm_show_init(&s, dgm_cli_get(p->line, "json"));
     s.is_calm = true;
     dgm_code rc = dgm_peer_call(p, &call, &err);
-    show_end(&s);
-    show_done(&s);
+    dgm_show_end(&s);
+    dgm_show_done(&s);
     return rc ? dgm_peer_report_error(p, &err) : DGM_CLI_OK;
 }
 
-static int cancel(peer *p, const char *id)
+static int client_task_cancel(peer *p, const char *id)
 {
     show s;
     dgm_err err = {0};
     struct getting g = {p, &s};
     dgm_task_request request = {.tenant = tenant_of(p), .task_id = dgm_str_from(id)};
-    struct peer_call call = {
-        .method = DGM_METHOD_CANCEL, .params = &request, .on_object = on_task, .arg = &g};
-    show_init(&s, dgm_cli_get(p->line, "json"));
+    struct peer_call call = {.method = DGM_METHOD_CANCEL,
+                             .params = &request,
+                             .on_object = client_task_on_task,
+                             .arg = &g};
+    dgm_show_init(&s, dgm_cli_get(p->line, "json"));
     s.is_calm = true;
     dgm_code rc = dgm_peer_call(p, &call, &err);
-    show_end(&s);
-    show_done(&s);
+    dgm_show_end(&s);
+    dgm_show_done(&s);
     return rc ? dgm_peer_report_error(p, &err) : DGM_CLI_OK;
 }
 
@@ -85,11 +87,11 @@ static int subscribe(peer *p, const char *id)
     const char *after = dgm_cli_get(p->line, "after");
     if (after && strpbrk(after, "\r\n"))
         return dgm_cli_refuse(p->line, "--after: an event id is one line");
-    show_init(&s, dgm_cli_get(p->line, "json"));
+    dgm_show_init(&s, dgm_cli_get(p->line, "json"));
     s.task_id = dgm_str_from(id);
     dgm_client_http_catch_interrupt();
     status = dgm_client_follow(&f, DGM_METHOD_SUBSCRIBE, &request, after);
-    show_done(&s);
+    dgm_show_done(&s);
     return status;
 }
 
@@ -154,7 +156,7 @@ static void print_row(const dgm_task *t)
         text.n--;
     print_text(t->id);
     printf("%*s  %-14s  ", t->id.n < 36 ? (int)(36 - t->id.n) : 0, "",
-           show_state_name(t->status.state));
+           dgm_show_state_name(t->status.state));
     print_text(dgm_str_from(day_and_time));
     printf("  ");
     print_text(text);
@@ -169,7 +171,7 @@ static bool on_task_page(const dgm_object *o, dgm_str event_id, void *arg)
     for (size_t i = 0; i < page->tasks.n && l->left > 0 && !l->failed; i++, l->left--) {
         const dgm_task *t = &page->tasks.at[i];
         if (l->json) {
-            l->failed = !show_json(DGM_OBJECT_TASK, t, false);
+            l->failed = !dgm_show_json(DGM_OBJECT_TASK, t, false);
             continue;
         }
         if (!l->has_header)
@@ -182,10 +184,10 @@ static bool on_task_page(const dgm_object *o, dgm_str event_id, void *arg)
     return true;
 }
 
-static dgm_opt_int state_of(const char *name)
+static dgm_opt_int client_task_state_of(const char *name)
 {
     for (int i = 0; name && i < DGM_N_STATES; i++) {
-        if (strcmp(show_state_name((dgm_task_state)i), name) == 0)
+        if (strcmp(dgm_show_state_name((dgm_task_state)i), name) == 0)
             return (dgm_opt_int){true, i};
     }
     return (dgm_opt_int){0};
@@ -214,7 +216,7 @@ static int list(peer *p)
         dgm_list_tasks_request request = {
             .tenant = tenant_of(p),
             .context_id = dgm_str_from(dgm_cli_get(line, "context")),
-            .status = state_of(dgm_cli_get(line, "state")),
+            .status = client_task_state_of(dgm_cli_get(line, "state")),
             .page_size = {true, l.left < PAGE ? (int32_t)l.left : PAGE},
             .history_length = {dgm_cli_get(line, "history") || !l.json, (int32_t)history},
             .page_token = l.next};
@@ -247,7 +249,7 @@ int dgm_client_task(const dgm_cli_line *line)
         switch (action[0]) { /* one of the table's words: the parser saw to it */
         case 'g': status = get(&p, id); break;
         case 'l': status = list(&p); break;
-        case 'c': status = cancel(&p, id); break;
+        case 'c': status = client_task_cancel(&p, id); break;
         default: status = subscribe(&p, id); break;
         }
     }

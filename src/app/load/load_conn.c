@@ -245,7 +245,7 @@ static size_t take_chunks(struct conn *c, const char *p, size_t n)
     return i;
 }
 
-static size_t take(struct conn *c, const char *p, size_t n)
+static size_t load_conn_take(struct conn *c, const char *p, size_t n)
 {
     if (c->state == CONN_HEAD) {
         const char *end;
@@ -294,7 +294,7 @@ enum conn_news dgm_load_conn_read(struct conn *c)
             return CONN_BROKEN;
         }
         for (size_t i = 0; i < (size_t)got && !c->is_over;) {
-            size_t used = take(c, bytes + i, (size_t)got - i);
+            size_t used = load_conn_take(c, bytes + i, (size_t)got - i);
             if (used == SIZE_MAX)
                 return CONN_BROKEN;
             i += used;

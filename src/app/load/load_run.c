@@ -58,7 +58,7 @@ static void broken(struct runner *r, struct conn *c)
         dgm_load_conn_close(c);
 }
 
-static void begin(struct runner *r, struct conn *c, uint64_t now)
+static void load_run_begin(struct runner *r, struct conn *c, uint64_t now)
 {
     if (!may_begin(r)) {
         c->state = CONN_IDLE;
@@ -99,10 +99,10 @@ static void answered(struct runner *r, struct conn *c, uint64_t now)
         broken(r, c);
         return;
     }
-    begin(r, c, now);
+    load_run_begin(r, c, now);
 }
 
-static void on_event(struct runner *r, struct conn *c, uint32_t events)
+static void load_run_on_event(struct runner *r, struct conn *c, uint32_t events)
 {
     enum conn_news news = CONN_GOES_ON;
     uint64_t now;
@@ -119,7 +119,7 @@ static void on_event(struct runner *r, struct conn *c, uint32_t events)
             dgm_load_conn_close(c);
             return;
         }
-        begin(r, c, dgm_load_now_ns());
+        load_run_begin(r, c, dgm_load_now_ns());
         return;
     }
     if (c->state == CONN_SENDING && (events & EPOLLOUT))
@@ -159,7 +159,7 @@ static bool turn(struct runner *r, int ms)
     if (n < 0 && errno != EINTR)
         return false;
     for (int i = 0; i < n; i++)
-        on_event(r, events[i].data.ptr, events[i].events);
+        load_run_on_event(r, events[i].data.ptr, events[i].events);
     return true;
 }
 

@@ -58,7 +58,7 @@ int64_t dgm_load_rss_anon_bytes(pid_t pid)
 
 #define FIRST_ANSWER_MS 60000
 
-static pid_t start(char **command)
+static pid_t load_startup_start(char **command)
 {
     pid_t pid = fork();
     if (pid == 0) {
@@ -108,7 +108,7 @@ bool dgm_load_startup(struct load *l)
     for (uint64_t i = 0; i < rounds && !l->errors; i++) {
         uint64_t began = dgm_load_now_ns();
         bool gone = false;
-        pid_t pid = start(l->command);
+        pid_t pid = load_startup_start(l->command);
         if (pid < 0) {
             dgm_cli_complain("cannot start another process: %s", strerror(errno));
             return false;

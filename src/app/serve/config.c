@@ -29,7 +29,7 @@ typedef struct loader {
 /* ---- files ------------------------------------------------------------------------------------------------- */
 
 /* The text of a regular file of at most max bytes; absent, and *ret_why says why. */
-static dgm_str read_file(dgm_arena *a, const char *path, size_t max, const char **ret_why)
+static dgm_str config_read_file(dgm_arena *a, const char *path, size_t max, const char **ret_why)
 {
     struct stat st;
     dgm_str text = {0};
@@ -91,7 +91,7 @@ static void add_file(loader *l)
     doc->folder = dgm_arena_dup(l->arena, folder_of(doc->file));
     l->config->file = file;
     if (!text.p)
-        text = read_file(l->arena, file.p, DGM_MAX_CONFIG_BYTES, &why);
+        text = config_read_file(l->arena, file.p, DGM_MAX_CONFIG_BYTES, &why);
     if (why) {
         dgm_config_find(&l->findings, (dgm_config_said){.doc = doc},
                         DGM_STR("name an existing file; `dragoman init exec` writes one"),
@@ -282,7 +282,7 @@ static dgm_str secret_of(loader *l, const dgm_config_token *t, const dgm_at *at)
     } else if (t->token_file.p) {
         if (l->source->no_files)
             return DGM_STR("not-read");
-        s = without_newline(read_file(l->arena, t->token_file.p, 65536, &why));
+        s = without_newline(config_read_file(l->arena, t->token_file.p, 65536, &why));
     }
     for (size_t i = 0; i < s.n && !why; i++)
         if ((unsigned char)s.p[i] <= 0x20 || (unsigned char)s.p[i] >= 0x7F)

@@ -22,7 +22,7 @@ static bool fill_value(filler *f, const dgm_config_row *row, yyjson_val *v, void
 static void fill_object(filler *f, const dgm_config_shape *shape, yyjson_val *v, void *base,
                         const dgm_at *at);
 
-static void *place(void *base, const dgm_config_row *row)
+static void *config_read_place(void *base, const dgm_config_row *row)
 {
     return (char *)base + row->offset;
 }
@@ -321,7 +321,7 @@ static void fill_defaults(filler *f, const dgm_config_shape *shape, void *base)
 {
     for (const dgm_config_row *row = shape->rows; row->name; row++) {
         if (row->kind == DGM_CONFIG_OBJECT)
-            fill_defaults(f, row->of, place(base, row));
+            fill_defaults(f, row->of, config_read_place(base, row));
         else if (row->def)
             fill_value(f, row, dgm_json_parse_trusted(f->arena, dgm_str_from(row->def)), base,
                        NULL);
@@ -480,7 +480,7 @@ static void put_shaped(filler *f, dgm_buf *b, const dgm_config_shape *shape, yyj
     dgm_buf_add_char(b, '}');
 }
 
-static const dgm_json *keep(filler *f, const dgm_config_row *row, yyjson_val *v)
+static const dgm_json *config_read_keep(filler *f, const dgm_config_row *row, yyjson_val *v)
 {
     dgm_buf b;
     dgm_str text;
@@ -510,7 +510,7 @@ static bool fill_lead(filler *f, const dgm_config_row *object, yyjson_val *v, vo
 static bool fill_value(filler *f, const dgm_config_row *row, yyjson_val *v, void *base,
                        const dgm_at *at)
 {
-    void *to = base ? place(base, row) : NULL;
+    void *to = base ? config_read_place(base, row) : NULL;
     size_t n_errors = f->findings->n_errors;
     bool bool_sink;
     int64_t int_sink;
@@ -538,7 +538,7 @@ static bool fill_value(filler *f, const dgm_config_row *row, yyjson_val *v, void
         if (!is_list(f, row, v, at))
             return false;
         if (to)
-            *(const dgm_json **)to = keep(f, row, v);
+            *(const dgm_json **)to = config_read_keep(f, row, v);
         return true;
     case DGM_CONFIG_OBJECT:
     case DGM_CONFIG_SHAPED:
@@ -550,7 +550,7 @@ static bool fill_value(filler *f, const dgm_config_row *row, yyjson_val *v, void
         if (row->of)
             fill_object(f, row->of, v, row->kind == DGM_CONFIG_OBJECT ? to : NULL, at);
         if (row->kind != DGM_CONFIG_OBJECT && to && f->findings->n_errors == n_errors)
-            *(const dgm_json **)to = keep(f, row, v);
+            *(const dgm_json **)to = config_read_keep(f, row, v);
         return true;
     }
     return false;
@@ -605,7 +605,7 @@ void dgm_config_read_layers(dgm_config *c, dgm_config_doc *const *layers, size_t
         dgm_str name = dgm_str_from(row->name);
         f.doc = &nobody;
         if (row->kind == DGM_CONFIG_OBJECT)
-            fill_defaults(&f, row->of, place(c, row));
+            fill_defaults(&f, row->of, config_read_place(c, row));
         else
             fill_value(&f, row, dgm_json_parse_trusted(c->arena, dgm_str_from(row->def)), c, NULL);
         for (size_t i = 0; i < n; i++) {

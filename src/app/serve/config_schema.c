@@ -42,7 +42,7 @@ static void collect(shapes *s, const dgm_config_shape *shape, bool reloads)
 
 /* ---- JSON Schema -------------------------------------------------------------------------------------------- */
 
-static void put_key(dgm_buf *b, const char *key)
+static void config_schema_put_key(dgm_buf *b, const char *key)
 {
     if (b->n && b->p[b->n - 1] != '{' && b->p[b->n - 1] != ',')
         dgm_buf_add_char(b, ',');
@@ -50,9 +50,9 @@ static void put_key(dgm_buf *b, const char *key)
     dgm_buf_add_char(b, ':');
 }
 
-static void put_member(dgm_buf *b, const char *key, const char *text)
+static void config_schema_put_member(dgm_buf *b, const char *key, const char *text)
 {
-    put_key(b, key);
+    config_schema_put_key(b, key);
     dgm_json_put_str(b, dgm_str_from(text));
 }
 
@@ -60,12 +60,12 @@ static void put_def_ref(dgm_buf *b, const dgm_config_shape *shape)
 {
     char ref[80];
     snprintf(ref, sizeof ref, "#/$defs/%s", shape->title);
-    put_member(b, "$ref", ref);
+    config_schema_put_member(b, "$ref", ref);
 }
 
 static void put_words(dgm_buf *b, const dgm_config_row *row)
 {
-    put_key(b, "enum");
+    config_schema_put_key(b, "enum");
     dgm_buf_add_char(b, '[');
     for (size_t i = 0; row->values[i]; i++) {
         if (i)
@@ -87,13 +87,13 @@ static void put_text_type(dgm_buf *b, const dgm_config_row *row)
     if (row->flags & DGM_CONFIG_NUMBER)
         dgm_buf_add_lit(b, "\"type\":[\"string\",\"number\"]");
     else
-        put_member(b, "type", "string");
+        config_schema_put_member(b, "type", "string");
     if (row->format && row->format->pattern) {
         char pattern[200];
         bool may_be_empty = row->def && strcmp(row->def, "\"\"") == 0;
         snprintf(pattern, sizeof pattern, "%s|[$][{]%s", row->format->pattern,
                  may_be_empty ? "|^$" : "");
-        put_member(b, "pattern", pattern);
+        config_schema_put_member(b, "pattern", pattern);
     }
 }
 
@@ -161,25 +161,25 @@ static void put_type(dgm_buf *b, const dgm_config_row *row)
         put_def_ref(b, row->of);
         break;
     case DGM_CONFIG_SHAPED: put_def_ref(b, row->of); break;
-    case DGM_CONFIG_JSON: put_member(b, "type", "object"); break;
-    case DGM_CONFIG_ARRAY: put_member(b, "type", "array"); break;
+    case DGM_CONFIG_JSON: config_schema_put_member(b, "type", "object"); break;
+    case DGM_CONFIG_ARRAY: config_schema_put_member(b, "type", "array"); break;
     }
 }
 
 static void put_property(dgm_buf *b, const dgm_config_row *row)
 {
-    put_key(b, row->name);
+    config_schema_put_key(b, row->name);
     dgm_buf_add_char(b, '{');
-    put_member(b, "description", row->about);
+    config_schema_put_member(b, "description", row->about);
     if (row->def) {
-        put_key(b, "default");
+        config_schema_put_key(b, "default");
         dgm_buf_add_str(b, dgm_str_from(row->def));
     }
     /* null is what an empty `name:` reads as: the default */
     bool env = env_may_be(row) && row->kind != DGM_CONFIG_NAMES;
     bool nullable = !(row->flags & DGM_CONFIG_REQUIRED);
     if (env || nullable) {
-        put_key(b, "anyOf");
+        config_schema_put_key(b, "anyOf");
         dgm_buf_add_lit(b, "[{");
         put_type(b, row);
         dgm_buf_add_str(b, env ? DGM_STR("},{\"$ref\":\"#/$defs/variable\"}") : DGM_STR("}"));
@@ -195,8 +195,8 @@ static void put_shape(dgm_buf *b, const dgm_config_shape *shape)
 {
     bool comma = false;
     if (shape->about[0])
-        put_member(b, "description", shape->about);
-    put_member(b, "type", "object");
+        config_schema_put_member(b, "description", shape->about);
+    config_schema_put_member(b, "type", "object");
     dgm_buf_add_lit(b, ",\"additionalProperties\":false");
     for (const dgm_config_row *row = shape->rows; row->name; row++) {
         if (!(row->flags & DGM_CONFIG_REQUIRED))
@@ -229,7 +229,7 @@ void dgm_config_put_schema(dgm_buf *b)
                     "\"$defs\":{\"variable\":{\"description\":\"an environment variable,"
                     " ${NAME} or ${NAME:-default}\",\"type\":\"string\",\"pattern\":\"[$][{]\"}");
     for (size_t i = 1; i < all.n; i++) {
-        put_key(&s, all.at[i]->title);
+        config_schema_put_key(&s, all.at[i]->title);
         dgm_buf_add_char(&s, '{');
         put_shape(&s, all.at[i]);
         if (all.at[i]->size == sizeof(dgm_config_agent))

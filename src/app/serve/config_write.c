@@ -6,7 +6,7 @@ struct any_list {
     size_t n;
 };
 
-static const void *place(const void *base, const dgm_config_row *row)
+static const void *config_write_place(const void *base, const dgm_config_row *row)
 {
     return (const char *)base + row->offset;
 }
@@ -60,7 +60,7 @@ static void put_bits(dgm_buf *b, const dgm_config_row *row, unsigned bits)
 /* Writes nothing for what is absent. */
 void dgm_config_put_value(dgm_buf *b, const dgm_config_row *row, const void *base, bool secrets)
 {
-    const void *from = place(base, row);
+    const void *from = config_write_place(base, row);
     switch (row->kind) {
     case DGM_CONFIG_SWITCH:
         dgm_buf_add_str(b, *(const bool *)from ? DGM_STR("true") : DGM_STR("false"));
@@ -274,9 +274,9 @@ static void diff_row(differ *d, const dgm_config_row *row, const void *from, con
     if (same(d, row, from, to))
         return;
     if (row->kind == DGM_CONFIG_OBJECT) {
-        diff_rows(d, row->of, place(from, row), place(to, row), at);
+        diff_rows(d, row->of, config_write_place(from, row), config_write_place(to, row), at);
     } else if (row->kind == DGM_CONFIG_LIST && !live) { /* only agents are such a list */
-        diff_agents(d, row->of, place(from, row), place(to, row), at);
+        diff_agents(d, row->of, config_write_place(from, row), config_write_place(to, row), at);
     } else {
         changed(d, at, live, DGM_CONFIG_CHANGED);
     }

@@ -658,7 +658,7 @@ static void read_json(reader *r, dgm_str text)
 /* ---- what both need ------------------------------------------------------------------------------------------------ */
 
 /* Doubled keys; and in JSON the variables, which YAML's reader has replaced by now. */
-static void finish(reader *r, yyjson_val *v, bool is_json, const dgm_at *at)
+static void config_yaml_finish(reader *r, yyjson_val *v, bool is_json, const dgm_at *at)
 {
     yyjson_val *key, *item;
     size_t i, n;
@@ -673,7 +673,7 @@ static void finish(reader *r, yyjson_val *v, bool is_json, const dgm_at *at)
         m->broken = !s.p;
     } else if (yyjson_is_arr(v)) {
         yyjson_arr_foreach (v, i, n, item)
-            finish(r, item, is_json, DGM_AT_I(at, i));
+            config_yaml_finish(r, item, is_json, DGM_AT_I(at, i));
     } else if (yyjson_is_obj(v)) {
         dgm_map seen;
         dgm_map_init(&seen);
@@ -687,7 +687,7 @@ static void finish(reader *r, yyjson_val *v, bool is_json, const dgm_at *at)
                                 (int)(name.n < 80 ? name.n : 80), name.p, *before);
             else
                 dgm_map_put(&seen, name, dgm_config_mark_of(r->doc, key)->line);
-            finish(r, item, is_json, DGM_AT(at, name));
+            config_yaml_finish(r, item, is_json, DGM_AT(at, name));
         }
         dgm_map_done(&seen);
     }
@@ -720,5 +720,5 @@ void dgm_config_doc_read(dgm_config_doc *doc, dgm_arena *a, dgm_str text, bool i
     doc->marks = r.marks;
     doc->n_marks = r.n_marks;
     if (doc->root)
-        finish(&r, doc->root, is_json, NULL);
+        config_yaml_finish(&r, doc->root, is_json, NULL);
 }

@@ -256,8 +256,8 @@ static void put_json(dgm_buf *b, const char *level, const char *what, const dgm_
     dgm_buf_add_lit(b, "}\n");
 }
 
-static void put_text(dgm_buf *b, const char *level, const char *what, const dgm_log_field *f,
-                     size_t n)
+static void logger_put_text(dgm_buf *b, const char *level, const char *what, const dgm_log_field *f,
+                            size_t n)
 {
     char room[FIELD_BYTES];
     put_time(b);
@@ -293,7 +293,7 @@ void dgm_logger_say(dgm_logger *l, dgm_config_log_level level, const char *what,
     if (atomic_load_explicit(&l->format, memory_order_relaxed) == DGM_LOG_JSON)
         put_json(&line, level_names[level], what, fields, n);
     else
-        put_text(&line, level_names[level], what, fields, n);
+        logger_put_text(&line, level_names[level], what, fields, n);
     if (line.over) { /* half a line is no line of JSON */
         dgm_logger_say(l, level, what, NULL, 0);
         return;

@@ -66,7 +66,7 @@ _Atomic int64_t *dgm_metrics_streams(dgm_metrics *m)
 /* ---- counting ------------------------------------------------------------------------------------------------ */
 
 /* One writer: a plain add, made so that readers see whole numbers. */
-static void add(counter *c, uint64_t n)
+static void metrics_add(counter *c, uint64_t n)
 {
     atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
                           memory_order_relaxed);
@@ -85,19 +85,19 @@ void dgm_metrics_count(dgm_metrics *m, size_t loop, const dgm_front_note *note, 
 {
     struct row *r = &m->rows[loop];
     size_t route = dgm_frontend_index(note->front);
-    add(&r->requests[route][code_index(status)], 1);
-    add(&r->bytes_in, bytes_in);
-    add(&r->bytes_out, bytes_out);
+    metrics_add(&r->requests[route][code_index(status)], 1);
+    metrics_add(&r->bytes_in, bytes_in);
+    metrics_add(&r->bytes_out, bytes_out);
     if (note->is_stream) { /* lasts as long as its task: no matter of latency */
-        add(&r->streams, 1);
+        metrics_add(&r->streams, 1);
         atomic_fetch_sub_explicit(&m->open_streams, 1, memory_order_relaxed);
         return;
     }
     size_t i = 0;
     while (i < N_BOUNDS && (double)ns > bounds[i] * 1e9)
         i++;
-    add(&r->took[route][i], 1);
-    add(&r->took_ns[route], ns);
+    metrics_add(&r->took[route][i], 1);
+    metrics_add(&r->took_ns[route], ns);
 }
 
 void dgm_metrics_refused(dgm_metrics *m, int status)

@@ -220,8 +220,8 @@ void dgm_router_put_metrics(dgm_router *r, dgm_arena *a, dgm_buf *out)
 
 /* ---- refusals ------------------------------------------------------------------------------------------------------- */
 
-static void refuse(const struct head *h, dgm_code code, const char *why,
-                   const dgm_http_header *headers, size_t n)
+static void router_refuse(const struct head *h, dgm_code code, const char *why,
+                          const dgm_http_header *headers, size_t n)
 {
     dgm_err err = {0};
     dgm_fail(&err, code, NULL, "%s", why);
@@ -232,8 +232,9 @@ static void refuse_stranger(const dgm_site *s, const struct head *h)
 {
     dgm_http_header ask = {DGM_STR("WWW-Authenticate"),
                            dgm_gate_challenge(dgm_http_arena(h->q.x), s->config, h->word)};
-    refuse(h, DGM_UNAUTHENTICATED,
-           h->word == DGM_GATE_WRONG ? "unknown token or key" : "missing token or key", &ask, 1);
+    router_refuse(h, DGM_UNAUTHENTICATED,
+                  h->word == DGM_GATE_WRONG ? "unknown token or key" : "missing token or key", &ask,
+                  1);
 }
 
 /* True: the caller may not use this route, and the request was refused. */
@@ -248,21 +249,21 @@ static bool refuse_caller(const dgm_site *s, const struct head *h)
     if (h->q.access != DGM_ACCESS_OPERATOR ||
         dgm_gate_is_operator(s->config, dgm_http_request_of(h->q.x)))
         return false;
-    refuse(h, DGM_FORBIDDEN,
-           s->config->tokens.n ? "this path needs a token with `role: operator`"
-                               : "on a server without tokens this path is for local callers",
-           NULL, 0);
+    router_refuse(h, DGM_FORBIDDEN,
+                  s->config->tokens.n ? "this path needs a token with `role: operator`"
+                                      : "on a server without tokens this path is for local callers",
+                  NULL, 0);
     return true;
 }
 
 static void refuse_path(const dgm_site *s, const struct head *h)
 {
     const dgm_frontend *f = h->q.reporter;
-    refuse(h, DGM_NO_SUCH_METHOD,
-           !h->agent         ? dgm_pages_unknown_agent(s, dgm_http_arena(h->q.x), h->q.agent_id)
-           : f->unknown_path ? f->unknown_path
-                             : "unknown path; GET / lists the paths of this server",
-           NULL, 0);
+    router_refuse(h, DGM_NO_SUCH_METHOD,
+                  !h->agent ? dgm_pages_unknown_agent(s, dgm_http_arena(h->q.x), h->q.agent_id)
+                  : f->unknown_path ? f->unknown_path
+                                    : "unknown path; GET / lists the paths of this server",
+                  NULL, 0);
 }
 
 void dgm_router_refuse_path(const dgm_front_request *q)
@@ -295,20 +296,22 @@ static dgm_http_budget *budget_of(dgm_router *r, const dgm_http_exchange *x, dgm
 static void refuse_body(const struct head *h, dgm_http_refusal refusal)
 {
     if (refusal == DGM_HTTP_TOO_LARGE)
-        refuse(h, DGM_TOO_LARGE,
-               "the body is too large (limit http_body_bytes; for paths that accept no messages "
-               "small_body_bytes): send less at once",
-               NULL, 0);
+        router_refuse(
+            h, DGM_TOO_LARGE,
+            "the body is too large (limit http_body_bytes; for paths that accept no messages "
+            "small_body_bytes): send less at once",
+            NULL, 0);
     else if (refusal == DGM_HTTP_CALLER_FULL)
-        refuse(h, DGM_RATE_LIMITED,
-               "your requests in progress hold too many bytes (limit "
-               "in_flight_bytes_per_principal): wait for one of them to end, then try again",
-               NULL, 0);
+        router_refuse(h, DGM_RATE_LIMITED,
+                      "your requests in progress hold too many bytes (limit "
+                      "in_flight_bytes_per_principal): wait for one of them to end, then try again",
+                      NULL, 0);
     else
-        refuse(h, DGM_UNAVAILABLE,
-               "the requests in progress hold too many bytes (limit in_flight_bytes): try again "
-               "later",
-               NULL, 0);
+        router_refuse(
+            h, DGM_UNAVAILABLE,
+            "the requests in progress hold too many bytes (limit in_flight_bytes): try again "
+            "later",
+            NULL, 0);
 }
 
 /* False: the body is larger than its path allows, or has more values than are decoded at once, and the request was
@@ -323,10 +326,10 @@ static bool check_body(const dgm_site *s, const struct head *h, const dgm_http_r
     if (n / 2 < DGM_MAX_JSON_VALUES || /* it cannot have as many */
         dgm_json_count_values(q->body, DGM_MAX_JSON_VALUES) <= DGM_MAX_JSON_VALUES)
         return true;
-    refuse(h, DGM_TOO_LARGE,
-           "the body has more JSON values than the limit json_values of " TEXT_OF(
-               DGM_MAX_JSON_VALUES) ": send less at once, or send it as a file",
-           NULL, 0);
+    router_refuse(h, DGM_TOO_LARGE,
+                  "the body has more JSON values than the limit json_values of " TEXT_OF(
+                      DGM_MAX_JSON_VALUES) ": send less at once, or send it as a file",
+                  NULL, 0);
     return false;
 }
 
@@ -402,7 +405,7 @@ static bool refuse_head(struct visit *v, const dgm_http_request *q, bool is_new)
     const struct head *h = v->head;
     const char *no = v->site && is_new ? dgm_gate_refuses(v->site->config, q) : NULL;
     if (no) {
-        refuse(h, DGM_FORBIDDEN, no, NULL, 0);
+        router_refuse(h, DGM_FORBIDDEN, no, NULL, 0);
         return true;
     }
     if (v->site && is_new && (v->request_id || dgm_http_header_of(q, DGM_STR("origin")).n)) {

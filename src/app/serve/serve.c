@@ -157,7 +157,7 @@ static void warn_if_others_can_read(struct server *s, dgm_str store)
                     "other users can read the database: run chmod o= on it", {"store", store, 0});
 }
 
-static dgm_code start(struct server *s, dgm_err *err)
+static dgm_code serve_start(struct server *s, dgm_err *err)
 {
     dgm_config *c = s->config;
     dgm_code rc;
@@ -515,7 +515,7 @@ int dgm_serve(const dgm_config_source *given, bool only_check, FILE *out, FILE *
         return check_only(s.config, out);
     hold_signals(&signals);
     sem_init(&s.done, 0, 0);
-    if (start(&s, &fault)) {
+    if (serve_start(&s, &fault)) {
         fprintf(err, "dragoman: %s%s%s\n", fault.msg, fault.at[0] ? " at " : "", fault.at);
     } else {
         dgm_banner_put(out, dgm_router_config(s.router), dgm_http_server_port(s.http));

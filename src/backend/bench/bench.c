@@ -64,7 +64,7 @@ static void on_idle_closed(uv_handle_t *h)
     on_closed(b);
 }
 
-static void finish(struct bench *b, const char *error)
+static void bench_finish(struct bench *b, const char *error)
 {
     dgm_run *run = b->run;
     b->closing = b->idle ? 2 : 1;
@@ -98,7 +98,7 @@ static bool send_chunks(struct bench *b, uint32_t most)
         rc = dgm_run_status(b->run, DGM_STATE_COMPLETED, dgm_buf_str(&text), &err);
         dgm_buf_done(&text);
     }
-    finish(b, rc ? err.msg : NULL);
+    bench_finish(b, rc ? err.msg : NULL);
     return false;
 }
 
@@ -109,7 +109,7 @@ static void on_room(void *arg)
         dgm_timer_start(&b->timer, FULL_MS);
 }
 
-static void on_turn(uv_idle_t *h)
+static void bench_on_turn(uv_idle_t *h)
 {
     send_chunks(h->data, 1);
 }
@@ -121,7 +121,7 @@ static void on_held(void *arg)
     struct bench *b = arg;
     dgm_err err = {0};
     dgm_code rc = dgm_run_status(b->run, DGM_STATE_COMPLETED, DGM_STR("held"), &err);
-    finish(b, rc ? err.msg : NULL);
+    bench_finish(b, rc ? err.msg : NULL);
 }
 
 /* ---- what ends it early ---------------------------------------------------------------------------------- */
@@ -139,10 +139,10 @@ static void on_stop(void *arg)
 {
     dgm_err err = {0};
     close_text(arg, &err);
-    finish(arg, DGM_SHUTTING_DOWN);
+    bench_finish(arg, DGM_SHUTTING_DOWN);
 }
 
-static void cancel(void *agent, dgm_run *run)
+static void bench_cancel(void *agent, dgm_run *run)
 {
     struct bench *b = run->agent_data;
     dgm_err err = {0};
@@ -150,13 +150,13 @@ static void cancel(void *agent, dgm_run *run)
     (void)agent;
     if (!rc)
         rc = dgm_run_status(run, DGM_STATE_CANCELED, (dgm_str){0}, &err);
-    finish(b, rc ? err.msg : NULL);
+    bench_finish(b, rc ? err.msg : NULL);
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------------------- */
 
 /* The text of the request is released. */
-static struct bench *begin(dgm_run *run, dgm_loop_fn on_timer)
+static struct bench *bench_begin(dgm_run *run, dgm_loop_fn on_timer)
 {
     struct bench *b = dgm_xcalloc(1, sizeof *b);
     b->run = run;
@@ -184,7 +184,7 @@ static bool read_number(dgm_str *text, double max, double *ret)
     return *end == '\0' && *ret <= max;
 }
 
-static void start(void *agent, dgm_run *run)
+static void bench_start(void *agent, dgm_run *run)
 {
     dgm_err err = {0};
     dgm_str text = dgm_run_text(run, run->arena), rest;
@@ -208,7 +208,7 @@ static void start(void *agent, dgm_run *run)
         return;
     }
     bool yield = chunks && dgm_text_command(rest, "yield", NULL);
-    struct bench *b = begin(run, chunks ? on_room : on_held);
+    struct bench *b = bench_begin(run, chunks ? on_room : on_held);
     if (hold) {
         dgm_timer_start(&b->timer, (uint64_t)(number * 1000));
         return;
@@ -218,13 +218,13 @@ static void start(void *agent, dgm_run *run)
         b->idle = dgm_xmalloc(sizeof *b->idle);
         uv_idle_init(dgm_loop_uv(run->loop), b->idle);
         b->idle->data = b;
-        uv_idle_start(b->idle, on_turn);
+        uv_idle_start(b->idle, bench_on_turn);
     } else {
         on_room(b);
     }
 }
 
-static const dgm_inner inner = {.start = start, .cancel = cancel};
+static const dgm_inner inner = {.start = bench_start, .cancel = bench_cancel};
 DGM_SHAPED_OPEN(open_shaped, inner)
 
 const dgm_backend dgm_backend_bench = {

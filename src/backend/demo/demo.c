@@ -27,7 +27,7 @@ struct play {
     bool in_text; /* the first chunk is out, the last is not */
 };
 
-static void finish(struct play *p, const char *error)
+static void demo_finish(struct play *p, const char *error)
 {
     dgm_run *run = p->run;
     dgm_loop_off_stop(run->loop, &p->stop);
@@ -142,7 +142,7 @@ static bool play(struct play *p, bool waited)
         }
         dgm_code rc = step(p, &over, &more, &err);
         if (rc || over) {
-            finish(p, rc ? err.msg : NULL);
+            demo_finish(p, rc ? err.msg : NULL);
             return false;
         }
         if (!more)
@@ -169,10 +169,10 @@ static void on_stop(void *arg)
 {
     dgm_err err = {0};
     close_text(arg, &err);
-    finish(arg, DGM_SHUTTING_DOWN);
+    demo_finish(arg, DGM_SHUTTING_DOWN);
 }
 
-static void start(void *agent, dgm_run *run)
+static void demo_start(void *agent, dgm_run *run)
 {
     dgm_str rest, text = dgm_run_text(run, run->arena);
     const struct demo_script *script = dgm_demo_script_for(run, text, &rest);
@@ -189,7 +189,7 @@ static void start(void *agent, dgm_run *run)
     play(p, false);
 }
 
-static void cancel(void *agent, dgm_run *run)
+static void demo_cancel(void *agent, dgm_run *run)
 {
     struct play *p = run->agent_data;
     dgm_err err = {0};
@@ -197,7 +197,7 @@ static void cancel(void *agent, dgm_run *run)
     (void)agent;
     if (!rc)
         rc = dgm_run_status(run, DGM_STATE_CANCELED, (dgm_str){0}, &err);
-    finish(p, rc ? err.msg : NULL);
+    demo_finish(p, rc ? err.msg : NULL);
 }
 
 /* ---- the type -------------------------------------------------------------------------------------------- */
@@ -223,7 +223,7 @@ static dgm_code open_agent(const dgm_json *config, const dgm_agent_options *opti
 }
 
 static const dgm_inner inner = {
-    .open = open_agent, .close = free, .start = start, .cancel = cancel};
+    .open = open_agent, .close = free, .start = demo_start, .cancel = demo_cancel};
 DGM_SHAPED_OPEN(open_shaped, inner)
 
 const dgm_backend dgm_backend_demo = {

@@ -107,7 +107,7 @@ static void store_fault(struct job *j, const char *what, const char *detail)
 }
 
 /* The program did something wrong: safe goes to callers, detail to the log. */
-static void fail(struct job *j, const char *safe, const char *detail)
+static void exec_fail(struct job *j, const char *safe, const char *detail)
 {
     if (!j->settled)
         store_fault(j, safe, detail);
@@ -159,7 +159,7 @@ static void on_json(struct job *j, dgm_str line, dgm_line_end end)
     dgm_err err = {0};
     char safe[200];
     if (end == DGM_LINE_CUT) {
-        fail(j, "the agent wrote a line longer than the limit record_bytes", "");
+        exec_fail(j, "the agent wrote a line longer than the limit record_bytes", "");
         return;
     }
     j->n_lines++;
@@ -174,11 +174,11 @@ static void on_json(struct job *j, dgm_str line, dgm_line_end end)
                  is_json && is_object ? "an A2A event"
                  : is_json            ? "a JSON object (if it writes plain text, set output: text)"
                                       : "JSON (if it writes plain text, set output: text)");
-        fail(j, safe, detail);
+        exec_fail(j, safe, detail);
     } else if (j->run->ops->emit(j->run, &event, &err)) {
         snprintf(safe, sizeof safe, "line %zu of the agent's output is an invalid event",
                  j->n_lines);
-        fail(j, safe, err.msg);
+        exec_fail(j, safe, err.msg);
     } else {
         note_event(j, &event);
     }
@@ -201,7 +201,7 @@ static void on_text(struct job *j, dgm_str line, dgm_line_end end)
         rc = dgm_run_chunk(j->run, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, text, j->in_text, false,
                            &err);
     if (rc) {
-        fail(j, "the agent's answer cannot be used", err.msg);
+        exec_fail(j, "the agent's answer cannot be used", err.msg);
         return;
     }
     if (!j->in_text) {
@@ -276,7 +276,7 @@ static void on_timeout_closed(void *arg)
     dgm_timer_close(&j->room, on_room_closed, j);
 }
 
-static void finish(struct job *j)
+static void exec_finish(struct job *j)
 {
     dgm_run *run = j->run;
     dgm_exec_share_leave(j->exec, j->share);
@@ -318,8 +318,8 @@ static void on_exit_(void *user, dgm_process_exit how)
     else if (how.status == 0)
         settle(j, DGM_STATE_COMPLETED, NULL);
     else
-        fail(j, how.killed ? DGM_SHUTTING_DOWN : safe, how.killed ? "" : withheld);
-    finish(j);
+        exec_fail(j, how.killed ? DGM_SHUTTING_DOWN : safe, how.killed ? "" : withheld);
+    exec_finish(j);
 }
 
 static void on_timeout(void *arg)
@@ -327,12 +327,12 @@ static void on_timeout(void *arg)
     struct job *j = arg;
     char safe[80];
     snprintf(safe, sizeof safe, "the agent took longer than %g seconds", j->exec->timeout);
-    fail(j, safe, ""); /* settled: it only has to go */
+    exec_fail(j, safe, ""); /* settled: it only has to go */
 }
 
 /* ---- starting -------------------------------------------------------------------------------------------- */
 
-static void feed(struct job *j)
+static void exec_feed(struct job *j)
 {
     dgm_buf in;
     dgm_buf_init(&in, SIZE_MAX);
@@ -343,7 +343,7 @@ static void feed(struct job *j)
     dgm_run_has_read(j->run);
 }
 
-static void refuse(dgm_run *run, const char *safe, const char *detail)
+static void exec_refuse(dgm_run *run, const char *safe, const char *detail)
 {
     dgm_err err = {0};
     dgm_code rc = dgm_run_fail(run, dgm_str_from(safe), &err);
@@ -378,18 +378,19 @@ static void refuse_busy(const struct exec *x, dgm_run *run, enum exec_room room)
     if (room == EXEC_AGENT_BUSY) {
         snprintf(detail, sizeof detail, "max_processes: %zu of its programs are running",
                  x->max_processes);
-        refuse(run, "the agent is busy, try again later", detail);
+        exec_refuse(run, "the agent is busy, try again later", detail);
         return;
     }
     snprintf(detail, sizeof detail,
              "max_processes_per_principal: %zu of its programs are running for this caller",
              x->max_processes_per_principal);
-    refuse(run,
-           "too many tasks of yours are running on this agent: wait for one to end, or cancel one",
-           detail);
+    exec_refuse(
+        run,
+        "too many tasks of yours are running on this agent: wait for one to end, or cancel one",
+        detail);
 }
 
-static void start(void *agent, dgm_run *run)
+static void exec_start(void *agent, dgm_run *run)
 {
     struct exec *x = agent;
     struct exec_share *share;
@@ -417,7 +418,7 @@ static void start(void *agent, dgm_run *run)
                           &err)) {
         dgm_exec_share_leave(x, share);
         free(j);
-        refuse(run, "the agent could not be started", err.msg);
+        exec_refuse(run, "the agent could not be started", err.msg);
         return;
     }
     j->scratch = dgm_arena_new();
@@ -429,10 +430,10 @@ static void start(void *agent, dgm_run *run)
     dgm_timer_init(run->loop, &j->timeout, on_timeout, j);
     dgm_timer_init(run->loop, &j->room, on_room, j);
     dgm_timer_start(&j->timeout, ms(x->timeout));
-    feed(j);
+    exec_feed(j);
 }
 
-static void cancel(void *agent, dgm_run *run)
+static void exec_cancel(void *agent, dgm_run *run)
 {
     struct job *j = run->agent_data;
     (void)agent;
@@ -443,8 +444,8 @@ static void cancel(void *agent, dgm_run *run)
 static const dgm_inner inner = {
     .open = dgm_exec_open,
     .close = dgm_exec_close,
-    .start = start,
-    .cancel = cancel,
+    .start = exec_start,
+    .cancel = exec_cancel,
     .lacks_final_text = true,
 };
 DGM_SHAPED_OPEN(open_shaped, inner)

@@ -42,14 +42,15 @@ const dgm_setting dgm_exec_settings[] = {
 };
 #undef AT
 
-static yyjson_val *plain(const dgm_json *v) /* yyjson's readers do not say const */
+static yyjson_val *exec_config_plain(const dgm_json *v) /* yyjson's readers do not say const */
 {
     return (yyjson_val *)(uintptr_t)v;
 }
 
 static const char *copy_text(struct exec *x, const dgm_json *v)
 {
-    dgm_str s = yyjson_is_str(plain(v)) ? dgm_json_str(v) : dgm_json_text_in(x->arena, v);
+    dgm_str s =
+        yyjson_is_str(exec_config_plain(v)) ? dgm_json_str(v) : dgm_json_text_in(x->arena, v);
     return dgm_arena_dup(x->arena, s).p;
 }
 
@@ -57,15 +58,15 @@ static void read_command(struct exec *x, const dgm_json *v)
 {
     size_t i, n;
     yyjson_val *item;
-    if (yyjson_is_str(plain(v))) {
+    if (yyjson_is_str(exec_config_plain(v))) {
         x->argv = dgm_new_n(x->arena, const char *, 4);
         x->argv[0] = "/bin/sh";
         x->argv[1] = "-c";
         x->argv[2] = copy_text(x, v);
         return;
     }
-    x->argv = dgm_new_n(x->arena, const char *, yyjson_arr_size(plain(v)) + 1);
-    yyjson_arr_foreach (plain(v), i, n, item) {
+    x->argv = dgm_new_n(x->arena, const char *, yyjson_arr_size(exec_config_plain(v)) + 1);
+    yyjson_arr_foreach (exec_config_plain(v), i, n, item) {
         x->argv[i] = copy_text(x, item);
     }
 }
@@ -74,16 +75,17 @@ static void read_env(struct exec *x, const dgm_json *env, const dgm_json *inheri
 {
     size_t i, n;
     yyjson_val *key, *item;
-    x->own_env = dgm_new_n(x->arena, const char *, (env ? yyjson_obj_size(plain(env)) : 0) + 1);
-    yyjson_obj_foreach (plain(env), i, n, key, item) {
+    x->own_env =
+        dgm_new_n(x->arena, const char *, (env ? yyjson_obj_size(exec_config_plain(env)) : 0) + 1);
+    yyjson_obj_foreach (exec_config_plain(env), i, n, key, item) {
         x->own_env[x->n_own_env++] =
             dgm_arena_printf(x->arena, "%.*s=%s", DGM_P(dgm_json_str(key)), copy_text(x, item)).p;
     }
-    x->inherit_all_env = yyjson_is_str(plain(inherit));
-    if (!yyjson_is_arr(plain(inherit)))
+    x->inherit_all_env = yyjson_is_str(exec_config_plain(inherit));
+    if (!yyjson_is_arr(exec_config_plain(inherit)))
         return;
-    x->inherit_env.at = dgm_new_n(x->arena, dgm_str, yyjson_arr_size(plain(inherit)));
-    yyjson_arr_foreach (plain(inherit), i, n, item) {
+    x->inherit_env.at = dgm_new_n(x->arena, dgm_str, yyjson_arr_size(exec_config_plain(inherit)));
+    yyjson_arr_foreach (exec_config_plain(inherit), i, n, item) {
         x->inherit_env.at[x->inherit_env.n++] = dgm_arena_dup(x->arena, dgm_json_str(item));
     }
 }

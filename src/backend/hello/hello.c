@@ -62,7 +62,7 @@ static dgm_str name_in(dgm_str text)
     return (dgm_str){0};
 }
 
-static void start(void *agent, dgm_run *run)
+static void hello_start(void *agent, dgm_run *run)
 {
     dgm_err err = {0};
     dgm_str name = name_in(dgm_run_text(run, run->arena));
@@ -73,13 +73,13 @@ static void start(void *agent, dgm_run *run)
 }
 
 /* Only a run that somebody else holds open can be canceled, and there is none. */
-static void cancel(void *agent, dgm_run *run)
+static void hello_cancel(void *agent, dgm_run *run)
 {
     (void)agent;
     (void)run;
 }
 
-static const dgm_inner inner = {.start = start, .cancel = cancel};
+static const dgm_inner inner = {.start = hello_start, .cancel = hello_cancel};
 DGM_SHAPED_OPEN(open_shaped, inner)
 
 const dgm_backend dgm_backend_hello = {

@@ -64,7 +64,7 @@ struct stay {
     const struct row *row;
 };
 
-static const struct row *row_of(dgm_str id)
+static const struct row *tck_row_of(dgm_str id)
 {
     const struct row *best = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -140,7 +140,7 @@ static void end(struct stay *s, const char *error)
     run->ops->end(run, error);
 }
 
-static void finish(struct stay *s, dgm_task_state state, dgm_str text)
+static void tck_finish(struct stay *s, dgm_task_state state, dgm_str text)
 {
     dgm_err err = {0};
     end(s, dgm_run_status(s->run, state, text, &err) ? err.msg : NULL);
@@ -155,15 +155,15 @@ static void on_time(void *arg)
 {
     struct stay *s = arg;
     if (s->row->act == STAY)
-        finish(s, DGM_STATE_COMPLETED, dgm_str_from(s->row->text));
+        tck_finish(s, DGM_STATE_COMPLETED, dgm_str_from(s->row->text));
     else
-        finish(s, DGM_STATE_INPUT_REQUIRED, (dgm_str){0});
+        tck_finish(s, DGM_STATE_INPUT_REQUIRED, (dgm_str){0});
 }
 
-static void start(void *agent, dgm_run *run)
+static void tck_start(void *agent, dgm_run *run)
 {
     const struct tck *t = agent;
-    const struct row *row = row_of(run->input->message->message_id);
+    const struct row *row = tck_row_of(run->input->message->message_id);
     dgm_err err = {0};
     dgm_code rc;
     if (row->act != STAY && row->act != WORK_ASK) {
@@ -184,10 +184,10 @@ static void start(void *agent, dgm_run *run)
     run->ops->end(run, rc ? err.msg : NULL);
 }
 
-static void cancel(void *agent, dgm_run *run)
+static void tck_cancel(void *agent, dgm_run *run)
 {
     (void)agent;
-    finish(run->agent_data, DGM_STATE_CANCELED, (dgm_str){0});
+    tck_finish(run->agent_data, DGM_STATE_CANCELED, (dgm_str){0});
 }
 
 /* ---- the type -------------------------------------------------------------------------------------------- */
@@ -216,7 +216,7 @@ static dgm_code open_agent(const dgm_json *config, const dgm_agent_options *opti
 }
 
 static const dgm_inner inner = {
-    .open = open_agent, .close = free, .start = start, .cancel = cancel};
+    .open = open_agent, .close = free, .start = tck_start, .cancel = tck_cancel};
 DGM_SHAPED_OPEN(open_shaped, inner)
 
 const dgm_backend dgm_backend_tck = {

@@ -30,7 +30,7 @@ void dgm_a2a_front_free(dgm_a2a_front *f)
     free(f);
 }
 
-struct scratch *front_scratch(dgm_a2a_front *f)
+struct scratch *dgm_front_scratch(dgm_a2a_front *f)
 {
     dgm_loop *loop = dgm_loop_current();
     struct scratch *s = &f->scratch[loop ? dgm_loop_index(loop) : 0];
@@ -60,7 +60,7 @@ static struct op *a2a_new_op(const dgm_front_request *q, bool is_rpc)
     op->rest = !is_rpc;
     op->below_v1 = !is_rpc && dgm_str_starts(q->path, DGM_STR("/v1/"));
     op->method = q->route ? (dgm_method)q->route->op : DGM_METHOD_NONE;
-    op->version = version_of(dgm_http_request_of(q->x), a, &op->has_version);
+    op->version = dgm_version_of(dgm_http_request_of(q->x), a, &op->has_version);
     /* before anything else of the request is checked: errors are in the caller's dialect */
     op->codec = &dgm_codec_a2a_10;
     if (is_rpc && op->version == VERSION_03 && !op->front->o.no_03)
@@ -72,17 +72,17 @@ static struct op *a2a_new_op(const dgm_front_request *q, bool is_rpc)
 
 static void a2a_handle_rpc(const dgm_front_request *q)
 {
-    rpc_take(a2a_new_op(q, true), dgm_http_request_of(q->x));
+    dgm_rpc_take(a2a_new_op(q, true), dgm_http_request_of(q->x));
 }
 
 static void a2a_handle_rest(const dgm_front_request *q)
 {
-    rest_take(a2a_new_op(q, false), q);
+    dgm_rest_take(a2a_new_op(q, false), q);
 }
 
 static void a2a_handle_card(const dgm_front_request *q)
 {
-    card_give(a2a_new_op(q, false), dgm_http_request_of(q->x));
+    dgm_card_give(a2a_new_op(q, false), dgm_http_request_of(q->x));
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static void a2a_handle_card(const dgm_front_request *q)
 static void a2a_refuse_as(struct op *op, const dgm_err *err, const dgm_http_header *headers,
                           size_t n)
 {
-    op_fail_as(op, err, dgm_code_http(err->code, op->front->o.errors_1_0_0), headers, n);
+    dgm_op_fail_as(op, err, dgm_code_http(err->code, op->front->o.errors_1_0_0), headers, n);
 }
 
 static void a2a_refuse_rpc(const dgm_front_request *q, const dgm_err *err,
@@ -116,7 +116,7 @@ static void a2a_refuse_method(struct op *op, const char *allow)
         return;
     }
     dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "method not allowed: this path supports %s", allow);
-    op_fail_as(op, &err, 405, &header, 1);
+    dgm_op_fail_as(op, &err, 405, &header, 1);
 }
 
 static void a2a_refuse_rpc_method(const dgm_front_request *q, const char *allow)

@@ -10,14 +10,14 @@
 
 /* ---- how a caller sees it ---------------------------------------------------------------------------------------- */
 
-struct view op_view(const struct op *op)
+struct view dgm_op_view(const struct op *op)
 {
     return (struct view){.codec = op->codec,
                          .history_length = op->history_length,
                          .no_canonical_type = op->front->o.no_canonical_type};
 }
 
-bool view_is_plain(const struct view *v, const dgm_record *r)
+bool dgm_view_is_plain(const struct view *v, const dgm_record *r)
 {
     return v->codec == &dgm_codec_a2a_10 &&
            !(v->history_length.set && r->head.kind == DGM_EVENT_TASK) &&
@@ -67,7 +67,7 @@ static void drop_types(dgm_arena *a, dgm_event *e)
     }
 }
 
-bool view_event(const struct view *v, const dgm_record *r, dgm_arena *a, dgm_event *ret_event)
+bool dgm_view_event(const struct view *v, const dgm_record *r, dgm_arena *a, dgm_event *ret_event)
 {
     if (dgm_record_event(r, a, ret_event, NULL))
         return false; /* it was readable when it was written: a damaged store was reported elsewhere */
@@ -78,20 +78,20 @@ bool view_event(const struct view *v, const dgm_record *r, dgm_arena *a, dgm_eve
     return true;
 }
 
-bool view_put(const struct view *v, const dgm_record *r, dgm_object_kind as, dgm_arena *scratch,
-              dgm_buf *out)
+bool dgm_view_put(const struct view *v, const dgm_record *r, dgm_object_kind as, dgm_arena *scratch,
+                  dgm_buf *out)
 {
     dgm_event event;
     dgm_writer w = {.out = out};
     dgm_str wrapper = as == DGM_OBJECT_TASK ? DGM_STR("{\"task\":") : DGM_STR("{");
     dgm_str bytes = dgm_record_bytes(r);
-    if (view_is_plain(v, r) && dgm_str_starts(bytes, wrapper)) {
+    if (dgm_view_is_plain(v, r) && dgm_str_starts(bytes, wrapper)) {
         if (as == DGM_OBJECT_TASK)
             bytes = (dgm_str){bytes.p + wrapper.n, bytes.n - wrapper.n - 1};
         dgm_buf_add_str(out, bytes);
         return true;
     }
-    if (!view_event(v, r, scratch, &event))
+    if (!dgm_view_event(v, r, scratch, &event))
         return false;
     dgm_frame frame = {.object = {as, as == DGM_OBJECT_TASK ? event.any : &event}};
     return !v->codec->encode(&w, &frame, NULL);
@@ -99,8 +99,8 @@ bool view_put(const struct view *v, const dgm_record *r, dgm_object_kind as, dgm
 
 /* ---- answering -------------------------------------------------------------------------------------------------------- */
 
-void op_respond(struct op *op, int status, dgm_str type, dgm_str body, const dgm_http_header *more,
-                size_t n)
+void dgm_op_respond(struct op *op, int status, dgm_str type, dgm_str body,
+                    const dgm_http_header *more, size_t n)
 {
     dgm_http_header headers[4];
     if (n > 3)
@@ -108,47 +108,47 @@ void op_respond(struct op *op, int status, dgm_str type, dgm_str body, const dgm
     for (size_t i = 0; i < n; i++)
         headers[i] = more[i];
     if (op->extensions.n)
-        headers[n++] = op_extensions_header(op);
+        headers[n++] = dgm_op_extensions_header(op);
     dgm_http_respond(op->x, status, type, headers, n, body);
 }
 
-dgm_http_header op_extensions_header(const struct op *op)
+dgm_http_header dgm_op_extensions_header(const struct op *op)
 {
     return (dgm_http_header){op_is_10(op) ? DGM_STR("A2A-Extensions") : DGM_STR("X-A2A-Extensions"),
                              op->extensions};
 }
 
-void op_put_head(const struct op *op, dgm_buf *out)
+void dgm_op_put_head(const struct op *op, dgm_buf *out)
 {
     if (!op->rest)
         dgm_rpc_put_result(out, op->id);
 }
 
-void op_put_tail(const struct op *op, dgm_buf *out)
+void dgm_op_put_tail(const struct op *op, dgm_buf *out)
 {
     if (!op->rest)
         dgm_rpc_put_tail(out);
 }
 
-void op_give(struct op *op, const dgm_buf *out)
+void dgm_op_give(struct op *op, const dgm_buf *out)
 {
     if (out->over)
-        op_fail_with(op, DGM_TOO_LARGE, "the answer is larger than the limit output_bytes");
+        dgm_op_fail_with(op, DGM_TOO_LARGE, "the answer is larger than the limit output_bytes");
     else
-        op_respond(op, 200, op->rest ? rest_type(op) : DGM_STR("application/json"),
-                   dgm_buf_str(out), NULL, 0);
+        dgm_op_respond(op, 200, op->rest ? dgm_rest_type(op) : DGM_STR("application/json"),
+                       dgm_buf_str(out), NULL, 0);
 }
 
-void op_give_record(struct op *op, const dgm_record *r)
+void dgm_op_give_record(struct op *op, const dgm_record *r)
 {
-    struct scratch *s = front_scratch(op->front);
-    struct view view = op_view(op);
+    struct scratch *s = dgm_front_scratch(op->front);
+    struct view view = dgm_op_view(op);
     dgm_object_kind as = op->method == DGM_METHOD_SEND ? DGM_OBJECT_SEND_RESPONSE : DGM_OBJECT_TASK;
-    op_put_head(op, &s->out);
-    if (!view_put(&view, r, as, s->arena, &s->out)) {
-        op_fail_with(op, DGM_INTERNAL, "the task cannot be read");
+    dgm_op_put_head(op, &s->out);
+    if (!dgm_view_put(&view, r, as, s->arena, &s->out)) {
+        dgm_op_fail_with(op, DGM_INTERNAL, "the task cannot be read");
         return;
     }
-    op_put_tail(op, &s->out);
-    op_give(op, &s->out);
+    dgm_op_put_tail(op, &s->out);
+    dgm_op_give(op, &s->out);
 }

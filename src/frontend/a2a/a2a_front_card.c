@@ -17,8 +17,8 @@ struct dgm_a2a_card {
 
 /* ---- the members --------------------------------------------------------------------------------------------- */
 
-static void put_member(dgm_buf *b, const dgm_a2a_card_options *o, const char *name,
-                       const char *otherwise)
+static void a2a_front_card_put_member(dgm_buf *b, const dgm_a2a_card_options *o, const char *name,
+                                      const char *otherwise)
 {
     const yyjson_val *v = NULL;
     for (size_t i = 0; !v && i < sizeof o->said / sizeof *o->said; i++)
@@ -59,7 +59,7 @@ static dgm_code read_said(dgm_a2a_card *c, const dgm_a2a_card_options *o, dgm_er
     dgm_buf_add_lit(&b, "{\"supportedInterfaces\":[{\"url\":\"http://localhost/\","
                         "\"protocolBinding\":\"JSONRPC\",\"protocolVersion\":\"1.0\"}]");
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        put_member(&b, o, members[i].name, members[i].otherwise);
+        a2a_front_card_put_member(&b, o, members[i].name, members[i].otherwise);
     dgm_buf_add_char(&b, '}');
     rc = dgm_json_read(c->arena, dgm_arena_dup(c->arena, dgm_buf_str(&b)), DGM_MAX_OBJECT_BYTES,
                        "object_bytes", &v, err);
@@ -271,13 +271,13 @@ static dgm_str card_hybrid(dgm_arena *a, const dgm_agent_card *card)
 
 /* ---- responses ----------------------------------------------------------------------------------------------------- */
 
-void card_give(struct op *op, const dgm_http_request *r)
+void dgm_card_give(struct op *op, const dgm_http_request *r)
 {
     const dgm_a2a_card *c = op->front->o.card;
     dgm_arena *a = op->arena;
     const dgm_agent_card *card = dgm_a2a_card_for(c, a, r);
     bool said;
-    bool is_03 = version_of(r, a, &said) == VERSION_03; /* also without a version */
+    bool is_03 = dgm_version_of(r, a, &said) == VERSION_03; /* also without a version */
     bool both = c->o.v03 && is_03 && (said || !c->o.headerless_10);
     dgm_cached it = {.type = DGM_STR("application/json"),
                      .body = both ? card_hybrid(a, card) : card_text(a, &dgm_codec_a2a_10, card),
@@ -288,15 +288,15 @@ void card_give(struct op *op, const dgm_http_request *r)
     dgm_cached_give(op->x, &it);
 }
 
-void card_give_extended(struct op *op)
+void dgm_card_give_extended(struct op *op)
 {
     static const dgm_http_header not_kept = {{"Cache-Control", 13}, {"private, no-store", 17}};
     const dgm_agent_card *card =
         dgm_a2a_card_for(op->front->o.extended_card, op->arena, dgm_http_request_of(op->x));
-    struct scratch *s = front_scratch(op->front);
-    op_put_head(op, &s->out);
+    struct scratch *s = dgm_front_scratch(op->front);
+    dgm_op_put_head(op, &s->out);
     dgm_buf_add_str(&s->out, card_text(op->arena, op->codec, card));
-    op_put_tail(op, &s->out);
-    op_respond(op, 200, op->rest ? rest_type(op) : DGM_STR("application/json"),
-               dgm_buf_str(&s->out), &not_kept, 1);
+    dgm_op_put_tail(op, &s->out);
+    dgm_op_respond(op, 200, op->rest ? dgm_rest_type(op) : DGM_STR("application/json"),
+                   dgm_buf_str(&s->out), &not_kept, 1);
 }

@@ -91,7 +91,7 @@ static const dgm_extra *type_member(struct op *op, dgm_code code)
     return extra;
 }
 
-void op_put_error(struct op *op, const dgm_err *err, int http, dgm_buf *out)
+void dgm_op_put_error(struct op *op, const dgm_err *err, int http, dgm_buf *out)
 {
     bool old = op->front->o.errors_1_0_0;
     dgm_peer_error e = {.code = err->code,
@@ -110,32 +110,33 @@ void op_put_error(struct op *op, const dgm_err *err, int http, dgm_buf *out)
     op->codec->encode(&w, &frame, NULL);
 }
 
-void op_fail_as(struct op *op, const dgm_err *err, int http, const dgm_http_header *more, size_t n)
+void dgm_op_fail_as(struct op *op, const dgm_err *err, int http, const dgm_http_header *more,
+                    size_t n)
 {
     static const dgm_http_header later = {{"Retry-After", 11}, {"1", 1}};
-    struct scratch *s = front_scratch(op->front);
-    op_put_error(op, err, http, &s->out);
+    struct scratch *s = dgm_front_scratch(op->front);
+    dgm_op_put_error(op, err, http, &s->out);
     if (!n && (err->code == DGM_UNAVAILABLE || err->code == DGM_RATE_LIMITED)) {
         more = &later;
         n = 1;
     }
-    op_respond(op, http, DGM_STR("application/json"), dgm_buf_str(&s->out), more, n);
+    dgm_op_respond(op, http, DGM_STR("application/json"), dgm_buf_str(&s->out), more, n);
 }
 
-void op_fail(struct op *op, const dgm_err *err)
+void dgm_op_fail(struct op *op, const dgm_err *err)
 {
     int http = dgm_code_http(err->code, op->front->o.errors_1_0_0);
     /* JSON-RPC reports it in the body; errors of the transport have their status there too. */
     bool in_body = !op->rest && err->code < DGM_UNAUTHENTICATED;
     if (op->wants_sse_errors && in_body)
-        op_stream_error(op, err);
+        dgm_op_stream_error(op, err);
     else
-        op_fail_as(op, err, in_body ? 200 : http, NULL, 0);
+        dgm_op_fail_as(op, err, in_body ? 200 : http, NULL, 0);
 }
 
-void op_fail_with(struct op *op, dgm_code code, const char *msg)
+void dgm_op_fail_with(struct op *op, dgm_code code, const char *msg)
 {
     dgm_err err = {0};
     dgm_fail(&err, code, NULL, "%s", msg);
-    op_fail(op, &err);
+    dgm_op_fail(op, &err);
 }

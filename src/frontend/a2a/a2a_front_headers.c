@@ -17,7 +17,7 @@ static bool is_version(dgm_str v, dgm_str version)
     return v.p[version.n] == '.' && v.n > version.n + 1;
 }
 
-enum version version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said)
+enum version dgm_version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said)
 {
     dgm_str v = dgm_http_header_of(r, DGM_STR("a2a-version"));
     if (!v.p && r->query.n)
@@ -34,21 +34,21 @@ enum version version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said)
 #define JSON_TYPE DGM_STR("application/json")
 #define A2A_TYPE DGM_STR("application/a2a+json")
 
-bool is_json_type(dgm_str content_type)
+bool dgm_is_json_type(dgm_str content_type)
 {
     dgm_str bare = dgm_bare_type(content_type);
     return !content_type.n || dgm_str_eq_nocase(bare, JSON_TYPE) ||
            dgm_str_eq_nocase(bare, A2A_TYPE);
 }
 
-bool accepts_only_events(const dgm_http_request *r)
+bool dgm_accepts_only_events(const dgm_http_request *r)
 {
     return dgm_accepts(r, DGM_STR("text/event-stream")) && !dgm_accepts(r, JSON_TYPE);
 }
 
 /* By 1.0.1 it is application/a2a+json, by 1.0.0 and the kits application/json: whoever names the former
  * and not the latter gets it. */
-dgm_str rest_type(const struct op *op)
+dgm_str dgm_rest_type(const struct op *op)
 {
     const dgm_http_request *r = dgm_http_request_of(op->x);
     if (op->media.n)
@@ -62,7 +62,7 @@ dgm_str rest_type(const struct op *op)
     return named && !dgm_accepts(r, JSON_TYPE) ? A2A_TYPE : JSON_TYPE;
 }
 
-bool takes_media_type(dgm_strs modes, dgm_str type)
+bool dgm_takes_media_type(dgm_strs modes, dgm_str type)
 {
     dgm_str bare = dgm_bare_type(type);
     if (!modes.n || !bare.n)
@@ -102,7 +102,7 @@ static bool is_listed(const struct op *op, dgm_str uri)
            (!op_is_10(op) && is_listed_in(r, DGM_STR("x-a2a-extensions"), uri));
 }
 
-void find_extensions(struct op *op)
+void dgm_find_extensions(struct op *op)
 {
     const dgm_a2a_options *o = &op->front->o;
     for (size_t i = 0; i < o->n_extensions; i++) {
@@ -113,7 +113,7 @@ void find_extensions(struct op *op)
     }
 }
 
-const char *missing_extension(const struct op *op)
+const char *dgm_missing_extension(const struct op *op)
 {
     const dgm_a2a_options *o = &op->front->o;
     for (size_t i = 0; i < o->n_extensions; i++) {

@@ -29,7 +29,7 @@ struct dgm_a2a_front {
     struct scratch scratch[DGM_MAX_LOOPS];
 };
 
-struct scratch *front_scratch(dgm_a2a_front *f); /* this loop's, emptied */
+struct scratch *dgm_front_scratch(dgm_a2a_front *f); /* this loop's, emptied */
 
 enum version { VERSION_03, VERSION_10, VERSION_OTHER };
 
@@ -76,50 +76,54 @@ static inline bool op_is_10(const struct op *op)
 /* ---- a2a_front_headers.c ------------------------------------------------------------------------------------- */
 
 /* The header, else the query parameter; nothing is 0.3. Patch numbers do not count. */
-enum version version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said);
-bool is_json_type(dgm_str content_type);             /* absent is */
-dgm_str rest_type(const struct op *op);              /* of a REST answer */
-bool accepts_only_events(const dgm_http_request *r); /* and no JSON */
-void find_extensions(struct op *op);                 /* fills op->extensions */
-const char *missing_extension(const struct op *op);  /* that a send needs; NULL: none */
-bool takes_media_type(dgm_strs modes, dgm_str type); /* no modes take all, and no type is taken */
+enum version dgm_version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said);
+bool dgm_is_json_type(dgm_str content_type);             /* absent is */
+dgm_str dgm_rest_type(const struct op *op);              /* of a REST answer */
+bool dgm_accepts_only_events(const dgm_http_request *r); /* and no JSON */
+void dgm_find_extensions(struct op *op);                 /* fills op->extensions */
+const char *dgm_missing_extension(const struct op *op);  /* that a send needs; NULL: none */
+bool dgm_takes_media_type(dgm_strs modes,
+                          dgm_str type); /* no modes take all, and no type is taken */
 
 /* ---- a2a_front_rpc.c, a2a_front_rest.c ------------------------------------------------------------------------- */
 
-void rpc_take(struct op *op, const dgm_http_request *r);
-void rest_take(struct op *op, const dgm_front_request *q);
+void dgm_rpc_take(struct op *op, const dgm_http_request *r);
+void dgm_rest_take(struct op *op, const dgm_front_request *q);
 /* An object of this kind, and no other. */
-dgm_code a2a_decode_request(struct op *op, const dgm_codec *codec, yyjson_val *v,
-                            dgm_object_kind kind, void **ret_request, dgm_err *err);
-void fail_version(struct op *op); /* with a word about those that are spoken */
+dgm_code dgm_a2a_decode_request(struct op *op, const dgm_codec *codec, yyjson_val *v,
+                                dgm_object_kind kind, void **ret_request, dgm_err *err);
+void dgm_fail_version(struct op *op); /* with a word about those that are spoken */
 
 /* ---- a2a_front_ops.c, a2a_front_list.c -------------------------------------------------------------------------- */
 
 /* False: this server does not offer it, and has responded. Before the params are read. */
-bool op_is_offered(struct op *op);
+bool dgm_op_is_offered(struct op *op);
 /* The same operation without its request, which is forgotten: what is needed for the answer is copied. */
-struct op *op_release_request(struct op *op);
-void op_run(struct op *op, void *request); /* of the type that DGM_METHODS names for op->method */
-void op_list(struct op *op, const dgm_list_tasks_request *q);
+struct op *dgm_op_release_request(struct op *op);
+void dgm_op_run(struct op *op,
+                void *request); /* of the type that DGM_METHODS names for op->method */
+void dgm_op_list(struct op *op, const dgm_list_tasks_request *q);
 /* What is to be done when the connection that started a turn is lost; NULL: nothing, by setting. */
-struct began *began_by(struct op *op);
-void began_gone(const struct began *b); /* NULL is fine */
+struct began *dgm_began_by(struct op *op);
+void dgm_began_gone(const struct began *b); /* NULL is fine */
 
 /* ---- a2a_front_answer.c, a2a_front_errors.c ----------------------------------------------------------------------- */
 
-void op_fail(struct op *op, const dgm_err *err);
-void op_fail_with(struct op *op, dgm_code code, const char *msg);
+void dgm_op_fail(struct op *op, const dgm_err *err);
+void dgm_op_fail_with(struct op *op, dgm_code code, const char *msg);
 /* With this HTTP status, on either binding, and more headers. */
-void op_fail_as(struct op *op, const dgm_err *err, int http, const dgm_http_header *more, size_t n);
-void op_put_error(struct op *op, const dgm_err *err, int http, dgm_buf *out); /* envelope and all */
+void dgm_op_fail_as(struct op *op, const dgm_err *err, int http, const dgm_http_header *more,
+                    size_t n);
+void dgm_op_put_error(struct op *op, const dgm_err *err, int http,
+                      dgm_buf *out); /* envelope and all */
 /* An envelope's head and tail around a result, or nothing. */
-void op_put_head(const struct op *op, dgm_buf *out);
-void op_put_tail(const struct op *op, dgm_buf *out);
-void op_respond(struct op *op, int status, dgm_str type, dgm_str body, const dgm_http_header *more,
-                size_t n);
-void op_give(struct op *op, const dgm_buf *out);         /* head, result, tail */
-void op_give_record(struct op *op, const dgm_record *r); /* a Task, or the Message of a send */
-dgm_http_header op_extensions_header(const struct op *op);
+void dgm_op_put_head(const struct op *op, dgm_buf *out);
+void dgm_op_put_tail(const struct op *op, dgm_buf *out);
+void dgm_op_respond(struct op *op, int status, dgm_str type, dgm_str body,
+                    const dgm_http_header *more, size_t n);
+void dgm_op_give(struct op *op, const dgm_buf *out);         /* head, result, tail */
+void dgm_op_give_record(struct op *op, const dgm_record *r); /* a Task, or the Message of a send */
+dgm_http_header dgm_op_extensions_header(const struct op *op);
 
 /* How one caller sees tasks and events. */
 struct view {
@@ -127,21 +131,21 @@ struct view {
     dgm_opt_int history_length;
     bool no_canonical_type;
 };
-struct view op_view(const struct op *op);
-bool view_is_plain(const struct view *v, const dgm_record *r); /* its own bytes will do */
+struct view dgm_op_view(const struct op *op);
+bool dgm_view_is_plain(const struct view *v, const dgm_record *r); /* its own bytes will do */
 /* False: it cannot be read. */
-bool view_event(const struct view *v, const dgm_record *r, dgm_arena *a, dgm_event *ret_event);
+bool dgm_view_event(const struct view *v, const dgm_record *r, dgm_arena *a, dgm_event *ret_event);
 /* As a StreamResponse, a SendMessageResponse, or a Task. */
-bool view_put(const struct view *v, const dgm_record *r, dgm_object_kind as, dgm_arena *scratch,
-              dgm_buf *out);
+bool dgm_view_put(const struct view *v, const dgm_record *r, dgm_object_kind as, dgm_arena *scratch,
+                  dgm_buf *out);
 
 /* ---- a2a_front_stream.c --------------------------------------------------------------------------------------------- */
 
 /* Takes over: the op is of no more use. snapshot, if any, comes first; log NULL: it is all. */
-void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot);
-void op_stream_error(struct op *op, const dgm_err *err); /* one event, and the end */
+void dgm_op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot);
+void dgm_op_stream_error(struct op *op, const dgm_err *err); /* one event, and the end */
 
 /* ---- a2a_front_card.c ------------------------------------------------------------------------------------------------ */
 
-void card_give(struct op *op, const dgm_http_request *r);
-void card_give_extended(struct op *op); /* there is one */
+void dgm_card_give(struct op *op, const dgm_http_request *r);
+void dgm_card_give_extended(struct op *op); /* there is one */

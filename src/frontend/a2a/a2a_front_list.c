@@ -122,11 +122,11 @@ static dgm_code read_query(const struct op *op, const dgm_list_tasks_request *q,
 
 static void put_task(const struct list *l, const dgm_record *r, struct scratch *s)
 {
-    struct view view = op_view(l->op);
+    struct view view = dgm_op_view(l->op);
     dgm_event event;
     dgm_writer w = {.out = &s->out};
     dgm_arena_reset(s->arena);
-    if (!view_event(&view, r, s->arena, &event))
+    if (!dgm_view_event(&view, r, s->arena, &event))
         return;
     if (!l->artifacts)
         event.task->artifacts = (dgm_artifacts){0};
@@ -140,16 +140,17 @@ static void put_task(const struct list *l, const dgm_record *r, struct scratch *
     }
 }
 
-static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *err, void *arg)
+static void a2a_front_list_on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *err,
+                                     void *arg)
 {
     struct list *l = arg;
     struct op *op = l->op;
     if (code) {
-        op_fail(op, err);
+        dgm_op_fail(op, err);
         return;
     }
-    struct scratch *s = front_scratch(op->front);
-    op_put_head(op, &s->out);
+    struct scratch *s = dgm_front_scratch(op->front);
+    dgm_op_put_head(op, &s->out);
     dgm_buf_add_lit(&s->out, "{\"tasks\":[");
     for (size_t i = 0; i < listed->n; i++)
         put_task(l, listed->tasks[i], s);
@@ -161,18 +162,18 @@ static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *er
     }
     dgm_buf_printf(&s->out, "\",\"pageSize\":%d,\"totalSize\":%zu}", (int)l->page_size,
                    listed->total);
-    op_put_tail(op, &s->out);
-    op_give(op, &s->out);
+    dgm_op_put_tail(op, &s->out);
+    dgm_op_give(op, &s->out);
 }
 
-void op_list(struct op *op, const dgm_list_tasks_request *q)
+void dgm_op_list(struct op *op, const dgm_list_tasks_request *q)
 {
     struct list *l = dgm_new(op->arena, struct list);
     dgm_list_query query;
     dgm_err err = {0};
     l->op = op;
     if (read_query(op, q, l, &query, &err))
-        op_fail(op, &err);
+        dgm_op_fail(op, &err);
     else
-        dgm_core_list(op->front->core, &query, on_listed, l);
+        dgm_core_list(op->front->core, &query, a2a_front_list_on_listed, l);
 }

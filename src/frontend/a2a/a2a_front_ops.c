@@ -10,27 +10,27 @@
 
 /* ---- may it be asked for? ------------------------------------------------------------------------------------------- */
 
-bool op_is_offered(struct op *op)
+bool dgm_op_is_offered(struct op *op)
 {
     switch (op->method) {
     case DGM_METHOD_STREAM:
     case DGM_METHOD_SUBSCRIBE:
         if (!op->front->o.no_streaming)
             return true;
-        op_fail_with(op, DGM_UNSUPPORTED_OPERATION, "this agent does not stream");
+        dgm_op_fail_with(op, DGM_UNSUPPORTED_OPERATION, "this agent does not stream");
         return false;
     case DGM_METHOD_PUSH_CREATE:
     case DGM_METHOD_PUSH_GET:
     case DGM_METHOD_PUSH_LIST:
     case DGM_METHOD_PUSH_DELETE:
-        op_fail_with(op, DGM_PUSH_NOT_SUPPORTED, "Push Notification is not supported");
+        dgm_op_fail_with(op, DGM_PUSH_NOT_SUPPORTED, "Push Notification is not supported");
         return false;
     case DGM_METHOD_EXTENDED_CARD:
         if (op->front->o.extended_card)
             return true;
-        op_fail_with(op,
-                     op_is_10(op) ? DGM_UNSUPPORTED_OPERATION : DGM_EXTENDED_CARD_NOT_CONFIGURED,
-                     "this agent has no extended card");
+        dgm_op_fail_with(
+            op, op_is_10(op) ? DGM_UNSUPPORTED_OPERATION : DGM_EXTENDED_CARD_NOT_CONFIGURED,
+            "this agent has no extended card");
         return false;
     case DGM_METHOD_SEND:
     case DGM_METHOD_GET:
@@ -45,9 +45,9 @@ bool op_is_offered(struct op *op)
 static void fail_tenant(struct op *op)
 {
     if (op->task_id.n)
-        op_fail_with(op, DGM_TASK_NOT_FOUND, "Task not found");
+        dgm_op_fail_with(op, DGM_TASK_NOT_FOUND, "Task not found");
     else
-        op_fail_with(op, op->rest ? DGM_NO_SUCH_METHOD : DGM_BAD_PARAMS, "unknown tenant");
+        dgm_op_fail_with(op, op->rest ? DGM_NO_SUCH_METHOD : DGM_BAD_PARAMS, "unknown tenant");
 }
 
 static bool set_tenant(struct op *op, dgm_str tenant)
@@ -73,15 +73,15 @@ static bool is_length(struct op *op, dgm_opt_int n, const dgm_at *at)
     if (!n.set || n.value >= 0)
         return true;
     dgm_fail(&err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "historyLength"), "must not be negative");
-    op_fail(op, &err);
+    dgm_op_fail(op, &err);
     return false;
 }
 
 /* A caller can make the request as large as http_body_bytes, and the answer may take minutes. */
-struct op *op_release_request(struct op *op)
+struct op *dgm_op_release_request(struct op *op)
 {
     dgm_str cursor = dgm_http_header_of(dgm_http_request_of(op->x), DGM_STR("last-event-id"));
-    dgm_str media = op->rest ? rest_type(op) : op->media;
+    dgm_str media = op->rest ? dgm_rest_type(op) : op->media;
     uint64_t after = cursor.n && cursor.n <= 18 ? 0 : DGM_NO_CURSOR;
     for (size_t i = 0; i < cursor.n && after != DGM_NO_CURSOR; i++) {
         bool is_digit = cursor.p[i] >= '0' && cursor.p[i] <= '9';
@@ -115,7 +115,7 @@ struct began {
     char room[];
 };
 
-struct began *began_by(struct op *op)
+struct began *dgm_began_by(struct op *op)
 {
     dgm_owner owner = op->owner;
     if (!op->front->o.cancel_on_disconnect || !op->turn)
@@ -135,7 +135,7 @@ struct began *began_by(struct op *op)
     return b;
 }
 
-void began_gone(const struct began *b)
+void dgm_began_gone(const struct began *b)
 {
     if (b)
         dgm_core_disconnected(b->front->core, (dgm_owner){b->tenant, b->principal},
@@ -153,13 +153,13 @@ static void end_wait(struct op *op)
     op->timer = NULL;
 }
 
-static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
+static void a2a_ops_on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
 {
     struct op *op = arg;
     if (code)
-        op_fail(op, err);
+        dgm_op_fail(op, err);
     else
-        op_give_record(op, snapshot);
+        dgm_op_give_record(op, snapshot);
 }
 
 static void give_task_now(struct op *op)
@@ -170,9 +170,10 @@ static void give_task_now(struct op *op)
     end_wait(op);
     dgm_http_watch(op->x, NULL, NULL);
     if (task)
-        op_give_record(op, task);
+        dgm_op_give_record(op, task);
     else
-        dgm_core_get(op->front->core, op->owner, op->front->o.agent, op->task_id, on_task, op);
+        dgm_core_get(op->front->core, op->owner, op->front->o.agent, op->task_id, a2a_ops_on_task,
+                     op);
     dgm_record_unref(task);
 }
 
@@ -183,7 +184,7 @@ static void waited_enough(void *arg)
 
 /* A blocking send has its answer at the end or at a question, another one at the first event past the
  * task itself. */
-static bool is_answer(const struct op *op, const dgm_record *r)
+static bool a2a_ops_is_answer(const struct op *op, const dgm_record *r)
 {
     if (op->return_immediately)
         return r->head.kind != DGM_EVENT_TASK && r->head.kind != DGM_EVENT_INTERNAL;
@@ -195,7 +196,7 @@ static bool is_answered(struct op *op)
 {
     dgm_record *r;
     while ((r = dgm_log_reader_next(op->reader))) {
-        if (is_answer(op, r))
+        if (a2a_ops_is_answer(op, r))
             return true;
     }
     return dgm_log_reader_is_over(op->reader);
@@ -212,7 +213,7 @@ static void on_gone(void *arg)
 {
     struct op *op = arg;
     end_wait(op);
-    began_gone(op->began);
+    dgm_began_gone(op->began);
     dgm_http_end(op->x);
 }
 
@@ -234,7 +235,7 @@ static void wait_for_answer(struct op *op, const dgm_sent *sent)
         return;
     }
     static const dgm_http_watcher waits = {.on_gone = on_gone};
-    op->began = began_by(op);
+    op->began = dgm_began_by(op);
     dgm_http_watch(op->x, &waits, op);
     op->timer = dgm_xcalloc(1, sizeof *op->timer);
     dgm_timer_init(dgm_loop_current(), op->timer, waited_enough, op);
@@ -245,16 +246,16 @@ static void wait_for_answer(struct op *op, const dgm_sent *sent)
 static void give_message(struct op *op, const dgm_sent *sent)
 {
     op->reader = dgm_log_reader_open(sent->log, 0, on_ready, op);
-    op_give_record(op, dgm_log_reader_next(op->reader));
+    dgm_op_give_record(op, dgm_log_reader_next(op->reader));
     end_wait(op);
 }
 
-static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+static void a2a_ops_on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
 {
     struct op *op = arg;
     dgm_http_watch(op->x, NULL, NULL); /* whoever answers watches for itself */
     if (code) {
-        op_fail(op, err);
+        dgm_op_fail(op, err);
         return;
     }
     op->task_id = sent->task_id.n ? dgm_arena_dup(op->arena, sent->task_id) : (dgm_str){0};
@@ -265,8 +266,8 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
         /* a client that sends again because the connection broke may name the last event that it has */
         bool resumes = sent->is_resend && op->cursor != DGM_NO_CURSOR && op->cursor > sent->after &&
                        op->cursor <= dgm_log_published(sent->log);
-        op_stream(op, sent->log, resumes ? op->cursor : sent->after,
-                  resumes ? NULL : sent->snapshot);
+        dgm_op_stream(op, sent->log, resumes ? op->cursor : sent->after,
+                      resumes ? NULL : sent->snapshot);
     } else if (sent->is_message) {
         give_message(op, sent);
     } else {
@@ -289,37 +290,37 @@ static bool has_good_types(struct op *op, const dgm_send_request *q)
     dgm_err err = {0};
     for (size_t i = 0; o->input_modes.n && i < parts->n; i++) {
         dgm_str type = parts->at[i].media_type;
-        if (takes_media_type(o->input_modes, type))
+        if (dgm_takes_media_type(o->input_modes, type))
             continue;
         dgm_fail(&err, DGM_CONTENT_TYPE_NOT_SUPPORTED,
                  DGM_AT_I(DGM_AT_LIT(DGM_AT_LIT(NULL, "message"), "parts"), i),
                  "the agent does not take %.*s: its card lists defaultInputModes",
                  (int)(type.n < 80 ? type.n : 80), type.p);
-        op_fail(op, &err);
+        dgm_op_fail(op, &err);
         return false;
     }
     dgm_strs accepted = q->configuration ? q->configuration->accepted_output_modes : (dgm_strs){0};
     bool any = !accepted.n || !o->output_modes.n;
     for (size_t i = 0; !any && i < o->output_modes.n; i++)
-        any = takes_media_type(accepted, o->output_modes.at[i]);
+        any = dgm_takes_media_type(accepted, o->output_modes.at[i]);
     for (size_t i = 0; !any && i < accepted.n; i++) /* either side may say image/ and a star */
-        any = takes_media_type(o->output_modes, accepted.at[i]);
+        any = dgm_takes_media_type(o->output_modes, accepted.at[i]);
     if (!any)
-        op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED,
-                     "the agent supports no type of acceptedOutputModes: its card lists "
-                     "defaultOutputModes");
+        dgm_op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED,
+                         "the agent supports no type of acceptedOutputModes: its card lists "
+                         "defaultOutputModes");
     return any;
 }
 
 static bool has_extensions(struct op *op)
 {
-    const char *missing = missing_extension(op);
+    const char *missing = dgm_missing_extension(op);
     dgm_err err = {0};
     if (!missing)
         return true;
     dgm_fail(&err, DGM_EXTENSION_REQUIRED, NULL, "list %s in the header %s", missing,
              op_is_10(op) ? "A2A-Extensions" : "X-A2A-Extensions");
-    op_fail(op, &err);
+    dgm_op_fail(op, &err);
     return false;
 }
 
@@ -340,7 +341,7 @@ static bool has_good_lists(struct op *op, const dgm_send_request *q)
         !dgm_check_list(modes, words, "request_words", DGM_AT_LIT(setting, "acceptedOutputModes"),
                         &err))
         return true;
-    op_fail(op, &err);
+    dgm_op_fail(op, &err);
     return false;
 }
 
@@ -359,7 +360,7 @@ static void run_send(struct op *op, const dgm_send_request *q)
         if (!is_length(op, c->history_length, DGM_AT_LIT(NULL, "configuration")))
             return;
         if (c->push_config) {
-            op_fail_with(op, DGM_PUSH_NOT_SUPPORTED, "Push Notification is not supported");
+            dgm_op_fail_with(op, DGM_PUSH_NOT_SUPPORTED, "Push Notification is not supported");
             return;
         }
         op->return_immediately = c->return_immediately == DGM_TRUE;
@@ -372,9 +373,9 @@ static void run_send(struct op *op, const dgm_send_request *q)
     send.owner = op->owner;
     if (op->return_immediately)
         send.answer_ms = FIRST_EVENT_MS;
-    struct op *kept = op_release_request(op);
+    struct op *kept = dgm_op_release_request(op);
     kept->sent_at = uv_now(dgm_loop_uv(dgm_loop_current()));
-    kept->sent = dgm_core_send(op->front->core, &send, on_sent, kept);
+    kept->sent = dgm_core_send(op->front->core, &send, a2a_ops_on_sent, kept);
     static const dgm_http_watcher waits = {.on_gone = on_left, .on_fin = on_left};
     dgm_http_watch(kept->x, &waits, kept);
 }
@@ -385,9 +386,9 @@ static void on_ended(dgm_code code, dgm_record *snapshot, const dgm_err *err, vo
 {
     struct op *op = arg;
     if (code)
-        op_fail(op, err);
+        dgm_op_fail(op, err);
     else
-        op_stream(op, NULL, 0, snapshot);
+        dgm_op_stream(op, NULL, 0, snapshot);
 }
 
 static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snapshot,
@@ -395,11 +396,11 @@ static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_recor
 {
     struct op *op = arg;
     if (!code)
-        op_stream(op, log, after, snapshot);
+        dgm_op_stream(op, log, after, snapshot);
     else if (code == DGM_UNSUPPORTED_OPERATION && !op_is_10(op)) /* 0.3 sends the Task and ends */
         dgm_core_get(op->front->core, op->owner, op->front->o.agent, op->task_id, on_ended, op);
     else
-        op_fail(op, err);
+        dgm_op_fail(op, err);
 }
 
 static void run_on_task(struct op *op, const dgm_task_request *q)
@@ -410,11 +411,11 @@ static void run_on_task(struct op *op, const dgm_task_request *q)
     dgm_front_note_task(op->x, q->task_id, 0);
     if (!is_length(op, q->history_length, NULL) || !set_tenant(op, q->tenant))
         return;
-    op = op_release_request(op);
+    op = dgm_op_release_request(op);
     if (op->method == DGM_METHOD_GET)
-        dgm_core_get(core, op->owner, agent, op->task_id, on_task, op);
+        dgm_core_get(core, op->owner, agent, op->task_id, a2a_ops_on_task, op);
     else if (op->method == DGM_METHOD_CANCEL)
-        dgm_core_cancel(core, op->owner, agent, op->task_id, on_task, op);
+        dgm_core_cancel(core, op->owner, agent, op->task_id, a2a_ops_on_task, op);
     else
         dgm_core_subscribe(core, op->owner, agent, op->task_id, op->cursor, on_subscribed, op);
 }
@@ -422,10 +423,10 @@ static void run_on_task(struct op *op, const dgm_task_request *q)
 static void run_list(struct op *op, const dgm_list_tasks_request *q)
 {
     if (is_length(op, q->history_length, NULL) && set_tenant(op, q->tenant))
-        op_list(op, q);
+        dgm_op_list(op, q);
 }
 
-void op_run(struct op *op, void *request)
+void dgm_op_run(struct op *op, void *request)
 {
     /* the name of 1.0, for every binding */
     dgm_front_note_operation(op->x, dgm_a2a_methods[op->method].v10);
@@ -436,12 +437,12 @@ void op_run(struct op *op, void *request)
     case DGM_METHOD_CANCEL:
     case DGM_METHOD_SUBSCRIBE: run_on_task(op, request); return;
     case DGM_METHOD_LIST: run_list(op, request); return;
-    case DGM_METHOD_EXTENDED_CARD: card_give_extended(op); return;
+    case DGM_METHOD_EXTENDED_CARD: dgm_card_give_extended(op); return;
     case DGM_METHOD_PUSH_CREATE: /* not offered */
     case DGM_METHOD_PUSH_GET:
     case DGM_METHOD_PUSH_LIST:
     case DGM_METHOD_PUSH_DELETE:
     case DGM_METHOD_NONE: break;
     }
-    op_fail_with(op, DGM_UNSUPPORTED_OPERATION, "This operation is not supported");
+    dgm_op_fail_with(op, DGM_UNSUPPORTED_OPERATION, "This operation is not supported");
 }

@@ -11,14 +11,14 @@ static bool settle_version(struct op *op)
     const dgm_a2a_options *o = &op->front->o;
     enum version asked = op->version;
     if (op->below_v1 && asked == VERSION_10) {
-        op_fail_with(op, DGM_NO_SUCH_METHOD, "unknown path in A2A 1.0");
+        dgm_op_fail_with(op, DGM_NO_SUCH_METHOD, "unknown path in A2A 1.0");
         return false;
     }
     if (op->below_v1
             ? asked == VERSION_03 && !o->no_03
             : !o->no_10 && (asked == VERSION_10 || (!op->has_version && o->lenient_version)))
         return true;
-    fail_version(op);
+    dgm_fail_version(op);
     return false;
 }
 
@@ -54,7 +54,7 @@ static dgm_code query_list(struct op *op, void **ret_request, dgm_err *err)
                  {"pageSize", false},       {"pageToken", false},
                  {"historyLength", false},  {"statusTimestampAfter", false},
                  {"includeArtifacts", true}};
-    struct scratch *s = front_scratch(op->front);
+    struct scratch *s = dgm_front_scratch(op->front);
     yyjson_val *v;
     dgm_buf_add_char(&s->out, '{');
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -72,8 +72,8 @@ static dgm_code query_list(struct op *op, void **ret_request, dgm_err *err)
     dgm_code rc = dgm_json_read(op->arena, dgm_arena_dup(op->arena, dgm_buf_str(&s->out)),
                                 DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err);
     return rc ? rc
-              : a2a_decode_request(op, &dgm_codec_a2a_10, v, DGM_OBJECT_LIST_TASKS_REQUEST,
-                                   ret_request, err);
+              : dgm_a2a_decode_request(op, &dgm_codec_a2a_10, v, DGM_OBJECT_LIST_TASKS_REQUEST,
+                                       ret_request, err);
 }
 
 /* ---- the body --------------------------------------------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ static dgm_code read_body(struct op *op, dgm_object_kind kind, void **ret_reques
     dgm_code rc = dgm_json_read(op->arena, body, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, err);
     if (!rc && !yyjson_is_obj(v))
         rc = dgm_fail(err, DGM_BAD_PARAMS, NULL, "expected an object, got %s", dgm_json_type(v));
-    return rc ? rc : a2a_decode_request(op, op->codec, v, kind, ret_request, err);
+    return rc ? rc : dgm_a2a_decode_request(op, op->codec, v, kind, ret_request, err);
 }
 
 /* Of a request whose path says all: the body may be missing, null, or an object that adds a tenant. */
@@ -157,23 +157,23 @@ static bool decode_path(struct op *op, const dgm_front_request *q, dgm_str *ret_
            (!q->params[0].n || dgm_percent_decode(op->arena, q->params[0], false, &op->task_id));
 }
 
-void rest_take(struct op *op, const dgm_front_request *q)
+void dgm_rest_take(struct op *op, const dgm_front_request *q)
 {
     const dgm_http_request *r = dgm_http_request_of(op->x);
     void *request = NULL;
     dgm_str tenant;
     dgm_err err = {0};
-    find_extensions(op);
-    if (!settle_version(op) || !op_is_offered(op))
+    dgm_find_extensions(op);
+    if (!settle_version(op) || !dgm_op_is_offered(op))
         return;
-    if (r->body.n && !is_json_type(dgm_http_header_of(r, DGM_STR("content-type")))) {
-        op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED, "send application/json");
+    if (r->body.n && !dgm_is_json_type(dgm_http_header_of(r, DGM_STR("content-type")))) {
+        dgm_op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED, "send application/json");
         return;
     }
     if (!decode_path(op, q, &tenant))
-        op_fail_with(op, DGM_BAD_PARAMS, "invalid percent-encoding in the path");
+        dgm_op_fail_with(op, DGM_BAD_PARAMS, "invalid percent-encoding in the path");
     else if (read_request(op, tenant, &request, &err))
-        op_fail(op, &err);
+        dgm_op_fail(op, &err);
     else
-        op_run(op, request);
+        dgm_op_run(op, request);
 }

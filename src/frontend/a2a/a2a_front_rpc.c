@@ -2,15 +2,15 @@
 #include "frontend/a2a/a2a_front_int.h"
 #include "wire/jsonrpc/jsonrpc.h"
 
-void fail_version(struct op *op)
+void dgm_fail_version(struct op *op)
 {
     const dgm_a2a_options *o = &op->front->o;
-    op_fail_with(op, DGM_VERSION_NOT_SUPPORTED,
-                 o->no_03 ? "supported version: A2A 1.0: send the header A2A-Version: 1.0"
-                 : o->no_10
-                     ? "supported version: A2A 0.3: leave the header A2A-Version out"
-                     : "supported versions: A2A 1.0 and 0.3: send the header A2A-Version: 1.0, "
-                       "or none for 0.3");
+    dgm_op_fail_with(op, DGM_VERSION_NOT_SUPPORTED,
+                     o->no_03 ? "supported version: A2A 1.0: send the header A2A-Version: 1.0"
+                     : o->no_10
+                         ? "supported version: A2A 0.3: leave the header A2A-Version out"
+                         : "supported versions: A2A 1.0 and 0.3: send the header A2A-Version: 1.0, "
+                           "or none for 0.3");
 }
 
 /* The names of the two versions are disjoint, and the header has to agree with the name: a 1.0 method
@@ -30,19 +30,19 @@ static bool settle_method(struct op *op, dgm_str name, enum version asked, bool 
         op->method = v1;
         if (o->lenient_version)
             return true;
-        fail_version(op);
+        dgm_fail_version(op);
     } else if (!served && (said || v1 || dgm_a2a_find_method(name, false))) {
-        fail_version(op);
+        dgm_fail_version(op);
     } else {
         dgm_fail(&err, DGM_NO_SUCH_METHOD, NULL, "\"%.*s\" is not a method of A2A %s",
                  (int)(name.n < 80 ? name.n : 80), name.p, op_is_10(op) ? "1.0" : "0.3");
-        op_fail(op, &err);
+        dgm_op_fail(op, &err);
     }
     return false;
 }
 
-dgm_code a2a_decode_request(struct op *op, const dgm_codec *codec, yyjson_val *v,
-                            dgm_object_kind kind, void **ret_request, dgm_err *err)
+dgm_code dgm_a2a_decode_request(struct op *op, const dgm_codec *codec, yyjson_val *v,
+                                dgm_object_kind kind, void **ret_request, dgm_err *err)
 {
     dgm_reader reader = {.arena = op->arena, .strict = true, .drop_unknown = true, .err = err};
     dgm_frame frame;
@@ -69,46 +69,46 @@ static dgm_code read_params(struct op *op, const dgm_rpc *rpc, void **ret_reques
     *ret_request = (void *)(uintptr_t)&nothing;
     if (!params)
         return DGM_OK;
-    return a2a_decode_request(op, op->codec, params, dgm_a2a_methods[op->method].params,
-                              ret_request, err);
+    return dgm_a2a_decode_request(op, op->codec, params, dgm_a2a_methods[op->method].params,
+                                  ret_request, err);
 }
 
-void rpc_take(struct op *op, const dgm_http_request *r)
+void dgm_rpc_take(struct op *op, const dgm_http_request *r)
 {
     yyjson_val *v;
     dgm_rpc rpc;
     void *request;
     dgm_err err = {0};
     if (op->front->o.n_extensions)
-        find_extensions(op);
-    if (!is_json_type(dgm_http_header_of(r, DGM_STR("content-type")))) {
-        op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED, "send application/json");
+        dgm_find_extensions(op);
+    if (!dgm_is_json_type(dgm_http_header_of(r, DGM_STR("content-type")))) {
+        dgm_op_fail_with(op, DGM_CONTENT_TYPE_NOT_SUPPORTED, "send application/json");
         return;
     }
     if (dgm_json_read(op->arena, r->body, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, &err)) {
-        op_fail(op, &err);
+        dgm_op_fail(op, &err);
         return;
     }
     op->id = dgm_rpc_id_of(v);
     if (op->version == VERSION_OTHER) {
-        fail_version(op);
+        dgm_fail_version(op);
         return;
     }
     if (dgm_rpc_read(v, false, NULL, &rpc, &err) ||
         (rpc.kind != DGM_RPC_REQUEST &&
          dgm_fail(&err, DGM_BAD_REQUEST, NULL, "expected a request, got a response"))) {
-        op_fail(op, &err);
+        dgm_op_fail(op, &err);
         return;
     }
     if (!settle_method(op, rpc.method, op->version, op->has_version))
         return;
     op->wants_sse_errors =
         (op->method == DGM_METHOD_STREAM || op->method == DGM_METHOD_SUBSCRIBE) &&
-        accepts_only_events(r) && !(op_is_10(op) && op->front->o.json_stream_errors);
-    if (!op_is_offered(op))
+        dgm_accepts_only_events(r) && !(op_is_10(op) && op->front->o.json_stream_errors);
+    if (!dgm_op_is_offered(op))
         return;
     if (read_params(op, &rpc, &request, &err))
-        op_fail(op, &err);
+        dgm_op_fail(op, &err);
     else
-        op_run(op, request);
+        dgm_op_run(op, request);
 }

@@ -54,7 +54,7 @@ static dgm_code encode(const dgm_record *r, dgm_buf *out, void *arg)
     size_t from = out->n;
     /* a scratch arena of its own: front_scratch would empty the buffer that is being filled */
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    if (!view_put(&s->view, r, DGM_OBJECT_STREAM_RESPONSE, a, out))
+    if (!dgm_view_put(&s->view, r, DGM_OBJECT_STREAM_RESPONSE, a, out))
         return DGM_INTERNAL;
     dgm_sse_escape_line_ends(out, from);
     return DGM_OK;
@@ -75,7 +75,7 @@ static unsigned shared_dialect(const struct stream *s, const dgm_record *r)
 static bool find_payload(struct stream *s, dgm_record *r, dgm_str *ret)
 {
     unsigned dialect;
-    if (view_is_plain(&s->view, r) && (r->is_ascii || !has_line_ends(dgm_record_bytes(r)))) {
+    if (dgm_view_is_plain(&s->view, r) && (r->is_ascii || !has_line_ends(dgm_record_bytes(r)))) {
         *ret = dgm_record_bytes(r);
         return true;
     }
@@ -136,7 +136,7 @@ static void put_record(struct stream *s, dgm_record *r, struct scratch *scratch)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
-static void finish(struct stream *s)
+static void a2a_stream_finish(struct stream *s)
 {
     dgm_log_reader_close(s->reader);
     dgm_http_end(s->x); /* s goes with it */
@@ -146,7 +146,7 @@ static void finish(struct stream *s)
 static void deliver(void *arg)
 {
     struct stream *s = arg;
-    struct scratch *scratch = front_scratch(s->front);
+    struct scratch *scratch = dgm_front_scratch(s->front);
     dgm_record *r;
     bool end = false;
     while (!end && dgm_http_backlog(s->x) + scratch->out.n < BACKLOG_BYTES &&
@@ -159,7 +159,7 @@ static void deliver(void *arg)
     }
     flush(s, &scratch->out);
     if (end || s->is_draining || dgm_log_reader_is_over(s->reader))
-        finish(s);
+        a2a_stream_finish(s);
 }
 
 static void on_gone(void *arg)
@@ -167,8 +167,8 @@ static void on_gone(void *arg)
     struct stream *s = arg;
     dgm_log_reader_close(s->reader); /* before it is asked who reads */
     s->reader = NULL;
-    began_gone(s->began);
-    finish(s);
+    dgm_began_gone(s->began);
+    a2a_stream_finish(s);
 }
 
 /* The server shuts down: published records are sent, and the client may reconnect with its cursor. */
@@ -178,25 +178,25 @@ static void on_drain(void *arg)
     deliver(arg);
 }
 
-static void begin(struct op *op)
+static void a2a_stream_begin(struct op *op)
 {
     dgm_http_header headers[3] = {{{"Cache-Control", 13}, {"no-cache", 8}},
                                   {{"X-Accel-Buffering", 17}, {"no", 2}}};
     if (op->extensions.n)
-        headers[2] = op_extensions_header(op);
+        headers[2] = dgm_op_extensions_header(op);
     dgm_front_note_stream(op->x);
     dgm_http_begin(op->x, 200, DGM_STR("text/event-stream"), headers, op->extensions.n ? 3 : 2);
 }
 
 static struct stream *new_stream(struct op *op)
 {
-    struct scratch *scratch = front_scratch(op->front);
-    op_put_head(op, &scratch->out);
+    struct scratch *scratch = dgm_front_scratch(op->front);
+    dgm_op_put_head(op, &scratch->out);
     struct stream *s = dgm_http_alloc(op->x, sizeof *s + scratch->out.n);
     s->front = op->front;
     s->x = op->x;
-    s->view = op_view(op);
-    s->began = began_by(op);
+    s->view = dgm_op_view(op);
+    s->began = dgm_began_by(op);
     s->ends_at_question = op->method == DGM_METHOD_STREAM && !op->front->o.keep_open_at_question;
     s->has_tail = !op->rest;
     s->head_n = (uint32_t)scratch->out.n;
@@ -205,12 +205,12 @@ static struct stream *new_stream(struct op *op)
     return s;
 }
 
-void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot)
+void dgm_op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot)
 {
     struct stream *s = new_stream(op);
-    begin(op);
+    a2a_stream_begin(op);
     if (snapshot) {
-        struct scratch *scratch = front_scratch(s->front);
+        struct scratch *scratch = dgm_front_scratch(s->front);
         put_record(s, snapshot, scratch);
         flush(s, &scratch->out);
     }
@@ -225,14 +225,14 @@ void op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot
     dgm_http_forget_request(s->x); /* op with it */
 }
 
-void op_stream_error(struct op *op, const dgm_err *err)
+void dgm_op_stream_error(struct op *op, const dgm_err *err)
 {
-    struct scratch *s = front_scratch(op->front);
+    struct scratch *s = dgm_front_scratch(op->front);
     /* without a name: a2a-sdk 1.3 has no type for a named error of a 0.3 server */
     size_t data = dgm_sse_start(&s->out, (dgm_str){0}, (dgm_str){0});
-    op_put_error(op, err, 200, &s->out);
+    dgm_op_put_error(op, err, 200, &s->out);
     dgm_sse_end_data(&s->out, data, true);
-    begin(op);
+    a2a_stream_begin(op);
     dgm_http_write(op->x, dgm_buf_str(&s->out));
     dgm_http_end(op->x);
 }

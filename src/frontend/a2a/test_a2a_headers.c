@@ -35,7 +35,7 @@ static enum version version(const char *header, const char *query)
     dgm_http_header h = {DGM_STR("a2a-version"), dgm_str_from(header)};
     dgm_http_request r = {.headers = &h, .n_headers = header ? 1 : 0, .query = dgm_str_from(query)};
     bool said;
-    return version_of(&r, a, &said);
+    return dgm_version_of(&r, a, &said);
 }
 
 static void versions(void **state)
@@ -58,15 +58,15 @@ static void media_types(void **state)
     dgm_str list[] = {DGM_STR("text/plain"), DGM_STR("image/*")};
     dgm_strs modes = {list, 2};
     (void)state;
-    assert_true(takes_media_type(modes, DGM_STR("Text/Plain; charset=utf-8")));
-    assert_true(takes_media_type(modes, DGM_STR("image/png")));
-    assert_false(takes_media_type(modes, DGM_STR("imagery/png")));
-    assert_false(takes_media_type(modes, DGM_STR("text/html")));
-    assert_true(takes_media_type(modes, (dgm_str){0}));
-    assert_true(takes_media_type((dgm_strs){0}, DGM_STR("x/y")));
-    assert_true(is_json_type(DGM_STR("application/json;charset=utf-8")));
-    assert_true(is_json_type((dgm_str){0}));
-    assert_false(is_json_type(DGM_STR("application/jsonp")));
+    assert_true(dgm_takes_media_type(modes, DGM_STR("Text/Plain; charset=utf-8")));
+    assert_true(dgm_takes_media_type(modes, DGM_STR("image/png")));
+    assert_false(dgm_takes_media_type(modes, DGM_STR("imagery/png")));
+    assert_false(dgm_takes_media_type(modes, DGM_STR("text/html")));
+    assert_true(dgm_takes_media_type(modes, (dgm_str){0}));
+    assert_true(dgm_takes_media_type((dgm_strs){0}, DGM_STR("x/y")));
+    assert_true(dgm_is_json_type(DGM_STR("application/json;charset=utf-8")));
+    assert_true(dgm_is_json_type((dgm_str){0}));
+    assert_false(dgm_is_json_type(DGM_STR("application/jsonp")));
 }
 
 int main(void)

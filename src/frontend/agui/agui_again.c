@@ -15,7 +15,7 @@ static dgm_canon_messages copy_messages(dgm_arena *a, dgm_canon_messages list)
     return dgm_canon_copy_event(a, &all).snapshot.messages;
 }
 
-void agui_again_init(agui_again *g, const agui_again_params *params)
+void dgm_agui_again_init(agui_again *g, const agui_again_params *params)
 {
     *g = (agui_again){.params = *params, .arena = dgm_arena_new()};
     g->params.before = copy_messages(g->arena, params->before);
@@ -25,7 +25,7 @@ void agui_again_init(agui_again *g, const agui_again_params *params)
     g->fold = dgm_canon_fold_new(DGM_MAX_SNAPSHOT_BYTES);
 }
 
-void agui_again_done(agui_again *g)
+void dgm_agui_again_done(agui_again *g)
 {
     dgm_canon_fold_free(g->fold);
     dgm_arena_free(g->arena);
@@ -33,9 +33,9 @@ void agui_again_done(agui_again *g)
     g->arena = NULL;
 }
 
-void agui_again_release(void *arg)
+void dgm_agui_again_release(void *arg)
 {
-    agui_again_done(arg);
+    dgm_agui_again_done(arg);
 }
 
 /* ---- what is open ------------------------------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static dgm_str name_of(const dgm_canon_event *e)
     }
 }
 
-static void add(agui_again *g, agui_events *list, const dgm_canon_event *e)
+static void agui_again_add(agui_again *g, agui_events *list, const dgm_canon_event *e)
 {
     list->at = dgm_list_grow(g->arena, list->at, list->n, sizeof *list->at);
     list->at[list->n++] = dgm_canon_copy_event(g->arena, e);
@@ -106,10 +106,10 @@ static void replace(agui_again *g, const dgm_canon_event *e)
         if (same)
             drop(&g->kept, i);
     }
-    add(g, &g->kept, e);
+    agui_again_add(g, &g->kept, e);
 }
 
-static void take(agui_again *g, const dgm_canon_event *e)
+static void agui_again_take(agui_again *g, const dgm_canon_event *e)
 {
     dgm_canon_fold_add(g->fold, e);
     switch ((int)e->kind) {
@@ -120,10 +120,10 @@ static void take(agui_again *g, const dgm_canon_event *e)
     case DGM_CANON_ACTIVITY_DELTA:
     case DGM_CANON_REASONING_ENCRYPTED_VALUE:
     case DGM_CANON_CUSTOM:
-    case DGM_CANON_ARTIFACT: add(g, &g->kept, e); break;
+    case DGM_CANON_ARTIFACT: agui_again_add(g, &g->kept, e); break;
     default:
         if (end_of(e->kind))
-            add(g, &g->open, e);
+            agui_again_add(g, &g->open, e);
         else
             close_item(g, e);
     }
@@ -222,7 +222,7 @@ static dgm_code end_prelude(agui_again *g, dgm_canon_sink next)
     if (g->params.parent_run_id.n)
         g->started.run_started.parent_run_id = g->params.parent_run_id;
     dgm_code rc = g->started.kind ? emit_prelude(g, next) : DGM_OK;
-    agui_again_done(g);
+    dgm_agui_again_done(g);
     return rc;
 }
 
@@ -252,7 +252,7 @@ static dgm_code emit_end(const agui_again *g, const dgm_canon_event *event, dgm_
     return dgm_canon_emit(next, &e);
 }
 
-const dgm_canon_event *agui_as_message(const dgm_canon_event *event, dgm_canon_event *ret)
+const dgm_canon_event *dgm_agui_as_message(const dgm_canon_event *event, dgm_canon_event *ret)
 {
     const dgm_canon_outcome *o = &event->run_finished.outcome;
     if (event->kind != DGM_CANON_RUN_FINISHED || o->kind != DGM_CANON_INTERRUPT)
@@ -266,18 +266,18 @@ const dgm_canon_event *agui_as_message(const dgm_canon_event *event, dgm_canon_e
     return ret;
 }
 
-dgm_code agui_again_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+dgm_code dgm_agui_again_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     agui_again *g = arg;
     dgm_canon_event message;
     dgm_code rc;
     if (!g->params.interrupts)
-        event = agui_as_message(event, &message);
+        event = dgm_agui_as_message(event, &message);
     if (!g->arena)
         return g->too_large && event->kind == DGM_CANON_RUN_ERROR ? emit_fault(event, next)
                                                                   : dgm_canon_emit(next, event);
     if (!dgm_canon_is_terminal(event->kind)) {
-        take(g, event);
+        agui_again_take(g, event);
         return DGM_OK;
     }
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -287,7 +287,7 @@ dgm_code agui_again_on_event(void *arg, const dgm_canon_event *event, dgm_canon_
     return emit_end(g, event, next, &started);
 }
 
-dgm_code agui_again_on_pause(void *arg, dgm_canon_sink next)
+dgm_code dgm_agui_again_on_pause(void *arg, dgm_canon_sink next)
 {
     agui_again *g = arg;
     return g->arena ? end_prelude(g, next) : DGM_OK;

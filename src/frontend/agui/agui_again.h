@@ -43,18 +43,18 @@ typedef struct agui_again {
 } agui_again;
 
 /* Everything in params is copied. When the prelude is over it holds nothing any more. */
-void agui_again_init(agui_again *g, const agui_again_params *params);
-void agui_again_done(agui_again *g); /* a second call does nothing */
+void dgm_agui_again_init(agui_again *g, const agui_again_params *params);
+void dgm_agui_again_done(agui_again *g); /* a second call does nothing */
 
 /*
  * A run that ends with a question that is only text ends as a success: the question is a message of the run, and the
  * next message of the user answers it. Clients refuse to send a message while an interrupt is open, so an answer that
  * the user types would never be sent. Returns the event, or *ret in its place.
  */
-const dgm_canon_event *agui_as_message(const dgm_canon_event *event, dgm_canon_event *ret);
+const dgm_canon_event *dgm_agui_as_message(const dgm_canon_event *event, dgm_canon_event *ret);
 
 /* As dgm_tell wants them; arg is an agui_again. */
-void agui_again_release(void *arg);
-dgm_code agui_again_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
+void dgm_agui_again_release(void *arg);
+dgm_code dgm_agui_again_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
 /* All that is there has been given. */
-dgm_code agui_again_on_pause(void *arg, dgm_canon_sink next);
+dgm_code dgm_agui_again_on_pause(void *arg, dgm_canon_sink next);

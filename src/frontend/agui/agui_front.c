@@ -29,20 +29,20 @@ static void refuse_as(dgm_http_exchange *x, const dgm_err *err, int http,
     dgm_buf_done(&b);
 }
 
-void agui_fail(struct agui_op *op, const dgm_err *err)
+void dgm_agui_fail(struct agui_op *op, const dgm_err *err)
 {
     if (op->log)
         dgm_log_unref(dgm_take(op->log));
-    agui_begun(op);
+    dgm_agui_begun(op);
     dgm_turn_release_hold(dgm_take(op->hold));
     refuse_as(op->x, err, dgm_code_http(err->code, true), NULL, 0);
 }
 
-void agui_fail_with(struct agui_op *op, dgm_code code, const dgm_at *at, const char *why)
+void dgm_agui_fail_with(struct agui_op *op, dgm_code code, const dgm_at *at, const char *why)
 {
     dgm_err err = {0};
     dgm_fail(&err, code, at, "%s", why);
-    agui_fail(op, &err);
+    dgm_agui_fail(op, &err);
 }
 
 static void agui_refuse(const dgm_front_request *q, const dgm_err *err,
@@ -65,7 +65,7 @@ static void agui_refuse_method(const dgm_front_request *q, const char *allow)
 
 /* ---- what the agent can do -------------------------------------------------------------------------------------------- */
 
-static void put_text(dgm_buf *b, const char *name, dgm_str value)
+static void agui_front_put_text(dgm_buf *b, const char *name, dgm_str value)
 {
     if (!value.n)
         return;
@@ -81,11 +81,11 @@ static void agui_handle_capabilities(const dgm_front_request *q)
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_add_lit(&b, "{\"identity\":{");
-    put_text(&b, "name", a->name);
-    put_text(&b, "type", type);
-    put_text(&b, "description", a->description);
-    put_text(&b, "version", a->version);
-    put_text(&b, "provider", a->organization);
+    agui_front_put_text(&b, "name", a->name);
+    agui_front_put_text(&b, "type", type);
+    agui_front_put_text(&b, "description", a->description);
+    agui_front_put_text(&b, "version", a->version);
+    agui_front_put_text(&b, "provider", a->organization);
     dgm_buf_add_lit(&b,
                     "},\"transport\":{\"streaming\":true,\"websocket\":false,\"httpBinary\":true,"
                     "\"resumable\":true},\"state\":{\"snapshots\":true,\"deltas\":true}");
@@ -121,15 +121,15 @@ static struct agui_op *new_op(const dgm_front_request *q)
 static void agui_handle_run(const dgm_front_request *q)
 {
     struct agui_op *op = new_op(q);
-    if (agui_read(op))
-        agui_run(op);
+    if (dgm_agui_read(op))
+        dgm_agui_run(op);
 }
 
 static void agui_handle_connect(const dgm_front_request *q)
 {
     struct agui_op *op = new_op(q);
-    if (agui_read(op))
-        agui_connect(op);
+    if (dgm_agui_read(op))
+        dgm_agui_connect(op);
 }
 
 static void agui_handle_messages(const dgm_front_request *q)
@@ -137,10 +137,10 @@ static void agui_handle_messages(const dgm_front_request *q)
     struct agui_op *op = new_op(q);
     dgm_str id;
     if (!dgm_percent_decode(op->arena, q->params[0], false, &id))
-        agui_fail_with(op, DGM_BAD_PARAMS, NULL,
-                       "invalid thread id in the path: percent-encode its UTF-8");
+        dgm_agui_fail_with(op, DGM_BAD_PARAMS, NULL,
+                           "invalid thread id in the path: percent-encode its UTF-8");
     else
-        agui_messages(op, id);
+        dgm_agui_messages(op, id);
 }
 
 /* clang-format off */

@@ -10,7 +10,7 @@
 
 /* ---- what it says ------------------------------------------------------------------------------------------------------ */
 
-bool agui_peer_of(dgm_str version, bool *ret_old)
+bool dgm_agui_peer_of(dgm_str version, bool *ret_old)
 {
     const char *dot = version.n ? memchr(version.p, '.', version.n) : NULL;
     dgm_str major = {version.p, dot ? (size_t)(dot - version.p) : version.n};
@@ -18,7 +18,7 @@ bool agui_peer_of(dgm_str version, bool *ret_old)
     return *ret_old || dgm_str_is(major, "1");
 }
 
-bool agui_has_news(const dgm_canon_messages *messages)
+bool dgm_agui_has_news(const dgm_canon_messages *messages)
 {
     for (size_t i = messages->n; i-- > 0;) {
         dgm_canon_role role = messages->at[i].role;
@@ -30,14 +30,14 @@ bool agui_has_news(const dgm_canon_messages *messages)
     return false;
 }
 
-const dgm_json *agui_plain_payload(const dgm_json *payload)
+const dgm_json *dgm_agui_plain_payload(const dgm_json *payload)
 {
     yyjson_val *text = dgm_json_get(payload, DGM_STR("text"));
     bool alone = yyjson_obj_size((yyjson_val *)(uintptr_t)payload) == 1;
     return alone && yyjson_is_str(text) ? text : payload;
 }
 
-bool agui_cursor_of(const dgm_http_request *r, uint64_t *ret)
+bool dgm_agui_cursor_of(const dgm_http_request *r, uint64_t *ret)
 {
     dgm_str s = dgm_trim(dgm_http_header_of(r, DGM_STR("last-event-id")));
     *ret = 0;
@@ -73,17 +73,17 @@ static dgm_code read_input(struct agui_op *op, dgm_err *err)
         (rc = check_id(op->input.thread_id, "threadId", err)) ||
         (rc = check_id(op->input.run_id, "runId", err)))
         return rc;
-    if (!agui_peer_of(op->input.protocol_version, &op->old_peer))
+    if (!dgm_agui_peer_of(op->input.protocol_version, &op->old_peer))
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "protocolVersion"),
                         "unsupported AG-UI version: supported are 1.0 and older");
     return DGM_OK;
 }
 
-bool agui_read(struct agui_op *op)
+bool dgm_agui_read(struct agui_op *op)
 {
     dgm_err err = {0};
     if (read_input(op, &err)) {
-        agui_fail(op, &err);
+        dgm_agui_fail(op, &err);
         return false;
     }
     op->binary = dgm_accepts(dgm_http_request_of(op->x), DGM_STR(DGM_AGUI_PROTO_TYPE));
@@ -109,12 +109,12 @@ static dgm_code agui_follow_event(void *arg, const dgm_canon_event *event, dgm_c
         changed.run_started.parent_run_id = f->parent_run_id;
         event = &changed;
     } else if (!f->interrupts) {
-        event = agui_as_message(event, &changed);
+        event = dgm_agui_as_message(event, &changed);
     }
     return dgm_canon_emit(next, event);
 }
 
-void agui_follow(const struct agui_op *op, dgm_tell *tell)
+void dgm_agui_follow(const struct agui_op *op, dgm_tell *tell)
 {
     struct agui_following *f = dgm_http_alloc(op->x, sizeof *f);
     dgm_str parent = op->input.parent_run_id;
@@ -125,7 +125,7 @@ void agui_follow(const struct agui_op *op, dgm_tell *tell)
     tell->arg = f;
 }
 
-dgm_tell agui_tell_of(const struct agui_op *op)
+dgm_tell dgm_agui_tell_of(const struct agui_op *op)
 {
     dgm_tell tell = {.codec = op->binary     ? &dgm_codec_agui_proto
                               : op->old_peer ? &dgm_codec_agui_old

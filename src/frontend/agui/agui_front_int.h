@@ -40,54 +40,55 @@ struct agui_op {
 
 /* ---- agui_front.c -------------------------------------------------------------------------------------------- */
 
-void agui_fail(struct agui_op *op, const dgm_err *err);
-void agui_fail_with(struct agui_op *op, dgm_code code, const dgm_at *at, const char *why);
+void dgm_agui_fail(struct agui_op *op, const dgm_err *err);
+void dgm_agui_fail_with(struct agui_op *op, dgm_code code, const dgm_at *at, const char *why);
 
 /* ---- agui_front_input.c -------------------------------------------------------------------------------------- */
 
 /* False: it is invalid, and the exchange has its response. */
-bool agui_read(struct agui_op *op);
+bool dgm_agui_read(struct agui_op *op);
 /* Is there a word of the user's, or the result of a call, behind the agent's last? */
-bool agui_has_news(const dgm_canon_messages *messages);
+bool dgm_agui_has_news(const dgm_canon_messages *messages);
 /* {"text": "..."} and nothing else is that text. */
-const dgm_json *agui_plain_payload(const dgm_json *payload);
+const dgm_json *dgm_agui_plain_payload(const dgm_json *payload);
 /* 1.0 or 0.x? False: neither, a protocol that we do not speak. */
-bool agui_peer_of(dgm_str version, bool *ret_old);
+bool dgm_agui_peer_of(dgm_str version, bool *ret_old);
 /* The format of the stream for this caller. */
-dgm_tell agui_tell_of(const struct agui_op *op);
+dgm_tell dgm_agui_tell_of(const struct agui_op *op);
 /* Sets the hook of a run that is followed without a prelude (agui_again.h has the other). */
-void agui_follow(const struct agui_op *op, dgm_tell *tell);
+void dgm_agui_follow(const struct agui_op *op, dgm_tell *tell);
 /* Of the header Last-Event-ID; false: there is none, or no number. */
-bool agui_cursor_of(const dgm_http_request *r, uint64_t *ret);
+bool dgm_agui_cursor_of(const dgm_http_request *r, uint64_t *ret);
 
 /* ---- agui_front_run.c ------------------------------------------------------------------------------------------- */
 
-void agui_run(struct agui_op *op);
+void dgm_agui_run(struct agui_op *op);
 /* The run has begun, or will not: copies of its request may go on. Before it is answered. */
-void agui_begun(struct agui_op *op);
+void dgm_agui_begun(struct agui_op *op);
 /* Looks at the entries of `resume` one by one, then goes on with agui_go_on. */
-void agui_resolve(struct agui_op *op);
+void dgm_agui_resolve(struct agui_op *op);
 /* task_id: the task that waits for the answer in input.resume, now the only one there; empty: none does. */
-void agui_go_on(struct agui_op *op, dgm_str task_id);
-void agui_send(struct agui_op *op, dgm_str task_id);
+void dgm_agui_go_on(struct agui_op *op, dgm_str task_id);
+void dgm_agui_send(struct agui_op *op, dgm_str task_id);
 /* "<taskId>-<turn>"; false: it is not of that form. */
-bool agui_split_interrupt(dgm_str id, dgm_str *ret_task, uint32_t *ret_turn);
+bool dgm_agui_split_interrupt(dgm_str id, dgm_str *ret_task, uint32_t *ret_turn);
 
 /* ---- agui_front_thread.c ---------------------------------------------------------------------------------------- */
 
 /* A known run. What `turn` points to is copied. */
-void agui_attach(struct agui_op *op, const dgm_found_turn *turn);
-void agui_connect(struct agui_op *op);
+void dgm_agui_attach(struct agui_op *op, const dgm_found_turn *turn);
+void dgm_agui_connect(struct agui_op *op);
 /* A request with nothing new in it: the state of the thread, again. */
-void agui_stand(struct agui_op *op);
-void agui_messages(struct agui_op *op, dgm_str thread_id);
+void dgm_agui_stand(struct agui_op *op);
+void dgm_agui_messages(struct agui_op *op, dgm_str thread_id);
 /* A run without a turn: it begins and ends, that is all. */
-void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_canon_outcome outcome);
+void dgm_agui_answer(struct agui_op *op, const dgm_canon_messages *messages,
+                     dgm_canon_outcome outcome);
 
 /* ---- agui_front_thread.c: messages ---------------------------------------------------------------------------------------------- */
 
 /* Without activities: how things went is of no use when they are over, and clients do not send it, either. What the user
  * asked again (the same message, sent once more) stands for what was answered the first time, and all that followed. */
-dgm_canon_messages agui_shown(dgm_arena *a, const dgm_canon_messages *all);
+dgm_canon_messages dgm_agui_shown(dgm_arena *a, const dgm_canon_messages *all);
 /* How many of the messages come before a run that message_id began, and whose own are called "<run_id>-...". */
-size_t agui_cut(const dgm_canon_messages *messages, dgm_str message_id, dgm_str run_id);
+size_t dgm_agui_cut(const dgm_canon_messages *messages, dgm_str message_id, dgm_str run_id);

@@ -16,7 +16,7 @@
 
 /* ---- interrupts ---------------------------------------------------------------------------------------------------- */
 
-bool agui_split_interrupt(dgm_str id, dgm_str *ret_task, uint32_t *ret_turn)
+bool dgm_agui_split_interrupt(dgm_str id, dgm_str *ret_task, uint32_t *ret_turn)
 {
     size_t at = id.n;
     uint32_t turn = 0;
@@ -41,7 +41,7 @@ static void agui_ignore_entry(struct agui_op *op, size_t i)
 static void next_entry(struct agui_op *op)
 {
     agui_ignore_entry(op, op->resume_at++);
-    agui_resolve(op);
+    dgm_agui_resolve(op);
 }
 
 /* Every turn begins with a message of the caller's. (A task that was read from the store does not say which it is in.) */
@@ -68,9 +68,9 @@ static void take_entry(struct agui_op *op, dgm_str task_id)
     dgm_canon_resume *entry = &op->input.resume.at[op->resume_at];
     for (size_t i = op->resume_at + 1; i < op->input.resume.n; i++)
         agui_ignore_entry(op, i);
-    entry->payload = agui_plain_payload(entry->payload);
+    entry->payload = dgm_agui_plain_payload(entry->payload);
     op->input.resume = (dgm_canon_resumes){entry, 1};
-    agui_go_on(op, task_id);
+    dgm_agui_go_on(op, task_id);
 }
 
 static void on_later_turn(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
@@ -79,7 +79,7 @@ static void on_later_turn(dgm_code code, dgm_record *snapshot, const dgm_err *er
     dgm_str task = {0};
     uint32_t turn = 0;
     (void)err;
-    agui_split_interrupt(op->input.resume.at[op->resume_at].interrupt_id, &task, &turn);
+    dgm_agui_split_interrupt(op->input.resume.at[op->resume_at].interrupt_id, &task, &turn);
     if (code || !is_open(op, snapshot, turn))
         next_entry(op);
     else
@@ -94,13 +94,13 @@ static void on_first_turn(dgm_code code, dgm_record *snapshot, const dgm_err *er
     (void)err;
     if (!code && is_open(op, snapshot, 1))
         take_entry(op, id);
-    else if (code && agui_split_interrupt(id, &task, &turn))
+    else if (code && dgm_agui_split_interrupt(id, &task, &turn))
         dgm_core_get(op->core, op->q.owner, op->agent->id, task, on_later_turn, op);
     else
         next_entry(op);
 }
 
-void agui_resolve(struct agui_op *op)
+void dgm_agui_resolve(struct agui_op *op)
 {
     if (op->resume_at < op->input.resume.n) {
         dgm_core_get(op->core, op->q.owner, op->agent->id,
@@ -108,7 +108,7 @@ void agui_resolve(struct agui_op *op)
         return;
     }
     op->input.resume = (dgm_canon_resumes){0};
-    agui_go_on(op, (dgm_str){0});
+    dgm_agui_go_on(op, (dgm_str){0});
 }
 
 /* ---- sending ------------------------------------------------------------------------------------------------------------- */
@@ -121,25 +121,26 @@ static const dgm_json *metadata_of(const struct agui_op *op)
     return empty ? NULL : dgm_json_object(op->arena, &member, 1);
 }
 
-static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+static void agui_front_run_on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err,
+                                   void *arg)
 {
     struct agui_op *op = arg;
     if (code) {
-        agui_fail(op, err);
+        dgm_agui_fail(op, err);
         return;
     }
-    agui_begun(op);
-    dgm_tell tell = agui_tell_of(op);
+    dgm_agui_begun(op);
+    dgm_tell tell = dgm_agui_tell_of(op);
     tell.messages = op->input.messages;
     tell.task_id = sent->task_id;
     tell.leave = op->q.turns->o.leave[DGM_LEAVE_AGUI];
     tell.turn = sent->turn;
-    agui_follow(op, &tell);
+    dgm_agui_follow(op, &tell);
     dgm_front_note_task(op->x, sent->task_id, sent->turn);
     dgm_turn_tell(op->x, &tell, sent->log, sent->first_seq);
 }
 
-void agui_send(struct agui_op *op, dgm_str task_id)
+void dgm_agui_send(struct agui_op *op, dgm_str task_id)
 {
     dgm_ask ask = {.x = op->x,
                    .turns = op->q.turns,
@@ -152,17 +153,17 @@ void agui_send(struct agui_op *op, dgm_str task_id)
                    .metadata = metadata_of(op),
                    .protocol = DGM_STR(AGUI_PROTOCOL),
                    .caller_id = op->caller_id};
-    dgm_turn_ask(&ask, on_sent, op);
+    dgm_turn_ask(&ask, agui_front_run_on_sent, op);
 }
 
 /* ---- what it is about ------------------------------------------------------------------------------------------------------- */
 
 static void go_on_without(struct agui_op *op)
 {
-    if (agui_has_news(&op->input.messages))
-        agui_send(op, (dgm_str){0});
+    if (dgm_agui_has_news(&op->input.messages))
+        dgm_agui_send(op, (dgm_str){0});
     else
-        agui_stand(op);
+        dgm_agui_stand(op);
 }
 
 /* A client of before 1.0 would take `cancelled` for an error, and the interrupt for open still. */
@@ -173,23 +174,23 @@ static void on_canceled(dgm_code code, dgm_record *snapshot, const dgm_err *err,
     bool is_over = !code || code == DGM_TASK_NOT_CANCELABLE;
     op->input.resume = (dgm_canon_resumes){0};
     if (!is_over)
-        agui_fail(op, err);
-    else if (agui_has_news(&op->input.messages))
-        agui_send(op, (dgm_str){0});
+        dgm_agui_fail(op, err);
+    else if (dgm_agui_has_news(&op->input.messages))
+        dgm_agui_send(op, (dgm_str){0});
     else
-        agui_answer(op, NULL,
-                    (dgm_canon_outcome){.kind = op->old_peer ? DGM_CANON_OUTCOME_NONE
-                                                             : DGM_CANON_CANCELLED});
+        dgm_agui_answer(op, NULL,
+                        (dgm_canon_outcome){.kind = op->old_peer ? DGM_CANON_OUTCOME_NONE
+                                                                 : DGM_CANON_CANCELLED});
 }
 
-void agui_go_on(struct agui_op *op, dgm_str task_id)
+void dgm_agui_go_on(struct agui_op *op, dgm_str task_id)
 {
     if (!task_id.n)
         go_on_without(op);
     else if (op->input.resume.at[0].status == DGM_CANON_DISMISSED)
         dgm_core_cancel(op->core, op->q.owner, op->agent->id, task_id, on_canceled, op);
     else
-        agui_send(op, task_id);
+        dgm_agui_send(op, task_id);
 }
 
 /* Ids of threads may hold a slash, so the name alone does not tell whose run it is. */
@@ -197,11 +198,11 @@ static void on_found(dgm_code code, const dgm_found_turn *turn, const dgm_err *e
 {
     struct agui_op *op = arg;
     if (code && code != DGM_TASK_NOT_FOUND)
-        agui_fail(op, err);
+        dgm_agui_fail(op, err);
     else if (!code && dgm_str_eq(turn->context_id, op->input.thread_id))
-        agui_attach(op, turn);
+        dgm_agui_attach(op, turn);
     else
-        agui_resolve(op);
+        dgm_agui_resolve(op);
 }
 
 static void look_for_it(void *arg)
@@ -211,14 +212,14 @@ static void look_for_it(void *arg)
                        on_found, op);
 }
 
-void agui_begun(struct agui_op *op)
+void dgm_agui_begun(struct agui_op *op)
 {
     if (op->is_beginning)
         dgm_turn_begun(op->q.turns, &op->once);
     op->is_beginning = false;
 }
 
-void agui_run(struct agui_op *op)
+void dgm_agui_run(struct agui_op *op)
 {
     dgm_str name =
         dgm_arena_printf(op->arena, "%.*s\n%.*s\n%.*s\n%.*s", DGM_P(op->q.owner.tenant),

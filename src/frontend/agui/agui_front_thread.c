@@ -24,7 +24,7 @@ static size_t first_time(dgm_arena *a, const dgm_canon_messages *list, const dgm
     return same ? *at : list->n;
 }
 
-dgm_canon_messages agui_shown(dgm_arena *a, const dgm_canon_messages *all)
+dgm_canon_messages dgm_agui_shown(dgm_arena *a, const dgm_canon_messages *all)
 {
     dgm_canon_messages shown = {dgm_new_n(a, dgm_canon_message, all->n), 0};
     dgm_map ids;
@@ -41,7 +41,7 @@ dgm_canon_messages agui_shown(dgm_arena *a, const dgm_canon_messages *all)
     return shown;
 }
 
-size_t agui_cut(const dgm_canon_messages *messages, dgm_str message_id, dgm_str run_id)
+size_t dgm_agui_cut(const dgm_canon_messages *messages, dgm_str message_id, dgm_str run_id)
 {
     for (size_t i = messages->n; message_id.n && i-- > 0;) {
         if (dgm_str_eq(messages->at[i].id, message_id))
@@ -76,10 +76,11 @@ static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
     return DGM_OK;
 }
 
-void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_canon_outcome outcome)
+void dgm_agui_answer(struct agui_op *op, const dgm_canon_messages *messages,
+                     dgm_canon_outcome outcome)
 {
-    agui_begun(op);
-    dgm_tell tell = agui_tell_of(op);
+    dgm_agui_begun(op);
+    dgm_tell tell = dgm_agui_tell_of(op);
     dgm_http_header headers[2] = {{{"Cache-Control", 13}, {"no-cache", 8}}};
     struct frames frames = {.binary = op->binary};
     dgm_canon_event e = {.kind = DGM_CANON_RUN_STARTED};
@@ -112,17 +113,17 @@ void agui_answer(struct agui_op *op, const dgm_canon_messages *messages, dgm_can
 
 static void tell_again(struct agui_op *op, const agui_again_params *params)
 {
-    agui_begun(op);
+    dgm_agui_begun(op);
     agui_again *again = dgm_http_alloc(op->x, sizeof *again);
-    dgm_tell tell = agui_tell_of(op);
+    dgm_tell tell = dgm_agui_tell_of(op);
     dgm_log *log = dgm_take(op->log);
-    agui_again_init(again, params);
+    dgm_agui_again_init(again, params);
     again->params.interrupts = op->q.turns->o.agui_interrupts;
     tell.messages = params->before;
     tell.task_id = op->task_id;
-    tell.on_event = agui_again_on_event;
-    tell.on_pause = agui_again_on_pause;
-    tell.on_release = agui_again_release;
+    tell.on_event = dgm_agui_again_on_event;
+    tell.on_pause = dgm_agui_again_on_pause;
+    tell.on_release = dgm_agui_again_release;
     tell.hold = dgm_take(op->hold);
     tell.arg = again;
     dgm_front_note_task(op->x, op->task_id, 0);
@@ -136,7 +137,7 @@ static void ignore(void *arg)
 }
 
 /* The id of the caller's message that a turn begins with; empty: it cannot be read. */
-static dgm_str message_of(dgm_arena *a, const dgm_record *first)
+static dgm_str agui_front_thread_message_of(dgm_arena *a, const dgm_record *first)
 {
     dgm_event e;
     if (dgm_record_event(first, a, &e, NULL))
@@ -154,7 +155,7 @@ static void find_message(struct agui_op *op)
     dgm_log_reader *reader = dgm_log_reader_open(op->log, op->first_seq - 1, ignore, NULL);
     dgm_record *first = dgm_log_reader_next(reader);
     if (first)
-        op->message_id = message_of(op->arena, first);
+        op->message_id = agui_front_thread_message_of(op->arena, first);
     dgm_log_reader_close(reader);
 }
 
@@ -167,7 +168,7 @@ static dgm_canon_messages until(dgm_canon_messages list, size_t n)
 
 static void attach_behind(struct agui_op *op, const dgm_canon_messages *messages)
 {
-    size_t n = agui_cut(messages, op->message_id, op->input.run_id);
+    size_t n = dgm_agui_cut(messages, op->message_id, op->input.run_id);
     tell_again(op, &(agui_again_params){.before = until(*messages, n),
                                         .held = op->input.messages,
                                         .parent_run_id = op->input.parent_run_id});
@@ -178,37 +179,37 @@ static void on_history_of_run(dgm_code code, const dgm_turn_history *history, co
 {
     struct agui_op *op = arg;
     if (code) {
-        agui_fail(op, err);
+        dgm_agui_fail(op, err);
         return;
     }
     op->hold = dgm_turn_take_hold(history);
-    dgm_canon_messages shown = agui_shown(op->arena, &history->messages);
+    dgm_canon_messages shown = dgm_agui_shown(op->arena, &history->messages);
     attach_behind(op, &shown);
 }
 
 static void attach_at(struct agui_op *op, uint64_t cursor)
 {
-    dgm_tell tell = agui_tell_of(op);
+    dgm_tell tell = dgm_agui_tell_of(op);
     dgm_log *log = dgm_take(op->log);
     tell.messages = op->input.messages;
     tell.task_id = op->task_id;
     tell.after_seq = cursor;
-    agui_follow(op, &tell);
+    dgm_agui_follow(op, &tell);
     dgm_front_note_task(op->x, op->task_id, 0);
     dgm_turn_tell(op->x, &tell, log, op->first_seq);
     dgm_log_unref(log);
 }
 
-void agui_attach(struct agui_op *op, const dgm_found_turn *turn)
+void dgm_agui_attach(struct agui_op *op, const dgm_found_turn *turn)
 {
     uint64_t cursor;
-    agui_begun(op);
+    dgm_agui_begun(op);
     dgm_front_note_operation(op->x, "attach");
     op->log = dgm_log_ref(turn->log);
     op->first_seq = turn->first_seq;
     op->task_id = dgm_arena_dup(op->arena, turn->task_id);
     find_message(op);
-    if (agui_cursor_of(dgm_http_request_of(op->x), &cursor) && cursor + 1 >= op->first_seq &&
+    if (dgm_agui_cursor_of(dgm_http_request_of(op->x), &cursor) && cursor + 1 >= op->first_seq &&
         cursor <= dgm_log_published(op->log))
         attach_at(op, cursor);
     else if (op->input.messages.n)
@@ -237,7 +238,7 @@ static bool find_last_turn(struct agui_op *op)
     bool is_over = false;
     while ((r = dgm_log_reader_next(reader))) {
         if (r->head.turn != turn || !op->first_seq) {
-            op->message_id = message_of(op->arena, r);
+            op->message_id = agui_front_thread_message_of(op->arena, r);
             op->first_seq = r->head.seq;
             turn = r->head.turn;
             is_over = false;
@@ -257,7 +258,7 @@ static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_recor
     struct agui_op *op = t->op;
     (void)after, (void)snapshot;
     if (code == DGM_RATE_LIMITED || code == DGM_UNAVAILABLE) {
-        agui_fail(op, err);
+        dgm_agui_fail(op, err);
         return;
     }
     if (!code)
@@ -266,10 +267,11 @@ static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_recor
     if (code || !op->first_seq) { /* nothing of it is kept any more */
         if (op->log)
             dgm_log_unref(dgm_take(op->log));
-        agui_answer(op, t->no_messages ? NULL : &t->messages, (dgm_canon_outcome){0});
+        dgm_agui_answer(op, t->no_messages ? NULL : &t->messages, (dgm_canon_outcome){0});
         return;
     }
-    size_t n = is_at_rest ? t->messages.n : agui_cut(&t->messages, op->message_id, (dgm_str){0});
+    size_t n =
+        is_at_rest ? t->messages.n : dgm_agui_cut(&t->messages, op->message_id, (dgm_str){0});
     tell_again(op, &(agui_again_params){.before = until(t->messages, n),
                                         .held = op->input.messages,
                                         .only_before = is_at_rest,
@@ -283,7 +285,7 @@ static void tell_thread(struct agui_op *op, const dgm_turn_history *history, boo
     struct thread *t = dgm_new(op->arena, struct thread);
     dgm_task_state state = history->state;
     *t = (struct thread){.op = op,
-                         .messages = agui_shown(op->arena, &history->messages),
+                         .messages = dgm_agui_shown(op->arena, &history->messages),
                          .is_at_rest =
                              dgm_state_is_terminal(state) || dgm_state_is_interrupted(state),
                          .no_messages = no_messages};
@@ -297,14 +299,14 @@ static void on_history_of_thread(dgm_code code, const dgm_turn_history *history,
 {
     struct agui_op *op = arg;
     if (code)
-        agui_fail(op, err);
+        dgm_agui_fail(op, err);
     else if (!history->task_id.n) /* only the client may have messages */
-        agui_answer(op, NULL, (dgm_canon_outcome){0});
+        dgm_agui_answer(op, NULL, (dgm_canon_outcome){0});
     else
         tell_thread(op, history, false);
 }
 
-void agui_connect(struct agui_op *op)
+void dgm_agui_connect(struct agui_op *op)
 {
     dgm_turn_get_whole_history(op->q.turns, op->arena, op->q.owner, op->agent->id,
                                op->input.thread_id, on_history_of_thread, op);
@@ -317,18 +319,18 @@ static void on_history_of_nothing(dgm_code code, const dgm_turn_history *history
 {
     struct agui_op *op = arg;
     if (code)
-        agui_fail(op, err);
+        dgm_agui_fail(op, err);
     else if (history->task_id.n && !dgm_state_is_terminal(history->state))
         tell_thread(op, history, true);
     else if (op->had_resume) /* an answer that came before */
-        agui_answer(op, NULL, (dgm_canon_outcome){0});
+        dgm_agui_answer(op, NULL, (dgm_canon_outcome){0});
     else
-        agui_fail_with(
+        dgm_agui_fail_with(
             op, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "messages"),
             "there is nothing to answer: the last message must be the user's or a tool's");
 }
 
-void agui_stand(struct agui_op *op)
+void dgm_agui_stand(struct agui_op *op)
 {
     dgm_turn_get_whole_history(op->q.turns, op->arena, op->q.owner, op->agent->id,
                                op->input.thread_id, on_history_of_nothing, op);
@@ -336,7 +338,7 @@ void agui_stand(struct agui_op *op)
 
 /* ---- its messages as JSON ------------------------------------------------------------------------------------------------- */
 
-static dgm_code put_message(void *arg, dgm_str name, dgm_str payload)
+static dgm_code agui_front_thread_put_message(void *arg, dgm_str name, dgm_str payload)
 {
     dgm_buf *b = arg;
     (void)name;
@@ -353,29 +355,30 @@ static void on_history_asked(dgm_code code, const dgm_turn_history *history, con
     dgm_stream_params params = {0};
     dgm_buf b;
     if (code) {
-        agui_fail(op, err);
+        dgm_agui_fail(op, err);
         return;
     }
     dgm_buf_init(&b, DGM_MAX_OUTPUT_BYTES);
     dgm_buf_add_lit(&b, "{\"threadId\":");
     dgm_json_put_str(&b, op->input.thread_id);
     dgm_buf_add_lit(&b, ",\"messages\":[");
-    dgm_canon_messages messages = agui_shown(op->arena, &history->messages);
-    dgm_codec_agui.write_messages(&messages, &params, (dgm_frame_sink){put_message, &b}, NULL);
+    dgm_canon_messages messages = dgm_agui_shown(op->arena, &history->messages);
+    dgm_codec_agui.write_messages(&messages, &params,
+                                  (dgm_frame_sink){agui_front_thread_put_message, &b}, NULL);
     dgm_buf_add_lit(&b, "]");
     if (history->cut)
         dgm_buf_add_lit(&b, ",\"truncated\":true");
     dgm_buf_add_char(&b, '}');
     if (b.over)
-        agui_fail_with(op, DGM_TOO_LARGE, NULL,
-                       "the thread's messages are larger than the limit output_bytes");
+        dgm_agui_fail_with(op, DGM_TOO_LARGE, NULL,
+                           "the thread's messages are larger than the limit output_bytes");
     else
         dgm_turn_respond_held(op->x, DGM_STR("application/json"), NULL, 0, &b,
                               dgm_turn_take_hold(history));
     dgm_buf_done(&b);
 }
 
-void agui_messages(struct agui_op *op, dgm_str thread_id)
+void dgm_agui_messages(struct agui_op *op, dgm_str thread_id)
 {
     op->input.thread_id = thread_id;
     dgm_turn_get_whole_history(op->q.turns, op->arena, op->q.owner, op->agent->id, thread_id,

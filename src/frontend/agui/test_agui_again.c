@@ -101,13 +101,14 @@ static struct client tell_from(const struct run *r, size_t k, const agui_again_p
 {
     struct client c = new_client();
     agui_again again;
-    agui_again_init(&again, params);
+    dgm_agui_again_init(&again, params);
     for (size_t i = 0; i < r->n; i++) {
         if (i == k)
-            assert_int_equal(agui_again_on_pause(&again, (dgm_canon_sink){see, &c}), DGM_OK);
-        assert_int_equal(agui_again_on_event(&again, &r->at[i], (dgm_canon_sink){see, &c}), DGM_OK);
+            assert_int_equal(dgm_agui_again_on_pause(&again, (dgm_canon_sink){see, &c}), DGM_OK);
+        assert_int_equal(dgm_agui_again_on_event(&again, &r->at[i], (dgm_canon_sink){see, &c}),
+                         DGM_OK);
     }
-    agui_again_on_pause(&again, (dgm_canon_sink){see, &c});
+    dgm_agui_again_on_pause(&again, (dgm_canon_sink){see, &c});
     assert_null(again.arena); /* nothing is left to free */
     return c;
 }
@@ -228,18 +229,18 @@ static void too_much_to_say_again_is_an_error(void **state)
     dgm_canon_sink next = {see, &c};
     (void)state;
     memset(big, 'x', DGM_MAX_SNAPSHOT_BYTES);
-    agui_again_init(&again, &(agui_again_params){0});
+    dgm_agui_again_init(&again, &(agui_again_params){0});
     e.run_started.thread_id = e.run_started.run_id = DGM_STR("r");
-    agui_again_on_event(&again, &e, next);
+    dgm_agui_again_on_event(&again, &e, next);
     e = (dgm_canon_event){.kind = DGM_CANON_TEXT_MESSAGE_START};
     e.text.message_id = DGM_STR("m");
-    agui_again_on_event(&again, &e, next);
+    dgm_agui_again_on_event(&again, &e, next);
     e.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
     e.text.delta = (dgm_str){big, DGM_MAX_SNAPSHOT_BYTES};
-    agui_again_on_event(&again, &e, next);
-    assert_int_equal(agui_again_on_pause(&again, next), DGM_TOO_LARGE);
+    dgm_agui_again_on_event(&again, &e, next);
+    assert_int_equal(dgm_agui_again_on_pause(&again, next), DGM_TOO_LARGE);
     e = (dgm_canon_event){.kind = DGM_CANON_RUN_ERROR}; /* as whoever tells it then says */
-    agui_again_on_event(&again, &e, next);
+    dgm_agui_again_on_event(&again, &e, next);
     assert_non_null(strstr(dgm_arena_dup(a, dgm_buf_str(&c.said.b)).p, "RUN_ERROR too_large"));
     free_client(&c);
 }

@@ -6,13 +6,13 @@ static void peers(void **state)
 {
     bool old;
     (void)state;
-    assert_true(agui_peer_of((dgm_str){0}, &old) && old);
-    assert_true(agui_peer_of(DGM_STR("0.9"), &old) && old);
-    assert_true(agui_peer_of(DGM_STR("1.0"), &old) && !old);
-    assert_true(agui_peer_of(DGM_STR("1.7"), &old) && !old);
-    assert_false(agui_peer_of(DGM_STR("2.0"), &old));
-    assert_false(agui_peer_of(DGM_STR("10.0"), &old));
-    assert_false(agui_peer_of(DGM_STR("one"), &old));
+    assert_true(dgm_agui_peer_of((dgm_str){0}, &old) && old);
+    assert_true(dgm_agui_peer_of(DGM_STR("0.9"), &old) && old);
+    assert_true(dgm_agui_peer_of(DGM_STR("1.0"), &old) && !old);
+    assert_true(dgm_agui_peer_of(DGM_STR("1.7"), &old) && !old);
+    assert_false(dgm_agui_peer_of(DGM_STR("2.0"), &old));
+    assert_false(dgm_agui_peer_of(DGM_STR("10.0"), &old));
+    assert_false(dgm_agui_peer_of(DGM_STR("one"), &old));
 }
 
 static void interrupts_have_the_name_of_their_turn(void **state)
@@ -20,16 +20,17 @@ static void interrupts_have_the_name_of_their_turn(void **state)
     dgm_str task;
     uint32_t turn;
     (void)state;
-    assert_true(agui_split_interrupt(DGM_STR("0190-ab-2"), &task, &turn));
+    assert_true(dgm_agui_split_interrupt(DGM_STR("0190-ab-2"), &task, &turn));
     check_str(task, "0190-ab");
     assert_int_equal(turn, 2);
-    assert_false(agui_split_interrupt(DGM_STR("0190-ab"), &task, &turn));
-    assert_false(agui_split_interrupt(DGM_STR("t-1"), &task, &turn)); /* the first has no number */
-    assert_false(agui_split_interrupt(DGM_STR("t-02"), &task, &turn));
-    assert_false(agui_split_interrupt(DGM_STR("t-1234567890"), &task, &turn));
-    assert_false(agui_split_interrupt(DGM_STR("-2"), &task, &turn));
-    assert_false(agui_split_interrupt(DGM_STR("12"), &task, &turn));
-    assert_false(agui_split_interrupt(DGM_STR(""), &task, &turn));
+    assert_false(dgm_agui_split_interrupt(DGM_STR("0190-ab"), &task, &turn));
+    assert_false(
+        dgm_agui_split_interrupt(DGM_STR("t-1"), &task, &turn)); /* the first has no number */
+    assert_false(dgm_agui_split_interrupt(DGM_STR("t-02"), &task, &turn));
+    assert_false(dgm_agui_split_interrupt(DGM_STR("t-1234567890"), &task, &turn));
+    assert_false(dgm_agui_split_interrupt(DGM_STR("-2"), &task, &turn));
+    assert_false(dgm_agui_split_interrupt(DGM_STR("12"), &task, &turn));
+    assert_false(dgm_agui_split_interrupt(DGM_STR(""), &task, &turn));
 }
 
 static bool has_news(const dgm_canon_role *roles, size_t n)
@@ -37,7 +38,7 @@ static bool has_news(const dgm_canon_role *roles, size_t n)
     dgm_canon_message list[4] = {{0}};
     for (size_t i = 0; i < n; i++)
         list[i].role = roles[i];
-    return agui_has_news(&(dgm_canon_messages){list, n});
+    return dgm_agui_has_news(&(dgm_canon_messages){list, n});
 }
 #define HAS_NEWS(...)                                                                              \
     has_news((const dgm_canon_role[]){__VA_ARGS__},                                                \
@@ -62,10 +63,10 @@ static void answers_in_words(void **state)
                    *more = dgm_json_parse_trusted(a, DGM_STR("{\"text\":\"Paris\",\"n\":1}")),
                    *number = dgm_json_parse_trusted(a, DGM_STR("{\"text\":1}"));
     (void)state;
-    check_str(dgm_json_str(agui_plain_payload(text)), "Paris");
-    assert_ptr_equal(agui_plain_payload(more), more);
-    assert_ptr_equal(agui_plain_payload(number), number);
-    assert_null(agui_plain_payload(NULL));
+    check_str(dgm_json_str(dgm_agui_plain_payload(text)), "Paris");
+    assert_ptr_equal(dgm_agui_plain_payload(more), more);
+    assert_ptr_equal(dgm_agui_plain_payload(number), number);
+    assert_null(dgm_agui_plain_payload(NULL));
 }
 
 static void cursors(void **state)
@@ -74,16 +75,16 @@ static void cursors(void **state)
     dgm_http_request r = {.headers = &header, .n_headers = 1};
     uint64_t cursor;
     (void)state;
-    assert_true(agui_cursor_of(&r, &cursor));
+    assert_true(dgm_agui_cursor_of(&r, &cursor));
     assert_int_equal(cursor, 42);
     header.value = DGM_STR("x");
-    assert_false(agui_cursor_of(&r, &cursor));
+    assert_false(dgm_agui_cursor_of(&r, &cursor));
     header.value = DGM_STR("99999999999999999999999");
-    assert_false(agui_cursor_of(&r, &cursor));
+    assert_false(dgm_agui_cursor_of(&r, &cursor));
     header.value = DGM_STR("");
-    assert_false(agui_cursor_of(&r, &cursor));
+    assert_false(dgm_agui_cursor_of(&r, &cursor));
     r.n_headers = 0;
-    assert_false(agui_cursor_of(&r, &cursor));
+    assert_false(dgm_agui_cursor_of(&r, &cursor));
 }
 
 /* ---- messages ------------------------------------------------------------------------------------------------------ */
@@ -103,17 +104,18 @@ static void where_a_run_begins(void **state)
         message(DGM_CANON_USER, "u2", ""), message(DGM_CANON_ASSISTANT, "r-m1", "")};
     dgm_canon_messages all = {list, 4};
     (void)state;
-    assert_int_equal(agui_cut(&all, DGM_STR("u2"), DGM_STR("r")), 3);
-    assert_int_equal(agui_cut(&all, DGM_STR("u"), DGM_STR("r")), 1);
-    assert_int_equal(agui_cut(&all, DGM_STR("other"), DGM_STR("r")), 3);
-    assert_int_equal(agui_cut(&all, DGM_STR("other"), DGM_STR("r1")), 1);
-    assert_int_equal(agui_cut(&all, DGM_STR(""), DGM_STR("x")), 4);
+    assert_int_equal(dgm_agui_cut(&all, DGM_STR("u2"), DGM_STR("r")), 3);
+    assert_int_equal(dgm_agui_cut(&all, DGM_STR("u"), DGM_STR("r")), 1);
+    assert_int_equal(dgm_agui_cut(&all, DGM_STR("other"), DGM_STR("r")), 3);
+    assert_int_equal(dgm_agui_cut(&all, DGM_STR("other"), DGM_STR("r1")), 1);
+    assert_int_equal(dgm_agui_cut(&all, DGM_STR(""), DGM_STR("x")), 4);
 }
 
 static void check_shown(const dgm_canon_message *list, size_t n, const char *want)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_canon_messages all = {(dgm_canon_message *)(uintptr_t)list, n}, shown = agui_shown(a, &all);
+    dgm_canon_messages all = {(dgm_canon_message *)(uintptr_t)list, n},
+                       shown = dgm_agui_shown(a, &all);
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     for (size_t i = 0; i < shown.n; i++)

@@ -4,13 +4,13 @@
 
 /* ---- refusals ---------------------------------------------------------------------------------------------- */
 
-static int status_of(dgm_code code)
+static int aisdk_front_status_of(dgm_code code)
 {
     return code == DGM_CONTENT_TYPE_NOT_SUPPORTED ? 415 : dgm_code_http(code, false);
 }
 
-void aisdk_refuse(dgm_http_exchange *x, const dgm_err *err, const dgm_http_header *headers,
-                  size_t n)
+void dgm_aisdk_refuse(dgm_http_exchange *x, const dgm_err *err, const dgm_http_header *headers,
+                      size_t n)
 {
     static const dgm_http_header later = {{"Retry-After", 11}, {"1", 1}};
     dgm_str text = dgm_str_from(err->msg[0] ? err->msg : dgm_code_message(err->code));
@@ -20,11 +20,11 @@ void aisdk_refuse(dgm_http_exchange *x, const dgm_err *err, const dgm_http_heade
         headers = &later;
         n = 1;
     }
-    dgm_http_respond(x, status_of(err->code), DGM_STR("text/plain; charset=utf-8"), headers, n,
-                     text);
+    dgm_http_respond(x, aisdk_front_status_of(err->code), DGM_STR("text/plain; charset=utf-8"),
+                     headers, n, text);
 }
 
-void aisdk_give_nothing(dgm_http_exchange *x)
+void dgm_aisdk_give_nothing(dgm_http_exchange *x)
 {
     static const dgm_http_header not_kept = {{"Cache-Control", 13}, {"no-store", 8}};
     dgm_http_respond(x, 204, (dgm_str){0}, &not_kept, 1, (dgm_str){0});
@@ -40,7 +40,7 @@ static void aisdk_refuse_method(const dgm_front_request *q, const char *allow)
 static void aisdk_refuse_request(const dgm_front_request *q, const dgm_err *err,
                                  const dgm_http_header *headers, size_t n)
 {
-    aisdk_refuse(q->x, err, headers, n);
+    dgm_aisdk_refuse(q->x, err, headers, n);
 }
 
 /* ---- requests ---------------------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static struct aisdk_ask *aisdk_new_ask(const dgm_front_request *q)
     if (!q->params[0].n || dgm_percent_decode(a, q->params[0], false, &ask->chat))
         return ask;
     dgm_fail(&err, DGM_BAD_PARAMS, NULL, "invalid chat id in the path: percent-encode its UTF-8");
-    aisdk_refuse(q->x, &err, NULL, 0);
+    dgm_aisdk_refuse(q->x, &err, NULL, 0);
     return NULL;
 }
 
@@ -66,7 +66,7 @@ static struct aisdk_ask *aisdk_new_ask(const dgm_front_request *q)
     {                                                                                              \
         struct aisdk_ask *ask = aisdk_new_ask(q);                                                  \
         if (ask)                                                                                   \
-            name(ask);                                                                             \
+            dgm_##name(ask);                                                                       \
     }
 AISDK_HANDLER(aisdk_chat)
 AISDK_HANDLER(aisdk_stream)

@@ -67,7 +67,7 @@ static uint64_t find_beginning(struct before *b, dgm_log *log, uint64_t last)
 
 /* Calls that the caller has answered were its own to make. Runs begin and end only once in the message, and
  * progress is of the moment. */
-static dgm_code on_event(void *arg, const dgm_canon_event *event)
+static dgm_code aisdk_front_before_on_event(void *arg, const dgm_canon_event *event)
 {
     const struct before *b = arg;
     dgm_canon_event own = *event;
@@ -79,8 +79,8 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event)
     return dgm_canon_emit(b->next, &own);
 }
 
-dgm_code aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_note *note,
-                          dgm_answer_source source, dgm_canon_sink next)
+dgm_code dgm_aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_note *note,
+                              dgm_answer_source source, dgm_canon_sink next)
 {
     dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
     struct before b = {.scratch = scratch, .next = next};
@@ -103,7 +103,8 @@ dgm_code aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_n
             break; /* it is streamed as part of the turn */
         if (callers(&e))
             e = (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = e.internal->message};
-        rc = dgm_records_to_events_feed(from, &e, (dgm_canon_sink){on_event, &b}, NULL);
+        rc = dgm_records_to_events_feed(from, &e, (dgm_canon_sink){aisdk_front_before_on_event, &b},
+                                        NULL);
     }
     dgm_log_reader_close(b.reader);
     dgm_map_done(&b.results);
@@ -120,7 +121,7 @@ static void drop_behind(dgm_canon_messages *list, const dgm_map *users, dgm_str 
         list->n = *at;
 }
 
-dgm_canon_messages aisdk_as_seen(dgm_arena *a, const dgm_canon_messages *messages)
+dgm_canon_messages dgm_aisdk_as_seen(dgm_arena *a, const dgm_canon_messages *messages)
 {
     dgm_canon_messages list = {dgm_new_n(a, dgm_canon_message, messages->n), 0};
     dgm_map users;
@@ -131,7 +132,7 @@ dgm_canon_messages aisdk_as_seen(dgm_arena *a, const dgm_canon_messages *message
         if (m.role == DGM_CANON_USER) {
             drop_behind(&list, &users, m.id);
             dgm_map_put(&users, m.id, list.n);
-            answer = aisdk_answer_id(a, m.id);
+            answer = dgm_aisdk_answer_id(a, m.id);
         } else if (m.role == DGM_CANON_ASSISTANT || m.role == DGM_CANON_TOOL ||
                    m.role == DGM_CANON_REASONING) {
             m.id = answer.n ? answer : m.id;
@@ -144,7 +145,7 @@ dgm_canon_messages aisdk_as_seen(dgm_arena *a, const dgm_canon_messages *message
 
 /* ---- the route --------------------------------------------------------------------------------------------- */
 
-static dgm_code add_message(void *arg, dgm_str name, dgm_str payload)
+static dgm_code aisdk_front_before_add_message(void *arg, dgm_str name, dgm_str payload)
 {
     dgm_buf *out = arg;
     (void)name;
@@ -154,8 +155,8 @@ static dgm_code add_message(void *arg, dgm_str name, dgm_str payload)
     return DGM_OK;
 }
 
-static void on_history(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
-                       void *arg)
+static void aisdk_front_before_on_history(dgm_code code, const dgm_turn_history *history,
+                                          const dgm_err *err, void *arg)
 {
     static const dgm_http_header not_kept = {{"Cache-Control", 13}, {"no-store", 8}};
     struct aisdk_ask *ask = arg;
@@ -163,29 +164,30 @@ static void on_history(dgm_code code, const dgm_turn_history *history, const dgm
     dgm_err fault = {0};
     dgm_buf out;
     if (code) {
-        aisdk_refuse(x, err, NULL, 0);
+        dgm_aisdk_refuse(x, err, NULL, 0);
         return;
     }
-    dgm_canon_messages seen = aisdk_as_seen(dgm_http_arena(x), &history->messages);
+    dgm_canon_messages seen = dgm_aisdk_as_seen(dgm_http_arena(x), &history->messages);
     dgm_buf_init(&out, DGM_MAX_OUTPUT_BYTES);
     dgm_buf_add_char(&out, '[');
     code = dgm_codec_aisdk.write_messages(&seen, &(dgm_stream_params){0},
-                                          (dgm_frame_sink){add_message, &out}, &fault);
+                                          (dgm_frame_sink){aisdk_front_before_add_message, &out},
+                                          &fault);
     dgm_buf_add_char(&out, ']');
     if (!code && out.over)
         code =
             dgm_fail(&fault, DGM_TOO_LARGE, NULL,
                      "the chat is longer than the limit output_bytes of %zu", DGM_MAX_OUTPUT_BYTES);
     if (code)
-        aisdk_refuse(x, &fault, NULL, 0);
+        dgm_aisdk_refuse(x, &fault, NULL, 0);
     else
         dgm_turn_respond_held(x, DGM_STR("application/json"), &not_kept, 1, &out,
                               dgm_turn_take_hold(history));
     dgm_buf_done(&out);
 }
 
-void aisdk_messages(struct aisdk_ask *ask)
+void dgm_aisdk_messages(struct aisdk_ask *ask)
 {
     dgm_turn_get_shown_history(ask->q.turns, dgm_http_arena(ask->q.x), ask->q.owner,
-                               ask->q.agent->id, ask->chat, on_history, ask);
+                               ask->q.agent->id, ask->chat, aisdk_front_before_on_history, ask);
 }

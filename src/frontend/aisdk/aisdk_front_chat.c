@@ -46,7 +46,8 @@ static void aisdk_own_before(struct beside *b, dgm_log *log, uint64_t first_seq,
         b->note.results.at[b->note.results.n++] = dgm_arena_dup(b->arena, note->results.at[i]);
 }
 
-static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+static dgm_code aisdk_front_chat_on_event(void *arg, const dgm_canon_event *event,
+                                          dgm_canon_sink next)
 {
     struct beside *b = arg;
     dgm_canon_event start = *event;
@@ -58,7 +59,7 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
         start.run_started.input = &input;
     rc = dgm_canon_emit(next, &start);
     if (!rc && b->log)
-        rc = aisdk_say_before(b->log, b->first_seq, &b->note, b->source, next);
+        rc = dgm_aisdk_say_before(b->log, b->first_seq, &b->note, b->source, next);
     aisdk_release_beside(b);
     return rc;
 }
@@ -115,7 +116,7 @@ static void tell(struct aisdk_ask *ask, const struct turn *t)
                               .after_seq = t->turn ? 0 : last_seen(x),
                               .headers = &header,
                               .n_headers = 1,
-                              .on_event = on_event,
+                              .on_event = aisdk_front_chat_on_event,
                               .on_release = aisdk_release_beside,
                               .arg = b,
                               .turns = ask->q.turns,
@@ -135,7 +136,8 @@ struct asked {
     struct aisdk_note note;
 };
 
-static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+static void aisdk_front_chat_on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err,
+                                     void *arg)
 {
     struct asked *a = arg;
     dgm_err gone = {0};
@@ -145,7 +147,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
             "this message was answered, but the answer is no longer stored: read the chat's "
             "messages");
     if (code) {
-        aisdk_refuse(a->ask->q.x, gone.code ? &gone : err, NULL, 0);
+        dgm_aisdk_refuse(a->ask->q.x, gone.code ? &gone : err, NULL, 0);
         return;
     }
     tell(a->ask, &(struct turn){.log = sent->log,
@@ -155,7 +157,7 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
                                 .note = a->note});
 }
 
-void aisdk_chat(struct aisdk_ask *ask)
+void dgm_aisdk_chat(struct aisdk_ask *ask)
 {
     dgm_http_exchange *x = ask->q.x;
     dgm_arena *arena = dgm_http_arena(x);
@@ -163,8 +165,8 @@ void aisdk_chat(struct aisdk_ask *ask)
     dgm_reader r = dgm_turn_reader(x, NULL, &err); /* the page names chat and messages */
     struct aisdk_request *q = dgm_new(arena, struct aisdk_request);
     yyjson_val *body;
-    if (dgm_turn_body(x, &body, &err) || aisdk_read_request(&r, body, q)) {
-        aisdk_refuse(x, &err, NULL, 0);
+    if (dgm_turn_body(x, &body, &err) || dgm_aisdk_read_request(&r, body, q)) {
+        dgm_aisdk_refuse(x, &err, NULL, 0);
         return;
     }
     ask->chat = q->input.thread_id;
@@ -180,9 +182,9 @@ void aisdk_chat(struct aisdk_ask *ask)
                    .context_has_history = true,
                    .protocol = DGM_STR(AISDK_PROTOCOL),
                    .caller_id = ask->chat,
-                   .request = aisdk_note_text(arena, &q->note),
+                   .request = dgm_aisdk_note_text(arena, &q->note),
                    .dedupe = !q->again};
-    dgm_turn_ask(a, on_sent, asked);
+    dgm_turn_ask(a, aisdk_front_chat_on_sent, asked);
 }
 
 /* ---- again ------------------------------------------------------------------------------------------------- */
@@ -192,30 +194,31 @@ static bool runs(dgm_code code, const dgm_found_turn *turn)
     return !code && !turn->last_seq;
 }
 
-static void on_turn(dgm_code code, const dgm_found_turn *turn, const dgm_err *err, void *arg)
+static void aisdk_front_chat_on_turn(dgm_code code, const dgm_found_turn *turn, const dgm_err *err,
+                                     void *arg)
 {
     struct aisdk_ask *ask = arg;
     dgm_http_exchange *x = ask->q.x;
     dgm_arena *a = dgm_http_arena(x);
     if (code && code != DGM_TASK_NOT_FOUND) {
-        aisdk_refuse(x, err, NULL, 0);
+        dgm_aisdk_refuse(x, err, NULL, 0);
         return;
     }
     if (!runs(code, turn)) {
-        aisdk_give_nothing(x);
+        dgm_aisdk_give_nothing(x);
         return;
     }
     tell(ask, &(struct turn){.log = turn->log,
                              .first_seq = turn->first_seq,
                              .task_id = dgm_arena_dup(a, turn->task_id),
-                             .note = aisdk_note_read(a, turn->request),
+                             .note = dgm_aisdk_note_read(a, turn->request),
                              .again = true});
 }
 
-void aisdk_stream(struct aisdk_ask *ask)
+void dgm_aisdk_stream(struct aisdk_ask *ask)
 {
     dgm_core_find_turn(core_of(ask), ask->q.owner, ask->q.agent->id, DGM_STR(AISDK_PROTOCOL),
-                       ask->chat, on_turn, ask);
+                       ask->chat, aisdk_front_chat_on_turn, ask);
 }
 
 /* ---- canceling --------------------------------------------------------------------------------------------- */
@@ -226,11 +229,11 @@ static void on_canceled(dgm_code code, dgm_record *task, const dgm_err *err, voi
     dgm_http_exchange *x = ask->q.x;
     dgm_buf b;
     if (code == DGM_TASK_NOT_CANCELABLE || code == DGM_TASK_NOT_FOUND) { /* it ended meanwhile */
-        aisdk_give_nothing(x);
+        dgm_aisdk_give_nothing(x);
         return;
     }
     if (code) {
-        aisdk_refuse(x, err, NULL, 0);
+        dgm_aisdk_refuse(x, err, NULL, 0);
         return;
     }
     dgm_buf_init(&b, SIZE_MAX);
@@ -248,9 +251,9 @@ static void on_turn_to_cancel(dgm_code code, const dgm_found_turn *turn, const d
     struct aisdk_ask *ask = arg;
     dgm_http_exchange *x = ask->q.x;
     if (code && code != DGM_TASK_NOT_FOUND) {
-        aisdk_refuse(x, err, NULL, 0);
+        dgm_aisdk_refuse(x, err, NULL, 0);
     } else if (!runs(code, turn)) {
-        aisdk_give_nothing(x);
+        dgm_aisdk_give_nothing(x);
     } else {
         dgm_str task = dgm_arena_dup(dgm_http_arena(x), turn->task_id);
         dgm_front_note_task(x, task, turn->turn);
@@ -258,7 +261,7 @@ static void on_turn_to_cancel(dgm_code code, const dgm_found_turn *turn, const d
     }
 }
 
-void aisdk_cancel(struct aisdk_ask *ask)
+void dgm_aisdk_cancel(struct aisdk_ask *ask)
 {
     dgm_core_find_turn(core_of(ask), ask->q.owner, ask->q.agent->id, DGM_STR(AISDK_PROTOCOL),
                        ask->chat, on_turn_to_cancel, ask);

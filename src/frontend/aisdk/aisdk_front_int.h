@@ -22,9 +22,9 @@ struct aisdk_ask {
     dgm_str chat;        /* its id: the context's */
 };
 
-void aisdk_refuse(dgm_http_exchange *x, const dgm_err *err, const dgm_http_header *headers,
-                  size_t n);
-void aisdk_give_nothing(dgm_http_exchange *x); /* 204 */
+void dgm_aisdk_refuse(dgm_http_exchange *x, const dgm_err *err, const dgm_http_header *headers,
+                      size_t n);
+void dgm_aisdk_give_nothing(dgm_http_exchange *x); /* 204 */
 
 /* ---- aisdk_front_read.c -------------------------------------------------------------------------------------- */
 
@@ -34,34 +34,34 @@ struct aisdk_note {
     dgm_strs tools;     /* names of the caller's tools */
     dgm_strs results;   /* calls of the UI message that the caller has answered: it goes on */
 };
-dgm_str aisdk_note_text(dgm_arena *a, const struct aisdk_note *note);
-struct aisdk_note aisdk_note_read(dgm_arena *a, dgm_str text);
+dgm_str dgm_aisdk_note_text(dgm_arena *a, const struct aisdk_note *note);
+struct aisdk_note dgm_aisdk_note_read(dgm_arena *a, dgm_str text);
 
 /* The UI message that answers a message of the user's: so streams and histories name it alike. */
-dgm_str aisdk_answer_id(dgm_arena *a, dgm_str user_message_id);
+dgm_str dgm_aisdk_answer_id(dgm_arena *a, dgm_str user_message_id);
 
 struct aisdk_request {
     dgm_canon_input input;
     struct aisdk_note note;
     bool again; /* regenerated or edited: a new turn, though the message is known */
 };
-dgm_code aisdk_read_request(dgm_reader *r, yyjson_val *body, struct aisdk_request *ret);
+dgm_code dgm_aisdk_read_request(dgm_reader *r, yyjson_val *body, struct aisdk_request *ret);
 
 /* ---- aisdk_front_chat.c ---------------------------------------------------------------------------------------- */
 
-void aisdk_chat(struct aisdk_ask *ask);
-void aisdk_stream(struct aisdk_ask *ask);
-void aisdk_cancel(struct aisdk_ask *ask);
+void dgm_aisdk_chat(struct aisdk_ask *ask);
+void dgm_aisdk_stream(struct aisdk_ask *ask);
+void dgm_aisdk_cancel(struct aisdk_ask *ask);
 
 /* ---- aisdk_front_before.c: messages -------------------------------------------------------------------------------------- */
 
-void aisdk_messages(struct aisdk_ask *ask);
+void dgm_aisdk_messages(struct aisdk_ask *ask);
 /* As the client has them: answers are named after what they answer, and a message that was sent again, or changed,
  * replaces the message there and all after it. */
-dgm_canon_messages aisdk_as_seen(dgm_arena *a, const dgm_canon_messages *messages);
+dgm_canon_messages dgm_aisdk_as_seen(dgm_arena *a, const dgm_canon_messages *messages);
 
 /* ---- aisdk_front_before.c ------------------------------------------------------------------------------------------ */
 
 /* What the UI message had before the turn that begins at first_seq. */
-dgm_code aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_note *note,
-                          dgm_answer_source source, dgm_canon_sink next);
+dgm_code dgm_aisdk_say_before(dgm_log *log, uint64_t first_seq, const struct aisdk_note *note,
+                              dgm_answer_source source, dgm_canon_sink next);

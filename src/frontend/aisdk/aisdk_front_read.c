@@ -25,7 +25,7 @@ static void put_names(dgm_buf *b, const char *key, const dgm_strs *names)
     dgm_buf_add_char(b, ']');
 }
 
-dgm_str aisdk_note_text(dgm_arena *a, const struct aisdk_note *note)
+dgm_str dgm_aisdk_note_text(dgm_arena *a, const struct aisdk_note *note)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
@@ -51,7 +51,7 @@ static dgm_strs read_names(dgm_arena *a, yyjson_val *list)
     return names;
 }
 
-struct aisdk_note aisdk_note_read(dgm_arena *a, dgm_str text)
+struct aisdk_note dgm_aisdk_note_read(dgm_arena *a, dgm_str text)
 {
     yyjson_val *v = NULL;
     if (!text.n ||
@@ -62,7 +62,7 @@ struct aisdk_note aisdk_note_read(dgm_arena *a, dgm_str text)
                                .results = read_names(a, dgm_json_get(v, DGM_STR("results")))};
 }
 
-dgm_str aisdk_answer_id(dgm_arena *a, dgm_str user_message_id)
+dgm_str dgm_aisdk_answer_id(dgm_arena *a, dgm_str user_message_id)
 {
     return dgm_arena_printf(a, "%.*s.answer", DGM_P(user_message_id));
 }
@@ -182,7 +182,7 @@ static dgm_code read_end(dgm_reader *r, yyjson_val *body, struct aisdk_request *
     yyjson_val *last = yyjson_arr_get_last(dgm_json_get(body, DGM_STR("messages")));
     dgm_str role = dgm_json_str_member(last, "role"), id = dgm_json_str_member(last, "id");
     if (dgm_str_is(role, "user")) {
-        q->note.message_id = aisdk_answer_id(r->arena, id);
+        q->note.message_id = dgm_aisdk_answer_id(r->arena, id);
         return DGM_OK;
     }
     q->note.message_id = id;
@@ -194,7 +194,7 @@ static dgm_code read_end(dgm_reader *r, yyjson_val *body, struct aisdk_request *
                           "tool result");
 }
 
-dgm_code aisdk_read_request(dgm_reader *r, yyjson_val *body, struct aisdk_request *ret)
+dgm_code dgm_aisdk_read_request(dgm_reader *r, yyjson_val *body, struct aisdk_request *ret)
 {
     struct aisdk_request q = {0};
     dgm_code rc;

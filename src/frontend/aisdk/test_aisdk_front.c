@@ -7,7 +7,7 @@ static dgm_code read_text(dgm_arena *a, const char *text, struct aisdk_request *
     yyjson_val *v;
     dgm_reader r = {.arena = a, .strict = true, .err = err};
     dgm_code rc = dgm_json_read(a, dgm_str_from(text), SIZE_MAX, "", &v, err);
-    return rc ? rc : aisdk_read_request(&r, v, ret);
+    return rc ? rc : dgm_aisdk_read_request(&r, v, ret);
 }
 
 #define USER "{\"id\":\"u\",\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"text\":\"hi\"}]}"
@@ -135,16 +135,16 @@ static void notes_come_back(void **state)
     dgm_str tools[] = {DGM_STR("f"), DGM_STR("g\"")}, results[] = {DGM_STR("1")};
     struct aisdk_note note = {DGM_STR("m"), {tools, 2}, {results, 1}};
     (void)state;
-    dgm_str text = aisdk_note_text(a, &note);
+    dgm_str text = dgm_aisdk_note_text(a, &note);
     assert_true(
         dgm_str_is(text, "{\"messageId\":\"m\",\"tools\":[\"f\",\"g\\\"\"],\"results\":[\"1\"]}"));
-    note = aisdk_note_read(a, text);
+    note = dgm_aisdk_note_read(a, text);
     assert_true(dgm_str_is(note.message_id, "m"));
     assert_int_equal(note.tools.n, 2);
     assert_true(dgm_str_is(note.tools.at[1], "g\""));
     assert_int_equal(note.results.n, 1);
-    assert_int_equal(aisdk_note_read(a, DGM_STR("broken")).message_id.n, 0);
-    assert_int_equal(aisdk_note_read(a, (dgm_str){0}).results.n, 0);
+    assert_int_equal(dgm_aisdk_note_read(a, DGM_STR("broken")).message_id.n, 0);
+    assert_int_equal(dgm_aisdk_note_read(a, (dgm_str){0}).results.n, 0);
 }
 
 /* ---- messages ---------------------------------------------------------------------------------------------- */
@@ -174,7 +174,7 @@ static void answers_are_named_after_what_they_answer(void **state)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_canon_message list[] = {A("0"), U("u"), A("1"), says(DGM_CANON_TOOL, "2"), U("v"), A("3")};
     (void)state;
-    check_ids(aisdk_as_seen(a, &(dgm_canon_messages){list, 6}),
+    check_ids(dgm_aisdk_as_seen(a, &(dgm_canon_messages){list, 6}),
               "0 u u.answer u.answer v v.answer ");
 }
 
@@ -184,9 +184,9 @@ static void what_was_said_again_takes_the_place(void **state)
     dgm_canon_message list[] = {U("u"), A("1"), U("v"), A("2"), U("v"), A("3"),
                                 U("u"), A("4"), U("v"), A("5"), U("w")};
     (void)state;
-    check_ids(aisdk_as_seen(a, &(dgm_canon_messages){list, 6}), "u u.answer v v.answer ");
-    check_ids(aisdk_as_seen(a, &(dgm_canon_messages){list, 8}), "u u.answer ");
-    check_ids(aisdk_as_seen(a, &(dgm_canon_messages){list, 11}), "u u.answer v v.answer w ");
+    check_ids(dgm_aisdk_as_seen(a, &(dgm_canon_messages){list, 6}), "u u.answer v v.answer ");
+    check_ids(dgm_aisdk_as_seen(a, &(dgm_canon_messages){list, 8}), "u u.answer ");
+    check_ids(dgm_aisdk_as_seen(a, &(dgm_canon_messages){list, 11}), "u u.answer v v.answer w ");
 }
 
 DGM_TEST_MAIN(dgm_test(a_message_of_the_users_has_an_answer),

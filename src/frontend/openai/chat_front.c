@@ -50,22 +50,22 @@ struct answer {
 
 /* ---- events of the turn ---------------------------------------------------------------------------------------------- */
 
-static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+static dgm_code chat_front_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     struct answer *w = arg;
     dgm_code rc = DGM_OK;
     if (event->kind == DGM_CANON_ARTIFACT) { /* files are links */
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-        dgm_canon_event linked = openai_links_put(&w->links, a, event, true);
+        dgm_canon_event linked = dgm_openai_links_put(&w->links, a, event, true);
         return dgm_output_event(&w->output, &linked, next);
     }
     if (dgm_canon_is_terminal(event->kind)) {
-        openai_end_note(w->x, &w->end, event);
+        dgm_openai_end_note(w->x, &w->end, event);
         w->asks = w->question.seed.n && w->end.is_question;
         if (w->asks && w->stream)
-            openai_question_keep(&w->question, NULL, NULL);
+            dgm_openai_question_keep(&w->question, NULL, NULL);
         if (w->end.lacks_question)
-            rc = openai_ask(&w->output, event, next);
+            rc = dgm_openai_ask(&w->output, event, next);
     }
     return rc ? rc : dgm_output_event(&w->output, event, next);
 }
@@ -104,7 +104,7 @@ static void on_whole(void *arg, dgm_str payload)
         return;
     }
     w->payload = dgm_turn_copy(w->x, payload);
-    openai_question_keep(&w->question, chat_respond, w);
+    dgm_openai_question_keep(&w->question, chat_respond, w);
 }
 
 static void chat_respond(void *arg)
@@ -117,8 +117,8 @@ static void chat_respond(void *arg)
         return;
     }
     struct openai_error e =
-        openai_error_of_end(dgm_str_from(w->end.code), dgm_str_from(w->end.message));
-    openai_fail_with(w->x, &e, headers, n);
+        dgm_openai_error_of_end(dgm_str_from(w->end.code), dgm_str_from(w->end.message));
+    dgm_openai_fail_with(w->x, &e, headers, n);
 }
 
 /* The agent is at work, or was: not to be asked again. */
@@ -127,10 +127,10 @@ static void on_fault(void *arg, const dgm_err *err)
     struct answer *w = arg;
     dgm_http_header headers[MAX_HEADERS];
     size_t n = headers_of(w, headers);
-    struct openai_error e = openai_error_of_end(
+    struct openai_error e = dgm_openai_error_of_end(
         err->code == DGM_UPSTREAM_TIMEOUT ? DGM_STR("timeout") : DGM_STR("answer_not_told"),
         dgm_str_from(err->msg));
-    openai_fail_with(w->x, &e, headers, n);
+    dgm_openai_fail_with(w->x, &e, headers, n);
 }
 
 static void chat_answer(struct chat *c, const dgm_sent *sent)
@@ -151,7 +151,7 @@ static void chat_answer(struct chat *c, const dgm_sent *sent)
         .seed = dgm_turn_copy(x, c->question_seed),
         .task_id = w->task_id,
         .turn = sent->turn};
-    openai_links_init(&w->links, &c->q, c->agent->id, sent->task_id);
+    dgm_openai_links_init(&w->links, &c->q, c->agent->id, sent->task_id);
     dgm_output_init(&w->output, &c->form);
     dgm_front_note_task(x, sent->task_id, sent->turn);
     dgm_tell tell = {.codec = &dgm_codec_openai_chat,
@@ -164,7 +164,7 @@ static void chat_answer(struct chat *c, const dgm_sent *sent)
                      .as = c->stream ? DGM_TELL_SSE : DGM_TELL_WHOLE,
                      .headers = headers,
                      .n_headers = headers_of(w, headers),
-                     .on_event = on_event,
+                     .on_event = chat_front_on_event,
                      .on_whole = on_whole,
                      .on_fault = on_fault,
                      .on_release = on_close,
@@ -184,21 +184,22 @@ static void chat_answer(struct chat *c, const dgm_sent *sent)
 
 /* ---- the turn ---------------------------------------------------------------------------------------------------- */
 
-static void fail(struct chat *c, const dgm_err *err)
+static void chat_front_fail(struct chat *c, const dgm_err *err)
 {
-    openai_fail_err(c->q.x, err, c->body);
+    dgm_openai_fail_err(c->q.x, err, c->body);
 }
 
 /* A request that was sent before is answered from the turn it began. */
-static void on_turn(dgm_code code, const dgm_found_turn *turn, const dgm_err *err, void *arg)
+static void chat_front_on_turn(dgm_code code, const dgm_found_turn *turn, const dgm_err *err,
+                               void *arg)
 {
     struct chat *c = arg;
     (void)err;
     if (code) {
-        struct openai_error gone = openai_error_of_end(
+        struct openai_error gone = dgm_openai_error_of_end(
             DGM_STR("answer_not_kept"), DGM_STR("this request was answered before, and its answer "
                                                 "is not kept any more"));
-        openai_fail(c->q.x, &gone);
+        dgm_openai_fail(c->q.x, &gone);
         return;
     }
     dgm_sent sent = {.log = turn->log,
@@ -210,16 +211,16 @@ static void on_turn(dgm_code code, const dgm_found_turn *turn, const dgm_err *er
     chat_answer(c, &sent);
 }
 
-static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+static void chat_front_on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
 {
     struct chat *c = arg;
     if (code)
-        fail(c, err);
+        chat_front_fail(c, err);
     else if (sent->first_seq)
         chat_answer(c, sent);
     else
         dgm_core_find_turn(c->q.turns->o.core, c->q.owner, c->agent->id, DGM_STR(PROTOCOL),
-                           c->caller_id, on_turn, c);
+                           c->caller_id, chat_front_on_turn, c);
 }
 
 static void chat_ask(void *arg)
@@ -234,12 +235,13 @@ static void chat_ask(void *arg)
                    .context_id = c->context_id,
                    .fork_on_difference = c->context_id.n && !c->is_found,
                    .message_id = c->message_id,
-                   .metadata = openai_metadata(dgm_http_arena(c->q.x), c->body, &c->form, false),
+                   .metadata =
+                       dgm_openai_metadata(dgm_http_arena(c->q.x), c->body, &c->form, false),
                    .accepted_output_modes = {&json, c->form.json ? 1 : 0},
                    .protocol = DGM_STR(PROTOCOL),
                    .caller_id = c->caller_id,
                    .dedupe = c->message_id.n > 0};
-    dgm_turn_ask(&ask, on_sent, c);
+    dgm_turn_ask(&ask, chat_front_on_sent, c);
 }
 
 static void chat_on_question(void *arg, dgm_str context_id)
@@ -258,8 +260,8 @@ static void chat_find_conversation(void *arg)
         chat_ask(c);
         return;
     }
-    c->question_seed = openai_question_seed(&c->q, c->agent, c->body, &c->input.messages);
-    openai_question_find(
+    c->question_seed = dgm_openai_question_seed(&c->q, c->agent, c->body, &c->input.messages);
+    dgm_openai_question_find(
         &(struct openai_question_search){.q = &c->q,
                                          .agent = c->agent,
                                          .body = c->body,
@@ -317,7 +319,7 @@ static void forget_our_words(struct chat *c)
         if (m->role != DGM_CANON_ASSISTANT || m->content.kind != DGM_CANON_CONTENT_TEXT)
             continue;
         dgm_str refusal = dgm_chat_extra_text(m->extra, "refusal");
-        if (openai_is_our_question(m->content.text) ||
+        if (dgm_openai_is_our_question(m->content.text) ||
             (refusal.n && dgm_str_eq(refusal, m->content.text)))
             m->content.text = DGM_STR("");
     }
@@ -332,17 +334,17 @@ static bool read_settings(struct chat *c)
     if (choices && !yyjson_is_null(choices))
         dgm_json_int(choices, &n);
     if (n != 1) {
-        openai_fail_param(c->q.x, n > 1 ? "unsupported_value" : "invalid_value", "n",
-                          "n: an agent gives one answer: send 1, or leave it out");
+        dgm_openai_fail_param(c->q.x, n > 1 ? "unsupported_value" : "invalid_value", "n",
+                              "n: an agent gives one answer: send 1, or leave it out");
         return false;
     }
     if (dgm_chat_read_output_form(dgm_http_arena(c->q.x), c->body, &c->input.tools, &c->form,
                                   &err)) {
-        openai_fail_err(c->q.x, &err, NULL);
+        dgm_openai_fail_err(c->q.x, &err, NULL);
         return false;
     }
-    if (c->form.must_call && !openai_looks_at_tools(c->agent)) {
-        openai_fail_tools(c->q.x, c->form.choice);
+    if (c->form.must_call && !dgm_openai_looks_at_tools(c->agent)) {
+        dgm_openai_fail_tools(c->q.x, c->form.choice);
         return false;
     }
     c->stream = is_true(c->body, "stream");
@@ -356,13 +358,13 @@ static bool find_agent(struct chat *c)
     yyjson_val *model = dgm_json_get(c->body, DGM_STR("model"));
     c->model = yyjson_is_str(model) ? dgm_json_str(model) : (dgm_str){0};
     if (!c->model.n && !c->q.agent) {
-        openai_fail_param(c->q.x, "missing_required_parameter", "model",
-                          "model: missing: name an agent, /v1/models lists them");
+        dgm_openai_fail_param(c->q.x, "missing_required_parameter", "model",
+                              "model: missing: name an agent, /v1/models lists them");
         return false;
     }
     c->agent = openai_model_find(&c->q, c->model);
     if (!c->agent)
-        openai_fail_model(&c->q, c->model);
+        dgm_openai_fail_model(&c->q, c->model);
     else if (!c->model.n)
         c->model = c->agent->id;
     return c->agent;
@@ -386,31 +388,31 @@ static dgm_code read_body(struct chat *c, dgm_err *err)
     return rc ? rc : dgm_chat_check_request(c->body, err);
 }
 
-void chat_take(const dgm_turn_request *q)
+void dgm_chat_take(const dgm_turn_request *q)
 {
     struct chat *c = dgm_new(dgm_http_arena(q->x), struct chat);
     dgm_err err = {0};
     c->q = *q;
     if (read_body(c, &err)) {
-        fail(c, &err);
+        chat_front_fail(c, &err);
         return;
     }
     if (!find_agent(c))
         return;
     if (read_messages(c, &err) || read_key(c, &err) ||
-        openai_session(dgm_http_request_of(q->x), dgm_json_get(c->body, DGM_STR("metadata")),
-                       &c->context_id, &err)) {
-        fail(c, &err);
+        dgm_openai_session(dgm_http_request_of(q->x), dgm_json_get(c->body, DGM_STR("metadata")),
+                           &c->context_id, &err)) {
+        chat_front_fail(c, &err);
         return;
     }
     if (!read_settings(c))
         return;
     if (c->context_id.n)
         forget_our_words(c);
-    openai_fetch_files(&(struct openai_fetch){.q = &c->q,
-                                              .messages = c->input.messages,
-                                              .list = "messages",
-                                              .member = "file.file_id",
-                                              .on_done = chat_find_conversation,
-                                              .arg = c});
+    dgm_openai_fetch_files(&(struct openai_fetch){.q = &c->q,
+                                                  .messages = c->input.messages,
+                                                  .list = "messages",
+                                                  .member = "file.file_id",
+                                                  .on_done = chat_find_conversation,
+                                                  .arg = c});
 }

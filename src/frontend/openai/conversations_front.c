@@ -27,14 +27,15 @@ static void fail_missing(struct search *s)
         .param = dgm_str_from(s->param),
         .message = dgm_arena_printf(s->op->arena, "Conversation with id '%.*s' not found.",
                                     (int)(s->c.id.n < 200 ? s->c.id.n : 200), s->c.id.p)};
-    openai_fail(s->op->x, &e);
+    dgm_openai_fail(s->op->x, &e);
 }
 
-static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *err, void *arg)
+static void conversations_on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *err,
+                                    void *arg)
 {
     struct search *s = arg;
     if (code) {
-        responses_fail(s->op, err);
+        dgm_responses_fail(s->op, err);
         return;
     }
     if (!listed->n) {
@@ -49,12 +50,12 @@ static void on_note(dgm_code code, dgm_str text, const dgm_err *err, void *arg)
 {
     struct search *s = arg;
     if (code) {
-        responses_fail(s->op, err);
+        dgm_responses_fail(s->op, err);
         return;
     }
     if (!text.p) {
         dgm_list_query q = {.owner = s->op->q.owner, .context_id = s->c.id, .page_size = 1};
-        dgm_core_list(s->op->core, &q, on_listed, s);
+        dgm_core_list(s->op->core, &q, conversations_on_listed, s);
         return;
     }
     yyjson_val *note = dgm_json_parse_trusted(s->op->arena, dgm_arena_dup(s->op->arena, text));
@@ -69,8 +70,8 @@ static void on_note(dgm_code code, dgm_str text, const dgm_err *err, void *arg)
     s->on_found(s->arg, &s->c);
 }
 
-void conversation_find(struct responses_op *op, dgm_str id, const char *param,
-                       conversation_on_found on_found, void *arg)
+void dgm_conversation_find(struct responses_op *op, dgm_str id, const char *param,
+                           conversation_on_found on_found, void *arg)
 {
     struct search *s = dgm_new(op->arena, struct search);
     *s = (struct search){
@@ -90,7 +91,7 @@ static void on_kept(dgm_code code, const dgm_err *err, void *arg)
 {
     struct keeping *k = arg;
     if (code)
-        responses_fail(k->op, err);
+        dgm_responses_fail(k->op, err);
     else
         k->done(k->arg);
 }
@@ -101,7 +102,7 @@ static void conversation_fail_size(struct responses_op *op)
     dgm_fail(&err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "items"),
              "the conversation becomes longer than the limit note_bytes of %zu",
              DGM_MAX_NOTE_BYTES);
-    responses_fail(op, &err);
+    dgm_responses_fail(op, &err);
 }
 
 static void keep_text(struct responses_op *op, dgm_str id, dgm_str text, responses_on_done done,
@@ -114,7 +115,7 @@ static void keep_text(struct responses_op *op, dgm_str id, dgm_str text, respons
     dgm_core_put_note(op->core, &note, on_kept, k);
 }
 
-static void put_list(dgm_buf *b, const char *name, yyjson_val *list)
+static void conversations_put_list(dgm_buf *b, const char *name, yyjson_val *list)
 {
     if (!yyjson_arr_size(list))
         return;
@@ -123,8 +124,8 @@ static void put_list(dgm_buf *b, const char *name, yyjson_val *list)
 }
 
 /* Two that change one conversation at once: the last one stays. */
-void conversation_keep(struct responses_op *op, const struct conversation *c,
-                       responses_on_done done, void *arg)
+void dgm_conversation_keep(struct responses_op *op, const struct conversation *c,
+                           responses_on_done done, void *arg)
 {
     dgm_buf b;
     dgm_buf_init(&b, DGM_MAX_NOTE_BYTES);
@@ -133,8 +134,8 @@ void conversation_keep(struct responses_op *op, const struct conversation *c,
         dgm_json_put(&b, c->metadata);
     else
         dgm_buf_add_lit(&b, "{}");
-    put_list(&b, "added", c->added);
-    put_list(&b, "gone", c->gone);
+    conversations_put_list(&b, "added", c->added);
+    conversations_put_list(&b, "gone", c->gone);
     dgm_buf_add_char(&b, '}');
     if (b.over)
         conversation_fail_size(op);
@@ -145,7 +146,7 @@ void conversation_keep(struct responses_op *op, const struct conversation *c,
 
 /* ---- operations --------------------------------------------------------------------------------------------------------- */
 
-void conversation_respond(struct responses_op *op, const struct conversation *c)
+void dgm_conversation_respond(struct responses_op *op, const struct conversation *c)
 {
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
@@ -158,7 +159,7 @@ void conversation_respond(struct responses_op *op, const struct conversation *c)
     else
         dgm_buf_add_lit(&b, "{}");
     dgm_buf_add_char(&b, '}');
-    responses_respond(op, dgm_buf_str(&b));
+    dgm_responses_respond(op, dgm_buf_str(&b));
     dgm_buf_done(&b);
 }
 
@@ -172,42 +173,42 @@ struct changing {
 static void respond_changed(void *arg)
 {
     struct changing *k = arg;
-    conversation_respond(k->op, &k->c);
+    dgm_conversation_respond(k->op, &k->c);
 }
 
 static void on_resolved(void *arg)
 {
     struct changing *k = arg;
-    if (!conversation_can_take(k->op, k->items, k->n))
+    if (!dgm_conversation_can_take(k->op, k->items, k->n))
         return;
-    k->c.added = conversation_with(k->op->arena, NULL, k->items, k->n, (dgm_str){0});
-    conversation_keep(k->op, &k->c, respond_changed, k);
+    k->c.added = dgm_conversation_with(k->op->arena, NULL, k->items, k->n, (dgm_str){0});
+    dgm_conversation_keep(k->op, &k->c, respond_changed, k);
 }
 
-void conversation_create(struct responses_op *op)
+void dgm_conversation_create(struct responses_op *op)
 {
     struct changing *k = dgm_new(op->arena, struct changing);
     if (dgm_http_request_of(op->x)->body.n &&
-        !responses_read_body(op, dgm_responses_conversation_rules))
+        !dgm_responses_read_body(op, dgm_responses_conversation_rules))
         return;
     k->op = op;
     k->c = (struct conversation){
-        .id = dgm_arena_printf(op->arena, "conv_%.*s", DGM_P(responses_new_scope(op->arena))),
+        .id = dgm_arena_printf(op->arena, "conv_%.*s", DGM_P(dgm_responses_new_scope(op->arena))),
         .created_s = (int64_t)time(NULL),
         .metadata = responses_given(op->body, "metadata")};
-    conversation_items_of(op->arena, op->body, &k->items, &k->n);
+    dgm_conversation_items_of(op->arena, op->body, &k->items, &k->n);
     struct responses_room room = {DGM_MAX_NOTE_BYTES, "note_bytes"};
-    responses_resolve(op, k->items, k->n, "items", room, on_resolved, k);
+    dgm_responses_resolve(op, k->items, k->n, "items", room, on_resolved, k);
 }
 
 static void give_found(void *arg, const struct conversation *c)
 {
-    conversation_respond(arg, c);
+    dgm_conversation_respond(arg, c);
 }
 
-void conversation_give(struct responses_op *op)
+void dgm_conversation_give(struct responses_op *op)
 {
-    conversation_find(op, op->id, NULL, give_found, op);
+    dgm_conversation_find(op, op->id, NULL, give_found, op);
 }
 
 static void update_found(void *arg, const struct conversation *c)
@@ -217,13 +218,13 @@ static void update_found(void *arg, const struct conversation *c)
     k->c = *c;
     if (responses_given(k->op->body, "metadata"))
         k->c.metadata = dgm_json_get(k->op->body, DGM_STR("metadata"));
-    conversation_keep(k->op, &k->c, respond_changed, k);
+    dgm_conversation_keep(k->op, &k->c, respond_changed, k);
 }
 
-void conversation_update(struct responses_op *op)
+void dgm_conversation_update(struct responses_op *op)
 {
-    if (responses_read_body(op, dgm_responses_conversation_rules))
-        conversation_find(op, op->id, NULL, update_found, op);
+    if (dgm_responses_read_body(op, dgm_responses_conversation_rules))
+        dgm_conversation_find(op, op->id, NULL, update_found, op);
 }
 
 static void respond_deleted(void *arg)
@@ -234,7 +235,7 @@ static void respond_deleted(void *arg)
     dgm_buf_add_lit(&b, "{\"id\":");
     dgm_json_put_str(&b, op->id);
     dgm_buf_add_lit(&b, ",\"object\":\"conversation.deleted\",\"deleted\":true}");
-    responses_respond(op, dgm_buf_str(&b));
+    dgm_responses_respond(op, dgm_buf_str(&b));
     dgm_buf_done(&b);
 }
 
@@ -244,7 +245,7 @@ static void delete_found(void *arg, const struct conversation *c)
 }
 
 /* It is no more to be found; its tasks stay, as OpenAI's responses do. */
-void conversation_delete(struct responses_op *op)
+void dgm_conversation_delete(struct responses_op *op)
 {
-    conversation_find(op, op->id, NULL, delete_found, op);
+    dgm_conversation_find(op, op->id, NULL, delete_found, op);
 }

@@ -8,7 +8,8 @@
 
 /* ---- what was put in by hand --------------------------------------------------------------------------------------------- */
 
-void conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_items, size_t *ret_n)
+void dgm_conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_items,
+                               size_t *ret_n)
 {
     yyjson_val *list = responses_given(body, "items"), *e;
     size_t i, n;
@@ -18,7 +19,7 @@ void conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_ite
         (*ret_items)[(*ret_n)++] = e;
 }
 
-bool conversation_can_take(struct responses_op *op, yyjson_val *const *items, size_t n)
+bool dgm_conversation_can_take(struct responses_op *op, yyjson_val *const *items, size_t n)
 {
     dgm_err err = {0};
     dgm_reader r = dgm_turn_reader(op->x, NULL, &err); /* every item has an id */
@@ -26,14 +27,14 @@ bool conversation_can_take(struct responses_op *op, yyjson_val *const *items, si
     yyjson_val *list = dgm_responses_build_items(op->arena, items, n, DGM_STR("added"));
     if (!dgm_codec_responses.read_messages(&r, list, DGM_AT_LIT(NULL, "items"), &messages))
         return true;
-    responses_fail(op, &err);
+    dgm_responses_fail(op, &err);
     return false;
 }
 
-yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items, size_t n_items,
-                              dgm_str last_message)
+yyjson_val *dgm_conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items,
+                                  size_t n_items, dgm_str last_message)
 {
-    dgm_str scope = responses_new_scope(a);
+    dgm_str scope = dgm_responses_new_scope(a);
     dgm_json_build b = dgm_json_build_start(a);
     yyjson_val *e;
     size_t i, n;
@@ -50,8 +51,8 @@ yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **item
     return dgm_json_build_end(&b);
 }
 
-void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_str last_message,
-                              yyjson_val ***ret_items, size_t *ret_n)
+void dgm_conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_str last_message,
+                                  yyjson_val ***ret_items, size_t *ret_n)
 {
     yyjson_val *e;
     size_t i, n;
@@ -107,8 +108,8 @@ static void add_added(struct listing *l, size_t place)
     }
 }
 
-dgm_responses_list conversation_items(dgm_arena *a, const struct conversation *c,
-                                      const dgm_canon_messages *said)
+dgm_responses_list dgm_conversation_items(dgm_arena *a, const struct conversation *c,
+                                          const dgm_canon_messages *said)
 {
     struct listing l = {.arena = a, .added = yyjson_arr_iter_with(c->added)};
     yyjson_val *e;
@@ -143,12 +144,12 @@ struct looking {
     size_t n;
 };
 
-static void on_history(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
-                       void *arg)
+static void conversation_items_on_history(dgm_code code, const dgm_turn_history *history,
+                                          const dgm_err *err, void *arg)
 {
     struct looking *k = arg;
     if (code) {
-        responses_fail(k->op, err);
+        dgm_responses_fail(k->op, err);
     } else {
         k->history = history;
         k->then(k, &history->messages);
@@ -160,7 +161,7 @@ static void on_found(void *arg, const struct conversation *c)
     struct looking *k = arg;
     k->c = *c;
     dgm_turn_get_history(k->op->q.turns, k->op->arena, k->op->q.owner, (dgm_str){0}, c->id,
-                         on_history, k);
+                         conversation_items_on_history, k);
 }
 
 static void look(struct responses_op *op,
@@ -169,16 +170,16 @@ static void look(struct responses_op *op,
     struct looking *k = dgm_new(op->arena, struct looking);
     k->op = op;
     k->then = then;
-    conversation_find(op, op->id, NULL, on_found, k);
+    dgm_conversation_find(op, op->id, NULL, on_found, k);
 }
 
 static void list_found(struct looking *k, const dgm_canon_messages *said)
 {
-    dgm_responses_list list = conversation_items(k->op->arena, &k->c, said);
-    responses_give_page(k->op, &list, dgm_turn_take_hold(k->history));
+    dgm_responses_list list = dgm_conversation_items(k->op->arena, &k->c, said);
+    dgm_responses_give_page(k->op, &list, dgm_turn_take_hold(k->history));
 }
 
-void conversation_list_items(struct responses_op *op)
+void dgm_conversation_list_items(struct responses_op *op)
 {
     look(op, list_found);
 }
@@ -198,34 +199,34 @@ static void respond_added(void *arg)
     }
     dgm_buf_init(&b, SIZE_MAX);
     dgm_responses_put_page(&b, &list, &page, &err);
-    responses_respond(k->op, dgm_buf_str(&b));
+    dgm_responses_respond(k->op, dgm_buf_str(&b));
     dgm_buf_done(&b);
 }
 
 static void add_found(struct looking *k, const dgm_canon_messages *said)
 {
-    k->c.added = conversation_with(k->op->arena, k->c.added, k->items, k->n,
-                                   said->n ? said->at[said->n - 1].id : (dgm_str){0});
-    conversation_keep(k->op, &k->c, respond_added, k);
+    k->c.added = dgm_conversation_with(k->op->arena, k->c.added, k->items, k->n,
+                                       said->n ? said->at[said->n - 1].id : (dgm_str){0});
+    dgm_conversation_keep(k->op, &k->c, respond_added, k);
 }
 
 static void on_resolved(void *arg)
 {
     struct looking *k = arg;
-    if (conversation_can_take(k->op, k->items, k->n))
-        conversation_find(k->op, k->op->id, NULL, on_found, k);
+    if (dgm_conversation_can_take(k->op, k->items, k->n))
+        dgm_conversation_find(k->op, k->op->id, NULL, on_found, k);
 }
 
-void conversation_add_items(struct responses_op *op)
+void dgm_conversation_add_items(struct responses_op *op)
 {
     struct looking *k = dgm_new(op->arena, struct looking);
-    if (!responses_read_body(op, dgm_responses_conversation_items_rules))
+    if (!dgm_responses_read_body(op, dgm_responses_conversation_items_rules))
         return;
     k->op = op;
     k->then = add_found;
-    conversation_items_of(op->arena, op->body, &k->items, &k->n);
+    dgm_conversation_items_of(op->arena, op->body, &k->items, &k->n);
     struct responses_room room = {DGM_MAX_NOTE_BYTES, "note_bytes"};
-    responses_resolve(op, k->items, k->n, "items", room, on_resolved, k);
+    dgm_responses_resolve(op, k->items, k->n, "items", room, on_resolved, k);
 }
 
 /* Its place in the list; the length: it is missing, and the exchange has its response. */
@@ -235,19 +236,19 @@ static size_t find_item(struct responses_op *op, const dgm_responses_list *list)
         if (dgm_str_eq(list->ids[i], op->item))
             return i;
     }
-    responses_fail_missing(op, "Item", op->item);
+    dgm_responses_fail_missing(op, "Item", op->item);
     return list->n;
 }
 
 static void give_found(struct looking *k, const dgm_canon_messages *said)
 {
-    dgm_responses_list list = conversation_items(k->op->arena, &k->c, said);
+    dgm_responses_list list = dgm_conversation_items(k->op->arena, &k->c, said);
     size_t i = find_item(k->op, &list);
     if (i < list.n)
-        responses_respond(k->op, list.items[i]);
+        dgm_responses_respond(k->op, list.items[i]);
 }
 
-void conversation_give_item(struct responses_op *op)
+void dgm_conversation_give_item(struct responses_op *op)
 {
     look(op, give_found);
 }
@@ -255,12 +256,12 @@ void conversation_give_item(struct responses_op *op)
 static void respond_deleted(void *arg)
 {
     struct looking *k = arg;
-    conversation_respond(k->op, &k->c);
+    dgm_conversation_respond(k->op, &k->c);
 }
 
 static void delete_found(struct looking *k, const dgm_canon_messages *said)
 {
-    dgm_responses_list list = conversation_items(k->op->arena, &k->c, said);
+    dgm_responses_list list = dgm_conversation_items(k->op->arena, &k->c, said);
     dgm_json_build b = dgm_json_build_start(k->op->arena);
     yyjson_val *e;
     size_t at = find_item(k->op, &list), i, n;
@@ -272,11 +273,11 @@ static void delete_found(struct looking *k, const dgm_canon_messages *said)
     dgm_json_build_str(&b, NULL, list.ids[at]);
     dgm_json_build_close(&b);
     k->c.gone = dgm_json_build_end(&b);
-    conversation_keep(k->op, &k->c, respond_deleted, k);
+    dgm_conversation_keep(k->op, &k->c, respond_deleted, k);
 }
 
 /* It is not listed any more. */
-void conversation_delete_item(struct responses_op *op)
+void dgm_conversation_delete_item(struct responses_op *op)
 {
     look(op, delete_found);
 }

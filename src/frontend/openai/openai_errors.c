@@ -9,7 +9,7 @@
 
 /* ---- answering ---------------------------------------------------------------------------------------------- */
 
-static void put_text(dgm_buf *out, dgm_str text)
+static void openai_errors_put_text(dgm_buf *out, dgm_str text)
 {
     if (text.p)
         dgm_json_put_str(out, text);
@@ -17,19 +17,19 @@ static void put_text(dgm_buf *out, dgm_str text)
         dgm_buf_add_lit(out, "null");
 }
 
-void openai_put_error(dgm_buf *out, const struct openai_error *e)
+void dgm_openai_put_error(dgm_buf *out, const struct openai_error *e)
 {
     dgm_buf_add_lit(out, "{\"error\":{\"message\":");
     dgm_json_put_str(out, e->message);
     dgm_buf_printf(out, ",\"type\":\"%s\",\"param\":", e->type);
-    put_text(out, e->param);
+    openai_errors_put_text(out, e->param);
     dgm_buf_add_lit(out, ",\"code\":");
-    put_text(out, e->code);
+    openai_errors_put_text(out, e->code);
     dgm_buf_add_lit(out, "}}");
 }
 
-void openai_fail_with(dgm_http_exchange *x, const struct openai_error *e,
-                      const dgm_http_header *headers, size_t n)
+void dgm_openai_fail_with(dgm_http_exchange *x, const struct openai_error *e,
+                          const dgm_http_header *headers, size_t n)
 {
     dgm_arena *a = dgm_http_arena(x);
     dgm_http_header *all = dgm_new_n(a, dgm_http_header, n + 2);
@@ -44,32 +44,32 @@ void openai_fail_with(dgm_http_exchange *x, const struct openai_error *e,
         all[n++] =
             (dgm_http_header){DGM_STR("Retry-After"), dgm_arena_printf(a, "%d", e->retry_after)};
     dgm_buf_init(&body, SIZE_MAX);
-    openai_put_error(&body, e);
+    dgm_openai_put_error(&body, e);
     dgm_http_respond(x, e->http, DGM_STR("application/json"), all, n, dgm_buf_str(&body));
     dgm_buf_done(&body);
 }
 
-void openai_fail(dgm_http_exchange *x, const struct openai_error *e)
+void dgm_openai_fail(dgm_http_exchange *x, const struct openai_error *e)
 {
-    openai_fail_with(x, e, NULL, 0);
+    dgm_openai_fail_with(x, e, NULL, 0);
 }
 
-void openai_fail_param(dgm_http_exchange *x, const char *code, const char *param, const char *fmt,
-                       ...)
+void dgm_openai_fail_param(dgm_http_exchange *x, const char *code, const char *param,
+                           const char *fmt, ...)
 {
     char message[400];
     va_list args;
     va_start(args, fmt);
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
-    openai_fail(x, &(struct openai_error){.http = 400,
-                                          .type = INVALID,
-                                          .code = dgm_str_from(code),
-                                          .param = dgm_str_from(param),
-                                          .message = dgm_str_from(message)});
+    dgm_openai_fail(x, &(struct openai_error){.http = 400,
+                                              .type = INVALID,
+                                              .code = dgm_str_from(code),
+                                              .param = dgm_str_from(param),
+                                              .message = dgm_str_from(message)});
 }
 
-void openai_fail_method(dgm_http_exchange *x, const char *allow)
+void dgm_openai_fail_method(dgm_http_exchange *x, const char *allow)
 {
     dgm_http_header header = {DGM_STR("Allow"), dgm_str_from(allow)};
     struct openai_error e = {
@@ -77,12 +77,12 @@ void openai_fail_method(dgm_http_exchange *x, const char *allow)
         .type = INVALID,
         .code = DGM_STR("method_not_supported"),
         .message = dgm_arena_printf(dgm_http_arena(x), "this address takes %s", allow)};
-    openai_fail_with(x, &e, &header, 1);
+    dgm_openai_fail_with(x, &e, &header, 1);
 }
 
 /* ---- what it was ---------------------------------------------------------------------------------------------- */
 
-dgm_str openai_param(dgm_arena *a, const char *pointer)
+dgm_str dgm_openai_param(dgm_arena *a, const char *pointer)
 {
     dgm_str step, rest = dgm_str_from(pointer);
     dgm_buf b;
@@ -157,22 +157,22 @@ static struct openai_error by_code(const dgm_err *err, yyjson_val *body)
     return e;
 }
 
-struct openai_error openai_error_of(dgm_arena *a, const dgm_err *err, yyjson_val *body)
+struct openai_error dgm_openai_error_of(dgm_arena *a, const dgm_err *err, yyjson_val *body)
 {
     struct openai_error e = by_code(err, body);
-    e.param = openai_param(a, err->at);
+    e.param = dgm_openai_param(a, err->at);
     e.message = e.param.n ? dgm_arena_printf(a, "%s: %s", e.param.p, err->msg)
                           : dgm_arena_dup(a, dgm_str_from(err->msg));
     return e;
 }
 
-void openai_fail_err(dgm_http_exchange *x, const dgm_err *err, yyjson_val *body)
+void dgm_openai_fail_err(dgm_http_exchange *x, const dgm_err *err, yyjson_val *body)
 {
-    struct openai_error e = openai_error_of(dgm_http_arena(x), err, body);
-    openai_fail(x, &e);
+    struct openai_error e = dgm_openai_error_of(dgm_http_arena(x), err, body);
+    dgm_openai_fail(x, &e);
 }
 
-struct openai_error openai_error_of_end(dgm_str code, dgm_str message)
+struct openai_error dgm_openai_error_of_end(dgm_str code, dgm_str message)
 {
     struct openai_error e = as(424, "agent_error", NULL);
     e.should_retry = OPENAI_RETRY_NEVER;
@@ -196,7 +196,7 @@ static bool needs_credentials(const dgm_canon_outcome *o)
     return o->interrupts.n && dgm_str_is(o->interrupts.at[0].reason, "a2a:auth_required");
 }
 
-const char *openai_state_of(const dgm_canon_event *end)
+const char *dgm_openai_state_of(const dgm_canon_event *end)
 {
     const dgm_canon_outcome *o = &end->run_finished.outcome;
     if (end->kind == DGM_CANON_RUN_ERROR)
@@ -210,11 +210,11 @@ const char *openai_state_of(const dgm_canon_event *end)
     return o->pending_tool_call_ids.n ? "input-required" : "completed";
 }
 
-void openai_end_note(dgm_http_exchange *x, struct openai_end *end, const dgm_canon_event *e)
+void dgm_openai_end_note(dgm_http_exchange *x, struct openai_end *end, const dgm_canon_event *e)
 {
     const dgm_canon_outcome *o = &e->run_finished.outcome;
     dgm_str code = {0}, message = {0};
-    end->state = openai_state_of(e);
+    end->state = dgm_openai_state_of(e);
     if (e->kind == DGM_CANON_RUN_ERROR && !dgm_str_is(e->run_error.code, "rejected")) {
         end->failed = true;
         code = e->run_error.code;
@@ -232,19 +232,19 @@ void openai_end_note(dgm_http_exchange *x, struct openai_end *end, const dgm_can
     end->lacks_question = end->is_question && o->interrupts.n && !o->interrupts.at[0].message.n;
 }
 
-dgm_str openai_our_question(bool auth)
+dgm_str dgm_openai_our_question(bool auth)
 {
     return auth ? DGM_STR(NEEDS_CREDENTIALS) : DGM_STR(NEEDS_INPUT);
 }
 
-dgm_code openai_ask(dgm_output *output, const dgm_canon_event *end, dgm_canon_sink next)
+dgm_code dgm_openai_ask(dgm_output *output, const dgm_canon_event *end, dgm_canon_sink next)
 {
     return dgm_output_text(output, DGM_STR(DGM_NAME_QUESTION),
-                           openai_our_question(needs_credentials(&end->run_finished.outcome)),
+                           dgm_openai_our_question(needs_credentials(&end->run_finished.outcome)),
                            next);
 }
 
-bool openai_is_our_question(dgm_str text)
+bool dgm_openai_is_our_question(dgm_str text)
 {
     return dgm_str_is(text, NEEDS_INPUT) || dgm_str_is(text, NEEDS_CREDENTIALS);
 }

@@ -25,30 +25,30 @@ struct openai_error {
 };
 
 /* The body. */
-void openai_put_error(dgm_buf *out, const struct openai_error *e);
+void dgm_openai_put_error(dgm_buf *out, const struct openai_error *e);
 
 /* Answers the exchange. */
-void openai_fail(dgm_http_exchange *x, const struct openai_error *e);
-void openai_fail_with(dgm_http_exchange *x, const struct openai_error *e,
-                      const dgm_http_header *headers, size_t n);
+void dgm_openai_fail(dgm_http_exchange *x, const struct openai_error *e);
+void dgm_openai_fail_with(dgm_http_exchange *x, const struct openai_error *e,
+                          const dgm_http_header *headers, size_t n);
 
 /* 400 about a parameter: "n", "tools[0].type". */
-void openai_fail_param(dgm_http_exchange *x, const char *code, const char *param, const char *fmt,
-                       ...) DGM_PRINTF(4, 5);
+void dgm_openai_fail_param(dgm_http_exchange *x, const char *code, const char *param,
+                           const char *fmt, ...) DGM_PRINTF(4, 5);
 /* 405. allow: "GET, HEAD". */
-void openai_fail_method(dgm_http_exchange *x, const char *allow);
+void dgm_openai_fail_method(dgm_http_exchange *x, const char *allow);
 
 /* What went wrong on our side of the agent. body: what was read, so that a missing member differs from one that is
  * wrong; NULL: not known. Texts live in the arena. */
-struct openai_error openai_error_of(dgm_arena *a, const dgm_err *err, yyjson_val *body);
-void openai_fail_err(dgm_http_exchange *x, const dgm_err *err, yyjson_val *body);
+struct openai_error dgm_openai_error_of(dgm_arena *a, const dgm_err *err, yyjson_val *body);
+void dgm_openai_fail_err(dgm_http_exchange *x, const dgm_err *err, yyjson_val *body);
 
 /* A pointer as OpenAI names parameters: /messages/0/content is messages[0].content. */
-dgm_str openai_param(dgm_arena *a, const char *pointer);
+dgm_str dgm_openai_param(dgm_arena *a, const char *pointer);
 
 /* How a run that had begun ended without an answer: code and message of RUN_ERROR; `canceled` for an outcome of
  * that kind. Never to be tried again. Borrows both. */
-struct openai_error openai_error_of_end(dgm_str code, dgm_str message);
+struct openai_error dgm_openai_error_of_end(dgm_str code, dgm_str message);
 
 /* ---- how runs end ---------------------------------------------------------------------------------------------- */
 
@@ -62,13 +62,14 @@ struct openai_end {
     bool lacks_question;
 };
 /* Of the event that ends the run. Texts live as long as the exchange. */
-void openai_end_note(dgm_http_exchange *x, struct openai_end *end, const dgm_canon_event *event);
+void dgm_openai_end_note(dgm_http_exchange *x, struct openai_end *end,
+                         const dgm_canon_event *event);
 
 /* The state that the task has then: "completed", "input-required", ... Of RUN_FINISHED and RUN_ERROR. */
-const char *openai_state_of(const dgm_canon_event *end);
+const char *dgm_openai_state_of(const dgm_canon_event *end);
 
 /* Emits a question in its place, before that event. */
-dgm_code openai_ask(dgm_output *output, const dgm_canon_event *end, dgm_canon_sink next);
+dgm_code dgm_openai_ask(dgm_output *output, const dgm_canon_event *end, dgm_canon_sink next);
 /* Is this such a question? */
-bool openai_is_our_question(dgm_str text);
-dgm_str openai_our_question(bool auth);
+bool dgm_openai_is_our_question(dgm_str text);
+dgm_str dgm_openai_our_question(bool auth);

@@ -15,7 +15,7 @@
 /* ---- ids -------------------------------------------------------------------------------------------------------- */
 
 /* Of base64 for addresses, without padding: n and what follows. */
-dgm_str openai_file_id(dgm_arena *a, const struct openai_file *f)
+dgm_str dgm_openai_file_id(dgm_arena *a, const struct openai_file *f)
 {
     dgm_str inner = dgm_arena_printf(a, "%.*s\n%.*s\n%zu\n%.*s", DGM_P(f->agent), DGM_P(f->task_id),
                                      f->index, DGM_P(f->artifact_id));
@@ -58,7 +58,7 @@ static bool next_line(dgm_str *rest, dgm_str *ret)
     return true;
 }
 
-bool openai_file_read_id(dgm_arena *a, dgm_str id, struct openai_file *ret)
+bool dgm_openai_file_read_id(dgm_arena *a, dgm_str id, struct openai_file *ret)
 {
     dgm_str base64, inner, number, prefix = DGM_STR(PREFIX);
     if (!dgm_str_starts(id, prefix) || id.n > 2 * MAX_INNER)
@@ -80,7 +80,7 @@ bool openai_file_read_id(dgm_arena *a, dgm_str id, struct openai_file *ret)
     return number.n && ret->task_id.n && ret->artifact_id.n;
 }
 
-const dgm_part *openai_file_of(const dgm_task *task, const struct openai_file *f)
+const dgm_part *dgm_openai_file_of(const dgm_task *task, const struct openai_file *f)
 {
     for (size_t i = 0; i < task->artifacts.n; i++) {
         const dgm_artifact *artifact = &task->artifacts.at[i];
@@ -99,10 +99,10 @@ const dgm_part *openai_file_of(const dgm_task *task, const struct openai_file *f
 
 static void fail_unknown(dgm_http_exchange *x)
 {
-    openai_fail(x, &(struct openai_error){.http = 404,
-                                          .type = "invalid_request_error",
-                                          .message = DGM_STR("unknown file id"),
-                                          .param = DGM_STR("file_id")});
+    dgm_openai_fail(x, &(struct openai_error){.http = 404,
+                                              .type = "invalid_request_error",
+                                              .message = DGM_STR("unknown file id"),
+                                              .param = DGM_STR("file_id")});
 }
 
 /* attachment; filename*=UTF-8''... */
@@ -163,7 +163,7 @@ static bool is_active_type(dgm_str type)
            has_word(bare, "multipart/");
 }
 
-dgm_str openai_file_type(dgm_str type)
+dgm_str dgm_openai_file_type(dgm_str type)
 {
     return is_media_type(type) && !is_active_type(type) ? type
                                                         : DGM_STR("application/octet-stream");
@@ -175,7 +175,7 @@ struct giving {
 };
 
 /* Whatever it is, a browser that comes by must not run it as a page of ours. */
-static void give(struct giving *g, const dgm_part *p, dgm_str bytes)
+static void openai_files_give(struct giving *g, const dgm_part *p, dgm_str bytes)
 {
     dgm_str type = dgm_media_type(p);
     dgm_http_header headers[] = {
@@ -183,10 +183,10 @@ static void give(struct giving *g, const dgm_part *p, dgm_str bytes)
         {DGM_STR("X-Content-Type-Options"), DGM_STR("nosniff")},
         {DGM_STR("Content-Security-Policy"), DGM_STR("sandbox; default-src 'none'")},
         {DGM_STR("Cache-Control"), DGM_STR("private, no-cache")}};
-    dgm_http_respond(g->x, 200, openai_file_type(type), headers, 4, bytes);
+    dgm_http_respond(g->x, 200, dgm_openai_file_type(type), headers, 4, bytes);
 }
 
-static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
+static void openai_files_on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
 {
     struct giving *g = arg;
     dgm_arena *a = dgm_http_arena(g->x);
@@ -194,26 +194,27 @@ static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, voi
     dgm_event event;
     dgm_str bytes;
     if (code && code != DGM_TASK_NOT_FOUND) {
-        openai_fail_err(g->x, err, NULL);
+        dgm_openai_fail_err(g->x, err, NULL);
         return;
     }
     if (!code && !dgm_record_event(snapshot, a, &event, NULL) && event.kind == DGM_EVENT_TASK)
-        p = openai_file_of(event.task, &g->file);
+        p = dgm_openai_file_of(event.task, &g->file);
     if (p && decode(a, p->content, &bytes))
-        give(g, p, bytes);
+        openai_files_give(g, p, bytes);
     else
         fail_unknown(g->x);
 }
 
-void openai_file_give(const dgm_turn_request *q, dgm_str raw_id)
+void dgm_openai_file_give(const dgm_turn_request *q, dgm_str raw_id)
 {
     dgm_arena *a = dgm_http_arena(q->x);
     struct giving *g = dgm_new(a, struct giving);
     dgm_str id;
     g->x = q->x;
-    if (!dgm_percent_decode(a, raw_id, false, &id) || !openai_file_read_id(a, id, &g->file)) {
+    if (!dgm_percent_decode(a, raw_id, false, &id) || !dgm_openai_file_read_id(a, id, &g->file)) {
         fail_unknown(q->x);
         return;
     }
-    dgm_core_get(q->turns->o.core, q->owner, g->file.agent, g->file.task_id, on_task, g);
+    dgm_core_get(q->turns->o.core, q->owner, g->file.agent, g->file.task_id, openai_files_on_task,
+                 g);
 }

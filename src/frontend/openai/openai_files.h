@@ -15,17 +15,17 @@ struct openai_file {
 };
 
 /* "file-..."; absent: the artifact's name is too long for one. */
-dgm_str openai_file_id(dgm_arena *a, const struct openai_file *f);
-bool openai_file_read_id(dgm_arena *a, dgm_str id, struct openai_file *ret);
+dgm_str dgm_openai_file_id(dgm_arena *a, const struct openai_file *f);
+bool dgm_openai_file_read_id(dgm_arena *a, dgm_str id, struct openai_file *ret);
 /* NULL: it is not there (any more). */
-const dgm_part *openai_file_of(const dgm_task *task, const struct openai_file *f);
+const dgm_part *dgm_openai_file_of(const dgm_task *task, const struct openai_file *f);
 
 /* The media type that a file of an agent is served with. Types that a browser runs, or shows as a page that can run
  * something (scripts, style sheets, HTML, XML, SVG), become application/octet-stream. */
-dgm_str openai_file_type(dgm_str type);
+dgm_str dgm_openai_file_type(dgm_str type);
 
 /* GET /v1/files/ID/content (not decoded yet). */
-void openai_file_give(const dgm_turn_request *q, dgm_str raw_id);
+void dgm_openai_file_give(const dgm_turn_request *q, dgm_str raw_id);
 
 /* ---- in answers ------------------------------------------------------------------------------------------------ */
 
@@ -39,12 +39,12 @@ struct openai_links {
 };
 
 /* base is found out: before the request is forgotten. */
-void openai_links_init(struct openai_links *l, const dgm_turn_request *q, dgm_str agent,
-                       dgm_str task_id);
+void dgm_openai_links_init(struct openai_links *l, const dgm_turn_request *q, dgm_str agent,
+                           dgm_str task_id);
 /* An ARTIFACT event with links instead of bytes; images: for images, too. An event without bytes is returned
  * unchanged. In the arena. */
-dgm_canon_event openai_links_put(struct openai_links *l, dgm_arena *a, const dgm_canon_event *event,
-                                 bool images);
+dgm_canon_event dgm_openai_links_put(struct openai_links *l, dgm_arena *a,
+                                     const dgm_canon_event *event, bool images);
 
 /* ---- in requests ----------------------------------------------------------------------------------------------- */
 
@@ -58,4 +58,4 @@ struct openai_fetch {
     void (*on_done)(void *arg);
     void *arg;
 };
-void openai_fetch_files(const struct openai_fetch *f);
+void dgm_openai_fetch_files(const struct openai_fetch *f);

@@ -27,14 +27,14 @@ static void openai_refuse(const dgm_front_request *q, const dgm_err *err,
                           const dgm_http_header *headers, size_t n)
 {
     name_request(q->x);
-    struct openai_error e = openai_error_of(dgm_http_arena(q->x), err, NULL);
-    openai_fail_with(q->x, &e, headers, n);
+    struct openai_error e = dgm_openai_error_of(dgm_http_arena(q->x), err, NULL);
+    dgm_openai_fail_with(q->x, &e, headers, n);
 }
 
 static void openai_refuse_method(const dgm_front_request *q, const char *allow)
 {
     name_request(q->x);
-    openai_fail_method(q->x, allow);
+    dgm_openai_fail_method(q->x, allow);
 }
 
 /* ---- routes ----------------------------------------------------------------------------------------------------- */
@@ -42,29 +42,29 @@ static void openai_refuse_method(const dgm_front_request *q, const char *allow)
 static void openai_handle_chat(const dgm_front_request *q)
 {
     name_request(q->x);
-    chat_take(q);
+    dgm_chat_take(q);
 }
 
 static void openai_handle_models(const dgm_front_request *q)
 {
     name_request(q->x);
     if (q->params[0].n)
-        openai_model_give(q, q->params[0]);
+        dgm_openai_model_give(q, q->params[0]);
     else
-        openai_model_list(q);
+        dgm_openai_model_list(q);
 }
 
 static void openai_handle_file(const dgm_front_request *q)
 {
     name_request(q->x);
-    openai_file_give(q, q->params[0]);
+    dgm_openai_file_give(q, q->params[0]);
 }
 
 #define RESPONSES_HANDLER(name)                                                                    \
     static void name##_request(const dgm_front_request *q)                                         \
     {                                                                                              \
         name_request(q->x);                                                                        \
-        name(responses_new_op(q));                                                                 \
+        dgm_##name(dgm_responses_new_op(q));                                                       \
     }
 RESPONSES_HANDLER(responses_create)
 RESPONSES_HANDLER(responses_retrieve)

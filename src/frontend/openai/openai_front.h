@@ -10,4 +10,4 @@
 extern const dgm_frontend dgm_front_openai;
 
 /* POST /v1/chat/completions: chat_front.c */
-void chat_take(const dgm_turn_request *q);
+void dgm_chat_take(const dgm_turn_request *q);

@@ -14,8 +14,8 @@ struct openai_made { /* an artifact with bytes */
     size_t n; /* parts so far */
 };
 
-void openai_links_init(struct openai_links *l, const dgm_turn_request *q, dgm_str agent,
-                       dgm_str task_id)
+void dgm_openai_links_init(struct openai_links *l, const dgm_turn_request *q, dgm_str agent,
+                           dgm_str task_id)
 {
     dgm_str url = q->turns->o.public_url;
     dgm_str base = dgm_front_address(dgm_http_arena(q->x), dgm_http_request_of(q->x), url);
@@ -44,7 +44,8 @@ static void link_part(struct openai_links *l, dgm_arena *a, dgm_part *p, dgm_str
                       size_t index)
 {
     dgm_str type = dgm_media_type(p);
-    dgm_str id = openai_file_id(a, &(struct openai_file){l->agent, l->task_id, artifact_id, index});
+    dgm_str id =
+        dgm_openai_file_id(a, &(struct openai_file){l->agent, l->task_id, artifact_id, index});
     if (!id.n)
         return;
     if (!p->filename.n)
@@ -63,8 +64,8 @@ static bool has_bytes(const dgm_artifact *artifact)
     return false;
 }
 
-dgm_canon_event openai_links_put(struct openai_links *l, dgm_arena *a, const dgm_canon_event *event,
-                                 bool images)
+dgm_canon_event dgm_openai_links_put(struct openai_links *l, dgm_arena *a,
+                                     const dgm_canon_event *event, bool images)
 {
     const dgm_artifact *from = event->artifact.artifact;
     struct openai_made *made = has_bytes(from) ? made_of(l, from->artifact_id) : NULL;
@@ -103,14 +104,14 @@ struct fetching {
 
 static void next_file(struct fetching *g);
 
-static void fail(struct fetching *g, const char *why)
+static void openai_links_fail(struct fetching *g, const char *why)
 {
     dgm_str param = dgm_arena_printf(g->arena, "%s[%zu].content[%zu].%s", g->f.list, g->in_request,
                                      g->part, g->f.member);
-    openai_fail_param(g->f.q->x, "invalid_value", param.p, "%s: %s", param.p, why);
+    dgm_openai_fail_param(g->f.q->x, "invalid_value", param.p, "%s: %s", param.p, why);
 }
 
-static void take(struct fetching *g, const dgm_part *from)
+static void openai_links_take(struct fetching *g, const dgm_part *from)
 {
     dgm_canon_part *p = &g->f.messages.at[g->message].content.parts.at[g->part];
     dgm_str type = dgm_media_type(from);
@@ -127,23 +128,23 @@ static void take(struct fetching *g, const dgm_part *from)
     }
 }
 
-static void on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
+static void openai_links_on_task(dgm_code code, dgm_record *snapshot, const dgm_err *err, void *arg)
 {
     struct fetching *g = arg;
     const dgm_part *p = NULL;
     dgm_event event;
     if (code && code != DGM_TASK_NOT_FOUND) {
-        openai_fail_err(g->f.q->x, err, NULL);
+        dgm_openai_fail_err(g->f.q->x, err, NULL);
         return;
     }
     if (!code && !dgm_record_event(snapshot, g->arena, &event, NULL) &&
         event.kind == DGM_EVENT_TASK)
-        p = openai_file_of(event.task, &g->file);
+        p = dgm_openai_file_of(event.task, &g->file);
     if (!p) {
-        fail(g, "unknown file id");
+        openai_links_fail(g, "unknown file id");
         return;
     }
-    take(g, p);
+    openai_links_take(g, p);
     g->part++;
     next_file(g);
 }
@@ -168,15 +169,15 @@ static void next_file(struct fetching *g)
     if (!found)
         g->f.on_done(g->f.arg);
     else if (g->n++ == DGM_MAX_REQUEST_FILES)
-        fail(g, "more files by their id than the limit request_files");
-    else if (!openai_file_read_id(g->arena, found->source.value, &g->file))
-        fail(g, "unknown file id");
+        openai_links_fail(g, "more files by their id than the limit request_files");
+    else if (!dgm_openai_file_read_id(g->arena, found->source.value, &g->file))
+        openai_links_fail(g, "unknown file id");
     else
-        dgm_core_get(g->f.q->turns->o.core, g->f.q->owner, g->file.agent, g->file.task_id, on_task,
-                     g);
+        dgm_core_get(g->f.q->turns->o.core, g->f.q->owner, g->file.agent, g->file.task_id,
+                     openai_links_on_task, g);
 }
 
-void openai_fetch_files(const struct openai_fetch *f)
+void dgm_openai_fetch_files(const struct openai_fetch *f)
 {
     dgm_arena *a = dgm_http_arena(f->q->x);
     struct fetching *g = dgm_new(a, struct fetching);

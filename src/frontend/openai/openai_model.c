@@ -5,7 +5,7 @@
 #include "frontend/words.h"
 
 /* Agents of these types call no tool of a caller and produce no data that could be a call's arguments. */
-bool openai_looks_at_tools(const dgm_turn_agent *agent)
+bool dgm_openai_looks_at_tools(const dgm_turn_agent *agent)
 {
     static const char *const blind[] = {"hello", "bench", "tck"};
     for (size_t i = 0; i < sizeof blind / sizeof *blind; i++) {
@@ -15,11 +15,11 @@ bool openai_looks_at_tools(const dgm_turn_agent *agent)
     return true;
 }
 
-void openai_fail_tools(dgm_http_exchange *x, const char *param)
+void dgm_openai_fail_tools(dgm_http_exchange *x, const char *param)
 {
-    openai_fail_param(x, "unsupported_value", param,
-                      "%s: this agent decides itself which tools it calls: send auto or none",
-                      param);
+    dgm_openai_fail_param(x, "unsupported_value", param,
+                          "%s: this agent decides itself which tools it calls: send auto or none",
+                          param);
 }
 
 /* "a, b, c"; the end is left out if there are very many. In the arena. */
@@ -34,7 +34,7 @@ static dgm_str model_names(dgm_arena *a, const dgm_turns_options *o)
     return all;
 }
 
-void openai_fail_model(const dgm_turn_request *q, dgm_str model)
+void dgm_openai_fail_model(const dgm_turn_request *q, dgm_str model)
 {
     dgm_arena *a = dgm_http_arena(q->x);
     dgm_str names = model_names(a, &q->turns->o);
@@ -49,7 +49,7 @@ void openai_fail_model(const dgm_turn_request *q, dgm_str model)
         .param = DGM_STR("model"),
         .message = dgm_arena_printf(a, "unknown model '%.*s'; models on this server: %.*s",
                                     DGM_P(model), DGM_P(names))};
-    openai_fail(q->x, &e);
+    dgm_openai_fail(q->x, &e);
 }
 
 /* ---- GET /v1/models ------------------------------------------------------------------------------------------------ */
@@ -77,7 +77,7 @@ static void answer(dgm_http_exchange *x, dgm_buf *b)
     dgm_buf_done(b);
 }
 
-void openai_model_list(const dgm_turn_request *q)
+void dgm_openai_model_list(const dgm_turn_request *q)
 {
     const dgm_turns_options *o = &q->turns->o;
     const dgm_turn_agent *list = q->agent ? q->agent : o->agents;
@@ -94,14 +94,14 @@ void openai_model_list(const dgm_turn_request *q)
     answer(q->x, &b);
 }
 
-void openai_model_give(const dgm_turn_request *q, dgm_str raw_id)
+void dgm_openai_model_give(const dgm_turn_request *q, dgm_str raw_id)
 {
     dgm_str id;
     const dgm_turn_agent *agent = NULL;
     if (dgm_percent_decode(dgm_http_arena(q->x), raw_id, false, &id))
         agent = dgm_turns_find_agent(&q->turns->o, q->owner.tenant, id);
     if (!agent || (q->agent && agent != q->agent)) {
-        openai_fail_model(q, raw_id);
+        dgm_openai_fail_model(q, raw_id);
         return;
     }
     dgm_buf b;

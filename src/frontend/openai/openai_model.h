@@ -14,12 +14,12 @@ static inline const dgm_turn_agent *openai_model_find(const dgm_turn_request *q,
     return q->agent ? q->agent : dgm_turns_find_agent(&q->turns->o, q->owner.tenant, model);
 }
 /* May it call a tool of its caller, or produce data that can be the arguments of one (wire/output_form.h)? */
-bool openai_looks_at_tools(const dgm_turn_agent *agent);
+bool dgm_openai_looks_at_tools(const dgm_turn_agent *agent);
 /* 400: it does not, and one is to be called. param: "tool_choice". */
-void openai_fail_tools(dgm_http_exchange *x, const char *param);
+void dgm_openai_fail_tools(dgm_http_exchange *x, const char *param);
 /* 404. The message lists the agents. */
-void openai_fail_model(const dgm_turn_request *q, dgm_str model);
+void dgm_openai_fail_model(const dgm_turn_request *q, dgm_str model);
 
 /* GET /v1/models, /v1/models/ID (not decoded yet). */
-void openai_model_list(const dgm_turn_request *q);
-void openai_model_give(const dgm_turn_request *q, dgm_str raw_id);
+void dgm_openai_model_list(const dgm_turn_request *q);
+void dgm_openai_model_give(const dgm_turn_request *q, dgm_str raw_id);

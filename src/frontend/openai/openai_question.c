@@ -103,8 +103,8 @@ static dgm_str question_key(dgm_arena *a, dgm_str seed)
     return (dgm_str){hex, 2 * (size_t)size};
 }
 
-dgm_str openai_question_seed(const dgm_turn_request *q, const dgm_turn_agent *agent,
-                             const yyjson_val *body, const dgm_canon_messages *messages)
+dgm_str dgm_openai_question_seed(const dgm_turn_request *q, const dgm_turn_agent *agent,
+                                 const yyjson_val *body, const dgm_canon_messages *messages)
 {
     if (q->turns->o.openai_by_id_only)
         return (dgm_str){0};
@@ -239,7 +239,7 @@ static dgm_str question_text(dgm_arena *a, const dgm_task *task)
     }
     dgm_str text = dgm_arena_dup(a, dgm_buf_str(&b));
     dgm_buf_done(&b);
-    return text.n ? text : openai_our_question(task->status.state == DGM_STATE_AUTH_REQUIRED);
+    return text.n ? text : dgm_openai_our_question(task->status.state == DGM_STATE_AUTH_REQUIRED);
 }
 
 static void question_on_match(struct question_walk *w, const dgm_task *task, dgm_arena *scratch)
@@ -323,7 +323,7 @@ static dgm_str question_answer(dgm_arena *a, const dgm_canon_messages *list, siz
     return text;
 }
 
-void openai_question_find(const struct openai_question_search *search)
+void dgm_openai_question_find(const struct openai_question_search *search)
 {
     const dgm_turn_request *q = search->q;
     const dgm_turns_options *o = &q->turns->o;
@@ -434,7 +434,8 @@ static void question_add(void *arg)
     dgm_core_get_note(k->walk.core, k->walk.owner, DGM_STR(NOTE), k->key, question_on_old_note, k);
 }
 
-void openai_question_keep(const struct openai_question *question, dgm_loop_fn on_kept, void *arg)
+void dgm_openai_question_keep(const struct openai_question *question, dgm_loop_fn on_kept,
+                              void *arg)
 {
     dgm_owner owner = question->owner;
     dgm_arena *a = dgm_arena_new();

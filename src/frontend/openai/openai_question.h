@@ -20,8 +20,8 @@
 /* The bytes that the key of a request is the hash of: few, however many messages it has. Most turns do not end with a
  * question, so the key itself is made when it is needed. body: the request. In the exchange's arena; empty:
  * openai.continue_questions is off. */
-dgm_str openai_question_seed(const dgm_turn_request *q, const dgm_turn_agent *agent,
-                             const yyjson_val *body, const dgm_canon_messages *messages);
+dgm_str dgm_openai_question_seed(const dgm_turn_request *q, const dgm_turn_agent *agent,
+                                 const yyjson_val *body, const dgm_canon_messages *messages);
 
 struct openai_question_search {
     const dgm_turn_request *q; /* this, and all that it points to, lives until on_found */
@@ -34,7 +34,7 @@ struct openai_question_search {
     void (*on_found)(void *arg, dgm_str context_id);
     void *arg;
 };
-void openai_question_find(const struct openai_question_search *search);
+void dgm_openai_question_find(const struct openai_question_search *search);
 
 /* A turn that may end with a question. Strings live as long as its exchange. */
 struct openai_question {
@@ -46,4 +46,5 @@ struct openai_question {
 };
 /* The turn has ended with a question. Everything is copied. A request that answers it finds it from now on, even before it is
  * stored. on_kept(arg) when it is, also if it could not be; NULL: the answer is on its way and does not wait. */
-void openai_question_keep(const struct openai_question *question, dgm_loop_fn on_kept, void *arg);
+void dgm_openai_question_keep(const struct openai_question *question, dgm_loop_fn on_kept,
+                              void *arg);

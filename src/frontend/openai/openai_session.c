@@ -38,8 +38,8 @@ static dgm_code check(dgm_str key, dgm_str name, const dgm_at *at, dgm_err *err)
     return DGM_OK;
 }
 
-dgm_code openai_session(const dgm_http_request *r, const yyjson_val *metadata, dgm_str *ret_key,
-                        dgm_err *err)
+dgm_code dgm_openai_session(const dgm_http_request *r, const yyjson_val *metadata, dgm_str *ret_key,
+                            dgm_err *err)
 {
     const dgm_http_header *h = header_of(r);
     *ret_key = (dgm_str){0};
@@ -67,8 +67,8 @@ static bool is_for_agent(dgm_str name, bool marks)
     return !dgm_guard_is_servers(name) && !(marks && dgm_str_starts(name, DGM_STR("a2a_")));
 }
 
-const dgm_json *openai_metadata(dgm_arena *a, const yyjson_val *body, const dgm_output_form *form,
-                                bool marks)
+const dgm_json *dgm_openai_metadata(dgm_arena *a, const yyjson_val *body,
+                                    const dgm_output_form *form, bool marks)
 {
     yyjson_val *metadata = dgm_json_get(body, DGM_STR("metadata")), *key, *value;
     yyjson_val *choice = dgm_json_get(body, DGM_STR("tool_choice"));

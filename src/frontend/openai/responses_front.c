@@ -5,41 +5,41 @@
 
 /* ---- answers ------------------------------------------------------------------------------------------------------- */
 
-void responses_fail(struct responses_op *op, const dgm_err *err)
+void dgm_responses_fail(struct responses_op *op, const dgm_err *err)
 {
     dgm_err told = *err;
     if (!strcmp(told.at, "/messages")) /* what turns call it */
         memcpy(told.at, "/input", sizeof "/input");
-    openai_fail_err(op->x, &told, op->body);
+    dgm_openai_fail_err(op->x, &told, op->body);
 }
 
-void responses_fail_missing(struct responses_op *op, const char *what, dgm_str id)
+void dgm_responses_fail_missing(struct responses_op *op, const char *what, dgm_str id)
 {
     struct openai_error e = {.http = 404,
                              .type = "invalid_request_error",
                              .message =
                                  dgm_arena_printf(op->arena, "%s with id '%.*s' not found.", what,
                                                   (int)(id.n < 200 ? id.n : 200), id.p)};
-    openai_fail(op->x, &e);
+    dgm_openai_fail(op->x, &e);
 }
 
-void responses_respond(struct responses_op *op, dgm_str json)
+void dgm_responses_respond(struct responses_op *op, dgm_str json)
 {
     dgm_http_respond(op->x, 200, DGM_STR("application/json"), NULL, 0, json);
 }
 
-bool responses_read_body(struct responses_op *op, const dgm_json_rule *rules)
+bool dgm_responses_read_body(struct responses_op *op, const dgm_json_rule *rules)
 {
     dgm_err err = {0};
     if (!dgm_turn_body(op->x, &op->body, &err) && !dgm_responses_check(op->body, rules, &err))
         return true;
-    responses_fail(op, &err);
+    dgm_responses_fail(op, &err);
     return false;
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------------------ */
 
-struct responses_op *responses_new_op(const dgm_front_request *q)
+struct responses_op *dgm_responses_new_op(const dgm_front_request *q)
 {
     struct responses_op *op = dgm_new(dgm_http_arena(q->x), struct responses_op);
     *op = (struct responses_op){
@@ -58,7 +58,7 @@ struct responses_op *responses_new_op(const dgm_front_request *q)
 
 #define SCOPE_CHARS 32
 
-dgm_str responses_new_scope(dgm_arena *a)
+dgm_str dgm_responses_new_scope(dgm_arena *a)
 {
     dgm_str uuid = dgm_uuid7_in(a);
     char *scope = dgm_arena_alloc(a, SCOPE_CHARS + 1);
@@ -79,7 +79,7 @@ static bool is_hex(dgm_str s)
     return true;
 }
 
-dgm_str responses_of_item(dgm_arena *a, dgm_str item_id)
+dgm_str dgm_responses_of_item(dgm_arena *a, dgm_str item_id)
 {
     const char *at = item_id.n ? memchr(item_id.p, '_', item_id.n) : NULL;
     size_t left = at ? item_id.n - (size_t)(at - item_id.p) - 1 : 0;
@@ -97,8 +97,8 @@ static bool is_true(yyjson_val *body, const char *name, bool otherwise)
     return v ? yyjson_is_true(v) : otherwise;
 }
 
-dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
-                              dgm_err *err)
+dgm_code dgm_responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
+                                  dgm_err *err)
 {
     yyjson_val *conversation = responses_given(body, "conversation");
     struct responses_asked asked = {.model = dgm_json_str_member(body, "model"),
@@ -109,7 +109,7 @@ dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_a
                                     .stream = is_true(body, "stream", false),
                                     .background = is_true(body, "background", false),
                                     .store = is_true(body, "store", true),
-                                    .scope = responses_new_scope(a)};
+                                    .scope = dgm_responses_new_scope(a)};
     yyjson_val *input = responses_given(body, "input"), *e;
     size_t i, n;
     dgm_code rc;

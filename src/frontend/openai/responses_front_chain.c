@@ -40,7 +40,7 @@ static void fail_previous(struct looking *k)
         .param = DGM_STR("previous_response_id"),
         .message = dgm_arena_printf(k->op->arena, "Previous response with id '%.*s' not found.",
                                     (int)(k->id.n < 200 ? k->id.n : 200), k->id.p)};
-    openai_fail(k->op->x, &e);
+    dgm_openai_fail(k->op->x, &e);
 }
 
 /* ---- the chain ------------------------------------------------------------------------------------------------------ */
@@ -79,9 +79,9 @@ static yyjson_val *copy_list(struct looking *k, dgm_arena *scratch, yyjson_val *
 static void add_link(struct looking *k, const dgm_found_turn *found)
 {
     dgm_auto(dgm_arena_free) dgm_arena *scratch = dgm_arena_new();
-    struct responses_turn turn = responses_turn_of(scratch, k->id, found);
-    dgm_str text = responses_so_far(k->op, &turn, scratch);
-    yyjson_val *response = responses_read_text(scratch, text);
+    struct responses_turn turn = dgm_responses_turn_of(scratch, k->id, found);
+    dgm_str text = dgm_responses_so_far(k->op, &turn, scratch);
+    yyjson_val *response = dgm_responses_read_text(scratch, text);
     k->chain = dgm_list_grow(k->op->arena, k->chain, k->n_links, sizeof *k->chain);
     k->chain[k->n_links++] =
         (struct link){copy_list(k, scratch, dgm_json_get(turn.request, DGM_STR("input"))),
@@ -94,7 +94,7 @@ static void fail_chain(struct looking *k)
     dgm_fail(&err, DGM_TOO_LARGE, DGM_AT_LIT(NULL, "previous_response_id"),
              "the items of the responses before are larger than the limit record_bytes of %zu",
              DGM_MAX_RECORD_BYTES);
-    responses_fail(k->op, &err);
+    dgm_responses_fail(k->op, &err);
 }
 
 static void on_link(void *arg, const dgm_found_turn *found)
@@ -111,7 +111,7 @@ static void on_link(void *arg, const dgm_found_turn *found)
     }
     k->id = dgm_arena_dup(k->op->arena, found->previous);
     if (k->id.n && k->n_links < DGM_MAX_HISTORY_TASKS)
-        responses_find(k->op, k->id, on_link, k);
+        dgm_responses_find(k->op, k->id, on_link, k);
     else
         give_chain(k);
 }
@@ -123,7 +123,7 @@ static void on_newest(dgm_code code, const dgm_listed *listed, const dgm_err *er
     struct looking *k = arg;
     dgm_event event;
     if (code) {
-        responses_fail(k->op, err);
+        dgm_responses_fail(k->op, err);
         return;
     }
     bool is_newest = listed->n && !dgm_record_event(listed->tasks[0], k->op->arena, &event, NULL) &&
@@ -137,7 +137,7 @@ static void on_newest(dgm_code code, const dgm_listed *listed, const dgm_err *er
         return;
     }
     k->place.context_id = (dgm_str){0};
-    responses_find(k->op, k->id, on_link, k);
+    dgm_responses_find(k->op, k->id, on_link, k);
 }
 
 static void on_previous(void *arg, const dgm_found_turn *found)
@@ -164,19 +164,19 @@ static void on_previous(void *arg, const dgm_found_turn *found)
 
 /* ---- conversation -------------------------------------------------------------------------------------------------------- */
 
-static void on_history(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
-                       void *arg)
+static void responses_front_chain_on_history(dgm_code code, const dgm_turn_history *history,
+                                             const dgm_err *err, void *arg)
 {
     struct looking *k = arg;
     if (code) {
-        responses_fail(k->op, err);
+        dgm_responses_fail(k->op, err);
         return;
     }
     const dgm_canon_messages *said = &history->messages;
     k->place.has_history = history->task_id.n;
-    conversation_added_since(k->op->arena, k->conversation,
-                             said->n ? said->at[said->n - 1].id : (dgm_str){0}, &k->place.items,
-                             &k->place.n_items);
+    dgm_conversation_added_since(k->op->arena, k->conversation,
+                                 said->n ? said->at[said->n - 1].id : (dgm_str){0}, &k->place.items,
+                                 &k->place.n_items);
     k->on_place(k->arg, &k->place);
 }
 
@@ -187,15 +187,15 @@ static void on_conversation(void *arg, const struct conversation *c)
     k->conversation = c;
     if (yyjson_arr_size(c->added)) {
         dgm_turn_get_history(k->op->q.turns, k->op->arena, k->op->q.owner, (dgm_str){0}, c->id,
-                             on_history, k);
+                             responses_front_chain_on_history, k);
         return;
     }
     k->place.has_history = true;
     k->on_place(k->arg, &k->place);
 }
 
-void responses_find_place(struct responses_op *op, const struct responses_asked *asked,
-                          const dgm_turn_agent *agent, responses_on_place on_place, void *arg)
+void dgm_responses_find_place(struct responses_op *op, const struct responses_asked *asked,
+                              const dgm_turn_agent *agent, responses_on_place on_place, void *arg)
 {
     struct looking *k = dgm_new(op->arena, struct looking);
     dgm_err err = {0};
@@ -203,16 +203,16 @@ void responses_find_place(struct responses_op *op, const struct responses_asked 
         .op = op, .asked = asked, .agent = agent, .on_place = on_place, .arg = arg};
     if (asked->previous.n) {
         k->id = asked->previous;
-        responses_find(op, asked->previous, on_previous, k);
+        dgm_responses_find(op, asked->previous, on_previous, k);
         return;
     }
     if (asked->conversation.n) {
-        conversation_find(op, asked->conversation, "conversation", on_conversation, k);
+        dgm_conversation_find(op, asked->conversation, "conversation", on_conversation, k);
         return;
     }
-    if (openai_session(dgm_http_request_of(op->x), responses_given(op->body, "metadata"),
-                       &k->place.context_id, &err)) {
-        responses_fail(op, &err);
+    if (dgm_openai_session(dgm_http_request_of(op->x), responses_given(op->body, "metadata"),
+                           &k->place.context_id, &err)) {
+        dgm_responses_fail(op, &err);
         return;
     }
     k->place.has_history = k->place.may_fork = k->place.context_id.n;

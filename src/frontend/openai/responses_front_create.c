@@ -20,11 +20,12 @@ struct creating {
 
 /* ---- the answer -------------------------------------------------------------------------------------------------------- */
 
-static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+static void responses_front_create_on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err,
+                                           void *arg)
 {
     struct creating *c = arg;
     if (code) {
-        responses_fail(c->op, err);
+        dgm_responses_fail(c->op, err);
         return;
     }
     struct responses_turn turn = {.id = c->asked.id,
@@ -40,11 +41,11 @@ static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, voi
     dgm_front_note_task(c->op->x, sent->task_id, sent->turn);
     uint32_t began = c->asked.background ? 0 : sent->turn; /* whoever leaves comes back */
     if (c->asked.stream)
-        responses_stream(c->op, &turn, 0, began, c->ignored);
+        dgm_responses_stream(c->op, &turn, 0, began, c->ignored);
     else if (c->asked.background)
-        responses_give(c->op, &turn, c->ignored);
+        dgm_responses_give(c->op, &turn, c->ignored);
     else
-        responses_wait(c->op, &turn, began, c->ignored);
+        dgm_responses_wait(c->op, &turn, began, c->ignored);
 }
 
 /* ---- what is asked ------------------------------------------------------------------------------------------------------ */
@@ -85,7 +86,7 @@ static dgm_code read_input(struct creating *c, dgm_err *err)
         yyjson_arr_foreach (dgm_json_get(c->asked.items[i], DGM_STR("content")), k, n, part) {
             struct openai_file file;
             yyjson_val *id = responses_given(part, "file_id");
-            if (id && !openai_file_read_id(a, dgm_json_str(id), &file))
+            if (id && !dgm_openai_file_read_id(a, dgm_json_str(id), &file))
                 return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(DGM_AT_I(content, k), "file_id"),
                                 "unknown file id: send its bytes or a URL");
         }
@@ -107,7 +108,7 @@ static void responses_ask(void *arg)
     dgm_err err = {0};
     static dgm_str json_only[] = {{"application/json", sizeof "application/json" - 1}};
     if (place->n_items && prepend(c, &err)) {
-        responses_fail(op, &err);
+        dgm_responses_fail(op, &err);
         return;
     }
     dgm_ask ask = {.x = op->x,
@@ -119,7 +120,7 @@ static void responses_ask(void *arg)
                    .task_id = place->task_id,
                    .context_has_history = place->has_history,
                    .fork_on_difference = place->may_fork,
-                   .metadata = openai_metadata(op->arena, op->body, &c->asked.form, true),
+                   .metadata = dgm_openai_metadata(op->arena, op->body, &c->asked.form, true),
                    .protocol = DGM_STR(RESPONSES_PROTOCOL),
                    .previous = c->asked.previous};
     if (c->asked.form.json)
@@ -128,7 +129,7 @@ static void responses_ask(void *arg)
         ask.caller_id = c->asked.id;
         ask.request = c->request_text;
     }
-    dgm_turn_ask(&ask, on_sent, c);
+    dgm_turn_ask(&ask, responses_front_create_on_sent, c);
 }
 
 static void responses_on_question(void *arg, dgm_str context_id)
@@ -147,13 +148,14 @@ static void responses_find_conversation(void *arg)
         responses_ask(c);
         return;
     }
-    c->question_seed = openai_question_seed(&c->op->q, c->agent, c->op->body, &c->input.messages);
-    openai_question_find(&(struct openai_question_search){.q = &c->op->q,
-                                                          .agent = c->agent,
-                                                          .body = c->op->body,
-                                                          .messages = &c->input.messages,
-                                                          .on_found = responses_on_question,
-                                                          .arg = c});
+    c->question_seed =
+        dgm_openai_question_seed(&c->op->q, c->agent, c->op->body, &c->input.messages);
+    dgm_openai_question_find(&(struct openai_question_search){.q = &c->op->q,
+                                                              .agent = c->agent,
+                                                              .body = c->op->body,
+                                                              .messages = &c->input.messages,
+                                                              .on_found = responses_on_question,
+                                                              .arg = c});
 }
 
 static void on_place(void *arg, const struct responses_place *place)
@@ -162,48 +164,48 @@ static void on_place(void *arg, const struct responses_place *place)
     dgm_err err = {0};
     c->place = *place;
     if (read_input(c, &err)) {
-        responses_fail(c->op, &err);
+        dgm_responses_fail(c->op, &err);
         return;
     }
-    openai_fetch_files(&(struct openai_fetch){.q = &c->op->q,
-                                              .messages = c->input.messages,
-                                              .list = "input",
-                                              .member = "file_id",
-                                              .on_done = responses_find_conversation,
-                                              .arg = c});
+    dgm_openai_fetch_files(&(struct openai_fetch){.q = &c->op->q,
+                                                  .messages = c->input.messages,
+                                                  .list = "input",
+                                                  .member = "file_id",
+                                                  .on_done = responses_find_conversation,
+                                                  .arg = c});
 }
 
 static void on_resolved(void *arg)
 {
     struct creating *c = arg;
-    responses_find_place(c->op, &c->asked, c->agent, on_place, c);
+    dgm_responses_find_place(c->op, &c->asked, c->agent, on_place, c);
 }
 
-void responses_create(struct responses_op *op)
+void dgm_responses_create(struct responses_op *op)
 {
     struct creating *c = dgm_new(op->arena, struct creating);
     dgm_err err = {0};
     c->op = op;
-    if (!responses_read_body(op, dgm_responses_request_rules))
+    if (!dgm_responses_read_body(op, dgm_responses_request_rules))
         return;
-    if (responses_read_asked(op->arena, op->body, &c->asked, &err)) {
-        responses_fail(op, &err);
+    if (dgm_responses_read_asked(op->arena, op->body, &c->asked, &err)) {
+        dgm_responses_fail(op, &err);
         return;
     }
     if (c->asked.previous.n && c->asked.conversation.n) {
-        openai_fail_param(op->x, "mutually_exclusive_parameters", "previous_response_id",
-                          "Give either previous_response_id or conversation, not both.");
+        dgm_openai_fail_param(op->x, "mutually_exclusive_parameters", "previous_response_id",
+                              "Give either previous_response_id or conversation, not both.");
         return;
     }
     if (!(c->agent = openai_model_find(&op->q, c->asked.model))) {
-        openai_fail_model(&op->q, c->asked.model);
+        dgm_openai_fail_model(&op->q, c->asked.model);
         return;
     }
-    if (c->asked.form.must_call && !openai_looks_at_tools(c->agent)) {
-        openai_fail_tools(op->x, "tool_choice");
+    if (c->asked.form.must_call && !dgm_openai_looks_at_tools(c->agent)) {
+        dgm_openai_fail_tools(op->x, "tool_choice");
         return;
     }
     c->ignored = dgm_responses_ignored(op->arena, op->body);
     struct responses_room room = {DGM_MAX_RECORD_BYTES, "record_bytes"};
-    responses_resolve(op, c->asked.items, c->asked.n_items, "input", room, on_resolved, c);
+    dgm_responses_resolve(op, c->asked.items, c->asked.n_items, "input", room, on_resolved, c);
 }

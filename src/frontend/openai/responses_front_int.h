@@ -50,14 +50,14 @@ static inline yyjson_val *responses_given(const yyjson_val *v, const char *name)
 
 /* ---- responses_front.c -------------------------------------------------------------------------------------------- */
 
-struct responses_op *responses_new_op(const dgm_front_request *q);
-void responses_fail(struct responses_op *op,
-                    const dgm_err *err); /* the pointer is one into the body */
+struct responses_op *dgm_responses_new_op(const dgm_front_request *q);
+void dgm_responses_fail(struct responses_op *op,
+                        const dgm_err *err); /* the pointer is one into the body */
 /* 404: "Response with id 'resp_x' not found." */
-void responses_fail_missing(struct responses_op *op, const char *what, dgm_str id);
-void responses_respond(struct responses_op *op, dgm_str json);
+void dgm_responses_fail_missing(struct responses_op *op, const char *what, dgm_str id);
+void dgm_responses_respond(struct responses_op *op, dgm_str json);
 /* The body as JSON, an object. False: it was answered. */
-bool responses_read_body(struct responses_op *op, const dgm_json_rule *rules);
+bool dgm_responses_read_body(struct responses_op *op, const dgm_json_rule *rules);
 
 /* What a request says. */
 struct responses_asked {
@@ -71,12 +71,12 @@ struct responses_asked {
 };
 
 /* Of a body that was checked. */
-dgm_code responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
-                              dgm_err *err);
+dgm_code dgm_responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
+                                  dgm_err *err);
 /* The response that an item's id leads to, resp_SCOPE; absent: it leads nowhere. */
-dgm_str responses_of_item(dgm_arena *a, dgm_str item_id);
+dgm_str dgm_responses_of_item(dgm_arena *a, dgm_str item_id);
 /* A new one: 32 hexadecimal digits that ascend. */
-dgm_str responses_new_scope(dgm_arena *a);
+dgm_str dgm_responses_new_scope(dgm_arena *a);
 
 /* ---- responses_front_tell.c --------------------------------------------------------------------------------------------- */
 
@@ -92,31 +92,33 @@ struct responses_turn {
     uint32_t turn;
 };
 /* request: in the arena. */
-struct responses_turn responses_turn_of(dgm_arena *a, dgm_str id, const dgm_found_turn *found);
+struct responses_turn dgm_responses_turn_of(dgm_arena *a, dgm_str id, const dgm_found_turn *found);
 
 /* Answers with events; after: how many of them are known. began: the turn, if this caller began it. */
-void responses_stream(struct responses_op *op, const struct responses_turn *t, uint64_t after,
-                      uint32_t began, dgm_str ignored);
+void dgm_responses_stream(struct responses_op *op, const struct responses_turn *t, uint64_t after,
+                          uint32_t began, dgm_str ignored);
 /* Answers with the response when it is over. */
-void responses_wait(struct responses_op *op, const struct responses_turn *t, uint32_t began,
-                    dgm_str ignored);
+void dgm_responses_wait(struct responses_op *op, const struct responses_turn *t, uint32_t began,
+                        dgm_str ignored);
 /* Answers with the response as far as it is. */
-void responses_give(struct responses_op *op, const struct responses_turn *t, dgm_str ignored);
+void dgm_responses_give(struct responses_op *op, const struct responses_turn *t, dgm_str ignored);
 /* The response as far as it is, in the arena, to be read again; absent: it cannot be read, or it is larger than
  * DGM_MAX_OBJECT_BYTES. */
-dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *t, dgm_arena *a);
-yyjson_val *responses_read_text(dgm_arena *a, dgm_str text); /* NULL: it is absent, or too deep */
+dgm_str dgm_responses_so_far(struct responses_op *op, const struct responses_turn *t, dgm_arena *a);
+yyjson_val *dgm_responses_read_text(dgm_arena *a,
+                                    dgm_str text); /* NULL: it is absent, or too deep */
 
 /* ---- responses_front_stored.c ----------------------------------------------------------------------------------------------- */
 
 /* found NULL: there is none (any more). Other faults are answered and this is not called. */
 typedef void (*responses_on_found)(void *arg, const dgm_found_turn *found);
-void responses_find(struct responses_op *op, dgm_str id, responses_on_found on_found, void *arg);
+void dgm_responses_find(struct responses_op *op, dgm_str id, responses_on_found on_found,
+                        void *arg);
 
-void responses_retrieve(struct responses_op *op);
-void responses_delete(struct responses_op *op);
-void responses_cancel(struct responses_op *op);
-void responses_input_items(struct responses_op *op);
+void dgm_responses_retrieve(struct responses_op *op);
+void dgm_responses_delete(struct responses_op *op);
+void dgm_responses_cancel(struct responses_op *op);
+void dgm_responses_input_items(struct responses_op *op);
 
 /* ---- responses_front_refs.c, responses_front_chain.c, responses_front_create.c ------------------------------------------------- */
 
@@ -129,8 +131,8 @@ struct responses_room {
 /* Replaces references in items. done is not called when the request was answered: there is no such item, or the items
  * do not fit into room. */
 typedef void (*responses_on_done)(void *arg);
-void responses_resolve(struct responses_op *op, yyjson_val **items, size_t n, const char *param,
-                       struct responses_room room, responses_on_done done, void *arg);
+void dgm_responses_resolve(struct responses_op *op, yyjson_val **items, size_t n, const char *param,
+                           struct responses_room room, responses_on_done done, void *arg);
 
 /* Where a request goes on. */
 struct responses_place {
@@ -143,14 +145,14 @@ struct responses_place {
 };
 typedef void (*responses_on_place)(void *arg, const struct responses_place *place);
 /* Not called when it was answered: there is no such response or conversation. */
-void responses_find_place(struct responses_op *op, const struct responses_asked *asked,
-                          const dgm_turn_agent *agent, responses_on_place on_place, void *arg);
+void dgm_responses_find_place(struct responses_op *op, const struct responses_asked *asked,
+                              const dgm_turn_agent *agent, responses_on_place on_place, void *arg);
 
-void responses_create(struct responses_op *op);
+void dgm_responses_create(struct responses_op *op);
 
 /* Answers with the page that the query asks for. The hold, which may be NULL, is released when it was sent. */
-void responses_give_page(struct responses_op *op, const dgm_responses_list *list,
-                         dgm_turn_hold *hold);
+void dgm_responses_give_page(struct responses_op *op, const dgm_responses_list *list,
+                             dgm_turn_hold *hold);
 
 /* ---- conversations_front.c, conversations_front_items.c ------------------------------------------------------------------------ */
 
@@ -165,33 +167,34 @@ struct conversation {
 /* Not called when it was answered. */
 typedef void (*conversation_on_found)(void *arg, const struct conversation *c);
 /* param: of the request that names it; NULL: the path does. */
-void conversation_find(struct responses_op *op, dgm_str id, const char *param,
-                       conversation_on_found on_found, void *arg);
+void dgm_conversation_find(struct responses_op *op, dgm_str id, const char *param,
+                           conversation_on_found on_found, void *arg);
 /* What was added behind the message of this id, or behind all of them; to be sent to the agent. */
-void conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_str last_message,
-                              yyjson_val ***ret_items, size_t *ret_n);
+void dgm_conversation_added_since(dgm_arena *a, const struct conversation *c, dgm_str last_message,
+                                  yyjson_val ***ret_items, size_t *ret_n);
 /* Stores it. done is not called when the request was answered: it is too large, or the store failed. */
-void conversation_keep(struct responses_op *op, const struct conversation *c,
-                       responses_on_done done, void *arg);
+void dgm_conversation_keep(struct responses_op *op, const struct conversation *c,
+                           responses_on_done done, void *arg);
 
-void conversation_respond(struct responses_op *op, const struct conversation *c);
+void dgm_conversation_respond(struct responses_op *op, const struct conversation *c);
 
 /* `items` of a body, as a list that references can be replaced in. */
-void conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_items, size_t *ret_n);
+void dgm_conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_items,
+                               size_t *ret_n);
 /* False: they cannot be read as messages, and the exchange has its response. */
-bool conversation_can_take(struct responses_op *op, yyjson_val *const *items, size_t n);
+bool dgm_conversation_can_take(struct responses_op *op, yyjson_val *const *items, size_t n);
 /* What was put in, and these behind the message of that id. */
-yyjson_val *conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items, size_t n_items,
-                              dgm_str last_message);
+yyjson_val *dgm_conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **items,
+                                  size_t n_items, dgm_str last_message);
 /* All items: those of the messages, and added ones. */
-dgm_responses_list conversation_items(dgm_arena *a, const struct conversation *c,
-                                      const dgm_canon_messages *said);
+dgm_responses_list dgm_conversation_items(dgm_arena *a, const struct conversation *c,
+                                          const dgm_canon_messages *said);
 
-void conversation_create(struct responses_op *op);
-void conversation_give(struct responses_op *op);
-void conversation_update(struct responses_op *op);
-void conversation_delete(struct responses_op *op);
-void conversation_list_items(struct responses_op *op);
-void conversation_add_items(struct responses_op *op);
-void conversation_give_item(struct responses_op *op);
-void conversation_delete_item(struct responses_op *op);
+void dgm_conversation_create(struct responses_op *op);
+void dgm_conversation_give(struct responses_op *op);
+void dgm_conversation_update(struct responses_op *op);
+void dgm_conversation_delete(struct responses_op *op);
+void dgm_conversation_list_items(struct responses_op *op);
+void dgm_conversation_add_items(struct responses_op *op);
+void dgm_conversation_give_item(struct responses_op *op);
+void dgm_conversation_delete_item(struct responses_op *op);

@@ -69,7 +69,7 @@ static void fail_item(struct resolving *k, dgm_str id)
                                     "Item with id '%.*s' not found. Items are not persisted when "
                                     "`store` is set to false.",
                                     (int)(id.n < 200 ? id.n : 200), id.p)};
-    openai_fail(k->op->x, &e);
+    dgm_openai_fail(k->op->x, &e);
 }
 
 static void fail_size(struct resolving *k, const char *what, const char *limit, size_t max)
@@ -78,16 +78,16 @@ static void fail_size(struct resolving *k, const char *what, const char *limit, 
     dgm_fail(&err, DGM_TOO_LARGE, DGM_AT(NULL, dgm_str_from(k->param)),
              "%s are larger than the limit %s of %zu bytes: reference fewer items", what, limit,
              max);
-    responses_fail(k->op, &err);
+    dgm_responses_fail(k->op, &err);
 }
 
 /* ---- one response ---------------------------------------------------------------------------------------------------- */
 
 static void read_response(struct resolving *k, const dgm_found_turn *found, struct reading *r)
 {
-    struct responses_turn turn = responses_turn_of(r->scratch, k->id, found);
-    dgm_str text = responses_so_far(k->op, &turn, r->scratch);
-    r->output = dgm_json_get(responses_read_text(r->scratch, text), DGM_STR("output"));
+    struct responses_turn turn = dgm_responses_turn_of(r->scratch, k->id, found);
+    dgm_str text = dgm_responses_so_far(k->op, &turn, r->scratch);
+    r->output = dgm_json_get(dgm_responses_read_text(r->scratch, text), DGM_STR("output"));
     r->input = dgm_json_get(turn.request, DGM_STR("input"));
     k->read_bytes += text.n + found->request.n;
 }
@@ -136,7 +136,7 @@ static bool resolve_all(struct resolving *k, struct reading *r)
         if (k->resolved[i] || !is_reference(k->items[i]))
             continue;
         dgm_str id = dgm_json_str_member(k->items[i], "id");
-        if (dgm_str_eq(responses_of_item(r->scratch, id), k->id) && !resolve_one(k, r, i, id))
+        if (dgm_str_eq(dgm_responses_of_item(r->scratch, id), k->id) && !resolve_one(k, r, i, id))
             return false;
     }
     return true;
@@ -177,15 +177,15 @@ static void next(struct resolving *k)
         return;
     }
     dgm_str id = dgm_json_str_member(k->items[k->i], "id");
-    k->id = responses_of_item(k->op->arena, id);
+    k->id = dgm_responses_of_item(k->op->arena, id);
     if (k->id.n)
-        responses_find(k->op, k->id, on_found, k);
+        dgm_responses_find(k->op, k->id, on_found, k);
     else
         fail_item(k, id);
 }
 
-void responses_resolve(struct responses_op *op, yyjson_val **items, size_t n, const char *param,
-                       struct responses_room room, responses_on_done done, void *arg)
+void dgm_responses_resolve(struct responses_op *op, yyjson_val **items, size_t n, const char *param,
+                           struct responses_room room, responses_on_done done, void *arg)
 {
     struct resolving *k = dgm_new(op->arena, struct resolving);
     size_t n_references = 0;
@@ -208,5 +208,5 @@ void responses_resolve(struct responses_op *op, yyjson_val **items, size_t n, co
     dgm_fail(&err, DGM_TOO_LARGE, DGM_AT(NULL, dgm_str_from(param)),
              "%zu item references, more than the limit item_references of %d", n_references,
              DGM_MAX_ITEM_REFERENCES);
-    responses_fail(op, &err);
+    dgm_responses_fail(op, &err);
 }

@@ -10,11 +10,12 @@ struct search {
     void *arg;
 };
 
-static void on_turn(dgm_code code, const dgm_found_turn *turn, const dgm_err *err, void *arg)
+static void responses_front_stored_on_turn(dgm_code code, const dgm_found_turn *turn,
+                                           const dgm_err *err, void *arg)
 {
     struct search *s = arg;
     if (code && code != DGM_TASK_NOT_FOUND)
-        responses_fail(s->op, err);
+        dgm_responses_fail(s->op, err);
     else
         s->on_found(s->arg, code ? NULL : turn);
 }
@@ -24,15 +25,15 @@ static void on_deleted(dgm_code code, dgm_str text, const dgm_err *err, void *ar
     struct search *s = arg;
     const dgm_turn_agent *agent = s->op->q.agent;
     if (code)
-        responses_fail(s->op, err);
+        dgm_responses_fail(s->op, err);
     else if (text.p)
         s->on_found(s->arg, NULL);
     else
         dgm_core_find_turn(s->op->core, s->op->q.owner, agent ? agent->id : (dgm_str){0},
-                           DGM_STR(RESPONSES_PROTOCOL), s->id, on_turn, s);
+                           DGM_STR(RESPONSES_PROTOCOL), s->id, responses_front_stored_on_turn, s);
 }
 
-void responses_find(struct responses_op *op, dgm_str id, responses_on_found on_found, void *arg)
+void dgm_responses_find(struct responses_op *op, dgm_str id, responses_on_found on_found, void *arg)
 {
     struct search *s = dgm_new(op->arena, struct search);
     *s = (struct search){op, id, on_found, arg};
@@ -44,7 +45,7 @@ static bool is_there(struct responses_op *op, const dgm_found_turn *found)
 {
     if (found)
         return true;
-    responses_fail_missing(op, "Response", op->id);
+    dgm_responses_fail_missing(op, "Response", op->id);
     return false;
 }
 
@@ -60,8 +61,8 @@ static bool read_starting_after(struct responses_op *op, uint64_t *ret)
         return true;
     for (size_t i = 0; i < text.n; i++) {
         if (text.p[i] < '0' || text.p[i] > '9' || n > UINT32_MAX) {
-            openai_fail_param(op->x, "invalid_value", "starting_after",
-                              "starting_after: expected the sequence_number of an event");
+            dgm_openai_fail_param(op->x, "invalid_value", "starting_after",
+                                  "starting_after: expected the sequence_number of an event");
             return false;
         }
         n = n * 10 + (uint64_t)(text.p[i] - '0');
@@ -76,23 +77,23 @@ static void retrieve(void *arg, const dgm_found_turn *found)
     uint64_t after;
     if (!is_there(op, found))
         return;
-    struct responses_turn turn = responses_turn_of(op->arena, op->id, found);
+    struct responses_turn turn = dgm_responses_turn_of(op->arena, op->id, found);
     dgm_front_note_task(op->x, turn.task_id, found->turn);
     if (!dgm_str_is(dgm_turn_query(op->x, "stream"), "true"))
-        responses_give(op, &turn, (dgm_str){0});
+        dgm_responses_give(op, &turn, (dgm_str){0});
     else if (read_starting_after(op, &after))
-        responses_stream(op, &turn, after, 0, (dgm_str){0});
+        dgm_responses_stream(op, &turn, after, 0, (dgm_str){0});
 }
 
-void responses_retrieve(struct responses_op *op)
+void dgm_responses_retrieve(struct responses_op *op)
 {
-    responses_find(op, op->id, retrieve, op);
+    dgm_responses_find(op, op->id, retrieve, op);
 }
 
 /* ---- input_items --------------------------------------------------------------------------------------------------------- */
 
-void responses_give_page(struct responses_op *op, const dgm_responses_list *list,
-                         dgm_turn_hold *hold)
+void dgm_responses_give_page(struct responses_op *op, const dgm_responses_list *list,
+                             dgm_turn_hold *hold)
 {
     dgm_responses_page page = {0};
     dgm_err err = {0};
@@ -102,7 +103,7 @@ void responses_give_page(struct responses_op *op, const dgm_responses_list *list
                                 dgm_turn_query(op->x, "after"), &page, &err) ||
         dgm_responses_put_page(&b, list, &page, &err)) {
         dgm_turn_release_hold(hold);
-        responses_fail(op, &err);
+        dgm_responses_fail(op, &err);
     } else {
         dgm_turn_respond_held(op->x, DGM_STR("application/json"), NULL, 0, &b, hold);
     }
@@ -114,18 +115,18 @@ static void list_input(void *arg, const dgm_found_turn *found)
     struct responses_op *op = arg;
     if (!is_there(op, found))
         return;
-    struct responses_turn turn = responses_turn_of(op->arena, op->id, found);
+    struct responses_turn turn = dgm_responses_turn_of(op->arena, op->id, found);
     dgm_responses_list list = {0};
     yyjson_val *item;
     size_t i, n;
     yyjson_arr_foreach (dgm_json_get(turn.request, DGM_STR("input")), i, n, item)
         dgm_responses_list_add(op->arena, &list, item);
-    responses_give_page(op, &list, NULL);
+    dgm_responses_give_page(op, &list, NULL);
 }
 
-void responses_input_items(struct responses_op *op)
+void dgm_responses_input_items(struct responses_op *op)
 {
-    responses_find(op, op->id, list_input, op);
+    dgm_responses_find(op, op->id, list_input, op);
 }
 
 /* ---- DELETE ---------------------------------------------------------------------------------------------------------------- */
@@ -135,14 +136,14 @@ static void on_noted(dgm_code code, const dgm_err *err, void *arg)
     struct responses_op *op = arg;
     dgm_buf b;
     if (code) {
-        responses_fail(op, err);
+        dgm_responses_fail(op, err);
         return;
     }
     dgm_buf_init(&b, SIZE_MAX);
     dgm_buf_add_lit(&b, "{\"id\":");
     dgm_json_put_str(&b, op->id);
     dgm_buf_add_lit(&b, ",\"object\":\"response\",\"deleted\":true}");
-    responses_respond(op, dgm_buf_str(&b));
+    dgm_responses_respond(op, dgm_buf_str(&b));
     dgm_buf_done(&b);
 }
 
@@ -158,9 +159,9 @@ static void delete_found(void *arg, const dgm_found_turn *found)
 }
 
 /* It cannot be found any more. Its task is shared with other responses: it stays. */
-void responses_delete(struct responses_op *op)
+void dgm_responses_delete(struct responses_op *op)
 {
-    responses_find(op, op->id, delete_found, op);
+    dgm_responses_find(op, op->id, delete_found, op);
 }
 
 /* ---- cancel ---------------------------------------------------------------------------------------------------------------- */
@@ -170,9 +171,9 @@ static void on_canceled(dgm_code code, dgm_record *snapshot, const dgm_err *err,
     struct responses_op *op = arg;
     (void)snapshot;
     if (code && code != DGM_TASK_NOT_CANCELABLE) /* it has ended meanwhile */
-        responses_fail(op, err);
+        dgm_responses_fail(op, err);
     else
-        responses_find(op, op->id, retrieve, op);
+        dgm_responses_find(op, op->id, retrieve, op);
 }
 
 static void cancel_found(void *arg, const dgm_found_turn *found)
@@ -180,11 +181,11 @@ static void cancel_found(void *arg, const dgm_found_turn *found)
     struct responses_op *op = arg;
     if (!is_there(op, found))
         return;
-    struct responses_turn turn = responses_turn_of(op->arena, op->id, found);
+    struct responses_turn turn = dgm_responses_turn_of(op->arena, op->id, found);
     if (!yyjson_is_true(dgm_json_get(turn.request, DGM_STR("background")))) {
-        openai_fail_param(op->x, "invalid_value", "response_id",
-                          "Only responses that were created with background=true can be "
-                          "cancelled.");
+        dgm_openai_fail_param(op->x, "invalid_value", "response_id",
+                              "Only responses that were created with background=true can be "
+                              "cancelled.");
         return;
     }
     if (found->last_seq) /* idempotent: the response as it ended */
@@ -193,7 +194,7 @@ static void cancel_found(void *arg, const dgm_found_turn *found)
         dgm_core_cancel(op->core, op->q.owner, found->agent, found->task_id, on_canceled, op);
 }
 
-void responses_cancel(struct responses_op *op)
+void dgm_responses_cancel(struct responses_op *op)
 {
-    responses_find(op, op->id, cancel_found, op);
+    dgm_responses_find(op, op->id, cancel_found, op);
 }

@@ -24,7 +24,7 @@ struct told {
     size_t n_headers;
 };
 
-struct responses_turn responses_turn_of(dgm_arena *a, dgm_str id, const dgm_found_turn *found)
+struct responses_turn dgm_responses_turn_of(dgm_arena *a, dgm_str id, const dgm_found_turn *found)
 {
     struct responses_turn turn = {.id = id,
                                   .agent = found->agent,
@@ -63,7 +63,8 @@ static dgm_code show_failure(const dgm_canon_event *failed, dgm_canon_sink next)
     return dgm_canon_emit(next, &note);
 }
 
-static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+static dgm_code responses_front_tell_on_event(void *arg, const dgm_canon_event *event,
+                                              dgm_canon_sink next)
 {
     struct told *t = arg;
     dgm_code rc = DGM_OK;
@@ -76,20 +77,20 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink
     }
     if (event->kind == DGM_CANON_ARTIFACT) { /* files are links; pictures have items of their own */
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-        dgm_canon_event linked = openai_links_put(&t->links, a, event, false);
+        dgm_canon_event linked = dgm_openai_links_put(&t->links, a, event, false);
         t->shown = true;
         return dgm_output_event(&t->output, &linked, next);
     }
     if (dgm_canon_is_terminal(event->kind)) {
-        openai_end_note(t->x, &t->end, event);
+        dgm_openai_end_note(t->x, &t->end, event);
         t->asks = t->question.seed.n && t->end.is_question;
         if (t->asks && t->stream)
-            openai_question_keep(&t->question, NULL, NULL);
+            dgm_openai_question_keep(&t->question, NULL, NULL);
         if (event->kind == DGM_CANON_RUN_ERROR && t->end.failed && !t->shown &&
             !dgm_str_is(event->run_error.code, "canceled"))
             rc = show_failure(event, next);
         else if (t->end.lacks_question)
-            rc = openai_ask(&t->output, event, next);
+            rc = dgm_openai_ask(&t->output, event, next);
     }
     t->shown |= shows(event);
     return rc ? rc : dgm_output_event(&t->output, event, next);
@@ -114,7 +115,7 @@ static struct told *new_told(struct responses_op *op, const struct responses_tur
 {
     struct told *t = dgm_http_alloc(op->x, sizeof *t);
     t->x = op->x;
-    openai_links_init(&t->links, &op->q, turn->agent, turn->task_id);
+    dgm_openai_links_init(&t->links, &op->q, turn->agent, turn->task_id);
     if (turn->question_seed.n)
         t->question =
             (struct openai_question){.turns = op->q.turns,
@@ -152,7 +153,7 @@ static dgm_tell tell_of(const struct responses_op *op, const struct responses_tu
                       .run_id = turn->id,
                       .headers = t->headers,
                       .n_headers = t->n_headers,
-                      .on_event = on_event,
+                      .on_event = responses_front_tell_on_event,
                       .on_release = on_close,
                       .arg = t,
                       .turns = op->q.turns,
@@ -179,9 +180,9 @@ static void responses_respond_whole(void *arg)
         return;
     }
     struct openai_error e =
-        openai_error_of_end(dgm_str_from(t->end.code), dgm_str_from(t->end.message));
+        dgm_openai_error_of_end(dgm_str_from(t->end.code), dgm_str_from(t->end.message));
     add_header(t, DGM_STR("X-A2A-Task-State"), dgm_str_from(t->end.state));
-    openai_fail_with(t->x, &e, t->headers, t->n_headers);
+    dgm_openai_fail_with(t->x, &e, t->headers, t->n_headers);
 }
 
 static void on_whole(void *arg, dgm_str payload)
@@ -193,22 +194,22 @@ static void on_whole(void *arg, dgm_str payload)
         return;
     }
     t->payload = dgm_turn_copy(t->x, payload);
-    openai_question_keep(&t->question, responses_respond_whole, t);
+    dgm_openai_question_keep(&t->question, responses_respond_whole, t);
 }
 
 /* The agent has run: whatever it is, it must not be run again. */
 static void on_fault(void *arg, const dgm_err *err)
 {
     struct told *t = arg;
-    struct openai_error e = openai_error_of(dgm_http_arena(t->x), err, NULL);
+    struct openai_error e = dgm_openai_error_of(dgm_http_arena(t->x), err, NULL);
     e.http = 424;
     e.should_retry = OPENAI_RETRY_NEVER;
     e.retry_after = 0;
-    openai_fail_with(t->x, &e, t->headers, t->n_headers);
+    dgm_openai_fail_with(t->x, &e, t->headers, t->n_headers);
 }
 
-void responses_stream(struct responses_op *op, const struct responses_turn *turn, uint64_t after,
-                      uint32_t began, dgm_str ignored)
+void dgm_responses_stream(struct responses_op *op, const struct responses_turn *turn,
+                          uint64_t after, uint32_t began, dgm_str ignored)
 {
     struct told *t = new_told(op, turn, ignored);
     dgm_tell tell = tell_of(op, turn, t);
@@ -220,8 +221,8 @@ void responses_stream(struct responses_op *op, const struct responses_turn *turn
     dgm_turn_tell(op->x, &tell, turn->log, turn->first_seq);
 }
 
-void responses_wait(struct responses_op *op, const struct responses_turn *turn, uint32_t began,
-                    dgm_str ignored)
+void dgm_responses_wait(struct responses_op *op, const struct responses_turn *turn, uint32_t began,
+                        dgm_str ignored)
 {
     dgm_tell tell = tell_of(op, turn, new_told(op, turn, ignored));
     tell.as = DGM_TELL_WHOLE;
@@ -241,31 +242,32 @@ static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn
     return dgm_turn_so_far(&tell, turn->log, turn->first_seq, a);
 }
 
-dgm_str responses_so_far(struct responses_op *op, const struct responses_turn *turn, dgm_arena *a)
+dgm_str dgm_responses_so_far(struct responses_op *op, const struct responses_turn *turn,
+                             dgm_arena *a)
 {
     struct told t = {.x = op->x};
-    openai_links_init(&t.links, &op->q, turn->agent, turn->task_id);
+    dgm_openai_links_init(&t.links, &op->q, turn->agent, turn->task_id);
     return so_far(op, turn, &t, DGM_MAX_OBJECT_BYTES, a);
 }
 
-yyjson_val *responses_read_text(dgm_arena *a, dgm_str text)
+yyjson_val *dgm_responses_read_text(dgm_arena *a, dgm_str text)
 {
     yyjson_val *v = NULL;
     return text.n && !dgm_json_read(a, text, DGM_MAX_OUTPUT_BYTES, "output_bytes", &v, NULL) ? v
                                                                                              : NULL;
 }
 
-void responses_give(struct responses_op *op, const struct responses_turn *turn, dgm_str ignored)
+void dgm_responses_give(struct responses_op *op, const struct responses_turn *turn, dgm_str ignored)
 {
     struct told *t = new_told(op, turn, ignored);
     dgm_str payload = so_far(op, turn, t, DGM_MAX_OUTPUT_BYTES, op->arena);
     dgm_err err = {0};
     if (t->asks)
-        openai_question_keep(&t->question, NULL, NULL);
+        dgm_openai_question_keep(&t->question, NULL, NULL);
     if (payload.n) {
         respond(t, payload);
         return;
     }
     dgm_fail(&err, DGM_INTERNAL, NULL, "the response cannot be encoded");
-    responses_fail(op, &err);
+    dgm_responses_fail(op, &err);
 }

@@ -8,10 +8,10 @@ static void pointers_are_parameters(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
-    assert_true(dgm_str_is(openai_param(a, "/messages/0/content"), "messages[0].content"));
-    assert_true(dgm_str_is(openai_param(a, "/model"), "model"));
-    assert_true(dgm_str_is(openai_param(a, "/a/1/2"), "a[1][2]"));
-    assert_null(openai_param(a, "").p);
+    assert_true(dgm_str_is(dgm_openai_param(a, "/messages/0/content"), "messages[0].content"));
+    assert_true(dgm_str_is(dgm_openai_param(a, "/model"), "model"));
+    assert_true(dgm_str_is(dgm_openai_param(a, "/a/1/2"), "a[1][2]"));
+    assert_null(dgm_openai_param(a, "").p);
 }
 
 static void bodies_have_all_four_members(void **state)
@@ -20,14 +20,14 @@ static void bodies_have_all_four_members(void **state)
     struct openai_error e = {.type = "t", .message = DGM_STR("say \"no\"")};
     (void)state;
     dgm_buf_init(&b, SIZE_MAX);
-    openai_put_error(&b, &e);
+    dgm_openai_put_error(&b, &e);
     assert_true(dgm_str_is(dgm_buf_str(&b),
                            "{\"error\":{\"message\":\"say \\\"no\\\"\",\"type\":\"t\","
                            "\"param\":null,\"code\":null}}"));
     dgm_buf_clear(&b);
     e.param = DGM_STR("n");
     e.code = DGM_STR("c");
-    openai_put_error(&b, &e);
+    dgm_openai_put_error(&b, &e);
     assert_true(dgm_str_is(dgm_buf_str(&b),
                            "{\"error\":{\"message\":\"say \\\"no\\\"\",\"type\":\"t\","
                            "\"param\":\"n\",\"code\":\"c\"}}"));
@@ -38,7 +38,7 @@ static struct openai_error of(dgm_arena *a, dgm_code code, const char *at, yyjso
 {
     dgm_err err = {.code = code, .msg = "because"};
     snprintf(err.at, sizeof err.at, "%s", at);
-    return openai_error_of(a, &err, body);
+    return dgm_openai_error_of(a, &err, body);
 }
 
 static void what_is_missing_and_what_is_wrong(void **state)
@@ -100,17 +100,17 @@ static void every_code_has_a_status_and_a_word(void **state)
 
 static void a_run_that_ended_badly_is_not_tried_again(void **state)
 {
-    struct openai_error e = openai_error_of_end(DGM_STR("failed"), DGM_STR("no luck"));
+    struct openai_error e = dgm_openai_error_of_end(DGM_STR("failed"), DGM_STR("no luck"));
     (void)state;
     assert_int_equal(e.http, 424);
     assert_int_equal(e.should_retry, OPENAI_RETRY_NEVER);
     assert_string_equal(e.type, "agent_error");
     assert_true(dgm_str_is(e.code, "task_failed"));
     assert_true(dgm_str_is(e.message, "no luck"));
-    assert_true(
-        dgm_str_is(openai_error_of_end(DGM_STR("canceled"), (dgm_str){0}).code, "task_canceled"));
-    assert_true(openai_error_of_end(DGM_STR("canceled"), (dgm_str){0}).message.n > 0);
-    assert_true(dgm_str_is(openai_error_of_end(DGM_STR("server_shutdown"), (dgm_str){0}).code,
+    assert_true(dgm_str_is(dgm_openai_error_of_end(DGM_STR("canceled"), (dgm_str){0}).code,
+                           "task_canceled"));
+    assert_true(dgm_openai_error_of_end(DGM_STR("canceled"), (dgm_str){0}).message.n > 0);
+    assert_true(dgm_str_is(dgm_openai_error_of_end(DGM_STR("server_shutdown"), (dgm_str){0}).code,
                            "server_shutdown"));
 }
 
@@ -118,7 +118,7 @@ static void a_run_that_ended_badly_is_not_tried_again(void **state)
 
 static void check_state(dgm_canon_event e, const char *want)
 {
-    assert_string_equal(openai_state_of(&e), want);
+    assert_string_equal(dgm_openai_state_of(&e), want);
 }
 
 static dgm_canon_event finished(dgm_canon_outcome outcome)
@@ -166,7 +166,7 @@ static dgm_code keep_text(void *arg, const dgm_canon_event *e)
 static bool lacks_question(const dgm_canon_event *e)
 {
     struct openai_end end = {0};
-    openai_end_note(NULL, &end, e); /* the exchange has the texts of failures */
+    dgm_openai_end_note(NULL, &end, e); /* the exchange has the texts of failures */
     return end.lacks_question;
 }
 
@@ -183,14 +183,14 @@ static void who_waits_without_a_word_asks(void **state)
     e.run_finished.outcome.interrupts.at = &silent;
     assert_true(lacks_question(&e));
     dgm_buf_init(&b, SIZE_MAX);
-    assert_int_equal(openai_ask(&none, &e, (dgm_canon_sink){keep_text, &b}), DGM_OK);
+    assert_int_equal(dgm_openai_ask(&none, &e, (dgm_canon_sink){keep_text, &b}), DGM_OK);
     check_str(b,
               "TEXT_MESSAGE_START \nTEXT_MESSAGE_CONTENT The agent needs credentials before it can "
               "go on.\nTEXT_MESSAGE_END \n");
     dgm_buf_done(&b);
     assert_true(
-        openai_is_our_question(DGM_STR("The agent needs credentials before it can go on.")));
-    assert_false(openai_is_our_question(DGM_STR("Who?")));
+        dgm_openai_is_our_question(DGM_STR("The agent needs credentials before it can go on.")));
+    assert_false(dgm_openai_is_our_question(DGM_STR("Who?")));
     e = finished((dgm_canon_outcome){.kind = DGM_CANON_SUCCESS});
     assert_false(lacks_question(&e));
 }
@@ -203,7 +203,7 @@ static dgm_str key(dgm_arena *a, const dgm_http_header *headers, size_t n, const
     yyjson_val *v = metadata ? dgm_json_parse_trusted(a, dgm_str_from(metadata)) : NULL;
     dgm_str found;
     dgm_err err = {0};
-    check_ok(openai_session(&r, v, &found, &err), err);
+    check_ok(dgm_openai_session(&r, v, &found, &err), err);
     return found;
 }
 
@@ -238,7 +238,7 @@ static void check_metadata(const char *body, bool marks, const char *want)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_output_form form = {0};
     const dgm_json *m =
-        openai_metadata(a, dgm_json_parse_trusted(a, dgm_str_from(body)), &form, marks);
+        dgm_openai_metadata(a, dgm_json_parse_trusted(a, dgm_str_from(body)), &form, marks);
     assert_string_equal(m ? dgm_json_text_in(a, m).p : "", want ? want : "");
 }
 
@@ -269,19 +269,19 @@ static void keys_that_could_not_be_told_again(void **state)
     dgm_str found;
     (void)state;
     assert_int_equal(
-        openai_session(&r, dgm_json_parse_trusted(a, DGM_STR("{\"a2a_context_id\":\"a\\n\"}")),
-                       &found, &err),
+        dgm_openai_session(&r, dgm_json_parse_trusted(a, DGM_STR("{\"a2a_context_id\":\"a\\n\"}")),
+                           &found, &err),
         DGM_BAD_PARAMS);
     assert_string_equal(err.at, "/metadata/a2a_context_id");
     size_t n = strlen(text);
     memset(text + n, 'k', 513);
     memcpy(text + n + 513, "\"}", 3);
     assert_int_equal(
-        openai_session(&r, dgm_json_parse_trusted(a, dgm_str_from(text)), &found, &err),
+        dgm_openai_session(&r, dgm_json_parse_trusted(a, dgm_str_from(text)), &found, &err),
         DGM_BAD_PARAMS);
     dgm_http_header bad = HEADER("x-session-id", "\xff");
     r = (dgm_http_request){.headers = &bad, .n_headers = 1};
-    assert_int_equal(openai_session(&r, NULL, &found, &err), DGM_BAD_PARAMS);
+    assert_int_equal(dgm_openai_session(&r, NULL, &found, &err), DGM_BAD_PARAMS);
     assert_string_equal(err.at, "");
 }
 

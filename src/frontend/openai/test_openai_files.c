@@ -15,13 +15,13 @@ static void ids_lead_back(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct openai_file back = {0};
-        dgm_str id = openai_file_id(a, &files[i]);
+        dgm_str id = dgm_openai_file_id(a, &files[i]);
         assert_true(dgm_str_starts(id, S("file-")));
         for (size_t k = 0; k < id.n; k++)
             assert_non_null(strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                    "-_",
                                    id.p[k]));
-        assert_true(openai_file_read_id(a, id, &back));
+        assert_true(dgm_openai_file_read_id(a, id, &back));
         assert_true(dgm_str_eq(back.agent, files[i].agent));
         assert_true(dgm_str_eq(back.task_id, files[i].task_id));
         assert_true(dgm_str_eq(back.artifact_id, files[i].artifact_id));
@@ -40,11 +40,11 @@ static void what_is_none(void **state)
     char longer[5000] = "file-";
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(openai_file_read_id(a, dgm_str_from(bad[i]), &f));
+        assert_false(dgm_openai_file_read_id(a, dgm_str_from(bad[i]), &f));
     memset(longer + 5, 'A', sizeof longer - 6);
-    assert_false(openai_file_read_id(a, dgm_str_from(longer), &f));
+    assert_false(dgm_openai_file_read_id(a, dgm_str_from(longer), &f));
     f = (struct openai_file){S("a"), S("t"), {longer, 4000}, 0};
-    assert_null(openai_file_id(a, &f).p);
+    assert_null(dgm_openai_file_id(a, &f).p);
 }
 
 static void parts_with_bytes_are_counted(void **state)
@@ -58,15 +58,15 @@ static void parts_with_bytes_are_counted(void **state)
     dgm_task task = {.artifacts = {artifacts, 2}};
     struct openai_file f = {S("a"), S("t"), S("x"), 0};
     (void)state;
-    assert_ptr_equal(openai_file_of(&task, &f), &parts[1]);
+    assert_ptr_equal(dgm_openai_file_of(&task, &f), &parts[1]);
     f.index = 1;
-    assert_ptr_equal(openai_file_of(&task, &f), &parts[3]);
+    assert_ptr_equal(dgm_openai_file_of(&task, &f), &parts[3]);
     f.index = 2;
-    assert_null(openai_file_of(&task, &f));
+    assert_null(dgm_openai_file_of(&task, &f));
     f.artifact_id = S("o");
-    assert_null(openai_file_of(&task, &f));
+    assert_null(dgm_openai_file_of(&task, &f));
     f.artifact_id = S("y");
-    assert_null(openai_file_of(&task, &f));
+    assert_null(dgm_openai_file_of(&task, &f));
 }
 
 static void active_types_are_bytes(void **state)
@@ -102,11 +102,11 @@ static void active_types_are_bytes(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof active / sizeof *active; i++) {
-        dgm_str served = openai_file_type(dgm_str_from(active[i]));
+        dgm_str served = dgm_openai_file_type(dgm_str_from(active[i]));
         assert_true(dgm_str_is(served, "application/octet-stream"));
     }
     for (size_t i = 0; i < sizeof passive / sizeof *passive; i++) {
-        dgm_str served = openai_file_type(dgm_str_from(passive[i]));
+        dgm_str served = dgm_openai_file_type(dgm_str_from(passive[i]));
         assert_true(dgm_str_eq(served, dgm_str_from(passive[i])));
     }
 }

@@ -13,16 +13,16 @@ static void ids_of_items_lead_to_their_response(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
-    check_str(responses_of_item(a, DGM_STR("msg_" HEX "_0")), "resp_" HEX);
-    check_str(responses_of_item(a, DGM_STR("fco_" HEX "_i12")), "resp_" HEX);
-    assert_null(responses_of_item(a, DGM_STR("msg_" HEX)).p);
-    assert_null(responses_of_item(a, DGM_STR("msg_" HEX "_")).p);
-    assert_null(responses_of_item(a, DGM_STR("msg_ZZ23456789abcdef0123456789abcdef_0")).p);
-    assert_null(responses_of_item(a, DGM_STR("_")).p);
-    assert_null(responses_of_item(a, (dgm_str){0}).p);
-    dgm_str scope = responses_new_scope(a);
+    check_str(dgm_responses_of_item(a, DGM_STR("msg_" HEX "_0")), "resp_" HEX);
+    check_str(dgm_responses_of_item(a, DGM_STR("fco_" HEX "_i12")), "resp_" HEX);
+    assert_null(dgm_responses_of_item(a, DGM_STR("msg_" HEX)).p);
+    assert_null(dgm_responses_of_item(a, DGM_STR("msg_" HEX "_")).p);
+    assert_null(dgm_responses_of_item(a, DGM_STR("msg_ZZ23456789abcdef0123456789abcdef_0")).p);
+    assert_null(dgm_responses_of_item(a, DGM_STR("_")).p);
+    assert_null(dgm_responses_of_item(a, (dgm_str){0}).p);
+    dgm_str scope = dgm_responses_new_scope(a);
     dgm_str id = dgm_arena_printf(a, "rs_%.*s_3", DGM_P(scope));
-    assert_true(dgm_str_eq(responses_of_item(a, id), dgm_arena_printf(a, "resp_%s", scope.p)));
+    assert_true(dgm_str_eq(dgm_responses_of_item(a, id), dgm_arena_printf(a, "resp_%s", scope.p)));
 }
 
 static void check_item(const char *in, const char *want)
@@ -66,7 +66,7 @@ static void what_is_kept_of_a_request(void **state)
            "null,\"unknown\":1,\"include\":[],\"text\":{\"verbosity\":\"low\"},\"conversation\":"
            "\"c\",\"metadata\":{\"k\":\"v\"},\"background\":true}");
     (void)state;
-    assert_int_equal(responses_read_asked(a, body, &asked, &err), DGM_OK);
+    assert_int_equal(dgm_responses_read_asked(a, body, &asked, &err), DGM_OK);
     check_str(asked.model, "a2a/x");
     check_str(asked.conversation, "c");
     assert_true(asked.stream && asked.store && asked.background && !asked.previous.n);
@@ -84,7 +84,7 @@ static void check_refused(const char *text, const char *pointer)
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     struct responses_asked asked;
     dgm_err err = {0};
-    dgm_code rc = responses_read_asked(a, json(a, text), &asked, &err);
+    dgm_code rc = dgm_responses_read_asked(a, json(a, text), &asked, &err);
     assert_int_equal(rc, pointer ? DGM_BAD_PARAMS : DGM_OK);
     if (pointer)
         assert_string_equal(err.at, pointer);
@@ -116,7 +116,7 @@ static void what_the_agent_is_told_beside_messages(void **state)
                                "\"text\":{\"format\":{\"type\":\"json_object\"}}}");
     dgm_output_form form;
     assert_int_equal(dgm_responses_read_output_form(a, body, &form, NULL), DGM_OK);
-    const dgm_json *m = openai_metadata(a, body, &form, true);
+    const dgm_json *m = dgm_openai_metadata(a, body, &form, true);
     check_str(dgm_json_text_in(a, m), "{\"k\":\"v\",\"dragoman:tool_choice\":\"none\","
                                       "\"dragoman:response_format\":{\"type\":\"json_object\"}}");
 }
@@ -178,7 +178,7 @@ static void check_items(const struct conversation *c, const dgm_canon_messages *
                         const char *want)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    dgm_responses_list list = conversation_items(a, c, messages);
+    dgm_responses_list list = dgm_conversation_items(a, c, messages);
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     for (size_t i = 0; i < list.n; i++) {
@@ -210,10 +210,10 @@ static void what_was_put_in_stands_where_it_came(void **state)
     check_items(&c, &none, "first second third fourth");
     c.gone = json(a, "[\"msg_a1\",\"third\"]");
     check_items(&c, &messages, "first second msg_u1 fourth msg_u2");
-    conversation_added_since(a, &c, DGM_STR("a1"), &since, &n);
+    dgm_conversation_added_since(a, &c, DGM_STR("a1"), &since, &n);
     assert_int_equal(n, 1);
     check_str(dgm_json_str_member(since[0], "id"), "fourth");
-    conversation_added_since(a, &c, DGM_STR("msg_u2"), &since, &n);
+    dgm_conversation_added_since(a, &c, DGM_STR("msg_u2"), &since, &n);
     assert_int_equal(n, 0);
 }
 
@@ -237,15 +237,15 @@ static void items_are_added_behind_the_others(void **state)
     yyjson_val **items;
     size_t n;
     (void)state;
-    conversation_items_of(a, json(a, "{\"items\":[{\"role\":\"user\",\"content\":\"Hi\"}]}"),
-                          &items, &n);
+    dgm_conversation_items_of(a, json(a, "{\"items\":[{\"role\":\"user\",\"content\":\"Hi\"}]}"),
+                              &items, &n);
     assert_int_equal(n, 1);
-    yyjson_val *one = conversation_with(a, NULL, items, n, (dgm_str){0});
-    yyjson_val *two = conversation_with(a, one, items, n, DGM_STR("m"));
+    yyjson_val *one = dgm_conversation_with(a, NULL, items, n, (dgm_str){0});
+    yyjson_val *two = dgm_conversation_with(a, one, items, n, DGM_STR("m"));
     assert_int_equal(yyjson_arr_size(two), 2);
     check_str(dgm_json_str_member(yyjson_arr_get(two, 0), "after"), "");
     check_str(dgm_json_str_member(yyjson_arr_get(two, 1), "after"), "m");
-    assert_int_equal(yyjson_arr_size(conversation_with(a, NULL, NULL, 0, (dgm_str){0})), 0);
+    assert_int_equal(yyjson_arr_size(dgm_conversation_with(a, NULL, NULL, 0, (dgm_str){0})), 0);
 }
 
 DGM_TEST_MAIN(dgm_test(ids_of_items_lead_to_their_response), dgm_test(items_have_ids_and_types),

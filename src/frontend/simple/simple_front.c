@@ -126,7 +126,7 @@ static bool wants_lines(const dgm_http_request *r)
            dgm_accepts(r, DGM_STR("application/jsonl"));
 }
 
-static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+static void simple_front_on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
 {
     struct run *run = arg;
     dgm_http_exchange *x = run->q.x;
@@ -172,7 +172,7 @@ static void ask(struct run *run)
                      .caller_id = dgm_arena_printf(a, "%.*s/%.*s", DGM_P(run->input.thread_id),
                                                    DGM_P(run->input.run_id)),
                      .dedupe = true};
-    dgm_turn_ask(ask, on_sent, run);
+    dgm_turn_ask(ask, simple_front_on_sent, run);
 }
 
 static void simple_handle(const dgm_front_request *q)

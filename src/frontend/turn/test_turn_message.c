@@ -19,7 +19,7 @@ static struct env read_input(const char *text)
     yyjson_val *v = dgm_json_parse_trusted(e.a, dgm_str_from(text));
     if (dgm_agui_read_input(&r, v, NULL, &e.input))
         fail_msg("%s at %s", err.msg, err.at);
-    e.cut = cut_messages(e.a, &e.input.messages);
+    e.cut = dgm_cut_messages(e.a, &e.input.messages);
     return e;
 }
 
@@ -35,7 +35,7 @@ static void check_parts(const char *text, bool with_history, const char *parts)
     dgm_err err = {0};
     dgm_buf b;
     e.ask.input = &e.input;
-    if (make_message(e.a, &e.ask, &e.cut, with_history, &m, &err))
+    if (dgm_make_message(e.a, &e.ask, &e.cut, with_history, &m, &err))
         fail_msg("%s", err.msg);
     assert_int_equal(m.role, DGM_ROLE_USER);
     m.message_id = DGM_STR("-");
@@ -111,7 +111,7 @@ static void nothing_to_answer_is_refused(void **state)
         dgm_message m;
         dgm_err err = {0};
         e.ask.input = &e.input;
-        assert_int_equal(make_message(e.a, &e.ask, &e.cut, true, &m, &err), DGM_BAD_PARAMS);
+        assert_int_equal(dgm_make_message(e.a, &e.ask, &e.cut, true, &m, &err), DGM_BAD_PARAMS);
         assert_string_equal(err.at, "/messages");
         dgm_arena_free(e.a);
     }
@@ -130,7 +130,7 @@ static void what_only_some_protocols_have_is_metadata(void **state)
     e.ask.input = &e.input;
     e.ask.metadata = dgm_json_parse_trusted(e.a, DGM_STR("{\"mine\":true}"));
     dgm_buf_init(&b, SIZE_MAX);
-    dgm_json_put(&b, make_metadata(e.a, &e.ask));
+    dgm_json_put(&b, dgm_make_metadata(e.a, &e.ask));
     assert_string_equal(
         dgm_arena_dup(e.a, dgm_buf_str(&b)).p,
         "{\"mine\":true,\"dragoman:tools\":[{\"name\":\"f\",\"description\":\"does\","
@@ -198,7 +198,7 @@ static void a_history_is_extended_or_not(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct env sent = read_input(rows[i].sent), stored = read_input(rows[i].stored);
-        if (extends_history(sent.a, &sent.input.messages, &sent.cut, &stored.input.messages) !=
+        if (dgm_extends_history(sent.a, &sent.input.messages, &sent.cut, &stored.input.messages) !=
             rows[i].extends)
             fail_msg("row %zu", i);
         dgm_arena_free(sent.a);

@@ -14,7 +14,7 @@ dgm_turns *dgm_turns_new(const dgm_turns_options *o)
     t->o = *o;
     t->state = dgm_xcalloc(1, sizeof *t->state);
     pthread_mutex_init(&t->state->lock, NULL);
-    t->state->unsent = unsent_new();
+    t->state->unsent = dgm_unsent_new();
     for (size_t i = 0; i < DGM_MAX_LOOPS; i++)
         dgm_buf_init(&t->state->scratch[i].out, DGM_MAX_OUTPUT_BYTES);
     return t;
@@ -29,12 +29,12 @@ void dgm_turns_free(dgm_turns *t)
         dgm_arena_free(t->state->scratch[i].arena);
     }
     pthread_mutex_destroy(&t->state->lock);
-    unsent_unref(t->state->unsent);
+    dgm_unsent_unref(t->state->unsent);
     free(t->state);
     free(t);
 }
 
-struct scratch *turns_scratch(dgm_turns *t)
+struct scratch *dgm_turns_scratch(dgm_turns *t)
 {
     struct scratch *s = &t->state->scratch[dgm_loop_index(dgm_loop_current())];
     dgm_buf_shrink(&s->out, KEEP_BYTES);

@@ -21,7 +21,7 @@ struct asking {
     void *arg;
 };
 
-static void fail(struct asking *k, const dgm_err *err)
+static void turn_ask_fail(struct asking *k, const dgm_err *err)
 {
     k->on_sent(err->code, NULL, err, k->arg);
 }
@@ -38,7 +38,7 @@ static void on_left(void *arg)
 }
 
 /* The task that waited has ended meanwhile: then it is a new one's. */
-static void on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
+static void turn_ask_on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *err, void *arg)
 {
     struct asking *k = arg;
     dgm_http_watch(k->ask.x, NULL, NULL); /* whoever answers watches for itself */
@@ -56,8 +56,8 @@ static void send_it(struct asking *k)
 {
     const dgm_ask *ask = &k->ask;
     dgm_err err = {0};
-    if (make_message(k->arena, ask, &k->cut, !k->knows, &k->message, &err)) {
-        fail(k, &err);
+    if (dgm_make_message(k->arena, ask, &k->cut, !k->knows, &k->message, &err)) {
+        turn_ask_fail(k, &err);
         return;
     }
     k->message.task_id = k->task_id;
@@ -67,7 +67,7 @@ static void send_it(struct asking *k)
     dgm_send send = {.owner = ask->owner,
                      .agent = ask->agent->id,
                      .message = &k->message,
-                     .metadata = make_metadata(k->arena, ask),
+                     .metadata = dgm_make_metadata(k->arena, ask),
                      .is_ours = true,
                      .accepted_output_modes = ask->accepted_output_modes,
                      .protocol = ask->protocol,
@@ -78,7 +78,7 @@ static void send_it(struct asking *k)
                      .keep_turn =
                          dgm_str_is(ask->protocol, "openai-responses"), /* if it has an id */
                      .always_new = !ask->dedupe};
-    k->sent = dgm_core_send(ask->turns->o.core, &send, on_sent, k);
+    k->sent = dgm_core_send(ask->turns->o.core, &send, turn_ask_on_sent, k);
     static const dgm_http_watcher waits = {.on_gone = on_left, .on_fin = on_left};
     dgm_http_watch(ask->x, &waits, k);
 }
@@ -111,28 +111,29 @@ static void send_where_it_is_due(struct asking *k)
     send_it(k);
 }
 
-static void on_history(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
-                       void *arg)
+static void turn_ask_on_history(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
+                                void *arg)
 {
     struct asking *k = arg;
     if (code) {
-        fail(k, err);
+        turn_ask_fail(k, err);
         return;
     }
     if (!history->cut && /* else its beginning is not there to be compared */
-        !extends_history(k->arena, &k->ask.input->messages, &k->cut, &history->messages))
+        !dgm_extends_history(k->arena, &k->ask.input->messages, &k->cut, &history->messages))
         k->context_id = (dgm_str){0}; /* another story begins */
     else if (history->task_id.n)
         take_newest(k, history->task_id, history->state);
     send_where_it_is_due(k);
 }
 
-static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *err, void *arg)
+static void turn_ask_on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *err,
+                               void *arg)
 {
     struct asking *k = arg;
     dgm_event event;
     if (code) {
-        fail(k, err);
+        turn_ask_fail(k, err);
         return;
     }
     if (listed->n && !dgm_record_event(listed->tasks[0], k->arena, &event, NULL) &&
@@ -152,9 +153,9 @@ static void look_in_context(struct asking *k)
         send_it(k);
     else if (ask->fork_on_difference && k->cut.has_assistant)
         dgm_turn_get_history(ask->turns, k->arena, ask->owner, ask->agent->id, ask->context_id,
-                             on_history, k);
+                             turn_ask_on_history, k);
     else
-        dgm_core_list(ask->turns->o.core, &q, on_listed, k);
+        dgm_core_list(ask->turns->o.core, &q, turn_ask_on_listed, k);
 }
 
 /* Does the task wait, where calls are looked for? */
@@ -169,7 +170,7 @@ static void on_call_found(dgm_code code, dgm_record *snapshot, const dgm_err *er
     struct asking *k = arg;
     dgm_event event;
     if (code && code != DGM_TASK_NOT_FOUND) {
-        fail(k, err);
+        turn_ask_fail(k, err);
         return;
     }
     if (code || dgm_record_event(snapshot, k->arena, &event, NULL) ||
@@ -191,7 +192,7 @@ void dgm_turn_ask(const dgm_ask *ask, dgm_on_sent on_done, void *arg)
     struct asking *k = dgm_new(dgm_http_arena(ask->x), struct asking);
     k->ask = *ask;
     k->arena = dgm_http_arena(ask->x);
-    k->cut = cut_messages(k->arena, &ask->input->messages);
+    k->cut = dgm_cut_messages(k->arena, &ask->input->messages);
     k->context_id = ask->context_id;
     k->task_id = ask->task_id;
     k->knows = ask->context_has_history || ask->task_id.n;

@@ -71,7 +71,7 @@ static void history_answer(struct looking *l, dgm_code code, const dgm_turn_hist
     dgm_turn_hold *hold = NULL;
     dgm_err no_room = {0};
     done(l);
-    if (!code && (code = turns_hold(place->turns, l->query.owner, l->bytes, &hold, &no_room)))
+    if (!code && (code = dgm_turns_hold(place->turns, l->query.owner, l->bytes, &hold, &no_room)))
         err = &no_room;
     l->history.hold = &hold;
     l->on_history(code, code ? NULL : history, err, l->arg); /* l may be gone */
@@ -83,7 +83,7 @@ static void history_answer(struct looking *l, dgm_code code, const dgm_turn_hist
 /* ---- messages ------------------------------------------------------------------------------------------------------ */
 
 /* A text that turned out to be another comes as a snapshot of that message alone: the others stay. */
-static void correct(dgm_canon_fold *fold, const dgm_canon_messages *changed)
+static void turn_history_correct(dgm_canon_fold *fold, const dgm_canon_messages *changed)
 {
     for (size_t i = 0; i < changed->n; i++) {
         if (!dgm_canon_fold_set_text(fold, changed->at[i].id, changed->at[i].content.text))
@@ -91,10 +91,10 @@ static void correct(dgm_canon_fold *fold, const dgm_canon_messages *changed)
     }
 }
 
-static dgm_code on_event(void *arg, const dgm_canon_event *event)
+static dgm_code turn_history_on_event(void *arg, const dgm_canon_event *event)
 {
     if (event->kind == DGM_CANON_MESSAGES_SNAPSHOT)
-        correct(arg, &event->snapshot.messages);
+        turn_history_correct(arg, &event->snapshot.messages);
     else
         dgm_canon_fold_add(arg, event);
     return DGM_OK;
@@ -104,7 +104,7 @@ static dgm_code on_event(void *arg, const dgm_canon_event *event)
 static dgm_code on_event_or_artifact(void *arg, const dgm_canon_event *event)
 {
     if (event->kind != DGM_CANON_ARTIFACT)
-        return on_event(arg, event);
+        return turn_history_on_event(arg, event);
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_canon_message m = {.role = DGM_CANON_ACTIVITY,
                            .activity_type = DGM_STR(DGM_NAME_ARTIFACT),
@@ -131,7 +131,7 @@ static void drop_transcripts(const dgm_task *task)
 /* What a task holds that cannot be read is left out: the others can. */
 static void read_task(struct looking *l, const dgm_record *r, dgm_canon_fold *fold)
 {
-    dgm_canon_sink sink = {l->artifacts ? on_event_or_artifact : on_event, fold};
+    dgm_canon_sink sink = {l->artifacts ? on_event_or_artifact : turn_history_on_event, fold};
     dgm_err err = {0};
     dgm_event event;
     dgm_records_params params = {.say_history = true, .trusted = true};
@@ -165,7 +165,7 @@ static void ignore(void *arg)
 
 static void read_log(struct looking *l, dgm_log *log, dgm_canon_fold *fold)
 {
-    dgm_canon_sink sink = {l->artifacts ? on_event_or_artifact : on_event, fold};
+    dgm_canon_sink sink = {l->artifacts ? on_event_or_artifact : turn_history_on_event, fold};
     dgm_err err = {0};
     dgm_event event;
     dgm_records_params params = {.say_history = true, .trusted = true, .many_turns = true};
@@ -215,7 +215,7 @@ static void add_next(struct looking *l, dgm_log *log)
     }
 }
 
-static void give(struct looking *l)
+static void turn_history_give(struct looking *l)
 {
     dgm_canon_messages *all = &l->history.messages;
     size_t n = 0;
@@ -273,7 +273,7 @@ static void read_on(struct looking *l)
             return;
         }
     }
-    give(l);
+    turn_history_give(l);
 }
 
 /* ---- tasks ---------------------------------------------------------------------------------------------------------- */
@@ -296,7 +296,8 @@ static bool has_room_for(const struct looking *l, const dgm_record *task)
            (!l->n || l->record_bytes + task->n <= DGM_MAX_HISTORY_BYTES);
 }
 
-static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *err, void *arg)
+static void turn_history_on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *err,
+                                   void *arg)
 {
     struct looking *l = arg;
     if (code) {
@@ -314,7 +315,7 @@ static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *er
     if (listed->more && !is_full && l->n < DGM_MAX_HISTORY_TASKS) {
         l->query.after_status_ms = listed->last_status_ms;
         l->query.after_id = dgm_arena_dup(l->arena, listed->last_id);
-        dgm_core_list(l->core, &l->query, on_listed, l);
+        dgm_core_list(l->core, &l->query, turn_history_on_listed, l);
         return;
     }
     l->history.cut = listed->more || is_full;
@@ -324,7 +325,7 @@ static void on_listed(dgm_code code, const dgm_listed *listed, const dgm_err *er
 static void start_listing(void *arg)
 {
     struct looking *l = arg;
-    dgm_core_list(l->core, &l->query, on_listed, l);
+    dgm_core_list(l->core, &l->query, turn_history_on_listed, l);
 }
 
 /* Requests for the same context always share a place, others may. */

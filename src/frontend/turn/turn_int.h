@@ -21,7 +21,7 @@ struct turns_state {
     struct scratch scratch[DGM_MAX_LOOPS];
 };
 
-struct scratch *turns_scratch(dgm_turns *t); /* this loop's, emptied */
+struct scratch *dgm_turns_scratch(dgm_turns *t); /* this loop's, emptied */
 
 /* ---- turn_stream.c ------------------------------------------------------------------------------------------- */
 
@@ -48,14 +48,14 @@ extern const dgm_machine dgm_turn_stream_machine;
 
 /* ---- turn_unsent.c ------------------------------------------------------------------------------------------- */
 
-struct unsent *unsent_new(void);
-void unsent_unref(struct unsent *u);
+struct unsent *dgm_unsent_new(void);
+void dgm_unsent_unref(struct unsent *u);
 
 /* *ret_hold NULL: it is small, and not counted. DGM_RATE_LIMITED: there is no room. */
-dgm_code turns_hold(dgm_turns *t, dgm_owner owner, size_t bytes, dgm_turn_hold **ret_hold,
-                    dgm_err *err);
+dgm_code dgm_turns_hold(dgm_turns *t, dgm_owner owner, size_t bytes, dgm_turn_hold **ret_hold,
+                        dgm_err *err);
 /* Writes the bytes of a stream, which are emptied, and releases the hold when the kernel has them. */
-void turns_write_held(dgm_http_exchange *x, dgm_buf *bytes, dgm_turn_hold *hold);
+void dgm_turns_write_held(dgm_http_exchange *x, dgm_buf *bytes, dgm_turn_hold *hold);
 
 /* ---- turn_message.c ------------------------------------------------------------------------------------------ */
 
@@ -65,15 +65,15 @@ struct cut {
     dgm_strs results;   /* call ids of the results among them */
     bool has_assistant; /* somebody has answered before */
 };
-struct cut cut_messages(dgm_arena *a, const dgm_canon_messages *messages);
+struct cut dgm_cut_messages(dgm_arena *a, const dgm_canon_messages *messages);
 
 /* What is sent to the agent. with_history: what came before the cut goes along. */
-dgm_code make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cut, bool with_history,
-                      dgm_message *ret, dgm_err *err);
+dgm_code dgm_make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cut,
+                          bool with_history, dgm_message *ret, dgm_err *err);
 /* Of the request: its own, and what only some protocols have. NULL: nothing. */
-const dgm_json *make_metadata(dgm_arena *a, const dgm_ask *ask);
+const dgm_json *dgm_make_metadata(dgm_arena *a, const dgm_ask *ask);
 
 /* Do the messages before the cut say what the context holds? Those that only give the new one do, too; and those
  * whose answers of the agent have more than the text: links to files, several texts as one. */
-bool extends_history(dgm_arena *a, const dgm_canon_messages *messages, const struct cut *cut,
-                     const dgm_canon_messages *stored);
+bool dgm_extends_history(dgm_arena *a, const dgm_canon_messages *messages, const struct cut *cut,
+                         const dgm_canon_messages *stored);

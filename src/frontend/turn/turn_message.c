@@ -17,7 +17,7 @@
 
 /* ---- where the agent spoke last -------------------------------------------------------------------------------------- */
 
-struct cut cut_messages(dgm_arena *a, const dgm_canon_messages *messages)
+struct cut dgm_cut_messages(dgm_arena *a, const dgm_canon_messages *messages)
 {
     struct cut cut = {.tail = dgm_messages_tail(messages)};
     cut.has_assistant = cut.tail > 0;
@@ -32,7 +32,7 @@ struct cut cut_messages(dgm_arena *a, const dgm_canon_messages *messages)
 
 /* ---- parts ----------------------------------------------------------------------------------------------------------- */
 
-static void add_part(dgm_arena *a, dgm_message *m, dgm_part part)
+static void turn_message_add_part(dgm_arena *a, dgm_message *m, dgm_part part)
 {
     m->parts.at = dgm_list_grow(a, m->parts.at, m->parts.n, sizeof *m->parts.at);
     m->parts.at[m->parts.n++] = part;
@@ -99,8 +99,9 @@ static void add_results(dgm_arena *a, dgm_message *out, const dgm_canon_messages
         put_result(&b, a, &calls, &all->at[i]);
     }
     dgm_buf_add_lit(&b, "]}");
-    add_part(a, out,
-             (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(a, dgm_buf_str(&b))});
+    turn_message_add_part(
+        a, out,
+        (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(a, dgm_buf_str(&b))});
     dgm_buf_done(&b);
     dgm_map_done(&calls.by_id);
 }
@@ -114,7 +115,7 @@ static void add_user(dgm_arena *a, dgm_message *out, const dgm_canon_message *fr
         return;
     dgm_guard_message(&guard, a, &m, 0); /* the message is sent as one of ours */
     for (size_t i = 0; i < m.parts.n; i++)
-        add_part(a, out, m.parts.at[i]);
+        turn_message_add_part(a, out, m.parts.at[i]);
 }
 
 /* An answer to an interrupt: its words, or the data that it is. */
@@ -127,12 +128,13 @@ static void add_answers(dgm_arena *a, dgm_message *out, const dgm_canon_resumes 
             dgm_member members[] = {
                 {DGM_STR("interrupt_id"), dgm_json_make_string(a, r->interrupt_id)},
                 {DGM_STR("status"), dgm_json_make_string(a, DGM_STR("cancelled"))}};
-            add_part(a, out,
-                     (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_object(a, members, 2)});
+            turn_message_add_part(
+                a, out, (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_object(a, members, 2)});
         } else if (yyjson_is_str(payload)) {
-            add_part(a, out, (dgm_part){.kind = DGM_PART_TEXT, .content = dgm_json_str(payload)});
+            turn_message_add_part(
+                a, out, (dgm_part){.kind = DGM_PART_TEXT, .content = dgm_json_str(payload)});
         } else if (payload) {
-            add_part(a, out, (dgm_part){.kind = DGM_PART_DATA, .data = payload});
+            turn_message_add_part(a, out, (dgm_part){.kind = DGM_PART_DATA, .data = payload});
         }
     }
 }
@@ -177,16 +179,16 @@ static void add_transcript(dgm_arena *a, dgm_message *out, const dgm_canon_messa
     for (size_t i = 0; i < cut->tail; i++)
         put_said(&b, a, &all->at[i]);
     if (b.n)
-        add_part(a, out,
-                 (dgm_part){.kind = DGM_PART_TEXT,
-                            .content = dgm_arena_dup(a, dgm_buf_str(&b)),
-                            .metadata = dgm_json_object(a, &mark, 1)});
+        turn_message_add_part(a, out,
+                              (dgm_part){.kind = DGM_PART_TEXT,
+                                         .content = dgm_arena_dup(a, dgm_buf_str(&b)),
+                                         .metadata = dgm_json_object(a, &mark, 1)});
     dgm_buf_done(&b);
 }
 
 /* ---- the message ------------------------------------------------------------------------------------------------------------ */
 
-static dgm_str id_of(dgm_arena *a, const dgm_ask *ask)
+static dgm_str turn_message_id_of(dgm_arena *a, const dgm_ask *ask)
 {
     const dgm_canon_messages *all = &ask->input->messages;
     if (ask->message_id.n)
@@ -196,11 +198,11 @@ static dgm_str id_of(dgm_arena *a, const dgm_ask *ask)
     return dgm_uuid7_in(a);
 }
 
-dgm_code make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cut, bool with_history,
-                      dgm_message *ret, dgm_err *err)
+dgm_code dgm_make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cut,
+                          bool with_history, dgm_message *ret, dgm_err *err)
 {
     const dgm_canon_messages *all = &ask->input->messages;
-    dgm_message m = {.message_id = id_of(a, ask), .role = DGM_ROLE_USER};
+    dgm_message m = {.message_id = turn_message_id_of(a, ask), .role = DGM_ROLE_USER};
     add_results(a, &m, all, cut);
     for (size_t i = cut->tail; i < all->n; i++) {
         if (all->at[i].role == DGM_CANON_USER)
@@ -216,7 +218,7 @@ dgm_code make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cut, b
         m.parts = (dgm_parts){0};
         add_transcript(a, &m, all, cut);
         for (size_t i = 0; i < said.n; i++)
-            add_part(a, &m, said.at[i]);
+            turn_message_add_part(a, &m, said.at[i]);
     }
     *ret = m;
     return DGM_OK;
@@ -242,7 +244,7 @@ static const dgm_json *instructions_of(dgm_arena *a, const dgm_canon_messages *a
     return v;
 }
 
-static void put_member(dgm_buf *b, const char *name, dgm_str text)
+static void turn_message_put_member(dgm_buf *b, const char *name, dgm_str text)
 {
     if (b->p[b->n - 1] != '{' && b->p[b->n - 1] != '[')
         dgm_buf_add_char(b, ',');
@@ -270,9 +272,9 @@ static void put_tools(dgm_buf *b, const dgm_canon_tools *tools)
 {
     for (size_t i = 0; i < tools->n; i++) {
         begin_item(b);
-        put_member(b, "name", tools->at[i].name);
+        turn_message_put_member(b, "name", tools->at[i].name);
         if (tools->at[i].description.n)
-            put_member(b, "description", tools->at[i].description);
+            turn_message_put_member(b, "description", tools->at[i].description);
         if (tools->at[i].parameters)
             put_json_member(b, "parameters", tools->at[i].parameters);
         dgm_buf_add_char(b, '}');
@@ -283,8 +285,8 @@ static void put_contexts(dgm_buf *b, const dgm_canon_contexts *list)
 {
     for (size_t i = 0; i < list->n; i++) {
         begin_item(b);
-        put_member(b, "description", list->at[i].description);
-        put_member(b, "value", list->at[i].value);
+        turn_message_put_member(b, "description", list->at[i].description);
+        turn_message_put_member(b, "value", list->at[i].value);
         dgm_buf_add_char(b, '}');
     }
 }
@@ -294,8 +296,9 @@ static void put_resumes(dgm_buf *b, const dgm_canon_resumes *list)
     for (size_t i = 0; i < list->n; i++) {
         bool dismissed = list->at[i].status == DGM_CANON_DISMISSED;
         begin_item(b);
-        put_member(b, "interruptId", list->at[i].interrupt_id);
-        put_member(b, "status", dismissed ? DGM_STR("cancelled") : DGM_STR("resolved"));
+        turn_message_put_member(b, "interruptId", list->at[i].interrupt_id);
+        turn_message_put_member(b, "status",
+                                dismissed ? DGM_STR("cancelled") : DGM_STR("resolved"));
         if (list->at[i].payload)
             put_json_member(b, "payload", list->at[i].payload);
         dgm_buf_add_char(b, '}');
@@ -328,7 +331,7 @@ static const dgm_json *list_of(dgm_arena *a, dgm_buf *b)
     return list;
 }
 
-const dgm_json *make_metadata(dgm_arena *a, const dgm_ask *ask)
+const dgm_json *dgm_make_metadata(dgm_arena *a, const dgm_ask *ask)
 {
     const dgm_canon_input *in = ask->input;
     struct members m = {0};
@@ -390,7 +393,7 @@ static bool was_asked(const struct speech *said, const struct speech *stored)
 }
 
 /* Is it JSON and nothing else? So the data of an agent is shown to a caller who requested JSON, without the agent's texts. */
-static bool is_json(dgm_arena *a, dgm_str text)
+static bool turn_message_is_json(dgm_arena *a, dgm_str text)
 {
     yyjson_val *v;
     return text.n && (text.p[0] == '{' || text.p[0] == '[') &&
@@ -401,7 +404,7 @@ static bool is_json(dgm_arena *a, dgm_str text)
 static bool was_answered(dgm_arena *a, const struct speech *said, const struct speech *stored)
 {
     size_t i = 0, from = 0;
-    if (said->n == 1 && is_json(a, said->at[0]))
+    if (said->n == 1 && turn_message_is_json(a, said->at[0]))
         return true;
     for (size_t k = 0; k < stored->n; k++) {
         const char *found = NULL;
@@ -417,8 +420,8 @@ static bool was_answered(dgm_arena *a, const struct speech *said, const struct s
     return true;
 }
 
-bool extends_history(dgm_arena *a, const dgm_canon_messages *messages, const struct cut *cut,
-                     const dgm_canon_messages *stored)
+bool dgm_extends_history(dgm_arena *a, const dgm_canon_messages *messages, const struct cut *cut,
+                         const dgm_canon_messages *stored)
 {
     size_t i = 0, k = 0;
     if (!cut->has_assistant)

@@ -100,7 +100,7 @@ static void flush(struct telling *g)
 {
     dgm_buf *out = &g->scratch->out;
     if (out->n && g->t.hold)
-        turns_write_held(g->x, out, dgm_take(g->t.hold));
+        dgm_turns_write_held(g->x, out, dgm_take(g->t.hold));
     else if (out->n && g->t.as != DGM_TELL_WHOLE)
         dgm_http_write(g->x, dgm_buf_str(out));
     dgm_buf_clear(out);
@@ -108,7 +108,7 @@ static void flush(struct telling *g)
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-static dgm_code on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
+static dgm_code turn_stream_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
     struct telling *g = arg;
     dgm_canon_event timed;
@@ -131,7 +131,7 @@ static void turn_end_with_error(struct telling *g, const dgm_err *err)
     dgm_canon_event e = {.kind = DGM_CANON_RUN_ERROR};
     e.run_error.message = err->msg[0] ? dgm_str_from(err->msg) : DGM_STR("internal error");
     e.run_error.code = DGM_STR("failed");
-    on_event(g, &e, dgm_stream_encoder(g->stream));
+    turn_stream_on_event(g, &e, dgm_stream_encoder(g->stream));
     turn_set_state(g, TURN_ENDED);
 }
 
@@ -163,7 +163,7 @@ static void open_stream(struct telling *g, const dgm_record *first)
                     .say_history = g->t.say_caller,
                     .trusted = true},
         .sink = {put_frame, g},
-        .on_event = on_event,
+        .on_event = turn_stream_on_event,
         .arg = g});
     g->t.messages = (dgm_canon_messages){0}; /* dgm_stream_new has copied them */
     dgm_arena_free(g->before);
@@ -257,7 +257,7 @@ static void give_whole(struct telling *g)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
-static void finish(struct telling *g)
+static void turn_stream_finish(struct telling *g)
 {
     const char *end = g->t.codec->stream_end;
     if (g->stream)
@@ -292,7 +292,7 @@ static void deliver(void *arg)
     struct telling *g = arg;
     dgm_record *r = NULL;
     bool has_room;
-    g->scratch = turns_scratch(g->t.turns);
+    g->scratch = dgm_turns_scratch(g->t.turns);
     while ((has_room = dgm_http_backlog(g->x) + g->scratch->out.n < BACKLOG_BYTES) &&
            g->state < TURN_CUT && (r = dgm_log_reader_next(g->reader))) {
         tell_record(g, r);
@@ -307,7 +307,7 @@ static void deliver(void *arg)
         turn_set_state(g, TURN_ENDED);
     }
     if (g->state == TURN_ENDED)
-        finish(g);
+        turn_stream_finish(g);
     else
         flush(g);
 }
@@ -389,7 +389,7 @@ static void nothing(void *arg)
 
 dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, dgm_arena *a)
 {
-    struct telling g = {.t = *tell, .scratch = turns_scratch(tell->turns)};
+    struct telling g = {.t = *tell, .scratch = dgm_turns_scratch(tell->turns)};
     dgm_str payload = {0};
     dgm_record *r;
     g.t.as = DGM_TELL_WHOLE;

@@ -24,7 +24,7 @@ struct dgm_turn_hold {
     size_t bytes, slot;
 };
 
-struct unsent *unsent_new(void)
+struct unsent *dgm_unsent_new(void)
 {
     struct unsent *u = dgm_xcalloc(1, sizeof *u);
     pthread_mutex_init(&u->lock, NULL);
@@ -32,7 +32,7 @@ struct unsent *unsent_new(void)
     return u;
 }
 
-void unsent_unref(struct unsent *u)
+void dgm_unsent_unref(struct unsent *u)
 {
     pthread_mutex_lock(&u->lock);
     bool is_last = --u->refs == 0;
@@ -49,8 +49,8 @@ static size_t slot_of(dgm_owner owner)
     return dgm_hash(tenant, owner.principal.p, owner.principal.n) % SLOTS;
 }
 
-dgm_code turns_hold(dgm_turns *t, dgm_owner owner, size_t bytes, dgm_turn_hold **ret_hold,
-                    dgm_err *err)
+dgm_code dgm_turns_hold(dgm_turns *t, dgm_owner owner, size_t bytes, dgm_turn_hold **ret_hold,
+                        dgm_err *err)
 {
     struct unsent *u = t->state->unsent;
     size_t slot = slot_of(owner);
@@ -85,7 +85,7 @@ void dgm_turn_release_hold(dgm_turn_hold *h)
     u->bytes -= h->bytes;
     u->of_principal[h->slot] -= h->bytes;
     pthread_mutex_unlock(&u->lock);
-    unsent_unref(u);
+    dgm_unsent_unref(u);
     free(h);
 }
 
@@ -128,7 +128,7 @@ void dgm_turn_respond_held(dgm_http_exchange *x, dgm_str type, const dgm_http_he
     dgm_http_respond_shared(x, 200, type, headers, n, bytes, on_bytes_sent, s);
 }
 
-void turns_write_held(dgm_http_exchange *x, dgm_buf *bytes, dgm_turn_hold *hold)
+void dgm_turns_write_held(dgm_http_exchange *x, dgm_buf *bytes, dgm_turn_hold *hold)
 {
     dgm_str text;
     struct sending *s = new_sending(bytes, hold, &text);

@@ -84,7 +84,7 @@ static void drop_all_taken(struct memory_store *s, struct task *t)
     t->taken = NULL;
 }
 
-static void forget(struct memory_store *s, struct task *t) /* one that has ended */
+static void memory_drop_forget(struct memory_store *s, struct task *t) /* one that has ended */
 {
     *t->to_this = t->later;
     if (t->later)
@@ -108,7 +108,7 @@ void dgm_memory_delete_some(struct memory_store *s)
     /* the one that ended last may still be written to */
     while (s->first_ended && s->first_ended->later &&
            (s->tasks.n > DGM_MAX_MEMORY_TASKS || s->bytes > DGM_MAX_MEMORY_BYTES))
-        forget(s, s->first_ended);
+        memory_drop_forget(s, s->first_ended);
 }
 
 void dgm_memory_delete_all(struct memory_store *s)
@@ -200,7 +200,7 @@ void dgm_memory_trim(struct memory_store *s, dgm_job *job)
     for (struct task *t = s->first_ended, *later; t; t = later) {
         later = t->later;
         if (t->status_ms < job->trim.keep.tasks_before_ms)
-            forget(s, t);
+            memory_drop_forget(s, t);
     }
     for (size_t i = 0; i < s->tasks.cap; i++) {
         for (struct node *at = s->tasks.slots[i]; at; at = at->next)

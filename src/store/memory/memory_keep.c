@@ -111,7 +111,8 @@ static struct taken *make_taken(struct task *t, const dgm_taken *from, uint32_t 
 }
 
 /* In place of who had it. */
-static void put_key(struct memory_store *s, struct taken *d, dgm_str context_id, int64_t expires_ms)
+static void memory_keep_put_key(struct memory_store *s, struct taken *d, dgm_str context_id,
+                                int64_t expires_ms)
 {
     dgm_owner owner = task_owner(d->task);
     dgm_str agent = task_agent(d->task), message_id = taken_message(d);
@@ -129,9 +130,9 @@ static void keep_taken(struct memory_store *s, struct task *t, const dgm_append 
 {
     struct taken *d = make_taken(t, b->taken, b->turn->turn);
     if (t->context_id_n)
-        put_key(s, d, task_context(t), 0);
+        memory_keep_put_key(s, d, task_context(t), 0);
     if (b->taken->nameless_until_ms || !t->context_id_n)
-        put_key(s, d, (dgm_str){0}, b->taken->nameless_until_ms);
+        memory_keep_put_key(s, d, (dgm_str){0}, b->taken->nameless_until_ms);
 }
 
 /* ---- calls --------------------------------------------------------------------------------------------- */

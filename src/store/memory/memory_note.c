@@ -24,7 +24,7 @@ static dgm_note note_of(const struct note *n)
                       .expires_ms = n->expires_ms};
 }
 
-static struct note *find(const struct memory_store *s, const dgm_note *like)
+static struct note *memory_note_find(const struct memory_store *s, const dgm_note *like)
 {
     uint64_t hash = hash_of(like);
     for (struct node *at = dgm_memory_table_first(&s->notes, hash); at; at = at->next) {
@@ -54,7 +54,7 @@ static void drop(struct memory_store *s, struct note *n)
     free(n);
 }
 
-static void add(struct memory_store *s, const dgm_note *from)
+static void memory_note_add(struct memory_store *s, const dgm_note *from)
 {
     struct note *n = dgm_xmalloc(sizeof *n + from->owner.tenant.n + from->owner.principal.n +
                                  from->kind.n + from->name.n + from->text.n);
@@ -80,11 +80,11 @@ static void add(struct memory_store *s, const dgm_note *from)
 
 void dgm_memory_put_note(struct memory_store *s, dgm_job *job)
 {
-    struct note *old = find(s, &job->note);
+    struct note *old = memory_note_find(s, &job->note);
     if (old)
         drop(s, old);
     if (job->note.text.p)
-        add(s, &job->note);
+        memory_note_add(s, &job->note);
     while (s->notes.n > DGM_MAX_MEMORY_NOTES || s->note_bytes > DGM_MAX_MEMORY_NOTE_BYTES)
         drop(s, s->first_note);
     s->stats.commits++;
@@ -92,7 +92,7 @@ void dgm_memory_put_note(struct memory_store *s, dgm_job *job)
 
 void dgm_memory_get_note(struct memory_store *s, dgm_job *job)
 {
-    const struct note *n = find(s, &job->note);
+    const struct note *n = memory_note_find(s, &job->note);
     if (n && !dgm_note_has_expired(n->expires_ms))
         job->got.note = dgm_arena_dup(dgm_job_arena(job), note_of(n).text);
 }

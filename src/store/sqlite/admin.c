@@ -48,13 +48,13 @@ static sqlite3_stmt *query(dgm_conn *c, const char *sql, dgm_err *err)
     return st;
 }
 
-static dgm_code finish(dgm_conn *c, sqlite3_stmt *st, dgm_err *err)
+static dgm_code admin_finish(dgm_conn *c, sqlite3_stmt *st, dgm_err *err)
 {
     int rc = sqlite3_finalize(st);
     return rc ? dgm_conn_fault(c, rc, true, err) : DGM_OK;
 }
 
-static dgm_code run(dgm_conn *c, const char *sql, dgm_err *err)
+static dgm_code admin_run(dgm_conn *c, const char *sql, dgm_err *err)
 {
     errno = 0;
     int rc = sqlite3_exec(c->db, sql, NULL, NULL, NULL);
@@ -92,7 +92,7 @@ static dgm_code check_pages(struct check *k, dgm_err *err)
         if (!dgm_str_is(text, "ok"))
             say(k, "SQLite: %.*s", (int)(text.n < 300 ? text.n : 300), text.p);
     }
-    return finish(&k->conn, st, err);
+    return admin_finish(&k->conn, st, err);
 }
 
 struct task {
@@ -234,7 +234,7 @@ static dgm_code check_tasks(struct check *k, dgm_err *err)
     }
     sqlite3_finalize(log);
     sqlite3_finalize(turns);
-    dgm_code ended = finish(&k->conn, tasks, code ? NULL : err);
+    dgm_code ended = admin_finish(&k->conn, tasks, code ? NULL : err);
     return code ? code : ended;
 }
 
@@ -256,7 +256,7 @@ static dgm_code check_orphans(struct check *k, dgm_err *err)
         if (sqlite3_step(st) == SQLITE_ROW && sqlite3_column_int64(st, 0) > 0)
             say(k, "%lld %s belong to no task", (long long)sqlite3_column_int64(st, 0),
                 kinds[i].what);
-        dgm_code code = finish(&k->conn, st, err);
+        dgm_code code = admin_finish(&k->conn, st, err);
         if (code)
             return code;
     }
@@ -273,7 +273,7 @@ dgm_code dgm_db_check(const char *path, dgm_db_say say_fault, void *arg, dgm_db_
     if (code)
         return code;
     k.arena = dgm_arena_new();
-    code = run(&k.conn, "BEGIN", err);
+    code = admin_run(&k.conn, "BEGIN", err);
     /* A page that cannot be read ends a walk: that is a fault found, not a check that failed. */
     dgm_err why = {0};
     if (!code && (check_pages(&k, &why) || check_tasks(&k, &why) || check_orphans(&k, &why)))
@@ -373,7 +373,7 @@ static dgm_code sound(dgm_conn *c, dgm_err *err)
         code = dgm_fail(err, DGM_UNAVAILABLE, NULL,
                         "%.160s is damaged (%.100s): restore another backup", c->path,
                         (const char *)sqlite3_column_text(st, 0));
-    dgm_code ended = finish(c, st, code ? NULL : err);
+    dgm_code ended = admin_finish(c, st, code ? NULL : err);
     return code ? code : ended;
 }
 
@@ -447,10 +447,10 @@ dgm_code dgm_db_vacuum(const char *path, int64_t *ret_before, int64_t *ret_after
     if (!code)
         code = open_existing(path, &c, err);
     if (!code)
-        code = run(&c, "PRAGMA query_only=OFF; PRAGMA wal_checkpoint(TRUNCATE)", err);
+        code = admin_run(&c, "PRAGMA query_only=OFF; PRAGMA wal_checkpoint(TRUNCATE)", err);
     before = size_of(path);
     if (!code)
-        code = run(&c, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", err);
+        code = admin_run(&c, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", err);
     dgm_conn_close(&c);
     if (lock >= 0)
         close(lock);
@@ -518,7 +518,7 @@ dgm_code dgm_db_export(const char *path, dgm_db_write write, void *arg, dgm_err 
     code = st ? DGM_OK : err->code;
     while (!code && sqlite3_step(st) == SQLITE_ROW)
         code = export_row(st, &line, a, write, arg, err);
-    dgm_code ended = finish(&c, st, code ? NULL : err);
+    dgm_code ended = admin_finish(&c, st, code ? NULL : err);
     dgm_buf_done(&line);
     dgm_conn_close(&c);
     return code ? code : ended;

@@ -407,7 +407,7 @@ static bool is_full(const struct sqlite_store *s, const struct queue *q)
     return n >= DGM_MAX_STORE_QUEUE || q->bytes >= DGM_MAX_STORE_QUEUE_BYTES;
 }
 
-static void refuse(struct sqlite_store *s, dgm_job *job, const struct queue *q)
+static void sqlite_refuse(struct sqlite_store *s, dgm_job *job, const struct queue *q)
 {
     struct answers a;
     a.n = 0;
@@ -440,7 +440,7 @@ static void submit(dgm_store *base, dgm_job *job)
         lane->last = job;
     }
     if (full) {
-        refuse(s, job, q);
+        sqlite_refuse(s, job, q);
     } else if (write) {
         if (lane)
             lane->n_appends++;
@@ -518,7 +518,7 @@ static void close_sqlite(dgm_store *base)
 }
 
 /* Our threads take no signals: those are for the program. */
-static dgm_code start(struct sqlite_store *s, dgm_err *err)
+static dgm_code sqlite_start(struct sqlite_store *s, dgm_err *err)
 {
     sigset_t all, before;
     int error;
@@ -563,7 +563,7 @@ static dgm_code open_sqlite(const char *rest, dgm_store **ret_store, dgm_err *er
     }
     if (!code) {
         dgm_conn_remember_files(&s->writer.conn);
-        code = start(s, err);
+        code = sqlite_start(s, err);
     }
     if (code) {
         close_sqlite(&s->base);

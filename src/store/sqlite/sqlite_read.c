@@ -19,7 +19,7 @@ static sqlite3_stmt *sql(dgm_conn *c, dgm_job *job, dgm_sql which)
     return st;
 }
 
-static void finish(dgm_conn *c, dgm_job *job, sqlite3_stmt *st)
+static void sqlite_read_finish(dgm_conn *c, dgm_job *job, sqlite3_stmt *st)
 {
     int rc = sqlite3_reset(st);
     if (rc && !job->code)
@@ -33,7 +33,7 @@ static dgm_str text(dgm_job *job, sqlite3_stmt *st, int i)
 
 /* ---- tasks ----------------------------------------------------------------------------------------- */
 
-static dgm_task_row row_of(dgm_job *job, sqlite3_stmt *st)
+static dgm_task_row sqlite_read_row_of(dgm_job *job, sqlite3_stmt *st)
 {
     dgm_task_row row = {
         .owner = {text(job, st, 0), text(job, st, 1)},
@@ -60,9 +60,9 @@ static void take_task(dgm_conn *c, dgm_job *job, sqlite3_stmt *st)
 {
     if (sqlite3_step(st) == SQLITE_ROW) {
         job->got.row = dgm_new(job->arena, dgm_task_row);
-        *job->got.row = row_of(job, st);
+        *job->got.row = sqlite_read_row_of(job, st);
     }
-    finish(c, job, st);
+    sqlite_read_finish(c, job, st);
 }
 
 static void get_task(dgm_conn *c, dgm_job *job)
@@ -76,7 +76,7 @@ static void get_task(dgm_conn *c, dgm_job *job)
     take_task(c, job, st);
 }
 
-static void find_call(dgm_conn *c, dgm_job *job)
+static void sqlite_read_find_call(dgm_conn *c, dgm_job *job)
 {
     sqlite3_stmt *st = sql(c, job, DGM_SQL_CALL_FIND);
     if (!st)
@@ -100,7 +100,7 @@ static bool task_number(dgm_conn *c, dgm_job *job, int64_t *ret_n)
     bool found = sqlite3_step(st) == SQLITE_ROW;
     if (found)
         *ret_n = sqlite3_column_int64(st, 0);
-    finish(c, job, st);
+    sqlite_read_finish(c, job, st);
     return found && !job->code;
 }
 
@@ -173,7 +173,7 @@ static void get_records(dgm_conn *c, dgm_job *job)
         if (!take_row(job, &t, dgm_column_str(st, 2), first))
             break;
     }
-    finish(c, job, st);
+    sqlite_read_finish(c, job, st);
 }
 
 /* ---- turns, message ids ---------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static void get_turns(dgm_conn *c, dgm_job *job)
     }
     job->got.turns.at = turns;
     job->got.turns.n = count;
-    finish(c, job, st);
+    sqlite_read_finish(c, job, st);
 }
 
 static void find_turn(dgm_conn *c, dgm_job *job)
@@ -232,7 +232,7 @@ static void find_turn(dgm_conn *c, dgm_job *job)
         job->got.turns.task_id = text(job, st, 7);
         job->got.turns.n = 1;
     }
-    finish(c, job, st);
+    sqlite_read_finish(c, job, st);
 }
 
 /* A row of a turn that took the message id; in another task's context, or too long ago: none. */
@@ -274,7 +274,7 @@ static void find_in_scope(dgm_conn *c, dgm_job *job, dgm_str context_id)
     dgm_bind_str(st, 5, job->find.agent);
     while (!job->got.dedupe && sqlite3_step(st) == SQLITE_ROW)
         take_dedupe(job, st);
-    finish(c, job, st);
+    sqlite_read_finish(c, job, st);
 }
 
 /* One that was sent without a context stands under none until another takes its place there. */
@@ -357,7 +357,7 @@ static void read_folded(dgm_conn *c, dgm_job *job, int64_t task, dgm_task_row *r
         row->folded_seq = (uint64_t)sqlite3_column_int64(st, 0);
         row->folded = text(job, st, 1);
     }
-    finish(c, job, st);
+    sqlite_read_finish(c, job, st);
 }
 
 /* Rows until the page is full; one more is asked for to know whether there are more. */
@@ -375,14 +375,14 @@ static void take_page(dgm_conn *c, dgm_job *job, sqlite3_stmt *st, size_t page_s
                                      (cap ? cap * 2 : 16) * sizeof *rows);
             cap = cap ? cap * 2 : 16;
         }
-        rows[n] = row_of(job, st);
+        rows[n] = sqlite_read_row_of(job, st);
         if (!job->code && sqlite3_column_count(st) > FOLDED_TASK)
             read_folded(c, job, sqlite3_column_int64(st, FOLDED_TASK), &rows[n]);
         bytes += rows[n++].folded.n;
     }
     job->got.rows.at = rows;
     job->got.rows.n = n;
-    finish(c, job, st);
+    sqlite_read_finish(c, job, st);
 }
 
 static void list(dgm_conn *c, dgm_job *job)
@@ -399,7 +399,7 @@ static void list(dgm_conn *c, dgm_job *job)
     if (!job->code && (st = list_sql(c, job, true, filters))) {
         if (sqlite3_step(st) == SQLITE_ROW)
             job->got.rows.total = (size_t)sqlite3_column_int64(st, 0);
-        finish(c, job, st);
+        sqlite_read_finish(c, job, st);
     }
     sqlite3_exec(c->db, "COMMIT", NULL, NULL, NULL);
 }
@@ -428,7 +428,7 @@ void dgm_conn_read(dgm_conn *c, dgm_job *job)
     case DGM_JOB_TURNS: get_turns(c, job); break;
     case DGM_JOB_FIND_TURN: find_turn(c, job); break;
     case DGM_JOB_FIND_DEDUPE: find_dedupe(c, job); break;
-    case DGM_JOB_FIND_CALL: find_call(c, job); break;
+    case DGM_JOB_FIND_CALL: sqlite_read_find_call(c, job); break;
     case DGM_JOB_GET_NOTE: dgm_conn_read_note(c, job); break;
     case DGM_JOB_LIST: list(c, job); break;
     case DGM_JOB_UNFINISHED: list_unfinished(c, job); break;

@@ -59,7 +59,7 @@ static int find_turn(dgm_sql_writer *w, const struct task *t, int64_t older_than
 }
 
 /* Runs a statement whose parameters are keys or numbers of tasks; what it does not have is no error. */
-static int run(dgm_sql_writer *w, dgm_sql which, int64_t a, int64_t b, int64_t c)
+static int sqlite_trim_run(dgm_sql_writer *w, dgm_sql which, int64_t a, int64_t b, int64_t c)
 {
     int rc = SQLITE_OK;
     sqlite3_stmt *st = dgm_conn_sql(&w->conn, which, &rc);
@@ -78,11 +78,11 @@ static int trim_task(dgm_sql_writer *w, const struct task *t, int64_t older_than
     int rc = find_turn(w, t, older_than_ms, &last);
     if (rc || !last.at)
         return rc;
-    rc = run(w, DGM_SQL_TRIM_LOG, from, dgm_key(t->n, (uint64_t)last.last_seq), 0);
+    rc = sqlite_trim_run(w, DGM_SQL_TRIM_LOG, from, dgm_key(t->n, (uint64_t)last.last_seq), 0);
     if (!rc)
-        rc = run(w, DGM_SQL_TRIM_EMPTY, from, last.at, 0);
+        rc = sqlite_trim_run(w, DGM_SQL_TRIM_EMPTY, from, last.at, 0);
     if (!rc)
-        rc = run(w, DGM_SQL_TRIM_GONE, from, last.at, to);
+        rc = sqlite_trim_run(w, DGM_SQL_TRIM_GONE, from, last.at, to);
     return rc;
 }
 
@@ -108,15 +108,15 @@ static int trim_turns(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
 static int delete_task(dgm_sql_writer *w, int64_t n)
 {
     int64_t from = dgm_key(n, 0), to = dgm_key(n, UINT32_MAX);
-    int rc = run(w, DGM_SQL_DELETE_LOG, from, to, 0);
+    int rc = sqlite_trim_run(w, DGM_SQL_DELETE_LOG, from, to, 0);
     if (!rc)
-        rc = run(w, DGM_SQL_DELETE_TURNS, from, to, 0);
+        rc = sqlite_trim_run(w, DGM_SQL_DELETE_TURNS, from, to, 0);
     if (!rc)
-        rc = run(w, DGM_SQL_DELETE_FOLD, n, 0, 0);
+        rc = sqlite_trim_run(w, DGM_SQL_DELETE_FOLD, n, 0, 0);
     if (!rc)
-        rc = run(w, DGM_SQL_DELETE_CALLS, n, 0, 0);
+        rc = sqlite_trim_run(w, DGM_SQL_DELETE_CALLS, n, 0, 0);
     if (!rc)
-        rc = run(w, DGM_SQL_DELETE_TASK, n, 0, 0);
+        rc = sqlite_trim_run(w, DGM_SQL_DELETE_TASK, n, 0, 0);
     return rc;
 }
 
@@ -149,7 +149,7 @@ static int trim_tasks(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
 static int trim_notes(dgm_sql_writer *w, dgm_job *job, bool *ret_more)
 {
     (void)job;
-    int rc = run(w, DGM_SQL_NOTES_EXPIRE, dgm_loop_unix_ms(), STEP_NOTES, 0);
+    int rc = sqlite_trim_run(w, DGM_SQL_NOTES_EXPIRE, dgm_loop_unix_ms(), STEP_NOTES, 0);
     *ret_more = !rc && sqlite3_changes(w->conn.db) == STEP_NOTES;
     return rc;
 }

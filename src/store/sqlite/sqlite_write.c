@@ -139,7 +139,7 @@ static int next_number(dgm_sql_writer *w, int64_t *ret_n)
 /* Gives a group the number of its task. Jobs that do not begin where the log ends have their answer
  * then; when none is left there is nothing to write, and no number. A group that begins a log is taken
  * for new unless `look`: if it is not, the batch fails, and each of its groups is written for itself. */
-static int place(dgm_sql_writer *w, dgm_group *g, bool look)
+static int sqlite_write_place(dgm_sql_writer *w, dgm_group *g, bool look)
 {
     struct found was = {0};
     bool begins = dgm_append_first(&g->first->append.batch) == 1;
@@ -307,7 +307,7 @@ static int put_groups(dgm_sql_writer *w, dgm_group *groups, size_t n, bool look)
     int rc = SQLITE_OK;
     size_t from = 0;
     for (size_t i = 0; i < n && !rc; i++) {
-        rc = place(w, &groups[i], look);
+        rc = sqlite_write_place(w, &groups[i], look);
         if (rc || !groups[i].n || !takes_known_id(w, &groups[i]))
             continue;
         rc = put_part(w, groups + from, i - from);

@@ -66,7 +66,7 @@ void dgm_a2a_put_marked_metadata(dgm_writer *w, const dgm_part *part)
 /* ---- kinds ------------------------------------------------------------------------------------------- */
 
 /* Mostly the first member: look there before looking everywhere. */
-static inline yyjson_val *kind_of(yyjson_val *v)
+static inline yyjson_val *a2a_03_kind_of(yyjson_val *v)
 {
     if (!yyjson_is_obj(v) || unsafe_yyjson_get_len(v) == 0)
         return NULL;
@@ -79,7 +79,7 @@ static inline yyjson_val *kind_of(yyjson_val *v)
 /* ---- messages, tasks, events ---------------------------------------------------------------------- */
 
 /* Document 002 shows a status message as {role, content}: one text part. */
-static dgm_code read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+static dgm_code a2a_03_read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     dgm_message *m = object;
     dgm_part *part = dgm_new(r->arena, dgm_part);
@@ -90,9 +90,9 @@ static dgm_code read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at, voi
     m->parts = (dgm_parts){part, 1};
     return DGM_OK;
 }
-static const dgm_custom content_text = {.read = read_content};
+static const dgm_custom content_text = {.read = a2a_03_read_content};
 
-static bool is_blank(const yyjson_val *v)
+static bool a2a_03_is_blank(const yyjson_val *v)
 {
     yyjson_val *it = (yyjson_val *)(uintptr_t)v;
     return !it || yyjson_is_null(it) || (yyjson_is_ctn(it) && unsafe_yyjson_get_len(it) == 0) ||
@@ -106,7 +106,7 @@ bool dgm_a2a_message_is_empty(const dgm_reader *r, const yyjson_val *message)
     if (r->strict || !yyjson_is_obj((yyjson_val *)(uintptr_t)message))
         return false;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        if (!is_blank(dgm_json_get(message, dgm_str_from(members[i]))))
+        if (!a2a_03_is_blank(dgm_json_get(message, dgm_str_from(members[i]))))
             return false;
     }
     return true;
@@ -175,7 +175,7 @@ static void write_wrapped_data(dgm_writer *w, const void *part)
 }
 
 /* kind is required by the schema and left out by some: then the member that is there tells. */
-static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+static const dgm_shape *pick_03_part(dgm_reader *r, yyjson_val *v, const dgm_at *at)
 {
     static const struct {
         dgm_str kind;
@@ -183,7 +183,7 @@ static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at
     } shapes[] = {{{"text", 4}, &NAME(text_part)},
                   {{"file", 4}, &NAME(file_part)},
                   {{"data", 4}, &NAME(data_part)}};
-    yyjson_val *kind = kind_of(v);
+    yyjson_val *kind = a2a_03_kind_of(v);
     if (yyjson_is_str(kind) && dgm_str_is(dgm_json_str(kind), "text"))
         return &NAME(text_part); /* nearly all of them */
     if (!yyjson_is_obj(v)) {
@@ -248,7 +248,7 @@ static inline size_t event_by_kind(dgm_str kind)
 static dgm_code read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     dgm_event *event = object;
-    yyjson_val *kind = kind_of(v);
+    yyjson_val *kind = a2a_03_kind_of(v);
     size_t i;
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "an object (event)");

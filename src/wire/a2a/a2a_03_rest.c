@@ -33,7 +33,7 @@ static void write_wrapped_data(dgm_writer *w, const void *part)
     dgm_buf_add_char(w->out, '}');
 }
 
-static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+static const dgm_shape *pick_03_part(dgm_reader *r, yyjson_val *v, const dgm_at *at)
 {
     static const struct {
         const char *member;

@@ -183,7 +183,7 @@ void dgm_a2a_write_card_03_rest(dgm_writer *w, const void *object)
 /* ---- telling cards apart ----------------------------------------------------------------------- */
 
 /* A member that is there and not null, by either of its names. */
-static yyjson_val *member(const yyjson_val *v, const char *camel, const char *snake)
+static yyjson_val *a2a_card_member(const yyjson_val *v, const char *camel, const char *snake)
 {
     yyjson_val *m = dgm_json_get(v, dgm_str_from(camel));
     if (!m && snake)
@@ -194,7 +194,7 @@ static yyjson_val *member(const yyjson_val *v, const char *camel, const char *sn
 static bool has_any_mark(const yyjson_val *v, const char *const (*names)[2], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (member(v, names[i][0], names[i][1]))
+        if (a2a_card_member(v, names[i][0], names[i][1]))
             return true;
     }
     return false;
@@ -217,28 +217,29 @@ static const char *const marks[][2] = {
 
 bool dgm_a2a_looks_like_card(const yyjson_val *v)
 {
-    if (yyjson_is_str(member(v, "type", NULL)))
+    if (yyjson_is_str(a2a_card_member(v, "type", NULL)))
         return false; /* an event of AG-UI's, which has a protocolVersion too */
     return has_any_mark(v, marks, sizeof marks / sizeof *marks) ||
-           (yyjson_is_str(member(v, "name", NULL)) && yyjson_is_str(member(v, "url", NULL)) &&
-            yyjson_is_str(member(v, "version", NULL)));
+           (yyjson_is_str(a2a_card_member(v, "name", NULL)) &&
+            yyjson_is_str(a2a_card_member(v, "url", NULL)) &&
+            yyjson_is_str(a2a_card_member(v, "version", NULL)));
 }
 
 bool dgm_a2a_card_is_03(const yyjson_val *v)
 {
-    if (yyjson_arr_size(member(v, "supportedInterfaces", "supported_interfaces")) > 0)
+    if (yyjson_arr_size(a2a_card_member(v, "supportedInterfaces", "supported_interfaces")) > 0)
         return false;
-    if (yyjson_is_str(member(v, "url", NULL)) || has_any_mark(v, marks, N_MARKS_03))
+    if (yyjson_is_str(a2a_card_member(v, "url", NULL)) || has_any_mark(v, marks, N_MARKS_03))
         return true;
-    yyjson_val *version = member(v, "protocolVersion", "protocol_version");
+    yyjson_val *version = a2a_card_member(v, "protocolVersion", "protocol_version");
     return yyjson_is_str(version) && unsafe_yyjson_get_len(version) > 0 &&
            fit_of(dgm_json_str(version)) == FITS;
 }
 
 static bool security_is_wrapped(const yyjson_val *v)
 {
-    yyjson_val *first = yyjson_arr_get_first(member(v, "security", NULL));
-    return yyjson_is_obj(member(first, "schemes", NULL));
+    yyjson_val *first = yyjson_arr_get_first(a2a_card_member(v, "security", NULL));
+    return yyjson_is_obj(a2a_card_member(first, "schemes", NULL));
 }
 
 bool dgm_a2a_card_is_03_rest(const yyjson_val *v)
@@ -248,14 +249,14 @@ bool dgm_a2a_card_is_03_rest(const yyjson_val *v)
     if (!dgm_a2a_card_is_03(v))
         return false;
     /* yyjson's loops count from the value they are given: it must be there */
-    yyjson_val *schemes = member(v, "securitySchemes", "security_schemes");
+    yyjson_val *schemes = a2a_card_member(v, "securitySchemes", "security_schemes");
     if (yyjson_is_obj(schemes)) {
         yyjson_obj_foreach (schemes, i, n, key, scheme) {
             if (dgm_a2a_scheme_is_wrapped(scheme))
                 return true;
         }
     }
-    yyjson_val *skills = member(v, "skills", NULL);
+    yyjson_val *skills = a2a_card_member(v, "skills", NULL);
     if (yyjson_is_arr(skills)) {
         yyjson_arr_foreach (skills, i, n, a_skill) {
             if (security_is_wrapped(a_skill))

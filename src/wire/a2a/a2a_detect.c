@@ -34,7 +34,7 @@ static bool is_object(const yyjson_val *v, const char *member)
     return yyjson_is_obj(dgm_json_get(v, dgm_str_from(member)));
 }
 
-static dgm_str text_of(const yyjson_val *v, const char *member)
+static dgm_str a2a_detect_text_of(const yyjson_val *v, const char *member)
 {
     yyjson_val *m = dgm_json_get(v, dgm_str_from(member));
     return yyjson_is_str(m) ? dgm_json_str(m) : (dgm_str){0};
@@ -42,13 +42,13 @@ static dgm_str text_of(const yyjson_val *v, const char *member)
 
 static bool is_internal(const yyjson_val *v)
 {
-    return dgm_str_starts(text_of(v, "kind"), DGM_STR("internal:"));
+    return dgm_str_starts(a2a_detect_text_of(v, "kind"), DGM_STR("internal:"));
 }
 
 /* {"message": {...}}: a request when the user speaks, an answer when the agent does. */
 static bool is_from_agent(const yyjson_val *message)
 {
-    dgm_str role = text_of(message, "role");
+    dgm_str role = a2a_detect_text_of(message, "role");
     return dgm_str_is(role, "ROLE_AGENT") || dgm_str_is(role, "agent");
 }
 
@@ -143,7 +143,7 @@ dgm_object_kind dgm_a2a_10_detect(const yyjson_val *v, bool in_stream)
 
 dgm_object_kind dgm_a2a_03_detect(const yyjson_val *v, bool in_stream)
 {
-    dgm_str kind = text_of(v, "kind");
+    dgm_str kind = a2a_detect_text_of(v, "kind");
     if (yyjson_is_arr((yyjson_val *)(uintptr_t)v))
         return DGM_OBJECT_PUSH_CONFIG_LIST;
     if (yyjson_is_null((yyjson_val *)(uintptr_t)v) ||
@@ -207,7 +207,7 @@ dgm_object_kind dgm_a2a_03_rest_detect(const yyjson_val *v, bool in_stream)
         return DGM_OBJECT_PUSH_LIST_REQUEST;
     if (is_text(v, "name")) {
         /* tasks/T or tasks/T/pushNotificationConfigs/C */
-        dgm_str name = text_of(v, "name");
+        dgm_str name = a2a_detect_text_of(v, "name");
         size_t skip = dgm_str_starts(name, DGM_STR("tasks/")) ? 6 : 0;
         return memchr(name.p + skip, '/', name.n - skip) ? DGM_OBJECT_PUSH_GET_REQUEST
                                                          : DGM_OBJECT_GET_TASK_REQUEST;
@@ -266,8 +266,8 @@ static unsigned marks_of(const yyjson_val *v, int depth)
         "status",         "statusUpdate",    "artifact", "status_update",
         "artifactUpdate", "artifact_update", "params",   "result"};
     static const char *const lists[] = {"parts", "content", "history", "artifacts", "tasks"};
-    unsigned marks = marks_of_text(text_of(v, "role"));
-    dgm_str state = text_of(v, "state"), method = text_of(v, "method");
+    unsigned marks = marks_of_text(a2a_detect_text_of(v, "role"));
+    dgm_str state = a2a_detect_text_of(v, "state"), method = a2a_detect_text_of(v, "method");
     yyjson_val *parts = dgm_json_get(v, DGM_STR("parts"));
     yyjson_val *content = dgm_json_get(v, DGM_STR("content"));
     if (!yyjson_is_obj((yyjson_val *)(uintptr_t)v) || depth == 0)
@@ -276,9 +276,9 @@ static unsigned marks_of(const yyjson_val *v, int depth)
     if (state.n && !marks_of_text(state))
         marks = narrow(marks, MARK_03);
     /* Chat messages have a role "user" too, but no parts. */
-    if ((dgm_str_is(text_of(v, "role"), "user") && has(v, "parts", NULL) &&
+    if ((dgm_str_is(a2a_detect_text_of(v, "role"), "user") && has(v, "parts", NULL) &&
          !is_list_of_others(parts)) ||
-        dgm_str_is(text_of(v, "role"), "agent"))
+        dgm_str_is(a2a_detect_text_of(v, "role"), "agent"))
         marks = narrow(marks, MARK_03);
     if (is_text(v, "kind"))
         marks = narrow(marks, MARK_03);
@@ -325,7 +325,7 @@ static unsigned marks_at_top(const yyjson_val *v)
         return MARK_10;
     if (!marks && is_text(v, "message") && has(v, "code", NULL))
         return MARK_03_REST;
-    if (!marks && dgm_str_starts(text_of(v, "name"), DGM_STR("tasks/")))
+    if (!marks && dgm_str_starts(a2a_detect_text_of(v, "name"), DGM_STR("tasks/")))
         return MARK_03_REST;
     return marks ? marks : marks_of_part(v);
 }
@@ -379,7 +379,7 @@ bool dgm_a2a_is_stream(yyjson_val *array)
     yyjson_val *e;
     size_t i, n;
     yyjson_arr_foreach (array, i, n, e) {
-        dgm_str kind = text_of(e, "kind");
+        dgm_str kind = a2a_detect_text_of(e, "kind");
         if (dgm_str_is(kind, "status-update") || dgm_str_is(kind, "artifact-update") ||
             dgm_json_get(e, DGM_STR("statusUpdate")) || dgm_json_get(e, DGM_STR("artifactUpdate")))
             return true;
@@ -393,8 +393,8 @@ bool dgm_a2a_has_chunks(yyjson_val *array)
     size_t i, n;
     yyjson_arr_foreach (array, i, n, e) {
         yyjson_val *inner = dgm_json_get(e, DGM_STR("message"));
-        dgm_str type =
-            text_of(dgm_json_get(inner ? inner : e, DGM_STR("metadata")), "canonical_type");
+        dgm_str type = a2a_detect_text_of(dgm_json_get(inner ? inner : e, DGM_STR("metadata")),
+                                          "canonical_type");
         if (dgm_str_is(type, "TextMessageChunkEvent") || dgm_str_is(type, "ToolCallArgsEvent"))
             return true;
     }

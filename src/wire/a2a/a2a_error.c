@@ -162,7 +162,7 @@ dgm_code dgm_a2a_read_rest_error(dgm_reader *r, yyjson_val *v, const dgm_at *at,
 
 /* ---- writing ------------------------------------------------------------------------------------------------ */
 
-static void put_message(dgm_writer *w, const dgm_peer_error *e)
+static void a2a_error_put_message(dgm_writer *w, const dgm_peer_error *e)
 {
     dgm_json_put_str(w->out, e->message.p ? e->message : dgm_str_from(dgm_code_message(e->code)));
 }
@@ -222,7 +222,7 @@ void dgm_a2a_10_write_rpc_error(dgm_writer *w, const dgm_peer_error *e)
     dgm_buf_add_lit(w->out, "{\"code\":");
     dgm_json_put_int(w->out, rpc_code_of(e));
     dgm_buf_add_lit(w->out, ",\"message\":");
-    put_message(w, e);
+    a2a_error_put_message(w, e);
     put_typed(w, e, "data");
     put_unknown(w, e);
     dgm_buf_add_char(w->out, '}');
@@ -239,7 +239,7 @@ void dgm_a2a_10_write_rest_error(dgm_writer *w, const dgm_peer_error *e)
                                  ? e->status
                                  : dgm_str_from(dgm_grpc_status_name(dgm_code_grpc(code, false))));
     dgm_buf_add_lit(w->out, ",\"message\":");
-    put_message(w, e);
+    a2a_error_put_message(w, e);
     put_typed(w, e, "details");
     put_unknown(w, e);
     dgm_buf_add_lit(w->out, "}}");
@@ -259,7 +259,7 @@ void dgm_a2a_03_write_error(dgm_writer *w, const dgm_peer_error *e)
     dgm_buf_add_lit(w->out, "{\"code\":");
     dgm_json_put_int(w->out, rpc_code_of(e));
     dgm_buf_add_lit(w->out, ",\"message\":");
-    put_message(w, e);
+    a2a_error_put_message(w, e);
     if (data && is_typed(data)) {
         yyjson_val *v = (yyjson_val *)(uintptr_t)data;
         size_t n = yyjson_arr_size(v);

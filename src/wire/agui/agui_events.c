@@ -283,7 +283,7 @@ static const struct {
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
-static dgm_canon_kind kind_of(dgm_str type)
+static dgm_canon_kind agui_events_kind_of(dgm_str type)
 {
     for (int k = 1; k < DGM_N_CANON_KINDS; k++) {
         const dgm_field *f = dgm_agui_event_shapes[k]->fields; /* the first row is the type */
@@ -328,7 +328,7 @@ dgm_code dgm_agui_read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, E *
         return dgm_read_wrong(r, type, DGM_AT_LIT(at, "type"), "a string");
     *ret_found = DGM_AGUI_EVENT;
     const dgm_shape *shape = NULL;
-    if ((e.kind = kind_of(dgm_json_str(type))))
+    if ((e.kind = agui_events_kind_of(dgm_json_str(type))))
         shape = dgm_agui_event_shapes[e.kind];
     for (size_t i = 0; !shape && i < N_RETIRED; i++) {
         if (dgm_str_eq(dgm_str_from(retired[i].name), dgm_json_str(type))) {
@@ -354,7 +354,7 @@ dgm_code dgm_agui_read_event(dgm_reader *r, yyjson_val *v, const dgm_at *at, E *
 int dgm_agui_recognise(const yyjson_val *v)
 {
     dgm_str type = dgm_json_str_member(v, "type");
-    if (type.n && kind_of(type))
+    if (type.n && agui_events_kind_of(type))
         return 2;
     for (size_t i = 0; type.n && i < N_RETIRED; i++) {
         if (dgm_str_eq(dgm_str_from(retired[i].name), type))

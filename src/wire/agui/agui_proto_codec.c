@@ -85,7 +85,7 @@ static void encoder_free(void *encoder)
 }
 
 /* The format is detected from the bytes; the values are those of ag-ui. */
-static int recognise(const yyjson_val *v, dgm_form *ret_form)
+static int agui_proto_codec_recognise(const yyjson_val *v, dgm_form *ret_form)
 {
     (void)v;
     *ret_form = DGM_FORM_EVENTS;
@@ -114,7 +114,7 @@ const dgm_codec dgm_codec_agui_proto = {
     .format = DGM_FORMAT_AG_UI_PROTO,
     .builds_messages = true,
     .binary = true,
-    .recognise = recognise,
+    .recognise = agui_proto_codec_recognise,
     .decoder_new = decoder_new,
     .decoder_feed = decoder_feed,
     .decoder_end = decoder_end,

@@ -12,7 +12,7 @@ typedef pb_reading R;
 static void put_object(R *r, const pb_message *m, dgm_str message);
 static void put_members(R *r, const pb_message *m, dgm_str message, const char *in);
 
-static void put_key(R *r, const char *name)
+static void agui_proto_read_put_key(R *r, const char *name)
 {
     char last = r->out->n ? r->out->p[r->out->n - 1] : '{';
     if (last != '{')
@@ -50,7 +50,7 @@ static void put_many(R *r, const pb_field *f, dgm_str message)
 static void put_found(R *r, const pb_field *f, const pb_found *found, dgm_str message)
 {
     size_t before = r->out->n;
-    put_key(r, f->name);
+    agui_proto_read_put_key(r, f->name);
     size_t start = r->out->n;
     switch ((pb_kind)f->kind) {
     case PB_STR:
@@ -101,7 +101,7 @@ static bool is_list_needed(const pb_field *f)
                                   strcmp(f->name, "delta") == 0 || strcmp(f->name, "patch") == 0);
 }
 
-static void put_member(R *r, const pb_field *f, dgm_str message)
+static void agui_proto_read_put_member(R *r, const pb_field *f, dgm_str message)
 {
     pb_found found = {0};
     if (dgm_pb_find(message, f->number, wire_of((pb_kind)f->kind), &found)) {
@@ -114,13 +114,13 @@ static void put_member(R *r, const pb_field *f, dgm_str message)
             put_found(r, f, &found, message);
         }
     } else if (f->kind == PB_STR && !f->in) {
-        put_key(r, f->name);
+        agui_proto_read_put_key(r, f->name);
         dgm_buf_add_lit(r->out, "\"\"");
     } else if (f->kind == PB_ENUM) {
-        put_key(r, f->name);
+        agui_proto_read_put_key(r, f->name);
         dgm_json_put_str(r->out, dgm_str_from(f->names[0]));
     } else if (is_list_needed(f)) {
-        put_key(r, f->name);
+        agui_proto_read_put_key(r, f->name);
         dgm_buf_add_lit(r->out, "[]");
     }
 }
@@ -131,12 +131,12 @@ static void put_members(R *r, const pb_message *m, dgm_str message, const char *
     for (size_t i = 0; !r->rc && i < m->n; i++) {
         const pb_field *f = &m->fields[i];
         if (same_in(f, in)) {
-            put_member(r, f, message);
+            agui_proto_read_put_member(r, f, message);
         } else if (!in && f->in && !(last_in && strcmp(last_in, f->in) == 0)) {
             last_in = f->in; /* the first row of a nested object writes the complete object */
             if (!has_any_in(m, message, f->in))
                 continue;
-            put_key(r, f->in);
+            agui_proto_read_put_key(r, f->in);
             dgm_buf_add_char(r->out, '{');
             put_members(r, m, message, f->in);
             dgm_buf_add_char(r->out, '}');
@@ -200,7 +200,7 @@ static void put_object(R *r, const pb_message *m, dgm_str message)
         dgm_buf_add_char(r->out, '{');
         put_members(r, m, message, NULL);
         if (m->content && lacks_content(m, message)) {
-            put_key(r, "content");
+            agui_proto_read_put_key(r, "content");
             dgm_buf_add_lit(r->out, "[]");
         }
         dgm_buf_add_char(r->out, '}');

@@ -149,7 +149,7 @@ void dgm_pb_put_struct(R *r, dgm_str message)
         dgm_pb_fail(r, "an object is cut short");
 }
 
-static void put_list(R *r, dgm_str message)
+static void agui_proto_value_put_list(R *r, dgm_str message)
 {
     pb_found f;
     dgm_buf_add_char(r->out, '[');
@@ -187,7 +187,7 @@ void dgm_pb_put_value(R *r, dgm_str message)
     } else if (last.number == 5 && last.wire == 2) {
         dgm_pb_put_struct(r, last.bytes);
     } else if (last.number == 6 && last.wire == 2) {
-        put_list(r, last.bytes);
+        agui_proto_value_put_list(r, last.bytes);
     } else {
         dgm_buf_add_lit(r->out, "null");
     }

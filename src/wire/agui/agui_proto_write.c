@@ -17,7 +17,7 @@ static void put_tag(dgm_buf *b, unsigned number, enum wire wire)
     put_varint(b, (uint64_t)number << 3 | wire);
 }
 
-static void put_text(dgm_buf *b, unsigned number, dgm_str s)
+static void agui_proto_write_put_text(dgm_buf *b, unsigned number, dgm_str s)
 {
     put_tag(b, number, BYTES);
     put_varint(b, s.n);
@@ -73,14 +73,14 @@ static void put_struct(dgm_buf *b, unsigned number, const yyjson_val *v)
     yyjson_obj_foreach ((yyjson_val *)(uintptr_t)v, i, n, key, value) {
         size_t entry = begin_message(b, 1);
         if (dgm_json_str(key).n)
-            put_text(b, 1, dgm_json_str(key));
+            agui_proto_write_put_text(b, 1, dgm_json_str(key));
         put_value(b, 2, value);
         end_message(b, entry);
     }
     end_message(b, at);
 }
 
-static void put_list(dgm_buf *b, unsigned number, const yyjson_val *v)
+static void agui_proto_write_put_list(dgm_buf *b, unsigned number, const yyjson_val *v)
 {
     size_t at = begin_message(b, number), i, n;
     yyjson_val *one;
@@ -94,7 +94,7 @@ static void put_value(dgm_buf *b, unsigned number, const yyjson_val *v)
     yyjson_val *it = (yyjson_val *)(uintptr_t)v;
     size_t at = begin_message(b, number);
     if (yyjson_is_str(it)) {
-        put_text(b, 3, dgm_json_str(v));
+        agui_proto_write_put_text(b, 3, dgm_json_str(v));
     } else if (yyjson_is_raw(it)) {
         double d = number_of(v);
         uint64_t bits;
@@ -108,7 +108,7 @@ static void put_value(dgm_buf *b, unsigned number, const yyjson_val *v)
     } else if (yyjson_is_obj(it)) {
         put_struct(b, 5, v);
     } else if (yyjson_is_arr(it)) {
-        put_list(b, 6, v);
+        agui_proto_write_put_list(b, 6, v);
     } else {
         put_tag(b, 1, VARINT); /* null */
         put_varint(b, 0);
@@ -158,7 +158,7 @@ static void put_many(dgm_buf *b, const pb_field *f, const yyjson_val *v)
         if (f->kind == PB_MANY && yyjson_is_obj(one))
             put_one(b, f->number, f->of, one);
         else if (f->kind == PB_STRS && yyjson_is_str(one))
-            put_text(b, f->number, dgm_json_str(one));
+            agui_proto_write_put_text(b, f->number, dgm_json_str(one));
     }
 }
 
@@ -173,7 +173,7 @@ static void put_field(dgm_buf *b, const pb_field *f, const yyjson_val *holder)
     case PB_STR:
     case PB_OPT:
         if (yyjson_is_str(v) && (f->kind == PB_OPT || dgm_json_str(v).n))
-            put_text(b, f->number, dgm_json_str(v));
+            agui_proto_write_put_text(b, f->number, dgm_json_str(v));
         break;
     case PB_INT:
         if (yyjson_is_raw(v) && dgm_json_int(v, &number)) {

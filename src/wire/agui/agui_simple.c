@@ -8,7 +8,8 @@ typedef dgm_simple_event E;
 
 /* ---- nouns ----------------------------------------------------------------------------------------------- */
 
-static dgm_code read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+static dgm_code agui_simple_read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                         void *object)
 {
     if (yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "a string or an array of parts");
@@ -23,7 +24,7 @@ static void write_content(dgm_writer *w, const dgm_field *f, const void *object)
     else
         dgm_agui_put_content(w, &m->content);
 }
-static const dgm_custom content = {read_content, write_content};
+static const dgm_custom content = {agui_simple_read_content, write_content};
 
 /* The names that Chat Completions gave to roles, as the document's examples have them. */
 static const char *const role_names[] = {NULL, "developer", "system", "assistant", "user"};

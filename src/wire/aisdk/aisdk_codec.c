@@ -134,7 +134,7 @@ static dgm_code read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at, vo
 struct list {
     dgm_buf *out;
 };
-static dgm_code add_message(void *arg, dgm_str name, dgm_str payload)
+static dgm_code aisdk_codec_add_message(void *arg, dgm_str name, dgm_str payload)
 {
     dgm_buf *out = ((struct list *)arg)->out;
     (void)name;
@@ -162,8 +162,8 @@ static const dgm_shape request_shape = {
     .tag_at = DGM_NOWHERE,
 };
 
-static dgm_code aisdk_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
-                                   dgm_canon_input *ret)
+static dgm_code dgm_aisdk_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                       dgm_canon_input *ret)
 {
     dgm_canon_input input = {0};
     dgm_code rc;
@@ -197,7 +197,7 @@ static dgm_code aisdk_write_request(dgm_writer *w, const dgm_canon_input *input,
         dgm_aisdk_put_member(w->out, "\"trigger\"", DGM_STR("submit-message"));
     dgm_buf_add_lit(w->out, ",\"messages\":[");
     dgm_code rc = dgm_aisdk_write_messages(&input->messages, params,
-                                           (dgm_frame_sink){add_message, &list}, err);
+                                           (dgm_frame_sink){aisdk_codec_add_message, &list}, err);
     dgm_buf_add_lit(w->out, "]}");
     return rc;
 }
@@ -213,7 +213,7 @@ static bool is_request(const yyjson_val *v)
                                  : dgm_json_str_member(v, "trigger").p != NULL;
 }
 
-static int recognise(const yyjson_val *v, dgm_form *ret_form)
+static int aisdk_codec_recognise(const yyjson_val *v, dgm_form *ret_form)
 {
     *ret_form = DGM_FORM_EVENTS;
     if (is_request(v))
@@ -229,7 +229,7 @@ const dgm_codec dgm_codec_aisdk = {
     .name = dgm_aisdk_name,
     .format = DGM_FORMAT_AI_SDK,
     .stream_end = "[DONE]",
-    .recognise = recognise,
+    .recognise = aisdk_codec_recognise,
     .decoder_new = dgm_aisdk_decoder_new,
     .decoder_feed = dgm_aisdk_decoder_feed,
     .decoder_end = dgm_aisdk_decoder_end,
@@ -240,7 +240,7 @@ const dgm_codec dgm_codec_aisdk = {
     .encoder_free = dgm_aisdk_encoder_free,
     .read_messages = dgm_aisdk_read_messages,
     .write_messages = dgm_aisdk_write_messages,
-    .read_request = aisdk_read_request,
+    .read_request = dgm_aisdk_read_request,
     .write_request = aisdk_write_request,
     .lost_reading = &dgm_aisdk_lost_reading,
     .lost_writing = &dgm_aisdk_lost_writing,

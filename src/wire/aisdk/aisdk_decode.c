@@ -65,7 +65,7 @@ static void text_event(D *d, dgm_canon_kind kind, const struct aisdk_reading *o,
     dgm_aisdk_emit(d, &e);
 }
 
-static struct aisdk_reading *find_open(const D *d, dgm_str id, bool reasoning)
+static struct aisdk_reading *aisdk_decode_find_open(const D *d, dgm_str id, bool reasoning)
 {
     for (size_t i = 0; i < d->n_open; i++) {
         if (d->open[i].reasoning == reasoning && dgm_str_eq(d->open[i].wire_id, id))
@@ -74,9 +74,9 @@ static struct aisdk_reading *find_open(const D *d, dgm_str id, bool reasoning)
     return NULL;
 }
 
-static void start_text(D *d, dgm_str wire_id, bool reasoning)
+static void aisdk_decode_start_text(D *d, dgm_str wire_id, bool reasoning)
 {
-    if (find_open(d, wire_id, reasoning))
+    if (aisdk_decode_find_open(d, wire_id, reasoning))
         return;
     d->open = dgm_list_reserve(d->open, d->n_open, &d->cap_open, sizeof *d->open);
     struct aisdk_reading *o = &d->open[d->n_open++];
@@ -95,7 +95,7 @@ static void start_text(D *d, dgm_str wire_id, bool reasoning)
     }
 }
 
-static void end_text(D *d, struct aisdk_reading *o)
+static void aisdk_decode_end_text(D *d, struct aisdk_reading *o)
 {
     if (o->reasoning) {
         text_event(d, DGM_CANON_REASONING_MESSAGE_END, o, (dgm_str){0});
@@ -117,15 +117,15 @@ static dgm_code text_chunk(D *d, yyjson_val *v, dgm_str what, bool reasoning)
     if (!id.p)
         return dgm_aisdk_bad(d, "id", "missing: the chunk says of which text it is");
     if (dgm_str_is(what, "start")) {
-        start_text(d, id, reasoning);
+        aisdk_decode_start_text(d, id, reasoning);
         return d->rc;
     }
-    struct aisdk_reading *o = find_open(d, id, reasoning);
+    struct aisdk_reading *o = aisdk_decode_find_open(d, id, reasoning);
     if (!o)
         return dgm_aisdk_bad(d, "id",
                              "no text of this id is open: its start is missing, or it has ended");
     if (dgm_str_is(what, "end"))
-        end_text(d, o);
+        aisdk_decode_end_text(d, o);
     else if (!delta.p)
         return dgm_aisdk_bad(d, "delta", "missing: a delta is a text");
     else if (delta.n)
@@ -159,7 +159,7 @@ static dgm_canon_interrupts interrupts_of(dgm_arena *a, const yyjson_val *metada
 static void close_all(D *d)
 {
     while (d->n_open)
-        end_text(d, &d->open[d->n_open - 1]);
+        aisdk_decode_end_text(d, &d->open[d->n_open - 1]);
     dgm_aisdk_end_calls(d);
 }
 
@@ -197,7 +197,7 @@ static void finish_run(D *d, yyjson_val *v, bool aborted)
     d->over = true;
 }
 
-static void finish(D *d, yyjson_val *v)
+static void aisdk_decode_finish(D *d, yyjson_val *v)
 {
     const yyjson_val *metadata = dgm_json_get(v, DGM_STR("messageMetadata"));
     bool failed = dgm_str_is(dgm_json_str_member(v, "finishReason"), "error");
@@ -257,7 +257,7 @@ static dgm_str behind(dgm_str s, size_t n)
     return (dgm_str){s.p + n, s.n - n};
 }
 
-static dgm_code feed(D *d, yyjson_val *v, dgm_str type)
+static dgm_code aisdk_decode_feed(D *d, yyjson_val *v, dgm_str type)
 {
     if (dgm_str_is(type, "start-step") || dgm_str_is(type, "finish-step"))
         d->parent = (dgm_str){0};
@@ -278,7 +278,7 @@ static dgm_code feed(D *d, yyjson_val *v, dgm_str type)
     else if (dgm_str_is(type, "error"))
         d->error = dgm_arena_dup(d->arena, dgm_json_str_member(v, "errorText"));
     else if (dgm_str_is(type, "finish"))
-        finish(d, v);
+        aisdk_decode_finish(d, v);
     else if (dgm_str_is(type, "abort"))
         finish_run(d, v, true);
     else
@@ -300,7 +300,7 @@ dgm_code dgm_aisdk_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm
     if (d->over)
         return d->rc;
     begin_run(d, dgm_str_is(type, "start") ? v : NULL);
-    return dgm_str_is(type, "start") ? d->rc : feed(d, v, type);
+    return dgm_str_is(type, "start") ? d->rc : aisdk_decode_feed(d, v, type);
 }
 
 dgm_code dgm_aisdk_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err)

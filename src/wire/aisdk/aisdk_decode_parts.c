@@ -6,13 +6,13 @@
 typedef struct aisdk_decoder D;
 typedef struct aisdk_read_call C;
 
-static C *find_call(const D *d, dgm_str id)
+static C *aisdk_decode_parts_find_call(const D *d, dgm_str id)
 {
     size_t *at = dgm_map_get(&d->by_id, id);
     return at ? &d->calls[*at] : NULL;
 }
 
-static C *start_call(D *d, dgm_str id, dgm_str name)
+static C *aisdk_decode_parts_start_call(D *d, dgm_str id, dgm_str name)
 {
     d->calls = dgm_list_reserve(d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
     C *c = &d->calls[d->n_calls];
@@ -28,7 +28,7 @@ static C *start_call(D *d, dgm_str id, dgm_str name)
     return c;
 }
 
-static void add_arguments(D *d, C *c, dgm_str text, bool whole)
+static void aisdk_decode_parts_add_arguments(D *d, C *c, dgm_str text, bool whole)
 {
     if (!text.n || c->ended)
         return;
@@ -40,12 +40,12 @@ static void add_arguments(D *d, C *c, dgm_str text, bool whole)
     dgm_aisdk_emit(d, &e);
 }
 
-static void end_call(D *d, C *c)
+static void aisdk_decode_parts_end_call(D *d, C *c)
 {
     if (c->ended)
         return;
     if (!c->has_text)
-        add_arguments(d, c, DGM_STR("{}"), true);
+        aisdk_decode_parts_add_arguments(d, c, DGM_STR("{}"), true);
     c->ended = true;
     dgm_canon_event e = {.kind = DGM_CANON_TOOL_CALL_END};
     e.call.tool_call_id = c->id;
@@ -55,7 +55,7 @@ static void end_call(D *d, C *c)
 static void result(D *d, C *c, const dgm_json *output, dgm_str error)
 {
     dgm_arena *a = d->r->arena;
-    end_call(d, c);
+    aisdk_decode_parts_end_call(d, c);
     if (c->answered)
         return;
     c->answered = true;
@@ -75,26 +75,26 @@ static void result(D *d, C *c, const dgm_json *output, dgm_str error)
 dgm_code dgm_aisdk_call_chunk(D *d, yyjson_val *v, dgm_str what)
 {
     dgm_str id = dgm_json_str_member(v, "toolCallId"), name = dgm_json_str_member(v, "toolName");
-    C *c = id.p ? find_call(d, id) : NULL;
+    C *c = id.p ? aisdk_decode_parts_find_call(d, id) : NULL;
     bool input = dgm_str_starts(what, DGM_STR("input-"));
     if (!id.p)
         return dgm_aisdk_bad(d, "toolCallId", "missing: the id of the call");
     if (!c && input && !dgm_str_is(what, "input-delta")) {
         if (!name.p)
             return dgm_aisdk_bad(d, "toolName", "missing: the name of the tool");
-        c = start_call(d, id, name);
+        c = aisdk_decode_parts_start_call(d, id, name);
     }
     if (!c)
         return dgm_aisdk_bad(d, "toolCallId", "unknown call id: no call with this id was started");
     c->by_agent |= yyjson_is_true(dgm_json_get(v, DGM_STR("providerExecuted")));
     dgm_str error = dgm_json_str_member(v, "errorText");
     if (dgm_str_is(what, "input-delta")) {
-        add_arguments(d, c, dgm_json_str_member(v, "inputTextDelta"), false);
+        aisdk_decode_parts_add_arguments(d, c, dgm_json_str_member(v, "inputTextDelta"), false);
     } else if (dgm_str_is(what, "input-available") || dgm_str_is(what, "input-error")) {
         if (!c->has_text)
-            add_arguments(
+            aisdk_decode_parts_add_arguments(
                 d, c, dgm_content_arguments(d->r->arena, dgm_json_get(v, DGM_STR("input"))), true);
-        end_call(d, c);
+        aisdk_decode_parts_end_call(d, c);
     } else if (dgm_str_is(what, "output-available")) {
         if (!yyjson_is_true(dgm_json_get(v, DGM_STR("preliminary"))))
             result(d, c, dgm_json_get(v, DGM_STR("output")), (dgm_str){0});
@@ -107,7 +107,7 @@ dgm_code dgm_aisdk_call_chunk(D *d, yyjson_val *v, dgm_str what)
 void dgm_aisdk_end_calls(D *d)
 {
     for (size_t i = 0; i < d->n_calls; i++)
-        end_call(d, &d->calls[i]);
+        aisdk_decode_parts_end_call(d, &d->calls[i]);
 }
 
 /* ---- progress, activities, state, artifacts and files ---------------------------------------------------------- */
@@ -123,7 +123,7 @@ static void activity(D *d, dgm_str id, dgm_str type, const dgm_json *content)
     dgm_aisdk_emit(d, &e);
 }
 
-static void custom(D *d, dgm_str name, const dgm_json *value)
+static void aisdk_decode_parts_custom(D *d, dgm_str name, const dgm_json *value)
 {
     dgm_canon_event e = {.kind = DGM_CANON_CUSTOM};
     e.custom.name = name;
@@ -137,7 +137,8 @@ static void data_artifact(D *d, const dgm_json *it)
 {
     dgm_member m = {DGM_STR("artifact"), it};
     if (yyjson_is_obj((yyjson_val *)(uintptr_t)it))
-        custom(d, DGM_STR(DGM_NAME_ARTIFACT), dgm_json_object(d->r->arena, &m, 1));
+        aisdk_decode_parts_custom(d, DGM_STR(DGM_NAME_ARTIFACT),
+                                  dgm_json_object(d->r->arena, &m, 1));
 }
 
 dgm_code dgm_aisdk_file_chunk(D *d, yyjson_val *v)
@@ -180,7 +181,7 @@ void dgm_aisdk_data_chunk(D *d, yyjson_val *v, dgm_str type)
     } else if (dgm_str_is(type, AISDK_ARTIFACT)) {
         data_artifact(d, data);
     } else if (dgm_str_is(type, AISDK_CUSTOM) && name.p) {
-        custom(d, name, dgm_json_get(data, DGM_STR("value")));
+        aisdk_decode_parts_custom(d, name, dgm_json_get(data, DGM_STR("value")));
     } else {
         d->r->n_unknown++;
     }

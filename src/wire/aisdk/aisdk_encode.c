@@ -46,7 +46,7 @@ void dgm_aisdk_next_step(E *e)
 
 /* ---- texts --------------------------------------------------------------------------------------------------- */
 
-static struct aisdk_open *find_open(const E *e, dgm_str id, bool reasoning)
+static struct aisdk_open *aisdk_encode_find_open(const E *e, dgm_str id, bool reasoning)
 {
     for (size_t i = 0; i < e->n_open; i++) {
         struct aisdk_open *o = &e->open[i];
@@ -79,10 +79,10 @@ static void put_metadata(E *e, const dgm_json *metadata)
     dgm_json_put(&e->out, metadata);
 }
 
-static void start_text(E *e, const dgm_canon_event *event, bool reasoning)
+static void aisdk_encode_start_text(E *e, const dgm_canon_event *event, bool reasoning)
 {
     dgm_str id = event->text.message_id;
-    if (find_open(e, id, reasoning) || e->n_open == DGM_MAX_OPEN_ITEMS)
+    if (aisdk_encode_find_open(e, id, reasoning) || e->n_open == DGM_MAX_OPEN_ITEMS)
         return;
     dgm_aisdk_next_step(e);
     e->open = dgm_list_reserve(e->open, e->n_open, &e->cap_open, sizeof *e->open);
@@ -95,9 +95,9 @@ static void start_text(E *e, const dgm_canon_event *event, bool reasoning)
     dgm_aisdk_send(e);
 }
 
-static void add_text(E *e, const dgm_canon_event *event, bool reasoning)
+static void aisdk_encode_add_text(E *e, const dgm_canon_event *event, bool reasoning)
 {
-    const struct aisdk_open *o = find_open(e, event->text.message_id, reasoning);
+    const struct aisdk_open *o = aisdk_encode_find_open(e, event->text.message_id, reasoning);
     if (!o || !event->text.delta.n)
         return;
     text_chunk(e, o, "-delta\"");
@@ -105,7 +105,7 @@ static void add_text(E *e, const dgm_canon_event *event, bool reasoning)
     dgm_aisdk_send(e);
 }
 
-static void end_text(E *e, struct aisdk_open *o)
+static void aisdk_encode_end_text(E *e, struct aisdk_open *o)
 {
     if (!o)
         return;
@@ -126,7 +126,7 @@ static void instead(E *e, const dgm_canon_event *event)
     }
     if (!m)
         return;
-    struct aisdk_open closed = {.id_n = 0}, *o = find_open(e, id, false);
+    struct aisdk_open closed = {.id_n = 0}, *o = aisdk_encode_find_open(e, id, false);
     if (o) {
         text_chunk(e, o, "-end\"");
         dgm_aisdk_send(e);
@@ -170,7 +170,7 @@ static void start_run(E *e, const dgm_canon_event *event)
 {
     const dgm_canon_input *input = event->run_started.input;
     while (e->n_open)
-        end_text(e, &e->open[e->n_open - 1]);
+        aisdk_encode_end_text(e, &e->open[e->n_open - 1]);
     forget_calls(e);
     e->over = e->after_result = e->has_status = false;
     e->started = true;
@@ -189,10 +189,10 @@ static void start_run(E *e, const dgm_canon_event *event)
     dgm_aisdk_send(e);
 }
 
-static void end_run(E *e, const dgm_canon_event *event)
+static void aisdk_encode_end_run(E *e, const dgm_canon_event *event)
 {
     while (e->n_open)
-        end_text(e, &e->open[e->n_open - 1]);
+        aisdk_encode_end_text(e, &e->open[e->n_open - 1]);
     if (event && event->kind == DGM_CANON_RUN_FINISHED)
         dgm_aisdk_finished(e, event);
     else if (event)
@@ -204,26 +204,26 @@ static void end_run(E *e, const dgm_canon_event *event)
     e->over = true;
 }
 
-static bool is_answer(const dgm_canon_event *event)
+static bool aisdk_encode_is_answer(const dgm_canon_event *event)
 {
     return event->text.role == DGM_CANON_ROLE_NONE || event->text.role == DGM_CANON_ASSISTANT;
 }
 
-static void feed(E *e, const dgm_canon_event *event)
+static void aisdk_encode_feed(E *e, const dgm_canon_event *event)
 {
     switch ((int)event->kind) {
     case DGM_CANON_TEXT_MESSAGE_START:
-        if (is_answer(event)) /* texts of other roles are not part of this message */
-            start_text(e, event, false);
+        if (aisdk_encode_is_answer(event)) /* texts of other roles are not part of this message */
+            aisdk_encode_start_text(e, event, false);
         break;
-    case DGM_CANON_REASONING_MESSAGE_START: start_text(e, event, true); break;
-    case DGM_CANON_TEXT_MESSAGE_CONTENT: add_text(e, event, false); break;
-    case DGM_CANON_REASONING_MESSAGE_CONTENT: add_text(e, event, true); break;
+    case DGM_CANON_REASONING_MESSAGE_START: aisdk_encode_start_text(e, event, true); break;
+    case DGM_CANON_TEXT_MESSAGE_CONTENT: aisdk_encode_add_text(e, event, false); break;
+    case DGM_CANON_REASONING_MESSAGE_CONTENT: aisdk_encode_add_text(e, event, true); break;
     case DGM_CANON_TEXT_MESSAGE_END:
-        end_text(e, find_open(e, event->text.message_id, false));
+        aisdk_encode_end_text(e, aisdk_encode_find_open(e, event->text.message_id, false));
         break;
     case DGM_CANON_REASONING_MESSAGE_END:
-        end_text(e, find_open(e, event->text.message_id, true));
+        aisdk_encode_end_text(e, aisdk_encode_find_open(e, event->text.message_id, true));
         break;
     case DGM_CANON_MESSAGES_SNAPSHOT: instead(e, event); break;
     case DGM_CANON_TOOL_CALL_START: dgm_aisdk_start_call(e, event); break;
@@ -236,7 +236,7 @@ static void feed(E *e, const dgm_canon_event *event)
     case DGM_CANON_CUSTOM: dgm_aisdk_custom(e, event); break;
     case DGM_CANON_ARTIFACT: dgm_aisdk_artifact(e, event); break;
     case DGM_CANON_RUN_FINISHED:
-    case DGM_CANON_RUN_ERROR: end_run(e, event); break;
+    case DGM_CANON_RUN_ERROR: aisdk_encode_end_run(e, event); break;
     default: break; /* see the losses */
     }
 }
@@ -266,7 +266,7 @@ dgm_code dgm_aisdk_encoder_feed(void *encoder, const dgm_canon_event *event, dgm
     if (event->kind == DGM_CANON_RUN_STARTED)
         start_run(e, event);
     else if (!e->over)
-        feed(e, event);
+        aisdk_encode_feed(e, event);
     dgm_arena_reset(e->scratch);
     return e->rc;
 }
@@ -276,7 +276,7 @@ dgm_code dgm_aisdk_encoder_end(void *encoder, dgm_err *err)
     E *e = encoder;
     e->err = err;
     if (e->started && !e->over && !e->fragment)
-        end_run(e, NULL);
+        aisdk_encode_end_run(e, NULL);
     else if (!e->over)
         dgm_aisdk_close_calls(e, NULL);
     return e->rc;

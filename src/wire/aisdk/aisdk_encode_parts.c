@@ -11,7 +11,7 @@
 
 typedef struct aisdk_encoder E;
 
-static struct aisdk_call *find_call(const E *e, dgm_str id)
+static struct aisdk_call *aisdk_encode_parts_find_call(const E *e, dgm_str id)
 {
     size_t *at = dgm_map_get(&e->by_id, id);
     return at ? &e->calls[*at] : NULL;
@@ -34,7 +34,7 @@ static void put_kind(E *e, const struct aisdk_call *c, bool by_agent)
 
 void dgm_aisdk_start_call(E *e, const dgm_canon_event *event)
 {
-    if (find_call(e, event->call.tool_call_id))
+    if (aisdk_encode_parts_find_call(e, event->call.tool_call_id))
         return;
     dgm_aisdk_next_step(e);
     e->calls = dgm_list_reserve(e->calls, e->n_calls, &e->cap_calls, sizeof *e->calls);
@@ -54,7 +54,7 @@ void dgm_aisdk_start_call(E *e, const dgm_canon_event *event)
 
 void dgm_aisdk_add_arguments(E *e, const dgm_canon_event *event)
 {
-    struct aisdk_call *c = find_call(e, event->call.tool_call_id);
+    struct aisdk_call *c = aisdk_encode_parts_find_call(e, event->call.tool_call_id);
     if (!c || c->input_sent || !event->call.delta.n)
         return;
     dgm_buf_add_str(&c->arguments, event->call.delta);
@@ -92,14 +92,14 @@ static void tell(E *e, struct aisdk_call *c, bool by_agent)
 
 void dgm_aisdk_end_call(E *e, const dgm_canon_event *event)
 {
-    struct aisdk_call *c = find_call(e, event->call.tool_call_id);
+    struct aisdk_call *c = aisdk_encode_parts_find_call(e, event->call.tool_call_id);
     if (c && c->pending)
         tell(e, c, false);
 }
 
 void dgm_aisdk_result(E *e, const dgm_canon_event *event)
 {
-    struct aisdk_call *c = find_call(e, event->result.tool_call_id);
+    struct aisdk_call *c = aisdk_encode_parts_find_call(e, event->result.tool_call_id);
     if (!c)
         return; /* of a call in another message: the reader has no part to put it on */
     bool by_agent = !c->pending;
@@ -265,7 +265,7 @@ static void finish_step(E *e)
     dgm_aisdk_send(e);
 }
 
-static dgm_str state_of(const dgm_canon_outcome *o)
+static dgm_str aisdk_encode_parts_state_of(const dgm_canon_outcome *o)
 {
     if (o->kind == DGM_CANON_CANCELLED)
         return DGM_STR("canceled");
@@ -279,7 +279,7 @@ static dgm_str state_of(const dgm_canon_outcome *o)
 void dgm_aisdk_finished(E *e, const dgm_canon_event *event)
 {
     const dgm_canon_outcome *o = &event->run_finished.outcome;
-    dgm_str state = state_of(o);
+    dgm_str state = aisdk_encode_parts_state_of(o);
     bool cancelled = o->kind == DGM_CANON_CANCELLED;
     dgm_aisdk_close_calls(e, &o->pending_tool_call_ids);
     last_status(e, state);

@@ -64,7 +64,7 @@ struct reading {
     bool has_files;
 };
 
-static dgm_canon_message *add_message(struct reading *k, dgm_canon_role role)
+static dgm_canon_message *aisdk_read_add_message(struct reading *k, dgm_canon_role role)
 {
     dgm_canon_messages *out = k->out;
     out->at = dgm_list_grow(k->r->arena, out->at, out->n, sizeof *out->at);
@@ -81,7 +81,7 @@ static dgm_str next_id(struct reading *k)
 static void flush_step(struct reading *k)
 {
     if (k->has_text || k->calls.n) {
-        dgm_canon_message *m = add_message(k, DGM_CANON_ASSISTANT);
+        dgm_canon_message *m = aisdk_read_add_message(k, DGM_CANON_ASSISTANT);
         if (k->has_text)
             m->content =
                 (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
@@ -91,7 +91,7 @@ static void flush_step(struct reading *k)
             k->last_text = k->out->n - 1;
     }
     for (size_t i = 0; i < k->results.n; i++)
-        *add_message(k, DGM_CANON_TOOL) = k->results.at[i];
+        *aisdk_read_add_message(k, DGM_CANON_TOOL) = k->results.at[i];
     dgm_buf_clear(&k->text);
     k->has_text = false;
     k->calls = (dgm_canon_calls){0};
@@ -100,7 +100,7 @@ static void flush_step(struct reading *k)
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
-static void put_text(struct reading *k, dgm_str text)
+static void aisdk_read_put_text(struct reading *k, dgm_str text)
 {
     k->last_text = SIZE_MAX;
     k->last_text_at = k->text.n;
@@ -121,7 +121,7 @@ static dgm_code read_text(struct reading *k, yyjson_val *v, const dgm_at *at)
     if (dgm_str_is(dgm_json_str_member(v, "type"), "reasoning")) {
         if (k->has_text || k->calls.n)
             flush_step(k);
-        dgm_canon_message *m = add_message(k, DGM_CANON_REASONING);
+        dgm_canon_message *m = aisdk_read_add_message(k, DGM_CANON_REASONING);
         m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = text};
         return DGM_OK;
     }
@@ -139,11 +139,11 @@ static dgm_code read_text(struct reading *k, yyjson_val *v, const dgm_at *at)
         k->text.n = k->last_text_at;
     if (k->results.n) /* behind a result the model was asked again */
         flush_step(k);
-    put_text(k, text);
+    aisdk_read_put_text(k, text);
     return DGM_OK;
 }
 
-static dgm_code read_file(struct reading *k, yyjson_val *v, const dgm_at *at)
+static dgm_code aisdk_read_file(struct reading *k, yyjson_val *v, const dgm_at *at)
 {
     dgm_canon_part part;
     dgm_code rc;
@@ -157,11 +157,11 @@ static dgm_code read_file(struct reading *k, yyjson_val *v, const dgm_at *at)
     }
     if (k->has_text) /* on a line of its own */
         dgm_buf_add_char(&k->text, '\n');
-    put_text(k, dgm_aisdk_file_text(k->r->arena, &part));
+    aisdk_read_put_text(k, dgm_aisdk_file_text(k->r->arena, &part));
     return DGM_OK;
 }
 
-static void add_result(struct reading *k, yyjson_val *v, dgm_str state, dgm_str id)
+static void aisdk_read_add_result(struct reading *k, yyjson_val *v, dgm_str state, dgm_str id)
 {
     bool failed = !dgm_str_is(state, "output-available");
     dgm_str why = dgm_json_str_member(v, "errorText");
@@ -218,7 +218,7 @@ static dgm_code read_tool(struct reading *k, yyjson_val *v, dgm_str name, const 
         .name = name,
         .arguments = dgm_content_arguments(k->r->arena, yyjson_is_null(input) ? NULL : input)};
     if (dgm_str_starts(state, DGM_STR("output-")))
-        add_result(k, v, state, id);
+        aisdk_read_add_result(k, v, state, id);
     else if (dgm_str_is(state, "approval-responded"))
         add_decision(k, v, id);
     return DGM_OK;
@@ -234,7 +234,7 @@ static void read_activity(struct reading *k, yyjson_val *v, bool status)
         return;
     if (status && !yyjson_obj_size((yyjson_val *)(uintptr_t)content))
         return; /* how it ended: no progress */
-    dgm_canon_message *m = add_message(k, DGM_CANON_ACTIVITY);
+    dgm_canon_message *m = aisdk_read_add_message(k, DGM_CANON_ACTIVITY);
     m->activity_type = type;
     m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_OBJECT, .object = content};
 }
@@ -250,7 +250,7 @@ static dgm_code read_part(struct reading *k, yyjson_val *v, const dgm_at *at)
     if (dgm_str_is(type, "text") || dgm_str_is(type, "reasoning"))
         return read_text(k, v, at);
     if (dgm_str_is(type, "file"))
-        return read_file(k, v, at);
+        return aisdk_read_file(k, v, at);
     if (dgm_str_is(type, "dynamic-tool"))
         return read_tool(k, v, dgm_json_str_member(v, "toolName"), at);
     if (dgm_aisdk_tool_of(type).p)
@@ -268,7 +268,7 @@ static dgm_code read_part(struct reading *k, yyjson_val *v, const dgm_at *at)
 
 static void finish_user(struct reading *k)
 {
-    dgm_canon_message *m = add_message(k, k->ui->role);
+    dgm_canon_message *m = aisdk_read_add_message(k, k->ui->role);
     dgm_canon_content parts = {.kind = DGM_CANON_CONTENT_PARTS, .parts = k->parts};
     m->content = parts;
     if (!k->has_files)
@@ -316,7 +316,7 @@ static dgm_code read_parts(struct reading *k, const dgm_at *at)
     }
     if (!k->ui->parts && k->ui->content.p) {
         if (k->ui->role == DGM_CANON_ASSISTANT) {
-            put_text(k, k->ui->content);
+            aisdk_read_put_text(k, k->ui->content);
         } else {
             k->parts = (dgm_canon_parts){dgm_new(k->r->arena, dgm_canon_part), 1};
             k->parts.at[0] = (dgm_canon_part){.kind = DGM_CANON_PART_TEXT, .text = k->ui->content};
@@ -340,7 +340,7 @@ static dgm_code read_message(dgm_reader *r, yyjson_val *v, const dgm_at *at,
     if (!rc)
         flush_step(&k);
     if (!rc && k.first == out->n) { /* empty, but there */
-        add_message(&k, DGM_CANON_ASSISTANT)->content =
+        aisdk_read_add_message(&k, DGM_CANON_ASSISTANT)->content =
             (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = DGM_STR("")};
     }
     if (!rc)

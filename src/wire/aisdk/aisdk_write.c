@@ -49,7 +49,7 @@ static void begin_step(struct writing *w)
     dgm_buf_add_lit(&w->out, "{\"type\":\"step-start\"}");
 }
 
-static void put_text(struct writing *w, const char *type, dgm_str text)
+static void aisdk_write_put_text(struct writing *w, const char *type, dgm_str text)
 {
     begin_part(w);
     dgm_buf_add_lit(&w->out, "{\"type\":\"");
@@ -62,11 +62,11 @@ static void put_text(struct writing *w, const char *type, dgm_str text)
 static void put_content(struct writing *w, const dgm_canon_content *c)
 {
     if (c->kind == DGM_CANON_CONTENT_TEXT)
-        put_text(w, "text", c->text);
+        aisdk_write_put_text(w, "text", c->text);
     for (size_t i = 0; c->kind == DGM_CANON_CONTENT_PARTS && i < c->parts.n; i++) {
         const dgm_canon_part *p = &c->parts.at[i];
         if (p->kind == DGM_CANON_PART_TEXT) {
-            put_text(w, "text", p->text);
+            aisdk_write_put_text(w, "text", p->text);
         } else if (p->source.kind != DGM_CANON_SOURCE_FILE) {
             begin_part(w);
             dgm_aisdk_put_file(&w->out, p);
@@ -74,8 +74,8 @@ static void put_content(struct writing *w, const dgm_canon_content *c)
     }
 }
 
-static void put_call(struct writing *w, dgm_str id, dgm_str name, dgm_str arguments,
-                     const dgm_canon_message *result)
+static void aisdk_write_put_call(struct writing *w, dgm_str id, dgm_str name, dgm_str arguments,
+                                 const dgm_canon_message *result)
 {
     begin_part(w);
     dgm_buf_add_lit(&w->out, "{\"type\":\"dynamic-tool\"");
@@ -115,7 +115,7 @@ static void put_assistant(struct writing *w, const dgm_canon_message *m)
     for (size_t i = 0; i < m->tool_calls.n; i++) {
         const dgm_canon_call *c = &m->tool_calls.at[i];
         size_t *at = find_result(w, c->id, (size_t)(m - w->list->at));
-        put_call(w, c->id, c->name, c->arguments, at ? &w->list->at[*at] : NULL);
+        aisdk_write_put_call(w, c->id, c->name, c->arguments, at ? &w->list->at[*at] : NULL);
     }
     w->step_ended = true;
 }
@@ -144,12 +144,12 @@ static void put_artifact(struct writing *w, const dgm_json *value)
         w->out.n = before;
 }
 
-static void put_message(struct writing *w, const dgm_canon_message *m)
+static void aisdk_write_put_message(struct writing *w, const dgm_canon_message *m)
 {
     switch ((int)m->role) {
     case DGM_CANON_REASONING:
         begin_step(w);
-        put_text(w, "reasoning", m->content.text);
+        aisdk_write_put_text(w, "reasoning", m->content.text);
         break;
     case DGM_CANON_ACTIVITY:
         if (is_progress(m))
@@ -163,7 +163,8 @@ static void put_message(struct writing *w, const dgm_canon_message *m)
         break;
     case DGM_CANON_TOOL:
         if (!dgm_map_get(&w->calls, m->tool_call_id)) /* a result without a call in this list */
-            put_call(w, m->tool_call_id, m->name.n ? m->name : DGM_STR("unknown"), (dgm_str){0}, m);
+            aisdk_write_put_call(w, m->tool_call_id, m->name.n ? m->name : DGM_STR("unknown"),
+                                 (dgm_str){0}, m);
         break;
     case DGM_CANON_ASSISTANT: put_assistant(w, m); break;
     default: put_content(w, &m->content); break;
@@ -225,7 +226,7 @@ static dgm_code write_group(struct writing *w, size_t from, size_t to)
     dgm_buf_add_lit(&w->out, ",\"parts\":[");
     w->step_ended = false;
     for (size_t i = from; i < to; i++)
-        put_message(w, &all[i]);
+        aisdk_write_put_message(w, &all[i]);
     dgm_buf_add_lit(&w->out, "]}");
     if (w->out.over)
         return dgm_fail(w->err, DGM_TOO_LARGE, NULL,

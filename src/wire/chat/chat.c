@@ -34,7 +34,7 @@ const char *dgm_chat_role_name(dgm_chat_role role)
 
 /* ---- content ----------------------------------------------------------------------------------------- */
 
-static dgm_code read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
+static dgm_code chat_read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     dgm_chat_content *c = &((dgm_chat_message *)object)->content;
     dgm_code rc;
@@ -91,7 +91,7 @@ static void write_content(dgm_writer *w, const dgm_field *f, const void *object)
     }
 }
 
-static const dgm_custom content = {read_content, write_content};
+static const dgm_custom content = {chat_read_content, write_content};
 
 /* ---- tool calls ---------------------------------------------------------------------------------------- */
 

@@ -82,7 +82,7 @@ void dgm_chat_put_citations(dgm_chat_encoder *e)
 
 /* ---- parts ---------------------------------------------------------------------------------------------------- */
 
-static dgm_str text_of(dgm_chat_encoder *e, dgm_arena *a, const dgm_part *p)
+static dgm_str chat_artifacts_text_of(dgm_chat_encoder *e, dgm_arena *a, const dgm_part *p)
 {
     if (p->kind != DGM_PART_DATA)
         return dgm_content_file_text(a, p);
@@ -93,7 +93,7 @@ static dgm_str text_of(dgm_chat_encoder *e, dgm_arena *a, const dgm_part *p)
 static void tell_part(dgm_chat_encoder *e, dgm_arena *a, dgm_str id, const dgm_part *p)
 {
     struct chat_text *t = dgm_chat_text_of(e, id);
-    dgm_str text = text_of(e, a, p), was = dgm_buf_str(&t->text);
+    dgm_str text = chat_artifacts_text_of(e, a, p), was = dgm_buf_str(&t->text);
     bool again = was.n > 0;
     if (again && dgm_str_eq(was, text))
         return;

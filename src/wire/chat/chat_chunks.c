@@ -10,7 +10,7 @@
 
 /* ---- what they share ------------------------------------------------------------------------------------ */
 
-static dgm_str text_of(const dgm_json *v)
+static dgm_str chat_chunks_text_of(const dgm_json *v)
 {
     return yyjson_is_str((yyjson_val *)(uintptr_t)v) ? dgm_json_str(v) : (dgm_str){0};
 }
@@ -33,7 +33,7 @@ static dgm_str model_of(const dgm_chat_encoder *e, const dgm_extra *x)
     if (e->model.n)
         return dgm_buf_str(&e->model);
     for (size_t i = 0; x && x->format == DGM_FORMAT_CHAT && i < x->n; i++) {
-        dgm_str model = text_of(x->at[i].value);
+        dgm_str model = chat_chunks_text_of(x->at[i].value);
         if (dgm_str_is(x->at[i].key, "model") && model.n)
             return model;
     }
@@ -174,7 +174,7 @@ void dgm_chat_put_error(dgm_chat_encoder *e, dgm_str message, dgm_str code)
 
 /* ---- usage -------------------------------------------------------------------------------------------------- */
 
-static void add(dgm_opt_long *to, dgm_opt_long n)
+static void chat_chunks_add(dgm_opt_long *to, dgm_opt_long n)
 {
     if (n.set && n.value >= 0 && n.value <= INT64_MAX / 4 && to->value <= INT64_MAX / 4)
         *to = (dgm_opt_long){true, to->value + n.value};
@@ -194,12 +194,12 @@ bool dgm_chat_put_usage(dgm_buf *b, const dgm_canon_usages *usages)
     dgm_canon_usage all = {0};
     for (size_t i = 0; i < usages->n; i++) {
         const dgm_canon_usage *u = &usages->at[i];
-        add(&all.input_tokens, u->input_tokens);
-        add(&all.output_tokens, u->output_tokens);
-        add(&all.total_tokens, u->total_tokens);
-        add(&all.reasoning_tokens, u->reasoning_tokens);
-        add(&all.cached_input_tokens, u->cached_input_tokens);
-        add(&all.cache_write_input_tokens, u->cache_write_input_tokens);
+        chat_chunks_add(&all.input_tokens, u->input_tokens);
+        chat_chunks_add(&all.output_tokens, u->output_tokens);
+        chat_chunks_add(&all.total_tokens, u->total_tokens);
+        chat_chunks_add(&all.reasoning_tokens, u->reasoning_tokens);
+        chat_chunks_add(&all.cached_input_tokens, u->cached_input_tokens);
+        chat_chunks_add(&all.cache_write_input_tokens, u->cache_write_input_tokens);
     }
     if (!all.input_tokens.set && !all.output_tokens.set && !all.total_tokens.set)
         return false;

@@ -61,7 +61,7 @@ void dgm_chat_bad(dgm_chat_decoder *d, const dgm_at *at, yyjson_val *v, const ch
 /* ---- members ---------------------------------------------------------------------------------------------- */
 
 /* null is absent, here and below. */
-static yyjson_val *member(yyjson_val *v, const char *key)
+static yyjson_val *chat_decode_member(yyjson_val *v, const char *key)
 {
     yyjson_val *m = dgm_json_get(v, dgm_str_from(key));
     return yyjson_is_null(m) ? NULL : m;
@@ -83,14 +83,14 @@ static const dgm_extra *extra_of(dgm_chat_decoder *d, yyjson_val *v)
     dgm_extra *x = dgm_new(d->arena, dgm_extra);
     *x = (dgm_extra){DGM_FORMAT_CHAT, dgm_new_n(d->arena, dgm_member, 3), 0};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        yyjson_val *m = member(v, keys[i]);
+        yyjson_val *m = chat_decode_member(v, keys[i]);
         if (m)
             x->at[x->n++] = (dgm_member){dgm_str_from(keys[i]), m};
     }
     return x->n ? x : NULL;
 }
 
-static void begin(dgm_chat_decoder *d, yyjson_val *v)
+static void chat_decode_begin(dgm_chat_decoder *d, yyjson_val *v)
 {
     dgm_str id = text_member(v, "id");
     int64_t created;
@@ -117,7 +117,7 @@ static void maybe_begin_anew(dgm_chat_decoder *d, yyjson_val *v)
     dgm_str id = text_member(v, "id");
     if (!d->begun || !id.n || dgm_str_eq(id, d->run_id) || !(d->finish.n || d->done || d->failed))
         return;
-    if (!yyjson_arr_size(member(v, "choices")))
+    if (!yyjson_arr_size(chat_decode_member(v, "choices")))
         return;
     if (!d->failed)
         dgm_chat_finish_run(d);
@@ -158,7 +158,7 @@ static void think(dgm_chat_decoder *d, dgm_str text)
     reasoning_event(d, DGM_CANON_REASONING_MESSAGE_CONTENT, text);
 }
 
-static void say(dgm_chat_decoder *d, dgm_str text, bool whole)
+static void chat_decode_say(dgm_chat_decoder *d, dgm_str text, bool whole)
 {
     dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
     if (!text.n)
@@ -199,12 +199,13 @@ static void read_thinking(dgm_chat_decoder *d, yyjson_val *v)
         think(d, text_member(e, "text"));
 }
 
-static void read_content(dgm_chat_decoder *d, yyjson_val *v, const dgm_at *at, bool whole)
+static void chat_decode_read_content(dgm_chat_decoder *d, yyjson_val *v, const dgm_at *at,
+                                     bool whole)
 {
     yyjson_val *part;
     size_t i, n;
     if (yyjson_is_str(v)) {
-        say(d, dgm_json_str(v), whole);
+        chat_decode_say(d, dgm_json_str(v), whole);
         return;
     }
     if (v && !yyjson_is_arr(v)) {
@@ -216,11 +217,11 @@ static void read_content(dgm_chat_decoder *d, yyjson_val *v, const dgm_at *at, b
     yyjson_arr_foreach (v, i, n, part) {
         dgm_str type = text_member(part, "type"), text = text_member(part, "text");
         if (dgm_str_is(type, "thinking"))
-            read_thinking(d, member(part, "thinking"));
+            read_thinking(d, chat_decode_member(part, "thinking"));
         else if (dgm_str_is(type, "refusal"))
             dgm_buf_add_str(&d->refusal, text_member(part, "refusal"));
         else if (text.p)
-            say(d, text, false);
+            chat_decode_say(d, text, false);
         else
             d->r->n_unknown++;
     }
@@ -247,24 +248,25 @@ static void read_delta(dgm_chat_decoder *d, yyjson_val *v, const dgm_at *at, boo
         return;
     }
     read_reasoning(d, v);
-    read_content(d, member(v, "content"), DGM_AT_LIT(at, "content"), whole);
+    chat_decode_read_content(d, chat_decode_member(v, "content"), DGM_AT_LIT(at, "content"), whole);
     dgm_buf_add_str(&d->refusal, text_member(v, "refusal"));
     if (d->refusal.over && !d->rc)
         d->rc = dgm_fail(d->err, DGM_TOO_LARGE, DGM_AT_LIT(at, "refusal"),
                          "the refusal becomes longer than the limit record_bytes of %zu",
                          DGM_MAX_RECORD_BYTES);
-    dgm_chat_read_calls(d, member(v, "tool_calls"), DGM_AT_LIT(at, "tool_calls"));
-    dgm_chat_read_legacy_call(d, member(v, "function_call"), DGM_AT_LIT(at, "function_call"));
-    if (member(v, "audio") || yyjson_arr_size(member(v, "annotations")))
+    dgm_chat_read_calls(d, chat_decode_member(v, "tool_calls"), DGM_AT_LIT(at, "tool_calls"));
+    dgm_chat_read_legacy_call(d, chat_decode_member(v, "function_call"),
+                              DGM_AT_LIT(at, "function_call"));
+    if (chat_decode_member(v, "audio") || yyjson_arr_size(chat_decode_member(v, "annotations")))
         d->r->n_unknown++;
 }
 
 /* ---- choices -------------------------------------------------------------------------------------------------------- */
 
-static void read_choice(dgm_chat_decoder *d, yyjson_val *v, size_t i, const dgm_at *at)
+static void chat_decode_read_choice(dgm_chat_decoder *d, yyjson_val *v, size_t i, const dgm_at *at)
 {
-    yyjson_val *index = member(v, "index"), *delta = member(v, "delta");
-    yyjson_val *message = delta ? NULL : member(v, "message");
+    yyjson_val *index = chat_decode_member(v, "index"), *delta = chat_decode_member(v, "delta");
+    yyjson_val *message = delta ? NULL : chat_decode_member(v, "message");
     int64_t n = (int64_t)i;
     if (!yyjson_is_obj(v)) {
         dgm_chat_bad(d, at, v, "an object (a choice)");
@@ -285,7 +287,7 @@ static void read_choice(dgm_chat_decoder *d, yyjson_val *v, size_t i, const dgm_
         read_delta(d, message, DGM_AT_LIT(at, "message"), true);
         d->done = true;
     }
-    if (member(v, "logprobs"))
+    if (chat_decode_member(v, "logprobs"))
         d->r->n_unknown++;
     if (finish.n)
         d->finish = dgm_arena_dup(d->arena, finish);
@@ -302,7 +304,7 @@ static void read_choices(dgm_chat_decoder *d, yyjson_val *v, const dgm_at *at)
     yyjson_arr_foreach (v, i, n, choice) {
         if (d->rc)
             return;
-        read_choice(d, choice, i, DGM_AT_I(at, i));
+        chat_decode_read_choice(d, choice, i, DGM_AT_I(at, i));
     }
 }
 
@@ -311,17 +313,17 @@ static void read_choices(dgm_chat_decoder *d, yyjson_val *v, const dgm_at *at)
 /* {"error":{"message":...,"code":...}}, {"error":"text"}, {"object":"error","message":...} */
 static bool read_error(dgm_chat_decoder *d, yyjson_val *v)
 {
-    yyjson_val *error = member(v, "error");
+    yyjson_val *error = chat_decode_member(v, "error");
     if (!error && !dgm_str_is(text_member(v, "object"), "error"))
         return false;
     yyjson_val *from = yyjson_is_obj(error) ? error : v;
     dgm_str message = yyjson_is_str(error) ? dgm_json_str(error) : text_member(from, "message");
-    yyjson_val *code = member(from, "code");
+    yyjson_val *code = chat_decode_member(from, "code");
     bool told = yyjson_is_str(code) || yyjson_is_raw(code);
     dgm_str type = text_member(from, "type");
     if (dgm_str_is(type, "server_error")) /* adds nothing: most are */
         type = (dgm_str){0};
-    begin(d, v);
+    chat_decode_begin(d, v);
     dgm_chat_fail_run(d, message.n ? message : DGM_STR("The server reported an error"),
                       told ? dgm_json_str(code) : type);
     return true;
@@ -329,9 +331,9 @@ static bool read_error(dgm_chat_decoder *d, yyjson_val *v)
 
 /* ---- the codec's handles ---------------------------------------------------------------------------------------------- */
 
-static void feed(dgm_chat_decoder *d, yyjson_val *v)
+static void chat_decode_feed(dgm_chat_decoder *d, yyjson_val *v)
 {
-    yyjson_val *choices = member(v, "choices"), *usage = member(v, "usage");
+    yyjson_val *choices = chat_decode_member(v, "choices"), *usage = chat_decode_member(v, "usage");
     dgm_str state;
     maybe_begin_anew(d, v);
     if (d->failed || read_error(d, v))
@@ -342,11 +344,11 @@ static void feed(dgm_chat_decoder *d, yyjson_val *v)
     }
     /* Azure begins with a chunk that has neither choices nor an id. */
     if (yyjson_arr_size(choices) || (choices && !yyjson_is_arr(choices)))
-        begin(d, v);
+        chat_decode_begin(d, v);
     read_choices(d, choices, DGM_AT_LIT(NULL, "choices"));
     if (yyjson_is_obj(usage))
         dgm_chat_read_usage(d, usage);
-    if ((state = text_member(member(v, "a2a"), "state")).n)
+    if ((state = text_member(chat_decode_member(v, "a2a"), "state")).n)
         d->state = dgm_arena_dup(d->arena, state);
 }
 
@@ -359,7 +361,7 @@ dgm_code dgm_chat_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm_
     if (!yyjson_is_obj(v))
         dgm_chat_bad(d, NULL, v, "an object: a chunk, a completion or an error");
     else if (!d->rc)
-        feed(d, v);
+        chat_decode_feed(d, v);
     return d->rc;
 }
 
@@ -375,7 +377,7 @@ dgm_code dgm_chat_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err)
     d->err = err;
     d->r = NULL;
     if (!d->rc && !d->failed && (d->begun || d->has_usage)) {
-        begin(d, NULL);
+        chat_decode_begin(d, NULL);
         dgm_chat_finish_run(d);
         d->failed = true; /* nothing more */
     }

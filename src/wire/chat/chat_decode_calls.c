@@ -46,7 +46,7 @@ static struct chat_read_call *by_index(dgm_chat_decoder *d, int64_t index)
 }
 
 /* NULL: it begins a new one. */
-static struct chat_read_call *find(dgm_chat_decoder *d, const struct piece *p)
+static struct chat_read_call *chat_decode_find(dgm_chat_decoder *d, const struct piece *p)
 {
     struct chat_read_call *c = p->id.n ? by_id(d, p->id) : NULL;
     struct chat_read_call *last = d->n_calls ? &d->calls[d->last_call] : NULL;
@@ -62,7 +62,7 @@ static struct chat_read_call *find(dgm_chat_decoder *d, const struct piece *p)
     return p->name.n ? NULL : last;
 }
 
-static struct chat_read_call *add_call(dgm_chat_decoder *d, const struct piece *p)
+static struct chat_read_call *chat_decode_add_call(dgm_chat_decoder *d, const struct piece *p)
 {
     if (d->n_calls == DGM_MAX_OPEN_ITEMS) {
         d->rc = dgm_fail(d->err, DGM_TOO_LARGE, NULL,
@@ -111,7 +111,7 @@ static void maybe_start(dgm_chat_decoder *d, struct chat_read_call *c)
 
 /* ---- arguments ---------------------------------------------------------------------------------------------- */
 
-static bool is_json(const dgm_chat_decoder *d, dgm_str text)
+static bool chat_decode_is_json(const dgm_chat_decoder *d, dgm_str text)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     yyjson_val *v;
@@ -138,12 +138,12 @@ static dgm_str unsaid(dgm_chat_decoder *d, struct chat_read_call *c, dgm_str tex
     }
     if (!said.n && dgm_str_starts(text, DGM_STR("{}{")))
         return without(text, 2);
-    if (said.n && dgm_str_starts(text, said) && is_json(d, said))
+    if (said.n && dgm_str_starts(text, said) && chat_decode_is_json(d, said))
         return without(text, said.n);
     return text;
 }
 
-static void add_arguments(dgm_chat_decoder *d, struct chat_read_call *c, dgm_str text)
+static void chat_decode_add_arguments(dgm_chat_decoder *d, struct chat_read_call *c, dgm_str text)
 {
     if (!text.n)
         return;
@@ -159,10 +159,10 @@ static void add_arguments(dgm_chat_decoder *d, struct chat_read_call *c, dgm_str
         give_arguments(d, c, text);
 }
 
-static void add_piece(dgm_chat_decoder *d, const struct piece *p)
+static void chat_decode_add_piece(dgm_chat_decoder *d, const struct piece *p)
 {
-    struct chat_read_call *c = find(d, p);
-    if (!c && !(c = add_call(d, p)))
+    struct chat_read_call *c = chat_decode_find(d, p);
+    if (!c && !(c = chat_decode_add_call(d, p)))
         return;
     d->last_call = (size_t)(c - d->calls);
     if (!c->told.n && p->id.n)
@@ -170,7 +170,7 @@ static void add_piece(dgm_chat_decoder *d, const struct piece *p)
     if (!c->name.n && p->name.n)
         c->name = dgm_arena_dup(d->arena, p->name);
     maybe_start(d, c);
-    add_arguments(d, c, p->arguments);
+    chat_decode_add_arguments(d, c, p->arguments);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
@@ -190,7 +190,7 @@ static dgm_str arguments_of(dgm_chat_decoder *d, yyjson_val *v)
     return m && !yyjson_is_null(m) ? dgm_content_spaced_json(d->r->arena, m) : (dgm_str){0};
 }
 
-static void read_call(dgm_chat_decoder *d, yyjson_val *v, const dgm_at *at)
+static void chat_decode_read_call(dgm_chat_decoder *d, yyjson_val *v, const dgm_at *at)
 {
     yyjson_val *index = dgm_json_get(v, DGM_STR("index"));
     yyjson_val *function = dgm_json_get(v, DGM_STR("function"));
@@ -217,7 +217,7 @@ static void read_call(dgm_chat_decoder *d, yyjson_val *v, const dgm_at *at)
         dgm_chat_bad(d, DGM_AT_LIT(at, "function"), function, "an object");
         return;
     }
-    add_piece(d, &p);
+    chat_decode_add_piece(d, &p);
 }
 
 void dgm_chat_read_calls(dgm_chat_decoder *d, yyjson_val *list, const dgm_at *at)
@@ -231,7 +231,7 @@ void dgm_chat_read_calls(dgm_chat_decoder *d, yyjson_val *list, const dgm_at *at
     yyjson_arr_foreach (list, i, n, call) {
         if (d->rc)
             return;
-        read_call(d, call, DGM_AT_I(at, i));
+        chat_decode_read_call(d, call, DGM_AT_I(at, i));
     }
 }
 
@@ -244,7 +244,7 @@ void dgm_chat_read_legacy_call(dgm_chat_decoder *d, yyjson_val *v, const dgm_at 
         return;
     struct piece p = {.name = text_member(v, "name"), .arguments = arguments_of(d, v)};
     p.id = p.name;
-    add_piece(d, &p);
+    chat_decode_add_piece(d, &p);
 }
 
 /* ---- ends --------------------------------------------------------------------------------------------------------- */
@@ -252,7 +252,7 @@ void dgm_chat_read_legacy_call(dgm_chat_decoder *d, yyjson_val *v, const dgm_at 
 bool dgm_chat_is_cut(dgm_chat_decoder *d)
 {
     const struct chat_read_call *last = d->n_calls ? &d->calls[d->last_call] : NULL;
-    return last && !is_json(d, dgm_buf_str(&last->text));
+    return last && !chat_decode_is_json(d, dgm_buf_str(&last->text));
 }
 
 bool dgm_chat_end_calls(dgm_chat_decoder *d)

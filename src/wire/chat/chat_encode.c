@@ -83,7 +83,7 @@ void dgm_chat_give(dgm_chat_encoder *e)
 
 /* ---- the run ------------------------------------------------------------------------------------------ */
 
-static void begin(dgm_chat_encoder *e, const dgm_canon_event *started)
+static void chat_encode_begin(dgm_chat_encoder *e, const dgm_canon_event *started)
 {
     dgm_str id = started ? started->run_started.run_id : (dgm_str){0};
     forget_run(e);
@@ -102,7 +102,7 @@ static void begin(dgm_chat_encoder *e, const dgm_canon_event *started)
 static void ensure_begun(dgm_chat_encoder *e)
 {
     if (!e->begun)
-        begin(e, NULL);
+        chat_encode_begin(e, NULL);
 }
 
 /* ---- ends ----------------------------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static const char *reason_of(const dgm_chat_encoder *e)
 }
 
 /* NULL: there is no task to name. */
-static const char *state_of(const dgm_chat_encoder *e, const dgm_canon_outcome *o)
+static const char *chat_encode_state_of(const dgm_chat_encoder *e, const dgm_canon_outcome *o)
 {
     const dgm_canon_interrupt *asked = o->interrupts.n ? &o->interrupts.at[0] : NULL;
     if (o->kind == DGM_CANON_INTERRUPT)
@@ -123,21 +123,22 @@ static const char *state_of(const dgm_chat_encoder *e, const dgm_canon_outcome *
     return !e->task_id.n ? NULL : waits ? "input-required" : "completed";
 }
 
-static void finish(dgm_chat_encoder *e, const dgm_canon_outcome *o, const dgm_canon_usages *usages)
+static void chat_encode_finish(dgm_chat_encoder *e, const dgm_canon_outcome *o,
+                               const dgm_canon_usages *usages)
 {
     if (o->kind != DGM_CANON_INTERRUPT || o->pending_tool_call_ids.n)
         dgm_chat_ask_calls(e, o->pending_tool_call_ids);
     if (e->params.whole) {
-        dgm_chat_completion(e, reason_of(e), (dgm_str){0}, state_of(e, o), usages);
+        dgm_chat_completion(e, reason_of(e), (dgm_str){0}, chat_encode_state_of(e, o), usages);
         return;
     }
     dgm_chat_say_corrected(e);
-    dgm_chat_chunk_finish(e, reason_of(e), state_of(e, o));
+    dgm_chat_chunk_finish(e, reason_of(e), chat_encode_state_of(e, o));
     if (e->params.usage)
         dgm_chat_chunk_usage(e, usages);
 }
 
-static void refuse(dgm_chat_encoder *e, dgm_str message, const dgm_canon_usages *usages)
+static void chat_encode_refuse(dgm_chat_encoder *e, dgm_str message, const dgm_canon_usages *usages)
 {
     const char *state = e->task_id.n ? "rejected" : NULL;
     if (e->params.whole) {
@@ -150,7 +151,7 @@ static void refuse(dgm_chat_encoder *e, dgm_str message, const dgm_canon_usages 
         dgm_chat_chunk_usage(e, usages);
 }
 
-static void fail(dgm_chat_encoder *e, dgm_str message, dgm_str code)
+static void chat_encode_fail(dgm_chat_encoder *e, dgm_str message, dgm_str code)
 {
     bool canceled =
         dgm_str_is(code, "canceled") || dgm_str_is(code, "cancelled") || dgm_str_is(code, "abort");
@@ -161,16 +162,16 @@ static void fail(dgm_chat_encoder *e, dgm_str message, dgm_str code)
                                                     : code);
 }
 
-static void end_run(dgm_chat_encoder *e, const dgm_canon_event *event)
+static void chat_encode_end_run(dgm_chat_encoder *e, const dgm_canon_event *event)
 {
     if (event->kind == DGM_CANON_RUN_ERROR && dgm_str_is(event->run_error.code, "rejected"))
-        refuse(e, event->run_error.message, &event->run_error.usage);
+        chat_encode_refuse(e, event->run_error.message, &event->run_error.usage);
     else if (event->kind == DGM_CANON_RUN_ERROR)
-        fail(e, event->run_error.message, event->run_error.code);
+        chat_encode_fail(e, event->run_error.message, event->run_error.code);
     else if (event->run_finished.outcome.kind == DGM_CANON_CANCELLED)
-        fail(e, DGM_STR("The task was canceled"), DGM_STR("canceled"));
+        chat_encode_fail(e, DGM_STR("The task was canceled"), DGM_STR("canceled"));
     else
-        finish(e, &event->run_finished.outcome, &event->run_finished.usage);
+        chat_encode_finish(e, &event->run_finished.outcome, &event->run_finished.usage);
     e->finished = true;
 }
 
@@ -188,12 +189,12 @@ static void note(dgm_chat_encoder *e, const dgm_canon_event *event)
 
 /* ---- events --------------------------------------------------------------------------------------------- */
 
-static void feed(dgm_chat_encoder *e, const dgm_canon_event *event)
+static void chat_encode_feed(dgm_chat_encoder *e, const dgm_canon_event *event)
 {
     switch (event->kind) {
-    case DGM_CANON_RUN_STARTED: begin(e, event); break;
+    case DGM_CANON_RUN_STARTED: chat_encode_begin(e, event); break;
     case DGM_CANON_RUN_FINISHED:
-    case DGM_CANON_RUN_ERROR: end_run(e, event); break;
+    case DGM_CANON_RUN_ERROR: chat_encode_end_run(e, event); break;
     case DGM_CANON_TEXT_MESSAGE_START: dgm_chat_start_text(e, event); break;
     case DGM_CANON_TEXT_MESSAGE_CONTENT: dgm_chat_add_text(e, event); break;
     case DGM_CANON_TEXT_MESSAGE_END: dgm_chat_end_text(e, event); break;
@@ -235,7 +236,7 @@ dgm_code dgm_chat_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_
         return e->rc;
     if (event->kind != DGM_CANON_RUN_STARTED)
         ensure_begun(e);
-    feed(e, event);
+    chat_encode_feed(e, event);
     return e->rc;
 }
 
@@ -247,9 +248,10 @@ dgm_code dgm_chat_encoder_end(void *encoder, dgm_err *err)
     if (e->rc || !e->begun || e->finished)
         return e->rc;
     if (!e->params.fragment) {
-        fail(e, DGM_STR("The agent's stream ended before its answer did"), DGM_STR("incomplete"));
+        chat_encode_fail(e, DGM_STR("The agent's stream ended before its answer did"),
+                         DGM_STR("incomplete"));
     } else if (e->params.whole) {
-        finish(e, &none, &(dgm_canon_usages){0});
+        chat_encode_finish(e, &none, &(dgm_canon_usages){0});
     } else {
         dgm_chat_ask_calls(e, (dgm_strs){0});
         dgm_chat_say_corrected(e);

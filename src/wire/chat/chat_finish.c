@@ -38,7 +38,7 @@ static dgm_canon_usages usages(dgm_chat_decoder *d)
 
 /* ---- closing ----------------------------------------------------------------------------------------------- */
 
-static void end_text(dgm_chat_decoder *d)
+static void chat_finish_end_text(dgm_chat_decoder *d)
 {
     dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_END};
     e.text.message_id = d->message_id;
@@ -68,7 +68,7 @@ static void say_refusal(dgm_chat_decoder *d)
 static bool close_all(dgm_chat_decoder *d)
 {
     dgm_chat_end_reasoning(d);
-    end_text(d);
+    chat_finish_end_text(d);
     return dgm_chat_end_calls(d);
 }
 

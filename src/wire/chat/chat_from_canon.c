@@ -148,7 +148,7 @@ static dgm_chat_content parts_content(dgm_arena *a, const dgm_canon_parts *from,
     return (dgm_chat_content){.kind = DGM_CHAT_CONTENT_PARTS, .parts = parts};
 }
 
-static dgm_chat_content content_of(dgm_arena *a, const dgm_canon_message *m)
+static dgm_chat_content chat_from_canon_content_of(dgm_arena *a, const dgm_canon_message *m)
 {
     bool has_parts = m->role == DGM_CANON_USER || m->role == DGM_CANON_TOOL;
     if (m->content.kind == DGM_CANON_CONTENT_PARTS)
@@ -197,7 +197,7 @@ static void set_refusal(dgm_arena *a, dgm_chat_message *m)
         m->content = (dgm_chat_content){.kind = DGM_CHAT_CONTENT_NULL};
 }
 
-static dgm_chat_message message_of(dgm_arena *a, const dgm_canon_message *m)
+static dgm_chat_message chat_from_canon_message_of(dgm_arena *a, const dgm_canon_message *m)
 {
     static const dgm_chat_role roles[DGM_N_CANON_ROLES] = {
         [DGM_CANON_DEVELOPER] = DGM_CHAT_DEVELOPER, [DGM_CANON_SYSTEM] = DGM_CHAT_SYSTEM,
@@ -206,7 +206,7 @@ static dgm_chat_message message_of(dgm_arena *a, const dgm_canon_message *m)
     };
     dgm_chat_message out = {.role = roles[m->role],
                             .name = m->name,
-                            .content = content_of(a, m),
+                            .content = chat_from_canon_content_of(a, m),
                             .tool_call_id = m->tool_call_id};
     if (m->extra && m->extra->format == DGM_FORMAT_CHAT)
         out.extra = m->extra;
@@ -222,14 +222,14 @@ static dgm_chat_message message_of(dgm_arena *a, const dgm_canon_message *m)
     return out;
 }
 
-static dgm_chat_message *add(dgm_arena *a, dgm_chat_messages *list)
+static dgm_chat_message *chat_from_canon_add(dgm_arena *a, dgm_chat_messages *list)
 {
     list->at = dgm_list_grow(a, list->at, list->n, sizeof *list->at);
     return &list->at[list->n++];
 }
 
 /* Thoughts of several messages, on their way to the one that follows. */
-static dgm_str take(dgm_arena *a, dgm_buf *thoughts)
+static dgm_str chat_from_canon_take(dgm_arena *a, dgm_buf *thoughts)
 {
     dgm_str text = thoughts->n ? dgm_arena_dup(a, dgm_buf_str(thoughts)) : (dgm_str){0};
     dgm_buf_clear(thoughts);
@@ -240,13 +240,14 @@ static dgm_str take(dgm_arena *a, dgm_buf *thoughts)
 static void flush(dgm_arena *a, dgm_chat_messages *list, dgm_buf *thoughts)
 {
     if (thoughts->n)
-        *add(a, list) = (dgm_chat_message){.role = DGM_CHAT_ASSISTANT,
-                                           .content = text_content((dgm_str){0}),
-                                           .reasoning_content = take(a, thoughts)};
+        *chat_from_canon_add(a, list) =
+            (dgm_chat_message){.role = DGM_CHAT_ASSISTANT,
+                               .content = text_content((dgm_str){0}),
+                               .reasoning_content = chat_from_canon_take(a, thoughts)};
 }
 
-static void add_message(dgm_arena *a, dgm_chat_messages *list, const dgm_canon_message *m,
-                        dgm_buf *thoughts)
+static void chat_from_canon_add_message(dgm_arena *a, dgm_chat_messages *list,
+                                        const dgm_canon_message *m, dgm_buf *thoughts)
 {
     if (m->role == DGM_CANON_ACTIVITY)
         return;
@@ -256,11 +257,11 @@ static void add_message(dgm_arena *a, dgm_chat_messages *list, const dgm_canon_m
         dgm_buf_add_str(thoughts, m->content.text);
         return;
     }
-    dgm_chat_message out = message_of(a, m);
+    dgm_chat_message out = chat_from_canon_message_of(a, m);
     if (out.role == DGM_CHAT_ASSISTANT)
-        out.reasoning_content = take(a, thoughts);
+        out.reasoning_content = chat_from_canon_take(a, thoughts);
     flush(a, list, thoughts);
-    *add(a, list) = out;
+    *chat_from_canon_add(a, list) = out;
 }
 
 dgm_chat_messages dgm_chat_from_canon(dgm_arena *a, const dgm_canon_messages *messages)
@@ -269,7 +270,7 @@ dgm_chat_messages dgm_chat_from_canon(dgm_arena *a, const dgm_canon_messages *me
     dgm_buf thoughts;
     dgm_buf_init(&thoughts, SIZE_MAX);
     for (size_t i = 0; i < messages->n; i++)
-        add_message(a, &list, &messages->at[i], &thoughts);
+        chat_from_canon_add_message(a, &list, &messages->at[i], &thoughts);
     flush(a, &list, &thoughts);
     dgm_buf_done(&thoughts);
     return list;

@@ -197,7 +197,7 @@ static const dgm_shape part_shapes[DGM_N_CHAT_PART_KINDS] = {
     [DGM_CHAT_PART_REFUSAL] = PART_SHAPE("refusal part", refusal_part_fields),
 };
 
-static const dgm_shape *pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at)
+static const dgm_shape *chat_parts_pick_part(dgm_reader *r, yyjson_val *v, const dgm_at *at)
 {
     (void)r;
     (void)at;
@@ -214,6 +214,6 @@ const dgm_shape dgm_chat_part_shape = {
     .size = sizeof(dgm_chat_part),
     .extra_at = DGM_NOWHERE,
     .tag_at = DGM_NOWHERE,
-    .pick_read = pick_part,
+    .pick_read = chat_parts_pick_part,
     .pick_write = pick_part_to_write,
 };

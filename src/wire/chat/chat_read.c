@@ -133,7 +133,8 @@ bool dgm_chat_is_message(const yyjson_val *v)
 /* ---- reading ---------------------------------------------------------------------------------------------- */
 
 /* Choices hold their message one step down. */
-static dgm_code read_choice(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_chat_message *ret)
+static dgm_code chat_read_choice(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                 dgm_chat_message *ret)
 {
     yyjson_val *message = dgm_json_get(v, DGM_STR("message"));
     if (message)
@@ -158,7 +159,7 @@ static dgm_code read_list(dgm_reader *r, yyjson_val *v, const dgm_at *at, bool c
     yyjson_val *e;
     yyjson_arr_foreach (v, i, n, e) {
         const dgm_at *here = DGM_AT_I(at, i);
-        rc = choices ? read_choice(r, e, here, &list.at[i])
+        rc = choices ? chat_read_choice(r, e, here, &list.at[i])
                      : dgm_shape_read(r, &dgm_chat_message_shape, e, here, &list.at[i]);
         if (rc)
             return rc;

@@ -151,8 +151,8 @@ static bool is_known(dgm_str key)
     return false;
 }
 
-static dgm_code keep(dgm_reader *r, dgm_str key, const dgm_json *value, const dgm_at *at,
-                     dgm_canon_input *input)
+static dgm_code chat_request_keep(dgm_reader *r, dgm_str key, const dgm_json *value,
+                                  const dgm_at *at, dgm_canon_input *input)
 {
     dgm_extra *x = (dgm_extra *)(uintptr_t)input->extra; /* made here */
     if (!value)
@@ -186,16 +186,16 @@ static dgm_code read_member(dgm_reader *r, dgm_str key, yyjson_val *v, const dgm
         return read_tools(r, v, DGM_AT_LIT(at, "functions"), true, input);
     if (dgm_str_is(key, "tools")) {
         rc = read_tools(r, v, DGM_AT_LIT(at, "tools"), false, input);
-        return rc ? rc : keep(r, key, others_of(r->arena, v), at, input);
+        return rc ? rc : chat_request_keep(r, key, others_of(r->arena, v), at, input);
     }
     if (dgm_str_is(key, "function_call"))
-        return keep(r, DGM_STR("tool_choice"), choice_of(r->arena, v), at, input);
+        return chat_request_keep(r, DGM_STR("tool_choice"), choice_of(r->arena, v), at, input);
     if (!is_known(key)) {
         r->n_unknown++;
         if (r->drop_unknown)
             return DGM_OK;
     }
-    return keep(r, key, v, at, input);
+    return chat_request_keep(r, key, v, at, input);
 }
 
 dgm_code dgm_chat_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *at,

@@ -172,7 +172,7 @@ static dgm_canon_parts parts_of(dgm_arena *a, const dgm_chat_parts *parts)
     return out;
 }
 
-static dgm_canon_content content_of(dgm_arena *a, const dgm_chat_message *m)
+static dgm_canon_content chat_to_canon_content_of(dgm_arena *a, const dgm_chat_message *m)
 {
     const dgm_chat_content *c = &m->content;
     bool has_parts = m->role == DGM_CHAT_USER || m->role == DGM_CHAT_TOOL;
@@ -238,7 +238,7 @@ static dgm_str new_id(dgm_reader *r)
     return r->mint ? dgm_mint_id(r->mint, r->arena) : (dgm_str){0};
 }
 
-static dgm_canon_message message_of(dgm_reader *r, const dgm_chat_message *m)
+static dgm_canon_message chat_to_canon_message_of(dgm_reader *r, const dgm_chat_message *m)
 {
     static const dgm_canon_role roles[DGM_N_CHAT_ROLES] = {
         [DGM_CHAT_SYSTEM] = DGM_CANON_SYSTEM, [DGM_CHAT_DEVELOPER] = DGM_CANON_DEVELOPER,
@@ -248,7 +248,7 @@ static dgm_canon_message message_of(dgm_reader *r, const dgm_chat_message *m)
     dgm_canon_message out = {.role = roles[m->role],
                              .id = new_id(r),
                              .name = m->name,
-                             .content = content_of(r->arena, m),
+                             .content = chat_to_canon_content_of(r->arena, m),
                              .tool_calls = calls_of(r->arena, m),
                              .tool_call_id = m->tool_call_id,
                              .extra = m->extra};
@@ -284,7 +284,7 @@ dgm_code dgm_chat_read_messages(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                 .content = {.kind = DGM_CANON_CONTENT_TEXT, .text = m->reasoning_content}};
         }
         out.at = dgm_list_grow(r->arena, out.at, out.n, sizeof *out.at);
-        out.at[out.n++] = message_of(r, m);
+        out.at[out.n++] = chat_to_canon_message_of(r, m);
     }
     *ret = out;
     return DGM_OK;

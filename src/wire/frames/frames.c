@@ -97,7 +97,7 @@ static void start_value(dgm_frames *f, size_t pos)
     f->item = (dgm_frames_item){.line = f->line, .column = column_of(f, pos)};
 }
 
-static void is_json(dgm_frames *f)
+static void frames_is_json(dgm_frames *f)
 {
     /* An array is rather a history than the first element of a stream. */
     bool array = f->pos < f->n && f->in[f->pos] == '[';
@@ -108,7 +108,7 @@ static void is_json(dgm_frames *f)
 /* What looked like the start of something else is the first bytes of a broken value. */
 static void is_broken_word(dgm_frames *f)
 {
-    is_json(f);
+    frames_is_json(f);
     start_value(f, f->pos);
     f->item.column -= f->start_n; /* there is no line end among them */
     f->shape = DGM_FRAMES_WORD;
@@ -174,7 +174,7 @@ static void detect(dgm_frames *f)
             if (f->start_n)
                 is_broken_word(f);
             else
-                is_json(f);
+                frames_is_json(f);
         }
     }
     if (f->kind == DGM_FRAMES_UNKNOWN && f->ended && f->start_n)

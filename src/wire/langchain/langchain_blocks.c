@@ -11,7 +11,8 @@
 #include "wire/langchain/langchain_int.h"
 
 /* The first of these members that is a text. */
-static dgm_str text_of(const yyjson_val *v, const char *a, const char *b, const char *c)
+static dgm_str langchain_blocks_text_of(const yyjson_val *v, const char *a, const char *b,
+                                        const char *c)
 {
     dgm_str s = dgm_json_str_member(v, a);
     if (!s.p && b)
@@ -21,19 +22,19 @@ static dgm_str text_of(const yyjson_val *v, const char *a, const char *b, const 
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
-static void add_part(dgm_arena *a, lc_content *c, dgm_canon_part part)
+static void langchain_blocks_add_part(dgm_arena *a, lc_content *c, dgm_canon_part part)
 {
     c->parts.at = dgm_list_grow(a, c->parts.at, c->parts.n, sizeof *c->parts.at);
     c->parts.at[c->parts.n++] = part;
     c->has_files |= part.kind != DGM_CANON_PART_TEXT;
 }
 
-static void add_text(dgm_arena *a, lc_content *c, dgm_str text)
+static void langchain_blocks_add_text(dgm_arena *a, lc_content *c, dgm_str text)
 {
-    add_part(a, c, (dgm_canon_part){.kind = DGM_CANON_PART_TEXT, .text = text});
+    langchain_blocks_add_part(a, c, (dgm_canon_part){.kind = DGM_CANON_PART_TEXT, .text = text});
 }
 
-static void add_reasoning(dgm_arena *a, lc_content *c, dgm_str text)
+static void langchain_blocks_add_reasoning(dgm_arena *a, lc_content *c, dgm_str text)
 {
     if (!text.n)
         return;
@@ -45,18 +46,18 @@ static void add_reasoning(dgm_arena *a, lc_content *c, dgm_str text)
 static void read_reasoning(dgm_arena *a, lc_content *c, const yyjson_val *v)
 {
     yyjson_val *summary = dgm_json_get(v, DGM_STR("summary")), *one;
-    dgm_str text = text_of(v, "reasoning", "thinking", NULL);
+    dgm_str text = langchain_blocks_text_of(v, "reasoning", "thinking", NULL);
     size_t i, n;
     if (!text.p)
         text = dgm_json_str_member(dgm_json_get(v, DGM_STR("reasoning_content")), "text");
-    add_reasoning(a, c, text);
+    langchain_blocks_add_reasoning(a, c, text);
     if (!yyjson_is_arr(summary))
         return;
     yyjson_arr_foreach (summary, i, n, one)
-        add_reasoning(a, c, dgm_json_str_member(one, "text"));
+        langchain_blocks_add_reasoning(a, c, dgm_json_str_member(one, "text"));
 }
 
-static void read_call(dgm_arena *a, lc_content *c, const yyjson_val *v)
+static void langchain_blocks_read_call(dgm_arena *a, lc_content *c, const yyjson_val *v)
 {
     c->calls.at = dgm_list_grow(a, c->calls.at, c->calls.n, sizeof *c->calls.at);
     c->calls.at[c->calls.n++] =
@@ -71,7 +72,7 @@ static bool is_file_type(dgm_str type)
            dgm_str_is(type, "file") || dgm_str_is(type, "text-plain");
 }
 
-static dgm_canon_part_kind kind_of(dgm_str type, dgm_str media_type)
+static dgm_canon_part_kind langchain_blocks_kind_of(dgm_str type, dgm_str media_type)
 {
     return dgm_str_is(type, "image")   ? DGM_CANON_PART_IMAGE
            : dgm_str_is(type, "audio") ? DGM_CANON_PART_AUDIO
@@ -85,7 +86,7 @@ static dgm_code add_file(dgm_reader *r, lc_content *c, dgm_canon_part part, cons
     dgm_canon_source *s = &part.source;
     dgm_str filename = dgm_json_str_member(dgm_json_get(v, DGM_STR("extras")), "filename");
     if (!filename.p)
-        filename = text_of(v, "filename", "name", NULL);
+        filename = langchain_blocks_text_of(v, "filename", "name", NULL);
     if (s->kind == DGM_CANON_SOURCE_DATA) {
         if (!dgm_base64_normalise(r->arena, s->value, &s->value))
             return dgm_fail(r->err, DGM_BAD_PARAMS, at,
@@ -97,20 +98,22 @@ static dgm_code add_file(dgm_reader *r, lc_content *c, dgm_canon_part part, cons
         dgm_member m = {DGM_STR("filename"), dgm_json_make_string(r->arena, filename)};
         part.metadata = dgm_json_object(r->arena, &m, 1);
     }
-    add_part(r->arena, c, part);
+    langchain_blocks_add_part(r->arena, c, part);
     return DGM_OK;
 }
 
 /* {"type":"image","url"|"base64"|"data"|"file_id"|"fileId":...,"mime_type"|"mimeType":...} */
-static dgm_code read_file(dgm_reader *r, lc_content *c, yyjson_val *v, const dgm_at *at)
+static dgm_code langchain_blocks_read_file(dgm_reader *r, lc_content *c, yyjson_val *v,
+                                           const dgm_at *at)
 {
     dgm_str type = dgm_json_str_member(v, "type"), url = dgm_json_str_member(v, "url");
-    dgm_str data = text_of(v, "base64", "data", NULL), id = text_of(v, "file_id", "fileId", NULL);
-    dgm_str media_type = text_of(v, "mime_type", "mimeType", NULL);
-    dgm_canon_part part = {.kind = kind_of(type, media_type)};
+    dgm_str data = langchain_blocks_text_of(v, "base64", "data", NULL),
+            id = langchain_blocks_text_of(v, "file_id", "fileId", NULL);
+    dgm_str media_type = langchain_blocks_text_of(v, "mime_type", "mimeType", NULL);
+    dgm_canon_part part = {.kind = langchain_blocks_kind_of(type, media_type)};
     if (dgm_str_is(dgm_json_str_member(v, "source_type"), "text") &&
         dgm_json_str_member(v, "text").p) {
-        add_text(r->arena, c, dgm_json_str_member(v, "text"));
+        langchain_blocks_add_text(r->arena, c, dgm_json_str_member(v, "text"));
         return DGM_OK;
     }
     if (dgm_str_is(dgm_json_str_member(v, "source_type"), "id") && !id.p)
@@ -123,7 +126,7 @@ static dgm_code read_file(dgm_reader *r, lc_content *c, yyjson_val *v, const dgm
         part.source.kind = url.p ? DGM_CANON_SOURCE_URL : DGM_CANON_SOURCE_FILE;
         part.source.value = url.p ? url : id;
     } else if (dgm_json_str_member(v, "text").p) { /* text-plain */
-        add_text(r->arena, c, dgm_json_str_member(v, "text"));
+        langchain_blocks_add_text(r->arena, c, dgm_json_str_member(v, "text"));
         return DGM_OK;
     } else {
         return dgm_fail(r->err, DGM_BAD_PARAMS, at,
@@ -157,20 +160,20 @@ static dgm_code read_block(dgm_reader *r, yyjson_val *v, const dgm_at *at, lc_co
 {
     dgm_str type = dgm_json_str_member(v, "type");
     if (yyjson_is_str(v))
-        add_text(r->arena, c, dgm_json_str(v));
+        langchain_blocks_add_text(r->arena, c, dgm_json_str(v));
     else if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, at, "a text or an object (content block)");
     else if (dgm_str_is(type, "text") || (!type.p && dgm_json_str_member(v, "text").p))
-        add_text(r->arena, c, text_of(v, "text", NULL, NULL));
+        langchain_blocks_add_text(r->arena, c, langchain_blocks_text_of(v, "text", NULL, NULL));
     else if (dgm_str_is(type, "reasoning") || dgm_str_is(type, "thinking") ||
              dgm_str_is(type, "reasoning_content"))
         read_reasoning(r->arena, c, v);
     else if (is_file_type(type))
-        return read_file(r, c, v, at);
+        return langchain_blocks_read_file(r, c, v, at);
     else if (dgm_str_is(type, "image_url"))
         return read_image_url(r, c, v, at);
     else if (dgm_str_is(type, "tool_call"))
-        read_call(r->arena, c, v);
+        langchain_blocks_read_call(r->arena, c, v);
     else if (!dgm_str_is(type, "tool_use") && !dgm_str_is(type, "tool_call_chunk"))
         r->n_unknown++; /* those two are in tool_calls as well */
     return DGM_OK;
@@ -185,7 +188,7 @@ dgm_code dgm_lc_read_content(dgm_reader *r, yyjson_val *v, const dgm_at *at, lc_
     if (!v || yyjson_is_null(v))
         return DGM_OK;
     if (yyjson_is_str(v)) {
-        add_text(r->arena, ret, dgm_json_str(v));
+        langchain_blocks_add_text(r->arena, ret, dgm_json_str(v));
         return DGM_OK;
     }
     if (!yyjson_is_arr(v))

@@ -1,7 +1,7 @@
 /* wire/langchain/langchain_codec.c - the codec: detection of the format, losses. */
 #include "wire/langchain/langchain_int.h"
 
-static int recognise(const yyjson_val *v, dgm_form *ret_form)
+static int langchain_codec_recognise(const yyjson_val *v, dgm_form *ret_form)
 {
     lc_opened o;
     lc_element e;
@@ -28,7 +28,7 @@ const dgm_codec dgm_codec_langchain = {
     .name = dgm_langchain_name,
     .format = DGM_FORMAT_LANGCHAIN,
     .streams_messages = true,
-    .recognise = recognise,
+    .recognise = langchain_codec_recognise,
     .is_one = is_one,
     .decoder_new = dgm_lc_decoder_new,
     .decoder_feed = dgm_lc_decoder_feed,

@@ -60,7 +60,7 @@ static void lc_emit(lc_decoder *d, const dgm_canon_event *e)
         d->rc = dgm_canon_emit(d->sink, e);
 }
 
-static void begin(lc_decoder *d, dgm_str thread_id)
+static void langchain_decode_begin(lc_decoder *d, dgm_str thread_id)
 {
     if (d->begun)
         return;
@@ -99,7 +99,7 @@ static void end_reasoning(lc_decoder *d)
     d->reasoning = (dgm_str){0};
 }
 
-static void add_reasoning(lc_decoder *d, dgm_str text)
+static void langchain_decode_add_reasoning(lc_decoder *d, dgm_str text)
 {
     if (!d->reasoning.p) {
         d->reasoning =
@@ -110,14 +110,14 @@ static void add_reasoning(lc_decoder *d, dgm_str text)
     text_event(d, DGM_CANON_REASONING_MESSAGE_CONTENT, d->reasoning, text);
 }
 
-static void end_text(lc_decoder *d)
+static void langchain_decode_end_text(lc_decoder *d)
 {
     if (d->text_open)
         text_event(d, DGM_CANON_TEXT_MESSAGE_END, d->text_list[d->current].id, (dgm_str){0});
     d->text_open = false;
 }
 
-static void add_text(lc_decoder *d, dgm_str text)
+static void langchain_decode_add_text(lc_decoder *d, dgm_str text)
 {
     struct lc_text *s = &d->text_list[d->current];
     if (!text.n)
@@ -146,7 +146,8 @@ static void call_event(lc_decoder *d, dgm_canon_kind kind, const struct lc_call 
 }
 
 /* The open call with that index; the last one if the chunk has no index. */
-static struct lc_call *find_call(const lc_decoder *d, bool has_index, int64_t index)
+static struct lc_call *langchain_decode_find_call(const lc_decoder *d, bool has_index,
+                                                  int64_t index)
 {
     for (size_t i = d->n_calls; i > d->first_open; i--) {
         struct lc_call *c = &d->calls[i - 1];
@@ -156,7 +157,7 @@ static struct lc_call *find_call(const lc_decoder *d, bool has_index, int64_t in
     return NULL;
 }
 
-static void end_call(lc_decoder *d, struct lc_call *c)
+static void langchain_decode_end_call(lc_decoder *d, struct lc_call *c)
 {
     if (c->open)
         call_event(d, DGM_CANON_TOOL_CALL_END, c, (dgm_str){0});
@@ -172,14 +173,14 @@ static void read_call_chunk(lc_decoder *d, yyjson_val *v, const dgm_at *at)
     yyjson_val *number = dgm_json_get(v, DGM_STR("index"));
     int64_t index = 0;
     bool has_index = yyjson_is_raw(number) && dgm_json_int(number, &index);
-    struct lc_call *c = find_call(d, has_index, index);
+    struct lc_call *c = langchain_decode_find_call(d, has_index, index);
     if (!c || (id.n && !dgm_str_eq(id, c->id))) {
         if (!name.p) {
             d->rc = dgm_fail(d->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "name"),
                              "missing: the first chunk of a call names its tool");
             return;
         }
-        end_text(d);
+        langchain_decode_end_text(d);
         end_reasoning(d);
         d->calls = dgm_list_reserve(d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
         c = &d->calls[d->n_calls];
@@ -202,7 +203,7 @@ static void lc_leave_current(lc_decoder *d)
 {
     if (!d->has_current)
         return;
-    end_text(d);
+    langchain_decode_end_text(d);
     end_reasoning(d);
     d->has_current = false;
 }
@@ -373,7 +374,7 @@ static void close_message(lc_decoder *d, size_t text_list)
     d->text_list[text_list].done = true;
     for (size_t i = d->first_open; i < d->n_calls; i++) {
         if (d->calls[i].owner == text_list)
-            end_call(d, &d->calls[i]);
+            langchain_decode_end_call(d, &d->calls[i]);
     }
 }
 
@@ -388,8 +389,8 @@ static void feed_chunk(lc_decoder *d, const lc_opened *o, dgm_str node)
         return;
     lc_open_current(d, dgm_json_str_member(o->data, "id"), node);
     for (i = 0; i < content.reasoning.n; i++)
-        add_reasoning(d, content.reasoning.at[i]);
-    add_text(d, dgm_lc_answer_of(d->r->arena, &content));
+        langchain_decode_add_reasoning(d, content.reasoning.at[i]);
+    langchain_decode_add_text(d, dgm_lc_answer_of(d->r->arena, &content));
     for (i = 0, n = yyjson_arr_size(chunks), v = n ? yyjson_arr_get_first(chunks) : NULL; i < n;
          i++, v = unsafe_yyjson_get_next(v)) {
         if (!d->rc)
@@ -412,7 +413,7 @@ static void reconcile(lc_decoder *d, dgm_canon_message *m)
     for (size_t i = 0; i < m->tool_calls.n; i++) {
         size_t *call = dgm_map_get(&d->by_id, m->tool_calls.at[i].id);
         if (call) /* now it is whole */
-            end_call(d, &d->calls[*call]);
+            langchain_decode_end_call(d, &d->calls[*call]);
     }
     if (!dgm_sum_is_prefix(&s->text, text)) {
         m->id = dgm_arena_printf(d->arena, "%.*s-%u", DGM_P(m->id), ++d->n_made + 1);
@@ -436,7 +437,7 @@ static void note_calls(lc_decoder *d, const dgm_canon_message *m)
     size_t *at = dgm_map_get(&d->by_id, m->tool_call_id);
     if (m->role == DGM_CANON_TOOL && at) {
         d->calls[*at].answered = true;
-        end_call(d, &d->calls[*at]);
+        langchain_decode_end_call(d, &d->calls[*at]);
     }
     for (size_t i = 0; i < m->tool_calls.n; i++) {
         d->calls = dgm_list_reserve(d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
@@ -489,7 +490,7 @@ dgm_code dgm_lc_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v, dgm_ca
     r->format = DGM_FORMAT_LANGCHAIN;
     bool inside = dgm_lc_open_element(v, &e);
     if (e.message || e.interrupts)
-        begin(d, dgm_json_str_member(e.metadata, "thread_id"));
+        langchain_decode_begin(d, dgm_json_str_member(e.metadata, "thread_id"));
     lc_read_interrupts(d, e.interrupts);
     if (!d->rc && e.message)
         feed_value(d, e.message, dgm_json_str_member(e.metadata, "langgraph_checkpoint_ns"));
@@ -511,7 +512,7 @@ dgm_code dgm_lc_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err)
     (void)err;
     lc_leave_current(d);
     for (size_t i = d->first_open; i < d->n_calls; i++)
-        end_call(d, &d->calls[i]);
+        langchain_decode_end_call(d, &d->calls[i]);
     if (d->begun && !d->fragment)
         lc_end_run(d);
     return d->rc;

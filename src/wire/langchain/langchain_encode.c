@@ -113,7 +113,7 @@ static void put_end(E *e, const dgm_canon_event *end)
 
 /* ---- messages of the assistant ------------------------------------------------------------------------------------------ */
 
-static struct open *find_open(const E *e, dgm_str id)
+static struct open *langchain_encode_find_open(const E *e, dgm_str id)
 {
     for (size_t i = 0; i < e->n_open; i++) {
         if (dgm_str_eq(dgm_buf_str(&e->open[i].id), id))
@@ -153,7 +153,7 @@ static void close_idle(E *e, dgm_str but)
 
 static struct open *open_message(E *e, dgm_str id)
 {
-    struct open *o = find_open(e, id);
+    struct open *o = langchain_encode_find_open(e, id);
     if (o)
         return o;
     close_idle(e, id);
@@ -172,15 +172,15 @@ static const char *chunk_type(dgm_canon_role role)
     return role == DGM_CANON_USER ? "HumanMessageChunk" : "SystemMessageChunk";
 }
 
-static bool is_answer(dgm_canon_role role)
+static bool langchain_encode_is_answer(dgm_canon_role role)
 {
     return role == DGM_CANON_ROLE_NONE || role == DGM_CANON_ASSISTANT;
 }
 
-static void start_text(E *e, const dgm_canon_event *event)
+static void langchain_encode_start_text(E *e, const dgm_canon_event *event)
 {
     e->role = event->text.role;
-    if (is_answer(e->role))
+    if (langchain_encode_is_answer(e->role))
         open_message(e, event->text.message_id)->text = true;
 }
 
@@ -206,10 +206,10 @@ static void others_text(E *e, const dgm_canon_event *event)
     send_chunk(e);
 }
 
-static void add_text(E *e, const dgm_canon_event *event)
+static void langchain_encode_add_text(E *e, const dgm_canon_event *event)
 {
-    struct open *o = find_open(e, event->text.message_id);
-    if (!is_answer(e->role) && (!o || !o->text)) {
+    struct open *o = langchain_encode_find_open(e, event->text.message_id);
+    if (!langchain_encode_is_answer(e->role) && (!o || !o->text)) {
         others_text(e, event);
         return;
     }
@@ -221,7 +221,7 @@ static void add_text(E *e, const dgm_canon_event *event)
     send_chunk(e);
 }
 
-static void add_reasoning(E *e, const dgm_canon_event *event)
+static void langchain_encode_add_reasoning(E *e, const dgm_canon_event *event)
 {
     if (!event->text.delta.n)
         return;
@@ -251,7 +251,7 @@ static void instead(E *e, const dgm_canon_event *event)
 
 /* ---- calls -------------------------------------------------------------------------------------------------------------- */
 
-static struct call *find_call(const E *e, dgm_str id)
+static struct call *langchain_encode_find_call(const E *e, dgm_str id)
 {
     size_t *at = dgm_map_get(&e->by_id, id);
     return at ? &e->calls[*at] : NULL;
@@ -274,10 +274,10 @@ static void call_chunk(E *e, const struct call *c, dgm_str name, dgm_str args)
     send_chunk(e);
 }
 
-static void start_call(E *e, const dgm_canon_event *event)
+static void langchain_encode_start_call(E *e, const dgm_canon_event *event)
 {
     dgm_str parent = event->call.parent_message_id;
-    if (find_call(e, event->call.tool_call_id))
+    if (langchain_encode_find_call(e, event->call.tool_call_id))
         return;
     e->calls = dgm_list_reserve(e->calls, e->n_calls, &e->cap_calls, sizeof *e->calls);
     struct call *c = &e->calls[e->n_calls];
@@ -290,10 +290,10 @@ static void start_call(E *e, const dgm_canon_event *event)
     call_chunk(e, c, event->call.name.p ? event->call.name : DGM_STR(""), DGM_STR(""));
 }
 
-static void end_call(E *e, dgm_str id)
+static void langchain_encode_end_call(E *e, dgm_str id)
 {
-    struct call *c = find_call(e, id);
-    struct open *o = c && c->open ? find_open(e, c->parent) : NULL;
+    struct call *c = langchain_encode_find_call(e, id);
+    struct open *o = c && c->open ? langchain_encode_find_open(e, c->parent) : NULL;
     if (o && o->calls_open)
         o->calls_open--;
     if (c)
@@ -308,14 +308,14 @@ static void result(E *e, const dgm_canon_event *event)
                            .tool_call_id = event->result.tool_call_id,
                            .content = event->result.content,
                            .error = failed ? DGM_STR("") : (dgm_str){0}};
-    end_call(e, event->result.tool_call_id); /* later arguments are ignored */
+    langchain_encode_end_call(e, event->result.tool_call_id); /* later arguments are ignored */
     close_idle(e, (dgm_str){0});
     dgm_buf_clear(&e->out);
     dgm_lc_put_message(&e->out, e->scratch, &m, NULL);
     send(e);
 }
 
-static void end_run(E *e, const dgm_canon_event *event)
+static void langchain_encode_end_run(E *e, const dgm_canon_event *event)
 {
     while (e->n_open > 1)
         close_message(e, &e->open[0], NULL);
@@ -328,30 +328,30 @@ static void end_run(E *e, const dgm_canon_event *event)
 
 /* ---- the handle ----------------------------------------------------------------------------------------------------------- */
 
-static void feed(E *e, const dgm_canon_event *event)
+static void langchain_encode_feed(E *e, const dgm_canon_event *event)
 {
     struct open *o;
     switch ((int)event->kind) {
-    case DGM_CANON_TEXT_MESSAGE_START: start_text(e, event); break;
-    case DGM_CANON_TEXT_MESSAGE_CONTENT: add_text(e, event); break;
+    case DGM_CANON_TEXT_MESSAGE_START: langchain_encode_start_text(e, event); break;
+    case DGM_CANON_TEXT_MESSAGE_CONTENT: langchain_encode_add_text(e, event); break;
     case DGM_CANON_TEXT_MESSAGE_END:
-        if ((o = find_open(e, event->text.message_id)))
+        if ((o = langchain_encode_find_open(e, event->text.message_id)))
             o->text = false;
         e->role = DGM_CANON_ROLE_NONE;
         break;
-    case DGM_CANON_REASONING_MESSAGE_CONTENT: add_reasoning(e, event); break;
-    case DGM_CANON_TOOL_CALL_START: start_call(e, event); break;
+    case DGM_CANON_REASONING_MESSAGE_CONTENT: langchain_encode_add_reasoning(e, event); break;
+    case DGM_CANON_TOOL_CALL_START: langchain_encode_start_call(e, event); break;
     case DGM_CANON_TOOL_CALL_ARGS: {
-        const struct call *c = find_call(e, event->call.tool_call_id);
+        const struct call *c = langchain_encode_find_call(e, event->call.tool_call_id);
         if (c && c->open && event->call.delta.n)
             call_chunk(e, c, (dgm_str){0}, event->call.delta);
         break;
     }
-    case DGM_CANON_TOOL_CALL_END: end_call(e, event->call.tool_call_id); break;
+    case DGM_CANON_TOOL_CALL_END: langchain_encode_end_call(e, event->call.tool_call_id); break;
     case DGM_CANON_TOOL_CALL_RESULT: result(e, event); break;
     case DGM_CANON_MESSAGES_SNAPSHOT: instead(e, event); break;
     case DGM_CANON_RUN_FINISHED:
-    case DGM_CANON_RUN_ERROR: end_run(e, event); break;
+    case DGM_CANON_RUN_ERROR: langchain_encode_end_run(e, event); break;
     default: break; /* see the losses */
     }
 }
@@ -379,7 +379,7 @@ dgm_code dgm_lc_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_er
         dgm_buf_clear(&e->run_id);
         dgm_buf_add_str(&e->run_id, event->run_started.run_id);
     } else if (!e->over) {
-        feed(e, event);
+        langchain_encode_feed(e, event);
     }
     dgm_arena_reset(e->scratch);
     return e->rc;
@@ -393,7 +393,7 @@ dgm_code dgm_lc_encoder_end(void *encoder, dgm_err *err)
     cut.run_error.code = DGM_STR("incomplete");
     e->err = err;
     if (e->started && !e->over && !e->fragment)
-        end_run(e, &cut);
+        langchain_encode_end_run(e, &cut);
     while (e->n_open)
         close_message(e, &e->open[0], NULL);
     return e->rc;

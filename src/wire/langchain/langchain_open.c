@@ -18,7 +18,7 @@ static const struct {
 };
 
 /* By any of its names; chunks have that of their class. */
-static lc_kind kind_of(dgm_str name, bool *ret_chunk)
+static lc_kind langchain_open_kind_of(dgm_str name, bool *ret_chunk)
 {
     static const char chunk[] = "Chunk";
     size_t n = sizeof chunk - 1;
@@ -39,7 +39,7 @@ static void lc_set_role_kind(lc_opened *o)
 {
     bool chunk;
     if (o->kind == LC_CHAT)
-        o->kind = kind_of(dgm_json_str_member(o->data, "role"), &chunk);
+        o->kind = langchain_open_kind_of(dgm_json_str_member(o->data, "role"), &chunk);
     yyjson_val *more = dgm_json_get(o->data, DGM_STR("additional_kwargs"));
     if (o->kind == LC_SYSTEM &&
         dgm_str_is(dgm_json_str_member(more, "__openai_role__"), "developer"))
@@ -56,7 +56,7 @@ static bool open_constructor(const yyjson_val *v, lc_opened *o)
     o->data = dgm_json_get(v, DGM_STR("kwargs"));
     o->key = "kwargs";
     o->marks = 2;
-    o->kind = kind_of(dgm_json_str(last), &o->chunk);
+    o->kind = langchain_open_kind_of(dgm_json_str(last), &o->chunk);
     return o->kind && yyjson_is_obj(o->data);
 }
 
@@ -79,15 +79,15 @@ bool dgm_lc_open(const yyjson_val *v, lc_opened *ret)
         o.data = (yyjson_val *)(uintptr_t)v;
         o.key = NULL;
         if (type.n && yyjson_is_obj(data)) {
-            o.kind = kind_of(type, &o.chunk);
+            o.kind = langchain_open_kind_of(type, &o.chunk);
             o.data = data;
             o.key = "data";
             o.marks = 2;
-        } else if (type.n && content && (o.kind = kind_of(type, &o.chunk))) {
+        } else if (type.n && content && (o.kind = langchain_open_kind_of(type, &o.chunk))) {
             o.marks = dgm_str_is(type, "human") || dgm_str_is(type, "ai") || shows_marks(v) ? 2 : 1;
             o.chunk |= yyjson_is_true(dgm_json_get(v, DGM_STR("chunk")));
         } else if (role.n && (content || dgm_json_get(v, DGM_STR("tool_calls")))) {
-            o.kind = kind_of(role, &o.chunk);
+            o.kind = langchain_open_kind_of(role, &o.chunk);
             o.marks = shows_marks(v) ? 2 : 1;
         }
     }

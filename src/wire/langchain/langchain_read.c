@@ -38,7 +38,8 @@ static const dgm_shape data_shape = {
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 /* {"name","args","id"}, or as OpenAI has them: {"id","function":{"name","arguments"}}. */
-static dgm_code read_call(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_calls *calls)
+static dgm_code langchain_read_call(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                    dgm_canon_calls *calls)
 {
     yyjson_val *function = dgm_json_get(v, DGM_STR("function"));
     yyjson_val *args =
@@ -78,7 +79,7 @@ static dgm_code read_calls(dgm_reader *r, const dgm_json *list, const dgm_at *at
                         "%zu entries, more than the limit list_items of %d: send fewer at once",
                         yyjson_arr_size(v), DGM_MAX_LIST_ITEMS);
     yyjson_arr_foreach (v, i, n, one) {
-        if ((rc = read_call(r, one, DGM_AT_I(at, i), calls)))
+        if ((rc = langchain_read_call(r, one, DGM_AT_I(at, i), calls)))
             return rc;
     }
     return DGM_OK;
@@ -102,7 +103,8 @@ static dgm_code all_calls(dgm_reader *r, const struct lc_data *d, const yyjson_v
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-static dgm_canon_message *add(dgm_reader *r, dgm_canon_messages *list, dgm_canon_role role)
+static dgm_canon_message *langchain_read_add(dgm_reader *r, dgm_canon_messages *list,
+                                             dgm_canon_role role)
 {
     list->at = dgm_list_grow(r->arena, list->at, list->n, sizeof *list->at);
     dgm_canon_message *m = &list->at[list->n++];
@@ -111,15 +113,16 @@ static dgm_canon_message *add(dgm_reader *r, dgm_canon_messages *list, dgm_canon
 }
 
 /* Reasoning comes before the text. */
-static void add_reasoning(dgm_reader *r, dgm_canon_messages *list, const lc_content *content,
-                          const yyjson_val *data, dgm_str id)
+static void langchain_read_add_reasoning(dgm_reader *r, dgm_canon_messages *list,
+                                         const lc_content *content, const yyjson_val *data,
+                                         dgm_str id)
 {
     const yyjson_val *more = dgm_json_get(data, DGM_STR("additional_kwargs"));
     dgm_str elsewhere = dgm_json_str_member(more, "reasoning_content");
     dgm_strs all =
         content->reasoning.n ? content->reasoning : (dgm_strs){&elsewhere, elsewhere.n ? 1 : 0};
     for (size_t i = 0; i < all.n; i++) {
-        dgm_canon_message *m = add(r, list, DGM_CANON_REASONING);
+        dgm_canon_message *m = langchain_read_add(r, list, DGM_CANON_REASONING);
         m->id = dgm_arena_printf(r->arena, "%.*s-t%zu", DGM_P(id), i + 1);
         m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = all.at[i]};
     }
@@ -135,8 +138,8 @@ static dgm_code read_ai(dgm_reader *r, const struct lc_data *d, const yyjson_val
                                   &content)) ||
         (rc = all_calls(r, d, data, &content, at, &calls)))
         return rc;
-    add_reasoning(r, list, &content, data, d->id);
-    dgm_canon_message *m = add(r, list, DGM_CANON_ASSISTANT);
+    langchain_read_add_reasoning(r, list, &content, data, d->id);
+    dgm_canon_message *m = langchain_read_add(r, list, DGM_CANON_ASSISTANT);
     dgm_str text = dgm_lc_answer_of(r->arena, &content);
     if (text.n || !calls.n)
         m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT, .text = text};
@@ -163,7 +166,7 @@ static dgm_code read_other(dgm_reader *r, lc_kind kind, const struct lc_data *d,
     if (kind == LC_TOOL && !d->tool_call_id.p)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "tool_call_id"),
                         "missing: a tool message needs the id of its call");
-    dgm_canon_message *m = add(r, list, roles[kind]);
+    dgm_canon_message *m = langchain_read_add(r, list, roles[kind]);
     m->content = dgm_lc_content_of(r->arena, &content);
     if (roles[kind] == DGM_CANON_SYSTEM || roles[kind] == DGM_CANON_DEVELOPER)
         m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,

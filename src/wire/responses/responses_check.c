@@ -32,7 +32,7 @@ static const dgm_json_rule audio_part[] = {RULE("type", TEXT, .is_required = tru
                                            END};
 static const dgm_json_rule typed[] = {RULE("type", TEXT, .is_required = true), END};
 
-static const dgm_json_rule *pick_part(yyjson_val *v)
+static const dgm_json_rule *responses_check_pick_part(yyjson_val *v)
 {
     static const struct {
         const char *type;
@@ -51,14 +51,15 @@ static const dgm_json_rule *pick_part(yyjson_val *v)
 
 /* ---- items ------------------------------------------------------------------------------------------------------ */
 
-static const dgm_json_rule message[] = {
-    RULE("type", TEXT),
-    RULE("role", TEXT, .is_required = true),
-    RULE("content", TEXT | LIST, .of = OBJECT, .pick = pick_part, .is_required = true, PARTS),
-    RULE("id", TEXT),
-    RULE("status", TEXT),
-    RULE("phase", TEXT),
-    END};
+static const dgm_json_rule message[] = {RULE("type", TEXT),
+                                        RULE("role", TEXT, .is_required = true),
+                                        RULE("content", TEXT | LIST, .of = OBJECT,
+                                             .pick = responses_check_pick_part, .is_required = true,
+                                             PARTS),
+                                        RULE("id", TEXT),
+                                        RULE("status", TEXT),
+                                        RULE("phase", TEXT),
+                                        END};
 static const dgm_json_rule call[] = {RULE("call_id", TEXT, .is_required = true),
                                      RULE("name", TEXT, .is_required = true),
                                      RULE("arguments", TEXT, .is_required = true),
@@ -68,15 +69,17 @@ static const dgm_json_rule call[] = {RULE("call_id", TEXT, .is_required = true),
 static const dgm_json_rule custom_call[] = {
     RULE("call_id", TEXT, .is_required = true), RULE("name", TEXT, .is_required = true),
     RULE("input", TEXT, .is_required = true), RULE("id", TEXT), END};
-static const dgm_json_rule output[] = {
-    RULE("call_id", TEXT, .is_required = true),
-    RULE("output", TEXT | LIST, .of = OBJECT, .pick = pick_part, .is_required = true, PARTS),
-    RULE("id", TEXT), RULE("status", TEXT), END};
+static const dgm_json_rule output[] = {RULE("call_id", TEXT, .is_required = true),
+                                       RULE("output", TEXT | LIST, .of = OBJECT,
+                                            .pick = responses_check_pick_part, .is_required = true,
+                                            PARTS),
+                                       RULE("id", TEXT), RULE("status", TEXT), END};
 static const dgm_json_rule reasoning_item[] = {
     RULE("id", TEXT),
-    RULE("summary", LIST, .of = OBJECT, .pick = pick_part, .is_required = true, PARTS),
-    RULE("content", LIST, .of = OBJECT, .pick = pick_part, PARTS), RULE("encrypted_content", TEXT),
-    END};
+    RULE("summary", LIST, .of = OBJECT, .pick = responses_check_pick_part, .is_required = true,
+         PARTS),
+    RULE("content", LIST, .of = OBJECT, .pick = responses_check_pick_part, PARTS),
+    RULE("encrypted_content", TEXT), END};
 static const dgm_json_rule mcp[] = {RULE("id", TEXT),
                                     RULE("server_label", TEXT, .is_required = true),
                                     RULE("name", TEXT, .is_required = true),

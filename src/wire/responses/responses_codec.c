@@ -47,12 +47,12 @@ static int recognise_item(const yyjson_val *v)
                : 0;
 }
 
-static int recognise(const yyjson_val *value, dgm_form *ret_form)
+static int responses_codec_recognise(const yyjson_val *value, dgm_form *ret_form)
 {
     yyjson_val *v = (yyjson_val *)(uintptr_t)value;
     dgm_str type = dgm_json_str_member(v, "type");
     if (yyjson_is_arr(v))
-        return recognise(yyjson_arr_get_first(v), ret_form);
+        return responses_codec_recognise(yyjson_arr_get_first(v), ret_form);
     *ret_form = DGM_FORM_RESPONSE;
     if (dgm_str_is(dgm_json_str_member(v, "object"), "response"))
         return 2;
@@ -108,7 +108,7 @@ const dgm_codec dgm_codec_responses = {
     .format = DGM_FORMAT_RESPONSES,
     .stream_end = "[DONE]",
     .has_response = true,
-    .recognise = recognise,
+    .recognise = responses_codec_recognise,
     .decoder_new = dgm_responses_decoder_new,
     .decoder_feed = dgm_responses_decoder_feed,
     .decoder_end = dgm_responses_decoder_end,

@@ -40,7 +40,7 @@ void dgm_responses_in_out(decoder *d, dgm_canon_event *e)
         d->rc = dgm_canon_emit(d->sink, e);
 }
 
-static dgm_str text_of(const yyjson_val *v, const char *name)
+static dgm_str responses_decode_text_of(const yyjson_val *v, const char *name)
 {
     return dgm_json_str_member(v, name);
 }
@@ -120,11 +120,14 @@ static enum what what_is(dgm_str type)
 static void keep_error(decoder *d, yyjson_val *v)
 {
     yyjson_val *nested = dgm_responses_get(v, "error");
-    dgm_str message = text_of(nested, "message"), code = text_of(nested, "code");
+    dgm_str message = responses_decode_text_of(nested, "message"),
+            code = responses_decode_text_of(nested, "code");
     if (!message.n)
-        message = yyjson_is_str(nested) ? dgm_json_str(nested) : text_of(v, "message");
+        message =
+            yyjson_is_str(nested) ? dgm_json_str(nested) : responses_decode_text_of(v, "message");
     if (!code.n)
-        code = text_of(v, "code").n ? text_of(v, "code") : text_of(nested, "type");
+        code = responses_decode_text_of(v, "code").n ? responses_decode_text_of(v, "code")
+                                                     : responses_decode_text_of(nested, "type");
     d->has_error = true;
     d->error_message = dgm_arena_dup(d->arena, message);
     d->error_code = code.n ? dgm_arena_dup(d->arena, code) : (dgm_str){0};
@@ -147,28 +150,38 @@ static void item_event(decoder *d, enum what what, yyjson_val *v)
     case PART: dgm_responses_in_part(it, part); break;
     case TEXT_DELTA:
         dgm_responses_in_part(it, part);
-        dgm_responses_in_text(d, it, text_of(v, "delta"));
+        dgm_responses_in_text(d, it, responses_decode_text_of(v, "delta"));
         break;
-    case TEXT_DONE: dgm_responses_in_whole_part(d, it, part, text_of(v, "text")); break;
-    case REFUSAL_DELTA: dgm_responses_in_refusal(d, it, text_of(v, "delta"), false); break;
-    case REFUSAL_DONE: dgm_responses_in_refusal(d, it, text_of(v, "refusal"), true); break;
-    case ARGUMENTS_DELTA: dgm_responses_in_arguments(d, it, text_of(v, "delta"), false); break;
+    case TEXT_DONE:
+        dgm_responses_in_whole_part(d, it, part, responses_decode_text_of(v, "text"));
+        break;
+    case REFUSAL_DELTA:
+        dgm_responses_in_refusal(d, it, responses_decode_text_of(v, "delta"), false);
+        break;
+    case REFUSAL_DONE:
+        dgm_responses_in_refusal(d, it, responses_decode_text_of(v, "refusal"), true);
+        break;
+    case ARGUMENTS_DELTA:
+        dgm_responses_in_arguments(d, it, responses_decode_text_of(v, "delta"), false);
+        break;
     case ARGUMENTS_DONE: {
-        dgm_str text = text_of(v, "arguments");
-        dgm_responses_in_arguments(d, it, text.p ? text : text_of(v, "input"), true);
+        dgm_str text = responses_decode_text_of(v, "arguments");
+        dgm_responses_in_arguments(d, it, text.p ? text : responses_decode_text_of(v, "input"),
+                                   true);
         break;
     }
     case SUMMARY_DELTA:
-        dgm_responses_in_thought(d, it, summary, false, text_of(v, "delta"), false);
+        dgm_responses_in_thought(d, it, summary, false, responses_decode_text_of(v, "delta"),
+                                 false);
         break;
     case SUMMARY_DONE:
-        dgm_responses_in_thought(d, it, summary, false, text_of(v, "text"), true);
+        dgm_responses_in_thought(d, it, summary, false, responses_decode_text_of(v, "text"), true);
         break;
     case REASONING_DELTA:
-        dgm_responses_in_thought(d, it, part, true, text_of(v, "delta"), false);
+        dgm_responses_in_thought(d, it, part, true, responses_decode_text_of(v, "delta"), false);
         break;
     case REASONING_DONE:
-        dgm_responses_in_thought(d, it, part, true, text_of(v, "text"), true);
+        dgm_responses_in_thought(d, it, part, true, responses_decode_text_of(v, "text"), true);
         break;
     case UNKNOWN:
     case BEGINS:
@@ -180,9 +193,9 @@ static void item_event(decoder *d, enum what what, yyjson_val *v)
 
 /* ---- the handle ---------------------------------------------------------------------------------------------------- */
 
-static dgm_str status_of(yyjson_val *response, dgm_str type)
+static dgm_str responses_decode_status_of(yyjson_val *response, dgm_str type)
 {
-    dgm_str status = text_of(response, "status");
+    dgm_str status = responses_decode_text_of(response, "status");
     if (status.n)
         return status;
     return dgm_str_is(type, "response.failed") ? DGM_STR("failed") : DGM_STR("completed");
@@ -190,7 +203,7 @@ static dgm_str status_of(yyjson_val *response, dgm_str type)
 
 static void whole_response(decoder *d, yyjson_val *v)
 {
-    dgm_str status = status_of(v, (dgm_str){0});
+    dgm_str status = responses_decode_status_of(v, (dgm_str){0});
     if (dgm_str_is(status, "queued") || dgm_str_is(status, "in_progress")) {
         dgm_responses_in_run(d, v);
         dgm_responses_in_items(d, v);
@@ -202,14 +215,14 @@ static void whole_response(decoder *d, yyjson_val *v)
 dgm_code dgm_responses_decoder_feed(void *handle, dgm_reader *r, yyjson_val *v, dgm_canon_sink sink)
 {
     decoder *d = handle;
-    dgm_str type = text_of(v, "type");
+    dgm_str type = responses_decode_text_of(v, "type");
     yyjson_val *response = dgm_responses_get(v, "response");
     r->format = DGM_FORMAT_RESPONSES;
     d->r = r;
     d->sink = sink;
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(r, v, NULL, "an object (event or response)");
-    if (dgm_str_is(text_of(v, "object"), "response")) {
+    if (dgm_str_is(responses_decode_text_of(v, "object"), "response")) {
         d->begun = d->begun && !d->finished;
         whole_response(d, v);
         return d->rc;
@@ -226,7 +239,7 @@ dgm_code dgm_responses_decoder_feed(void *handle, dgm_reader *r, yyjson_val *v, 
         return d->rc;
     dgm_responses_in_run(d, response);
     if (what == ENDS)
-        dgm_responses_in_end(d, response, status_of(response, type));
+        dgm_responses_in_end(d, response, responses_decode_status_of(response, type));
     else if (what == FAILS)
         keep_error(d, v);
     else if (what != BEGINS)

@@ -56,7 +56,7 @@ static void response_frame(struct responses_encoder *e, const struct responses_e
     dgm_responses_emit(e, what->event);
 }
 
-static void begin(struct responses_encoder *e, const dgm_canon_event *started)
+static void responses_encode_begin(struct responses_encoder *e, const dgm_canon_event *started)
 {
     struct responses_end now = {.event = DGM_STR("response.created"), .status = "in_progress"};
     const dgm_canon_input *input = started ? started->run_started.input : NULL;
@@ -130,7 +130,7 @@ static void end_response(struct responses_encoder *e, const struct responses_end
         response_frame(e, end);
 }
 
-static void finish(struct responses_encoder *e, const dgm_canon_event *event)
+static void responses_encode_finish(struct responses_encoder *e, const dgm_canon_event *event)
 {
     const dgm_canon_outcome *o = &event->run_finished.outcome;
     struct responses_end end = {.event = DGM_STR("response.completed"),
@@ -192,13 +192,13 @@ dgm_code dgm_responses_encoder_feed(void *encoder, const dgm_canon_event *event,
     struct responses_encoder *e = encoder;
     e->err = err;
     if (event->kind == DGM_CANON_RUN_STARTED)
-        begin(e, event);
+        responses_encode_begin(e, event);
     else if (!e->begun && !e->params.fragment)
-        begin(e, NULL);
+        responses_encode_begin(e, NULL);
     if (dgm_canon_is_terminal(event->kind))
         e->completed = (event->timestamp.set ? event->timestamp.value : e->params.now) / 1000;
     if (!e->finished && event->kind == DGM_CANON_RUN_FINISHED)
-        finish(e, event);
+        responses_encode_finish(e, event);
     else if (!e->finished && event->kind == DGM_CANON_RUN_ERROR)
         fail_run(e, event, event->run_error.message, event->run_error.code);
     else if (!e->finished)
@@ -221,7 +221,7 @@ dgm_code dgm_responses_encoder_end(void *encoder, dgm_err *err)
         fail_run(e, NULL, DGM_STR("The stream ended before its run did"), DGM_STR("incomplete"));
     } else if (e->params.whole) {
         dgm_responses_describe(e, NULL);
-        finish(e, &finished);
+        responses_encode_finish(e, &finished);
     } else {
         close_items(e, "completed");
         release_calls(e, &finished.run_finished.outcome);

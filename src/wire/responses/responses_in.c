@@ -6,7 +6,7 @@
 typedef struct responses_in_item item;
 typedef struct responses_decoder decoder;
 
-static dgm_str text_of(const yyjson_val *v, const char *name)
+static dgm_str responses_in_text_of(const yyjson_val *v, const char *name)
 {
     return dgm_json_str_member(v, name);
 }
@@ -121,7 +121,7 @@ void dgm_responses_in_reasoning(decoder *d, item *it)
 /* Calls that follow one another belong to one message, until a result comes. */
 static void begin_call(decoder *d, item *it, yyjson_val *v, bool mcp)
 {
-    dgm_str call_id = text_of(v, "call_id"), name = text_of(v, "name");
+    dgm_str call_id = responses_in_text_of(v, "call_id"), name = responses_in_text_of(v, "name");
     if (it->told || !name.n)
         return;
     it->kind = mcp ? RESPONSES_IN_MCP : RESPONSES_IN_CALL;
@@ -146,7 +146,7 @@ static bool is_call(dgm_str type)
 
 void dgm_responses_in_begin(decoder *d, item *it, yyjson_val *v)
 {
-    dgm_str type = text_of(v, "type");
+    dgm_str type = responses_in_text_of(v, "type");
     if (dgm_str_is(type, "message"))
         begin_message(d, it);
     else if (dgm_str_is(type, "reasoning"))
@@ -190,7 +190,7 @@ static dgm_str without_lead(decoder *d, item *it, dgm_str text)
     return text;
 }
 
-static void say(decoder *d, item *it, dgm_str text)
+static void responses_in_say(decoder *d, item *it, dgm_str text)
 {
     dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
     if (!text.n)
@@ -238,7 +238,7 @@ void dgm_responses_in_text(decoder *d, item *it, dgm_str delta)
     if (!delta.n)
         return;
     dgm_sum_add(&it->said_of_part, delta);
-    say(d, it, delta);
+    responses_in_say(d, it, delta);
 }
 
 void dgm_responses_in_whole_part(decoder *d, item *it, yyjson_val *index, dgm_str text)
@@ -254,7 +254,7 @@ void dgm_responses_in_whole_part(decoder *d, item *it, yyjson_val *index, dgm_st
 }
 
 /* The item's text differs from the deltas. */
-static void correct(decoder *d, item *it, dgm_str text)
+static void responses_in_correct(decoder *d, item *it, dgm_str text)
 {
     dgm_canon_message m = {.role = DGM_CANON_ASSISTANT,
                            .id = it->id,
@@ -280,18 +280,18 @@ void dgm_responses_in_message(decoder *d, item *it, yyjson_val *v)
     if (says)
         dgm_buf_add_str(&b, dgm_json_str(content));
     yyjson_arr_foreach (content, i, n, part) {
-        dgm_str refusal = text_of(part, "refusal");
-        if (dgm_str_is(text_of(part, "type"), "refusal"))
+        dgm_str refusal = responses_in_text_of(part, "refusal");
+        if (dgm_str_is(responses_in_text_of(part, "type"), "refusal"))
             dgm_responses_in_refusal(d, it, refusal, true);
         else
-            dgm_buf_add_str(&b, text_of(part, "text"));
-        says |= dgm_str_is(text_of(part, "type"), "output_text");
+            dgm_buf_add_str(&b, responses_in_text_of(part, "text"));
+        says |= dgm_str_is(responses_in_text_of(part, "type"), "output_text");
     }
     dgm_str text = whole_without_lead(d, it, dgm_buf_str(&b));
     if (says && dgm_sum_is_prefix(&it->said, text))
-        say(d, it, dgm_responses_in_rest(text, it->said.n));
+        responses_in_say(d, it, dgm_responses_in_rest(text, it->said.n));
     else if (says && !it->goes_on)
-        correct(d, it, text);
+        responses_in_correct(d, it, text);
     dgm_buf_done(&b);
 }
 
@@ -316,7 +316,7 @@ void dgm_responses_in_say_refusal(decoder *d)
     if (!d->refusal.n || d->refused >= d->n_items)
         return;
     item *it = &d->items[d->refused];
-    say(d, it, dgm_buf_str(&d->refusal));
+    responses_in_say(d, it, dgm_buf_str(&d->refusal));
     dgm_buf_clear(&d->refusal);
     dgm_responses_in_close(d, it);
 }
@@ -379,7 +379,7 @@ void dgm_responses_in_call(decoder *d, item *it, yyjson_val *v, bool mcp)
 /* Servers that run tools themselves show it in this way. */
 void dgm_responses_in_output(decoder *d, yyjson_val *v)
 {
-    dgm_str call_id = text_of(v, "call_id");
+    dgm_str call_id = responses_in_text_of(v, "call_id");
     for (size_t i = 0; i < d->n_items; i++) {
         if (d->items[i].kind != RESPONSES_IN_CALL || d->items[i].answered ||
             !dgm_str_eq(d->items[i].id, call_id))

@@ -8,7 +8,7 @@
 typedef struct responses_in_item item;
 typedef struct responses_decoder decoder;
 
-static dgm_str text_of(const yyjson_val *v, const char *name)
+static dgm_str responses_in_run_text_of(const yyjson_val *v, const char *name)
 {
     return dgm_json_str_member(v, name);
 }
@@ -123,7 +123,7 @@ static void whole_reasoning(decoder *d, item *it, yyjson_val *v)
 
 /* ---- images and strangers ------------------------------------------------------------------------------------- */
 
-static void custom(decoder *d, dgm_str name, const dgm_json *value)
+static void responses_in_run_custom(decoder *d, dgm_str name, const dgm_json *value)
 {
     dgm_canon_event e = {.kind = DGM_CANON_CUSTOM};
     e.custom.name = name;
@@ -138,7 +138,7 @@ static void image(decoder *d, yyjson_val *v)
             format = dgm_json_str_member(v, "output_format");
     dgm_str normal;
     if (!result.n || !dgm_base64_normalise(d->r->arena, result, &normal)) {
-        custom(d, DGM_STR(DGM_RESPONSES_ITEM), v);
+        responses_in_run_custom(d, DGM_STR(DGM_RESPONSES_ITEM), v);
         return;
     }
     format = format.n ? format : DGM_STR("png");
@@ -199,7 +199,7 @@ void dgm_responses_in_done(decoder *d, item *it, yyjson_val *v)
     } else if (dgm_str_is(type, "image_generation_call")) {
         image(d, v);
     } else if (yyjson_is_obj(v)) {
-        custom(d, DGM_STR(DGM_RESPONSES_ITEM), v);
+        responses_in_run_custom(d, DGM_STR(DGM_RESPONSES_ITEM), v);
     }
 }
 
@@ -253,11 +253,12 @@ static void name_run(decoder *d, yyjson_val *response)
 {
     yyjson_val *metadata = dgm_responses_get(response, "metadata");
     yyjson_val *conversation = dgm_responses_get(response, "conversation");
-    dgm_str task = text_of(metadata, DGM_RESPONSES_TASK), id = text_of(response, "id");
-    dgm_str context = text_of(metadata, DGM_RESPONSES_CONTEXT);
+    dgm_str task = responses_in_run_text_of(metadata, DGM_RESPONSES_TASK),
+            id = responses_in_run_text_of(response, "id");
+    dgm_str context = responses_in_run_text_of(metadata, DGM_RESPONSES_CONTEXT);
     if (!context.n)
-        context =
-            yyjson_is_str(conversation) ? dgm_json_str(conversation) : text_of(conversation, "id");
+        context = yyjson_is_str(conversation) ? dgm_json_str(conversation)
+                                              : responses_in_run_text_of(conversation, "id");
     d->ours = task.n > 0;
     d->run_id = task.n ? dgm_arena_dup(d->arena, task)
                 : id.n ? dgm_arena_dup(d->arena, id)
@@ -280,7 +281,7 @@ void dgm_responses_in_run(decoder *d, yyjson_val *response)
     e.run_started.thread_id = d->thread_id;
     e.run_started.run_id = d->run_id;
     e.run_started.protocol_version = DGM_STR(DGM_AGUI_VERSION);
-    e.run_started.parent_run_id = text_of(response, "previous_response_id");
+    e.run_started.parent_run_id = responses_in_run_text_of(response, "previous_response_id");
     set_time(&e, response, "created_at");
     if (response)
         e.extra = echo_of(d->r->arena, response);
@@ -321,7 +322,7 @@ static dgm_canon_usages usage_of(decoder *d, yyjson_val *response)
     dgm_canon_usage *u = dgm_new(d->r->arena, dgm_canon_usage);
     if (!yyjson_is_obj(v))
         return (dgm_canon_usages){0};
-    u->model = text_of(response, "model");
+    u->model = responses_in_run_text_of(response, "model");
     set_count(&u->input_tokens, v, "input_tokens");
     set_count(&u->output_tokens, v, "output_tokens");
     set_count(&u->total_tokens, v, "total_tokens");
@@ -364,7 +365,8 @@ static dgm_str last_text(decoder *d, yyjson_val *response)
     dgm_str text = {0};
     yyjson_arr_foreach (output, i, n, v) {
         yyjson_arr_foreach (dgm_responses_get(v, "content"), k, m, part)
-            text = text_of(part, "text").n ? text_of(part, "text") : text;
+            text = responses_in_run_text_of(part, "text").n ? responses_in_run_text_of(part, "text")
+                                                            : text;
     }
     while (d->ours && text.n && text.p[0] == '\n')
         text = (dgm_str){text.p + 1, text.n - 1};
@@ -374,7 +376,8 @@ static dgm_str last_text(decoder *d, yyjson_val *response)
 /* The response ended early. */
 static void tell_reason(decoder *d, yyjson_val *response)
 {
-    dgm_str reason = text_of(dgm_responses_get(response, "incomplete_details"), "reason");
+    dgm_str reason =
+        responses_in_run_text_of(dgm_responses_get(response, "incomplete_details"), "reason");
     dgm_canon_event e = {.kind = DGM_CANON_CUSTOM};
     if (!reason.n)
         return;
@@ -389,7 +392,8 @@ static void tell_reason(decoder *d, yyjson_val *response)
 static void give_finish(decoder *d, yyjson_val *response, bool cancelled)
 {
     dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
-    dgm_str state = text_of(dgm_responses_get(response, "metadata"), DGM_RESPONSES_STATE);
+    dgm_str state =
+        responses_in_run_text_of(dgm_responses_get(response, "metadata"), DGM_RESPONSES_STATE);
     dgm_canon_interrupt asked = {.id = d->run_id};
     dgm_responses_in_close_all(d);
     tell_reason(d, response);
@@ -434,12 +438,14 @@ void dgm_responses_in_items(decoder *d, yyjson_val *response)
 void dgm_responses_in_end(decoder *d, yyjson_val *response, dgm_str status)
 {
     yyjson_val *error = dgm_responses_get(response, "error");
-    dgm_str state = text_of(dgm_responses_get(response, "metadata"), DGM_RESPONSES_STATE);
+    dgm_str state =
+        responses_in_run_text_of(dgm_responses_get(response, "metadata"), DGM_RESPONSES_STATE);
     dgm_responses_in_run(d, response);
     dgm_responses_in_items(d, response);
     bool refused = d->refusal.n && (!d->said_anything || dgm_str_is(state, "rejected"));
     if (dgm_str_is(status, "failed") || d->has_error) {
-        dgm_str message = text_of(error, "message"), code = text_of(error, "code");
+        dgm_str message = responses_in_run_text_of(error, "message"),
+                code = responses_in_run_text_of(error, "code");
         dgm_responses_in_say_refusal(d);
         dgm_responses_in_fail(d, message.n ? message : d->error_message,
                               code.n ? code : d->error_code, response);

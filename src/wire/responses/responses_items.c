@@ -15,7 +15,7 @@ struct reading {
     size_t i; /* the item's */
 };
 
-static dgm_str id_of(struct reading *k, yyjson_val *v)
+static dgm_str responses_items_id_of(struct reading *k, yyjson_val *v)
 {
     dgm_str id = dgm_json_str_member(v, "id");
     if (id.n)
@@ -24,7 +24,7 @@ static dgm_str id_of(struct reading *k, yyjson_val *v)
                       : dgm_arena_printf(k->r->arena, "item-%zu", k->i);
 }
 
-static dgm_canon_message *add(struct reading *k, dgm_canon_role role, dgm_str id)
+static dgm_canon_message *responses_items_add(struct reading *k, dgm_canon_role role, dgm_str id)
 {
     k->list.at = dgm_list_grow(k->r->arena, k->list.at, k->list.n, sizeof *k->list.at);
     dgm_canon_message *m = &k->list.at[k->list.n++];
@@ -89,7 +89,7 @@ static dgm_code read_message(struct reading *k, yyjson_val *v, const dgm_at *at)
             name.p ? "\"%.*s\" is not a role; allowed values: user, assistant, system or developer"
                    : "missing%.*s: user, assistant, system or developer",
             (int)(name.n < 60 ? name.n : 60), name.p ? name.p : "");
-    dgm_canon_message *m = add(k, role, id_of(k, v));
+    dgm_canon_message *m = responses_items_add(k, role, responses_items_id_of(k, v));
     m->extra = dgm_responses_rest(k->r->arena, v, known);
     if (dgm_responses_is_null(content) && role == DGM_CANON_ASSISTANT)
         return DGM_OK;
@@ -111,12 +111,12 @@ static dgm_canon_message *caller(struct reading *k, yyjson_val *v)
     dgm_canon_message *last = k->list.n ? &k->list.at[k->list.n - 1] : NULL;
     if (last && last->role == DGM_CANON_ASSISTANT)
         return last;
-    return add(k, DGM_CANON_ASSISTANT, id_of(k, v));
+    return responses_items_add(k, DGM_CANON_ASSISTANT, responses_items_id_of(k, v));
 }
 
-static dgm_canon_message *add_result(struct reading *k, dgm_str id, dgm_str call_id)
+static dgm_canon_message *responses_items_add_result(struct reading *k, dgm_str id, dgm_str call_id)
 {
-    dgm_canon_message *m = add(k, DGM_CANON_TOOL, id);
+    dgm_canon_message *m = responses_items_add(k, DGM_CANON_TOOL, id);
     m->tool_call_id = call_id;
     m->content.kind = DGM_CANON_CONTENT_TEXT;
     return m;
@@ -128,7 +128,8 @@ static dgm_code missing(struct reading *k, const dgm_at *at, const char *name, c
                     "missing: %s needs it", what);
 }
 
-static dgm_code read_call(struct reading *k, yyjson_val *v, const dgm_at *at, bool mcp)
+static dgm_code responses_items_read_call(struct reading *k, yyjson_val *v, const dgm_at *at,
+                                          bool mcp)
 {
     static const char *const known[] = {"call_id", "name", "arguments", "input", NULL};
     yyjson_val *arguments = dgm_responses_get(v, "arguments");
@@ -156,8 +157,8 @@ static dgm_code read_call(struct reading *k, yyjson_val *v, const dgm_at *at, bo
         c->extra = dgm_responses_rest(k->r->arena, v, known);
     bool failed = !dgm_responses_is_null(error);
     if (mcp && (failed || !dgm_responses_is_null(output))) {
-        dgm_canon_message *result =
-            add_result(k, dgm_arena_printf(k->r->arena, "%.*s-result", DGM_P(call_id)), call_id);
+        dgm_canon_message *result = responses_items_add_result(
+            k, dgm_arena_printf(k->r->arena, "%.*s-result", DGM_P(call_id)), call_id);
         result->content.text = dgm_content_value_text(k->r->arena, failed ? error : output);
         if (failed)
             result->error = result->content.text;
@@ -172,7 +173,7 @@ static dgm_code read_output(struct reading *k, yyjson_val *v, const dgm_at *at)
     dgm_str call_id = dgm_json_str_member(v, "call_id");
     if (!call_id.n)
         return missing(k, at, "call_id", "the output of a call");
-    dgm_canon_message *m = add_result(k, id_of(k, v), call_id);
+    dgm_canon_message *m = responses_items_add_result(k, responses_items_id_of(k, v), call_id);
     m->extra = dgm_responses_rest(k->r->arena, v, known);
     if (yyjson_is_arr(output))
         return dgm_responses_read_content(k->r, output, DGM_AT_LIT(at, "output"), &m->content);
@@ -195,7 +196,7 @@ static void add_thoughts(dgm_buf *b, yyjson_val *list)
 static void read_reasoning(struct reading *k, yyjson_val *v)
 {
     static const char *const known[] = {"type", "id", "encrypted_content", NULL};
-    dgm_canon_message *m = add(k, DGM_CANON_REASONING, id_of(k, v));
+    dgm_canon_message *m = responses_items_add(k, DGM_CANON_REASONING, responses_items_id_of(k, v));
     dgm_str encrypted = dgm_json_str_member(v, "encrypted_content");
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
@@ -216,9 +217,9 @@ static dgm_code read_item(struct reading *k, yyjson_val *v, const dgm_at *at)
     if (dgm_str_is(type, "message") || (!type.n && dgm_responses_get(v, "role")))
         return read_message(k, v, at);
     if (dgm_str_is(type, "function_call") || dgm_str_is(type, "custom_tool_call"))
-        return read_call(k, v, at, false);
+        return responses_items_read_call(k, v, at, false);
     if (dgm_str_is(type, "mcp_call"))
-        return read_call(k, v, at, true);
+        return responses_items_read_call(k, v, at, true);
     if (dgm_str_is(type, "function_call_output") || dgm_str_is(type, "custom_tool_call_output"))
         return read_output(k, v, at);
     if (dgm_str_is(type, "reasoning")) {
@@ -228,7 +229,8 @@ static dgm_code read_item(struct reading *k, yyjson_val *v, const dgm_at *at)
     if (!type.n && !dgm_json_str_member(v, "id").n)
         return dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "type"),
                         "missing: the type of the item");
-    dgm_canon_message *m = add(k, DGM_CANON_ACTIVITY, id_of(k, v)); /* references, searches, ... */
+    dgm_canon_message *m = responses_items_add(
+        k, DGM_CANON_ACTIVITY, responses_items_id_of(k, v)); /* references, searches, ... */
     m->activity_type = DGM_STR(DGM_RESPONSES_ITEM);
     m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_OBJECT, .object = v};
     return DGM_OK;

@@ -83,7 +83,7 @@ static void put_input(dgm_responses_items *to, const dgm_canon_message *m)
     dgm_buf_add_char(w->out, '}');
 }
 
-static void put_call(dgm_responses_items *to, const dgm_canon_call *c)
+static void responses_items_put_call(dgm_responses_items *to, const dgm_canon_call *c)
 {
     static const char *const but[] = {"type", NULL}, *const but_id[] = {"type", "id", NULL};
     const dgm_json *type = dgm_responses_extra(c->extra, DGM_STR("type"));
@@ -159,7 +159,7 @@ static dgm_code write_assistant(const dgm_canon_message *m, dgm_responses_items 
         rc = to->on_item(to->arg);
     }
     for (size_t i = 0; !rc && i < m->tool_calls.n; i++) {
-        put_call(to, &m->tool_calls.at[i]);
+        responses_items_put_call(to, &m->tool_calls.at[i]);
         rc = to->on_item(to->arg);
     }
     return rc;

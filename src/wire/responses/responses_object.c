@@ -69,7 +69,7 @@ static void put_reasoning(struct responses_encoder *e, const struct responses_it
     }
 }
 
-static void put_call(struct responses_encoder *e, const struct responses_item *it)
+static void responses_object_put_call(struct responses_encoder *e, const struct responses_item *it)
 {
     bool mcp = it->kind == RESPONSES_MCP;
     if (mcp)
@@ -121,7 +121,7 @@ void dgm_responses_put_item(struct responses_encoder *e, const struct responses_
         break;
     case RESPONSES_REASONING: put_reasoning(e, it); break;
     case RESPONSES_FUNCTION:
-    case RESPONSES_MCP: put_call(e, it); break;
+    case RESPONSES_MCP: responses_object_put_call(e, it); break;
     case RESPONSES_IMAGE:
         LIT(",\"type\":\"image_generation_call\",\"result\":");
         if (it->status)

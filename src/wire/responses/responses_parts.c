@@ -130,7 +130,8 @@ static dgm_code read_image(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_c
     return DGM_OK;
 }
 
-static dgm_code read_file(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_part *p)
+static dgm_code responses_parts_read_file(dgm_reader *r, yyjson_val *v, const dgm_at *at,
+                                          dgm_canon_part *p)
 {
     yyjson_val *data = dgm_responses_get(v, "file_data"), *url = dgm_responses_get(v, "file_url");
     yyjson_val *filename = dgm_responses_get(v, "filename");
@@ -179,7 +180,7 @@ static dgm_code read_part(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_ca
     if (dgm_str_is(type, "input_image"))
         return read_image(r, v, at, p);
     if (dgm_str_is(type, "input_file"))
-        return read_file(r, v, at, p);
+        return responses_parts_read_file(r, v, at, p);
     if (dgm_str_is(type, "input_audio"))
         return read_audio(r, v, at, p);
     p->kind = DGM_CANON_PART_TEXT;
@@ -294,7 +295,7 @@ static void put_audio(dgm_writer *w, const dgm_canon_part *p)
     dgm_buf_printf(w->out, ",\"format\":\"%s\"}", wav ? "wav" : "mp3");
 }
 
-static void put_text(dgm_writer *w, dgm_str text)
+static void responses_parts_put_text(dgm_writer *w, dgm_str text)
 {
     dgm_buf_add_lit(w->out, "{\"type\":\"input_text\",\"text\":");
     dgm_json_put_str(w->out, text);
@@ -304,7 +305,7 @@ void dgm_responses_put_content(dgm_writer *w, const dgm_canon_content *c)
 {
     dgm_buf_add_char(w->out, '[');
     if (c->kind == DGM_CANON_CONTENT_TEXT) {
-        put_text(w, c->text);
+        responses_parts_put_text(w, c->text);
         dgm_buf_add_char(w->out, '}');
     }
     for (size_t i = 0; c->kind == DGM_CANON_CONTENT_PARTS && i < c->parts.n; i++) {
@@ -312,7 +313,7 @@ void dgm_responses_put_content(dgm_writer *w, const dgm_canon_content *c)
         dgm_put_comma(w);
         switch (p->kind) {
         case DGM_CANON_PART_NONE:
-        case DGM_CANON_PART_TEXT: put_text(w, p->text); break;
+        case DGM_CANON_PART_TEXT: responses_parts_put_text(w, p->text); break;
         case DGM_CANON_PART_IMAGE: put_image(w, p); break;
         case DGM_CANON_PART_AUDIO: put_audio(w, p); break;
         case DGM_CANON_PART_VIDEO:

@@ -345,8 +345,8 @@ static bool is_among(yyjson_val *list, dgm_str name)
 }
 
 /* "required"; {"type":"function","name"}; {"type":"allowed_tools","mode","tools"}. */
-static dgm_code read_choice(dgm_arena *a, yyjson_val *choice, yyjson_val *tools,
-                            dgm_output_form *form, dgm_err *err)
+static dgm_code responses_request_read_choice(dgm_arena *a, yyjson_val *choice, yyjson_val *tools,
+                                              dgm_output_form *form, dgm_err *err)
 {
     const dgm_at *at = DGM_AT_LIT(NULL, "tool_choice");
     yyjson_val *among = NULL, *e;
@@ -394,5 +394,7 @@ dgm_code dgm_responses_read_output_form(dgm_arena *a, const yyjson_val *request,
         ret->format = format;
         ret->schema = request_member(nested ? nested : format, "schema");
     }
-    return choice ? read_choice(a, choice, request_member(request, "tools"), ret, err) : DGM_OK;
+    return choice ? responses_request_read_choice(a, choice, request_member(request, "tools"), ret,
+                                                  err)
+                  : DGM_OK;
 }

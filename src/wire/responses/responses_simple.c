@@ -43,7 +43,7 @@ struct encoder {
 
 #define LIT(lit) dgm_buf_add_lit(&e->text, lit)
 
-static void put_text(struct encoder *e, const char *name, dgm_str value)
+static void responses_simple_put_text(struct encoder *e, const char *name, dgm_str value)
 {
     if (e->text.p[e->text.n - 1] != '{')
         LIT(",");
@@ -54,37 +54,38 @@ static void put_text(struct encoder *e, const char *name, dgm_str value)
 static void put_state(struct encoder *e, dgm_str state)
 {
     if (e->run.run_id.n)
-        put_text(e, "task_id", e->run.run_id);
+        responses_simple_put_text(e, "task_id", e->run.run_id);
     if (e->run.thread_id.n)
-        put_text(e, "context_id", e->run.thread_id);
-    put_text(e, "state", state);
+        responses_simple_put_text(e, "context_id", e->run.thread_id);
+    responses_simple_put_text(e, "state", state);
 }
 
 static void put_run(struct encoder *e, const char *state, dgm_str step)
 {
     put_state(e, dgm_str_from(state));
     if (step.n && !dgm_str_is(step, "working"))
-        put_text(e, "name", step);
+        responses_simple_put_text(e, "name", step);
 }
 
-static void put_message(struct encoder *e, const dgm_simple_message *m)
+static void responses_simple_put_message(struct encoder *e, const dgm_simple_message *m)
 {
     static const char *const roles[DGM_N_CANON_ROLES] = {
         [DGM_CANON_ROLE_NONE] = "assistant", [DGM_CANON_DEVELOPER] = "developer",
         [DGM_CANON_SYSTEM] = "system",       [DGM_CANON_ASSISTANT] = "assistant",
         [DGM_CANON_USER] = "user",           [DGM_CANON_TOOL] = "tool",
         [DGM_CANON_REASONING] = "assistant", [DGM_CANON_ACTIVITY] = "assistant"};
-    put_text(e, "role", dgm_str_from(roles[m->role]));
+    responses_simple_put_text(e, "role", dgm_str_from(roles[m->role]));
     if (m->content.kind == DGM_CANON_CONTENT_PARTS) {
         dgm_writer w = {.out = &e->text, .format = DGM_FORMAT_RESPONSES};
         LIT(",\"content\":");
         dgm_responses_put_content(&w, &m->content);
     } else {
-        put_text(e, "content", m->content.text);
+        responses_simple_put_text(e, "content", m->content.text);
     }
 }
 
-static void put_call(struct encoder *e, const dgm_simple_event *event, bool fragment)
+static void responses_simple_put_call(struct encoder *e, const dgm_simple_event *event,
+                                      bool fragment)
 {
     const dgm_simple_call *c = &event->call;
     size_t *known = dgm_map_get(&e->calls, c->id);
@@ -110,7 +111,7 @@ static void put_call(struct encoder *e, const dgm_simple_event *event, bool frag
         dgm_json_put_str(&e->text, dgm_content_arguments(e->scratch, c->arguments));
     LIT("}}]");
     if (event->parent_message_id.n)
-        put_text(e, "message_id", event->parent_message_id);
+        responses_simple_put_text(e, "message_id", event->parent_message_id);
 }
 
 /* There are three codes: whatever else went wrong, the task has failed. */
@@ -120,8 +121,8 @@ static void put_error(struct encoder *e, const dgm_simple_event *event)
     dgm_str code = other ? event->code : DGM_STR("failed");
     put_state(e, code);
     LIT(",\"error\":{");
-    put_text(e, "code", code);
-    put_text(e, "message", event->error_message);
+    responses_simple_put_text(e, "code", code);
+    responses_simple_put_text(e, "message", event->error_message);
     LIT("}");
 }
 
@@ -138,21 +139,21 @@ static void put_data(struct encoder *e, const dgm_simple_event *event)
     case DGM_SIMPLE_RUN_FINISHED: put_run(e, "completed", (dgm_str){0}); break;
     case DGM_SIMPLE_RUN_ERROR: put_error(e, event); break;
     case DGM_SIMPLE_TEXT_CHUNK:
-        put_text(e, "role", DGM_STR("assistant"));
-        put_text(e, "content", event->delta);
+        responses_simple_put_text(e, "role", DGM_STR("assistant"));
+        responses_simple_put_text(e, "content", event->delta);
         break;
     case DGM_SIMPLE_TEXT_CONTENT:
-    case DGM_SIMPLE_TEXT_END: put_message(e, &event->message); break;
-    case DGM_SIMPLE_CALL_ARGS: put_call(e, event, true); break;
-    case DGM_SIMPLE_CALL_START: put_call(e, event, false); break;
+    case DGM_SIMPLE_TEXT_END: responses_simple_put_message(e, &event->message); break;
+    case DGM_SIMPLE_CALL_ARGS: responses_simple_put_call(e, event, true); break;
+    case DGM_SIMPLE_CALL_START: responses_simple_put_call(e, event, false); break;
     case DGM_SIMPLE_CALL_RESULT:
-        put_text(e, "role", DGM_STR("tool"));
-        put_text(e, "tool_call_id", event->tool_call_id);
-        put_text(e, "content", dgm_content_value_text(e->scratch, event->result));
+        responses_simple_put_text(e, "role", DGM_STR("tool"));
+        responses_simple_put_text(e, "tool_call_id", event->tool_call_id);
+        responses_simple_put_text(e, "content", dgm_content_value_text(e->scratch, event->result));
         break;
     }
     if (event->message_id.n)
-        put_text(e, "message_id", event->message_id);
+        responses_simple_put_text(e, "message_id", event->message_id);
 }
 
 static dgm_code write_event(void *arg, const dgm_simple_event *event)
@@ -224,7 +225,7 @@ static dgm_code encoder_end(void *encoder, dgm_err *err)
 
 /* ---- the codec --------------------------------------------------------------------------------------------------------- */
 
-static int recognise(const yyjson_val *v, dgm_form *ret_form)
+static int responses_simple_recognise(const yyjson_val *v, dgm_form *ret_form)
 {
     *ret_form = DGM_FORM_EVENTS;
     return dgm_responses_simple_kind(dgm_json_str_member(v, "event")) ? 2 : 0;
@@ -233,7 +234,7 @@ static int recognise(const yyjson_val *v, dgm_form *ret_form)
 const dgm_codec dgm_codec_responses_simple = {
     .name = dgm_responses_simple_name,
     .format = DGM_FORMAT_RESPONSES_SIMPLE,
-    .recognise = recognise,
+    .recognise = responses_simple_recognise,
     .decoder_new = dgm_responses_simple_decoder_new,
     .decoder_feed = dgm_responses_simple_decoder_feed,
     .decoder_end = dgm_responses_simple_decoder_end,

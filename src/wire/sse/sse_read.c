@@ -43,7 +43,7 @@ static dgm_code sse_report_fault(const dgm_sse *s, dgm_err *err)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static size_t find(const dgm_sse *s, char c)
+static size_t sse_read_find(const dgm_sse *s, char c)
 {
     const char *at = s->pos < s->n ? memchr(s->in + s->pos, c, s->n - s->pos) : NULL;
     return at ? (size_t)(at - s->in) : s->n;
@@ -109,9 +109,9 @@ static bool next_line(dgm_sse *s, dgm_str *ret_line)
         s->pos += s->in[s->pos] == '\n';
     }
     if (s->lf < s->pos)
-        s->lf = find(s, '\n');
+        s->lf = sse_read_find(s, '\n');
     if (s->cr < s->pos)
-        s->cr = find(s, '\r');
+        s->cr = sse_read_find(s, '\r');
     size_t end = s->lf < s->cr ? s->lf : s->cr;
     *ret_line = (dgm_str){s->in + s->pos, end - s->pos};
     if (end == s->n) {
@@ -264,8 +264,8 @@ void dgm_sse_feed(dgm_sse *s, const char *bytes, size_t n)
     s->in = n ? bytes : "";
     s->n = n;
     s->pos = 0;
-    s->lf = find(s, '\n');
-    s->cr = find(s, '\r');
+    s->lf = sse_read_find(s, '\n');
+    s->cr = sse_read_find(s, '\r');
 }
 
 void dgm_sse_end(dgm_sse *s)
