@@ -117,7 +117,7 @@ static void it_asks_for_approval_and_heeds_the_answer(void **state)
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         struct fake *f = play("interrupt");
         check_trace(f, "working input-required");
-        check_str(f->final, demo_interrupt_question);
+        check_str(f->final, dgm_demo_interrupt_question);
         dgm_part data = {.kind = DGM_PART_DATA};
         if (answers[i].data)
             data.data = dgm_json_parse_trusted(f->config, dgm_str_from(answers[i].data));

@@ -230,6 +230,6 @@ const dgm_backend dgm_backend_demo = {
     .type = "demo",
     .settings = demo_settings,
     .about = "scripts that show everything an agent can do: write help",
-    .card = demo_card,
+    .card = dgm_demo_card,
     DGM_SHAPED(open_shaped),
 };

@@ -48,9 +48,10 @@ struct demo_script {
 
 /* ---- scripts that show work (demo_work.c) ------------------------------------------------------------------- */
 
-extern const struct demo_step demo_tools[], demo_parallel_tools[], demo_client_tool[], demo_state[],
-    demo_reasoning[], demo_interrupt[], demo_usage[], demo_subagent[], demo_files[];
-extern const char demo_interrupt_question[];
+extern const struct demo_step dgm_demo_tools[], dgm_demo_parallel_tools[], dgm_demo_client_tool[],
+    dgm_demo_state[], dgm_demo_reasoning[], dgm_demo_interrupt[], dgm_demo_usage[],
+    dgm_demo_subagent[], dgm_demo_files[];
+extern const char dgm_demo_interrupt_question[];
 
 dgm_str dgm_demo_files_text(const dgm_run *run, dgm_str rest);
 /* What goes on after these have asked. */
@@ -71,4 +72,4 @@ const struct demo_script *dgm_demo_script_for(const dgm_run *run, dgm_str text, 
 /* The length of the first piece. */
 size_t dgm_demo_chunk(dgm_str text, enum demo_cut cut);
 
-extern const char demo_card[];
+extern const char dgm_demo_card[];

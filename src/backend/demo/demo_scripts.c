@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char demo_card[] =
+const char dgm_demo_card[] =
     "{\"name\":\"Demo\",\"description\":\"Shows what an A2A agent can do: write "
     "help.\",\"defaultInputModes\":[\"text/plain\",\"application/json\",\"image/png\",\"image/"
     "jpeg\",\"text/csv\",\"application/pdf\",\"*/*\"],\"skills\":[{\"id\":\"demo\",\"name\":\"Demo "
@@ -223,16 +223,16 @@ static const struct demo_script scripts[] = {
     {"long", "a long text; `long 10000` for that many lines", long_script, long_text},
     {"unicode", "text of many scripts, a character at a time", unicode, NULL},
     {"slow", "one word per second; `slow 60` for that many", slow, slow_text},
-    {"tools", "looks the weather up with a tool of its own", demo_tools, NULL},
-    {"parallel-tools", "two tools at the same time", demo_parallel_tools, NULL},
+    {"tools", "looks the weather up with a tool of its own", dgm_demo_tools, NULL},
+    {"parallel-tools", "two tools at the same time", dgm_demo_parallel_tools, NULL},
     {"client-tool", "asks you to run the tool `get_weather`, and continues with its result",
-     demo_client_tool, NULL},
-    {"state", "shared state: a snapshot, then changes", demo_state, NULL},
-    {"reasoning", "thinks before it answers", demo_reasoning, NULL},
-    {"interrupt", "asks for approval, and continues with yes or no", demo_interrupt, NULL},
-    {"usage", "reports the usage of the answer", demo_usage, NULL},
-    {"subagent", "lets another agent work for it", demo_subagent, NULL},
-    {"files", "lists the files of your message and sends them back", demo_files,
+     dgm_demo_client_tool, NULL},
+    {"state", "shared state: a snapshot, then changes", dgm_demo_state, NULL},
+    {"reasoning", "thinks before it answers", dgm_demo_reasoning, NULL},
+    {"interrupt", "asks for approval, and continues with yes or no", dgm_demo_interrupt, NULL},
+    {"usage", "reports the usage of the answer", dgm_demo_usage, NULL},
+    {"subagent", "lets another agent work for it", dgm_demo_subagent, NULL},
+    {"files", "lists the files of your message and sends them back", dgm_demo_files,
      dgm_demo_files_text},
     {"", NULL, echo, you_said},
 };
@@ -251,7 +251,7 @@ static const struct demo_script *after_question(const dgm_run *run, dgm_str said
     if (dgm_demo_requested_tool(run->input->task))
         return &after_tool;
     if (question && dgm_str_eq(dgm_parts_text(question->parts, run->arena),
-                               dgm_str_from(demo_interrupt_question)))
+                               dgm_str_from(dgm_demo_interrupt_question)))
         return &after_interrupt;
     return said.n > 0 ? &after_ask : &after_nothing;
 }

@@ -25,7 +25,7 @@
 
 /* ---- tools ----------------------------------------------------------------------------------------------- */
 
-const struct demo_step demo_tools[] = {
+const struct demo_step dgm_demo_tools[] = {
     {.op = DEMO_WORKING},
     LLM_CALL,
     TOOL_START("call-weather", "get_weather", "{\"location\":\"Oakland\"}"),
@@ -35,7 +35,7 @@ const struct demo_step demo_tools[] = {
     {.op = DEMO_END},
 };
 
-const struct demo_step demo_parallel_tools[] = {
+const struct demo_step dgm_demo_parallel_tools[] = {
     {.op = DEMO_WORKING},
     LLM_CALL,
     TOOL_START("call-weather", "get_weather", "{\"location\":\"Oakland\"}"),
@@ -48,7 +48,7 @@ const struct demo_step demo_parallel_tools[] = {
     {.op = DEMO_END},
 };
 
-const struct demo_step demo_client_tool[] = {
+const struct demo_step dgm_demo_client_tool[] = {
     {.op = DEMO_WORKING},
     {.op = DEMO_CALL,
      .wait = 100,
@@ -117,7 +117,7 @@ dgm_code dgm_demo_call(dgm_run *run, const struct demo_step *step, dgm_err *err)
         .op = DEMO_TELL, .wait = 200, .kind = DGM_INTERNAL_STATE, .name = (key), .text = (value)   \
     }
 
-const struct demo_step demo_state[] = {
+const struct demo_step dgm_demo_state[] = {
     {.op = DEMO_WORKING},
     STATE(NULL, "{\"recipe\":\"pancakes\",\"servings\":2,\"steps\":[]}"),
     STATE("servings", "4"),
@@ -131,7 +131,7 @@ const struct demo_step demo_state[] = {
         .op = DEMO_TELL, .wait = 40, .kind = DGM_INTERNAL_REASONING, .text = (words)               \
     }
 
-const struct demo_step demo_reasoning[] = {
+const struct demo_step dgm_demo_reasoning[] = {
     {.op = DEMO_WORKING},
     THINK("The user wants to see me think. "),
     THINK("So I think of something: "),
@@ -140,7 +140,7 @@ const struct demo_step demo_reasoning[] = {
     {.op = DEMO_END},
 };
 
-const struct demo_step demo_usage[] = {
+const struct demo_step dgm_demo_usage[] = {
     {.op = DEMO_WORKING},
     {.op = DEMO_TEXT, .wait = 40, .text = "This answer cost 12 tokens in and 9 out."},
     {.op = DEMO_TELL,
@@ -150,7 +150,7 @@ const struct demo_step demo_usage[] = {
     {.op = DEMO_END},
 };
 
-const struct demo_step demo_subagent[] = {
+const struct demo_step dgm_demo_subagent[] = {
     {.op = DEMO_WORKING},
     {.op = DEMO_INVOKE, .name = "researcher", .text = "Asking the researcher"},
     {.op = DEMO_INVOKE, .wait = 300, .name = "researcher", .text = "The researcher has answered"},
@@ -204,11 +204,11 @@ dgm_code dgm_demo_invoke(dgm_run *run, const struct demo_step *step, dgm_err *er
 
 /* ---- approval --------------------------------------------------------------------------------------------------- */
 
-const char demo_interrupt_question[] = "May I delete the file old.txt? Answer yes or no.";
+const char dgm_demo_interrupt_question[] = "May I delete the file old.txt? Answer yes or no.";
 
-const struct demo_step demo_interrupt[] = {
+const struct demo_step dgm_demo_interrupt[] = {
     {.op = DEMO_WORKING},
-    {.op = DEMO_APPROVE, .wait = 100, .text = demo_interrupt_question, .name = "delete_file"},
+    {.op = DEMO_APPROVE, .wait = 100, .text = dgm_demo_interrupt_question, .name = "delete_file"},
 };
 
 dgm_code dgm_demo_approve(dgm_run *run, const struct demo_step *step, dgm_err *err)
@@ -244,7 +244,7 @@ dgm_str dgm_demo_after_interrupt(const dgm_run *run, dgm_str rest)
 
 /* ---- files of the user ------------------------------------------------------------------------------------------- */
 
-const struct demo_step demo_files[] = {
+const struct demo_step dgm_demo_files[] = {
     {.op = DEMO_WORKING},
     {.op = DEMO_RETURN, .wait = 100},
     {.op = DEMO_TEXT, .wait = 40},
