@@ -118,6 +118,23 @@ typedef struct dgm_loss_rows {
         "events", "/*", "members that AG-UI 1.0 does not know are left out"                        \
     }
 
+/* Rows that both simple dialects have when they are written. */
+#define DGM_LOST_BY_SIMPLE_DIALECTS                                                                \
+    {"events", "MESSAGES_SNAPSHOT",                                                                \
+     "messages that were not streamed are appended; a final text that differs from the streamed "  \
+     "text is written again"},                                                                     \
+        {"events", "TEXT_MESSAGE_CONTENT/delta",                                                   \
+         "a text that changed is written again, followed by the question of an interrupt",         \
+         DGM_LOSS_NOT_REPORTED},                                                                   \
+        {"events", "/messageId", "left out for user messages and for results",                     \
+         DGM_LOSS_NOT_REPORTED},                                                                   \
+        {"events", "/role", "system and developer become user; the role of a result is left out",  \
+         DGM_LOSS_IS, "system developer tool"},                                                    \
+    {                                                                                              \
+        "events", "/parentMessageId",                                                              \
+            "left out for calls that are the only event of their message", DGM_LOSS_NOT_REPORTED   \
+    }
+
 /* ---- the contract ------------------------------------------------------------------------------------------ */
 
 typedef struct dgm_codec {

@@ -246,7 +246,7 @@ static void put_store(dgm_buf *b, dgm_store *store)
             (double)s.queued);
 }
 
-static size_t resident_bytes(void)
+size_t dgm_metrics_resident_bytes(void)
 {
     unsigned long all, resident = 0;
     FILE *f = fopen("/proc/self/statm", "re");
@@ -263,7 +263,7 @@ static void put_process(const dgm_metrics *m, dgm_buf *b)
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
     put_one(b, "process_resident_memory_bytes", "gauge", "Memory in use.",
-            (double)resident_bytes());
+            (double)dgm_metrics_resident_bytes());
     put_one(b, "process_cpu_seconds_total", "counter", "CPU time used, user and system.",
             (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
                 (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);

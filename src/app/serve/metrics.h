@@ -22,3 +22,5 @@ void dgm_metrics_count(dgm_metrics *m, size_t loop, const dgm_front_note *note, 
 void dgm_metrics_refused(dgm_metrics *m, int status);
 
 void dgm_metrics_put(dgm_metrics *m, dgm_buf *b, dgm_core *core, dgm_store *store, bool is_ready);
+
+size_t dgm_metrics_resident_bytes(void); /* of this process; 0: unknown */

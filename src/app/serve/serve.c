@@ -5,6 +5,7 @@
  */
 #include "app/serve/serve.h"
 #include "app/serve/banner.h"
+#include "app/serve/metrics.h"
 #include "app/serve/pages.h"
 #include "app/serve/router.h"
 #include "backend/backend.h"
@@ -420,27 +421,15 @@ static void log_store(struct server *s)
     s->store_failed = failed;
 }
 
-static size_t resident_bytes(void)
-{
-    unsigned long all, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (!f)
-        return 0;
-    if (fscanf(f, "%lu %lu", &all, &resident) != 2)
-        resident = 0;
-    fclose(f);
-    return resident * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 /* free() returns only the end of a heap to the system: after a burst the rest stays resident. */
 static void trim_memory(struct server *s)
 {
-    size_t n = resident_bytes();
+    size_t n = dgm_metrics_resident_bytes();
     if (n < TRIM_BYTES || n < s->trimmed + s->trimmed / 4 ||
         dgm_http_server_in_flight(s->http) > IDLE_BYTES)
         return;
     malloc_trim(0);
-    s->trimmed = resident_bytes();
+    s->trimmed = dgm_metrics_resident_bytes();
 }
 
 static void run_until_told(struct server *s, const sigset_t *signals)

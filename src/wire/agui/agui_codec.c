@@ -3,7 +3,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "canon/compact.h"
-#include "canon/records_to_events.h"
+#include "canon/simple_to_events.h"
 #include "wire/agui/agui_int.h"
 #include "wire/agui/agui_simple.h"
 #include "wire/read_messages.h"
@@ -289,78 +289,27 @@ const dgm_codec dgm_codec_agui_old = {
 
 /* ---- ag-ui-simple ------------------------------------------------------------------------------------------- */
 
-/* An event stands for a message or a state of A2A: those are known to become canonical events. */
-struct decoder {
-    dgm_records_to_events *from;
-    dgm_arena *arena; /* the run's ids */
-    dgm_simple_run run;
-    dgm_mint mint;
-    bool compact;
-    dgm_arena *events_arena; /* compact: of the events so far */
-    dgm_simple_events events;
-};
-
 static void *simple_decoder_new(const dgm_stream_params *params)
 {
-    struct decoder *d = dgm_xcalloc(1, sizeof *d);
-    dgm_records_params from = {.fragment = params->fragment,
-                               .say_history = true,
-                               .many_turns = true,
-                               .many_messages = true};
-    d->from = dgm_records_to_events_new(&from);
-    d->arena = dgm_arena_new();
-    d->mint = params->mint;
-    d->compact = params->compact;
-    d->events_arena = params->compact ? dgm_arena_new() : NULL;
-    return d;
-}
-
-static dgm_code simple_decode_event(struct decoder *d, dgm_arena *a, const dgm_simple_event *e,
-                                    dgm_canon_sink sink, dgm_err *err)
-{
-    dgm_event event;
-    if (e->run_id.n && !dgm_str_eq(e->run_id, d->run.run_id))
-        d->run.run_id = dgm_arena_dup(d->arena, e->run_id);
-    if (e->thread_id.n && !dgm_str_eq(e->thread_id, d->run.thread_id))
-        d->run.thread_id = dgm_arena_dup(d->arena, e->thread_id);
-    dgm_simple_to_model(a, e, d->run, &d->mint, &event);
-    if (event.kind == DGM_EVENT_MESSAGE) /* within a run it does not end it */
-        event.message->task_id = d->run.run_id;
-    return dgm_records_to_events_feed(d->from, &event, sink, err);
+    return dgm_simple_to_events_new(params->fragment, params->compact, params->mint);
 }
 
 static dgm_code simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_val *v,
                                     dgm_canon_sink sink)
 {
-    struct decoder *d = decoder;
     dgm_simple_event e;
-    dgm_code rc;
-    if ((rc = dgm_agui_simple_read(r, v, NULL, &e)))
-        return rc;
-    return d->compact ? dgm_simple_append_copy(d->events_arena, &d->events, &e, r->err)
-                      : simple_decode_event(d, r->arena, &e, sink, r->err);
+    dgm_code rc = dgm_agui_simple_read(r, v, NULL, &e);
+    return rc ? rc : dgm_simple_to_events_feed(decoder, r->arena, &e, sink, r->err);
 }
 
 static dgm_code simple_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err)
 {
-    struct decoder *d = decoder;
-    dgm_code rc = DGM_OK;
-    if (d->compact && (rc = dgm_compact_simple(d->events_arena, &d->events, &d->events, err)))
-        return rc;
-    for (size_t i = 0; !rc && i < d->events.n; i++)
-        rc = simple_decode_event(d, d->events_arena, &d->events.at[i], sink, err);
-    return rc ? rc : dgm_records_to_events_end(d->from, sink, err);
+    return dgm_simple_to_events_end(decoder, sink, err);
 }
 
 static void simple_decoder_free(void *decoder)
 {
-    struct decoder *d = decoder;
-    if (!d)
-        return;
-    dgm_records_to_events_free(d->from);
-    dgm_arena_free(d->arena);
-    dgm_arena_free(d->events_arena);
-    free(d);
+    dgm_simple_to_events_free(decoder);
 }
 
 static dgm_code write_simple(void *arg, const dgm_simple_event *event)
@@ -457,17 +406,7 @@ static const dgm_loss agui_simple_writing[] = {
     {"events", "ACTIVITY_SNAPSHOT", "left out, including progress"},
     {"events", "REASONING_*", "left out"},
     {"events", "CUSTOM", "left out, including artifacts that are not text"},
-    {"events", "MESSAGES_SNAPSHOT",
-     "messages that were not streamed are appended; a final text that differs from the streamed "
-     "text is written again"},
-    {"events", "TEXT_MESSAGE_CONTENT/delta",
-     "a text that changed is written again, followed by the question of an interrupt",
-     DGM_LOSS_NOT_REPORTED},
-    {"events", "/messageId", "left out for user messages and for results", DGM_LOSS_NOT_REPORTED},
-    {"events", "/role", "system and developer become user; the role of a result is left out",
-     DGM_LOSS_IS, "system developer tool"},
-    {"events", "/parentMessageId", "left out for calls that are the only event of their message",
-     DGM_LOSS_NOT_REPORTED},
+    DGM_LOST_BY_SIMPLE_DIALECTS,
     {"events", "TOOL_CALL_RESULT/content", "files are left out", DGM_LOSS_NOT_TEXT},
     {"events", "STEP_FINISHED",
      "left out for the step `working`: in this dialect it means that input is required",

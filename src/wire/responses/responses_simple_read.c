@@ -1,35 +1,19 @@
-/* wire/responses/responses_simple_read.c - events of document 000's dialect, as canonical ones. */
-#include "canon/compact.h"
-#include "canon/records_to_events.h"
+/* wire/responses/responses_simple_read.c - the decoder of responses-simple: its events to canonical events. */
+#include "canon/simple_to_events.h"
 #include "wire/responses/responses_simple.h"
 
 #include <stdlib.h>
 
-/* An event stands for messages or a state of A2A: those are known to become canonical events. */
 struct decoder {
-    dgm_records_to_events *from;
-    dgm_arena *arena; /* the run's ids */
-    dgm_simple_run run;
-    dgm_mint mint;
+    dgm_simple_to_events *to;
     dgm_reader *r;
     dgm_canon_sink sink;
-    bool compact;
-    dgm_arena *kept_arena; /* compact: of the events so far */
-    dgm_simple_events kept;
 };
 
 void *dgm_responses_simple_decoder_new(const dgm_stream_params *params)
 {
     struct decoder *d = dgm_xcalloc(1, sizeof *d);
-    dgm_records_params from = {.fragment = params->fragment,
-                               .say_history = true,
-                               .many_turns = true,
-                               .many_messages = true};
-    d->from = dgm_records_to_events_new(&from);
-    d->arena = dgm_arena_new();
-    d->mint = params->mint;
-    d->compact = params->compact;
-    d->kept_arena = params->compact ? dgm_arena_new() : NULL;
+    d->to = dgm_simple_to_events_new(params->fragment, params->compact, params->mint);
     return d;
 }
 
@@ -38,38 +22,16 @@ void dgm_responses_simple_decoder_free(void *decoder)
     struct decoder *d = decoder;
     if (!d)
         return;
-    dgm_records_to_events_free(d->from);
-    dgm_arena_free(d->arena);
-    dgm_arena_free(d->kept_arena);
+    dgm_simple_to_events_free(d->to);
     free(d);
 }
 
-static void note_run(struct decoder *d, dgm_str run_id, dgm_str thread_id)
+static dgm_code simple_emit(struct decoder *d, const dgm_simple_event *e)
 {
-    if (run_id.n && !dgm_str_eq(run_id, d->run.run_id))
-        d->run.run_id = dgm_arena_dup(d->arena, run_id);
-    if (thread_id.n && !dgm_str_eq(thread_id, d->run.thread_id))
-        d->run.thread_id = dgm_arena_dup(d->arena, thread_id);
+    return dgm_simple_to_events_feed(d->to, d->r->arena, e, d->sink, d->r->err);
 }
 
-static dgm_code responses_simple_decode(struct decoder *d, dgm_arena *a, const dgm_simple_event *e,
-                                        dgm_canon_sink sink, dgm_err *err)
-{
-    dgm_event event;
-    note_run(d, e->run_id, e->thread_id);
-    dgm_simple_to_model(a, e, d->run, &d->mint, &event);
-    if (event.kind == DGM_EVENT_MESSAGE) /* within a run it does not end it */
-        event.message->task_id = d->run.run_id;
-    return dgm_records_to_events_feed(d->from, &event, sink, err);
-}
-
-static dgm_code tell(struct decoder *d, const dgm_simple_event *e)
-{
-    return d->compact ? dgm_simple_append_copy(d->kept_arena, &d->kept, e, d->r->err)
-                      : responses_simple_decode(d, d->r->arena, e, d->sink, d->r->err);
-}
-
-static dgm_code tell_run(struct decoder *d, dgm_simple_kind kind, yyjson_val *data)
+static dgm_code read_run(struct decoder *d, dgm_simple_kind kind, yyjson_val *data)
 {
     dgm_str task = dgm_json_str_member(data, "task_id"),
             context = dgm_json_str_member(data, "context_id");
@@ -77,7 +39,7 @@ static dgm_code tell_run(struct decoder *d, dgm_simple_kind kind, yyjson_val *da
     yyjson_val *error = dgm_responses_get(data, "error");
     dgm_simple_event e = {.kind = kind, .run_id = task, .thread_id = context};
     if (kind == DGM_SIMPLE_STEP_FINISHED && dgm_str_is(state, "working")) {
-        note_run(d, task, context);
+        dgm_simple_to_events_set_run(d->to, task, context);
         return DGM_OK; /* a step of many */
     }
     if (kind == DGM_SIMPLE_RUN_FINISHED &&
@@ -95,10 +57,10 @@ static dgm_code tell_run(struct decoder *d, dgm_simple_kind kind, yyjson_val *da
         if (!e.code.n)
             e.code = state;
     }
-    return tell(d, &e);
+    return simple_emit(d, &e);
 }
 
-static dgm_code tell_calls(struct decoder *d, yyjson_val *calls, const dgm_at *at, dgm_str parent)
+static dgm_code read_calls(struct decoder *d, yyjson_val *calls, const dgm_at *at, dgm_str parent)
 {
     size_t i, n;
     yyjson_val *v;
@@ -123,7 +85,7 @@ static dgm_code tell_calls(struct decoder *d, yyjson_val *calls, const dgm_at *a
             e.call.type = dgm_responses_get(v, "type");
         if (yyjson_is_str(arguments) && e.kind == DGM_SIMPLE_CALL_START)
             e.call.arguments = dgm_content_arguments_value(d->r->arena, dgm_json_str(arguments));
-        if ((rc = tell(d, &e)))
+        if ((rc = simple_emit(d, &e)))
             return rc;
     }
     return DGM_OK;
@@ -140,7 +102,7 @@ static dgm_canon_role role_of(dgm_str name)
     return dgm_str_is(name, "developer") ? DGM_CANON_DEVELOPER : DGM_CANON_ASSISTANT;
 }
 
-static dgm_code tell_message(struct decoder *d, bool done, yyjson_val *data, const dgm_at *at)
+static dgm_code read_message(struct decoder *d, bool done, yyjson_val *data, const dgm_at *at)
 {
     yyjson_val *content = dgm_responses_get(data, "content");
     yyjson_val *calls = dgm_responses_get(data, "tool_calls");
@@ -155,7 +117,7 @@ static dgm_code tell_message(struct decoder *d, bool done, yyjson_val *data, con
         if (!e.tool_call_id.n)
             return dgm_fail(d->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "tool_call_id"),
                             "missing: a result needs it");
-        return tell(d, &e);
+        return simple_emit(d, &e);
     }
     if (!dgm_responses_is_null(content)) {
         e.message.role = role;
@@ -166,10 +128,10 @@ static dgm_code tell_message(struct decoder *d, bool done, yyjson_val *data, con
             e.kind = done ? DGM_SIMPLE_TEXT_END : DGM_SIMPLE_TEXT_CHUNK;
         e.delta = e.message.content.text;
         bool empty = !e.delta.n && e.message.content.kind == DGM_CANON_CONTENT_TEXT;
-        if (!(empty && (calls || !done)) && (rc = tell(d, &e)))
+        if (!(empty && (calls || !done)) && (rc = simple_emit(d, &e)))
             return rc;
     }
-    return tell_calls(d, calls, DGM_AT_LIT(at, "tool_calls"), id);
+    return read_calls(d, calls, DGM_AT_LIT(at, "tool_calls"), id);
 }
 
 dgm_simple_kind dgm_responses_simple_kind(dgm_str name)
@@ -200,17 +162,12 @@ dgm_code dgm_responses_simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_
         return DGM_OK;
     }
     if (kind == DGM_SIMPLE_TEXT_CONTENT || kind == DGM_SIMPLE_TEXT_END)
-        return tell_message(d, kind == DGM_SIMPLE_TEXT_END, data, DGM_AT_LIT(NULL, "data"));
-    return tell_run(d, kind, data);
+        return read_message(d, kind == DGM_SIMPLE_TEXT_END, data, DGM_AT_LIT(NULL, "data"));
+    return read_run(d, kind, data);
 }
 
 dgm_code dgm_responses_simple_decoder_end(void *decoder, dgm_canon_sink sink, dgm_err *err)
 {
     struct decoder *d = decoder;
-    dgm_code rc = DGM_OK;
-    if (d->compact && (rc = dgm_compact_simple(d->kept_arena, &d->kept, &d->kept, err)))
-        return rc;
-    for (size_t i = 0; !rc && i < d->kept.n; i++)
-        rc = responses_simple_decode(d, d->kept_arena, &d->kept.at[i], sink, err);
-    return rc ? rc : dgm_records_to_events_end(d->from, sink, err);
+    return dgm_simple_to_events_end(d->to, sink, err);
 }
