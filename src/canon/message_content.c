@@ -334,14 +334,18 @@ static dgm_canon_role role_of(const dgm_message *m, bool trusted)
     return dgm_str_is(mark, "developer") ? DGM_CANON_DEVELOPER : DGM_CANON_USER;
 }
 
-/* A type that contradicts the parts is none. */
-static bool is_delta(const dgm_message *m, const dgm_content *s)
+bool dgm_content_is_chunk(const dgm_message *m)
 {
     dgm_str type = dgm_json_str_member(m->metadata, "canonical_type");
+    bool calls = false, results = false;
     if (m->role != DGM_ROLE_AGENT || !type.n)
         return false;
-    return s->calls.n ? dgm_str_is(type, "ToolCallArgsEvent")
-                      : dgm_str_is(type, "TextMessageChunkEvent") && !s->results.n;
+    for (size_t i = 0; i < m->parts.n; i++) {
+        calls |= yyjson_arr_size(dgm_content_data_member(&m->parts.at[i], DGM_DATA_CALLS)) > 0;
+        results |= yyjson_arr_size(dgm_content_data_member(&m->parts.at[i], DGM_DATA_RESULTS)) > 0;
+    }
+    return calls ? dgm_str_is(type, "ToolCallArgsEvent")
+                 : dgm_str_is(type, "TextMessageChunkEvent") && !results;
 }
 
 dgm_code dgm_content_read(dgm_arena *a, const dgm_message *m, bool trusted, const dgm_at *at,
@@ -359,7 +363,7 @@ dgm_code dgm_content_read(dgm_arena *a, const dgm_message *m, bool trusted, cons
             return rc;
     }
     said.content = message_content_of(&k);
-    said.delta = is_delta(m, &said);
+    said.delta = dgm_content_is_chunk(m);
     *ret_said = said;
     return DGM_OK;
 }

@@ -46,13 +46,17 @@ typedef struct dgm_content_tools {
 
 typedef struct dgm_content {
     dgm_canon_role role;       /* user or assistant; trusted: also system, developer */
-    bool delta;                /* by its canonical_type one of a stream: a complete one follows */
+    bool delta;                /* dgm_content_is_chunk() */
     dgm_canon_content content; /* ABSENT: nothing but calls or results */
     dgm_content_calls calls;
     dgm_content_results results;
     dgm_canon_parts pieces;      /* of `content`, also if it is joined or absent */
     const dgm_part **piece_from; /* the part of the message that each piece comes from */
 } dgm_content;
+
+/* Is the message a chunk of a stream by its canonical_type? A complete message follows. A type that contradicts the parts
+ * is ignored. */
+bool dgm_content_is_chunk(const dgm_message *m);
 
 /*
  * trusted: believe `dragoman:role` in the metadata, which can make a user's message a system message.

@@ -89,7 +89,7 @@ static dgm_code convert_chat(dgm_converter *c, const struct input *in, dgm_reade
     dgm_code rc;
     if (c->losses)
         dgm_loss_watch_chat(c->losses, c->from, c->to, in->value);
-    if ((rc = dgm_chat_read(r, in->value, in->at, &messages)))
+    if ((rc = dgm_chat_read(r, in->value, NULL, &messages)))
         return rc;
     bool list = !dgm_chat_is_message(in->value);
     if (!c->to->encode) {
@@ -294,7 +294,7 @@ static dgm_code convert_messages(dgm_converter *c, dgm_stream *stream, const str
                                  dgm_reader *r)
 {
     dgm_canon_messages messages;
-    dgm_code rc = c->from->read_messages(r, in->value, in->at, &messages);
+    dgm_code rc = c->from->read_messages(r, in->value, NULL, &messages);
     return rc ? rc : dgm_stream_messages(stream, &messages, r->err);
 }
 
@@ -320,7 +320,7 @@ static dgm_code convert_stream_value(dgm_converter *c, const struct input *in, d
         rc = convert_messages(c, own, in, r);
     else if (form != DGM_FORM_REQUEST || !from->read_request)
         rc = dgm_stream_value(own, from, r, in->value);
-    else if (!(rc = from->read_request(r, in->value, in->at, &input)))
+    else if (!(rc = from->read_request(r, in->value, NULL, &input)))
         rc = dgm_stream_request(own, &input, r->err);
     return rc ? rc : dgm_stream_end(own, r->err);
 }
@@ -367,7 +367,8 @@ dgm_code dgm_convert_value(dgm_converter *c, const struct input *in, dgm_reader 
     r->arena = arena;
     if (!rc && in->item->sse_id.p && c->frame_at != SIZE_MAX)
         convert_put_id(c, in->item->sse_id);
-    if (rc && in->at && r->err && !chat) /* the pointers of chat include it */
+    if (rc && in->at &&
+        r->err) /* the pointers start at the element: its index is added only here */
         dgm_err_below(in->at, r->err);
     return rc;
 }

@@ -213,7 +213,9 @@ dgm_code dgm_direct_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at
     struct chat_making k = {.a = a, .m = m, .content = &content, .trusted = trusted};
     dgm_code rc;
     *ret_pair = (dgm_direct_pair){0};
-    if ((rc = dgm_content_read(a, m, trusted, at, &content, err)) || content.delta)
+    if (dgm_content_is_chunk(m)) /* its calls may be incomplete, so they are not read */
+        return DGM_OK;
+    if ((rc = dgm_content_read(a, m, trusted, at, &content, err)))
         return rc;
     k.parts.at = dgm_new_n(a, dgm_chat_part, content.pieces.n);
     k.texts = dgm_new_n(a, dgm_canon_part, content.pieces.n);

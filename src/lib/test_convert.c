@@ -20,6 +20,15 @@ static char *convert(const dgm_convert_options *o, const char *text)
     return out;
 }
 
+/* JSON that is written with ` instead of ". */
+static char *unquote(const char *text)
+{
+    char *copy = strdup(text);
+    for (char *p = copy; (p = strchr(p, '`')); p++)
+        *p = '"';
+    return copy;
+}
+
 static void formats_are_listed_and_named_in_errors(void **state)
 {
     size_t n = dgm_format_count();
@@ -85,6 +94,68 @@ static void a_fault_is_final_and_what_came_before_stays(void **state)
     dgm_converter_consume(c, n - 1);
     check_str(dgm_converter_output(c), "\n");
     dgm_converter_free(c);
+}
+
+/* The pointer contains the index of the element once. */
+static void the_pointer_of_an_error_in_an_array_contains_its_index(void **state)
+{
+    static const struct {
+        dgm_format_id from, to;
+        const char *in, *at;
+    } cases[] = {
+        {DGM_FORMAT_AG_UI, DGM_FORMAT_A2A_10,
+         "[{`type`:`RUN_STARTED`,`threadId`:`t`,`runId`:`r`},{`id`:`1`,`role`:`user`,`content`:3}]",
+         "/1/content"},
+        {DGM_FORMAT_AG_UI, DGM_FORMAT_CHAT,
+         "[{`id`:`1`,`role`:`user`,`content`:`a`},{`id`:`2`,`role`:`user`,`content`:3}]",
+         "/1/content"},
+        {DGM_FORMAT_CHAT, DGM_FORMAT_AG_UI,
+         "[{`model`:`m`,`messages`:[{`role`:`user`,`content`:`a`}]},"
+         "{`model`:`m`,`messages`:[{`role`:`user`,`content`:3}]}]",
+         "/1/messages/0/content"},
+        {DGM_FORMAT_CHAT, DGM_FORMAT_A2A_10,
+         "[{`role`:`user`,`content`:`a`},{`role`:`user`,`content`:3}]", "/1/content"},
+        {DGM_FORMAT_CHAT, DGM_FORMAT_AG_UI, "[{`role`:`user`,`content`:`a`},7]", "/1"},
+        {DGM_FORMAT_RESPONSES, DGM_FORMAT_AG_UI,
+         "[{`model`:`m`,`input`:`a`},{`model`:`m`,`input`:[{`type`:`message`,`role`:`user`,"
+         "`content`:3}]}]",
+         "/1/input/0/content"},
+        {DGM_FORMAT_AI_SDK, DGM_FORMAT_AG_UI,
+         "[{`type`:`start`},{`id`:`1`,`role`:`user`,`parts`:[{`type`:`text`,`text`:3}]}]",
+         "/1/parts/0/text"},
+        {DGM_FORMAT_A2A_10, DGM_FORMAT_CHAT,
+         "[{`messageId`:`a`,`role`:`ROLE_AGENT`,`parts`:[{`text`:`a`}]},"
+         "{`messageId`:`b`,`role`:`ROLE_AGENT`,`parts`:[{`data`:{`tool_calls`:[{`id`:1}]}}]}]",
+         "/1/parts/0/data/tool_calls/0/call_id"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        dgm_convert_options o = {.size = sizeof o, .from = cases[i].from, .to = cases[i].to};
+        dgm_err err = {0};
+        char *out = NULL, *in = unquote(cases[i].in);
+        assert_int_not_equal(dgm_convert(&o, in, strlen(in), &out, NULL, &err), DGM_OK);
+        assert_string_equal(err.at, cases[i].at);
+        free(in);
+    }
+}
+
+/* Lines of ended tasks are a log, also if the caller names the kind of object. */
+static void lines_of_send_responses_are_a_log(void **state)
+{
+    dgm_convert_options o = {.size = sizeof o, .from = DGM_FORMAT_A2A_10, .to = DGM_FORMAT_CHAT};
+    char *in =
+        unquote("{`task`:{`id`:`t`,`contextId`:`c`,`status`:{`state`:`TASK_STATE_COMPLETED`,"
+                "`message`:{`messageId`:`m`,`role`:`ROLE_AGENT`,`parts`:[{`text`:`hi`}]}}}}\n"
+                "{`task`:{`id`:`u`,`contextId`:`c`,`status`:{`state`:`TASK_STATE_COMPLETED`,"
+                "`message`:{`messageId`:`n`,`role`:`ROLE_AGENT`,`parts`:[{`text`:`ho`}]}}}}\n");
+    (void)state;
+    char *detected = convert(&o, in);
+    o.object = DGM_OBJECT_SEND_RESPONSE;
+    char *named = convert(&o, in);
+    assert_string_equal(detected, named);
+    dgm_free(detected);
+    dgm_free(named);
+    free(in);
 }
 
 static void nothing_in_is_an_error(void **state)
@@ -271,7 +342,8 @@ DGM_TEST_MAIN(dgm_test(a_whole_text_is_what_its_pieces_are), dgm_test(binary_eve
               dgm_test(formats_are_listed_and_named_in_errors),
               dgm_test(the_seed_and_the_input_make_the_ids),
               dgm_test(a_fault_is_final_and_what_came_before_stays),
-              dgm_test(nothing_in_is_an_error), dgm_test(output_bytes_is_held),
-              dgm_test(a_document_is_read_walked_and_written),
+              dgm_test(the_pointer_of_an_error_in_an_array_contains_its_index),
+              dgm_test(lines_of_send_responses_are_a_log), dgm_test(nothing_in_is_an_error),
+              dgm_test(output_bytes_is_held), dgm_test(a_document_is_read_walked_and_written),
               dgm_test_holds(the_public_types_hold_an_agent_s_events, "R002-34"),
               dgm_test(losses_are_counted_and_given))

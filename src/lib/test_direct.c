@@ -220,7 +220,12 @@ static void intermediate_messages_give_nothing(void **state)
                 "`arguments`:`{`}]}}],`metadata`:{`canonical_type`:`ToolCallArgsEvent`}}");
     assert_null(x.got.openai_message);
     done(&x);
-    /* a type that contradicts the parts counts for nothing */
+    /* the calls of a chunk may be incomplete */
+    x = convert("a2a-1.0", "{`role`:`ROLE_AGENT`,`parts`:[{`data`:{`tool_calls`:[{`id`:1}]}}],"
+                           "`metadata`:{`canonical_type`:`ToolCallArgsEvent`}}");
+    assert_null(x.got.openai_message);
+    done(&x);
+    /* a type that contradicts the parts is ignored */
     x = convert("a2a-1.0", "{`role`:`ROLE_USER`,`parts`:[{`text`:`Hel`}],`metadata`:{"
                            "`canonical_type`:`TextMessageChunkEvent`}}");
     check_text(x.got.openai_message, "{`role`:`user`,`content`:`Hel`}");
