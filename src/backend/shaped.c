@@ -23,7 +23,6 @@
 #include "base/limits.h"
 #include "model/fold.h"
 #include "model/reconcile.h"
-#include "model/text_pieces.h"
 
 #include <stdlib.h>
 
@@ -32,13 +31,6 @@ struct shaped {
     void *agent;
     dgm_agent_options options;
     char *working_message;
-};
-
-/* A text that working statuses stream. */
-struct status_text {
-    dgm_buf text;
-    dgm_text_mode mode;
-    size_t first_n; /* length of its first piece */
 };
 
 struct shape {
@@ -52,7 +44,7 @@ struct shape {
     const char *failure; /* ... is to be told when it ends */
     /* both */
     dgm_text_pieces pieces;
-    struct status_text *status_texts; /* answers in working statuses so far, in the run's arena */
+    dgm_status_text *status_texts; /* answers in working statuses so far, in the run's arena */
     size_t n_status_texts, status_bytes;
     bool status_over; /* more than final_text_bytes: they are not repeated */
     /* all others */
@@ -99,16 +91,10 @@ static size_t status_open(void *arg, dgm_str message_id)
         s->status_texts =
             dgm_arena_realloc(s->run.arena, s->status_texts, n * size, (n ? 2 * n : 1) * size);
     }
-    s->status_texts[n] = (struct status_text){0};
+    s->status_texts[n] = (dgm_status_text){0};
     dgm_buf_init(&s->status_texts[n].text, DGM_MAX_FINAL_TEXT_BYTES);
     s->status_bytes += sizeof *s->status_texts;
     return s->n_status_texts++;
-}
-
-static void status_set(struct shape *s, size_t i, dgm_str text)
-{
-    dgm_buf_clear(&s->status_texts[i].text);
-    dgm_buf_add_str(&s->status_texts[i].text, text);
 }
 
 /* Together they stay below final_text_bytes. */
@@ -121,35 +107,17 @@ static void status_count(struct shape *s, size_t before, size_t after)
 static void status_add(void *arg, size_t i, dgm_str piece)
 {
     struct shape *s = arg;
-    struct status_text *t = &s->status_texts[i];
-    dgm_str before = dgm_buf_str(&t->text);
-    size_t n = before.n;
-    bool extends = piece.n > before.n && dgm_str_starts(piece, before);
-    if (!piece.n)
-        return;
-    if (t->mode == DGM_TEXT_SECOND)
-        t->first_n = before.n;
-    switch (dgm_text_next_step(&t->mode, before.n, extends)) {
-    case DGM_STEP_ADD: dgm_buf_add_str(&t->text, piece); break;
-    case DGM_STEP_ADD_REST:
-    case DGM_STEP_REPLACE: status_set(s, i, piece); break;
-    case DGM_STEP_TAKE_BACK: { /* the first, the second (which begins with it), this */
-        dgm_str second = dgm_arena_dup(s->run.arena, before);
-        status_set(s, i, (dgm_str){second.p, t->first_n});
-        dgm_buf_add_str(&t->text, second);
-        dgm_buf_add_str(&t->text, piece);
-        break;
-    }
-    }
-    status_count(s, n, t->text.n);
+    size_t before = s->status_texts[i].text.n;
+    dgm_status_text_add(&s->status_texts[i], piece);
+    status_count(s, before, s->status_texts[i].text.n);
 }
 
 static void status_replace(void *arg, size_t i, dgm_str whole)
 {
     struct shape *s = arg;
-    size_t n = s->status_texts[i].text.n;
-    status_set(s, i, whole);
-    status_count(s, n, s->status_texts[i].text.n);
+    size_t before = s->status_texts[i].text.n;
+    dgm_status_text_set(&s->status_texts[i], whole);
+    status_count(s, before, s->status_texts[i].text.n);
 }
 
 static void status_close(void *arg, size_t i)
@@ -165,8 +133,7 @@ static void status_add_whole(void *arg, dgm_str message_id, dgm_str whole)
 
 static size_t status_begins(void *arg, size_t i, dgm_str whole)
 {
-    dgm_str text = dgm_buf_str(&((struct shape *)arg)->status_texts[i].text);
-    return dgm_str_starts(whole, text) ? text.n : SIZE_MAX;
+    return dgm_status_text_begins(&((struct shape *)arg)->status_texts[i], whole);
 }
 
 static dgm_text_sink status_sink(struct shape *s)

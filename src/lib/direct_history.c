@@ -7,6 +7,7 @@
 #include "canon/compact.h"
 #include "lib/direct_int.h"
 #include "model/history.h"
+#include "model/reconcile.h"
 #include "model/stamp.h"
 #include "wire/a2a/a2a.h"
 
@@ -104,27 +105,19 @@ static dgm_str final_text(dgm_arena *a, const dgm_task *t)
     return last && last->role == DGM_ROLE_AGENT ? plain_text(a, &last->parts) : (dgm_str){0};
 }
 
-static bool direct_history_is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /*
- * Is the text said? Agents join the texts of their artifacts with or without blank space between, in
- * order; `*from` is where the one before ended. Looking nowhere else keeps this linear in the size of
- * the task, whatever a peer sends.
+ * Does the final text contain this text? Agents join the texts of their artifacts in order, with or without blank space
+ * between them; `*from` is the end of the previous one.
  */
-#define MAX_BLANKS 8
-static bool is_said(dgm_str final, size_t *from, dgm_str text)
+static bool is_in_final_text(dgm_str final, size_t *from, dgm_str text)
 {
-    size_t at = *from;
+    dgm_sum sum = {0};
     if (!text.p)
         return false;
-    while (at < final.n && at - *from < MAX_BLANKS && direct_history_is_blank(final.p[at]) &&
-           !(text.n && direct_history_is_blank(text.p[0])))
-        at++;
-    if (dgm_str_starts((dgm_str){final.p + at, final.n - at}, text)) {
-        *from = at + text.n;
+    dgm_sum_add(&sum, text);
+    size_t end = dgm_sum_end_in(&sum, final, *from, true);
+    if (end != SIZE_MAX) {
+        *from = end;
         return true;
     }
     return final.n >= text.n && dgm_str_eq((dgm_str){final.p + final.n - text.n, text.n}, text);
@@ -145,7 +138,7 @@ dgm_code dgm_direct_each_message(dgm_arena *a, const dgm_task *t, const dgm_at *
         const dgm_artifact *artifact = &t->artifacts.at[i];
         dgm_message m = {
             .message_id = artifact->artifact_id, .role = DGM_ROLE_AGENT, .parts = artifact->parts};
-        if (!m.parts.n || (final.p && is_said(final, &said, plain_text(a, &m.parts))))
+        if (!m.parts.n || (final.p && is_in_final_text(final, &said, plain_text(a, &m.parts))))
             continue;
         if ((rc = on_message(arg, &m, DGM_AT_I(artifacts, i))))
             return rc;

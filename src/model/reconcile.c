@@ -1,8 +1,6 @@
 /* model/reconcile.c - see reconcile.h. */
 #include "model/reconcile.h"
-#include "base/buf.h"
 #include "base/list.h"
-#include "model/text_pieces.h"
 
 #include <stdlib.h>
 
@@ -68,6 +66,62 @@ bool dgm_sum_is_prefix(const dgm_sum *s, dgm_str text)
     dgm_sum other = {0};
     dgm_sum_add(&other, (dgm_str){text.p, s->n});
     return dgm_sum_eq(&other, s);
+}
+
+#define MAX_BLANKS 8
+size_t dgm_sum_end_in(const dgm_sum *s, dgm_str text, size_t at, bool skip_blanks)
+{
+    for (size_t skipped = 0;; skipped++, at++) {
+        if (dgm_sum_is_prefix(s, (dgm_str){text.p + at, text.n - at}))
+            return at + s->n;
+        if (!skip_blanks || skipped == MAX_BLANKS || at == text.n ||
+            !memchr(" \t\r\n", text.p[at], 4))
+            return SIZE_MAX;
+    }
+}
+
+/* ---- texts that the caller has ----------------------------------------------------------------------- */
+
+dgm_text_change dgm_text_compare(dgm_str before, dgm_str all)
+{
+    if (!dgm_str_starts(all, before))
+        return (dgm_text_change){DGM_TEXT_REPLACE, DGM_NO_STREAM, all};
+    dgm_str rest = {all.p + before.n, all.n - before.n};
+    return (dgm_text_change){rest.n ? DGM_TEXT_APPEND : DGM_TEXT_UNCHANGED, DGM_NO_STREAM, rest};
+}
+
+void dgm_status_text_set(dgm_status_text *t, dgm_str whole)
+{
+    dgm_buf_clear(&t->text);
+    dgm_buf_add_str(&t->text, whole);
+}
+
+void dgm_status_text_add(dgm_status_text *t, dgm_str piece)
+{
+    dgm_str before = dgm_buf_str(&t->text);
+    dgm_buf all;
+    if (!piece.n)
+        return;
+    if (t->mode == DGM_TEXT_SECOND)
+        t->first_n = before.n;
+    bool extends = piece.n > before.n && dgm_str_starts(piece, before);
+    switch (dgm_text_next_step(&t->mode, before.n, extends)) {
+    case DGM_STEP_ADD: dgm_buf_add_str(&t->text, piece); return;
+    case DGM_STEP_ADD_REST:
+    case DGM_STEP_REPLACE: dgm_status_text_set(t, piece); return;
+    case DGM_STEP_TAKE_BACK: /* the first, the second (which starts with it), this */
+        dgm_buf_init(&all, t->text.max);
+        dgm_buf_add(&all, before.p, t->first_n);
+        dgm_buf_add_str(&all, before);
+        dgm_buf_add_str(&all, piece);
+        dgm_buf_done(&t->text);
+        t->text = all;
+    }
+}
+
+size_t dgm_status_text_begins(const dgm_status_text *t, dgm_str whole)
+{
+    return dgm_str_starts(whole, dgm_buf_str(&t->text)) ? t->text.n : SIZE_MAX;
 }
 
 /* ---- streams ---------------------------------------------------------------------------------------- */
@@ -192,31 +246,16 @@ size_t dgm_reconcile_begins(const dgm_reconcile *r, size_t stream, dgm_str text)
 
 /* ---- final texts ------------------------------------------------------------------------------------------- */
 
-static bool reconcile_is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /*
- * Where the text goes on behind all streams, each as it was said; 0 when it does not say them all.
- * Blank space between two is skipped only as far as it is not the next one's own, and looked for
- * nowhere else: the time is linear in the text.
+ * Where the text goes on behind all streams, each as it was sent; 0 when it does not contain them all. Blank space between
+ * two is skipped.
  */
-#define MAX_BLANKS 8
 static size_t end_of_all(const dgm_reconcile *r, dgm_str text)
 {
     size_t at = 0;
-    for (size_t i = r->first; i < r->n; i++) {
-        size_t skipped = 0;
-        while (!dgm_sum_is_prefix(&r->streams[i].sum, (dgm_str){text.p + at, text.n - at})) {
-            if (i == r->first || skipped++ == MAX_BLANKS || at == text.n ||
-                !reconcile_is_blank(text.p[at]))
-                return 0;
-            at++;
-        }
-        at += r->streams[i].sum.n;
-    }
-    return at;
+    for (size_t i = r->first; i < r->n && at != SIZE_MAX; i++)
+        at = dgm_sum_end_in(&r->streams[i].sum, text, at, i != r->first);
+    return at == SIZE_MAX ? 0 : at;
 }
 
 static bool is_said(const dgm_reconcile *r, dgm_str text)

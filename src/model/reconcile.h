@@ -17,6 +17,8 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buf.h"
+#include "model/text_pieces.h"
 
 /* Length and hash of a text that comes in pieces, wherever it is cut. */
 #define DGM_SUM_LANES 4
@@ -31,6 +33,9 @@ void dgm_sum_add(dgm_sum *s, dgm_str text);
 bool dgm_sum_eq(const dgm_sum *a, const dgm_sum *b);
 /* Does the text begin with what was summed? */
 bool dgm_sum_is_prefix(const dgm_sum *s, dgm_str text);
+/* The end of the summed text in `text` if it starts at `at`, or behind a few blanks there. Else SIZE_MAX. It is searched
+ * nowhere else, so that the time is linear in the text. */
+size_t dgm_sum_end_in(const dgm_sum *s, dgm_str text, size_t at, bool skip_blanks);
 
 typedef enum dgm_text_change_kind {
     DGM_TEXT_UNCHANGED,
@@ -44,6 +49,23 @@ typedef struct dgm_text_change {
     dgm_str text; /* borrowed from what was given; INSTEAD of a status: lives until the next call */
 } dgm_text_change;
 #define DGM_NO_STREAM SIZE_MAX
+
+/*
+ * The same decisions for a caller that has the text so far: `change.text` is the part of `all` to append, or `all`.
+ */
+dgm_text_change dgm_text_compare(dgm_str before, dgm_str all);
+
+/* A status text whose whole text is stored. */
+typedef struct dgm_status_text {
+    dgm_buf text; /* initialized by the caller, which sets the limit */
+    dgm_text_mode mode;
+    size_t first_n; /* length of the first piece */
+} dgm_status_text;
+void dgm_status_text_add(dgm_status_text *t, dgm_str piece); /* a delta, or a cumulative text */
+void dgm_status_text_set(dgm_status_text *t,
+                         dgm_str whole); /* `whole` may not be part of the text */
+/* If `whole` starts with the text: its length. Else SIZE_MAX. */
+size_t dgm_status_text_begins(const dgm_status_text *t, dgm_str whole);
 
 typedef enum dgm_status_texts {
     DGM_STATUS_DETECT,

@@ -78,6 +78,20 @@ static void a_final_text_is_said_once(void **state)
     assert_true(dgm_reconcile_final(none, S("x")).stream == DGM_NO_STREAM);
 }
 
+static void a_text_is_compared_with_the_stored_one(void **state)
+{
+    (void)state;
+    check_say(dgm_text_compare(S("a"), S("ab")), DGM_TEXT_APPEND, "b");
+    check_say(dgm_text_compare(S("a"), S("a")), DGM_TEXT_UNCHANGED, "");
+    check_say(dgm_text_compare(S("ab"), S("a")), DGM_TEXT_REPLACE, "a");
+    check_say(dgm_text_compare(S("a"), S("b")), DGM_TEXT_REPLACE, "b");
+    dgm_sum s = {0};
+    dgm_sum_add(&s, S("b"));
+    assert_int_equal(dgm_sum_end_in(&s, S("a \nb"), 1, true), 4);
+    assert_true(dgm_sum_end_in(&s, S("a \nb"), 1, false) == SIZE_MAX);
+    assert_true(dgm_sum_end_in(&s, S("a         b"), 1, true) == SIZE_MAX);
+}
+
 static void several_streams_and_one_final_text(void **state)
 {
     static const struct {
@@ -262,6 +276,8 @@ static void one_story(void)
     dgm_auto(dgm_reconcile_free) dgm_reconcile *r = dgm_reconcile_new(DGM_STATUS_DETECT);
     size_t n = 0, n_heard = 0, steps = roll(12), status_stream = DGM_NO_STREAM;
     char text[256], final[MAX_TEXT * 4];
+    dgm_status_text stored = {0}; /* the status stream again, by a caller that has the text */
+    dgm_buf_init(&stored.text, SIZE_MAX);
     memset(want, 0, sizeof want);
     memset(heard, 0, sizeof heard);
     memset(deltas, 0, sizeof deltas);
@@ -285,6 +301,8 @@ static void one_story(void)
             }
             model_status(&want[s], &status, t);
             apply(heard, &n_heard, deltas, dgm_reconcile_status(r, s, t));
+            dgm_status_text_add(&stored, t);
+            check_bytes_(stored.text.p, stored.text.n, want[s].text, want[s].n, __FILE__, __LINE__);
         } else if (what < 7) {
             tell(&want[s], t, false);
             apply(heard, &n_heard, deltas, dgm_reconcile_delta(r, s, t));
@@ -293,6 +311,7 @@ static void one_story(void)
             apply(heard, &n_heard, deltas, dgm_reconcile_replace(r, s, t));
         }
     }
+    dgm_buf_done(&stored.text);
     /* equal, longer, different, all of them joined */
     size_t fn = 0, how = roll(6);
     if (n && how < 3) {
@@ -340,6 +359,7 @@ static void whatever_is_told_is_heard_once(void **state)
 
 DGM_TEST_MAIN(dgm_test(a_sum_does_not_mind_where_it_is_cut),
               dgm_test_holds(a_final_text_is_said_once, "R004-04"),
+              dgm_test(a_text_is_compared_with_the_stored_one),
               dgm_test(several_streams_and_one_final_text),
               dgm_test_holds(status_texts_show_what_they_are, "R004-15"),
               dgm_test_holds(whatever_is_told_is_heard_once, "R004-15"))

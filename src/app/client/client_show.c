@@ -8,6 +8,7 @@
  */
 #include "app/client/client_int.h"
 #include "base/limits.h"
+#include "model/reconcile.h"
 #include "wire/a2a/a2a.h"
 
 #include <stdlib.h>
@@ -18,10 +19,8 @@ struct show_text {
     dgm_str id;
     dgm_buf text; /* all of it that is on standard output */
     /* of a text in working statuses: */
-    dgm_buf whole; /* what it is so far */
-    dgm_text_mode mode;
-    size_t first_n;   /* length of its first piece */
-    bool open, waits; /* waits: another one is open, it is printed behind that one */
+    dgm_status_text whole; /* the text so far */
+    bool open, waits;      /* waits: another one is open, it is printed behind that one */
 };
 
 /* ---- bytes ------------------------------------------------------------------------------------------------ */
@@ -102,15 +101,14 @@ static void add_to(show *s, struct show_text *t, dgm_str more)
 }
 
 /* Sets the complete text. */
-static void become(show *s, struct show_text *t, dgm_str all)
+static void show_set_text(show *s, struct show_text *t, dgm_str all)
 {
-    if (dgm_str_starts(all, dgm_buf_str(&t->text))) {
-        add_to(s, t, (dgm_str){all.p + t->text.n, all.n - t->text.n});
-        return;
+    dgm_text_change change = dgm_text_compare(dgm_buf_str(&t->text), all);
+    if (change.kind == DGM_TEXT_REPLACE) {
+        dgm_buf_clear(&t->text);
+        s->current = NULL;
     }
-    dgm_buf_clear(&t->text);
-    s->current = NULL;
-    add_to(s, t, all);
+    add_to(s, t, change.text);
 }
 
 /* ---- texts in working statuses: model/text_pieces.h ---------------------------------------------------------- */
@@ -121,7 +119,7 @@ static void show_whole(show *s, struct show_text *t)
     if (t->waits)
         return;
     s->speaker = t;
-    become(s, t, dgm_buf_str(&t->whole));
+    show_set_text(s, t, dgm_buf_str(&t->whole.text));
 }
 
 static size_t show_open(void *arg, dgm_str message_id)
@@ -133,43 +131,24 @@ static size_t show_open(void *arg, dgm_str message_id)
         s->status_texts = dgm_xrealloc(s->status_texts, (n ? 2 * n : 1) * sizeof *s->status_texts);
     struct show_text *t = client_show_text_of(s, dgm_arena_printf(s->arena, "\1status%zu", n));
     t->open = true;
-    dgm_buf_init(&t->whole, DGM_MAX_OUTPUT_BYTES);
+    dgm_buf_init(&t->whole.text, DGM_MAX_OUTPUT_BYTES);
     s->status_texts[n] = t;
     return s->n_status_texts++;
 }
 
 static void show_replace(void *arg, size_t i, dgm_str whole)
 {
-    show *s = arg;
-    struct show_text *t = s->status_texts[i];
-    dgm_buf_clear(&t->whole);
-    dgm_buf_add_str(&t->whole, whole);
-    show_whole(s, t);
+    struct show_text *t = ((show *)arg)->status_texts[i];
+    dgm_status_text_set(&t->whole, whole);
+    show_whole(arg, t);
 }
 
 static void show_add(void *arg, size_t i, dgm_str piece)
 {
-    show *s = arg;
-    struct show_text *t = s->status_texts[i];
-    dgm_str before = dgm_buf_str(&t->whole);
-    if (!piece.n)
-        return;
-    if (t->mode == DGM_TEXT_SECOND)
-        t->first_n = before.n;
-    bool extends = piece.n > before.n && dgm_str_starts(piece, before);
-    switch (dgm_text_next_step(&t->mode, before.n, extends)) {
-    case DGM_STEP_ADD: dgm_buf_add_str(&t->whole, piece); break;
-    case DGM_STEP_ADD_REST:
-    case DGM_STEP_REPLACE: show_replace(s, i, piece); return;
-    case DGM_STEP_TAKE_BACK: { /* the first, the second (which begins with it), this */
-        dgm_str second = dgm_arena_dup(s->arena, before);
-        t->whole.n = t->first_n;
-        dgm_buf_add_str(&t->whole, second);
-        dgm_buf_add_str(&t->whole, piece);
-        break;
-    }
-    }
-    show_whole(s, t);
+    struct show_text *t = ((show *)arg)->status_texts[i];
+    dgm_status_text_add(&t->whole, piece);
+    if (piece.n)
+        show_whole(arg, t);
 }
 
 static void show_close(void *arg, size_t i)
@@ -191,8 +170,7 @@ static void show_add_whole(void *arg, dgm_str message_id, dgm_str whole)
 
 static size_t show_begins(void *arg, size_t i, dgm_str whole)
 {
-    dgm_str text = dgm_buf_str(&((show *)arg)->status_texts[i]->whole);
-    return dgm_str_starts(whole, text) ? text.n : SIZE_MAX;
+    return dgm_status_text_begins(&((show *)arg)->status_texts[i]->whole, whole);
 }
 
 static dgm_text_sink show_sink(show *s)
@@ -229,9 +207,9 @@ static void show_final_text(show *s, dgm_str all)
     if (known)
         return;
     if (last && last->text.n && dgm_str_starts(all, dgm_buf_str(&last->text)))
-        become(s, last, all);
+        show_set_text(s, last, all);
     else
-        become(s, client_show_text_of(s, DGM_STR("\1final")), all);
+        show_set_text(s, client_show_text_of(s, DGM_STR("\1final")), all);
 }
 
 /* ---- parts --------------------------------------------------------------------------------------------------- */
@@ -383,7 +361,7 @@ static void show_artifact(show *s, dgm_arena *a, const dgm_artifact *artifact, b
     if (append)
         add_to(s, t, text);
     else
-        become(s, t, text);
+        show_set_text(s, t, text);
 }
 
 static void show_task(show *s, dgm_arena *a, const dgm_task *task)
@@ -420,7 +398,8 @@ bool dgm_show_event(show *s, const dgm_event *e)
         learn(s, (dgm_str){0}, e->message->context_id);
         s->is_message = true;
         if (!s->json)
-            become(s, client_show_text_of(s, DGM_STR("\1message")), text_of_message(a, e->message));
+            show_set_text(s, client_show_text_of(s, DGM_STR("\1message")),
+                          text_of_message(a, e->message));
     }
     return !s->failed;
 }
@@ -441,7 +420,7 @@ void dgm_show_done(show *s)
         struct show_text *t = s->texts;
         s->texts = t->next;
         dgm_buf_done(&t->text);
-        dgm_buf_done(&t->whole);
+        dgm_buf_done(&t->whole.text);
         free(t);
     }
     free(s->status_texts);
