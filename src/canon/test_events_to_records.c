@@ -18,14 +18,14 @@ static dgm_code put_line(void *arg, const dgm_event *e)
     return DGM_OK;
 }
 
-struct road {
+struct path {
     dgm_events_to_records *to;
     dgm_err err;
 };
 
 static dgm_code cross(void *arg, const dgm_canon_event *e)
 {
-    struct road *r = arg;
+    struct path *r = arg;
     return dgm_events_to_records_feed(r->to, e, &r->err);
 }
 
@@ -38,18 +38,18 @@ static void check_back(dgm_records_params p, const char *lines, const char *want
     dgm_buf_init(&out, SIZE_MAX);
     dgm_auto(dgm_events_to_records_free) dgm_events_to_records *to =
         dgm_events_to_records_new(&params, put_line, &out);
-    struct road road = {.to = to};
-    dgm_canon_sink sink = {cross, &road};
+    struct path path = {.to = to};
+    dgm_canon_sink sink = {cross, &path};
     while (*lines) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         size_t n = strcspn(lines, "\n");
         dgm_event e;
         read_record(a, &mint, (dgm_str){lines, n}, &e);
-        check_ok(dgm_records_to_events_feed(f, &e, sink, &road.err), road.err);
+        check_ok(dgm_records_to_events_feed(f, &e, sink, &path.err), path.err);
         lines += n + (lines[n] == '\n');
     }
-    check_ok(dgm_records_to_events_end(f, sink, &road.err), road.err);
-    check_ok(dgm_events_to_records_end(to, &road.err), road.err);
+    check_ok(dgm_records_to_events_end(f, sink, &path.err), path.err);
+    check_ok(dgm_events_to_records_end(to, &path.err), path.err);
     check_str(out, want);
     dgm_buf_done(&out);
 }

@@ -1,5 +1,5 @@
-/* lib/direct_int.h - what the files of the direct road share: marks in metadata, chat's kinds of files. What a
- * message says, whichever the road, is canon/message_content.h. */
+/* lib/direct_int.h - what the files of the direct path share: marks in metadata, chat's kinds of files. What a
+ * message says, whichever the path, is canon/message_content.h. */
 #pragma once
 
 #include "base/list.h"

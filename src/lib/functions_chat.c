@@ -202,7 +202,7 @@ static void add_tool(dgm_arena *a, const dgm_canon_message *m, dgm_simple_events
     dgm_buf_done(&b);
 }
 
-/* The messages that AG-UI's events add up to, as document 000's events: one road to chat for both. */
+/* The messages that AG-UI's events add up to, as document 000's events: one path to chat for both. */
 static dgm_code fold(dgm_arena *a, const dgm_canon_events *events, dgm_canon_fold *f,
                      dgm_simple_events *ret, dgm_err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * test_direct.c - the direct road between A2A and Chat Completions: document 001, and the way back.
+ * test_direct.c - the direct path between A2A and Chat Completions: document 001, and the way back.
  *
  * JSON stands here with ` for ", which keeps it legible. Messages are in the 1.0 spelling except
  * where the document's own examples are held.

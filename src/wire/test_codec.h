@@ -19,7 +19,7 @@ static inline dgm_code put_line(void *arg, dgm_str name, dgm_str payload)
     return DGM_OK;
 }
 
-struct codec_road {
+struct codec_path {
     const dgm_codec *to;
     void *encoder;
     dgm_canon_fold *fold;                /* what the events say */
@@ -30,22 +30,22 @@ struct codec_road {
     dgm_err err;
 };
 
-static inline dgm_code cross_road(void *arg, const dgm_canon_event *e)
+static inline dgm_code codec_path_write(void *arg, const dgm_canon_event *e)
 {
-    struct codec_road *road = arg;
-    if (road->fold)
-        dgm_canon_fold_add(road->fold, e);
-    if (e->kind == DGM_CANON_TEXT_MESSAGE_START && road->arena) {
-        road->n_again += dgm_map_get(&road->texts, e->text.message_id) != NULL;
-        dgm_map_put(&road->texts, dgm_arena_dup(road->arena, e->text.message_id), 0);
+    struct codec_path *path = arg;
+    if (path->fold)
+        dgm_canon_fold_add(path->fold, e);
+    if (e->kind == DGM_CANON_TEXT_MESSAGE_START && path->arena) {
+        path->n_again += dgm_map_get(&path->texts, e->text.message_id) != NULL;
+        dgm_map_put(&path->texts, dgm_arena_dup(path->arena, e->text.message_id), 0);
     }
-    if (e->kind == DGM_CANON_TOOL_CALL_START && road->arena)
-        dgm_map_put(&road->calls, dgm_arena_dup(road->arena, e->call.tool_call_id), 0);
+    if (e->kind == DGM_CANON_TOOL_CALL_START && path->arena)
+        dgm_map_put(&path->calls, dgm_arena_dup(path->arena, e->call.tool_call_id), 0);
     if (e->kind == DGM_CANON_TOOL_CALL_RESULT)
-        road->n_early += !dgm_map_get(&road->calls, e->result.tool_call_id);
-    road->n_snapshots += e->kind == DGM_CANON_MESSAGES_SNAPSHOT;
-    road->n_ends += dgm_canon_is_terminal(e->kind);
-    return road->encoder ? road->to->encoder_feed(road->encoder, e, &road->err) : DGM_OK;
+        path->n_early += !dgm_map_get(&path->calls, e->result.tool_call_id);
+    path->n_snapshots += e->kind == DGM_CANON_MESSAGES_SNAPSHOT;
+    path->n_ends += dgm_canon_is_terminal(e->kind);
+    return path->encoder ? path->to->encoder_feed(path->encoder, e, &path->err) : DGM_OK;
 }
 
 /* Records, a line each, as lines of the format. */
@@ -54,20 +54,20 @@ static inline void encode_records(const dgm_codec *to, const dgm_stream_params *
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f = dgm_records_to_events_new(from);
-    struct codec_road road = {.to = to,
+    struct codec_path path = {.to = to,
                               .encoder = to->encoder_new(params, (dgm_frame_sink){put_line, out})};
-    dgm_canon_sink sink = {cross_road, &road};
+    dgm_canon_sink sink = {codec_path_write, &path};
     dgm_mint mint = {.count = 0};
     while (*records) {
         size_t n = strcspn(records, "\n");
         dgm_event event;
         read_record(a, &mint, (dgm_str){records, n}, &event);
-        check_ok(dgm_records_to_events_feed(f, &event, sink, &road.err), road.err);
+        check_ok(dgm_records_to_events_feed(f, &event, sink, &path.err), path.err);
         records += n + (records[n] == '\n');
     }
-    check_ok(dgm_records_to_events_end(f, sink, &road.err), road.err);
-    check_ok(to->encoder_end(road.encoder, &road.err), road.err);
-    to->encoder_free(road.encoder);
+    check_ok(dgm_records_to_events_end(f, sink, &path.err), path.err);
+    check_ok(to->encoder_end(path.encoder, &path.err), path.err);
+    to->encoder_free(path.encoder);
 }
 
 /* Lines of the format to a sink. */

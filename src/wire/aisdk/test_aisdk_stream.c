@@ -267,22 +267,23 @@ static void random_stories_come_back(void **state)
         tell_story(a, events, n);
         dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f =
             dgm_records_to_events_new(&from);
-        struct codec_road path = {.to = SDK,
+        struct codec_path path = {.to = SDK,
                                   .fold = said,
                                   .arena = a,
                                   .encoder =
                                       SDK->encoder_new(&params, (dgm_frame_sink){put_line, &out})};
         dgm_code rc = DGM_OK;
         for (size_t i = 0; !rc && i < n; i++)
-            rc = dgm_records_to_events_feed(f, &events[i], (dgm_canon_sink){cross_road, &path},
-                                            &err);
+            rc = dgm_records_to_events_feed(f, &events[i],
+                                            (dgm_canon_sink){codec_path_write, &path}, &err);
         if (!rc) {
-            check_ok(dgm_records_to_events_end(f, (dgm_canon_sink){cross_road, &path}, &err), err);
+            check_ok(dgm_records_to_events_end(f, (dgm_canon_sink){codec_path_write, &path}, &err),
+                     err);
             check_ok(SDK->encoder_end(path.encoder, &err), err);
-            struct codec_road back = {.to = SDK, .fold = read};
+            struct codec_path back = {.to = SDK, .fold = read};
             /* strict as the SDK: no delta without a start, no result without a call */
             check_ok(decode_lines(SDK, &params, dgm_buf_str(&out),
-                                  (dgm_canon_sink){cross_road, &back}, &err),
+                                  (dgm_canon_sink){codec_path_write, &back}, &err),
                      err);
             assert_int_equal(back.n_ends, 1);
             if (!path.n_snapshots && !path.n_again && !path.n_early) {

@@ -198,21 +198,22 @@ static void random_stories_come_back(void **state)
         tell_story(a, events, n);
         dgm_auto(dgm_records_to_events_free) dgm_records_to_events *f =
             dgm_records_to_events_new(&from);
-        struct codec_road path = {.to = LC,
+        struct codec_path path = {.to = LC,
                                   .fold = said,
                                   .arena = a,
                                   .encoder =
                                       LC->encoder_new(&params, (dgm_frame_sink){put_line, &out})};
         dgm_code rc = DGM_OK;
         for (size_t i = 0; !rc && i < n; i++)
-            rc = dgm_records_to_events_feed(f, &events[i], (dgm_canon_sink){cross_road, &path},
-                                            &err);
+            rc = dgm_records_to_events_feed(f, &events[i],
+                                            (dgm_canon_sink){codec_path_write, &path}, &err);
         if (!rc) {
-            check_ok(dgm_records_to_events_end(f, (dgm_canon_sink){cross_road, &path}, &err), err);
+            check_ok(dgm_records_to_events_end(f, (dgm_canon_sink){codec_path_write, &path}, &err),
+                     err);
             check_ok(LC->encoder_end(path.encoder, &err), err);
-            struct codec_road back = {.to = LC, .fold = read};
+            struct codec_path back = {.to = LC, .fold = read};
             check_ok(decode_lines(LC, &params, dgm_buf_str(&out),
-                                  (dgm_canon_sink){cross_road, &back}, &err),
+                                  (dgm_canon_sink){codec_path_write, &back}, &err),
                      err);
             assert_int_equal(back.n_ends, 1);
             if (!path.n_snapshots && !path.n_early) {

@@ -1,10 +1,10 @@
 /*
- * test_functions_roads.c - map, reduce, map gives what document 001's direct function gives, on every
+ * test_functions_paths.c - map, reduce, map gives what document 001's direct function gives, on every
  * complete message; and of a broken one both say the same.
  */
 #include "base/err.h"
 #include "base/mint.h"
-#include "lib/test_roads.h"
+#include "lib/test_paths.h"
 #include "support/check.h"
 
 #include <dragoman/dragoman.h>
@@ -28,7 +28,7 @@ static void put_history(dgm_buf *b, const dgm_openai_messages *m)
     dgm_buf_add_char(b, ']');
 }
 
-static dgm_code long_road(dgm_str in, char **ret, dgm_err *err)
+static dgm_code long_path(dgm_str in, char **ret, dgm_err *err)
 {
     char *events = NULL, *compact = NULL;
     size_t n = 0;
@@ -43,7 +43,7 @@ static dgm_code long_road(dgm_str in, char **ret, dgm_err *err)
     return rc;
 }
 
-static dgm_code short_road(dgm_str in, dgm_openai_messages *ret, dgm_err *err)
+static dgm_code short_path(dgm_str in, dgm_openai_messages *ret, dgm_err *err)
 {
     dgm_document *d = NULL;
     const dgm_convert_options o = {
@@ -55,7 +55,7 @@ static dgm_code short_road(dgm_str in, dgm_openai_messages *ret, dgm_err *err)
     return rc;
 }
 
-static void both_roads_agree(void **state)
+static void both_paths_agree(void **state)
 {
     size_t complete = 0, broken = 0, chunks = 0;
     (void)state;
@@ -68,8 +68,8 @@ static void both_roads_agree(void **state)
         dgm_buf_init(&b, SIZE_MAX);
         dgm_buf_init(&want, SIZE_MAX);
         put_message(&b);
-        dgm_code rc = short_road(dgm_buf_str(&b), &direct, &err);
-        dgm_code long_rc = long_road(dgm_buf_str(&b), &got, &long_err);
+        dgm_code rc = short_path(dgm_buf_str(&b), &direct, &err);
+        dgm_code long_rc = long_path(dgm_buf_str(&b), &got, &long_err);
         if (rc) {
             assert_int_equal(rc, long_rc);
             assert_string_equal(err.at, long_err.at);
@@ -93,4 +93,4 @@ static void both_roads_agree(void **state)
     assert_true(complete > 1000 && broken > 1000 && chunks > 100);
 }
 
-DGM_TEST_MAIN(dgm_test_holds(both_roads_agree, "R001-01 R000-28 R000-29 R000-33"))
+DGM_TEST_MAIN(dgm_test_holds(both_paths_agree, "R001-01 R000-28 R000-29 R000-33"))

@@ -1,11 +1,11 @@
 /*
- * test_roads_chat.c - a complete message as canonical ones, and through the codec of Chat Completions: the same
- * chat messages that the direct road gives.
+ * test_paths_chat.c - a complete message as canonical ones, and through the codec of Chat Completions: the same
+ * chat messages that the direct path gives.
  */
 #include "base/limits.h"
 #include "canon/message_content.h"
 #include "lib/direct.h"
-#include "lib/test_roads.h"
+#include "lib/test_paths.h"
 #include "model/form.h"
 #include "support/check.h"
 #include "wire/chat/chat_messages.h"
@@ -57,7 +57,7 @@ static dgm_code over_canon(dgm_arena *a, const dgm_message *m, dgm_buf *out, dgm
     return DGM_OK;
 }
 
-static void both_roads_agree(void **state)
+static void both_paths_agree(void **state)
 {
     size_t complete = 0;
     (void)state;
@@ -91,4 +91,4 @@ static void both_roads_agree(void **state)
     assert_true(complete > 1000);
 }
 
-DGM_TEST_MAIN(dgm_test_holds(both_roads_agree, "R000-22 R000-27 R000-29"))
+DGM_TEST_MAIN(dgm_test_holds(both_paths_agree, "R000-22 R000-27 R000-29"))

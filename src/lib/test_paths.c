@@ -1,8 +1,8 @@
 /*
- * test_roads.c - two roads from an A2A message: document 001's direct function, and canonical events. On every
+ * test_paths.c - two paths from an A2A message: document 001's direct function, and canonical events. On every
  * complete message they say the same: text, calls, results, and what is wrong with it.
  */
-#include "lib/test_roads.h"
+#include "lib/test_paths.h"
 #include "base/limits.h"
 #include "canon/message_content.h"
 #include "lib/direct.h"
@@ -49,7 +49,7 @@ static void check_content(const dgm_content *said, const dgm_chat_message *chat)
     assert_true((said->role == DGM_CANON_ASSISTANT) == (chat->role == DGM_CHAT_ASSISTANT));
 }
 
-static void both_roads_agree(void **state)
+static void both_paths_agree(void **state)
 {
     size_t complete = 0, broken = 0;
     (void)state;
@@ -87,4 +87,4 @@ static void both_roads_agree(void **state)
     assert_true(complete > 1000 && broken > 1000);
 }
 
-DGM_TEST_MAIN(dgm_test_holds(both_roads_agree, "R000-22 R000-27 R000-29"))
+DGM_TEST_MAIN(dgm_test_holds(both_paths_agree, "R000-22 R000-27 R000-29"))

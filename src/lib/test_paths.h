@@ -1,4 +1,4 @@
-/* lib/test_roads.h - random messages of A2A 1.0, for the tests that two roads agree. */
+/* lib/test_paths.h - random messages of A2A 1.0, for the tests that two paths agree. */
 #pragma once
 
 #include "base/buf.h"
