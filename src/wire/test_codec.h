@@ -1,5 +1,5 @@
 /*
- * wire/test_codec.h - for tests of codecs: records of A2A in, frames out, and back to what was said.
+ * wire/test_codec.h - for tests of codecs: records of A2A in, frames out, and back to the content.
  */
 #pragma once
 
@@ -22,8 +22,8 @@ static inline dgm_code put_line(void *arg, dgm_str name, dgm_str payload)
 struct codec_path {
     const dgm_codec *to;
     void *encoder;
-    dgm_canon_fold *fold;                /* what the events say */
-    dgm_arena *arena;                    /* may be NULL: nobody asks for n_again */
+    dgm_canon_fold *fold;                /* the messages of the events */
+    dgm_arena *arena;                    /* may be NULL: n_again is not counted */
     size_t n_snapshots, n_ends, n_again; /* again: texts that go on after their end */
     size_t n_early;                      /* results before their calls */
     dgm_map texts, calls;

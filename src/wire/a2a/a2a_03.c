@@ -10,7 +10,7 @@
 
 const char dgm_a2a_03_name[] = "a2a-0.3";
 
-/* ---- data that is no object -------------------------------------------------------------------------- */
+/* ---- data that is not an object -------------------------------------------------------------------------- */
 
 dgm_code dgm_a2a_unwrap_data(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
 {
@@ -128,7 +128,7 @@ const dgm_shape dgm_a2a_no_message = {
     .read_instead = read_nothing,
 };
 
-/* Only a message that says nothing is without parts. */
+/* Only an empty message is without parts. */
 dgm_code dgm_a2a_drop_empty_message(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
 {
     dgm_status *status = object;
@@ -296,7 +296,7 @@ const dgm_shape dgm_a2a_03_stream_response = {
 
 /* ---- requests ---------------------------------------------------------------------------------------- */
 
-/* 0.3: a configuration without an id goes by its task's; so that id need not be said. */
+/* 0.3: a configuration without an id has its task's id; so that id is not written. */
 static dgm_code read_push_id(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     dgm_push_config *c = object;

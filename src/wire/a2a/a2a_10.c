@@ -24,7 +24,7 @@ static void write_scheme(dgm_writer *w, const dgm_field *f, const void *object)
 static const dgm_custom push_scheme = {read_scheme, write_scheme};
 
 /* Absent is false in 1.0, while 0.3 can leave it open. Set it, because some servers of 0.3 do not wait unless a request
- * says so. */
+ * sets it. */
 static dgm_code wait_by_default(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
 {
     dgm_send_configuration *c = object;

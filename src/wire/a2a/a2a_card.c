@@ -2,7 +2,7 @@
  * wire/a2a/a2a_card.c - the agent card.
  *
  * 1.0 lists interfaces, each with its version; 0.3 has one version, one url with its transport, and
- * more of them in a second list. Both kinds of members may stand in one card, a hybrid: then those of
+ * more of them in a second list. Both kinds of members may be in one card, a hybrid: then those of
  * 1.0 count, and those of 0.3 only where 1.0's are missing.
  */
 #include "wire/a2a/a2a_card_int.h"
@@ -42,7 +42,7 @@ static enum fit best_fit(const dgm_agent_interfaces *list)
 
 /* ---- skills ------------------------------------------------------------------------------------ */
 
-/* 0.3's `security`, where 1.0's securityRequirements say nothing. An empty list says nothing: were it
+/* 0.3's `security`, where 1.0's securityRequirements are absent. An empty list counts as absent: were it
  * to win, the skill would seem open to everybody. */
 dgm_code dgm_a2a_read_skill_security(dgm_reader *r, void *object, yyjson_val *v, const dgm_at *at)
 {

@@ -1,7 +1,7 @@
 /*
  * wire/a2a/a2a_card_int.h - what the files about cards share.
  *
- * Everything is read by the 1.0 shapes, which also know the spellings of 0.3: hybrid cards mix them.
+ * Everything is read by the 1.0 shapes, which also know the names of 0.3: hybrid cards mix them.
  * The 0.3 shapes are for writing only.
  */
 #pragma once

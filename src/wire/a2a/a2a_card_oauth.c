@@ -96,7 +96,7 @@ static const dgm_shape password_03_rest = FLOW("password", password_03_fields, t
 /* ---- the object with the flows ----------------------------------------------------------------- */
 
 /* The members of the object; their order is that of dgm_oauth_flow_kind, which is the order in which
- * a flow is chosen where only one may stand. */
+ * a flow is chosen where only one is allowed. */
 struct flows {
     int kind; /* of the union */
     dgm_oauth_flow *of[DGM_FLOW_DEVICE_CODE + 1];
@@ -125,7 +125,7 @@ static const dgm_field many_03_fields[] = {
     ANY(DGM_FLOW_IMPLICIT, "implicit", &implicit_03),
     ANY(DGM_FLOW_PASSWORD, "password", &password_03),
 };
-/* For reading: the type-tagged form may stand in cards of 1.0, with what 1.0 has. */
+/* For reading: cards of 1.0 may contain the type-tagged form, with the members of 1.0. */
 static const dgm_field many_10_fields[] = {
     ANY(DGM_FLOW_AUTHORIZATION_CODE, "authorizationCode", &authorization_code_10),
     ANY(DGM_FLOW_CLIENT_CREDENTIALS, "clientCredentials", &client_credentials_10),

@@ -1,7 +1,7 @@
 /*
  * wire/a2a/a2a_card_security.c - security schemes and requirements of a card.
  *
- * A scheme is spelled in two ways: ProtoJSON names its kind by a wrapper member, the JSON dialect of
+ * A scheme has two forms: ProtoJSON names its kind by a wrapper member, the JSON dialect of
  * 0.3 by a `type` beside the other members ("flat"). Hybrid cards hold both, or flat ones only.
  */
 #include "wire/a2a/a2a_card_int.h"
@@ -46,7 +46,7 @@ static const dgm_shape oauth2_03_rest = BODY("OAuth 2", oauth2_03_rest_fields);
 static const dgm_shape openid = BODY("OpenID Connect", openid_fields);
 static const dgm_shape mtls = BODY("mutual TLS", mtls_fields);
 
-/* A copy of what stands elsewhere in the same object. */
+/* A copy of another member of the same object. */
 static const dgm_custom copy = {NULL, NULL};
 
 #define WRAPPER(tag, json, shape) DGM_F_ONE(dgm_security_scheme, kind, json, NEST, tag, shape)
@@ -57,7 +57,7 @@ static const dgm_custom copy = {NULL, NULL};
         WRAPPER(DGM_SCHEME_OPENID, "openIdConnectSecurityScheme", &openid),                        \
         WRAPPER(DGM_SCHEME_MTLS, "mtlsSecurityScheme", &mtls)
 
-/* Members that repeat what the scheme says in another spelling. The Go SDK copies the 1.0 body to a
+/* Members that repeat the scheme in its other form. The Go SDK copies the 1.0 body to a
  * member that is called like the type. */
 #define GO_COPIES                                                                                  \
     DGM_F_CUSTOM("apiKey", 0, &copy), DGM_F_CUSTOM("http", 0, &copy),                              \

@@ -1,8 +1,8 @@
 /*
- * wire/a2a/a2a_detect.c - what an object is, told by its members; and whose.
+ * wire/a2a/a2a_detect.c - the kind of an object, detected from its members; and its dialect.
  *
  * Objects of A2A do not name their type (0.3's kind does, for four of them), so this is a list of
- * members that only one type has, the most telling first. Where two types cannot be told apart the
+ * members that only one type has, the most specific first. Where two types cannot be distinguished the
  * caller has to say (`--object`).
  */
 #include "wire/a2a/a2a_card.h"
@@ -61,7 +61,7 @@ static dgm_object_kind sent_or_answered(const yyjson_val *v, const char *member)
     return DGM_OBJECT_STREAM_RESPONSE;
 }
 
-/* Nouns and results that all three dialects spell alike, wrappers aside. */
+/* Nouns and results that are the same in all three dialects, except for wrappers. */
 static dgm_object_kind detect_noun(const yyjson_val *v)
 {
     if (dgm_a2a_looks_like_card(v))
@@ -79,7 +79,7 @@ static dgm_object_kind detect_noun(const yyjson_val *v)
     if (has(v, "state", NULL))
         return DGM_OBJECT_STATUS;
     if (is_object(v, "status"))
-        return DGM_OBJECT_TASK; /* without an id: the reader says so, or mints one */
+        return DGM_OBJECT_TASK; /* without an id: the reader reports it, or generates one */
     if (has(v, "tasks", NULL))
         return DGM_OBJECT_LIST_TASKS_RESPONSE;
     if (has(v, "configs", NULL))
@@ -244,7 +244,7 @@ static unsigned marks_of_part(const yyjson_val *p)
     return NO_MARK;
 }
 
-/* Parts that name their type are of another format: ours are told by what they hold, or by their kind. */
+/* Parts that name their type are of another format: ours are detected from their content, or from their kind. */
 static bool is_list_of_others(yyjson_val *list)
 {
     return is_text(yyjson_arr_get_first(list), "type");
@@ -258,7 +258,7 @@ static unsigned narrow(unsigned have, unsigned more)
     return have & more ? have & more : have;
 }
 
-/* Looks into what can stand inside an object, as deep as nouns nest: task > history > message > part. */
+/* Reads the objects that an object can contain, as deep as nouns nest: task > history > message > part. */
 static unsigned marks_of(const yyjson_val *v, int depth)
 {
     static const char *const inner[] = {
@@ -338,7 +338,7 @@ static int a2a_recognise(const yyjson_val *v, unsigned mine,
         return marks == mine ? 3 : marks & mine ? 2 : 0;
     if (has(v, "role", NULL) && has(v, "content", NULL) && !has(v, "parts", NULL) &&
         !has(v, "messageId", "message_id"))
-        return 0; /* all others say it so, and we do not */
+        return 0; /* all other formats write it so, and A2A does not */
     return detect(v, false) != DGM_OBJECT_NONE || has(v, "jsonrpc", NULL);
 }
 

@@ -245,7 +245,7 @@ void dgm_a2a_10_write_rest_error(dgm_writer *w, const dgm_peer_error *e)
     dgm_buf_add_lit(w->out, "}}");
 }
 
-/* What 1.0 adds by rule says nothing in 0.3: an ErrorInfo with no more than reason and domain. */
+/* A detail that 1.0 adds by rule has no meaning in 0.3: an ErrorInfo with no more than reason and domain. */
 static bool is_bare_info(const yyjson_val *detail)
 {
     return is_type(detail, DGM_STR(ERROR_INFO)) &&

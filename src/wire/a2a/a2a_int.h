@@ -17,12 +17,12 @@ extern const dgm_shape dgm_form_card, dgm_a2a_03_card, dgm_a2a_03_rest_card;
 /* 0.3's `final`: any boolean is read, the state decides what is written. */
 extern const dgm_custom dgm_a2a_final;
 
-/* Python's REST layer for 0.3 turns "no status message" into one that says nothing: read as absent. */
+/* Python's REST layer for 0.3 turns "no status message" into an empty one: read as absent. */
 bool dgm_a2a_message_is_empty(const dgm_reader *r, const yyjson_val *message);
 extern const dgm_shape dgm_a2a_no_message; /* reads nothing */
 dgm_code dgm_a2a_drop_empty_message(dgm_reader *r, void *status, yyjson_val *v, const dgm_at *at);
 
-/* 0.3 cannot hold data that is no object: {"value": x}, marked in the part's metadata. */
+/* 0.3 cannot hold data that is not an object: {"value": x}, marked in the part's metadata. */
 #define DGM_A2A_COMPAT_MARK "data_part_compat"
 dgm_code dgm_a2a_unwrap_data(dgm_reader *r, void *part, yyjson_val *v, const dgm_at *at);
 void dgm_a2a_put_wrapped(dgm_writer *w, const dgm_part *part); /* `{"value":x}` */
@@ -41,7 +41,7 @@ void dgm_a2a_10_write_rpc_error(dgm_writer *w, const dgm_peer_error *e);
 void dgm_a2a_10_write_rest_error(dgm_writer *w, const dgm_peer_error *e);
 void dgm_a2a_03_write_error(dgm_writer *w, const dgm_peer_error *e); /* JSON-RPC and REST alike */
 
-/* a2a_detect.c: what is this? NONE when it cannot be told. in_stream: it is one of a stream. */
+/* a2a_detect.c: the kind of an object. NONE if it cannot be detected. in_stream: it is one of a stream. */
 dgm_object_kind dgm_a2a_10_detect(const yyjson_val *v, bool in_stream);
 dgm_object_kind dgm_a2a_03_detect(const yyjson_val *v, bool in_stream);
 dgm_object_kind dgm_a2a_03_rest_detect(const yyjson_val *v, bool in_stream);

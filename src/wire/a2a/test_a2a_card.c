@@ -1,4 +1,4 @@
-/* Agent cards: member by member, from each spelling to each other, and what is refused. */
+/* Agent cards: member by member, from each dialect to each other, and the errors. */
 #include "support/check.h"
 #include "wire/a2a/a2a_card_int.h"
 
@@ -307,7 +307,7 @@ static void interfaces_of_0_3_are_kept(void **state)
     KEPT("bd 0.3.9", "1.0", "0.3.9", "1.0", "0.9");
     KEPT("a 0.12", "0.12", "0.2.5", "2.0", "1");
     KEPT("b 0.3", "0.2.5", "0.3", "2.0", "1");
-    KEPT("bd 0.2.5", "1.0", "0.2.5", "latest", "0.1"); /* none of 0.3: older ones are as good */
+    KEPT("bd 0.2.5", "1.0", "0.2.5", "latest", "0.1"); /* no 0.3: older ones are as good */
     KEPT("a 0.3.0", "1.0", "1.0.1");
     KEPT("a 0.3.0", "latest");
     KEPT("a 0", "0"); /* no minor: older */
@@ -468,7 +468,7 @@ static void long_lists_meet_their_limit(void **state)
 
 /* ---- telling cards apart ----------------------------------------------------------------------- */
 
-static void cards_are_told_apart(void **state)
+static void dialects_of_cards_are_detected(void **state)
 {
     static const struct {
         const char *text;
@@ -565,5 +565,5 @@ DGM_TEST_MAIN(dgm_test(every_member_has_its_place_in_the_struct),
               dgm_test(unknown_members_are_counted_and_may_be_dropped),
               dgm_test(unknown_members_of_another_format_stay_behind),
               dgm_test(a_failed_read_leaves_the_struct_alone),
-              dgm_test(long_lists_meet_their_limit), dgm_test(cards_are_told_apart),
+              dgm_test(long_lists_meet_their_limit), dgm_test(dialects_of_cards_are_detected),
               dgm_test(losses_are_listed_once_each))

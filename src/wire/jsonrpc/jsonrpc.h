@@ -1,9 +1,9 @@
 /*
- * wire/jsonrpc/jsonrpc.h - the JSON-RPC 2.0 envelope, around what it does not look into.
+ * wire/jsonrpc/jsonrpc.h - the JSON-RPC 2.0 envelope, around a value that is not read here.
  *
- * Ids stay the JSON values they came as: 1 is not "1", and 2^70 keeps its digits. No method is known
- * here by name; whether a method exists is asked before its params are (dgm_rpc_params), so that an
- * unknown method is told so whatever came with it.
+ * Ids stay the JSON values they came as: 1 is not "1", and 2^70 keeps its digits. This file knows no method by
+ * name. The caller checks whether a method exists before it reads the params (dgm_rpc_params), so that an unknown
+ * method is reported whatever its params are.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ bool dgm_rpc_is(const yyjson_val *v);
 yyjson_val *dgm_rpc_id_of(const yyjson_val *v);
 
 /*
- * Reads an envelope: DGM_BAD_REQUEST if it is none, with a pointer to the fault. Lenient, for
+ * Reads an envelope: DGM_BAD_REQUEST if it is invalid, with a pointer to the fault. Lenient, for
  * documents that we only convert: `jsonrpc` may be missing, a response may have no id, null beside
  * an error or a result counts as absent, and a response with neither has an empty result (Python's
  * 0.3 servers answer a deletion so).

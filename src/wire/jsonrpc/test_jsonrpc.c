@@ -134,7 +134,7 @@ static void a_fault_is_pointed_at(void **state)
     assert_non_null(strstr(err.msg, f->says));
     check_str(rpc.method, "untouched");
     char at[100];
-    snprintf(at, sizeof at, "/3%s", f->at); /* and relative to where the envelope stands */
+    snprintf(at, sizeof at, "/3%s", f->at); /* and relative to the position of the envelope */
     check_fails(dgm_rpc_read(json(f->text), false, DGM_AT_I(NULL, 3), &rpc, &err), DGM_BAD_REQUEST,
                 err, at);
     assert_int_equal(dgm_rpc_read(json(f->text), false, NULL, &rpc, NULL), DGM_BAD_REQUEST);
@@ -218,7 +218,7 @@ static void params_may_be_optional(void **state)
 
 /* ---- recognising ----------------------------------------------------------------------------- */
 
-static void an_envelope_is_told_from_other_objects(void **state)
+static void an_envelope_is_detected(void **state)
 {
     static const char *const yes[] = {
         "{\"jsonrpc\":\"2.0\"}",
@@ -304,7 +304,7 @@ int main(void)
         dgm_test(members_it_does_not_know_are_passed_over),
         dgm_test(params_are_an_object),
         dgm_test(params_may_be_optional),
-        dgm_test(an_envelope_is_told_from_other_objects),
+        dgm_test(an_envelope_is_detected),
         dgm_test(a_broken_request_still_has_its_id),
         dgm_test(envelopes_are_written_around_a_value),
     };
