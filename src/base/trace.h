@@ -11,7 +11,7 @@
 
 #include <stdatomic.h>
 
-#define DGM_TRACE_ENTRIES 4096 /* per event loop, 96 KiB: about the last 400 requests */
+#define DGM_TRACE_ENTRIES 1024 /* per event loop, 24 KiB: about the last 100 requests */
 
 typedef struct dgm_machine {
     const char *name;           /* "connection" */

@@ -220,9 +220,13 @@ struct open_calls { /* that a task asks its caller to make, until they are writt
 };
 
 struct live_turns {
-    dgm_turn_row last; /* the one that runs, or the last */
-    char *texts;       /* the texts of it; NULL: none that need a copy */
-    struct turn_at *items;
+    struct {
+        uint32_t turn, caller_id_n, request_n, previous_n;
+        uint64_t first_seq, last_seq;
+        dgm_str protocol;         /* static, or behind the others in texts */
+    } last;                       /* the one that runs, or the last */
+    char *texts;                  /* caller_id, request, previous; NULL: all are empty */
+    struct turn_at first, *items; /* items: &first, or allocated */
     uint32_t n, cap;
 };
 
@@ -282,6 +286,8 @@ void dgm_live_set_context(struct live *l, dgm_str context_id); /* once */
 /* Makes one for a new task; it is in the table. */
 struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
                           dgm_str context_id);
+/* Its log and fold. Agent and context are set. */
+void dgm_live_open_log(struct live *l, uint64_t first_seq);
 void dgm_live_free(struct live *l);
 /* Finds it or starts loading it; the call comes back through dgm_live_handle when it is there. */
 void dgm_live_load_and_handle(struct shard *s, struct call *c);
@@ -302,6 +308,8 @@ dgm_code dgm_live_end_task(struct live *l, dgm_task_state state, const char *err
 dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *event, dgm_err *err);
 /* Its last record begins a turn. */
 void dgm_live_add_turn(struct live *l, const struct call *c);
+/* Copies the texts of its last turn. */
+void dgm_live_set_turn_texts(struct live *l, const dgm_turn_row *turn);
 const struct turn_at *dgm_live_find_turn(const struct live *l,
                                          uint32_t turn); /* NULL: it is not kept */
 /* The calls that a message asks for are written with it. NULL is fine. */

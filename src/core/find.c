@@ -22,29 +22,34 @@ static dgm_str static_protocol_name(dgm_str name)
     return (dgm_str){0};
 }
 
+void dgm_live_set_turn_texts(struct live *l, const dgm_turn_row *turn)
+{
+    dgm_str protocol = static_protocol_name(turn->protocol);
+    size_t n = turn->caller_id.n + turn->request.n + turn->previous.n +
+               (protocol.n ? 0 : turn->protocol.n);
+    free(l->turns.texts);
+    char *at = l->turns.texts = n ? dgm_xmalloc(n) : NULL;
+    l->turns.last.caller_id_n = (uint32_t)dgm_core_copy_text(&at, turn->caller_id).n;
+    l->turns.last.request_n = (uint32_t)dgm_core_copy_text(&at, turn->request).n;
+    l->turns.last.previous_n = (uint32_t)dgm_core_copy_text(&at, turn->previous).n;
+    l->turns.last.protocol = protocol.n ? protocol : dgm_core_copy_text(&at, turn->protocol);
+}
+
 void dgm_live_add_turn(struct live *l, const struct call *c)
 {
-    dgm_str protocol = static_protocol_name(c->turn.protocol), none = {"", 0};
-    size_t n = c->turn.caller_id.n + c->turn.request.n + c->turn.previous.n +
-               (protocol.n ? 0 : c->turn.protocol.n);
-    free(l->turns.texts);
-    l->turns.texts = NULL;
-    l->turns.last = (dgm_turn_row){.turn = l->turns.last.turn,
-                                   .first_seq = dgm_log_last(l->log),
-                                   .protocol = protocol,
-                                   .caller_id = none,
-                                   .request = none,
-                                   .previous = none};
-    if (n) {
-        char *at = l->turns.texts = dgm_xmalloc(n);
-        l->turns.last.caller_id = dgm_core_copy_text(&at, c->turn.caller_id);
-        l->turns.last.request = dgm_core_copy_text(&at, c->turn.request);
-        l->turns.last.previous = dgm_core_copy_text(&at, c->turn.previous);
-        l->turns.last.protocol = protocol.n ? protocol : dgm_core_copy_text(&at, c->turn.protocol);
-    }
+    dgm_live_set_turn_texts(l, &(dgm_turn_row){.protocol = c->turn.protocol,
+                                               .caller_id = c->turn.caller_id,
+                                               .request = c->turn.request,
+                                               .previous = c->turn.previous});
+    l->turns.last.first_seq = dgm_log_last(l->log);
+    l->turns.last.last_seq = 0;
     if (l->turns.n == l->turns.cap) {
-        l->turns.cap = l->turns.cap ? 2 * l->turns.cap : 1;
-        l->turns.items = dgm_xrealloc(l->turns.items, l->turns.cap * sizeof *l->turns.items);
+        bool is_first = l->turns.items == &l->turns.first;
+        l->turns.cap *= 2;
+        l->turns.items =
+            dgm_xrealloc(is_first ? NULL : l->turns.items, l->turns.cap * sizeof *l->turns.items);
+        if (is_first)
+            *l->turns.items = l->turns.first;
     }
     l->turns.items[l->turns.n++] = (struct turn_at){l->turns.last.first_seq, l->turns.last.turn};
     l->write.turn = true;

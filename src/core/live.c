@@ -67,6 +67,14 @@ void dgm_live_set_task_state(struct live *l, dgm_task_state to)
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
+void dgm_live_open_log(struct live *l, uint64_t first_seq)
+{
+    l->log = dgm_log_new(l->shard->core->o.loops, first_seq);
+    l->fold = dgm_fold_new((dgm_fold_options){.foreign = l->agent->foreign,
+                                              .keep_transitory = l->agent->keep_transitory});
+    dgm_fold_lend_ids(l->fold, l->id, l->context_id);
+}
+
 struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
                           dgm_str context_id)
 {
@@ -74,10 +82,8 @@ struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent
     dgm_live_set_state(l, LIVE_READY);
     l->agent = agent;
     dgm_live_set_context(l, context_id);
-    l->log = dgm_log_new(s->core->o.loops, 1);
+    dgm_live_open_log(l, 1);
     l->kept_first = 1;
-    l->fold = dgm_fold_new(
-        (dgm_fold_options){.foreign = agent->foreign, .keep_transitory = agent->keep_transitory});
     l->created_ms = dgm_loop_unix_ms();
     atomic_fetch_add_explicit(&s->core->tasks, 1, memory_order_relaxed);
     return l;
@@ -89,7 +95,8 @@ static void live_release(struct live *l)
     dgm_core_table_remove(&l->shard->lives, &l->node);
     atomic_fetch_sub_explicit(&l->shard->core->live, 1, memory_order_relaxed);
     dgm_live_clear_names(l);
-    free(l->turns.items);
+    if (l->turns.items != &l->turns.first)
+        free(l->turns.items);
     free(l->turns.texts);
     dgm_fold_free(l->fold);
     dgm_log_unref(l->log);
@@ -198,9 +205,23 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     dgm_drain_check(s);
 }
 
+static dgm_turn_row live_last_turn(const struct live *l)
+{
+    const struct live_turns *t = &l->turns;
+    const char *caller_id = t->texts ? t->texts : "", *request = caller_id + t->last.caller_id_n;
+    return (dgm_turn_row){.turn = t->last.turn,
+                          .first_seq = t->last.first_seq,
+                          .last_seq = t->last.last_seq,
+                          .protocol = t->last.protocol,
+                          .caller_id = {caller_id, t->last.caller_id_n},
+                          .request = {request, t->last.request_n},
+                          .previous = {request + t->last.request_n, t->last.previous_n}};
+}
+
 static void write_now(struct live *l)
 {
     dgm_record *folded = NULL;
+    dgm_turn_row turn;
     dgm_err stopping = {0};
     if (l->shard->core->stopping && l->state != LIVE_BROKEN) {
         dgm_fail(&stopping, DGM_UNAVAILABLE, NULL, "the server is shutting down");
@@ -215,6 +236,8 @@ static void write_now(struct live *l)
         folded = dgm_live_snapshot(l);
     if (folded && dgm_state_is_terminal(l->task_state))
         dgm_log_set_task(l->log, folded);
+    if (l->write.turn)
+        turn = live_last_turn(l);
     dgm_append batch = {
         .row = {.owner = l->owner,
                 .id = l->id,
@@ -229,7 +252,7 @@ static void write_now(struct live *l)
         .records =
             l->write.n_records ? dgm_log_tail(l->log, l->write.n_records, &l->shard->batch) : NULL,
         .n_records = l->write.n_records,
-        .turn = l->write.turn ? &l->turns.last : NULL,
+        .turn = l->write.turn ? &turn : NULL,
         .taken = l->write.message,
         .open_calls = l->write.open_calls ? l->write.open_calls->ids : (dgm_strs){0},
         .sync = l->write.sync,

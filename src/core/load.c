@@ -111,17 +111,6 @@ static bool has_records(const dgm_turn_row *t)
     return !t->last_seq || t->first_seq <= t->last_seq;
 }
 
-static void live_set_last_turn(struct live *l, const dgm_turn_row *t)
-{
-    size_t n = t->protocol.n + t->caller_id.n + t->request.n + t->previous.n;
-    char *at = l->turns.texts = dgm_xmalloc(n);
-    l->turns.last = (dgm_turn_row){.turn = t->turn, .first_seq = t->first_seq};
-    l->turns.last.protocol = dgm_core_copy_text(&at, t->protocol);
-    l->turns.last.caller_id = dgm_core_copy_text(&at, t->caller_id);
-    l->turns.last.request = dgm_core_copy_text(&at, t->request);
-    l->turns.last.previous = dgm_core_copy_text(&at, t->previous);
-}
-
 static void on_turn_rows(dgm_code code, const dgm_turn_row *turns, size_t n, const dgm_err *err,
                          void *arg)
 {
@@ -140,8 +129,11 @@ static void on_turn_rows(dgm_code code, const dgm_turn_row *turns, size_t n, con
         if (has_records(&turns[i]))
             l->turns.items[l->turns.n++] = (struct turn_at){turns[i].first_seq, turns[i].turn};
     }
-    if (n)
-        live_set_last_turn(l, &turns[n - 1]);
+    if (n) {
+        dgm_live_set_turn_texts(l, &turns[n - 1]);
+        l->turns.last.turn = turns[n - 1].turn;
+        l->turns.last.first_seq = turns[n - 1].first_seq;
+    }
     l->turns.last.last_seq = last_seq;
     if (dgm_log_last(l->log) < last_seq)
         load_more(l);
@@ -204,9 +196,7 @@ static void on_task_row(dgm_code code, const dgm_task_row *row, const dgm_err *e
     l->created_ms = row->created_ms;
     l->status_ms = row->status_ms;
     l->turns.last.last_seq = row->last_seq;
-    l->fold = dgm_fold_new((dgm_fold_options){.foreign = l->agent->foreign,
-                                              .keep_transitory = l->agent->keep_transitory});
-    l->log = dgm_log_new(core->o.loops, row->folded_seq + 1);
+    dgm_live_open_log(l, row->folded_seq + 1);
     if ((code = live_fold_row(l, row, &fault)))
         load_failed(l, code, &fault);
     else

@@ -12,6 +12,7 @@
 #include "core/log.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 /* Many tasks say little: the first segment lies behind the log, and the next ones are larger. */
@@ -27,16 +28,16 @@ struct segment {
     dgm_record *slots[]; /* cap of them; all are filled, but of the last segment */
 };
 
-struct on_loop {
-    dgm_log *log;
-    dgm_loop *loop;
+struct on_loop { /* the log is found by `index`, which is the loop's too */
     dgm_log_reader *readers;
     _Atomic uint32_t n;
+    uint16_t index;
     _Atomic bool waking; /* a wake-up is on its way */
 };
 
 struct dgm_log {
     _Atomic uint32_t refs;
+    uint16_t n_loops;
     _Atomic bool closed;
     _Atomic uint64_t first_seq; /* goes down when older records are put in front */
     _Atomic uint64_t published;
@@ -46,18 +47,16 @@ struct dgm_log {
     struct segment *tail;
     uint64_t last;
     size_t bytes;
-    size_t n_loops;
+    dgm_loops *all_loops;
     struct on_loop loops[]; /* and behind them the first segment */
 };
 
 struct dgm_log_reader {
-    struct on_loop *at;
-    dgm_log_reader *next, **prev; /* in at->readers */
+    dgm_log *log;
+    dgm_log_reader *next, **prev; /* in the list of its loop */
     struct segment *segment;      /* of seq; NULL before the first record */
     uint64_t seq;
-    dgm_loop_fn on_ready;
-    void *arg;
-    dgm_loop_turn turn; /* the first on_ready comes later too */
+    dgm_loop_turn turn; /* its fn is on_ready; the first call comes at the end of the turn */
 };
 
 /* ---- life ----------------------------------------------------------------------------------------------- */
@@ -89,12 +88,11 @@ dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq)
     log->first_seq = first_seq;
     log->last = first_seq - 1;
     log->published = first_seq - 1;
-    log->n_loops = n;
+    log->n_loops = (uint16_t)n;
+    log->all_loops = loops;
     log->head = log->tail = new_segment(own_segment(log), first_seq, FIRST_SLOTS);
-    for (size_t i = 0; i < n; i++) {
-        log->loops[i].log = log;
-        log->loops[i].loop = dgm_loops_at(loops, i);
-    }
+    for (size_t i = 0; i < n; i++)
+        log->loops[i].index = (uint16_t)i;
     return log;
 }
 
@@ -201,11 +199,11 @@ size_t dgm_log_bytes(const dgm_log *log)
 static void wake_readers(void *arg)
 {
     struct on_loop *at = arg;
-    dgm_log *log = at->log;
+    dgm_log *log = (dgm_log *)(void *)((char *)(at - at->index) - offsetof(dgm_log, loops));
     atomic_store(&at->waking, false); /* what is published from here on needs a new wake-up */
     for (dgm_log_reader *r = at->readers, *next; r; r = next) {
         next = r->next; /* on_ready may close r; the others it may not */
-        r->on_ready(r->arg);
+        r->turn.fn(r->turn.arg);
     }
     dgm_log_unref(log);
 }
@@ -216,7 +214,7 @@ static void wake_loops(dgm_log *log)
         struct on_loop *at = &log->loops[i];
         if (atomic_load(&at->n) && !atomic_exchange(&at->waking, true)) {
             dgm_log_ref(log);
-            dgm_loop_post(at->loop, wake_readers, at);
+            dgm_loop_post(dgm_loops_at(log->all_loops, i), wake_readers, at);
         }
     }
 }
@@ -274,12 +272,8 @@ dgm_log_reader *dgm_log_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on
     dgm_log_reader *r = dgm_xcalloc(1, sizeof *r);
     struct on_loop *at = &log->loops[dgm_loop_index(loop)];
     dgm_log_ref(log);
-    *r = (dgm_log_reader){.at = at,
-                          .seq = after,
-                          .on_ready = on_ready,
-                          .arg = arg,
-                          .turn = {.fn = on_ready, .arg = arg}};
-    r->next = at->readers;
+    *r = (dgm_log_reader){
+        .log = log, .seq = after, .turn = {.fn = on_ready, .arg = arg}, .next = at->readers};
     r->prev = &at->readers;
     if (r->next)
         r->next->prev = &r->next;
@@ -293,23 +287,23 @@ void dgm_log_reader_close(dgm_log_reader *r)
 {
     if (!r)
         return;
-    assert(dgm_loop_current() == r->at->loop);
+    dgm_loop *loop = dgm_loop_current(); /* that it was opened on */
     *r->prev = r->next;
     if (r->next)
         r->next->prev = r->prev;
-    atomic_fetch_sub(&r->at->n, 1);
-    dgm_loop_not_at_turn_end(r->at->loop, &r->turn);
-    dgm_log_unref(r->at->log);
+    atomic_fetch_sub(&r->log->loops[dgm_loop_index(loop)].n, 1);
+    dgm_loop_not_at_turn_end(loop, &r->turn);
+    dgm_log_unref(r->log);
     free(r);
 }
 
 dgm_record *dgm_log_reader_next(dgm_log_reader *r)
 {
     uint64_t seq = r->seq + 1;
-    if (seq > atomic_load(&r->at->log->published))
+    if (seq > atomic_load(&r->log->published))
         return NULL;
     if (!r->segment)
-        r->segment = atomic_load_explicit(&r->at->log->head, memory_order_acquire);
+        r->segment = atomic_load_explicit(&r->log->head, memory_order_acquire);
     while (seq >= r->segment->base + r->segment->cap)
         r->segment = atomic_load_explicit(&r->segment->next, memory_order_acquire);
     r->seq = seq;
@@ -324,16 +318,16 @@ uint64_t dgm_log_reader_seq(const dgm_log_reader *r)
 bool dgm_log_reader_is_over(const dgm_log_reader *r)
 {
     /* closed is set after the last publish: seen closed, the length is final */
-    return atomic_load(&r->at->log->closed) && r->seq >= atomic_load(&r->at->log->published);
+    return atomic_load(&r->log->closed) && r->seq >= atomic_load(&r->log->published);
 }
 
 dgm_log *dgm_log_reader_log(const dgm_log_reader *r)
 {
-    return r->at->log;
+    return r->log;
 }
 
 dgm_record *dgm_log_reader_task(const dgm_log_reader *r)
 {
-    dgm_record *task = atomic_load_explicit(&dgm_log_reader_log(r)->task, memory_order_acquire);
-    return task && task->head.seq <= dgm_log_published(dgm_log_reader_log(r)) ? task : NULL;
+    dgm_record *task = atomic_load_explicit(&r->log->task, memory_order_acquire);
+    return task && task->head.seq <= dgm_log_published(r->log) ? task : NULL;
 }

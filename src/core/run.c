@@ -16,9 +16,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* A run may wait for hours: in its first block it has room for two ids of ours and little else. */
-#define RUN_ROOM 80
-
 #define X(state, name, may_become) name,
 static const char *const run_state_names[] = {RUN_STATES(X)};
 #undef X
@@ -61,11 +58,25 @@ static void return_scratch(struct run *r)
 
 /* ---- deciding ----------------------------------------------------------------------------------------------------- */
 
+/* The ids are the texts of the task, of the call as long as there is no task, or of r->arena. */
+static void run_set_ids(struct run *r, dgm_str task_id, dgm_str context_id)
+{
+    r->input.task_id = task_id;
+    r->input.context_id = context_id;
+    if (r->message) {
+        r->message->task_id = task_id;
+        r->message->context_id = context_id;
+    }
+}
+
 /* Its send, which is answered now. */
 static struct call *release_send(struct run *r)
 {
     struct call *c = dgm_take(r->caller);
     c->send.run = NULL;
+    if (!r->live) /* the call may be freed before the run */
+        run_set_ids(r, dgm_arena_dup(r->arena, r->input.task_id),
+                    dgm_arena_dup(r->arena, r->input.context_id));
     return c;
 }
 
@@ -130,6 +141,7 @@ static dgm_code run_create_task(struct run *r, const dgm_task *like, dgm_err *er
         return rc;
     }
     r->live = l;
+    run_set_ids(r, l->id, l->context_id);
     release_send(r);
     c->log = dgm_log_ref(l->log);
     c->after = 0;
@@ -379,8 +391,9 @@ static dgm_str draw_id(struct shard *s, dgm_arena *a, dgm_owner owner)
 /* The message of the call becomes the run's own: it may outlive the call. */
 static struct run *new_run(struct shard *s, struct call *c, struct live *live)
 {
-    dgm_arena *a = dgm_arena_new_small(sizeof(struct run) + RUN_ROOM + c->owner.tenant.n +
-                                       c->owner.principal.n);
+    /* A run may wait for hours: its first block has room for the run and its owner. */
+    dgm_arena *a =
+        dgm_arena_new_small(sizeof(struct run) + c->owner.tenant.n + c->owner.principal.n + 2);
     struct run *r = dgm_new(a, struct run);
     r->arena = a;
     r->shard = s;
@@ -390,18 +403,16 @@ static struct run *new_run(struct shard *s, struct call *c, struct live *live)
     r->given = dgm_take(c->send.given);
     r->message = c->send.message;
     r->input = (dgm_run_input){
-        .context_id = live                   ? dgm_arena_dup(a, live->context_id)
-                      : c->turn.context_id.n ? dgm_arena_dup(a, c->turn.context_id)
-                                             : draw_id(s, a, c->owner),
-        .task_id = live ? dgm_arena_dup(a, live->id) : draw_id(s, a, c->owner),
         .message = r->message,
         .metadata = c->send.metadata,
         .accepted_output_modes = c->send.accepted_output_modes,
         .agent = r->agent->id,
         .tenant = c->owner.tenant.n ? dgm_arena_dup(a, c->owner.tenant) : (dgm_str){0},
         .principal = c->owner.principal.n ? dgm_arena_dup(a, c->owner.principal) : (dgm_str){0}};
-    r->message->context_id = r->input.context_id;
-    r->message->task_id = r->input.task_id;
+    if (!live && !c->turn.context_id.n)
+        c->turn.context_id = draw_id(s, c->arena, c->owner);
+    run_set_ids(r, live ? live->id : draw_id(s, c->arena, c->owner),
+                live ? live->context_id : c->turn.context_id);
     dgm_send_mark_message(r->given, c->owner, r->message);
     r->next = s->runs;
     r->prev = &s->runs;
@@ -435,7 +446,6 @@ void dgm_core_run_start(struct shard *s, struct call *c, struct live *live, dgm_
         if ((r->task_before = before) && !dgm_record_event(before, r->arena, &event, NULL))
             r->input.task = event.task;
     } else {
-        c->turn.context_id = dgm_arena_dup(c->arena, r->input.context_id);
         r->caller = c;
         c->send.run = r;
     }

@@ -100,6 +100,8 @@ struct live *dgm_live_alloc(struct shard *s, dgm_owner owner, dgm_str id, size_t
     struct live *l = dgm_xmalloc(sizeof *l + names + context_room);
     char *at = l->texts;
     *l = (struct live){.shard = s, .context_room = (uint32_t)context_room};
+    l->turns.items = &l->turns.first;
+    l->turns.cap = 1;
     l->write.flush = (dgm_loop_turn){.fn = dgm_live_flush, .arg = l};
     l->owner.tenant = dgm_core_copy_text(&at, owner.tenant);
     l->owner.principal = dgm_core_copy_text(&at, owner.principal);

@@ -48,6 +48,8 @@ typedef enum dgm_author {
 
 dgm_fold *dgm_fold_new(dgm_fold_options options);
 void dgm_fold_free(dgm_fold *f); /* NULL is fine */
+/* Before the first event: texts that outlive the fold. If the task has these ids, they are not copied. */
+void dgm_fold_lend_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id);
 
 /*
  * Takes one event. A fault leaves the fold as it was: DGM_INVALID_AGENT_RESPONSE for what our agents

@@ -35,7 +35,7 @@ struct slot {
  * small enough for 32 bits (DGM_MAX_LIST_ITEMS, DGM_MAX_RECORD_BYTES). */
 struct dgm_fold {
     dgm_fold_options options;
-    bool has_task;
+    bool has_task, has_lent_id, has_lent_context; /* see dgm_fold_lend_ids */
     struct {
         bool open, sealed;
     } delta; /* the artifact that is not kept */
@@ -61,7 +61,7 @@ struct dgm_fold {
 };
 
 /* Room for what a task of few words says. */
-#define DGM_FOLD_FIRST_BYTES 336
+#define DGM_FOLD_FIRST_BYTES 256
 
 /* fold.c */
 void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text);

@@ -489,12 +489,26 @@ bool dgm_fold_add_next_chunk(dgm_fold *f, const dgm_artifact_update *u)
 
 /* ---- the task itself ------------------------------------------------------------------------------------ */
 
+void dgm_fold_lend_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id)
+{
+    f->task.id = task_id;
+    f->task.context_id = context_id;
+    f->has_lent_id = f->has_lent_context = true;
+}
+
+static void learn_id(dgm_fold *f, dgm_str *to, bool *is_lent, dgm_str id)
+{
+    *is_lent = *is_lent && dgm_str_eq(*to, id);
+    if (!*is_lent)
+        *to = dgm_arena_dup(f->arena, id);
+}
+
 void dgm_fold_learn_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id)
 {
     if (!f->has_task)
-        f->task.id = dgm_arena_dup(f->arena, task_id);
+        learn_id(f, &f->task.id, &f->has_lent_id, task_id);
     if (!f->has_task || (!f->task.context_id.n && context_id.n))
-        f->task.context_id = dgm_arena_dup(f->arena, context_id);
+        learn_id(f, &f->task.context_id, &f->has_lent_context, context_id);
     f->has_task = true;
 }
 
@@ -567,8 +581,10 @@ void dgm_fold_tidy(dgm_fold *f)
     f->garbage = 0;
     f->n_stale = 0;
     dgm_map_done(&f->artifacts);
-    t->id = dgm_arena_dup(f->arena, t->id);
-    t->context_id = dgm_arena_dup(f->arena, t->context_id);
+    if (!f->has_lent_id)
+        t->id = dgm_arena_dup(f->arena, t->id);
+    if (!f->has_lent_context)
+        t->context_id = dgm_arena_dup(f->arena, t->context_id);
     size_t before = dgm_arena_used(f->arena);
     t->extra = copy_extra(f->arena, t->extra);
     f->extra_bytes = (uint32_t)(dgm_arena_used(f->arena) - before);
