@@ -96,7 +96,7 @@ void dgm_core_free(dgm_core *core)
             while (s->lives.slots[b])
                 dgm_live_drop((struct live *)(void *)s->lives.slots[b]);
         }
-        dgm_core_table_done(&s->lives);
+        dgm_table_done(&s->lives);
         dgm_resend_drop_all(s);
         dgm_buf_done(&s->scratch);
         dgm_buf_done(&s->batch);

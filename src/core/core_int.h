@@ -2,7 +2,6 @@
  * core/core_int.h - what the files of this folder share: calls, live tasks, runs.
  *
  *   core.c        calls: to the loop that owns the task, and back with the answer
- *   table.c       hash tables of one loop: live tasks, messages that are not stored yet
  *   live.c        a task in memory: its states, appending to it, writing to the store, publishing
  *   load.c        from the store: a task, and older records of a task in memory
  *   ask.c         calls that a task handles: get, subscribe, cancel, settle, disconnected
@@ -19,7 +18,7 @@
 
 #include "backend/backend.h"
 #include "base/limits.h"
-#include "base/map.h"
+#include "base/table.h"
 #include "core/core.h"
 #include "model/fold.h"
 #include "model/guard.h"
@@ -33,24 +32,6 @@ struct run;
 struct inflight;
 struct call;
 
-/* ---- tables ------------------------------------------------------------------------------------------------- */
-
-struct node { /* the first member of the objects in a table */
-    struct node *next;
-    uint64_t hash;
-};
-
-struct table {
-    struct node **slots; /* cap of them, a power of two or none */
-    size_t n, cap;
-};
-
-void dgm_core_table_put(struct table *t, struct node *node, uint64_t hash);
-void dgm_core_table_remove(struct table *t, struct node *node);
-struct node *dgm_core_table_at(const struct table *t,
-                               uint64_t hash); /* all that may have it, by next */
-void dgm_core_table_done(struct table *t);
-
 /* Copies s to *at, which moves behind it. */
 dgm_str dgm_core_copy_text(char **at, dgm_str s);
 
@@ -62,8 +43,8 @@ dgm_str dgm_core_copy_text(char **at, dgm_str s);
 struct shard {
     dgm_core *core;
     dgm_loop *loop;
-    struct table lives;
-    struct table inflights; /* messages that are not in the store yet */
+    dgm_table lives;
+    dgm_table inflights; /* messages that are not in the store yet */
     struct run *runs;
     size_t n_runs, n_writing;     /* executions; appends the store has not answered */
     dgm_buf scratch;              /* records are put together here */
@@ -252,7 +233,7 @@ struct live_write {
 };
 
 struct live {
-    struct node node; /* first */
+    dgm_table_node node; /* first */
     struct shard *shard;
     dgm_owner owner;
     dgm_str id, context_id;

@@ -67,6 +67,69 @@ void dgm_live_set_task_state(struct live *l, dgm_task_state to)
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
+static uint64_t task_hash(dgm_owner owner, dgm_str id)
+{
+    return dgm_hash_texts(0, (dgm_str[]){owner.tenant, owner.principal, id}, 3);
+}
+
+/* The same hash decides which loop owns what. */
+struct shard *dgm_core_shard_of(dgm_core *core, dgm_owner owner, dgm_str key)
+{
+    if (core->n_shards == 1)
+        return core->shards;
+    return &core->shards[(task_hash(owner, key) >> 20) % core->n_shards];
+}
+
+static bool is_same(const struct live *l, uint64_t hash, dgm_owner owner, dgm_str id)
+{
+    return l->node.hash == hash && dgm_str_eq(l->id, id) &&
+           dgm_str_eq(l->owner.tenant, owner.tenant) &&
+           dgm_str_eq(l->owner.principal, owner.principal);
+}
+
+struct live *dgm_live_find(struct shard *s, dgm_owner owner, dgm_str id)
+{
+    uint64_t hash = task_hash(owner, id);
+    dgm_table_node *at = dgm_table_first(&s->lives, hash);
+    while (at && !is_same((struct live *)(void *)at, hash, owner, id))
+        at = at->next;
+    return (struct live *)(void *)at;
+}
+
+dgm_str dgm_core_copy_text(char **at, dgm_str s)
+{
+    char *to = *at;
+    if (s.n)
+        memcpy(to, s.p, s.n);
+    *at += s.n;
+    return (dgm_str){to, s.n};
+}
+
+struct live *dgm_live_alloc(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room)
+{
+    size_t names = owner.tenant.n + owner.principal.n + id.n;
+    struct live *l = dgm_xmalloc(sizeof *l + names + context_room);
+    char *at = l->texts;
+    *l = (struct live){.shard = s, .context_room = (uint32_t)context_room};
+    l->turns.items = &l->turns.first;
+    l->turns.cap = 1;
+    l->write.flush = (dgm_loop_turn){.fn = dgm_live_flush, .arg = l};
+    l->owner.tenant = dgm_core_copy_text(&at, owner.tenant);
+    l->owner.principal = dgm_core_copy_text(&at, owner.principal);
+    l->id = dgm_core_copy_text(&at, id);
+    l->calls.waiting_end = &l->calls.waiting;
+    dgm_table_add(&s->lives, &l->node, task_hash(owner, id));
+    atomic_fetch_add_explicit(&s->core->live, 1, memory_order_relaxed);
+    return l;
+}
+
+void dgm_live_set_context(struct live *l, dgm_str context_id)
+{
+    bool fits = context_id.n <= l->context_room;
+    char *at = fits ? (char *)(uintptr_t)(l->id.p + l->id.n) : dgm_xmalloc(context_id.n);
+    l->context_id = dgm_core_copy_text(&at, context_id);
+}
+
 void dgm_live_open_log(struct live *l, uint64_t first_seq)
 {
     l->log = dgm_log_new(l->shard->core->o.loops, first_seq);
@@ -92,7 +155,7 @@ struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent
 static void live_release(struct live *l)
 {
     dgm_resend_drop(l);
-    dgm_core_table_remove(&l->shard->lives, &l->node);
+    dgm_table_remove(&l->shard->lives, &l->node);
     atomic_fetch_sub_explicit(&l->shard->core->live, 1, memory_order_relaxed);
     dgm_live_clear_names(l);
     if (l->turns.items != &l->turns.first)

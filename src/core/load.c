@@ -209,7 +209,7 @@ static void sweep(struct shard *s)
     if (!s->lives.cap)
         return;
     s->sweep = (s->sweep + 1) & (s->lives.cap - 1);
-    for (struct node *at = s->lives.slots[s->sweep], *next; at; at = next) {
+    for (dgm_table_node *at = s->lives.slots[s->sweep], *next; at; at = next) {
         next = at->next;
         dgm_live_free_if_idle((struct live *)(void *)at);
     }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct inflight {
-    struct node node; /* first */
+    dgm_table_node node; /* first */
     struct inflight *next_of_live;
     dgm_arena *arena;
     dgm_owner owner;
@@ -27,14 +27,9 @@ struct inflight {
 
 static uint64_t inflight_hash(const struct call *c, dgm_str context_id)
 {
-    uint64_t h = dgm_hash(dgm_hash_seed(), c->agent->id.p, c->agent->id.n);
-    if (c->owner.tenant.n)
-        h = dgm_hash(h + 1, c->owner.tenant.p, c->owner.tenant.n);
-    if (c->owner.principal.n)
-        h = dgm_hash(h + 2, c->owner.principal.p, c->owner.principal.n);
-    if (context_id.n)
-        h = dgm_hash(h + 3, context_id.p, context_id.n);
-    return dgm_hash(h + 4, c->send.message_id.p, c->send.message_id.n);
+    dgm_str key[] = {c->agent->id, c->owner.tenant, c->owner.principal, context_id,
+                     c->send.message_id};
+    return dgm_hash_texts(0, key, 5);
 }
 
 static bool has_same_content(const struct inflight *f, struct call *c)
@@ -53,7 +48,7 @@ static bool is_named(const struct inflight *f, struct call *c)
 
 static struct inflight *inflight_find(struct shard *s, struct call *c)
 {
-    struct node *at = dgm_core_table_at(&s->inflights, inflight_hash(c, c->send.asked_context));
+    dgm_table_node *at = dgm_table_first(&s->inflights, inflight_hash(c, c->send.asked_context));
     while (at && !is_named((struct inflight *)(void *)at, c))
         at = at->next;
     return (struct inflight *)(void *)at;
@@ -71,13 +66,13 @@ static struct inflight *inflight_add(struct shard *s, struct call *c, dgm_str co
     f->context_id = dgm_arena_dup(a, context_id);
     f->message_id = dgm_arena_dup(a, c->send.message_id);
     f->first = c;
-    dgm_core_table_put(&s->inflights, &f->node, inflight_hash(c, context_id));
+    dgm_table_add(&s->inflights, &f->node, inflight_hash(c, context_id));
     return f;
 }
 
 static void inflight_drop(struct shard *s, struct inflight *f)
 {
-    dgm_core_table_remove(&s->inflights, &f->node);
+    dgm_table_remove(&s->inflights, &f->node);
     dgm_arena_free(f->arena); /* f lives in it */
 }
 
@@ -87,7 +82,7 @@ void dgm_resend_drop_all(struct shard *s)
         while (s->inflights.slots[i])
             inflight_drop(s, (struct inflight *)(void *)s->inflights.slots[i]);
     }
-    dgm_core_table_done(&s->inflights);
+    dgm_table_done(&s->inflights);
 }
 
 /* ---- what a copy is given ----------------------------------------------------------------------------------------- */
@@ -188,7 +183,7 @@ struct call *dgm_resend_first_of(const struct inflight *f)
 struct call *dgm_resend_find(struct shard *s, uint64_t number, struct call **ret_first)
 {
     for (size_t i = 0; i < s->inflights.cap; i++) {
-        for (struct node *at = s->inflights.slots[i]; at; at = at->next) {
+        for (dgm_table_node *at = s->inflights.slots[i]; at; at = at->next) {
             const struct inflight *f = (struct inflight *)(void *)at;
             *ret_first = f->first;
             if (f->first && f->first->send.number == number)

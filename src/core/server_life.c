@@ -191,7 +191,7 @@ void dgm_drain_check(struct shard *s)
     if (!s->core->draining || !s->is_draining || s->drained || s->n_runs || s->n_writing)
         return;
     for (size_t i = 0; i < s->lives.cap; i++) {
-        for (struct node *at = s->lives.slots[i]; at; at = at->next) {
+        for (dgm_table_node *at = s->lives.slots[i]; at; at = at->next) {
             if (((struct live *)(void *)at)->write.flush.next)
                 return; /* it looks again when that is written */
         }
@@ -206,7 +206,7 @@ static void drain_release_idle(struct shard *s)
     dgm_err err = {0};
     dgm_fail(&err, DGM_UNAVAILABLE, NULL, "the server is shutting down");
     for (size_t i = 0; i < s->lives.cap; i++) {
-        for (struct node *at = s->lives.slots[i], *next; at; at = next) {
+        for (dgm_table_node *at = s->lives.slots[i], *next; at; at = next) {
             struct live *l = (struct live *)(void *)at;
             next = at->next;
             dgm_call_refuse_all(&l->calls.queued, &err);

@@ -6,7 +6,7 @@
 
 static void drop_caller(struct memory_store *s, struct caller *c)
 {
-    dgm_memory_table_drop(&s->callers, &c->node);
+    dgm_table_remove(&s->callers, &c->node);
     free(c);
 }
 
@@ -21,7 +21,7 @@ static void drop_caller_of(struct memory_store *s, const struct task *t, const s
 
 void dgm_memory_drop_message(struct memory_store *s, struct taken *d, enum taken_by by)
 {
-    dgm_memory_table_drop(&s->taken[by], &d->keys[by].node);
+    dgm_table_remove(&s->taken[by], &d->keys[by].node);
     d->has[by] = false;
     if (d->has[BY_CONTEXT] || d->has[BY_NONE])
         return;
@@ -33,7 +33,7 @@ void dgm_memory_drop_message(struct memory_store *s, struct taken *d, enum taken
 
 void dgm_memory_drop_calls(struct memory_store *s, struct asked *a)
 {
-    dgm_memory_table_drop(&s->asked, &a->node);
+    dgm_table_remove(&s->asked, &a->node);
     *a->to_this = a->next;
     if (a->next)
         a->next->to_this = a->to_this;
@@ -77,7 +77,7 @@ static void drop_all_taken(struct memory_store *s, struct task *t)
         next = d->next;
         for (size_t by = 0; by < N_TAKEN_KEYS; by++) {
             if (d->has[by])
-                dgm_memory_table_drop(&s->taken[by], &d->keys[by].node);
+                dgm_table_remove(&s->taken[by], &d->keys[by].node);
         }
         free(d);
     }
@@ -98,8 +98,8 @@ static void memory_drop_forget(struct memory_store *s, struct task *t) /* one th
     for (size_t i = 0; i < t->n_records; i++)
         s->bytes -= t->records[i]->n;
     s->bytes -= t->folded_n;
-    dgm_memory_table_drop(&s->tasks, &t->node);
-    dgm_memory_table_drop(&s->contexts, &t->in_context);
+    dgm_table_remove(&s->tasks, &t->node);
+    dgm_table_remove(&s->contexts, &t->in_context);
     free_task(t);
 }
 
@@ -118,7 +118,7 @@ void dgm_memory_delete_all(struct memory_store *s)
             drop_caller(s, (struct caller *)s->callers.slots[i]);
     }
     for (size_t i = 0; i < s->tasks.cap; i++) {
-        for (struct node *at = s->tasks.slots[i], *next; at; at = next) {
+        for (dgm_table_node *at = s->tasks.slots[i], *next; at; at = next) {
             next = at->next;
             drop_all_taken(s, (struct task *)at);
             drop_all_asked(s, (struct task *)at);
@@ -126,13 +126,13 @@ void dgm_memory_delete_all(struct memory_store *s)
         }
     }
     dgm_memory_drop_all_notes(s);
-    free(s->callers.slots);
-    free(s->tasks.slots);
-    free(s->contexts.slots);
-    free(s->asked.slots);
-    free(s->notes.slots);
+    dgm_table_done(&s->callers);
+    dgm_table_done(&s->tasks);
+    dgm_table_done(&s->contexts);
+    dgm_table_done(&s->asked);
+    dgm_table_done(&s->notes);
     for (size_t by = 0; by < N_TAKEN_KEYS; by++)
-        free(s->taken[by].slots);
+        dgm_table_done(&s->taken[by]);
 }
 
 /* ---- what is old ----------------------------------------------------------------------------------------- */
@@ -183,9 +183,9 @@ static void trim_task(struct memory_store *s, struct task *t, int64_t older_than
 
 static void drop_expired(struct memory_store *s, enum taken_by by, int64_t now)
 {
-    const struct table *t = &s->taken[by];
+    const dgm_table *t = &s->taken[by];
     for (size_t i = 0; i < t->cap; i++) {
-        for (struct node *at = t->slots[i], *next; at; at = next) {
+        for (dgm_table_node *at = t->slots[i], *next; at; at = next) {
             struct taken *d = taken_of(at, by);
             next = at->next;
             if (d->keys[by].expires_ms && d->keys[by].expires_ms <= now)
@@ -203,7 +203,7 @@ void dgm_memory_trim(struct memory_store *s, dgm_job *job)
             memory_drop_forget(s, t);
     }
     for (size_t i = 0; i < s->tasks.cap; i++) {
-        for (struct node *at = s->tasks.slots[i]; at; at = at->next)
+        for (dgm_table_node *at = s->tasks.slots[i]; at; at = at->next)
             trim_task(s, (struct task *)at, job->trim.keep.turns_before_ms);
     }
     drop_expired(s, BY_CONTEXT, now);

@@ -1,68 +1,15 @@
-/* store/memory/memory_find.c - tables. */
+/* store/memory/memory_find.c - a task, a turn by its caller's id, a message id, a call. */
 #include "store/memory/memory_int.h"
-
-#include <stdlib.h>
-
-static struct node **slot_of(const struct table *t, uint64_t hash)
-{
-    return &t->slots[hash & (t->cap - 1)];
-}
-
-struct node *dgm_memory_table_first(const struct table *t, uint64_t hash)
-{
-    return t->cap ? *slot_of(t, hash) : NULL;
-}
-
-static void widen(struct table *t)
-{
-    struct table wide = {.cap = t->cap ? t->cap * 2 : 64, .n = t->n};
-    wide.slots = dgm_xcalloc(wide.cap, sizeof(struct node *));
-    for (size_t i = 0; i < t->cap; i++) {
-        for (struct node *at = t->slots[i], *next; at; at = next) {
-            next = at->next;
-            at->next = *slot_of(&wide, at->hash);
-            *slot_of(&wide, at->hash) = at;
-        }
-    }
-    free(t->slots);
-    *t = wide;
-}
-
-void dgm_memory_table_put(struct table *t, struct node *node)
-{
-    if (t->n >= t->cap)
-        widen(t);
-    node->next = *slot_of(t, node->hash);
-    *slot_of(t, node->hash) = node;
-    t->n++;
-}
-
-void dgm_memory_table_drop(struct table *t, struct node *node)
-{
-    struct node **at = slot_of(t, node->hash);
-    while (*at != node)
-        at = &(*at)->next;
-    *at = node->next;
-    t->n--;
-}
-
-static uint64_t hash_of(uint64_t seed, const dgm_str *texts, size_t n)
-{
-    seed += dgm_hash_seed();
-    for (size_t i = 0; i < n; i++)
-        seed = dgm_hash(seed, texts[i].p, texts[i].n);
-    return seed;
-}
 
 uint64_t dgm_memory_task_hash(dgm_owner owner, dgm_str id)
 {
-    return hash_of(1, (dgm_str[]){owner.tenant, owner.principal, id}, 3);
+    return dgm_hash_texts(1, (dgm_str[]){owner.tenant, owner.principal, id}, 3);
 }
 
 struct task *dgm_memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id)
 {
     uint64_t hash = dgm_memory_task_hash(owner, id);
-    for (struct node *at = dgm_memory_table_first(&s->tasks, hash); at; at = at->next) {
+    for (dgm_table_node *at = dgm_table_first(&s->tasks, hash); at; at = at->next) {
         struct task *t = (struct task *)at;
         if (at->hash == hash && memory_same_owner(task_owner(t), owner) &&
             dgm_str_eq(task_id(t), id))
@@ -73,12 +20,12 @@ struct task *dgm_memory_find_task(const struct memory_store *s, dgm_owner owner,
 
 uint64_t dgm_memory_context_hash(dgm_owner owner, dgm_str context_id)
 {
-    return hash_of(5, (dgm_str[]){owner.tenant, owner.principal, context_id}, 3);
+    return dgm_hash_texts(5, (dgm_str[]){owner.tenant, owner.principal, context_id}, 3);
 }
 
 uint64_t dgm_memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id)
 {
-    return hash_of(2, (dgm_str[]){owner.tenant, owner.principal, protocol, caller_id}, 4);
+    return dgm_hash_texts(2, (dgm_str[]){owner.tenant, owner.principal, protocol, caller_id}, 4);
 }
 
 struct caller *dgm_memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str agent,
@@ -86,7 +33,7 @@ struct caller *dgm_memory_find_caller(const struct memory_store *s, dgm_owner ow
 {
     uint64_t hash = dgm_memory_caller_hash(owner, protocol, caller_id);
     struct caller *found = NULL;
-    for (struct node *at = dgm_memory_table_first(&s->callers, hash); at; at = at->next) {
+    for (dgm_table_node *at = dgm_table_first(&s->callers, hash); at; at = at->next) {
         struct caller *c = (struct caller *)at;
         if (at->hash == hash && memory_same_owner(task_owner(c->task), owner) &&
             (!agent.n || dgm_str_eq(task_agent(c->task), agent)) &&
@@ -100,7 +47,7 @@ struct caller *dgm_memory_find_caller(const struct memory_store *s, dgm_owner ow
 
 uint64_t dgm_memory_call_hash(dgm_owner owner, dgm_str call_id)
 {
-    return hash_of(4, (dgm_str[]){owner.tenant, owner.principal, call_id}, 3);
+    return dgm_hash_texts(4, (dgm_str[]){owner.tenant, owner.principal, call_id}, 3);
 }
 
 struct asked *dgm_memory_find_call(const struct memory_store *s, dgm_owner owner, dgm_str agent,
@@ -108,7 +55,7 @@ struct asked *dgm_memory_find_call(const struct memory_store *s, dgm_owner owner
 {
     uint64_t hash = dgm_memory_call_hash(owner, call_id);
     struct asked *found = NULL;
-    for (struct node *at = dgm_memory_table_first(&s->asked, hash); at; at = at->next) {
+    for (dgm_table_node *at = dgm_table_first(&s->asked, hash); at; at = at->next) {
         struct asked *a = (struct asked *)at;
         if (at->hash == hash && memory_same_owner(task_owner(a->task), owner) &&
             (!agent.n || dgm_str_eq(task_agent(a->task), agent)) &&
@@ -122,7 +69,7 @@ uint64_t dgm_memory_message_hash(dgm_owner owner, dgm_str agent, dgm_str context
                                  dgm_str message_id)
 {
     dgm_str key[] = {owner.tenant, owner.principal, agent, context_id, message_id};
-    return hash_of(3, key, 5);
+    return dgm_hash_texts(3, key, 5);
 }
 
 struct taken *dgm_memory_find_message(const struct memory_store *s, dgm_owner owner, dgm_str agent,
@@ -130,7 +77,7 @@ struct taken *dgm_memory_find_message(const struct memory_store *s, dgm_owner ow
 {
     enum taken_by by = taken_by(context_id);
     uint64_t hash = dgm_memory_message_hash(owner, agent, context_id, message_id);
-    for (struct node *at = dgm_memory_table_first(&s->taken[by], hash); at; at = at->next) {
+    for (dgm_table_node *at = dgm_table_first(&s->taken[by], hash); at; at = at->next) {
         struct taken *d = taken_of(at, by);
         if (at->hash == hash && memory_same_owner(task_owner(d->task), owner) &&
             dgm_str_eq(task_agent(d->task), agent) && dgm_str_eq(taken_message(d), message_id) &&

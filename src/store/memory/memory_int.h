@@ -13,26 +13,10 @@
  */
 #pragma once
 
-#include "base/map.h"
+#include "base/table.h"
 #include "store/store_int.h"
 
 #include <pthread.h>
-
-/* ---- tables ------------------------------------------------------------------------------------------ */
-
-/* Chained, doubled when full. What is looked up embeds a node. */
-struct node {
-    struct node *next;
-    uint64_t hash;
-};
-
-struct table {
-    struct node **slots;
-    size_t n, cap; /* cap is a power of two, or 0 */
-};
-
-void dgm_memory_table_put(struct table *t, struct node *node);
-void dgm_memory_table_drop(struct table *t, struct node *node);
 
 /* ---- what is kept ------------------------------------------------------------------------------------- */
 
@@ -44,8 +28,8 @@ struct turn {
 };
 
 struct task {
-    struct node node;              /* first */
-    struct node in_context;        /* beside the others of its context */
+    dgm_table_node node;           /* first */
+    dgm_table_node in_context;     /* beside the others of its context */
     dgm_record **records;          /* from seq `first` on */
     struct turn *turns;            /* in order */
     struct taken *taken;           /* the message ids it was sent */
@@ -60,8 +44,8 @@ struct task {
     char texts[];
 };
 
-struct caller {       /* a turn by the id its caller gave it */
-    struct node node; /* first */
+struct caller {          /* a turn by the id its caller gave it */
+    dgm_table_node node; /* first */
     struct task *task;
     uint64_t order; /* the higher, the newer */
     uint32_t turn;
@@ -70,7 +54,7 @@ struct caller {       /* a turn by the id its caller gave it */
 };
 
 struct asked {                     /* a call that a task asked for */
-    struct node node;              /* first */
+    dgm_table_node node;           /* first */
     struct asked *next, **to_this; /* of the same task */
     struct task *task;
     uint64_t order;
@@ -79,7 +63,7 @@ struct asked {                     /* a call that a task asked for */
 };
 
 struct note {
-    struct node node;              /* first */
+    dgm_table_node node;           /* first */
     struct note *later, **to_this; /* that was put next */
     int64_t expires_ms;
     uint32_t tenant_n, principal_n, kind_n, name_n, text_n;
@@ -92,7 +76,7 @@ enum taken_by { BY_CONTEXT, BY_NONE, N_TAKEN_KEYS };
 
 struct taken {
     struct taken_key {
-        struct node node;
+        dgm_table_node node;
         int64_t expires_ms; /* 0: with the task */
     } keys[N_TAKEN_KEYS];
     struct taken *next, **to_this; /* of the same task */
@@ -107,8 +91,8 @@ struct taken {
 struct memory_store {
     dgm_store base;
     pthread_mutex_t lock;
-    struct table tasks, contexts, callers, asked, notes;
-    struct table taken[N_TAKEN_KEYS];
+    dgm_table tasks, contexts, callers, asked, notes;
+    dgm_table taken[N_TAKEN_KEYS];
     struct task *first_ended, **last_ended; /* in the order they ended */
     struct note *first_note, **last_note;   /* in the order they were put */
     size_t bytes, note_bytes;               /* of records, folded Tasks and calls; of notes */
@@ -138,7 +122,7 @@ static inline dgm_str task_agent(const struct task *t)
     return (dgm_str){context.p + context.n, t->agent_n};
 }
 
-static inline struct task *task_in_context(const struct node *node)
+static inline struct task *task_in_context(const dgm_table_node *node)
 {
     return (struct task *)(void *)((char *)node - offsetof(struct task, in_context));
 }
@@ -184,7 +168,7 @@ static inline enum taken_by taken_by(dgm_str context_id)
     return context_id.n ? BY_CONTEXT : BY_NONE;
 }
 
-static inline struct taken *taken_of(struct node *node, enum taken_by by)
+static inline struct taken *taken_of(dgm_table_node *node, enum taken_by by)
 {
     return (struct taken *)(void *)((char *)node - by * sizeof(struct taken_key));
 }
@@ -208,8 +192,6 @@ struct caller *dgm_memory_find_caller(const struct memory_store *s, dgm_owner ow
 uint64_t dgm_memory_call_hash(dgm_owner owner, dgm_str call_id);
 struct asked *dgm_memory_find_call(const struct memory_store *s, dgm_owner owner, dgm_str agent,
                                    dgm_str call_id);
-struct node *dgm_memory_table_first(const struct table *t,
-                                    uint64_t hash); /* all that may have it */
 struct taken *dgm_memory_find_message(const struct memory_store *s, dgm_owner owner, dgm_str agent,
                                       dgm_str context_id, dgm_str message_id);
 

@@ -16,8 +16,7 @@ static struct task *make_task(struct memory_store *s, const dgm_task_row *row)
         row->owner.tenant.n + row->owner.principal.n + row->id.n + row->context_id.n + row->agent.n;
     struct task *t = dgm_xmalloc(sizeof *t + n);
     char *at = t->texts;
-    *t = (struct task){.node.hash = dgm_memory_task_hash(row->owner, row->id),
-                       .created_ms = row->created_ms,
+    *t = (struct task){.created_ms = row->created_ms,
                        .first = 1,
                        .tenant_n = (uint32_t)row->owner.tenant.n,
                        .principal_n = (uint32_t)row->owner.principal.n,
@@ -29,9 +28,9 @@ static struct task *make_task(struct memory_store *s, const dgm_task_row *row)
     dgm_memory_put_text(&at, row->id);
     dgm_memory_put_text(&at, row->context_id);
     dgm_memory_put_text(&at, row->agent);
-    dgm_memory_table_put(&s->tasks, &t->node);
-    t->in_context.hash = dgm_memory_context_hash(task_owner(t), task_context(t));
-    dgm_memory_table_put(&s->contexts, &t->in_context);
+    dgm_table_add(&s->tasks, &t->node, dgm_memory_task_hash(row->owner, row->id));
+    dgm_table_add(&s->contexts, &t->in_context,
+                  dgm_memory_context_hash(row->owner, row->context_id));
     return t;
 }
 
@@ -44,13 +43,12 @@ static void keep_caller(struct memory_store *s, struct task *t, const dgm_turn_r
     if (!c) {
         c = dgm_xmalloc(sizeof *c + row->protocol.n + row->caller_id.n);
         char *at = c->texts;
-        *c = (struct caller){
-            .node.hash = dgm_memory_caller_hash(task_owner(t), row->protocol, row->caller_id),
-            .protocol_n = (uint32_t)row->protocol.n,
-            .caller_id_n = (uint32_t)row->caller_id.n};
+        *c = (struct caller){.protocol_n = (uint32_t)row->protocol.n,
+                             .caller_id_n = (uint32_t)row->caller_id.n};
         dgm_memory_put_text(&at, row->protocol);
         dgm_memory_put_text(&at, row->caller_id);
-        dgm_memory_table_put(&s->callers, &c->node);
+        dgm_table_add(&s->callers, &c->node,
+                      dgm_memory_caller_hash(task_owner(t), row->protocol, row->caller_id));
     }
     c->task = t;
     c->turn = row->turn;
@@ -122,8 +120,8 @@ static void memory_keep_put_key(struct memory_store *s, struct taken *d, dgm_str
         dgm_memory_drop_message(s, old, by);
     d->has[by] = true;
     d->keys[by].expires_ms = expires_ms;
-    d->keys[by].node.hash = dgm_memory_message_hash(owner, agent, context_id, message_id);
-    dgm_memory_table_put(&s->taken[by], &d->keys[by].node);
+    dgm_table_add(&s->taken[by], &d->keys[by].node,
+                  dgm_memory_message_hash(owner, agent, context_id, message_id));
 }
 
 static void keep_taken(struct memory_store *s, struct task *t, const dgm_append *b)
@@ -145,8 +143,7 @@ static void keep_asked(struct memory_store *s, struct task *t, dgm_str call_id)
         dgm_memory_drop_calls(s, a);
     a = dgm_xmalloc(sizeof *a + call_id.n);
     char *at = a->texts;
-    *a = (struct asked){.node.hash = dgm_memory_call_hash(task_owner(t), call_id),
-                        .next = t->asked,
+    *a = (struct asked){.next = t->asked,
                         .to_this = &t->asked,
                         .task = t,
                         .order = ++s->order,
@@ -155,7 +152,7 @@ static void keep_asked(struct memory_store *s, struct task *t, dgm_str call_id)
     if (a->next)
         a->next->to_this = &a->next;
     t->asked = a;
-    dgm_memory_table_put(&s->asked, &a->node);
+    dgm_table_add(&s->asked, &a->node, dgm_memory_call_hash(task_owner(t), call_id));
     s->bytes += sizeof *a + call_id.n;
 }
 

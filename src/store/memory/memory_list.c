@@ -105,9 +105,9 @@ void dgm_memory_list(struct memory_store *s, dgm_job *job)
 {
     const dgm_list_query *q = &job->list;
     struct page page = page_of(s, q->page_size, false);
-    struct node *at;
+    dgm_table_node *at;
     if (q->context_id.n) { /* every request of some frontends asks for its context's newest */
-        at = dgm_memory_table_first(&s->contexts, dgm_memory_context_hash(q->owner, q->context_id));
+        at = dgm_table_first(&s->contexts, dgm_memory_context_hash(q->owner, q->context_id));
         for (; at; at = at->next)
             look_at(job, &page, task_in_context(at));
     } else {
@@ -124,7 +124,7 @@ void dgm_memory_list_unfinished(struct memory_store *s, dgm_job *job)
     const dgm_task_row *after = job->unfinished.has_after ? &job->unfinished.after : NULL;
     struct page page = page_of(s, job->unfinished.page_size, true);
     for (size_t i = 0; i < s->tasks.cap; i++) {
-        for (struct node *at = s->tasks.slots[i]; at; at = at->next) {
+        for (dgm_table_node *at = s->tasks.slots[i]; at; at = at->next) {
             const struct task *t = (struct task *)at;
             if (dgm_state_is_unfinished(t->state) &&
                 (!after || by_owner(t, after->owner, after->id) > 0))

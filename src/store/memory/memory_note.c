@@ -4,13 +4,10 @@
 
 #include <stdlib.h>
 
-static uint64_t hash_of(const dgm_note *n)
+static uint64_t note_hash(const dgm_note *n)
 {
     dgm_str key[] = {n->owner.tenant, n->owner.principal, n->kind, n->name};
-    uint64_t hash = dgm_hash_seed() + 5;
-    for (size_t i = 0; i < 4; i++)
-        hash = dgm_hash(hash, key[i].p, key[i].n);
-    return hash;
+    return dgm_hash_texts(6, key, 4);
 }
 
 static dgm_note note_of(const struct note *n)
@@ -26,8 +23,8 @@ static dgm_note note_of(const struct note *n)
 
 static struct note *memory_note_find(const struct memory_store *s, const dgm_note *like)
 {
-    uint64_t hash = hash_of(like);
-    for (struct node *at = dgm_memory_table_first(&s->notes, hash); at; at = at->next) {
+    uint64_t hash = note_hash(like);
+    for (dgm_table_node *at = dgm_table_first(&s->notes, hash); at; at = at->next) {
         struct note *n = (struct note *)at;
         dgm_note is = note_of(n);
         if (at->hash == hash && memory_same_owner(is.owner, like->owner) &&
@@ -49,7 +46,7 @@ static void drop(struct memory_store *s, struct note *n)
         n->later->to_this = n->to_this;
     else
         s->last_note = n->to_this;
-    dgm_memory_table_drop(&s->notes, &n->node);
+    dgm_table_remove(&s->notes, &n->node);
     s->note_bytes -= bytes_of(n);
     free(n);
 }
@@ -59,8 +56,7 @@ static void memory_note_add(struct memory_store *s, const dgm_note *from)
     struct note *n = dgm_xmalloc(sizeof *n + from->owner.tenant.n + from->owner.principal.n +
                                  from->kind.n + from->name.n + from->text.n);
     char *at = n->texts;
-    *n = (struct note){.node.hash = hash_of(from),
-                       .to_this = s->last_note,
+    *n = (struct note){.to_this = s->last_note,
                        .expires_ms = from->expires_ms,
                        .tenant_n = (uint32_t)from->owner.tenant.n,
                        .principal_n = (uint32_t)from->owner.principal.n,
@@ -74,7 +70,7 @@ static void memory_note_add(struct memory_store *s, const dgm_note *from)
     dgm_memory_put_text(&at, from->text);
     *s->last_note = n;
     s->last_note = &n->later;
-    dgm_memory_table_put(&s->notes, &n->node);
+    dgm_table_add(&s->notes, &n->node, note_hash(from));
     s->note_bytes += bytes_of(n);
 }
 
