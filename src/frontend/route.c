@@ -28,11 +28,12 @@ struct route_node {
     const dgm_route *rows[N_ROWS];
     const dgm_frontend *fronts[N_ROWS]; /* of the rows */
     const dgm_frontend *owner;          /* answers other methods here */
-    const dgm_frontend *unknown;        /* reports unknown paths below */
-    const char *allow;                  /* NULL: no path */
-    dgm_access access;                  /* the most that a row here needs */
-    bool is_server;                     /* not below /agents/ID */
-    struct route_edge *edges;           /* an open hash table */
+    const dgm_frontend *unknown;        /* reports unknown paths below; NULL: that of `nearest` */
+    const dgm_frontend *nearest; /* `unknown` of this node or of the next one above that has it */
+    const char *allow;           /* NULL: no path */
+    dgm_access access;           /* the most that a row here needs */
+    bool is_server;              /* not below /agents/ID */
+    struct route_edge *edges;    /* an open hash table */
     size_t n_edges, mask;
     struct route_pattern *patterns;
 };
@@ -40,6 +41,8 @@ struct route_node {
 struct dgm_route_tree {
     dgm_arena *arena;
     struct route_node root;
+    struct route_node
+        literal; /* its edges are complete paths without placeholders: found in one step */
 };
 
 /* ---- segments ---------------------------------------------------------------------------------------------------- */
@@ -62,7 +65,9 @@ static bool route_fits(const struct route_pattern *p, dgm_str s)
 
 /* ---- compiling --------------------------------------------------------------------------------------------------- */
 
-static struct route_node *route_add_text(dgm_route_tree *t, struct route_node *node, dgm_str text)
+/* to: where the edge leads if it is new; NULL: to a new node. */
+static struct route_node *route_add_edge(dgm_route_tree *t, struct route_node *node, dgm_str text,
+                                         struct route_node *to)
 {
     struct route_node *child = node->edges ? route_slot(node->edges, node->mask, text)->to : NULL;
     if (child)
@@ -77,7 +82,7 @@ static struct route_node *route_add_text(dgm_route_tree *t, struct route_node *n
         node->edges = edges;
         node->mask = size - 1;
     }
-    child = dgm_new(t->arena, struct route_node);
+    child = to ? to : dgm_new(t->arena, struct route_node);
     *route_slot(node->edges, node->mask, text) = (struct route_edge){text, child};
     node->n_edges++;
     return child;
@@ -112,7 +117,7 @@ static struct route_node *route_add_path(dgm_route_tree *t, const char *pattern)
 {
     struct route_node *node = &t->root;
     size_t slot = SLOT_FIRST;
-    dgm_str rest = dgm_str_from(pattern);
+    dgm_str rest = dgm_str_from(pattern), whole = rest;
     assert(rest.n && rest.p[0] == '/');
     while (rest.n) {
         rest = (dgm_str){rest.p + 1, rest.n - 1};
@@ -130,10 +135,12 @@ static struct route_node *route_add_path(dgm_route_tree *t, const char *pattern)
             assert(p.slot < N_SLOTS);
             node = route_add_pattern(t, node, p);
         } else {
-            node = route_add_text(t, node, text);
+            node = route_add_edge(t, node, text, NULL);
         }
         rest = (dgm_str){rest.p + text.n, rest.n - text.n};
     }
+    if (!strchr(pattern, '{'))
+        route_add_edge(t, &t->literal, whole, node);
     return node;
 }
 
@@ -163,11 +170,13 @@ static void route_add_row(dgm_route_tree *t, const dgm_frontend *front, const dg
     dgm_str bare = dgm_arena_printf(t->arena, "%.*s", (int)pattern.n - 3, pattern.p);
     struct route_node *node = route_add_path(t, bare.p);
     route_set_row(node, front, row);
-    route_set_row(route_add_text(t, node, DGM_STR("")), front, row);
+    route_set_row(route_add_edge(t, node, DGM_STR(""), NULL), front, row);
 }
 
-static void route_set_allow(dgm_route_tree *t, struct route_node *node)
+static void route_finish_node(dgm_route_tree *t, struct route_node *node,
+                              const dgm_frontend *nearest)
 {
+    node->nearest = node->unknown ? node->unknown : nearest;
     const dgm_route *get = node->rows[ROW_GET];
     const char *names[] = {get ? ", GET" : "", get && get->method == DGM_ROUTE_GET ? ", HEAD" : "",
                            node->rows[ROW_POST] ? ", POST" : "",
@@ -180,10 +189,10 @@ static void route_set_allow(dgm_route_tree *t, struct route_node *node)
                       2;
     for (size_t i = 0; node->edges && i <= node->mask; i++) {
         if (node->edges[i].to)
-            route_set_allow(t, node->edges[i].to);
+            route_finish_node(t, node->edges[i].to, node->nearest);
     }
     for (struct route_pattern *p = node->patterns; p; p = p->next)
-        route_set_allow(t, p->to);
+        route_finish_node(t, p->to, node->nearest);
 }
 
 dgm_route_tree *dgm_route_tree_new(const dgm_frontend *const *fronts)
@@ -201,7 +210,7 @@ dgm_route_tree *dgm_route_tree_new(const dgm_frontend *const *fronts)
         }
     }
     assert(t->root.unknown);
-    route_set_allow(t, &t->root);
+    route_finish_node(t, &t->root, NULL);
     return t;
 }
 
@@ -219,10 +228,13 @@ void dgm_route_tree_free(dgm_route_tree *t)
 static const struct route_node *route_walk(const dgm_route_tree *t, dgm_str path, dgm_str *slots,
                                            const dgm_frontend **ret_unknown)
 {
-    const struct route_node *node = &t->root;
+    const struct route_node *node =
+        t->literal.edges ? route_slot(t->literal.edges, t->literal.mask, path)->to : NULL;
     const char *end = path.p + path.n;
-    const char *p = path.n && path.p[0] == '/' ? path.p + 1 : NULL;
-    *ret_unknown = node->unknown;
+    const char *p = !node && path.n && path.p[0] == '/' ? path.p + 1 : NULL;
+    if (!node)
+        node = &t->root;
+    *ret_unknown = node->nearest;
     while (p) {
         const char *slash = memchr(p, '/', (size_t)(end - p));
         dgm_str text = {p, (size_t)((slash ? slash : end) - p)};
@@ -242,8 +254,8 @@ static const struct route_node *route_walk(const dgm_route_tree *t, dgm_str path
             }
         }
         node = child;
-        if (node && node->unknown)
-            *ret_unknown = node->unknown;
+        if (node)
+            *ret_unknown = node->nearest;
         p = node && slash ? slash + 1 : NULL;
     }
     return node;
