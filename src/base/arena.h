@@ -24,7 +24,7 @@ void *dgm_arena_realloc(dgm_arena *a, void *p, size_t old_n, size_t n);
 dgm_str dgm_arena_dup(dgm_arena *a, dgm_str s); /* NUL-terminated copy */
 dgm_str dgm_arena_printf(dgm_arena *a, const char *fmt, ...) DGM_PRINTF(2, 3); /* likewise */
 dgm_str dgm_arena_join(dgm_arena *a, dgm_str x, dgm_str y);                    /* likewise */
-size_t dgm_arena_used(const dgm_arena *a); /* bytes handed out */
+size_t dgm_arena_used(const dgm_arena *a); /* bytes allocated from it */
 /* n bytes of a large allocation were never written, so they take no memory: dgm_arena_used leaves them out. The
  * allocation must not grow any more. */
 void dgm_arena_untouched(dgm_arena *a, size_t n);

@@ -58,14 +58,14 @@
  * is a 300 byte resource name. */
 #define DGM_MAX_ID_BYTES 1024
 
-/* "loops": threads of a server. More than cores help nobody; 64 is the largest machine we tried. */
+/* "loops": threads of a server. More threads than cores do not help; 64 is the largest machine we tried. */
 #define DGM_MAX_LOOPS 64
 
 /* Agent ids that one process has seen: a configuration has at most 1000 agents, and a reload may replace them by
  * others several times before the list is full. A slot is a pointer. */
 #define DGM_MAX_AGENTS 10000
 
-/* "log_bytes": records of one task in memory; a task that says more than this fails. */
+/* "log_bytes": records of one task in memory; a task with more than this fails. */
 #define DGM_MAX_LOG_BYTES ((size_t)256 << 20)
 
 /* "log_records": likewise, counted in events. A model writes some 100 a second: three hours of it. */
@@ -135,8 +135,8 @@
 /* A page of a list ends when its folded Tasks have this size, after one row at least. */
 #define DGM_MAX_STORE_PAGE_BYTES ((size_t)16 << 20)
 
-/* "final_text_bytes": of an agent that completes without saying its text again we keep it, to say it for
- * it. Longer answers are documents: their artifact is enough. */
+/* "final_text_bytes": the text of an agent that completes without repeating it is copied, so that the final
+ * status contains it. Longer answers are documents: their artifact is enough. */
 #define DGM_MAX_FINAL_TEXT_BYTES ((size_t)1 << 20)
 
 /* "processes": programs that one exec agent runs at a time, unless it is set otherwise; each is a process
@@ -172,7 +172,7 @@
 /* "config_env_bytes": one environment variable; long secrets (keys in PEM) stay below 16 KiB. */
 #define DGM_MAX_CONFIG_ENV_BYTES ((size_t)64 << 10)
 
-/* "config_findings": mistakes told at once; nobody reads more. */
+/* "config_findings": mistakes reported at once. */
 #define DGM_MAX_CONFIG_FINDINGS 100
 
 /* "open_items": steps, subagents, models with a usage of their own that one run tells of; more are left
@@ -183,22 +183,22 @@
  * as complete. They are searched one after the other, and no agent speaks in that many at once. */
 #define DGM_MAX_OPEN_TEXTS 64
 
-/* "snapshot_bytes": messages kept to tell a run's reader all of them again, when a text turns out to be
- * another than was streamed. Past it the text is told as a message of its own. */
+/* "snapshot_bytes": copies of messages, to send all of them to a run's reader again when the final text differs
+ * from the streamed one. Above the limit the text is sent as a message of its own. */
 #define DGM_MAX_SNAPSHOT_BYTES ((size_t)8 << 20)
 
 /* "lint_items": artifacts, tool calls and open items of one stream that lint and the order of events remember,
  * some 16 to 200 bytes each. Past it the rules about them are silent. */
 #define DGM_MAX_LINT_ITEMS 65536
 
-/* "lint_findings": of one rule that lint tells about one value. Each is looked for in the text, and the
- * eleventh says nothing new. */
+/* "lint_findings": of one rule that lint reports for one value. Each is searched for in the text, and the
+ * eleventh adds nothing. */
 #define DGM_MAX_LINT_FINDINGS 10
 
-/* "lint_texts": the last texts of a stream whose length and sum lint keeps, to tell if one is said again. */
+/* "lint_texts": the last texts of a stream whose length and sum lint stores, to detect a text that is sent twice. */
 #define DGM_MAX_LINT_TEXTS 64
 
-/* "note_bytes": what a caller wants remembered that is no task: the metadata of a conversation, some items. */
+/* "note_bytes": what is stored for a caller besides tasks: the metadata of a conversation, some items. */
 #define DGM_MAX_NOTE_BYTES ((size_t)1 << 20)
 
 /* "waiting_questions": tasks of one caller that wait with equal conversations, which a request without a conversation id could

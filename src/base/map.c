@@ -1,5 +1,5 @@
 /*
- * base/map.c - a few keys stand in a row; more are hashed: open addressing, linear probing, at most two
+ * base/map.c - a few keys are a plain array; more are hashed: open addressing, linear probing, at most two
  * thirds full. Most maps have one key (the artifact of a task, its one message).
  */
 #include "base/map.h"

@@ -59,7 +59,7 @@ static void ids_are_uuids_and_differ(void **state)
 
 static void golden_files_stay_golden(void **state)
 {
-    /* What is minted stands in vectors: a change here changes them all. */
+    /* Minted ids are in the vectors: a change here changes them all. */
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_mint m = {0};
     (void)state;

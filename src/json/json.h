@@ -32,7 +32,7 @@ yyjson_val *dgm_json_parse_trusted(dgm_arena *a, dgm_str text);
 size_t dgm_json_count_values(dgm_str text, size_t most);
 
 /* Where a text that is JSON nests deeper than DGM_MAX_JSON_DEPTH: the offset of that bracket, or
- * text.n. What we write must pass too, or nobody could read it back. */
+ * text.n. What we write must pass too, or it could not be read back. */
 size_t dgm_json_depth_fault(dgm_str text);
 
 /* Does it nest deeper than limit (at most DGM_MAX_JSON_DEPTH)? A value alone has depth 0. What has
@@ -44,7 +44,7 @@ static inline bool dgm_json_deeper_than(const yyjson_val *value, size_t limit)
            value->uni.ofs > limit * sizeof *value && dgm_json_walk_deeper_than(value, limit);
 }
 
-/* Sets line, column and the pointer of the value in which byte `pos` of a broken text stands. */
+/* Sets line, column and the pointer of the value that contains byte `pos` of a broken text. */
 void dgm_json_locate(dgm_str text, size_t pos, dgm_err *err);
 
 /* The other way round: where the value at a pointer starts, or the nearest one above it that is
@@ -65,7 +65,7 @@ static inline dgm_str dgm_json_str(const yyjson_val *v) /* of a string or a numb
 /* "a string", "an object", ...: for error messages. */
 const char *dgm_json_type(const yyjson_val *v);
 
-/* A member by name; NULL when v is no object or has none. */
+/* A member by name; NULL when v is not an object or has no such member. */
 yyjson_val *dgm_json_get(const yyjson_val *v, dgm_str key);
 
 /* The text of a string member. Absent when v is not an object, has no such member, or the member is not a string. */

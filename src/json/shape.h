@@ -1,7 +1,7 @@
 /*
  * json/shape.h - objects read and written by table.
  *
- * A shape says how one struct is spelled in one format: a row per member. Reading and writing walk
+ * A shape defines how one struct is encoded in one format: a row per member. Reading and writing walk
  * the same rows, so missing, mistyped, doubled and unknown members are met in one place, and what a
  * format can say is a table that docs and tests can print.
  *
@@ -47,8 +47,8 @@ enum dgm_field_flags {
     DGM_STRICT = 8,   /* DGM_NONEMPTY is asked for by strict readers only; without it, DGM_REQUIRED:
                         * others take absent for the default, as ProtoJSON writers mean it */
     DGM_PRESENCE = 16,  /* written when set, also to its default */
-    DGM_READ_ONLY = 32, /* another spelling of a member at the same place: never written */
-    DGM_ONE_OF = 64,    /* member of the shape's union: set iff the tag says so */
+    DGM_READ_ONLY = 32, /* another name of a member at the same place: never written */
+    DGM_ONE_OF = 64,    /* member of the shape's union: set iff the tag is its own */
     DGM_ANY_TYPE = 128  /* CUSTOM: read() also sees null */
 };
 
@@ -99,7 +99,7 @@ enum dgm_field_look {
     DGM_LOOK_POINTER, /* optional, begins with a pointer: NULL is absent */
     DGM_LOOK_INT,     /* optional, an int or an enum: 0 is absent */
     DGM_LOOK_TAG,     /* member of the union: absent unless the tag is its own */
-    DGM_LOOK_NEVER    /* another spelling */
+    DGM_LOOK_NEVER    /* another name */
 };
 #define DGM_LOOK(kind_, flags_)                                                                    \
     ((flags_)&DGM_READ_ONLY        ? DGM_LOOK_NEVER                                                \
@@ -182,7 +182,7 @@ struct dgm_shape {
             .any = (of_)                                                                           \
         }                                                                                          \
     }
-/* Another spelling of a member of the union. */
+/* Another name of a member of the union. */
 #define DGM_F_ONE_READ(T, member, json, kind_, tag_, of_)                                          \
     {                                                                                              \
         DGM_KEY(json, kind_, DGM_ONE_OF | DGM_READ_ONLY), .tag = (tag_),                           \
@@ -190,7 +190,7 @@ struct dgm_shape {
                                                               .any = (of_)                         \
                                                           }                                        \
     }
-/* The literal is written as it stands: it needs no escapes. */
+/* The literal is written unchanged: it needs no escapes. */
 #define DGM_F_CONST(json, literal_)                                                                \
     {                                                                                              \
         .quoted = "\"" json "\":\"" literal_ "\"",                                                 \
@@ -207,7 +207,7 @@ struct dgm_shape {
     {                                                                                              \
         DGM_KEY(json, CUSTOM, flags_), .of = {.custom = (custom_) }                                \
     }
-/* Another spelling of the member at `member`, read by a function. */
+/* Another name of the member at `member`, read by a function. */
 #define DGM_F_CUSTOM_FOR(T, member, json, custom_)                                                 \
     {                                                                                              \
         DGM_KEY(json, CUSTOM, DGM_READ_ONLY), .at = offsetof(T, member), .of = {                   \
@@ -251,7 +251,7 @@ dgm_code dgm_read_map(dgm_reader *r, const dgm_shape *s, yyjson_val *v, const dg
                       void *ret_list);
 dgm_code dgm_read_wrong(dgm_reader *r, yyjson_val *v, const dgm_at *at, const char *expected)
     __attribute__((cold));
-/* Remembers a member nobody knows, for writing it back. */
+/* Stores an unknown member, for writing it back. */
 dgm_code dgm_read_unknown(dgm_reader *r, dgm_str key, yyjson_val *v, const dgm_at *at,
                           const dgm_extra **extra);
 

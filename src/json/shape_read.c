@@ -100,10 +100,10 @@ static __attribute__((noinline)) const dgm_field *shape_read_find(const dgm_shap
     return NULL;
 }
 
-/* Another spelling stands for the row it is another spelling of: both at once is a double. */
+/* Another name counts as the row that it is another name of: both at once is a double. */
 static size_t index_of(const dgm_shape *s, const dgm_field *f)
 {
-    /* A function reads another spelling of a member only if the row says of which. */
+    /* A function reads another name of a member only if the row has the member's place. */
     if (f->kind != DGM_FIELD_NEST && !(f->kind == DGM_FIELD_CUSTOM && f->at == 0)) {
         for (size_t i = 0; i < s->n_fields; i++) {
             const dgm_field *main = &s->fields[i];
@@ -326,7 +326,7 @@ static dgm_code check_empty(struct reading *o, const dgm_field *f, const dgm_fie
     return DGM_OK;
 }
 
-/* Any member. main: the row f is another spelling of, or f. */
+/* Any member. main: the row that f is another name of, or f. */
 static __attribute__((noinline)) dgm_code read_other(struct reading *o, const dgm_field *f,
                                                      const dgm_field *main, yyjson_val *key)
 {
@@ -373,14 +373,14 @@ static __attribute__((noinline, cold)) dgm_code no_object(dgm_reader *r, const d
     return dgm_read_wrong(r, v, at, expected);
 }
 
-/* A member that is unknown (f is NULL), another spelling of one, or there for the second time. */
+/* A member that is unknown (f is NULL), has another name, or there for the second time. */
 static __attribute__((noinline)) dgm_code read_stray(struct reading *o, const dgm_field *f,
                                                      yyjson_val *key)
 {
     if (!f)
         return keep_unknown(o, key);
     o->next = f + 1;
-    /* another spelling has no rules of its own */
+    /* another name has no rules of its own */
     const dgm_field *main = f->flags & DGM_READ_ONLY ? &o->s->fields[index_of(o->s, f)] : f;
     uint64_t bit = (uint64_t)1 << (main - o->s->fields);
     if (o->seen & bit)

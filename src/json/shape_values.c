@@ -196,7 +196,7 @@ bool dgm_time_normalise(dgm_arena *a, dgm_str in, dgm_str *ret)
         minutes = zone.p[0] == '+' ? -(zh * 60 + zm) : zh * 60 + zm;
         plain = false;
     }
-    /* ProtoJSON allows 0, 3, 6 or 9 digits; more than nanoseconds nobody can hold. */
+    /* ProtoJSON allows 0, 3, 6 or 9 digits; more than nanoseconds is not supported. */
     size_t want = n_fraction == 0 ? 0 : n_fraction <= 3 ? 3 : n_fraction <= 6 ? 6 : 9;
     if (plain && want == n_fraction) {
         *ret = in;

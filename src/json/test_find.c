@@ -29,7 +29,7 @@ static void found_at_the_mark(void **state)
         char text[200];
         const char *mark = strchr(rows[i].marked, '@');
         size_t at = (size_t)(mark - rows[i].marked);
-        at += strspn(mark + 1, " "); /* the mark may stand before white space */
+        at += strspn(mark + 1, " "); /* white space may follow the mark */
         snprintf(text, sizeof text, "%.*s%s", (int)(mark - rows[i].marked), rows[i].marked,
                  mark + 1);
         size_t found = dgm_json_find(dgm_str_from(text), rows[i].pointer);

@@ -222,7 +222,7 @@ static void json_depth_is_128(void **state)
 
 static void depth_is_found_in_the_last_of_many(void **state)
 {
-    /* Siblings close what they open: only the deep one counts, wherever it stands. */
+    /* Siblings close what they open: only the deep one counts, wherever it is. */
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     yyjson_val *v;
     dgm_err err = {0};

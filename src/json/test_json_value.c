@@ -33,7 +33,7 @@ static void members_are_found_by_name(void **state)
     assert_null(dgm_json_get(made(a, "[1]"), DGM_STR("0")));
 }
 
-static void whole_numbers_are_told_from_others(void **state)
+static void whole_numbers_are_detected(void **state)
 {
     static const struct {
         const char *text;
@@ -187,6 +187,6 @@ static void an_object_is_made_of_members(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(types_have_names_for_people), dgm_test(members_are_found_by_name),
-              dgm_test(whole_numbers_are_told_from_others), dgm_test(equality_is_by_value),
+              dgm_test(whole_numbers_are_detected), dgm_test(equality_is_by_value),
               dgm_test(a_copy_outlives_the_original), dgm_test(a_part_of_a_document_copies_alone),
               dgm_test(sameness_is_by_text), dgm_test(an_object_is_made_of_members), )

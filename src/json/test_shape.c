@@ -151,7 +151,7 @@ static const dgm_shape pet_shape = {
     .one_required = true,
     .proto = true,
 };
-/* The same, spelled by a format that is not ProtoJSON. */
+/* The same in a format that is not ProtoJSON. */
 static const dgm_shape plain_shape = {
     .what = "pet",
     .size = sizeof(struct pet),
@@ -491,7 +491,7 @@ static void the_member_the_tag_names_is_written_even_when_empty(void **state)
                 "\"recipe\":null}");
 }
 
-/* ---- doubles and spellings ----------------------------------------------------------------------------------- */
+/* ---- doubles and other names ----------------------------------------------------------------------------------- */
 
 static void a_member_twice_is_refused(void **state)
 {
@@ -543,7 +543,7 @@ static void snake_case_is_read_where_protojson_is(void **state)
                 "name_that_is_in_no_table_of_ours_at_all\":1}");
 }
 
-static void another_spelling_is_read_never_written(void **state)
+static void another_name_is_read_never_written(void **state)
 {
     (void)state;
     check_round(&pet_shape, "{\"identifier\":\"p\",\"keeper\":{\"name\":\"k\"},\"eats\":\"x\"}",
@@ -776,7 +776,7 @@ DGM_TEST_MAIN(dgm_test(every_kind_of_member_round_trips), dgm_test(order_does_no
               dgm_test(the_member_the_tag_names_is_written_even_when_empty),
               dgm_test(a_member_twice_is_refused), dgm_test(members_of_opaque_values_may_be_double),
               dgm_test(snake_case_is_read_where_protojson_is),
-              dgm_test(another_spelling_is_read_never_written),
+              dgm_test(another_name_is_read_never_written),
               dgm_test(unknown_members_are_kept_for_their_own_format),
               dgm_test(unknown_members_are_dropped_and_counted_on_request),
               dgm_test(unknown_members_has_a_limit), dgm_test(list_items_has_a_limit),

@@ -1,4 +1,4 @@
-/* test_text_forms.c - times and base64: every spelling that is read, and what becomes of it. */
+/* test_text_forms.c - times and base64: every format that is read, and the result. */
 #include "support/check.h"
 #include "json/shape.h"
 
@@ -45,7 +45,7 @@ static void good_times_become_utc(void **state)
         {"2024-02-29T23:30:00-01:00", "2024-03-01T00:30:00Z"},
         {"2023-02-28T23:30:00-01:00", "2023-03-01T00:30:00Z"},
         {"2000-03-01T00:30:00+01:00", "2000-02-29T23:30:00Z"}, /* 2000 is a leap year */
-        {"1900-03-01T00:30:00+01:00", "1900-02-28T23:30:00Z"}, /* 1900 is none */
+        {"1900-03-01T00:30:00+01:00", "1900-02-28T23:30:00Z"}, /* 1900 is not */
         {"0001-01-01T00:00:00-00:01", "0001-01-01T00:01:00Z"},
         /* a leap second is a time */
         {"2016-12-31T23:59:60Z", "2016-12-31T23:59:60Z"},

@@ -222,7 +222,7 @@ static size_t skip_value(dgm_str t, size_t i)
     return t.n;
 }
 
-/* Is this key, as it stands in the text, the step of a pointer? Keys with escapes are not looked at
+/* Is this key, as the text has it, the step of a pointer? Keys with escapes are not looked at
  * closely: their line is then that of the object around them. */
 static bool is_step(dgm_str key, dgm_str step)
 {
@@ -237,7 +237,7 @@ static bool is_step(dgm_str key, dgm_str step)
     return k == key.n;
 }
 
-/* From the start of a container to the start of its child; 0 when it has none of that name. */
+/* From the start of a container to the start of its child; 0 when it has no child of that name. */
 static size_t find_child(dgm_str t, size_t i, dgm_str step)
 {
     bool array = t.p[i] == '[';

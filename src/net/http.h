@@ -173,7 +173,7 @@ void dgm_http_end(dgm_http_exchange *x);
  * on_room; nothing is refused, the writer's patience is the limit. */
 #define DGM_HTTP_BACKLOG_MARK ((size_t)64 << 10)
 size_t dgm_http_backlog(const dgm_http_exchange *x);
-/* What a handler wants to be told while it responds, with the arg of dgm_http_watch. Members that are not set are not of
+/* The events that a handler wants while it responds, with the arg of dgm_http_watch. Members that are not set are not of
  * interest. The callbacks come from the loop, never from inside a call. */
 typedef struct dgm_http_watcher {
     dgm_loop_fn on_room; /* the backlog was above the mark and is below it again */

@@ -185,7 +185,7 @@ static void a_header_value_cannot_end_its_line(void **state)
 
 /* ---- refusals -------------------------------------------------------------------------------------------------- */
 
-static void an_answer_has_what_was_added_to_it_and_is_told_when_it_ends(void **state)
+static void an_answer_has_the_added_headers_and_its_end_is_reported(void **state)
 {
     (void)state;
     serve(1, (dgm_http_options){0}, NULL);
@@ -317,7 +317,7 @@ static void a_body_at_its_limit_is_taken(void **state)
     stop();
 }
 
-static void connections_over_the_limit_are_told_so(void **state)
+static void connections_over_the_limit_get_an_answer(void **state)
 {
     (void)state;
     serve(1, (dgm_http_options){.max_connections = 3}, NULL);
@@ -398,8 +398,8 @@ DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_the_connection_stays),
               dgm_test(http_1_0_gets_no_chunks_and_the_end_of_the_connection),
               dgm_test(head_gets_the_headers_alone), dgm_test(who_waits_for_100_gets_it),
               dgm_test(a_header_value_cannot_end_its_line),
-              dgm_test(an_answer_has_what_was_added_to_it_and_is_told_when_it_ends),
+              dgm_test(an_answer_has_the_added_headers_and_its_end_is_reported),
               dgm_test(what_is_no_request_is_refused_and_the_connection_ends),
               dgm_test(a_refused_upload_still_sees_why), dgm_test(a_body_at_its_limit_is_taken),
               dgm_test(who_wants_to_refuse_a_body_does),
-              dgm_test(connections_over_the_limit_are_told_so))
+              dgm_test(connections_over_the_limit_get_an_answer))

@@ -146,7 +146,7 @@ static void keep_alive_is_the_versions_default_or_the_headers_word(void **state)
     }
 }
 
-static void who_expects_100_is_told_once_and_only_if_he_waits(void **state)
+static void a_client_that_expects_100_gets_it_once_and_only_if_it_waits(void **state)
 {
     static const char head[] =
         "POST / HTTP/1.1\r\n" HOST "Expect: 100-Continue\r\nContent-Length: 2\r\n\r\n";
@@ -446,7 +446,7 @@ int main(void)
         dgm_test(the_next_request_is_left_alone),
         dgm_test(targets_have_four_forms),
         dgm_test(keep_alive_is_the_versions_default_or_the_headers_word),
-        dgm_test(who_expects_100_is_told_once_and_only_if_he_waits),
+        dgm_test(a_client_that_expects_100_gets_it_once_and_only_if_it_waits),
         dgm_test(it_stops_once_between_head_and_body),
         dgm_test(a_head_may_have_its_limit_and_not_a_byte_more),
         dgm_test(a_head_may_have_so_many_lines),

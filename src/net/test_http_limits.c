@@ -184,7 +184,7 @@ static void a_fin_is_a_half_close(void **state)
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
     close(fd);
     wait_for(&w.gone, 1);
-    /* half a request is none */
+    /* half a request is not counted */
     fd = client();
     say(fd, "GET / HTT");
     shutdown(fd, SHUT_WR);
@@ -299,7 +299,7 @@ static void without_descriptors_it_waits_and_goes_on(void **state)
     free(all);
     close(late);
     int before = w.refused;
-    usleep(100000); /* nobody knocks: no busy loop */
+    usleep(100000); /* no client connects: no busy loop */
     assert_true(w.refused <= before + 1);
     setrlimit(RLIMIT_NOFILE, &old);
     while (n > 0)

@@ -35,7 +35,7 @@ static void a_port_in_use_is_one_sentence(void **state)
     stop();
 }
 
-static void an_address_that_is_none_is_refused(void **state)
+static void an_invalid_address_is_refused(void **state)
 {
     static const char *const bad[] = {"8484",        "127.0.0.1",       ":8484",
                                       "127.0.0.1:x", "127.0.0.1:99999", "::1:8484",
@@ -103,7 +103,7 @@ static void a_unix_socket_serves_all_loops_and_replaces_a_stale_file(void **stat
         close(fd);
     }
     assert_true(seen[0] && seen[1]);
-    /* a second one is told, and the first is unharmed */
+    /* a second one gets an error, and the first goes on */
     dgm_http_server *second;
     dgm_http_options o = {.listen = listen};
     check_ok(
@@ -278,7 +278,7 @@ static void tls_is_the_same_with_a_lock(void **state)
     SSL_free(ssl);
     close(fd);
     ERR_clear_error();
-    /* plain HTTP is told so in plain, garbage is not */
+    /* plain HTTP gets a plain answer, garbage gets none */
     fd = client();
     say(fd, GET("/x"));
     char *all = hear_all(fd, NULL, NULL);
@@ -379,7 +379,7 @@ static void a_new_certificate_is_for_new_connections(void **state)
     rmdir(dir);
 }
 
-DGM_TEST_MAIN(dgm_test(a_port_in_use_is_one_sentence), dgm_test(an_address_that_is_none_is_refused),
+DGM_TEST_MAIN(dgm_test(a_port_in_use_is_one_sentence), dgm_test(an_invalid_address_is_refused),
               dgm_test(ipv6_works_as_well),
               dgm_test(a_unix_socket_serves_all_loops_and_replaces_a_stale_file),
               dgm_test(tls_is_the_same_with_a_lock),

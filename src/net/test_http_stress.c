@@ -95,7 +95,7 @@ static void asks_ahead(struct actor *a, int fd)
     for (int i = 0; i < n; i++)
         strcat(text, draw(a, 2) ? GET("/later") : GET("/later/n"));
     tell(a, fd, text);
-    expect_times(a, fd, "\r\n\r\n", n); /* one per answer: none of them holds an empty line */
+    expect_times(a, fd, "\r\n\r\n", n); /* one per answer: no body has an empty line */
     close(fd);
 }
 

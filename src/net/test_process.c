@@ -1,4 +1,4 @@
-/* test_process.c - children of every kind: none of them may hold us up or outlive its time. */
+/* test_process.c - children of every kind: no child may block us or outlive its time. */
 #include "base/buf.h"
 #include "net/process.h"
 #include "support/check.h"
@@ -306,7 +306,7 @@ static void programs_are_found_as_execvp_finds_them(void **state)
     assert_int_equal(system(path), 0); // NOLINT: a folder of our own
 }
 
-static void a_signal_that_kills_it_is_told(void **state)
+static void a_signal_that_kills_it_is_reported(void **state)
 {
     struct child c = sh("kill -SEGV $$");
     (void)state;
@@ -347,7 +347,7 @@ static void grandchildren_go_with_it(void **state)
     run(&c);
     check_str(c.out, "[started]W");
     assert_int_equal(c.how.status, 0);
-    assert_true(c.ms < 60000); /* they hold the pipe; nobody waits for them */
+    assert_true(c.ms < 60000); /* they hold the pipe; the parent does not wait for them */
     assert_true(group_is_gone(c.pid));
     end(&c);
 }
@@ -419,7 +419,7 @@ static void output_of_the_dead_is_kept_for_a_paused_reader(void **state)
     end(&c);
 }
 
-static void input_that_nobody_reads_holds_nobody_up(void **state)
+static void input_that_is_not_read_blocks_nothing(void **state)
 {
     struct child c = sh("echo not interested");
     struct child d = sh("exec <&-; echo closed; sleep 0.05");
@@ -518,14 +518,14 @@ DGM_TEST_MAIN(dgm_test(lines_come_as_they_are_written), dgm_test(what_is_written
               dgm_test(a_program_that_is_not_there_is_named),
               dgm_test(it_has_the_environment_that_it_is_given),
               dgm_test(programs_are_found_as_execvp_finds_them),
-              dgm_test(a_signal_that_kills_it_is_told), dgm_test(kill_is_term_first),
+              dgm_test(a_signal_that_kills_it_is_reported), dgm_test(kill_is_term_first),
               dgm_test(what_ignores_term_is_killed), dgm_test(grandchildren_go_with_it),
               dgm_test(one_that_left_its_group_is_not_waited_for),
               dgm_test(a_line_without_end_comes_in_pieces),
               dgm_test(a_line_of_the_largest_size_is_whole),
               dgm_test(megabytes_pass_in_little_memory), dgm_test(it_waits_while_its_reader_does),
               dgm_test(output_of_the_dead_is_kept_for_a_paused_reader),
-              dgm_test(input_that_nobody_reads_holds_nobody_up),
+              dgm_test(input_that_is_not_read_blocks_nothing),
               dgm_test(it_is_seen_to_end_without_pidfd_too),
               dgm_test(it_starts_with_nothing_of_ours), dgm_test(it_ends_with_its_loop),
               dgm_test(it_dies_with_us))

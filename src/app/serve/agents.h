@@ -19,7 +19,7 @@ void dgm_agents_free(dgm_agents *s); /* NULL is fine; no run is left. Closes all
 dgm_code dgm_agents_open_one(const dgm_config_agent *a, dgm_strs secret_env,
                              const dgm_backend *backend, void **ret_agent, dgm_err *err);
 
-/* Opens the agents of the configuration that are new or that changed, and tells the core about them (NULL: there is
+/* Opens the agents of the configuration that are new or that changed, and adds them to the core (NULL: there is
  * no core yet). On an error nothing has changed. From one thread. */
 dgm_code dgm_agents_open(dgm_agents *s, const dgm_config *c, dgm_core *core, dgm_err *err);
 /* Adds an agent that the caller opened and closes itself, for tests that bring their own. */

@@ -1,4 +1,4 @@
-/* app/serve/banner.c - lines to copy, each of which works as it stands (tests/serve runs them). */
+/* app/serve/banner.c - lines to copy, each of which works unchanged (tests/serve runs them). */
 #include "app/serve/banner.h"
 
 #include <limits.h>

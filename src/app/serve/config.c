@@ -103,7 +103,7 @@ static void add_file(loader *l)
                         &l->findings);
 }
 
-/* {"name": value} as somebody said it on the command line; value is JSON. */
+/* {"name": value} as it is on the command line; value is JSON. */
 static void add_option(loader *l, dgm_str option, const char *name, dgm_str value)
 {
     dgm_config_doc *doc = add_layer(l, option);
@@ -111,7 +111,7 @@ static void add_option(loader *l, dgm_str option, const char *name, dgm_str valu
         l->arena, dgm_arena_printf(l->arena, "{\"%s\":%.*s}", name, DGM_P(value)));
 }
 
-/* Text of the command line as JSON; absent, and said so, if it is not UTF-8. */
+/* Text of the command line as JSON; absent, and reported, if it is not UTF-8. */
 static dgm_str option_json(loader *l, dgm_str option, const char *text)
 {
     dgm_str s = dgm_str_from(text);
@@ -166,7 +166,7 @@ static void add_profile(loader *l)
     yyjson_val *v = NULL, *member;
     for (size_t i = 0; i < l->n_layers; i++) {
         member = dgm_json_get(l->layers[i]->root, DGM_STR("profile"));
-        if (yyjson_is_str(member)) { /* else: told when the layer is read */
+        if (yyjson_is_str(member)) { /* else: reported when the layer is read */
             v = member;
             says = l->layers[i];
         }
@@ -191,9 +191,9 @@ static void add_profile(loader *l)
     }
 }
 
-/* ---- who said it --------------------------------------------------------------------------------------------- */
+/* ---- where a value is set --------------------------------------------------------------------------------------------- */
 
-/* Where the value at this place stands in the uppermost layer that has it; keys as in DGM_AT. */
+/* Where the value at this place is in the uppermost layer that has it; keys as in DGM_AT. */
 static dgm_config_said said(loader *l, const dgm_at *at)
 {
     const dgm_at *steps[16];
@@ -266,7 +266,7 @@ static dgm_str without_newline(dgm_str s)
     return s;
 }
 
-/* The secret of a token, from where it is; absent, and said so, if it cannot be had. */
+/* The secret of a token, from where it is; absent, and reported, if it cannot be read. */
 static dgm_str secret_of(loader *l, const dgm_config_token *t, const dgm_at *at)
 {
     const char *why = NULL, *value;

@@ -1,5 +1,5 @@
 /*
- * app/serve/config.h - what a server is told: dragoman.yaml, the environment, the command line.
+ * app/serve/config.h - the settings of a server: dragoman.yaml, the environment, the command line.
  *
  * One table (config_table.c) says what may be set: names, types, defaults, ranges, and a sentence
  * about each. Reading, the JSON Schema, docs/configuration.md and what --check prints all walk it.
@@ -148,7 +148,7 @@ typedef struct dgm_config_limits {
 
 /* One thing that is wrong, or (a warning) unwise. */
 typedef struct dgm_config_finding {
-    dgm_str file;        /* or the option that said it: "--listen" */
+    dgm_str file;        /* or the option that set it: "--listen" */
     size_t line, column; /* from 1, in characters; 0: not known */
     dgm_str pointer;
     dgm_str what;
@@ -197,7 +197,7 @@ typedef struct dgm_config {
 /* Where settings come from. Zero-initialise: then it is the defaults. */
 typedef struct dgm_config_source {
     const char *file; /* read as JSON if it ends in .json, else as YAML; NULL: none */
-    dgm_str text;     /* if not absent, what stands in `file`: nothing is read */
+    dgm_str text;     /* if not absent, the content of `file`: nothing is read */
 
     /* the command line; NULL: not given */
     const char *listen;  /* --listen */

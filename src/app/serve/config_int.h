@@ -5,13 +5,13 @@
 
 #include "config.h"
 
-/* ---- a document, and where its values stood (config_yaml.c) --------------------------------------------- */
+/* ---- a document, and where its values were (config_yaml.c) --------------------------------------------- */
 
 typedef struct dgm_config_mark {
     uint32_t line, column; /* 0: not known */
-    bool env;              /* a ${NAME} was replaced in it: text stands for any type */
-    bool plain;            /* and it stood without quotes */
-    bool broken;           /* it could not be replaced, which was told: null stands here */
+    bool env;              /* a ${NAME} was replaced in it: the text may be of any type */
+    bool plain;            /* and it was without quotes */
+    bool broken;           /* it could not be replaced, which was reported: it is null */
 } dgm_config_mark;
 
 typedef struct dgm_config_doc {
@@ -35,7 +35,7 @@ typedef struct dgm_config_findings {
 } dgm_config_findings;
 
 typedef struct dgm_config_said {
-    const dgm_config_doc *doc; /* NULL: nobody said it */
+    const dgm_config_doc *doc; /* NULL: it is not set */
     size_t line, column;
     const dgm_at *at;
     bool is_warning;
@@ -47,12 +47,12 @@ void dgm_config_find(dgm_config_findings *f, dgm_config_said where, dgm_str todo
 /* The i-th element of a list, which may be written as an object; NULL: no such element. */
 yyjson_val *dgm_config_item(yyjson_val *list, size_t i);
 
-/* Where v of this document stands. */
+/* Where v of this document is. */
 dgm_config_said dgm_config_said_by(const dgm_config_doc *doc, const yyjson_val *v,
                                    const dgm_at *at);
 const dgm_config_mark *dgm_config_mark_of(const dgm_config_doc *doc, const yyjson_val *v);
 
-/* Reads text as YAML or JSON. env NULL: ${NAME} is left as it stands. */
+/* Reads text as YAML or JSON. env NULL: ${NAME} is not replaced. */
 void dgm_config_doc_read(dgm_config_doc *doc, dgm_arena *a, dgm_str text, bool is_json,
                          const char *(*env)(const char *name), dgm_config_findings *f);
 

@@ -1,8 +1,8 @@
 /*
  * config_read.c - documents against the table: fills the struct, and tells everything that is wrong.
  *
- * A value that is wrong leaves the one before it in place, so that one mistake is told once and what
- * depends on it can still be looked at.
+ * A value that is wrong leaves the one before it in place, so that one mistake is reported once and values that
+ * depend on it can still be checked.
  */
 #include "config_int.h"
 
@@ -173,7 +173,7 @@ static bool fill_int(filler *f, const dgm_config_row *row, yyjson_val *v, int64_
     return true;
 }
 
-/* A path counts from the folder of the file that says it. */
+/* A path counts from the folder of the file that sets it. */
 static dgm_str from_folder(filler *f, dgm_str path)
 {
     if (!f->doc->folder.n || !path.n || path.p[0] == '/')
@@ -229,7 +229,7 @@ static bool fill_text(filler *f, const dgm_config_row *row, yyjson_val *v, dgm_s
     return true;
 }
 
-/* Index into the row's values; -1, and said so. */
+/* Index into the row's values; -1, and reported. */
 static int word_index(filler *f, const dgm_config_row *row, yyjson_val *v, const dgm_at *at)
 {
     bool number = (row->flags & DGM_CONFIG_NUMBER) && yyjson_is_raw(v);
@@ -410,7 +410,7 @@ static bool fill_list(filler *f, const dgm_config_row *row, yyjson_val *v, struc
 
 /* ---- JSON that is kept ---------------------------------------------------------------------------------------- */
 
-/* A value of somebody else's, its variables as what they look like if they stood without quotes. */
+/* A value that is passed on; its variables are typed by their text if they were without quotes. */
 static void put_opaque(filler *f, dgm_buf *b, yyjson_val *v)
 {
     yyjson_val *key, *item;
@@ -506,7 +506,7 @@ static bool fill_lead(filler *f, const dgm_config_row *object, yyjson_val *v, vo
 
 /* ---- any value ------------------------------------------------------------------------------------------------ */
 
-/* base NULL: only looks. The sinks take what nobody keeps. */
+/* base NULL: only checks; values then go to the sinks. */
 static bool fill_value(filler *f, const dgm_config_row *row, yyjson_val *v, void *base,
                        const dgm_at *at)
 {

@@ -1,5 +1,5 @@
 /*
- * config_store.c - where the database is when no setting says so.
+ * config_store.c - where the database is when no setting names it.
  *
  * With a configuration file: dragoman.db in the folder of that file. Without one: $STATE_DIRECTORY (set by systemd),
  * else $XDG_STATE_HOME/dragoman, else ~/.local/state/dragoman. So the place never depends on the folder in which the

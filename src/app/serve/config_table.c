@@ -3,7 +3,7 @@
  *
  * Reading (config_read.c), what --check prints and reloads (config_write.c), the JSON Schema and the
  * tables of docs/configuration.md (config_schema.c) walk these rows. A new setting is a member of a struct
- * in config.h and a row here; `DGM_CONFIG_UPDATE=1 test_config_files` writes schema and docs anew.
+ * in config.h and a row here; `DGM_CONFIG_UPDATE=1 test_config_files` regenerates schema and docs.
  */
 #include "base/limits.h"
 #include "config_int.h"
@@ -635,7 +635,7 @@ static const dgm_config_row openai_rows[] = {
 static const dgm_config_shape openai = {
     "OpenAI", "`openai`: details of Chat Completions and Responses.", openai_rows};
 
-/* `a2a` and `agent_defaults` stand before `agents`, which begin with them. */
+/* `a2a` and `agent_defaults` are before `agents`, which start with them. */
 static const dgm_config_row root_rows[] = {
     {"profile", DGM_CONFIG_TEXT, AT(profile), .def = "\"\"", .flags = LIVE,
      .about = "a named list of settings; the settings of the file have priority: see Profiles"},

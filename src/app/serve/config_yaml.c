@@ -1,9 +1,9 @@
 /*
- * config_yaml.c - YAML or JSON into one JSON document that knows where its values stood.
+ * config_yaml.c - YAML or JSON into one JSON document with the places of its values.
  *
  * YAML becomes a tree of nodes first (so that an alias can be written where it is used), then JSON text,
  * then a yyjson document: whoever reads it sees no difference to a JSON file. Plain scalars are typed as
- * in YAML 1.2's core schema, so `on` and `no` are text; numbers keep their spelling. What is left out on
+ * in YAML 1.2's core schema, so `on` and `no` are text; numbers keep their text. What is left out on
  * purpose: merge keys, tags, several documents in a file.
  *
  * ${NAME} is replaced behind the parser: a variable can change a value, never the structure.
@@ -45,7 +45,7 @@ typedef struct reader {
     dgm_buf json;
     dgm_config_mark *marks;
     size_t n_marks, cap_marks;
-    bool failed; /* said so already: no document */
+    bool failed; /* reported already: no document */
 } reader;
 
 /* ---- findings ---------------------------------------------------------------------------------------- */
@@ -167,7 +167,7 @@ static void store_secret_name(reader *r, dgm_str name)
     doc->secret_env.at[doc->secret_env.n++] = name;
 }
 
-/* One ${...} whose `${` begins s. Returns its length, 0 when it was wrong (and said so). */
+/* One ${...} whose `${` begins s. Returns its length, 0 when it was wrong (and reported). */
 static size_t expand_one(reader *r, dgm_str s, dgm_config_said where, dgm_buf *out)
 {
     const char *end = memchr(s.p, '}', s.n), *value = NULL;
@@ -207,7 +207,7 @@ static size_t expand_one(reader *r, dgm_str s, dgm_config_said where, dgm_buf *o
     return (size_t)(end - s.p) + 1;
 }
 
-/* The text with its variables replaced, the same one if there are none; absent, and said so, when
+/* The text with its variables replaced, the same one if there are none; absent, and reported, when
  * that cannot be done. */
 static dgm_str expand(reader *r, dgm_str s, dgm_config_said where, bool *ret_changed)
 {
@@ -500,7 +500,7 @@ static void emit_scalar(reader *r, node *n, const dgm_at *at)
         dgm_json_put_str(&r->json, n->text);
 }
 
-/* The key of a pair; absent, and said so, when it is none that we read. */
+/* The key of a pair; absent, and reported, when it cannot be a key. */
 static dgm_str key_text(reader *r, const node *key, const dgm_at *at)
 {
     dgm_config_said where = at_mark(r, key->line, key->column, at);

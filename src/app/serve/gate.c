@@ -145,7 +145,7 @@ bool dgm_gate_is_preflight(const dgm_http_request *r)
            dgm_http_header_of(r, DGM_STR("access-control-request-method")).n;
 }
 
-/* Names of headers and what stands between them. */
+/* Names of headers and the separators between them. */
 static bool is_list_of_names(dgm_str s)
 {
     for (size_t i = 0; i < s.n; i++) {

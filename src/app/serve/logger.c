@@ -30,7 +30,7 @@ struct dgm_logger {
 
 /* ---- writing ------------------------------------------------------------------------------------------------ */
 
-/* False: nobody takes it, and we are to end. */
+/* False: it cannot be written, and the thread is to end. */
 static bool write_all(dgm_logger *l, dgm_str text)
 {
     while (text.n) {
@@ -150,7 +150,7 @@ bool dgm_logger_wants(const dgm_logger *l, dgm_config_log_level level)
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
-/* A line is written for every request: no printf, and the second is spelled once per thread. */
+/* A line is written for every request: no printf, and the second is formatted once per thread. */
 static char *put_digits(char *p, unsigned n, int digits)
 {
     for (int i = digits - 1; i >= 0; i--, n /= 10)

@@ -1,9 +1,9 @@
 /*
  * app/serve/logger.h - lines for people or for programs, on standard error.
  *
- * A line is put together where it is said and written by a thread of its own, so that a terminal that
- * stands still holds up nobody; what does not fit meanwhile is counted and dropped. Never a secret: what
- * is logged of a request is its method, path, status, sizes and ids.
+ * A line is built by the thread that logs it and written by a thread of its own, so that a blocked
+ * terminal blocks no other thread. Lines that do not fit meanwhile are counted and dropped. Never a secret: the log
+ * of a request has its method, path, status, sizes and ids.
  */
 #pragma once
 

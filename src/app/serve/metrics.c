@@ -1,4 +1,4 @@
-/* app/serve/metrics.c - counters, a histogram, and how they are told. */
+/* app/serve/metrics.c - counters, a histogram, and their text format. */
 #include "app/serve/metrics.h"
 #include "app/serve/routes.h"
 #include "base/limits.h"

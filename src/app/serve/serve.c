@@ -90,7 +90,7 @@ static void on_trim_failed(void *user, const dgm_err *why)
 
 /* ---- putting together ---------------------------------------------------------------------------------------- */
 
-/* For --check and for the mistakes that are told all at once. */
+/* For --check and for the mistakes that are reported all at once. */
 static dgm_code check_agent(const dgm_config_agent *a, void *user, dgm_err *err)
 {
     const dgm_backend *backend = dgm_backend_by_type(a->type);

@@ -44,7 +44,7 @@ static dgm_code make_cards(dgm_site *s, dgm_site_agent *f, const dgm_json *type,
         .headerless_10 = a->a2a.card_headerless == DGM_CARD_PURE_10,
         .streaming = a->a2a.streaming,
         .no_requirements = !a->a2a.security_requirements,
-        .extended = a->card_more && c->tokens.n, /* without tokens nobody is known */
+        .extended = a->card_more && c->tokens.n, /* without tokens no caller is known */
         .extensions = extensions_of(s->arena, &a->a2a),
         .max_age_s = a->a2a.card_max_age_s,
         .made_s = s->made_s,
@@ -62,7 +62,7 @@ static dgm_code make_cards(dgm_site *s, dgm_site_agent *f, const dgm_json *type,
 
 /* ---- frontends ---------------------------------------------------------------------------------------------------- */
 
-/* What the card says of them; none: it says nothing. */
+/* The list in the card; empty: the card has no such member. */
 static dgm_strs media_types(dgm_arena *a, const dgm_json *own, const dgm_json *type,
                             const char *name)
 {

@@ -51,7 +51,7 @@ static dgm_config *load_well(const char *text)
     return c;
 }
 
-/* Exactly these findings, each told by its text up to the end of `want`; NULL ends. */
+/* Exactly these findings, each compared by its text up to the end of `want`; NULL ends. */
 static void check_findings(dgm_config *c, const char *const *want)
 {
     size_t i = 0;
@@ -78,7 +78,7 @@ static void check_findings(dgm_config *c, const char *const *want)
 
 /* ---- values ------------------------------------------------------------------------------------------- */
 
-static void nothing_said_is_a_demo_on_loopback(void **state)
+static void no_settings_is_a_demo_on_loopback(void **state)
 {
     dgm_auto(dgm_config_free) dgm_config *c = dgm_config_load(&(dgm_config_source){.env = no_env});
     (void)state;
@@ -203,7 +203,7 @@ static void the_default_database_is_beside_the_file_or_in_the_state_folder(void 
     }
 }
 
-static void an_empty_file_says_nothing(void **state)
+static void an_empty_file_sets_nothing(void **state)
 {
     static const char *const texts[] = {"", "# nothing\n", "---\n", "{}", "null", "\xEF\xBB\xBF"};
     (void)state;
@@ -526,7 +526,7 @@ static void a_type_is_asked_about_its_settings(void **state)
           "x:5:14: not like this, at /agents/1/settings/command");
 }
 
-static void secrets_are_told_to_nobody(void **state)
+static void secrets_are_not_printed(void **state)
 {
     dgm_auto(dgm_config_free) dgm_config *c =
         load("tokens:\n- {token: hunter2, principal: a}\n- {token: hunter2, principal: b}\n"
@@ -612,11 +612,11 @@ static void what_check_prints_reads_back_the_same(void **state)
     dgm_buf_done(&two);
 }
 
-DGM_TEST_MAIN(dgm_test(nothing_said_is_a_demo_on_loopback),
+DGM_TEST_MAIN(dgm_test(no_settings_is_a_demo_on_loopback),
               dgm_test(short_forms_mean_what_they_look_like),
               dgm_test(a_value_with_two_meanings_names_the_line_to_write),
               dgm_test(the_default_database_is_beside_the_file_or_in_the_state_folder),
-              dgm_test(an_empty_file_says_nothing), dgm_test(an_agent_inherits_and_overrides),
+              dgm_test(an_empty_file_sets_nothing), dgm_test(an_agent_inherits_and_overrides),
               dgm_test(tokens_come_from_the_file_or_the_environment), dgm_test(the_last_layer_wins),
               dgm_test(every_profile_is_right),
               dgm_test(both_kits_find_their_card_in_the_tck_profile),
@@ -626,5 +626,5 @@ DGM_TEST_MAIN(dgm_test(nothing_said_is_a_demo_on_loopback),
               dgm_test(a_bomb_of_aliases_does_not_go_off), dgm_test(one_past_every_limit),
               dgm_test(a_variable_has_a_limit), dgm_test(the_open_network_wants_tokens),
               dgm_test(bad_options_name_the_option), dgm_test(a_type_is_asked_about_its_settings),
-              dgm_test(secrets_are_told_to_nobody), dgm_test(a_reload_knows_what_it_can_do),
+              dgm_test(secrets_are_not_printed), dgm_test(a_reload_knows_what_it_can_do),
               dgm_test(what_check_prints_reads_back_the_same))

@@ -4,7 +4,7 @@
  * good/NAME.yaml has good/NAME.expected, what --check prints of it; the schema accepts it.
  * bad/NAME.yaml has bad/NAME.expected, a line per finding; the schema refuses it if its first line says
  * `# schema: refuses`.
- * After a change on purpose: DGM_CONFIG_UPDATE=1 build-test/src/test_config_files writes them anew.
+ * After a change on purpose: DGM_CONFIG_UPDATE=1 build-test/src/test_config_files regenerates them.
  */
 #include "app/serve/routes.h"
 #include "config_int.h"

@@ -156,7 +156,7 @@ static void operators_are_tokens_with_the_role_or_local_callers(void **state)
     assert_false(dgm_gate_is_operator(&open, &two));
 }
 
-static void without_tokens_nobody_is_asked(void **state)
+static void without_tokens_every_caller_is_accepted(void **state)
 {
     dgm_config c = {0};
     dgm_http_request r = REQUEST("GET", {"authorization", "Bearer x"});
@@ -180,7 +180,7 @@ static void the_challenge_names_a_scheme_there_is(void **state)
                         "ApiKey realm=\"dragoman\", header=\"X-API-Key\"");
 }
 
-static void a_preflight_is_told_every_header_that_is_read(void **state)
+static void a_preflight_lists_every_header_that_is_read(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_http_header headers[3];
@@ -215,7 +215,7 @@ DGM_TEST_MAIN(dgm_test(loopback_has_few_names), dgm_test(a_foreign_page_stays_ou
               dgm_test(credentials_say_who_it_is), dgm_test(credentials_of_two_are_nobodys),
               dgm_test(a_token_may_set_metadata_for_itself_alone),
               dgm_test(operators_are_tokens_with_the_role_or_local_callers),
-              dgm_test(without_tokens_nobody_is_asked),
+              dgm_test(without_tokens_every_caller_is_accepted),
               dgm_test(the_challenge_names_a_scheme_there_is),
-              dgm_test(a_preflight_is_told_every_header_that_is_read),
+              dgm_test(a_preflight_lists_every_header_that_is_read),
               dgm_test(a_preflight_allows_what_a_library_adds))

@@ -102,7 +102,7 @@ static void it_overwrites_nothing(void **state)
     in_a_new_folder(check_refusal);
 }
 
-static void a_folder_that_cannot_be_is_told(void **state)
+static void a_folder_that_cannot_be_created_is_reported(void **state)
 {
     dgm_err err = {0};
     (void)state;
@@ -112,4 +112,5 @@ static void a_folder_that_cannot_be_is_told(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(what_it_writes_has_no_findings), dgm_test(its_agent_answers),
-              dgm_test(it_overwrites_nothing), dgm_test(a_folder_that_cannot_be_is_told))
+              dgm_test(it_overwrites_nothing),
+              dgm_test(a_folder_that_cannot_be_created_is_reported))

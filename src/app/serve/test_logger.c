@@ -96,7 +96,7 @@ static void a_line_that_is_too_long_keeps_its_head(void **state)
     free(big);
 }
 
-static void what_nobody_reads_is_dropped_and_counted(void **state)
+static void lines_that_are_not_read_are_dropped_and_counted(void **state)
 {
     struct heard h;
     int fd;
@@ -115,4 +115,4 @@ static void what_nobody_reads_is_dropped_and_counted(void **state)
 
 DGM_TEST_MAIN(dgm_test(a_line_has_its_fields), dgm_test(programs_get_json),
               dgm_test(a_line_that_is_too_long_keeps_its_head),
-              dgm_test(what_nobody_reads_is_dropped_and_counted))
+              dgm_test(lines_that_are_not_read_are_dropped_and_counted))
