@@ -35,9 +35,9 @@ static dgm_code make(dgm_record_head head, dgm_str bytes, dgm_record **ret_recor
     atomic_init(&r->refs, 1);
     atomic_init(&r->payloads, NULL);
     r->n = (uint32_t)bytes.n;
-    r->text_at = 0;
+    r->text_at = r->text_n = 0;
     r->block = NULL;
-    r->is_ascii = false;
+    r->is_ascii = r->plain_ids = false;
     if (bytes.n)
         memcpy(r->bytes, bytes.p, bytes.n);
     r->bytes[bytes.n] = 0;
@@ -76,24 +76,29 @@ static bool is_plain_chunk(const dgm_event *event)
            !part->metadata && !part->extra && !part->nested_extra;
 }
 
+#define TASK_KEY "{\"artifactUpdate\":{\"taskId\":\""
+#define CONTEXT_KEY "\",\"contextId\":\""
+#define ARTIFACT_KEY "\",\"artifact\":{"
 #define ID_KEY "\"artifactId\":\""
 #define TEXT_KEY "\",\"parts\":[{\"text\":\""
 #define AFTER_TEXT "\"}]}"
 #define APPEND ",\"append\":true"
 #define LAST ",\"lastChunk\":true"
 
-/* Several times faster than the tables of form.c. Returns where the text starts. */
-static size_t write_plain_chunk(dgm_buf *out, const dgm_artifact_update *u)
+/* Several times faster than the tables of form.c. Returns where the text starts. ret_text_n: as in the record. */
+static size_t write_plain_chunk(dgm_buf *out, const dgm_artifact_update *u, uint32_t *ret_text_n)
 {
-    dgm_buf_add_lit(out, "{\"artifactUpdate\":{\"taskId\":");
-    dgm_json_put_str(out, u->task_id);
-    dgm_buf_add_lit(out, ",\"contextId\":");
-    dgm_json_put_str(out, u->context_id);
-    dgm_buf_add_lit(out, ",\"artifact\":{" ID_KEY);
+    dgm_str text = u->artifact.parts.at->content;
+    dgm_buf_add_lit(out, TASK_KEY);
+    dgm_json_put_chars(out, u->task_id);
+    dgm_buf_add_lit(out, CONTEXT_KEY);
+    dgm_json_put_chars(out, u->context_id);
+    dgm_buf_add_lit(out, ARTIFACT_KEY ID_KEY);
     dgm_json_put_chars(out, u->artifact.artifact_id);
     dgm_buf_add_lit(out, TEXT_KEY);
     size_t text_at = out->n;
-    dgm_json_put_chars(out, u->artifact.parts.at->content);
+    dgm_json_put_chars(out, text);
+    *ret_text_n = out->n - text_at == text.n ? (uint32_t)text.n : UINT32_MAX;
     dgm_buf_add_lit(out, AFTER_TEXT);
     if (u->append == DGM_TRUE)
         dgm_buf_add_lit(out, APPEND);
@@ -175,7 +180,9 @@ dgm_record *dgm_record_next_chunk(const dgm_record *before, const dgm_event *eve
     atomic_init(&r->payloads, NULL);
     r->n = (uint32_t)(to - r->bytes);
     r->text_at = before->text_at;
+    r->text_n = (uint32_t)text.n;
     r->is_ascii = before->is_ascii && !high;
+    r->plain_ids = before->plain_ids;
     return r;
 }
 
@@ -190,8 +197,9 @@ dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *s
     scratch->max = DGM_MAX_RECORD_BYTES + WRITER_SLACK;
     dgm_writer w = {.out = scratch, .format = DGM_FORMAT_A2A_10};
     size_t text_at = 0;
+    uint32_t text_n = 0;
     if (is_plain_chunk(event))
-        text_at = write_plain_chunk(scratch, event->artifact);
+        text_at = write_plain_chunk(scratch, event->artifact, &text_n);
     else
         dgm_form_write_event(&w, event);
     dgm_str bytes = dgm_buf_str(scratch);
@@ -213,8 +221,11 @@ dgm_code dgm_record_new(const dgm_event *event, dgm_record_head head, dgm_buf *s
                                                    : DGM_STATE_UNKNOWN;
     dgm_code rc = make(head, bytes, ret_record, err);
     if (!rc && text_at) {
-        (*ret_record)->text_at = (uint32_t)text_at;
-        (*ret_record)->is_ascii = is_ascii(bytes);
+        dgm_record *r = *ret_record;
+        r->text_at = (uint32_t)text_at;
+        r->text_n = text_n;
+        r->is_ascii = is_ascii(bytes);
+        r->plain_ids = !memchr(bytes.p, '\\', text_at);
     }
     return rc;
 }
@@ -328,10 +339,46 @@ static dgm_code record_parse(const dgm_record *r, dgm_arena *a, dgm_event *ret_e
     return DGM_INTERNAL;
 }
 
+/* A plain chunk that this process wrote: its members are at known offsets. */
+static bool read_plain_chunk(const dgm_record *r, dgm_arena *a, dgm_event *ret_event)
+{
+    enum {
+        END_N = sizeof AFTER_TEXT "}}" - 1,
+        APPEND_N = sizeof APPEND - 1,
+        LAST_N = sizeof LAST - 1
+    };
+    if (!r->text_at || !r->plain_ids || r->text_n == UINT32_MAX ||
+        (!r->is_ascii && dgm_utf8_check(dgm_record_bytes(r)) < r->n))
+        return false;
+    const char *bytes = dgm_arena_dup(a, dgm_record_bytes(r)).p, *text = bytes + r->text_at;
+    const char *task = bytes + sizeof TASK_KEY - 1, *task_end = strchr(task, '"');
+    const char *context = task_end + sizeof CONTEXT_KEY - 1, *context_end = strchr(context, '"');
+    const char *id = context_end + sizeof ARTIFACT_KEY ID_KEY - 1,
+               *id_end = text - (sizeof TEXT_KEY - 1);
+    if (task_end == task || context_end == context || id_end == id)
+        return false;
+    size_t flags = r->n - r->text_at - r->text_n - END_N; /* bytes of append and lastChunk */
+    struct {
+        dgm_artifact_update update;
+        dgm_part part;
+    } *chunk = dgm_arena_alloc(a, sizeof *chunk);
+    chunk->part = (dgm_part){.kind = DGM_PART_TEXT, .content = {text, r->text_n}};
+    chunk->update = (dgm_artifact_update){
+        .task_id = {task, (size_t)(task_end - task)},
+        .context_id = {context, (size_t)(context_end - context)},
+        .artifact = {.artifact_id = {id, (size_t)(id_end - id)}, .parts = {&chunk->part, 1}},
+        .append = flags == APPEND_N || flags == APPEND_N + LAST_N ? DGM_TRUE : DGM_UNSET,
+        .last_chunk = flags >= LAST_N ? DGM_TRUE : DGM_UNSET};
+    *ret_event = (dgm_event){.kind = DGM_EVENT_ARTIFACT, .artifact = &chunk->update};
+    return true;
+}
+
 /* Most records are a chunk of text: a scan of a copy reads them, and the others are parsed. */
 dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_event, dgm_err *err)
 {
     dgm_reader reader = {.arena = a, .format = DGM_FORMAT_A2A_10};
+    if (read_plain_chunk(r, a, ret_event))
+        return DGM_OK;
     if (r->head.kind == DGM_EVENT_ARTIFACT && r->n <= DGM_SCAN_MAX_BYTES &&
         dgm_form_scan_chunk(&reader, dgm_arena_dup(a, dgm_record_bytes(r)), ret_event))
         return DGM_OK;

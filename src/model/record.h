@@ -39,7 +39,9 @@ typedef struct dgm_record {
     _Atomic uint32_t refs;
     uint32_t n;       /* DGM_MAX_RECORD_BYTES fits */
     uint32_t text_at; /* offset of the text, if dgm_record_new() wrote a plain chunk; else 0 */
+    uint32_t text_n;  /* of a plain chunk; UINT32_MAX: the text has escapes */
     bool is_ascii;    /* false: not known */
+    bool plain_ids;   /* of a plain chunk: the ids have no escapes */
     char bytes[];     /* n of them, then a NUL */
 } dgm_record;
 

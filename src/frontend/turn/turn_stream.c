@@ -29,6 +29,7 @@ struct telling {
     uint64_t seq;     /* of the current record */
     int64_t time;     /* its; Unix milliseconds */
     uint64_t n_frames;
+    dgm_err err;        /* of a record; zeroed once: clearing it for every record takes long */
     bool frame_is_open; /* its blank line is still to come: an id may go before it */
     enum turn_stream_state state;
 };
@@ -70,12 +71,9 @@ static void close_frame(struct telling *g)
 
 static void put_sse(struct telling *g, dgm_str name, dgm_str payload)
 {
-    dgm_buf *out = &g->scratch->out;
     if (g->frame_is_open)
-        dgm_buf_add_char(out, '\n');
-    size_t data = dgm_sse_start(out, (dgm_str){0}, name);
-    dgm_buf_add_str(out, payload);
-    dgm_sse_end_data(out, data, false);
+        dgm_buf_add_char(&g->scratch->out, '\n');
+    dgm_sse_put_json(&g->scratch->out, name, payload);
     g->frame_is_open = true;
 }
 
@@ -126,10 +124,10 @@ static dgm_code turn_stream_on_event(void *arg, const dgm_canon_event *event, dg
 }
 
 /* An event of the agent cannot be encoded (a call without a name, ...): the run ends here for this client. */
-static void turn_end_with_error(struct telling *g, const dgm_err *err)
+static void turn_end_with_error(struct telling *g)
 {
     dgm_canon_event e = {.kind = DGM_CANON_RUN_ERROR};
-    e.run_error.message = err->msg[0] ? dgm_str_from(err->msg) : DGM_STR("internal error");
+    e.run_error.message = g->err.msg[0] ? dgm_str_from(g->err.msg) : DGM_STR("internal error");
     e.run_error.code = DGM_STR("failed");
     turn_stream_on_event(g, &e, dgm_stream_encoder(g->stream));
     turn_set_state(g, TURN_ENDED);
@@ -173,7 +171,6 @@ static void open_stream(struct telling *g, const dgm_record *first)
 static void tell_record(struct telling *g, const dgm_record *r)
 {
     dgm_event event = {0};
-    dgm_err err = {0};
     g->seq = r->head.seq;
     g->time = r->head.time;
     if (g->state == TURN_WAITING) {
@@ -181,16 +178,16 @@ static void tell_record(struct telling *g, const dgm_record *r)
         turn_set_state(g, TURN_REPLAYING);
     }
     dgm_arena_reset(g->scratch->arena);
-    dgm_code rc = dgm_record_event(r, g->scratch->arena, &event, &err);
+    dgm_code rc = dgm_record_event(r, g->scratch->arena, &event, &g->err);
     const dgm_internal *internal = event.kind == DGM_EVENT_INTERNAL ? event.internal : NULL;
     bool is_callers = !rc && internal && internal->kind == DGM_INTERNAL_MESSAGE &&
                       internal->message && internal->message->role == DGM_ROLE_USER;
     if (is_callers) /* the message that starts a later turn: most frontends leave it out */
         event = (dgm_event){.kind = DGM_EVENT_MESSAGE, .message = internal->message};
     if (!rc && (!is_callers || g->t.say_caller))
-        rc = dgm_stream_record(g->stream, &event, &err);
+        rc = dgm_stream_record(g->stream, &event, &g->err);
     if (rc)
-        turn_end_with_error(g, &err);
+        turn_end_with_error(g);
     else if (dgm_stream_is_over(g->stream))
         turn_set_state(g, TURN_ENDED);
 }
@@ -280,10 +277,9 @@ static void turn_stream_finish(struct telling *g)
 /* The records that existed when the stream was opened were sent. */
 static void turn_go_live(struct telling *g)
 {
-    dgm_err err = {0};
     turn_set_state(g, TURN_LIVE);
     if (g->t.on_pause && g->t.on_pause(g->t.arg, dgm_stream_encoder(g->stream)))
-        turn_end_with_error(g, &err);
+        turn_end_with_error(g);
     close_frame(g);
 }
 

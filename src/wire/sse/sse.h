@@ -79,6 +79,9 @@ void dgm_sse_put(dgm_buf *b, dgm_str id, dgm_str event, dgm_str data);
 size_t dgm_sse_start(dgm_buf *b, dgm_str id, dgm_str event);
 void dgm_sse_end_data(dgm_buf *b, size_t data, bool close);
 
+/* The same for JSON that exists already, and not closed: other fields may follow. */
+void dgm_sse_put_json(dgm_buf *b, dgm_str event, dgm_str json);
+
 /*
  * Python's line readers also end lines at U+0085, U+2028 and U+2029, inside JSON strings too. Writes
  * those from byte `from` of b on as JSON escapes; for JSON only.

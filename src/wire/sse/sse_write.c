@@ -1,6 +1,10 @@
 /* wire/sse/sse_write.c - events to bytes. LF only, as A2A's and OpenAI's servers write. */
 #include "wire/sse/sse.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 static bool is_end(char c)
 {
     return c == '\n' || c == '\r';
@@ -77,15 +81,25 @@ static size_t next_line_end(const char *p, size_t i, size_t n)
     size_t len;
     uint64_t words[4];
     for (; i < n; i++) {
-        /* nearly all is ASCII: 32 bytes at a time, then eight */
+        /* nearly all is ASCII: 64 or 32 bytes at a time, then eight, then the last eight */
+#ifdef __SSE2__
+        while (n - i >= 64) {
+            const __m128i *v = (const __m128i *)(const void *)(p + i);
+            __m128i a = _mm_or_si128(_mm_loadu_si128(v), _mm_loadu_si128(v + 1));
+            __m128i b = _mm_or_si128(_mm_loadu_si128(v + 2), _mm_loadu_si128(v + 3));
+            if (_mm_movemask_epi8(_mm_or_si128(a, b)))
+                break;
+            i += 64;
+        }
+#endif
         while (n - i >= 32 &&
                (memcpy(words, p + i, 32),
                 !((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080u)))
             i += 32;
         while (n - i >= 8 && (memcpy(words, p + i, 8), !(words[0] & 0x8080808080808080u)))
             i += 8;
-        if (i == n)
-            break;
+        if (n - i < 8 && n >= 8 && (memcpy(words, p + n - 8, 8), !(words[0] & 0x8080808080808080u)))
+            return n;
         unsigned char c = (unsigned char)p[i];
         if ((c == 0xE2 || c == 0xC2) && escape_at((const unsigned char *)p + i, n - i, &len))
             return i;
@@ -128,6 +142,28 @@ void dgm_sse_end_data(dgm_buf *b, size_t data, bool close)
 {
     dgm_sse_escape_line_ends(b, data);
     dgm_buf_add(b, "\n\n", close ? 2 : 1);
+}
+
+void dgm_sse_put_json(dgm_buf *b, dgm_str event, dgm_str json)
+{
+    size_t most = sizeof "event: \ndata: \n" + event.n + json.n;
+    if (!dgm_buf_room(b, most))
+        return;
+    char *to = b->p + b->n;
+    if (event.n) {
+        memcpy(to, "event: ", 7);
+        memcpy(to + 7, event.p, event.n);
+        to[7 + event.n] = '\n';
+        to += 8 + event.n;
+    }
+    memcpy(to, "data: ", 6);
+    to += 6;
+    if (json.n)
+        memcpy(to, json.p, json.n);
+    b->n = (size_t)(to - b->p) + json.n;
+    if (next_line_end(json.p, 0, json.n) < json.n)
+        dgm_sse_escape_line_ends(b, (size_t)(to - b->p));
+    dgm_buf_add_char(b, '\n');
 }
 
 void dgm_sse_put_comment(dgm_buf *b, dgm_str text)
