@@ -48,7 +48,7 @@ struct shard {
     struct run *runs;
     size_t n_runs, n_writing;     /* executions; appends the store has not answered */
     dgm_buf scratch;              /* records are put together here */
-    struct evp_md_ctx_st *sha256; /* for digests of messages; NULL before the first one */
+    struct evp_md_ctx_st *sha256; /* for dgm_content_digest; NULL before the first one */
     dgm_buf batch;                /* records to be written, when they are in several segments */
     dgm_arena *spare;             /* for one event of a run; NULL while it is lent out */
     size_t sweep;                 /* the slot of lives that was looked at last */
@@ -122,12 +122,11 @@ struct call_send {
     struct live *queue;  /* it waits for this task's run to end, or is a copy of one that does */
     struct live *live;   /* while the store is asked about it */
     struct call *copies; /* of one that waits for a run to end */
-    unsigned char digest[32]; /* of role and parts, once it was needed: dgm_call_digest */
-    bool has_digest;
-    bool dedupes;   /* a message like it is searched for, and it is found by its id later */
-    bool keep_turn; /* see dgm_send */
-    bool is_late;   /* answer_ms are over */
-    bool has_left;  /* the caller */
+    dgm_str content;     /* once it was needed: dgm_call_content */
+    bool dedupes;        /* a message like it is searched for, and it is found by its id later */
+    bool keep_turn;      /* see dgm_send */
+    bool is_late;        /* answer_ms are over */
+    bool has_left;       /* the caller */
     bool is_message, is_resend; /* see dgm_sent */
 };
 
@@ -366,7 +365,7 @@ bool dgm_live_has_max_readers(struct live *l, struct call *c);
 void dgm_live_handle_turn(struct live *l, struct call *c);
 void dgm_send_to_task(struct live *l, struct call *c);
 void dgm_send_store_id(struct live *l, struct call *c); /* its id is written with the turn */
-const unsigned char *dgm_call_digest(struct call *c);   /* 32 bytes, of role and parts */
+dgm_str dgm_call_content(struct call *c);               /* see dgm_content_digest */
 
 /* Answers one that waits for a task at work: the message stays in the queue. */
 void dgm_send_answer_early(struct live *l, struct call *c);

@@ -15,10 +15,10 @@ struct inflight {
     dgm_arena *arena;
     dgm_owner owner;
     dgm_str agent, context_id, message_id;
-    struct call *first;       /* copy, until it is decided how it is answered */
-    unsigned char digest[32]; /* from then on */
-    struct live *live;        /* the task it became; NULL: not decided */
-    uint64_t first_seq;       /* where its turn begins there */
+    struct call *first; /* copy, until it is decided how it is answered */
+    dgm_str content;    /* from then on */
+    struct live *live;  /* the task it became; NULL: not decided */
+    uint64_t first_seq; /* where its turn begins there */
     uint32_t turn;
     struct call *waiting; /* copies that came before that */
 };
@@ -35,8 +35,7 @@ static uint64_t inflight_hash(const struct call *c, dgm_str context_id)
 static bool has_same_content(const struct inflight *f, struct call *c)
 {
     return dgm_str_eq(f->message_id, c->send.message_id) &&
-           memcmp(f->first ? dgm_call_digest(f->first) : f->digest, dgm_call_digest(c),
-                  sizeof f->digest) == 0;
+           dgm_str_eq(f->first ? dgm_call_content(f->first) : f->content, dgm_call_content(c));
 }
 
 static bool is_named(const struct inflight *f, struct call *c)
@@ -56,8 +55,8 @@ static struct inflight *inflight_find(struct shard *s, struct call *c)
 
 static struct inflight *inflight_add(struct shard *s, struct call *c, dgm_str context_id)
 {
-    size_t texts =
-        c->owner.tenant.n + c->owner.principal.n + context_id.n + c->send.message_id.n + 4;
+    size_t texts = c->owner.tenant.n + c->owner.principal.n + context_id.n + c->send.message_id.n +
+                   4 + DGM_CONTENT_BYTES + 1;
     dgm_arena *a = dgm_arena_new_small(sizeof(struct inflight) + texts);
     struct inflight *f = dgm_new(a, struct inflight);
     f->arena = a;
@@ -146,7 +145,7 @@ void dgm_resend_decided(struct shard *s, struct call *first, struct live *live)
     f->waiting = NULL;
     f->first = NULL;
     if (live) {
-        memcpy(f->digest, dgm_call_digest(first), sizeof f->digest);
+        f->content = dgm_arena_dup(f->arena, dgm_call_content(first));
         f->live = live;
         f->first_seq = first->turn.first_seq;
         f->turn = first->turn.number;
@@ -240,7 +239,12 @@ static void resend_to_task(struct call *c, const dgm_dedupe_row *row)
 
 static bool is_row_of(const dgm_dedupe_row *row, struct call *c)
 {
-    return row && memcmp(row->digest, dgm_call_digest(c), sizeof row->digest) == 0;
+    unsigned char digest[DGM_DIGEST_BYTES];
+    if (!row)
+        return false;
+    struct shard *s = &c->core->shards[dgm_loop_index(dgm_loop_current())];
+    dgm_content_digest(&s->sha256, dgm_call_content(c), digest);
+    return memcmp(row->digest, digest, sizeof digest) == 0;
 }
 
 static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err, void *arg)
@@ -316,7 +320,7 @@ bool dgm_resend_attach(struct live *l, struct call *c)
     }
     for (struct call *q = l->calls.queued; q; q = q->next) {
         if (q->send.dedupes && dgm_str_eq(q->send.message_id, c->send.message_id) &&
-            memcmp(dgm_call_digest(q), dgm_call_digest(c), sizeof q->send.digest) == 0) {
+            dgm_str_eq(dgm_call_content(q), dgm_call_content(c))) {
             c->next = q->send.copies;
             q->send.copies = c;
             c->send.queue = l;

@@ -16,32 +16,29 @@
 #include "core/core_int.h"
 #include "model/form.h"
 
-#include <openssl/evp.h>
 #include <stdlib.h>
 
 /* How long a send that named no context is known by its message id alone. */
 #define NAMELESS_MS ((int64_t)24 * 3600 * 1000)
 
-/* Of role and parts in the record form. Most messages never need one: those that become a task do, and those whose id was
- * seen before. */
-const unsigned char *dgm_call_digest(struct call *c)
+/* Most messages never need it: those that become a task do, and those whose id was seen before. */
+dgm_str dgm_call_content(struct call *c)
 {
-    if (c->send.has_digest)
-        return c->send.digest;
+    if (c->send.content.p)
+        return c->send.content;
     struct shard *s = &c->core->shards[dgm_loop_index(dgm_loop_current())];
     dgm_message content = {
         .message_id = DGM_STR("-"), .role = c->send.message->role, .parts = c->send.message->parts};
     dgm_buf_clear(&s->scratch);
     dgm_writer w = {.out = &s->scratch, .format = DGM_FORMAT_A2A_10};
     dgm_shape_write(&w, &dgm_form_message, &content);
-    /* The context is used again: to make one, and to find the implementation, costs more than the digest. */
-    bool ok = s->sha256 ? EVP_DigestInit_ex(s->sha256, NULL, NULL)
-                        : EVP_DigestInit_ex(s->sha256 = EVP_MD_CTX_new(), EVP_sha256(), NULL);
-    if (!ok || !EVP_DigestUpdate(s->sha256, s->scratch.p, s->scratch.n) ||
-        !EVP_DigestFinal_ex(s->sha256, c->send.digest, NULL))
-        abort(); /* there is no server without it */
-    c->send.has_digest = true;
-    return c->send.digest;
+    dgm_str text = dgm_buf_str(&s->scratch);
+    unsigned char digest[DGM_DIGEST_BYTES];
+    if (text.n > DGM_CONTENT_BYTES) {
+        dgm_content_digest(&s->sha256, text, digest);
+        text = (dgm_str){(const char *)digest, sizeof digest};
+    }
+    return c->send.content = dgm_arena_dup(c->arena, text);
 }
 
 void dgm_send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m)
@@ -60,11 +57,12 @@ void dgm_send_store_id(struct live *l, struct call *c)
     if (!c->send.dedupes)
         return;
     bool nameless = !c->send.asked_context.n && !c->send.asked_task.n;
-    l->write.message = dgm_xmalloc(sizeof *l->write.message + c->send.message_id.n);
+    dgm_str content = dgm_call_content(c);
+    l->write.message = dgm_xmalloc(sizeof *l->write.message + c->send.message_id.n + content.n);
     char *at = (char *)(l->write.message + 1);
     l->write.message->message_id = dgm_core_copy_text(&at, c->send.message_id);
     l->write.message->nameless_until_ms = nameless ? dgm_loop_unix_ms() + NAMELESS_MS : 0;
-    memcpy(l->write.message->digest, dgm_call_digest(c), sizeof l->write.message->digest);
+    l->write.message->content = dgm_core_copy_text(&at, content);
 }
 
 /* ---- to a task ----------------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "store/store_job.h"
 
 #include <assert.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 
 static const dgm_store_driver *const drivers[] = {&dgm_store_memory, &dgm_store_sqlite};
@@ -133,6 +134,19 @@ void dgm_dedupe_row_keep(dgm_arena *a, dgm_dedupe_row *row)
     store_keep(a, &row->task_id);
 }
 
+void dgm_content_digest(EVP_MD_CTX **context, dgm_str content, unsigned char *ret_digest)
+{
+    if (content.n == DGM_DIGEST_BYTES) {
+        memcpy(ret_digest, content.p, DGM_DIGEST_BYTES);
+        return;
+    }
+    bool ok = *context ? EVP_DigestInit_ex(*context, NULL, NULL)
+                       : EVP_DigestInit_ex(*context = EVP_MD_CTX_new(), EVP_sha256(), NULL);
+    if (!ok || !EVP_DigestUpdate(*context, content.p, content.n) ||
+        !EVP_DigestFinal_ex(*context, ret_digest, NULL))
+        abort(); /* there is no server without it */
+}
+
 dgm_code dgm_append_check(const dgm_append *b, dgm_err *err)
 {
     uint64_t seq = dgm_append_first(b);
@@ -183,7 +197,7 @@ void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done
         n += sizeof *turn + dgm_room(turn->protocol) + dgm_room(turn->caller_id) +
              dgm_room(turn->request) + dgm_room(turn->previous);
     if (taken)
-        n += sizeof *taken + dgm_room(taken->message_id);
+        n += sizeof *taken + dgm_room(taken->message_id) + dgm_room(taken->content);
     for (size_t i = 0; i < batch->open_calls.n; i++)
         n += sizeof(dgm_str) + dgm_room(batch->open_calls.at[i]);
 
@@ -208,8 +222,10 @@ void dgm_store_append(dgm_store *s, const dgm_append *batch, dgm_store_done done
         dgm_put(&b, &turn_copy->request);
         dgm_put(&b, &turn_copy->previous);
     }
-    if (taken)
+    if (taken) {
         dgm_put(&b, &taken_copy->message_id);
+        dgm_put(&b, &taken_copy->content);
+    }
     dgm_put_row(&b, &to->row);
     for (size_t i = 0; i < batch->n_records; i++)
         job->append.bytes += dgm_record_ref(batch->records[i])->n;

@@ -49,9 +49,17 @@ typedef struct dgm_turn_row {
  * agent, context of the task, message id), and for a while by (owner, agent, no context, message id). */
 typedef struct dgm_taken {
     dgm_str message_id;
-    unsigned char digest[32];  /* SHA-256 of role and parts */
+    dgm_str content;           /* see dgm_content_digest */
     int64_t nameless_until_ms; /* of one that named no context; 0: it did */
 } dgm_taken;
+
+/* What a message says: role and parts in the record form, or, of more than DGM_CONTENT_BYTES, their SHA-256. The first
+ * kind is always longer than a digest. Messages are compared often and found by a digest rarely: most are never hashed,
+ * or not on a loop. The context is made on the first use and used again: that costs more than a digest. */
+#define DGM_CONTENT_BYTES 192
+#define DGM_DIGEST_BYTES 32
+struct evp_md_ctx_st;
+void dgm_content_digest(struct evp_md_ctx_st **context, dgm_str content, unsigned char *ret_digest);
 
 /* What a message id finds. */
 typedef struct dgm_dedupe_row {
@@ -59,7 +67,7 @@ typedef struct dgm_dedupe_row {
     dgm_str agent;
     dgm_str context_id; /* as it was asked for */
     dgm_str message_id;
-    unsigned char digest[32];
+    unsigned char digest[DGM_DIGEST_BYTES]; /* of its content */
     dgm_str task_id;
     uint32_t turn;
     int64_t expires_ms; /* of one found without its context; 0: with its task */

@@ -321,6 +321,9 @@ static const dgm_owner nobody = {{"", 0}, {"", 0}};
 static const dgm_owner alice = {DGM_STR("acme"), DGM_STR("alice")};
 static const dgm_owner bob = {DGM_STR("acme"), DGM_STR("bob")};
 
+/* The content of a message that is its digest. */
+#define DIGEST(text) ((dgm_str){(const char[DGM_DIGEST_BYTES]){text}, DGM_DIGEST_BYTES})
+
 /* ---- what is stored -------------------------------------------------------------------------------- */
 
 #define T0 1767323045000 /* 2026-01-02T03:04:05Z */

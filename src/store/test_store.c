@@ -195,8 +195,9 @@ static void owners_never_see_each_other(void **state)
         struct making m;
         dgm_turn_row turn = {
             .turn = 1, .first_seq = 1, .protocol = DGM_STR("ag-ui"), .caller_id = DGM_STR("run")};
-        dgm_taken taken = {.message_id = DGM_STR("m"), .nameless_until_ms = INT64_MAX};
-        taken.digest[0] = (unsigned char)i;
+        dgm_taken taken = {.message_id = DGM_STR("m"),
+                           .content = {(const char[DGM_DIGEST_BYTES]){(char)i}, DGM_DIGEST_BYTES},
+                           .nameless_until_ms = INT64_MAX};
         make_deltas(&m, owners[i], "t", 0, i + 1, 1);
         m.batch.turn = &turn;
         m.batch.taken = &taken;

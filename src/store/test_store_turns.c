@@ -23,9 +23,9 @@ static void message_ids_are_taken_until_they_expire(void **state)
 {
     struct env e = setup(state);
     int64_t now = dgm_loop_unix_ms(), later = now + 60000;
-    take_message(&e, "t1", "ctx", 1, (dgm_taken){DGM_STR("m1"), {1, 2, 3}, later});
-    take_message(&e, "t1", "ctx", 2, (dgm_taken){DGM_STR("m2"), {4}, 0});
-    take_message(&e, "t2", "other", 1, (dgm_taken){DGM_STR("old"), {5}, now - 1});
+    take_message(&e, "t1", "ctx", 1, (dgm_taken){DGM_STR("m1"), DIGEST("\1\2\3"), later});
+    take_message(&e, "t1", "ctx", 2, (dgm_taken){DGM_STR("m2"), DIGEST("\4"), 0});
+    take_message(&e, "t2", "other", 1, (dgm_taken){DGM_STR("old"), DIGEST("\5"), now - 1});
     dgm_dedupe_row *row = find_dedupe(&e, alice, "", "m1");
     assert_non_null(row);
     assert_memory_equal(row->digest, ((unsigned char[32]){1, 2, 3}), 32);
@@ -61,19 +61,20 @@ static void a_message_id_belongs_to_whoever_took_it_last(void **state)
 {
     struct env e = setup(state);
     int64_t later = dgm_loop_unix_ms() + 60000;
-    take_message(&e, "t1", "c1", 1, (dgm_taken){DGM_STR("m"), {1}, later});
-    take_message(&e, "t2", "c2", 1, (dgm_taken){DGM_STR("m"), {2}, later});
+    take_message(&e, "t1", "c1", 1, (dgm_taken){DGM_STR("m"), DIGEST("\1"), later});
+    take_message(&e, "t2", "c2", 1, (dgm_taken){DGM_STR("m"), DIGEST("\2"), later});
     assert_int_equal(find_dedupe(&e, alice, "", "m")->digest[0], 2);
     check_str(find_dedupe(&e, alice, "c1", "m")->task_id, "t1"); /* in its own context as before */
     check_str(find_dedupe(&e, alice, "c2", "m")->task_id, "t2");
-    take_message(&e, "t3", "c1", 1, (dgm_taken){DGM_STR("m"), {3}, 0});
+    take_message(&e, "t3", "c1", 1, (dgm_taken){DGM_STR("m"), DIGEST("\3"), 0});
     check_str(find_dedupe(&e, alice, "c1", "m")->task_id, "t3");
     check_str(find_dedupe(&e, alice, "", "m")->task_id, "t2");
-    take_message(&e, "t2", "c2", 2, (dgm_taken){DGM_STR("m"), {4}, 0});
+    take_message(&e, "t2", "c2", 2, (dgm_taken){DGM_STR("m"), DIGEST("\4"), 0});
     assert_int_equal(find_dedupe(&e, alice, "c2", "m")->turn, 2);
     assert_int_equal(find_dedupe(&e, alice, "", "m")->digest[0], 2);
-    take_message(&e, "t4", "c1", 1, (dgm_taken){DGM_STR("n"), {5}, 0}); /* an older task, later */
-    take_message(&e, "t3", "c1", 2, (dgm_taken){DGM_STR("n"), {6}, 0});
+    take_message(&e, "t4", "c1", 1,
+                 (dgm_taken){DGM_STR("n"), DIGEST("\5"), 0}); /* an older task, later */
+    take_message(&e, "t3", "c1", 2, (dgm_taken){DGM_STR("n"), DIGEST("\6"), 0});
     check_str(find_dedupe(&e, alice, "c1", "n")->task_id, "t3");
     assert_int_equal(find_dedupe(&e, alice, "c1", "n")->digest[0], 6);
     teardown(&e);
@@ -89,7 +90,7 @@ static void new_message_ids_are_told_from_old_ones(void **state)
         assert_true(i < 30000);
         usleep(1000);
     }
-    take_message(&e, "t1", "ctx", 1, (dgm_taken){DGM_STR("m"), {1}, later});
+    take_message(&e, "t1", "ctx", 1, (dgm_taken){DGM_STR("m"), DIGEST("\1"), later});
     assert_false(dgm_store_is_unknown(e.store, alice, demo, none, DGM_STR("m")));
     assert_false(dgm_store_is_unknown(e.store, alice, demo, ctx, DGM_STR("m")));
     size_t unknown = 0;

@@ -6,6 +6,7 @@
  */
 #include "store/memory/memory_int.h"
 
+#include <openssl/evp.h>
 #include <stdlib.h>
 
 /* ---- reading --------------------------------------------------------------------------------------- */
@@ -93,7 +94,8 @@ static void find_dedupe(struct memory_store *s, dgm_job *job)
                             .task_id = task_id(d->task),
                             .turn = d->turn,
                             .expires_ms = expires_ms};
-    memcpy(row->digest, d->digest, sizeof row->digest);
+    dgm_content_digest(&s->sha256, (dgm_str){d->texts + d->message_id_n, d->content_n},
+                       row->digest);
     dgm_dedupe_row_keep(job->arena, row);
 }
 
@@ -147,6 +149,7 @@ static void close_memory(dgm_store *base)
     struct memory_store *s = (struct memory_store *)base;
     dgm_memory_delete_all(s);
     pthread_mutex_destroy(&s->lock);
+    EVP_MD_CTX_free(s->sha256);
     free(s);
 }
 

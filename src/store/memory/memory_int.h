@@ -81,9 +81,8 @@ struct taken {
     } keys[N_TAKEN_KEYS];
     struct taken *next, **to_this; /* of the same task */
     struct task *task;
-    unsigned char digest[32];
     uint32_t turn;
-    uint32_t message_id_n;
+    uint32_t message_id_n, content_n;
     bool has[N_TAKEN_KEYS];
     char texts[];
 };
@@ -97,6 +96,7 @@ struct memory_store {
     struct note *first_note, **last_note;   /* in the order they were put */
     size_t bytes, note_bytes;               /* of records, folded Tasks and calls; of notes */
     uint64_t order;                         /* of the newest caller's id or call */
+    struct evp_md_ctx_st *sha256;           /* for dgm_content_digest */
     dgm_store_stats stats;
 };
 

@@ -93,15 +93,16 @@ static void keep_turn(struct memory_store *s, struct task *t, const dgm_turn_row
 
 static struct taken *make_taken(struct task *t, const dgm_taken *from, uint32_t turn)
 {
-    struct taken *d = dgm_xmalloc(sizeof *d + from->message_id.n);
+    struct taken *d = dgm_xmalloc(sizeof *d + from->message_id.n + from->content.n);
     char *at = d->texts;
     *d = (struct taken){.next = t->taken,
                         .to_this = &t->taken,
                         .task = t,
                         .turn = turn,
-                        .message_id_n = (uint32_t)from->message_id.n};
-    memcpy(d->digest, from->digest, sizeof d->digest);
+                        .message_id_n = (uint32_t)from->message_id.n,
+                        .content_n = (uint32_t)from->content.n};
     dgm_memory_put_text(&at, from->message_id);
+    dgm_memory_put_text(&at, from->content);
     if (d->next)
         d->next->to_this = &d->next;
     t->taken = d;

@@ -276,6 +276,7 @@ typedef struct dgm_sql_writer {
     size_t cap_groups, cap_slots;
     const dgm_group *part; /* the groups whose rows sqlite_rows.c shows, n_part of them */
     size_t n_part;
+    struct evp_md_ctx_st *sha256; /* for dgm_content_digest */
 } dgm_sql_writer;
 
 dgm_code dgm_sql_writer_open(const char *path, dgm_known *known, dgm_sql_writer *ret_writer,

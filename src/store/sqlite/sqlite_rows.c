@@ -152,10 +152,13 @@ static void turn_column(const struct cursor *c, sqlite3_context *to, int i)
     }
     case 10: sqlite3_result_int64(to, taken ? taken->nameless_until_ms : 0); break;
     case 11:
-        if (taken)
-            sqlite3_result_blob(to, taken->digest, sizeof taken->digest, SQLITE_STATIC);
-        else
+        if (taken) {
+            unsigned char digest[DGM_DIGEST_BYTES];
+            dgm_content_digest(&c->w->sha256, taken->content, digest);
+            sqlite3_result_blob(to, digest, sizeof digest, SQLITE_TRANSIENT);
+        } else {
             sqlite3_result_zeroblob(to, 0);
+        }
         break;
     }
 }

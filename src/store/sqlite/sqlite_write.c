@@ -17,6 +17,7 @@
 #include "sqlite_int.h"
 
 #include <assert.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 
 /* ---- groups ---------------------------------------------------------------------------------------- */
@@ -433,6 +434,7 @@ void dgm_sql_writer_close(dgm_sql_writer *w)
 {
     dgm_conn_close(&w->conn);
     dgm_buf_done(&w->row);
+    EVP_MD_CTX_free(w->sha256);
     free(w->groups);
     free(w->slots);
     *w = (dgm_sql_writer){0};

@@ -52,7 +52,7 @@ static void one_id_may_be_taken_often_in_a_commit(void **state)
     sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL); /* until all of them wait */
     for (int i = 0; i < N; i++) {
         snprintf(ids[i], sizeof ids[i], "t%d", i);
-        taken[i] = (dgm_taken){DGM_STR("m"), {(unsigned char)i}, dgm_loop_unix_ms() + 60000};
+        taken[i] = (dgm_taken){DGM_STR("m"), DGM_STR("same"), dgm_loop_unix_ms() + 60000};
         make_deltas(&m[i], alice, ids[i], 0, 1, 1);
         m[i].batch.row.context_id = dgm_str_from(ids[i]);
         m[i].batch.turn = &turn;
