@@ -170,18 +170,22 @@ static struct bench *bench_begin(dgm_run *run, dgm_loop_fn on_timer)
 
 static bool read_number(dgm_str *text, double max, double *ret)
 {
-    char digits[24], *end;
-    size_t n = 0;
-    while (n < text->n && n < sizeof digits - 1 &&
-           ((text->p[n] >= '0' && text->p[n] <= '9') || text->p[n] == '.'))
-        n++;
-    if (n == 0 || (n < text->n && text->p[n] != ' ' && text->p[n] != '\n'))
+    double number = 0, unit = 1;
+    size_t n = 0, points = 0;
+    for (; n < text->n && n < 23; n++) {
+        char c = text->p[n];
+        if (c == '.')
+            points++;
+        else if (c >= '0' && c <= '9')
+            number += points ? (c - '0') * (unit /= 10) : 9 * number + (c - '0');
+        else
+            break;
+    }
+    if (n == points || points > 1 || (n < text->n && text->p[n] != ' ' && text->p[n] != '\n'))
         return false;
-    memcpy(digits, text->p, n);
-    digits[n] = '\0';
-    *ret = strtod(digits, &end);
     *text = dgm_text_trim((dgm_str){text->p + n, text->n - n});
-    return *end == '\0' && *ret <= max;
+    *ret = number;
+    return number <= max;
 }
 
 static void bench_start(void *agent, dgm_run *run)
@@ -191,16 +195,14 @@ static void bench_start(void *agent, dgm_run *run)
     double number;
     dgm_code rc;
     (void)agent;
+    bool echo = dgm_text_command(text, "echo", NULL);
     bool chunks =
-        dgm_text_command(text, "chunks", &rest) && read_number(&rest, MAX_CHUNKS, &number);
-    bool hold =
-        !chunks && dgm_text_command(text, "hold", &rest) && read_number(&rest, MAX_HOLD_S, &number);
+        !echo && dgm_text_command(text, "chunks", &rest) && read_number(&rest, MAX_CHUNKS, &number);
+    bool hold = !echo && !chunks && dgm_text_command(text, "hold", &rest) &&
+                read_number(&rest, MAX_HOLD_S, &number);
     if (!chunks && !hold)
-        rc = dgm_run_reply(run,
-                           dgm_text_command(text, "echo", NULL)
-                               ? text
-                               : DGM_STR("echo TEXT | chunks N [yield] | hold SECONDS"),
-                           &err);
+        rc = dgm_run_reply(
+            run, echo ? text : DGM_STR("echo TEXT | chunks N [yield] | hold SECONDS"), &err);
     else
         rc = dgm_run_status(run, DGM_STATE_WORKING, (dgm_str){0}, &err);
     if (rc || (!chunks && !hold)) {
