@@ -331,30 +331,22 @@ static void call_handle_send(void *arg)
         dgm_core_run_start(s, c, NULL, NULL);
 }
 
-/* Can it be a record, in a Task? Only a large request can be too large: encoded by us, a message is
- * hardly longer than it was. */
-static dgm_code check_size(const struct call *c, const dgm_send *send, dgm_err *err)
-{
-    dgm_buf *scratch = &c->core->shards[dgm_loop_index(c->home)].scratch;
-    dgm_event event = {.kind = DGM_EVENT_MESSAGE,
-                       .message = (dgm_message *)(uintptr_t)send->message};
-    dgm_record *record;
-    if (send->bytes && send->bytes < DGM_MAX_RECORD_BYTES / 2)
-        return DGM_OK;
-    dgm_code rc = dgm_record_new(&event, (dgm_record_head){.seq = 1}, scratch, &record, err);
-    if (!rc)
-        dgm_record_unref(record);
-    return rc;
-}
-
 /* Copies: the caller's may go when this returns. The message has an arena of its own, which the run takes
  * over. */
 static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *err)
 {
     const dgm_message *m = send->message;
-    dgm_code rc = check_size(c, send, err);
-    if (rc)
-        return rc;
+    /* Can it be a record, in a Task? Only a large request can be too large: encoded by us, a message is
+     * hardly longer than it was. */
+    if (!send->bytes || send->bytes >= DGM_MAX_RECORD_BYTES / 2) {
+        dgm_buf *scratch = &c->core->shards[dgm_loop_index(c->home)].scratch;
+        dgm_event event = {.kind = DGM_EVENT_MESSAGE, .message = (dgm_message *)(uintptr_t)m};
+        dgm_record *record;
+        dgm_code rc = dgm_record_new(&event, (dgm_record_head){.seq = 1}, scratch, &record, err);
+        if (rc)
+            return rc;
+        dgm_record_unref(record);
+    }
     /* roughly the bytes of its copy */
     size_t bytes = sizeof *m + m->message_id.n + m->context_id.n + m->task_id.n + GIVEN_ROOM;
     for (size_t i = 0; i < m->parts.n && bytes < GIVEN_MOST; i++)
