@@ -91,7 +91,7 @@ static dgm_code convert_array(dgm_converter *c, const struct input *whole, dgm_r
     return rc;
 }
 
-/* One value that became one value is no list, and its own line. */
+/* One value that became one value is not a list: it is written on its own line. */
 static void unlist(dgm_converter *c, size_t from)
 {
     if (c->n_out != 1 || c->out.p[from] != '[')

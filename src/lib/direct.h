@@ -5,12 +5,12 @@
  * To chat: text parts become `content`, `data.tool_calls` become `tool_calls`, every entry of
  * `data.tool_results` a tool message of its own; files become image_url, input_audio and file parts
  * of user messages, links in the text of assistant ones; other data becomes JSON text. JSON made into
- * text is always spelled with ", " and ": ".
+ * text is always written with ", " and ": ".
  *
  * From chat: one message in, one message out. What A2A has no place for is kept in metadata, so that
  * the way back restores it. Keys of messages: `dragoman:role` (system, developer, function),
  * `dragoman:name`, `dragoman:reasoning_content`. Keys of parts: `dragoman:part` (the chat part that it
- * was, where it could not be told otherwise), `dragoman:detail`, `dragoman:file_id`. Each message made
+ * was, where it cannot be detected), `dragoman:detail`, `dragoman:file_id`. Each message made
  * gets `canonical_type`. What is lost in either direction is listed in dgm_direct_losses().
  *
  * Everything made lives in the arena or borrows from what it was made of.
@@ -37,7 +37,7 @@ dgm_code dgm_direct_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at
 
 /*
  * The same as a list in the order of a history: tool messages first, then the user's or agent's
- * (which goes first when it makes calls itself: results stand behind their calls).
+ * (which goes first when it makes calls itself: results follow their calls).
  */
 dgm_code dgm_direct_message_to_chat(dgm_arena *a, const dgm_message *m, const dgm_at *at,
                                     bool trusted, dgm_chat_messages *ret_messages, dgm_err *err);

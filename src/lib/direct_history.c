@@ -1,8 +1,8 @@
 /*
  * lib/direct_history.c - tasks, and whatever else holds messages, as lists of chat messages.
  *
- * What must stay true: what was said appears once, in the order in which it was said, and progress
- * does not appear at all.
+ * Invariant: every text appears once, in the order in which it was sent, and progress does not appear
+ * at all.
  */
 #include "canon/compact.h"
 #include "lib/direct_int.h"
@@ -71,7 +71,7 @@ static bool is_reason(dgm_arena *a, const dgm_task *t)
            dgm_str_eq(plain_text(a, &t->status.message->parts), error);
 }
 
-/* Does the status message belong to the conversation? Not when it only tells how things are going. */
+/* Does the status message belong to the conversation? Not if it only reports progress. */
 static bool direct_history_is_answer(dgm_arena *a, const dgm_task *t)
 {
     const dgm_status *s = &t->status;

@@ -1,9 +1,9 @@
 /*
  * lib/functions_chat.c - convert_agui_event_to_openai_chat(): events to messages of Chat Completions.
  *
- * What is intermediate (chunks, pieces of arguments) and what is no message (runs, steps) gives
- * nothing. Calls that share a parent become one message, where its first word stood: whatever came in
- * between, chat wants them together.
+ * Intermediate events (chunks, pieces of arguments) and events without a message (runs, steps) give
+ * nothing. Calls that share a parent become one message at the position of its first event: chat wants
+ * them together, whatever came in between.
  */
 #include "base/limits.h"
 #include "base/map.h"
@@ -78,7 +78,7 @@ static dgm_code functions_chat_add_text(struct making *k, const dgm_simple_event
     dgm_code rc;
     if ((rc = functions_chat_content_of(k, e, &content)))
         return rc;
-    if (!m || m->content.text.n) { /* not what stands beside calls that were made before */
+    if (!m || m->content.text.n) { /* not the text of a message with earlier calls */
         if (id.n)
             dgm_map_put(&k->by_parent, id, k->list.n);
         m = functions_chat_add(k, role);
@@ -132,7 +132,7 @@ static dgm_code add_events(struct making *k, const dgm_simple_events *events)
         case DGM_SIMPLE_CALL_ARGS:
         case DGM_SIMPLE_STEP_FINISHED:
         case DGM_SIMPLE_RUN_FINISHED:
-        case DGM_SIMPLE_RUN_ERROR: break; /* nothing that was said, or not all of it */
+        case DGM_SIMPLE_RUN_ERROR: break; /* no message, or an incomplete one */
         }
     }
     return rc;

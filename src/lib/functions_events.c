@@ -36,7 +36,7 @@ static dgm_str on_new_line(dgm_arena *a, dgm_str text)
     return (dgm_str){p, text.n + 1};
 }
 
-/* Chat says files at an address in the text, where data stands on lines of its own. Parts have no words for
+/* In chat, files at an address are in the text, and data is on lines of its own. Parts cannot express
  * that, so the line ends are written into the texts. */
 static void part_lines(dgm_arena *a, dgm_canon_content *c)
 {
@@ -83,7 +83,7 @@ static dgm_code say_whole(struct making *k, const dgm_message *m, const dgm_at *
 
 /* ---- states ---------------------------------------------------------------------------------------------- */
 
-/* Progress is no part of what is said, unless it says that it is: canon/records_to_events.h. */
+/* Progress is not part of the answer, unless it is marked so: canon/records_to_events.h. */
 static dgm_code say_while_working(struct making *k, const dgm_message *m, const dgm_at *at)
 {
     dgm_str type = dgm_json_str_member(m->metadata, "canonical_type");
@@ -110,7 +110,7 @@ static dgm_str functions_events_text_of(struct making *k, const dgm_message *m)
     return m ? dgm_content_text(k->a, &m->parts, &others) : (dgm_str){0};
 }
 
-/* An error is told once: by its event if that has no other words. */
+/* An error is reported once: by its event if that has no other text. */
 static bool is_only_error(struct making *k, const dgm_status *s, const dgm_json *metadata)
 {
     dgm_str text = functions_events_text_of(k, s->message), error = dgm_metadata_error(metadata);
@@ -236,7 +236,7 @@ static dgm_code from_event(struct making *k, const dgm_event *e)
     return DGM_OK;
 }
 
-/* Whatever holds something that was said, as an event. */
+/* Every object that contains messages, as an event. */
 static dgm_code event_of(const dgm_object *o, dgm_event *ret, dgm_err *err)
 {
     *ret = (dgm_event){.any = o->it};

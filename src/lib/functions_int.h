@@ -11,7 +11,7 @@
 
 /* ---- reading --------------------------------------------------------------------------------------------- */
 
-/* A2A, in any of its spellings, and how its members are called there. */
+/* A2A, in any of its dialects, and the names of its members there. */
 typedef struct dgm_functions_object {
     dgm_frame frame;
     const dgm_codec *codec;
@@ -40,7 +40,7 @@ dgm_code dgm_functions_failed(dgm_str text, dgm_err *fault, dgm_err *err);
 
 /* ---- writing --------------------------------------------------------------------------------------------- */
 
-/* Values one behind the other: none is no text, one is itself, several are an array. */
+/* Values one behind the other: no value gives no text, one is itself, several are an array. */
 typedef struct dgm_functions_out {
     dgm_buf text;
     size_t n;

@@ -1,8 +1,8 @@
 /*
- * lib/functions_official.c - what one object of A2A says, in AG-UI's own events.
+ * lib/functions_official.c - one object of A2A as AG-UI's own events.
  *
- * Chunks stay chunks: AG-UI has events for them that need no beginning and no end. All else is said as a
- * stream would say it.
+ * Chunks stay chunks: AG-UI has events for them that need no beginning and no end. Everything else is
+ * written as in a stream.
  */
 #include "canon/message_content.h"
 #include "canon/records_to_events.h"
@@ -24,7 +24,7 @@ static dgm_code put_canon(void *arg, const dgm_canon_event *e)
     dgm_writer w = dgm_functions_next(k->out, DGM_FORMAT_AG_UI);
     size_t begin = w.out->n;
     dgm_agui_write_event(&w, e, (dgm_agui_peer){0}, k->a);
-    if (w.out->n == begin) { /* it says nothing */
+    if (w.out->n == begin) { /* it is empty */
         k->out->text.n = before;
         k->out->n = n;
     }

@@ -33,8 +33,7 @@ struct list {
     dgm_buf json; /* [message, ...] */
     size_t n;
     unsigned words, ids, results;
-    unsigned
-        fixed[400]; /* words that stand in this order: the user's, and those of complete texts */
+    unsigned fixed[400]; /* words that have this order: the user's, and those of complete texts */
     size_t n_fixed;
     struct {
         bool open;
@@ -162,7 +161,7 @@ static void make_list(struct list *l)
     dgm_buf_add_char(&l->json, ']');
 }
 
-/* ---- what was said ------------------------------------------------------------------------------------------- */
+/* ---- content ------------------------------------------------------------------------------------------- */
 
 static void flatten_message(dgm_arena *a, yyjson_val *m, dgm_buf *out)
 {
@@ -193,7 +192,7 @@ static void flatten(const char *chat, dgm_buf *out)
     size_t i, n;
     dgm_err err = {0};
     check_ok(dgm_json_read(a, dgm_str_from(chat), SIZE_MAX, "", &list, &err), err);
-    if (yyjson_is_obj(list)) /* one message of a Task is no list */
+    if (yyjson_is_obj(list)) /* one message of a Task is not a list */
         flatten_message(a, list, out);
     yyjson_arr_foreach (list, i, n, m)
         flatten_message(a, m, out);
@@ -306,7 +305,7 @@ static char *task_with(const char *history)
     return dgm_buf_steal(&b, NULL);
 }
 
-/* Over another format and back: only what is said, and in which order, is compared. */
+/* Over another format and back: only the texts and their order are compared. */
 static void check_over(const char *format, const char *in, const dgm_buf *want)
 {
     char *there = convert("a2a-0.3", format, in, DGM_COMPACT_DOCUMENTS), what[40];

@@ -1,7 +1,7 @@
 /*
  * test_direct.c - the direct path between A2A and Chat Completions: document 001, and the way back.
  *
- * JSON stands here with ` for ", which keeps it legible. Messages are in the 1.0 spelling except
+ * JSON is written here with ` for ", which is easier to read. Messages are in the 1.0 dialect except
  * where the document's own examples are held.
  */
 #include "base/limits.h"

@@ -1,5 +1,5 @@
 /*
- * test_functions.c - the documents' functions on JSON text: the twelve rows, the examples, what is none and
+ * test_functions.c - the documents' functions on JSON text: the twelve rows, the examples, invalid input and
  * what is wrong.
  */
 #include "base/err.h"
@@ -214,7 +214,7 @@ static void an_id_is_made_up_only_to_be_shared(void **state)
     "{\"type\":\"text-message-chunk\",\"messageId\":\"" id                                         \
     "\",\"role\":\"assistant\",\"delta\":\"" text "\"}"
 
-static void what_was_streamed_as_if_said_at_once(void **state)
+static void a_streamed_text_is_as_a_complete_one(void **state)
 {
     (void)state;
     check_gives(dgm_compact_events, "[]", "[]");
@@ -266,7 +266,7 @@ static void official_events_are_compacted_too(void **state)
                     OF_M ",\"delta\":\"Sunny\"") "," OFFICIAL("TEXT_MESSAGE_END", OF_M) "]");
 }
 
-/* ---- the official spelling -------------------------------------------------------------------------------------- */
+/* ---- AG-UI's own events -------------------------------------------------------------------------------------- */
 
 #define CALL_EVENTS(parent)                                                                        \
     OFFICIAL("TOOL_CALL_START", ",\"toolCallId\":\"k\",\"toolCallName\":\"get_weather\"" parent)   \
@@ -276,7 +276,7 @@ static void official_events_are_compacted_too(void **state)
                                                                            ",\"toolCallId\":"      \
                                                                            "\"k\"")
 
-static void the_official_spelling(void **state)
+static void the_official_events(void **state)
 {
     (void)state;
     check_gives(to_official, rows[1].a2a,
@@ -341,7 +341,7 @@ static void official_events_become_messages(void **state)
         "[{\"role\":\"assistant\",\"content\":\"Sunny\",\"tool_calls\":[{\"id\":\"k\","
         "\"type\":\"function\",\"function\":{\"name\":\"get_weather\",\"arguments\":\"{"
         "\\\"a\\\": 1}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"k\",\"content\":\"Wet\"}]");
-    /* what has not ended is no message yet */
+    /* an event that has not ended is not a message yet */
     check_gives(chat,
                 "[" OFFICIAL("TEXT_MESSAGE_START", OF_M) "," OFFICIAL("TEXT_MESSAGE_CONTENT", OF_M
                                                                       ",\"delta\":\"Sunny\"") "]",
@@ -363,6 +363,6 @@ DGM_TEST_MAIN(
     dgm_test_holds(the_examples, "R000-24 R000-25 R000-26 R001-02 R001-04 R001-05 R001-11"),
     dgm_test_holds(events_of_one_message_become_one_message_again, "R000-28 R000-33"),
     dgm_test_holds(an_id_is_made_up_only_to_be_shared, "R000-28"),
-    dgm_test_holds(what_was_streamed_as_if_said_at_once, "R000-33 R000-34 R000-35 R000-36"),
-    dgm_test(official_events_are_compacted_too), dgm_test(the_official_spelling),
+    dgm_test_holds(a_streamed_text_is_as_a_complete_one, "R000-33 R000-34 R000-35 R000-36"),
+    dgm_test(official_events_are_compacted_too), dgm_test(the_official_events),
     dgm_test(official_events_become_messages))

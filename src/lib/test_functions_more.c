@@ -1,4 +1,4 @@
-/* test_functions_more.c - tasks, artifacts, states with words, all spellings; and errors, with where they are. */
+/* test_functions_more.c - tasks, artifacts, states with words, all dialects; and errors, with where they are. */
 #include "base/err.h"
 #include "support/check.h"
 
@@ -44,11 +44,11 @@ static void check_refuses_(function *f, const char *in, dgm_code code, const cha
 #define check_refuses(f, in, code, at, words, at_line)                                             \
     check_refuses_(f, in, code, at, words, at_line, __LINE__)
 
-/* ---- spellings ------------------------------------------------------------------------------------------------ */
+/* ---- dialects ------------------------------------------------------------------------------------------------ */
 
 #define HI "{\"type\":\"text-message-content\",\"message\":{\"role\":\"user\",\"content\":\"Hi\"}}"
 
-static void every_spelling_of_a2a_is_read(void **state)
+static void every_dialect_of_a2a_is_read(void **state)
 {
     (void)state;
     check_gives(to_event, "{\"role\":\"user\",\"parts\":[{\"kind\":\"text\",\"text\":\"Hi\"}]}",
@@ -126,7 +126,7 @@ static void words_that_come_with_a_state(void **state)
                 "[" SAID("m", "Hello") "," RUN("finished") "]");
     check_gives(to_event, STATUS("INPUT_REQUIRED", WORDS("Which?", "")),
                 "[" SAID("m", "Which?") ",{\"type\":\"step-finished\",\"stepName\":\"working\"}]");
-    /* an error is told once */
+    /* an error is reported once */
     check_gives(to_event, STATUS("FAILED", WORDS("No sun", "")),
                 "{\"type\":\"run-error\",\"message\":\"No sun\",\"code\":\"failed\"}");
     check_gives(
@@ -238,7 +238,7 @@ static void errors_say_where(void **state)
                   DGM_BAD_PARAMS, "", "\"k\"", 1);
 }
 
-DGM_TEST_MAIN(dgm_test(every_spelling_of_a2a_is_read),
+DGM_TEST_MAIN(dgm_test(every_dialect_of_a2a_is_read),
               dgm_test_holds(a_task_says_all_it_holds, "R000-23 R000-33 R000-34 R000-35"),
               dgm_test_holds(words_that_come_with_a_state, "R000-23 R000-31 R000-32"),
               dgm_test(artifacts_come_in_pieces_or_at_once), dgm_test(a_struct_gives_the_same),

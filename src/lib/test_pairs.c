@@ -131,9 +131,9 @@ static void order_rules_hold_through_every_format(void **state)
     }
 }
 
-/* ---- what was said -------------------------------------------------------------------------------------------- */
+/* ---- content -------------------------------------------------------------------------------------------- */
 
-/* Has somebody made that call? Some formats have no room for answers that nobody asked for. */
+/* Was that call made? Some formats have no place for results without a call. */
 static bool is_known(const dgm_buf *calls, const yyjson_val *id)
 {
     dgm_buf b;
@@ -183,7 +183,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Calls that are made at the same time may be told in any order. */
+/* Calls that are made at the same time may be emitted in any order. */
 static dgm_str sorted_lines(dgm_arena *a, dgm_str text)
 {
     char *lines[64], *copy = (char *)(uintptr_t)dgm_arena_dup(a, text).p;
@@ -244,25 +244,25 @@ static bool texts_mix(const char *events)
 static void answers_and_calls_survive_every_format(void **state)
 {
     const char *names[32];
-    /* between A2A's spellings what agents tell of themselves is left out */
+    /* between A2A's dialects the descriptions of agents are omitted */
     size_t n = streaming_formats(false, names, 32), told = 0;
     (void)state;
     for (uint64_t i = 0; i < 2000; i++) {
         dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
         const char *through = names[i % n];
         dgm_str in = story(a, 100000 + i);
-        /* Not all of them can take back what was said, or have several runs: docs/internals/losses.md. */
+        /* Not all of them can replace a text, or have several runs: docs/internals/losses.md. */
         dgm_str events = convert(a, "a2a-1.0", "ag-ui", DGM_FORM_NONE, in);
         const char *run = strstr(events.p, "RUN_STARTED");
         if (strstr(events.p, "MESSAGES_SNAPSHOT") || !run || strstr(run + 1, "RUN_STARTED"))
             continue;
-        /* Pieces of document 000's are told apart by what they say, not by their ids. */
+        /* Pieces of document 000 are distinguished by their content, not by their ids. */
         if (strstr(through, "simple") && texts_mix(events.p))
             continue;
         /* In OpenAI's formats a rejection is a refusal, and a refusal behind a text is read as a text. */
         if (strstr(events.p, "\"code\":\"rejected\""))
             continue;
-        /* A model's answer is all there is to show a file with. */
+        /* Only a model's answer can represent a file. */
         if (!tells_of_calls(through) && strstr(events.p, "dragoman:artifact"))
             continue;
         told++;
