@@ -84,7 +84,7 @@ static bool has_it(const dgm_http_request *r, dgm_str tag, int64_t modified_s)
     return !asks && modified_s && since.n && read_date(since, &since_s) && since_s >= modified_s;
 }
 
-void dgm_cached_give(dgm_http_exchange *x, const dgm_cached *it)
+void dgm_cached_send(dgm_http_exchange *x, const dgm_cached *it)
 {
     dgm_arena *a = dgm_http_arena(x);
     dgm_http_header headers[12];

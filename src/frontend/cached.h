@@ -18,7 +18,7 @@ typedef struct dgm_cached {
 } dgm_cached;
 
 /* Answers GET and HEAD: 304 when the caller's copy is good (If-None-Match, else If-Modified-Since). */
-void dgm_cached_give(dgm_http_exchange *x, const dgm_cached *it);
+void dgm_cached_send(dgm_http_exchange *x, const dgm_cached *it);
 
 /* Where the caller reached us: "http://127.0.0.1:8484", without a slash at the end. configured: what to
  * say instead; empty: as the request's Host has it, if that looks like one. In the arena. */

@@ -82,7 +82,7 @@ static void a2a_handle_rest(const dgm_front_request *q)
 
 static void a2a_handle_card(const dgm_front_request *q)
 {
-    dgm_card_give(a2a_new_op(q, false), dgm_http_request_of(q->x));
+    dgm_card_send(a2a_new_op(q, false), dgm_http_request_of(q->x));
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */

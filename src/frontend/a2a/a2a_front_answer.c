@@ -130,7 +130,7 @@ void dgm_op_put_tail(const struct op *op, dgm_buf *out)
         dgm_rpc_put_tail(out);
 }
 
-void dgm_op_give(struct op *op, const dgm_buf *out)
+void dgm_op_send(struct op *op, const dgm_buf *out)
 {
     if (out->over)
         dgm_op_fail_with(op, DGM_TOO_LARGE, "the answer is larger than the limit output_bytes");
@@ -139,7 +139,7 @@ void dgm_op_give(struct op *op, const dgm_buf *out)
                        dgm_buf_str(out), NULL, 0);
 }
 
-void dgm_op_give_record(struct op *op, const dgm_record *r)
+void dgm_op_send_record(struct op *op, const dgm_record *r)
 {
     struct scratch *s = dgm_front_scratch(op->front);
     struct view view = dgm_op_view(op);
@@ -150,5 +150,5 @@ void dgm_op_give_record(struct op *op, const dgm_record *r)
         return;
     }
     dgm_op_put_tail(op, &s->out);
-    dgm_op_give(op, &s->out);
+    dgm_op_send(op, &s->out);
 }

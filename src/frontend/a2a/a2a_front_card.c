@@ -271,7 +271,7 @@ static dgm_str card_hybrid(dgm_arena *a, const dgm_agent_card *card)
 
 /* ---- responses ----------------------------------------------------------------------------------------------------- */
 
-void dgm_card_give(struct op *op, const dgm_http_request *r)
+void dgm_card_send(struct op *op, const dgm_http_request *r)
 {
     const dgm_a2a_card *c = op->front->o.card;
     dgm_arena *a = op->arena;
@@ -285,10 +285,10 @@ void dgm_card_give(struct op *op, const dgm_http_request *r)
                          dgm_arena_printf(a, "public, max-age=%lld", (long long)c->o.max_age_s),
                      .vary = DGM_STR("A2A-Version, Origin"),
                      .modified_s = c->o.made_s};
-    dgm_cached_give(op->x, &it);
+    dgm_cached_send(op->x, &it);
 }
 
-void dgm_card_give_extended(struct op *op)
+void dgm_card_send_extended(struct op *op)
 {
     static const dgm_http_header not_kept = {{"Cache-Control", 13}, {"private, no-store", 17}};
     const dgm_agent_card *card =

@@ -121,8 +121,8 @@ void dgm_op_put_head(const struct op *op, dgm_buf *out);
 void dgm_op_put_tail(const struct op *op, dgm_buf *out);
 void dgm_op_respond(struct op *op, int status, dgm_str type, dgm_str body,
                     const dgm_http_header *more, size_t n);
-void dgm_op_give(struct op *op, const dgm_buf *out);         /* head, result, tail */
-void dgm_op_give_record(struct op *op, const dgm_record *r); /* a Task, or the Message of a send */
+void dgm_op_send(struct op *op, const dgm_buf *out);         /* head, result, tail */
+void dgm_op_send_record(struct op *op, const dgm_record *r); /* a Task, or the Message of a send */
 dgm_http_header dgm_op_extensions_header(const struct op *op);
 
 /* How one caller sees tasks and events. */
@@ -147,5 +147,5 @@ void dgm_op_stream_error(struct op *op, const dgm_err *err); /* one event, and t
 
 /* ---- a2a_front_card.c ------------------------------------------------------------------------------------------------ */
 
-void dgm_card_give(struct op *op, const dgm_http_request *r);
-void dgm_card_give_extended(struct op *op); /* there is one */
+void dgm_card_send(struct op *op, const dgm_http_request *r);
+void dgm_card_send_extended(struct op *op); /* there is one */

@@ -163,7 +163,7 @@ static void a2a_front_list_on_listed(dgm_code code, const dgm_listed *listed, co
     dgm_buf_printf(&s->out, "\",\"pageSize\":%d,\"totalSize\":%zu}", (int)l->page_size,
                    listed->total);
     dgm_op_put_tail(op, &s->out);
-    dgm_op_give(op, &s->out);
+    dgm_op_send(op, &s->out);
 }
 
 void dgm_op_list(struct op *op, const dgm_list_tasks_request *q)

@@ -159,10 +159,10 @@ static void a2a_ops_on_task(dgm_code code, dgm_record *snapshot, const dgm_err *
     if (code)
         dgm_op_fail(op, err);
     else
-        dgm_op_give_record(op, snapshot);
+        dgm_op_send_record(op, snapshot);
 }
 
-static void give_task_now(struct op *op)
+static void send_task_now(struct op *op)
 {
     dgm_record *task = dgm_log_reader_task(op->reader); /* how it ended, if it did */
     if (task)
@@ -170,7 +170,7 @@ static void give_task_now(struct op *op)
     end_wait(op);
     dgm_http_watch(op->x, NULL, NULL);
     if (task)
-        dgm_op_give_record(op, task);
+        dgm_op_send_record(op, task);
     else
         dgm_core_get(op->front->core, op->owner, op->front->o.agent, op->task_id, a2a_ops_on_task,
                      op);
@@ -179,7 +179,7 @@ static void give_task_now(struct op *op)
 
 static void waited_enough(void *arg)
 {
-    give_task_now(arg);
+    send_task_now(arg);
 }
 
 /* A blocking send has its answer at the end or at a question, another one at the first event past the
@@ -205,7 +205,7 @@ static bool is_answered(struct op *op)
 static void on_ready(void *arg)
 {
     if (is_answered(arg))
-        give_task_now(arg);
+        send_task_now(arg);
 }
 
 /* The client has disconnected. */
@@ -231,7 +231,7 @@ static void wait_for_answer(struct op *op, const dgm_sent *sent)
 {
     op->reader = dgm_log_reader_open(sent->log, sent->after, on_ready, op);
     if (is_answered(op)) {
-        give_task_now(op);
+        send_task_now(op);
         return;
     }
     static const dgm_http_watcher waits = {.on_gone = on_gone};
@@ -246,7 +246,7 @@ static void wait_for_answer(struct op *op, const dgm_sent *sent)
 static void give_message(struct op *op, const dgm_sent *sent)
 {
     op->reader = dgm_log_reader_open(sent->log, 0, on_ready, op);
-    dgm_op_give_record(op, dgm_log_reader_next(op->reader));
+    dgm_op_send_record(op, dgm_log_reader_next(op->reader));
     end_wait(op);
 }
 
@@ -437,7 +437,7 @@ void dgm_op_run(struct op *op, void *request)
     case DGM_METHOD_CANCEL:
     case DGM_METHOD_SUBSCRIBE: run_on_task(op, request); return;
     case DGM_METHOD_LIST: run_list(op, request); return;
-    case DGM_METHOD_EXTENDED_CARD: dgm_card_give_extended(op); return;
+    case DGM_METHOD_EXTENDED_CARD: dgm_card_send_extended(op); return;
     case DGM_METHOD_PUSH_CREATE: /* not offered */
     case DGM_METHOD_PUSH_GET:
     case DGM_METHOD_PUSH_LIST:

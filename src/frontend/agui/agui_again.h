@@ -53,7 +53,7 @@ void dgm_agui_again_done(agui_again *g); /* a second call does nothing */
  */
 const dgm_canon_event *dgm_agui_as_message(const dgm_canon_event *event, dgm_canon_event *ret);
 
-/* As dgm_tell wants them; arg is an agui_again. */
+/* As dgm_turn_output wants them; arg is an agui_again. */
 void dgm_agui_again_release(void *arg);
 dgm_code dgm_agui_again_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
 /* All that is there has been given. */

@@ -114,38 +114,38 @@ static dgm_code agui_follow_event(void *arg, const dgm_canon_event *event, dgm_c
     return dgm_canon_emit(next, event);
 }
 
-void dgm_agui_follow(const struct agui_op *op, dgm_tell *tell)
+void dgm_agui_follow(const struct agui_op *op, dgm_turn_output *output)
 {
     struct agui_following *f = dgm_http_alloc(op->x, sizeof *f);
     dgm_str parent = op->input.parent_run_id;
     *f = (struct agui_following){
         .parent_run_id = {parent.n ? dgm_http_keep_text(op->x, parent) : NULL, parent.n},
         .interrupts = op->q.turns->o.agui_interrupts};
-    tell->on_event = agui_follow_event;
-    tell->arg = f;
+    output->on_event = agui_follow_event;
+    output->arg = f;
 }
 
-dgm_tell dgm_agui_tell_of(const struct agui_op *op)
+dgm_turn_output dgm_agui_turn_output(const struct agui_op *op)
 {
-    dgm_tell tell = {.codec = op->binary     ? &dgm_codec_agui_proto
-                              : op->old_peer ? &dgm_codec_agui_old
-                                             : &dgm_codec_agui,
-                     .params = {.old_peer = op->old_peer},
-                     .thread_id = op->input.thread_id,
-                     .run_id = op->input.run_id,
-                     .as = op->binary ? DGM_TELL_BYTES : DGM_TELL_SSE,
-                     .seq_ids = !op->binary,
-                     .turns = op->q.turns,
-                     .owner = op->q.owner,
-                     .agent = op->agent->id,
-                     .answer_in_status = op->agent->answer_in_status};
+    dgm_turn_output output = {.codec = op->binary     ? &dgm_codec_agui_proto
+                                       : op->old_peer ? &dgm_codec_agui_old
+                                                      : &dgm_codec_agui,
+                              .params = {.old_peer = op->old_peer},
+                              .thread_id = op->input.thread_id,
+                              .run_id = op->input.run_id,
+                              .as = op->binary ? DGM_OUTPUT_BYTES : DGM_OUTPUT_SSE,
+                              .seq_ids = !op->binary,
+                              .turns = op->q.turns,
+                              .owner = op->q.owner,
+                              .agent = op->agent->id,
+                              .answer_in_status = op->agent->answer_in_status};
     if (op->binary)
-        tell.content_type = DGM_STR(DGM_AGUI_PROTO_TYPE);
+        output.content_type = DGM_STR(DGM_AGUI_PROTO_TYPE);
     if (op->ignored.n) {
         dgm_http_header *header = dgm_new(op->arena, dgm_http_header);
         *header = (dgm_http_header){DGM_STR("X-Dragoman-Ignored"), op->ignored};
-        tell.headers = header;
-        tell.n_headers = 1;
+        output.headers = header;
+        output.n_headers = 1;
     }
-    return tell;
+    return output;
 }

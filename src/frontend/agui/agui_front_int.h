@@ -54,9 +54,9 @@ const dgm_json *dgm_agui_plain_payload(const dgm_json *payload);
 /* 1.0 or 0.x? False: neither, a protocol that we do not speak. */
 bool dgm_agui_peer_of(dgm_str version, bool *ret_old);
 /* The format of the stream for this caller. */
-dgm_tell dgm_agui_tell_of(const struct agui_op *op);
+dgm_turn_output dgm_agui_turn_output(const struct agui_op *op);
 /* Sets the hook of a run that is followed without a prelude (agui_again.h has the other). */
-void dgm_agui_follow(const struct agui_op *op, dgm_tell *tell);
+void dgm_agui_follow(const struct agui_op *op, dgm_turn_output *output);
 /* Of the header Last-Event-ID; false: there is none, or no number. */
 bool dgm_agui_cursor_of(const dgm_http_request *r, uint64_t *ret);
 

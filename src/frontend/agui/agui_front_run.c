@@ -130,14 +130,14 @@ static void agui_front_run_on_sent(dgm_code code, const dgm_sent *sent, const dg
         return;
     }
     dgm_agui_begun(op);
-    dgm_tell tell = dgm_agui_tell_of(op);
-    tell.messages = op->input.messages;
-    tell.task_id = sent->task_id;
-    tell.leave = op->q.turns->o.leave[DGM_LEAVE_AGUI];
-    tell.turn = sent->turn;
-    dgm_agui_follow(op, &tell);
+    dgm_turn_output output = dgm_agui_turn_output(op);
+    output.messages = op->input.messages;
+    output.task_id = sent->task_id;
+    output.leave = op->q.turns->o.leave[DGM_LEAVE_AGUI];
+    output.turn = sent->turn;
+    dgm_agui_follow(op, &output);
     dgm_front_note_task(op->x, sent->task_id, sent->turn);
-    dgm_turn_tell(op->x, &tell, sent->log, sent->first_seq);
+    dgm_turn_stream(op->x, &output, sent->log, sent->first_seq);
 }
 
 void dgm_agui_send(struct agui_op *op, dgm_str task_id)

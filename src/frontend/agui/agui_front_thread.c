@@ -80,54 +80,54 @@ void dgm_agui_answer(struct agui_op *op, const dgm_canon_messages *messages,
                      dgm_canon_outcome outcome)
 {
     dgm_agui_begun(op);
-    dgm_tell tell = dgm_agui_tell_of(op);
+    dgm_turn_output output = dgm_agui_turn_output(op);
     dgm_http_header headers[2] = {{{"Cache-Control", 13}, {"no-cache", 8}}};
     struct frames frames = {.binary = op->binary};
     dgm_canon_event e = {.kind = DGM_CANON_RUN_STARTED};
     dgm_buf_init(&frames.out, DGM_MAX_OUTPUT_BYTES);
-    if (tell.n_headers)
-        headers[1] = tell.headers[0];
-    void *encoder = tell.codec->encoder_new(&tell.params, (dgm_frame_sink){put_frame, &frames});
+    if (output.n_headers)
+        headers[1] = output.headers[0];
+    void *encoder = output.codec->encoder_new(&output.params, (dgm_frame_sink){put_frame, &frames});
     e.run_started.thread_id = op->input.thread_id;
     e.run_started.run_id = op->input.run_id;
     e.run_started.protocol_version = DGM_STR(DGM_AGUI_VERSION);
-    tell.codec->encoder_feed(encoder, &e, NULL);
+    output.codec->encoder_feed(encoder, &e, NULL);
     if (messages) {
         e = (dgm_canon_event){.kind = DGM_CANON_MESSAGES_SNAPSHOT};
         e.snapshot.messages = *messages;
-        tell.codec->encoder_feed(encoder, &e, NULL);
+        output.codec->encoder_feed(encoder, &e, NULL);
     }
     e = (dgm_canon_event){.kind = DGM_CANON_RUN_FINISHED};
     e.run_finished.thread_id = op->input.thread_id;
     e.run_finished.run_id = op->input.run_id;
     e.run_finished.outcome = outcome;
-    tell.codec->encoder_feed(encoder, &e, NULL);
-    tell.codec->encoder_free(encoder);
-    dgm_turn_respond_held(op->x,
-                          tell.content_type.n ? tell.content_type : DGM_STR("text/event-stream"),
-                          headers, 1 + tell.n_headers, &frames.out, dgm_take(op->hold));
+    output.codec->encoder_feed(encoder, &e, NULL);
+    output.codec->encoder_free(encoder);
+    dgm_turn_respond_held(
+        op->x, output.content_type.n ? output.content_type : DGM_STR("text/event-stream"), headers,
+        1 + output.n_headers, &frames.out, dgm_take(op->hold));
     dgm_buf_done(&frames.out);
 }
 
-/* ---- telling again ------------------------------------------------------------------------------------------------------ */
+/* ---- streamed again ------------------------------------------------------------------------------------------------------ */
 
-static void tell_again(struct agui_op *op, const agui_again_params *params)
+static void agui_stream_again(struct agui_op *op, const agui_again_params *params)
 {
     dgm_agui_begun(op);
     agui_again *again = dgm_http_alloc(op->x, sizeof *again);
-    dgm_tell tell = dgm_agui_tell_of(op);
+    dgm_turn_output output = dgm_agui_turn_output(op);
     dgm_log *log = dgm_take(op->log);
     dgm_agui_again_init(again, params);
     again->params.interrupts = op->q.turns->o.agui_interrupts;
-    tell.messages = params->before;
-    tell.task_id = op->task_id;
-    tell.on_event = dgm_agui_again_on_event;
-    tell.on_pause = dgm_agui_again_on_pause;
-    tell.on_release = dgm_agui_again_release;
-    tell.hold = dgm_take(op->hold);
-    tell.arg = again;
+    output.messages = params->before;
+    output.task_id = op->task_id;
+    output.on_event = dgm_agui_again_on_event;
+    output.on_pause = dgm_agui_again_on_pause;
+    output.on_release = dgm_agui_again_release;
+    output.hold = dgm_take(op->hold);
+    output.arg = again;
     dgm_front_note_task(op->x, op->task_id, 0);
-    dgm_turn_tell(op->x, &tell, log, op->first_seq);
+    dgm_turn_stream(op->x, &output, log, op->first_seq);
     dgm_log_unref(log);
 }
 
@@ -169,9 +169,9 @@ static dgm_canon_messages until(dgm_canon_messages list, size_t n)
 static void attach_behind(struct agui_op *op, const dgm_canon_messages *messages)
 {
     size_t n = dgm_agui_cut(messages, op->message_id, op->input.run_id);
-    tell_again(op, &(agui_again_params){.before = until(*messages, n),
-                                        .held = op->input.messages,
-                                        .parent_run_id = op->input.parent_run_id});
+    agui_stream_again(op, &(agui_again_params){.before = until(*messages, n),
+                                               .held = op->input.messages,
+                                               .parent_run_id = op->input.parent_run_id});
 }
 
 static void on_history_of_run(dgm_code code, const dgm_turn_history *history, const dgm_err *err,
@@ -189,14 +189,14 @@ static void on_history_of_run(dgm_code code, const dgm_turn_history *history, co
 
 static void attach_at(struct agui_op *op, uint64_t cursor)
 {
-    dgm_tell tell = dgm_agui_tell_of(op);
+    dgm_turn_output output = dgm_agui_turn_output(op);
     dgm_log *log = dgm_take(op->log);
-    tell.messages = op->input.messages;
-    tell.task_id = op->task_id;
-    tell.after_seq = cursor;
-    dgm_agui_follow(op, &tell);
+    output.messages = op->input.messages;
+    output.task_id = op->task_id;
+    output.after_seq = cursor;
+    dgm_agui_follow(op, &output);
     dgm_front_note_task(op->x, op->task_id, 0);
-    dgm_turn_tell(op->x, &tell, log, op->first_seq);
+    dgm_turn_stream(op->x, &output, log, op->first_seq);
     dgm_log_unref(log);
 }
 
@@ -272,15 +272,16 @@ static void on_subscribed(dgm_code code, dgm_log *log, uint64_t after, dgm_recor
     }
     size_t n =
         is_at_rest ? t->messages.n : dgm_agui_cut(&t->messages, op->message_id, (dgm_str){0});
-    tell_again(op, &(agui_again_params){.before = until(t->messages, n),
-                                        .held = op->input.messages,
-                                        .only_before = is_at_rest,
-                                        .no_messages = t->no_messages && is_at_rest,
-                                        .ends_well = is_at_rest,
-                                        .parent_run_id = op->input.parent_run_id});
+    agui_stream_again(op, &(agui_again_params){.before = until(t->messages, n),
+                                               .held = op->input.messages,
+                                               .only_before = is_at_rest,
+                                               .no_messages = t->no_messages && is_at_rest,
+                                               .ends_well = is_at_rest,
+                                               .parent_run_id = op->input.parent_run_id});
 }
 
-static void tell_thread(struct agui_op *op, const dgm_turn_history *history, bool no_messages)
+static void agui_stream_thread(struct agui_op *op, const dgm_turn_history *history,
+                               bool no_messages)
 {
     struct thread *t = dgm_new(op->arena, struct thread);
     dgm_task_state state = history->state;
@@ -303,7 +304,7 @@ static void on_history_of_thread(dgm_code code, const dgm_turn_history *history,
     else if (!history->task_id.n) /* only the client may have messages */
         dgm_agui_answer(op, NULL, (dgm_canon_outcome){0});
     else
-        tell_thread(op, history, false);
+        agui_stream_thread(op, history, false);
 }
 
 void dgm_agui_connect(struct agui_op *op)
@@ -321,7 +322,7 @@ static void on_history_of_nothing(dgm_code code, const dgm_turn_history *history
     if (code)
         dgm_agui_fail(op, err);
     else if (history->task_id.n && !dgm_state_is_terminal(history->state))
-        tell_thread(op, history, true);
+        agui_stream_thread(op, history, true);
     else if (op->had_resume) /* an answer that came before */
         dgm_agui_answer(op, NULL, (dgm_canon_outcome){0});
     else

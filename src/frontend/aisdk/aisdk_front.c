@@ -24,7 +24,7 @@ void dgm_aisdk_refuse(dgm_http_exchange *x, const dgm_err *err, const dgm_http_h
                      headers, n, text);
 }
 
-void dgm_aisdk_give_nothing(dgm_http_exchange *x)
+void dgm_aisdk_send_nothing(dgm_http_exchange *x)
 {
     static const dgm_http_header not_kept = {{"Cache-Control", 13}, {"no-store", 8}};
     dgm_http_respond(x, 204, (dgm_str){0}, &not_kept, 1, (dgm_str){0});

@@ -12,7 +12,7 @@ static dgm_core *core_of(const struct aisdk_ask *ask)
     return ask->q.turns->o.core;
 }
 
-/* ---- telling ----------------------------------------------------------------------------------------------- */
+/* ---- streams ----------------------------------------------------------------------------------------------- */
 
 /* What is sent beside the turn. Lives as long as the exchange; it owns its log and its note. */
 struct beside {
@@ -97,7 +97,7 @@ static uint64_t last_seen(dgm_http_exchange *x)
     return seq;
 }
 
-static void tell(struct aisdk_ask *ask, const struct turn *t)
+static void aisdk_stream_turn(struct aisdk_ask *ask, const struct turn *t)
 {
     static const dgm_http_header header = {{"x-vercel-ai-ui-message-stream", 29}, {"v1", 2}};
     dgm_http_exchange *x = ask->q.x;
@@ -106,27 +106,27 @@ static void tell(struct aisdk_ask *ask, const struct turn *t)
         aisdk_own_before(b, t->log, t->first_seq, &t->note);
     b->source = ask->q.agent->answer_in_status ? DGM_ANSWER_STATUS : DGM_ANSWER_AUTO;
     dgm_front_note_task(x, t->task_id, t->turn);
-    dgm_turn_tell(x,
-                  &(dgm_tell){.codec = &dgm_codec_aisdk,
-                              .params = {.task_id = t->task_id},
-                              .thread_id = ask->chat,
-                              .run_id = t->note.message_id,
-                              .as = DGM_TELL_SSE,
-                              .seq_ids = true,
-                              .after_seq = t->turn ? 0 : last_seen(x),
-                              .headers = &header,
-                              .n_headers = 1,
-                              .on_event = aisdk_front_chat_on_event,
-                              .on_release = aisdk_release_beside,
-                              .arg = b,
-                              .turns = ask->q.turns,
-                              .owner = ask->q.owner,
-                              .agent = ask->q.agent->id,
-                              .task_id = t->task_id,
-                              .leave = ask->q.turns->o.leave[DGM_LEAVE_AISDK],
-                              .answer_in_status = ask->q.agent->answer_in_status,
-                              .turn = t->turn},
-                  t->log, t->first_seq);
+    dgm_turn_stream(x,
+                    &(dgm_turn_output){.codec = &dgm_codec_aisdk,
+                                       .params = {.task_id = t->task_id},
+                                       .thread_id = ask->chat,
+                                       .run_id = t->note.message_id,
+                                       .as = DGM_OUTPUT_SSE,
+                                       .seq_ids = true,
+                                       .after_seq = t->turn ? 0 : last_seen(x),
+                                       .headers = &header,
+                                       .n_headers = 1,
+                                       .on_event = aisdk_front_chat_on_event,
+                                       .on_release = aisdk_release_beside,
+                                       .arg = b,
+                                       .turns = ask->q.turns,
+                                       .owner = ask->q.owner,
+                                       .agent = ask->q.agent->id,
+                                       .task_id = t->task_id,
+                                       .leave = ask->q.turns->o.leave[DGM_LEAVE_AISDK],
+                                       .answer_in_status = ask->q.agent->answer_in_status,
+                                       .turn = t->turn},
+                    t->log, t->first_seq);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------ */
@@ -150,11 +150,11 @@ static void aisdk_front_chat_on_sent(dgm_code code, const dgm_sent *sent, const 
         dgm_aisdk_refuse(a->ask->q.x, gone.code ? &gone : err, NULL, 0);
         return;
     }
-    tell(a->ask, &(struct turn){.log = sent->log,
-                                .first_seq = sent->first_seq,
-                                .turn = sent->is_resend ? 0 : sent->turn,
-                                .task_id = sent->task_id,
-                                .note = a->note});
+    aisdk_stream_turn(a->ask, &(struct turn){.log = sent->log,
+                                             .first_seq = sent->first_seq,
+                                             .turn = sent->is_resend ? 0 : sent->turn,
+                                             .task_id = sent->task_id,
+                                             .note = a->note});
 }
 
 void dgm_aisdk_chat(struct aisdk_ask *ask)
@@ -205,14 +205,14 @@ static void aisdk_front_chat_on_turn(dgm_code code, const dgm_found_turn *turn, 
         return;
     }
     if (!runs(code, turn)) {
-        dgm_aisdk_give_nothing(x);
+        dgm_aisdk_send_nothing(x);
         return;
     }
-    tell(ask, &(struct turn){.log = turn->log,
-                             .first_seq = turn->first_seq,
-                             .task_id = dgm_arena_dup(a, turn->task_id),
-                             .note = dgm_aisdk_note_read(a, turn->request),
-                             .again = true});
+    aisdk_stream_turn(ask, &(struct turn){.log = turn->log,
+                                          .first_seq = turn->first_seq,
+                                          .task_id = dgm_arena_dup(a, turn->task_id),
+                                          .note = dgm_aisdk_note_read(a, turn->request),
+                                          .again = true});
 }
 
 void dgm_aisdk_stream(struct aisdk_ask *ask)
@@ -229,7 +229,7 @@ static void on_canceled(dgm_code code, dgm_record *task, const dgm_err *err, voi
     dgm_http_exchange *x = ask->q.x;
     dgm_buf b;
     if (code == DGM_TASK_NOT_CANCELABLE || code == DGM_TASK_NOT_FOUND) { /* it ended meanwhile */
-        dgm_aisdk_give_nothing(x);
+        dgm_aisdk_send_nothing(x);
         return;
     }
     if (code) {
@@ -253,7 +253,7 @@ static void on_turn_to_cancel(dgm_code code, const dgm_found_turn *turn, const d
     if (code && code != DGM_TASK_NOT_FOUND) {
         dgm_aisdk_refuse(x, err, NULL, 0);
     } else if (!runs(code, turn)) {
-        dgm_aisdk_give_nothing(x);
+        dgm_aisdk_send_nothing(x);
     } else {
         dgm_str task = dgm_arena_dup(dgm_http_arena(x), turn->task_id);
         dgm_front_note_task(x, task, turn->turn);

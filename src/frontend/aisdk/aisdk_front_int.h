@@ -3,7 +3,7 @@
  *
  *   aisdk_front.c           paths and refusals
  *   aisdk_front_read.c      what a request says, what is noted of a turn
- *   aisdk_front_chat.c      asking; telling, also again; canceling
+ *   aisdk_front_chat.c      requests; streams, also resumed ones; canceling
  *   aisdk_front_before.c    what a message had before it went on
  */
 #pragma once
@@ -24,7 +24,7 @@ struct aisdk_ask {
 
 void dgm_aisdk_refuse(dgm_http_exchange *x, const dgm_err *err, const dgm_http_header *headers,
                       size_t n);
-void dgm_aisdk_give_nothing(dgm_http_exchange *x); /* 204 */
+void dgm_aisdk_send_nothing(dgm_http_exchange *x); /* 204 */
 
 /* ---- aisdk_front_read.c -------------------------------------------------------------------------------------- */
 

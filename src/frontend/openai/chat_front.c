@@ -154,29 +154,29 @@ static void chat_answer(struct chat *c, const dgm_sent *sent)
     dgm_openai_links_init(&w->links, &c->q, c->agent->id, sent->task_id);
     dgm_output_init(&w->output, &c->form);
     dgm_front_note_task(x, sent->task_id, sent->turn);
-    dgm_tell tell = {.codec = &dgm_codec_openai_chat,
-                     .params = {.usage = c->usage,
-                                .json = c->form.json,
-                                .model = c->model,
-                                .task_id = w->task_id},
-                     .thread_id = w->context_id,
-                     .run_id = c->caller_id,
-                     .as = c->stream ? DGM_TELL_SSE : DGM_TELL_WHOLE,
-                     .headers = headers,
-                     .n_headers = headers_of(w, headers),
-                     .on_event = chat_front_on_event,
-                     .on_whole = on_whole,
-                     .on_fault = on_fault,
-                     .on_release = on_close,
-                     .arg = w,
-                     .turns = c->q.turns,
-                     .owner = c->q.owner,
-                     .agent = c->agent->id,
-                     .task_id = sent->task_id,
-                     .leave = o->leave[DGM_LEAVE_CHAT],
-                     .answer_in_status = c->agent->answer_in_status,
-                     .turn = sent->is_resend ? 0 : sent->turn};
-    dgm_turn_tell(x, &tell, sent->log, sent->first_seq);
+    dgm_turn_output output = {.codec = &dgm_codec_openai_chat,
+                              .params = {.usage = c->usage,
+                                         .json = c->form.json,
+                                         .model = c->model,
+                                         .task_id = w->task_id},
+                              .thread_id = w->context_id,
+                              .run_id = c->caller_id,
+                              .as = c->stream ? DGM_OUTPUT_SSE : DGM_OUTPUT_WHOLE,
+                              .headers = headers,
+                              .n_headers = headers_of(w, headers),
+                              .on_event = chat_front_on_event,
+                              .on_whole = on_whole,
+                              .on_fault = on_fault,
+                              .on_release = on_close,
+                              .arg = w,
+                              .turns = c->q.turns,
+                              .owner = c->q.owner,
+                              .agent = c->agent->id,
+                              .task_id = sent->task_id,
+                              .leave = o->leave[DGM_LEAVE_CHAT],
+                              .answer_in_status = c->agent->answer_in_status,
+                              .turn = sent->is_resend ? 0 : sent->turn};
+    dgm_turn_stream(x, &output, sent->log, sent->first_seq);
 }
 
 #define PROTOCOL "openai-chat"

@@ -176,7 +176,7 @@ static void look(struct responses_op *op,
 static void list_found(struct looking *k, const dgm_canon_messages *said)
 {
     dgm_responses_list list = dgm_conversation_items(k->op->arena, &k->c, said);
-    dgm_responses_give_page(k->op, &list, dgm_turn_take_hold(k->history));
+    dgm_responses_send_page(k->op, &list, dgm_turn_take_hold(k->history));
 }
 
 void dgm_conversation_list_items(struct responses_op *op)

@@ -205,7 +205,7 @@ static void openai_files_on_task(dgm_code code, dgm_record *snapshot, const dgm_
         fail_unknown(g->x);
 }
 
-void dgm_openai_file_give(const dgm_turn_request *q, dgm_str raw_id)
+void dgm_openai_file_send(const dgm_turn_request *q, dgm_str raw_id)
 {
     dgm_arena *a = dgm_http_arena(q->x);
     struct giving *g = dgm_new(a, struct giving);

@@ -25,7 +25,7 @@ const dgm_part *dgm_openai_file_of(const dgm_task *task, const struct openai_fil
 dgm_str dgm_openai_file_type(dgm_str type);
 
 /* GET /v1/files/ID/content (not decoded yet). */
-void dgm_openai_file_give(const dgm_turn_request *q, dgm_str raw_id);
+void dgm_openai_file_send(const dgm_turn_request *q, dgm_str raw_id);
 
 /* ---- in answers ------------------------------------------------------------------------------------------------ */
 

@@ -49,7 +49,7 @@ static void openai_handle_models(const dgm_front_request *q)
 {
     name_request(q->x);
     if (q->params[0].n)
-        dgm_openai_model_give(q, q->params[0]);
+        dgm_openai_model_send(q, q->params[0]);
     else
         dgm_openai_model_list(q);
 }
@@ -57,7 +57,7 @@ static void openai_handle_models(const dgm_front_request *q)
 static void openai_handle_file(const dgm_front_request *q)
 {
     name_request(q->x);
-    dgm_openai_file_give(q, q->params[0]);
+    dgm_openai_file_send(q, q->params[0]);
 }
 
 #define RESPONSES_HANDLER(name)                                                                    \

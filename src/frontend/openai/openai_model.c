@@ -94,7 +94,7 @@ void dgm_openai_model_list(const dgm_turn_request *q)
     answer(q->x, &b);
 }
 
-void dgm_openai_model_give(const dgm_turn_request *q, dgm_str raw_id)
+void dgm_openai_model_send(const dgm_turn_request *q, dgm_str raw_id)
 {
     dgm_str id;
     const dgm_turn_agent *agent = NULL;

@@ -22,4 +22,4 @@ void dgm_openai_fail_model(const dgm_turn_request *q, dgm_str model);
 
 /* GET /v1/models, /v1/models/ID (not decoded yet). */
 void dgm_openai_model_list(const dgm_turn_request *q);
-void dgm_openai_model_give(const dgm_turn_request *q, dgm_str raw_id);
+void dgm_openai_model_send(const dgm_turn_request *q, dgm_str raw_id);

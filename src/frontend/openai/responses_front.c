@@ -7,10 +7,10 @@
 
 void dgm_responses_fail(struct responses_op *op, const dgm_err *err)
 {
-    dgm_err told = *err;
-    if (!strcmp(told.at, "/messages")) /* what turns call it */
-        memcpy(told.at, "/input", sizeof "/input");
-    dgm_openai_fail_err(op->x, &told, op->body);
+    dgm_err fault = *err;
+    if (!strcmp(fault.at, "/messages")) /* what turns call it */
+        memcpy(fault.at, "/input", sizeof "/input");
+    dgm_openai_fail_err(op->x, &fault, op->body);
 }
 
 void dgm_responses_fail_missing(struct responses_op *op, const char *what, dgm_str id)

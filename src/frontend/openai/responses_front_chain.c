@@ -60,7 +60,7 @@ static void add_items(struct looking *k, yyjson_val *items)
         add_item(k, e);
 }
 
-static void give_chain(struct looking *k)
+static void send_chain(struct looking *k)
 {
     while (k->n_links--) { /* the newest was found first */
         add_items(k, k->chain[k->n_links].input);
@@ -101,7 +101,7 @@ static void on_link(void *arg, const dgm_found_turn *found)
 {
     struct looking *k = arg;
     if (!found) { /* it is not stored any more */
-        give_chain(k);
+        send_chain(k);
         return;
     }
     add_link(k, found);
@@ -113,7 +113,7 @@ static void on_link(void *arg, const dgm_found_turn *found)
     if (k->id.n && k->n_links < DGM_MAX_HISTORY_TASKS)
         dgm_responses_find(k->op, k->id, on_link, k);
     else
-        give_chain(k);
+        send_chain(k);
 }
 
 /* ---- previous_response_id --------------------------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ static void responses_front_create_on_sent(dgm_code code, const dgm_sent *sent, 
     if (c->asked.stream)
         dgm_responses_stream(c->op, &turn, 0, began, c->ignored);
     else if (c->asked.background)
-        dgm_responses_give(c->op, &turn, c->ignored);
+        dgm_responses_send_state(c->op, &turn, c->ignored);
     else
         dgm_responses_wait(c->op, &turn, began, c->ignored);
 }

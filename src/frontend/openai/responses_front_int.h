@@ -5,7 +5,7 @@
  *   responses_front_refs.c     references to items of earlier responses
  *   responses_front_chain.c    where it goes on: previous_response_id, conversation
  *   responses_front_create.c   POST /v1/responses: asks the agent
- *   responses_front_tell.c     a turn as a response: streamed, whole, as far as it is
+ *   responses_front_stream.c     a turn as a response: streamed, whole, as far as it is
  *   responses_front_stored.c   GET, cancel, DELETE, input_items: responses by their ids
  *   conversations_front.c      /v1/conversations                      (conversations_front_items.c: their items)
  *
@@ -78,7 +78,7 @@ dgm_str dgm_responses_of_item(dgm_arena *a, dgm_str item_id);
 /* A new one: 32 hexadecimal digits that ascend. */
 dgm_str dgm_responses_new_scope(dgm_arena *a);
 
-/* ---- responses_front_tell.c --------------------------------------------------------------------------------------------- */
+/* ---- responses_front_stream.c --------------------------------------------------------------------------------------------- */
 
 /* A turn that is a response. Strings are copied when it is streamed. */
 struct responses_turn {
@@ -101,7 +101,8 @@ void dgm_responses_stream(struct responses_op *op, const struct responses_turn *
 void dgm_responses_wait(struct responses_op *op, const struct responses_turn *t, uint32_t began,
                         dgm_str ignored);
 /* Answers with the response as far as it is. */
-void dgm_responses_give(struct responses_op *op, const struct responses_turn *t, dgm_str ignored);
+void dgm_responses_send_state(struct responses_op *op, const struct responses_turn *t,
+                              dgm_str ignored);
 /* The response as far as it is, in the arena, to be read again; absent: it cannot be read, or it is larger than
  * DGM_MAX_OBJECT_BYTES. */
 dgm_str dgm_responses_so_far(struct responses_op *op, const struct responses_turn *t, dgm_arena *a);
@@ -151,7 +152,7 @@ void dgm_responses_find_place(struct responses_op *op, const struct responses_as
 void dgm_responses_create(struct responses_op *op);
 
 /* Answers with the page that the query asks for. The hold, which may be NULL, is released when it was sent. */
-void dgm_responses_give_page(struct responses_op *op, const dgm_responses_list *list,
+void dgm_responses_send_page(struct responses_op *op, const dgm_responses_list *list,
                              dgm_turn_hold *hold);
 
 /* ---- conversations_front.c, conversations_front_items.c ------------------------------------------------------------------------ */

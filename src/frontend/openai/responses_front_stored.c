@@ -80,7 +80,7 @@ static void retrieve(void *arg, const dgm_found_turn *found)
     struct responses_turn turn = dgm_responses_turn_of(op->arena, op->id, found);
     dgm_front_note_task(op->x, turn.task_id, found->turn);
     if (!dgm_str_is(dgm_turn_query(op->x, "stream"), "true"))
-        dgm_responses_give(op, &turn, (dgm_str){0});
+        dgm_responses_send_state(op, &turn, (dgm_str){0});
     else if (read_starting_after(op, &after))
         dgm_responses_stream(op, &turn, after, 0, (dgm_str){0});
 }
@@ -92,7 +92,7 @@ void dgm_responses_retrieve(struct responses_op *op)
 
 /* ---- input_items --------------------------------------------------------------------------------------------------------- */
 
-void dgm_responses_give_page(struct responses_op *op, const dgm_responses_list *list,
+void dgm_responses_send_page(struct responses_op *op, const dgm_responses_list *list,
                              dgm_turn_hold *hold)
 {
     dgm_responses_page page = {0};
@@ -121,7 +121,7 @@ static void list_input(void *arg, const dgm_found_turn *found)
     size_t i, n;
     yyjson_arr_foreach (dgm_json_get(turn.request, DGM_STR("input")), i, n, item)
         dgm_responses_list_add(op->arena, &list, item);
-    dgm_responses_give_page(op, &list, NULL);
+    dgm_responses_send_page(op, &list, NULL);
 }
 
 void dgm_responses_input_items(struct responses_op *op)

@@ -139,22 +139,22 @@ static void simple_front_on_sent(dgm_code code, const dgm_sent *sent, const dgm_
         return;
     }
     dgm_front_note_task(x, sent->task_id, sent->turn);
-    dgm_turn_tell(
-        x,
-        &(dgm_tell){.codec = run->dialect->events,
-                    .thread_id = sent->context_id,
-                    .run_id = sent->task_id,
-                    .as = wants_lines(dgm_http_request_of(x)) ? DGM_TELL_LINES : DGM_TELL_SSE,
-                    .seq_ids = true,
-                    .say_caller = true,
-                    .turns = run->q.turns,
-                    .owner = run->q.owner,
-                    .agent = run->q.agent->id,
-                    .task_id = sent->task_id,
-                    .leave = run->q.turns->o.leave[run->dialect->leave],
-                    .answer_in_status = run->q.agent->answer_in_status,
-                    .turn = sent->is_resend ? 0 : sent->turn},
-        sent->log, sent->first_seq);
+    dgm_turn_stream(x,
+                    &(dgm_turn_output){.codec = run->dialect->events,
+                                       .thread_id = sent->context_id,
+                                       .run_id = sent->task_id,
+                                       .as = wants_lines(dgm_http_request_of(x)) ? DGM_OUTPUT_LINES
+                                                                                 : DGM_OUTPUT_SSE,
+                                       .seq_ids = true,
+                                       .say_caller = true,
+                                       .turns = run->q.turns,
+                                       .owner = run->q.owner,
+                                       .agent = run->q.agent->id,
+                                       .task_id = sent->task_id,
+                                       .leave = run->q.turns->o.leave[run->dialect->leave],
+                                       .answer_in_status = run->q.agent->answer_in_status,
+                                       .turn = sent->is_resend ? 0 : sent->turn},
+                    sent->log, sent->first_seq);
 }
 
 static void ask(struct run *run)

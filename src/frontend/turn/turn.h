@@ -129,23 +129,23 @@ bool dgm_turn_begin(dgm_turns *t, dgm_turn_once *once);
 /* It can be found by its name now, or will not be: the next may go on. Once for every dgm_turn_begin. */
 void dgm_turn_begun(dgm_turns *t, dgm_turn_once *once);
 
-/* ---- telling ------------------------------------------------------------------------------------------------------ */
+/* ---- streams ------------------------------------------------------------------------------------------------------ */
 
-typedef enum dgm_tell_as {
-    DGM_TELL_SSE,   /* `event:` where the codec names frames */
-    DGM_TELL_LINES, /* a payload per line */
-    DGM_TELL_BYTES, /* payloads as they are (protobuf) */
-    DGM_TELL_WHOLE  /* one payload: params.whole is set */
-} dgm_tell_as;
+typedef enum dgm_turn_output_as {
+    DGM_OUTPUT_SSE,   /* `event:` where the codec names frames */
+    DGM_OUTPUT_LINES, /* a payload per line */
+    DGM_OUTPUT_BYTES, /* payloads as they are (protobuf) */
+    DGM_OUTPUT_WHOLE  /* one payload: params.whole is set */
+} dgm_turn_output_as;
 
 /* How a turn is streamed. */
 struct dgm_turn_hold;
-typedef struct dgm_tell {
+typedef struct dgm_turn_output {
     const dgm_codec *codec;
     dgm_stream_params params; /* mint and now are set by the turn: the same every time */
     dgm_str thread_id,
         run_id; /* as the protocol calls context and turn; empty: the context, the task */
-    dgm_tell_as as;
+    dgm_turn_output_as as;
     bool seq_ids;          /* SSE: `id:` on the last frame of a record is the record's number */
     uint64_t after_seq;    /* frames of records up to this were sent before: they are left out */
     uint64_t after_frames; /* so many frames were sent before */
@@ -155,9 +155,9 @@ typedef struct dgm_tell {
     size_t n_headers;
     dgm_str content_type; /* empty: by `as` */
     size_t max_bytes;     /* of WHOLE; 0: DGM_MAX_OUTPUT_BYTES */
-    /* Each event on its way to the codec: give it on, changed or not, or others, or none. NULL: all as they are. */
+    /* Gets every event before the codec; passes it, changed or not, to `next`, or others, or none. NULL: all are passed. */
     dgm_code (*on_event)(void *arg, const dgm_canon_event *event, dgm_canon_sink next);
-    /* Streams: all that was there when the telling began has been given to on_event; once, unless the turn ended
+    /* Streams: the records that existed when the stream was opened were passed to on_event; once, unless the turn ended
      * before. A hook that held events back emits their replacement. NULL: none are held back. */
     dgm_code (*on_pause)(void *arg, dgm_canon_sink next);
     /* WHOLE: the payload. Answers the exchange. */
@@ -165,7 +165,7 @@ typedef struct dgm_tell {
     /* WHOLE, instead: there will be none (it took too long, the log cannot be read). Answers the exchange. Streams
      * end with what the codec makes of RUN_ERROR. */
     void (*on_fault)(void *arg, const dgm_err *err);
-    /* Frees the memory and references that arg owns: once, when the telling has ended or its client has disconnected,
+    /* Frees the memory and references that arg owns: once, when the stream has ended or its client has disconnected,
      * and before on_whole or on_fault. NULL: arg owns nothing. */
     void (*on_release)(void *arg);
     void *
@@ -179,16 +179,18 @@ typedef struct dgm_tell {
     uint32_t turn;
     /* Of a history in `messages` or behind `arg`: released when the bytes of the first write were sent. NULL: none. */
     struct dgm_turn_hold *hold;
-} dgm_tell;
+} dgm_turn_output;
 
 /* Streams the turn that begins at first_seq, until it ends or the client disconnects. Owns the exchange from here on.
- * Everything that `tell` points to, except `arg`, is copied before the first record is read, whatever happens later.
+ * Everything that `output` points to, except `arg`, is copied before the first record is read, whatever happens later.
  * So the request and the exchange's arena are always released: nothing may use them after this call. */
-void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uint64_t first_seq);
+void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *output, dgm_log *log,
+                     uint64_t first_seq);
 
 /* What WHOLE would be by now, at once and without an exchange: with params.so_far the codec knows that it may not have
  * ended. In the arena; absent: there is nothing yet, or too much. */
-dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, dgm_arena *a);
+dgm_str dgm_turn_so_far(const dgm_turn_output *output, dgm_log *log, uint64_t first_seq,
+                        dgm_arena *a);
 
 /* ---- a context's messages ------------------------------------------------------------------------------------------- */
 

@@ -215,7 +215,7 @@ static void add_next(struct looking *l, dgm_log *log)
     }
 }
 
-static void turn_history_give(struct looking *l)
+static void turn_history_report(struct looking *l)
 {
     dgm_canon_messages *all = &l->history.messages;
     size_t n = 0;
@@ -273,7 +273,7 @@ static void read_on(struct looking *l)
             return;
         }
     }
-    turn_history_give(l);
+    turn_history_report(l);
 }
 
 /* ---- tasks ---------------------------------------------------------------------------------------------------------- */

@@ -17,9 +17,10 @@
 #define BACKLOG_BYTES (2 * DGM_HTTP_BACKLOG_MARK) /* then wait for room */
 
 /* Lives as long as the exchange, and owns everything that it points to: the request is released while it runs. */
-struct telling {
+struct turn_stream {
     dgm_http_exchange *x;
-    dgm_tell t; /* its strings are copies (dgm_http_keep_text); its messages are in `before` */
+    dgm_turn_output
+        t; /* its strings are copies (dgm_http_keep_text); its messages are in `before` */
     dgm_arena *before; /* until the encoder has copied them; NULL: there are none */
     dgm_log_reader *reader;
     dgm_stream *stream;      /* NULL: no record was read yet */
@@ -46,7 +47,7 @@ const dgm_machine dgm_turn_stream_machine = {.name = "stream",
                                              .n = N_TURN_STREAM_STATES,
                                              .is_of_task = true};
 
-static void turn_set_state(struct telling *g, enum turn_stream_state to) /* the only writer */
+static void turn_set_state(struct turn_stream *g, enum turn_stream_state to) /* the only writer */
 {
     dgm_loop_trace(dgm_loop_current(), &dgm_turn_stream_machine,
                    dgm_trace_task_object(g->t.task_id), g->state, to);
@@ -55,7 +56,7 @@ static void turn_set_state(struct telling *g, enum turn_stream_state to) /* the 
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
-static void close_frame(struct telling *g)
+static void close_frame(struct turn_stream *g)
 {
     dgm_buf *out = &g->scratch->out;
     if (!g->frame_is_open)
@@ -69,7 +70,7 @@ static void close_frame(struct telling *g)
     g->frame_is_open = false;
 }
 
-static void put_sse(struct telling *g, dgm_str name, dgm_str payload)
+static void put_sse(struct turn_stream *g, dgm_str name, dgm_str payload)
 {
     if (g->frame_is_open)
         dgm_buf_add_char(&g->scratch->out, '\n');
@@ -79,27 +80,27 @@ static void put_sse(struct telling *g, dgm_str name, dgm_str payload)
 
 static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
 {
-    struct telling *g = arg;
+    struct turn_stream *g = arg;
     bool was_told = g->n_frames++ < g->t.after_frames || g->seq <= g->t.after_seq;
-    if (g->t.as == DGM_TELL_WHOLE)
+    if (g->t.as == DGM_OUTPUT_WHOLE)
         dgm_buf_add_str(&g->whole, payload);
     else if (was_told)
         return DGM_OK;
-    else if (g->t.as == DGM_TELL_SSE)
+    else if (g->t.as == DGM_OUTPUT_SSE)
         put_sse(g, name, payload);
     else
         dgm_buf_add_str(&g->scratch->out, payload);
-    if (g->t.as == DGM_TELL_LINES)
+    if (g->t.as == DGM_OUTPUT_LINES)
         dgm_buf_add_char(&g->scratch->out, '\n');
     return DGM_OK;
 }
 
-static void flush(struct telling *g)
+static void flush(struct turn_stream *g)
 {
     dgm_buf *out = &g->scratch->out;
     if (out->n && g->t.hold)
         dgm_turns_write_held(g->x, out, dgm_take(g->t.hold));
-    else if (out->n && g->t.as != DGM_TELL_WHOLE)
+    else if (out->n && g->t.as != DGM_OUTPUT_WHOLE)
         dgm_http_write(g->x, dgm_buf_str(out));
     dgm_buf_clear(out);
 }
@@ -108,7 +109,7 @@ static void flush(struct telling *g)
 
 static dgm_code turn_stream_on_event(void *arg, const dgm_canon_event *event, dgm_canon_sink next)
 {
-    struct telling *g = arg;
+    struct turn_stream *g = arg;
     dgm_canon_event timed;
     if (event->kind == DGM_CANON_RUN_STARTED || dgm_canon_is_terminal(event->kind)) {
         timed = *event;
@@ -124,7 +125,7 @@ static dgm_code turn_stream_on_event(void *arg, const dgm_canon_event *event, dg
 }
 
 /* An event of the agent cannot be encoded (a call without a name, ...): the run ends here for this client. */
-static void turn_end_with_error(struct telling *g)
+static void turn_end_with_error(struct turn_stream *g)
 {
     dgm_canon_event e = {.kind = DGM_CANON_RUN_ERROR};
     e.run_error.message = g->err.msg[0] ? dgm_str_from(g->err.msg) : DGM_STR("internal error");
@@ -133,7 +134,7 @@ static void turn_end_with_error(struct telling *g)
     turn_set_state(g, TURN_ENDED);
 }
 
-static void open_stream(struct telling *g, const dgm_record *first)
+static void open_stream(struct turn_stream *g, const dgm_record *first)
 {
     dgm_stream_params params = g->t.params;
     dgm_str identity = g->t.task_id; /* that ids are derived from */
@@ -151,7 +152,7 @@ static void open_stream(struct telling *g, const dgm_record *first)
     dgm_mint_seed(&params.mint, (dgm_str){turn, (size_t)n});
     g->stream = dgm_stream_new(&(dgm_stream_options){
         .to = g->t.codec,
-        .form = g->t.as == DGM_TELL_WHOLE ? DGM_FORM_RESPONSE : DGM_FORM_EVENTS,
+        .form = g->t.as == DGM_OUTPUT_WHOLE ? DGM_FORM_RESPONSE : DGM_FORM_EVENTS,
         .params = params,
         .records = {.thread_id = g->t.thread_id,
                     .run_id = g->t.run_id,
@@ -168,7 +169,7 @@ static void open_stream(struct telling *g, const dgm_record *first)
     g->before = NULL;
 }
 
-static void tell_record(struct telling *g, const dgm_record *r)
+static void turn_stream_record(struct turn_stream *g, const dgm_record *r)
 {
     dgm_event event = {0};
     g->seq = r->head.seq;
@@ -195,7 +196,7 @@ static void tell_record(struct telling *g, const dgm_record *r)
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
 /* Releases everything that the stream owns, except `whole`: before the exchange ends, or another function responds. */
-static void turn_close(struct telling *g)
+static void turn_close(struct turn_stream *g)
 {
     turn_set_state(g, TURN_CLOSED);
     dgm_log_reader_close(g->reader);
@@ -211,8 +212,8 @@ static void turn_close(struct telling *g)
 
 static void on_left(void *arg)
 {
-    struct telling *g = arg;
-    const dgm_tell *t = &g->t;
+    struct turn_stream *g = arg;
+    const dgm_turn_output *t = &g->t;
     turn_close(g); /* first: dgm_core_disconnected counts the readers */
     if (t->leave.cancel && t->turn)
         dgm_core_disconnected(t->turns->o.core, t->owner, t->agent, t->task_id, t->turn,
@@ -221,7 +222,7 @@ static void on_left(void *arg)
     dgm_http_end(g->x);
 }
 
-static void fail_whole(struct telling *g, dgm_code code, const char *why)
+static void fail_whole(struct turn_stream *g, dgm_code code, const char *why)
 {
     dgm_err err = {0};
     dgm_fail(&err, code, NULL, "%s", why);
@@ -231,13 +232,13 @@ static void fail_whole(struct telling *g, dgm_code code, const char *why)
     g->t.on_fault(g->t.arg, &err);
 }
 
-static void took_too_long(void *arg)
+static void turn_on_timeout(void *arg)
 {
     fail_whole(arg, DGM_UPSTREAM_TIMEOUT,
                "the agent is still at work: ask for a stream, or look at its task later");
 }
 
-static void give_whole(struct telling *g)
+static void turn_send_whole(struct turn_stream *g)
 {
     if (!g->whole.n || g->whole.over) {
         fail_whole(g, g->whole.over ? DGM_TOO_LARGE : DGM_INTERNAL,
@@ -254,17 +255,17 @@ static void give_whole(struct telling *g)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
-static void turn_stream_finish(struct telling *g)
+static void turn_stream_finish(struct turn_stream *g)
 {
     const char *end = g->t.codec->stream_end;
     if (g->stream)
         dgm_stream_end_output(g->stream, NULL);
-    if (g->t.as == DGM_TELL_WHOLE) {
-        give_whole(g);
+    if (g->t.as == DGM_OUTPUT_WHOLE) {
+        turn_send_whole(g);
         return;
     }
     close_frame(g);
-    if (end && g->t.as == DGM_TELL_SSE) {
+    if (end && g->t.as == DGM_OUTPUT_SSE) {
         g->t.seq_ids = false;
         put_sse(g, (dgm_str){0}, dgm_str_from(end));
         close_frame(g);
@@ -275,7 +276,7 @@ static void turn_stream_finish(struct telling *g)
 }
 
 /* The records that existed when the stream was opened were sent. */
-static void turn_go_live(struct telling *g)
+static void turn_go_live(struct turn_stream *g)
 {
     turn_set_state(g, TURN_LIVE);
     if (g->t.on_pause && g->t.on_pause(g->t.arg, dgm_stream_encoder(g->stream)))
@@ -285,13 +286,13 @@ static void turn_go_live(struct telling *g)
 
 static void deliver(void *arg)
 {
-    struct telling *g = arg;
+    struct turn_stream *g = arg;
     dgm_record *r = NULL;
     bool has_room;
     g->scratch = dgm_turns_scratch(g->t.turns);
     while ((has_room = dgm_http_backlog(g->x) + g->scratch->out.n < BACKLOG_BYTES) &&
            g->state < TURN_CUT && (r = dgm_log_reader_next(g->reader))) {
-        tell_record(g, r);
+        turn_stream_record(g, r);
         close_frame(g);
     }
     if (has_room && g->state == TURN_REPLAYING)
@@ -309,7 +310,7 @@ static void deliver(void *arg)
 }
 
 /* Only codecs that build messages need them, and only until the first record. */
-static void copy_messages(struct telling *g, const dgm_canon_messages *messages)
+static void copy_messages(struct turn_stream *g, const dgm_canon_messages *messages)
 {
     dgm_canon_event all = {.kind = DGM_CANON_MESSAGES_SNAPSHOT};
     g->before = dgm_arena_new();
@@ -318,9 +319,9 @@ static void copy_messages(struct telling *g, const dgm_canon_messages *messages)
 }
 
 /* Copies everything that the stream needs: nothing in it points into the exchange's arena afterwards. */
-static struct telling *new_telling(dgm_http_exchange *x, const dgm_tell *t)
+static struct turn_stream *turn_stream_new(dgm_http_exchange *x, const dgm_turn_output *t)
 {
-    struct telling *g = dgm_http_alloc(x, sizeof *g);
+    struct turn_stream *g = dgm_http_alloc(x, sizeof *g);
     g->x = x;
     g->t = *t;
     g->t.thread_id = dgm_turn_copy(x, t->thread_id);
@@ -341,37 +342,38 @@ static struct telling *new_telling(dgm_http_exchange *x, const dgm_tell *t)
     return g;
 }
 
-static void begin_stream(dgm_http_exchange *x, const dgm_tell *t)
+static void turn_start_response(dgm_http_exchange *x, const dgm_turn_output *t)
 {
     dgm_http_header *headers = dgm_new_n(dgm_http_arena(x), dgm_http_header, t->n_headers + 2);
     headers[0] = (dgm_http_header){DGM_STR("Cache-Control"), DGM_STR("no-cache")};
     headers[1] = (dgm_http_header){DGM_STR("X-Accel-Buffering"), DGM_STR("no")};
     for (size_t i = 0; i < t->n_headers; i++)
         headers[2 + i] = t->headers[i];
-    dgm_str type = t->content_type.n         ? t->content_type
-                   : t->as == DGM_TELL_LINES ? DGM_STR("application/x-ndjson")
-                   : t->as == DGM_TELL_BYTES ? DGM_STR("application/octet-stream")
-                                             : DGM_STR("text/event-stream");
+    dgm_str type = t->content_type.n           ? t->content_type
+                   : t->as == DGM_OUTPUT_LINES ? DGM_STR("application/x-ndjson")
+                   : t->as == DGM_OUTPUT_BYTES ? DGM_STR("application/octet-stream")
+                                               : DGM_STR("text/event-stream");
     dgm_front_note_stream(x);
     dgm_http_begin(x, 200, type, headers, t->n_headers + 2);
 }
 
-void dgm_turn_tell(dgm_http_exchange *x, const dgm_tell *tell, dgm_log *log, uint64_t first_seq)
+void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *output, dgm_log *log,
+                     uint64_t first_seq)
 {
-    struct telling *g = new_telling(x, tell);
+    struct turn_stream *g = turn_stream_new(x, output);
     g->reader = dgm_log_reader_open(log, first_seq - 1, deliver, g);
-    if (g->t.as == DGM_TELL_WHOLE) {
+    if (g->t.as == DGM_OUTPUT_WHOLE) {
         static const dgm_http_watcher waits = {.on_gone = on_left};
         dgm_http_watch(x, &waits, g);
         g->timer = dgm_xcalloc(1, sizeof *g->timer);
-        dgm_timer_init(dgm_loop_current(), g->timer, took_too_long, g);
+        dgm_timer_init(dgm_loop_current(), g->timer, turn_on_timeout, g);
         dgm_timer_start(g->timer, DGM_MAX_ANSWER_MS);
     } else {
-        begin_stream(x, tell);
+        turn_start_response(x, output);
         static const dgm_http_watcher streams = {.on_room = deliver, .on_gone = on_left};
         static const dgm_http_watcher streams_sse = {
             .on_room = deliver, .on_gone = on_left, .ping = {": ping\n\n", 8}};
-        dgm_http_watch(x, tell->as == DGM_TELL_SSE ? &streams_sse : &streams, g);
+        dgm_http_watch(x, output->as == DGM_OUTPUT_SSE ? &streams_sse : &streams, g);
     }
     deliver(g);
     if (g->state < TURN_CUT) /* it may take long */
@@ -383,16 +385,17 @@ static void nothing(void *arg)
     (void)arg; /* what comes later is not waited for */
 }
 
-dgm_str dgm_turn_so_far(const dgm_tell *tell, dgm_log *log, uint64_t first_seq, dgm_arena *a)
+dgm_str dgm_turn_so_far(const dgm_turn_output *output, dgm_log *log, uint64_t first_seq,
+                        dgm_arena *a)
 {
-    struct telling g = {.t = *tell, .scratch = dgm_turns_scratch(tell->turns)};
+    struct turn_stream g = {.t = *output, .scratch = dgm_turns_scratch(output->turns)};
     dgm_str payload = {0};
     dgm_record *r;
-    g.t.as = DGM_TELL_WHOLE;
-    dgm_buf_init(&g.whole, tell->max_bytes ? tell->max_bytes : DGM_MAX_OUTPUT_BYTES);
+    g.t.as = DGM_OUTPUT_WHOLE;
+    dgm_buf_init(&g.whole, output->max_bytes ? output->max_bytes : DGM_MAX_OUTPUT_BYTES);
     g.reader = dgm_log_reader_open(log, first_seq - 1, nothing, NULL);
     while (g.state < TURN_CUT && !g.whole.over && (r = dgm_log_reader_next(g.reader)))
-        tell_record(&g, r);
+        turn_stream_record(&g, r);
     if (g.stream)
         dgm_stream_end_output(g.stream, NULL);
     if (!g.whole.over && g.whole.n)

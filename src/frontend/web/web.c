@@ -12,7 +12,7 @@
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "                \
     "img-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-static void give_file(dgm_http_exchange *x, const dgm_web_file *f)
+static void responses_emit_file(dgm_http_exchange *x, const dgm_web_file *f)
 {
     static const dgm_http_header more[] = {{{"Content-Security-Policy", 23}, DGM_STR(POLICY)},
                                            {{"X-Content-Type-Options", 22}, {"nosniff", 7}},
@@ -23,7 +23,7 @@ static void give_file(dgm_http_exchange *x, const dgm_web_file *f)
                      .vary = DGM_STR("Accept, Origin"),
                      .more = more,
                      .n_more = sizeof more / sizeof *more};
-    dgm_cached_give(x, &it);
+    dgm_cached_send(x, &it);
 }
 
 static const dgm_web_file *find_file(dgm_str name)
@@ -48,14 +48,14 @@ bool dgm_web_wants_page(const dgm_http_request *r)
 
 void dgm_web_give_page(dgm_http_exchange *x)
 {
-    give_file(x, find_file(DGM_STR("index.html")));
+    responses_emit_file(x, find_file(DGM_STR("index.html")));
 }
 
 bool dgm_web_give_file(dgm_http_exchange *x, dgm_str name)
 {
     const dgm_web_file *f = find_file(name);
     if (f)
-        give_file(x, f);
+        responses_emit_file(x, f);
     return f;
 }
 
@@ -111,5 +111,5 @@ void dgm_web_give_catalog(dgm_http_exchange *x, const dgm_web_agent *agents, siz
                      .vary = DGM_STR("Origin"),
                      .modified_s = made_s};
     dgm_buf_done(&b);
-    dgm_cached_give(x, &it);
+    dgm_cached_send(x, &it);
 }

@@ -66,7 +66,7 @@ void dgm_chat_put_top(dgm_chat_encoder *e, const dgm_canon_event *started)
 static void end_chunk(dgm_chat_encoder *e)
 {
     dgm_buf_add_str(&e->out, e->params.usage ? DGM_STR(",\"usage\":null}") : DGM_STR("}"));
-    dgm_chat_give(e);
+    dgm_chat_emit(e);
 }
 
 static void end_delta(dgm_chat_encoder *e)
@@ -75,7 +75,7 @@ static void end_delta(dgm_chat_encoder *e)
         dgm_buf_add_lit(&e->out, "},\"finish_reason\":null}],\"usage\":null}");
     else
         dgm_buf_add_lit(&e->out, "},\"finish_reason\":null}]}");
-    dgm_chat_give(e);
+    dgm_chat_emit(e);
 }
 
 /* ---- chunks ------------------------------------------------------------------------------------------------ */
@@ -169,7 +169,7 @@ void dgm_chat_put_error(dgm_chat_encoder *e, dgm_str message, dgm_str code)
     else
         dgm_buf_add_lit(b, "null");
     dgm_buf_add_lit(b, "}}");
-    dgm_chat_give(e);
+    dgm_chat_emit(e);
 }
 
 /* ---- usage -------------------------------------------------------------------------------------------------- */
@@ -225,5 +225,5 @@ void dgm_chat_chunk_usage(dgm_chat_encoder *e, const dgm_canon_usages *usages)
     if (!dgm_chat_put_usage(&e->out, usages))
         return; /* unknown: zeros would look like a count */
     dgm_buf_add_char(&e->out, '}');
-    dgm_chat_give(e);
+    dgm_chat_emit(e);
 }

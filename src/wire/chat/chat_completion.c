@@ -63,5 +63,5 @@ void dgm_chat_completion(dgm_chat_encoder *e, const char *reason, dgm_str refusa
         dgm_chat_put_a2a(e, state);
     dgm_chat_put_usage(b, usages);
     dgm_buf_add_char(b, '}');
-    dgm_chat_give(e);
+    dgm_chat_emit(e);
 }

@@ -79,7 +79,7 @@ static struct chat_read_call *chat_decode_add_call(dgm_chat_decoder *d, const st
 
 /* ---- giving ------------------------------------------------------------------------------------------------- */
 
-static void give_arguments(dgm_chat_decoder *d, const struct chat_read_call *c, dgm_str text)
+static void chat_emit_arguments(dgm_chat_decoder *d, const struct chat_read_call *c, dgm_str text)
 {
     dgm_canon_event e = {.kind = DGM_CANON_TOOL_CALL_ARGS};
     if (!c->started || !text.n)
@@ -106,7 +106,7 @@ static void maybe_start(dgm_chat_decoder *d, struct chat_read_call *c)
     dgm_chat_end_reasoning(d);
     dgm_chat_out(d, &e);
     if (!c->holding)
-        give_arguments(d, c, dgm_buf_str(&c->text));
+        chat_emit_arguments(d, c, dgm_buf_str(&c->text));
 }
 
 /* ---- arguments ---------------------------------------------------------------------------------------------- */
@@ -133,7 +133,7 @@ static dgm_str unsaid(dgm_chat_decoder *d, struct chat_read_call *c, dgm_str tex
         if (text.p[0] == '{')
             dgm_buf_clear(&c->text);
         else
-            give_arguments(d, c, said);
+            chat_emit_arguments(d, c, said);
         said = dgm_buf_str(&c->text);
     }
     if (!said.n && dgm_str_starts(text, DGM_STR("{}{")))
@@ -156,7 +156,7 @@ static void chat_decode_add_arguments(dgm_chat_decoder *d, struct chat_read_call
                          DGM_MAX_RECORD_BYTES);
     c->holding = first && dgm_str_is(text, "{}");
     if (!c->holding)
-        give_arguments(d, c, text);
+        chat_emit_arguments(d, c, text);
 }
 
 static void chat_decode_add_piece(dgm_chat_decoder *d, const struct piece *p)
@@ -265,7 +265,7 @@ bool dgm_chat_end_calls(dgm_chat_decoder *d)
         if (!c->started)
             continue;
         if (c->holding || !c->text.n)
-            give_arguments(d, c, DGM_STR("{}"));
+            chat_emit_arguments(d, c, DGM_STR("{}"));
         e.call.tool_call_id = c->id;
         dgm_chat_out(d, &e);
     }

@@ -69,7 +69,7 @@ void dgm_chat_encoder_free(void *encoder)
     free(e);
 }
 
-void dgm_chat_give(dgm_chat_encoder *e)
+void dgm_chat_emit(dgm_chat_encoder *e)
 {
     if (e->rc)
         return;

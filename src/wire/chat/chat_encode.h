@@ -67,9 +67,9 @@ typedef struct dgm_chat_encoder {
 } dgm_chat_encoder;
 
 /* chat_encode.c */
-void dgm_chat_give(dgm_chat_encoder *e);
+void dgm_chat_emit(dgm_chat_encoder *e);
 
-/* chat_encode_said.c */
+/* chat_encode_events.c */
 /* Text that cannot be emitted yet, or may have to be compared. */
 void dgm_chat_keep(dgm_chat_encoder *e, dgm_buf *b, dgm_str text);
 struct chat_text *dgm_chat_text_of(dgm_chat_encoder *e, dgm_str id);

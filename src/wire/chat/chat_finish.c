@@ -74,7 +74,7 @@ static bool close_all(dgm_chat_decoder *d)
 
 /* ---- ends ------------------------------------------------------------------------------------------------------ */
 
-static void give_finished(dgm_chat_decoder *d, const dgm_canon_outcome *outcome)
+static void chat_emit_finished(dgm_chat_decoder *d, const dgm_canon_outcome *outcome)
 {
     dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
     e.run_finished.thread_id = e.run_finished.run_id = d->run_id;
@@ -83,7 +83,7 @@ static void give_finished(dgm_chat_decoder *d, const dgm_canon_outcome *outcome)
     dgm_chat_out(d, &e);
 }
 
-static void give_failed(dgm_chat_decoder *d, dgm_str message, dgm_str code)
+static void chat_emit_failed(dgm_chat_decoder *d, dgm_str message, dgm_str code)
 {
     dgm_canon_event e = {.kind = DGM_CANON_RUN_ERROR};
     if (d->params.fragment)
@@ -99,9 +99,9 @@ void dgm_chat_fail_run(dgm_chat_decoder *d, dgm_str message, dgm_str code)
     close_all(d);
     d->failed = true;
     if (dgm_str_is(code, "task_canceled") && !d->params.fragment)
-        give_finished(d, &(dgm_canon_outcome){.kind = DGM_CANON_CANCELLED});
+        chat_emit_finished(d, &(dgm_canon_outcome){.kind = DGM_CANON_CANCELLED});
     else
-        give_failed(d, message, dgm_str_is(code, "task_failed") ? DGM_STR("failed") : code);
+        chat_emit_failed(d, message, dgm_str_is(code, "task_failed") ? DGM_STR("failed") : code);
 }
 
 /* Why it was cut, where canonical events have no word for it. */
@@ -132,7 +132,7 @@ static void finish_well(dgm_chat_decoder *d)
         outcome.interrupts = (dgm_canon_interrupts){&asked, 1};
     }
     note_finish(d);
-    give_finished(d, &outcome);
+    chat_emit_finished(d, &outcome);
 }
 
 void dgm_chat_finish_run(dgm_chat_decoder *d)
@@ -144,19 +144,21 @@ void dgm_chat_finish_run(dgm_chat_decoder *d)
     if (d->params.fragment)
         return;
     if (!named)
-        give_failed(d, DGM_STR("The model called a tool without naming it"),
-                    DGM_STR("invalid_tool_call"));
+        chat_emit_failed(d, DGM_STR("The model called a tool without naming it"),
+                         DGM_STR("invalid_tool_call"));
     else if (silent && d->refusal.n)
-        give_failed(d, dgm_buf_str(&d->refusal), DGM_STR("rejected"));
+        chat_emit_failed(d, dgm_buf_str(&d->refusal), DGM_STR("rejected"));
     else if (silent && filtered)
-        give_failed(d, DGM_STR("The answer was withheld by a content filter"), DGM_STR("rejected"));
+        chat_emit_failed(d, DGM_STR("The answer was withheld by a content filter"),
+                         DGM_STR("rejected"));
     else if (dgm_str_is(d->finish, "length") && dgm_chat_is_cut(d))
-        give_failed(d, DGM_STR("The answer was cut off within the arguments of a call"),
-                    DGM_STR("length"));
+        chat_emit_failed(d, DGM_STR("The answer was cut off within the arguments of a call"),
+                         DGM_STR("length"));
     else if (dgm_str_is(d->finish, "error"))
-        give_failed(d, DGM_STR("The model ended with an error"), DGM_STR("failed"));
+        chat_emit_failed(d, DGM_STR("The model ended with an error"), DGM_STR("failed"));
     else if (!d->finish.n && !d->done && !d->has_usage)
-        give_failed(d, DGM_STR("The stream ended before the answer did"), DGM_STR("incomplete"));
+        chat_emit_failed(d, DGM_STR("The stream ended before the answer did"),
+                         DGM_STR("incomplete"));
     else
         finish_well(d);
 }

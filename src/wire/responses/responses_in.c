@@ -340,7 +340,7 @@ void dgm_responses_in_arguments(decoder *d, item *it, dgm_str text, bool whole)
     dgm_responses_in_out(d, &e);
 }
 
-static void give_result(decoder *d, dgm_str call_id, dgm_str output, bool failed)
+static void responses_emit_result(decoder *d, dgm_str call_id, dgm_str output, bool failed)
 {
     dgm_canon_event e = {.kind = DGM_CANON_TOOL_CALL_RESULT};
     dgm_member mark = {DGM_STR(DGM_META_ERROR), NULL};
@@ -371,8 +371,8 @@ void dgm_responses_in_call(decoder *d, item *it, yyjson_val *v, bool mcp)
     if (it->kind == RESPONSES_IN_MCP && it->told && !it->answered &&
         (failed || !dgm_responses_is_null(output))) {
         it->answered = true;
-        give_result(d, it->id, dgm_content_value_text(d->r->arena, failed ? error : output),
-                    failed);
+        responses_emit_result(d, it->id,
+                              dgm_content_value_text(d->r->arena, failed ? error : output), failed);
     }
 }
 
@@ -385,7 +385,8 @@ void dgm_responses_in_output(decoder *d, yyjson_val *v)
             !dgm_str_eq(d->items[i].id, call_id))
             continue;
         d->items[i].answered = true;
-        give_result(d, d->items[i].id,
-                    dgm_content_value_text(d->r->arena, dgm_responses_get(v, "output")), false);
+        responses_emit_result(d, d->items[i].id,
+                              dgm_content_value_text(d->r->arena, dgm_responses_get(v, "output")),
+                              false);
     }
 }

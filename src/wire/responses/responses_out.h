@@ -1,7 +1,7 @@
 /*
  * wire/responses/responses_out.h - the inside of the encoder.
  *
- * responses_encode.c begins and ends the response, responses_said.c decides what events become in between;
+ * responses_encode.c begins and ends the response, responses_events.c decides what events become in between;
  * responses_out.c keeps the items and gives the frames of their lives; responses_object.c writes
  * items and the response.
  *
@@ -163,7 +163,7 @@ void dgm_responses_append_arguments(struct responses_encoder *e, struct response
 void dgm_responses_close_call(struct responses_encoder *e, struct responses_item *it,
                               const char *status);
 
-/* ---- responses_said.c ------------------------------------------------------------------------------------------------ */
+/* ---- responses_events.c ------------------------------------------------------------------------------------------------ */
 
 /* Everything but the beginning and the end of a run. */
 void dgm_responses_within_run(struct responses_encoder *e, const dgm_canon_event *event);

@@ -4,7 +4,7 @@
  */
 #include "canon/records_to_events.h"
 #include "canon/test_stories.h"
-#include "wire/responses/test_responses_told.h"
+#include "wire/responses/test_responses_streams.h"
 
 #define STORIES 3000
 

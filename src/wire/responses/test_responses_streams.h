@@ -1,5 +1,5 @@
 /*
- * test_responses_told.h - what a run has told, as a text that can be compared: on the way through Responses ids
+ * test_responses_streams.h - what a run has told, as a text that can be compared: on the way through Responses ids
  * of texts, the borders of what follows one another, and the order of calls may change, nothing else.
  */
 #pragma once

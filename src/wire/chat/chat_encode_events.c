@@ -1,5 +1,5 @@
 /*
- * wire/chat/chat_encode_said.c - the content of a run: text, reasoning, progress, calls.
+ * wire/chat/chat_encode_events.c - the content of a run: text, reasoning, progress, calls.
  *
  * Chunks are emitted as soon as their kind is known. A call is the client's when the run says that it is pending, or when
  * it has no answer at the end of the run; until then it waits.
@@ -188,7 +188,7 @@ static struct chat_call *call_of(const dgm_chat_encoder *e, dgm_str id)
     return at ? &e->calls[*at] : NULL;
 }
 
-static void give_call(dgm_chat_encoder *e, struct chat_call *c)
+static void chat_emit_call(dgm_chat_encoder *e, struct chat_call *c)
 {
     c->given = c->asked = true;
     c->index = e->n_given++;
@@ -206,7 +206,7 @@ void dgm_chat_start_call(dgm_chat_encoder *e, const dgm_canon_event *event)
     dgm_buf_init(&c->arguments, SIZE_MAX);
     dgm_map_put(&e->calls_by_id, c->id, e->n_calls++);
     if (event->call.pending && !e->params.whole)
-        give_call(e, c);
+        chat_emit_call(e, c);
 }
 
 void dgm_chat_add_arguments(dgm_chat_encoder *e, const dgm_canon_event *event)
@@ -245,7 +245,7 @@ void dgm_chat_ask_calls(dgm_chat_encoder *e, dgm_strs pending)
             if (e->params.whole)
                 e->n_given++;
             else
-                give_call(e, c);
+                chat_emit_call(e, c);
         }
     }
 }

@@ -1,5 +1,5 @@
 /*
- * wire/responses/responses_said.c - what canonical events become in a response: texts, calls, thoughts, files.
+ * wire/responses/responses_events.c - what canonical events become in a response: texts, calls, thoughts, files.
  *
  * A message is closed when something else follows, not when its text ends: the next text belongs to the same
  * answer and goes on in it, behind a blank line, because clients join items without one; and a final text may
@@ -64,7 +64,7 @@ static void attach(struct responses_encoder *e, size_t piece)
     e->said = piece;
 }
 
-static void responses_said_start_text(struct responses_encoder *e, const dgm_canon_event *event)
+static void responses_events_start_text(struct responses_encoder *e, const dgm_canon_event *event)
 {
     size_t *known = dgm_map_get(&e->texts, event->text.message_id);
     bool agent = !event->text.role || event->text.role == DGM_CANON_ASSISTANT;
@@ -82,7 +82,7 @@ static void responses_said_start_text(struct responses_encoder *e, const dgm_can
     dgm_map_put(&e->texts, e->pieces[e->current].id, e->current);
 }
 
-static size_t responses_said_text_of(struct responses_encoder *e, dgm_str id)
+static size_t responses_events_text_of(struct responses_encoder *e, dgm_str id)
 {
     if (e->current != NONE && dgm_str_eq(e->pieces[e->current].id, id))
         return e->current;
@@ -90,9 +90,9 @@ static size_t responses_said_text_of(struct responses_encoder *e, dgm_str id)
     return known ? (e->current = *known) : NONE;
 }
 
-static void responses_said_add_text(struct responses_encoder *e, const dgm_canon_event *event)
+static void responses_events_add_text(struct responses_encoder *e, const dgm_canon_event *event)
 {
-    size_t piece = responses_said_text_of(e, event->text.message_id);
+    size_t piece = responses_events_text_of(e, event->text.message_id);
     if (piece == NONE || !event->text.delta.n)
         return;
     if (e->pieces[piece].item == NONE)
@@ -101,9 +101,9 @@ static void responses_said_add_text(struct responses_encoder *e, const dgm_canon
         dgm_responses_say(e, piece, event->text.delta);
 }
 
-static void responses_said_end_text(struct responses_encoder *e, dgm_str id)
+static void responses_events_end_text(struct responses_encoder *e, dgm_str id)
 {
-    size_t piece = responses_said_text_of(e, id);
+    size_t piece = responses_events_text_of(e, id);
     if (piece == NONE)
         return;
     struct responses_piece *p = &e->pieces[piece];
@@ -134,7 +134,7 @@ static void replace(struct responses_encoder *e, size_t piece, dgm_str text)
 }
 
 /* A text differs from its deltas: all later frames of it have the right one. */
-static void responses_said_correct(struct responses_encoder *e, const dgm_canon_event *event)
+static void responses_events_correct(struct responses_encoder *e, const dgm_canon_event *event)
 {
     size_t *known = dgm_map_get(&e->texts, event->snapshot.changed);
     for (size_t i = 0; known && i < event->snapshot.messages.n; i++) {
@@ -153,7 +153,7 @@ static void responses_said_correct(struct responses_encoder *e, const dgm_canon_
 
 /* ---- calls ---------------------------------------------------------------------------------------------------- */
 
-static void responses_said_start_call(struct responses_encoder *e, const dgm_canon_event *event)
+static void responses_events_start_call(struct responses_encoder *e, const dgm_canon_event *event)
 {
     if (dgm_map_get(&e->calls, event->call.tool_call_id))
         return; /* it goes on */
@@ -167,21 +167,22 @@ static void responses_said_start_call(struct responses_encoder *e, const dgm_can
     }
 }
 
-static void responses_said_add_arguments(struct responses_encoder *e, const dgm_canon_event *event)
+static void responses_events_add_arguments(struct responses_encoder *e,
+                                           const dgm_canon_event *event)
 {
     struct responses_item *it = item_of(e, &e->calls, event->call.tool_call_id);
     if (it && it->state != RESPONSES_DONE && event->call.delta.n)
         dgm_responses_append_arguments(e, it, event->call.delta);
 }
 
-static void responses_said_end_call(struct responses_encoder *e, const dgm_canon_event *event)
+static void responses_events_end_call(struct responses_encoder *e, const dgm_canon_event *event)
 {
     struct responses_item *it = item_of(e, &e->calls, event->call.tool_call_id);
     if (it && it->state == RESPONSES_OPEN)
         dgm_responses_close_call(e, it, "completed");
 }
 
-static void responses_said_add_result(struct responses_encoder *e, const dgm_canon_event *event)
+static void responses_events_add_result(struct responses_encoder *e, const dgm_canon_event *event)
 {
     struct responses_item *it = item_of(e, &e->calls, event->result.tool_call_id);
     const dgm_canon_content *c = &event->result.content;
@@ -318,7 +319,7 @@ static void progress(struct responses_encoder *e, const dgm_canon_event *event)
 
 /* ---- what else an agent makes ------------------------------------------------------------------------------------ */
 
-static void give_file(struct responses_encoder *e, const dgm_part *p)
+static void responses_emit_file(struct responses_encoder *e, const dgm_part *p)
 {
     bool image = dgm_media_is(dgm_media_type(p), DGM_STR("image/"));
     if (p->kind == DGM_PART_DATA) {
@@ -338,11 +339,11 @@ static void responses_add_artifact(struct responses_encoder *e, const dgm_parts 
 {
     for (size_t i = 0; i < parts->n; i++) {
         if (parts->at[i].kind != DGM_PART_TEXT)
-            give_file(e, &parts->at[i]);
+            responses_emit_file(e, &parts->at[i]);
     }
 }
 
-static void responses_said_custom(struct responses_encoder *e, const dgm_canon_event *event)
+static void responses_events_custom(struct responses_encoder *e, const dgm_canon_event *event)
 {
     const dgm_json *value = event->custom.value;
     if (dgm_str_is(event->custom.name, DGM_NAME_METADATA)) {
@@ -367,21 +368,21 @@ static void responses_said_custom(struct responses_encoder *e, const dgm_canon_e
 void dgm_responses_within_run(struct responses_encoder *e, const dgm_canon_event *event)
 {
     switch (event->kind) {
-    case DGM_CANON_TEXT_MESSAGE_START: responses_said_start_text(e, event); break;
-    case DGM_CANON_TEXT_MESSAGE_CONTENT: responses_said_add_text(e, event); break;
-    case DGM_CANON_TEXT_MESSAGE_END: responses_said_end_text(e, event->text.message_id); break;
-    case DGM_CANON_TOOL_CALL_START: responses_said_start_call(e, event); break;
-    case DGM_CANON_TOOL_CALL_ARGS: responses_said_add_arguments(e, event); break;
-    case DGM_CANON_TOOL_CALL_END: responses_said_end_call(e, event); break;
-    case DGM_CANON_TOOL_CALL_RESULT: responses_said_add_result(e, event); break;
-    case DGM_CANON_MESSAGES_SNAPSHOT: responses_said_correct(e, event); break;
+    case DGM_CANON_TEXT_MESSAGE_START: responses_events_start_text(e, event); break;
+    case DGM_CANON_TEXT_MESSAGE_CONTENT: responses_events_add_text(e, event); break;
+    case DGM_CANON_TEXT_MESSAGE_END: responses_events_end_text(e, event->text.message_id); break;
+    case DGM_CANON_TOOL_CALL_START: responses_events_start_call(e, event); break;
+    case DGM_CANON_TOOL_CALL_ARGS: responses_events_add_arguments(e, event); break;
+    case DGM_CANON_TOOL_CALL_END: responses_events_end_call(e, event); break;
+    case DGM_CANON_TOOL_CALL_RESULT: responses_events_add_result(e, event); break;
+    case DGM_CANON_MESSAGES_SNAPSHOT: responses_events_correct(e, event); break;
     case DGM_CANON_ACTIVITY_SNAPSHOT: progress(e, event); break;
     case DGM_CANON_REASONING_START: start_span(e, event->text.message_id); break;
     case DGM_CANON_REASONING_MESSAGE_CONTENT: think(e, event); break;
     case DGM_CANON_REASONING_MESSAGE_END: end_thought(e, event->text.message_id); break;
     case DGM_CANON_REASONING_END: end_span(e, event->text.message_id); break;
     case DGM_CANON_REASONING_ENCRYPTED_VALUE: responses_store_encrypted_value(e, event); break;
-    case DGM_CANON_CUSTOM: responses_said_custom(e, event); break;
+    case DGM_CANON_CUSTOM: responses_events_custom(e, event); break;
     case DGM_CANON_ARTIFACT: responses_add_artifact(e, &event->artifact.artifact->parts); break;
     case DGM_CANON_NONE:
     case DGM_CANON_RUN_STARTED:

@@ -1,5 +1,5 @@
 /*
- * frontend/openai/responses_front_tell.c - a turn as a response.
+ * frontend/openai/responses_front_stream.c - a turn as a response.
  *
  * The response repeats members of its request. They are stored with the turn, and the encoder gets them with
  * RUN_STARTED. Everything else is in the turn's records, so a response is the same whenever it is read.
@@ -10,7 +10,7 @@
 #define MAX_HEADERS 4
 
 /* Lives as long as the exchange. */
-struct told {
+struct responses_output {
     dgm_http_exchange *x;
     const dgm_extra *repeated; /* members of the request; NULL: it is not stored */
     struct openai_end end;
@@ -63,10 +63,10 @@ static dgm_code show_failure(const dgm_canon_event *failed, dgm_canon_sink next)
     return dgm_canon_emit(next, &note);
 }
 
-static dgm_code responses_front_tell_on_event(void *arg, const dgm_canon_event *event,
-                                              dgm_canon_sink next)
+static dgm_code responses_output_on_event(void *arg, const dgm_canon_event *event,
+                                          dgm_canon_sink next)
 {
-    struct told *t = arg;
+    struct responses_output *t = arg;
     dgm_code rc = DGM_OK;
     if (event->kind == DGM_CANON_RUN_STARTED && t->repeated) {
         /* The tools are repeated as they came, and no more: a tool of the agent's may be called as one of the caller's, and
@@ -98,22 +98,22 @@ static dgm_code responses_front_tell_on_event(void *arg, const dgm_canon_event *
 
 static void on_close(void *arg)
 {
-    struct told *t = arg;
+    struct responses_output *t = arg;
     dgm_output_done(&t->output);
 }
 
-/* ---- telling --------------------------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------------------------------- */
 
-static void add_header(struct told *t, dgm_str name, dgm_str value)
+static void add_header(struct responses_output *t, dgm_str name, dgm_str value)
 {
     if (value.n && t->n_headers < MAX_HEADERS)
         t->headers[t->n_headers++] = (dgm_http_header){name, dgm_turn_copy(t->x, value)};
 }
 
-static struct told *new_told(struct responses_op *op, const struct responses_turn *turn,
-                             dgm_str ignored)
+static struct responses_output *
+responses_output_new(struct responses_op *op, const struct responses_turn *turn, dgm_str ignored)
 {
-    struct told *t = dgm_http_alloc(op->x, sizeof *t);
+    struct responses_output *t = dgm_http_alloc(op->x, sizeof *t);
     t->x = op->x;
     dgm_openai_links_init(&t->links, &op->q, turn->agent, turn->task_id);
     if (turn->question_seed.n)
@@ -141,29 +141,30 @@ static bool answers_in_status(const struct responses_op *op, dgm_str agent)
     return false;
 }
 
-static dgm_tell tell_of(const struct responses_op *op, const struct responses_turn *turn,
-                        struct told *t)
+static dgm_turn_output responses_turn_output(const struct responses_op *op,
+                                             const struct responses_turn *turn,
+                                             struct responses_output *t)
 {
     dgm_output_init(&t->output, &turn->form);
     if (turn->request)
         t->repeated = dgm_responses_repeated(t->output.arena, turn->request);
-    return (dgm_tell){.codec = &dgm_codec_responses,
-                      .params = {.scoped_ids = true},
-                      .thread_id = turn->context_id,
-                      .run_id = turn->id,
-                      .headers = t->headers,
-                      .n_headers = t->n_headers,
-                      .on_event = responses_front_tell_on_event,
-                      .on_release = on_close,
-                      .arg = t,
-                      .turns = op->q.turns,
-                      .owner = op->q.owner,
-                      .agent = turn->agent,
-                      .task_id = turn->task_id,
-                      .answer_in_status = answers_in_status(op, turn->agent)};
+    return (dgm_turn_output){.codec = &dgm_codec_responses,
+                             .params = {.scoped_ids = true},
+                             .thread_id = turn->context_id,
+                             .run_id = turn->id,
+                             .headers = t->headers,
+                             .n_headers = t->n_headers,
+                             .on_event = responses_output_on_event,
+                             .on_release = on_close,
+                             .arg = t,
+                             .turns = op->q.turns,
+                             .owner = op->q.owner,
+                             .agent = turn->agent,
+                             .task_id = turn->task_id,
+                             .answer_in_status = answers_in_status(op, turn->agent)};
 }
 
-static void respond(struct told *t, dgm_str payload)
+static void respond(struct responses_output *t, dgm_str payload)
 {
     if (t->links.task_id.n) /* a Message answer has no task */
         add_header(t, DGM_STR("X-A2A-Task-State"), dgm_str_from(t->end.state));
@@ -174,7 +175,7 @@ static void respond(struct told *t, dgm_str payload)
  * twice. So a run that failed is an error here, as it is in Chat; GET of the response returns it with its status. */
 static void responses_respond_whole(void *arg)
 {
-    struct told *t = arg;
+    struct responses_output *t = arg;
     if (!t->end.failed) {
         respond(t, t->payload);
         return;
@@ -187,7 +188,7 @@ static void responses_respond_whole(void *arg)
 
 static void on_whole(void *arg, dgm_str payload)
 {
-    struct told *t = arg;
+    struct responses_output *t = arg;
     t->payload = payload;
     if (!t->asks) {
         responses_respond_whole(t);
@@ -200,7 +201,7 @@ static void on_whole(void *arg, dgm_str payload)
 /* The agent has run: whatever it is, it must not be run again. */
 static void on_fault(void *arg, const dgm_err *err)
 {
-    struct told *t = arg;
+    struct responses_output *t = arg;
     struct openai_error e = dgm_openai_error_of(dgm_http_arena(t->x), err, NULL);
     e.http = 424;
     e.should_retry = OPENAI_RETRY_NEVER;
@@ -211,41 +212,42 @@ static void on_fault(void *arg, const dgm_err *err)
 void dgm_responses_stream(struct responses_op *op, const struct responses_turn *turn,
                           uint64_t after, uint32_t began, dgm_str ignored)
 {
-    struct told *t = new_told(op, turn, ignored);
-    dgm_tell tell = tell_of(op, turn, t);
+    struct responses_output *t = responses_output_new(op, turn, ignored);
+    dgm_turn_output output = responses_turn_output(op, turn, t);
     t->stream = true;
-    tell.as = DGM_TELL_SSE;
-    tell.after_frames = after;
-    tell.turn = began;
-    tell.leave = op->q.turns->o.leave[DGM_LEAVE_RESPONSES];
-    dgm_turn_tell(op->x, &tell, turn->log, turn->first_seq);
+    output.as = DGM_OUTPUT_SSE;
+    output.after_frames = after;
+    output.turn = began;
+    output.leave = op->q.turns->o.leave[DGM_LEAVE_RESPONSES];
+    dgm_turn_stream(op->x, &output, turn->log, turn->first_seq);
 }
 
 void dgm_responses_wait(struct responses_op *op, const struct responses_turn *turn, uint32_t began,
                         dgm_str ignored)
 {
-    dgm_tell tell = tell_of(op, turn, new_told(op, turn, ignored));
-    tell.as = DGM_TELL_WHOLE;
-    tell.on_whole = on_whole;
-    tell.on_fault = on_fault;
-    tell.turn = began;
-    tell.leave = op->q.turns->o.leave[DGM_LEAVE_RESPONSES];
-    dgm_turn_tell(op->x, &tell, turn->log, turn->first_seq);
+    dgm_turn_output output =
+        responses_turn_output(op, turn, responses_output_new(op, turn, ignored));
+    output.as = DGM_OUTPUT_WHOLE;
+    output.on_whole = on_whole;
+    output.on_fault = on_fault;
+    output.turn = began;
+    output.leave = op->q.turns->o.leave[DGM_LEAVE_RESPONSES];
+    dgm_turn_stream(op->x, &output, turn->log, turn->first_seq);
 }
 
-static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn, struct told *t,
-                      size_t max, dgm_arena *a)
+static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn,
+                      struct responses_output *t, size_t max, dgm_arena *a)
 {
-    dgm_tell tell = tell_of(op, turn, t);
-    tell.params.so_far = true;
-    tell.max_bytes = max;
-    return dgm_turn_so_far(&tell, turn->log, turn->first_seq, a);
+    dgm_turn_output output = responses_turn_output(op, turn, t);
+    output.params.so_far = true;
+    output.max_bytes = max;
+    return dgm_turn_so_far(&output, turn->log, turn->first_seq, a);
 }
 
 dgm_str dgm_responses_so_far(struct responses_op *op, const struct responses_turn *turn,
                              dgm_arena *a)
 {
-    struct told t = {.x = op->x};
+    struct responses_output t = {.x = op->x};
     dgm_openai_links_init(&t.links, &op->q, turn->agent, turn->task_id);
     return so_far(op, turn, &t, DGM_MAX_OBJECT_BYTES, a);
 }
@@ -257,9 +259,10 @@ yyjson_val *dgm_responses_read_text(dgm_arena *a, dgm_str text)
                                                                                              : NULL;
 }
 
-void dgm_responses_give(struct responses_op *op, const struct responses_turn *turn, dgm_str ignored)
+void dgm_responses_send_state(struct responses_op *op, const struct responses_turn *turn,
+                              dgm_str ignored)
 {
-    struct told *t = new_told(op, turn, ignored);
+    struct responses_output *t = responses_output_new(op, turn, ignored);
     dgm_str payload = so_far(op, turn, t, DGM_MAX_OUTPUT_BYTES, op->arena);
     dgm_err err = {0};
     if (t->asks)
