@@ -41,14 +41,6 @@ struct responses_turn dgm_responses_turn_of(dgm_arena *a, dgm_str id, const dgm_
 
 /* ---- events of the turn --------------------------------------------------------------------------------------------- */
 
-static bool shows(const dgm_canon_event *e)
-{
-    return e->kind == DGM_CANON_TEXT_MESSAGE_CONTENT || e->kind == DGM_CANON_TOOL_CALL_RESULT ||
-           e->kind == DGM_CANON_REASONING_MESSAGE_CONTENT ||
-           (e->kind == DGM_CANON_ACTIVITY_SNAPSHOT &&
-            dgm_json_str_member(e->activity.content, "text").n);
-}
-
 /* Clients take a failure before any output for one of the server's, and ask again: the agent would run three
  * times. So why it failed is shown first. */
 static dgm_code show_failure(const dgm_canon_event *failed, dgm_canon_sink next)
@@ -92,7 +84,11 @@ static dgm_code responses_output_on_event(void *arg, const dgm_canon_event *even
         else if (t->end.lacks_question)
             rc = dgm_openai_ask(&t->output, event, next);
     }
-    t->shown |= shows(event);
+    t->shown |= event->kind == DGM_CANON_TEXT_MESSAGE_CONTENT ||
+                event->kind == DGM_CANON_TOOL_CALL_RESULT ||
+                event->kind == DGM_CANON_REASONING_MESSAGE_CONTENT ||
+                (event->kind == DGM_CANON_ACTIVITY_SNAPSHOT &&
+                 dgm_json_str_member(event->activity.content, "text").n);
     return rc ? rc : dgm_output_event(&t->output, event, next);
 }
 
@@ -131,20 +127,14 @@ responses_output_new(struct responses_op *op, const struct responses_turn *turn,
     return t;
 }
 
-static bool answers_in_status(const struct responses_op *op, dgm_str agent)
-{
-    const dgm_turns_options *o = &op->q.turns->o;
-    for (size_t i = 0; i < o->n_agents; i++) {
-        if (dgm_str_eq(o->agents[i].id, agent))
-            return o->agents[i].answer_in_status;
-    }
-    return false;
-}
-
 static dgm_turn_output responses_turn_output(const struct responses_op *op,
                                              const struct responses_turn *turn,
                                              struct responses_output *t)
 {
+    const dgm_turns_options *o = &op->q.turns->o;
+    size_t i = 0; /* the agent */
+    while (i < o->n_agents && !dgm_str_eq(o->agents[i].id, turn->agent))
+        i++;
     dgm_output_init(&t->output, &turn->form);
     if (turn->request)
         t->repeated = dgm_responses_repeated(t->output.arena, turn->request);
@@ -161,7 +151,7 @@ static dgm_turn_output responses_turn_output(const struct responses_op *op,
                              .owner = op->q.owner,
                              .agent = turn->agent,
                              .task_id = turn->task_id,
-                             .answer_in_status = answers_in_status(op, turn->agent)};
+                             .answer_in_status = i < o->n_agents && o->agents[i].answer_in_status};
 }
 
 static void respond(struct responses_output *t, dgm_str payload)
