@@ -37,15 +37,13 @@ struct bench {
 
 static size_t put_number(char *to, uint32_t n) /* and a space */
 {
-    char digits[10];
-    size_t k = 0, len;
-    do
-        digits[k++] = (char)('0' + n % 10);
-    while (n /= 10);
-    for (len = 0; k > 0;)
-        to[len++] = digits[--k];
-    to[len++] = ' ';
-    return len;
+    size_t len = 1;
+    for (uint32_t rest = n; rest >= 10; rest /= 10)
+        len++;
+    for (size_t i = len; i-- > 0; n /= 10)
+        to[i] = (char)('0' + n % 10);
+    to[len] = ' ';
+    return len + 1;
 }
 
 /* ---- the end --------------------------------------------------------------------------------------------- */
