@@ -19,7 +19,7 @@ static void a_message_answer_leaves_nothing_behind(void **state)
     stop_env(&e);
 }
 
-static void a_task_is_told_from_its_first_record(void **state)
+static void a_task_is_streamed_from_its_first_record(void **state)
 {
     struct env e;
     start_env(&e, state, 0);
@@ -397,7 +397,7 @@ static void what_a_crash_left_unfinished_is_settled(void **state)
 }
 
 DGM_TEST_MAIN(ON_BOTH_HOLDS(a_message_answer_leaves_nothing_behind, "R004-21"),
-              ON_BOTH_HOLDS(a_task_is_told_from_its_first_record, "R002-04 R000-02"),
+              ON_BOTH_HOLDS(a_task_is_streamed_from_its_first_record, "R002-04 R000-02"),
               ON_BOTH(a_question_is_answered_in_the_same_task),
               ON_BOTH(ids_decide_who_may_send_where), ON_BOTH(a_task_belongs_to_its_agent),
               ON_BOTH(cancel_ends_what_runs_and_nothing_else),

@@ -1,5 +1,5 @@
 /*
- * core/test_core.h - a core in a test: an agent that does as it is told, and callers on several loops.
+ * core/test_core.h - a core in a test: an agent that does what the message asks for, and callers on several loops.
  *
  * Every test runs on both stores: ON_BOTH.
  */
@@ -17,7 +17,7 @@
 
 #define N_LOOPS 3
 
-/* ---- an agent that does as it is told ------------------------------------------------------------------ */
+/* ---- an agent that does what the message asks for ----------------------------------------------------- */
 
 static dgm_run *_Atomic held; /* by "hold", until the test lets it go */
 static _Atomic int n_started, n_canceled;

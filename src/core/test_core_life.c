@@ -82,7 +82,7 @@ static uint64_t broken(struct env *e, const char *name)
     return 0;
 }
 
-static void rules_are_told_once_per_run(void **state)
+static void rules_are_reported_once_per_run(void **state)
 {
     struct env e;
     start_env(&e, state, 0);
@@ -136,7 +136,7 @@ static void the_end_of_the_server_leaves_nothing_in_the_middle(void **state)
     sem_wait(&watch->done); /* what rests is let go at once, and may go on later */
     struct step *refused = send_text(&e, "message", NULL, NULL);
     assert_int_equal(refused->code, DGM_UNAVAILABLE);
-    struct step *got = ask(&e, asked->task, NULL, get_it, 0); /* what is there is still told */
+    struct step *got = ask(&e, asked->task, NULL, get_it, 0); /* what is there can still be read */
     assert_int_equal(got->code, DGM_OK);
     sem_wait(&drain->done);
     for (size_t i = 0; i < RUNNING; i++) { /* what runs has an end that its readers see */
@@ -173,7 +173,7 @@ static void disconnect_it(struct step *s)
     sem_post(&s->done);
 }
 
-static void a_run_nobody_reads_can_be_given_up(void **state)
+static void a_run_without_readers_can_be_given_up(void **state)
 {
     struct env e;
     start_env(&e, state, 0);
@@ -200,7 +200,7 @@ static void a_run_nobody_reads_can_be_given_up(void **state)
 }
 
 /* Turns that are old go from the log; the task, its number of turns and its message ids stay. */
-static void what_was_trimmed_is_told_as_a_whole(void **state)
+static void what_was_trimmed_is_sent_as_a_whole(void **state)
 {
     struct env e;
     start_env(&e, state, 0);
@@ -277,9 +277,9 @@ static void the_trace_has_the_transitions_of_a_task(void **state)
 
 DGM_TEST_MAIN(dgm_test(illegal_transitions_of_tasks_and_runs_are_detected),
               ON_BOTH(the_trace_has_the_transitions_of_a_task),
-              ON_BOTH(what_was_trimmed_is_told_as_a_whole),
+              ON_BOTH(what_was_trimmed_is_sent_as_a_whole),
               ON_BOTH(a_log_over_its_limit_fails_the_task), ON_BOTH(log_records_is_a_limit),
               ON_BOTH(what_its_agent_has_read_is_in_the_task), ON_BOTH(subscribers_is_a_limit),
-              ON_BOTH(rules_are_told_once_per_run),
+              ON_BOTH(rules_are_reported_once_per_run),
               ON_BOTH(the_end_of_the_server_leaves_nothing_in_the_middle),
-              ON_BOTH(a_run_nobody_reads_can_be_given_up))
+              ON_BOTH(a_run_without_readers_can_be_given_up))

@@ -319,7 +319,7 @@ static void nothing_asks_the_store_when_it_is_closed(void **state)
                   : i % 5 == 2 ? cancel_it
                                : send_it);
     }
-    stop_env(&e); /* ASan reports whoever asks a store that is gone */
+    stop_env(&e); /* ASan reports a call of a store that is gone */
     for (size_t i = 0; i < 40; i++) {
         sem_wait(&steps[i]->done);
         clear(steps[i]);

@@ -240,7 +240,7 @@ static void readers_can_be_dismissed(void **state)
     assert_false(reader.failed);
 }
 
-/* Whether they stand in one segment or in several. */
+/* Whether they are in one segment or in several. */
 static void the_last_records_are_given_in_order(void **state)
 {
     struct test t;

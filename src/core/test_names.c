@@ -112,7 +112,7 @@ static void a_turn_is_found_by_its_callers_id(void **state)
             assert_string_equal(f->s.records[i]->bytes, sent->records[i]->bytes);
         clear(&f->s);
         if (round == 2)
-            restart(&e); /* from here on the store is all there is */
+            restart(&e); /* from here on there is only the store */
     }
     check_missing(&e, looking_for("resp_2"));
     struct finding *other = looking_for("resp_1");
@@ -256,7 +256,7 @@ static void turns_that_were_trimmed_are_not_found(void **state)
     stop_env(&e);
 }
 
-/* Changes a letter of the words wherever they stand in the database: its log has sums. */
+/* Changes a letter of the words wherever they are in the database: its log has sums. */
 static void damage(const char *words)
 {
     char path[96], bytes[1 << 16];

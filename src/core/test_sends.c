@@ -26,7 +26,7 @@ static struct step *send_anew(struct env *e, const char *text, const char *task)
     return sent(e, s);
 }
 
-static void the_same_message_can_be_wanted_anew(void **state)
+static void the_same_message_can_be_wanted_again(void **state)
 {
     struct env e;
     start_env(&e, state, 0);
@@ -184,6 +184,6 @@ static void notes_are_kept_until_the_server_ends(void **state)
     stop_env(&e);
 }
 
-DGM_TEST_MAIN(ON_BOTH(the_same_message_can_be_wanted_anew),
+DGM_TEST_MAIN(ON_BOTH(the_same_message_can_be_wanted_again),
               ON_BOTH(a_send_says_where_its_turn_begins),
               ON_BOTH(notes_are_kept_until_the_server_ends))
