@@ -45,22 +45,58 @@ static dgm_code make(dgm_record_head head, dgm_str bytes, dgm_record **ret_recor
     return DGM_OK;
 }
 
-/* Only what others nested is deep: values that we pass on without looking into them. Most records are
- * chunks of text without any. */
+/* Only what others nested is deep: values that we pass on without looking into them. Most records have none but metadata
+ * without lists and objects in it. */
+static bool nests(const dgm_json *value)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)value);
+    yyjson_val *key;
+    while ((key = yyjson_obj_iter_next(&it)) && !yyjson_is_ctn(yyjson_obj_iter_get_val(key)))
+        ;
+    return key || yyjson_is_arr((yyjson_val *)(uintptr_t)value);
+}
+
+static bool parts_nest(dgm_parts parts)
+{
+    for (size_t i = 0; i < parts.n; i++) {
+        const dgm_part *part = &parts.at[i];
+        if (part->data || part->metadata || part->extra || part->nested_extra)
+            return true;
+    }
+    return false;
+}
+
+static bool message_nests(const dgm_message *m)
+{
+    return m && (parts_nest(m->parts) || nests(m->metadata) || m->extra);
+}
+
 static bool may_be_deep(const dgm_event *event, size_t n)
 {
     if (n <= 2 * DGM_MAX_JSON_DEPTH)
         return false;
-    if (event->kind != DGM_EVENT_ARTIFACT)
-        return true;
-    const dgm_artifact_update *u = event->artifact;
-    const dgm_artifact *x = &u->artifact;
-    for (size_t i = 0; i < x->parts.n; i++) {
-        const dgm_part *part = &x->parts.at[i];
-        if (part->data || part->metadata || part->extra || part->nested_extra)
-            return true;
+    bool deep = event->extra != NULL;
+    if (event->kind == DGM_EVENT_ARTIFACT) {
+        const dgm_artifact_update *u = event->artifact;
+        const dgm_artifact *x = &u->artifact;
+        return deep || parts_nest(x->parts) || u->metadata || u->extra || x->metadata || x->extra;
     }
-    return u->metadata || u->extra || x->metadata || x->extra;
+    if (event->kind == DGM_EVENT_STATUS) {
+        const dgm_status_update *u = event->status;
+        return deep || nests(u->metadata) || u->extra || u->status.extra ||
+               message_nests(u->status.message);
+    }
+    if (event->kind != DGM_EVENT_TASK)
+        return true;
+    const dgm_task *t = event->task;
+    deep |= nests(t->metadata) || t->extra || t->status.extra || message_nests(t->status.message);
+    for (size_t i = 0; i < t->history.n && !deep; i++)
+        deep = message_nests(&t->history.at[i]);
+    for (size_t i = 0; i < t->artifacts.n && !deep; i++) {
+        const dgm_artifact *x = &t->artifacts.at[i];
+        deep = parts_nest(x->parts) || nests(x->metadata) || x->extra;
+    }
+    return deep;
 }
 
 /* A streamed chunk: one text part and no optional member but append and lastChunk. Most records are such. */

@@ -413,7 +413,27 @@ static void an_event_is_told_by_its_kind(void **state)
                 DGM_BAD_PARAMS, err, "");
 }
 
-DGM_TEST_MAIN(dgm_test_holds(parts_of_every_kind, "R004-01"),
+/* With every combination of what it may have, and with escapes in each text, which the tables write. */
+static void a_plain_message_is_written_like_any_other(void **state)
+{
+    char text[400];
+    (void)state;
+    for (unsigned i = 0; i < 128; i++) {
+        const char *escape = i & 8 ? "\\n" : "";
+        snprintf(
+            text, sizeof text,
+            "{'messageId':'m%s'%s%s,'role':'%s','parts':[{'text':'a text of more than 16%s'}]%s}",
+            i & 16 ? escape : "", i & 1 ? ",'contextId':'c1234567'" : "",
+            i & 2 ? ",'taskId':'t'" : "", i & 64 ? "ROLE_USER" : "ROLE_AGENT", i & 32 ? escape : "",
+            i & 4 ? ",'metadata':{'k':{'deep':[1]}}" : "");
+        check_form(&dgm_form_message, text, NULL);
+    }
+    check_form(&dgm_form_message, "{'messageId':'m','role':'ROLE_USER','parts':[{'text':''}]}",
+               NULL);
+}
+
+DGM_TEST_MAIN(dgm_test(a_plain_message_is_written_like_any_other),
+              dgm_test_holds(parts_of_every_kind, "R004-01"),
               dgm_test_holds(every_member_of_a_message, "R004-01"),
               dgm_test_holds(every_member_of_a_status_and_every_state, "R002-28 R002-07"),
               dgm_test_holds(every_member_of_an_artifact, "R002-27"),
