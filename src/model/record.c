@@ -397,7 +397,7 @@ static bool read_plain_chunk(const dgm_record *r, dgm_arena *a, dgm_event *ret_e
     struct {
         dgm_artifact_update update;
         dgm_part part;
-    } *chunk = dgm_arena_alloc(a, sizeof *chunk);
+    } *chunk = dgm_arena_alloc_raw(a, sizeof *chunk);
     chunk->part = (dgm_part){.kind = DGM_PART_TEXT, .content = {text, r->text_n}};
     chunk->update = (dgm_artifact_update){
         .task_id = {task, (size_t)(task_end - task)},
@@ -412,9 +412,9 @@ static bool read_plain_chunk(const dgm_record *r, dgm_arena *a, dgm_event *ret_e
 /* Most records are a chunk of text: a scan of a copy reads them, and the others are parsed. */
 dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_event, dgm_err *err)
 {
-    dgm_reader reader = {.arena = a, .format = DGM_FORMAT_A2A_10};
     if (read_plain_chunk(r, a, ret_event))
         return DGM_OK;
+    dgm_reader reader = {.arena = a, .format = DGM_FORMAT_A2A_10};
     if (r->head.kind == DGM_EVENT_ARTIFACT && r->n <= DGM_SCAN_MAX_BYTES &&
         dgm_form_scan_chunk(&reader, dgm_arena_dup(a, dgm_record_bytes(r)), ret_event))
         return DGM_OK;
