@@ -102,7 +102,8 @@ static dgm_canon_role role_of(dgm_str name)
     return dgm_str_is(name, "developer") ? DGM_CANON_DEVELOPER : DGM_CANON_ASSISTANT;
 }
 
-static dgm_code read_message(struct decoder *d, bool done, yyjson_val *data, const dgm_at *at)
+static dgm_code simple_read_message(struct decoder *d, bool done, yyjson_val *data,
+                                    const dgm_at *at)
 {
     yyjson_val *content = dgm_responses_get(data, "content");
     yyjson_val *calls = dgm_responses_get(data, "tool_calls");
@@ -162,7 +163,7 @@ dgm_code dgm_responses_simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_
         return DGM_OK;
     }
     if (kind == DGM_SIMPLE_TEXT_CONTENT || kind == DGM_SIMPLE_TEXT_END)
-        return read_message(d, kind == DGM_SIMPLE_TEXT_END, data, DGM_AT_LIT(NULL, "data"));
+        return simple_read_message(d, kind == DGM_SIMPLE_TEXT_END, data, DGM_AT_LIT(NULL, "data"));
     return read_run(d, kind, data);
 }
 
