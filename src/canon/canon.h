@@ -1,15 +1,15 @@
 /*
  * canon/canon.h - AG-UI 1.0's events as C structs: the pivot between all formats that are not A2A.
  *
- * Canon is derived, never stored: from the records of a turn (records_to_events.h) or from what a peer of
- * another format sent (wire). The structs say what AG-UI can say, without its spelling: that is
- * wire/agui. They borrow everything they point to, as those of the model do: absent text is
+ * Canonical events are derived, never stored: from the records of a turn (records_to_events.h) or from the
+ * input of a peer that uses another format (wire). The structs have the content of AG-UI's events, without
+ * their JSON encoding: that is in wire/agui. They borrow everything they point to, as those of the model do: absent text is
  * {NULL, 0}, absent objects are NULL, empty lists have n == 0, opaque JSON keeps numbers as text.
  *
  * Whoever makes events says START, CONTENT, END; chunks (TEXT_MESSAGE_CHUNK, ...) are only read, and
  * expanded (chunks_to_events.h) before anybody else sees them.
  *
- * Nothing here is random and nothing asks the clock: ids that nobody gave are made of the run's id
+ * Nothing here is random and nothing reads the clock: an absent id is replaced by one made of the run's id
  * and a number, so the same records give the same events again.
  */
 #pragma once
@@ -180,7 +180,7 @@ typedef struct dgm_canon_resumes {
 typedef struct dgm_canon_input {
     dgm_str thread_id;
     dgm_str run_id;
-    dgm_str protocol_version; /* absent: a peer from before 1.0 */
+    dgm_str protocol_version; /* absent: an older peer (before AG-UI 1.0) */
     dgm_str parent_run_id;
     const dgm_json *state;
     dgm_canon_messages messages;
@@ -328,7 +328,7 @@ typedef struct dgm_canon_event {
             dgm_str delta; /* CONTENT, CHUNK */
             dgm_canon_role role;
             dgm_str name;
-            bool whole; /* CONTENT: all there is; START stands before and END behind it */
+            bool whole; /* CONTENT: the complete text; START precedes it and END follows it */
             /* CONTENT, whole: the message has parts that a delta cannot hold; these are all of them. */
             dgm_canon_parts parts;
         } text;
@@ -337,7 +337,7 @@ typedef struct dgm_canon_event {
             dgm_str tool_call_id, name, parent_message_id;
             dgm_str delta; /* ARGS, CHUNK */
             bool whole;    /* ARGS: as for text */
-            bool pending;  /* START: the caller's to make; nobody answers it within this run */
+            bool pending;  /* START: the caller makes this call; this run has no result for it */
             /* ARGS: arguments that came as an object, to be merged with others by key. Has no delta:
              * the merged text follows, whole, before END. */
             const dgm_json *increment;
@@ -410,7 +410,7 @@ static inline bool dgm_canon_is_terminal(dgm_canon_kind kind)
     return kind == DGM_CANON_RUN_FINISHED || kind == DGM_CANON_RUN_ERROR;
 }
 
-/* A copy that shares nothing with what it was made of but members nobody knows, which it has not. */
+/* A deep copy. It shares no memory with the original; unknown members are not copied. */
 dgm_canon_parts dgm_canon_copy_parts(dgm_arena *a, dgm_canon_parts from);
 
 /* The text of a content; of parts, their texts one behind the other. */

@@ -73,7 +73,7 @@ dgm_code dgm_chunks_end(dgm_chunks *x, dgm_canon_sink sink)
     return DGM_OK;
 }
 
-/* Who is closed by an event that is no chunk: all, the speaker, or nobody. */
+/* An event that is not a chunk closes all lanes, the lane of its run, or no lane. */
 static dgm_code close_before(dgm_chunks *x, const dgm_canon_event *e, dgm_canon_sink sink)
 {
     switch (e->kind) {
@@ -178,7 +178,7 @@ static dgm_code open_lane(dgm_chunks *x, struct lane *l, const dgm_canon_event *
     return dgm_canon_emit(sink, &start);
 }
 
-/* A continuation may repeat what the first chunk said, not say otherwise. */
+/* A later chunk may repeat the members of the first chunk, but not with other values. */
 static dgm_code check_same(const struct lane *l, const dgm_canon_event *e, dgm_err *err)
 {
     bool call = is_call(e);

@@ -1,5 +1,5 @@
 /*
- * canon/compact.h - what was streamed, as if it had been said at once.
+ * canon/compact.h - merges the deltas of a stream into complete texts and calls.
  *
  * Both work on lists, because what comes late decides about what came early. Lists and texts they make
  * live in the arena; everything else is borrowed from what was given.
@@ -13,10 +13,10 @@
  * compact_events() of document 000: chunks of text that an End follows vanish, those that none follows
  * become one End; arguments are merged into the call's Start (objects by key, in order, the Start's keys
  * winning; texts one behind the other), and become a Start of their own if none follows. Everything
- * stands where its first piece stood.
+ * is at the position of its first piece.
  *
  * A chunk belongs to an End with its message id. Where one of them has none, or ids that differ, it
- * belongs to the next End that says what the chunks said; not across the user's turn or a run's end.
+ * belongs to the next End that has the text of the chunks; not across the user's turn or a run's end.
  *
  * An id of a call may be used again: behind the call's result, or behind its Start if another Start follows,
  * pieces are of the next call. Pieces behind a Start that no other Start follows, in the same turn, are of that
@@ -75,7 +75,7 @@ typedef struct dgm_canon_events {
 
 /*
  * The same for AG-UI's own streams: START, CONTENT, CONTENT, END become START, one CONTENT, END, where START
- * stood; likewise arguments and reasoning. What came in between stands behind, in its order. Nothing is
+ * was; likewise arguments and reasoning. Events that came in between follow, in their order. Nothing is
  * joined across a snapshot of messages or the end of a run, and no END is made up.
  */
 void dgm_compact_canon(dgm_arena *a, const dgm_canon_events *events, dgm_canon_events *ret_events);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* A text, a call or reasoning: its place in the list, and what was said. */
+/* A text, a call or reasoning: its place in the list, and its text so far. */
 struct item {
     size_t content, end; /* places kept free for them; end SIZE_MAX: none */
     dgm_buf text;

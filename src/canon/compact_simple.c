@@ -10,7 +10,7 @@
 
 struct call {
     const dgm_simple_event *first; /* piece of it */
-    size_t at;                     /* where the first stands in the list */
+    size_t at;                     /* index of the first in the list */
     dgm_member *members;
     size_t n_members;
     dgm_map by_key;
@@ -218,7 +218,7 @@ static void on_chunk(struct compacting *k, size_t at)
     bool named = e->message_id.n > 0;
     size_t *end = named ? dgm_map_get(&k->ends, e->message_id) : NULL;
     if (end && *end > at)
-        return; /* its End says it all */
+        return; /* its End has the complete text */
     size_t *known = named ? dgm_map_get(&k->loose_by_id, e->message_id) : NULL;
     size_t i = known ? *known : !named && k->n_loose ? k->n_loose - 1 : k->n_loose;
     if (i == k->n_loose) { /* without an id it goes on with what came last */
@@ -233,7 +233,7 @@ static void on_chunk(struct compacting *k, size_t at)
     dgm_buf_add_str(&k->loose[i].text, e->delta);
 }
 
-/* Does this End say what the chunks said? By their ids, as far as there are any, or by the text. */
+/* Does this End have the text of the chunks? Ids are compared if both have one, else the texts. */
 static bool covers_loose(const struct compacting *k, const dgm_simple_event *e)
 {
     dgm_str text = e->message.content.text;
@@ -270,7 +270,7 @@ static dgm_code not_json(struct compacting *k, dgm_str call_id)
                     (int)(call_id.n < 60 ? call_id.n : 60), call_id.p);
 }
 
-/* Of a call without a Start: where its first piece stood. */
+/* For a call without a Start: makes one at the position of its first piece. */
 static dgm_code finish_call(struct compacting *k, struct call *c)
 {
     dgm_simple_event *e = &k->out.at[c->at];
@@ -377,7 +377,7 @@ static void compact(struct compacting *k)
     keep_loose(k);
 }
 
-/* Without the places that nobody filled. */
+/* Removes the places that stayed empty. */
 static void close_up(dgm_simple_events *list)
 {
     size_t n = 0;

@@ -1,7 +1,7 @@
 /*
  * canon/events_to_messages.h - the messages that canonical events add up to, by the rules of the official client.
  *
- * Text is appended to its message, calls stand on their parent, results directly behind it; activities
+ * Text is appended to its message, calls to their parent message, results follow directly behind it; activities
  * and reasoning are messages too. Everything kept is a copy. Past its limit a fold forgets all and stays
  * empty: a list with holes would be worse than none.
  */
@@ -17,7 +17,7 @@ void dgm_canon_fold_free(dgm_canon_fold *f); /* NULL is fine */
 void dgm_canon_fold_add(dgm_canon_fold *f, const dgm_canon_event *event);
 /* A message as it is, behind the others. */
 void dgm_canon_fold_add_message(dgm_canon_fold *f, const dgm_canon_message *m);
-/* Another text for a message; false when there is none of that id. */
+/* Replaces the text of a message; false when no message has that id. */
 bool dgm_canon_fold_set_text(dgm_canon_fold *f, dgm_str id, dgm_str text);
 
 /* The limit was passed. */

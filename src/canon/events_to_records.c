@@ -221,7 +221,7 @@ static void on_activity(dgm_events_to_records *m, const dgm_canon_event *e)
 {
     if (!dgm_str_is(dgm_json_str_member(e->activity.content, "type"), "status-indicator"))
         to_records_custom(m, DGM_STR("ag-ui:activity"), e->activity.content);
-    else if (!dgm_json_get(e->activity.content, DGM_STR("agent"))) /* else SUBAGENT_* told it */
+    else if (!dgm_json_get(e->activity.content, DGM_STR("agent"))) /* else SUBAGENT_* reported it */
         indicate(m, e->activity.content);
 }
 
@@ -335,7 +335,7 @@ static void within_run(dgm_events_to_records *m, const dgm_canon_event *e)
     }
 }
 
-/* RUN_ERROR may be all there is. Behind the end it says nothing: tasks that ended are frozen. */
+/* RUN_ERROR may be the only event. After the end it is ignored: tasks that ended do not change. */
 static bool begin_late(dgm_events_to_records *m)
 {
     if (m->finished)

@@ -7,7 +7,7 @@
  *   calls, results          internal tool-start, tool-complete
  *   reasoning, state, steps, usage, custom  internal events
  *   activities, subagents   status `working` with a status indicator
- *   snapshots of messages   what they have that was not said, or was said otherwise
+ *   snapshots of messages   texts that were not streamed, or that differ from the streamed ones
  *   RUN_FINISHED            completed with the last text; input-required or auth-required with the question,
  *                           or with the calls that wait; canceled
  *   RUN_ERROR               failed, rejected or canceled by its code, the message in metadata.error

@@ -51,7 +51,7 @@ struct dgm_events_to_records {
 /* events_to_records.c */
 void dgm_to_out(dgm_events_to_records *m, const dgm_event *event);
 void dgm_to_status(dgm_events_to_records *m, dgm_task_state state, dgm_message *message);
-void dgm_to_work(dgm_events_to_records *m); /* status working, if it was not told yet */
+void dgm_to_work(dgm_events_to_records *m); /* emits status working, unless it was emitted before */
 void dgm_to_internal(dgm_events_to_records *m, dgm_internal *e);
 dgm_message *dgm_to_agent_message(dgm_events_to_records *m, dgm_str id, dgm_part part);
 

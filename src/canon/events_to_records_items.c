@@ -23,7 +23,7 @@ struct to_item *dgm_to_open(dgm_events_to_records *m, dgm_map *map, dgm_str id)
     it = &m->items[m->n_items];
     *it = (struct to_item){.id = dgm_arena_dup(m->arena, id)};
     it->artifact_id = it->id;
-    /* What is longer is not said again in the end: see final_text_bytes. */
+    /* A longer text is not repeated in the final status: see final_text_bytes. */
     dgm_buf_init(&it->text,
                  map == &m->texts && m->in_run ? DGM_MAX_FINAL_TEXT_BYTES : DGM_MAX_RECORD_BYTES);
     dgm_map_put(map, it->id, m->n_items++);
@@ -64,7 +64,7 @@ void dgm_to_flush(dgm_events_to_records *m)
         parts[out.parts.n++] = (dgm_part){
             .kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(m->scratch, dgm_buf_str(&b))};
     dgm_buf_done(&b);
-    if (!out.parts.n) /* a text that said nothing */
+    if (!out.parts.n) /* an empty text */
         parts[out.parts.n++] = (dgm_part){.kind = DGM_PART_TEXT, .content = DGM_STR("")};
     dgm_to_out(m, &(dgm_event){.kind = DGM_EVENT_MESSAGE, .message = &out});
     m->waiting = false;
@@ -96,7 +96,7 @@ static void chunk(dgm_events_to_records *m, struct to_item *it, dgm_str text, bo
     dgm_to_out(m, &(dgm_event){.kind = DGM_EVENT_ARTIFACT, .artifact = &u});
 }
 
-/* What could not be kept whole cannot be said whole. */
+/* False, with an error, if the text exceeded its limit: it cannot be emitted whole. */
 static bool is_whole(dgm_events_to_records *m, const struct to_item *it)
 {
     if (it->text.over && !m->rc)
@@ -324,7 +324,7 @@ void dgm_to_snapshot(dgm_events_to_records *m, const dgm_canon_messages *list)
         if (from->role != DGM_CANON_ASSISTANT || (!it && !from->content.text.n) ||
             dgm_map_get(&m->known, from->id))
             continue;
-        if (!it) { /* said by the snapshot alone */
+        if (!it) { /* only the snapshot has it */
             it = dgm_to_open(m, &m->texts, from->id);
             it->role = DGM_CANON_ASSISTANT;
             it->sealed = true;

@@ -2,7 +2,7 @@
  * canon/events_to_simple.c - a stream of canonical events as document 000's.
  *
  * What is open is kept until it is whole: there an End carries the text, a Start all arguments. A call
- * whose message says nothing else is held back until the next event shows whether a second call of the
+ * whose message has no other content is held back until the next event shows whether a second call of the
  * same message follows: only then do they need a parent.
  */
 #include "base/buf.h"
@@ -164,7 +164,7 @@ static void to_simple_end_text(dgm_simple_encoder *s, dgm_str id)
     s->last_text = (size_t)(it - s->items);
 }
 
-/* A text that is not what was streamed. Its End says so, or said what must be said again. */
+/* Replaces a text that differs from the streamed one. If its End was emitted before, another End follows. */
 static void to_simple_correct(dgm_simple_encoder *s, const dgm_canon_event *e)
 {
     struct item *it = to_simple_find(s, &s->texts, e->snapshot.changed);
@@ -279,7 +279,7 @@ static void step(dgm_simple_encoder *s, const dgm_canon_event *e)
                             .thread_id = e->step.thread_id,
                             .run_id = e->step.run_id,
                             .step_name = e->step.name};
-    /* That `working` is over is told by what follows; here it would mean that input is required. */
+    /* The next event shows that `working` is over; a step end here would mean that input is required. */
     if (starts || !dgm_str_is(e->step.name, "working"))
         to_simple_give(s, &out);
 }

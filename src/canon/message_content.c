@@ -57,7 +57,7 @@ static const dgm_custom arguments = {read_arguments, NULL};
 static dgm_code read_name(dgm_reader *r, yyjson_val *v, const dgm_at *at, void *object)
 {
     (void)r, (void)at;
-    if (yyjson_is_str(v)) /* of a result it says nothing new: of another type it is ignored */
+    if (yyjson_is_str(v)) /* a result does not need it: a value of another type is ignored */
         ((dgm_content_result *)object)->name = dgm_json_str(v);
     return DGM_OK;
 }
@@ -132,7 +132,7 @@ struct reading {
     dgm_err *err;
     dgm_content *said;
     const dgm_part *part; /* being read */
-    bool other; /* said something, if only that it calls nothing: there is content, be it empty */
+    bool other;           /* the message has content, or an empty list of calls */
 };
 
 static dgm_canon_part *message_content_add_piece(struct reading *k, dgm_canon_part_kind kind,
@@ -258,7 +258,7 @@ static dgm_code add_tools(struct reading *k, const dgm_part *p, const dgm_at *at
     }
     yyjson_val *calls = dgm_content_data_member(p, DGM_DATA_CALLS);
     if (agent && calls)
-        k->other = true; /* an empty list, too: the agent said that it calls nothing */
+        k->other = true; /* an empty list, too: the agent stated that it makes no calls */
     else if (calls)
         add_calls_as_text(k, calls);
     return DGM_OK;

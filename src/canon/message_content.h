@@ -65,7 +65,7 @@ bool dgm_content_is_chunk(const dgm_message *m);
 dgm_code dgm_content_read(dgm_arena *a, const dgm_message *m, bool trusted, const dgm_at *at,
                           dgm_content *ret_said, dgm_err *err);
 
-/* Texts as one: without a separator, but what must stand on a line of its own does. */
+/* Joins texts without a separator; a text that needs a line of its own gets one. */
 dgm_str dgm_content_join(dgm_arena *a, const dgm_canon_part *pieces, size_t n);
 
 /* All text of a list of parts, and whether there is anything else in it. */
@@ -75,20 +75,20 @@ dgm_str dgm_content_text(dgm_arena *a, const dgm_parts *parts, bool *ret_others)
 dgm_str dgm_content_value_text(dgm_arena *a, const dgm_json *value);
 dgm_str dgm_content_spaced_json(dgm_arena *a, const dgm_json *value); /* JSON text, of a text too */
 
-/* What text can say of a file. Of its bytes only how many: base64 in a conversation helps nobody. */
+/* Describes a file as text. Of its bytes only their number: base64 is of no use in a conversation. */
 dgm_str dgm_content_file_text(dgm_arena *a, const dgm_part *p);
 
 /* Data under one of these names holds calls (of agents) and results. */
 yyjson_val *dgm_content_data_member(const dgm_part *p,
                                     const char *name); /* of data; NULL for null, too */
 
-/* Both, from data. Users make no calls: what stands there is data as any other. */
+/* Reads both from data. Users make no calls: a list of calls in a user's message is ordinary data. */
 dgm_code dgm_content_read_tools(dgm_arena *a, const dgm_part *p, dgm_role role, const dgm_at *at,
                                 dgm_content_tools *ret_tools, dgm_err *err);
 
 /* The text of a call's arguments: "{}" when there are none. */
 dgm_str dgm_content_arguments(dgm_arena *a, const dgm_json *arguments);
 
-/* The other way: an object if the text is one, spelled just so; else the text itself. So arguments
- * that came as text leave as the same text. */
+/* The inverse: an object if the text is exactly our encoding of an object; else the text itself. So
+ * arguments that came as text are sent as the same text. */
 const dgm_json *dgm_content_arguments_value(dgm_arena *a, dgm_str text);

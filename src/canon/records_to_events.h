@@ -13,7 +13,7 @@
  *   message of the agent     the answer; without a task also the end
  *   input-, auth-required    the question as text, then RUN_FINISHED with an interrupt; with calls that
  *                            wait for the caller RUN_FINISHED with pending calls
- *   completed                what the final text has that was not said yet, RUN_FINISHED
+ *   completed                the rest of the final text that was not emitted yet, RUN_FINISHED
  *   failed, rejected         RUN_ERROR with that code
  *   canceled                 RUN_FINISHED, outcome cancelled
  *   unknown                  nothing: it is read and ends nothing
@@ -41,7 +41,7 @@ typedef struct dgm_records_params {
     bool open_end;
     /* All of them are there: a call whose arguments are no JSON, and that nothing completes, is a fault. */
     bool complete;
-    /* A task's history, and messages of the user, are said too: the reader does not have them. */
+    /* A task's history and messages of the user are emitted too: the reader does not have them. */
     bool say_history;
     /* The reader builds messages of what we say (AG-UI): when a text turns out to be another, it needs
      * them all. Others get a snapshot of the one that changed. */

@@ -3,7 +3,7 @@
  *
  * Calls of one model call have one parent, so that they become one assistant message again. Arguments
  * that come as text are passed on as they come; those that come as objects are merged by key, and their
- * text is told when they are complete: a piece of text cannot be taken back.
+ * text is emitted when they are complete: a piece of text cannot be withdrawn.
  */
 #include "canon/records_to_events_int.h"
 
@@ -35,8 +35,7 @@ dgm_strs dgm_from_waiting_calls(dgm_records_to_events *f)
 static void choose_parent(dgm_records_to_events *f, dgm_str preferred)
 {
     if (f->after_result && !f->model_calls_told)
-        f->parent =
-            (dgm_str){0}; /* nobody tells us of model calls: behind a result there was one */
+        f->parent = (dgm_str){0}; /* no model calls are reported: a result implies one */
     f->after_result = false;
     if (!f->parent.n)
         f->parent = dgm_from_message_id(f, preferred);
@@ -155,7 +154,7 @@ static void complete(dgm_records_to_events *f, struct from_call *c, const dgm_js
     dgm_str said = dgm_buf_str(&c->text);
     if (arguments && !(object && said.n && same_value(f, said, arguments))) {
         dgm_str text = dgm_content_value_text(f->scratch, arguments);
-        /* What was passed on as text stays. A final text may say it all, or be the last piece. */
+        /* Text that was passed on stays. A final text may be the complete text or the last piece. */
         if (!said.n)
             from_records_add_text(f, c, text, true);
         else if (dgm_str_starts(text, said))

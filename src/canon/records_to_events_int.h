@@ -60,7 +60,7 @@ struct dgm_records_to_events {
     dgm_map artifacts;      /* artifactId -> text */
     dgm_map ids;            /* messageId -> 0: ids in use */
     dgm_text_pieces pieces; /* of status and message texts */
-    size_t touched;         /* the text that was said last; or DGM_NO_STREAM */
+    size_t touched;         /* the text that was extended last; or DGM_NO_STREAM */
 
     struct from_call *calls;
     size_t n_calls, cap_calls;
@@ -102,7 +102,7 @@ void dgm_from_custom(dgm_records_to_events *f, dgm_str name, const dgm_json *val
 bool dgm_from_read(dgm_records_to_events *f, const dgm_message *m, const dgm_at *at,
                    dgm_content *said);
 void dgm_from_on_message(dgm_records_to_events *f, const dgm_message *m);
-/* A turn that ends well; calls that nobody answered are the caller's to make. */
+/* A turn that ends well; the caller makes the calls that have no result. */
 void dgm_from_finish_well(dgm_records_to_events *f, dgm_strs waiting);
 void dgm_from_on_status(dgm_records_to_events *f, const dgm_status *s, const dgm_json *metadata,
                         const dgm_at *at);
@@ -139,7 +139,7 @@ bool dgm_from_is_waiting(const dgm_records_to_events *f, dgm_str call_id);
 /* All of them; the list is made in scratch. */
 dgm_strs dgm_from_waiting_calls(dgm_records_to_events *f);
 
-/* records_to_events_progress.c: what is no part of the answer */
+/* records_to_events_progress.c: events that do not belong to the answer */
 void dgm_from_status_progress(dgm_records_to_events *f, const dgm_message *m);
 void dgm_from_reasoning(dgm_records_to_events *f, dgm_str text);
 void dgm_from_end_reasoning(dgm_records_to_events *f);

@@ -16,7 +16,7 @@ static void activity(dgm_records_to_events *f, const dgm_json *content)
     dgm_from_out(f, &e);
 }
 
-/* The first time it is told an agent begins, the second time it is done. */
+/* The first report of an agent means that it starts, the second that it is done. */
 static void invoke(dgm_records_to_events *f, const dgm_json *agent)
 {
     dgm_str name = dgm_json_str_member(agent, "name"), url = dgm_json_str_member(agent, "url");
@@ -190,7 +190,7 @@ void dgm_from_state(dgm_records_to_events *f, dgm_str name, const dgm_json *valu
 
 /* ---- usage ---------------------------------------------------------------------------------------------------- */
 
-/* Where the count stands by AG-UI's, OpenAI Responses' and Chat Completions' names. */
+/* The names of each count in AG-UI, OpenAI Responses and Chat Completions. */
 static const struct {
     size_t at;
     const char *names[3];

@@ -244,7 +244,7 @@ static void on_failed(dgm_records_to_events *f, dgm_task_state state, const dgm_
     dgm_content said = {0};
     if (m && dgm_from_read(f, m, at, &said))
         text = dgm_canon_content_text(f->scratch, &said.content);
-    if (text.n && error.n && !dgm_str_eq(text, error)) /* the error is said by the event itself */
+    if (text.n && error.n && !dgm_str_eq(text, error)) /* the event itself has the error */
         dgm_from_whole_text(f, text, m->message_id);
     dgm_from_finish_with_error(f,
                                error.n    ? error
@@ -320,7 +320,7 @@ static bool is_in_history(dgm_records_to_events *f, const dgm_task *t)
            ((!other && dgm_str_eq(a, b)) || dgm_history_ends_with(&t->history, a));
 }
 
-/* Texts that artifacts repeat: of an answer that stands in the history already. */
+/* The text of an answer that is in the history already: artifacts repeat it. */
 static dgm_str answer_in_history(dgm_records_to_events *f, const dgm_task *t)
 {
     const dgm_message *last = t->history.n ? &t->history.at[t->history.n - 1] : NULL;

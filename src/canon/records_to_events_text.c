@@ -76,7 +76,7 @@ void dgm_from_close_texts(dgm_records_to_events *f)
         from_records_end_text(f, i);
 }
 
-/* Too much was said to say it all again: the text goes on as another message. */
+/* The messages are too large for a snapshot: the text continues as another message. */
 static void begin_anew(dgm_records_to_events *f, size_t i, dgm_str text)
 {
     from_records_end_text(f, i);
@@ -90,7 +90,7 @@ static void begin_anew(dgm_records_to_events *f, size_t i, dgm_str text)
     dgm_from_out(f, &e);
 }
 
-/* The text is not what we said: the reader gets it as a whole. */
+/* The text differs from the emitted one: the reader gets the whole text. */
 static void from_records_correct(dgm_records_to_events *f, size_t i, dgm_str text)
 {
     dgm_canon_message one = {.role = DGM_CANON_ASSISTANT,
@@ -291,7 +291,7 @@ void dgm_from_piece(dgm_records_to_events *f, dgm_str text, dgm_str message_id, 
     bool any = text.n || f->pieces.n_open;
     dgm_text_pieces_end(&f->pieces, message_sink(f), message_id, text);
     if (any && f->touched != DGM_NO_STREAM)
-        f->parent = f->texts[f->touched].id; /* also of a text that was said before */
+        f->parent = f->texts[f->touched].id; /* also if the text was emitted before */
 }
 
 static void flush_pieces(dgm_records_to_events *f)

@@ -110,7 +110,7 @@ dgm_code dgm_simple_from_message(dgm_arena *a, const dgm_message *m, bool truste
         add_results(a, &list, &said);
     simple_add_content(a, &list, m, &said);
     add_calls(a, &list, m, &said);
-    if (said.calls.n) /* its own: results stand behind their calls */
+    if (said.calls.n) /* results of its own calls follow the calls */
         add_results(a, &list, &said);
     *ret_events = list;
     return DGM_OK;

@@ -52,7 +52,7 @@ void dgm_snapshots_free(dgm_snapshots *s)
     free(s);
 }
 
-/* ---- what was said --------------------------------------------------------------------------------------------- */
+/* ---- emitted texts --------------------------------------------------------------------------------------------- */
 
 static void note(dgm_snapshots *s, dgm_map *ids, dgm_str id)
 {
@@ -146,7 +146,7 @@ static bool was_said(const dgm_snapshots *s, dgm_str text)
     return dgm_map_get(&s->whole, bytes_of(&sum));
 }
 
-/* The message without the calls that were told. */
+/* Removes the calls that were emitted before from the message. */
 static void leave_new_calls(const dgm_snapshots *s, dgm_arena *a, dgm_canon_message *m)
 {
     dgm_canon_calls all = m->tool_calls;

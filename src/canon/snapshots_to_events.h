@@ -1,11 +1,11 @@
 /*
- * canon/snapshots_to_events.h - what AG-UI tells without streaming it, for readers who build no messages.
+ * canon/snapshots_to_events.h - expands AG-UI's snapshots, for readers who build no messages.
  *
- * AG-UI may tell all messages at once instead of streaming them, or after it did. Here a snapshot becomes
- * what it adds to what was said in this run: messages behind the user's last one that nobody has told are
- * told, and a text that was told otherwise is a snapshot of that message alone, with its id in `changed`.
- * The question of an interrupt is said as a text, unless it was. All other events pass. Of texts only
- * length and hash are kept.
+ * AG-UI may send all messages in a snapshot instead of streaming them, or after streaming them. Here a
+ * snapshot is reduced to its news: messages after the user's last one that were not emitted in this run are
+ * emitted, and a text that differs from the emitted one is a snapshot of that message alone, with its id in
+ * `changed`. The question of an interrupt is emitted as a text, unless it was before. All other events pass.
+ * Only length and hash of a text are stored.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* test_compact.c - what was streamed, said at once: document 000's events and AG-UI's own. */
+/* test_compact.c - deltas are merged: document 000's events and AG-UI's own. */
 #include "canon/compact.h"
 #include "canon/message_content.h"
 #include "canon/test_dump.h"
@@ -84,7 +84,7 @@ static void chunks_before_an_end_vanish(void **state)
                    "text-message-end \"Hello\"\n");
     check_compacts(CHUNK(ID("a"), "Hel") CHUNK(ID("a"), "lo") ENDS(ID("a"), "Bye"),
                    "text-message-end a \"Bye\"\n");
-    /* an id each, which says nothing */
+    /* each chunk has an id of its own: the ids are ignored */
     check_compacts(CHUNK(ID("a"), "Hel") CHUNK(ID("b"), "lo") ENDS(ID("z"), "Hello!"),
                    "text-message-end z \"Hello!\"\n");
     /* two at once, and something in between */
@@ -120,7 +120,7 @@ static void arguments_merge(void **state)
     check_compacts(ARGS("1", "\"{\\\"q\\\": \\\"\\\\u00\"") ARGS("1", "\"e9 72°\"")
                        ARGS("1", "\"F\\\", \\\"n\\\": 1\"") START("1", "\"2}\""),
                    "tool-call-start 1 \"{\\\"q\\\": \\\"\\\\u00e9 72°F\\\", \\\"n\\\": 12}\"\n");
-    /* the final text says it all */
+    /* the final text is complete */
     check_compacts(ARGS("1", "\"{\\\"a\\\"\"") START("1", "\"{\\\"a\\\":1}\""),
                    "tool-call-start 1 \"{\\\"a\\\":1}\"\n");
     check_compacts(ARGS("1", "\"{\\\"a\\\":1}\"") START("1", "\"\""),

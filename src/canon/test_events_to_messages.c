@@ -70,7 +70,7 @@ static void text_is_appended_to_its_message(void **state)
     CHECK(steps, " {user u \"Hi\"} {assistant m \"Hello!\"} {reasoning r \"hm\"}");
 }
 
-static void calls_stand_on_their_parent_results_behind_it(void **state)
+static void calls_are_in_their_parent_and_results_behind_it(void **state)
 {
     static const struct step steps[] = {
         {K(TEXT_MESSAGE_START), "m", NULL, NULL},
@@ -80,7 +80,7 @@ static void calls_stand_on_their_parent_results_behind_it(void **state)
         {K(TOOL_CALL_ARGS), "1", "{", NULL},
         {K(TOOL_CALL_ARGS), "2", "{}", NULL},
         {K(TOOL_CALL_ARGS), "1", "}", NULL},
-        {K(TOOL_CALL_START), "3", "h", "n"},  /* a parent that nobody has said */
+        {K(TOOL_CALL_START), "3", "h", "n"},  /* an unknown parent */
         {K(TOOL_CALL_START), "4", "i", NULL}, /* none at all: a message per call */
         {K(TOOL_CALL_RESULT), "b", "B", "2"},
         {K(TOOL_CALL_RESULT), "a", "A", "1"},
@@ -103,7 +103,7 @@ static void activities_are_replaced_or_left(void **state)
     CHECK(steps, " {activity a {\"n\":2}} {activity b {\"n\":1}}");
 }
 
-static void a_snapshot_is_all_there_is(void **state)
+static void a_snapshot_replaces_all_messages(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_auto(dgm_canon_fold_free) dgm_canon_fold *f = dgm_canon_fold_new(100000);
@@ -159,7 +159,7 @@ static void past_the_limit_all_is_forgotten(void **state)
     }
 }
 
-static void a_result_that_says_so_is_an_error(void **state)
+static void a_result_with_an_error_is_an_error(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_auto(dgm_canon_fold_free) dgm_canon_fold *f = dgm_canon_fold_new(100000);
@@ -175,8 +175,8 @@ static void a_result_that_says_so_is_an_error(void **state)
     check_str(list.at[1].error, "no");
 }
 
-DGM_TEST_MAIN(dgm_test(a_result_that_says_so_is_an_error),
+DGM_TEST_MAIN(dgm_test(a_result_with_an_error_is_an_error),
               dgm_test(text_is_appended_to_its_message),
-              dgm_test(calls_stand_on_their_parent_results_behind_it),
-              dgm_test(activities_are_replaced_or_left), dgm_test(a_snapshot_is_all_there_is),
+              dgm_test(calls_are_in_their_parent_and_results_behind_it),
+              dgm_test(activities_are_replaced_or_left), dgm_test(a_snapshot_replaces_all_messages),
               dgm_test(past_the_limit_all_is_forgotten))

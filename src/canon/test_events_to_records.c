@@ -1,6 +1,6 @@
 /*
- * test_events_to_records.c - canonical events as A2A's. Most tests start with A2A events, which become canonical events, and come
- * back: what must come back is what was told, in the words of our own agents.
+ * test_events_to_records.c - canonical events as A2A's. Most tests convert A2A events to canonical events and
+ * back: the result must be equal to the events that our own agents would send.
  */
 #include "canon/events_to_messages.h"
 #include "canon/events_to_records.h"
@@ -297,7 +297,7 @@ static void dump_said(dgm_buf *b, const dgm_canon_fold *f, dgm_arena *a)
         if (m->role == DGM_CANON_ASSISTANT && m->content.text.n)
             dump_text(b, m->content.text);
     }
-    /* by their ids: which message a call belongs to is not told in A2A */
+    /* by their ids: A2A does not have the message that a call belongs to */
     static const char ids[] = "123456789";
     for (size_t k = 0; k < sizeof ids - 1; k++) {
         for (size_t i = 0; i < list.n; i++)
@@ -305,7 +305,7 @@ static void dump_said(dgm_buf *b, const dgm_canon_fold *f, dgm_arena *a)
     }
 }
 
-/* To A2A and back: what was said, and how it ended, is the same. */
+/* To A2A and back: the texts, the calls and the end are the same. */
 static void a_second_trip_says_the_same(void **state)
 {
     (void)state;

@@ -2,7 +2,7 @@
 #include "canon/records_to_events.h"
 #include "canon/test_dump.h"
 
-/* ---- a story and what becomes of it --------------------------------------------------------------------- */
+/* ---- records and the events they become --------------------------------------------------------------------- */
 
 static dgm_code run(const dgm_records_params *p, const char *lines, struct dump *d, dgm_err *err)
 {
@@ -73,7 +73,7 @@ static void check_run(dgm_records_params p, const char *lines, const char *want)
 static void the_four_events_of_document_004(void **state)
 {
     (void)state;
-    /* as they stand, the texts are progress; marked, or by setting, they are the answer */
+    /* without a mark, the texts are progress; with a mark, or by setting, they are the answer */
 #define PLAIN                                                                                      \
     STATUS("WORKING", SAYS("a", TEXT("Hello"), "")) STATUS("WORKING", SAYS("b", TEXT(" world"), ""))
 #define CHUNKS                                                                                     \
@@ -166,7 +166,7 @@ static void a_text_that_turns_out_to_be_another(void **state)
                   "a") "\nTEXT_MESSAGE_CONTENT t-m1 \"Hi\"\n"
                        "MESSAGES_SNAPSHOT {user u \"?\"} {assistant t-m1 \"Bye\"} changed=t-m1\n"
                        "TEXT_MESSAGE_END t-m1\nRUN_FINISHED c t\n");
-    /* said anew: the rest, or instead */
+    /* sent again: the rest is appended, or the text is replaced */
     check_run(ALONE,
               TASK ARTIFACT("a", TEXT("Hi"), "") ARTIFACT("a", TEXT("Hi!"), "")
                   ARTIFACT("a", TEXT("Bye"), "") STATUS("COMPLETED", ""),
@@ -176,7 +176,7 @@ static void a_text_that_turns_out_to_be_another(void **state)
                                                       "RUN_FINISHED c t\n");
 }
 
-static void what_is_no_text_is_custom(void **state)
+static void parts_other_than_text_are_custom(void **state)
 {
     (void)state;
     check_run(ALONE,
@@ -227,7 +227,7 @@ static void every_state_ends_as_it_should(void **state)
     /* nothing behind the end */
     check_run(ALONE, TASK STATUS("COMPLETED", "") ARTIFACT("a", TEXT("Hi"), "") TASK,
               BEGUN "RUN_FINISHED c t\n");
-    /* a second working, a second submitted say nothing new */
+    /* a second working or submitted is ignored */
     check_run(ALONE,
               TASK STATUS("SUBMITTED", "") STATUS("WORKING", "") STATUS("WORKING", "")
                   STATUS("COMPLETED", ""),
@@ -265,7 +265,7 @@ static void files_of_the_user(void **state)
         "TEXT_MESSAGE_START u user\nTEXT_MESSAGE_CONTENT u \"See\" whole\nTEXT_MESSAGE_END u\n");
 }
 
-static void what_is_said_about_a_question(void **state)
+static void the_metadata_of_a_question(void **state)
 {
     (void)state;
     check_run(ALONE,
@@ -440,7 +440,7 @@ static void reasoning_state_steps_usage_custom(void **state)
                  "CUSTOM x:y [1]\nRUN_FINISHED c t model=m in=8 out=2 reasoning=1\n");
 }
 
-static void the_last_status_tells_what_it_cost(void **state)
+static void the_last_status_reports_the_usage(void **state)
 {
 #define COST                                                                                       \
     "{\"usage\":{\"input_tokens\":3,\"output_tokens\":2,\"output_tokens_details\":{\"reasoning_"   \
@@ -451,7 +451,7 @@ static void the_last_status_tells_what_it_cost(void **state)
     (void)state;
     check_run(ALONE, TASK ENDS("COMPLETED"),
               BEGUN "CUSTOM dragoman:metadata " COST "\nRUN_FINISHED c t in=3 out=2 reasoning=1\n");
-    check_run(ALONE, /* told already: no second time */
+    check_run(ALONE, /* reported already: not a second time */
               TASK INTERNAL("usage", "\"value\":{\"inputTokens\":8}") ENDS("COMPLETED"),
               BEGUN "CUSTOM dragoman:metadata " COST "\nRUN_FINISHED c t in=8\n");
 }
@@ -533,7 +533,7 @@ static size_t count(const char *text, const char *word)
 }
 
 /* Past the limit a corrected text is a message of its own. */
-static void a_snapshot_too_large_is_none(void **state)
+static void a_snapshot_too_large_is_not_sent(void **state)
 {
     struct dump d;
     dgm_err err = {0};
@@ -581,14 +581,14 @@ DGM_TEST_MAIN(
     dgm_test_holds(the_faulty_stream_of_document_004, "R004-05 R004-08"),
     dgm_test_holds(indicators_are_activities, "R004-08"),
     dgm_test_holds(artifacts_stream, "R004-04"), dgm_test(a_text_that_turns_out_to_be_another),
-    dgm_test(what_is_no_text_is_custom), dgm_test(a_message_is_an_answer),
+    dgm_test(parts_other_than_text_are_custom), dgm_test(a_message_is_an_answer),
     dgm_test_holds(every_state_ends_as_it_should, "R000-16 R000-18 R000-19 R000-23"),
-    dgm_test_holds(questions_are_interrupts, "R000-15"), dgm_test(what_is_said_about_a_question),
+    dgm_test_holds(questions_are_interrupts, "R000-15"), dgm_test(the_metadata_of_a_question),
     dgm_test(files_of_the_user), dgm_test_holds(a_task_that_goes_on_is_another_run, "R000-01"),
     dgm_test_holds(calls_of_one_model_call_share_a_parent, "R000-28"),
     dgm_test_holds(arguments_come_in_pieces, "R000-27 R000-36"),
     dgm_test_holds(messages_of_a_history, "R000-21 R000-22 R000-28 R000-29"),
     dgm_test(a_whole_task_says_everything_once), dgm_test(reasoning_state_steps_usage_custom),
-    dgm_test(the_last_status_tells_what_it_cost), dgm_test(agents_that_are_invoked_are_subagents),
+    dgm_test(the_last_status_reports_the_usage), dgm_test(agents_that_are_invoked_are_subagents),
     dgm_test(malformed_calls_are_named), dgm_test(items_keep_to_their_limit),
-    dgm_test(a_snapshot_too_large_is_none), dgm_test(snapshots_without_end_come_to_one))
+    dgm_test(a_snapshot_too_large_is_not_sent), dgm_test(snapshots_without_end_come_to_one))

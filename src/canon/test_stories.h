@@ -1,7 +1,7 @@
 /*
  * test_stories.h - random agents: records as JSON, of every kind, in any order.
  *
- * The same seed tells the same story.
+ * The same seed makes the same records.
  */
 #pragma once
 

@@ -36,7 +36,7 @@ struct dgm_verify {
     size_t n, cap;
     dgm_map index; /* kind and id -> item */
     dgm_buf key;   /* the one that is being looked for */
-    bool full;     /* of what is open: nothing can be said about this run any more */
+    bool full;     /* too many items are open: this run is not checked any more */
     size_t n_open[N_KINDS];
     enum { BEFORE, RUNNING, FINISHED, ERRED } state;
 };
@@ -73,7 +73,7 @@ static void verify_forget(dgm_verify *v)
 
 /* ---- items --------------------------------------------------------------------------------------------- */
 
-/* A step is told by its owner too. Lives until the next one is asked for. */
+/* The key of a step includes its owner. Valid until the next call. */
 static dgm_str key_of(dgm_verify *v, enum kind kind, dgm_str id, dgm_str owner)
 {
     dgm_buf_clear(&v->key);
