@@ -11,8 +11,8 @@
 #define DGM_DATA_CALLS "tool_calls"
 #define DGM_DATA_RESULTS "tool_results"
 
-/* Has a part of it such a list, with something in it? Users make no calls: what stands there is data as any
- * other. */
+/* Does a part of the message have such a list that is not empty? Users make no calls: a list of calls in a user's
+ * message is ordinary data. */
 bool dgm_message_has_calls(const dgm_message *m);
 bool dgm_message_has_results(const dgm_message *m);
 

@@ -144,7 +144,7 @@ static dgm_code add_artifact(dgm_fold *f, const dgm_artifact_update *u, dgm_auth
     const dgm_artifact *x = found ? &f->task.artifacts.at[i] : NULL;
     bool known = transitory ? f->delta.open : found != NULL;
     bool sealed = transitory ? f->delta.sealed : found && f->slots[i].sealed;
-    /* limits first: a warning must not be told of an event that is refused */
+    /* limits first: no warning is reported for an event that is refused */
     bool adds = x && (u->append == DGM_TRUE || !u->artifact.parts.n);
     if (!transitory && ((rc = check_room(i, 1, artifact_at, err)) ||
                         (rc = check_room(adds ? x->parts.n : 0, u->artifact.parts.n,

@@ -37,7 +37,7 @@
 typedef struct dgm_fold dgm_fold;
 
 typedef struct dgm_fold_options {
-    bool foreign;         /* an agent of another maker: its faults become warnings */
+    bool foreign;         /* a third-party agent: its faults become warnings */
     bool keep_transitory; /* `persist_stream_delta`: keep the artifact aion:stream-delta too */
 } dgm_fold_options;
 

@@ -28,7 +28,7 @@ struct slot {
     struct members metadata;
     dgm_map extensions;
     bool sealed; /* lastChunk was seen */
-    bool queued; /* stands in the fold's list of stale ones */
+    bool queued; /* is in the fold's list of stale ones */
 };
 
 /* A task that waits has little else in memory: what counts list entries or the bytes of one record is
@@ -66,13 +66,13 @@ struct dgm_fold {
 /* fold.c */
 void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text);
 
-/* fold_keep.c: none of these can fail; limits were looked at before. */
+/* fold_keep.c: these functions cannot fail; the caller checked the limits before. */
 
-/* guard: where the members stand, if the server's own are not to be touched; else NULL. */
+/* guard: the position of the members, if the server's own must not be changed; else NULL. */
 void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, const dgm_at *guard);
 
 void dgm_fold_add_message(dgm_fold *f, const dgm_message *m);
-/* Where the last one of that id stands in the history; its length: nowhere. */
+/* Index of the last message with that id in the history; the length of the history: not found. */
 size_t dgm_fold_find_message(const dgm_fold *f, dgm_str id);
 /* Was it shown as the message of a status, and not stored? */
 bool dgm_fold_has_passed(const dgm_fold *f, const dgm_message *m);

@@ -442,7 +442,7 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from)
         x->extensions.at[x->extensions.n++] = name;
     }
     slot->bytes += dgm_arena_used(f->arena) - before;
-    if (from->extra) { /* nobody can say how unknown members add up: the newest count */
+    if (from->extra) { /* the meaning of unknown members is not known, so they are not merged: the newest count */
         f->garbage += slot->extra_bytes;
         before = dgm_arena_used(f->arena);
         x->extra = copy_extra(f->arena, from->extra);

@@ -158,7 +158,7 @@ static dgm_code check_internal(dgm_reader *r, void *object, yyjson_val *v, const
     (void)v;
     if (!wrong && !missing)
         return DGM_OK;
-    /* Rows 2 to 12 of internal_fields stand in the order of enum member. */
+    /* Rows 2 to 12 of internal_fields are in the order of enum member. */
     dgm_str name = dgm_field_name(&internal_fields[2 + __builtin_ctz(missing ? missing : wrong)]);
     return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT(at, name),
                     missing ? "missing \"%.*s\": %s needs it" : "unknown member \"%.*s\" of %s",

@@ -1,18 +1,19 @@
 /*
  * model/reconcile.h - text without duplicates.
  *
- * Agents say a text in deltas, or in full again and again, or both and then a last time when they are
- * done. Here it is decided what of each is new. Of what was said only length and a running hash are
- * kept, never the text, so a stream costs the same however long it gets.
+ * Agents send a text in deltas, or in full again and again, or both and then a last time when they are
+ * done. Here it is decided which part of each is new. Only the length and a running hash of the sent text
+ * are stored, never the text, so the cost of a stream does not depend on its length.
  *
  *   delta     always more of the stream
- *   replace   (an artifact said anew): nothing, the rest, or instead
+ *   replace   (an artifact sent again): unchanged, the rest, or a replacement
  *   status    a delta, unless the agent is set cumulative or its texts show it: the second strictly
  *             extends the first. The third settles it; until then the second is kept, because
  *             "ha", "haha" may mean either
- *   final     the authoritative text, held against the last stream: equal gives nothing, an extension
- *             the rest, anything else stands instead. A text that says all streams in order (blank
- *             space between them or none) extends them; one that an earlier stream said is said
+ *   final     the authoritative text, compared with the last stream: an equal text adds nothing, an extension
+ *             adds the rest, any other text replaces the stream. A text that consists of all streams in order
+ *             (with or without blank space between them) extends them; a text that is equal to an earlier
+ *             stream adds nothing
  */
 #pragma once
 
@@ -39,7 +40,7 @@ size_t dgm_sum_end_in(const dgm_sum *s, dgm_str text, size_t at, bool skip_blank
 
 typedef enum dgm_text_change_kind {
     DGM_TEXT_UNCHANGED,
-    DGM_TEXT_APPEND, /* text goes behind what the stream has said */
+    DGM_TEXT_APPEND, /* text is appended to the stream */
     DGM_TEXT_REPLACE /* text replaces it */
 } dgm_text_change_kind;
 
@@ -89,7 +90,7 @@ dgm_text_change dgm_reconcile_final(dgm_reconcile *r, dgm_str text);
 /* If the text begins with what the stream has: its length. Else SIZE_MAX. */
 size_t dgm_reconcile_begins(const dgm_reconcile *r, size_t stream, dgm_str text);
 
-/* What was said so far is of earlier times: final texts are not about it. */
+/* Texts so far belong to earlier turns: final texts are not compared with them. */
 void dgm_reconcile_forget(dgm_reconcile *r);
 
 DGM_DEFINE_AUTO(dgm_reconcile, dgm_reconcile_free)

@@ -5,8 +5,8 @@
  * stored row and the payload of an A2A 1.0 frame; every other format decodes them.
  *
  * A record never changes once it is made, so readers on any thread may hold it: each has a reference
- * of its own, the last unref frees. Beside it stands what it became in other dialects, so that many
- * readers of one do not encode it many times.
+ * of its own, the last unref frees. Its encodings in other dialects are stored beside it, so that many
+ * readers of one dialect do not encode it many times.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * model/rules.h - what an event of a task should not be, as far as it and the task so far show.
  *
- * One function per rule, for whoever meets events: the server logs and counts what its agents do,
- * lint tells it with a place in the text. Lint has more rules than these; its table begins with these rows.
+ * One function per rule, for the server and for lint: the server logs and counts the faults of its agents,
+ * lint reports them with a position in the text. Lint has more rules than these; its table begins with these rows.
  */
 #pragma once
 

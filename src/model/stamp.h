@@ -7,7 +7,7 @@
 
 #include <dragoman/model.h>
 
-/* The AG-UI event that a complete message stands for, told by role and parts (R000-03). */
+/* The AG-UI event that a complete message represents, detected from role and parts (R000-03). */
 const char *dgm_message_canonical_type(const dgm_message *m);
 
 /* Sets metadata.canonical_type over whatever is there; the other members stay. */

@@ -6,8 +6,8 @@
  *                 v   |  a new message, or credentials that arrived
  *        input-required, auth-required                                    (interrupted)
  *
- * Any state that is not terminal may be followed by any other: agents skip steps. `unknown` says
- * nothing, so it forbids nothing and ends nothing.
+ * Any state that is not terminal may be followed by any other: agents skip steps. `unknown` has
+ * no meaning, so it forbids nothing and ends nothing.
  */
 #include "model/kinds.h"
 

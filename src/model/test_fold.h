@@ -1,4 +1,4 @@
-/* model/test_fold.h - a fold in a test. JSON stands here with ' for ". */
+/* model/test_fold.h - a fold in a test. JSON is written here with ' for ". */
 #pragma once
 
 #include "base/limits.h"

@@ -1,4 +1,4 @@
-/* model/test_fold_history.c - what was said, in order, and nothing twice. */
+/* model/test_fold_history.c - the messages of a task, in order, and nothing twice. */
 #include "model/test_fold.h"
 
 static void messages_go_to_the_history(void **state)
@@ -9,7 +9,7 @@ static void messages_go_to_the_history(void **state)
     add(&l, "{'message':" SAY("USER", "m1", "one") "}");
     add(&l, "{'kind':'internal:message','taskId':'t','message':" SAY(
                 "AGENT", "m2", "two") ",'timestamp':'2026-01-02T03:04:05Z'}");
-    add(&l, "{'message':" SAY("USER", "m1", "one") "}"); /* said twice is said twice */
+    add(&l, "{'message':" SAY("USER", "m1", "one") "}"); /* sent twice: stored twice */
     check_task(
         &l,
         "{'id':'t','contextId':'c','status':{'state':'TASK_STATE_SUBMITTED'},'history':[" SAY(
@@ -146,7 +146,7 @@ static void the_last_message_of_a_task_stays_in_its_status(void **state)
     end(&l);
 }
 
-static void a_question_stands_before_its_answer(void **state)
+static void a_question_precedes_its_answer(void **state)
 {
     struct log l = begin();
     (void)state;
@@ -199,7 +199,7 @@ static void no_message_is_moved_twice(void **state)
                              "TextMessageEndEvent") "," SAY("AGENT", "n",
                                                             "he") "," SAY("AGENT", "o", "ha") "]"
                                                                                               "}");
-    /* and one that has lost it: it stands before what is new */
+    /* and one that has lost it: it is placed before the new messages */
     add(&l, STATUS_ENDS("p", "hu"));
     add(&l, "{'task':{'id':'t','status':{'state':'TASK_STATE_WORKING'},'history':[" SAY(
                 "AGENT", "q", "hm") "]}}");
@@ -366,7 +366,7 @@ DGM_TEST_MAIN(dgm_test(messages_go_to_the_history), dgm_test(a_message_before_th
               dgm_test_holds(progress_does_not_enter_whatever_follows_it, "R004-25"),
               dgm_test(calls_enter_without_the_progress_next_to_them),
               dgm_test(the_last_message_of_a_task_stays_in_its_status),
-              dgm_test(a_question_stands_before_its_answer), dgm_test(no_message_is_moved_twice),
+              dgm_test(a_question_precedes_its_answer), dgm_test(no_message_is_moved_twice),
               dgm_test(a_message_that_grows_under_one_id_is_one_message),
               dgm_test_holds(deltas_never_enter_the_history, "R001-08"),
               dgm_test(indicators_of_a_working_task_never_enter_the_history),

@@ -1,4 +1,4 @@
-/* test_form.c - the record form: every member of every noun and event. JSON stands here with ' for ". */
+/* test_form.c - the record form: every member of every noun and event. JSON is written here with ' for ". */
 #include "model/form.h"
 #include "support/check.h"
 
@@ -146,7 +146,7 @@ static void every_member_of_an_artifact(void **state)
     (void)state;
     check_form(&dgm_form_artifact, FULL_ARTIFACT, NULL);
     check_form(&dgm_form_artifact, "{'artifactId':'a','parts':[]}",
-               NULL); /* a closing chunk of others */
+               NULL); /* a closing chunk of a third-party agent */
     check_refused(&dgm_form_artifact, "{" PARTS "}", "/artifactId", "missing");
     check_refused(&dgm_form_artifact, "{'artifactId':'a'}", "/parts", "missing");
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new(); /* our own agents must send parts */
@@ -240,7 +240,7 @@ static void exactly_one_member_of_a_stream_response(void **state)
 
 static void the_samples_of_document_002(void **state)
 {
-    /* In the spelling of 1.0; 0.3's own is the vectors' business. */
+    /* In the format of 1.0; the vectors test the format of 0.3. */
     static const char *const rows[] = {
         "{'task':{'id':'task-123','contextId':'ctx-456','status':{'state':'TASK_STATE_SUBMITTED','"
         "timestamp':'2025-10-30T10:00:00Z'}}}",
@@ -381,7 +381,7 @@ static void internal_events_need_task_kind_and_time(void **state)
                   "missing");
 }
 
-static void an_event_is_told_by_its_kind(void **state)
+static void an_event_is_detected_from_its_kind(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
@@ -444,4 +444,4 @@ DGM_TEST_MAIN(dgm_test(a_plain_message_is_written_like_any_other),
               dgm_test(the_four_internal_events_of_document_002),
               dgm_test(internal_events_of_our_own), dgm_test(every_kind_with_every_member),
               dgm_test(internal_events_need_task_kind_and_time),
-              dgm_test(an_event_is_told_by_its_kind))
+              dgm_test(an_event_is_detected_from_its_kind))

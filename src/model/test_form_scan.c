@@ -25,7 +25,7 @@ static bool read_long(dgm_arena *a, dgm_str text, dgm_event *ret)
            !dgm_shape_read(&r, &dgm_form_stream_response, v, NULL, ret);
 }
 
-/* The bytes stand in memory of just their length, so that a read past them shows. */
+/* The bytes are copied to memory of exactly their length, so that a sanitizer detects a read past them. */
 static bool is_taken(const char *bytes, size_t n)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();

@@ -1,8 +1,8 @@
 /*
- * test_reconcile.c - a text appears once, whatever an agent does to say it.
+ * test_reconcile.c - a text appears once, however an agent sends it.
  *
- * The random test tells the same story to the reconciler, which keeps no text, and to a model that
- * keeps it all. DRAGOMAN_TEST_ALL=1 runs all 100,000 stories, otherwise a tenth.
+ * The random test sends the same texts to the reconciler, which stores no text, and to a model that
+ * stores all of it. DRAGOMAN_TEST_ALL=1 runs all 100,000 stories, otherwise a tenth.
  */
 #include "base/buf.h"
 #include "model/reconcile.h"
@@ -38,8 +38,7 @@ static void a_sum_does_not_mind_where_it_is_cut(void **state)
     assert_true(dgm_sum_is_prefix(&s, S("Hello!")));
     assert_false(dgm_sum_is_prefix(&s, S("Hell")));
     assert_false(dgm_sum_is_prefix(&s, S("HellO!")));
-    for (size_t i = 0; i < n;
-         i++) { /* whatever byte is another, and wherever it stands in its block */
+    for (size_t i = 0; i < n; i++) { /* any byte that differs, at any position in its block */
         char other[sizeof text];
         memcpy(other, text, sizeof text);
         other[i] ^= 1;
@@ -52,7 +51,7 @@ static void a_sum_does_not_mind_where_it_is_cut(void **state)
     assert_false(dgm_sum_is_prefix(&zeros, (dgm_str){"\0\0a", 3}));
 }
 
-static void a_final_text_is_said_once(void **state)
+static void a_final_text_is_emitted_once(void **state)
 {
     static const struct {
         const char *deltas[3], *final;
@@ -187,7 +186,7 @@ static void apply(struct told *heard, size_t *n_heard, struct told *deltas, dgm_
         say.stream = (*n_heard)++;
     tell(&heard[say.stream], say.text, say.kind == DGM_TEXT_REPLACE);
     if (say.kind == DGM_TEXT_REPLACE)
-        deltas[say.stream].n = SIZE_MAX; /* could not be said in deltas */
+        deltas[say.stream].n = SIZE_MAX; /* cannot be sent in deltas */
     else if (deltas[say.stream].n != SIZE_MAX)
         tell(&deltas[say.stream], say.text, false);
 }
@@ -260,7 +259,7 @@ static void model_status(struct told *t, struct status_model *m, dgm_str text)
     for (size_t i = 1; i < m->n && i < 3; i++)
         grows &= m->texts[i].n > m->texts[i - 1].n &&
                  begins(&m->texts[i - 1], m->texts[i].text, m->texts[i].n);
-    if (grows) { /* the last says it all */
+    if (grows) { /* the last text is complete */
         tell(t, text, true);
         return;
     }
@@ -346,7 +345,7 @@ static void one_story(void)
     }
 }
 
-static void whatever_is_told_is_heard_once(void **state)
+static void every_text_arrives_once(void **state)
 {
     const char *all = getenv("DRAGOMAN_TEST_ALL");
     size_t stories = all && *all ? 100000 : 10000;
@@ -358,8 +357,8 @@ static void whatever_is_told_is_heard_once(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(a_sum_does_not_mind_where_it_is_cut),
-              dgm_test_holds(a_final_text_is_said_once, "R004-04"),
+              dgm_test_holds(a_final_text_is_emitted_once, "R004-04"),
               dgm_test(a_text_is_compared_with_the_stored_one),
               dgm_test(several_streams_and_one_final_text),
               dgm_test_holds(status_texts_show_what_they_are, "R004-15"),
-              dgm_test_holds(whatever_is_told_is_heard_once, "R004-15"))
+              dgm_test_holds(every_text_arrives_once, "R004-15"))

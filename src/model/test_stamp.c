@@ -94,7 +94,7 @@ static void what_belongs_to_the_conversation_follows_from_state_and_mark(void **
     }
 }
 
-static void errors_stand_beside_what_was_there(void **state)
+static void errors_are_added_to_existing_metadata(void **state)
 {
     (void)state;
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
@@ -132,5 +132,5 @@ DGM_TEST_MAIN(dgm_test_holds(the_type_follows_from_role_and_parts, "R000-03"),
               dgm_test_holds(a_stamp_goes_over_what_was_there, "R000-20"),
               dgm_test_holds(what_belongs_to_the_conversation_follows_from_state_and_mark,
                              "R001-08 R004-25"),
-              dgm_test(errors_stand_beside_what_was_there),
+              dgm_test(errors_are_added_to_existing_metadata),
               dgm_test(times_are_utc_with_milliseconds))

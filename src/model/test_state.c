@@ -10,7 +10,7 @@ static const char *const names[DGM_N_STATES] = {"unknown",        "submitted", "
 /* Row: the state a task is in. Column: what it reports next. In the order of the enum:
  * unknown submitted working completed failed canceled input-required rejected auth-required */
 static const char *const table[DGM_N_STATES] = {
-    /* unknown        */ "yyyyyyyyy", /* says nothing, forbids nothing */
+    /* unknown        */ "yyyyyyyyy", /* has no meaning, forbids nothing */
     /* submitted      */ "yyyyyyyyy",
     /* working        */ "y-yyyyyyy", /* never back to submitted */
     /* completed      */ "---------",

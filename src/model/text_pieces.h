@@ -3,7 +3,7 @@
  *
  * Agents stream a text in messages: chunks (TextMessageChunkEvent), then its End (TextMessageEndEvent), which has
  * the whole text and replaces the chunks. The texts of a run are kept apart by messageId, also when they take
- * turns. Some agents give every chunk an id of its own: then ids say nothing, and the chunks are one text.
+ * turns. Some agents give every chunk an id of its own: then ids have no meaning, and the chunks are one text.
  *
  * Which of the two it is shows when an id comes again. The second chunk of a text is therefore held back if its
  * id is new, until the next piece shows where it belongs: text that a reader has cannot be taken back.
