@@ -19,7 +19,7 @@ dgm_job *dgm_job_new(dgm_job_kind kind, size_t more, struct dgm_block *ret_block
     dgm_job *job = dgm_xmalloc(sizeof *job + more);
     memset(job, 0, offsetof(dgm_job, err));
     job->loop = dgm_loop_current();
-    assert(job->loop); /* there is nobody to answer otherwise */
+    assert(job->loop); /* the answer is posted to this loop */
     job->kind = kind;
     job->arg = arg;
     ret_block->at = (char *)(job + 1);

@@ -88,7 +88,7 @@ typedef struct dgm_append {
     dgm_record **records; /* referenced by the store until they are written; seqs without a gap */
     size_t n_records;
     const dgm_turn_row *turn; /* made or changed; NULL: none */
-    /* What began this turn, in place of others with the same key (context_id and agent of the row are the
+    /* The message that started this turn; it replaces rows with the same key (context_id and agent of the row are the
      * task's then); NULL: none. */
     const dgm_taken *taken;
     /* Calls that the caller is asked to make, by id: dgm_store_find_call finds the task by them (agent of the

@@ -34,7 +34,7 @@ typedef struct dgm_find {
 } dgm_find;
 
 typedef struct dgm_job {
-    struct dgm_job *next;       /* in the queue it stands in, or the chain that is posted */
+    struct dgm_job *next;       /* in its queue, or in the chain that is posted */
     struct dgm_job *lane_next;  /* sqlite: the next one in its lane */
     struct dgm_job *group_next; /* sqlite: the next append to the same task in one commit */
     dgm_loop *loop;
@@ -131,7 +131,7 @@ dgm_arena *dgm_job_arena(dgm_job *job);
 /* Answers a chain of jobs (by next) of one loop. */
 void dgm_job_post(dgm_job *chain);
 
-/* Strings of a row that is handed out, copied. */
+/* Copies the strings of a row that is returned to the caller. */
 void dgm_task_row_keep(dgm_arena *a, dgm_task_row *row);
 void dgm_turn_row_keep(dgm_arena *a, dgm_turn_row *row);
 void dgm_dedupe_row_keep(dgm_arena *a, dgm_dedupe_row *row);

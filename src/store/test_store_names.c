@@ -121,7 +121,7 @@ static dgm_str find_run(struct env *e, const char *agent)
     return c.task_id;
 }
 
-static void turns_of_one_name_are_told_by_their_agents(void **state)
+static void turns_of_one_name_are_found_by_their_agents(void **state)
 {
     struct env e = setup(state);
     begin_turn(&e, "t1", "demo", 0, 0);
@@ -259,6 +259,6 @@ static void a_note_has_a_limit(void **state)
 }
 
 DGM_TEST_MAIN(ON_EVERY(tasks_are_found_by_their_calls), ON_EVERY(calls_go_with_their_tasks),
-              ON_EVERY(turns_of_one_name_are_told_by_their_agents),
+              ON_EVERY(turns_of_one_name_are_found_by_their_agents),
               ON_EVERY(notes_are_texts_by_name), ON_EVERY(notes_expire),
               ON_EVERY(a_note_has_a_limit))

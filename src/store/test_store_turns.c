@@ -81,7 +81,7 @@ static void a_message_id_belongs_to_whoever_took_it_last(void **state)
 }
 
 /* What was never taken is known to be so, soon after the store is open. */
-static void new_message_ids_are_told_from_old_ones(void **state)
+static void new_message_ids_are_distinguished_from_old_ones(void **state)
 {
     struct env e = setup(state);
     int64_t later = dgm_loop_unix_ms() + 60000;
@@ -317,7 +317,7 @@ static void tasks_that_ended_long_ago_go_with_all_they_have(void **state)
 DGM_TEST_MAIN(ON_EVERY(tasks_that_ended_long_ago_go_with_all_they_have),
               ON_EVERY(message_ids_are_taken_until_they_expire),
               ON_EVERY(a_message_id_belongs_to_whoever_took_it_last),
-              ON_EVERY(new_message_ids_are_told_from_old_ones),
+              ON_EVERY(new_message_ids_are_distinguished_from_old_ones),
               ON_EVERY(turns_are_found_by_their_callers_id),
               ON_EVERY(only_whole_finished_turns_are_trimmed),
               ON_EVERY(many_turns_are_trimmed_in_steps))

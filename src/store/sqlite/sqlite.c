@@ -4,7 +4,7 @@
  * The writer commits when it is free, and what arrived meanwhile is the next commit: no timer, and the
  * slower the disk, the larger the batch. Readers have connections of their own and see the last commit.
  *
- * Jobs about one task stand in a lane, in the order they were called. A read starts when the appends
+ * Jobs about one task are in one lane, in the order they were called. A read starts when the appends
  * before it in its lane are done; an answer is posted when all before it in its lane are. Lanes are
  * shared by hash: two tasks in one lane wait for each other now and then, and nothing else happens.
  *
@@ -23,7 +23,7 @@
 
 #define N_READERS 2
 #define N_LANES 1024
-/* One commit: large enough to make a sync cheap, small enough that nobody waits long for its end. */
+/* One commit: large enough to make a sync cheap, small enough that no caller waits long for its end. */
 #define BATCH_JOBS 4096
 #define BATCH_BYTES ((size_t)32 << 20)
 /* Pages of the WAL (4 KiB each): from here on it is written back when the writer has nothing else to

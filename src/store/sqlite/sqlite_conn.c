@@ -214,7 +214,7 @@ dgm_code dgm_sqlite_lock(const char *path, int *ret_fd, dgm_err *err)
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
-/* SQLite counts every allocation under a lock that all connections share; nobody looks at that. */
+/* SQLite counts every allocation under a lock that all connections share; we do not use these counts. */
 static void configure(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* refused when it was used before us: no harm */
@@ -281,7 +281,7 @@ dgm_code dgm_conn_open(const char *path, dgm_conn_mode mode, dgm_conn *ret_conn,
     if (!rc) {
         sqlite3_extended_result_codes(c.db, 1);
         sqlite3_busy_timeout(c.db, 2000);
-        /* Else a statement that a partial index might serve is planned anew for every value bound to it. */
+        /* Else a statement that a partial index might serve is planned again for every value bound to it. */
         sqlite3_db_config(c.db, SQLITE_DBCONFIG_ENABLE_QPSG, 1, NULL);
         rc = exec(&c,
                   "PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF");
@@ -338,5 +338,5 @@ int dgm_conn_run(dgm_conn *c, dgm_sql which)
         return rc;
     errno = 0;
     sqlite3_step(st);
-    return sqlite3_reset(st); /* says what step said, but OK for rows and the end */
+    return sqlite3_reset(st); /* returns the result of step, but OK for rows and the end */
 }

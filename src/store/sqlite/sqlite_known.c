@@ -7,8 +7,9 @@
  * each four times the one before, until all of them together reach the limit; past that nothing is ever
  * unknown again, and every message is looked for.
  *
- * Adding sets bits, asking reads them: relaxed atomics do. Who asks for a key after the append that took
- * it was answered has learned of that through a lock, and with it of the bits. Those who add take turns.
+ * Adding sets bits, a query reads them: relaxed atomics are sufficient. A thread that queries a key after
+ * the append with this key was answered has synchronized through a lock, so it sees the bits. Only one
+ * thread adds at a time.
  */
 #include "sqlite_int.h"
 

@@ -277,7 +277,7 @@ static void find_in_scope(dgm_conn *c, dgm_job *job, dgm_str context_id)
     sqlite_read_finish(c, job, st);
 }
 
-/* One that was sent without a context stands under none until another takes its place there. */
+/* A message that was sent without a context is stored under an empty context until another replaces it there. */
 static void find_dedupe(dgm_conn *c, dgm_job *job)
 {
     find_in_scope(c, job, job->find.context_id);

@@ -18,7 +18,7 @@ struct table {
     dgm_sql_writer *w;
 };
 
-/* Where a reader stands: at a job of a group, for log rows at what comes behind the row in w->row. */
+/* The position of a reader: a job of a group; for log rows the record after the row in w->row. */
 struct cursor {
     sqlite3_vtab_cursor base; /* first */
     dgm_sql_writer *w;
@@ -38,8 +38,7 @@ struct cursor {
 
 struct kind {
     const char *name, *declaration;
-    bool (*next)(
-        struct cursor *c); /* to the next row within this group, from the job it stands at */
+    bool (*next)(struct cursor *c); /* to the next row within this group, from the current job */
     void (*column)(const struct cursor *c, sqlite3_context *to, int i);
 };
 

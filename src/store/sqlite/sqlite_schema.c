@@ -12,7 +12,7 @@
  * that was released; add another.
  *
  * A task's number n clusters what belongs to it: log and turns have one key, n << 32 | seq or turn, so
- * each is one b-tree and a task's rows lie together. Folded Tasks stand apart, so that a task's row
+ * each is one b-tree and a task's rows lie together. Folded Tasks have a table of their own, so that a task's row
  * stays small while its log grows. state<3: unknown, submitted, working (an IN would cost a temporary
  * table per change).
  */

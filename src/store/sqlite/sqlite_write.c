@@ -7,7 +7,7 @@
  * already are made one by one. A group that takes a message id which may have been taken before waits
  * until the groups before it are written: the older taker, perhaps one of them, has to give it up first.
  *
- * How durable a commit is, is said before it begins. In WAL mode synchronous=FULL syncs the WAL at the
+ * The durability of a commit is set before it starts. In WAL mode synchronous=FULL syncs the WAL at the
  * end of the commit, and with it everything that earlier commits left in the kernel's hands;
  * synchronous=NORMAL writes and does not sync, which survives the death of this process and not that
  * of the machine. A checkpoint syncs the WAL before it touches the database, in both. The setting
@@ -120,7 +120,7 @@ static int update_task(dgm_sql_writer *w, const dgm_group *g, const struct found
     return dgm_sql_done(st);
 }
 
-/* One more than the last; nobody else writes. (SQLite would find it again for every row.) */
+/* One more than the last; there is no other writer. (SQLite would find it again for every row.) */
 static int next_number(dgm_sql_writer *w, int64_t *ret_n)
 {
     int rc = SQLITE_OK;
@@ -331,7 +331,7 @@ int dgm_sql_begin(dgm_sql_writer *w, bool sync)
     return dgm_conn_run(&w->conn, DGM_SQL_BEGIN);
 }
 
-/* Commits what went well, takes back what did not. The fault is told before a rollback forgets it. */
+/* Commits, or rolls back after a fault. The fault is reported before a rollback clears it. */
 dgm_code dgm_sql_end(dgm_sql_writer *w, int rc, dgm_err *err)
 {
     dgm_code code = DGM_OK;

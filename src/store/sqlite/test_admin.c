@@ -125,7 +125,7 @@ static const struct harm {
     {"UPDATE turns SET digest=x'01' WHERE message='m'", "the digest of its message has 1 bytes"},
 };
 
-static void every_kind_of_harm_is_said(void **state)
+static void every_kind_of_damage_is_reported(void **state)
 {
     (void)state;
     struct env e = setup_disk();
@@ -283,7 +283,7 @@ static void export_is_one_line_per_record(void **state)
     teardown(&e);
 }
 
-DGM_TEST_MAIN(dgm_test(a_sound_database_has_no_faults), dgm_test(every_kind_of_harm_is_said),
+DGM_TEST_MAIN(dgm_test(a_sound_database_has_no_faults), dgm_test(every_kind_of_damage_is_reported),
               dgm_test(a_backup_is_made_beside_a_running_store),
               dgm_test(a_damaged_backup_is_not_restored), dgm_test(vacuum_gives_pages_back),
               dgm_test(export_is_one_line_per_record))

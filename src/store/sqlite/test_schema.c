@@ -42,7 +42,7 @@ static const char version_1[] =
     "('acme','alice','demo','c2','old',zeroblob(32),'t2',1,0),"
     "('acme','alice','demo','','old',zeroblob(32),'t2',1,5);";
 
-/* That database, and nobody who has it open. */
+/* That database, not open in any process. */
 static struct env setup_with(const char *sql)
 {
     struct env e = setup_disk();
@@ -217,7 +217,7 @@ static void folded_tasks_of_the_third_version_are_brought_up_to_date(void **stat
 
 /* ---- notes ---------------------------------------------------------------------------------------------------- */
 
-/* Many of them, put at once; the last to be answered says so. */
+/* Puts many notes at once; the last answer ends the wait. */
 static void make_notes(struct call *c)
 {
     for (size_t i = 0; i < c->max; i++) {

@@ -43,7 +43,7 @@ struct flood {
     struct wait *answered;
     const char *prefix;
     size_t n, failed, crowded_out;
-    struct wait *made; /* all were called; NULL: nobody wants to know */
+    struct wait *made; /* all were called; NULL: no caller waits for it */
     dgm_err err;
 };
 
@@ -254,7 +254,7 @@ static void everything_is_there_after_reopening(void **state)
     assert_int_equal(append_deltas(&e, alice, "t", 3, 1, 2), DGM_OK);
     struct stat st;
     assert_int_equal(stat(db_path(&e), &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0600); /* nobody else's business */
+    assert_int_equal(st.st_mode & 0777, 0600); /* only the owner may read it */
     teardown(&e);
 }
 
@@ -757,7 +757,7 @@ static int second_process(const char *url)
     return 0;
 }
 
-static void a_second_process_is_told_who_holds_it(void **state)
+static void a_second_process_gets_the_pid_of_the_holder(void **state)
 {
     (void)state;
     struct env e = setup_disk();
@@ -821,7 +821,7 @@ static void statements_are_planned_once(void **state)
     X(a_file_that_is_gone_or_replaced_is_not_written)                                              \
     X(a_lock_file_that_is_a_link_is_refused)                                                       \
     X(other_users_lose_an_existing_file)                                                           \
-    X(a_second_process_is_told_who_holds_it)                                                       \
+    X(a_second_process_gets_the_pid_of_the_holder)                                                 \
     X(statements_are_planned_once)
 
 int main(int argc, char **argv)
