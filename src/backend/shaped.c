@@ -3,15 +3,15 @@
  *
  *   core ◄── outer run ◄── shape ◄── inner run ◄── agent
  *
- * Between the core's run and the agent stands a run of ours, whose emit passes on, changes, adds or
- * holds back:
+ * An inner run is placed between the core's run and the agent. Its emit passes events on, changes them,
+ * adds some or holds some back:
  *
- *   reply: message   everything is folded; what comes of it is one Message. A failure is an error to
- *                    the caller; what else a Message cannot say (rejected, canceled) is told by a Task.
+ *   reply: message   everything is folded; the result is one Message. A failure is an error to the
+ *                    caller; other results that a Message cannot express (rejected, canceled) are a Task.
  *   reply: task      a Message becomes working, one artifact, completed. So it does when a task is
  *                    there already: its answers are its own (a2a.md 5.2).
  *   working_message  the first working status carries it as a status indicator. When it is clear that
- *                    there will be a task, it is told before the agent has said anything.
+ *                    there will be a task, it is emitted before the agent's first event.
  *   answer_source    text in a working status is progress and counts for nothing here, unless this
  *                    says `status`, or the message itself says that it is text (canonical_type).
  *   final_text       completed says the text again: added for agents that leave it out, left out on
@@ -40,16 +40,16 @@ struct shape {
     bool as_message, as_task;
     /* as_message */
     dgm_fold *fold;
-    bool answered;       /* the Message, or what stands for it, was told */
-    const char *failure; /* ... is to be told when it ends */
+    bool answered;       /* the Message, or the Task in its place, was emitted */
+    const char *failure; /* ... is reported when the run ends */
     /* both */
     dgm_text_pieces pieces;
     dgm_status_text *status_texts; /* answers in working statuses so far, in the run's arena */
     size_t n_status_texts, status_bytes;
     bool status_over; /* more than final_text_bytes: they are not repeated */
     /* all others */
-    bool said_working; /* the working message was told */
-    bool said_early;   /* before the agent said anything: its own first `working` is not news */
+    bool said_working; /* the working message was emitted */
+    bool said_early;   /* before the agent's first event: its own first `working` is dropped */
     size_t n_texts;    /* text streams of artifacts so far */
     dgm_str text_id;   /* of the last one, in the run's arena */
     dgm_sum stream;    /* its text */
@@ -290,7 +290,7 @@ static dgm_code tell_by_task(struct shape *s, const dgm_event *event, dgm_err *e
     return pass(s, event, err);
 }
 
-/* metadata.error, or what the agent said. */
+/* metadata.error, or the text of the agent's message. */
 static void keep_failure(struct shape *s, const dgm_event *event)
 {
     bool is_task = event->kind == DGM_EVENT_TASK;
@@ -453,7 +453,7 @@ static dgm_code complete_without_text(struct shape *s, const dgm_status_update *
         (rc = dgm_run_artifact(s->outer, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, said->parts, err)))
         return rc;
     if ((s->n_texts > 0 || by_status) && !dgm_sum_eq(&final, &streamed))
-        bare.status.message = u->status.message; /* it says more than was streamed */
+        bare.status.message = u->status.message; /* it has more text than was streamed */
     return pass(s, &event, err);
 }
 

@@ -21,7 +21,7 @@ static void every_type_has_a_name_a_sentence_and_a_card(void **state)
     assert_null(dgm_backend_by_type(DGM_STR("nobody")));
 }
 
-static void a_setting_that_nobody_knows_is_named(void **state)
+static void an_unknown_setting_is_named(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_err err = {0};
@@ -190,7 +190,7 @@ static const struct tck_row {
      "Done", ""},
 };
 
-static void tck_does_as_told(void **state)
+static void tck_follows_the_message_id(void **state)
 {
     const struct tck_row *row = *state;
     struct fake *f = fake_open("tck", "{'stay_seconds':0.05,'ask_seconds':0.01}", NULL);
@@ -233,7 +233,7 @@ static void stop_soon(void *arg)
     uv_sem_post(arg);
 }
 
-/* Nobody may keep a loop that ends waiting, nor leave something of his behind. */
+/* A run must not delay a loop that ends, and must leave nothing behind. */
 static void runs_end_with_their_loop(void **state)
 {
     static const struct {
@@ -271,13 +271,13 @@ static void runs_end_with_their_loop(void **state)
     }
 }
 
-#define TCK(i) dgm_test_with(tck_rows[i].name, tck_does_as_told, &tck_rows[i])
+#define TCK(i) dgm_test_with(tck_rows[i].name, tck_follows_the_message_id, &tck_rows[i])
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         dgm_test(every_type_has_a_name_a_sentence_and_a_card),
-        dgm_test(a_setting_that_nobody_knows_is_named),
+        dgm_test(an_unknown_setting_is_named),
         dgm_test(settings_are_checked),
         dgm_test_holds(hello_answers_with_one_message, "R004-22"),
         dgm_test(bench_echoes),

@@ -42,7 +42,7 @@ static const struct script_row {
      0},
 };
 
-static void tells_the_same_three_times(void **state)
+static void sends_the_same_text_three_times(void **state)
 {
     const struct script_row *row = *state;
     struct fake *f = play(row->text);
@@ -271,7 +271,7 @@ static void what_a_message_cannot_say_is_a_task(void **state)
     }
 }
 
-#define ROW(i) dgm_test_with(text_rows[i].name, tells_the_same_three_times, &text_rows[i])
+#define ROW(i) dgm_test_with(text_rows[i].name, sends_the_same_text_three_times, &text_rows[i])
 
 DGM_TEST_MAIN(ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7), ROW(8),
               dgm_test(every_chunk_of_unicode_is_whole_characters),

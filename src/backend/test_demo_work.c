@@ -55,7 +55,7 @@ static const struct work_row {
     {"files: none came", "files", "working chunk", "No "},
 };
 
-static void shows_its_work_and_tells_the_same_three_times(void **state)
+static void shows_its_work_and_sends_the_same_text_three_times(void **state)
 {
     const struct work_row *row = *state;
     struct fake *f = play(row->script);
@@ -68,7 +68,7 @@ static void shows_its_work_and_tells_the_same_three_times(void **state)
     fake_close(f);
 }
 
-static void a_tool_of_the_callers_is_asked_for_and_its_result_told(void **state)
+static void a_tool_of_the_caller_is_requested_and_its_result_sent(void **state)
 {
     struct fake *f = play("client-tool");
     (void)state;
@@ -150,8 +150,9 @@ static void files_come_back(void **state)
     fake_close(f);
 }
 
-#define ROW(i) dgm_test_with(rows[i].name, shows_its_work_and_tells_the_same_three_times, &rows[i])
+#define ROW(i)                                                                                     \
+    dgm_test_with(rows[i].name, shows_its_work_and_sends_the_same_text_three_times, &rows[i])
 
 DGM_TEST_MAIN(ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6),
-              dgm_test(a_tool_of_the_callers_is_asked_for_and_its_result_told),
+              dgm_test(a_tool_of_the_caller_is_requested_and_its_result_sent),
               dgm_test(it_asks_for_approval_and_heeds_the_answer), dgm_test(files_come_back))

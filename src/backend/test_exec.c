@@ -68,7 +68,7 @@ static void check_has_(const dgm_buf *b, const char *want, const char *file, int
 }
 #define check_has(b, want) check_has_(&(b), (want), __FILE__, __LINE__)
 
-/* The error that callers are told, in the Task. */
+/* The error that callers get in the Task. */
 static void check_error_(struct fake *f, const char *want, const char *file, int line)
 {
     const dgm_task *t = dgm_fold_task(f->fold);
@@ -238,7 +238,7 @@ static void it_gets_message_task_metadata_and_ids(void **state)
 }
 
 /* What a program stores by contextId alone, another principal could ask it for. */
-static void it_knows_who_asks(void **state)
+static void it_gets_tenant_and_principal(void **state)
 {
     static const struct {
         dgm_str tenant, principal;
@@ -515,7 +515,7 @@ static void garbage_is_a_failure(void **state)
     }
 }
 
-static void callers_are_not_told_what_was_written(void **state)
+static void callers_do_not_get_the_output_of_the_program(void **state)
 {
     struct fake *f = run_json("echo 'password=hunter2'; echo password=hunter3 >&2");
     (void)state;
@@ -780,7 +780,7 @@ static void one_principal_does_not_get_all_of_them(void **state)
     fake_close(f);
     memcpy(&x, (char *)g->agent + sizeof(void *), sizeof x);
     assert_int_equal(x->max_processes_per_principal, 1);
-    for (size_t i = 0; i < 5; i++) /* without tokens there is nobody to share with */
+    for (size_t i = 0; i < 5; i++) /* without tokens there are no other principals to share with */
         assert_int_equal(dgm_exec_share_enter(x, &anybody, &shares[i]), EXEC_ROOM);
     for (size_t i = 0; i < 5; i++)
         dgm_exec_share_leave(x, shares[i]);
@@ -866,7 +866,7 @@ DGM_TEST_MAIN(
     dgm_test(internal_events_may_leave_ids_and_times_out),
     dgm_test(ids_that_a_program_leaves_out_are_empty),
     dgm_test_holds(exit_0_completes_and_closes_what_is_open, "R002-13 R004-11"),
-    dgm_test(it_gets_message_task_metadata_and_ids), dgm_test(it_knows_who_asks),
+    dgm_test(it_gets_message_task_metadata_and_ids), dgm_test(it_gets_tenant_and_principal),
     dgm_test(programs_get_no_secrets_of_the_server),
     dgm_test(a_failure_is_one_record_with_the_end_of_stderr),
     dgm_test_holds(text_comes_as_chunks, "R002-13 R004-17"), dgm_test(text_goes_in_and_out),
@@ -874,7 +874,7 @@ DGM_TEST_MAIN(
     dgm_test_holds(the_examples_work, "R004-17"), dgm_test(the_python_example_asks_and_goes_on),
     dgm_test_holds(an_exit_status_is_a_failure, "R002-10"),
     dgm_test_holds(a_crash_is_a_failure, "R002-10"), dgm_test(a_hang_is_ended),
-    dgm_test(garbage_is_a_failure), dgm_test(callers_are_not_told_what_was_written),
+    dgm_test(garbage_is_a_failure), dgm_test(callers_do_not_get_the_output_of_the_program),
     dgm_test(megabytes_without_a_newline_are_a_failure), dgm_test(megabytes_of_text_come_in_pieces),
     dgm_test(bytes_that_are_no_text_become_text), dgm_test(a_very_long_answer_is_not_repeated),
     dgm_test(input_need_not_be_read), dgm_test(grandchildren_hold_nothing_up),

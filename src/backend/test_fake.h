@@ -35,7 +35,7 @@ struct fake {
     size_t cancel_at;   /* cancel behind this many events; 0: never */
     uint64_t cancel_ms; /* ... or after this long */
     dgm_timer cancel_timer;
-    size_t full_for; /* is_full says so this many times */
+    size_t full_for; /* is_full returns true this many times */
     size_t n_asked_full;
     bool foreign, can_refuse;
     dgm_code refused;
@@ -459,7 +459,7 @@ static inline void fake_check_(struct fake *f, const char *file, int line)
 }
 #define fake_check(f) fake_check_((f), __FILE__, __LINE__)
 
-/* An answer of text, told three times: streamed, in the final status, folded in the Task. */
+/* A text answer, checked in three places: streamed, in the final status, folded in the Task. */
 static inline void fake_check_text_(struct fake *f, const char *file, int line)
 {
     const dgm_task *task = dgm_fold_task(f->fold);

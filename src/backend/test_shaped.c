@@ -212,7 +212,7 @@ static void one_message_comes_of_it(void **state)
     fake_close(f);
 }
 
-static void a_failure_is_no_message(void **state)
+static void a_failure_is_not_a_message(void **state)
 {
     struct fake *f =
         SAY(&plain_backend, WITH(.reply = DGM_REPLY_MESSAGE), CHUNK("a", "x", ""), "!it broke");
@@ -468,7 +468,7 @@ static const struct source_row {
      "Hello world!"},
 };
 
-static void the_answer_is_where_it_is_said_to_be(void **state)
+static void the_answer_is_where_answer_source_points(void **state)
 {
     const struct source_row *row = *state;
     for (size_t i = 0; i < 2; i++) {
@@ -575,14 +575,14 @@ static void a_message_has_its_limit(void **state)
 #define W(i)                                                                                       \
     dgm_test_with(working_rows[i].name, the_working_message_is_an_indicator, &working_rows[i])
 #define A(i)                                                                                       \
-    dgm_test_with(source_rows[i].name, the_answer_is_where_it_is_said_to_be, &source_rows[i])
+    dgm_test_with(source_rows[i].name, the_answer_is_where_answer_source_points, &source_rows[i])
 #define F(i) dgm_test_with(final_rows[i].name, the_final_text_is_as_asked_for, &final_rows[i])
 
 DGM_TEST_MAIN(dgm_test_holds(without_options_the_agent_has_the_run_itself, "R004-19"),
               dgm_test_holds(a_message_becomes_a_task, "R004-19"), dgm_test(a_task_stays_one),
               dgm_test(an_answer_to_a_task_is_its_own),
               dgm_test_holds(a_task_with_no_final_text, "R004-11"), M(0), M(1), M(2), M(3), M(4),
-              M(5), M(6), M(7), M(8), M(9), M(10), dgm_test(a_failure_is_no_message),
+              M(5), M(6), M(7), M(8), M(9), M(10), dgm_test(a_failure_is_not_a_message),
               dgm_test(a_failure_is_an_error_to_the_caller), W(0), W(1), W(2), W(3), W(4), W(5),
               W(6), W(7), W(8), W(9), W(10), W(11), F(0), F(1), F(2), F(3), F(4), F(5), F(6), F(7),
               F(8), A(0), A(1), A(2), A(3), A(4),

@@ -5,7 +5,8 @@
 #include "backend/backend_int.h"
 
 static const char card[] =
-    "{\"name\":\"Hello\",\"description\":\"Greets whoever says hello, by name if it is told. "
+    "{\"name\":\"Hello\",\"description\":\"Greets whoever says hello, by name "
+    "if it is told. " /* words: ok */
     "Answers with a "
     "Message, no task.\",\"skills\":[{\"id\":\"greet\",\"name\":\"Greet\",\"description\":\"Says "
     "hello, by "
