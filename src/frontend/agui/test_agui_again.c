@@ -39,7 +39,7 @@ static dgm_code see(void *arg, const dgm_canon_event *e)
     return dump_event(&c->said, e);
 }
 
-/* Its messages as text, without activities, which stand where they were told last. */
+/* Its messages as text, without activities: their position is that of their last event. */
 static dgm_str messages_of(struct client *c, dgm_arena *a)
 {
     dgm_canon_messages all = dgm_canon_fold_messages(c->fold, a), some = {all.at, 0};
@@ -96,7 +96,7 @@ static struct run run_of_lines(dgm_arena *a, const char *const *lines, size_t n)
     return run_of(a, events, n);
 }
 
-/* Tells it to somebody who comes behind the first k events. */
+/* Sends the run to a client that connects after the first k events. */
 static struct client tell_from(const struct run *r, size_t k, const agui_again_params *params)
 {
     struct client c = new_client();
@@ -181,7 +181,7 @@ static void when_all_is_over(void **state)
     free_client(&c);
 }
 
-static void a_client_with_other_ids_begins_anew(void **state)
+static void a_client_with_other_ids_starts_again(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     struct run r = run_of_lines(a, told, sizeof told / sizeof *told);
@@ -239,7 +239,7 @@ static void too_much_to_say_again_is_an_error(void **state)
     e.text.delta = (dgm_str){big, DGM_MAX_SNAPSHOT_BYTES};
     dgm_agui_again_on_event(&again, &e, next);
     assert_int_equal(dgm_agui_again_on_pause(&again, next), DGM_TOO_LARGE);
-    e = (dgm_canon_event){.kind = DGM_CANON_RUN_ERROR}; /* as whoever tells it then says */
+    e = (dgm_canon_event){.kind = DGM_CANON_RUN_ERROR}; /* the caller emits it then */
     dgm_agui_again_on_event(&again, &e, next);
     assert_non_null(strstr(dgm_arena_dup(a, dgm_buf_str(&c.said.b)).p, "RUN_ERROR too_large"));
     free_client(&c);
@@ -272,6 +272,6 @@ static void wherever_one_comes_in(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(in_the_middle_of_a_message), dgm_test(when_all_is_over),
-              dgm_test(a_client_with_other_ids_begins_anew),
+              dgm_test(a_client_with_other_ids_starts_again),
               dgm_test(a_thread_whose_last_run_failed_is_in_order),
               dgm_test(too_much_to_say_again_is_an_error), dgm_test(wherever_one_comes_in))

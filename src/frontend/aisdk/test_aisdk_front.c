@@ -178,7 +178,7 @@ static void answers_are_named_after_what_they_answer(void **state)
               "0 u u.answer u.answer v v.answer ");
 }
 
-static void what_was_said_again_takes_the_place(void **state)
+static void a_repeated_message_replaces_the_first(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_canon_message list[] = {U("u"), A("1"), U("v"), A("2"), U("v"), A("3"),
@@ -194,4 +194,4 @@ DGM_TEST_MAIN(dgm_test(a_message_of_the_users_has_an_answer),
               dgm_test(results_go_on_with_their_message), dgm_test(tools_are_a_list_or_named),
               dgm_test(what_is_wrong_is_named), dgm_test(notes_come_back),
               dgm_test(answers_are_named_after_what_they_answer),
-              dgm_test(what_was_said_again_takes_the_place))
+              dgm_test(a_repeated_message_replaces_the_first))

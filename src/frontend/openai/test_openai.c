@@ -260,7 +260,7 @@ static void metadata_comes_after_headers(void **state)
     check_metadata("{\"metadata\":{\"topic\":\"x\",\"a2a_k\":\"y\"}}", true, "{\"topic\":\"x\"}");
 }
 
-static void keys_that_could_not_be_told_again(void **state)
+static void keys_that_could_not_be_returned(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     char text[600] = "{\"a2a_context_id\":\"";
@@ -290,4 +290,4 @@ DGM_TEST_MAIN(dgm_test(pointers_are_parameters), dgm_test(bodies_have_all_four_m
               dgm_test(every_code_has_a_status_and_a_word),
               dgm_test(a_run_that_ended_badly_is_not_tried_again), dgm_test(states_of_tasks),
               dgm_test(who_waits_without_a_word_asks), dgm_test(headers_in_their_order),
-              dgm_test(metadata_comes_after_headers), dgm_test(keys_that_could_not_be_told_again))
+              dgm_test(metadata_comes_after_headers), dgm_test(keys_that_could_not_be_returned))

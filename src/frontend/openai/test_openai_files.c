@@ -29,7 +29,7 @@ static void ids_lead_back(void **state)
     }
 }
 
-static void what_is_none(void **state)
+static void invalid_file_ids(void **state)
 {
     /* a\nt\n0\n, a\nt\nx\ny, a\nt, a\n\n0\nx, \xff, a\nt\n1234567\nx */
     static const char *const bad[] = {
@@ -111,5 +111,5 @@ static void active_types_are_bytes(void **state)
     }
 }
 
-DGM_TEST_MAIN(dgm_test(ids_lead_back), dgm_test(what_is_none),
+DGM_TEST_MAIN(dgm_test(ids_lead_back), dgm_test(invalid_file_ids),
               dgm_test(parts_with_bytes_are_counted), dgm_test(active_types_are_bytes))

@@ -107,7 +107,7 @@ static void tools_that_cannot_be_had_are_refused(void **state)
     check_refused("{\"background\":true,\"store\":false}", "/background");
 }
 
-static void what_the_agent_is_told_beside_messages(void **state)
+static void metadata_sent_to_the_agent_beside_messages(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     (void)state;
@@ -190,7 +190,7 @@ static void check_items(const struct conversation *c, const dgm_canon_messages *
     dgm_buf_done(&b);
 }
 
-static void what_was_put_in_stands_where_it_came(void **state)
+static void inserted_items_keep_their_position(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_canon_message all[] = {said(DGM_CANON_USER, "u1", "Hi"),
@@ -250,7 +250,7 @@ static void items_are_added_behind_the_others(void **state)
 
 DGM_TEST_MAIN(dgm_test(ids_of_items_lead_to_their_response), dgm_test(items_have_ids_and_types),
               dgm_test(what_is_kept_of_a_request), dgm_test(tools_that_cannot_be_had_are_refused),
-              dgm_test(what_the_agent_is_told_beside_messages), dgm_test(pages_of_items),
-              dgm_test(what_was_put_in_stands_where_it_came),
+              dgm_test(metadata_sent_to_the_agent_beside_messages), dgm_test(pages_of_items),
+              dgm_test(inserted_items_keep_their_position),
               dgm_test(calls_and_results_of_a_conversation_have_ids),
               dgm_test(items_are_added_behind_the_others))

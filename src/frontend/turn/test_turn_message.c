@@ -49,7 +49,7 @@ static void check_parts(const char *text, bool with_history, const char *parts)
     dgm_arena_free(e.a);
 }
 
-static void what_stands_behind_the_last_answer_is_sent(void **state)
+static void messages_after_the_last_answer_are_sent(void **state)
 {
     (void)state;
     check_parts(INPUT(SAYS("user", "1", "a") "," SAYS("assistant", "2", "b") "," SAYS(
@@ -209,7 +209,7 @@ static void a_history_is_extended_or_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        dgm_test(what_stands_behind_the_last_answer_is_sent),
+        dgm_test(messages_after_the_last_answer_are_sent),
         dgm_test(what_came_before_can_go_in_front),
         dgm_test(results_come_first_with_the_names_of_their_calls),
         dgm_test(answers_to_interrupts_are_words_or_data),

@@ -1,10 +1,10 @@
 /*
  * frontend/turn/turn_message.c - what of a request's messages an agent is sent.
  *
- * These protocols send the whole conversation every time; A2A's agents keep theirs. So only what stands behind the
- * agent's last word is sent: results of calls, then what the user says. Where the agent cannot know what came before,
- * that goes in front, as a transcript: a part of its own, which says what it is, so that who has no use for it can
- * tell. Instructions, tools, state and so on are no words of the user's: they are metadata of the request.
+ * Clients of these protocols send the whole conversation every time; A2A's agents store theirs. So only the messages
+ * after the agent's last one are sent: results of calls, then the user's text. If the agent cannot have the earlier
+ * messages, they go in front as a transcript: a separate, marked part, so that an agent that does not need it can skip
+ * it. Instructions, tools, state and so on are not text of the user: they are metadata of the request.
  */
 #define _GNU_SOURCE /* memmem */
 #include "base/ids.h"
@@ -383,7 +383,7 @@ static struct speech next_speech(dgm_arena *a, const dgm_canon_messages *list, s
     return s;
 }
 
-/* All that the user is said to have said was said; there may have been more, which failed and was tried again. */
+/* Every text of the user in the request is stored, in order. More may be stored: texts that failed and were sent again. */
 static bool was_asked(const struct speech *said, const struct speech *stored)
 {
     size_t i = 0;
@@ -400,7 +400,7 @@ static bool turn_message_is_json(dgm_arena *a, dgm_str text)
            !dgm_json_read(a, text, DGM_MAX_OBJECT_BYTES, "object_bytes", &v, NULL);
 }
 
-/* All that the agent said is there, in order; protocols without files have links in between, and texts joined. */
+/* The request has every stored text of the agent, in order; protocols without files add links and join texts. */
 static bool was_answered(dgm_arena *a, const struct speech *said, const struct speech *stored)
 {
     size_t i = 0, from = 0;
