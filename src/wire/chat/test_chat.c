@@ -280,7 +280,7 @@ static void check_recognised(const char *text, int want, bool is_message)
     assert_int_equal(dgm_chat_is_message(v), is_message);
 }
 
-static void chat_is_told_from_a2a(void **state)
+static void chat_is_distinguished_from_a2a(void **state)
 {
     (void)state;
     check_recognised(U("\"x\""), 2, true);
@@ -314,7 +314,7 @@ int main(void)
         dgm_test(a_call_without_id_and_without_mint_is_refused),
         dgm_test(too_many_parts_meet_the_limit),
         dgm_test(bodies_give_their_messages),
-        dgm_test(chat_is_told_from_a2a),
+        dgm_test(chat_is_distinguished_from_a2a),
     };
     size_t n = 0;
     memset(tests, 0, sizeof tests);

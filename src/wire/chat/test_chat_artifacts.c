@@ -56,7 +56,7 @@ static void who_wants_json_gets_it_bare(void **state)
                  WHOLE("\"content\":\"{\\\"n\\\": 1}\",\"refusal\":null", ""));
 }
 
-static void what_is_made_again_is_told_again_only_if_it_is_another(void **state)
+static void an_artifact_is_sent_again_only_if_it_changed(void **state)
 {
     static const char same[] = TASK MAKES("b", DATA("1"), "") MAKES("b", DATA("1"), "") DONE;
     static const char others[] = TASK MAKES("b", DATA("1"), "")
@@ -78,7 +78,7 @@ static void what_is_made_again_is_told_again_only_if_it_is_another(void **state)
     "\"annotations\":[{\"type\":\"url_citation\",\"url_citation\":{\"start_index\":" start         \
     ",\"end_index\":" end ",\"url\":\"https://x/r.pdf\",\"title\":\"ré.pdf\"}}]"
 
-static void links_are_cited_where_they_stand(void **state)
+static void links_are_cited_at_their_position(void **state)
 {
     static const char events[] = TASK MAKES("t", TEXT("Grüße"), "") MAKES("a", LINK, "") DONE;
     (void)state;
@@ -93,7 +93,7 @@ static void links_are_cited_where_they_stand(void **state)
               A2A("completed")));
 }
 
-static void the_task_and_how_it_stands(void **state)
+static void the_task_and_its_state(void **state)
 {
     (void)state;
     check_encode(told_whole, TASK STATUS("INPUT_REQUIRED", SAYS(TEXT("Who?"))),
@@ -114,5 +114,5 @@ static void the_task_and_how_it_stands(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(files_are_links_and_data_is_code), dgm_test(who_wants_json_gets_it_bare),
-              dgm_test(what_is_made_again_is_told_again_only_if_it_is_another),
-              dgm_test(links_are_cited_where_they_stand), dgm_test(the_task_and_how_it_stands))
+              dgm_test(an_artifact_is_sent_again_only_if_it_changed),
+              dgm_test(links_are_cited_at_their_position), dgm_test(the_task_and_its_state))

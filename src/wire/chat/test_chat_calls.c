@@ -1,4 +1,4 @@
-/* test_chat_calls.c - tool calls in pieces: whose piece is it, and what of it was said before? */
+/* test_chat_calls.c - tool calls in pieces: which call has the piece, and which part of it came before? */
 #include "wire/chat/test_chat_codec.h"
 
 #define CALLS(list)                                                                                \
@@ -90,7 +90,7 @@ static void names_that_repeat_or_come_late(void **state)
                  "RUN_ERROR invalid_tool_call \"The model called a tool without naming it\"\n");
 }
 
-static void arguments_that_are_said_twice(void **state)
+static void arguments_that_are_sent_twice(void **state)
 {
     (void)state;
     /* Bedrock: an empty object before the real one, in one piece or two */
@@ -162,6 +162,6 @@ static void calls_have_limits(void **state)
 
 DGM_TEST_MAIN(dgm_test(two_calls_in_turns), dgm_test(calls_without_an_index),
               dgm_test(two_calls_on_one_index), dgm_test(ids_that_repeat),
-              dgm_test(names_that_repeat_or_come_late), dgm_test(arguments_that_are_said_twice),
+              dgm_test(names_that_repeat_or_come_late), dgm_test(arguments_that_are_sent_twice),
               dgm_test(arguments_of_other_types), dgm_test(the_legacy_call),
               dgm_test(calls_have_limits))

@@ -1,7 +1,7 @@
 /*
  * test_chat_codec.h - records to chunks, values to canonical events, as texts that can be compared.
  *
- * Of a chunk of run t1 only what is its own is shown: the delta, and what stands behind it.
+ * Of a chunk of run t1 only the variable members are shown: the delta and the members after it.
  */
 #pragma once
 

@@ -54,7 +54,7 @@ static void the_fourth_documents_events_give_the_text_once(void **state)
                        "stop", ""));
 }
 
-static void texts_of_several_messages_stand_apart(void **state)
+static void texts_of_several_messages_are_separated(void **state)
 {
     static const char events[] = TASK ARTIFACT("a", "one", "") ARTIFACT("b", "two \\\"", "")
         ARTIFACT("b", "2\\u0001", APPEND) ARTIFACT("a", "1", APPEND) STATUS("COMPLETED", "");
@@ -66,7 +66,7 @@ static void texts_of_several_messages_stand_apart(void **state)
                  WHOLE("\"content\":\"one1\\n\\ntwo \\\"2\\u0001\",\"refusal\":null", "stop", ""));
 }
 
-static void a_text_that_was_another_is_told_at_the_end(void **state)
+static void a_corrected_text_is_sent_at_the_end(void **state)
 {
     static const char events[] = TASK ARTIFACT("a", "Helo", "") ARTIFACT("a", "Hello", "")
         ARTIFACT("a", "Hallo", "") ARTIFACT("a", " Welt", APPEND) STATUS("COMPLETED", "");
@@ -75,7 +75,7 @@ static void a_text_that_was_another_is_told_at_the_end(void **state)
     check_encode(whole, events, WHOLE("\"content\":\"Hallo Welt\",\"refusal\":null", "stop", ""));
 }
 
-static void nothing_said_is_an_empty_text(void **state)
+static void no_text_is_an_empty_text(void **state)
 {
     (void)state;
     check_encode(chunks, TASK STATUS("COMPLETED", ""), ROLE FINISH("stop"));
@@ -208,7 +208,7 @@ static void a_question_is_an_answer_that_waits(void **state)
                  WHOLE("\"content\":\"Which one?\",\"refusal\":null", "stop", WAITS));
 }
 
-static void why_it_was_cut_is_told(void **state)
+static void the_finish_reason_is_sent(void **state)
 {
     (void)state;
     check_encode(chunks,
@@ -219,7 +219,7 @@ static void why_it_was_cut_is_told(void **state)
                  ROLE CONTENT("So") FINISH("length"));
 }
 
-static void usage_is_told_when_asked_for_and_known(void **state)
+static void usage_is_sent_when_requested_and_known(void **state)
 {
 #define COST(more)                                                                                 \
     INTERNAL("usage\",\"value\":{\"inputTokens\":9,\"outputTokens\":3,\"model\":\"x\"" more "}")
@@ -309,14 +309,13 @@ static void what_must_be_kept_has_a_limit(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test_holds(the_fourth_documents_events_give_the_text_once, "R004-08 R004-10"),
-              dgm_test(texts_of_several_messages_stand_apart),
-              dgm_test(a_text_that_was_another_is_told_at_the_end),
-              dgm_test(nothing_said_is_an_empty_text),
+              dgm_test(texts_of_several_messages_are_separated),
+              dgm_test(a_corrected_text_is_sent_at_the_end), dgm_test(no_text_is_an_empty_text),
               dgm_test(progress_and_reasoning_stay_out_of_the_answer),
               dgm_test(calls_that_wait_are_the_clients),
               dgm_test(calls_of_the_agent_itself_are_not),
               dgm_test(fragments_of_parallel_calls_pass), dgm_test(failures_are_errors),
               dgm_test(a_rejection_is_a_refusal), dgm_test(a_question_is_an_answer_that_waits),
-              dgm_test(why_it_was_cut_is_told), dgm_test(usage_is_told_when_asked_for_and_known),
+              dgm_test(the_finish_reason_is_sent), dgm_test(usage_is_sent_when_requested_and_known),
               dgm_test(a_log_of_two_turns_is_two_completions),
               dgm_test(pieces_of_a_run_end_nothing), dgm_test(what_must_be_kept_has_a_limit))

@@ -102,8 +102,8 @@ static void files_of_a_user_come_back(void **state)
                    " {user  2 parts}", "{\"role\":\"user\",\"content\":\"ab\"}\n");
 }
 
-/* What others send. */
-static void files_of_others(void **state)
+/* Files as third-party clients send them. */
+static void third_party_files(void **state)
 {
     static const struct {
         dgm_canon_part part;
@@ -224,7 +224,7 @@ static void requests_come_back(void **state)
                   "\"function\":{\"name\":\"f\"}}}");
 }
 
-static void the_context_is_told_in_metadata(void **state)
+static void the_context_is_in_metadata(void **state)
 {
     dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
     dgm_canon_input input;
@@ -311,7 +311,7 @@ static void values_are_recognised(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(messages_of_every_role), dgm_test(the_legacy_way_and_refusals),
-              dgm_test(files_of_a_user_come_back), dgm_test(files_of_others),
+              dgm_test(files_of_a_user_come_back), dgm_test(third_party_files),
               dgm_test(messages_that_chat_has_no_role_for), dgm_test(requests_come_back),
-              dgm_test(the_context_is_told_in_metadata), dgm_test(requests_that_are_refused),
+              dgm_test(the_context_is_in_metadata), dgm_test(requests_that_are_refused),
               dgm_test(values_are_recognised))

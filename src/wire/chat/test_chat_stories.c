@@ -10,7 +10,7 @@
 #include "canon/verify.h"
 #include "wire/chat/test_chat_codec.h"
 
-/* ---- roads -------------------------------------------------------------------------------------------------- */
+/* ---- paths -------------------------------------------------------------------------------------------------- */
 
 static dgm_code put_line(void *arg, dgm_str name, dgm_str payload)
 {
@@ -20,7 +20,7 @@ static dgm_code put_line(void *arg, dgm_str name, dgm_str payload)
     return DGM_OK;
 }
 
-/* Watches what is told on the way. */
+/* Checks the events on their way to the encoder. */
 struct telling {
     struct encoding to;
     dgm_buf last; /* id of the text that spoke last */
