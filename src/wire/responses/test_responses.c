@@ -42,7 +42,7 @@ static void run(const char *lines, bool whole, struct frames *f)
     run_with(lines, (dgm_stream_params){.whole = whole}, f);
 }
 
-/* A line per frame: its type without "response.", where it stands, what it says. */
+/* A line per frame: its type without "response.", its indexes, its text. */
 static dgm_str outline(const struct frames *f)
 {
     dgm_buf b;
@@ -275,7 +275,7 @@ static void ends_of_runs(void **state)
     check_end_of(TASK, "response.failed", "failed", "failed");
 }
 
-static void a_failure_is_told_flat_and_nested(void **state)
+static void a_failure_is_sent_flat_and_nested(void **state)
 {
     struct frames *f = new_frames();
     (void)state;
@@ -395,7 +395,7 @@ DGM_TEST_MAIN(dgm_test(text_in_deltas), dgm_test(a_final_text_that_differs_is_in
               dgm_test(calls_that_wait_are_the_callers),
               dgm_test(calls_with_results_are_the_agents),
               dgm_test(progress_and_thoughts_are_reasoning), dgm_test(files_of_artifacts),
-              dgm_test(ends_of_runs), dgm_test(a_failure_is_told_flat_and_nested),
+              dgm_test(ends_of_runs), dgm_test(a_failure_is_sent_flat_and_nested),
               dgm_test(a_refusal), dgm_test(the_response_as_one_object),
               dgm_test(what_ends_early_is_incomplete),
               dgm_test(ids_of_items_lead_back_to_their_response),

@@ -16,7 +16,7 @@ static const struct {
                {DGM_JSON_LIST, "[]"},    {DGM_JSON_OBJECT, "{}"}};
 #define N_SAMPLES (sizeof samples / sizeof *samples)
 
-/* A request with one member that is said to be wrong; %s is where it stands. */
+/* A request with one invalid member, which must be reported; %s is its place. */
 static void check_wrong(const char *around, const char *pointer, const dgm_json_rule *row)
 {
     for (size_t i = 0; i < N_SAMPLES; i++) {
@@ -61,7 +61,7 @@ static const dgm_json_rule *rule_of(const dgm_json_rule *rules, const char *name
     return rules;
 }
 
-/* Rows of what is told by its type, with all that must be there in front. */
+/* Rows of an object that is detected from its type, with all required members in front. */
 static void check_typed(const char *outer, const char *pointer, const char *type,
                         const dgm_json_rule *list)
 {

@@ -1,6 +1,6 @@
 /*
  * test_responses_random.c - random agents through Responses and back: the order of events holds, the stream and
- * the response say the same, and what is read is what was told.
+ * the response have the same content, and the decoded events are equal to the encoded ones.
  */
 #include "canon/records_to_events.h"
 #include "canon/test_stories.h"
@@ -122,7 +122,7 @@ static void close_one(struct maker *m)
     }
 }
 
-/* tools: the run says which are the caller's, so their calls are told as they come. */
+/* tools: the run names the caller's tools, so their calls are emitted as they come. */
 static void make_run(struct maker *m, bool tools)
 {
     dgm_canon_tool client = {.name = DGM_STR("client")};

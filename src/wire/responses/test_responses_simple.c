@@ -253,7 +253,7 @@ static void nonsense_is_refused(void **state)
 }
 
 /* The lines that are no text: texts that were taken back are one message when they are read again. Neither do
- * calls keep to the id of their message, and steps are told once. */
+ * calls keep to the id of their message, and steps are sent once. */
 static dgm_str without_texts(dgm_arena *a, dgm_str lines)
 {
     dgm_buf b;

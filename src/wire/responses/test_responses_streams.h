@@ -1,5 +1,5 @@
 /*
- * test_responses_streams.h - what a run has told, as a text that can be compared: on the way through Responses ids
+ * test_responses_streams.h - the events of a run, as a text that can be compared: on the way through Responses ids
  * of texts, the borders of what follows one another, and the order of calls may change, nothing else.
  */
 #pragma once
@@ -25,8 +25,7 @@ struct told {
     dgm_arena *a;
     bool goes_in;
     bool goes_on; /* a text went on after its end */
-    bool
-        tangled; /* and one was taken back: which of them stands where is not told on the way back */
+    bool tangled; /* and one was withdrawn: Responses does not have their order */
     struct told_text texts[MAX_TOLD], thoughts[MAX_TOLD];
     struct told_call calls[MAX_TOLD];
     size_t n_texts, n_thoughts, n_calls, n_snapshots;
@@ -80,8 +79,8 @@ static inline struct told_call *told_call_of(struct told *t, dgm_str id)
     return NULL;
 }
 
-/* A text stands where it said its first word. On its way into Responses, what goes on behind others stands there:
- * nothing can be added to an item that is done. */
+/* The position of a text is that of its first delta. On the way into Responses, a text that continues after other
+ * items is placed after them: nothing can be added to an item that is done. */
 static inline void told_text(struct told *t, const dgm_canon_event *e)
 {
     struct told_text *it = told_find(t->texts, t->n_texts, e->text.message_id);
@@ -257,7 +256,7 @@ static inline dgm_str told(struct told *t)
     return text;
 }
 
-/* ---- roads ------------------------------------------------------------------------------------------------------ */
+/* ---- paths ------------------------------------------------------------------------------------------------------ */
 
 /* Frames through the decoder. */
 static inline void decode_frames(const struct frames *f, struct told *t)
@@ -275,7 +274,7 @@ static inline void decode_frames(const struct frames *f, struct told *t)
     dgm_codec_responses.decoder_free(d);
 }
 
-/* What is told goes to both encoders: of the stream, and of the response as one object. */
+/* Each event goes to both encoders: of the stream, and of the response as one object. */
 struct both_ways {
     struct told *told;
     struct frames *stream, *whole;
@@ -333,7 +332,7 @@ static inline void check_told(struct told *t, dgm_str want)
     check_same(got, want);
 }
 
-/* The order holds, both say the same, and both are read as what was told. */
+/* The order is valid, both have the same content, and both are decoded to the encoded events. */
 static inline void both_check(struct both_ways *b, dgm_arena *a)
 {
     for (int i = 0; i < 2; i++) {
