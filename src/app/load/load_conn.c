@@ -115,8 +115,8 @@ static bool holds(const char *p, size_t n, const char *what)
     return memmem(p, n, what, strlen(what)) != NULL;
 }
 
-/* The beginning of a line of the stream is here. Members come in any order, texts last: what an event is
- * stands in its first bytes. */
+/* The beginning of a line of the stream is here. Members come in any order, texts last: the kind of an event
+ * is in its first bytes. */
 static void take_line(struct conn *c, const char *p, size_t n)
 {
     if (n < 6 || memcmp(p, "data:", 5) != 0)

@@ -29,14 +29,14 @@ uint64_t dgm_load_hist_at(const struct hist *h,
 
 uint64_t dgm_load_now_ns(void);
 uint64_t dgm_load_own_cpu_ns(void);
-uint64_t dgm_load_cpu_ns(pid_t pid);        /* all its threads, since it began; 0: cannot be told */
-int64_t dgm_load_rss_anon_bytes(pid_t pid); /* -1: cannot be told */
+uint64_t dgm_load_cpu_ns(pid_t pid);        /* all its threads, since it started; 0: unknown */
+int64_t dgm_load_rss_anon_bytes(pid_t pid); /* -1: unknown */
 
 /* ---- what is asked for --------------------------------------------------------------------------------- */
 
 enum mode { MODE_SEND, MODE_GET, MODE_STREAM, MODE_HOLD, MODE_STARTUP };
 
-/* How one protocol is asked and how its answers are told apart (load_request.c). */
+/* The requests of one protocol, and how its answers are distinguished (load_request.c). */
 struct api {
     const char *name;
     const char *format;        /* of its answers, as the codecs call it */
@@ -88,7 +88,7 @@ enum conn_state { CONN_CLOSED, CONN_CONNECTING, CONN_IDLE, CONN_SENDING, CONN_HE
 enum chunk_state { CHUNK_SIZE, CHUNK_DATA, CHUNK_END, CHUNK_TRAILER };
 
 #define LOAD_LINE_BYTES                                                                            \
-    256 /* the beginning of a line of an SSE stream: enough to tell what it is */
+    256 /* the beginning of a line of an SSE stream: enough to detect its kind */
 
 struct conn {
     struct load *load;
@@ -131,7 +131,7 @@ bool dgm_load_prepare(struct load *l);
 
 /* ---- runs (load_run.c, load_startup.c) ---------------------------------------------------------------------- */
 
-/* False: could not be run at all, and that was said. */
+/* False: could not run; the error was reported. */
 bool dgm_load_run(struct load *l);
 bool dgm_load_startup(struct load *l);
 
