@@ -135,7 +135,7 @@ static dgm_code example_encoder_feed(void *encoder, const dgm_canon_event *event
     case DGM_CANON_RUN_FINISHED: return example_put(encoder, "end", NULL, (dgm_str){0});
     case DGM_CANON_RUN_ERROR:
         return example_put(encoder, "end", "problem", event->run_error.message);
-    default: return DGM_OK; /* the format has no place for it: a row in lost_writing says so */
+    default: return DGM_OK; /* the format has no place for it: a row in lost_writing lists it */
     }
 }
 
