@@ -453,7 +453,7 @@ static dgm_code complete_without_text(struct shape *s, const dgm_status_update *
         (rc = dgm_run_artifact(s->outer, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, said->parts, err)))
         return rc;
     if ((s->n_texts > 0 || by_status) && !dgm_sum_eq(&final, &streamed))
-        bare.status.message = u->status.message; /* it has more text than was streamed */
+        bare.status.message = u->status.message; /* its text differs from the streamed one */
     return pass(s, &event, err);
 }
 
