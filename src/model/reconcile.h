@@ -90,7 +90,7 @@ dgm_text_change dgm_reconcile_final(dgm_reconcile *r, dgm_str text);
 /* If the text begins with what the stream has: its length. Else SIZE_MAX. */
 size_t dgm_reconcile_begins(const dgm_reconcile *r, size_t stream, dgm_str text);
 
-/* Texts so far belong to earlier turns: final texts are not compared with them. */
+/* The texts so far are history: final texts are not compared with them. */
 void dgm_reconcile_forget(dgm_reconcile *r);
 
 DGM_DEFINE_AUTO(dgm_reconcile, dgm_reconcile_free)
