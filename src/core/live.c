@@ -99,9 +99,10 @@ struct live *dgm_live_find(struct shard *s, dgm_owner owner, dgm_str id)
 dgm_str dgm_core_copy_text(char **at, dgm_str s)
 {
     char *to = *at;
-    if (s.n)
+    if (s.n) { /* *at may be NULL if all texts are empty */
         memcpy(to, s.p, s.n);
-    *at += s.n;
+        *at += s.n;
+    }
     return (dgm_str){to, s.n};
 }
 
