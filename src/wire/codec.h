@@ -140,7 +140,7 @@ typedef struct dgm_loss_rows {
 typedef struct dgm_codec {
     const char *name;     /* in configs, logs, the names of vectors */
     dgm_format_id format; /* tags unknown members */
-    /* The payload of the frame that ends a stream ("[DONE]"); NULL: there is none. */
+    /* The payload of the frame that ends a stream ("[DONE]"); NULL: the format has no such frame. */
     const char *stream_end;
     /* Its readers build messages from events: snapshots must be complete (dgm_records_params). */
     bool builds_messages;

@@ -148,8 +148,8 @@ static yyjson_val *output_find_data(const dgm_output *o, const dgm_strs *require
     return found;
 }
 
-/* The tool that data can be the arguments of; NULL: there is none. One that is named, or the only one, is called whatever the
- * data is: its caller checks the arguments. */
+/* Finds the tool whose arguments the agent's data can be; NULL: no tool fits. A tool that tool_choice names, and the only tool of
+ * a request, are called with any data: the client checks the arguments. */
 static const struct dgm_output_callable *output_find_call(const dgm_output *o,
                                                           yyjson_val **ret_data, size_t *ret_at)
 {
@@ -233,7 +233,7 @@ static dgm_code output_end(dgm_output *o, const dgm_canon_event *end, dgm_str *r
     return output_release(o, SIZE_MAX, next);
 }
 
-/* Clients of OpenAI read the counts without a check. call_id: of a call that the data became; empty: there is none. */
+/* Clients of OpenAI read the counts without a check. call_id: the call that was made from the data; empty: no call was made. */
 static dgm_code output_emit_end(const dgm_canon_event *end, dgm_str call_id, dgm_canon_sink next)
 {
     dgm_canon_usage zeros = {

@@ -5,8 +5,8 @@
 #include "backend/backend_int.h"
 
 static const char card[] =
-    "{\"name\":\"Hello\",\"description\":\"Greets whoever says hello, by name "
-    "if it is told. " /* words: ok */
+    "{\"name\":\"Hello\",\"description\":\"Greets the caller, by name if the message "
+    "contains one. "
     "Answers with a "
     "Message, no task.\",\"skills\":[{\"id\":\"greet\",\"name\":\"Greet\",\"description\":\"Says "
     "hello, by "
