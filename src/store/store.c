@@ -26,19 +26,6 @@ dgm_job *dgm_job_new(dgm_job_kind kind, size_t more, struct dgm_block *ret_block
     return job;
 }
 
-static void job_free(dgm_job *job)
-{
-    if (job->kind == DGM_JOB_RECORDS) {
-        for (size_t i = 0; i < job->got.records.n; i++)
-            dgm_record_unref(job->got.records.at[i]);
-    } else if (job->kind == DGM_JOB_APPEND) {
-        for (size_t i = 0; i < job->append.batch.n_records; i++)
-            dgm_record_unref(job->append.batch.records[i]);
-    }
-    dgm_arena_free(job->arena);
-    free(job);
-}
-
 dgm_arena *dgm_job_arena(dgm_job *job)
 {
     if (!job->arena)
@@ -84,18 +71,21 @@ static void job_answer(dgm_job *job)
     }
 }
 
-static void on_answers(void *arg)
+void dgm_job_on_answers(void *chain)
 {
-    for (dgm_job *job = arg, *next; job; job = next) {
+    for (dgm_job *job = chain, *next; job; job = next) {
         next = job->next;
         job_answer(job);
-        job_free(job);
+        if (job->kind == DGM_JOB_RECORDS) {
+            for (size_t i = 0; i < job->got.records.n; i++)
+                dgm_record_unref(job->got.records.at[i]);
+        } else if (job->kind == DGM_JOB_APPEND) {
+            for (size_t i = 0; i < job->append.batch.n_records; i++)
+                dgm_record_unref(job->append.batch.records[i]);
+        }
+        dgm_arena_free(job->arena);
+        free(job);
     }
-}
-
-void dgm_job_post(dgm_job *chain)
-{
-    dgm_loop_post(chain->loop, on_answers, chain);
 }
 
 /* ---- for drivers ----------------------------------------------------------------------------------- */

@@ -40,6 +40,7 @@ typedef struct dgm_job {
     dgm_loop *loop;
     dgm_job_kind kind;
     uint64_t hash;      /* sqlite: of the task it is about; its lane */
+    size_t held;        /* sqlite: bytes that count for the limit of its queue */
     bool waiting, done; /* sqlite: for an append before it; with the work */
 
     union { /* what was asked for; lives in the job's own block */
@@ -129,7 +130,7 @@ extern const dgm_store_driver dgm_store_memory, dgm_store_sqlite;
 dgm_arena *dgm_job_arena(dgm_job *job);
 
 /* Answers a chain of jobs (by next) of one loop. */
-void dgm_job_post(dgm_job *chain);
+void dgm_job_on_answers(void *chain);
 
 /* Copies the strings of a row that is returned to the caller. */
 void dgm_task_row_keep(dgm_arena *a, dgm_task_row *row);

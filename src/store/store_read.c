@@ -163,7 +163,7 @@ void dgm_store_put_note(dgm_store *s, const dgm_note *note, dgm_store_done done,
     job->code = dgm_fail(&job->err, DGM_TOO_LARGE, NULL,
                          "%zu bytes to store, more than the limit note_bytes of %zu: send less",
                          note->text.n, DGM_MAX_NOTE_BYTES);
-    dgm_job_post(job);
+    dgm_loop_post(job->loop, dgm_job_on_answers, job);
 }
 
 void dgm_store_get_note(dgm_store *s, dgm_owner owner, dgm_str kind, dgm_str name,

@@ -127,7 +127,7 @@ static void submit(dgm_store *base, dgm_job *job)
     if (job->kind != DGM_JOB_APPEND && job->kind != DGM_JOB_TRIM && job->kind != DGM_JOB_PUT_NOTE)
         s->stats.reads++;
     pthread_mutex_unlock(&s->lock);
-    dgm_job_post(job);
+    dgm_loop_post(job->loop, dgm_job_on_answers, job);
 }
 
 static dgm_code open_memory(const char *rest, dgm_store **ret_store, dgm_err *err)

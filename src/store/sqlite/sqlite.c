@@ -13,6 +13,8 @@
  */
 #include "sqlite_int.h"
 
+#include "base/table.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
@@ -59,8 +61,8 @@ struct sqlite_store {
     struct lane lanes[N_LANES];
     size_t pending; /* jobs not yet posted */
     size_t waiting; /* of all lanes */
-    bool stopping, faulty;
-    dgm_err fault;
+    bool stopping;
+    dgm_err fault; /* its code is 0: none */
     dgm_store_stats stats;
 
     dgm_known *known;
@@ -74,14 +76,6 @@ struct sqlite_store {
 
 /* ---- queues and lanes (under the lock) ------------------------------------------------------------- */
 
-/* What it holds of memory that is not small. */
-static size_t bytes_of(const dgm_job *job)
-{
-    return job->kind == DGM_JOB_APPEND     ? job->append.bytes
-           : job->kind == DGM_JOB_PUT_NOTE ? job->note.text.n
-                                           : 0;
-}
-
 static void push(struct queue *q, dgm_job *job)
 {
     job->next = NULL;
@@ -91,7 +85,7 @@ static void push(struct queue *q, dgm_job *job)
         q->first = job;
     q->last = job;
     q->n++;
-    q->bytes += bytes_of(job);
+    q->bytes += job->held;
 }
 
 static dgm_job *pop(struct queue *q)
@@ -101,14 +95,9 @@ static dgm_job *pop(struct queue *q)
         return NULL;
     q->first = job->next;
     q->n--;
-    q->bytes -= bytes_of(job);
+    q->bytes -= job->held;
     job->next = NULL;
     return job;
-}
-
-static struct lane *lane_of(struct sqlite_store *s, const dgm_job *job)
-{
-    return job->kind <= DGM_JOB_TURNS ? &s->lanes[job->hash % N_LANES] : NULL;
 }
 
 static bool is_list(const dgm_job *job)
@@ -145,7 +134,7 @@ static void add_answer(struct sqlite_store *s, struct answers *a, dgm_job *job)
 static void post(struct sqlite_store *s, struct answers *a)
 {
     for (size_t i = 0; i < a->n; i++)
-        dgm_job_post(a->loops[i].first);
+        dgm_loop_post(a->loops[i].first->loop, dgm_job_on_answers, a->loops[i].first);
     if (s->pending == 0)
         pthread_cond_broadcast(&s->idle);
 }
@@ -159,15 +148,20 @@ static void start_read(struct sqlite_store *s, dgm_job *job)
         pthread_cond_signal(&s->to_read);
 }
 
-/* Answers what is done up to the first that is not; starts reads that waited for an append. */
-static void move_lane(struct sqlite_store *s, struct lane *lane, struct answers *a)
+/* The first jobs of its lane that are done are answered, up to one that is not; reads that waited for an append start. */
+static void is_done(struct sqlite_store *s, dgm_job *job, struct answers *a)
 {
-    while (lane->first && lane->first->done) {
-        dgm_job *job = lane->first;
+    struct lane *lane = &s->lanes[job->hash % N_LANES];
+    job->done = true;
+    if (job->kind > DGM_JOB_TURNS) { /* it is in no lane */
+        add_answer(s, a, job);
+        return;
+    }
+    while ((job = lane->first) && job->done) {
         lane->first = job->lane_next;
         add_answer(s, a, job);
     }
-    for (dgm_job *job = lane->first; job && lane->n_waiting; job = job->lane_next) {
+    for (; job && lane->n_waiting; job = job->lane_next) {
         if (job->kind == DGM_JOB_APPEND && !job->done)
             return;
         if (job->waiting) {
@@ -179,46 +173,7 @@ static void move_lane(struct sqlite_store *s, struct lane *lane, struct answers 
     }
 }
 
-static void is_done(struct sqlite_store *s, dgm_job *job, struct answers *a)
-{
-    struct lane *lane = lane_of(s, job);
-    job->done = true;
-    if (lane)
-        move_lane(s, lane, a);
-    else
-        add_answer(s, a, job);
-}
-
-/* ---- health (under the lock) ----------------------------------------------------------------------- */
-
-static void note(struct sqlite_store *s, dgm_code code, const dgm_err *err)
-{
-    s->faulty = code != DGM_OK;
-    if (code)
-        s->fault = *err;
-}
-
 /* ---- the writer ------------------------------------------------------------------------------------ */
-
-/* What has arrived of a kind, up to one commit's worth. */
-static dgm_job *take_batch(struct sqlite_store *s, dgm_job_kind kind, size_t *ret_n)
-{
-    dgm_job *chain = NULL, *last = NULL;
-    size_t n = 0, bytes = 0;
-    while (s->writes.first && s->writes.first->kind == kind && n < BATCH_JOBS &&
-           bytes < BATCH_BYTES) {
-        dgm_job *job = pop(&s->writes);
-        if (last)
-            last->next = job;
-        else
-            chain = job;
-        last = job;
-        bytes += bytes_of(job);
-        n++;
-    }
-    *ret_n = n;
-    return chain;
-}
 
 static void fail_batch(dgm_job *chain, dgm_code code, const dgm_err *err)
 {
@@ -228,14 +183,22 @@ static void fail_batch(dgm_job *chain, dgm_code code, const dgm_err *err)
     }
 }
 
-/* Appends or notes. */
-static void write_batch(struct sqlite_store *s, dgm_job_kind kind)
+/* Appends or notes: the first ones of the queue that are of one kind, up to one commit's worth. */
+static void write_batch(struct sqlite_store *s)
 {
-    size_t n;
+    size_t n = 0, bytes = 0;
     dgm_err err = {0};
-    dgm_job *chain = take_batch(s, kind, &n);
+    dgm_job *chain = s->writes.first, *last = NULL, *rest = chain;
+    dgm_job_kind kind = chain->kind;
     struct answers a;
     a.n = 0;
+    for (; rest && rest->kind == kind && n < BATCH_JOBS && bytes < BATCH_BYTES; n++) {
+        bytes += rest->held;
+        last = rest;
+        rest = rest->next;
+    }
+    last->next = NULL;
+    s->writes = (struct queue){rest, s->writes.last, s->writes.n - n, s->writes.bytes - bytes};
     pthread_mutex_unlock(&s->lock);
     uint64_t began = uv_hrtime();
     dgm_code code = dgm_conn_check_files(&s->writer.conn, &err);
@@ -246,12 +209,12 @@ static void write_batch(struct sqlite_store *s, dgm_job_kind kind)
                                       : dgm_sql_writer_notes(&s->writer, chain, &err);
     uint64_t took = uv_hrtime() - began;
     pthread_mutex_lock(&s->lock);
-    note(s, code, &err);
+    s->fault = code ? err : (dgm_err){0};
     dgm_store_count_commit(&s->stats, took);
     for (dgm_job *job = chain, *next; job; job = next) {
         next = job->next;
         if (kind == DGM_JOB_APPEND) {
-            lane_of(s, job)->n_appends--;
+            s->lanes[job->hash % N_LANES].n_appends--;
             if (!job->code) {
                 s->stats.appends++;
                 s->stats.records += job->append.batch.n_records;
@@ -276,7 +239,7 @@ static void write_trim(struct sqlite_store *s)
         return;
     }
     if (job->code == DGM_UNAVAILABLE)
-        note(s, job->code, &job->err);
+        s->fault = job->err;
     is_done(s, job, &a);
     post(s, &a);
 }
@@ -288,7 +251,7 @@ static void checkpoint(struct sqlite_store *s)
     dgm_code code = dgm_sql_writer_checkpoint(&s->writer, &err);
     pthread_mutex_lock(&s->lock);
     if (code)
-        note(s, code, &err);
+        s->fault = err;
 }
 
 /* A store that failed tries a write of its own every second: those who see it failed send none. */
@@ -300,35 +263,29 @@ static void probe(struct sqlite_store *s)
     if (!code)
         code = dgm_sql_writer_probe(&s->writer, &err);
     pthread_mutex_lock(&s->lock);
-    note(s, code, &err);
-}
-
-static void wait_for_work(struct sqlite_store *s)
-{
-    struct timespec until;
-    if (!s->faulty) {
-        pthread_cond_wait(&s->to_write, &s->lock);
-        return;
-    }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
-    if (pthread_cond_timedwait(&s->to_write, &s->lock, &until) != 0 && !s->stopping)
-        probe(s);
+    s->fault = code ? err : (dgm_err){0};
 }
 
 static void *writer_main(void *arg)
 {
     struct sqlite_store *s = arg;
+    struct timespec until;
     pthread_mutex_lock(&s->lock);
     for (;;) {
         if (s->writes.first && s->writes.first->kind == DGM_JOB_TRIM)
             write_trim(s);
         else if (s->writes.first)
-            write_batch(s, s->writes.first->kind);
+            write_batch(s);
         else if (s->stopping)
             break;
-        else
-            wait_for_work(s);
+        else if (!s->fault.code)
+            pthread_cond_wait(&s->to_write, &s->lock);
+        else {
+            clock_gettime(CLOCK_MONOTONIC, &until);
+            until.tv_sec++;
+            if (pthread_cond_timedwait(&s->to_write, &s->lock, &until) != 0 && !s->stopping)
+                probe(s);
+        }
         if (s->writer.wal_pages >= (s->writes.first ? CHECKPOINT_PAGES_BUSY : CHECKPOINT_PAGES))
             checkpoint(s);
     }
@@ -391,22 +348,6 @@ static void *reader_main(void *arg)
 
 /* ---- calls ----------------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const dgm_job *job)
-{
-    bool append = job->kind == DGM_JOB_APPEND;
-    const dgm_owner *owner = append ? &job->append.batch.row.owner : &job->task.owner;
-    const dgm_str *id = append ? &job->append.batch.row.id : &job->task.task_id;
-    uint64_t hash = dgm_hash(1, owner->tenant.p, owner->tenant.n);
-    hash = dgm_hash(hash, owner->principal.p, owner->principal.n);
-    return dgm_hash(hash, id->p, id->n);
-}
-
-static bool is_full(const struct sqlite_store *s, const struct queue *q)
-{
-    size_t n = q->n + (q == &s->reads ? s->waiting : 0);
-    return n >= DGM_MAX_STORE_QUEUE || q->bytes >= DGM_MAX_STORE_QUEUE_BYTES;
-}
-
 static void sqlite_refuse(struct sqlite_store *s, dgm_job *job, const struct queue *q)
 {
     struct answers a;
@@ -425,18 +366,24 @@ static void submit(dgm_store *base, dgm_job *job)
     bool write =
         job->kind == DGM_JOB_APPEND || job->kind == DGM_JOB_PUT_NOTE || job->kind == DGM_JOB_TRIM;
     struct queue *q = write ? &s->writes : is_list(job) ? &s->lists : &s->reads;
-    if (job->kind <= DGM_JOB_TURNS)
-        job->hash = hash_of(job);
+    struct lane *lane = NULL;
+    job->held = job->kind == DGM_JOB_APPEND     ? job->append.bytes
+                : job->kind == DGM_JOB_PUT_NOTE ? job->note.text.n
+                                                : 0;
+    if (job->kind <= DGM_JOB_TURNS) {
+        const dgm_task_row *row = write ? &job->append.batch.row : NULL;
+        const dgm_owner *owner = row ? &row->owner : &job->task.owner;
+        dgm_str key[] = {owner->tenant, owner->principal, row ? row->id : job->task.task_id};
+        job->hash = dgm_hash_texts(1, key, 3);
+        lane = &s->lanes[job->hash % N_LANES];
+    }
     pthread_mutex_lock(&s->lock);
-    struct lane *lane = lane_of(s, job);
-    bool full = is_full(s, q);
+    bool full = q->n + (q == &s->reads ? s->waiting : 0) >= DGM_MAX_STORE_QUEUE ||
+                q->bytes >= DGM_MAX_STORE_QUEUE_BYTES;
     s->pending++;
     job->waiting = lane && !write && !full && lane->n_appends > 0;
     if (lane) {
-        if (lane->first)
-            lane->last->lane_next = job;
-        else
-            lane->first = job;
+        *(lane->first ? &lane->last->lane_next : &lane->first) = job;
         lane->last = job;
     }
     if (full) {
@@ -469,7 +416,7 @@ static bool is_healthy(dgm_store *base, dgm_err *ret_why)
 {
     struct sqlite_store *s = (struct sqlite_store *)base;
     pthread_mutex_lock(&s->lock);
-    bool healthy = !s->faulty;
+    bool healthy = !s->fault.code;
     if (!healthy && ret_why)
         *ret_why = s->fault;
     pthread_mutex_unlock(&s->lock);

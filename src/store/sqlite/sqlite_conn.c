@@ -152,9 +152,8 @@ static void file_identity(const char *path, dgm_file_id *ret_id)
 
 static bool is_same_file(const char *path, const dgm_file_id *id)
 {
-    dgm_file_id now;
-    file_identity(path, &now);
-    return now.is_there && now.dev == id->dev && now.ino == id->ino;
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_dev == id->dev && st.st_ino == id->ino;
 }
 
 void dgm_conn_remember_files(dgm_conn *c)

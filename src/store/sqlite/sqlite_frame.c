@@ -44,16 +44,12 @@ static uint64_t checksum(const unsigned char *p, size_t n)
     return h ^ h >> 29;
 }
 
-void dgm_frame_begin(dgm_buf *row)
-{
-    static const char head[ROW_HEAD] = {VERSION};
-    dgm_buf_clear(row);
-    dgm_buf_add(row, head, sizeof head);
-}
-
 void dgm_frame_add(dgm_buf *row, const dgm_record *r)
 {
+    static const char row_head[ROW_HEAD] = {VERSION};
     unsigned char head[RECORD_HEAD];
+    if (!row->n)
+        dgm_buf_add(row, row_head, sizeof row_head);
     put_le(head, r->n, 4);
     put_le(head + 4, r->head.turn, 4);
     put_le(head + 8, (uint64_t)r->head.time, 8);

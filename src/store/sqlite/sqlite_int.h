@@ -226,9 +226,8 @@ uint64_t dgm_scope(dgm_owner owner, dgm_str agent, dgm_str context_id);
 /* A row takes records until it has this size; one record may be larger. */
 #define DGM_LOG_ROW_BYTES ((size_t)1 << 20)
 
-void dgm_frame_begin(dgm_buf *row);
-void dgm_frame_add(dgm_buf *row, const dgm_record *r);
-void dgm_frame_end(dgm_buf *row);
+void dgm_frame_add(dgm_buf *row, const dgm_record *r); /* to an empty one: begins it */
+void dgm_frame_end(dgm_buf *row);                      /* not of an empty one */
 
 typedef struct dgm_frame {
     const unsigned char *at, *end;

@@ -64,49 +64,27 @@ void dgm_known_free(dgm_known *k)
     free(k);
 }
 
-/* The filter that takes the next key; NULL: they are full. Its pages come from the kernel when bits are
- * set in them. */
-static struct filter *filter_with_room(dgm_known *k)
-{
-    size_t n = k->n;
-    if (n && k->filters[n - 1].left)
-        return &k->filters[n - 1];
-    if (n == DGM_MAX_KNOWN_FILTERS) {
-        k->is_full = true;
-        return NULL;
-    }
-    struct filter *f = &k->filters[n];
-    f->left = FIRST_KEYS << 2 * n;
-    f->bits = (uint64_t)f->left * BITS_PER_KEY;
-    f->words = dgm_xcalloc(f->bits / 64, sizeof *f->words);
-    k->n = n + 1; /* seen by others when all of it is there */
-    return f;
-}
-
-struct key {
-    uint64_t at, step;
-};
-
-static struct key key_of(dgm_str message_id, uint64_t scope)
-{
-    uint64_t h = dgm_hash(scope, message_id.p, message_id.n);
-    return (struct key){h, (h >> 32 | h << 32) * 0x9e3779b97f4a7c15u | 1};
-}
-
-static uint64_t bit_of(const struct filter *f, struct key *key)
-{
-    uint64_t h = key->at;
-    key->at += key->step;
-    return (h >> 32) * f->bits >> 32; /* fewer than 2^32 */
-}
+/* Of the bits of a key: PROBES hashes, each a step behind the one before. */
+#define STEP 0x9e3779b97f4a7c15u
 
 void dgm_known_add(dgm_known *k, dgm_str message_id, uint64_t scope)
 {
-    struct key key = key_of(message_id, scope);
+    uint64_t h = dgm_hash(scope, message_id.p, message_id.n), step = (h >> 32 | h << 32) * STEP | 1;
     pthread_mutex_lock(&k->adding);
-    struct filter *f = filter_with_room(k);
-    for (int i = 0; f && i < PROBES; i++) {
-        uint64_t bit = bit_of(f, &key);
+    size_t n = k->n;
+    struct filter *f = n ? &k->filters[n - 1] : NULL; /* that takes it; NULL: they are full */
+    if (!f || !f->left)
+        f = n < DGM_MAX_KNOWN_FILTERS ? &k->filters[n] : NULL;
+    if (!f)
+        k->is_full = true;
+    if (f && !f->words) { /* its pages come from the kernel when bits are set in them */
+        f->left = FIRST_KEYS << 2 * n;
+        f->bits = (uint64_t)f->left * BITS_PER_KEY;
+        f->words = dgm_xcalloc(f->bits / 64, sizeof *f->words);
+        k->n = n + 1; /* seen by others when all of it is there */
+    }
+    for (int i = 0; f && i < PROBES; i++, h += step) {
+        uint64_t bit = (h >> 32) * f->bits >> 32; /* fewer than 2^32 */
         uint64_t word = atomic_load_explicit(&f->words[bit / 64], memory_order_relaxed);
         atomic_store_explicit(&f->words[bit / 64], word | (uint64_t)1 << bit % 64,
                               memory_order_relaxed);
@@ -123,19 +101,19 @@ void dgm_known_is_complete(dgm_known *k)
 
 bool dgm_known_may_have(const dgm_known *k, dgm_str message_id, uint64_t scope)
 {
-    struct key key = key_of(message_id, scope);
+    uint64_t hash = dgm_hash(scope, message_id.p, message_id.n);
+    uint64_t step = (hash >> 32 | hash << 32) * STEP | 1;
     if (!k->complete || k->is_full)
         return true;
     for (size_t i = k->n; i-- > 0;) {
         const struct filter *f = &k->filters[i];
-        struct key next = key;
+        uint64_t h = hash;
         int set = 0;
-        while (set < PROBES) {
-            uint64_t bit = bit_of(f, &next);
+        for (; set < PROBES; set++, h += step) {
+            uint64_t bit = (h >> 32) * f->bits >> 32;
             uint64_t word = atomic_load_explicit(&f->words[bit / 64], memory_order_relaxed);
             if (!(word >> bit % 64 & 1))
                 break;
-            set++;
         }
         if (set == PROBES)
             return true;

@@ -10,11 +10,9 @@
 
 #include <stdlib.h>
 
-struct kind;
-
 struct table {
     sqlite3_vtab base; /* first */
-    const struct kind *kind;
+    size_t kind;
     dgm_sql_writer *w;
 };
 
@@ -22,7 +20,7 @@ struct table {
 struct cursor {
     sqlite3_vtab_cursor base; /* first */
     dgm_sql_writer *w;
-    const struct kind *kind;
+    size_t kind; /* of kinds */
     size_t group;
     const dgm_job *job;
     size_t call; /* of the job's */
@@ -36,9 +34,10 @@ struct cursor {
     } log;
 };
 
+enum { TASKS, LOG, TURNS, FOLDS, CALLS };
+
 struct kind {
     const char *name, *declaration;
-    bool (*next)(struct cursor *c); /* to the next row within this group, from the current job */
     void (*column)(const struct cursor *c, sqlite3_context *to, int i);
 };
 
@@ -48,14 +47,6 @@ static void give_text(sqlite3_context *to, dgm_str s)
 }
 
 /* ---- tasks: one of each new group ------------------------------------------------------------------ */
-
-static bool next_task(struct cursor *c)
-{
-    const dgm_group *g = &c->w->part[c->group];
-    bool first = !c->job;
-    c->job = g->first;
-    return first && g->is_new;
-}
 
 /* As the first append made it and the last one left it. */
 static void task_column(const struct cursor *c, sqlite3_context *to, int i)
@@ -82,12 +73,8 @@ static bool next_log_row(struct cursor *c)
 {
     dgm_buf *row = &c->w->row;
     uint32_t turn = 0;
-    if (!c->job) {
-        c->job = c->log.job = c->w->part[c->group].first;
-        c->log.record = 0;
-    }
     c->log.count = 0;
-    dgm_frame_begin(row);
+    dgm_buf_clear(row);
     while (c->log.job) {
         const dgm_append *batch = &c->log.job->append.batch;
         if (c->log.record == batch->n_records) {
@@ -105,7 +92,8 @@ static bool next_log_row(struct cursor *c)
         dgm_frame_add(row, r);
         c->log.record++;
     }
-    dgm_frame_end(row);
+    if (c->log.count)
+        dgm_frame_end(row);
     return c->log.count > 0;
 }
 
@@ -119,14 +107,6 @@ static void log_column(const struct cursor *c, sqlite3_context *to, int i)
 }
 
 /* ---- turns: one for each append that has one ------------------------------------------------------- */
-
-static bool next_turn(struct cursor *c)
-{
-    c->job = c->job ? c->job->group_next : c->w->part[c->group].first;
-    while (c->job && !c->job->append.batch.turn)
-        c->job = c->job->group_next;
-    return c->job;
-}
 
 static void turn_column(const struct cursor *c, sqlite3_context *to, int i)
 {
@@ -164,17 +144,6 @@ static void turn_column(const struct cursor *c, sqlite3_context *to, int i)
 
 /* ---- folded Tasks: the last one of a group --------------------------------------------------------- */
 
-static bool next_fold(struct cursor *c)
-{
-    if (c->job)
-        return false;
-    for (const dgm_job *job = c->w->part[c->group].first; job; job = job->group_next) {
-        if (job->append.batch.row.folded.p)
-            c->job = job;
-    }
-    return c->job;
-}
-
 static void fold_column(const struct cursor *c, sqlite3_context *to, int i)
 {
     const dgm_task_row *row = &c->job->append.batch.row;
@@ -186,20 +155,6 @@ static void fold_column(const struct cursor *c, sqlite3_context *to, int i)
 }
 
 /* ---- calls: those that a group asks for ------------------------------------------------------------ */
-
-static bool next_call(struct cursor *c)
-{
-    c->call++;
-    if (!c->job) {
-        c->job = c->w->part[c->group].first;
-        c->call = 0;
-    }
-    for (; c->job; c->job = c->job->group_next, c->call = 0) {
-        if (c->call < c->job->append.batch.open_calls.n)
-            return true;
-    }
-    return false;
-}
 
 static void call_column(const struct cursor *c, sqlite3_context *to, int i)
 {
@@ -216,16 +171,18 @@ static void call_column(const struct cursor *c, sqlite3_context *to, int i)
 /* ---- what SQLite calls ----------------------------------------------------------------------------- */
 
 static const struct kind kinds[] = {
-    {"batch_tasks",
-     "CREATE TABLE x(n,tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq)",
-     next_task, task_column},
-    {"batch_log", "CREATE TABLE x(at,n,bytes)", next_log_row, log_column},
-    {"batch_turns",
-     "CREATE TABLE x(at,first_seq,last_seq,ended_ms,protocol,caller,request,previous,message,"
-     "scope,known_ms,digest)",
-     next_turn, turn_column},
-    {"batch_folds", "CREATE TABLE x(task,seq,body)", next_fold, fold_column},
-    {"batch_calls", "CREATE TABLE x(call,tenant,principal,agent,task)", next_call, call_column},
+    [TASKS] =
+        {"batch_tasks",
+         "CREATE TABLE x(n,tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq)",
+         task_column},
+    [LOG] = {"batch_log", "CREATE TABLE x(at,n,bytes)", log_column},
+    [TURNS] =
+        {"batch_turns",
+         "CREATE TABLE x(at,first_seq,last_seq,ended_ms,protocol,caller,request,previous,message,"
+         "scope,known_ms,digest)",
+         turn_column},
+    [FOLDS] = {"batch_folds", "CREATE TABLE x(task,seq,body)", fold_column},
+    [CALLS] = {"batch_calls", "CREATE TABLE x(call,tenant,principal,agent,task)", call_column},
 };
 
 static int on_connect(sqlite3 *db, void *arg, int argc, const char *const *argv,
@@ -240,7 +197,7 @@ static int on_connect(sqlite3 *db, void *arg, int argc, const char *const *argv,
         return rc;
     struct table *t = dgm_xcalloc(1, sizeof *t);
     t->w = arg;
-    t->kind = &kinds[i];
+    t->kind = i;
     *ret_table = &t->base;
     return SQLITE_OK;
 }
@@ -275,12 +232,45 @@ static int on_close(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
+/* To the next row within this group, from the job it stands at. */
+static bool next_in_group(struct cursor *c)
+{
+    const dgm_group *g = &c->w->part[c->group];
+    bool first = !c->job;
+    switch (c->kind) {
+    case TASKS: c->job = g->first; return first && g->is_new;
+    case LOG:
+        if (first) {
+            c->job = c->log.job = g->first;
+            c->log.record = 0;
+        }
+        return next_log_row(c);
+    case TURNS:
+        c->job = first ? g->first : c->job->group_next;
+        while (c->job && !c->job->append.batch.turn)
+            c->job = c->job->group_next;
+        return c->job;
+    case FOLDS:
+        for (const dgm_job *job = first ? g->first : NULL; job; job = job->group_next) {
+            if (job->append.batch.row.folded.p)
+                c->job = job;
+        }
+        return first && c->job;
+    default: /* CALLS */
+        c->call = first ? 0 : c->call + 1;
+        c->job = first ? g->first : c->job;
+        for (; c->job && c->call >= c->job->append.batch.open_calls.n; c->call = 0)
+            c->job = c->job->group_next;
+        return c->job;
+    }
+}
+
 static int on_next(sqlite3_vtab_cursor *cursor)
 {
     struct cursor *c = (struct cursor *)(void *)cursor;
     c->rowid++;
     for (; c->group < c->w->n_part; c->group++, c->job = NULL) {
-        if (c->w->part[c->group].n && c->kind->next(c))
+        if (c->w->part[c->group].n && next_in_group(c))
             return SQLITE_OK;
     }
     c->end = true;
@@ -306,7 +296,7 @@ static int on_eof(sqlite3_vtab_cursor *cursor)
 static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
     const struct cursor *c = (const struct cursor *)(const void *)cursor;
-    c->kind->column(c, to, i);
+    kinds[c->kind].column(c, to, i);
     return SQLITE_OK;
 }
 

@@ -120,23 +120,6 @@ static int update_task(dgm_sql_writer *w, const dgm_group *g, const struct found
     return dgm_sql_done(st);
 }
 
-/* One more than the last; there is no other writer. (SQLite would find it again for every row.) */
-static int next_number(dgm_sql_writer *w, int64_t *ret_n)
-{
-    int rc = SQLITE_OK;
-    if (w->last_n < 0) {
-        sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_TASK_LAST, &rc);
-        if (!st)
-            return rc;
-        if (sqlite3_step(st) == SQLITE_ROW)
-            w->last_n = sqlite3_column_int64(st, 0);
-        rc = sqlite3_reset(st);
-    }
-    if (!rc)
-        *ret_n = ++w->last_n;
-    return rc;
-}
-
 /* Gives a group the number of its task. Jobs that do not begin where the log ends have their answer
  * then; when none is left there is nothing to write, and no number. A group that begins a log is taken
  * for new unless `look`: if it is not, the batch fails, and each of its groups is written for itself. */
@@ -147,10 +130,18 @@ static int sqlite_write_place(dgm_sql_writer *w, dgm_group *g, bool look)
     int rc = begins && !look ? SQLITE_OK : find_task(w, &g->first->append.batch.row, &was);
     g->n = 0;
     g->is_new = begins && !was.is_there;
+    if (!rc && g->is_new && w->last_n < 0) {
+        sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_TASK_LAST, &rc);
+        if (st && sqlite3_step(st) == SQLITE_ROW)
+            w->last_n = sqlite3_column_int64(st, 0);
+        rc = st ? sqlite3_reset(st) : rc;
+    }
     if (rc)
         return rc;
-    if (g->is_new)
-        return next_number(w, &g->n);
+    if (g->is_new) { /* nobody else writes: one more (SQLite would find it again for every row) */
+        g->n = ++w->last_n;
+        return SQLITE_OK;
+    }
     for (; g->first; g->first = g->first->group_next) {
         dgm_job *job = g->first;
         if (was.is_there && dgm_append_first(&job->append.batch) == was.last_seq + 1) {
@@ -165,11 +156,6 @@ static int sqlite_write_place(dgm_sql_writer *w, dgm_group *g, bool look)
 
 /* ---- message ids ----------------------------------------------------------------------------------- */
 
-static dgm_str context_of(const dgm_append *b) /* that its message is known in */
-{
-    return b->taken->nameless_until_ms ? (dgm_str){0} : b->row.context_id;
-}
-
 /* May somebody have taken a message id of this group's? From now on somebody has. */
 static bool takes_known_id(dgm_sql_writer *w, const dgm_group *g)
 {
@@ -178,7 +164,8 @@ static bool takes_known_id(dgm_sql_writer *w, const dgm_group *g)
         const dgm_append *b = &job->append.batch;
         if (!b->taken)
             continue;
-        uint64_t scope = dgm_scope(b->row.owner, b->row.agent, context_of(b));
+        dgm_str context = b->taken->nameless_until_ms ? (dgm_str){0} : b->row.context_id;
+        uint64_t scope = dgm_scope(b->row.owner, b->row.agent, context);
         known |= dgm_known_may_have(w->known, b->taken->message_id, scope);
         dgm_known_add(w->known, b->taken->message_id, scope);
     }
@@ -191,7 +178,7 @@ static int release(dgm_sql_writer *w, const dgm_append *b)
     int rc = SQLITE_OK;
     const dgm_task_row *row = &b->row;
     bool named = !b->taken->nameless_until_ms, found;
-    uint64_t scope = dgm_scope(row->owner, row->agent, context_of(b));
+    uint64_t scope = dgm_scope(row->owner, row->agent, named ? row->context_id : (dgm_str){0});
     int64_t at = 0;
     sqlite3_stmt *find = dgm_conn_sql(&w->conn, DGM_SQL_TAKEN_FIND, &rc);
     sqlite3_stmt *change = rc ? NULL : dgm_conn_sql(&w->conn, DGM_SQL_TAKEN_CHANGE, &rc);
@@ -303,22 +290,6 @@ static int put_part(dgm_sql_writer *w, const dgm_group *groups, size_t n)
     return rc;
 }
 
-static int put_groups(dgm_sql_writer *w, dgm_group *groups, size_t n, bool look)
-{
-    int rc = SQLITE_OK;
-    size_t from = 0;
-    for (size_t i = 0; i < n && !rc; i++) {
-        rc = sqlite_write_place(w, &groups[i], look);
-        if (rc || !groups[i].n || !takes_known_id(w, &groups[i]))
-            continue;
-        rc = put_part(w, groups + from, i - from);
-        from = i;
-        if (!rc)
-            rc = release_all(w, &groups[i]);
-    }
-    return rc ? rc : put_part(w, groups + from, n - from);
-}
-
 /* ---- commits --------------------------------------------------------------------------------------- */
 
 int dgm_sql_begin(dgm_sql_writer *w, bool sync)
@@ -349,12 +320,22 @@ dgm_code dgm_sql_end(dgm_sql_writer *w, int rc, dgm_err *err)
 static dgm_code commit(dgm_sql_writer *w, dgm_group *groups, size_t n, bool look, dgm_err *err)
 {
     bool sync = false;
+    size_t from = 0;
     for (size_t i = 0; i < n && !sync; i++) {
         for (const dgm_job *job = groups[i].first; job; job = job->group_next)
             sync |= job->append.batch.sync;
     }
     int rc = dgm_sql_begin(w, sync);
-    return dgm_sql_end(w, rc ? rc : put_groups(w, groups, n, look), err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        rc = sqlite_write_place(w, &groups[i], look);
+        if (rc || !groups[i].n || !takes_known_id(w, &groups[i]))
+            continue;
+        rc = put_part(w, groups + from, i - from);
+        from = i;
+        if (!rc)
+            rc = release_all(w, &groups[i]);
+    }
+    return dgm_sql_end(w, rc ? rc : put_part(w, groups + from, n - from), err);
 }
 
 static void fail_group(dgm_group *g, dgm_code code, const dgm_err *err)
