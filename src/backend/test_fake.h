@@ -264,7 +264,7 @@ static void fake_end(dgm_run *run, const char *error)
     if (f->is_task ? !dgm_state_is_terminal(f->state) && !dgm_state_is_interrupted(f->state)
                    : f->n_messages == 0)
         fake_word(f, error ? "(failed)" : run->canceled ? "(canceled)" : "(completed)");
-    f->ms = uv_now(dgm_loop_uv(run->loop)) - f->ms;
+    f->ms = uv_now(&run->loop->uv) - f->ms;
     dgm_timer_close(&f->cancel_timer, fake_finish, f);
 }
 
@@ -322,8 +322,8 @@ static const dgm_run_ops fake_refusing_ops = {.emit = fake_emit,
 static void fake_do_start(void *arg)
 {
     struct fake *f = arg;
-    uv_update_time(dgm_loop_uv(f->run.loop));
-    f->ms = uv_now(dgm_loop_uv(f->run.loop));
+    uv_update_time(&f->run.loop->uv);
+    f->ms = uv_now(&f->run.loop->uv);
     dgm_timer_init(f->run.loop, &f->cancel_timer, fake_do_cancel, f);
     if (f->cancel_ms)
         dgm_timer_start(&f->cancel_timer, f->cancel_ms);

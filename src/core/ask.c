@@ -6,7 +6,7 @@
 static void live_handle_get(struct live *l, struct call *c)
 {
     if ((c->snapshot = dgm_live_snapshot(l)))
-        dgm_live_answer_when_published(l, c, dgm_log_last(l->log));
+        dgm_live_answer_when_published(l, c, l->log->last);
     else
         dgm_call_refuse_with(
             c, DGM_TOO_LARGE,
@@ -30,7 +30,7 @@ bool dgm_live_has_max_readers(struct live *l, struct call *c)
 
 static void live_handle_subscribe(struct live *l, struct call *c)
 {
-    uint64_t last = dgm_log_last(l->log);
+    uint64_t last = l->log->last;
     bool has_cursor = c->cursor != DGM_NO_CURSOR;
     if (!has_cursor && dgm_state_is_terminal(l->task_state)) {
         dgm_call_refuse_with(c, DGM_UNSUPPORTED_OPERATION, "the task has ended: get it instead");
@@ -42,7 +42,7 @@ static void live_handle_subscribe(struct live *l, struct call *c)
     if (has_cursor && dgm_live_load_older(l, c, c->cursor + 1))
         return;
     c->log = dgm_log_ref(l->log);
-    if (has_cursor && c->cursor + 1 >= dgm_log_first(l->log)) {
+    if (has_cursor && c->cursor + 1 >= l->log->first_seq) {
         c->after = c->cursor;
         dgm_live_answer_when_published(l, c, c->cursor);
         return;
@@ -112,7 +112,7 @@ static void cancel_timed_out(struct wait *w, struct live *l)
         struct call *c = l->calls.canceling;
         l->calls.canceling = c->next;
         c->snapshot = dgm_live_snapshot(l);
-        dgm_live_answer_when_published(l, c, dgm_log_last(l->log));
+        dgm_live_answer_when_published(l, c, l->log->last);
     }
 }
 
@@ -168,7 +168,7 @@ static void live_handle_settle(struct live *l, struct call *c)
     if (unfinished && dgm_live_end_task(l, DGM_STATE_FAILED, DGM_SERVER_STOPPED, &err))
         dgm_call_refuse(c, &err);
     else
-        dgm_live_answer_when_published(l, c, dgm_log_last(l->log));
+        dgm_live_answer_when_published(l, c, l->log->last);
 }
 
 void dgm_live_handle(struct live *l, struct call *c)

@@ -31,7 +31,7 @@ dgm_code dgm_core_new(const dgm_core_options *o, dgm_core **ret_core, dgm_err *e
     for (size_t i = 0; i < o->n_agents; i++)
         core->agents[i] = &core->first_agents[i];
     core->n_agents = o->n_agents;
-    core->n_shards = dgm_loops_count(o->loops);
+    core->n_shards = o->loops->n;
     core->shards = dgm_xcalloc(core->n_shards, sizeof *core->shards);
     for (size_t i = 0; i < core->n_shards; i++) {
         core->shards[i].core = core;
@@ -323,7 +323,7 @@ static void call_handle_send(void *arg)
     struct call *c = arg;
     if (is_refused(c))
         return;
-    struct shard *s = c->shard = &c->core->shards[dgm_loop_index(dgm_loop_current())];
+    struct shard *s = c->shard = &c->core->shards[dgm_loop_current()->index];
     dgm_deadline_start(s, c);
     if (c->send.dedupes)
         dgm_resend_or_start(s, c);
@@ -339,7 +339,7 @@ static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *er
     /* Can it be a record, in a Task? Only a large request can be too large: encoded by us, a message is
      * hardly longer than it was. */
     if (!send->bytes || send->bytes >= DGM_MAX_RECORD_BYTES / 2) {
-        dgm_buf *scratch = &c->core->shards[dgm_loop_index(c->home)].scratch;
+        dgm_buf *scratch = &c->core->shards[c->home->index].scratch;
         dgm_event event = {.kind = DGM_EVENT_MESSAGE, .message = (dgm_message *)(uintptr_t)m};
         dgm_record *record;
         dgm_code rc = dgm_record_new(&event, (dgm_record_head){.seq = 1}, scratch, &record, err);
@@ -404,7 +404,7 @@ uint64_t dgm_core_send(dgm_core *core, const dgm_send *send, dgm_on_sent on_sent
     /* All copies of a message meet on one loop. If the message names nothing, its context will be one of this loop. */
     struct shard *s = c->turn.context_id.n ? dgm_core_shard_of(core, c->owner, c->turn.context_id)
                       : c->send.dedupes    ? dgm_core_shard_of(core, c->owner, c->send.message_id)
-                                           : &core->shards[dgm_loop_index(c->home)];
+                                           : &core->shards[c->home->index];
     uint64_t number = c->send.number = (n + 1) * DGM_MAX_LOOPS + (uint64_t)(s - core->shards);
     dgm_loop_post(s->loop, call_handle_send, c);
     return number;

@@ -364,8 +364,7 @@ void dgm_send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m);
 bool dgm_live_has_max_readers(struct live *l, struct call *c);
 void dgm_live_handle_turn(struct live *l, struct call *c);
 void dgm_send_to_task(struct live *l, struct call *c);
-void dgm_send_store_id(struct live *l, struct call *c); /* its id is written with the turn */
-dgm_str dgm_call_content(struct call *c);               /* see dgm_content_digest */
+dgm_str dgm_call_content(struct call *c); /* see dgm_content_digest */
 
 /* Answers one that waits for a task at work: the message stays in the queue. */
 void dgm_send_answer_early(struct live *l, struct call *c);
@@ -392,8 +391,8 @@ struct call *dgm_resend_copies_of(const struct call *first);
  * on its way has it. */
 struct call *dgm_resend_find(struct shard *s, uint64_t number, struct call **ret_first);
 struct call *dgm_resend_first_of(const struct inflight *f); /* NULL: it is decided */
-void dgm_resend_stored(struct live *l); /* copies of what is published find it in the store */
-void dgm_resend_drop(struct live *l);
+/* Of the messages whose turns begin up to there: copies of what is published find it in the store. */
+void dgm_resend_drop(struct live *l, uint64_t up_to);
 void dgm_resend_drop_all(struct shard *s);
 
 /* ---- life of the server -------------------------------------------------------------------------------------- */

@@ -10,21 +10,16 @@
 
 /* ---- turns ------------------------------------------------------------------------------------------------------ */
 
-/* What most turns are begun by need not be kept with each of them. */
-static dgm_str static_protocol_name(dgm_str name)
-{
-    static const dgm_str known[] = {
-        {"a2a", 3}, {"ag-ui", 5}, {"openai-chat", 11}, {"openai-responses", 16}, {"ai-sdk", 6}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (dgm_str_eq(known[i], name))
-            return known[i];
-    }
-    return (dgm_str){0};
-}
-
 void dgm_live_set_turn_texts(struct live *l, const dgm_turn_row *turn)
 {
-    dgm_str protocol = static_protocol_name(turn->protocol);
+    /* What most turns are begun by need not be kept with each of them. */
+    static const dgm_str known[] = {
+        {"a2a", 3}, {"ag-ui", 5}, {"openai-chat", 11}, {"openai-responses", 16}, {"ai-sdk", 6}};
+    dgm_str protocol = {0};
+    for (size_t i = 0; i < sizeof known / sizeof *known && !protocol.n; i++) {
+        if (dgm_str_eq(known[i], turn->protocol))
+            protocol = known[i];
+    }
     size_t n = turn->caller_id.n + turn->request.n + turn->previous.n +
                (protocol.n ? 0 : turn->protocol.n);
     free(l->turns.texts);
@@ -41,7 +36,7 @@ void dgm_live_add_turn(struct live *l, const struct call *c)
                                                .caller_id = c->turn.caller_id,
                                                .request = c->turn.request,
                                                .previous = c->turn.previous});
-    l->turns.last.first_seq = dgm_log_last(l->log);
+    l->turns.last.first_seq = l->log->last;
     l->turns.last.last_seq = 0;
     if (l->turns.n == l->turns.cap) {
         bool is_first = l->turns.items == &l->turns.first;
@@ -154,7 +149,7 @@ void dgm_live_handle_turn(struct live *l, struct call *c)
     }
     if (dgm_live_has_max_readers(l, c) || dgm_live_load_older(l, c, at->first_seq))
         return;
-    if (at->first_seq < dgm_log_first(l->log)) { /* was trimmed since */
+    if (at->first_seq < l->log->first_seq) { /* was trimmed since */
         not_found(c);
         return;
     }

@@ -155,7 +155,7 @@ struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent
 
 static void live_release(struct live *l)
 {
-    dgm_resend_drop(l);
+    dgm_resend_drop(l, UINT64_MAX);
     dgm_table_remove(&l->shard->lives, &l->node);
     atomic_fetch_sub_explicit(&l->shard->core->live, 1, memory_order_relaxed);
     dgm_live_clear_names(l);
@@ -207,7 +207,7 @@ void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq
     c->wait_seq = seq;
     if (l->state == LIVE_BROKEN)
         dgm_call_refuse(c, l->store_fault);
-    else if (dgm_log_published(l->log) >= seq)
+    else if (l->log->published >= seq)
         dgm_call_answer(c);
     else {
         c->next = NULL;
@@ -230,7 +230,7 @@ static void live_break(struct live *l, const dgm_err *err)
     l->store_fault = dgm_xmalloc(sizeof *err);
     *l->store_fault = *err;
     err = l->store_fault;
-    dgm_resend_drop(l);
+    dgm_resend_drop(l, UINT64_MAX);
     dgm_call_refuse_all(&l->calls.waiting, err);
     l->calls.waiting_end = &l->calls.waiting;
     dgm_call_refuse_all(&l->calls.queued, err);
@@ -262,7 +262,7 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
             next = c->next;
             dgm_live_answer_when_published(l, c, c->wait_seq);
         }
-        dgm_resend_stored(l);
+        dgm_resend_drop(l, l->log->published);
     }
     l->held--;
     dgm_live_free_if_idle(l);
@@ -310,7 +310,7 @@ static void write_now(struct live *l)
                 .state = l->task_state,
                 .created_ms = l->created_ms,
                 .status_ms = l->status_ms,
-                .last_seq = dgm_log_last(l->log),
+                .last_seq = l->log->last,
                 .folded_seq = folded ? folded->head.seq : 0,
                 .folded = folded ? dgm_record_bytes(folded) : (dgm_str){0}},
         .records =
@@ -322,7 +322,7 @@ static void write_now(struct live *l)
         .sync = l->write.sync,
     };
     struct written *w = dgm_xcalloc(1, sizeof *w);
-    *w = (struct written){.live = l, .last = dgm_log_last(l->log)};
+    *w = (struct written){.live = l, .last = l->log->last};
     for (size_t i = 0; i < l->write.n_records; i++)
         w->bytes += batch.records[i]->n;
     l->write.n_appends++;
@@ -359,7 +359,7 @@ dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author auth
     dgm_record *record;
     dgm_code rc;
     dgm_record_head head = {
-        .seq = dgm_log_last(l->log) + 1, .time = dgm_loop_unix_ms(), .turn = l->turns.last.turn};
+        .seq = l->log->last + 1, .time = dgm_loop_unix_ms(), .turn = l->turns.last.turn};
     if ((rc = dgm_record_new(event, head, &l->shard->scratch, &record, err)))
         return rc;
     if ((rc = dgm_fold_add(l->fold, event, author, err))) {
@@ -386,8 +386,7 @@ dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author auth
 bool dgm_live_append_next_chunk(struct live *l, const dgm_event *event, int64_t now)
 {
     const dgm_record *before = dgm_log_newest(l->log);
-    dgm_record_head head = {
-        .seq = dgm_log_last(l->log) + 1, .time = now, .turn = l->turns.last.turn};
+    dgm_record_head head = {.seq = l->log->last + 1, .time = now, .turn = l->turns.last.turn};
     dgm_record *record = before ? dgm_record_next_chunk(before, event, head) : NULL;
     if (!record)
         return false;
@@ -431,12 +430,15 @@ dgm_record *dgm_live_snapshot(struct live *l)
     dgm_event event = {.kind = DGM_EVENT_TASK,
                        .task = (dgm_task *)(uintptr_t)dgm_fold_task(l->fold)};
     dgm_record_head head = {
-        .seq = dgm_log_last(l->log), .time = dgm_loop_unix_ms(), .turn = l->turns.last.turn};
+        .seq = l->log->last, .time = dgm_loop_unix_ms(), .turn = l->turns.last.turn};
     /* Larger than a record may be: lists and reads then do without, and build it from the log. */
     if (dgm_record_new(&event, head, &l->shard->scratch, &record, NULL))
         return NULL;
     return record;
 }
+
+/* How long a send that named no context is known by its message id alone. */
+#define NAMELESS_MS ((int64_t)24 * 3600 * 1000)
 
 /* ---- turns -------------------------------------------------------------------------------------------------------- */
 
@@ -453,15 +455,23 @@ dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *ev
         return rc;
     }
     dgm_live_add_turn(l, c);
-    dgm_send_store_id(l, c);
     c->turn.number = l->turns.last.turn;
     c->turn.first_seq = l->turns.last.first_seq;
+    if (c->send.dedupes) { /* the store remembers the message */
+        bool nameless = !c->send.asked_context.n && !c->send.asked_task.n;
+        dgm_str id = c->send.message_id, content = dgm_call_content(c);
+        dgm_taken *taken = l->write.message = dgm_xmalloc(sizeof *taken + id.n + content.n);
+        char *at = (char *)(taken + 1);
+        taken->message_id = dgm_core_copy_text(&at, id);
+        taken->nameless_until_ms = nameless ? dgm_loop_unix_ms() + NAMELESS_MS : 0;
+        taken->content = dgm_core_copy_text(&at, content);
+    }
     return DGM_OK;
 }
 
 void dgm_live_end_turn(struct live *l)
 {
-    l->turns.last.last_seq = dgm_log_last(l->log);
+    l->turns.last.last_seq = l->log->last;
     l->write.turn = l->write.folded = true;
     l->write.sync = true;
     dgm_loop_at_turn_end(l->shard->loop, &l->write.flush);
@@ -472,7 +482,7 @@ void dgm_live_end_turn(struct live *l)
         l->calls.canceling = c->next;
         if (l->task_state == DGM_STATE_CANCELED) {
             c->snapshot = dgm_live_snapshot(l);
-            dgm_live_answer_when_published(l, c, dgm_log_last(l->log));
+            dgm_live_answer_when_published(l, c, l->log->last);
         } else {
             dgm_call_refuse_with(c, DGM_TASK_NOT_CANCELABLE,
                                  "the task ended before it was canceled");

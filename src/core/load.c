@@ -84,7 +84,7 @@ static void on_records(dgm_code code, dgm_record **records, size_t n, const dgm_
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        if (records[i]->head.seq != dgm_log_last(l->log) + 1)
+        if (records[i]->head.seq != l->log->last + 1)
             code = dgm_fail(&fault, DGM_INTERNAL, NULL, "the log of the task has a gap");
         if (code || (code = fold_record(l, records[i], &fault))) {
             load_failed(l, code, &fault);
@@ -92,8 +92,8 @@ static void on_records(dgm_code code, dgm_record **records, size_t n, const dgm_
         }
         dgm_log_append(l->log, dgm_record_ref(records[i]));
     }
-    dgm_log_publish(l->log, dgm_log_last(l->log));
-    if (n && dgm_log_last(l->log) < l->turns.last.last_seq) /* that of the row, see got_task */
+    dgm_log_publish(l->log, l->log->last);
+    if (n && l->log->last < l->turns.last.last_seq) /* that of the row, see got_task */
         load_more(l);
     else
         load_finished(l);
@@ -101,8 +101,8 @@ static void on_records(dgm_code code, dgm_record **records, size_t n, const dgm_
 
 static void load_more(struct live *l)
 {
-    dgm_store_get_records(l->shard->core->o.store, l->owner, l->id, dgm_log_last(l->log) + 1,
-                          PAGE_RECORDS, PAGE_BYTES, on_records, l);
+    dgm_store_get_records(l->shard->core->o.store, l->owner, l->id, l->log->last + 1, PAGE_RECORDS,
+                          PAGE_BYTES, on_records, l);
 }
 
 /* Turns whose records were trimmed are only there for their number. */
@@ -135,7 +135,7 @@ static void on_turn_rows(dgm_code code, const dgm_turn_row *turns, size_t n, con
         l->turns.last.first_seq = turns[n - 1].first_seq;
     }
     l->turns.last.last_seq = last_seq;
-    if (dgm_log_last(l->log) < last_seq)
+    if (l->log->last < last_seq)
         load_more(l);
     else
         load_finished(l);
@@ -292,7 +292,7 @@ static void end_older(struct older_load *o, bool found)
     if (found)
         dgm_log_prepend(l->log, o->records, o->n);
     else /* they were trimmed, or the store has a fault: only the Task itself remains */
-        l->kept_first = dgm_log_first(l->log);
+        l->kept_first = l->log->first_seq;
     for (size_t i = 0; !found && i < o->n; i++)
         dgm_record_unref(o->records[i]);
     free(o->records);
@@ -360,7 +360,7 @@ static void older_page(struct older_load *o)
 static void load_older(struct live *l)
 {
     struct older_load *o = dgm_xcalloc(1, sizeof *o);
-    *o = (struct older_load){.live = l, .calls = l->calls.loading, .end = dgm_log_first(l->log)};
+    *o = (struct older_load){.live = l, .calls = l->calls.loading, .end = l->log->first_seq};
     o->next = o->end;
     for (const struct call *c = l->calls.loading; c; c = c->next)
         o->next = c->cursor + 1 < o->next ? c->cursor + 1 : o->next;
@@ -376,7 +376,7 @@ static void load_older(struct live *l)
 
 bool dgm_live_load_older(struct live *l, struct call *c, uint64_t seq)
 {
-    if (seq >= dgm_log_first(l->log) || seq < l->kept_first || l->state == LIVE_BROKEN)
+    if (seq >= l->log->first_seq || seq < l->kept_first || l->state == LIVE_BROKEN)
         return false;
     assert(seq > 0);
     c->cursor = seq - 1;

@@ -20,54 +20,26 @@
 #define MORE_SLOTS 4 /* times those of the one before */
 #define MAX_SLOTS 64
 
-struct segment {
-    _Atomic(struct segment *) next;
-    struct segment *prev; /* the owner's */
-    uint64_t base;        /* the seq of its first slot */
+struct dgm_log_segment {
+    _Atomic(struct dgm_log_segment *) next;
+    struct dgm_log_segment *prev; /* the owner's */
+    uint64_t base;                /* the seq of its first slot */
     uint32_t cap;
     dgm_record *slots[]; /* cap of them; all are filled, but of the last segment */
 };
 
-struct on_loop { /* the log is found by `index`, which is the loop's too */
-    dgm_log_reader *readers;
-    _Atomic uint32_t n;
-    uint16_t index;
-    _Atomic bool waking; /* a wake-up is on its way */
-};
-
-struct dgm_log {
-    _Atomic uint32_t refs;
-    uint16_t n_loops;
-    _Atomic bool closed;
-    _Atomic uint64_t first_seq; /* goes down when older records are put in front */
-    _Atomic uint64_t published;
-    _Atomic(struct segment *) head; /* of first_seq */
-    _Atomic(dgm_record *) task;     /* at its end */
-    /* the owner's */
-    struct segment *tail;
-    uint64_t last;
-    size_t bytes;
-    dgm_loops *all_loops;
-    struct on_loop loops[]; /* and behind them the first segment */
-};
-
 struct dgm_log_reader {
     dgm_log *log;
-    dgm_log_reader *next, **prev; /* in the list of its loop */
-    struct segment *segment;      /* of seq; NULL before the first record */
+    dgm_log_reader *next, **prev;    /* in the list of its loop */
+    struct dgm_log_segment *segment; /* of seq; NULL before the first record */
     uint64_t seq;
     dgm_loop_turn turn; /* its fn is on_ready; the first call comes at the end of the turn */
 };
 
 /* ---- life ----------------------------------------------------------------------------------------------- */
 
-static struct segment *own_segment(dgm_log *log)
-{
-    return (struct segment *)(void *)(log->loops + log->n_loops);
-}
-
 /* In these bytes; NULL: allocated. */
-static struct segment *new_segment(struct segment *s, uint64_t base, uint32_t cap)
+static struct dgm_log_segment *new_segment(struct dgm_log_segment *s, uint64_t base, uint32_t cap)
 {
     if (!s)
         s = dgm_xmalloc(sizeof *s + cap * sizeof(dgm_record *));
@@ -80,9 +52,10 @@ static struct segment *new_segment(struct segment *s, uint64_t base, uint32_t ca
 
 dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq)
 {
-    size_t n = dgm_loops_count(loops);
-    dgm_log *log = dgm_xcalloc(1, sizeof *log + n * sizeof *log->loops + sizeof(struct segment) +
-                                      FIRST_SLOTS * sizeof(dgm_record *));
+    size_t n = loops->n;
+    dgm_log *log =
+        dgm_xcalloc(1, sizeof *log + n * sizeof *log->loops + sizeof(struct dgm_log_segment) +
+                           FIRST_SLOTS * sizeof(dgm_record *));
     assert(first_seq > 0);
     log->refs = 1;
     log->first_seq = first_seq;
@@ -90,7 +63,8 @@ dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq)
     log->published = first_seq - 1;
     log->n_loops = (uint16_t)n;
     log->all_loops = loops;
-    log->head = log->tail = new_segment(own_segment(log), first_seq, FIRST_SLOTS);
+    log->head = log->tail = log->own =
+        new_segment((struct dgm_log_segment *)(void *)(log->loops + n), first_seq, FIRST_SLOTS);
     for (size_t i = 0; i < n; i++)
         log->loops[i].index = (uint16_t)i;
     return log;
@@ -107,11 +81,11 @@ void dgm_log_unref(dgm_log *log)
     if (!log || atomic_fetch_sub_explicit(&log->refs, 1, memory_order_acq_rel) > 1)
         return;
     dgm_record_unref(log->task);
-    for (struct segment *s = log->head, *next; s; s = next) {
+    for (struct dgm_log_segment *s = log->head, *next; s; s = next) {
         next = atomic_load_explicit(&s->next, memory_order_relaxed);
         for (size_t i = 0; i < s->cap && s->base + i <= log->last; i++)
             dgm_record_unref(s->slots[i]);
-        if (s != own_segment(log))
+        if (s != log->own)
             free(s);
     }
     free(log);
@@ -125,7 +99,7 @@ void dgm_log_append(dgm_log *log, dgm_record *record)
     assert(seq == log->last + 1);
     if (seq >= log->tail->base + log->tail->cap) {
         uint32_t cap = log->tail->cap * MORE_SLOTS;
-        struct segment *s = new_segment(NULL, seq, cap < MAX_SLOTS ? cap : MAX_SLOTS);
+        struct dgm_log_segment *s = new_segment(NULL, seq, cap < MAX_SLOTS ? cap : MAX_SLOTS);
         s->prev = log->tail;
         atomic_store_explicit(&log->tail->next, s, memory_order_release);
         log->tail = s;
@@ -138,13 +112,13 @@ void dgm_log_append(dgm_log *log, dgm_record *record)
 /* Readers that are there look at later slots alone; new ones find these behind first_seq (release). */
 void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n)
 {
-    struct segment *head = atomic_load_explicit(&log->head, memory_order_relaxed);
+    struct dgm_log_segment *head = atomic_load_explicit(&log->head, memory_order_relaxed);
     for (size_t i = n; i-- > 0;) {
         uint64_t seq = records[i]->head.seq;
         assert(seq + (n - i) == log->first_seq);
         if (seq < head->base) {
             uint32_t cap = i + 1 < MAX_SLOTS ? (uint32_t)i + 1 : MAX_SLOTS;
-            struct segment *s = new_segment(NULL, head->base - cap, cap);
+            struct dgm_log_segment *s = new_segment(NULL, head->base - cap, cap);
             atomic_store_explicit(&s->next, head, memory_order_release);
             head->prev = s;
             head = s;
@@ -162,14 +136,9 @@ void dgm_log_set_task(dgm_log *log, dgm_record *task)
         atomic_store_explicit(&log->task, dgm_record_ref(task), memory_order_release);
 }
 
-uint64_t dgm_log_last(const dgm_log *log)
-{
-    return log->last;
-}
-
 dgm_record **dgm_log_tail(const dgm_log *log, size_t n, dgm_buf *scratch)
 {
-    struct segment *s = log->tail;
+    struct dgm_log_segment *s = log->tail;
     uint64_t first = log->last - n + 1;
     assert(n > 0 && first >= log->first_seq);
     if (first >= s->base)
@@ -191,14 +160,9 @@ dgm_record *dgm_log_newest(const dgm_log *log)
     return log->last < log->tail->base ? NULL : log->tail->slots[log->last - log->tail->base];
 }
 
-size_t dgm_log_bytes(const dgm_log *log)
-{
-    return log->bytes;
-}
-
 static void wake_readers(void *arg)
 {
-    struct on_loop *at = arg;
+    struct dgm_log_loop *at = arg;
     dgm_log *log = (dgm_log *)(void *)((char *)(at - at->index) - offsetof(dgm_log, loops));
     atomic_store(&at->waking, false); /* what is published from here on needs a new wake-up */
     for (dgm_log_reader *r = at->readers, *next; r; r = next) {
@@ -211,7 +175,7 @@ static void wake_readers(void *arg)
 static void wake_loops(dgm_log *log)
 {
     for (size_t i = 0; i < log->n_loops; i++) {
-        struct on_loop *at = &log->loops[i];
+        struct dgm_log_loop *at = &log->loops[i];
         if (atomic_load(&at->n) && !atomic_exchange(&at->waking, true)) {
             dgm_log_ref(log);
             dgm_loop_post(dgm_loops_at(log->all_loops, i), wake_readers, at);
@@ -242,16 +206,6 @@ void dgm_log_close(dgm_log *log)
 
 /* ---- readers ------------------------------------------------------------------------------------------------ */
 
-uint64_t dgm_log_first(const dgm_log *log)
-{
-    return atomic_load(&log->first_seq);
-}
-
-uint64_t dgm_log_published(const dgm_log *log)
-{
-    return atomic_load(&log->published);
-}
-
 size_t dgm_log_n_readers(const dgm_log *log)
 {
     size_t n = 0;
@@ -268,9 +222,9 @@ bool dgm_log_is_shared(const dgm_log *log)
 dgm_log_reader *dgm_log_reader_open(dgm_log *log, uint64_t after, dgm_loop_fn on_ready, void *arg)
 {
     dgm_loop *loop = dgm_loop_current();
-    assert(loop && after + 1 >= dgm_log_first(log));
+    assert(loop && after + 1 >= log->first_seq);
     dgm_log_reader *r = dgm_xcalloc(1, sizeof *r);
-    struct on_loop *at = &log->loops[dgm_loop_index(loop)];
+    struct dgm_log_loop *at = &log->loops[loop->index];
     dgm_log_ref(log);
     *r = (dgm_log_reader){
         .log = log, .seq = after, .turn = {.fn = on_ready, .arg = arg}, .next = at->readers};
@@ -291,7 +245,7 @@ void dgm_log_reader_close(dgm_log_reader *r)
     *r->prev = r->next;
     if (r->next)
         r->next->prev = r->prev;
-    atomic_fetch_sub(&r->log->loops[dgm_loop_index(loop)].n, 1);
+    atomic_fetch_sub(&r->log->loops[loop->index].n, 1);
     dgm_loop_not_at_turn_end(loop, &r->turn);
     dgm_log_unref(r->log);
     free(r);
@@ -329,5 +283,5 @@ dgm_log *dgm_log_reader_log(const dgm_log_reader *r)
 dgm_record *dgm_log_reader_task(const dgm_log_reader *r)
 {
     dgm_record *task = atomic_load_explicit(&r->log->task, memory_order_acquire);
-    return task && task->head.seq <= dgm_log_published(r->log) ? task : NULL;
+    return task && task->head.seq <= r->log->published ? task : NULL;
 }

@@ -18,6 +18,30 @@
 typedef struct dgm_log dgm_log;
 typedef struct dgm_log_reader dgm_log_reader;
 
+struct dgm_log_loop { /* the log is found by `index`, which is the loop's too */
+    dgm_log_reader *readers;
+    _Atomic uint32_t n;
+    uint16_t index;
+    _Atomic bool waking; /* a wake-up is on its way */
+};
+
+/* Others read published and first_seq, from any thread, and the owner last and bytes; the rest is for log.c. */
+struct dgm_log {
+    _Atomic uint32_t refs;
+    uint16_t n_loops;
+    _Atomic bool closed;
+    _Atomic uint64_t first_seq; /* goes down when older records are put in front */
+    _Atomic uint64_t published;
+    _Atomic(struct dgm_log_segment *) head; /* of first_seq */
+    _Atomic(dgm_record *) task;             /* at its end */
+    /* the owner's */
+    struct dgm_log_segment *tail, *own; /* own: the first one, behind the loops */
+    uint64_t last;                      /* appended, published or not; first_seq - 1: none */
+    size_t bytes;                       /* of all records */
+    dgm_loops *all_loops;
+    struct dgm_log_loop loops[];
+};
+
 /* first_seq: of the first record it will hold (a log that was trimmed does not begin at 1). */
 dgm_log *dgm_log_new(dgm_loops *loops, uint64_t first_seq);
 dgm_log *dgm_log_ref(dgm_log *log);
@@ -27,8 +51,6 @@ void dgm_log_unref(dgm_log *log); /* NULL is fine */
 
 /* Takes over a reference. Its seq is the next one. */
 void dgm_log_append(dgm_log *log, dgm_record *record);
-uint64_t dgm_log_last(const dgm_log *log); /* appended, published or not; first_seq - 1: none */
-size_t dgm_log_bytes(const dgm_log *log);  /* of all records */
 /* The last n of them (n > 0), in order and borrowed; in scratch (that has no limit), if they are not
  * in one place, until it is used again. */
 dgm_record **dgm_log_tail(const dgm_log *log, size_t n, dgm_buf *scratch);
@@ -47,9 +69,6 @@ void dgm_log_close(dgm_log *log);
 void dgm_log_dismiss(dgm_log *log);
 
 /* ---- readers --------------------------------------------------------------------------------------------- */
-
-uint64_t dgm_log_first(const dgm_log *log);
-uint64_t dgm_log_published(const dgm_log *log); /* from any thread */
 
 /* on_ready(arg): there is more to read, or it is over. On the loop the reader was opened on, later,
  * once per turn. The first record it gives is after + 1; after may be anything from first - 1 on. */

@@ -45,14 +45,6 @@ static bool is_named(const struct inflight *f, struct call *c)
            dgm_str_eq(f->owner.principal, c->owner.principal) && has_same_content(f, c);
 }
 
-static struct inflight *inflight_find(struct shard *s, struct call *c)
-{
-    dgm_table_node *at = dgm_table_first(&s->inflights, inflight_hash(c, c->send.asked_context));
-    while (at && !is_named((struct inflight *)(void *)at, c))
-        at = at->next;
-    return (struct inflight *)(void *)at;
-}
-
 static struct inflight *inflight_add(struct shard *s, struct call *c, dgm_str context_id)
 {
     size_t texts = c->owner.tenant.n + c->owner.principal.n + context_id.n + c->send.message_id.n +
@@ -90,10 +82,10 @@ void dgm_resend_drop_all(struct shard *s)
 static void resend_answer_with_snapshot(struct live *l, struct call *c, const struct turn_at *at)
 {
     c->snapshot = dgm_live_snapshot(l);
-    c->after = dgm_log_last(l->log);
+    c->after = l->log->last;
     if (l->run && c->turn.number == l->turns.last.turn) {
         c->log = dgm_log_ref(l->log);
-        if (at && at->first_seq >= dgm_log_first(l->log))
+        if (at && at->first_seq >= l->log->first_seq)
             c->turn.first_seq = at->first_seq;
     } else {
         c->log = dgm_log_new(l->shard->core->o.loops, c->after + 1);
@@ -110,7 +102,7 @@ void dgm_resend_answer(struct live *l, struct call *c)
         return;
     atomic_fetch_add_explicit(&c->core->resends, 1, memory_order_relaxed);
     c->turn.context_id = dgm_arena_dup(c->arena, l->context_id);
-    if (!whole || at->first_seq < dgm_log_first(l->log)) {
+    if (!whole || at->first_seq < l->log->first_seq) {
         resend_answer_with_snapshot(l, c, at);
         return;
     }
@@ -196,25 +188,15 @@ struct call *dgm_resend_find(struct shard *s, uint64_t number, struct call **ret
     return NULL;
 }
 
-void dgm_resend_stored(struct live *l)
+void dgm_resend_drop(struct live *l, uint64_t up_to)
 {
-    uint64_t published = dgm_log_published(l->log);
     struct inflight **at = &l->inflights, *f;
     while ((f = *at)) {
-        if (f->first_seq > published) {
+        if (f->first_seq > up_to) {
             at = &f->next_of_live;
             continue;
         }
         *at = f->next_of_live;
-        inflight_drop(l->shard, f);
-    }
-}
-
-void dgm_resend_drop(struct live *l)
-{
-    struct inflight *f;
-    while ((f = l->inflights)) {
-        l->inflights = f->next_of_live;
         inflight_drop(l->shard, f);
     }
 }
@@ -242,7 +224,7 @@ static bool is_row_of(const dgm_dedupe_row *row, struct call *c)
     unsigned char digest[DGM_DIGEST_BYTES];
     if (!row)
         return false;
-    struct shard *s = &c->core->shards[dgm_loop_index(dgm_loop_current())];
+    struct shard *s = &c->core->shards[dgm_loop_current()->index];
     dgm_content_digest(&s->sha256, dgm_call_content(c), digest);
     return memcmp(row->digest, digest, sizeof digest) == 0;
 }
@@ -271,7 +253,10 @@ static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err
 
 void dgm_resend_or_start(struct shard *s, struct call *c)
 {
-    struct inflight *f = inflight_find(s, c);
+    dgm_table_node *at = dgm_table_first(&s->inflights, inflight_hash(c, c->send.asked_context));
+    while (at && !is_named((struct inflight *)(void *)at, c))
+        at = at->next;
+    struct inflight *f = (struct inflight *)(void *)at;
     if (f && f->live) {
         resend_answer_copy(f, c);
     } else if (f) {

@@ -36,15 +36,8 @@ static void run_set_state(struct run *r, enum run_state to)
     r->state = to;
 }
 
-/* One event is dealt with at a time on a loop, except that a Message answer may start the next copy of
- * its message: then that one has an arena of its own. */
-static void borrow_scratch(struct run *r)
-{
-    r->scratch = dgm_take(r->shard->spare);
-    if (!r->scratch)
-        r->scratch = dgm_arena_new();
-}
-
+/* Its scratch is the shard's spare arena. One event is dealt with at a time on a loop, except that a Message answer may
+ * start the next copy of its message: then that one has an arena of its own. */
 static void return_scratch(struct run *r)
 {
     dgm_arena *a = dgm_take(r->scratch);
@@ -192,8 +185,8 @@ static void run_release_input(struct run *r)
 static bool is_over_limit(const struct run *r)
 {
     const dgm_core_limits *max = &r->shard->limits;
-    return dgm_log_bytes(r->live->log) >= max->log_bytes ||
-           dgm_log_last(r->live->log) + 1 >= max->log_records; /* the last one reports the limit */
+    return r->live->log->bytes >= max->log_bytes ||
+           r->live->log->last + 1 >= max->log_records; /* the last one reports the limit */
 }
 
 static dgm_code fail_over_limit(struct run *r, dgm_err *err)
@@ -268,7 +261,7 @@ static dgm_code run_emit(dgm_run *base, const dgm_event *event, dgm_err *err)
     dgm_code rc = DGM_OK;
     if (r->state != RUN_TASK || is_over_limit(r) ||
         !dgm_live_append_next_chunk(r->live, event, r->now)) {
-        borrow_scratch(r);
+        r->scratch = r->shard->spare ? dgm_take(r->shard->spare) : dgm_arena_new();
         rc = run_handle_event(r, event, err);
         return_scratch(r);
     }
@@ -285,7 +278,7 @@ static bool run_is_full(const dgm_run *base)
     const struct live *l = r->live;
     if (!l || l->state == LIVE_BROKEN)
         return false;
-    return dgm_log_last(l->log) - dgm_log_published(l->log) > DGM_MAX_UNWRITTEN_RECORDS ||
+    return l->log->last - l->log->published > DGM_MAX_UNWRITTEN_RECORDS ||
            l->write.bytes > DGM_MAX_UNWRITTEN_BYTES;
 }
 
@@ -307,7 +300,7 @@ static void run_report_fault(dgm_run *base, const dgm_run_fault *what)
 
 /* ---- its end ---------------------------------------------------------------------------------------------------- */
 
-static void free_run(struct run *r)
+void dgm_core_run_drop(struct run *r)
 {
     *r->prev = r->next;
     if (r->next)
@@ -325,7 +318,7 @@ static void run_finish(struct run *r)
     struct live *l;
     dgm_err err = {0};
     r->now = dgm_loop_unix_ms();
-    borrow_scratch(r);
+    r->scratch = r->shard->spare ? dgm_take(r->shard->spare) : dgm_arena_new();
     if (r->caller && run_create_task(r, NULL, &err)) /* no event at all is a task, too */
         answer_with_error(r, &err);
     /* Sets the final state, if the agent has not emitted one. */
@@ -339,7 +332,7 @@ static void run_finish(struct run *r)
     return_scratch(r);
     if (l)
         dgm_live_run_ended(l);
-    free_run(r);
+    dgm_core_run_drop(r);
     dgm_drain_check(s);
 }
 
@@ -470,7 +463,7 @@ void dgm_core_run_make_task(struct run *r)
     if (r->state != RUN_UNDECIDED && r->state != RUN_ABANDONED)
         return;
     r->now = dgm_loop_unix_ms();
-    borrow_scratch(r);
+    r->scratch = r->shard->spare ? dgm_take(r->shard->spare) : dgm_arena_new();
     dgm_code rc = run_create_task(r, NULL, &err);
     return_scratch(r);
     if (rc) {
@@ -489,11 +482,6 @@ void dgm_core_run_abandon(struct run *r)
         return;
     run_set_state(r, RUN_ABANDONED);
     dgm_core_run_cancel(r);
-}
-
-void dgm_core_run_drop(struct run *r)
-{
-    free_run(r);
 }
 
 void dgm_core_run_cancel(struct run *r)

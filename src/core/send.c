@@ -18,15 +18,12 @@
 
 #include <stdlib.h>
 
-/* How long a send that named no context is known by its message id alone. */
-#define NAMELESS_MS ((int64_t)24 * 3600 * 1000)
-
 /* Most messages never need it: those that become a task do, and those whose id was seen before. */
 dgm_str dgm_call_content(struct call *c)
 {
     if (c->send.content.p)
         return c->send.content;
-    struct shard *s = &c->core->shards[dgm_loop_index(dgm_loop_current())];
+    struct shard *s = &c->core->shards[dgm_loop_current()->index];
     dgm_message content = {
         .message_id = DGM_STR("-"), .role = c->send.message->role, .parts = c->send.message->parts};
     dgm_buf_clear(&s->scratch);
@@ -52,19 +49,6 @@ void dgm_send_mark_message(dgm_arena *a, dgm_owner owner, dgm_message *m)
     dgm_message_stamp(a, m);
 }
 
-void dgm_send_store_id(struct live *l, struct call *c)
-{
-    if (!c->send.dedupes)
-        return;
-    bool nameless = !c->send.asked_context.n && !c->send.asked_task.n;
-    dgm_str content = dgm_call_content(c);
-    l->write.message = dgm_xmalloc(sizeof *l->write.message + c->send.message_id.n + content.n);
-    char *at = (char *)(l->write.message + 1);
-    l->write.message->message_id = dgm_core_copy_text(&at, c->send.message_id);
-    l->write.message->nameless_until_ms = nameless ? dgm_loop_unix_ms() + NAMELESS_MS : 0;
-    l->write.message->content = dgm_core_copy_text(&at, content);
-}
-
 /* ---- to a task ----------------------------------------------------------------------------------------------- */
 
 static dgm_code send_check(const struct live *l, const struct call *c, dgm_err *err)
@@ -87,7 +71,7 @@ static dgm_code send_check(const struct live *l, const struct call *c, dgm_err *
         return dgm_fail(err, DGM_UNSUPPORTED_OPERATION, NULL,
                         "the task is working and %u messages wait for it: send it later",
                         l->calls.n_queued);
-    if (dgm_log_bytes(l->log) >= max->log_bytes || dgm_log_last(l->log) >= max->log_records)
+    if (l->log->bytes >= max->log_bytes || l->log->last >= max->log_records)
         return dgm_fail(err, DGM_TOO_LARGE, NULL,
                         "the log of the task is at its limit: send a message without its id, in "
                         "the same context");
@@ -134,7 +118,7 @@ static void send_start_turn(struct live *l, struct call *c)
     }
     c->turn.context_id = dgm_arena_dup(c->arena, l->context_id);
     c->log = dgm_log_ref(l->log);
-    c->after = dgm_log_last(l->log);
+    c->after = l->log->last;
     uint64_t visible = c->after; /* by then the message and the new state are stored */
     if (!(c->snapshot = dgm_live_snapshot(l)))
         c->after = c->turn.first_seq - 1; /* too large to be shown: then from the message on */
@@ -158,10 +142,10 @@ void dgm_send_answer_early(struct live *l, struct call *c)
     now->task_id = dgm_arena_dup(now->arena, l->id);
     now->turn.context_id = dgm_arena_dup(now->arena, l->context_id);
     now->log = dgm_log_ref(l->log);
-    now->after = dgm_log_last(l->log);
+    now->after = l->log->last;
     if (!(now->snapshot = dgm_live_snapshot(l)))
-        now->after = dgm_log_first(l->log) - 1;
-    dgm_live_answer_when_published(l, now, dgm_log_last(l->log));
+        now->after = l->log->first_seq - 1;
+    dgm_live_answer_when_published(l, now, l->log->last);
 }
 
 void dgm_send_to_task(struct live *l, struct call *c)

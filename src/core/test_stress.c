@@ -257,9 +257,8 @@ static void on_turn(dgm_code code, const dgm_found_turn *turn, const dgm_err *er
         return;
     }
     n_found++;
-    if (dgm_log_first(turn->log) > turn->first_seq ||
-        dgm_log_published(turn->log) < turn->first_seq)
-        fault("a turn is not in its log", turn->first_seq, dgm_log_published(turn->log));
+    if (turn->log->first_seq > turn->first_seq || turn->log->published < turn->first_seq)
+        fault("a turn is not in its log", turn->first_seq, turn->log->published);
     snprintf(a->task, sizeof a->task, "%.*s", DGM_P(turn->task_id));
     follow(a, turn->log, turn->first_seq - 1);
 }

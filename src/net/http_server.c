@@ -313,7 +313,7 @@ dgm_code dgm_http_server_new(dgm_loops *loops, const dgm_http_options *o, dgm_ht
 
 dgm_code dgm_http_server_start(dgm_http_server *s, dgm_err *err)
 {
-    size_t n = dgm_loops_count(s->loops);
+    size_t n = s->loops->n;
     struct stat st;
     dgm_code rc = dgm_listen(s->listen, n, &s->listeners, err);
     if (rc)

@@ -15,7 +15,6 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -30,47 +29,6 @@
 /* A queue that was once long does not keep its memory. */
 #define QUEUE_KEEP 1024
 
-struct job {
-    dgm_loop_fn fn;
-    void *arg;
-};
-
-struct jobs {
-    struct job *at;
-    size_t n, cap;
-};
-
-struct dgm_loop {
-    uv_loop_t uv;
-    uv_async_t async;
-    uv_prepare_t prepare;
-    uv_check_t check;
-    uv_idle_t idle;
-    uv_timer_t guard; /* ends a stop that waits in vain */
-    uv_thread_t thread;
-    size_t index;
-    bool has_handles; /* ours are open */
-    bool has_thread;
-    bool stopping;    /* on the loop's thread */
-    bool posted_here; /* by our own thread: prepare looks into the queue */
-    struct jobs running;
-    dgm_loop_turn *turn_first, *turn_last;
-    dgm_loop_turn *turn_running; /* of the turn end that is being run */
-    dgm_loop_stop *stops;
-    dgm_trace trace;
-
-    pthread_mutex_t lock; /* for the rest */
-    struct jobs queue;
-    bool awake;
-    bool stopped; /* uv_async_send must not be called any more */
-};
-
-struct dgm_loops {
-    struct dgm_loop *at[DGM_MAX_LOOPS];
-    size_t n;
-    bool stopped;
-};
-
 static _Thread_local dgm_loop *current;
 
 /* ---- the queue -------------------------------------------------------------------------------------------- */
@@ -78,12 +36,12 @@ static _Thread_local dgm_loop *current;
 /* Jobs that are posted meanwhile wait for the next call, so that a job that posts itself starves no other. */
 static bool run_posted(dgm_loop *l)
 {
-    struct jobs spare = l->running;
+    struct dgm_loop_jobs spare = l->running;
     size_t n;
     assert(spare.n == 0);
-    l->running = (struct jobs){0};
+    l->running = (struct dgm_loop_jobs){0};
     pthread_mutex_lock(&l->lock);
-    struct jobs batch = l->queue;
+    struct dgm_loop_jobs batch = l->queue;
     l->queue = spare;
     l->awake = false;
     pthread_mutex_unlock(&l->lock);
@@ -92,7 +50,7 @@ static bool run_posted(dgm_loop *l)
         batch.at[i].fn(batch.at[i].arg);
     if (batch.cap > QUEUE_KEEP) {
         free(batch.at);
-        batch = (struct jobs){0};
+        batch = (struct dgm_loop_jobs){0};
     }
     batch.n = 0;
     l->running = batch;
@@ -101,13 +59,13 @@ static bool run_posted(dgm_loop *l)
 
 void dgm_loop_post(dgm_loop *l, dgm_loop_fn fn, void *arg)
 {
-    struct jobs *q = &l->queue;
+    struct dgm_loop_jobs *q = &l->queue;
     pthread_mutex_lock(&l->lock);
     if (q->n == q->cap) {
         q->cap = q->cap ? q->cap * 2 : 64;
         q->at = dgm_xrealloc(q->at, q->cap * sizeof *q->at);
     }
-    q->at[q->n++] = (struct job){fn, arg};
+    q->at[q->n++] = (struct dgm_loop_job){fn, arg};
     if (!l->awake) {
         l->awake = true;
         if (current == l)
@@ -409,11 +367,6 @@ void dgm_loops_free(dgm_loops *l)
     free(l);
 }
 
-size_t dgm_loops_count(const dgm_loops *l)
-{
-    return l->n;
-}
-
 dgm_loop *dgm_loops_at(dgm_loops *l, size_t i)
 {
     assert(i < l->n);
@@ -423,16 +376,6 @@ dgm_loop *dgm_loops_at(dgm_loops *l, size_t i)
 dgm_loop *dgm_loop_current(void)
 {
     return current;
-}
-
-size_t dgm_loop_index(const dgm_loop *l)
-{
-    return l->index;
-}
-
-uv_loop_t *dgm_loop_uv(dgm_loop *l)
-{
-    return &l->uv;
 }
 
 int64_t dgm_loop_unix_ms(void)

@@ -7,8 +7,10 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/trace.h"
 
+#include <pthread.h>
 #include <uv.h>
 
 typedef struct dgm_loop dgm_loop;
@@ -24,13 +26,10 @@ dgm_code dgm_loops_start(dgm_loops *l, dgm_err *err);
 void dgm_loops_stop(dgm_loops *l);
 void dgm_loops_free(dgm_loops *l); /* NULL is fine; stops first */
 
-size_t dgm_loops_count(const dgm_loops *l);
 dgm_loop *dgm_loops_at(dgm_loops *l, size_t i);
 
 dgm_loop *dgm_loop_current(void); /* of this thread; NULL on any other */
-size_t dgm_loop_index(const dgm_loop *l);
-uv_loop_t *dgm_loop_uv(dgm_loop *l);
-int64_t dgm_loop_unix_ms(void); /* wall clock; does not go back unless it is set back */
+int64_t dgm_loop_unix_ms(void);   /* wall clock; does not go back unless it is set back */
 
 /* A state machine whose object belongs to l changes its state: checks the transition and adds it to the trace of l. Only
  * from l's thread. */
@@ -64,6 +63,46 @@ typedef struct dgm_loop_stop {
 } dgm_loop_stop;
 void dgm_loop_on_stop(dgm_loop *l, dgm_loop_stop *node);
 void dgm_loop_off_stop(dgm_loop *l, dgm_loop_stop *node); /* fine when it is not registered */
+
+struct dgm_loop_jobs {
+    struct dgm_loop_job {
+        dgm_loop_fn fn;
+        void *arg;
+    } * at;
+    size_t n, cap;
+};
+
+/* Others read index and uv; the rest is for loop.c. */
+struct dgm_loop {
+    uv_loop_t uv;
+    size_t index; /* among the loops */
+    uv_async_t async;
+    uv_prepare_t prepare;
+    uv_check_t check;
+    uv_idle_t idle;
+    uv_timer_t guard; /* ends a stop that waits in vain */
+    uv_thread_t thread;
+    bool has_handles; /* ours are open */
+    bool has_thread;
+    bool stopping;    /* on the loop's thread */
+    bool posted_here; /* by our own thread: prepare looks into the queue */
+    struct dgm_loop_jobs running;
+    dgm_loop_turn *turn_first, *turn_last;
+    dgm_loop_turn *turn_running; /* of the turn end that is being run */
+    dgm_loop_stop *stops;
+    dgm_trace trace;
+
+    pthread_mutex_t lock; /* for the rest */
+    struct dgm_loop_jobs queue;
+    bool awake;
+    bool stopped; /* uv_async_send must not be called any more */
+};
+
+struct dgm_loops {
+    dgm_loop *at[DGM_MAX_LOOPS];
+    size_t n;
+    bool stopped;
+};
 
 /* A timer that is embedded, on the loop of the thread that starts it. Stopping it is immediate; the
  * memory may go after dgm_timer_close's callback. */

@@ -276,7 +276,7 @@ static void on_written(uv_write_t *req, int status)
 
 static void open_stream(dgm_process *p, uv_pipe_t *pipe, int *fd)
 {
-    uv_pipe_init(dgm_loop_uv(p->loop), pipe, 0);
+    uv_pipe_init(&p->loop->uv, pipe, 0);
     pipe->data = p;
     p->open_handles++;
     int rc = uv_pipe_open(pipe, *fd);
@@ -298,7 +298,7 @@ static void watch_exit(dgm_process *p, bool without_pidfd)
 #ifdef SYS_pidfd_open
     if (!without_pidfd)
         p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-    if (p->pidfd >= 0 && uv_poll_init(dgm_loop_uv(p->loop), &p->watch, p->pidfd) != 0) {
+    if (p->pidfd >= 0 && uv_poll_init(&p->loop->uv, &p->watch, p->pidfd) != 0) {
         close(p->pidfd);
         p->pidfd = -1;
     }

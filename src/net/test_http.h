@@ -184,9 +184,9 @@ static inline void answer(dgm_http_exchange *x, const dgm_http_request *r)
         dgm_http_end(x);
     } else if (dgm_str_is(r->path, "/who")) {
         dgm_http_header extra[] = {{DGM_STR("X-Evil"), DGM_STR("a\r\nX-Injected: b")}};
-        dgm_str t = dgm_arena_printf(
-            a, "%s %s %zu %.*s", r->is_loopback ? "loopback" : "far", r->is_tls ? "tls" : "plain",
-            dgm_loop_index(dgm_loop_current()), DGM_P(dgm_http_header_of(r, DGM_STR("host"))));
+        dgm_str t = dgm_arena_printf(a, "%s %s %zu %.*s", r->is_loopback ? "loopback" : "far",
+                                     r->is_tls ? "tls" : "plain", dgm_loop_current()->index,
+                                     DGM_P(dgm_http_header_of(r, DGM_STR("host"))));
         dgm_http_respond(x, 200, DGM_STR("text/plain"), extra, 1, t);
     } else { /* echo */
         dgm_str t = dgm_arena_printf(a, "%.*s %.*s ", DGM_P(r->method), DGM_P(r->path));

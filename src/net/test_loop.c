@@ -72,12 +72,12 @@ struct ring {
 static void hop(void *arg)
 {
     struct ring *r = arg;
-    size_t me = dgm_loop_index(dgm_loop_current());
+    size_t me = dgm_loop_current()->index;
     size_t n = atomic_fetch_add(&r->hops, 1) + 1;
     if (n == r->want)
         uv_sem_post(&r->done);
     else if (n < r->want)
-        dgm_loop_post(dgm_loops_at(r->loops, (me + 1) % dgm_loops_count(r->loops)), hop, r);
+        dgm_loop_post(dgm_loops_at(r->loops, (me + 1) % r->loops->n), hop, r);
 }
 
 static void loops_post_to_each_other(void **state)

@@ -85,7 +85,7 @@ static void on_exit_(void *user, dgm_process_exit how)
 {
     struct child *c = user;
     c->how = how;
-    c->ms = uv_now(dgm_loop_uv(dgm_loops_at(c->loops, 0))) - c->ms;
+    c->ms = uv_now(&dgm_loops_at(c->loops, 0)->uv) - c->ms;
     dgm_timer_close(&c->timer, on_timer_closed, c);
 }
 
@@ -100,7 +100,7 @@ static void begin(void *arg)
 {
     struct child *c = arg;
     dgm_loop *loop = dgm_loops_at(c->loops, 0);
-    c->ms = uv_now(dgm_loop_uv(loop));
+    c->ms = uv_now(&loop->uv);
     dgm_timer_init(loop, &c->timer, on_kill, c);
     dgm_timer_init(loop, &c->pause_timer, on_pause_over, c);
     c->rc = dgm_process_start(loop, &c->options,

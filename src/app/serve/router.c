@@ -66,7 +66,7 @@ dgm_router *dgm_router_new(const dgm_router_options *o)
 {
     dgm_router *r = dgm_xcalloc(1, sizeof *r);
     r->o = *o;
-    r->metrics = dgm_metrics_new(dgm_loops_count(o->loops));
+    r->metrics = dgm_metrics_new(o->loops->n);
     r->open_streams = dgm_metrics_streams(r->metrics);
     r->routes = dgm_route_tree_new(dgm_frontends);
     r->reason = "it is starting";
@@ -164,7 +164,7 @@ static void set_budgets(dgm_router *r, const dgm_config *c)
 dgm_code dgm_router_use(dgm_router *r, dgm_config *config, dgm_err *err)
 {
     dgm_site *site;
-    size_t n = dgm_loops_count(r->o.loops);
+    size_t n = r->o.loops->n;
     dgm_code rc =
         dgm_site_new(r->o.core, r->o.agents, config, dgm_loop_unix_ms() / 1000, &site, err);
     if (rc)
@@ -369,7 +369,7 @@ static struct visit *visit_of(dgm_router *r, dgm_http_exchange *x, const dgm_htt
         v->bytes_in = q->body.n;
         return v;
     }
-    v = new_visit(r, &r->lanes[dgm_loop_index(dgm_loop_current())], x, q);
+    v = new_visit(r, &r->lanes[dgm_loop_current()->index], x, q);
     struct head *h = v->head = dgm_new(dgm_http_arena(x), struct head);
     h->q.x = x;
     dgm_route_match(r->routes, q->method, q->path, &h->q);
@@ -492,7 +492,7 @@ static void log_visit(dgm_router *r, dgm_http_exchange *x, const struct visit *v
 {
     char number[40];
     const dgm_http_request *q = dgm_http_request_of(x);
-    snprintf(number, sizeof number, "%zu-%llu", dgm_loop_index(dgm_loop_current()),
+    snprintf(number, sizeof number, "%zu-%llu", dgm_loop_current()->index,
              (unsigned long long)v->number);
     dgm_log_field fields[] = {
         {"method", q->method, 0},
@@ -518,8 +518,8 @@ static void on_answered(void *user, dgm_http_exchange *x, int status, uint64_t b
     dgm_router *r = user;
     struct visit *v = *dgm_http_tag(x);
     uint64_t ns = uv_hrtime() - v->began_ns;
-    dgm_metrics_count(r->metrics, dgm_loop_index(dgm_loop_current()), &v->note, status, ns,
-                      v->bytes_in, bytes);
+    dgm_metrics_count(r->metrics, dgm_loop_current()->index, &v->note, status, ns, v->bytes_in,
+                      bytes);
     dgm_config_log_level level = status >= 500                              ? DGM_LOG_WARN
                                  : v->note.front && v->note.front->is_probe ? DGM_LOG_DEBUG
                                                                             : DGM_LOG_INFO;

@@ -216,7 +216,7 @@ static void bench_start(void *agent, dgm_run *run)
     b->n = (uint32_t)number;
     if (b->n > 0 && yield) {
         b->idle = dgm_xmalloc(sizeof *b->idle);
-        uv_idle_init(dgm_loop_uv(run->loop), b->idle);
+        uv_idle_init(&run->loop->uv, b->idle);
         b->idle->data = b;
         uv_idle_start(b->idle, bench_on_turn);
     } else {

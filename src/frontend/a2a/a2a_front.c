@@ -33,7 +33,7 @@ void dgm_a2a_front_free(dgm_a2a_front *f)
 struct scratch *dgm_front_scratch(dgm_a2a_front *f)
 {
     dgm_loop *loop = dgm_loop_current();
-    struct scratch *s = &f->scratch[loop ? dgm_loop_index(loop) : 0];
+    struct scratch *s = &f->scratch[loop ? loop->index : 0];
     dgm_buf_shrink(&s->out, KEEP_BYTES);
     dgm_buf_clear(&s->out);
     s->out.over = false;

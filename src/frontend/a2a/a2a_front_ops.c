@@ -221,7 +221,7 @@ static void on_gone(void *arg)
 static uint64_t ms_left(const struct op *op)
 {
     uint64_t limit = op->front->o.blocking_ms ? op->front->o.blocking_ms : BLOCKING_MS;
-    uint64_t waited = uv_now(dgm_loop_uv(dgm_loop_current())) - op->sent_at;
+    uint64_t waited = uv_now(&dgm_loop_current()->uv) - op->sent_at;
     if (op->return_immediately)
         limit = FIRST_EVENT_MS;
     return waited < limit ? limit - waited : 0;
@@ -265,7 +265,7 @@ static void a2a_ops_on_sent(dgm_code code, const dgm_sent *sent, const dgm_err *
     if (op->method == DGM_METHOD_STREAM) {
         /* a client that sends again because the connection broke may name the last event that it has */
         bool resumes = sent->is_resend && op->cursor != DGM_NO_CURSOR && op->cursor > sent->after &&
-                       op->cursor <= dgm_log_published(sent->log);
+                       op->cursor <= sent->log->published;
         dgm_op_stream(op, sent->log, resumes ? op->cursor : sent->after,
                       resumes ? NULL : sent->snapshot);
     } else if (sent->is_message) {
@@ -374,7 +374,7 @@ static void run_send(struct op *op, const dgm_send_request *q)
     if (op->return_immediately)
         send.answer_ms = FIRST_EVENT_MS;
     struct op *kept = dgm_op_release_request(op);
-    kept->sent_at = uv_now(dgm_loop_uv(dgm_loop_current()));
+    kept->sent_at = uv_now(&dgm_loop_current()->uv);
     kept->sent = dgm_core_send(op->front->core, &send, a2a_ops_on_sent, kept);
     static const dgm_http_watcher waits = {.on_gone = on_left, .on_fin = on_left};
     dgm_http_watch(kept->x, &waits, kept);

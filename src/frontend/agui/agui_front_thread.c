@@ -210,7 +210,7 @@ void dgm_agui_attach(struct agui_op *op, const dgm_found_turn *turn)
     op->task_id = dgm_arena_dup(op->arena, turn->task_id);
     find_message(op);
     if (dgm_agui_cursor_of(dgm_http_request_of(op->x), &cursor) && cursor + 1 >= op->first_seq &&
-        cursor <= dgm_log_published(op->log))
+        cursor <= op->log->published)
         attach_at(op, cursor);
     else if (op->input.messages.n)
         attach_behind(op, &op->input.messages);
@@ -232,7 +232,7 @@ struct thread {
 /* Where the last turn begins, and whether it is over. */
 static bool find_last_turn(struct agui_op *op)
 {
-    dgm_log_reader *reader = dgm_log_reader_open(op->log, dgm_log_first(op->log) - 1, ignore, NULL);
+    dgm_log_reader *reader = dgm_log_reader_open(op->log, op->log->first_seq - 1, ignore, NULL);
     dgm_record *r;
     uint32_t turn = 0;
     bool is_over = false;

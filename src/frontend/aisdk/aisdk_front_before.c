@@ -55,7 +55,7 @@ static uint64_t find_beginning(struct before *b, dgm_log *log, uint64_t last)
     uint64_t found = last;
     dgm_record *r;
     dgm_event e;
-    b->reader = dgm_log_reader_open(log, dgm_log_first(log) - 1, on_ready, NULL);
+    b->reader = dgm_log_reader_open(log, log->first_seq - 1, on_ready, NULL);
     while ((r = next_record(b, last))) {
         bool may_be = r->head.kind == DGM_EVENT_TASK || r->head.kind == DGM_EVENT_INTERNAL;
         if (may_be && read_event(b, r, &e) && begins_message(&e))

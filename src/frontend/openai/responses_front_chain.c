@@ -148,7 +148,7 @@ static void on_previous(void *arg, const dgm_found_turn *found)
         fail_previous(k);
         return;
     }
-    bool is_last = !found->last_seq || dgm_log_published(found->log) <= found->last_seq;
+    bool is_last = !found->last_seq || found->log->published <= found->last_seq;
     if (!is_last || !dgm_str_eq(found->agent, k->agent->id)) {
         on_link(k, found);
         return;

@@ -36,7 +36,7 @@ void dgm_turns_free(dgm_turns *t)
 
 struct scratch *dgm_turns_scratch(dgm_turns *t)
 {
-    struct scratch *s = &t->state->scratch[dgm_loop_index(dgm_loop_current())];
+    struct scratch *s = &t->state->scratch[dgm_loop_current()->index];
     dgm_buf_shrink(&s->out, KEEP_BYTES);
     dgm_buf_clear(&s->out);
     s->out.over = false;

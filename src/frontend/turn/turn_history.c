@@ -237,7 +237,7 @@ static void on_log(dgm_code code, dgm_log *log, uint64_t after, dgm_record *snap
                    const dgm_err *err, void *arg)
 {
     struct looking *l = arg;
-    bool is_kept = !code && !snapshot && dgm_log_first(log) == 1;
+    bool is_kept = !code && !snapshot && log->first_seq == 1;
     (void)after, (void)err;
     add_next(l, is_kept ? log : NULL);
     l->is_answered = true;
