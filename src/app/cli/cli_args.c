@@ -92,14 +92,9 @@ static void DGM_PRINTF(2, 3) advise(dgm_cli_misuse *m, const char *fmt, ...)
     va_end(args);
 }
 
-static bool is_root(const dgm_cli_command *c)
-{
-    return c == &dgm_cli_root;
-}
-
 static void advise_help(dgm_cli_misuse *m, const dgm_cli_command *c)
 {
-    if (is_root(c))
+    if (c == &dgm_cli_root)
         advise(m, "`dragoman help` lists the commands");
     else
         advise(m, "`dragoman help %s` explains", c->name);
@@ -120,7 +115,7 @@ static void advise_word(dgm_cli_misuse *m, const dgm_cli_command *c, const dgm_c
     }
     while (kind->word(n))
         n++;
-    if (n > FEW_WORDS || is_root(c)) {
+    if (n > FEW_WORDS || c == &dgm_cli_root) {
         advise_help(m, c);
         return;
     }
@@ -192,7 +187,8 @@ static bool no_such_option(const dgm_cli_command *c, const char *typed, size_t n
         advise(m, "did you mean '--%s'?", g.best);
         return false;
     }
-    for (const dgm_cli_command *const *other = dgm_cli_commands; is_root(c) && *other; other++) {
+    for (const dgm_cli_command *const *other = dgm_cli_commands; c == &dgm_cli_root && *other;
+         other++) {
         if (option_by_name(*other, name, n - 2)) {
             advise(m, "put it after a command: `dragoman %s %.*s`", (*other)->name, (int)n, typed);
             break;
@@ -256,28 +252,21 @@ static bool parse_option(dgm_cli_line *line, char **argv, int argc, int *i, dgm_
     return !o->repeats || store_value(line, o, value, m);
 }
 
-static bool required_options(const dgm_cli_line *line, dgm_cli_misuse *m)
-{
-    for (const dgm_cli_option *o = line->command->options; o && o->name; o++) {
-        if (o->required && !line->values_by_row[o - line->command->options]) {
-            misuse_set(m, "%s needs --%s %s", line->command->name, o->name, o->value);
-            if (o->kind->word)
-                advise_word(m, line->command, o->kind, "");
-            else
-                advise_help(m, line->command);
-            return false;
-        }
-    }
-    return true;
-}
-
 /* ---- arguments ------------------------------------------------------------------------------------ */
 
-static bool good_arguments(const dgm_cli_line *line, dgm_cli_misuse *m)
+/* Are the required options there, and arguments as the table wants them? */
+static bool good_line(const dgm_cli_line *line, dgm_cli_misuse *m)
 {
     const dgm_cli_command *c = line->command;
     const dgm_cli_argument *a = c->arguments;
-    for (size_t i = 0; i < line->n_args; i++) {
+    const dgm_cli_kind *missing = NULL;
+    for (const dgm_cli_option *o = c->options; !missing && o && o->name; o++) {
+        if (o->required && !line->values_by_row[o - c->options]) {
+            misuse_set(m, "%s needs --%s %s", c->name, o->name, o->value);
+            missing = o->kind;
+        }
+    }
+    for (size_t i = 0; !missing && i < line->n_args; i++) {
         if (!a || !a->name) {
             misuse_set(m, "'%s' is one argument too many", line->args[i]);
             advise_help(m, c);
@@ -288,15 +277,15 @@ static bool good_arguments(const dgm_cli_line *line, dgm_cli_misuse *m)
         if (!a->repeats)
             a++;
     }
-    if (a && a->name && a->required && !(a->repeats && line->n_args)) {
+    if (!missing && a && a->name && a->required && !(a->repeats && line->n_args)) {
         misuse_set(m, "%s needs %s", c->name, a->name);
-        if (a->kind->word)
-            advise_word(m, c, a->kind, "");
-        else
-            advise_help(m, c);
-        return false;
+        missing = a->kind;
     }
-    return true;
+    if (missing && missing->word)
+        advise_word(m, c, missing, "");
+    else if (missing)
+        advise_help(m, c);
+    return !missing;
 }
 
 /* `dragoman card URL` is `dragoman card get URL`. There is room: argv also had the program and the command. */
@@ -329,7 +318,7 @@ bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse
                 return false;
             if (dgm_cli_get(&line, "help"))
                 break; /* with --help, the rest of the line may be invalid */
-        } else if (is_root(line.command)) {
+        } else if (line.command == &dgm_cli_root) {
             const dgm_cli_command *c = dgm_cli_command_find(argv[i]);
             if (!c)
                 return good_word(line.command, dgm_cli_root.arguments[0].kind, argv[i], ret_misuse);
@@ -340,8 +329,8 @@ bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse
         }
     }
     add_implied_word(&line);
-    if (!dgm_cli_get(&line, "help") && !is_root(line.command) &&
-        (!required_options(&line, ret_misuse) || !good_arguments(&line, ret_misuse)))
+    if (!dgm_cli_get(&line, "help") && line.command != &dgm_cli_root &&
+        !good_line(&line, ret_misuse))
         return false;
     *ret_line = line;
     return true;
@@ -367,21 +356,6 @@ const char *dgm_cli_get_nth(const dgm_cli_line *line, const char *option, size_t
 
 /* ---- the program: parse, run, check that the output was written ------------------------------------------------ */
 
-/* Buffered output may also fail to be written, and a network file reports errors only when it is closed. */
-static int cli_args_finish(int status)
-{
-    bool failed = ferror(stdout);
-    if (fclose(stdout) == 0 && !failed)
-        return status;
-    if (errno == EPIPE)
-        dgm_cli_end_by_sigpipe();
-    if (status == DGM_CLI_OK) {
-        dgm_cli_complain("cannot write to standard output: %s", strerror(errno));
-        status = DGM_CLI_FAILED;
-    }
-    return status;
-}
-
 int dgm_cli_main(int argc, char **argv)
 {
     dgm_cli_line line;
@@ -393,9 +367,20 @@ int dgm_cli_main(int argc, char **argv)
             dgm_cli_hint("%s", misuse.hint);
         return DGM_CLI_MISUSED;
     }
-    if (dgm_cli_get(&line, "help")) {
+    int status = DGM_CLI_OK;
+    if (dgm_cli_get(&line, "help"))
         dgm_cli_help(line.command, stdout);
-        return cli_args_finish(DGM_CLI_OK);
+    else
+        status = line.command->run(&line);
+    /* Buffered output may also fail to be written, and a network file reports errors only when it is closed. */
+    bool failed = ferror(stdout);
+    if (fclose(stdout) == 0 && !failed)
+        return status;
+    if (errno == EPIPE)
+        dgm_cli_end_by_sigpipe();
+    if (status == DGM_CLI_OK) {
+        dgm_cli_complain("cannot write to standard output: %s", strerror(errno));
+        status = DGM_CLI_FAILED;
     }
-    return cli_args_finish(line.command->run(&line));
+    return status;
 }

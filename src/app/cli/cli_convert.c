@@ -26,29 +26,6 @@ static size_t chosen(const dgm_cli_line *line, const char *option, const dgm_cli
     return 0;
 }
 
-static dgm_convert_options options_of(const dgm_cli_line *line)
-{
-    return (dgm_convert_options){
-        .size = sizeof(dgm_convert_options),
-        .from = dgm_format_id_by_name(dgm_cli_get(line, "from")),
-        .framing = (dgm_framing)chosen(line, "frame", &dgm_cli_framings),
-    };
-}
-
-static dgm_convert_options convert_options(const dgm_cli_line *line)
-{
-    dgm_convert_options o = options_of(line);
-    const char *object = dgm_cli_get(line, "object"), *answer = dgm_cli_get(line, "answer-source");
-    o.to = dgm_format_id_by_name(dgm_cli_get(line, "to"));
-    o.seed = dgm_cli_get(line, "seed");
-    o.as = (dgm_form)chosen(line, "as", &dgm_cli_forms);
-    o.compact = dgm_cli_get(line, "no-compact") ? DGM_COMPACT_NEVER : DGM_COMPACT_DOCUMENTS;
-    o.status_is_answer = answer && strcmp(answer, "status") == 0;
-    if (object)
-        o.object = dgm_object_kind_by_name((dgm_str){object, strlen(object)});
-    return o;
-}
-
 /* ---- what went wrong --------------------------------------------------------------------------------- */
 
 /* A fault inside a document is a fault of the document. A fault at its top may have another reason: the wrong
@@ -103,32 +80,10 @@ static void complain(const char *name, const dgm_convert_options *o, const dgm_e
 
 /* ---- one file ----------------------------------------------------------------------------------------- */
 
-/* Writes the output that the converter has ready. */
-static bool drain(dgm_converter *c, dgm_cli_output *out)
-{
-    dgm_str ready;
-    while ((ready = dgm_converter_output(c)).n > 0) {
-        if (!dgm_cli_output_write(out, ready.p, ready.n))
-            return false;
-        dgm_converter_consume(c, ready.n);
-    }
-    return true;
-}
-
 enum outcome { CONVERTED, BAD_INPUT, NO_OUTPUT };
 
 /* What to do with losses. */
 enum losses { LOSSES_IGNORED, LOSSES_COUNTED, LOSSES_PRINTED, LOSSES_AS_JSON };
-
-static enum losses losses_of(const dgm_cli_line *line)
-{
-    if (dgm_cli_get(line, "losses-json"))
-        return LOSSES_AS_JSON;
-    if (dgm_cli_get(line, "losses"))
-        return LOSSES_PRINTED;
-    /* a person is there to read one line about them */
-    return isatty(STDERR_FILENO) ? LOSSES_COUNTED : LOSSES_IGNORED;
-}
 
 /* The state that all files share. */
 struct job {
@@ -139,15 +94,6 @@ struct job {
     size_t n_lost; /* kinds of loss, over all files */
 };
 
-static void report_losses(struct job *job, const char *name, const dgm_converter *c)
-{
-    if (!c || job->losses == LOSSES_IGNORED)
-        return;
-    job->n_lost += dgm_converter_loss_count(c);
-    if (job->losses != LOSSES_COUNTED)
-        dgm_cli_print_losses(name, c, job->losses == LOSSES_AS_JSON);
-}
-
 static enum outcome convert_fd(struct job *job, int fd, const char *name)
 {
     const dgm_convert_options *o = job->options;
@@ -155,20 +101,24 @@ static enum outcome convert_fd(struct job *job, int fd, const char *name)
     dgm_converter *c = NULL;
     dgm_err *err = dgm_err_new();
     bool writing = true;
-    long n = 0;
+    long n = 1;
+    dgm_str ready;
     dgm_code rc = dgm_converter_new(o, &c, err);
     out->empty = true;
-    while (rc == DGM_OK && writing && (n = dgm_cli_read(fd, job->piece, PIECE)) > 0) {
-        rc = dgm_converter_feed(c, job->piece, (size_t)n, err);
-        writing = drain(c, out);
-    }
-    if (rc == DGM_OK && writing && n == 0) {
-        rc = dgm_converter_end(c, err);
-        writing = drain(c, out);
+    while (rc == DGM_OK && writing && n > 0 && (n = dgm_cli_read(fd, job->piece, PIECE)) >= 0) {
+        rc = n ? dgm_converter_feed(c, job->piece, (size_t)n, err) : dgm_converter_end(c, err);
+        while ((ready = dgm_converter_output(c)).n > 0) {
+            if (!(writing = dgm_cli_output_write(out, ready.p, ready.n)))
+                break;
+            dgm_converter_consume(c, ready.n);
+        }
     }
     if (n < 0)
         dgm_cli_complain("cannot read %s: %s", name, strerror(errno));
-    report_losses(job, name, c);
+    if (c && job->losses != LOSSES_IGNORED)
+        job->n_lost += dgm_converter_loss_count(c);
+    if (c && job->losses > LOSSES_COUNTED)
+        dgm_cli_print_losses(name, c, job->losses == LOSSES_AS_JSON);
     dgm_converter_free(c);
     /* a value ends with its line, also one that broke off: the next file starts on a new one */
     if (writing && !out->empty && out->last != '\n' && o->to != DGM_FORMAT_AG_UI_PROTO)
@@ -205,6 +155,9 @@ static int cli_convert_run(const dgm_cli_line *line, dgm_convert_options o, enum
     char **files = line->n_args ? line->args : standard_input;
     size_t n = line->n_args ? line->n_args : 1;
 
+    o.size = sizeof o;
+    o.from = dgm_format_id_by_name(dgm_cli_get(line, "from"));
+    o.framing = (dgm_framing)chosen(line, "frame", &dgm_cli_framings);
     o.losses = losses != LOSSES_IGNORED;
     if (!job.piece) {
         dgm_cli_complain("out of memory");
@@ -232,12 +185,26 @@ static int cli_convert_run(const dgm_cli_line *line, dgm_convert_options o, enum
 
 int dgm_cli_run_convert(const dgm_cli_line *line)
 {
-    return cli_convert_run(line, convert_options(line), losses_of(line));
+    const char *object = dgm_cli_get(line, "object"), *answer = dgm_cli_get(line, "answer-source");
+    dgm_convert_options o = {
+        .to = dgm_format_id_by_name(dgm_cli_get(line, "to")),
+        .seed = dgm_cli_get(line, "seed"),
+        .as = (dgm_form)chosen(line, "as", &dgm_cli_forms),
+        .compact = dgm_cli_get(line, "no-compact") ? DGM_COMPACT_NEVER : DGM_COMPACT_DOCUMENTS,
+        .status_is_answer = answer && strcmp(answer, "status") == 0,
+    };
+    if (object)
+        o.object = dgm_object_kind_by_name((dgm_str){object, strlen(object)});
+    return cli_convert_run(line, o,
+                           dgm_cli_get(line, "losses-json") ? LOSSES_AS_JSON
+                           : dgm_cli_get(line, "losses")    ? LOSSES_PRINTED
+                           : isatty(STDERR_FILENO) /* a person is there to read a line about them */
+                               ? LOSSES_COUNTED
+                               : LOSSES_IGNORED);
 }
 
 int dgm_cli_run_compact(const dgm_cli_line *line)
 {
-    dgm_convert_options o = options_of(line);
-    o.compact = DGM_COMPACT_ALWAYS;
-    return cli_convert_run(line, o, LOSSES_IGNORED);
+    return cli_convert_run(line, (dgm_convert_options){.compact = DGM_COMPACT_ALWAYS},
+                           LOSSES_IGNORED);
 }

@@ -13,7 +13,8 @@
 
 static const char *format_word(size_t i)
 {
-    return i < dgm_format_count() ? dgm_format_at(i)->name : NULL;
+    const dgm_format_info *format = dgm_format_at(i);
+    return format ? format->name : NULL;
 }
 
 static const char *source_word(size_t i)

@@ -28,23 +28,14 @@ static bool is_space(char c)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static size_t column_of(const dgm_frames *f, size_t pos)
-{
-    return f->base + pos - f->line_at + 1;
-}
-
-static inline void skip_byte(dgm_frames *f)
-{
-    if (f->in[f->pos++] == '\n') {
-        f->line++;
-        f->line_at = f->base + f->pos;
-    }
-}
-
 static inline void skip_space(dgm_frames *f)
 {
-    while (f->pos < f->n && is_space(f->in[f->pos]))
-        skip_byte(f);
+    while (f->pos < f->n && is_space(f->in[f->pos])) {
+        if (f->in[f->pos++] == '\n') {
+            f->line++;
+            f->line_at = f->base + f->pos;
+        }
+    }
 }
 
 void dgm_frames_place(const dgm_frames_item *item, dgm_err *err)
@@ -90,11 +81,14 @@ static dgm_code too_large(dgm_frames *f, dgm_err *err)
 /* An event stream begins with one of these. No JSON text does. */
 static const char *const fields[] = {"data:", "event:", "id:", "retry:", ":"};
 
-static void start_value(dgm_frames *f, size_t pos)
+static void start_value(dgm_frames *f, char first)
 {
     f->state = DGM_FRAMES_IN_VALUE;
+    f->shape = first == '{' || first == '[' ? DGM_FRAMES_BRACKETS
+               : first == '"'               ? DGM_FRAMES_STRING
+                                            : DGM_FRAMES_WORD;
     f->scan = (dgm_frames_scan){0};
-    f->item = (dgm_frames_item){.line = f->line, .column = column_of(f, pos)};
+    f->item = (dgm_frames_item){.line = f->line, .column = f->base + f->pos - f->line_at + 1};
 }
 
 static void frames_is_json(dgm_frames *f)
@@ -109,9 +103,8 @@ static void frames_is_json(dgm_frames *f)
 static void is_broken_word(dgm_frames *f)
 {
     frames_is_json(f);
-    start_value(f, f->pos);
+    start_value(f, f->start[0]);  /* a word */
     f->item.column -= f->start_n; /* there is no line end among them */
-    f->shape = DGM_FRAMES_WORD;
     dgm_buf_add(&f->hold, f->start, f->start_n);
 }
 
@@ -120,7 +113,7 @@ static void is_sse(dgm_frames *f)
     dgm_sse_event none;
     f->kind = DGM_FRAMES_SSE;
     f->item.line = f->line; /* where the events start */
-    f->item.column = column_of(f, f->pos) - f->start_n;
+    f->item.column = f->base + f->pos - f->line_at + 1 - f->start_n;
     dgm_sse_feed(&f->sse, f->start, f->start_n);
     dgm_sse_next(&f->sse, &none, NULL); /* no line end: no event, no fault */
     dgm_sse_feed(&f->sse, f->in + f->pos, f->n - f->pos);
@@ -129,24 +122,11 @@ static void is_sse(dgm_frames *f)
         dgm_sse_end(&f->sse);
 }
 
+/* Are the bytes in start the start of this, or all of it? */
 static bool match(const dgm_frames *f, const char *what, bool *ret_whole)
 {
     *ret_whole = strlen(what) == f->start_n;
     return dgm_str_starts(dgm_str_from(what), (dgm_str){f->start, f->start_n});
-}
-
-/* Are the bytes in start the start of something, or all of it? */
-static bool match_field(const dgm_frames *f, bool *ret_whole)
-{
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (match(f, fields[i], ret_whole))
-            return true;
-    return false;
-}
-
-static bool match_bom(const dgm_frames *f, bool *ret_whole)
-{
-    return f->base + f->pos == f->start_n && match(f, "\xef\xbb\xbf", ret_whole);
 }
 
 /* Reads as many bytes as the detection needs; kind stays UNKNOWN if there are not enough yet. */
@@ -160,15 +140,16 @@ static void detect(dgm_frames *f)
                 return;
         }
         f->start[f->start_n++] = f->in[f->pos++];
-        if (match_bom(f, &whole)) {
-            if (whole) {
-                f->start_n = 0;
-                f->line_at = f->base + f->pos; /* the mark takes no column */
-            }
-        } else if (match_field(f, &whole)) {
-            if (whole)
-                is_sse(f);
-        } else {
+        bool bom = f->base + f->pos == f->start_n && match(f, "\xef\xbb\xbf", &whole);
+        bool field = false;
+        for (size_t i = 0; !bom && !field && i < sizeof fields / sizeof *fields; i++)
+            field = match(f, fields[i], &whole);
+        if (bom && whole) {
+            f->start_n = 0;
+            f->line_at = f->base + f->pos; /* the mark takes no column */
+        } else if (field && whole) {
+            is_sse(f);
+        } else if (!bom && !field) {
             f->start_n--;
             f->pos--;
             if (f->start_n)
@@ -193,48 +174,6 @@ static size_t scan_word(const char *p, size_t n, bool *ret_ended)
     return i;
 }
 
-static size_t scan(dgm_frames *f, bool *ret_ended)
-{
-    const char *p = f->in + f->pos;
-    size_t n = f->n - f->pos;
-    switch (f->shape) {
-    case DGM_FRAMES_BRACKETS: {
-        size_t len = dgm_frames_scan_fast(&f->scan, p, n, ret_ended);
-        if (f->scan.lines) {
-            f->line += f->scan.lines;
-            f->line_at = f->base + f->pos + f->scan.line_at;
-        }
-        return len;
-    }
-    case DGM_FRAMES_STRING: return dgm_frames_scan_string(&f->scan, p, n, ret_ended);
-    case DGM_FRAMES_WORD: return scan_word(p, n, ret_ended);
-    }
-    return n;
-}
-
-/* False: no value starts in what was fed. */
-static bool skip_to_value(dgm_frames *f)
-{
-    for (;; f->pos++) {
-        skip_space(f);
-        if (f->pos == f->n)
-            return false;
-        if (f->in[f->pos] != RS)
-            break;
-        f->kind = DGM_FRAMES_VALUES;
-    }
-    return true;
-}
-
-static void start_here(dgm_frames *f)
-{
-    start_value(f, f->pos);
-    char c = f->in[f->pos];
-    f->shape = c == '{' || c == '[' ? DGM_FRAMES_BRACKETS
-               : c == '"'           ? DGM_FRAMES_STRING
-                                    : DGM_FRAMES_WORD;
-}
-
 /* Reads on in the value; sets item.text when it ends. */
 static dgm_code read_value(dgm_frames *f, dgm_err *err)
 {
@@ -243,8 +182,21 @@ static dgm_code read_value(dgm_frames *f, dgm_err *err)
     /* the quote a string begins with must not be taken for the one that ends it */
     bool first = f->shape == DGM_FRAMES_STRING && !f->hold.n && f->pos < f->n;
     f->pos += first;
-    f->pos += scan(f, &ended);
-    size_t n = f->pos - at;
+    const char *p = f->in + f->pos;
+    size_t n = f->n - f->pos;
+    switch (f->shape) {
+    case DGM_FRAMES_BRACKETS:
+        n = dgm_frames_scan_fast(&f->scan, p, n, &ended);
+        if (f->scan.lines) {
+            f->line += f->scan.lines;
+            f->line_at = f->base + f->pos + f->scan.line_at;
+        }
+        break;
+    case DGM_FRAMES_STRING: n = dgm_frames_scan_string(&f->scan, p, n, &ended); break;
+    case DGM_FRAMES_WORD: n = scan_word(p, n, &ended); break;
+    }
+    f->pos += n;
+    n += first;
     if (!fits(f, f->hold.n + n))
         return too_large(f, err);
     if (!ended || f->hold.n)
@@ -290,24 +242,18 @@ static inline __attribute__((always_inline)) void fetch_ahead(const dgm_frames *
     __builtin_prefetch(next + 320);
 }
 
-/* Just behind the next line end, or SIZE_MAX. Looked for once per line, not once per value: many
- * values may share a line. */
-static size_t line_end(dgm_frames *f)
-{
-    if (f->line_end <= f->pos) {
-        const char *lf = memchr(f->in + f->pos, '\n', f->n - f->pos);
-        f->line_end = lf ? (size_t)(lf - f->in) + 1 : SIZE_MAX;
-        fetch_ahead(f);
-    }
-    return f->line_end;
-}
-
 /* The value starts where we are: is it likely to be all of this line and no more? */
 static bool guess_line(dgm_frames *f, dgm_frames_item *ret_item)
 {
     const char *p = f->in + f->pos;
-    if (f->kind != DGM_FRAMES_VALUES || *p != '{' || f->pos < f->guess_from ||
-        line_end(f) == SIZE_MAX)
+    if (f->kind != DGM_FRAMES_VALUES || *p != '{' || f->pos < f->guess_from)
+        return false;
+    if (f->line_end <= f->pos) { /* once per line, not once per value: many may share a line */
+        const char *lf = memchr(p, '\n', f->n - f->pos);
+        f->line_end = lf ? (size_t)(lf - f->in) + 1 : SIZE_MAX;
+        fetch_ahead(f);
+    }
+    if (f->line_end == SIZE_MAX)
         return false;
     size_t n = f->line_end - 1 - f->pos;
     n -= p[n - 1] == '\r'; /* p[0] is a bracket, so there is always something left */
@@ -316,7 +262,7 @@ static bool guess_line(dgm_frames *f, dgm_frames_item *ret_item)
     ret_item->text = (dgm_str){p, n};
     ret_item->guess = true;
     ret_item->line = f->line;
-    ret_item->column = column_of(f, f->pos);
+    ret_item->column = f->base + f->pos - f->line_at + 1;
     f->pos += n;
     f->guess_n = n;
     f->returned = true;
@@ -327,9 +273,13 @@ static dgm_code next_value(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *er
 {
     dgm_code rc;
     if (f->state == DGM_FRAMES_BETWEEN) {
-        if (!skip_to_value(f) || guess_line(f, ret_item))
+        for (skip_space(f); f->pos < f->n && f->in[f->pos] == RS; skip_space(f)) {
+            f->kind = DGM_FRAMES_VALUES;
+            f->pos++;
+        }
+        if (f->pos == f->n || guess_line(f, ret_item))
             return DGM_OK;
-        start_here(f);
+        start_value(f, f->in[f->pos]);
     }
     if (f->state == DGM_FRAMES_IN_VALUE) {
         if ((rc = read_value(f, err)))

@@ -59,7 +59,7 @@ typedef struct dgm_frames {
     dgm_frames_item item; /* of it; text is set when it is complete */
     dgm_buf hold;         /* what earlier reads brought of it */
     bool returned;        /* it was given out, hold can be dropped */
-    size_t line_end;      /* in `in`, see line_end() */
+    size_t line_end;      /* in `in`: just behind the next one; SIZE_MAX: none */
     size_t guess_from;    /* no guesses before this */
     size_t guess_n;       /* length of the last guess */
     char start[8]; /* first bytes that may still become a byte order mark or a field's name */

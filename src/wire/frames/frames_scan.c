@@ -15,11 +15,6 @@ struct masks {
 /* '{' and '[', '}' and ']' differ in this bit only, and no other byte becomes one of them by it */
 #define BRACKET_BIT 0x20
 
-static inline uint64_t below(unsigned i) /* bits 0 .. i-1; i < 64 */
-{
-    return ((uint64_t)1 << i) - 1;
-}
-
 /* The bytes that backslashes escape. A block has only a few backslashes, so one by one. */
 static inline uint64_t find_escaped(uint64_t backslashes, bool *carry)
 {
@@ -75,23 +70,22 @@ scan_blocks(dgm_frames_scan *s, const char *p, size_t n, bool *ret_ended, get_ma
         s->in_string = strings >> (BLOCK - 1);
         uint64_t brackets = (m.opens | m.closes) & ~strings;
         uint64_t broken = m.line_ends & strings;
+        broken &= -broken; /* the first; less 1: all before it */
         if (broken)
-            brackets &= below((unsigned)__builtin_ctzll(broken));
+            brackets &= broken - 1;
         for (; brackets; brackets &= brackets - 1) {
             uint64_t bit = brackets & -brackets;
             depth += m.closes & bit ? (size_t)-1 : 1;
             if (depth == 0) {
-                unsigned i = (unsigned)__builtin_ctzll(bit);
-                count_lines(s, m.line_ends & below(i), at);
+                count_lines(s, m.line_ends & (bit - 1), at);
                 *ret_ended = true;
-                return at + i + 1;
+                return at + (unsigned)__builtin_ctzll(bit) + 1;
             }
         }
         if (broken) {
-            unsigned i = (unsigned)__builtin_ctzll(broken);
-            count_lines(s, m.line_ends & below(i), at);
+            count_lines(s, m.line_ends & (broken - 1), at);
             *ret_ended = true;
-            return at + i;
+            return at + (unsigned)__builtin_ctzll(broken);
         }
         count_lines(s, m.line_ends, at);
     }
