@@ -162,8 +162,8 @@ static void from_records_end_run(dgm_records_to_events *f, dgm_canon_event *e)
         dgm_from_close_calls(f);
     if (f->reasoning.n)
         dgm_from_end_reasoning(f);
-    if (f->n_steps)
-        dgm_from_close_steps(f);
+    while (f->n_steps)
+        dgm_from_step(f, f->steps[f->n_steps - 1], false);
     if (f->n_subagents)
         dgm_from_close_subagents(f);
     dgm_from_out(f, e);

@@ -144,7 +144,6 @@ void dgm_from_status_progress(dgm_records_to_events *f, const dgm_message *m);
 void dgm_from_reasoning(dgm_records_to_events *f, dgm_str text);
 void dgm_from_end_reasoning(dgm_records_to_events *f);
 void dgm_from_step(dgm_records_to_events *f, dgm_str name, bool begins);
-void dgm_from_close_steps(dgm_records_to_events *f);
 void dgm_from_close_subagents(dgm_records_to_events *f);
 void dgm_from_usage(dgm_records_to_events *f, const dgm_json *value);
 void dgm_from_state(dgm_records_to_events *f, dgm_str name, const dgm_json *value);

@@ -153,12 +153,6 @@ void dgm_from_step(dgm_records_to_events *f, dgm_str name, bool begins)
     step_event(f, DGM_CANON_STEP_STARTED, name);
 }
 
-void dgm_from_close_steps(dgm_records_to_events *f)
-{
-    while (f->n_steps)
-        step_event(f, DGM_CANON_STEP_FINISHED, f->steps[--f->n_steps]);
-}
-
 /* ---- state --------------------------------------------------------------------------------------------------- */
 
 void dgm_from_state(dgm_records_to_events *f, dgm_str name, const dgm_json *value)

@@ -19,19 +19,6 @@ static size_t new_text(dgm_records_to_events *f, dgm_str id)
     return dgm_reconcile_open(f->texts_said);
 }
 
-static const dgm_json *artifact_metadata(dgm_records_to_events *f, const struct from_text *t)
-{
-    dgm_json_build b = dgm_json_build_start(f->scratch);
-    dgm_json_build_object(&b, NULL);
-    dgm_json_build_object(&b, DGM_NAME_ARTIFACT);
-    dgm_json_build_str(&b, "artifactId", t->artifact_id);
-    if (t->artifact_name.n)
-        dgm_json_build_str(&b, "name", t->artifact_name);
-    dgm_json_build_close(&b);
-    dgm_json_build_close(&b);
-    return dgm_json_build_end(&b);
-}
-
 static void from_records_start_text(dgm_records_to_events *f, size_t i)
 {
     struct from_text *t = &f->texts[i];
@@ -41,8 +28,17 @@ static void from_records_start_text(dgm_records_to_events *f, size_t i)
         dgm_from_end_reasoning(f);
     t->open = true;
     dgm_canon_event e = {.kind = DGM_CANON_TEXT_MESSAGE_START};
-    if (t->artifact_id.n)
-        e.metadata = artifact_metadata(f, t);
+    if (t->artifact_id.n) {
+        dgm_json_build b = dgm_json_build_start(f->scratch);
+        dgm_json_build_object(&b, NULL);
+        dgm_json_build_object(&b, DGM_NAME_ARTIFACT);
+        dgm_json_build_str(&b, "artifactId", t->artifact_id);
+        if (t->artifact_name.n)
+            dgm_json_build_str(&b, "name", t->artifact_name);
+        dgm_json_build_close(&b);
+        dgm_json_build_close(&b);
+        e.metadata = dgm_json_build_end(&b);
+    }
     e.text.message_id = t->id;
     e.text.role = DGM_CANON_ASSISTANT;
     dgm_from_out(f, &e);

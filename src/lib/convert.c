@@ -233,7 +233,7 @@ dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **r
     dgm_frames_init(&c->frames, o.framing == DGM_FRAMING_LINES || o.framing == DGM_FRAMING_SSE);
     dgm_buf_init(&c->out, SIZE_MAX);
     dgm_buf_init(&c->lines, DGM_MAX_OUTPUT_BYTES);
-    dgm_agui_proto_init(&c->proto);
+    dgm_buf_init(&c->proto, SIZE_MAX);
     c->arena = dgm_arena_new();
     c->scratch = dgm_arena_new();
     c->from_any = !o.from;
@@ -263,7 +263,7 @@ void dgm_converter_free(dgm_converter *c)
         dgm_loss_watch_free(c->losses);
     }
     dgm_frames_done(&c->frames);
-    dgm_agui_proto_done(&c->proto);
+    dgm_buf_done(&c->proto);
     dgm_buf_done(&c->lines);
     dgm_buf_done(&c->out);
     dgm_arena_free(c->arena);
@@ -279,7 +279,7 @@ dgm_code dgm_converter_feed(dgm_converter *c, const char *bytes, size_t n, dgm_e
     if (c->failed || !n)
         return c->failed ? convert_failed(c, err) : DGM_OK;
     if (!c->fed) {
-        c->binary = dgm_agui_proto_begins(*bytes) && (c->from_any || c->from->binary);
+        c->binary = !*bytes && (c->from_any || c->from->binary);
         c->frames.stream_at_once |= c->binary;
         c->fed = true;
     }
@@ -300,8 +300,9 @@ dgm_code dgm_converter_end(dgm_converter *c, dgm_err *err)
         return convert_failed(c, err);
     dgm_frames_end(&c->frames);
     dgm_code rc = convert_items(c, &c->err);
-    if (!rc)
-        rc = dgm_agui_proto_end(&c->proto, &c->err);
+    if (!rc && c->proto.n)
+        rc = dgm_fail(&c->err, DGM_PARSE, NULL,
+                      "the last binary event is cut short: %zu bytes of it are there", c->proto.n);
     c->out.max = c->out.n + DGM_MAX_OUTPUT_BYTES;
     if (!rc && !(rc = dgm_convert_end_stream(c, &c->err)) && (c->out.over || c->too_deep))
         rc = fail_output(c, &c->err);

@@ -21,8 +21,8 @@ struct dgm_converter {
     dgm_mint mint; /* holds the seed */
     dgm_frames frames;
     bool fed, binary; /* a first byte came; it was that of binary events */
-    dgm_agui_proto_frames proto;
-    dgm_buf lines; /* what they became */
+    dgm_buf proto;    /* of a binary event that is not complete yet */
+    dgm_buf lines;    /* what they became */
     dgm_arena *arena;
     dgm_arena *scratch; /* of one element of an array */
     dgm_buf out;

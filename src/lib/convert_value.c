@@ -229,7 +229,10 @@ static dgm_code convert_stream_object(dgm_converter *c, const struct input *in,
                                       const dgm_frame *frame, dgm_reader *r)
 {
     const dgm_object *o = &frame->object;
-    dgm_form form = dgm_a2a_form(o, in->in_stream);
+    bool whole = !in->in_stream && (dgm_a2a_message_in(o) || dgm_a2a_task_in(o));
+    dgm_form form = o->kind == DGM_OBJECT_SEND_REQUEST ? DGM_FORM_REQUEST
+                    : whole                            ? DGM_FORM_MESSAGES
+                                                       : DGM_FORM_EVENTS;
     dgm_stream *own = NULL;
     if (form == DGM_FORM_REQUEST) {
         own = convert_open_stream(c, in, form, OWN);

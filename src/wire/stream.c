@@ -206,23 +206,21 @@ void dgm_stream_free(dgm_stream *s)
 
 /* ---- records ----------------------------------------------------------------------------------------------- */
 
-static dgm_str stream_task_id(const dgm_event *event)
-{
-    switch (event->kind) {
-    case DGM_EVENT_TASK: return event->task->id;
-    case DGM_EVENT_MESSAGE: return event->message->task_id;
-    case DGM_EVENT_STATUS: return event->status->task_id;
-    case DGM_EVENT_ARTIFACT: return event->artifact->task_id;
-    case DGM_EVENT_INTERNAL: return event->internal->task_id;
-    case DGM_EVENT_NONE: break;
-    }
-    return (dgm_str){0};
-}
-
 /* When one task is over, the next one is a run of its own. */
-static dgm_code stream_start_task(dgm_stream *s, dgm_str task_id)
+static dgm_code stream_set_task(dgm_stream *s, const dgm_event *event)
 {
     dgm_code rc = DGM_OK;
+    dgm_str task_id = {0};
+    switch (event->kind) {
+    case DGM_EVENT_TASK: task_id = event->task->id; break;
+    case DGM_EVENT_MESSAGE: task_id = event->message->task_id; break;
+    case DGM_EVENT_STATUS: task_id = event->status->task_id; break;
+    case DGM_EVENT_ARTIFACT: task_id = event->artifact->task_id; break;
+    case DGM_EVENT_INTERNAL: task_id = event->internal->task_id; break;
+    case DGM_EVENT_NONE: break;
+    }
+    if (!task_id.n || dgm_str_eq(task_id, dgm_buf_str(&s->task_id)))
+        return DGM_OK;
     if (s->from && dgm_records_to_events_is_over(s->from)) {
         dgm_records_to_events_free(s->from);
         s->from = NULL;
@@ -241,12 +239,8 @@ dgm_code dgm_stream_record(dgm_stream *s, const dgm_event *event, dgm_err *err)
 {
     dgm_code rc;
     s->err = err;
-    if (s->o.many_tasks) {
-        dgm_str task_id = stream_task_id(event);
-        if (task_id.n && !dgm_str_eq(task_id, dgm_buf_str(&s->task_id)) &&
-            (rc = stream_start_task(s, task_id)))
-            return rc;
-    }
+    if (s->o.many_tasks && (rc = stream_set_task(s, event)))
+        return rc;
     if (!s->from)
         s->from = dgm_records_to_events_new(&s->o.records);
     return dgm_records_to_events_feed(s->from, event, stream_input(s), err);

@@ -24,7 +24,6 @@ const char *dgm_a2a_method_with(dgm_object_kind params);
 /* The message or the task that an object is or holds; NULL: none. */
 const dgm_message *dgm_a2a_message_in(const dgm_object *o);
 const dgm_task *dgm_a2a_task_in(const dgm_object *o);
-dgm_form dgm_a2a_form(const dgm_object *o, bool in_stream);
 
 /* Does the array contain an update? Then it is a recorded stream, and its tasks and messages are events, too. */
 bool dgm_a2a_is_stream(yyjson_val *array);

@@ -342,7 +342,7 @@ static int a2a_recognise(const yyjson_val *v, unsigned mine,
     return detect(v, false) != DGM_OBJECT_NONE || has(v, "jsonrpc", NULL);
 }
 
-/* The form of an object depends on whether it is in a stream: dgm_a2a_form(). */
+/* The form of an object depends on whether it is in a stream: see lib/convert_value.c. */
 int dgm_a2a_10_recognise(const yyjson_val *v, dgm_form *ret_form)
 {
     (void)ret_form;
@@ -423,14 +423,6 @@ const dgm_task *dgm_a2a_task_in(const dgm_object *o)
                    event->kind == DGM_EVENT_TASK
                ? event->task
                : NULL;
-}
-
-dgm_form dgm_a2a_form(const dgm_object *o, bool in_stream)
-{
-    if (o->kind == DGM_OBJECT_SEND_REQUEST)
-        return DGM_FORM_REQUEST;
-    return !in_stream && (dgm_a2a_message_in(o) || dgm_a2a_task_in(o)) ? DGM_FORM_MESSAGES
-                                                                       : DGM_FORM_EVENTS;
 }
 
 /* ---- pointers of errors ------------------------------------------------------------------------------------ */

@@ -26,20 +26,10 @@ bool dgm_agui_proto_write(dgm_buf *out, const yyjson_val *event);
 
 /* ---- a body --------------------------------------------------------------------------------------------- */
 
-typedef struct dgm_agui_proto_frames {
-    dgm_buf hold; /* of a frame that is not whole yet */
-} dgm_agui_proto_frames;
-
-void dgm_agui_proto_init(dgm_agui_proto_frames *f);
-void dgm_agui_proto_done(dgm_agui_proto_frames *f);
-/* The events of all frames that are whole by now, a line each, behind what lines has. */
-dgm_code dgm_agui_proto_feed(dgm_agui_proto_frames *f, dgm_str bytes, dgm_buf *lines, dgm_err *err);
-dgm_code dgm_agui_proto_end(const dgm_agui_proto_frames *f, dgm_err *err); /* was that all? */
-/* Detected by the first byte: no text starts with 0, and every frame does, because its length is limited. */
-static inline bool dgm_agui_proto_begins(char first)
-{
-    return first == 0;
-}
+/* The events of all frames that are complete by now, a line each, behind what lines has. hold: of a frame that is not
+ * complete yet. A body is detected by its first byte: no text starts with 0, and every frame does, because its length is
+ * limited. */
+dgm_code dgm_agui_proto_feed(dgm_buf *hold, dgm_str bytes, dgm_buf *lines, dgm_err *err);
 
 /* ---- the codec ------------------------------------------------------------------------------------------ */
 

@@ -47,13 +47,20 @@ void dgm_responses_encoder_free(void *encoder)
 
 /* ---- the run ----------------------------------------------------------------------------------------------- */
 
-static void response_frame(struct responses_encoder *e, const struct responses_end *what)
+/* As an event, or alone where the response is wanted whole. */
+static void emit_response(struct responses_encoder *e, const struct responses_end *what)
 {
-    if (!dgm_responses_frame(e, what->event))
+    bool whole = e->params.whole;
+    if (whole ? e->rc != DGM_OK : !dgm_responses_frame(e, what->event))
         return;
-    dgm_buf_add_lit(&e->out, ",\"response\":");
+    if (whole)
+        dgm_buf_clear(&e->out);
+    else
+        dgm_buf_add_lit(&e->out, ",\"response\":");
     dgm_responses_put_response(e, what);
-    dgm_responses_emit(e, what->event);
+    if (whole)
+        e->out.n -= !e->out.over; /* dgm_responses_emit() closes what a frame opened */
+    dgm_responses_emit(e, whole ? DGM_STR("") : what->event);
 }
 
 static void responses_encode_begin(struct responses_encoder *e, const dgm_canon_event *started)
@@ -68,13 +75,18 @@ static void responses_encode_begin(struct responses_encoder *e, const dgm_canon_
     for (size_t i = 0; input && i < input->tools.n; i++)
         dgm_map_put(&e->client_tools, dgm_arena_dup(e->arena, input->tools.at[i].name), 0);
     dgm_responses_describe(e, started);
-    response_frame(e, &now);
+    if (e->params.whole)
+        return;
+    emit_response(e, &now);
     now.event = DGM_STR("response.in_progress");
-    response_frame(e, &now);
+    emit_response(e, &now);
 }
 
-static void close_items(struct responses_encoder *e, const char *status)
+/* Closes what is open, and calls that still wait. o: NULL if the run failed. */
+static void close_items(struct responses_encoder *e, const char *status, const dgm_canon_outcome *o)
 {
+    bool done = o && (o->kind == DGM_CANON_OUTCOME_NONE || o->kind == DGM_CANON_SUCCESS);
+    bool all = done && !o->pending_tool_call_ids.n && (e->implicit || !e->begun);
     for (unsigned i = 0; i < e->n_given; i++) {
         struct responses_item *it = &e->items[e->order[i]];
         if (it->state != RESPONSES_OPEN)
@@ -87,13 +99,6 @@ static void close_items(struct responses_encoder *e, const char *status)
             dgm_responses_close_call(e, it, status);
     }
     e->message = NONE;
-}
-
-/* Calls that still wait. */
-static void release_calls(struct responses_encoder *e, const dgm_canon_outcome *o)
-{
-    bool done = o && (o->kind == DGM_CANON_OUTCOME_NONE || o->kind == DGM_CANON_SUCCESS);
-    bool all = done && !o->pending_tool_call_ids.n && (e->implicit || !e->begun);
     for (size_t i = 0; i < e->n_items; i++) {
         struct responses_item *it = &e->items[i];
         if (it->kind != RESPONSES_FUNCTION || it->state != RESPONSES_HELD)
@@ -105,29 +110,6 @@ static void release_calls(struct responses_encoder *e, const dgm_canon_outcome *
         dgm_responses_open_call(e, it);
         dgm_responses_close_call(e, it, pending ? "completed" : "incomplete");
     }
-}
-
-static void emit_response(struct responses_encoder *e, const struct responses_end *what)
-{
-    if (e->rc)
-        return;
-    dgm_buf_clear(&e->out);
-    dgm_responses_put_response(e, what);
-    e->out.n -= !e->out.over; /* dgm_responses_emit() closes what a frame opened */
-    dgm_responses_emit(e, DGM_STR(""));
-}
-
-static void end_response(struct responses_encoder *e, const struct responses_end *end)
-{
-    e->finished = true;
-    if (end->message.p && dgm_responses_frame(e, DGM_STR("error"))) {
-        dgm_responses_put_error(e, end);
-        dgm_responses_emit(e, DGM_STR("error"));
-    }
-    if (e->params.whole)
-        emit_response(e, end);
-    else
-        response_frame(e, end);
 }
 
 static void responses_encode_finish(struct responses_encoder *e, const dgm_canon_event *event)
@@ -151,9 +133,9 @@ static void responses_encode_finish(struct responses_encoder *e, const dgm_canon
     } else if (o->pending_tool_call_ids.n && !o->awaits_no_results) {
         end.state = "input-required";
     }
-    close_items(e, end.reason || cancelled ? "incomplete" : "completed");
-    release_calls(e, o);
-    end_response(e, &end);
+    close_items(e, end.reason || cancelled ? "incomplete" : "completed", o);
+    e->finished = true;
+    emit_response(e, &end);
 }
 
 static void fail_run(struct responses_encoder *e, const dgm_canon_event *event, dgm_str message,
@@ -165,8 +147,7 @@ static void fail_run(struct responses_encoder *e, const dgm_canon_event *event, 
                                 .code = code,
                                 .message = message.p ? message : DGM_STR(""),
                                 .usage = event ? &event->run_error.usage : NULL};
-    close_items(e, "incomplete");
-    release_calls(e, NULL);
+    close_items(e, "incomplete", NULL);
     if (dgm_str_is(code, "rejected")) {
         dgm_responses_refuse(e, message);
         end = (struct responses_end){.event = DGM_STR("response.completed"),
@@ -182,7 +163,12 @@ static void fail_run(struct responses_encoder *e, const dgm_canon_event *event, 
     } else if (dgm_str_is(code, "failed") || !code.n) {
         end.code = DGM_STR("task_failed");
     }
-    end_response(e, &end);
+    e->finished = true;
+    if (end.message.p && dgm_responses_frame(e, DGM_STR("error"))) {
+        dgm_responses_put_error(e, &end);
+        dgm_responses_emit(e, DGM_STR("error"));
+    }
+    emit_response(e, &end);
 }
 
 /* ---- the handle ----------------------------------------------------------------------------------------------- */
@@ -223,8 +209,7 @@ dgm_code dgm_responses_encoder_end(void *encoder, dgm_err *err)
         dgm_responses_describe(e, NULL);
         responses_encode_finish(e, &finished);
     } else {
-        close_items(e, "completed");
-        release_calls(e, &finished.run_finished.outcome);
+        close_items(e, "completed", &finished.run_finished.outcome);
     }
     return e->rc;
 }

@@ -168,6 +168,7 @@ struct responses_repeats {
     dgm_str parent;
     const dgm_json *rows[DGM_RESPONSES_N_REPEATED];
     const dgm_json *model, *metadata;
+    dgm_buf others; /* members of no place of their own, as they are written */
 };
 
 static void collect_repeated(struct responses_repeats *r, const dgm_extra *extra)
@@ -181,26 +182,16 @@ static void collect_repeated(struct responses_repeats *r, const dgm_extra *extra
                                                              : NULL;
         if (to && !*to)
             *to = extra->at[i].value;
+        if (to || dgm_str_is(name, "stream") || dgm_str_is(name, "input"))
+            continue;
+        dgm_buf_add_char(&r->others, ',');
+        dgm_json_put_str(&r->others, name);
+        dgm_buf_add_char(&r->others, ':');
+        dgm_json_put(&r->others, extra->at[i].value);
     }
 }
 
-static void put_unknown(dgm_buf *b, const dgm_extra *extra)
-{
-    for (size_t i = 0; extra && extra->format == DGM_FORMAT_RESPONSES && i < extra->n; i++) {
-        dgm_str name = extra->at[i].key;
-        if (dgm_responses_repeated_row(name) < DGM_RESPONSES_N_REPEATED ||
-            dgm_str_is(name, "model") || dgm_str_is(name, "metadata") ||
-            dgm_str_is(name, "stream") || dgm_str_is(name, "input"))
-            continue; /* it has its own place */
-        dgm_buf_add_char(b, ',');
-        dgm_json_put_str(b, name);
-        dgm_buf_add_char(b, ':');
-        dgm_json_put(b, extra->at[i].value);
-    }
-}
-
-static void make_tail(struct responses_encoder *e, const dgm_canon_event *started,
-                      const struct responses_repeats *r)
+static void make_tail(struct responses_encoder *e, const struct responses_repeats *r)
 {
     const char *text = responses_defaults,
                *from = text; /* from: defaults that are not written yet */
@@ -229,12 +220,9 @@ static void make_tail(struct responses_encoder *e, const dgm_canon_event *starte
             dgm_json_put(&b, v);
     }
     dgm_buf_add(&b, from, (size_t)(text - from));
-    if (started) {
-        put_unknown(&b, started->extra);
-        put_unknown(&b, r->input ? r->input->extra : NULL);
-    }
+    dgm_buf_add_str(&b, dgm_buf_str(&r->others));
     dgm_buf_add_char(&b, '}');
-    if (b.over && !e->rc)
+    if ((b.over || r->others.over) && !e->rc)
         e->rc = dgm_fail(e->err, DGM_TOO_LARGE, NULL,
                          "the request members in the response are longer than the limit "
                          "record_bytes of %zu",
@@ -246,6 +234,7 @@ static void make_tail(struct responses_encoder *e, const dgm_canon_event *starte
 void dgm_responses_describe(struct responses_encoder *e, const dgm_canon_event *started)
 {
     struct responses_repeats r = {0};
+    dgm_buf_init(&r.others, DGM_MAX_RECORD_BYTES);
     dgm_str run_id = started ? started->run_started.run_id : (dgm_str){0};
     e->run_id = run_id.n ? dgm_arena_dup(e->arena, run_id) : dgm_mint_id(&e->params.mint, e->arena);
     e->id = dgm_str_starts(e->run_id, DGM_STR("resp_"))
@@ -267,7 +256,8 @@ void dgm_responses_describe(struct responses_encoder *e, const dgm_canon_event *
     e->metadata = yyjson_is_obj((yyjson_val *)(uintptr_t)r.metadata)
                       ? dgm_json_copy(e->arena, r.metadata)
                       : NULL;
-    make_tail(e, started, &r);
+    make_tail(e, &r);
+    dgm_buf_done(&r.others);
 }
 
 /* ---- the response ----------------------------------------------------------------------------------------------- */

@@ -30,11 +30,6 @@ static bool next_line(dgm_str *rest, dgm_str *ret_line)
     return true;
 }
 
-static bool fits_a_line(dgm_str s)
-{
-    return s.p && !has_end(s);
-}
-
 static void put_field(dgm_buf *b, dgm_str name, dgm_str value)
 {
     dgm_buf_add_str(b, name);
@@ -46,9 +41,9 @@ void dgm_sse_put(dgm_buf *b, dgm_str id, dgm_str event, dgm_str data)
 {
     dgm_str line;
     bool more = true;
-    if (fits_a_line(id) && !memchr(id.p, 0, id.n)) /* readers ignore an id with NUL */
+    if (id.p && !has_end(id) && !memchr(id.p, 0, id.n)) /* readers ignore an id with NUL */
         put_field(b, DGM_STR("id: "), id);
-    if (fits_a_line(event))
+    if (event.p && !has_end(event))
         put_field(b, DGM_STR("event: "), event);
     if (!data.n || !has_end(data)) { /* compact JSON, that is, nearly always */
         put_field(b, DGM_STR("data: "), data);
