@@ -9,23 +9,6 @@ static const char *const headers[] = {"x-a2a-context-id", "x-conversation-id",
 static const char *const members[] = {"a2a_context_id", "conversation_id"};
 #define N(list) (sizeof(list) / sizeof *(list))
 
-static const dgm_http_header *header_of(const dgm_http_request *r)
-{
-    for (size_t i = 0; i < N(headers); i++) {
-        for (size_t k = 0; k < r->n_headers; k++) {
-            if (r->headers[k].value.n && dgm_str_eq(r->headers[k].name, dgm_str_from(headers[i])))
-                return &r->headers[k];
-        }
-    }
-    for (size_t k = 0; k < r->n_headers; k++) { /* "x-librechat-session-id" and the like */
-        dgm_str name = r->headers[k].name, end = DGM_STR("-session-id");
-        if (r->headers[k].value.n && name.n > end.n + 2 && dgm_str_starts(name, DGM_STR("x-")) &&
-            memcmp(name.p + name.n - end.n, end.p, end.n) == 0)
-            return &r->headers[k];
-    }
-    return NULL;
-}
-
 /* It goes into answers' headers and into JSON. */
 static dgm_code check(dgm_str key, dgm_str name, const dgm_at *at, dgm_err *err)
 {
@@ -41,8 +24,20 @@ static dgm_code check(dgm_str key, dgm_str name, const dgm_at *at, dgm_err *err)
 dgm_code dgm_openai_session(const dgm_http_request *r, const yyjson_val *metadata, dgm_str *ret_key,
                             dgm_err *err)
 {
-    const dgm_http_header *h = header_of(r);
+    const dgm_http_header *h = NULL;
     *ret_key = (dgm_str){0};
+    for (size_t i = 0; !h && i < N(headers); i++) {
+        for (size_t k = 0; !h && k < r->n_headers; k++) {
+            if (r->headers[k].value.n && dgm_str_eq(r->headers[k].name, dgm_str_from(headers[i])))
+                h = &r->headers[k];
+        }
+    }
+    for (size_t k = 0; !h && k < r->n_headers; k++) { /* "x-librechat-session-id" and the like */
+        dgm_str name = r->headers[k].name, end = DGM_STR("-session-id");
+        if (r->headers[k].value.n && name.n > end.n + 2 && dgm_str_starts(name, DGM_STR("x-")) &&
+            memcmp(name.p + name.n - end.n, end.p, end.n) == 0)
+            h = &r->headers[k];
+    }
     if (h) {
         *ret_key = h->value;
         return check(h->value, h->name, NULL, err);

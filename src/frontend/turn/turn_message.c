@@ -188,21 +188,16 @@ static void add_transcript(dgm_arena *a, dgm_message *out, const dgm_canon_messa
 
 /* ---- the message ------------------------------------------------------------------------------------------------------------ */
 
-static dgm_str turn_message_id_of(dgm_arena *a, const dgm_ask *ask)
-{
-    const dgm_canon_messages *all = &ask->input->messages;
-    if (ask->message_id.n)
-        return ask->message_id;
-    if (all->n && all->at[all->n - 1].id.n && all->at[all->n - 1].role != DGM_CANON_ASSISTANT)
-        return all->at[all->n - 1].id;
-    return dgm_uuid7_in(a);
-}
-
 dgm_code dgm_make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cut,
                           bool with_history, dgm_message *ret, dgm_err *err)
 {
     const dgm_canon_messages *all = &ask->input->messages;
-    dgm_message m = {.message_id = turn_message_id_of(a, ask), .role = DGM_ROLE_USER};
+    const dgm_canon_message *last = all->n ? &all->at[all->n - 1] : NULL;
+    bool has_id = last && last->id.n && last->role != DGM_CANON_ASSISTANT;
+    dgm_message m = {.message_id = ask->message_id.n ? ask->message_id
+                                   : has_id          ? last->id
+                                                     : dgm_uuid7_in(a),
+                     .role = DGM_ROLE_USER};
     add_results(a, &m, all, cut);
     for (size_t i = cut->tail; i < all->n; i++) {
         if (all->at[i].role == DGM_CANON_USER)
@@ -281,16 +276,6 @@ static void put_tools(dgm_buf *b, const dgm_canon_tools *tools)
     }
 }
 
-static void put_contexts(dgm_buf *b, const dgm_canon_contexts *list)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        begin_item(b);
-        turn_message_put_member(b, "description", list->at[i].description);
-        turn_message_put_member(b, "value", list->at[i].value);
-        dgm_buf_add_char(b, '}');
-    }
-}
-
 static void put_resumes(dgm_buf *b, const dgm_canon_resumes *list)
 {
     for (size_t i = 0; i < list->n; i++) {
@@ -344,7 +329,12 @@ const dgm_json *dgm_make_metadata(dgm_arena *a, const dgm_ask *ask)
     dgm_buf_add_char(&b, '[');
     put_tools(&b, &in->tools);
     add_member(a, &m, DGM_STR(DGM_META_TOOLS), list_of(a, &b));
-    put_contexts(&b, &in->context);
+    for (i = 0; i < in->context.n; i++) {
+        begin_item(&b);
+        turn_message_put_member(&b, "description", in->context.at[i].description);
+        turn_message_put_member(&b, "value", in->context.at[i].value);
+        dgm_buf_add_char(&b, '}');
+    }
     add_member(a, &m, DGM_STR(DGM_META_CONTEXT), list_of(a, &b));
     put_resumes(&b, &in->resume);
     add_member(a, &m, DGM_STR(DGM_META_RESUME), list_of(a, &b));

@@ -342,25 +342,10 @@ static struct turn_stream *turn_stream_new(dgm_http_exchange *x, const dgm_turn_
     return g;
 }
 
-static void turn_start_response(dgm_http_exchange *x, const dgm_turn_output *t)
-{
-    dgm_http_header *headers = dgm_new_n(dgm_http_arena(x), dgm_http_header, t->n_headers + 2);
-    headers[0] = (dgm_http_header){DGM_STR("Cache-Control"), DGM_STR("no-cache")};
-    headers[1] = (dgm_http_header){DGM_STR("X-Accel-Buffering"), DGM_STR("no")};
-    for (size_t i = 0; i < t->n_headers; i++)
-        headers[2 + i] = t->headers[i];
-    dgm_str type = t->content_type.n           ? t->content_type
-                   : t->as == DGM_OUTPUT_LINES ? DGM_STR("application/x-ndjson")
-                   : t->as == DGM_OUTPUT_BYTES ? DGM_STR("application/octet-stream")
-                                               : DGM_STR("text/event-stream");
-    dgm_front_note_stream(x);
-    dgm_http_begin(x, 200, type, headers, t->n_headers + 2);
-}
-
-void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *output, dgm_log *log,
+void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *t, dgm_log *log,
                      uint64_t first_seq)
 {
-    struct turn_stream *g = turn_stream_new(x, output);
+    struct turn_stream *g = turn_stream_new(x, t);
     g->reader = dgm_log_reader_open(log, first_seq - 1, deliver, g);
     if (g->t.as == DGM_OUTPUT_WHOLE) {
         static const dgm_http_watcher waits = {.on_gone = on_left};
@@ -369,11 +354,21 @@ void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *output, dgm_lo
         dgm_timer_init(dgm_loop_current(), g->timer, turn_on_timeout, g);
         dgm_timer_start(g->timer, DGM_MAX_ANSWER_MS);
     } else {
-        turn_start_response(x, output);
+        dgm_http_header *headers = dgm_new_n(dgm_http_arena(x), dgm_http_header, t->n_headers + 2);
+        headers[0] = (dgm_http_header){DGM_STR("Cache-Control"), DGM_STR("no-cache")};
+        headers[1] = (dgm_http_header){DGM_STR("X-Accel-Buffering"), DGM_STR("no")};
+        for (size_t i = 0; i < t->n_headers; i++)
+            headers[2 + i] = t->headers[i];
+        dgm_str type = t->content_type.n           ? t->content_type
+                       : t->as == DGM_OUTPUT_LINES ? DGM_STR("application/x-ndjson")
+                       : t->as == DGM_OUTPUT_BYTES ? DGM_STR("application/octet-stream")
+                                                   : DGM_STR("text/event-stream");
+        dgm_front_note_stream(x);
+        dgm_http_begin(x, 200, type, headers, t->n_headers + 2);
         static const dgm_http_watcher streams = {.on_room = deliver, .on_gone = on_left};
         static const dgm_http_watcher streams_sse = {
             .on_room = deliver, .on_gone = on_left, .ping = {": ping\n\n", 8}};
-        dgm_http_watch(x, output->as == DGM_OUTPUT_SSE ? &streams_sse : &streams, g);
+        dgm_http_watch(x, t->as == DGM_OUTPUT_SSE ? &streams_sse : &streams, g);
     }
     deliver(g);
     if (g->state < TURN_CUT) /* it may take long */
