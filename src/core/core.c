@@ -125,19 +125,9 @@ dgm_core_stats dgm_core_stats_of(dgm_core *core)
 
 /* ---- answers --------------------------------------------------------------------------------------------------- */
 
-static void free_call(struct call *c)
-{
-    dgm_record_unref(c->snapshot);
-    dgm_log_unref(c->log);
-    if (c->kind == CALL_SEND)
-        dgm_arena_free(c->send.given);
-    dgm_arena_free(c->arena); /* the call lives in it */
-}
-
 static void call_deliver(void *arg)
 {
     struct call *c = arg;
-    const dgm_err *err = c->code ? c->err : NULL;
     switch (c->kind) {
     case CALL_SEND: {
         dgm_sent sent = {.log = c->log,
@@ -149,14 +139,14 @@ static void call_deliver(void *arg)
                          .turn = c->turn.number,
                          .is_message = c->send.is_message,
                          .is_resend = c->send.is_resend};
-        c->on.sent(c->code, c->code ? NULL : &sent, err, c->arg);
+        c->on.sent(c->code, c->code ? NULL : &sent, c->err, c->arg);
         break;
     }
     case CALL_GET:
     case CALL_SETTLE:
-    case CALL_CANCEL: c->on.task(c->code, c->code ? NULL : c->snapshot, err, c->arg); break;
+    case CALL_CANCEL: c->on.task(c->code, c->code ? NULL : c->snapshot, c->err, c->arg); break;
     case CALL_SUBSCRIBE:
-        c->on.subscribed(c->code, c->code ? NULL : c->log, c->after, c->snapshot, err, c->arg);
+        c->on.subscribed(c->code, c->code ? NULL : c->log, c->after, c->snapshot, c->err, c->arg);
         break;
     case CALL_TURN: {
         dgm_found_turn found = {.log = c->log,
@@ -168,12 +158,16 @@ static void call_deliver(void *arg)
                                 .context_id = c->turn.context_id,
                                 .request = c->turn.request,
                                 .previous = c->turn.previous};
-        c->on.turn(c->code, c->code ? NULL : &found, err, c->arg);
+        c->on.turn(c->code, c->code ? NULL : &found, c->err, c->arg);
         break;
     }
     case CALL_GONE: break;
     }
-    free_call(c);
+    dgm_record_unref(c->snapshot);
+    dgm_log_unref(c->log);
+    if (c->kind == CALL_SEND)
+        dgm_arena_free(c->send.given);
+    dgm_arena_free(c->arena); /* the call lives in it */
 }
 
 void dgm_call_answer(struct call *c)
@@ -355,7 +349,7 @@ static dgm_code call_copy_send(struct call *c, const dgm_send *send, dgm_err *er
     dgm_guard guard = {.may_set = send->may_set};
     dgm_message clean = *m;
     if (!send->is_ours)
-        dgm_guard_message(&guard, a, &clean, 0);
+        dgm_guard_content(&guard, a, &clean.metadata, &clean.parts);
     c->send.message = dgm_new(a, dgm_message);
     *c->send.message = dgm_message_copy(a, &clean);
     c->send.metadata = dgm_json_copy(

@@ -262,12 +262,11 @@ void dgm_live_set_task_state(struct live *l, dgm_task_state to);
 struct live *dgm_live_find(struct shard *s, dgm_owner owner, dgm_str id);
 /* Empty, in the table; with room for a context id. */
 struct live *dgm_live_alloc(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room);
-void dgm_live_set_context(struct live *l, dgm_str context_id); /* once */
 /* Makes one for a new task; it is in the table. */
 struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
                           dgm_str context_id);
-/* Its log and fold. Agent and context are set. */
-void dgm_live_open_log(struct live *l, uint64_t first_seq);
+/* Once: sets its context and makes its log and fold. Its agent is set. */
+void dgm_live_open(struct live *l, dgm_str context_id, uint64_t first_seq);
 void dgm_live_free(struct live *l);
 /* Finds it or starts loading it; the call comes back through dgm_live_handle when it is there. */
 void dgm_live_load_and_handle(struct shard *s, struct call *c);

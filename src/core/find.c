@@ -64,7 +64,7 @@ const struct turn_at *dgm_live_find_turn(const struct live *l, uint32_t turn)
 /* The calls that a question asks its caller to make: the task is found by them. */
 void dgm_live_add_open_calls(struct live *l, const dgm_message *m)
 {
-    if (!m || !dgm_message_has_calls(m))
+    if (!m || !dgm_message_has(m, DGM_CALLS))
         return;
     dgm_arena *a = l->write.open_calls ? l->write.open_calls->arena : dgm_arena_new();
     if (!l->write.open_calls) {

@@ -124,15 +124,11 @@ struct live *dgm_live_alloc(struct shard *s, dgm_owner owner, dgm_str id, size_t
     return l;
 }
 
-void dgm_live_set_context(struct live *l, dgm_str context_id)
+void dgm_live_open(struct live *l, dgm_str context_id, uint64_t first_seq)
 {
     bool fits = context_id.n <= l->context_room;
     char *at = fits ? (char *)(uintptr_t)(l->id.p + l->id.n) : dgm_xmalloc(context_id.n);
     l->context_id = dgm_core_copy_text(&at, context_id);
-}
-
-void dgm_live_open_log(struct live *l, uint64_t first_seq)
-{
     l->log = dgm_log_new(l->shard->core->o.loops, first_seq);
     l->fold = dgm_fold_new((dgm_fold_options){.foreign = l->agent->foreign,
                                               .keep_transitory = l->agent->keep_transitory});
@@ -145,8 +141,7 @@ struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent
     struct live *l = dgm_live_alloc(s, owner, id, context_id.n);
     dgm_live_set_state(l, LIVE_READY);
     l->agent = agent;
-    dgm_live_set_context(l, context_id);
-    dgm_live_open_log(l, 1);
+    dgm_live_open(l, context_id, 1);
     l->kept_first = 1;
     l->created_ms = dgm_loop_unix_ms();
     atomic_fetch_add_explicit(&s->core->tasks, 1, memory_order_relaxed);
@@ -192,9 +187,9 @@ void dgm_live_free_if_idle(struct live *l)
         l->calls.n_lookups || l->write.flush.next)
         return; /* it runs, it is being written or read, or a call waits */
     if (over)
-        dgm_log_close(l->log);
+        dgm_log_close(l->log, l->log->last);
     else if (l->shard->core->draining)
-        dgm_log_dismiss(l->log);
+        dgm_log_close(l->log, l->log->published);
     /* Whoever holds the log of a task that may go on must see how it does: then it stays. */
     if (over || !dgm_log_is_shared(l->log))
         dgm_live_free(l);
@@ -298,8 +293,8 @@ static void write_now(struct live *l)
     }
     if (l->write.folded)
         folded = dgm_live_snapshot(l);
-    if (folded && dgm_state_is_terminal(l->task_state))
-        dgm_log_set_task(l->log, folded);
+    if (folded && dgm_state_is_terminal(l->task_state) && !l->log->task)
+        l->log->task = dgm_record_ref(folded);
     if (l->write.turn)
         turn = live_last_turn(l);
     dgm_append batch = {

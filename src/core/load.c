@@ -191,12 +191,11 @@ static void on_task_row(dgm_code code, const dgm_task_row *row, const dgm_err *e
     }
     if (answer_from_row(l, row))
         return;
-    dgm_live_set_context(l, row->context_id);
     dgm_live_set_task_state(l, row->state);
     l->created_ms = row->created_ms;
     l->status_ms = row->status_ms;
     l->turns.last.last_seq = row->last_seq;
-    dgm_live_open_log(l, row->folded_seq + 1);
+    dgm_live_open(l, row->context_id, row->folded_seq + 1);
     if ((code = live_fold_row(l, row, &fault)))
         load_failed(l, code, &fault);
     else

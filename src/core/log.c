@@ -130,12 +130,6 @@ void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n)
     atomic_fetch_sub(&log->first_seq, n);
 }
 
-void dgm_log_set_task(dgm_log *log, dgm_record *task)
-{
-    if (!atomic_load_explicit(&log->task, memory_order_relaxed))
-        atomic_store_explicit(&log->task, dgm_record_ref(task), memory_order_release);
-}
-
 dgm_record **dgm_log_tail(const dgm_log *log, size_t n, dgm_buf *scratch)
 {
     struct dgm_log_segment *s = log->tail;
@@ -192,16 +186,11 @@ void dgm_log_publish(dgm_log *log, uint64_t seq)
     wake_loops(log);
 }
 
-void dgm_log_dismiss(dgm_log *log)
+void dgm_log_close(dgm_log *log, uint64_t seq)
 {
+    dgm_log_publish(log, seq);
     if (!atomic_exchange(&log->closed, true))
         wake_loops(log);
-}
-
-void dgm_log_close(dgm_log *log)
-{
-    dgm_log_publish(log, log->last);
-    dgm_log_dismiss(log);
 }
 
 /* ---- readers ------------------------------------------------------------------------------------------------ */

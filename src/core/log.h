@@ -33,7 +33,9 @@ struct dgm_log {
     _Atomic uint64_t first_seq; /* goes down when older records are put in front */
     _Atomic uint64_t published;
     _Atomic(struct dgm_log_segment *) head; /* of first_seq */
-    _Atomic(dgm_record *) task;             /* at its end */
+    /* The whole Task at the end of the log, for those who wait for nothing else: the owner sets it, once. It is there for
+     * readers when its seq is published. */
+    _Atomic(dgm_record *) task;
     /* the owner's */
     struct dgm_log_segment *tail, *own; /* own: the first one, behind the loops */
     uint64_t last;                      /* appended, published or not; first_seq - 1: none */
@@ -59,14 +61,9 @@ void dgm_log_publish(dgm_log *log, uint64_t seq); /* everything up to seq may be
 /* Those that came before the first one, published already; takes over a reference to each. The last of
  * them is first_seq - 1. */
 void dgm_log_prepend(dgm_log *log, dgm_record **records, size_t n);
-/* The whole Task at the end of the log, for those who wait for nothing else; the first one counts. It is
- * there for readers when its seq is published. */
-void dgm_log_set_task(dgm_log *log, dgm_record *task);
-/* Nothing will follow what was appended; readers are over when they have read it. Published first. */
-void dgm_log_close(dgm_log *log);
-/* Readers are over when they have read what is published: the server ends, the task may go on at the
- * next start. */
-void dgm_log_dismiss(dgm_log *log);
+/* Publishes up to seq; readers are over when they have read that. `last`: nothing will follow what was appended.
+ * `published`: the server ends, the task may go on at the next start. */
+void dgm_log_close(dgm_log *log, uint64_t seq);
 
 /* ---- readers --------------------------------------------------------------------------------------------- */
 

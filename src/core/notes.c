@@ -214,7 +214,7 @@ static bool read_turn(struct call *c, dgm_str text, dgm_code *ret_code)
     c->turn.first_seq = c->turn.last_seq = 1;
     c->log = dgm_log_new(c->core->o.loops, 1);
     dgm_log_append(c->log, record);
-    dgm_log_close(c->log);
+    dgm_log_close(c->log, c->log->last);
     *ret_code = DGM_OK;
     return true;
 }

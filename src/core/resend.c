@@ -89,7 +89,7 @@ static void resend_answer_with_snapshot(struct live *l, struct call *c, const st
             c->turn.first_seq = at->first_seq;
     } else {
         c->log = dgm_log_new(l->shard->core->o.loops, c->after + 1);
-        dgm_log_close(c->log);
+        dgm_log_close(c->log, c->log->last);
     }
     dgm_live_answer_when_published(l, c, c->after);
 }

@@ -85,7 +85,7 @@ static dgm_code answer_with_message(struct run *r, const dgm_event *event, dgm_e
     run_set_state(r, RUN_ANSWERED);
     c->log = dgm_log_new(r->shard->core->o.loops, 1);
     dgm_log_append(c->log, record);
-    dgm_log_close(c->log);
+    dgm_log_close(c->log, c->log->last);
     c->after = 0;
     c->turn.number = 1;
     c->turn.first_seq = 1;

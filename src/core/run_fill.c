@@ -70,7 +70,7 @@ static dgm_message *fill_message(struct run *r, const dgm_message *m, bool in_ta
     filled->task_id = in_task ? r->input.task_id : (dgm_str){0};
     if (filled->role == DGM_ROLE_UNSPECIFIED)
         filled->role = DGM_ROLE_AGENT;
-    dgm_guard_message(&r->guard, r->scratch, filled, 0);
+    dgm_guard_content(&r->guard, r->scratch, &filled->metadata, &filled->parts);
     return filled;
 }
 
@@ -181,7 +181,7 @@ dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e)
         u->context_id = r->input.context_id;
         if (!u->artifact.artifact_id.n)
             u->artifact.artifact_id = dgm_uuid7_in(r->scratch);
-        dgm_guard_artifact(&r->guard, r->scratch, &u->artifact);
+        dgm_guard_content(&r->guard, r->scratch, &u->artifact.metadata, &u->artifact.parts);
         u->metadata = dgm_guard_metadata(&r->guard, r->scratch, u->metadata, true);
         break;
     }

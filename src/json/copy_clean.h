@@ -19,13 +19,6 @@ static inline bool dgm_is_clean(unsigned char c)
     return c >= 0x20 && c != '"' && c != '\\';
 }
 
-static inline size_t dgm_copy_bytes(char *out, const char *p, size_t i, size_t n)
-{
-    for (; i < n && dgm_is_clean((unsigned char)p[i]); i++)
-        out[i] = p[i];
-    return i;
-}
-
 #ifdef __SSE2__
 /* A bit per byte that needs an escape. The quote is 0x22: with that bit turned it follows the control
  * characters, among which the turn only swaps, so that one comparison finds them all. */
@@ -70,7 +63,10 @@ static inline __attribute__((always_inline)) size_t dgm_copy_clean(char *out, co
         if (!(dgm_escapes_in(_mm_set_epi32(0, 0, last, first)) & 0xff))
             return n;
     }
-    return dgm_copy_bytes(out, p, 0, n);
+    size_t i = 0;
+    for (; i < n && dgm_is_clean((unsigned char)p[i]); i++)
+        out[i] = p[i];
+    return i;
 }
 
 /* How many bytes need no escape. Sets *high if some of them, or soon behind them, may be no ASCII. */
@@ -113,7 +109,9 @@ static inline __attribute__((always_inline)) size_t dgm_copy_clean(char *out, co
             break;
         memcpy(out + i, &w, 8);
     }
-    return dgm_copy_bytes(out, p, i, n);
+    for (; i < n && dgm_is_clean((unsigned char)p[i]); i++)
+        out[i] = p[i];
+    return i;
 }
 
 static inline size_t dgm_span_clean(const char *p, size_t n, unsigned *high)

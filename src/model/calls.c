@@ -3,29 +3,17 @@
 #include "base/limits.h"
 #include "json/json.h"
 
-static yyjson_val *list_in(const dgm_part *part, dgm_str name)
+bool dgm_message_has(const dgm_message *m, dgm_call_list which)
 {
-    yyjson_val *list = part->kind == DGM_PART_DATA ? dgm_json_get(part->data, name) : NULL;
-    return yyjson_arr_size(list) ? list : NULL;
-}
-
-static bool has_list(const dgm_message *m, dgm_str name)
-{
+    dgm_str name = which == DGM_CALLS ? DGM_STR(DGM_DATA_CALLS) : DGM_STR(DGM_DATA_RESULTS);
+    if (which == DGM_CALLS && m->role != DGM_ROLE_AGENT)
+        return false;
     for (size_t i = 0; i < m->parts.n; i++) {
-        if (list_in(&m->parts.at[i], name))
+        if (m->parts.at[i].kind == DGM_PART_DATA &&
+            yyjson_arr_size(dgm_json_get(m->parts.at[i].data, name)))
             return true;
     }
     return false;
-}
-
-bool dgm_message_has_calls(const dgm_message *m)
-{
-    return m->role == DGM_ROLE_AGENT && has_list(m, DGM_STR(DGM_DATA_CALLS));
-}
-
-bool dgm_message_has_results(const dgm_message *m)
-{
-    return has_list(m, DGM_STR(DGM_DATA_RESULTS));
 }
 
 static void take_ids(yyjson_val *calls, dgm_strs *ids, size_t max)
@@ -43,10 +31,12 @@ static void take_ids(yyjson_val *calls, dgm_strs *ids, size_t max)
 dgm_strs dgm_message_call_ids(dgm_arena *a, const dgm_message *m, size_t max)
 {
     dgm_strs ids = {0};
-    if (!dgm_message_has_calls(m))
+    if (!dgm_message_has(m, DGM_CALLS))
         return ids;
     ids.at = dgm_new_n(a, dgm_str, max);
-    for (size_t i = 0; i < m->parts.n; i++)
-        take_ids(list_in(&m->parts.at[i], DGM_STR(DGM_DATA_CALLS)), &ids, max);
+    for (size_t i = 0; i < m->parts.n; i++) {
+        if (m->parts.at[i].kind == DGM_PART_DATA)
+            take_ids(dgm_json_get(m->parts.at[i].data, DGM_STR(DGM_DATA_CALLS)), &ids, max);
+    }
     return ids;
 }

@@ -13,8 +13,8 @@
 
 /* Does a part of the message have such a list that is not empty? Users make no calls: a list of calls in a user's
  * message is ordinary data. */
-bool dgm_message_has_calls(const dgm_message *m);
-bool dgm_message_has_results(const dgm_message *m);
+typedef enum dgm_call_list { DGM_CALLS, DGM_RESULTS } dgm_call_list;
+bool dgm_message_has(const dgm_message *m, dgm_call_list which);
 
 /* The ids of its calls, max at most; the list is in the arena, the texts are the message's. Those that are no
  * text, or empty, or longer than DGM_MAX_ID_BYTES are left out. */

@@ -335,12 +335,6 @@ dgm_code dgm_fold_add(dgm_fold *f, const dgm_event *event, dgm_author author, dg
     return rc;
 }
 
-const dgm_task *dgm_fold_task(dgm_fold *f)
-{
-    dgm_fold_refresh(f);
-    return f->has_task ? &f->task : NULL;
-}
-
 dgm_task_state dgm_fold_state(const dgm_fold *f)
 {
     return f->task.status.state;

@@ -90,5 +90,4 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from);
 void dgm_fold_learn_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id);
 void dgm_fold_set_extra(dgm_fold *f, const dgm_extra *extra);
 
-void dgm_fold_tidy(dgm_fold *f);    /* if it is worth it */
-void dgm_fold_refresh(dgm_fold *f); /* makes objects of what changed */
+void dgm_fold_tidy(dgm_fold *f); /* if it is worth it */

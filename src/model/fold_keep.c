@@ -496,19 +496,18 @@ void dgm_fold_lend_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id)
     f->has_lent_id = f->has_lent_context = true;
 }
 
-static void learn_id(dgm_fold *f, dgm_str *to, bool *is_lent, dgm_str id)
-{
-    *is_lent = *is_lent && dgm_str_eq(*to, id);
-    if (!*is_lent)
-        *to = dgm_arena_dup(f->arena, id);
-}
-
 void dgm_fold_learn_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id)
 {
-    if (!f->has_task)
-        learn_id(f, &f->task.id, &f->has_lent_id, task_id);
-    if (!f->has_task || (!f->task.context_id.n && context_id.n))
-        learn_id(f, &f->task.context_id, &f->has_lent_context, context_id);
+    if (!f->has_task) {
+        f->has_lent_id = f->has_lent_id && dgm_str_eq(f->task.id, task_id);
+        if (!f->has_lent_id)
+            f->task.id = dgm_arena_dup(f->arena, task_id);
+    }
+    if (!f->has_task || (!f->task.context_id.n && context_id.n)) {
+        f->has_lent_context = f->has_lent_context && dgm_str_eq(f->task.context_id, context_id);
+        if (!f->has_lent_context)
+            f->task.context_id = dgm_arena_dup(f->arena, context_id);
+    }
     f->has_task = true;
 }
 
@@ -611,7 +610,8 @@ void dgm_fold_tidy(dgm_fold *f)
     dgm_arena_free(old);
 }
 
-void dgm_fold_refresh(dgm_fold *f)
+/* Makes objects of the metadata that changed. */
+const dgm_task *dgm_fold_task(dgm_fold *f)
 {
     if (f->metadata.stale)
         f->task.metadata = object_of(f, &f->metadata);
@@ -622,4 +622,5 @@ void dgm_fold_refresh(dgm_fold *f)
             f->task.artifacts.at[f->stale[i]].metadata = object_of(f, &slot->metadata);
     }
     f->n_stale = 0;
+    return f->has_task ? &f->task : NULL;
 }

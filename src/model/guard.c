@@ -41,10 +41,11 @@ const dgm_json *dgm_guard_metadata(dgm_guard *g, dgm_arena *a, const dgm_json *m
     return n ? dgm_json_object(a, members, n) : NULL;
 }
 
-static void guard_parts(dgm_guard *g, dgm_arena *a, dgm_parts *parts, size_t from)
+void dgm_guard_content(dgm_guard *g, dgm_arena *a, const dgm_json **metadata, dgm_parts *parts)
 {
     bool copied = false;
-    for (size_t i = from; i < parts->n; i++) {
+    *metadata = dgm_guard_metadata(g, a, *metadata, false);
+    for (size_t i = 0; i < parts->n; i++) {
         const dgm_json *clean = dgm_guard_metadata(g, a, parts->at[i].metadata, false);
         if (clean == parts->at[i].metadata)
             continue;
@@ -58,18 +59,6 @@ static void guard_parts(dgm_guard *g, dgm_arena *a, dgm_parts *parts, size_t fro
     }
 }
 
-void dgm_guard_message(dgm_guard *g, dgm_arena *a, dgm_message *m, size_t from_part)
-{
-    m->metadata = dgm_guard_metadata(g, a, m->metadata, false);
-    guard_parts(g, a, &m->parts, from_part);
-}
-
-void dgm_guard_artifact(dgm_guard *g, dgm_arena *a, dgm_artifact *artifact)
-{
-    artifact->metadata = dgm_guard_metadata(g, a, artifact->metadata, false);
-    guard_parts(g, a, &artifact->parts, 0);
-}
-
 void dgm_guard_task(dgm_guard *g, dgm_arena *a, dgm_task *t)
 {
     t->metadata = dgm_guard_metadata(g, a, t->metadata, true);
@@ -79,12 +68,12 @@ void dgm_guard_task(dgm_guard *g, dgm_arena *a, dgm_task *t)
         t->history.at = copy;
     }
     for (size_t i = 0; i < t->history.n; i++)
-        dgm_guard_message(g, a, &t->history.at[i], 0);
+        dgm_guard_content(g, a, &t->history.at[i].metadata, &t->history.at[i].parts);
     if (t->artifacts.n) {
         dgm_artifact *copy = dgm_new_n(a, dgm_artifact, t->artifacts.n);
         memcpy(copy, t->artifacts.at, t->artifacts.n * sizeof *copy);
         t->artifacts.at = copy;
     }
     for (size_t i = 0; i < t->artifacts.n; i++)
-        dgm_guard_artifact(g, a, &t->artifacts.at[i]);
+        dgm_guard_content(g, a, &t->artifacts.at[i].metadata, &t->artifacts.at[i].parts);
 }

@@ -26,9 +26,7 @@ bool dgm_guard_is_servers(dgm_str key);
  * updates, which never have `canonical_type` either. */
 const dgm_json *dgm_guard_metadata(dgm_guard *g, dgm_arena *a, const dgm_json *metadata,
                                    bool drop_type);
-/* Of a message and its parts, from this part on. */
-void dgm_guard_message(dgm_guard *g, dgm_arena *a, dgm_message *m, size_t from_part);
-/* Of an artifact and its parts. */
-void dgm_guard_artifact(dgm_guard *g, dgm_arena *a, dgm_artifact *artifact);
+/* Of a message or an artifact and its parts. */
+void dgm_guard_content(dgm_guard *g, dgm_arena *a, const dgm_json **metadata, dgm_parts *parts);
 /* Of a Task: its own, of its history and of its artifacts. Its status is not touched. */
 void dgm_guard_task(dgm_guard *g, dgm_arena *a, dgm_task *t);

@@ -56,19 +56,15 @@ static bool nests(const dgm_json *value)
     return key || yyjson_is_arr((yyjson_val *)(uintptr_t)value);
 }
 
-static bool parts_nest(dgm_parts parts)
+/* Of a message or an artifact. */
+static bool content_nests(dgm_parts parts, const dgm_json *metadata, const dgm_extra *extra)
 {
     for (size_t i = 0; i < parts.n; i++) {
         const dgm_part *part = &parts.at[i];
         if (part->data || part->metadata || part->extra || part->nested_extra)
             return true;
     }
-    return false;
-}
-
-static bool message_nests(const dgm_message *m)
-{
-    return m && (parts_nest(m->parts) || nests(m->metadata) || m->extra);
+    return nests(metadata) || extra;
 }
 
 static bool may_be_deep(const dgm_event *event, size_t n)
@@ -79,22 +75,25 @@ static bool may_be_deep(const dgm_event *event, size_t n)
     if (event->kind == DGM_EVENT_ARTIFACT) {
         const dgm_artifact_update *u = event->artifact;
         const dgm_artifact *x = &u->artifact;
-        return deep || parts_nest(x->parts) || u->metadata || u->extra || x->metadata || x->extra;
+        return deep || content_nests(x->parts, x->metadata, x->extra) || u->metadata || u->extra;
     }
     if (event->kind == DGM_EVENT_STATUS) {
         const dgm_status_update *u = event->status;
+        const dgm_message *m = u->status.message;
         return deep || nests(u->metadata) || u->extra || u->status.extra ||
-               message_nests(u->status.message);
+               (m && content_nests(m->parts, m->metadata, m->extra));
     }
     if (event->kind != DGM_EVENT_TASK)
         return true;
     const dgm_task *t = event->task;
-    deep |= nests(t->metadata) || t->extra || t->status.extra || message_nests(t->status.message);
+    const dgm_message *m = t->status.message, *history = t->history.at;
+    deep |= nests(t->metadata) || t->extra || t->status.extra ||
+            (m && content_nests(m->parts, m->metadata, m->extra));
     for (size_t i = 0; i < t->history.n && !deep; i++)
-        deep = message_nests(&t->history.at[i]);
+        deep = content_nests(history[i].parts, history[i].metadata, history[i].extra);
     for (size_t i = 0; i < t->artifacts.n && !deep; i++) {
         const dgm_artifact *x = &t->artifacts.at[i];
-        deep = parts_nest(x->parts) || nests(x->metadata) || x->extra;
+        deep = content_nests(x->parts, x->metadata, x->extra);
     }
     return deep;
 }

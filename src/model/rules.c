@@ -4,11 +4,6 @@
 #include "model/stamp.h"
 #include "json/json.h"
 
-static const dgm_status *rules_status_of(const dgm_event *e) /* of a task or a status-update */
-{
-    return e->kind == DGM_EVENT_STATUS ? &e->status->status : &e->task->status;
-}
-
 static int shown(dgm_str s) /* as much of an id as a sentence can hold */
 {
     return (int)(s.n < 60 ? s.n : 60);
@@ -34,16 +29,6 @@ const char *dgm_event_rule_about(dgm_event_rule rule)
 
 /* ---- ids ------------------------------------------------------------------------------------------- */
 
-static bool other_id(dgm_str key, dgm_str theirs, dgm_str ours, dgm_err *what)
-{
-    if (!theirs.n || !ours.n || dgm_str_eq(theirs, ours))
-        return false;
-    dgm_fail(what, DGM_INVALID_AGENT_RESPONSE, DGM_AT(NULL, key),
-             "%.*s is \"%.*s\" here and was \"%.*s\" before", DGM_P(key), shown(theirs), theirs.p,
-             shown(ours), ours.p);
-    return true;
-}
-
 static bool breaks_ids(dgm_event_rule rule, const dgm_event_view *v, dgm_err *what)
 {
     const dgm_event *e = v->event;
@@ -57,16 +42,23 @@ static bool breaks_ids(dgm_event_rule rule, const dgm_event_view *v, dgm_err *wh
         return true;
     }
     bool is_task = e->kind == DGM_EVENT_TASK, is_status = e->kind == DGM_EVENT_STATUS;
-    return other_id(is_task ? DGM_STR("id") : DGM_STR("taskId"),
-                    is_task     ? e->task->id
-                    : is_status ? e->status->task_id
-                                : e->artifact->task_id,
-                    v->task_id, what) ||
-           other_id(DGM_STR("contextId"),
-                    is_task     ? e->task->context_id
-                    : is_status ? e->status->context_id
-                                : e->artifact->context_id,
-                    v->context_id, what);
+    dgm_str keys[] = {is_task ? DGM_STR("id") : DGM_STR("taskId"), DGM_STR("contextId")};
+    dgm_str theirs[] = {is_task     ? e->task->id
+                        : is_status ? e->status->task_id
+                                    : e->artifact->task_id,
+                        is_task     ? e->task->context_id
+                        : is_status ? e->status->context_id
+                                    : e->artifact->context_id};
+    dgm_str ours[] = {v->task_id, v->context_id};
+    for (int i = 0; i < 2; i++) {
+        if (!theirs[i].n || !ours[i].n || dgm_str_eq(theirs[i], ours[i]))
+            continue;
+        dgm_fail(what, DGM_INVALID_AGENT_RESPONSE, DGM_AT(NULL, keys[i]),
+                 "%.*s is \"%.*s\" here and was \"%.*s\" before", DGM_P(keys[i]), shown(theirs[i]),
+                 theirs[i].p, shown(ours[i]), ours[i].p);
+        return true;
+    }
+    return false;
 }
 
 /* ---- order ------------------------------------------------------------------------------------------ */
@@ -131,27 +123,21 @@ static bool is_mistyped(const dgm_message *m, const dgm_at *at, dgm_err *what)
     return true;
 }
 
-static bool has_mistyped_message(const dgm_event *e, dgm_err *what)
-{
-    if (e->kind == DGM_EVENT_MESSAGE)
-        return is_mistyped(e->message, NULL, what);
-    const dgm_at *in_status = DGM_AT_LIT(DGM_AT_LIT(NULL, "status"), "message");
-    const dgm_at *in_history = DGM_AT_LIT(NULL, "history");
-    if (rules_status_of(e)->message && is_mistyped(rules_status_of(e)->message, in_status, what))
-        return true;
-    for (size_t i = 0; e->kind == DGM_EVENT_TASK && i < e->task->history.n; i++) {
-        if (is_mistyped(&e->task->history.at[i], DGM_AT_I(in_history, i), what))
-            return true;
-    }
-    return false;
-}
-
 static bool breaks_content(dgm_event_rule rule, const dgm_event_view *v, dgm_err *what)
 {
     const dgm_event *e = v->event;
-    if (rule == DGM_RULE_CANONICAL_TYPE)
-        return has_mistyped_message(e, what);
-    const dgm_status *s = rules_status_of(e);
+    if (e->kind == DGM_EVENT_MESSAGE) /* of these rules it has one */
+        return is_mistyped(e->message, NULL, what);
+    const dgm_status *s = e->kind == DGM_EVENT_STATUS ? &e->status->status : &e->task->status;
+    const dgm_at *in_status = DGM_AT_LIT(DGM_AT_LIT(NULL, "status"), "message");
+    if (rule == DGM_RULE_CANONICAL_TYPE) {
+        bool is_broken = s->message && is_mistyped(s->message, in_status, what);
+        const dgm_at *history = DGM_AT_LIT(NULL, "history");
+        size_t n = e->kind == DGM_EVENT_TASK ? e->task->history.n : 0;
+        for (size_t i = 0; i < n && !is_broken; i++)
+            is_broken = is_mistyped(&e->task->history.at[i], DGM_AT_I(history, i), what);
+        return is_broken;
+    }
     if (rule == DGM_RULE_FAILED_WITHOUT_ERROR) {
         if (s->state != DGM_STATE_FAILED ||
             dgm_metadata_error(e->kind == DGM_EVENT_STATUS ? e->status->metadata
@@ -165,7 +151,7 @@ static bool breaks_content(dgm_event_rule rule, const dgm_event_view *v, dgm_err
     /* Text of a working status without a type: it may be progress or the answer. */
     if (s->state != DGM_STATE_WORKING || !s->message || dgm_metadata_type(s->message->metadata).p)
         return false;
-    const dgm_at *parts = DGM_AT_LIT(DGM_AT_LIT(DGM_AT_LIT(NULL, "status"), "message"), "parts");
+    const dgm_at *parts = DGM_AT_LIT(in_status, "parts");
     for (size_t i = 0; i < s->message->parts.n; i++) {
         if (s->message->parts.at[i].kind == DGM_PART_TEXT) {
             dgm_fail(what, DGM_INVALID_AGENT_RESPONSE, DGM_AT_I(parts, i), "%s", rows[rule].about);

@@ -15,9 +15,9 @@ static const char *const type_names[N_TYPES] = {"ToolCallStartEvent", "ToolCallR
 
 static enum type type_of(const dgm_message *m)
 {
-    if (dgm_message_has_calls(m))
+    if (dgm_message_has(m, DGM_CALLS))
         return TYPE_CALLS;
-    if (dgm_message_has_results(m))
+    if (dgm_message_has(m, DGM_RESULTS))
         return TYPE_RESULTS;
     return m->role == DGM_ROLE_AGENT ? TYPE_SAID : TYPE_ASKED;
 }
@@ -104,8 +104,8 @@ dgm_status_content dgm_status_content_of(dgm_task_state state, const dgm_message
         state == DGM_STATE_SUBMITTED || state == DGM_STATE_WORKING || state == DGM_STATE_UNKNOWN;
     if (!is_early || m->role == DGM_ROLE_USER || dgm_str_is(type, "TextMessageEndEvent"))
         return DGM_STATUS_COMPLETE;
-    return dgm_message_has_calls(m) || dgm_message_has_results(m) ? DGM_STATUS_CALLS
-                                                                  : DGM_STATUS_PASSING;
+    return dgm_message_has(m, DGM_CALLS) || dgm_message_has(m, DGM_RESULTS) ? DGM_STATUS_CALLS
+                                                                            : DGM_STATUS_PASSING;
 }
 
 void dgm_message_drop_progress(dgm_message *m)
@@ -160,8 +160,16 @@ static void put_digits(char *at, unsigned value, int n)
 
 #define TIME_CHARS 24
 
-static void print_time(char text[TIME_CHARS], int64_t unix_ms)
+dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms)
 {
+    /* Events of one moment, mostly: printed once. */
+    static _Thread_local struct {
+        int64_t unix_ms;
+        char text[TIME_CHARS];
+    } last = {0, "1970-01-01T00:00:00.000Z"};
+    if (last.unix_ms == unix_ms)
+        return dgm_arena_dup(a, (dgm_str){last.text, TIME_CHARS});
+    last.unix_ms = unix_ms;
     int64_t day_ms = (int64_t)24 * 3600 * 1000;
     int64_t days = unix_ms / day_ms - (unix_ms % day_ms < 0);
     unsigned ms = (unsigned)(unix_ms - days * day_ms);
@@ -173,7 +181,7 @@ static void print_time(char text[TIME_CHARS], int64_t unix_ms)
     unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     unsigned of_year = of_era - (365 * year + year / 4 - year / 100);
     unsigned month = (5 * of_year + 2) / 153; /* from March */
-    memcpy(text, "yyyy-mm-ddThh:mm:ss.mmmZ", TIME_CHARS);
+    char *text = memcpy(last.text, "yyyy-mm-ddThh:mm:ss.mmmZ", TIME_CHARS);
     put_digits(text, (unsigned)((era * 400 + year + (month >= 10)) % 10000), 4);
     put_digits(text + 5, month < 10 ? month + 3 : month - 9, 2);
     put_digits(text + 8, of_year - (153 * month + 2) / 5 + 1, 2);
@@ -181,18 +189,5 @@ static void print_time(char text[TIME_CHARS], int64_t unix_ms)
     put_digits(text + 14, ms / 60000 % 60, 2);
     put_digits(text + 17, ms / 1000 % 60, 2);
     put_digits(text + 20, ms % 1000, 3);
-}
-
-dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms)
-{
-    /* Events of one moment, mostly: printed once. */
-    static _Thread_local struct {
-        int64_t unix_ms;
-        char text[TIME_CHARS];
-    } last = {0, "1970-01-01T00:00:00.000Z"};
-    if (last.unix_ms != unix_ms) {
-        print_time(last.text, unix_ms);
-        last.unix_ms = unix_ms;
-    }
     return dgm_arena_dup(a, (dgm_str){last.text, TIME_CHARS});
 }

@@ -17,15 +17,15 @@ static void calls_are_data_of_agents(void **state)
              results = data(a, "{\"tool_results\":[{\"call_id\":\"c\"}]}"),
              empty = data(a, "{\"tool_calls\":[],\"tool_results\":{}}");
     dgm_message m = {.role = DGM_ROLE_AGENT, .parts = {&calls, 1}};
-    assert_true(dgm_message_has_calls(&m));
-    assert_false(dgm_message_has_results(&m));
+    assert_true(dgm_message_has(&m, DGM_CALLS));
+    assert_false(dgm_message_has(&m, DGM_RESULTS));
     m.role = DGM_ROLE_USER;
-    assert_false(dgm_message_has_calls(&m));
+    assert_false(dgm_message_has(&m, DGM_CALLS));
     assert_int_equal(dgm_message_call_ids(a, &m, 10).n, 0);
     m.parts.at = &results;
-    assert_true(dgm_message_has_results(&m));
+    assert_true(dgm_message_has(&m, DGM_RESULTS));
     m = (dgm_message){.role = DGM_ROLE_AGENT, .parts = {&empty, 1}};
-    assert_false(dgm_message_has_calls(&m) || dgm_message_has_results(&m));
+    assert_false(dgm_message_has(&m, DGM_CALLS) || dgm_message_has(&m, DGM_RESULTS));
 }
 
 static void ids_are_texts_of_some_length(void **state)

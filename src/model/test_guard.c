@@ -89,21 +89,5 @@ static void everything_in_a_task_is_cleaned(void **state)
     assert_int_equal(g.removed, 6); /* the Task's two, and one each of the others */
 }
 
-static void first_parts_can_be_left_alone(void **state)
-{
-    (void)state;
-    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
-    const dgm_json *mark = dgm_json_parse_trusted(a, DGM_STR("{\"dragoman:part\":\"transcript\"}"));
-    dgm_part parts[] = {{.kind = DGM_PART_TEXT, .metadata = mark},
-                        {.kind = DGM_PART_TEXT, .metadata = mark}};
-    dgm_message m = {.parts = {parts, 2}};
-    dgm_guard g = {0};
-    dgm_guard_message(&g, a, &m, 1);
-    assert_ptr_equal(m.parts.at[0].metadata, mark);
-    assert_null(m.parts.at[1].metadata);
-    assert_ptr_equal(parts[1].metadata, mark);
-}
-
 DGM_TEST_MAIN(dgm_test(keys_of_the_server), dgm_test_holds(members_are_removed, "R003-12 R000-31"),
-              dgm_test_holds(everything_in_a_task_is_cleaned, "R003-12 R003-42"),
-              dgm_test(first_parts_can_be_left_alone))
+              dgm_test_holds(everything_in_a_task_is_cleaned, "R003-12 R003-42"))

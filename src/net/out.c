@@ -58,11 +58,6 @@ static void free_piece(dgm_out_piece *piece, dgm_out_pool *pool)
     }
 }
 
-static size_t room_in(const dgm_out_piece *piece)
-{
-    return piece && piece->cap ? (size_t)(piece->data + piece->cap - (piece->p + piece->n)) : 0;
-}
-
 void dgm_out_pool_done(dgm_out_pool *pool)
 {
     while (pool->free) {
@@ -85,7 +80,8 @@ void dgm_out_clear(dgm_out *o, dgm_out_pool *pool)
 
 char *dgm_out_room(dgm_out *o, dgm_out_pool *pool, size_t n)
 {
-    if (room_in(o->last) < n)
+    const dgm_out_piece *last = o->last;
+    if (!last || !last->cap || (size_t)(last->data + last->cap - (last->p + last->n)) < n)
         out_add_piece(o, pool, n);
     return (char *)o->last->p + o->last->n;
 }
@@ -100,7 +96,8 @@ void dgm_out_wrote(dgm_out *o, size_t n)
 
 void dgm_out_add(dgm_out *o, dgm_out_pool *pool, dgm_str bytes)
 {
-    size_t k = room_in(o->last);
+    const dgm_out_piece *last = o->last;
+    size_t k = last && last->cap ? (size_t)(last->data + last->cap - (last->p + last->n)) : 0;
     k = k < bytes.n ? k : bytes.n;
     if (k) {
         memcpy((char *)o->last->p + o->last->n, bytes.p, k);

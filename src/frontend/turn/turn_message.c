@@ -113,7 +113,7 @@ static void add_user(dgm_arena *a, dgm_message *out, const dgm_canon_message *fr
     dgm_guard guard = {0};
     if (!dgm_to_message(a, from, &mint, &m))
         return;
-    dgm_guard_message(&guard, a, &m, 0); /* the message is sent as one of ours */
+    dgm_guard_content(&guard, a, &m.metadata, &m.parts); /* the message is sent as one of ours */
     for (size_t i = 0; i < m.parts.n; i++)
         turn_message_add_part(a, out, m.parts.at[i]);
 }

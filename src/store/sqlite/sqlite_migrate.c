@@ -103,7 +103,7 @@ static int migrate_history(struct folds_migration *m, int64_t number, dgm_task *
         if (is_unmarked(x)) {
             const size_t *origin = dgm_map_get(&origins, x->message_id);
             stays = origin && *origin != IN_STATUS;
-            if (!stays && (dgm_message_has_calls(x) || dgm_message_has_results(x))) {
+            if (!stays && (dgm_message_has(x, DGM_CALLS) || dgm_message_has(x, DGM_RESULTS))) {
                 dgm_message_drop_progress(x);
                 stays = true;
             }

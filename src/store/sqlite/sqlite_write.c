@@ -156,22 +156,6 @@ static int sqlite_write_place(dgm_sql_writer *w, dgm_group *g, bool look)
 
 /* ---- message ids ----------------------------------------------------------------------------------- */
 
-/* May somebody have taken a message id of this group's? From now on somebody has. */
-static bool takes_known_id(dgm_sql_writer *w, const dgm_group *g)
-{
-    bool known = false;
-    for (const dgm_job *job = g->first; job; job = job->group_next) {
-        const dgm_append *b = &job->append.batch;
-        if (!b->taken)
-            continue;
-        dgm_str context = b->taken->nameless_until_ms ? (dgm_str){0} : b->row.context_id;
-        uint64_t scope = dgm_scope(b->row.owner, b->row.agent, context);
-        known |= dgm_known_may_have(w->known, b->taken->message_id, scope);
-        dgm_known_add(w->known, b->taken->message_id, scope);
-    }
-    return known;
-}
-
 /* The turn that had it keeps it within its own context, if it was known without. */
 static int release(dgm_sql_writer *w, const dgm_append *b)
 {
@@ -328,7 +312,19 @@ static dgm_code commit(dgm_sql_writer *w, dgm_group *groups, size_t n, bool look
     int rc = dgm_sql_begin(w, sync);
     for (size_t i = 0; i < n && !rc; i++) {
         rc = sqlite_write_place(w, &groups[i], look);
-        if (rc || !groups[i].n || !takes_known_id(w, &groups[i]))
+        /* May somebody have taken a message id of this group's? From now on somebody has. */
+        bool known = false;
+        const dgm_job *job = !rc && groups[i].n ? groups[i].first : NULL;
+        for (; job; job = job->group_next) {
+            const dgm_append *b = &job->append.batch;
+            if (!b->taken)
+                continue;
+            dgm_str context = b->taken->nameless_until_ms ? (dgm_str){0} : b->row.context_id;
+            uint64_t scope = dgm_scope(b->row.owner, b->row.agent, context);
+            known |= dgm_known_may_have(w->known, b->taken->message_id, scope);
+            dgm_known_add(w->known, b->taken->message_id, scope);
+        }
+        if (!known)
             continue;
         rc = put_part(w, groups + from, i - from);
         from = i;
