@@ -232,7 +232,7 @@ static int on_close(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
-/* To the next row within this group, from the job it stands at. */
+/* To the next row within this group, from the current job. */
 static bool next_in_group(struct cursor *c)
 {
     const dgm_group *g = &c->w->part[c->group];

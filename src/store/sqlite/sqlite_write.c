@@ -138,7 +138,7 @@ static int sqlite_write_place(dgm_sql_writer *w, dgm_group *g, bool look)
     }
     if (rc)
         return rc;
-    if (g->is_new) { /* nobody else writes: one more (SQLite would find it again for every row) */
+    if (g->is_new) { /* this is the only writer: one more (SQLite would look for it again per row) */
         g->n = ++w->last_n;
         return SQLITE_OK;
     }
