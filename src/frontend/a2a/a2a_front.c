@@ -46,7 +46,7 @@ struct scratch *dgm_front_scratch(dgm_a2a_front *f)
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-static struct op *a2a_new_op(const dgm_front_request *q, bool is_rpc)
+struct op *dgm_a2a_new_op(const dgm_front_request *q, bool is_rpc)
 {
     dgm_arena *a = dgm_http_arena(q->x);
     struct op *op = dgm_new(a, struct op);
@@ -70,19 +70,14 @@ static struct op *a2a_new_op(const dgm_front_request *q, bool is_rpc)
     return op;
 }
 
-static void a2a_handle_rpc(const dgm_front_request *q)
-{
-    dgm_rpc_take(a2a_new_op(q, true), dgm_http_request_of(q->x));
-}
-
 static void a2a_handle_rest(const dgm_front_request *q)
 {
-    dgm_rest_take(a2a_new_op(q, false), q);
+    dgm_rest_take(dgm_a2a_new_op(q, false), q);
 }
 
 static void a2a_handle_card(const dgm_front_request *q)
 {
-    dgm_card_send(a2a_new_op(q, false), dgm_http_request_of(q->x));
+    dgm_card_send(dgm_a2a_new_op(q, false), dgm_http_request_of(q->x));
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
@@ -96,7 +91,7 @@ static void a2a_refuse_as(struct op *op, const dgm_err *err, const dgm_http_head
 static void a2a_refuse_rpc(const dgm_front_request *q, const dgm_err *err,
                            const dgm_http_header *headers, size_t n)
 {
-    struct op *op = a2a_new_op(q, true);
+    struct op *op = dgm_a2a_new_op(q, true);
     op->rest = !dgm_str_is(dgm_http_request_of(q->x)->method, "POST"); /* no envelope */
     a2a_refuse_as(op, err, headers, n);
 }
@@ -104,7 +99,7 @@ static void a2a_refuse_rpc(const dgm_front_request *q, const dgm_err *err,
 static void a2a_refuse_rest(const dgm_front_request *q, const dgm_err *err,
                             const dgm_http_header *headers, size_t n)
 {
-    a2a_refuse_as(a2a_new_op(q, false), err, headers, n);
+    a2a_refuse_as(dgm_a2a_new_op(q, false), err, headers, n);
 }
 
 static void a2a_refuse_method(struct op *op, const char *allow)
@@ -121,20 +116,20 @@ static void a2a_refuse_method(struct op *op, const char *allow)
 
 static void a2a_refuse_rpc_method(const dgm_front_request *q, const char *allow)
 {
-    a2a_refuse_method(a2a_new_op(q, true), allow);
+    a2a_refuse_method(dgm_a2a_new_op(q, true), allow);
 }
 
 static void a2a_refuse_rest_method(const dgm_front_request *q, const char *allow)
 {
-    a2a_refuse_method(a2a_new_op(q, false), allow);
+    a2a_refuse_method(dgm_a2a_new_op(q, false), allow);
 }
 
 /* ---- routes ------------------------------------------------------------------------------------------------------ */
 
 #define RPC(pattern)                                                                               \
     {                                                                                              \
-        DGM_ROUTE_POST, pattern, NULL, DGM_ACCESS_CALLER, DGM_BODY_MESSAGES, a2a_handle_rpc, 0,    \
-            DGM_SCOPE_AGENT                                                                        \
+        DGM_ROUTE_POST, pattern, NULL, DGM_ACCESS_CALLER, DGM_BODY_MESSAGES, dgm_a2a_handle_rpc,   \
+            0, DGM_SCOPE_AGENT                                                                     \
     }
 #define REST(method, pattern, operation, body, op)                                                 \
     {                                                                                              \

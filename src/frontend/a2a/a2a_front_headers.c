@@ -41,11 +41,6 @@ bool dgm_is_json_type(dgm_str content_type)
            dgm_str_eq_nocase(bare, A2A_TYPE);
 }
 
-bool dgm_accepts_only_events(const dgm_http_request *r)
-{
-    return dgm_accepts(r, DGM_STR("text/event-stream")) && !dgm_accepts(r, JSON_TYPE);
-}
-
 /* By 1.0.1 it is application/a2a+json, by 1.0.0 and the kits application/json: whoever names the former
  * and not the latter gets it. */
 dgm_str dgm_rest_type(const struct op *op)

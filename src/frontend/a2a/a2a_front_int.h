@@ -30,6 +30,7 @@ struct dgm_a2a_front {
 };
 
 struct scratch *dgm_front_scratch(dgm_a2a_front *f); /* this loop's, emptied */
+struct op *dgm_a2a_new_op(const dgm_front_request *q, bool is_rpc);
 
 enum version { VERSION_03, VERSION_10, VERSION_OTHER };
 
@@ -77,17 +78,16 @@ static inline bool op_is_10(const struct op *op)
 
 /* The header, else the query parameter; nothing is 0.3. Patch numbers do not count. */
 enum version dgm_version_of(const dgm_http_request *r, dgm_arena *a, bool *ret_said);
-bool dgm_is_json_type(dgm_str content_type);             /* absent is */
-dgm_str dgm_rest_type(const struct op *op);              /* of a REST answer */
-bool dgm_accepts_only_events(const dgm_http_request *r); /* and no JSON */
-void dgm_find_extensions(struct op *op);                 /* fills op->extensions */
-const char *dgm_missing_extension(const struct op *op);  /* that a send needs; NULL: none */
+bool dgm_is_json_type(dgm_str content_type);            /* absent is */
+dgm_str dgm_rest_type(const struct op *op);             /* of a REST answer */
+void dgm_find_extensions(struct op *op);                /* fills op->extensions */
+const char *dgm_missing_extension(const struct op *op); /* that a send needs; NULL: none */
 bool dgm_takes_media_type(dgm_strs modes,
                           dgm_str type); /* no modes take all, and no type is taken */
 
 /* ---- a2a_front_rpc.c, a2a_front_rest.c ------------------------------------------------------------------------- */
 
-void dgm_rpc_take(struct op *op, const dgm_http_request *r);
+void dgm_a2a_handle_rpc(const dgm_front_request *q);
 void dgm_rest_take(struct op *op, const dgm_front_request *q);
 /* An object of this kind, and no other. */
 dgm_code dgm_a2a_decode_request(struct op *op, const dgm_codec *codec, yyjson_val *v,

@@ -59,25 +59,14 @@ dgm_code dgm_a2a_decode_request(struct op *op, const dgm_codec *codec, yyjson_va
     return rc;
 }
 
-static dgm_code read_params(struct op *op, const dgm_rpc *rpc, void **ret_request, dgm_err *err)
+void dgm_a2a_handle_rpc(const dgm_front_request *q)
 {
     static const dgm_task_request nothing;
-    yyjson_val *params;
-    dgm_code rc = dgm_rpc_params(rpc, op->method == DGM_METHOD_EXTENDED_CARD, NULL, &params, err);
-    if (rc)
-        return rc;
-    *ret_request = (void *)(uintptr_t)&nothing;
-    if (!params)
-        return DGM_OK;
-    return dgm_a2a_decode_request(op, op->codec, params, dgm_a2a_methods[op->method].params,
-                                  ret_request, err);
-}
-
-void dgm_rpc_take(struct op *op, const dgm_http_request *r)
-{
-    yyjson_val *v;
+    struct op *op = dgm_a2a_new_op(q, true);
+    const dgm_http_request *r = dgm_http_request_of(q->x);
+    yyjson_val *v, *params;
     dgm_rpc rpc;
-    void *request;
+    void *request = (void *)(uintptr_t)&nothing;
     dgm_err err = {0};
     if (op->front->o.n_extensions)
         dgm_find_extensions(op);
@@ -94,9 +83,10 @@ void dgm_rpc_take(struct op *op, const dgm_http_request *r)
         dgm_fail_version(op);
         return;
     }
-    if (dgm_rpc_read(v, false, NULL, &rpc, &err) ||
-        (rpc.kind != DGM_RPC_REQUEST &&
-         dgm_fail(&err, DGM_BAD_REQUEST, NULL, "expected a request, got a response"))) {
+    dgm_code rc = dgm_rpc_read(v, false, NULL, &rpc, &err);
+    if (!rc && rpc.kind != DGM_RPC_REQUEST)
+        rc = dgm_fail(&err, DGM_BAD_REQUEST, NULL, "expected a request, got a response");
+    if (rc) {
         dgm_op_fail(op, &err);
         return;
     }
@@ -104,10 +94,16 @@ void dgm_rpc_take(struct op *op, const dgm_http_request *r)
         return;
     op->wants_sse_errors =
         (op->method == DGM_METHOD_STREAM || op->method == DGM_METHOD_SUBSCRIBE) &&
-        dgm_accepts_only_events(r) && !(op_is_10(op) && op->front->o.json_stream_errors);
+        dgm_accepts(r, DGM_STR("text/event-stream")) &&
+        !dgm_accepts(r, DGM_STR("application/json")) &&
+        !(op_is_10(op) && op->front->o.json_stream_errors);
     if (!dgm_op_is_offered(op))
         return;
-    if (read_params(op, &rpc, &request, &err))
+    rc = dgm_rpc_params(&rpc, op->method == DGM_METHOD_EXTENDED_CARD, NULL, &params, &err);
+    if (!rc && params)
+        rc = dgm_a2a_decode_request(op, op->codec, params, dgm_a2a_methods[op->method].params,
+                                    &request, &err);
+    if (rc)
         dgm_op_fail(op, &err);
     else
         dgm_op_run(op, request);

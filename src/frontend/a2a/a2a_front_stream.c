@@ -85,31 +85,9 @@ static bool find_payload(struct stream *s, dgm_record *r, dgm_str *ret)
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
-static void put_frame_head(const struct stream *s, const dgm_record *r, dgm_buf *out)
-{
-    dgm_buf_add_lit(out, "id: ");
-    dgm_json_put_int(out, (int64_t)r->head.seq);
-    dgm_buf_add_lit(out, "\ndata: ");
-    dgm_buf_add(out, s->head, s->head_n);
-}
-
-static void put_frame_tail(const struct stream *s, dgm_buf *out)
-{
-    if (s->has_tail)
-        dgm_buf_add_char(out, '}');
-    dgm_buf_add_lit(out, "\n\n");
-}
-
 static void release(void *arg)
 {
     dgm_record_unref(arg);
-}
-
-static void flush(struct stream *s, dgm_buf *out)
-{
-    if (out->n)
-        dgm_http_write(s->x, dgm_buf_str(out));
-    dgm_buf_clear(out);
 }
 
 static void put_record(struct stream *s, dgm_record *r, struct scratch *scratch)
@@ -119,7 +97,10 @@ static void put_record(struct stream *s, dgm_record *r, struct scratch *scratch)
     dgm_str payload;
     if (r->head.kind == DGM_EVENT_INTERNAL)
         return;
-    put_frame_head(s, r, out);
+    dgm_buf_add_lit(out, "id: ");
+    dgm_json_put_int(out, (int64_t)r->head.seq);
+    dgm_buf_add_lit(out, "\ndata: ");
+    dgm_buf_add(out, s->head, s->head_n);
     if (!find_payload(s, r, &payload)) {
         if (encode(r, out, s)) {
             out->n = before;
@@ -128,19 +109,16 @@ static void put_record(struct stream *s, dgm_record *r, struct scratch *scratch)
     } else if (payload.n <= SHARED_BYTES) {
         dgm_buf_add_str(out, payload);
     } else { /* the socket gets the record's own */
-        flush(s, out);
+        dgm_http_write(s->x, dgm_buf_str(out));
+        dgm_buf_clear(out);
         dgm_http_write_shared(s->x, payload, release, dgm_record_ref(r));
     }
-    put_frame_tail(s, out);
+    if (s->has_tail)
+        dgm_buf_add_char(out, '}');
+    dgm_buf_add_lit(out, "\n\n");
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
-
-static void a2a_stream_finish(struct stream *s)
-{
-    dgm_log_reader_close(s->reader);
-    dgm_http_end(s->x); /* s goes with it */
-}
 
 /* Sends the records that exist, as long as there is room. */
 static void deliver(void *arg)
@@ -157,18 +135,19 @@ static void deliver(void *arg)
                (dgm_state_is_terminal(r->head.state) ||
                 (r->head.state == DGM_STATE_INPUT_REQUIRED && s->ends_at_question)));
     }
-    flush(s, &scratch->out);
-    if (end || s->is_draining || dgm_log_reader_is_over(s->reader))
-        a2a_stream_finish(s);
+    dgm_http_write(s->x, dgm_buf_str(&scratch->out));
+    if (end || s->is_draining || dgm_log_reader_is_over(s->reader)) {
+        dgm_log_reader_close(s->reader);
+        dgm_http_end(s->x); /* which frees s */
+    }
 }
 
 static void on_gone(void *arg)
 {
     struct stream *s = arg;
     dgm_log_reader_close(s->reader); /* before it is asked who reads */
-    s->reader = NULL;
     dgm_began_gone(s->began);
-    a2a_stream_finish(s);
+    dgm_http_end(s->x); /* which frees s */
 }
 
 /* The server shuts down: published records are sent, and the client may reconnect with its cursor. */
@@ -188,7 +167,7 @@ static void a2a_stream_begin(struct op *op)
     dgm_http_begin(op->x, 200, DGM_STR("text/event-stream"), headers, op->extensions.n ? 3 : 2);
 }
 
-static struct stream *new_stream(struct op *op)
+void dgm_op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot)
 {
     struct scratch *scratch = dgm_front_scratch(op->front);
     dgm_op_put_head(op, &scratch->out);
@@ -202,17 +181,11 @@ static struct stream *new_stream(struct op *op)
     s->head_n = (uint32_t)scratch->out.n;
     if (s->head_n)
         memcpy(s->head, scratch->out.p, s->head_n);
-    return s;
-}
-
-void dgm_op_stream(struct op *op, dgm_log *log, uint64_t after, dgm_record *snapshot)
-{
-    struct stream *s = new_stream(op);
     a2a_stream_begin(op);
     if (snapshot) {
-        struct scratch *scratch = dgm_front_scratch(s->front);
+        scratch = dgm_front_scratch(s->front);
         put_record(s, snapshot, scratch);
-        flush(s, &scratch->out);
+        dgm_http_write(s->x, dgm_buf_str(&scratch->out));
     }
     if (!log) {
         dgm_http_end(s->x);

@@ -26,25 +26,11 @@ struct found {
     size_t n_others;
 };
 
-static int member_of(dgm_str key)
-{
-#define X(sym, name)                                                                               \
-    if (dgm_str_is(key, name))                                                                     \
-        return sym;
+static const dgm_str member_names[] = {
+#define X(sym, name) {name, sizeof(name) - 1},
     MEMBERS(X)
 #undef X
-    return -1;
-}
-
-static const char *member_name(int m)
-{
-    static const char *const names[] = {
-#define X(sym, name) name,
-        MEMBERS(X)
-#undef X
-    };
-    return names[m];
-}
+};
 
 static void find_members(const yyjson_val *object, struct found *f)
 {
@@ -52,8 +38,10 @@ static void find_members(const yyjson_val *object, struct found *f)
     size_t i, n;
     *f = (struct found){.doubled = -1};
     yyjson_obj_foreach ((yyjson_val *)(uintptr_t)object, i, n, key, v) {
-        int m = member_of(dgm_json_str(key));
-        if (m < 0)
+        int m = 0;
+        while (m < N_MEMBERS && !dgm_str_eq(dgm_json_str(key), member_names[m]))
+            m++;
+        if (m == N_MEMBERS)
             f->n_others++;
         else if (f->at[m])
             f->doubled = m;
@@ -64,20 +52,14 @@ static void find_members(const yyjson_val *object, struct found *f)
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-/* Numbers are kept as text: an integer has neither fraction nor exponent. */
-static bool is_integer(const yyjson_val *v)
+/* A string, null or an integer. Numbers are stored as text: an integer has neither fraction nor exponent. */
+static bool is_valid_id(yyjson_val *v)
 {
-    if (!unsafe_yyjson_is_raw((void *)(uintptr_t)v))
-        return unsafe_yyjson_is_int((void *)(uintptr_t)v);
+    if (!unsafe_yyjson_is_raw(v))
+        return unsafe_yyjson_is_str(v) || unsafe_yyjson_is_null(v) || unsafe_yyjson_is_int(v);
     dgm_str text = dgm_json_str(v);
     return !memchr(text.p, '.', text.n) && !memchr(text.p, 'e', text.n) &&
            !memchr(text.p, 'E', text.n);
-}
-
-static bool good_id(const yyjson_val *v)
-{
-    void *it = (void *)(uintptr_t)v;
-    return unsafe_yyjson_is_str(it) || unsafe_yyjson_is_null(it) || is_integer(v);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -99,7 +81,7 @@ bool dgm_rpc_is(const yyjson_val *v)
 yyjson_val *dgm_rpc_id_of(const yyjson_val *v)
 {
     yyjson_val *id = dgm_json_get(v, DGM_STR("id"));
-    return id && good_id(id) ? id : NULL;
+    return id && is_valid_id(id) ? id : NULL;
 }
 
 static dgm_code bad(dgm_err *err, const dgm_at *at, const char *key, const char *msg)
@@ -146,23 +128,6 @@ static dgm_code read_response(const struct found *f, bool lenient, const dgm_at 
     return DGM_OK;
 }
 
-/* What every envelope has: jsonrpc and id. */
-static dgm_code check_frame(const struct found *f, bool lenient, const dgm_at *at, dgm_err *err)
-{
-    yyjson_val *version = f->at[JSONRPC], *id = f->at[ID];
-    if (!version && !lenient)
-        return bad(err, at, "jsonrpc", "missing: a JSON-RPC message has \"jsonrpc\": \"2.0\"");
-    if (version && !(yyjson_is_str(version) && dgm_str_is(dgm_json_str(version), "2.0")))
-        return bad(err, at, "jsonrpc", "expected \"2.0\"");
-    if (id && !good_id(id))
-        return dgm_fail(err, DGM_BAD_REQUEST, DGM_AT_LIT(at, "id"),
-                        "expected a string, an integer or null, got %s",
-                        unsafe_yyjson_is_raw(id) ? "a fraction" : dgm_json_type(id));
-    if (f->doubled >= 0)
-        return bad(err, at, member_name(f->doubled), "there twice: which one counts?");
-    return DGM_OK;
-}
-
 dgm_code dgm_rpc_read(yyjson_val *v, bool lenient, const dgm_at *at, dgm_rpc *ret_rpc, dgm_err *err)
 {
     struct found f;
@@ -175,12 +140,20 @@ dgm_code dgm_rpc_read(yyjson_val *v, bool lenient, const dgm_at *at, dgm_rpc *re
         return dgm_fail(err, DGM_BAD_REQUEST, at, "expected a JSON-RPC object, got %s",
                         dgm_json_type(v));
     find_members(v, &f);
-    if ((rc = check_frame(&f, lenient, at, err)))
-        return rc;
-    rpc.id = f.at[ID];
+    yyjson_val *version = f.at[JSONRPC], *id = f.at[ID];
+    if (!version && !lenient)
+        return bad(err, at, "jsonrpc", "missing: a JSON-RPC message has \"jsonrpc\": \"2.0\"");
+    if (version && !(yyjson_is_str(version) && dgm_str_is(dgm_json_str(version), "2.0")))
+        return bad(err, at, "jsonrpc", "expected \"2.0\"");
+    if (id && !is_valid_id(id))
+        return dgm_fail(err, DGM_BAD_REQUEST, DGM_AT_LIT(at, "id"),
+                        "expected a string, an integer or null, got %s",
+                        unsafe_yyjson_is_raw(id) ? "a fraction" : dgm_json_type(id));
+    if (f.doubled >= 0)
+        return bad(err, at, member_names[f.doubled].p, "there twice: which one counts?");
     if (f.at[METHOD])
         rc = read_request(&f, at, &rpc, err);
-    else if (f.at[RESULT] || f.at[ERROR] || (lenient && f.at[JSONRPC] && f.at[ID]))
+    else if (f.at[RESULT] || f.at[ERROR] || (lenient && version && id))
         rc = read_response(&f, lenient, at, &rpc, err);
     else
         rc =
@@ -188,6 +161,7 @@ dgm_code dgm_rpc_read(yyjson_val *v, bool lenient, const dgm_at *at, dgm_rpc *re
     if (rc)
         return rc;
     *ret_rpc = rpc;
+    ret_rpc->id = id;
     return DGM_OK;
 }
 
@@ -213,18 +187,16 @@ dgm_code dgm_rpc_params(const dgm_rpc *rpc, bool optional, const dgm_at *at,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void put_head(dgm_buf *b, const yyjson_val *id)
-{
-    dgm_buf_add_lit(b, "{\"jsonrpc\":\"2.0\",\"id\":");
-    dgm_json_put(b, id);
-}
+#define HEAD "{\"jsonrpc\":\"2.0\""
+#define ID_KEY ",\"id\":"
 
 static void put_request_head(dgm_buf *b, const yyjson_val *id, dgm_str method)
 {
-    if (id)
-        put_head(b, id);
-    else
-        dgm_buf_add_lit(b, "{\"jsonrpc\":\"2.0\"");
+    dgm_buf_add_lit(b, HEAD);
+    if (id) {
+        dgm_buf_add_lit(b, ID_KEY);
+        dgm_json_put(b, id);
+    }
     dgm_buf_add_lit(b, ",\"method\":");
     dgm_json_put_str(b, method);
 }
@@ -237,13 +209,15 @@ void dgm_rpc_put_request(dgm_buf *b, const yyjson_val *id, dgm_str method)
 
 void dgm_rpc_put_result(dgm_buf *b, const yyjson_val *id)
 {
-    put_head(b, id);
+    dgm_buf_add_lit(b, HEAD ID_KEY);
+    dgm_json_put(b, id);
     dgm_buf_add_lit(b, ",\"result\":");
 }
 
 void dgm_rpc_put_error(dgm_buf *b, const yyjson_val *id)
 {
-    put_head(b, id);
+    dgm_buf_add_lit(b, HEAD ID_KEY);
+    dgm_json_put(b, id);
     dgm_buf_add_lit(b, ",\"error\":");
 }
 
