@@ -172,7 +172,7 @@ static void call_deliver(void *arg)
 
 void dgm_call_answer(struct call *c)
 {
-    if (c->kind == CALL_SEND)
+    if (c->kind == CALL_SEND && c->send.deadline)
         dgm_deadline_stop(c);
     dgm_loop_post(c->home, call_deliver, c);
 }
@@ -318,7 +318,8 @@ static void call_handle_send(void *arg)
     if (is_refused(c))
         return;
     struct shard *s = c->shard = &c->core->shards[dgm_loop_current()->index];
-    dgm_deadline_start(s, c);
+    if (c->send.answer_ms)
+        dgm_deadline_start(s, c);
     if (c->send.dedupes)
         dgm_resend_or_start(s, c);
     else

@@ -262,9 +262,6 @@ void dgm_live_set_task_state(struct live *l, dgm_task_state to);
 struct live *dgm_live_find(struct shard *s, dgm_owner owner, dgm_str id);
 /* Empty, in the table; with room for a context id. */
 struct live *dgm_live_alloc(struct shard *s, dgm_owner owner, dgm_str id, size_t context_room);
-/* Makes one for a new task; it is in the table. */
-struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
-                          dgm_str context_id);
 /* Once: sets its context and makes its log and fold. Its agent is set. */
 void dgm_live_open(struct live *l, dgm_str context_id, uint64_t first_seq);
 void dgm_live_free(struct live *l);
@@ -396,6 +393,6 @@ void dgm_resend_drop_all(struct shard *s);
 
 /* ---- life of the server -------------------------------------------------------------------------------------- */
 
-void dgm_drain_check(struct shard *s); /* is that all? */
+void dgm_drain_check(struct shard *s); /* has all ended? Only of a shard that is draining */
 void dgm_retention_start(dgm_core *core);
 void dgm_retention_free(dgm_core *core);

@@ -135,19 +135,6 @@ void dgm_live_open(struct live *l, dgm_str context_id, uint64_t first_seq)
     dgm_fold_lend_ids(l->fold, l->id, l->context_id);
 }
 
-struct live *dgm_live_new(struct shard *s, dgm_owner owner, const dgm_core_agent *agent, dgm_str id,
-                          dgm_str context_id)
-{
-    struct live *l = dgm_live_alloc(s, owner, id, context_id.n);
-    dgm_live_set_state(l, LIVE_READY);
-    l->agent = agent;
-    dgm_live_open(l, context_id, 1);
-    l->kept_first = 1;
-    l->created_ms = dgm_loop_unix_ms();
-    atomic_fetch_add_explicit(&s->core->tasks, 1, memory_order_relaxed);
-    return l;
-}
-
 static void live_release(struct live *l)
 {
     dgm_resend_drop(l, UINT64_MAX);
@@ -261,7 +248,8 @@ static void on_written(dgm_code code, const dgm_err *err, void *arg)
     }
     l->held--;
     dgm_live_free_if_idle(l);
-    dgm_drain_check(s);
+    if (s->is_draining)
+        dgm_drain_check(s);
 }
 
 static dgm_turn_row live_last_turn(const struct live *l)

@@ -235,7 +235,8 @@ void dgm_log_reader_close(dgm_log_reader *r)
     if (r->next)
         r->next->prev = r->prev;
     atomic_fetch_sub(&r->log->loops[loop->index].n, 1);
-    dgm_loop_not_at_turn_end(loop, &r->turn);
+    if (r->turn.next)
+        dgm_loop_not_at_turn_end(loop, &r->turn);
     dgm_log_unref(r->log);
     free(r);
 }

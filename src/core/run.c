@@ -62,14 +62,14 @@ static void run_set_ids(struct run *r, dgm_str task_id, dgm_str context_id)
     }
 }
 
-/* Its send, which is answered now. */
+/* Its send, which is answered now, without a task. */
 static struct call *release_send(struct run *r)
 {
     struct call *c = dgm_take(r->caller);
     c->send.run = NULL;
-    if (!r->live) /* the call may be freed before the run */
-        run_set_ids(r, dgm_arena_dup(r->arena, r->input.task_id),
-                    dgm_arena_dup(r->arena, r->input.context_id));
+    /* the call may be freed before the run */
+    run_set_ids(r, dgm_arena_dup(r->arena, r->input.task_id),
+                dgm_arena_dup(r->arena, r->input.context_id));
     return c;
 }
 
@@ -115,10 +115,15 @@ static void answer_with_error(struct run *r, const dgm_err *err)
 static dgm_code run_create_task(struct run *r, const dgm_task *like, dgm_err *err)
 {
     struct call *c = r->caller;
-    struct live *l =
-        dgm_live_new(r->shard, c->owner, r->agent, r->input.task_id, r->input.context_id);
+    struct live *l = dgm_live_alloc(r->shard, c->owner, r->input.task_id, r->input.context_id.n);
     dgm_task task = {0};
     dgm_code rc;
+    dgm_live_set_state(l, LIVE_READY);
+    l->agent = r->agent;
+    dgm_live_open(l, r->input.context_id, 1);
+    l->kept_first = 1;
+    l->created_ms = dgm_loop_unix_ms();
+    atomic_fetch_add_explicit(&r->shard->core->tasks, 1, memory_order_relaxed);
     if (like)
         task = *like;
     task.id = l->id;
@@ -135,7 +140,8 @@ static dgm_code run_create_task(struct run *r, const dgm_task *like, dgm_err *er
     }
     r->live = l;
     run_set_ids(r, l->id, l->context_id);
-    release_send(r);
+    r->caller = NULL;
+    c->send.run = NULL;
     c->log = dgm_log_ref(l->log);
     c->after = 0;
     c->task_id = dgm_arena_dup(c->arena, l->id);
@@ -333,7 +339,8 @@ static void run_finish(struct run *r)
     if (l)
         dgm_live_run_ended(l);
     dgm_core_run_drop(r);
-    dgm_drain_check(s);
+    if (s->is_draining)
+        dgm_drain_check(s);
 }
 
 static void run_end(dgm_run *base, const char *error)

@@ -107,8 +107,6 @@ static dgm_str message_text(struct run *r, const dgm_message *m)
  * the other is made of it. */
 static const dgm_json *fill_failure(struct run *r, dgm_status *s, const dgm_json *metadata)
 {
-    if (s->state != DGM_STATE_FAILED)
-        return metadata;
     dgm_str why = dgm_metadata_error(metadata);
     if (!why.n) {
         dgm_str text = message_text(r, s->message);
@@ -140,7 +138,8 @@ static dgm_task *fill_task(struct run *r, const dgm_task *from)
     t->context_id = r->input.context_id;
     fill_status(r, &t->status);
     dgm_guard_task(&r->guard, r->scratch, t);
-    t->metadata = fill_failure(r, &t->status, t->metadata);
+    if (t->status.state == DGM_STATE_FAILED)
+        t->metadata = fill_failure(r, &t->status, t->metadata);
     t->history = fill_history(r, t->history);
     return t;
 }
@@ -171,7 +170,8 @@ dgm_event dgm_core_run_fill(struct run *r, const dgm_event *e)
         u->context_id = r->input.context_id;
         fill_status(r, &u->status);
         u->metadata = dgm_guard_metadata(&r->guard, r->scratch, u->metadata, true);
-        u->metadata = fill_failure(r, &u->status, u->metadata);
+        if (u->status.state == DGM_STATE_FAILED)
+            u->metadata = fill_failure(r, &u->status, u->metadata);
         break;
     }
     case DGM_EVENT_ARTIFACT: {

@@ -188,7 +188,7 @@ static void drain_report(void *arg)
 
 void dgm_drain_check(struct shard *s)
 {
-    if (!s->core->draining || !s->is_draining || s->drained || s->n_runs || s->n_writing)
+    if (!s->is_draining || s->drained || s->n_runs || s->n_writing)
         return;
     for (size_t i = 0; i < s->lives.cap; i++) {
         for (dgm_table_node *at = s->lives.slots[i]; at; at = at->next) {

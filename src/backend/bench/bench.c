@@ -32,6 +32,8 @@ struct bench {
     dgm_loop_stop stop;
     uv_idle_t *idle; /* yield: runs once per turn; NULL: does not */
     uint32_t n, sent;
+    bool
+        waits; /* has its timer, and ends when the server stops; else it ends within bench_start() */
     int closing;
 };
 
@@ -65,12 +67,52 @@ static void on_idle_closed(uv_handle_t *h)
 static void bench_finish(struct bench *b, const char *error)
 {
     dgm_run *run = b->run;
-    b->closing = b->idle ? 2 : 1;
-    dgm_loop_off_stop(run->loop, &b->stop);
-    dgm_timer_close(&b->timer, on_closed, b);
-    if (b->idle)
-        uv_close((uv_handle_t *)b->idle, on_idle_closed);
+    if (b->waits) {
+        b->closing = b->idle ? 2 : 1;
+        dgm_loop_off_stop(run->loop, &b->stop);
+        dgm_timer_close(&b->timer, on_closed, b);
+        if (b->idle)
+            uv_close((uv_handle_t *)b->idle, on_idle_closed);
+    } else {
+        free(b);
+    }
     run->ops->end(run, error);
+}
+
+/* Readers of the text get its last chunk. */
+static dgm_code close_text(struct bench *b, dgm_err *err)
+{
+    if (b->sent == 0 || b->sent == b->n)
+        return DGM_OK;
+    return dgm_run_chunk(b->run, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, DGM_STR(""), true, true,
+                         err);
+}
+
+static void on_stop(void *arg)
+{
+    dgm_err err = {0};
+    close_text(arg, &err);
+    bench_finish(arg, DGM_SHUTTING_DOWN);
+}
+
+static void bench_cancel(void *agent, dgm_run *run)
+{
+    struct bench *b = run->agent_data;
+    dgm_err err = {0};
+    dgm_code rc = close_text(b, &err);
+    (void)agent;
+    if (!rc)
+        rc = dgm_run_status(run, DGM_STATE_CANCELED, (dgm_str){0}, &err);
+    bench_finish(b, rc ? err.msg : NULL);
+}
+
+/* Once, before it waits for anything. */
+static void bench_add_timer(struct bench *b, dgm_loop_fn on_timer)
+{
+    b->waits = true;
+    dgm_timer_init(b->run->loop, &b->timer, on_timer, b);
+    b->stop = (dgm_loop_stop){.fn = on_stop, .arg = b};
+    dgm_loop_on_stop(b->run->loop, &b->stop);
 }
 
 /* ---- chunks ---------------------------------------------------------------------------------------------- */
@@ -103,8 +145,11 @@ static bool send_chunks(struct bench *b, uint32_t most)
 static void on_room(void *arg)
 {
     struct bench *b = arg;
-    if (send_chunks(b, UINT32_MAX))
-        dgm_timer_start(&b->timer, FULL_MS);
+    if (!send_chunks(b, UINT32_MAX))
+        return;
+    if (!b->waits)
+        bench_add_timer(b, on_room);
+    dgm_timer_start(&b->timer, FULL_MS);
 }
 
 static void bench_on_turn(uv_idle_t *h)
@@ -122,49 +167,7 @@ static void on_held(void *arg)
     bench_finish(b, rc ? err.msg : NULL);
 }
 
-/* ---- what ends it early ---------------------------------------------------------------------------------- */
-
-/* Readers of the text get its last chunk. */
-static dgm_code close_text(struct bench *b, dgm_err *err)
-{
-    if (b->sent == 0 || b->sent == b->n)
-        return DGM_OK;
-    return dgm_run_chunk(b->run, DGM_STR(DGM_ANSWER_ID), (dgm_str){0}, DGM_STR(""), true, true,
-                         err);
-}
-
-static void on_stop(void *arg)
-{
-    dgm_err err = {0};
-    close_text(arg, &err);
-    bench_finish(arg, DGM_SHUTTING_DOWN);
-}
-
-static void bench_cancel(void *agent, dgm_run *run)
-{
-    struct bench *b = run->agent_data;
-    dgm_err err = {0};
-    dgm_code rc = close_text(b, &err);
-    (void)agent;
-    if (!rc)
-        rc = dgm_run_status(run, DGM_STATE_CANCELED, (dgm_str){0}, &err);
-    bench_finish(b, rc ? err.msg : NULL);
-}
-
 /* ---- what is asked for ----------------------------------------------------------------------------------- */
-
-/* The text of the request is released. */
-static struct bench *bench_begin(dgm_run *run, dgm_loop_fn on_timer)
-{
-    struct bench *b = dgm_xcalloc(1, sizeof *b);
-    b->run = run;
-    dgm_timer_init(run->loop, &b->timer, on_timer, b);
-    b->stop = (dgm_loop_stop){.fn = on_stop, .arg = b};
-    dgm_loop_on_stop(run->loop, &b->stop);
-    run->agent_data = b;
-    dgm_run_has_read(run);
-    return b;
-}
 
 static bool read_number(dgm_str *text, double max, double *ret)
 {
@@ -208,13 +211,17 @@ static void bench_start(void *agent, dgm_run *run)
         return;
     }
     bool yield = chunks && dgm_text_command(rest, "yield", NULL);
-    struct bench *b = bench_begin(run, chunks ? on_room : on_held);
+    struct bench *b = run->agent_data = dgm_xcalloc(1, sizeof *b);
+    b->run = run;
+    dgm_run_has_read(run); /* from here on the text of the request is gone */
     if (hold) {
+        bench_add_timer(b, on_held);
         dgm_timer_start(&b->timer, (uint64_t)(number * 1000));
         return;
     }
     b->n = (uint32_t)number;
     if (b->n > 0 && yield) {
+        bench_add_timer(b, on_room);
         b->idle = dgm_xmalloc(sizeof *b->idle);
         uv_idle_init(&run->loop->uv, b->idle);
         b->idle->data = b;
