@@ -259,16 +259,6 @@ bool dgm_store_is_healthy(dgm_store *s, dgm_err *ret_why)
 const uint32_t dgm_store_commit_bounds[DGM_N_COMMIT_BOUNDS] = {
     100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 500000, 2500000};
 
-void dgm_store_count_commit(dgm_store_stats *stats, uint64_t ns)
-{
-    size_t i = 0;
-    while (i < DGM_N_COMMIT_BOUNDS && ns > (uint64_t)dgm_store_commit_bounds[i] * 1000)
-        i++;
-    stats->commits++;
-    stats->commit_took[i]++;
-    stats->commit_ns += ns;
-}
-
 dgm_store_stats dgm_store_stats_of(dgm_store *s)
 {
     return s->driver->stats(s);

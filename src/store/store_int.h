@@ -157,6 +157,3 @@ static inline bool dgm_state_is_unfinished(dgm_task_state s)
 {
     return !dgm_state_is_terminal(s) && !dgm_state_is_interrupted(s);
 }
-
-/* One more commit, which took so long. */
-void dgm_store_count_commit(dgm_store_stats *stats, uint64_t ns);

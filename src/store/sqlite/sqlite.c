@@ -208,9 +208,14 @@ static void write_batch(struct sqlite_store *s)
         code = kind == DGM_JOB_APPEND ? dgm_sql_writer_append(&s->writer, chain, n, &err)
                                       : dgm_sql_writer_notes(&s->writer, chain, &err);
     uint64_t took = uv_hrtime() - began;
+    size_t bound = 0;
+    while (bound < DGM_N_COMMIT_BOUNDS && took > (uint64_t)dgm_store_commit_bounds[bound] * 1000)
+        bound++;
     pthread_mutex_lock(&s->lock);
     s->fault = code ? err : (dgm_err){0};
-    dgm_store_count_commit(&s->stats, took);
+    s->stats.commits++;
+    s->stats.commit_took[bound]++;
+    s->stats.commit_ns += took;
     for (dgm_job *job = chain, *next; job; job = next) {
         next = job->next;
         if (kind == DGM_JOB_APPEND) {

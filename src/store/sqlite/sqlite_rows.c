@@ -34,12 +34,7 @@ struct cursor {
     } log;
 };
 
-enum { TASKS, LOG, TURNS, FOLDS, CALLS };
-
-struct kind {
-    const char *name, *declaration;
-    void (*column)(const struct cursor *c, sqlite3_context *to, int i);
-};
+enum { TASKS, LOG, TURNS, FOLDS, CALLS, N_KINDS };
 
 static void give_text(sqlite3_context *to, dgm_str s)
 {
@@ -49,8 +44,9 @@ static void give_text(sqlite3_context *to, dgm_str s)
 /* ---- tasks: one of each new group ------------------------------------------------------------------ */
 
 /* As the first append made it and the last one left it. */
-static void task_column(const struct cursor *c, sqlite3_context *to, int i)
+static int task_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
+    const struct cursor *c = (const struct cursor *)(const void *)cursor;
     const dgm_group *g = &c->w->part[c->group];
     const dgm_task_row *made = &g->first->append.batch.row, *row = &g->last->append.batch.row;
     switch (i) {
@@ -65,6 +61,7 @@ static void task_column(const struct cursor *c, sqlite3_context *to, int i)
     case 8: sqlite3_result_int64(to, row->status_ms); break;
     case 9: sqlite3_result_int64(to, (int64_t)row->last_seq); break;
     }
+    return SQLITE_OK;
 }
 
 /* ---- log: what a group appends, a row for every turn and megabyte ---------------------------------- */
@@ -97,19 +94,22 @@ static bool next_log_row(struct cursor *c)
     return c->log.count > 0;
 }
 
-static void log_column(const struct cursor *c, sqlite3_context *to, int i)
+static int log_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
+    const struct cursor *c = (const struct cursor *)(const void *)cursor;
     switch (i) {
     case 0: sqlite3_result_int64(to, dgm_key(c->w->part[c->group].n, c->log.first)); break;
     case 1: sqlite3_result_int64(to, (int64_t)c->log.count); break;
     case 2: sqlite3_result_blob64(to, c->w->row.p, c->w->row.n, SQLITE_STATIC); break;
     }
+    return SQLITE_OK;
 }
 
 /* ---- turns: one for each append that has one ------------------------------------------------------- */
 
-static void turn_column(const struct cursor *c, sqlite3_context *to, int i)
+static int turn_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
+    const struct cursor *c = (const struct cursor *)(const void *)cursor;
     const dgm_turn_row *t = c->job->append.batch.turn;
     const dgm_taken *taken = c->job->append.batch.taken;
     const dgm_task_row *made = &c->w->part[c->group].first->append.batch.row;
@@ -140,24 +140,28 @@ static void turn_column(const struct cursor *c, sqlite3_context *to, int i)
         }
         break;
     }
+    return SQLITE_OK;
 }
 
 /* ---- folded Tasks: the last one of a group --------------------------------------------------------- */
 
-static void fold_column(const struct cursor *c, sqlite3_context *to, int i)
+static int fold_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
+    const struct cursor *c = (const struct cursor *)(const void *)cursor;
     const dgm_task_row *row = &c->job->append.batch.row;
     switch (i) {
     case 0: sqlite3_result_int64(to, c->w->part[c->group].n); break;
     case 1: sqlite3_result_int64(to, (int64_t)row->folded_seq); break;
     case 2: sqlite3_result_blob64(to, row->folded.p, row->folded.n, SQLITE_STATIC); break;
     }
+    return SQLITE_OK;
 }
 
 /* ---- calls: those that a group asks for ------------------------------------------------------------ */
 
-static void call_column(const struct cursor *c, sqlite3_context *to, int i)
+static int call_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
+    const struct cursor *c = (const struct cursor *)(const void *)cursor;
     const dgm_append *b = &c->job->append.batch;
     switch (i) {
     case 0: give_text(to, b->open_calls.at[c->call]); break;
@@ -166,24 +170,15 @@ static void call_column(const struct cursor *c, sqlite3_context *to, int i)
     case 3: give_text(to, b->row.agent); break;
     case 4: sqlite3_result_int64(to, c->w->part[c->group].n); break;
     }
+    return SQLITE_OK;
 }
 
 /* ---- what SQLite calls ----------------------------------------------------------------------------- */
 
-static const struct kind kinds[] = {
-    [TASKS] =
-        {"batch_tasks",
-         "CREATE TABLE x(n,tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq)",
-         task_column},
-    [LOG] = {"batch_log", "CREATE TABLE x(at,n,bytes)", log_column},
-    [TURNS] =
-        {"batch_turns",
-         "CREATE TABLE x(at,first_seq,last_seq,ended_ms,protocol,caller,request,previous,message,"
-         "scope,known_ms,digest)",
-         turn_column},
-    [FOLDS] = {"batch_folds", "CREATE TABLE x(task,seq,body)", fold_column},
-    [CALLS] = {"batch_calls", "CREATE TABLE x(call,tenant,principal,agent,task)", call_column},
-};
+static const struct kind {
+    const char *name, *declaration;
+    sqlite3_module module;
+} kinds[N_KINDS];
 
 static int on_connect(sqlite3 *db, void *arg, int argc, const char *const *argv,
                       sqlite3_vtab **ret_table, char **ret_why)
@@ -293,29 +288,39 @@ static int on_eof(sqlite3_vtab_cursor *cursor)
     return ((struct cursor *)(void *)cursor)->end;
 }
 
-static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
-{
-    const struct cursor *c = (const struct cursor *)(const void *)cursor;
-    kinds[c->kind].column(c, to, i);
-    return SQLITE_OK;
-}
-
 static int on_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret_rowid)
 {
     *ret_rowid = ((struct cursor *)(void *)cursor)->rowid;
     return SQLITE_OK;
 }
 
+/* Without xCreate: there from the start, under its name. */
+#define MODULE(column)                                                                             \
+    {                                                                                              \
+        .xConnect = on_connect, .xBestIndex = on_plan, .xDisconnect = on_disconnect,               \
+        .xOpen = on_open, .xClose = on_close, .xFilter = on_filter, .xNext = on_next,              \
+        .xEof = on_eof, .xColumn = (column), .xRowid = on_rowid                                    \
+    }
+static const struct kind kinds[N_KINDS] = {
+    [TASKS] =
+        {"batch_tasks",
+         "CREATE TABLE x(n,tenant,principal,id,context,agent,state,created_ms,status_ms,last_seq)",
+         MODULE(task_column)},
+    [LOG] = {"batch_log", "CREATE TABLE x(at,n,bytes)", MODULE(log_column)},
+    [TURNS] =
+        {"batch_turns",
+         "CREATE TABLE x(at,first_seq,last_seq,ended_ms,protocol,caller,request,previous,message,"
+         "scope,known_ms,digest)",
+         MODULE(turn_column)},
+    [FOLDS] = {"batch_folds", "CREATE TABLE x(task,seq,body)", MODULE(fold_column)},
+    [CALLS] = {"batch_calls", "CREATE TABLE x(call,tenant,principal,agent,task)",
+               MODULE(call_column)},
+};
+
 int dgm_sql_rows(dgm_sql_writer *w)
 {
-    static const sqlite3_module module = {
-        /* without xCreate: there from the start, under its name */
-        .xConnect = on_connect, .xBestIndex = on_plan, .xDisconnect = on_disconnect,
-        .xOpen = on_open,       .xClose = on_close,    .xFilter = on_filter,
-        .xNext = on_next,       .xEof = on_eof,        .xColumn = on_column,
-        .xRowid = on_rowid};
     int rc = SQLITE_OK;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !rc; i++)
-        rc = sqlite3_create_module(w->conn.db, kinds[i].name, &module, w);
+    for (size_t i = 0; i < N_KINDS && !rc; i++)
+        rc = sqlite3_create_module(w->conn.db, kinds[i].name, &kinds[i].module, w);
     return rc;
 }
