@@ -47,23 +47,6 @@ static const char *reason_of(int status)
     return "Status"; /* may be anything, RFC 9112 4 */
 }
 
-static dgm_str date_of(http_shard *s)
-{
-    static const char days[] = "SunMonTueWedThuFriSat";
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    time_t now = time(NULL);
-    struct tm t;
-    if (now != s->date_at) {
-        gmtime_r(&now, &t);
-        snprintf(s->date, sizeof s->date, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT",
-                 days + 3 * t.tm_wday, (unsigned)t.tm_mday % 100, months + 3 * t.tm_mon,
-                 (unsigned)(t.tm_year + 1900) % 10000, (unsigned)t.tm_hour % 100,
-                 (unsigned)t.tm_min % 100, (unsigned)t.tm_sec % 100);
-        s->date_at = now;
-    }
-    return (dgm_str){s->date, 29};
-}
-
 static char *head_put(char *p, dgm_str s)
 {
     if (s.n)
@@ -100,11 +83,24 @@ static char *head_put_value(char *p, dgm_str s)
 
 void dgm_http_put_head(http_conn *c, const struct http_head *h)
 {
+    static const char days[] = "SunMonTueWedThuFriSat";
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    http_shard *s = c->shard;
+    time_t now = time(NULL);
+    struct tm t;
+    if (now != s->date_at) { /* once per second */
+        gmtime_r(&now, &t);
+        snprintf(s->date, sizeof s->date, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT",
+                 days + 3 * t.tm_wday, (unsigned)t.tm_mday % 100, months + 3 * t.tm_mon,
+                 (unsigned)(t.tm_year + 1900) % 10000, (unsigned)t.tm_hour % 100,
+                 (unsigned)t.tm_min % 100, (unsigned)t.tm_sec % 100);
+        s->date_at = now;
+    }
     size_t room = 256 + h->type.n;
     for (const struct http_header_list *l = h->headers; l < h->headers + 2; l++)
         for (size_t i = 0; i < l->n; i++)
             room += l->items[i].name.n + l->items[i].value.n + 4;
-    char *from = dgm_out_room(&c->out, &c->shard->pool, room), *p = from;
+    char *from = dgm_out_room(&c->out, &s->pool, room), *p = from;
     if (h->status == 200) {
         p = PUT(p, "HTTP/1.1 200 OK\r\nDate: ");
     } else {
@@ -114,7 +110,7 @@ void dgm_http_put_head(http_conn *c, const struct http_head *h)
         p = head_put(p, dgm_str_from(reason_of(h->status)));
         p = PUT(p, "\r\nDate: ");
     }
-    p = head_put(p, date_of(c->shard));
+    p = head_put(p, (dgm_str){s->date, sizeof "Sun, 01 Jan 2026 00:00:00 GMT" - 1});
     if (h->type.n) {
         p = PUT(p, "\r\nContent-Type: ");
         p = head_put_value(p, h->type);

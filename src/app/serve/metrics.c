@@ -84,7 +84,9 @@ void dgm_metrics_count(dgm_metrics *m, size_t loop, const dgm_front_note *note, 
                        uint64_t ns, uint64_t bytes_in, uint64_t bytes_out)
 {
     struct row *r = &m->rows[loop];
-    size_t route = dgm_frontend_index(note->front);
+    size_t route = 0;
+    while (dgm_frontends[route] && dgm_frontends[route] != note->front)
+        route++;
     metrics_add(&r->requests[route][code_index(status)], 1);
     metrics_add(&r->bytes_in, bytes_in);
     metrics_add(&r->bytes_out, bytes_out);

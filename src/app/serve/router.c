@@ -335,30 +335,6 @@ static bool check_body(const dgm_site *s, const struct head *h, const dgm_http_r
 
 /* ---- requests ------------------------------------------------------------------------------------------------------------ */
 
-static struct visit *new_visit(dgm_router *r, struct lane *lane, dgm_http_exchange *x,
-                               const dgm_http_request *q)
-{
-    struct visit *v = dgm_http_alloc(x, sizeof *v);
-    v->note.n_streams = r->open_streams;
-    v->router = r;
-    v->site = lane->site;
-    v->began_ns = uv_hrtime();
-    v->bytes_in = q->body.n;
-    v->number = ++lane->n_requests;
-    if (v->site)
-        atomic_fetch_add_explicit(&v->site->refs, 1, memory_order_relaxed);
-    *dgm_http_tag(x) = v;
-
-    /* Callers send an id to find their request again. One that does not fit into a line of a log is ignored. */
-    dgm_str id = dgm_http_header_of(q, DGM_STR("x-request-id"));
-    size_t i = 0;
-    while (i < id.n && id.p[i] > ' ' && id.p[i] <= '~' && id.p[i] != '"' && id.p[i] != '\\')
-        i++;
-    if (id.n && i == id.n && id.n <= MAX_REQUEST_ID)
-        v->request_id = dgm_http_keep_text(x, id);
-    return v;
-}
-
 /* Finds the route and the caller. A request that comes in two pieces, head and body, gets here twice. */
 static struct visit *visit_of(dgm_router *r, dgm_http_exchange *x, const dgm_http_request *q,
                               bool *ret_is_new)
@@ -369,7 +345,25 @@ static struct visit *visit_of(dgm_router *r, dgm_http_exchange *x, const dgm_htt
         v->bytes_in = q->body.n;
         return v;
     }
-    v = new_visit(r, &r->lanes[dgm_loop_current()->index], x, q);
+    struct lane *lane = &r->lanes[dgm_loop_current()->index];
+    v = *dgm_http_tag(x) = dgm_http_alloc(x, sizeof *v);
+    v->note.n_streams = r->open_streams;
+    v->router = r;
+    v->site = lane->site;
+    v->began_ns = uv_hrtime();
+    v->bytes_in = q->body.n;
+    v->number = ++lane->n_requests;
+    if (v->site)
+        atomic_fetch_add_explicit(&v->site->refs, 1, memory_order_relaxed);
+
+    /* Callers send an id to find their request again. One that does not fit into a line of a log is ignored. */
+    dgm_str id = dgm_http_header_of(q, DGM_STR("x-request-id"));
+    size_t i = 0;
+    while (i < id.n && id.p[i] > ' ' && id.p[i] <= '~' && id.p[i] != '"' && id.p[i] != '\\')
+        i++;
+    if (id.n && i == id.n && id.n <= MAX_REQUEST_ID)
+        v->request_id = dgm_http_keep_text(x, id);
+
     struct head *h = v->head = dgm_new(dgm_http_arena(x), struct head);
     h->q.x = x;
     dgm_route_match(r->routes, q->method, q->path, &h->q);

@@ -15,14 +15,6 @@ const dgm_frontend *const dgm_frontends[] = {
 _Static_assert(sizeof dgm_frontends / sizeof *dgm_frontends <= DGM_MAX_FRONTENDS + 1,
                "DGM_MAX_FRONTENDS");
 
-size_t dgm_frontend_index(const dgm_frontend *front)
-{
-    size_t i = 0;
-    while (dgm_frontends[i] && dgm_frontends[i] != front)
-        i++;
-    return i;
-}
-
 static void routes_put_row(dgm_buf *out, const dgm_frontend *front, const dgm_route *r)
 {
     static const char *const methods[] = {[DGM_ROUTE_GET] = "GET, HEAD",

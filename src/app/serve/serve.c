@@ -25,7 +25,7 @@
 #define AGAIN_MS 1000
 #define TICK_S 2 /* how often the main thread checks the store and the memory */
 /* Larger blocks are mapped and unmapped one by one, which costs a page fault per 4 KiB: with 1 MiB here, two thirds of the
- * time of a request with 7 MiB were page faults. The heap keeps freed blocks up to this size; trim_memory() returns them
+ * time of a request with 7 MiB were page faults. The heap keeps freed blocks up to this size; serve_until_signal() returns them
  * when the burst is over. glibc's own rule would change the value with every large block that is freed. */
 #define MAPPED_BYTES (16 << 20)
 /* A process of this size is worth trimming, if it has grown by a quarter since the last time. */
@@ -408,42 +408,33 @@ static void reload(struct server *s)
 /* ---- now and then ---------------------------------------------------------------------------------------------------- */
 
 /* Callers learn only that the store does not work; the log has the path. */
-static void log_store(struct server *s)
-{
-    dgm_err why = {0};
-    bool failed = !dgm_store_is_healthy(s->store, &why);
-    dgm_str store = dgm_router_config(s->router)->store;
-    if (failed && !s->store_failed)
-        dgm_logger_says(s->logger, DGM_LOG_ERROR, "the store failed",
-                        {"why", dgm_str_from(why.msg), 0}, {"store", store, 0});
-    else if (!failed && s->store_failed)
-        dgm_logger_says(s->logger, DGM_LOG_INFO, "the store works again", {"store", store, 0});
-    s->store_failed = failed;
-}
-
-/* free() returns only the end of a heap to the system: after a burst the rest stays resident. */
-static void trim_memory(struct server *s)
-{
-    size_t n = dgm_metrics_resident_bytes();
-    if (n < TRIM_BYTES || n < s->trimmed + s->trimmed / 4 ||
-        dgm_http_server_in_flight(s->http) > IDLE_BYTES)
-        return;
-    malloc_trim(0);
-    s->trimmed = dgm_metrics_resident_bytes();
-}
-
-static void run_until_told(struct server *s, const sigset_t *signals)
+static void serve_until_signal(struct server *s, const sigset_t *signals)
 {
     const struct timespec tick = {.tv_sec = TICK_S};
     int sig;
     do {
+        dgm_err why = {0};
         sig = sigtimedwait(signals, NULL, &tick);
         if (sig == SIGHUP)
             reload(s);
         if (sig == SIGUSR1)
             dgm_debug_log_trace(s->loops, s->logger);
-        log_store(s);
-        trim_memory(s);
+        bool failed = !dgm_store_is_healthy(s->store, &why);
+        if (failed && !s->store_failed)
+            dgm_logger_says(s->logger, DGM_LOG_ERROR, "the store failed",
+                            {"why", dgm_str_from(why.msg), 0},
+                            {"store", dgm_router_config(s->router)->store, 0});
+        else if (!failed && s->store_failed)
+            dgm_logger_says(s->logger, DGM_LOG_INFO, "the store works again",
+                            {"store", dgm_router_config(s->router)->store, 0});
+        s->store_failed = failed;
+        /* free() returns only the end of a heap to the system: after a burst the rest stays resident. */
+        size_t resident = dgm_metrics_resident_bytes();
+        if (resident >= TRIM_BYTES && resident >= s->trimmed + s->trimmed / 4 &&
+            dgm_http_server_in_flight(s->http) <= IDLE_BYTES) {
+            malloc_trim(0);
+            s->trimmed = dgm_metrics_resident_bytes();
+        }
     } while (sig != SIGTERM && sig != SIGINT);
     drain(s, signals);
 }
@@ -508,7 +499,7 @@ int dgm_serve(const dgm_config_source *given, bool only_check, FILE *out, FILE *
         fprintf(err, "dragoman: %s%s%s\n", fault.msg, fault.at[0] ? " at " : "", fault.at);
     } else {
         dgm_banner_put(out, dgm_router_config(s.router), dgm_http_server_port(s.http));
-        run_until_told(&s, &signals);
+        serve_until_signal(&s, &signals);
         status = 0;
     }
     stop(&s);
