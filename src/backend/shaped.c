@@ -31,6 +31,7 @@ struct shaped {
     void *agent;
     dgm_agent_options options;
     char *working_message;
+    bool is_plain; /* events pass as they are, unless there was a task before */
 };
 
 struct shape {
@@ -606,6 +607,8 @@ dgm_code dgm_shaped_open(const dgm_inner *inner, const dgm_json *config,
         memcpy(x->working_message, x->options.working_message.p, n);
         x->options.working_message.p = x->working_message;
     }
+    x->is_plain = x->options.reply == DGM_REPLY_AUTO && !x->options.omit_final_text &&
+                  !x->options.answer_in_status && n == 0 && !inner->lacks_final_text;
     *ret_agent = x;
     return DGM_OK;
 }
@@ -621,19 +624,11 @@ void dgm_shaped_close(void *agent)
     free(x);
 }
 
-/* Says the same at start and at cancel. */
-static bool is_plain(const struct shaped *x, const dgm_run *run)
-{
-    return x->options.reply == DGM_REPLY_AUTO && !x->options.omit_final_text &&
-           !x->options.answer_in_status && x->options.working_message.n == 0 &&
-           !x->inner->lacks_final_text && !run->input->task;
-}
-
 void dgm_shaped_start(void *agent, dgm_run *run)
 {
     struct shaped *x = agent;
     dgm_err err = {0};
-    if (is_plain(x, run)) {
+    if (x->is_plain && !run->input->task) {
         x->inner->start(x->agent, run);
         return;
     }
@@ -663,7 +658,7 @@ void dgm_shaped_cancel(void *agent, dgm_run *run)
 {
     struct shaped *x = agent;
     dgm_run *inner = run;
-    if (!is_plain(x, run)) {
+    if (!x->is_plain || run->input->task) {
         inner = &((struct shape *)run->agent_data)->run;
         inner->canceled = run->canceled;
     }

@@ -33,56 +33,48 @@ dgm_arena *dgm_job_arena(dgm_job *job)
     return job->arena;
 }
 
-static void job_answer(dgm_job *job)
-{
-    const dgm_err *err = job->code ? &job->err : NULL;
-    dgm_code code = job->code;
-    void *arg = job->arg;
-    switch (job->kind) {
-    case DGM_JOB_APPEND:
-    case DGM_JOB_PUT_NOTE:
-    case DGM_JOB_TRIM:
-        if (job->call.done)
-            job->call.done(code, err, arg);
-        break;
-    case DGM_JOB_TASK:
-    case DGM_JOB_FIND_CALL: job->call.task(code, code ? NULL : job->got.row, err, arg); break;
-    case DGM_JOB_RECORDS:
-        job->call.records(code, job->got.records.at, code ? 0 : job->got.records.n, err, arg);
-        break;
-    case DGM_JOB_TURNS:
-        job->call.turns(code, job->got.turns.at, code ? 0 : job->got.turns.n, err, arg);
-        break;
-    case DGM_JOB_FIND_TURN:
-        job->call.turn(code, !code && job->got.turns.n ? job->got.turns.at : NULL,
-                       job->got.turns.task_id, err, arg);
-        break;
-    case DGM_JOB_FIND_DEDUPE:
-        job->call.dedupe(code, code ? NULL : job->got.dedupe, err, arg);
-        break;
-    case DGM_JOB_GET_NOTE:
-        job->call.note(code, code ? (dgm_str){0} : job->got.note, err, arg);
-        break;
-    case DGM_JOB_LIST:
-    case DGM_JOB_UNFINISHED:
-        job->call.list(code, job->got.rows.at, code ? 0 : job->got.rows.n, job->got.rows.more,
-                       job->got.rows.total, err, arg);
-        break;
-    }
-}
-
 void dgm_job_on_answers(void *chain)
 {
     for (dgm_job *job = chain, *next; job; job = next) {
+        dgm_code code = job->code;
+        const dgm_err *err = code ? &job->err : NULL;
+        void *arg = job->arg;
         next = job->next;
-        job_answer(job);
-        if (job->kind == DGM_JOB_RECORDS) {
+        switch (job->kind) {
+        case DGM_JOB_APPEND:
+        case DGM_JOB_PUT_NOTE:
+        case DGM_JOB_TRIM:
+            if (job->call.done)
+                job->call.done(code, err, arg);
+            break;
+        case DGM_JOB_TASK:
+        case DGM_JOB_FIND_CALL: job->call.task(code, code ? NULL : job->got.row, err, arg); break;
+        case DGM_JOB_RECORDS:
+            job->call.records(code, job->got.records.at, code ? 0 : job->got.records.n, err, arg);
             for (size_t i = 0; i < job->got.records.n; i++)
                 dgm_record_unref(job->got.records.at[i]);
-        } else if (job->kind == DGM_JOB_APPEND) {
-            for (size_t i = 0; i < job->append.batch.n_records; i++)
-                dgm_record_unref(job->append.batch.records[i]);
+            break;
+        case DGM_JOB_TURNS:
+            job->call.turns(code, job->got.turns.at, code ? 0 : job->got.turns.n, err, arg);
+            break;
+        case DGM_JOB_FIND_TURN:
+            job->call.turn(code, !code && job->got.turns.n ? job->got.turns.at : NULL,
+                           job->got.turns.task_id, err, arg);
+            break;
+        case DGM_JOB_FIND_DEDUPE:
+            job->call.dedupe(code, code ? NULL : job->got.dedupe, err, arg);
+            break;
+        case DGM_JOB_GET_NOTE:
+            job->call.note(code, code ? (dgm_str){0} : job->got.note, err, arg);
+            break;
+        case DGM_JOB_LIST:
+        case DGM_JOB_UNFINISHED:
+            job->call.list(code, job->got.rows.at, code ? 0 : job->got.rows.n, job->got.rows.more,
+                           job->got.rows.total, err, arg);
+            break;
         }
+        for (size_t i = 0; job->kind == DGM_JOB_APPEND && i < job->append.batch.n_records; i++)
+            dgm_record_unref(job->append.batch.records[i]);
         dgm_arena_free(job->arena);
         free(job);
     }

@@ -71,18 +71,6 @@ static unsigned shared_dialect(const struct stream *s, const dgm_record *r)
            (s->view.no_canonical_type ? 8 : 0);
 }
 
-/* The bytes as they are, or shared, if that is what this caller sees; else false. */
-static bool find_payload(struct stream *s, dgm_record *r, dgm_str *ret)
-{
-    unsigned dialect;
-    if (dgm_view_is_plain(&s->view, r) && (r->is_ascii || !has_line_ends(dgm_record_bytes(r)))) {
-        *ret = dgm_record_bytes(r);
-        return true;
-    }
-    return s->reader && dgm_log_n_readers(dgm_log_reader_log(s->reader)) > 1 &&
-           (dialect = shared_dialect(s, r)) && !dgm_record_payload(r, dialect, encode, s, ret);
-}
-
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 static void release(void *arg)
@@ -94,14 +82,21 @@ static void put_record(struct stream *s, dgm_record *r, struct scratch *scratch)
 {
     dgm_buf *out = &scratch->out;
     size_t before = out->n;
-    dgm_str payload;
+    dgm_str payload = {0};
+    unsigned dialect;
     if (r->head.kind == DGM_EVENT_INTERNAL)
         return;
     dgm_buf_add_lit(out, "id: ");
     dgm_json_put_int(out, (int64_t)r->head.seq);
     dgm_buf_add_lit(out, "\ndata: ");
     dgm_buf_add(out, s->head, s->head_n);
-    if (!find_payload(s, r, &payload)) {
+    /* The record's own bytes, or shared ones, if that is what this caller sees. */
+    if (dgm_view_is_plain(&s->view, r) && (r->is_ascii || !has_line_ends(dgm_record_bytes(r))))
+        payload = dgm_record_bytes(r);
+    else if (s->reader && dgm_log_n_readers(dgm_log_reader_log(s->reader)) > 1 &&
+             (dialect = shared_dialect(s, r)))
+        dgm_record_payload(r, dialect, encode, s, &payload);
+    if (!payload.p) {
         if (encode(r, out, s)) {
             out->n = before;
             return;

@@ -197,14 +197,10 @@ static int release_all(dgm_sql_writer *w, const dgm_group *g)
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
-/* When a turn ended: the time of its last record. */
-static int time_of(dgm_sql_writer *w, const dgm_append *b, int64_t n, uint64_t seq, int64_t *ret_ms)
+/* The time of a record that an earlier batch has written. */
+static int find_stored_time(dgm_sql_writer *w, const dgm_append *b, int64_t n, uint64_t seq,
+                            int64_t *ret_ms)
 {
-    uint64_t first = dgm_append_first(b);
-    if (seq >= first && seq - first < b->n_records) {
-        *ret_ms = b->records[seq - first]->head.time;
-        return SQLITE_OK;
-    }
     int rc = SQLITE_OK;
     sqlite3_stmt *st = dgm_conn_sql(&w->conn, DGM_SQL_LOG_FROM, &rc);
     if (!st)
@@ -225,16 +221,19 @@ static int time_of(dgm_sql_writer *w, const dgm_append *b, int64_t n, uint64_t s
     return sqlite3_reset(st);
 }
 
-/* Behind the log: the last record of a turn may be in a row that was just written. */
+/* When turns ended: the times of their last records. After the log is written, since such a record may be in it. */
 static int find_ends(dgm_sql_writer *w)
 {
     int rc = SQLITE_OK;
     for (size_t i = 0; i < w->n_part; i++) {
         const dgm_group *g = &w->part[i];
         for (dgm_job *job = g->n ? g->first : NULL; job && !rc; job = job->group_next) {
-            const dgm_turn_row *turn = job->append.batch.turn;
-            if (turn && turn->last_seq)
-                rc = time_of(w, &job->append.batch, g->n, turn->last_seq, &job->append.ended_ms);
+            const dgm_append *b = &job->append.batch;
+            uint64_t seq = b->turn ? b->turn->last_seq : 0, first = dgm_append_first(b);
+            if (seq >= first && seq - first < b->n_records)
+                job->append.ended_ms = b->records[seq - first]->head.time;
+            else if (seq)
+                rc = find_stored_time(w, b, g->n, seq, &job->append.ended_ms);
         }
     }
     return rc;
