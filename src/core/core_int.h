@@ -291,7 +291,8 @@ const struct turn_at *dgm_live_find_turn(const struct live *l,
 /* The calls that a message asks for are written with it. NULL is fine. */
 void dgm_live_add_open_calls(struct live *l, const dgm_message *m);
 void dgm_live_clear_names(struct live *l); /* the message id and the calls that are to be written */
-void dgm_live_flush(void *arg);            /* writes the records of a struct live to the store */
+/* Writes the records of a struct live to the store. Frees it if the store has failed and nothing needs it. */
+void dgm_live_flush(void *arg);
 void dgm_live_answer_when_published(struct live *l, struct call *c, uint64_t seq);
 dgm_record *dgm_live_snapshot(struct live *l); /* a reference of the caller's */
 void dgm_live_run_ended(struct live *l);

@@ -265,8 +265,9 @@ static dgm_turn_row live_last_turn(const struct live *l)
                           .previous = {request + t->last.request_n, t->last.previous_n}};
 }
 
-static void write_now(struct live *l)
+void dgm_live_flush(void *arg)
 {
+    struct live *l = arg;
     dgm_record *folded = NULL;
     dgm_turn_row turn;
     dgm_err stopping = {0};
@@ -277,6 +278,7 @@ static void write_now(struct live *l)
     if (l->state == LIVE_BROKEN) { /* what was to be written is not */
         l->write.n_records = 0;
         dgm_live_clear_names(l);
+        dgm_live_free_if_idle(l);
         return;
     }
     if (l->write.folded)
@@ -316,14 +318,6 @@ static void write_now(struct live *l)
     l->write.n_records = 0;
     dgm_live_clear_names(l);
     l->write.sync = l->write.turn = l->write.folded = false;
-}
-
-void dgm_live_flush(void *arg)
-{
-    struct live *l = arg;
-    write_now(l);
-    if (l->state == LIVE_BROKEN)
-        dgm_live_free_if_idle(l);
 }
 
 /* ---- appending ------------------------------------------------------------------------------------------------- */
@@ -430,7 +424,7 @@ dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *ev
     dgm_code rc;
     if (l->write.flush.next && (l->write.turn || l->write.message)) {
         dgm_loop_not_at_turn_end(l->shard->loop, &l->write.flush);
-        write_now(l);
+        dgm_live_flush(l); /* l stays: its caller holds it */
     }
     l->turns.last.turn++;
     if ((rc = dgm_live_append(l, event, DGM_BY_SERVER, err))) {
