@@ -110,12 +110,6 @@ static void run_deferred(dgm_arena *a)
     }
 }
 
-static void free_block(struct block *b)
-{
-    UNPOISON(b->data, b->size);
-    free(b);
-}
-
 static void use_block(dgm_arena *a, struct block *b)
 {
     a->newest = b;
@@ -142,14 +136,15 @@ dgm_arena *dgm_arena_new(void)
 static __attribute__((noinline)) struct block *keep_one(dgm_arena *a)
 {
     struct block *first = &a->first, *keep = first, *older;
+    for (struct block *b = a->newest; b; b = b->older) {
+        if (b->size > keep->size && b->size <= DGM_ARENA_KEEP_BYTES)
+            keep = b;
+    }
     for (struct block *b = a->newest; b; b = older) {
         older = b->older;
-        if (b->size > keep->size && b->size <= DGM_ARENA_KEEP_BYTES) {
-            if (keep != first)
-                free_block(keep);
-            keep = b;
-        } else if (b != first) {
-            free_block(b);
+        if (b != first && b != keep) {
+            UNPOISON(b->data, b->size);
+            free(b);
         }
     }
     first->older = NULL;
@@ -207,23 +202,18 @@ static void *alloc_alone(dgm_arena *a, size_t n, size_t room)
     return b->data;
 }
 
-static void add_block(dgm_arena *a)
-{
-    struct block *b = dgm_xmalloc(sizeof *b + a->next_size);
-    *b = (struct block){.older = a->newest, .size = a->next_size};
-    a->next_size *= 2;
-    if (a->next_size > DGM_ARENA_KEEP_BYTES)
-        a->next_size = DGM_ARENA_KEEP_BYTES;
-    use_block(a, b);
-}
-
 static __attribute__((noinline, cold)) void *alloc_in_new_block(dgm_arena *a, size_t n)
 {
     if (n > SIZE_MAX / 2)
         die_without_memory(n);
     if (room_for(n) > a->next_size)
         return alloc_alone(a, n, room_for(n));
-    add_block(a);
+    struct block *b = dgm_xmalloc(sizeof *b + a->next_size);
+    *b = (struct block){.older = a->newest, .size = a->next_size};
+    a->next_size *= 2;
+    if (a->next_size > DGM_ARENA_KEEP_BYTES)
+        a->next_size = DGM_ARENA_KEEP_BYTES;
+    use_block(a, b);
     return dgm_arena_alloc_raw(a, n);
 }
 
@@ -242,17 +232,6 @@ void *dgm_arena_alloc_raw(dgm_arena *a, size_t n)
 void *dgm_arena_alloc(dgm_arena *a, size_t n)
 {
     return memset(dgm_arena_alloc_raw(a, n), 0, n);
-}
-
-/* The link to the block that p has to itself; NULL: it has none. */
-static struct block **own_block_of(dgm_arena *a, const char *p, size_t room)
-{
-    struct block *newest = a->newest, *alone = newest->older;
-    if (newest != &a->first && newest->data == p && a->free == p + room &&
-        a->end == newest->data + newest->size)
-        return &a->newest;
-    return alone && alone != &a->first && alone->data == p && alone->size == room ? &newest->older
-                                                                                  : NULL;
 }
 
 /* So that a long list does not leave a trail of shorter ones behind (yyjson grows its list of values by
@@ -274,7 +253,6 @@ static void *grow_block(dgm_arena *a, struct block **at, size_t old_room, size_t
 void *dgm_arena_realloc(dgm_arena *a, void *p, size_t old_n, size_t n)
 {
     size_t old_room = room_for(old_n), room = room_for(n);
-    struct block **own;
     if (p && (char *)p + old_room == a->free && n <= SIZE_MAX / 2 &&
         room <= (size_t)(a->end - (char *)p)) {
         a->free = (char *)p + room;
@@ -283,7 +261,14 @@ void *dgm_arena_realloc(dgm_arena *a, void *p, size_t old_n, size_t n)
         UNPOISON(p, n);
         return p;
     }
-    if (p && n <= SIZE_MAX / 2 && (own = own_block_of(a, p, old_room)))
+    /* Has p a block to itself, the newest one or the one behind it? */
+    struct block *newest = a->newest, *alone = newest->older, **own = NULL;
+    if (newest != &a->first && newest->data == p && a->free == (char *)p + old_room &&
+        a->end == newest->data + newest->size)
+        own = &a->newest;
+    else if (alone && alone != &a->first && alone->data == p && alone->size == old_room)
+        own = &newest->older;
+    if (own && n <= SIZE_MAX / 2)
         return grow_block(a, own, old_room, n, room);
     void *q = dgm_arena_alloc_raw(a, n);
     if (p && old_n)
@@ -295,11 +280,8 @@ void *dgm_arena_realloc(dgm_arena *a, void *p, size_t old_n, size_t n)
 static char *alloc_text(dgm_arena *a, size_t n)
 {
     size_t room = REDZONE ? room_for(n) : n;
-    if (room > (size_t)(a->end - a->free)) {
-        if (room_for(n) > a->next_size || n > SIZE_MAX / 2)
-            return alloc_in_new_block(a, n);
-        add_block(a);
-    }
+    if (room > (size_t)(a->end - a->free))
+        return alloc_in_new_block(a, n);
     a->end -= room;
     a->used += room;
     UNPOISON(a->end, n);

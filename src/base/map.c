@@ -37,17 +37,6 @@ void dgm_map_done(dgm_map *m)
     *m = (dgm_map){0};
 }
 
-/* ---- a row ---------------------------------------------------------------------------------------------- */
-
-static dgm_map_slot *in_row(const dgm_map *m, dgm_str key)
-{
-    for (size_t i = 0; i < m->n; i++) { /* there are no slots yet in a map of none */
-        if (dgm_str_eq(m->slots[i].key, key))
-            return &m->slots[i];
-    }
-    return NULL;
-}
-
 /* ---- hashed --------------------------------------------------------------------------------------------- */
 
 static dgm_map_slot *slot_for(const dgm_map *m, dgm_str key, uint64_t hash)
@@ -78,29 +67,32 @@ static void widen(dgm_map *m)
 
 size_t *dgm_map_get(const dgm_map *m, dgm_str key)
 {
-    dgm_map_slot *s;
-    if (m->cap <= ROW_CAP)
-        return (s = in_row(m, key)) ? &s->value : NULL;
-    s = slot_for(m, key, dgm_hash(dgm_hash_seed(), key.p, key.n));
+    if (m->cap <= ROW_CAP) {
+        for (size_t i = 0; i < m->n; i++) { /* there are no slots yet in a map of none */
+            if (dgm_str_eq(m->slots[i].key, key))
+                return &m->slots[i].value;
+        }
+        return NULL;
+    }
+    dgm_map_slot *s = slot_for(m, key, dgm_hash(dgm_hash_seed(), key.p, key.n));
     return s->key.p ? &s->value : NULL;
 }
 
 void dgm_map_put(dgm_map *m, dgm_str key, size_t value)
 {
-    dgm_map_slot *s;
     if (!key.p)
         key.p = "";
     if (m->cap <= ROW_CAP) {
-        if ((s = in_row(m, key))) {
-            *s = (dgm_map_slot){key, value, 0};
-            return;
+        uint32_t i = 0;
+        while (i < m->n && !dgm_str_eq(m->slots[i].key, key))
+            i++;
+        if (i == m->cap && i < ROW_CAP) {
+            m->cap = m->cap ? ROW_CAP : FIRST_CAP;
+            m->slots = dgm_xrealloc(m->slots, m->cap * sizeof *m->slots);
         }
-        if (m->n < ROW_CAP) {
-            if (m->n == m->cap) {
-                m->cap = m->cap ? ROW_CAP : FIRST_CAP;
-                m->slots = dgm_xrealloc(m->slots, m->cap * sizeof *m->slots);
-            }
-            m->slots[m->n++] = (dgm_map_slot){key, value, 0};
+        if (i < ROW_CAP) {
+            m->n += i == m->n;
+            m->slots[i] = (dgm_map_slot){key, value, 0};
             return;
         }
         widen(m);
@@ -108,7 +100,7 @@ void dgm_map_put(dgm_map *m, dgm_str key, size_t value)
         widen(m);
     }
     uint64_t hash = dgm_hash(dgm_hash_seed(), key.p, key.n);
-    s = slot_for(m, key, hash);
+    dgm_map_slot *s = slot_for(m, key, hash);
     if (!s->key.p)
         m->n++;
     *s = (dgm_map_slot){key, value, hash};

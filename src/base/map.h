@@ -1,7 +1,7 @@
 /*
  * base/map.h - text to index, for ids that repeat (artifacts of a task, calls of a turn).
  *
- * Keys are borrowed and must live as long as the map. There is no removal.
+ * Keys are borrowed and must live as long as the map. There is no removal. All zero is an empty map.
  */
 #pragma once
 

@@ -13,33 +13,35 @@ bool dgm_str_eq_nocase(dgm_str a, dgm_str b)
     return true;
 }
 
-static uint64_t mix(uint64_t h)
-{
-    h ^= h >> 32;
-    h *= 0xd6e8feb86659fd93u;
-    h ^= h >> 32;
-    h *= 0xd6e8feb86659fd93u;
-    return h ^ h >> 32;
-}
-
 uint64_t dgm_hash(uint64_t seed, const void *p, size_t n)
 {
     const unsigned char *s = p;
     uint64_t h = seed ^ n * 0x9e3779b97f4a7c15u, word;
-    bool has_8 = n >= 8;
-    for (; n >= 8; s += 8, n -= 8) {
-        memcpy(&word, s, 8);
-        h = mix(h ^ word) + 0x9e3779b97f4a7c15u;
+    for (bool is_long = n >= 8, is_last = false;; s += 8, n -= 8, h += 0x9e3779b97f4a7c15u) {
+        if (n >= 8) {
+            memcpy(&word, s, 8);
+        } else {
+            /* The rest as a copy into a word of zeros has it. With 8 bytes before its end no copy of unknown length is
+             * needed. */
+            is_last = true;
+            word = 0;
+            if (n && is_long && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+                memcpy(&word, s + n - 8, 8);
+                word >>= 8 * (8 - n);
+            } else if (n) {
+                memcpy(&word, s, n);
+            }
+            word ^= (uint64_t)n << 56;
+        }
+        h ^= word;
+        h ^= h >> 32;
+        h *= 0xd6e8feb86659fd93u;
+        h ^= h >> 32;
+        h *= 0xd6e8feb86659fd93u;
+        h ^= h >> 32;
+        if (is_last)
+            return h;
     }
-    /* The rest as a copy into a word of zeros has it. With 8 bytes before its end no copy of unknown length is needed. */
-    word = 0;
-    if (n && has_8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
-        memcpy(&word, s + n - 8, 8);
-        word >>= 8 * (8 - n);
-    } else if (n) {
-        memcpy(&word, s, n);
-    }
-    return mix(h ^ word ^ (uint64_t)n << 56);
 }
 
 /* Behind the next bytes, by eights, as long as all of them are ASCII. */

@@ -18,21 +18,6 @@ dgm_json_build dgm_json_build_start(dgm_arena *a)
     return (dgm_json_build){.arena = a, .open = SIZE_MAX};
 }
 
-static yyjson_val *build_reserve(dgm_json_build *b, size_t n)
-{
-    if (b->cap - b->n < n) {
-        size_t cap = b->cap ? 2 * b->cap : FIRST_VALUES;
-        while (cap - b->n < n)
-            cap *= 2;
-        b->values = dgm_arena_realloc(b->arena, b->values, b->cap * sizeof *b->values,
-                                      cap * sizeof *b->values);
-        b->cap = cap;
-    }
-    yyjson_val *first = b->values + b->n;
-    b->n += n;
-    return first;
-}
-
 static void build_set_text(yyjson_val *v, yyjson_type type, dgm_str text)
 {
     v->tag = type | (uint64_t)text.n << YYJSON_TAG_BIT;
@@ -42,7 +27,17 @@ static void build_set_text(yyjson_val *v, yyjson_type type, dgm_str text)
 /* Returns room for n values behind the key, and counts the element in the open container. */
 static yyjson_val *build_element(dgm_json_build *b, dgm_str key, size_t n)
 {
-    yyjson_val *v = build_reserve(b, n + (key.p != NULL));
+    n += key.p != NULL;
+    if (b->cap - b->n < n) {
+        size_t cap = b->cap ? 2 * b->cap : FIRST_VALUES;
+        while (cap - b->n < n)
+            cap *= 2;
+        b->values = dgm_arena_realloc(b->arena, b->values, b->cap * sizeof *b->values,
+                                      cap * sizeof *b->values);
+        b->cap = cap;
+    }
+    yyjson_val *v = b->values + b->n;
+    b->n += n;
     if (b->open != SIZE_MAX) {
         yyjson_val *parent = &b->values[b->open];
         assert((unsafe_yyjson_get_type(parent) == YYJSON_TYPE_OBJ) == (key.p != NULL));
@@ -53,14 +48,9 @@ static yyjson_val *build_element(dgm_json_build *b, dgm_str key, size_t n)
     return v;
 }
 
-static dgm_str build_key(const char *key)
-{
-    return key ? dgm_str_from(key) : (dgm_str){0};
-}
-
 static void build_open(dgm_json_build *b, const char *key, yyjson_type type)
 {
-    yyjson_val *v = build_element(b, build_key(key), 1);
+    yyjson_val *v = build_element(b, dgm_str_from(key), 1);
     v->tag = type;
     v->uni.ofs = b->open;
     b->open = (size_t)(v - b->values);
@@ -87,7 +77,7 @@ void dgm_json_build_close(dgm_json_build *b)
 
 void dgm_json_build_str(dgm_json_build *b, const char *key, dgm_str text)
 {
-    build_set_text(build_element(b, build_key(key), 1), YYJSON_TYPE_STR,
+    build_set_text(build_element(b, dgm_str_from(key), 1), YYJSON_TYPE_STR,
                    dgm_arena_dup(b->arena, text));
 }
 
@@ -99,27 +89,27 @@ void dgm_json_build_str_if(dgm_json_build *b, const char *key, dgm_str text)
 
 void dgm_json_build_lit(dgm_json_build *b, const char *key, const char *text)
 {
-    build_set_text(build_element(b, build_key(key), 1), YYJSON_TYPE_STR, dgm_str_from(text));
+    build_set_text(build_element(b, dgm_str_from(key), 1), YYJSON_TYPE_STR, dgm_str_from(text));
 }
 
 void dgm_json_build_int(dgm_json_build *b, const char *key, int64_t n)
 {
     char text[24];
     int length = snprintf(text, sizeof text, "%lld", (long long)n);
-    build_set_text(build_element(b, build_key(key), 1), YYJSON_TYPE_RAW,
+    build_set_text(build_element(b, dgm_str_from(key), 1), YYJSON_TYPE_RAW,
                    dgm_arena_dup(b->arena, (dgm_str){text, (size_t)length}));
 }
 
 void dgm_json_build_bool(dgm_json_build *b, const char *key, bool value)
 {
-    yyjson_val *v = build_element(b, build_key(key), 1);
+    yyjson_val *v = build_element(b, dgm_str_from(key), 1);
     v->tag = YYJSON_TYPE_BOOL | (value ? YYJSON_SUBTYPE_TRUE : YYJSON_SUBTYPE_FALSE);
     v->uni.u64 = 0;
 }
 
 void dgm_json_build_null(dgm_json_build *b, const char *key)
 {
-    yyjson_val *v = build_element(b, build_key(key), 1);
+    yyjson_val *v = build_element(b, dgm_str_from(key), 1);
     v->tag = YYJSON_TYPE_NULL;
     v->uni.u64 = 0;
 }
@@ -134,7 +124,7 @@ void dgm_json_build_member(dgm_json_build *b, dgm_str key, const yyjson_val *v)
 
 void dgm_json_build_value(dgm_json_build *b, const char *key, const yyjson_val *v)
 {
-    dgm_json_build_member(b, build_key(key), v);
+    dgm_json_build_member(b, dgm_str_from(key), v);
 }
 
 void dgm_json_build_members_of(dgm_json_build *b, const yyjson_val *object)

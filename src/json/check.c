@@ -7,22 +7,6 @@
 
 /* ---- types ------------------------------------------------------------------------------------------------------ */
 
-static bool check_is_int(yyjson_val *v)
-{
-    int64_t n;
-    return yyjson_is_raw(v) && dgm_json_int(v, &n);
-}
-
-static bool check_is_one_of(yyjson_val *v, unsigned types)
-{
-    return (types & DGM_JSON_TEXT && yyjson_is_str(v)) ||
-           (types & DGM_JSON_INT && check_is_int(v)) ||
-           (types & DGM_JSON_NUMBER && yyjson_is_raw(v)) ||
-           (types & DGM_JSON_BOOL && yyjson_is_bool(v)) ||
-           (types & DGM_JSON_OBJECT && yyjson_is_obj(v)) ||
-           (types & DGM_JSON_LIST && yyjson_is_arr(v));
-}
-
 static const char *check_type_name(unsigned types)
 {
     switch (types) {
@@ -39,7 +23,13 @@ static const char *check_type_name(unsigned types)
 
 static dgm_code check_type(yyjson_val *v, unsigned types, const dgm_at *at, dgm_err *err)
 {
-    if (check_is_one_of(v, types))
+    int64_t n;
+    if ((types & DGM_JSON_TEXT && yyjson_is_str(v)) ||
+        (types & DGM_JSON_INT && yyjson_is_raw(v) && dgm_json_int(v, &n)) ||
+        (types & DGM_JSON_NUMBER && yyjson_is_raw(v)) ||
+        (types & DGM_JSON_BOOL && yyjson_is_bool(v)) ||
+        (types & DGM_JSON_OBJECT && yyjson_is_obj(v)) ||
+        (types & DGM_JSON_LIST && yyjson_is_arr(v)))
         return DGM_OK;
     return dgm_fail(err, DGM_BAD_PARAMS, at, "expected %s, got %s", check_type_name(types),
                     dgm_json_type(v));

@@ -102,21 +102,6 @@ static void unlist(dgm_converter *c, size_t from)
     c->framing = DGM_FRAMING_JSON;
 }
 
-static dgm_code convert_all(dgm_converter *c, const struct input *in, dgm_reader *r)
-{
-    bool open = c->framing == DGM_FRAMING_AUTO || c->framing == DGM_FRAMING_JSON;
-    bool array = yyjson_is_arr(in->value) && c->object != DGM_OBJECT_PUSH_CONFIG_LIST &&
-                 (c->object || !dgm_codec_has_array(c->from_any ? NULL : c->from, in->value));
-    size_t before = c->out.n;
-    dgm_code rc = array ? convert_array(c, in, r) : dgm_convert_value(c, in, r);
-    if (rc || !in->item->alone)
-        return rc;
-    rc = dgm_convert_end_stream(c, r->err);
-    if (!rc && open && !array && c->framing == DGM_FRAMING_ARRAY && c->over_events)
-        unlist(c, before);
-    return rc;
-}
-
 /* The output has passed a limit. */
 static dgm_code fail_output(const dgm_converter *c, dgm_err *err)
 {
@@ -156,7 +141,13 @@ static dgm_code convert_item(dgm_converter *c, const dgm_frames_item *item, dgm_
     size_t before = c->out.n, n_before = c->n_out;
     if (c->losses)
         dgm_loss_watch_start(c->losses, item, in.value, &r);
-    rc = convert_all(c, &in, &r);
+    bool open = c->framing == DGM_FRAMING_AUTO || c->framing == DGM_FRAMING_JSON;
+    bool array = yyjson_is_arr(in.value) && c->object != DGM_OBJECT_PUSH_CONFIG_LIST &&
+                 (c->object || !dgm_codec_has_array(c->from_any ? NULL : c->from, in.value));
+    rc = array ? convert_array(c, &in, &r) : dgm_convert_value(c, &in, &r);
+    if (!rc && item->alone && !(rc = dgm_convert_end_stream(c, err)) && open && !array &&
+        c->framing == DGM_FRAMING_ARRAY && c->over_events)
+        unlist(c, before);
     if (!rc && (c->out.over || c->too_deep))
         rc = fail_output(c, err);
     if (rc) {
@@ -229,7 +220,11 @@ dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **r
             dgm_fail(err, DGM_BAD_REQUEST, NULL, "unknown value of framing, as, compact or object");
     if (rc)
         return rc;
-    dgm_auto(dgm_converter_free) dgm_converter *c = dgm_xcalloc(1, sizeof *c);
+    const dgm_codec *from = o.from ? dgm_codec_by_id(o.from, err) : NULL;
+    const dgm_codec *to = o.to && (from || !o.from) ? dgm_codec_by_id(o.to, err) : NULL;
+    if ((o.from && !from) || (o.to && !to))
+        return DGM_BAD_REQUEST;
+    dgm_converter *c = dgm_xcalloc(1, sizeof *c);
     dgm_frames_init(&c->frames, o.framing == DGM_FRAMING_LINES || o.framing == DGM_FRAMING_SSE);
     dgm_buf_init(&c->out, SIZE_MAX);
     dgm_buf_init(&c->lines, DGM_MAX_OUTPUT_BYTES);
@@ -237,20 +232,20 @@ dgm_code dgm_converter_new(const dgm_convert_options *options, dgm_converter **r
     c->arena = dgm_arena_new();
     c->scratch = dgm_arena_new();
     c->from_any = !o.from;
-    if ((o.from && !(c->from = dgm_codec_by_id(o.from, err))) ||
-        (o.to && !(c->to = dgm_codec_by_id(o.to, err))))
-        return DGM_BAD_REQUEST;
+    c->from = from;
+    c->to = to;
     c->framing = o.framing;
     c->object = o.object;
     c->as = o.as;
     c->compact = o.compact;
     c->status_is_answer = o.status_is_answer;
     c->losses = o.losses ? dgm_loss_watch_new() : NULL;
-    if ((c->from || c->to) && dgm_convert_settle_target(c, err))
-        return DGM_BAD_REQUEST;
     dgm_mint_seed(&c->mint, dgm_str_from(o.seed ? o.seed : ""));
-    *ret_converter = dgm_take(c);
-    return DGM_OK;
+    if ((c->from || c->to) && (rc = dgm_convert_settle_target(c, err)))
+        dgm_converter_free(c);
+    else
+        *ret_converter = c;
+    return rc;
 }
 
 void dgm_converter_free(dgm_converter *c)

@@ -279,9 +279,6 @@ dgm_fold *dgm_fold_new(dgm_fold_options options)
     dgm_fold *f = dgm_xcalloc(1, sizeof *f);
     f->options = options;
     f->arena = dgm_arena_new_small(DGM_FOLD_FIRST_BYTES);
-    dgm_map_init(&f->artifacts);
-    dgm_map_init(&f->messages);
-    dgm_map_init(&f->metadata.index);
     return f;
 }
 

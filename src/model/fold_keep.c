@@ -402,8 +402,6 @@ size_t dgm_fold_open_artifact(dgm_fold *f, dgm_str id)
     size_t i = list->n++;
     list->at[i] = (dgm_artifact){.artifact_id = dgm_arena_dup(f->arena, id)};
     f->slots[i] = (struct slot){0};
-    dgm_map_init(&f->slots[i].metadata.index);
-    dgm_map_init(&f->slots[i].extensions);
     dgm_map_put(&f->artifacts, list->at[i].artifact_id, i);
     return i;
 }

@@ -52,11 +52,13 @@ const dgm_format_info *dgm_format_at(size_t index)
 
 const dgm_codec *dgm_codec_by_id(dgm_format_id id, dgm_err *err)
 {
-    char number[16];
-    const char *name = dgm_format_id_name(id);
-    if (!*name) /* for the error message */
-        snprintf(number, sizeof number, "%d", (int)id);
-    return dgm_codec_by_name(*name ? name : number, err);
+    char number[16]; /* for the error message */
+    for (size_t i = 0; i < N_CODECS; i++) {
+        if (codecs[i]->format == id)
+            return codecs[i];
+    }
+    snprintf(number, sizeof number, "%d", (int)id);
+    return dgm_codec_by_name(number, err);
 }
 
 const dgm_codec *dgm_codec_by_name(const char *name, dgm_err *err)

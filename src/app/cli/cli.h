@@ -114,6 +114,9 @@ const char *dgm_cli_get(const dgm_cli_line *line, const char *option);
 /* The i-th value of an option that repeats; NULL after the last. */
 const char *dgm_cli_get_nth(const dgm_cli_line *line, const char *option, size_t i);
 
+/* Which of the kind's words was typed; SIZE_MAX: not one of them. */
+size_t dgm_cli_find_word(const dgm_cli_kind *kind, const char *typed);
+
 /* ---- what is made from the table ------------------------------------------------------------------ */
 
 /* One line without its newline. `mark` is written before and after text that is typed literally. */
@@ -170,9 +173,6 @@ void dgm_cli_output_abandon(dgm_cli_output *o);
 
 /* read(2) that waits out interruptions and non-blocking descriptors: bytes, 0 at the end, -1. */
 long dgm_cli_read(int fd, char *to, size_t n);
-
-/* Before anything is opened: no file of ours may land on a closed standard descriptor. */
-void dgm_cli_guard_descriptors(void);
 
 /* Ends the way a program does whose reader went away: silently, by SIGPIPE. */
 void dgm_cli_end_by_sigpipe(void);

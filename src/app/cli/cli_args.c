@@ -9,9 +9,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- the word that was meant ------------------------------------------------------------------- */
 
@@ -126,25 +128,25 @@ static void advise_word(dgm_cli_misuse *m, const dgm_cli_command *c, const dgm_c
     }
 }
 
-static bool is_word_of(const dgm_cli_kind *kind, const char *typed)
+size_t dgm_cli_find_word(const dgm_cli_kind *kind, const char *typed)
 {
     const char *word;
     for (size_t i = 0; (word = kind->word(i)); i++) {
         if (strcmp(word, typed) == 0)
-            return true;
+            return i;
     }
-    return false;
+    return SIZE_MAX;
 }
 
 static bool good_word(const dgm_cli_command *c, const dgm_cli_kind *kind, const char *typed,
                       dgm_cli_misuse *m)
 {
-    if (!kind || !kind->word || is_word_of(kind, typed))
+    if (!kind || !kind->word || dgm_cli_find_word(kind, typed) != SIZE_MAX)
         return true;
     if (strcmp(kind->noun, "action") == 0 && strstr(typed, "://")) {
         misuse_set(m, "%s needs an action before the URL", c->name);
-        advise(m, "dragoman %s %s %s", c->name, is_word_of(kind, "list") ? "list" : kind->word(0),
-               typed);
+        bool lists = dgm_cli_find_word(kind, "list") != SIZE_MAX;
+        advise(m, "dragoman %s %s %s", c->name, lists ? "list" : kind->word(0), typed);
         return false;
     }
     misuse_set(m, "unknown %s '%s'", kind->noun, typed);
@@ -288,21 +290,6 @@ static bool good_line(const dgm_cli_line *line, dgm_cli_misuse *m)
     return !missing;
 }
 
-/* `dragoman card URL` is `dragoman card get URL`. There is room: argv also had the program and the command. */
-static void add_implied_word(dgm_cli_line *line)
-{
-    const dgm_cli_argument *a = line->command->arguments;
-    size_t most = 0;
-    while (a && a[most].name)
-        most++;
-    if (!a || !a->implied || !line->n_args || line->n_args >= most ||
-        is_word_of(a->kind, line->args[0]))
-        return;
-    memmove(line->args + 1, line->args, line->n_args * sizeof *line->args);
-    line->args[0] = (char *)(uintptr_t)a->implied; /* arguments are only read */
-    line->n_args++;
-}
-
 /* ---- public --------------------------------------------------------------------------------------- */
 
 bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse *ret_misuse)
@@ -328,7 +315,15 @@ bool dgm_cli_parse(int argc, char **argv, dgm_cli_line *ret_line, dgm_cli_misuse
             line.args[line.n_args++] = argv[i];
         }
     }
-    add_implied_word(&line);
+    /* `dragoman card URL` is `dragoman card get URL`. There is room: argv also had the program and the command. */
+    const dgm_cli_argument *a = line.command->arguments;
+    size_t most = 0;
+    while (a && a->implied && a[most].name)
+        most++;
+    if (line.n_args && line.n_args < most && dgm_cli_find_word(a->kind, line.args[0]) == SIZE_MAX) {
+        memmove(line.args + 1, line.args, line.n_args++ * sizeof *line.args);
+        line.args[0] = (char *)(uintptr_t)a->implied; /* arguments are only read */
+    }
     if (!dgm_cli_get(&line, "help") && line.command != &dgm_cli_root &&
         !good_line(&line, ret_misuse))
         return false;
@@ -360,7 +355,13 @@ int dgm_cli_main(int argc, char **argv)
 {
     dgm_cli_line line;
     dgm_cli_misuse misuse = {"", ""};
-    dgm_cli_guard_descriptors();
+    /* Before anything is opened: no file of ours may get the number of a closed standard descriptor. open() returns the
+     * lowest free number, which is this one. The wrong direction, so that using it fails as using a closed one does. */
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            _exit(DGM_CLI_FAILED);
+    }
     if (!dgm_cli_parse(argc, argv, &line, &misuse)) {
         dgm_cli_complain("%s", misuse.what);
         if (misuse.hint[0])

@@ -15,17 +15,6 @@
 /* One read of a pipe's default size; larger pieces are not faster. */
 #define PIECE ((size_t)64 << 10)
 
-/* Which of a kind's words was typed; 0, the first, when none was. */
-static size_t chosen(const dgm_cli_line *line, const char *option, const dgm_cli_kind *kind)
-{
-    const char *typed = dgm_cli_get(line, option);
-    for (size_t i = 0; typed && kind->word(i); i++) {
-        if (strcmp(typed, kind->word(i)) == 0)
-            return i;
-    }
-    return 0;
-}
-
 /* ---- what went wrong --------------------------------------------------------------------------------- */
 
 /* A fault inside a document is a fault of the document. A fault at its top may have another reason: the wrong
@@ -94,8 +83,15 @@ struct job {
     size_t n_lost; /* kinds of loss, over all files */
 };
 
-static enum outcome convert_fd(struct job *job, int fd, const char *name)
+static enum outcome cli_convert_file(struct job *job, const char *path)
 {
+    bool is_stdin = strcmp(path, "-") == 0;
+    const char *name = is_stdin ? "<stdin>" : path;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        dgm_cli_complain("cannot open %s: %s", path, strerror(errno));
+        return BAD_INPUT;
+    }
     const dgm_convert_options *o = job->options;
     dgm_cli_output *out = &job->out;
     dgm_converter *c = NULL;
@@ -126,23 +122,9 @@ static enum outcome convert_fd(struct job *job, int fd, const char *name)
     if (rc != DGM_OK)
         complain(name, o, err);
     dgm_err_free(err);
+    if (!is_stdin)
+        close(fd);
     return !writing ? NO_OUTPUT : rc != DGM_OK || n < 0 ? BAD_INPUT : CONVERTED;
-}
-
-static enum outcome convert_file(struct job *job, const char *path)
-{
-    enum outcome outcome;
-    int fd;
-    if (strcmp(path, "-") == 0)
-        return convert_fd(job, STDIN_FILENO, "<stdin>");
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        dgm_cli_complain("cannot open %s: %s", path, strerror(errno));
-        return BAD_INPUT;
-    }
-    outcome = convert_fd(job, fd, path);
-    close(fd);
-    return outcome;
 }
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
@@ -154,10 +136,12 @@ static int cli_convert_run(const dgm_cli_line *line, dgm_convert_options o, enum
     static char from_stdin[] = "-", *standard_input[] = {from_stdin};
     char **files = line->n_args ? line->args : standard_input;
     size_t n = line->n_args ? line->n_args : 1;
+    const char *frame = dgm_cli_get(line, "frame");
 
     o.size = sizeof o;
     o.from = dgm_format_id_by_name(dgm_cli_get(line, "from"));
-    o.framing = (dgm_framing)chosen(line, "frame", &dgm_cli_framings);
+    if (frame)
+        o.framing = (dgm_framing)dgm_cli_find_word(&dgm_cli_framings, frame);
     o.losses = losses != LOSSES_IGNORED;
     if (!job.piece) {
         dgm_cli_complain("out of memory");
@@ -170,7 +154,7 @@ static int cli_convert_run(const dgm_cli_line *line, dgm_convert_options o, enum
     if (!line->n_args && isatty(STDIN_FILENO))
         fputs("dragoman: reading standard input; end it with Ctrl-D\n", stderr);
     for (size_t i = 0; i < n && worst != NO_OUTPUT; i++) {
-        enum outcome one = convert_file(&job, files[i]);
+        enum outcome one = cli_convert_file(&job, files[i]);
         worst = one > worst ? one : worst;
     }
     free(job.piece);
@@ -186,10 +170,11 @@ static int cli_convert_run(const dgm_cli_line *line, dgm_convert_options o, enum
 int dgm_cli_run_convert(const dgm_cli_line *line)
 {
     const char *object = dgm_cli_get(line, "object"), *answer = dgm_cli_get(line, "answer-source");
+    const char *form = dgm_cli_get(line, "as");
     dgm_convert_options o = {
         .to = dgm_format_id_by_name(dgm_cli_get(line, "to")),
         .seed = dgm_cli_get(line, "seed"),
-        .as = (dgm_form)chosen(line, "as", &dgm_cli_forms),
+        .as = form ? (dgm_form)dgm_cli_find_word(&dgm_cli_forms, form) : DGM_FORM_NONE,
         .compact = dgm_cli_get(line, "no-compact") ? DGM_COMPACT_NEVER : DGM_COMPACT_DOCUMENTS,
         .status_is_answer = answer && strcmp(answer, "status") == 0,
     };

@@ -186,17 +186,6 @@ void dgm_cli_output_abandon(dgm_cli_output *o)
 
 /* ---- the process -------------------------------------------------------------------------------------- */
 
-void dgm_cli_guard_descriptors(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        /* open() takes the lowest free number, which is this one; the wrong direction, so that using
-         * it fails as using a closed one does */
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
-            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
-            _exit(DGM_CLI_FAILED);
-    }
-}
-
 void dgm_cli_end_by_sigpipe(void)
 {
     sigset_t set;

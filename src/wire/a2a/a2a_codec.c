@@ -143,23 +143,6 @@ static dgm_code decode_response(const struct dialect *d, dgm_reader *r, const dg
     return decode_object(d, r, kind, rpc->result, DGM_AT_LIT(NULL, "result"), &ret->object);
 }
 
-/* The usual case in a stream, found by its first member: then the object need not be searched for every member. */
-static inline bool is_update(const struct dialect *d, yyjson_val *v)
-{
-    if (yyjson_obj_size(v) == 0)
-        return false;
-    yyjson_val *first = unsafe_yyjson_get_first(v);
-    dgm_str name = dgm_json_str(first);
-    if (d->v1 || d->rest)
-        return yyjson_obj_size(v) == 1 &&
-               (dgm_str_is(name, "artifactUpdate") || dgm_str_is(name, "statusUpdate") ||
-                (dgm_str_is(name, "task") && yyjson_is_obj(first + 1)));
-    if (!dgm_str_is(name, "kind") || !yyjson_is_str(first + 1))
-        return false;
-    dgm_str kind = dgm_json_str(first + 1);
-    return dgm_str_is(kind, "artifact-update") || dgm_str_is(kind, "status-update");
-}
-
 static inline __attribute__((always_inline)) dgm_code decode(const struct dialect *d, dgm_reader *r,
                                                              yyjson_val *v, dgm_object_kind kind,
                                                              bool in_stream, dgm_frame *ret)
@@ -168,7 +151,20 @@ static inline __attribute__((always_inline)) dgm_code decode(const struct dialec
     r->format = d->format;
     r->drop_nulls = true;
     r->drop_empties = d->v1 || d->rest;
-    if (!kind && is_update(d, v)) {
+    /* The usual case in a stream, found by its first member: then the object need not be searched for every member. */
+    bool is_update = false;
+    if (!kind && yyjson_obj_size(v)) {
+        yyjson_val *first = unsafe_yyjson_get_first(v);
+        dgm_str name = dgm_json_str(first);
+        if (d->v1 || d->rest)
+            is_update = yyjson_obj_size(v) == 1 &&
+                        (dgm_str_is(name, "artifactUpdate") || dgm_str_is(name, "statusUpdate") ||
+                         (dgm_str_is(name, "task") && yyjson_is_obj(first + 1)));
+        else if (dgm_str_is(name, "kind") && yyjson_is_str(first + 1))
+            is_update = dgm_str_is(dgm_json_str(first + 1), "artifact-update") ||
+                        dgm_str_is(dgm_json_str(first + 1), "status-update");
+    }
+    if (is_update) {
         kind = DGM_OBJECT_STREAM_RESPONSE;
     } else if (!d->rest && dgm_rpc_is(v)) {
         dgm_rpc rpc;

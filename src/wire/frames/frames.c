@@ -78,8 +78,9 @@ static dgm_code too_large(dgm_frames *f, dgm_err *err)
 
 /* ---- what is it? ----------------------------------------------------------------------------- */
 
-/* An event stream begins with one of these. No JSON text does. */
-static const char *const fields[] = {"data:", "event:", "id:", "retry:", ":"};
+/* A byte order mark; an event stream starts with one of the others. No JSON text does. */
+static const char *const starts[] = {"\xef\xbb\xbf", "data:", "event:", "id:", "retry:", ":"};
+#define N_STARTS (sizeof starts / sizeof *starts)
 
 static void start_value(dgm_frames *f, char first)
 {
@@ -89,23 +90,6 @@ static void start_value(dgm_frames *f, char first)
                                             : DGM_FRAMES_WORD;
     f->scan = (dgm_frames_scan){0};
     f->item = (dgm_frames_item){.line = f->line, .column = f->base + f->pos - f->line_at + 1};
-}
-
-static void frames_is_json(dgm_frames *f)
-{
-    /* An array is rather a history than the first element of a stream. */
-    bool array = f->pos < f->n && f->in[f->pos] == '[';
-    f->kind = f->stream_at_once && !array ? DGM_FRAMES_VALUES : DGM_FRAMES_JSON;
-    f->state = DGM_FRAMES_BETWEEN;
-}
-
-/* What looked like the start of something else is the first bytes of a broken value. */
-static void is_broken_word(dgm_frames *f)
-{
-    frames_is_json(f);
-    start_value(f, f->start[0]);  /* a word */
-    f->item.column -= f->start_n; /* there is no line end among them */
-    dgm_buf_add(&f->hold, f->start, f->start_n);
 }
 
 static void is_sse(dgm_frames *f)
@@ -122,44 +106,43 @@ static void is_sse(dgm_frames *f)
         dgm_sse_end(&f->sse);
 }
 
-/* Are the bytes in start the start of this, or all of it? */
-static bool match(const dgm_frames *f, const char *what, bool *ret_whole)
-{
-    *ret_whole = strlen(what) == f->start_n;
-    return dgm_str_starts(dgm_str_from(what), (dgm_str){f->start, f->start_n});
-}
-
 /* Reads as many bytes as the detection needs; kind stays UNKNOWN if there are not enough yet. */
 static void detect(dgm_frames *f)
 {
-    bool whole = false;
-    while (f->kind == DGM_FRAMES_UNKNOWN && f->pos < f->n) {
+    bool is_json = false;
+    while (f->kind == DGM_FRAMES_UNKNOWN && !is_json && f->pos < f->n) {
         if (!f->start_n) {
             skip_space(f);
             if (f->pos == f->n)
                 return;
         }
         f->start[f->start_n++] = f->in[f->pos++];
-        bool bom = f->base + f->pos == f->start_n && match(f, "\xef\xbb\xbf", &whole);
-        bool field = false;
-        for (size_t i = 0; !bom && !field && i < sizeof fields / sizeof *fields; i++)
-            field = match(f, fields[i], &whole);
-        if (bom && whole) {
+        size_t i = f->base + f->pos == f->start_n ? 0 : 1;
+        while (i < N_STARTS && strncmp(starts[i], f->start, f->start_n) != 0)
+            i++;
+        bool whole = i < N_STARTS && strlen(starts[i]) == f->start_n;
+        if (whole && i == 0) {
             f->start_n = 0;
             f->line_at = f->base + f->pos; /* the mark takes no column */
-        } else if (field && whole) {
+        } else if (whole) {
             is_sse(f);
-        } else if (!bom && !field) {
+        } else if (i == N_STARTS) {
             f->start_n--;
             f->pos--;
-            if (f->start_n)
-                is_broken_word(f);
-            else
-                frames_is_json(f);
+            is_json = true;
         }
     }
-    if (f->kind == DGM_FRAMES_UNKNOWN && f->ended && f->start_n)
-        is_broken_word(f);
+    if (f->kind != DGM_FRAMES_UNKNOWN || !(is_json || (f->ended && f->start_n)))
+        return;
+    /* An array is rather a history than the first element of a stream. */
+    bool array = f->pos < f->n && f->in[f->pos] == '[';
+    f->kind = f->stream_at_once && !array ? DGM_FRAMES_VALUES : DGM_FRAMES_JSON;
+    f->state = DGM_FRAMES_BETWEEN;
+    if (f->start_n) { /* the bytes in start are the first bytes of a broken value, a word */
+        start_value(f, f->start[0]);
+        f->item.column -= f->start_n; /* there is no line end among them */
+        dgm_buf_add(&f->hold, f->start, f->start_n);
+    }
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -206,26 +189,6 @@ static dgm_code read_value(dgm_frames *f, dgm_err *err)
     f->item.text = f->hold.n ? dgm_buf_str(&f->hold) : (dgm_str){f->in + at, n};
     f->state = f->kind == DGM_FRAMES_JSON ? DGM_FRAMES_HOLDING : DGM_FRAMES_BETWEEN;
     return DGM_OK;
-}
-
-/* The first value is complete: what follows it? True: it can be returned. */
-static bool decide(dgm_frames *f)
-{
-    skip_space(f);
-    if (f->pos < f->n) {
-        f->kind = DGM_FRAMES_VALUES;
-    } else if (f->ended || f->is_all) {
-        f->kind = DGM_FRAMES_ONE;
-        f->item.alone = true;
-    } else {
-        if (!f->hold.n) {
-            dgm_buf_add_str(&f->hold, f->item.text);
-            f->item.text = dgm_buf_str(&f->hold);
-        }
-        return false;
-    }
-    f->state = DGM_FRAMES_BETWEEN;
-    return true;
 }
 
 /* Prefetches the next line: it is read when the current line has been converted, which takes about as long as
@@ -288,9 +251,19 @@ static dgm_code next_value(dgm_frames *f, dgm_frames_item *ret_item, dgm_err *er
             return DGM_OK;
     }
     if (f->state == DGM_FRAMES_HOLDING) {
-        if (!decide(f))
+        /* The first value is complete. It can be returned when it is known what follows it. */
+        skip_space(f);
+        if (f->pos == f->n && !f->ended && !f->is_all) {
+            if (!f->hold.n) {
+                dgm_buf_add_str(&f->hold, f->item.text);
+                f->item.text = dgm_buf_str(&f->hold);
+            }
             return DGM_OK;
-        if (f->kind == DGM_FRAMES_VALUES && !fits(f, f->item.text.n))
+        }
+        f->item.alone = f->pos == f->n;
+        f->kind = f->item.alone ? DGM_FRAMES_ONE : DGM_FRAMES_VALUES;
+        f->state = DGM_FRAMES_BETWEEN;
+        if (!f->item.alone && !fits(f, f->item.text.n))
             return too_large(f, err);
     }
     *ret_item = f->item;

@@ -33,19 +33,6 @@ static inline uint64_t find_escaped(uint64_t backslashes, bool *carry)
     return escaped;
 }
 
-/* Each bit becomes the parity of all up to and including it: set from an opening quote up to, but
- * not including, the closing one. */
-static inline uint64_t between_quotes(uint64_t quotes)
-{
-    quotes ^= quotes << 1;
-    quotes ^= quotes << 2;
-    quotes ^= quotes << 4;
-    quotes ^= quotes << 8;
-    quotes ^= quotes << 16;
-    quotes ^= quotes << 32;
-    return quotes;
-}
-
 static inline void count_lines(dgm_frames_scan *s, uint64_t line_ends, size_t at)
 {
     if (line_ends) {
@@ -66,7 +53,12 @@ scan_blocks(dgm_frames_scan *s, const char *p, size_t n, bool *ret_ended, get_ma
         get(p + at, &m);
         if (m.backslashes || s->escaped)
             m.quotes &= ~find_escaped(m.backslashes, &s->escaped);
-        uint64_t strings = between_quotes(m.quotes) ^ (s->in_string ? ~(uint64_t)0 : 0);
+        /* Each bit becomes the parity of all up to and including it: set from an opening quote up to, but not
+         * including, the closing one. */
+        uint64_t strings = m.quotes;
+        for (unsigned shift = 1; shift < BLOCK; shift *= 2)
+            strings ^= strings << shift;
+        strings ^= s->in_string ? ~(uint64_t)0 : 0;
         s->in_string = strings >> (BLOCK - 1);
         uint64_t brackets = (m.opens | m.closes) & ~strings;
         uint64_t broken = m.line_ends & strings;
@@ -143,16 +135,15 @@ size_t dgm_frames_scan_portable(dgm_frames_scan *s, const char *p, size_t n, boo
 #ifdef __SSE2__
 typedef char vec __attribute__((vector_size(16)));
 
-static inline uint64_t bits_of(vec v)
-{
-    return (uint32_t)__builtin_ia32_pmovmskb128(v);
-}
-
+/* One bit per byte of the four vectors that equals ch; pmovmskb gathers the highest bit of each byte. */
 static inline uint64_t equal_vecs(vec a, vec b, vec c, vec d, char ch)
 {
     vec want = {ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch, ch};
-    uint64_t low = bits_of((vec)(a == want)) | bits_of((vec)(b == want)) << 16;
-    return low | (bits_of((vec)(c == want)) | bits_of((vec)(d == want)) << 16) << 32;
+    vec equal[4] = {(vec)(a == want), (vec)(b == want), (vec)(c == want), (vec)(d == want)};
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < 4; i++)
+        bits |= (uint64_t)(uint32_t)__builtin_ia32_pmovmskb128(equal[i]) << 16 * i;
+    return bits;
 }
 
 static inline void masks_sse2(const char *p, struct masks *m)
