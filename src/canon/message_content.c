@@ -324,16 +324,6 @@ static dgm_canon_content message_content_of(const struct reading *k)
     return (dgm_canon_content){.kind = DGM_CANON_CONTENT_PARTS, .parts = *pieces};
 }
 
-static dgm_canon_role role_of(const dgm_message *m, bool trusted)
-{
-    dgm_str mark = trusted ? dgm_json_str_member(m->metadata, DGM_META_ROLE) : (dgm_str){0};
-    if (m->role == DGM_ROLE_AGENT)
-        return DGM_CANON_ASSISTANT;
-    if (dgm_str_is(mark, "system"))
-        return DGM_CANON_SYSTEM;
-    return dgm_str_is(mark, "developer") ? DGM_CANON_DEVELOPER : DGM_CANON_USER;
-}
-
 bool dgm_content_is_chunk(const dgm_message *m)
 {
     dgm_str type = dgm_json_str_member(m->metadata, "canonical_type");
@@ -351,13 +341,18 @@ bool dgm_content_is_chunk(const dgm_message *m)
 dgm_code dgm_content_read(dgm_arena *a, const dgm_message *m, bool trusted, const dgm_at *at,
                           dgm_content *ret_said, dgm_err *err)
 {
-    dgm_content said = {.role = role_of(m, trusted)};
+    dgm_content said = {.role = m->role == DGM_ROLE_AGENT ? DGM_CANON_ASSISTANT : DGM_CANON_USER};
     struct reading k = {.a = a, .m = m, .err = err, .said = &said};
     const dgm_at *parts = DGM_AT_LIT(at, "parts");
     dgm_code rc;
     if (m->role != DGM_ROLE_USER && m->role != DGM_ROLE_AGENT)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "role"),
                         "missing: a message is a user's or an agent's");
+    if (trusted && m->role == DGM_ROLE_USER && m->metadata) { /* roles that A2A does not have */
+        dgm_str mark = dgm_json_str_member(m->metadata, DGM_META_ROLE);
+        if (dgm_str_is(mark, "system") || dgm_str_is(mark, "developer"))
+            said.role = mark.p[0] == 's' ? DGM_CANON_SYSTEM : DGM_CANON_DEVELOPER;
+    }
     for (size_t i = 0; i < m->parts.n; i++) {
         if ((rc = message_content_add_part(&k, &m->parts.at[i], DGM_AT_I(parts, i))))
             return rc;

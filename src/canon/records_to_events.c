@@ -10,9 +10,6 @@
 static void begin_turn(dgm_records_to_events *f)
 {
     f->texts_said = dgm_reconcile_new(f->params.status_texts);
-    dgm_map_init(&f->artifacts);
-    dgm_map_init(&f->ids);
-    dgm_map_init(&f->calls_by_id);
     dgm_text_pieces_init(&f->pieces);
     f->touched = DGM_NO_STREAM;
     f->turn++;
@@ -81,12 +78,6 @@ bool dgm_records_to_events_is_over(const dgm_records_to_events *f)
 }
 
 /* ---- giving --------------------------------------------------------------------------------------------- */
-
-void dgm_from_fail(dgm_records_to_events *f, dgm_code rc)
-{
-    if (!f->rc)
-        f->rc = rc;
-}
 
 void dgm_from_out(dgm_records_to_events *f, dgm_canon_event *e)
 {
@@ -175,7 +166,8 @@ void dgm_from_finish(dgm_records_to_events *f, dgm_canon_outcome outcome)
     dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
     e.run_finished.thread_id = f->thread_id;
     e.run_finished.run_id = f->run_id;
-    e.run_finished.outcome = outcome;
+    if (outcome.kind != DGM_CANON_SUCCESS || outcome.pending_tool_call_ids.n)
+        e.run_finished.outcome = outcome; /* success alone is what no outcome means */
     e.run_finished.usage = f->usage;
     from_records_end_run(f, &e);
 }
@@ -285,7 +277,8 @@ dgm_code dgm_records_to_events_end(dgm_records_to_events *f, dgm_canon_sink sink
         dgm_from_close_calls(f);
         dgm_from_end_reasoning(f);
     } else if (f->answered && !f->has_task) {
-        dgm_from_finish_well(f, dgm_from_waiting_calls(f));
+        dgm_from_finish(f, (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS,
+                                               .pending_tool_call_ids = dgm_from_waiting_calls(f)});
     } else {
         dgm_from_begin(f, (dgm_str){0}, (dgm_str){0}, false);
         dgm_from_finish_with_error(f, DGM_STR("The agent's stream ended before its task did"),

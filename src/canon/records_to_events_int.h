@@ -86,14 +86,13 @@ struct dgm_records_to_events {
 
 /* records_to_events.c */
 void dgm_from_out(dgm_records_to_events *f, dgm_canon_event *e);
-void dgm_from_fail(dgm_records_to_events *f, dgm_code rc);
 /* "<run>-<letter><number>" */
 dgm_str dgm_from_id(dgm_records_to_events *f, char letter);
 /* The id, if it is there and no other message has it; else a made up one. */
 dgm_str dgm_from_message_id(dgm_records_to_events *f, dgm_str id);
 /* Starts the run, if it has not started. A fragment starts one only if `start` is set. */
 void dgm_from_begin(dgm_records_to_events *f, dgm_str context_id, dgm_str task_id, bool start);
-/* Closes what is open and gives the terminal event. */
+/* Closes what is open and emits the terminal event. Success: with the calls that the caller makes. */
 void dgm_from_finish(dgm_records_to_events *f, dgm_canon_outcome outcome);
 void dgm_from_finish_with_error(dgm_records_to_events *f, dgm_str message, dgm_str code);
 void dgm_from_custom(dgm_records_to_events *f, dgm_str name, const dgm_json *value);
@@ -102,8 +101,6 @@ void dgm_from_custom(dgm_records_to_events *f, dgm_str name, const dgm_json *val
 bool dgm_from_read(dgm_records_to_events *f, const dgm_message *m, const dgm_at *at,
                    dgm_content *said);
 void dgm_from_on_message(dgm_records_to_events *f, const dgm_message *m);
-/* A turn that ends well; the caller makes the calls that have no result. */
-void dgm_from_finish_well(dgm_records_to_events *f, dgm_strs waiting);
 void dgm_from_on_status(dgm_records_to_events *f, const dgm_status *s, const dgm_json *metadata,
                         const dgm_at *at);
 void dgm_from_on_task(dgm_records_to_events *f, const dgm_task *t);

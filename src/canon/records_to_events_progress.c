@@ -125,15 +125,6 @@ void dgm_from_end_reasoning(dgm_records_to_events *f)
 
 /* ---- steps ------------------------------------------------------------------------------------------------- */
 
-static void step_event(dgm_records_to_events *f, dgm_canon_kind kind, dgm_str name)
-{
-    dgm_canon_event e = {.kind = kind};
-    e.step.name = name;
-    e.step.thread_id = f->thread_id;
-    e.step.run_id = f->run_id;
-    dgm_from_out(f, &e);
-}
-
 void dgm_from_step(dgm_records_to_events *f, dgm_str name, bool begins)
 {
     size_t i = 0;
@@ -141,16 +132,19 @@ void dgm_from_step(dgm_records_to_events *f, dgm_str name, bool begins)
         i++;
     if (begins == (i < f->n_steps))
         return; /* open already, or not at all */
-    if (!begins) {
-        step_event(f, DGM_CANON_STEP_FINISHED, f->steps[i]);
+    if (begins && f->n_steps == DGM_MAX_OPEN_ITEMS)
+        return;
+    dgm_canon_event e = {.kind = begins ? DGM_CANON_STEP_STARTED : DGM_CANON_STEP_FINISHED};
+    e.step.name = begins ? name : f->steps[i];
+    e.step.thread_id = f->thread_id;
+    e.step.run_id = f->run_id;
+    if (begins) {
+        f->steps = dgm_list_reserve(f->steps, f->n_steps, &f->cap_steps, sizeof *f->steps);
+        f->steps[f->n_steps++] = dgm_arena_dup(f->arena, name);
+    } else {
         f->steps[i] = f->steps[--f->n_steps];
-        return;
     }
-    if (f->n_steps == DGM_MAX_OPEN_ITEMS)
-        return;
-    f->steps = dgm_list_reserve(f->steps, f->n_steps, &f->cap_steps, sizeof *f->steps);
-    f->steps[f->n_steps++] = dgm_arena_dup(f->arena, name);
-    step_event(f, DGM_CANON_STEP_STARTED, name);
+    dgm_from_out(f, &e);
 }
 
 /* ---- state --------------------------------------------------------------------------------------------------- */

@@ -11,7 +11,9 @@
 bool dgm_from_read(dgm_records_to_events *f, const dgm_message *m, const dgm_at *at,
                    dgm_content *said)
 {
-    dgm_from_fail(f, dgm_content_read(f->scratch, m, f->params.trusted, at, said, f->err));
+    dgm_code rc = dgm_content_read(f->scratch, m, f->params.trusted, at, said, f->err);
+    if (!f->rc)
+        f->rc = rc;
     return !f->rc;
 }
 
@@ -46,13 +48,6 @@ static dgm_strs waiting_calls(dgm_records_to_events *f, const dgm_content *said)
     return ids;
 }
 
-void dgm_from_finish_well(dgm_records_to_events *f, dgm_strs waiting)
-{
-    dgm_from_finish(f, waiting.n ? (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS,
-                                                       .pending_tool_call_ids = waiting}
-                                 : (dgm_canon_outcome){0});
-}
-
 void dgm_from_on_message(dgm_records_to_events *f, const dgm_message *m)
 {
     const dgm_at *at = DGM_AT_LIT(NULL, "message");
@@ -84,7 +79,8 @@ void dgm_from_on_message(dgm_records_to_events *f, const dgm_message *m)
     if (f->params.many_messages)
         f->answered = true;
     else
-        dgm_from_finish_well(f, waiting_calls(f, &said));
+        dgm_from_finish(f, (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS,
+                                               .pending_tool_call_ids = waiting_calls(f, &said)});
 }
 
 /* ---- status ---------------------------------------------------------------------------------------------- */
@@ -134,9 +130,11 @@ static void closing_message(dgm_records_to_events *f, const dgm_message *m, cons
 {
     if (!dgm_from_read(f, m, at, said))
         return;
-    dgm_from_results(f, said);
+    if (said->results.n)
+        dgm_from_results(f, said);
     dgm_from_final(f, dgm_canon_content_text(f->scratch, &said->content), m->message_id);
-    dgm_from_calls(f, said, m->message_id, false);
+    if (said->calls.n)
+        dgm_from_calls(f, said, m->message_id, false);
 }
 
 /* What the agent says about its question, without what we say about all messages. */
@@ -217,8 +215,10 @@ static void on_interrupted(dgm_records_to_events *f, dgm_task_state state, const
         m = without_approval(f, m, approval);
     if (m)
         closing_message(f, m, at, &said);
-    if (waiting_calls(f, &said).n) { /* of the caller's own tools: no question, but work */
-        dgm_from_finish_well(f, waiting_calls(f, &said));
+    dgm_strs waiting = waiting_calls(f, &said);
+    if (waiting.n) { /* of the caller's own tools: no question, but work */
+        dgm_from_finish(
+            f, (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS, .pending_tool_call_ids = waiting});
     } else {
         dgm_str text = dgm_canon_content_text(f->scratch, &said.content),
                 id = f->task_id.n ? f->task_id : f->run_id;
@@ -273,6 +273,7 @@ void dgm_from_on_status(dgm_records_to_events *f, const dgm_status *s, const dgm
 {
     const dgm_at *message = DGM_AT_LIT(at, "message");
     dgm_content said = {0};
+    dgm_strs waiting = {0};
     if (meta)
         on_metadata(f, s->state, meta);
     switch (s->state) {
@@ -284,7 +285,10 @@ void dgm_from_on_status(dgm_records_to_events *f, const dgm_status *s, const dgm
     case DGM_STATE_COMPLETED:
         if (s->message)
             closing_message(f, s->message, message, &said);
-        dgm_from_finish_well(f, said.calls.n ? waiting_calls(f, &said) : (dgm_strs){0});
+        if (said.calls.n)
+            waiting = waiting_calls(f, &said);
+        dgm_from_finish(
+            f, (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS, .pending_tool_call_ids = waiting});
         break;
     case DGM_STATE_CANCELED:
         if (s->message && dgm_from_read(f, s->message, message, &said))
@@ -354,7 +358,7 @@ void dgm_from_on_task(dgm_records_to_events *f, const dgm_task *given)
                                        f->params.complete ? f->err : NULL);
         /* In a live stream, a call that cannot be put together is left out: the stream goes on. */
         if (rc && f->params.complete) {
-            dgm_from_fail(f, rc);
+            f->rc = f->rc ? f->rc : rc;
             return;
         }
         t = rc ? given : &compacted;

@@ -306,5 +306,6 @@ void dgm_from_final(dgm_records_to_events *f, dgm_str text, dgm_str message_id)
         from_records_say(f, what, false);
     if (what.stream != DGM_NO_STREAM && text.n)
         f->parent = f->texts[what.stream].id;
-    dgm_text_pieces_close(&f->pieces, message_sink(f));
+    if (f->pieces.n_open)
+        dgm_text_pieces_close(&f->pieces, message_sink(f));
 }

@@ -131,8 +131,9 @@ void dgm_live_open(struct live *l, dgm_str context_id, uint64_t first_seq)
     l->context_id = dgm_core_copy_text(&at, context_id);
     l->log = dgm_log_new(l->shard->core->o.loops, first_seq);
     l->fold = dgm_fold_new((dgm_fold_options){.foreign = l->agent->foreign,
-                                              .keep_transitory = l->agent->keep_transitory});
-    dgm_fold_lend_ids(l->fold, l->id, l->context_id);
+                                              .keep_transitory = l->agent->keep_transitory,
+                                              .task_id = l->id,
+                                              .context_id = l->context_id});
 }
 
 static void live_release(struct live *l)

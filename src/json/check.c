@@ -67,23 +67,6 @@ static dgm_code check_all_members(yyjson_val *v, unsigned types, const dgm_at *a
     return rc;
 }
 
-static dgm_code check_member(yyjson_val *v, const dgm_json_rule *rule, const dgm_at *at,
-                             dgm_err *err)
-{
-    size_t n = yyjson_is_arr(v) ? yyjson_arr_size(v) : yyjson_obj_size(v);
-    dgm_code rc = check_type(v, rule->types, at, err);
-    if (rc)
-        return rc;
-    if (rule->max && n > rule->max)
-        return dgm_fail(err, DGM_TOO_LARGE, at, "%zu entries, more than the limit %s of %zu", n,
-                        rule->limit, rule->max);
-    if (yyjson_is_arr(v))
-        return check_entries(v, rule, at, err);
-    if (yyjson_is_obj(v) && rule->members)
-        return dgm_json_check(v, rule->members, at, err);
-    return yyjson_is_obj(v) && rule->of ? check_all_members(v, rule->of, at, err) : DGM_OK;
-}
-
 /* Index of the row with this name; the length of the table if no row has it. */
 static size_t check_row(const dgm_json_rule *rules, dgm_str name)
 {
@@ -109,12 +92,27 @@ dgm_code dgm_json_check(yyjson_val *v, const dgm_json_rule *rules, const dgm_at 
             found[row] = value;
     }
     for (i = 0; i < n && !rc; i++) {
-        const dgm_at *here = DGM_AT(at, rules[i].name);
-        if (found[i] && !yyjson_is_null(found[i]))
-            rc = check_member(found[i], &rules[i], here, err);
-        else if (rules[i].is_required)
-            rc = dgm_fail(err, DGM_BAD_PARAMS, here, "missing: expected %s",
-                          check_type_name(rules[i].types));
+        const dgm_json_rule *rule = &rules[i];
+        const dgm_at *here = DGM_AT(at, rule->name);
+        value = found[i];
+        if (!value || yyjson_is_null(value)) {
+            if (rule->is_required)
+                rc = dgm_fail(err, DGM_BAD_PARAMS, here, "missing: expected %s",
+                              check_type_name(rule->types));
+            continue;
+        }
+        if ((rc = check_type(value, rule->types, here, err)))
+            break;
+        size_t size = yyjson_is_arr(value) ? yyjson_arr_size(value) : yyjson_obj_size(value);
+        if (rule->max && size > rule->max)
+            rc = dgm_fail(err, DGM_TOO_LARGE, here, "%zu entries, more than the limit %s of %zu",
+                          size, rule->limit, rule->max);
+        else if (yyjson_is_arr(value))
+            rc = check_entries(value, rule, here, err);
+        else if (yyjson_is_obj(value) && rule->members)
+            rc = dgm_json_check(value, rule->members, here, err);
+        else if (yyjson_is_obj(value) && rule->of)
+            rc = check_all_members(value, rule->of, here, err);
     }
     return rc;
 }

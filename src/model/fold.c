@@ -26,7 +26,7 @@ void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text)
 static dgm_code fault(dgm_fold *f, dgm_author author, dgm_err *err, const dgm_at *at,
                       const char *text)
 {
-    if (!f->options.foreign || author == DGM_BY_SERVER)
+    if (!f->foreign || author == DGM_BY_SERVER)
         return dgm_fail(err, DGM_INVALID_AGENT_RESPONSE, at, "%s", text);
     dgm_fold_warn(f, at, text);
     return DGM_OK;
@@ -73,7 +73,7 @@ static dgm_code frozen(dgm_fold *f, dgm_author author, const dgm_at *at, dgm_err
 
 static bool is_transitory(const dgm_fold *f, dgm_str id)
 {
-    return !f->options.keep_transitory && dgm_str_is(id, DGM_STREAM_DELTA_ID);
+    return !f->keep_transitory && dgm_str_is(id, DGM_STREAM_DELTA_ID);
 }
 
 static const char no_task[] = "the first event of a task is the task itself";
@@ -108,25 +108,6 @@ static dgm_code add_status(dgm_fold *f, const dgm_status_update *u, dgm_author a
     return DGM_OK;
 }
 
-/* What the event means for the artifact: does it go on with what is there? */
-static dgm_code check_append(dgm_fold *f, const dgm_artifact_update *u, bool known, bool sealed,
-                             dgm_author author, const dgm_at *at, bool *ret_append, dgm_err *err)
-{
-    const dgm_at *id_at = DGM_AT_LIT(DGM_AT_LIT(at, "artifact"), "artifactId");
-    *ret_append = u->append == DGM_TRUE;
-    if (*ret_append && !known)
-        return fault(f, author, err, id_at,
-                     "appends to an artifact that is not there: its first chunk has append:false");
-    if (known && sealed)
-        dgm_fold_warn(f, id_at, "an update after the artifact's last chunk");
-    if (known && !*ret_append && !u->artifact.parts.n) {
-        dgm_fold_warn(f, DGM_AT_LIT(DGM_AT_LIT(at, "artifact"), "parts"),
-                      "replaces an artifact by nothing: taken as an addition to it");
-        *ret_append = true;
-    }
-    return DGM_OK;
-}
-
 static dgm_code add_artifact(dgm_fold *f, const dgm_artifact_update *u, dgm_author author,
                              dgm_err *err)
 {
@@ -138,7 +119,7 @@ static dgm_code add_artifact(dgm_fold *f, const dgm_artifact_update *u, dgm_auth
         return rc;
     if (dgm_state_is_terminal(f->task.status.state))
         return frozen(f, author, at, err);
-    bool transitory = is_transitory(f, u->artifact.artifact_id), append;
+    bool transitory = is_transitory(f, u->artifact.artifact_id);
     size_t *found = transitory ? NULL : dgm_map_get(&f->artifacts, u->artifact.artifact_id);
     size_t i = found ? *found : f->task.artifacts.n;
     const dgm_artifact *x = found ? &f->task.artifacts.at[i] : NULL;
@@ -152,8 +133,20 @@ static dgm_code add_artifact(dgm_fold *f, const dgm_artifact_update *u, dgm_auth
                         (rc = check_room(adds ? x->extensions.n : 0, u->artifact.extensions.n,
                                          DGM_AT_LIT(artifact_at, "extensions"), err))))
         return rc;
-    if ((rc = check_append(f, u, known, sealed, author, at, &append, err)))
+    /* What the event means for the artifact: does it continue the parts that are there? */
+    const dgm_at *id_at = DGM_AT_LIT(artifact_at, "artifactId");
+    bool append = u->append == DGM_TRUE;
+    if (append && !known &&
+        (rc = fault(f, author, err, id_at,
+                    "appends to an artifact that is not there: its first chunk has append:false")))
         return rc;
+    if (known && sealed)
+        dgm_fold_warn(f, id_at, "an update after the artifact's last chunk");
+    if (known && !append && !u->artifact.parts.n) {
+        dgm_fold_warn(f, DGM_AT_LIT(artifact_at, "parts"),
+                      "replaces an artifact by nothing: taken as an addition to it");
+        append = true;
+    }
     dgm_fold_learn_ids(f, u->task_id, u->context_id);
     bool is_last = u->last_chunk == DGM_TRUE;
     if (transitory) {
@@ -180,7 +173,8 @@ static dgm_code fold_add_message(dgm_fold *f, const dgm_message *m, dgm_author a
         return frozen(f, author, at, err);
     if ((rc = check_room(f->task.history.n, 1 + (f->task.status.message != NULL), at, err)))
         return rc;
-    dgm_fold_retire_status_message(f);
+    if (f->task.status.message)
+        dgm_fold_retire_status_message(f);
     dgm_fold_add_message(f, m);
     return DGM_OK;
 }
@@ -199,7 +193,7 @@ static void join_history(dgm_fold *f, dgm_messages list)
     size_t before = f->task.history.n;
     for (size_t i = 0; i < list.n; i++) {
         size_t known = dgm_fold_find_message(f, list.at[i].message_id);
-        if (known >= before && !dgm_fold_has_passed(f, &list.at[i]))
+        if (known >= before && !(f->n_passed && dgm_fold_has_passed(f, &list.at[i])))
             dgm_fold_add_message(f, &list.at[i]);
     }
 }
@@ -277,7 +271,11 @@ static dgm_code add_task(dgm_fold *f, const dgm_task *t, dgm_author author, dgm_
 dgm_fold *dgm_fold_new(dgm_fold_options options)
 {
     dgm_fold *f = dgm_xcalloc(1, sizeof *f);
-    f->options = options;
+    f->foreign = options.foreign;
+    f->keep_transitory = options.keep_transitory;
+    f->task.id = options.task_id;
+    f->task.context_id = options.context_id;
+    f->has_lent_id = f->has_lent_context = options.task_id.n > 0;
     f->arena = dgm_arena_new_small(DGM_FOLD_FIRST_BYTES);
     return f;
 }

@@ -39,6 +39,8 @@ typedef struct dgm_fold dgm_fold;
 typedef struct dgm_fold_options {
     bool foreign;         /* a third-party agent: its faults become warnings */
     bool keep_transitory; /* `persist_stream_delta`: keep the artifact aion:stream-delta too */
+    dgm_str task_id,
+        context_id; /* texts that outlive the fold: if the task has these ids, they are not copied */
 } dgm_fold_options;
 
 typedef enum dgm_author {
@@ -48,8 +50,6 @@ typedef enum dgm_author {
 
 dgm_fold *dgm_fold_new(dgm_fold_options options);
 void dgm_fold_free(dgm_fold *f); /* NULL is fine */
-/* Before the first event: texts that outlive the fold. If the task has these ids, they are not copied. */
-void dgm_fold_lend_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id);
 
 /*
  * Takes one event. A fault leaves the fold as it was: DGM_INVALID_AGENT_RESPONSE for what our agents

@@ -34,8 +34,8 @@ struct slot {
 /* A task that waits has little else in memory: what counts list entries or the bytes of one record is
  * small enough for 32 bits (DGM_MAX_LIST_ITEMS, DGM_MAX_RECORD_BYTES). */
 struct dgm_fold {
-    dgm_fold_options options;
-    bool has_task, has_lent_id, has_lent_context; /* see dgm_fold_lend_ids */
+    bool foreign, keep_transitory;                /* see dgm_fold_options */
+    bool has_task, has_lent_id, has_lent_context; /* the ids of dgm_fold_options are in use */
     struct {
         bool open, sealed;
     } delta; /* the artifact that is not kept */
@@ -76,7 +76,7 @@ void dgm_fold_add_message(dgm_fold *f, const dgm_message *m);
 size_t dgm_fold_find_message(const dgm_fold *f, dgm_str id);
 /* Was it shown as the message of a status, and not stored? */
 bool dgm_fold_has_passed(const dgm_fold *f, const dgm_message *m);
-/* Something follows the status message: it moves to the history if it belongs there. */
+/* Something follows the status message, which there is: it moves to the history if it belongs there. */
 void dgm_fold_retire_status_message(dgm_fold *f);
 void dgm_fold_drop_status_message(dgm_fold *f);
 void dgm_fold_set_status(dgm_fold *f, const dgm_status *s);

@@ -276,14 +276,13 @@ void dgm_fold_drop_status_message(dgm_fold *f)
 void dgm_fold_retire_status_message(dgm_fold *f)
 {
     dgm_message *m = f->task.status.message;
-    dgm_status_content content =
-        m ? dgm_status_content_of(f->task.status.state, m) : DGM_STATUS_PASSING;
+    dgm_status_content content = dgm_status_content_of(f->task.status.state, m);
     if (content == DGM_STATUS_CALLS)
         dgm_message_drop_progress(m);
     if (content != DGM_STATUS_PASSING && !in_history(f, m)) {
         push_message(f, *m);
         f->message_bytes = sizeof *m;
-    } else if (m && content == DGM_STATUS_PASSING) {
+    } else if (content == DGM_STATUS_PASSING) {
         remember_passed(f, m->message_id);
     }
     dgm_fold_drop_status_message(f);
@@ -296,7 +295,7 @@ void dgm_fold_set_status(dgm_fold *f, const dgm_status *s)
         return; /* a last snapshot leaves the message out: it stays */
     if (old && s->message && dgm_str_eq(old->message_id, s->message->message_id))
         dgm_fold_drop_status_message(f); /* this is its newer version */
-    else
+    else if (old)
         dgm_fold_retire_status_message(f);
     f->garbage += f->status_extra_bytes;
     size_t before = dgm_arena_used(f->arena);
@@ -367,21 +366,6 @@ static void join_text(dgm_fold *f, struct slot *slot, dgm_str *text, dgm_str mor
     f->cost.copied += more.n;
 }
 
-static void fold_keep_add_part(dgm_fold *f, struct slot *slot, dgm_parts *parts,
-                               const dgm_part *from)
-{
-    dgm_part *last = parts->n ? &parts->at[parts->n - 1] : NULL;
-    if (last && are_one_text(last, from)) {
-        if (from->content.n)
-            join_text(f, slot, &last->content, from->content);
-        return;
-    }
-    parts->at = grow(f, 1, parts->at, parts->n, &slot->parts_cap, sizeof *parts->at);
-    parts->at[parts->n++] = copy_part(f->arena, from);
-    slot->text_cap = 0;
-    f->cost.copied += sizeof *parts->at;
-}
-
 /* ---- artifacts ------------------------------------------------------------------------------------------- */
 
 static void mark_stale(dgm_fold *f, size_t i)
@@ -427,8 +411,19 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from)
     slot->bytes -= replace_text(f, &x->description, from->description);
     bool is_append = x->parts.n > 0;
     for (size_t k = 0; k < from->parts.n; k++) {
-        if (!is_append || !is_empty_text(&from->parts.at[k]))
-            fold_keep_add_part(f, slot, &x->parts, &from->parts.at[k]);
+        const dgm_part *part = &from->parts.at[k];
+        dgm_part *last = x->parts.n ? &x->parts.at[x->parts.n - 1] : NULL;
+        if (is_append && is_empty_text(part))
+            continue;
+        if (last && are_one_text(last, part)) {
+            if (part->content.n)
+                join_text(f, slot, &last->content, part->content);
+            continue;
+        }
+        x->parts.at = grow(f, 1, x->parts.at, x->parts.n, &slot->parts_cap, sizeof *x->parts.at);
+        x->parts.at[x->parts.n++] = copy_part(f->arena, part);
+        slot->text_cap = 0;
+        f->cost.copied += sizeof *x->parts.at;
     }
     for (size_t k = 0; k < from->extensions.n; k++) {
         if (dgm_map_get(&slot->extensions, from->extensions.at[k]))
@@ -458,7 +453,7 @@ bool dgm_fold_add_next_chunk(dgm_fold *f, const dgm_artifact_update *u)
     if (u->append != DGM_TRUE || !id.n || !f->task.context_id.n ||
         dgm_state_is_terminal(f->task.status.state))
         return false;
-    if (!f->options.keep_transitory && dgm_str_is(id, DGM_STREAM_DELTA_ID)) {
+    if (!f->keep_transitory && dgm_str_is(id, DGM_STREAM_DELTA_ID)) {
         if (!f->delta.open || f->delta.sealed)
             return false;
         f->delta.sealed = is_last;
@@ -486,13 +481,6 @@ bool dgm_fold_add_next_chunk(dgm_fold *f, const dgm_artifact_update *u)
 }
 
 /* ---- the task itself ------------------------------------------------------------------------------------ */
-
-void dgm_fold_lend_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id)
-{
-    f->task.id = task_id;
-    f->task.context_id = context_id;
-    f->has_lent_id = f->has_lent_context = true;
-}
 
 void dgm_fold_learn_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id)
 {

@@ -7,7 +7,7 @@
 
 const char dgm_form_name[] = "a2a-1.0";
 
-static dgm_picked pick_message_to_write(const void *object);
+static void write_message(dgm_writer *w, const void *object);
 #include "model/a2a_objects.def"
 
 /* ---- messages of one text part ------------------------------------------------------------------------------- */
@@ -30,23 +30,30 @@ static inline __attribute__((always_inline)) char *put_plain(char *to, const cha
 }
 #define PUT_PLAIN(to, key, text) put_plain((to), (key), sizeof(key) - 1, (text))
 
-/* What the table writes, several times faster: most messages are such, and each is written several times. */
-static void write_plain_message(dgm_writer *w, const void *object)
+/* What the table writes, for messages of one text part several times faster: most messages are such, and each is written
+ * several times. */
+static void write_message(dgm_writer *w, const void *object)
 {
     const dgm_message *m = object;
-    dgm_str text = m->parts.at->content, role = dgm_str_from(role_names[m->role]);
-    size_t texts = m->message_id.n + m->context_id.n + m->task_id.n + role.n + text.n;
-    if (!dgm_buf_room(w->out, texts + 128))
-        return;
-    char *to = PUT_PLAIN(w->out->p + w->out->n, "{\"messageId\":\"", m->message_id);
-    if (to && m->context_id.n)
-        to = PUT_PLAIN(to, "\",\"contextId\":\"", m->context_id);
-    if (to && m->task_id.n)
-        to = PUT_PLAIN(to, "\",\"taskId\":\"", m->task_id);
-    if (to)
-        to = PUT_PLAIN(to, "\",\"role\":\"", role);
-    if (to)
-        to = PUT_PLAIN(to, "\",\"parts\":[{\"text\":\"", text);
+    const dgm_part *part = m->parts.at;
+    char *to = NULL;
+    if (m->parts.n == 1 && part->kind == DGM_PART_TEXT && !m->extensions.n &&
+        !m->reference_task_ids.n && !m->extra && !part->filename.n && !part->media_type.n &&
+        !part->metadata && !part->extra && (unsigned)m->role <= DGM_ROLE_AGENT) {
+        dgm_str role = dgm_str_from(role_names[m->role]);
+        size_t ids = m->message_id.n + m->context_id.n + m->task_id.n;
+        if (!dgm_buf_room(w->out, ids + role.n + part->content.n + 128))
+            return;
+        to = PUT_PLAIN(w->out->p + w->out->n, "{\"messageId\":\"", m->message_id);
+        if (to && m->context_id.n)
+            to = PUT_PLAIN(to, "\",\"contextId\":\"", m->context_id);
+        if (to && m->task_id.n)
+            to = PUT_PLAIN(to, "\",\"taskId\":\"", m->task_id);
+        if (to)
+            to = PUT_PLAIN(to, "\",\"role\":\"", role);
+        if (to)
+            to = PUT_PLAIN(to, "\",\"parts\":[{\"text\":\"", part->content);
+    }
     if (!to) {
         dgm_shape_write(w, &message_by_table, m);
         return;
@@ -58,19 +65,6 @@ static void write_plain_message(dgm_writer *w, const void *object)
         dgm_json_put(w->out, m->metadata);
     }
     dgm_buf_add_char(w->out, '}');
-}
-
-static const dgm_shape plain_message = {.write_instead = write_plain_message};
-
-static dgm_picked pick_message_to_write(const void *object)
-{
-    const dgm_message *m = object;
-    const dgm_part *part = m->parts.at;
-    bool is_plain = m->parts.n == 1 && part->kind == DGM_PART_TEXT && !m->extensions.n &&
-                    !m->reference_task_ids.n && !m->extra && !part->filename.n &&
-                    !part->media_type.n && !part->metadata && !part->extra &&
-                    (unsigned)m->role <= DGM_ROLE_AGENT;
-    return (dgm_picked){is_plain ? &plain_message : &message_by_table, m};
 }
 
 /* ---- internal events --------------------------------------------------------------------------------------- */

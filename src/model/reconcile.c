@@ -178,12 +178,6 @@ dgm_text_change dgm_reconcile_delta(dgm_reconcile *r, size_t stream, dgm_str tex
     return (dgm_text_change){DGM_TEXT_APPEND, stream, text};
 }
 
-/* The text from byte n on is new. */
-static dgm_text_change reconcile_rest(dgm_reconcile *r, size_t stream, dgm_str text, size_t n)
-{
-    return dgm_reconcile_delta(r, stream, (dgm_str){text.p + n, text.n - n});
-}
-
 static dgm_text_change instead(struct stream *s, size_t stream, dgm_str text)
 {
     s->sum = (dgm_sum){0};
@@ -196,8 +190,9 @@ dgm_text_change dgm_reconcile_replace(dgm_reconcile *r, size_t stream, dgm_str t
     struct stream *s = &r->streams[stream];
     if (!s->sum.n)
         return dgm_reconcile_delta(r, stream, text);
-    return dgm_sum_is_prefix(&s->sum, text) ? reconcile_rest(r, stream, text, s->sum.n)
-                                            : instead(s, stream, text);
+    return dgm_sum_is_prefix(&s->sum, text)
+               ? dgm_reconcile_delta(r, stream, (dgm_str){text.p + s->sum.n, text.n - s->sum.n})
+               : instead(s, stream, text);
 }
 
 /* ---- status texts ---------------------------------------------------------------------------------------- */
@@ -231,7 +226,8 @@ dgm_text_change dgm_reconcile_status(dgm_reconcile *r, size_t stream, dgm_str te
     }
     switch (step) {
     case DGM_STEP_ADD: break;
-    case DGM_STEP_ADD_REST: return reconcile_rest(r, stream, text, before);
+    case DGM_STEP_ADD_REST:
+        return dgm_reconcile_delta(r, stream, (dgm_str){text.p + before, text.n - before});
     case DGM_STEP_TAKE_BACK: return take_back(s, stream, text);
     case DGM_STEP_REPLACE: return dgm_reconcile_replace(r, stream, text);
     }
@@ -276,9 +272,9 @@ dgm_text_change dgm_reconcile_final(dgm_reconcile *r, dgm_str text)
         return (dgm_text_change){DGM_TEXT_APPEND, DGM_NO_STREAM, text};
     struct stream *s = &r->streams[last];
     if (dgm_sum_is_prefix(&s->sum, text))
-        return reconcile_rest(r, last, text, s->sum.n);
+        return dgm_reconcile_delta(r, last, (dgm_str){text.p + s->sum.n, text.n - s->sum.n});
     if ((end = end_of_all(r, text)))
-        return reconcile_rest(r, last, text, end);
+        return dgm_reconcile_delta(r, last, (dgm_str){text.p + end, text.n - end});
     if (is_said(r, text))
         return (dgm_text_change){DGM_TEXT_UNCHANGED, last, {0}};
     return instead(s, last, text);

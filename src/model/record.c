@@ -347,33 +347,6 @@ dgm_code dgm_record_payload(dgm_record *r, unsigned dialect, dgm_payload_fn enco
     return DGM_OK;
 }
 
-static dgm_code record_parse(const dgm_record *r, dgm_arena *a, dgm_event *ret_event, dgm_err *err)
-{
-    yyjson_val *root;
-    dgm_event event;
-    dgm_err fault = {0};
-    dgm_reader reader = {.arena = a, .format = DGM_FORMAT_A2A_10, .err = &fault};
-    dgm_code rc =
-        dgm_json_read(a, dgm_record_bytes(r), DGM_MAX_RECORD_BYTES, "record_bytes", &root, &fault);
-    if (!rc)
-        rc = dgm_form_read_event(&reader, root, NULL, &event);
-    if (!rc && event.kind != r->head.kind)
-        rc = dgm_fail(&fault, DGM_INTERNAL, NULL, "an event of kind %d under a header of kind %d",
-                      (int)event.kind, (int)r->head.kind);
-    if (!rc) {
-        *ret_event = event;
-        return DGM_OK;
-    }
-    if (err) {
-        dgm_fail(err, DGM_INTERNAL, NULL, "record %llu is damaged: %.300s",
-                 (unsigned long long)r->head.seq, fault.msg);
-        memcpy(err->at, fault.at, sizeof err->at);
-        err->line = fault.line;
-        err->column = fault.column;
-    }
-    return DGM_INTERNAL;
-}
-
 /* A plain chunk that this process wrote: its members are at known offsets. */
 static bool read_plain_chunk(const dgm_record *r, dgm_arena *a, dgm_event *ret_event)
 {
@@ -417,5 +390,27 @@ dgm_code dgm_record_event(const dgm_record *r, dgm_arena *a, dgm_event *ret_even
     if (r->head.kind == DGM_EVENT_ARTIFACT && r->n <= DGM_SCAN_MAX_BYTES &&
         dgm_form_scan_chunk(&reader, dgm_arena_dup(a, dgm_record_bytes(r)), ret_event))
         return DGM_OK;
-    return record_parse(r, a, ret_event, err);
+    yyjson_val *root;
+    dgm_event event;
+    dgm_err fault = {0};
+    reader.err = &fault;
+    dgm_code rc =
+        dgm_json_read(a, dgm_record_bytes(r), DGM_MAX_RECORD_BYTES, "record_bytes", &root, &fault);
+    if (!rc)
+        rc = dgm_form_read_event(&reader, root, NULL, &event);
+    if (!rc && event.kind != r->head.kind)
+        rc = dgm_fail(&fault, DGM_INTERNAL, NULL, "an event of kind %d under a header of kind %d",
+                      (int)event.kind, (int)r->head.kind);
+    if (!rc) {
+        *ret_event = event;
+        return DGM_OK;
+    }
+    if (err) {
+        dgm_fail(err, DGM_INTERNAL, NULL, "record %llu is damaged: %.300s",
+                 (unsigned long long)r->head.seq, fault.msg);
+        memcpy(err->at, fault.at, sizeof err->at);
+        err->line = fault.line;
+        err->column = fault.column;
+    }
+    return DGM_INTERNAL;
 }

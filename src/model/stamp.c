@@ -152,12 +152,6 @@ dgm_message *dgm_error_message(dgm_arena *a, dgm_str text)
     return m;
 }
 
-static void put_digits(char *at, unsigned value, int n)
-{
-    for (int i = n; i-- > 0; value /= 10)
-        at[i] = (char)('0' + value % 10);
-}
-
 #define TIME_CHARS 24
 
 dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms)
@@ -181,13 +175,20 @@ dgm_str dgm_time_text(dgm_arena *a, int64_t unix_ms)
     unsigned year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     unsigned of_year = of_era - (365 * year + year / 4 - year / 100);
     unsigned month = (5 * of_year + 2) / 153; /* from March */
-    char *text = memcpy(last.text, "yyyy-mm-ddThh:mm:ss.mmmZ", TIME_CHARS);
-    put_digits(text, (unsigned)((era * 400 + year + (month >= 10)) % 10000), 4);
-    put_digits(text + 5, month < 10 ? month + 3 : month - 9, 2);
-    put_digits(text + 8, of_year - (153 * month + 2) / 5 + 1, 2);
-    put_digits(text + 11, ms / 3600000, 2);
-    put_digits(text + 14, ms / 60000 % 60, 2);
-    put_digits(text + 17, ms / 1000 % 60, 2);
-    put_digits(text + 20, ms % 1000, 3);
+    const struct {
+        unsigned value, at, end;
+    } fields[] = {{(unsigned)((era * 400 + year + (month >= 10)) % 10000), 0, 4},
+                  {month < 10 ? month + 3 : month - 9, 5, 7},
+                  {of_year - (153 * month + 2) / 5 + 1, 8, 10},
+                  {ms / 3600000, 11, 13},
+                  {ms / 60000 % 60, 14, 16},
+                  {ms / 1000 % 60, 17, 19},
+                  {ms % 1000, 20, 23}};
+    memcpy(last.text, "yyyy-mm-ddThh:mm:ss.mmmZ", TIME_CHARS);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        unsigned value = fields[i].value;
+        for (unsigned k = fields[i].end; k-- > fields[i].at; value /= 10)
+            last.text[k] = (char)('0' + value % 10);
+    }
     return dgm_arena_dup(a, (dgm_str){last.text, TIME_CHARS});
 }
