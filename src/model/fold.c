@@ -103,8 +103,9 @@ static dgm_code add_status(dgm_fold *f, const dgm_status_update *u, dgm_author a
         return rc;
     dgm_fold_learn_ids(f, u->task_id, u->context_id);
     dgm_fold_set_status(f, &u->status);
-    dgm_fold_merge(f, &f->metadata, u->metadata,
-                   author == DGM_BY_SERVER ? NULL : DGM_AT_LIT(at, "metadata"));
+    if (u->metadata)
+        dgm_fold_merge(f, &f->metadata, u->metadata,
+                       author == DGM_BY_SERVER ? NULL : DGM_AT_LIT(at, "metadata"));
     return DGM_OK;
 }
 
@@ -187,17 +188,6 @@ static dgm_code add_internal(dgm_fold *f, const dgm_internal *e, dgm_author auth
     return fold_add_message(f, e->message, author, DGM_AT_LIT(NULL, "message"), err);
 }
 
-/* Messages whose id we have are those we have: a snapshot's history is the same conversation. */
-static void join_history(dgm_fold *f, dgm_messages list)
-{
-    size_t before = f->task.history.n;
-    for (size_t i = 0; i < list.n; i++) {
-        size_t known = dgm_fold_find_message(f, list.at[i].message_id);
-        if (known >= before && !(f->n_passed && dgm_fold_has_passed(f, &list.at[i])))
-            dgm_fold_add_message(f, &list.at[i]);
-    }
-}
-
 static bool has_message(dgm_messages list, dgm_str id)
 {
     for (size_t i = 0; i < list.n; i++) {
@@ -245,11 +235,18 @@ static dgm_code add_task(dgm_fold *f, const dgm_task *t, dgm_author author, dgm_
     dgm_fold_learn_ids(f, t->id, t->context_id);
     if (legal && f->task.status.message)
         settle_status_message(f, t);
-    join_history(f, t->history);
+    /* Messages whose id we have are those we have: a snapshot's history is the same conversation. */
+    for (size_t i = 0, before = f->task.history.n; i < t->history.n; i++) {
+        const dgm_message *m = &t->history.at[i];
+        if ((!before || dgm_fold_find_message(f, m->message_id) >= before) &&
+            !(f->n_passed && dgm_fold_has_passed(f, m)))
+            dgm_fold_add_message(f, m);
+    }
     if (legal)
         dgm_fold_set_status(f, &t->status);
-    dgm_fold_merge(f, &f->metadata, t->metadata,
-                   author == DGM_BY_SERVER ? NULL : DGM_AT_LIT(at, "metadata"));
+    if (t->metadata)
+        dgm_fold_merge(f, &f->metadata, t->metadata,
+                       author == DGM_BY_SERVER ? NULL : DGM_AT_LIT(at, "metadata"));
     for (size_t i = 0; i < t->artifacts.n; i++) {
         const dgm_artifact *from = &t->artifacts.at[i];
         if (is_transitory(f, from->artifact_id)) {
@@ -326,7 +323,8 @@ dgm_code dgm_fold_add(dgm_fold *f, const dgm_event *event, dgm_author author, dg
     case DGM_EVENT_NONE: rc = fault(f, author, err, NULL, "an event without content"); break;
     }
     f->cost.copied += dgm_arena_used(f->arena) - before - f->grown;
-    dgm_fold_tidy(f);
+    if (f->garbage >= DGM_FOLD_GARBAGE_FLOOR)
+        dgm_fold_tidy(f);
     return rc;
 }
 

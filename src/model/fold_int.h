@@ -63,6 +63,9 @@ struct dgm_fold {
 /* Room for what a task of few words says. */
 #define DGM_FOLD_FIRST_BYTES 256
 
+/* Below this it is not worth tidying up. */
+#define DGM_FOLD_GARBAGE_FLOOR ((size_t)64 << 10)
+
 /* fold.c */
 void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text);
 
@@ -90,4 +93,4 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from);
 void dgm_fold_learn_ids(dgm_fold *f, dgm_str task_id, dgm_str context_id);
 void dgm_fold_set_extra(dgm_fold *f, const dgm_extra *extra);
 
-void dgm_fold_tidy(dgm_fold *f); /* if it is worth it */
+void dgm_fold_tidy(dgm_fold *f); /* if half of the arena is garbage */

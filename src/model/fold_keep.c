@@ -10,8 +10,6 @@
 /* How many ids of messages that were shown and not stored are remembered: an agent that reports progress
  * for an hour, every four seconds. */
 #define PASSED_IDS 1024
-/* Below this it is not worth tidying up. */
-#define GARBAGE_FLOOR ((size_t)64 << 10)
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
@@ -137,7 +135,7 @@ static bool fold_keep_put_member(dgm_fold *f, struct members *m, dgm_str key, co
 
 void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, const dgm_at *guard)
 {
-    if (!object || !yyjson_is_obj((yyjson_val *)(uintptr_t)object))
+    if (!yyjson_is_obj((yyjson_val *)(uintptr_t)object))
         return;
     bool changed = !m->there;
     m->there = true;
@@ -441,7 +439,8 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from)
         x->extra = copy_extra(f->arena, from->extra);
         slot->extra_bytes = dgm_arena_used(f->arena) - before;
     }
-    dgm_fold_merge(f, &slot->metadata, from->metadata, NULL);
+    if (from->metadata)
+        dgm_fold_merge(f, &slot->metadata, from->metadata, NULL);
     if (slot->metadata.stale)
         mark_stale(f, i);
 }
@@ -475,7 +474,7 @@ bool dgm_fold_add_next_chunk(dgm_fold *f, const dgm_artifact_update *u)
         join_text(f, slot, &last->content, text);
     slot->bytes += dgm_arena_used(f->arena) - before;
     slot->sealed = is_last;
-    if (f->garbage >= GARBAGE_FLOOR)
+    if (f->garbage >= DGM_FOLD_GARBAGE_FLOOR)
         dgm_fold_tidy(f);
     return true;
 }
@@ -558,7 +557,7 @@ static void move_artifact(dgm_fold *f, size_t i)
 
 void dgm_fold_tidy(dgm_fold *f)
 {
-    if (f->garbage < GARBAGE_FLOOR || f->garbage < dgm_arena_used(f->arena) / 2)
+    if (f->garbage < dgm_arena_used(f->arena) / 2)
         return;
     dgm_arena *old = f->arena;
     dgm_task *t = &f->task;
