@@ -68,6 +68,9 @@ const char *dgm_json_type(const yyjson_val *v);
 /* A member by name; NULL when v is not an object or has no such member. */
 yyjson_val *dgm_json_get(const yyjson_val *v, dgm_str key);
 
+/* A member that is neither absent nor null. */
+yyjson_val *dgm_json_non_null(const yyjson_val *v, const char *key);
+
 /* The text of a string member. Absent when v is not an object, has no such member, or the member is not a string. */
 dgm_str dgm_json_str_member(const yyjson_val *v, const char *key);
 

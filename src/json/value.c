@@ -172,6 +172,12 @@ dgm_str dgm_json_text_in(dgm_arena *a, const yyjson_val *v)
     return s;
 }
 
+yyjson_val *dgm_json_non_null(const yyjson_val *v, const char *key)
+{
+    yyjson_val *member = dgm_json_get(v, dgm_str_from(key));
+    return yyjson_is_null(member) ? NULL : member;
+}
+
 dgm_str dgm_json_str_member(const yyjson_val *v, const char *key)
 {
     yyjson_val *member = dgm_json_get(v, dgm_str_from(key));

@@ -195,7 +195,7 @@ void dgm_conversation_create(struct responses_op *op)
     k->c = (struct conversation){
         .id = dgm_arena_printf(op->arena, "conv_%.*s", DGM_P(dgm_responses_new_scope(op->arena))),
         .created_s = (int64_t)time(NULL),
-        .metadata = responses_given(op->body, "metadata")};
+        .metadata = dgm_json_non_null(op->body, "metadata")};
     dgm_conversation_items_of(op->arena, op->body, &k->items, &k->n);
     struct responses_room room = {DGM_MAX_NOTE_BYTES, "note_bytes"};
     dgm_responses_resolve(op, k->items, k->n, "items", room, on_resolved, k);
@@ -216,7 +216,7 @@ static void update_found(void *arg, const struct conversation *c)
     struct changing *k = dgm_new(((struct responses_op *)arg)->arena, struct changing);
     k->op = arg;
     k->c = *c;
-    if (responses_given(k->op->body, "metadata"))
+    if (dgm_json_non_null(k->op->body, "metadata"))
         k->c.metadata = dgm_json_get(k->op->body, DGM_STR("metadata"));
     dgm_conversation_keep(k->op, &k->c, respond_changed, k);
 }

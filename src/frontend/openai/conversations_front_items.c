@@ -11,7 +11,7 @@
 void dgm_conversation_items_of(dgm_arena *a, yyjson_val *body, yyjson_val ***ret_items,
                                size_t *ret_n)
 {
-    yyjson_val *list = responses_given(body, "items"), *e;
+    yyjson_val *list = dgm_json_non_null(body, "items"), *e;
     size_t i, n;
     *ret_items = dgm_new_n(a, yyjson_val *, yyjson_arr_size(list) + 1);
     *ret_n = 0;

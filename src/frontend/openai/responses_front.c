@@ -52,8 +52,6 @@ struct responses_op *dgm_responses_new_op(const dgm_front_request *q)
     return op;
 }
 
-/* ---- settings of a request ----------------------------------------------------------------------------------------- */
-
 /* ---- ids ----------------------------------------------------------------------------------------------------------- */
 
 #define SCOPE_CHARS 32
@@ -91,26 +89,20 @@ dgm_str dgm_responses_of_item(dgm_arena *a, dgm_str item_id)
 
 /* ---- reading --------------------------------------------------------------------------------------------------------- */
 
-static bool is_true(yyjson_val *body, const char *name, bool otherwise)
-{
-    yyjson_val *v = responses_given(body, name);
-    return v ? yyjson_is_true(v) : otherwise;
-}
-
 dgm_code dgm_responses_read_asked(dgm_arena *a, yyjson_val *body, struct responses_asked *ret,
                                   dgm_err *err)
 {
-    yyjson_val *conversation = responses_given(body, "conversation");
-    struct responses_asked asked = {.model = dgm_json_str_member(body, "model"),
-                                    .previous = dgm_json_str_member(body, "previous_response_id"),
-                                    .conversation = yyjson_is_str(conversation)
-                                                        ? dgm_json_str(conversation)
-                                                        : dgm_json_str_member(conversation, "id"),
-                                    .stream = is_true(body, "stream", false),
-                                    .background = is_true(body, "background", false),
-                                    .store = is_true(body, "store", true),
-                                    .scope = dgm_responses_new_scope(a)};
-    yyjson_val *input = responses_given(body, "input"), *e;
+    yyjson_val *conversation = dgm_json_non_null(body, "conversation");
+    struct responses_asked asked = {
+        .model = dgm_json_str_member(body, "model"),
+        .previous = dgm_json_str_member(body, "previous_response_id"),
+        .conversation = yyjson_is_str(conversation) ? dgm_json_str(conversation)
+                                                    : dgm_json_str_member(conversation, "id"),
+        .stream = yyjson_is_true(dgm_json_non_null(body, "stream")),
+        .background = yyjson_is_true(dgm_json_non_null(body, "background")),
+        .store = !yyjson_is_false(dgm_json_non_null(body, "store")),
+        .scope = dgm_responses_new_scope(a)};
+    yyjson_val *input = dgm_json_non_null(body, "input"), *e;
     size_t i, n;
     dgm_code rc;
     if (asked.background && !asked.store)

@@ -210,7 +210,7 @@ void dgm_responses_find_place(struct responses_op *op, const struct responses_as
         dgm_conversation_find(op, asked->conversation, "conversation", on_conversation, k);
         return;
     }
-    if (dgm_openai_session(dgm_http_request_of(op->x), responses_given(op->body, "metadata"),
+    if (dgm_openai_session(dgm_http_request_of(op->x), dgm_json_non_null(op->body, "metadata"),
                            &k->place.context_id, &err)) {
         dgm_responses_fail(op, &err);
         return;

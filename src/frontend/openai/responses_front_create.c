@@ -85,7 +85,7 @@ static dgm_code read_input(struct creating *c, dgm_err *err)
         const dgm_at *content = DGM_AT_LIT(DGM_AT_I(input, i), "content");
         yyjson_arr_foreach (dgm_json_get(c->asked.items[i], DGM_STR("content")), k, n, part) {
             struct openai_file file;
-            yyjson_val *id = responses_given(part, "file_id");
+            yyjson_val *id = dgm_json_non_null(part, "file_id");
             if (id && !dgm_openai_file_read_id(a, dgm_json_str(id), &file))
                 return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(DGM_AT_I(content, k), "file_id"),
                                 "unknown file id: send its bytes or a URL");

@@ -41,13 +41,6 @@ struct responses_op {
     dgm_str item; /* likewise, of an item */
 };
 
-/* A member that is there and not null. */
-static inline yyjson_val *responses_given(const yyjson_val *v, const char *name)
-{
-    yyjson_val *m = dgm_json_get(v, dgm_str_from(name));
-    return m && !yyjson_is_null(m) ? m : NULL;
-}
-
 /* ---- responses_front.c -------------------------------------------------------------------------------------------- */
 
 struct responses_op *dgm_responses_new_op(const dgm_front_request *q);

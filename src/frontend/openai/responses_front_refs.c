@@ -41,7 +41,7 @@ struct reading {
 
 static bool is_reference(yyjson_val *item)
 {
-    yyjson_val *type = responses_given(item, "type");
+    yyjson_val *type = dgm_json_non_null(item, "type");
     return type ? yyjson_is_str(type) && dgm_str_is(dgm_json_str(type), "item_reference")
                 : !dgm_json_get(item, DGM_STR("role")) && dgm_json_get(item, DGM_STR("id"));
 }

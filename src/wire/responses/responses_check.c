@@ -206,7 +206,7 @@ const dgm_json_rule dgm_responses_conversation_items_rules[] = {
 dgm_code dgm_responses_check(yyjson_val *body, const dgm_json_rule *rules, dgm_err *err)
 {
     const dgm_at *at = DGM_AT_LIT(NULL, "metadata");
-    yyjson_val *metadata = dgm_responses_get(body, "metadata"), *key, *value;
+    yyjson_val *metadata = dgm_json_get(body, DGM_STR("metadata")), *key, *value;
     size_t i, n;
     dgm_code rc;
     if (!yyjson_is_obj(body))
@@ -243,7 +243,7 @@ dgm_str dgm_responses_ignored(dgm_arena *a, yyjson_val *body)
     dgm_str names = dgm_json_ignored(a, body, dgm_responses_request_rules);
     yyjson_val *e;
     size_t i, n;
-    yyjson_arr_foreach (dgm_responses_get(body, "tools"), i, n,
+    yyjson_arr_foreach (dgm_json_get(body, DGM_STR("tools")), i, n,
                         e) { /* those that OpenAI runs itself */
         if (!dgm_str_is(dgm_json_str_member(e, "type"), "function") && names.n < MAX_NAMED)
             names = dgm_arena_printf(a, "%.*s%stools[%zu]", DGM_P(names), names.n ? ", " : "", i);

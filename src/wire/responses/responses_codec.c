@@ -31,18 +31,18 @@ bool dgm_responses_is_item(const yyjson_val *v)
     dgm_str type = dgm_json_str_member(v, "type");
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         if (dgm_str_eq(dgm_str_from(marks[i].type), type))
-            return dgm_responses_get(v, marks[i].member) != NULL;
+            return dgm_json_get(v, dgm_str_from(marks[i].member)) != NULL;
     }
     return false;
 }
 
 static int recognise_item(const yyjson_val *v)
 {
-    yyjson_val *content = dgm_responses_get(v, "content");
-    if (dgm_responses_is_item(v) || (dgm_responses_get(v, "role") && has_our_parts(content)))
+    yyjson_val *content = dgm_json_get(v, DGM_STR("content"));
+    if (dgm_responses_is_item(v) || (dgm_json_get(v, DGM_STR("role")) && has_our_parts(content)))
         return 2;
-    return dgm_responses_get(v, "role") && content && !dgm_responses_get(v, "tool_calls") &&
-                   !dgm_responses_get(v, "tool_call_id")
+    return dgm_json_get(v, DGM_STR("role")) && content && !dgm_json_get(v, DGM_STR("tool_calls")) &&
+                   !dgm_json_get(v, DGM_STR("tool_call_id"))
                ? 1
                : 0;
 }
@@ -58,7 +58,7 @@ static int responses_codec_recognise(const yyjson_val *value, dgm_form *ret_form
         return 2;
     *ret_form = DGM_FORM_EVENTS;
     if (dgm_str_starts(type, DGM_STR("response.")) ||
-        (dgm_str_is(type, "error") && dgm_responses_get(v, "sequence_number")))
+        (dgm_str_is(type, "error") && dgm_json_get(v, DGM_STR("sequence_number"))))
         return 2;
     *ret_form = DGM_FORM_REQUEST;
     if (dgm_responses_is_request(v))

@@ -119,7 +119,7 @@ static enum what what_is(dgm_str type)
 /* The stream is about to end: a failed response may follow, and knows more. */
 static void keep_error(decoder *d, yyjson_val *v)
 {
-    yyjson_val *nested = dgm_responses_get(v, "error");
+    yyjson_val *nested = dgm_json_get(v, DGM_STR("error"));
     dgm_str message = responses_decode_text_of(nested, "message"),
             code = responses_decode_text_of(nested, "code");
     if (!message.n)
@@ -135,13 +135,13 @@ static void keep_error(decoder *d, yyjson_val *v)
 
 static void item_event(decoder *d, enum what what, yyjson_val *v)
 {
-    yyjson_val *object = dgm_responses_get(v, "item"),
-               *index = dgm_responses_get(v, "output_index");
-    yyjson_val *part = dgm_responses_get(v, "content_index");
-    yyjson_val *summary = dgm_responses_get(v, "summary_index");
+    yyjson_val *object = dgm_json_get(v, DGM_STR("item")),
+               *index = dgm_json_get(v, DGM_STR("output_index"));
+    yyjson_val *part = dgm_json_get(v, DGM_STR("content_index"));
+    yyjson_val *summary = dgm_json_get(v, DGM_STR("summary_index"));
     bool of_item = what == ITEM_ADDED || what == ITEM_DONE;
     item *it = of_item ? dgm_responses_in_item(d, object, index)
-                       : dgm_responses_in_find(d, dgm_responses_get(v, "item_id"), index);
+                       : dgm_responses_in_find(d, dgm_json_get(v, DGM_STR("item_id")), index);
     if (!it)
         return;
     switch (what) {
@@ -216,7 +216,7 @@ dgm_code dgm_responses_decoder_feed(void *handle, dgm_reader *r, yyjson_val *v, 
 {
     decoder *d = handle;
     dgm_str type = responses_decode_text_of(v, "type");
-    yyjson_val *response = dgm_responses_get(v, "response");
+    yyjson_val *response = dgm_json_get(v, DGM_STR("response"));
     r->format = DGM_FORMAT_RESPONSES;
     d->r = r;
     d->sink = sink;
@@ -227,7 +227,7 @@ dgm_code dgm_responses_decoder_feed(void *handle, dgm_reader *r, yyjson_val *v, 
         whole_response(d, v);
         return d->rc;
     }
-    bool is_error = !type.n && dgm_responses_get(v, "error");
+    bool is_error = !type.n && dgm_json_get(v, DGM_STR("error"));
     enum what what = is_error ? FAILS : what_is(type);
     if (!type.n && !is_error)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "type"),

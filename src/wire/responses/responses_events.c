@@ -191,7 +191,7 @@ static void responses_events_add_result(struct responses_encoder *e, const dgm_c
     settle(e);
     it->kind = RESPONSES_MCP;
     it->answered = true;
-    it->failed = yyjson_is_true(dgm_responses_get(event->metadata, DGM_META_ERROR));
+    it->failed = yyjson_is_true(dgm_json_get(event->metadata, DGM_STR(DGM_META_ERROR)));
     for (size_t i = 0; c->kind == DGM_CANON_CONTENT_PARTS && i < c->parts.n; i++) {
         if (dgm_responses_keep(e, c->parts.at[i].text.n))
             dgm_json_put_chars(&it->output, c->parts.at[i].text);

@@ -77,7 +77,7 @@ item *dgm_responses_in_find(decoder *d, yyjson_val *id, yyjson_val *index)
 
 item *dgm_responses_in_item(decoder *d, yyjson_val *v, yyjson_val *index)
 {
-    return dgm_responses_in_find(d, dgm_responses_get(v, "id"), index);
+    return dgm_responses_in_find(d, dgm_json_get(v, DGM_STR("id")), index);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------------------------- */
@@ -269,7 +269,7 @@ static void responses_in_correct(decoder *d, item *it, dgm_str text)
 
 void dgm_responses_in_message(decoder *d, item *it, yyjson_val *v)
 {
-    yyjson_val *content = dgm_responses_get(v, "content"), *part;
+    yyjson_val *content = dgm_json_get(v, DGM_STR("content")), *part;
     size_t i, n;
     dgm_buf b;
     bool says = yyjson_is_str(content);
@@ -359,17 +359,16 @@ static void responses_emit_result(decoder *d, dgm_str call_id, dgm_str output, b
 
 void dgm_responses_in_call(decoder *d, item *it, yyjson_val *v, bool mcp)
 {
-    yyjson_val *arguments = dgm_responses_get(v, "arguments");
-    yyjson_val *output = dgm_responses_get(v, "output"), *error = dgm_responses_get(v, "error");
+    yyjson_val *arguments = dgm_json_get(v, DGM_STR("arguments"));
+    yyjson_val *output = dgm_json_non_null(v, "output"), *error = dgm_json_non_null(v, "error");
     if (!arguments)
-        arguments = dgm_responses_get(v, "input");
+        arguments = dgm_json_get(v, DGM_STR("input"));
     begin_call(d, it, v, mcp);
-    if (!dgm_responses_is_null(arguments))
+    if (arguments && !yyjson_is_null(arguments))
         dgm_responses_in_arguments(d, it, dgm_content_value_text(d->r->arena, arguments), true);
     dgm_responses_in_close(d, it);
-    bool failed = !dgm_responses_is_null(error);
-    if (it->kind == RESPONSES_IN_MCP && it->told && !it->answered &&
-        (failed || !dgm_responses_is_null(output))) {
+    bool failed = error;
+    if (it->kind == RESPONSES_IN_MCP && it->told && !it->answered && (failed || output)) {
         it->answered = true;
         responses_emit_result(d, it->id,
                               dgm_content_value_text(d->r->arena, failed ? error : output), failed);
@@ -385,8 +384,8 @@ void dgm_responses_in_output(decoder *d, yyjson_val *v)
             !dgm_str_eq(d->items[i].id, call_id))
             continue;
         d->items[i].answered = true;
-        responses_emit_result(d, d->items[i].id,
-                              dgm_content_value_text(d->r->arena, dgm_responses_get(v, "output")),
-                              false);
+        responses_emit_result(
+            d, d->items[i].id,
+            dgm_content_value_text(d->r->arena, dgm_json_get(v, DGM_STR("output"))), false);
     }
 }

@@ -101,8 +101,8 @@ static void whole_reasoning(decoder *d, item *it, yyjson_val *v)
     if (it->kind != RESPONSES_IN_REASONING)
         return;
     if (!it->parts) {
-        thoughts(d, it, dgm_responses_get(v, "summary"), false);
-        thoughts(d, it, dgm_responses_get(v, "content"), true);
+        thoughts(d, it, dgm_json_get(v, DGM_STR("summary")), false);
+        thoughts(d, it, dgm_json_get(v, DGM_STR("content")), true);
     }
     if (encrypted.n) {
         dgm_canon_event e = {.kind = DGM_CANON_REASONING_ENCRYPTED_VALUE};
@@ -207,7 +207,7 @@ void dgm_responses_in_done(decoder *d, item *it, yyjson_val *v)
 
 static void set_time(dgm_canon_event *e, const yyjson_val *response, const char *name)
 {
-    yyjson_val *v = dgm_responses_get(response, name);
+    yyjson_val *v = dgm_json_non_null(response, name);
     int64_t n;
     if (yyjson_is_raw(v) && dgm_json_int(v, &n) && n > 0 && n < INT64_MAX / 1000)
         e->timestamp = (dgm_opt_long){true, n * 1000};
@@ -251,8 +251,8 @@ static void reset(decoder *d)
 /* What is in the response names the run; without one its id is made up. */
 static void name_run(decoder *d, yyjson_val *response)
 {
-    yyjson_val *metadata = dgm_responses_get(response, "metadata");
-    yyjson_val *conversation = dgm_responses_get(response, "conversation");
+    yyjson_val *metadata = dgm_json_get(response, DGM_STR("metadata"));
+    yyjson_val *conversation = dgm_json_get(response, DGM_STR("conversation"));
     dgm_str task = responses_in_run_text_of(metadata, DGM_RESPONSES_TASK),
             id = responses_in_run_text_of(response, "id");
     dgm_str context = responses_in_run_text_of(metadata, DGM_RESPONSES_CONTEXT);
@@ -285,7 +285,7 @@ void dgm_responses_in_run(decoder *d, yyjson_val *response)
     set_time(&e, response, "created_at");
     if (response)
         e.extra = echo_of(d->r->arena, response);
-    yyjson_val *tools = dgm_responses_get(response, "tools");
+    yyjson_val *tools = dgm_json_get(response, DGM_STR("tools"));
     const dgm_json *others;
     dgm_err ignored = {0}, *err = d->r->err;
     d->r->err = &ignored; /* an echo is no reason to fail */
@@ -310,7 +310,7 @@ void dgm_responses_in_close_all(decoder *d)
 
 static void set_count(dgm_opt_long *to, const yyjson_val *in, const char *name)
 {
-    yyjson_val *v = dgm_responses_get(in, name);
+    yyjson_val *v = dgm_json_non_null(in, name);
     int64_t n;
     if (yyjson_is_raw(v) && dgm_json_int(v, &n) && n >= 0)
         *to = (dgm_opt_long){true, n};
@@ -318,7 +318,7 @@ static void set_count(dgm_opt_long *to, const yyjson_val *in, const char *name)
 
 static dgm_canon_usages usage_of(decoder *d, yyjson_val *response)
 {
-    yyjson_val *v = dgm_responses_get(response, "usage");
+    yyjson_val *v = dgm_json_get(response, DGM_STR("usage"));
     dgm_canon_usage *u = dgm_new(d->r->arena, dgm_canon_usage);
     if (!yyjson_is_obj(v))
         return (dgm_canon_usages){0};
@@ -326,9 +326,9 @@ static dgm_canon_usages usage_of(decoder *d, yyjson_val *response)
     set_count(&u->input_tokens, v, "input_tokens");
     set_count(&u->output_tokens, v, "output_tokens");
     set_count(&u->total_tokens, v, "total_tokens");
-    set_count(&u->cached_input_tokens, dgm_responses_get(v, "input_tokens_details"),
+    set_count(&u->cached_input_tokens, dgm_json_get(v, DGM_STR("input_tokens_details")),
               "cached_tokens");
-    set_count(&u->reasoning_tokens, dgm_responses_get(v, "output_tokens_details"),
+    set_count(&u->reasoning_tokens, dgm_json_get(v, DGM_STR("output_tokens_details")),
               "reasoning_tokens");
     return (dgm_canon_usages){u, 1};
 }
@@ -360,11 +360,11 @@ static dgm_strs pending(decoder *d)
 /* The text of the last message: the question, where one is asked. */
 static dgm_str last_text(decoder *d, yyjson_val *response)
 {
-    yyjson_val *output = dgm_responses_get(response, "output"), *v, *part;
+    yyjson_val *output = dgm_json_get(response, DGM_STR("output")), *v, *part;
     size_t i, n, k, m;
     dgm_str text = {0};
     yyjson_arr_foreach (output, i, n, v) {
-        yyjson_arr_foreach (dgm_responses_get(v, "content"), k, m, part)
+        yyjson_arr_foreach (dgm_json_get(v, DGM_STR("content")), k, m, part)
             text = responses_in_run_text_of(part, "text").n ? responses_in_run_text_of(part, "text")
                                                             : text;
     }
@@ -377,7 +377,7 @@ static dgm_str last_text(decoder *d, yyjson_val *response)
 static void tell_reason(decoder *d, yyjson_val *response)
 {
     dgm_str reason =
-        responses_in_run_text_of(dgm_responses_get(response, "incomplete_details"), "reason");
+        responses_in_run_text_of(dgm_json_get(response, DGM_STR("incomplete_details")), "reason");
     dgm_canon_event e = {.kind = DGM_CANON_CUSTOM};
     if (!reason.n)
         return;
@@ -393,7 +393,7 @@ static void give_finish(decoder *d, yyjson_val *response, bool cancelled)
 {
     dgm_canon_event e = {.kind = DGM_CANON_RUN_FINISHED};
     dgm_str state =
-        responses_in_run_text_of(dgm_responses_get(response, "metadata"), DGM_RESPONSES_STATE);
+        responses_in_run_text_of(dgm_json_get(response, DGM_STR("metadata")), DGM_RESPONSES_STATE);
     dgm_canon_interrupt asked = {.id = d->run_id};
     dgm_responses_in_close_all(d);
     tell_reason(d, response);
@@ -424,7 +424,7 @@ void dgm_responses_in_items(decoder *d, yyjson_val *response)
 {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach (dgm_responses_get(response, "output"), i, n, v) {
+    yyjson_arr_foreach (dgm_json_get(response, DGM_STR("output")), i, n, v) {
         char key[24];
         snprintf(key, sizeof key, "%zu", i);
         yyjson_val *index = dgm_json_parse_trusted(d->r->arena, dgm_str_from(key));
@@ -437,9 +437,9 @@ void dgm_responses_in_items(decoder *d, yyjson_val *response)
 /* A response that has ended, one way or the other. */
 void dgm_responses_in_end(decoder *d, yyjson_val *response, dgm_str status)
 {
-    yyjson_val *error = dgm_responses_get(response, "error");
+    yyjson_val *error = dgm_json_get(response, DGM_STR("error"));
     dgm_str state =
-        responses_in_run_text_of(dgm_responses_get(response, "metadata"), DGM_RESPONSES_STATE);
+        responses_in_run_text_of(dgm_json_get(response, DGM_STR("metadata")), DGM_RESPONSES_STATE);
     dgm_responses_in_run(d, response);
     dgm_responses_in_items(d, response);
     bool refused = d->refusal.n && (!d->said_anything || dgm_str_is(state, "rejected"));

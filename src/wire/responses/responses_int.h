@@ -18,16 +18,6 @@ extern const char dgm_responses_name[]; /* "openai-responses" */
 /* Why a run ended early, in the value of a CUSTOM event "dragoman:metadata": "length", "content_filter". */
 #define DGM_RESPONSES_FINISH "finish_reason"
 
-static inline yyjson_val *dgm_responses_get(const yyjson_val *v, const char *name)
-{
-    return dgm_json_get(v, dgm_str_from(name));
-}
-
-static inline bool dgm_responses_is_null(const yyjson_val *v)
-{
-    return !v || yyjson_is_null((yyjson_val *)(uintptr_t)v);
-}
-
 /* A member of extra, if it is ours; NULL. */
 const dgm_json *dgm_responses_extra(const dgm_extra *extra, dgm_str name);
 

@@ -55,7 +55,7 @@ static bool is_plain(yyjson_val *content)
         return true;
     return yyjson_arr_size(content) == 1 &&
            (dgm_str_is(type, "output_text") || dgm_str_is(type, "input_text")) &&
-           !yyjson_arr_size(dgm_responses_get(only, "annotations"));
+           !yyjson_arr_size(dgm_json_get(only, DGM_STR("annotations")));
 }
 
 /* Those who are no users say text: what else their parts have is kept for our own writer. */
@@ -81,7 +81,7 @@ static dgm_code read_message(struct reading *k, yyjson_val *v, const dgm_at *at)
                           : dgm_str_is(name, "system")    ? DGM_CANON_SYSTEM
                           : dgm_str_is(name, "developer") ? DGM_CANON_DEVELOPER
                                                           : DGM_CANON_ROLE_NONE;
-    yyjson_val *content = dgm_responses_get(v, "content");
+    yyjson_val *content = dgm_json_get(v, DGM_STR("content"));
     dgm_code rc;
     if (!role)
         return dgm_fail(
@@ -91,7 +91,7 @@ static dgm_code read_message(struct reading *k, yyjson_val *v, const dgm_at *at)
             (int)(name.n < 60 ? name.n : 60), name.p ? name.p : "");
     dgm_canon_message *m = responses_items_add(k, role, responses_items_id_of(k, v));
     m->extra = dgm_responses_rest(k->r->arena, v, known);
-    if (dgm_responses_is_null(content) && role == DGM_CANON_ASSISTANT)
+    if ((!content || yyjson_is_null(content)) && role == DGM_CANON_ASSISTANT)
         return DGM_OK;
     if (!content)
         return dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "content"),
@@ -132,8 +132,8 @@ static dgm_code responses_items_read_call(struct reading *k, yyjson_val *v, cons
                                           bool mcp)
 {
     static const char *const known[] = {"call_id", "name", "arguments", "input", NULL};
-    yyjson_val *arguments = dgm_responses_get(v, "arguments");
-    yyjson_val *output = dgm_responses_get(v, "output"), *error = dgm_responses_get(v, "error");
+    yyjson_val *arguments = dgm_json_get(v, DGM_STR("arguments"));
+    yyjson_val *output = dgm_json_non_null(v, "output"), *error = dgm_json_non_null(v, "error");
     dgm_str call_id = dgm_json_str_member(v, mcp ? "id" : "call_id"),
             name = dgm_json_str_member(v, "name");
     if (!call_id.n)
@@ -149,14 +149,14 @@ static dgm_code responses_items_read_call(struct reading *k, yyjson_val *v, cons
     c->id = call_id;
     c->name = name;
     if (!arguments)
-        arguments = dgm_responses_get(v, "input");
-    c->arguments = dgm_responses_is_null(arguments)
+        arguments = dgm_json_get(v, DGM_STR("input"));
+    c->arguments = !arguments || yyjson_is_null(arguments)
                        ? DGM_STR("{}")
                        : dgm_content_value_text(k->r->arena, arguments);
     if (!mcp)
         c->extra = dgm_responses_rest(k->r->arena, v, known);
-    bool failed = !dgm_responses_is_null(error);
-    if (mcp && (failed || !dgm_responses_is_null(output))) {
+    bool failed = error;
+    if (mcp && (failed || output)) {
         dgm_canon_message *result = responses_items_add_result(
             k, dgm_arena_printf(k->r->arena, "%.*s-result", DGM_P(call_id)), call_id);
         result->content.text = dgm_content_value_text(k->r->arena, failed ? error : output);
@@ -169,7 +169,7 @@ static dgm_code responses_items_read_call(struct reading *k, yyjson_val *v, cons
 static dgm_code read_output(struct reading *k, yyjson_val *v, const dgm_at *at)
 {
     static const char *const known[] = {"id", "call_id", "output", NULL};
-    yyjson_val *output = dgm_responses_get(v, "output");
+    yyjson_val *output = dgm_json_non_null(v, "output");
     dgm_str call_id = dgm_json_str_member(v, "call_id");
     if (!call_id.n)
         return missing(k, at, "call_id", "the output of a call");
@@ -177,8 +177,7 @@ static dgm_code read_output(struct reading *k, yyjson_val *v, const dgm_at *at)
     m->extra = dgm_responses_rest(k->r->arena, v, known);
     if (yyjson_is_arr(output))
         return dgm_responses_read_content(k->r, output, DGM_AT_LIT(at, "output"), &m->content);
-    m->content.text =
-        dgm_responses_is_null(output) ? DGM_STR("") : dgm_content_value_text(k->r->arena, output);
+    m->content.text = output ? dgm_content_value_text(k->r->arena, output) : DGM_STR("");
     return DGM_OK;
 }
 
@@ -200,8 +199,8 @@ static void read_reasoning(struct reading *k, yyjson_val *v)
     dgm_str encrypted = dgm_json_str_member(v, "encrypted_content");
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
-    add_thoughts(&b, dgm_responses_get(v, "summary"));
-    add_thoughts(&b, dgm_responses_get(v, "content"));
+    add_thoughts(&b, dgm_json_get(v, DGM_STR("summary")));
+    add_thoughts(&b, dgm_json_get(v, DGM_STR("content")));
     m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_TEXT,
                                      .text = dgm_arena_dup(k->r->arena, dgm_buf_str(&b))};
     dgm_buf_done(&b);
@@ -214,7 +213,7 @@ static dgm_code read_item(struct reading *k, yyjson_val *v, const dgm_at *at)
     dgm_str type = dgm_json_str_member(v, "type");
     if (!yyjson_is_obj(v))
         return dgm_read_wrong(k->r, v, at, "an object (item)");
-    if (dgm_str_is(type, "message") || (!type.n && dgm_responses_get(v, "role")))
+    if (dgm_str_is(type, "message") || (!type.n && dgm_json_get(v, DGM_STR("role"))))
         return read_message(k, v, at);
     if (dgm_str_is(type, "function_call") || dgm_str_is(type, "custom_tool_call"))
         return responses_items_read_call(k, v, at, false);

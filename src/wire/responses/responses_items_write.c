@@ -216,19 +216,19 @@ void dgm_responses_build_item(dgm_json_build *b, const char *key, const yyjson_v
     yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)item);
     dgm_str type = dgm_json_str_member(item, "type");
     bool is_message = !type.n || dgm_str_is(type, "message");
-    yyjson_val *text = is_message ? dgm_responses_get(item, "content") : NULL, *name;
+    yyjson_val *text = is_message ? dgm_json_get(item, DGM_STR("content")) : NULL, *name;
     if (!type.n)
         type = DGM_STR("message");
     if (!yyjson_is_str(text))
         text = NULL;
     dgm_json_build_object(b, key);
     if (dgm_json_str_member(item, "id").n)
-        dgm_json_build_value(b, "id", dgm_responses_get(item, "id"));
+        dgm_json_build_value(b, "id", dgm_json_get(item, DGM_STR("id")));
     else
         dgm_json_build_lit(
             b, "id", dgm_responses_scoped_id(b->arena, item_id_prefix(type), scope, tag, n).p);
     dgm_json_build_str(b, "type", type);
-    if (is_message && !dgm_responses_get(item, "status"))
+    if (is_message && !dgm_json_get(item, DGM_STR("status")))
         dgm_json_build_lit(b, "status", "completed");
     if (text) { /* as the list of parts that it abbreviates */
         bool assistant = dgm_str_is(dgm_json_str_member(item, "role"), "assistant");

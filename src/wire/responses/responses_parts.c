@@ -118,13 +118,13 @@ static bool set_file_id(dgm_canon_source *s, yyjson_val *id)
 
 static dgm_code read_image(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_part *p)
 {
-    yyjson_val *url = dgm_responses_get(v, "image_url");
+    yyjson_val *url = dgm_json_get(v, DGM_STR("image_url"));
     if (yyjson_is_obj(url)) /* as Chat Completions has it */
-        url = dgm_responses_get(url, "url");
+        url = dgm_json_get(url, DGM_STR("url"));
     p->kind = DGM_CANON_PART_IMAGE;
     if (yyjson_is_str(url))
         set_address(r, &p->source, dgm_json_str(url));
-    else if (!set_file_id(&p->source, dgm_responses_get(v, "file_id")))
+    else if (!set_file_id(&p->source, dgm_json_get(v, DGM_STR("file_id"))))
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "image_url"),
                         "missing: an image has image_url or file_id");
     return DGM_OK;
@@ -133,8 +133,9 @@ static dgm_code read_image(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_c
 static dgm_code responses_parts_read_file(dgm_reader *r, yyjson_val *v, const dgm_at *at,
                                           dgm_canon_part *p)
 {
-    yyjson_val *data = dgm_responses_get(v, "file_data"), *url = dgm_responses_get(v, "file_url");
-    yyjson_val *filename = dgm_responses_get(v, "filename");
+    yyjson_val *data = dgm_json_get(v, DGM_STR("file_data")),
+               *url = dgm_json_get(v, DGM_STR("file_url"));
+    yyjson_val *filename = dgm_json_get(v, DGM_STR("filename"));
     dgm_str name = yyjson_is_str(filename) ? dgm_json_str(filename) : (dgm_str){0}, normal;
     p->kind = DGM_CANON_PART_DOCUMENT;
     set_name(r, p, filename);
@@ -149,7 +150,7 @@ static dgm_code responses_parts_read_file(dgm_reader *r, yyjson_val *v, const dg
         }
     } else if (yyjson_is_str(url)) {
         set_address(r, &p->source, dgm_json_str(url));
-    } else if (!set_file_id(&p->source, dgm_responses_get(v, "file_id"))) {
+    } else if (!set_file_id(&p->source, dgm_json_get(v, DGM_STR("file_id")))) {
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "file_data"),
                         "missing: a file has file_data, file_url or file_id");
     }
@@ -158,13 +159,13 @@ static dgm_code responses_parts_read_file(dgm_reader *r, yyjson_val *v, const dg
 
 static dgm_code read_audio(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_part *p)
 {
-    yyjson_val *audio = dgm_responses_get(v, "input_audio");
+    yyjson_val *audio = dgm_json_get(v, DGM_STR("input_audio"));
     dgm_str format = dgm_json_str_member(audio, "format");
     const dgm_at *here = DGM_AT_LIT(at, "input_audio");
     p->kind = DGM_CANON_PART_AUDIO;
     p->source.kind = DGM_CANON_SOURCE_DATA;
     p->source.mime_type = dgm_str_is(format, "mp3") ? DGM_STR("audio/mpeg") : DGM_STR("audio/wav");
-    return dgm_read_base64(r, dgm_responses_get(audio, "data"), DGM_AT_LIT(here, "data"),
+    return dgm_read_base64(r, dgm_json_get(audio, DGM_STR("data")), DGM_AT_LIT(here, "data"),
                            &p->source.value);
 }
 
@@ -175,7 +176,8 @@ static dgm_code read_part(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_ca
                                         "file_data", "file_url",    "file_id", "filename",
                                         "logprobs",  "input_audio", NULL};
     dgm_str type = dgm_json_str_member(v, "type");
-    yyjson_val *text = dgm_responses_get(v, dgm_str_is(type, "refusal") ? "refusal" : "text");
+    bool is_refusal = dgm_str_is(type, "refusal");
+    yyjson_val *text = dgm_json_get(v, is_refusal ? DGM_STR("refusal") : DGM_STR("text"));
     *p = (dgm_canon_part){.extra = dgm_responses_rest(r->arena, v, known)};
     if (dgm_str_is(type, "input_image"))
         return read_image(r, v, at, p);

@@ -15,14 +15,12 @@
 static dgm_code read_tool(dgm_reader *r, yyjson_val *v, const dgm_at *at, dgm_canon_tool *ret)
 {
     static const char *const known[] = {"type", "name", "description", "parameters", NULL};
-    yyjson_val *nested = dgm_responses_get(v, "function"); /* as Chat Completions has it */
-    yyjson_val *parameters;
+    yyjson_val *nested = dgm_json_get(v, DGM_STR("function")); /* as Chat Completions has it */
     if (yyjson_is_obj(nested))
         v = nested;
-    parameters = dgm_responses_get(v, "parameters");
     *ret = (dgm_canon_tool){.name = dgm_json_str_member(v, "name"),
                             .description = dgm_json_str_member(v, "description"),
-                            .parameters = dgm_responses_is_null(parameters) ? NULL : parameters,
+                            .parameters = dgm_json_non_null(v, "parameters"),
                             .extra = dgm_responses_rest(r->arena, v, known)};
     if (!ret->name.n)
         return dgm_fail(r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "name"),
@@ -107,11 +105,11 @@ void dgm_responses_put_tools(dgm_writer *w, const dgm_canon_tools *tools, const 
 
 bool dgm_responses_is_request(const yyjson_val *v)
 {
-    yyjson_val *input = dgm_responses_get(v, "input");
+    yyjson_val *input = dgm_json_get(v, DGM_STR("input"));
     return (yyjson_is_str(input) || yyjson_is_arr(input) ||
-            dgm_responses_get(v, "previous_response_id")) &&
-           !dgm_responses_get(v, "messages") && !dgm_responses_get(v, "type") &&
-           !dgm_responses_get(v, "object");
+            dgm_json_get(v, DGM_STR("previous_response_id"))) &&
+           !dgm_json_get(v, DGM_STR("messages")) && !dgm_json_get(v, DGM_STR("type")) &&
+           !dgm_json_get(v, DGM_STR("object"));
 }
 
 /* A message with this text, in front of the others. */
@@ -145,9 +143,9 @@ dgm_code dgm_responses_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *
 {
     static const char *const known[] = {"input", "instructions", "tools", "previous_response_id",
                                         NULL};
-    yyjson_val *input = dgm_responses_get(v, "input"), *tools = dgm_responses_get(v, "tools");
-    yyjson_val *instructions = dgm_responses_get(v, "instructions");
-    yyjson_val *conversation = dgm_responses_get(v, "conversation");
+    yyjson_val *input = dgm_json_non_null(v, "input"), *tools = dgm_json_non_null(v, "tools");
+    yyjson_val *instructions = dgm_json_get(v, DGM_STR("instructions"));
+    yyjson_val *conversation = dgm_json_get(v, DGM_STR("conversation"));
     const dgm_json *others = NULL;
     dgm_canon_input in = {.protocol_version = DGM_STR(DGM_AGUI_VERSION)};
     dgm_code rc;
@@ -157,12 +155,12 @@ dgm_code dgm_responses_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *
     if (yyjson_is_str(input))
         prepend_text(r, DGM_CANON_USER, r->mint ? dgm_mint_id(r->mint, r->arena) : DGM_STR("input"),
                      input, &in.messages);
-    else if (!dgm_responses_is_null(input) &&
+    else if (input &&
              (rc = dgm_responses_read_items(r, input, DGM_AT_LIT(at, "input"), &in.messages)))
         return rc;
     if (yyjson_is_str(instructions))
         prepend_text(r, DGM_CANON_SYSTEM, DGM_STR(INSTRUCTIONS), instructions, &in.messages);
-    if (!dgm_responses_is_null(tools) &&
+    if (tools &&
         (rc = dgm_responses_read_tools(r, tools, DGM_AT_LIT(at, "tools"), &in.tools, &others)))
         return rc;
     in.extra = dgm_responses_rest(r->arena, v, known);
@@ -172,7 +170,8 @@ dgm_code dgm_responses_read_request(dgm_reader *r, yyjson_val *v, const dgm_at *
     in.thread_id = yyjson_is_str(conversation) ? dgm_json_str(conversation)
                                                : dgm_json_str_member(conversation, "id");
     if (!in.thread_id.n)
-        in.thread_id = dgm_json_str_member(dgm_responses_get(v, "metadata"), DGM_RESPONSES_CONTEXT);
+        in.thread_id =
+            dgm_json_str_member(dgm_json_get(v, DGM_STR("metadata")), DGM_RESPONSES_CONTEXT);
     if (r->mint && !in.thread_id.n)
         in.thread_id = dgm_mint_id(r->mint, r->arena);
     if (r->mint)
@@ -247,25 +246,19 @@ dgm_code dgm_responses_write_request(dgm_writer *w, const dgm_canon_input *in,
 
 /* ---- what a server stores of a request ----------------------------------------------------------------------------- */
 
-static yyjson_val *request_member(const yyjson_val *v, const char *name)
-{
-    yyjson_val *m = dgm_responses_get(v, name);
-    return dgm_responses_is_null(m) ? NULL : m;
-}
-
 /* `text` with the defaults of what it leaves out. */
 static void build_text_setting(dgm_json_build *b, const yyjson_val *text)
 {
     dgm_json_build_object(b, "text");
-    if (request_member(text, "format")) {
-        dgm_json_build_value(b, "format", request_member(text, "format"));
+    if (dgm_json_non_null(text, "format")) {
+        dgm_json_build_value(b, "format", dgm_json_non_null(text, "format"));
     } else {
         dgm_json_build_object(b, "format");
         dgm_json_build_lit(b, "type", "text");
         dgm_json_build_close(b);
     }
-    if (request_member(text, "verbosity"))
-        dgm_json_build_value(b, "verbosity", request_member(text, "verbosity"));
+    if (dgm_json_non_null(text, "verbosity"))
+        dgm_json_build_value(b, "verbosity", dgm_json_non_null(text, "verbosity"));
     else
         dgm_json_build_lit(b, "verbosity", "medium");
     dgm_json_build_close(b);
@@ -274,7 +267,7 @@ static void build_text_setting(dgm_json_build *b, const yyjson_val *text)
 static void build_conversation(dgm_json_build *b, yyjson_val *conversation)
 {
     yyjson_val *id =
-        yyjson_is_str(conversation) ? conversation : dgm_responses_get(conversation, "id");
+        yyjson_is_str(conversation) ? conversation : dgm_json_get(conversation, DGM_STR("id"));
     if (!yyjson_is_str(id) || !yyjson_get_len(id))
         return;
     dgm_json_build_object(b, "conversation");
@@ -329,7 +322,7 @@ const dgm_extra *dgm_responses_repeated(dgm_arena *a, const yyjson_val *request)
 /* Flat, or nested as Chat has it. */
 static const yyjson_val *function_of(const yyjson_val *tool)
 {
-    yyjson_val *nested = request_member(tool, "function");
+    yyjson_val *nested = dgm_json_non_null(tool, "function");
     return nested ? nested : tool;
 }
 
@@ -361,7 +354,7 @@ static dgm_code responses_request_read_choice(dgm_arena *a, yyjson_val *choice, 
         name = dgm_json_str_member(choice, "name");
     } else if (!is_word) {
         form->must_call = dgm_str_is(dgm_json_str_member(choice, "mode"), "required");
-        among = request_member(choice, "tools");
+        among = dgm_json_non_null(choice, "tools");
     }
     if (!form->must_call)
         return DGM_OK;
@@ -369,7 +362,7 @@ static dgm_code responses_request_read_choice(dgm_arena *a, yyjson_val *choice, 
     yyjson_arr_foreach (tools, i, n, e) {
         const yyjson_val *function = function_of(e);
         dgm_output_tool tool = {dgm_json_str_member(function, "name"),
-                                request_member(function, "parameters")};
+                                dgm_json_non_null(function, "parameters")};
         bool is_function = dgm_str_is(dgm_json_str_member(e, "type"), "function");
         has_function |= is_function && (!is_named || dgm_str_eq(tool.name, name));
         if (is_named ? dgm_str_eq(tool.name, name) && !form->n_tools
@@ -384,17 +377,17 @@ static dgm_code responses_request_read_choice(dgm_arena *a, yyjson_val *choice, 
 dgm_code dgm_responses_read_output_form(dgm_arena *a, const yyjson_val *request,
                                         dgm_output_form *ret, dgm_err *err)
 {
-    yyjson_val *choice = request_member(request, "tool_choice");
-    yyjson_val *format = request_member(request_member(request, "text"), "format");
+    yyjson_val *choice = dgm_json_non_null(request, "tool_choice");
+    yyjson_val *format = dgm_json_non_null(dgm_json_non_null(request, "text"), "format");
     dgm_str type = dgm_json_str_member(format, "type");
     *ret = (dgm_output_form){.choice = "tool_choice"};
     if (dgm_str_is(type, "json_object") || dgm_str_is(type, "json_schema")) {
-        yyjson_val *nested = request_member(format, "json_schema"); /* as Chat has it */
+        yyjson_val *nested = dgm_json_non_null(format, "json_schema"); /* as Chat has it */
         ret->json = true;
         ret->format = format;
-        ret->schema = request_member(nested ? nested : format, "schema");
+        ret->schema = dgm_json_non_null(nested ? nested : format, "schema");
     }
-    return choice ? responses_request_read_choice(a, choice, request_member(request, "tools"), ret,
-                                                  err)
+    return choice ? responses_request_read_choice(a, choice, dgm_json_non_null(request, "tools"),
+                                                  ret, err)
                   : DGM_OK;
 }

@@ -36,7 +36,7 @@ static dgm_code read_run(struct decoder *d, dgm_simple_kind kind, yyjson_val *da
     dgm_str task = dgm_json_str_member(data, "task_id"),
             context = dgm_json_str_member(data, "context_id");
     dgm_str state = dgm_json_str_member(data, "state");
-    yyjson_val *error = dgm_responses_get(data, "error");
+    yyjson_val *error = dgm_json_get(data, DGM_STR("error"));
     dgm_simple_event e = {.kind = kind, .run_id = task, .thread_id = context};
     if (kind == DGM_SIMPLE_STEP_FINISHED && dgm_str_is(state, "working")) {
         dgm_simple_to_events_set_run(d->to, task, context);
@@ -66,11 +66,11 @@ static dgm_code read_calls(struct decoder *d, yyjson_val *calls, const dgm_at *a
     yyjson_val *v;
     dgm_code rc;
     yyjson_arr_foreach (calls, i, n, v) {
-        yyjson_val *function = dgm_responses_get(v, "function");
-        yyjson_val *arguments = dgm_responses_get(function, "arguments");
+        yyjson_val *function = dgm_json_get(v, DGM_STR("function"));
+        yyjson_val *arguments = dgm_json_get(function, DGM_STR("arguments"));
         const dgm_at *here = DGM_AT_I(at, i);
-        dgm_simple_event e = {.kind = dgm_responses_get(v, "index") ? DGM_SIMPLE_CALL_ARGS
-                                                                    : DGM_SIMPLE_CALL_START,
+        dgm_simple_event e = {.kind = dgm_json_get(v, DGM_STR("index")) ? DGM_SIMPLE_CALL_ARGS
+                                                                        : DGM_SIMPLE_CALL_START,
                               .parent_message_id = parent};
         e.call.id = dgm_json_str_member(v, "id");
         e.call.name = dgm_json_str_member(function, "name");
@@ -82,7 +82,7 @@ static dgm_code read_calls(struct decoder *d, yyjson_val *calls, const dgm_at *a
                                   "an object or its text");
         e.call.arguments = arguments;
         if (!dgm_str_is(dgm_json_str_member(v, "type"), "function"))
-            e.call.type = dgm_responses_get(v, "type");
+            e.call.type = dgm_json_get(v, DGM_STR("type"));
         if (yyjson_is_str(arguments) && e.kind == DGM_SIMPLE_CALL_START)
             e.call.arguments = dgm_content_arguments_value(d->r->arena, dgm_json_str(arguments));
         if ((rc = simple_emit(d, &e)))
@@ -105,8 +105,8 @@ static dgm_canon_role role_of(dgm_str name)
 static dgm_code simple_read_message(struct decoder *d, bool done, yyjson_val *data,
                                     const dgm_at *at)
 {
-    yyjson_val *content = dgm_responses_get(data, "content");
-    yyjson_val *calls = dgm_responses_get(data, "tool_calls");
+    yyjson_val *content = dgm_json_get(data, DGM_STR("content"));
+    yyjson_val *calls = dgm_json_get(data, DGM_STR("tool_calls"));
     dgm_str id = dgm_json_str_member(data, "message_id");
     dgm_canon_role role = role_of(dgm_json_str_member(data, "role"));
     dgm_simple_event e = {.kind = DGM_SIMPLE_TEXT_CONTENT, .message_id = id};
@@ -120,7 +120,7 @@ static dgm_code simple_read_message(struct decoder *d, bool done, yyjson_val *da
                             "missing: a result needs it");
         return simple_emit(d, &e);
     }
-    if (!dgm_responses_is_null(content)) {
+    if (content && !yyjson_is_null(content)) {
         e.message.role = role;
         if ((rc = dgm_responses_read_content(d->r, content, DGM_AT_LIT(at, "content"),
                                              &e.message.content)))
@@ -148,7 +148,7 @@ dgm_code dgm_responses_simple_decoder_feed(void *decoder, dgm_reader *r, yyjson_
                                            dgm_canon_sink sink)
 {
     struct decoder *d = decoder;
-    yyjson_val *name = dgm_responses_get(v, "event"), *data = dgm_responses_get(v, "data");
+    yyjson_val *name = dgm_json_get(v, DGM_STR("event")), *data = dgm_json_get(v, DGM_STR("data"));
     dgm_simple_kind kind;
     r->format = DGM_FORMAT_RESPONSES_SIMPLE;
     d->r = r;

@@ -48,7 +48,7 @@ static dgm_str outline(const struct frames *f)
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
     for (size_t i = 0; i < f->n; i++) {
-        yyjson_val *v = f->at[i], *item = dgm_responses_get(v, "item");
+        yyjson_val *v = f->at[i], *item = dgm_json_get(v, DGM_STR("item"));
         dgm_str type = member(v, "type");
         if (dgm_str_starts(type, DGM_STR("response.")))
             type = (dgm_str){type.p + 9, type.n - 9};
@@ -135,9 +135,10 @@ static void a_final_text_that_differs_is_in_what_is_done(void **state)
                   BEGIN MESSAGE("0", "msg_t-m1") DELTA("0", "Helo")
                       DONE("0", "msg_t-m1", "Hello") "completed\n");
     run(TASK CHUNK("a", "Helo", "") STATUS("COMPLETED", SAYS(TEXT("Hello"))), false, f);
-    yyjson_val *response = dgm_responses_get(f->at[f->n - 1], "response");
-    yyjson_val *item = yyjson_arr_get_first(dgm_responses_get(response, "output"));
-    check_str(member(yyjson_arr_get_first(dgm_responses_get(item, "content")), "text"), "Hello");
+    yyjson_val *response = dgm_json_get(f->at[f->n - 1], DGM_STR("response"));
+    yyjson_val *item = yyjson_arr_get_first(dgm_json_get(response, DGM_STR("output")));
+    check_str(member(yyjson_arr_get_first(dgm_json_get(item, DGM_STR("content"))), "text"),
+              "Hello");
     free_frames(f);
 }
 
@@ -248,10 +249,10 @@ static void check_end_of(const char *lines, const char *type, const char *status
     struct frames *f = new_frames();
     run(lines, false, f);
     check_order(f, false);
-    yyjson_val *response = dgm_responses_get(f->at[f->n - 1], "response");
+    yyjson_val *response = dgm_json_get(f->at[f->n - 1], DGM_STR("response"));
     check_str(f->names[f->n - 1], type);
     check_str(member(response, "status"), status);
-    yyjson_val *metadata = dgm_responses_get(response, "metadata");
+    yyjson_val *metadata = dgm_json_get(response, DGM_STR("metadata"));
     check_str(member(metadata, "a2a_task_state"), task);
     check_str(member(metadata, "a2a_task_id"), "t");
     check_str(member(metadata, "a2a_context_id"), "c");
@@ -343,9 +344,9 @@ static void what_ends_early_is_incomplete(void **state)
         false, f);
     check_order(f, false);
     check_str(f->names[f->n - 1], "response.incomplete");
-    yyjson_val *response = dgm_responses_get(f->at[f->n - 1], "response");
+    yyjson_val *response = dgm_json_get(f->at[f->n - 1], DGM_STR("response"));
     check_str(member(response, "status"), "incomplete");
-    check_str(member(dgm_responses_get(response, "incomplete_details"), "reason"),
+    check_str(member(dgm_json_get(response, DGM_STR("incomplete_details")), "reason"),
               "max_output_tokens");
     free_frames(f);
 }
@@ -358,9 +359,9 @@ static void ids_of_items_lead_back_to_their_response(void **state)
                  STATUS("INPUT_REQUIRED", SAYS(TWO_CALLS)),
              (dgm_stream_params){.scoped_ids = true, .task_id = DGM_STR("task-7")}, f);
     check_order(f, false);
-    yyjson_val *response = dgm_responses_get(f->at[f->n - 1], "response");
-    check_str(member(dgm_responses_get(response, "metadata"), "a2a_task_id"), "task-7");
-    yyjson_val *output = dgm_responses_get(response, "output");
+    yyjson_val *response = dgm_json_get(f->at[f->n - 1], DGM_STR("response"));
+    check_str(member(dgm_json_get(response, DGM_STR("metadata")), "a2a_task_id"), "task-7");
+    yyjson_val *output = dgm_json_get(response, DGM_STR("output"));
     static const char *const ids[] = {"rs_t_0", "msg_t_1", "fc_t_2", "fc_t_3"};
     assert_int_equal(yyjson_arr_size(output), 4);
     for (size_t i = 0; i < 4; i++)
@@ -377,8 +378,8 @@ static void what_there_is_of_a_response_that_goes_on(void **state)
     run_with(TASK STATUS("WORKING", SAYS(TEXT("Looking"))) CHUNK("a", "Hal", ""), p, f);
     assert_int_equal(f->n, 1);
     check_str(member(f->at[0], "status"), "in_progress");
-    assert_true(yyjson_is_null(dgm_responses_get(f->at[0], "completed_at")));
-    yyjson_val *output = dgm_responses_get(f->at[0], "output");
+    assert_true(yyjson_is_null(dgm_json_get(f->at[0], DGM_STR("completed_at"))));
+    yyjson_val *output = dgm_json_get(f->at[0], DGM_STR("output"));
     assert_int_equal(yyjson_arr_size(output), 1); /* what is done: no half of a message */
     check_str(member(yyjson_arr_get_first(output), "type"), "reasoning");
     run_with(TASK CHUNK("a", "Hi", "") STATUS("COMPLETED", ""), p, f);

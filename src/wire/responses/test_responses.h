@@ -40,7 +40,7 @@ static inline dgm_str member(const yyjson_val *v, const char *name)
 static inline int64_t number(const yyjson_val *v, const char *name)
 {
     int64_t n = -1;
-    yyjson_val *m = dgm_responses_get(v, name);
+    yyjson_val *m = dgm_json_get(v, dgm_str_from(name));
     return m && dgm_json_int(m, &n) ? n : -1;
 }
 
@@ -93,7 +93,7 @@ static inline struct checked_item *item_at(struct order *o, const struct frames 
 
 static inline void check_added(struct order *o, const struct frames *f, size_t i)
 {
-    yyjson_val *v = f->at[i], *item = dgm_responses_get(v, "item");
+    yyjson_val *v = f->at[i], *item = dgm_json_get(v, DGM_STR("item"));
     HOLD(o->n < MAX_ITEMS);
     HOLD(number(v, "output_index") == (int64_t)o->n);
     HOLD(member(item, "id").n || !dgm_str_is(member(item, "type"), "message"));
@@ -105,14 +105,15 @@ static inline void check_added(struct order *o, const struct frames *f, size_t i
 
 static inline void check_done(struct order *o, const struct frames *f, size_t i)
 {
-    yyjson_val *v = f->at[i], *item = dgm_responses_get(v, "item");
+    yyjson_val *v = f->at[i], *item = dgm_json_get(v, DGM_STR("item"));
     int64_t index = number(v, "output_index");
     HOLD(index >= 0 && (size_t)index < o->n && !o->items[index].done);
     HOLD(dgm_str_eq(member(item, "id"), member(o->items[index].added, "id")));
     HOLD(dgm_str_eq(member(item, "type"), member(o->items[index].added, "type")));
     HOLD(!o->items[index].part_open);
     if (dgm_str_is(member(item, "type"), "reasoning"))
-        HOLD((int64_t)yyjson_arr_size(dgm_responses_get(item, "summary")) == o->items[index].parts);
+        HOLD((int64_t)yyjson_arr_size(dgm_json_get(item, DGM_STR("summary"))) ==
+             o->items[index].parts);
     else
         HOLD(!dgm_str_is(member(item, "status"), "in_progress"));
     o->items[index].done = item;
@@ -122,7 +123,7 @@ static inline void check_done(struct order *o, const struct frames *f, size_t i)
 static inline void check_inside(struct order *o, const struct frames *f, size_t i, dgm_str type)
 {
     struct checked_item *it = item_at(o, f, i);
-    yyjson_val *v = f->at[i], *part = dgm_responses_get(v, "part");
+    yyjson_val *v = f->at[i], *part = dgm_json_get(v, DGM_STR("part"));
     bool summary = dgm_str_starts(type, DGM_STR("response.reasoning_summary"));
     if (ends_with(type, DGM_STR("part.added"))) {
         HOLD(!it->part_open);
@@ -148,15 +149,16 @@ static inline void check_inside(struct order *o, const struct frames *f, size_t 
 
 static inline void check_end(struct order *o, const struct frames *f, size_t i)
 {
-    yyjson_val *response = dgm_responses_get(f->at[i], "response"), *item;
-    yyjson_val *output = dgm_responses_get(response, "output");
+    yyjson_val *response = dgm_json_get(f->at[i], DGM_STR("response")), *item;
+    yyjson_val *output = dgm_json_get(response, DGM_STR("output"));
     size_t k, n;
     HOLD(yyjson_arr_size(output) == o->n);
     yyjson_arr_foreach (output, k, n, item) {
         HOLD(o->items[k].done);
         HOLD(o->corrected || dgm_json_equal(item, o->items[k].done));
     }
-    HOLD(dgm_str_eq(member(response, "id"), member(dgm_responses_get(f->at[0], "response"), "id")));
+    HOLD(dgm_str_eq(member(response, "id"),
+                    member(dgm_json_get(f->at[0], DGM_STR("response")), "id")));
 }
 
 /* Sequence numbers, indexes, beginnings and ends, deltas and what is done, the response at the end. */
@@ -180,7 +182,7 @@ static inline void check_order(const struct frames *f, bool corrected)
             check_done(o, f, i);
         else if (dgm_str_is(type, "error"))
             failed = true;
-        else if (dgm_responses_get(f->at[i], "response"))
+        else if (dgm_json_get(f->at[i], DGM_STR("response")))
             over = true, check_end(o, f, i);
         else
             check_inside(o, f, i, type);

@@ -33,7 +33,7 @@ static size_t check_lines(const char *lines, const char *want)
         yyjson_val *v;
         dgm_form form;
         check_ok(dgm_json_read(a, (dgm_str){lines, n}, 100000, "", &v, &err), err);
-        if (dgm_responses_get(v, "type") || dgm_responses_get(v, "object"))
+        if (dgm_json_get(v, DGM_STR("type")) || dgm_json_get(v, DGM_STR("object")))
             assert_int_equal(dgm_codec_responses.recognise(v, &form), 2);
         check_ok(dgm_codec_responses.decoder_feed(d, &r, v, sink), err);
         unknown += r.n_unknown;

@@ -130,7 +130,7 @@ static inline void told_tool(struct told *t, const dgm_canon_event *e)
     } else if (e->kind == DGM_CANON_TOOL_CALL_ARGS && c) {
         dgm_buf_add_str(&c->arguments, e->call.delta);
     } else if (e->kind == DGM_CANON_TOOL_CALL_RESULT && c && !c->result.p) {
-        c->failed = yyjson_is_true(dgm_responses_get(e->metadata, "dragoman:error"));
+        c->failed = yyjson_is_true(dgm_json_get(e->metadata, DGM_STR("dragoman:error")));
         c->result = dgm_arena_dup(t->a, e->result.content.text);
     }
 }
@@ -314,8 +314,8 @@ static inline void check_answer(const struct told *t, yyjson_val *response)
     dgm_buf_init(&got, SIZE_MAX);
     dgm_buf_init(&want, SIZE_MAX);
     put_answer(&want, t);
-    yyjson_arr_foreach (dgm_responses_get(response, "output"), i, n, item) {
-        yyjson_arr_foreach (dgm_responses_get(item, "content"), k, m, part)
+    yyjson_arr_foreach (dgm_json_get(response, DGM_STR("output")), i, n, item) {
+        yyjson_arr_foreach (dgm_json_get(item, DGM_STR("content")), k, m, part)
             dgm_buf_add_str(&got, member(part, "text"));
     }
     if (t->n_snapshots && dgm_str_starts(dgm_buf_str(&got), DGM_STR("\n\n")))
@@ -341,7 +341,7 @@ static inline void both_check(struct both_ways *b, dgm_arena *a)
     }
     check_order(b->stream, b->told->n_snapshots > 0);
     assert_int_equal(b->whole->n, 1);
-    yyjson_val *last = dgm_responses_get(b->stream->at[b->stream->n - 1], "response");
+    yyjson_val *last = dgm_json_get(b->stream->at[b->stream->n - 1], DGM_STR("response"));
     assert_true(dgm_json_equal(last, b->whole->at[0]));
     check_answer(b->told, last);
     dgm_str want = told(b->told);
