@@ -233,14 +233,28 @@ static dgm_code output_end(dgm_output *o, const dgm_canon_event *end, dgm_str *r
     return output_release(o, SIZE_MAX, next);
 }
 
-/* Clients of OpenAI read the counts without a check. call_id: the call that was made from the data; empty: no call was made. */
-static dgm_code output_emit_end(const dgm_canon_event *end, dgm_str call_id, dgm_canon_sink next)
+dgm_code dgm_output_event(dgm_output *o, const dgm_canon_event *event, dgm_canon_sink next)
 {
+    bool is_text = event->kind == DGM_CANON_TEXT_MESSAGE_START ||
+                   event->kind == DGM_CANON_TEXT_MESSAGE_CONTENT ||
+                   event->kind == DGM_CANON_TEXT_MESSAGE_END ||
+                   event->kind == DGM_CANON_MESSAGES_SNAPSHOT;
+    bool is_held =
+        (o->json && is_text) || ((o->json || o->n_tools) && event->kind == DGM_CANON_ARTIFACT);
+    dgm_str call_id = {0}; /* of the call that was made from the data; empty: no call was made */
+    dgm_code rc;
+    if (is_held)
+        return output_hold(o, event);
+    if (!dgm_canon_is_terminal(event->kind))
+        return dgm_canon_emit(next, event);
+    if ((o->json || o->n_tools) && (rc = output_end(o, event, &call_id, next)))
+        return rc;
+    /* clients of OpenAI read the counts without a check */
     dgm_canon_usage zeros = {
         .input_tokens = {true, 0}, .output_tokens = {true, 0}, .total_tokens = {true, 0}};
-    dgm_canon_event e = *end;
+    dgm_canon_event end = *event;
     dgm_canon_usages *usage =
-        e.kind == DGM_CANON_RUN_ERROR ? &e.run_error.usage : &e.run_finished.usage;
+        end.kind == DGM_CANON_RUN_ERROR ? &end.run_error.usage : &end.run_finished.usage;
     bool has_usage = false;
     for (size_t i = 0; i < usage->n; i++)
         has_usage |= usage->at[i].input_tokens.set || usage->at[i].output_tokens.set ||
@@ -248,31 +262,10 @@ static dgm_code output_emit_end(const dgm_canon_event *end, dgm_str call_id, dgm
     if (!has_usage)
         *usage = (dgm_canon_usages){&zeros, 1};
     if (call_id.n)
-        e.run_finished.outcome = (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS,
-                                                     .pending_tool_call_ids = {&call_id, 1},
-                                                     .awaits_no_results = true};
-    return dgm_canon_emit(next, &e);
-}
-
-dgm_code dgm_output_event(dgm_output *o, const dgm_canon_event *event, dgm_canon_sink next)
-{
-    dgm_str call_id = {0};
-    dgm_code rc = DGM_OK;
-    switch (event->kind) {
-    case DGM_CANON_TEXT_MESSAGE_START:
-    case DGM_CANON_TEXT_MESSAGE_CONTENT:
-    case DGM_CANON_TEXT_MESSAGE_END:
-    case DGM_CANON_MESSAGES_SNAPSHOT:
-        return o->json ? output_hold(o, event) : dgm_canon_emit(next, event);
-    case DGM_CANON_ARTIFACT:
-        return o->json || o->n_tools ? output_hold(o, event) : dgm_canon_emit(next, event);
-    case DGM_CANON_RUN_FINISHED:
-    case DGM_CANON_RUN_ERROR:
-        if (o->json || o->n_tools)
-            rc = output_end(o, event, &call_id, next);
-        return rc ? rc : output_emit_end(event, call_id, next);
-    default: return dgm_canon_emit(next, event);
-    }
+        end.run_finished.outcome = (dgm_canon_outcome){.kind = DGM_CANON_SUCCESS,
+                                                       .pending_tool_call_ids = {&call_id, 1},
+                                                       .awaits_no_results = true};
+    return dgm_canon_emit(next, &end);
 }
 
 struct output_chain {

@@ -75,8 +75,9 @@ dgm_canon_sink dgm_stream_encoder(dgm_stream *s)
     return (dgm_canon_sink){stream_encode, s};
 }
 
-static inline dgm_code stream_write_event(dgm_stream *s, const dgm_canon_event *event)
+static dgm_code stream_write_event(void *arg, const dgm_canon_event *event)
 {
+    dgm_stream *s = arg;
     return s->o.on_event ? s->o.on_event(s->o.arg, event, (dgm_canon_sink){stream_encode, s})
                          : stream_encode(s, event);
 }
@@ -107,8 +108,9 @@ static dgm_code stream_write_request(dgm_stream *s, const dgm_canon_input *input
 
 /* ---- events ------------------------------------------------------------------------------------------------ */
 
-static dgm_code stream_store(dgm_stream *s, const dgm_canon_event *event)
+static dgm_code stream_store(void *arg, const dgm_canon_event *event)
 {
+    dgm_stream *s = arg;
     dgm_canon_events *list = &s->events;
     if (dgm_arena_used(s->arena) > DGM_MAX_OUTPUT_BYTES)
         return dgm_fail(s->err, DGM_TOO_LARGE, NULL,
@@ -162,9 +164,10 @@ static dgm_code stream_on_event(void *arg, const dgm_canon_event *event)
 /* The first step of an event that was read: most streams only encode it. */
 static dgm_canon_sink stream_input(dgm_stream *s)
 {
-    return (dgm_canon_sink){s->snapshots || s->fold     ? stream_on_event
-                            : s->arena || s->o.on_event ? stream_pass
-                                                        : stream_encode,
+    return (dgm_canon_sink){s->snapshots || s->fold ? stream_on_event
+                            : s->arena              ? stream_store
+                            : s->o.on_event         ? stream_write_event
+                                                    : stream_encode,
                             s};
 }
 
@@ -282,11 +285,6 @@ void dgm_stream_done(dgm_stream *s)
 
 /* ---- messages and requests --------------------------------------------------------------------------------- */
 
-static dgm_code stream_on_message_event(void *arg, const dgm_canon_event *event)
-{
-    return stream_write_event(arg, event);
-}
-
 /* A response belongs to a run: one is made up for messages that have none. */
 static dgm_code stream_write_run(dgm_stream *s, dgm_arena *a, bool start)
 {
@@ -317,7 +315,7 @@ dgm_code dgm_stream_messages(dgm_stream *s, const dgm_canon_messages *messages, 
         rc = stream_write_run(s, a, true);
     if (!rc)
         rc = dgm_messages_to_events(a, messages, &s->o.params.mint, s->o.to->builds_messages,
-                                    (dgm_canon_sink){stream_on_message_event, s});
+                                    (dgm_canon_sink){stream_write_event, s});
     return !rc && response ? stream_write_run(s, a, false) : rc;
 }
 

@@ -63,25 +63,6 @@ static void emit_response(struct responses_encoder *e, const struct responses_en
     dgm_responses_emit(e, whole ? DGM_STR("") : what->event);
 }
 
-static void responses_encode_begin(struct responses_encoder *e, const dgm_canon_event *started)
-{
-    struct responses_end now = {.event = DGM_STR("response.created"), .status = "in_progress"};
-    const dgm_canon_input *input = started ? started->run_started.input : NULL;
-    dgm_responses_forget(e);
-    e->begun = true;
-    e->finished = false;
-    e->early = NULL;
-    e->implicit = started && !started->run_started.protocol_version.n;
-    for (size_t i = 0; input && i < input->tools.n; i++)
-        dgm_map_put(&e->client_tools, dgm_arena_dup(e->arena, input->tools.at[i].name), 0);
-    dgm_responses_describe(e, started);
-    if (e->params.whole)
-        return;
-    emit_response(e, &now);
-    now.event = DGM_STR("response.in_progress");
-    emit_response(e, &now);
-}
-
 /* Closes what is open, and calls that still wait. o: NULL if the run failed. */
 static void close_items(struct responses_encoder *e, const char *status, const dgm_canon_outcome *o)
 {
@@ -176,11 +157,25 @@ static void fail_run(struct responses_encoder *e, const dgm_canon_event *event, 
 dgm_code dgm_responses_encoder_feed(void *encoder, const dgm_canon_event *event, dgm_err *err)
 {
     struct responses_encoder *e = encoder;
+    struct responses_end now = {.event = DGM_STR("response.created"), .status = "in_progress"};
+    const dgm_canon_event *started = event->kind == DGM_CANON_RUN_STARTED ? event : NULL;
+    const dgm_canon_input *input = started ? started->run_started.input : NULL;
     e->err = err;
-    if (event->kind == DGM_CANON_RUN_STARTED)
-        responses_encode_begin(e, event);
-    else if (!e->begun && !e->params.fragment)
-        responses_encode_begin(e, NULL);
+    if (started || (!e->begun && !e->params.fragment)) { /* a new response */
+        dgm_responses_forget(e);
+        e->begun = true;
+        e->finished = false;
+        e->early = NULL;
+        e->implicit = started && !started->run_started.protocol_version.n;
+        for (size_t i = 0; input && i < input->tools.n; i++)
+            dgm_map_put(&e->client_tools, dgm_arena_dup(e->arena, input->tools.at[i].name), 0);
+        dgm_responses_describe(e, started);
+        if (!e->params.whole) {
+            emit_response(e, &now);
+            now.event = DGM_STR("response.in_progress");
+            emit_response(e, &now);
+        }
+    }
     if (dgm_canon_is_terminal(event->kind))
         e->completed = (event->timestamp.set ? event->timestamp.value : e->params.now) / 1000;
     if (!e->finished && event->kind == DGM_CANON_RUN_FINISHED)

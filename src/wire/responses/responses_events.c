@@ -82,34 +82,28 @@ static void responses_events_start_text(struct responses_encoder *e, const dgm_c
     dgm_map_put(&e->texts, e->pieces[e->current].id, e->current);
 }
 
-static size_t responses_events_text_of(struct responses_encoder *e, dgm_str id)
+/* A delta, or the end. */
+static void responses_events_continue_text(struct responses_encoder *e,
+                                           const dgm_canon_event *event)
 {
-    if (e->current != NONE && dgm_str_eq(e->pieces[e->current].id, id))
-        return e->current;
-    size_t *known = dgm_map_get(&e->texts, id);
-    return known ? (e->current = *known) : NONE;
-}
-
-static void responses_events_add_text(struct responses_encoder *e, const dgm_canon_event *event)
-{
-    size_t piece = responses_events_text_of(e, event->text.message_id);
-    if (piece == NONE || !event->text.delta.n)
-        return;
-    if (e->pieces[piece].item == NONE)
-        attach(e, piece);
-    if (e->items[e->pieces[piece].item].state != RESPONSES_DONE)
-        dgm_responses_say(e, piece, event->text.delta);
-}
-
-static void responses_events_end_text(struct responses_encoder *e, dgm_str id)
-{
-    size_t piece = responses_events_text_of(e, id);
-    if (piece == NONE)
-        return;
-    struct responses_piece *p = &e->pieces[piece];
-    p->ended = true;
-    if (p->item != NONE && p->item != e->message) /* others have begun since */
-        dgm_responses_close_message(e, &e->items[p->item], "completed");
+    dgm_str id = event->text.message_id;
+    if (e->current == NONE || !dgm_str_eq(e->pieces[e->current].id, id)) {
+        size_t *known = dgm_map_get(&e->texts, id);
+        if (!known)
+            return;
+        e->current = *known;
+    }
+    struct responses_piece *p = &e->pieces[e->current];
+    if (event->kind == DGM_CANON_TEXT_MESSAGE_END) {
+        p->ended = true;
+        if (p->item != NONE && p->item != e->message) /* others have begun since */
+            dgm_responses_close_message(e, &e->items[p->item], "completed");
+    } else if (event->text.delta.n) {
+        if (p->item == NONE)
+            attach(e, e->current);
+        if (e->items[p->item].state != RESPONSES_DONE)
+            dgm_responses_say(e, e->current, event->text.delta);
+    }
 }
 
 static void say_line(struct responses_encoder *e, dgm_str text)
@@ -369,8 +363,8 @@ void dgm_responses_within_run(struct responses_encoder *e, const dgm_canon_event
 {
     switch (event->kind) {
     case DGM_CANON_TEXT_MESSAGE_START: responses_events_start_text(e, event); break;
-    case DGM_CANON_TEXT_MESSAGE_CONTENT: responses_events_add_text(e, event); break;
-    case DGM_CANON_TEXT_MESSAGE_END: responses_events_end_text(e, event->text.message_id); break;
+    case DGM_CANON_TEXT_MESSAGE_CONTENT:
+    case DGM_CANON_TEXT_MESSAGE_END: responses_events_continue_text(e, event); break;
     case DGM_CANON_TOOL_CALL_START: responses_events_start_call(e, event); break;
     case DGM_CANON_TOOL_CALL_ARGS: responses_events_add_arguments(e, event); break;
     case DGM_CANON_TOOL_CALL_END: responses_events_end_call(e, event); break;

@@ -15,21 +15,16 @@ struct reading {
     size_t i; /* the item's */
 };
 
-static dgm_str responses_items_id_of(struct reading *k, yyjson_val *v)
-{
-    dgm_str id = dgm_json_str_member(v, "id");
-    if (id.n)
-        return id;
-    return k->r->mint ? dgm_mint_id(k->r->mint, k->r->arena)
-                      : dgm_arena_printf(k->r->arena, "item-%zu", k->i);
-}
-
-static dgm_canon_message *responses_items_add(struct reading *k, dgm_canon_role role, dgm_str id)
+/* v: the item that has the id of the message, or no id; NULL: the caller sets the id. */
+static dgm_canon_message *responses_items_add(struct reading *k, dgm_canon_role role, yyjson_val *v)
 {
     k->list.at = dgm_list_grow(k->r->arena, k->list.at, k->list.n, sizeof *k->list.at);
     dgm_canon_message *m = &k->list.at[k->list.n++];
     m->role = role;
-    m->id = id;
+    m->id = dgm_json_str_member(v, "id");
+    if (v && !m->id.n)
+        m->id = k->r->mint ? dgm_mint_id(k->r->mint, k->r->arena)
+                           : dgm_arena_printf(k->r->arena, "item-%zu", k->i);
     return m;
 }
 
@@ -89,7 +84,7 @@ static dgm_code read_message(struct reading *k, yyjson_val *v, const dgm_at *at)
             name.p ? "\"%.*s\" is not a role; allowed values: user, assistant, system or developer"
                    : "missing%.*s: user, assistant, system or developer",
             (int)(name.n < 60 ? name.n : 60), name.p ? name.p : "");
-    dgm_canon_message *m = responses_items_add(k, role, responses_items_id_of(k, v));
+    dgm_canon_message *m = responses_items_add(k, role, v);
     m->extra = dgm_responses_rest(k->r->arena, v, known);
     if ((!content || yyjson_is_null(content)) && role == DGM_CANON_ASSISTANT)
         return DGM_OK;
@@ -111,12 +106,13 @@ static dgm_canon_message *caller(struct reading *k, yyjson_val *v)
     dgm_canon_message *last = k->list.n ? &k->list.at[k->list.n - 1] : NULL;
     if (last && last->role == DGM_CANON_ASSISTANT)
         return last;
-    return responses_items_add(k, DGM_CANON_ASSISTANT, responses_items_id_of(k, v));
+    return responses_items_add(k, DGM_CANON_ASSISTANT, v);
 }
 
-static dgm_canon_message *responses_items_add_result(struct reading *k, dgm_str id, dgm_str call_id)
+static dgm_canon_message *responses_items_add_result(struct reading *k, yyjson_val *v,
+                                                     dgm_str call_id)
 {
-    dgm_canon_message *m = responses_items_add(k, DGM_CANON_TOOL, id);
+    dgm_canon_message *m = responses_items_add(k, DGM_CANON_TOOL, v);
     m->tool_call_id = call_id;
     m->content.kind = DGM_CANON_CONTENT_TEXT;
     return m;
@@ -157,8 +153,8 @@ static dgm_code responses_items_read_call(struct reading *k, yyjson_val *v, cons
         c->extra = dgm_responses_rest(k->r->arena, v, known);
     bool failed = error;
     if (mcp && (failed || output)) {
-        dgm_canon_message *result = responses_items_add_result(
-            k, dgm_arena_printf(k->r->arena, "%.*s-result", DGM_P(call_id)), call_id);
+        dgm_canon_message *result = responses_items_add_result(k, NULL, call_id);
+        result->id = dgm_arena_printf(k->r->arena, "%.*s-result", DGM_P(call_id));
         result->content.text = dgm_content_value_text(k->r->arena, failed ? error : output);
         if (failed)
             result->error = result->content.text;
@@ -173,7 +169,7 @@ static dgm_code read_output(struct reading *k, yyjson_val *v, const dgm_at *at)
     dgm_str call_id = dgm_json_str_member(v, "call_id");
     if (!call_id.n)
         return missing(k, at, "call_id", "the output of a call");
-    dgm_canon_message *m = responses_items_add_result(k, responses_items_id_of(k, v), call_id);
+    dgm_canon_message *m = responses_items_add_result(k, v, call_id);
     m->extra = dgm_responses_rest(k->r->arena, v, known);
     if (yyjson_is_arr(output))
         return dgm_responses_read_content(k->r, output, DGM_AT_LIT(at, "output"), &m->content);
@@ -195,7 +191,7 @@ static void add_thoughts(dgm_buf *b, yyjson_val *list)
 static void read_reasoning(struct reading *k, yyjson_val *v)
 {
     static const char *const known[] = {"type", "id", "encrypted_content", NULL};
-    dgm_canon_message *m = responses_items_add(k, DGM_CANON_REASONING, responses_items_id_of(k, v));
+    dgm_canon_message *m = responses_items_add(k, DGM_CANON_REASONING, v);
     dgm_str encrypted = dgm_json_str_member(v, "encrypted_content");
     dgm_buf b;
     dgm_buf_init(&b, SIZE_MAX);
@@ -228,8 +224,8 @@ static dgm_code read_item(struct reading *k, yyjson_val *v, const dgm_at *at)
     if (!type.n && !dgm_json_str_member(v, "id").n)
         return dgm_fail(k->r->err, DGM_BAD_PARAMS, DGM_AT_LIT(at, "type"),
                         "missing: the type of the item");
-    dgm_canon_message *m = responses_items_add(
-        k, DGM_CANON_ACTIVITY, responses_items_id_of(k, v)); /* references, searches, ... */
+    dgm_canon_message *m =
+        responses_items_add(k, DGM_CANON_ACTIVITY, v); /* references, searches, ... */
     m->activity_type = DGM_STR(DGM_RESPONSES_ITEM);
     m->content = (dgm_canon_content){.kind = DGM_CANON_CONTENT_OBJECT, .object = v};
     return DGM_OK;

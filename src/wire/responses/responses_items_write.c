@@ -192,23 +192,16 @@ dgm_code dgm_responses_write_items(const dgm_canon_messages *messages, dgm_respo
 
 /* ---- items of requests ------------------------------------------------------------------------------------------- */
 
-static const char *item_id_prefix(dgm_str type)
-{
-    static const char *const prefixes[][2] = {
-        {"message", "msg_"},
-        {"function_call", "fc_"},
-        {"reasoning", "rs_"},
-        {"mcp_call", "mcp_"},
-        {"function_call_output", "fco_"},
-        {"custom_tool_call", "ctc_"},
-        {"custom_tool_call_output", "ctco_"},
-    };
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        if (dgm_str_eq(type, dgm_str_from(prefixes[i][0])))
-            return prefixes[i][1];
-    }
-    return "item_";
-}
+static const char *const item_id_prefixes[][2] = {
+    {"message", "msg_"},
+    {"function_call", "fc_"},
+    {"reasoning", "rs_"},
+    {"mcp_call", "mcp_"},
+    {"function_call_output", "fco_"},
+    {"custom_tool_call", "ctc_"},
+    {"custom_tool_call_output", "ctco_"},
+    {NULL, "item_"},
+};
 
 void dgm_responses_build_item(dgm_json_build *b, const char *key, const yyjson_val *item,
                               dgm_str scope, const char *tag, size_t n)
@@ -222,11 +215,14 @@ void dgm_responses_build_item(dgm_json_build *b, const char *key, const yyjson_v
     if (!yyjson_is_str(text))
         text = NULL;
     dgm_json_build_object(b, key);
-    if (dgm_json_str_member(item, "id").n)
+    if (dgm_json_str_member(item, "id").n) {
         dgm_json_build_value(b, "id", dgm_json_get(item, DGM_STR("id")));
-    else
-        dgm_json_build_lit(
-            b, "id", dgm_responses_scoped_id(b->arena, item_id_prefix(type), scope, tag, n).p);
+    } else {
+        const char *const(*row)[2] = item_id_prefixes;
+        while ((*row)[0] && !dgm_str_eq(type, dgm_str_from((*row)[0])))
+            row++;
+        dgm_json_build_lit(b, "id", dgm_responses_scoped_id(b->arena, (*row)[1], scope, tag, n).p);
+    }
     dgm_json_build_str(b, "type", type);
     if (is_message && !dgm_json_get(item, DGM_STR("status")))
         dgm_json_build_lit(b, "status", "completed");

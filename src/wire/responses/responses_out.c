@@ -73,29 +73,27 @@ static dgm_str delta_prefix(struct responses_encoder *e, const struct responses_
     return dgm_arena_dup(e->arena, dgm_buf_str(&e->out));
 }
 
-static void emit_delta(struct responses_encoder *e, dgm_str prefix, dgm_str event, dgm_str lead,
-                       dgm_str escaped)
+/* Appends to the stored text and emits the delta. `to` NULL: the text is stored already, and escaped. Without a prefix
+ * it is only stored: the item has no index yet. */
+static void append_delta(struct responses_encoder *e, dgm_buf *to, dgm_str text, dgm_str prefix,
+                         dgm_str event, dgm_str lead)
 {
-    if (e->rc || e->params.whole)
+    if (to) {
+        size_t before = to->n;
+        if (dgm_responses_keep(e, text.n))
+            dgm_json_put_chars(to, text);
+        text = (dgm_str){to->p + before, to->n - before};
+    }
+    if (e->rc || e->params.whole || !prefix.p)
         return;
     dgm_buf_clear(&e->out);
     dgm_buf_add_str(&e->out, prefix);
     dgm_json_put_int(&e->out, e->sequence++);
     LIT(",\"delta\":\"");
     dgm_buf_add_str(&e->out, lead);
-    dgm_buf_add_str(&e->out, escaped);
+    dgm_buf_add_str(&e->out, text);
     dgm_buf_add_char(&e->out, '"');
     dgm_responses_emit(e, event);
-}
-
-/* Appends to the stored text; returns the appended characters, escaped. */
-static dgm_str keep_text(struct responses_encoder *e, dgm_buf *to, dgm_str text)
-{
-    size_t before = to->n;
-    if (!dgm_responses_keep(e, text.n))
-        return (dgm_str){0};
-    dgm_json_put_chars(to, text);
-    return (dgm_str){to->p + before, to->n - before};
 }
 
 /* ---- items --------------------------------------------------------------------------------------------------- */
@@ -231,9 +229,8 @@ void dgm_responses_say(struct responses_encoder *e, size_t piece, dgm_str text)
         p->prefix = it->first == piece ? delta_prefix(e, it, DGM_STR("response.output_text.delta"),
                                                       ",\"content_index\":0,\"logprobs\":[]")
                                        : e->pieces[it->first].prefix;
-    dgm_str escaped = keep_text(e, p->moved ? &e->pieces[first_of(e, piece)].text : &p->text, text);
-    emit_delta(e, p->prefix, DGM_STR("response.output_text.delta"),
-               leads ? DGM_STR("\\n\\n") : (dgm_str){0}, escaped);
+    append_delta(e, p->moved ? &e->pieces[first_of(e, piece)].text : &p->text, text, p->prefix,
+                 DGM_STR("response.output_text.delta"), leads ? DGM_STR("\\n\\n") : (dgm_str){0});
 }
 
 void dgm_responses_close_message(struct responses_encoder *e, struct responses_item *it,
@@ -258,8 +255,8 @@ void dgm_responses_refuse(struct responses_encoder *e, dgm_str text)
     dgm_responses_add(e, it, "msg_", (dgm_str){0});
     content_frame(e, it, DGM_STR("response.content_part.added"), true);
     dgm_str prefix = delta_prefix(e, it, DGM_STR("response.refusal.delta"), ",\"content_index\":0");
-    dgm_str escaped = keep_text(e, &e->pieces[it->first].text, text);
-    emit_delta(e, prefix, DGM_STR("response.refusal.delta"), (dgm_str){0}, escaped);
+    append_delta(e, &e->pieces[it->first].text, text, prefix, DGM_STR("response.refusal.delta"),
+                 (dgm_str){0});
     if (dgm_responses_frame(e, DGM_STR("response.refusal.done"))) {
         put_place(e, it);
         LIT(",\"content_index\":0,\"refusal\":");
@@ -295,9 +292,8 @@ void dgm_responses_append_reasoning(struct responses_encoder *e, size_t piece, d
         p->prefix = delta_prefix(e, &e->items[p->item],
                                  DGM_STR("response.reasoning_summary_text.delta"), index);
     }
-    dgm_str escaped = keep_text(e, &p->text, text);
-    emit_delta(e, p->prefix, DGM_STR("response.reasoning_summary_text.delta"), (dgm_str){0},
-               escaped);
+    append_delta(e, &p->text, text, p->prefix, DGM_STR("response.reasoning_summary_text.delta"),
+                 (dgm_str){0});
 }
 
 void dgm_responses_end_thought(struct responses_encoder *e, size_t piece)
@@ -342,15 +338,13 @@ void dgm_responses_open_call(struct responses_encoder *e, struct responses_item 
         place_frame(e, it, DGM_STR("response.mcp_call.in_progress"));
     it->prefix = delta_prefix(e, it, delta_event(it), "");
     if (it->text.n) /* what came while it was held */
-        emit_delta(e, it->prefix, delta_event(it), (dgm_str){0}, dgm_buf_str(&it->text));
+        append_delta(e, NULL, dgm_buf_str(&it->text), it->prefix, delta_event(it), (dgm_str){0});
 }
 
 void dgm_responses_append_arguments(struct responses_encoder *e, struct responses_item *it,
                                     dgm_str text)
 {
-    dgm_str escaped = keep_text(e, &it->text, text);
-    if (it->state == RESPONSES_OPEN)
-        emit_delta(e, it->prefix, delta_event(it), (dgm_str){0}, escaped);
+    append_delta(e, &it->text, text, it->prefix, delta_event(it), (dgm_str){0});
 }
 
 void dgm_responses_close_call(struct responses_encoder *e, struct responses_item *it,
