@@ -65,9 +65,8 @@ dgm_str dgm_query_value(dgm_arena *a, dgm_str query, const char *name)
 
 dgm_str dgm_bare_type(dgm_str type)
 {
-    dgm_str bare = {0};
-    dgm_next_word(&type, ';', &bare);
-    return bare;
+    const char *end = type.n ? memchr(type.p, ';', type.n) : NULL;
+    return dgm_trim((dgm_str){type.p, end ? (size_t)(end - type.p) : type.n});
 }
 
 bool dgm_accepts(const dgm_http_request *r, dgm_str type)

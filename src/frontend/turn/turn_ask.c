@@ -198,7 +198,7 @@ void dgm_turn_ask(const dgm_ask *ask, dgm_on_sent on_done, void *arg)
     k->knows = ask->context_has_history || ask->task_id.n;
     k->on_sent = on_done;
     k->arg = arg;
-    if (ask->task_id.n)
+    if (ask->task_id.n || (!ask->context_id.n && !k->cut.results.n))
         send_it(k);
     else if (k->cut.results.n)
         dgm_core_find_call(ask->turns->o.core, ask->owner, ask->agent->id, k->cut.results.at[0],

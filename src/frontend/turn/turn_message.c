@@ -14,6 +14,7 @@
 #include "canon/message_content.h"
 #include "frontend/turn/turn_int.h"
 #include "model/guard.h"
+#include "json/build.h"
 
 /* ---- where the agent spoke last -------------------------------------------------------------------------------------- */
 
@@ -58,84 +59,54 @@ static void find_calls(dgm_arena *a, const dgm_canon_messages *messages, struct 
     }
 }
 
-static void put_result(dgm_buf *b, dgm_arena *a, const struct calls *calls,
-                       const dgm_canon_message *m)
-{
-    size_t *call = dgm_map_get(&calls->by_id, m->tool_call_id);
-    dgm_str text = dgm_canon_content_text(a, &m->content);
-    dgm_buf_add_lit(b, "{\"call_id\":");
-    dgm_json_put_str(b, m->tool_call_id);
-    if (call && calls->names.at[*call].n) {
-        dgm_buf_add_lit(b, ",\"name\":");
-        dgm_json_put_str(b, calls->names.at[*call]);
-    }
-    dgm_buf_add_lit(b, ",\"output\":");
-    if (m->error.n) {
-        dgm_buf_add_lit(b, "{\"error\":");
-        dgm_json_put_str(b, m->error);
-        dgm_buf_add_char(b, '}');
-    } else {
-        dgm_json_put_str(b, text);
-    }
-    dgm_buf_add_char(b, '}');
-}
-
 /* One part with all results of calls. */
 static void add_results(dgm_arena *a, dgm_message *out, const dgm_canon_messages *all,
                         const struct cut *cut)
 {
     struct calls calls = {0};
-    dgm_buf b;
-    if (!cut->results.n)
-        return;
+    dgm_json_build b = dgm_json_build_start(a);
     find_calls(a, all, &calls);
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_lit(&b, "{\"" DGM_DATA_RESULTS "\":[");
-    for (size_t i = cut->tail, n = 0; i < all->n; i++) {
-        if (all->at[i].role != DGM_CANON_TOOL)
+    dgm_json_build_object(&b, NULL);
+    dgm_json_build_array(&b, DGM_DATA_RESULTS);
+    for (size_t i = cut->tail; i < all->n; i++) {
+        const dgm_canon_message *m = &all->at[i];
+        size_t *call = dgm_map_get(&calls.by_id, m->tool_call_id);
+        if (m->role != DGM_CANON_TOOL)
             continue;
-        if (n++)
-            dgm_buf_add_char(&b, ',');
-        put_result(&b, a, &calls, &all->at[i]);
+        dgm_json_build_object(&b, NULL);
+        dgm_json_build_str(&b, "call_id", m->tool_call_id);
+        if (call && calls.names.at[*call].n)
+            dgm_json_build_str(&b, "name", calls.names.at[*call]);
+        if (m->error.n) {
+            dgm_json_build_object(&b, "output");
+            dgm_json_build_str(&b, "error", m->error);
+            dgm_json_build_close(&b);
+        } else {
+            dgm_json_build_str(&b, "output", dgm_canon_content_text(a, &m->content));
+        }
+        dgm_json_build_close(&b);
     }
-    dgm_buf_add_lit(&b, "]}");
-    turn_message_add_part(
-        a, out,
-        (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_parse_trusted(a, dgm_buf_str(&b))});
-    dgm_buf_done(&b);
+    dgm_json_build_close(&b);
+    dgm_json_build_close(&b);
+    turn_message_add_part(a, out,
+                          (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_build_end(&b)});
     dgm_map_done(&calls.by_id);
 }
 
-static void add_user(dgm_arena *a, dgm_message *out, const dgm_canon_message *from)
-{
-    dgm_mint mint = {{0}, 0, {0}}; /* its id is not used */
-    dgm_message m;
-    dgm_guard guard = {0};
-    if (!dgm_to_message(a, from, &mint, &m))
-        return;
-    dgm_guard_content(&guard, a, &m.metadata, &m.parts); /* the message is sent as one of ours */
-    for (size_t i = 0; i < m.parts.n; i++)
-        turn_message_add_part(a, out, m.parts.at[i]);
-}
-
 /* An answer to an interrupt: its words, or the data that it is. */
-static void add_answers(dgm_arena *a, dgm_message *out, const dgm_canon_resumes *resume)
+static void add_answer(dgm_arena *a, dgm_message *out, const dgm_canon_resume *r)
 {
-    for (size_t i = 0; i < resume->n; i++) {
-        const dgm_canon_resume *r = &resume->at[i];
-        yyjson_val *payload = (yyjson_val *)(uintptr_t)r->payload;
-        if (r->status == DGM_CANON_DISMISSED) {
-            dgm_member members[] = {
-                {DGM_STR("interrupt_id"), dgm_json_make_string(a, r->interrupt_id)},
-                {DGM_STR("status"), dgm_json_make_string(a, DGM_STR("cancelled"))}};
-            turn_message_add_part(
-                a, out, (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_object(a, members, 2)});
-        } else if (yyjson_is_str(payload)) {
-            turn_message_add_part(
-                a, out, (dgm_part){.kind = DGM_PART_TEXT, .content = dgm_json_str(payload)});
-        } else if (payload) {
-            turn_message_add_part(a, out, (dgm_part){.kind = DGM_PART_DATA, .data = payload});
-        }
+    yyjson_val *payload = (yyjson_val *)(uintptr_t)r->payload;
+    if (r->status == DGM_CANON_DISMISSED) {
+        dgm_member members[] = {{DGM_STR("interrupt_id"), dgm_json_make_string(a, r->interrupt_id)},
+                                {DGM_STR("status"), dgm_json_make_string(a, DGM_STR("cancelled"))}};
+        turn_message_add_part(
+            a, out, (dgm_part){.kind = DGM_PART_DATA, .data = dgm_json_object(a, members, 2)});
+    } else if (yyjson_is_str(payload)) {
+        turn_message_add_part(a, out,
+                              (dgm_part){.kind = DGM_PART_TEXT, .content = dgm_json_str(payload)});
+    } else if (payload) {
+        turn_message_add_part(a, out, (dgm_part){.kind = DGM_PART_DATA, .data = payload});
     }
 }
 
@@ -198,12 +169,20 @@ dgm_code dgm_make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cu
                                    : has_id          ? last->id
                                                      : dgm_uuid7_in(a),
                      .role = DGM_ROLE_USER};
-    add_results(a, &m, all, cut);
+    if (cut->results.n)
+        add_results(a, &m, all, cut);
     for (size_t i = cut->tail; i < all->n; i++) {
-        if (all->at[i].role == DGM_CANON_USER)
-            add_user(a, &m, &all->at[i]);
+        dgm_mint mint = {{0}, 0, {0}}; /* the id of this message is not used */
+        dgm_message user;
+        dgm_guard guard = {0};
+        if (all->at[i].role != DGM_CANON_USER || !dgm_to_message(a, &all->at[i], &mint, &user))
+            continue;
+        dgm_guard_content(&guard, a, &user.metadata, &user.parts); /* it is sent as one of ours */
+        for (size_t k = 0; k < user.parts.n; k++)
+            turn_message_add_part(a, &m, user.parts.at[k]);
     }
-    add_answers(a, &m, &ask->input->resume);
+    for (size_t i = 0; i < ask->input->resume.n; i++)
+        add_answer(a, &m, &ask->input->resume.at[i]);
     if (!m.parts.n)
         return dgm_fail(err, DGM_BAD_PARAMS, DGM_AT_LIT(NULL, "messages"),
                         "there is nothing to answer: the last message must be the user's or a "
@@ -221,127 +200,65 @@ dgm_code dgm_make_message(dgm_arena *a, const dgm_ask *ask, const struct cut *cu
 
 /* ---- metadata ------------------------------------------------------------------------------------------------------------ */
 
-static const dgm_json *instructions_of(dgm_arena *a, const dgm_canon_messages *all)
-{
-    dgm_buf b;
-    const dgm_json *v = NULL;
-    dgm_buf_init(&b, SIZE_MAX);
-    for (size_t i = 0; i < all->n; i++) {
-        if (all->at[i].role != DGM_CANON_SYSTEM && all->at[i].role != DGM_CANON_DEVELOPER)
-            continue;
-        if (b.n)
-            dgm_buf_add_lit(&b, "\n\n");
-        dgm_buf_add_str(&b, dgm_canon_content_text(a, &all->at[i].content));
-    }
-    if (b.n)
-        v = dgm_json_make_string(a, dgm_arena_dup(a, dgm_buf_str(&b)));
-    dgm_buf_done(&b);
-    return v;
-}
-
-static void turn_message_put_member(dgm_buf *b, const char *name, dgm_str text)
-{
-    if (b->p[b->n - 1] != '{' && b->p[b->n - 1] != '[')
-        dgm_buf_add_char(b, ',');
-    dgm_json_put_str(b, dgm_str_from(name));
-    dgm_buf_add_char(b, ':');
-    dgm_json_put_str(b, text);
-}
-
-static void put_json_member(dgm_buf *b, const char *name, const dgm_json *value)
-{
-    dgm_buf_add_char(b, ',');
-    dgm_json_put_str(b, dgm_str_from(name));
-    dgm_buf_add_char(b, ':');
-    dgm_json_put(b, value);
-}
-
-static void begin_item(dgm_buf *b)
-{
-    if (b->p[b->n - 1] != '[')
-        dgm_buf_add_char(b, ',');
-    dgm_buf_add_char(b, '{');
-}
-
-static void put_tools(dgm_buf *b, const dgm_canon_tools *tools)
-{
-    for (size_t i = 0; i < tools->n; i++) {
-        begin_item(b);
-        turn_message_put_member(b, "name", tools->at[i].name);
-        if (tools->at[i].description.n)
-            turn_message_put_member(b, "description", tools->at[i].description);
-        if (tools->at[i].parameters)
-            put_json_member(b, "parameters", tools->at[i].parameters);
-        dgm_buf_add_char(b, '}');
-    }
-}
-
-static void put_resumes(dgm_buf *b, const dgm_canon_resumes *list)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        bool dismissed = list->at[i].status == DGM_CANON_DISMISSED;
-        begin_item(b);
-        turn_message_put_member(b, "interruptId", list->at[i].interrupt_id);
-        turn_message_put_member(b, "status",
-                                dismissed ? DGM_STR("cancelled") : DGM_STR("resolved"));
-        if (list->at[i].payload)
-            put_json_member(b, "payload", list->at[i].payload);
-        dgm_buf_add_char(b, '}');
-    }
-}
-
-struct members {
-    dgm_member *at;
-    size_t n;
-};
-
-static void add_member(dgm_arena *a, struct members *m, dgm_str key, const dgm_json *value)
-{
-    if (!value)
-        return;
-    m->at = dgm_list_grow(a, m->at, m->n, sizeof *m->at);
-    m->at[m->n++] = (dgm_member){key, value};
-}
-
-/* A list that was put; NULL: it is empty. */
-static const dgm_json *list_of(dgm_arena *a, dgm_buf *b)
-{
-    const dgm_json *list = NULL;
-    if (b->n > 1) {
-        dgm_buf_add_char(b, ']');
-        list = dgm_json_parse_trusted(a, dgm_buf_str(b));
-    }
-    dgm_buf_clear(b);
-    dgm_buf_add_char(b, '[');
-    return list;
-}
-
 const dgm_json *dgm_make_metadata(dgm_arena *a, const dgm_ask *ask)
 {
     const dgm_canon_input *in = ask->input;
-    struct members m = {0};
-    yyjson_val *key, *value;
-    size_t i, n;
-    dgm_buf b;
-    yyjson_obj_foreach ((yyjson_val *)(uintptr_t)ask->metadata, i, n, key, value)
-        add_member(a, &m, dgm_json_str(key), value);
-    dgm_buf_init(&b, SIZE_MAX);
-    dgm_buf_add_char(&b, '[');
-    put_tools(&b, &in->tools);
-    add_member(a, &m, DGM_STR(DGM_META_TOOLS), list_of(a, &b));
-    for (i = 0; i < in->context.n; i++) {
-        begin_item(&b);
-        turn_message_put_member(&b, "description", in->context.at[i].description);
-        turn_message_put_member(&b, "value", in->context.at[i].value);
-        dgm_buf_add_char(&b, '}');
+    dgm_json_build b = dgm_json_build_start(a);
+    dgm_buf instructions;
+    dgm_json_build_object(&b, NULL);
+    if (ask->metadata)
+        dgm_json_build_members_of(&b, ask->metadata);
+    if (in->tools.n)
+        dgm_json_build_array(&b, DGM_META_TOOLS);
+    for (size_t i = 0; i < in->tools.n; i++) {
+        dgm_json_build_object(&b, NULL);
+        dgm_json_build_str(&b, "name", in->tools.at[i].name);
+        if (in->tools.at[i].description.n)
+            dgm_json_build_str(&b, "description", in->tools.at[i].description);
+        dgm_json_build_value(&b, "parameters", in->tools.at[i].parameters);
+        dgm_json_build_close(&b);
     }
-    add_member(a, &m, DGM_STR(DGM_META_CONTEXT), list_of(a, &b));
-    put_resumes(&b, &in->resume);
-    add_member(a, &m, DGM_STR(DGM_META_RESUME), list_of(a, &b));
-    dgm_buf_done(&b);
-    add_member(a, &m, DGM_STR(DGM_META_STATE), in->state);
-    add_member(a, &m, DGM_STR(DGM_META_INSTRUCTIONS), instructions_of(a, &in->messages));
-    return m.n ? dgm_json_object(a, m.at, m.n) : NULL;
+    if (in->tools.n)
+        dgm_json_build_close(&b);
+    if (in->context.n)
+        dgm_json_build_array(&b, DGM_META_CONTEXT);
+    for (size_t i = 0; i < in->context.n; i++) {
+        dgm_json_build_object(&b, NULL);
+        dgm_json_build_str(&b, "description", in->context.at[i].description);
+        dgm_json_build_str(&b, "value", in->context.at[i].value);
+        dgm_json_build_close(&b);
+    }
+    if (in->context.n)
+        dgm_json_build_close(&b);
+    if (in->resume.n)
+        dgm_json_build_array(&b, DGM_META_RESUME);
+    for (size_t i = 0; i < in->resume.n; i++) {
+        const dgm_canon_resume *r = &in->resume.at[i];
+        dgm_json_build_object(&b, NULL);
+        dgm_json_build_str(&b, "interruptId", r->interrupt_id);
+        dgm_json_build_lit(&b, "status",
+                           r->status == DGM_CANON_DISMISSED ? "cancelled" : "resolved");
+        dgm_json_build_value(&b, "payload", r->payload);
+        dgm_json_build_close(&b);
+    }
+    if (in->resume.n)
+        dgm_json_build_close(&b);
+    dgm_json_build_value(&b, DGM_META_STATE, in->state);
+    dgm_buf_init(&instructions, SIZE_MAX);
+    for (size_t i = 0; i < in->messages.n; i++) {
+        const dgm_canon_message *m = &in->messages.at[i];
+        if (m->role != DGM_CANON_SYSTEM && m->role != DGM_CANON_DEVELOPER)
+            continue;
+        if (instructions.n)
+            dgm_buf_add_lit(&instructions, "\n\n");
+        dgm_buf_add_str(&instructions, dgm_canon_content_text(a, &m->content));
+    }
+    if (instructions.n)
+        dgm_json_build_str(&b, DGM_META_INSTRUCTIONS, dgm_buf_str(&instructions));
+    dgm_buf_done(&instructions);
+    dgm_json_build_close(&b);
+    yyjson_val *all = dgm_json_build_end(&b);
+    return yyjson_obj_size(all) ? all : NULL;
 }
 
 /* ---- the same conversation? ------------------------------------------------------------------------------------------------ */

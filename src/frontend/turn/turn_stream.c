@@ -70,39 +70,24 @@ static void close_frame(struct turn_stream *g)
     g->frame_is_open = false;
 }
 
-static void put_sse(struct turn_stream *g, dgm_str name, dgm_str payload)
-{
-    if (g->frame_is_open)
-        dgm_buf_add_char(&g->scratch->out, '\n');
-    dgm_sse_put_json(&g->scratch->out, name, payload);
-    g->frame_is_open = true;
-}
-
 static dgm_code put_frame(void *arg, dgm_str name, dgm_str payload)
 {
     struct turn_stream *g = arg;
-    bool was_told = g->n_frames++ < g->t.after_frames || g->seq <= g->t.after_seq;
-    if (g->t.as == DGM_OUTPUT_WHOLE)
-        dgm_buf_add_str(&g->whole, payload);
-    else if (was_told)
-        return DGM_OK;
-    else if (g->t.as == DGM_OUTPUT_SSE)
-        put_sse(g, name, payload);
-    else
-        dgm_buf_add_str(&g->scratch->out, payload);
-    if (g->t.as == DGM_OUTPUT_LINES)
-        dgm_buf_add_char(&g->scratch->out, '\n');
-    return DGM_OK;
-}
-
-static void flush(struct turn_stream *g)
-{
     dgm_buf *out = &g->scratch->out;
-    if (out->n && g->t.hold)
-        dgm_turns_write_held(g->x, out, dgm_take(g->t.hold));
-    else if (out->n && g->t.as != DGM_OUTPUT_WHOLE)
-        dgm_http_write(g->x, dgm_buf_str(out));
-    dgm_buf_clear(out);
+    bool was_sent = g->n_frames++ < g->t.after_frames || g->seq <= g->t.after_seq;
+    if (g->t.as == DGM_OUTPUT_WHOLE) {
+        dgm_buf_add_str(&g->whole, payload);
+    } else if (g->t.as == DGM_OUTPUT_SSE && !was_sent) {
+        if (g->frame_is_open)
+            dgm_buf_add_char(out, '\n');
+        dgm_sse_put_json(out, name, payload);
+        g->frame_is_open = true;
+    } else if (!was_sent) {
+        dgm_buf_add_str(out, payload);
+        if (g->t.as == DGM_OUTPUT_LINES)
+            dgm_buf_add_char(out, '\n');
+    }
+    return DGM_OK;
 }
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
@@ -255,26 +240,6 @@ static void turn_send_whole(struct turn_stream *g)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
-static void turn_stream_finish(struct turn_stream *g)
-{
-    const char *end = g->t.codec->stream_end;
-    if (g->stream)
-        dgm_stream_end_output(g->stream, NULL);
-    if (g->t.as == DGM_OUTPUT_WHOLE) {
-        turn_send_whole(g);
-        return;
-    }
-    close_frame(g);
-    if (end && g->t.as == DGM_OUTPUT_SSE) {
-        g->t.seq_ids = false;
-        put_sse(g, (dgm_str){0}, dgm_str_from(end));
-        close_frame(g);
-    }
-    flush(g);
-    turn_close(g);
-    dgm_http_end(g->x); /* g goes with it */
-}
-
 /* The records that existed when the stream was opened were sent. */
 static void turn_go_live(struct turn_stream *g)
 {
@@ -290,8 +255,9 @@ static void deliver(void *arg)
     dgm_record *r = NULL;
     bool has_room;
     g->scratch = dgm_turns_scratch(g->t.turns);
-    while ((has_room = dgm_http_backlog(g->x) + g->scratch->out.n < BACKLOG_BYTES) &&
-           g->state < TURN_CUT && (r = dgm_log_reader_next(g->reader))) {
+    dgm_buf *out = &g->scratch->out;
+    while ((has_room = dgm_http_backlog(g->x) + out->n < BACKLOG_BYTES) && g->state < TURN_CUT &&
+           (r = dgm_log_reader_next(g->reader))) {
         turn_stream_record(g, r);
         close_frame(g);
     }
@@ -303,10 +269,29 @@ static void deliver(void *arg)
             dgm_stream_end_input(g->stream, NULL);
         turn_set_state(g, TURN_ENDED);
     }
-    if (g->state == TURN_ENDED)
-        turn_stream_finish(g);
-    else
-        flush(g);
+    bool has_ended = g->state == TURN_ENDED;
+    if (has_ended && g->stream)
+        dgm_stream_end_output(g->stream, NULL);
+    if (has_ended && g->t.as == DGM_OUTPUT_WHOLE) {
+        turn_send_whole(g);
+        return;
+    }
+    if (has_ended) {
+        close_frame(g);
+        if (g->t.codec->stream_end && g->t.as == DGM_OUTPUT_SSE) {
+            dgm_sse_put_json(out, (dgm_str){0}, dgm_str_from(g->t.codec->stream_end));
+            dgm_buf_add_char(out, '\n');
+        }
+    }
+    if (out->n && g->t.hold)
+        dgm_turns_write_held(g->x, out, dgm_take(g->t.hold));
+    else if (out->n)
+        dgm_http_write(g->x, dgm_buf_str(out));
+    dgm_buf_clear(out);
+    if (has_ended) {
+        turn_close(g);
+        dgm_http_end(g->x); /* g goes with it */
+    }
 }
 
 /* Only codecs that build messages need them, and only until the first record. */
