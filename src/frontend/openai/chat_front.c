@@ -260,16 +260,19 @@ static void chat_find_conversation(void *arg)
         chat_ask(c);
         return;
     }
-    c->question_seed = dgm_openai_question_seed(&c->q, c->agent, c->body, &c->input.messages);
-    dgm_openai_question_find(
-        &(struct openai_question_search){.q = &c->q,
-                                         .agent = c->agent,
-                                         .body = c->body,
-                                         .messages = &c->input.messages,
-                                         .protocol = DGM_STR(PROTOCOL),
-                                         .caller_id = c->message_id.n ? c->caller_id : (dgm_str){0},
-                                         .on_found = chat_on_question,
-                                         .arg = c});
+    c->question_seed =
+        dgm_openai_question_seed(&c->q, c->agent, c->body, &c->input.messages, c->input.messages.n);
+    struct openai_question_search search = {.q = &c->q,
+                                            .agent = c->agent,
+                                            .body = c->body,
+                                            .messages = &c->input.messages,
+                                            .protocol = DGM_STR(PROTOCOL),
+                                            .caller_id =
+                                                c->message_id.n ? c->caller_id : (dgm_str){0},
+                                            .on_found = chat_on_question,
+                                            .arg = c};
+    if (!dgm_openai_question_find(&search))
+        chat_ask(c);
 }
 
 /* ---- the request -------------------------------------------------------------------------------------------------- */

@@ -185,8 +185,9 @@ static void on_resolved(void *arg)
     dgm_conversation_keep(k->op, &k->c, respond_changed, k);
 }
 
-void dgm_conversation_create(struct responses_op *op)
+void dgm_conversation_create(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     struct changing *k = dgm_new(op->arena, struct changing);
     if (dgm_http_request_of(op->x)->body.n &&
         !dgm_responses_read_body(op, dgm_responses_conversation_rules))
@@ -206,8 +207,9 @@ static void give_found(void *arg, const struct conversation *c)
     dgm_conversation_respond(arg, c);
 }
 
-void dgm_conversation_give(struct responses_op *op)
+void dgm_conversation_give(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     dgm_conversation_find(op, op->id, NULL, give_found, op);
 }
 
@@ -221,8 +223,9 @@ static void update_found(void *arg, const struct conversation *c)
     dgm_conversation_keep(k->op, &k->c, respond_changed, k);
 }
 
-void dgm_conversation_update(struct responses_op *op)
+void dgm_conversation_update(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     if (dgm_responses_read_body(op, dgm_responses_conversation_rules))
         dgm_conversation_find(op, op->id, NULL, update_found, op);
 }
@@ -245,7 +248,8 @@ static void delete_found(void *arg, const struct conversation *c)
 }
 
 /* It is no more to be found; its tasks stay, as OpenAI's responses do. */
-void dgm_conversation_delete(struct responses_op *op)
+void dgm_conversation_delete(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     dgm_conversation_find(op, op->id, NULL, delete_found, op);
 }

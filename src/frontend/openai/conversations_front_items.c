@@ -179,8 +179,9 @@ static void list_found(struct looking *k, const dgm_canon_messages *said)
     dgm_responses_send_page(k->op, &list, dgm_turn_take_hold(k->history));
 }
 
-void dgm_conversation_list_items(struct responses_op *op)
+void dgm_conversation_list_items(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     look(op, list_found);
 }
 
@@ -217,8 +218,9 @@ static void on_resolved(void *arg)
         dgm_conversation_find(k->op, k->op->id, NULL, on_found, k);
 }
 
-void dgm_conversation_add_items(struct responses_op *op)
+void dgm_conversation_add_items(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     struct looking *k = dgm_new(op->arena, struct looking);
     if (!dgm_responses_read_body(op, dgm_responses_conversation_items_rules))
         return;
@@ -248,8 +250,9 @@ static void give_found(struct looking *k, const dgm_canon_messages *said)
         dgm_responses_respond(k->op, list.items[i]);
 }
 
-void dgm_conversation_give_item(struct responses_op *op)
+void dgm_conversation_give_item(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     look(op, give_found);
 }
 
@@ -277,7 +280,8 @@ static void delete_found(struct looking *k, const dgm_canon_messages *said)
 }
 
 /* It is not listed any more. */
-void dgm_conversation_delete_item(struct responses_op *op)
+void dgm_conversation_delete_item(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     look(op, delete_found);
 }

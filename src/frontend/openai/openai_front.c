@@ -6,8 +6,7 @@
 #include "frontend/openai/openai_model.h"
 #include "frontend/openai/responses_front_int.h"
 
-/* OpenAI's libraries show how an answer calls its request, with every error: it is found in the log by that. */
-static void name_request(dgm_http_exchange *x)
+void dgm_openai_name_request(dgm_http_exchange *x)
 {
     dgm_front_note *note = *dgm_http_tag(x);
     char uuid[DGM_UUID_CHARS + 1];
@@ -26,14 +25,14 @@ static void name_request(dgm_http_exchange *x)
 static void openai_refuse(const dgm_front_request *q, const dgm_err *err,
                           const dgm_http_header *headers, size_t n)
 {
-    name_request(q->x);
+    dgm_openai_name_request(q->x);
     struct openai_error e = dgm_openai_error_of(dgm_http_arena(q->x), err, NULL);
     dgm_openai_fail_with(q->x, &e, headers, n);
 }
 
 static void openai_refuse_method(const dgm_front_request *q, const char *allow)
 {
-    name_request(q->x);
+    dgm_openai_name_request(q->x);
     dgm_openai_fail_method(q->x, allow);
 }
 
@@ -41,13 +40,13 @@ static void openai_refuse_method(const dgm_front_request *q, const char *allow)
 
 static void openai_handle_chat(const dgm_front_request *q)
 {
-    name_request(q->x);
+    dgm_openai_name_request(q->x);
     dgm_chat_take(q);
 }
 
 static void openai_handle_models(const dgm_front_request *q)
 {
-    name_request(q->x);
+    dgm_openai_name_request(q->x);
     if (q->params[0].n)
         dgm_openai_model_send(q, q->params[0]);
     else
@@ -56,29 +55,9 @@ static void openai_handle_models(const dgm_front_request *q)
 
 static void openai_handle_file(const dgm_front_request *q)
 {
-    name_request(q->x);
+    dgm_openai_name_request(q->x);
     dgm_openai_file_send(q, q->params[0]);
 }
-
-#define RESPONSES_HANDLER(name)                                                                    \
-    static void name##_request(const dgm_front_request *q)                                         \
-    {                                                                                              \
-        name_request(q->x);                                                                        \
-        dgm_##name(dgm_responses_new_op(q));                                                       \
-    }
-RESPONSES_HANDLER(responses_create)
-RESPONSES_HANDLER(responses_retrieve)
-RESPONSES_HANDLER(responses_delete)
-RESPONSES_HANDLER(responses_cancel)
-RESPONSES_HANDLER(responses_input_items)
-RESPONSES_HANDLER(conversation_create)
-RESPONSES_HANDLER(conversation_give)
-RESPONSES_HANDLER(conversation_update)
-RESPONSES_HANDLER(conversation_delete)
-RESPONSES_HANDLER(conversation_list_items)
-RESPONSES_HANDLER(conversation_add_items)
-RESPONSES_HANDLER(conversation_give_item)
-RESPONSES_HANDLER(conversation_delete_item)
 
 /* clang-format off */
 #define ROUTE(method, pattern, operation, body, handle) {DGM_ROUTE_##method, pattern, operation, DGM_ACCESS_CALLER, DGM_BODY_##body, handle, 0, DGM_SCOPE_AGENT}
@@ -87,19 +66,19 @@ static const dgm_route openai_routes[] = {
     ROUTE(GET,    "/v1/models[/]",                       "models",                 SMALL,    openai_handle_models),
     ROUTE(GET,    "/v1/models/{model...}",               "models",                 SMALL,    openai_handle_models),
     ROUTE(GET,    "/v1/files/{file...}/content",         "files.content",          SMALL,    openai_handle_file),
-    ROUTE(POST,   "/v1/responses[/]",                    "CreateResponse",         MESSAGES, responses_create_request),
-    ROUTE(GET,    "/v1/responses/{response}[/]",         "GetResponse",            SMALL,    responses_retrieve_request),
-    ROUTE(DELETE, "/v1/responses/{response}[/]",         "DeleteResponse",         SMALL,    responses_delete_request),
-    ROUTE(POST,   "/v1/responses/{response}/cancel[/]",  "CancelResponse",         SMALL,    responses_cancel_request),
-    ROUTE(GET,    "/v1/responses/{response}/input_items[/]", "ListInputItems",     SMALL,    responses_input_items_request),
-    ROUTE(POST,   "/v1/conversations[/]",                "CreateConversation",     MESSAGES, conversation_create_request),
-    ROUTE(GET,    "/v1/conversations/{conversation}[/]", "GetConversation",        SMALL,    conversation_give_request),
-    ROUTE(POST,   "/v1/conversations/{conversation}[/]", "UpdateConversation",     SMALL,    conversation_update_request),
-    ROUTE(DELETE, "/v1/conversations/{conversation}[/]", "DeleteConversation",     SMALL,    conversation_delete_request),
-    ROUTE(GET,    "/v1/conversations/{conversation}/items[/]", "ListConversationItems", SMALL,    conversation_list_items_request),
-    ROUTE(POST,   "/v1/conversations/{conversation}/items[/]", "AddConversationItems",  MESSAGES, conversation_add_items_request),
-    ROUTE(GET,    "/v1/conversations/{conversation}/items/{item}[/]", "GetConversationItem",    SMALL, conversation_give_item_request),
-    ROUTE(DELETE, "/v1/conversations/{conversation}/items/{item}[/]", "DeleteConversationItem", SMALL, conversation_delete_item_request),
+    ROUTE(POST,   "/v1/responses[/]",                    "CreateResponse",         MESSAGES, dgm_responses_create),
+    ROUTE(GET,    "/v1/responses/{response}[/]",         "GetResponse",            SMALL,    dgm_responses_retrieve),
+    ROUTE(DELETE, "/v1/responses/{response}[/]",         "DeleteResponse",         SMALL,    dgm_responses_delete),
+    ROUTE(POST,   "/v1/responses/{response}/cancel[/]",  "CancelResponse",         SMALL,    dgm_responses_cancel),
+    ROUTE(GET,    "/v1/responses/{response}/input_items[/]", "ListInputItems",     SMALL,    dgm_responses_input_items),
+    ROUTE(POST,   "/v1/conversations[/]",                "CreateConversation",     MESSAGES, dgm_conversation_create),
+    ROUTE(GET,    "/v1/conversations/{conversation}[/]", "GetConversation",        SMALL,    dgm_conversation_give),
+    ROUTE(POST,   "/v1/conversations/{conversation}[/]", "UpdateConversation",     SMALL,    dgm_conversation_update),
+    ROUTE(DELETE, "/v1/conversations/{conversation}[/]", "DeleteConversation",     SMALL,    dgm_conversation_delete),
+    ROUTE(GET,    "/v1/conversations/{conversation}/items[/]", "ListConversationItems", SMALL,    dgm_conversation_list_items),
+    ROUTE(POST,   "/v1/conversations/{conversation}/items[/]", "AddConversationItems",  MESSAGES, dgm_conversation_add_items),
+    ROUTE(GET,    "/v1/conversations/{conversation}/items/{item}[/]", "GetConversationItem",    SMALL, dgm_conversation_give_item),
+    ROUTE(DELETE, "/v1/conversations/{conversation}/items/{item}[/]", "DeleteConversationItem", SMALL, dgm_conversation_delete_item),
 };
 /* clang-format on */
 

@@ -49,13 +49,26 @@ static dgm_str question_squeeze(dgm_arena *a, dgm_str text)
  * for two transcripts with one sum, but such an attacker gains nothing: the key only finds questions in a transcript that
  * the same principal sent, and knowing that transcript is enough to send it again.
  */
-static void question_add_messages(dgm_buf *seed, dgm_arena *a, const dgm_canon_messages *list,
-                                  size_t n)
+dgm_str dgm_openai_question_seed(const dgm_turn_request *q, const dgm_turn_agent *agent,
+                                 const yyjson_val *body, const dgm_canon_messages *messages,
+                                 size_t n)
 {
+    dgm_arena *a = dgm_http_arena(q->x);
+    dgm_str texts[] = {agent->id, dgm_json_str_member(body, "user"),
+                       dgm_json_str_member(body, "safety_identifier")};
     dgm_canon_role role = DGM_CANON_ROLE_NONE;
     dgm_sum sum = {0};
+    dgm_buf seed;
+    if (q->turns->o.openai_by_id_only)
+        return (dgm_str){0};
+    dgm_buf_init(&seed, SIZE_MAX);
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t length = texts[i].n;
+        dgm_buf_add(&seed, &length, sizeof length);
+        dgm_buf_add_str(&seed, texts[i]);
+    }
     for (size_t i = 0; i < n; i++) {
-        const dgm_canon_message *m = &list->at[i];
+        const dgm_canon_message *m = &messages->at[i];
         if (m->role != DGM_CANON_USER && m->role != DGM_CANON_ASSISTANT)
             continue;
         dgm_str text = question_squeeze(a, dgm_canon_content_text(a, &m->content));
@@ -66,25 +79,9 @@ static void question_add_messages(dgm_buf *seed, dgm_arena *a, const dgm_canon_m
         role = m->role;
         dgm_sum_add(&sum, text);
     }
-    dgm_buf_add(seed, &sum.n, sizeof sum.n);
-    dgm_buf_add(seed, sum.lanes, sizeof sum.lanes);
-    dgm_buf_add(seed, sum.tail, sum.n % DGM_SUM_BLOCK);
-}
-
-/* Of the first n messages. */
-static dgm_str question_seed(dgm_arena *a, const dgm_turn_agent *agent, const yyjson_val *body,
-                             const dgm_canon_messages *messages, size_t n)
-{
-    dgm_buf seed;
-    dgm_buf_init(&seed, SIZE_MAX);
-    dgm_str texts[] = {agent->id, dgm_json_str_member(body, "user"),
-                       dgm_json_str_member(body, "safety_identifier")};
-    for (size_t i = 0; i < 3; i++) {
-        uint64_t length = texts[i].n;
-        dgm_buf_add(&seed, &length, sizeof length);
-        dgm_buf_add_str(&seed, texts[i]);
-    }
-    question_add_messages(&seed, a, messages, n);
+    dgm_buf_add(&seed, &sum.n, sizeof sum.n);
+    dgm_buf_add(&seed, sum.lanes, sizeof sum.lanes);
+    dgm_buf_add(&seed, sum.tail, sum.n % DGM_SUM_BLOCK);
     dgm_str copy = dgm_arena_dup(a, dgm_buf_str(&seed));
     dgm_buf_done(&seed);
     return copy;
@@ -101,14 +98,6 @@ static dgm_str question_key(dgm_arena *a, dgm_str seed)
     for (unsigned i = 0; i < size; i++)
         snprintf(hex + 2 * (size_t)i, 3, "%02x", digest[i]);
     return (dgm_str){hex, 2 * (size_t)size};
-}
-
-dgm_str dgm_openai_question_seed(const dgm_turn_request *q, const dgm_turn_agent *agent,
-                                 const yyjson_val *body, const dgm_canon_messages *messages)
-{
-    if (q->turns->o.openai_by_id_only)
-        return (dgm_str){0};
-    return question_seed(dgm_http_arena(q->x), agent, body, messages, messages->n);
 }
 
 /* ---- the tasks that are stored under a key -------------------------------------------------------------------------------- */
@@ -291,24 +280,6 @@ static void question_look(void *arg)
     dgm_core_get_note(f->walk.core, f->walk.owner, DGM_STR(NOTE), f->key, question_on_note, f);
 }
 
-/* Where the last answer starts and ends: the messages of the assistant behind which only the user speaks. False: there is no
- * answer, or nothing follows it. */
-static bool question_split(const dgm_canon_messages *list, size_t *ret_start, size_t *ret_end)
-{
-    size_t end = list->n, start;
-    bool has_user = false;
-    for (; end && list->at[end - 1].role != DGM_CANON_ASSISTANT; end--) {
-        has_user |= list->at[end - 1].role == DGM_CANON_USER;
-        if (list->at[end - 1].role == DGM_CANON_TOOL)
-            return false; /* results find their task by the ids of the calls */
-    }
-    for (start = end; start && list->at[start - 1].role != DGM_CANON_USER; start--)
-        ;
-    *ret_start = start;
-    *ret_end = end;
-    return has_user && end && start;
-}
-
 static dgm_str question_answer(dgm_arena *a, const dgm_canon_messages *list, size_t start,
                                size_t end)
 {
@@ -323,32 +294,39 @@ static dgm_str question_answer(dgm_arena *a, const dgm_canon_messages *list, siz
     return text;
 }
 
-void dgm_openai_question_find(const struct openai_question_search *search)
+bool dgm_openai_question_find(const struct openai_question_search *search)
 {
     const dgm_turn_request *q = search->q;
-    const dgm_turns_options *o = &q->turns->o;
+    const dgm_canon_messages *list = search->messages;
     dgm_arena *a = dgm_http_arena(q->x);
-    size_t start, end;
-    if (o->openai_by_id_only || !question_split(search->messages, &start, &end)) {
-        search->on_found(search->arg, (dgm_str){0});
-        return;
+    size_t end = list->n, start; /* of the last answer: behind it only the user speaks */
+    bool has_user = false;
+    for (; end && list->at[end - 1].role != DGM_CANON_ASSISTANT; end--) {
+        has_user |= list->at[end - 1].role == DGM_CANON_USER;
+        if (list->at[end - 1].role == DGM_CANON_TOOL)
+            return false; /* results find their task by the ids of the calls */
     }
+    for (start = end; start && list->at[start - 1].role != DGM_CANON_USER; start--)
+        ;
+    if (q->turns->o.openai_by_id_only || !has_user || !end || !start)
+        return false;
     struct question_finding *f = dgm_new(a, struct question_finding);
     *f = (struct question_finding){
         .walk = {.arena = a,
-                 .core = o->core,
+                 .core = q->turns->o.core,
                  .owner = q->owner,
                  .agent = search->agent->id,
                  .on_waiting = question_on_match,
                  .on_end = question_on_all_seen},
         .search = *search,
         .key =
-            question_key(a, question_seed(a, search->agent, search->body, search->messages, start)),
-        .answer = question_answer(a, search->messages, start, end)};
+            question_key(a, dgm_openai_question_seed(q, search->agent, search->body, list, start)),
+        .answer = question_answer(a, list, start, end)};
     f->once = (dgm_turn_once){
         .name = question_lock(a, q->owner, f->key), .go_on = question_look, .arg = f};
     if (dgm_turn_begin(q->turns, &f->once))
         question_look(f);
+    return true;
 }
 
 /* ---- storing --------------------------------------------------------------------------------------------------------------- */

@@ -18,10 +18,11 @@
 #include "frontend/turn/turn.h"
 
 /* The bytes that the key of a request is the hash of: few, however many messages it has. Most turns do not end with a
- * question, so the key itself is made when it is needed. body: the request. In the exchange's arena; empty:
- * openai.continue_questions is off. */
+ * question, so the key itself is made when it is needed. body: the request; n: the first messages that count. In the
+ * exchange's arena; empty: openai.continue_questions is off. */
 dgm_str dgm_openai_question_seed(const dgm_turn_request *q, const dgm_turn_agent *agent,
-                                 const yyjson_val *body, const dgm_canon_messages *messages);
+                                 const yyjson_val *body, const dgm_canon_messages *messages,
+                                 size_t n);
 
 struct openai_question_search {
     const dgm_turn_request *q; /* this, and all that it points to, lives until on_found */
@@ -34,7 +35,8 @@ struct openai_question_search {
     void (*on_found)(void *arg, dgm_str context_id);
     void *arg;
 };
-void dgm_openai_question_find(const struct openai_question_search *search);
+/* False: the request cannot answer a question, and on_found is not called. */
+bool dgm_openai_question_find(const struct openai_question_search *search);
 
 /* A turn that may end with a question. Strings live as long as its exchange. */
 struct openai_question {

@@ -41,6 +41,7 @@ bool dgm_responses_read_body(struct responses_op *op, const dgm_json_rule *rules
 
 struct responses_op *dgm_responses_new_op(const dgm_front_request *q)
 {
+    dgm_openai_name_request(q->x);
     struct responses_op *op = dgm_new(dgm_http_arena(q->x), struct responses_op);
     *op = (struct responses_op){
         .q = *q, .x = q->x, .arena = dgm_http_arena(q->x), .core = q->turns->o.core};

@@ -148,14 +148,16 @@ static void responses_find_conversation(void *arg)
         responses_ask(c);
         return;
     }
-    c->question_seed =
-        dgm_openai_question_seed(&c->op->q, c->agent, c->op->body, &c->input.messages);
-    dgm_openai_question_find(&(struct openai_question_search){.q = &c->op->q,
-                                                              .agent = c->agent,
-                                                              .body = c->op->body,
-                                                              .messages = &c->input.messages,
-                                                              .on_found = responses_on_question,
-                                                              .arg = c});
+    c->question_seed = dgm_openai_question_seed(&c->op->q, c->agent, c->op->body,
+                                                &c->input.messages, c->input.messages.n);
+    struct openai_question_search search = {.q = &c->op->q,
+                                            .agent = c->agent,
+                                            .body = c->op->body,
+                                            .messages = &c->input.messages,
+                                            .on_found = responses_on_question,
+                                            .arg = c};
+    if (!dgm_openai_question_find(&search))
+        responses_ask(c);
 }
 
 static void on_place(void *arg, const struct responses_place *place)
@@ -181,8 +183,9 @@ static void on_resolved(void *arg)
     dgm_responses_find_place(c->op, &c->asked, c->agent, on_place, c);
 }
 
-void dgm_responses_create(struct responses_op *op)
+void dgm_responses_create(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     struct creating *c = dgm_new(op->arena, struct creating);
     dgm_err err = {0};
     c->op = op;

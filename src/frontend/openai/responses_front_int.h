@@ -109,10 +109,10 @@ typedef void (*responses_on_found)(void *arg, const dgm_found_turn *found);
 void dgm_responses_find(struct responses_op *op, dgm_str id, responses_on_found on_found,
                         void *arg);
 
-void dgm_responses_retrieve(struct responses_op *op);
-void dgm_responses_delete(struct responses_op *op);
-void dgm_responses_cancel(struct responses_op *op);
-void dgm_responses_input_items(struct responses_op *op);
+void dgm_responses_retrieve(const dgm_front_request *q);
+void dgm_responses_delete(const dgm_front_request *q);
+void dgm_responses_cancel(const dgm_front_request *q);
+void dgm_responses_input_items(const dgm_front_request *q);
 
 /* ---- responses_front_refs.c, responses_front_chain.c, responses_front_create.c ------------------------------------------------- */
 
@@ -142,7 +142,7 @@ typedef void (*responses_on_place)(void *arg, const struct responses_place *plac
 void dgm_responses_find_place(struct responses_op *op, const struct responses_asked *asked,
                               const dgm_turn_agent *agent, responses_on_place on_place, void *arg);
 
-void dgm_responses_create(struct responses_op *op);
+void dgm_responses_create(const dgm_front_request *q);
 
 /* Answers with the page that the query asks for. The hold, which may be NULL, is released when it was sent. */
 void dgm_responses_send_page(struct responses_op *op, const dgm_responses_list *list,
@@ -184,11 +184,11 @@ yyjson_val *dgm_conversation_with(dgm_arena *a, yyjson_val *added, yyjson_val **
 dgm_responses_list dgm_conversation_items(dgm_arena *a, const struct conversation *c,
                                           const dgm_canon_messages *said);
 
-void dgm_conversation_create(struct responses_op *op);
-void dgm_conversation_give(struct responses_op *op);
-void dgm_conversation_update(struct responses_op *op);
-void dgm_conversation_delete(struct responses_op *op);
-void dgm_conversation_list_items(struct responses_op *op);
-void dgm_conversation_add_items(struct responses_op *op);
-void dgm_conversation_give_item(struct responses_op *op);
-void dgm_conversation_delete_item(struct responses_op *op);
+void dgm_conversation_create(const dgm_front_request *q);
+void dgm_conversation_give(const dgm_front_request *q);
+void dgm_conversation_update(const dgm_front_request *q);
+void dgm_conversation_delete(const dgm_front_request *q);
+void dgm_conversation_list_items(const dgm_front_request *q);
+void dgm_conversation_add_items(const dgm_front_request *q);
+void dgm_conversation_give_item(const dgm_front_request *q);
+void dgm_conversation_delete_item(const dgm_front_request *q);

@@ -187,9 +187,22 @@ static void next(struct resolving *k)
 void dgm_responses_resolve(struct responses_op *op, yyjson_val **items, size_t n, const char *param,
                            struct responses_room room, responses_on_done done, void *arg)
 {
-    struct resolving *k = dgm_new(op->arena, struct resolving);
     size_t n_references = 0;
     dgm_err err = {0};
+    for (size_t i = 0; i < n; i++)
+        n_references += is_reference(items[i]);
+    if (!n_references) {
+        done(arg);
+        return;
+    }
+    if (n_references > DGM_MAX_ITEM_REFERENCES) {
+        dgm_fail(&err, DGM_TOO_LARGE, DGM_AT(NULL, dgm_str_from(param)),
+                 "%zu item references, more than the limit item_references of %d", n_references,
+                 DGM_MAX_ITEM_REFERENCES);
+        dgm_responses_fail(op, &err);
+        return;
+    }
+    struct resolving *k = dgm_new(op->arena, struct resolving);
     *k = (struct resolving){.op = op,
                             .items = items,
                             .n = n,
@@ -199,14 +212,5 @@ void dgm_responses_resolve(struct responses_op *op, yyjson_val **items, size_t n
                             .max = room.bytes,
                             .done = done,
                             .arg = arg};
-    for (size_t i = 0; i < n; i++)
-        n_references += is_reference(items[i]);
-    if (n_references <= DGM_MAX_ITEM_REFERENCES) {
-        next(k);
-        return;
-    }
-    dgm_fail(&err, DGM_TOO_LARGE, DGM_AT(NULL, dgm_str_from(param)),
-             "%zu item references, more than the limit item_references of %d", n_references,
-             DGM_MAX_ITEM_REFERENCES);
-    dgm_responses_fail(op, &err);
+    next(k);
 }

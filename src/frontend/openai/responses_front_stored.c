@@ -85,8 +85,9 @@ static void retrieve(void *arg, const dgm_found_turn *found)
         dgm_responses_stream(op, &turn, after, 0, (dgm_str){0});
 }
 
-void dgm_responses_retrieve(struct responses_op *op)
+void dgm_responses_retrieve(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     dgm_responses_find(op, op->id, retrieve, op);
 }
 
@@ -124,8 +125,9 @@ static void list_input(void *arg, const dgm_found_turn *found)
     dgm_responses_send_page(op, &list, NULL);
 }
 
-void dgm_responses_input_items(struct responses_op *op)
+void dgm_responses_input_items(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     dgm_responses_find(op, op->id, list_input, op);
 }
 
@@ -159,8 +161,9 @@ static void delete_found(void *arg, const dgm_found_turn *found)
 }
 
 /* It cannot be found any more. Its task is shared with other responses: it stays. */
-void dgm_responses_delete(struct responses_op *op)
+void dgm_responses_delete(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     dgm_responses_find(op, op->id, delete_found, op);
 }
 
@@ -194,7 +197,8 @@ static void cancel_found(void *arg, const dgm_found_turn *found)
         dgm_core_cancel(op->core, op->q.owner, found->agent, found->task_id, on_canceled, op);
 }
 
-void dgm_responses_cancel(struct responses_op *op)
+void dgm_responses_cancel(const dgm_front_request *q)
 {
+    struct responses_op *op = dgm_responses_new_op(q);
     dgm_responses_find(op, op->id, cancel_found, op);
 }

@@ -106,39 +106,34 @@ static void add_header(struct responses_output *t, dgm_str name, dgm_str value)
         t->headers[t->n_headers++] = (dgm_http_header){name, dgm_turn_copy(t->x, value)};
 }
 
-static struct responses_output *
-responses_output_new(struct responses_op *op, const struct responses_turn *turn, dgm_str ignored)
+/* ret: how the turn is streamed. */
+static struct responses_output *responses_output_new(struct responses_op *op,
+                                                     const struct responses_turn *turn,
+                                                     dgm_str ignored, dgm_turn_output *ret)
 {
+    const dgm_turns_options *o = &op->q.turns->o;
     struct responses_output *t = dgm_http_alloc(op->x, sizeof *t);
+    size_t i = 0; /* the agent */
+    while (i < o->n_agents && !dgm_str_eq(o->agents[i].id, turn->agent))
+        i++;
     t->x = op->x;
     dgm_openai_links_init(&t->links, &op->q, turn->agent, turn->task_id);
+    dgm_output_init(&t->output, &turn->form);
+    if (turn->request)
+        t->repeated = dgm_responses_repeated(t->output.arena, turn->request);
     if (turn->question_seed.n)
         t->question =
             (struct openai_question){.turns = op->q.turns,
                                      .owner = {dgm_turn_copy(t->x, op->q.owner.tenant),
                                                dgm_turn_copy(t->x, op->q.owner.principal)},
-                                     .agent = dgm_turn_copy(t->x, turn->agent),
+                                     .agent = t->links.agent,
                                      .seed = dgm_turn_copy(t->x, turn->question_seed),
-                                     .task_id = dgm_turn_copy(t->x, turn->task_id),
+                                     .task_id = t->links.task_id,
                                      .turn = turn->turn};
     add_header(t, DGM_STR("X-A2A-Context-Id"), turn->context_id);
     add_header(t, DGM_STR("X-A2A-Task-Id"), turn->task_id);
     add_header(t, DGM_STR("x-dragoman-ignored"), ignored);
-    return t;
-}
-
-static dgm_turn_output responses_turn_output(const struct responses_op *op,
-                                             const struct responses_turn *turn,
-                                             struct responses_output *t)
-{
-    const dgm_turns_options *o = &op->q.turns->o;
-    size_t i = 0; /* the agent */
-    while (i < o->n_agents && !dgm_str_eq(o->agents[i].id, turn->agent))
-        i++;
-    dgm_output_init(&t->output, &turn->form);
-    if (turn->request)
-        t->repeated = dgm_responses_repeated(t->output.arena, turn->request);
-    return (dgm_turn_output){.codec = &dgm_codec_responses,
+    *ret = (dgm_turn_output){.codec = &dgm_codec_responses,
                              .params = {.scoped_ids = true},
                              .thread_id = turn->context_id,
                              .run_id = turn->id,
@@ -151,7 +146,9 @@ static dgm_turn_output responses_turn_output(const struct responses_op *op,
                              .owner = op->q.owner,
                              .agent = turn->agent,
                              .task_id = turn->task_id,
+                             .leave = o->leave[DGM_LEAVE_RESPONSES],
                              .answer_in_status = i < o->n_agents && o->agents[i].answer_in_status};
+    return t;
 }
 
 static void respond(struct responses_output *t, dgm_str payload)
@@ -202,44 +199,34 @@ static void on_fault(void *arg, const dgm_err *err)
 void dgm_responses_stream(struct responses_op *op, const struct responses_turn *turn,
                           uint64_t after, uint32_t began, dgm_str ignored)
 {
-    struct responses_output *t = responses_output_new(op, turn, ignored);
-    dgm_turn_output output = responses_turn_output(op, turn, t);
-    t->stream = true;
+    dgm_turn_output output;
+    responses_output_new(op, turn, ignored, &output)->stream = true;
     output.as = DGM_OUTPUT_SSE;
     output.after_frames = after;
     output.turn = began;
-    output.leave = op->q.turns->o.leave[DGM_LEAVE_RESPONSES];
     dgm_turn_stream(op->x, &output, turn->log, turn->first_seq);
 }
 
 void dgm_responses_wait(struct responses_op *op, const struct responses_turn *turn, uint32_t began,
                         dgm_str ignored)
 {
-    dgm_turn_output output =
-        responses_turn_output(op, turn, responses_output_new(op, turn, ignored));
+    dgm_turn_output output;
+    responses_output_new(op, turn, ignored, &output);
     output.as = DGM_OUTPUT_WHOLE;
     output.on_whole = on_whole;
     output.on_fault = on_fault;
     output.turn = began;
-    output.leave = op->q.turns->o.leave[DGM_LEAVE_RESPONSES];
     dgm_turn_stream(op->x, &output, turn->log, turn->first_seq);
-}
-
-static dgm_str so_far(struct responses_op *op, const struct responses_turn *turn,
-                      struct responses_output *t, size_t max, dgm_arena *a)
-{
-    dgm_turn_output output = responses_turn_output(op, turn, t);
-    output.params.so_far = true;
-    output.max_bytes = max;
-    return dgm_turn_so_far(&output, turn->log, turn->first_seq, a);
 }
 
 dgm_str dgm_responses_so_far(struct responses_op *op, const struct responses_turn *turn,
                              dgm_arena *a)
 {
-    struct responses_output t = {.x = op->x};
-    dgm_openai_links_init(&t.links, &op->q, turn->agent, turn->task_id);
-    return so_far(op, turn, &t, DGM_MAX_OBJECT_BYTES, a);
+    dgm_turn_output output;
+    responses_output_new(op, turn, (dgm_str){0}, &output);
+    output.params.so_far = true;
+    output.max_bytes = DGM_MAX_OBJECT_BYTES;
+    return dgm_turn_so_far(&output, turn->log, turn->first_seq, a);
 }
 
 yyjson_val *dgm_responses_read_text(dgm_arena *a, dgm_str text)
@@ -252,9 +239,11 @@ yyjson_val *dgm_responses_read_text(dgm_arena *a, dgm_str text)
 void dgm_responses_send_state(struct responses_op *op, const struct responses_turn *turn,
                               dgm_str ignored)
 {
-    struct responses_output *t = responses_output_new(op, turn, ignored);
-    dgm_str payload = so_far(op, turn, t, DGM_MAX_OUTPUT_BYTES, op->arena);
+    dgm_turn_output output;
+    struct responses_output *t = responses_output_new(op, turn, ignored, &output);
     dgm_err err = {0};
+    output.params.so_far = true;
+    dgm_str payload = dgm_turn_so_far(&output, turn->log, turn->first_seq, op->arena);
     if (t->asks)
         dgm_openai_question_keep(&t->question, NULL, NULL);
     if (payload.n) {
