@@ -18,6 +18,8 @@ struct dgm_stream {
     dgm_records_to_events *from;
     const dgm_codec *codec;
     void *decoder;
+    dgm_canon_sink
+        input;       /* the first step of an event that was read: most streams only encode it */
     dgm_buf task_id; /* many_tasks: the last one */
     /* in between: complete snapshots for readers that build messages, no snapshots for others */
     dgm_canon_fold *fold;
@@ -161,16 +163,6 @@ static dgm_code stream_on_event(void *arg, const dgm_canon_event *event)
     return stream_pass(s, event);
 }
 
-/* The first step of an event that was read: most streams only encode it. */
-static dgm_canon_sink stream_input(dgm_stream *s)
-{
-    return (dgm_canon_sink){s->snapshots || s->fold ? stream_on_event
-                            : s->arena              ? stream_store
-                            : s->o.on_event         ? stream_write_event
-                                                    : stream_encode,
-                            s};
-}
-
 /* ---- the handle -------------------------------------------------------------------------------------------- */
 
 dgm_stream *dgm_stream_new(const dgm_stream_options *options)
@@ -184,6 +176,10 @@ dgm_stream *dgm_stream_new(const dgm_stream_options *options)
     dgm_buf_init(&s->task_id, DGM_MAX_RECORD_BYTES);
     if (options->compact)
         s->arena = dgm_arena_new();
+    s->input = (dgm_canon_sink){s->arena        ? stream_store
+                                : s->o.on_event ? stream_write_event
+                                                : stream_encode,
+                                s};
     stream_open_output(s);
     if (!options->many_tasks)
         s->from = dgm_records_to_events_new(&s->o.records);
@@ -246,7 +242,7 @@ dgm_code dgm_stream_record(dgm_stream *s, const dgm_event *event, dgm_err *err)
         return rc;
     if (!s->from)
         s->from = dgm_records_to_events_new(&s->o.records);
-    return dgm_records_to_events_feed(s->from, event, stream_input(s), err);
+    return dgm_records_to_events_feed(s->from, event, s->input, err);
 }
 
 bool dgm_stream_is_over(const dgm_stream *s)
@@ -267,6 +263,8 @@ static void stream_open_decoder(dgm_stream *s, const dgm_codec *from)
         s->fold = dgm_canon_fold_new(DGM_MAX_SNAPSHOT_BYTES);
     if (!to->builds_messages && !to->own_snapshots && s->encoder)
         s->snapshots = dgm_snapshots_new(s->o.params.mint);
+    if (s->fold || s->snapshots)
+        s->input.on_event = stream_on_event;
 }
 
 dgm_code dgm_stream_value(dgm_stream *s, const dgm_codec *from, dgm_reader *r, yyjson_val *v)
@@ -274,7 +272,7 @@ dgm_code dgm_stream_value(dgm_stream *s, const dgm_codec *from, dgm_reader *r, y
     s->err = r->err;
     if (!s->decoder)
         stream_open_decoder(s, from);
-    return s->codec->decoder_feed(s->decoder, r, v, stream_input(s));
+    return s->codec->decoder_feed(s->decoder, r, v, s->input);
 }
 
 void dgm_stream_done(dgm_stream *s)
@@ -398,13 +396,12 @@ static dgm_code stream_write_compacted(dgm_stream *s)
 
 dgm_code dgm_stream_end_input(dgm_stream *s, dgm_err *err)
 {
-    dgm_canon_sink sink = stream_input(s);
     dgm_code rc = DGM_OK;
     s->err = err;
     if (s->from)
-        rc = dgm_records_to_events_end(s->from, sink, err);
+        rc = dgm_records_to_events_end(s->from, s->input, err);
     if (!rc && s->decoder)
-        rc = s->codec->decoder_end(s->decoder, sink, err);
+        rc = s->codec->decoder_end(s->decoder, s->input, err);
     return !rc && s->arena ? stream_write_compacted(s) : rc;
 }
 

@@ -303,10 +303,11 @@ static void copy_messages(struct turn_stream *g, const dgm_canon_messages *messa
     g->t.messages = dgm_canon_copy_event(g->before, &all).snapshot.messages;
 }
 
-/* Copies everything that the stream needs: nothing in it points into the exchange's arena afterwards. */
-static struct turn_stream *turn_stream_new(dgm_http_exchange *x, const dgm_turn_output *t)
+void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *t, dgm_log *log,
+                     uint64_t first_seq)
 {
     struct turn_stream *g = dgm_http_alloc(x, sizeof *g);
+    /* copies everything that it needs: nothing in it points into the exchange's arena afterwards */
     g->x = x;
     g->t = *t;
     g->t.thread_id = dgm_turn_copy(x, t->thread_id);
@@ -324,13 +325,6 @@ static struct turn_stream *turn_stream_new(dgm_http_exchange *x, const dgm_turn_
     if (t->messages.n && t->codec->builds_messages)
         copy_messages(g, &t->messages);
     dgm_buf_init(&g->whole, t->max_bytes ? t->max_bytes : DGM_MAX_OUTPUT_BYTES);
-    return g;
-}
-
-void dgm_turn_stream(dgm_http_exchange *x, const dgm_turn_output *t, dgm_log *log,
-                     uint64_t first_seq)
-{
-    struct turn_stream *g = turn_stream_new(x, t);
     g->reader = dgm_log_reader_open(log, first_seq - 1, deliver, g);
     if (g->t.as == DGM_OUTPUT_WHOLE) {
         static const dgm_http_watcher waits = {.on_gone = on_left};

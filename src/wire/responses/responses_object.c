@@ -171,26 +171,6 @@ struct responses_repeats {
     dgm_buf others; /* members of no place of their own, as they are written */
 };
 
-static void collect_repeated(struct responses_repeats *r, const dgm_extra *extra)
-{
-    for (size_t i = 0; extra && extra->format == DGM_FORMAT_RESPONSES && i < extra->n; i++) {
-        dgm_str name = extra->at[i].key;
-        size_t row = dgm_responses_repeated_row(name);
-        const dgm_json **to = row < DGM_RESPONSES_N_REPEATED ? &r->rows[row]
-                              : dgm_str_is(name, "model")    ? &r->model
-                              : dgm_str_is(name, "metadata") ? &r->metadata
-                                                             : NULL;
-        if (to && !*to)
-            *to = extra->at[i].value;
-        if (to || dgm_str_is(name, "stream") || dgm_str_is(name, "input"))
-            continue;
-        dgm_buf_add_char(&r->others, ',');
-        dgm_json_put_str(&r->others, name);
-        dgm_buf_add_char(&r->others, ':');
-        dgm_json_put(&r->others, extra->at[i].value);
-    }
-}
-
 static void make_tail(struct responses_encoder *e, const struct responses_repeats *r)
 {
     const char *text = responses_defaults,
@@ -234,6 +214,7 @@ static void make_tail(struct responses_encoder *e, const struct responses_repeat
 void dgm_responses_describe(struct responses_encoder *e, const dgm_canon_event *started)
 {
     struct responses_repeats r = {0};
+    const dgm_extra *sources[2] = {NULL, NULL};
     dgm_buf_init(&r.others, DGM_MAX_RECORD_BYTES);
     dgm_str run_id = started ? started->run_started.run_id : (dgm_str){0};
     e->run_id = run_id.n ? dgm_arena_dup(e->arena, run_id) : dgm_mint_id(&e->params.mint, e->arena);
@@ -244,8 +225,27 @@ void dgm_responses_describe(struct responses_encoder *e, const dgm_canon_event *
         e->thread_id = dgm_arena_dup(e->arena, started->run_started.thread_id);
         r.input = started->run_started.input;
         r.parent = started->run_started.parent_run_id;
-        collect_repeated(&r, started->extra);
-        collect_repeated(&r, r.input ? r.input->extra : NULL);
+        sources[0] = started->extra;
+        sources[1] = r.input ? r.input->extra : NULL;
+    }
+    for (size_t k = 0; k < 2; k++) { /* a response that was read comes before its request */
+        const dgm_extra *from = sources[k];
+        for (size_t i = 0; from && from->format == DGM_FORMAT_RESPONSES && i < from->n; i++) {
+            dgm_str name = from->at[i].key;
+            size_t row = dgm_responses_repeated_row(name);
+            const dgm_json **to = row < DGM_RESPONSES_N_REPEATED ? &r.rows[row]
+                                  : dgm_str_is(name, "model")    ? &r.model
+                                  : dgm_str_is(name, "metadata") ? &r.metadata
+                                                                 : NULL;
+            if (to && !*to)
+                *to = from->at[i].value;
+            if (to || dgm_str_is(name, "stream") || dgm_str_is(name, "input"))
+                continue;
+            dgm_buf_add_char(&r.others, ',');
+            dgm_json_put_str(&r.others, name);
+            dgm_buf_add_char(&r.others, ':');
+            dgm_json_put(&r.others, from->at[i].value);
+        }
     }
     e->created =
         (started && started->timestamp.set ? started->timestamp.value : e->params.now) / 1000;
