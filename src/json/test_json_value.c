@@ -33,6 +33,18 @@ static void members_are_found_by_name(void **state)
     assert_null(dgm_json_get(made(a, "[1]"), DGM_STR("0")));
 }
 
+static void null_counts_as_absent(void **state)
+{
+    dgm_auto(dgm_arena_free) dgm_arena *a = dgm_arena_new();
+    yyjson_val *v = made(a, "{\"a\":null,\"b\":false,\"c\":\"\"}");
+    (void)state;
+    assert_null(dgm_json_non_null(v, "a"));
+    assert_null(dgm_json_non_null(v, "d"));
+    assert_null(dgm_json_non_null(NULL, "a"));
+    assert_true(yyjson_is_false(dgm_json_non_null(v, "b")));
+    check_str(dgm_json_str(dgm_json_non_null(v, "c")), "");
+}
+
 static void whole_numbers_are_detected(void **state)
 {
     static const struct {
@@ -187,6 +199,7 @@ static void an_object_is_made_of_members(void **state)
 }
 
 DGM_TEST_MAIN(dgm_test(types_have_names_for_people), dgm_test(members_are_found_by_name),
-              dgm_test(whole_numbers_are_detected), dgm_test(equality_is_by_value),
-              dgm_test(a_copy_outlives_the_original), dgm_test(a_part_of_a_document_copies_alone),
-              dgm_test(sameness_is_by_text), dgm_test(an_object_is_made_of_members), )
+              dgm_test(null_counts_as_absent), dgm_test(whole_numbers_are_detected),
+              dgm_test(equality_is_by_value), dgm_test(a_copy_outlives_the_original),
+              dgm_test(a_part_of_a_document_copies_alone), dgm_test(sameness_is_by_text),
+              dgm_test(an_object_is_made_of_members), )
