@@ -71,6 +71,24 @@ static int on_extension(llhttp_t *l, const char *p, size_t n)
     return count_extra(l->data, n + 1);
 }
 
+/* Names are compared in lower case. Eight bytes at once: of those from 'A' to 'Z' the bit 0x20 is set. The last eight may
+ * overlap the ones before them. */
+static void lower_case(char *p, size_t n)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones * 0x80;
+    uint64_t eight;
+    for (size_t i = 0; n >= 8 && i < n; i += 8) {
+        char *at = p + (i + 8 <= n ? i : n - 8);
+        memcpy(&eight, at, 8);
+        uint64_t low = eight & ~high;
+        uint64_t upper = (low + ones * (0x80 - 'A')) & ~(low + ones * (0x7f - 'Z')) & ~eight & high;
+        eight |= upper >> 2;
+        memcpy(at, &eight, 8);
+    }
+    for (size_t i = 0; n < 8 && i < n; i++)
+        p[i] = p[i] >= 'A' && p[i] <= 'Z' ? (char)(p[i] + 32) : p[i];
+}
+
 static int on_header_field(llhttp_t *l, const char *p, size_t n)
 {
     dgm_http1 *h = l->data;
@@ -92,8 +110,7 @@ static int on_header_field(llhttp_t *l, const char *p, size_t n)
     }
     dgm_str *name = &r->headers[r->n_headers - 1].name;
     http1_append(h, name, p, n);
-    for (char *c = (char *)name->p + name->n - n; c < name->p + name->n; c++)
-        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
+    lower_case((char *)(uintptr_t)name->p + name->n - n, n);
     return 0;
 }
 
