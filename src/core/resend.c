@@ -45,7 +45,9 @@ static bool is_named(const struct inflight *f, struct call *c)
            dgm_str_eq(f->owner.principal, c->owner.principal) && has_same_content(f, c);
 }
 
-static struct inflight *inflight_add(struct shard *s, struct call *c, dgm_str context_id)
+/* hash: inflight_hash() of the call and the context. */
+static struct inflight *inflight_add(struct shard *s, struct call *c, dgm_str context_id,
+                                     uint64_t hash)
 {
     size_t texts = c->owner.tenant.n + c->owner.principal.n + context_id.n + c->send.message_id.n +
                    4 + DGM_CONTENT_BYTES + 1;
@@ -57,7 +59,7 @@ static struct inflight *inflight_add(struct shard *s, struct call *c, dgm_str co
     f->context_id = dgm_arena_dup(a, context_id);
     f->message_id = dgm_arena_dup(a, c->send.message_id);
     f->first = c;
-    dgm_table_add(&s->inflights, &f->node, inflight_hash(c, context_id));
+    dgm_table_add(&s->inflights, &f->node, hash);
     return f;
 }
 
@@ -130,7 +132,7 @@ void dgm_resend_decided(struct shard *s, struct call *first, struct live *live)
     first->send.inflight = NULL;
     first->send.copies = NULL;
     if (!f && live && first->send.dedupes)
-        f = inflight_add(s, first, live->context_id);
+        f = inflight_add(s, first, live->context_id, inflight_hash(first, live->context_id));
     if (!f)
         return;
     waiting = f->waiting;
@@ -253,7 +255,8 @@ static void got_row(dgm_code code, const dgm_dedupe_row *row, const dgm_err *err
 
 void dgm_resend_or_start(struct shard *s, struct call *c)
 {
-    dgm_table_node *at = dgm_table_first(&s->inflights, inflight_hash(c, c->send.asked_context));
+    uint64_t hash = inflight_hash(c, c->send.asked_context);
+    dgm_table_node *at = dgm_table_first(&s->inflights, hash);
     while (at && !is_named((struct inflight *)(void *)at, c))
         at = at->next;
     struct inflight *f = (struct inflight *)(void *)at;
@@ -264,7 +267,7 @@ void dgm_resend_or_start(struct shard *s, struct call *c)
         f->waiting = c;
         c->send.waits_for = f;
     } else {
-        c->send.inflight = inflight_add(s, c, c->send.asked_context);
+        c->send.inflight = inflight_add(s, c, c->send.asked_context, hash);
         if (dgm_store_is_unknown(c->core->o.store, c->owner, c->agent->id, c->send.asked_context,
                                  c->send.message_id))
             dgm_core_run_start(s, c, NULL, NULL);

@@ -20,9 +20,16 @@ static void give_task(dgm_job *job, const struct task *t)
     dgm_task_row_keep(job->arena, job->got.row);
 }
 
+static struct task *memory_find_task(const struct memory_store *s, const dgm_job *job)
+{
+    dgm_owner owner = job->task.owner;
+    dgm_str id = job->task.task_id;
+    return dgm_memory_find_task(s, dgm_memory_task_hash(owner, id), owner, id);
+}
+
 static void get_task(struct memory_store *s, dgm_job *job)
 {
-    give_task(job, dgm_memory_find_task(s, job->task.owner, job->task.task_id));
+    give_task(job, memory_find_task(s, job));
 }
 
 static void memory_find_call(struct memory_store *s, dgm_job *job)
@@ -34,7 +41,7 @@ static void memory_find_call(struct memory_store *s, dgm_job *job)
 
 static void get_records(struct memory_store *s, dgm_job *job)
 {
-    const struct task *t = dgm_memory_find_task(s, job->task.owner, job->task.task_id);
+    const struct task *t = memory_find_task(s, job);
     uint64_t from = !t || job->task.seq > t->first ? job->task.seq : t->first;
     if (!t || from - t->first >= t->n_records)
         return;
@@ -49,7 +56,7 @@ static void get_records(struct memory_store *s, dgm_job *job)
 
 static void get_turns(struct memory_store *s, dgm_job *job)
 {
-    const struct task *t = dgm_memory_find_task(s, job->task.owner, job->task.task_id);
+    const struct task *t = memory_find_task(s, job);
     size_t n = 0;
     for (const struct turn *turn = t ? t->turns : NULL; turn; turn = turn->next)
         n++;
@@ -80,9 +87,10 @@ static void find_turn(struct memory_store *s, dgm_job *job)
 
 static void find_dedupe(struct memory_store *s, dgm_job *job)
 {
-    dgm_str context_id = job->find.context_id;
-    const struct taken *d = dgm_memory_find_message(s, job->find.owner, job->find.agent, context_id,
-                                                    job->find.message_id);
+    dgm_owner owner = job->find.owner;
+    dgm_str context_id = job->find.context_id, agent = job->find.agent, id = job->find.message_id;
+    uint64_t hash = dgm_memory_message_hash(owner, agent, context_id, id);
+    const struct taken *d = dgm_memory_find_message(s, hash, owner, agent, context_id, id);
     int64_t expires_ms = d ? d->keys[taken_by(context_id)].expires_ms : 0;
     if (!d || (expires_ms && expires_ms <= dgm_loop_unix_ms()))
         return;
@@ -103,8 +111,9 @@ static bool is_unknown(dgm_store *base, dgm_owner owner, dgm_str agent, dgm_str 
                        dgm_str message_id)
 {
     struct memory_store *s = (struct memory_store *)base;
+    uint64_t hash = dgm_memory_message_hash(owner, agent, context_id, message_id);
     pthread_mutex_lock(&s->lock);
-    bool unknown = !dgm_memory_find_message(s, owner, agent, context_id, message_id);
+    bool unknown = !dgm_memory_find_message(s, hash, owner, agent, context_id, message_id);
     pthread_mutex_unlock(&s->lock);
     return unknown;
 }

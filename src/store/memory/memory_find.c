@@ -6,9 +6,9 @@ uint64_t dgm_memory_task_hash(dgm_owner owner, dgm_str id)
     return dgm_hash_texts(1, (dgm_str[]){owner.tenant, owner.principal, id}, 3);
 }
 
-struct task *dgm_memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id)
+struct task *dgm_memory_find_task(const struct memory_store *s, uint64_t hash, dgm_owner owner,
+                                  dgm_str id)
 {
-    uint64_t hash = dgm_memory_task_hash(owner, id);
     for (dgm_table_node *at = dgm_table_first(&s->tasks, hash); at; at = at->next) {
         struct task *t = (struct task *)at;
         if (at->hash == hash && memory_same_owner(task_owner(t), owner) &&
@@ -72,11 +72,10 @@ uint64_t dgm_memory_message_hash(dgm_owner owner, dgm_str agent, dgm_str context
     return dgm_hash_texts(3, key, 5);
 }
 
-struct taken *dgm_memory_find_message(const struct memory_store *s, dgm_owner owner, dgm_str agent,
-                                      dgm_str context_id, dgm_str message_id)
+struct taken *dgm_memory_find_message(const struct memory_store *s, uint64_t hash, dgm_owner owner,
+                                      dgm_str agent, dgm_str context_id, dgm_str message_id)
 {
     enum taken_by by = taken_by(context_id);
-    uint64_t hash = dgm_memory_message_hash(owner, agent, context_id, message_id);
     for (dgm_table_node *at = dgm_table_first(&s->taken[by], hash); at; at = at->next) {
         struct taken *d = taken_of(at, by);
         if (at->hash == hash && memory_same_owner(task_owner(d->task), owner) &&

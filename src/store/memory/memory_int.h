@@ -185,15 +185,17 @@ uint64_t dgm_memory_context_hash(dgm_owner owner, dgm_str context_id);
 uint64_t dgm_memory_caller_hash(dgm_owner owner, dgm_str protocol, dgm_str caller_id);
 uint64_t dgm_memory_message_hash(dgm_owner owner, dgm_str agent, dgm_str context_id,
                                  dgm_str message_id);
-struct task *dgm_memory_find_task(const struct memory_store *s, dgm_owner owner, dgm_str id);
+/* hash: dgm_memory_task_hash(), dgm_memory_message_hash() of the same key. */
+struct task *dgm_memory_find_task(const struct memory_store *s, uint64_t hash, dgm_owner owner,
+                                  dgm_str id);
+struct taken *dgm_memory_find_message(const struct memory_store *s, uint64_t hash, dgm_owner owner,
+                                      dgm_str agent, dgm_str context_id, dgm_str message_id);
 /* At an agent; empty: at any, the newest. */
 struct caller *dgm_memory_find_caller(const struct memory_store *s, dgm_owner owner, dgm_str agent,
                                       dgm_str protocol, dgm_str caller_id);
 uint64_t dgm_memory_call_hash(dgm_owner owner, dgm_str call_id);
 struct asked *dgm_memory_find_call(const struct memory_store *s, dgm_owner owner, dgm_str agent,
                                    dgm_str call_id);
-struct taken *dgm_memory_find_message(const struct memory_store *s, dgm_owner owner, dgm_str agent,
-                                      dgm_str context_id, dgm_str message_id);
 
 /* ---- jobs ------------------------------------------------------------------------------------------------ */
 

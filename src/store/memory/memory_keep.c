@@ -10,7 +10,7 @@ void dgm_memory_put_text(char **at, dgm_str text)
     *at += text.n;
 }
 
-static struct task *make_task(struct memory_store *s, const dgm_task_row *row)
+static struct task *make_task(struct memory_store *s, const dgm_task_row *row, uint64_t hash)
 {
     size_t n =
         row->owner.tenant.n + row->owner.principal.n + row->id.n + row->context_id.n + row->agent.n;
@@ -28,7 +28,7 @@ static struct task *make_task(struct memory_store *s, const dgm_task_row *row)
     dgm_memory_put_text(&at, row->id);
     dgm_memory_put_text(&at, row->context_id);
     dgm_memory_put_text(&at, row->agent);
-    dgm_table_add(&s->tasks, &t->node, dgm_memory_task_hash(row->owner, row->id));
+    dgm_table_add(&s->tasks, &t->node, hash);
     dgm_table_add(&s->contexts, &t->in_context,
                   dgm_memory_context_hash(row->owner, row->context_id));
     return t;
@@ -116,13 +116,13 @@ static void memory_keep_put_key(struct memory_store *s, struct taken *d, dgm_str
     dgm_owner owner = task_owner(d->task);
     dgm_str agent = task_agent(d->task), message_id = taken_message(d);
     enum taken_by by = taken_by(context_id);
-    struct taken *old = dgm_memory_find_message(s, owner, agent, context_id, message_id);
+    uint64_t hash = dgm_memory_message_hash(owner, agent, context_id, message_id);
+    struct taken *old = dgm_memory_find_message(s, hash, owner, agent, context_id, message_id);
     if (old)
         dgm_memory_drop_message(s, old, by);
     d->has[by] = true;
     d->keys[by].expires_ms = expires_ms;
-    dgm_table_add(&s->taken[by], &d->keys[by].node,
-                  dgm_memory_message_hash(owner, agent, context_id, message_id));
+    dgm_table_add(&s->taken[by], &d->keys[by].node, hash);
 }
 
 static void keep_taken(struct memory_store *s, struct task *t, const dgm_append *b)
@@ -183,8 +183,8 @@ static void keep_records(struct task *t, dgm_record **records, size_t n)
 void dgm_memory_append(struct memory_store *s, dgm_job *job)
 {
     const dgm_append *b = &job->append.batch;
-    uint64_t first = dgm_append_first(b);
-    struct task *t = dgm_memory_find_task(s, b->row.owner, b->row.id);
+    uint64_t first = dgm_append_first(b), hash = dgm_memory_task_hash(b->row.owner, b->row.id);
+    struct task *t = dgm_memory_find_task(s, hash, b->row.owner, b->row.id);
     uint64_t last = t ? t->last_seq : 0;
     if ((job->code = dgm_append_check(b, &job->err)))
         return;
@@ -193,7 +193,7 @@ void dgm_memory_append(struct memory_store *s, dgm_job *job)
         return;
     }
     if (!t)
-        t = make_task(s, &b->row);
+        t = make_task(s, &b->row, hash);
     t->state = b->row.state;
     t->status_ms = b->row.status_ms;
     t->last_seq = (uint32_t)b->row.last_seq;
