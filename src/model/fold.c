@@ -277,13 +277,6 @@ dgm_fold *dgm_fold_new(dgm_fold_options options)
     return f;
 }
 
-static void done_members(struct members *m)
-{
-    free(m->at);
-    free(m->bytes);
-    dgm_map_done(&m->index);
-}
-
 void dgm_fold_free(dgm_fold *f)
 {
     if (!f)
@@ -291,7 +284,7 @@ void dgm_fold_free(dgm_fold *f)
     for (size_t i = 0; i < f->task.artifacts.n; i++) {
         free(f->task.artifacts.at[i].parts.at);
         free(f->task.artifacts.at[i].extensions.at);
-        done_members(&f->slots[i].metadata);
+        dgm_fold_free_members(f->slots[i].metadata);
         dgm_map_done(&f->slots[i].extensions);
     }
     free(f->task.artifacts.at);
@@ -300,7 +293,7 @@ void dgm_fold_free(dgm_fold *f)
     free(f->stale);
     free(f->warning);
     free(f->passed);
-    done_members(&f->metadata);
+    dgm_fold_free_members(f->metadata);
     dgm_map_done(&f->artifacts);
     dgm_map_done(&f->messages);
     dgm_arena_free(f->arena);

@@ -10,14 +10,15 @@
 #include "base/map.h"
 #include "model/fold.h"
 
-/* The members of a metadata object: found by key, an object only when somebody looks. */
+/* The members of a metadata object: found by key, an object only when it is read. Made with the first metadata: most tasks
+ * and artifacts have none. */
 struct members {
     dgm_member *at;
     uint32_t *bytes; /* of the arena, per member */
     uint32_t n, cap; /* of both */
     dgm_map index;
     size_t object_bytes; /* of the object last made */
-    bool there, stale;
+    bool stale;
 };
 
 /* Beside each artifact of the Task. */
@@ -25,7 +26,7 @@ struct slot {
     uint32_t parts_cap, extensions_cap;
     size_t text_cap; /* the last part is a text with room for so many bytes; 0: without room */
     size_t bytes, extra_bytes; /* of the arena: all but id and metadata; the unknown members */
-    struct members metadata;
+    struct members *metadata;  /* or NULL */
     dgm_map extensions;
     bool sealed; /* lastChunk was seen */
     bool queued; /* is in the fold's list of stale ones */
@@ -49,7 +50,7 @@ struct dgm_fold {
     uint32_t n_stale, stale_cap;
     uint32_t n_warnings;
     uint32_t n_passed, passed_cap; /* all so far; of the list */
-    struct members metadata;
+    struct members *metadata;      /* or NULL */
     struct slot *slots;
     dgm_map artifacts; /* artifactId -> index */
     dgm_map messages;  /* messageId -> index of the last one in the history, once they are many */
@@ -61,7 +62,7 @@ struct dgm_fold {
 };
 
 /* Room for what a task of few words says. */
-#define DGM_FOLD_FIRST_BYTES 256
+#define DGM_FOLD_FIRST_BYTES 184
 
 /* Below this it is not worth tidying up. */
 #define DGM_FOLD_GARBAGE_FLOOR ((size_t)64 << 10)
@@ -72,7 +73,8 @@ void dgm_fold_warn(dgm_fold *f, const dgm_at *at, const char *text);
 /* fold_keep.c: these functions cannot fail; the caller checked the limits before. */
 
 /* guard: the position of the members, if the server's own must not be changed; else NULL. */
-void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, const dgm_at *guard);
+void dgm_fold_merge(dgm_fold *f, struct members **m, const dgm_json *object, const dgm_at *guard);
+void dgm_fold_free_members(struct members *m);
 
 void dgm_fold_add_message(dgm_fold *f, const dgm_message *m);
 /* Index of the last message with that id in the history; the length of the history: not found. */

@@ -64,7 +64,9 @@ dgm_message dgm_message_copy(dgm_arena *a, const dgm_message *from)
                       .task_id = dgm_arena_dup(a, from->task_id),
                       .role = from->role,
                       .parts = {dgm_new_n(a, dgm_part, from->parts.n), from->parts.n},
-                      .metadata = dgm_json_copy(a, from->metadata),
+                      .metadata = dgm_stamp_text(from->metadata).n
+                                      ? from->metadata
+                                      : dgm_json_copy(a, from->metadata),
                       .extensions = copy_strs(a, from->extensions),
                       .reference_task_ids = copy_strs(a, from->reference_task_ids),
                       .extra = copy_extra(a, from->extra)};
@@ -133,12 +135,12 @@ static bool fold_keep_put_member(dgm_fold *f, struct members *m, dgm_str key, co
     return true;
 }
 
-void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, const dgm_at *guard)
+void dgm_fold_merge(dgm_fold *f, struct members **at, const dgm_json *object, const dgm_at *guard)
 {
     if (!yyjson_is_obj((yyjson_val *)(uintptr_t)object))
         return;
-    bool changed = !m->there;
-    m->there = true;
+    bool changed = !*at;
+    struct members *m = *at = *at ? *at : dgm_xcalloc(1, sizeof *m);
     yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)object);
     yyjson_val *k;
     while ((k = yyjson_obj_iter_next(&it))) {
@@ -153,22 +155,21 @@ void dgm_fold_merge(dgm_fold *f, struct members *m, const dgm_json *object, cons
     m->stale |= changed;
 }
 
-static void clear_members(dgm_fold *f, struct members *m)
+void dgm_fold_free_members(struct members *m)
 {
-    for (size_t i = 0; i < m->n; i++)
-        f->garbage += m->bytes[i] + m->at[i].key.n;
-    f->garbage += m->object_bytes;
-    m->object_bytes = 0;
-    m->n = 0;
-    m->there = m->stale = false;
+    if (!m)
+        return;
+    free(m->at);
+    free(m->bytes);
     dgm_map_done(&m->index);
+    free(m);
 }
 
 static const dgm_json *object_of(dgm_fold *f, struct members *m)
 {
     size_t before = dgm_arena_used(f->arena);
     f->garbage += m->object_bytes;
-    const dgm_json *object = m->there ? dgm_json_object(f->arena, m->at, m->n) : NULL;
+    const dgm_json *object = dgm_json_object(f->arena, m->at, m->n);
     m->object_bytes = dgm_arena_used(f->arena) - before;
     m->stale = false;
     f->cost.moved += m->object_bytes;
@@ -393,7 +394,11 @@ void dgm_fold_clear_artifact(dgm_fold *f, size_t i)
     dgm_artifact *x = &f->task.artifacts.at[i];
     f->garbage += f->slots[i].bytes + f->slots[i].extra_bytes;
     f->slots[i].bytes = f->slots[i].extra_bytes = f->slots[i].text_cap = 0;
-    clear_members(f, &f->slots[i].metadata);
+    struct members *m = dgm_take(f->slots[i].metadata);
+    for (size_t k = 0; m && k < m->n; k++)
+        f->garbage += m->bytes[k] + m->at[k].key.n;
+    f->garbage += m ? m->object_bytes : 0;
+    dgm_fold_free_members(m);
     dgm_map_done(&f->slots[i].extensions);
     *x = (dgm_artifact){.artifact_id = x->artifact_id,
                         .parts = {x->parts.at, 0},
@@ -441,7 +446,7 @@ void dgm_fold_add_to_artifact(dgm_fold *f, size_t i, const dgm_artifact *from)
     }
     if (from->metadata)
         dgm_fold_merge(f, &slot->metadata, from->metadata, NULL);
-    if (slot->metadata.stale)
+    if (slot->metadata && slot->metadata->stale)
         mark_stale(f, i);
 }
 
@@ -508,6 +513,8 @@ void dgm_fold_set_extra(dgm_fold *f, const dgm_extra *extra)
 
 static void move_members(dgm_fold *f, struct members *m)
 {
+    if (!m)
+        return;
     dgm_map_done(&m->index);
     for (size_t i = 0; i < m->n; i++) {
         dgm_str key = dgm_arena_dup(f->arena, m->at[i].key);
@@ -517,7 +524,7 @@ static void move_members(dgm_fold *f, struct members *m)
         dgm_map_put(&m->index, key, i);
     }
     m->object_bytes = 0;
-    m->stale = m->there;
+    m->stale = true;
 }
 
 static void move_artifact(dgm_fold *f, size_t i)
@@ -548,10 +555,10 @@ static void move_artifact(dgm_fold *f, size_t i)
     before = dgm_arena_used(f->arena);
     x->extra = copy_extra(f->arena, x->extra);
     slot->extra_bytes = dgm_arena_used(f->arena) - before;
-    move_members(f, &slot->metadata);
+    move_members(f, slot->metadata);
     x->metadata = NULL;
     slot->queued = false;
-    if (slot->metadata.stale)
+    if (slot->metadata && slot->metadata->stale)
         mark_stale(f, i);
 }
 
@@ -589,7 +596,7 @@ void dgm_fold_tidy(dgm_fold *f)
         index_messages(f);
     for (size_t i = 0; i < t->artifacts.n; i++)
         move_artifact(f, i);
-    move_members(f, &f->metadata);
+    move_members(f, f->metadata);
     t->metadata = NULL;
     f->cost.moved += dgm_arena_used(f->arena);
     dgm_arena_free(old);
@@ -598,13 +605,13 @@ void dgm_fold_tidy(dgm_fold *f)
 /* Makes objects of the metadata that changed. */
 const dgm_task *dgm_fold_task(dgm_fold *f)
 {
-    if (f->metadata.stale)
-        f->task.metadata = object_of(f, &f->metadata);
+    if (f->metadata && f->metadata->stale)
+        f->task.metadata = object_of(f, f->metadata);
     for (size_t i = 0; i < f->n_stale; i++) {
         struct slot *slot = &f->slots[f->stale[i]];
         slot->queued = false;
-        if (slot->metadata.stale)
-            f->task.artifacts.at[f->stale[i]].metadata = object_of(f, &slot->metadata);
+        if (slot->metadata && slot->metadata->stale)
+            f->task.artifacts.at[f->stale[i]].metadata = object_of(f, slot->metadata);
     }
     f->n_stale = 0;
     return f->has_task ? &f->task : NULL;

@@ -1,5 +1,6 @@
 /* model/form.c - the shapes of records: A2A 1.0 and internal events. */
 #include "model/form.h"
+#include "model/stamp.h"
 #include "json/copy_clean.h"
 
 #define DIALECT_10
@@ -61,8 +62,12 @@ static void write_message(dgm_writer *w, const void *object)
     w->out->n = (size_t)(to - w->out->p);
     dgm_buf_add_lit(w->out, "\"}]");
     if (m->metadata) {
+        dgm_str stamp = dgm_stamp_text(m->metadata);
         dgm_buf_add_lit(w->out, ",\"metadata\":");
-        dgm_json_put(w->out, m->metadata);
+        if (stamp.n)
+            dgm_buf_add_str(w->out, stamp);
+        else
+            dgm_json_put(w->out, m->metadata);
     }
     dgm_buf_add_char(w->out, '}');
 }

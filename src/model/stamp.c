@@ -48,11 +48,13 @@ static const dgm_json *with_member(dgm_arena *a, const dgm_json *object, dgm_str
 struct stamps {
     dgm_arena *arena;
     const dgm_json *at[N_TYPES];
+    dgm_str texts[N_TYPES];
 };
+
+static _Atomic(const struct stamps *) made; /* with the first message; until the process ends */
 
 static const struct stamps *stamps(void)
 {
-    static _Atomic(const struct stamps *) made; /* stays for good */
     const struct stamps *seen = atomic_load_explicit(&made, memory_order_acquire);
     if (seen)
         return seen;
@@ -62,6 +64,7 @@ static const struct stamps *stamps(void)
     for (size_t i = 0; i < N_TYPES; i++) {
         yyjson_val *type = dgm_json_make_string(a, dgm_str_from(type_names[i]));
         mine->at[i] = dgm_json_object(a, &(dgm_member){DGM_STR(CANONICAL_TYPE), type}, 1);
+        mine->texts[i] = dgm_json_text_in(a, mine->at[i]);
     }
     if (atomic_compare_exchange_strong_explicit(&made, &seen, mine, memory_order_acq_rel,
                                                 memory_order_acquire))
@@ -79,6 +82,15 @@ void dgm_message_stamp(dgm_arena *a, dgm_message *m)
     else
         m->metadata = with_member(a, m->metadata, DGM_STR(CANONICAL_TYPE),
                                   dgm_json_get(stamp, DGM_STR(CANONICAL_TYPE)));
+}
+
+dgm_str dgm_stamp_text(const dgm_json *metadata)
+{
+    const struct stamps *s = atomic_load_explicit(&made, memory_order_acquire);
+    for (size_t i = 0; s && i < N_TYPES; i++)
+        if (s->at[i] == metadata)
+            return s->texts[i];
+    return (dgm_str){0};
 }
 
 dgm_str dgm_metadata_type(const dgm_json *metadata)

@@ -12,6 +12,9 @@ const char *dgm_message_canonical_type(const dgm_message *m);
 
 /* Sets metadata.canonical_type over whatever is there; the other members stay. */
 void dgm_message_stamp(dgm_arena *a, dgm_message *m);
+/* The JSON text of metadata that has nothing but the type that dgm_message_stamp() set. Both stay until the process ends.
+ * Absent: of other metadata. */
+dgm_str dgm_stamp_text(const dgm_json *metadata);
 
 /* Its member canonical_type, if that is a string; else absent. */
 dgm_str dgm_metadata_type(const dgm_json *metadata);
