@@ -329,9 +329,9 @@ struct run {
     dgm_arena *arena;        /* of the run */
     dgm_arena *given;        /* of the message and what came with it */
     dgm_arena *scratch;      /* of the event it emits; NULL in between */
-    unsigned warned;         /* rules it broke that were reported, a bit each */
     dgm_guard guard;         /* removes the server's metadata from what the agent emits */
-    enum run_state state;
+    unsigned warned;         /* rules it broke that were reported, a bit each */
+    enum run_state state : 8;
     bool is_starting; /* start() has not returned: if the run ends, it is finished then */
     bool has_read;    /* the agent has read its input */
     int64_t now;      /* the time of the event that is handled */

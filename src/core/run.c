@@ -396,9 +396,10 @@ static dgm_str draw_id(struct shard *s, dgm_arena *a, dgm_owner owner)
 /* The message of the call becomes the run's own: it may outlive the call. */
 static struct run *new_run(struct shard *s, struct call *c, struct live *live)
 {
-    /* A run may wait for hours: its first block has room for the run and its owner. */
-    dgm_arena *a =
-        dgm_arena_new_small(sizeof(struct run) + c->owner.tenant.n + c->owner.principal.n + 2);
+    /* A run may wait for hours: its first block has room for the run and its owner, and no more. */
+    size_t tenant = c->owner.tenant.n, principal = c->owner.principal.n;
+    dgm_arena *a = dgm_arena_new_small(sizeof(struct run) + (tenant ? tenant + 1 : 0) +
+                                       (principal ? principal + 1 : 0));
     struct run *r = dgm_new(a, struct run);
     r->arena = a;
     r->shard = s;

@@ -30,7 +30,8 @@ static dgm_code make(dgm_record_head head, dgm_str bytes, dgm_record **ret_recor
             "an event of %zu bytes, more than the limit record_bytes of %zu: send it in "
             "several chunks",
             bytes.n, DGM_MAX_RECORD_BYTES);
-    dgm_record *r = dgm_xmalloc(sizeof *r + bytes.n + 1);
+    size_t size = offsetof(dgm_record, bytes) + bytes.n + 1;
+    dgm_record *r = dgm_xmalloc(size > sizeof *r ? size : sizeof *r);
     r->head = head;
     atomic_init(&r->refs, 1);
     atomic_init(&r->payloads, NULL);

@@ -336,7 +336,7 @@ void dgm_http_conn_update(http_conn *c)
     sent = c->wire->n == 0;
 
     bool reads = !c->eof && c->ahead_n - c->ahead_at < AHEAD_BYTES;
-    int events = (reads ? UV_READABLE : UV_PRIORITIZED) | (sent ? 0 : UV_WRITABLE);
+    uint8_t events = (reads ? UV_READABLE : UV_PRIORITIZED) | (sent ? 0 : UV_WRITABLE);
     if (events != c->events) {
         c->events = events;
         uv_poll_start(&c->poll, events, on_conn_event);

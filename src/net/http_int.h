@@ -42,7 +42,7 @@
 #define PLAIN_BYTES ((size_t)16 << 10)
 #define KEEP_BYTES 304 /* a handler's notes on a request, and the rest of a forgotten one */
 #define KEEP_ALIGN 8
-#define SPARE_ARENAS 32 /* of requests that are answered in the same turn */
+#define SPARE_ARENAS 16 /* of requests that are answered in the same turn */
 /* Bodies from this size on are delivered for at most LARGE_NS per turn of the loop. Decoding one takes up to 20 ms, and
  * hundreds may become complete in the same turn: other requests wait for one of them at most. */
 #define LARGE_BODY ((size_t)64 << 10)
@@ -94,14 +94,14 @@ typedef struct http_conn {
     char *ahead;   /* what came behind the request that is being answered */
     uint32_t ahead_at, ahead_n;
     int fd;
-    int events;           /* that libuv watches */
-    uint32_t number;      /* of the shard's connections, for the trace */
-    uint8_t state, timer; /* enum http_conn_state; enum http_timer */
-    bool restart;         /* the timer, although its kind stays */
-    bool eof;             /* the peer's FIN */
-    bool has_tls_bytes;   /* the peer has sent something */
-    bool is_loopback;
-    uint16_t peer; /* see dgm_http_peer */
+    uint32_t number;        /* of the shard's connections, for the trace */
+    uint16_t peer;          /* see dgm_http_peer */
+    uint8_t events;         /* that libuv watches */
+    uint8_t state, timer;   /* enum http_conn_state; enum http_timer */
+    bool restart;           /* the timer, although its kind stays */
+    bool eof;               /* the peer's FIN */
+    bool has_tls_bytes : 1; /* the peer has sent something */
+    bool is_loopback : 1;
 } http_conn;
 
 /* What is left of a request that was forgotten. */

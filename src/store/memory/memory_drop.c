@@ -55,7 +55,8 @@ static void free_task(struct task *t)
         next = turn->next;
         free(turn);
     }
-    free(t->records);
+    if (t->records != t->first_records)
+        free(t->records);
     free(t->folded);
     free(t);
 }

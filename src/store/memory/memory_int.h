@@ -27,10 +27,13 @@ struct turn {
     char texts[];
 };
 
+#define FIRST_RECORDS 2 /* submitted, working: a task that waits has no others */
+
 struct task {
-    dgm_table_node node;           /* first */
-    dgm_table_node in_context;     /* beside the others of its context */
-    dgm_record **records;          /* from seq `first` on */
+    dgm_table_node node;       /* first */
+    dgm_table_node in_context; /* beside the others of its context */
+    dgm_record **records;      /* from seq `first` on */
+    dgm_record *first_records[FIRST_RECORDS];
     struct turn *turns;            /* in order */
     struct taken *taken;           /* the message ids it was sent */
     struct asked *asked;           /* the calls it asked for */

@@ -22,7 +22,9 @@ static struct task *make_task(struct memory_store *s, const dgm_task_row *row, u
                        .principal_n = (uint32_t)row->owner.principal.n,
                        .id_n = (uint32_t)row->id.n,
                        .context_id_n = (uint32_t)row->context_id.n,
-                       .agent_n = (uint32_t)row->agent.n};
+                       .agent_n = (uint32_t)row->agent.n,
+                       .cap_records = FIRST_RECORDS};
+    t->records = t->first_records;
     dgm_memory_put_text(&at, row->owner.tenant);
     dgm_memory_put_text(&at, row->owner.principal);
     dgm_memory_put_text(&at, row->id);
@@ -57,8 +59,9 @@ static void keep_caller(struct memory_store *s, struct task *t, const dgm_turn_r
 
 struct turn *dgm_memory_add_turn(const dgm_turn_row *row)
 {
-    struct turn *t = dgm_xmalloc(sizeof *t + row->protocol.n + row->caller_id.n + row->request.n +
-                                 row->previous.n);
+    size_t size = offsetof(struct turn, texts) + row->protocol.n + row->caller_id.n +
+                  row->request.n + row->previous.n;
+    struct turn *t = dgm_xmalloc(size > sizeof *t ? size : sizeof *t);
     char *at = t->texts;
     *t = (struct turn){.turn = row->turn,
                        .first_seq = (uint32_t)row->first_seq,
@@ -173,8 +176,12 @@ static void keep_records(struct task *t, dgm_record **records, size_t n)
 {
     size_t all = t->n_records + n;
     if (all > t->cap_records) { /* just enough at first: many tasks are written once or twice */
-        t->cap_records = (uint32_t)(t->cap_records ? all * 2 : all);
-        t->records = dgm_xrealloc(t->records, t->cap_records * sizeof *t->records);
+        bool is_first = t->records == t->first_records;
+        t->cap_records = (uint32_t)(t->n_records ? all * 2 : all);
+        t->records =
+            dgm_xrealloc(is_first ? NULL : t->records, t->cap_records * sizeof *t->records);
+        if (is_first)
+            memcpy(t->records, t->first_records, t->n_records * sizeof *t->records);
     }
     for (size_t i = 0; i < n; i++)
         t->records[t->n_records++] = dgm_record_ref(records[i]);
