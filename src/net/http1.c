@@ -25,14 +25,10 @@ static int http1_refuse(dgm_http1 *h, int status, const char *why)
     return HPE_USER;
 }
 
-/* Bytes within the first ones of the request are not copied. A text that goes on grows in place: it is the arena's last
- * allocation. */
-static void http1_append(dgm_http1 *h, dgm_str *s, const char *p, size_t n)
+/* A text that goes on grows in place: it is the arena's last allocation. */
+static __attribute__((noinline)) void http1_append_copy(dgm_http1 *h, dgm_str *s, const char *p,
+                                                        size_t n)
 {
-    if (!s->n && (uintptr_t)p - (uintptr_t)h->first < h->n_first) {
-        *s = (dgm_str){p, n};
-        return;
-    }
     char *to;
     if (s->n && (uintptr_t)s->p - (uintptr_t)h->first >= h->n_first) {
         to = dgm_arena_realloc(h->arena, (char *)s->p, s->n, s->n + n);
@@ -44,6 +40,15 @@ static void http1_append(dgm_http1 *h, dgm_str *s, const char *p, size_t n)
     memcpy(to + s->n, p, n);
     s->p = to;
     s->n += n;
+}
+
+/* Bytes within the first ones of the request are not copied. */
+static inline void http1_append(dgm_http1 *h, dgm_str *s, const char *p, size_t n)
+{
+    if (!s->n && (uintptr_t)p - (uintptr_t)h->first < h->n_first)
+        *s = (dgm_str){p, n};
+    else
+        http1_append_copy(h, s, p, n);
 }
 
 /* ---- the head ------------------------------------------------------------------------------------------- */
