@@ -79,12 +79,6 @@ put_text_here(dgm_writer *w, char *out, const dgm_field *f, const char *p, size_
     return to + n + 1;
 }
 
-static __attribute__((noinline)) char *shape_write_put_text(dgm_writer *w, char *out,
-                                                            const dgm_field *f, dgm_str s)
-{
-    return put_text_here(w, out, f, s.p, s.n);
-}
-
 static char *put_int(dgm_writer *w, char *out, const dgm_field *f, int64_t n)
 {
     leave(w, shape_write_put_key(w, out, f));
@@ -141,15 +135,15 @@ static __attribute__((noinline)) char *shape_write_put_member(dgm_writer *w, cha
     /* What is always there: a required member, the one of the union that the tag names. */
     bool always = (f->flags & (DGM_REQUIRED | DGM_ONE_OF)) != 0;
     bool defaults = !s->proto || f->flags & DGM_PRESENCE;
+    dgm_str text = {0};
     switch ((dgm_field_kind)f->kind) {
     case DGM_FIELD_STR:
     case DGM_FIELD_TIME:
-    case DGM_FIELD_BASE64: {
-        const dgm_str *str = from;
-        return always || (defaults ? str->p != NULL : str->n != 0)
-                   ? shape_write_put_text(w, out, f, *str)
-                   : out;
-    }
+    case DGM_FIELD_BASE64:
+        text = *(const dgm_str *)from;
+        if (!always && !(defaults ? text.p != NULL : text.n != 0))
+            return out;
+        break;
     case DGM_FIELD_BOOL: {
         dgm_opt_bool b = *(const dgm_opt_bool *)from;
         return always || b == DGM_TRUE || (b == DGM_FALSE && defaults)
@@ -172,7 +166,8 @@ static __attribute__((noinline)) char *shape_write_put_member(dgm_writer *w, cha
         if (opt ? !opt->set || (!defaults && !value) : !always && !value)
             return out;
         const char *name = value >= 0 && value < names->n ? names->names[value] : NULL;
-        return shape_write_put_text(w, out, f, dgm_str_from(name ? name : names->names[0]));
+        text = dgm_str_from(name ? name : names->names[0]);
+        break;
     }
     case DGM_FIELD_STRS: {
         const dgm_strs *list = from;
@@ -214,7 +209,7 @@ static __attribute__((noinline)) char *shape_write_put_member(dgm_writer *w, cha
         f->of.custom->write(w, f, object);
         return w->out->p + w->out->n;
     }
-    return out;
+    return put_text_here(w, out, f, text.p, text.n); /* the kinds that are a text */
 }
 
 /* ---- objects --------------------------------------------------------------------------------------- */
