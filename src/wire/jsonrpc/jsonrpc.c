@@ -38,10 +38,12 @@ static void find_members(const yyjson_val *object, struct found *f)
     size_t i, n;
     *f = (struct found){.doubled = -1};
     yyjson_obj_foreach ((yyjson_val *)(uintptr_t)object, i, n, key, v) {
-        int m = 0;
-        while (m < N_MEMBERS && !dgm_str_eq(dgm_json_str(key), member_names[m]))
-            m++;
-        if (m == N_MEMBERS)
+        dgm_str text = dgm_json_str(key);
+        int m = -1;
+#define X(sym, name) m = dgm_str_is(text, name) ? sym : m;
+        MEMBERS(X)
+#undef X
+        if (m < 0)
             f->n_others++;
         else if (f->at[m])
             f->doubled = m;
