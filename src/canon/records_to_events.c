@@ -27,7 +27,7 @@ static void end_turn(dgm_records_to_events *f)
     f->n_texts = f->n_calls = f->n_steps = f->n_subagents = f->n_ids = 0;
     f->parent = f->reasoning = (dgm_str){0};
     f->usage = (dgm_canon_usages){0};
-    f->started = f->finished = f->interrupted = f->after_result = f->model_calls_told = false;
+    f->started = f->finished = f->interrupted = f->after_result = f->model_calls_sent = false;
     f->answered = false;
     dgm_buf_clear(&f->speaker);
 }
@@ -190,7 +190,7 @@ static void on_internal(dgm_records_to_events *f, const dgm_internal *e)
     dgm_content said;
     switch (e->kind) {
     case DGM_INTERNAL_LLM_CALL:
-        f->model_calls_told = true;
+        f->model_calls_sent = true;
         f->parent = (dgm_str){0};
         dgm_from_end_reasoning(f);
         break;

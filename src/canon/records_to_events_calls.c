@@ -34,7 +34,7 @@ dgm_strs dgm_from_waiting_calls(dgm_records_to_events *f)
 /* Which assistant message does a call belong to? preferred: of the message that holds it. */
 static void choose_parent(dgm_records_to_events *f, dgm_str preferred)
 {
-    if (f->after_result && !f->model_calls_told)
+    if (f->after_result && !f->model_calls_sent)
         f->parent = (dgm_str){0}; /* no model calls are reported: a result implies one */
     f->after_result = false;
     if (!f->parent.n)

@@ -67,7 +67,7 @@ struct dgm_records_to_events {
     dgm_map calls_by_id;
     size_t user_messages; /* so far */
     dgm_str parent; /* the assistant message that calls belong to; empty: the next makes one */
-    bool model_calls_told, after_result;
+    bool model_calls_sent, after_result;
     bool parent_done; /* it came in a message that was complete */
     dgm_buf speaker;  /* id of that message: what else it says is of the same parent */
     dgm_str speakers_parent;

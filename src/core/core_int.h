@@ -257,7 +257,7 @@ struct live {
 
 extern const dgm_machine dgm_live_machine, dgm_live_task_machine;
 void dgm_live_set_state(struct live *l, enum live_state to); /* the only writer of l->state */
-/* The only writer of l->task_state. The fold has checked the transition. */
+/* The only writer of l->task_state. The fold applies only transitions of dgm_state_transitions (model/state.c). */
 void dgm_live_set_task_state(struct live *l, dgm_task_state to);
 struct live *dgm_live_find(struct shard *s, dgm_owner owner, dgm_str id);
 /* Empty, in the table; with room for a context id. */
@@ -278,7 +278,7 @@ dgm_code dgm_live_append(struct live *l, const dgm_event *event, dgm_author auth
 /* The same for an agent's chunk that continues a streamed text. False: use dgm_live_append(). True: it was appended, and
  * it breaks no rule. */
 bool dgm_live_append_next_chunk(struct live *l, const dgm_event *event, int64_t now);
-/* A status by the server's own word, when nothing runs or what runs does not count any more. */
+/* Ends the task with a status that the server sets, when no run is active or its events are ignored. */
 dgm_code dgm_live_end_task(struct live *l, dgm_task_state state, const char *error, dgm_err *err);
 /* Starts the next turn with this event. The records of the turn before are written first. */
 dgm_code dgm_live_start_turn(struct live *l, struct call *c, const dgm_event *event, dgm_err *err);

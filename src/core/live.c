@@ -24,7 +24,7 @@ static const char *const live_state_names[] = {LIVE_STATES(X)};
 #define X(state, name, may_become) [state] = (may_become),
 static const uint16_t live_may_become[] = {LIVE_STATES(X)};
 #undef X
-const dgm_machine dgm_live_machine = {.name = "task",
+const dgm_machine dgm_live_machine = {.name = "loaded-task",
                                       .states = live_state_names,
                                       .may_become = live_may_become,
                                       .n = N_LIVE_STATES,
@@ -36,10 +36,6 @@ void dgm_live_set_state(struct live *l, enum live_state to)
     l->state = to;
 }
 
-/* Any transition: agents of third parties may break the rules of A2A. */
-#define ANY ((1u << DGM_N_STATES) - 1)
-static const uint16_t task_may_become[] = {ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY};
-_Static_assert(sizeof task_may_become / sizeof *task_may_become == DGM_N_STATES, "one per state");
 static const char *const task_state_names[DGM_N_STATES] = {
     [DGM_STATE_UNKNOWN] = "unknown",
     [DGM_STATE_SUBMITTED] = "submitted",
@@ -51,9 +47,9 @@ static const char *const task_state_names[DGM_N_STATES] = {
     [DGM_STATE_REJECTED] = "rejected",
     [DGM_STATE_AUTH_REQUIRED] = "auth-required",
 };
-const dgm_machine dgm_live_task_machine = {.name = "status",
+const dgm_machine dgm_live_task_machine = {.name = "task-state",
                                            .states = task_state_names,
-                                           .may_become = task_may_become,
+                                           .may_become = dgm_state_transitions,
                                            .n = DGM_N_STATES,
                                            .is_of_task = true};
 
@@ -178,7 +174,7 @@ void dgm_live_free_if_idle(struct live *l)
         dgm_log_close(l->log, l->log->last);
     else if (l->shard->core->draining)
         dgm_log_close(l->log, l->log->published);
-    /* Whoever holds the log of a task that may go on must see how it does: then it stays. */
+    /* A log of a task that can continue stays while it has readers: they see later records. */
     if (over || !dgm_log_is_shared(l->log))
         dgm_live_free(l);
 }

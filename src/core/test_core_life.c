@@ -252,8 +252,9 @@ static void illegal_transitions_of_tasks_and_runs_are_detected(void **state)
 
 static void the_trace_has_the_transitions_of_a_task(void **state)
 {
-    static const char *const expected[] = {"task:loading>ready", "status:unknown>submitted",
-                                           "run:undecided>task", "status:submitted>working"};
+    static const char *const expected[] = {"loaded-task:loading>ready",
+                                           "task-state:unknown>submitted", "run:undecided>task",
+                                           "task-state:submitted>working"};
     struct env e;
     dgm_transition *all;
     char text[64];

@@ -8,6 +8,8 @@
 #include <dragoman/model.h>
 
 #define DGM_N_STATES 9
+/* Legal transitions between the states of a task: bit `to` of entry `from`. */
+extern const uint16_t dgm_state_transitions[DGM_N_STATES];
 #define DGM_N_INTERNAL_KINDS 10
 
 #define DGM_FORMAT_IDS(X) /* symbol, name */                                                       \

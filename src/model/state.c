@@ -39,10 +39,11 @@ bool dgm_state_is_final_03(dgm_task_state s)
 }
 
 /* SUBMITTED is where a task begins; nothing goes back there once it has moved. */
-#define ANY_BUT_SUBMITTED (~(1u << DGM_STATE_SUBMITTED))
-static const unsigned may_become[DGM_N_STATES] = {
-    [DGM_STATE_UNKNOWN] = ~0u,
-    [DGM_STATE_SUBMITTED] = ~0u,
+#define ANY ((1u << DGM_N_STATES) - 1)
+#define ANY_BUT_SUBMITTED (ANY & ~(1u << DGM_STATE_SUBMITTED))
+const uint16_t dgm_state_transitions[DGM_N_STATES] = {
+    [DGM_STATE_UNKNOWN] = ANY,
+    [DGM_STATE_SUBMITTED] = ANY,
     [DGM_STATE_WORKING] = ANY_BUT_SUBMITTED,
     [DGM_STATE_INPUT_REQUIRED] = ANY_BUT_SUBMITTED,
     [DGM_STATE_AUTH_REQUIRED] = ANY_BUT_SUBMITTED,
@@ -55,7 +56,7 @@ static const unsigned may_become[DGM_N_STATES] = {
 bool dgm_state_may_become(dgm_task_state from, dgm_task_state to)
 {
     return (unsigned)from < DGM_N_STATES && (unsigned)to < DGM_N_STATES &&
-           may_become[from] >> to & 1;
+           dgm_state_transitions[from] >> to & 1;
 }
 
 /* ---- kinds of objects ---------------------------------------------------------------------------- */

@@ -201,7 +201,7 @@ struct dgm_http_server {
     atomic_size_t refs; /* the owner and every shard that is open */
     /* draining; on the first loop */
     dgm_timer drain_timer;
-    bool drain_timer_open, drain_told;
+    bool drain_timer_open, drain_reported;
     uint64_t drain_ms;
     dgm_loop_fn on_drained;
     void *drained_arg;

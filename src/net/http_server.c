@@ -184,9 +184,9 @@ static void server_unref(dgm_http_server *s)
 static void server_report_drained(void *arg)
 {
     dgm_http_server *s = arg;
-    if (s->drain_told || !s->on_drained)
+    if (s->drain_reported || !s->on_drained)
         return;
-    s->drain_told = true;
+    s->drain_reported = true;
     if (s->drain_timer_open)
         dgm_timer_stop(&s->drain_timer);
     s->on_drained(s->drained_arg);

@@ -323,9 +323,9 @@ def _():
     r = trace(s, task, OPERATOR)
     same((r.status, r.type, r.json["task"]), (200, "application/json", task), "answer")
     got = transitions(r)
-    for t in ("task: loading > ready", "status: unknown > submitted", "run: undecided > task", "run: task > ended"):
+    for t in ("loaded-task: loading > ready", "task-state: unknown > submitted", "run: undecided > task", "run: task > ended"):
         check(t in got, got)
-    check(any(t.startswith("status: ") and t.endswith(" > completed") for t in got), got)
+    check(any(t.startswith("task-state: ") and t.endswith(" > completed") for t in got), got)
     same(transitions(trace(s, new_id(), OPERATOR)), [], "of an unknown task")
     same(trace(s, task, OPERATOR, "POST").status, 405, "POST")
     same(ask(s.address, "GET", "/debug/else", None, [("Authorization", f"Bearer {OPERATOR}")]).status, 404, "another path")

@@ -306,14 +306,14 @@ static void on_exit_(void *user, dgm_process_exit how)
                  strsignal(how.signal));
     else
         snprintf(safe, sizeof safe, "the agent ended with exit status %d", how.status);
-    bool is_told = j->settled || dgm_state_is_interrupted(j->state);
-    if (is_told && how.status != 0 && !how.killed) {
+    bool has_answer = j->settled || dgm_state_is_interrupted(j->state);
+    if (has_answer && how.status != 0 && !how.killed) {
         snprintf(late, sizeof late, "%s, after its answer", safe);
         store_fault(j, late, withheld);
     }
     if (j->run->canceled)
         settle(j, DGM_STATE_CANCELED, NULL);
-    else if (is_told)
+    else if (has_answer)
         ; /* if it asked: the next message starts it again */
     else if (how.status == 0)
         settle(j, DGM_STATE_COMPLETED, NULL);

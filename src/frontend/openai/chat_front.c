@@ -128,7 +128,7 @@ static void on_fault(void *arg, const dgm_err *err)
     dgm_http_header headers[MAX_HEADERS];
     size_t n = headers_of(w, headers);
     struct openai_error e = dgm_openai_error_of_end(
-        err->code == DGM_UPSTREAM_TIMEOUT ? DGM_STR("timeout") : DGM_STR("answer_not_told"),
+        err->code == DGM_UPSTREAM_TIMEOUT ? DGM_STR("timeout") : DGM_STR("answer_failed"),
         dgm_str_from(err->msg));
     dgm_openai_fail_with(w->x, &e, headers, n);
 }
@@ -391,7 +391,7 @@ static dgm_code read_body(struct chat *c, dgm_err *err)
     return rc ? rc : dgm_chat_check_request(c->body, err);
 }
 
-void dgm_chat_take(const dgm_turn_request *q)
+void dgm_chat_create(const dgm_turn_request *q)
 {
     struct chat *c = dgm_new(dgm_http_arena(q->x), struct chat);
     dgm_err err = {0};

@@ -207,7 +207,7 @@ static void give_found(void *arg, const struct conversation *c)
     dgm_conversation_respond(arg, c);
 }
 
-void dgm_conversation_give(const dgm_front_request *q)
+void dgm_conversation_get(const dgm_front_request *q)
 {
     struct responses_op *op = dgm_responses_new_op(q);
     dgm_conversation_find(op, op->id, NULL, give_found, op);

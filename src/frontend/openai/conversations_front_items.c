@@ -250,7 +250,7 @@ static void give_found(struct looking *k, const dgm_canon_messages *said)
         dgm_responses_respond(k->op, list.items[i]);
 }
 
-void dgm_conversation_give_item(const dgm_front_request *q)
+void dgm_conversation_get_item(const dgm_front_request *q)
 {
     struct responses_op *op = dgm_responses_new_op(q);
     look(op, give_found);

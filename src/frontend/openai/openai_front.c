@@ -41,7 +41,7 @@ static void openai_refuse_method(const dgm_front_request *q, const char *allow)
 static void openai_handle_chat(const dgm_front_request *q)
 {
     dgm_openai_name_request(q->x);
-    dgm_chat_take(q);
+    dgm_chat_create(q);
 }
 
 static void openai_handle_models(const dgm_front_request *q)
@@ -72,12 +72,12 @@ static const dgm_route openai_routes[] = {
     ROUTE(POST,   "/v1/responses/{response}/cancel[/]",  "CancelResponse",         SMALL,    dgm_responses_cancel),
     ROUTE(GET,    "/v1/responses/{response}/input_items[/]", "ListInputItems",     SMALL,    dgm_responses_input_items),
     ROUTE(POST,   "/v1/conversations[/]",                "CreateConversation",     MESSAGES, dgm_conversation_create),
-    ROUTE(GET,    "/v1/conversations/{conversation}[/]", "GetConversation",        SMALL,    dgm_conversation_give),
+    ROUTE(GET,    "/v1/conversations/{conversation}[/]", "GetConversation",        SMALL,    dgm_conversation_get),
     ROUTE(POST,   "/v1/conversations/{conversation}[/]", "UpdateConversation",     SMALL,    dgm_conversation_update),
     ROUTE(DELETE, "/v1/conversations/{conversation}[/]", "DeleteConversation",     SMALL,    dgm_conversation_delete),
     ROUTE(GET,    "/v1/conversations/{conversation}/items[/]", "ListConversationItems", SMALL,    dgm_conversation_list_items),
     ROUTE(POST,   "/v1/conversations/{conversation}/items[/]", "AddConversationItems",  MESSAGES, dgm_conversation_add_items),
-    ROUTE(GET,    "/v1/conversations/{conversation}/items/{item}[/]", "GetConversationItem",    SMALL, dgm_conversation_give_item),
+    ROUTE(GET,    "/v1/conversations/{conversation}/items/{item}[/]", "GetConversationItem",    SMALL, dgm_conversation_get_item),
     ROUTE(DELETE, "/v1/conversations/{conversation}/items/{item}[/]", "DeleteConversationItem", SMALL, dgm_conversation_delete_item),
 };
 /* clang-format on */

@@ -10,7 +10,7 @@
 extern const dgm_frontend dgm_front_openai;
 
 /* POST /v1/chat/completions: chat_front.c */
-void dgm_chat_take(const dgm_turn_request *q);
+void dgm_chat_create(const dgm_turn_request *q);
 
 /* Adds x-request-id to the response, unless the caller sent one: OpenAI's libraries show it with every error, and it is
  * in the log. */

@@ -185,10 +185,10 @@ dgm_responses_list dgm_conversation_items(dgm_arena *a, const struct conversatio
                                           const dgm_canon_messages *said);
 
 void dgm_conversation_create(const dgm_front_request *q);
-void dgm_conversation_give(const dgm_front_request *q);
+void dgm_conversation_get(const dgm_front_request *q);
 void dgm_conversation_update(const dgm_front_request *q);
 void dgm_conversation_delete(const dgm_front_request *q);
 void dgm_conversation_list_items(const dgm_front_request *q);
 void dgm_conversation_add_items(const dgm_front_request *q);
-void dgm_conversation_give_item(const dgm_front_request *q);
+void dgm_conversation_get_item(const dgm_front_request *q);
 void dgm_conversation_delete_item(const dgm_front_request *q);

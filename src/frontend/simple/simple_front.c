@@ -1,4 +1,4 @@
-/* frontend/simple/simple_front.c - a request in either dialect, its turn as document 000 has it. */
+/* frontend/simple/simple_front.c - a request in either simple dialect, and the answer in it (docs/mapping.md). */
 #include "frontend/simple/simple_front.h"
 #include "base/limits.h"
 #include "canon/message_content.h"

@@ -109,8 +109,8 @@ typedef struct dgm_ask {
  * of backend.h. Results of calls go to the task that waits for them, wherever it is (the
  * open calls' index); an answer to a question to the newest task of the context, if that waits; anything else
  * begins a task there. What the ask points to lives until the answer: in the exchange's arena.
- * sent: from first_seq on it is this turn. Errors are those of dgm_core_send; DGM_BAD_PARAMS if there is nothing to
- * say in it.
+ * on_sent: the records of this turn start at sent->first_seq. Errors are those of dgm_core_send; DGM_BAD_PARAMS if the
+ * request has no content to send.
  */
 void dgm_turn_ask(const dgm_ask *ask, dgm_on_sent on_sent, void *arg);
 

@@ -121,7 +121,7 @@ static void turn_ask_on_history(dgm_code code, const dgm_turn_history *history, 
     }
     if (!history->cut && /* else its beginning is not there to be compared */
         !dgm_extends_history(k->arena, &k->ask.input->messages, &k->cut, &history->messages))
-        k->context_id = (dgm_str){0}; /* another story begins */
+        k->context_id = (dgm_str){0}; /* the history differs: a new context starts */
     else if (history->task_id.n)
         take_newest(k, history->task_id, history->state);
     send_where_it_is_due(k);

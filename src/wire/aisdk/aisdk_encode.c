@@ -35,7 +35,7 @@ void dgm_aisdk_send(E *e)
 
 void dgm_aisdk_next_step(E *e)
 {
-    if (!e->after_result || e->n_open || e->n_untold || !e->started)
+    if (!e->after_result || e->n_open || e->n_calls_unsent || !e->started)
         return; /* what is open would be forgotten at the end of a step */
     e->after_result = false;
     dgm_aisdk_begin(e, "finish-step");
@@ -158,7 +158,7 @@ static void forget_calls(E *e)
 {
     for (size_t i = 0; i < e->n_calls; i++)
         dgm_buf_done(&e->calls[i].arguments);
-    e->n_calls = e->n_untold = 0;
+    e->n_calls = e->n_calls_unsent = 0;
     dgm_map_done(&e->by_id);
     dgm_map_done(&e->clients);
     dgm_map_init(&e->by_id);

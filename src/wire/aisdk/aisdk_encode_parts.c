@@ -45,7 +45,7 @@ void dgm_aisdk_start_call(E *e, const dgm_canon_event *event)
                              .pending = event->call.pending};
     dgm_buf_init(&c->arguments, DGM_MAX_RECORD_BYTES);
     dgm_map_put(&e->by_id, c->id, e->n_calls++);
-    e->n_untold++;
+    e->n_calls_unsent++;
     begin_call(e, "tool-input-start", c);
     dgm_aisdk_put_member(&e->out, "\"toolName\"", c->name);
     put_kind(e, c, false);
@@ -74,7 +74,7 @@ static void tell(E *e, struct aisdk_call *c, bool by_agent)
     if (c->input_sent)
         return;
     c->input_sent = true;
-    e->n_untold--;
+    e->n_calls_unsent--;
     begin_call(e, "tool-input-available", c);
     dgm_aisdk_put_member(&e->out, "\"toolName\"", c->name);
     dgm_buf_add_lit(&e->out, ",\"input\":");
@@ -120,7 +120,7 @@ void dgm_aisdk_result(E *e, const dgm_canon_event *event)
 
 void dgm_aisdk_close_calls(E *e, const dgm_strs *pending)
 {
-    for (size_t i = 0; e->n_untold && i < e->n_calls; i++) {
+    for (size_t i = 0; e->n_calls_unsent && i < e->n_calls; i++) {
         bool by_agent = pending != NULL;
         for (size_t k = 0; by_agent && k < pending->n; k++)
             by_agent = !dgm_str_eq(pending->at[k], e->calls[i].id);

@@ -83,7 +83,7 @@ struct aisdk_encoder {
     struct aisdk_open *open;
     size_t n_open, cap_open;
     struct aisdk_call *calls;
-    size_t n_calls, cap_calls, n_untold;
+    size_t n_calls, cap_calls, n_calls_unsent;
     dgm_map by_id;   /* calls */
     dgm_map clients; /* names of the caller's tools */
     dgm_str task_id; /* empty: the run's */

@@ -8,11 +8,11 @@
 struct chat_read_call {
     bool has_index;
     int64_t index;
-    dgm_str told, name; /* its id as the server sends it; empty: not sent yet */
-    dgm_str id;         /* as we emit it: no two calls have the same */
-    dgm_buf text;       /* of its arguments, so far */
-    bool started;       /* TOOL_CALL_START was given */
-    bool holding;       /* `{}` was read and not passed on: the next arguments may replace it */
+    dgm_str sent_id, name; /* its id as the server sends it; empty: not sent yet */
+    dgm_str id;            /* as we emit it: no two calls have the same */
+    dgm_buf text;          /* of its arguments, so far */
+    bool started;          /* TOOL_CALL_START was given */
+    bool holding;          /* `{}` was read and not passed on: the next arguments may replace it */
 };
 
 typedef struct dgm_chat_decoder {

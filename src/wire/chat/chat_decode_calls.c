@@ -20,7 +20,7 @@ struct piece {
 static struct chat_read_call *by_id(dgm_chat_decoder *d, dgm_str id)
 {
     for (size_t i = 0; i < d->n_calls; i++) {
-        if (dgm_str_eq(d->calls[i].told, id))
+        if (dgm_str_eq(d->calls[i].sent_id, id))
             return &d->calls[i];
     }
     return NULL;
@@ -54,7 +54,7 @@ static struct chat_read_call *chat_decode_find(dgm_chat_decoder *d, const struct
         if (c && c->has_index && c->index == p->index)
             return c;
         c = by_index(d, p->index);
-        bool other = c && c->told.n && p->id.n && !dgm_str_eq(c->told, p->id);
+        bool other = c && c->sent_id.n && p->id.n && !dgm_str_eq(c->sent_id, p->id);
         return other && p->name.n ? NULL : c;
     }
     if (c)
@@ -95,7 +95,7 @@ static void maybe_start(dgm_chat_decoder *d, struct chat_read_call *c)
     dgm_canon_event e = {.kind = DGM_CANON_TOOL_CALL_START};
     if (c->started || !c->name.n)
         return;
-    c->id = c->told;
+    c->id = c->sent_id;
     while (!c->id.n || is_taken(d, c->id)) /* some servers number all calls alike */
         c->id = dgm_arena_printf(d->arena, "%.*s-c%zu", DGM_P(d->run_id), ++d->n_ids);
     c->started = true;
@@ -165,8 +165,8 @@ static void chat_decode_add_piece(dgm_chat_decoder *d, const struct piece *p)
     if (!c && !(c = chat_decode_add_call(d, p)))
         return;
     d->last_call = (size_t)(c - d->calls);
-    if (!c->told.n && p->id.n)
-        c->told = dgm_arena_dup(d->arena, p->id);
+    if (!c->sent_id.n && p->id.n)
+        c->sent_id = dgm_arena_dup(d->arena, p->id);
     if (!c->name.n && p->name.n)
         c->name = dgm_arena_dup(d->arena, p->name);
     maybe_start(d, c);

@@ -122,7 +122,7 @@ void dgm_responses_in_reasoning(decoder *d, item *it)
 static void begin_call(decoder *d, item *it, yyjson_val *v, bool mcp)
 {
     dgm_str call_id = responses_in_text_of(v, "call_id"), name = responses_in_text_of(v, "name");
-    if (it->told || !name.n)
+    if (it->was_started || !name.n)
         return;
     it->kind = mcp ? RESPONSES_IN_MCP : RESPONSES_IN_CALL;
     it->id = dgm_responses_in_id(d, 'c',
@@ -135,7 +135,7 @@ static void begin_call(decoder *d, item *it, yyjson_val *v, bool mcp)
     e.call.tool_call_id = it->id;
     e.call.name = name;
     e.call.parent_message_id = d->parent;
-    it->open = it->told = d->said_anything = true;
+    it->open = it->was_started = d->said_anything = true;
     dgm_responses_in_out(d, &e);
 }
 
@@ -160,7 +160,7 @@ void dgm_responses_in_begin(decoder *d, item *it, yyjson_val *v)
 /* Messages behind the first begin with a blank line, if we wrote them; or they go on with the one before. */
 static void join(decoder *d, item *it, dgm_str text)
 {
-    bool fresh = !it->told && it->lead == 2 && text.n && text.p[0] != '\n';
+    bool fresh = !it->was_started && it->lead == 2 && text.n && text.p[0] != '\n';
     if (fresh && d->message < d->n_items && !d->items[d->message].open) {
         it->goes_on = true;
         it->lead = 0;
@@ -206,7 +206,7 @@ static void responses_in_say(decoder *d, item *it, dgm_str text)
         d->parent = it->id;
         d->message = (size_t)(it - d->items);
         d->after_result = false;
-        it->open = it->told = d->said_anything = true;
+        it->open = it->was_started = d->said_anything = true;
     }
     e.kind = DGM_CANON_TEXT_MESSAGE_CONTENT;
     e.text.role = DGM_CANON_ROLE_NONE;
@@ -368,7 +368,7 @@ void dgm_responses_in_call(decoder *d, item *it, yyjson_val *v, bool mcp)
         dgm_responses_in_arguments(d, it, dgm_content_value_text(d->r->arena, arguments), true);
     dgm_responses_in_close(d, it);
     bool failed = error;
-    if (it->kind == RESPONSES_IN_MCP && it->told && !it->answered && (failed || output)) {
+    if (it->kind == RESPONSES_IN_MCP && it->was_started && !it->answered && (failed || output)) {
         it->answered = true;
         responses_emit_result(d, it->id,
                               dgm_content_value_text(d->r->arena, failed ? error : output), failed);

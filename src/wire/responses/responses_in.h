@@ -22,11 +22,11 @@ enum responses_in_kind {
 
 struct responses_in_item {
     enum responses_in_kind kind;
-    dgm_str id;      /* canonical; of calls the call's */
-    dgm_str wire_id; /* empty: it has none */
-    dgm_str thought; /* the id of the one that is open */
-    bool open;       /* START was given, END was not */
-    bool told;       /* START was given at least once */
+    dgm_str id;       /* canonical; of calls the call's */
+    dgm_str wire_id;  /* empty: it has none */
+    dgm_str thought;  /* the id of the one that is open */
+    bool open;        /* START was given, END was not */
+    bool was_started; /* START was emitted at least once */
     bool done, answered;
     bool leads; /* its text begins with a blank line of ours, or goes on with the last one's */
     bool goes_on;

@@ -47,7 +47,7 @@ static void begin_thought(decoder *d, item *it, int64_t index, bool is_content)
     end_thought(d, it);
     if (!it->open)
         reasoning_event(d, DGM_CANON_REASONING_START, it->id, (dgm_str){0});
-    it->open = it->told = it->part_open = true;
+    it->open = it->was_started = it->part_open = true;
     it->parts++;
     name_thought(d, it);
     it->part = index;
@@ -109,12 +109,12 @@ static void whole_reasoning(decoder *d, item *it, yyjson_val *v)
         e.encrypted.subtype = DGM_STR("message");
         e.encrypted.entity_id = it->id;
         e.encrypted.encrypted_value = encrypted;
-        if (!it->told) { /* nothing else: it still needs a message */
+        if (!it->was_started) { /* nothing else: it still needs a message */
             reasoning_event(d, DGM_CANON_REASONING_START, it->id, (dgm_str){0});
             it->parts = 1;
             name_thought(d, it);
             reasoning_event(d, DGM_CANON_REASONING_MESSAGE_START, it->thought, (dgm_str){0});
-            it->open = it->told = it->part_open = true;
+            it->open = it->was_started = it->part_open = true;
         }
         dgm_responses_in_out(d, &e);
     }
@@ -351,7 +351,7 @@ static dgm_strs pending(decoder *d)
     dgm_strs ids = {dgm_new_n(d->r->arena, dgm_str, d->n_items), 0};
     for (size_t i = 0; i < d->n_items; i++) {
         const item *it = &d->items[i];
-        if (it->kind == RESPONSES_IN_CALL && it->told && !it->answered)
+        if (it->kind == RESPONSES_IN_CALL && it->was_started && !it->answered)
             ids.at[ids.n++] = it->id;
     }
     return ids;

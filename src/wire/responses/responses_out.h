@@ -2,7 +2,7 @@
  * wire/responses/responses_out.h - the inside of the encoder.
  *
  * responses_encode.c begins and ends the response, responses_events.c decides what events become in between;
- * responses_out.c keeps the items and gives the frames of their lives; responses_object.c writes
+ * responses_out.c keeps the items and emits the frames of each item, from added to done; responses_object.c writes
  * items and the response.
  *
  * Text is stored escaped, as JSON has it: it is written once with every delta and four times when it is
