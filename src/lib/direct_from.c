@@ -126,41 +126,6 @@ static dgm_part media_part(dgm_arena *a, const dgm_chat_part *from, dgm_str pref
     return p;
 }
 
-static bool audio_part(dgm_arena *a, const dgm_chat_part *from, dgm_part *ret)
-{
-    dgm_str ignored;
-    dgm_part p = {.kind = DGM_PART_RAW};
-    if (!dgm_base64_normalise(a, from->data, &p.content) &&
-        !dgm_media_read_data_url(a, from->data, &ignored, &p.content))
-        return false;
-    if (dgm_str_is(from->format, "mp3")) {
-        p.media_type = DGM_STR("audio/mpeg");
-    } else if (from->format.n) {
-        dgm_buf b;
-        dgm_buf_init(&b, SIZE_MAX);
-        dgm_buf_add_lit(&b, "audio/");
-        dgm_buf_add_str(&b, from->format);
-        p.media_type = dgm_arena_dup(a, dgm_buf_str(&b));
-        dgm_buf_done(&b);
-    }
-    *ret = p;
-    return true;
-}
-
-static bool file_part(dgm_arena *a, const dgm_chat_part *from, dgm_part *ret)
-{
-    dgm_part p = {.kind = DGM_PART_RAW, .filename = from->filename};
-    if (!from->file_data.p)
-        return false;
-    if (!dgm_media_read_data_url(a, from->file_data, &p.media_type, &p.content)) {
-        if (!dgm_base64_normalise(a, from->file_data, &p.content))
-            return false;
-        p.media_type = dgm_media_type_of_name(from->filename);
-    }
-    *ret = p;
-    return true;
-}
-
 static dgm_part part_from(dgm_arena *a, const dgm_chat_part *from, dgm_role role)
 {
     dgm_part p = {0};
@@ -172,11 +137,9 @@ static dgm_part part_from(dgm_arena *a, const dgm_chat_part *from, dgm_role role
     case DGM_CHAT_PART_IMAGE: p = media_part(a, from, DGM_STR("image/"), DGM_STR("image/*")); break;
     case DGM_CHAT_PART_VIDEO: p = media_part(a, from, DGM_STR("video/"), DGM_STR("video/*")); break;
     case DGM_CHAT_PART_AUDIO:
-        if (!audio_part(a, from, &p))
-            return other_part(a, from);
-        break;
     case DGM_CHAT_PART_FILE:
-        if (!file_part(a, from, &p))
+        p = (dgm_part){.kind = DGM_PART_RAW, .filename = from->filename};
+        if (!dgm_chat_part_bytes(a, from, &p.content, &p.media_type))
             return other_part(a, from);
         break;
     case DGM_CHAT_PART_OTHER: return other_part(a, from);

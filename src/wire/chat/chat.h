@@ -106,6 +106,11 @@ typedef struct dgm_chat_messages {
     size_t n;
 } dgm_chat_messages;
 
+/* The bytes of an audio or file part, as base64, and their media type, which is left as it is if the part does not have it.
+ * false: it has no bytes, or they are no base64. */
+bool dgm_chat_part_bytes(dgm_arena *a, const dgm_chat_part *p, dgm_str *ret_base64,
+                         dgm_str *ret_media_type);
+
 extern const dgm_shape dgm_chat_message_shape, dgm_chat_part_shape;
 
 /* "system", "user", ...; "text", "image_url", ... (NULL for OTHER). */

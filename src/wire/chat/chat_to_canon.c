@@ -62,24 +62,22 @@ static dgm_canon_source from_url(dgm_arena *a, dgm_str url)
         .kind = DGM_CANON_SOURCE_URL, .value = url, .mime_type = dgm_media_type_of_name(url)};
 }
 
-static bool from_audio(dgm_arena *a, const dgm_chat_part *p, dgm_canon_source *ret)
+bool dgm_chat_part_bytes(dgm_arena *a, const dgm_chat_part *p, dgm_str *ret_base64,
+                         dgm_str *ret_media_type)
 {
-    dgm_canon_source s = {.kind = DGM_CANON_SOURCE_DATA, .mime_type = DGM_STR("audio/wav")};
-    dgm_str ignored;
-    if (!dgm_base64_normalise(a, p->data, &s.value) &&
-        !dgm_media_read_data_url(a, p->data, &ignored, &s.value))
+    dgm_str bytes = p->kind == DGM_CHAT_PART_AUDIO ? p->data : p->file_data, base64, type = {0};
+    if (!bytes.p)
         return false;
-    if (dgm_str_is(p->format, "mp3")) {
-        s.mime_type = DGM_STR("audio/mpeg");
-    } else if (p->format.n) {
-        dgm_buf b;
-        dgm_buf_init(&b, SIZE_MAX);
-        dgm_buf_add_lit(&b, "audio/");
-        dgm_buf_add_str(&b, p->format);
-        s.mime_type = dgm_arena_dup(a, dgm_buf_str(&b));
-        dgm_buf_done(&b);
-    }
-    *ret = s;
+    bool is_url = dgm_media_read_data_url(a, bytes, &type, &base64);
+    if (!is_url && !dgm_base64_normalise(a, bytes, &base64))
+        return false;
+    if (p->kind != DGM_CHAT_PART_AUDIO)
+        *ret_media_type = is_url ? type : dgm_media_type_of_name(p->filename);
+    else if (dgm_str_is(p->format, "mp3"))
+        *ret_media_type = DGM_STR("audio/mpeg");
+    else if (p->format.n)
+        *ret_media_type = dgm_arena_join(a, DGM_STR("audio/"), p->format);
+    *ret_base64 = base64;
     return true;
 }
 
@@ -91,13 +89,8 @@ static bool from_file(dgm_arena *a, const dgm_chat_part *p, dgm_canon_source *re
             .kind = DGM_CANON_SOURCE_FILE, .value = p->file_id, .provider = DGM_STR("openai")};
         return true;
     }
-    if (!p->file_data.p)
+    if (!dgm_chat_part_bytes(a, p, &s.value, &s.mime_type))
         return false;
-    if (!dgm_media_read_data_url(a, p->file_data, &s.mime_type, &s.value)) {
-        if (!dgm_base64_normalise(a, p->file_data, &s.value))
-            return false;
-        s.mime_type = dgm_media_type_of_name(p->filename);
-    }
     if (!s.mime_type.n)
         s.mime_type = DGM_STR("application/octet-stream");
     s.extra = with_text(a, NULL, "file_id", p->file_id);
@@ -146,7 +139,9 @@ static dgm_canon_part part_of(dgm_arena *a, const dgm_chat_part *p)
         return out;
     case DGM_CHAT_PART_AUDIO:
         out.kind = DGM_CANON_PART_AUDIO;
-        if (!from_audio(a, p, &out.source))
+        out.source =
+            (dgm_canon_source){.kind = DGM_CANON_SOURCE_DATA, .mime_type = DGM_STR("audio/wav")};
+        if (!dgm_chat_part_bytes(a, p, &out.source.value, &out.source.mime_type))
             return stranger(a, p);
         out.source.extra = p->inner_extra;
         return out;
