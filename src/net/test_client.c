@@ -1,0 +1,704 @@
+/* test_client.c - requests to a scripted server: a thread that answers connections with prepared bytes. */
+#include "net/client.h"
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "support/check.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+/* ---- the server --------------------------------------------------------------------------------------------------- */
+
+enum { HOLD = 1, RESET = 2, KEEP = 4, NO_READ = 8, ENDLESS = 16 };
+
+struct script {
+    const char *bytes; /* what a request is answered with; NULL: nothing */
+    unsigned
+        how; /* HOLD: the connection stays open, KEEP: for the next request, ENDLESS: the last byte is repeated */
+};
+
+static struct server {
+    int listener, port;
+    const struct script *scripts;
+    size_t n;
+    pthread_t thread;
+    atomic_size_t connections, requests;
+    atomic_bool stop;
+    char last[65536]; /* the last request */
+} server;
+
+static bool read_request(int fd)
+{
+    size_t n = 0, want = 0;
+    while (n < sizeof server.last - 1) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (poll(&p, 1, 20) == 0) {
+            if (atomic_load(&server.stop))
+                return false;
+            continue;
+        }
+        ssize_t got = read(fd, server.last + n, sizeof server.last - 1 - n);
+        if (got <= 0)
+            return false;
+        n += (size_t)got;
+        server.last[n] = '\0';
+        char *end = strstr(server.last, "\r\n\r\n"),
+             *length = strstr(server.last, "Content-Length: ");
+        if (end && !want)
+            want = (size_t)(end + 4 - server.last) + (length ? strtoul(length + 16, NULL, 10) : 0);
+        if (want && n >= want)
+            return true;
+    }
+    return false;
+}
+
+static void hold(int fd)
+{
+    char byte;
+    while (!atomic_load(&server.stop)) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (poll(&p, 1, 20) == 1 && read(fd, &byte, 1) <= 0)
+            return;
+    }
+}
+
+static void *serve_one(void *arg)
+{
+    int fd = (int)(intptr_t)arg;
+    bool more = true;
+    while (more) {
+        size_t i = 0;
+        const struct script *s = &server.scripts[0];
+        if (!(s->how & NO_READ) && !read_request(fd))
+            break;
+        i = atomic_fetch_add(&server.requests, 1);
+        s = &server.scripts[i < server.n ? i : server.n - 1];
+        if (s->bytes)
+            more = write(fd, s->bytes, strlen(s->bytes)) > 0;
+        if (s->how & ENDLESS) {
+            char many[4096];
+            memset(many, 'x', sizeof many);
+            while (write(fd, many, sizeof many) > 0 && !atomic_load(&server.stop))
+                ;
+        }
+        if (s->how & RESET) {
+            struct linger now = {1, 0};
+            setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+        }
+        if (s->how & HOLD)
+            hold(fd);
+        more = more && s->how & KEEP;
+    }
+    close(fd);
+    return NULL;
+}
+
+static void *serve_all(void *arg)
+{
+    pthread_t threads[64];
+    size_t n = 0;
+    (void)arg;
+    while (!atomic_load(&server.stop)) {
+        struct pollfd p = {.fd = server.listener, .events = POLLIN};
+        if (poll(&p, 1, 20) != 1)
+            continue;
+        int fd = accept(server.listener, NULL, NULL);
+        atomic_fetch_add(&server.connections, 1);
+        if (n == 64)
+            abort();
+        pthread_create(&threads[n++], NULL, serve_one, (void *)(intptr_t)fd);
+    }
+    while (n)
+        pthread_join(threads[--n], NULL);
+    return NULL;
+}
+
+static void server_start(const struct script *scripts, size_t n)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    memset(&server, 0, sizeof server);
+    signal(SIGPIPE, SIG_IGN);
+    server.scripts = scripts;
+    server.n = n;
+    server.listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(server.listener, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(server.listener, 64), 0);
+    getsockname(server.listener, (struct sockaddr *)&at, &size);
+    server.port = ntohs(at.sin_port);
+    pthread_create(&server.thread, NULL, serve_all, NULL);
+}
+
+static void server_stop(void)
+{
+    atomic_store(&server.stop, true);
+    pthread_join(server.thread, NULL);
+    close(server.listener);
+}
+
+/* ---- the client ----------------------------------------------------------------------------------------------------- */
+
+struct got {
+    dgm_fetch *fetch;
+    dgm_buf body;
+    int status;
+    char type[64], retry[16];
+    dgm_fetch_end end;
+    bool may_be_received;
+    char what[300];
+    int n_heads, n_ends;
+    size_t cancel_at, pause_at; /* when the body has this many bytes; 0: never */
+    bool paused;
+};
+
+static uv_loop_t loop;
+static dgm_client *client;
+
+static void on_head(void *user, const dgm_fetch_head *head)
+{
+    struct got *g = user;
+    dgm_str retry = dgm_fetch_header_of(head, "retry-after");
+    g->n_heads++;
+    g->status = head->status;
+    snprintf(g->type, sizeof g->type, "%.*s", DGM_P(head->content_type));
+    snprintf(g->retry, sizeof g->retry, "%.*s", (int)retry.n, retry.p ? retry.p : "");
+}
+
+static void on_body(void *user, dgm_str bytes)
+{
+    struct got *g = user;
+    assert_false(g->paused);
+    dgm_buf_add_str(&g->body, bytes);
+    if (g->cancel_at && g->body.n >= g->cancel_at)
+        dgm_fetch_cancel(g->fetch);
+    if (g->pause_at && g->body.n >= g->pause_at) {
+        g->pause_at = 0;
+        g->paused = true;
+        dgm_fetch_pause(g->fetch);
+    }
+}
+
+static void on_end(void *user, const dgm_fetch_result *result)
+{
+    struct got *g = user;
+    g->n_ends++;
+    g->end = result->end;
+    g->may_be_received = result->may_be_received;
+    snprintf(g->what, sizeof g->what, "%.*s", DGM_P(result->what));
+}
+
+static struct got *start(dgm_fetch_options o, const char *path)
+{
+    struct got *g = calloc(1, sizeof *g);
+    char url[200];
+    snprintf(url, sizeof url, "http://127.0.0.1:%d%s", server.port, path);
+    if (!o.url)
+        o.url = url;
+    if (!o.method)
+        o.method = o.body.p ? "POST" : "GET";
+    dgm_buf_init(&g->body, 1 << 20);
+    g->fetch = dgm_fetch_start(client, &o, (dgm_fetch_handler){on_head, on_body, on_end, g});
+    assert_int_equal(g->n_ends, 0);
+    return g;
+}
+
+static void client_start(void)
+{
+    uv_loop_init(&loop);
+    client = dgm_client_new(&loop, 0);
+}
+
+static void on_closed(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static void client_stop(void)
+{
+    bool closed = false;
+    dgm_client_close(client, on_closed, &closed);
+    while (!closed)
+        uv_run(&loop, UV_RUN_ONCE);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static void run_until(struct got *g)
+{
+    while (!g->n_ends)
+        uv_run(&loop, UV_RUN_ONCE);
+}
+
+static void on_wait(uv_timer_t *t)
+{
+    *(bool *)t->data = true;
+}
+
+static void run_for(uint64_t ms)
+{
+    uv_timer_t t;
+    bool over = false;
+    uv_timer_init(&loop, &t);
+    t.data = &over;
+    uv_timer_start(&t, on_wait, ms, 0);
+    while (!over)
+        uv_run(&loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&t, NULL);
+    uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+static void done(struct got *g)
+{
+    dgm_buf_done(&g->body);
+    free(g);
+}
+
+static size_t n_descriptors(void)
+{
+    size_t n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+#define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\n"
+
+/* ---- tests ------------------------------------------------------------------------------------------------------------- */
+
+static void a_request_is_answered_and_its_connection_is_used_again(void **state)
+{
+    static const struct script scripts[] = {
+        {OK_HEAD "Retry-After: 7\r\nContent-Length: 2\r\n\r\n{}", KEEP},
+        {"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone", KEEP}};
+    dgm_fetch_header headers[] = {{DGM_STR("Authorization"), DGM_STR("Bearer s3")},
+                                  {DGM_STR("Content-Type"), DGM_STR("application/json")}};
+    (void)state;
+    server_start(scripts, 2);
+    client_start();
+    struct got *g =
+        start((dgm_fetch_options){.headers = headers, .n_headers = 2, .body = DGM_STR("{\"a\":1}")},
+              "/x?q");
+    assert_int_equal(dgm_client_in_flight(client), 1);
+    run_until(g);
+    assert_int_equal(g->end, DGM_FETCH_OK);
+    assert_int_equal(g->status, 200);
+    assert_string_equal(g->type, "application/json");
+    assert_string_equal(g->retry, "7");
+    check_str(dgm_buf_str(&g->body), "{}");
+    assert_true(g->may_be_received);
+    assert_non_null(strstr(server.last, "POST /x?q HTTP/1.1\r\n"));
+    assert_non_null(strstr(server.last, "\r\nAuthorization: Bearer s3\r\n"));
+    assert_non_null(strstr(server.last, "\r\n\r\n{\"a\":1}"));
+    assert_null(strstr(server.last, "Expect"));
+    done(g);
+    run_until(g = start((dgm_fetch_options){0}, "/y"));
+    assert_int_equal(g->end, DGM_FETCH_OK);
+    assert_int_equal(g->status, 404);
+    assert_string_equal(g->type, "");
+    done(g);
+    assert_int_equal(atomic_load(&server.connections), 1);
+    assert_int_equal(dgm_client_in_flight(client), 0);
+    client_stop();
+    server_stop();
+}
+
+static void no_proxy_of_the_environment_is_used(void **state)
+{
+    static const struct script scripts[] = {{OK_HEAD "Content-Length: 2\r\n\r\n{}", 0}};
+    (void)state;
+    setenv("http_proxy", "http://127.0.0.1:1", 1);
+    setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
+    server_start(scripts, 1);
+    client_start();
+    struct got *g = start((dgm_fetch_options){0}, "/");
+    run_until(g);
+    assert_int_equal(g->end, DGM_FETCH_OK);
+    done(g);
+    char proxy[64];
+    snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", server.port);
+    run_until(g = start((dgm_fetch_options){.proxy = proxy, .url = "http://name.invalid/z"}, ""));
+    assert_int_equal(g->end, DGM_FETCH_OK);
+    assert_non_null(strstr(server.last, "GET http://name.invalid/z HTTP/1.1\r\n"));
+    done(g);
+    client_stop();
+    server_stop();
+    unsetenv("http_proxy");
+    unsetenv("ALL_PROXY");
+}
+
+struct bad {
+    const char *name;
+    struct script script;
+    dgm_fetch_options o;
+    dgm_fetch_end end;
+    bool received;
+    const char *what; /* with %d for the port */
+};
+
+static void bad_servers(void **state)
+{
+    static const struct bad rows[] = {
+        {"closed without an answer",
+         {NULL, 0},
+         {0},
+         DGM_FETCH_CUT,
+         true,
+         "127.0.0.1:%d closed the connection without an answer"},
+        {"reset",
+         {NULL, RESET},
+         {.body = DGM_STR("{}")},
+         DGM_FETCH_CUT,
+         true,
+         "127.0.0.1:%d closed the connection without an answer"},
+        {"half a head", {"HTTP/1.1 200 OK\r\nContent-Ty", 0}, {0}, DGM_FETCH_CUT, true, NULL},
+        {"half a body",
+         {OK_HEAD "Content-Length: 10\r\n\r\n{", 0},
+         {.body = DGM_STR("{}")},
+         DGM_FETCH_CUT,
+         true,
+         "127.0.0.1:%d closed the connection in the middle of its answer"},
+        {"half a chunk",
+         {OK_HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\nab", 0},
+         {0},
+         DGM_FETCH_CUT,
+         true,
+         NULL},
+        {"no HTTP",
+         {"SSH-2.0-OpenSSH_9.2\r\n", NO_READ | HOLD},
+         {0},
+         DGM_FETCH_INVALID,
+         true,
+         "the answer of 127.0.0.1:%d is not HTTP"},
+        {"no answer in time",
+         {NULL, HOLD},
+         {.limits = {.first_byte_ms = 100}},
+         DGM_FETCH_TIMEOUT,
+         true,
+         "no answer from 127.0.0.1:%d within 0.1 s"},
+        {"silence",
+         {OK_HEAD "\r\nabc", HOLD},
+         {.limits = {.silence_ms = 100}},
+         DGM_FETCH_TIMEOUT,
+         true,
+         "127.0.0.1:%d sent nothing for 0.1 s"},
+        {"too long in all",
+         {OK_HEAD "\r\nabc", HOLD},
+         {.limits = {.total_ms = 150, .silence_ms = 5000}},
+         DGM_FETCH_TIMEOUT,
+         true,
+         "127.0.0.1:%d did not finish its answer within 0.15 s"},
+        {"a body over its limit",
+         {OK_HEAD "\r\n", ENDLESS},
+         {.limits = {.body_bytes = 100000}},
+         DGM_FETCH_TOO_LARGE,
+         true,
+         "the answer of 127.0.0.1:%d is larger than 100000 bytes"},
+        {"a head over its limit",
+         {OK_HEAD "X: ", ENDLESS},
+         {.limits = {.head_bytes = 20000}},
+         DGM_FETCH_TOO_LARGE,
+         true,
+         "the headers of the answer of 127.0.0.1:%d are larger than 20000 bytes or more than 100"},
+        {"a redirect to another origin",
+         {"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.2/\r\nContent-Length: 0\r\n\r\n", 0},
+         {.follows = true},
+         DGM_FETCH_REDIRECT,
+         true,
+         "127.0.0.1:%d redirects to another origin, which is not followed"},
+        {"redirects without end",
+         {"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n", 0},
+         {.follows = true},
+         DGM_FETCH_REDIRECT,
+         true,
+         "127.0.0.1:%d redirects too often"},
+        {"a guarded address",
+         {OK_HEAD "\r\n", 0},
+         {.is_guarded = true},
+         DGM_FETCH_REFUSED,
+         false,
+         "127.0.0.1:%d is not connected to: 127.0.0.1 is a loopback address"},
+        {"no TLS",
+         {"HTTP/1.1 400 Bad\r\n\r\n", NO_READ},
+         {.url = "https://127.0.0.1:%d/"},
+         DGM_FETCH_TLS,
+         false,
+         "the server at 127.0.0.1:%d does not use TLS"},
+        {"no such name",
+         {0},
+         {.url = "http://name.invalid/"},
+         DGM_FETCH_NO_ADDRESS,
+         false,
+         "no address is known for name.invalid:80: the name cannot be resolved"},
+        {"another scheme",
+         {0},
+         {.url = "file:///etc/passwd"},
+         DGM_FETCH_BAD_URL,
+         false,
+         "it is not an http or https URL"},
+        {"no URL", {0}, {.url = "http://"}, DGM_FETCH_BAD_URL, false, NULL},
+        {"a CA file that is not there",
+         {NULL, HOLD},
+         {.url = "https://127.0.0.1:%d/", .tls.ca_file = "/nowhere"},
+         DGM_FETCH_TLS,
+         false,
+         NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct bad *row = &rows[i];
+        char url[100], what[300];
+        size_t before = n_descriptors();
+        server_start(&row->script, 1);
+        client_start();
+        dgm_fetch_options o = row->o;
+        if (o.url)
+            o.url = (snprintf(url, sizeof url, o.url, server.port), url);
+        struct got *g = start(o, "/secret-path");
+        run_until(g);
+        if (g->end != row->end)
+            print_error("%s: %d, %s\n", row->name, g->end, g->what);
+        assert_int_equal(g->end, row->end);
+        assert_int_equal(g->n_ends, 1);
+        assert_int_equal(g->may_be_received, row->received);
+        if (row->what) {
+            snprintf(what, sizeof what, row->what, server.port);
+            assert_string_equal(g->what, what);
+        }
+        assert_null(strstr(g->what, "secret-path"));
+        assert_true(strlen(g->what) > 10);
+        done(g);
+        client_stop();
+        server_stop();
+        assert_int_equal(n_descriptors(), before);
+    }
+}
+
+static void a_server_that_is_not_there_is_unreachable(void **state)
+{
+    static const struct script scripts[] = {{0}};
+    char what[100];
+    (void)state;
+    server_start(scripts, 1);
+    server_stop();
+    client_start();
+    struct got *g = start((dgm_fetch_options){.body = DGM_STR("{}")}, "/");
+    run_until(g);
+    assert_int_equal(g->end, DGM_FETCH_UNREACHABLE);
+    assert_false(g->may_be_received);
+    snprintf(what, sizeof what, "cannot connect to 127.0.0.1:%d: Connection refused", server.port);
+    assert_string_equal(g->what, what);
+    done(g);
+    client_stop();
+}
+
+static void redirects_are_followed_within_the_origin_with_the_credentials(void **state)
+{
+    static const struct script scripts[] = {
+        {"HTTP/1.1 301 Moved\r\nLocation: /card\r\nContent-Length: 3\r\n\r\nold", KEEP},
+        {OK_HEAD "Content-Length: 3\r\n\r\nnew", KEEP}};
+    dgm_fetch_header headers[] = {{DGM_STR("Authorization"), DGM_STR("Bearer s3")}};
+    (void)state;
+    server_start(scripts, 2);
+    client_start();
+    struct got *g =
+        start((dgm_fetch_options){.follows = true, .headers = headers, .n_headers = 1}, "/");
+    run_until(g);
+    assert_int_equal(g->end, DGM_FETCH_OK);
+    assert_int_equal(g->n_heads, 1);
+    check_str(dgm_buf_str(&g->body), "new");
+    assert_non_null(strstr(server.last, "GET /card HTTP/1.1\r\n"));
+    assert_non_null(strstr(server.last, "Bearer s3"));
+    done(g);
+    client_stop();
+    server_stop();
+}
+
+static void a_redirect_that_is_not_to_be_followed_is_an_answer(void **state)
+{
+    static const struct script scripts[] = {
+        {"HTTP/1.1 307 Moved\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n", KEEP}};
+    (void)state;
+    server_start(scripts, 1);
+    client_start();
+    struct got *g = start((dgm_fetch_options){.follows = true, .body = DGM_STR("{}")}, "/");
+    run_until(g);
+    assert_int_equal(g->end, DGM_FETCH_OK);
+    assert_int_equal(g->status, 307);
+    assert_int_equal(atomic_load(&server.requests), 1);
+    done(g);
+    client_stop();
+    server_stop();
+}
+
+/* A server that closes a kept connection just when the next request is sent on it. */
+static void a_post_is_never_sent_twice(void **state)
+{
+    static const struct script scripts[] = {{OK_HEAD "Content-Length: 2\r\n\r\n{}", KEEP},
+                                            {NULL, RESET},
+                                            {OK_HEAD "Content-Length: 2\r\n\r\n{}", KEEP}};
+    (void)state;
+    server_start(scripts, 3);
+    client_start();
+    struct got *g = start((dgm_fetch_options){.body = DGM_STR("{}")}, "/1");
+    run_until(g);
+    assert_int_equal(g->end, DGM_FETCH_OK);
+    done(g);
+    run_until(g = start((dgm_fetch_options){.body = DGM_STR("{}")}, "/2"));
+    assert_int_equal(g->end, DGM_FETCH_CUT);
+    assert_true(g->may_be_received);
+    assert_int_equal(atomic_load(&server.requests), 2);
+    done(g);
+    client_stop();
+    server_stop();
+}
+
+static void a_fetch_can_be_canceled_at_any_point(void **state)
+{
+    static const struct script scripts[] = {{OK_HEAD "\r\n", ENDLESS}};
+    (void)state;
+    size_t before = n_descriptors();
+    server_start(scripts, 1);
+    client_start();
+    struct got *g[6];
+    for (int i = 0; i < 6; i++)
+        g[i] = start((dgm_fetch_options){0}, "/");
+    dgm_fetch_cancel(g[0]->fetch); /* before it began */
+    g[1]->cancel_at = 1;           /* from inside on_body */
+    g[2]->cancel_at = 100000;
+    g[3]->pause_at = 1;
+    run_for(100);
+    assert_true(g[3]->paused);
+    dgm_fetch_cancel(g[3]->fetch); /* while it is paused */
+    dgm_fetch_cancel(g[4]->fetch); /* from outside */
+    dgm_fetch_resume(g[3]->fetch);
+    run_for(50);
+    assert_int_equal(dgm_client_in_flight(client), 1);
+    client_stop(); /* the last one */
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(g[i]->n_ends, 0);
+        done(g[i]);
+    }
+    server_stop();
+    assert_int_equal(n_descriptors(), before);
+}
+
+static void a_reader_that_pauses_stops_the_server(void **state)
+{
+    static const struct script scripts[] = {{OK_HEAD "\r\n", ENDLESS}};
+    (void)state;
+    server_start(scripts, 1);
+    client_start();
+    struct got *g = start((dgm_fetch_options){.limits = {.silence_ms = 100}}, "/");
+    g->pause_at = 1;
+    run_for(300); /* a pause is no silence */
+    assert_int_equal(g->n_ends, 0);
+    size_t n = g->body.n;
+    assert_true(n > 0 && n < 100000);
+    g->paused = false;
+    dgm_fetch_resume(g->fetch);
+    while (g->body.n < 500000)
+        uv_run(&loop, UV_RUN_ONCE);
+    assert_int_equal(g->n_ends, 0);
+    client_stop();
+    server_stop();
+    done(g);
+}
+
+static void on_end_close(void *user, const dgm_fetch_result *result)
+{
+    on_end(user, result);
+    dgm_client_close(client, on_closed, &((struct got *)user)->paused);
+}
+
+static void a_handler_may_close_the_client(void **state)
+{
+    static const struct script scripts[] = {{OK_HEAD "Content-Length: 2\r\n\r\n{}", KEEP}};
+    char url[100];
+    struct got g = {0};
+    (void)state;
+    server_start(scripts, 1);
+    client_start();
+    dgm_buf_init(&g.body, 100);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/", server.port);
+    struct got *other = start((dgm_fetch_options){0}, "/");
+    dgm_fetch_options o = {.method = "GET", .url = url};
+    g.fetch = dgm_fetch_start(client, &o, (dgm_fetch_handler){on_head, on_body, on_end_close, &g});
+    while (!g.paused)
+        uv_run(&loop, UV_RUN_ONCE);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(g.n_ends, 1);
+    assert_true(other->n_ends <= 1);
+    dgm_buf_done(&g.body);
+    done(other);
+    server_stop();
+}
+
+static void headers_cannot_add_lines(void **state)
+{
+    static const struct script scripts[] = {{OK_HEAD "Content-Length: 2\r\n\r\n{}", KEEP}};
+    dgm_fetch_header bad[] = {{DGM_STR("A"), DGM_STR("b\r\nC: d")}};
+    (void)state;
+    server_start(scripts, 1);
+    client_start();
+    struct got *g = start((dgm_fetch_options){.headers = bad, .n_headers = 1}, "/");
+    run_until(g);
+    assert_int_equal(g->end, DGM_FETCH_BAD_URL);
+    assert_int_equal(atomic_load(&server.connections), 0);
+    done(g);
+    client_stop();
+    server_stop();
+}
+
+static void a_guarded_request_uses_no_connection_of_others(void **state)
+{
+    static const struct script scripts[] = {{OK_HEAD "Content-Length: 2\r\n\r\n{}", KEEP}};
+    dgm_address_range range;
+    (void)state;
+    server_start(scripts, 1);
+    client_start();
+    struct got *g = start((dgm_fetch_options){0}, "/");
+    run_until(g);
+    done(g);
+    run_until(g = start((dgm_fetch_options){.is_guarded = true}, "/"));
+    assert_int_equal(g->end, DGM_FETCH_REFUSED);
+    done(g);
+    assert_int_equal(dgm_address_parse_range(DGM_STR("127.0.0.0/8"), &range, NULL), DGM_OK);
+    run_until(g = start((dgm_fetch_options){.is_guarded = true, .allowed = {&range, 1}}, "/"));
+    assert_int_equal(g->end, DGM_FETCH_OK);
+    done(g);
+    client_stop();
+    server_stop();
+}
+
+static void origins_are_compared(void **state)
+{
+    (void)state;
+    assert_true(dgm_url_is_same_origin("http://a/x", "http://A:80/y?z"));
+    assert_true(dgm_url_is_same_origin("https://a:443", "https://a/"));
+    assert_false(dgm_url_is_same_origin("http://a/", "https://a/"));
+    assert_false(dgm_url_is_same_origin("http://a/", "http://a:8080/"));
+    assert_false(dgm_url_is_same_origin("http://a/", "http://b/"));
+    assert_false(dgm_url_is_same_origin("http://a/", "http://a@b/"));
+    assert_false(dgm_url_is_same_origin("http://a/", "nonsense://a/"));
+}
+
+DGM_TEST_MAIN(dgm_test(a_request_is_answered_and_its_connection_is_used_again),
+              dgm_test(no_proxy_of_the_environment_is_used), dgm_test(bad_servers),
+              dgm_test(a_server_that_is_not_there_is_unreachable),
+              dgm_test(redirects_are_followed_within_the_origin_with_the_credentials),
+              dgm_test(a_redirect_that_is_not_to_be_followed_is_an_answer),
+              dgm_test(a_post_is_never_sent_twice), dgm_test(a_fetch_can_be_canceled_at_any_point),
+              dgm_test(a_reader_that_pauses_stops_the_server),
+              dgm_test(a_handler_may_close_the_client), dgm_test(headers_cannot_add_lines),
+              dgm_test(a_guarded_request_uses_no_connection_of_others),
+              dgm_test(origins_are_compared))
