@@ -540,8 +540,12 @@ static void fetch_todo(dgm_fetch *f, unsigned what)
 static void client_free_pools(dgm_client *c)
 {
     struct pool *pools[] = {&c->open, &c->guarded};
-    while (c->first)
-        fetch_free(c->first);
+    while (c->first) {
+        if (c->first->canceled)
+            fetch_free(c->first);
+        else
+            fetch_end(c->first, DGM_FETCH_STOPPED, DGM_STR("the program is shutting down"));
+    }
     for (size_t i = 0; i < 2; i++) {
         curl_multi_cleanup(pools[i]->multi);
         uv_close((uv_handle_t *)&pools[i]->timer, on_timer_closed);
@@ -622,8 +626,6 @@ void dgm_client_close(dgm_client *c, void (*on_closed)(void *arg), void *arg)
         return;
     c->on_closed = on_closed;
     c->arg = arg;
-    for (dgm_fetch *f = c->first; f; f = f->next)
-        f->canceled = true;
     uv_timer_start(&c->todo_timer, run_todo, 0, 0);
     c->closing = true;
 }

@@ -30,7 +30,8 @@ typedef enum dgm_fetch_end {
     DGM_FETCH_TIMEOUT,
     DGM_FETCH_TOO_LARGE,
     DGM_FETCH_REDIRECT, /* to another origin, or too many */
-    DGM_FETCH_INVALID   /* what came is no HTTP */
+    DGM_FETCH_INVALID, /* what came is no HTTP */
+    DGM_FETCH_STOPPED  /* the client was closed */
 } dgm_fetch_end;
 
 typedef struct dgm_fetch_result {
@@ -99,7 +100,8 @@ typedef struct dgm_fetch_options {
 
 /* max_connections: to one origin; requests beyond wait for one. 0: no limit. */
 dgm_client *dgm_client_new(uv_loop_t *loop, size_t max_connections);
-/* Cancels what is left. Its handles are closed by the loop's next iterations; on_closed may be NULL. */
+/* What is left ends with DGM_FETCH_STOPPED. Its handles are closed by the loop's next iterations; on_closed may be NULL. No
+ * fetch may be started after this. */
 void dgm_client_close(dgm_client *c, void (*on_closed)(void *arg), void *arg);
 size_t dgm_client_in_flight(const dgm_client *c);
 

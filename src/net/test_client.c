@@ -583,8 +583,9 @@ static void a_fetch_can_be_canceled_at_any_point(void **state)
     run_for(50);
     assert_int_equal(dgm_client_in_flight(client), 1);
     client_stop(); /* the last one */
+    assert_int_equal(g[5]->end, DGM_FETCH_STOPPED);
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(g[i]->n_ends, 0);
+        assert_int_equal(g[i]->n_ends, i == 5);
         done(g[i]);
     }
     server_stop();
