@@ -41,6 +41,7 @@ struct dgm_client {
     size_t n_fetches;
     size_t n_handles; /* of libuv, not closed yet */
     bool closing;
+    dgm_loop_stop on_stop; /* of the loop that it is the client of */
     void (*on_closed)(void *arg);
     void *arg;
 };
@@ -628,6 +629,23 @@ void dgm_client_close(dgm_client *c, void (*on_closed)(void *arg), void *arg)
     c->arg = arg;
     uv_timer_start(&c->todo_timer, run_todo, 0, 0);
     c->closing = true;
+}
+
+static void on_loop_stop(void *arg)
+{
+    dgm_client_close(arg, NULL, NULL);
+}
+
+dgm_client *dgm_client_of_loop(dgm_loop *l)
+{
+    if (l->stopping)
+        return NULL;
+    if (!l->client) {
+        l->client = dgm_client_new(&l->uv, 0);
+        l->client->on_stop = (dgm_loop_stop){.fn = on_loop_stop, .arg = l->client};
+        dgm_loop_on_stop(l, &l->client->on_stop);
+    }
+    return l->client;
 }
 
 size_t dgm_client_in_flight(const dgm_client *c)

@@ -12,8 +12,7 @@
 
 #include "base/err.h"
 #include "net/address.h"
-
-#include <uv.h>
+#include "net/loop.h"
 
 typedef struct dgm_client dgm_client;
 typedef struct dgm_fetch dgm_fetch; /* one request */
@@ -30,8 +29,8 @@ typedef enum dgm_fetch_end {
     DGM_FETCH_TIMEOUT,
     DGM_FETCH_TOO_LARGE,
     DGM_FETCH_REDIRECT, /* to another origin, or too many */
-    DGM_FETCH_INVALID, /* what came is no HTTP */
-    DGM_FETCH_STOPPED  /* the client was closed */
+    DGM_FETCH_INVALID,  /* what came is no HTTP */
+    DGM_FETCH_STOPPED   /* the client was closed */
 } dgm_fetch_end;
 
 typedef struct dgm_fetch_result {
@@ -103,6 +102,8 @@ dgm_client *dgm_client_new(uv_loop_t *loop, size_t max_connections);
 /* What is left ends with DGM_FETCH_STOPPED. Its handles are closed by the loop's next iterations; on_closed may be NULL. No
  * fetch may be started after this. */
 void dgm_client_close(dgm_client *c, void (*on_closed)(void *arg), void *arg);
+/* The client of a loop, closed when the loop stops. NULL: it is stopping. On the thread of the loop. */
+dgm_client *dgm_client_of_loop(dgm_loop *l);
 size_t dgm_client_in_flight(const dgm_client *c);
 
 /* The options are copied. Headers with line ends in them, and a URL that is neither http nor https, end it with

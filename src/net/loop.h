@@ -90,6 +90,7 @@ struct dgm_loop {
     dgm_loop_turn *turn_first, *turn_last;
     dgm_loop_turn *turn_running; /* of the turn end that is being run */
     dgm_loop_stop *stops;
+    struct dgm_client *client; /* net/client.h; made for the first request */
     dgm_trace trace;
 
     pthread_mutex_t lock; /* for the rest */
