@@ -33,6 +33,12 @@ typedef struct dgm_run_input {
     /* Agent and caller: the id of the agent, and the caller as its token names it (both empty: the server has
      * no tokens). A contextId is chosen by callers: it is unique only together with these three. */
     dgm_str agent, tenant, principal;
+    /* The conversation of the context before this message, oldest first: complete messages, never chunks, as many as the
+     * agent's setting `history` allows. */
+    dgm_messages history;
+    /* The process before this one had started this run, with this message; how far the agent came is known only by what
+     * it has stored with `remember`. Only agents with can_resume. */
+    bool is_resumed;
 } dgm_run_input;
 
 /* How a run went wrong, for the operator. */
@@ -41,6 +47,9 @@ typedef struct dgm_run_fault {
     dgm_str detail; /* not for callers; may be empty */
     dgm_str output; /* the end of what the agent wrote to stderr; may be empty */
 } dgm_run_fault;
+
+/* What a stored text belongs to: this task, or all tasks of this agent in this context (of this owner). */
+typedef enum dgm_run_scope { DGM_RUN_TASK, DGM_RUN_CONTEXT } dgm_run_scope;
 
 /* What the core does for it. */
 typedef struct dgm_run_ops {
@@ -68,6 +77,14 @@ typedef struct dgm_run_ops {
     void (*has_read)(dgm_run *run);
     /* The agent failed: a warning in the operator's log, with the task's id. Before end. May be NULL. */
     void (*fault)(dgm_run *run, const dgm_run_fault *fault);
+    /* Stores a text for later runs, durably, in place of the one before; stored() comes later, on the loop, and may be NULL.
+     * At most DGM_MAX_NOTE_BYTES. The member may be NULL: then nothing is stored. */
+    void (*remember)(dgm_run *run, dgm_run_scope scope, dgm_str text,
+                     void (*stored)(void *arg, dgm_code code), void *arg);
+    /* Finds it; found() comes later, on the loop, once; text absent: there is none. Neither callback comes after the run has
+     * ended. The member may be NULL: there is none. */
+    void (*recall)(dgm_run *run, dgm_run_scope scope, void (*found)(void *arg, dgm_str text),
+                   void *arg);
 } dgm_run_ops;
 
 /* The head of every run; the core's has more behind it, a test's its own. */
